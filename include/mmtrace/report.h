@@ -420,6 +420,7 @@ enum mmt_warning {
 	MMT_WARNING_UNRECORDED_CHILDREN,      /* a process had children that are not in the recording */
 	MMT_WARNING_INHERITED_NOT_COPIED,     /* what forked processes inherited is left out */
 	MMT_WARNING_STACKS_LEFT_OUT,	      /* there are too many different call stacks */
+	MMT_WARNING_NAMES_UNREAD,	      /* the process that reads names was killed or not started */
 };
 
 /* Name in JSON documents, for instance "no-snapshots"; "unknown" for other values. Static. */

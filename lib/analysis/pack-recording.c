@@ -215,7 +215,7 @@ static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
 	error = replay_run(replay);
 	for (size_t i = 0; !error && i < resolver_stack_count(replay->code); i++)
 		error = resolve_stack(stacks, replay, (uint32_t)i);
-	stacks->lacks_names = resolver_lacks_names(replay->code);
+	stacks->lacks_names = resolver_names_failure(replay->code) != 0;
 	return error ? error : resolve_facts(&stacks->resolved, replay);
 }
 

@@ -276,6 +276,19 @@ if command -v strace >/dev/null; then
 		env -u DEBUGINFOD_URLS "$MMTRACE" pack killed 2>pack.log
 	[ $? = 2 ] && grep -q 'names from ELF files ended early' pack.log || fail "pack without names: $(cat pack.log)"
 	cmp raw killed || fail "a raw recording was replaced by one without names"
+
+	# A report says above the figures why names are missing.
+	while read -r injected reason; do
+		strace -f -o strace.log -e "trace=${injected%%:*}" -e "inject=$injected" \
+			env -u DEBUGINFOD_URLS ASAN_OPTIONS=detect_leaks=0 "$MMTRACE" report --no-pager -i raw >report.txt 2>report.log ||
+			fail "report with $injected ended with status $?: $(cat report.log)"
+		tr -s ' \n' ' ' <report.txt >words
+		grep -q "note: names and lines of [^ ]* are missing: the process that reads them $reason.*unfreed in this recording" words ||
+			fail "report with $injected: $(head -20 report.txt)"
+	done <<-END
+		landlock_create_ruleset:signal=KILL:when=1 was killed, perhaps because memory is short
+		clone:error=EAGAIN could not be started: Resource temporarily unavailable
+	END
 fi
 
 # With less room than the raw recording has, packing does not begin.

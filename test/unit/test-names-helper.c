@@ -3,13 +3,16 @@
 #include "code/names/names-helper.h"
 
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,12 +25,13 @@
 #define MEMORY_ROOM (256u << 20)
 
 /* What a module does in the helper when it is opened. */
-enum deed { HARMLESS, CRASH, LOOP, WAIT, EAT_MEMORY, EXIT, KILLED, WRITE_NONSENSE };
+enum deed { HARMLESS, CRASH, LOOP, WAIT, STOP, EAT_MEMORY, EXIT, KILLED, ALARMED, WRITE_NONSENSE, WRITE_PART };
 
 /* Shared with the helper. */
 static struct plan {
 	enum deed deeds[MODULES + 1];
 	enum symbols_use harmful_up_to; /* the last use in which a module does that */
+	pid_t helper;
 } * plan;
 static char fifo[TEMPORARY_PATH_SIZE];
 
@@ -36,13 +40,13 @@ static void describe(const struct remote_names *names, struct buffer *descriptio
 	buffer_put_u32(description, names->number);
 }
 
-/* Sends an answer to the parent and never returns. */
-static _Noreturn void write_nonsense(void)
+/* Sends an answer, or the first half of its size, to the parent and never returns. */
+static _Noreturn void write_nonsense(size_t size)
 {
 	static const uint8_t answer[] = {3, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255};
 
-	if (write(STDERR_FILENO + 1, answer, sizeof(answer)) < 0)
-		_exit(1);
+	for (int fd = STDERR_FILENO + 1; send(fd, answer, size, MSG_NOSIGNAL) < 0; fd++)
+		;
 	for (;;)
 		pause();
 }
@@ -53,6 +57,7 @@ static struct symbols *open_module(void *context, struct bytes *description, enu
 	int self;
 
 	(void)context;
+	plan->helper = getpid();
 	if (use <= plan->harmful_up_to) {
 		switch (plan->deeds[bytes_u32(description)]) {
 		case HARMLESS:
@@ -74,8 +79,16 @@ static struct symbols *open_module(void *context, struct bytes *description, enu
 		case KILLED:
 			raise(SIGKILL);
 			break;
+		case ALARMED:
+			raise(SIGALRM);
+			break;
+		case STOP:
+			raise(SIGSTOP);
+			break;
 		case WRITE_NONSENSE:
-			write_nonsense();
+			write_nonsense(11);
+		case WRITE_PART:
+			write_nonsense(4);
 		}
 	}
 	self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -169,9 +182,36 @@ START_TEST(an_exit)
 }
 END_TEST
 
-START_TEST(the_kernel_ends_it)
+/* As after its own limit of time. */
+START_TEST(an_alarm)
 {
-	expect_damage(KILLED, MODULE_LIMITED_NAMES);
+	expect_damage(ALARMED, MODULE_LIMITED_NAMES);
+}
+END_TEST
+
+static void *ask_once(void *context)
+{
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
+
+	(void)remote_names_find(helper, &names[1], 0, frames);
+	return context;
+}
+
+START_TEST(the_thread_that_asks_first_ends)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, ask_once, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_pstr_eq(function_of(2), "test_suite");
+	ck_assert_int_eq(names_helper_failure(helper), 0);
+}
+END_TEST
+
+START_TEST(somebody_kills_it)
+{
+	expect_damage(KILLED, MODULE_UNREAD_NAMES);
+	ck_assert_int_eq(names_helper_failure(helper), -1);
 }
 END_TEST
 
@@ -188,15 +228,67 @@ START_TEST(an_endless_loop)
 }
 END_TEST
 
-START_TEST(a_fifo)
+START_TEST(no_progress)
 {
+	static const enum deed deeds[] = {WAIT, STOP, WRITE_PART};
+
 	temporary_name(fifo);
 	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
-	plan->deeds[2] = WAIT;
 	plan->harmful_up_to = SYMBOLS_ALL;
-	ck_assert_pstr_eq(function_of(2), "test_suite");
-	ck_assert_int_eq(names[2].state, MODULE_LIMITED_NAMES);
+	for (uint32_t i = 0; i < sizeof(deeds) / sizeof(*deeds); i++) {
+		plan->deeds[2 + i] = deeds[i];
+		ck_assert_pstr_eq(function_of(2 + i), "test_suite");
+		ck_assert_int_eq(names[2 + i].state, MODULE_LIMITED_NAMES);
+	}
 	temporary_remove(fifo);
+}
+END_TEST
+
+START_TEST(an_invalid_list)
+{
+	plan->deeds[2] = WRITE_NONSENSE;
+	plan->harmful_up_to = SYMBOLS_ALL;
+	ck_assert_ptr_null(remote_names_special(helper, &names[2], 0));
+	ck_assert_int_eq(names[2].state, MODULE_POOR_NAMES);
+	ck_assert(names[2].special_listed);
+}
+END_TEST
+
+/* No module is at fault, and the names that were fetched stay, also after another one was asked for. */
+START_TEST(killed_while_it_has_nothing_to_do)
+{
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
+	siginfo_t end;
+
+	ck_assert_pstr_eq(function_of(1), "test_suite");
+	(void)remote_names_find(helper, &names[3], 0, frames);
+	ck_assert_int_eq(kill(plan->helper, SIGKILL), 0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)plan->helper, &end, WEXITED | WNOWAIT), 0);
+	plan->deeds[1] = CRASH;
+	ck_assert_pstr_eq(function_of(1), "test_suite");
+	ck_assert_pstr_eq(function_of(2), "test_suite");
+	ck_assert_pstr_eq(function_of(3), "test_suite");
+	for (uint32_t i = 1; i <= 3; i++)
+		ck_assert_int_eq(names[i].state, MODULE_READABLE);
+	ck_assert_int_eq(names_helper_failure(helper), -1);
+}
+END_TEST
+
+START_TEST(it_cannot_be_started)
+{
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
+	struct rlimit limit, none;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){0, limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_uint_eq(remote_names_find(helper, &names[1], 0, frames), 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(names_helper_failure(helper), EMFILE);
+	ck_assert_pstr_eq(function_of(1), "test_suite");
+	ck_assert_int_eq(names[1].state, MODULE_UNREAD_NAMES);
+	ck_assert_pstr_eq(function_of(2), "test_suite");
+	ck_assert_int_eq(names[2].state, MODULE_READABLE);
 }
 END_TEST
 
@@ -255,7 +347,7 @@ START_TEST(only_so_many_helpers)
 		(void)remote_names_named(helper, &names[i], name, &start, &end);
 	ck_assert_int_eq(names[2].state, MODULE_POOR_NAMES);
 	ck_assert_ptr_null(function_of(1));
-	ck_assert_int_eq(names[1].state, MODULE_LIMITED_NAMES);
+	ck_assert_int_eq(names[1].state, MODULE_UNREAD_NAMES);
 }
 END_TEST
 
@@ -288,8 +380,9 @@ Suite *test_suite(void)
 
 	tcase_set_timeout(tests, 300);
 	tcase_add_checked_fixture(tests, setup, teardown);
-	tcase_add_tests(tests, a_crash, an_invalid_answer, an_exit, the_kernel_ends_it, an_endless_loop, a_fifo,
-			own_symbols_are_left, a_memory_bomb, killed_after_some_answers, only_so_many_helpers,
-			it_has_no_descriptors_and_ignores_signals);
+	tcase_add_tests(tests, a_crash, an_invalid_answer, an_exit, an_alarm, the_thread_that_asks_first_ends,
+			somebody_kills_it, an_endless_loop, no_progress, an_invalid_list,
+			killed_while_it_has_nothing_to_do, it_cannot_be_started, own_symbols_are_left, a_memory_bomb,
+			killed_after_some_answers, only_so_many_helpers, it_has_no_descriptors_and_ignores_signals);
 	return suite;
 }

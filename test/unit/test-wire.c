@@ -18,6 +18,7 @@ START_TEST(numbers_match_the_manual)
 	ck_assert_int_eq(wire_frame_kind(MMT_FRAME_UNKNOWN), 2);
 	ck_assert_int_eq(wire_program_state(MODULE_MISSING), 2);
 	ck_assert_int_eq(wire_program_state(MODULE_MISSING_NAMES), 8);
+	ck_assert_int_eq(wire_program_state(MODULE_UNREAD_NAMES), 9);
 }
 END_TEST
 
@@ -27,7 +28,7 @@ START_TEST(values_round_trip)
 		ck_assert_uint_eq(wire_to_stack_end(wire_stack_end((enum mmt_stack_end)i)), i);
 	for (unsigned i = 0; i <= MMT_FRAME_UNKNOWN; i++)
 		ck_assert_uint_eq(wire_to_frame_kind(wire_frame_kind((enum mmt_frame_kind)i)), i);
-	for (unsigned i = MODULE_MISSING; i <= MODULE_MISSING_NAMES; i++)
+	for (unsigned i = MODULE_MISSING; i <= MODULE_UNREAD_NAMES; i++)
 		ck_assert_uint_eq(wire_to_program_state(wire_program_state((enum module_state)i)), i);
 }
 END_TEST

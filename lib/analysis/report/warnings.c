@@ -49,6 +49,7 @@ const char *mmt_warning_name(enum mmt_warning warning)
 	    [MMT_WARNING_UNRECORDED_CHILDREN] = "unrecorded-children",
 	    [MMT_WARNING_INHERITED_NOT_COPIED] = "inherited-not-copied",
 	    [MMT_WARNING_STACKS_LEFT_OUT] = "stacks-left-out",
+	    [MMT_WARNING_NAMES_UNREAD] = "names-unread",
 	};
 
 	return (size_t)warning < sizeof(names) / sizeof(*names) ? names[warning] : "unknown";
@@ -357,6 +358,10 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 	    [MODULE_MISSING_NAMES] =
 		"refers to another file that is missing (.dwo, .dwp, or the one in .gnu_debugaltlink)",
 	};
+	int failure = resolver_names_failure(replay->code);
+	const char *unread = failure > 0   ? "could not be started: "
+			     : failure < 0 ? "was killed, perhaps because memory is short, or ended too often"
+					   : "was killed or could not be started";
 	enum module_state state;
 	size_t position = 0, count = 0;
 	const char *path;
@@ -367,7 +372,11 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 
 		if (state < MODULE_POOR_NAMES || ++count > PROGRAMS_NAMED)
 			continue;
-		if (part)
+		if (state == MODULE_UNREAD_NAMES)
+			add_warning(warnings, MMT_WARNING_NAMES_UNREAD,
+				    "names and lines of %s are missing: the process that reads them %s%s", path, unread,
+				    failure > 0 ? strerrordesc_np(failure) : "");
+		else if (part)
 			add_warning(warnings, MMT_WARNING_DEBUG_INFORMATION,
 				    "the debug information of %s refers to other files that are missing (%s): some of "
 				    "its lines and inlined functions are missing",

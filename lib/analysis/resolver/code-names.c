@@ -428,6 +428,7 @@ enum wire_program_state wire_program_state(enum module_state state)
 	    [MODULE_POOR_NAMES] = WIRE_PROGRAM_POOR_NAMES,
 	    [MODULE_LIMITED_NAMES] = WIRE_PROGRAM_LIMITED_NAMES,
 	    [MODULE_MISSING_NAMES] = WIRE_PROGRAM_MISSING_NAMES,
+	    [MODULE_UNREAD_NAMES] = WIRE_PROGRAM_UNREAD_NAMES,
 	};
 
 	return states[state];
@@ -435,7 +436,7 @@ enum wire_program_state wire_program_state(enum module_state state)
 
 enum module_state wire_to_program_state(enum wire_program_state state)
 {
-	for (unsigned i = MODULE_MISSING; i <= MODULE_MISSING_NAMES; i++) {
+	for (unsigned i = MODULE_MISSING; i <= MODULE_UNREAD_NAMES; i++) {
 		if (wire_program_state((enum module_state)i) == state)
 			return (enum module_state)i;
 	}

@@ -199,9 +199,9 @@ const struct runtime *resolver_runtime(const struct resolver *resolver, const st
 	return NULL;
 }
 
-bool resolver_lacks_names(const struct resolver *resolver)
+int resolver_names_failure(const struct resolver *resolver)
 {
-	return modules_lack_names(resolver->mapped.modules);
+	return modules_names_failure(resolver->mapped.modules);
 }
 
 /* In a packed recording. */

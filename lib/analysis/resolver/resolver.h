@@ -51,8 +51,8 @@ const char *resolver_path_name(const struct resolver *resolver, uint32_t path);
 /* The language runtime that runs in the space, recognised by the files that it maps; NULL: none of the known ones. */
 const struct runtime *resolver_runtime(const struct resolver *resolver, const struct space *space);
 
-/* Whether a process that reads names ended early or could not be started. */
-bool resolver_lacks_names(const struct resolver *resolver);
+/* See names_helper_failure(). */
+int resolver_names_failure(const struct resolver *resolver);
 
 /* Whether its program is written in Go: its ELF file shows that or, in a packed recording, some function of any stack.
  */

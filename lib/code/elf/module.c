@@ -443,9 +443,9 @@ void modules_destroy(struct modules *modules)
 	free(modules);
 }
 
-bool modules_lack_names(const struct modules *modules)
+int modules_names_failure(const struct modules *modules)
 {
-	return names_helper_ends(modules->helper) > 0;
+	return names_helper_failure(modules->helper);
 }
 
 void modules_recorded_until(struct modules *modules, uint64_t realtime_ns)
@@ -897,6 +897,14 @@ size_t module_names(struct module *module, uint64_t for_lookup, struct module_fr
 	return 1;
 }
 
+static int compare_modules(const void *left, const void *right)
+{
+	uint32_t first = ((const struct names_query *)left)->names->number;
+	uint32_t second = ((const struct names_query *)right)->names->number;
+
+	return (first > second) - (first < second);
+}
+
 void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count, bool more)
 {
 	struct names_query wanted[MODULE_FETCH_MAX];
@@ -906,8 +914,8 @@ void modules_fetch_names(struct modules *modules, const struct module_query *que
 		if (queries[i].module->file.state == MODULE_READABLE)
 			wanted[number++] = (struct names_query){&queries[i].module->names, queries[i].address};
 	}
-	if (number)
-		remote_names_fetch(modules->helper, wanted, number, more);
+	qsort(wanted, number, sizeof(*wanted), compare_modules);
+	remote_names_fetch(modules->helper, wanted, number, more);
 }
 
 const char *module_library_version(void)

@@ -23,8 +23,8 @@ void modules_recorded_until(struct modules *modules, uint64_t realtime_ns);
 void modules_recorded_on(struct modules *modules, const char *kernel);
 void modules_destroy(struct modules *modules);
 
-/* Whether a process that reads names ended early or could not be started. */
-bool modules_lack_names(const struct modules *modules);
+/* See names_helper_failure(). */
+int modules_names_failure(const struct modules *modules);
 
 enum module_state {
 	MODULE_READABLE,
@@ -37,6 +37,7 @@ enum module_state {
 	MODULE_POOR_NAMES,    /* the debug information is damaged */
 	MODULE_LIMITED_NAMES, /* the debug information exceeds a limit */
 	MODULE_MISSING_NAMES, /* a file with a part of the debug information is missing */
+	MODULE_UNREAD_NAMES,  /* the process that reads names was killed, or could not be started */
 };
 
 /*

@@ -2,18 +2,15 @@
 #include "code/names/names-helper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -21,57 +18,126 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/helper-process.h"
 #include "base/limits.h"
 #include "base/map.h"
 
 #define REQUEST_MAX (UINT64_C(1) << 32) /* a copied module may be large */
+#define EXIT_MILLISECONDS 5000		/* wait this long for a helper that exits, or has nothing to do */
 
 enum names_request { REQUEST_OPEN = 1, REQUEST_NAMES, REQUEST_SPECIAL, REQUEST_RANGE, REQUEST_NAMED, REQUEST_MISSING };
 
+struct fetched {
+	const struct remote_names *names;
+	uint64_t address;
+	size_t first, count; /* of `frames` */
+};
+
+struct names_helper {
+	struct names_calls calls;
+	struct helper processes[LIMIT_NAMES_ENDS + 2]; /* by `ends`: those that ended may be dying */
+	uint32_t ends;
+	int failure;	      /* errno: the last one could not be started */
+	bool ended;	      /* found while it was asked */
+	time_t second;	      /* the last one that was counted */
+	unsigned seconds;     /* that the request takes */
+	unsigned asleep;      /* of these, the last ones without progress */
+	struct timespec used; /* processor time of the helper */
+	struct buffer request;
+	void *answer;
+	VECTOR(struct fetched) fetched;
+	VECTOR(struct module_frame) frames;
+	struct id_table texts_by_hash;
+	VECTOR(const char *) texts;
+	struct arena arena;
+};
+
 /* ---- both sides ---- */
 
-/* False: the other side has ended. */
-static bool receive(int fd, void *data, size_t size)
+/* Read the first line. False: there is none. */
+static bool read_line(const char *path, char *line, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		ssize_t got = read(fd, (char *)data + done, size - done);
+	CLEANUP(fclose) FILE *file = fopen(path, "re");
 
-		if (got < 0 && errno == EINTR)
+	return file && fgets(line, (int)size, file);
+}
+
+/* Whether the helper is stopped, or waits for something other than a disk or a processor. */
+static bool is_asleep(pid_t pid)
+{
+	char path[64], line[256];
+	const char *name_end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	name_end = read_line(path, line, sizeof(line)) ? strrchr(line, ')') : NULL;
+	return name_end && (!strncmp(name_end, ") S", 3) || !strncasecmp(name_end, ") t", 3));
+}
+
+/* Wait until the helper reads or writes. False: it makes no progress, or takes too long. Time in which this process is
+ * stopped does not count. */
+static bool wait_for(struct names_helper *waiting, short events)
+{
+	const struct helper *process = &waiting->processes[waiting->ends];
+	struct pollfd poll_for = {.fd = process->answer, .events = events};
+	struct timespec now = {0}, used = {0};
+	clockid_t clock = CLOCK_MONOTONIC;
+	int ready;
+
+	do {
+		ready = poll(&poll_for, 1, 1000);
+		(void)clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec == waiting->second)
 			continue;
-		if (got <= 0)
+		waiting->second = now.tv_sec;
+		(void)clock_getcpuclockid(process->child, &clock);
+		(void)clock_gettime(clock, &used);
+		if (ready <= 0 && used.tv_sec == waiting->used.tv_sec && used.tv_nsec == waiting->used.tv_nsec &&
+		    is_asleep(process->child))
+			waiting->asleep++;
+		else
+			waiting->asleep = 0;
+		waiting->used = used;
+		if (++waiting->seconds > LIMIT_NAMES_SECONDS || waiting->asleep > LIMIT_NAMES_ASLEEP_SECONDS)
 			return false;
-		done += (size_t)got;
+	} while (ready <= 0);
+	return true;
+}
+
+/* `waiting` is NULL in the helper. False: the other side has ended or, with `waiting`, takes too long. */
+static bool transfer(int fd, void *data, size_t size, bool out, struct names_helper *waiting)
+{
+	int flags = MSG_NOSIGNAL | (waiting ? MSG_DONTWAIT : 0);
+
+	for (size_t done = 0; done < size;) {
+		char *position = (char *)data + done;
+		ssize_t count = out ? send(fd, position, size - done, flags) : recv(fd, position, size - done, flags);
+
+		if (count > 0) {
+			done += (size_t)count;
+		} else if (!count || (errno != EAGAIN && errno != EINTR)) {
+			if (waiting)
+				waiting->ended = true;
+			return false;
+		} else if (waiting && !wait_for(waiting, out ? POLLOUT : POLLIN)) {
+			return false;
+		}
 	}
 	return true;
 }
 
-static bool transmit(int fd, const void *data, size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t sent = send(fd, (const char *)data + done, size - done, MSG_NOSIGNAL);
-
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent <= 0)
-			return false;
-		done += (size_t)sent;
-	}
-	return true;
-}
-
-static bool transmit_message(int fd, const struct buffer *message)
+static bool transmit(int fd, const struct buffer *message, struct names_helper *waiting)
 {
 	uint64_t size = message->size;
 
-	return !message->error && transmit(fd, &size, sizeof(size)) && transmit(fd, message->data, message->size);
+	return !message->error && transfer(fd, &size, sizeof(size), true, waiting) &&
+	       transfer(fd, message->data, message->size, true, waiting);
 }
 
 /* ---- in the helper ---- */
 
 struct server {
 	const struct names_calls *calls;
-	struct map opened;	    /* number -> struct symbols */
-	volatile uint32_t *current; /* number of the module in use: whose fault an end is */
+	struct map opened; /* number -> struct symbols */
 	struct buffer answer;
 };
 
@@ -141,7 +207,6 @@ static void serve_one(struct server *server, struct bytes *request)
 	size_t others = 0;
 	bool found;
 
-	*server->current = number;
 	switch (kind) {
 	case REQUEST_OPEN:
 		open_module(server, number, request);
@@ -175,8 +240,10 @@ static void limit_time(void)
 	(void)getrusage(RUSAGE_SELF, &usage);
 	(void)getrlimit(RLIMIT_CPU, &limit);
 	limit.rlim_cur = (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + LIMIT_NAMES_PROCESSOR_SECONDS;
-	if (limit.rlim_cur < limit.rlim_max)
-		(void)setrlimit(RLIMIT_CPU, &limit);
+	/* At the hard limit the kernel sends SIGKILL, which does not say why. */
+	if (limit.rlim_cur >= limit.rlim_max)
+		limit.rlim_cur = limit.rlim_max - 1;
+	(void)setrlimit(RLIMIT_CPU, &limit);
 	alarm(LIMIT_NAMES_SECONDS);
 }
 
@@ -184,28 +251,20 @@ static void serve(struct server *server, int fd)
 {
 	uint64_t size;
 
-	while (receive(fd, &size, sizeof(size))) {
+	while (transfer(fd, &size, sizeof(size), false, NULL)) {
 		CLEANUP(free) void *data = malloc(size + 1);
 		struct bytes request = bytes_over(data, size);
 
-		if (!data || !receive(fd, data, size))
+		if (!data || !transfer(fd, data, size, false, NULL))
 			return;
 		limit_time();
 		buffer_clear(&server->answer);
 		while (bytes_left(&request))
 			serve_one(server, &request);
-		if (!transmit_message(fd, &server->answer))
+		if (!transmit(fd, &server->answer, NULL))
 			return;
 		alarm(0);
 	}
-}
-
-/* Read the first line. False: there is none. */
-static bool read_line(const char *path, char *line, size_t size)
-{
-	CLEANUP(fclose) FILE *file = fopen(path, "re");
-
-	return file && fgets(line, (int)size, file);
 }
 
 /* Beyond what the parent has: the kernel counts that too. Let the kernel end this process before others. */
@@ -263,29 +322,23 @@ static void drop_privileges(void)
 	}
 }
 
-static _Noreturn void run_helper(const struct names_calls *calls, volatile uint32_t *current, int socket)
+static void run_helper(void *context, int socket, pid_t parent)
 {
-	static const int ignored[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-	struct server server = {.calls = calls, .current = current};
+	struct server server = {.calls = context};
 	const struct rlimit no_core = {0};
-	int null;
-	sigset_t none;
+	int none = -1;
+	sigset_t limits;
 
-	/* The parent ends this process; a signal for its process group must not. */
-	for (int i = 1; i < NSIG; i++)
-		(void)signal(i, SIG_DFL);
-	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
-		(void)signal(ignored[i], SIG_IGN);
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	/* The host may have closed the standard descriptors, and the socket be one of them. */
-	socket = fcntl(socket, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int i = 0; i <= STDERR_FILENO; i++)
-		(void)dup2(null, i);
-	if (socket > STDERR_FILENO + 1)
-		(void)dup2(socket, STDERR_FILENO + 1);
-	(void)close_range(STDERR_FILENO + 2, ~0u, 0);
+	/* Names are worth more than a closed descriptor. */
+	(void)helper_process_begin(&socket, &none, parent);
+	/* The thread that forked this process may end before others ask. */
+	(void)prctl(PR_SET_PDEATHSIG, 0);
+	(void)signal(SIGXCPU, SIG_DFL);
+	(void)signal(SIGALRM, SIG_DFL);
+	sigemptyset(&limits);
+	sigaddset(&limits, SIGXCPU);
+	sigaddset(&limits, SIGALRM);
+	(void)sigprocmask(SIG_UNBLOCK, &limits, NULL);
 	(void)prctl(PR_SET_NAME, "mmtrace-names");
 	limit_memory();
 	drop_privileges();
@@ -293,34 +346,11 @@ static _Noreturn void run_helper(const struct names_calls *calls, volatile uint3
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	buffer_init(&server.answer, LIMIT_NAMES_ANSWER_BYTES);
-	serve(&server, STDERR_FILENO + 1);
+	serve(&server, socket);
 	_exit(EXIT_SUCCESS);
 }
 
 /* ---- in this process ---- */
-
-struct fetched {
-	const struct remote_names *names;
-	uint64_t address;
-	size_t first, count; /* of `frames` */
-};
-
-struct names_helper {
-	struct names_calls calls;
-	int socket; /* -1: no process */
-	pid_t pid;
-	uint32_t number;	    /* of this process, from 1 */
-	uint32_t ends;		    /* of helpers */
-	volatile uint32_t *current; /* shared with the helper */
-	struct buffer request;
-	void *answer;
-	VECTOR(struct fetched) fetched;
-	VECTOR(struct module_frame) frames;
-	size_t next; /* of `fetched`: probably wanted next */
-	struct id_table texts_by_hash;
-	VECTOR(const char *) texts;
-	struct arena arena;
-};
 
 void remote_names_deinit(struct remote_names *names)
 {
@@ -334,36 +364,17 @@ struct names_helper *names_helper_create(const struct names_calls *calls)
 	if (!helper)
 		return NULL;
 	helper->calls = *calls;
-	helper->socket = -1;
-	helper->current =
-	    mmap(NULL, sizeof(*helper->current), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	buffer_init(&helper->request, REQUEST_MAX);
-	if (helper->current != MAP_FAILED)
-		return helper;
-	free(helper);
-	return NULL;
-}
-
-/* Returns the status that waitpid() reports. */
-static int stop(struct names_helper *helper)
-{
-	int status = 0;
-
-	if (helper->socket < 0)
-		return 0;
-	close(helper->socket);
-	helper->socket = -1;
-	while (waitpid(helper->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
+	return helper;
 }
 
 void names_helper_destroy(struct names_helper *helper)
 {
 	if (!helper)
 		return;
-	(void)stop(helper);
-	munmap((void *)helper->current, sizeof(*helper->current));
+	(void)helper_end(&helper->processes[helper->ends], EXIT_MILLISECONDS);
+	for (uint32_t i = 0; i < helper->ends; i++)
+		helper_reap(&helper->processes[i]);
 	buffer_deinit(&helper->request);
 	free(helper->answer);
 	vector_deinit(&helper->fetched);
@@ -376,117 +387,67 @@ void names_helper_destroy(struct names_helper *helper)
 
 static bool start(struct names_helper *helper)
 {
-	int ends[2];
+	struct helper *process = &helper->processes[helper->ends];
 
-	if (helper->socket >= 0)
+	if (process->child && helper_process_wait(process->child, 0) < 0)
 		return true;
+	/* It was killed while it had nothing to do: no module is at fault. */
+	if (process->child) {
+		close(process->answer);
+		*process++ = (struct helper){0};
+		helper->ends++;
+	}
 	if (helper->ends > LIMIT_NAMES_ENDS)
 		return false;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
-		helper->ends++;
-		return false;
-	}
-	helper->pid = fork();
-	if (!helper->pid) {
-		close(ends[0]);
-		run_helper(&helper->calls, helper->current, ends[1]);
-	}
-	close(ends[1]);
-	helper->socket = ends[0];
-	helper->number++;
-	if (helper->pid > 0)
+	if (helper_process_start(process, SOCK_STREAM, run_helper, &helper->calls))
 		return true;
-	close(ends[0]);
-	helper->socket = -1;
+	helper->failure = errno;
 	helper->ends++;
 	return false;
 }
 
-uint32_t names_helper_ends(const struct names_helper *helper)
+int names_helper_failure(const struct names_helper *helper)
 {
-	return helper->ends;
+	if (helper->failure)
+		return helper->failure;
+	return helper->ends ? -1 : 0;
 }
 
-/* Whether the helper waits for something other than a disk or a processor. */
-static bool is_asleep(pid_t pid)
-{
-	char path[64], line[256];
-	const char *name_end;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	name_end = read_line(path, line, sizeof(line)) ? strrchr(line, ')') : NULL;
-	return name_end && !strncmp(name_end, ") S", 3);
-}
-
-/* Wait for the answer. False: the helper makes no progress, or takes too long. */
-static bool wait_for_answer(const struct names_helper *helper)
-{
-	struct pollfd poll_for = {.fd = helper->socket, .events = POLLIN};
-	struct timespec before = {0}, now = {0};
-	clockid_t clock = CLOCK_MONOTONIC;
-	int asleep = 0;
-
-	for (int second = 0; second < LIMIT_NAMES_SECONDS && asleep < LIMIT_NAMES_ASLEEP_SECONDS; second++) {
-		int ready = poll(&poll_for, 1, 1000);
-
-		if (ready > 0)
-			return true;
-		if (ready < 0 && errno == EINTR) {
-			second--;
-			continue;
-		}
-		(void)clock_getcpuclockid(helper->pid, &clock);
-		(void)clock_gettime(clock, &now);
-		if (now.tv_sec == before.tv_sec && now.tv_nsec == before.tv_nsec && is_asleep(helper->pid))
-			asleep++;
-		else
-			asleep = 0;
-		before = now;
-	}
-	return false;
-}
-
-/* False: the helper ended, or takes too long. */
 static bool exchange(struct names_helper *helper, struct bytes *answer_ret)
 {
+	int fd = helper->processes[helper->ends].answer;
 	uint64_t size;
 
 	free(helper->answer);
 	helper->answer = NULL;
-	if (!transmit_message(helper->socket, &helper->request) || !wait_for_answer(helper) ||
-	    !receive(helper->socket, &size, sizeof(size)) || size > LIMIT_NAMES_ANSWER_BYTES)
+	helper->ended = false;
+	helper->seconds = 0;
+	helper->asleep = 0;
+	if (!transmit(fd, &helper->request, helper) || !transfer(fd, &size, sizeof(size), false, helper) ||
+	    size > LIMIT_NAMES_ANSWER_BYTES)
 		return false;
 	helper->answer = malloc(size + 1);
 	*answer_ret = bytes_over(helper->answer, size);
-	return helper->answer && receive(helper->socket, helper->answer, size);
+	return helper->answer && transfer(fd, helper->answer, size, false, helper);
 }
 
-/* The helper has ended, or must end, because of one of these modules: read less of it. `nonsense`: its answer was not
- * valid. */
-static void blame(struct names_helper *helper, const struct names_query *queries, size_t count, bool nonsense)
+/* The helper has ended, or must end, because of this module: read less of it. MODULE_READABLE: its exit status shows
+ * why. */
+static void blame(struct names_helper *helper, struct remote_names *names, enum module_state state)
 {
-	uint32_t number = *helper->current;
-	bool known = false, crashed;
-	int status;
+	int status = helper_end(&helper->processes[helper->ends], state == MODULE_READABLE ? EXIT_MILLISECONDS : 0);
+	int signal = status < 0 ? SIGKILL : WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-	(void)kill(helper->pid, SIGKILL);
-	status = stop(helper);
-	/* The kernel kills a process if memory runs out or the limit of time is reached; libdw exits if there is no
-	 * memory. */
-	crashed = nonsense || (WIFSIGNALED(status) && WTERMSIG(status) != SIGXCPU && WTERMSIG(status) != SIGKILL);
+	/* libdw exits if there is no memory. */
+	if (state == MODULE_READABLE && (!signal || signal == SIGXCPU || signal == SIGALRM))
+		state = MODULE_LIMITED_NAMES;
+	else if (state == MODULE_READABLE)
+		state = signal == SIGKILL ? MODULE_UNREAD_NAMES : MODULE_POOR_NAMES;
 	helper->ends++;
-	for (size_t i = 0; i < count; i++)
-		known |= queries[i].names->number == number;
-	for (size_t i = 0; i < count; i++) {
-		struct remote_names *names = queries[i].names;
-
-		/* A module may be in several queries. */
-		if ((known && names->number != number) || names->helper != helper->number)
-			continue;
-		names->helper = 0;
-		names->use++;
-		names->state = crashed ? MODULE_POOR_NAMES : MODULE_LIMITED_NAMES;
-	}
+	if (names->helper != helper->ends)
+		return;
+	names->use++;
+	names->state = state;
 }
 
 static void begin_request(struct names_helper *helper, enum names_request kind, const struct remote_names *names)
@@ -500,9 +461,9 @@ static void put_open(struct names_helper *helper, struct remote_names *names)
 	size_t place;
 	uint64_t size;
 
-	if (names->helper == helper->number || names->use == SYMBOLS_NONE)
+	if (names->helper == helper->ends + 1 || names->use == SYMBOLS_NONE)
 		return;
-	names->helper = helper->number;
+	names->helper = helper->ends + 1;
 	begin_request(helper, REQUEST_OPEN, names);
 	buffer_put_u8(&helper->request, (uint8_t)names->use);
 	place = helper->request.size;
@@ -513,15 +474,18 @@ static void put_open(struct names_helper *helper, struct remote_names *names)
 		memcpy(helper->request.data + place, &size, sizeof(size));
 }
 
-/* Send one request per query, with `text` if it is not NULL, until a helper answers. False: none does. */
+/* Send one request per query, all of one module, with `text` if it is not NULL, until a helper answers. False: none
+ * does. */
 static bool ask(struct names_helper *helper, enum names_request kind, const struct names_query *queries, size_t count,
 		const char *text, struct bytes *answer_ret)
 {
+	struct remote_names *names = queries->names;
+
 	while (start(helper)) {
 		buffer_clear(&helper->request);
+		put_open(helper, names);
 		for (size_t i = 0; i < count; i++) {
-			put_open(helper, queries[i].names);
-			begin_request(helper, kind, queries[i].names);
+			begin_request(helper, kind, names);
 			if (text)
 				buffer_put_string(&helper->request, text);
 			else if (kind == REQUEST_NAMES || kind == REQUEST_RANGE)
@@ -529,13 +493,19 @@ static bool ask(struct names_helper *helper, enum names_request kind, const stru
 		}
 		if (exchange(helper, answer_ret))
 			return true;
-		blame(helper, queries, count, false);
+		blame(helper, names, helper->ended ? MODULE_READABLE : MODULE_LIMITED_NAMES);
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (queries[i].names->state == MODULE_READABLE)
-			queries[i].names->state = MODULE_LIMITED_NAMES;
-	}
+	if (names->state == MODULE_READABLE)
+		names->state = MODULE_UNREAD_NAMES;
 	return false;
+}
+
+/* False: the answer was damaged. */
+static bool is_valid(struct names_helper *helper, struct remote_names *names, const struct bytes *answer)
+{
+	if (!bytes_ok(answer))
+		blame(helper, names, MODULE_POOR_NAMES);
+	return bytes_ok(answer);
 }
 
 /* The text once for all equal ones; NULL: it is empty, or out of memory. */
@@ -581,39 +551,46 @@ static void keep_frames(struct names_helper *helper, const struct names_query *q
 	}
 	if (!bytes_ok(answer) || !vector_push(&helper->fetched, fetched))
 		return;
-	/* What an earlier helper died of stays true. */
-	if (query->names->use == SYMBOLS_ALL)
+	/* What an earlier helper died of, or that none could be started, stays true. */
+	if (query->names->use == SYMBOLS_ALL && query->names->state != MODULE_UNREAD_NAMES)
 		query->names->state = state;
+}
+
+/* Each module has the limits of one exchange. */
+static void fetch_module(struct names_helper *helper, const struct names_query *queries, size_t count)
+{
+	size_t kept = helper->fetched.count, kept_frames = helper->frames.count;
+	struct bytes answer;
+
+	while (ask(helper, REQUEST_NAMES, queries, count, NULL, &answer)) {
+		for (size_t i = 0; i < count && bytes_ok(&answer); i++)
+			keep_frames(helper, &queries[i], &answer);
+		if (is_valid(helper, queries->names, &answer))
+			return;
+		helper->fetched.count = kept;
+		helper->frames.count = kept_frames;
+	}
 }
 
 void remote_names_fetch(struct names_helper *helper, const struct names_query *queries, size_t count, bool more)
 {
-	size_t kept = more ? helper->fetched.count : 0, kept_frames = more ? helper->frames.count : 0;
-	struct bytes answer;
-
-	do {
-		helper->fetched.count = kept;
-		helper->frames.count = kept_frames;
-		if (!ask(helper, REQUEST_NAMES, queries, count, NULL, &answer))
-			return;
-		for (size_t i = 0; i < count && bytes_ok(&answer); i++)
-			keep_frames(helper, &queries[i], &answer);
-		if (!bytes_ok(&answer))
-			blame(helper, queries, count, true);
-	} while (!bytes_ok(&answer));
+	if (!more) {
+		helper->fetched.count = 0;
+		helper->frames.count = 0;
+	}
+	for (size_t i = 0, next; i < count; i = next) {
+		for (next = i + 1; next < count && queries[next].names == queries[i].names; next++)
+			;
+		fetch_module(helper, queries + i, next - i);
+	}
 }
 
-static const struct fetched *find_fetched(struct names_helper *helper, const struct remote_names *names,
+static const struct fetched *find_fetched(const struct names_helper *helper, const struct remote_names *names,
 					  uint64_t address)
 {
 	for (size_t i = 0; i < helper->fetched.count; i++) {
-		size_t place = (helper->next + i) % helper->fetched.count;
-		const struct fetched *fetched = &helper->fetched.items[place];
-
-		if (fetched->names == names && fetched->address == address) {
-			helper->next = place;
-			return fetched;
-		}
+		if (helper->fetched.items[i].names == names && helper->fetched.items[i].address == address)
+			return &helper->fetched.items[i];
 	}
 	return NULL;
 }
@@ -624,7 +601,7 @@ size_t remote_names_find(struct names_helper *helper, struct remote_names *names
 	const struct fetched *fetched = find_fetched(helper, names, address);
 
 	if (!fetched) {
-		remote_names_fetch(helper, &(struct names_query){names, address}, 1, false);
+		remote_names_fetch(helper, &(struct names_query){names, address}, 1, true);
 		fetched = find_fetched(helper, names, address);
 	}
 	frames_ret[0] = (struct module_frame){0};
@@ -640,7 +617,8 @@ const struct special_function *remote_names_special(struct names_helper *helper,
 	const struct names_query query = {.names = names};
 	struct bytes answer;
 
-	if (!names->special_listed && ask(helper, REQUEST_SPECIAL, &query, 1, NULL, &answer)) {
+	while (!names->special_listed && ask(helper, REQUEST_SPECIAL, &query, 1, NULL, &answer)) {
+		names->special.count = 0;
 		for (uint32_t left = bytes_u32(&answer); left && bytes_ok(&answer); left--) {
 			struct special_function function = {.name = keep_text(helper, &answer)};
 
@@ -649,8 +627,8 @@ const struct special_function *remote_names_special(struct names_helper *helper,
 			if (!function.name || !vector_push(&names->special, function))
 				break;
 		}
+		names->special_listed = is_valid(helper, names, &answer);
 	}
-	names->special_listed = true;
 	for (size_t i = 0; i < names->special.count; i++) {
 		if (names->special.items[i].start <= address && address < names->special.items[i].end)
 			return &names->special.items[i];
@@ -662,13 +640,16 @@ static bool find_range(struct names_helper *helper, enum names_request kind, con
 		       const char *name, uint64_t *start_ret, uint64_t *end_ret)
 {
 	struct bytes answer;
-	bool found = ask(helper, kind, query, 1, name, &answer) && bytes_u8(&answer);
+	bool found;
 
-	if (!found)
-		return false;
-	*start_ret = bytes_u64(&answer);
-	*end_ret = bytes_u64(&answer);
-	return bytes_ok(&answer);
+	do {
+		if (!ask(helper, kind, query, 1, name, &answer))
+			return false;
+		found = bytes_u8(&answer);
+		*start_ret = bytes_u64(&answer);
+		*end_ret = bytes_u64(&answer);
+	} while (!is_valid(helper, query->names, &answer));
+	return found;
 }
 
 bool remote_names_range(struct names_helper *helper, struct remote_names *names, uint64_t address, uint64_t *start_ret,
@@ -689,9 +670,11 @@ char *remote_names_missing_part(struct names_helper *helper, struct remote_names
 	struct bytes answer;
 	const char *text;
 
-	if (!ask(helper, REQUEST_MISSING, &query, 1, NULL, &answer))
-		return NULL;
-	text = bytes_string(&answer);
-	*others_ret = bytes_u64(&answer);
-	return *text && bytes_ok(&answer) ? strdup(text) : NULL;
+	do {
+		if (!ask(helper, REQUEST_MISSING, &query, 1, NULL, &answer))
+			return NULL;
+		text = bytes_string(&answer);
+		*others_ret = bytes_u64(&answer);
+	} while (!is_valid(helper, names, &answer));
+	return *text ? strdup(text) : NULL;
 }

@@ -49,8 +49,8 @@ struct names_helper *names_helper_create(const struct names_calls *calls);
 /* Accepts NULL. */
 void names_helper_destroy(struct names_helper *helper);
 
-/* How many helpers ended before they were told to, or could not be started: names may be missing. */
-uint32_t names_helper_ends(const struct names_helper *helper);
+/* Not 0: names may be missing. errno: a helper could not be started; -1: one ended before it was told to. */
+int names_helper_failure(const struct names_helper *helper);
 
 /* See module_names(). Strings live as long as the helper. */
 size_t remote_names_find(struct names_helper *helper, struct remote_names *names, uint64_t address,
@@ -61,7 +61,8 @@ struct names_query {
 	uint64_t address;
 };
 
-/* Fetch names that remote_names_find() will soon be asked for; `more`: keep those that were fetched before. */
+/* Fetch names that remote_names_find() will soon be asked for; `more`: keep those that were fetched before. The limits
+ * of time begin again with each query of another module than the query before. */
 void remote_names_fetch(struct names_helper *helper, const struct names_query *queries, size_t count, bool more);
 
 /* The function that contains the address, if stack_end_by_name() knows its name; NULL: it does not. */

@@ -199,7 +199,8 @@ void text_reconciled(struct text *text, const struct mmt_report *report)
 static bool belongs_above(enum mmt_warning code)
 {
 	return code == MMT_WARNING_JIT_CODE_UNNAMED || code == MMT_WARNING_INTERPRETED_CODE_UNNAMED ||
-	       code == MMT_WARNING_PRECOMPILED_CODE_UNNAMED || code == MMT_WARNING_UNRECORDED_CHILDREN;
+	       code == MMT_WARNING_PRECOMPILED_CODE_UNNAMED || code == MMT_WARNING_UNRECORDED_CHILDREN ||
+	       code == MMT_WARNING_NAMES_UNREAD;
 }
 
 /* The first notes on missing names and processes stand above all figures, the others below the checks. */
