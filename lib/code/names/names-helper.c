@@ -2,8 +2,6 @@
 #include "code/names/names-helper.h"
 
 #include <errno.h>
-#include <linux/capability.h>
-#include <linux/landlock.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,13 +9,13 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/confine.h"
 #include "base/helper-process.h"
 #include "base/limits.h"
 #include "base/map.h"
@@ -267,13 +265,12 @@ static void serve(struct server *server, int fd)
 	}
 }
 
-/* Beyond what the parent has: the kernel counts that too. Let the kernel end this process before others. */
+/* Beyond what the parent has: the kernel counts that too. */
 static void limit_memory(void)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), data = 0;
 	char line[256], *position = line;
 	struct rlimit limit;
-	FILE *file;
 
 	if (read_line("/proc/self/statm", line, sizeof(line))) {
 		for (int field = 0; field < 6; field++)
@@ -284,41 +281,6 @@ static void limit_memory(void)
 	if (data < limit.rlim_cur) {
 		limit.rlim_cur = data;
 		(void)setrlimit(RLIMIT_DATA, &limit);
-	}
-	file = fopen("/proc/self/oom_score_adj", "we");
-	if (file) {
-		fputs("1000", file);
-		fclose(file);
-	}
-}
-
-/* Drop the right to write files, where the kernel has Landlock, and root's capabilities except that of reading. */
-static void drop_privileges(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct reading[_LINUX_CAPABILITY_U32S_3] = {
-	    {.effective = 1u << CAP_DAC_READ_SEARCH, .permitted = 1u << CAP_DAC_READ_SEARCH}};
-	/* Those of the first version, which all kernels with Landlock know; no rule allows any. */
-	struct landlock_ruleset_attr writing = {
-	    .handled_access_fs =
-		LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-		LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
-		LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
-		LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM};
-	const char *servers = getenv("DEBUGINFOD_URLS");
-	int rules = -1;
-
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* What debuginfod servers deliver is written to a cache. */
-	if (!servers || !*servers)
-		rules = (int)syscall(SYS_landlock_create_ruleset, &writing, sizeof(writing.handled_access_fs), 0);
-	if (rules >= 0) {
-		(void)syscall(SYS_landlock_restrict_self, rules, 0);
-		close(rules);
-	}
-	if (syscall(SYS_capset, &header, reading) < 0) {
-		memset(reading, 0, sizeof(reading));
-		(void)syscall(SYS_capset, &header, reading);
 	}
 }
 
@@ -341,7 +303,7 @@ static void run_helper(void *context, int socket, pid_t parent)
 	(void)sigprocmask(SIG_UNBLOCK, &limits, NULL);
 	(void)prctl(PR_SET_NAME, "mmtrace-names");
 	limit_memory();
-	drop_privileges();
+	confine_thread(NULL, 0);
 	/* A core file would contain the memory of the recorded processes. */
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
