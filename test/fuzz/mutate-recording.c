@@ -8,6 +8,7 @@
 #include "base/compression.h"
 #include "base/limits.h"
 #include "base/vector.h"
+#include "support/section.h"
 #include "trace/format/format.h"
 #include "trace/read/records.h"
 #include "trace/sections/sections.h"
@@ -325,28 +326,26 @@ static void change_records(struct mutation *mutation)
 static void change_content(struct mutation *mutation, struct piece *section)
 {
 	struct bytes bytes = bytes_over(bytes_of(mutation, *section), section->size);
-	uint32_t version = UINT32_MAX;
 	size_t room = PARTS_BYTES, size;
-	struct buffer plain, packed;
-	struct mmt_error *error;
+	struct unpacked_section content;
+	struct buffer packed;
+	struct mmt_error *error = section_begin(&content, &bytes, "section", UINT32_MAX, PARTS_BYTES, &room);
 
-	buffer_init(&plain, PARTS_BYTES);
 	buffer_init(&packed, PARTS_BYTES);
-	error = sections_unpack(&bytes, &version, "section", &room, &plain);
-	size = plain.size;
+	size = content.plain.size;
 	if (!error && size) {
 		for (size_t i = below(mutation, 4); i < 4; i++)
-			change_field(mutation, plain.data, size);
+			change_field(mutation, content.plain.data, size);
 		if (!below(mutation, 8))
-			plain.size -= below(mutation, size);
-		error = sections_pack(&plain, version, &packed);
+			content.plain.size -= below(mutation, size);
+		error = pack_section(&content.plain, content.version, &packed);
 		if (!error)
 			*section = put_piece(&mutation->parts, packed.data, packed.size);
 	} else {
 		change_field(mutation, bytes_of(mutation, *section), section->size);
 	}
 	mmt_error_destroy(error);
-	buffer_deinit(&plain);
+	buffer_deinit(&content.plain);
 	buffer_deinit(&packed);
 }
 

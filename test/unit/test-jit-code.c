@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "support/section.h"
 #include "support/suite.h"
 #include "trace/format/format.h"
 #include "trace/sections/jit-code.h"
@@ -126,7 +127,7 @@ START_TEST(false_fields_are_refused)
 		buffer_put_u64(&plain, runs[_i][2 * i + 1]);
 		buffer_put_u8(&plain, 0xc3);
 	}
-	ck_assert_ptr_null(sections_pack(&plain, 1, &buffer));
+	ck_assert_ptr_null(pack_section(&plain, 1, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = jit_code_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code);
 	ck_assert_ptr_nonnull(error);
@@ -260,7 +261,7 @@ static struct mmt_error *decode_plain(struct buffer *plain, uint32_t version, st
 
 	buffer_init(&buffer, 4096); /* as large as the plain bytes of any test */
 	/* Takes the plain bytes. */
-	ck_assert_ptr_null(sections_pack(plain, version, &buffer));
+	ck_assert_ptr_null(pack_section(plain, version, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = jit_code_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, code);
 	buffer_deinit(&buffer);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "support/section.h"
 #include "support/suite.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/format/format.h"
@@ -127,23 +128,22 @@ START_TEST(older_versions_are_read)
 {
 	const uint32_t older_number = 3 + (uint32_t)_i;
 	struct packed_stacks stacks = make_stacks(), read = {0};
-	struct buffer buffer, plain, older;
+	struct buffer buffer, older;
+	struct unpacked_section section;
 	size_t room = LIMIT_UNPACKED_BYTES;
 	uint8_t *end;
-	uint32_t version = 6;
 	struct bytes bytes;
 
 	buffer_init(&buffer, 1 << 20);
-	buffer_init(&plain, 1 << 20);
 	buffer_init(&older, 1 << 20);
 	ck_assert_ptr_null(packed_stacks_encode(&stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(sections_unpack(&bytes, &version, "stacks section", &room, &plain));
-	ck_assert_uint_eq(version, 6); /* tools that would wait for the samples of stack dumps refuse it */
-	end = plain.data + plain.size - FLAGS_BYTES;
+	ck_assert_ptr_null(section_begin(&section, &bytes, "stacks section", 6, 1 << 20, &room));
+	ck_assert_uint_eq(section.version, 6); /* tools that would wait for the samples of stack dumps refuse it */
+	end = section.plain.data + section.plain.size - FLAGS_BYTES;
 	memmove(end - 2 * sizeof(uint32_t), end - sizeof(uint32_t), sizeof(uint32_t) + FLAGS_BYTES);
-	plain.size -= sizeof(uint32_t) + (older_number < 4 ? FLAGS_BYTES : 0);
-	ck_assert_ptr_null(sections_pack(&plain, older_number, &older));
+	section.plain.size -= sizeof(uint32_t) + (older_number < 4 ? FLAGS_BYTES : 0);
+	ck_assert_ptr_null(pack_section(&section.plain, older_number, &older));
 	bytes = bytes_over(older.data, older.size);
 	ck_assert_ptr_null(packed_stacks_decode(&bytes, &room, &read));
 	ck_assert_uint_eq(read.stacks.count, 2);
@@ -184,19 +184,18 @@ static void insert_instructions(struct buffer *plain)
 START_TEST(instructions_of_older_versions_are_ignored)
 {
 	struct packed_stacks stacks = make_stacks(), read = {0};
-	struct buffer buffer, plain, older;
+	struct buffer buffer, older;
+	struct unpacked_section section;
 	size_t room = LIMIT_UNPACKED_BYTES;
-	uint32_t version = 6;
 	struct bytes bytes;
 
 	buffer_init(&buffer, 1 << 20);
-	buffer_init(&plain, 1 << 20);
 	buffer_init(&older, 1 << 20);
 	ck_assert_ptr_null(packed_stacks_encode(&stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(sections_unpack(&bytes, &version, "stacks section", &room, &plain));
-	insert_instructions(&plain);
-	ck_assert_ptr_null(sections_pack(&plain, 5, &older));
+	ck_assert_ptr_null(section_begin(&section, &bytes, "stacks section", 6, 1 << 20, &room));
+	insert_instructions(&section.plain);
+	ck_assert_ptr_null(pack_section(&section.plain, 5, &older));
 	bytes = bytes_over(older.data, older.size);
 	ck_assert_ptr_null(packed_stacks_decode(&bytes, &room, &read));
 	ck_assert_uint_eq(read.frames.count, 2);
@@ -205,7 +204,7 @@ START_TEST(instructions_of_older_versions_are_ignored)
 	packed_stacks_deinit(&read);
 	packed_stacks_deinit(&stacks);
 	buffer_deinit(&older);
-	buffer_deinit(&plain);
+	buffer_deinit(&section.plain);
 	buffer_deinit(&buffer);
 }
 END_TEST

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "support/section.h"
 #include "support/suite.h"
 #include "trace/format/format.h"
 #include "trace/sections/runtime-options.h"
@@ -256,7 +257,7 @@ START_TEST(damaged_section)
 	buffer_put_u32(&plain, 2);
 	for (int i = 0; i < 12; i++)
 		buffer_put_u32(&plain, 0);
-	ck_assert_ptr_null(sections_pack(&plain, 1, &buffer));
+	ck_assert_ptr_null(pack_section(&plain, 1, &buffer));
 	error = decode(&buffer, &decoded);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "not ascending"));

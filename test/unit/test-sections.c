@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "support/section.h"
 #include "support/suite.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
@@ -330,7 +331,7 @@ START_TEST(residency_version_1_is_read)
 	buffer_put_u64(&plain, 0x1000);
 	buffer_put_u64(&plain, 0x3000);
 	buffer_clear(&buffer);
-	ck_assert_ptr_null(sections_pack(&plain, 1, &buffer));
+	ck_assert_ptr_null(pack_section(&plain, 1, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(recording_residency_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.processes.count, 1);

@@ -133,13 +133,11 @@ static struct mmt_error *decode_index(const struct recording_file *file, struct 
 	error = recording_file_read(file, section->offset, header, sizeof(header));
 	if (error)
 		return error;
-	version = bytes_u32(&bytes);
+	error = section_version(&bytes, IMAGES_VERSION, what, &version);
+	if (error)
+		return error;
 	count = bytes_u32(&bytes);
 	index_size = bytes_u32(&bytes);
-	if (version > IMAGES_VERSION)
-		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "%s of version %u: written by a newer version of mmtrace; use that version", what,
-				    version);
 	if (version == 0 || index_size < sizeof(header) || index_size > section->size ||
 	    index_size > LIMIT_IMAGE_INDEX_BYTES)
 		return error_create(MMT_ERROR_FORMAT, "%s: invalid index", what);

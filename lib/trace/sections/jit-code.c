@@ -55,26 +55,8 @@ bool jit_code_add(struct jit_code_program *program, uint64_t start, size_t size,
 	return vector_push(&program->runs, run);
 }
 
-/* State of the encoder. */
-struct packing {
-	struct jit_code_source source;
-	struct compressor *compressor;
-	struct buffer plain; /* not compressed yet */
-	struct buffer *packed;
-};
-
-static struct mmt_error *pack(struct packing *packing)
-{
-	struct mmt_error *error = buffer_finish(&packing->plain);
-
-	if (!error && packing->plain.size)
-		error =
-		    compressor_frame(packing->compressor, packing->plain.data, packing->plain.size, packing->packed);
-	buffer_clear(&packing->plain);
-	return error;
-}
-
-static struct mmt_error *encode_run(struct packing *packing, const struct jit_code_run *run)
+static struct mmt_error *encode_run(struct section_packing *packing, const struct jit_code_source *source,
+				    const struct jit_code_run *run)
 {
 	struct mmt_error *error = NULL;
 
@@ -82,18 +64,18 @@ static struct mmt_error *encode_run(struct packing *packing, const struct jit_co
 	buffer_put_u64(&packing->plain, run->size);
 	for (size_t done = 0, before; !error && done < run->size; done += packing->plain.size - before) {
 		if (packing->plain.size >= PIECE_BYTES)
-			error = pack(packing);
+			error = packing_flush(packing);
 		before = packing->plain.size;
 		if (!error)
-			error = packing->source.read(packing->source.context, run->offset + done, run->size - done,
-						     &packing->plain);
+			error = source->read(source->context, run->offset + done, run->size - done, &packing->plain);
 		if (!error)
 			error = buffer_finish(&packing->plain);
 	}
 	return error;
 }
 
-static struct mmt_error *encode_program(struct packing *packing, const struct jit_code_program *program)
+static struct mmt_error *encode_program(struct section_packing *packing, const struct jit_code_source *source,
+					const struct jit_code_program *program)
 {
 	struct buffer *plain = &packing->plain;
 	struct mmt_error *error = NULL;
@@ -103,7 +85,7 @@ static struct mmt_error *encode_program(struct packing *packing, const struct ji
 	buffer_put_u64(plain, program->until_ns);
 	buffer_put_u32(plain, (uint32_t)program->changes.count);
 	for (size_t i = 0; !error && i < program->runs.count; i++)
-		error = encode_run(packing, &program->runs.items[i]);
+		error = encode_run(packing, source, &program->runs.items[i]);
 	for (size_t i = 0; !error && i < program->changes.count; i++) {
 		buffer_put_u64(plain, program->changes.items[i].start);
 		buffer_put_u64(plain, program->changes.items[i].size);
@@ -123,22 +105,14 @@ static struct mmt_error *read_bytes(void *context, size_t offset, size_t size, s
 struct mmt_error *jit_code_encode(const struct jit_code *code, const struct jit_code_source *source,
 				  struct buffer *buffer)
 {
-	struct packing packing = {.source = {(void *)code, read_bytes}, .packed = buffer};
-	struct mmt_error *error = compressor_create(&packing.compressor);
+	const struct jit_code_source own = {(void *)code, read_bytes};
+	struct section_packing packing;
+	struct mmt_error *error = packing_begin(&packing, CODE_VERSION, buffer);
 
-	if (source)
-		packing.source = *source;
-	buffer_init(&packing.plain, LIMIT_CODE_BYTES);
-	buffer_put_u32(buffer, CODE_VERSION);
-	buffer_put_u32(buffer, 0);
 	buffer_put_u32(&packing.plain, (uint32_t)code->programs.count);
 	for (size_t i = 0; !error && i < code->programs.count; i++)
-		error = encode_program(&packing, &code->programs.items[i]);
-	if (!error)
-		error = pack(&packing);
-	compressor_destroy(packing.compressor);
-	buffer_deinit(&packing.plain);
-	return error;
+		error = encode_program(&packing, source ? source : &own, &code->programs.items[i]);
+	return packing_end(&packing, error);
 }
 
 static const struct jit_code_run *find_run(const struct jit_code_program *program, uint64_t address)
@@ -231,28 +205,21 @@ static struct mmt_error *decode_program(struct bytes *bytes, uint32_t version, s
 
 struct mmt_error *jit_code_decode(struct bytes *bytes, size_t *room, struct jit_code *code_ret)
 {
-	uint32_t version = CODE_VERSION;
-	static const char what[] = "JIT code section";
-	struct jit_code code = {0};
-	struct mmt_error *error;
-	struct bytes inner;
-	uint64_t count;
+	struct unpacked_section section;
+	struct mmt_error *error =
+	    section_begin(&section, bytes, "JIT code section", CODE_VERSION, LIMIT_CODE_BYTES, room);
+	uint64_t count = bytes_at_most(&section.bytes, bytes_count_u32(&section.bytes, PROGRAM_BYTES), LIMIT_PROCESSES);
 
-	buffer_init(&code.bytes, LIMIT_CODE_BYTES);
-	error = sections_unpack(bytes, &version, what, room, &code.bytes);
-	inner = bytes_over(code.bytes.data, code.bytes.size);
-	count = bytes_at_most(&inner, bytes_count_u32(&inner, PROGRAM_BYTES), LIMIT_PROCESSES);
-	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
-		struct jit_code_program *program = vector_append(&code.programs);
+	*code_ret = (struct jit_code){.bytes = section.plain};
+	section.plain = (struct buffer){0};
+	for (uint64_t i = 0; i < count && bytes_ok(&section.bytes) && !error; i++) {
+		struct jit_code_program *program = vector_append(&code_ret->programs);
 
-		error = program ? decode_program(&inner, version, program) : &error_no_memory;
+		error = program ? decode_program(&section.bytes, section.version, program) : &error_no_memory;
 	}
-	if (!error)
-		error = bytes_finish(&inner, what);
+	error = section_end(&section, error);
 	if (error)
-		jit_code_deinit(&code);
-	else
-		*code_ret = code;
+		jit_code_deinit(code_ret);
 	return error;
 }
 

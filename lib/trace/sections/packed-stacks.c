@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/limits.h"
 #include "trace/format/format.h"
@@ -126,28 +127,22 @@ static void encode_facts(const struct packed_stacks *stacks, struct buffer *plai
 
 struct mmt_error *packed_stacks_encode(const struct packed_stacks *stacks, struct buffer *buffer)
 {
-	struct compressor *compressor = NULL;
-	struct mmt_error *error;
-	struct buffer plain;
+	struct section_packing packing;
+	struct buffer *plain = &packing.plain;
+	struct mmt_error *error = packing_begin(&packing, STACKS_VERSION, buffer);
 
-	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	encode_names(stacks, &plain);
-	buffer_put_u32(&plain, 0); /* instructions, which older versions wrote */
-	encode_stacks(stacks, &plain);
-	encode_facts(stacks, &plain);
-	error = buffer_finish(&plain);
-	if (!error)
-		error = compressor_create(&compressor);
-	buffer_put_u32(buffer, STACKS_VERSION);
-	buffer_put_u32(buffer, 0);
-	for (size_t offset = 0; !error && offset < plain.size; offset += PIECE_BYTES) {
-		size_t left = plain.size - offset;
+	encode_names(stacks, plain);
+	buffer_put_u32(plain, 0); /* instructions, which older versions wrote */
+	encode_stacks(stacks, plain);
+	encode_facts(stacks, plain);
+	for (size_t offset = 0; !error && offset < plain->size; offset += PIECE_BYTES) {
+		size_t left = plain->size - offset;
 
-		error =
-		    compressor_frame(compressor, plain.data + offset, left < PIECE_BYTES ? left : PIECE_BYTES, buffer);
+		error = compressor_frame(packing.compressor, plain->data + offset,
+					 left < PIECE_BYTES ? left : PIECE_BYTES, buffer);
 	}
-	compressor_destroy(compressor);
-	buffer_deinit(&plain);
+	buffer_clear(plain);
+	error = packing_end(&packing, error);
 	return error ? error : buffer_finish(buffer);
 }
 
@@ -322,24 +317,15 @@ static struct mmt_error *decode_plain(struct bytes *bytes, uint32_t version, str
 
 struct mmt_error *packed_stacks_decode(struct bytes *bytes, size_t *room, struct packed_stacks *stacks_ret)
 {
-	static const char what[] = "stacks section";
-	struct packed_stacks stacks = {0};
-	uint32_t version = STACKS_VERSION;
-	struct mmt_error *error;
-	struct buffer plain;
-	struct bytes inner;
+	struct unpacked_section section;
+	struct mmt_error *error =
+	    section_begin(&section, bytes, "stacks section", STACKS_VERSION, LIMIT_SECTION_BYTES, room);
 
-	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	error = sections_unpack(bytes, &version, what, room, &plain);
-	inner = bytes_over(plain.data, plain.size);
+	*stacks_ret = (struct packed_stacks){.content = TAKE(section.plain.data)};
 	if (!error)
-		error = decode_plain(&inner, version, &stacks);
-	if (!error)
-		error = bytes_finish(&inner, what);
-	stacks.content = plain.data;
+		error = decode_plain(&section.bytes, section.version, stacks_ret);
+	error = section_end(&section, error);
 	if (error)
-		packed_stacks_deinit(&stacks);
-	else
-		*stacks_ret = stacks;
+		packed_stacks_deinit(stacks_ret);
 	return error;
 }

@@ -224,7 +224,9 @@ static int compare(const void *left, const void *right)
 
 struct mmt_error *runtime_options_encode(struct runtime_options *options, struct buffer *buffer)
 {
-	struct buffer plain;
+	struct section_packing packing;
+	struct buffer *plain = &packing.plain;
+	struct mmt_error *error = packing_begin(&packing, OPTIONS_VERSION, buffer);
 	size_t count = 0;
 
 	vector_sort(&options->values, compare);
@@ -234,50 +236,40 @@ struct mmt_error *runtime_options_encode(struct runtime_options *options, struct
 			options->values.items[count++] = options->values.items[i];
 	}
 	options->values.count = count;
-	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	buffer_put_u32(&plain, (uint32_t)options->values.count);
+	buffer_put_u32(plain, (uint32_t)options->values.count);
 	for (size_t i = 0; i < options->values.count; i++) {
 		const struct option_value *value = &options->values.items[i];
 
-		buffer_put_u32(&plain, (uint32_t)value->pid);
-		buffer_put_u32(&plain, value->option);
-		buffer_put_u64(&plain, value->began_ns);
-		buffer_put_u64(&plain, value->value);
+		buffer_put_u32(plain, (uint32_t)value->pid);
+		buffer_put_u32(plain, value->option);
+		buffer_put_u64(plain, value->began_ns);
+		buffer_put_u64(plain, value->value);
 	}
-	return sections_pack(&plain, OPTIONS_VERSION, buffer);
+	return packing_end(&packing, error);
 }
 
 struct mmt_error *runtime_options_decode(struct bytes *bytes, size_t *room, struct runtime_options *options_ret)
 {
-	static const char what[] = "section of options";
-	struct runtime_options options = {0};
-	uint32_t version = OPTIONS_VERSION;
-	struct mmt_error *error;
-	struct buffer plain;
-	struct bytes inner;
-	uint64_t count;
+	struct unpacked_section section;
+	struct mmt_error *error =
+	    section_begin(&section, bytes, "section of options", OPTIONS_VERSION, LIMIT_SECTION_BYTES, room);
+	struct bytes *inner = &section.bytes;
+	uint64_t count = bytes_count_u32(inner, VALUE_BYTES);
 
-	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	error = sections_unpack(bytes, &version, what, room, &plain);
-	inner = bytes_over(plain.data, plain.size);
-	count = error ? 0 : bytes_count_u32(&inner, VALUE_BYTES);
+	*options_ret = (struct runtime_options){0};
 	for (uint64_t i = 0; !error && i < count; i++) {
-		struct option_value value = {.pid = (int32_t)bytes_u32(&inner), .option = bytes_u32(&inner)};
+		struct option_value value = {.pid = (int32_t)bytes_u32(inner), .option = bytes_u32(inner)};
 
-		value.began_ns = bytes_u64(&inner);
-		value.value = bytes_u64(&inner);
-		if (i && compare(&options.values.items[i - 1], &value) >= 0)
-			bytes_fail(&inner, "options that are not ascending");
-		if (!vector_push(&options.values, value))
+		value.began_ns = bytes_u64(inner);
+		value.value = bytes_u64(inner);
+		if (i && compare(&options_ret->values.items[i - 1], &value) >= 0)
+			bytes_fail(inner, "options that are not ascending");
+		if (!vector_push(&options_ret->values, value))
 			error = &error_no_memory;
 	}
-	if (!error)
-		error = bytes_finish(&inner, what);
-	buffer_deinit(&plain);
+	error = section_end(&section, error);
 	if (error)
-		runtime_options_deinit(&options);
-	else
-		*options_ret = options;
+		runtime_options_deinit(options_ret);
 	return error;
 }
 

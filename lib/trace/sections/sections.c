@@ -17,7 +17,7 @@
 #define INFO_FLAG_ON_CPUS 2u
 #define INFO_FLAG_ALL_PROCESSES 4u
 
-static struct mmt_error *check_version(struct bytes *bytes, uint32_t known, const char *what, uint32_t *version_ret)
+struct mmt_error *section_version(struct bytes *bytes, uint32_t known, const char *what, uint32_t *version_ret)
 {
 	uint32_t version = *version_ret = bytes_u32(bytes);
 
@@ -106,7 +106,7 @@ static struct mmt_error *decode_info_lists(struct bytes *bytes, struct recording
 struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_info *info_ret)
 {
 	uint32_t version;
-	struct mmt_error *error = check_version(bytes, INFO_VERSION, "information section", &version);
+	struct mmt_error *error = section_version(bytes, INFO_VERSION, "information section", &version);
 	struct recording_info info = {0};
 	uint32_t flags;
 
@@ -169,7 +169,7 @@ static uint64_t decode_loss_count(struct bytes *bytes)
 struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_loss *loss_ret)
 {
 	uint32_t version;
-	struct mmt_error *error = check_version(bytes, LOSS_VERSION, "loss section", &version);
+	struct mmt_error *error = section_version(bytes, LOSS_VERSION, "loss section", &version);
 	struct recording_loss loss = {0};
 	uint64_t count;
 
@@ -198,39 +198,16 @@ struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_lo
 	return error;
 }
 
-/* The large sections: u32 version, u32 zero, then one zstd frame. */
+/* The large sections: u32 version, u32 zero, then zstd frames. */
 
 #define PERF_MAPS_VERSION 1
 #define RESIDENCY_VERSION 2 /* version 1 has no times, no sizes and no residency at the start */
 #define HUGE_PAGES_VERSION 1
 #define JITDUMPS_VERSION 2 /* version 1 does not have the start of the program */
 
-struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer)
-{
-	struct compressor *compressor = NULL;
-	struct mmt_error *error = buffer_finish(plain);
-
-	if (!error)
-		error = compressor_create(&compressor);
-	if (!error) {
-		buffer_put_u32(buffer, version);
-		buffer_put_u32(buffer, 0);
-		error = compressor_frame(compressor, plain->data ? plain->data : (const void *)"", plain->size, buffer);
-	}
-	compressor_destroy(compressor);
-	buffer_deinit(plain);
-	return error;
-}
-
 #define LARGE_BYTES (1u << 20)
 
-/* A compressed section in several frames: large contents have their own, so that they are in memory only once. */
-struct section_packing {
-	struct compressor *compressor;
-	struct buffer plain, *packed;
-};
-
-static struct mmt_error *packing_begin(struct section_packing *packing, uint32_t version, struct buffer *packed)
+struct mmt_error *packing_begin(struct section_packing *packing, uint32_t version, struct buffer *packed)
 {
 	*packing = (struct section_packing){.packed = packed};
 	buffer_init(&packing->plain, LIMIT_SECTION_BYTES);
@@ -239,7 +216,7 @@ static struct mmt_error *packing_begin(struct section_packing *packing, uint32_t
 	return compressor_create(&packing->compressor);
 }
 
-static struct mmt_error *pack_plain(struct section_packing *packing)
+struct mmt_error *packing_flush(struct section_packing *packing)
 {
 	struct mmt_error *error = buffer_finish(&packing->plain);
 
@@ -250,6 +227,7 @@ static struct mmt_error *pack_plain(struct section_packing *packing)
 	return error;
 }
 
+/* Large contents have a frame of their own, so that they are in memory only once. */
 static struct mmt_error *packing_put(struct section_packing *packing, const void *data, size_t size)
 {
 	struct mmt_error *error;
@@ -258,41 +236,63 @@ static struct mmt_error *packing_put(struct section_packing *packing, const void
 		buffer_put(&packing->plain, data, size);
 		return NULL;
 	}
-	error = pack_plain(packing);
+	error = packing_flush(packing);
 	return error ? error : compressor_frame(packing->compressor, data, size, packing->packed);
 }
 
-static struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error)
+struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error)
 {
 	if (!error)
-		error = pack_plain(packing);
+		error = packing_flush(packing);
 	compressor_destroy(packing->compressor);
 	buffer_deinit(&packing->plain);
 	return error;
 }
 
-struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const char *what, size_t *room,
-				  struct buffer *plain)
+struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
+				uint32_t newest, size_t limit, size_t *room)
 {
 	struct decompressor *decompressor = NULL;
-	struct mmt_error *error = check_version(bytes, *version, what, version);
+	struct mmt_error *error;
 	size_t size;
 
+	*section = (struct unpacked_section){.what = what};
+	buffer_init(&section->plain, limit < *room ? limit : *room);
+	error = section_version(packed, newest, what, &section->version);
 	if (error)
 		return error;
-	if (plain->maximum > *room)
-		plain->maximum = *room;
-	bytes_u32(bytes);
-	error = bytes_finish(bytes, what);
+	bytes_u32(packed);
+	error = bytes_finish(packed, what);
 	if (!error)
 		error = decompressor_create(&decompressor);
 	if (!error) {
-		size = bytes_left(bytes);
-		error = decompressor_feed(decompressor, bytes_take(bytes, size), size, plain);
+		size = bytes_left(packed);
+		error = decompressor_feed(decompressor, bytes_take(packed, size), size, &section->plain);
 	}
-	*room -= plain->size;
+	*room -= section->plain.size;
 	decompressor_destroy(decompressor);
+	section->bytes = bytes_over(section->plain.data, error ? 0 : section->plain.size);
 	return error_context(error, "%s", what);
+}
+
+struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error *error)
+{
+	if (!error)
+		error = bytes_finish(&section->bytes, section->what);
+	buffer_deinit(&section->plain);
+	return error;
+}
+
+/* Copy the next bytes. NULL: out of memory. */
+static uint8_t *take_copy(struct bytes *bytes, uint64_t size, size_t *size_ret)
+{
+	const void *data = bytes_take(bytes, bytes_count(bytes, size, 1));
+	uint8_t *copy = malloc(data && size ? size : 1);
+
+	*size_ret = copy && data ? size : 0;
+	if (*size_ret)
+		memcpy(copy, data, size);
+	return copy;
 }
 
 void perf_map_copy_deinit(struct perf_map_copy *copy)
@@ -335,7 +335,6 @@ struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, s
 static struct mmt_error *decode_perf_map(struct bytes *bytes, struct perf_map_copy *copy)
 {
 	uint64_t growth, size;
-	const void *text;
 
 	copy->pid = (int32_t)bytes_u32(bytes);
 	copy->namespace_pid = (int32_t)bytes_u32(bytes);
@@ -349,43 +348,26 @@ static struct mmt_error *decode_perf_map(struct bytes *bytes, struct perf_map_co
 		if (!vector_push(&copy->growth, step))
 			return &error_no_memory;
 	}
-	size = bytes_count(bytes, size, 1);
-	text = bytes_take(bytes, size);
-	copy->text = malloc(size ? size : 1);
-	if (!copy->text)
-		return &error_no_memory;
-	if (text)
-		memcpy(copy->text, text, size);
-	copy->text_size = text ? size : 0;
-	return NULL;
+	copy->text = take_copy(bytes, size, &copy->text_size);
+	return copy->text ? NULL : &error_no_memory;
 }
 
 struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room, struct perf_map_copies *copies_ret)
 {
-	uint32_t version = PERF_MAPS_VERSION;
-	static const char what[] = "perf map section";
-	struct perf_map_copies copies = {0};
-	struct mmt_error *error;
-	struct buffer plain;
-	struct bytes inner;
-	uint64_t count;
+	struct unpacked_section section;
+	struct mmt_error *error =
+	    section_begin(&section, bytes, "perf map section", PERF_MAPS_VERSION, LIMIT_PERF_MAP_BYTES, room);
+	uint64_t count = bytes_at_most(&section.bytes, bytes_count_u32(&section.bytes, 20), LIMIT_PROCESSES);
 
-	buffer_init(&plain, LIMIT_PERF_MAP_BYTES);
-	error = sections_unpack(bytes, &version, what, room, &plain);
-	inner = bytes_over(plain.data, plain.size);
-	count = bytes_at_most(&inner, bytes_count_u32(&inner, 20), LIMIT_PROCESSES);
-	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
-		struct perf_map_copy *copy = vector_append(&copies.maps);
+	*copies_ret = (struct perf_map_copies){0};
+	for (uint64_t i = 0; i < count && bytes_ok(&section.bytes) && !error; i++) {
+		struct perf_map_copy *copy = vector_append(&copies_ret->maps);
 
-		error = copy ? decode_perf_map(&inner, copy) : &error_no_memory;
+		error = copy ? decode_perf_map(&section.bytes, copy) : &error_no_memory;
 	}
-	if (!error)
-		error = bytes_finish(&inner, what);
-	buffer_deinit(&plain);
+	error = section_end(&section, error);
 	if (error)
-		perf_map_copies_deinit(&copies);
-	else
-		*copies_ret = copies;
+		perf_map_copies_deinit(copies_ret);
 	return error;
 }
 
@@ -419,52 +401,33 @@ struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, str
 
 static struct mmt_error *decode_jitdump(struct bytes *bytes, uint32_t version, struct jitdump_copy *copy)
 {
-	uint64_t program_ns, size;
-	const void *data;
+	uint64_t program_ns;
 
 	copy->pid = (int32_t)bytes_u32(bytes);
 	copy->namespace_pid = (int32_t)bytes_u32(bytes);
 	program_ns = version > 1 ? bytes_u64(bytes) : PROGRAM_NOT_KNOWN;
 	copy->knows_program = program_ns != PROGRAM_NOT_KNOWN;
 	copy->program_ns = copy->knows_program ? program_ns : 0;
-	size = bytes_u64(bytes);
-	size = bytes_count(bytes, size, 1);
-	data = bytes_take(bytes, size);
-	copy->data = malloc(size ? size : 1);
-	if (!copy->data)
-		return &error_no_memory;
-	if (data)
-		memcpy(copy->data, data, size);
-	copy->size = data ? size : 0;
-	return NULL;
+	copy->data = take_copy(bytes, bytes_u64(bytes), &copy->size);
+	return copy->data ? NULL : &error_no_memory;
 }
 
 struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struct jitdump_copies *copies_ret)
 {
-	uint32_t version = JITDUMPS_VERSION;
-	static const char what[] = "jitdump section";
-	struct jitdump_copies copies = {0};
-	struct mmt_error *error;
-	struct buffer plain;
-	struct bytes inner;
-	uint64_t count;
+	struct unpacked_section section;
+	struct mmt_error *error =
+	    section_begin(&section, bytes, "jitdump section", JITDUMPS_VERSION, LIMIT_JITDUMP_BYTES, room);
+	uint64_t count = bytes_at_most(&section.bytes, bytes_count_u32(&section.bytes, 16), LIMIT_PROCESSES);
 
-	buffer_init(&plain, LIMIT_JITDUMP_BYTES);
-	error = sections_unpack(bytes, &version, what, room, &plain);
-	inner = bytes_over(plain.data, plain.size);
-	count = bytes_at_most(&inner, bytes_count_u32(&inner, 16), LIMIT_PROCESSES);
-	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
-		struct jitdump_copy *copy = vector_append(&copies.dumps);
+	*copies_ret = (struct jitdump_copies){0};
+	for (uint64_t i = 0; i < count && bytes_ok(&section.bytes) && !error; i++) {
+		struct jitdump_copy *copy = vector_append(&copies_ret->dumps);
 
-		error = copy ? decode_jitdump(&inner, version, copy) : &error_no_memory;
+		error = copy ? decode_jitdump(&section.bytes, section.version, copy) : &error_no_memory;
 	}
-	if (!error)
-		error = bytes_finish(&inner, what);
-	buffer_deinit(&plain);
+	error = section_end(&section, error);
 	if (error)
-		jitdump_copies_deinit(&copies);
-	else
-		*copies_ret = copies;
+		jitdump_copies_deinit(copies_ret);
 	return error;
 }
 
@@ -520,12 +483,13 @@ static void encode_residencies(const process_residencies *processes, struct buff
 
 struct mmt_error *recording_residency_encode(const struct recording_residency *residency, struct buffer *buffer)
 {
-	struct buffer plain;
+	struct section_packing packing;
+	struct buffer *plain = &packing.plain;
+	struct mmt_error *error = packing_begin(&packing, RESIDENCY_VERSION, buffer);
 
-	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	encode_residencies(&residency->processes, &plain);
-	encode_residencies(&residency->at_start, &plain);
-	return sections_pack(&plain, RESIDENCY_VERSION, buffer);
+	encode_residencies(&residency->processes, plain);
+	encode_residencies(&residency->at_start, plain);
+	return packing_end(&packing, error);
 }
 
 static struct mmt_error *decode_runs(struct bytes *bytes, uint64_t count, resident_runs *runs)
@@ -561,16 +525,17 @@ static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version,
 	return decode_runs(bytes, count, &process->runs);
 }
 
-static struct mmt_error *decode_residencies(struct bytes *bytes, uint32_t version, process_residencies *processes,
+static struct mmt_error *decode_residencies(struct unpacked_section *section, process_residencies *processes,
 					    struct map *places)
 {
+	struct bytes *bytes = &section->bytes;
 	uint64_t count = bytes_at_most(bytes, bytes_count_u32(bytes, 8), LIMIT_PROCESSES);
 	struct mmt_error *error = NULL;
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++) {
 		struct process_residency *process = vector_append(processes);
 
-		error = process ? decode_residency(bytes, version, process) : &error_no_memory;
+		error = process ? decode_residency(bytes, section->version, process) : &error_no_memory;
 		if (!error && !map_get(places, (uint32_t)process->pid) && !map_put(places, (uint32_t)process->pid, i))
 			error = &error_no_memory;
 	}
@@ -580,27 +545,18 @@ static struct mmt_error *decode_residencies(struct bytes *bytes, uint32_t versio
 struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
 					     struct recording_residency *residency_ret)
 {
-	uint32_t version = RESIDENCY_VERSION;
-	static const char what[] = "residency section";
-	struct recording_residency residency = {0};
-	struct mmt_error *error;
-	struct buffer plain;
-	struct bytes inner;
+	struct unpacked_section section;
+	struct mmt_error *error =
+	    section_begin(&section, bytes, "residency section", RESIDENCY_VERSION, LIMIT_SECTION_BYTES, room);
 
-	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	error = sections_unpack(bytes, &version, what, room, &plain);
-	inner = bytes_over(plain.data, plain.size);
+	*residency_ret = (struct recording_residency){0};
 	if (!error)
-		error = decode_residencies(&inner, version, &residency.processes, &residency.places);
-	if (!error && version > 1)
-		error = decode_residencies(&inner, version, &residency.at_start, &residency.start_places);
-	if (!error)
-		error = bytes_finish(&inner, what);
-	buffer_deinit(&plain);
+		error = decode_residencies(&section, &residency_ret->processes, &residency_ret->places);
+	if (!error && section.version > 1)
+		error = decode_residencies(&section, &residency_ret->at_start, &residency_ret->start_places);
+	error = section_end(&section, error);
 	if (error)
-		recording_residency_deinit(&residency);
-	else
-		*residency_ret = residency;
+		recording_residency_deinit(residency_ret);
 	return error;
 }
 
@@ -627,29 +583,30 @@ const struct process_huge_pages *recording_huge_pages_of(const struct recording_
 
 struct mmt_error *recording_huge_pages_encode(const struct recording_huge_pages *huge, struct buffer *buffer)
 {
-	struct buffer plain;
+	struct section_packing packing;
+	struct buffer *plain = &packing.plain;
+	struct mmt_error *error = packing_begin(&packing, HUGE_PAGES_VERSION, buffer);
 
-	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	buffer_put_u32(&plain, huge->setting);
-	buffer_put_u32(&plain, (uint32_t)huge->processes.count);
+	buffer_put_u32(plain, huge->setting);
+	buffer_put_u32(plain, (uint32_t)huge->processes.count);
 	for (size_t i = 0; i < huge->processes.count; i++) {
 		const struct process_huge_pages *process = &huge->processes.items[i];
 
-		buffer_put_u32(&plain, (uint32_t)process->pid);
-		buffer_put_u32(&plain, process->sampling);
-		buffer_put_u32(&plain, (uint32_t)process->runs.count);
-		buffer_put_u32(&plain, (uint32_t)process->samples.count);
+		buffer_put_u32(plain, (uint32_t)process->pid);
+		buffer_put_u32(plain, process->sampling);
+		buffer_put_u32(plain, (uint32_t)process->runs.count);
+		buffer_put_u32(plain, (uint32_t)process->samples.count);
 		for (size_t j = 0; j < process->runs.count; j++) {
-			buffer_put_u64(&plain, process->runs.items[j].start);
-			buffer_put_u64(&plain, process->runs.items[j].end);
+			buffer_put_u64(plain, process->runs.items[j].start);
+			buffer_put_u64(plain, process->runs.items[j].end);
 		}
 		for (size_t j = 0; j < process->samples.count; j++) {
-			buffer_put_u64(&plain, process->samples.items[j].address);
-			buffer_put_u32(&plain, process->samples.items[j].read_bytes);
-			buffer_put_u32(&plain, process->samples.items[j].zero_bytes);
+			buffer_put_u64(plain, process->samples.items[j].address);
+			buffer_put_u32(plain, process->samples.items[j].read_bytes);
+			buffer_put_u32(plain, process->samples.items[j].zero_bytes);
 		}
 	}
-	return sections_pack(&plain, HUGE_PAGES_VERSION, buffer);
+	return packing_end(&packing, error);
 }
 
 /* The report counts samples like runs of pages: they must be disjoint, and part of the memory that they describe. */
@@ -698,35 +655,24 @@ static struct mmt_error *decode_huge_pages(struct bytes *bytes, struct process_h
 
 struct mmt_error *recording_huge_pages_decode(struct bytes *bytes, size_t *room, struct recording_huge_pages *huge_ret)
 {
-	uint32_t version = HUGE_PAGES_VERSION, setting;
-	static const char what[] = "huge page section";
-	struct recording_huge_pages huge = {0};
-	struct mmt_error *error;
-	struct buffer plain;
-	struct bytes inner;
-	uint64_t count;
+	struct unpacked_section section;
+	struct mmt_error *error =
+	    section_begin(&section, bytes, "huge page section", HUGE_PAGES_VERSION, LIMIT_SECTION_BYTES, room);
+	uint32_t setting = bytes_u32(&section.bytes);
+	uint64_t count = bytes_at_most(&section.bytes, bytes_count_u32(&section.bytes, 16), LIMIT_PROCESSES);
 
-	buffer_init(&plain, LIMIT_SECTION_BYTES);
-	error = sections_unpack(bytes, &version, what, room, &plain);
-	inner = bytes_over(plain.data, plain.size);
-	setting = error ? 0 : bytes_u32(&inner);
-	huge.setting = setting > HUGE_NEVER ? HUGE_SETTING_UNKNOWN : setting;
-	count = bytes_at_most(&inner, bytes_count_u32(&inner, 16), LIMIT_PROCESSES);
-	for (uint64_t i = 0; i < count && bytes_ok(&inner) && !error; i++) {
-		struct process_huge_pages *process = vector_append(&huge.processes);
+	*huge_ret = (struct recording_huge_pages){.setting = setting > HUGE_NEVER ? HUGE_SETTING_UNKNOWN : setting};
+	for (uint64_t i = 0; i < count && bytes_ok(&section.bytes) && !error; i++) {
+		struct process_huge_pages *process = vector_append(&huge_ret->processes);
 
-		error = process ? decode_huge_pages(&inner, process) : &error_no_memory;
-		if (!error && !map_get(&huge.places, (uint32_t)process->pid) &&
-		    !map_put(&huge.places, (uint32_t)process->pid, i))
+		error = process ? decode_huge_pages(&section.bytes, process) : &error_no_memory;
+		if (!error && !map_get(&huge_ret->places, (uint32_t)process->pid) &&
+		    !map_put(&huge_ret->places, (uint32_t)process->pid, i))
 			error = &error_no_memory;
 	}
-	if (!error)
-		error = bytes_finish(&inner, what);
-	buffer_deinit(&plain);
+	error = section_end(&section, error);
 	if (error)
-		recording_huge_pages_deinit(&huge);
-	else
-		*huge_ret = huge;
+		recording_huge_pages_deinit(huge_ret);
 	return error;
 }
 
@@ -804,15 +750,13 @@ static struct mmt_error *decode_build_id(struct bytes *bytes, struct build_ids *
 struct mmt_error *build_ids_decode(struct bytes *bytes, struct build_ids *ids_ret)
 {
 	struct mmt_error *error = NULL;
-	struct build_ids ids = {0};
 
+	*ids_ret = (struct build_ids){0};
 	while (bytes_left(bytes) && bytes_ok(bytes) && !error)
-		error = decode_build_id(bytes, &ids);
+		error = decode_build_id(bytes, ids_ret);
 	if (!error)
 		error = bytes_finish(bytes, "build-id section");
 	if (error)
-		build_ids_deinit(&ids);
-	else
-		*ids_ret = ids;
+		build_ids_deinit(ids_ret);
 	return error;
 }

@@ -157,16 +157,41 @@ struct recording_huge_pages {
 	struct map places; /* made by recording_huge_pages_decode(): PID -> place of the first with it */
 };
 
-/* Encodes a compressed section: u32 version, u32 zero, then one zstd frame. Takes the content of `plain`. */
-struct mmt_error *sections_pack(struct buffer *plain, uint32_t version, struct buffer *buffer) MMT_MUST_CHECK;
+/* Read the version of a section. An error: it is newer than `known`. */
+struct mmt_error *section_version(struct bytes *bytes, uint32_t known, const char *what,
+				  uint32_t *version_ret) MMT_MUST_CHECK;
+
+/* A compressed section while it is encoded: u32 version, u32 zero, then zstd frames. */
+struct section_packing {
+	struct compressor *compressor;
+	struct buffer plain;   /* not compressed yet */
+	struct buffer *packed; /* the section */
+};
+
+/* Call packing_end() after an error, too. */
+struct mmt_error *packing_begin(struct section_packing *packing, uint32_t version,
+				struct buffer *packed) MMT_MUST_CHECK;
+/* Compress what is in `plain` as a frame. */
+struct mmt_error *packing_flush(struct section_packing *packing) MMT_MUST_CHECK;
+/* Returns `error`, or one of the last frame. */
+struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error) MMT_MUST_CHECK;
+
+/* A compressed section while it is decoded. */
+struct unpacked_section {
+	const char *what;
+	uint32_t version;
+	struct buffer plain; /* a decoder that keeps the content takes it from here */
+	struct bytes bytes;  /* the content; empty after an error */
+};
 
 /*
- * `*version`: in: the newest supported version, out: that of the section. The decompressed size is limited by the
- * maximum of `plain` and by `*room`, from which it is subtracted, so that a small file cannot decompress to more than
- * that in total. Deinitialise `plain` on error too.
+ * The decompressed size is limited by `limit` and by `*room`, from which it is subtracted, so that a small file cannot
+ * decompress to more than that in total. Call section_end() after an error, too.
  */
-struct mmt_error *sections_unpack(struct bytes *bytes, uint32_t *version, const char *what, size_t *room,
-				  struct buffer *plain) MMT_MUST_CHECK;
+struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
+				uint32_t newest, size_t limit, size_t *room) MMT_MUST_CHECK;
+/* Returns `error`, or one if not all bytes were read. */
+struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error *error) MMT_MUST_CHECK;
 
 void recording_info_deinit(struct recording_info *info);
 
