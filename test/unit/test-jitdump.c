@@ -120,8 +120,7 @@ START_TEST(test_loads_by_time)
 	ck_assert_uint_eq(code.size, 16);
 	ck_assert_uint_eq(code.bytes[0], 1);
 	ck_assert_uint_eq(code.bytes[15], 16);
-	ck_assert_uint_eq(jitdump_stats(dump).loads, 3);
-	ck_assert(!jitdump_stats(dump).truncated);
+	ck_assert_uint_eq(jitdump_stats(dump).unread, 0);
 	ck_assert(!jitdump_stats(dump).other_clock);
 	jitdump_destroy(dump);
 }
@@ -143,9 +142,7 @@ START_TEST(test_move_and_close)
 	expect_name(dump, 0x6000, 400, NULL);
 	ck_assert_uint_eq(jitdump_code(dump, jitdump_find(dump, 0x2004, 250)).start, 0x2000);
 	ck_assert_uint_eq(jitdump_code(dump, jitdump_find(dump, 0x2004, 250)).bytes[0], 7);
-	ck_assert_uint_eq(jitdump_stats(dump).moves, 1);
-	ck_assert_uint_eq(jitdump_stats(dump).closes, 1);
-	ck_assert_uint_eq(jitdump_stats(dump).others, 1);
+	ck_assert_uint_eq(jitdump_stats(dump).refused, 1); /* the move of nothing */
 	jitdump_destroy(dump);
 }
 END_TEST
@@ -248,7 +245,6 @@ START_TEST(test_truncated)
 		} else {
 			expect_name(dump, 0x1000, 100, size < whole ? NULL : "first");
 			expect_name(dump, 0x2000, 100, NULL);
-			ck_assert(jitdump_stats(dump).truncated == (size != 40 && size != whole));
 			ck_assert_uint_eq(jitdump_stats(dump).unread, size - (size < whole ? 40 : whole));
 			ck_assert_uint_eq(jitdump_stats(dump).refused, 0);
 			jitdump_destroy(dump);
@@ -297,7 +293,6 @@ START_TEST(test_false_lengths)
 	ck_assert_ptr_null(jitdump_cfi(dump, jitdump_find(dump, 0x3000, 100), 0x3000));
 	expect_name(dump, UINT64_MAX - 2, 100, NULL);
 	expect_name(dump, 0x4000, 100, NULL);
-	ck_assert(jitdump_stats(dump).truncated);
 	ck_assert_uint_eq(jitdump_stats(dump).refused, 4); /* gg, the lines, the rows, "wraps" */
 	ck_assert_uint_eq(jitdump_stats(dump).unread, file.size - broken);
 	jitdump_destroy(dump);

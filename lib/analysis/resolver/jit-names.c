@@ -230,7 +230,7 @@ struct jit_names_state jit_names_state(const struct jit_names *names)
 		state.has_perf_map |= source->map != NULL;
 		state.has_jitdump |= source->dump != NULL;
 		if (source->map)
-			state.dropped_lines += perf_map_stats(source->map).dropped;
+			state.dropped_lines += perf_map_dropped(source->map);
 		else
 			stats = jitdump_stats(source->dump);
 		state.other_clock |= stats.other_clock;

@@ -21,7 +21,7 @@
 #define CLOCK_SLACK_NS 1000000000ULL /* a record may be slightly newer than the end of the recording */
 #define NO_CODE UINT32_MAX
 
-enum record_id { RECORD_LOAD, RECORD_MOVE, RECORD_DEBUG_INFO, RECORD_CLOSE, RECORD_UNWINDING_INFO };
+enum record_id { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_DEBUG_INFO = 2, RECORD_UNWINDING_INFO = 4 };
 
 /* A LOAD record with the info records that precede it. */
 struct code {
@@ -91,7 +91,6 @@ static bool read_load(struct jitdump *dump, struct bytes record, uint64_t time_n
 		dump->stats.refused++;
 		return true;
 	}
-	dump->stats.loads++;
 	if (code.size && code.size <= bytes_left(&record))
 		code.bytes = end - code.size;
 	if (!vector_push(&dump->codes, code) || !map_put(&dump->by_index, index, dump->codes.count - 1))
@@ -113,7 +112,6 @@ static bool read_move(struct jitdump *dump, struct bytes record, uint64_t time_n
 		dump->stats.refused++;
 		return true;
 	}
-	dump->stats.moves++;
 	return add_place(dump, from, size, time_ns, NO_CODE) && add_place(dump, to, size, time_ns, (uint32_t)*code);
 }
 
@@ -155,11 +153,7 @@ static bool read_record(struct jitdump *dump, uint32_t id, struct bytes record, 
 	case RECORD_UNWINDING_INFO:
 		read_unwinding_info(dump, record);
 		return true;
-	case RECORD_CLOSE:
-		dump->stats.closes++;
-		return true;
 	default:
-		dump->stats.others++;
 		return true;
 	}
 }
@@ -172,7 +166,6 @@ static bool read_records(struct jitdump *dump, struct bytes *bytes)
 		uint64_t time_ns = bytes_u64(&prefix);
 
 		if (!bytes_ok(&prefix) || size < PREFIX_BYTES || size > bytes_left(bytes)) {
-			dump->stats.truncated = true;
 			dump->stats.unread = bytes_left(bytes);
 			return true;
 		}

@@ -24,11 +24,9 @@ struct mmt_error *jitdump_create(const void *data, size_t size, uint64_t clock_e
 void jitdump_destroy(struct jitdump *dump);
 
 struct jitdump_stats {
-	size_t loads, moves, closes, others;
 	size_t dropped;	  /* ranges over the limit */
 	size_t refused;	  /* invalid records, skipped */
 	size_t unread;	  /* bytes after a truncated record */
-	bool truncated;	  /* the last record is truncated */
 	bool other_clock; /* its timestamps are ignored */
 };
 struct jitdump_stats jitdump_stats(const struct jitdump *dump);

@@ -16,7 +16,7 @@ struct perf_map {
 	VECTOR(size_t) name_offsets;	   /* index into `names` for each range */
 	VECTOR(char) names;
 	struct code_timeline *timeline;
-	struct perf_map_stats stats;
+	size_t dropped; /* lines over the limit, ignored */
 };
 
 static bool is_blank(uint8_t byte)
@@ -74,39 +74,29 @@ static bool append_name(struct perf_map *map, const uint8_t *name, size_t size)
 	return true;
 }
 
-/* False: out of memory. `complete`: a newline ended the line. */
-static bool add_line(struct perf_map *map, struct bytes line, bool complete, uint64_t from_ns)
+/* False: out of memory. */
+static bool add_line(struct perf_map *map, struct bytes line, uint64_t from_ns)
 {
 	struct timed_range range = {.from_ns = from_ns};
 	size_t name_offset = map->names.count;
 	uint64_t size;
 	size_t name_size;
 
-	map->stats.lines++;
-	if (!parse_number(&line, &range.start) || !parse_number(&line, &size)) {
-		map->stats.garbage += complete;
+	if (!parse_number(&line, &range.start) || !parse_number(&line, &size))
 		return true;
-	}
 	name_size = bytes_left(&line);
 	if (name_size && line.position[name_size - 1] == '\r')
 		name_size--;
 	name_size = strnlen((const char *)line.position, name_size);
-	if (!name_size || range.start + size < range.start) {
-		map->stats.garbage += complete;
-		return true;
-	}
-	if (!size)
+	if (!name_size || !size || range.start + size < range.start)
 		return true;
 	if (map->ranges.count == LIMIT_TIMELINE_RANGES) {
-		map->stats.dropped++;
+		map->dropped++;
 		return true;
 	}
 	range.end = range.start + size;
-	if (!append_name(map, line.position, name_size) || !vector_push(&map->name_offsets, name_offset) ||
-	    !vector_push(&map->ranges, range))
-		return false;
-	map->stats.used++;
-	return true;
+	return append_name(map, line.position, name_size) && vector_push(&map->name_offsets, name_offset) &&
+	       vector_push(&map->ranges, range);
 }
 
 /* Time of the last reading in which the bytes up to `end` were not complete: the line may be as old as that. */
@@ -128,8 +118,7 @@ static bool parse_lines(struct perf_map *map, const void *text, size_t text_size
 		struct bytes line = bytes_sub(&left, size);
 
 		bytes_skip(&left, newline ? 1 : 0);
-		if (size &&
-		    !add_line(map, line, newline, appeared_ns(steps, step_count, text_size - bytes_left(&left))))
+		if (size && !add_line(map, line, appeared_ns(steps, step_count, text_size - bytes_left(&left))))
 			return false;
 	}
 	return true;
@@ -202,9 +191,9 @@ uint64_t perf_map_time(const struct perf_map *map, uint32_t entry)
 	return map->ranges.items[entry].from_ns;
 }
 
-struct perf_map_stats perf_map_stats(const struct perf_map *map)
+size_t perf_map_dropped(const struct perf_map *map)
 {
-	return map->stats;
+	return map->dropped;
 }
 
 /* Suffixes that .NET appends to a method to show how it was compiled. */

@@ -11,17 +11,12 @@
 
 struct perf_map;
 
-struct perf_map_stats {
-	size_t lines, used, garbage; /* invalid lines */
-	size_t dropped;		     /* lines over the limit, ignored */
-};
-
 /* Size of the file at a timestamp, ascending: lines beyond it were written later. */
 struct perf_map_step {
 	uint64_t time_ns, length;
 };
 
-/* Parse and copy the text. Invalid lines are counted and skipped. A last line without newline counts unless it is
+/* Parse and copy the text. Invalid lines are skipped. A last line without newline counts unless it is
  * truncated inside the numbers. Without steps, all lines exist from the beginning. */
 struct mmt_error *perf_map_create(const void *text, size_t size, const struct perf_map_step *steps, size_t step_count,
 				  struct perf_map **map_ret) MMT_MUST_CHECK;
@@ -45,7 +40,8 @@ uint64_t perf_map_size(const struct perf_map *map, uint32_t entry);
 /* Time from which on it may exist; 0: always. */
 uint64_t perf_map_time(const struct perf_map *map, uint32_t entry);
 
-struct perf_map_stats perf_map_stats(const struct perf_map *map);
+/* Number of lines over the limit, which are ignored. */
+size_t perf_map_dropped(const struct perf_map *map);
 
 /* Name for grouping and diffing: without tier suffix ("[OptimizedTier1]", "[QuickJitted]" ...) and without addresses
  * that differ from run to run (the MT comment of IL stubs). Written to `text`, truncated to `size`. */
