@@ -122,7 +122,7 @@ bool debug_expand_zstd(Elf *elf)
 
 bool debug_file_open(const char *path, struct debug_file *file_ret)
 {
-	CLEANUP(close) int fd = *path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	*file_ret = (struct debug_file){.elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL)};
 	if (file_ret->elf && debug_expand_zstd(file_ret->elf))

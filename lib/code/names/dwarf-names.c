@@ -688,8 +688,8 @@ static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t addre
 }
 
 /* The function at `address` and the functions inlined there, outermost first. */
-static size_t find_scopes(struct dwarf_names *names, struct unit *unit, uint64_t address, Dwarf_Die *scopes,
-			  size_t limit)
+static size_t find_scopes(struct dwarf_names *names, struct unit *unit, uint64_t address,
+			  Dwarf_Die scopes[LIMIT_INLINED_FRAMES])
 {
 	uint32_t budget = LIMIT_DWARF_LOOKUP_RANGES;
 	Dwarf_Die die;
@@ -701,7 +701,7 @@ static size_t find_scopes(struct dwarf_names *names, struct unit *unit, uint64_t
 	for (int level = 0; find_scope(names, &die, address, &budget); level++) {
 		bool inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
 
-		if (level == LIMIT_DWARF_NESTING || (inlined && count == limit)) {
+		if (level == LIMIT_DWARF_NESTING || (inlined && count == LIMIT_INLINED_FRAMES)) {
 			names->limited = true;
 			break;
 		}
@@ -758,7 +758,7 @@ static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
 		frame->entry = entry;
 }
 
-size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame *frames, size_t limit)
+size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame frames[LIMIT_INLINED_FRAMES])
 {
 	struct unit *unit = find_unit(names, address);
 	Dwarf_Die scopes[LIMIT_INLINED_FRAMES];
@@ -768,7 +768,7 @@ size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debu
 	size_t count;
 	int line;
 
-	if (!unit || !limit)
+	if (!unit)
 		return 0;
 	unit->met_warning |= unit->warnings_part;
 	names->met_warning |= unit->warnings_part || names->warnings_supplement;
@@ -781,7 +781,7 @@ size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debu
 		frames[0].source_line = (uint32_t)line;
 		frames[0].source_file = dwarf_linesrc(dwarf_getsrc_die(&die, address), NULL, NULL);
 	}
-	count = find_scopes(names, unit, address, scopes, limit < LIMIT_INLINED_FRAMES ? limit : LIMIT_INLINED_FRAMES);
+	count = find_scopes(names, unit, address, scopes);
 	for (size_t i = 0; i < count; i++) {
 		Dwarf_Die *scope = &scopes[count - 1 - i];
 

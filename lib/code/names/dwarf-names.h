@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/errors.h"
+#include "base/limits.h"
 
 struct dwarf_names;
 
@@ -47,7 +48,7 @@ struct debug_frame {
 
 /* Innermost first: at most LIMIT_INLINED_FRAMES - 1 inlined functions and the function itself. Returns their number;
  * 0: `address` (of the Dwarf) is unknown. */
-size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame *frames, size_t limit);
+size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame frames[LIMIT_INLINED_FRAMES]);
 
 /* The qualified name, with namespaces and classes, of a function already found; NULL: none, or use the linkage name. */
 const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame);

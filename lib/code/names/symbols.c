@@ -138,16 +138,6 @@ void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void
 	symbols->measure_context = context;
 }
 
-/* Path of the separate debug file, or else of the module; "" without one. */
-static const char *debug_path(const struct symbols *symbols, bool separate)
-{
-	const char *path = NULL, *own = NULL;
-
-	(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, &own, &path);
-	path = path || separate ? path : own;
-	return path ? path : "";
-}
-
 void symbols_use_go(struct symbols *symbols, const struct go_functions *functions)
 {
 	symbols->go = functions;
@@ -332,12 +322,16 @@ static bool has_same_addresses(Elf *module, Elf *debug)
 /* libelf before version 0.189 cannot expand zstd: do that first. */
 static Dwarf *open_dwarf(struct symbols *symbols, Elf *elf)
 {
+	const char *path = NULL;
 	Dwarf *dwarf;
 
 	debug_expand_zstd(elf);
 	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
-	if (dwarf || !debug_file_open(debug_path(symbols, true), &symbols->separate))
+	if (dwarf)
 		return dwarf;
+	(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
+	if (!path || !debug_file_open(path, &symbols->separate))
+		return NULL;
 	if (!has_same_addresses(elf, symbols->separate.elf))
 		return NULL;
 	symbols->debug_bias = symbols->bias;
@@ -537,8 +531,7 @@ static size_t find_names(struct symbols *symbols, uint64_t address, struct modul
 	size_t count = 0;
 
 	if (symbols->dwarf_names)
-		count = dwarf_names_find(symbols->dwarf_names, address + symbols->bias - symbols->debug_bias, debug,
-					 LIMIT_INLINED_FRAMES);
+		count = dwarf_names_find(symbols->dwarf_names, address + symbols->bias - symbols->debug_bias, debug);
 	for (size_t i = 0; i < count; i++) {
 		frames[i] = (struct module_frame){.source_file = full_path(symbols, &debug[i]),
 						  .source_line = debug[i].source_line,
