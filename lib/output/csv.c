@@ -32,13 +32,6 @@ static void put_quoted_part(FILE *stream, const char *text, char separator)
 	}
 }
 
-static void put_text(FILE *stream, const char *text)
-{
-	fputs(is_formula(text) ? "\"'" : "\"", stream);
-	put_quoted_part(stream, text, 0);
-	putc('"', stream);
-}
-
 /* An unknown number is an empty cell. */
 static void put_number(FILE *stream, uint64_t number)
 {
@@ -146,9 +139,12 @@ static void put_row(const struct mmt_report *report, const struct mmt_row *row, 
 {
 	bool any = row->unfreed_count > 0;
 	char room[EXPORT_NAME_BYTES];
+	const char *name = row_name(row, room);
 
 	fprintf(stream, "%" PRIu32 ",", row->id);
-	put_text(stream, row_name(row, room));
+	fputs(is_formula(name) ? "\"'" : "\"", stream);
+	put_quoted_part(stream, name, 0);
+	putc('"', stream);
 	MMT_ROW_FIGURES(PUT_COLUMN)
 	put_time(report, any, row->first_ns, stream);
 	put_time(report, any, row->last_ns, stream);

@@ -504,14 +504,6 @@ static struct mmt_error *put_process(struct resolver *resolver, const struct pro
 	return NULL;
 }
 
-/* A bare callchain omits the caller of a frameless function such as mmap in glibc: the entry after the first frame may
- * not be its caller. */
-static void doubt_caller_of_leaf(struct unwind_result *result)
-{
-	if (result->frame_count > 1)
-		result->frames[1].doubtful = true;
-}
-
 /* Whether the caller of a frame in JIT code was found by frame pointer, without evidence that the code keeps one, or
  * although it does not. */
 static bool is_unchecked(struct lookup *lookup, const struct unwind_frame *frame, const struct unwind_frame *caller)
@@ -675,8 +667,10 @@ static struct mmt_error *unwind_again(struct resolver *resolver, const struct pr
 	if (error)
 		return error;
 	unwind(resolver->rules, input, &callbacks, &resolver->result);
-	if (!input->stack_size)
-		doubt_caller_of_leaf(&resolver->result);
+	/* A bare callchain omits the caller of a frameless function such as mmap in glibc: the entry after the first
+	 * frame may not be its caller. */
+	if (!input->stack_size && resolver->result.frame_count > 1)
+		resolver->result.frames[1].doubtful = true;
 	error = put_stack(&lookup, process, value_ret);
 	if (!error && resolver->callchains)
 		*value_ret = put_callchain(resolver, *value_ret, resolver->result.frame_count);

@@ -225,11 +225,6 @@ uint32_t code_timeline_find(struct code_timeline *timeline, uint64_t address, ui
 	return owner;
 }
 
-static size_t words_for(size_t bits)
-{
-	return bits / 64 + (bits % 64 != 0);
-}
-
 bool ordered_bits_init(struct ordered_bits *bits, size_t limit)
 {
 	size_t sizes[ORDERED_BITS_LEVELS], total = 0, left = limit ? limit : 1;
@@ -238,7 +233,7 @@ bool ordered_bits_init(struct ordered_bits *bits, size_t limit)
 	do {
 		if (bits->levels == ORDERED_BITS_LEVELS)
 			return false;
-		left = words_for(left);
+		left = left / 64 + (left % 64 != 0);
 		sizes[bits->levels++] = left;
 		total += left;
 	} while (left > 1);

@@ -22,20 +22,15 @@ static const char *text_attribute(Dwarf_Die *die, unsigned name)
 	return dwarf_formstring(dwarf_attr(die, name, &attribute));
 }
 
-static const char *part_name(Dwarf_Die *skeleton)
-{
-	const char *name = text_attribute(skeleton, DW_AT_dwo_name);
-
-	return name ? name : text_attribute(skeleton, DW_AT_GNU_dwo_name);
-}
-
 /* Relative to the compilation directory of the unit. */
 static char *part_path(Dwarf_Die *skeleton)
 {
 	const char *directory = text_attribute(skeleton, DW_AT_comp_dir);
-	const char *name = part_name(skeleton);
+	const char *name = text_attribute(skeleton, DW_AT_dwo_name);
 	char *path;
 
+	if (!name)
+		name = text_attribute(skeleton, DW_AT_GNU_dwo_name);
 	if (!name)
 		return NULL;
 	if (*name == '/' || !directory)

@@ -383,16 +383,11 @@ static void look_at_sections(struct dwarf_names *names, Dwarf *dwarf)
 	names->warnings_supplement = names->warnings_parts = has_supplement && !dwarf_getalt(dwarf);
 }
 
-/* If even the unit's own name is unreadable, do not trust the rest. */
-static bool is_garbled(const struct dwarf_names *names, Dwarf_Die *unit)
-{
-	return !names->warnings_parts && dwarf_hasattr(unit, DW_AT_name) && !dwarf_diename(unit);
-}
-
 /* Whether the unit contains code. */
 static bool is_wanted(struct dwarf_names *names, Dwarf_Die *unit, uint8_t type)
 {
-	names->damaged |= is_garbled(names, unit);
+	/* If even the unit's own name is unreadable, do not trust the rest. */
+	names->damaged |= !names->warnings_parts && dwarf_hasattr(unit, DW_AT_name) && !dwarf_diename(unit);
 	switch (dwarf_tag(unit)) {
 	case DW_TAG_compile_unit:
 	case DW_TAG_skeleton_unit:

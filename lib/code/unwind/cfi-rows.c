@@ -41,11 +41,6 @@ enum cfi_machine_step {
 
 #define OPERAND_MASK 0x3f /* operands inside the instruction byte */
 
-static void cfi_machine_deinit(struct cfi_machine *machine)
-{
-	vector_deinit(&machine->saved);
-}
-
 static void set_rule(struct cfi_machine *machine, uint64_t number, enum cfi_rule_kind kind, uint8_t reg, int64_t offset)
 {
 	/* Vector registers and the like: the unwinder never needs them. */
@@ -441,7 +436,7 @@ void cfi_rows_destroy(struct cfi_rows *rows)
 		free(rows->distinct.items[i]);
 	vector_deinit(&rows->distinct);
 	cfi_index_deinit(&rows->index);
-	cfi_machine_deinit(&rows->machine);
+	vector_deinit(&rows->machine.saved);
 	intern_deinit(&rows->keys);
 	intern_deinit(&rows->texts);
 	vector_deinit(&rows->starts);

@@ -106,12 +106,6 @@ static void put_repeated(struct document *document, const char *key, size_t coun
 		document_signed(document, NULL, value);
 }
 
-static void put_nulls(struct document *document, const char *key, size_t count)
-{
-	document_each(document, key, i, count)
-		document_null(document, NULL);
-}
-
 /* The columns of a process's events, which are written one after the other. */
 enum column { COLUMN_TIME, COLUMN_WEIGHT, COLUMN_STACK, COLUMN_ADDRESS, COLUMN_THREAD };
 
@@ -243,7 +237,8 @@ static void put_markers(const struct firefox *firefox, bool wanted)
 	put_repeated(document, "name", count, intern_find(&firefox->strings, "mark", sizeof("mark")));
 	document_each(document, "startTime", i, count)
 		document_milliseconds(document, NULL, since_start(firefox, report->marks[first + i].time_ns));
-	put_nulls(document, "endTime", count);
+	document_each(document, "endTime", i, count)
+		document_null(document, NULL);
 	put_repeated(document, "phase", count, 0);
 	put_repeated(document, "category", count, 0);
 	document_unsigned(document, "length", count);
@@ -376,15 +371,6 @@ static void put_track(const struct firefox *firefox, const struct export_track *
 	document_close(document);
 }
 
-static void put_tracks(const struct firefox *firefox)
-{
-	struct export_track tracks[EXPORT_TRACKS];
-
-	export_tracks(firefox->export, tracks);
-	document_each(firefox->document, "counters", i, EXPORT_TRACKS)
-		put_track(firefox, &tracks[i]);
-}
-
 enum cell { CELL_NULL, CELL_FALSE, CELL_NUMBER, CELL_MEMBER, CELL_MEMBER_OR_NULL, CELL_DISTANCE };
 
 struct table_column {
@@ -505,6 +491,7 @@ static size_t process_of_event(const void *context, size_t place)
 
 static struct mmt_error *put_document(struct firefox *firefox)
 {
+	struct export_track tracks[EXPORT_TRACKS];
 	const struct mmt_report *report = firefox->export->report;
 
 	firefox->failed |= !export_by_process_create(report, firefox->export->events.count, process_of_event, firefox,
@@ -521,7 +508,9 @@ static struct mmt_error *put_document(struct firefox *firefox)
 	put_shared(firefox);
 	document_each(firefox->document, "threads", i, report->process_count)
 		put_thread(firefox, i);
-	put_tracks(firefox);
+	export_tracks(firefox->export, tracks);
+	document_each(firefox->document, "counters", i, EXPORT_TRACKS)
+		put_track(firefox, &tracks[i]);
 	return document_finish(firefox->document);
 }
 

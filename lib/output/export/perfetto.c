@@ -553,23 +553,20 @@ static int compare_regions(const void *left, const void *right, void *context)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static const char *region_name(const struct mmt_row *row, char text[EXPORT_NAME_BYTES])
-{
-	return row->frame_count ? export_frame_name(export_origin(row), text) : export_no_frames(row);
-}
-
 /* Slices of one track must nest, so each region has its own track; the viewer joins tracks of the same name. */
 static void put_region(struct perfetto *perfetto, const struct export_event *event, uint64_t uuid)
 {
 	const struct mmt_report *report = perfetto->export->report;
 	const struct mmt_part *part = &report->parts[event->part];
+	const struct mmt_row *row = &report->rows[part->row];
 	const struct mmt_lifetime *lifetime = export_event_lifetime(report, event);
 	bool released = lifetime->released_step != MMT_STILL_MAPPED;
 	char name[EXPORT_NAME_BYTES], text[EXPORT_NAME_BYTES], size[MMT_SIZE_TEXT];
 	uint64_t end_ns = released ? export_step_ns(report, lifetime->released_step) : report->to_ns;
 
 	snprintf(name, sizeof(name), "%s %s%s", mmt_format_bytes(lifetime->bytes, size),
-		 region_name(&report->rows[part->row], text), released ? "" : " (unfreed)");
+		 row->frame_count ? export_frame_name(export_origin(row), text) : export_no_frames(row),
+		 released ? "" : " (unfreed)");
 	put_track(perfetto, uuid, UUID_PROCESSES + part->process, "largest mappings", 0);
 	put_event(perfetto, export_step_ns(report, lifetime->allocated_step), uuid, EVENT_SLICE_BEGIN, name);
 	put_event(perfetto, end_ns, uuid, EVENT_SLICE_END, NULL);

@@ -419,12 +419,6 @@ static void put_series(struct page *page, const struct mmt_report *report)
 	}
 }
 
-/* Committed less unfreed bytes of the part: mostly 0. */
-static int64_t committed_difference(const struct mmt_part *part)
-{
-	return (int64_t)(part->committed_bytes + part->committed_before_bytes - part->unfreed_bytes);
-}
-
 /* -1 if unknown. */
 static int64_t resident_sum(const struct mmt_part *part)
 {
@@ -454,7 +448,9 @@ static void put_part(struct page *page, unsigned recording, const struct mmt_par
 	document_signed(document, NULL, known ? (int64_t)thread_number(page, threads, &part->thread) : -1);
 	document_unsigned(document, NULL, part->memory_class);
 	document_signed(document, NULL, part->file ? (int64_t)string_number(page, part->file) : -1);
-	document_signed(document, NULL, committed_difference(part));
+	/* Committed less unfreed bytes: mostly 0. */
+	document_signed(document, NULL,
+			(int64_t)(part->committed_bytes + part->committed_before_bytes - part->unfreed_bytes));
 	document_signed(document, NULL, resident_sum(part));
 	page->out_of_memory |= !page_lifetimes_put(&page->lifetimes[recording], part, document);
 	document_close(document);
@@ -684,17 +680,13 @@ static struct mmt_error *choose_stacks_of_report(struct page *page)
 	return error;
 }
 
-static bool has_room(const struct page *page)
-{
-	return !page->source->options->limit || page->stacks.count < page->source->options->limit;
-}
-
 static struct mmt_error *choose_unchanged_stacks(struct page *page)
 {
 	const struct mmt_diff *diff = page->source->diff;
+	size_t limit = page->source->options->limit;
 
 	for (size_t i = 0; i < diff->unchanged_count; i++) {
-		if (!has_room(page))
+		if (limit && page->stacks.count >= limit)
 			page->left_out++;
 		else if (!add_stack(page, &diff->unchanged[i]))
 			return &error_no_memory;

@@ -169,14 +169,6 @@ static const char *key_word(enum mmt_row_key by)
 	return words[by];
 }
 
-static void put_classes(struct document *document, const struct mmt_row *row)
-{
-	document_open_object(document, "class_bytes");
-	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
-		document_unsigned(document, mmt_class_name((enum mmt_class)kind), row->class_bytes[kind]);
-	document_close(document);
-}
-
 static void put_identity(struct document *document, const struct mmt_row *row)
 {
 	char identity[17];
@@ -194,7 +186,10 @@ static void put_row_figures(struct document *document, const struct mmt_row *it)
 	document_string(document, "pattern", mmt_pattern_name(it->pattern));
 	document_string(document, "hint", it->hint);
 	document_bool(document, "lost", it->lost);
-	put_classes(document, it);
+	document_open_object(document, "class_bytes");
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		document_unsigned(document, mmt_class_name((enum mmt_class)kind), it->class_bytes[kind]);
+	document_close(document);
 	document_string(document, "memory_class", mmt_class_name(it->memory_class));
 	document_string(document, "file", it->file);
 	document_unsigned(document, "file_count", it->file_count);
@@ -210,15 +205,6 @@ static void put_row_figures(struct document *document, const struct mmt_row *it)
 	for (unsigned point = 0; it->committed_trend && point < MMT_TREND_POINTS; point++)
 		document_unsigned(document, NULL, it->committed_trend[point]);
 	document_close(document);
-}
-
-/* Only if they were requested. */
-static void put_row_steps(struct document *document, const struct mmt_row *row)
-{
-	if (!row->step_count)
-		return;
-	document_each(document, "step_bytes", i, row->step_count)
-		document_unsigned(document, NULL, row->step_bytes[i]);
 }
 
 static void put_steps(struct document *document, const struct mmt_report *report)
@@ -252,7 +238,10 @@ static void put_thread(struct document *document, const char *key, const struct 
 static void put_row_content(struct document *document, const struct mmt_row *row)
 {
 	put_row_figures(document, row);
-	put_row_steps(document, row);
+	if (row->step_count) {
+		document_each(document, "step_bytes", i, row->step_count)
+			document_unsigned(document, NULL, row->step_bytes[i]);
+	}
 	document_each(document, "threads", i, row->thread_count)
 		put_thread(document, NULL, &row->threads[i]);
 	put_pids(document, row->pids, row->pid_count);
@@ -416,15 +405,6 @@ static void put_words(struct document *document, const char *key, const char *co
 		document_string(document, NULL, words[i]);
 }
 
-/* Those asked for. */
-static void put_class_words(struct document *document, uint32_t classes)
-{
-	document_each(document, "classes", kind, MMT_CLASS_KINDS) {
-		if (classes >> kind & 1)
-			document_string(document, NULL, mmt_class_name((enum mmt_class)kind));
-	}
-}
-
 /* Put everything except the rows into the open object. */
 static void json_report_recording(struct document *document, const struct mmt_report *report)
 {
@@ -447,7 +427,10 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	put_words(document, "hide", report->options.hide, report->options.hide_count);
 	put_words(document, "focus", report->options.focus, report->options.focus_count);
 	put_words(document, "ignore", report->options.ignore, report->options.ignore_count);
-	put_class_words(document, report->options.classes);
+	document_each(document, "classes", kind, MMT_CLASS_KINDS) {
+		if (report->options.classes >> kind & 1)
+			document_string(document, NULL, mmt_class_name((enum mmt_class)kind));
+	}
 	document_unsigned(document, "start_realtime_ns",
 			  report->start_realtime_ns ? report->start_realtime_ns : MMT_UNKNOWN);
 	document_open_object(document, "events");
@@ -487,14 +470,6 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 	}
 }
 
-static void put_rows(struct document *document, const struct selection *selection)
-{
-	document_unsigned(document, "hidden_count", selection->hidden.count);
-	document_unsigned(document, "hidden_bytes", selection->hidden.bytes);
-	document_each(document, "groups", i, selection->count)
-		json_report_row(document, NULL, selection->rows[i]);
-}
-
 struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const struct mmt_text_options *options,
 					FILE *stream)
 {
@@ -510,7 +485,10 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		json_report_recording(document, report);
 		put_steps(document, report);
 		put_causes(document, report);
-		put_rows(document, &selection);
+		document_unsigned(document, "hidden_count", selection.hidden.count);
+		document_unsigned(document, "hidden_bytes", selection.hidden.bytes);
+		document_each(document, "groups", i, selection.count)
+			json_report_row(document, NULL, selection.rows[i]);
 		put_side_figures(document, report);
 		if (!error)
 			error = document_finish(document);
@@ -552,13 +530,6 @@ static void put_entry(struct document *document, const struct mmt_diff *diff, co
 	document_close(document);
 }
 
-static void put_between(struct document *document, const struct mmt_diff *diff)
-{
-	put_signed(document, "between_bytes", diff->between_bytes, diff->between_parts_known);
-	put_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes, diff->between_parts_known);
-	put_part_array(document, "between_parts", diff->between_parts, diff->between_part_count);
-}
-
 static void put_relation(struct document *document, const struct mmt_diff *diff)
 {
 	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
@@ -569,7 +540,9 @@ static void put_relation(struct document *document, const struct mmt_diff *diff)
 	/* Of memory that was mapped before, the part that --focus and --ignore select is not known. */
 	document_unsigned(document, "mapped_before_bytes", same && !selected ? diff->mapped_before_bytes : MMT_UNKNOWN);
 	document_unsigned(document, "mapped_after_bytes", same && !selected ? diff->mapped_after_bytes : MMT_UNKNOWN);
-	put_between(document, diff);
+	put_signed(document, "between_bytes", diff->between_bytes, diff->between_parts_known);
+	put_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes, diff->between_parts_known);
+	put_part_array(document, "between_parts", diff->between_parts, diff->between_part_count);
 }
 
 static void put_diff(struct document *document, const struct mmt_diff *diff, const struct diff_selection *selection)

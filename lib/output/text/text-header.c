@@ -20,13 +20,6 @@ static void put_missed(struct text *text, uint64_t missed, const char *one, cons
 		  text_count(text, missed), text_plural(missed, one, several));
 }
 
-static void put_warning(struct text *text, const char *word, const char *rest)
-{
-	text_put(text, TEXT_BAD, word);
-	text_put(text, TEXT_PLAIN, rest);
-	text_end_line(text);
-}
-
 /* The line before says why. */
 static void put_unfinished(struct text *text, const struct mmt_completeness *completeness)
 {
@@ -41,9 +34,12 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 
-	if (completeness->incomplete)
-		put_warning(text, "INCOMPLETE",
-			    ": the recorder did not finish. The report shows the state at its last write.");
+	if (completeness->incomplete) {
+		text_put(text, TEXT_BAD, "INCOMPLETE");
+		text_put(text, TEXT_PLAIN,
+			 ": the recorder did not finish. The report shows the state at its last write.");
+		text_end_line(text);
+	}
 	if (completeness->damaged) {
 		text_put(text, TEXT_BAD, "DAMAGED");
 		text_put(text, TEXT_PLAIN, ": ");

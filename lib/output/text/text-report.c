@@ -347,12 +347,6 @@ static uint64_t sum_memory(const struct mmt_report *report)
 	return sum;
 }
 
-static void put_share(struct text *text, const struct mmt_row *row, uint64_t memory_bytes)
-{
-	if (row->memory_bytes)
-		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)row->memory_bytes / (double)memory_bytes);
-}
-
 /* "24.00 KiB resident": the memory of the row or, if it has none, its address space. */
 static void put_lead(struct text *text, const struct mmt_row *row, const char *number)
 {
@@ -505,7 +499,8 @@ static void put_row(struct text *text, const struct mmt_report *report, const st
 	text->indent = ROW_INDENT;
 	snprintf(number, sizeof(number), "%2" PRIu32 "  ", row->id);
 	put_lead(text, row, number);
-	put_share(text, row, memory_bytes);
+	if (row->memory_bytes)
+		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)row->memory_bytes / (double)memory_bytes);
 	put_sort_key(text, report, row, sort);
 	put_figures(text, report, row, sort, true);
 	text_row_trend(text, row);

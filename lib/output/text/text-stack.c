@@ -371,12 +371,6 @@ static void put_gap(struct text *text, size_t count, const char *what, unsigned 
 	text_line(text, TEXT_FAINT, "... %zu %s%s", count, what, text_plural(count, "frame", "frames"));
 }
 
-static void mark_frame(const struct mmt_frame *frame, struct text_stack_marks *marks)
-{
-	marks->doubtful |= frame->doubtful;
-	marks->unnamed |= !frame->function;
-}
-
 static void put_end(struct text *text, const struct mmt_row *row, unsigned indent)
 {
 	const char *why = mmt_stack_end_name(row->stack_end);
@@ -409,7 +403,8 @@ void text_stack(struct text *text, const struct mmt_row *row, unsigned indent, s
 			marks->folded = true;
 		} else {
 			put_frame(text, row->frames[i], &layout);
-			mark_frame(row->frames[i], marks);
+			marks->doubtful |= row->frames[i]->doubtful;
+			marks->unnamed |= !row->frames[i]->function;
 			marks->between |= line.frames > 1;
 		}
 	}

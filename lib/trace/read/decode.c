@@ -121,18 +121,14 @@ static void read_range(struct bytes *bytes, struct event_mapping *mapping)
 		bytes_fail(bytes, "mapping beyond the end of the address space");
 }
 
-/* Mappings of the kernel itself, which perf synthesizes for its own use. */
-static bool is_kernel_mapping(const struct perf_event_header *header)
-{
-	return (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-}
-
 static void decode_mmap(struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
 			struct event *event)
 {
 	struct event_mapping *mapping = &event->mapping;
 
-	event->kind = is_kernel_mapping(header) ? EVENT_OTHER : EVENT_MAPPING;
+	/* perf synthesizes mappings of the kernel itself for its own use. */
+	event->kind =
+	    (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL ? EVENT_OTHER : EVENT_MAPPING;
 	read_task(bytes, event);
 	read_range(bytes, mapping);
 	if (header->type == PERF_RECORD_MMAP) {
@@ -434,13 +430,6 @@ static bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
 	return largest < (uint64_t)PERF_CONTEXT_MAX;
 }
 
-/* The addresses of such a callchain. */
-static const uint64_t *decode_plain_callchain(const uint8_t *data, uint64_t count, uint32_t *count_ret)
-{
-	*count_ret = (uint32_t)(count - 1);
-	return (const uint64_t *)data + 1;
-}
-
 /* Whether the kernel may have truncated a callchain of this length. */
 static bool decode_is_full_callchain(const struct decoder *decoder, uint64_t count)
 {
@@ -454,12 +443,11 @@ static void read_callchain(struct decoder *decoder, const struct sample_parts *p
 {
 	uint64_t count = parts->callchain_count, entries = 0;
 	const uint8_t *data = parts->callchain;
-	uint32_t plain_count;
 	bool user = false;
 
 	if (data && decode_is_plain_callchain(data, count)) {
-		stack->callchain = decode_plain_callchain(data, count, &plain_count);
-		stack->callchain_count = entries = plain_count;
+		stack->callchain = (const uint64_t *)data + 1;
+		stack->callchain_count = entries = (uint32_t)(count - 1);
 		count = 0;
 	}
 	for (uint64_t i = 0; data && i < count; i++) {

@@ -280,18 +280,12 @@ static struct mmt_error *take_tracing_data(struct pipe_input *pipe, const uint8_
 	return error ? error : pass_on(pipe, -(uint64_t)bytes_behind & 7, NULL);
 }
 
-static struct mmt_error *skip_auxtrace(struct pipe_input *pipe, const uint8_t *body, size_t size)
-{
-	struct bytes bytes = bytes_over(body, size);
-
-	return pass_on(pipe, bytes_u64(&bytes), NULL);
-}
-
 /* The complete record is in the window. */
 static struct mmt_error *take_record(struct pipe_input *pipe, const struct perf_event_header *header)
 {
 	const uint8_t *record = pipe->window + pipe->start, *body = record + RECORD_HEADER_BYTES;
 	size_t size = header->size - RECORD_HEADER_BYTES;
+	struct bytes bytes;
 
 	pipe->start += header->size;
 	switch (header->type) {
@@ -307,7 +301,8 @@ static struct mmt_error *take_record(struct pipe_input *pipe, const struct perf_
 		buffer_put(&pipe->build_ids, record, header->size);
 		return NULL;
 	case RECORD_AUXTRACE:
-		return skip_auxtrace(pipe, body, size);
+		bytes = bytes_over(body, size);
+		return pass_on(pipe, bytes_u64(&bytes), NULL);
 	default:
 		return keep(pipe->name, &pipe->data, record, header->size);
 	}

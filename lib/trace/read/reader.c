@@ -148,15 +148,6 @@ struct reorder_unfinished reader_unfinished(const struct reader *reader)
 					   .span_ns = reader->unfinished.span_ns + packed->unfinished_ns};
 }
 
-/* Keeps only the first. Takes `damage`. */
-static void note_damage(struct reader *reader, struct mmt_error *damage)
-{
-	if (reader->damage)
-		mmt_error_destroy(damage);
-	else
-		reader->damage = damage;
-}
-
 /* Free the batches: the code after the last event needs the memory more. */
 static COLD void end_feed(struct reader *reader)
 {
@@ -178,8 +169,8 @@ static COLD struct mmt_error *take_batch(struct reader *reader)
 	}
 	reader->batch = event_batches_next(reader->batches);
 	reader->position = 0;
-	if (reader->batch->damage)
-		note_damage(reader, TAKE(reader->batch->damage));
+	if (!reader->damage)
+		reader->damage = TAKE(reader->batch->damage);
 	return TAKE(reader->batch->error);
 }
 

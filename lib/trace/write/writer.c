@@ -504,14 +504,6 @@ static bool is_for_perf(const struct section *section)
 	       section->feature != FEATURE_EVENT_DESC && section->size <= PIECE_BYTES;
 }
 
-static void put_feature(struct buffer *buffer, uint64_t feature, const void *data, size_t size)
-{
-	writer_put_record_header(buffer, RECORD_HEADER_FEATURE, FEATURE_RECORD_BYTES + ((size + 7) & ~(size_t)7));
-	buffer_put_u64(buffer, feature);
-	buffer_put(buffer, data, size);
-	buffer_align(buffer, 8);
-}
-
 /* The data follows the record, which contains only its size. */
 static void put_tracing_data(struct buffer *buffer, const struct section *section)
 {
@@ -567,8 +559,13 @@ static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *h
 	for (size_t i = 0; i < writer->sections.count; i++) {
 		const struct section *section = &writer->sections.items[i];
 
-		if (is_for_perf(section))
-			put_feature(head, section->feature, section->data, section->size);
+		if (!is_for_perf(section))
+			continue;
+		writer_put_record_header(head, RECORD_HEADER_FEATURE,
+					 FEATURE_RECORD_BYTES + ((section->size + 7) & ~(size_t)7));
+		buffer_put_u64(head, section->feature);
+		buffer_put(head, section->data, section->size);
+		buffer_align(head, 8);
 	}
 	for (size_t i = 0; i < writer->sections.count; i++) {
 		if (writer->sections.items[i].feature == FEATURE_TRACING_DATA)
