@@ -641,15 +641,6 @@ static uint32_t put_callchain(struct resolver *resolver, uint32_t stack, size_t 
 	return intern_put(resolver->callchains, words, (frame_count + 1) * sizeof(*words));
 }
 
-/* The stack of a number in the cache. */
-static uint32_t take_cached(struct resolver *resolver, uint32_t value)
-{
-	if (!resolver->callchains)
-		return value;
-	resolver->callchain = value;
-	return (uint32_t)(*(const uint64_t *)intern_get(resolver->callchains, value, NULL) - 1);
-}
-
 /* Unwind a stack that is not in the cache. */
 static struct mmt_error *unwind_again(struct resolver *resolver, const struct process *process, uint32_t generation,
 				      uint64_t time_ns, const struct unwind_input *input, uint32_t *value_ret)
@@ -712,9 +703,14 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
 	error = find_generation(resolver, process, stack->time_ns, &generation);
 	if (!error && !unwind_cache_get(resolver->unwind_cache, generation, &input, &value))
 		error = unwind_again(resolver, process, generation, stack->time_ns, &input, &value);
-	if (!error)
-		*stack_ret = take_cached(resolver, value);
-	return error;
+	if (error)
+		return error;
+	*stack_ret = value;
+	if (resolver->callchains) {
+		resolver->callchain = value;
+		*stack_ret = (uint32_t)(*(const uint64_t *)intern_get(resolver->callchains, value, NULL) - 1);
+	}
+	return NULL;
 }
 
 const uint32_t *resolver_stack(const struct resolver *resolver, uint32_t stack, size_t *count_ret,

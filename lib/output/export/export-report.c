@@ -351,15 +351,6 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_e
 /* The order of events within a step. */
 enum phase { RELEASES_OF_OLDER, ALLOCATIONS, RELEASES_OF_NEW };
 
-static size_t count_lifetimes(const struct mmt_report *report)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < report->part_count; i++)
-		count += report->parts[i].lifetime_count;
-	return count;
-}
-
 static enum phase phase_of(const struct mmt_report *report, const struct export_event *event)
 {
 	if (!event->is_release)
@@ -385,9 +376,11 @@ static int compare_events(const void *left, const void *right, void *context)
 
 struct mmt_error *export_events_create(const struct mmt_report *report, struct export_events *events_ret)
 {
-	struct export_events events = {.lifetime_count = count_lifetimes(report)};
+	struct export_events events = {0};
 	uint32_t number = 0;
 
+	for (size_t i = 0; i < report->part_count; i++)
+		events.lifetime_count += report->parts[i].lifetime_count;
 	events.items = calloc(2 * events.lifetime_count + 1, sizeof(*events.items));
 	if (!events.items)
 		return &error_no_memory;

@@ -225,26 +225,19 @@ static uint64_t put_frame(struct perfetto *perfetto, const char *name, const str
 	return id;
 }
 
-/* Write the frames of a row, outermost first, as fields of a callstack to perfetto->frames. */
-static void put_frames(struct perfetto *perfetto, const struct mmt_row *row)
-{
-	struct export_stack stack;
-
-	export_stack_begin(&stack, row);
-	while (export_stack_next(&stack))
-		protobuf_number(&perfetto->frames, CALLSTACK_FRAME_IDS, put_frame(perfetto, stack.name, stack.frame));
-}
-
 static uint64_t put_callstack(struct perfetto *perfetto, size_t row)
 {
 	bool is_new;
+	struct export_stack stack;
 	uint64_t id = export_number(&perfetto->names.stacks, &row, sizeof(row), &is_new, &perfetto->failed);
 
 	if (!is_new)
 		return id;
 	buffer_clear(&perfetto->frames);
 	protobuf_number(&perfetto->frames, CALLSTACK_IID, id);
-	put_frames(perfetto, &perfetto->export->report->rows[row]);
+	export_stack_begin(&stack, &perfetto->export->report->rows[row]);
+	while (export_stack_next(&stack)) /* outermost first */
+		protobuf_number(&perfetto->frames, CALLSTACK_FRAME_IDS, put_frame(perfetto, stack.name, stack.frame));
 	protobuf_message(&perfetto->interned, INTERNED_CALLSTACKS, &perfetto->frames);
 	return id;
 }

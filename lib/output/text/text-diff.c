@@ -28,15 +28,6 @@ static double report_rate(const struct mmt_report *report)
 	return duration_ns ? (double)report->unfreed_bytes * 1e9 / (double)duration_ns : 0;
 }
 
-static size_t count_unfreed(const struct mmt_report *report)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < report->row_count; i++)
-		count += report->rows[i].unfreed_bytes > 0;
-	return count;
-}
-
 static const char *row_word(const struct mmt_report *report, size_t count)
 {
 	return report->by == MMT_BY_STACK ? text_plural(count, "stack", "stacks") : text_plural(count, "row", "rows");
@@ -45,8 +36,10 @@ static const char *row_word(const struct mmt_report *report, size_t count)
 static void put_side(struct text *text, const char *label, const struct mmt_report *report, bool rated)
 {
 	char rate[MMT_SIZE_TEXT];
-	size_t rows = count_unfreed(report);
+	size_t rows = 0;
 
+	for (size_t i = 0; i < report->row_count; i++)
+		rows += report->rows[i].unfreed_bytes > 0;
 	text_put(text, TEXT_PLAIN, label);
 	text_format(text, TEXT_STRONG, "%11s", text_bytes(text, report->unfreed_bytes));
 	if (rated)

@@ -356,14 +356,6 @@ static inline bool next_inner(struct records *records, struct record *record, st
 	return true;
 }
 
-static void check_leftover(struct records *records, struct mmt_error **damage_ret)
-{
-	const struct record_block *plain = records->plain;
-
-	if (plain && plain->content.size > records->plain_position && !records->file->incomplete && !*damage_ret)
-		*damage_ret = describe_damage(plain->offset, RECORD_COMPRESSED, "the data ends inside a record");
-}
-
 /* The next record is not in the decompressed bytes. */
 static struct mmt_error *go_on(struct records *records, struct record *record_ret, bool *end_ret,
 			       struct mmt_error **damage_ret)
@@ -397,7 +389,10 @@ static struct mmt_error *go_on(struct records *records, struct record *record_re
 	}
 	if (error)
 		return error;
-	check_leftover(records, damage_ret);
+	if (records->plain && records->plain->content.size > records->plain_position && !records->file->incomplete &&
+	    !*damage_ret)
+		*damage_ret =
+		    describe_damage(records->plain->offset, RECORD_COMPRESSED, "the data ends inside a record");
 	records->ended = true;
 	*end_ret = true;
 	return NULL;
