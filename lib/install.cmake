@@ -54,3 +54,7 @@ if(LDCONFIG)
       execute_process(COMMAND \"${LDCONFIG}\" OUTPUT_QUIET ERROR_QUIET)
     endif()")
 endif()
+
+add_custom_target(uninstall
+  COMMAND ${CMAKE_COMMAND} -DMANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt -DLDCONFIG=${LDCONFIG}
+          -P ${CMAKE_SOURCE_DIR}/lib/uninstall.cmake)

@@ -29,6 +29,24 @@ libraries=$(pkg-config --variable=libdir mmtrace)
 [ -e "$libraries/libmmtrace.so" ] || fail "mmtrace.pc names $libraries, where the library is not"
 [ -e "$(pkg-config --variable=includedir mmtrace)/mmtrace/record.h" ] || fail "mmtrace.pc: $(pkg-config --cflags mmtrace)"
 
+# What is installed can be removed, and nothing else is.
+prefix=$directory/removed
+other_page=$prefix/share/man/man1/other.1
+manifest=$BUILD/install_manifest.txt
+uninstall() {
+	DESTDIR= cmake -DMANIFEST="$directory/manifest" -P "$SOURCE/lib/uninstall.cmake" >uninstall.log 2>&1
+}
+uninstall && fail "uninstall without an installation ended well"
+grep -q 'Nothing was installed from this build directory' uninstall.log || fail "no reason: $(cat uninstall.log)"
+DESTDIR= cmake --install "$BUILD" --prefix "$prefix" >install.log 2>&1 || fail "install: $(cat install.log)"
+mv "$manifest" "$directory/manifest"
+touch "$other_page"
+uninstall || fail "uninstall: $(cat uninstall.log)"
+[ "$(find "$prefix" ! -type d)" = "$other_page" ] || fail "left, or removed too much: $(find "$prefix" ! -type d)"
+[ ! -e "$prefix/include/mmtrace" ] || fail "an empty directory is left"
+uninstall && fail "a second uninstall ended well"
+cmake --build "$BUILD" --target help | grep -q uninstall || fail "there is no target uninstall"
+
 # If nothing was built, nothing can be installed, and the message says what to do.
 cmake -S "$SOURCE" -B "$directory/empty" -DMMTRACE_TESTS=OFF >configure.log 2>&1 || fail "configure: $(cat configure.log)"
 cmake --install "$directory/empty" --prefix "$directory/none" >install.log 2>&1 && fail "installed what was not built"
