@@ -15,7 +15,8 @@ static struct packed_stacks make_stacks(void)
 	struct packed_stacks stacks = {0};
 	struct packed_name name = {
 	    .address = 0x7f0000001234, .module_offset = 0x1234, .source_line = 12, .inlined = true};
-	struct packed_frame frames[] = {{.first_name = 0, .name_count = 2}, {.first_name = 2, .name_count = 1}};
+	struct packed_frame frames[] = {{.first_name = 0, .name_count = 2},
+					{.first_name = 2, .name_count = 1, .lookup = PACKED_LOOKUP_RETURN_ADDRESS}};
 	struct packed_stack both = {.end = WIRE_STACK_END_NO_UNWIND_DATA, .first_frame = 0, .frame_count = 2};
 	struct packed_stack lost = {.end = WIRE_STACK_END_LOST, .first_frame = 2};
 	struct packed_process process = {.has_perf_map = true,
@@ -86,6 +87,8 @@ START_TEST(everything_is_restored)
 	ck_assert_uint_eq(read.frames.count, 2);
 	ck_assert_uint_eq(read.frames.items[0].name_count, 2);
 	ck_assert_uint_eq(read.frames.items[1].first_name, 2);
+	ck_assert_int_eq(read.frames.items[0].lookup, PACKED_LOOKUP_NONE);
+	ck_assert_int_eq(read.frames.items[1].lookup, PACKED_LOOKUP_RETURN_ADDRESS);
 	ck_assert_uint_eq(read.stacks.count, 2);
 	ck_assert_uint_eq(read.stacks.items[0].end, 3);
 	ck_assert_uint_eq(read.stack_frames.items[read.stacks.items[0].first_frame], 1);

@@ -2,9 +2,11 @@
 /* Symbolizes frames: looks up the function names and lines of an address, native or JIT; return addresses minus one.
  * resolver.c unwinds the stacks that the frames are in. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/resolver/resolver-state.h"
+#include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/strings.h"
 #include "code/jit/perf-map.h"
@@ -275,9 +277,11 @@ static const char *resolver_resolved_unusable(const struct resolver *resolver, s
 
 	if (missing_ret)
 		*missing_ret = NULL;
-	if (*position >= stacks->modules.count)
-		return NULL;
-	module = &stacks->modules.items[(*position)++];
+	do {
+		if (*position >= stacks->modules.count)
+			return NULL;
+		module = &stacks->modules.items[(*position)++];
+	} while (map_get(&resolver->improved, module->path));
 	*state_ret = wire_to_program_state(module->state);
 	missing = packed_stacks_text(stacks, module->missing);
 	if (missing_ret && missing)
@@ -367,10 +371,16 @@ static struct mmt_error *take_resolved_frames(struct resolver *resolver, bool de
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		const struct packed_frame *frame = &stacks->frames.items[i];
 		const struct mmt_frame *names = frames + frame->first_name;
-		struct frame_record record = {.key = {.doubtful = names->doubtful},
-					      .names = names,
-					      .process = frame->process,
-					      .name_count = frame->name_count};
+		struct frame_record record = {
+		    .key = {.address = names->module_offset,
+			    .image = NO_IMAGE,
+			    .kind = names->kind,
+			    .is_return_address = frame->lookup == PACKED_LOOKUP_RETURN_ADDRESS,
+			    .doubtful = names->doubtful,
+			    .readable = frame->lookup != PACKED_LOOKUP_NONE},
+		    .names = names,
+		    .process = frame->process,
+		    .name_count = frame->name_count};
 
 		if (!vector_push(&resolver->frames, record))
 			return &error_no_memory;
@@ -378,11 +388,99 @@ static struct mmt_error *take_resolved_frames(struct resolver *resolver, bool de
 	return NULL;
 }
 
+/* Which names of a module the recording has, and where better ones may be. */
+struct known_names {
+	bool has_lines, lacks_functions, looked_up;
+	uint32_t image;
+};
+
+/* By the text of the module's path; the caller frees it. NULL: out of memory. */
+static struct known_names *find_known_names(const struct packed_stacks *stacks)
+{
+	struct known_names *modules = calloc(stacks->read_texts.count + 1, sizeof(*modules));
+
+	for (size_t i = 0; modules && i < stacks->frames.count; i++) {
+		const struct packed_name *name = &stacks->names.items[stacks->frames.items[i].first_name];
+
+		if (name->module_path == RESOLVED_NO_TEXT)
+			continue;
+		modules[name->module_path].has_lines |= name->source_line != 0;
+		modules[name->module_path].lacks_functions |= name->function == RESOLVED_NO_TEXT;
+	}
+	return modules;
+}
+
+static bool is_better(const struct module_frame *found, const struct mmt_frame *recorded)
+{
+	return found->function && ((found->source_line && !recorded->source_line) || !recorded->function);
+}
+
+/* Replace the recorded names of frames, which are in modules that may have better ones. False: out of memory. */
+static bool improve_names(struct resolver *resolver, const struct module_query *queries, const uint32_t *numbers,
+			  size_t count)
+{
+	const struct packed_stacks *stacks = &resolver->metadata->stacks;
+	struct module_frame functions[LIMIT_INLINED_FRAMES];
+
+	modules_fetch_names(resolver->mapped.modules, queries, count, false);
+	for (size_t i = 0; i < count; i++) {
+		struct frame_record *record = &resolver->frames.items[numbers[i]];
+		const struct packed_name *name = &stacks->names.items[stacks->frames.items[numbers[i]].first_name];
+		const struct mmt_frame recorded = *record->names;
+		size_t found = name_native(resolver, &record->key, functions);
+
+		if (!found || !is_better(functions, &recorded))
+			continue;
+		if (!put_names(resolver, record, &recorded, functions, found) ||
+		    !map_put(&resolver->improved, name->module_path, 1))
+			return false;
+	}
+	return true;
+}
+
+/* Look up frames without lines, or without a name, where debug information with the build-id of their module appeared
+ * since the recording was packed. */
+static struct mmt_error *improve_resolved_frames(struct resolver *resolver)
+{
+	const struct packed_stacks *stacks = &resolver->metadata->stacks;
+	CLEANUP(free) struct known_names *modules = find_known_names(stacks);
+	struct module_query queries[MODULE_FETCH_MAX];
+	uint32_t numbers[MODULE_FETCH_MAX];
+	size_t count = 0;
+
+	for (uint32_t i = 0; modules && i < resolver->frames.count; i++) {
+		struct frame_key *key = &resolver->frames.items[i].key;
+		uint32_t path = stacks->names.items[stacks->frames.items[i].first_name].module_path;
+		struct known_names *known = path == RESOLVED_NO_TEXT || !key->readable ? NULL : &modules[path];
+
+		if (!known || known->has_lines)
+			continue;
+		if (!known->looked_up)
+			known->image = mapped_modules_improved(&resolver->mapped, packed_stacks_text(stacks, path),
+							       known->lacks_functions);
+		known->looked_up = true;
+		key->image = known->image;
+		if (key->image == NO_IMAGE)
+			continue;
+		queries[count] = (struct module_query){mapped_modules_open(&resolver->mapped, key->image),
+						       key->address - key->is_return_address};
+		numbers[count++] = i;
+		if (count < MODULE_FETCH_MAX)
+			continue;
+		if (!improve_names(resolver, queries, numbers, count))
+			return &error_no_memory;
+		count = 0;
+	}
+	return modules && improve_names(resolver, queries, numbers, count) ? NULL : &error_no_memory;
+}
+
 struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangle)
 {
 	const struct packed_stacks *stacks = &resolver->metadata->stacks;
 	struct mmt_error *error = take_resolved_frames(resolver, demangle);
 
+	if (!error)
+		error = improve_resolved_frames(resolver);
 	for (size_t i = 0; !error && i < stacks->stacks.count; i++) {
 		const struct packed_stack *stack = &stacks->stacks.items[i];
 		uint32_t end =

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
 #define NO_RECORD UINT32_MAX
+#define NO_BUILD_ID UINT64_MAX
 #define STATE_BITS 8 /* bits of enum module_state in a key of `reported` */
 
 /* A mapped file. Hashed as bytes, so without padding. */
@@ -67,16 +69,27 @@ static struct mmt_error *index_records(struct mapped_modules *mapped)
 	return NULL;
 }
 
+static bool is_same_build(const struct build_ids *ids, uint64_t left, uint64_t right)
+{
+	return left < ids->entries.count && ids->entries.items[left].size == ids->entries.items[right].size &&
+	       !memcmp(ids->entries.items[left].bytes, ids->entries.items[right].bytes, ids->entries.items[left].size);
+}
+
+/* The first build-id of a path counts. In a packed recording nothing tells to which of several a frame belongs: none of
+ * them counts. */
 static struct mmt_error *index_build_ids(struct mapped_modules *mapped)
 {
-	for (size_t i = mapped->metadata->build_ids.entries.count; i-- > 0;) {
+	const struct build_ids *ids = &mapped->metadata->build_ids;
+
+	for (size_t i = ids->entries.count; i-- > 0;) {
 		uint32_t path;
-		struct mmt_error *error =
-		    mapped_modules_path(mapped, mapped->metadata->build_ids.entries.items[i].path, &path);
+		struct mmt_error *error = mapped_modules_path(mapped, ids->entries.items[i].path, &path);
+		const uint64_t *later = error ? NULL : map_get(&mapped->build_ids, path);
+		bool several = mapped->metadata->packed && later && !is_same_build(ids, *later, i);
 
 		if (error)
 			return error;
-		if (!map_put(&mapped->build_ids, path, i))
+		if (!map_put(&mapped->build_ids, path, several ? NO_BUILD_ID : i))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -133,7 +146,7 @@ static const struct build_id_entry *find_build_id(const struct mapped_modules *m
 {
 	const uint64_t *entry = map_get(&mapped->build_ids, path);
 
-	return entry ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
+	return entry && *entry != NO_BUILD_ID ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
 }
 
 uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_attributes *attributes)
@@ -324,6 +337,53 @@ struct module *mapped_modules_find(struct mapped_modules *mapped, uint32_t image
 	if (!module || module_state(module) != MODULE_READABLE)
 		return NULL;
 	return module_address(module, file_offset, file_address_ret) ? module : NULL;
+}
+
+#define DEBUG_DIRECTORY "/usr/lib/debug/.build-id/"
+
+/* The path of the debug file with this build-id; NULL: out of memory. */
+static char *debug_path(const struct build_id_entry *build_id)
+{
+	char id[2 * sizeof(build_id->bytes) + 1], *path;
+
+	for (size_t i = 0; i < build_id->size; i++)
+		(void)snprintf(id + 2 * i, 3, "%02x", build_id->bytes[i]);
+	return asprintf(&path, DEBUG_DIRECTORY "%.2s/%s.debug", id, id + 2) < 0 ? NULL : path;
+}
+
+/* Open the file at the path if it has the build-id. */
+static uint32_t open_build(struct mapped_modules *mapped, const char *path, uint64_t build_id)
+{
+	struct space_attributes attributes = {0};
+	struct mmt_error *error = mapped_modules_path(mapped, path, &attributes.path);
+	const struct module *module = NULL;
+	uint32_t image = NO_IMAGE;
+
+	if (!error && map_put(&mapped->build_ids, attributes.path, build_id))
+		image = mapped_modules_image(mapped, &attributes);
+	mmt_error_destroy(error);
+	if (image != NO_IMAGE)
+		module = mapped_modules_open(mapped, image);
+	return module && module_state(module) == MODULE_READABLE ? image : NO_IMAGE;
+}
+
+uint32_t mapped_modules_improved(struct mapped_modules *mapped, const char *path, bool symbols)
+{
+	uint32_t number = intern_find(&mapped->paths, path, strlen(path) + 1), image;
+	const uint64_t *entry = number == INTERN_NONE ? NULL : map_get(&mapped->build_ids, number);
+	CLEANUP(free) char *debug = NULL;
+	uint64_t build_id;
+	bool has_debug;
+
+	if (!entry || *entry == NO_BUILD_ID)
+		return NO_IMAGE;
+	build_id = *entry;
+	debug = debug_path(&mapped->metadata->build_ids.entries.items[build_id]);
+	has_debug = debug && access(debug, R_OK) == 0;
+	if (!has_debug && !symbols && !getenv("DEBUGINFOD_URLS"))
+		return NO_IMAGE;
+	image = open_build(mapped, path, build_id);
+	return image == NO_IMAGE && has_debug ? open_build(mapped, debug, build_id) : image;
 }
 
 /* What to report about its names; MODULE_READABLE: nothing. */

@@ -66,6 +66,10 @@ struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image
 struct module *mapped_modules_find(struct mapped_modules *mapped, uint32_t image, uint64_t file_offset,
 				   uint64_t *file_address_ret);
 
+/* The number of a module with debug information that has the path's build-id: the file itself, or its separate debug
+ * file. NO_IMAGE: there is none. Without `symbols`, do not open files in which only symbols can be expected. */
+uint32_t mapped_modules_improved(struct mapped_modules *mapped, const char *path, bool symbols);
+
 /* See resolver_unusable(). */
 const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position, enum module_state *state_ret,
 				    char **missing_ret);

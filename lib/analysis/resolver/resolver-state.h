@@ -48,7 +48,7 @@ struct frame_key {
 
 /* One record per distinct frame. The first use looks up the names; they do not change afterwards. */
 struct frame_record {
-	struct frame_key key; /* zero in packed recordings, except `doubtful` */
+	struct frame_key key; /* in packed recordings only what it takes to look up better names, and `doubtful` */
 	union {
 		uint64_t address;	       /* if name_count is 0: in the process where the frame was first seen */
 		const struct mmt_frame *names; /* otherwise: inlined functions first */
@@ -111,6 +111,7 @@ struct resolver {
 	VECTOR(struct frame_record) frames;
 	struct stacks stacks;
 	VECTOR(uint32_t) resolved; /* packed recordings: number in their table -> number here */
+	struct map improved;	   /* packed recordings: texts of paths of modules whose recorded names were replaced */
 	struct intern *callchains; /* NULL: not wanted; else the cached values are their numbers, not those of stacks */
 	uint32_t callchain;	   /* of the last stack */
 	struct arena arena;	   /* names of frames */
@@ -123,7 +124,8 @@ struct jit_names *resolver_jit_names(struct resolver *resolver, uint32_t process
 /* The recorded bytes of the JIT code of the program that began in the process then (cached); NULL: none. */
 struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, uint64_t program_ns);
 
-/* The tables of a packed recording replace unwinding and symbolization: mmtrace opens no modules. */
+/* The tables of a packed recording replace unwinding and symbolization. mmtrace opens a module only if it may have
+ * better names than the recording. */
 struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangle) MMT_MUST_CHECK;
 
 #endif

@@ -102,6 +102,7 @@ void resolver_destroy(struct resolver *resolver)
 		jit_rows_destroy(resolver->rows.items[i]);
 	vector_deinit(&resolver->rows);
 	vector_deinit(&resolver->resolved);
+	map_deinit(&resolver->improved);
 	arena_deinit(&resolver->arena);
 	intern_deinit(&resolver->generations);
 	id_table_deinit(&resolver->frames_by_key);
@@ -744,4 +745,13 @@ size_t resolver_stack_count(const struct resolver *resolver)
 uint32_t resolver_frame_process(const struct resolver *resolver, uint32_t frame)
 {
 	return resolver->frames.items[frame].process;
+}
+
+enum packed_lookup resolver_frame_lookup(const struct resolver *resolver, uint32_t frame)
+{
+	const struct frame_key *key = &resolver->frames.items[frame].key;
+
+	if (!key->readable)
+		return PACKED_LOOKUP_NONE;
+	return key->is_return_address ? PACKED_LOOKUP_RETURN_ADDRESS : PACKED_LOOKUP_ADDRESS;
 }

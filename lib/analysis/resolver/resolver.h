@@ -74,6 +74,9 @@ size_t resolver_stack_count(const struct resolver *resolver);
 /* Index of the process where a frame was first seen. */
 uint32_t resolver_frame_process(const struct resolver *resolver, uint32_t frame);
 
+/* How a packed recording can look up the frame. */
+enum packed_lookup resolver_frame_lookup(const struct resolver *resolver, uint32_t frame);
+
 /*
  * Names of a frame: one or more, inlined functions first. The first call symbolizes it; they live as long as the
  * resolver.

@@ -82,7 +82,7 @@ static void encode_stacks(const struct packed_stacks *stacks, struct buffer *pla
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		buffer_put_u32(plain, stacks->frames.items[i].name_count);
 		buffer_put_u32(plain, stacks->frames.items[i].process);
-		buffer_put_u32(plain, 0);
+		buffer_put_u32(plain, stacks->frames.items[i].lookup);
 	}
 	buffer_put_u32(plain, (uint32_t)stacks->stacks.count);
 	for (size_t i = 0; i < stacks->stacks.count; i++) {
@@ -215,10 +215,13 @@ static struct mmt_error *decode_frames(struct bytes *bytes, uint32_t version, st
 
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct packed_frame frame = {.first_name = (uint32_t)names, .name_count = bytes_u32(bytes)};
+		uint32_t lookup = PACKED_LOOKUP_NONE;
 
 		frame.process = bytes_u32(bytes);
 		if (version >= 3)
-			bytes_u32(bytes); /* number of instructions */
+			lookup = bytes_u32(bytes); /* before version 6, the number of instructions */
+		if (version >= 6 && lookup <= PACKED_LOOKUP_RETURN_ADDRESS)
+			frame.lookup = (enum packed_lookup)lookup;
 		names += frame.name_count;
 		if (!frame.name_count || names > stacks->names.count)
 			bytes_fail(bytes, "number of a name that does not exist");

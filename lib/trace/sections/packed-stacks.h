@@ -29,10 +29,18 @@ struct packed_name {
 	bool inlined, doubtful;
 };
 
+/* How to find better names than the recorded ones: `module_offset` of the names is an ELF address in the module. */
+enum packed_lookup {
+	PACKED_LOOKUP_NONE = 0, /* it is not, or the recording is older */
+	PACKED_LOOKUP_ADDRESS = 1,
+	PACKED_LOOKUP_RETURN_ADDRESS = 2
+};
+
 /* The names of a frame are contiguous, inlined functions first. */
 struct packed_frame {
 	uint32_t first_name, name_count;
 	uint32_t process; /* index */
+	enum packed_lookup lookup;
 };
 
 struct packed_stack {
