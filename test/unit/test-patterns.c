@@ -196,34 +196,30 @@ START_TEST(function_of_the_program)
 {
 	static const struct {
 		size_t place;
-		bool found;
 		const char *frames[FRAMES_MAX];
 	} stacks[] = {
-	    {1, true, {"libc.so.6:mmap", "app:leak", "app:main"}},
-	    {1, true, {"libc.so.6:mmap", "libcoreclr.so:gc_heap::grow", "app:leak"}},
-	    {3, true, {"libc.so.6:mmap", "libcoreclr.so:", "libcoreclr.so:", "[jit]:Program::Main()", "dotnet:main"}},
-	    {4, true, {"libc.so.6:mmap", "[jit]:", "libcoreclr.so:", "libSystem.Native.so:x", "[jit]:Program::Main()"}},
-	    {3, true, {"libc.so.6:mmap", "libjvm.so:", "libc.so.6:qsort", "app:callback"}},
-	    {1, false, {"libc.so.6:mmap", "libclrgc.so:", "libcoreclr.so:", "libc.so.6:start_thread"}},
-	    {1, false, {"libc.so.6:mmap", "libjvm.so:", "java:main", "libc.so.6:__libc_start_main"}},
+	    {1, {"libc.so.6:mmap", "app:leak", "app:main"}},
+	    {1, {"libc.so.6:mmap", "libcoreclr.so:gc_heap::grow", "app:leak"}},
+	    {3, {"libc.so.6:mmap", "libcoreclr.so:", "libcoreclr.so:", "[jit]:Program::Main()", "dotnet:main"}},
+	    {4, {"libc.so.6:mmap", "[jit]:", "libcoreclr.so:", "libSystem.Native.so:x", "[jit]:Program::Main()"}},
+	    {3, {"libc.so.6:mmap", "libjvm.so:", "libc.so.6:qsort", "app:callback"}},
+	    {1, {"libc.so.6:mmap", "libclrgc.so:", "libcoreclr.so:", "libc.so.6:start_thread"}},
+	    {1, {"libc.so.6:mmap", "libjvm.so:", "java:main", "libc.so.6:__libc_start_main"}},
 	    /* Of a program without symbols it is the best one available. */
-	    {1, true, {"libc.so.6:mmap", "app:", "app:main"}},
-	    {2, false, {"libc.so.6:mmap", "libc.so.6:malloc"}},
+	    {1, {"libc.so.6:mmap", "app:", "app:main"}},
+	    {2, {"libc.so.6:mmap", "libc.so.6:malloc"}},
 	    /* Interpreters: the function that is interpreted, or else what it calls; other libraries count themselves.
 	     */
-	    {4,
-	     true,
-	     {"libc.so.6:mmap", "python3.12:resize", "python3.12:", "libpython3.12.so.1.0:", "[jit]:py::leak"}},
-	    {1, false, {"libc.so.6:mmap", "python3.12:resize", "python3.12:_PyEval_EvalFrameDefault"}},
-	    {2, true, {"libc.so.6:malloc", "libruby-3.1.so.3.1.2:", "ruby3.1:rb_str_times", "ruby3.1:", "libc.so.6:x"}},
-	    {1, true, {"libc.so.6:malloc", "php8.2:zend_malloc", "php8.2:", "[jit]:", "php8.2:execute_ex"}},
-	    {1, true, {"libc.so.6:mmap", "numpy.so:alloc", "python3.12:call", "[jit]:py::leak"}},
+	    {4, {"libc.so.6:mmap", "python3.12:resize", "python3.12:", "libpython3.12.so.1.0:", "[jit]:py::leak"}},
+	    {1, {"libc.so.6:mmap", "python3.12:resize", "python3.12:_PyEval_EvalFrameDefault"}},
+	    {2, {"libc.so.6:malloc", "libruby-3.1.so.3.1.2:", "ruby3.1:rb_str_times", "ruby3.1:", "libc.so.6:x"}},
+	    {1, {"libc.so.6:malloc", "php8.2:zend_malloc", "php8.2:", "[jit]:", "php8.2:execute_ex"}},
+	    {1, {"libc.so.6:mmap", "numpy.so:alloc", "python3.12:call", "[jit]:py::leak"}},
 	};
 
 	for (size_t i = 0; i < sizeof(stacks) / sizeof(*stacks); i++) {
 		struct stack stack;
 		size_t count = make_frames(stacks[i].frames, &stack);
-		size_t first = origin_find(stack.frames, count), looked = 0, place;
 		char paths[FRAMES_MAX][64];
 
 		for (size_t j = 0; j < count; j++) {
@@ -232,14 +228,7 @@ START_TEST(function_of_the_program)
 			(void)snprintf(paths[j], sizeof(paths[j]), "/usr/bin/%s", stack.frames[j]->module);
 			stack.room[j].module_path = paths[j];
 		}
-		ck_assert_int_eq(origin_find_function(stack.frames, count, first, &looked, &place), stacks[i].found);
-		ck_assert_uint_eq(place, stacks[i].place);
 		ck_assert_uint_eq(origin_of_stack(stack.frames, count), stacks[i].place);
-		/* Again: a search that found nothing is not repeated. */
-		if (!stacks[i].found && first < count) {
-			ck_assert_uint_eq(looked, count);
-			ck_assert(!origin_find_function(stack.frames, count, first, &looked, &place));
-		}
 	}
 }
 END_TEST

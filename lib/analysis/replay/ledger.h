@@ -69,6 +69,8 @@ struct account {
 	uint32_t thread;		       /* LEDGER_NO_THREAD unless accounts are per thread, and for lost calls */
 	uint32_t row;			       /* LEDGER_NO_ROW: excluded by a filter */
 	uint32_t pattern;		       /* enum mmt_pattern, from the stack and the kind */
+	uint8_t memory_class, stack_end;       /* enum mmt_class, likewise, and enum mmt_stack_end */
+	bool doubtful;			       /* its stack is complete, with doubtful frames */
 	uint32_t commit;		       /* its own commit number; COMMIT_NONE: not requested yet */
 	uint32_t trend;			       /* place in `commit_trends` plus 1; 0: none */
 	uint32_t lifetimes;		       /* place in `freed_lifetimes` plus 1; 0: none was freed */
@@ -141,7 +143,8 @@ struct ledger_options {
 	uint64_t every_ns;	 /* 0: do not keep `steps` */
 	uint32_t lifetime_steps; /* see lifetimes_init() */
 	bool by_thread;		 /* each thread has its own accounts */
-	/* Sets row, from 1 (LEDGER_NO_ROW excludes it), and pattern of a new account. NULL: all accounts are row 1. */
+	/* Sets row, from 1 (LEDGER_NO_ROW excludes it), and what follows from the stack: `pattern` to `doubtful`.
+	 * NULL: all accounts are row 1. */
 	struct mmt_error *(*find_row)(void *context, struct account *account);
 	void *context;
 };

@@ -259,13 +259,6 @@ enum mmt_pattern patterns_of_shared(enum mmt_class memory_class, const char *pat
 	return path[0] == '/' && path[1] != '[' && !starts_with(path, "/dev/") ? MMT_PATTERN_FILE : MMT_PATTERN_NONE;
 }
 
-bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count, size_t *origin)
-{
-	while (*origin < frame_count && origin_is_library(frames[*origin]))
-		++*origin;
-	return frame_count >= DEPTH && *origin < frame_count;
-}
-
 /* Heaps of managed runtimes */
 
 /* Address ranges of heaps: HotSpot's with compressed pointers (32 bits), and Go's first TiB. */

@@ -28,10 +28,6 @@ enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t fra
 /* The pattern of a file or shared mapping whose stack has none. `path`: as above. */
 enum mmt_pattern patterns_of_shared(enum mmt_class memory_class, const char *path);
 
-/* Whether patterns_find() returns the same for any continuation of these frames. Set `*origin` to 0 for a new stack; it
- * counts the frames already examined, so that a call with more frames examines only the new ones. */
-bool patterns_are_decided(const struct mmt_frame *const *frames, size_t frame_count, size_t *origin);
-
 /* Managed heaps that are recognised by their addresses or names. */
 enum gc_heap { GC_HEAP_NONE, GC_HEAP_GO, GC_HEAP_JAVA, GC_HEAP_DOTNET, GC_HEAP_NODE };
 

@@ -52,7 +52,7 @@ static struct mmt_error *publish_residents(struct grouping *grouping);
 static void count_stacks(const struct grouping *grouping, const struct account *account)
 {
 	struct mmt_completeness *completeness = &grouping->report->completeness;
-	enum mmt_stack_end end = rows_stack_end(grouping->rows, account);
+	enum mmt_stack_end end = account->stack_end;
 	uint64_t count = account->allocated_count + account->committed_count;
 
 	if (!count)
@@ -60,7 +60,7 @@ static void count_stacks(const struct grouping *grouping, const struct account *
 	completeness->stacks_by_end[end] += count;
 	if (!mmt_stack_end_is_complete(end))
 		completeness->truncated_stacks += count;
-	else if (rows_stack_is_doubtful(grouping->rows, account))
+	else if (account->doubtful)
 		completeness->doubtful_stacks += count;
 	else
 		completeness->complete_stacks += count;
@@ -703,7 +703,7 @@ static bool add_owned(struct replay *replay, const struct rows *rows, struct sur
 	if (!find_part(replay, is_reserved ? owner : committer, allocation, &part))
 		return false;
 	row->unfreed_bytes += bytes;
-	row->class_bytes[rows_class(rows, owner)] += bytes;
+	row->class_bytes[owner->memory_class] += bytes;
 	if (part && is_reserved)
 		part->reserved_bytes += bytes;
 	else if (part)

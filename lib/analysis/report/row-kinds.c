@@ -26,7 +26,7 @@ static struct mmt_error *describe_kind(const struct rows *rows, struct arena *ar
 {
 	uint32_t path = classes_kind_path(account->kind);
 
-	row->memory_class = rows_class(rows, account);
+	row->memory_class = account->memory_class;
 	row->file = path ? arena_string(arena, resolver_path_name(rows->code, path)) : NULL;
 	return path && !row->file ? &error_no_memory : NULL;
 }

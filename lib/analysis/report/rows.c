@@ -9,10 +9,6 @@
 #include "analysis/report/classes.h"
 #include "base/cleanup.h"
 
-#define FACT_MASK 0xff
-#define FACT_END_SHIFT 8
-#define FACT_DOUBTFUL_SHIFT 16
-
 struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
 {
 	*rows = (struct rows){.options = options, .arena = arena, .lost_stack = UINT32_MAX};
@@ -26,7 +22,6 @@ void rows_deinit(struct rows *rows)
 	identities_deinit(&rows->identities);
 	intern_deinit(&rows->keys);
 	vector_deinit(&rows->items);
-	map_deinit(&rows->facts);
 	vector_deinit(&rows->name_numbers);
 	vector_deinit(&rows->numbered);
 	vector_deinit(&rows->frames);
@@ -92,76 +87,25 @@ static const uint32_t *number_names(struct rows *rows, uint32_t frame, const str
 	return rows->name_numbers.items + rows->numbered.items[frame] - 1;
 }
 
-/* Append to the scratch vectors; `by_name`: also the numbers of the names. */
-static struct mmt_error *name_frame(struct rows *rows, uint32_t frame, bool by_name)
-{
-	const struct mmt_frame *frames;
-	const uint32_t *names = NULL;
-	size_t count;
-	struct mmt_error *error = resolver_names(rows->code, frame, &frames, &count);
-
-	if (!error && by_name)
-		names = number_names(rows, frame, frames, count);
-	if (error)
-		return error;
-	if (by_name && !names)
-		return &error_no_memory;
-	for (size_t i = 0; i < count; i++) {
-		if (!vector_push(&rows->frames, &frames[i]) || !vector_push(&rows->frame_names, names ? names[i] : 0))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-static void begin_stack(struct rows *rows)
-{
-	rows->frames.count = 0;
-	rows->frame_names.count = 0;
-}
-
-/* Put the names of a stack into the scratch vectors; `by_name`: also the numbers of the names. */
-static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, bool by_name, enum mmt_stack_end *end_ret)
+/* Put the names of a stack and their numbers into the scratch vectors. */
+static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
 {
 	size_t count;
 	const uint32_t *numbers = resolver_stack(rows->code, stack, &count, end_ret);
 
-	begin_stack(rows);
+	rows->frames.count = rows->frame_names.count = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct mmt_error *error = name_frame(rows, numbers[i], by_name);
+		const struct mmt_frame *frames;
+		size_t name_count;
+		struct mmt_error *error = resolver_names(rows->code, numbers[i], &frames, &name_count);
+		const uint32_t *names = error ? NULL : number_names(rows, numbers[i], frames, name_count);
 
-		if (error)
-			return error;
-	}
-	return NULL;
-}
-
-/* Whether the frames named so far determine the row. */
-static bool is_decided(const struct rows *rows, size_t *origin, size_t *looked)
-{
-	size_t place;
-
-	if (!patterns_are_decided(rows->frames.items, rows->frames.count, origin))
-		return false;
-	return !is_by(rows, MMT_BY_FUNCTION) ||
-	       origin_find_function(rows->frames.items, rows->frames.count, *origin, looked, &place);
-}
-
-/* The same for a row that the frames near the call determine: name only as many frames as needed. */
-static struct mmt_error *name_near(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
-{
-	size_t count, origin = 0, looked = 0;
-	const uint32_t *numbers = resolver_stack(rows->code, stack, &count, end_ret);
-
-	begin_stack(rows);
-	for (size_t i = 0; i < count; i++) {
-		struct mmt_error *error = NULL;
-
-		if (is_decided(rows, &origin, &looked))
-			resolver_pass_over(rows->code, numbers[i]);
-		else
-			error = name_frame(rows, numbers[i], false);
-		if (error)
-			return error;
+		if (!names)
+			return error ? error : &error_no_memory;
+		for (size_t j = 0; j < name_count; j++) {
+			if (!vector_push(&rows->frames, &frames[j]) || !vector_push(&rows->frame_names, names[j]))
+				return &error_no_memory;
+		}
 	}
 	return NULL;
 }
@@ -212,7 +156,7 @@ struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_
 	struct mmt_error *error;
 
 	*stack_ret = (struct row_description){0};
-	error = name_stack(rows, stack, false, &stack_ret->stack_end);
+	error = name_stack(rows, stack, &stack_ret->stack_end);
 	if (error)
 		return error;
 	stack_ret->hidden_frame_count = hide_frames(rows);
@@ -222,7 +166,7 @@ struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_
 struct mmt_error *rows_identify_stack(struct rows *rows, uint32_t stack, uint32_t *identity_ret)
 {
 	enum mmt_stack_end end;
-	struct mmt_error *error = name_stack(rows, stack, true, &end);
+	struct mmt_error *error = name_stack(rows, stack, &end);
 
 	if (error)
 		return error;
@@ -238,7 +182,7 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 	*selects_ret = true;
 	if (!rows->filters.by_frames)
 		return NULL;
-	error = name_stack(rows, stack, false, &end);
+	error = name_stack(rows, stack, &end);
 	*selects_ret = !error && filters_select_stack(&rows->filters, rows->frames.items, rows->frames.count);
 	return error;
 }
@@ -276,11 +220,6 @@ char *rows_function_name(const struct mmt_frame *frame)
 	return length < 0 ? NULL : name;
 }
 
-static char *module_name(const struct mmt_frame *frame)
-{
-	return strdup(!frame ? "[no module]" : frame->module ? frame->module : "[unknown]");
-}
-
 static char *file_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
 {
 	char *name = NULL;
@@ -290,9 +229,14 @@ static char *file_name(const struct rows *rows, const struct account *account, e
 	return asprintf(&name, "[%s]", mmt_class_name(memory_class)) < 0 ? NULL : name;
 }
 
-/* The name of the account's row for a key; the stack's names are in the scratch vectors. */
-static char *row_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class,
-		      enum mmt_row_key by)
+/* Names of processes and threads may still change: they are known by their numbers. */
+static bool has_name(enum mmt_row_key by)
+{
+	return by != MMT_BY_STACK && by != MMT_BY_PROCESS && by != MMT_BY_THREAD;
+}
+
+/* The name of the account's row by a key, "" if it has none; the stack's names are in the scratch vectors. */
+static char *row_name(const struct rows *rows, const struct account *account, enum mmt_row_key by)
 {
 	size_t count = rows->frames.count;
 	size_t place =
@@ -303,11 +247,13 @@ static char *row_name(const struct rows *rows, const struct account *account, en
 	case MMT_BY_FUNCTION:
 		return rows_function_name(frame);
 	case MMT_BY_MODULE:
-		return module_name(frame);
+		return strdup(!frame ? "[no module]" : frame->module ? frame->module : "[unknown]");
 	case MMT_BY_FILE:
-		return file_name(rows, account, memory_class);
+		return file_name(rows, account, account->memory_class);
+	case MMT_BY_CLASS:
+		return strdup(mmt_class_name(account->memory_class));
 	default:
-		return strdup(mmt_class_name(memory_class));
+		return strdup("");
 	}
 }
 
@@ -326,69 +272,22 @@ static struct mmt_error *start_row(struct rows *rows, const struct row_descripti
 												  : &error_no_memory;
 }
 
-static struct mmt_error *find_named_row(struct rows *rows, const struct account *account, enum mmt_class memory_class,
-					uint32_t *row_ret)
+/* The row of one or two keys. */
+static struct mmt_error *find_named_row(struct rows *rows, const struct account *account, uint32_t *row_ret)
 {
-	CLEANUP(free) char *name = row_name(rows, account, memory_class, rows->options->by);
-	struct row_description row = {.name = name, .by = rows->options->by};
-
-	if (!name)
-		return &error_no_memory;
-	*row_ret = intern_put_string(&rows->keys, name);
-	if (*row_ret == INTERN_NONE)
-		return &error_no_memory;
-	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
-}
-
-/* `stack` describes the row's stack. */
-static struct mmt_error *find_numbered_row(struct rows *rows, const struct account *account,
-					   const struct row_description *stack, uint32_t *row_ret)
-{
-	bool by_process = rows->options->by == MMT_BY_PROCESS;
-	struct row_description row = {.process = account->process, .by = rows->options->by};
-	uint32_t key[2] = {account->process, 0};
-
-	if (!by_process) {
-		row = *stack;
-		row.stack = account->stack;
-		row.lost = account->stack == rows->lost_stack;
-		if (rows->options->merge_lines)
-			row.lines = identity_lines(rows->frames.items, rows->frames.count);
-		key[0] = identity_of_stack(&rows->identities, rows->frame_names.items, rows->frame_names.count);
-		key[1] = row.lost;
-		if (key[0] == IDENTITY_NONE)
-			return &error_no_memory;
-	}
-	*row_ret = intern_put(&rows->keys, key, sizeof(key));
-	if (*row_ret == INTERN_NONE)
-		return &error_no_memory;
-	if (*row_ret == rows->items.count)
-		return start_row(rows, &row);
-	rows->items.items[*row_ret].lines_differ |= rows->items.items[*row_ret].lines != row.lines;
-	return NULL;
-}
-
-/* Names of processes and threads may still change: they are known by their numbers. */
-static bool is_task(enum mmt_row_key by)
-{
-	return by == MMT_BY_PROCESS || by == MMT_BY_THREAD;
-}
-
-static struct mmt_error *find_pair(struct rows *rows, const struct account *account, enum mmt_class memory_class,
-				   uint32_t *row_ret)
-{
-	const enum mmt_row_key by[] = {rows->options->by, rows->options->then_by};
-	CLEANUP(free) char *first = is_task(by[0]) ? NULL : row_name(rows, account, memory_class, by[0]);
-	CLEANUP(free) char *second = is_task(by[1]) ? NULL : row_name(rows, account, memory_class, by[1]);
+	enum mmt_row_key by = rows->options->by, then_by = rows->options->then_by;
+	CLEANUP(free) char *first = row_name(rows, account, by);
+	CLEANUP(free) char *second = row_name(rows, account, then_by);
 	CLEANUP(free) char *key = NULL;
-	const struct row_description row = {
-	    .name = first, .second_name = second, .by = by[0], .process = account->process, .thread = account->thread};
-	bool of_thread = by[0] == MMT_BY_THREAD || by[1] == MMT_BY_THREAD;
-	bool of_process = by[0] == MMT_BY_PROCESS || by[1] == MMT_BY_PROCESS;
+	const struct row_description row = {.name = has_name(by) ? first : NULL,
+					    .second_name = has_name(then_by) ? second : NULL,
+					    .by = by,
+					    .process = account->process,
+					    .thread = account->thread};
 
-	if (!first == !is_task(by[0]) || !second == !is_task(by[1]) ||
-	    asprintf(&key, "%" PRIu32 " %" PRIu32 " %s\n%s", of_process ? account->process : 0,
-		     of_thread ? account->thread : 0, first ? first : "", second ? second : "") < 0) {
+	if (!first || !second ||
+	    asprintf(&key, "%" PRIu32 " %" PRIu32 " %s\n%s", is_by(rows, MMT_BY_PROCESS) ? account->process : 0,
+		     is_by(rows, MMT_BY_THREAD) ? account->thread : 0, first, second) < 0) {
 		key = NULL;
 		return &error_no_memory;
 	}
@@ -398,14 +297,32 @@ static struct mmt_error *find_pair(struct rows *rows, const struct account *acco
 	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
 }
 
-static uint64_t fact_key(const struct account *account)
+/* `row` describes the stack, whose names are in the scratch vectors. */
+static struct mmt_error *find_stack_row(struct rows *rows, const struct account *account, struct row_description *row,
+					uint32_t *row_ret)
 {
-	return (uint64_t)account->stack << 32 | account->kind;
+	uint32_t key[2] = {0, account->stack == rows->lost_stack};
+
+	row->stack = account->stack;
+	row->lost = key[1];
+	if (rows->options->merge_lines)
+		row->lines = identity_lines(rows->frames.items, rows->frames.count);
+	key[0] = identity_of_stack(&rows->identities, rows->frame_names.items, rows->frame_names.count);
+	if (key[0] == IDENTITY_NONE)
+		return &error_no_memory;
+	*row_ret = intern_put(&rows->keys, key, sizeof(key));
+	if (*row_ret == INTERN_NONE)
+		return &error_no_memory;
+	if (*row_ret == rows->items.count)
+		return start_row(rows, row);
+	rows->items.items[*row_ret].lines_differ |= rows->items.items[*row_ret].lines != row->lines;
+	return NULL;
 }
 
 /* The scratch vectors contain the stack's names, including hidden ones. */
-static bool is_selected(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
+static bool is_selected(const struct rows *rows, const struct account *account)
 {
+	enum mmt_class memory_class = account->memory_class;
 	uint32_t path = memory_class == MMT_CLASS_FILE ? classes_kind_path(account->kind) : 0;
 	struct filter_subject subject = {.frames = rows->frames.items,
 					 .frame_count = rows->frames.count,
@@ -421,13 +338,13 @@ static bool is_selected(const struct rows *rows, const struct account *account, 
 	return filters_select(&rows->filters, &subject);
 }
 
-static bool is_wanted(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
+static bool is_wanted(const struct rows *rows, const struct account *account)
 {
 	if (!rows_selects(rows, processes_at(rows->processes, account->process)))
 		return false;
-	if (rows->options->classes && !(rows->options->classes >> memory_class & 1))
+	if (rows->options->classes && !(rows->options->classes >> account->memory_class & 1))
 		return false;
-	return !filters_are_given(&rows->filters) || is_selected(rows, account, memory_class);
+	return !filters_are_given(&rows->filters) || is_selected(rows, account);
 }
 
 /* Some runtimes map the range of their heap without MAP_NORESERVE. */
@@ -444,69 +361,31 @@ static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enu
 	return pattern ? pattern : patterns_of_shared(*memory_class, path ? resolver_path_name(rows->code, path) : "");
 }
 
-/* Hidden frames are not the origin of a stack; frames around them may be. */
-static bool needs_whole_stack(const struct rows *rows)
-{
-	if (rows->filters.by_frames)
-		return true;
-	if (are_stacks(rows))
-		return true;
-	return rows->options->hide_count && (is_by(rows, MMT_BY_FUNCTION) || is_by(rows, MMT_BY_MODULE));
-}
-
 struct mmt_error *rows_find(void *context, struct account *account)
 {
 	struct rows *rows = context;
 	enum mmt_class memory_class = classes_kind_class(account->kind);
 	struct row_description stack = {.by = rows->options->by};
+	struct mmt_error *error = name_stack(rows, account->stack, &stack.stack_end);
 	bool wanted;
-	struct mmt_error *error = needs_whole_stack(rows) ? name_stack(rows, account->stack, true, &stack.stack_end)
-							  : name_near(rows, account->stack, &stack.stack_end);
 
 	if (error)
 		return error;
 	stack.pattern = find_pattern(rows, account->kind, &memory_class);
-	memory_class = classes_with_pattern(memory_class, stack.pattern);
-	wanted = is_wanted(rows, account, memory_class);
-	stack.hidden_frame_count = hide_frames(rows);
-	if (!map_put(&rows->facts, fact_key(account),
-		     (uint64_t)resolver_stack_is_doubtful(rows->code, account->stack) << FACT_DOUBTFUL_SHIFT |
-			 (uint64_t)stack.stack_end << FACT_END_SHIFT | memory_class))
-		return &error_no_memory;
 	account->pattern = stack.pattern;
+	account->memory_class = (uint8_t)classes_with_pattern(memory_class, stack.pattern);
+	account->stack_end = (uint8_t)stack.stack_end;
+	account->doubtful = resolver_stack_is_doubtful(rows->code, account->stack);
 	account->row = LEDGER_NO_ROW;
+	wanted = is_wanted(rows, account);
+	stack.hidden_frame_count = hide_frames(rows);
 	if (!wanted)
 		return NULL;
-	if (is_pair(rows))
-		error = find_pair(rows, account, memory_class, &account->row);
-	else if (are_stacks(rows) || rows->options->by == MMT_BY_PROCESS)
-		error = find_numbered_row(rows, account, &stack, &account->row);
-	else
-		error = find_named_row(rows, account, memory_class, &account->row);
+	error = are_stacks(rows) ? find_stack_row(rows, account, &stack, &account->row)
+				 : find_named_row(rows, account, &account->row);
 	if (!error)
 		account->row++;
 	return error;
-}
-
-enum mmt_class rows_class(const struct rows *rows, const struct account *account)
-{
-	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
-
-	return fact ? (enum mmt_class)(*fact & FACT_MASK) : classes_kind_class(account->kind);
-}
-
-enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account)
-{
-	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
-
-	return fact ? (enum mmt_stack_end)(*fact >> FACT_END_SHIFT & FACT_MASK) : MMT_STACK_END_NOT_RECORDED;
-}
-
-bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account)
-{
-	const uint64_t *fact = map_get(&rows->facts, fact_key(account));
-
-	return fact && *fact >> FACT_DOUBTFUL_SHIFT & 1;
 }
 
 const struct account *rows_committer(const struct replay *replay, const struct space_interval *interval)

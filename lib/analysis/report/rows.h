@@ -4,8 +4,7 @@
  * row's peak. Stacks with equal names are one row, whatever their addresses.
  *
  * Therefore every stack is symbolized, even if it is not shown in the end: a row's peak is not the sum of its stacks'
- * peaks. Each frame is symbolized and compared once, in however many stacks it is; test/README has the cost. If rows
- * are not stacks, only the frames near the call are symbolized, which determine the kind of memory and the origin.
+ * peaks. Each frame is symbolized and compared once, in however many stacks it is; test/README has the cost.
  * The figures of a row are a struct mmt_row, which row-figures.c fills in.
  */
 #ifndef ANALYSIS_REPORT_ROWS_H
@@ -50,12 +49,10 @@ struct rows {
 	uint32_t lost_stack; /* stack of lost calls; STACKS_NONE: none */
 	struct arena *arena;
 	struct identities identities;
-	struct intern keys;		      /* its ids are row numbers - 1 */
-	VECTOR(struct row_description) items; /* by row number - 1 */
-	struct map facts;	       /* stack << 32 | kind -> class | how the stack ends << 8 | is doubtful << 16 |
-				  pattern << 24 */
-	VECTOR(uint32_t) name_numbers; /* of all frames, those of one frame in a row */
-	VECTOR(uint32_t) numbered;     /* by the resolver's frame number: place + 1 in these; 0: not yet */
+	struct intern keys;			 /* its ids are row numbers - 1 */
+	VECTOR(struct row_description) items;	 /* by row number - 1 */
+	VECTOR(uint32_t) name_numbers;		 /* of all frames, those of one frame in a row */
+	VECTOR(uint32_t) numbered;		 /* by the resolver's frame number: place + 1 in these; 0: not yet */
 	VECTOR(const struct mmt_frame *) frames; /* scratch: of one stack */
 	VECTOR(uint32_t) frame_names;		 /* scratch */
 	const uint32_t *row_ids;		 /* of the report's rows, by row number - 1, when they are built */
@@ -86,11 +83,6 @@ char *rows_function_name(const struct mmt_frame *origin);
 
 /* For the ledger; `context` is the rows. */
 struct mmt_error *rows_find(void *context, struct account *account) MMT_MUST_CHECK;
-
-/* The class of an account's memory, taking its stack into account. */
-enum mmt_class rows_class(const struct rows *rows, const struct account *account);
-enum mmt_stack_end rows_stack_end(const struct rows *rows, const struct account *account);
-bool rows_stack_is_doubtful(const struct rows *rows, const struct account *account);
 
 /* The account that committed the interval, if that is not the one that mapped it. */
 const struct account *rows_committer(const struct replay *replay, const struct space_interval *interval);

@@ -152,41 +152,15 @@ static bool is_function_of_program(const struct mmt_frame *frame)
 }
 
 /* An interpreter's frames stand for the function that they interpret, if it has a name, or else for what that calls. */
-static bool find_interpreted(const struct mmt_frame *const *frames, size_t frame_count, size_t *looked, size_t *place)
+static size_t find_interpreted(const struct mmt_frame *const *frames, size_t frame_count, size_t place)
 {
-	for (size_t i = *looked > *place ? *looked : *place; i < frame_count; i++) {
-		if (!mmt_frame_is_interpreter(frames[i], NULL)) {
-			if (frames[i]->kind == MMT_FRAME_JIT && frames[i]->function)
-				*place = i;
-			return true;
-		}
-		if (!frames[*place]->function && frames[i]->function)
-			*place = i;
-		*looked = i + 1;
+	for (size_t i = place; i < frame_count; i++) {
+		if (!mmt_frame_is_interpreter(frames[i], NULL))
+			return frames[i]->kind == MMT_FRAME_JIT && frames[i]->function ? i : place;
+		if (!frames[place]->function && frames[i]->function)
+			place = i;
 	}
-	return false;
-}
-
-bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
-			  size_t *place)
-{
-	const struct mmt_frame *frame = origin < frame_count ? frames[origin] : NULL;
-
-	*place = origin;
-	if (!frame)
-		return false;
-	if (mmt_frame_is_interpreter(frame, NULL))
-		return find_interpreted(frames, frame_count, looked, place);
-	if (frame->function || (frame->kind != MMT_FRAME_JIT && !mmt_frame_is_runtime(frame)))
-		return true;
-	for (size_t i = *looked > origin ? *looked : origin + 1; i < frame_count; i++) {
-		*looked = i + 1;
-		if (!is_function_of_program(frames[i]))
-			continue;
-		*looked = *place = i;
-		return true;
-	}
-	return false;
+	return place;
 }
 
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
@@ -205,8 +179,18 @@ size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
 
 size_t origin_of_stack(const struct mmt_frame *const *frames, size_t frame_count)
 {
-	size_t looked = 0, place;
+	size_t origin = origin_find(frames, frame_count);
+	const struct mmt_frame *frame = origin < frame_count ? frames[origin] : NULL;
 
-	(void)origin_find_function(frames, frame_count, origin_find(frames, frame_count), &looked, &place);
-	return place;
+	if (!frame)
+		return origin;
+	if (mmt_frame_is_interpreter(frame, NULL))
+		return find_interpreted(frames, frame_count, origin);
+	if (frame->function || (frame->kind != MMT_FRAME_JIT && !mmt_frame_is_runtime(frame)))
+		return origin;
+	for (size_t i = origin + 1; i < frame_count; i++) {
+		if (is_function_of_program(frames[i]))
+			return i;
+	}
+	return origin;
 }

@@ -18,15 +18,9 @@ bool origin_is_library(const struct mmt_frame *frame);
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 
 /*
- * The same for --by function: if that frame has no name, and is in a runtime or in JIT code, the innermost named
- * function of the program; if it is in an interpreter, the function that is interpreted. False: more frames are needed;
- * `*place` is the best so far, and the next call can skip the first `*looked` frames to learn whether the frames
- * suffice.
+ * The same for struct mmt_row and --by function: if that frame has no name, and is in a runtime or in JIT code, the
+ * innermost named function of the program; if it is in an interpreter, the function that is interpreted.
  */
-bool origin_find_function(const struct mmt_frame *const *frames, size_t frame_count, size_t origin, size_t *looked,
-			  size_t *place);
-
-/* Both for all frames of a stack: the place for struct mmt_row. */
 size_t origin_of_stack(const struct mmt_frame *const *frames, size_t frame_count);
 
 #endif

@@ -286,7 +286,7 @@ static struct mmt_error *add_part(struct parts *parts, size_t place)
 				     .process = (uint32_t)parts->processes[account->process],
 				     .thread = kept->thread,
 				     .path = classes_kind_path(account->kind),
-				     .memory_class = rows_class(parts->rows, account)};
+				     .memory_class = account->memory_class};
 	size_t count = parts->keys.count;
 	uint32_t id = intern_put(&parts->keys, &key, sizeof(key));
 	struct mmt_error *error = NULL;

@@ -253,20 +253,6 @@ struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, cons
 	return NULL;
 }
 
-void resolver_pass_over(struct resolver *resolver, uint32_t frame)
-{
-	const struct frame_record *record = &resolver->frames.items[frame];
-
-	if (record->name_count && record->names->kind == MMT_FRAME_JIT)
-		note_code(resolver, record->process, record->names->function);
-	else if (record->name_count)
-		return;
-	else if (record->key.readable && record->key.image != NO_IMAGE)
-		(void)mapped_modules_open(&resolver->mapped, record->key.image);
-	else if (record->key.kind == MMT_FRAME_JIT)
-		note_code(resolver, record->process, record->key.generated);
-}
-
 /* resolver_unusable() and resolver_jit() for packed recordings. */
 static const char *resolver_resolved_unusable(const struct resolver *resolver, size_t *position,
 					      enum module_state *state_ret, char **missing_ret)

@@ -84,9 +84,6 @@ enum packed_lookup resolver_frame_lookup(const struct resolver *resolver, uint32
 struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, const struct mmt_frame **frames_ret,
 				 size_t *count_ret) MMT_MUST_CHECK;
 
-/* Note what a frame shows about missing names, without looking up its own. */
-void resolver_pass_over(struct resolver *resolver, uint32_t frame);
-
 /*
  * Iterate, with *position starting at 0, over the modules that stacks needed but could not (fully) use; NULL: no more.
  * With MODULE_MISSING_NAMES `*missing_ret` lists the missing files as text, NULL if they are unknown; the caller frees
