@@ -23,12 +23,16 @@ struct found_key {
 
 void ledger_init(struct ledger *ledger, const struct ledger_options *options)
 {
-	*ledger = (struct ledger){.options = *options,
-				  .now_ns = options->from_ns,
-				  .bucket_ns = LEDGER_FIRST_BUCKET_NS,
-				  .sweep_at = LEDGER_SWEEP_COMMITS};
+	*ledger = (struct ledger){.options = *options, .now_ns = options->from_ns, .sweep_at = LEDGER_SWEEP_COMMITS};
 	lifetimes_init(&ledger->lifetimes, options->lifetime_steps, options->from_ns);
-	commit_trends_init(&ledger->commit_trends, options->from_ns);
+	trends_init(&ledger->trends, LEDGER_BUCKETS, options->from_ns);
+	trends_init(&ledger->commit_trends, LEDGER_COMMIT_BUCKETS, options->from_ns);
+}
+
+void ledger_begin(struct ledger *ledger, uint64_t from_ns)
+{
+	ledger->options.from_ns = ledger->lifetimes.from_ns = from_ns;
+	ledger->trends.from_ns = ledger->commit_trends.from_ns = from_ns;
 }
 
 void ledger_deinit(struct ledger *ledger)
@@ -37,17 +41,16 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->free_allocations);
 	vector_deinit(&ledger->early_releases);
 	vector_deinit(&ledger->accounts);
-	vector_deinit(&ledger->accounts_of_stacks);
 	intern_deinit(&ledger->account_keys);
 	vector_deinit(&ledger->rows);
-	vector_deinit(&ledger->trends);
+	trends_deinit(&ledger->trends);
 	vector_deinit(&ledger->freed_lifetimes);
 	intern_deinit(&ledger->lifetime_keys);
 	steps_of_rows_deinit(&ledger->steps);
 	steps_of_rows_deinit(&ledger->reserved_steps);
 	lifetimes_deinit(&ledger->lifetimes);
 	row_changes_deinit(&ledger->changes);
-	commit_trends_deinit(&ledger->commit_trends);
+	trends_deinit(&ledger->commit_trends);
 	vector_deinit(&ledger->commits);
 	vector_deinit(&ledger->free_commits);
 	vector_deinit(&ledger->failures);
@@ -88,23 +91,12 @@ static inline struct thread_account *thread_of(struct ledger *ledger, uint32_t t
 static void add_release(struct ledger *ledger, uint32_t owner, uint32_t releaser, uint64_t bytes)
 {
 	uint64_t key = (uint64_t)owner << 32 | releaser;
-	struct recent_release *recent = &ledger->recent_releases[(owner * 31 + releaser) % LEDGER_RECENT_RELEASES];
-	uint64_t *sum;
+	uint64_t *sum = map_get(&ledger->releases, key);
 
-	if (recent->sum && recent->key == key) {
-		*recent->sum = saturating_add(*recent->sum, bytes, MMT_BYTES_MAX);
-		return;
-	}
-	sum = map_get(&ledger->releases, key);
-	if (sum) {
+	if (sum)
 		*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
-		*recent = (struct recent_release){.key = key, .sum = sum};
-		return;
-	}
-	/* map_put() may move the sums. */
-	memset(ledger->recent_releases, 0, sizeof(ledger->recent_releases));
-	if (!map_put(&ledger->releases, key, bytes))
-		ledger->out_of_memory = true;
+	else
+		ledger->out_of_memory |= !map_put(&ledger->releases, key, bytes);
 }
 
 /* `bytes` modulo 2^64: a decrease is a large number. Sums stop at MMT_BYTES_MAX. */
@@ -305,8 +297,14 @@ void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
 
 static void add_to_trend(struct ledger *ledger, uint32_t account, uint64_t time_ns, uint64_t bytes)
 {
-	ledger->out_of_memory |=
-	    !commit_trends_add(&ledger->commit_trends, &ledger->accounts.items[account].trend, time_ns, bytes);
+	uint32_t *number = &ledger->accounts.items[account].trend;
+
+	if (!*number)
+		*number = trends_open(&ledger->commit_trends);
+	if (*number)
+		trends_add(&ledger->commit_trends, *number, time_ns, bytes);
+	else
+		ledger->out_of_memory = true;
 }
 
 void ledger_uncommitted(struct ledger *ledger, uint32_t number, uint64_t bytes, bool since_call)
@@ -587,7 +585,7 @@ static struct mmt_error *make_row(struct ledger *ledger, struct account *account
 	if (options->find_row)
 		error = options->find_row(options->context, account);
 	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
-		if (!vector_append(&ledger->trends) || !vector_append(&ledger->rows))
+		if (!trends_open(&ledger->trends) || !vector_append(&ledger->rows))
 			return &error_no_memory;
 	}
 	return error;
@@ -603,7 +601,7 @@ const struct account *ledger_counted(const struct ledger *ledger, uint32_t numbe
 	return account->row == LEDGER_NO_ROW ? NULL : account;
 }
 
-static struct mmt_error *make_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
+static struct mmt_error *ledger_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
 {
 	struct account account = {
 	    .stack = key->stack, .process = key->process, .kind = key->kind, .thread = key->thread};
@@ -617,47 +615,6 @@ static struct mmt_error *make_account(struct ledger *ledger, const struct accoun
 		return error;
 	*number_ret = intern_put(&ledger->account_keys, key, sizeof(*key));
 	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
-}
-
-static bool is_recent(const struct recent_account *recent, const struct account_key *key)
-{
-	return recent->number && recent->stack == key->stack && recent->process == key->process &&
-	       recent->kind == key->kind && recent->thread == key->thread;
-}
-
-/* The account is not the latest of its stack. */
-static COLD struct mmt_error *find_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
-{
-	uint32_t mixed = key->stack + key->process * 31 + key->kind * 257 + key->thread * 8191;
-	struct recent_account *recent = &ledger->recent_accounts[mixed % LEDGER_RECENT_ACCOUNTS];
-	struct mmt_error *error;
-
-	*number_ret = recent->number - 1;
-	if (!is_recent(recent, key)) {
-		error = make_account(ledger, key, number_ret);
-		if (error)
-			return error;
-		*recent = (struct recent_account){key->stack, key->process, key->kind, key->thread, *number_ret + 1};
-	}
-	while (ledger->accounts_of_stacks.count <= key->stack) {
-		if (!vector_append(&ledger->accounts_of_stacks))
-			return &error_no_memory;
-	}
-	ledger->accounts_of_stacks.items[key->stack] = *number_ret + 1;
-	return NULL;
-}
-
-static struct mmt_error *ledger_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
-{
-	uint32_t latest =
-	    key->stack < ledger->accounts_of_stacks.count ? ledger->accounts_of_stacks.items[key->stack] : 0;
-	const struct account *account = latest ? &ledger->accounts.items[latest - 1] : NULL;
-
-	if (!account || account->process != key->process || account->kind != key->kind ||
-	    account->thread != key->thread)
-		return find_account(ledger, key, number_ret);
-	*number_ret = latest - 1;
-	return NULL;
 }
 
 struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure)

@@ -24,7 +24,7 @@
 #include "model/space/space.h"
 
 #define LEDGER_BUCKETS 64
-#define LEDGER_FIRST_BUCKET_NS 1000000
+#define LEDGER_COMMIT_BUCKETS 128 /* each half as long as those of rows */
 #define LEDGER_NO_ACCOUNT UINT32_MAX
 #define LEDGER_NO_ROW UINT32_MAX
 #define LEDGER_NO_THREAD UINT32_MAX
@@ -85,14 +85,6 @@ struct account {
 struct row {
 	uint64_t unfreed_bytes;
 	uint64_t peak_bytes, peak_ns;
-	uint64_t latest_change; /* change in the latest bucket, not yet added to its trend; nearly all changes go
-				   here */
-};
-
-/* The rarely used part of a row, kept apart so that each event touches few cache lines. */
-struct row_trend {
-	uint64_t change[LEDGER_BUCKETS]; /* change of unfreed bytes, by time since from_ns (modulo 2^64: a decrease is a
-					    large number) */
 };
 
 /* What has its own commit number. */
@@ -124,20 +116,6 @@ struct thread_account {
 	uint64_t allocated_count, freed_count;
 };
 
-#define LEDGER_RECENT_ACCOUNTS 1024
-
-struct recent_account {
-	uint32_t stack, process, kind, thread;
-	uint32_t number; /* account number plus 1; 0: none */
-};
-
-#define LEDGER_RECENT_RELEASES 128
-
-struct recent_release {
-	uint64_t key;
-	uint64_t *sum; /* NULL: none */
-};
-
 struct ledger_options {
 	uint64_t from_ns, allocations_to_ns;
 	uint64_t every_ns;	 /* 0: do not keep `steps` */
@@ -156,11 +134,9 @@ struct ledger {
 	VECTOR(struct early_release) early_releases;
 	uint32_t free_early;
 	VECTOR(struct account) accounts;
-	struct intern account_keys;	     /* stack, process, kind and thread; IDs are indexes into `accounts` */
-	VECTOR(uint32_t) accounts_of_stacks; /* by stack: its latest account plus 1; 0: none */
-	struct recent_account recent_accounts[LEDGER_RECENT_ACCOUNTS]; /* by hash of the key */
+	struct intern account_keys; /* stack, process, kind and thread; IDs are indexes into `accounts` */
 	VECTOR(struct row) rows;
-	VECTOR(struct row_trend) trends;		   /* by row number */
+	struct trends trends;				   /* of unfreed bytes, by row number + 1 */
 	VECTOR(struct lifetime_histogram) freed_lifetimes; /* of what one stack has of one pattern, in a row */
 	struct intern lifetime_keys;			   /* row, stack, pattern; IDs: places of these */
 	struct steps_of_rows steps;			   /* since from_ns, each every_ns long */
@@ -168,7 +144,9 @@ struct ledger {
 	struct lifetimes lifetimes;			   /* of released bytes; see ledger_end_lifetimes() */
 	struct row_changes changes; /* pending row changes: the first waits for its row, the others for their
 				       turn */
-	struct commit_trends commit_trends;
+	/* By account: bytes made accessible by other calls than those that mapped them, less the bytes that it
+	 * mapped and did not make accessible itself. With its unfreed bytes, these are its committed bytes. */
+	struct trends commit_trends;
 	VECTOR(struct commit) commits; /* number - COMMIT_FIRST */
 	VECTOR(uint32_t) free_commits;
 	size_t opened_commits, sweep_at; /* commits opened since the last sweep, and the number that triggers the next
@@ -181,13 +159,12 @@ struct ledger {
 				     yet */
 	VECTOR(struct thread_account) threads; /* by the caller's number */
 	struct map releases;		       /* owner << 32 | releaser -> bytes, if both are known */
-	struct recent_release recent_releases[LEDGER_RECENT_RELEASES]; /* by hash of the key */
-	uint64_t now_ns;					       /* set by the caller before each change */
-	uint64_t bucket_ns;					       /* doubles when all buckets are used */
-	unsigned latest_bucket;			 /* last bucket with a change; most changes fall into it */
-	uint64_t latest_from_ns, latest_last_ns; /* its bounds, both inclusive */
-	bool out_of_memory;			 /* sticky: observers cannot return errors */
+	uint64_t now_ns;		       /* set by the caller before each change */
+	bool out_of_memory;		       /* sticky: observers cannot return errors */
 };
+
+/* The recording, or the window, begins: later than the options say. Call this before any change. */
+void ledger_begin(struct ledger *ledger, uint64_t from_ns);
 
 /* Copies the options. */
 void ledger_init(struct ledger *ledger, const struct ledger_options *options);

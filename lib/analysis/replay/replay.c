@@ -701,11 +701,8 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		if (!replay->first_ns)
 			replay->first_ns = event->time_ns;
 		/* Without a window, a perf.data file begins with its first event. */
-		if (!replay->ledger.options.from_ns) {
-			replay->ledger.options.from_ns = replay->first_ns;
-			replay->ledger.lifetimes.from_ns = replay->first_ns;
-			replay->ledger.commit_trends.from_ns = replay->first_ns;
-		}
+		if (!replay->ledger.options.from_ns)
+			ledger_begin(&replay->ledger, replay->first_ns);
 		if (event->time_ns > replay->last_ns)
 			replay->last_ns = event->time_ns;
 		replay->ledger.now_ns = time_of_event(replay, event);

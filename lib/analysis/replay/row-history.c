@@ -54,53 +54,58 @@ static void row_changes_resolve(struct row_changes *changes, uint64_t last, uint
 	}
 }
 
-#define COMMIT_TREND_FIRST_BUCKET_NS (LEDGER_FIRST_BUCKET_NS * LEDGER_BUCKETS / COMMIT_TREND_BUCKETS)
+#define ALL_BUCKETS_NS 64000000 /* before the first doubling */
 
-void commit_trends_init(struct commit_trends *trends, uint64_t from_ns)
+void trends_init(struct trends *trends, unsigned buckets, uint64_t from_ns)
 {
-	*trends = (struct commit_trends){.from_ns = from_ns, .bucket_ns = COMMIT_TREND_FIRST_BUCKET_NS};
+	*trends = (struct trends){.buckets = buckets, .from_ns = from_ns, .bucket_ns = ALL_BUCKETS_NS / buckets};
 }
 
-void commit_trends_deinit(struct commit_trends *trends)
+void trends_deinit(struct trends *trends)
 {
-	vector_deinit(&trends->items);
+	vector_deinit(&trends->changes);
 }
 
-/* Makes each bucket twice as long: `count` buckets become half as many, and the others empty. */
-static void join_pairs(uint64_t *change, unsigned count)
+uint32_t trends_open(struct trends *trends)
 {
-	for (unsigned bucket = 0; bucket < count / 2; bucket++)
-		change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
-	memset(change + count / 2, 0, count / 2 * sizeof(*change));
+	size_t size = trends->buckets * sizeof(uint64_t);
+
+	if (!vector_reserve_bytes((void **)&trends->changes.items, &trends->changes.capacity,
+				  trends->changes.count + trends->buckets, sizeof(uint64_t)))
+		return 0;
+	memset(trends->changes.items + trends->changes.count, 0, size);
+	trends->changes.count += trends->buckets;
+	return (uint32_t)(trends->changes.count / trends->buckets);
 }
 
-static void double_commit_buckets(struct commit_trends *trends)
+static COLD void double_buckets(struct trends *trends)
 {
-	for (size_t i = 0; i < trends->items.count; i++)
-		join_pairs(trends->items.items[i].change, COMMIT_TREND_BUCKETS);
+	unsigned half = trends->buckets / 2;
+
+	for (size_t i = 0; i < trends->changes.count; i += trends->buckets) {
+		uint64_t *change = &trends->changes.items[i];
+
+		for (unsigned bucket = 0; bucket < half; bucket++)
+			change[bucket] = change[2 * bucket] + change[2 * bucket + 1];
+		memset(change + half, 0, half * sizeof(*change));
+	}
 	trends->bucket_ns *= 2;
 }
 
-bool commit_trends_add(struct commit_trends *trends, uint32_t *number, uint64_t time_ns, uint64_t bytes)
+void trends_add(struct trends *trends, uint32_t number, uint64_t time_ns, uint64_t bytes)
 {
-	uint64_t elapsed_ns = time_ns > trends->from_ns ? time_ns - trends->from_ns : 0;
+	uint64_t elapsed_ns = time_ns > trends->from_ns ? time_ns - trends->from_ns : 0, bucket;
 
-	if (!*number) {
-		if (!vector_append(&trends->items))
-			return false;
-		*number = (uint32_t)trends->items.count;
-	}
-	while (elapsed_ns / trends->bucket_ns >= COMMIT_TREND_BUCKETS)
-		double_commit_buckets(trends);
-	trends->items.items[*number - 1].change[elapsed_ns / trends->bucket_ns] += bytes;
-	return true;
+	while ((bucket = elapsed_ns / trends->bucket_ns) >= trends->buckets)
+		double_buckets(trends);
+	trends->changes.items[(size_t)(number - 1) * trends->buckets + bucket] += bytes;
 }
 
-void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint64_t end_ns, uint64_t bucket_ns,
-		       uint64_t *points, unsigned count)
+void trends_sum(const struct trends *trends, uint32_t number, uint64_t end_ns, uint64_t bucket_ns, uint64_t *points,
+		unsigned count)
 {
 	uint64_t duration = end_ns > trends->from_ns ? end_ns - trends->from_ns : 0, bytes = 0;
-	const uint64_t *change = number ? trends->items.items[number - 1].change : NULL;
+	const uint64_t *change = number ? &trends->changes.items[(size_t)(number - 1) * trends->buckets] : NULL;
 	unsigned bucket = 0;
 
 	for (unsigned point = 0; change && point < count; point++) {
@@ -108,7 +113,7 @@ void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint
 
 		if (until <= duration)
 			until = (until + bucket_ns - 1) / bucket_ns * bucket_ns;
-		while (bucket < COMMIT_TREND_BUCKETS && bucket * trends->bucket_ns < until)
+		while (bucket < trends->buckets && bucket * trends->bucket_ns < until)
 			bytes += change[bucket++];
 		points[point] += bytes;
 	}
@@ -196,27 +201,16 @@ static uint64_t cell_key(const struct lifetime_cell *cell)
 	return (uint64_t)cell->part << 32 | (uint32_t)cell->allocated_step << 16 | cell->released_step;
 }
 
-/* Place of the cell; ID_NONE: there is none. Releases are in time order, so most belong to a recent cell. */
-static uint32_t find_cell(struct lifetimes *lifetimes, uint64_t key, uint64_t hash)
-{
-	uint32_t *recent = &lifetimes->recent_cells[hash % LIFETIME_RECENT_CELLS], place = *recent;
-	size_t position = 0;
-
-	if (place < lifetimes->cells.count && cell_key(&lifetimes->cells.items[place]) == key)
-		return place;
-	do
-		place = id_table_next(&lifetimes->cells_by_key, hash, &position);
-	while (place != ID_NONE && cell_key(&lifetimes->cells.items[place]) != key);
-	*recent = place;
-	return place;
-}
-
 static bool add_cell(struct lifetimes *lifetimes, const struct lifetime_cell *cell)
 {
 	uint64_t key = cell_key(cell), hash = id_table_hash(&lifetimes->cells_by_key, &key, sizeof(key));
-	uint32_t place = find_cell(lifetimes, key, hash);
 	struct lifetime_cell *sum;
+	size_t position = 0;
+	uint32_t place;
 
+	do
+		place = id_table_next(&lifetimes->cells_by_key, hash, &position);
+	while (place != ID_NONE && cell_key(&lifetimes->cells.items[place]) != key);
 	if (place == ID_NONE)
 		return id_table_add(&lifetimes->cells_by_key, hash) != ID_NONE && vector_push(&lifetimes->cells, *cell);
 	sum = &lifetimes->cells.items[place];
@@ -298,64 +292,6 @@ bool lifetimes_add(struct lifetimes *lifetimes, uint32_t account, uint32_t threa
 
 /* The rows of the ledger */
 
-static void double_buckets(struct ledger *ledger)
-{
-	for (size_t i = 0; i < ledger->rows.count; i++)
-		join_pairs(ledger->trends.items[i].change, LEDGER_BUCKETS);
-	ledger->bucket_ns *= 2;
-}
-
-/* The timestamp has left the latest bucket. */
-static void keep_latest_changes(struct ledger *ledger)
-{
-	for (size_t i = 0; i < ledger->rows.count; i++) {
-		struct row *row = &ledger->rows.items[i];
-
-		if (!row->latest_change)
-			continue;
-		ledger->trends.items[i].change[ledger->latest_bucket] += row->latest_change;
-		row->latest_change = 0;
-	}
-}
-
-static uint64_t elapsed_ns(const struct ledger *ledger, uint64_t time_ns)
-{
-	return time_ns > ledger->options.from_ns ? time_ns - ledger->options.from_ns : 0;
-}
-
-static void begin_bucket(struct ledger *ledger, uint64_t time_ns)
-{
-	uint64_t start_ns = ledger->options.from_ns, elapsed = elapsed_ns(ledger, time_ns);
-
-	keep_latest_changes(ledger);
-	while (elapsed / ledger->bucket_ns >= LEDGER_BUCKETS)
-		double_buckets(ledger);
-	ledger->latest_bucket = (unsigned)(elapsed / ledger->bucket_ns);
-	ledger->latest_from_ns = start_ns + ledger->latest_bucket * ledger->bucket_ns;
-	/* The last bucket ends at UINT64_MAX: a bound that wraps around would end every bucket at once. */
-	ledger->latest_last_ns = ledger->latest_from_ns + (ledger->bucket_ns - 1);
-	if (ledger->latest_last_ns < ledger->latest_from_ns)
-		ledger->latest_last_ns = UINT64_MAX;
-}
-
-static COLD void add_elsewhere(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
-{
-	if (time_ns > ledger->latest_last_ns)
-		begin_bucket(ledger, time_ns);
-	if (time_ns >= ledger->latest_from_ns)
-		ledger->rows.items[row].latest_change += bytes;
-	else
-		ledger->trends.items[row].change[elapsed_ns(ledger, time_ns) / ledger->bucket_ns] += bytes;
-}
-
-static inline void add_change(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
-{
-	if (time_ns >= ledger->latest_from_ns && time_ns <= ledger->latest_last_ns)
-		ledger->rows.items[row].latest_change += bytes;
-	else
-		add_elsewhere(ledger, row, time_ns, bytes);
-}
-
 static COLD void add_step(struct ledger *ledger, struct steps_of_rows *steps, uint32_t row, uint64_t time_ns,
 			  uint64_t bytes)
 {
@@ -376,7 +312,7 @@ static inline void change_row(struct ledger *ledger, uint32_t number, const stru
 {
 	struct row *row = &ledger->rows.items[number];
 
-	add_change(ledger, number, change->trend_ns, change->bytes);
+	trends_add(&ledger->trends, number + 1, change->trend_ns, change->bytes);
 	if (ledger->options.every_ns)
 		add_step(ledger, &ledger->steps, number, change->step_ns, change->bytes);
 	row->unfreed_bytes += change->bytes;
@@ -411,14 +347,6 @@ static void make_changes(struct ledger *ledger)
 
 void ledger_rows_resolve(struct ledger *ledger, struct allocation *allocation, uint32_t row)
 {
-	struct row_change only;
-
-	if (allocation->last_change && row_changes_take_only(&ledger->changes, &only)) {
-		allocation->last_change = 0;
-		only.row = row;
-		make_change(ledger, &only);
-		return;
-	}
 	row_changes_resolve(&ledger->changes, allocation->last_change, row);
 	allocation->last_change = 0;
 	make_changes(ledger);
@@ -498,20 +426,8 @@ void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation *alloc
 
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points)
 {
-	uint64_t start_ns = ledger->options.from_ns;
-	uint64_t duration = end_ns > start_ns ? end_ns - start_ns : 0;
-	const uint64_t *change = ledger->trends.items[row].change;
-	uint64_t latest = ledger->rows.items[row].latest_change;
-	unsigned bucket = 0;
-	uint64_t unfreed = 0;
-
-	for (unsigned point = 0; point < points; point++) {
-		uint64_t until = point + 1 == points ? UINT64_MAX : duration / points * (point + 1);
-
-		while (bucket < LEDGER_BUCKETS && bucket * ledger->bucket_ns < until) {
-			unfreed += change[bucket] + (bucket == ledger->latest_bucket ? latest : 0);
-			bucket++;
-		}
-		points_ret[point] = (int64_t)unfreed > 0 ? unfreed : 0;
-	}
+	memset(points_ret, 0, points * sizeof(*points_ret));
+	trends_sum(&ledger->trends, row + 1, end_ns, 1, points_ret, points);
+	for (unsigned point = 0; point < points; point++)
+		points_ret[point] = (int64_t)points_ret[point] > 0 ? points_ret[point] : 0;
 }

@@ -38,17 +38,6 @@ static inline size_t row_changes_count(const struct row_changes *changes)
 	return changes->items.count - changes->first;
 }
 
-/* Fast path for a call with a known stack, which has only one change. False: it has others, or none. */
-static inline bool row_changes_take_only(struct row_changes *changes, struct row_change *change_ret)
-{
-	if (row_changes_count(changes) != 1)
-		return false;
-	*change_ret = changes->items.items[changes->first];
-	changes->done += changes->items.count;
-	changes->items.count = changes->first = 0;
-	return true;
-}
-
 /* Unfreed bytes of rows over time, in equal steps; steps without a change take no memory. */
 
 struct row_step {
@@ -81,8 +70,7 @@ void steps_of_rows_get(const struct steps_of_rows *steps, uint32_t row, uint64_t
  */
 
 #define LIFETIME_STEPS_MAX (UINT16_MAX - 1)
-#define LIFETIME_STEPS_MIN 16 /* keep at least this many, however large the matrices are */
-#define LIFETIME_RECENT_CELLS 4096
+#define LIFETIME_STEPS_MIN 16		 /* keep at least this many, however large the matrices are */
 #define LIFETIME_NEVER_NS UINT64_MAX	 /* in place of the time of a release: still mapped */
 #define LIFETIME_STILL_MAPPED UINT16_MAX /* in place of the step of a release */
 
@@ -112,7 +100,6 @@ struct lifetimes {
 	VECTOR(struct lifetime_cell) cells;
 	struct map part_numbers;      /* account << 32 | thread -> place in `parts` */
 	struct id_table cells_by_key; /* ids: places in `cells`, by part, allocated_step and released_step */
-	uint32_t recent_cells[LIFETIME_RECENT_CELLS]; /* places in `cells`, by hash; any other number: none */
 };
 
 /* `steps_max`: from LIFETIME_STEPS_MIN to LIFETIME_STEPS_MAX, or 0. */
@@ -133,34 +120,28 @@ bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns);
 /* The number of steps so far. */
 uint32_t lifetimes_steps(const struct lifetimes *lifetimes);
 
-/*
- * Bytes over time that accounts made accessible by other calls than those that mapped them, less the bytes that they
- * mapped and did not make accessible themselves. With its unfreed bytes, these are the committed bytes of an account.
- */
-
-#define COMMIT_TREND_BUCKETS 128 /* half as long as those of ledger_trend() */
-
-struct commit_trend {
-	uint64_t change[COMMIT_TREND_BUCKETS]; /* by time since from_ns; modulo 2^64: a decrease is a large number */
+/* Changes of bytes over time, as many series as needed. The buckets of all of them start short; their length doubles
+ * when the recording becomes longer than all buckets. */
+struct trends {
+	unsigned buckets;	  /* of each series */
+	VECTOR(uint64_t) changes; /* by series and time since from_ns; modulo 2^64: a decrease is a large number */
+	uint64_t from_ns, bucket_ns;
 };
 
-struct commit_trends {
-	VECTOR(struct commit_trend) items;
-	uint64_t from_ns, bucket_ns; /* bucket_ns doubles when all buckets are used */
-};
+void trends_init(struct trends *trends, unsigned buckets, uint64_t from_ns);
 
-void commit_trends_init(struct commit_trends *trends, uint64_t from_ns);
+void trends_deinit(struct trends *trends);
 
-void commit_trends_deinit(struct commit_trends *trends);
+/* Return the number of a new series, from 1; 0: out of memory. */
+uint32_t trends_open(struct trends *trends);
 
-/* *number: place plus 1, which the first call sets; 0: none yet. False: out of memory. */
-bool commit_trends_add(struct commit_trends *trends, uint32_t *number, uint64_t time_ns, uint64_t bytes);
+void trends_add(struct trends *trends, uint32_t number, uint64_t time_ns, uint64_t bytes);
 
-/* Add the bytes (modulo 2^64: they may be negative) at `count` equal steps between from_ns and `end_ns` to `points`,
- * the last at the end. A step ends at a multiple of `bucket_ns`, so that they can be added to those of ledger_trend().
- */
-void commit_trends_sum(const struct commit_trends *trends, uint32_t number, uint64_t end_ns, uint64_t bucket_ns,
-		       uint64_t *points, unsigned count);
+/* Add the bytes of a series (modulo 2^64: they may be negative) at `count` equal steps between from_ns and `end_ns` to
+ * `points`, the last at the end. A step ends at a multiple of `bucket_ns`, so that they can be added to those of trends
+ * with such buckets. Number 0 adds nothing. */
+void trends_sum(const struct trends *trends, uint32_t number, uint64_t end_ns, uint64_t bucket_ns, uint64_t *points,
+		unsigned count);
 
 /* Histogram of the lifetimes of an account's freed mappings, in steps of half an octave. Memory is bounded and an
  * update is cheap. */

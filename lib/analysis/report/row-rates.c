@@ -87,8 +87,8 @@ static void find_recent(const struct ledger *ledger, const struct mmt_report *re
 		uint64_t points[MMT_TREND_POINTS] = {0};
 		int64_t growth;
 
-		commit_trends_sum(&ledger->commit_trends, ledger->accounts.items[i].trend, report->to_ns, 1, points,
-				  MMT_TREND_POINTS);
+		trends_sum(&ledger->commit_trends, ledger->accounts.items[i].trend, report->to_ns, 1, points,
+			   MMT_TREND_POINTS);
 		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[first < end ? first : 0]);
 		memory[i].recent_bytes += growth > 0 ? (uint64_t)growth : 0;
 	}

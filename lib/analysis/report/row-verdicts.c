@@ -198,7 +198,7 @@ static struct mmt_error *add_up(const struct judging *judging, const uint32_t *s
 	series->points = calloc(series->count + 1, sizeof(*series->points));
 	if (!series->points)
 		return &error_no_memory;
-	for (size_t i = 0; are_rows && i < set_count && i + 1 < ledger->trends.count; i++) {
+	for (size_t i = 0; are_rows && i < set_count && i + 1 < ledger->rows.count; i++) {
 		if (series->of_sets[i] != VERDICT_NO_SET)
 			ledger_trend(ledger, (uint32_t)i + 1, end_ns, series->points[series->of_sets[i]],
 				     COMMIT_POINTS);
@@ -207,8 +207,8 @@ static struct mmt_error *add_up(const struct judging *judging, const uint32_t *s
 		const struct account *account = &ledger->accounts.items[i];
 
 		if (sets[i] != VERDICT_NO_SET && account->trend && (are_rows || !account->allocated_bytes))
-			commit_trends_sum(&ledger->commit_trends, account->trend, end_ns, ledger->bucket_ns,
-					  series->points[series->of_sets[sets[i]]], COMMIT_POINTS);
+			trends_sum(&ledger->commit_trends, account->trend, end_ns, ledger->trends.bucket_ns,
+				   series->points[series->of_sets[sets[i]]], COMMIT_POINTS);
 	}
 	for (size_t i = 0; i < series->count; i++) {
 		for (unsigned point = 0; point < COMMIT_POINTS; point++)
