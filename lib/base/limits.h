@@ -214,8 +214,8 @@
 #define LIMIT_EXPRESSION_READS 20000
 /* A function whose instructions are analyzed; of a longer one, this much */
 #define LIMIT_FUNCTION_RANGE_BYTES 65536
-/* Frames of a stack; the report says that it is cut */
-#define LIMIT_UNWIND_FRAMES 1024
+/* Frames of a stack: their addresses fit into a record of a packed recording; the report says that it is cut */
+#define LIMIT_UNWIND_FRAMES 8000
 /* Lines of a perf map, or records of a jitdump: 200 MB; a warning counts the rest */
 #define LIMIT_TIMELINE_RANGES (1u << 23)
 /* Perf maps and jitdumps with names: an index of 8 bits */
