@@ -488,7 +488,7 @@ static struct mmt_error *find_stacks(struct event_stacks *stacks, const struct m
 	if (error)
 		return error;
 	stacks->replay.watch = (struct replay_watch){.stack = note_stack, .context = &stacks->numbers};
-	error = stack_numbers_create(&stacks->numbers);
+	error = stack_numbers_create(&stacks->numbers, -1);
 	if (!error)
 		error = replay_run(&stacks->replay);
 	stacks->found = !error;

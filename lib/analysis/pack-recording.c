@@ -221,7 +221,7 @@ static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
 }
 
 /* Run the pass. Returns a reader of the same recording from its start, even if another file has its name now. */
-static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
+static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input, int directory,
 					  const struct mmt_progress *progress, struct reader **reader_ret)
 {
 	struct mmt_report_options options;
@@ -232,7 +232,7 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 	mmt_report_options_init(&options);
 	options.input = input;
 	options.progress = progress;
-	error = stack_numbers_create(&stacks->numbers);
+	error = stack_numbers_create(&stacks->numbers, directory);
 	if (!error)
 		error = replay_init(&replay, &replay_options);
 	if (error)
@@ -589,7 +589,9 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 	if (!error && options->confine && pack->writer)
 		confine(pack);
 	if (!error)
-		error = pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
+		error =
+		    pack_stacks_find(&pack->stacks, options->input, pack->writer ? writer_directory(pack->writer) : -1,
+				     pack->progress ? &first : NULL, &pack->reader);
 	if (!error)
 		error = recording_file_open_again(reader_file(pack->reader), &pack->file);
 	if (!error)

@@ -3,6 +3,7 @@
 #include "analysis/replay/replay-calls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -551,12 +552,17 @@ struct stack_numbers_page {
 	struct stack_number items[PAGE_NUMBERS];
 };
 
-struct mmt_error *stack_numbers_create(struct stack_numbers *numbers)
+struct mmt_error *stack_numbers_create(struct stack_numbers *numbers, int directory)
 {
+	int fd = directory < 0 ? -1 : openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
 	numbers->pages = calloc(PAGES, sizeof(*numbers->pages));
+	if (numbers->pages)
+		numbers->file = fd < 0 ? tmpfile() : fdopen(fd, "w+");
+	if (!numbers->file && fd >= 0)
+		close(fd);
 	if (!numbers->pages)
 		return &error_no_memory;
-	numbers->file = tmpfile();
 	return numbers->file ? NULL : error_system(errno, "cannot create a temporary file");
 }
 

@@ -53,7 +53,8 @@ struct stack_numbers {
 	struct stack_numbers_page *pages; /* the parts in use, by number modulo their count */
 };
 
-struct mmt_error *stack_numbers_create(struct stack_numbers *numbers) MMT_MUST_CHECK;
+/* `directory`: for the file; -1, or if that is impossible: in the system's directory for such files. */
+struct mmt_error *stack_numbers_create(struct stack_numbers *numbers, int directory) MMT_MUST_CHECK;
 
 /* Accepts an uncreated value. */
 void stack_numbers_deinit(struct stack_numbers *numbers);
