@@ -42,6 +42,9 @@
 			qsort((vector)->items, (vector)->count, sizeof(*(vector)->items), compare);                    \
 	} while (0)
 
+/* For comparisons: less than, equal to or greater than 0. Joined with `?:`, the first difference decides. */
+#define order_of(left, right) (((left) > (right)) - ((left) < (right)))
+
 /* Free unused capacity. */
 #define vector_trim(vector)                                                                                            \
 	vector_trim_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count, sizeof(*(vector)->items))

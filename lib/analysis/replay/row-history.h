@@ -81,14 +81,27 @@ struct lifetime_cell {
 	uint64_t count; /* mappings whose last bytes these are */
 };
 
-/* What one thread mapped of one account. The sums at the end of the window are added by add_unfreed_sums() in
- * row-figures.c.
- */
+/* What an account has at the end of the window, in bytes. `before`: in memory that was mapped before the window. */
+enum held_kind {
+	HELD_RESIDENT,
+	HELD_RESIDENT_BEFORE,
+	HELD_SWAPPED, /* of both */
+	HELD_PAGES,   /* number of the kinds above, which come from readings of pages */
+	HELD_COMMITTED = HELD_PAGES,
+	HELD_COMMITTED_BEFORE,
+	HELD_RESERVED,
+	HELD_KINDS,
+};
+
+struct held_memory {
+	uint64_t bytes[HELD_KINDS];
+	bool resident_known;
+};
+
+/* What one thread mapped of one account; without swapped bytes. */
 struct lifetime_part {
 	uint32_t account, thread;
-	uint64_t committed_bytes, committed_before_bytes, reserved_bytes;
-	uint64_t resident_bytes, resident_before_bytes;
-	bool resident_known; /* both */
+	struct held_memory held; /* row-figures.c adds it up */
 };
 
 /* An all-zero value keeps nothing. */

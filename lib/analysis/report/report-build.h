@@ -41,11 +41,11 @@ uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t 
 
 /* The resident bytes of the rows of a report. An all-zero value is empty. */
 struct resident_sums {
-	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: in memory that belongs to no row. */
-	struct map owned, before;
-	struct map swapped;    /* the same for pages that were swapped out, of both; empty before the end */
+	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: in memory that belongs to no row. Swapped
+	 * pages are known only at the end. */
+	struct map held[HELD_PAGES];
 	struct map unresolved; /* allocation whose stack was not known yet -> bytes */
-	uint64_t owned_bytes;  /* sum of `owned` */
+	uint64_t owned_bytes;  /* sum of held[HELD_RESIDENT] */
 	uint64_t pages_bytes;  /* of the processes, in any memory */
 	uint64_t time_ns;      /* when the pages were read; 0: not known */
 	bool at_end;	       /* they were read when recording ended: no event is later */
@@ -57,10 +57,9 @@ struct resident_sums {
 const struct allocation *resident_sums_unresolved(const struct resident_sums *sums, const struct replay *replay,
 						  uint64_t number);
 
-/* Limit resident bytes to mapped bytes: pages that were read before the end may have been unmapped since. Call these
+/* Limit resident bytes to mapped bytes: pages that were read before the end may have been unmapped since. Call this
  * when mapped bytes are complete. */
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes);
-void resident_sums_limit_parts(const struct resident_sums *sums, struct lifetimes *lifetimes);
 
 /* The readings of one process that the report needs. */
 struct process_pages {
@@ -216,11 +215,12 @@ struct mmt_error *row_figures_build(struct replay *replay, struct rows *rows, co
 
 /* What an account holds at the end. */
 struct account_memory {
-	uint64_t committed_bytes;
-	uint64_t used_bytes;   /* resident or swapped out */
+	struct held_memory held;
 	uint64_t recent_bytes; /* set by row_rates_add() */
-	bool resident_known;
 };
+
+/* All accessible bytes. */
+uint64_t account_committed(const struct account_memory *memory);
 
 /* Set the rate of each row, which must have all other figures. `memory`: by account number; `rows`: by row
  * number - 1. */

@@ -54,9 +54,8 @@ bool pages_are_hugetlb(const struct replay *replay, const struct space_interval 
 
 static void resident_sums_deinit(struct resident_sums *sums)
 {
-	map_deinit(&sums->owned);
-	map_deinit(&sums->before);
-	map_deinit(&sums->swapped);
+	for (unsigned kind = 0; kind < HELD_PAGES; kind++)
+		map_deinit(&sums->held[kind]);
 	map_deinit(&sums->unresolved);
 	*sums = (struct resident_sums){0};
 }
@@ -68,7 +67,7 @@ static bool add_to_map(struct map *map, uint64_t key, uint64_t bytes)
 	return map_put(map, key, saturating_add(sum ? *sum : 0, bytes, MMT_BYTES_MAX));
 }
 
-/* The key in `owned` and `before`. */
+/* The key in `held`. */
 static uint64_t resident_key(const struct replay *replay, const struct account *account,
 			     const struct allocation *allocation)
 {
@@ -92,7 +91,7 @@ static bool add_resident(struct resident_sums *sums, const struct replay *replay
 	}
 	if (owner) {
 		sums->owned_bytes += bytes;
-		return add_to_map(&sums->owned,
+		return add_to_map(&sums->held[HELD_RESIDENT],
 				  resident_key(replay, rows_holder(replay, rows, interval, owner), allocation), bytes);
 	}
 	if (allocation && !allocation->resolved && allocation->side == LEDGER_INSIDE)
@@ -100,7 +99,7 @@ static bool add_resident(struct resident_sums *sums, const struct replay *replay
 	committer = rows_committer(replay, interval);
 	if (!committer || !interval->attributes.protection || !rows_exclude_mapping(replay, rows, interval, allocation))
 		return true;
-	return add_to_map(&sums->before, resident_key(replay, committer, NULL), bytes);
+	return add_to_map(&sums->held[HELD_RESIDENT_BEFORE], resident_key(replay, committer, NULL), bytes);
 }
 
 /* Add the resident pages of a process, as the model has its mappings now. */
@@ -135,8 +134,11 @@ static bool merge_maps(struct map *map, const struct map *other)
 /* Add other sums, of the same replay. The time is the earlier one. */
 static struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other)
 {
-	if (!merge_maps(&sums->owned, &other->owned) || !merge_maps(&sums->before, &other->before) ||
-	    !merge_maps(&sums->swapped, &other->swapped) || !merge_maps(&sums->unresolved, &other->unresolved))
+	bool ok = merge_maps(&sums->unresolved, &other->unresolved);
+
+	for (unsigned kind = 0; kind < HELD_PAGES; kind++)
+		ok = ok && merge_maps(&sums->held[kind], &other->held[kind]);
+	if (!ok)
 		return &error_no_memory;
 	sums->owned_bytes += other->owned_bytes;
 	sums->pages_bytes += other->pages_bytes;
@@ -175,16 +177,6 @@ void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_by
 {
 	if (sums && !sums->at_end && *resident_bytes > mapped_bytes)
 		*resident_bytes = mapped_bytes;
-}
-
-void resident_sums_limit_parts(const struct resident_sums *sums, struct lifetimes *lifetimes)
-{
-	for (size_t i = 0; i < lifetimes->parts.count; i++) {
-		struct lifetime_part *part = &lifetimes->parts.items[i];
-
-		resident_sums_limit(sums, &part->resident_bytes, part->committed_bytes + part->reserved_bytes);
-		resident_sums_limit(sums, &part->resident_before_bytes, part->committed_before_bytes);
-	}
 }
 
 /* The readings of a process */
@@ -474,7 +466,8 @@ static struct mmt_error *add_swapped(struct resident_sums *sums, const struct re
 		return NULL;
 	error = resident_sums_add(&pages, replay, rows, process,
 				  (struct page_runs){swapped->runs.items, swapped->runs.count});
-	if (!error && (!merge_maps(&sums->swapped, &pages.owned) || !merge_maps(&sums->swapped, &pages.before)))
+	if (!error && (!merge_maps(&sums->held[HELD_SWAPPED], &pages.held[HELD_RESIDENT]) ||
+		       !merge_maps(&sums->held[HELD_SWAPPED], &pages.held[HELD_RESIDENT_BEFORE])))
 		error = &error_no_memory;
 	resident_sums_deinit(&pages);
 	return error;

@@ -18,20 +18,6 @@
 #include "base/limits.h"
 #include "base/map.h"
 
-/* Sums of what is mapped at the end, by row: mapped bytes and committed bytes. */
-
-struct survivor_sums {
-	uint64_t unfreed_bytes, committed_bytes; /* of all classes, functions and threads */
-	struct mmt_row *figures;		 /* by row number - 1; figures are added */
-	struct account_memory *accounts;	 /* by account number; likewise */
-	bool *resident_known;			 /* likewise */
-	struct map reservers;			 /* (row that committed) << 32 | row that had reserved -> bytes */
-	struct map committers;			 /* (row that committed - 1) << 32 | index of its process */
-};
-
-/* `sums` has an element for every row. Also adds to the parts of the ledger's lifetimes, if it keeps them. */
-static struct mmt_error *add_unfreed_sums(struct replay *replay, const struct rows *rows, struct survivor_sums *sums);
-
 struct grouping {
 	struct replay *replay;
 	struct rows *rows;
@@ -39,14 +25,13 @@ struct grouping {
 	struct mmt_report *report;
 	struct mmt_row *figures; /* by row number - 1 */
 	size_t row_count;
-	const struct resident_sums *resident; /* NULL: not known */
-	struct survivor_sums sums;
-	size_t step_figures;	 /* of all rows so far */
-	struct map thread_bytes; /* (row - 1) << 32 | thread -> unfreed bytes */
+	const struct resident_sums *resident;	 /* NULL: not known */
+	struct account_memory *accounts;	 /* by account number */
+	uint64_t unfreed_bytes, committed_bytes; /* of all classes, functions and threads */
+	struct map reservers;			 /* (row that committed) << 32 | row that had reserved -> bytes */
+	struct map thread_bytes;		 /* (row - 1) << 32 | thread -> unfreed bytes */
+	size_t step_figures;			 /* of all rows so far */
 };
-
-/* Add the resident bytes to the rows and, if the ledger keeps lifetimes, to their parts. */
-static struct mmt_error *publish_residents(struct grouping *grouping);
 
 /* The calls that mapped memory or made it accessible. Lost calls have bytes, but neither a count nor a stack. */
 static void count_stacks(const struct grouping *grouping, const struct account *account)
@@ -102,6 +87,7 @@ static struct mmt_error *start_rows(struct grouping *grouping)
 		row->lost = description.lost;
 		row->lines_differ = description.lines_differ;
 		row->smallest_bytes = UINT64_MAX;
+		row->resident_bytes = row->resident_before_bytes = MMT_UNKNOWN;
 		if (i + 1 >= ledger->rows.count)
 			continue;
 		row->peak_bytes = ledger->rows.items[i + 1].peak_bytes;
@@ -194,8 +180,6 @@ static struct mmt_error *add_allocation(struct grouping *grouping, const struct 
 		row->largest_bytes = allocation->live_bytes;
 	row->original_bytes += allocation->original_bytes;
 	row->unfreed_count++;
-	if (!bytes)
-		row->thread_count++;
 	return map_put(&grouping->thread_bytes, key, (bytes ? *bytes : 0) + allocation->live_bytes) ? NULL
 												    : &error_no_memory;
 }
@@ -223,137 +207,257 @@ static struct mmt_error *add_allocations(struct grouping *grouping)
 	return NULL;
 }
 
-struct thread_share {
+uint64_t account_committed(const struct account_memory *memory)
+{
+	return memory->held.bytes[HELD_COMMITTED] + memory->held.bytes[HELD_COMMITTED_BEFORE];
+}
+
+/* Add to what an account has and, if the ledger keeps lifetimes, to the thread's part of it. False: out of memory. */
+static bool add_held(struct grouping *grouping, uint32_t account, uint32_t thread, enum held_kind kind, uint64_t bytes)
+{
+	struct lifetimes *lifetimes = &grouping->replay->ledger.lifetimes;
+	bool known = kind == HELD_RESIDENT || kind == HELD_RESIDENT_BEFORE;
+	struct held_memory *held = &grouping->accounts[account].held;
+	struct lifetime_part *part;
+
+	figure_add(&held->bytes[kind], bytes);
+	held->resident_known |= known;
+	if (!lifetimes->steps_max || kind == HELD_SWAPPED)
+		return true;
+	part = lifetimes_part(lifetimes, account, thread);
+	if (!part)
+		return false;
+	figure_add(&part->held.bytes[kind], bytes);
+	part->held.resident_known |= known;
+	return true;
+}
+
+/* The bytes of an interval. */
+static bool add_interval(struct grouping *grouping, const struct account *account, const struct allocation *allocation,
+			 enum held_kind kind, uint64_t bytes)
+{
+	uint32_t number = (uint32_t)(account - grouping->replay->ledger.accounts.items);
+	bool is_owner = allocation && allocation->account == number;
+
+	return add_held(grouping, number, is_owner ? allocation->thread : LEDGER_NO_THREAD, kind, bytes);
+}
+
+static bool add_reserver(struct grouping *grouping, uint32_t row, uint32_t reserver, uint64_t bytes)
+{
+	return row == reserver || map_add(&grouping->reservers, (uint64_t)row << 32 | reserver, bytes);
+}
+
+static bool add_owned(struct grouping *grouping, const struct space_interval *interval, const struct account *owner,
+		      const struct allocation *allocation)
+{
+	const struct replay *replay = grouping->replay;
+	uint64_t bytes = interval->end - interval->start;
+	struct mmt_row *row = &grouping->figures[owner->row - 1];
+	const struct account *committer = rows_holder(replay, grouping->rows, interval, owner);
+	const struct account *reserver = ledger_counted(&replay->ledger, allocation->reserver);
+
+	row->unfreed_bytes += bytes;
+	row->class_bytes[owner->memory_class] += bytes;
+	if (!interval->attributes.protection)
+		return add_interval(grouping, owner, allocation, HELD_RESERVED, bytes);
+	return add_interval(grouping, committer, allocation, HELD_COMMITTED, bytes) &&
+	       add_reserver(grouping, committer->row, owner->row, bytes) &&
+	       (!reserver || add_reserver(grouping, owner->row, reserver->row, bytes));
+}
+
+/* Committed in the window by a stack of this report. */
+static bool add_unowned(struct grouping *grouping, const struct space_interval *interval,
+			const struct allocation *allocation)
+{
+	const struct account *committer = rows_committer(grouping->replay, interval);
+
+	if (!committer || !interval->attributes.protection ||
+	    !rows_exclude_mapping(grouping->replay, grouping->rows, interval, allocation))
+		return true;
+	return add_interval(grouping, committer, NULL, HELD_COMMITTED_BEFORE, interval->end - interval->start);
+}
+
+static bool is_account_of(const struct grouping *grouping, uint32_t number)
+{
+	const struct ledger *ledger = &grouping->replay->ledger;
+
+	return number < ledger->accounts.count &&
+	       rows_selects(grouping->rows,
+			    processes_at(grouping->replay->processes, ledger->accounts.items[number].process));
+}
+
+/* Add to the sums that ignore --class, --focus and --ignore. */
+static void add_unfiltered(struct grouping *grouping, const struct space_interval *interval,
+			   const struct allocation *allocation)
+{
+	const struct replay *replay = grouping->replay;
+	uint64_t bytes = interval->end - interval->start;
+	uint32_t commit = interval->commit - COMMIT_FIRST;
+	bool counts = allocation && is_account_of(grouping, allocation->account);
+
+	if (counts)
+		grouping->unfreed_bytes += bytes;
+	if (!interval->attributes.protection)
+		return;
+	if (!counts && interval->commit >= COMMIT_FIRST && commit < replay->ledger.commits.count)
+		counts = rows_exclude_mapping(replay, grouping->rows, interval, allocation) &&
+			 is_account_of(grouping, replay->ledger.commits.items[commit].account);
+	if (counts)
+		grouping->committed_bytes += bytes;
+}
+
+static bool add_space(struct grouping *grouping, const struct space *space)
+{
+	const struct space_interval *interval, *previous = NULL;
+	bool ok = true;
+
+	for (uint64_t address = 0; ok && (interval = space_next(space, address)); address = interval->end) {
+		const struct allocation *allocation =
+		    ledger_allocation(&grouping->replay->ledger, interval->allocation);
+		const struct account *owner = process_totals_owner(grouping->replay, interval);
+		bool continues = previous && space_continues_mapping(previous, interval);
+
+		previous = interval;
+		add_unfiltered(grouping, interval, allocation);
+		if (owner)
+			grouping->figures[owner->row - 1].mapping_count += !continues;
+		ok = owner ? add_owned(grouping, interval, owner, allocation)
+			   : add_unowned(grouping, interval, allocation);
+	}
+	return ok;
+}
+
+static bool add_residents(struct grouping *grouping)
+{
+	const struct replay *replay = grouping->replay;
+	const struct resident_sums *resident = grouping->resident;
+	uint64_t key, bytes;
+	bool ok = true;
+
+	for (unsigned kind = 0; resident && kind < HELD_PAGES; kind++) {
+		for (size_t i = 0; ok && map_next(&resident->held[kind], &i, &key, &bytes);) {
+			if (ledger_counted(&replay->ledger, (uint32_t)(key >> 32)))
+				ok = add_held(grouping, (uint32_t)(key >> 32), (uint32_t)key, (enum held_kind)kind,
+					      bytes);
+		}
+	}
+	for (size_t i = 0; resident && ok && map_next(&resident->unresolved, &i, &key, &bytes);) {
+		const struct allocation *allocation = resident_sums_unresolved(resident, replay, key);
+
+		if (allocation && ledger_counted(&replay->ledger, allocation->account))
+			ok = add_held(grouping, allocation->account, allocation->thread, HELD_RESIDENT, bytes);
+	}
+	for (size_t i = 0; i < replay->ledger.lifetimes.parts.count; i++) {
+		uint64_t *held = replay->ledger.lifetimes.parts.items[i].held.bytes;
+
+		resident_sums_limit(resident, &held[HELD_RESIDENT], held[HELD_COMMITTED] + held[HELD_RESERVED]);
+		resident_sums_limit(resident, &held[HELD_RESIDENT_BEFORE], held[HELD_COMMITTED_BEFORE]);
+	}
+	return ok;
+}
+
+/* Add what is mapped at the end to the accounts, and these to the rows and, if the ledger keeps lifetimes, to their
+ * parts. A space may contain bytes of any process that ever shared it; the rows decide which are selected. */
+static struct mmt_error *add_memory(struct grouping *grouping)
+{
+	const struct ledger *ledger = &grouping->replay->ledger;
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < processes_count(grouping->replay->processes); i++) {
+		const struct process *process = processes_at(grouping->replay->processes, (uint32_t)i);
+
+		ok = process->borrows_space || add_space(grouping, process->space);
+	}
+	ok = ok && add_residents(grouping);
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct held_memory *held = &grouping->accounts[i].held;
+		struct mmt_row *row;
+
+		if (ledger->accounts.items[i].row == LEDGER_NO_ROW)
+			continue;
+		row = &grouping->figures[ledger->accounts.items[i].row - 1];
+		row->committed_bytes += held->bytes[HELD_COMMITTED];
+		row->committed_before_bytes += held->bytes[HELD_COMMITTED_BEFORE];
+		row->reserved_bytes += held->bytes[HELD_RESERVED];
+		figure_add(&row->swapped_bytes, held->bytes[HELD_SWAPPED]);
+		if (held->resident_known) {
+			figure_add(&row->resident_bytes, held->bytes[HELD_RESIDENT]);
+			figure_add(&row->resident_before_bytes, held->bytes[HELD_RESIDENT_BEFORE]);
+		}
+	}
+	return ok ? NULL : &error_no_memory;
+}
+
+/* What a thread of a process has of a row, or a process that only made its memory accessible. */
+struct row_share {
+	uint64_t bytes; /* unfreed; 0: of a process */
+	uint32_t row;	/* number - 1 */
 	uint32_t thread;
-	uint64_t bytes;
+	int32_t pid;
 };
 
 static int compare_shares(const void *left, const void *right)
 {
-	const struct thread_share *a = left, *b = right;
+	const struct row_share *a = left, *b = right;
 
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
+	return order_of(a->row, b->row)
+		   ?: order_of(b->bytes, a->bytes) ?: order_of(a->thread, b->thread) ?: order_of(a->pid, b->pid);
 }
 
-static struct mmt_error *list_pids(struct grouping *grouping, struct mmt_row *row)
-{
-	int32_t *pids = arena_alloc(grouping->arena, row->thread_count, sizeof(*pids));
-	struct map seen = {0};
-
-	if (!pids)
-		return &error_no_memory;
-	for (size_t i = 0; i < row->thread_count; i++) {
-		int32_t pid = row->threads[i].pid;
-
-		if (map_get(&seen, (uint32_t)pid))
-			continue;
-		pids[row->pid_count++] = pid;
-		if (!map_put(&seen, (uint32_t)pid, 1)) {
-			map_deinit(&seen);
-			return &error_no_memory;
-		}
-	}
-	map_deinit(&seen);
-	row->pids = pids;
-	return NULL;
-}
-
-static struct mmt_error *list_threads(struct grouping *grouping, struct mmt_row *row, struct thread_share *shares)
-{
-	struct mmt_thread *threads = arena_alloc(grouping->arena, row->thread_count, sizeof(*threads));
-
-	if (!threads)
-		return &error_no_memory;
-	qsort(shares, row->thread_count, sizeof(*shares), compare_shares);
-	for (size_t i = 0; i < row->thread_count; i++) {
-		const struct replay *replay = grouping->replay;
-		const struct replay_thread *thread = &replay->threads.items[shares[i].thread];
-
-		threads[i].pid = processes_at(replay->processes, thread->process)->pid;
-		threads[i].tid = thread->tid;
-		threads[i].name =
-		    arena_string(grouping->arena, processes_name(replay->processes, thread->thread->name));
-		if (!threads[i].name)
-			return &error_no_memory;
-	}
-	row->threads = threads;
-	return list_pids(grouping, row);
-}
-
-/* Add the sums of (row, thread) pairs to their rows. */
+/* List the threads of each row with the sums of (row, thread) pairs. Stacks that only made memory accessible that
+ * others had mapped have no threads, but processes. */
 static struct mmt_error *add_threads(struct grouping *grouping)
 {
-	size_t total = grouping->thread_bytes.count, first = 0, position = 0;
-	struct thread_share *shares = calloc(total + 1, sizeof(*shares));
-	size_t *filled = calloc(grouping->row_count + 1, sizeof(*filled));
-	struct mmt_error *error = shares && filled ? NULL : &error_no_memory;
+	const struct replay *replay = grouping->replay;
+	const struct ledger *ledger = &replay->ledger;
+	size_t room = grouping->thread_bytes.count + ledger->accounts.count, count = 0;
+	CLEANUP(free) struct row_share *shares = calloc(room + 1, sizeof(*shares));
+	struct mmt_thread *threads = arena_alloc(grouping->arena, grouping->thread_bytes.count, sizeof(*threads));
+	int32_t *pids = arena_alloc(grouping->arena, room, sizeof(*pids));
+	struct map seen = {0}; /* row << 32 | PID: two processes may have had it, one after the other */
 	uint64_t key, bytes;
+	bool ok = shares && threads && pids;
 
-	for (size_t i = 0; !error && i < grouping->row_count; i++) {
-		filled[i] = first;
-		first += grouping->figures[i].thread_count;
+	for (size_t i = 0; ok && map_next(&grouping->thread_bytes, &i, &key, &bytes);) {
+		uint32_t process = replay->threads.items[(uint32_t)key].process;
+
+		shares[count++] = (struct row_share){bytes, (uint32_t)(key >> 32), (uint32_t)key,
+						     processes_at(replay->processes, process)->pid};
 	}
-	while (!error && map_next(&grouping->thread_bytes, &position, &key, &bytes))
-		shares[filled[key >> 32]++] = (struct thread_share){.thread = (uint32_t)key, .bytes = bytes};
-	for (size_t i = 0; !error && i < grouping->row_count; i++) {
-		struct mmt_row *row = &grouping->figures[i];
+	for (size_t i = 0; ok && i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
 
-		error = list_threads(grouping, row, shares + filled[i] - row->thread_count);
+		if (account->row != LEDGER_NO_ROW && account_committed(&grouping->accounts[i]))
+			shares[count++] = (struct row_share){0, account->row - 1, LEDGER_NO_THREAD,
+							     processes_at(replay->processes, account->process)->pid};
 	}
-	free(shares);
-	free(filled);
-	return error;
-}
+	if (count)
+		qsort(shares, count, sizeof(*shares), compare_shares);
+	for (size_t i = 0; ok && i < count; i++) {
+		struct mmt_row *row = &grouping->figures[shares[i].row];
 
-static int compare_pids(const void *left, const void *right)
-{
-	const int32_t *a = left, *b = right;
-
-	return (*a > *b) - (*a < *b);
-}
-
-/* Stacks that only made memory accessible that others had mapped have no threads: list their processes. */
-static struct mmt_error *add_committers(struct grouping *grouping)
-{
-	size_t *counts = calloc(grouping->row_count + 1, sizeof(*counts)), position = 0;
-	struct mmt_error *error = counts ? NULL : &error_no_memory;
-	uint64_t key, value;
-
-	while (!error && map_next(&grouping->sums.committers, &position, &key, &value))
-		counts[key >> 32]++;
-	position = 0;
-	while (!error && map_next(&grouping->sums.committers, &position, &key, &value)) {
-		struct mmt_row *row = &grouping->figures[key >> 32];
-		int32_t *pids = (int32_t *)row->pids;
-
-		if (row->thread_count)
+		if (!shares[i].bytes && row->thread_count)
 			continue;
-		if (!row->pid_count)
-			row->pids = pids = arena_alloc(grouping->arena, counts[key >> 32], sizeof(*pids));
-		if (!pids)
-			error = &error_no_memory;
-		else
-			pids[row->pid_count++] = processes_at(grouping->replay->processes, (uint32_t)key)->pid;
-	}
-	for (size_t i = 0; !error && i < grouping->row_count; i++) {
-		struct mmt_row *row = &grouping->figures[i];
-		int32_t *pids = (int32_t *)row->pids;
-		size_t kept = 0;
+		if (shares[i].bytes) {
+			const struct thread *thread = replay->threads.items[shares[i].thread].thread;
 
-		if (row->thread_count || !row->pid_count)
-			continue;
-		qsort(pids, row->pid_count, sizeof(*pids), compare_pids);
-		/* Two processes may have had the same PID, one after the other. */
-		for (size_t k = 0; k < row->pid_count; k++) {
-			if (!k || pids[k] != pids[k - 1])
-				pids[kept++] = pids[k];
+			*threads = (struct mmt_thread){
+			    .pid = shares[i].pid,
+			    .tid = replay->threads.items[shares[i].thread].tid,
+			    .name = arena_string(grouping->arena, processes_name(replay->processes, thread->name))};
+			ok = threads->name;
+			row->threads = row->thread_count++ ? row->threads : threads;
+			threads++;
 		}
-		row->pid_count = kept;
+		key = (uint64_t)shares[i].row << 32 | (uint32_t)shares[i].pid;
+		if (map_get(&seen, key))
+			continue;
+		ok = ok && map_put(&seen, key, 1);
+		row->pids = row->pid_count++ ? row->pids : pids;
+		*pids++ = shares[i].pid;
 	}
-	free(counts);
-	return error;
+	map_deinit(&seen);
+	return ok ? NULL : &error_no_memory;
 }
 
 /* The second sort key, for rows with equal memory (usually none): unfreed bytes, or bytes used in memory that others
@@ -371,30 +475,24 @@ static int compare_rows(const void *left, const void *right, void *context)
 	const struct mmt_row *figures = context;
 	const struct mmt_row *a = &figures[*(const uint32_t *)left], *b = &figures[*(const uint32_t *)right];
 
-	if (a->memory_bytes != b->memory_bytes)
-		return a->memory_bytes < b->memory_bytes ? 1 : -1;
-	if (rank_bytes(a) != rank_bytes(b))
-		return rank_bytes(a) < rank_bytes(b) ? 1 : -1;
-	if (a->allocated_bytes != b->allocated_bytes)
-		return a->allocated_bytes < b->allocated_bytes ? 1 : -1;
-	return a < b ? -1 : a > b;
-}
-
-static void count_unnamed(struct mmt_completeness *completeness, const struct mmt_frame *frame)
-{
-	if (frame->function)
-		return;
-	completeness->frames_without_name++;
-	completeness->jit_frames_without_name += frame->kind == MMT_FRAME_JIT;
-	completeness->runtime_frames_without_name += mmt_frame_is_runtime(frame);
+	return order_of(b->memory_bytes, a->memory_bytes)
+		   ?: order_of(rank_bytes(b), rank_bytes(a))
+			  ?: order_of(b->allocated_bytes, a->allocated_bytes) ?: order_of(a, b);
 }
 
 static void add_to_report(struct mmt_report *report, const struct mmt_row *row)
 {
+	struct mmt_completeness *completeness = &report->completeness;
+
 	figures_add_to_report(report, row);
-	report->completeness.frames += row->frame_count;
-	for (size_t i = 0; i < row->frame_count; i++)
-		count_unnamed(&report->completeness, row->frames[i]);
+	completeness->frames += row->frame_count;
+	for (size_t i = 0; i < row->frame_count; i++) {
+		if (row->frames[i]->function)
+			continue;
+		completeness->frames_without_name++;
+		completeness->jit_frames_without_name += row->frames[i]->kind == MMT_FRAME_JIT;
+		completeness->runtime_frames_without_name += mmt_frame_is_runtime(row->frames[i]);
+	}
 }
 
 struct mmt_error *row_figures_verify(const struct mmt_row *row)
@@ -419,7 +517,7 @@ static struct mmt_error *link_reservers(struct grouping *grouping, const uint32_
 
 	if (!most)
 		return &error_no_memory;
-	while (map_next(&grouping->sums.reservers, &position, &key, &bytes)) {
+	while (map_next(&grouping->reservers, &position, &key, &bytes)) {
 		size_t row = (size_t)(key >> 32) - 1;
 		uint32_t id = ids[(uint32_t)key - 1];
 
@@ -490,13 +588,6 @@ static struct mmt_error *rank(struct grouping *grouping)
 	return error ? error : row_causes_build(grouping->report, grouping->figures, grouping->arena);
 }
 
-static void set_residency_unknown(struct mmt_row *row)
-{
-	row->memory_bytes = row->committed_bytes;
-	figure_add(&row->memory_bytes, row->committed_before_bytes);
-	row->resident_bytes = row->resident_before_bytes = MMT_UNKNOWN;
-}
-
 static uint64_t count_live_threads(const struct replay *replay, const struct mmt_row *row)
 {
 	uint64_t count = 0;
@@ -524,7 +615,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 		const struct account *account = &ledger->accounts.items[i];
 
 		if (account->row != LEDGER_NO_ROW)
-			bytes[account->row - 1][account->pattern] += grouping->sums.accounts[i].committed_bytes;
+			bytes[account->row - 1][account->pattern] += account_committed(&grouping->accounts[i]);
 	}
 	for (size_t i = 0; i < grouping->row_count; i++) {
 		struct mmt_row *row = &grouping->figures[i];
@@ -552,60 +643,27 @@ static struct mmt_error *complete_rows(struct grouping *grouping)
 		error = row_figures_verify(row);
 		if (error)
 			return error;
-		resident_sums_limit(grouping->resident, &row->resident_bytes,
-				    row->committed_bytes + row->reserved_bytes);
-		resident_sums_limit(grouping->resident, &row->resident_before_bytes, row->committed_before_bytes);
-		if (grouping->sums.resident_known[i])
+		if (row->resident_bytes == MMT_UNKNOWN) {
+			row->memory_bytes = row->committed_bytes;
+			figure_add(&row->memory_bytes, row->committed_before_bytes);
+		} else {
+			resident_sums_limit(grouping->resident, &row->resident_bytes,
+					    row->committed_bytes + row->reserved_bytes);
+			resident_sums_limit(grouping->resident, &row->resident_before_bytes,
+					    row->committed_before_bytes);
 			row->memory_bytes = row->resident_bytes + row->resident_before_bytes + row->swapped_bytes;
-		else
-			set_residency_unknown(row);
+		}
 		if (!row->unfreed_count)
 			row->smallest_bytes = 0;
 	}
 	error = find_patterns(grouping);
 	if (!error)
 		error = row_verdicts_add(&grouping->replay->ledger, grouping->rows, grouping->arena, grouping->report,
-					 grouping->sums.accounts, grouping->figures);
+					 grouping->accounts, grouping->figures);
 	if (error)
 		return error;
-	return row_rates_add(&grouping->replay->ledger, grouping->rows, grouping->report, grouping->sums.accounts,
+	return row_rates_add(&grouping->replay->ledger, grouping->rows, grouping->report, grouping->accounts,
 			     grouping->figures);
-}
-
-static struct mmt_error *build_level(struct grouping *grouping)
-{
-	struct mmt_error *error;
-
-	grouping->figures = arena_alloc(grouping->arena, grouping->row_count, sizeof(*grouping->figures));
-	grouping->sums.figures = grouping->figures;
-	grouping->sums.resident_known = arena_alloc(grouping->arena, grouping->row_count, sizeof(bool));
-	grouping->sums.accounts = calloc(grouping->replay->ledger.accounts.count + 1, sizeof(*grouping->sums.accounts));
-	if (!grouping->figures || !grouping->sums.resident_known || !grouping->sums.accounts)
-		return &error_no_memory;
-	error = start_rows(grouping);
-	if (!error)
-		error = name_tasks(grouping);
-	if (!error)
-		error = identify_stacks(grouping);
-	if (!error)
-		error = add_unfreed_sums(grouping->replay, grouping->rows, &grouping->sums);
-	if (!error)
-		error = publish_residents(grouping);
-	if (!error)
-		error = add_allocations(grouping);
-	if (!error)
-		error = row_kinds_add(&grouping->replay->ledger, grouping->rows, grouping->arena, grouping->figures);
-	if (!error)
-		error = add_threads(grouping);
-	return error ? error : add_committers(grouping);
-}
-
-static void grouping_deinit(struct grouping *grouping)
-{
-	map_deinit(&grouping->sums.reservers);
-	map_deinit(&grouping->sums.committers);
-	free(grouping->sums.accounts);
-	map_deinit(&grouping->thread_bytes);
 }
 
 static bool some_pages_are_known(const struct mmt_report *report)
@@ -628,8 +686,8 @@ static struct mmt_error *publish(struct grouping *grouping)
 	report->swapped_known = grouping->replay->metadata->has_swapped && !grouping->replay->window.ends_early;
 	report->resident_hugetlb_bytes = grouping->resident ? grouping->resident->owned_hugetlb_bytes : 0;
 	report->resident_ns = grouping->resident ? grouping->resident->time_ns : 0;
-	report->unfiltered_unfreed_bytes = grouping->sums.unfreed_bytes;
-	report->unfiltered_committed_bytes = grouping->sums.committed_bytes;
+	report->unfiltered_unfreed_bytes = grouping->unfreed_bytes;
+	report->unfiltered_committed_bytes = grouping->committed_bytes;
 	if (ledger->rows.count) {
 		report->peak_bytes = ledger->rows.items[LEDGER_ROW_TOTAL].peak_bytes;
 		report->peak_ns = ledger->rows.items[LEDGER_ROW_TOTAL].peak_ns;
@@ -647,223 +705,32 @@ static struct mmt_error *publish(struct grouping *grouping)
 struct mmt_error *row_figures_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
 				    struct arena *arena, struct mmt_report *report)
 {
+	CLEANUP(free) struct account_memory *accounts = calloc(replay->ledger.accounts.count + 1, sizeof(*accounts));
 	struct grouping grouping = {.replay = replay,
 				    .rows = rows,
 				    .arena = arena,
 				    .report = report,
+				    .figures = arena_alloc(arena, rows->items.count, sizeof(*grouping.figures)),
+				    .accounts = accounts,
 				    .row_count = rows->items.count,
 				    .resident = resident};
-	struct mmt_error *error = build_level(&grouping);
+	struct mmt_error *error = grouping.figures && accounts ? start_rows(&grouping) : &error_no_memory;
 
 	if (!error)
+		error = name_tasks(&grouping);
+	if (!error)
+		error = identify_stacks(&grouping);
+	if (!error)
+		error = add_memory(&grouping);
+	if (!error)
+		error = add_allocations(&grouping);
+	if (!error)
+		error = row_kinds_add(&replay->ledger, rows, arena, grouping.figures);
+	if (!error)
+		error = add_threads(&grouping);
+	if (!error)
 		error = publish(&grouping);
-	grouping_deinit(&grouping);
-	return error;
-}
-
-/* Add `bytes` to what the account committed. */
-static bool add_committer(const struct replay *replay, struct survivor_sums *sums, uint32_t row,
-			  const struct account *committer, uint64_t bytes)
-{
-	sums->accounts[committer - replay->ledger.accounts.items].committed_bytes += bytes;
-	return map_put(&sums->committers, (uint64_t)(row - 1) << 32 | committer->process, 1);
-}
-
-static bool add_reserver(struct survivor_sums *sums, uint32_t row, uint32_t reserver, uint64_t bytes)
-{
-	return row == reserver || map_add(&sums->reservers, (uint64_t)row << 32 | reserver, bytes);
-}
-
-/* The part that the accessible bytes of an interval count for; NULL: parts are not kept. False: out of memory. */
-static bool find_part(struct replay *replay, const struct account *account, const struct allocation *allocation,
-		      struct lifetime_part **part_ret)
-{
-	struct ledger *ledger = &replay->ledger;
-	uint32_t number = (uint32_t)(account - ledger->accounts.items);
-	bool is_owner = allocation && allocation->account == number;
-
-	*part_ret = NULL;
-	if (!ledger->lifetimes.steps_max)
-		return true;
-	*part_ret = lifetimes_part(&ledger->lifetimes, number, is_owner ? allocation->thread : LEDGER_NO_THREAD);
-	return *part_ret;
-}
-
-static bool add_owned(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
-		      const struct space_interval *interval, const struct account *owner,
-		      const struct allocation *allocation)
-{
-	uint64_t bytes = interval->end - interval->start;
-	struct mmt_row *row = &sums->figures[owner->row - 1];
-	const struct account *committer = rows_holder(replay, rows, interval, owner);
-	const struct account *reserver = allocation ? ledger_counted(&replay->ledger, allocation->reserver) : NULL;
-	bool is_reserved = !interval->attributes.protection;
-	struct lifetime_part *part;
-
-	if (!find_part(replay, is_reserved ? owner : committer, allocation, &part))
-		return false;
-	row->unfreed_bytes += bytes;
-	row->class_bytes[owner->memory_class] += bytes;
-	if (part && is_reserved)
-		part->reserved_bytes += bytes;
-	else if (part)
-		part->committed_bytes += bytes;
-	if (is_reserved) {
-		row->reserved_bytes += bytes;
-		return true;
-	}
-	sums->figures[committer->row - 1].committed_bytes += bytes;
-	if (!add_committer(replay, sums, committer->row, committer, bytes))
-		return false;
-	if (!add_reserver(sums, committer->row, owner->row, bytes))
-		return false;
-	return !reserver || add_reserver(sums, owner->row, reserver->row, bytes);
-}
-
-/* Committed in the window by a stack of this report. */
-static bool add_unowned(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
-			const struct space_interval *interval, const struct allocation *allocation)
-{
-	const struct account *committer = rows_committer(replay, interval);
-	struct lifetime_part *part;
-
-	if (!committer || !interval->attributes.protection || !rows_exclude_mapping(replay, rows, interval, allocation))
-		return true;
-	if (!find_part(replay, committer, NULL, &part))
-		return false;
-	sums->figures[committer->row - 1].committed_before_bytes += interval->end - interval->start;
-	if (part)
-		part->committed_before_bytes += interval->end - interval->start;
-	return add_committer(replay, sums, committer->row, committer, interval->end - interval->start);
-}
-
-/* Add resident bytes to the row and to the part of an account. */
-static bool publish_resident(struct grouping *grouping, uint64_t key, uint64_t bytes, bool before)
-{
-	const struct account *account = ledger_counted(&grouping->replay->ledger, (uint32_t)(key >> 32));
-	struct lifetimes *lifetimes = &grouping->replay->ledger.lifetimes;
-	struct lifetime_part *part;
-	struct mmt_row *row;
-	uint32_t number;
-
-	if (!account)
-		return true;
-	number = account->row;
-	row = &grouping->figures[number - 1];
-	grouping->sums.resident_known[number - 1] = true;
-	grouping->sums.accounts[key >> 32].resident_known = true;
-	figure_add(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
-	figure_add(before ? &row->resident_before_bytes : &row->resident_bytes, bytes);
-	if (!lifetimes->steps_max)
-		return true;
-	part = lifetimes_part(lifetimes, (uint32_t)(key >> 32), (uint32_t)key);
-	if (!part)
-		return false;
-	part->resident_known = true;
-	figure_add(before ? &part->resident_before_bytes : &part->resident_bytes, bytes);
-	return true;
-}
-
-static void publish_swapped(struct grouping *grouping, uint64_t key, uint64_t bytes)
-{
-	const struct account *account = ledger_counted(&grouping->replay->ledger, (uint32_t)(key >> 32));
-
-	if (!account)
-		return;
-	figure_add(&grouping->sums.accounts[key >> 32].used_bytes, bytes);
-	figure_add(&grouping->figures[account->row - 1].swapped_bytes, bytes);
-}
-
-static bool publish_unresolved(struct grouping *grouping, uint64_t number, uint64_t bytes)
-{
-	const struct allocation *allocation = resident_sums_unresolved(grouping->resident, grouping->replay, number);
-
-	if (!allocation || allocation->account == LEDGER_NO_ACCOUNT)
-		return true;
-	return publish_resident(grouping, (uint64_t)allocation->account << 32 | allocation->thread, bytes, false);
-}
-
-static struct mmt_error *publish_residents(struct grouping *grouping)
-{
-	size_t owned = 0, before = 0, swapped = 0, unresolved = 0;
-	bool ok = true;
-	uint64_t key, bytes;
-
-	if (!grouping->resident)
-		return NULL;
-	while (ok && map_next(&grouping->resident->owned, &owned, &key, &bytes))
-		ok = publish_resident(grouping, key, bytes, false);
-	while (ok && map_next(&grouping->resident->before, &before, &key, &bytes))
-		ok = publish_resident(grouping, key, bytes, true);
-	while (ok && map_next(&grouping->resident->swapped, &swapped, &key, &bytes))
-		publish_swapped(grouping, key, bytes);
-	while (ok && map_next(&grouping->resident->unresolved, &unresolved, &key, &bytes))
-		ok = publish_unresolved(grouping, key, bytes);
-	resident_sums_limit_parts(grouping->resident, &grouping->replay->ledger.lifetimes);
-	return ok ? NULL : &error_no_memory;
-}
-
-static bool is_account_of(const struct replay *replay, const struct rows *rows, uint32_t number)
-{
-	const struct ledger *ledger = &replay->ledger;
-
-	return number < ledger->accounts.count &&
-	       rows_selects(rows, processes_at(replay->processes, ledger->accounts.items[number].process));
-}
-
-/* Add to the sums that ignore --class, --focus and --ignore. */
-static void add_unfiltered(const struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
-			   const struct space_interval *interval, const struct allocation *allocation)
-{
-	uint64_t bytes = interval->end - interval->start;
-	uint32_t commit = interval->commit - COMMIT_FIRST;
-	bool counts = allocation && is_account_of(replay, rows, allocation->account);
-
-	if (counts)
-		sums->unfreed_bytes += bytes;
-	if (!interval->attributes.protection)
-		return;
-	if (!counts && interval->commit >= COMMIT_FIRST && commit < replay->ledger.commits.count)
-		counts = rows_exclude_mapping(replay, rows, interval, allocation) &&
-			 is_account_of(replay, rows, replay->ledger.commits.items[commit].account);
-	if (counts)
-		sums->committed_bytes += bytes;
-}
-
-static struct mmt_error *add_process(struct replay *replay, const struct rows *rows, struct survivor_sums *sums,
-				     const struct process *process)
-{
-	const struct space_interval *interval, *previous = NULL;
-
-	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
-		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
-		const struct account *owner = process_totals_owner(replay, interval);
-		bool continues = previous && space_continues_mapping(previous, interval);
-
-		previous = interval;
-		add_unfiltered(replay, rows, sums, interval, allocation);
-		if (!owner) {
-			if (!add_unowned(replay, rows, sums, interval, allocation))
-				return &error_no_memory;
-			continue;
-		}
-		sums->figures[owner->row - 1].mapping_count += !continues;
-		if (!add_owned(replay, rows, sums, interval, owner, allocation))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-static struct mmt_error *add_unfreed_sums(struct replay *replay, const struct rows *rows, struct survivor_sums *sums)
-{
-	struct mmt_error *error = NULL;
-
-	/* A space may contain bytes of any process that ever shared it; the rows decide which are selected. */
-	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-
-		if (!process->borrows_space)
-			error = add_process(replay, rows, sums, process);
-	}
+	map_deinit(&grouping.reservers);
+	map_deinit(&grouping.thread_bytes);
 	return error;
 }

@@ -7,6 +7,7 @@
 
 #include "analysis/report/row-verdicts.h"
 #include "base/cleanup.h"
+#include "base/figures.h"
 #include "base/saturating-sum.h"
 
 #define SECOND_NS 1000000000u
@@ -102,7 +103,11 @@ struct recent {
 /* In rows of files and classes, what an account made accessible counts for the account that mapped it. */
 static double share_of_account(const struct account_memory *memory, const struct mmt_row *row)
 {
-	return memory->resident_known ? used_share(memory->used_bytes, memory->committed_bytes) : share_of_row(row);
+	uint64_t used_bytes = 0;
+
+	for (unsigned kind = 0; kind < HELD_PAGES; kind++)
+		figure_add(&used_bytes, memory->held.bytes[kind]);
+	return memory->held.resident_known ? used_share(used_bytes, account_committed(memory)) : share_of_row(row);
 }
 
 struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,

@@ -354,9 +354,9 @@ static void add_leaks(const struct judging *judging, const struct account_memory
 		is_by_design = mmt_pattern_is_by_design(account->pattern);
 		counts = !is_by_design || mmt_pattern_is_by_design(rows[account->row - 1].pattern);
 		of_row->is[counts ? leaks[i] : LEAK_NONE] = true;
-		of_row->bytes[counts ? leaks[i] : LEAK_NONE] += (double)memory[i].committed_bytes;
+		of_row->bytes[counts ? leaks[i] : LEAK_NONE] += (double)account_committed(&memory[i]);
 		if (leaks[i] && !is_by_design)
-			of_row->unkept_bytes += (double)memory[i].committed_bytes;
+			of_row->unkept_bytes += (double)account_committed(&memory[i]);
 	}
 	for (size_t i = 0; i < judging->rows->items.count; i++) {
 		const double *bytes = leaking[i].bytes, alone = bytes[LEAK_ALONE],

@@ -7,6 +7,7 @@
 
 #include "analysis/report/classes.h"
 #include "base/cleanup.h"
+#include "base/figures.h"
 #include "base/limits.h"
 #include "base/saturating-sum.h"
 
@@ -262,19 +263,14 @@ static struct mmt_error *describe_part(const struct parts *parts, const struct p
 	return describe_thread(parts, key->thread, part);
 }
 
-static void add_known(uint64_t *sum, uint64_t bytes)
+static void add_sums(struct mmt_part *part, const struct held_memory *held)
 {
-	*sum = (*sum == MMT_UNKNOWN ? 0 : *sum) + bytes;
-}
-
-static void add_sums(struct mmt_part *part, const struct lifetime_part *sums)
-{
-	part->committed_bytes += sums->committed_bytes;
-	part->committed_before_bytes += sums->committed_before_bytes;
-	part->reserved_bytes += sums->reserved_bytes;
-	if (sums->resident_known) {
-		add_known(&part->resident_bytes, sums->resident_bytes);
-		add_known(&part->resident_before_bytes, sums->resident_before_bytes);
+	part->committed_bytes += held->bytes[HELD_COMMITTED];
+	part->committed_before_bytes += held->bytes[HELD_COMMITTED_BEFORE];
+	part->reserved_bytes += held->bytes[HELD_RESERVED];
+	if (held->resident_known) {
+		figure_add(&part->resident_bytes, held->bytes[HELD_RESIDENT]);
+		figure_add(&part->resident_before_bytes, held->bytes[HELD_RESIDENT_BEFORE]);
 	}
 }
 
@@ -296,7 +292,7 @@ static struct mmt_error *add_part(struct parts *parts, size_t place)
 	parts->numbers[place] = id;
 	if (id == count)
 		error = describe_part(parts, &key, &parts->items[id]);
-	add_sums(&parts->items[id], kept);
+	add_sums(&parts->items[id], &kept->held);
 	return error;
 }
 
