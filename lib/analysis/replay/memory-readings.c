@@ -301,9 +301,7 @@ static int compare_processes(const void *left, const void *right, void *processe
 	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 	const struct process_readings *all = processes;
 
-	if (all[a].pid != all[b].pid)
-		return all[a].pid < all[b].pid ? -1 : 1;
-	return (a > b) - (a < b);
+	return order_of(all[a].pid, all[b].pid) ?: order_of(a, b);
 }
 
 struct mmt_error *memory_readings_sort(struct memory_readings *memory)

@@ -12,6 +12,7 @@ struct mmt_error *row_matcher_init(struct row_matcher *matcher, const struct mmt
 {
 	*matcher = (struct row_matcher){.identities = {.anywhere = true}};
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		matcher->reports[side] = reports[side];
 		if (!build_id_paths_init(&matcher->paths[side], reports[side]))
 			return &error_no_memory;
 	}
@@ -36,11 +37,13 @@ bool row_holds_memory(const struct mmt_row *row)
 
 /* The name without what differs between runs: "worker / pool" of "worker (123) / pool (124)". NULL: out of memory; the
  * caller frees it. */
-static char *stable_name(const struct row_matcher *matcher, const char *name, const struct row_list *list)
+static char *stable_name(const struct row_matcher *matcher, const char *name, const struct mmt_report *report)
 {
+	const enum mmt_row_key by[] = {report->by, report->then_by};
 	char *stable = strdup(name), *end = stable;
 
-	if (!stable || !list->has_tasks || matcher->task_ids)
+	if (!stable || matcher->task_ids ||
+	    (by[0] != MMT_BY_PROCESS && by[0] != MMT_BY_THREAD && by[1] != MMT_BY_PROCESS && by[1] != MMT_BY_THREAD))
 		return stable;
 	for (const char *next = name; *next;) {
 		size_t digits = starts_with(next, " (") ? strspn(next + 2, "0123456789") : 0;
@@ -66,13 +69,12 @@ static size_t module_length(const char *name, enum mmt_row_key by)
 }
 
 /* Numbers of stacks are even, those of names odd. */
-static bool number_row(struct row_matcher *matcher, unsigned side, const struct mmt_row *row,
-		       const struct row_list *list, uint64_t *number_ret)
+static bool number_row(struct row_matcher *matcher, unsigned side, const struct mmt_row *row, uint64_t *number_ret)
 {
 	uint32_t number;
 
 	if (row->name) {
-		CLEANUP(free) char *name = stable_name(matcher, row->name, list);
+		CLEANUP(free) char *name = stable_name(matcher, row->name, matcher->reports[side]);
 
 		number = name ? intern_put_string(&matcher->names, name) : INTERN_NONE;
 		*number_ret = (uint64_t)number << 1 | 1;
@@ -163,14 +165,15 @@ static uint64_t index_key(uint64_t number, const struct mmt_row *row)
 }
 
 /* Insert from the last to the first, so that equal rows are found by rank. */
-static struct mmt_error *index_rows(struct row_matcher *matcher, const struct row_list *before, uint64_t *numbers,
-				    struct row_index *index)
+static struct mmt_error *index_rows(struct row_matcher *matcher, uint64_t *numbers, struct row_index *index)
 {
-	for (size_t i = before->count; i-- > 0;) {
+	const struct mmt_report *before = matcher->reports[DIFF_BEFORE];
+
+	for (size_t i = before->row_count; i-- > 0;) {
 		uint64_t key;
 		const uint64_t *next;
 
-		if (!number_row(matcher, DIFF_BEFORE, &before->rows[i], before, &numbers[i]) ||
+		if (!number_row(matcher, DIFF_BEFORE, &before->rows[i], &numbers[i]) ||
 		    !note_caller(matcher, DIFF_BEFORE, &before->rows[i]))
 			return &error_no_memory;
 		key = index_key(numbers[i], &before->rows[i]);
@@ -183,13 +186,13 @@ static struct mmt_error *index_rows(struct row_matcher *matcher, const struct ro
 }
 
 /* Take the first row of a chain. */
-static void pair_first(struct row_match *const matches[DIFF_SIDES], const struct row_list *before, uint64_t *first,
-		       const struct row_index *index, const struct row_list *after, size_t j, size_t differing_frames)
+static void pair_first(const struct row_matcher *matcher, struct row_match *const matches[DIFF_SIDES], uint64_t *first,
+		       const struct row_index *index, size_t j, size_t differing_frames)
 {
 	size_t i = (size_t)*first - 1;
 
-	matches[DIFF_BEFORE][i] = (struct row_match){&after->rows[j], NULL, differing_frames};
-	matches[DIFF_AFTER][j] = (struct row_match){&before->rows[i], NULL, differing_frames};
+	matches[DIFF_BEFORE][i] = (struct row_match){&matcher->reports[DIFF_AFTER]->rows[j], NULL, differing_frames};
+	matches[DIFF_AFTER][j] = (struct row_match){&matcher->reports[DIFF_BEFORE]->rows[i], NULL, differing_frames};
 	*first = index->chain[i];
 }
 
@@ -218,20 +221,21 @@ static bool is_other_build(const struct row_matcher *matcher, const char *name, 
 	return length && (!before || !after || strcmp(before, after) != 0);
 }
 
-static struct mmt_error *match_equal(struct row_matcher *matcher, const struct row_list *before,
-				     const struct row_list *after, struct row_index *index, uint64_t *numbers,
+static struct mmt_error *match_equal(struct row_matcher *matcher, struct row_index *index, uint64_t *numbers,
 				     struct row_match *const matches[DIFF_SIDES])
 {
-	for (size_t i = 0; i < after->count; i++) {
+	const struct mmt_report *after = matcher->reports[DIFF_AFTER];
+
+	for (size_t i = 0; i < after->row_count; i++) {
 		uint64_t *first;
 
-		if (!number_row(matcher, DIFF_AFTER, &after->rows[i], after, &numbers[i]) ||
+		if (!number_row(matcher, DIFF_AFTER, &after->rows[i], &numbers[i]) ||
 		    !note_caller(matcher, DIFF_AFTER, &after->rows[i]))
 			return &error_no_memory;
 		first = map_get(&index->first, index_key(numbers[i], &after->rows[i]));
 		if (!first || !*first)
 			continue;
-		pair_first(matches, before, first, index, after, i,
+		pair_first(matcher, matches, first, index, i,
 			   is_other_build(matcher, after->rows[i].name, after->by) +
 			       count_unproven(matcher, &after->rows[i]));
 	}
@@ -253,14 +257,15 @@ static bool add_unmatched(const struct row_matcher *matcher, const struct mmt_ro
 }
 
 /* Functions without a name are at other places in another build: match those of a module by rank. */
-static struct mmt_error *match_unnamed(const struct row_list *before, const struct row_list *after,
-				       struct row_index *index, struct row_match *const matches[DIFF_SIDES])
+static struct mmt_error *match_unnamed(const struct row_matcher *matcher, struct row_index *index,
+				       struct row_match *const matches[DIFF_SIDES])
 {
+	const struct mmt_report *before = matcher->reports[DIFF_BEFORE], *after = matcher->reports[DIFF_AFTER];
 	struct intern modules = {0};
 	struct mmt_error *error = NULL;
 
 	map_deinit(&index->first);
-	for (size_t i = before->count; !error && i-- > 0;) {
+	for (size_t i = before->row_count; !error && i-- > 0;) {
 		size_t length = module_length(before->rows[i].name, before->by);
 		uint32_t module;
 		const uint64_t *next;
@@ -273,20 +278,19 @@ static struct mmt_error *match_unnamed(const struct row_list *before, const stru
 		if (module == INTERN_NONE || !map_put(&index->first, module, i + 1))
 			error = &error_no_memory;
 	}
-	for (size_t i = 0; !error && i < after->count; i++) {
+	for (size_t i = 0; !error && i < after->row_count; i++) {
 		size_t length = module_length(after->rows[i].name, after->by);
 		uint64_t *first =
 		    length ? map_get(&index->first, intern_find(&modules, after->rows[i].name, length)) : NULL;
 
 		if (first && *first && !matches[DIFF_AFTER][i].other && row_holds_memory(&after->rows[i]))
-			pair_first(matches, before, first, index, after, i, 1);
+			pair_first(matcher, matches, first, index, i, 1);
 	}
 	intern_deinit(&modules);
 	return error;
 }
 
-static struct mmt_error *match_similar(struct row_matcher *matcher, const struct row_list *before,
-				       const struct row_list *after, uint64_t *const numbers[DIFF_SIDES],
+static struct mmt_error *match_similar(struct row_matcher *matcher, uint64_t *const numbers[DIFF_SIDES],
 				       struct row_match *const matches[DIFF_SIDES])
 {
 	struct similar_stacks similar = {
@@ -294,15 +298,12 @@ static struct mmt_error *match_similar(struct row_matcher *matcher, const struct
 	struct mmt_error *error = NULL;
 	bool complete = true;
 
-	for (size_t i = 0; complete && i < before->count; i++) {
-		if (!matches[DIFF_BEFORE][i].other)
-			complete =
-			    add_unmatched(matcher, &before->rows[i], i, numbers[DIFF_BEFORE][i], &similar, DIFF_BEFORE);
-	}
-	for (size_t i = 0; complete && i < after->count; i++) {
-		if (!matches[DIFF_AFTER][i].other)
-			complete =
-			    add_unmatched(matcher, &after->rows[i], i, numbers[DIFF_AFTER][i], &similar, DIFF_AFTER);
+	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		const struct mmt_report *report = matcher->reports[side];
+
+		for (size_t i = 0; complete && i < report->row_count; i++)
+			complete = matches[side][i].other ||
+				   add_unmatched(matcher, &report->rows[i], i, numbers[side][i], &similar, side);
 	}
 	error = complete ? similar_stacks_match(&similar, matches) : &error_no_memory;
 	for (unsigned side = 0; side < DIFF_SIDES; side++)
@@ -310,25 +311,25 @@ static struct mmt_error *match_similar(struct row_matcher *matcher, const struct
 	return error;
 }
 
-struct mmt_error *row_matcher_match(struct row_matcher *matcher, const struct row_list *before,
-				    const struct row_list *after, struct row_match *const matches[DIFF_SIDES])
+struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_match *const matches[DIFF_SIDES])
 {
-	CLEANUP(free) uint64_t *before_numbers = calloc(before->count + 1, sizeof(*before_numbers));
-	CLEANUP(free) uint64_t *after_numbers = calloc(after->count + 1, sizeof(*after_numbers));
-	CLEANUP(free) size_t *chain = calloc(before->count + 1, sizeof(*chain));
+	const struct mmt_report *before = matcher->reports[DIFF_BEFORE], *after = matcher->reports[DIFF_AFTER];
+	CLEANUP(free) uint64_t *before_numbers = calloc(before->row_count + 1, sizeof(*before_numbers));
+	CLEANUP(free) uint64_t *after_numbers = calloc(after->row_count + 1, sizeof(*after_numbers));
+	CLEANUP(free) size_t *chain = calloc(before->row_count + 1, sizeof(*chain));
 	uint64_t *const numbers[DIFF_SIDES] = {before_numbers, after_numbers};
 	struct row_index index = {.chain = chain};
 	struct mmt_error *error = NULL;
 
 	if (!before_numbers || !after_numbers || !chain)
 		return &error_no_memory;
-	error = index_rows(matcher, before, before_numbers, &index);
+	error = index_rows(matcher, before_numbers, &index);
 	if (!error)
-		error = match_equal(matcher, before, after, &index, after_numbers, matches);
+		error = match_equal(matcher, &index, after_numbers, matches);
 	if (!error && before->by == MMT_BY_FUNCTION && after->by == MMT_BY_FUNCTION)
-		error = match_unnamed(before, after, &index, matches);
+		error = match_unnamed(matcher, &index, matches);
 	if (!error)
-		error = match_similar(matcher, before, after, numbers, matches);
+		error = match_similar(matcher, numbers, matches);
 	map_deinit(&index.first);
 	return error;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Finds the rows of two reports that belong together: those with the same identity or name and, of the stacks that
- * are left, similar ones. The first rows of a list are matched first.
+ * are left, similar ones. The first rows of a report are matched first.
  */
 #ifndef ANALYSIS_REPORT_DIFF_MATCH_H
 #define ANALYSIS_REPORT_DIFF_MATCH_H
@@ -11,18 +11,11 @@
 #include "analysis/report/stack-identity.h"
 #include "base/errors.h"
 
-/* The two lists, as well as reports, of a diff. */
+/* The two reports of a diff. */
 enum { DIFF_BEFORE, DIFF_AFTER, DIFF_SIDES };
 
-struct row_list {
-	const struct mmt_row *rows;
-	size_t count;
-	enum mmt_row_key by; /* what the rows are, if they have names */
-	bool has_tasks;	     /* names have IDs of processes or threads */
-};
-
 struct row_match {
-	const struct mmt_row *other;  /* of the other list; NULL: none */
+	const struct mmt_row *other;  /* of the other report; NULL: none */
 	const struct mmt_row *joined; /* if `other` is NULL: a row of `after` that may include this one, because
 					   calls were inlined in one of the builds; NULL: none */
 	size_t differing_frames; /* from the stack of `other` or `joined`: the match is uncertain if there are any */
@@ -31,6 +24,7 @@ struct row_match {
 struct row_matcher {
 	bool task_ids; /* set by the caller: IDs of processes and threads count, too */
 	bool limited;  /* so many stacks are left that not all of them were searched for similar ones */
+	const struct mmt_report *reports[DIFF_SIDES];
 	struct build_id_paths paths[DIFF_SIDES];
 	struct identities identities;
 	struct intern names;		/* of rows */
@@ -49,9 +43,8 @@ void row_matcher_deinit(struct row_matcher *matcher);
 bool row_matcher_function(struct row_matcher *matcher, unsigned side, const struct mmt_row *row,
 			  uint64_t *function_ret);
 
-/* `matches`: as many of each side as the list has rows. Rows that hold nothing match only such rows. */
-struct mmt_error *row_matcher_match(struct row_matcher *matcher, const struct row_list *before,
-				    const struct row_list *after,
+/* `matches`: as many of each side as the report has rows. Rows that hold nothing match only such rows. */
+struct mmt_error *row_matcher_match(struct row_matcher *matcher,
 				    struct row_match *const matches[DIFF_SIDES]) MMT_MUST_CHECK;
 
 /* Whether the row holds memory, or uses memory that others reserved. */
@@ -60,7 +53,7 @@ bool row_holds_memory(const struct mmt_row *row);
 /* A stack that no other one is equal to: the numbers of its frames. */
 struct unmatched_stack {
 	const struct mmt_row *row;
-	size_t place; /* in its list */
+	size_t place; /* in its report */
 	const uint32_t *frames;
 	uint32_t count;
 	uint32_t origin; /* place in `frames`; `count`: none */

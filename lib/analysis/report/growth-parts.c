@@ -392,11 +392,7 @@ static int compare_parts(const void *left, const void *right)
 	const struct mmt_growth_part *a = left, *b = right;
 	uint64_t first = growth_part_size(a), second = growth_part_size(b);
 
-	if (first != second)
-		return first < second ? 1 : -1;
-	if (a->place != b->place)
-		return a->place < b->place ? -1 : 1;
-	return (a->order > b->order) - (a->order < b->order);
+	return order_of(second, first) ?: order_of(a->place, b->place) ?: order_of(a->order, b->order);
 }
 
 enum mmt_pattern growth_pattern(const struct mmt_growth_part *part)

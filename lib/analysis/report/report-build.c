@@ -23,22 +23,12 @@
 
 #define NO_PLACE SIZE_MAX
 
-static bool has_done_anything(const struct thread_account *account)
-{
-	return account->allocated_bytes || account->released_bytes;
-}
-
 static uint64_t unfreed_bytes(const struct thread_account *account)
 {
 	uint64_t freed_bytes =
 	    saturating_add(account->freed_by_itself_bytes, account->freed_by_others_bytes, MMT_BYTES_MAX);
 
 	return account->allocated_bytes > freed_bytes ? account->allocated_bytes - freed_bytes : 0;
-}
-
-static uint64_t allocated_bytes(const struct thread_account *account)
-{
-	return account->allocated_bytes;
 }
 
 static struct mmt_error *describe_thread(const struct replay *replay, struct arena *arena, size_t number,
@@ -69,22 +59,16 @@ static int compare_totals(const void *left, const void *right, void *context)
 	uint32_t number = *(const uint32_t *)left, other = *(const uint32_t *)right;
 	const struct thread_account *a = &accounts[number], *b = &accounts[other];
 
-	if (unfreed_bytes(a) != unfreed_bytes(b))
-		return unfreed_bytes(a) < unfreed_bytes(b) ? 1 : -1;
-	if (allocated_bytes(a) != allocated_bytes(b))
-		return allocated_bytes(a) < allocated_bytes(b) ? 1 : -1;
-	return number < other ? -1 : number > other;
+	return order_of(unfreed_bytes(b), unfreed_bytes(a))
+		   ?: order_of(b->allocated_bytes, a->allocated_bytes)
+		   ?: order_of(number, other);
 }
 
 static int compare_releases(const void *left, const void *right)
 {
 	const struct mmt_release *a = left, *b = right;
 
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
-	if (a->owner != b->owner)
-		return a->owner < b->owner ? -1 : 1;
-	return a->releaser < b->releaser ? -1 : a->releaser > b->releaser;
+	return order_of(b->bytes, a->bytes) ?: order_of(a->owner, b->owner) ?: order_of(a->releaser, b->releaser);
 }
 
 /* `places`: by thread number, its index in the totals. */
@@ -127,8 +111,9 @@ static struct mmt_error *totals_of_threads(const struct replay *replay, const st
 		places[i] = NO_PLACE;
 	for (size_t i = 0; i < count; i++) {
 		const struct process *process = processes_at(replay->processes, replay->threads.items[i].process);
+		const struct thread_account *account = &replay->ledger.threads.items[i];
 
-		if (!has_done_anything(&replay->ledger.threads.items[i]) || !rows_selects(rows, process))
+		if ((!account->allocated_bytes && !account->released_bytes) || !rows_selects(rows, process))
 			continue;
 		numbers[report->thread_total_count++] = (uint32_t)i;
 	}
@@ -153,11 +138,9 @@ static int compare_failures(const void *left, const void *right)
 {
 	const struct mmt_failure *a = left, *b = right;
 
-	if (a->count != b->count)
-		return a->count < b->count ? 1 : -1;
-	if (a->asked_bytes != b->asked_bytes)
-		return a->asked_bytes < b->asked_bytes ? 1 : -1;
-	return a->first_ns < b->first_ns ? -1 : a->first_ns > b->first_ns;
+	return order_of(b->count, a->count)
+		   ?: order_of(b->asked_bytes, a->asked_bytes)
+		   ?: order_of(a->first_ns, b->first_ns);
 }
 
 static struct mmt_error *describe_failure(const struct replay *replay, struct rows *rows, struct arena *arena,

@@ -8,7 +8,6 @@
 #include "analysis/report/diff-match.h"
 #include "analysis/report/hints.h"
 #include "analysis/report/report-build.h"
-#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/errors.h"
 #include "base/vector.h"
@@ -22,24 +21,11 @@ struct function_growth {
 	uint64_t bytes, committed_bytes; /* modulo 2^64 */
 };
 
-/* The entries of two lists of rows. */
-struct compared_rows {
-	struct row_list lists[DIFF_SIDES];
-	VECTOR(struct mmt_diff_entry) changed, unchanged;
-};
-
-static void compared_rows_deinit(struct compared_rows *compared)
-{
-	vector_deinit(&compared->changed);
-	vector_deinit(&compared->unchanged);
-}
-
 struct diff {
 	struct mmt_diff result;
-	struct compared_rows rows;
+	VECTOR(struct mmt_diff_entry) changed, unchanged;
 	VECTOR(struct mmt_growth_part) between;
 	struct row_matcher matcher;
-	struct arena arena;
 	struct map place_of_function;
 	VECTOR(struct function_growth) functions;
 };
@@ -111,34 +97,33 @@ static bool is_held(const struct mmt_diff_entry *entry)
 	return (entry->before && row_holds_memory(entry->before)) || (entry->after && row_holds_memory(entry->after));
 }
 
-static struct mmt_error *add_entry(struct compared_rows *compared, struct mmt_diff_entry entry)
+static struct mmt_error *add_entry(struct diff *diff, struct mmt_diff_entry entry)
 {
-	bool complete = is_held(&entry) && entry.change != MMT_CHANGE_SAME ? vector_push(&compared->changed, entry)
-									   : vector_push(&compared->unchanged, entry);
+	bool complete = is_held(&entry) && entry.change != MMT_CHANGE_SAME ? vector_push(&diff->changed, entry)
+									   : vector_push(&diff->unchanged, entry);
 
 	return complete ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *compare_rows(struct diff *diff, struct compared_rows *compared)
+static struct mmt_error *compare_rows(struct diff *diff)
 {
-	const struct row_list *before = &compared->lists[DIFF_BEFORE], *after = &compared->lists[DIFF_AFTER];
-	CLEANUP(free) struct row_match *before_matches = calloc(before->count + 1, sizeof(*before_matches));
-	CLEANUP(free) struct row_match *after_matches = calloc(after->count + 1, sizeof(*after_matches));
+	const struct mmt_report *before = diff->result.before, *after = diff->result.after;
+	CLEANUP(free) struct row_match *before_matches = calloc(before->row_count + 1, sizeof(*before_matches));
+	CLEANUP(free) struct row_match *after_matches = calloc(after->row_count + 1, sizeof(*after_matches));
 	struct row_match *const matches[DIFF_SIDES] = {before_matches, after_matches};
 	struct mmt_error *error = before_matches && after_matches ? NULL : &error_no_memory;
 
 	if (!error)
-		error = row_matcher_match(&diff->matcher, before, after, matches);
-	for (size_t i = 0; !error && i < after->count; i++)
+		error = row_matcher_match(&diff->matcher, matches);
+	for (size_t i = 0; !error && i < after->row_count; i++)
 		error = add_entry(
-		    compared, make_entry(&diff->result, after_matches[i].other, &after->rows[i], &after_matches[i]));
+		    diff, make_entry(&diff->result, after_matches[i].other, &after->rows[i], &after_matches[i]));
 	/* Whether the process still holds what the first recording shows is unknown for single rows. */
 	if (diff->result.relation == MMT_DIFF_SAME_PROCESS)
 		return error;
-	for (size_t i = 0; !error && i < before->count; i++) {
+	for (size_t i = 0; !error && i < before->row_count; i++) {
 		if (!before_matches[i].other)
-			error =
-			    add_entry(compared, make_entry(&diff->result, &before->rows[i], NULL, &before_matches[i]));
+			error = add_entry(diff, make_entry(&diff->result, &before->rows[i], NULL, &before_matches[i]));
 	}
 	return error;
 }
@@ -174,8 +159,8 @@ static struct mmt_error *sum_functions(struct diff *diff)
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < diff->rows.changed.count; i++)
-		error = add_to_function(diff, &diff->rows.changed.items[i]);
+	for (size_t i = 0; !error && i < diff->changed.count; i++)
+		error = add_to_function(diff, &diff->changed.items[i]);
 	for (size_t i = 0; !error && i < diff->functions.count; i++) {
 		const struct function_growth *growth = &diff->functions.items[i];
 
@@ -201,49 +186,33 @@ static int compare_entries(const void *left, const void *right)
 
 static struct mmt_error *sum_entries(struct diff *diff)
 {
-	const struct compared_rows *rows = &diff->rows;
 	struct mmt_diff *result = &diff->result;
 
-	for (size_t i = 0; i < rows->changed.count; i++) {
-		struct mmt_diff_entry *entry = &rows->changed.items[i];
+	for (size_t i = 0; i < diff->changed.count; i++) {
+		struct mmt_diff_entry *entry = &diff->changed.items[i];
 
 		result->bytes = (int64_t)((uint64_t)result->bytes + (uint64_t)entry->bytes);
 		result->committed_bytes =
 		    (int64_t)((uint64_t)result->committed_bytes + (uint64_t)entry->committed_bytes);
 		result->uncertain_count += entry->differing_frames > 0;
 	}
-	for (size_t i = 0; i < rows->unchanged.count; i++)
-		result->same_count += is_held(&rows->unchanged.items[i]);
+	for (size_t i = 0; i < diff->unchanged.count; i++)
+		result->same_count += is_held(&diff->unchanged.items[i]);
 	return sum_functions(diff);
-}
-
-static bool is_task(enum mmt_row_key by)
-{
-	return by == MMT_BY_PROCESS || by == MMT_BY_THREAD;
-}
-
-static struct row_list rows_of(const struct mmt_report *report)
-{
-	return (struct row_list){report->rows, report->row_count, report->by,
-				 is_task(report->by) || is_task(report->then_by)};
 }
 
 static struct mmt_error *compare_reports(struct diff *diff)
 {
-	const struct mmt_report *before = diff->result.before, *after = diff->result.after;
-	struct mmt_error *error;
+	struct mmt_error *error = compare_rows(diff);
 
-	diff->rows.lists[DIFF_BEFORE] = rows_of(before);
-	diff->rows.lists[DIFF_AFTER] = rows_of(after);
-	error = compare_rows(diff, &diff->rows);
 	if (!error)
 		error = sum_entries(diff);
-	vector_sort(&diff->rows.changed, compare_entries);
+	vector_sort(&diff->changed, compare_entries);
 	diff->result.search_limited = diff->matcher.limited;
-	diff->result.entries = diff->rows.changed.items;
-	diff->result.entry_count = diff->rows.changed.count;
-	diff->result.unchanged = diff->rows.unchanged.items;
-	diff->result.unchanged_count = diff->rows.unchanged.count;
+	diff->result.entries = diff->changed.items;
+	diff->result.entry_count = diff->changed.count;
+	diff->result.unchanged = diff->unchanged.items;
+	diff->result.unchanged_count = diff->unchanged.count;
 	return error;
 }
 
@@ -423,9 +392,7 @@ static int compare_between(const void *left, const void *right)
 	const struct mmt_growth_part *a = left, *b = right;
 	uint64_t first = growth_part_size(a), second = growth_part_size(b);
 
-	if (first != second)
-		return first < second ? 1 : -1;
-	return a->order < b->order ? -1 : a->order > b->order;
+	return order_of(second, first) ?: order_of(a->order, b->order);
 }
 
 /* First the kinds of the second report, then those that only the first one has. */
@@ -507,10 +474,10 @@ void mmt_diff_destroy(struct mmt_diff *result)
 
 	if (!diff)
 		return;
-	compared_rows_deinit(&diff->rows);
+	vector_deinit(&diff->changed);
+	vector_deinit(&diff->unchanged);
 	vector_deinit(&diff->between);
 	vector_deinit(&diff->functions);
 	map_deinit(&diff->place_of_function);
-	arena_deinit(&diff->arena);
 	free(diff);
 }

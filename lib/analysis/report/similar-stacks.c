@@ -116,9 +116,7 @@ static int compare_postings(const void *left, const void *right)
 {
 	const struct posting *a = left, *b = right;
 
-	if (a->word != b->word)
-		return a->word < b->word ? -1 : 1;
-	return a->stack < b->stack ? -1 : a->stack > b->stack;
+	return order_of(a->word, b->word) ?: order_of(a->stack, b->stack);
 }
 
 static size_t find_posting(const struct similar_search *search, uint64_t word, uint32_t stack)

@@ -302,15 +302,11 @@ static int compare_parts(const void *left, const void *right, void *context)
 	const struct mmt_part *parts = context;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
-	if (parts[a].row != parts[b].row)
-		return parts[a].row < parts[b].row ? -1 : 1;
-	if (parts[a].process != parts[b].process)
-		return parts[a].process < parts[b].process ? -1 : 1;
-	if (parts[a].thread.tid != parts[b].thread.tid)
-		return parts[a].thread.tid < parts[b].thread.tid ? -1 : 1;
-	if (parts[a].memory_class != parts[b].memory_class)
-		return parts[a].memory_class < parts[b].memory_class ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return order_of(parts[a].row, parts[b].row)
+		   ?: order_of(parts[a].process, parts[b].process)
+		   ?: order_of(parts[a].thread.tid, parts[b].thread.tid)
+		   ?: order_of(parts[a].memory_class, parts[b].memory_class)
+		   ?: order_of(a, b);
 }
 
 static struct mmt_error *sort_parts(struct parts *parts)
@@ -339,11 +335,9 @@ static int compare_cells(const void *left, const void *right, void *context)
 	const uint32_t *places = context;
 	const struct lifetime_cell *a = left, *b = right;
 
-	if (places[a->part] != places[b->part])
-		return places[a->part] < places[b->part] ? -1 : 1;
-	if (a->allocated_step != b->allocated_step)
-		return a->allocated_step < b->allocated_step ? -1 : 1;
-	return a->released_step < b->released_step ? -1 : a->released_step > b->released_step;
+	return order_of(places[a->part], places[b->part])
+		   ?: order_of(a->allocated_step, b->allocated_step)
+		   ?: order_of(a->released_step, b->released_step);
 }
 
 static void add_lifetime(struct mmt_part *part, const struct mmt_lifetime *lifetime)

@@ -158,11 +158,7 @@ static int compare_uses(const void *left, const void *right, void *context)
 	const struct use *a = &uses->items.items[*(const uint32_t *)left],
 			 *b = &uses->items.items[*(const uint32_t *)right];
 
-	if (a->count != b->count)
-		return a->count < b->count ? 1 : -1;
-	if (a->first_ns != b->first_ns)
-		return a->first_ns < b->first_ns ? -1 : 1;
-	return a->key < b->key ? -1 : a->key > b->key;
+	return order_of(b->count, a->count) ?: order_of(a->first_ns, b->first_ns) ?: order_of(a->key, b->key);
 }
 
 /* Whether the stack has what remains of the functions of the path if some are inlined. */
