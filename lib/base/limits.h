@@ -208,10 +208,8 @@
 #define LIMIT_CFI_ROWS (1u << 26)
 /* Instructions executed per byte of a section: entries do not overlap, and a CIE is short */
 #define LIMIT_CFI_RUNS 4
-/* A DWARF expression */
+/* A DWARF expression, which runs each of its bytes at most once */
 #define LIMIT_EXPRESSION_BYTES 256
-/* Words read in one step; real programs need up to 2,000 */
-#define LIMIT_EXPRESSION_READS 20000
 /* A function whose instructions are analyzed; of a longer one, this much */
 #define LIMIT_FUNCTION_RANGE_BYTES 65536
 /* Frames of a stack: their addresses fit into a record of a packed recording; the report says that it is cut */

@@ -11,7 +11,6 @@
 #include "base/map.h"
 #include "code/elf/disassembly.h"
 #include "code/elf/module.h"
-#include "code/unwind/expressions.h"
 #include "output/json/json-document.h"
 
 #define HEADERS_VERSION(shift) ((LINUX_VERSION_CODE >> (shift)) & 0xff)
@@ -27,7 +26,6 @@ static char details[1024];
 static void make_details(void)
 {
 	unsigned disassembler = disassembly_library_version(), hash = map_library_version();
-	unsigned unwinder = expressions_library_version();
 	struct utsname system = {0};
 
 	if (uname(&system) != 0)
@@ -40,12 +38,10 @@ static void make_details(void)
 		 "zstd %s\n"
 		 "jansson %s\n"
 		 "capstone %u.%u\n"
-		 "libunwind %u.%u\n"
 		 "xxhash %u.%u.%u\n",
 		 system.release, system.machine, HEADERS_VERSION(16), HEADERS_VERSION(8), HEADERS_VERSION(0),
 		 __VERSION__, module_library_version(), compress_library_version(), document_library_version(),
-		 disassembler >> 8, disassembler & 0xff, unwinder >> 8, unwinder & 0xff, hash / 10000, hash / 100 % 100,
-		 hash % 100);
+		 disassembler >> 8, disassembler & 0xff, hash / 10000, hash / 100 % 100, hash % 100);
 }
 
 const char *mmt_version_details(void)

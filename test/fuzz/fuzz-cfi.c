@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Any bytes are call frame information: the first selects its kind (.eh_frame, .debug_frame, a whole ELF file), the
- * rest is compiled to a table, every row of which must be found and be valid; rows with expressions are unwound.
+ * rest is compiled to a table, every row of which must be found and be valid and lead in bounded time to the end of a
+ * stack.
  */
-#include <elf.h>
 #include <libelf.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "code/unwind/cfi.h"
-#include "code/unwind/expressions.h"
+#include "code/unwind/unwind.h"
 
 #define ADDRESS 0x400000
+#define STACK 0x7ffe00000000
 #define ROWS_MAX 100000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,21 +24,31 @@ static void require(int condition)
 		abort();
 }
 
-/* A stack that contains its own addresses, so that every pointer leads somewhere. */
-static bool read_word(void *context, uint64_t address, uint64_t *word_ret)
+static enum code_kind find_row(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
 {
-	(void)context;
-	*word_ret = address + 64;
-	return true;
+	(void)address;
+	(void)is_return_address;
+	place_ret->row = context;
+	return CODE_NATIVE;
 }
 
-static void run_expressions(const struct cfi_row *row)
+/* Every function has the row, and every word of the stack leads on. */
+static void unwind_with(const struct cfi_row *row)
 {
-	struct expressions_registers registers = {.known = (1ULL << 17) - 1}, caller;
+	struct unwind_callbacks callbacks = {.find = find_row, .context = (void *)(uintptr_t)row};
+	struct register_values registers = {.known = (1ULL << 17) - 1};
+	struct unwind_input input = {.registers = &registers};
+	static struct unwind_result result;
+	uint64_t words[64];
 
+	for (size_t i = 0; i < 64; i++)
+		words[i] = STACK + 8 * i + 64;
 	for (size_t i = 0; i < 17; i++)
-		registers.values[i] = 0x7ffe00000000 + i * 4096;
-	(void)expressions_step(EM_X86_64, row, ADDRESS, read_word, NULL, &registers, &caller);
+		registers.values[i] = STACK + i * 24;
+	registers.values[7] = STACK;
+	input.stack = (const uint8_t *)words;
+	input.stack_size = sizeof(words);
+	unwind(&unwind_rules_x86_64, &input, &callbacks, &result);
 }
 
 static void check_row(const struct cfi_row *row)
@@ -56,8 +67,7 @@ static void check_row(const struct cfi_row *row)
 		if (rule->kind == CFI_RULE_EXPRESSION || rule->kind == CFI_RULE_VALUE_EXPRESSION)
 			require(row->expressions[rule->offset].bytes != NULL);
 	}
-	if (row->has_expressions)
-		run_expressions(row);
+	unwind_with(row);
 }
 
 static void check_table(struct cfi_rows *rows, size_t size)

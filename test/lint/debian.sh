@@ -38,11 +38,11 @@ has_package()
 }
 
 declare -A package=([libdw]=libdw-dev [libelf]=libelf-dev [libzstd]=libzstd-dev [zlib]=zlib1g-dev [capstone]=libcapstone-dev
-	[libxxhash]=libxxhash-dev [jansson]=libjansson-dev [libunwind-generic]=libunwind-dev)
+	[libxxhash]=libxxhash-dev [jansson]=libjansson-dev)
 build=$(field Build-Depends mmtrace) development=$(field Depends libmmtrace-dev)
 modules=$(sed 's/#.*//' CMakeLists.txt | tr '\n' ' ' | sed -nE 's/.*set\(mmtrace_packages ([^)]*)\).*/\1/p')
 [[ -n $modules ]] || complain "CMakeLists.txt: no mmtrace_packages found"
-for module in $modules libunwind-generic; do
+for module in $modules; do
 	name=${package[${module%%[<>=]*}]-}
 	[[ -n $name ]] || { complain "of which package is $module?"; continue; }
 	has_package Build-Depends "$build" "$name"

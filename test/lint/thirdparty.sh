@@ -32,7 +32,6 @@ capstone capstone/.*
 xxhash xxhash\.h
 zlib zlib\.h
 libiberty (libiberty/)?demangle\.h
-libunwind libunwind.*\.h
 END
 
 for file in $(users '(elfutils/)?(libdw|libelf|libdwfl|libdwelf|libebl|dwarf|gelf)\.h'); do
@@ -40,7 +39,7 @@ for file in $(users '(elfutils/)?(libdw|libelf|libdwfl|libdwelf|libebl|dwarf|gel
 done
 
 # Headers that are neither ours, the kernel's nor libc's must be in the list above.
-known='libunwind|zstd|zlib|jansson|capstone|event-parse|xxhash|demangle|libdw|libelf|libdwfl|libdwelf|libebl|dwarf\.h|gelf'
+known='zstd|zlib|jansson|capstone|event-parse|xxhash|demangle|libdw|libelf|libdwfl|libdwelf|libebl|dwarf\.h|gelf'
 while IFS=: read -r file line; do
 	header=$(sed -E 's/^[^<]*<([^>]*)>.*/\1/' <<<"$line")
 	[[ $header == mmtrace/* || $header == linux/* || $header == asm/* || $header =~ $known ]] && continue

@@ -450,6 +450,70 @@ START_TEST(test_expressions)
 }
 END_TEST
 
+/* Each operation in an expression with the result 16. */
+static const struct {
+	uint8_t bytes[24];
+	size_t size;
+} operations[] = {
+    {{0x40}, 1},					   /* lit16 */
+    {{0x08, 16}, 2},					   /* const1u */
+    {{0x09, 0xf0, 0x1f}, 3},				   /* const1s, neg */
+    {{0x0a, 16, 0}, 3},					   /* const2u */
+    {{0x0b, 0xf0, 0xff, 0x19}, 4},			   /* const2s, abs */
+    {{0x0c, 16, 0, 0, 0}, 5},				   /* const4u */
+    {{0x0d, 0xf0, 0xff, 0xff, 0xff, 0x1f}, 6},		   /* const4s, neg */
+    {{0x0e, 16, 0, 0, 0, 0, 0, 0, 0}, 9},		   /* const8u */
+    {{0x0f, 16, 0, 0, 0, 0, 0, 0, 0}, 9},		   /* const8s */
+    {{0x10, 0x90, 0}, 3},				   /* constu */
+    {{0x11, 0x70, 0x20, 0x31, 0x22}, 5},		   /* consts -16, not, lit1, plus */
+    {{0x38, 0x12, 0x22}, 3},				   /* lit8, dup, plus */
+    {{0x40, 0x30, 0x13}, 3},				   /* lit16, lit0, drop */
+    {{0x38, 0x32, 0x14, 0x1e, 0x22, 0x38, 0x1c}, 7},	   /* lit8, lit2, over, mul, plus, lit8, minus */
+    {{0x40, 0x30, 0x31, 0x15, 2}, 5},			   /* lit16, lit0, lit1, pick 2 */
+    {{0x34, 0x44, 0x16, 0x1c}, 4},			   /* lit4, lit20, swap, minus */
+    {{0x35, 0x33, 0x38, 0x17, 0x1c, 0x1e}, 6},		   /* 5, 3, 8, rot: 8, 5, 3; minus, mul */
+    {{0x4f, 0x40, 0x1a}, 3},				   /* lit31, lit16, and */
+    {{0x30, 0x40, 0x21}, 3},				   /* or */
+    {{0x31, 0x41, 0x27}, 3},				   /* lit1, lit17, xor */
+    {{0x38, 0x23, 8}, 3},				   /* plus_uconst */
+    {{0x34, 0x32, 0x24}, 3},				   /* shl */
+    {{0x08, 64, 0x32, 0x25}, 4},			   /* shr */
+    {{0x09, 0xc0, 0x32, 0x26, 0x1f}, 5},		   /* const1s -64, lit2, shra, neg */
+    {{0x31, 0x09, 64, 0x24, 0x40, 0x22}, 6},		   /* a shift by 64 leaves 0 */
+    {{0x09, 0xff, 0x30, 0x2d, 0x34, 0x24}, 6},		   /* -1 < 0, lit4, shl */
+    {{0x30, 0x09, 0xff, 0x2b, 0x34, 0x24}, 6},		   /* gt */
+    {{0x31, 0x31, 0x2a, 0x34, 0x24}, 5},		   /* ge */
+    {{0x31, 0x31, 0x2c, 0x34, 0x24}, 5},		   /* le */
+    {{0x31, 0x31, 0x29, 0x34, 0x24}, 5},		   /* eq */
+    {{0x31, 0x32, 0x2e, 0x34, 0x24}, 5},		   /* ne */
+    {{0x40, 0x31, 0x28, 1, 0, 0, 0x96}, 7},		   /* lit16, lit1, bra over a bad operation, nop */
+    {{0x40, 0x30, 0x28, 1, 0, 0x96}, 6},		   /* not taken */
+    {{0x40, 0x2f, 1, 0, 0}, 5},				   /* skip */
+    {{0x77, 16, 0x06}, 3},				   /* the word at rsp + 16 */
+    {{0x77, 16, 0x94, 1}, 4},				   /* one byte of it */
+    {{0x80, 0, 0x77, 0, 0x1c, 0x31, 0x1e, 0x13, 0x40}, 9}, /* rip and rsp are known */
+};
+
+START_TEST(test_operations)
+{
+	uint8_t bytes[32];
+	size_t size = operations[_i].size;
+
+	memcpy(bytes, operations[_i].bytes, size);
+	memcpy(bytes + size, (uint8_t[]){0x77, 0, 0x22}, 3); /* rsp, plus */
+	expressions[0] = (struct cfi_expression){.bytes = bytes, .size = size + 3};
+	start_at(EXPRESSION + 4, place(20));
+	words[1] = FRAMED + 2;
+	words[2] = 16;
+	words[20] = 0;
+	words[21] = ENTRY + 2;
+	run();
+	ck_assert_uint_ge(result.frame_count, 2);
+	ck_assert_uint_eq(result.frames[1].address, FRAMED + 2);
+	ck_assert_uint_eq(result.frames[1].origin, UNWIND_BY_EXPRESSION);
+}
+END_TEST
+
 static const struct {
 	uint8_t bytes[8];
 	size_t size;
@@ -463,6 +527,7 @@ static const struct {
     {{0x77, 0}, 2},		   /* does not advance */
     {{0x70, 0}, 2},		   /* an unknown register */
     {{0xe0}, 1},		   /* a vendor's */
+    {{0x77, 16, 0x94, 0}, 4},	   /* no byte */
     {{0}, 0},
 };
 
@@ -1158,11 +1223,8 @@ static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
 			test_bare_chain_through_code_without_frame_pointer, test_guess_without_a_call_is_doubtful,
 			test_frame_pointer_must_grow_in_jit_code, test_frameless_first_frame, test_unrecovered_register,
 			test_bad_stacks_end);
-	if (HOST_MACHINE == EM_X86_64) {
-		tcase_add_tests(by_hand, test_expressions, test_expression_of_a_saved_register);
-	} else {
-		puts("expressions of x86-64 are not tested: libunwind evaluates those of this architecture only");
-	}
+	tcase_add_tests(by_hand, test_expressions, test_expression_of_a_saved_register);
+	tcase_add_loop_test(by_hand, test_operations, 0, (int)(sizeof(operations) / sizeof(*operations)));
 	tcase_add_loop_test(by_hand, test_bad_expressions, 0,
 			    (int)(sizeof(bad_expressions) / sizeof(*bad_expressions)));
 	tcase_add_tests(

@@ -2,7 +2,6 @@
 /* Steps with the rows of call frame information. */
 #include <string.h>
 
-#include "code/unwind/expressions.h"
 #include "code/unwind/unwind-state.h"
 
 enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state)
@@ -24,24 +23,35 @@ enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state)
 	return UNWIND_STEP_DONE;
 }
 
-static enum unwind_step find_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
+static enum unwind_step compute_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
 {
 	struct unwind_value base = {0};
-	uint64_t cfa, stack_pointer, least;
 
+	if (row->cfa_kind == CFI_CFA_EXPRESSION)
+		return unwind_evaluate(state, &row->expressions[row->cfa_offset], NULL, cfa_ret);
 	if (state->stack_pointer_is_bound && row->cfa_register == state->rules->stack_pointer)
 		return UNWIND_STEP_NO_DATA;
 	base = unwind_current(state, row->cfa_register);
-	if (!unwind_use_pointer(state, base, &cfa))
+	if (!unwind_use_pointer(state, base, cfa_ret))
 		return unwind_failed_value(state, base);
-	cfa += (uint64_t)(int64_t)row->cfa_offset;
+	*cfa_ret += (uint64_t)(int64_t)row->cfa_offset;
 	if (row->cfa_kind == CFI_CFA_PLT && (state->address & 15) >= row->plt_threshold)
-		cfa += state->rules->word;
+		*cfa_ret += state->rules->word;
 	if (row->cfa_kind == CFI_CFA_LOAD) {
-		base = unwind_load(state, cfa);
-		if (!unwind_use_pointer(state, base, &cfa))
+		base = unwind_load(state, *cfa_ret);
+		if (!unwind_use_pointer(state, base, cfa_ret))
 			return unwind_failed_value(state, base);
 	}
+	return UNWIND_STEP_DONE;
+}
+
+static enum unwind_step find_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
+{
+	uint64_t cfa, stack_pointer, least;
+	enum unwind_step step = compute_cfa(state, row, &cfa);
+
+	if (step != UNWIND_STEP_DONE)
+		return step;
 	if (cfa & (state->rules->word - 1u))
 		return UNWIND_STEP_INVALID;
 	/* Only a leaf function that keeps its return address in a register may have no frame. */
@@ -54,8 +64,8 @@ static enum unwind_step find_cfa(struct unwind_state *state, const struct cfi_ro
 }
 
 /* The caller's value of the register that `rule` describes; *slot_ret: where it is saved, 0: not on the stack. */
-static struct unwind_value apply_rule(struct unwind_state *state, const struct cfi_rule *rule, uint64_t cfa,
-				      uint64_t *slot_ret)
+static struct unwind_value apply_rule(struct unwind_state *state, const struct cfi_row *row,
+				      const struct cfi_rule *rule, uint64_t cfa, uint64_t *slot_ret)
 {
 	uint64_t place;
 
@@ -75,9 +85,15 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 			break;
 		*slot_ret = place + (uint64_t)(int64_t)rule->offset;
 		return unwind_saved_value(state, *slot_ret);
-	case CFI_RULE_UNDEFINED:
 	case CFI_RULE_EXPRESSION:
 	case CFI_RULE_VALUE_EXPRESSION:
+		if (unwind_evaluate(state, &row->expressions[rule->offset], &cfa, &place) != UNWIND_STEP_DONE)
+			break;
+		if (rule->kind == CFI_RULE_VALUE_EXPRESSION)
+			return unwind_derived_value(place);
+		*slot_ret = place;
+		return unwind_saved_value(state, place);
+	case CFI_RULE_UNDEFINED:
 		break;
 	}
 	return (struct unwind_value){0};
@@ -133,7 +149,7 @@ static void restore_registers(struct unwind_state *state, const struct cfi_row *
 
 	unwind_catch_up(state);
 	for (unsigned i = 0; i < row->rule_count; i++)
-		restored[i] = apply_rule(state, &row->rules[i], cfa, &ignored);
+		restored[i] = apply_rule(state, row, &row->rules[i], cfa, &ignored);
 	for (unsigned i = 0; i < rules->register_count; i++)
 		leave_unruled(rules, i, &state->registers[i]);
 	state->registers[rules->stack_pointer] = unwind_derived_value(cfa);
@@ -148,64 +164,11 @@ static struct unwind_value find_return_address(struct unwind_state *state, const
 {
 	*slot_ret = 0;
 	if (rule)
-		return apply_rule(state, rule, cfa, slot_ret);
+		return apply_rule(state, row, rule, cfa, slot_ret);
 	/* Still in the link register. A frame that has called another function has lost it: see restore_registers(). */
 	if (!state->rules->return_address_pushed && row->return_column == state->rules->link_register)
 		return unwind_current(state, row->return_column);
 	return (struct unwind_value){0};
-}
-
-/* The reads of an expression during a step. */
-struct expression_reads {
-	struct unwind_state *state;
-	bool missing;
-};
-
-static bool read_for_expression(void *context, uint64_t address, uint64_t *word_ret)
-{
-	struct expression_reads *reads = context;
-	struct unwind_value value = unwind_load(reads->state, address);
-
-	*word_ret = value.value;
-	reads->missing |= value.state == UNWIND_VALUE_MISSING && value.source != UNWIND_SOURCE_DERIVED;
-	return value.state == UNWIND_VALUE_KNOWN;
-}
-
-/* Only libunwind knows what the step depends on: do not cache such a stack. */
-static enum unwind_step step_by_expressions(struct unwind_state *state, const struct cfi_row *row)
-{
-	const struct unwind_rules *rules = state->rules;
-	struct unwind_value caller[UNWIND_REGISTERS] = {0};
-	struct expression_reads reads = {.state = state};
-	struct expressions_registers registers = {0}, found;
-	uint64_t stack_pointer, address;
-
-	state->result->reads_overflow = true;
-	for (unsigned i = 0; i < rules->register_count; i++) {
-		struct unwind_value value = unwind_look_at(state, unwind_current(state, i));
-
-		if (value.state != UNWIND_VALUE_KNOWN)
-			continue;
-		registers.values[i] = value.value;
-		registers.known |= 1ULL << i;
-	}
-	if (!expressions_step(rules->elf_machine, row, state->address - state->is_return_address, read_for_expression,
-			      &reads, &registers, &found))
-		return reads.missing ? UNWIND_STEP_MISSING : UNWIND_STEP_NO_DATA;
-	for (unsigned i = 0; i < rules->register_count; i++) {
-		if (found.known >> i & 1)
-			caller[i] = unwind_derived_value(found.values[i]);
-	}
-	if (!unwind_use_pointer(state, caller[rules->stack_pointer], &stack_pointer) ||
-	    stack_pointer <= registers.values[rules->stack_pointer])
-		return UNWIND_STEP_INVALID;
-	if (!(found.known >> row->return_column & 1))
-		return UNWIND_STEP_NO_DATA;
-	address = found.values[row->return_column] & rules->address_mask;
-	if (!address)
-		return UNWIND_STEP_ENTRY;
-	unwind_enter_caller(state, caller, address, stack_pointer - rules->word, UNWIND_BY_EXPRESSION);
-	return UNWIND_STEP_DONE;
 }
 
 /* Step with a row that needs no expression. */
@@ -248,8 +211,8 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 		return UNWIND_STEP_OTHER_STACK;
 	if (row->signal_frame)
 		return unwind_step_by_signal_frame(state);
-	if (row->has_expressions)
-		return step_by_expressions(state, row);
+	/* What an expression has read is not recorded: do not cache such a stack. */
+	state->result->reads_overflow |= row->has_expressions;
 	step = find_cfa(state, row, &cfa);
 	if (step != UNWIND_STEP_DONE)
 		return step;
@@ -269,6 +232,6 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 	if (!address)
 		return UNWIND_STEP_ENTRY;
 	restore_registers(state, row, cfa);
-	unwind_enter_frame(state, address, slot, UNWIND_BY_CFI);
+	unwind_enter_frame(state, address, slot, row->has_expressions ? UNWIND_BY_EXPRESSION : UNWIND_BY_CFI);
 	return UNWIND_STEP_DONE;
 }
