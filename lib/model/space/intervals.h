@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * An ordered map of disjoint address ranges. It neither merges ranges nor counts bytes. Chunks hold some dozens of
- * ranges each, and a directory holds the chunks: a lookup is two searches in sorted arrays, and a change moves a few
- * cache lines. Splitting a chunk moves the directory, 16 bytes per chunk, once in dozens of changes.
+ * ranges each, and a sorted array holds the chunks, so that a change moves a few cache lines.
  */
 #ifndef MODEL_SPACE_INTERVALS_H
 #define MODEL_SPACE_INTERVALS_H
@@ -16,25 +15,27 @@
 
 struct interval_node {
 	struct space_interval interval;
-	union {
-		uint64_t time_ns;		  /* for the owner of the map; unused in a space's `mapped` */
-		struct interval_node *next_spare; /* links removed nodes */
-	};
+	uint64_t time_ns; /* for the owner of the map; unused in a space's `mapped` */
 };
 
 struct interval_chunk;
-struct interval_slab;
+
+/* A range, or a chunk of them. */
+struct interval_slot {
+	uint64_t start;
+	union {
+		struct interval_node *node;
+		struct interval_chunk *chunk;
+	};
+};
 
 /* An all-zero map is empty. */
 struct intervals {
 	size_t count;
-	struct interval_chunk **chunks; /* ascending, none empty */
-	uint64_t *starts;		/* start of each chunk's first range */
-	size_t chunk_count, chunk_capacity;
-	struct interval_slab *slabs; /* memory of all nodes */
-	struct interval_node *spare; /* unused nodes */
-	size_t found; /* place of the last lookup, or just before the last removed range: the next lookup is usually
-			 nearby. One number, so that one load reads it */
+	VECTOR(struct interval_slot) chunks; /* ascending, none empty */
+	/* Place of the last lookup or insertion, or just before the last removed range: the next lookup is usually
+	 * nearby. */
+	size_t found;
 };
 
 void intervals_deinit(struct intervals *intervals);
@@ -82,11 +83,7 @@ bool intervals_meet(const struct intervals *intervals, uint64_t address, struct 
 struct interval_node *intervals_insert(struct intervals *intervals, const struct space_interval *interval,
 				       uint64_t time_ns);
 
-/* The same. Sets *met_ret if a range ends where the new one starts, or starts where it ends. */
-struct interval_node *intervals_insert_beside(struct intervals *intervals, const struct space_interval *interval,
-					      bool *met_ret);
-
-/* Remove the range that starts at `start`, which must exist. The next insertion reuses its node. */
+/* Remove the range that starts at `start`, which must exist. */
 void intervals_remove(struct intervals *intervals, uint64_t start);
 
 /* Cut [start, end) out of all ranges. False: out of memory, because a cut in the middle of a range adds one. */
@@ -95,7 +92,8 @@ bool intervals_cut_some(struct intervals *intervals, uint64_t start, uint64_t en
 /* Fast path: most of a space's maps are empty, or lie above the range. */
 static inline bool intervals_cut(struct intervals *intervals, uint64_t start, uint64_t end)
 {
-	return !intervals->count || end <= intervals->starts[0] || intervals_cut_some(intervals, start, end);
+	return !intervals->count || end <= intervals->chunks.items[0].start ||
+	       intervals_cut_some(intervals, start, end);
 }
 
 #endif

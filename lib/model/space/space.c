@@ -514,17 +514,13 @@ static bool split_at(struct space *space, uint64_t address)
 
 bool space_edit_put(struct space *space, const struct space_interval *interval)
 {
-	bool met;
-
 	if (interval->start >= interval->end)
 		return true;
-	if (!intervals_insert_beside(&space->mapped, interval, &met))
+	if (!intervals_insert(&space->mapped, interval, 0))
 		return false;
 	count_interval(space, interval, true);
-	if (met) {
-		space_edit_merge_at(space, interval->end);
-		space_edit_merge_at(space, interval->start);
-	}
+	space_edit_merge_at(space, interval->end);
+	space_edit_merge_at(space, interval->start);
 	return true;
 }
 
