@@ -49,7 +49,7 @@ void ledger_deinit(struct ledger *ledger)
 	steps_of_rows_deinit(&ledger->steps);
 	steps_of_rows_deinit(&ledger->reserved_steps);
 	lifetimes_deinit(&ledger->lifetimes);
-	row_changes_deinit(&ledger->changes);
+	vector_deinit(&ledger->changes.items);
 	trends_deinit(&ledger->commit_trends);
 	vector_deinit(&ledger->commits);
 	vector_deinit(&ledger->free_commits);
@@ -260,7 +260,7 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	allocation->live_bytes -= bytes;
 	if (!allocation->resolved) {
 		release_early(ledger, allocation, bytes, releaser);
-		ledger_rows_change_waiting(ledger, allocation, ledger->now_ns, -bytes);
+		ledger_rows_wait(ledger, allocation, ledger->now_ns, -bytes, 0);
 		return;
 	}
 	if (allocation->account != LEDGER_NO_ACCOUNT) {
@@ -290,7 +290,7 @@ void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
 		return;
 	allocation->reserved_bytes += bytes;
 	if (!allocation->resolved)
-		ledger_rows_reserve_waiting(ledger, allocation, bytes);
+		ledger_rows_wait(ledger, allocation, 0, 0, bytes);
 	else if (allocation->account != LEDGER_NO_ACCOUNT)
 		ledger_rows_reserve(ledger, ledger->accounts.items[allocation->account].row, ledger->now_ns, bytes);
 }
@@ -482,7 +482,7 @@ static void resize_allocation(struct ledger *ledger, struct allocation *allocati
 
 	allocation->original_bytes += bytes;
 	allocation->live_bytes += bytes;
-	ledger_rows_change_waiting(ledger, allocation, trend_ns, bytes);
+	ledger_rows_wait(ledger, allocation, trend_ns, bytes, 0);
 	if (allocation->account == LEDGER_NO_ACCOUNT)
 		return;
 	account = &ledger->accounts.items[allocation->account];

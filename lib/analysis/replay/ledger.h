@@ -255,15 +255,13 @@ struct mmt_error *ledger_end_lifetimes(struct ledger *ledger) MMT_MUST_CHECK;
  * now in its steps. */
 void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
 
-/* The same for an allocation whose stack is not known yet. */
-void ledger_rows_change_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns,
-				uint64_t bytes);
+/* The same for an allocation whose stack is not known yet, with a change of its PROT_NONE bytes. */
+void ledger_rows_wait(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns, uint64_t bytes,
+		      uint64_t reserved);
 
 /* Add `bytes` to (modulo 2^64: subtract from) the PROT_NONE part of the total. The row decides whether they count. Only
  * the steps are affected. */
 void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes);
-
-void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t bytes);
 
 /* Add the rest of an allocation to its row, as of its call, after its stack became known too late. */
 void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocation *allocation);

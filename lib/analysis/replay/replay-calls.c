@@ -260,17 +260,12 @@ static bool has_failed(const struct event *event)
 	return call_has_failed(event->call.call, event->call.arguments, event->call.result);
 }
 
-static uint32_t kind_of(const struct replay *replay, const struct space_interval *interval)
+uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval)
 {
 	enum mmt_class class =
 	    classes_of_interval(interval, resolver_path_name(replay->code, interval->attributes.path));
 
 	return classes_kind(class, interval);
-}
-
-uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval)
-{
-	return kind_of(replay, interval);
 }
 
 /* The first PROT_NONE interval that a call to mprotect would make accessible; NULL: none. */
@@ -312,7 +307,7 @@ static uint32_t kind_after(const struct replay *replay, const struct space_inter
 	uint32_t kind;
 
 	accessible.attributes.protection = (uint32_t)event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC);
-	kind = kind_of(replay, &accessible);
+	kind = replay_calls_kind(replay, &accessible);
 	return !allocation || classes_kind_class(kind) == MMT_CLASS_JIT ? kind : allocation->kind;
 }
 
@@ -384,7 +379,7 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 		return NULL;
 	while ((interval = space_next(space, position)) && interval->start < end) {
 		uint64_t code_start = interval->start, code_end = interval->end;
-		uint32_t kind = kind_of(replay, interval), allocation = interval->allocation, part;
+		uint32_t kind = replay_calls_kind(replay, interval), allocation = interval->allocation, part;
 		uint64_t uncommitted = interval->commit == COMMIT_WITH_ALLOCATION ? 0 : code_end - code_start;
 		struct mmt_error *error;
 
@@ -486,20 +481,11 @@ static bool join_enter(struct replay *replay, struct thread_state *state, struct
 	return true;
 }
 
-static bool is_asked_for(const struct replay *replay, const struct process *process)
-{
-	for (size_t i = 0; i < replay->notes.pid_count; i++) {
-		if (replay->notes.pids[i] == process->pid)
-			return true;
-	}
-	return !replay->notes.pids;
-}
-
 static void count_call(struct replay *replay, uint32_t process, const struct event *event)
 {
 	if (replay->window.windowed && event->time_ns < replay->window.from_ns)
 		return;
-	if (is_asked_for(replay, processes_at(replay->processes, process)))
+	if (notes_count(&replay->notes, processes_at(replay->processes, process)->pid))
 		replay->call_counts[call_describe(event->call.call)->counter]++;
 }
 

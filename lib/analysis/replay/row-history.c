@@ -8,11 +8,6 @@
 #include "base/limits.h"
 #include "model/space/space.h"
 
-void row_changes_deinit(struct row_changes *changes)
-{
-	vector_deinit(&changes->items);
-}
-
 /* The oldest change, valid until the next one is added; NULL: none. */
 static const struct row_change *row_changes_first(const struct row_changes *changes)
 {
@@ -40,18 +35,6 @@ static void row_changes_remove_first(struct row_changes *changes)
 static uint64_t row_changes_add(struct row_changes *changes, const struct row_change *change)
 {
 	return vector_push(&changes->items, *change) ? changes->done + changes->items.count : 0;
-}
-
-/* Set the row of an allocation; `last` is the number of its last change. */
-static void row_changes_resolve(struct row_changes *changes, uint64_t last, uint32_t row)
-{
-	for (uint64_t number = last; number;) {
-		struct row_change *change = &changes->items.items[number - 1 - changes->done];
-
-		change->allocation = 0;
-		change->row = row;
-		number = change->previous;
-	}
 }
 
 #define ALL_BUCKETS_NS 64000000 /* before the first doubling */
@@ -347,7 +330,13 @@ static void make_changes(struct ledger *ledger)
 
 void ledger_rows_resolve(struct ledger *ledger, struct allocation *allocation, uint32_t row)
 {
-	row_changes_resolve(&ledger->changes, allocation->last_change, row);
+	for (uint64_t number = allocation->last_change; number;) {
+		struct row_change *change = &ledger->changes.items.items[number - 1 - ledger->changes.done];
+
+		change->allocation = 0;
+		change->row = row;
+		number = change->previous;
+	}
 	allocation->last_change = 0;
 	make_changes(ledger);
 }
@@ -394,9 +383,8 @@ void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocat
 						  .row = row});
 }
 
-/* Queue a change of an allocation whose stack is not known yet. */
-static void wait_for_row(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns, uint64_t bytes,
-			 uint64_t reserved)
+void ledger_rows_wait(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns, uint64_t bytes,
+		      uint64_t reserved)
 {
 	const struct row_change change = {.time_ns = ledger->now_ns,
 					  .trend_ns = trend_ns,
@@ -412,16 +400,6 @@ static void wait_for_row(struct ledger *ledger, struct allocation *allocation, u
 	allocation->last_change = row_changes_add(&ledger->changes, &change);
 	ledger->out_of_memory |= !allocation->last_change;
 	limit_changes(ledger);
-}
-
-void ledger_rows_change_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns, uint64_t bytes)
-{
-	wait_for_row(ledger, allocation, trend_ns, bytes, 0);
-}
-
-void ledger_rows_reserve_waiting(struct ledger *ledger, struct allocation *allocation, uint64_t bytes)
-{
-	wait_for_row(ledger, allocation, 0, 0, bytes);
 }
 
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points)

@@ -31,8 +31,6 @@ struct row_changes {
 	uint64_t done;			 /* number of changes removed from `items` */
 };
 
-void row_changes_deinit(struct row_changes *changes);
-
 static inline size_t row_changes_count(const struct row_changes *changes)
 {
 	return changes->items.count - changes->first;

@@ -42,11 +42,11 @@ static bool is_class(const char *pattern)
 	return false;
 }
 
-static struct mmt_error *parse(const char *option, const char *text, struct filter *filter)
+static struct mmt_error *parse(const char *option, bool ignores, const char *text, struct filter *filter)
 {
 	size_t length = strcspn(text, "=");
 
-	*filter = (struct filter){.key = FILTER_NAME, .pattern = text};
+	*filter = (struct filter){.key = FILTER_NAME, .pattern = text, .ignores = ignores};
 	if (text[length]) {
 		filter->key = find_key(text, length);
 		filter->pattern = text + length + 1;
@@ -66,29 +66,21 @@ static struct mmt_error *parse(const char *option, const char *text, struct filt
 	return NULL;
 }
 
-static void note_needs(struct filters *filters, enum filter_key key)
-{
-	filters->by_frames |= FRAME_KEYS >> key & 1;
-	filters->by_threads |= key == FILTER_THREAD;
-}
-
 struct mmt_error *filters_parse(const struct mmt_report_options *options, struct filters *filters_ret)
 {
 	struct filters filters = {0};
 	struct mmt_error *error = NULL;
 	struct filter filter;
 
-	for (size_t i = 0; !error && i < options->focus_count; i++) {
-		error = parse("--focus", options->focus[i], &filter);
-		if (!error && !vector_push(&filters.focus, filter))
+	for (size_t i = 0; !error && i < options->focus_count + options->ignore_count; i++) {
+		bool ignores = i >= options->focus_count;
+		const char *text = ignores ? options->ignore[i - options->focus_count] : options->focus[i];
+
+		error = parse(ignores ? "--ignore" : "--focus", ignores, text, &filter);
+		if (!error && !vector_push(&filters.items, filter))
 			error = &error_no_memory;
-		note_needs(&filters, filter.key);
-	}
-	for (size_t i = 0; !error && i < options->ignore_count; i++) {
-		error = parse("--ignore", options->ignore[i], &filter);
-		if (!error && !vector_push(&filters.ignore, filter))
-			error = &error_no_memory;
-		note_needs(&filters, filter.key);
+		filters.by_frames |= FRAME_KEYS >> filter.key & 1;
+		filters.by_threads |= filter.key == FILTER_THREAD;
 	}
 	if (error)
 		filters_deinit(&filters);
@@ -99,8 +91,7 @@ struct mmt_error *filters_parse(const struct mmt_report_options *options, struct
 
 void filters_deinit(struct filters *filters)
 {
-	vector_deinit(&filters->focus);
-	vector_deinit(&filters->ignore);
+	vector_deinit(&filters->items);
 }
 
 static bool matches_frame(const struct filter *filter, const struct mmt_frame *frame)
@@ -167,19 +158,16 @@ static bool select_by(const struct filters *filters, const struct filter_subject
 {
 	unsigned asked = 0, matched = 0; /* keys, as bits */
 
-	for (size_t i = 0; i < filters->ignore.count; i++) {
-		const struct filter *filter = &filters->ignore.items[i];
-
-		if (considered >> filter->key & 1 && matches(filter, subject))
-			return false;
-	}
-	for (size_t i = 0; i < filters->focus.count; i++) {
-		const struct filter *filter = &filters->focus.items[i];
+	for (size_t i = 0; i < filters->items.count; i++) {
+		const struct filter *filter = &filters->items.items[i];
 		unsigned key = considered & 1u << filter->key;
 
-		asked |= key;
-		if (key & ~matched && matches(filter, subject))
+		asked |= filter->ignores ? 0 : key;
+		if (key & ~matched && matches(filter, subject)) {
+			if (filter->ignores)
+				return false;
 			matched |= key;
+		}
 	}
 	return asked == matched;
 }

@@ -24,11 +24,12 @@ enum filter_key {
 struct filter {
 	enum filter_key key;
 	const char *pattern; /* borrowed */
+	bool ignores;	     /* its memory is left out; false: it is selected */
 };
 
 /* Zero initialisation selects everything. */
 struct filters {
-	VECTOR(struct filter) focus, ignore;
+	VECTOR(struct filter) items;
 	bool by_frames; /* some pattern needs the complete stack */
 	bool by_threads;
 };
@@ -49,7 +50,7 @@ void filters_deinit(struct filters *filters);
 
 static inline bool filters_are_given(const struct filters *filters)
 {
-	return filters->focus.count || filters->ignore.count;
+	return filters->items.count > 0;
 }
 
 bool filters_select(const struct filters *filters, const struct filter_subject *subject);

@@ -85,49 +85,36 @@ static bool lived_briefly(const struct judgement *judgement, const struct proces
 
 /* Children of one process that ended in the recording. */
 struct ended_children {
-	struct map counts, sizes, second_sizes; /* by index of the parent: how many; the two largest sizes */
+	uint64_t count, largest_bytes, second_bytes;
 };
 
-static uint64_t value_of(const struct map *map, uint32_t index)
-{
-	const uint64_t *value = map_get(map, index);
-
-	return value ? *value : 0;
-}
-
-static struct mmt_error *count_ended(const struct judgement *judgement, struct ended_children *children)
+/* `children`: by index of the parent. */
+static void count_ended(const struct judgement *judgement, struct ended_children *children)
 {
 	for (size_t i = 0; i < processes_count(judgement->replay->processes); i++) {
 		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
-		uint64_t size = largest_size(growth_process_readings(judgement->replay, process));
-		uint64_t largest = value_of(&children->sizes, process->forked_from);
-		uint64_t second = value_of(&children->second_sizes, process->forked_from);
+		struct ended_children *of = &children[process->forked_from];
+		uint64_t size;
 
 		if (!process->ended || process->forked_from == process->index || process->borrows_space)
 			continue;
-		if (size > largest) {
-			second = largest;
-			largest = size;
-		} else if (size > second) {
-			second = size;
+		size = largest_size(growth_process_readings(judgement->replay, process));
+		of->count++;
+		if (size > of->largest_bytes) {
+			of->second_bytes = of->largest_bytes;
+			of->largest_bytes = size;
+		} else if (size > of->second_bytes) {
+			of->second_bytes = size;
 		}
-		if (!map_add(&children->counts, process->forked_from, 1) ||
-		    !map_put(&children->sizes, process->forked_from, largest) ||
-		    !map_put(&children->second_sizes, process->forked_from, second))
-			return &error_no_memory;
 	}
-	return NULL;
 }
 
 /* Whether the parent has had other children that ended, and this one is not much larger. */
-static bool is_one_of_many(const struct ended_children *children, const struct process *process, uint64_t size)
+static bool is_one_of_many(const struct ended_children *of, const struct process *process, uint64_t size)
 {
-	uint64_t others = value_of(&children->counts, process->forked_from) - process->ended;
-	uint64_t largest = value_of(&children->sizes, process->forked_from);
+	uint64_t largest = process->ended && size == of->largest_bytes ? of->second_bytes : of->largest_bytes;
 
-	if (process->ended && size == largest)
-		largest = value_of(&children->second_sizes, process->forked_from);
-	return others >= BRIEF_SIBLINGS_MIN && size <= 2 * largest + BRIEF_BYTES;
+	return of->count - process->ended >= BRIEF_SIBLINGS_MIN && size <= 2 * largest + BRIEF_BYTES;
 }
 
 /*
@@ -136,26 +123,26 @@ static bool is_one_of_many(const struct ended_children *children, const struct p
  */
 static struct mmt_error *leave_out_brief(struct judgement *judgement)
 {
-	struct ended_children children = {0};
-	struct mmt_error *error;
+	size_t count = processes_count(judgement->replay->processes);
+	CLEANUP(free) struct ended_children *children = calloc(count + 1, sizeof(*children));
 
 	if (judgement->rows->options->pids)
 		return NULL;
-	error = count_ended(judgement, &children);
-	for (size_t i = 0; !error && i < processes_count(judgement->replay->processes); i++) {
+	if (!children)
+		return &error_no_memory;
+	count_ended(judgement, children);
+	for (size_t i = 0; i < count; i++) {
 		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
 		struct process_readings *readings = growth_process_readings(judgement->replay, process);
 
 		if (!readings || !lived_briefly(judgement, process) || is_target(judgement->replay, process->pid))
 			continue;
-		readings->of.brief = process->forked_from == process->index
-					 ? process->ended
-					 : is_one_of_many(&children, process, largest_size(readings));
+		readings->of.brief =
+		    process->forked_from == process->index
+			? process->ended
+			: is_one_of_many(&children[process->forked_from], process, largest_size(readings));
 	}
-	map_deinit(&children.counts);
-	map_deinit(&children.sizes);
-	map_deinit(&children.second_sizes);
-	return error;
+	return NULL;
 }
 
 /* Whether no other process has memory in the reading. */

@@ -180,27 +180,21 @@ static double mean_of_quarter(const double *bytes, size_t quarter)
 	return sum / QUARTER;
 }
 
-/* Largest fall from a value to a later one. */
-static double largest_fall(const double *bytes, size_t count)
+/* The largest rise from a value to a later one; of negative values: the largest fall. */
+static double largest_rise(const double *bytes, size_t count, double sign)
 {
-	double highest = bytes[0], fall = 0;
+	double lowest = sign * bytes[0], rise = 0;
 
 	for (size_t i = 1; i < count; i++) {
-		fall = larger(fall, highest - bytes[i]);
-		highest = larger(highest, bytes[i]);
-	}
-	return fall;
-}
-
-static double largest_rise(const double *bytes, size_t count)
-{
-	double lowest = bytes[0], rise = 0;
-
-	for (size_t i = 1; i < count; i++) {
-		rise = larger(rise, bytes[i] - lowest);
-		lowest = smaller(lowest, bytes[i]);
+		rise = larger(rise, sign * bytes[i] - lowest);
+		lowest = smaller(lowest, sign * bytes[i]);
 	}
 	return rise;
+}
+
+static double largest_fall(const double *bytes, size_t count)
+{
+	return largest_rise(bytes, count, -1);
 }
 
 /* Kendall's S: pairs that rise minus pairs that fall. */
@@ -214,19 +208,12 @@ static int kendall(const double *bytes, size_t count)
 	return rises;
 }
 
-/* Whether S is at least `z` standard deviations of a series without trend. */
-static bool rises_by(const double *bytes, size_t count, double z)
+/* Whether the size rises, or falls: S is at least `z` standard deviations of a series without trend. */
+static bool rises_by(const double *bytes, size_t count, int sign, double z)
 {
-	double n = (double)count, rises = kendall(bytes, count) - 1;
+	double n = (double)count, rises = sign * kendall(bytes, count) - 1;
 
 	return rises > 0 && rises * rises >= z * z * n * (n - 1) * (2 * n + 5) / 18;
-}
-
-static bool falls_by(const double *bytes, size_t count, double z)
-{
-	double n = (double)count, falls = -kendall(bytes, count) - 1;
-
-	return falls > 0 && falls * falls >= z * z * n * (n - 1) * (2 * n + 5) / 18;
 }
 
 /* The lows of saw-teeth: between two lows the size rose by `tooth` and fell again. */
@@ -273,9 +260,9 @@ static enum mmt_verdict judge_teeth(const struct troughs *troughs, const struct 
 
 	if (magnitude(change) <= troughs->least)
 		return MMT_VERDICT_STEADY;
-	if (all_rise && change >= VERDICT_HALF * teeth->height && rises_by(troughs->bytes, WINDOWS, VERDICT_MAYBE_Z))
+	if (all_rise && change >= VERDICT_HALF * teeth->height && rises_by(troughs->bytes, WINDOWS, 1, VERDICT_MAYBE_Z))
 		return MMT_VERDICT_GROWING;
-	if (teeth->count >= 2 * VERDICT_TEETH && rises_by(teeth->lows, teeth->count, VERDICT_MAYBE_Z) &&
+	if (teeth->count >= 2 * VERDICT_TEETH && rises_by(teeth->lows, teeth->count, 1, VERDICT_MAYBE_Z) &&
 	    change >= VERDICT_SMALL * teeth->height)
 		return MMT_VERDICT_GROWING;
 	if (all_fall && -change >= VERDICT_HALF * teeth->height)
@@ -283,12 +270,18 @@ static enum mmt_verdict judge_teeth(const struct troughs *troughs, const struct 
 	return all_rise && change >= VERDICT_SMALL * teeth->height ? MMT_VERDICT_TOO_SHORT : MMT_VERDICT_STEADY;
 }
 
+/* What a size may still change while it counts as level. */
+static double level_room(const struct troughs *troughs)
+{
+	return larger(troughs->floor, VERDICT_SMALL * (troughs->highest - troughs->lowest));
+}
+
 /* Whether the last quarter is level. */
 static bool is_level_at_end(const double *bytes, double level)
 {
 	const double *last = &bytes[WINDOWS - QUARTER];
 
-	return largest_rise(last, QUARTER) <= level && largest_fall(last, QUARTER) <= level;
+	return largest_rise(last, QUARTER, 1) <= level && largest_fall(last, QUARTER) <= level;
 }
 
 /* The trough of the second half with the largest rise from the one before it. */
@@ -306,7 +299,7 @@ static size_t find_step(const double *bytes)
 /* The size rose without significant falls: judge whether it still rises. */
 static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *bytes)
 {
-	double all = troughs->highest - troughs->lowest, level = larger(troughs->floor, VERDICT_SMALL * all);
+	double all = troughs->highest - troughs->lowest, level = level_room(troughs);
 	double late = bytes[WINDOWS - 1] - bytes[HALF - 1];
 	double third = bytes[WINDOWS - 1 - QUARTER] - bytes[HALF - 1], fourth = late - third;
 	double last_share = (mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 2)) /
@@ -316,9 +309,9 @@ static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *
 
 	if (late > level && bytes[step] - bytes[step - 1] >= (1 - VERDICT_LONG) * late)
 		return step < WINDOWS - QUARTER && level_at_end ? MMT_VERDICT_PLATEAU : MMT_VERDICT_TOO_SHORT;
-	if (late > troughs->floor && rises_by(bytes + HALF, HALF, VERDICT_MAYBE_Z) && fourth >= VERDICT_HALF * third)
+	if (late > troughs->floor && rises_by(bytes + HALF, HALF, 1, VERDICT_MAYBE_Z) && fourth >= VERDICT_HALF * third)
 		return MMT_VERDICT_GROWING;
-	if (rises_by(bytes, WINDOWS, VERDICT_TREND_Z) && last_share >= VERDICT_SMALL)
+	if (rises_by(bytes, WINDOWS, 1, VERDICT_TREND_Z) && last_share >= VERDICT_SMALL)
 		return MMT_VERDICT_GROWING;
 	if (troughs->floor > VERDICT_LARGE * all)
 		return MMT_VERDICT_TOO_SHORT;
@@ -335,11 +328,11 @@ static enum mmt_verdict judge_busy(const struct troughs *troughs)
 	double late = mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 2);
 
 	if (magnitude(change) <= troughs->least || magnitude(change) < VERDICT_HALF * troughs->spread ||
-	    (!rises_by(bytes, WINDOWS, VERDICT_MAYBE_Z) && !falls_by(bytes, WINDOWS, VERDICT_MAYBE_Z)))
+	    (!rises_by(bytes, WINDOWS, 1, VERDICT_MAYBE_Z) && !rises_by(bytes, WINDOWS, -1, VERDICT_MAYBE_Z)))
 		return MMT_VERDICT_STEADY;
-	if (falls_by(bytes, WINDOWS, VERDICT_TREND_Z))
+	if (rises_by(bytes, WINDOWS, -1, VERDICT_TREND_Z))
 		return MMT_VERDICT_SHRINKING;
-	if (rises_by(bytes, WINDOWS, VERDICT_TREND_Z) && late >= change / WINDOWS * 2)
+	if (rises_by(bytes, WINDOWS, 1, VERDICT_TREND_Z) && late >= change / WINDOWS * 2)
 		return MMT_VERDICT_GROWING;
 	return MMT_VERDICT_TOO_SHORT;
 }
@@ -347,7 +340,7 @@ static enum mmt_verdict judge_busy(const struct troughs *troughs)
 /* There are too few teeth for a trend; but if the end is level, the growth is over. */
 static enum mmt_verdict judge_end(const struct troughs *troughs)
 {
-	double level = larger(troughs->floor, VERDICT_SMALL * (troughs->highest - troughs->lowest));
+	double level = level_room(troughs);
 	double change = mean_of_quarter(troughs->bytes, 3) - troughs->bytes[0];
 
 	if (!is_level_at_end(troughs->bytes, level))
@@ -375,7 +368,7 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 	if (magnitude(change) > troughs->floor && largest_fall(smoothed, WINDOWS) <= VERDICT_LARGE * range &&
 	    change > 0)
 		return judge_rise(troughs, smoothed);
-	if (magnitude(change) > troughs->floor && largest_rise(smoothed, WINDOWS) <= VERDICT_LARGE * range &&
+	if (magnitude(change) > troughs->floor && largest_rise(smoothed, WINDOWS, 1) <= VERDICT_LARGE * range &&
 	    change < 0)
 		return MMT_VERDICT_SHRINKING;
 	teeth = find_teeth(troughs->bytes, larger(VERDICT_LARGE * range, troughs->least));
@@ -427,12 +420,6 @@ double slope_of(const double *times, const double *values, size_t count)
 		squares += (times[i] - middle) * (times[i] - middle);
 	}
 	return squares > 0 ? sum / squares : 0;
-}
-
-/* What a size may still change while it counts as level. */
-static double level_room(const struct troughs *troughs)
-{
-	return larger(troughs->floor, VERDICT_SMALL * (troughs->highest - troughs->lowest));
 }
 
 /* The rate that the size has now: what happened in the first half, or before a plateau, is over. */
