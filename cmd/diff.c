@@ -164,12 +164,14 @@ static void warn_of_programs(const struct command *command, const struct diff_se
 
 static int run_diff(const struct command *command, struct diff_settings *settings)
 {
+	const char *const inputs[] = {settings->before.input, settings->after.input};
 	struct mmt_report *before = NULL, *after = NULL;
 	struct mmt_diff *diff = NULL;
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
 	truncated_files_ignore();
+	display_start(command, &settings->display, inputs, 2);
 	error = report_create(&settings->before, &before);
 	if (!error)
 		error = report_create(&settings->after, &after);
@@ -177,8 +179,6 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 		error = mmt_diff_create(before, after, &diff);
 	if (!error)
 		warn_of_programs(command, settings, diff);
-	if (!error)
-		display_start(command, &settings->display);
 	if (!error && settings->display.html)
 		status = result_file_write(command, settings->display.html, write_page,
 					   &(struct diff_page){diff, &settings->display.text});

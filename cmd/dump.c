@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <mmtrace/confine.h>
 #include <mmtrace/output.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -24,6 +25,7 @@ static int run_dump(const struct command *command, const char *input, bool no_pa
 	int status = EXIT_OK;
 
 	pager_start(command, !no_pager);
+	mmt_confine(&input, 1, NULL);
 	if (goes_to_file())
 		watch = progress_begin(&progress, input);
 	error = mmt_dump(input, watch, stdout);

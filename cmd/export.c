@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <inttypes.h>
+#include <mmtrace/confine.h>
 #include <mmtrace/export.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,7 @@ static int run_export(const struct command *command, struct export_settings *set
 	int status;
 
 	truncated_files_ignore();
+	mmt_confine(&settings->selection.report.input, 1, settings->output);
 	error = report_create(&settings->selection.report, &report);
 	if (error)
 		return message_input_error(command, settings->selection.report.input, error);

@@ -134,10 +134,10 @@ static int run_report(const struct command *command, struct report_settings *set
 	int status = EXIT_OK;
 
 	truncated_files_ignore();
+	display_start(command, &settings->display, &options->input, 1);
 	error = report_create(options, &report);
 	if (error)
 		return message_input_error(command, options->input, error);
-	display_start(command, &settings->display);
 	if (settings->display.html)
 		status = result_file_write(command, settings->display.html, write_page,
 					   &(struct report_page){report, &settings->display.text});

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <langinfo.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <mmtrace/confine.h>
 
 #include "cli/message.h"
 
@@ -56,8 +59,15 @@ static const char *choose_pager(void)
 	return *program && strcmp(program, "cat") != 0 ? program : NULL;
 }
 
+/* The output begins when all is read: until then, messages and the progress need the terminal. */
 static void __attribute__((noreturn)) run_pager(const char *program, int input)
 {
+	struct pollfd output = {.fd = input, .events = POLLIN};
+
+	while (poll(&output, 1, -1) < 0 && errno == EINTR)
+		;
+	if (!(output.revents & POLLIN))
+		_exit(EXIT_OK);
 	if (dup2(input, STDIN_FILENO) < 0)
 		_exit(EXIT_NOT_FOUND);
 	setenv("LESS", "FRX", 0);
@@ -90,6 +100,7 @@ void pager_end(void)
  * must not exit before. Only this thread receives signals, and it waits here. */
 static void end_with_pager(int number)
 {
+	progress_wipe();
 	pager_end();
 	die_of(number);
 }
@@ -237,14 +248,16 @@ bool display_check(const struct command *command, const struct display *display)
 	return false;
 }
 
-void display_start(const struct command *command, struct display *display)
+void display_start(const struct command *command, struct display *display, const char *const *inputs,
+		   size_t input_count)
 {
 	if (!display->limit_given)
 		display->text.limit = display->html ? MMT_HTML_LIMIT_DEFAULT : display->json ? 0 : display->text.limit;
-	if (display->html)
-		return;
-	display->text.width = terminal_width();
-	display->text.colour = terminal_colour(display->colour);
-	display->text.ascii = !terminal_utf8();
-	pager_start(command, !display->no_pager);
+	if (!display->html) {
+		display->text.width = terminal_width();
+		display->text.colour = terminal_colour(display->colour);
+		display->text.ascii = !terminal_utf8();
+		pager_start(command, !display->no_pager);
+	}
+	mmt_confine(inputs, input_count, display->html);
 }

@@ -12,7 +12,8 @@
 
 /* Standard output through a pager when it is a terminal: MMTRACE_PAGER, PAGER, less. */
 
-/* Call this before the first output. Does nothing if no pager is wanted or installed. */
+/* Call this before mmt_confine() and the first output, with which the pager begins to run. Does nothing if no pager is
+ * wanted or installed. */
 void pager_start(const struct command *command, bool wanted);
 
 /* Flush standard output and wait for the pager. Returns `status`, or EXIT_UNUSABLE after a message if the output could
@@ -60,7 +61,8 @@ const char *display_parse_stacks(const char *text, void *value);
 /* Options that do not go with --html. False after a message. */
 bool display_check(const struct command *command, const struct display *display);
 
-/* After parsing: fill in what depends on the terminal, start the pager. */
-void display_start(const struct command *command, struct display *display);
+/* After parsing: fill in what depends on the terminal, start the pager, confine the process. */
+void display_start(const struct command *command, struct display *display, const char *const *inputs,
+		   size_t input_count);
 
 #endif

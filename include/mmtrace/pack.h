@@ -40,9 +40,8 @@ struct mmt_pack_summary {
  * The function starts threads with all signals blocked; they end before it returns. It uses an unnamed temporary file
  * in /tmp with 8 bytes per event. The options must stay valid until it returns.
  *
- * With `confine`, this thread gains no privileges by executing programs, drops all capabilities but those for reading
- * files and for writing the output, and writes files, where the kernel has Landlock (since 5.13), only below the
- * directory of the output, /tmp and $TMPDIR (/var/tmp). With $DEBUGINFOD_URLS set, it may write as before.
+ * With `confine`, this thread gives up its rights as with mmt_confine(), except that it may write, where the kernel has
+ * Landlock only below the directory of the output, /tmp and $TMPDIR (/var/tmp).
  */
 MMT_PUBLIC struct mmt_error *mmt_pack(const struct mmt_pack_options *options,
 				      struct mmt_pack_summary *summary_ret) MMT_MUST_CHECK;

@@ -6,15 +6,18 @@
 #include <stddef.h>
 
 /*
- * From now on this thread, and the threads and processes that it creates, gain no privileges by executing programs and,
- * where the kernel has Landlock (since 5.13), write, create, rename and remove files only below these directories,
- * given by descriptors; negative ones are ignored. What is open already stays usable. Of capabilities only those remain
- * that reading files needs and, if there are directories, writing into those of other users.
+ * From now on this thread, and the threads and processes that it creates, cannot execute programs, connect to others,
+ * trace them, or mount file systems, and open files only for reading. With `places`, they may create, write, rename and
+ * remove files: where the kernel has Landlock (since 5.13), only at these places, which are given by descriptors of
+ * directories or files; negative ones are ignored. What is open already stays usable. Of capabilities only those remain
+ * that reading files needs and, with places, writing files of other users.
  *
  * If memory runs out, the kernel ends this process before others.
  *
- * If debuginfod is configured ($DEBUGINFOD_URLS), files may be written as before: libdebuginfod has a cache.
+ * If debuginfod is configured ($DEBUGINFOD_URLS), connections and files are possible as before: libdebuginfod has
+ * servers and a cache. Builds with a sanitizer, and other architectures than x86-64 and aarch64, have Landlock and
+ * capabilities alone.
  */
-void confine_thread(const int *directories, size_t count);
+void confine_thread(const int *places, size_t count);
 
 #endif

@@ -287,7 +287,7 @@ if command -v strace >/dev/null; then
 		grep -q "note: names and lines of [^ ]* are missing: the process that reads them $reason.*unfreed in this recording" words ||
 			fail "report with $injected: $(head -20 report.txt)"
 	done <<-END
-		landlock_create_ruleset:signal=KILL:when=1 was killed, perhaps because memory is short
+		alarm:signal=KILL:when=1 was killed, perhaps because memory is short
 		clone:error=EAGAIN could not be started: Resource temporarily unavailable
 	END
 fi

@@ -536,6 +536,20 @@ static struct mmt_error *open_stream(struct output_file *file, const struct stat
 	return error_create(MMT_ERROR_SYSTEM, "cannot write %s: it was replaced meanwhile", file->path);
 }
 
+int output_file_place(const char *path)
+{
+	struct output_file file = {.path = strdup(path), .directory = -1, .fd = -1};
+	CLEANUP(close) int found = -1;
+	struct stat status;
+	struct mmt_error *error = file.path ? find_result(&file, &found, &status) : &error_no_memory;
+	bool stream = found >= 0 && !S_ISREG(status.st_mode);
+	int place = error ? -1 : openat(file.directory, stream ? file.name : ".", O_PATH | O_CLOEXEC);
+
+	mmt_error_destroy(error);
+	output_file_close(&file);
+	return place;
+}
+
 /* A new or regular file gets its name late; anything else, such as a pipe, is written directly. */
 static struct mmt_error *open_result(struct output_file *file)
 {

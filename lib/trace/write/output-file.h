@@ -70,6 +70,10 @@ struct mmt_error *output_file_take_name(struct output_file *file) MMT_MUST_CHECK
 enum output_place { OUTPUT_AT_PATH, OUTPUT_AT_OLD, OUTPUT_ELSEWHERE };
 enum output_place output_file_find(const struct output_file *file);
 
+/* Where mmt_write_file() will write: a descriptor (O_PATH) of the directory or, if it is there, of the pipe or device.
+ * Negative: nowhere. */
+int output_file_place(const char *path);
+
 /* Removes a file that has not got its name. */
 void output_file_close(struct output_file *file);
 

@@ -43,13 +43,18 @@ void *realloc(void *block, size_t size)
 	return fails() ? NULL : __libc_realloc(block, size);
 }
 
-__attribute__((destructor)) static void write_count(void)
+static int counts = -1;
+
+/* A command that is confined cannot open it later. */
+__attribute__((constructor)) static void open_count(void)
 {
 	const char *path = getenv("COUNT_ALLOCATIONS");
-	int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
 
-	if (fd < 0)
-		return;
-	dprintf(fd, "%lu\n", atomic_load(&count));
-	close(fd);
+	counts = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+}
+
+__attribute__((destructor)) static void write_count(void)
+{
+	if (counts >= 0)
+		dprintf(counts, "%lu\n", atomic_load(&count));
 }
