@@ -254,6 +254,7 @@ void display_start(const struct command *command, struct display *display, const
 	if (!display->limit_given)
 		display->text.limit = display->html ? MMT_HTML_LIMIT_DEFAULT : display->json ? 0 : display->text.limit;
 	if (!display->html) {
+		display->text.fold = !display->limit_given && !display->json;
 		display->text.width = terminal_width();
 		display->text.colour = terminal_colour(display->colour);
 		display->text.ascii = !terminal_utf8();

@@ -25,9 +25,10 @@ extern "C" {
 enum mmt_sort { MMT_SORT_UNFREED, MMT_ROW_FIGURES(MMT_SORT_ID) };
 
 struct mmt_text_options {
-	size_t limit;	     /* number of rows or entries; 0: all */
-	uint64_t min_bytes;  /* omit rows with fewer unfreed bytes (diff: entries with a smaller change) */
-	enum mmt_sort sort;  /* of reports only */
+	size_t limit;	    /* number of rows or entries; 0: all */
+	uint64_t min_bytes; /* omit rows with fewer unfreed bytes (diff: entries with a smaller change) */
+	bool fold;	    /* omit stacks with less than 1 % of the memory and those of the loader, unless they leak */
+	enum mmt_sort sort; /* of reports only */
 	size_t stack_frames; /* in text: frames per stack, after sequences of runtime frames were folded; 0: all
 				frames, not folded */
 	unsigned width;	     /* in columns; 0: unlimited */

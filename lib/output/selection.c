@@ -6,6 +6,8 @@
 #include "base/errors.h"
 #include "base/saturating-sum.h"
 
+#define MINOR_SHARE 100
+
 /* The bytes that the row holds, or uses in memory that others reserved. */
 static uint64_t held_bytes(const struct mmt_row *row)
 {
@@ -60,20 +62,29 @@ struct mmt_error *selection_create(const struct mmt_report *report, const struct
 	return selection_of_rows(report->rows, report->row_count, options, freed_too, selection_ret);
 }
 
+bool selection_is_minor(enum mmt_row_verdict verdict, enum mmt_pattern pattern, uint64_t bytes, uint64_t all_bytes)
+{
+	return !mmt_row_leaks(verdict) && (pattern == MMT_PATTERN_CODE || bytes < all_bytes / MINOR_SHARE);
+}
+
 struct mmt_error *selection_of_rows(const struct mmt_row *rows, size_t count, const struct mmt_text_options *options,
 				    bool freed_too, struct selection *selection_ret)
 {
 	struct selection selection = {.rows = calloc(count + 1, sizeof(const struct mmt_row *))};
 	enum mmt_sort sort = options->sort;
+	uint64_t memory_bytes = 0;
 
 	if (!selection.rows)
 		return &error_no_memory;
+	for (size_t i = 0; options->fold && sort == MMT_SORT_MEMORY && i < count; i++)
+		memory_bytes = saturating_add(memory_bytes, rows[i].memory_bytes, MMT_BYTES_MAX);
 	for (size_t i = 0; i < count; i++) {
 		const struct mmt_row *row = &rows[i];
 
 		if (!freed_too && (!held_bytes(row) || (sort == MMT_SORT_MEMORY && row->joined_to)))
 			continue;
-		if (held_bytes(row) >= options->min_bytes)
+		if (held_bytes(row) >= options->min_bytes &&
+		    !(memory_bytes && selection_is_minor(row->verdict, row->pattern, row->memory_bytes, memory_bytes)))
 			selection.rows[selection.count++] = row;
 		else
 			hide_row(&selection, row);

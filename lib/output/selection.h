@@ -26,6 +26,9 @@ static inline bool selection_has_patterns(const struct mmt_report *report)
 	return report->options.focus_count || report->options.ignore_count;
 }
 
+/* Whether a row or cause has less than 1 % of the memory, or is of the loader, and does not leak. */
+bool selection_is_minor(enum mmt_row_verdict verdict, enum mmt_pattern pattern, uint64_t bytes, uint64_t all_bytes);
+
 /* `freed_too`: also select rows without unfreed bytes and, if sorted by memory, rows that only reserved what
  * another one shows. */
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,

@@ -338,7 +338,7 @@ static void put_trust(struct page *page, const struct mmt_report *report)
 	}
 	put_lines(page, report, text_stacks, tone_of_stacks(&report->completeness));
 	put_lines(page, report, text_reconciled, "bad");
-	put_lines(page, report, text_checks_line, tone_of_checks(report));
+	put_lines(page, report, text_checks, tone_of_checks(report));
 	document_close(page->document);
 }
 
@@ -351,7 +351,8 @@ static void put_words(struct page *page, const struct mmt_report *report)
 	document_close(page->document);
 	document_open_array(page->document, "growth");
 	put_lines(page, report, text_verdict, NULL);
-	put_lines(page, report, text_growth, NULL);
+	put_lines(page, report, text_growth_above, NULL);
+	put_lines(page, report, text_growth_below, NULL);
 	document_close(page->document);
 	put_trust(page, report);
 	document_open_array(page->document, "limits");

@@ -112,8 +112,8 @@ static void put_between(struct text *text, const struct mmt_diff *diff)
 			continue;
 		}
 		text_format(text, TEXT_STRONG, "  %12s  ", text_change(text, part->bytes));
-		text_put_kind(text, part);
-		text_end_line(text);
+		text_add_kind(text, part);
+		text_end_sentence(text, TEXT_PLAIN, STACK_INDENT);
 		text_put_part_hint(text, part);
 	}
 	text_put_rest(text, rest, "other memory (--json has all)");
@@ -262,10 +262,10 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	if (error)
 		return error;
 	text_begin(&text, stream, options);
-	text_warnings(&text, diff->before);
-	text_header(&text, diff->before, true);
-	text_warnings(&text, diff->after);
-	text_header(&text, diff->after, true);
+	text_summary(&text, diff->before);
+	text_details(&text, diff->before);
+	text_summary(&text, diff->after);
+	text_details(&text, diff->after);
 	text_diff_relation(&text, diff);
 	text_end_line(&text);
 	put_sums(&text, diff);

@@ -11,135 +11,6 @@
 #include "base/saturating-sum.h"
 #include "output/text/text.h"
 
-struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_row_verdict verdict)
-{
-	/* In a growing process, mappings that are kept may be the memory that grows. */
-	enum text_style good = report->growth.verdict == MMT_VERDICT_GROWING ? TEXT_PLAIN : TEXT_GOOD;
-
-	switch (verdict) {
-	case MMT_ROW_UNDECIDED:
-		return (struct verdict_word){"undecided", TEXT_PLAIN};
-	case MMT_ROW_LEAK:
-		return (struct verdict_word){"LEAK", TEXT_BAD};
-	case MMT_ROW_KEEPS_GROWING:
-		return (struct verdict_word){"keeps growing", TEXT_BAD};
-	case MMT_ROW_PART_OF_LEAK:
-		return (struct verdict_word){"part of a LEAK", TEXT_BAD};
-	case MMT_ROW_CACHE:
-		return (struct verdict_word){"cache", good};
-	case MMT_ROW_MADE_EARLY:
-		return (struct verdict_word){"made early", good};
-	case MMT_ROW_TRAFFIC:
-		return (struct verdict_word){"traffic", good};
-	default:
-		return (struct verdict_word){NULL, TEXT_PLAIN};
-	}
-}
-
-/* Of the table of causes: rates that are not beside a cause, and what its rows hold that is older than these. */
-struct table_rates {
-	int64_t small, hidden, gone;
-	double older_row_bytes;
-};
-
-#define CAUSES_SHOWN 6
-#define KIND_COLUMNS 14
-#define NAME_COLUMNS_MIN 16
-#define CONTINUED_COLUMN 28 /* column of the verdict */
-#define KIND_COLUMN 46	    /* column of the class */
-#define NAME_COLUMN (KIND_COLUMN + KIND_COLUMNS + 2)
-
-static const char *describe_pattern(enum mmt_pattern pattern)
-{
-	static const char *const words[MMT_PATTERN_KINDS] = {
-	    [MMT_PATTERN_ARENA] = "malloc arenas",
-	    [MMT_PATTERN_THREAD_STACK] = "thread stacks",
-	    [MMT_PATTERN_HEAP] = "malloc heap",
-	    [MMT_PATTERN_GC_HEAP] = "heap of a managed runtime",
-	    [MMT_PATTERN_CODE] = "code of programs",
-	    [MMT_PATTERN_JVM_NATIVE] = "memory of the JVM",
-	    [MMT_PATTERN_METASPACE] = "Metaspace of Java (classes)",
-	};
-
-	return pattern < MMT_PATTERN_KINDS && words[pattern] ? words[pattern] : "memory";
-}
-
-static uint64_t magnitude(int64_t bytes)
-{
-	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
-}
-
-static bool is_noise(const struct mmt_growth *growth, int64_t bytes_per_minute)
-{
-	int64_t noise = mmt_growth_rate_noise(growth);
-
-	return bytes_per_minute == MMT_RATE_UNKNOWN || (bytes_per_minute <= noise && bytes_per_minute >= -noise);
-}
-
-/* A recording too short for a verdict has no rates per minute. */
-static bool has_rates(const struct mmt_report *report)
-{
-	return report->growth.verdict != MMT_VERDICT_TOO_SHORT;
-}
-
-/* Small rates that are not a leak are noise. */
-static bool shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause)
-{
-	bool grows = mmt_row_leaks(cause->verdict) && cause->bytes_per_minute != MMT_RATE_UNKNOWN;
-
-	return grows || !is_noise(growth, cause->bytes_per_minute);
-}
-
-/* A line of the table that is no cause. */
-static void put_rest_of_rates(struct text *text, const char *size, int64_t rate, const char *what)
-{
-	text_format(text, TEXT_PLAIN, "  %10s  %12s  ", size, rate ? text_change(text, rate) : "");
-	text_line(text, TEXT_PLAIN, "%s", what);
-}
-
-/* Whether memory that no row of the recording mapped can explain that the size changes: it changed in that direction,
- * or that is not known. */
-static bool is_in_older(const struct mmt_growth *growth, bool grows)
-{
-	for (size_t i = 0; growth->parts_known && i < growth->part_count; i++) {
-		const struct mmt_growth_part *part = &growth->parts[i];
-		bool in_row = part->place == MMT_GROWTH_MADE || part->place == MMT_GROWTH_COMMITTED;
-
-		if (!in_row && grows == (part->bytes > 0) && magnitude(part->bytes) > growth->floor_bytes)
-			return true;
-	}
-	return !growth->parts_known;
-}
-
-/* The rate that no row has. Rows have the rates at which memory is mapped and made accessible, so what is touched later
- * can be theirs. */
-static const char *describe_older(const struct mmt_report *report, const struct table_rates *rates)
-{
-	const struct mmt_growth *growth = &report->growth;
-	bool grows = growth->older_bytes_per_minute > 0, in_older = is_in_older(growth, grows);
-	bool in_rows = rates->older_row_bytes > (double)growth->floor_bytes;
-
-	if (in_older && in_rows)
-		return grows ? "touched in rows above, or in memory that was mapped before"
-			     : "given back in rows above, or of memory that was mapped before";
-	if (in_rows)
-		return grows ? "touched in rows above, after they were mapped" : "given back in rows above";
-	return grows ? "touched in memory that was mapped before" : "given back or unmapped, of memory mapped before";
-}
-
-/* With these lines, the rates add up to that of RSS. */
-static void put_other_rates(struct text *text, const struct mmt_report *report, const struct table_rates *rates)
-{
-	const struct mmt_growth *growth = &report->growth;
-
-	if (!is_noise(growth, rates->small))
-		put_rest_of_rates(text, "", rates->small, "in rows above whose own rate is noise (-)");
-	if (!is_noise(growth, rates->gone))
-		put_rest_of_rates(text, "", rates->gone, "in mappings of this recording that are unmapped again");
-	if (!is_noise(growth, growth->older_bytes_per_minute))
-		put_rest_of_rates(text, "", growth->older_bytes_per_minute, describe_older(report, rates));
-}
-
 static void __attribute__((format(printf, 3, 4))) append(char *sentence, size_t size, const char *format, ...)
 {
 	size_t length = strlen(sentence);
@@ -150,152 +21,9 @@ static void __attribute__((format(printf, 3, 4))) append(char *sentence, size_t 
 	va_end(arguments);
 }
 
-#define CALLER_BYTES 1024
-
-/* "95 % in calls from deflateInit2_ (libz.so.1)", of a cause with a caller. */
-static void write_caller(const struct mmt_cause *cause, char *caller, size_t size)
+static uint64_t magnitude(int64_t bytes)
 {
-	unsigned percent =
-	    cause->memory_bytes ? (unsigned)((double)cause->caller_bytes / (double)cause->memory_bytes * 100) : 0;
-
-	if (cause->caller_bytes < cause->memory_bytes)
-		snprintf(caller, size, "%u %% in calls from %s", percent, cause->caller);
-	else
-		snprintf(caller, size, "in calls from %s", cause->caller);
-}
-
-/* A part of the last column. Put it below if it does not fit, with the `reserved` columns after it. */
-static void put_piece(struct text *text, bool first, enum text_style style, const char *piece, unsigned reserved)
-{
-	unsigned at = first ? NAME_COLUMN : text->column + 2, width = text->options->width, room = 0;
-
-	if (!first)
-		text_put(text, style, ",");
-	if (width && at + text_name_columns(text, piece) + reserved > width) {
-		text_end_line(text);
-		at = CONTINUED_COLUMN;
-	}
-	text_pad_to(text, at);
-	if (width)
-		room = width > at + reserved + NAME_COLUMNS_MIN ? width - at - reserved : NAME_COLUMNS_MIN;
-	text_put_name(text, style, piece, room);
-}
-
-static void put_name(struct text *text, const struct mmt_cause *cause)
-{
-	char rows[2 * MMT_SIZE_TEXT], mapped[2 * MMT_SIZE_TEXT], caller[CALLER_BYTES];
-	bool is_reserved = cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes;
-	unsigned row_columns;
-
-	snprintf(rows, sizeof(rows), "  #%" PRIu32, cause->rows[0]);
-	if (cause->row_count > 1)
-		append(rows, sizeof(rows), " and %s more", text_count(text, cause->row_count - 1));
-	row_columns = (unsigned)strlen(rows);
-	put_piece(text, true, TEXT_STRONG, cause->name ? cause->name : describe_pattern(cause->pattern),
-		  cause->caller || is_reserved ? 1 : row_columns);
-	if (cause->caller) {
-		write_caller(cause, caller, sizeof(caller));
-		put_piece(text, false, TEXT_STRONG, caller, is_reserved ? 1 : row_columns);
-	}
-	if (is_reserved) {
-		snprintf(mapped, sizeof(mapped), "of %s mapped", text_bytes(text, cause->unfreed_bytes));
-		put_piece(text, false, TEXT_PLAIN, mapped, row_columns);
-	}
-	text_put(text, TEXT_PLAIN, rows);
-}
-
-static void put_cause(struct text *text, const struct mmt_report *report, const struct mmt_cause *cause)
-{
-	struct verdict_word verdict = text_verdict_word(report, cause->verdict);
-
-	text_format(text, TEXT_STRONG, "  %10s", text_bytes(text, cause->memory_bytes));
-	if (has_rates(report))
-		text_format(text, TEXT_PLAIN, "  %12s",
-			    shows_rate(&report->growth, cause) ? text_change(text, cause->bytes_per_minute) : "-");
-	text_pad_to(text, CONTINUED_COLUMN);
-	text_put(text, verdict.style, verdict.word ? verdict.word : "-");
-	text_pad_to(text, KIND_COLUMN);
-	if (cause->file)
-		text_put_name(text, TEXT_PLAIN, path_file_name(cause->file), KIND_COLUMNS);
-	else
-		text_put(text, TEXT_PLAIN, mmt_class_name(cause->memory_class));
-	put_name(text, cause);
-	text_end_line(text);
-}
-
-static void put_heads(struct text *text, bool rates)
-{
-	text_format(text, TEXT_FAINT, "  %10s  %12s  verdict", "memory", rates ? "per minute" : "");
-	text_pad_to(text, KIND_COLUMN);
-	text_put(text, TEXT_FAINT, "what");
-	text_pad_to(text, NAME_COLUMN);
-	text_line(text, TEXT_FAINT, "mapped by");
-}
-
-static void add_rate(int64_t *sum, int64_t rate)
-{
-	if (rate != MMT_RATE_UNKNOWN)
-		*sum = (int64_t)((uint64_t)*sum + (uint64_t)rate);
-}
-
-/* `shown` of `count` causes have a line each. */
-static struct table_rates sum_rates(const struct mmt_report *report, size_t shown, size_t count)
-{
-	const struct mmt_growth *growth = &report->growth;
-	double minutes =
-	    growth->end_ns > growth->rate_from_ns ? (double)(growth->end_ns - growth->rate_from_ns) / 60e9 : 0;
-	struct table_rates rates = {0};
-
-	for (size_t i = 0; i < report->row_count; i++) {
-		const struct mmt_row *row = &report->rows[i];
-
-		if (!row->cause || row->cause > count)
-			add_rate(&rates.gone, row->bytes_per_minute);
-	}
-	for (size_t i = 0; i < count; i++) {
-		const struct mmt_cause *cause = &report->causes[i];
-		double older = (double)cause->memory_bytes - (double)cause->bytes_per_minute * minutes;
-
-		if (i >= shown)
-			add_rate(&rates.hidden, cause->bytes_per_minute);
-		else if (!shows_rate(growth, cause))
-			add_rate(&rates.small, cause->bytes_per_minute);
-		if (cause->bytes_per_minute != MMT_RATE_UNKNOWN && older > 0)
-			rates.older_row_bytes += older;
-	}
-	return rates;
-}
-
-void text_causes(struct text *text, const struct mmt_report *report)
-{
-	struct table_rates rates;
-	uint64_t rest_bytes = 0;
-	size_t count = 0, shown;
-	char what[64];
-
-	while (count < report->cause_count && report->causes[count].memory_bytes)
-		count++;
-	if (!count || (count == 1 && report->causes[0].row_count == 1 &&
-		       is_noise(&report->growth, report->growth.older_bytes_per_minute)))
-		return;
-	text_end_line(text);
-	put_heads(text, has_rates(report));
-	shown = count < CAUSES_SHOWN ? count : CAUSES_SHOWN;
-	rates = sum_rates(report, shown, count);
-	for (size_t i = 0; i < shown; i++)
-		put_cause(text, report, &report->causes[i]);
-	for (size_t i = shown; i < count; i++)
-		rest_bytes = saturating_add(rest_bytes, report->causes[i].memory_bytes, MMT_BYTES_MAX);
-	if (count > shown) {
-		snprintf(what, sizeof(what), "in %zu other %s", count - shown,
-			 text_plural(count - shown, "place", "places"));
-		put_rest_of_rates(text, text_bytes(text, rest_bytes),
-				  !has_rates(report) || is_noise(&report->growth, rates.hidden) ? 0 : rates.hidden,
-				  what);
-	}
-	if (has_rates(report))
-		put_other_rates(text, report, &rates);
-	text_end_line(text);
+	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
 }
 
 #define INDENT 2
@@ -369,7 +97,10 @@ static void put_headline(struct text *text, const struct mmt_report *report)
 	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
 
 	text_process_names(text, report);
-	text_put(text, TEXT_PLAIN, text_duration(text, duration_ns));
+	text_add(text, "%s", text_duration(text, duration_ns));
+	text->indent = 0;
+	text_end_part(text, TEXT_STRONG);
+	text->indent = INDENT;
 	if (report->resident_reading_count)
 		put_sizes(text, report);
 	else
@@ -418,6 +149,8 @@ static const char *explain_plateau(const struct mmt_report *report)
 		   : ": a warm-up, a cache or a single allocation rather than a leak.";
 }
 
+#define SHORT_NS 1000000000
+
 /* Print the verdict and its reason. */
 static void write_verdict(const struct mmt_report *report, char *sentence, size_t size)
 {
@@ -462,10 +195,11 @@ static void write_verdict(const struct mmt_report *report, char *sentence, size_
 			snprintf(sentence, size, "%s %s so far, but it was read too rarely to tell.", what, change);
 		break;
 	default:
-		snprintf(
-		    sentence, size,
-		    "RSS over time is not in the recording (too short, or made by perf or an older mmtrace), so only "
-		    "mappings are judged.");
+		if (report->end_ns - report->start_ns < SHORT_NS && !has_leak(report))
+			snprintf(sentence, size, "%s is too short to judge anything.",
+				 mmt_format_duration(report->end_ns - report->start_ns, time));
+		else
+			snprintf(sentence, size, "RSS over time is not in the recording: only mappings are judged.");
 	}
 }
 
@@ -599,36 +333,24 @@ static const char *describe_class(const struct mmt_growth_part *part)
 	return part->memory_class < MMT_CLASS_KINDS ? words[part->memory_class] : "memory";
 }
 
-static const char *describe_place(enum mmt_growth_place place, bool windowed)
-{
-	static const char *const words[MMT_GROWTH_PLACES] = {
-	    [MMT_GROWTH_MADE] = "in mappings made in this recording: see the rows below",
-	    [MMT_GROWTH_COMMITTED] = "in memory mapped before, made accessible in this recording: see the rows below",
-	    [MMT_GROWTH_KERNEL] = "in programs and stacks, which the kernel mapped itself",
-	    [MMT_GROWTH_UNMAPPED] = "by unmapping what was mapped before this recording began",
-	    [MMT_GROWTH_ENDED] = "by processes that ended",
-	    [MMT_GROWTH_UNREAD] = "in processes whose resident pages were not read",
-	};
-	static const char *const window_words[MMT_GROWTH_PLACES] = {
-	    [MMT_GROWTH_MADE] = "in mappings made in this window: see the rows below",
-	    [MMT_GROWTH_COMMITTED] = "in memory mapped before, made accessible in this window: see the rows below",
-	    [MMT_GROWTH_KERNEL] = "in programs and stacks, which the kernel mapped itself",
-	    [MMT_GROWTH_UNMAPPED] = "by unmapping what was mapped before this window began",
-	    [MMT_GROWTH_ENDED] = "by processes that ended",
-	    [MMT_GROWTH_UNREAD] = "in processes whose resident pages were not read",
-	};
+/* What stands before and behind "this recording" or "this window". */
+static const struct {
+	const char *before, *behind;
+} places[MMT_GROWTH_PLACES] = {
+    [MMT_GROWTH_MADE] = {"in mappings made in", ": see the rows below"},
+    [MMT_GROWTH_COMMITTED] = {"in memory mapped before, made accessible in", ": see the rows below"},
+    [MMT_GROWTH_KERNEL] = {"in programs and stacks, which the kernel mapped itself", NULL},
+    [MMT_GROWTH_UNMAPPED] = {"by unmapping what was mapped before", " began"},
+    [MMT_GROWTH_ENDED] = {"by processes that ended", NULL},
+    [MMT_GROWTH_UNREAD] = {"in processes whose resident pages were not read", NULL},
+};
 
-	return windowed ? window_words[place] : words[place];
-}
-
-void text_put_kind(struct text *text, const struct mmt_growth_part *part)
+void text_add_kind(struct text *text, const struct mmt_growth_part *part)
 {
 	if (part->runtime)
-		text_format(text, TEXT_PLAIN, "the heap of %s", part->runtime);
-	else if (part->name)
-		text_put_name(text, TEXT_PLAIN, part->name, 0);
+		text_add(text, "the heap of %s", part->runtime);
 	else
-		text_put(text, TEXT_PLAIN, describe_class(part));
+		text_add(text, "%s", part->name ? part->name : describe_class(part));
 }
 
 void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
@@ -642,30 +364,34 @@ void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
 /* "+36.90 MiB  touched in malloc arenas ..." Private pages come and go by what other processes do, too. */
 static void put_part(struct text *text, const struct mmt_report *report, const struct mmt_growth_part *part)
 {
-	bool windowed = report->windowed, private = report->growth.parts_private;
+	const char *period = report->windowed ? "window" : "recording";
+	bool private = report->growth.parts_private;
 
 	text_format(text, TEXT_STRONG, "  %12s  ", text_change(text, part->bytes));
 	if (part->place != MMT_GROWTH_BEFORE) {
-		text_put(text, TEXT_PLAIN, private ? "private, " : "");
-		text_put(text, TEXT_PLAIN, describe_place(part->place, windowed));
-		text_end_line(text);
-		return;
+		text_add(text, "%s%s", private ? "private, " : "", places[part->place].before);
+		if (places[part->place].behind)
+			text_add(text, " this %s%s", period, places[part->place].behind);
+	} else {
+		text_add(text, "%s",
+			 private			    ? "private, in "
+			 : part->bytes > 0		    ? "touched in "
+			 : swap_change(&report->growth) > 0 ? "given back or swapped out in "
+							    : "given back in ");
+		text_add_kind(text, part);
+		text_add(text, ", mapped before this %s began", period);
 	}
-	text_put(text, TEXT_PLAIN,
-		 private			    ? "private, in "
-		 : part->bytes > 0		    ? "touched in "
-		 : swap_change(&report->growth) > 0 ? "given back or swapped out in "
-						    : "given back in ");
-	text_put_kind(text, part);
-	text_line(text, TEXT_PLAIN, ", mapped before this %s began", windowed ? "window" : "recording");
-	text_put_part_hint(text, part);
+	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
+	if (part->place == MMT_GROWTH_BEFORE && !has_leak(report))
+		text_put_part_hint(text, part);
 }
 
 void text_put_rest(struct text *text, int64_t bytes, const char *what)
 {
 	if (!bytes)
 		return;
-	text_line(text, TEXT_PLAIN, "  %12s  %s", text_change(text, bytes), what);
+	text_add(text, "  %12s  %s", text_change(text, bytes), what);
+	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
 }
 
 void text_put_swap(struct text *text, int64_t bytes)
@@ -784,21 +510,20 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 	if (!row || row->end_bytes[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
 		return;
 	change = group_change(row, MMT_GROUP_CURRENT);
-	text_format(text, TEXT_PLAIN, "  control group %s (now %s", text_change(text, change),
-		    text_bytes(text, row->end_bytes[MMT_GROUP_CURRENT]));
+	text_add(text, "  control group %s (now %s", text_change(text, change),
+		 text_bytes(text, row->end_bytes[MMT_GROUP_CURRENT]));
 	if (row->end_bytes[MMT_GROUP_LIMIT] != MMT_UNKNOWN)
-		text_format(text, TEXT_PLAIN, " of %s", text_bytes(text, row->end_bytes[MMT_GROUP_LIMIT]));
-	text_put(text, TEXT_PLAIN, ")");
+		text_add(text, " of %s", text_bytes(text, row->end_bytes[MMT_GROUP_LIMIT]));
+	text_add(text, ")");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		if (!is_large(parts[i].bytes) || magnitude(parts[i].bytes) < magnitude(change) / NEGLIGIBLE)
 			continue;
-		text_format(text, TEXT_PLAIN, "%s%s %s", before, text_change(text, parts[i].bytes), parts[i].what);
+		text_add(text, "%s%s %s", before, text_change(text, parts[i].bytes), parts[i].what);
 		before = ", ";
 	}
 	if (report->growth.verdict != MMT_VERDICT_UNKNOWN)
-		text_format(text, TEXT_PLAIN, "%sprocesses %s", before,
-			    text_change(text, mmt_growth_change(&report->growth)));
-	text_end_line(text);
+		text_add(text, "%sprocesses %s", before, text_change(text, mmt_growth_change(&report->growth)));
+	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 }
 
 void text_verdict(struct text *text, const struct mmt_report *report)
@@ -807,7 +532,6 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	put_headline(text, report);
 	put_verdict(text, report);
 	put_unmapped_at_end(text, report);
-	text_put_measure(text, report);
 	put_control_group(text, report);
 	text_put_shares(text, report);
 	text_put_growth_of_ended(text, report);
@@ -833,18 +557,46 @@ static void put_lazy_free(struct text *text, const struct mmt_report *report)
 			  text_bytes(text, bytes));
 }
 
-void text_growth(struct text *text, const struct mmt_report *report)
+/* Whether the causes below do not show most of the change: other memory grew or shrank. */
+static bool is_elsewhere(const struct mmt_growth *growth)
 {
-	text->indent = INDENT;
-	if (!report->growth.parts_private)
-		put_shared(text, &report->growth);
-	if (report->growth.parts_known) {
-		put_parts(text, report);
-	} else {
-		put_place(text, report);
-		if (text_growth_is_of_all(report))
-			text_put_swap(text, swap_change(&report->growth));
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < growth->part_count; i++) {
+		const struct mmt_growth_part *part = &growth->parts[i];
+
+		if (part->place != MMT_GROWTH_MADE && part->place != MMT_GROWTH_COMMITTED)
+			bytes = saturating_add(bytes, magnitude(part->bytes), MMT_BYTES_MAX);
 	}
+	return bytes > growth->floor_bytes && bytes > magnitude(mmt_growth_change(growth)) / NEGLIGIBLE;
+}
+
+static void put_growth(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_growth *growth = &report->growth;
+
+	if (!growth->parts_private)
+		put_shared(text, growth);
+	if (growth->parts_known) {
+		put_parts(text, report);
+		return;
+	}
+	put_place(text, report);
+	if (text_growth_is_of_all(report))
+		text_put_swap(text, swap_change(growth));
+}
+
+void text_growth_above(struct text *text, const struct mmt_report *report)
+{
+	if (!report->growth.parts_known || is_elsewhere(&report->growth))
+		put_growth(text, report);
 	put_lazy_free(text, report);
 	put_huge_pages(text, report);
+}
+
+void text_growth_below(struct text *text, const struct mmt_report *report)
+{
+	text_put_measure(text, report);
+	if (report->growth.parts_known && !is_elsewhere(&report->growth))
+		put_growth(text, report);
 }

@@ -8,26 +8,23 @@
 
 #include "base/strings.h"
 
+#define INDENT 2
 #define NOTE_INDENT 8 /* below its first word */
-#define NOTES_ABOVE 3
+
+/* The sentence, behind a word that nobody overlooks. */
+static void put_warning(struct text *text, const char *word)
+{
+	text_put(text, TEXT_BAD, word);
+	text_end_sentence(text, TEXT_PLAIN, INDENT);
+}
 
 static void put_missed(struct text *text, uint64_t missed, const char *one, const char *several)
 {
 	if (!missed)
 		return;
-	text_put(text, TEXT_BAD, "MISSED");
-	text_line(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
-		  text_count(text, missed), text_plural(missed, one, several));
-}
-
-/* The line before says why. */
-static void put_unfinished(struct text *text, const struct mmt_completeness *completeness)
-{
-	if (!completeness->unfinished_records)
-		return;
-	text_line(text, TEXT_PLAIN, "The last %s (%s %s) were discarded because records of other CPUs are missing.",
-		  text_duration(text, completeness->unfinished_ns), text_count(text, completeness->unfinished_records),
-		  text_plural(completeness->unfinished_records, "record", "records"));
+	text_add(text, ": %s %s: mappings may be missing, or shown although they were freed.", text_count(text, missed),
+		 text_plural(missed, one, several));
+	put_warning(text, "MISSED");
 }
 
 void text_warnings(struct text *text, const struct mmt_report *report)
@@ -35,25 +32,28 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 	const struct mmt_completeness *completeness = &report->completeness;
 
 	if (completeness->incomplete) {
-		text_put(text, TEXT_BAD, "INCOMPLETE");
-		text_put(text, TEXT_PLAIN,
-			 ": the recorder did not finish. The report shows the state at its last write.");
-		text_end_line(text);
+		text_add(text, ": the recorder did not finish. The report shows the state at its last write.");
+		put_warning(text, "INCOMPLETE");
 	}
 	if (completeness->damaged) {
-		text_put(text, TEXT_BAD, "DAMAGED");
-		text_put(text, TEXT_PLAIN, ": ");
-		text_put_name(text, TEXT_PLAIN, completeness->damage ? completeness->damage : "bytes cannot be read",
-			      0);
-		text_line(text, TEXT_PLAIN, "; the report uses what could be read");
+		text_add(text, ": %s; the report uses what could be read",
+			 completeness->damage ? completeness->damage : "bytes cannot be read");
+		put_warning(text, "DAMAGED");
 	}
-	put_unfinished(text, completeness);
+	/* The line before says why. */
+	if (completeness->unfinished_records)
+		text_add(text, "The last %s (%s %s) were discarded because records of other CPUs are missing.",
+			 text_duration(text, completeness->unfinished_ns),
+			 text_count(text, completeness->unfinished_records),
+			 text_plural(completeness->unfinished_records, "record", "records"));
+	text_end_sentence(text, TEXT_PLAIN, INDENT);
 	if (completeness->lost_events) {
-		text_put(text, TEXT_BAD, "LOST");
-		text_format(text, TEXT_PLAIN, ": %s %s: mappings may be missing, or shown although they were freed.",
-			    text_count(text, completeness->lost_events),
-			    text_plural(completeness->lost_events, "event", "events"));
-		text_line(text, TEXT_PLAIN, " Record with a larger --ring-size.");
+		text_add(text,
+			 ": %s %s: mappings may be missing, or shown although they were freed. Record with a larger "
+			 "--ring-size.",
+			 text_count(text, completeness->lost_events),
+			 text_plural(completeness->lost_events, "event", "events"));
+		put_warning(text, "LOST");
 	}
 	put_missed(text, completeness->missed_threads, "thread was not recorded", "threads were not recorded");
 	put_missed(text, completeness->missed_cpus,
@@ -71,111 +71,122 @@ void text_source(struct text *text, const struct mmt_report *report)
 	struct tm local;
 	char date[64];
 
-	text_put(text, TEXT_PLAIN, "  ");
-	text_put_name(text, TEXT_PLAIN, report->input, 0);
+	text_add(text, "  %s", report->input);
 	if (report->start_realtime_ns && localtime_r(&began, &local) &&
 	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &local))
-		text_format(text, TEXT_PLAIN, ", from %s", date);
-	if (*report->recorded_by && !starts_with(report->recorded_by, "mmtrace")) {
-		text_put(text, TEXT_PLAIN, ", recorded by ");
-		text_put_name(text, TEXT_PLAIN, report->recorded_by, 0);
-	}
-	text_end_line(text);
+		text_add(text, ", from %s", date);
+	if (*report->recorded_by && !starts_with(report->recorded_by, "mmtrace"))
+		text_add(text, ", recorded by %s", report->recorded_by);
+	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
+}
+
+static uint64_t count_events(const struct mmt_report *report)
+{
+	uint64_t sum = 0;
+
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		sum += report->events[kind];
+	return sum;
 }
 
 void text_events(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
+	uint64_t sum = count_events(report);
 	const char *separator = ": ";
-	uint64_t sum = 0;
 
-	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		sum += report->events[kind];
-	text_format(text, TEXT_PLAIN, "  %s %s", text_count(text, sum), text_plural(sum, "event", "events"));
+	text_add(text, "  %s %s", text_count(text, sum), text_plural(sum, "event", "events"));
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++) {
 		if (!report->events[kind])
 			continue;
-		text_format(text, TEXT_PLAIN, "%s%s %s", separator, text_count(text, report->events[kind]),
-			    mmt_event_count_name(kind));
+		text_add(text, "%s%s %s", separator, text_count(text, report->events[kind]),
+			 mmt_event_count_name(kind));
 		separator = ", ";
 	}
 	if (report->failed_calls)
-		text_format(text, TEXT_PLAIN, "; %s failed", text_count(text, report->failed_calls));
-	text_put(text, TEXT_PLAIN, "; ");
-	text_format(text, completeness->lost_events ? TEXT_BAD : TEXT_PLAIN, "%s lost",
-		    text_count(text, completeness->lost_events));
+		text_add(text, "; %s failed", text_count(text, report->failed_calls));
+	text_add(text, "; %s lost", text_count(text, completeness->lost_events));
 	if (completeness->out_of_order_events)
-		text_format(text, TEXT_BAD, "; %s out of order: the clock jumped, or records came late",
-			    text_count(text, completeness->out_of_order_events));
+		text_add(text, "; %s out of order: the clock jumped, or records came late",
+			 text_count(text, completeness->out_of_order_events));
 	if (completeness->ambiguous_events)
-		text_format(text, TEXT_PLAIN, "; order of %s unknown",
-			    text_count(text, completeness->ambiguous_events));
-	text_end_line(text);
+		text_add(text, "; order of %s unknown", text_count(text, completeness->ambiguous_events));
+	text_end_sentence(text, completeness->out_of_order_events ? TEXT_BAD : TEXT_PLAIN, 2 * INDENT);
 }
 
 /* "; 98 truncated (90: stack dump exhausted; 8: depth limit reached)" */
-static void put_truncated(struct text *text, const struct mmt_completeness *completeness)
+static void add_truncated(struct text *text, const struct mmt_completeness *completeness)
 {
 	const char *separator = " (";
 
-	text_format(text, TEXT_PLAIN, "; %s truncated", text_count(text, completeness->truncated_stacks));
+	text_add(text, "; %s truncated", text_count(text, completeness->truncated_stacks));
 	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++) {
 		if (!completeness->stacks_by_end[end] || mmt_stack_end_is_complete((enum mmt_stack_end)end))
 			continue;
-		text_put(text, TEXT_PLAIN, separator);
+		text_add(text, "%s", separator);
 		if (completeness->stacks_by_end[end] != completeness->truncated_stacks)
-			text_format(text, TEXT_PLAIN, "%s: ", text_count(text, completeness->stacks_by_end[end]));
-		text_put(text, TEXT_PLAIN, mmt_stack_end_name((enum mmt_stack_end)end));
+			text_add(text, "%s: ", text_count(text, completeness->stacks_by_end[end]));
+		text_add(text, "%s", mmt_stack_end_name((enum mmt_stack_end)end));
 		separator = "; ";
 	}
-	text_put(text, TEXT_PLAIN, ")");
+	text_add(text, ")");
 }
 
 /* "; 36 of 408 frames without a name (20 in JIT code, 12 in runtime libraries)" */
-static void put_unnamed(struct text *text, const struct mmt_completeness *completeness)
+static void add_unnamed(struct text *text, const struct mmt_completeness *completeness)
 {
 	uint64_t jit = completeness->jit_frames_without_name, runtime = completeness->runtime_frames_without_name;
 
-	text_format(text, TEXT_PLAIN, "; %s of %s frames without a name",
-		    text_count(text, completeness->frames_without_name), text_count(text, completeness->frames));
+	text_add(text, "; %s of %s frames without a name", text_count(text, completeness->frames_without_name),
+		 text_count(text, completeness->frames));
 	if (jit)
-		text_format(text, TEXT_PLAIN, " (%s in JIT code%s", text_count(text, jit), runtime ? "" : ")");
+		text_add(text, " (%s in JIT code%s", text_count(text, jit), runtime ? "" : ")");
 	if (runtime)
-		text_format(text, TEXT_PLAIN, "%s%s in runtime libraries)", jit ? ", " : " (",
-			    text_count(text, runtime));
+		text_add(text, "%s%s in runtime libraries)", jit ? ", " : " (", text_count(text, runtime));
+}
+
+static uint64_t count_stacks(const struct mmt_completeness *completeness)
+{
+	return completeness->complete_stacks + completeness->doubtful_stacks + completeness->truncated_stacks;
+}
+
+/* Add nothing if there are none. */
+static void add_stacks(struct text *text, const struct mmt_completeness *completeness, const char *before)
+{
+	uint64_t complete = completeness->complete_stacks, sum = count_stacks(completeness);
+
+	if (!sum)
+		return;
+	if (complete == sum)
+		text_add(text, sum == 1 ? "%s%s call stack, complete" : "%sall %s call stacks complete", before,
+			 text_count(text, sum));
+	else
+		text_add(text, "%s%s of %s call %s complete", before, text_count(text, complete), text_count(text, sum),
+			 text_plural(sum, "stack", "stacks"));
 }
 
 void text_stacks(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
-	uint64_t complete = completeness->complete_stacks, doubtful = completeness->doubtful_stacks;
-	uint64_t sum = complete + doubtful + completeness->truncated_stacks;
 
-	if (!sum)
+	if (!count_stacks(completeness))
 		return;
-	if (complete == sum)
-		text_format(text, TEXT_PLAIN, sum == 1 ? "  %s call stack, complete" : "  all %s call stacks complete",
-			    text_count(text, sum));
-	else
-		text_format(text, TEXT_PLAIN, "  %s of %s call %s complete", text_count(text, complete),
-			    text_count(text, sum), text_plural(sum, "stack", "stacks"));
-	if (doubtful)
-		text_format(text, TEXT_PLAIN, "; %s complete with doubtful frames", text_count(text, doubtful));
+	add_stacks(text, completeness, "  ");
+	if (completeness->doubtful_stacks)
+		text_add(text, "; %s complete with doubtful frames", text_count(text, completeness->doubtful_stacks));
 	if (completeness->truncated_stacks)
-		put_truncated(text, completeness);
+		add_truncated(text, completeness);
 	if (completeness->lost_stack_dumps)
-		text_format(text, TEXT_PLAIN, "; %s stack %s lost", text_count(text, completeness->lost_stack_dumps),
-			    text_plural(completeness->lost_stack_dumps, "dump", "dumps"));
+		text_add(text, "; %s stack %s lost", text_count(text, completeness->lost_stack_dumps),
+			 text_plural(completeness->lost_stack_dumps, "dump", "dumps"));
 	if (completeness->lost_large_stack_dumps)
-		text_format(text, TEXT_PLAIN, "; %s large %s lost",
-			    text_count(text, completeness->lost_large_stack_dumps),
-			    text_plural(completeness->lost_large_stack_dumps, "dump", "dumps"));
+		text_add(text, "; %s large %s lost", text_count(text, completeness->lost_large_stack_dumps),
+			 text_plural(completeness->lost_large_stack_dumps, "dump", "dumps"));
 	if (completeness->large_dumps_off_ns)
-		text_format(text, TEXT_PLAIN, "; large dumps off for %s",
-			    text_duration(text, completeness->large_dumps_off_ns));
+		text_add(text, "; large dumps off for %s", text_duration(text, completeness->large_dumps_off_ns));
 	if (completeness->frames_without_name)
-		put_unnamed(text, completeness);
-	text_end_line(text);
+		add_unnamed(text, completeness);
+	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 }
 
 void text_reconciled(struct text *text, const struct mmt_report *report)
@@ -184,57 +195,12 @@ void text_reconciled(struct text *text, const struct mmt_report *report)
 
 	if (!completeness->reconciled_bytes)
 		return;
-	text_format(text, TEXT_BAD, "  reconciled with the kernel's maps: %s",
-		    text_bytes(text, completeness->reconciled_bytes));
-	text_put(text, TEXT_PLAIN,
+	text_add(text, "  reconciled with the kernel's maps: %s%s", text_bytes(text, completeness->reconciled_bytes),
 		 completeness->reconciled_by_loss ? ", because events were lost" : ", although no event was lost");
-	text_end_line(text);
+	text_end_sentence(text, TEXT_BAD, 2 * INDENT);
 }
 
-/* Warnings without which a reader would trust wrong figures or look for missing functions. */
-static bool belongs_above(enum mmt_warning code)
-{
-	return code == MMT_WARNING_JIT_CODE_UNNAMED || code == MMT_WARNING_INTERPRETED_CODE_UNNAMED ||
-	       code == MMT_WARNING_PRECOMPILED_CODE_UNNAMED || code == MMT_WARNING_UNRECORDED_CHILDREN ||
-	       code == MMT_WARNING_NAMES_UNREAD;
-}
-
-/* The first notes on missing names and processes stand above all figures, the others below the checks. */
-static void put_notes(struct text *text, const struct mmt_completeness *completeness, bool above)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < completeness->warning_count; i++) {
-		bool is_above = belongs_above(completeness->warning_codes[i]) && found++ < NOTES_ABOVE;
-
-		if (is_above != above)
-			continue;
-		text_put(text, TEXT_STRONG, "  note: ");
-		text_put_sentence(text, TEXT_PLAIN, completeness->warnings[i], NOTE_INDENT);
-	}
-}
-
-void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks)
-{
-	text_verdict(text, report);
-	text_refused(text, report);
-	put_notes(text, &report->completeness, true);
-	text_growth(text, report);
-	if (!one_line_of_checks)
-		text_causes(text, report);
-	text_source(text, report);
-	text_events(text, report);
-	text_stacks(text, report);
-	text_marks(text, report);
-	text_window(text, report);
-	text_choice(text, report);
-	text_reconciled(text, report);
-	if (one_line_of_checks)
-		text_checks_line(text, report);
-	else
-		text_checks(text, report);
-	put_notes(text, &report->completeness, false);
-}
+/* The comparison with the kernel's maps, in a few lines for any number of processes. */
 
 #define WRONG_NAMED 3
 
@@ -298,27 +264,26 @@ static const struct mmt_process *find_next_wrong(const struct mmt_report *report
 	return next;
 }
 
-static void put_label(struct text *text, const struct mmt_report *report)
+static void add_label(struct text *text, const struct mmt_report *report)
 {
-	text_put(text, TEXT_PLAIN, "  checked against the kernel's final ");
-	text_put(text, TEXT_PLAIN, text_plural(report->process_count, "map: ", "maps: "));
+	text_add(text, "  checked against the kernel's final %s",
+		 text_plural(report->process_count, "map: ", "maps: "));
 }
 
-static void put_label_of(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
+static void add_label_of(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
 {
 	uint64_t since_ns = process->checked_ns > report->start_ns ? process->checked_ns - report->start_ns : 0;
 
 	if (is_final(report, process)) {
-		put_label(text, report);
+		add_label(text, report);
 		return;
 	}
-	text_format(text, TEXT_PLAIN, "  checked against the kernel's map %s after the start",
-		    text_duration(text, since_ns));
+	text_add(text, "  checked against the kernel's map %s after the start", text_duration(text, since_ns));
 	if (process->checked_before_exec || process->ended)
-		text_format(text, TEXT_PLAIN, ", %s before it %s: ", text_duration(text, process->check_age_ns),
-			    process->checked_before_exec ? "executed another program" : "ended");
+		text_add(text, ", %s before it %s: ", text_duration(text, process->check_age_ns),
+			 process->checked_before_exec ? "executed another program" : "ended");
 	else
-		text_put(text, TEXT_PLAIN, ", the last one: ");
+		text_add(text, ", the last one: ");
 }
 
 static uint64_t find_oldest(const struct mmt_report *report)
@@ -335,53 +300,52 @@ static uint64_t find_oldest(const struct mmt_report *report)
 	return oldest_ns;
 }
 
-static void put_label_of_earlier(struct text *text, const struct mmt_report *report)
+static void add_label_of_earlier(struct text *text, const struct mmt_report *report)
 {
-	if (report->process_count == 1) {
-		put_label_of(text, report, &report->processes[0]);
-		return;
-	}
-	if (report->completeness.incomplete)
-		text_put(text, TEXT_PLAIN, "  checked against the kernel's last maps: ");
+	if (report->process_count == 1)
+		add_label_of(text, report, &report->processes[0]);
+	else if (report->completeness.incomplete)
+		text_add(text, "  checked against the kernel's last maps: ");
 	else
-		text_format(text, TEXT_PLAIN, "  checked against the kernel's maps up to %s before they ended: ",
-			    text_duration(text, find_oldest(report)));
+		text_add(text, "  checked against the kernel's maps up to %s before they ended: ",
+			 text_duration(text, find_oldest(report)));
 }
 
-static void put_process_count(struct text *text, uint64_t processes, const char *end)
+static void add_process_count(struct text *text, uint64_t processes, const char *end)
 {
-	text_format(text, TEXT_PLAIN, "%s %s%s", text_count(text, processes),
-		    text_plural(processes, "process", "processes"), end);
-}
-
-static void put_mappings(struct text *text, uint64_t mappings)
-{
-	text_format(text, TEXT_PLAIN, "%s %s, ", text_count(text, mappings),
-		    text_plural(mappings, "mapping", "mappings"));
-}
-
-static void put_off(struct text *text, uint64_t mismatch_bytes)
-{
-	if (mismatch_bytes)
-		text_format(text, TEXT_BAD, "%s differ", text_bytes(text, mismatch_bytes));
-	else
-		text_put(text, TEXT_GOOD, "all match");
+	text_add(text, "%s %s%s", text_count(text, processes), text_plural(processes, "process", "processes"), end);
 }
 
 /* The snapshot during which the unverifiable bytes changed: the last one, or the first. */
-static void put_unsure(struct text *text, const struct check_sum *sum)
+static void add_unsure(struct text *text, const struct check_sum *sum)
 {
-	uint64_t in_flight_bytes = sum->unverifiable_bytes - sum->unread_bytes, unknown_bytes = sum->unknown_bytes;
+	uint64_t in_flight_bytes = sum->unverifiable_bytes - sum->unread_bytes;
 
 	if (in_flight_bytes)
-		text_format(text, TEXT_PLAIN, "; %s could not be verified (changed while the maps were read)",
-			    text_bytes(text, in_flight_bytes));
+		text_add(text, "; %s could not be verified (changed while the maps were read)",
+			 text_bytes(text, in_flight_bytes));
 	if (sum->unread_bytes)
-		text_format(text, TEXT_PLAIN, "; %s could not be verified (moved while the first maps were read)",
-			    text_bytes(text, sum->unread_bytes));
-	if (unknown_bytes)
-		text_format(text, TEXT_PLAIN, "; %s are missing from all readings of the maps",
-			    text_bytes(text, unknown_bytes));
+		text_add(text, "; %s could not be verified (moved while the first maps were read)",
+			 text_bytes(text, sum->unread_bytes));
+	if (sum->unknown_bytes)
+		text_add(text, "; %s are missing from all readings of the maps", text_bytes(text, sum->unknown_bytes));
+}
+
+static void add_sum(struct text *text, const struct check_sum *sum, bool several)
+{
+	if (several)
+		add_process_count(text, sum->processes, ", ");
+	text_add(text, "%s %s, ", text_count(text, sum->mappings), text_plural(sum->mappings, "mapping", "mappings"));
+	if (sum->mismatch_bytes)
+		text_add(text, "%s differ", text_bytes(text, sum->mismatch_bytes));
+	else
+		text_add(text, "all match");
+	add_unsure(text, sum);
+}
+
+static void end_check(struct text *text, bool wrong)
+{
+	text_end_sentence(text, wrong ? TEXT_BAD : TEXT_PLAIN, 2 * INDENT);
 }
 
 static void put_wrong(struct text *text, const struct mmt_report *report, const struct check_sum *wrong)
@@ -393,33 +357,21 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 		struct check_sum sum = {0};
 
 		add_process(&sum, process);
-		put_label_of(text, report, process);
-		put_mappings(text, process->checked_mappings);
-		put_off(text, process->mismatch_bytes);
-		put_unsure(text, &sum);
+		add_label_of(text, report, process);
+		add_sum(text, &sum, false);
 		if (report->process_count > 1) {
-			text_put(text, TEXT_PLAIN, ": ");
-			text_put_process(text, process);
+			text_add(text, ": ");
+			text_add_process(text, process);
 		}
-		text_end_line(text);
+		end_check(text, true);
 		rest_bytes -= process->mismatch_bytes;
 	}
 	if (wrong->processes <= WRONG_NAMED)
 		return;
-	put_label(text, report);
-	text_format(text, TEXT_PLAIN, "%s more %s, ", text_count(text, wrong->processes - WRONG_NAMED),
-		    text_plural(wrong->processes - WRONG_NAMED, "process", "processes"));
-	put_off(text, rest_bytes);
-	text_end_line(text);
-}
-
-static void put_sum(struct text *text, const struct mmt_report *report, const struct check_sum *sum)
-{
-	if (report->process_count > 1)
-		put_process_count(text, sum->processes, ", ");
-	put_mappings(text, sum->mappings);
-	put_off(text, sum->mismatch_bytes);
-	put_unsure(text, sum);
+	add_label(text, report);
+	text_add(text, "%s more %s, %s differ", text_count(text, wrong->processes - WRONG_NAMED),
+		 text_plural(wrong->processes - WRONG_NAMED, "process", "processes"), text_bytes(text, rest_bytes));
+	end_check(text, true);
 }
 
 /* Print one line for all processes that were not checked, if any. */
@@ -433,30 +385,27 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 	if (!checks->ended.processes && !checks->missing.processes)
 		return;
 	if (report->windowed && report->to_ns < report->end_ns) {
-		text_put(text, TEXT_PLAIN,
+		text_add(text,
 			 "  not checked: the kernel's final map shows the end of the recording, not the time of --to");
-		text_end_line(text);
-		return;
-	}
-	if (report->process_count == 1) {
-		text_put(text, TEXT_PLAIN, "  not checked against the kernel's final map: ");
-		text_put(text, TEXT_PLAIN,
+	} else if (report->process_count == 1) {
+		text_add(text, "  not checked against the kernel's final map: %s",
 			 checks->ended.processes ? "it ended before its map could be read again" : why);
+		add_unsure(text, &unknown);
 	} else {
-		text_put(text, TEXT_PLAIN, "  not checked against the kernel's final maps: ");
+		text_add(text, "  not checked against the kernel's final maps: ");
 		if (checks->ended.processes)
-			put_process_count(
+			add_process_count(
 			    text, checks->ended.processes,
 			    text_plural(checks->ended.processes, " that ended by itself", " that ended by themselves"));
 		if (checks->ended.processes && checks->missing.processes)
-			text_put(text, TEXT_PLAIN, "; ");
+			text_add(text, "; ");
 		if (checks->missing.processes) {
-			put_process_count(text, checks->missing.processes, ", as ");
-			text_put(text, TEXT_PLAIN, why);
+			add_process_count(text, checks->missing.processes, ", as ");
+			text_add(text, "%s", why);
 		}
+		add_unsure(text, &unknown);
 	}
-	put_unsure(text, &unknown);
-	text_end_line(text);
+	end_check(text, false);
 }
 
 void text_checks(struct text *text, const struct mmt_report *report)
@@ -465,35 +414,136 @@ void text_checks(struct text *text, const struct mmt_report *report)
 
 	put_wrong(text, report, &checks.wrong);
 	if (checks.equal.processes) {
-		put_label(text, report);
-		put_sum(text, report, &checks.equal);
-		text_end_line(text);
+		add_label(text, report);
+		add_sum(text, &checks.equal, report->process_count > 1);
+		end_check(text, false);
 	}
 	if (checks.earlier.processes) {
-		put_label_of_earlier(text, report);
-		put_sum(text, report, &checks.earlier);
-		text_end_line(text);
+		add_label_of_earlier(text, report);
+		add_sum(text, &checks.earlier, report->process_count > 1);
+		end_check(text, false);
 	}
 	put_unchecked(text, report, &checks);
 }
 
-void text_checks_line(struct text *text, const struct mmt_report *report)
+/* Warnings without which a reader would trust wrong figures or look for missing functions. */
+static bool belongs_above(enum mmt_warning code)
+{
+	return code == MMT_WARNING_JIT_CODE_UNNAMED || code == MMT_WARNING_INTERPRETED_CODE_UNNAMED ||
+	       code == MMT_WARNING_PRECOMPILED_CODE_UNNAMED || code == MMT_WARNING_UNRECORDED_CHILDREN ||
+	       code == MMT_WARNING_NAMES_UNREAD;
+}
+
+/* Whether two notes differ only in what they are about, such as processes of one runtime: "what: why". */
+static bool are_alike(const struct mmt_completeness *completeness, size_t left, size_t right)
+{
+	const char *a = strstr(completeness->warnings[left], ": "), *b = strstr(completeness->warnings[right], ": ");
+
+	return completeness->warning_codes[left] == completeness->warning_codes[right] && a && b && !strcmp(a, b);
+}
+
+/* Notes that are alike are one line, with a count. */
+static void put_note(struct text *text, const struct mmt_completeness *completeness, size_t place)
+{
+	const char *note = completeness->warnings[place], *why = strstr(note, ": ");
+	size_t count = 0;
+
+	for (size_t i = 0; i < place; i++) {
+		if (are_alike(completeness, i, place))
+			return;
+	}
+	for (size_t i = place + 1; i < completeness->warning_count; i++)
+		count += are_alike(completeness, i, place);
+	text_put(text, TEXT_STRONG, "  note: ");
+	if (count)
+		text_add(text, "%.*s, and %zu more%s", (int)(why - note), note, count, why);
+	else
+		text_add(text, "%s", note);
+	text_end_sentence(text, TEXT_PLAIN, NOTE_INDENT);
+}
+
+/* One note on missing names or processes stands above the figures, the others below the checks. */
+static void put_notes(struct text *text, const struct mmt_completeness *completeness, bool above)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < completeness->warning_count; i++) {
+		bool is_above = belongs_above(completeness->warning_codes[i]) && !found++;
+
+		if (is_above == above)
+			put_note(text, completeness, i);
+	}
+}
+
+void text_summary(struct text *text, const struct mmt_report *report)
+{
+	text_warnings(text, report);
+	text_verdict(text, report);
+	text_window(text, report);
+	text_choice(text, report);
+	text_refused(text, report);
+	put_notes(text, &report->completeness, true);
+	text_growth_above(text, report);
+}
+
+void text_details(struct text *text, const struct mmt_report *report)
+{
+	text_growth_below(text, report);
+	text_source(text, report);
+	text_events(text, report);
+	text_stacks(text, report);
+	text_marks(text, report);
+	text_reconciled(text, report);
+	text_checks(text, report);
+	put_notes(text, &report->completeness, false);
+}
+
+/* Whether nothing that a reader has to know first makes the figures or most stacks doubtful. */
+bool text_is_sound(const struct mmt_report *report)
+{
+	const struct mmt_completeness *completeness = &report->completeness;
+
+	return !completeness->incomplete && !completeness->damaged && !completeness->lost_events &&
+	       !completeness->missed_threads && !completeness->missed_cpus && !completeness->left_processes &&
+	       !completeness->out_of_order_events && !completeness->reconciled_bytes &&
+	       !checks_sum(report).wrong.processes && completeness->truncated_stacks <= count_stacks(completeness) / 2;
+}
+
+static void add_check(struct text *text, const struct mmt_report *report)
 {
 	struct checks checks = checks_sum(report);
 	uint64_t unchecked = checks.ended.processes + checks.missing.processes;
 
-	if (!checks.checked.processes) {
-		put_unchecked(text, report, &checks);
-		return;
-	}
-	if (checks.earlier.processes == checks.checked.processes)
-		put_label_of_earlier(text, report);
+	if (checks.wrong.processes)
+		text_add(text, "; %s differ from the kernel's maps", text_bytes(text, checks.wrong.mismatch_bytes));
+	else if (checks.equal.processes)
+		text_add(text, report->process_count == 1 ? "; final map matches" : "; %s final maps match",
+			 text_count(text, checks.equal.processes));
+	else if (checks.earlier.processes && !report->completeness.incomplete)
+		text_add(text, "; map matches, read %s before the end", text_duration(text, find_oldest(report)));
 	else
-		put_label(text, report);
-	put_sum(text, report, &checks.checked);
-	if (unchecked) {
-		text_put(text, TEXT_PLAIN, "; ");
-		put_process_count(text, unchecked, " not checked");
-	}
-	text_end_line(text);
+		text_add(text, checks.earlier.processes ? "; last map matches" : "; not checked against a map");
+	if (checks.checked.unverifiable_bytes)
+		text_add(text, "; %s not verified", text_bytes(text, checks.checked.unverifiable_bytes));
+	if (unchecked && checks.checked.processes)
+		text_add(text, "; %s %s not checked", text_count(text, unchecked),
+			 text_plural(unchecked, "process", "processes"));
+}
+
+/* How reliable the report is, in one sentence. */
+void text_trust(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_completeness *completeness = &report->completeness;
+	uint64_t events = count_events(report);
+
+	text_put(text, text_is_sound(report) ? TEXT_GOOD : TEXT_BAD, "trust:");
+	text_add(text, " %s %s, %s lost", text_count(text, events), text_plural(events, "event", "events"),
+		 text_count(text, completeness->lost_events));
+	add_stacks(text, completeness, "; ");
+	add_check(text, report);
+	if (completeness->reconciled_bytes)
+		text_add(text, "; %s reconciled", text_bytes(text, completeness->reconciled_bytes));
+	if (completeness->out_of_order_events)
+		text_add(text, "; %s out of order", text_count(text, completeness->out_of_order_events));
+	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }

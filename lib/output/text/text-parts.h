@@ -14,8 +14,15 @@
 /* Prominent lines about missing or damaged data; nothing if there is none. */
 void text_warnings(struct text *text, const struct mmt_report *report);
 
-/* Target, duration, date; events, losses, stacks; the check against the kernel's maps; missing data. */
-void text_header(struct text *text, const struct mmt_report *report, bool one_line_of_checks);
+/* The same; target, duration and verdict; what stands above the causes. */
+void text_summary(struct text *text, const struct mmt_report *report);
+
+/* How reliable the report is, in one sentence; whether that can stand below the figures. */
+void text_trust(struct text *text, const struct mmt_report *report);
+bool text_is_sound(const struct mmt_report *report);
+
+/* The file and its date; events, losses, stacks; the check against the kernel's maps; missing data. */
+void text_details(struct text *text, const struct mmt_report *report);
 
 /* Single lines of it: the file, and when it was recorded; how many events, and how many were lost; how complete the
  * stacks are, or nothing if there are none; what was reconciled with the kernel's maps, or nothing. */
@@ -44,9 +51,6 @@ struct checks checks_sum(const struct mmt_report *report);
 /* The processes that differ most, by name; then a line for those that are equal, and one for those not checked. */
 void text_checks(struct text *text, const struct mmt_report *report);
 
-/* The same in one line. */
-void text_checks_line(struct text *text, const struct mmt_report *report);
-
 /* The word for the verdict on a row or a cause, and its style. */
 
 struct verdict_word {
@@ -58,7 +62,9 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 
 /* The table of causes with most memory, one line each. */
 
-/* Prints an empty line before and after it; nothing if a single row holds all memory. */
+#define SCREEN_LINES 23 /* of the first screen: 24 less one for the prompt */
+
+/* Prints an empty line before it; nothing if a single row holds all memory. */
 void text_causes(struct text *text, const struct mmt_report *report);
 
 /* The first lines of a report: how much the recorded processes grew, whether they still grow, and in which memory. */
@@ -86,11 +92,12 @@ void text_put_growth_of_ended(struct text *text, const struct mmt_report *report
 /* Processes, duration and resident sizes; the verdict. */
 void text_verdict(struct text *text, const struct mmt_report *report);
 
-/* Where the growth is. */
-void text_growth(struct text *text, const struct mmt_report *report);
+/* Where the growth is: above the causes if these do not show it, and otherwise below. */
+void text_growth_above(struct text *text, const struct mmt_report *report);
+void text_growth_below(struct text *text, const struct mmt_report *report);
 
-/* What a part of MMT_GROWTH_BEFORE is, for instance "malloc arenas", or the name of its file. */
-void text_put_kind(struct text *text, const struct mmt_growth_part *part);
+/* Add what a part of MMT_GROWTH_BEFORE is, for instance "malloc arenas", or the name of its file. */
+void text_add_kind(struct text *text, const struct mmt_growth_part *part);
 
 /* Below a part: what explains it, if anything is known. */
 void text_put_part_hint(struct text *text, const struct mmt_growth_part *part);

@@ -48,21 +48,17 @@ void text_process_names(struct text *text, const struct mmt_report *report)
 	size_t name_count, counted = count_same_names(report, names, &name_count);
 
 	if (report->process_count > 1)
-		text_format(text, TEXT_PLAIN, "%s processes: ", text_count(text, report->process_count));
+		text_add(text, "%s processes: ", text_count(text, report->process_count));
 	for (size_t i = 0; i < name_count; i++) {
-		if (i)
-			text_put(text, TEXT_PLAIN, ", ");
-		if (names[i].count == 1) {
-			text_put_process(text, names[i].first);
-			continue;
-		}
-		text_put_process_name(text, names[i].first);
-		text_format(text, TEXT_PLAIN, " x %s", text_count(text, names[i].count));
+		text_add(text, "%s", i ? ", " : "");
+		if (names[i].count == 1)
+			text_add_process(text, names[i].first);
+		else
+			text_add(text, "%s x %s",
+				 names[i].first->name && *names[i].first->name ? names[i].first->name : "process",
+				 text_count(text, names[i].count));
 	}
-	if (counted < report->process_count)
-		text_put(text, TEXT_PLAIN, " ...");
-	if (report->process_count)
-		text_put(text, TEXT_PLAIN, ", ");
+	text_add(text, "%s%s", counted < report->process_count ? " ..." : "", report->process_count ? ", " : "");
 }
 
 const char *text_measure(const struct mmt_growth *growth)
@@ -144,22 +140,21 @@ void text_put_growers(struct text *text, const struct mmt_report *report)
 	for (size_t i = 0; i < report->process_count; i++)
 		growers += report->processes[i].readings && report->processes[i].readings->grows;
 	if (growers > 1)
-		text_format(text, TEXT_PLAIN, "%s processes grow: ", text_count(text, growers));
+		text_add(text, "%s processes grow: ", text_count(text, growers));
 	for (; named < SHARES_NAMED && (process = find_next_grower(report, process)); named++) {
-		text_put(text, TEXT_PLAIN, named ? "; " : "");
-		text_put_process(text, process);
-		text_format(text, TEXT_STRONG, " %s", text_change(text, process->readings->growth_bytes));
-		if (growers == 1)
-			text_put(text, TEXT_PLAIN,
-				 process->readings->rising ? ", and still rising at the end:" : ", level at the end:");
-		text_format(text, TEXT_STRONG, " %s per minute",
-			    text_change(text, process->readings->bytes_per_minute));
+		text_add(text, "%s", named ? "; " : "");
+		text_add_process(text, process);
+		text_add(text, " %s%s %s per minute", text_change(text, process->readings->growth_bytes),
+			 growers > 1		     ? ""
+			 : process->readings->rising ? ", and still rising at the end:"
+						     : ", level at the end:",
+			 text_change(text, process->readings->bytes_per_minute));
 	}
-	text_put(text, TEXT_PLAIN, growers > named ? "; and others." : ".");
-	text_end_line(text);
-	text_format(text, TEXT_PLAIN, "  All %s processes together: %s %s.", text_count(text, report->process_count),
-		    text_measure_with_swap(&report->growth), text_change(text, mmt_growth_change(&report->growth)));
-	text_end_line(text);
+	text_add(text, growers > named ? "; and others." : ".");
+	text_end_sentence(text, TEXT_STRONG, INDENT);
+	text_add(text, "  All %s processes together: %s %s.", text_count(text, report->process_count),
+		 text_measure_with_swap(&report->growth), text_change(text, mmt_growth_change(&report->growth)));
+	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }
 
 /* What a process adds to the change of all of them: its growth, or all of its memory if it started in the window or
@@ -221,21 +216,19 @@ void text_put_shares(struct text *text, const struct mmt_report *report)
 
 		if (share <= 0 || share < change / NEGLIGIBLE)
 			break;
-		text_put(text, TEXT_PLAIN, named ? ", " : "  by process: ");
-		text_put_process(text, process);
-		text_format(text, TEXT_PLAIN, " %s", text_change(text, share));
+		text_add(text, "%s", named ? ", " : "  by process: ");
+		text_add_process(text, process);
+		text_add(text, " %s", text_change(text, share));
 		if (process->readings->start_ns > report->growth.start_ns)
-			text_put(text, TEXT_PLAIN, " (started)");
+			text_add(text, " (started)");
 		if (process->readings->grows)
-			text_format(text, TEXT_PLAIN, " (%s per minute)",
-				    text_change(text, process->readings->bytes_per_minute));
+			text_add(text, " (%s per minute)", text_change(text, process->readings->bytes_per_minute));
 		rest -= share;
 	}
 	if (named && rest)
-		text_format(text, TEXT_PLAIN, ", %s %s", report->growth.by_pss ? "shared pages and others" : "others",
-			    text_change(text, rest));
-	if (named)
-		text_end_line(text);
+		text_add(text, ", %s %s", report->growth.by_pss ? "shared pages and others" : "others",
+			 text_change(text, rest));
+	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 }
 
 /* The memory of a worker that is replaced again and again goes with it: all of them together may be steady. */

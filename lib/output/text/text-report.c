@@ -58,63 +58,28 @@ static void text_row_trend(struct text *text, const struct mmt_row *row)
 	text_trend(text, trend, trend[MMT_TREND_POINTS - 1] / TREND_FLOOR);
 }
 
-static unsigned thread_columns(const struct text *text, const struct mmt_thread *thread)
-{
-	char number[16];
-
-	return text_name_columns(text, thread->name ? thread->name : "") +
-	       (unsigned)snprintf(number, sizeof(number), " (%" PRId32 ")", thread->tid);
-}
-
-/* "thread main (12)", "threads a (1), b (2) and 3 more". */
+/* "thread main (12)", "threads a (1), b (2) and 3 more"; nothing for the main thread of the only process. */
 static void text_row_threads(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
 {
 	size_t named = row->thread_count < THREADS_NAMED ? row->thread_count : THREADS_NAMED;
 	size_t more = row->thread_count - named;
-	unsigned columns = (unsigned)strlen("threads ") + (more ? 16 : 0);
 
 	if (report->process_count > 1 && row->pid_count == 1)
 		text_part(text, TEXT_PLAIN, "pid %" PRId32, row->pids[0]);
 	else if (row->pid_count > 1)
 		text_part(text, TEXT_PLAIN, "%zu processes", row->pid_count);
-	if (!named)
+	if (!named ||
+	    (report->process_count == 1 && row->thread_count == 1 && row->threads[0].tid == report->processes[0].pid))
 		return;
 	for (size_t i = 0; i < named; i++)
-		columns += thread_columns(text, &row->threads[i]) + 2;
-	text_begin_part(text, columns);
-	text_put(text, TEXT_PLAIN, row->thread_count > 1 ? "threads " : "thread ");
-	for (size_t i = 0; i < named; i++) {
-		if (i)
-			text_put(text, TEXT_PLAIN, i + 1 == named && !more ? " and " : ", ");
-		text_put_name(text, TEXT_PLAIN, row->threads[i].name ? row->threads[i].name : "", 0);
-		text_format(text, TEXT_PLAIN, " (%" PRId32 ")", row->threads[i].tid);
-	}
+		text_add(text, "%s%s (%" PRId32 ")",
+			 i			 ? i + 1 == named && !more ? " and " : ", "
+			 : row->thread_count > 1 ? "threads "
+						 : "thread ",
+			 row->threads[i].name ? row->threads[i].name : "", row->threads[i].tid);
 	if (more)
-		text_format(text, TEXT_PLAIN, " and %zu more", more);
-}
-
-/* Print a heading and one line per reason for doubt; nothing if there is none. */
-struct doubts {
-	struct text *text;
-	bool selected; /* by --focus and --ignore */
-	bool any;
-};
-
-static void put_doubt(struct doubts *doubts, const char *before, const char *figure, const char *after)
-{
-	if (!doubts->any) {
-		text_put(doubts->text, TEXT_STRONG,
-			 doubts->selected
-			     ? "None of the selected memory seems to be still mapped, but that is not certain:"
-			     : "No memory mapped in this recording seems to be still mapped, but that is not certain:");
-		text_end_line(doubts->text);
-	}
-	doubts->any = true;
-	text_put(doubts->text, TEXT_PLAIN, "  ");
-	text_put(doubts->text, TEXT_PLAIN, before);
-	text_put(doubts->text, TEXT_PLAIN, figure);
-	text_put(doubts->text, TEXT_PLAIN, after);
-	text_end_line(doubts->text);
+		text_add(text, " and %zu more", more);
+	text_end_part(text, TEXT_PLAIN);
 }
 
 /* What RSS may change without being a growth. */
@@ -145,130 +110,63 @@ static const char *describe_growth_before(const struct mmt_report *report)
 	return ": the growth is in memory that was mapped before, for instance a heap";
 }
 
-static void put_doubts_of_recording(struct doubts *doubts, const struct mmt_report *report)
-{
-	const struct mmt_completeness *completeness = &report->completeness;
-	char figure[MMT_SIZE_TEXT];
-	uint64_t events = 0;
-
-	if (completeness->incomplete || completeness->damaged)
-		put_doubt(doubts, "the recording is incomplete or damaged, see above", "", "");
-	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		events += report->events[kind];
-	if (!events && !report->windowed)
-		put_doubt(doubts,
-			  grew(report)
-			      ? "no memory call was recorded: touching memory that is already mapped needs none"
-			      : "no memory call was recorded: the process needed none, or other processes do its work",
-			  "", "");
-	if (completeness->lost_events)
-		put_doubt(doubts, "", mmt_format_count(completeness->lost_events, figure),
-			  text_plural(completeness->lost_events, " event was lost", " events were lost"));
-	if (completeness->missed_threads)
-		put_doubt(doubts, "", mmt_format_count(completeness->missed_threads, figure),
-			  text_plural(completeness->missed_threads, " thread was missed", " threads were missed"));
-	if (completeness->missed_cpus)
-		put_doubt(doubts, "", mmt_format_count(completeness->missed_cpus, figure),
-			  text_plural(completeness->missed_cpus, " CPU came online during recording",
-				      " CPUs came online during recording"));
-	if (completeness->left_processes)
-		put_doubt(doubts, "", mmt_format_count(completeness->left_processes, figure),
-			  text_plural(completeness->left_processes, " process left the control group",
-				      " processes left the control group"));
-	if (completeness->out_of_order_events)
-		put_doubt(doubts, "", mmt_format_count(completeness->out_of_order_events, figure),
-			  text_plural(completeness->out_of_order_events, " event is out of order",
-				      " events are out of order"));
-	if (completeness->ambiguous_events)
-		put_doubt(doubts, "the order of ", mmt_format_count(completeness->ambiguous_events, figure),
-			  text_plural(completeness->ambiguous_events, " event is unknown", " events is unknown"));
-	if (report->windowed)
-		put_doubt(doubts, "only the selected window was examined", "", "");
-	if (report->options.classes)
-		put_doubt(doubts, "only the selected classes were examined", "", "");
-	if (doubts->selected)
-		put_doubt(doubts, "only the memory that --focus and --ignore select was examined", "", "");
-	if (completeness->warning_count)
-		put_doubt(doubts, "data is missing, see the notes above", "", "");
-}
-
-static void put_doubts_of_processes(struct doubts *doubts, const struct mmt_report *report)
+/* Whether "no leak" is certain, as far as the mappings of this recording go. */
+static bool is_certain(const struct mmt_report *report)
 {
 	struct checks checks = checks_sum(report);
-	char figure[MMT_SIZE_TEXT];
 
-	if (checks.checked.mismatch_bytes)
-		put_doubt(doubts, "the result differs from the kernel's maps by ",
-			  mmt_format_bytes(checks.checked.mismatch_bytes, figure), "");
-	if (checks.checked.unverifiable_bytes)
-		put_doubt(doubts, "", mmt_format_bytes(checks.checked.unverifiable_bytes, figure),
-			  " could not be verified: calls were in flight when the kernel's maps were read");
-	if (!checks.checked.processes)
-		put_doubt(doubts, "nothing was checked against the kernel's final maps", "", "");
-	if (report->left_out_process_count)
-		put_doubt(doubts, "only the selected processes were examined: ",
-			  mmt_format_count(report->left_out_process_count, figure),
-			  text_plural(report->left_out_process_count, " other is left out", " others are left out"));
-	if (report->ended_bytes)
-		put_doubt(doubts, "processes that ended by themselves held ",
-			  mmt_format_bytes(report->ended_bytes, figure), " until then");
+	return text_is_sound(report) && text_growth_is_of_all(report) && checks.checked.processes &&
+	       !checks.checked.unverifiable_bytes && !report->completeness.ambiguous_events &&
+	       !report->completeness.warning_count;
 }
 
-#define MEASURE_TEXT 96
-
-/* For instance "RSS and swap grew by ". */
-static const char *describe_measure(const struct mmt_report *report, const char *before, const char *verb,
-				    char text[MEASURE_TEXT])
-{
-	snprintf(text, MEASURE_TEXT, "%s%s%s", before, text_measure_with_swap(&report->growth), verb);
-	return text;
-}
-
-/* Do not report "no leak" for a process that grows in older memory. */
-static void put_doubts_of_growth(struct doubts *doubts, const struct mmt_report *report)
+/* Do not report "no leak" for a process that grows in older memory, or may grow. */
+static bool add_doubts(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	char figure[MMT_SIZE_TEXT], what[MEASURE_TEXT];
+	const char *what = text_measure_with_swap(growth);
+	size_t size = text->sentence_size;
+	uint64_t events = 0;
 
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		events += report->events[kind];
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
-		put_doubt(doubts, "RSS over time was not recorded: memory mapped before may have grown", "", "");
+		text_add(text, "; RSS over time was not recorded: memory mapped before may have grown");
 	else if (grew(report))
-		put_doubt(doubts, describe_measure(report, "", " grew by ", what),
-			  mmt_format_bytes((uint64_t)mmt_growth_change(growth), figure),
-			  describe_growth_before(report));
-	else if (growth->verdict == MMT_VERDICT_TOO_SHORT && !growth->advised_ns)
-		put_doubt(doubts, "RSS was read too rarely to tell whether it grows", "", "");
-	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
-		put_doubt(doubts,
-			  describe_measure(
-			      report, "the recording is too short to tell whether ",
-			      swaps(report) ? " grow: record for at least " : " grows: record for at least ", what),
-			  mmt_format_duration(growth->advised_ns, figure), "");
+		text_add(text, "; %s grew by %s%s", what, text_bytes(text, (uint64_t)mmt_growth_change(growth)),
+			 describe_growth_before(report));
 	else if (growth->by_process)
-		put_doubt(doubts, "a process grows, see above", "", "");
+		text_add(text, "; a process grows, see above");
 	else if (growth->verdict == MMT_VERDICT_GROWING)
-		put_doubt(doubts,
-			  describe_measure(report, "", swaps(report) ? " are growing, by " : " is growing, by ", what),
-			  mmt_format_change(growth->bytes_per_minute, figure), " per minute at the end");
+		text_add(text, "; %s %s growing, see above", what, swaps(report) ? "are" : "is");
+	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
+		text_add(text, "; it cannot tell whether %s %s, see above", what, swaps(report) ? "grow" : "grows");
 	if (report->committed_before_bytes > growth_floor(report))
-		put_doubt(doubts, "", mmt_format_bytes(report->committed_before_bytes, figure),
-			  " of memory mapped before were made accessible");
+		text_add(text, "; %s of memory mapped before were made accessible",
+			 text_bytes(text, report->committed_before_bytes));
+	if (!events && !report->windowed)
+		text_add(text, "; no memory call was recorded: %s",
+			 grew(report) ? "touching memory that is already mapped needs none"
+				      : "the process needed none, or other processes do its work");
+	if (report->ended_bytes)
+		text_add(text, "; processes that ended by themselves held %s until then",
+			 text_bytes(text, report->ended_bytes));
+	return text->sentence_size > size;
 }
 
 static void text_nothing_unfreed(struct text *text, const struct mmt_report *report)
 {
-	struct doubts doubts = {.text = text, .selected = selection_has_patterns(report)};
+	bool certain = is_certain(report);
 
 	text_end_line(text);
-	put_doubts_of_growth(&doubts, report);
-	put_doubts_of_recording(&doubts, report);
-	put_doubts_of_processes(&doubts, report);
-	if (doubts.any)
-		return;
-	text_line(
-	    text, TEXT_GOOD,
-	    "Nothing that was mapped in this recording is still mapped: no leak of mappings, and %s did not grow.",
-	    text_measure_with_swap(&report->growth));
+	text_add(text, "Nothing %s is still mapped%s",
+		 selection_has_patterns(report) ? "selected" : "that was mapped in this recording",
+		 certain ? "" : ", as far as the recording can tell");
+	certain &= !add_doubts(text, report);
+	if (certain)
+		text_add(text, ": no leak of mappings, and %s did not grow", text_measure_with_swap(&report->growth));
+	text_add(text, ".");
+	text_end_sentence(text, certain ? TEXT_GOOD : TEXT_STRONG, 2);
 }
 
 static void put_sum(struct text *text, const char *label, uint64_t bytes)
@@ -300,8 +198,8 @@ static void put_mappings(struct text *text, const struct mmt_report *report, enu
 	if (report->mapping_limit)
 		text_format(text, TEXT_STRONG, " of %s (vm.max_map_count)", text_count(text, report->mapping_limit));
 	if (report->process_count > 1) {
-		text_begin_part(text, 24);
-		text_put_process(text, most);
+		text_add_process(text, most);
+		text_end_part(text, TEXT_STRONG);
 	}
 	text_end_line(text);
 }
@@ -575,13 +473,71 @@ static void put_hidden(struct text *text, const struct selection *selection, con
 	text_line(text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
 }
 
+#define TRUST_LINES 3	  /* with the end of a stack */
+#define STACK_LINES_MIN 3 /* of the first stack, however long the rest is */
+
+/* The row that stands first: that of the first cause. */
+static size_t find_first(const struct mmt_report *report, const struct selection *selection, enum mmt_sort sort)
+{
+	for (size_t i = 0; sort == MMT_SORT_MEMORY && report->cause_count && i < selection->count; i++) {
+		if (selection->rows[i]->id == report->causes[0].rows[0])
+			return i;
+	}
+	return 0;
+}
+
+static void put_rows(struct text *text, const struct mmt_report *report, const struct selection *selection,
+		     struct text_explanations *explanations, bool first_screen)
+{
+	const struct mmt_text_options *options = text->options;
+	size_t first = find_first(report, selection, options->sort);
+	uint64_t memory_bytes = sum_memory(report);
+
+	for (size_t i = 0; i < selection->count; i++) {
+		struct mmt_text_options shortened = *options;
+		unsigned used;
+
+		if ((i == first) != first_screen)
+			continue;
+		text_end_line(text);
+		put_heading(text, report, selection, i, options->sort);
+		put_row(text, report, selection->rows[i], options->sort, memory_bytes);
+		used = text->lines + (text_is_sound(report) ? TRUST_LINES : 1);
+		if (first_screen && options->width && shortened.stack_frames) {
+			size_t left = used + STACK_LINES_MIN < SCREEN_LINES ? SCREEN_LINES - used : STACK_LINES_MIN;
+
+			shortened.stack_frames = left < shortened.stack_frames ? left : shortened.stack_frames;
+		}
+		text->options = &shortened;
+		put_identity(text, selection->rows[i], explanations);
+		text->options = options;
+	}
+}
+
+static void put_details(struct text *text, const struct mmt_report *report, const struct selection *selection,
+			struct text_explanations *explanations)
+{
+	put_rows(text, report, selection, explanations, false);
+	put_hidden(text, selection, report, text->options->sort);
+	text_failures(text, report, &explanations->marks);
+	text_end_line(text);
+	text_details(text, report);
+	text_end_line(text);
+	put_sums(text, report, text->options->sort);
+	text_classes(text, report);
+	text_processes(text, report);
+	text_steps(text, report, selection);
+	if (report->by == MMT_BY_THREAD && report->then_by == MMT_BY_STACK)
+		text_threads(text, report);
+}
+
 struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const struct mmt_text_options *options,
 					FILE *stream)
 {
 	bool freed_too =
 	    options->sort == MMT_SORT_ALLOCATED || options->sort == MMT_SORT_FREED || options->sort == MMT_SORT_PEAK;
 	struct text_explanations explanations = {.reserved = report->reserved_bytes > 0};
-	uint64_t memory_bytes = sum_memory(report);
+	bool sound = text_is_sound(report);
 	struct selection selection;
 	struct mmt_error *error;
 	struct text text;
@@ -590,28 +546,21 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	if (error)
 		return error;
 	text_begin(&text, stream, options);
-	text_warnings(&text, report);
-	text_header(&text, report, false);
-	text_end_line(&text);
-	put_sums(&text, report, options->sort);
-	text_classes(&text, report);
-	text_processes(&text, report);
-	text_steps(&text, report, &selection);
-	if (report->by == MMT_BY_THREAD && report->then_by == MMT_BY_STACK)
-		text_threads(&text, report);
-	for (size_t i = 0; !error && i < selection.count; i++) {
-		text_end_line(&text);
-		put_heading(&text, report, &selection, i, options->sort);
-		put_row(&text, report, selection.rows[i], options->sort, memory_bytes);
-		put_identity(&text, selection.rows[i], &explanations);
-	}
+	text_summary(&text, report);
+	if (!sound)
+		text_trust(&text, report);
+	text_causes(&text, report);
 	if (!report->unfreed_bytes)
 		text_nothing_unfreed(&text, report);
-	put_hidden(&text, &selection, report, options->sort);
-	text_failures(&text, report, &explanations.marks);
+	put_rows(&text, report, &selection, &explanations, true);
+	if (sound) {
+		text_end_line(&text);
+		text_trust(&text, report);
+	}
+	put_details(&text, report, &selection, &explanations);
 	text_explanations_add(&explanations, report);
 	text_explanations(&text, &explanations);
 	text_end(&text);
 	selection_deinit(&selection);
-	return error;
+	return NULL;
 }

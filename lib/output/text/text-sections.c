@@ -15,6 +15,7 @@
 #define THREADS_SHOWN 20
 #define RELEASES_SHOWN 10
 #define THREAD_COLUMNS 24
+#define THREAD_TABLE_COLUMNS 22
 #define STACK_INDENT 6
 
 static const char *format_since(const struct mmt_report *report, uint64_t ns, char text[MMT_SIZE_TEXT])
@@ -50,10 +51,10 @@ static void put_selected(struct text *text, const struct mmt_report *report)
 {
 	uint64_t committed = saturating_add(report->committed_bytes, report->committed_before_bytes, MMT_BYTES_MAX);
 
-	text_format(text, TEXT_STRONG, "  selected %s of %s unfreed", text_bytes(text, report->unfreed_bytes),
-		    text_bytes(text, report->unfiltered_unfreed_bytes));
-	text_line(text, TEXT_STRONG, ", %s of %s committed", text_bytes(text, committed),
-		  text_bytes(text, report->unfiltered_committed_bytes));
+	text_add(text, "  selected %s of %s unfreed, %s of %s committed", text_bytes(text, report->unfreed_bytes),
+		 text_bytes(text, report->unfiltered_unfreed_bytes), text_bytes(text, committed),
+		 text_bytes(text, report->unfiltered_committed_bytes));
+	text_end_sentence(text, TEXT_STRONG, 2);
 }
 
 /* There is memory, but none of it is selected. */
@@ -89,11 +90,11 @@ void text_window(struct text *text, const struct mmt_report *report)
 
 	if (!report->windowed)
 		return;
-	text_format(text, TEXT_STRONG, "  window: mapped from %s to %s, and still there at %s",
-		    format_since(report, report->from_ns, from),
-		    format_since(report, report->allocations_to_ns, allocations_to),
-		    format_since(report, report->to_ns, to));
-	text_line(text, TEXT_PLAIN, " after the start");
+	text_add(text, "  window: mapped from %s to %s, and still there at %s after the start",
+		 format_since(report, report->from_ns, from),
+		 format_since(report, report->allocations_to_ns, allocations_to),
+		 format_since(report, report->to_ns, to));
+	text_end_sentence(text, TEXT_STRONG, 2);
 }
 
 void text_marks(struct text *text, const struct mmt_report *report)
@@ -230,8 +231,8 @@ static void put_total(struct text *text, const struct mmt_thread_total *total)
 {
 	text_put(text, TEXT_PLAIN, "  ");
 	put_thread(text, &total->thread);
-	text_pad_to(text, THREAD_COLUMNS);
-	text_line(text, TEXT_PLAIN, "  %10s  %10s  %15s  %15s  %10s", text_bytes(text, total->unfreed_bytes),
+	text_pad_to(text, THREAD_TABLE_COLUMNS);
+	text_line(text, TEXT_PLAIN, "  %9s  %9s  %9s  %9s  %9s", text_bytes(text, total->unfreed_bytes),
 		  text_bytes(text, total->allocated_bytes), text_bytes(text, total->freed_by_itself_bytes),
 		  text_bytes(text, total->freed_by_others_bytes), text_bytes(text, total->released_bytes));
 }
@@ -263,9 +264,9 @@ void text_threads(struct text *text, const struct mmt_report *report)
 
 	text_end_line(text);
 	text_put(text, TEXT_STRONG, "  thread");
-	text_pad_to(text, THREAD_COLUMNS);
-	text_line(text, TEXT_STRONG, "  %10s  %10s  %15s  %15s  %10s", "unfreed", "mapped", "freed by itself",
-		  "freed by others", "released");
+	text_pad_to(text, THREAD_TABLE_COLUMNS);
+	text_line(text, TEXT_STRONG, "  %9s  %9s  %9s  %9s  %9s", "unfreed", "mapped", "freed own", "by others",
+		  "released");
 	for (size_t i = 0; i < shown; i++)
 		put_total(text, &report->thread_totals[i]);
 	if (shown < report->thread_total_count) {
@@ -314,9 +315,8 @@ static void put_limit(struct text *text, const struct mmt_limit *limit)
 
 	if (!limit->kind)
 		snprintf(sentence, sizeof(sentence),
-			 "Compare \"Max address space\", \"Max data size\" and \"Max locked memory\" in "
-			 "/proc/PID/limits, CommitLimit in /proc/meminfo if vm.overcommit_memory is 2, and "
-			 "HugePages_Free there for huge pages. The limit of a control group makes no call fail.");
+			 "Compare the limits in /proc/PID/limits, and CommitLimit and HugePages_Free in /proc/meminfo; "
+			 "that of a control group makes no call fail.");
 	else if (limit->kind == MMT_LIMIT_MEMORY)
 		snprintf(sentence, sizeof(sentence), "%s%s%s", limit_words[limit->kind].begin,
 			 text_bytes(text, limit->value), limit_words[limit->kind].end);
@@ -341,18 +341,19 @@ void text_refused(struct text *text, const struct mmt_report *report)
 	if (!failure)
 		return;
 	text->indent = 0;
-	text_format(text, TEXT_BAD, "FAILED: %s x %s ", text_count(text, failure->count),
-		    mmt_event_count_name(failure->call));
-	put_error(text, failure->error);
+	text_put(text, TEXT_BAD, "FAILED:");
+	text_add(text, " %s x %s ", text_count(text, failure->count), mmt_event_count_name(failure->call));
+	if (strerrorname_np(failure->error))
+		text_add(text, "%s", strerrorname_np(failure->error));
+	else
+		text_add(text, "error %d", failure->error);
 	if (failure->asked_bytes)
-		text_format(text, TEXT_PLAIN, " for %s%s", text_bytes(text, failure->asked_bytes / failure->count),
-			    failure->count > 1 ? " on average" : "");
-	text_format(text, TEXT_PLAIN, ", first %s after the start", format_since(report, failure->first_ns, since));
-	if (failure->origin < failure->frame_count && failure->frames[failure->origin]->function) {
-		text_put(text, TEXT_PLAIN, ", in ");
-		text_put_name(text, TEXT_STRONG, failure->frames[failure->origin]->function, 0);
-	}
-	text_end_line(text);
+		text_add(text, " for %s%s", text_bytes(text, failure->asked_bytes / failure->count),
+			 failure->count > 1 ? " on average" : "");
+	text_add(text, ", first %s after the start", format_since(report, failure->first_ns, since));
+	if (failure->origin < failure->frame_count && failure->frames[failure->origin]->function)
+		text_add(text, ", in %s", failure->frames[failure->origin]->function);
+	text_end_sentence(text, TEXT_PLAIN, 2);
 	put_limit(text, &failure->limit);
 }
 

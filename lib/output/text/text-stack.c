@@ -11,7 +11,7 @@
 #define FOLD_MIN 4	    /* frames: a shorter run is shown */
 #define FUNCTION_COLUMNS 48 /* a longer name moves only its own module to the right */
 #define MODULE_COLUMNS 32
-#define FUNCTION_COLUMNS_MIN 24 /* names are not cut further on a narrow terminal */
+#define FUNCTION_COLUMNS_MIN 30 /* names are not cut further on a narrow terminal */
 #define OUTERMOST_KEPT 2	/* frames shown after a cut */
 
 /* The frames [first, last) are replaced by one line. */
@@ -33,7 +33,7 @@ struct interpreter_run {
 };
 
 struct layout {
-	unsigned indent, function_columns, module_columns;
+	unsigned indent, function_columns, module_columns, source_columns;
 	bool folds;
 	struct interpreter_run run; /* the one that was looked at last */
 	struct gap outer;	    /* runtime frames that are folded although they have names */
@@ -292,6 +292,18 @@ static unsigned name_columns(const struct text *text, const struct mmt_frame *fr
 	       (prefixed ? text_name_columns(text, frame->module) : 0) + (frame->doubtful ? 2 : 0);
 }
 
+/* "   main.c:18 (inlined)" */
+static unsigned source_columns(const struct text *text, const struct mmt_frame *frame)
+{
+	const char *path = frame->source_file;
+	unsigned columns = frame->inlined ? (unsigned)strlen(" (inlined)") + (path ? 0 : 2) : 0;
+	char line[16] = "";
+
+	if (path && frame->source_line)
+		snprintf(line, sizeof(line), ":%" PRIu32, frame->source_line);
+	return columns + (path ? 3 + text_name_columns(text, path_file_name(path)) + (unsigned)strlen(line) : 0);
+}
+
 static struct layout make_layout(const struct text *text, const struct mmt_row *row, unsigned indent)
 {
 	struct layout layout = {.indent = indent};
@@ -309,6 +321,7 @@ static struct layout make_layout(const struct text *text, const struct mmt_row *
 		struct line line = line_at(row, &layout, i);
 		unsigned name = name_columns(text, frame);
 		unsigned module = frame->module ? text_name_columns(text, frame->module) : 0;
+		unsigned source = source_columns(text, frame);
 
 		frames = line.frames;
 		if (line.kind != LINE_FRAME)
@@ -317,13 +330,16 @@ static struct layout make_layout(const struct text *text, const struct mmt_row *
 			layout.function_columns = name;
 		if (module > layout.module_columns && module <= MODULE_COLUMNS)
 			layout.module_columns = module;
+		if (source > layout.source_columns && source <= MODULE_COLUMNS)
+			layout.source_columns = source;
 	}
+	indent += 3 + layout.module_columns + layout.source_columns;
 	if (room && layout.function_columns + indent > room)
 		layout.function_columns = room > indent + FUNCTION_COLUMNS_MIN ? room - indent : FUNCTION_COLUMNS_MIN;
 	return layout;
 }
 
-/* The maximum number of columns of the name so that its module fits on the line; 0: unlimited. */
+/* The maximum number of columns of the name so that what follows it fits on the line; 0: unlimited. */
 static unsigned name_room(const struct text *text, const struct mmt_frame *frame, const struct layout *layout)
 {
 	unsigned module = frame->module ? text_name_columns(text, frame->module) + 3 : 0;
@@ -331,13 +347,14 @@ static unsigned name_room(const struct text *text, const struct mmt_frame *frame
 
 	if (!width)
 		return 0;
+	used += source_columns(text, frame);
 	return width > used + FUNCTION_COLUMNS_MIN ? width - used : FUNCTION_COLUMNS_MIN;
 }
 
 static void put_frame(struct text *text, const struct mmt_frame *frame, const struct layout *layout)
 {
 	enum text_style style = frame->kind == MMT_FRAME_NATIVE || frame->function ? TEXT_PLAIN : TEXT_FAINT;
-	unsigned columns = layout->indent + layout->function_columns;
+	unsigned columns = layout->indent + layout->function_columns, width = text->options->width;
 	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
 	char room[64];
 
@@ -350,10 +367,19 @@ static void put_frame(struct text *text, const struct mmt_frame *frame, const st
 	if (frame->module && !prefixed) {
 		text_pad_to(text, columns);
 		text_put(text, TEXT_PLAIN, "   ");
-		text_put_name(text, TEXT_FAINT, frame->module, 0);
+		text_put_name(text, TEXT_FAINT, frame->module, width > text->column ? width - text->column : 0);
+	}
+	columns += 3 + layout->module_columns;
+	if (columns < text->column)
+		columns = text->column;
+	if (width && columns + source_columns(text, frame) > width)
+		columns = text->column;
+	if (width && columns + source_columns(text, frame) > width) {
+		text_end_line(text);
+		return;
 	}
 	if (frame->source_file || frame->inlined)
-		text_pad_to(text, columns + 3 + layout->module_columns);
+		text_pad_to(text, columns);
 	if (frame->source_file) {
 		text_put(text, TEXT_PLAIN, "   ");
 		text_put_name(text, TEXT_PLAIN, path_file_name(frame->source_file), 0);

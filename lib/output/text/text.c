@@ -101,21 +101,24 @@ unsigned text_name_columns(const struct text *text, const char *name)
 
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max)
 {
-	bool cut = columns_max > 3 && text_name_columns(text, name) > columns_max;
-	unsigned room = cut ? columns_max - 3 : 0;
+	unsigned columns = text_name_columns(text, name), first = columns, last = columns, at = 0;
 	struct escape_piece piece;
+	bool cut = false;
 
-	begin_style(text, style);
-	while (escape_next(&name, text->escape, &piece)) {
-		if (cut && piece.columns > room)
-			break;
-		room -= cut ? piece.columns : 0;
-		fwrite(piece.text, 1, piece.size, text->stream);
-		text->column += piece.columns;
+	if (columns_max > 3 && columns > columns_max) {
+		first = (columns_max - 3) * 2 / 3;
+		last = columns - (columns_max - 3 - first);
 	}
-	if (cut) {
-		fputs("...", text->stream);
-		text->column += 3;
+	begin_style(text, style);
+	for (; escape_next(&name, text->escape, &piece); at += piece.columns) {
+		if (at + piece.columns <= first || at >= last) {
+			fwrite(piece.text, 1, piece.size, text->stream);
+			text->column += piece.columns;
+		} else if (!cut) {
+			cut = true;
+			fputs("...", text->stream);
+			text->column += 3;
+		}
 	}
 	end_style(text, style);
 }
@@ -158,15 +161,37 @@ void text_put_sentence(struct text *text, enum text_style style, const char *sen
 	text_end_line(text);
 }
 
-void text_put_process_name(struct text *text, const struct mmt_process *process)
+static void __attribute__((format(printf, 2, 0)))
+add_formatted(struct text *text, const char *format, va_list arguments)
 {
-	text_put_name(text, TEXT_STRONG, process->name && *process->name ? process->name : "process", 0);
+	size_t room = sizeof(text->sentence) - text->sentence_size;
+	int size = vsnprintf(text->sentence + text->sentence_size, room, format, arguments);
+
+	if (size > 0)
+		text->sentence_size += (size_t)size < room ? (size_t)size : room - 1;
 }
 
-void text_put_process(struct text *text, const struct mmt_process *process)
+void text_add(struct text *text, const char *format, ...)
 {
-	text_put_process_name(text, process);
-	text_format(text, TEXT_PLAIN, " (pid %" PRId32 ")", process->pid);
+	va_list arguments;
+
+	va_start(arguments, format);
+	add_formatted(text, format, arguments);
+	va_end(arguments);
+}
+
+void text_end_sentence(struct text *text, enum text_style style, unsigned indent)
+{
+	if (text->sentence_size)
+		text_put_sentence(text, style, text->sentence, indent);
+	text->sentence_size = 0;
+	*text->sentence = '\0';
+}
+
+void text_add_process(struct text *text, const struct mmt_process *process)
+{
+	text_add(text, "%s (pid %" PRId32 ")", process->name && *process->name ? process->name : "process",
+		 process->pid);
 }
 
 void text_pad_to(struct text *text, unsigned column)
@@ -181,6 +206,7 @@ void text_end_line(struct text *text)
 {
 	putc('\n', text->stream);
 	text->column = 0;
+	text->lines++;
 }
 
 void text_begin_part(struct text *text, unsigned columns)
@@ -195,16 +221,22 @@ void text_begin_part(struct text *text, unsigned columns)
 	}
 }
 
+void text_end_part(struct text *text, enum text_style style)
+{
+	text_begin_part(text, text_name_columns(text, text->sentence));
+	text_put_name(text, style, text->sentence, 0);
+	text->sentence_size = 0;
+	*text->sentence = '\0';
+}
+
 void text_part(struct text *text, enum text_style style, const char *format, ...)
 {
-	char line[TEXT_PART_MAX];
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(line, sizeof(line), format, arguments);
+	add_formatted(text, format, arguments);
 	va_end(arguments);
-	text_begin_part(text, (unsigned)strlen(line));
-	text_put(text, style, line);
+	text_end_part(text, style);
 }
 
 static char *next_number(struct text *text)

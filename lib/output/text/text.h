@@ -19,16 +19,20 @@ enum text_style {
 };
 
 #define TEXT_NUMBERS 8 /* a power of two */
+#define TEXT_SENTENCE 2048
 
 struct text {
 	FILE *stream;
 	const struct mmt_text_options *options;
 	enum escape_mode escape;
 	unsigned column;	 /* of the current line */
+	unsigned lines;		 /* that have ended */
 	unsigned indent;	 /* of the lines that continue a row */
 	locale_t utf8, previous; /* for column widths, in this thread only */
 	char numbers[TEXT_NUMBERS][MMT_SIZE_TEXT];
 	unsigned number_count; /* formatted so far */
+	char sentence[TEXT_SENTENCE];
+	size_t sentence_size;
 };
 
 void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *options);
@@ -42,13 +46,15 @@ void text_format(struct text *text, enum text_style style, const char *format, .
 /* The same, and the end of the line. */
 void text_line(struct text *text, enum text_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* A name from a recording, cut with "..." to `columns_max` (0: not cut). */
+/* A name from a recording, of which "..." replaces the middle if it has more than `columns_max` (0: any number). */
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
 /* A sentence that may contain names from a recording, and the end of its last line. Further lines have this indent. */
 void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent);
-/* The name of a process, or "process"; and "name (pid 12)". */
-void text_put_process_name(struct text *text, const struct mmt_process *process);
-void text_put_process(struct text *text, const struct mmt_process *process);
+/* Add to a sentence, which may contain names from a recording; and print it. */
+void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_end_sentence(struct text *text, enum text_style style, unsigned indent);
+/* "name (pid 12)" */
+void text_add_process(struct text *text, const struct mmt_process *process);
 unsigned text_name_columns(const struct text *text, const char *name);
 
 void text_pad_to(struct text *text, unsigned column);
@@ -59,7 +65,8 @@ void text_end_line(struct text *text);
  * would not fit.
  */
 void text_begin_part(struct text *text, unsigned columns);
-/* A part of trusted ASCII text. */
+/* The sentence as a part; and text as one. */
+void text_end_part(struct text *text, enum text_style style);
 void text_part(struct text *text, enum text_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* As mmt_format_bytes() and the like. The result is valid until TEXT_NUMBERS more numbers were formatted. */

@@ -189,8 +189,8 @@ const verdictHelp = {
 	"part of a leak": "all stacks of this cause are a leak together while the resident size grows",
 	"keeps growing": "mapped throughout the recording, as a leak, but an allocator or a runtime keeps this memory by design",
 	cache: "mapped early, and kept since",
-	"made early": "mapped early, and kept since, but too few mappings to call them a cache",
-	traffic: "no older than the mappings that were unmapped had become",
+	"allocated early": "mapped early, and kept since, but too few mappings to call them a cache",
+	"short-lived": "no older than the mappings that were unmapped had become",
 };
 
 function fillTitle(cell, stack) {
