@@ -8,14 +8,9 @@
 #include "base/cold.h"
 #include "model/space/space.h"
 
-static enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_ns);
-
 struct account_key {
 	uint32_t stack, process, kind, thread;
 };
-
-/* Find the account; create it and look up its row if it is new. */
-static struct mmt_error *ledger_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret);
 
 struct found_key {
 	uint32_t process, kind, side;
@@ -59,6 +54,47 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->found);
 	vector_deinit(&ledger->threads);
 	map_deinit(&ledger->releases);
+}
+
+static enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_ns)
+{
+	if (time_ns < ledger->options.from_ns)
+		return LEDGER_BEFORE;
+	return time_ns < ledger->options.allocations_to_ns ? LEDGER_INSIDE : LEDGER_YOUNGER;
+}
+
+#define ONLY_ROW 1
+
+static struct mmt_error *make_row(struct ledger *ledger, struct account *account)
+{
+	const struct ledger_options *options = &ledger->options;
+	struct mmt_error *error = NULL;
+
+	account->row = ONLY_ROW;
+	if (options->find_row)
+		error = options->find_row(options->context, account);
+	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
+		if (!trends_open(&ledger->trends) || !vector_append(&ledger->rows))
+			return &error_no_memory;
+	}
+	return error;
+}
+
+/* Find the account; create it and look up its row if it is new. */
+static struct mmt_error *ledger_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
+{
+	struct account account = {
+	    .stack = key->stack, .process = key->process, .kind = key->kind, .thread = key->thread};
+	struct mmt_error *error;
+
+	*number_ret = intern_find(&ledger->account_keys, key, sizeof(*key));
+	if (*number_ret != INTERN_NONE)
+		return NULL;
+	error = make_row(ledger, &account);
+	if (error)
+		return error;
+	*number_ret = intern_put(&ledger->account_keys, key, sizeof(*key));
+	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
 }
 
 /* The allocation's account is known. `count` is 1 when its last bytes are released. */
@@ -562,34 +598,10 @@ const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t
 	return find_allocation(ledger, allocation);
 }
 
-#define ONLY_ROW 1
-
 struct failure_key {
 	uint32_t stack, process, call;
 	int32_t error;
 };
-
-static enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_ns)
-{
-	if (time_ns < ledger->options.from_ns)
-		return LEDGER_BEFORE;
-	return time_ns < ledger->options.allocations_to_ns ? LEDGER_INSIDE : LEDGER_YOUNGER;
-}
-
-static struct mmt_error *make_row(struct ledger *ledger, struct account *account)
-{
-	const struct ledger_options *options = &ledger->options;
-	struct mmt_error *error = NULL;
-
-	account->row = ONLY_ROW;
-	if (options->find_row)
-		error = options->find_row(options->context, account);
-	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
-		if (!trends_open(&ledger->trends) || !vector_append(&ledger->rows))
-			return &error_no_memory;
-	}
-	return error;
-}
 
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t number)
 {
@@ -599,22 +611,6 @@ const struct account *ledger_counted(const struct ledger *ledger, uint32_t numbe
 		return NULL;
 	account = &ledger->accounts.items[number];
 	return account->row == LEDGER_NO_ROW ? NULL : account;
-}
-
-static struct mmt_error *ledger_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
-{
-	struct account account = {
-	    .stack = key->stack, .process = key->process, .kind = key->kind, .thread = key->thread};
-	struct mmt_error *error;
-
-	*number_ret = intern_find(&ledger->account_keys, key, sizeof(*key));
-	if (*number_ret != INTERN_NONE)
-		return NULL;
-	error = make_row(ledger, &account);
-	if (error)
-		return error;
-	*number_ret = intern_put(&ledger->account_keys, key, sizeof(*key));
-	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
 }
 
 struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure)

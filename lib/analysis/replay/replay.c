@@ -499,22 +499,15 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 	}
 }
 
-/* The maps of an ending process shrink while they are read: keep the state from just before. */
-static bool is_of_ended_process(const struct replay *replay, const struct event *event)
-{
-	const struct process *process = processes_find(replay->processes, event->pid);
-
-	return process && process->ended;
-}
-
-/* Snapshots of a process whose main thread has ended must not create that thread again. */
+/* The maps of an ending process shrink while they are read: keep the state from just before. Snapshots of a process
+ * whose main thread has ended must not create that thread again. */
 static struct mmt_error *replay_later_snapshot(struct replay *replay, const struct event *event, bool *done_ret)
 {
 	const struct process *process = processes_find(replay->processes, event->pid);
 	struct thread *thread = NULL;
 	struct mmt_error *error;
 
-	*done_ret = is_of_ended_process(replay, event);
+	*done_ret = process && process->ended;
 	if (*done_ret || !process || !process->threads)
 		return NULL;
 	error = processes_thread(replay->processes, -1, event->pid, event->time_ns, &thread);

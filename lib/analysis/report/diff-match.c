@@ -293,8 +293,7 @@ static struct mmt_error *match_unnamed(const struct row_matcher *matcher, struct
 static struct mmt_error *match_similar(struct row_matcher *matcher, uint64_t *const numbers[DIFF_SIDES],
 				       struct row_match *const matches[DIFF_SIDES])
 {
-	struct similar_stacks similar = {
-	    .identities = &matcher->identities, .work = &matcher->work, .limited = &matcher->limited};
+	struct similar_stacks similar = {.matcher = matcher};
 	struct mmt_error *error = NULL;
 	bool complete = true;
 

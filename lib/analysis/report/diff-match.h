@@ -60,10 +60,8 @@ struct unmatched_stack {
 };
 
 struct similar_stacks {
-	const struct identities *identities;
+	struct row_matcher *matcher;
 	VECTOR(struct unmatched_stack) stacks[DIFF_SIDES];
-	uint64_t *work;
-	bool *limited;
 };
 
 /*

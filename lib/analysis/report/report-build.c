@@ -267,13 +267,6 @@ static struct mmt_error *release_ended(struct report *report, const struct mmt_r
 	return error ? error : replay_take_error(replay);
 }
 
-static uint64_t sum_residency(const struct report *report, const struct process *process)
-{
-	const struct resident_sums *sums = page_readings_of_process(&report->readings, process);
-
-	return sums ? sums->pages_bytes - sums->hugetlb_bytes : MMT_UNKNOWN;
-}
-
 static struct mmt_error *take_start(void *context, const struct replay *replay, const struct process *process)
 {
 	struct report *report = context;
@@ -282,19 +275,12 @@ static struct mmt_error *take_start(void *context, const struct replay *replay, 
 	return error ? error : resident_kinds_start(&report->kinds, replay, process);
 }
 
-/* The time when the checked program ended. */
-static uint64_t end_of_checked(const struct report *report, const struct process *process,
-			       const struct space_check *check)
-{
-	if (check->earlier_program)
-		return process->program_ns;
-	return process->ended ? process->ended_ns : report->replay.last_ns;
-}
-
 static void describe_check(const struct report *report, const struct process *process, struct space_check check,
 			   struct mmt_process *described)
 {
-	uint64_t end_ns = end_of_checked(report, process, &check);
+	uint64_t end_ns = check.earlier_program ? process->program_ns /* when the checked program ended */
+			  : process->ended	? process->ended_ns
+						: report->replay.last_ns;
 	uint64_t age_ns = end_ns > check.time_ns ? end_ns - check.time_ns : 0;
 
 	if (!check.done || report->replay.window.ends_early)
@@ -347,6 +333,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	const struct process_totals process_totals = process_totals_of(&report->replay, process);
 	const struct held_bytes *now = &process_totals.now, *ended = &process_totals.ended;
 	const struct process_readings *readings = growth_process_readings(&report->replay, process);
+	const struct resident_sums *sums = page_readings_of_process(&report->readings, process);
 	const struct notes *notes = &report->replay.notes;
 	struct mmt_error *error;
 	const struct process_start *start = notes_start(notes, process->pid);
@@ -359,7 +346,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .threads = process->thread_count,
 	    .start_boot_ns = start ? start->boot_ns : 0,
 	    .control_group = start ? intern_get(&notes->control_groups, start->control_group, NULL) : "",
-	    .resident_bytes = sum_residency(report, process),
+	    .resident_bytes = sums ? sums->pages_bytes - sums->hugetlb_bytes : MMT_UNKNOWN,
 	    .readings = readings ? &readings->of : NULL,
 	    .unfreed_bytes = now->unfreed + ended->unfreed,
 	    .committed_bytes = now->committed + ended->committed,
@@ -630,19 +617,15 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	return error;
 }
 
-static struct mmt_error *check_lifetime_steps(uint32_t steps)
+static struct mmt_error *check_options(const struct mmt_report_options *options)
 {
-	if (!steps || (steps >= LIFETIME_STEPS_MIN && steps <= LIFETIME_STEPS_MAX))
-		return NULL;
-	return error_create(MMT_ERROR_INVALID, "lifetime_steps: %" PRIu32 " is neither 0 nor from %d to %d", steps,
-			    LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
-}
+	uint32_t steps = options->lifetime_steps;
 
-static struct mmt_error *check_keys(const struct mmt_report_options *options)
-{
-	if (options->then_by == MMT_BY_STACK)
-		return NULL;
-	if (options->by == MMT_BY_STACK || options->by == options->then_by || options->lifetime_steps)
+	if (steps && (steps < LIFETIME_STEPS_MIN || steps > LIFETIME_STEPS_MAX))
+		return error_create(MMT_ERROR_INVALID, "lifetime_steps: %" PRIu32 " is neither 0 nor from %d to %d",
+				    steps, LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
+	if (options->then_by != MMT_BY_STACK &&
+	    (options->by == MMT_BY_STACK || options->by == options->then_by || steps))
 		return error_create(MMT_ERROR_INVALID,
 				    "then_by: needs a different key in `by`, not stacks, and no lifetime_steps");
 	return NULL;
@@ -659,9 +642,7 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 		return &error_no_memory;
 	error = options_copy(asked, &report->result.options, sizeof(report->result.options), "mmt_report_options");
 	if (!error)
-		error = check_lifetime_steps(report->result.options.lifetime_steps);
-	if (!error)
-		error = check_keys(&report->result.options);
+		error = check_options(&report->result.options);
 	if (error) {
 		free(report);
 		return error;

@@ -164,11 +164,10 @@ static struct mmt_error *name_tasks(struct grouping *grouping)
 	return NULL;
 }
 
-static struct mmt_error *add_allocation(struct grouping *grouping, const struct allocation *allocation, uint32_t number)
+/* False: out of memory. */
+static bool add_allocation(struct grouping *grouping, const struct allocation *allocation, uint32_t number)
 {
 	struct mmt_row *row = &grouping->figures[number - 1];
-	uint64_t key = (uint64_t)(number - 1) << 32 | allocation->thread;
-	const uint64_t *bytes = map_get(&grouping->thread_bytes, key);
 
 	if (!row->unfreed_count || allocation->time_ns < row->first_ns)
 		row->first_ns = allocation->time_ns;
@@ -180,29 +179,20 @@ static struct mmt_error *add_allocation(struct grouping *grouping, const struct 
 		row->largest_bytes = allocation->live_bytes;
 	row->original_bytes += allocation->original_bytes;
 	row->unfreed_count++;
-	return map_put(&grouping->thread_bytes, key, (bytes ? *bytes : 0) + allocation->live_bytes) ? NULL
-												    : &error_no_memory;
+	return map_add(&grouping->thread_bytes, (uint64_t)(number - 1) << 32 | allocation->thread,
+		       allocation->live_bytes);
 }
 
+/* For lost calls, the number of calls, their times and their threads are unknown. */
 static struct mmt_error *add_allocations(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 
 	for (size_t i = 0; i < ledger->allocations.count; i++) {
-		const struct allocation *allocation = &ledger->allocations.items[i];
-		struct mmt_error *error;
-		uint32_t row;
+		uint32_t row = verdict_row_of(ledger, &ledger->allocations.items[i]);
 
-		/* For lost calls, the number of calls, their times and their threads are unknown. */
-		if (!allocation->in_use || allocation->account == LEDGER_NO_ACCOUNT || !allocation->live_bytes ||
-		    allocation->found)
-			continue;
-		row = ledger->accounts.items[allocation->account].row;
-		if (row == LEDGER_NO_ROW)
-			continue;
-		error = add_allocation(grouping, allocation, row);
-		if (error)
-			return error;
+		if (row != LEDGER_NO_ROW && !add_allocation(grouping, &ledger->allocations.items[i], row))
+			return &error_no_memory;
 	}
 	return NULL;
 }

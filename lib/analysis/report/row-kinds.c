@@ -13,24 +13,6 @@ static uint64_t account_key(const struct account *account)
 	return (uint64_t)(account->row - 1) << 32 | account->kind;
 }
 
-static uint64_t unfreed_bytes(const struct account *account)
-{
-	uint64_t allocated = account->allocated_bytes;
-	uint64_t freed = account->freed_bytes;
-
-	return allocated > freed ? allocated - freed : 0;
-}
-
-static struct mmt_error *describe_kind(const struct rows *rows, struct arena *arena, const struct account *account,
-				       struct mmt_row *row)
-{
-	uint32_t path = classes_kind_path(account->kind);
-
-	row->memory_class = account->memory_class;
-	row->file = path ? arena_string(arena, resolver_path_name(rows->code, path)) : NULL;
-	return path && !row->file ? &error_no_memory : NULL;
-}
-
 static struct mmt_error *add_kinds(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
 				   struct mmt_row *figures, struct map *sums)
 {
@@ -43,26 +25,30 @@ static struct mmt_error *add_kinds(const struct ledger *ledger, const struct row
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 
-		if (account->row != LEDGER_NO_ROW && !map_add(sums, account_key(account), unfreed_bytes(account)))
+		if (account->row != LEDGER_NO_ROW && !map_add(sums, account_key(account),
+							      account->allocated_bytes > account->freed_bytes
+								  ? account->allocated_bytes - account->freed_bytes
+								  : 0))
 			return &error_no_memory;
 	}
 	while (map_next(sums, &position, &key, &bytes))
 		figures[key >> 32].file_count += bytes && classes_kind_path((uint32_t)key);
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
-		struct mmt_error *error;
-		uint32_t row;
+		uint32_t path = classes_kind_path(account->kind);
+		struct mmt_row *row;
 
 		if (account->row == LEDGER_NO_ROW)
 			continue;
 		bytes = *map_get(sums, account_key(account));
-		row = account->row;
-		if (bytes < most[row - 1])
+		if (bytes < most[account->row - 1])
 			continue;
-		most[row - 1] = bytes + 1;
-		error = describe_kind(rows, arena, account, &figures[row - 1]);
-		if (error)
-			return error;
+		most[account->row - 1] = bytes + 1;
+		row = &figures[account->row - 1];
+		row->memory_class = account->memory_class;
+		row->file = path ? arena_string(arena, resolver_path_name(rows->code, path)) : NULL;
+		if (path && !row->file)
+			return &error_no_memory;
 	}
 	return NULL;
 }

@@ -51,27 +51,22 @@ struct similar_search {
 	struct distance *cells; /* scratch: two rows of states */
 };
 
-static uint32_t text_number(struct similar_search *search, const char *text, size_t length)
-{
-	return intern_put(&search->texts, text, length);
-}
-
 static bool add_frame_words(struct similar_search *search, uint32_t number)
 {
-	const struct identities *identities = search->similar->identities;
+	const struct identities *identities = &search->similar->matcher->identities;
 	const struct mmt_frame *frame = identities->frames.items[number];
 	const char *module = frame->module ? frame->module : "", *build = identity_build_id(identities, number);
 	struct frame_words words = {WORD_NONE, WORD_NONE, WORD_NONE};
 	bool complete = true;
 
-	words.module = text_number(search, module, strlen(module));
+	words.module = intern_put(&search->texts, module, strlen(module));
 	complete = words.module != INTERN_NONE;
 	if (complete && build) {
-		words.build = text_number(search, build, strlen(build));
+		words.build = intern_put(&search->texts, build, strlen(build));
 		complete = words.build != INTERN_NONE;
 	}
 	if (complete && frame->function) {
-		words.function = text_number(search, frame->function, identity_name_length(frame));
+		words.function = intern_put(&search->texts, frame->function, identity_name_length(frame));
 		complete = words.function != INTERN_NONE;
 	}
 	return complete && vector_push(&search->words, words);
@@ -243,7 +238,8 @@ static uint32_t cost_of(const struct similar_search *search, uint32_t before, ui
 		return 0;
 	if (a->function != WORD_NONE && b->function != WORD_NONE)
 		return a->function == b->function ? ALIKE_COST : FAR;
-	if (a->module != b->module || search->similar->identities->frames.items[before]->kind == MMT_FRAME_UNKNOWN)
+	if (a->module != b->module ||
+	    search->similar->matcher->identities.frames.items[before]->kind == MMT_FRAME_UNKNOWN)
 		return FAR;
 	/* In one build, different places without names are different functions. */
 	return a->function == b->function && a->build == b->build && a->build != WORD_NONE ? FAR : ALIKE_COST;
@@ -258,6 +254,12 @@ struct compared_parts {
 	uint32_t limit;
 };
 
+static void clear_cell(struct distance *cell)
+{
+	for (unsigned state = 0; state < STATES; state++)
+		cell[state] = (struct distance){FAR, 0};
+}
+
 /* Frames of both sides must not be left out at one place: that is another function. */
 static void fill_cell(const struct similar_search *search, const struct compared_parts *comparison, uint32_t i,
 		      uint32_t j, const struct distance *above, struct distance *row)
@@ -266,8 +268,7 @@ static void fill_cell(const struct similar_search *search, const struct compared
 	bool keeps_before = comparison->kept_side == DIFF_BEFORE && i && comparison->kept == i - 1;
 	bool keeps_after = comparison->kept_side == DIFF_AFTER && j && comparison->kept == j - 1;
 
-	for (unsigned state = 0; state < STATES; state++)
-		cell[state] = (struct distance){FAR, 0};
+	clear_cell(cell);
 	if (i && j) {
 		const struct distance *last = above + (size_t)(j - 1) * STATES;
 		uint32_t cost =
@@ -286,12 +287,6 @@ static void fill_cell(const struct similar_search *search, const struct compared
 
 		cell[GAP_AFTER] = longer(nearer(last[MATCHED], last[GAP_AFTER]), GAP_COST);
 	}
-}
-
-static void clear_cell(struct distance *cell)
-{
-	for (unsigned state = 0; state < STATES; state++)
-		cell[state] = (struct distance){FAR, 0};
 }
 
 /* Fill in only cells whose distance can be within the limit, and clear those beside them. */
@@ -318,7 +313,7 @@ static struct distance compare_parts(const struct similar_search *search, const 
 			if (!i && !j)
 				row[MATCHED].cost = 0;
 		}
-		*search->similar->work += last >= first ? last - first + 1 : 1;
+		search->similar->matcher->work += last >= first ? last - first + 1 : 1;
 	}
 	end = rows[before % 2] + (size_t)after * STATES;
 	return nearer(nearer(end[MATCHED], end[GAP_BEFORE]), end[GAP_AFTER]);
@@ -439,7 +434,7 @@ static void choose_pairs(struct similar_search *search, struct row_match *const 
 
 static struct mmt_error *run_search(struct similar_search *search, const uint32_t counts[DIFF_SIDES])
 {
-	const struct identities *identities = search->similar->identities;
+	const struct identities *identities = &search->similar->matcher->identities;
 
 	for (uint32_t i = 0; i < identities->frames.count; i++) {
 		if (!add_frame_words(search, i))
@@ -448,8 +443,8 @@ static struct mmt_error *run_search(struct similar_search *search, const uint32_
 	if (!index_words(search, counts[DIFF_BEFORE]))
 		return &error_no_memory;
 	for (uint32_t i = 0; i < counts[DIFF_AFTER]; i++) {
-		if (*search->similar->work > LIMIT_DIFF_WORK) {
-			*search->similar->limited = true;
+		if (search->similar->matcher->work > LIMIT_DIFF_WORK) {
+			search->similar->matcher->limited = true;
 			break;
 		}
 		if (!add_candidates(search, i))
@@ -469,7 +464,7 @@ struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct ro
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		counts[side] = (uint32_t)(similar->stacks[side].count < LIMIT_DIFF_STACKS ? similar->stacks[side].count
 											  : LIMIT_DIFF_STACKS);
-		*similar->limited |= similar->stacks[side].count > LIMIT_DIFF_STACKS;
+		similar->matcher->limited |= similar->stacks[side].count > LIMIT_DIFF_STACKS;
 	}
 	if (!counts[DIFF_BEFORE] || !counts[DIFF_AFTER])
 		return NULL;
