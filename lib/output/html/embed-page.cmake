@@ -5,7 +5,7 @@
 #     cmake -DPAGE=DIRECTORY -DOUTPUT=FILE -P embed-page.cmake
 cmake_minimum_required(VERSION 3.20)
 
-set(scripts format model chart graph table page)
+set(scripts format model chart graph table functions causes page)
 set(digits ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
 
 function(hash_base64 text result)

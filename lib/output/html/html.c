@@ -13,6 +13,7 @@
 #include "base/errors.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "base/strings.h"
 #include "base/vector.h"
 #include "output/escape.h"
 #include "output/html/page.h"
@@ -143,12 +144,13 @@ static bool page_lifetimes_put(struct page_lifetimes *lifetimes, const struct mm
  *     recordings   one, or before and after. Times are nanoseconds since the start of the window.
  *       growth     lines of the text report: headline, verdict, what the growth consists of
  *       trust      [tone, line]; tone: good, wait, bad
+ *       causes     with most memory: bytes, rate per minute or null, the rest in words
  *       rss, committed   [time, bytes, time, bytes ...]
  *       parts      stack, process, thread or -1, class, file as place in strings or -1, committed less unfreed bytes,
  *                  resident bytes or -1, both also of memory mapped before the window; then its lifetimes, four
  *                  numbers each: steps since the previous allocation, steps until the release or -1, bytes in
  *                  units, count
- *     stacks       verdictWord as the text report has it; title: the place in the stack of the frame that stands for
+ *     stacks       cause: its number from 1 on, if any; verdictWord as the text report has it; title: the place in the stack of the frame that stands for
  *                  it, if not 0; truncated: why callers are missing, as place in strings; frames from the innermost to
  * the outermost, as places in frames, each less the one before frames       three numbers each: name as place in
  * strings, less the one before; place in origins; line origins      three numbers each: module and source as places in
@@ -165,6 +167,7 @@ struct page_source {
 
 #define NO_STACK UINT32_MAX
 #define RECORDINGS_MAX 2
+#define CAUSES_SHOWN 5 /* as many as leave room for chart and graph on a first screen */
 
 enum frame_flag {
 	FRAME_INLINED = 1,
@@ -420,6 +423,37 @@ static void put_series(struct page *page, const struct mmt_report *report)
 	}
 }
 
+static void put_cause(struct page *page, const struct mmt_report *report, const struct mmt_cause *cause)
+{
+	struct document *document = page->document;
+	const char *class_or_file = cause->file ? path_file_name(cause->file) : mmt_class_name(cause->memory_class);
+	char relation[TEXT_RELATION_BYTES];
+	const char *other = text_cause_relation(cause, relation);
+
+	document_open_object(document, NULL);
+	document_unsigned(document, "bytes", cause->memory_bytes);
+	if (report->growth.verdict != MMT_VERDICT_TOO_SHORT && text_shows_rate(&report->growth, cause))
+		document_signed(document, "rate", cause->bytes_per_minute);
+	else
+		document_null(document, "rate");
+	document_string(document, "verdict", mmt_row_verdict_name(cause->verdict));
+	document_string(document, "verdictWord", text_verdict_word(report, cause->verdict).word);
+	document_string(document, "kind", escape(page, class_or_file));
+	document_string(document, "name", escape(page, text_cause_name(cause)));
+	document_string(document, "relation", other ? relation : NULL);
+	document_string(document, "other", other ? escape(page, other) : NULL);
+	document_close(document);
+}
+
+/* Put those of the table that the text report has; the stacks have their numbers. */
+static void put_causes(struct page *page, const struct mmt_report *report)
+{
+	document_open_array(page->document, "causes");
+	for (size_t i = 0; i < report->cause_count && report->causes[i].memory_bytes && i < CAUSES_SHOWN; i++)
+		put_cause(page, report, &report->causes[i]);
+	document_close(page->document);
+}
+
 /* -1 if unknown. */
 static int64_t resident_sum(const struct mmt_part *part)
 {
@@ -541,6 +575,7 @@ static void put_recording(struct page *page, unsigned recording)
 
 	document_open_object(page->document, NULL);
 	put_words(page, report);
+	put_causes(page, report);
 	document_unsigned(page->document, "duration", since(report, report->to_ns));
 	document_unsigned(page->document, "stepNs", lifetimes->step_ns);
 	document_unsigned(page->document, "stepCount", lifetimes->step_count);
@@ -617,6 +652,8 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 	put_times(page, stack);
 	if (row->origin)
 		document_unsigned(page->document, "title", row->origin);
+	if (row->cause && !page->source->diff)
+		document_unsigned(page->document, "cause", row->cause);
 	put_frames(page, row);
 	document_close(page->document);
 }

@@ -83,7 +83,7 @@ static bool has_rates(const struct mmt_report *report)
 }
 
 /* Small rates that are not a leak are noise. */
-static bool shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause)
+bool text_shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause)
 {
 	bool grows = mmt_row_leaks(cause->verdict) && cause->bytes_per_minute != MMT_RATE_UNKNOWN;
 
@@ -179,40 +179,42 @@ static void put_piece(struct text *text, unsigned *lines, const char *before, co
 	text_put(text, TEXT_PLAIN, after);
 }
 
-/* "95 % " or nothing. */
-static const char *format_share(const struct mmt_cause *cause, char share[16])
+const char *text_cause_name(const struct mmt_cause *cause)
 {
-	double percent = cause->memory_bytes ? (double)cause->caller_bytes / (double)cause->memory_bytes * 100 : 0;
-
-	*share = '\0';
-	if (cause->caller_bytes < cause->memory_bytes)
-		snprintf(share, 16, "%u %% ", (unsigned)percent);
-	return share;
+	if (cause->name)
+		return cause->caller ? cause->caller : cause->name;
+	return describe_pattern(cause->pattern);
 }
 
-/* The function of the program; of a function that several others call, the one that calls it most. Who makes a heap
- * grow need not be who keeps its memory. */
+const char *text_cause_relation(const struct mmt_cause *cause, char *relation)
+{
+	bool is_heap = cause->pattern == MMT_PATTERN_HEAP || cause->pattern == MMT_PATTERN_ARENA;
+	double percent = cause->memory_bytes ? (double)cause->caller_bytes / (double)cause->memory_bytes * 100 : 0;
+	char share[16] = "";
+
+	if (cause->caller_bytes < cause->memory_bytes)
+		snprintf(share, sizeof(share), "%u %% ", (unsigned)percent);
+	if (!cause->caller)
+		return NULL;
+	if (cause->name)
+		snprintf(relation, TEXT_RELATION_BYTES, "%sthrough ", share);
+	else
+		snprintf(relation, TEXT_RELATION_BYTES, "%s%sin calls from ", share, is_heap ? "grew " : "");
+	return cause->name ? cause->name : cause->caller;
+}
+
 static void put_name(struct text *text, const struct mmt_cause *cause)
 {
-	bool is_wrapper = cause->name && cause->caller;
-	const char *name = is_wrapper ? cause->caller : cause->name ? cause->name : describe_pattern(cause->pattern);
-	bool is_heap = cause->pattern == MMT_PATTERN_HEAP || cause->pattern == MMT_PATTERN_ARENA;
 	unsigned width = text->options->width, lines = 1, room = 0;
-	char piece[2 * MMT_SIZE_TEXT], share[16], before[64];
+	char piece[2 * MMT_SIZE_TEXT], relation[TEXT_RELATION_BYTES];
+	const char *other = text_cause_relation(cause, relation);
 
 	text_pad_to(text, NAME_COLUMN);
-	format_share(cause, share);
-	if (is_wrapper)
-		text_put(text, TEXT_PLAIN, share);
 	if (width)
 		room = width > text->column + NAME_COLUMNS_MIN ? width - text->column : NAME_COLUMNS_MIN;
-	put_short_name(text, TEXT_STRONG, name, room);
-	if (is_wrapper) {
-		put_piece(text, &lines, "through ", cause->name, "");
-	} else if (cause->caller) {
-		snprintf(before, sizeof(before), "%s%sin calls from ", share, is_heap ? "grew " : "");
-		put_piece(text, &lines, before, cause->caller, "");
-	}
+	put_short_name(text, TEXT_STRONG, text_cause_name(cause), room);
+	if (other)
+		put_piece(text, &lines, relation, other, "");
 	if (cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes) {
 		snprintf(piece, sizeof(piece), "of %s mapped", text_bytes(text, cause->unfreed_bytes));
 		put_piece(text, &lines, piece, NULL, "");
@@ -248,7 +250,7 @@ static void put_cause(struct text *text, const struct mmt_report *report, const 
 	text_format(text, TEXT_STRONG, "%10s", text_bytes(text, cause->memory_bytes));
 	if (has_rates(report))
 		text_format(text, TEXT_PLAIN, "%11s",
-			    shows_rate(&report->growth, cause) ? text_change(text, cause->bytes_per_minute) : "-");
+			    text_shows_rate(&report->growth, cause) ? text_change(text, cause->bytes_per_minute) : "-");
 	text_pad_to(text, VERDICT_COLUMN);
 	text_put(text, verdict.style, verdict.word ? verdict.word : "-");
 	text_pad_to(text, KIND_COLUMN);
@@ -292,7 +294,7 @@ static struct table_rates sum_rates(const struct mmt_report *report, size_t show
 
 		if (i >= shown)
 			add_rate(&rates.hidden, cause->bytes_per_minute);
-		else if (!shows_rate(growth, cause))
+		else if (!text_shows_rate(growth, cause))
 			add_rate(&rates.small, cause->bytes_per_minute);
 		if (cause->bytes_per_minute != MMT_RATE_UNKNOWN && older > 0)
 			rates.older_row_bytes += older;

@@ -9,8 +9,8 @@ const chart = {
 };
 
 const seriesColours = {
-	light: { rss: "#0b62c4", committed: "#9a6700", unfreed: "#c9430f", rssBefore: "#7aa5dc", unfreedBefore: "#e5a58b", committedBefore: "#cdb380" },
-	dark: { rss: "#6cb0ff", committed: "#e8b64c", unfreed: "#ff8a5c", rssBefore: "#3d6391", unfreedBefore: "#914f36", committedBefore: "#85703a" },
+	light: { rss: "#0b62c4", committed: "#1a7f37", unfreed: "#c9430f", rssBefore: "#7aa5dc", unfreedBefore: "#e5a58b", committedBefore: "#8cbf9a" },
+	dark: { rss: "#6cb0ff", committed: "#5fd07f", unfreed: "#ff8a5c", rssBefore: "#3d6391", unfreedBefore: "#914f36", committedBefore: "#356b45" },
 };
 
 function addSeries(key, label, points, before) {
@@ -18,12 +18,27 @@ function addSeries(key, label, points, before) {
 		chart.series.push({ key: before ? key + "Before" : key, label, points, shown: true, before });
 }
 
-// The largest figure of a series.
+// The largest and the smallest figure of a series.
 function peakOf(series) {
 	let peak = 0;
 	for (let i = 1; i < series.points.length; i += 2)
 		peak = Math.max(peak, series.points[i]);
 	return peak;
+}
+
+function lowestOf(series) {
+	let lowest = Infinity;
+	for (let i = 1; i < series.points.length; i += 2)
+		lowest = Math.min(lowest, series.points[i]);
+	return lowest;
+}
+
+const SMALL_CHANGE = 0.25; // of the largest figure: then the axis does not begin at 0
+
+// Where the axis begins: near the figures if they change little, so that the change can be seen.
+function baseOf(series) {
+	const top = Math.max(...series.map(peakOf), 0), low = Math.min(...series.map(lowestOf), top);
+	return top - low < SMALL_CHANGE * top ? Math.max(0, low - (top - low) * 0.15 - top * 0.002) : 0;
 }
 
 function pairs(points, column, columns) {
@@ -46,11 +61,14 @@ function makeSeries() {
 	});
 	for (const series of chart.series)
 		series.shown = !hidden.has(series.key);
-	// Address space that nobody touches may be a thousand times the memory: then it would hide everything else.
+	// Address space that nobody touches may be a thousand times the memory: then it would hide everything else. So would
+	// figures that begin at 0 beside a resident size that changes little.
 	if (first) {
 		const rss = Math.max(0, ...chart.series.filter((series) => series.key.startsWith("rss")).map(peakOf));
+		const resident = chart.series.filter((series) => series.key.startsWith("rss"));
+		const isSmall = resident.length > 0 && baseOf(resident) > 0;
 		for (const series of chart.series)
-			series.shown = !rss || peakOf(series) <= 16 * rss;
+			series.shown = !rss || series.key.startsWith("rss") || (!isSmall && peakOf(series) <= 16 * rss);
 	}
 }
 
@@ -101,21 +119,29 @@ function tickSeconds(ns) {
 	return duration < 1e9 ? +(ns / 1e6).toPrecision(4) + " ms" : +s.toPrecision(5) + " s";
 }
 
-function drawAxes(context, top) {
+function chartY(bytes) {
 	const height = chart.height - chart.bottom - chart.top;
-	const step = niceStep(top, 4, "binary");
+	return chart.top + height * (1 - (bytes - chart.base) / (chart.peak - chart.base));
+}
+
+function drawAxes(context) {
+	const step = niceStep(chart.peak - chart.base, 3, "binary");
 	context.fillStyle = colour("--faint");
 	context.strokeStyle = colour("--line");
 	context.lineWidth = 1;
 	context.textBaseline = "middle";
 	context.textAlign = "right";
-	for (let value = 0; value <= top; value += step) {
-		const y = Math.round(chart.top + height * (1 - value / top)) + 0.5;
+	for (let value = Math.ceil(chart.base / step) * step; value <= chart.peak; value += step) {
+		const y = Math.round(chartY(value)) + 0.5;
 		context.beginPath();
 		context.moveTo(chart.left, y);
 		context.lineTo(chart.width - chart.right, y);
 		context.stroke();
 		context.fillText(formatBytes(value).replace(/\.0+ /, " "), chart.left - 8, y);
+	}
+	if (chart.base > 0) {
+		context.textAlign = "left";
+		context.fillText("the axis begins at " + formatBytes(chart.base), chart.left + 6, chart.height - chart.bottom - 9);
 	}
 	const every = niceStep(duration, Math.max(2, chart.width / 110), "decimal");
 	context.textBaseline = "top";
@@ -128,14 +154,13 @@ function drawAxes(context, top) {
 }
 
 // `thickness`: lines of equal figures lie on each other, and each must be seen.
-function drawLine(context, series, top, thickness) {
-	const height = chart.height - chart.bottom - chart.top;
+function drawLine(context, series, thickness) {
 	context.strokeStyle = seriesColours[dark ? "dark" : "light"][series.key];
 	context.lineWidth = thickness;
 	context.setLineDash(series.before ? [6, 3] : []);
 	context.beginPath();
 	for (let i = 0; i < series.points.length; i += 2) {
-		const x = chartX(series.points[i]), y = chart.top + height * (1 - series.points[i + 1] / top);
+		const x = chartX(series.points[i]), y = chartY(series.points[i + 1]);
 		if (i)
 			context.lineTo(x, y);
 		else
@@ -184,13 +209,15 @@ function drawRange(context) {
 
 function drawChart() {
 	chart.width = pageWidth;
-	chart.height = chart.width < 600 ? 170 : 210;
+	chart.height = 150;
 	const context = prepareCanvas(chart.canvas, chart.width, chart.height);
 	const shown = chart.series.filter((series) => series.shown);
-	const top = Math.max(...shown.map(peakOf), 1) * 1.05;
+	chart.base = baseOf(shown);
+	chart.peak = Math.max(...shown.map(peakOf), 1);
+	chart.peak += (chart.peak - chart.base) * 0.05;
 	context.font = "12px system-ui, sans-serif";
-	drawAxes(context, top);
-	shown.forEach((series, i) => drawLine(context, series, top, isDiff ? 2 : 2 + 2.5 * (shown.length - 1 - i)));
+	drawAxes(context);
+	shown.forEach((series, i) => drawLine(context, series, isDiff ? 2 : 2 + 2.5 * (shown.length - 1 - i)));
 	if (!chart.series.length) {
 		context.textAlign = "center";
 		context.fillText("The recording has no sizes over time.", chart.width / 2, chart.height / 2 - 10);

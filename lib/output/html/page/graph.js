@@ -9,7 +9,8 @@ const graph = {
 	boxes: [],    // what is drawn: node, x, y, width
 	zoom: 0,      // node
 	current: -1,  // node that the keyboard or the pointer is at
-	options: { inverted: false, merge: "function", folded: true },
+	rows: 0,
+	options: { inverted: false, flame: false, merge: "function", folded: true },
 };
 
 // A name of the tree: what frames that are merged have in common.
@@ -260,8 +261,13 @@ function boxText(node) {
 	return name.name + (name.place ? "  " + name.place : "");
 }
 
+// The row of a box from the top: in a flame graph, callers are below.
+function rowFromTop(row) {
+	return graph.options.flame ? graph.rows - 1 - row : row;
+}
+
 function drawBox(context, box, charWidth) {
-	const y = box.row * ROW, width = Math.max(0.5, box.width - 0.6);
+	const y = rowFromTop(box.row) * ROW, width = Math.max(0.5, box.width - 0.6);
 	context.globalAlpha = box.above ? 0.55 : 1;
 	context.fillStyle = boxColour(box);
 	context.fillRect(box.x, y, width, ROW - 1.5);
@@ -291,8 +297,8 @@ function drawGraph() {
 	if (empty)
 		return;
 	// What is too narrow to be told apart makes the canvas no taller: it shows when its callers are enlarged.
-	const rows = graph.boxes.reduce((most, box) => box.width >= 3 ? Math.max(most, box.row) : most, 0) + 1;
-	const context = prepareCanvas(graph.canvas, pageWidth, rows * ROW);
+	graph.rows = graph.boxes.reduce((most, box) => box.width >= 3 ? Math.max(most, box.row) : most, 0) + 1;
+	const context = prepareCanvas(graph.canvas, pageWidth, graph.rows * ROW);
 	context.font = "12px " + (colour("--mono") || "monospace");
 	context.textBaseline = "middle";
 	const charWidth = context.measureText("MMMMMMMMMM").width / 10;
@@ -341,7 +347,7 @@ function zoomTo(node) {
 
 function boxAt(event) {
 	const rectangle = graph.canvas.getBoundingClientRect();
-	const x = event.clientX - rectangle.left, row = Math.floor((event.clientY - rectangle.top) / ROW);
+	const x = event.clientX - rectangle.left, row = rowFromTop(Math.floor((event.clientY - rectangle.top) / ROW));
 	return graph.boxes.find((box) => box.row === row && x >= box.x && x < box.x + Math.max(1, box.width));
 }
 
@@ -362,8 +368,8 @@ function stepAside(by) {
 function graphKey(event) {
 	if (graph.current < 0)
 		graph.current = graph.zoom;
-	const node = graph.current;
-	switch (event.key) {
+	const node = graph.current, turned = { ArrowDown: "ArrowUp", ArrowUp: "ArrowDown" };
+	switch (graph.options.flame && turned[event.key] || event.key) {
 	case "ArrowDown": { const [child] = childrenOf(node); setCurrent(child === undefined ? node : child); break; }
 	case "ArrowUp": setCurrent(node ? graph.tree.parents[node] : 0); break;
 	case "ArrowLeft": setCurrent(stepAside(-1)); break;
@@ -393,7 +399,7 @@ function startGraph() {
 		if (graph.canvas.matches(":focus-visible") && graph.current < 0)
 			setCurrent(graph.zoom);
 	});
-	for (const id of ["merge", "inverted", "folded"]) {
+	for (const id of ["merge", "inverted", "flame", "folded"]) {
 		find(id).addEventListener("change", (event) => {
 			graph.options[id] = id === "merge" ? event.target.value : event.target.checked;
 			changed("tree");

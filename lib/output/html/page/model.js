@@ -98,6 +98,7 @@ const hasResident = data.recordings.some((recording) => recording.parts.some((pa
 const selection = {
 	measure: "unfreed",
 	from: 0, to: duration, // nanoseconds since the start of the window
+	cause: 0, // its number, or 0
 	class: "", process: "", thread: "",
 	search: "",
 };
@@ -145,7 +146,8 @@ for (const recording of data.recordings) {
 }
 
 function isChosen(part) {
-	return (!selection.class || part.className === selection.class) &&
+	return (!selection.cause || stacks[part.stack].cause === selection.cause) &&
+		(!selection.class || part.className === selection.class) &&
 		(!selection.process || part.processKey === selection.process) &&
 		(!selection.thread || part.threadKey === selection.thread);
 }
@@ -231,12 +233,12 @@ function recalculate() {
 	widths = isDiff ? values[0].map((before, i) => Math.max(before, values[1][i])) : values[0];
 }
 
-// Unfreed bytes at each boundary between steps, of the filters that are set.
-function unfreedOverTime(recording) {
+// Unfreed bytes at each boundary between steps, of the filters that are set or of parts that the function chooses.
+function unfreedOverTime(recording, chooses = isChosen) {
 	const changes = new Float64Array(recording.stepCount + 2);
 	const { allocated, released, bytes } = recording.lifetimes;
 	for (const part of recording.parts) {
-		if (!isChosen(part))
+		if (!chooses(part))
 			continue;
 		for (let i = part.first; i < part.last; i++) {
 			if (released[i] === allocated[i])

@@ -52,11 +52,19 @@ function verdictBox(recording, i) {
 	box.append(element("div", "headline", figures), line);
 	for (const part of recording.growth.slice(2))
 		growth.append(growthLine(part));
-	if (growth.firstChild)
-		box.append(growth);
 	for (const limit of recording.limits)
 		box.append(element("p", "note", limit.trim()));
-	box.append(trustBox(recording), notesBox(recording));
+	const split = element("div", "split"), aside = element("div");
+	if (!isDiff && recording.causes.length) {
+		split.append(causesTable(recording));
+		if (growth.firstChild)
+			aside.append(growth);
+	} else if (growth.firstChild) {
+		box.append(growth);
+	}
+	split.append(aside);
+	box.append(split, trustBox(recording));
+	box.lastChild.append(notesBox(recording));
 	return box;
 }
 
@@ -171,12 +179,15 @@ function showFilters() {
 		if (selection[name])
 			words.push(name + " " + selection[name]);
 	}
+	if (selection.cause)
+		words.unshift("cause " + causeName(data.recordings[0].causes[selection.cause - 1]));
 	if (selection.search.trim())
 		words.push("search \u201c" + selection.search.trim() + "\u201d");
 	if (graph.zoom)
 		words.push("stacks through " + nameOf(graph.zoom));
 	if (followsRange())
 		words.push(find("range-text").textContent);
+	find("filter-reset").hidden = !words.length;
 	find("filter-text").textContent = words.length ? "Only " + words.join("; ") : "";
 }
 
@@ -225,7 +236,10 @@ function changed(what) {
 	showFilters();
 	showDetails();
 	if (what !== "size")
-		drawTable();
+		showTable();
+	showCauses();
+	if (what !== "everything")
+		saveState();
 	performance.measure("changed " + what, { start: started, end: performance.now() });
 }
 
@@ -240,6 +254,86 @@ function shortcuts(event) {
 	}
 }
 
+// Everything that "Only ..." names is taken back.
+function resetFilters() {
+	Object.assign(selection, { cause: 0, class: "", process: "", thread: "", search: "", from: 0, to: duration });
+	for (const name of ["filter-class", "filter-process", "filter-thread", "search"])
+		find(name).value = "";
+	graph.zoom = 0;
+	changed("filter");
+	changed("search");
+}
+
+// What is selected stands behind the "#" of the address, so that a link shows the same.
+function saveState() {
+	const state = new URLSearchParams();
+	for (const name of ["cause", "class", "process", "thread", "search"]) {
+		if (selection[name])
+			state.set(name, selection[name]);
+	}
+	if (!isWhole()) {
+		state.set("from", Math.round(selection.from));
+		state.set("to", Math.round(selection.to));
+	}
+	state.set("measure", selection.measure);
+	if (graph.options.merge !== "function")
+		state.set("merge", graph.options.merge);
+	for (const id of ["inverted", "flame", "folded"]) {
+		if (graph.options[id] !== (id === "folded"))
+			state.set(id, graph.options[id] ? "1" : "0");
+	}
+	if (find("table-kind").value !== "stacks")
+		state.set("table", find("table-kind").value);
+	history.replaceState(null, "", "#" + state);
+}
+
+// An address may contain anything: what the page does not have is not selected.
+function restoreState() {
+	const state = new URLSearchParams(location.hash.slice(1));
+	const number = (name, other) => state.has(name) && Number(state.get(name)) >= 0 ? Math.min(Number(state.get(name)), duration) : other;
+	const choose = (id, value) => {
+		const select = find(id);
+		select.value = value;
+		if (select.selectedIndex < 0)
+			select.selectedIndex = 0;
+		return select.value;
+	};
+	if (![...state].length)
+		return;
+	const cause = Number(state.get("cause"));
+	selection.cause = !isDiff && data.recordings[0].causes[cause - 1] ? cause : 0;
+	for (const name of ["class", "process", "thread"])
+		selection[name] = choose("filter-" + name, state.get(name) || "");
+	selection.search = find("search").value = state.get("search") || "";
+	const from = number("from", 0), to = number("to", duration);
+	selection.from = from < to ? from : 0;
+	selection.to = from < to ? to : duration;
+	const measure = find("measures").querySelector("[value=" + CSS.escape(state.get("measure") || "unfreed") + "]");
+	if (measure && !measure.disabled) {
+		measure.checked = true;
+		selection.measure = measure.value;
+	}
+	choose("merge", state.get("merge") || "function");
+	choose("table-kind", state.get("table") || "stacks");
+	for (const id of ["inverted", "flame", "folded"])
+		find(id).checked = state.has(id) ? state.get(id) === "1" : id === "folded";
+}
+
+// One line for each selected stack: outermost function first, and bytes or count.
+function saveFolded() {
+	const last = values.length - 1, lines = [];
+	for (const i of chooseRows()) {
+		const names = stacks[i].frames.map((number) => frames[number].name.replace(/;/g, ":")).reverse();
+		if (values[last][i] > 0)
+			lines.push((names.join(";") || stacks[i].label || "(no stack)") + " " + Math.round(values[last][i]));
+	}
+	const link = element("a"), url = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/plain" }));
+	link.href = url;
+	link.download = "mmtrace-" + selection.measure + ".folded";
+	link.click();
+	setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
 function setPrinting(value) {
 	printing = value;
 	changed("scheme");
@@ -250,8 +344,13 @@ function explainColours() {
 	help.textContent = "Red holds more than before, blue less; a frame is as wide as the larger of the two. " + help.textContent;
 }
 
+function readTreeOptions() {
+	graph.options.merge = find("merge").value;
+	for (const id of ["inverted", "flame", "folded"])
+		graph.options[id] = find(id).checked;
+}
+
 function start() {
-	const ofTree = graph.options;
 	measurePage();
 	showHeadline();
 	chooseMeasure();
@@ -259,12 +358,20 @@ function start() {
 	makeFilters();
 	if (isDiff)
 		explainColours();
-	ofTree.merge = find("merge").value;
-	ofTree.inverted = find("inverted").checked;
-	ofTree.folded = find("folded").checked;
+	restoreState();
+	readTreeOptions();
 	startChart();
 	startGraph();
 	startTable();
+	startFunctions();
+	find("save").addEventListener("click", saveFolded);
+	find("filter-reset").addEventListener("click", resetFilters);
+	addEventListener("hashchange", () => {
+		restoreState();
+		readTreeOptions();
+		changed("filter");
+		changed("everything");
+	});
 	changed("everything");
 	let width = document.documentElement.clientWidth, pending = 0;
 	addEventListener("resize", () => {
