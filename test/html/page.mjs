@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The checks of page.sh: page.mjs DIRECTORY, where the pages and their recordings are.
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { openBrowser, openPage } from "./browser.mjs";
 
 const directory = process.argv[2];
@@ -346,6 +347,122 @@ await withPage("hostile", {}, async (page) => {
 		check(count > 50 && pixels.others.every((other) => other < 20), `marks in the chart: ${JSON.stringify(pixels)}`);
 	const facts = await text(page, "details.more");
 	check(facts.includes("marks: 1 at 15.5 s, 2 at 46.5 s"), `marks in words: ${facts}`);
+});
+
+// A click on a cause selects its stacks everywhere; another takes that back.
+for (const name of ["before", "troubled"]) {
+	await withPage(name, {}, async (page) => {
+		const { causes, groups } = report(name), listed = causes.filter((cause) => cause.memory_bytes).slice(0, 5);
+		check(listed.length > 0, `${name}: there are no causes`);
+		await choose(page, "unfreed");
+		equal(await page.locator("tr.cause").count(), listed.length, `${name}: causes`);
+		const whole = sum(groups, "unfreed_bytes");
+		for (const [i, cause] of listed.entries()) {
+			const row = page.locator("tr.cause").nth(i), own = groups.filter((group) => cause.groups.includes(group.id));
+			if (cause.name)
+				equal(await row.locator("button").textContent(), cause.name, `${name}: cause ${i}`);
+			await row.click();
+			equal(await value(page, "#total"), sum(own, "unfreed_bytes"), `${name}: the stacks of cause ${i}`);
+			equal(await row.locator("button").getAttribute("aria-pressed"), "true", `${name}: a chosen cause says so`);
+			check((await text(page, "#filter-text")).startsWith("Only cause "), `${name}: ${await text(page, "#filter-text")}`);
+			await row.click();
+			equal(await value(page, "#total"), whole, `${name}: cause ${i} clicked again`);
+		}
+		await page.locator("tr.cause button").first().focus();
+		await page.keyboard.press("Enter");
+		check((await text(page, "#filter-text")).startsWith("Only cause "), `${name}: Enter on a cause`);
+		await page.locator("#filter-reset").click();
+		equal(await value(page, "#total"), whole, `${name}: everything again`);
+	});
+}
+
+// Functions: self is what the stacks hold whose innermost function it is, total what all stacks through it hold.
+await withPage("before", {}, async (page) => {
+	const { groups } = report("before"), self = new Map(), total = new Map();
+	for (const group of groups) {
+		const names = group.frames.map(nameOf);
+		self.set(names[0], (self.get(names[0]) || 0) + group.unfreed_bytes);
+		for (const name of new Set(names))
+			total.set(name, (total.get(name) || 0) + group.unfreed_bytes);
+	}
+	await choose(page, "unfreed");
+	for (const inverted of [false, true]) {
+		await page.locator("#inverted").setChecked(inverted);
+		await page.locator("#table-kind").selectOption("functions");
+		check(await page.locator("#table").isHidden(), "both tables are shown");
+		for (const [key, column, expected] of [["self", 1, self], ["total", 2, total]]) {
+			await page.locator("#sort-" + key).click();
+			const rows = await page.locator("#functions-body tr").evaluateAll((list, at) => list.map((row) =>
+				[row.querySelector("button").textContent, Number(row.children[at].dataset.value)]), column);
+			check(rows.length > 3, "there are no functions");
+			for (const [name, bytes] of rows.filter(([name]) => name !== "(callers missing)"))
+				equal(bytes, expected.get(name) || 0, `${key} of ${name}, inverted ${inverted}`);
+			check(rows.some(([, bytes]) => bytes === Math.max(...expected.values())), `the largest ${key}`);
+		}
+	}
+	const name = await page.locator("#functions-body button").nth(1).textContent();
+	await page.locator("#functions-body tr").nth(1).click();
+	equal(await page.locator("#search").inputValue(), name, "a click on a function searches for it");
+});
+
+// The address has what is selected, so that it can be opened again; nonsense in it selects nothing.
+await withPage("before", {}, async (page) => {
+	await page.locator("#search").fill("a");
+	await choose(page, "allocated");
+	await page.locator("#flame").check();
+	await page.locator("#merge").selectOption("line");
+	await page.locator("tr.cause").first().click();
+	await page.locator("#range-all").isDisabled();
+	await dragRange(page, 0.2, 0.6);
+	const state = () => page.evaluate(() => ["#filter-text", "#total", "#table-count", "#range-text"].map((id) => document.querySelector(id).textContent).join("|") +
+		document.getElementById("flame").checked + document.getElementById("merge").value);
+	const before = await state(), address = page.url();
+	check(address.includes("#") && !before.includes("Whole recording"), `the address: ${address}`);
+	const again = await openPage(browser, `${directory}/before.html` + address.slice(address.indexOf("#")));
+	const opened = await again.evaluate(() => ["#filter-text", "#total", "#table-count", "#range-text"].map((id) => document.querySelector(id).textContent).join("|") +
+		document.getElementById("flame").checked + document.getElementById("merge").value);
+	equal(opened, before, "the address opened again");
+	equal(again.faults.length, 0, `an address: ${again.faults.join("; ")}`);
+	await again.context().close();
+	const odd = await openPage(browser, `${directory}/before.html#cause=99&class=nonsense&from=9e99&to=-1&measure=%22%5D&merge=x&table=<b>&thread=%00`);
+	equal(await odd.locator("#filter-text").textContent(), "", "nonsense in the address");
+	equal(await value(odd, "#total"), sum(report("before").groups, "unfreed_bytes"), "nonsense in the address: the total");
+	equal(odd.faults.length, 0, `nonsense in the address: ${odd.faults.join("; ")}`);
+	await odd.context().close();
+});
+
+// The selection as folded stacks.
+await withPage("before", {}, async (page) => {
+	await choose(page, "unfreed");
+	const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#save").click()]);
+	const lines = readFileSync(await download.path(), "utf8").trim().split("\n");
+	equal(download.suggestedFilename(), "mmtrace-unfreed.folded", "the name of the file");
+	equal(lines.reduce((total, line) => total + Number(line.slice(line.lastIndexOf(" ") + 1)), 0), sum(report("before").groups, "unfreed_bytes"), "folded stacks");
+	check(lines.every((line) => /^[^;].* \d+$/.test(line)) && lines.some((line) => line.includes(";")), `folded stacks: ${lines[0]}`);
+});
+
+// A flame graph has the outermost frame at the bottom.
+await withPage("before", {}, async (page) => {
+	const box = () => page.locator("#graph").boundingBox();
+	const nameAt = async (x, y) => {
+		await page.mouse.move(x, y);
+		return text(page, "#details .name");
+	};
+	await page.locator("#graph").scrollIntoViewIfNeeded();
+	const icicle = await box(), top = await nameAt(icicle.x + 20, icicle.y + 8);
+	await page.locator("#flame").check();
+	await page.locator("#graph").evaluate((canvas) => scrollTo(0, canvas.getBoundingClientRect().bottom + scrollY - innerHeight + 20));
+	const flame = await box();
+	equal(await nameAt(flame.x + 20, flame.y + flame.height - 8), top, "the frame at the bottom of a flame graph");
+	check((await nameAt(flame.x + 20, flame.y + flame.height - 27)) !== top, "the frame above it");
+});
+
+// The first screen: verdict, causes, chart, and the top of the graph.
+await withPage("before", { width: 1280, height: 800 }, async (page) => {
+	for (const [selector, least] of [[".badge", 20], ["tr.cause", 15], ["#chart", 140], ["#graph", 40]]) {
+		const { y, height } = await page.locator(selector).first().boundingBox();
+		check(Math.min(y + height, 800) - y >= Math.min(least, height) && y > 0, `the first screen lacks ${selector}, which begins at ${y}`);
+	}
 });
 
 // The keyboard reaches and changes everything.
