@@ -360,7 +360,7 @@ for (const name of ["before", "troubled"]) {
 		for (const [i, cause] of listed.entries()) {
 			const row = page.locator("tr.cause").nth(i), own = groups.filter((group) => cause.groups.includes(group.id));
 			if (cause.name)
-				equal(await row.locator("button").textContent(), cause.name, `${name}: cause ${i}`);
+				equal(await row.locator("button").textContent(), cause.caller || cause.name, `${name}: cause ${i}`);
 			await row.click();
 			equal(await value(page, "#total"), sum(own, "unfreed_bytes"), `${name}: the stacks of cause ${i}`);
 			equal(await row.locator("button").getAttribute("aria-pressed"), "true", `${name}: a chosen cause says so`);
