@@ -171,12 +171,18 @@ START_TEST(origin)
 	    "libc.so.6:malloc",
 	    "app:std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > >::_M_run()",
 	    "libstdc++.so.6.0.30:", "libc.so.6:start_thread", NULL};
+	static const char *const linked[] = {
+	    "app:__mmap64", "app:sysmalloc_mmap", "app:_int_malloc", "app:malloc", "app:read_all", "app:main", NULL};
+	static const char *const python[] = {"libpool.so:_PyMem_RawMalloc", "libpool.so:_PyObject_Malloc", "app:load",
+					     NULL};
 	static const char *const truncated[] = {"libc.so.6:malloc", "libstdc++.so.6:operator new(unsigned long)", NULL};
 
 	static const char *const go[] = {"app:runtime.sysMmap", "app:runtime.(*mheap).grow", "app:runtime.mallocgc",
 					 "app:main.handle",	"app:runtime.main",	     NULL};
 
 	ck_assert_uint_eq(find_origin(go), 3);
+	ck_assert_uint_eq(find_origin(linked), 4);
+	ck_assert_uint_eq(find_origin(python), 2);
 	ck_assert_uint_eq(find_origin(map), 3);
 	ck_assert_uint_eq(find_origin(thread), 1);
 	ck_assert_uint_eq(find_origin(truncated), 1);

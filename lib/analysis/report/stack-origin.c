@@ -39,6 +39,24 @@ static bool is_wrapper(const char *function)
 	return call_find(function, &call);
 }
 
+/* malloc and its kind in any module, such as an allocator that is linked statically or that replaces it. */
+static bool is_allocator(const char *function)
+{
+	static const char *const names[] = {
+	    "malloc",	      "calloc",	     "realloc",	       "reallocarray",	  "memalign",	    "aligned_alloc",
+	    "posix_memalign", "libc_malloc", "libc_calloc",    "libc_realloc",	  "int_malloc",	    "int_realloc",
+	    "int_memalign",   "sysmalloc",   "sysmalloc_mmap", "PyObject_Malloc", "PyMem_RawMalloc"};
+
+	if (!function)
+		return false;
+	function += strspn(function, "_");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(function, names[i]))
+			return true;
+	}
+	return false;
+}
+
 bool origin_is_c_library(const struct mmt_frame *frame)
 {
 	if (frame->kind != MMT_FRAME_NATIVE)
@@ -119,7 +137,8 @@ static bool is_language_library(const char *function)
 
 bool origin_is_library(const struct mmt_frame *frame)
 {
-	return origin_is_c_library(frame) || (frame->kind == MMT_FRAME_NATIVE && is_language_library(frame->function));
+	return origin_is_c_library(frame) || (frame->kind == MMT_FRAME_NATIVE &&
+					      (is_language_library(frame->function) || is_allocator(frame->function)));
 }
 
 static bool is_host(const struct mmt_frame *frame)
