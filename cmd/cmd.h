@@ -55,6 +55,7 @@ struct pack_arguments {
 	const char *input;
 	const char *output; /* NULL: replace the input */
 	bool quiet;
+	bool no_summary; /* but progress, unless quiet */
 };
 
 /* Prints what pack did, unless `quiet`; returns the exit status. `record` calls it, too. */

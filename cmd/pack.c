@@ -27,7 +27,7 @@ int pack_recording(const struct command *command, const struct pack_arguments *a
 	progress_end(&progress);
 	if (error)
 		return message_input_error(command, input, error);
-	if (arguments->quiet)
+	if (arguments->quiet || arguments->no_summary)
 		return EXIT_OK;
 	mmt_write_escaped(output ? output : input, stderr);
 	fprintf(stderr, ": packed to %s from %s; %s stacks of %s frames, %s of them without a name\n",

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,243 +27,9 @@
 #include "cli/out-of-memory.h"
 #include "cli/stop-signals.h"
 #include "cmd.h"
+#include "record-end.h"
 
-#define SHARE_NS_MIN 100000000
 #define NICE_LOWEST 19
-
-static void put_counted(uint64_t count, const char *singular, const char *plural)
-{
-	char text[MMT_SIZE_TEXT];
-
-	fprintf(stderr, "%s %s", mmt_format_count(count, text), count == 1 ? singular : plural);
-}
-
-static void put_events(const struct mmt_record_summary *summary)
-{
-	const char *separator = ": ";
-	char text[MMT_SIZE_TEXT];
-	uint64_t sum = 0;
-
-	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		sum += summary->events[kind];
-	fputs("  ", stderr);
-	put_counted(sum, "event", "events");
-	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++) {
-		if (!summary->events[kind])
-			continue;
-		fprintf(stderr, "%s%s %s", separator, mmt_format_count(summary->events[kind], text),
-			mmt_event_count_name(kind));
-		separator = ", ";
-	}
-	fprintf(stderr, "; %s lost\n", mmt_format_count(summary->lost_events, text));
-}
-
-/* Prints how many calls of other processes were skipped: their events are not written, but slow these processes
- * down. */
-static void put_scope(const struct mmt_record_summary *summary)
-{
-	if (!summary->on_cpus)
-		return;
-	fputs("  recorded on every CPU; ", stderr);
-	put_counted(summary->passed_over_calls, "event", "events");
-	fputs(" of other processes ignored\n", stderr);
-}
-
-/* Prints the number of large dumps, which are recorded in addition to the small ones while the call rate is low. */
-static void put_large_dumps(const struct mmt_record_summary *summary)
-{
-	char lost[MMT_SIZE_TEXT], off[MMT_SIZE_TEXT];
-
-	if (!summary->large_stack_dumps && !summary->large_dump_switches)
-		return;
-	fputs("  ", stderr);
-	put_counted(summary->large_stack_dumps, "large stack dump", "large stack dumps");
-	if (summary->lost_large_stack_dumps)
-		fprintf(stderr, "; %s lost", mmt_format_count(summary->lost_large_stack_dumps, lost));
-	if (summary->large_dump_switches)
-		fprintf(stderr, "; off for %s because of high call rates, switched %s %s",
-			mmt_format_duration(summary->large_dumps_off_ns, off),
-			mmt_format_count(summary->large_dump_switches, lost),
-			summary->large_dump_switches == 1 ? "time" : "times");
-	fputc('\n', stderr);
-}
-
-static void put_stacks(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
-{
-	char lost[MMT_SIZE_TEXT], deep[MMT_SIZE_TEXT];
-
-	if (options->call_graph == MMT_CALL_GRAPH_NONE)
-		return;
-	fputs("  ", stderr);
-	put_counted(summary->stack_dumps, "stack dump", "stack dumps");
-	fprintf(stderr, "; %s lost", mmt_format_count(summary->lost_stack_dumps, lost));
-	if (summary->deep_stacks)
-		fprintf(stderr, "; %s of stacks larger than a dump (the report shows which are truncated)",
-			mmt_format_count(summary->deep_stacks, deep));
-	if (summary->cut_callchains) {
-		fputs("; ", stderr);
-		put_counted(summary->cut_callchains, "callchain", "callchains");
-		fputs(" truncated at kernel.perf_event_max_stack", stderr);
-	}
-	fputc('\n', stderr);
-	put_large_dumps(summary);
-}
-
-/* Does the recording go to standard output (-o -)? */
-static bool record_summary_is_stream(const struct mmt_record_options *options)
-{
-	return strcmp(options->output, "-") == 0;
-}
-
-static void put_own_cost(const struct mmt_record_summary *summary)
-{
-	char memory[MMT_SIZE_TEXT], rings[MMT_SIZE_TEXT], cpu[MMT_SIZE_TEXT];
-
-	fprintf(stderr, "  recorder: %s of processor time", mmt_format_duration(summary->recorder_cpu_ns, cpu));
-	/* The CPU time includes starting and finishing, so the share means nothing for a short recording. */
-	if (summary->duration_ns >= SHARE_NS_MIN)
-		fprintf(stderr, ", %.1f %% of one",
-			100.0 * (double)summary->recorder_cpu_ns / (double)summary->duration_ns);
-	fprintf(stderr, "; %s of memory and %s of rings; %s\n",
-		mmt_format_bytes(summary->recorder_memory_bytes, memory), mmt_format_bytes(summary->ring_bytes, rings),
-		summary->priority);
-}
-
-static void put_advice(const struct mmt_record_summary *summary)
-{
-	if (summary->missed_threads) {
-		fputs("  ", stderr);
-		put_counted(summary->missed_threads, "thread was", "threads were");
-		fputs(" missed: their calls are not in the recording, figures may be wrong\n", stderr);
-	}
-	if (summary->missed_cpus) {
-		fputs("  ", stderr);
-		put_counted(summary->missed_cpus, "CPU", "CPUs");
-		fputs(" came online during recording: some or all of their events are missing, figures may be wrong\n",
-		      stderr);
-	}
-	if (summary->left_processes) {
-		fputs("  ", stderr);
-		put_counted(summary->left_processes, "process", "processes");
-		fputs(
-		    " left the control group: their calls after that are not in the recording, figures may be wrong\n",
-		    stderr);
-	}
-	if (summary->guarded_processes) {
-		fputs("  the mappings of ", stderr);
-		put_counted(summary->guarded_processes, "process", "processes");
-		fputs(" could not be read: what they had mapped before is not in the recording, and they are not "
-		      "checked\n",
-		      stderr);
-	}
-	if (summary->marks) {
-		fputs("  ", stderr);
-		put_counted(summary->marks, "mark", "marks");
-		fputs(": `mmtrace report --from mark:1` reports what happened after the first\n", stderr);
-	}
-	if (summary->restricted)
-		fputs("  recorded without CAP_PERFMON: vfork children, which share their parent's memory, are treated "
-		      "as copies of it\n",
-		      stderr);
-	if (summary->lost_events)
-		fputs("  events were lost, figures may be wrong: record again with a larger --ring-size\n", stderr);
-	else if (summary->lost_stack_dumps)
-		fputs("  only stack dumps were lost: all figures are correct, but some stacks are truncated\n", stderr);
-}
-
-static bool is_plain(const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-
-	return *word && word[strspn(word, plain)] == '\0';
-}
-
-/* Has the word bytes that must not be written to a terminal? Also true if out of memory. */
-static bool needs_escapes(const char *word)
-{
-	char *shown = NULL;
-	size_t size = 0;
-	FILE *stream = open_memstream(&shown, &size);
-	bool differs;
-
-	if (!stream)
-		return true;
-	mmt_write_escaped(word, stream);
-	differs = fclose(stream) != 0 || strcmp(shown, word) != 0;
-	free(shown);
-	return differs;
-}
-
-/* Prints a word quoted for the shell; with $'...' if it has control characters or invalid UTF-8. */
-static void put_shell_word(const char *word, FILE *stream)
-{
-	bool escape = needs_escapes(word);
-
-	if (is_plain(word)) {
-		fputs(word, stream);
-		return;
-	}
-	fputs(escape ? "$'" : "'", stream);
-	for (; *word; word++) {
-		if (escape && (*word < ' ' || *word > '~'))
-			fprintf(stream, "\\%03o", (unsigned)(unsigned char)*word);
-		else if (escape && (*word == '\'' || *word == '\\'))
-			fprintf(stream, "\\%c", *word);
-		else if (*word == '\'')
-			fputs("'\\''", stream);
-		else
-			putc(*word, stream);
-	}
-	putc('\'', stream);
-}
-
-static void put_earlier(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
-{
-	if (!summary->earlier_kept)
-		return;
-	fputs("  the previous ", stderr);
-	mmt_write_escaped(options->output, stderr);
-	fputs(" was kept as ", stderr);
-	mmt_write_escaped(options->output, stderr);
-	fputs(summary->older_replaced ? ".old, replacing an earlier file of that name\n" : ".old\n", stderr);
-}
-
-static void put_next(const char *file)
-{
-	fputs("next: mmtrace report", stderr);
-	if (strcmp(file, DEFAULT_FILE) != 0) {
-		fputs(" -i ", stderr);
-		put_shell_word(file, stderr);
-	}
-	putc('\n', stderr);
-}
-
-/* Prints the summary of the recording in `file` on standard error. */
-static void record_summary_print(const struct mmt_record_options *options, const struct mmt_record_summary *summary,
-				 const char *file)
-{
-	static const char *const ends[] = {
-	    [MMT_RECORD_END_STOPPED] = "stopped",
-	    [MMT_RECORD_END_DURATION] = "duration over",
-	    [MMT_RECORD_END_TARGET_ENDED] = "target ended",
-	    [MMT_RECORD_END_WRITE_FAILED] = "could not be written completely",
-	    [MMT_RECORD_END_SIZE] = "maximum size reached",
-	};
-	char duration[MMT_SIZE_TEXT], size[MMT_SIZE_TEXT];
-
-	mmt_write_escaped(record_summary_is_stream(options) ? "standard output" : file, stderr);
-	fprintf(stderr, ": %s, ", mmt_format_duration(summary->duration_ns, duration));
-	put_counted(summary->processes, "process", "processes");
-	fputs(", ", stderr);
-	put_counted(summary->threads, "thread", "threads");
-	fprintf(stderr, ", %s written; %s\n", mmt_format_bytes(summary->file_bytes, size), ends[summary->end]);
-	put_events(summary);
-	put_scope(summary);
-	put_stacks(options, summary);
-	put_own_cost(summary);
-	put_earlier(options, summary);
-	put_advice(summary);
-}
 
 /* The settings from the command line. */
 struct record_arguments {
@@ -266,6 +37,7 @@ struct record_arguments {
 	struct value_pids pids, tids;
 	struct value_words names; /* command names of processes */
 	bool quiet, raw;
+	size_t ready_fd; /* 0: none */
 	int images, code, scope;
 };
 
@@ -273,8 +45,10 @@ struct record_context {
 	const struct command *command;
 	const struct mmt_record_options *options;
 	bool quiet;
-	bool chosen_by_name; /* processes were selected by name, so print which were found */
+	int ready_fd;	     /* gets a line when recording has begun; -1: none */
+	bool shows_progress; /* on a terminal that no recorded command uses, too */
 	bool progress_shown; /* the status line is shown, in the last line of the terminal */
+	struct record_end end;
 };
 
 #define RING_BYTES_MIN 8192
@@ -370,22 +144,6 @@ __attribute__((format(printf, 2, 3))) static void put_status(struct status_line 
 	    (size_t)snprintf(line->text + line->length, sizeof(line->text) - line->length, "%*s%s", gap, "", part);
 }
 
-static const char *describe_verdict(enum mmt_verdict verdict)
-{
-	switch (verdict) {
-	case MMT_VERDICT_GROWING:
-		return "growing";
-	case MMT_VERDICT_PLATEAU:
-		return "grew, now level";
-	case MMT_VERDICT_STEADY:
-		return "steady";
-	case MMT_VERDICT_SHRINKING:
-		return "shrinking";
-	default:
-		return "too short to tell";
-	}
-}
-
 /* As in the report: if processes share much memory. */
 static bool goes_by_pss(const struct mmt_record_progress *progress)
 {
@@ -401,24 +159,33 @@ static bool goes_by_pss(const struct mmt_record_progress *progress)
 	return false;
 }
 
-/* Appends the growth verdict, if the recording is long enough for one. */
-static void put_growth(struct status_line *line, const struct mmt_record_progress *progress)
+/* Judges the readings so far. */
+static void judge_growth(struct record_end *end, const struct mmt_record_progress *progress)
 {
 	bool by_pss = goes_by_pss(progress);
-	struct mmt_growth growth =
-	    mmt_growth_judge(by_pss ? progress->pss_readings : progress->resident_readings,
-			     by_pss ? progress->pss_reading_count : progress->resident_reading_count);
-	const char *sum = progress->resident_processes > 1 && !progress->pss_reading_count ? "sum of " : "";
+
+	end->growth_known = progress->resident_reading_count > 0;
+	end->growth = mmt_growth_judge(by_pss ? progress->pss_readings : progress->resident_readings,
+				       by_pss ? progress->pss_reading_count : progress->resident_reading_count);
+	end->growth_of = by_pss ? "Pss" : "RSS";
+	if (!by_pss && progress->resident_processes > 1)
+		end->growth_of = "sum of RSS";
+}
+
+/* Appends the growth verdict, if the recording is long enough for one. */
+static void put_growth(struct status_line *line, const struct record_end *end)
+{
+	const struct mmt_growth *growth = &end->growth;
 	char size[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
 
-	if (!progress->resident_reading_count)
+	if (!end->growth_known)
 		return;
-	put_status(line, "%s%s %s", sum, by_pss ? "Pss" : "RSS", mmt_format_bytes(growth.end_bytes, size));
-	if (growth.end_swap_bytes)
-		put_status(line, "swap %s", mmt_format_bytes(growth.end_swap_bytes, size));
-	put_status(line, "%s", mmt_format_change(mmt_growth_change(&growth), change));
-	put_status(line, "%s/min", mmt_format_change(growth.bytes_per_minute, rate));
-	put_status(line, "%s", describe_verdict(growth.verdict));
+	put_status(line, "%s %s", end->growth_of, mmt_format_bytes(growth->end_bytes, size));
+	if (growth->end_swap_bytes)
+		put_status(line, "swap %s", mmt_format_bytes(growth->end_swap_bytes, size));
+	put_status(line, "%s", mmt_format_change(mmt_growth_change(growth), change));
+	put_status(line, "%s/min", mmt_format_change(growth->bytes_per_minute, rate));
+	put_status(line, "%s", describe_verdict(growth->verdict));
 }
 
 static size_t terminal_columns(void)
@@ -428,17 +195,20 @@ static size_t terminal_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
-/* Rewrites the status line every second. */
+/* Rewrites the status line every second. The last call has the last readings. */
 static void show_progress(void *context, const struct mmt_record_progress *progress)
 {
 	struct record_context *record = context;
 	struct status_line line = {.width = terminal_columns() - 1};
 	char text[MMT_SIZE_TEXT];
 
+	judge_growth(&record->end, progress);
+	if (!record->shows_progress)
+		return;
 	if (line.width >= sizeof(line.text))
 		line.width = sizeof(line.text) - 1;
 	put_status(&line, "%s", mmt_format_duration(progress->elapsed_ns, text));
-	put_growth(&line, progress);
+	put_growth(&line, &record->end);
 	put_status(&line, "%s %s", mmt_format_count(progress->events, text),
 		   progress->events == 1 ? "event" : "events");
 	put_status(&line, "%s lost", mmt_format_count(progress->lost_events, text));
@@ -464,8 +234,8 @@ static void show_message(void *context, bool warning, const char *text)
 		message(record->command, "%s", text);
 }
 
-/* Appends PID and name of a process. False: it has ended. */
-static bool put_process_name(const char *before, pid_t pid)
+/* Prints name and PID of a process, as far as it still runs. */
+static void put_process_name(const char *before, const char *kind, pid_t pid)
 {
 	char path[64], name[64] = "";
 	FILE *stream;
@@ -476,27 +246,28 @@ static bool put_process_name(const char *before, pid_t pid)
 		name[strcspn(name, "\n")] = '\0';
 	if (stream)
 		fclose(stream);
-	if (!*name)
-		return false;
-	fprintf(stderr, "%s%d (", before, (int)pid);
+	fputs(before, stderr);
 	mmt_write_escaped(name, stderr);
-	putc(')', stderr);
-	return true;
+	fprintf(stderr, *name ? " (%s %d)" : "%s %d", kind, (int)pid);
 }
 
-static void show_start(void *context)
-{
-	const struct record_context *record = context;
-	const struct mmt_record_options *options = record->options;
-	bool any = false;
+#define NAMES_SHOWN 8
 
-	if (record->quiet || !(options->verbose || record->chosen_by_name || isatty(STDERR_FILENO)))
-		return;
-	fprintf(stderr, "mmtrace: recording ");
-	for (size_t i = 0; i < options->pid_count; i++)
-		any |= put_process_name(any ? ", " : "", options->pids[i]);
-	for (size_t i = 0; i < options->tid_count; i++)
-		any |= put_process_name(any ? ", thread " : "thread ", options->tids[i]);
+/* Prints the targets that were chosen by number. */
+static void put_numbered(const char *kind, const pid_t *ids, size_t count)
+{
+	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++)
+		put_process_name(i ? ", " : "", kind, ids[i]);
+	if (count > NAMES_SHOWN)
+		fprintf(stderr, " and %zu more", count - NAMES_SHOWN);
+}
+
+static void put_start(const struct mmt_record_options *options)
+{
+	fputs("mmtrace record: recording ", stderr);
+	put_numbered("pid", options->pids, options->pid_count);
+	fputs(options->pid_count && options->tid_count ? ", " : "", stderr);
+	put_numbered("tid", options->tids, options->tid_count);
 	if (options->all_cpus)
 		fputs("every process", stderr);
 	if (options->cgroup) {
@@ -507,7 +278,46 @@ static void show_start(void *context)
 		fputs(options->all_cpus || options->cgroup ? " while this runs: " : "", stderr);
 		mmt_write_escaped(options->command[0], stderr);
 	}
-	fputs("; stop with Ctrl-C\n", stderr);
+	fputs("; Ctrl-C stops\n", stderr);
+}
+
+/* Reports the start to systemd, as sd_notify(3) does. */
+static void notify_service_manager(void)
+{
+	static const char ready[] = "READY=1";
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = path ? strlen(path) : 0;
+	int fd;
+
+	if (!length || length >= sizeof(address.sun_path) || (*path != '/' && *path != '@'))
+		return;
+	memcpy(address.sun_path, path, length);
+	if (*path == '@')
+		*address.sun_path = '\0'; /* an abstract socket */
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	(void)sendto(fd, ready, strlen(ready), MSG_NOSIGNAL, (const struct sockaddr *)&address,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+	close(fd);
+}
+
+static void show_start(void *context)
+{
+	struct record_context *record = context;
+
+	if (!record->quiet)
+		put_start(record->options);
+	/* A command may be the service that reports when it is ready. */
+	if (!record->options->command)
+		notify_service_manager();
+	if (record->ready_fd >= 0) {
+		if (write(record->ready_fd, "recording\n", 10) < 0)
+			message(record->command, "warning: --ready-fd %d: %s", record->ready_fd, strerror(errno));
+		close(record->ready_fd);
+	}
+	record->ready_fd = -1;
 }
 
 static int exit_status(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
@@ -588,10 +398,11 @@ static char *describe_unpacked(const char *before, const char *file, const char 
 }
 
 /* Packs the recording. If this fails, the recording stays as it is: the exit status is that of recording. */
-static void pack_recorded(const struct command *command, const char *file, bool quiet)
+static void pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments)
 {
 	static const char failure[] = "was not packed and still contains";
-	const struct pack_arguments pack = {.input = file, .quiet = quiet};
+	const struct pack_arguments pack = {
+	    .input = file, .quiet = arguments->quiet, .no_summary = !arguments->options.verbose};
 	/* The signal may come when the packed recording has just replaced it. */
 	char *interrupted =
 	    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain", "\n");
@@ -629,51 +440,50 @@ static char *find_file(const struct command *command, const struct mmt_record_op
 	return file;
 }
 
-/* Prints the report on a finished recording, and packs it. Returns the exit status. */
+/* Packs the recording, and prints how recording ended, what it shows, and what to do next. Returns the exit status. */
 static int conclude(const struct command *command, const struct record_arguments *arguments,
-		    const struct mmt_record_summary *summary, struct mmt_error *write_error)
+		    const struct record_end *end, struct mmt_error *write_error)
 {
 	const struct mmt_record_options *options = &arguments->options;
-	bool removed = !summary->file_bytes;
-	char *found = removed ? NULL : find_file(command, options, summary);
+	bool removed = !end->summary->file_bytes, stream = strcmp(options->output, "-") == 0;
+	char *found = removed ? NULL : find_file(command, options, end->summary);
 	const char *file = found ? found : options->output;
-	int status = exit_status(options, summary);
 
 	if (write_error) {
 		message(command, "%s", mmt_error_get_message(write_error));
-		if (!removed && !record_summary_is_stream(options))
+		if (!removed && !stream)
 			message(command, "recording stopped; %s contains what was written before", file);
 		mmt_error_destroy(write_error);
 	}
 	if (!removed && !arguments->quiet)
-		record_summary_print(options, summary, file);
-	if (found && !record_summary_is_stream(options)) {
-		if (!arguments->raw)
-			pack_recorded(command, found, arguments->quiet);
-		if (!arguments->quiet)
-			put_next(found);
-	} else if (!found && !removed && !arguments->raw)
+		record_end_put_answer(end);
+	if (found && !stream && !arguments->raw)
+		pack_recorded(command, found, arguments);
+	else if (!found && !removed && !arguments->raw)
 		message(command, "the recording was not packed and contains stack memory");
+	if (!removed && !arguments->quiet)
+		record_end_put_file(end, found || stream ? file : NULL);
 	free(found);
-	return status;
+	return exit_status(options, end->summary);
 }
 
 static int record(const struct command *command, struct record_arguments *arguments, char **words)
 {
 	struct mmt_record_options *options = &arguments->options;
-	bool quiet = arguments->quiet;
 	const char **command_line = make_command_line(words, options->command);
-	struct record_context context = {
-	    .command = command, .options = options, .quiet = quiet, .chosen_by_name = arguments->names.count > 0};
 	struct mmt_record_summary summary = {.command_status = -1};
+	struct record_context context = {.command = command,
+					 .options = options,
+					 .quiet = arguments->quiet,
+					 .ready_fd = arguments->ready_fd ? (int)arguments->ready_fd : -1,
+					 .end = {.options = options, .summary = &summary}};
 	struct mmt_error *error, *write_error = NULL;
 
 	options->command_line = command_line;
 	options->message = show_message;
 	options->started = show_start;
-	/* Show no status line on a terminal that the recorded command may use, too. */
-	if (!quiet && !options->command && isatty(STDERR_FILENO))
-		options->progress = show_progress;
+	options->progress = show_progress;
+	context.shows_progress = !arguments->quiet && !options->command && isatty(STDERR_FILENO);
 	options->context = &context;
 	options->stop_fd = stop_signals_catch();
 	options->mark_fd = stop_signals_marks();
@@ -692,7 +502,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	free(command_line);
 	if (error)
 		return report_failure(command, options, error);
-	return conclude(command, arguments, &summary, write_error);
+	return conclude(command, arguments, &context.end, write_error);
 }
 
 /* Adds the processes with these command names. Returns the exit status; negative: continue. */
@@ -762,6 +572,9 @@ static int check_arguments(const struct command *command, struct record_argument
 		return message_usage(command, "--cgroup: the group's path is empty");
 	if (!*options->output)
 		return message_usage(command, "--output: the file's name is empty");
+	/* The command does not inherit the descriptor, so that its reader sees the end. */
+	if (given->ready_fd > INT_MAX || (given->ready_fd && fcntl((int)given->ready_fd, F_SETFD, FD_CLOEXEC) < 0))
+		return message_usage(command, "--ready-fd: descriptor %zu is not open", given->ready_fd);
 	if (given->names.count) {
 		int status = find_named(command, given);
 
@@ -845,8 +658,11 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(
 		0, "raw", FLAG, &arguments->raw, NULL,
 		"keep stack memory and registers instead of packing the recording at the end, as `mmtrace pack` does"),
-	    OPTION('q', "quiet", FLAG, &arguments->quiet, NULL, "print no summary, only warnings and errors"),
-	    OPTION('v', "verbose", FLAG, &arguments->options.verbose, NULL, "show what the recorder is doing"),
+	    OPTION(0, "ready-fd", COUNT, &arguments->ready_fd, "N",
+		   "write a line to file descriptor N, and close it, when recording has begun"),
+	    OPTION('q', "quiet", FLAG, &arguments->quiet, NULL, "print only warnings and errors"),
+	    OPTION('v', "verbose", FLAG, &arguments->options.verbose, NULL,
+		   "show what the recorder is doing, and its events, stack dumps and cost"),
 	    OPTIONS_END,
 	};
 

@@ -146,7 +146,7 @@ struct mmt_record_options {
 	void (*message)(void *context, bool warning, const char *text);
 	/* Called once, when all events are enabled and the command runs. May be NULL. */
 	void (*started)(void *context);
-	/* Called once a second while recording. May be NULL. */
+	/* Called once a second while recording, and once when it ends. May be NULL. */
 	void (*progress)(void *context, const struct mmt_record_progress *progress);
 	void *context;
 	bool verbose;

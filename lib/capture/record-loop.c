@@ -713,6 +713,7 @@ void loop_stop(struct recorder *recorder)
 	process_table_update(&recorder->processes);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	recorder_keep_failure(recorder, resident_series_end(recorder));
+	report_progress(recorder);
 	recorder_keep_failure(recorder, loop_apply_events(recorder));
 	recorder->closed = true;
 	take_last_snapshots(recorder);

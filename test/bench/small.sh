@@ -166,8 +166,11 @@ must mean 99.9 % kept slept gave way over 1 ms
 must (untraced|recorded|snapshots) <n> <n> <n> <n> <n> <n>
 must the same while another program keeps each processor busy:
 must a thread for each processor at full speed for 1 s:
-must recording: <d> s, 1 process, <n> threads, .* written; duration over
-must [0-9,]+ events: .*; [0-9,]+ lost
+may mmtrace record: .*
+must recorded <d> s, 1 process; duration over
+must RSS .*
+must recording: <d> [KMG]iB, [0-9,]+ events, [0-9,]+ lost
+must [0-9,]+ mmap, .*
 must [0-9,]+ stack dumps; [0-9,]+ lost.*
 must recorder: <d> m?s of processor time, <d> % of one; <d> [KMG]iB of memory and <d> [KMG]iB of rings; .*
 must make -j <n>, <n> processes:

@@ -39,7 +39,7 @@ fork_rounds 2 --raw --scope cpus
 expect_no_other_process
 
 # A command, with the stacks of its calls.
-"$MMTRACE" record --raw --scope cpus -o "$recording" -- "$workloads/leak-fork" --exit >"$directory/workload.out" \
+"$MMTRACE" record -v --raw --scope cpus -o "$recording" -- "$workloads/leak-fork" --exit >"$directory/workload.out" \
 	2>"$directory/record.log" || fail "record ended with status $?: $(cat "$directory/record.log")"
 grep -q 'of other processes ignored' "$directory/record.log" || fail "the summary does not mention other processes"
 report_json

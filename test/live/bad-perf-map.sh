@@ -76,7 +76,7 @@ done
 
 # A map enlarged without writing (sparse): the hole costs no memory, and the names before it are used.
 start_workload jit-code
-start_recording -p "$pid"
+start_recording -v -p "$pid"
 let_work
 truncate -s 255M "/tmp/perf-$pid.map" || fail truncate
 stop_recording

@@ -14,6 +14,7 @@ every_leak '.stack_end == "entry" and ([.frames[] | select(.function == "descend
 every_leak '[.frames[] | select(.inlined | not) | .function] | index("main") == 14'
 
 # About 300 bytes a frame: much larger than the default dump.
+case_options=(-v)
 attach_case deep-stack 400
 every_leak '.stack_end != "entry" and ([.frames[] | select(.function == "main")] | length == 0)'
 
@@ -27,7 +28,7 @@ grep -qE '[0-9]+ stack dumps?; 0 lost; [1-9][0-9,]* of stacks larger than a dump
 
 # ... but not larger than the largest dump.
 start_workload deep-stack 100
-record_work -p "$pid" --call-graph dwarf,65280
+record_work -v -p "$pid" --call-graph dwarf,65280
 expect_true_report
 expect_workload_answer yes
 every_leak '.stack_end == "entry" and ([.frames[] | select(.function == "descend")] | length == 100)'

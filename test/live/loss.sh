@@ -46,7 +46,7 @@ for call in mmap munmap; do
 		fail "$call: $(recorded $call) recorded and $lost lost are not the ${!made} calls that were made"
 done
 expect_json ".completeness.lost_events == $(all_lost)"
-tr -d , <"$directory/record.log" | grep -q "; $(all_lost) lost" || {
+tr -d , <"$directory/record.log" | grep -q " $(all_lost) lost" || {
 	cat "$directory/record.log" >&2
 	fail "the summary does not say that $(all_lost) events were lost"
 }

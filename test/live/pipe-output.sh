@@ -11,7 +11,7 @@ perf version >/dev/null 2>&1 || skip "no perf"
 
 # The command's own output is not mixed into it.
 set -o pipefail
-"$MMTRACE" record -o - -- sh -c 'echo said; exec "$0" --exit 20 4096' "$workloads/leak-anon" 2>record.log | cat >piped ||
+"$MMTRACE" record -v -o - -- sh -c 'echo said; exec "$0" --exit 20 4096' "$workloads/leak-anon" 2>record.log | cat >piped ||
 	fail "record -o - ended with status $?: $(cat record.log)"
 grep -q '^said$' record.log || fail "the command's output is not on standard error: $(cat record.log)"
 grep -q '^standard output: ' record.log && ! grep -q '^next:\|pack' record.log || fail "the summary: $(cat record.log)"
@@ -56,7 +56,7 @@ start_workload leak-anon
 { timeout 60 "$MMTRACE" record -v -o - -p "$pid" 2>record.log 3>&-; echo $? >status; } | python3 -c '
 import os, time
 os.set_blocking(0, False)
-while "mmtrace: recording" not in open("record.log").read():
+while "mmtrace record: recording" not in open("record.log").read():
     try:
         if not os.read(0, 65536):
             break

@@ -33,7 +33,7 @@ done
 
 # The duration ends.
 start_workload leak-anon
-expect_record 0 --duration 1 -p "$pid"
+expect_record 0 -v --duration 1 -p "$pid"
 grep -q '; duration over$' "$directory/record.log" || fail "it did not end for its duration: $(cat "$directory/record.log")"
 expect_ended
 expect_json '.end_ns - .start_ns > 900000000'
@@ -71,8 +71,8 @@ stop_recording
 : >enough
 grep -q 'SIGTERM.*did not end' "$directory/record.log" || fail "no message about the command that still runs"
 # For a very short recording the recorder's CPU share means nothing.
-expect_record 0 -- true
-if [[ $(head -1 "$directory/record.log") =~ :\ ([0-9]+)(\.[0-9]+)?\ (ms|us), ]] && ((BASH_REMATCH[1] < 100)); then
+expect_record 0 -v -- true
+if [[ $(grep '^recorded ' "$directory/record.log") =~ ^recorded\ ([0-9]+)(\.[0-9]+)?\ (ms|us), ]] && ((BASH_REMATCH[1] < 100)); then
 	grep -q 'processor time; ' "$directory/record.log" || fail "a share of a processor: $(cat "$directory/record.log")"
 fi
 expect_record 0 -q -- true

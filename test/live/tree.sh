@@ -63,7 +63,7 @@ start_command ./a-name-of-more-than-15-bytes
 start_recording --comm a-name-of-more-than-15-bytes
 let_work
 stop_recording
-grep -q "^mmtrace: recording $pid (a-name-of-more-); stop with Ctrl-C\$" record.log || fail "the process is not named: $(cat record.log)"
+grep -q "^mmtrace record: recording a-name-of-more- (pid $pid); Ctrl-C stops\$" record.log || fail "the process is not named: $(cat record.log)"
 report_json
 expect_true_report
 expect_workload_answer yes

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What `record` prints when recording has ended: the answer first, diagnostics only if asked or if something is wrong.
+ */
+#include "record-end.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <mmtrace/output.h>
+
+#include "cmd.h"
+
+#define SHARE_NS_MIN 100000000
+
+static void put_counted(uint64_t count, const char *singular, const char *plural)
+{
+	char text[MMT_SIZE_TEXT];
+
+	fprintf(stderr, "%s %s", mmt_format_count(count, text), count == 1 ? singular : plural);
+}
+
+const char *describe_verdict(enum mmt_verdict verdict)
+{
+	switch (verdict) {
+	case MMT_VERDICT_GROWING:
+		return "growing";
+	case MMT_VERDICT_PLATEAU:
+		return "grew, now level";
+	case MMT_VERDICT_STEADY:
+		return "steady";
+	case MMT_VERDICT_SHRINKING:
+		return "shrinking";
+	default:
+		return "too short to tell";
+	}
+}
+
+/* Without verdict: of several processes the report judges each, and a process that has given back at its end most of
+ * what it had taken is judged by what it did before. */
+static bool verdict_is_clear(const struct record_end *end)
+{
+	const struct mmt_growth *growth = &end->growth;
+
+	return end->summary->processes == 1 &&
+	       (end->summary->end != MMT_RECORD_END_TARGET_ENDED || growth->peak_bytes < growth->start_bytes ||
+		growth->end_bytes >= growth->start_bytes / 2 + growth->peak_bytes / 2);
+}
+
+static void put_growth(const struct record_end *end)
+{
+	const struct mmt_growth *growth = &end->growth;
+	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT], peak[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
+
+	if (!end->growth_known)
+		return;
+	fprintf(stderr, "  %s %s", end->growth_of, mmt_format_bytes(growth->start_bytes, first));
+	if (growth->peak_bytes == growth->start_bytes && growth->end_bytes == growth->start_bytes)
+		fputs(", unchanged", stderr);
+	else
+		fprintf(stderr, " to %s, peak %s; %s", mmt_format_bytes(growth->end_bytes, last),
+			mmt_format_bytes(growth->peak_bytes, peak),
+			mmt_format_change(mmt_growth_change(growth), change));
+	if (growth->bytes_per_minute && verdict_is_clear(end))
+		fprintf(stderr, ", %s/min", mmt_format_change(growth->bytes_per_minute, rate));
+	if (growth->end_swap_bytes)
+		fprintf(stderr, ", %s of it swapped", mmt_format_bytes(growth->end_swap_bytes, rate));
+	if (verdict_is_clear(end))
+		fprintf(stderr, ": %s", describe_verdict(growth->verdict));
+	putc('\n', stderr);
+}
+
+static void put_command_status(const struct record_end *end)
+{
+	int status = end->summary->command_status, number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	const char *description = number ? sigdescr_np(number) : NULL;
+
+	if (number && description)
+		fprintf(stderr, "was killed by signal %d (%s)", number, description);
+	else if (number)
+		fprintf(stderr, "was killed by signal %d", number);
+	else
+		fprintf(stderr, "exited with status %d", WEXITSTATUS(status));
+}
+
+void record_end_put_answer(const struct record_end *end)
+{
+	static const char *const reasons[] = {
+	    [MMT_RECORD_END_STOPPED] = "stopped",
+	    [MMT_RECORD_END_DURATION] = "duration over",
+	    [MMT_RECORD_END_TARGET_ENDED] = "target ended",
+	    [MMT_RECORD_END_WRITE_FAILED] = "could not be written completely",
+	    [MMT_RECORD_END_SIZE] = "maximum size reached",
+	};
+	const struct mmt_record_summary *summary = end->summary;
+	char text[MMT_SIZE_TEXT];
+
+	fprintf(stderr, "recorded %s, ", mmt_format_duration(summary->duration_ns, text));
+	put_counted(summary->processes, "process", "processes");
+	fputs("; ", stderr);
+	if (end->options->command && summary->command_status != -1) {
+		mmt_write_escaped(end->options->command[0], stderr);
+		putc(' ', stderr);
+		put_command_status(end);
+		fputs(summary->end == MMT_RECORD_END_TARGET_ENDED ? "" : "; ", stderr);
+	}
+	if (!end->options->command || summary->command_status == -1 || summary->end != MMT_RECORD_END_TARGET_ENDED)
+		fputs(reasons[summary->end], stderr);
+	putc('\n', stderr);
+	put_growth(end);
+}
+
+static uint64_t count_events(const struct mmt_record_summary *summary)
+{
+	uint64_t sum = 0;
+
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		sum += summary->events[kind];
+	return sum;
+}
+
+/* Prints each kind of event, how many calls of other processes were skipped, which slows these processes down, and how
+ * complete stacks are. */
+static void put_events(const struct mmt_record_summary *summary)
+{
+	const char *separator = "  ";
+	char text[MMT_SIZE_TEXT];
+
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++) {
+		if (!summary->events[kind])
+			continue;
+		fprintf(stderr, "%s%s %s", separator, mmt_format_count(summary->events[kind], text),
+			mmt_event_count_name(kind));
+		separator = ", ";
+	}
+	fputs(*separator == ',' ? "\n" : "", stderr);
+	if (!summary->on_cpus)
+		return;
+	fputs("  recorded on every CPU; ", stderr);
+	put_counted(summary->passed_over_calls, "event", "events");
+	fputs(" of other processes ignored\n", stderr);
+}
+
+static void put_stacks(const struct mmt_record_summary *summary)
+{
+	char lost[MMT_SIZE_TEXT], deep[MMT_SIZE_TEXT];
+
+	fputs("  ", stderr);
+	put_counted(summary->stack_dumps, "stack dump", "stack dumps");
+	fprintf(stderr, "; %s lost", mmt_format_count(summary->lost_stack_dumps, lost));
+	if (summary->deep_stacks)
+		fprintf(stderr, "; %s of stacks larger than a dump (the report shows which are truncated)",
+			mmt_format_count(summary->deep_stacks, deep));
+	if (summary->cut_callchains) {
+		fputs("; ", stderr);
+		put_counted(summary->cut_callchains, "callchain", "callchains");
+		fputs(" truncated at kernel.perf_event_max_stack", stderr);
+	}
+	fputc('\n', stderr);
+	if (!summary->large_stack_dumps && !summary->large_dump_switches)
+		return;
+	fputs("  ", stderr);
+	put_counted(summary->large_stack_dumps, "large stack dump", "large stack dumps");
+	if (summary->lost_large_stack_dumps)
+		fprintf(stderr, "; %s lost", mmt_format_count(summary->lost_large_stack_dumps, lost));
+	if (summary->large_dump_switches)
+		fprintf(stderr, "; off for %s because of high call rates, switched %s %s",
+			mmt_format_duration(summary->large_dumps_off_ns, deep),
+			mmt_format_count(summary->large_dump_switches, lost),
+			summary->large_dump_switches == 1 ? "time" : "times");
+	fputc('\n', stderr);
+}
+
+static void put_own_cost(const struct mmt_record_summary *summary)
+{
+	char memory[MMT_SIZE_TEXT], rings[MMT_SIZE_TEXT], cpu[MMT_SIZE_TEXT];
+
+	fprintf(stderr, "  recorder: %s of processor time", mmt_format_duration(summary->recorder_cpu_ns, cpu));
+	/* The CPU time includes starting and finishing, so the share means nothing for a short recording. */
+	if (summary->duration_ns >= SHARE_NS_MIN)
+		fprintf(stderr, ", %.1f %% of one",
+			100.0 * (double)summary->recorder_cpu_ns / (double)summary->duration_ns);
+	fprintf(stderr, "; %s of memory and %s of rings; %s\n",
+		mmt_format_bytes(summary->recorder_memory_bytes, memory), mmt_format_bytes(summary->ring_bytes, rings),
+		summary->priority);
+}
+
+static void put_advice(const struct mmt_record_summary *summary)
+{
+	const struct {
+		uint64_t count;
+		const char *before, *singular, *plural, *after;
+	} lines[] = {
+	    {summary->missed_threads, "", "thread was", "threads were",
+	     " missed: their calls are not in the recording, figures may be wrong"},
+	    {summary->missed_cpus, "", "CPU", "CPUs",
+	     " came online during recording: some or all of their events are missing, figures may be wrong"},
+	    {summary->left_processes, "", "process", "processes",
+	     " left the control group: their calls after that are not in the recording, figures may be wrong"},
+	    {summary->guarded_processes, "the mappings of ", "process", "processes",
+	     " could not be read: what they had mapped before is not in the recording, and they are not checked"},
+	    {summary->marks, "", "mark", "marks",
+	     ": `mmtrace report --from mark:1` reports what happened after the first"},
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		if (!lines[i].count)
+			continue;
+		fprintf(stderr, "  %s", lines[i].before);
+		put_counted(lines[i].count, lines[i].singular, lines[i].plural);
+		fprintf(stderr, "%s\n", lines[i].after);
+	}
+	if (summary->restricted)
+		fputs("  recorded without CAP_PERFMON: vfork children, which share their parent's memory, are treated "
+		      "as copies of it\n",
+		      stderr);
+	if (summary->lost_events)
+		fputs("  events were lost, figures may be wrong: record again with a larger --ring-size\n", stderr);
+	else if (summary->lost_stack_dumps)
+		fputs("  only stack dumps were lost: all figures are correct, but some stacks are truncated\n", stderr);
+}
+
+static bool is_plain(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+
+	return *word && word[strspn(word, plain)] == '\0';
+}
+
+/* Has the word bytes that must not be written to a terminal? Also true if out of memory. */
+static bool needs_escapes(const char *word)
+{
+	char *shown = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&shown, &size);
+	bool differs;
+
+	if (!stream)
+		return true;
+	mmt_write_escaped(word, stream);
+	differs = fclose(stream) != 0 || strcmp(shown, word) != 0;
+	free(shown);
+	return differs;
+}
+
+void put_shell_word(const char *word, FILE *stream)
+{
+	bool escape = needs_escapes(word);
+
+	if (is_plain(word)) {
+		fputs(word, stream);
+		return;
+	}
+	fputs(escape ? "$'" : "'", stream);
+	for (; *word; word++) {
+		if (escape && (*word < ' ' || *word > '~'))
+			fprintf(stream, "\\%03o", (unsigned)(unsigned char)*word);
+		else if (escape && (*word == '\'' || *word == '\\'))
+			fprintf(stream, "\\%c", *word);
+		else if (*word == '\'')
+			fputs("'\\''", stream);
+		else
+			putc(*word, stream);
+	}
+	putc('\'', stream);
+}
+
+static void put_earlier(const struct record_end *end)
+{
+	const char *output = end->options->output;
+
+	if (!end->summary->earlier_kept)
+		return;
+	fputs("  the previous ", stderr);
+	mmt_write_escaped(output, stderr);
+	fputs(" was kept as ", stderr);
+	mmt_write_escaped(output, stderr);
+	fputs(end->summary->older_replaced ? ".old, replacing an earlier file of that name\n" : ".old\n", stderr);
+}
+
+void record_end_put_file(const struct record_end *end, const char *file)
+{
+	const struct mmt_record_summary *summary = end->summary;
+	bool stream = strcmp(end->options->output, "-") == 0;
+	struct stat status;
+	char text[MMT_SIZE_TEXT];
+
+	mmt_write_escaped(stream ? "standard output" : file ? file : end->options->output, stderr);
+	/* Packing has made the file smaller. */
+	fprintf(stderr, ": %s, ",
+		mmt_format_bytes(
+		    stream || !file || stat(file, &status) ? summary->file_bytes : (uint64_t)status.st_size, text));
+	put_counted(count_events(summary), "event", "events");
+	fprintf(stderr, ", %s lost\n", mmt_format_count(summary->lost_events, text));
+	if (end->options->verbose)
+		put_events(summary);
+	if (end->options->call_graph != MMT_CALL_GRAPH_NONE && (end->options->verbose || summary->lost_stack_dumps))
+		put_stacks(summary);
+	if (end->options->verbose)
+		put_own_cost(summary);
+	put_earlier(end);
+	put_advice(summary);
+	if (stream || !file)
+		return;
+	fputs("next: mmtrace report", stderr);
+	if (strcmp(file, DEFAULT_FILE) != 0) {
+		fputs(" -i ", stderr);
+		put_shell_word(file, stderr);
+	}
+	putc('\n', stderr);
+}

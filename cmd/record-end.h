@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef RECORD_END_H
+#define RECORD_END_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <mmtrace/record.h>
+#include <mmtrace/report.h>
+
+/* What `record` knows when recording has ended. */
+struct record_end {
+	const struct mmt_record_options *options;
+	const struct mmt_record_summary *summary;
+	struct mmt_growth growth; /* of the readings, as in the status line */
+	const char *growth_of;	  /* "RSS", "sum of RSS" or "Pss" */
+	bool growth_known;
+};
+
+/* Prints how recording ended, and what memory did. */
+void record_end_put_answer(const struct record_end *end);
+
+/* `file` is NULL if its name is not known. Prints what it contains, what is wrong with it, and the next command. */
+void record_end_put_file(const struct record_end *end, const char *file);
+
+/* In the words of the status line. Static. */
+const char *describe_verdict(enum mmt_verdict verdict);
+
+/* Prints a word quoted for the shell; with $'...' if it has control characters or invalid UTF-8. */
+void put_shell_word(const char *word, FILE *stream);
+
+#endif

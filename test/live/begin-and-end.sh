@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: quick
+# Packages: python3:python3
+# record says when it has begun, on a log, a descriptor and a service manager's socket, and ends with the answer.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+expect_line() {
+	grep -qxE -- "$1" record.log || fail "no line '$1': $(cat record.log)"
+}
+expect_order() { # PATTERN...: of lines, in this order, the last of them the last line
+	local last=0 line pattern
+	for pattern; do
+		line=$(grep -nE -- "$pattern" record.log | tail -1 | cut -d: -f1)
+		[ "${line:-0}" -gt $last ] || fail "'$pattern' is not in its place: $(cat record.log)"
+		last=$line
+	done
+	[ "$last" = "$(wc -l <record.log)" ] || fail "'$pattern' is not the last line: $(cat record.log)"
+}
+
+# A process: the line of the descriptor is there when recording has begun, and calls from then on are recorded.
+start_workload leak-anon
+mkfifo ready
+"$MMTRACE" record -o "$recording" -p "$pid" --ready-fd 7 7>ready 2>record.log 3>&- &
+recorder=$!
+processes+=("$recorder")
+[ "$(timeout 60 cat ready)" = recording ] || fail "nothing on the descriptor: $(cat record.log)"
+expect_line "mmtrace record: recording leak-anon \\(pid $pid\\); Ctrl-C stops"
+let_work
+stop_recording TERM
+report_json
+let_end
+expect_workload_answer yes
+expect_order '^recorded [0-9.]+ m?s, 1 process; stopped$' \
+	'^  RSS [0-9.]+ [KMG]iB( to .*; \+[0-9.]+ [KMG]iB.*|, unchanged): (too short to tell|growing|steady|grew, now level)$' \
+	'^.*mmtrace.data: [0-9.]+ KiB, [0-9,]+ events, 0 lost$' '^next: mmtrace report -i .*mmtrace.data$'
+! grep -qE 'stack dump|recorder|ring|priority|packed' record.log || fail "diagnostics without -v: $(cat record.log)"
+
+# A command: how it ended, and the recorder's own figures on request. It does not get the descriptor.
+"$MMTRACE" record --ready-fd 7 -o "$recording" -- sh -c '[ ! -e /proc/self/fd/7 ]; exit $((3 + $?))' 7>ready.txt 2>record.log
+[ $? = 3 ] && [ "$(cat ready.txt)" = recording ] || fail "a command with --ready-fd: $(cat ready.txt record.log)"
+expect_line 'recorded .*; sh exited with status 3'
+"$MMTRACE" record -v -o "$recording" -- sh -c 'kill -SEGV $$' 2>record.log
+[ $? = 139 ] || fail "the command's signal is not the status: $(cat record.log)"
+expect_line 'recorded .*; sh was killed by signal 11 \(Segmentation fault\)'
+expect_line '  recorder: .* of processor time.*; .* of memory and .* of rings; .*'
+expect_line '  [0-9,]+ stack dumps; 0 lost.*'
+"$MMTRACE" record -o "$recording" --duration 200ms -- sleep 60 2>record.log || fail "--duration: $(cat record.log)"
+expect_line 'recorded .*; duration over'
+"$MMTRACE" record --ready-fd 9 -o "$recording" -- true 2>record.log 9>&-
+[ $? = 2 ] && grep -q -- '--ready-fd: descriptor 9 is not open' record.log || fail "a closed descriptor: $(cat record.log)"
+
+# The socket of a service manager, as a path and as an abstract name. A command may be the service itself.
+cat >notified.py <<'END'
+import os, socket, subprocess, sys
+for name in sys.argv[1], "@" + sys.argv[1]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind("\0" + name[1:] if name[0] == "@" else name)
+        for target, expected in (["-p", sys.argv[2], "--duration", "100ms"], b"READY=1"), (["--", "true"], None):
+            subprocess.run([os.environ["MMTRACE"], "record", "-q", "-o", "notified.data", *target], check=True,
+                           env={**os.environ, "NOTIFY_SOCKET": name})
+            try:
+                got = server.recv(100, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                got = None
+            if got != expected:
+                sys.exit(f"{name} {target}: {got}")
+END
+sleep 600 &
+sleeper=$!
+processes+=("$sleeper")
+MMTRACE=$MMTRACE python3 notified.py "$directory/socket" "$sleeper" || fail "NOTIFY_SOCKET"
