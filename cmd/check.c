@@ -24,6 +24,27 @@ static void print_item(const struct mmt_check_item *item)
 		printf("%-8s %-*s   fix: %s\n", "", SUBJECT_COLUMNS, "", item->remedy);
 }
 
+/* What the lines above mean for the user, with the first command that helps. */
+static void print_verdict(const struct mmt_check *check)
+{
+	const struct mmt_check_item *missing = NULL;
+	bool others = true;
+
+	for (size_t i = check->item_count; i-- > 0;) {
+		const struct mmt_check_item *item = &check->items[i];
+
+		if (item->state == MMT_CHECK_MISSING)
+			missing = item;
+		if (item->state != MMT_CHECK_GOOD &&
+		    (!strcmp(item->subject, "permissions") || !strcmp(item->subject, "other users")))
+			others = false;
+	}
+	if (missing)
+		printf("\nyou cannot record yet: %s\n", missing->remedy ? missing->remedy : missing->finding);
+	else
+		printf("\nyou can record %s\n", others ? "all processes" : "your own processes");
+}
+
 static int check_machine(const struct command *command)
 {
 	struct mmt_check *check;
@@ -34,6 +55,7 @@ static int check_machine(const struct command *command)
 		return message_error(command, error);
 	for (size_t i = 0; i < check->item_count; i++)
 		print_item(&check->items[i]);
+	print_verdict(check);
 	status = check->can_record ? EXIT_OK : EXIT_EXCEEDED;
 	mmt_check_destroy(check);
 	return status;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -30,6 +31,8 @@
 #include "record-end.h"
 
 #define NICE_LOWEST 19
+#define NAMES_SHOWN 8
+#define HINT_NAME_BYTES 64 /* of a name in a hint */
 
 /* The settings from the command line. */
 struct record_arguments {
@@ -97,6 +100,39 @@ static const char *parse_call_graph(const char *text, void *value)
 		return "auto, fp, dwarf, dwarf,SIZE or none";
 	options->stack_dump_bytes = MMT_STACK_DUMP_BYTES_DEFAULT;
 	return NULL;
+}
+
+/* Writes a hint for the name of running processes, with their PIDs, into `hint`. False: no process has it. */
+static bool describe_named(const char *name, char hint[256])
+{
+	struct mmt_error *error;
+	pid_t *pids = NULL;
+	size_t count = 0, length;
+
+	error = mmt_find_processes(name, &pids, &count);
+	mmt_error_destroy(error);
+	if (error || !count)
+		return false;
+	length = (size_t)snprintf(hint, 256, "--comm %s records what runs under that name (pid ", name);
+	for (size_t i = 0; i < count && i < NAMES_SHOWN && length < 224; i++)
+		length += (size_t)snprintf(hint + length, 256 - length, "%s%d", i ? ", " : "", (int)pids[i]);
+	if (length < 250)
+		snprintf(hint + length, 256 - length, "%s)", count > NAMES_SHOWN ? " ..." : "");
+	free(pids);
+	return length < 250;
+}
+
+static const char *parse_pids(const char *text, void *value)
+{
+	const char *expected = value_pids(text, value);
+	static char instead[288];
+	char hint[256];
+
+	/* A number that is no PID is not the name of a process either. */
+	if (!expected || isdigit((unsigned char)*text) || strlen(text) > HINT_NAME_BYTES || !describe_named(text, hint))
+		return expected;
+	snprintf(instead, sizeof(instead), "a PID; %s", hint);
+	return instead;
 }
 
 static const char *parse_name(const char *text, void *value)
@@ -251,8 +287,6 @@ static void put_process_name(const char *before, const char *kind, pid_t pid)
 	fprintf(stderr, *name ? " (%s %d)" : "%s %d", kind, (int)pid);
 }
 
-#define NAMES_SHOWN 8
-
 /* Prints the targets that were chosen by number. */
 static void put_numbered(const char *kind, const pid_t *ids, size_t count)
 {
@@ -331,17 +365,37 @@ static int exit_status(const struct mmt_record_options *options, const struct mm
 	return WIFEXITED(summary->command_status) ? WEXITSTATUS(summary->command_status) : EXIT_OK;
 }
 
+/* Writes what the user may have meant by a command that does not exist. False: nothing is known. */
+static bool describe_missing(const char *name, char hint[256])
+{
+	char *end;
+	long pid = strtol(name, &end, 10);
+
+	if (isdigit((unsigned char)*name) && !*end && pid > 0 && pid <= INT_MAX &&
+	    (kill((pid_t)pid, 0) == 0 || errno == EPERM)) {
+		snprintf(hint, 256, "-p %ld records the process with this PID", pid);
+		return true;
+	}
+	return strlen(name) <= HINT_NAME_BYTES && describe_named(name, hint);
+}
+
 /* Prints the error. Returns the status that a shell returns for a command that it cannot run. */
 static int report_failure(const struct command *command, const struct mmt_record_options *options,
 			  struct mmt_error *error)
 {
 	int status = EXIT_UNUSABLE;
+	char hint[256];
 
 	if (mmt_error_get_code(error) == MMT_ERROR_STOPPED)
 		status = EXIT_SIGNAL + stop_signals_number(options->stop_fd);
 	if (mmt_error_get_code(error) == MMT_ERROR_COMMAND)
 		status = mmt_error_get_errno(error) == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
-	message_error(command, error);
+	if (status != EXIT_NOT_FOUND || !describe_missing(options->command[0], hint))
+		*hint = '\0';
+	message(command, "%s%s%s%s", mmt_error_get_message(error),
+		mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY ? message_no_memory_cause() : "", *hint ? "; " : "",
+		hint);
+	mmt_error_destroy(error);
 	return status;
 }
 
@@ -603,17 +657,21 @@ static int parse_arguments(const struct command *command, struct record_argument
 {
 	const struct option_entry table[] = {
 	    OPTION(
-		'p', "pid", PIDS, &arguments->pids, "PID[,PID...]",
-		"attach to these processes, with all their threads and later children; --tree adds existing children"),
-	    OPTION(0, "comm", OTHER, &arguments->names, "NAME",
-		   "attach to every process with this command name, as `ps -e -o comm` shows it; may be repeated",
-		   .parse = parse_name),
+		'p', "pid", OTHER, &arguments->pids, "PID[,PID...]",
+		"attach to these processes, with all their threads and later children; --tree adds existing children",
+		.parse = parse_pids),
+	    OPTION(
+		0, "comm", OTHER, &arguments->names, "NAME",
+		"attach to every process with this command name, as `ps -e -o comm` shows it; may be a pattern such as "
+		"'worker-*', and repeated",
+		.parse = parse_name),
 	    OPTION(0, "tree", FLAG, &arguments->options.tree, NULL,
 		   "with -p or --comm: also record their existing children, and the children of these"),
 	    OPTION('t', "tid", PIDS, &arguments->tids, "TID[,TID...]",
 		   "attach to these threads only, and to those that they start; unmapping by other threads is not "
 		   "recorded"),
-	    OPTION('a', "all-cpus", FLAG, &arguments->options.all_cpus, NULL, "record every process, now and later"),
+	    OPTION('a', "all-cpus", FLAG, &arguments->options.all_cpus, NULL, "record every process, now and later",
+		   .exact = true),
 	    OPTION(
 		'G', "cgroup", STRING, &arguments->options.cgroup, "PATH",
 		"record every process of this control group and the groups below it, such as a container or service"),
@@ -626,7 +684,7 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",
 		   .parse = parse_call_graph),
 	    OPTION(0, "ask-runtime", FLAG, &arguments->options.ask_runtime, NULL,
-		   "ask .NET and Java processes that were started without a perf map to write one"),
+		   "ask .NET and Java processes that were started without a perf map to write one", .exact = true),
 	    OPTION(0, "duration", DURATION, &arguments->options.duration_ns, "TIME",
 		   "stop after TIME: 10s, 500ms, 2m, 1h"),
 	    OPTION(0, "max-size", SIZE, &arguments->options.max_bytes, "SIZE", "stop when SIZE is written: 100M, 2G"),

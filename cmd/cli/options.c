@@ -475,6 +475,27 @@ static const char *find_gone(const struct command *command, const char *option, 
 	return NULL;
 }
 
+/* Options of other tools, or of another command, and what to use instead. */
+static const struct {
+	const char *command, *option, *instead;
+} foreign[] = {
+    {"record", "d", "--duration TIME stops after TIME"},
+    {"record", "timeout", "--duration TIME stops after TIME"},
+    {"record", "format", "`mmtrace report --json` and `mmtrace export --format` convert a recording"},
+    {"report", "o", "use `> FILE` or --html FILE, or `mmtrace export -o FILE` for other formats"},
+    {"report", "output", "use `> FILE` or --html FILE, or `mmtrace export -o FILE` for other formats"},
+    {"report", "f", "use --json, --csv or --html FILE, or `mmtrace export -f FORMAT`"},
+    {"report", "format", "use --json, --csv or --html FILE, or `mmtrace export -f FORMAT`"},
+};
+
+static const char *find_foreign(const struct command *command, const char *option)
+{
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
+		if (!strcmp(foreign[i].command, command->name) && !strcmp(foreign[i].option, option))
+			return foreign[i].instead;
+	return NULL;
+}
+
 static int refuse_long(const struct command *command, const struct option_entry *table, const char *word)
 {
 	char name[64] = "";
@@ -490,6 +511,9 @@ static int refuse_long(const struct command *command, const struct option_entry 
 	instead = find_gone(command, name, "");
 	if (instead)
 		return message_usage(command, "option --%s was removed; %s", name, instead);
+	instead = find_foreign(command, name);
+	if (instead)
+		return message_usage(command, "unknown option --%s; %s", name, instead);
 	suggestion = suggest(table, name);
 	if (suggestion)
 		return message_usage(command, "unknown option --%s; did you mean --%s?", name, suggestion);
@@ -504,8 +528,12 @@ static int refuse(const struct command *command, const struct option_entry *tabl
 		return message_usage(command, "option %s needs %s", argv[optind - 1], entry->argument);
 	if (optopt >= VALUE_HELP)
 		return message_usage(command, "option %s takes no value", argv[optind - 1]);
-	if (optopt)
-		return message_usage(command, "unknown option -%c", optopt);
+	if (optopt) {
+		const char *instead = find_foreign(command, (const char[]){(char)optopt, '\0'});
+
+		return message_usage(command, "unknown option -%c%s%s", optopt, instead ? "; " : "",
+				     instead ? instead : "");
+	}
 	return refuse_long(command, table, argv[optind - 1]);
 }
 
@@ -611,6 +639,9 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 		if (value == VALUE_LIST)
 			return options_list(table);
 		entry = find_entry(table, value);
+		if (entry->exact && value >= VALUE_FIRST && strcmp(argv[optind - 1] + 2, entry->name) != 0)
+			return message_usage(command, "%s is short for --%s: write it out", argv[optind - 1],
+					     entry->name);
 		expected = read_value(entry, optarg);
 		instead = expected && *optarg ? find_gone(command, entry->name, optarg) : NULL;
 		if (instead)

@@ -76,6 +76,7 @@ struct option_entry {
 	const char *const *choices;			     /* NULL-terminated */
 	const char *(*parse)(const char *text, void *value); /* returns NULL, or a description of what is expected */
 	bool *given;					     /* set when the option was used; may be NULL */
+	bool exact; /* an abbreviation of the name is refused: of a flag that does more than what one would guess */
 };
 
 /* A row of a table; optional fields follow as designated initialisers: OPTION(..., .choices = names). */

@@ -210,8 +210,8 @@ struct mmt_record_summary {
 };
 
 /*
- * Find the processes with this command name, which is that of /proc/PID/comm, in ascending order. The kernel stores 15
- * bytes of a name: only the first 15 of a longer one count. Kernel threads, processes that have ended and the calling
+ * Find the processes with this command name, which is that of /proc/PID/comm, or whose name matches it as a pattern of
+ * fnmatch(3), in ascending order. The kernel stores 15 bytes of a name: only the first 15 of a longer one count. Kernel threads, processes that have ended and the calling
  * process are left out. The caller frees *pids_ret with free(); *count_ret may be 0.
  */
 MMT_PUBLIC struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t *count_ret) MMT_MUST_CHECK;

@@ -4,6 +4,7 @@
 #include "capture/targets.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -865,10 +866,12 @@ static bool has_name(pid_t pid, const char *name)
 {
 	char command[PROC_NAME_BYTES];
 
-	return proc_name(pid, pid, command) &&
-	       (strlen(name) > STORED_NAME_BYTES
-		    ? strlen(command) == STORED_NAME_BYTES && !strncmp(name, command, STORED_NAME_BYTES)
-		    : !strcmp(name, command));
+	if (!proc_name(pid, pid, command))
+		return false;
+	if (!strcmp(name, command) || !fnmatch(name, command, 0))
+		return true;
+	return strlen(name) > STORED_NAME_BYTES && strlen(command) == STORED_NAME_BYTES &&
+	       !strncmp(name, command, STORED_NAME_BYTES);
 }
 
 static int compare_pids(const void *left, const void *right)

@@ -52,6 +52,15 @@ refuse 2 " record: --tree needs -p or --comm: -t records single threads, and the
 refuse 2 " record: --tree and --no-inherit cannot be combined" record --tree --no-inherit -p 1
 refuse 1 " record: --comm: no process has the command name 'no-such-name'; \`ps -e -o pid,comm\` shows the names" \
 	record --comm no-such-name
+# Options of other tools, and abbreviations that would do more than one might guess.
+refuse 2 " record: unknown option -d; --duration TIME stops after TIME" record -d 10 -p 1
+refuse 2 " record: unknown option --timeout; --duration TIME stops after TIME" record --timeout=10 -p 1
+refuse 2 " record: --all is short for --all-cpus: write it out" record --all
+refuse 2 " record: --ask is short for --ask-runtime: write it out" record --ask -p 1
+redirect="use \`> FILE\` or --html FILE, or \`mmtrace export -o FILE\` for other formats"
+refuse 2 " report: unknown option -o; $redirect" report -o out leak.data
+refuse 2 " report: unknown option --output; $redirect" report --output out leak.data
+refuse 2 " report: unknown option --format; use --json, --csv or --html FILE, or \`mmtrace export -f FORMAT\`" report --format json
 keys="stack|function|module|file|class|process|thread[,KEY]"
 refuse 2 " report: --by: 'sort' is not $keys" report --by sort leak.data
 refuse 2 " report: --by: 'class,' is not $keys" report --by class, leak.data

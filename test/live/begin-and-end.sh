@@ -71,3 +71,22 @@ sleep 600 &
 sleeper=$!
 processes+=("$sleeper")
 MMTRACE=$MMTRACE python3 notified.py "$directory/socket" "$sleeper" || fail "NOTIFY_SOCKET"
+
+# The name of running processes instead of a PID or a command, and a PID instead of a command; --comm takes a pattern.
+cp "$(command -v sleep)" a-sleeper
+./a-sleeper 600 &
+named=$!
+processes+=("$named")
+is_named() { [ "$(cat "/proc/$named/comm")" = a-sleeper ]; }
+wait_until "the program to start" is_named
+"$MMTRACE" record -p a-sleeper 2>record.log
+[ $? = 2 ] || fail "record -p NAME: $(cat record.log)"
+expect_line "mmtrace record: --pid: 'a-sleeper' is not a PID; --comm a-sleeper records what runs under that name \(pid .*\b$named\b.*\)"
+"$MMTRACE" record a-sleeper 2>record.log
+[ $? = 127 ] || fail "record NAME: $(cat record.log)"
+expect_line "mmtrace record: cannot run a-sleeper: .*; --comm a-sleeper records .*\b$named\b.*"
+"$MMTRACE" record "$named" 2>record.log
+[ $? = 127 ] || fail "record PID: $(cat record.log)"
+expect_line "mmtrace record: cannot run $named: .*; -p $named records the process with this PID"
+"$MMTRACE" record --comm 'a-sle[d-f]*' --duration 100ms -o "$recording" 2>record.log || fail "--comm with a pattern: $(cat record.log)"
+expect_line "mmtrace record: recording .*a-sleeper \(pid $named\).*; Ctrl-C stops"

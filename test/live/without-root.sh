@@ -31,6 +31,7 @@ expect_refusal 2 'mmtrace setup' as_user ./mmtrace-for-all record -o "$recording
 as_user ./mmtrace-for-all check >check.txt && fail "check reports no problem: $(cat check.txt)"
 grep -q '^MISSING  tracepoints ' check.txt && grep -q 'fix: sudo mmtrace setup' check.txt ||
 	fail "check does not say what is missing: $(cat check.txt)"
+[ "$(tail -1 check.txt)" = 'you cannot record yet: sudo mmtrace setup' ] || fail "the verdict of check: $(cat check.txt)"
 expect_refusal 2 'root' as_user ./mmtrace-for-all setup
 
 # test/demo names what root must run for such a user, who cannot use sudo here; Debian's kernels set 3.
@@ -55,8 +56,10 @@ saved=/run/mmtrace/tracepoints
 as_user ./mmtrace-for-all check >check.txt || fail "check says that nothing can be recorded: $(cat check.txt)"
 grep -q "^ok  *tracepoints .*$saved" check.txt && grep -q '^limited  permissions .*own processes' check.txt ||
 	fail "check: $(cat check.txt)"
+[ "$(tail -1 check.txt)" = 'you can record your own processes' ] || fail "the verdict of check: $(cat check.txt)"
 "$MMTRACE" check >check.txt || fail "check as root: $(cat check.txt)"
 grep -q '^ok  *permissions  *all events' check.txt || fail "check as root: $(cat check.txt)"
+[ "$(tail -1 check.txt)" = 'you can record all processes' ] || fail "the verdict of check: $(cat check.txt)"
 # Root in a user namespace has no permission for events, whatever capabilities it shows; record says the same.
 if unshare --user --map-root-user true 2>/dev/null; then
 	unshare --user --map-root-user "$MMTRACE" check >check.txt || fail "check in a user namespace: $(cat check.txt)"
