@@ -69,7 +69,6 @@ struct mmt_resident_reading {
 struct mmt_record_progress {
 	uint64_t elapsed_ns;
 	uint64_t events;	    /* memory system calls so far */
-	uint64_t events_per_second; /* since the previous call of progress() */
 	uint64_t file_bytes;
 	uint64_t lost_events; /* as reported by the rings so far; the summary has the kernel's count */
 	uint64_t lost_stack_dumps;
@@ -175,7 +174,6 @@ struct mmt_record_summary {
 	enum mmt_record_end end;
 	uint64_t duration_ns;
 	uint64_t events[MMT_COUNT_KINDS]; /* recorded memory system calls */
-	uint64_t side_band_events;	  /* mappings, names, forks, exits */
 	uint64_t stack_dumps;
 	uint64_t deep_stacks;	   /* that are larger than their dump; the callchain may complete them */
 	uint64_t cut_callchains;   /* truncated at the kernel's limit of frames */

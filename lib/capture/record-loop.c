@@ -420,15 +420,11 @@ static struct mmt_error *end_round(struct recorder *recorder, bool safe_is_due)
 static void report_progress(struct recorder *recorder)
 {
 	struct mmt_record_progress *progress = &recorder->progress;
-	uint64_t now_ns = clock_now_ns(), events = 0;
-	uint64_t since_ns = now_ns - (recorder->progress_ns ? recorder->progress_ns : recorder->start_ns);
 
+	progress->events = 0;
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		events += recorder->summary.events[kind];
-	progress->elapsed_ns = now_ns - recorder->start_ns;
-	progress->events_per_second =
-	    since_ns ? (uint64_t)((double)(events - progress->events) * 1e9 / (double)since_ns) : 0;
-	progress->events = events;
+		progress->events += recorder->summary.events[kind];
+	progress->elapsed_ns = clock_now_ns() - recorder->start_ns;
 	progress->file_bytes = writer_bytes(recorder->writer);
 	progress->resident_readings = recorder->jobs.memory->resident_series.sums.items;
 	progress->resident_reading_count = recorder->jobs.memory->resident_series.sums.count;
@@ -436,7 +432,6 @@ static void report_progress(struct recorder *recorder)
 	progress->pss_reading_count =
 	    recorder->jobs.memory->pss_processes > 1 ? recorder->jobs.memory->resident_series.pss_sums.count : 0;
 	progress->resident_processes = recorder->jobs.memory->resident_series.processes;
-	recorder->progress_ns = now_ns;
 	if (recorder->options->progress)
 		recorder->options->progress(recorder->options->context, progress);
 }

@@ -58,7 +58,6 @@ struct recorder {
 	const struct architecture *architecture;
 	struct mmt_record_summary summary;
 	struct mmt_record_progress progress;
-	uint64_t progress_ns; /* time of the last progress report */
 	struct priority priority;
 
 	struct ring_reader reader;

@@ -414,7 +414,6 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		break;
 	}
 	if (!error && counted) {
-		recorder->summary.side_band_events += header->type != PERF_RECORD_LOST;
 		stream = header->type == PERF_RECORD_LOST ? find_stream(recorder, bytes) : STREAM_OTHERS;
 		recorder_append_read(recorder, stream, use_id_in_file(recorder, header, header->size), header->size,
 				     &nothing, time_ns);
