@@ -68,7 +68,7 @@ struct mmt_resident_reading {
 
 struct mmt_record_progress {
 	uint64_t elapsed_ns;
-	uint64_t events;	    /* memory system calls so far */
+	uint64_t events; /* memory system calls so far */
 	uint64_t file_bytes;
 	uint64_t lost_events; /* as reported by the rings so far; the summary has the kernel's count */
 	uint64_t lost_stack_dumps;
@@ -209,8 +209,9 @@ struct mmt_record_summary {
 
 /*
  * Find the processes with this command name, which is that of /proc/PID/comm, or whose name matches it as a pattern of
- * fnmatch(3), in ascending order. The kernel stores 15 bytes of a name: only the first 15 of a longer one count. Kernel threads, processes that have ended and the calling
- * process are left out. The caller frees *pids_ret with free(); *count_ret may be 0.
+ * fnmatch(3), in ascending order. The kernel stores 15 bytes of a name: only the first 15 of a longer one count. Kernel
+ * threads, processes that have ended and the calling process are left out. The caller frees *pids_ret with free();
+ * *count_ret may be 0.
  */
 MMT_PUBLIC struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t *count_ret) MMT_MUST_CHECK;
 
