@@ -70,11 +70,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!error)
 		error = modules_open(modules, path, NULL, 0, &module);
 	if (!error)
-		error = symbols_create(path, fd, true, SYMBOLS_ALL, &symbols);
-	if (error)
-		mmt_error_destroy(error);
-	else
+		symbols = symbols_create(&(struct symbols_source){.path = path, .fd = fd, .demangle = true});
+	if (symbols)
 		look_around(module, symbols, size);
+	mmt_error_destroy(error);
 	symbols_destroy(symbols);
 	modules_destroy(modules);
 	close(fd);

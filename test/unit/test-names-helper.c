@@ -93,7 +93,8 @@ static struct symbols *open_module(void *context, struct bytes *description, enu
 	}
 	self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	if (!own)
-		mmt_error_destroy(symbols_create("/proc/self/exe", self, false, SYMBOLS_OWN, &own));
+		own =
+		    symbols_create(&(struct symbols_source){.path = "/proc/self/exe", .fd = self, .use = SYMBOLS_OWN});
 	close(self);
 	return own;
 }

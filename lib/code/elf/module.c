@@ -666,27 +666,25 @@ static void describe_module(const struct remote_names *names, struct buffer *des
 static struct symbols *open_symbols(struct module *module, enum symbols_use use)
 {
 	const struct elf_file *file = &module->file;
-	struct symbols *symbols = NULL;
-	struct mmt_error *error = NULL;
+	struct symbols_source source = {.path = module->path,
+					.image = file->image,
+					.size = file->image_size,
+					.demangle = module->modules->demangle,
+					.use = use,
+					.measure = measure_function,
+					.context = module};
+	CLEANUP(free) char *path = strndup(module->path, mapped_path_length(module->path));
+	CLEANUP(close) int fd = -1;
 
-	if (file->state != MODULE_READABLE)
+	if (file->state != MODULE_READABLE || !path)
 		return NULL;
-	if (file->image) {
-		error = symbols_create_from_memory(module->path, file->image, file->image_size,
-						   module->modules->demangle, use, &symbols);
-	} else {
-		CLEANUP(free) char *path = strndup(module->path, mapped_path_length(module->path));
-		CLEANUP(close) int fd = path ? open_regular(path, &(struct stat){0}, &(enum module_state){0}) : -1;
-
-		if (fd >= 0)
-			error = symbols_create(module->path, fd, module->modules->demangle, use, &symbols);
-	}
-	mmt_error_destroy(error);
-	if (symbols) {
-		symbols_use_measure(symbols, measure_function, module);
-		symbols_use_go(symbols, go_of(module));
-	}
-	return symbols;
+	if (!file->image)
+		fd = open_regular(path, &(struct stat){0}, &(enum module_state){0});
+	if (!file->image && fd < 0)
+		return NULL;
+	source.fd = fd;
+	source.go = go_of(module);
+	return symbols_create(&source);
 }
 
 static struct symbols *open_in_helper(void *context, struct bytes *description, enum symbols_use use)

@@ -33,16 +33,12 @@ struct symbol {
 };
 
 struct symbols {
-	bool demangle;
+	struct symbols_source source; /* its file may be closed */
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	Dwarf_Addr bias;	  /* of the module in `dwfl` */
-	symbols_measure *measure; /* NULL: not available */
-	void *measure_context;
-	const struct go_functions *go; /* NULL: none */
-	bool loaded;		       /* the symbol table */
-	bool debug_loaded;	       /* dwarf_names */
-	enum symbols_use use;
+	Dwarf_Addr bias;	     /* of the module in `dwfl` */
+	bool loaded;		     /* the symbol table */
+	bool debug_loaded;	     /* dwarf_names */
 	struct debug_file separate;  /* with sections that libelf cannot expand */
 	VECTOR(struct symbol) table; /* sorted by start, one symbol per start */
 	struct dwarf_names *dwarf_names;
@@ -77,70 +73,36 @@ static const Dwfl_Callbacks callbacks[] = {
 		     .section_address = dwfl_offline_section_address},
 };
 
-static struct mmt_error *begin(bool demangle_names, enum symbols_use use, struct symbols **symbols_ret)
+static Dwfl_Module *add_module(Dwfl *dwfl, const struct symbols_source *source)
+{
+	Dwfl_Module *module;
+	int own;
+
+	if (source->image)
+		return dwfl_report_offline_memory(dwfl, source->path, source->path, source->image, source->size);
+	own = dup(source->fd);
+	module = own < 0 ? NULL : dwfl_report_elf(dwfl, source->path, source->path, own, 0, true);
+	/* libdwfl keeps the descriptor only if it could read the file. */
+	if (!module && own >= 0)
+		close(own);
+	return module;
+}
+
+struct symbols *symbols_create(const struct symbols_source *source)
 {
 	struct symbols *symbols = calloc(1, sizeof(*symbols));
 
 	if (!symbols)
-		return &error_no_memory;
-	symbols->demangle = demangle_names;
-	symbols->use = use;
-	symbols->dwfl = dwfl_begin(&callbacks[use]);
-	*symbols_ret = symbols;
-	return NULL;
-}
-
-static void finish(struct symbols *symbols)
-{
+		return NULL;
+	symbols->source = *source;
+	symbols->dwfl = dwfl_begin(&callbacks[source->use]);
 	if (!symbols->dwfl)
-		return;
+		return symbols;
+	symbols->module = add_module(symbols->dwfl, source);
 	dwfl_report_end(symbols->dwfl, NULL, NULL);
 	if (symbols->module && !dwfl_module_getelf(symbols->module, &symbols->bias))
 		symbols->module = NULL;
-}
-
-struct mmt_error *symbols_create(const char *path, int fd, bool demangle_names, enum symbols_use use,
-				 struct symbols **symbols_ret)
-{
-	struct mmt_error *error = begin(demangle_names, use, symbols_ret);
-	struct symbols *symbols;
-	int own;
-
-	if (error)
-		return error;
-	symbols = *symbols_ret;
-	own = dup(fd);
-	if (symbols->dwfl && own >= 0)
-		symbols->module = dwfl_report_elf(symbols->dwfl, path, path, own, 0, true);
-	/* libdwfl keeps the descriptor only if it could read the file. */
-	if (!symbols->module && own >= 0)
-		close(own);
-	finish(symbols);
-	return NULL;
-}
-
-struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle_names,
-					     enum symbols_use use, struct symbols **symbols_ret)
-{
-	struct mmt_error *error = begin(demangle_names, use, symbols_ret);
-
-	if (error)
-		return error;
-	if ((*symbols_ret)->dwfl)
-		(*symbols_ret)->module = dwfl_report_offline_memory((*symbols_ret)->dwfl, name, name, image, size);
-	finish(*symbols_ret);
-	return NULL;
-}
-
-void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void *context)
-{
-	symbols->measure = measure;
-	symbols->measure_context = context;
-}
-
-void symbols_use_go(struct symbols *symbols, const struct go_functions *functions)
-{
-	symbols->go = functions;
+	return symbols;
 }
 
 void symbols_destroy(struct symbols *symbols)
@@ -209,13 +171,13 @@ static bool add_symbol(struct symbols *symbols, int index)
 /* A stripped Go program still has the names of its functions. */
 static void add_go_functions(struct symbols *symbols)
 {
-	size_t count = symbols->go ? go_functions_count(symbols->go) : 0;
+	size_t count = symbols->source.go ? go_functions_count(symbols->source.go) : 0;
 
 	for (size_t i = 0; i < count; i++) {
 		struct go_function function;
 		struct symbol entry;
 
-		if (!go_functions_get(symbols->go, i, &function) || !function.name)
+		if (!go_functions_get(symbols->source.go, i, &function) || !function.name)
 			continue;
 		entry = (struct symbol){.start = function.start,
 					.end = function.end,
@@ -343,7 +305,7 @@ static void load_debug(struct symbols *symbols)
 	Dwarf *dwarf;
 	Elf *elf;
 
-	if (symbols->debug_loaded || !symbols->module || symbols->use != SYMBOLS_ALL)
+	if (symbols->debug_loaded || !symbols->module || symbols->source.use != SYMBOLS_ALL)
 		return;
 	symbols->debug_loaded = true;
 	elf = dwfl_module_getelf(symbols->module, &symbols->bias);
@@ -385,8 +347,8 @@ static void measure(const struct symbols *symbols, struct symbol *symbol, const 
 	symbol->measured = true;
 	if (next && next->start < symbol->end)
 		symbol->end = next->start;
-	if (symbols->measure)
-		symbol->end = symbols->measure(symbols->measure_context, symbol->start, symbol->end);
+	if (symbols->source.measure)
+		symbol->end = symbols->source.measure(symbols->source.context, symbol->start, symbol->end);
 }
 
 /* The nearest symbol. But if a sized symbol covers the address, that is the function, and an unsized one is a label in
@@ -417,8 +379,8 @@ static void set_function(struct symbols *symbols, const char *raw, const char *f
 	if (version && version != raw)
 		raw = synthesized_names_without_version(&symbols->made, raw, version);
 	frame->raw_function = raw;
-	demangled = raw && symbols->demangle ? synthesized_names_demangle(&symbols->made, raw) : NULL;
-	frame->function = demangled ? demangled : fallback && symbols->demangle ? fallback : raw;
+	demangled = raw && symbols->source.demangle ? synthesized_names_demangle(&symbols->made, raw) : NULL;
+	frame->function = demangled ? demangled : fallback && symbols->source.demangle ? fallback : raw;
 }
 
 /* The symbol that begins at this address; NULL: none. */
@@ -512,7 +474,8 @@ static const char *full_path(struct symbols *symbols, const struct debug_frame *
 static size_t find_go_names(struct symbols *symbols, uint64_t address, struct module_frame *frames)
 {
 	struct go_frame found[LIMIT_INLINED_FRAMES];
-	size_t count = symbols->go ? go_functions_frames(symbols->go, address, found, LIMIT_INLINED_FRAMES) : 0;
+	size_t count =
+	    symbols->source.go ? go_functions_frames(symbols->source.go, address, found, LIMIT_INLINED_FRAMES) : 0;
 
 	for (size_t i = 0; i < count; i++) {
 		frames[i] = (struct module_frame){.source_file = found[i].source_file,

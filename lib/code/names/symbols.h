@@ -24,22 +24,23 @@ enum symbols_use {
 	SYMBOLS_NONE,
 };
 
-/* Read the ELF file `fd`, found at `path`; does not keep `fd`. A file that libdwfl cannot read has no names. */
-struct mmt_error *symbols_create(const char *path, int fd, bool demangle, enum symbols_use use,
-				 struct symbols **symbols_ret) MMT_MUST_CHECK;
-/* The same for an image in memory, which must outlive the result. */
-struct mmt_error *symbols_create_from_memory(const char *name, void *image, size_t size, bool demangle,
-					     enum symbols_use use, struct symbols **symbols_ret) MMT_MUST_CHECK;
+/* An ELF file, and what is known about it. All pointers must outlive the names. */
+struct symbols_source {
+	const char *path;
+	int fd;	     /* needed only while symbols_create() runs */
+	void *image; /* the file in memory; NULL: read `fd` */
+	size_t size; /* of the image */
+	bool demangle;
+	enum symbols_use use;
+	const struct go_functions *go; /* also use the names and lines of Go's table; NULL: there is none */
+	/* Returns the end of a function whose symbol has no size, at most `end`: the start of the next symbol or the
+	 * end of the section. NULL: such a symbol extends to `end`. */
+	uint64_t (*measure)(void *context, uint64_t start, uint64_t end);
+	void *context;
+};
 
-/*
- * Returns the end of a function whose symbol has no size, at most `end`: the start of the next symbol or the end of the
- * section. Without this callback, such a symbol extends to `end`.
- */
-typedef uint64_t symbols_measure(void *context, uint64_t start, uint64_t end);
-void symbols_use_measure(struct symbols *symbols, symbols_measure *measure, void *context);
-
-/* Also use the names and lines of Go's table. Borrows it. NULL: there is none. */
-void symbols_use_go(struct symbols *symbols, const struct go_functions *functions);
+/* A file that libdwfl cannot read has no names. NULL: out of memory. */
+struct symbols *symbols_create(const struct symbols_source *source);
 
 void symbols_destroy(struct symbols *symbols);
 
