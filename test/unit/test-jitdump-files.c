@@ -15,6 +15,7 @@
 #include "support/recorder-state.h"
 #include "support/suite.h"
 #include "trace/format/format.h"
+#include "trace/sections/section-codec.h"
 
 #define DUMP_BYTES 100
 
@@ -93,7 +94,7 @@ START_TEST(dumps_of_ended_programs_are_evicted)
 	buffer_init(&section, SIZE_MAX);
 	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
 	bytes = bytes_over(section.data, section.size);
-	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &room, &copies));
+	ck_assert_ptr_null(section_read(&section_jitdumps, &bytes, &room, &copies));
 	ck_assert_uint_eq(copies.dumps.count, 3);
 	for (size_t i = 0; i < copies.dumps.count; i++)
 		ck_assert_uint_eq(copies.dumps.items[i].size, DUMP_BYTES);

@@ -6,6 +6,7 @@
 #include "support/section.h"
 #include "support/suite.h"
 #include "trace/sections/packed-stacks.h"
+#include "trace/sections/section-codec.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
@@ -63,7 +64,7 @@ static struct mmt_error *round_trip(const struct packed_stacks *stacks, struct p
 	buffer_init(&buffer, 1 << 20);
 	ck_assert_ptr_null(packed_stacks_encode(stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = packed_stacks_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read_ret);
+	error = section_read(&section_stacks, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read_ret);
 	buffer_deinit(&buffer);
 	return error;
 }
@@ -148,7 +149,7 @@ START_TEST(older_versions_are_read)
 	section.plain.size -= sizeof(uint32_t) + (older_number < 4 ? FLAGS_BYTES : 0);
 	ck_assert_ptr_null(pack_section(&section.plain, older_number, &older));
 	bytes = bytes_over(older.data, older.size);
-	ck_assert_ptr_null(packed_stacks_decode(&bytes, &room, &read));
+	ck_assert_ptr_null(section_read(&section_stacks, &bytes, &room, &read));
 	ck_assert_uint_eq(read.stacks.count, 2);
 	ck_assert_str_eq(packed_stacks_text(&read, read.modules.items[0].path), "/opt/gone");
 	ck_assert_ptr_null(packed_stacks_text(&read, read.modules.items[0].missing));
@@ -200,7 +201,7 @@ START_TEST(instructions_of_older_versions_are_ignored)
 	insert_instructions(&section.plain);
 	ck_assert_ptr_null(pack_section(&section.plain, 5, &older));
 	bytes = bytes_over(older.data, older.size);
-	ck_assert_ptr_null(packed_stacks_decode(&bytes, &room, &read));
+	ck_assert_ptr_null(section_read(&section_stacks, &bytes, &room, &read));
 	ck_assert_uint_eq(read.frames.count, 2);
 	ck_assert_uint_eq(read.stacks.count, 2);
 	ck_assert_str_eq(packed_stacks_text(&read, read.modules.items[0].path), "/opt/gone");
@@ -270,7 +271,7 @@ START_TEST(truncation_anywhere_is_refused)
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct bytes bytes = bytes_over(buffer.data, size);
 		struct packed_stacks read = {0};
-		struct mmt_error *error = packed_stacks_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
+		struct mmt_error *error = section_read(&section_stacks, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
 
 		ck_assert_msg(error != NULL, "cut at %zu", size);
 		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);

@@ -8,6 +8,7 @@
 #include "support/suite.h"
 #include "trace/format/format.h"
 #include "trace/sections/runtime-options.h"
+#include "trace/sections/section-codec.h"
 #include "trace/sections/sections.h"
 
 #define PID 4711
@@ -213,7 +214,7 @@ static struct mmt_error *decode(const struct buffer *buffer, struct runtime_opti
 	struct bytes bytes = bytes_over(buffer->data, buffer->size);
 	size_t room = 1 << 20;
 
-	return runtime_options_decode(&bytes, &room, decoded);
+	return section_read(&section_options, &bytes, &room, decoded);
 }
 
 START_TEST(section)

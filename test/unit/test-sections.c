@@ -8,6 +8,7 @@
 #include "support/suite.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
+#include "trace/sections/section-codec.h"
 
 static struct buffer buffer;
 
@@ -45,7 +46,7 @@ START_TEST(information_round_trips)
 
 	recording_info_encode(&info, &buffer);
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(recording_info_decode(&bytes, &read));
+	ck_assert_ptr_null(section_read(&section_info, &bytes, NULL, &read));
 	ck_assert_str_eq(read.recorder_version, "1.2.3");
 	ck_assert_uint_eq(read.start_ns, 5);
 	ck_assert_uint_eq(read.start_realtime_ns, 6);
@@ -66,7 +67,7 @@ START_TEST(information_round_trips)
 		struct mmt_error *error;
 
 		bytes = bytes_over(buffer.data, size);
-		error = recording_info_decode(&bytes, &read);
+		error = section_read(&section_info, &bytes, NULL, &read);
 		ck_assert_ptr_nonnull(error);
 		mmt_error_destroy(error);
 	}
@@ -83,7 +84,7 @@ START_TEST(newer_versions_are_refused)
 	recording_info_encode(&info, &buffer);
 	buffer_patch_u32(&buffer, 0, 5);
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = recording_info_decode(&bytes, &read);
+	error = section_read(&section_info, &bytes, NULL, &read);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);
@@ -91,7 +92,7 @@ START_TEST(newer_versions_are_refused)
 	for (uint32_t version = 1; version < 4; version++) {
 		buffer_patch_u32(&buffer, 0, version);
 		bytes = bytes_over(buffer.data, buffer.size - (version < 3 ? 2 : 1) * sizeof(uint32_t));
-		ck_assert_ptr_null(recording_info_decode(&bytes, &read));
+		ck_assert_ptr_null(section_read(&section_info, &bytes, NULL, &read));
 		ck_assert_uint_eq(read.mapping_limit, 0);
 		recording_info_deinit(&read);
 	}
@@ -112,7 +113,7 @@ START_TEST(losses_round_trip)
 
 	recording_loss_encode(&loss, &buffer);
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(recording_loss_decode(&bytes, &read));
+	ck_assert_ptr_null(section_read(&section_loss, &bytes, NULL, &read));
 	ck_assert_uint_eq(read.stop_ns, 9);
 	ck_assert_uint_eq(read.end, 2);
 	ck_assert_uint_eq(read.lost.count, 3);
@@ -124,13 +125,13 @@ START_TEST(losses_round_trip)
 	/* As earlier versions wrote it. */
 	buffer_patch_u32(&buffer, 0, 2);
 	bytes = bytes_over(buffer.data, buffer.size - 16);
-	ck_assert_ptr_null(recording_loss_decode(&bytes, &read));
+	ck_assert_ptr_null(section_read(&section_loss, &bytes, NULL, &read));
 	ck_assert_uint_eq(read.missed_threads, 4);
 	ck_assert_uint_eq(read.missed_cpus + read.left_processes, 0);
 	recording_loss_deinit(&read);
 	buffer_patch_u32(&buffer, 0, 1);
 	bytes = bytes_over(buffer.data, buffer.size - 24);
-	ck_assert_ptr_null(recording_loss_decode(&bytes, &read));
+	ck_assert_ptr_null(section_read(&section_loss, &bytes, NULL, &read));
 	ck_assert_uint_eq(read.lost.count, 3);
 	ck_assert_uint_eq(read.missed_threads, 0);
 	recording_loss_deinit(&read);
@@ -150,7 +151,7 @@ START_TEST(impossible_losses_are_damage)
 		struct mmt_error *error;
 
 		memset(buffer.data + place, 0xad, sizeof(uint64_t));
-		error = recording_loss_decode(&bytes, &read);
+		error = section_read(&section_loss, &bytes, NULL, &read);
 		ck_assert_ptr_nonnull(error);
 		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
 		ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "more losses than possible"));
@@ -175,7 +176,7 @@ START_TEST(huge_pages_round_trip)
 
 	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(recording_huge_pages_decode(&bytes, &room, &read));
+	ck_assert_ptr_null(section_read(&section_huge_pages, &bytes, &room, &read));
 	ck_assert_int_eq(read.setting, HUGE_MADVISE);
 	ck_assert_ptr_null(recording_huge_pages_of(&read, 7));
 	process = recording_huge_pages_of(&read, 5);
@@ -202,7 +203,7 @@ static void refuse_huge_pages(const struct process_huge_pages *process)
 	buffer_clear(&buffer);
 	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = recording_huge_pages_decode(&bytes, &room, &read);
+	error = section_read(&section_huge_pages, &bytes, &room, &read);
 	ck_assert_ptr_nonnull(error);
 	mmt_error_destroy(error);
 }
@@ -255,7 +256,7 @@ START_TEST(perf_maps_round_trip)
 
 	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(perf_map_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
+	ck_assert_ptr_null(section_read(&section_perf_maps, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.maps.count, 1);
 	ck_assert_int_eq(read.maps.items[0].pid, 3);
 	ck_assert_int_eq(read.maps.items[0].namespace_pid, 1);
@@ -268,7 +269,7 @@ START_TEST(perf_maps_round_trip)
 		struct mmt_error *error;
 
 		bytes = bytes_over(buffer.data, size);
-		error = perf_map_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
+		error = section_read(&section_perf_maps, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
 		ck_assert_msg(error != NULL, "no error with %zu bytes of %zu", size, buffer.size);
 		mmt_error_destroy(error);
 	}
@@ -291,7 +292,7 @@ START_TEST(large_perf_maps_round_trip)
 		large[i] = (uint8_t)(i * i >> 8);
 	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(perf_map_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
+	ck_assert_ptr_null(section_read(&section_perf_maps, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.maps.count, copies.maps.count);
 	for (size_t i = 0; i < read.maps.count; i++) {
 		ck_assert_int_eq(read.maps.items[i].pid, items[i].pid);
@@ -314,7 +315,7 @@ static struct mmt_error *pass_residency(struct resident_run *runs, size_t count,
 	buffer_clear(&buffer);
 	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	return recording_residency_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read);
+	return section_read(&section_residency, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read);
 }
 
 /* As written by recorders that read pages at the end only. */
@@ -333,7 +334,7 @@ START_TEST(residency_version_1_is_read)
 	buffer_clear(&buffer);
 	ck_assert_ptr_null(pack_section(&plain, 1, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(recording_residency_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
+	ck_assert_ptr_null(section_read(&section_residency, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.processes.count, 1);
 	ck_assert_uint_eq(read.processes.items[0].runs.items[0].end, 0x3000);
 	ck_assert_uint_eq(read.processes.items[0].resident_bytes, 0);
@@ -420,7 +421,7 @@ START_TEST(jitdumps_round_trip)
 
 	ck_assert_ptr_null(jitdump_copies_encode(&copies, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
+	ck_assert_ptr_null(section_read(&section_jitdumps, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.dumps.count, 2);
 	ck_assert_int_eq(read.dumps.items[0].pid, 42);
 	ck_assert_int_eq(read.dumps.items[0].namespace_pid, 1);
@@ -437,7 +438,7 @@ START_TEST(jitdumps_round_trip)
 		struct mmt_error *error;
 
 		bytes = bytes_over(buffer.data, size);
-		error = jitdump_copies_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
+		error = section_read(&section_jitdumps, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
 		ck_assert_ptr_nonnull(error);
 		mmt_error_destroy(error);
 	}
@@ -458,11 +459,11 @@ START_TEST(sections_share_one_size_limit)
 	ck_assert_ptr_null(jitdump_copies_encode(&copies, &buffer));
 	ck_assert_uint_lt(buffer.size, 4096);
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(jitdump_copies_decode(&bytes, &room, &read));
+	ck_assert_ptr_null(section_read(&section_jitdumps, &bytes, &room, &read));
 	jitdump_copies_deinit(&read);
 	ck_assert_uint_lt(room, before - item.size);
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = jitdump_copies_decode(&bytes, &room, &read);
+	error = section_read(&section_jitdumps, &bytes, &room, &read);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
 	mmt_error_destroy(error);

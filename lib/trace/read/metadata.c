@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "trace/format/format.h"
 #include "trace/read/records.h"
+#include "trace/sections/section-codec.h"
 
 void metadata_deinit(struct metadata *metadata)
 {
@@ -248,49 +249,46 @@ static struct mmt_error *describe_attributes(const struct recording_file *file, 
 static struct mmt_error *decode_section(struct reader_metadata *values, enum format_feature feature,
 					struct bytes *bytes, size_t *room)
 {
-	struct mmt_error *error;
+	const struct {
+		enum format_feature feature;
+		const struct section_kind *kind;
+		void *value;
+		bool *present; /* may be NULL */
+	} known[] = {
+	    {FEATURE_MMTRACE_INFO, &section_info, &values->info, &values->ours},
+	    {FEATURE_MMTRACE_LOSS, &section_loss, &values->loss, &values->has_loss},
+	    {FEATURE_MMTRACE_PERF_MAPS, &section_perf_maps, &values->perf_maps, NULL},
+	    {FEATURE_MMTRACE_JITDUMPS, &section_jitdumps, &values->jitdumps, NULL},
+	    {FEATURE_MMTRACE_STACKS, &section_stacks, &values->stacks, NULL},
+	    {FEATURE_MMTRACE_RESIDENCY, &section_residency, &values->residency, &values->has_residency},
+	    {FEATURE_MMTRACE_SWAPPED, &section_residency, &values->swapped, &values->has_swapped},
+	    {FEATURE_MMTRACE_SHARED, &section_residency, &values->shared, NULL},
+	    {FEATURE_MMTRACE_HUGE_PAGES, &section_huge_pages, &values->huge_pages, &values->has_huge_pages},
+	    {FEATURE_MMTRACE_OPTIONS, &section_options, &values->options, NULL},
+	};
 
+	values->packed |= feature == FEATURE_MMTRACE_STACKS;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		struct mmt_error *error;
+
+		if (known[i].feature != feature)
+			continue;
+		error = section_read(known[i].kind, bytes, room, known[i].value);
+		if (known[i].present)
+			*known[i].present = !error;
+		return error;
+	}
 	switch (feature) {
 	case FEATURE_TRACING_DATA:
 		return tracepoints_decode(bytes, &values->tracepoints);
 	case FEATURE_BUILD_ID:
 		return build_ids_decode(bytes, &values->build_ids);
+	case FEATURE_MMTRACE_CODE:
+		return jit_code_decode(bytes, room, &values->code);
 	case FEATURE_SAMPLE_TIME:
 		values->first_ns = bytes_u64(bytes);
 		values->last_ns = bytes_u64(bytes); /* 0 if the section is truncated */
 		return bytes_finish(bytes, "sample time section");
-	case FEATURE_MMTRACE_INFO:
-		values->ours = true;
-		return recording_info_decode(bytes, &values->info);
-	case FEATURE_MMTRACE_LOSS:
-		error = recording_loss_decode(bytes, &values->loss);
-		values->has_loss = !error;
-		return error;
-	case FEATURE_MMTRACE_PERF_MAPS:
-		return perf_map_copies_decode(bytes, room, &values->perf_maps);
-	case FEATURE_MMTRACE_JITDUMPS:
-		return jitdump_copies_decode(bytes, room, &values->jitdumps);
-	case FEATURE_MMTRACE_CODE:
-		return jit_code_decode(bytes, room, &values->code);
-	case FEATURE_MMTRACE_STACKS:
-		values->packed = true;
-		return packed_stacks_decode(bytes, room, &values->stacks);
-	case FEATURE_MMTRACE_RESIDENCY:
-		error = recording_residency_decode(bytes, room, &values->residency);
-		values->has_residency = !error;
-		return error;
-	case FEATURE_MMTRACE_SWAPPED:
-		error = recording_residency_decode(bytes, room, &values->swapped);
-		values->has_swapped = !error;
-		return error;
-	case FEATURE_MMTRACE_SHARED:
-		return recording_residency_decode(bytes, room, &values->shared);
-	case FEATURE_MMTRACE_HUGE_PAGES:
-		error = recording_huge_pages_decode(bytes, room, &values->huge_pages);
-		values->has_huge_pages = !error;
-		return error;
-	case FEATURE_MMTRACE_OPTIONS:
-		return runtime_options_decode(bytes, room, &values->options);
 	default:
 		return NULL;
 	}

@@ -8,7 +8,7 @@
 #include "base/compression.h"
 #include "base/limits.h"
 #include "trace/format/format.h"
-#include "trace/sections/sections.h"
+#include "trace/sections/section-codec.h"
 
 #define IMAGES_VERSION 1
 #define HEADER_BYTES 16

@@ -7,7 +7,7 @@
 #include "base/compression.h"
 #include "base/limits.h"
 #include "trace/format/format.h"
-#include "trace/sections/sections.h"
+#include "trace/sections/section-codec.h"
 
 #define CODE_VERSION 3
 #define TIMES_VERSION 2		 /* and later: a program has until_ns and changes */

@@ -84,7 +84,10 @@ struct packed_stacks {
 	uint64_t unfinished_records, unfinished_ns; /* discarded from that recording: see struct reorder_unfinished */
 };
 
-void packed_stacks_deinit(struct packed_stacks *stacks);
+struct section_kind;
+extern const struct section_kind section_stacks; /* see section_read() */
+
+void packed_stacks_deinit(void *value);
 
 /* Returns the number of a text, which may be NULL; false: out of memory. */
 bool packed_stacks_put_text(struct packed_stacks *stacks, const char *text, uint32_t *number_ret);
@@ -94,8 +97,5 @@ const char *packed_stacks_text(const struct packed_stacks *stacks, uint32_t numb
 
 /* The content is compressed with zstd. All numbers in a decoded value are valid. */
 struct mmt_error *packed_stacks_encode(const struct packed_stacks *stacks, struct buffer *buffer) MMT_MUST_CHECK;
-
-struct mmt_error *packed_stacks_decode(struct bytes *bytes, size_t *room,
-				       struct packed_stacks *stacks_ret) MMT_MUST_CHECK;
 
 #endif

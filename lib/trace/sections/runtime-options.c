@@ -7,9 +7,8 @@
 #include "base/limits.h"
 #include "base/strings.h"
 #include "trace/format/format.h"
-#include "trace/sections/sections.h"
+#include "trace/sections/section-codec.h"
 
-#define OPTIONS_VERSION 1
 #define VALUE_BYTES 24
 
 /* Whose arguments these are, and the words of its variables. */
@@ -77,8 +76,10 @@ struct scan {
 	bool out_of_memory;
 };
 
-void runtime_options_deinit(struct runtime_options *options)
+void runtime_options_deinit(void *value)
 {
+	struct runtime_options *options = value;
+
 	vector_deinit(&options->values);
 }
 
@@ -222,11 +223,27 @@ static int compare(const void *left, const void *right)
 	return (a->option > b->option) - (a->option < b->option);
 }
 
+static void code_options(struct codec *codec, void *value)
+{
+	struct runtime_options *options = value;
+	uint64_t count = codec_count(codec, options->values.count, VALUE_BYTES, UINT32_MAX);
+	struct option_value *option;
+
+	codec_each(codec, &options->values, count, option) {
+		codec_u32(codec, option->pid);
+		codec_u32(codec, option->option);
+		codec_u64(codec, option->began_ns);
+		codec_u64(codec, option->value);
+		if (option_index && compare(option - 1, option) >= 0)
+			codec_fail(codec, "options that are not ascending");
+	}
+}
+
+const struct section_kind section_options = {
+    "section of options", 1, LIMIT_SECTION_BYTES, sizeof(struct runtime_options), code_options, runtime_options_deinit};
+
 struct mmt_error *runtime_options_encode(struct runtime_options *options, struct buffer *buffer)
 {
-	struct section_packing packing;
-	struct buffer *plain = &packing.plain;
-	struct mmt_error *error = packing_begin(&packing, OPTIONS_VERSION, buffer);
 	size_t count = 0;
 
 	vector_sort(&options->values, compare);
@@ -236,41 +253,7 @@ struct mmt_error *runtime_options_encode(struct runtime_options *options, struct
 			options->values.items[count++] = options->values.items[i];
 	}
 	options->values.count = count;
-	buffer_put_u32(plain, (uint32_t)options->values.count);
-	for (size_t i = 0; i < options->values.count; i++) {
-		const struct option_value *value = &options->values.items[i];
-
-		buffer_put_u32(plain, (uint32_t)value->pid);
-		buffer_put_u32(plain, value->option);
-		buffer_put_u64(plain, value->began_ns);
-		buffer_put_u64(plain, value->value);
-	}
-	return packing_end(&packing, error);
-}
-
-struct mmt_error *runtime_options_decode(struct bytes *bytes, size_t *room, struct runtime_options *options_ret)
-{
-	struct unpacked_section section;
-	struct mmt_error *error =
-	    section_begin(&section, bytes, "section of options", OPTIONS_VERSION, LIMIT_SECTION_BYTES, room);
-	struct bytes *inner = &section.bytes;
-	uint64_t count = bytes_count_u32(inner, VALUE_BYTES);
-
-	*options_ret = (struct runtime_options){0};
-	for (uint64_t i = 0; !error && i < count; i++) {
-		struct option_value value = {.pid = (int32_t)bytes_u32(inner), .option = bytes_u32(inner)};
-
-		value.began_ns = bytes_u64(inner);
-		value.value = bytes_u64(inner);
-		if (i && compare(&options_ret->values.items[i - 1], &value) >= 0)
-			bytes_fail(inner, "options that are not ascending");
-		if (!vector_push(&options_ret->values, value))
-			error = &error_no_memory;
-	}
-	error = section_end(&section, error);
-	if (error)
-		runtime_options_deinit(options_ret);
-	return error;
+	return section_write(&section_options, options, buffer);
 }
 
 const uint64_t *runtime_options_find(const struct runtime_options *options, int32_t pid, uint64_t began_ns,

@@ -40,7 +40,10 @@ struct runtime_options {
 	VECTOR(struct option_value) values; /* ascending by pid, began_ns and option, if decoded */
 };
 
-void runtime_options_deinit(struct runtime_options *options);
+struct section_kind;
+extern const struct section_kind section_options; /* see section_read() */
+
+void runtime_options_deinit(void *value);
 
 /* Adds the known options in the arguments and variables of a program, each of which ends with a zero byte. Of several
  * values of an option, the one that the runtime uses is added. `variables_size` 0: the variables are not known, and so
@@ -50,10 +53,6 @@ bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t
 
 /* Compressed with zstd inside. Sorts the values, and drops further values of an option. */
 struct mmt_error *runtime_options_encode(struct runtime_options *options, struct buffer *buffer) MMT_MUST_CHECK;
-
-/* On error the value is deinitialised. */
-struct mmt_error *runtime_options_decode(struct bytes *bytes, size_t *room,
-					 struct runtime_options *options_ret) MMT_MUST_CHECK;
 
 /* The value of an option of decoded options; NULL: not given, or not known. */
 const uint64_t *runtime_options_find(const struct runtime_options *options, int32_t pid, uint64_t began_ns,

@@ -1,37 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Encodes and decodes mmtrace's own feature sections, as mmtrace-file(5) documents them. */
+/* The fields of mmtrace's own feature sections, as mmtrace-file(5) documents them, and perf's table of build-ids. */
 #include "trace/sections/sections.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compression.h"
 #include "base/limits.h"
 #include "trace/format/format.h"
+#include "trace/sections/section-codec.h"
 
-/* Version 1 has no large dumps; older readers would treat them as calls. Version 2 has no limit of mappings. */
-#define INFO_VERSION 4
-#define LOSS_VERSION 3
-#define INFO_FLAG_COMMAND 1u
-#define INFO_FLAG_ON_CPUS 2u
-#define INFO_FLAG_ALL_PROCESSES 4u
-
-struct mmt_error *section_version(struct bytes *bytes, uint32_t known, const char *what, uint32_t *version_ret)
+void recording_info_deinit(void *value)
 {
-	uint32_t version = *version_ret = bytes_u32(bytes);
+	struct recording_info *info = value;
 
-	if (version > known)
-		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "%s of version %u: written by a newer version of mmtrace; use that version", what,
-				    version);
-	if (version == 0)
-		bytes_fail(bytes, "version 0");
-	return NULL;
-}
-
-void recording_info_deinit(struct recording_info *info)
-{
 	free(info->recorder_version);
 	vector_deinit(&info->targets);
 	vector_deinit(&info->roles);
@@ -39,260 +21,102 @@ void recording_info_deinit(struct recording_info *info)
 	*info = (struct recording_info){0};
 }
 
+static void code_info_lists(struct codec *codec, struct recording_info *info)
+{
+	uint64_t targets = info->targets.count, roles = info->roles.count, devices;
+	struct device_number *device;
+	uint32_t *role;
+	int32_t *target;
+
+	codec_u32(codec, targets);
+	codec_u32(codec, roles);
+	targets = codec_check(codec, targets, sizeof(uint32_t), LIMIT_PROCESSES);
+	codec_each(codec, &info->targets, targets, target)
+		codec_u32(codec, *target);
+	roles = codec_check(codec, roles, sizeof(uint32_t), UINT32_MAX);
+	codec_each(codec, &info->roles, roles, role) {
+		codec_u32(codec, *role);
+		if (!codec->to && *role > ROLE_LARGE_DUMP)
+			*role = ROLE_OTHER;
+	}
+	codec_text(codec, &info->recorder_version);
+	if (codec->version >= 3)
+		codec_u32(codec, info->mapping_limit);
+	if (codec->version < 4)
+		return;
+	devices = codec_count(codec, info->hugetlb_devices.count, 2 * sizeof(uint32_t), UINT32_MAX);
+	codec_each(codec, &info->hugetlb_devices, devices, device) {
+		codec_u32(codec, device->major);
+		codec_u32(codec, device->minor);
+	}
+}
+
+static void code_info(struct codec *codec, void *value)
+{
+	struct recording_info *info = value;
+
+	codec_flags(codec, (bool *const[]){&info->command, &info->on_cpus, &info->all_processes}, 3);
+	codec_u64(codec, info->start_ns);
+	codec_u64(codec, info->start_realtime_ns);
+	codec_u32(codec, info->page_bytes);
+	codec_u32(codec, info->call_graph);
+	codec_u32(codec, info->stack_dump_bytes);
+	codec_u32(codec, info->callchain_limit);
+	if (info->page_bytes < 4096 || info->page_bytes > (1u << 20) ||
+	    (info->page_bytes & (info->page_bytes - 1)) != 0)
+		codec_fail(codec, "invalid page size");
+	code_info_lists(codec, info);
+}
+
+/* Version 1 has no large dumps; older readers would treat them as calls. Version 2 has no limit of mappings. */
+const struct section_kind section_info = {"information section",	 4,	    0,
+					  sizeof(struct recording_info), code_info, recording_info_deinit};
+
 void recording_info_encode(const struct recording_info *info, struct buffer *buffer)
 {
-	uint32_t flags = (info->command ? INFO_FLAG_COMMAND : 0) | (info->on_cpus ? INFO_FLAG_ON_CPUS : 0) |
-			 (info->all_processes ? INFO_FLAG_ALL_PROCESSES : 0);
-
-	buffer_put_u32(buffer, INFO_VERSION);
-	buffer_put_u32(buffer, flags);
-	buffer_put_u64(buffer, info->start_ns);
-	buffer_put_u64(buffer, info->start_realtime_ns);
-	buffer_put_u32(buffer, info->page_bytes);
-	buffer_put_u32(buffer, info->call_graph);
-	buffer_put_u32(buffer, info->stack_dump_bytes);
-	buffer_put_u32(buffer, info->callchain_limit);
-	buffer_put_u32(buffer, (uint32_t)info->targets.count);
-	buffer_put_u32(buffer, (uint32_t)info->roles.count);
-	for (size_t i = 0; i < info->targets.count; i++)
-		buffer_put_u32(buffer, (uint32_t)info->targets.items[i]);
-	for (size_t i = 0; i < info->roles.count; i++)
-		buffer_put_u32(buffer, info->roles.items[i]);
-	buffer_put_string(buffer, info->recorder_version ? info->recorder_version : "");
-	buffer_put_u32(buffer, info->mapping_limit);
-	buffer_put_u32(buffer, (uint32_t)info->hugetlb_devices.count);
-	for (size_t i = 0; i < info->hugetlb_devices.count; i++) {
-		buffer_put_u32(buffer, info->hugetlb_devices.items[i].major);
-		buffer_put_u32(buffer, info->hugetlb_devices.items[i].minor);
-	}
+	mmt_error_destroy(section_write(&section_info, info, buffer));
 }
 
-static struct mmt_error *decode_hugetlb_devices(struct bytes *bytes, struct recording_info *info)
+void recording_loss_deinit(void *value)
 {
-	uint64_t count = bytes_count_u32(bytes, 2 * sizeof(uint32_t));
+	struct recording_loss *loss = value;
 
-	for (uint64_t i = 0; i < count; i++) {
-		struct device_number device = {.major = bytes_u32(bytes)};
-
-		device.minor = bytes_u32(bytes);
-		if (!vector_push(&info->hugetlb_devices, device))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-static struct mmt_error *decode_info_lists(struct bytes *bytes, struct recording_info *info)
-{
-	uint64_t targets = bytes_u32(bytes), roles = bytes_u32(bytes);
-
-	targets = bytes_at_most(bytes, bytes_count(bytes, targets, sizeof(uint32_t)), LIMIT_PROCESSES);
-	for (uint64_t i = 0; i < targets; i++) {
-		if (!vector_push(&info->targets, (int32_t)bytes_u32(bytes)))
-			return &error_no_memory;
-	}
-	roles = bytes_count(bytes, roles, sizeof(uint32_t));
-	for (uint64_t i = 0; i < roles; i++) {
-		uint32_t role = bytes_u32(bytes);
-
-		if (role > ROLE_LARGE_DUMP)
-			role = ROLE_OTHER;
-		if (!vector_push(&info->roles, role))
-			return &error_no_memory;
-	}
-	info->recorder_version = strdup(bytes_string(bytes));
-	return info->recorder_version ? NULL : &error_no_memory;
-}
-
-struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_info *info_ret)
-{
-	uint32_t version;
-	struct mmt_error *error = section_version(bytes, INFO_VERSION, "information section", &version);
-	struct recording_info info = {0};
-	uint32_t flags;
-
-	if (error)
-		return error;
-	flags = bytes_u32(bytes);
-	info.command = flags & INFO_FLAG_COMMAND;
-	info.on_cpus = flags & INFO_FLAG_ON_CPUS;
-	info.all_processes = flags & INFO_FLAG_ALL_PROCESSES;
-	info.start_ns = bytes_u64(bytes);
-	info.start_realtime_ns = bytes_u64(bytes);
-	info.page_bytes = bytes_u32(bytes);
-	info.call_graph = bytes_u32(bytes);
-	info.stack_dump_bytes = bytes_u32(bytes);
-	info.callchain_limit = bytes_u32(bytes);
-	if (info.page_bytes < 4096 || info.page_bytes > (1u << 20) || (info.page_bytes & (info.page_bytes - 1)) != 0)
-		bytes_fail(bytes, "invalid page size");
-	error = decode_info_lists(bytes, &info);
-	if (!error && version >= 3)
-		info.mapping_limit = bytes_u32(bytes);
-	if (!error && version >= 4)
-		error = decode_hugetlb_devices(bytes, &info);
-	if (!error)
-		error = bytes_finish(bytes, "information section");
-	if (error)
-		recording_info_deinit(&info);
-	else
-		*info_ret = info;
-	return error;
-}
-
-void recording_loss_deinit(struct recording_loss *loss)
-{
 	vector_deinit(&loss->lost);
 	*loss = (struct recording_loss){0};
 }
 
+static void code_loss_count(struct codec *codec, uint64_t *count)
+{
+	codec_u64(codec, *count);
+	if (*count > LIMIT_LOST)
+		codec_fail(codec, "more losses than possible");
+}
+
+static void code_loss(struct codec *codec, void *value)
+{
+	struct recording_loss *loss = value;
+	uint64_t count = loss->lost.count, *lost;
+
+	codec_u32(codec, loss->end);
+	codec_u64(codec, loss->stop_ns);
+	codec_u64(codec, count);
+	count = codec_check(codec, count, sizeof(uint64_t), UINT64_MAX);
+	codec_each(codec, &loss->lost, count, lost)
+		code_loss_count(codec, lost);
+	if (codec->version >= 2)
+		code_loss_count(codec, &loss->missed_threads);
+	if (codec->version < 3)
+		return;
+	code_loss_count(codec, &loss->missed_cpus);
+	code_loss_count(codec, &loss->left_processes);
+}
+
+const struct section_kind section_loss = {"loss section",	3, 0, sizeof(struct recording_loss), code_loss,
+					  recording_loss_deinit};
+
 void recording_loss_encode(const struct recording_loss *loss, struct buffer *buffer)
 {
-	buffer_put_u32(buffer, LOSS_VERSION);
-	buffer_put_u32(buffer, loss->end);
-	buffer_put_u64(buffer, loss->stop_ns);
-	buffer_put_u64(buffer, loss->lost.count);
-	for (size_t i = 0; i < loss->lost.count; i++)
-		buffer_put_u64(buffer, loss->lost.items[i]);
-	buffer_put_u64(buffer, loss->missed_threads);
-	buffer_put_u64(buffer, loss->missed_cpus);
-	buffer_put_u64(buffer, loss->left_processes);
-}
-
-static uint64_t decode_loss_count(struct bytes *bytes)
-{
-	uint64_t count = bytes_u64(bytes);
-
-	if (count > LIMIT_LOST)
-		bytes_fail(bytes, "more losses than possible");
-	return count;
-}
-
-struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_loss *loss_ret)
-{
-	uint32_t version;
-	struct mmt_error *error = section_version(bytes, LOSS_VERSION, "loss section", &version);
-	struct recording_loss loss = {0};
-	uint64_t count;
-
-	if (error)
-		return error;
-	loss.end = bytes_u32(bytes);
-	loss.stop_ns = bytes_u64(bytes);
-	count = bytes_u64(bytes);
-	count = bytes_count(bytes, count, sizeof(uint64_t));
-	for (uint64_t i = 0; i < count && !error; i++) {
-		if (!vector_push(&loss.lost, decode_loss_count(bytes)))
-			error = &error_no_memory;
-	}
-	if (version >= 2)
-		loss.missed_threads = decode_loss_count(bytes);
-	if (version >= 3) {
-		loss.missed_cpus = decode_loss_count(bytes);
-		loss.left_processes = decode_loss_count(bytes);
-	}
-	if (!error)
-		error = bytes_finish(bytes, "loss section");
-	if (error)
-		recording_loss_deinit(&loss);
-	else
-		*loss_ret = loss;
-	return error;
-}
-
-/* The large sections: u32 version, u32 zero, then zstd frames. */
-
-#define PERF_MAPS_VERSION 1
-#define RESIDENCY_VERSION 2 /* version 1 has no times, no sizes and no residency at the start */
-#define HUGE_PAGES_VERSION 1
-#define JITDUMPS_VERSION 2 /* version 1 does not have the start of the program */
-
-#define LARGE_BYTES (1u << 20)
-
-struct mmt_error *packing_begin(struct section_packing *packing, uint32_t version, struct buffer *packed)
-{
-	*packing = (struct section_packing){.packed = packed};
-	buffer_init(&packing->plain, LIMIT_SECTION_BYTES);
-	buffer_put_u32(packed, version);
-	buffer_put_u32(packed, 0);
-	return compressor_create(&packing->compressor);
-}
-
-struct mmt_error *packing_flush(struct section_packing *packing)
-{
-	struct mmt_error *error = buffer_finish(&packing->plain);
-
-	if (!error && packing->plain.size)
-		error =
-		    compressor_frame(packing->compressor, packing->plain.data, packing->plain.size, packing->packed);
-	buffer_clear(&packing->plain);
-	return error;
-}
-
-/* Large contents have a frame of their own, so that they are in memory only once. */
-static struct mmt_error *packing_put(struct section_packing *packing, const void *data, size_t size)
-{
-	struct mmt_error *error;
-
-	if (size < LARGE_BYTES) {
-		buffer_put(&packing->plain, data, size);
-		return NULL;
-	}
-	error = packing_flush(packing);
-	return error ? error : compressor_frame(packing->compressor, data, size, packing->packed);
-}
-
-struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error)
-{
-	if (!error)
-		error = packing_flush(packing);
-	compressor_destroy(packing->compressor);
-	buffer_deinit(&packing->plain);
-	return error;
-}
-
-struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
-				uint32_t newest, size_t limit, size_t *room)
-{
-	struct decompressor *decompressor = NULL;
-	struct mmt_error *error;
-	size_t size;
-
-	*section = (struct unpacked_section){.what = what};
-	buffer_init(&section->plain, limit < *room ? limit : *room);
-	error = section_version(packed, newest, what, &section->version);
-	if (error)
-		return error;
-	bytes_u32(packed);
-	error = bytes_finish(packed, what);
-	if (!error)
-		error = decompressor_create(&decompressor);
-	if (!error) {
-		size = bytes_left(packed);
-		error = decompressor_feed(decompressor, bytes_take(packed, size), size, &section->plain);
-	}
-	*room -= section->plain.size;
-	decompressor_destroy(decompressor);
-	section->bytes = bytes_over(section->plain.data, error ? 0 : section->plain.size);
-	return error_context(error, "%s", what);
-}
-
-struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error *error)
-{
-	if (!error)
-		error = bytes_finish(&section->bytes, section->what);
-	buffer_deinit(&section->plain);
-	return error;
-}
-
-/* Copy the next bytes. NULL: out of memory. */
-static uint8_t *take_copy(struct bytes *bytes, uint64_t size, size_t *size_ret)
-{
-	const void *data = bytes_take(bytes, bytes_count(bytes, size, 1));
-	uint8_t *copy = malloc(data && size ? size : 1);
-
-	*size_ret = copy && data ? size : 0;
-	if (*size_ret)
-		memcpy(copy, data, size);
-	return copy;
+	mmt_error_destroy(section_write(&section_loss, loss, buffer));
 }
 
 void perf_map_copy_deinit(struct perf_map_copy *copy)
@@ -302,133 +126,87 @@ void perf_map_copy_deinit(struct perf_map_copy *copy)
 	*copy = (struct perf_map_copy){0};
 }
 
-void perf_map_copies_deinit(struct perf_map_copies *copies)
+void perf_map_copies_deinit(void *value)
 {
+	struct perf_map_copies *copies = value;
+
 	for (size_t i = 0; i < copies->maps.count; i++)
 		perf_map_copy_deinit(&copies->maps.items[i]);
 	vector_deinit(&copies->maps);
 }
 
+static void code_perf_maps(struct codec *codec, void *value)
+{
+	struct perf_map_copies *copies = value;
+	uint64_t count = codec_count(codec, copies->maps.count, 20, LIMIT_PROCESSES);
+	struct perf_map_copy *copy;
+
+	codec_each(codec, &copies->maps, count, copy) {
+		uint64_t growth = copy->growth.count;
+		struct perf_map_growth *step;
+
+		codec_u32(codec, copy->pid);
+		codec_u32(codec, copy->namespace_pid);
+		codec_u32(codec, growth);
+		codec_u64(codec, copy->text_size);
+		growth = codec_check(codec, growth, 2 * sizeof(uint64_t), UINT32_MAX);
+		codec_each(codec, &copy->growth, growth, step) {
+			codec_u64(codec, step->time_ns);
+			codec_u64(codec, step->length);
+		}
+		codec_content(codec, &copy->text, &copy->text_size);
+	}
+}
+
+const struct section_kind section_perf_maps = {"perf map section",   1,
+					       LIMIT_PERF_MAP_BYTES, sizeof(struct perf_map_copies),
+					       code_perf_maps,	     perf_map_copies_deinit};
+
 struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer)
 {
-	struct section_packing packing;
-	struct buffer *plain = &packing.plain;
-	struct mmt_error *error = packing_begin(&packing, PERF_MAPS_VERSION, buffer);
-
-	buffer_put_u32(plain, (uint32_t)copies->maps.count);
-	for (size_t i = 0; !error && i < copies->maps.count; i++) {
-		const struct perf_map_copy *copy = &copies->maps.items[i];
-
-		buffer_put_u32(plain, (uint32_t)copy->pid);
-		buffer_put_u32(plain, (uint32_t)copy->namespace_pid);
-		buffer_put_u32(plain, (uint32_t)copy->growth.count);
-		buffer_put_u64(plain, copy->text_size);
-		for (size_t j = 0; j < copy->growth.count; j++) {
-			buffer_put_u64(plain, copy->growth.items[j].time_ns);
-			buffer_put_u64(plain, copy->growth.items[j].length);
-		}
-		error = packing_put(&packing, copy->text, copy->text_size);
-	}
-	return packing_end(&packing, error);
-}
-
-static struct mmt_error *decode_perf_map(struct bytes *bytes, struct perf_map_copy *copy)
-{
-	uint64_t growth, size;
-
-	copy->pid = (int32_t)bytes_u32(bytes);
-	copy->namespace_pid = (int32_t)bytes_u32(bytes);
-	growth = bytes_u32(bytes);
-	size = bytes_u64(bytes);
-	growth = bytes_count(bytes, growth, 2 * sizeof(uint64_t));
-	for (uint64_t i = 0; i < growth; i++) {
-		struct perf_map_growth step = {.time_ns = bytes_u64(bytes)};
-
-		step.length = bytes_u64(bytes);
-		if (!vector_push(&copy->growth, step))
-			return &error_no_memory;
-	}
-	copy->text = take_copy(bytes, size, &copy->text_size);
-	return copy->text ? NULL : &error_no_memory;
-}
-
-struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room, struct perf_map_copies *copies_ret)
-{
-	struct unpacked_section section;
-	struct mmt_error *error =
-	    section_begin(&section, bytes, "perf map section", PERF_MAPS_VERSION, LIMIT_PERF_MAP_BYTES, room);
-	uint64_t count = bytes_at_most(&section.bytes, bytes_count_u32(&section.bytes, 20), LIMIT_PROCESSES);
-
-	*copies_ret = (struct perf_map_copies){0};
-	for (uint64_t i = 0; i < count && bytes_ok(&section.bytes) && !error; i++) {
-		struct perf_map_copy *copy = vector_append(&copies_ret->maps);
-
-		error = copy ? decode_perf_map(&section.bytes, copy) : &error_no_memory;
-	}
-	error = section_end(&section, error);
-	if (error)
-		perf_map_copies_deinit(copies_ret);
-	return error;
+	return section_write(&section_perf_maps, copies, buffer);
 }
 
 #define PROGRAM_NOT_KNOWN UINT64_MAX
 
-void jitdump_copies_deinit(struct jitdump_copies *copies)
+void jitdump_copies_deinit(void *value)
 {
+	struct jitdump_copies *copies = value;
+
 	for (size_t i = 0; i < copies->dumps.count; i++)
 		free(copies->dumps.items[i].data);
 	vector_deinit(&copies->dumps);
 }
 
+static void code_jitdumps(struct codec *codec, void *value)
+{
+	struct jitdump_copies *copies = value;
+	uint64_t count = codec_count(codec, copies->dumps.count, 16, LIMIT_PROCESSES);
+	struct jitdump_copy *copy;
+
+	codec_each(codec, &copies->dumps, count, copy) {
+		uint64_t program_ns = copy->knows_program ? copy->program_ns : PROGRAM_NOT_KNOWN;
+
+		codec_u32(codec, copy->pid);
+		codec_u32(codec, copy->namespace_pid);
+		if (codec->version > 1)
+			codec_u64(codec, program_ns);
+		if (!codec->to) {
+			copy->knows_program = program_ns != PROGRAM_NOT_KNOWN;
+			copy->program_ns = copy->knows_program ? program_ns : 0;
+		}
+		codec_u64(codec, copy->size);
+		codec_content(codec, &copy->data, &copy->size);
+	}
+}
+
+/* Version 1 does not have the start of the program. */
+const struct section_kind section_jitdumps = {
+    "jitdump section", 2, LIMIT_JITDUMP_BYTES, sizeof(struct jitdump_copies), code_jitdumps, jitdump_copies_deinit};
+
 struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer)
 {
-	struct section_packing packing;
-	struct buffer *plain = &packing.plain;
-	struct mmt_error *error = packing_begin(&packing, JITDUMPS_VERSION, buffer);
-
-	buffer_put_u32(plain, (uint32_t)copies->dumps.count);
-	for (size_t i = 0; !error && i < copies->dumps.count; i++) {
-		const struct jitdump_copy *copy = &copies->dumps.items[i];
-
-		buffer_put_u32(plain, (uint32_t)copy->pid);
-		buffer_put_u32(plain, (uint32_t)copy->namespace_pid);
-		buffer_put_u64(plain, copy->knows_program ? copy->program_ns : PROGRAM_NOT_KNOWN);
-		buffer_put_u64(plain, copy->size);
-		error = packing_put(&packing, copy->data, copy->size);
-	}
-	return packing_end(&packing, error);
-}
-
-static struct mmt_error *decode_jitdump(struct bytes *bytes, uint32_t version, struct jitdump_copy *copy)
-{
-	uint64_t program_ns;
-
-	copy->pid = (int32_t)bytes_u32(bytes);
-	copy->namespace_pid = (int32_t)bytes_u32(bytes);
-	program_ns = version > 1 ? bytes_u64(bytes) : PROGRAM_NOT_KNOWN;
-	copy->knows_program = program_ns != PROGRAM_NOT_KNOWN;
-	copy->program_ns = copy->knows_program ? program_ns : 0;
-	copy->data = take_copy(bytes, bytes_u64(bytes), &copy->size);
-	return copy->data ? NULL : &error_no_memory;
-}
-
-struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room, struct jitdump_copies *copies_ret)
-{
-	struct unpacked_section section;
-	struct mmt_error *error =
-	    section_begin(&section, bytes, "jitdump section", JITDUMPS_VERSION, LIMIT_JITDUMP_BYTES, room);
-	uint64_t count = bytes_at_most(&section.bytes, bytes_count_u32(&section.bytes, 16), LIMIT_PROCESSES);
-
-	*copies_ret = (struct jitdump_copies){0};
-	for (uint64_t i = 0; i < count && bytes_ok(&section.bytes) && !error; i++) {
-		struct jitdump_copy *copy = vector_append(&copies_ret->dumps);
-
-		error = copy ? decode_jitdump(&section.bytes, section.version, copy) : &error_no_memory;
-	}
-	error = section_end(&section, error);
-	if (error)
-		jitdump_copies_deinit(copies_ret);
-	return error;
+	return section_write(&section_jitdumps, copies, buffer);
 }
 
 void process_residencies_deinit(process_residencies *processes)
@@ -438,8 +216,10 @@ void process_residencies_deinit(process_residencies *processes)
 	vector_deinit(processes);
 }
 
-void recording_residency_deinit(struct recording_residency *residency)
+void recording_residency_deinit(void *value)
 {
+	struct recording_residency *residency = value;
+
 	process_residencies_deinit(&residency->processes);
 	process_residencies_deinit(&residency->at_start);
 	map_deinit(&residency->places);
@@ -464,100 +244,68 @@ const struct process_residency *recording_residency_at_end(const struct recordin
 	return find_residency(&residency->processes, &residency->places, pid);
 }
 
-static void encode_residencies(const process_residencies *processes, struct buffer *plain)
+static void code_runs(struct codec *codec, uint64_t count, resident_runs *runs)
 {
-	buffer_put_u32(plain, (uint32_t)processes->count);
-	for (size_t i = 0; i < processes->count; i++) {
-		const struct process_residency *process = &processes->items[i];
+	struct resident_run *run;
+	uint64_t previous = 0;
 
-		buffer_put_u32(plain, (uint32_t)process->pid);
-		buffer_put_u32(plain, (uint32_t)process->runs.count);
-		buffer_put_u64(plain, process->time_ns);
-		buffer_put_u64(plain, process->resident_bytes);
-		for (size_t j = 0; j < process->runs.count; j++) {
-			buffer_put_u64(plain, process->runs.items[j].start);
-			buffer_put_u64(plain, process->runs.items[j].end);
-		}
+	count = codec_check(codec, count, 2 * sizeof(uint64_t), UINT32_MAX);
+	codec_each(codec, runs, count, run) {
+		codec_u64(codec, run->start);
+		codec_u64(codec, run->end);
+		if (run->start >= run->end || run->start < previous)
+			codec_fail(codec, "resident pages out of order");
+		else if (run->end > LIMIT_RESIDENT_BYTES)
+			codec_fail(codec, "resident pages above the addresses of a process");
+		previous = run->end;
 	}
 }
+
+/* Only the first with a PID is found. */
+static void put_place(struct codec *codec, struct map *places, int32_t pid, size_t place)
+{
+	if (!codec->to && !map_get(places, (uint32_t)pid) && !map_put(places, (uint32_t)pid, place))
+		codec->error = &error_no_memory;
+}
+
+static void code_residencies(struct codec *codec, process_residencies *processes, struct map *places)
+{
+	uint64_t count = codec_count(codec, processes->count, 8, LIMIT_PROCESSES);
+	struct process_residency *process;
+
+	codec_each(codec, processes, count, process) {
+		uint64_t runs = process->runs.count;
+
+		codec_u32(codec, process->pid);
+		codec_u32(codec, runs);
+		if (codec->version > 1) {
+			codec_u64(codec, process->time_ns);
+			codec_u64(codec, process->resident_bytes);
+		}
+		if (!codec->to && process->resident_bytes > LIMIT_RESIDENT_BYTES)
+			process->resident_bytes = LIMIT_RESIDENT_BYTES;
+		code_runs(codec, runs, &process->runs);
+		put_place(codec, places, process->pid, process_index);
+	}
+}
+
+static void code_residency(struct codec *codec, void *value)
+{
+	struct recording_residency *residency = value;
+
+	code_residencies(codec, &residency->processes, &residency->places);
+	if (codec->version > 1)
+		code_residencies(codec, &residency->at_start, &residency->start_places);
+}
+
+/* Version 1 has no times, no sizes and no residency at the start. */
+const struct section_kind section_residency = {"residency section", 2,
+					       LIMIT_SECTION_BYTES, sizeof(struct recording_residency),
+					       code_residency,	    recording_residency_deinit};
 
 struct mmt_error *recording_residency_encode(const struct recording_residency *residency, struct buffer *buffer)
 {
-	struct section_packing packing;
-	struct buffer *plain = &packing.plain;
-	struct mmt_error *error = packing_begin(&packing, RESIDENCY_VERSION, buffer);
-
-	encode_residencies(&residency->processes, plain);
-	encode_residencies(&residency->at_start, plain);
-	return packing_end(&packing, error);
-}
-
-static struct mmt_error *decode_runs(struct bytes *bytes, uint64_t count, resident_runs *runs)
-{
-	uint64_t previous = 0;
-
-	count = bytes_count(bytes, count, 2 * sizeof(uint64_t));
-	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct resident_run run = {.start = bytes_u64(bytes)};
-
-		run.end = bytes_u64(bytes);
-		if (run.start >= run.end || run.start < previous)
-			bytes_fail(bytes, "resident pages out of order");
-		else if (run.end > LIMIT_RESIDENT_BYTES)
-			bytes_fail(bytes, "resident pages above the addresses of a process");
-		previous = run.end;
-		if (!vector_push(runs, run))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-static struct mmt_error *decode_residency(struct bytes *bytes, uint32_t version, struct process_residency *process)
-{
-	uint64_t count;
-
-	process->pid = (int32_t)bytes_u32(bytes);
-	count = bytes_u32(bytes);
-	process->time_ns = version > 1 ? bytes_u64(bytes) : 0;
-	process->resident_bytes = version > 1 ? bytes_u64(bytes) : 0;
-	if (process->resident_bytes > LIMIT_RESIDENT_BYTES)
-		process->resident_bytes = LIMIT_RESIDENT_BYTES;
-	return decode_runs(bytes, count, &process->runs);
-}
-
-static struct mmt_error *decode_residencies(struct unpacked_section *section, process_residencies *processes,
-					    struct map *places)
-{
-	struct bytes *bytes = &section->bytes;
-	uint64_t count = bytes_at_most(bytes, bytes_count_u32(bytes, 8), LIMIT_PROCESSES);
-	struct mmt_error *error = NULL;
-
-	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++) {
-		struct process_residency *process = vector_append(processes);
-
-		error = process ? decode_residency(bytes, section->version, process) : &error_no_memory;
-		if (!error && !map_get(places, (uint32_t)process->pid) && !map_put(places, (uint32_t)process->pid, i))
-			error = &error_no_memory;
-	}
-	return error;
-}
-
-struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
-					     struct recording_residency *residency_ret)
-{
-	struct unpacked_section section;
-	struct mmt_error *error =
-	    section_begin(&section, bytes, "residency section", RESIDENCY_VERSION, LIMIT_SECTION_BYTES, room);
-
-	*residency_ret = (struct recording_residency){0};
-	if (!error)
-		error = decode_residencies(&section, &residency_ret->processes, &residency_ret->places);
-	if (!error && section.version > 1)
-		error = decode_residencies(&section, &residency_ret->at_start, &residency_ret->start_places);
-	error = section_end(&section, error);
-	if (error)
-		recording_residency_deinit(residency_ret);
-	return error;
+	return section_write(&section_residency, residency, buffer);
 }
 
 void process_huge_pages_deinit(struct process_huge_pages *process)
@@ -566,8 +314,10 @@ void process_huge_pages_deinit(struct process_huge_pages *process)
 	vector_deinit(&process->samples);
 }
 
-void recording_huge_pages_deinit(struct recording_huge_pages *huge)
+void recording_huge_pages_deinit(void *value)
 {
+	struct recording_huge_pages *huge = value;
+
 	for (size_t i = 0; i < huge->processes.count; i++)
 		process_huge_pages_deinit(&huge->processes.items[i]);
 	vector_deinit(&huge->processes);
@@ -581,99 +331,64 @@ const struct process_huge_pages *recording_huge_pages_of(const struct recording_
 	return place ? &huge->processes.items[*place] : NULL;
 }
 
-struct mmt_error *recording_huge_pages_encode(const struct recording_huge_pages *huge, struct buffer *buffer)
-{
-	struct section_packing packing;
-	struct buffer *plain = &packing.plain;
-	struct mmt_error *error = packing_begin(&packing, HUGE_PAGES_VERSION, buffer);
-
-	buffer_put_u32(plain, huge->setting);
-	buffer_put_u32(plain, (uint32_t)huge->processes.count);
-	for (size_t i = 0; i < huge->processes.count; i++) {
-		const struct process_huge_pages *process = &huge->processes.items[i];
-
-		buffer_put_u32(plain, (uint32_t)process->pid);
-		buffer_put_u32(plain, process->sampling);
-		buffer_put_u32(plain, (uint32_t)process->runs.count);
-		buffer_put_u32(plain, (uint32_t)process->samples.count);
-		for (size_t j = 0; j < process->runs.count; j++) {
-			buffer_put_u64(plain, process->runs.items[j].start);
-			buffer_put_u64(plain, process->runs.items[j].end);
-		}
-		for (size_t j = 0; j < process->samples.count; j++) {
-			buffer_put_u64(plain, process->samples.items[j].address);
-			buffer_put_u32(plain, process->samples.items[j].read_bytes);
-			buffer_put_u32(plain, process->samples.items[j].zero_bytes);
-		}
-	}
-	return packing_end(&packing, error);
-}
-
 /* The report counts samples like runs of pages: they must be disjoint, and part of the memory that they describe. */
-static struct mmt_error *decode_samples(struct bytes *bytes, uint64_t count, struct process_huge_pages *process)
+static void code_samples(struct codec *codec, uint64_t count, struct process_huge_pages *process)
 {
 	uint64_t previous = 0, end = 0;
+	struct huge_sample *sample;
 	size_t run = 0;
 
-	count = bytes_count(bytes, count, 2 * sizeof(uint64_t));
-	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct huge_sample sample = {.address = bytes_u64(bytes)};
-
-		sample.read_bytes = bytes_u32(bytes);
-		sample.zero_bytes = bytes_u32(bytes);
-		while (run < process->runs.count && process->runs.items[run].end <= sample.address)
+	count = codec_check(codec, count, 2 * sizeof(uint64_t), UINT32_MAX);
+	codec_each(codec, &process->samples, count, sample) {
+		codec_u64(codec, sample->address);
+		codec_u32(codec, sample->read_bytes);
+		codec_u32(codec, sample->zero_bytes);
+		while (run < process->runs.count && process->runs.items[run].end <= sample->address)
 			run++;
-		if (i && (sample.address <= previous || sample.address < end))
-			bytes_fail(bytes, "samples of huge pages out of order");
-		else if (run == process->runs.count || sample.address < process->runs.items[run].start ||
-			 sample.read_bytes > process->runs.items[run].end - sample.address)
-			bytes_fail(bytes, "sample outside the huge pages of its process");
-		else if (sample.zero_bytes > sample.read_bytes)
-			bytes_fail(bytes, "sample of a huge page with more zeros than bytes");
-		previous = sample.address;
-		end = sample.address + sample.read_bytes;
-		if (!vector_push(&process->samples, sample))
-			return &error_no_memory;
+		if (sample_index && (sample->address <= previous || sample->address < end))
+			codec_fail(codec, "samples of huge pages out of order");
+		else if (run == process->runs.count || sample->address < process->runs.items[run].start ||
+			 sample->read_bytes > process->runs.items[run].end - sample->address)
+			codec_fail(codec, "sample outside the huge pages of its process");
+		else if (sample->zero_bytes > sample->read_bytes)
+			codec_fail(codec, "sample of a huge page with more zeros than bytes");
+		previous = sample->address;
+		end = sample->address + sample->read_bytes;
 	}
-	return NULL;
 }
 
-static struct mmt_error *decode_huge_pages(struct bytes *bytes, struct process_huge_pages *process)
+static void code_huge_pages(struct codec *codec, void *value)
 {
-	struct mmt_error *error;
-	uint64_t runs, samples;
-	uint32_t sampling;
+	struct recording_huge_pages *huge = value;
+	struct process_huge_pages *process;
+	uint64_t count;
 
-	process->pid = (int32_t)bytes_u32(bytes);
-	sampling = bytes_u32(bytes);
-	process->sampling = sampling > HUGE_TOO_LITTLE ? HUGE_NOT_SAMPLED : sampling;
-	runs = bytes_u32(bytes);
-	samples = bytes_u32(bytes);
-	error = decode_runs(bytes, runs, &process->runs);
-	return error ? error : decode_samples(bytes, samples, process);
+	codec_u32(codec, huge->setting);
+	if (!codec->to && huge->setting > HUGE_NEVER)
+		huge->setting = HUGE_SETTING_UNKNOWN;
+	count = codec_count(codec, huge->processes.count, 16, LIMIT_PROCESSES);
+	codec_each(codec, &huge->processes, count, process) {
+		uint64_t runs = process->runs.count, samples = process->samples.count;
+
+		codec_u32(codec, process->pid);
+		codec_u32(codec, process->sampling);
+		if (!codec->to && process->sampling > HUGE_TOO_LITTLE)
+			process->sampling = HUGE_NOT_SAMPLED;
+		codec_u32(codec, runs);
+		codec_u32(codec, samples);
+		code_runs(codec, runs, &process->runs);
+		code_samples(codec, samples, process);
+		put_place(codec, &huge->places, process->pid, process_index);
+	}
 }
 
-struct mmt_error *recording_huge_pages_decode(struct bytes *bytes, size_t *room, struct recording_huge_pages *huge_ret)
+const struct section_kind section_huge_pages = {"huge page section", 1,
+						LIMIT_SECTION_BYTES, sizeof(struct recording_huge_pages),
+						code_huge_pages,     recording_huge_pages_deinit};
+
+struct mmt_error *recording_huge_pages_encode(const struct recording_huge_pages *huge, struct buffer *buffer)
 {
-	struct unpacked_section section;
-	struct mmt_error *error =
-	    section_begin(&section, bytes, "huge page section", HUGE_PAGES_VERSION, LIMIT_SECTION_BYTES, room);
-	uint32_t setting = bytes_u32(&section.bytes);
-	uint64_t count = bytes_at_most(&section.bytes, bytes_count_u32(&section.bytes, 16), LIMIT_PROCESSES);
-
-	*huge_ret = (struct recording_huge_pages){.setting = setting > HUGE_NEVER ? HUGE_SETTING_UNKNOWN : setting};
-	for (uint64_t i = 0; i < count && bytes_ok(&section.bytes) && !error; i++) {
-		struct process_huge_pages *process = vector_append(&huge_ret->processes);
-
-		error = process ? decode_huge_pages(&section.bytes, process) : &error_no_memory;
-		if (!error && !map_get(&huge_ret->places, (uint32_t)process->pid) &&
-		    !map_put(&huge_ret->places, (uint32_t)process->pid, i))
-			error = &error_no_memory;
-	}
-	error = section_end(&section, error);
-	if (error)
-		recording_huge_pages_deinit(huge_ret);
-	return error;
+	return section_write(&section_huge_pages, huge, buffer);
 }
 
 /* perf's table of build-ids: records {header, i32 pid, u8 id[20], u8 size, u8 zero[3], path padded to 64 bytes}. */

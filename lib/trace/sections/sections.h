@@ -116,7 +116,7 @@ typedef VECTOR(struct process_residency) process_residencies;
 struct recording_residency {
 	process_residencies processes; /* at stop */
 	process_residencies at_start;  /* of targets that ran before the recording began; empty before version 2 */
-	/* Made by recording_residency_decode(): PID -> place of the first with it. */
+	/* Made by section_read(): PID -> place of the first with it. */
 	struct map places, start_places;
 };
 
@@ -154,84 +154,36 @@ struct process_huge_pages {
 struct recording_huge_pages {
 	enum huge_setting setting;
 	VECTOR(struct process_huge_pages) processes; /* whose huge pages are known */
-	struct map places; /* made by recording_huge_pages_decode(): PID -> place of the first with it */
+	struct map places;			     /* made by section_read(): PID -> place of the first with it */
 };
 
-/* Read the version of a section. An error: it is newer than `known`. */
-struct mmt_error *section_version(struct bytes *bytes, uint32_t known, const char *what,
-				  uint32_t *version_ret) MMT_MUST_CHECK;
+/* How to read the sections, with section_read(). The deinit functions take the value of their name. */
+struct section_kind;
+extern const struct section_kind section_info, section_loss, section_perf_maps, section_jitdumps, section_residency,
+    section_huge_pages;
 
-/* A compressed section while it is encoded: u32 version, u32 zero, then zstd frames. */
-struct section_packing {
-	struct compressor *compressor;
-	struct buffer plain;   /* not compressed yet */
-	struct buffer *packed; /* the section */
-};
-
-/* Call packing_end() after an error, too. */
-struct mmt_error *packing_begin(struct section_packing *packing, uint32_t version,
-				struct buffer *packed) MMT_MUST_CHECK;
-/* Compress what is in `plain` as a frame. */
-struct mmt_error *packing_flush(struct section_packing *packing) MMT_MUST_CHECK;
-/* Returns `error`, or one of the last frame. */
-struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error) MMT_MUST_CHECK;
-
-/* A compressed section while it is decoded. */
-struct unpacked_section {
-	const char *what;
-	uint32_t version;
-	struct buffer plain; /* a decoder that keeps the content takes it from here */
-	struct bytes bytes;  /* the content; empty after an error */
-};
-
-/*
- * The decompressed size is limited by `limit` and by `*room`, from which it is subtracted, so that a small file cannot
- * decompress to more than that in total. Call section_end() after an error, too.
- */
-struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
-				uint32_t newest, size_t limit, size_t *room) MMT_MUST_CHECK;
-/* Returns `error`, or one if not all bytes were read. */
-struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error *error) MMT_MUST_CHECK;
-
-void recording_info_deinit(struct recording_info *info);
+void recording_info_deinit(void *value);
 
 void recording_info_encode(const struct recording_info *info, struct buffer *buffer);
 
-/* On error the value is deinitialised; the same applies below. A newer version is MMT_ERROR_UNSUPPORTED. */
-struct mmt_error *recording_info_decode(struct bytes *bytes, struct recording_info *info_ret) MMT_MUST_CHECK;
-
-void recording_loss_deinit(struct recording_loss *loss);
+void recording_loss_deinit(void *value);
 
 void recording_loss_encode(const struct recording_loss *loss, struct buffer *buffer);
 
-struct mmt_error *recording_loss_decode(struct bytes *bytes, struct recording_loss *loss_ret) MMT_MUST_CHECK;
-
 void perf_map_copy_deinit(struct perf_map_copy *copy);
 
-/* Compressed with zstd inside. */
-void perf_map_copies_deinit(struct perf_map_copies *copies);
+void perf_map_copies_deinit(void *value);
 
 struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
 
-struct mmt_error *perf_map_copies_decode(struct bytes *bytes, size_t *room,
-					 struct perf_map_copies *copies_ret) MMT_MUST_CHECK;
-
-/* Compressed with zstd inside. */
-void jitdump_copies_deinit(struct jitdump_copies *copies);
+void jitdump_copies_deinit(void *value);
 
 struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
 
-struct mmt_error *jitdump_copies_decode(struct bytes *bytes, size_t *room,
-					struct jitdump_copies *copies_ret) MMT_MUST_CHECK;
-
-/* Compressed with zstd inside. */
-void recording_residency_deinit(struct recording_residency *residency);
+void recording_residency_deinit(void *value);
 
 struct mmt_error *recording_residency_encode(const struct recording_residency *residency,
 					     struct buffer *buffer) MMT_MUST_CHECK;
-
-struct mmt_error *recording_residency_decode(struct bytes *bytes, size_t *room,
-					     struct recording_residency *residency_ret) MMT_MUST_CHECK;
 
 /* Of a process at the start, or at the end, of a decoded recording; NULL: not recorded. */
 const struct process_residency *recording_residency_at_start(const struct recording_residency *residency, int32_t pid);
@@ -240,13 +192,10 @@ const struct process_residency *recording_residency_at_end(const struct recordin
 /* Compressed with zstd inside. */
 void process_huge_pages_deinit(struct process_huge_pages *process);
 
-void recording_huge_pages_deinit(struct recording_huge_pages *huge);
+void recording_huge_pages_deinit(void *value);
 
 struct mmt_error *recording_huge_pages_encode(const struct recording_huge_pages *huge,
 					      struct buffer *buffer) MMT_MUST_CHECK;
-
-struct mmt_error *recording_huge_pages_decode(struct bytes *bytes, size_t *room,
-					      struct recording_huge_pages *huge_ret) MMT_MUST_CHECK;
 
 /* Of a process of a decoded recording; NULL: not recorded. */
 const struct process_huge_pages *recording_huge_pages_of(const struct recording_huge_pages *huge, int32_t pid);

@@ -2,7 +2,7 @@
 #ifndef SUPPORT_SECTION_H
 #define SUPPORT_SECTION_H
 
-#include "trace/sections/sections.h"
+#include "trace/sections/section-codec.h"
 
 /* Compresses bytes, which need not be a valid content, as a section of any version. Takes the content of `plain`. */
 static inline struct mmt_error *pack_section(struct buffer *plain, uint32_t version, struct buffer *packed)

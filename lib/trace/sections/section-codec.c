@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Reads and writes sections: versions, compression, and the fields that sections have in common. */
+#include "trace/sections/section-codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compression.h"
+#include "base/limits.h"
+
+struct mmt_error *section_version(struct bytes *bytes, uint32_t known, const char *what, uint32_t *version_ret)
+{
+	uint32_t version = *version_ret = bytes_u32(bytes);
+
+	if (version > known)
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s of version %u: written by a newer version of mmtrace; use that version", what,
+				    version);
+	if (version == 0)
+		bytes_fail(bytes, "version 0");
+	return NULL;
+}
+
+#define LARGE_BYTES (1u << 20)
+
+struct mmt_error *packing_begin(struct section_packing *packing, uint32_t version, struct buffer *packed)
+{
+	*packing = (struct section_packing){.packed = packed};
+	buffer_init(&packing->plain, LIMIT_SECTION_BYTES);
+	buffer_put_u32(packed, version);
+	buffer_put_u32(packed, 0);
+	return compressor_create(&packing->compressor);
+}
+
+struct mmt_error *packing_flush(struct section_packing *packing)
+{
+	struct buffer *plain = &packing->plain;
+	struct mmt_error *error = buffer_finish(plain);
+
+	for (size_t offset = 0; !error && offset < plain->size; offset += LARGE_BYTES) {
+		size_t left = plain->size - offset;
+
+		error = compressor_frame(packing->compressor, plain->data + offset,
+					 left < LARGE_BYTES ? left : LARGE_BYTES, packing->packed);
+	}
+	buffer_clear(plain);
+	return error;
+}
+
+/* Large contents have a frame of their own, so that they are in memory only once. */
+static struct mmt_error *packing_put(struct section_packing *packing, const void *data, size_t size)
+{
+	struct mmt_error *error;
+
+	if (size < LARGE_BYTES) {
+		buffer_put(&packing->plain, data, size);
+		return NULL;
+	}
+	error = packing_flush(packing);
+	return error ? error : compressor_frame(packing->compressor, data, size, packing->packed);
+}
+
+struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error)
+{
+	if (!error)
+		error = packing_flush(packing);
+	compressor_destroy(packing->compressor);
+	buffer_deinit(&packing->plain);
+	return error;
+}
+
+struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
+				uint32_t newest, size_t limit, size_t *room)
+{
+	struct decompressor *decompressor = NULL;
+	struct mmt_error *error;
+	size_t size;
+
+	*section = (struct unpacked_section){.what = what};
+	buffer_init(&section->plain, limit < *room ? limit : *room);
+	error = section_version(packed, newest, what, &section->version);
+	if (error)
+		return error;
+	bytes_u32(packed);
+	error = bytes_finish(packed, what);
+	if (!error)
+		error = decompressor_create(&decompressor);
+	if (!error) {
+		size = bytes_left(packed);
+		error = decompressor_feed(decompressor, bytes_take(packed, size), size, &section->plain);
+	}
+	*room -= section->plain.size;
+	decompressor_destroy(decompressor);
+	section->bytes = bytes_over(section->plain.data, error ? 0 : section->plain.size);
+	return error_context(error, "%s", what);
+}
+
+struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error *error)
+{
+	if (!error)
+		error = bytes_finish(&section->bytes, section->what);
+	buffer_deinit(&section->plain);
+	return error;
+}
+
+void codec_content(struct codec *codec, uint8_t **data, size_t *size)
+{
+	const void *bytes;
+	uint64_t wanted = *size;
+
+	if (codec->to) {
+		if (!codec->error)
+			codec->error = packing_put(codec->packing, *data, *size);
+		return;
+	}
+	bytes = bytes_take(codec->from, bytes_count(codec->from, wanted, 1));
+	*data = malloc(bytes && wanted ? wanted : 1);
+	*size = *data && bytes ? wanted : 0;
+	if (*size)
+		memcpy(*data, bytes, *size);
+	if (!*data)
+		codec->error = &error_no_memory;
+}
+
+void codec_flags(struct codec *codec, bool *const flags[], unsigned count)
+{
+	uint32_t word = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		word |= *flags[i] ? 1u << i : 0;
+	codec_u32(codec, word);
+	for (unsigned i = 0; i < count && !codec->to; i++)
+		*flags[i] = word >> i & 1;
+}
+
+void codec_text(struct codec *codec, char **text)
+{
+	if (codec->to) {
+		buffer_put_string(codec->to, *text ? *text : "");
+		return;
+	}
+	*text = strdup(bytes_string(codec->from));
+	if (!*text)
+		codec->error = &error_no_memory;
+}
+
+struct mmt_error *section_write(const struct section_kind *kind, const void *value, struct buffer *buffer)
+{
+	struct codec codec = {.to = buffer, .version = kind->version};
+	struct section_packing packing;
+
+	if (!kind->limit) {
+		buffer_put_u32(buffer, kind->version);
+		kind->code(&codec, (void *)(uintptr_t)value);
+		return codec.error;
+	}
+	codec.error = packing_begin(&packing, kind->version, buffer);
+	codec.to = &packing.plain;
+	codec.packing = &packing;
+	kind->code(&codec, (void *)(uintptr_t)value);
+	return packing_end(&packing, codec.error);
+}
+
+struct mmt_error *section_read(const struct section_kind *kind, struct bytes *bytes, size_t *room, void *value_ret)
+{
+	struct unpacked_section section = {.what = kind->what};
+	struct codec codec = {.from = &section.bytes, .plain = &section.plain};
+	struct mmt_error *error;
+
+	memset(value_ret, 0, kind->value_bytes);
+	if (kind->limit) {
+		error = section_begin(&section, bytes, kind->what, kind->version, kind->limit, room);
+	} else {
+		error = section_version(bytes, kind->version, kind->what, &section.version);
+		section.bytes = *bytes;
+	}
+	codec.version = section.version;
+	if (!error)
+		kind->code(&codec, value_ret);
+	error = section_end(&section, error ? error : codec.error);
+	if (error)
+		kind->deinit(value_ret);
+	return error;
+}
