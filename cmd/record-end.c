@@ -50,7 +50,7 @@ static bool verdict_is_clear(const struct record_end *end)
 		growth->end_bytes >= growth->start_bytes / 2 + growth->peak_bytes / 2);
 }
 
-static void put_growth(const struct record_end *end)
+static void put_memory(const struct record_end *end)
 {
 	const struct mmt_growth *growth = &end->growth;
 	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT], peak[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
@@ -110,7 +110,7 @@ void record_end_put_answer(const struct record_end *end)
 	if (!end->options->command || summary->command_status == -1 || summary->end != MMT_RECORD_END_TARGET_ENDED)
 		fputs(reasons[summary->end], stderr);
 	putc('\n', stderr);
-	put_growth(end);
+	put_memory(end);
 }
 
 static uint64_t count_events(const struct mmt_record_summary *summary)

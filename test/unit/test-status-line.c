@@ -9,6 +9,7 @@
 /* The tool is not a library: the code that writes its status line is compiled in. */
 #include "../../cmd/cli/report-command.c"
 #include "../../cmd/pack.c"
+#include "../../cmd/record-end.c"
 #include "../../cmd/record.c"
 #include "../../cmd/cli/message.c"
 #include "../../cmd/cli/options.c"
@@ -48,8 +49,10 @@ static struct mmt_record_progress progress_of(size_t processes, uint64_t shared_
 static void expect_size(const struct mmt_record_progress *progress, const char *expected)
 {
 	struct status_line line = {.width = sizeof(line.text) - 1};
+	struct record_end end = {0};
 
-	put_growth(&line, progress);
+	judge_growth(&end, progress);
+	put_growth(&line, &end);
 	ck_assert_msg(strncmp(line.text, expected, strlen(expected)) == 0, "%s", line.text);
 }
 
