@@ -204,7 +204,7 @@ static void judge_growth(struct record_end *end, const struct mmt_record_progres
 	end->growth = mmt_growth_judge(by_pss ? progress->pss_readings : progress->resident_readings,
 				       by_pss ? progress->pss_reading_count : progress->resident_reading_count);
 	end->growth_of = by_pss ? "Pss" : "RSS";
-	if (!by_pss && progress->resident_processes > 1)
+	if (!progress->pss_reading_count && progress->resident_processes > 1)
 		end->growth_of = "sum of RSS";
 }
 

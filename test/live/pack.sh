@@ -284,7 +284,7 @@ if command -v strace >/dev/null; then
 			env -u DEBUGINFOD_URLS ASAN_OPTIONS=detect_leaks=0 "$MMTRACE" report --no-pager -i raw >report.txt 2>report.log ||
 			fail "report with $injected ended with status $?: $(cat report.log)"
 		tr -s ' \n' ' ' <report.txt >words
-		grep -q "note: names and lines of [^ ]* are missing: the process that reads them $reason.*unfreed in this recording" words ||
+		grep -q "note: names and lines of [^ ]* are missing\(, and [0-9]* more\)\?: the process that reads them $reason.*unfreed in this recording" words ||
 			fail "report with $injected: $(head -20 report.txt)"
 	done <<-END
 		alarm:signal=KILL:when=1 was killed, perhaps because memory is short

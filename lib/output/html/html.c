@@ -150,11 +150,11 @@ static bool page_lifetimes_put(struct page_lifetimes *lifetimes, const struct mm
  *                  resident bytes or -1, both also of memory mapped before the window; then its lifetimes, four
  *                  numbers each: steps since the previous allocation, steps until the release or -1, bytes in
  *                  units, count
- *     stacks       cause: its number from 1 on, if any; verdictWord as the text report has it; title: the place in the stack of the frame that stands for
- *                  it, if not 0; truncated: why callers are missing, as place in strings; frames from the innermost to
- * the outermost, as places in frames, each less the one before frames       three numbers each: name as place in
- * strings, less the one before; place in origins; line origins      three numbers each: module and source as places in
- * strings, flags strings      names, control characters as \xNN
+ *     stacks       cause: its number from 1 on, if any; verdictWord as the text report has it; title: the place in the
+ * stack of the frame that stands for it, if not 0; truncated: why callers are missing, as place in strings; frames from
+ * the innermost to the outermost, as places in frames, each less the one before frames       three numbers each: name
+ * as place in strings, less the one before; place in origins; line origins      three numbers each: module and source
+ * as places in strings, flags strings      names, control characters as \xNN
  */
 
 /* `before` NULL: a page of one report. `diff` belongs to both, or is NULL. `limit` and `min_bytes` of the options
@@ -427,8 +427,8 @@ static void put_cause(struct page *page, const struct mmt_report *report, const 
 {
 	struct document *document = page->document;
 	const char *class_or_file = cause->file ? path_file_name(cause->file) : mmt_class_name(cause->memory_class);
-	char relation[TEXT_RELATION_BYTES];
-	const char *other = text_cause_relation(cause, relation);
+	struct cause_words words;
+	const char *other = text_cause_other(cause, &words);
 
 	document_open_object(document, NULL);
 	document_unsigned(document, "bytes", cause->memory_bytes);
@@ -440,7 +440,8 @@ static void put_cause(struct page *page, const struct mmt_report *report, const 
 	document_string(document, "verdictWord", text_verdict_word(report, cause->verdict).word);
 	document_string(document, "kind", escape(page, class_or_file));
 	document_string(document, "name", escape(page, text_cause_name(cause)));
-	document_string(document, "relation", other ? relation : NULL);
+	document_string(document, "beforeName", words.before_name);
+	document_string(document, "beforeOther", words.before_other);
 	document_string(document, "other", other ? escape(page, other) : NULL);
 	document_close(document);
 }

@@ -186,35 +186,41 @@ const char *text_cause_name(const struct mmt_cause *cause)
 	return describe_pattern(cause->pattern);
 }
 
-const char *text_cause_relation(const struct mmt_cause *cause, char *relation)
+const char *text_cause_other(const struct mmt_cause *cause, struct cause_words *words)
 {
 	bool is_heap = cause->pattern == MMT_PATTERN_HEAP || cause->pattern == MMT_PATTERN_ARENA;
 	double percent = cause->memory_bytes ? (double)cause->caller_bytes / (double)cause->memory_bytes * 100 : 0;
 	char share[16] = "";
 
-	if (cause->caller_bytes < cause->memory_bytes)
-		snprintf(share, sizeof(share), "%u %% ", (unsigned)percent);
+	*words = (struct cause_words){0};
 	if (!cause->caller)
 		return NULL;
-	if (cause->name)
-		snprintf(relation, TEXT_RELATION_BYTES, "%sthrough ", share);
-	else
-		snprintf(relation, TEXT_RELATION_BYTES, "%s%sin calls from ", share, is_heap ? "grew " : "");
+	if (cause->caller_bytes < cause->memory_bytes)
+		snprintf(share, sizeof(share), "%u %% ", (unsigned)percent);
+	if (cause->name) {
+		snprintf(words->before_name, sizeof(words->before_name), "%s", share);
+		snprintf(words->before_other, sizeof(words->before_other), "through ");
+	} else {
+		snprintf(words->before_other, sizeof(words->before_other), "%s%sin calls from ", share,
+			 is_heap ? "grew " : "");
+	}
 	return cause->name ? cause->name : cause->caller;
 }
 
 static void put_name(struct text *text, const struct mmt_cause *cause)
 {
 	unsigned width = text->options->width, lines = 1, room = 0;
-	char piece[2 * MMT_SIZE_TEXT], relation[TEXT_RELATION_BYTES];
-	const char *other = text_cause_relation(cause, relation);
+	char piece[2 * MMT_SIZE_TEXT];
+	struct cause_words words;
+	const char *other = text_cause_other(cause, &words);
 
 	text_pad_to(text, NAME_COLUMN);
+	text_put(text, TEXT_PLAIN, words.before_name);
 	if (width)
 		room = width > text->column + NAME_COLUMNS_MIN ? width - text->column : NAME_COLUMNS_MIN;
 	put_short_name(text, TEXT_STRONG, text_cause_name(cause), room);
 	if (other)
-		put_piece(text, &lines, relation, other, "");
+		put_piece(text, &lines, words.before_other, other, "");
 	if (cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes) {
 		snprintf(piece, sizeof(piece), "of %s mapped", text_bytes(text, cause->unfreed_bytes));
 		put_piece(text, &lines, piece, NULL, "");

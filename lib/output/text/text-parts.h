@@ -62,14 +62,17 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 
 /* The table of causes with most memory, one line each. */
 
-#define TEXT_RELATION_BYTES 64
-
 /* The function of the program, of a function that several others call the one that calls it most, or words for a
  * pattern. Who makes a heap grow need not be who keeps its memory. */
 const char *text_cause_name(const struct mmt_cause *cause);
 
-/* Another function, with how the cause has to do with it, for instance "57 % grew in calls from "; NULL: none. */
-const char *text_cause_relation(const struct mmt_cause *cause, char *relation);
+struct cause_words {
+	char before_name[16];  /* "87 % " or nothing */
+	char before_other[64]; /* "through ", "57 % grew in calls from " */
+};
+
+/* Another function that the cause has to do with; NULL: none. */
+const char *text_cause_other(const struct mmt_cause *cause, struct cause_words *words);
 
 /* Whether the rate of a cause is more than noise. */
 bool text_shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause);

@@ -4,14 +4,14 @@
 const TREND_WIDTH = 72, TREND_HEIGHT = 18, TREND_POINTS = 36;
 
 function causeName(cause) {
-	return cause.name + (cause.other ? ", " + cause.relation + cause.other : "");
+	return cause.beforeName + cause.name + (cause.other ? ", " + cause.beforeOther + cause.other : "");
 }
 
 // What a cause holds over time, as a line in the colour of the text around it.
 function trendOf(recording, number) {
 	const points = unfreedOverTime(recording, (part) => stacks[part.stack].cause === number);
-	const line = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-	const shape = document.createElementNS("http://www.w3.org/2000/svg", "polyline"), places = [];
+	const space = find("svg-space").namespaceURI, places = [];
+	const line = document.createElementNS(space, "svg"), shape = document.createElementNS(space, "polyline");
 	let peak = 1;
 	for (let i = 1; i < points.length; i += 2)
 		peak = Math.max(peak, points[i]);
@@ -41,9 +41,9 @@ function causeRow(recording, cause, number) {
 		trend.append(trendOf(recording, number));
 	button.type = "button";
 	button.setAttribute("aria-pressed", "false");
-	name.append(button);
+	name.append(cause.beforeName, button);
 	if (cause.other)
-		name.append(element("span", "caller", ", " + cause.relation + cause.other));
+		name.append(element("span", "caller", ", " + cause.beforeOther + cause.other));
 	row.append(element("td", "", formatBytes(cause.bytes)),
 		element("td", "rate", cause.rate === null ? "" : formatChange(cause.rate, formatBytes)),
 		trend, verdict, element("td", "text", cause.kind), name);
