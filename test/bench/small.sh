@@ -119,7 +119,7 @@ must (mmtrace|libunwind), [a-z,: ]+ <n> samples/s <n> steps/s
 must perf script --call-graph dwarf <n> samples/s <n> steps/s
 must <n> samples, <d> frames each; <n> whole, <n> known to the cache, <n> equal to libunwind's
 must <n> samples, <d> frames each
-must lib[^ ]+ <n> rows <d> bytes/row <d> ms; <n> of <n> addresses differ from libdw
+must lib[^ ]+ <n> rows; <n> of <n> addresses differ from libdw
 END
 else
 	echo "unwind-cost is left out: perf or python3 is not installed"

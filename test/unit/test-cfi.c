@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "code/unwind/cfi.h"
 #include "code/elf/module.h"
 #include "support/host.h"
@@ -161,7 +162,6 @@ START_TEST(test_every_row_matches_libdw)
 	ck_assert_msg(!result.differences, "%zu differences of %zu, %s", result.differences, result.addresses,
 		      result.first);
 	ck_assert_uint_gt(result.addresses, 20000);
-	ck_assert_uint_le(result.bytes, 12 * result.rows);
 }
 END_TEST
 
@@ -316,14 +316,9 @@ START_TEST(test_rows_are_found_by_the_header)
 	section.size = table.size;
 	section.header_size = write_header(header, (const uint32_t[]){0x1000, 0x2000, 0x3000}, offsets, 3);
 	ck_assert_ptr_null(cfi_rows_create(&section, &rows));
-	ck_assert_uint_eq(cfi_rows_size(rows).entries, 3);
 	ck_assert_ptr_null(cfi_rows_find(rows, 0xfff));
 	ck_assert_int_eq(cfi_rows_find(rows, 0x2004)->cfa_offset, 24);
 	ck_assert_ptr_null(cfi_rows_find(rows, 0x2020));
-	/* Nothing else has been compiled. */
-	ck_assert_uint_eq(cfi_rows_size(rows).rows, 2);
-	ck_assert_ptr_null(cfi_rows_complete(rows));
-	ck_assert_uint_eq(cfi_rows_size(rows).rows, 6);
 	ck_assert_int_eq(cfi_rows_find(rows, 0x101f)->cfa_offset, 32);
 	cfi_rows_destroy(rows);
 }
@@ -376,42 +371,31 @@ START_TEST(test_many_invalid_cies_cost_little)
 		memcpy(bytes + (size_t)i * ENTRY, words, sizeof(words));
 	}
 	ck_assert_ptr_null(cfi_rows_create(&section, &rows));
-	ck_assert_ptr_null(cfi_rows_complete(rows));
-	ck_assert_uint_eq(cfi_rows_size(rows).rows, 0);
-	ck_assert_uint_lt(cfi_rows_size(rows).bytes, section.size);
+	for (uint64_t address = 0; address < ENTRIES; address++)
+		ck_assert_ptr_null(cfi_rows_find(rows, address));
 	cfi_rows_destroy(rows);
 	free(bytes);
 }
 END_TEST
 
-/* Entries alternate between two long CIEs, so that each CIE runs again: the work is a small multiple of the section,
- * and not all entries are compiled. */
-START_TEST(test_long_cies_cost_little)
+/* An entry that needs 100 KB of instructions for each address: only some of the addresses get a row. */
+START_TEST(test_long_entries_cost_little)
 {
-	enum { ENTRIES = 1000, INSTRUCTIONS = 1000, CIE = CIE_SIZE + INSTRUCTIONS, FDE = 4 + 4 + 8 + 8 + 4 };
-	size_t size = 2 * CIE + ENTRIES * FDE;
+	enum { INSTRUCTIONS = 100000, FDE = 4 + 4 + 8 + 8 + INSTRUCTIONS, LOOKUPS = 3000 };
+	size_t size = CIE_SIZE + FDE, found = 0;
 	uint8_t *bytes = calloc(1, size);
 	struct cfi_section section = {.bytes = bytes, .size = size, .address = SECTION};
 	struct cfi_rows *rows = NULL;
 
 	ck_assert_ptr_nonnull(bytes);
-	for (uint32_t i = 0; i < 2; i++) {
-		memcpy(bytes + (size_t)i * CIE, cie, CIE_SIZE);
-		memcpy(bytes + (size_t)i * CIE, &(uint32_t){CIE - 4}, 4);
-	}
-	for (uint32_t i = 0; i < ENTRIES; i++) {
-		size_t place = 2 * (size_t)CIE + (size_t)i * FDE;
-		uint32_t words[] = {FDE - 4, (uint32_t)place + 4 - i % 2 * CIE};
-		uint64_t range[] = {0x1000 + 16 * (uint64_t)i, 16};
-
-		memcpy(bytes + place, words, sizeof(words));
-		memcpy(bytes + place + sizeof(words), range, sizeof(range));
-	}
+	memcpy(bytes, cie, CIE_SIZE);
+	memcpy(bytes + CIE_SIZE, (uint32_t[]){FDE - 4, CIE_SIZE + 4}, 8);
+	memcpy(bytes + CIE_SIZE + 8, (uint64_t[]){0x1000, LOOKUPS}, 16);
 	ck_assert_ptr_null(cfi_rows_create(&section, &rows));
-	ck_assert_ptr_null(cfi_rows_complete(rows));
-	ck_assert_uint_eq(cfi_rows_size(rows).entries, ENTRIES);
-	ck_assert_uint_gt(cfi_rows_size(rows).rows, 0);
-	ck_assert_uint_le(cfi_rows_size(rows).rows, 4 * size / INSTRUCTIONS);
+	for (uint64_t i = 0; i < LOOKUPS; i++)
+		found += cfi_rows_find(rows, 0x1000 + i) != NULL;
+	ck_assert_uint_gt(found, 0);
+	ck_assert_uint_le(found, (size * LIMIT_CFI_RUNS + (size_t)LOOKUPS * LIMIT_CFI_LOOKUP_BYTES) / INSTRUCTIONS);
 	cfi_rows_destroy(rows);
 	free(bytes);
 }
@@ -460,10 +444,9 @@ START_TEST(test_overlapping_entries)
 }
 END_TEST
 
-/* As many lookups as rows: the test only ends in time if each takes a few steps. */
-START_TEST(test_many_rows_are_searched_quickly)
+START_TEST(test_many_rows_of_an_entry)
 {
-	enum { ROWS = 2000000, HEAD = 25, STEP = 3 };
+	enum { ROWS = 2000, HEAD = 25, STEP = 3 };
 	size_t size = CIE_SIZE + HEAD + (size_t)ROWS * STEP;
 	uint32_t length = HEAD - 4 + ROWS * STEP, pointer = CIE_SIZE + 4;
 	uint64_t start = 0x1000, extent = ROWS + 1, end;
@@ -564,9 +547,9 @@ Suite *test_suite(void)
 	else
 		skip_test("test_every_row_matches_libdw", "it compares registers of x86-64");
 	tcase_add_tests(tests, test_rows_from_memory, test_scaled_instructions, test_rows_are_found_by_the_header,
-			test_false_headers_are_refused, test_many_invalid_cies_cost_little, test_long_cies_cost_little,
-			test_remembered_states_are_limited, test_overlapping_entries,
-			test_many_rows_are_searched_quickly, test_bad_instructions_end_their_entry, test_expressions,
+			test_false_headers_are_refused, test_many_invalid_cies_cost_little,
+			test_long_entries_cost_little, test_remembered_states_are_limited, test_overlapping_entries,
+			test_many_rows_of_an_entry, test_bad_instructions_end_their_entry, test_expressions,
 			test_addresses_outside_all_rows);
 	return suite;
 }

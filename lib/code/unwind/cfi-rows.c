@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Compiles the call frame information of functions into rows; cfi.c finds it in a module. */
+/* Computes rows from the call frame information that cfi.c finds in a module. */
 #include "code/unwind/cfi.h"
 
 #include <dwarf.h>
@@ -10,7 +10,8 @@
 #include "base/map.h"
 #include "base/vector.h"
 
-/* Executes the instructions of one FDE, row by row, with the address at which each row begins. */
+/* Executes the instructions of one FDE, row by row, with the address at which each row begins. The offset of a rule
+ * with an expression is where its length is in the section. */
 
 struct cfi_state {
 	uint8_t cfa_kind, cfa_register, plt_threshold;
@@ -23,11 +24,10 @@ struct cfi_state {
 struct cfi_machine {
 	const struct cfi_section *section;
 	const struct cfi_cie *cie;
-	struct intern *expressions; /* assigns indexes to expressions */
-	struct cfi_state state;	    /* the current row */
-	struct cfi_state initial;   /* state after the instructions of the CIE */
-	bool no_memory;		    /* also set if there are too many expressions */
-	uint64_t location;	    /* start address of the current row */
+	struct cfi_state state;	  /* the current row */
+	struct cfi_state initial; /* state after the instructions of the CIE */
+	bool no_memory;
+	uint64_t location; /* start address of the current row */
 	VECTOR(struct cfi_state) saved;
 };
 
@@ -36,8 +36,6 @@ enum cfi_machine_step {
 	CFI_MACHINE_END,    /* the current row is the last one */
 	CFI_MACHINE_FAILED, /* invalid instruction: the current row and all rows after it are unknown */
 };
-
-#define EXPRESSIONS_MAX 0xffff
 
 #define OPERAND_MASK 0x3f /* operands inside the instruction byte */
 
@@ -82,15 +80,13 @@ static bool read_register_offset(struct bytes *bytes, uint8_t *register_ret, int
 	return bytes_ok(bytes) && number < CFI_REGISTERS && *offset_ret == (int32_t)*offset_ret;
 }
 
-/* Index of an expression, stored as a rule's offset. */
-static int64_t keep_expression(struct cfi_machine *machine, const uint8_t *bytes, size_t size)
+/* Where an expression, with its length before it, is in the section. */
+static struct bytes expression_at(const struct cfi_section *section, int32_t place)
 {
-	uint32_t index = intern_find(machine->expressions, bytes, size);
+	struct bytes bytes = bytes_over(section->bytes, section->size);
 
-	if (index == INTERN_NONE && machine->expressions->count < EXPRESSIONS_MAX)
-		index = intern_put(machine->expressions, bytes, size);
-	machine->no_memory |= index == INTERN_NONE;
-	return index;
+	bytes_skip(&bytes, (uint32_t)place);
+	return bytes_sub(&bytes, bytes_uleb128(&bytes));
 }
 
 /* Recognise the expression that linkers write for the PLT: rsp + 8 + ((rip & 15) >= N) << 3. Returns N; 0: another
@@ -108,10 +104,13 @@ static uint8_t plt_threshold(const uint8_t *bytes, size_t size)
 	return literal > DW_OP_lit0 && literal <= DW_OP_lit15 ? (uint8_t)(literal - DW_OP_lit0) : 0;
 }
 
-static void set_cfa_expression(struct cfi_machine *machine, const uint8_t *bytes, size_t size)
+static void set_cfa_expression(struct cfi_machine *machine, struct bytes *from)
 {
 	struct cfi_state *state = &machine->state;
-	struct bytes cursor = bytes_over(bytes, size);
+	int32_t place = (int32_t)(uint32_t)(from->position - machine->section->bytes);
+	struct bytes cursor = bytes_sub(from, bytes_uleb128(from));
+	const uint8_t *bytes = cursor.position;
+	size_t size = bytes_left(&cursor);
 	uint8_t base = 0;
 	int64_t offset = 0;
 	bool simple = read_register_offset(&cursor, &base, &offset);
@@ -129,24 +128,21 @@ static void set_cfa_expression(struct cfi_machine *machine, const uint8_t *bytes
 	} else {
 		state->cfa_kind = CFI_CFA_EXPRESSION;
 		state->cfa_register = 0;
-		state->cfa_offset = keep_expression(machine, bytes, size);
+		state->cfa_offset = place;
 	}
 }
 
 static void set_expression(struct cfi_machine *machine, uint64_t number, enum cfi_rule_kind kind, struct bytes *from)
 {
-	struct bytes expression = bytes_sub(from, bytes_uleb128(from));
-	struct bytes cursor = expression;
+	int32_t place = (int32_t)(uint32_t)(from->position - machine->section->bytes);
+	struct bytes cursor = bytes_sub(from, bytes_uleb128(from));
 	uint8_t base;
 	int64_t offset;
 
-	if (!bytes_ok(from))
-		return;
 	if (kind == CFI_RULE_EXPRESSION && read_register_offset(&cursor, &base, &offset) && !bytes_left(&cursor))
 		set_rule(machine, number, CFI_RULE_AT_REGISTER, base, offset);
 	else
-		set_rule(machine, number, kind, 0,
-			 keep_expression(machine, expression.position, bytes_left(&expression)));
+		set_rule(machine, number, kind, 0, place);
 }
 
 static void set_cfa(struct bytes *from, struct cfi_machine *machine, uint64_t number, int64_t offset)
@@ -196,7 +192,6 @@ static int64_t scaled(const struct cfi_machine *machine, int64_t factor)
 static bool run_cfa_instruction(struct cfi_machine *machine, uint8_t instruction, struct bytes *from)
 {
 	uint64_t number;
-	struct bytes expression;
 
 	switch (instruction) {
 	case DW_CFA_def_cfa:
@@ -217,9 +212,7 @@ static bool run_cfa_instruction(struct cfi_machine *machine, uint8_t instruction
 		change_cfa(from, machine, false, scaled(machine, bytes_sleb128(from)));
 		return true;
 	case DW_CFA_def_cfa_expression:
-		expression = bytes_sub(from, bytes_uleb128(from));
-		if (bytes_ok(from))
-			set_cfa_expression(machine, expression.position, bytes_left(&expression));
+		set_cfa_expression(machine, from);
 		return true;
 	}
 	return false;
@@ -380,12 +373,8 @@ static bool cfi_machine_run_cie(struct cfi_machine *machine)
 
 /* ---- the rows of a section ---- */
 
-#define NO_ROW 0	 /* kind of a gap; other kinds are an index plus 1 */
-#define ENTRY_END 0xffff /* kind of the end of an entry, after its last row */
-#define KINDS_MAX 0xfffe /* distinct rows */
-#define NO_ROWS                                                                                                        \
-	UINT32_MAX /* `rows` of an entry in the index: compiled, and without any; else one more than an index          \
-		    */
+#define NO_ROW 0
+#define DISTINCT_MAX 65536
 
 /* Identity of a row, including its rules. */
 struct row_key {
@@ -397,6 +386,7 @@ struct row_key {
 
 struct distinct {
 	struct cfi_row row;
+	struct cfi_expression *expressions;
 	struct cfi_rule rules[];
 };
 
@@ -408,39 +398,24 @@ struct cfi_rows {
 	size_t cie; /* offset of the CIE whose state the machine starts from */
 	bool have_cie, cie_makes_sense;
 	uint64_t bytes_left;		    /* bytes of instructions that may still be executed */
-	struct intern keys, texts;	    /* of rows and expressions; empty once the table is complete */
+	struct intern keys;		    /* of rows */
 	VECTOR(struct distinct *) distinct; /* by number of the key */
-	/* A row keeps the list that existed when it was made; larger lists begin with the same expressions. */
-	VECTOR(struct cfi_expression *) expression_lists;
-	size_t expression_count, expression_capacity, expression_bytes, distinct_bytes;
-	VECTOR(uint32_t)
-	starts; /* offset from the start of the entry; the first row has offset 0, and stores the number of rows in the
-		   entry instead */
-	VECTOR(uint16_t) kinds;
-	size_t described_count;
+	struct map known;		    /* address -> number of the key plus 1, or NO_ROW */
 };
 
 void cfi_rows_destroy(struct cfi_rows *rows)
 {
-	struct cfi_expression *last;
-
 	if (!rows)
 		return;
-	last = rows->expression_count ? rows->expression_lists.items[rows->expression_lists.count - 1] : NULL;
-	for (size_t i = 0; i < rows->expression_count; i++)
-		free((void *)last[i].bytes);
-	for (size_t i = 0; i < rows->expression_lists.count; i++)
-		free(rows->expression_lists.items[i]);
-	vector_deinit(&rows->expression_lists);
-	for (size_t i = 0; i < rows->distinct.count; i++)
+	for (size_t i = 0; i < rows->distinct.count; i++) {
+		free(rows->distinct.items[i]->expressions);
 		free(rows->distinct.items[i]);
+	}
 	vector_deinit(&rows->distinct);
 	cfi_index_deinit(&rows->index);
 	vector_deinit(&rows->machine.saved);
 	intern_deinit(&rows->keys);
-	intern_deinit(&rows->texts);
-	vector_deinit(&rows->starts);
-	vector_deinit(&rows->kinds);
+	map_deinit(&rows->known);
 	free(rows);
 }
 
@@ -454,78 +429,45 @@ struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_
 	}
 	rows->section = *section;
 	rows->machine.section = &rows->section;
-	rows->machine.expressions = &rows->texts;
 	rows->bytes_left = (uint64_t)section->size * LIMIT_CFI_RUNS;
 	*rows_ret = rows;
 	return NULL;
 }
 
-/* ---- compiling ---- */
-
-static bool grow_expressions(struct cfi_rows *rows)
+/* Moves the places of the row's expressions to a list of them. False: out of memory. */
+static bool list_expressions(const struct cfi_section *section, struct distinct *made)
 {
-	size_t capacity = rows->expression_capacity ? 2 * rows->expression_capacity : 8;
-	struct cfi_expression *list = calloc(capacity, sizeof(*list));
+	int32_t *places[CFI_REGISTERS + 1];
+	size_t count = 0;
 
-	if (!list || !vector_push(&rows->expression_lists, list)) {
-		free(list);
-		return false;
+	if (made->row.cfa_kind == CFI_CFA_EXPRESSION)
+		places[count++] = &made->row.cfa_offset;
+	for (unsigned i = 0; i < made->row.rule_count; i++) {
+		if (made->rules[i].kind == CFI_RULE_EXPRESSION || made->rules[i].kind == CFI_RULE_VALUE_EXPRESSION)
+			places[count++] = &made->rules[i].offset;
 	}
-	if (rows->expression_count)
-		memcpy(list, rows->expression_lists.items[rows->expression_lists.count - 2],
-		       rows->expression_count * sizeof(*list));
-	rows->expression_bytes += capacity * sizeof(*list);
-	rows->expression_capacity = capacity;
-	return true;
-}
+	made->expressions = count ? malloc(count * sizeof(*made->expressions)) : NULL;
+	for (size_t i = 0; made->expressions && i < count; i++) {
+		struct bytes bytes = expression_at(section, *places[i]);
 
-/* Store the expressions that the machine has found, for use by rows. False: out of memory. */
-static bool keep_expressions(struct cfi_rows *rows)
-{
-	while (rows->expression_count < rows->texts.count) {
-		size_t size = 0;
-		const void *text = intern_get(&rows->texts, (uint32_t)rows->expression_count, &size);
-		uint8_t *bytes;
-
-		if (rows->expression_count == rows->expression_capacity && !grow_expressions(rows))
-			return false;
-		bytes = malloc(size + 1);
-		if (!bytes)
-			return false;
-		memcpy(bytes, text, size);
-		rows->expression_lists.items[rows->expression_lists.count - 1][rows->expression_count++] =
-		    (struct cfi_expression){.bytes = bytes, .size = size};
-		rows->expression_bytes += size + 1;
+		made->expressions[i] = (struct cfi_expression){.bytes = bytes.position, .size = bytes_left(&bytes)};
+		*places[i] = (int32_t)i;
 	}
-	return true;
-}
-
-static bool has_expressions(const struct cfi_row *row)
-{
-	if (row->cfa_kind == CFI_CFA_EXPRESSION)
-		return true;
-	for (unsigned i = 0; i < row->rule_count; i++) {
-		if (row->rules[i].kind == CFI_RULE_EXPRESSION || row->rules[i].kind == CFI_RULE_VALUE_EXPRESSION)
-			return true;
-	}
-	return false;
+	made->row.has_expressions = count;
+	made->row.expressions = made->expressions;
+	return made->expressions || !count;
 }
 
 /* Add a distinct row; false: out of memory. */
 static bool add_distinct(struct cfi_rows *rows, const struct row_key *key, size_t rule_count)
 {
-	size_t size = sizeof(struct distinct) + rule_count * sizeof(struct cfi_rule);
-	struct distinct *made = calloc(1, size);
+	struct distinct *made = calloc(1, sizeof(*made) + rule_count * sizeof(*made->rules));
 
-	if (!made || !keep_expressions(rows) || !vector_push(&rows->distinct, made)) {
-		free(made);
+	if (!made)
 		return false;
-	}
 	memcpy(made->rules, key->rules, rule_count * sizeof(*key->rules));
 	made->row = (struct cfi_row){
 	    .rules = made->rules,
-	    .expressions =
-		rows->expression_count ? rows->expression_lists.items[rows->expression_lists.count - 1] : NULL,
 	    .cfa_offset = key->cfa_offset,
 	    .cfa_kind = key->cfa_kind,
 	    .cfa_register = key->cfa_register,
@@ -534,14 +476,17 @@ static bool add_distinct(struct cfi_rows *rows, const struct row_key *key, size_
 	    .return_column = key->return_column,
 	    .signal_frame = key->signal_frame,
 	};
-	made->row.has_expressions = has_expressions(&made->row);
+	if (!list_expressions(&rows->section, made) || !vector_push(&rows->distinct, made)) {
+		free(made->expressions);
+		free(made);
+		return false;
+	}
 	cfi_row_finish(&made->row);
-	rows->distinct_bytes += size;
 	return true;
 }
 
-/* Kind of the current row; NO_ROW: it cannot be stored. */
-static uint16_t intern_row(struct cfi_rows *rows)
+/* Number of the machine's row; NO_ROW: it cannot be stored. */
+static uint32_t intern_row(struct cfi_rows *rows)
 {
 	const struct cfi_state *state = &rows->machine.state;
 	const struct cfi_cie *cie = rows->machine.cie;
@@ -560,25 +505,16 @@ static uint16_t intern_row(struct cfi_rows *rows)
 		key.rules[count++] = state->rules[__builtin_ctzll(left)];
 	size = offsetof(struct row_key, rules) + count * sizeof(*key.rules);
 	id = intern_find(&rows->keys, &key, size);
-	if (id == INTERN_NONE && rows->keys.count < KINDS_MAX) {
-		bool added = add_distinct(rows, &key, count);
-
-		id = added ? intern_put(&rows->keys, &key, size) : INTERN_NONE;
-		if (added && id == INTERN_NONE)
-			free(rows->distinct.items[--rows->distinct.count]);
-		rows->machine.no_memory |= id == INTERN_NONE;
-	}
-	return id == INTERN_NONE ? NO_ROW : (uint16_t)(id + 1);
-}
-
-/* `kind` applies from `start` on. */
-static void begin_row(struct cfi_rows *rows, size_t first, uint64_t start, uint16_t kind)
-{
-	bool same = rows->kinds.count > first && rows->kinds.items[rows->kinds.count - 1] == kind;
-
-	if (rows->kinds.count >= LIMIT_CFI_ROWS ||
-	    (!same && (!vector_push(&rows->starts, (uint32_t)start) || !vector_push(&rows->kinds, kind))))
-		rows->machine.no_memory = true;
+	if (id != INTERN_NONE)
+		return id + 1;
+	if (rows->keys.count >= DISTINCT_MAX || !add_distinct(rows, &key, count))
+		return NO_ROW;
+	id = intern_put(&rows->keys, &key, size);
+	if (id != INTERN_NONE)
+		return id + 1;
+	free(rows->distinct.items[--rows->distinct.count]->expressions);
+	free(rows->distinct.items[rows->distinct.count]);
+	return NO_ROW;
 }
 
 /* The initial state of the entries of a CIE; false: the CIE is invalid. */
@@ -587,6 +523,7 @@ static bool enter_cie(struct cfi_rows *rows, const struct cfi_cie *cie)
 	struct cfi_machine *machine = &rows->machine;
 
 	machine->cie = cie;
+	machine->no_memory = false;
 	if (!rows->have_cie || rows->cie != cie->offset) {
 		rows->cie_makes_sense = cfi_machine_run_cie(machine);
 		rows->cie = cie->offset;
@@ -597,188 +534,80 @@ static bool enter_cie(struct cfi_rows *rows, const struct cfi_cie *cie)
 	return rows->cie_makes_sense;
 }
 
-static void compile_fde(struct cfi_rows *rows, const struct cfi_fde *fde, size_t first)
-{
-	struct cfi_machine *machine = &rows->machine;
-	struct bytes instructions = fde->instructions;
-	uint64_t last = fde->start | UINT32_MAX; /* no function crosses a multiple of 4 GiB */
-	uint64_t end = fde->end > last ? last : fde->end;
-	enum cfi_machine_step step = CFI_MACHINE_ROW;
-
-	if (!enter_cie(rows, fde->cie))
-		return;
-	machine->location = fde->start;
-	while (step == CFI_MACHINE_ROW && machine->location < end && !machine->no_memory) {
-		uint64_t next = end;
-		uint16_t kind;
-
-		step = cfi_machine_run(machine, &instructions, &next);
-		if (step == CFI_MACHINE_FAILED)
-			break;
-		kind = intern_row(rows);
-		rows->described_count += kind != NO_ROW;
-		begin_row(rows, first, machine->location - fde->start, kind);
-		machine->location = next < end ? next : end;
-	}
-	if (rows->kinds.count > first)
-		begin_row(rows, first, machine->location - fde->start, ENTRY_END);
-}
-
-/* Charge the entry's instructions to the budget. False: too many, so the entries are not those of a real section. */
+/* Charges the entry's instructions to the budget, to which each lookup adds. False: too many, so the entries are not
+ * those of a real section. */
 static bool may_run(struct cfi_rows *rows, const struct cfi_fde *fde)
 {
 	uint64_t bytes = bytes_left(&fde->instructions) + bytes_left(&fde->cie->instructions);
 
+	rows->bytes_left += LIMIT_CFI_LOOKUP_BYTES;
 	if (bytes > rows->bytes_left)
 		return false;
 	rows->bytes_left -= bytes;
 	return true;
 }
 
-/* False: the index has an entry that is not an FDE. An FDE has no rows if memory runs out. */
-static bool compile(struct cfi_rows *rows, struct cfi_index_entry *entry)
+/* Runs the entry up to the row that covers `address`. */
+static uint32_t compute_row(struct cfi_rows *rows, const struct cfi_fde *fde, uint64_t address)
 {
-	size_t first = rows->kinds.count;
-	struct cfi_fde fde;
+	struct cfi_machine *machine = &rows->machine;
+	struct bytes instructions = fde->instructions;
+	enum cfi_machine_step step;
 
-	entry->rows = NO_ROWS;
-	if (!cfi_entries_fde(&rows->section, &rows->cies, entry->offset, &fde) || fde.start != entry->start)
+	if (address >= fde->end || !may_run(rows, fde) || !enter_cie(rows, fde->cie))
+		return NO_ROW;
+	machine->location = fde->start;
+	do {
+		uint64_t next = fde->end;
+
+		step = cfi_machine_run(machine, &instructions, &next);
+		if (step == CFI_MACHINE_FAILED)
+			return NO_ROW;
+		machine->location = next;
+	} while (step == CFI_MACHINE_ROW && machine->location <= address);
+	return intern_row(rows);
+}
+
+/* The last entry that begins at or before `address`. False: there is none. A header that lists something else than
+ * entries is no longer used from then on. */
+static bool find_entry(struct cfi_rows *rows, uint64_t address, struct cfi_fde *fde_ret)
+{
+	size_t count = cfi_index_up_to(&rows->index, address);
+	const struct cfi_index_entry *entry = count ? &rows->index.entries.items[count - 1] : NULL;
+
+	if (!entry)
 		return false;
-	if (!may_run(rows, &fde))
+	if (cfi_entries_fde(&rows->section, &rows->cies, entry->offset, fde_ret) && fde_ret->start == entry->start)
 		return true;
-	compile_fde(rows, &fde, first);
-	if (rows->machine.no_memory)
-		rows->kinds.count = first;
-	rows->machine.no_memory = false;
-	rows->starts.count = rows->kinds.count;
-	if (rows->kinds.count > first) {
-		entry->rows = (uint32_t)first + 1;
-		rows->starts.items[first] = (uint32_t)(rows->kinds.count - first - 1);
-	}
-	return true;
-}
-
-/* Stop using a header that is wrong or lists entries that describe no code. False: out of memory. */
-static bool rebuild_index(struct cfi_rows *rows)
-{
-	rows->starts.count = rows->kinds.count = rows->described_count = 0;
-	rows->bytes_left = (uint64_t)rows->section.size * LIMIT_CFI_RUNS;
-	return cfi_index_scan(&rows->section, &rows->index);
-}
-
-struct mmt_error *cfi_rows_complete(struct cfi_rows *rows)
-{
-	for (size_t i = 0; i < rows->index.entries.count; i++) {
-		struct cfi_index_entry *entry = &rows->index.entries.items[i];
-
-		if (entry->rows || compile(rows, entry) || !rows->index.from_header)
-			continue;
-		if (!rebuild_index(rows))
-			return &error_no_memory;
-		i = SIZE_MAX;
-	}
-	intern_deinit(&rows->keys);
-	vector_trim(&rows->index.entries);
-	vector_trim(&rows->starts);
-	vector_trim(&rows->kinds);
-	return NULL;
-}
-
-/* ---- the table ---- */
-
-static const struct cfi_row *row_of(const struct cfi_rows *rows, size_t index)
-{
-	uint16_t kind = rows->kinds.items[index];
-
-	return kind == NO_ROW || kind == ENTRY_END ? NULL : &rows->distinct.items[kind - 1]->row;
-}
-
-/* What applies after the last row of the entry. */
-static size_t end_of_entry(const struct cfi_rows *rows, const struct cfi_index_entry *entry)
-{
-	size_t first = entry->rows - 1;
-
-	return first + rows->starts.items[first];
-}
-
-/* The row, or the end, of the entry that applies at `distance` from the entry's start. */
-static size_t row_at(const struct cfi_rows *rows, const struct cfi_index_entry *entry, uint64_t distance)
-{
-	const uint32_t *starts = &rows->starts.items[entry->rows];
-
-	return entry->rows + partition_point(end_of_entry(rows, entry) + 1 - entry->rows, i, starts[i] <= distance) - 1;
+	return rows->index.from_header && cfi_index_scan(&rows->section, &rows->index) &&
+	       find_entry(rows, address, fde_ret);
 }
 
 const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)
 {
-	size_t count = cfi_index_up_to(&rows->index, address);
-	struct cfi_index_entry *entry;
+	const uint64_t *known = map_get(&rows->known, address);
+	struct cfi_fde fde;
+	uint64_t number;
 
-	if (!count)
-		return NULL;
-	entry = &rows->index.entries.items[count - 1];
-	if (!entry->rows && !compile(rows, entry) && rows->index.from_header)
-		return rebuild_index(rows) ? cfi_rows_find(rows, address) : NULL;
-	if (entry->rows == NO_ROWS || address - entry->start > UINT32_MAX)
-		return NULL;
-	return row_of(rows, row_at(rows, entry, address - entry->start));
+	if (known) {
+		number = *known;
+	} else {
+		number = find_entry(rows, address, &fde) ? compute_row(rows, &fde, address) : NO_ROW;
+		if (rows->known.count >= LIMIT_CFI_KNOWN)
+			map_deinit(&rows->known);
+		(void)map_put(&rows->known, address, number);
+	}
+	return number == NO_ROW ? NULL : &rows->distinct.items[number - 1]->row;
 }
 
 bool cfi_rows_function_range(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret)
 {
-	bool covered = cfi_rows_find(rows, address);
-	size_t count = cfi_index_up_to(&rows->index, address), last;
-	const struct cfi_index_entry *entry;
+	struct cfi_fde fde;
+	bool covered = cfi_rows_find(rows, address) && find_entry(rows, address, &fde);
+	size_t count = cfi_index_up_to(&rows->index, address);
 
 	*end_ret = count < rows->index.entries.count ? rows->index.entries.items[count].start : UINT64_MAX;
-	if (!covered || !count)
-		return false;
-	entry = &rows->index.entries.items[count - 1];
-	last = end_of_entry(rows, entry);
-	if (entry->start + rows->starts.items[last] < *end_ret)
-		*end_ret = entry->start + rows->starts.items[last];
-	return entry->start == address;
-}
-
-/* `position`: the entry and the index of its row. */
-bool cfi_rows_next(const struct cfi_rows *rows, size_t *position, uint64_t *start_ret, uint64_t *end_ret,
-		   const struct cfi_row **row_ret)
-{
-	for (size_t number = *position >> 32; number < rows->index.entries.count; number++) {
-		const struct cfi_index_entry *entry = &rows->index.entries.items[number];
-		size_t index = entry->rows - 1 + (uint32_t)*position;
-		bool is_last = number + 1 == rows->index.entries.count;
-		uint64_t limit = is_last ? UINT64_MAX : entry[1].start;
-		bool is_gap = entry->rows == NO_ROWS || rows->kinds.items[index] == ENTRY_END;
-
-		*start_ret = entry->start + ((uint32_t)*position ? rows->starts.items[index] : 0);
-		*end_ret = is_gap ? limit : entry->start + rows->starts.items[index + 1];
-		*end_ret = *end_ret < limit ? *end_ret : limit;
-		*row_ret = is_gap ? NULL : row_of(rows, index);
-		*position = is_gap ? (number + 1) << 32 : *position + 1;
-		if (*start_ret < limit && !(is_gap && is_last))
-			return true;
-		*position = (number + 1) << 32;
-	}
-	return false;
-}
-
-static size_t intern_bytes(const struct intern *intern)
-{
-	return intern->bytes_capacity + intern->capacity * sizeof(*intern->entries) +
-	       intern->by_hash.capacity * sizeof(*intern->by_hash.slots);
-}
-
-struct cfi_rows_size cfi_rows_size(const struct cfi_rows *rows)
-{
-	return (struct cfi_rows_size){
-	    .entries = rows->index.entries.count,
-	    .rows = rows->described_count,
-	    .distinct = rows->distinct.count,
-	    .bytes = sizeof(*rows) + rows->index.entries.capacity * sizeof(*rows->index.entries.items) +
-		     rows->starts.capacity * sizeof(*rows->starts.items) +
-		     rows->kinds.capacity * sizeof(*rows->kinds.items) +
-		     rows->distinct.capacity * sizeof(*rows->distinct.items) + rows->distinct_bytes +
-		     rows->expression_bytes + intern_bytes(&rows->keys) + intern_bytes(&rows->texts),
-	};
+	if (covered && fde.end < *end_ret)
+		*end_ret = fde.end;
+	return covered && fde.start == address;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Call frame information (CFI) of one piece of code: an ELF file (.eh_frame and .debug_frame), or JIT code. cfi.c finds
- * the sections and reads their entries; cfi-rows.c compiles the entries into rows, which show for a range of addresses
- * how to find the CFA and the saved registers.
+ * the sections and reads their entries; cfi-rows.c computes rows from them, which show how to find the CFA and the
+ * saved registers at an address.
  */
 #ifndef CODE_UNWIND_CFI_H
 #define CODE_UNWIND_CFI_H
@@ -72,7 +72,6 @@ uint64_t cfi_entries_pointer(const struct cfi_section *section, struct bytes *by
 struct cfi_index_entry {
 	uint64_t start;
 	uint32_t offset; /* offset of the FDE in the section */
-	uint32_t rows;	 /* used by cfi-rows.c; 0 in a new index */
 };
 
 struct cfi_index {
@@ -184,13 +183,14 @@ static inline bool cfi_row_is_outermost(const struct cfi_row *row)
 	return rule && rule->kind == CFI_RULE_UNDEFINED;
 }
 
-/* A section of call frame information. Functions are compiled on demand: each address at which the rules change takes 4
- * bytes plus the index of its row. A file has few distinct rows, so each is stored only once. */
+/* A section of call frame information. A row is computed when an address is looked up first. A file has few distinct
+ * rows, so each is stored only once. */
 
 struct cfi_rows;
 
-/* Accepts arbitrary bytes, which must outlive the table; their number bounds time and memory. Where entries overlap,
- * the one that begins later applies, and none applies after its end. An invalid instruction ends its entry. */
+/* Accepts arbitrary bytes, which must outlive the table; their number and that of the lookups bound time and memory.
+ * Where entries overlap, the one that begins later applies, and none applies after its end. An invalid instruction ends
+ * its entry. */
 struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_rows **rows_ret) MMT_MUST_CHECK;
 
 void cfi_rows_destroy(struct cfi_rows *rows);
@@ -201,23 +201,6 @@ const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address);
 /* Find the end of the code at `address`: the end of the entry that covers it, or else the start of the next entry;
  * UINT64_MAX: none. Returns true if an entry begins exactly at `address`. */
 bool cfi_rows_function_range(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret);
-
-/* Compile all remaining functions. */
-struct mmt_error *cfi_rows_complete(struct cfi_rows *rows) MMT_MUST_CHECK;
-
-/* Iterate over a complete table by address: `for (size_t i = 0; cfi_rows_next(rows, &i, &start, &end, &row);)`. `row`
- * is NULL for a gap. */
-bool cfi_rows_next(const struct cfi_rows *rows, size_t *position, uint64_t *start_ret, uint64_t *end_ret,
-		   const struct cfi_row **row_ret);
-
-struct cfi_rows_size {
-	size_t entries; /* FDEs */
-	size_t rows;	/* rows in the compiled entries; consecutive equal rows count separately */
-	size_t distinct;
-	size_t bytes; /* of the whole table */
-};
-
-struct cfi_rows_size cfi_rows_size(const struct cfi_rows *rows);
 
 /* All tables of an ELF file, or of JIT code. */
 

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "code/unwind/cfi.h"
@@ -148,30 +147,24 @@ static uint64_t compare_at(struct comparison *comparison, uint64_t address, cons
 	return end;
 }
 
+/* Entry by entry: where the oracle's rows begin and end, and the ends of the gap before the next entry. */
 static void compare_rows(struct comparison *comparison)
 {
-	const struct cfi_row *row;
-	uint64_t start, end;
+	struct cfi_rows *rows = comparison->rows;
+	uint64_t address = 0, end;
 
-	for (size_t i = 0; cfi_rows_next(comparison->rows, &i, &start, &end, &row);) {
-		uint64_t address = start;
+	while (cfi_rows_function_range(rows, address, &end), end != UINT64_MAX) {
+		bool is_gap = !cfi_rows_find(rows, address);
 
-		if (cfi_rows_find(comparison->rows, start) != row || cfi_rows_find(comparison->rows, end - 1) != row)
-			note_difference(comparison, start, "lookup", 0);
-		while (row && address < end)
-			address = compare_at(comparison, address, row);
-		if (!row)
-			compare_at(comparison, start, row);
-		compare_at(comparison, end - 1, row);
+		while (address < end) {
+			uint64_t next = compare_at(comparison, address, cfi_rows_find(rows, address));
+
+			next = is_gap || next > end ? end : next;
+			compare_at(comparison, next - 1, cfi_rows_find(rows, next - 1));
+			comparison->result->rows += !is_gap;
+			address = next;
+		}
 	}
-}
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 int cfi_oracle_compare(const char *path, int debug_frame, struct cfi_oracle_result *result)
@@ -181,22 +174,14 @@ int cfi_oracle_compare(const char *path, int debug_frame, struct cfi_oracle_resu
 	Elf *elf = fd >= 0 && elf_version(EV_CURRENT) ? elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL) : NULL;
 	Dwarf *dwarf = elf && debug_frame ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
 	struct cfi *cfi = NULL;
-	double start;
 
 	*result = (struct cfi_oracle_result){0};
 	if (elf)
 		comparison.oracle = debug_frame ? dwarf_getcfi(dwarf) : dwarf_getcfi_elf(elf);
 	if (comparison.oracle && !cfi_create(elf, &cfi)) {
-		start = now();
 		comparison.rows = debug_frame ? cfi_debug_frame(cfi) : cfi_eh_frame(cfi);
-		if (comparison.rows && cfi_rows_complete(comparison.rows))
-			note_difference(&comparison, 0, "out of memory", 0);
-		result->seconds = now() - start;
-	}
-	if (comparison.rows) {
-		result->rows = cfi_rows_size(comparison.rows).rows;
-		result->bytes = cfi_rows_size(comparison.rows).bytes;
-		compare_rows(&comparison);
+		if (comparison.rows)
+			compare_rows(&comparison);
 	}
 	cfi_destroy(cfi);
 	if (comparison.oracle && !debug_frame)

@@ -8,9 +8,8 @@
 struct cfi_oracle_result {
 	size_t addresses; /* compared */
 	size_t differences;
-	char first[160];    /* the first difference, for people */
-	size_t rows, bytes; /* of the table */
-	double seconds;	    /* that compiling it took */
+	char first[160]; /* the first difference, for people */
+	size_t rows;
 };
 
 /* Of x86-64's .eh_frame, or of .debug_frame. -1: no such file, or no such section. */
