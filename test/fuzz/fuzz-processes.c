@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "model/processes.h"
+#include "support/space-valid.h"
 
 #define PAGE 4096ULL
 #define FIRST_PID 100

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "model/space/space.h"
+#include "support/space-valid.h"
 
 #define PAGE 4096ULL
 

@@ -8,6 +8,7 @@
 #include "analysis/replay/ledger.h"
 #include "model/space/space.h"
 #include "support/suite.h"
+#include "support/space-valid.h"
 
 static struct ledger ledger;
 

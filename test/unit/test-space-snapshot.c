@@ -5,6 +5,7 @@
 
 #include "support/suite.h"
 #include "support/space-calls.h"
+#include "support/space-valid.h"
 
 #define RW (PROT_READ | PROT_WRITE)
 

@@ -7,6 +7,7 @@
 
 #include "model/space/space.h"
 #include "support/suite.h"
+#include "support/space-valid.h"
 
 #define PAGE 4096ULL
 #define BASE 0x100000000000ULL

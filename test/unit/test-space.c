@@ -8,6 +8,7 @@
 
 #include "support/suite.h"
 #include "support/space-calls.h"
+#include "support/space-valid.h"
 
 #define RW (PROT_READ | PROT_WRITE)
 #ifndef PROT_GROWSDOWN
@@ -841,12 +842,12 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(calls, setup, teardown);
 	tcase_add_tests(
-	    calls, mmap_allocates_and_munmap_releases,
-	    munmap_of_head_middle_and_tail_splits_the_mapping, munmap_crosses_mappings_and_holes,
-	    fixed_mapping_replaces, failed_calls_change_nothing, refused_fixed_file_mapping_leaves_a_hole,
-	    file_offsets_follow_splits_and_merges, mmap2_after_merging_names_the_file_of_the_range,
-	    read_implies_exec_is_detected, exit_releases_everything, part_of_a_mapping_gets_its_own_allocation,
-	    mprotect_moves_bytes_between_reserved_and_committed, mprotect_that_fails_at_a_hole_keeps_what_precedes_it,
+	    calls, mmap_allocates_and_munmap_releases, munmap_of_head_middle_and_tail_splits_the_mapping,
+	    munmap_crosses_mappings_and_holes, fixed_mapping_replaces, failed_calls_change_nothing,
+	    refused_fixed_file_mapping_leaves_a_hole, file_offsets_follow_splits_and_merges,
+	    mmap2_after_merging_names_the_file_of_the_range, read_implies_exec_is_detected, exit_releases_everything,
+	    part_of_a_mapping_gets_its_own_allocation, mprotect_moves_bytes_between_reserved_and_committed,
+	    mprotect_that_fails_at_a_hole_keeps_what_precedes_it,
 	    mprotect_that_fails_halfway_keeps_what_mmap2_records_show,
 	    mprotect_growsdown_reaches_the_start_of_the_mapping, mremap_grows_shrinks_and_moves,
 	    mremap_fixed_replaces_its_target, mremap_fixed_moves_several_and_keeps_mappings_under_gaps,

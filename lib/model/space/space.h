@@ -293,7 +293,4 @@ const struct space_interval *space_next(const struct space *space, uint64_t addr
  * then on. */
 uint64_t space_code_generation(const struct space *space);
 
-/* Check invariants (for tests and fuzzing). False: one is violated; *why_ret is a static description. */
-bool space_valid(const struct space *space, const char **why_ret);
-
 #endif

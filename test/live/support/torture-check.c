@@ -17,6 +17,7 @@
 #include "analysis/replay/replay.h"
 #include "base/syscall-table.h"
 #include "base/cleanup.h"
+#include "support/space-valid.h"
 
 #define MARKER_ADDRESS 1
 #define SHOWN_MAXIMUM 10

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "support/marks.h"
+#include "support/space-valid.h"
 
 static unsigned int slot(uint32_t allocation)
 {

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "support/marks.h"
+#include "support/space-valid.h"
 #include "support/temporary.h"
 
 #define LINES_MAXIMUM 4096
