@@ -10,9 +10,12 @@
 #define RECONCILE_NS 500000000ULL /* nearly all calls do so within this time, even if threads wait for a CPU */
 #define END_NS 100000000ULL	  /* the kernel may unmap a process's memory this long before its last EXIT */
 
-/* In a mark, the interval's allocation is MARK_NOTHING or MARK_MAPPED, and its commit is the allocation to use if the
+/* In a mark, the interval's allocation is a combination of these, and its commit is the allocation to use if the
  * mapping is missing. Attributes are relative to address 0. */
-enum { MARK_NOTHING, MARK_MAPPED };
+enum {
+	MARK_MAPPED = 1,     /* in the kernel */
+	MARK_UNRECORDED = 2, /* the model could not know of the difference */
+};
 
 /* State of a page before its reading. */
 enum race_kind {
@@ -45,16 +48,14 @@ static uint64_t first_found(const struct intervals *earlier, struct space_interv
 static bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
 			   uint64_t time_ns, bool wrong)
 {
-	struct intervals *marks = wrong ? &space->finding.differing : &space->finding.unrecorded;
-	const struct intervals *earlier = wrong ? &space->found.differing : &space->found.unrecorded;
 	struct space_check *check = &space->snapshot.check;
-	struct space_interval range = {.allocation = MARK_NOTHING};
+	struct space_interval range = {.allocation = wrong ? 0 : MARK_UNRECORDED};
 
 	if (start >= end)
 		return true;
 	if (attributes) {
 		range.attributes = space_edit_advance(attributes, -start);
-		range.allocation = MARK_MAPPED;
+		range.allocation |= MARK_MAPPED;
 		range.commit = space->snapshot.mode == SPACE_SNAPSHOT_DEFINE ? space->snapshot.allocation
 									     : (uint32_t)ALLOCATION_BEFORE;
 	}
@@ -67,44 +68,47 @@ static bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, co
 		uint64_t found_ns;
 
 		range.end = end;
-		found_ns = first_found(earlier, &range, time_ns);
-		if (!intervals_insert(marks, &range, found_ns))
+		found_ns = first_found(&space->found, &range, time_ns);
+		if (!intervals_insert(&space->finding, &range, found_ns))
 			return false;
 	}
 	return true;
 }
 
-/* Differing pages become unverifiable if a call that may have been in flight when they were read changes them. */
-static bool excuse(struct space *space, struct intervals *differing, struct space_check *check, uint64_t start,
+/* The lowest difference above `position` that the model should have known. */
+static uint64_t next_wrong(const struct intervals *marks, uint64_t position)
+{
+	const struct interval_node *node;
+
+	while ((node = intervals_next(marks, position)) && node->interval.allocation & MARK_UNRECORDED)
+		position = node->interval.end;
+	return node ? node->interval.start : 0;
+}
+
+/* The call being applied resolves the differences in [start, end). Differing pages become unverifiable if it may have
+ * been in flight when they were read. */
+static bool excuse(struct space *space, struct intervals *marks, struct space_check *check, uint64_t start,
 		   uint64_t end)
 {
 	struct interval_node *node;
 	struct space_interval part;
 
-	for (uint64_t position = start; (node = intervals_next_part(differing, &position, end, &part));) {
+	for (uint64_t position = start; (node = intervals_next_part(marks, &position, end, &part));) {
 		bool in_flight = space->last_snapshot || space->now_ns - node->time_ns <= LATE_NS;
+		bool wrong = !(part.allocation & MARK_UNRECORDED);
 
-		if (space->now_ns <= node->time_ns)
+		if (wrong && space->now_ns <= node->time_ns)
 			continue;
-		if (!intervals_cut(differing, part.start, part.end))
+		if (!intervals_cut(marks, part.start, part.end))
 			return false;
-		if (!in_flight)
+		if (!wrong || !in_flight)
 			continue;
 		check->unverifiable_bytes += part.end - part.start;
 		check->mismatch_bytes -= part.end - part.start;
-		node = intervals_next(differing, 0);
-		check->first_wrong = check->mismatch_bytes && node ? node->interval.start : 0;
+		if (check->first_wrong >= part.start && check->first_wrong < part.end)
+			check->first_wrong = check->mismatch_bytes ? next_wrong(marks, part.end) : 0;
 	}
 	return true;
-}
-
-/* The call being applied resolves the differences in [start, end). */
-static bool reconcile_excuse(struct space *space, uint64_t start, uint64_t end)
-{
-	return intervals_cut(&space->found.unrecorded, start, end) &&
-	       intervals_cut(&space->finding.unrecorded, start, end) &&
-	       excuse(space, &space->found.differing, &space->check, start, end) &&
-	       excuse(space, &space->finding.differing, &space->snapshot.check, start, end);
 }
 
 static void correct_protection(void *context, struct space_interval *interval)
@@ -196,7 +200,7 @@ static bool reconcile(struct space *space, const struct space_interval *mark, ui
 
 		part.start = position;
 		part.end = stop < mark->end ? stop : mark->end;
-		if (mark->allocation == MARK_NOTHING) {
+		if (!(mark->allocation & MARK_MAPPED)) {
 			if (held)
 				space->counts.reconciled_bytes += part.end - part.start;
 			done = !held || space_edit_release(space, part.start, part.end, NULL);
@@ -211,12 +215,13 @@ static bool reconcile(struct space *space, const struct space_interval *mark, ui
 	return true;
 }
 
-/* Reconcile the marks first found by `until_ns`. */
-static bool reconcile_marks(struct space *space, struct intervals *marks, uint64_t until_ns, bool wrong)
+/* Reconcile what was first found by `until_ns`. */
+static bool reconcile_found(struct space *space, uint64_t until_ns)
 {
 	struct interval_node *node;
 
-	for (uint64_t position = 0; (node = intervals_next(marks, position));) {
+	space->reconcile_ns = UINT64_MAX;
+	for (uint64_t position = 0; (node = intervals_next(&space->found, position));) {
 		const struct space_interval mark = node->interval;
 
 		position = mark.end;
@@ -225,18 +230,12 @@ static bool reconcile_marks(struct space *space, struct intervals *marks, uint64
 				space->reconcile_ns = node->time_ns;
 			continue;
 		}
-		intervals_remove(marks, mark.start);
-		if (!reconcile(space, &mark, wrong ? ALLOCATION_UNKNOWN : mark.commit))
+		intervals_remove(&space->found, mark.start);
+		if (!reconcile(space, &mark,
+			       mark.allocation & MARK_UNRECORDED ? mark.commit : (uint32_t)ALLOCATION_UNKNOWN))
 			return false;
 	}
 	return true;
-}
-
-static bool reconcile_found(struct space *space, uint64_t until_ns)
-{
-	space->reconcile_ns = UINT64_MAX;
-	return reconcile_marks(space, &space->found.differing, until_ns, true) &&
-	       reconcile_marks(space, &space->found.unrecorded, until_ns, false);
 }
 
 bool reconcile_all(struct space *space)
@@ -257,35 +256,25 @@ bool reconcile_ended(struct space *space, uint64_t now_ns)
 	return now_ns < END_NS || reconcile_found(space, now_ns - END_NS);
 }
 
-static void forget(struct findings *findings)
-{
-	intervals_deinit(&findings->differing);
-	intervals_deinit(&findings->unrecorded);
-}
-
 /* The open snapshot is complete: its differences replace those of the previous one. */
 static void reconcile_end(struct space *space)
 {
 	struct interval_node *node;
 
-	forget(&space->found);
+	intervals_deinit(&space->found);
 	space->found = space->finding;
-	space->finding = (struct findings){0};
+	space->finding = (struct intervals){0};
 	if (space->snapshot.mode == SPACE_SNAPSHOT_CHECK)
 		space->check = space->snapshot.check;
 	space->reconcile_ns = UINT64_MAX;
-	for (uint64_t position = 0; (node = intervals_next(&space->found.differing, position));
-	     position = node->interval.end)
-		space->reconcile_ns = node->time_ns < space->reconcile_ns ? node->time_ns : space->reconcile_ns;
-	for (uint64_t position = 0; (node = intervals_next(&space->found.unrecorded, position));
-	     position = node->interval.end)
+	for (uint64_t position = 0; (node = intervals_next(&space->found, position)); position = node->interval.end)
 		space->reconcile_ns = node->time_ns < space->reconcile_ns ? node->time_ns : space->reconcile_ns;
 }
 
 void reconcile_forget(struct space *space)
 {
-	forget(&space->found);
-	forget(&space->finding);
+	intervals_deinit(&space->found);
+	intervals_deinit(&space->finding);
 	space->reconcile_ns = UINT64_MAX;
 }
 
@@ -293,13 +282,12 @@ bool reconcile_presumed(struct space *space, uint64_t start, uint64_t end)
 {
 	struct space_interval part;
 
-	for (uint64_t position = start; intervals_next_part(&space->found.differing, &position, end, &part);) {
+	for (uint64_t position = start; intervals_next_part(&space->found, &position, end, &part);) {
 		const struct space_interval *held = space_next(space, part.start);
 
-		if (part.allocation == MARK_NOTHING || (held && held->start < part.end))
+		if (part.allocation != MARK_MAPPED || (held && held->start < part.end))
 			continue;
-		if (!intervals_cut(&space->found.differing, part.start, part.end) ||
-		    !reconcile(space, &part, ALLOCATION_UNKNOWN))
+		if (!intervals_cut(&space->found, part.start, part.end) || !reconcile(space, &part, ALLOCATION_UNKNOWN))
 			return false;
 		space->reconciled_ns = space->now_ns;
 	}
@@ -320,7 +308,8 @@ struct stretch {
 
 bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 {
-	return !space->now_ns || reconcile_excuse(space, start, end);
+	return !space->now_ns || (excuse(space, &space->found, &space->check, start, end) &&
+				  excuse(space, &space->finding, &space->snapshot.check, start, end));
 }
 
 /* Whether the model's interval matches the kernel's line except for details that the model can adopt. */
@@ -593,7 +582,7 @@ struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_
 	close_read(space, time_ns);
 	if (!reconcile_late(space, time_ns))
 		return &error_no_memory;
-	forget(&space->finding); /* of a snapshot that was abandoned */
+	intervals_deinit(&space->finding); /* of a snapshot that was abandoned */
 	space->snapshot =
 	    (struct snapshot){.open = true, .mode = mode, .allocation = allocation, .line_time_ns = time_ns};
 	return NULL;

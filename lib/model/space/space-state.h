@@ -33,13 +33,6 @@ struct aio_ring {
 	bool settled;  /* its io_setup has returned */
 };
 
-/* See snapshot-check.h: ranges where the model differs from the kernel's maps, with the time of the first reading that
- * showed it. */
-struct findings {
-	struct intervals differing;
-	struct intervals unrecorded; /* differences that the model could not know of */
-};
-
 struct snapshot {
 	bool open;
 	enum space_snapshot_mode mode;
@@ -88,10 +81,12 @@ struct space {
 	struct intervals snapshot_races; /* see snapshot-check.h */
 	uint64_t snapshot_races_ns;	 /* end of the last reading that left any */
 
-	struct findings found, finding; /* see snapshot-check.h: of the last complete snapshot, and of the open one */
-	bool last_snapshot;		/* the last snapshot has begun: nothing is reconciled before space_finish() */
-	uint64_t reconcile_ns;		/* when the first of `found` was read; UINT64_MAX: there are none */
-	uint64_t reconciled_ns;		/* time of the last reconciliation */
+	/* See snapshot-check.h: ranges where the model differs from the kernel's maps, with the time of the first
+	 * reading that showed it. Of the last complete snapshot, and of the open one. */
+	struct intervals found, finding;
+	bool last_snapshot;	/* the last snapshot has begun: nothing is reconciled before space_finish() */
+	uint64_t reconcile_ns;	/* when the first of `found` was read; UINT64_MAX: there are none */
+	uint64_t reconciled_ns; /* time of the last reconciliation */
 	struct space_check check;
 	uint64_t now_ns; /* time of the call being applied; 0: none */
 	pieces released; /* by the call being applied; empty between calls, but keeps its
@@ -166,8 +161,7 @@ bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end);
 static inline bool space_edit_touch(struct space *space, uint64_t start, uint64_t end)
 {
 	/* Fast path: long after a snapshot nothing is left to resolve. */
-	return !(space->unknown.count | space->snapshot_races.count | space->found.differing.count |
-		 space->found.unrecorded.count | space->finding.differing.count | space->finding.unrecorded.count) ||
+	return !(space->unknown.count | space->snapshot_races.count | space->found.count | space->finding.count) ||
 	       space_edit_touch_some(space, start, end);
 }
 

@@ -92,7 +92,7 @@ bool space_valid(const struct space *space, const char **why_ret)
 	if (!why)
 		why = find_disorder(&space->unknown, space->page_bytes);
 	if (!why)
-		why = find_disorder(&space->found.differing, space->page_bytes);
+		why = find_disorder(&space->found, space->page_bytes);
 	if (!why)
 		why = find_disorder(&space->snapshot_races, space->page_bytes);
 	if (!why)
