@@ -337,12 +337,11 @@ struct mmt_error *output_file_sync(struct output_file *file)
  */
 static bool keep_earlier(const struct output_file *file, const char *old, bool *linked_ret)
 {
-	CLEANUP(free) char *aside = NULL;
+	char aside[NAME_MAX + 1]; /* no allocation: if one fails, the tool ends and leaves the temporary file behind */
 	int in = file->directory;
 
-	if (asprintf(&aside, "%s-old", file->temporary) < 0)
-		aside = NULL;
-	if (aside && linkat(in, file->name, in, aside, 0) == 0) {
+	if (snprintf(aside, sizeof(aside), "%s-old", file->temporary) < (int)sizeof(aside) &&
+	    linkat(in, file->name, in, aside, 0) == 0) {
 		*linked_ret = renameat(in, aside, in, old) == 0;
 		(void)unlinkat(in, aside, 0); /* still exists if OLD was a link to the same file */
 	}
