@@ -627,6 +627,10 @@ static int check_arguments(const struct command *command, struct record_argument
 	if (!*options->output)
 		return message_usage(command, "--output: the file's name is empty");
 	/* The command does not inherit the descriptor, so that its reader sees the end. */
+	if (given->ready_fd && given->ready_fd <= STDERR_FILENO)
+		return message_usage(command,
+				     "--ready-fd %zu: use a descriptor from 3 on, which the command does not need",
+				     given->ready_fd);
 	if (given->ready_fd > INT_MAX || (given->ready_fd && fcntl((int)given->ready_fd, F_SETFD, FD_CLOEXEC) < 0))
 		return message_usage(command, "--ready-fd: descriptor %zu is not open", given->ready_fd);
 	if (given->names.count) {

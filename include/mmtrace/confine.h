@@ -19,7 +19,8 @@ extern "C" {
  *
  * If one of the recordings `inputs` ("-": standard input) comes from a pipe, files may be written in $TMPDIR, or in
  * /var/tmp. If `output` is neither NULL nor "-", it may be written with mmt_write_file(), with the capabilities that
- * this needs. In both cases only Landlock (Linux 5.13) prevents that other files are written.
+ * this needs. In both cases all of that directory can be written, and only Landlock (Linux 5.13) prevents that files
+ * elsewhere are.
  *
  * The mechanisms are no_new_privs, capabilities, Landlock and seccomp, each where the kernel has it. With
  * $DEBUGINFOD_URLS set, connections and files are possible as before, because libdebuginfod has a cache.

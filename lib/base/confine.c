@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -69,7 +71,7 @@ static void drop_capabilities(bool writes)
 	uint32_t kept = 1u << CAP_DAC_READ_SEARCH;
 
 	if (writes)
-		kept |= 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER | 1u << CAP_CHOWN;
+		kept |= 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER;
 	if (syscall(SYS_capget, &header, has) < 0)
 		return;
 	has[0].permitted &= kept;
@@ -108,14 +110,62 @@ static void end_before_others(void)
 
 /* Calls that harm others without a capability, or with one of a new user namespace, and those that change files by
  * their paths. The flags of openat2() are in memory, where no filter sees them. */
-static const uint16_t harmful[] = {
-    SYS_execve,	      SYS_execveat,    SYS_ptrace,   SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd,
-    SYS_openat2,      SYS_mount,       SYS_umount2,  SYS_move_mount,	   SYS_open_tree,	  SYS_fsopen,
-    SYS_fsconfig,     SYS_fsmount,     SYS_fspick,   SYS_mount_setattr,	   SYS_pivot_root,	  SYS_chroot,
-    SYS_unshare,      SYS_setns,       SYS_bpf,	     SYS_perf_event_open,  SYS_io_uring_setup,	  SYS_userfaultfd,
-    SYS_add_key,      SYS_request_key, SYS_keyctl,   SYS_mknodat,	   SYS_symlinkat,	  SYS_fchmodat,
-    SYS_fchownat,     SYS_truncate,    SYS_setxattr, SYS_lsetxattr,	   SYS_fsetxattr,	  SYS_removexattr,
-    SYS_lremovexattr, SYS_fremovexattr};
+static const uint16_t harmful[] = {SYS_execve,
+				   SYS_execveat,
+				   SYS_ptrace,
+				   SYS_process_vm_readv,
+				   SYS_process_vm_writev,
+				   SYS_pidfd_getfd,
+				   SYS_openat2,
+				   SYS_mount,
+				   SYS_umount2,
+				   SYS_move_mount,
+				   SYS_open_tree,
+				   SYS_fsopen,
+				   SYS_fsconfig,
+				   SYS_fsmount,
+				   SYS_fspick,
+				   SYS_mount_setattr,
+				   SYS_pivot_root,
+				   SYS_chroot,
+				   SYS_unshare,
+				   SYS_setns,
+				   SYS_bpf,
+				   SYS_perf_event_open,
+				   SYS_io_uring_setup,
+				   SYS_userfaultfd,
+				   SYS_add_key,
+				   SYS_request_key,
+				   SYS_keyctl,
+				   SYS_mknodat,
+				   SYS_symlinkat,
+				   SYS_fchmodat,
+				   SYS_fchownat,
+				   SYS_truncate,
+				   SYS_setxattr,
+				   SYS_lsetxattr,
+				   SYS_fsetxattr,
+				   SYS_removexattr,
+				   SYS_lremovexattr,
+				   SYS_fremovexattr,
+				   SYS_fchown,
+				   SYS_open_by_handle_at,
+				   SYS_pidfd_send_signal,
+				   SYS_rt_sigqueueinfo,
+				   SYS_rt_tgsigqueueinfo,
+				   SYS_shmget,
+				   SYS_shmat,
+				   SYS_shmctl,
+				   SYS_semget,
+				   SYS_semctl,
+				   SYS_semop,
+				   SYS_semtimedop,
+				   SYS_msgget,
+				   SYS_msgctl,
+				   SYS_msgsnd,
+				   SYS_msgrcv,
+				   SYS_mq_open,
+				   SYS_mq_unlink};
 
 #ifndef SYS_renameat
 #define SYS_renameat SYS_renameat2
@@ -124,7 +174,7 @@ static const uint16_t harmful[] = {
 /* libdebuginfod needs these for its servers and its cache, and a command some for its output. */
 static const uint16_t network[] = {SYS_socket, SYS_connect, SYS_bind, SYS_listen};
 static const uint16_t naming[] = {SYS_linkat,  SYS_unlinkat, SYS_renameat, SYS_renameat2,
-				  SYS_mkdirat, SYS_fchmod,   SYS_fchown,   SYS_utimensat};
+				  SYS_mkdirat, SYS_fchmod,   SYS_utimensat};
 
 /* Calls that newer architectures do not have. */
 #ifdef SYS_open
@@ -139,7 +189,7 @@ static const uint16_t naming_old[] = {SYS_creat, SYS_link, SYS_unlink, SYS_renam
 #define REFUSE SECCOMP_RET_ERRNO | EPERM
 
 struct call_filter {
-	struct sock_filter code[256];
+	struct sock_filter code[320];
 	unsigned short size;
 };
 
@@ -166,27 +216,48 @@ static void refuse_argument(struct call_filter *filter, uint32_t call, unsigned 
 	    LOAD(args[argument]),
 	    BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 1),
 	    RETURN(REFUSE),
-	    RETURN(SECCOMP_RET_ALLOW),
+	    LOAD(nr),
 	};
 
 	append(filter, code, COUNT(code));
 }
 
-static void refuse_opening(struct call_filter *filter)
+static void refuse_opening(struct call_filter *filter, uint32_t flags)
 {
-	const uint32_t flags = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
-
 	refuse_argument(filter, SYS_openat, 2, BPF_JSET, flags);
 #ifdef SYS_open
 	refuse_argument(filter, SYS_open, 1, BPF_JSET, flags);
 #endif
 }
 
+static void refuse_arguments(struct call_filter *filter)
+{
+	/* A terminal would take what is pushed into its input, or pasted, as typed by the user. */
+	refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
+	refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCLINUX);
+	/* A socket for datagrams sends to any address, without connect(). */
+	refuse_argument(filter, SYS_socketpair, 1, BPF_JSET, SOCK_DGRAM);
+	/* The owner may otherwise give a file that is open for reading more rights than read and write. */
+	refuse_argument(filter, SYS_fchmod, 1, BPF_JSET, S_ISUID | S_ISGID | S_ISVTX);
+	refuse_argument(filter, SYS_clone, 0, BPF_JSET, CLONE_NEWUSER);
+	refuse_argument(filter, SYS_prlimit64, 0, BPF_JSET, UINT32_MAX);
+	/* Groups of processes. */
+	refuse_argument(filter, SYS_kill, 0, BPF_JSET, 1u << 31);
+	refuse_argument(filter, SYS_kill, 0, BPF_JEQ, 0);
+}
+
 static void filter_calls(bool writes, bool connects)
 {
 	const struct sock_filter begin[] = {
-	    LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),  RETURN(REFUSE),
-	    LOAD(nr),	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, UNKNOWN_CALLS, 0, 1), RETURN(SECCOMP_RET_ERRNO | ENOSYS),
+	    LOAD(arch),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
+	    RETURN(REFUSE),
+	    LOAD(nr),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, UNKNOWN_CALLS, 0, 1),
+	    RETURN(SECCOMP_RET_ERRNO | ENOSYS),
+	    /* Its flags are in memory, where no filter sees them. The C library then calls clone(). */
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+	    RETURN(SECCOMP_RET_ERRNO | ENOSYS),
 	};
 	const struct sock_filter end[] = {RETURN(SECCOMP_RET_ALLOW)};
 	struct call_filter filter = {.size = 0};
@@ -203,10 +274,11 @@ static void filter_calls(bool writes, bool connects)
 		refuse_calls(&filter, network, COUNT(network));
 	if (!writes)
 		refuse_calls(&filter, naming, COUNT(naming));
-	/* A terminal would take what is pushed into its input as typed by the user. */
-	refuse_argument(&filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
+	refuse_arguments(&filter);
 	if (!writes)
-		refuse_opening(&filter);
+		refuse_opening(&filter, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC);
+	else if (!connects)
+		refuse_opening(&filter, O_TRUNC);
 	append(&filter, end, COUNT(end));
 	program.len = filter.size;
 	(void)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program);

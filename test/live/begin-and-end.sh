@@ -48,6 +48,11 @@ expect_line '  recorder: .* of processor time.*; .* of memory and .* of rings; .
 expect_line '  [0-9,]+ stack dumps; 0 lost.*'
 "$MMTRACE" record -o "$recording" --duration 200ms -- sleep 60 2>record.log || fail "--duration: $(cat record.log)"
 expect_line 'recorded .*; duration over'
+# The command needs these, and the answer is printed there.
+for fd in 1 2; do
+	"$MMTRACE" record --ready-fd $fd -o "$recording" -- true 2>record.log && fail "--ready-fd $fd was accepted"
+	grep -q -- "--ready-fd $fd: use a descriptor from 3 on" record.log || fail "not the reason: $(cat record.log)"
+done
 "$MMTRACE" record --ready-fd 9 -o "$recording" -- true 2>record.log 9>&-
 [ $? = 2 ] && grep -q -- '--ready-fd: descriptor 9 is not open' record.log || fail "a closed descriptor: $(cat record.log)"
 

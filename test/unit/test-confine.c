@@ -13,7 +13,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/ipc.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -83,11 +86,26 @@ static void expect_no_harm(void)
 	ck_assert_int_eq((int)syscall(SYS_openat2, AT_FDCWD, outside, NULL, 0), -1);
 	ck_assert_int_eq(errno, EPERM);
 	ck_assert_int_eq(unshare(CLONE_NEWUSER), -1);
+	ck_assert_int_eq((int)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL), -1);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, (int[2]){0}), -1);
+	ck_assert_int_eq((int)syscall(SYS_open_by_handle_at, AT_FDCWD, NULL, O_WRONLY), -1);
+	ck_assert_int_eq(errno, EPERM);
+	ck_assert_int_eq((int)syscall(SYS_prlimit64, getppid(), RLIMIT_NOFILE, NULL, &(struct rlimit){0}), -1);
+	ck_assert_int_eq(kill(-1, 0), -1);
+	ck_assert_int_eq(errno, EPERM);
+	ck_assert_int_eq(shmget(IPC_PRIVATE, 1, IPC_CREAT), -1);
 	ck_assert_int_eq(chmod(outside, 04755), -1);
 	ck_assert_int_eq(symlink("/", inside), -1);
 	ck_assert_int_eq(truncate(outside, 1), -1);
 	ck_assert_int_eq(ioctl(STDIN_FILENO, TIOCSTI, "x"), -1);
 	ck_assert_int_eq(errno, EPERM);
+	ck_assert_int_eq(ioctl(STDIN_FILENO, TIOCLINUX, "x"), -1);
+	ck_assert_int_eq(errno, EPERM);
+	ck_assert_int_eq(fchown(STDIN_FILENO, 0, 0), -1);
+	ck_assert_int_eq(errno, EPERM);
+	ck_assert_int_eq(fchmod(STDIN_FILENO, 04700), -1);
+	ck_assert_int_eq(errno, EPERM);
+	ck_assert(!opens(outside, O_RDONLY | O_TRUNC));
 	ck_assert_int_eq((int)syscall(SYS_fchmodat + 10000), -1);
 	ck_assert_int_eq(errno, ENOSYS);
 }

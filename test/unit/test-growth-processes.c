@@ -250,9 +250,7 @@ START_TEST(end_of_a_process_hides_no_growth)
 	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), _i < 2 ? "growing" : "too-short");
 	if (_i < 2) {
 		ck_assert_int_eq(mmt_growth_change(&report->growth), 78 * (int64_t)MEBIBYTE);
-		expect_text(report,
-			    "79.00 MiB were unmapped in the last 2.0 s, before the process ended: `mmtrace report "
-			    "--to 78.9");
+		expect_text(report, "79.00 MiB were unmapped in the last 2.0 s, before the process ended: --to 78.9");
 	} else {
 		expect_no_text(report, "were unmapped in the last");
 	}
@@ -367,6 +365,25 @@ static struct size last_one_read_at_end(int process, unsigned reading)
 	}
 	return size;
 }
+
+/* The last one grows, and its Pss is not read any more. */
+static struct size last_one_grows(int process, unsigned reading)
+{
+	struct size size = last_one(process, reading);
+
+	size.resident += reading > READINGS / 2 ? (reading - READINGS / 2) * MEBIBYTE : 0;
+	return size;
+}
+
+START_TEST(last_process_grows_by_all_it_maps)
+{
+	struct mmt_report *report = report_of(2, last_one_grows);
+
+	ck_assert(report->growth.by_pss);
+	ck_assert_int_ge(mmt_process_growth(&report->processes[0]), (READINGS / 2 - 2) * (int64_t)MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
 
 START_TEST(last_process_shares_nothing)
 {
@@ -722,8 +739,9 @@ Suite *test_suite(void)
 			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
 			missing_pss_is_said, small_process_without_pss_counts_with_rss,
 			pss_is_estimated_between_its_readings, last_process_shares_nothing,
-			swap_counts_before_pss_is_read, late_process_counts_before_its_pss_is_read,
-			brief_process_has_others_like_it, selected_processes_count, share_of_a_process_is_its_growth,
+			last_process_grows_by_all_it_maps, swap_counts_before_pss_is_read,
+			late_process_counts_before_its_pss_is_read, brief_process_has_others_like_it,
+			selected_processes_count, share_of_a_process_is_its_growth,
 			plateau_of_all_is_not_that_of_the_verdict, lazily_freed_memory_is_given_back,
 			absurd_sizes_do_no_harm, child_of_clone_vm_outlives_its_parent, parts_are_of_private_pages);
 	tcase_add_loop_test(tests, end_of_a_process_hides_no_growth, 0, 3);

@@ -321,7 +321,9 @@ static size_t make_series_of_process(struct judgement *judgement, const struct p
 	for (size_t i = 0; i < readings->points.count; i++) {
 		double bytes = (double)points[i].resident_bytes;
 
-		if (points[i].reading < judgement->first || (by_pss && judgement->complete_only && !points[i].has_pss))
+		/* Pss is not read of an only process, which shares with no other. */
+		if (points[i].reading < judgement->first ||
+		    (by_pss && judgement->complete_only && !points[i].has_pss && !is_sole(judgement, &points[i])))
 			continue;
 		if (by_pss) {
 			if (last && points[i].has_pss)

@@ -68,6 +68,7 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 				      const struct cfi_rule *rule, uint64_t cfa, uint64_t *slot_ret)
 {
 	uint64_t place;
+	enum unwind_step step;
 
 	*slot_ret = 0;
 	switch ((enum cfi_rule_kind)rule->kind) {
@@ -87,7 +88,11 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 		return unwind_saved_value(state, *slot_ret);
 	case CFI_RULE_EXPRESSION:
 	case CFI_RULE_VALUE_EXPRESSION:
-		if (unwind_evaluate(state, &row->expressions[rule->offset], &cfa, &place) != UNWIND_STEP_DONE)
+		step = unwind_evaluate(state, &row->expressions[rule->offset], &cfa, &place);
+		/* A larger dump would have what is missing, so that this is not the end of the unwind data. */
+		if (step == UNWIND_STEP_MISSING)
+			return (struct unwind_value){.source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_MISSING};
+		if (step != UNWIND_STEP_DONE)
 			break;
 		if (rule->kind == CFI_RULE_VALUE_EXPRESSION)
 			return unwind_derived_value(place);

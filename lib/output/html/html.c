@@ -134,6 +134,7 @@ static bool page_lifetimes_put(struct page_lifetimes *lifetimes, const struct mm
 	return true;
 }
 
+/* clang-format off */
 /*
  * The data of an HTML page: one JSON object, which page/model.js reads. Its form is private to these two; other
  * programs read report --json.
@@ -150,12 +151,15 @@ static bool page_lifetimes_put(struct page_lifetimes *lifetimes, const struct mm
  *                  resident bytes or -1, both also of memory mapped before the window; then its lifetimes, four
  *                  numbers each: steps since the previous allocation, steps until the release or -1, bytes in
  *                  units, count
- *     stacks       cause: its number from 1 on, if any; verdictWord as the text report has it; title: the place in the
- * stack of the frame that stands for it, if not 0; truncated: why callers are missing, as place in strings; frames from
- * the innermost to the outermost, as places in frames, each less the one before frames       three numbers each: name
- * as place in strings, less the one before; place in origins; line origins      three numbers each: module and source
- * as places in strings, flags strings      names, control characters as \xNN
+ *     stacks       cause: its number from 1 on, if any; verdictWord as the text report has it;
+ *                  title: the place in the stack of the frame that stands for it, if not 0;
+ *                  truncated: why callers are missing, as place in strings;
+ *                  frames from the innermost to the outermost, as places in frames, each less the one before
+ *     frames       three numbers each: name as place in strings, less the one before; place in origins; line
+ *     origins      three numbers each: module and source as places in strings, flags
+ *     strings      names, control characters as \xNN
  */
+/* clang-format on */
 
 /* `before` NULL: a page of one report. `diff` belongs to both, or is NULL. `limit` and `min_bytes` of the options
  * apply. */
@@ -446,7 +450,7 @@ static void put_cause(struct page *page, const struct mmt_report *report, const 
 	document_close(document);
 }
 
-/* Put those of the table that the text report has; the stacks have their numbers. */
+/* Put those with most memory; the stacks have their numbers. */
 static void put_causes(struct page *page, const struct mmt_report *report)
 {
 	document_open_array(page->document, "causes");

@@ -253,8 +253,8 @@ static void put_unmapped_at_end(struct text *text, const struct mmt_report *repo
 	    (double)unmapped <= (double)mmt_growth_change(&report->growth) / 2)
 		return;
 	snprintf(sentence, sizeof(sentence),
-		 "  %s were unmapped in the last %s, before %s ended: `mmtrace report --to %" PRIu64 ".%03" PRIu64
-		 "s` shows what was mapped before.",
+		 "  %s were unmapped in the last %s, before %s ended: --to %" PRIu64 ".%03" PRIu64
+		 "s shows what was mapped before.",
 		 text_bytes(text, unmapped), text_duration(text, since(report->to_ns, report->peak_ns)),
 		 text_plural(report->process_count, "the process", "the processes"), peak_ms / 1000, peak_ms % 1000);
 	text_put_sentence(text, TEXT_STRONG, sentence, INDENT);

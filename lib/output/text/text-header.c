@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The first lines of a text report: what was recorded, how complete it is, and the check against the kernel's maps. */
+/* What was recorded, how complete it is, and the check against the kernel's maps: above the figures or below them. */
 #include "output/text/text-parts.h"
 
 #include <inttypes.h>

@@ -44,7 +44,7 @@ struct unpacked_section {
  */
 struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
 				uint32_t newest, size_t limit, size_t *room) MMT_MUST_CHECK;
-/* Returns `error`, or one if not all bytes were read. */
+/* Returns `error`, or that of reading. Bytes behind those of this version are no error. */
 struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error *error) MMT_MUST_CHECK;
 
 /* The fields of a section, on their way from or to a value. Writing does not change the value. */

@@ -29,7 +29,7 @@ function functionRow(id, place, self, total) {
 	const row = element("tr", "row"), name = graph.tree.names[id], format = measures[selection.measure].format;
 	const button = element("button", "unfold", name.name), cell = element("td", "text stack");
 	button.type = "button";
-	button.title = "show the stacks through this function";
+	button.title = "search for this name";
 	cell.append(button);
 	row.append(element("td", "", String(place)), element("td", "value", format(self)), element("td", "value", format(total)),
 		element("td", "", formatPercent(total, totals[values.length - 1])), cell, element("td", "text", name.module));

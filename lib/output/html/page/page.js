@@ -298,8 +298,6 @@ function restoreState() {
 			select.selectedIndex = 0;
 		return select.value;
 	};
-	if (![...state].length)
-		return;
 	const cause = Number(state.get("cause"));
 	selection.cause = !isDiff && data.recordings[0].causes[cause - 1] ? cause : 0;
 	for (const name of ["class", "process", "thread"])
@@ -308,7 +306,7 @@ function restoreState() {
 	const from = number("from", 0), to = number("to", duration);
 	selection.from = from < to ? from : 0;
 	selection.to = from < to ? to : duration;
-	const measure = find("measures").querySelector("[value=" + CSS.escape(state.get("measure") || "unfreed") + "]");
+	const measure = find("measures").querySelector("[value=" + CSS.escape(state.get("measure") || selection.measure) + "]");
 	if (measure && !measure.disabled) {
 		measure.checked = true;
 		selection.measure = measure.value;
@@ -369,7 +367,8 @@ function start() {
 	addEventListener("hashchange", () => {
 		restoreState();
 		readTreeOptions();
-		changed("filter");
+		makeSeries();
+		makeLegend();
 		changed("everything");
 	});
 	changed("everything");
