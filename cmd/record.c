@@ -287,13 +287,19 @@ static void put_process_name(const char *before, const char *kind, pid_t pid)
 	fprintf(stderr, *name ? " (%s %d)" : "%s %d", kind, (int)pid);
 }
 
-/* Prints the targets that were chosen by number. */
+/* Prints the targets that were chosen by number and exist. */
 static void put_numbered(const char *kind, const pid_t *ids, size_t count)
 {
-	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++)
-		put_process_name(i ? ", " : "", kind, ids[i]);
-	if (count > NAMES_SHOWN)
-		fprintf(stderr, " and %zu more", count - NAMES_SHOWN);
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (kill(ids[i], 0) < 0 && errno == ESRCH)
+			continue;
+		if (found++ < NAMES_SHOWN)
+			put_process_name(found > 1 ? ", " : "", kind, ids[i]);
+	}
+	if (found > NAMES_SHOWN)
+		fprintf(stderr, " and %zu more", found - NAMES_SHOWN);
 }
 
 static void put_start(const struct mmt_record_options *options)

@@ -25,7 +25,7 @@ expect_left_out() {
 	let_end
 	[ "$(grep -c warning record.log)" = 1 ] && grep -q "warning: $pattern: only the others are recorded" record.log ||
 		fail "no warning of '$pattern', or more than that: $(cat record.log)"
-	grep -q ', 1 process,' record.log || fail "not one process is recorded: $(cat record.log)"
+	grep -q ', 1 process;' record.log || fail "not one process is recorded: $(cat record.log)"
 	report_json
 	expect_true_report
 	expect_json ".processes | length == 1 and .[0].pid == $pid and .[0].checked"
@@ -54,4 +54,4 @@ expect_refusal 2 'is the recorder itself' bash -c 'exec "$0" record -o none.data
 # A terminal shows only the living ones.
 script -qec "'$MMTRACE' record -o terminal.data -p $gone,$parent --duration 100ms" /dev/null >terminal.log 2>&1 ||
 	fail "record on a terminal: $(cat terminal.log)"
-grep -q "recording $parent (sleep); stop" terminal.log || fail "on a terminal: $(cat terminal.log)"
+grep -q "recording sleep (pid $parent); Ctrl-C stops" terminal.log || fail "on a terminal: $(cat terminal.log)"

@@ -83,7 +83,7 @@ expect_bounded_report still-rows 0
 expect_calls $((3 * rounds)) '.stack_end == "invalid" and .frames[-1].function == "native_leak"'
 expect_json ".completeness.stacks_by_end.invalid == 3 * $rounds"
 "$MMTRACE" report --no-pager -i "$recording" >shown.txt || fail "report"
-[ "$(grep -c 'call stacks' shown.txt)" = 1 ] || fail "not reported exactly once that stacks are truncated: $(cat shown.txt)"
+[ "$(grep -c '^  .*call stacks' shown.txt)" = 1 ] || fail "not reported exactly once that stacks are truncated: $(cat shown.txt)"
 
 # A file that is no longer an ELF file is named.
 cp real.so libnative.so

@@ -4,9 +4,9 @@
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
-"$MMTRACE" record -o "$recording" -- true 2>own.log || fail "record: status $?"
+"$MMTRACE" record -v -o "$recording" -- true 2>own.log || fail "record: status $?"
 # The shell that executes mmtrace expands this.
-bash -c 'large=$(head -c 400000000 /dev/zero | tr "\0" a); exec "$@"' sh "$MMTRACE" record -o "$recording" -- true 2>after.log ||
+bash -c 'large=$(head -c 400000000 /dev/zero | tr "\0" a); exec "$@"' sh "$MMTRACE" record -v -o "$recording" -- true 2>after.log ||
 	fail "record: status $?"
 for log in own.log after.log; do
 	grep -q '; [0-9.]* [KM]iB of memory and ' $log || fail "no figure of memory: $(cat $log)"

@@ -63,6 +63,7 @@ static const struct selecting {
     {{0}, {"nothing"}, true},
     {{"mmap"}, {"thread=worker-7"}, false},
     {{"mmap"}, {"nothing", "class=file"}, false},
+    {{"function=mmap"}, {"function=mmap"}, false},
 };
 
 static struct mmt_report_options options_of(const struct selecting *selecting)

@@ -1630,7 +1630,7 @@ static size_t place_of(const char *text, const char *part)
 	return (size_t)(found - text);
 }
 
-/* One: processes without names must not push the verdict's explanation off the screen. */
+/* Two: processes without names must not push the verdict's explanation off the screen. */
 START_TEST(notes_on_missing_names_precede_the_figures)
 {
 	static const char *const warnings[] = {"file gone", "code 1", "code 2", "children", "code 3"};
@@ -1650,9 +1650,9 @@ START_TEST(notes_on_missing_names_precede_the_figures)
 	report.growth.parts = &part;
 	report.growth.part_count = 1;
 	text = render(&report, &(struct mmt_text_options){0});
-	for (const char *const *line = (const char *const[]){"STEADY: ", "note: code 1\n", "touched in the heap",
-							     "  256 of 258", "note: file gone\n", "note: code 2\n",
-							     "note: children\n", "note: code 3\n", NULL};
+	for (const char *const *line =
+		 (const char *const[]){"STEADY: ", "note: code 1\n", "note: code 2\n", "touched in the heap",
+				       "  256 of 258", "note: file gone\n", "note: children\n", "note: code 3\n", NULL};
 	     *line; line++) {
 		ck_assert_uint_gt(place_of(text, *line), last);
 		last = place_of(text, *line);

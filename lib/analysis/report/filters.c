@@ -162,12 +162,13 @@ static bool select_by(const struct filters *filters, const struct filter_subject
 		const struct filter *filter = &filters->items.items[i];
 		unsigned key = considered & 1u << filter->key;
 
-		asked |= filter->ignores ? 0 : key;
-		if (key & ~matched && matches(filter, subject)) {
-			if (filter->ignores)
-				return false;
+		if (filter->ignores && key && matches(filter, subject))
+			return false;
+		if (filter->ignores)
+			continue;
+		asked |= key;
+		if (key & ~matched && matches(filter, subject))
 			matched |= key;
-		}
 	}
 	return asked == matched;
 }

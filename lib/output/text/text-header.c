@@ -431,7 +431,7 @@ static bool belongs_above(enum mmt_warning code)
 {
 	return code == MMT_WARNING_JIT_CODE_UNNAMED || code == MMT_WARNING_INTERPRETED_CODE_UNNAMED ||
 	       code == MMT_WARNING_PRECOMPILED_CODE_UNNAMED || code == MMT_WARNING_UNRECORDED_CHILDREN ||
-	       code == MMT_WARNING_NAMES_UNREAD;
+	       code == MMT_WARNING_NAMES_UNREAD || code == MMT_WARNING_STACKS_END_IN_JIT_CODE;
 }
 
 /* Whether two notes differ only in what they are about, such as processes of one runtime: "what: why". */
@@ -462,13 +462,15 @@ static void put_note(struct text *text, const struct mmt_completeness *completen
 	text_end_sentence(text, TEXT_PLAIN, NOTE_INDENT);
 }
 
-/* One note on missing names or processes stands above the figures, the others below the checks. */
+#define NOTES_ABOVE 2
+
+/* Notes on missing names or processes stand above the figures, the others below the checks. */
 static void put_notes(struct text *text, const struct mmt_completeness *completeness, bool above)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < completeness->warning_count; i++) {
-		bool is_above = belongs_above(completeness->warning_codes[i]) && !found++;
+		bool is_above = belongs_above(completeness->warning_codes[i]) && found++ < NOTES_ABOVE;
 
 		if (is_above == above)
 			put_note(text, completeness, i);
