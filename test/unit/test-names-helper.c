@@ -186,7 +186,7 @@ END_TEST
 /* As after its own limit of time. */
 START_TEST(an_alarm)
 {
-	expect_damage(ALARMED, MODULE_LIMITED_NAMES);
+	expect_damage(ALARMED, MODULE_SLOW_NAMES);
 }
 END_TEST
 
@@ -225,7 +225,7 @@ START_TEST(an_endless_loop)
 	plan->harmful_up_to = SYMBOLS_ALL;
 	ck_assert_int_eq(setrlimit(RLIMIT_CPU, &limit), 0);
 	ck_assert_pstr_eq(function_of(2), "test_suite");
-	ck_assert_int_eq(names[2].state, MODULE_LIMITED_NAMES);
+	ck_assert_int_eq(names[2].state, MODULE_SLOW_NAMES);
 }
 END_TEST
 
@@ -239,7 +239,7 @@ START_TEST(no_progress)
 	for (uint32_t i = 0; i < sizeof(deeds) / sizeof(*deeds); i++) {
 		plan->deeds[2 + i] = deeds[i];
 		ck_assert_pstr_eq(function_of(2 + i), "test_suite");
-		ck_assert_int_eq(names[2 + i].state, MODULE_LIMITED_NAMES);
+		ck_assert_int_eq(names[2 + i].state, MODULE_SLOW_NAMES);
 	}
 	temporary_remove(fifo);
 }

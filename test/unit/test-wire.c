@@ -19,6 +19,7 @@ START_TEST(numbers_match_the_manual)
 	ck_assert_int_eq(wire_program_state(MODULE_MISSING), 2);
 	ck_assert_int_eq(wire_program_state(MODULE_MISSING_NAMES), 8);
 	ck_assert_int_eq(wire_program_state(MODULE_UNREAD_NAMES), 9);
+	ck_assert_int_eq(wire_program_state(MODULE_SLOW_NAMES), 10);
 }
 END_TEST
 

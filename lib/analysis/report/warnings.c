@@ -355,6 +355,7 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 	static const char *const reasons[] = {
 	    [MODULE_POOR_NAMES] = "is damaged",
 	    [MODULE_LIMITED_NAMES] = "exceeds a limit of mmtrace",
+	    [MODULE_SLOW_NAMES] = "takes too long to read",
 	    [MODULE_MISSING_NAMES] =
 		"refers to another file that is missing (.dwo, .dwp, or the one in .gnu_debugaltlink)",
 	};

@@ -36,6 +36,7 @@ enum module_state {
 	/* Readable, but with incomplete debug information: only from module_known_state(). */
 	MODULE_POOR_NAMES,    /* the debug information is damaged */
 	MODULE_LIMITED_NAMES, /* the debug information exceeds a limit */
+	MODULE_SLOW_NAMES,    /* reading the debug information takes too long */
 	MODULE_MISSING_NAMES, /* a file with a part of the debug information is missing */
 	MODULE_UNREAD_NAMES,  /* the process that reads names was killed, or could not be started */
 };

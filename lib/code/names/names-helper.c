@@ -400,11 +400,13 @@ static void blame(struct names_helper *helper, struct remote_names *names, enum 
 	int status = helper_end(&helper->processes[helper->ends], state == MODULE_READABLE ? EXIT_MILLISECONDS : 0);
 	int signal = status < 0 ? SIGKILL : WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-	/* libdw exits if there is no memory. */
-	if (state == MODULE_READABLE && (!signal || signal == SIGXCPU || signal == SIGALRM))
-		state = MODULE_LIMITED_NAMES;
-	else if (state == MODULE_READABLE)
-		state = signal == SIGKILL ? MODULE_UNREAD_NAMES : MODULE_POOR_NAMES;
+	if (state == MODULE_READABLE) {
+		/* libdw exits if there is no memory. */
+		state = !signal					 ? MODULE_LIMITED_NAMES
+			: signal == SIGXCPU || signal == SIGALRM ? MODULE_SLOW_NAMES
+			: signal == SIGKILL			 ? MODULE_UNREAD_NAMES
+								 : MODULE_POOR_NAMES;
+	}
 	helper->ends++;
 	if (names->helper != helper->ends)
 		return;
@@ -455,7 +457,7 @@ static bool ask(struct names_helper *helper, enum names_request kind, const stru
 		}
 		if (exchange(helper, answer_ret))
 			return true;
-		blame(helper, names, helper->ended ? MODULE_READABLE : MODULE_LIMITED_NAMES);
+		blame(helper, names, helper->ended ? MODULE_READABLE : MODULE_SLOW_NAMES);
 	}
 	if (names->state == MODULE_READABLE)
 		names->state = MODULE_UNREAD_NAMES;

@@ -54,6 +54,7 @@ enum wire_program_state {
 	WIRE_PROGRAM_LIMITED_NAMES = 7,
 	WIRE_PROGRAM_MISSING_NAMES = 8,
 	WIRE_PROGRAM_UNREAD_NAMES = 9,
+	WIRE_PROGRAM_SLOW_NAMES = 10,
 };
 
 enum wire_call_graph wire_call_graph(enum mmt_call_graph call_graph);
