@@ -267,11 +267,10 @@ static void put_huge_pages(struct recording_builder *builder, struct buffer *buf
 {
 	struct recording_huge_pages huge = {.setting = HUGE_ALWAYS};
 	struct process_huge_pages *process = vector_append(&huge.processes);
-	const struct huge_sample sample = {.address = HUGE, .read_bytes = 16 * PAGE, .zero_bytes = 12 * PAGE};
 
-	check(process && vector_push(&process->runs, ((struct resident_run){HUGE, HUGE + 2 * HUGE_BYTES})) &&
-	      vector_push(&process->samples, sample));
-	process->pid = PID;
+	check(process);
+	*process = (struct process_huge_pages){
+	    .pid = PID, .bytes = 2 * HUGE_BYTES, .sampled_bytes = 16 * PAGE, .zero_bytes = 12 * PAGE};
 	put_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer, recording_huge_pages_encode(&huge, buffer));
 	recording_huge_pages_deinit(&huge);
 }

@@ -49,39 +49,33 @@ static bool open_full_huge(size_t count, uint8_t **memory_ret, struct residency_
 	return reader->scan;
 }
 
-static void read_huge(struct residency_reader *reader, const struct mapped_range *ranges, size_t count,
-		      struct process_huge_pages *huge)
+/* Finds the huge pages of these ranges in the reader's `huge`. */
+static void read_huge(struct residency_reader *reader, const struct mapped_range *ranges, size_t count)
 {
 	struct process_residency residency = {0};
 
 	reader->wants_huge = true;
+	reader->huge.runs.count = 0;
 	ck_assert_ptr_null(residency_read_ranges(reader, ranges, count, &residency));
 	ck_assert(!reader->gave_up);
-	huge->runs = reader->huge.runs;
-	reader->huge = (struct process_residency){0};
 	vector_deinit(&residency.runs);
 }
 
-/* Bytes that were read, and those of them that are zero, from `start` to `end`. */
-static struct huge_sample sum_samples(const struct process_huge_pages *huge, uint64_t start, uint64_t end)
-{
-	struct huge_sample sum = {0};
-
-	for (size_t i = 0; i < huge->samples.count; i++) {
-		const struct huge_sample *sample = &huge->samples.items[i];
-
-		if (sample->address < start || sample->address >= end)
-			continue;
-		sum.read_bytes += sample->read_bytes;
-		sum.zero_bytes += sample->zero_bytes;
-	}
-	return sum;
-}
-
-/* 16 huge pages with one small page written each, 16 full ones, and 16 half full ones. */
-START_TEST(huge_pages_are_found_and_sampled)
+static struct process_huge_pages sample(struct residency_reader *reader, uint64_t end_ns)
 {
 	struct process_huge_pages huge = {0};
+
+	huge_pages_sample(reader, end_ns, &huge);
+	return huge;
+}
+
+#define SAMPLE_BYTES (32ull * 4096) /* of one huge page */
+
+/* 16 huge pages with one small page written each, 16 full ones, and 16 half full ones, of which half have no anonymous
+ * memory. */
+START_TEST(huge_pages_are_found_and_sampled)
+{
+	struct process_huge_pages huge;
 	struct mapped_range ranges[2];
 	struct residency_reader reader;
 	uint8_t *memory;
@@ -104,36 +98,36 @@ START_TEST(huge_pages_are_found_and_sampled)
 		SKIP_TEST(NO_HUGE_PAGES);
 	ranges[0] = (struct mapped_range){start, start + 40 * HUGE_BYTES, true, false};
 	ranges[1] = (struct mapped_range){start + 40 * HUGE_BYTES, start + 48 * HUGE_BYTES, false, false};
-	read_huge(&reader, ranges, 2, &huge);
-	ck_assert_uint_eq(huge.runs.count, 1);
-	ck_assert_uint_eq(huge.runs.items[0].start, start);
-	ck_assert_uint_eq(huge.runs.items[0].end, ranges[0].end);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_SAMPLED);
-	ck_assert_uint_eq(huge.samples.count, 40);
-	for (size_t i = 1; i < huge.samples.count; i++)
-		ck_assert_uint_gt(huge.samples.items[i].address, huge.samples.items[i - 1].address);
-	ck_assert_uint_ge(sum_samples(&huge, start, start + 16 * HUGE_BYTES).zero_bytes, (16 * 32 - 16) * 4096);
-	ck_assert_uint_eq(sum_samples(&huge, start + 16 * HUGE_BYTES, start + 32 * HUGE_BYTES).zero_bytes, 0);
-	ck_assert_uint_eq(sum_samples(&huge, start + 32 * HUGE_BYTES, ranges[0].end).zero_bytes, 8 * 16 * 4096);
-	process_huge_pages_deinit(&huge);
+	read_huge(&reader, ranges, 2);
+	ck_assert_uint_eq(reader.huge.runs.count, 1);
+	ck_assert_uint_eq(reader.huge.runs.items[0].start, start);
+	ck_assert_uint_eq(reader.huge.runs.items[0].end, ranges[0].end);
+	/* The samples are spread over all huge pages: 16 of 40 are empty, and 4 of 40 in halves. */
+	huge = sample(&reader, UINT64_MAX);
+	ck_assert_uint_eq(huge.sampled_bytes, 40 * SAMPLE_BYTES);
+	ck_assert_uint_ge(huge.zero_bytes, 17 * SAMPLE_BYTES);
+	ck_assert_uint_le(huge.zero_bytes, 23 * SAMPLE_BYTES);
+	/* If time runs out, there is no sample. */
+	ck_assert_uint_eq(sample(&reader, 1).sampled_bytes, 0);
 
-	/* If time runs out, there is no sample, instead of one of the low addresses only. */
-	read_huge(&reader, ranges, 2, &huge);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), 1, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_NOT_SAMPLED);
-	ck_assert_uint_eq(huge.samples.count, 0);
-	process_huge_pages_deinit(&huge);
-	residency_close(&reader);
+	/* Each part by itself. */
+	ranges[0].end = start + 16 * HUGE_BYTES;
+	read_huge(&reader, ranges, 1);
+	ck_assert_uint_ge(sample(&reader, UINT64_MAX).zero_bytes, 16 * (SAMPLE_BYTES - 4096));
+	ranges[0] = (struct mapped_range){start + 16 * HUGE_BYTES, start + 32 * HUGE_BYTES, true, false};
+	read_huge(&reader, ranges, 1);
+	ck_assert_uint_eq(sample(&reader, UINT64_MAX).zero_bytes, 0);
+	ranges[0] = (struct mapped_range){start + 32 * HUGE_BYTES, start + 48 * HUGE_BYTES, true, false};
+	read_huge(&reader, ranges, 1);
+	huge = sample(&reader, UINT64_MAX);
+	ck_assert_uint_eq(huge.sampled_bytes, 16 * SAMPLE_BYTES);
+	ck_assert_uint_eq(huge.zero_bytes, 8 * SAMPLE_BYTES);
 
 	/* Too little for a sample. */
-	ranges[0].end = start + HUGE_BYTES;
-	ck_assert(residency_open(&reader, NULL, getpid()));
-	read_huge(&reader, ranges, 1, &huge);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_TOO_LITTLE);
-	ck_assert_uint_eq(huge.samples.count, 0);
-	process_huge_pages_deinit(&huge);
+	ranges[0].end = ranges[0].start + HUGE_BYTES;
+	read_huge(&reader, ranges, 1);
+	ck_assert_uint_eq(reader.huge.runs.count, 1);
+	ck_assert_uint_eq(sample(&reader, UINT64_MAX).sampled_bytes, 0);
 	residency_close(&reader);
 	munmap(memory, 48 * HUGE_BYTES);
 }
@@ -143,7 +137,6 @@ END_TEST
 START_TEST(a_process_with_userfaultfd_is_not_sampled)
 {
 	int userfaultfd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	struct process_huge_pages huge = {0};
 	struct residency_reader reader;
 	struct mapped_range range;
 	uint8_t *memory;
@@ -153,15 +146,10 @@ START_TEST(a_process_with_userfaultfd_is_not_sampled)
 	if (!open_full_huge(8, &memory, &reader))
 		SKIP_TEST(NO_HUGE_PAGES);
 	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true, false};
-	read_huge(&reader, &range, 1, &huge);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_NOT_SAFE);
-	ck_assert_uint_eq(huge.samples.count, 0);
+	read_huge(&reader, &range, 1);
+	ck_assert_uint_eq(sample(&reader, UINT64_MAX).sampled_bytes, 0);
 	close(userfaultfd);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_SAMPLED);
-	ck_assert_uint_eq(huge.samples.count, 8);
-	process_huge_pages_deinit(&huge);
+	ck_assert_uint_eq(sample(&reader, UINT64_MAX).sampled_bytes, 8 * SAMPLE_BYTES);
 	residency_close(&reader);
 	munmap(memory, 8 * HUGE_BYTES);
 }
@@ -172,7 +160,7 @@ END_TEST
 START_TEST(sampling_causes_no_page_faults)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct process_huge_pages huge = {0};
+	struct process_huge_pages huge;
 	struct residency_reader reader;
 	struct mapped_range range;
 	unsigned char resident;
@@ -181,15 +169,15 @@ START_TEST(sampling_causes_no_page_faults)
 	if (!open_full_huge(8, &memory, &reader))
 		SKIP_TEST(NO_HUGE_PAGES);
 	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true, false};
-	read_huge(&reader, &range, 1, &huge);
+	read_huge(&reader, &range, 1);
 	ck_assert_int_eq(madvise(memory, 4 * HUGE_BYTES, MADV_DONTNEED), 0);
 	ck_assert_int_eq(((volatile uint8_t *)memory)[HUGE_BYTES], 0);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_uint_eq(huge.samples.count, 4);
-	ck_assert_uint_eq(huge.samples.items[0].address, range.start + 4 * HUGE_BYTES);
+	huge = sample(&reader, UINT64_MAX);
+	ck_assert_uint_gt(huge.sampled_bytes, 0);
+	ck_assert_uint_lt(huge.sampled_bytes, 8 * SAMPLE_BYTES);
+	ck_assert_uint_eq(huge.zero_bytes, 0);
 	ck_assert_int_eq(mincore(memory, page, &resident), 0);
 	ck_assert_int_eq(resident & 1, 0);
-	process_huge_pages_deinit(&huge);
 	residency_close(&reader);
 	munmap(memory, 8 * HUGE_BYTES);
 }
@@ -209,7 +197,7 @@ START_TEST(the_recorder_opens_memory)
 {
 	const struct mmt_record_options options = {.stop_fd = -1};
 	struct recorder *recorder = calloc(1, sizeof(*recorder));
-	struct process_huge_pages huge = {0};
+	struct process_huge_pages huge;
 	struct residency_reader reader;
 	struct mapped_range range;
 	uint8_t *memory;
@@ -228,13 +216,10 @@ START_TEST(the_recorder_opens_memory)
 	ck_assert(blocking_call(&recorder->calls, &call) && !failed);
 	reader.calls = &recorder->calls;
 	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true, false};
-	read_huge(&reader, &range, 1, &huge);
-	ck_assert_ptr_null(huge_pages_sample(&reader, getpid(), UINT64_MAX, &huge));
-	ck_assert_int_eq(huge.sampling, HUGE_SAMPLED);
-	ck_assert_uint_eq(huge.samples.count, 8);
-	ck_assert_uint_eq(sum_samples(&huge, range.start, range.end).read_bytes, 8 * 32 * 4096);
-	ck_assert_uint_eq(sum_samples(&huge, range.start, range.end).zero_bytes, 32 * 4096);
-	process_huge_pages_deinit(&huge);
+	read_huge(&reader, &range, 1);
+	huge = sample(&reader, UINT64_MAX);
+	ck_assert_uint_eq(huge.sampled_bytes, 8 * SAMPLE_BYTES);
+	ck_assert_uint_eq(huge.zero_bytes, SAMPLE_BYTES);
 	residency_close(&reader);
 	blocking_calls_end(&recorder->calls);
 	free(recorder);

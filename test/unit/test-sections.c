@@ -163,79 +163,98 @@ END_TEST
 
 START_TEST(huge_pages_round_trip)
 {
-	struct resident_run runs[] = {{0x200000, 0x600000}, {0x800000, 0xa00000}};
-	struct huge_sample samples[] = {{0x200000, 131072, 126976}, {0x800000, 131072, 0}};
 	struct process_huge_pages processes[] = {
-	    {.pid = 5, .runs = {.items = runs, .count = 2}, .samples = {.items = samples, .count = 2}},
-	    {.pid = 6, .sampling = HUGE_NOT_PERMITTED, .runs = {.items = runs, .count = 1}}};
+	    {.pid = 5, .bytes = 0x600000, .sampled_bytes = 262144, .zero_bytes = 126976},
+	    {.pid = 6, .bytes = 0x400000}};
 	struct recording_huge_pages huge = {.setting = HUGE_MADVISE, .processes = {.items = processes, .count = 2}},
 				    read;
 	size_t room = LIMIT_UNPACKED_BYTES;
-	const struct process_huge_pages *process;
 	struct bytes bytes;
 
 	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_read(&section_huge_pages, &bytes, &room, &read));
 	ck_assert_int_eq(read.setting, HUGE_MADVISE);
+	ck_assert_uint_eq(read.processes.count, 2);
+	ck_assert_mem_eq(read.processes.items, processes, sizeof(processes));
 	ck_assert_ptr_null(recording_huge_pages_of(&read, 7));
-	process = recording_huge_pages_of(&read, 5);
-	ck_assert_ptr_nonnull(process);
-	ck_assert_int_eq(process->sampling, HUGE_SAMPLED);
-	ck_assert_uint_eq(process->runs.count, 2);
-	ck_assert_mem_eq(process->runs.items, runs, sizeof(runs));
-	ck_assert_uint_eq(process->samples.count, 2);
-	ck_assert_mem_eq(process->samples.items, samples, sizeof(samples));
-	ck_assert_int_eq(recording_huge_pages_of(&read, 6)->sampling, HUGE_NOT_PERMITTED);
+	ck_assert_ptr_eq(recording_huge_pages_of(&read, 6), &read.processes.items[1]);
 	recording_huge_pages_deinit(&read);
 }
 END_TEST
 
-static void refuse_huge_pages(const struct process_huge_pages *process)
+/* Writes a process in version 1: two runs of 6 MiB in total, of which `sampled` bytes were read twice. */
+static struct mmt_error *read_first_huge_pages(uint64_t second_run, uint32_t sampled, uint32_t zero,
+					       struct recording_huge_pages *read_ret)
 {
-	const struct recording_huge_pages huge = {
-	    .processes = {.items = (struct process_huge_pages *)process, .count = 1}};
+	const uint32_t head[] = {HUGE_ALWAYS, 1, 5, 0, 2, 2};
+	const uint64_t runs[] = {0x200000, 0x600000, second_run, second_run + 0x200000};
+	struct section_packing packing;
 	size_t room = LIMIT_UNPACKED_BYTES;
-	struct recording_huge_pages read;
-	struct mmt_error *error;
 	struct bytes bytes;
 
 	buffer_clear(&buffer);
-	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
+	ck_assert_ptr_null(packing_begin(&packing, 1, &buffer));
+	for (size_t i = 0; i < 6; i++)
+		buffer_put_u32(&packing.plain, head[i]);
+	for (size_t i = 0; i < 4; i++)
+		buffer_put_u64(&packing.plain, runs[i]);
+	for (size_t i = 0; i < 2; i++) {
+		buffer_put_u64(&packing.plain, 0x200000 + i * 0x200000);
+		buffer_put_u32(&packing.plain, sampled);
+		buffer_put_u32(&packing.plain, zero);
+	}
+	ck_assert_ptr_null(packing_end(&packing, NULL));
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = section_read(&section_huge_pages, &bytes, &room, &read);
-	ck_assert_ptr_nonnull(error);
-	mmt_error_destroy(error);
+	return section_read(&section_huge_pages, &bytes, &room, read_ret);
 }
 
-static void refuse_huge_samples(const struct huge_sample *samples, size_t count)
+/* Recordings made with version 1 have the same sums. */
+START_TEST(huge_pages_of_the_first_version)
 {
-	struct resident_run runs[] = {{0x200000, 0x600000}, {0x800000, 0xa00000}};
-	const struct process_huge_pages process = {.runs = {.items = runs, .count = 2},
-						   .samples = {.items = (struct huge_sample *)samples, .count = count}};
+	const struct process_huge_pages *process;
+	struct recording_huge_pages read;
 
-	refuse_huge_pages(&process);
+	ck_assert_ptr_null(read_first_huge_pages(0x800000, 131072, 4096, &read));
+	ck_assert_int_eq(read.setting, HUGE_ALWAYS);
+	process = recording_huge_pages_of(&read, 5);
+	ck_assert_ptr_nonnull(process);
+	ck_assert_uint_eq(process->bytes, 0x600000);
+	ck_assert_uint_eq(process->sampled_bytes, 262144);
+	ck_assert_uint_eq(process->zero_bytes, 8192);
+	recording_huge_pages_deinit(&read);
 }
+END_TEST
 
 START_TEST(invalid_huge_pages_are_refused)
 {
-	struct resident_run disordered[] = {{0x800000, 0xa00000}, {0x200000, 0x600000}};
-	struct huge_sample alone = {0x200000, 4096, 0};
-	const struct huge_sample repeated[] = {{0x200000, 4096, 0}, {0x200000, 4096, 0}};
-	const struct huge_sample overlapping[] = {{0x200000, 4097, 0}, {0x201000, 4096, 0}};
-	const struct huge_sample more_zeros = {0x200000, 4096, 8192};
-	const struct huge_sample outside[] = {{0x1ff000, 4096, 0},     {0x1ff000, 8192, 0}, {0x5ff000, 8192, 0},
-					      {0x600000, 4096, 0},     {0x7ff000, 8192, 0}, {0x200000, UINT32_MAX, 0},
-					      {UINT64_MAX, 0, 0},      {0xa00000, 0, 0},    {0x9ff000, 4097, 0},
-					      {UINT64_MAX, 4096, 4096}};
+	static const struct process_huge_pages wrong[] = {
+	    {5, 4096, 8192, 0},
+	    {5, 8192, 4096, 4097},
+	    {5, LIMIT_RESIDENT_BYTES + 1, 0, 0},
+	};
+	struct recording_huge_pages read;
+	struct mmt_error *error;
 
-	refuse_huge_pages(&(struct process_huge_pages){.runs = {.items = disordered, .count = 2}});
-	refuse_huge_pages(&(struct process_huge_pages){.samples = {.items = &alone, .count = 1}});
-	refuse_huge_samples(repeated, 2);
-	refuse_huge_samples(overlapping, 2);
-	refuse_huge_samples(&more_zeros, 1);
-	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
-		refuse_huge_samples(&outside[i], 1);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		const struct recording_huge_pages huge = {
+		    .processes = {.items = (struct process_huge_pages *)&wrong[i], .count = 1}};
+		size_t room = LIMIT_UNPACKED_BYTES;
+		struct bytes bytes;
+
+		buffer_clear(&buffer);
+		ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
+		bytes = bytes_over(buffer.data, buffer.size);
+		error = section_read(&section_huge_pages, &bytes, &room, &read);
+		ck_assert_ptr_nonnull(error);
+		mmt_error_destroy(error);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		error = read_first_huge_pages(i == 0 ? 0x100000 : 0x800000, i == 1 ? 0x400000 : 4096, i == 2 ? 4097 : 0,
+					      &read);
+		ck_assert_ptr_nonnull(error);
+		mmt_error_destroy(error);
+	}
 }
 END_TEST
 
@@ -480,8 +499,8 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_tests(cases, information_round_trips, newer_versions_are_refused, losses_round_trip,
 			impossible_losses_are_damage, perf_maps_round_trip, large_perf_maps_round_trip,
-			jitdumps_round_trip, huge_pages_round_trip, invalid_huge_pages_are_refused,
-			sections_share_one_size_limit, residency_version_1_is_read,
+			jitdumps_round_trip, huge_pages_round_trip, huge_pages_of_the_first_version,
+			invalid_huge_pages_are_refused, sections_share_one_size_limit, residency_version_1_is_read,
 			residency_round_trips_and_must_be_in_order, build_ids_round_trip);
 	return suite;
 }

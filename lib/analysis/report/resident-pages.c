@@ -710,22 +710,16 @@ struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struc
 /* Adds what one process has: processes have samples of different density. */
 static void add_huge_pages(struct mmt_huge_pages *sum, const struct process_huge_pages *pages)
 {
-	uint64_t bytes = page_runs_bytes((struct page_runs){pages->runs.items, pages->runs.count});
-	uint64_t sampled_bytes = 0, zero_bytes = 0;
-	double estimate;
+	double share = pages->sampled_bytes ? (double)pages->zero_bytes / (double)pages->sampled_bytes : 0;
+	uint64_t estimate = (uint64_t)(share * (double)pages->bytes);
 
-	sum->bytes = saturating_add(sum->bytes, bytes, MMT_BYTES_MAX);
-	for (size_t i = 0; i < pages->samples.count; i++) {
-		sampled_bytes += pages->samples.items[i].read_bytes;
-		zero_bytes += pages->samples.items[i].zero_bytes;
-	}
-	if (!sampled_bytes)
+	sum->bytes = saturating_add(sum->bytes, pages->bytes, MMT_BYTES_MAX);
+	if (!pages->sampled_bytes)
 		return;
-	estimate = (double)zero_bytes / (double)sampled_bytes * (double)bytes;
-	/* A double may be rounded up, above the range of integers, too. */
-	zero_bytes = estimate < (double)bytes ? (uint64_t)estimate : bytes;
-	sum->zero_bytes = saturating_add(sum->sampled_bytes ? sum->zero_bytes : 0, zero_bytes, MMT_BYTES_MAX);
-	sum->sampled_bytes = saturating_add(sum->sampled_bytes, sampled_bytes, MMT_BYTES_MAX);
+	/* A double may be rounded up. */
+	estimate = estimate < pages->bytes ? estimate : pages->bytes;
+	sum->zero_bytes = saturating_add(sum->sampled_bytes ? sum->zero_bytes : 0, estimate, MMT_BYTES_MAX);
+	sum->sampled_bytes = saturating_add(sum->sampled_bytes, pages->sampled_bytes, MMT_BYTES_MAX);
 }
 
 void huge_pages_build(const struct replay *replay, const struct rows *rows, struct mmt_report *report)

@@ -667,30 +667,19 @@ static struct mmt_error *take_swapped(struct recorder *recorder, struct residenc
 	return take_pages(&reader->swapped, pid, swapped_bytes, processes);
 }
 
-static struct mmt_error *take_huge_pages(struct recorder *recorder, struct residency_reader *reader, pid_t pid,
+static struct mmt_error *take_huge_pages(struct recorder *recorder, struct residency_reader *reader,
 					 struct recording_huge_pages *huge)
 {
-	struct process_huge_pages *process = vector_append(&huge->processes);
-	struct mmt_error *error = NULL;
+	struct process_huge_pages process = {.pid = reader->pid};
+	uint64_t began_ns = clock_now_ns(), *spent_ns = &recorder->jobs.memory->huge_spent_ns;
 
-	if (!process)
-		return &error_no_memory;
-	process->pid = pid;
-	process->sampling = HUGE_NOT_SAMPLED;
-	process->runs = reader->huge.runs;
-	reader->huge = (struct process_residency){0};
-	if (wants_samples(recorder)) {
-		uint64_t began_ns = clock_now_ns();
-
-		/* Huge pages may be sampled for LIMIT_HUGE_SAMPLES_NS in total, not counting other reading between two
-		 * processes. */
-		error = huge_pages_sample(
-		    reader, pid, began_ns + LIMIT_HUGE_SAMPLES_NS - recorder->jobs.memory->huge_spent_ns, process);
-		recorder->jobs.memory->huge_spent_ns += clock_now_ns() - began_ns;
-		if (recorder->jobs.memory->huge_spent_ns > LIMIT_HUGE_SAMPLES_NS)
-			recorder->jobs.memory->huge_spent_ns = LIMIT_HUGE_SAMPLES_NS;
-	}
-	return error;
+	for (size_t i = 0; i < reader->huge.runs.count; i++)
+		process.bytes += reader->huge.runs.items[i].end - reader->huge.runs.items[i].start;
+	/* The limit is one of all processes, without other reading between two of them. */
+	if (wants_samples(recorder) && *spent_ns < LIMIT_HUGE_SAMPLES_NS)
+		huge_pages_sample(reader, began_ns + LIMIT_HUGE_SAMPLES_NS - *spent_ns, &process);
+	*spent_ns += clock_now_ns() - began_ns;
+	return vector_push(&huge->processes, process) ? NULL : &error_no_memory;
 }
 
 /* Warns once what is missing and what the report shows instead. */
@@ -752,7 +741,7 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 	error = live ? read_live_ranges(recorder, &reader, process, pages)
 		     : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
 	if (!error && !live && !reader.gave_up && reader.scan)
-		error = take_huge_pages(recorder, &reader, process->pid, &final->huge);
+		error = take_huge_pages(recorder, &reader, &final->huge);
 	gone = !residency_is_valid(&reader);
 	if (!error && reader.wants_swapped && !reader.gave_up && !gone)
 		error = take_swapped(recorder, &reader, process->pid, swapped, reads_smaps ? &pages->runs : NULL,
@@ -771,8 +760,8 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 					    : "there are too many, or it takes too long");
 		vector_deinit(&pages->runs);
 		processes->count--;
-		if (final && final->huge.processes.count > huge_count)
-			process_huge_pages_deinit(&final->huge.processes.items[--final->huge.processes.count]);
+		if (final)
+			final->huge.processes.count = huge_count;
 	}
 	return error;
 }

@@ -158,13 +158,11 @@ struct mmt_error *read_final_residency(struct recorder *recorder, struct final_r
  * Samples of huge pages: how much of them contains only zeros. The kernel counts each huge page as 2 MiB of RSS,
  * although the program may have written only a few bytes of it.
  *
- * Some pages of some huge pages are read, evenly spread. The target is not stopped: process_vm_readv(2) holds its
- * mmap_lock for reading, for one page at a time. Reading must not cause page faults: they would swap pages in, map the
- * zero page where no page was, and wait for the handler of a userfaultfd(2), maybe forever. So a huge page is read only
- * if it is resident at that moment, and a process that has a userfaultfd is not read. A race remains with calls that
- * discard the page. process_vm_readv(2) fails where the target may not read its own memory, and where a device is
- * mapped; /proc/PID/mem does not, so it is read only if the helper process is not permitted to call
- * process_vm_readv(2). The contents are only compared with zero, and then overwritten.
+ * Some pages of some huge pages are read from /proc/PID/mem, evenly spread. The target is not stopped: the kernel holds
+ * its mmap_lock for reading, for one page at a time. Reading must not cause page faults: they would swap pages in, map
+ * the zero page where no page was, and wait for the handler of a userfaultfd(2), maybe forever. So a huge page is read
+ * only if it is resident at that moment, and a process that has a userfaultfd is not read. A race remains with calls
+ * that discard the page. The contents are only compared with zero, and then overwritten.
  */
 
 #define HUGE_SAMPLED_BYTES_MIN (8ull << 20) /* with less memory in huge pages than this, take no samples */
@@ -173,9 +171,8 @@ struct mmt_error *read_final_residency(struct recorder *recorder, struct final_r
 /* Reads the setting of transparent huge pages of this system. */
 enum huge_setting huge_pages_setting(void);
 
-/* Samples the huge pages in huge->runs and sets huge->sampling and huge->samples. `end_ns`: when to stop. */
-struct mmt_error *huge_pages_sample(struct residency_reader *reader, pid_t pid, uint64_t end_ns,
-				    struct process_huge_pages *huge) MMT_MUST_CHECK;
+/* Samples the huge pages that the reader has found, and adds the sizes to those of `huge`. `end_ns`: when to stop. */
+void huge_pages_sample(struct residency_reader *reader, uint64_t end_ns, struct process_huge_pages *huge);
 
 struct process_ranges {
 	pid_t pid;

@@ -308,18 +308,10 @@ struct mmt_error *recording_residency_encode(const struct recording_residency *r
 	return section_write(&section_residency, residency, buffer);
 }
 
-void process_huge_pages_deinit(struct process_huge_pages *process)
-{
-	vector_deinit(&process->runs);
-	vector_deinit(&process->samples);
-}
-
 void recording_huge_pages_deinit(void *value)
 {
 	struct recording_huge_pages *huge = value;
 
-	for (size_t i = 0; i < huge->processes.count; i++)
-		process_huge_pages_deinit(&huge->processes.items[i]);
 	vector_deinit(&huge->processes);
 	map_deinit(&huge->places);
 }
@@ -331,29 +323,24 @@ const struct process_huge_pages *recording_huge_pages_of(const struct recording_
 	return place ? &huge->processes.items[*place] : NULL;
 }
 
-/* The report counts samples like runs of pages: they must be disjoint, and part of the memory that they describe. */
-static void code_samples(struct codec *codec, uint64_t count, struct process_huge_pages *process)
+/* Version 1 has the runs of huge pages and each sampled page instead of sums. */
+static void read_huge_runs(struct codec *codec, struct process_huge_pages *process)
 {
-	uint64_t previous = 0, end = 0;
-	struct huge_sample *sample;
-	size_t run = 0;
+	uint64_t run_count, count;
+	resident_runs runs = {0};
 
+	(void)bytes_u32(codec->from); /* why there is no sample */
+	run_count = bytes_u32(codec->from);
+	count = bytes_u32(codec->from);
+	code_runs(codec, run_count, &runs);
+	for (size_t i = 0; i < runs.count; i++)
+		process->bytes += runs.items[i].end - runs.items[i].start;
+	vector_deinit(&runs);
 	count = codec_check(codec, count, 2 * sizeof(uint64_t), UINT32_MAX);
-	codec_each(codec, &process->samples, count, sample) {
-		codec_u64(codec, sample->address);
-		codec_u32(codec, sample->read_bytes);
-		codec_u32(codec, sample->zero_bytes);
-		while (run < process->runs.count && process->runs.items[run].end <= sample->address)
-			run++;
-		if (sample_index && (sample->address <= previous || sample->address < end))
-			codec_fail(codec, "samples of huge pages out of order");
-		else if (run == process->runs.count || sample->address < process->runs.items[run].start ||
-			 sample->read_bytes > process->runs.items[run].end - sample->address)
-			codec_fail(codec, "sample outside the huge pages of its process");
-		else if (sample->zero_bytes > sample->read_bytes)
-			codec_fail(codec, "sample of a huge page with more zeros than bytes");
-		previous = sample->address;
-		end = sample->address + sample->read_bytes;
+	for (uint64_t i = 0; i < count && codec_ok(codec); i++) {
+		(void)bytes_u64(codec->from); /* the address */
+		process->sampled_bytes += bytes_u32(codec->from);
+		process->zero_bytes += bytes_u32(codec->from);
 	}
 }
 
@@ -368,21 +355,22 @@ static void code_huge_pages(struct codec *codec, void *value)
 		huge->setting = HUGE_SETTING_UNKNOWN;
 	count = codec_count(codec, huge->processes.count, 16, LIMIT_PROCESSES);
 	codec_each(codec, &huge->processes, count, process) {
-		uint64_t runs = process->runs.count, samples = process->samples.count;
-
 		codec_u32(codec, process->pid);
-		codec_u32(codec, process->sampling);
-		if (!codec->to && process->sampling > HUGE_TOO_LITTLE)
-			process->sampling = HUGE_NOT_SAMPLED;
-		codec_u32(codec, runs);
-		codec_u32(codec, samples);
-		code_runs(codec, runs, &process->runs);
-		code_samples(codec, samples, process);
+		if (codec->version > 1) {
+			codec_u64(codec, process->bytes);
+			codec_u64(codec, process->sampled_bytes);
+			codec_u64(codec, process->zero_bytes);
+		} else {
+			read_huge_runs(codec, process);
+		}
+		if (process->bytes > LIMIT_RESIDENT_BYTES || process->sampled_bytes > process->bytes ||
+		    process->zero_bytes > process->sampled_bytes)
+			codec_fail(codec, "sizes of huge pages that contradict each other");
 		put_place(codec, &huge->places, process->pid, process_index);
 	}
 }
 
-const struct section_kind section_huge_pages = {"huge page section", 1,
+const struct section_kind section_huge_pages = {"huge page section", 2,
 						LIMIT_SECTION_BYTES, sizeof(struct recording_huge_pages),
 						code_huge_pages,     recording_huge_pages_deinit};
 

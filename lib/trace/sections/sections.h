@@ -122,33 +122,17 @@ struct recording_residency {
 
 void process_residencies_deinit(process_residencies *processes);
 
-/*
- * FEATURE_MMTRACE_HUGE_PAGES: private anonymous memory in transparent huge pages when recording ended, and how much of
- * a sample of it is zero. Contains no contents of the memory.
- */
-enum huge_sampling {
-	HUGE_SAMPLED = 0,
-	HUGE_NOT_SAMPLED = 1,	/* not wanted, or there was no time */
-	HUGE_NOT_PERMITTED = 2, /* the recorder may not read the memory of the process */
-	HUGE_NOT_SAFE = 3,	/* the process uses userfaultfd(2) */
-	HUGE_TOO_LITTLE = 4,	/* its memory in huge pages is not worth a sample */
-};
+/* FEATURE_MMTRACE_HUGE_PAGES: private anonymous memory in transparent huge pages when recording ended, and how much of
+ * a sample of it is zero. */
 
 /* /sys/kernel/mm/transparent_hugepage/enabled */
 enum huge_setting { HUGE_SETTING_UNKNOWN = 0, HUGE_ALWAYS = 1, HUGE_MADVISE = 2, HUGE_NEVER = 3 };
 
-/* Of one huge page. */
-struct huge_sample {
-	uint64_t address;
-	uint32_t read_bytes; /* of pages spread over the huge page */
-	uint32_t zero_bytes; /* of those that contain only zeros */
-};
-
 struct process_huge_pages {
 	int32_t pid;
-	enum huge_sampling sampling;
-	resident_runs runs;		    /* ascending, disjoint */
-	VECTOR(struct huge_sample) samples; /* ascending, disjoint, within the runs */
+	uint64_t bytes;
+	uint64_t sampled_bytes; /* size of the sample; 0: there is none */
+	uint64_t zero_bytes;	/* of the sample */
 };
 
 struct recording_huge_pages {
@@ -188,9 +172,6 @@ struct mmt_error *recording_residency_encode(const struct recording_residency *r
 /* Of a process at the start, or at the end, of a decoded recording; NULL: not recorded. */
 const struct process_residency *recording_residency_at_start(const struct recording_residency *residency, int32_t pid);
 const struct process_residency *recording_residency_at_end(const struct recording_residency *residency, int32_t pid);
-
-/* Compressed with zstd inside. */
-void process_huge_pages_deinit(struct process_huge_pages *process);
 
 void recording_huge_pages_deinit(void *value);
 
