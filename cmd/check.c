@@ -7,9 +7,18 @@
 #include "cli/message.h"
 #include "cli/options.h"
 
+#define STATE_COLUMNS 8
 #define SUBJECT_COLUMNS 16
 
-static void print_item(const struct mmt_check_item *item)
+static void print_remedy(const struct mmt_check_item *item, int indent)
+{
+	printf("%s\n", item->remedy);
+	if (item->remedy_effect)
+		printf("%*s(%s)\n", indent, "", item->remedy_effect);
+}
+
+/* `previous`: the remedy of the previous item, which is not repeated. */
+static void print_item(const struct mmt_check_item *item, const char *previous)
 {
 	static const char *const states[] = {
 	    [MMT_CHECK_GOOD] = "ok",
@@ -17,11 +26,13 @@ static void print_item(const struct mmt_check_item *item)
 	    [MMT_CHECK_MISSING] = "MISSING",
 	};
 
-	printf("%-8s %-*s ", states[item->state], SUBJECT_COLUMNS, item->subject);
+	printf("%-*s %-*s ", STATE_COLUMNS, states[item->state], SUBJECT_COLUMNS, item->subject);
 	mmt_write_escaped(item->finding, stdout);
 	putchar('\n');
-	if (item->remedy)
-		printf("%-8s %-*s   fix: %s\n", "", SUBJECT_COLUMNS, "", item->remedy);
+	if (!item->remedy || item->remedy == previous)
+		return;
+	printf("%*s fix: ", STATE_COLUMNS, "");
+	print_remedy(item, STATE_COLUMNS + 6);
 }
 
 /* What the lines above mean for the user, with the first command that helps. */
@@ -39,8 +50,11 @@ static void print_verdict(const struct mmt_check *check)
 		    (!strcmp(item->subject, "permissions") || !strcmp(item->subject, "other users")))
 			others = false;
 	}
-	if (missing)
-		printf("\nyou cannot record yet: %s\n", missing->remedy ? missing->remedy : missing->finding);
+	if (missing && missing->remedy) {
+		fputs("\nyou cannot record yet: ", stdout);
+		print_remedy(missing, 0);
+	} else if (missing)
+		printf("\nyou cannot record yet: %s\n", missing->finding);
 	else
 		printf("\nyou can record %s\n", others ? "all processes" : "your own processes");
 }
@@ -54,7 +68,7 @@ static int check_machine(const struct command *command)
 	if (error)
 		return message_error(command, error);
 	for (size_t i = 0; i < check->item_count; i++)
-		print_item(&check->items[i]);
+		print_item(&check->items[i], i ? check->items[i - 1].remedy : NULL);
 	print_verdict(check);
 	status = check->can_record ? EXIT_OK : EXIT_EXCEEDED;
 	mmt_check_destroy(check);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <mmtrace/output.h>
 
@@ -305,7 +306,8 @@ void record_end_put_file(const struct record_end *end, const char *file)
 	put_advice(summary);
 	if (stream || !file)
 		return;
-	fputs("next: mmtrace report", stderr);
+	/* Only its owner may read the file. */
+	fputs(geteuid() == 0 && getenv("SUDO_USER") ? "next: sudo mmtrace report" : "next: mmtrace report", stderr);
 	if (strcmp(file, DEFAULT_FILE) != 0) {
 		fputs(" -i ", stderr);
 		put_shell_word(file, stderr);

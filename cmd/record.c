@@ -385,6 +385,36 @@ static bool describe_missing(const char *name, char hint[256])
 	return strlen(name) <= HINT_NAME_BYTES && describe_named(name, hint);
 }
 
+/* Prints the command line with which root records the same; a command still runs as this user. */
+static void put_as_root(const struct mmt_record_options *options)
+{
+	const char *const *words = options->command_line;
+
+	fputs("permission denied; try:\n  sudo ", stderr);
+	put_shell_word(program_invocation_name, stderr);
+	for (size_t i = 1; words[i]; i++) {
+		putc(' ', stderr);
+		put_shell_word(words[i], stderr);
+		if (options->command && words[i + 1] == options->command[0] && geteuid())
+			fprintf(stderr, " setpriv --reuid=%u --regid=%u --init-groups", (unsigned)geteuid(),
+				(unsigned)getegid());
+	}
+	putc('\n', stderr);
+}
+
+/* Prints what to do first, then why, then what permits recording for good. */
+static void put_refusal(const struct mmt_record_options *options, const struct mmt_error *error)
+{
+	const struct mmt_refusal *refusal = mmt_error_get_refusal(error);
+
+	fputs("mmtrace record: ", stderr);
+	if (refusal->root_may)
+		put_as_root(options);
+	fprintf(stderr, "%s\n", mmt_error_get_message(error));
+	for (const struct mmt_remedy *remedy = refusal->remedies; remedy->command; remedy++)
+		fprintf(stderr, "%s:\n  %s\n", remedy->effect, remedy->command);
+}
+
 /* Prints the error. Returns the status that a shell returns for a command that it cannot run. */
 static int report_failure(const struct command *command, const struct mmt_record_options *options,
 			  struct mmt_error *error)
@@ -396,6 +426,11 @@ static int report_failure(const struct command *command, const struct mmt_record
 		status = EXIT_SIGNAL + stop_signals_number(options->stop_fd);
 	if (mmt_error_get_code(error) == MMT_ERROR_COMMAND)
 		status = mmt_error_get_errno(error) == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	if (mmt_error_get_refusal(error)) {
+		put_refusal(options, error);
+		mmt_error_destroy(error);
+		return status;
+	}
 	if (status != EXIT_NOT_FOUND || !describe_missing(options->command[0], hint))
 		*hint = '\0';
 	message(command, "%s%s%s%s", mmt_error_get_message(error),
@@ -538,6 +573,7 @@ static int record(const struct command *command, struct record_arguments *argume
 					 .ready_fd = arguments->ready_fd ? (int)arguments->ready_fd : -1,
 					 .end = {.options = options, .summary = &summary}};
 	struct mmt_error *error, *write_error = NULL;
+	int status;
 
 	options->command_line = command_line;
 	options->message = show_message;
@@ -559,10 +595,10 @@ static int record(const struct command *command, struct record_arguments *argume
 	out_of_memory_returns();
 	error = mmt_record(options, &summary, &write_error);
 	clear_progress(&context);
+	status =
+	    error ? report_failure(command, options, error) : conclude(command, arguments, &context.end, write_error);
 	free(command_line);
-	if (error)
-		return report_failure(command, options, error);
-	return conclude(command, arguments, &context.end, write_error);
+	return status;
 }
 
 /* Adds the processes with these command names. Returns the exit status; negative: continue. */

@@ -10,6 +10,8 @@
 #ifndef MMTRACE_ERROR_H
 #define MMTRACE_ERROR_H
 
+#include <stdbool.h>
+
 #if defined(__GNUC__)
 #define MMT_PUBLIC __attribute__((visibility("default")))
 #define MMT_MUST_CHECK __attribute__((warn_unused_result))
@@ -39,11 +41,24 @@ struct mmt_error;
 
 MMT_PUBLIC enum mmt_error_code mmt_error_get_code(const struct mmt_error *error);
 
-/* One line without a newline: what failed, why, and how to fix it. Lives as long as the error. */
+/* One line without a newline: what failed, why, and how to fix it, except for a refusal. Lives as long as the error. */
 MMT_PUBLIC const char *mmt_error_get_message(const struct mmt_error *error);
 
 /* errno of the system call that failed; 0 if none did. */
 MMT_PUBLIC int mmt_error_get_errno(const struct mmt_error *error);
+
+/* Why the system does not let this user record, and what permits it for good. Static. */
+struct mmt_refusal {
+	const char *reason;
+	bool root_may; /* root may record here */
+	struct mmt_remedy {
+		const char *command; /* NULL ends the list */
+		const char *effect;
+	} remedies[3];
+};
+
+/* NULL: the error is of another kind. */
+MMT_PUBLIC const struct mmt_refusal *mmt_error_get_refusal(const struct mmt_error *error);
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_error_destroy(struct mmt_error *error);

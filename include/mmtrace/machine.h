@@ -22,7 +22,8 @@ struct mmt_check_item {
 	enum mmt_check_state state;
 	const char *subject; /* one word or two; static */
 	const char *finding;
-	const char *remedy; /* a command or advice that fixes it; NULL: none */
+	const char *remedy;	   /* a command or advice that fixes it; NULL: none */
+	const char *remedy_effect; /* of such a command: for whom, how long, or where; NULL: nothing to add */
 };
 
 struct mmt_check {

@@ -11,6 +11,7 @@ struct mmt_error {
 	enum mmt_error_code code;
 	int errno_value;
 	char *message; /* owned; NULL only in error_no_memory */
+	const struct mmt_refusal *refusal;
 };
 
 struct mmt_error error_no_memory = {.code = MMT_ERROR_NO_MEMORY, .errno_value = ENOMEM};
@@ -27,6 +28,7 @@ static struct mmt_error *error_from_message(enum mmt_error_code code, int errno_
 	error->code = code;
 	error->errno_value = errno_value;
 	error->message = message;
+	error->refusal = NULL;
 	return error;
 }
 
@@ -72,6 +74,21 @@ struct mmt_error *error_system(int errno_value, const char *format, ...)
 	return error_from_message(code, errno_value, message);
 }
 
+struct mmt_error *error_refused(const struct mmt_refusal *refusal, const char *format, ...)
+{
+	struct mmt_error *error;
+	va_list arguments;
+	char *message;
+
+	va_start(arguments, format);
+	message = join_message(format_message(format, arguments), refusal->reason);
+	va_end(arguments);
+	error = error_from_message(MMT_ERROR_PERMISSION, 0, message);
+	if (error != &error_no_memory)
+		error->refusal = refusal;
+	return error;
+}
+
 struct mmt_error *error_set_code(struct mmt_error *error, enum mmt_error_code code)
 {
 	if (error != &error_no_memory)
@@ -109,6 +126,11 @@ const char *mmt_error_get_message(const struct mmt_error *error)
 int mmt_error_get_errno(const struct mmt_error *error)
 {
 	return error->errno_value;
+}
+
+const struct mmt_refusal *mmt_error_get_refusal(const struct mmt_error *error)
+{
+	return error->refusal;
 }
 
 void mmt_error_destroy(struct mmt_error *error)

@@ -16,6 +16,10 @@ struct mmt_error *error_create(enum mmt_error_code code, const char *format, ...
 /* MMT_ERROR_SYSTEM (MMT_ERROR_PERMISSION for EPERM and EACCES); ": " and the text of `errno_value` are appended. */
 struct mmt_error *error_system(int errno_value, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
 
+/* MMT_ERROR_PERMISSION; ": " and the reason are appended. */
+struct mmt_error *error_refused(const struct mmt_refusal *refusal, const char *format, ...)
+    ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
+
 /*
  * Prepends "context: " to the message of `cause` and returns it; takes `cause`. Code and errno are kept. NULL stays
  * NULL, so `return error_context(f(), "%s", path);` is allowed.

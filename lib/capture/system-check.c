@@ -19,18 +19,13 @@
 #include "capture/procfs/clock.h"
 #include "capture/perf/perf-events.h"
 #include "capture/perf/ring-buffers.h"
+#include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"
 #include "capture/perf/tracefs.h"
 #include "trace/format/architecture.h"
 
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-/* Inode numbers of the initial namespaces (include/linux/proc_ns.h of the kernel). */
-#define FIRST_USER_NAMESPACE 0xeffffffdu
+/* Inode number of the initial namespace (include/linux/proc_ns.h of the kernel). */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
-#define LEAVE_NAMESPACE "run outside of this user namespace"
-#define SETCAP "sudo setcap cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v mmtrace)"
 
 struct check {
 	struct mmt_check result; /* must be the first member, because callers hold a pointer to it */
@@ -56,16 +51,6 @@ __attribute__((format(printf, 5, 6))) static void add(struct check *check, enum 
 	check->out_of_memory |= !item.finding || !vector_push(&check->items, item);
 }
 
-static void read_capabilities(struct check *check)
-{
-	CLEANUP(free) char *status = NULL;
-	char value[32];
-
-	if (text_file_read(-1, "/proc/self/status", &status) >= 0 &&
-	    text_file_field(status, "CapEff", value, sizeof(value)))
-		check->capabilities = strtoull(value, NULL, 16);
-}
-
 static bool has(const struct check *check, unsigned capability)
 {
 	return check->capabilities >> capability & 1;
@@ -78,13 +63,6 @@ static bool is_first(const char *path, uint32_t inode)
 	return stat(path, &status) < 0 || status.st_ino == inode;
 }
 
-/* Is this the initial user namespace? In any other one, capabilities apply only to what belongs to that namespace: they
- * permit neither perf events nor access to processes of other users. */
-static bool in_first_user_namespace(void)
-{
-	return is_first("/proc/self/ns/user", FIRST_USER_NAMESPACE);
-}
-
 /* Does the kernel permit recording kernel-internal tracepoints? Asks it in the same way as a recording does. `source`
  * is NULL if the tracepoints cannot be read; then only capabilities are checked. */
 static bool may_record_all(const struct check *check, const struct tracepoint_source *source)
@@ -92,14 +70,9 @@ static bool may_record_all(const struct check *check, const struct tracepoint_so
 	bool restricted = true;
 
 	if (!source)
-		return (has(check, CAP_PERFMON) || has(check, CAP_SYS_ADMIN)) && in_first_user_namespace();
+		return (has(check, CAP_PERFMON) || has(check, CAP_SYS_ADMIN)) && permission_is_global();
 	mmt_error_destroy(events_are_restricted(source, &restricted));
 	return !restricted;
-}
-
-static int64_t read_paranoid(void)
-{
-	return text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", 2);
 }
 
 static void check_kernel(struct check *check)
@@ -121,42 +94,54 @@ static void check_kernel(struct check *check)
 		    kernel.machine);
 }
 
+/* Adds what permits that for good to the last item. */
+static void add_remedy(struct check *check, const struct mmt_refusal *refusal)
+{
+	struct mmt_check_item *item = check->out_of_memory ? NULL : &check->items.items[check->items.count - 1];
+
+	if (!item || !refusal || item->state == MMT_CHECK_GOOD)
+		return;
+	item->remedy = refusal->remedies[0].command;
+	item->remedy_effect = refusal->remedies[0].effect;
+}
+
 static void check_permissions(struct check *check, const struct tracepoint_source *source)
 {
-	int64_t paranoid = read_paranoid();
-	long long shown = paranoid;
+	long long paranoid = text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", 2);
+	struct mmt_error *refused = events_check_permitted();
 
-	if (may_record_all(check, source))
+	if (refused)
+		add(check, MMT_CHECK_MISSING, "permissions", NULL, "%s", mmt_error_get_message(refused));
+	else if (may_record_all(check, source))
 		add(check, MMT_CHECK_GOOD, "permissions", NULL, "all events (kernel.perf_event_paranoid is %lld)",
-		    shown);
-	else if (paranoid <= 2)
-		add(check, MMT_CHECK_LIMITED, "permissions",
-		    in_first_user_namespace() ? "run as root, or once: " SETCAP : LEAVE_NAMESPACE,
-		    "own processes (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
+		    paranoid);
 	else
-		add(check, MMT_CHECK_MISSING, "permissions", "sudo sysctl kernel.perf_event_paranoid=2",
-		    "none (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", shown);
-	if (!in_first_user_namespace())
-		add(check, MMT_CHECK_LIMITED, "other users", LEAVE_NAMESPACE,
-		    "own processes only (a user namespace, whose capabilities do not apply to other users)");
-	else if (has(check, CAP_SYS_PTRACE) && has(check, CAP_DAC_READ_SEARCH))
+		add(check, MMT_CHECK_LIMITED, "permissions", NULL,
+		    "own processes (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", paranoid);
+	add_remedy(check, refused ? mmt_error_get_refusal(refused) : permission_explain(PERMISSION_CPU_EVENTS));
+	mmt_error_destroy(refused);
+	if (permission_is_global() && has(check, CAP_SYS_PTRACE) && has(check, CAP_DAC_READ_SEARCH))
 		add(check, MMT_CHECK_GOOD, "other users", NULL, "their processes too");
 	else
-		add(check, MMT_CHECK_LIMITED, "other users", "run as root, or once: " SETCAP,
-		    "own processes only (no CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH)");
+		add(check, MMT_CHECK_LIMITED, "other users", NULL, "own processes only (%s)",
+		    permission_is_global() ? "no CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
+					   : "a user namespace, whose capabilities do not apply to other users");
+	add_remedy(check, permission_explain(PERMISSION_PROCESS));
 }
 
 /* Reports whether tracepoints can be read. `source` is valid if `error` is NULL. */
 static void check_tracepoints(struct check *check, const struct tracepoint_source *source,
 			      const struct mmt_error *error)
 {
-	if (error)
-		add(check, MMT_CHECK_MISSING, "tracepoints", "sudo mmtrace setup", "%s", mmt_error_get_message(error));
-	else
+	if (!error)
 		add(check, MMT_CHECK_GOOD, "tracepoints", NULL, "%s",
 		    source->directory < 0 ? "read from " TRACEFS_SAVED_DIRECTORY "/" TRACEFS_SAVED_NAME
 					    " (mmtrace setup)"
 					  : "read from tracefs");
+	else
+		add(check, MMT_CHECK_MISSING, "tracepoints", "sudo mmtrace setup", "%s", mmt_error_get_message(error));
+	if (error)
+		add_remedy(check, mmt_error_get_refusal(error));
 }
 
 /* Reports whether events can be opened. Leaves no descriptor open. *usable_ret: they can. */
@@ -186,10 +171,9 @@ static void check_rings(struct check *check)
 	if (limit.rlim_cur != RLIM_INFINITY)
 		snprintf(allowed, sizeof(allowed), "%llu KiB", (unsigned long long)limit.rlim_cur >> 10);
 	error = rings_create(0, events_dump_bytes(&options), events_large_dump_bytes(&options), &rings);
-	if (error)
-		add(check, MMT_CHECK_MISSING, "ring buffers", "sudo sysctl kernel.perf_event_paranoid=2", "%s",
-		    mmt_error_get_message(error));
-	else
+	if (error && !mmt_error_get_refusal(error))
+		add(check, MMT_CHECK_MISSING, "ring buffers", NULL, "%s", mmt_error_get_message(error));
+	else if (!error)
 		add(check, rings.shrunk ? MMT_CHECK_LIMITED : MMT_CHECK_GOOD, "ring buffers",
 		    "sudo sysctl kernel.perf_event_mlock_kb=16384, or a larger `ulimit -l`",
 		    "%llu KiB for each CPU%s (kernel.perf_event_mlock_kb is %lld, ulimit -l %s)",
@@ -224,7 +208,7 @@ static void check_ptrace(struct check *check)
 
 static void check_namespaces(struct check *check)
 {
-	bool user = in_first_user_namespace();
+	bool user = permission_is_global();
 	bool processes = is_first("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
 
 	if (!clock_is_of_events())
@@ -247,7 +231,7 @@ struct mmt_error *mmt_check_create(struct mmt_check **check_ret)
 
 	if (!check)
 		return &error_no_memory;
-	read_capabilities(check);
+	check->capabilities = permission_capabilities();
 	check_kernel(check);
 	check_events(check, &usable);
 	if (usable)

@@ -51,7 +51,7 @@ expect_json '.processes | all(.checked and .mismatch_bytes == 0)'
 for rights in +perfmon,+sys_ptrace +perfmon,+dac_read_search; do
 	as_nobody $rights ./mmtrace-for-all record -q -o "$recording" --duration 200ms -p $sleeper 2>record.log &&
 		fail "recorded with $rights only"
-	grep -q CAP_ record.log || fail "with $rights no missing capability is named: $(cat record.log)"
+	grep -q cap_ record.log || fail "with $rights no missing capability is named: $(cat record.log)"
 done
 
 # A recording made by another user: the report names the owner; no third user may read it.

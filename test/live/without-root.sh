@@ -26,13 +26,35 @@ as_user() {
 as_user cat /sys/kernel/tracing/events/header_page >/dev/null 2>&1 && skip "users can read tracefs here"
 recording=$directory/theirs/mmtrace.data
 
-# Before setup: refused, with the command that fixes it; check says the same.
-expect_refusal 2 'mmtrace setup' as_user ./mmtrace-for-all record -o "$recording" -- true
+# Before setup: refused, with the command to copy, the reason, and what permits it for good; check says the same.
+expect_denial "^mmtrace record: permission denied; try:   sudo ./mmtrace-for-all record -o $recording --duration 1s -- \
+setpriv --reuid=65534 --regid=65534 --init-groups sh -c 'exit 0' cannot read the tracepoints: only root may .*:   sudo mmtrace setup .*setcap" \
+	as_user ./mmtrace-for-all record -o "$recording" --duration 1s sh -c 'exit 0'
 as_user ./mmtrace-for-all check >check.txt && fail "check reports no problem: $(cat check.txt)"
 grep -q '^MISSING  tracepoints ' check.txt && grep -q 'fix: sudo mmtrace setup' check.txt ||
 	fail "check does not say what is missing: $(cat check.txt)"
-[ "$(tail -1 check.txt)" = 'you cannot record yet: sudo mmtrace setup' ] || fail "the verdict of check: $(cat check.txt)"
+grep -qx 'you cannot record yet: sudo mmtrace setup' check.txt || fail "the verdict of check: $(cat check.txt)"
 expect_refusal 2 'root' as_user ./mmtrace-for-all setup
+
+# Where sudo would not help: a container without capabilities, and one whose filter refuses perf_event_open.
+sleep 600 &
+other=$!
+processes+=($other)
+refuse_events=$SOURCE/test/live/support/refuse-events.py
+for drop in "--bounding-set=-all" "--bounding-set=-all --reuid=65534 --regid=65534 --clear-groups" "--no-new-privs \
+	--reuid=65534 --regid=65534 --clear-groups"; do
+	expect_denial '^mmtrace record: cannot read the tracepoints: no tracefs .*docker run .*on the host' \
+		setpriv $drop ./mmtrace-for-all record -o "$recording" -- true
+done
+for number in 1 13 38; do
+	expect_denial '^mmtrace record: cannot open a perf event: .*a seccomp filter .*docker run .* SystemCallFilter=' \
+		"$refuse_events" $number "$MMTRACE" record -o "$recording" -p $other
+	"$refuse_events" $number "$MMTRACE" check >check.txt && fail "check with a filter: $(cat check.txt)"
+	env MMTRACE="$MMTRACE" "$refuse_events" $number "$SOURCE/test/demo" >demo.txt 2>&1 && fail "the demo with a filter: $(cat demo.txt)"
+	grep -q '^you cannot record yet: docker' demo.txt || fail "the demo with a filter: $(cat demo.txt)"
+	grep -q '^MISSING  permissions  *none: a seccomp filter' check.txt && grep -q '^you cannot record yet: docker' check.txt ||
+		fail "check with a filter: $(cat check.txt)"
+done
 
 # test/demo names what root must run for such a user, who cannot use sudo here; Debian's kernels set 3.
 mkdir -p demo/test bin && cp -r "$SOURCE"/test/{demo,workload} demo/test && printf '#!/bin/sh\nexit 1\n' >bin/sudo && chmod 755 bin/sudo
@@ -68,7 +90,7 @@ if unshare --user --map-root-user true 2>/dev/null; then
 	unshare --user --map-root-user "$MMTRACE" record -o "$recording" -- true 2>record.log
 	grep -q 'recorded without CAP_PERFMON' record.log || fail "record in a user namespace: $(cat record.log)"
 	# That root is not told to become root.
-	expect_refusal 2 "process $$: permission denied, even for root: .*namespace" \
+	expect_denial "process $$: permission denied: this is a user namespace.* on the host" \
 		unshare --user --map-root-user "$MMTRACE" record -o "$recording" -p $$
 fi
 # In a user's own namespace root's files look like anybody else's, and check says so.
@@ -76,7 +98,7 @@ if as_user unshare --user --map-root-user true 2>/dev/null; then
 	expect_refusal 2 'root is not known in this user namespace' \
 		as_user unshare --user --map-root-user ./mmtrace-for-all record -o "$recording" -- true
 fi
-expect_refusal 2 'every CPU: permission denied.*CAP_PERFMON' as_user ./mmtrace-for-all record -a -o "$recording" -- true
+expect_denial 'sudo .*every CPU: permission denied: .*CAP_PERFMON.* setcap' as_user ./mmtrace-for-all record -a -o "$recording" -- true
 grep -q 'the time' refused.err && fail "unrequested output: $(cat refused.err)"
 "$MMTRACE" check again >/dev/null 2>&1
 [ $? = 2 ] || fail "check takes an argument"
@@ -112,9 +134,17 @@ expect_json ".processes | length == 1 and .[0].pid == $pid and .[0].checked"
 expect_workload_answer yes
 
 # A process of another user is refused with a message.
-sleep 600 &
-processes+=($!)
-expect_refusal 2 "process $!: permission denied.*CAP_SYS_PTRACE" as_user ./mmtrace-for-all record -o "$recording" -p $!
+expect_denial "sudo ./mmtrace-for-all record -o $recording -p $other cannot .* process $other: .* another user.*setcap" \
+	as_user ./mmtrace-for-all record -o "$recording" -p $other
+# Nor may a root without capabilities.
+setpriv --reuid=65534 --regid=65534 --clear-groups sleep 600 &
+nobodys=$!
+processes+=($nobodys)
+wait_until "a process of another user" grep -q sleep /proc/$nobodys/comm
+expect_denial "^mmtrace record: .* process $nobodys: permission denied: root has no .*docker run" \
+	setpriv --bounding-set=-all ./mmtrace-for-all record -o "$recording" -p $nobodys
+expect_denial '^mmtrace record: .* every CPU: permission denied: root has no .*docker run' \
+	setpriv --bounding-set=-all ./mmtrace-for-all record -o "$recording" -a -- true
 
 # With CAP_PERFMON alone everything is recorded.
 timeout 60 setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=+perfmon --ambient-caps=+perfmon \

@@ -11,6 +11,7 @@
 
 #include "base/api.h"
 #include "capture/procfs/clock.h"
+#include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/scheduling-priority.h"
 
@@ -106,20 +107,12 @@ static struct mmt_error *explain_open_failure(const struct attachment *attachmen
 		snprintf(whose, sizeof(whose), "of thread %d", tid);
 	else if (attachment->cgroup >= 0)
 		snprintf(whose, sizeof(whose), "in the control group");
-	switch (errno_value) {
-	case EMFILE:
-	case ENFILE:
+	if (errno_value == EMFILE || errno_value == ENFILE)
 		return refuse_descriptors(attachment);
-	case EACCES:
-	case EPERM:
-		return error_create(MMT_ERROR_PERMISSION,
-				    "cannot record %s %s: permission denied (kernel.perf_event_paranoid is "
-				    "%lld); run as root or with CAP_PERFMON",
-				    name, whose,
-				    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
-	default:
-		return error_system(errno_value, "cannot record %s %s", name, whose);
-	}
+	if (permission_was_refused(errno_value))
+		return error_refused(permission_explain(tid > 0 ? PERMISSION_EVENTS : PERMISSION_CPU_EVENTS),
+				     "cannot record %s %s: permission denied", name, whose);
+	return error_system(errno_value, "cannot record %s %s", name, whose);
 }
 
 struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)

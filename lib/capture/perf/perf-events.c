@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/syscall-table.h"
+#include "capture/procfs/permissions.h"
 
 /* Bytes of the stack that contain the return address of a frameless system call wrapper. The kernel's callchain skips
  * this frame. */
@@ -243,6 +244,21 @@ static bool is_refused(const struct tracepoint *tracepoint)
 		return errno == EACCES || errno == EPERM;
 	close(fd);
 	return false;
+}
+
+struct mmt_error *events_check_permitted(void)
+{
+	struct perf_event_attr attribute;
+	int fd;
+
+	describe_dummy(&attribute);
+	fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0 && permission_was_refused(errno))
+		return error_refused(permission_explain(PERMISSION_EVENTS), "none");
+	if (fd < 0)
+		return error_system(errno, "none");
+	close(fd);
+	return NULL;
 }
 
 struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret)

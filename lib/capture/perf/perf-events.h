@@ -63,6 +63,9 @@ void events_leave_out_large_dumps(struct event_set *set);
 size_t events_count_large_dumps(const struct event_set *set);
 bool events_have_large_dumps(const struct event_set *set);
 
+/* Does the system permit events at all? */
+struct mmt_error *events_check_permitted(void) MMT_MUST_CHECK;
+
 /* Describes the event that owns a ring. The kernel wakes the reader when the ring has `watermark` bytes. */
 void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t watermark);
 

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/procfs/proc.h"
+#include "capture/procfs/permissions.h"
 
 #define SYSCALL_BYTES_MIN (16u << 10)
 #define OFFLINE_PART 8 /* rings of an offline CPU have 1/8 of the size: it may never come online */
@@ -113,10 +113,10 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 			    errno_value,
 			    "cannot open a perf event: too many files are open; raise the limit with `ulimit -n`");
 		}
-		return error_system(errno_value,
-				    "cannot open a perf event: permission denied (kernel.perf_event_paranoid is %lld); "
-				    "run as root or with CAP_PERFMON",
-				    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
+		if (permission_was_refused(errno_value))
+			return error_refused(permission_explain(PERMISSION_EVENTS),
+					     "cannot open a perf event: permission denied");
+		return error_system(errno_value, "cannot open a perf event");
 	}
 	ring->wrapped = malloc(RINGS_RECORD_BYTES_MAX);
 	if (!ring->wrapped)

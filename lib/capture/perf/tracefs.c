@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/syscall-table.h"
 #include "base/cleanup.h"
+#include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"
 
 /* Returns a file descriptor or -errno. */
@@ -82,12 +83,7 @@ struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
 		return error;
 	mmt_error_destroy(error);
 	if (errno_value == EACCES || errno_value == EPERM)
-		return error_create(
-		    MMT_ERROR_PERMISSION,
-		    "cannot read the tracepoints in /sys/kernel/tracing: permission denied; run `mmtrace "
-		    "setup` once as root, or record as root or with CAP_PERFMON, CAP_SYS_PTRACE and "
-		    "CAP_DAC_READ_SEARCH (kernel.perf_event_paranoid is %" PRId64 ")",
-		    text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", -1));
+		return error_refused(permission_explain(PERMISSION_TRACEPOINTS), "cannot read the tracepoints");
 	return error_system(errno_value,
 			    "cannot read the tracepoints: no tracefs in /sys/kernel/tracing and none can be mounted");
 }
@@ -154,10 +150,10 @@ struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source,
 		return NULL;
 	}
 	error = read_file(directory, path, &number);
-	if (error && mmt_error_get_code(error) == MMT_ERROR_PERMISSION && geteuid() != 0) {
+	if (error && mmt_error_get_code(error) == MMT_ERROR_PERMISSION) {
 		mmt_error_destroy(error);
-		return error_create(MMT_ERROR_PERMISSION, "cannot read tracefs file %s: permission denied; run as root",
-				    path);
+		return error_refused(permission_explain(PERMISSION_TRACEPOINTS),
+				     "cannot read tracefs file %s: permission denied", path);
 	}
 	if (error)
 		return error;

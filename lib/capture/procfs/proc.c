@@ -23,6 +23,7 @@
 #include "base/limits.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/blocking-calls.h"
+#include "capture/procfs/permissions.h"
 
 static int read_all(int fd, char **text_ret)
 {
@@ -354,26 +355,13 @@ bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid)
 	return blocking_call(calls, &call) && is_32_bit;
 }
 
-static struct mmt_error *refuse_denied(pid_t pid)
-{
-	if (geteuid() == 0)
-		return error_create(MMT_ERROR_PERMISSION,
-				    "cannot read the maps of process %d: permission denied, even for root: the process "
-				    "is outside of this container or user namespace, or a security module protects it; "
-				    "run mmtrace where the process was started",
-				    pid);
-	return error_create(MMT_ERROR_PERMISSION,
-			    "cannot read the maps of process %d: permission denied; run as root or with CAP_PERFMON, "
-			    "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
-			    pid);
-}
-
 static struct mmt_error *check_program(struct blocking_calls *calls, pid_t pid)
 {
 	bool is_32_bit = proc_runs_32_bit_program(calls, pid);
 
 	if (errno == EACCES || errno == EPERM)
-		return refuse_denied(pid);
+		return error_refused(permission_explain(PERMISSION_PROCESS),
+				     "cannot read the maps of process %d: permission denied", pid);
 	if (errno && errno != ETIMEDOUT)
 		return proc_has_ended(pid) && proc_is_zombie(pid) ? refuse_zombie(pid) : error_no_process(pid);
 	if (is_32_bit)

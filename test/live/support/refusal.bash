@@ -18,6 +18,17 @@ expect_refusal() {
 	grep -qE -- "$pattern" "$directory/refused.err" || refusal_failed "no word of $pattern" "$@"
 }
 
+# expect_denial PATTERN COMMAND...: the system does not permit it: status 2 and, in this order, the words of PATTERN, which
+# sees the lines as one.
+expect_denial() {
+	local pattern=$1
+	shift
+	"$@" >"$directory/refused.out" 2>"$directory/refused.err" </dev/null
+	[ $? = 2 ] || refusal_failed "not status 2" "$@"
+	[ ! -s "$directory/refused.out" ] || refusal_failed "output on stdout" "$@"
+	tr '\n' ' ' <"$directory/refused.err" | grep -qE -- "$pattern" || refusal_failed "no word of $pattern" "$@"
+}
+
 refusal_failed() {
 	local what=$1
 	shift
