@@ -20,6 +20,7 @@ struct export_settings {
 	struct mmt_export_options options;
 	const struct mmt_export_format *format;
 	const char *output; /* NULL: standard output */
+	char *own_output;   /* a name that the user did not choose; owned */
 	int format_place, weight;
 	uint64_t every_ns;
 	bool format_given, weight_given;
@@ -28,10 +29,25 @@ struct export_settings {
 	char format_words[256]; /* for --help: "folded|pprof" */
 };
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* ".svg"; "" if there is none. A name that begins with a dot has none there. */
+static const char *extension(const char *path)
+{
+	const char *base = base_name(path), *dot = *base ? strrchr(base + 1, '.') : NULL;
+
+	return dot ? dot : "";
+}
+
 /* "heap.pb.gz" becomes "heap.0001.pb.gz". The caller frees it; NULL: out of memory. */
 static char *series_name(const char *path, uint64_t number)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = base_name(path);
 	const char *dot = *base ? strchr(base + 1, '.') : NULL;
 	int stem = dot ? (int)(dot - path) : (int)strlen(path);
 	char *name;
@@ -56,6 +72,22 @@ static int write_file(const struct command *command, const struct export_setting
 		      const struct mmt_report *report, const char *path)
 {
 	return result_file_write(command, path, write_exported, &(struct exported){report, &settings->options});
+}
+
+/* With a name that the user did not choose, say how to open it. */
+static int write_named(const struct command *command, const struct export_settings *settings,
+		       const struct mmt_report *report)
+{
+	const struct mmt_export_format *format = settings->format;
+	int status = write_file(command, settings, report, settings->output);
+
+	if (status != EXIT_OK || !settings->own_output)
+		return status;
+	if (format->viewer)
+		message(command, "wrote %s; to open it: %s %s", settings->output, format->viewer, settings->output);
+	else
+		message(command, "wrote %s; open it with %s", settings->output, format->description);
+	return EXIT_OK;
 }
 
 static int write_numbered(const struct command *command, const struct export_settings *settings,
@@ -120,7 +152,7 @@ static int write_export(const struct command *command, struct export_settings *s
 	if (settings->every_ns)
 		return write_series(command, settings, report);
 	if (settings->output)
-		return write_file(command, settings, report, settings->output);
+		return write_named(command, settings, report);
 	error = mmt_export(report, &settings->options, stdout);
 	if (!error)
 		return pager_finish(command, EXIT_OK);
@@ -146,29 +178,69 @@ static int run_export(const struct command *command, struct export_settings *set
 		message(
 		    command,
 		    "warning: %s shows only what was mapped in the window: it leaves out %s that was mapped earlier "
-		    "and made accessible in it, which folded, pprof, speedscope and html show",
+		    "and made accessible in it, which svg, folded, pprof, speedscope and html show",
 		    settings->format->name, mmt_format_bytes(report->committed_before_bytes, text));
 	status = write_export(command, settings, report);
 	mmt_report_destroy(report);
 	return status;
 }
 
-/* Whether the viewer of the format opens a file of this name. Devices and pipes may have any. */
-static bool has_right_suffix(const struct export_settings *settings)
+/* The first format whose files have this extension; NULL: none. */
+static const struct mmt_export_format *format_of_extension(const char *wanted)
 {
-	const char *suffix = settings->format->suffix;
-	size_t size = settings->output ? strlen(settings->output) : 0;
+	size_t count;
+	const struct mmt_export_format *formats = mmt_export_formats(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(strrchr(formats[i].suffix, '.'), wanted))
+			return &formats[i];
+	}
+	return NULL;
+}
+
+/* A name for another viewer is a mistake, except that of a device or a pipe. Returns as take_arguments(). */
+static int check_name(const struct command *command, const struct export_settings *settings)
+{
+	const struct mmt_export_format *format = settings->format, *other;
+	const char *path = settings->output, *end = extension(path), *right = strrchr(format->suffix, '.');
 	struct stat status;
 
-	if (!size || !suffix || (size > strlen(suffix) && !strcmp(settings->output + size - strlen(suffix), suffix)))
-		return true;
-	return stat(settings->output, &status) == 0 && !S_ISREG(status.st_mode);
+	other = format_of_extension(end);
+	if (!strcmp(end, right) || (!other && !format->suffix_needed) ||
+	    (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
+		return -1;
+	if (!other)
+		return message_usage(command, "viewers of %s open only names that end in %s: --output %s%s",
+				     format->name, right, path, right);
+	return message_usage(command, "%s is no name for %s: use --format %s, or --output %.*s%s", path, format->name,
+			     other->name, (int)(end - path), path, format->suffix);
+}
+
+/* In the working directory, after the recording; an existing file stays. Returns as take_arguments(). */
+static int choose_name(const struct command *command, struct export_settings *settings)
+{
+	const char *input = settings->selection.report.input;
+	const char *base = strcmp(input, "-") ? base_name(input) : "mmtrace";
+	struct stat status;
+
+	if (asprintf(&settings->own_output, "%.*s%s", (int)(extension(base) - base), base, settings->format->suffix) <
+	    0) {
+		settings->own_output = NULL;
+		message(command, "out of memory");
+		return EXIT_UNUSABLE;
+	}
+	settings->output = settings->own_output;
+	if (lstat(settings->output, &status) == 0)
+		return message_usage(command, "%s exists; to replace it, add --output %s", settings->output,
+				     settings->output);
+	return -1;
 }
 
 /* Returns the exit status; negative: continue. */
 static int take_arguments(const struct command *command, struct export_settings *settings, char **arguments)
 {
 	int status = report_selection_finish(command, &settings->selection, arguments);
+	bool to_stdout;
 
 	if (status >= 0)
 		return status;
@@ -180,20 +252,23 @@ static int take_arguments(const struct command *command, struct export_settings 
 	settings->selection.report.lifetime_steps = settings->format->lifetime_steps;
 	if (settings->output && !*settings->output)
 		return message_usage(command, "--output: the file's name is empty");
-	if (settings->output && !strcmp(settings->output, "-"))
+	to_stdout = settings->output && !strcmp(settings->output, "-");
+	if (to_stdout)
 		settings->output = NULL;
-	if (!has_right_suffix(settings))
-		return message_usage(command, "viewers of %s open only names that end in %s: --output %s%s",
-				     settings->format->name, settings->format->suffix, settings->output,
-				     settings->format->suffix);
 	if (settings->weight_given && !settings->format->weighted)
-		return message_usage(command, "--weight needs --format folded: %s contains all figures",
+		return message_usage(command, "--weight needs --format svg or folded: %s contains all figures",
 				     settings->format->name);
 	if (settings->every_ns && strcmp(settings->format->name, "pprof"))
 		return message_usage(command, "--every needs --format pprof");
 	if (settings->every_ns && (!settings->output || !strcmp(settings->selection.report.input, "-")))
 		return message_usage(command, "--every writes several files: pass a recording and --output FILE");
-	if (!settings->output && settings->format->binary && isatty(STDOUT_FILENO))
+	if (settings->output)
+		return check_name(command, settings);
+	if (!isatty(STDOUT_FILENO))
+		return -1;
+	if (!to_stdout)
+		return choose_name(command, settings);
+	if (settings->format->binary)
 		return message_usage(command, "%s is not text: choose a file with --output FILE",
 				     settings->format->name);
 	return -1;
@@ -221,10 +296,10 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	    OPTION('f', "format", CHOICE, &settings.format_place, settings.format_words, "the format of the file",
 		   .choices = settings.format_names, .given = &settings.format_given),
 	    OPTION('o', "output", STRING, &settings.output, "FILE",
-		   "write to FILE, which is replaced when the new one is complete (default: standard output)"),
+		   "write to FILE (default: on a terminal, a file named after the recording; else standard output)"),
 	    OPTION(0, "weight", CHOICE, &settings.weight, "memory|unfreed|resident|committed|allocated|count",
-		   "folded: the figure of each stack (default memory, as in reports)", .choices = settings.weight_names,
-		   .given = &settings.weight_given),
+		   "svg, folded: the figure of each stack (default memory, as in reports)",
+		   .choices = settings.weight_names, .given = &settings.weight_given),
 	    OPTION(0, "every", DURATION, &settings.every_ns, "TIME",
 		   "pprof: write a numbered file for the state after each TIME (10s, 5m)"),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
@@ -240,5 +315,6 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	if (status < 0)
 		status = run_export(command, &settings);
 	report_selection_deinit(&settings.selection);
+	free(settings.own_output);
 	return status;
 }

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* The figure of each stack in formats that have only one: "folded". */
+/* The figure of each stack in formats that have only one: "folded" and "svg". */
 enum mmt_weight {
 	MMT_WEIGHT_MEMORY,   /* the default, as reports are sorted: see mmt_row.memory_bytes */
 	MMT_WEIGHT_UNFREED,  /* includes address space that is only reserved */
@@ -31,7 +31,9 @@ struct mmt_export_format {
 	const char *name;	 /* word of options, for instance "pprof" */
 	const char *description; /* a line for the user */
 	bool binary;		 /* not for terminals */
-	const char *suffix;	 /* of the file's name, without which its viewer does not open it; NULL: any */
+	const char *suffix;	 /* of the file's name, for instance ".pb.gz" */
+	bool suffix_needed;	 /* the viewer opens no file whose name ends otherwise */
+	const char *viewer;	 /* a command that opens the file named after it; NULL: see the description */
 	bool weighted;		 /* uses mmt_export_options.weight */
 	bool only_made;		 /* leaves out memory mapped before the window and made accessible in it */
 	uint32_t lifetime_steps; /* minimum for mmt_report_options.lifetime_steps */

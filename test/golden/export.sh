@@ -9,23 +9,23 @@ says() {
 	grep -qF -- "$*" messages || complain "no '$*' in: $(cat messages)"
 }
 
-# is_old: the file is unchanged, and there is no other file beside it.
+# is_old [FILE]: the file is unchanged, and there is no other file beside it.
 is_old() {
-	[ "$(cat file.gz)" = old ] && [ "$(echo file*)" = file.gz ]
+	[ "$(cat "${1:-file.out}")" = old ] && [ "$(echo file*)" = "${1:-file.out}" ]
 }
 
-run 0 export -f folded -o file.gz "$data/more.data"
+run 0 export -f folded -o file.out "$data/more.data"
 [ ! -s output ] && [ ! -s messages ] || complain "export -o FILE prints: $(cat output messages)"
 run 0 export -f folded "$data/more.data"
-cmp -s output file.gz || complain "standard output and FILE differ"
-echo old >file.gz
-run 2 export -f folded -o file.gz "$SOURCE/README"
+cmp -s output file.out || complain "standard output and FILE differ"
+echo old >file.out
+run 2 export -f folded -o file.out "$SOURCE/README"
 is_old || complain "a file that is no recording: FILE changed"
-run 2 export -f folded -o file.gz --from 1000s "$data/more.data"
+run 2 export -f folded -o file.out --from 1000s "$data/more.data"
 is_old || complain "an empty window: FILE changed"
-run 2 export -f folded -o missing/file.gz "$data/more.data"
-run 0 export -f pprof -o file.gz "$data/more.data"
-[ "$(head -c 2 file.gz | od -An -tx1)" = ' 1f 8b' ] || complain "pprof is not compressed"
+run 2 export -f folded -o missing/file.out "$data/more.data"
+run 0 export -f pprof -o file.out "$data/more.data"
+[ "$(head -c 2 file.out | od -An -tx1)" = ' 1f 8b' ] || complain "pprof is not compressed"
 [ ! -c /dev/full ] || "$MMTRACE" export -f folded "$data/more.data" >/dev/full 2>messages
 says 'No space left'
 
@@ -33,30 +33,34 @@ says 'No space left'
 read -r -a formats < <("$MMTRACE" export --list-options | sed -nE 's/^--format -f ([^ ]*).*/\1/p' | tr '|' ' ')
 [ "${#formats[@]}" -ge 7 ] || complain "only these formats are listed: ${formats[*]}"
 for format in "${formats[@]}"; do
-	echo old >file.gz
+	rm file*
+	file=file.$format
+	[ "$format" != heaptrack ] || file=file.gz
+	echo old >"$file"
 	message=$(
 		trap '' XFSZ
 		ulimit -f 0
-		"$MMTRACE" export -f "$format" -o file.gz "$data/more.data" 2>&1
+		"$MMTRACE" export -f "$format" -o "$file" "$data/more.data" 2>&1
 		echo "status $?"
 	)
-	[[ $message = *'cannot write file.gz: File too large'*'status 2' ]] || complain "$format, no room: $message"
-	is_old || complain "$format, no room: FILE changed"
+	[[ $message = *"cannot write $file: File too large"*'status 2' ]] || complain "$format, no room: $message"
+	is_old "$file" || complain "$format, no room: FILE changed"
 	run 2 export -f "$format" -o /dev/full "$data/more.data"
 	says 'cannot write /dev/full: No space left'
 	strace -o /dev/null true 2>/dev/null || continue # missing, or ptrace is not permitted
 	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 strace -f -q -o trace -e trace=write \
-		-e inject=write:signal=SIGINT:when=1 "$MMTRACE" export -f "$format" -o file.gz "$data/more.data" >output 2>messages
+		-e inject=write:signal=SIGINT:when=1 "$MMTRACE" export -f "$format" -o "$file" "$data/more.data" >output 2>messages
 	[ $? = 130 ] || complain "$format, Ctrl-C: status is not 130: $(tail -n 2 trace)"
-	is_old || complain "$format, Ctrl-C: FILE changed"
+	is_old "$file" || complain "$format, Ctrl-C: FILE changed"
 done
 
-cp "$data/more.data" file.gz
-run 2 export -f folded -o file.gz "$data/more.data"
-says 'file.gz is a recording and is not replaced'
-cmp -s file.gz "$data/more.data" || complain "export replaced a recording"
+rm file*
+cp "$data/more.data" file.out
+run 2 export -f folded -o file.out "$data/more.data"
+says 'file.out is a recording and is not replaced'
+cmp -s file.out "$data/more.data" || complain "export replaced a recording"
 
-rm file.gz
+rm file.out
 run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
 [ "$(echo file*)" = 'file.0001.pb.gz file.0002.pb.gz file.0003.pb.gz' ] || complain "the series is $(echo file*)"
 run 0 export -f pprof -o whole "$data/more.data"
@@ -86,6 +90,69 @@ run 2 export -f html --weight count "$data/more.data"
 says 'html contains all figures'
 run 2 export -f html --every 1s -o file.html "$data/more.data"
 says '--every needs --format pprof'
+
+# Names of another viewer's files are mistakes.
+run 2 export -f folded -o leak.svg "$data/more.data"
+says 'leak.svg is no name for folded: use --format svg, or --output leak.folded'
+run 2 export -f svg -o dir.x/leak "$data/more.data"
+says 'viewers of svg open only names that end in .svg: --output dir.x/leak.svg'
+run 2 export -f pprof -o leak.json "$data/more.data"
+says 'leak.json is no name for pprof: use --format speedscope, or --output leak.pb.gz'
+[ -z "$(find . -name 'leak*')" ] || complain "a wrong name: it is written"
+run 0 export -f heaptrack -o /dev/null "$data/more.data"
+
+# on_terminal WORD...: as run, but standard output is a terminal.
+on_terminal() {
+	script -qec "'$MMTRACE' $*" /dev/null </dev/null | tr -d '\r' >messages
+}
+
+# Without --output, a terminal gets a file, named after format and recording, that replaces none; a pipe gets the export.
+for format in "${formats[@]}"; do
+	on_terminal export -f "$format" "'$data/more.data'"
+	name=$(sed -nE 's/^mmtrace export: wrote (more\.[^ ;]*); (open it with [a-z]|to open it: [a-z].* \1$).*/\1/p' messages)
+	"$MMTRACE" export -f "$format" "$data/more.data" | cmp -s - "$name" || complain "on a terminal, $format: $(cat messages)"
+	echo mine >"$name"
+	on_terminal export -f "$format" "'$data/more.data'"
+	says "$name exists; to replace it, add --output $name"
+	[ "$(cat "$name")" = mine ] || complain "$name is replaced"
+	on_terminal export -f "$format" -o "$name" "'$data/more.data'"
+	[ ! -s messages ] || complain "on a terminal, $format with -o: $(cat messages)"
+done
+[ "$(echo more.*)" = 'more.firefox.json more.folded more.heaptrack.gz more.html more.pb.gz more.pftrace more.speedscope.json more.svg' ] ||
+	complain "on a terminal: $(echo more.*)"
+on_terminal export -f folded -o - "'$data/more.data'"
+cmp -s messages more.folded || complain "-o - on a terminal: $(cat messages)"
+on_terminal export -f svg '-' "<'$data/more.data'"
+says 'wrote mmtrace.svg'
+
+# A flame graph has the bytes of the folded stacks, and a box for each frame that is wide enough.
+for recording in leak more troubled; do
+	"$MMTRACE" export -f folded --weight unfreed "$data/$recording.data" >folded
+	"$MMTRACE" export -f svg --weight unfreed "$data/$recording.data" >picture.svg
+	python3 - <<-'END' || complain "the flame graph of $recording"
+		import collections, xml.dom.minidom
+		expected = collections.Counter()
+		for line in open("folded"):
+		    stack, _, weight = line.rpartition(" ")
+		    path = ["all stacks"] + stack.split(";")
+		    for depth, name in enumerate(path):
+		        expected[depth, name] += int(weight)
+		found = collections.Counter()
+		boxes = xml.dom.minidom.parse("picture.svg").documentElement.getElementsByTagName("svg")
+		for box in boxes:
+		    label = box.getElementsByTagName("title")[0].firstChild.data.split("\n")[0]
+		    found[int(box.getAttribute("data-d")), label.split(" (")[0]] += float(box.getAttribute("width"))
+		total = expected[0, "all stacks"]
+		assert total and len(boxes) > 2
+		by_name = collections.Counter()
+		for (depth, name), weight in expected.items():
+		    by_name[depth, name.split(" (")[0]] += weight
+		for key, weight in by_name.items():
+		    width = weight / total * 1200
+		    assert abs(found[key] - width) < 0.02 * len(boxes) if width >= 0.4 * len(boxes) else found[key] <= width + 1, (key, found[key], width)
+		assert set(found) <= set(by_name)
+	END
+done
 
 run 2 export -f folded --every 1s -o file "$data/more.data"
 says '--every needs --format pprof'

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The checks of firefox.sh: firefox.mjs PAGE REPORT [PICTURE], the page of a recording and what report --json says of it.
+// The checks of firefox.sh: firefox.mjs PAGE GRAPH REPORT [PICTURE], the page and the SVG flame graph of a recording and what
+// report --json says of it.
 // Firefox speaks WebDriver BiDi; playwright-core needs commands that Debian's does not have.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { createInterface } from "node:readline";
 
-const [path, reportPath, picture] = process.argv.slice(2);
+const [path, graphPath, reportPath, picture] = process.argv.slice(2);
 const report = JSON.parse(readFileSync(reportPath, "utf8"));
 const profile = mkdtempSync(`${tmpdir()}/mmtrace-firefox-`);
 const firefox = spawn(process.env.FIREFOX || "firefox-esr", ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0",
@@ -93,6 +94,21 @@ async function check(context) {
 	equal(await value("matched"), sum("unfreed_bytes", matching), `search for ${word}`);
 }
 
+async function checkGraph(context) {
+	const evaluate = async (expression) => (await call("script.evaluate", { expression, target: { context }, awaitPromise: true })).result.value;
+	const word = report.groups[3].frames[2].function, total = report.groups.reduce((sum, group) => sum + group.unfreed_bytes, 0);
+	const matching = report.groups.filter((group) => group.frames.some((frame) => `${frame.function} (${frame.module})`.includes(word)));
+	const share = 100 * matching.reduce((sum, group) => sum + group.unfreed_bytes, 0) / total;
+	const said = await evaluate(`{
+		const input = document.querySelector("input");
+		input.value = "${word}";
+		input.dispatchEvent(new Event("input"));
+		document.getElementById("said").textContent;
+	}`);
+	if (!(Math.abs(parseFloat(said.slice("Matched ".length)) - share) < 0.2))
+		faults.push(`the search of the flame graph: ${said} instead of ${share} %`);
+}
+
 async function run() {
 	socket = new WebSocket(`${await listening()}/session`);
 	socket.onmessage = take;
@@ -102,6 +118,8 @@ async function run() {
 	await call("session.subscribe", { events: ["log.entryAdded", "network.beforeRequestSent"], contexts: [context] });
 	await call("browsingContext.navigate", { context, url: `file://${path}`, wait: "complete" });
 	await check(context);
+	await call("browsingContext.navigate", { context, url: `file://${graphPath}`, wait: "complete" });
+	await checkGraph(context);
 	await call("browser.close", {});
 }
 

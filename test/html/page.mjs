@@ -29,10 +29,10 @@ const figures = { unfreed: "unfreed_bytes", allocated: "allocated_bytes", count:
 
 // Opens a page, runs the steps, and finds what the page must never do.
 async function withPage(name, options, steps) {
-	const page = await openPage(browser, `${directory}/${name}.html`, options);
+	const page = await openPage(browser, `${directory}/${name}${name.includes(".") ? "" : ".html"}`, options);
 	await steps(page);
 	for (const fault of page.faults)
-		check(false, `${name}.html: ${fault}`);
+		check(false, `${name}: ${fault}`);
 	await page.context().close();
 }
 
@@ -455,6 +455,32 @@ await withPage("before", {}, async (page) => {
 	const flame = await box();
 	equal(await nameAt(flame.x + 20, flame.y + flame.height - 8), top, "the frame at the bottom of a flame graph");
 	check((await nameAt(flame.x + 20, flame.y + flame.height - 27)) !== top, "the frame above it");
+});
+
+// A flame graph of export -f svg: figures with the pointer, a click enlarges, the search says what share it found.
+await withPage("before.svg", {}, async (page) => {
+	const { groups } = report("before"), total = sum(groups, "unfreed_bytes"), word = groups[3].frames[2].function;
+	const said = () => text(page, "#said"), title = await said(), boxes = page.locator("svg svg");
+	check(/: unfreed [0-9.]+ [KMG]iB$/.test(title), `the picture's title: ${title}`);
+	await page.locator("input").fill(word.toUpperCase());
+	const matching = groups.filter((group) => group.frames.some((frame) => `${frame.function} (${frame.module})`.includes(word)));
+	check(Math.abs(parseFloat((await said()).slice("Matched ".length)) - 100 * sum(matching, "unfreed_bytes") / total) < 0.2, `the picture's search: ${await said()}`);
+	const found = await page.locator(".found title").allTextContents();
+	check(found.length > 0 && found.every((one) => one.includes(word)), `the picture's search marks ${found.length}`);
+	await page.locator("input").fill("");
+	equal(await said(), title, "the picture without a search");
+
+	const place = (await boxes.locator("title").allTextContents()).findIndex((one) => one.startsWith("level3_"));
+	const box = boxes.nth(place), width = Number(await box.getAttribute("width"));
+	await box.click();
+	equal(Number(await box.getAttribute("width")), 1200, "a box that is clicked");
+	const shown = await boxes.evaluateAll((list) => list.filter((one) => one.getAttribute("display") !== "none").map((one) => Number(one.dataset.d)));
+	const row = Number(await box.getAttribute("data-d"));
+	check(shown.length > row && shown.filter((one) => one <= row).length === row + 1, `boxes around one that is clicked: ${shown}`);
+	await page.locator("svg svg[data-d='0']").click();
+	check(Math.abs(Number(await box.getAttribute("width")) - width) < 0.02, "a click on the whole picture");
+	await box.hover();
+	equal(await said(), (await box.locator("title").textContent()).replace("\n", ": "), "the pointer on a box");
 });
 
 // The first screen: verdict, causes, chart, and the top of the graph.

@@ -18,7 +18,7 @@ expect_json "[.groups[] | select(.committed_bytes + .committed_before_bytes > 0 
 # Formats that show only what was mapped in the recording name the bytes that they leave out.
 left_out=$(jq .committed_before_bytes "$directory/report.json")
 for format in firefox heaptrack perfetto; do
-	"$MMTRACE" export -f "$format" -o "$directory/export.gz" "$recording" 2>"$directory/export.log" || fail "export -f $format"
+	"$MMTRACE" export -f "$format" "$recording" >"$directory/export" 2>"$directory/export.log" || fail "export -f $format"
 	said=$(sed -n 's/.*: it leaves out \([0-9.]*\) MiB that was mapped earlier.*/\1/p' "$directory/export.log")
 	# A hundredth of a MiB is lost to rounding.
 	jq -en --argjson said "${said:-0}" --argjson bytes "$left_out" '$said * 1048576 - $bytes | fabs <= 10486' >/dev/null ||

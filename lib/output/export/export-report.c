@@ -25,16 +25,20 @@ static struct mmt_error *export_html(const struct export *export, FILE *stream)
 
 /* Each format: its function is export_NAME(), and whether its output is compressed. */
 #define FORMATS(FORMAT)                                                                                                \
-	FORMAT(folded, false, "one line per stack, as flamegraph.pl reads it", .weighted = true,                       \
+	FORMAT(svg, false, "any browser", .suffix = ".svg", .suffix_needed = true, .weighted = true,                   \
 	       .lifetime_steps = SUMS_ONLY)                                                                            \
-	FORMAT(pprof, true, "go tool pprof, Pyroscope, Perfetto, speedscope", .binary = true,                          \
+	FORMAT(folded, false, "flamegraph.pl, inferno and speedscope.app", .suffix = ".folded", .weighted = true,      \
 	       .lifetime_steps = SUMS_ONLY)                                                                            \
-	FORMAT(speedscope, false, "speedscope.app", .lifetime_steps = SUMS_ONLY)                                       \
-	FORMAT(firefox, false, "profiler.firefox.com", .only_made = true, .lifetime_steps = TIMES)                     \
-	FORMAT(heaptrack, true, "heaptrack_gui", .binary = true, .suffix = ".gz", .only_made = true,                   \
+	FORMAT(pprof, true, "go tool pprof, Pyroscope, Perfetto, speedscope", .suffix = ".pb.gz",                      \
+	       .viewer = "go tool pprof -http=:", .binary = true, .lifetime_steps = SUMS_ONLY)                         \
+	FORMAT(speedscope, false, "speedscope.app", .suffix = ".speedscope.json", .lifetime_steps = SUMS_ONLY)         \
+	FORMAT(firefox, false, "profiler.firefox.com", .suffix = ".firefox.json", .only_made = true,                   \
 	       .lifetime_steps = TIMES)                                                                                \
-	FORMAT(perfetto, false, "ui.perfetto.dev", .binary = true, .only_made = true, .lifetime_steps = TIMES)         \
-	FORMAT(html, false, "any browser: the page of report --html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS)
+	FORMAT(heaptrack, true, "heaptrack_gui", .suffix = ".heaptrack.gz", .suffix_needed = true,                     \
+	       .viewer = "heaptrack_gui", .binary = true, .only_made = true, .lifetime_steps = TIMES)                  \
+	FORMAT(perfetto, false, "ui.perfetto.dev", .suffix = ".pftrace", .binary = true, .only_made = true,            \
+	       .lifetime_steps = TIMES)                                                                                \
+	FORMAT(html, false, "any browser", .suffix = ".html", .lifetime_steps = MMT_HTML_LIFETIME_STEPS)
 
 #define DESCRIBE(name_, gzip_, opens_, ...) {#name_, opens_, __VA_ARGS__},
 #define WRITE(name_, gzip_, ...) {export_##name_, gzip_},

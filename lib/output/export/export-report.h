@@ -195,6 +195,7 @@ uint64_t export_track_value(const struct export_track *track, size_t point, size
 
 typedef struct mmt_error *export_function(const struct export *export, FILE *stream);
 
-export_function export_folded, export_pprof, export_speedscope, export_firefox, export_heaptrack, export_perfetto;
+export_function export_svg, export_folded, export_pprof, export_speedscope, export_firefox, export_heaptrack,
+    export_perfetto;
 
 #endif

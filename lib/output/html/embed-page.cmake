@@ -49,6 +49,7 @@ foreach(name ${scripts})
 endforeach()
 string(APPEND script "})();\n")
 
+file(READ "${PAGE}/boxes.svg" boxes)
 file(READ "${PAGE}/page.html" page)
 hash_base64("${style}" style_hash)
 hash_base64("${script}" script_hash)
@@ -62,6 +63,7 @@ string(REPLACE "@STYLE@" "${style}" head "${head}")
 string(REPLACE "@SCRIPT@" "${script}" tail "${tail}")
 to_array("${head}" head_bytes)
 to_array("${tail}" tail_bytes)
+to_array("${boxes}" boxes_bytes)
 file(WRITE "${OUTPUT}" "// Made by lib/output/html/embed-page.cmake.
 #include \"output/html/page.h\"
 
@@ -73,5 +75,9 @@ const unsigned char page_tail[] = {
 ${tail_bytes}
 };
 
-const size_t page_head_size = sizeof(page_head), page_tail_size = sizeof(page_tail);
+const unsigned char page_boxes[] = {
+${boxes_bytes}
+};
+
+const size_t page_head_size = sizeof(page_head), page_tail_size = sizeof(page_tail), page_boxes_size = sizeof(page_boxes);
 ")
