@@ -64,16 +64,6 @@ static void put_date(const struct mmt_report *report, uint64_t ns, FILE *stream)
 	fprintf(stream, "%s.%03" PRIu64 "%.3s:%s", date, realtime_ns / 1000000 % 1000, zone, zone + 3);
 }
 
-/* The name of a row or, of a stack, its innermost function of the program. */
-static const char *row_name(const struct mmt_row *row, char room[EXPORT_NAME_BYTES])
-{
-	if (row->name)
-		return row->name;
-	if (!row->frame_count)
-		return row->lost ? "[lost]" : "[no stack]";
-	return export_frame_name(export_origin(row), room);
-}
-
 /* In the order of flamegraph.pl: from the outermost function to the innermost. */
 static void put_stack(FILE *stream, const struct mmt_row *row)
 {
@@ -99,7 +89,7 @@ static void put_steps(const struct mmt_report *report, const struct selection *s
 	fputs("seconds,time,rss_bytes,committed_bytes,unfreed_bytes,reserved_bytes", stream);
 	for (size_t i = 0; i < selection->count; i++) {
 		fprintf(stream, ",\"#%" PRIu32 " ", selection->rows[i]->id);
-		put_quoted_part(stream, row_name(selection->rows[i], room), 0);
+		put_quoted_part(stream, selection_row_name(selection->rows[i], room), 0);
 		fputs(" unfreed_bytes\"", stream);
 	}
 	fputs(END_OF_RECORD, stream);
@@ -139,7 +129,7 @@ static void put_row(const struct mmt_report *report, const struct mmt_row *row, 
 {
 	bool any = row->unfreed_count > 0;
 	char room[EXPORT_NAME_BYTES];
-	const char *name = row_name(row, room);
+	const char *name = selection_row_name(row, room);
 
 	fprintf(stream, "%" PRIu32 ",", row->id);
 	fputs(is_formula(name) ? "\"'" : "\"", stream);

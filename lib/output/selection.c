@@ -101,6 +101,15 @@ void selection_deinit(struct selection *selection)
 	free(selection->rows);
 }
 
+const char *selection_row_name(const struct mmt_row *row, char room[EXPORT_NAME_BYTES])
+{
+	if (row->name)
+		return row->name;
+	if (!row->frame_count)
+		return row->lost ? "[lost]" : "[no stack]";
+	return export_frame_name(export_origin(row), room);
+}
+
 static uint64_t magnitude(const struct mmt_diff_entry *entry)
 {
 	int64_t bytes = entry->bytes ? entry->bytes : entry->committed_bytes;

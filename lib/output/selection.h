@@ -5,6 +5,8 @@
 
 #include <mmtrace/output.h>
 
+#include "output/export/export-report.h"
+
 /* Rows omitted by the limit or by min_bytes. */
 struct hidden_rows {
 	size_t count;
@@ -39,6 +41,9 @@ struct mmt_error *selection_of_rows(const struct mmt_row *rows, size_t count, co
 				    bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
 
 void selection_deinit(struct selection *selection);
+
+/* The name of a row or, of a stack, its innermost function of the program. */
+const char *selection_row_name(const struct mmt_row *row, char room[EXPORT_NAME_BYTES]);
 
 struct diff_selection {
 	const struct mmt_diff_entry **entries; /* owned array */

@@ -106,6 +106,7 @@ START_TEST(fields_of_commits_and_threads)
 	rows[0].committed_before_bytes = 5;
 	rows[0].peak_bytes = 6;
 	rows[0].peak_ns = 7;
+	rows[1].origin = 1;
 	report.rows = rows;
 	report.by = MMT_BY_MODULE;
 	report.windowed = true;
@@ -125,7 +126,7 @@ START_TEST(fields_of_commits_and_threads)
 	ck_assert_int_eq(number(row, "peak_bytes"), 6);
 	ck_assert_int_eq(number(row, "peak_ns"), 7);
 	row = json_array_get(json_object_get(root, "groups"), 1);
-	ck_assert(json_is_null(json_object_get(row, "name")));
+	ck_assert_str_eq(string(row, "name"), "plain.so+0x1234");
 	ck_assert(json_is_null(json_object_get(row, "pattern")));
 	ck_assert(json_is_null(json_object_get(row, "reserved_by")));
 	item = json_array_get(json_object_get(root, "failures"), 0);

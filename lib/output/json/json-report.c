@@ -180,8 +180,10 @@ static void put_identity(struct document *document, const struct mmt_row *row)
 
 static void put_row_figures(struct document *document, const struct mmt_row *it)
 {
+	char room[EXPORT_NAME_BYTES];
+
 	document_unsigned(document, "id", it->id);
-	document_string(document, "name", it->name);
+	document_string(document, "name", selection_row_name(it, room));
 	put_identity(document, it);
 	document_string(document, "pattern", mmt_pattern_name(it->pattern));
 	document_string(document, "hint", it->hint);
