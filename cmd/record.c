@@ -220,7 +220,8 @@ static void put_growth(struct status_line *line, const struct record_end *end)
 	if (growth->end_swap_bytes)
 		put_status(line, "swap %s", mmt_format_bytes(growth->end_swap_bytes, size));
 	put_status(line, "%s", mmt_format_change(mmt_growth_change(growth), change));
-	put_status(line, "%s/min", mmt_format_change(growth->bytes_per_minute, rate));
+	if (growth->bytes_per_minute != MMT_RATE_UNKNOWN)
+		put_status(line, "%s/min", mmt_format_change(growth->bytes_per_minute, rate));
 	put_status(line, "%s", describe_verdict(growth->verdict));
 }
 

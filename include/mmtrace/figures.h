@@ -13,8 +13,8 @@
  * text: what text reports call this part of the memory, if a row has it; NULL: they do not show it by this table.
  * sort: V, id, word, key, label for --sort, largest key first; otherwise five times _. If the rows are sorted by it,
  *       text reports show it with this label; NULL: they show it anyway.
- * MMT_PLAIN stands for these four, from sum to sort, of a figure that is shown in JSON documents only, or by code of its
- * own.
+ * MMT_PLAIN stands for these four, from sum to sort, of a figure that is shown in JSON documents only, or by code of
+ * its own.
  */
 #ifndef MMTRACE_FIGURES_H
 #define MMTRACE_FIGURES_H
@@ -67,7 +67,7 @@ FIGURE(DO, mapping_count, COUNT, R,C,_,S,_,_,_, true, SUM, _, NULL,             
        MMT_SORTED(MAPPINGS, "mappings", it->mapping_count, NULL),                                                     \
        "mappings after merging, as the kernel counts them for vm.max_map_count; at the end of the window")            \
 FIGURE(DO, bytes_per_minute, RATE, R,C,_,_,_,_,_, it->bytes_per_minute != MMT_RATE_UNKNOWN, MMT_PLAIN,                \
-       "slope of committed_bytes since rate_from_ns, of which only the resident share counts; unknown below a second") \
+       "slope of committed_bytes since rate_from_ns, of which only the resident share counts; unknown below two seconds") \
 FIGURE(DO, outlived_count, COUNT, R,_,_,_,_,_,_, true, MMT_PLAIN,                                                     \
        "unfreed mappings that are older than outlived_ns; 0 if committed bytes led to the verdict")                   \
 FIGURE(DO, outlived_ns, NS, R,_,_,_,_,_,_, it->outlived_ns < MMT_UNKNOWN / 2048, MMT_PLAIN,                           \
@@ -131,8 +131,8 @@ FIGURE(DO, start_private_bytes, BYTES, _,_,_,_,_,G,_, it->by_pss, MMT_PLAIN,    
 FIGURE(DO, end_private_bytes, BYTES, _,_,_,_,_,G,_, it->by_pss, MMT_PLAIN, "likewise, at the end")                    \
 FIGURE(DO, outside_bytes, CHANGE, _,_,_,_,_,G,_, it->by_pss, MMT_PLAIN,                                               \
        "change of Pss because other processes began (negative) or stopped sharing memory: no growth")                 \
-FIGURE(DO, bytes_per_minute, RATE, _,_,_,_,_,G,_, it->verdict, MMT_PLAIN,                                             \
-       "slope of the lowest readings since rate_from_ns; 0 if it is noise")                                           \
+FIGURE(DO, bytes_per_minute, RATE, _,_,_,_,_,G,_, it->bytes_per_minute != MMT_RATE_UNKNOWN, MMT_PLAIN,                \
+       "slope of the lowest readings since rate_from_ns; 0 if it is noise; unknown below two seconds")                \
 FIGURE(DO, older_bytes_per_minute, RATE, _,_,_,_,_,G,_, it->older_bytes_per_minute != MMT_RATE_UNKNOWN, MMT_PLAIN,    \
        "what the rates of the rows leave of it: memory that was touched, or given back, later than it "               \
        "was mapped or made accessible; unknown, too, if judged_readings are given")                                   \

@@ -237,7 +237,12 @@ START_TEST(short_recordings_get_no_verdict)
 	ck_assert_uint_eq(brief.of[MMT_VERDICT_TOO_SHORT], SEEDS);
 	ck_assert_uint_eq(growth.verdict, MMT_VERDICT_TOO_SHORT);
 	ck_assert_uint_eq(growth.advised_ns, 10000000000);
-	ck_assert_int_eq(growth.bytes_per_minute, 0);
+	ck_assert_int_eq(growth.bytes_per_minute, MMT_RATE_UNKNOWN);
+	/* A start that takes 100 ms is not gigabytes per minute. */
+	readings[1] = (struct mmt_resident_reading){1100000000, 50 << 20, 0};
+	ck_assert_int_eq(mmt_growth_judge(readings, 2).bytes_per_minute, MMT_RATE_UNKNOWN);
+	readings[1].time_ns = 3000000000;
+	ck_assert_int_ne(mmt_growth_judge(readings, 2).bytes_per_minute, MMT_RATE_UNKNOWN);
 }
 END_TEST
 

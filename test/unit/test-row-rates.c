@@ -268,6 +268,23 @@ START_TEST(swapped_memory_counts)
 }
 END_TEST
 
+/* A recording that is too short for verdicts has no rates, of rows or of the processes. */
+START_TEST(short_recordings_have_no_rates)
+{
+	for (uint64_t tenths = 1; tenths <= 25; tenths += 6) {
+		struct recording_builder *builder = start_recording();
+		bool rated = tenths >= 20;
+
+		add_readings(builder, MEBIBYTE);
+		builder_mmap_exit(builder, START + SECOND / 20, PID, PID, ADDRESS, MEBIBYTE, CODE + 1);
+		builder_finish(builder, START + tenths * SECOND / 10);
+		report_by(MMT_BY_STACK);
+		ck_assert_int_eq(report->rows[0].bytes_per_minute != MMT_RATE_UNKNOWN, rated);
+		ck_assert_int_eq(report->causes[0].bytes_per_minute != MMT_RATE_UNKNOWN, rated);
+	}
+}
+END_TEST
+
 /* Rows count what two processes share once for each of them, but Pss counts it once. */
 START_TEST(rates_of_rows_and_pss_do_not_add_up)
 {
@@ -305,6 +322,6 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, churn_is_no_growth, reserved_memory_is_no_growth, only_resident_memory_counts,
 			only_resident_memory_of_reservations_counts, rates_of_a_selection_do_not_add_up,
-			swapped_memory_counts, rates_of_rows_and_pss_do_not_add_up);
+			swapped_memory_counts, short_recordings_have_no_rates, rates_of_rows_and_pss_do_not_add_up);
 	return suite;
 }

@@ -470,8 +470,10 @@ static void describe(const struct mmt_resident_reading *readings, size_t count, 
 		growth->peak_ns = readings[i].time_ns;
 	}
 	growth->rate_from_ns = growth->start_ns;
-	growth->bytes_per_minute = bytes_per_minute(in_use(&readings[count - 1]) - in_use(&readings[0]),
-						    (double)(growth->end_ns - growth->start_ns));
+	/* What a program does in its first moments says nothing about a minute. */
+	if (growth->end_ns >= growth->start_ns + VERDICT_SPAN_NS)
+		growth->bytes_per_minute = bytes_per_minute(in_use(&readings[count - 1]) - in_use(&readings[0]),
+							    (double)(growth->end_ns - growth->start_ns));
 }
 
 static double find_peak(const struct mmt_resident_reading *readings, size_t count)
@@ -489,6 +491,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 				    .start_bytes = MMT_UNKNOWN,
 				    .end_bytes = MMT_UNKNOWN,
 				    .peak_bytes = MMT_UNKNOWN,
+				    .bytes_per_minute = MMT_RATE_UNKNOWN,
 				    .older_bytes_per_minute = MMT_RATE_UNKNOWN};
 	struct troughs troughs;
 	uint64_t span_ns;

@@ -10,7 +10,6 @@
 #include "base/figures.h"
 #include "base/saturating-sum.h"
 
-#define SECOND_NS 1000000000u
 #define POINTS_MIN 3 /* fewer show no slope */
 
 /* Since when rates count. */
@@ -43,7 +42,7 @@ static int64_t find_rate(const struct mmt_report *report, const struct mmt_row *
 	const uint64_t *trend = row->committed_trend ? row->committed_trend : row->trend;
 	unsigned first, end;
 
-	if (report->to_ns < report->from_ns + SECOND_NS)
+	if (report->to_ns < report->from_ns + VERDICT_SPAN_NS)
 		return MMT_RATE_UNKNOWN;
 	find_points(report, &first, &end);
 	if (end - first < POINTS_MIN) {
@@ -152,6 +151,8 @@ void row_rates_sum(struct mmt_report *report)
 {
 	double sum = 0;
 
+	if (report->growth.bytes_per_minute == MMT_RATE_UNKNOWN)
+		return;
 	for (size_t i = 0; i < report->row_count; i++) {
 		if (report->rows[i].bytes_per_minute == MMT_RATE_UNKNOWN)
 			return;

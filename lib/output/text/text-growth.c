@@ -84,7 +84,8 @@ static void put_sizes(struct text *text, const struct mmt_report *report)
 	if (growth->start_swap_bytes || growth->end_swap_bytes)
 		text_part(text, TEXT_STRONG, "swap %s at start, %s at end", text_bytes(text, growth->start_swap_bytes),
 			  text_bytes(text, growth->end_swap_bytes));
-	text_part(text, TEXT_STRONG, "%s per minute", text_change(text, growth->bytes_per_minute));
+	if (growth->bytes_per_minute != MMT_RATE_UNKNOWN)
+		text_part(text, TEXT_STRONG, "%s per minute", text_change(text, growth->bytes_per_minute));
 	/* The RSS of several processes counts what they share several times. */
 	if (!growth->pss_missing)
 		text_part(text, TEXT_PLAIN, "peak %s",
