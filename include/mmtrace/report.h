@@ -196,6 +196,7 @@ enum mmt_pattern {
 	MMT_PATTERN_SHM,
 	MMT_PATTERN_AIO,       /* contexts of io_setup() */
 	MMT_PATTERN_METASPACE, /* what HotSpot knows of Java's classes */
+	MMT_PATTERN_PYTHON,    /* arenas of Python's objects */
 	MMT_PATTERN_KINDS,
 };
 

@@ -128,7 +128,7 @@ START_TEST(tools_of_the_runtime)
 	    {"node", "v8::internal::Heap::Grow", "--heapsnapshot-signal", MMT_PATTERN_GC_HEAP},
 	    {"server", "runtime.sysMap", "go tool pprof", MMT_PATTERN_GC_HEAP},
 	    {"something", NULL, "a heap dump", MMT_PATTERN_GC_HEAP},
-	    {"python3.11", "_PyObject_ArenaMmap", "tracemalloc", MMT_PATTERN_HEAP},
+	    {"python3.11", "_PyObject_ArenaMmap", "tracemalloc", MMT_PATTERN_PYTHON},
 	    {"libjemalloc.so.2", NULL, "jeprof", MMT_PATTERN_HEAP},
 	    {"libtcmalloc_minimal.so.4", NULL, "libtcmalloc_minimal writes none", MMT_PATTERN_HEAP},
 	    {"libmimalloc.so.2", NULL, "MIMALLOC_RESET_DELAY=0", MMT_PATTERN_HEAP},

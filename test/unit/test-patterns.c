@@ -73,7 +73,7 @@ static const struct {
      MMT_CLASS_ANON,
      {"libc.so.6:mmap", "beam.smp:erts_mmap", "beam.smp:", "beam.smp:erts_mseg_x"}},
     {MMT_PATTERN_GC_HEAP, MMT_CLASS_ANON, {"libc.so.6:mprotect", "libcoreclr.so in app:", "libcoreclr.so in app:"}},
-    {MMT_PATTERN_HEAP, MMT_CLASS_ANON, {"libc.so.6:mmap", "python3.11:_PyObject_ArenaMmap", "python3.11:main"}},
+    {MMT_PATTERN_PYTHON, MMT_CLASS_ANON, {"libc.so.6:mmap", "python3.11:_PyObject_ArenaMmap", "python3.11:main"}},
 };
 
 struct stack {

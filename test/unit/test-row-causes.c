@@ -630,7 +630,7 @@ START_TEST(leak_beside_a_heap_has_one_verdict)
 		options.by = (enum mmt_row_key)by;
 		mmt_report_destroy(made);
 		made = report_file_report(&options);
-		ck_assert_int_eq(made->rows[0].pattern, MMT_PATTERN_HEAP);
+		ck_assert_int_eq(made->rows[0].pattern, MMT_PATTERN_PYTHON);
 		for (size_t i = 0; i < made->row_count; i++)
 			leaks += made->rows[i].verdict == MMT_ROW_LEAK;
 		ck_assert_uint_eq(leaks, 1);
@@ -655,7 +655,7 @@ START_TEST(every_pattern_has_its_hint)
 		mmt_report_destroy(made);
 		made = report_file_report(&options);
 		ck_assert_uint_eq(made->row_count, 1);
-		ck_assert_int_eq(made->rows[0].pattern, MMT_PATTERN_HEAP);
+		ck_assert_int_eq(made->rows[0].pattern, MMT_PATTERN_PYTHON);
 		ck_assert_ptr_nonnull(made->rows[0].hint);
 	}
 }

@@ -867,6 +867,12 @@ START_TEST(table_of_causes)
 	ASSERT_HAS(text, ", 3 stacks\n"
 			 "               -3.00 MiB  given back in rows above, or of memory that was mapped before\n\n");
 	free(text);
+	causes[1].pattern = MMT_PATTERN_PYTHON;
+	report.growth.bytes_per_minute = MMT_RATE_UNKNOWN;
+	text = render(&report, &(struct mmt_text_options){.width = 150});
+	ASSERT_HAS(text, "  cache            anon  objects of Python, 66 % grew in calls from very::long_name");
+	ASSERT_ABSENT(text, "at end, -");
+	free(text);
 	report.cause_count = 1;
 	report.growth.older_bytes_per_minute = MMT_RATE_UNKNOWN;
 	text = render(&report, &(struct mmt_text_options){0});

@@ -116,8 +116,8 @@ static const struct rule {
     {"libjvm.so", "os::malloc", 1u << MMT_CLASS_ANON, MMT_PATTERN_JVM_NATIVE},
     {"libjvm.so", "os::realloc", 1u << MMT_CLASS_ANON, MMT_PATTERN_JVM_NATIVE},
     /* pools of other allocators: the caller that extends one is not the cause */
-    {NULL, "_PyObject_Arena", ALL_CLASSES, MMT_PATTERN_HEAP},
-    {NULL, "_PyMem_Arena", ALL_CLASSES, MMT_PATTERN_HEAP},
+    {NULL, "_PyObject_Arena", ALL_CLASSES, MMT_PATTERN_PYTHON},
+    {NULL, "_PyMem_Arena", ALL_CLASSES, MMT_PATTERN_PYTHON},
     {"libjemalloc.so", "", ALL_CLASSES, MMT_PATTERN_HEAP},
     {"libtcmalloc", "", ALL_CLASSES, MMT_PATTERN_HEAP},
     {"libmimalloc", "", ALL_CLASSES, MMT_PATTERN_HEAP},

@@ -11,93 +11,78 @@
 #define CODE_BYTES_MIN (32ull << 20)
 #define STACK_CACHE_BYTES (40ull << 20) /* glibc caches up to this much of finished threads' stacks */
 
+static const struct {
+	const char *name; /* in JSON documents */
+	bool by_design;	  /* an allocator or a runtime keeps this memory */
+	const char *explanation;
+} patterns[MMT_PATTERN_KINDS] = {
+    [MMT_PATTERN_ARENA] =
+	{"arena", true,
+	 "malloc arena: glibc gives threads their own arenas and keeps freed memory in them. If those of several "
+	 "threads grow, try MALLOC_ARENA_MAX=2 in its environment, or malloc_trim(0). If it still grows, a heap "
+	 "profiler such as heaptrack shows which blocks are not freed"},
+    [MMT_PATTERN_THREAD_STACK] = {"thread-stack", true,
+				  "thread stacks: glibc caches up to 40 MiB of finished threads' stacks; more belongs "
+				  "to threads that still run, or that finished and were never joined or detached"},
+    [MMT_PATTERN_HEAP] = {"heap", true,
+			  "malloc heap (brk): the stack is only the caller that triggered the growth, and freed blocks "
+			  "stay in the heap. Only a heap profiler such as heaptrack shows whether blocks leak or free "
+			  "ones lie between used ones (fragmentation); malloc_trim(0) gives free pages back"},
+    [MMT_PATTERN_GC_HEAP] = {"gc-heap", true,
+			     "heap of a managed runtime, which keeps memory that it has collected; if it keeps "
+			     "growing, a heap dump of the runtime shows which objects are kept"},
+    [MMT_PATTERN_CODE] = {"code", true,
+			  "code and its data, which stay while they are in use; if they keep growing, look for "
+			  "libraries or classes that are loaded, or code that is generated, again and again"},
+    [MMT_PATTERN_DIRECT_BUFFER] =
+	{"direct-buffer", false,
+	 "direct ByteBuffers or Unsafe memory of Java, outside its heap, freed when their owner is collected. A leak "
+	 "if the program keeps them: `jcmd PID GC.class_histogram` counts java.nio.DirectByteBuffer; "
+	 "-XX:MaxDirectMemorySize limits them"},
+    [MMT_PATTERN_JVM_NATIVE] =
+	{"jvm-native", true,
+	 "native memory of the JVM itself: start Java with -XX:NativeMemoryTracking=summary, then `jcmd PID "
+	 "VM.native_memory baseline` and later `jcmd PID VM.native_memory summary.diff` show what grows"},
+    [MMT_PATTERN_ARRAY_BUFFER] =
+	{"array-buffer", false,
+	 "contents of Buffers or ArrayBuffers, outside the JavaScript heap, freed when their owner is collected. A "
+	 "leak if the program keeps them: process.memoryUsage().arrayBuffers is their sum, and a heap snapshot (node "
+	 "--heapsnapshot-signal=SIGUSR2) shows what holds them"},
+    [MMT_PATTERN_FILE] = {"file", false,
+			  "files mapped and not unmapped: a leak if the number of mappings keeps growing; munmap() "
+			  "ends it. Unchanged pages are page cache, which the kernel takes back when memory is short"},
+    [MMT_PATTERN_MEMFD] =
+	{"memfd", false,
+	 "memory files (memfd) mapped and not unmapped: a leak if the number of mappings keeps growing; the memory is "
+	 "free after munmap() and close() (`ls -l /proc/PID/fd` lists open ones)"},
+    [MMT_PATTERN_SHM] = {"shm", false,
+			 "shared memory mapped and not unmapped: a leak if the number of mappings keeps growing; "
+			 "munmap() or shmdt() ends it (`ipcs -m` lists System V segments)"},
+    [MMT_PATTERN_AIO] = {"aio", false,
+			 "contexts of io_setup() that were not destroyed: a leak if their number keeps growing; "
+			 "io_destroy() ends it. They also count against fs.aio-max-nr"},
+    [MMT_PATTERN_METASPACE] = {"metaspace", true,
+			       "Metaspace of Java: its classes, which stay until their class loader is collected. If "
+			       "it keeps growing, classes are loaded again and again: `jcmd PID VM.classloader_stats` "
+			       "shows by which class loaders; -XX:MaxMetaspaceSize limits it"},
+    [MMT_PATTERN_PYTHON] = {"python", true,
+			    "object arenas of Python: the stack is only the caller that triggered the growth. A leak "
+			    "if the program keeps objects: tracemalloc or memray shows which"},
+};
+
 const char *mmt_pattern_name(enum mmt_pattern pattern)
 {
-	static const char *const names[MMT_PATTERN_KINDS] = {
-	    [MMT_PATTERN_ARENA] = "arena",
-	    [MMT_PATTERN_THREAD_STACK] = "thread-stack",
-	    [MMT_PATTERN_HEAP] = "heap",
-	    [MMT_PATTERN_GC_HEAP] = "gc-heap",
-	    [MMT_PATTERN_CODE] = "code",
-	    [MMT_PATTERN_DIRECT_BUFFER] = "direct-buffer",
-	    [MMT_PATTERN_JVM_NATIVE] = "jvm-native",
-	    [MMT_PATTERN_ARRAY_BUFFER] = "array-buffer",
-	    [MMT_PATTERN_FILE] = "file",
-	    [MMT_PATTERN_MEMFD] = "memfd",
-	    [MMT_PATTERN_SHM] = "shm",
-	    [MMT_PATTERN_AIO] = "aio",
-	    [MMT_PATTERN_METASPACE] = "metaspace",
-	};
-
-	return pattern < MMT_PATTERN_KINDS ? names[pattern] : NULL;
+	return pattern < MMT_PATTERN_KINDS ? patterns[pattern].name : NULL;
 }
 
 bool mmt_pattern_is_by_design(enum mmt_pattern pattern)
 {
-	switch (pattern) {
-	case MMT_PATTERN_ARENA:
-	case MMT_PATTERN_THREAD_STACK:
-	case MMT_PATTERN_HEAP:
-	case MMT_PATTERN_GC_HEAP:
-	case MMT_PATTERN_CODE:
-	case MMT_PATTERN_JVM_NATIVE:
-	case MMT_PATTERN_METASPACE:
-		return true;
-	default:
-		return false;
-	}
+	return pattern < MMT_PATTERN_KINDS && patterns[pattern].by_design;
 }
 
 const char *mmt_pattern_explanation(enum mmt_pattern pattern)
 {
-	static const char *const explanations[MMT_PATTERN_KINDS] = {
-	    [MMT_PATTERN_ARENA] =
-		"malloc arena: glibc gives threads their own arenas and keeps freed memory in them. If "
-		"those of several threads grow, try MALLOC_ARENA_MAX=2 in its environment, or "
-		"malloc_trim(0). If it still grows, a heap profiler such as heaptrack shows which "
-		"blocks are not freed",
-	    [MMT_PATTERN_THREAD_STACK] =
-		"thread stacks: glibc caches up to 40 MiB of finished threads' stacks; more belongs to threads that "
-		"still run, or that finished and were never joined or detached",
-	    [MMT_PATTERN_HEAP] =
-		"malloc heap (brk): the stack is only the caller that triggered the growth, and freed blocks stay in "
-		"the heap. Only a heap profiler such as heaptrack shows whether blocks leak or free ones lie between "
-		"used ones (fragmentation); malloc_trim(0) gives free pages back",
-	    [MMT_PATTERN_GC_HEAP] = "heap of a managed runtime, which keeps memory that it has collected; if it keeps "
-				    "growing, a heap dump of the runtime shows which objects are kept",
-	    [MMT_PATTERN_CODE] = "code and its data, which stay while they are in use; if they keep growing, look for "
-				 "libraries or classes that are loaded, or code that is generated, again and again",
-	    [MMT_PATTERN_DIRECT_BUFFER] =
-		"direct ByteBuffers or Unsafe memory of Java, outside its heap, freed when their owner is collected. A "
-		"leak if the program keeps them: `jcmd PID GC.class_histogram` counts java.nio.DirectByteBuffer; "
-		"-XX:MaxDirectMemorySize limits them",
-	    [MMT_PATTERN_JVM_NATIVE] =
-		"native memory of the JVM itself: start Java with -XX:NativeMemoryTracking=summary, then `jcmd PID "
-		"VM.native_memory baseline` and later `jcmd PID VM.native_memory summary.diff` show what grows",
-	    [MMT_PATTERN_ARRAY_BUFFER] =
-		"contents of Buffers or ArrayBuffers, outside the JavaScript heap, freed when their owner is "
-		"collected. A leak if the program keeps them: process.memoryUsage().arrayBuffers is their sum, and a "
-		"heap snapshot (node --heapsnapshot-signal=SIGUSR2) shows what holds them",
-	    [MMT_PATTERN_FILE] =
-		"files mapped and not unmapped: a leak if the number of mappings keeps growing; munmap() ends it. "
-		"Unchanged pages are page cache, which the kernel takes back when memory is short",
-	    [MMT_PATTERN_MEMFD] =
-		"memory files (memfd) mapped and not unmapped: a leak if the number of mappings keeps growing; the "
-		"memory is free after munmap() and close() (`ls -l /proc/PID/fd` lists open ones)",
-	    [MMT_PATTERN_SHM] =
-		"shared memory mapped and not unmapped: a leak if the number of mappings keeps growing; munmap() or "
-		"shmdt() ends it (`ipcs -m` lists System V segments)",
-	    [MMT_PATTERN_AIO] =
-		"contexts of io_setup() that were not destroyed: a leak if their number keeps growing; io_destroy() "
-		"ends it. They also count against fs.aio-max-nr",
-	    [MMT_PATTERN_METASPACE] =
-		"Metaspace of Java: its classes, which stay until their class loader is collected. If it keeps "
-		"growing, "
-		"classes are loaded again and again: `jcmd PID VM.classloader_stats` shows by which class loaders; "
-		"-XX:MaxMetaspaceSize limits it",
-	};
-
-	return pattern < MMT_PATTERN_KINDS ? explanations[pattern] : NULL;
+	return pattern < MMT_PATTERN_KINDS ? patterns[pattern].explanation : NULL;
 }
 
 static const char arena_of_one_thread[] =
@@ -168,12 +153,6 @@ static const struct {
      "memory of the Erlang runtime: heaps of its processes, binaries and ETS tables. A leak only if these keep "
      "growing: erlang:memory() in its shell shows which kind grows; process_info(Pid, memory) and ets:info(Table, "
      "memory) show which process or table, and erlang:garbage_collect(Pid) frees binaries that a process holds"},
-    {NULL, "_PyObject_Arena", NULL, MMT_PATTERN_HEAP,
-     "object arenas of Python: the stack is only the caller that triggered the growth. A leak if the program keeps "
-     "objects: tracemalloc or memray shows which"},
-    {NULL, "_PyMem_Arena", NULL, MMT_PATTERN_HEAP,
-     "object arenas of Python: the stack is only the caller that triggered the growth. A leak if the program keeps "
-     "objects: tracemalloc or memray shows which"},
     {"libjemalloc", NULL, NULL, MMT_PATTERN_HEAP,
      "jemalloc's memory: the stack is only the caller that triggered the growth. A heap profile "
      "(MALLOC_CONF=prof:true, jeprof) shows which blocks are not freed; "

@@ -234,8 +234,8 @@ struct callers {
 
 static bool names_caller(enum mmt_pattern pattern)
 {
-	return pattern == MMT_PATTERN_ARENA || pattern == MMT_PATTERN_HEAP || pattern == MMT_PATTERN_JVM_NATIVE ||
-	       pattern == MMT_PATTERN_THREAD_STACK;
+	return pattern == MMT_PATTERN_ARENA || pattern == MMT_PATTERN_HEAP || pattern == MMT_PATTERN_PYTHON ||
+	       pattern == MMT_PATTERN_JVM_NATIVE || pattern == MMT_PATTERN_THREAD_STACK;
 }
 
 /* How many frames the stacks have in common from their origin on. A frame without a name can be that of any function.

@@ -52,13 +52,10 @@ struct table_rates {
 static const char *describe_pattern(enum mmt_pattern pattern)
 {
 	static const char *const words[MMT_PATTERN_KINDS] = {
-	    [MMT_PATTERN_ARENA] = "malloc arenas",
-	    [MMT_PATTERN_THREAD_STACK] = "thread stacks",
-	    [MMT_PATTERN_HEAP] = "malloc heap",
-	    [MMT_PATTERN_GC_HEAP] = "heap of a managed runtime",
-	    [MMT_PATTERN_CODE] = "code of programs",
-	    [MMT_PATTERN_JVM_NATIVE] = "memory of the JVM",
-	    [MMT_PATTERN_METASPACE] = "Metaspace of Java (classes)",
+	    [MMT_PATTERN_ARENA] = "malloc arenas",	[MMT_PATTERN_THREAD_STACK] = "thread stacks",
+	    [MMT_PATTERN_HEAP] = "malloc heap",		[MMT_PATTERN_GC_HEAP] = "heap of a managed runtime",
+	    [MMT_PATTERN_CODE] = "code of programs",	[MMT_PATTERN_JVM_NATIVE] = "memory of the JVM",
+	    [MMT_PATTERN_PYTHON] = "objects of Python", [MMT_PATTERN_METASPACE] = "Metaspace of Java (classes)",
 	};
 
 	return pattern < MMT_PATTERN_KINDS && words[pattern] ? words[pattern] : "memory";
@@ -188,7 +185,8 @@ const char *text_cause_name(const struct mmt_cause *cause)
 
 const char *text_cause_other(const struct mmt_cause *cause, struct cause_words *words)
 {
-	bool is_heap = cause->pattern == MMT_PATTERN_HEAP || cause->pattern == MMT_PATTERN_ARENA;
+	bool is_heap = cause->pattern == MMT_PATTERN_HEAP || cause->pattern == MMT_PATTERN_ARENA ||
+		       cause->pattern == MMT_PATTERN_PYTHON;
 	double percent = cause->memory_bytes ? (double)cause->caller_bytes / (double)cause->memory_bytes * 100 : 0;
 	char share[16] = "";
 
