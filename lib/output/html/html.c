@@ -278,10 +278,10 @@ static FILE *open_lines(struct page *page, struct text *text, char **lines, size
 /* Closes the stream. */
 static void put_written_lines(struct page *page, struct text *text, FILE *stream, char **lines, const char *tone)
 {
+	bool complete = text_end(text);
 	char *rest, *line;
 
-	text_end(text);
-	if (fclose(stream) != 0) {
+	if (fclose(stream) != 0 || !complete) {
 		page->out_of_memory = true;
 		return;
 	}

@@ -3,7 +3,6 @@
 #include "output/text/text-parts.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/saturating-sum.h"
@@ -34,12 +33,6 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 	}
 }
 
-/* Of the table of causes: rates that are not beside a cause, and what its rows hold that is older than these. */
-struct table_rates {
-	int64_t small, hidden, gone;
-	double older_row_bytes;
-};
-
 #define CAUSES_SHOWN 6
 #define CAUSES_SHOWN_MIN 3
 #define CAUSE_LINES 2
@@ -59,11 +52,6 @@ static const char *describe_pattern(enum mmt_pattern pattern)
 	};
 
 	return pattern < MMT_PATTERN_KINDS && words[pattern] ? words[pattern] : "memory";
-}
-
-static uint64_t magnitude(int64_t bytes)
-{
-	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
 }
 
 static bool is_noise(const struct mmt_growth *growth, int64_t bytes_per_minute)
@@ -87,73 +75,6 @@ bool text_shows_rate(const struct mmt_growth *growth, const struct mmt_cause *ca
 	return grows || !is_noise(growth, cause->bytes_per_minute);
 }
 
-/* A line of the table that is no cause. */
-static void put_rest_of_rates(struct text *text, const char *size, int64_t rate, const char *what)
-{
-	text_add(text, "   %10s%11s  %s", size, rate ? text_change(text, rate) : "", what);
-	text_end_sentence(text, TEXT_PLAIN, VERDICT_COLUMN);
-}
-
-/* Whether memory that no row of the recording mapped can explain that the size changes: it changed in that direction,
- * or that is not known. */
-static bool is_in_older(const struct mmt_growth *growth, bool grows)
-{
-	for (size_t i = 0; growth->parts_known && i < growth->part_count; i++) {
-		const struct mmt_growth_part *part = &growth->parts[i];
-		bool in_row = part->place == MMT_GROWTH_MADE || part->place == MMT_GROWTH_COMMITTED;
-
-		if (!in_row && grows == (part->bytes > 0) && magnitude(part->bytes) > growth->floor_bytes)
-			return true;
-	}
-	return !growth->parts_known;
-}
-
-/* The rate that no row has. Rows have the rates at which memory is mapped and made accessible, so what is touched later
- * can be theirs. */
-static const char *describe_older(const struct mmt_report *report, const struct table_rates *rates)
-{
-	const struct mmt_growth *growth = &report->growth;
-	bool grows = growth->older_bytes_per_minute > 0, in_older = is_in_older(growth, grows);
-	bool in_rows = rates->older_row_bytes > (double)growth->floor_bytes;
-
-	if (in_older && in_rows)
-		return grows ? "touched in rows above, or in memory that was mapped before"
-			     : "given back in rows above, or of memory that was mapped before";
-	if (in_rows)
-		return grows ? "touched in rows above, after they were mapped" : "given back in rows above";
-	return grows ? "touched in memory that was mapped before" : "given back or unmapped, of memory mapped before";
-}
-
-/* With these lines, the rates add up to that of RSS. */
-static void put_other_rates(struct text *text, const struct mmt_report *report, const struct table_rates *rates)
-{
-	const struct mmt_growth *growth = &report->growth;
-
-	if (!is_noise(growth, rates->small))
-		put_rest_of_rates(text, "", rates->small, "in rows above whose own rate is noise (-)");
-	if (!is_noise(growth, rates->gone))
-		put_rest_of_rates(text, "", rates->gone, "in mappings of this recording that are unmapped again");
-	if (!is_noise(growth, growth->older_bytes_per_minute))
-		put_rest_of_rates(text, "", growth->older_bytes_per_minute, describe_older(report, rates));
-}
-
-#define PIECE_BYTES 1024
-
-/* A name without its module where that does not fit. */
-static void put_short_name(struct text *text, enum text_style style, const char *name, unsigned room)
-{
-	const char *module = strstr(name, " (");
-	char function[PIECE_BYTES];
-
-	while (module && strstr(module + 1, " ("))
-		module = strstr(module + 1, " (");
-	if (room && module && text_name_columns(text, name) > room && module - name < PIECE_BYTES) {
-		snprintf(function, sizeof(function), "%.*s", (int)(module - name), name);
-		name = function;
-	}
-	text_put_name(text, style, name, room);
-}
-
 /* What follows the name, on the same line or on one more; nothing where there is no room. */
 static void put_piece(struct text *text, unsigned *lines, const char *before, const char *name, const char *after)
 {
@@ -172,7 +93,7 @@ static void put_piece(struct text *text, unsigned *lines, const char *before, co
 	room = width > text->column + used + NAME_COLUMNS_MIN ? width - text->column - used : NAME_COLUMNS_MIN;
 	text_put(text, TEXT_PLAIN, before);
 	if (name)
-		put_short_name(text, TEXT_STRONG, name, width ? room : 0);
+		text_put_name(text, TEXT_STRONG, name, width ? room : 0);
 	text_put(text, TEXT_PLAIN, after);
 }
 
@@ -216,7 +137,7 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 	text_put(text, TEXT_PLAIN, words.before_name);
 	if (width)
 		room = width > text->column + NAME_COLUMNS_MIN ? width - text->column : NAME_COLUMNS_MIN;
-	put_short_name(text, TEXT_STRONG, text_cause_name(cause), room);
+	text_put_name(text, TEXT_STRONG, text_cause_name(cause), room);
 	if (other)
 		put_piece(text, &lines, words.before_other, other, "");
 	if (cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes) {
@@ -272,40 +193,6 @@ static void put_heads(struct text *text, bool rates)
 	text_line(text, TEXT_FAINT, "mapped by");
 }
 
-static void add_rate(int64_t *sum, int64_t rate)
-{
-	if (rate != MMT_RATE_UNKNOWN)
-		*sum = (int64_t)((uint64_t)*sum + (uint64_t)rate);
-}
-
-/* `shown` of `count` causes have a line each. */
-static struct table_rates sum_rates(const struct mmt_report *report, size_t shown, size_t count)
-{
-	const struct mmt_growth *growth = &report->growth;
-	double minutes =
-	    growth->end_ns > growth->rate_from_ns ? (double)(growth->end_ns - growth->rate_from_ns) / 60e9 : 0;
-	struct table_rates rates = {0};
-
-	for (size_t i = 0; i < report->row_count; i++) {
-		const struct mmt_row *row = &report->rows[i];
-
-		if (!row->cause || row->cause > count)
-			add_rate(&rates.gone, row->bytes_per_minute);
-	}
-	for (size_t i = 0; i < count; i++) {
-		const struct mmt_cause *cause = &report->causes[i];
-		double older = (double)cause->memory_bytes - (double)cause->bytes_per_minute * minutes;
-
-		if (i >= shown)
-			add_rate(&rates.hidden, cause->bytes_per_minute);
-		else if (!text_shows_rate(growth, cause))
-			add_rate(&rates.small, cause->bytes_per_minute);
-		if (cause->bytes_per_minute != MMT_RATE_UNKNOWN && older > 0)
-			rates.older_row_bytes += older;
-	}
-	return rates;
-}
-
 /* How many causes the table shows, of `count`. */
 static size_t choose_shown(const struct text *text, const struct mmt_report *report, size_t count)
 {
@@ -325,33 +212,36 @@ static size_t choose_shown(const struct text *text, const struct mmt_report *rep
 	return shown;
 }
 
+/* The causes without a line of their own: their memory, and its rate if that is more than noise. */
+static void put_rest(struct text *text, const struct mmt_report *report, size_t shown, size_t count)
+{
+	uint64_t bytes = 0;
+	int64_t rate = 0;
+
+	for (size_t i = shown; i < count; i++) {
+		bytes = saturating_add(bytes, report->causes[i].memory_bytes, MMT_BYTES_MAX);
+		if (report->causes[i].bytes_per_minute != MMT_RATE_UNKNOWN)
+			rate = (int64_t)((uint64_t)rate + (uint64_t)report->causes[i].bytes_per_minute);
+	}
+	if (shown == count)
+		return;
+	text_line(text, TEXT_PLAIN, "   %10s%11s  in %zu other %s", text_bytes(text, bytes),
+		  has_rates(report) && !is_noise(&report->growth, rate) ? text_change(text, rate) : "", count - shown,
+		  text_plural(count - shown, "place", "places"));
+}
+
 void text_causes(struct text *text, const struct mmt_report *report)
 {
-	struct table_rates rates;
-	uint64_t rest_bytes = 0;
 	size_t count = 0, shown;
-	char what[64];
 
 	while (count < report->cause_count && report->causes[count].memory_bytes)
 		count++;
-	if (!count || (count == 1 && report->causes[0].row_count == 1 &&
-		       is_noise(&report->growth, report->growth.older_bytes_per_minute)))
+	if (!count || (count == 1 && report->causes[0].row_count == 1))
 		return;
 	shown = choose_shown(text, report, count);
 	text_end_line(text);
 	put_heads(text, has_rates(report));
-	rates = sum_rates(report, shown, count);
 	for (size_t i = 0; i < shown; i++)
 		put_cause(text, report, &report->causes[i]);
-	for (size_t i = shown; i < count; i++)
-		rest_bytes = saturating_add(rest_bytes, report->causes[i].memory_bytes, MMT_BYTES_MAX);
-	if (count > shown) {
-		snprintf(what, sizeof(what), "in %zu other %s", count - shown,
-			 text_plural(count - shown, "place", "places"));
-		put_rest_of_rates(text, text_bytes(text, rest_bytes),
-				  !has_rates(report) || is_noise(&report->growth, rates.hidden) ? 0 : rates.hidden,
-				  what);
-	}
-	if (has_rates(report))
-		put_other_rates(text, report, &rates);
+	put_rest(text, report, shown, count);
 }

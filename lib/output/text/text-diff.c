@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "base/errors.h"
 #include "output/selection.h"
 #include "output/text/text-stack.h"
 
@@ -284,7 +285,6 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	text_explanations_add(&explanations, diff->before);
 	text_explanations_add(&explanations, diff->after);
 	text_explanations(&text, &explanations);
-	text_end(&text);
 	selection_of_diff_deinit(&selection);
-	return NULL;
+	return text_end(&text) ? NULL : &error_no_memory;
 }

@@ -3,23 +3,12 @@
 #include "output/text/text-parts.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strings.h"
 #include "base/saturating-sum.h"
 #include "output/text/text.h"
-
-static void __attribute__((format(printf, 3, 4))) append(char *sentence, size_t size, const char *format, ...)
-{
-	size_t length = strlen(sentence);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(sentence + length, size - length, format, arguments);
-	va_end(arguments);
-}
 
 static uint64_t magnitude(int64_t bytes)
 {
@@ -152,55 +141,57 @@ static const char *explain_plateau(const struct mmt_report *report)
 
 #define SHORT_NS 1000000000
 
-/* Print the verdict and its reason. */
-static void write_verdict(const struct mmt_report *report, char *sentence, size_t size)
+static void add_growth(struct text *text, const struct mmt_growth *growth)
+{
+	if (!growth->settled_ns)
+		text_add(text, ", still rising at the end");
+	if (mmt_growth_rate_noise(growth))
+		text_add(text, " (noise %s per minute)", text_bytes(text, (uint64_t)mmt_growth_rate_noise(growth)));
+	if (growth->settled_ns)
+		text_add(text, ", but level for the last %s",
+			 text_duration(text, since(growth->end_ns, growth->settled_ns)));
+	text_add(text, ".");
+}
+
+/* The reason for the verdict. */
+static void add_reason(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	char change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT], time[MMT_SIZE_TEXT], level[MMT_SIZE_TEXT];
-
 	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
-	const char *what = text_measure_with_swap(growth);
 
-	mmt_format_change(mmt_growth_change(growth), change);
+	if (growth->verdict == MMT_VERDICT_UNKNOWN) {
+		if (report->end_ns - report->start_ns < SHORT_NS && !has_leak(report))
+			text_add(text, "%s is too short to judge anything.",
+				 text_duration(text, report->end_ns - report->start_ns));
+		else
+			text_add(text, "RSS over time is not in the recording: only mappings are judged.");
+		return;
+	}
+	text_add(text, "%s ", text_measure_with_swap(growth));
+	if (growth->verdict != MMT_VERDICT_STEADY)
+		text_add(text, "%s", text_change(text, mmt_growth_change(growth)));
 	switch (growth->verdict) {
 	case MMT_VERDICT_GROWING:
-		snprintf(sentence, size, "%s %s%s: %s per minute in the second half", what, change,
-			 growth->settled_ns ? "" : ", and still rising at the end",
-			 mmt_format_change(growth->bytes_per_minute, rate));
-		if (mmt_growth_rate_noise(growth))
-			append(sentence, size, " (noise %s per minute)",
-			       mmt_format_bytes((uint64_t)mmt_growth_rate_noise(growth), level));
-		if (growth->settled_ns)
-			append(sentence, size, ", but level for the last %s",
-			       mmt_format_duration(since(growth->end_ns, growth->settled_ns), time));
-		append(sentence, size, ".");
+		add_growth(text, growth);
 		break;
 	case MMT_VERDICT_PLATEAU:
-		snprintf(sentence, size, "%s %s, but level for the last %s, since %s after the start%s", what, change,
-			 mmt_format_duration(since(growth->end_ns, growth->settled_ns), time),
-			 mmt_format_duration(since(growth->settled_ns, report->start_ns), level),
-			 explain_plateau(report));
+		text_add(text, ", but level for the last %s, since %s after the start%s",
+			 text_duration(text, since(growth->end_ns, growth->settled_ns)),
+			 text_duration(text, since(growth->settled_ns, report->start_ns)), explain_plateau(report));
 		break;
 	case MMT_VERDICT_STEADY:
-		snprintf(sentence, size, "%s %s no steady trend: %s from start to end, noise %s.", what,
-			 swaps ? "have" : "has", change, mmt_format_bytes(growth->floor_bytes, level));
-		break;
-	case MMT_VERDICT_SHRINKING:
-		snprintf(sentence, size, "%s %s.", what, change);
+		text_add(text, "%s no steady trend: %s from start to end, noise %s.", swaps ? "have" : "has",
+			 text_change(text, mmt_growth_change(growth)), text_bytes(text, growth->floor_bytes));
 		break;
 	case MMT_VERDICT_TOO_SHORT:
 		if (growth->advised_ns)
-			snprintf(sentence, size, "%s %s so far, without a clear trend: record for at least %s.", what,
-				 change, mmt_format_duration(growth->advised_ns, time));
+			text_add(text, " so far, without a clear trend: record for at least %s.",
+				 text_duration(text, growth->advised_ns));
 		else
-			snprintf(sentence, size, "%s %s so far, but it was read too rarely to tell.", what, change);
+			text_add(text, " so far, but it was read too rarely to tell.");
 		break;
 	default:
-		if (report->end_ns - report->start_ns < SHORT_NS && !has_leak(report))
-			snprintf(sentence, size, "%s is too short to judge anything.",
-				 mmt_format_duration(report->end_ns - report->start_ns, time));
-		else
-			snprintf(sentence, size, "RSS over time is not in the recording: only mappings are judged.");
+		text_add(text, ".");
 	}
 }
 
@@ -217,7 +208,6 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	    [MMT_VERDICT_STEADY] = {"STEADY", TEXT_GOOD},
 	    [MMT_VERDICT_SHRINKING] = {"SHRINKING", TEXT_GOOD},
 	};
-	char sentence[5 * MMT_SIZE_TEXT + 384];
 	uint64_t mapped = report->growth.unfreed_growth_bytes;
 
 	text_put(text, mapped && !report->growth.by_process ? TEXT_STRONG : words[report->growth.verdict].style,
@@ -227,13 +217,12 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 		text_put_growers(text, report);
 		return;
 	}
-	write_verdict(report, sentence, sizeof(sentence));
+	add_reason(text, report);
 	if (mapped)
-		append(sentence, sizeof(sentence),
-		       " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
-		       text_bytes(text, mapped),
-		       report->growth.verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
-	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
+		text_add(text, " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
+			 text_bytes(text, mapped),
+			 report->growth.verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
+	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }
 
 #define LAST_MOMENTS_SHARE 16 /* of the window */
@@ -243,7 +232,6 @@ static void put_unmapped_at_end(struct text *text, const struct mmt_report *repo
 {
 	uint64_t unmapped = report->peak_bytes > report->unfreed_bytes ? report->peak_bytes - report->unfreed_bytes : 0;
 	uint64_t peak_ms = since(report->peak_ns, report->start_ns) / 1000000;
-	char sentence[2 * MMT_SIZE_TEXT + 192];
 
 	for (size_t i = 0; i < report->process_count; i++) {
 		if (!report->processes[i].ended)
@@ -253,12 +241,12 @@ static void put_unmapped_at_end(struct text *text, const struct mmt_report *repo
 	    since(report->to_ns, report->peak_ns) > since(report->to_ns, report->from_ns) / LAST_MOMENTS_SHARE ||
 	    (double)unmapped <= (double)mmt_growth_change(&report->growth) / 2)
 		return;
-	snprintf(sentence, sizeof(sentence),
+	text_add(text,
 		 "  %s were unmapped in the last %s, before %s ended: --to %" PRIu64 ".%03" PRIu64
 		 "s shows what was mapped before.",
 		 text_bytes(text, unmapped), text_duration(text, since(report->to_ns, report->peak_ns)),
 		 text_plural(report->process_count, "the process", "the processes"), peak_ms / 1000, peak_ms % 1000);
-	text_put_sentence(text, TEXT_STRONG, sentence, INDENT);
+	text_end_sentence(text, TEXT_STRONG, INDENT);
 }
 
 bool text_growth_is_of_all(const struct mmt_report *report)
@@ -277,39 +265,37 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	const char *shown = report->committed_before_bytes
 				? "rows below that are committed in memory mapped before show part of it"
 				: "nothing below shows it";
-	char size[MMT_SIZE_TEXT], sentence[4 * MMT_SIZE_TEXT + 320];
 
-	if (growth->verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes == MMT_UNKNOWN &&
-	    text_growth_is_of_all(report)) {
-		text_put_sentence(
-		    text, TEXT_PLAIN,
-		    "  Which pages are resident was not recorded: this is based on RSS (/proc/PID/statm) alone, "
-		    "and what follows on committed bytes.",
-		    INDENT);
-	}
 	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN ||
 	    !text_growth_is_of_all(report) || change <= (int64_t)growth->floor_bytes)
 		return;
-	mmt_format_bytes(report->resident_bytes, size);
+	text_add(text, "  ");
 	if (made <= change / NEGLIGIBLE)
-		snprintf(
-		    sentence, sizeof(sentence),
-		    "%s of %s is in mappings made in this recording: it was touched in memory that was mapped before "
-		    "recording began, such as a heap, malloc arenas or files: %s.",
-		    made ? size : "None", it, shown);
+		text_add(text,
+			 "%s of %s is in mappings made in this recording: it was touched in memory that was mapped "
+			 "before recording began, such as a heap, malloc arenas or files: %s.",
+			 made ? text_bytes(text, report->resident_bytes) : "None", it, shown);
 	else if (rest > change / NEGLIGIBLE)
-		snprintf(sentence, sizeof(sentence),
+		text_add(text,
 			 "%s of %s is in mappings made in this recording. The other %s was touched in memory that was "
 			 "mapped before recording began, such as a heap, malloc arenas or files: %s.",
-			 size, it, text_bytes(text, (uint64_t)rest), shown);
+			 text_bytes(text, report->resident_bytes), it, text_bytes(text, (uint64_t)rest), shown);
 	else if (rest < -change / NEGLIGIBLE)
-		snprintf(sentence, sizeof(sentence),
-			 "Mappings made in this recording hold %s; memory that was mapped before gave back %s.", size,
-			 text_bytes(text, (uint64_t)-rest));
+		text_add(text, "Mappings made in this recording hold %s; memory that was mapped before gave back %s.",
+			 text_bytes(text, report->resident_bytes), text_bytes(text, (uint64_t)-rest));
 	else
-		snprintf(sentence, sizeof(sentence), "Mappings made in this recording hold all of %s: %s.", it, size);
-	text_pad_to(text, INDENT);
-	text_put_sentence(text, TEXT_STRONG, sentence, INDENT);
+		text_add(text, "Mappings made in this recording hold all of %s: %s.", it,
+			 text_bytes(text, report->resident_bytes));
+	text_end_sentence(text, TEXT_STRONG, INDENT);
+}
+
+/* The memory of a command that ended is only known by its calls. */
+static void put_committed_only(struct text *text, const struct mmt_report *report)
+{
+	if (report->growth.verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes == MMT_UNKNOWN &&
+	    text_growth_is_of_all(report))
+		text_add(text, "  resident pages were not recorded: the figures of stacks are committed bytes");
+	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 }
 
 #define PARTS_SHOWN 5
@@ -597,6 +583,7 @@ void text_growth_above(struct text *text, const struct mmt_report *report)
 
 void text_growth_below(struct text *text, const struct mmt_report *report)
 {
+	put_committed_only(text, report);
 	text_put_measure(text, report);
 	if (report->growth.parts_known && !is_elsewhere(&report->growth))
 		put_growth(text, report);

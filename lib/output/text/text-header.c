@@ -521,8 +521,6 @@ static void add_check(struct text *text, const struct mmt_report *report)
 	else if (checks.equal.processes)
 		text_add(text, report->process_count == 1 ? "; final map matches" : "; %s final maps match",
 			 text_count(text, checks.equal.processes));
-	else if (checks.earlier.processes && !report->completeness.incomplete)
-		text_add(text, "; map matches, read %s before the end", text_duration(text, find_oldest(report)));
 	else
 		text_add(text, checks.earlier.processes ? "; last map matches" : "; not checked against a map");
 	if (checks.checked.unverifiable_bytes)

@@ -79,25 +79,21 @@ const char *text_measure_with_swap(const struct mmt_growth *growth)
 void text_put_measure(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	char sentence[4 * MMT_SIZE_TEXT + 256];
 	size_t brief = 0;
 
-	if (growth->by_pss) {
-		snprintf(
-		    sentence, sizeof(sentence),
-		    "  Pss counts memory that the processes share once. Their RSS, which counts it in each of them, "
-		    "adds up to %s at the start and %s at the end.",
-		    text_bytes(text, growth->start_bytes), text_bytes(text, growth->end_bytes));
-		text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
-	}
-	if (growth->outside_bytes) {
-		snprintf(sentence, sizeof(sentence),
+	if (growth->by_pss)
+		text_add(text,
+			 "  Pss counts memory that the processes share once. Their RSS, which counts it in each of "
+			 "them, adds up to %s at the start and %s at the end.",
+			 text_bytes(text, growth->start_bytes), text_bytes(text, growth->end_bytes));
+	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	if (growth->outside_bytes)
+		text_add(text,
 			 "  Processes outside of this recording %s memory with these: Pss changed by %s, which is not "
 			 "counted as growth.",
 			 growth->outside_bytes > 0 ? "stopped sharing" : "began sharing",
 			 text_change(text, growth->outside_bytes));
-		text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
-	}
+	text_end_sentence(text, TEXT_PLAIN, INDENT);
 	for (size_t i = 0; i < report->process_count; i++)
 		brief += report->processes[i].readings && report->processes[i].readings->brief;
 	if (brief)
@@ -235,7 +231,6 @@ void text_put_shares(struct text *text, const struct mmt_report *report)
 void text_put_growth_of_ended(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_process *largest = NULL;
-	char sentence[4 * MMT_SIZE_TEXT + 128];
 	uint64_t bytes = 0;
 	size_t grown = 0;
 
@@ -252,10 +247,10 @@ void text_put_growth_of_ended(struct text *text, const struct mmt_report *report
 	}
 	if (grown < 2 || !report->growth.floor_bytes)
 		return;
-	snprintf(sentence, sizeof(sentence),
+	text_add(text,
 		 "  %s processes that ended had grown by %s in total; process %" PRId32
 		 " grew most, by %s: --pid %" PRId32 " shows what it held when it ended.",
 		 text_count(text, grown), text_bytes(text, bytes), largest->pid,
 		 text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
-	text_put_sentence(text, TEXT_PLAIN, sentence, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }

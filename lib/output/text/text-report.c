@@ -6,6 +6,7 @@
 
 #include <mmtrace/output.h>
 
+#include "base/errors.h"
 #include "base/saturating-sum.h"
 #include "output/selection.h"
 #include "output/text/text-parts.h"
@@ -121,11 +122,10 @@ static bool is_certain(const struct mmt_report *report)
 }
 
 /* Do not report "no leak" for a process that grows in older memory, or may grow. */
-static bool add_doubts(struct text *text, const struct mmt_report *report)
+static void add_doubts(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 	const char *what = text_measure_with_swap(growth);
-	size_t size = text->sentence_size;
 	uint64_t events = 0;
 
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
@@ -151,18 +151,20 @@ static bool add_doubts(struct text *text, const struct mmt_report *report)
 	if (report->ended_bytes)
 		text_add(text, "; processes that ended by themselves held %s until then",
 			 text_bytes(text, report->ended_bytes));
-	return text->sentence_size > size;
 }
 
 static void text_nothing_unfreed(struct text *text, const struct mmt_report *report)
 {
 	bool certain = is_certain(report);
+	size_t size;
 
 	text_end_line(text);
 	text_add(text, "Nothing %s is still mapped%s",
 		 selection_has_patterns(report) ? "selected" : "that was mapped in this recording",
 		 certain ? "" : ", as far as the recording can tell");
-	certain &= !add_doubts(text, report);
+	size = text->sentence.count;
+	add_doubts(text, report);
+	certain &= text->sentence.count == size;
 	if (certain)
 		text_add(text, ": no leak of mappings, and %s did not grow", text_measure_with_swap(&report->growth));
 	text_add(text, ".");
@@ -560,7 +562,6 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	put_details(&text, report, &selection, &explanations);
 	text_explanations_add(&explanations, report);
 	text_explanations(&text, &explanations);
-	text_end(&text);
 	selection_deinit(&selection);
-	return NULL;
+	return text_end(&text) ? NULL : &error_no_memory;
 }

@@ -311,22 +311,19 @@ static const struct {
 static void put_limit(struct text *text, const struct mmt_limit *limit)
 {
 	bool counts = limit->kind == MMT_LIMIT_MAPPINGS;
-	char sentence[512];
 
 	if (!limit->kind)
-		snprintf(sentence, sizeof(sentence),
-			 "Compare the limits in /proc/PID/limits, and CommitLimit and HugePages_Free in /proc/meminfo; "
-			 "that of a control group makes no call fail.");
+		text_add(text, "  Compare the limits in /proc/PID/limits, and CommitLimit and HugePages_Free in "
+			       "/proc/meminfo; that of a control group makes no call fail.");
 	else if (limit->kind == MMT_LIMIT_MEMORY)
-		snprintf(sentence, sizeof(sentence), "%s%s%s", limit_words[limit->kind].begin,
-			 text_bytes(text, limit->value), limit_words[limit->kind].end);
+		text_add(text, "  %s%s%s", limit_words[limit->kind].begin, text_bytes(text, limit->value),
+			 limit_words[limit->kind].end);
 	else
-		snprintf(sentence, sizeof(sentence), "%s%s of %s%s", limit_words[limit->kind].begin,
+		text_add(text, "  %s%s of %s%s", limit_words[limit->kind].begin,
 			 counts ? text_count(text, limit->used) : text_bytes(text, limit->used),
 			 counts ? text_count(text, limit->value) : text_bytes(text, limit->value),
 			 limit_words[limit->kind].end);
-	text_put(text, TEXT_PLAIN, "  ");
-	text_put_sentence(text, TEXT_PLAIN, sentence, 2);
+	text_end_sentence(text, TEXT_PLAIN, 2);
 }
 
 void text_refused(struct text *text, const struct mmt_report *report)

@@ -5,7 +5,11 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/strings.h"
+
 #define TEXT_PART_MAX 512
+#define NAME_BYTES 1024	    /* longer names are only cut in the middle */
+#define NAMESPACE_COLUMNS 8 /* shorter ones stay */
 
 static const char *const style_codes[] = {
     [TEXT_PLAIN] = "",	      [TEXT_STRONG] = "\x1b[1m", [TEXT_FAINT] = "\x1b[2m",
@@ -25,13 +29,15 @@ void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *
 		text->previous = uselocale(text->utf8);
 }
 
-void text_end(struct text *text)
+bool text_end(struct text *text)
 {
-	if (!text->utf8)
-		return;
-	uselocale(text->previous);
-	freelocale(text->utf8);
-	text->utf8 = (locale_t)0;
+	if (text->utf8) {
+		uselocale(text->previous);
+		freelocale(text->utf8);
+		text->utf8 = (locale_t)0;
+	}
+	vector_deinit(&text->sentence);
+	return !text->no_memory;
 }
 
 static void begin_style(struct text *text, enum text_style style)
@@ -99,18 +105,13 @@ unsigned text_name_columns(const struct text *text, const char *name)
 	return columns;
 }
 
-void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max)
+/* Put `name` with "..." in place of what lies between these columns. */
+static void put_pieces(struct text *text, const char *name, unsigned first, unsigned last)
 {
-	unsigned columns = text_name_columns(text, name), first = columns, last = columns, at = 0;
 	struct escape_piece piece;
 	bool cut = false;
 
-	if (columns_max > 3 && columns > columns_max) {
-		first = (columns_max - 3) * 2 / 3;
-		last = columns - (columns_max - 3 - first);
-	}
-	begin_style(text, style);
-	for (; escape_next(&name, text->escape, &piece); at += piece.columns) {
+	for (unsigned at = 0; escape_next(&name, text->escape, &piece); at += piece.columns) {
 		if (at + piece.columns <= first || at >= last) {
 			fwrite(piece.text, 1, piece.size, text->stream);
 			text->column += piece.columns;
@@ -120,6 +121,95 @@ void text_put_name(struct text *text, enum text_style style, const char *name, u
 			text->column += 3;
 		}
 	}
+}
+
+/* What is in parentheses at the end of a name: a module, or arguments. NULL: nothing. */
+static char *find_parentheses(char *name)
+{
+	size_t end = strlen(name), depth = 0;
+
+	if (ends_with(name, " const"))
+		end -= strlen(" const");
+	if (!end || name[end - 1] != ')')
+		return NULL;
+	do {
+		end--;
+		depth += name[end] == ')' ? 1 : 0;
+		depth -= name[end] == '(' ? 1 : 0;
+	} while (end && depth);
+	while (end && name[end - 1] == ' ')
+		end--;
+	return !end || depth || (end >= 8 && !strncmp(name + end - 8, "operator", 8)) ? NULL : name + end;
+}
+
+/* Leave out the arguments of templates. */
+static void empty_templates(char name[NAME_BYTES])
+{
+	static const char dots[] = "...";
+	char brief[NAME_BYTES + sizeof(dots)];
+	size_t length = 0, depth = 0;
+
+	for (const char *at = name; *at && length < NAME_BYTES; at++) {
+		if (*at == '>' && at > name && at[-1] != '-' && depth && !--depth) {
+			memcpy(brief + length, dots, sizeof(dots) - 1);
+			length += sizeof(dots) - 1;
+		}
+		if (!depth)
+			brief[length++] = *at;
+		depth += *at == '<';
+	}
+	if (depth || length >= NAME_BYTES || strstr(name, "operator"))
+		return;
+	memcpy(name, brief, length);
+	name[length] = '\0';
+}
+
+/* The function behind its namespaces, classes or packages. */
+static const char *find_function(const char *name)
+{
+	const char *function = name, *slash = strchr(name, ' ') ? NULL : strrchr(name, '/');
+
+	for (const char *next = name; (next = strstr(next, "::")) != NULL; next += 2)
+		function = next + 2;
+	return function == name && slash ? slash + 1 : function;
+}
+
+static void put_short_name(struct text *text, const char *name, unsigned columns_max)
+{
+	unsigned columns, first = (columns_max - 3) * 2 / 3, last = columns_max - 3 - first;
+	char brief[NAME_BYTES], *end;
+	const char *function;
+
+	if (strlen(name) < sizeof(brief) && *name != '/') {
+		memcpy(brief, name, strlen(name) + 1);
+		while (text_name_columns(text, brief) > columns_max && (end = find_parentheses(brief)) != NULL)
+			*end = '\0';
+		if (text_name_columns(text, brief) > columns_max)
+			empty_templates(brief);
+		name = brief;
+	}
+	function = *name == '/' ? name : find_function(name);
+	if (function > name + NAMESPACE_COLUMNS && text_name_columns(text, name) > columns_max) {
+		if (text_name_columns(text, function) + 3 > columns_max) {
+			name = function;
+		} else {
+			first = 0;
+			last = columns_max - 3;
+		}
+	}
+	columns = text_name_columns(text, name);
+	put_pieces(text, name, columns > columns_max ? first : columns, columns - last);
+}
+
+void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max)
+{
+	unsigned columns = text_name_columns(text, name);
+
+	begin_style(text, style);
+	if (columns_max > 3 && columns > columns_max)
+		put_short_name(text, name, columns_max);
+	else
+		put_pieces(text, name, columns, columns);
 	end_style(text, style);
 }
 
@@ -139,12 +229,12 @@ static void separate_words(struct text *text, enum text_style style, unsigned co
 	begin_style(text, style);
 }
 
-void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent)
+static void put_words(struct text *text, enum text_style style, const char *sentence, unsigned indent)
 {
 	const char *end;
 
 	begin_style(text, style);
-	for (const char *word = sentence; *word; word = end + (*end == ' ')) {
+	for (const char *word = sentence;; word = end + 1) {
 		struct escape_piece piece;
 		unsigned columns = 0;
 
@@ -156,19 +246,35 @@ void text_put_sentence(struct text *text, enum text_style style, const char *sen
 		while (word < end && escape_next(&word, text->escape, &piece))
 			fwrite(piece.text, 1, piece.size, text->stream);
 		text->column += columns;
+		if (!*end)
+			break;
 	}
 	end_style(text, style);
+}
+
+void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent)
+{
+	put_words(text, style, sentence, indent);
 	text_end_line(text);
 }
 
 static void __attribute__((format(printf, 2, 0)))
 add_formatted(struct text *text, const char *format, va_list arguments)
 {
-	size_t room = sizeof(text->sentence) - text->sentence_size;
-	int size = vsnprintf(text->sentence + text->sentence_size, room, format, arguments);
+	size_t used = text->sentence.count ? text->sentence.count - 1 : 0;
+	va_list again;
+	int size;
 
-	if (size > 0)
-		text->sentence_size += (size_t)size < room ? (size_t)size : room - 1;
+	va_copy(again, arguments);
+	size = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (size < 0 || !vector_reserve_bytes((void **)&text->sentence.items, &text->sentence.capacity,
+					      used + (size_t)size + 1, 1)) {
+		text->no_memory = true;
+		return;
+	}
+	vsnprintf(text->sentence.items + used, (size_t)size + 1, format, arguments);
+	text->sentence.count = used + (size_t)size + 1;
 }
 
 void text_add(struct text *text, const char *format, ...)
@@ -180,12 +286,16 @@ void text_add(struct text *text, const char *format, ...)
 	va_end(arguments);
 }
 
+bool text_has_sentence(const struct text *text)
+{
+	return text->sentence.count > 1;
+}
+
 void text_end_sentence(struct text *text, enum text_style style, unsigned indent)
 {
-	if (text->sentence_size)
-		text_put_sentence(text, style, text->sentence, indent);
-	text->sentence_size = 0;
-	*text->sentence = '\0';
+	if (text_has_sentence(text))
+		text_put_sentence(text, style, text->sentence.items, indent);
+	text->sentence.count = 0;
 }
 
 void text_add_process(struct text *text, const struct mmt_process *process)
@@ -223,10 +333,11 @@ void text_begin_part(struct text *text, unsigned columns)
 
 void text_end_part(struct text *text, enum text_style style)
 {
-	text_begin_part(text, text_name_columns(text, text->sentence));
-	text_put_name(text, style, text->sentence, 0);
-	text->sentence_size = 0;
-	*text->sentence = '\0';
+	if (text_has_sentence(text)) {
+		text_begin_part(text, text_name_columns(text, text->sentence.items));
+		put_words(text, style, text->sentence.items, text->indent);
+	}
+	text->sentence.count = 0;
 }
 
 void text_part(struct text *text, enum text_style style, const char *format, ...)

@@ -8,6 +8,7 @@
 
 #include <mmtrace/output.h>
 
+#include "base/vector.h"
 #include "output/escape.h"
 
 enum text_style {
@@ -19,7 +20,6 @@ enum text_style {
 };
 
 #define TEXT_NUMBERS 8 /* a power of two */
-#define TEXT_SENTENCE 2048
 
 struct text {
 	FILE *stream;
@@ -31,13 +31,13 @@ struct text {
 	locale_t utf8, previous; /* for column widths, in this thread only */
 	char numbers[TEXT_NUMBERS][MMT_SIZE_TEXT];
 	unsigned number_count; /* formatted so far */
-	char sentence[TEXT_SENTENCE];
-	size_t sentence_size;
+	VECTOR(char) sentence; /* with its end, if it has begun */
+	bool no_memory;	       /* for a sentence */
 };
 
 void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *options);
-/* Restores the locale of the thread. */
-void text_end(struct text *text);
+/* Restores the locale of the thread. False: out of memory, so that a sentence is missing. */
+bool text_end(struct text *text) MMT_MUST_CHECK;
 
 /* Trusted ASCII text. */
 void text_put(struct text *text, enum text_style style, const char *plain);
@@ -46,12 +46,14 @@ void text_format(struct text *text, enum text_style style, const char *format, .
 /* The same, and the end of the line. */
 void text_line(struct text *text, enum text_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* A name from a recording, of which "..." replaces the middle if it has more than `columns_max` (0: any number). */
+/* A name from a recording. If it has more than `columns_max` (0: any number), its module, its arguments and those of
+ * its templates are left out as far as necessary; then "..." replaces its namespaces, or the middle of the function. */
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
 /* A sentence that may contain names from a recording, and the end of its last line. Further lines have this indent. */
 void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent);
 /* Add to a sentence, which may contain names from a recording; and print it. */
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool text_has_sentence(const struct text *text);
 void text_end_sentence(struct text *text, enum text_style style, unsigned indent);
 /* "name (pid 12)" */
 void text_add_process(struct text *text, const struct mmt_process *process);
