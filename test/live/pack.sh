@@ -151,7 +151,8 @@ pack_recording processes
 for place in original packed; do
 	(cd $place && "$MMTRACE" diff --json --limit 0 secret processes) >$place.diff || fail "diff of the $place ones"
 done
-cmp original.diff packed.diff || fail "a diff is not the same when it is packed"
+cmp -s original.diff packed.diff ||
+	fail "a diff is not the same when it is packed: $(diff original.diff packed.diff | head -20)"
 
 # Packing again in place changes nothing and leaves no other file.
 cp packed/processes again
