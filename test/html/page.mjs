@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The checks of page.sh: page.mjs DIRECTORY, where the pages and their recordings are.
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { openBrowser, openPage } from "./browser.mjs";
 
 const directory = process.argv[2];
@@ -95,7 +95,7 @@ async function windowOf(page, name) {
 }
 
 async function dragRange(page, from, to) {
-	await page.evaluate(() => scrollTo(0, 0));
+	await page.locator("#chart").scrollIntoViewIfNeeded();
 	const box = await page.locator("#chart").boundingBox();
 	await page.mouse.move(box.x + box.width * from, box.y + 60);
 	await page.mouse.down();
@@ -169,7 +169,7 @@ await withPage("before", {}, async (page) => {
 	const box = await page.locator("#graph").boundingBox();
 	await page.mouse.click(box.x + 20, box.y + 3 * 19 + 8);
 	check((await text(page, "#table-count")).includes("through"), "a click on a frame");
-	await page.locator("#details button").click();
+	await page.locator("#details button", { hasText: "Show all stacks" }).click();
 	check(!(await text(page, "#table-count")).includes("through"), "a click on the button that shows all stacks");
 
 	// Inverted, the widest frame is the innermost function that holds most.
@@ -400,9 +400,150 @@ await withPage("before", {}, async (page) => {
 			check(rows.some(([, bytes]) => bytes === Math.max(...expected.values())), `the largest ${key}`);
 		}
 	}
-	const name = await page.locator("#functions-body button").nth(1).textContent();
-	await page.locator("#functions-body tr").nth(1).click();
-	equal(await page.locator("#search").inputValue(), name, "a click on a function searches for it");
+});
+
+// A click on a function shows its callers and what it calls, in the stacks through exactly this function.
+await withPage("before", {}, async (page) => {
+	const { groups } = report("before"), names = groups.map((group) => group.frames.map(nameOf));
+	const sumsBeside = (name, by) => {
+		const sums = new Map();
+		names.forEach((list, i) => {
+			const place = list.lastIndexOf(name);
+			if (place >= 0)
+				sums.set(list[place + by], (sums.get(list[place + by]) || 0) + groups[i].unfreed_bytes);
+		});
+		return sums;
+	};
+	const total = (sums) => Array.from(sums.values()).reduce((all, bytes) => all + bytes, 0);
+	await choose(page, "unfreed");
+	await page.locator("#table-kind").selectOption("functions");
+	const listed = await page.locator("#functions-body button").allTextContents();
+	// Of a name that is a part of others.
+	const name = listed.find((one) => names.some((list) => list.slice(1, -1).includes(one)) && listed.some((other) => other !== one && other.includes(one)));
+	check(name !== undefined, "no name is a part of another one");
+	const row = page.locator("#functions-body tr", { has: page.getByRole("button", { name, exact: true }) });
+	await row.locator("button").focus();
+	await page.keyboard.press("Enter");
+	equal(await row.locator("button").getAttribute("aria-pressed"), "true", "a chosen function says so");
+	equal(await page.evaluate(() => document.activeElement.textContent), name, "the focus after choosing a function");
+	equal((await page.locator("#functions-body button").allTextContents()).length, listed.length, "the other functions");
+	check((await text(page, "#filter-text")).startsWith(`Only stacks through ${name} (`), `a chosen function: ${await text(page, "#filter-text")}`);
+	const callers = sumsBeside(name, 1), callees = sumsBeside(name, -1), last = page.url();
+	for (const flame of [false, true]) {
+		await page.locator("#flame").setChecked(flame);
+		await page.locator("#graph").focus();
+		await page.keyboard.press("Home");
+		equal(await text(page, "#details .name"), name, "the chosen function in the graph");
+		equal(await value(page, "#details"), total(callers), `stacks through ${name}`);
+		for (const [key, back, sums] of [["ArrowUp", "ArrowDown", flame ? callees : callers], ["ArrowDown", "ArrowUp", flame ? callers : callees]]) {
+			await page.keyboard.press(key);
+			equal(await value(page, "#details"), Math.max(...sums.values()), `${key} from ${name}, flame ${flame}`);
+			equal(sums.get(await text(page, "#details .name")), Math.max(...sums.values()), `the name at ${key} from ${name}`);
+			await page.keyboard.press(back);
+			equal(await text(page, "#details .name"), name, `${back} after ${key}`);
+		}
+	}
+	await page.locator("#flame").uncheck();
+	await page.locator("#table-kind").selectOption("stacks");
+	const through = groups.filter((group, i) => group.unfreed_bytes && names[i].includes(name));
+	equal(await text(page, "#table-count"), `${stackCount(through.length)} through ${name}`, "the table of a chosen function");
+
+	// The widest caller enlarged: only the stacks through both.
+	await page.locator("#graph").focus();
+	await page.keyboard.press("Home");
+	await page.keyboard.press("ArrowUp");
+	await page.keyboard.press("Enter");
+	const caller = await text(page, "#details .name");
+	const both = names.filter((list, i) => groups[i].unfreed_bytes && list.includes(name) && list[list.lastIndexOf(name) + 1] === caller);
+	equal(await text(page, "#table-count"), `${stackCount(both.length)} through ${caller}`, "an enlarged caller");
+
+	// As a picture, which Chromium opens.
+	await page.keyboard.press("Escape");
+	const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#save-svg").click()]);
+	equal(download.suggestedFilename(), "mmtrace-unfreed.svg", "the name of the picture");
+	await download.saveAs(`${directory}/chosen.svg`);
+	await withPage("chosen.svg", {}, async (picture) => {
+		const rows = await picture.locator("svg svg").evaluateAll((list) => list.map((one) => [Number(one.dataset.d), Number(one.getAttribute("y")), one.querySelector("title").textContent]));
+		const whole = rows.find(([place]) => place === 0);
+		check(whole[2].startsWith(name + " ("), `the middle of the picture: ${whole[2]}`);
+		check(rows.some(([place, y]) => place < 0 && y < whole[1]) && rows.some(([place, y]) => place > 0 && y > whole[1]), "callers and callees in the picture");
+		await picture.locator("input").fill(caller);
+		check((await picture.locator(".found").count()) > 0 && /^Matched \d+ frames$/.test(await text(picture, "#said")), `the picture's search: ${await text(picture, "#said")}`);
+		await picture.locator("svg svg[data-d='-1']").first().click();
+		equal(await picture.locator("svg svg[data-d='1']").first().getAttribute("display"), "none", "callees of an enlarged caller");
+	});
+
+	await page.locator("#graph").focus();
+	await page.keyboard.press("Escape");
+	equal(await text(page, "#filter-text"), "", "Escape after a function is chosen");
+	const again = await openPage(browser, `${directory}/before.html` + last.slice(last.indexOf("#")));
+	check((await text(again, "#filter-text")).startsWith(`Only stacks through ${name} (`), "a chosen function in the address");
+	await again.context().close();
+
+	// From the graph.
+	await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("Enter");
+	const enlarged = await text(page, "#details .name");
+	await page.locator("#details button", { hasText: "callers and callees" }).click();
+	check((await text(page, "#filter-text")).startsWith(`Only stacks through ${enlarged} (`), `callers and callees of ${enlarged}`);
+	await page.locator("#inverted").check();
+	equal(await text(page, "#details .name"), enlarged, "an inverted graph of a chosen function");
+	await page.locator("#filter-reset").click();
+	equal(await text(page, "#filter-text"), "", "everything after a function was chosen");
+});
+
+// Made between t1 and t2 and still there at t3: the second selection.
+await withPage("before", {}, async (page) => {
+	const { start_ns: start, end_ns: end } = report("before");
+	const range = () => page.locator("#range-text").evaluate((output) => ({ from: Number(output.dataset.from), to: Number(output.dataset.to), still: Number(output.dataset.still) }));
+	const compare = async (name, perStack) => {
+		const { from, to, still } = await range();
+		const until = start + still >= end ? [] : ["--to", `@${start + still}`], expected = new Map();
+		check(from < to && to < still, `${name}: ${from} to ${to}, ${still}`);
+		for (const group of report("before", "--from", `@${start + from}`, ...until).groups)
+			expected.set(group.identity, group.unfreed_bytes);
+		for (const group of report("before", "--from", `@${start + to}`, ...until).groups)
+			expected.set(group.identity, expected.get(group.identity) - group.unfreed_bytes);
+		const bytes = Array.from(expected.values());
+		equal(await value(page, "#total"), bytes.reduce((total, one) => total + one, 0), `${name}: all`);
+		if (perStack) {
+			await showAllRows(page);
+			equal(JSON.stringify(sorted(await tableValues(page))), JSON.stringify(sorted(bytes)), `${name}: of each stack`);
+		}
+		check((await text(page, "#filter-text")).includes("still there at"), `${name}: ${await text(page, "#filter-text")}`);
+	};
+	await choose(page, "unfreed");
+	await dragRange(page, 0.1, 0.4);
+	const { from, to, still } = await range();
+	equal(still, to, "without a second selection");
+	const atEnd = await value(page, "#total"), box = await page.locator("#chart").boundingBox();
+	await page.keyboard.down("Shift");
+	await page.mouse.click(box.x + box.width * 0.7, box.y + 60);
+	await page.keyboard.up("Shift");
+	equal(JSON.stringify([(await range()).from, (await range()).to]), JSON.stringify([from, to]), "the range after the second selection");
+	check((await value(page, "#total")) < atEnd, "the second selection changes the sum");
+	await compare("a click with Shift", true);
+	const address = page.url(), before = await text(page, "#range-text");
+
+	// Its line is dragged, and typed.
+	await page.locator("#chart").scrollIntoViewIfNeeded();
+	const { x, y, width } = await page.locator("#chart").boundingBox();
+	await page.mouse.move(x + 74 + (await range()).still / (end - start) * (width - 88), y + 70);
+	await page.mouse.down();
+	await page.mouse.move(x + width * 0.85, y + 70);
+	await page.mouse.up();
+	check((await range()).still > (end - start) * 0.8 && (await range()).to === to, `the line dragged: ${JSON.stringify(await range())}`);
+	await compare("the line dragged");
+	await page.locator("#range-still").fill(String((end - start) / 2e9));
+	await page.keyboard.press("Enter");
+	await compare("a typed time");
+	await page.locator("#range-still").fill("");
+	await page.keyboard.press("Enter");
+	equal(await value(page, "#total"), atEnd, "a second selection before the first");
+	const again = await openPage(browser, `${directory}/before.html` + address.slice(address.indexOf("#")));
+	equal(await text(again, "#range-text"), before, "the second selection in the address");
+	await again.context().close();
 });
 
 // The address has what is selected, so that it can be opened again; nonsense in it selects nothing.
@@ -491,6 +632,34 @@ await withPage("before", { width: 1280, height: 800 }, async (page) => {
 	}
 });
 
+// Long names take no more room, and none that is pointed at moves the graph.
+const longName = "std::_Hashtable\\u003cstd::pair\\u003cint const, std::shared_ptr\\u003cns::Connection\\u003e\\u003e, std::hash\\u003cint\\u003e".padEnd(600, ", std::allocator\\u003cint\\u003e") + "\\u003e::rehash_$&(int)";
+const [head, rest] = readFileSync(`${directory}/before.html`, "utf8").split("<script type=\"application/json\"");
+writeFileSync(`${directory}/long.html`, `${head}<script type="application/json"${rest.slice(0, rest.indexOf("</script>")).replace(/level\d+_\d+/g, longName)}${rest.slice(rest.indexOf("</script>"))}`);
+await withPage("long", { width: 1280, height: 800 }, async (page) => {
+	const top = async () => (await page.locator("#graph").boundingBox()).y;
+	await page.locator("tr.cause").first().click();
+	const first = await top();
+	check(first + 20 <= 800, `long names: the graph begins at ${first}`);
+	const cause = page.locator("tr.cause button").first();
+	check(/rehash_level\d+_\d+\(/.test(await cause.textContent()) && (await cause.textContent()).length < 100, `a long name: ${await cause.textContent()}`);
+	check((await cause.getAttribute("title")).length > 300, "a long name is not in the title");
+	const { x, width } = await page.locator("#graph").boundingBox();
+	await page.mouse.move(x + width / 3, first + 2 * 19 + 5);
+	check((await text(page, "#details .name")).includes("rehash_level"), `the frame with a long name: ${await text(page, "#details .name")}`);
+	equal(await top(), first, "the graph after the pointer was on a long name");
+	check((await page.locator("#graph").getAttribute("title")).length > 300, "the name in the graph's title");
+});
+
+// What changed comes first in a diff, then both recordings.
+await withPage("diff", { width: 1280, height: 800 }, async (page) => {
+	const place = async (selector) => (await page.locator(selector).first().boundingBox()).y;
+	const places = [await place("#heading"), await place("#table-body tr.row"), await place(".verdict"), await place("#chart"), await place("#graph")];
+	check(places.every((y, i) => !i || y > places[i - 1]) && places[2] < 700, `the order of a diff: ${places}`);
+	equal(await page.locator("#table-body tr.row").count(), 10, "changes at first");
+	check(/^What changed: .* before, .* after: \+.* \(unfreed\)$/.test(await text(page, "#heading")), `the heading of a diff: ${await text(page, "#heading")}`);
+});
+
 // The keyboard reaches and changes everything.
 await withPage("before", {}, async (page) => {
 	const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent || document.activeElement.value);
@@ -577,7 +746,7 @@ for (const colorScheme of ["light", "dark"]) {
 	});
 }
 
-for (const name of ["before", "many", "more", "diff", "hostile", "hostile-diff"]) {
+for (const name of ["before", "long", "many", "more", "diff", "hostile", "hostile-diff"]) {
 	await withPage(name, { width: 400, height: 800 }, async (page) => {
 		await page.locator("#table-body tr.row").first().click({ position: { x: 5, y: 5 } });
 		const width = await page.evaluate(() => document.documentElement.scrollWidth);

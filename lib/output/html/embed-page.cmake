@@ -25,10 +25,12 @@ function(hash_base64 text result)
   set(${result} "${base64}=" PARENT_SCOPE)
 endfunction()
 
-# A comment with the licence is enough once; and none of it is for the reader of a page.
+# Without comments and indentation, which are not for the reader of a page.
 function(read_source name result)
   file(READ "${PAGE}/${name}" text)
-  string(REGEX REPLACE "^(//|/\\*) SPDX-License-Identifier: [^\n]*\n" "" text "${text}")
+  string(REGEX REPLACE "^/\\* SPDX-License-Identifier: [^\n]*\n" "" text "${text}")
+  string(REGEX REPLACE "(^|\n)\t*//[^\n]*" "\\1" text "${text}")
+  string(REGEX REPLACE "\n[\n\t]+" "\n" text "${text}")
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
@@ -42,14 +44,16 @@ endfunction()
 
 # A semicolon would end an element of a list: variables are always quoted below.
 read_source(page.css style)
-set(script "\"use strict\";\n(() => {\n")
+read_source(boxes.svg boxes)
+string(REPLACE "\\" "\\\\" boxes_text "${boxes}")
+string(REPLACE "</script" "<\\/script" boxes_text "${boxes_text}")
+set(script "\"use strict\";\n(() => {\nconst boxesOfSvg = `${boxes_text}`;\n")
 foreach(name ${scripts})
   read_source(${name}.js text)
   string(APPEND script "${text}")
 endforeach()
 string(APPEND script "})();\n")
 
-file(READ "${PAGE}/boxes.svg" boxes)
 file(READ "${PAGE}/page.html" page)
 hash_base64("${style}" style_hash)
 hash_base64("${script}" script_hash)

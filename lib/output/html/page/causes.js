@@ -4,7 +4,7 @@
 const TREND_WIDTH = 72, TREND_HEIGHT = 18, TREND_POINTS = 36;
 
 function causeName(cause) {
-	return cause.beforeName + cause.name + (cause.other ? ", " + cause.beforeOther + cause.other : "");
+	return cause.beforeName + shortName(cause.name) + (cause.other ? ", " + cause.beforeOther + shortName(cause.other) : "");
 }
 
 // What a cause holds over time, as a line in the colour of the text around it.
@@ -31,7 +31,7 @@ function trendOf(recording, number) {
 }
 
 function causeRow(recording, cause, number) {
-	const row = element("tr", "cause"), name = element("td", "text"), button = element("button", "", cause.name);
+	const row = element("tr", "cause"), name = element("td", "text"), button = shortElement("button", "", cause.name, 70);
 	const verdict = element("td", "text"), trend = element("td", "trend-cell");
 	if (cause.verdictWord) {
 		verdict.append(element("span", "verdict-word " + cause.verdict, cause.verdictWord.toLowerCase()));
@@ -43,7 +43,7 @@ function causeRow(recording, cause, number) {
 	button.setAttribute("aria-pressed", "false");
 	name.append(cause.beforeName, button);
 	if (cause.other)
-		name.append(element("span", "caller", ", " + cause.beforeOther + cause.other));
+		name.append(element("span", "caller", ", " + cause.beforeOther), shortElement("span", "caller", cause.other, 70));
 	row.append(element("td", "", formatBytes(cause.bytes)),
 		element("td", "rate", cause.rate === null ? "" : formatChange(cause.rate, formatBytes)),
 		trend, verdict, element("td", "text", cause.kind), name);

@@ -201,9 +201,14 @@ function drawRange(context) {
 	context.globalAlpha = dark ? 0.22 : 0.14;
 	context.fillRect(from, top, Math.max(1, to - from), height);
 	context.globalAlpha = 1;
-	for (const x of [from, to]) {
+	for (const x of [from, to, chartX(stillTime())]) {
 		context.fillRect(Math.round(x) - 1, top, 2, height);
 		context.fillRect(Math.round(x) - 4, top + height / 2 - 10, 8, 20);
+	}
+	if (stillTime() > selection.to) {
+		context.textAlign = "right";
+		context.textBaseline = "top";
+		context.fillText("still there here", chartX(stillTime()) - 7, top + 2);
 	}
 }
 
@@ -232,16 +237,20 @@ function showRange() {
 	const last = data.recordings[data.recordings.length - 1];
 	const from = canSelect ? stepTime(last, nearestStep(last, selection.from)) : 0;
 	const to = canSelect ? Math.max(stepTime(last, nearestStep(last, selection.to)), from) : duration;
+	const still = canSelect ? Math.max(stepTime(last, nearestStep(last, stillTime())), to) : duration;
 	const seconds = (ns) => String(+(ns / 1e9).toPrecision(5));
 	find("range-from").value = seconds(selection.from);
 	find("range-to").value = seconds(selection.to);
+	find("range-still").value = stillTime() > selection.to ? seconds(selection.still) : "";
 	find("range-text").textContent = isWhole() ? "Whole recording: " + formatDuration(duration) :
-		formatDuration(from) + " to " + formatDuration(to) + " (" + formatDuration(to - from) + ")";
+		formatDuration(from) + " to " + formatDuration(to) + " (" + formatDuration(to - from) + ")" +
+			(still > to ? ", still there at " + formatDuration(still) : "");
 	find("range-text").dataset.from = String(Math.round(from));
 	find("range-text").dataset.to = String(Math.round(to));
+	find("range-text").dataset.still = String(Math.round(still));
 	find("range-all").disabled = isWhole();
 	find("range-form").hidden = !canSelect;
-	find("chart-help").hidden = !canSelect;
+	find("chart-help").hidden = !canSelect || !isWhole();
 	chart.canvas.setAttribute("aria-valuetext", find("range-text").textContent);
 	chart.canvas.setAttribute("aria-valuenow", String(Math.round(selection.from / duration * 100)));
 }
@@ -261,8 +270,14 @@ function selectRange(from, to) {
 }
 
 function selectAll() {
-	selection.from = 0;
-	selection.to = duration;
+	Object.assign(selection, { from: 0, to: duration, still: 0 });
+	changed("range");
+}
+
+// The second selection; at the end of the range or before, it is taken back.
+function selectStill(ns) {
+	const last = data.recordings[data.recordings.length - 1];
+	selection.still = isWhole() || ns <= selection.to ? 0 : stepTime(last, nearestStep(last, ns));
 	changed("range");
 }
 
@@ -276,7 +291,9 @@ function beginDrag(event) {
 	const near = (time) => !isWhole() && Math.abs(x - chartX(time)) < 7;
 	if (event.button !== 0)
 		return;
-	if (near(selection.from))
+	if (event.shiftKey || (selection.still > selection.to && near(selection.still)))
+		chart.drag = { isStill: true };
+	else if (near(selection.from))
 		chart.drag = { fixed: selection.to };
 	else if (near(selection.to))
 		chart.drag = { fixed: selection.from };
@@ -284,6 +301,8 @@ function beginDrag(event) {
 		chart.drag = { move: ns, from: selection.from, to: selection.to };
 	else
 		chart.drag = { fixed: ns, x };
+	if (chart.drag.isStill)
+		selectStill(ns);
 	chart.canvas.setPointerCapture(event.pointerId);
 }
 
@@ -295,12 +314,14 @@ function moveRange(from, by) {
 
 function drag(event) {
 	const ns = pointerTime(event), x = event.clientX - chart.canvas.getBoundingClientRect().left;
-	const atEdge = !isWhole() && [selection.from, selection.to].some((edge) => Math.abs(x - chartX(edge)) < 7);
+	const atEdge = !isWhole() && [selection.from, selection.to, stillTime()].some((edge) => Math.abs(x - chartX(edge)) < 7);
 	if (!chart.drag) {
 		chart.canvas.style.cursor = atEdge ? "ew-resize" : !isWhole() && ns > selection.from && ns < selection.to ? "grab" : "crosshair";
 		return;
 	}
-	if (chart.drag.move !== undefined)
+	if (chart.drag.isStill)
+		selectStill(ns);
+	else if (chart.drag.move !== undefined)
 		moveRange(chart.drag, ns - chart.drag.move);
 	else if (chart.drag.x === undefined || Math.abs(x - chart.drag.x) > 3)
 		selectRange(chart.drag.fixed, ns);
@@ -347,8 +368,11 @@ function startChart() {
 	find("range-all").addEventListener("click", selectAll);
 	find("range-form").addEventListener("submit", (event) => {
 		const from = Number(find("range-from").value) * 1e9, to = Number(find("range-to").value) * 1e9;
+		const still = Number(find("range-still").value) * 1e9;
 		event.preventDefault();
-		if (Number.isFinite(from) && Number.isFinite(to))
-			selectRange(Math.max(0, from), to > from ? Math.min(to, duration) : duration);
+		if (!Number.isFinite(from + to + still))
+			return;
+		selectRange(Math.max(0, from), to > from ? Math.min(to, duration) : duration);
+		selectStill(Math.min(still, duration));
 	});
 }

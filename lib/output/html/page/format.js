@@ -40,6 +40,28 @@ function formatDuration(ns) {
 	return Math.floor(minutes / 60) + " h " + minutes % 60 + " min";
 }
 
+// A name without the arguments of its templates and functions if it is long, and then without its middle.
+function shortName(name, room = 90) {
+	let text = name;
+	const fold = (brackets, mark) => {
+		for (let before = ""; text.length > room && text !== before;) {
+			before = text;
+			text = text.replace(brackets, mark);
+		}
+	};
+	fold(/<[^<>]*>/g, "\u2039\u203a");
+	text = text.replace(/\u2039\u203a/g, "<\u2026>");
+	fold(/(?<! )\([^()]*\)/g, "(\u2026)");
+	return text.length > room ? text.slice(0, room >> 1) + "\u2026" + text.slice(-(room >> 1)) : text;
+}
+
+// The same as an element that shows all of the name to the pointer.
+function shortElement(name, className, text, room) {
+	const made = element(name, className, shortName(text, room));
+	made.title = made.textContent === text ? "" : text;
+	return made;
+}
+
 function element(name, className, text) {
 	const made = document.createElement(name);
 	if (className)

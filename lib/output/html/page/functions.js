@@ -6,38 +6,36 @@ const functions = { sort: "total" };
 
 // Of the names of the tree, so that frames are merged as in the graph; a function that calls itself counts once.
 function sumFunctions() {
-	const { tree } = graph, last = values.length - 1, count = tree.names.length;
+	const last = values.length - 1, count = graph.names.length;
 	const self = new Float64Array(count), total = new Float64Array(count), seen = new Int32Array(count).fill(-1);
-	for (const i of chooseRows()) {
-		let node = tree.leaves[i], innermost = node;
-		for (; node; node = tree.parents[node]) {
-			const id = tree.nameIds[node];
+	for (const i of chooseRows(true)) {
+		const path = graph.paths[i];
+		for (const id of path) {
 			if (seen[id] !== i)
 				total[id] += values[last][i];
 			seen[id] = i;
-			// The innermost function is the leaf, or of an inverted tree the outermost node.
-			if (graph.options.inverted)
-				innermost = node;
 		}
-		if (innermost)
-			self[tree.nameIds[innermost]] += values[last][i];
+		self[path[path.length - 1]] += values[last][i];
 	}
 	return { self, total };
 }
 
 function functionRow(id, place, self, total) {
-	const row = element("tr", "row"), name = graph.tree.names[id], format = measures[selection.measure].format;
-	const button = element("button", "unfold", name.name), cell = element("td", "text stack");
+	const row = element("tr", "row"), name = graph.names[id], format = measures[selection.measure].format;
+	const button = shortElement("button", "unfold", name.name), cell = element("td", "text stack"), isChosen = id === graph.tree.chosen;
 	button.type = "button";
-	button.title = "search for this name";
+	button.title = button.title || "show callers and callees";
+	button.setAttribute("aria-pressed", String(isChosen));
+	row.classList.toggle("chosen", isChosen);
 	cell.append(button);
 	row.append(element("td", "", String(place)), element("td", "value", format(self)), element("td", "value", format(total)),
 		element("td", "", formatPercent(total, totals[values.length - 1])), cell, element("td", "text", name.module));
 	row.children[1].dataset.value = String(self);
 	row.children[2].dataset.value = String(total);
 	row.addEventListener("click", () => {
-		find("search").value = selection.search = name.name;
-		changed("search");
+		chooseFunction(isChosen ? null : name);
+		find("functions-body").querySelectorAll("button")[place - 1].focus({ preventScroll: true });
+		find("graph-section").scrollIntoView({ block: "nearest" });
 	});
 	return row;
 }

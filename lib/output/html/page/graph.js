@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The icicle graph: a tree of frames, as wide as what their stacks hold. Outermost frames on top, or innermost (inverted).
+// The icicle graph: a tree of frames, as wide as what their stacks hold. Outermost frames on top, or innermost (inverted). Of
+// a function that is chosen: its callers above, and what it calls below.
 
 const ROW = 19;
+const SHORT_NAME = 60; // characters
 const WIDTH_MIN = 0.4; // of a box; what is narrower is left out
 const graph = {
 	canvas: find("graph"),
@@ -9,7 +11,7 @@ const graph = {
 	boxes: [],    // what is drawn: node, x, y, width
 	zoom: 0,      // node
 	current: -1,  // node that the keyboard or the pointer is at
-	rows: 0,
+	rows: { top: 0, bottom: 0 }, // the first and the last that is drawn
 	options: { inverted: false, flame: false, merge: "function", folded: true },
 };
 
@@ -29,8 +31,8 @@ function mergedName(frame) {
 	return { name: frame.name, module: frame.module, place, flags: frame.flags, frame };
 }
 
-// Outermost first, runs of runtime frames as one.
-function nodesOfStack(stack, names) {
+// Ids of names, the outermost first, runs of runtime frames as one.
+function pathOf(stack, names) {
 	const path = [], list = stack.frames, options = graph.options;
 	let run = 0;
 	const endRun = () => {
@@ -53,7 +55,7 @@ function nodesOfStack(stack, names) {
 	endRun();
 	if (stack.truncated)
 		path.unshift(names.truncated);
-	return options.inverted ? path.reverse() : path;
+	return path;
 }
 
 function collectNames() {
@@ -86,40 +88,63 @@ function comparePaths(a, b) {
 	return a.length - b.length;
 }
 
-// Nodes in an order in which parents come before their children; node 0 is everything. Of paths that are sorted, each
+function labelOf(name) {
+	return name.name + (name.place ? "  " + name.place : "") + (name.module ? " (" + name.module + ")" : "");
+}
+
+// Appends what the paths of these stacks need; returns the node at which each of them ends. Of paths that are sorted, each
 // shares its beginning with the one before.
-function buildTree() {
-	const names = collectNames(), paths = stacks.map((stack) => nodesOfStack(stack, names));
-	const order = Array.from(paths.keys()).sort((a, b) => comparePaths(paths[a], paths[b]));
-	const room = 1 + paths.reduce((sum, path) => sum + path.length, 0);
-	const parents = new Uint32Array(room), nameIds = new Int32Array(room), depths = new Uint16Array(room);
-	const leaves = new Uint32Array(stacks.length);
-	let count = 1, previous = [], nodes = [];
+function addPaths(tree, paths, side) {
+	const order = Array.from(paths.keys()).filter((i) => paths[i]).sort((a, b) => comparePaths(paths[a], paths[b]));
+	const leaves = new Int32Array(stacks.length).fill(-1);
+	let previous = [], nodes = [];
 	for (const i of order) {
 		const path = paths[i], own = [];
 		let node = 0, shared = true;
 		for (let depth = 0; depth < path.length; depth++) {
 			shared = shared && path[depth] === previous[depth];
 			if (!shared) {
-				parents[count] = node;
-				nameIds[count] = path[depth];
-				depths[count] = depth + 1;
+				tree.parents[tree.count] = node;
+				tree.nameIds[tree.count] = path[depth];
+				tree.rows[tree.count] = side * (depth + 1);
 			}
-			node = shared ? nodes[depth] : count++;
+			node = shared ? nodes[depth] : tree.count++;
 			own.push(node);
 		}
 		leaves[i] = node;
 		previous = path;
 		nodes = own;
 	}
-	graph.tree = {
-		count, names: names.list, leaves,
-		parents: parents.slice(0, count), nameIds: nameIds.slice(0, count), depths: depths.slice(0, count),
-		widths: new Float64Array(count),
-		values: data.recordings.map(() => new Float64Array(count)),
-		matched: null, // by name; null: nothing is searched for
-	};
-	linkChildren(graph.tree);
+	return leaves;
+}
+
+function readPaths() {
+	const names = collectNames();
+	graph.names = names.list;
+	graph.paths = stacks.map((stack) => pathOf(stack, names));
+}
+
+// Nodes in an order in which parents come before their children; node 0 is everything, or the chosen function. Its callers
+// are in rows below 0, from where it stands outermost in a stack.
+function buildTree() {
+	const { paths, names } = graph, room = 1 + paths.reduce((sum, path) => sum + path.length, 0);
+	const chosen = selection.focus ? names.findIndex((name) => labelOf(name) === selection.focus) : -1;
+	const tree = graph.tree = { count: 1, chosen, parents: new Uint32Array(room), nameIds: new Int32Array(room), rows: new Int16Array(room) };
+	tree.nameIds[0] = chosen;
+	if (chosen < 0) {
+		selection.focus = "";
+		tree.leaves = [addPaths(tree, graph.options.inverted ? paths.map((path) => path.slice().reverse()) : paths, 1)];
+	} else {
+		const places = paths.map((path) => path.indexOf(chosen));
+		tree.leaves = [
+			addPaths(tree, paths.map((path, i) => places[i] >= 0 && path.slice(places[i] + 1)), 1),
+			addPaths(tree, paths.map((path, i) => places[i] >= 0 && path.slice(0, places[i]).reverse()), -1),
+		];
+	}
+	tree.widths = new Float64Array(tree.count);
+	tree.values = data.recordings.map(() => new Float64Array(tree.count));
+	tree.matched = null; // by name; null: nothing is searched for
+	linkChildren(tree);
 	graph.zoom = 0;
 	graph.current = -1;
 }
@@ -139,11 +164,18 @@ function linkChildren(tree) {
 
 function addUp(column, figures) {
 	const { parents, leaves, count } = graph.tree;
+	let sum = 0;
 	column.fill(0);
-	for (let i = 0; i < stacks.length; i++)
-		column[leaves[i]] += figures[i];
+	for (let i = 0; i < stacks.length; i++) {
+		if (leaves[0][i] < 0)
+			continue;
+		sum += figures[i];
+		for (const ends of leaves)
+			column[ends[i]] += figures[i];
+	}
 	for (let node = count - 1; node > 0; node--)
 		column[parents[node]] += column[node];
+	column[0] = sum;
 }
 
 function fillTree() {
@@ -162,7 +194,7 @@ function searchTree() {
 	find("matched").textContent = "";
 	if (!text)
 		return;
-	tree.matched = tree.names.map((name) => name.name.toLowerCase().includes(text) ||
+	tree.matched = graph.names.map((name) => name.name.toLowerCase().includes(text) ||
 		(name.frame !== null && graph.options.merge !== "module" && matchesSearch(name.frame, text)));
 	const sum = findMatches(text).reduce((total, stack) => total + values[last][stack], 0);
 	find("matched").textContent = "Matched " + formatPercent(sum, totals[last]) + ", " + measures[selection.measure].format(sum);
@@ -170,17 +202,22 @@ function searchTree() {
 }
 
 function isWithin(node, ancestor) {
-	const { parents, depths } = graph.tree;
-	while (depths[node] > depths[ancestor])
+	const { parents, rows } = graph.tree;
+	while (Math.abs(rows[node]) > Math.abs(rows[ancestor]))
 		node = parents[node];
 	return node === ancestor;
 }
 
-// Largest first; those of `least` or more, or any that hold something.
-function childrenOf(node, least = 0) {
-	const { childList, childStart, widths: size, nameIds } = graph.tree, children = [];
+// Whether the stack goes through a node.
+function goesThrough(stack, node) {
+	return graph.tree.leaves.some((ends) => ends[stack] >= 0 && isWithin(ends[stack], node));
+}
+
+// Largest first; those of `least` or more, or any that hold something. `side`: 1 or -1 for only what is below or above.
+function childrenOf(node, least = 0, side = 0) {
+	const { childList, childStart, widths: size, nameIds, rows } = graph.tree, children = [];
 	for (let i = childStart[node]; i < childStart[node + 1]; i++) {
-		if (size[childList[i]] > 0 && size[childList[i]] >= least)
+		if (size[childList[i]] > 0 && size[childList[i]] >= least && rows[childList[i]] * side >= 0)
 			children.push(childList[i]);
 	}
 	return children.sort((a, b) => size[b] - size[a] || nameIds[a] - nameIds[b]);
@@ -189,24 +226,28 @@ function childrenOf(node, least = 0) {
 // Boxes of everything that is wide enough to be seen; what encloses the enlarged node takes the whole width.
 function layOut(width) {
 	const { tree } = graph, boxes = [];
-	const above = [];
 	for (let node = graph.zoom; node; node = tree.parents[node])
-		above.unshift(node);
-	above.unshift(0);
-	above.forEach((node, row) => boxes.push({ node, x: 0, row, width, above: node !== graph.zoom }));
+		boxes.unshift({ node, x: 0, row: tree.rows[node], width, above: node !== graph.zoom });
+	boxes.unshift({ node: 0, x: 0, row: 0, width, above: graph.zoom !== 0 });
 	const pending = [boxes[boxes.length - 1]];
 	while (pending.length) {
 		const box = pending.pop();
-		const scale = box.width / tree.widths[box.node];
-		let x = box.x;
+		const scale = box.width / tree.widths[box.node], next = [box.x, box.x];
 		for (const child of childrenOf(box.node, WIDTH_MIN / scale)) {
-			const made = { node: child, x, row: box.row + 1, width: tree.widths[child] * scale };
-			x += made.width;
+			const side = tree.rows[child] < 0 ? 1 : 0;
+			const made = { node: child, x: next[side], row: tree.rows[child], width: tree.widths[child] * scale };
+			next[side] += made.width;
 			boxes.push(made);
 			pending.push(made);
 		}
 	}
 	return boxes;
+}
+
+// What is too narrow to be told apart makes a picture no taller: it shows when its callers are enlarged.
+function rowsOf(boxes) {
+	const wide = boxes.filter((box) => box.width >= 3).map((box) => box.row);
+	return { top: Math.min(0, ...wide), bottom: Math.max(0, ...wide) };
 }
 
 function hashHue(text) {
@@ -237,7 +278,7 @@ function differenceColour(node) {
 }
 
 function boxColour(box) {
-	const id = graph.tree.nameIds[box.node], name = box.node ? graph.tree.names[id] : null;
+	const id = graph.tree.nameIds[box.node], name = nameAt(box.node);
 	if (name && graph.tree.matched && graph.tree.matched[id])
 		return dark ? "#8c2a78" : "#ff9ae6";
 	if (isDiff && name)
@@ -249,36 +290,42 @@ function boxColour(box) {
 	return moduleColour(name.module || name.name);
 }
 
+// Null: node 0 is everything.
+function nameAt(node) {
+	return graph.names[graph.tree.nameIds[node]] || null;
+}
+
 function nameOf(node) {
-	return node ? graph.tree.names[graph.tree.nameIds[node]].name : "all stacks";
+	const name = nameAt(node);
+	return name ? name.name : "all stacks";
 }
 
 function boxText(node) {
-	const name = node ? graph.tree.names[graph.tree.nameIds[node]] : null;
-	const format = measures[selection.measure].format, last = values.length - 1;
-	if (!node)
-		return "all stacks: " + format(totals[last]);
-	return name.name + (name.place ? "  " + name.place : "");
+	const name = nameAt(node);
+	return name ? name.name + (name.place ? "  " + name.place : "") : "all stacks: " + measures[selection.measure].format(totals[values.length - 1]);
 }
 
 // The row of a box from the top: in a flame graph, callers are below.
-function rowFromTop(row) {
-	return graph.options.flame ? graph.rows - 1 - row : row;
+function rowFromTop(row, rows) {
+	return graph.options.flame ? rows.bottom - row : row - rows.top;
 }
 
 function drawBox(context, box, charWidth) {
-	const y = rowFromTop(box.row) * ROW, width = Math.max(0.5, box.width - 0.6);
+	const y = rowFromTop(box.row, graph.rows) * ROW, width = Math.max(0.5, box.width - 0.6);
 	context.globalAlpha = box.above ? 0.55 : 1;
 	context.fillStyle = boxColour(box);
 	context.fillRect(box.x, y, width, ROW - 1.5);
 	context.globalAlpha = 1;
 	if (box.width > 26) {
-		const room = Math.floor((width - 7) / charWidth);
-		const text = boxText(box.node);
+		const room = Math.floor((width - 7) / charWidth), name = nameAt(box.node);
+		let text = boxText(box.node);
+		// Once for each name: there are many boxes.
+		if (name && text.length > room)
+			text = name.short = name.short || shortName(text, SHORT_NAME);
 		context.fillStyle = dark ? "#eef1f4" : "#15181c";
 		context.fillText(text.length <= room ? text : text.slice(0, Math.max(1, room - 1)) + "\u2026", box.x + 4, y + ROW / 2);
 	}
-	if (box.node === graph.current && !printing) {
+	if ((box.node === graph.current || (!box.node && selection.focus)) && !printing) {
 		context.strokeStyle = colour("--ink");
 		context.lineWidth = 2;
 		context.strokeRect(box.x + 1, y + 1, Math.max(1, width - 2), ROW - 3.5);
@@ -296,15 +343,31 @@ function drawGraph() {
 	graph.boxes = empty ? [] : layOut(pageWidth);
 	if (empty)
 		return;
-	// What is too narrow to be told apart makes the canvas no taller: it shows when its callers are enlarged.
-	graph.rows = graph.boxes.reduce((most, box) => box.width >= 3 ? Math.max(most, box.row) : most, 0) + 1;
-	const context = prepareCanvas(graph.canvas, pageWidth, graph.rows * ROW);
+	graph.rows = rowsOf(graph.boxes);
+	const context = prepareCanvas(graph.canvas, pageWidth, (graph.rows.bottom - graph.rows.top + 1) * ROW);
 	context.font = "12px " + (colour("--mono") || "monospace");
 	context.textBaseline = "middle";
 	const charWidth = context.measureText("MMMMMMMMMM").width / 10;
 	for (const box of graph.boxes)
 		drawBox(context, box, charWidth);
 	performance.measure("graph", { start: started, end: performance.now() });
+}
+
+// The same boxes as a picture for any browser, with the script of export -f svg.
+function svgOfGraph() {
+	const width = 1200, left = 30, boxes = layOut(width), rows = rowsOf(boxes), wasDark = dark; // a picture is on white
+	const height = left + (rows.bottom - rows.top + 1) * ROW;
+	const safe = (text) => text.replace(/[<>&"\ufffe\uffff]/g, (one) => one > "\ufffd" ? "?" : "&#" + one.charCodeAt(0) + ";");
+	dark = false;
+	const lines = boxes.filter((box) => box.row >= rows.top && box.row <= rows.bottom).map((box) => {
+		const place = { x: box.x.toFixed(2), y: left + rowFromTop(box.row, rows) * ROW, width: box.width.toFixed(2), height: ROW - 1, "data-d": box.row };
+		const name = nameAt(box.node), text = name ? labelOf(name) : boxText(box.node);
+		return "<svg " + Object.entries(place).map(([key, value]) => key + '="' + value + '"').join(" ") + "><title>" + safe(text + "\n" + figureText(box.node)) +
+			'</title><rect width="100%" height="100%" fill="' + boxColour(box) + '"/><text x="4" y="13">' + (box.width < 25 ? "" : safe(text)) + "</text></svg>\n";
+	});
+	dark = wasDark;
+	return '<svg xmlns="http://www.w3.org/2000/svg" width="' + width + '" height="' + height + '" viewBox="0 0 ' + width + " " + height + '">\n' +
+		boxesOfSvg + '<text id="said" x="4" y="18">' + safe(find("heading").textContent + ": " + find("total").textContent) + "</text>\n" + lines.join("") + "</svg>\n";
 }
 
 function figureText(node) {
@@ -323,20 +386,31 @@ function showDetails() {
 	details.textContent = "";
 	if (!graph.tree.widths[node])
 		return;
-	const name = node ? graph.tree.names[graph.tree.nameIds[node]] : null;
-	details.append(element("span", "name", nameOf(node)));
+	const name = nameAt(node);
+	details.append(shortElement("span", "name", nameOf(node)));
+	graph.canvas.title = details.lastChild.title;
 	details.dataset.value = String(graph.tree.values[values.length - 1][node]);
 	if (name) {
 		const place = [name.module, name.place || (name.frame && graph.options.merge === "function" ? placeOf(name.frame) : "")];
-		details.append(" ", element("span", "rest", place.filter(Boolean).join("  ")));
+		details.append(element("span", "rest", place.filter(Boolean).join("  ")));
 	}
-	details.append(element("br"), element("span", "figure", figureText(node)));
-	if (graph.zoom) {
-		const reset = element("button", "", "Show all stacks");
-		reset.type = "button";
-		reset.addEventListener("click", () => zoomTo(0));
-		details.append(reset);
-	}
+	details.prepend(element("span", "figure", figureText(node)));
+	const add = (text, action) => {
+		const button = element("button", "", text);
+		button.type = "button";
+		button.addEventListener("click", action);
+		details.append(button);
+	};
+	if (graph.zoom)
+		add("Show callers and callees", () => chooseFunction(nameAt(graph.zoom)));
+	if (graph.zoom || selection.focus)
+		add("Show all stacks", () => selection.focus ? chooseFunction(null) : zoomTo(0));
+}
+
+// Its callers and what it calls, in the stacks through it; null: everything.
+function chooseFunction(name) {
+	selection.focus = name ? labelOf(name) : "";
+	changed("focus");
 }
 
 function zoomTo(node) {
@@ -347,8 +421,8 @@ function zoomTo(node) {
 
 function boxAt(event) {
 	const rectangle = graph.canvas.getBoundingClientRect();
-	const x = event.clientX - rectangle.left, row = rowFromTop(Math.floor((event.clientY - rectangle.top) / ROW));
-	return graph.boxes.find((box) => box.row === row && x >= box.x && x < box.x + Math.max(1, box.width));
+	const x = event.clientX - rectangle.left, row = Math.floor((event.clientY - rectangle.top) / ROW);
+	return graph.boxes.find((box) => rowFromTop(box.row, graph.rows) === row && x >= box.x && x < box.x + Math.max(1, box.width));
 }
 
 function setCurrent(node) {
@@ -360,23 +434,29 @@ function setCurrent(node) {
 }
 
 function stepAside(by) {
-	const siblings = childrenOf(graph.tree.parents[graph.current]);
+	const { parents, rows } = graph.tree, siblings = childrenOf(parents[graph.current], 0, Math.sign(rows[graph.current]));
 	const place = siblings.indexOf(graph.current) + by;
 	return graph.current && graph.current !== graph.zoom && siblings[place] !== undefined ? siblings[place] : graph.current;
+}
+
+// To the widest box of the next row, or back towards node 0. `side`: 1 or -1.
+function stepOn(side) {
+	const node = graph.current, { parents, rows } = graph.tree;
+	return rows[node] * side < 0 ? parents[node] : childrenOf(node, 0, side).concat(node)[0];
 }
 
 function graphKey(event) {
 	if (graph.current < 0)
 		graph.current = graph.zoom;
-	const node = graph.current, turned = { ArrowDown: "ArrowUp", ArrowUp: "ArrowDown" };
-	switch (graph.options.flame && turned[event.key] || event.key) {
-	case "ArrowDown": { const [child] = childrenOf(node); setCurrent(child === undefined ? node : child); break; }
-	case "ArrowUp": setCurrent(node ? graph.tree.parents[node] : 0); break;
+	const down = graph.options.flame ? -1 : 1;
+	switch (event.key) {
+	case "ArrowDown": setCurrent(stepOn(down)); break;
+	case "ArrowUp": setCurrent(stepOn(-down)); break;
 	case "ArrowLeft": setCurrent(stepAside(-1)); break;
 	case "ArrowRight": setCurrent(stepAside(1)); break;
 	case "Home": setCurrent(0); break;
-	case "Enter": case " ": zoomTo(node); break;
-	case "Escape": zoomTo(0); break;
+	case "Enter": case " ": zoomTo(graph.current); break;
+	case "Escape": selection.focus && !graph.zoom ? chooseFunction(null) : zoomTo(0); break;
 	default: return;
 	}
 	event.preventDefault();

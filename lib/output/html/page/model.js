@@ -98,13 +98,19 @@ const hasResident = data.recordings.some((recording) => recording.parts.some((pa
 const selection = {
 	measure: "unfreed",
 	from: 0, to: duration, // nanoseconds since the start of the window
+	still: 0,              // when memory of the range must still be mapped, if after its end
 	cause: 0, // its number, or 0
 	class: "", process: "", thread: "",
 	search: "",
+	focus: "", // label of the function whose callers and callees are shown
 };
 
 function isWhole() {
 	return selection.from <= 0 && selection.to >= duration;
+}
+
+function stillTime() {
+	return Math.max(selection.to, selection.still);
 }
 
 // False: everything is that of the whole recording. When memory was committed or became resident is not known.
@@ -172,7 +178,8 @@ function largestWord(stack, word) {
 	return largest ? { word: largest[0], others: sizes.size - 1 } : { word: "", others: 0 };
 }
 
-function addPartOfRange(recording, part, from, to, sums) {
+// Steps: mapped from `from` to `to`, and not unmapped before `still`.
+function addPartOfRange(recording, part, from, to, still, sums) {
 	const { allocated, released, bytes, count } = recording.lifetimes;
 	const stack = part.stack;
 	let unfreed = 0, mapped = 0;
@@ -182,7 +189,7 @@ function addPartOfRange(recording, part, from, to, sums) {
 			continue;
 		mapped += bytes[i];
 		sums.allocatedCount[stack] += count[i];
-		if (released[i] < to)
+		if (released[i] < still)
 			continue;
 		unfreed += bytes[i];
 		sums.count[stack] += count[i];
@@ -199,6 +206,7 @@ function addPartOfRange(recording, part, from, to, sums) {
 function sumUp(recording) {
 	const sums = newSums(), whole = !followsRange() || !recording.hasLifetimes;
 	const from = nearestStep(recording, selection.from), to = nearestStep(recording, selection.to);
+	const still = nearestStep(recording, stillTime());
 	for (const part of recording.parts) {
 		const stack = part.stack;
 		if (!isChosen(part))
@@ -209,7 +217,7 @@ function sumUp(recording) {
 			sums.allocated[stack] += part.allocated;
 			sums.allocatedCount[stack] += part.allocatedCount;
 		} else {
-			addPartOfRange(recording, part, from, to, sums);
+			addPartOfRange(recording, part, from, to, still, sums);
 		}
 		sums.committed[stack] += part.committed;
 		sums.resident[stack] += part.resident || 0;

@@ -54,7 +54,7 @@ function verdictBox(recording, i) {
 		growth.append(growthLine(part));
 	for (const limit of recording.limits)
 		box.append(element("p", "note", limit.trim()));
-	const split = element("div", "split"), aside = element("div");
+	const split = element("div", growth.firstChild ? "split" : ""), aside = element("div");
 	if (!isDiff && recording.causes.length) {
 		split.append(causesTable(recording));
 		if (growth.firstChild)
@@ -79,7 +79,7 @@ function showRelation() {
 function showHeadline() {
 	data.recordings.forEach((recording, i) => find("verdicts").append(verdictBox(recording, i)));
 	const sources = data.recordings.map((recording) => recording.source.join(" ").trim());
-	const name = isDiff ? "What changed" : splitHeadline(data.recordings[0]).title;
+	const name = splitHeadline(data.recordings[0]).title;
 	find("heading").textContent = name;
 	showRelation();
 	find("source").textContent = "mmtrace " + (isDiff ? "diff: " : "report: ") + sources.join(" \u2192 ");
@@ -183,8 +183,10 @@ function showFilters() {
 		words.unshift("cause " + causeName(data.recordings[0].causes[selection.cause - 1]));
 	if (selection.search.trim())
 		words.push("search \u201c" + selection.search.trim() + "\u201d");
+	if (selection.focus)
+		words.push("stacks through " + shortName(selection.focus));
 	if (graph.zoom)
-		words.push("stacks through " + nameOf(graph.zoom));
+		words.push("stacks through " + shortName(nameOf(graph.zoom)));
 	if (followsRange())
 		words.push(find("range-text").textContent);
 	find("filter-reset").hidden = !words.length;
@@ -202,11 +204,13 @@ function showTotal() {
 	const words = isSameProcess ? measure.format(totals[1]) + " in the second recording" : isDiff ? measure.format(totals[0]) + " before, " + measure.format(totals[1]) + " after: " +
 		formatChange(totals[1] - totals[0], measure.format) : measure.format(totals[0]);
 	total.textContent = measureLabel() + ": " + words;
+	if (isDiff)
+		find("heading").textContent = "What changed: " + words + " (" + measureLabel().toLowerCase() + ")";
 	total.dataset.value = String(totals[totals.length - 1]);
 	total.dataset.before = String(totals[0]);
 }
 
-// `what`: range, filter, measure, tree, search, zoom, size, or everything.
+// `what`: range, filter, measure, tree, focus, search, zoom, size, or everything.
 function changed(what) {
 	const started = performance.now();
 	if (["size", "scheme", "everything"].includes(what))
@@ -218,15 +222,17 @@ function changed(what) {
 	if (["range", "filter", "measure", "everything"].includes(what))
 		recalculate();
 	if (what === "tree" || what === "everything")
+		readPaths();
+	if (["tree", "focus", "everything"].includes(what))
 		buildTree();
-	if (["range", "filter", "measure", "tree", "everything"].includes(what)) {
+	if (["range", "filter", "measure", "tree", "focus", "everything"].includes(what)) {
 		fillTree();
 		if (what !== "tree")
-			table.shown = ROWS_AT_ONCE;
+			table.shown = ROWS_AT_FIRST;
 	}
 	if (what !== "zoom" && what !== "size")
 		searchTree();
-	if (!["search", "zoom", "tree", "measure"].includes(what)) {
+	if (!["search", "zoom", "tree", "focus", "measure"].includes(what)) {
 		drawChart();
 		showRange();
 	}
@@ -256,24 +262,25 @@ function shortcuts(event) {
 
 // Everything that "Only ..." names is taken back.
 function resetFilters() {
-	Object.assign(selection, { cause: 0, class: "", process: "", thread: "", search: "", from: 0, to: duration });
+	Object.assign(selection, { cause: 0, class: "", process: "", thread: "", search: "", focus: "", from: 0, to: duration, still: 0 });
 	for (const name of ["filter-class", "filter-process", "filter-thread", "search"])
 		find(name).value = "";
-	graph.zoom = 0;
 	changed("filter");
-	changed("search");
+	changed("focus");
 }
 
 // What is selected stands behind the "#" of the address, so that a link shows the same.
 function saveState() {
 	const state = new URLSearchParams();
-	for (const name of ["cause", "class", "process", "thread", "search"]) {
+	for (const name of ["cause", "class", "process", "thread", "search", "focus"]) {
 		if (selection[name])
 			state.set(name, selection[name]);
 	}
 	if (!isWhole()) {
 		state.set("from", Math.round(selection.from));
 		state.set("to", Math.round(selection.to));
+		if (stillTime() > selection.to)
+			state.set("still", Math.round(selection.still));
 	}
 	state.set("measure", selection.measure);
 	if (graph.options.merge !== "function")
@@ -303,9 +310,11 @@ function restoreState() {
 	for (const name of ["class", "process", "thread"])
 		selection[name] = choose("filter-" + name, state.get(name) || "");
 	selection.search = find("search").value = state.get("search") || "";
+	selection.focus = state.get("focus") || "";
 	const from = number("from", 0), to = number("to", duration);
 	selection.from = from < to ? from : 0;
 	selection.to = from < to ? to : duration;
+	selection.still = number("still", 0);
 	const measure = find("measures").querySelector("[value=" + CSS.escape(state.get("measure") || selection.measure) + "]");
 	if (measure && !measure.disabled) {
 		measure.checked = true;
@@ -325,9 +334,13 @@ function saveFolded() {
 		if (values[last][i] > 0)
 			lines.push((names.join(";") || stacks[i].label || "(no stack)") + " " + Math.round(values[last][i]));
 	}
-	const link = element("a"), url = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/plain" }));
+	saveFile("folded", lines.join("\n") + "\n", "text/plain");
+}
+
+function saveFile(suffix, text, type) {
+	const link = element("a"), url = URL.createObjectURL(new Blob([text], { type }));
 	link.href = url;
-	link.download = "mmtrace-" + selection.measure + ".folded";
+	link.download = "mmtrace-" + selection.measure + "." + suffix;
 	link.click();
 	setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
@@ -337,9 +350,12 @@ function setPrinting(value) {
 	changed("scheme");
 }
 
-function explainColours() {
+// What changed comes first, then the two recordings.
+function arrangeDiff() {
 	const help = find("graph-help");
 	help.textContent = "Red holds more than before, blue less; a frame is as wide as the larger of the two. " + help.textContent;
+	document.body.classList.add("diff");
+	document.querySelector("main").prepend(find("table-section"), find("verdicts"));
 }
 
 function readTreeOptions() {
@@ -355,7 +371,7 @@ function start() {
 	makeMeasures();
 	makeFilters();
 	if (isDiff)
-		explainColours();
+		arrangeDiff();
 	restoreState();
 	readTreeOptions();
 	startChart();
@@ -363,6 +379,7 @@ function start() {
 	startTable();
 	startFunctions();
 	find("save").addEventListener("click", saveFolded);
+	find("save-svg").addEventListener("click", () => saveFile("svg", svgOfGraph(), "image/svg+xml"));
 	find("filter-reset").addEventListener("click", resetFilters);
 	addEventListener("hashchange", () => {
 		restoreState();

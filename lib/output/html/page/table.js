@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The table of stacks: those of the selection, the filters, the search and the enlarged frame, fifty at a time.
 
-const ROWS_AT_ONCE = 50;
+const ROWS_AT_ONCE = 50, ROWS_AT_FIRST = isDiff ? 10 : ROWS_AT_ONCE;
 const table = {
-	shown: ROWS_AT_ONCE, sort: isDiff ? "change" : "value", open: new Set(),
+	shown: ROWS_AT_FIRST, sort: isDiff ? "change" : "value", open: new Set(),
 	heads: [], // cells of the head, as `columns`
 	rows: [],  // what is shown, from the top; their elements are filled again rather than made again
 };
@@ -25,7 +25,7 @@ function agesOf(recording, i, stack) {
 	}
 	if (one.youngest[stack] < 0)
 		return null;
-	const end = Math.min(selection.to, recording.duration);
+	const end = Math.min(stillTime(), recording.duration);
 	return {
 		oldest: Math.max(0, end - stepTime(recording, one.oldest[stack])),
 		youngest: Math.max(0, end - stepTime(recording, one.youngest[stack] + 1)),
@@ -85,7 +85,7 @@ function makeHead() {
 			label.type = "button";
 			label.addEventListener("click", () => {
 				table.sort = column.key;
-				table.shown = ROWS_AT_ONCE;
+				table.shown = ROWS_AT_FIRST;
 				drawTable();
 			});
 			cell.append(label);
@@ -105,10 +105,11 @@ function fillHead() {
 	});
 }
 
-function chooseRows() {
-	const text = selection.search.trim().toLowerCase(), { tree } = graph;
+// `everyFunction`: also stacks that are not through the chosen function.
+function chooseRows(everyFunction = false) {
+	const text = selection.search.trim().toLowerCase(), isAny = !graph.zoom && (everyFunction || !selection.focus);
 	const candidates = text ? findMatches(text) : Array.from(stacks.keys());
-	return candidates.filter((i) => widths[i] > 0 && (!graph.zoom || isWithin(tree.leaves[i], graph.zoom)));
+	return candidates.filter((i) => widths[i] > 0 && (isAny || goesThrough(i, graph.zoom)));
 }
 
 // Only what is compared is calculated for every stack.
@@ -195,7 +196,7 @@ const verdictHelp = {
 
 function fillTitle(cell, stack) {
 	const { name, callers } = stackTitle(stacks[stack]);
-	const button = element("button", "unfold", name);
+	const button = shortElement("button", "unfold", name);
 	const { verdict, verdictWord } = stacks[stack];
 	const word = verdict && verdictWord.toLowerCase();
 	cell.textContent = "";
@@ -205,7 +206,7 @@ function fillTitle(cell, stack) {
 	}
 	button.type = "button";
 	if (callers)
-		button.append(element("span", "callers", " < " + callers));
+		button.append(shortElement("span", "callers", " < " + callers, 200));
 	cell.append(button);
 }
 
@@ -340,7 +341,7 @@ function drawTable() {
 	more.hidden = rest <= 0;
 	more.textContent = "Show " + formatCount(Math.min(rest, ROWS_AT_ONCE)) + " more of " + formatCount(rest);
 	find("table-count").textContent = formatCount(list.length) + (list.length === 1 ? " stack" : " stacks") +
-		(graph.zoom ? " through " + nameOf(graph.zoom) : "");
+		(graph.zoom || selection.focus ? " through " + shortName(nameOf(graph.zoom)) : "");
 	performance.measure("table", { start: started, end: performance.now() });
 }
 
