@@ -746,7 +746,7 @@ for (const colorScheme of ["light", "dark"]) {
 	});
 }
 
-for (const name of ["before", "long", "many", "more", "diff", "hostile", "hostile-diff"]) {
+for (const name of ["before", "long", "many", "more", "troubled", "diff", "hostile", "hostile-diff"]) {
 	await withPage(name, { width: 400, height: 800 }, async (page) => {
 		await page.locator("#table-body tr.row").first().click({ position: { x: 5, y: 5 } });
 		const width = await page.evaluate(() => document.documentElement.scrollWidth);

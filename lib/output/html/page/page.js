@@ -54,16 +54,11 @@ function verdictBox(recording, i) {
 		growth.append(growthLine(part));
 	for (const limit of recording.limits)
 		box.append(element("p", "note", limit.trim()));
-	const split = element("div", growth.firstChild ? "split" : ""), aside = element("div");
-	if (!isDiff && recording.causes.length) {
-		split.append(causesTable(recording));
-		if (growth.firstChild)
-			aside.append(growth);
-	} else if (growth.firstChild) {
+	if (!isDiff && recording.causes.length)
+		box.append(causesTable(recording));
+	if (growth.firstChild)
 		box.append(growth);
-	}
-	split.append(aside);
-	box.append(split, trustBox(recording));
+	box.append(trustBox(recording));
 	box.lastChild.append(notesBox(recording));
 	return box;
 }
