@@ -70,16 +70,6 @@ static struct cfi_row *row_of(uint64_t page)
 
 static bool plain_keeps_frame_pointer, jit_keeps_none;
 
-/* A finished row gives the same result. */
-static bool rows_are_finished;
-
-static const struct cfi_row *found_row(struct cfi_row *row)
-{
-	if (rows_are_finished)
-		cfi_row_finish(row);
-	return row;
-}
-
 static enum code_kind find_code(void *context, uint64_t address, bool is_return_address, struct code_place *place_ret)
 {
 	uint64_t page = (address - is_return_address) & ~0xfffULL;
@@ -102,7 +92,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 	if (page < PLAIN - 0x1000 || page > LAST)
 		return CODE_NONE;
 	if ((page >= PLAIN && page <= LOSES_RBP && page != NO_CFI) || page == THREAD_START || page == CHANGES_STACKS)
-		place_ret->row = found_row(row_of(page));
+		place_ret->row = row_of(page);
 	return CODE_NATIVE;
 }
 
@@ -181,12 +171,6 @@ static void set_up(void)
 	registers.values[RSP] = STACK;
 	input = (struct unwind_input){
 	    .registers = &registers, .stack = (const uint8_t *)words, .stack_size = sizeof(words), .callchain = chain};
-}
-
-static void set_up_finished(void)
-{
-	rows_are_finished = true;
-	set_up();
 }
 
 static void start_at(uint64_t address, uint64_t frame_pointer)
@@ -1212,11 +1196,11 @@ START_TEST(test_same_as_other_unwinders)
 }
 END_TEST
 
-static void add_stacks_by_hand(Suite *suite, const char *name, SFun prepare)
+static void add_stacks_by_hand(Suite *suite)
 {
-	TCase *by_hand = add_tcase(suite, name);
+	TCase *by_hand = add_tcase(suite, "stacks by hand");
 
-	tcase_add_checked_fixture(by_hand, prepare, NULL);
+	tcase_add_checked_fixture(by_hand, set_up, NULL);
 	tcase_add_tests(by_hand, test_cfi_to_the_entry, test_return_address_is_looked_up_before_the_call_ends,
 			test_zero_return_address_is_the_entry, test_plt_special_function, test_realigned_stacks,
 			test_signal_frame, test_frame_pointer_through_jit_code,
@@ -1246,8 +1230,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("unwind");
 	TCase *live = add_tcase(suite, "own stack");
 
-	add_stacks_by_hand(suite, "stacks by hand", set_up);
-	add_stacks_by_hand(suite, "stacks by hand, rows finished", set_up_finished);
+	add_stacks_by_hand(suite);
 	tcase_set_timeout(live, 600);
 	tcase_add_test(live, test_same_as_other_unwinders);
 	return suite;

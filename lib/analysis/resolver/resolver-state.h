@@ -99,7 +99,6 @@ struct resolver {
 	const struct unwind_rules *rules;
 	struct mapped_modules mapped;
 	struct unwind_cache *unwind_cache;
-	struct unwind_places *places;
 	struct location locations[1 << LOCATION_BITS]; /* by a hash of the address */
 	VECTOR(struct process_state) processes;
 	VECTOR(struct jit_rows *) rows; /* by index of the program among those with recorded code */

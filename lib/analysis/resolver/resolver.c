@@ -76,8 +76,6 @@ struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool d
 	error = mapped_modules_init(&resolver->mapped, metadata, demangle);
 	if (!error)
 		error = unwind_cache_create(UNWIND_CACHE_ENTRIES, &resolver->unwind_cache);
-	if (!error)
-		error = unwind_places_create(&resolver->places);
 	if (!error && metadata->packed)
 		error = resolver_take_resolved(resolver, demangle);
 	if (error) {
@@ -109,7 +107,6 @@ void resolver_destroy(struct resolver *resolver)
 	vector_deinit(&resolver->frames);
 	stacks_deinit(&resolver->stacks);
 	unwind_cache_destroy(resolver->unwind_cache);
-	unwind_places_destroy(resolver->places);
 	mapped_modules_deinit(&resolver->mapped);
 	free(resolver);
 }
@@ -651,9 +648,7 @@ static struct mmt_error *unwind_again(struct resolver *resolver, const struct pr
 	struct unwind_callbacks callbacks = {.find = find_code,
 					     .find_special_function = find_special_function,
 					     .follows_call = follows_call,
-					     .context = &lookup,
-					     .places = resolver->places,
-					     .generation = lookup.generation};
+					     .context = &lookup};
 	struct mmt_error *error = put_process(resolver, process);
 
 	if (error)

@@ -474,7 +474,6 @@ bool go_functions_row(const struct go_functions *functions, uint64_t address, st
 		return false;
 	}
 	(void)deduced_row_get(deduced_ret);
-	cfi_row_finish(&deduced_ret->row);
 	return true;
 }
 

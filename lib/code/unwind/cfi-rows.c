@@ -481,7 +481,6 @@ static bool add_distinct(struct cfi_rows *rows, const struct row_key *key, size_
 		free(made);
 		return false;
 	}
-	cfi_row_finish(&made->row);
 	return true;
 }
 

@@ -143,10 +143,6 @@ struct cfi_row {
 	bool other_stack;     /* the caller is on another stack: the other members are unused */
 	bool unsure;	      /* the instructions may have changed: use the row only if the resulting return address
 				 follows a call */
-	/* Set by cfi_row_finish(): */
-	bool plain;	       /* the CFA is register plus offset, and all saved registers are at CFA plus offset */
-	int32_t return_offset; /* plain row: the return address is saved at CFA + this */
-	uint64_t ruled;	       /* plain row: mask of the registers with a rule */
 };
 
 /* The rule for register `number`; NULL: none. */
@@ -158,21 +154,6 @@ static inline const struct cfi_rule *cfi_row_rule(const struct cfi_row *row, uns
 			return &row->rules[i];
 	}
 	return NULL;
-}
-
-/* Precompute what makes a row fast to use, after its rules are complete. A row works without this too. */
-static inline void cfi_row_finish(struct cfi_row *row)
-{
-	const struct cfi_rule *return_rule = cfi_row_rule(row, row->return_column);
-
-	row->ruled = 0;
-	row->plain = return_rule && return_rule->kind == CFI_RULE_OFFSET && row->cfa_kind == CFI_CFA_REGISTER &&
-		     !row->signal_frame && !row->deduced;
-	for (unsigned i = 0; i < row->rule_count; i++) {
-		row->ruled |= 1ULL << row->rules[i].number;
-		row->plain &= row->rules[i].kind <= CFI_RULE_OFFSET;
-	}
-	row->return_offset = return_rule ? return_rule->offset : 0;
 }
 
 /* Whether the row marks its function as outermost. */

@@ -60,7 +60,7 @@ static uint64_t register_value(struct evaluation *evaluation, unsigned number)
 
 	if (number == state->rules->instruction_pointer)
 		return state->address - state->is_return_address;
-	return known(evaluation, number < CFI_REGISTERS ? unwind_current(state, number) : (struct unwind_value){0});
+	return known(evaluation, number < CFI_REGISTERS ? state->registers[number] : (struct unwind_value){0});
 }
 
 static uint64_t load(struct evaluation *evaluation, unsigned size)

@@ -31,7 +31,7 @@ static enum unwind_step compute_cfa(struct unwind_state *state, const struct cfi
 		return unwind_evaluate(state, &row->expressions[row->cfa_offset], NULL, cfa_ret);
 	if (state->stack_pointer_is_bound && row->cfa_register == state->rules->stack_pointer)
 		return UNWIND_STEP_NO_DATA;
-	base = unwind_current(state, row->cfa_register);
+	base = state->registers[row->cfa_register];
 	if (!unwind_use_pointer(state, base, cfa_ret))
 		return unwind_failed_value(state, base);
 	*cfa_ret += (uint64_t)(int64_t)row->cfa_offset;
@@ -73,16 +73,16 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 	*slot_ret = 0;
 	switch ((enum cfi_rule_kind)rule->kind) {
 	case CFI_RULE_SAME:
-		return unwind_current(state, rule->number);
+		return state->registers[rule->number];
 	case CFI_RULE_OFFSET:
 		*slot_ret = cfa + (uint64_t)(int64_t)rule->offset;
 		return unwind_saved_value(state, *slot_ret);
 	case CFI_RULE_VALUE:
 		return unwind_derived_value(cfa + (uint64_t)(int64_t)rule->offset);
 	case CFI_RULE_REGISTER:
-		return unwind_current(state, rule->reg);
+		return state->registers[rule->reg];
 	case CFI_RULE_AT_REGISTER:
-		if (!unwind_use_pointer(state, unwind_current(state, rule->reg), &place))
+		if (!unwind_use_pointer(state, state->registers[rule->reg], &place))
 			break;
 		*slot_ret = place + (uint64_t)(int64_t)rule->offset;
 		return unwind_saved_value(state, *slot_ret);
@@ -111,39 +111,6 @@ static void leave_unruled(const struct unwind_rules *rules, unsigned number, str
 		value->state = UNWIND_VALUE_LOST;
 }
 
-struct unwind_value unwind_current(struct unwind_state *state, unsigned number)
-{
-	const struct unwind_rules *rules = state->rules;
-	struct unwind_value *value = &state->registers[number];
-
-	if (number == rules->stack_pointer)
-		return *value;
-	for (; state->applied[number] < state->left_count; state->applied[number]++) {
-		const struct unwind_left *left = &state->left[state->applied[number]];
-		const struct cfi_rule *rule = left->row->ruled >> number & 1 ? cfi_row_rule(left->row, number) : NULL;
-
-		if (!rule)
-			leave_unruled(rules, number, value);
-		else if (rule->kind == CFI_RULE_OFFSET)
-			*value = unwind_saved_value(state, left->cfa + (uint64_t)(int64_t)rule->offset);
-		else if (rule->kind == CFI_RULE_UNDEFINED)
-			value->state = UNWIND_VALUE_LOST;
-		/* After the return the link register holds the address just returned to, not the caller's own return
-		 * address. */
-		if (!rules->return_address_pushed && number == rules->link_register)
-			value->state = UNWIND_VALUE_LOST;
-	}
-	return *value;
-}
-
-void unwind_catch_up(struct unwind_state *state)
-{
-	for (unsigned i = 0; i < UNWIND_REGISTERS && state->left_count; i++)
-		(void)unwind_current(state, i);
-	state->left_count = 0;
-	memset(state->applied, 0, sizeof(state->applied));
-}
-
 /* Replace the registers by the caller's. All rules refer to the old registers, so the results are stored after the last
  * rule. */
 static void restore_registers(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa)
@@ -152,7 +119,6 @@ static void restore_registers(struct unwind_state *state, const struct cfi_row *
 	struct unwind_value restored[CFI_REGISTERS];
 	uint64_t ignored;
 
-	unwind_catch_up(state);
 	for (unsigned i = 0; i < row->rule_count; i++)
 		restored[i] = apply_rule(state, row, &row->rules[i], cfa, &ignored);
 	for (unsigned i = 0; i < rules->register_count; i++)
@@ -172,31 +138,8 @@ static struct unwind_value find_return_address(struct unwind_state *state, const
 		return apply_rule(state, row, rule, cfa, slot_ret);
 	/* Still in the link register. A frame that has called another function has lost it: see restore_registers(). */
 	if (!state->rules->return_address_pushed && row->return_column == state->rules->link_register)
-		return unwind_current(state, row->return_column);
+		return state->registers[row->return_column];
 	return (struct unwind_value){0};
-}
-
-/* Step with a row that needs no expression. */
-static enum unwind_step step_by_plain_row(struct unwind_state *state, const struct cfi_row *row)
-{
-	struct unwind_value return_address;
-	uint64_t cfa, slot, address;
-	enum unwind_step step = find_cfa(state, row, &cfa);
-
-	if (step != UNWIND_STEP_DONE)
-		return step;
-	slot = cfa + (uint64_t)(int64_t)row->return_offset;
-	return_address = unwind_load(state, slot);
-	if (!unwind_use_address(state, return_address, &address)) {
-		state->wanted = slot;
-		return unwind_failed_value(state, return_address);
-	}
-	if (!address)
-		return UNWIND_STEP_ENTRY;
-	state->left[state->left_count++] = (struct unwind_left){.row = row, .cfa = cfa};
-	state->registers[state->rules->stack_pointer] = unwind_derived_value(cfa);
-	unwind_enter_frame(state, address, slot, UNWIND_BY_CFI);
-	return UNWIND_STEP_DONE;
 }
 
 enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
@@ -206,9 +149,6 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 	uint64_t cfa, slot, address;
 	enum unwind_step step;
 
-	/* Each step is a frame, and the number of frames is limited. */
-	if (row->plain && !(row->ruled >> state->rules->stack_pointer & 1))
-		return step_by_plain_row(state, row);
 	rule = cfi_row_rule(row, row->return_column);
 	if (rule && rule->kind == CFI_RULE_UNDEFINED)
 		return UNWIND_STEP_ENTRY;

@@ -55,26 +55,13 @@ struct unwind_value {
 	uint8_t state;	 /* enum unwind_value_state */
 };
 
-/* A frame left by a plain row that has not been applied to all registers yet. */
-struct unwind_left {
-	const struct cfi_row *row;
-	uint64_t cfa;
-};
-
-/* Most steps need only the stack pointer. Plain rows are therefore queued, and unwind_current() applies them to a
- * register when its value is needed. */
 struct unwind_state {
 	const struct unwind_rules *rules;
 	const struct unwind_input *input;
 	const struct unwind_callbacks *callbacks;
 	struct unwind_result *result;
 	uint64_t base; /* the recorded stack pointer: address of the first byte of the dump */
-	struct unwind_value registers[UNWIND_REGISTERS]; /* only the stack pointer's is always current, see
-							    unwind_current() */
-	uint16_t applied[UNWIND_REGISTERS];		 /* per register: how many queued frames were applied to it */
-	struct unwind_left *left;			 /* LIMIT_UNWIND_FRAMES entries */
-	uint16_t left_count;
-	uint64_t fetched; /* the dump is prefetched up to this offset */
+	struct unwind_value registers[UNWIND_REGISTERS];
 	uint64_t address;
 	uint64_t rejected; /* return address that an analyzed row gave and that was rejected; 0: none */
 	bool is_return_address, doubtful;
@@ -105,25 +92,6 @@ static inline void unwind_write_down(struct unwind_state *state, uint32_t offset
 static inline struct unwind_value unwind_derived_value(uint64_t value)
 {
 	return (struct unwind_value){.value = value, .source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_KNOWN};
-}
-
-/* The stack dump is not in the CPU caches: without prefetching, reading word by word takes ten times as long as
- * everything else. A shorter distance than this takes twice as long. */
-#define UNWIND_FETCH_AHEAD 4096
-#define UNWIND_CACHE_LINE 64
-
-/* Prefetch the dump from offset `from` to UNWIND_FETCH_AHEAD bytes after `place`. Returns the new end. */
-static inline uint64_t unwind_fetch(const struct unwind_input *input, uint64_t from, uint64_t place)
-{
-	size_t end = input->stack_size;
-
-	if (place >= end)
-		return from;
-	if (end - place > UNWIND_FETCH_AHEAD)
-		end = place + UNWIND_FETCH_AHEAD;
-	for (; from < end; from += UNWIND_CACHE_LINE)
-		__builtin_prefetch(input->stack + from);
-	return from;
 }
 
 /* The word saved at `address`, without reading it. */
@@ -201,12 +169,6 @@ static inline enum unwind_step unwind_failed_value(const struct unwind_state *st
 {
 	return unwind_look_at(state, value).state == UNWIND_VALUE_MISSING ? UNWIND_STEP_MISSING : UNWIND_STEP_NO_DATA;
 }
-
-/* Value of a register in the current frame. */
-struct unwind_value unwind_current(struct unwind_state *state, unsigned number);
-
-/* Apply the queued frames to all `registers`. */
-void unwind_catch_up(struct unwind_state *state);
 
 /* Move to the next frame; `registers` already describe it. */
 void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin);

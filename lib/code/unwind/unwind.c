@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/map.h"
 #include "code/unwind/unwind-state.h"
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
@@ -77,41 +76,6 @@ static const struct unwind_rules unwind_rules_aarch64 = {
 			 FOUR(28), [PROGRAM_COUNTER] = AARCH64_SIGNAL_REGISTER(PROGRAM_COUNTER)},
 };
 
-/* Cache of the answers of the unwinder's callbacks. Every sample asks again for the few hundred addresses that most
- * frames return to; finding the mapping, the file and the row each time costs more than the step itself. */
-
-#define UNWIND_PLACES 4096 /* a power of two */
-#define UNWIND_CALL_NOT_ASKED INT8_MIN
-
-struct unwind_known_place {
-	uint64_t address;
-	const struct cfi_row *row;
-	uint32_t generation; /* 0: unused */
-	bool is_return_address;
-	uint8_t kind, special_function, frame_pointer; /* enum code_kind, code_special_function, code_frame_pointer */
-	int8_t follows_call;			       /* or UNWIND_CALL_NOT_ASKED */
-};
-
-struct unwind_places {
-	struct unwind_known_place items[UNWIND_PLACES];
-};
-
-/* The cache slot of this address. */
-static inline struct unwind_known_place *unwind_places_slot(struct unwind_places *places, uint64_t address,
-							    bool is_return_address)
-{
-	return &places->items[hash_number(address << 1 | is_return_address) >> 52];
-}
-
-static inline bool unwind_place_is(const struct unwind_known_place *place, uint64_t address, bool is_return_address,
-				   uint32_t generation)
-{
-	return place->address == address && place->generation == generation &&
-	       place->is_return_address == is_return_address && generation;
-}
-
-_Static_assert(UNWIND_PLACES == 1u << (64 - 52), "the hash has as many bits");
-
 /* Maximum stack use of code that never returns. */
 #define ENTRY_WORDS 16
 
@@ -134,82 +98,18 @@ static bool unwind_push(struct unwind_result *result, const struct unwind_frame 
 	return true;
 }
 
-struct mmt_error *unwind_places_create(struct unwind_places **places_ret)
-{
-	*places_ret = calloc(1, sizeof(**places_ret));
-	return *places_ret ? NULL : &error_no_memory;
-}
-
-void unwind_places_destroy(struct unwind_places *places)
-{
-	free(places);
-}
-
-static enum code_kind ask_place(const struct unwind_callbacks *callbacks, uint64_t address, bool is_return_address,
-				struct code_place *place_ret)
-{
-	*place_ret = (struct code_place){0};
-	return callbacks->find(callbacks->context, address, is_return_address, place_ret);
-}
-
 enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, bool is_return_address,
 			   struct code_place *place_ret)
 {
-	const struct unwind_callbacks *callbacks = state->callbacks;
-	struct unwind_known_place *known;
-
-	if (!callbacks->places)
-		return ask_place(callbacks, address, is_return_address, place_ret);
-	known = unwind_places_slot(callbacks->places, address, is_return_address);
-	if (!unwind_place_is(known, address, is_return_address, callbacks->generation)) {
-		enum code_kind kind = ask_place(callbacks, address, is_return_address, place_ret);
-
-		*known = (struct unwind_known_place){.address = address,
-						     .row = place_ret->row,
-						     .generation = callbacks->generation,
-						     .is_return_address = is_return_address,
-						     .kind = (uint8_t)kind,
-						     .special_function = (uint8_t)place_ret->special_function,
-						     .frame_pointer = (uint8_t)place_ret->frame_pointer,
-						     .follows_call = UNWIND_CALL_NOT_ASKED};
-		return kind;
-	}
-	*place_ret = (struct code_place){.row = known->row,
-					 .special_function = (enum code_special_function)known->special_function,
-					 .frame_pointer = (enum code_frame_pointer)known->frame_pointer};
-	return (enum code_kind)known->kind;
+	*place_ret = (struct code_place){0};
+	return state->callbacks->find(state->callbacks->context, address, is_return_address, place_ret);
 }
 
 int unwind_follows_call(const struct unwind_state *state, uint64_t return_address)
 {
 	const struct unwind_callbacks *callbacks = state->callbacks;
-	struct unwind_known_place *known = NULL;
-	int answer;
 
-	if (!callbacks->follows_call)
-		return -1;
-	if (callbacks->places) {
-		known = unwind_places_slot(callbacks->places, return_address, true);
-		if (!unwind_place_is(known, return_address, true, callbacks->generation))
-			known = NULL;
-		else if (known->follows_call != UNWIND_CALL_NOT_ASKED)
-			return known->follows_call;
-	}
-	answer = callbacks->follows_call(callbacks->context, return_address);
-	if (known)
-		known->follows_call = (int8_t)answer;
-	return answer;
-}
-
-/* Prefetch the next frames while this one is processed. */
-static void fetch_ahead(struct unwind_state *state)
-{
-	struct unwind_value stack_pointer = unwind_look_at(state, state->registers[state->rules->stack_pointer]);
-	uint64_t place = stack_pointer.value - state->base;
-
-	/* Nothing outside the dump is prefetched; the walk may return into the dump later. */
-	if (place < state->input->stack_size)
-		state->fetched = unwind_fetch(state->input, state->fetched < place ? place : state->fetched, place);
+	return callbacks->follows_call ? callbacks->follows_call(callbacks->context, return_address) : -1;
 }
 
 /* Move to the next frame; the registers already describe it. */
@@ -221,15 +121,12 @@ void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t s
 	state->stack_pointer_is_bound = false;
 	state->origin = (uint8_t)origin;
 	state->slot = slot;
-	fetch_ahead(state);
 }
 
 void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
 			 enum unwind_origin origin)
 {
 	memcpy(state->registers, caller, sizeof(state->registers));
-	state->left_count = 0;
-	memset(state->applied, 0, sizeof(state->applied));
 	unwind_enter_frame(state, address, slot, origin);
 }
 
@@ -270,7 +167,7 @@ static enum unwind_step step_by_frame_pointer(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
 	struct unwind_value caller[UNWIND_REGISTERS] = {0};
-	struct unwind_value frame_pointer = unwind_current(state, rules->frame_pointer);
+	struct unwind_value frame_pointer = state->registers[rules->frame_pointer];
 	struct unwind_value saved, return_address;
 	uint64_t frame, stack_pointer, slot, address;
 	struct code_place place;
@@ -311,10 +208,10 @@ static enum unwind_step step_by_link_register(struct unwind_state *state)
 	struct unwind_value caller[UNWIND_REGISTERS];
 	uint64_t frame, address, recorded;
 
-	if (!unwind_use_address(state, unwind_current(state, rules->link_register), &address) || !address ||
+	if (!unwind_use_address(state, state->registers[rules->link_register], &address) || !address ||
 	    unwind_follows_call(state, address) != 1)
 		return UNWIND_STEP_NO_DATA;
-	if (unwind_use_pointer(state, unwind_current(state, rules->frame_pointer), &frame) &&
+	if (unwind_use_pointer(state, state->registers[rules->frame_pointer], &frame) &&
 	    unwind_use_address(state, unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_return_address),
 			       &recorded) &&
 	    recorded == address)
@@ -393,7 +290,7 @@ static enum unwind_step step_by_python_trampoline(struct unwind_state *state)
 
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &stack_pointer))
 		return unwind_failed_value(state, state->registers[rules->stack_pointer]);
-	if (unwind_use_pointer(state, unwind_current(state, rules->frame_pointer), &frame) && frame == stack_pointer)
+	if (unwind_use_pointer(state, state->registers[rules->frame_pointer], &frame) && frame == stack_pointer)
 		return step_by_frame_pointer(state);
 	slot = stack_pointer + rules->word;
 	return_address = unwind_load(state, slot);
@@ -401,7 +298,6 @@ static enum unwind_step step_by_python_trampoline(struct unwind_state *state)
 		state->wanted = slot;
 		return UNWIND_STEP_MISSING;
 	}
-	unwind_catch_up(state);
 	memcpy(caller, state->registers, sizeof(caller));
 	caller[rules->stack_pointer] = unwind_derived_value(slot + rules->word);
 	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_SPECIAL_FUNCTION);
@@ -480,9 +376,7 @@ static enum mmt_stack_end walk_stack(struct unwind_state *state)
 void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	    const struct unwind_callbacks *callbacks, struct unwind_result *result)
 {
-	struct unwind_left left[LIMIT_UNWIND_FRAMES];
-	struct unwind_state state = {
-	    .rules = rules, .input = input, .callbacks = callbacks, .result = result, .left = left};
+	struct unwind_state state = {.rules = rules, .input = input, .callbacks = callbacks, .result = result};
 	bool have_registers = rules && input->registers && input->registers->known >> rules->instruction_pointer & 1 &&
 			      input->registers->known >> rules->stack_pointer & 1;
 
@@ -505,7 +399,6 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	state.address = input->registers->values[rules->instruction_pointer];
 	state.base = input->registers->values[rules->stack_pointer];
 	state.origin = UNWIND_BY_REGISTERS;
-	fetch_ahead(&state);
 	result->end = unwind_recognise_end(&state, walk_stack(&state));
 	if (unwind_end_is_open(result->end) && input->callchain_count > 1)
 		unwind_splice(&state);
@@ -541,7 +434,7 @@ struct continuation {
 static void continue_on_other_stack(struct unwind_state *state, struct unwind_value frame_pointer, size_t next,
 				    struct continuation *continuation_ret)
 {
-	struct unwind_value ours = unwind_look_at(state, unwind_current(state, state->rules->frame_pointer));
+	struct unwind_value ours = unwind_look_at(state, state->registers[state->rules->frame_pointer]);
 	bool same = ours.state == UNWIND_VALUE_KNOWN && frame_pointer.state == UNWIND_VALUE_KNOWN &&
 		    ours.value == frame_pointer.value;
 

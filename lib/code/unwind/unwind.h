@@ -60,8 +60,6 @@ struct code_place {
 	enum code_frame_pointer frame_pointer;
 };
 
-struct unwind_places;
-
 struct unwind_callbacks {
 	/* Find the code at `address` in the process. The row of a return address is that of the preceding
 	 * instruction, the call. Only `special_function` describes the code at the return address itself. */
@@ -71,15 +69,7 @@ struct unwind_callbacks {
 	/* Whether the instruction before this return address is a call: 1 yes, 0 no, -1 unknown. May be NULL. */
 	int (*follows_call)(void *context, uint64_t return_address);
 	void *context;
-	/* Caches the answers of `find` and `follows_call`, which depend on `generation`. NULL, or generation 0: no
-	 * cache. */
-	struct unwind_places *places;
-	uint32_t generation;
 };
-
-struct mmt_error *unwind_places_create(struct unwind_places **places_ret) MMT_MUST_CHECK;
-
-void unwind_places_destroy(struct unwind_places *places);
 
 enum unwind_origin {
 	UNWIND_BY_REGISTERS, /* the first frame */

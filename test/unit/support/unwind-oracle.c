@@ -46,7 +46,6 @@ struct sample {
 static VECTOR(struct image) images;
 static VECTOR(struct sample) samples;
 static struct modules *modules;
-static struct unwind_places *places;
 static unw_addr_space_t space;
 
 static void require(struct mmt_error *error)
@@ -122,12 +121,10 @@ size_t unwind_oracle_count(void)
 void unwind_oracle_begin(void)
 {
 	require(modules_create(HOST_MACHINE, true, &modules));
-	require(unwind_places_create(&places));
 }
 
 void unwind_oracle_end(void)
 {
-	unwind_places_destroy(places);
 	modules_destroy(modules);
 	for (size_t i = 0; i < images.count; i++) {
 		free(images.items[i].path);
@@ -192,8 +189,7 @@ struct unwind_input unwind_oracle_input(size_t number)
 /* As reports do it: results are cached, because the mappings do not change. */
 struct unwind_callbacks unwind_oracle_callbacks(void)
 {
-	return (struct unwind_callbacks){
-	    .find = find_code, .follows_call = follows_call, .places = places, .generation = 1};
+	return (struct unwind_callbacks){.find = find_code, .follows_call = follows_call};
 }
 
 /* ---- libunwind, with the same data ---- */
