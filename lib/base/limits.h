@@ -204,12 +204,9 @@
 #define LIMIT_CFI_CIE_BYTES 1024
 /* States that an FDE saves */
 #define LIMIT_CFI_SAVED_STATES 128
-/* Addresses of a section whose rows are remembered: some 2 MB */
-#define LIMIT_CFI_KNOWN (1u << 16)
-/* Instructions executed per byte of a section */
-#define LIMIT_CFI_RUNS 4
-/* ... and more for each address looked up: entries of real programs have some 50 bytes, and at most some 12,000 */
-#define LIMIT_CFI_LOOKUP_BYTES 16384
+/* Instructions of an entry, which are executed for each address in it; entries of real programs have some 50 bytes, and
+ * at most some 12,000 */
+#define LIMIT_CFI_ENTRY_BYTES 32768
 /* A DWARF expression, which runs each of its bytes at most once */
 #define LIMIT_EXPRESSION_BYTES 256
 /* A function whose instructions are analyzed; of a longer one, this much */

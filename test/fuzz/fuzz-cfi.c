@@ -51,13 +51,21 @@ static void unwind_with(const struct cfi_row *row)
 	unwind(&unwind_rules_x86_64, &input, &callbacks, &result);
 }
 
+static void check_expression(const struct cfi_row *row, int32_t place)
+{
+	struct bytes expression = cfi_row_expression(row, place);
+
+	require(expression.position >= row->section->bytes &&
+		expression.end <= row->section->bytes + row->section->size);
+}
+
 static void check_row(const struct cfi_row *row)
 {
 	require(row->rule_count <= CFI_REGISTERS && row->return_column < CFI_REGISTERS);
 	require(row->cfa_kind <= CFI_CFA_EXPRESSION && row->cfa_register < CFI_REGISTERS);
 	require((row->cfa_kind == CFI_CFA_PLT) == (row->plt_threshold > 0));
 	if (row->cfa_kind == CFI_CFA_EXPRESSION)
-		require(row->expressions[row->cfa_offset].bytes != NULL);
+		check_expression(row, row->cfa_offset);
 	for (size_t i = 0; i < row->rule_count; i++) {
 		const struct cfi_rule *rule = &row->rules[i];
 
@@ -65,7 +73,7 @@ static void check_row(const struct cfi_row *row)
 		require(!i || rule->number > row->rules[i - 1].number);
 		require(rule->kind <= CFI_RULE_VALUE_EXPRESSION);
 		if (rule->kind == CFI_RULE_EXPRESSION || rule->kind == CFI_RULE_VALUE_EXPRESSION)
-			require(row->expressions[rule->offset].bytes != NULL);
+			check_expression(row, rule->offset);
 	}
 	unwind_with(row);
 }

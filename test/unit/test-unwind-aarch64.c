@@ -163,13 +163,13 @@ END_TEST
 START_TEST(test_expressions)
 {
 	static const uint8_t numbers[] = {1, 20};
-	const uint8_t bytes[] = {0x70 + numbers[_i], 16, 0x06, 0x23, 8};
-	const struct cfi_expression expression = {.bytes = bytes, .size = sizeof(bytes)};
+	const uint8_t bytes[] = {5, 0x70 + numbers[_i], 16, 0x06, 0x23, 8};
+	const struct cfi_section section = {.bytes = bytes, .size = sizeof(bytes)};
 	struct cfi_row *row = set_row(FRAMED, 0, 0);
 
 	row->cfa_kind = CFI_CFA_EXPRESSION;
 	row->has_expressions = true;
-	row->expressions = &expression;
+	row->section = &section;
 	save_pair(FRAMED, 16);
 	start_at(FRAMED + 4, ENTRY + 16, place(4));
 	registers.values[numbers[_i]] = STACK;

@@ -54,7 +54,8 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 
 static struct cfi_row rows[17];
 static struct cfi_rule rules[17][RULES_MAX];
-static struct cfi_expression expressions[2];
+static uint8_t expressions[2][32];
+static const struct cfi_section expression_section = {.bytes = expressions[0], .size = sizeof(expressions)};
 static const uint8_t saved_cfa[] = {0x77, 16, 0x06, 0x23, 8}; /* [rsp + 16] + 8 */
 static const uint8_t seven[] = {0x37};
 static uint64_t words[WORDS];
@@ -139,6 +140,12 @@ static struct cfi_row *set_row(uint64_t page, uint8_t cfa_register, int32_t cfa_
 	return row_of(page);
 }
 
+static void set_expression(size_t number, const uint8_t *bytes, size_t size)
+{
+	expressions[number][0] = (uint8_t)size;
+	memcpy(expressions[number] + 1, bytes, size);
+}
+
 static void set_up(void)
 {
 	memset(rows, 0, sizeof(rows));
@@ -158,11 +165,11 @@ static void set_up(void)
 	add_rule(ALIGNED, RBP, CFI_RULE_AT_REGISTER, RBP, 0);
 	set_row(EXPRESSION, 0, 0)->cfa_kind = CFI_CFA_EXPRESSION;
 	row_of(EXPRESSION)->has_expressions = true;
-	row_of(EXPRESSION)->expressions = expressions;
-	add_rule(EXPRESSION, RBX, CFI_RULE_VALUE_EXPRESSION, 0, 1);
+	row_of(EXPRESSION)->section = &expression_section;
+	add_rule(EXPRESSION, RBX, CFI_RULE_VALUE_EXPRESSION, 0, sizeof(expressions[0]));
 	add_rule(EXPRESSION, RBP, CFI_RULE_OFFSET, 0, -16);
-	expressions[0] = (struct cfi_expression){.bytes = saved_cfa, .size = sizeof(saved_cfa)};
-	expressions[1] = (struct cfi_expression){.bytes = seven, .size = sizeof(seven)};
+	set_expression(0, saved_cfa, sizeof(saved_cfa));
+	set_expression(1, seven, sizeof(seven));
 	set_row(STUCK, RSP, 0);
 	set_row(LOSES_RBP, RSP, 8);
 	set_row(THREAD_START, RSP, 16);
@@ -405,7 +412,7 @@ START_TEST(test_expression_of_a_saved_register)
 {
 	static const uint8_t behind_frame_pointer[] = {0x76, 16};
 
-	expressions[0] = (struct cfi_expression){.bytes = behind_frame_pointer, .size = sizeof(behind_frame_pointer)};
+	set_expression(0, behind_frame_pointer, sizeof(behind_frame_pointer));
 	start_at(FRAMED + 4, place(2));
 	words[2] = place(10);
 	words[3] = EXPRESSION + 2;
@@ -485,7 +492,7 @@ START_TEST(test_operations)
 
 	memcpy(bytes, operations[_i].bytes, size);
 	memcpy(bytes + size, (uint8_t[]){0x77, 0, 0x22}, 3); /* rsp, plus */
-	expressions[0] = (struct cfi_expression){.bytes = bytes, .size = size + 3};
+	set_expression(0, bytes, size + 3);
 	start_at(EXPRESSION + 4, place(20));
 	words[1] = FRAMED + 2;
 	words[2] = 16;
@@ -519,7 +526,7 @@ START_TEST(test_bad_expressions)
 {
 	start_at(EXPRESSION, 0);
 	words[0] = FRAMED + 2;
-	expressions[0] = (struct cfi_expression){.bytes = bad_expressions[_i].bytes, .size = bad_expressions[_i].size};
+	set_expression(0, bad_expressions[_i].bytes, bad_expressions[_i].size);
 	run();
 	ck_assert_uint_eq(result.frame_count, 1);
 	ck_assert(result.end == MMT_STACK_END_NO_UNWIND_DATA || result.end == MMT_STACK_END_INVALID);

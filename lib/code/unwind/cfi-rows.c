@@ -26,9 +26,9 @@ struct cfi_machine {
 	const struct cfi_cie *cie;
 	struct cfi_state state;	  /* the current row */
 	struct cfi_state initial; /* state after the instructions of the CIE */
-	bool no_memory;
-	uint64_t location; /* start address of the current row */
-	VECTOR(struct cfi_state) saved;
+	uint64_t location;	  /* start address of the current row */
+	struct cfi_state saved[LIMIT_CFI_SAVED_STATES];
+	unsigned saved_count;
 };
 
 enum cfi_machine_step {
@@ -49,11 +49,6 @@ static void set_rule(struct cfi_machine *machine, uint64_t number, enum cfi_rule
 		kind = CFI_RULE_UNDEFINED;
 	machine->state.rules[number] =
 	    (struct cfi_rule){.number = (uint8_t)number, .kind = (uint8_t)kind, .reg = reg, .offset = (int32_t)offset};
-}
-
-static void set_scaled_rule(struct cfi_machine *machine, uint64_t number, enum cfi_rule_kind kind, int64_t factor)
-{
-	set_rule(machine, number, kind, 0, (int64_t)((uint64_t)factor * (uint64_t)machine->cie->data_alignment));
 }
 
 static void restore_rule(struct cfi_machine *machine, uint64_t number)
@@ -78,15 +73,6 @@ static bool read_register_offset(struct bytes *bytes, uint8_t *register_ret, int
 	*offset_ret = bytes_sleb128(bytes);
 	*register_ret = (uint8_t)number;
 	return bytes_ok(bytes) && number < CFI_REGISTERS && *offset_ret == (int32_t)*offset_ret;
-}
-
-/* Where an expression, with its length before it, is in the section. */
-static struct bytes expression_at(const struct cfi_section *section, int32_t place)
-{
-	struct bytes bytes = bytes_over(section->bytes, section->size);
-
-	bytes_skip(&bytes, (uint32_t)place);
-	return bytes_sub(&bytes, bytes_uleb128(&bytes));
 }
 
 /* Recognise the expression that linkers write for the PLT: rsp + 8 + ((rip & 15) >= N) << 3. Returns N; 0: another
@@ -168,19 +154,18 @@ static void change_cfa(struct bytes *from, struct cfi_machine *machine, bool of_
 
 static void save_state(struct bytes *from, struct cfi_machine *machine)
 {
-	if (machine->saved.count == LIMIT_CFI_SAVED_STATES)
+	if (machine->saved_count == LIMIT_CFI_SAVED_STATES)
 		bytes_fail(from, "too many saved states");
-	else if (!vector_push(&machine->saved, machine->state))
-		machine->no_memory = true;
+	else
+		machine->saved[machine->saved_count++] = machine->state;
 }
 
 static void restore_state(struct bytes *from, struct cfi_machine *machine)
 {
-	if (!machine->saved.count) {
+	if (machine->saved_count)
+		machine->state = machine->saved[--machine->saved_count];
+	else
 		bytes_fail(from, "no saved state");
-		return;
-	}
-	machine->state = machine->saved.items[--machine->saved.count];
 }
 
 static int64_t scaled(const struct cfi_machine *machine, int64_t factor)
@@ -188,110 +173,106 @@ static int64_t scaled(const struct cfi_machine *machine, int64_t factor)
 	return (int64_t)((uint64_t)factor * (uint64_t)machine->cie->data_alignment);
 }
 
-/* An instruction about the CFA; false: another instruction. */
-static bool run_cfa_instruction(struct cfi_machine *machine, uint8_t instruction, struct bytes *from)
-{
-	uint64_t number;
+/* What follows the number of the register in an instruction about it. */
+enum register_operand {
+	OPERAND_NONE,
+	OPERAND_FACTOR,
+	OPERAND_SIGNED_FACTOR,
+	OPERAND_NEGATIVE_FACTOR,
+	OPERAND_REGISTER,
+	OPERAND_EXPRESSION,
+};
 
-	switch (instruction) {
-	case DW_CFA_def_cfa:
-		number = bytes_uleb128(from);
-		set_cfa(from, machine, number, (int64_t)bytes_uleb128(from));
-		return true;
-	case DW_CFA_def_cfa_sf:
-		number = bytes_uleb128(from);
-		set_cfa(from, machine, number, scaled(machine, bytes_sleb128(from)));
-		return true;
-	case DW_CFA_def_cfa_register:
-		change_cfa(from, machine, true, (int64_t)bytes_uleb128(from));
-		return true;
-	case DW_CFA_def_cfa_offset:
-		change_cfa(from, machine, false, (int64_t)bytes_uleb128(from));
-		return true;
-	case DW_CFA_def_cfa_offset_sf:
-		change_cfa(from, machine, false, scaled(machine, bytes_sleb128(from)));
-		return true;
-	case DW_CFA_def_cfa_expression:
-		set_cfa_expression(machine, from);
-		return true;
+static const struct register_instruction {
+	uint8_t instruction;
+	uint8_t rule;	 /* enum cfi_rule_kind */
+	uint8_t operand; /* enum register_operand */
+} register_instructions[] = {
+    {DW_CFA_offset_extended, CFI_RULE_OFFSET, OPERAND_FACTOR},
+    {DW_CFA_offset_extended_sf, CFI_RULE_OFFSET, OPERAND_SIGNED_FACTOR},
+    {DW_CFA_GNU_negative_offset_extended, CFI_RULE_OFFSET, OPERAND_NEGATIVE_FACTOR},
+    {DW_CFA_val_offset, CFI_RULE_VALUE, OPERAND_FACTOR},
+    {DW_CFA_val_offset_sf, CFI_RULE_VALUE, OPERAND_SIGNED_FACTOR},
+    {DW_CFA_undefined, CFI_RULE_UNDEFINED, OPERAND_NONE},
+    {DW_CFA_same_value, CFI_RULE_SAME, OPERAND_NONE},
+    {DW_CFA_register, CFI_RULE_REGISTER, OPERAND_REGISTER},
+    {DW_CFA_expression, CFI_RULE_EXPRESSION, OPERAND_EXPRESSION},
+    {DW_CFA_val_expression, CFI_RULE_VALUE_EXPRESSION, OPERAND_EXPRESSION},
+};
+
+static void run_register_instruction(struct cfi_machine *machine, uint8_t instruction, struct bytes *from)
+{
+	const struct register_instruction *known = register_instructions;
+	const struct register_instruction *end = known + sizeof(register_instructions) / sizeof(*known);
+	uint64_t number = bytes_uleb128(from), other;
+
+	while (known < end && known->instruction != instruction)
+		known++;
+	if (known == end) {
+		bytes_fail(from, "unknown instruction");
+		return;
 	}
-	return false;
-}
-
-/* An instruction about the register `number`; false: another instruction. */
-static bool run_register_instruction(struct cfi_machine *machine, uint8_t instruction, uint64_t number,
-				     struct bytes *from)
-{
-	uint64_t other;
-
-	switch (instruction) {
-	case DW_CFA_offset_extended:
-		set_scaled_rule(machine, number, CFI_RULE_OFFSET, (int64_t)bytes_uleb128(from));
-		return true;
-	case DW_CFA_offset_extended_sf:
-		set_scaled_rule(machine, number, CFI_RULE_OFFSET, bytes_sleb128(from));
-		return true;
-	case DW_CFA_GNU_negative_offset_extended:
-		set_scaled_rule(machine, number, CFI_RULE_OFFSET, (int64_t)(0 - bytes_uleb128(from)));
-		return true;
-	case DW_CFA_val_offset:
-		set_scaled_rule(machine, number, CFI_RULE_VALUE, (int64_t)bytes_uleb128(from));
-		return true;
-	case DW_CFA_val_offset_sf:
-		set_scaled_rule(machine, number, CFI_RULE_VALUE, bytes_sleb128(from));
-		return true;
-	case DW_CFA_restore_extended:
-		restore_rule(machine, number);
-		return true;
-	case DW_CFA_undefined:
-		set_rule(machine, number, CFI_RULE_UNDEFINED, 0, 0);
-		return true;
-	case DW_CFA_same_value:
-		set_rule(machine, number, CFI_RULE_SAME, 0, 0);
-		return true;
-	case DW_CFA_register:
+	switch ((enum register_operand)known->operand) {
+	case OPERAND_NONE:
+		return set_rule(machine, number, known->rule, 0, 0);
+	case OPERAND_FACTOR:
+		return set_rule(machine, number, known->rule, 0, scaled(machine, (int64_t)bytes_uleb128(from)));
+	case OPERAND_SIGNED_FACTOR:
+		return set_rule(machine, number, known->rule, 0, scaled(machine, bytes_sleb128(from)));
+	case OPERAND_NEGATIVE_FACTOR:
+		return set_rule(machine, number, known->rule, 0, scaled(machine, (int64_t)(0 - bytes_uleb128(from))));
+	case OPERAND_REGISTER:
 		other = bytes_uleb128(from);
-		set_rule(machine, number, other < CFI_REGISTERS ? CFI_RULE_REGISTER : CFI_RULE_UNDEFINED,
-			 other < CFI_REGISTERS ? (uint8_t)other : 0, 0);
-		return true;
-	case DW_CFA_expression:
-		set_expression(machine, number, CFI_RULE_EXPRESSION, from);
-		return true;
-	case DW_CFA_val_expression:
-		set_expression(machine, number, CFI_RULE_VALUE_EXPRESSION, from);
-		return true;
+		return other < CFI_REGISTERS ? set_rule(machine, number, known->rule, (uint8_t)other, 0)
+					     : set_rule(machine, number, CFI_RULE_UNDEFINED, 0, 0);
+	case OPERAND_EXPRESSION:
+		return set_expression(machine, number, known->rule, from);
 	}
-	return false;
 }
 
 static void run_instruction(struct cfi_machine *machine, uint8_t instruction, struct bytes *from)
 {
-	if (run_cfa_instruction(machine, instruction, from))
-		return;
+	uint64_t number;
+
 	switch (instruction) {
 	case DW_CFA_nop:
 	case DW_CFA_GNU_window_save: /* aarch64: toggles whether the return address is signed; the unwinder always
 					strips the signature */
 		return;
-	case DW_CFA_remember_state:
-		save_state(from, machine);
-		return;
-	case DW_CFA_restore_state:
-		restore_state(from, machine);
-		return;
 	case DW_CFA_GNU_args_size:
 		(void)bytes_uleb128(from);
 		return;
+	case DW_CFA_remember_state:
+		return save_state(from, machine);
+	case DW_CFA_restore_state:
+		return restore_state(from, machine);
+	case DW_CFA_restore_extended:
+		return restore_rule(machine, bytes_uleb128(from));
+	case DW_CFA_def_cfa:
+		number = bytes_uleb128(from);
+		return set_cfa(from, machine, number, (int64_t)bytes_uleb128(from));
+	case DW_CFA_def_cfa_sf:
+		number = bytes_uleb128(from);
+		return set_cfa(from, machine, number, scaled(machine, bytes_sleb128(from)));
+	case DW_CFA_def_cfa_register:
+		return change_cfa(from, machine, true, (int64_t)bytes_uleb128(from));
+	case DW_CFA_def_cfa_offset:
+		return change_cfa(from, machine, false, (int64_t)bytes_uleb128(from));
+	case DW_CFA_def_cfa_offset_sf:
+		return change_cfa(from, machine, false, scaled(machine, bytes_sleb128(from)));
+	case DW_CFA_def_cfa_expression:
+		return set_cfa_expression(machine, from);
+	default:
+		run_register_instruction(machine, instruction, from);
 	}
-	if (!run_register_instruction(machine, instruction, bytes_uleb128(from), from))
-		bytes_fail(from, "unknown instruction");
 }
 
 /* The instructions with an operand in their first byte, except DW_CFA_advance_loc; false: another instruction. */
 static bool run_packed_instruction(struct cfi_machine *machine, uint8_t instruction, struct bytes *from)
 {
 	if ((instruction & ~OPERAND_MASK) == DW_CFA_offset)
-		set_scaled_rule(machine, instruction & OPERAND_MASK, CFI_RULE_OFFSET, (int64_t)bytes_uleb128(from));
+		set_rule(machine, instruction & OPERAND_MASK, CFI_RULE_OFFSET, 0,
+			 scaled(machine, (int64_t)bytes_uleb128(from)));
 	else if ((instruction & ~OPERAND_MASK) == DW_CFA_restore)
 		restore_rule(machine, instruction & OPERAND_MASK);
 	else
@@ -350,72 +331,53 @@ static enum cfi_machine_step cfi_machine_run(struct cfi_machine *machine, struct
 		} else if (!run_packed_instruction(machine, instruction, instructions)) {
 			run_instruction(machine, instruction, instructions);
 		}
-		if (machine->no_memory)
-			return CFI_MACHINE_FAILED;
 	}
 	return bytes_ok(instructions) ? CFI_MACHINE_END : CFI_MACHINE_FAILED;
 }
 
-/* Execute the CIE's instructions, starting from a zeroed state. False: they are invalid. */
-static bool cfi_machine_run_cie(struct cfi_machine *machine)
+/* Start with the instructions of the CIE. False: they are invalid. */
+static bool cfi_machine_begin(struct cfi_machine *machine)
 {
 	struct bytes instructions = machine->cie->instructions;
 	uint64_t ignored;
 
 	machine->state = machine->initial = (struct cfi_state){0};
-	machine->saved.count = 0;
+	machine->saved_count = 0;
 	machine->location = 0;
 	if (cfi_machine_run(machine, &instructions, &ignored) != CFI_MACHINE_END)
 		return false;
 	machine->initial = machine->state;
+	machine->saved_count = 0;
 	return true;
 }
 
 /* ---- the rows of a section ---- */
 
-#define NO_ROW 0
 #define DISTINCT_MAX 65536
 
-/* Identity of a row, including its rules. */
-struct row_key {
-	int32_t cfa_offset;
-	uint8_t cfa_kind, cfa_register, plt_threshold, return_column, signal_frame;
-	uint8_t unused[3];
-	struct cfi_rule rules[CFI_REGISTERS];
-};
-
-struct distinct {
+/* A row, of which only the used rules are stored. Its bytes, with `row.rules` NULL, are the key. */
+struct stored_row {
 	struct cfi_row row;
-	struct cfi_expression *expressions;
-	struct cfi_rule rules[];
+	struct cfi_rule rules[CFI_REGISTERS];
 };
 
 struct cfi_rows {
 	struct cfi_section section;
 	struct cfi_index index;
 	struct cfi_cies cies;
-	struct cfi_machine machine;
-	size_t cie; /* offset of the CIE whose state the machine starts from */
-	bool have_cie, cie_makes_sense;
-	uint64_t bytes_left;		    /* bytes of instructions that may still be executed */
-	struct intern keys;		    /* of rows */
-	VECTOR(struct distinct *) distinct; /* by number of the key */
-	struct map known;		    /* address -> number of the key plus 1, or NO_ROW */
+	struct intern keys;		      /* of rows */
+	VECTOR(struct stored_row *) distinct; /* by number of the key */
 };
 
 void cfi_rows_destroy(struct cfi_rows *rows)
 {
 	if (!rows)
 		return;
-	for (size_t i = 0; i < rows->distinct.count; i++) {
-		free(rows->distinct.items[i]->expressions);
+	for (size_t i = 0; i < rows->distinct.count; i++)
 		free(rows->distinct.items[i]);
-	}
 	vector_deinit(&rows->distinct);
 	cfi_index_deinit(&rows->index);
-	vector_deinit(&rows->machine.saved);
 	intern_deinit(&rows->keys);
-	map_deinit(&rows->known);
 	free(rows);
 }
 
@@ -428,143 +390,79 @@ struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_
 		return &error_no_memory;
 	}
 	rows->section = *section;
-	rows->machine.section = &rows->section;
-	rows->bytes_left = (uint64_t)section->size * LIMIT_CFI_RUNS;
 	*rows_ret = rows;
 	return NULL;
 }
 
-/* Moves the places of the row's expressions to a list of them. False: out of memory. */
-static bool list_expressions(const struct cfi_section *section, struct distinct *made)
+static const struct cfi_row *store_row(struct cfi_rows *rows, const struct stored_row *key)
 {
-	int32_t *places[CFI_REGISTERS + 1];
-	size_t count = 0;
+	size_t size = offsetof(struct stored_row, rules) + key->row.rule_count * sizeof(*key->rules);
+	uint32_t id = intern_find(&rows->keys, key, size);
+	struct stored_row *stored;
 
-	if (made->row.cfa_kind == CFI_CFA_EXPRESSION)
-		places[count++] = &made->row.cfa_offset;
-	for (unsigned i = 0; i < made->row.rule_count; i++) {
-		if (made->rules[i].kind == CFI_RULE_EXPRESSION || made->rules[i].kind == CFI_RULE_VALUE_EXPRESSION)
-			places[count++] = &made->rules[i].offset;
+	if (id != INTERN_NONE && id < rows->distinct.count)
+		return &rows->distinct.items[id]->row;
+	stored = rows->distinct.count < DISTINCT_MAX ? malloc(size) : NULL;
+	id = stored ? intern_put(&rows->keys, key, size) : INTERN_NONE;
+	if (id != rows->distinct.count || !vector_push(&rows->distinct, stored)) {
+		free(stored);
+		return NULL;
 	}
-	made->expressions = count ? malloc(count * sizeof(*made->expressions)) : NULL;
-	for (size_t i = 0; made->expressions && i < count; i++) {
-		struct bytes bytes = expression_at(section, *places[i]);
+	memcpy(stored, key, size);
+	stored->row.rules = stored->rules;
+	return &stored->row;
+}
 
-		made->expressions[i] = (struct cfi_expression){.bytes = bytes.position, .size = bytes_left(&bytes)};
-		*places[i] = (int32_t)i;
+static bool is_expression(const struct cfi_rule *rule)
+{
+	return rule->kind == CFI_RULE_EXPRESSION || rule->kind == CFI_RULE_VALUE_EXPRESSION;
+}
+
+/* NULL: the row cannot be stored. */
+static const struct cfi_row *make_row(struct cfi_rows *rows, const struct cfi_machine *machine)
+{
+	const struct cfi_state *state = &machine->state;
+	struct stored_row key;
+
+	memset(&key, 0, sizeof(key));
+	key.row.cfa_kind = state->cfa_kind;
+	key.row.cfa_register = state->cfa_register;
+	key.row.cfa_offset = (int32_t)state->cfa_offset;
+	key.row.plt_threshold = state->plt_threshold;
+	key.row.return_column = machine->cie->return_column;
+	key.row.signal_frame = machine->cie->signal_frame;
+	key.row.has_expressions = state->cfa_kind == CFI_CFA_EXPRESSION;
+	key.row.section = &rows->section;
+	for (uint64_t left = state->specified; left; left &= left - 1) {
+		const struct cfi_rule *rule = &state->rules[__builtin_ctzll(left)];
+
+		key.rules[key.row.rule_count++] = *rule;
+		key.row.has_expressions |= is_expression(rule);
 	}
-	made->row.has_expressions = count;
-	made->row.expressions = made->expressions;
-	return made->expressions || !count;
+	return state->cfa_offset == key.row.cfa_offset ? store_row(rows, &key) : NULL;
 }
 
-/* Add a distinct row; false: out of memory. */
-static bool add_distinct(struct cfi_rows *rows, const struct row_key *key, size_t rule_count)
+/* Run the entry up to the row that covers `address`. */
+static const struct cfi_row *compute_row(struct cfi_rows *rows, const struct cfi_fde *fde, uint64_t address)
 {
-	struct distinct *made = calloc(1, sizeof(*made) + rule_count * sizeof(*made->rules));
-
-	if (!made)
-		return false;
-	memcpy(made->rules, key->rules, rule_count * sizeof(*key->rules));
-	made->row = (struct cfi_row){
-	    .rules = made->rules,
-	    .cfa_offset = key->cfa_offset,
-	    .cfa_kind = key->cfa_kind,
-	    .cfa_register = key->cfa_register,
-	    .plt_threshold = key->plt_threshold,
-	    .rule_count = (uint8_t)rule_count,
-	    .return_column = key->return_column,
-	    .signal_frame = key->signal_frame,
-	};
-	if (!list_expressions(&rows->section, made) || !vector_push(&rows->distinct, made)) {
-		free(made->expressions);
-		free(made);
-		return false;
-	}
-	return true;
-}
-
-/* Number of the machine's row; NO_ROW: it cannot be stored. */
-static uint32_t intern_row(struct cfi_rows *rows)
-{
-	const struct cfi_state *state = &rows->machine.state;
-	const struct cfi_cie *cie = rows->machine.cie;
-	struct row_key key = {.cfa_kind = state->cfa_kind,
-			      .cfa_register = state->cfa_register,
-			      .plt_threshold = state->plt_threshold,
-			      .return_column = cie->return_column,
-			      .signal_frame = cie->signal_frame,
-			      .cfa_offset = (int32_t)state->cfa_offset};
-	size_t count = 0, size;
-	uint32_t id;
-
-	if (state->cfa_offset != key.cfa_offset)
-		return NO_ROW;
-	for (uint64_t left = state->specified; left; left &= left - 1)
-		key.rules[count++] = state->rules[__builtin_ctzll(left)];
-	size = offsetof(struct row_key, rules) + count * sizeof(*key.rules);
-	id = intern_find(&rows->keys, &key, size);
-	if (id != INTERN_NONE)
-		return id + 1;
-	if (rows->keys.count >= DISTINCT_MAX || !add_distinct(rows, &key, count))
-		return NO_ROW;
-	id = intern_put(&rows->keys, &key, size);
-	if (id != INTERN_NONE)
-		return id + 1;
-	free(rows->distinct.items[--rows->distinct.count]->expressions);
-	free(rows->distinct.items[rows->distinct.count]);
-	return NO_ROW;
-}
-
-/* The initial state of the entries of a CIE; false: the CIE is invalid. */
-static bool enter_cie(struct cfi_rows *rows, const struct cfi_cie *cie)
-{
-	struct cfi_machine *machine = &rows->machine;
-
-	machine->cie = cie;
-	machine->no_memory = false;
-	if (!rows->have_cie || rows->cie != cie->offset) {
-		rows->cie_makes_sense = cfi_machine_run_cie(machine);
-		rows->cie = cie->offset;
-		rows->have_cie = !machine->no_memory;
-	}
-	machine->state = machine->initial;
-	machine->saved.count = 0;
-	return rows->cie_makes_sense;
-}
-
-/* Charges the entry's instructions to the budget, to which each lookup adds. False: too many, so the entries are not
- * those of a real section. */
-static bool may_run(struct cfi_rows *rows, const struct cfi_fde *fde)
-{
-	uint64_t bytes = bytes_left(&fde->instructions) + bytes_left(&fde->cie->instructions);
-
-	rows->bytes_left += LIMIT_CFI_LOOKUP_BYTES;
-	if (bytes > rows->bytes_left)
-		return false;
-	rows->bytes_left -= bytes;
-	return true;
-}
-
-/* Runs the entry up to the row that covers `address`. */
-static uint32_t compute_row(struct cfi_rows *rows, const struct cfi_fde *fde, uint64_t address)
-{
-	struct cfi_machine *machine = &rows->machine;
+	struct cfi_machine machine;
 	struct bytes instructions = fde->instructions;
 	enum cfi_machine_step step;
 
-	if (address >= fde->end || !may_run(rows, fde) || !enter_cie(rows, fde->cie))
-		return NO_ROW;
-	machine->location = fde->start;
+	machine.section = &rows->section;
+	machine.cie = fde->cie;
+	if (address >= fde->end || bytes_left(&instructions) > LIMIT_CFI_ENTRY_BYTES || !cfi_machine_begin(&machine))
+		return NULL;
+	machine.location = fde->start;
 	do {
 		uint64_t next = fde->end;
 
-		step = cfi_machine_run(machine, &instructions, &next);
+		step = cfi_machine_run(&machine, &instructions, &next);
 		if (step == CFI_MACHINE_FAILED)
-			return NO_ROW;
-		machine->location = next;
-	} while (step == CFI_MACHINE_ROW && machine->location <= address);
-	return intern_row(rows);
+			return NULL;
+		machine.location = next;
+	} while (step == CFI_MACHINE_ROW && machine.location <= address);
+	return make_row(rows, &machine);
 }
 
 /* The last entry that begins at or before `address`. False: there is none. A header that lists something else than
@@ -584,25 +482,15 @@ static bool find_entry(struct cfi_rows *rows, uint64_t address, struct cfi_fde *
 
 const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)
 {
-	const uint64_t *known = map_get(&rows->known, address);
 	struct cfi_fde fde;
-	uint64_t number;
 
-	if (known) {
-		number = *known;
-	} else {
-		number = find_entry(rows, address, &fde) ? compute_row(rows, &fde, address) : NO_ROW;
-		if (rows->known.count >= LIMIT_CFI_KNOWN)
-			map_deinit(&rows->known);
-		(void)map_put(&rows->known, address, number);
-	}
-	return number == NO_ROW ? NULL : &rows->distinct.items[number - 1]->row;
+	return find_entry(rows, address, &fde) ? compute_row(rows, &fde, address) : NULL;
 }
 
 bool cfi_rows_function_range(struct cfi_rows *rows, uint64_t address, uint64_t *end_ret)
 {
 	struct cfi_fde fde;
-	bool covered = cfi_rows_find(rows, address) && find_entry(rows, address, &fde);
+	bool covered = find_entry(rows, address, &fde) && compute_row(rows, &fde, address);
 	size_t count = cfi_index_up_to(&rows->index, address);
 
 	*end_ret = count < rows->index.entries.count ? rows->index.entries.items[count].start : UINT64_MAX;

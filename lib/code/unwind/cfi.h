@@ -111,26 +111,21 @@ struct cfi_rule {
 	uint8_t kind;	/* enum cfi_rule_kind */
 	uint8_t reg;	/* CFI_RULE_REGISTER, CFI_RULE_AT_REGISTER */
 	uint8_t unused;
-	int32_t offset; /* for expressions: index into the row's `expressions` */
+	int32_t offset; /* for expressions: see cfi_row_expression() */
 };
 
 enum cfi_cfa_kind {
 	CFI_CFA_REGISTER, /* register + offset */
 	CFI_CFA_LOAD,	  /* word at register + offset */
 	CFI_CFA_PLT,	  /* register + offset, plus a word if the low four bits of the address are >= plt_threshold */
-	CFI_CFA_EXPRESSION, /* `cfa_offset` is an index into `expressions` */
-};
-
-struct cfi_expression {
-	const uint8_t *bytes;
-	size_t size;
+	CFI_CFA_EXPRESSION, /* `cfa_offset` is for cfi_row_expression() */
 };
 
 /* Registers without a rule follow the calling convention of the architecture: preserved, or undefined. The stack
  * pointer becomes the CFA. */
 struct cfi_row {
-	const struct cfi_rule *rules; /* by ascending number */
-	const struct cfi_expression *expressions;
+	const struct cfi_rule *rules;	   /* by ascending number */
+	const struct cfi_section *section; /* has the expressions */
 	int32_t cfa_offset;
 	uint8_t cfa_kind; /* enum cfi_cfa_kind */
 	uint8_t cfa_register;
@@ -156,6 +151,15 @@ static inline const struct cfi_rule *cfi_row_rule(const struct cfi_row *row, uns
 	return NULL;
 }
 
+/* The expression whose length is at offset `place` of the section. */
+static inline struct bytes cfi_row_expression(const struct cfi_row *row, int32_t place)
+{
+	struct bytes bytes = bytes_over(row->section->bytes, row->section->size);
+
+	bytes_skip(&bytes, (uint32_t)place);
+	return bytes_sub(&bytes, bytes_uleb128(&bytes));
+}
+
 /* Whether the row marks its function as outermost. */
 static inline bool cfi_row_is_outermost(const struct cfi_row *row)
 {
@@ -164,12 +168,12 @@ static inline bool cfi_row_is_outermost(const struct cfi_row *row)
 	return rule && rule->kind == CFI_RULE_UNDEFINED;
 }
 
-/* A section of call frame information. A row is computed when an address is looked up first. A file has few distinct
- * rows, so each is stored only once. */
+/* A section of call frame information. A row is computed when it is looked up. A file has few distinct rows, so each is
+ * stored only once. */
 
 struct cfi_rows;
 
-/* Accepts arbitrary bytes, which must outlive the table; their number and that of the lookups bound time and memory.
+/* Accepts arbitrary bytes, which must outlive the table. The time of a lookup and the number of rows are bounded.
  * Where entries overlap, the one that begins later applies, and none applies after its end. An invalid instruction ends
  * its entry. */
 struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_rows **rows_ret) MMT_MUST_CHECK;

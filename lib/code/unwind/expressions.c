@@ -228,14 +228,14 @@ static void run(struct evaluation *evaluation, uint8_t operation)
 	}
 }
 
-enum unwind_step unwind_evaluate(struct unwind_state *state, const struct cfi_expression *expression,
-				 const uint64_t *pushed, uint64_t *value_ret)
+enum unwind_step unwind_evaluate(struct unwind_state *state, struct bytes expression, const uint64_t *pushed,
+				 uint64_t *value_ret)
 {
-	struct evaluation evaluation = {.state = state, .bytes = bytes_over(expression->bytes, expression->size)};
+	struct evaluation evaluation = {.state = state, .bytes = expression};
 
 	if (pushed)
 		push(&evaluation, *pushed);
-	if (!expression->size || expression->size > LIMIT_EXPRESSION_BYTES)
+	if (!bytes_left(&expression) || bytes_left(&expression) > LIMIT_EXPRESSION_BYTES)
 		return UNWIND_STEP_NO_DATA;
 	while (evaluation.failed == UNWIND_STEP_DONE && bytes_ok(&evaluation.bytes) && bytes_left(&evaluation.bytes))
 		run(&evaluation, bytes_u8(&evaluation.bytes));

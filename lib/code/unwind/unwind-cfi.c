@@ -28,7 +28,7 @@ static enum unwind_step compute_cfa(struct unwind_state *state, const struct cfi
 	struct unwind_value base = {0};
 
 	if (row->cfa_kind == CFI_CFA_EXPRESSION)
-		return unwind_evaluate(state, &row->expressions[row->cfa_offset], NULL, cfa_ret);
+		return unwind_evaluate(state, cfi_row_expression(row, row->cfa_offset), NULL, cfa_ret);
 	if (state->stack_pointer_is_bound && row->cfa_register == state->rules->stack_pointer)
 		return UNWIND_STEP_NO_DATA;
 	base = state->registers[row->cfa_register];
@@ -88,7 +88,7 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 		return unwind_saved_value(state, *slot_ret);
 	case CFI_RULE_EXPRESSION:
 	case CFI_RULE_VALUE_EXPRESSION:
-		step = unwind_evaluate(state, &row->expressions[rule->offset], &cfa, &place);
+		step = unwind_evaluate(state, cfi_row_expression(row, rule->offset), &cfa, &place);
 		/* A larger dump would have what is missing, so that this is not the end of the unwind data. */
 		if (step == UNWIND_STEP_MISSING)
 			return (struct unwind_value){.source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_MISSING};

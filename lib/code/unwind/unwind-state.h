@@ -179,8 +179,8 @@ void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *
 /* Evaluate an expression; `pushed`, which may be NULL, is on its stack at the start. UNWIND_STEP_MISSING: it needs a
  * word that was not recorded. UNWIND_STEP_NO_DATA: it needs other data, or no compiler writes such an expression. Time
  * is bounded for any expression. */
-enum unwind_step unwind_evaluate(struct unwind_state *state, const struct cfi_expression *expression,
-				 const uint64_t *pushed, uint64_t *value_ret);
+enum unwind_step unwind_evaluate(struct unwind_state *state, struct bytes expression, const uint64_t *pushed,
+				 uint64_t *value_ret);
 
 /* Step with a row, or through the frame that the kernel builds for a signal handler: unwind-cfi.c. */
 enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi_row *row);
