@@ -170,12 +170,8 @@
 #define LIMIT_BUILD_ID_BYTES 64
 /* Nested entries; deeper ones are ignored */
 #define LIMIT_DWARF_NESTING 64
-/* Scopes of one unit */
-#define LIMIT_DWARF_SCOPES (1u << 20)
 /* References from an entry to its declaration */
 #define LIMIT_DWARF_REFERENCES 8
-/* Ranges of the functions of one unit */
-#define LIMIT_DWARF_FUNCTION_RANGES (1u << 22)
 /* Ranges that are checked for one address */
 #define LIMIT_DWARF_LOOKUP_RANGES (1u << 20)
 /* A name with its scopes */

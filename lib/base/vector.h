@@ -77,14 +77,4 @@ void vector_free(void *items);
 		low_;                                                                                                  \
 	})
 
-/* Radix sort: faster than a comparison sort for many small numbers. */
-
-struct sort_key {
-	uint64_t key;
-	uint64_t value; /* not interpreted */
-};
-
-/* Stable sort by key. False: out of memory, and the items are unchanged. */
-bool radix_sort(struct sort_key *items, size_t count);
-
 #endif

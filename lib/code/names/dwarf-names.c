@@ -20,56 +20,112 @@
 
 #define RANGE_BYTES_MIN 3 /* smallest encoding of a range in DWARF */
 
-/*
- * Qualified names from DWARF. Compilers give no linkage name to C++ functions with internal linkage: those in an
- * anonymous namespace or of local classes, lambdas, static functions. Their namespaces and classes are the DWARF
- * entries that contain the function's entry.
- */
-
 #define UNNAMED_MAX_BYTES 48
 
 #define NO_SCOPE UINT32_MAX
 
+struct range {
+	uint64_t start, end;
+	uint64_t value; /* index of a unit, or offset of a function's entry */
+};
+
+struct ranges {
+	struct range *items; /* a VECTOR, sorted by start */
+	size_t count, capacity;
+};
+
 /* A DWARF entry that contains others. */
-struct debug_scope {
+struct scope {
 	Dwarf_Off start, end; /* offsets of the entries inside; `end` may exceed the parent's */
 	uint32_t parent;      /* index; NO_SCOPE: the unit */
 };
 
-struct unit_scopes {
-	Dwarf_Off last;			  /* offset of the last entry visited: offsets must increase */
-	VECTOR(struct debug_scope) items; /* ascending by start */
+/* What is found by walking the entries of a unit. */
+struct unit_entries {
+	Dwarf_Off last;		     /* offset of the last entry visited: offsets must increase */
+	bool broken;		     /* scopes are missing */
+	VECTOR(struct scope) scopes; /* ascending by start */
+	struct ranges functions;
 };
 
-struct debug_scopes {
-	struct map by_unit; /* Dwarf_CU -> struct unit_scopes */
-	struct map names;   /* entry of a declaration -> text; 0: none */
+struct unit {
+	Dwarf_Die lines;    /* contains the line table */
+	Dwarf_Die scopes;   /* contains the functions; a different unit with split DWARF */
+	bool warnings_part; /* the file with its functions is missing */
+	bool met_warning;   /* a lookup needed that file */
+};
+
+struct dwarf_names {
+	Dwarf *dwarf;
+	VECTOR(struct unit) units;
+	struct ranges ranges; /* of the units */
+	struct map entries;   /* Dwarf_CU -> struct unit_entries */
+	struct map qualified; /* entry of a declaration -> text; 0: none */
 	struct arena arena;
+	uint64_t ranges_left; /* maximum number of ranges left that the file can describe */
+	bool warnings_parts;
+	bool warnings_supplement; /* such a file is missing: any entry may refer to it */
+	bool met_warning;	  /* a lookup needed a missing file */
+	bool limited;		  /* something exceeds a limit */
+	bool damaged;		  /* something that the file has, or should have, cannot be read */
 };
 
-/* Accepts NULL. */
-static void debug_scopes_destroy(struct debug_scopes *scopes)
-{
-	struct unit_scopes *unit;
+/* ---- ranges ---- */
 
-	if (!scopes)
-		return;
-	for (size_t i = 0; (unit = map_next_pointer(&scopes->by_unit, &i)) != NULL;) {
-		vector_deinit(&unit->items);
-		free(unit);
-	}
-	map_deinit(&scopes->by_unit);
-	map_deinit(&scopes->names);
-	arena_deinit(&scopes->arena);
-	free(scopes);
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct range *a = left, *b = right;
+	int order = order_of(a->start, b->start);
+
+	return order ? order : order_of(a->value, b->value);
 }
 
-/* ---- nesting of entries ---- */
+/* Read the range after *position, which starts at 0. False: there are no more, or the budget is used up. */
+static bool next_range(struct dwarf_names *names, Dwarf_Die *die, ptrdiff_t *position, uint64_t *budget,
+		       struct range *range)
+{
+	Dwarf_Addr base;
+
+	*position = dwarf_ranges(die, *position, &base, &range->start, &range->end);
+	names->damaged |= *position < 0;
+	names->limited |= *position > 0 && !*budget;
+	if (*position <= 0 || !*budget)
+		return false;
+	--*budget;
+	return true;
+}
+
+/* False: out of memory. */
+static bool add_ranges(struct dwarf_names *names, struct ranges *ranges, Dwarf_Die *die, uint64_t value)
+{
+	struct range range = {.value = value};
+
+	for (ptrdiff_t position = 0; next_range(names, die, &position, &names->ranges_left, &range);) {
+		if (range.start < range.end && !vector_push(ranges, range))
+			return false;
+	}
+	return true;
+}
+
+/* NULL: none contains the address. */
+static const struct range *find_range(const struct ranges *ranges, uint64_t address)
+{
+	size_t up_to = partition_point(ranges->count, i, ranges->items[i].start <= address);
+
+	for (size_t i = 0; i < OVERLAPPING_RANGES && up_to > 0; i++) {
+		if (address < ranges->items[--up_to].end)
+			return &ranges->items[up_to];
+	}
+	return NULL;
+}
+
+/* ---- the entries of a unit ---- */
 
 static bool is_scope(int tag)
 {
 	switch (tag) {
 	case DW_TAG_namespace:
+	case DW_TAG_module:
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
@@ -81,8 +137,10 @@ static bool is_scope(int tag)
 	}
 }
 
-/* False: out of memory, or the file is damaged. */
-static bool add_scopes(struct unit_scopes *unit, Dwarf_Die *parent, uint32_t parent_index, int level)
+/* The library's search for scopes walks the whole unit each time, and does not find code inlined from another unit,
+ * which link-time optimisation and dwz produce. */
+static void index_entries(struct dwarf_names *names, struct unit_entries *unit, Dwarf_Die *parent,
+			  uint32_t parent_index, int level)
 {
 	uint32_t before = NO_SCOPE; /* the scope that ends at the next entry */
 	Dwarf_Die die;
@@ -90,38 +148,44 @@ static bool add_scopes(struct unit_scopes *unit, Dwarf_Die *parent, uint32_t par
 
 	for (; !missing; missing = dwarf_siblingof(&die, &die)) {
 		Dwarf_Off offset = dwarf_dieoffset(&die);
+		int tag = dwarf_tag(&die);
 
 		/* Only an invalid reference leads back. */
-		if (offset <= unit->last)
-			return false;
+		if (tag == DW_TAG_invalid || offset <= unit->last)
+			break;
 		unit->last = offset;
 		if (before != NO_SCOPE)
-			unit->items.items[before].end = offset;
+			unit->scopes.items[before].end = offset;
 		before = NO_SCOPE;
-		if (!is_scope(dwarf_tag(&die)) || !dwarf_haschildren(&die))
+		if (tag == DW_TAG_subprogram)
+			unit->broken |= !add_ranges(names, &unit->functions, &die, offset);
+		if (!is_scope(tag) || !dwarf_haschildren(&die))
 			continue;
-		if (level == LIMIT_DWARF_NESTING || unit->items.count == LIMIT_DWARF_SCOPES)
-			return false;
-		before = (uint32_t)unit->items.count;
-		if (!vector_push(&unit->items,
-				 ((struct debug_scope){.start = offset, .end = UINT64_MAX, .parent = parent_index})) ||
-		    !add_scopes(unit, &die, before, level + 1))
-			return false;
+		names->limited |= level == LIMIT_DWARF_NESTING;
+		if (level == LIMIT_DWARF_NESTING ||
+		    !vector_push(&unit->scopes,
+				 ((struct scope){.start = offset, .end = UINT64_MAX, .parent = parent_index}))) {
+			unit->broken = true;
+			continue;
+		}
+		before = (uint32_t)unit->scopes.count - 1;
+		index_entries(names, unit, &die, before, level + 1);
 	}
-	return missing > 0;
+	if (missing <= 0)
+		unit->broken = names->damaged = true;
 }
 
-/* NULL: out of memory. */
-static const struct unit_scopes *find_unit_scopes(struct debug_scopes *scopes, Dwarf_Die *die)
+/* The entries of the unit that `die` is in. NULL: out of memory. */
+static const struct unit_entries *find_entries(struct dwarf_names *names, Dwarf_Die *die)
 {
 	uint64_t key = (uint64_t)(uintptr_t)die->cu;
-	struct unit_scopes *unit = map_get_pointer(&scopes->by_unit, key);
+	struct unit_entries *unit = map_get_pointer(&names->entries, key);
 	Dwarf_Die root;
 
 	if (unit)
 		return unit;
 	unit = calloc(1, sizeof(*unit));
-	if (!unit || !map_put_pointer(&scopes->by_unit, key, unit)) {
+	if (!unit || !map_put_pointer(&names->entries, key, unit)) {
 		free(unit);
 		return NULL;
 	}
@@ -129,26 +193,36 @@ static const struct unit_scopes *find_unit_scopes(struct debug_scopes *scopes, D
 	if (!dwarf_cu_die(die->cu, &root, NULL, NULL, NULL, NULL, NULL, NULL) || dwarf_tag(&root) == DW_TAG_type_unit)
 		return unit;
 	unit->last = dwarf_dieoffset(&root);
-	if (!add_scopes(unit, &root, NO_SCOPE, 0))
-		unit->items.count = 0;
+	index_entries(names, unit, &root, NO_SCOPE, 0);
+	if (unit->broken)
+		unit->scopes.count = 0;
+	vector_sort(&unit->functions, compare_ranges);
 	return unit;
 }
 
-/* The innermost scope that contains the entry at `offset`. */
-static uint32_t find_scope_at(const struct unit_scopes *unit, Dwarf_Off offset)
+/* The innermost scope that contains the entry. */
+static uint32_t find_scope_of(struct dwarf_names *names, Dwarf_Die *die, const struct unit_entries **unit_ret)
 {
-	size_t before = partition_point(unit->items.count, i, unit->items.items[i].start < offset);
+	const struct unit_entries *unit = *unit_ret = find_entries(names, die);
+	Dwarf_Off offset = dwarf_dieoffset(die);
+	size_t before = unit ? partition_point(unit->scopes.count, i, unit->scopes.items[i].start < offset) : 0;
 	uint32_t found = before ? (uint32_t)before - 1 : NO_SCOPE, scope;
 
 	/* The last scope that begins before the entry contains it, or is inside the scope that does. */
-	for (scope = found; scope != NO_SCOPE; scope = unit->items.items[scope].parent) {
-		if (offset >= unit->items.items[scope].end)
-			found = unit->items.items[scope].parent;
+	for (scope = found; scope != NO_SCOPE; scope = unit->scopes.items[scope].parent) {
+		if (offset >= unit->scopes.items[scope].end)
+			found = unit->scopes.items[scope].parent;
 	}
 	return found;
 }
 
-/* ---- texts ---- */
+/*
+ * ---- qualified names ----
+ *
+ * Compilers give no linkage name to C++ functions with internal linkage: those in an anonymous namespace or of local
+ * classes, lambdas, static functions. Their namespaces and classes are the DWARF entries that contain the function's
+ * entry.
+ */
 
 /* Built from end to start, because scopes are found from the inside out. */
 struct scope_text {
@@ -237,29 +311,26 @@ static bool prepend_scope(struct scope_text *text, Dwarf_Die *die)
 
 /* Prepends all scopes that contain a declaration. A local class is inside a function, which may be declared elsewhere.
  */
-static bool prepend_scopes(struct debug_scopes *scopes, Dwarf_Die *declaration, struct scope_text *text)
+static bool prepend_scopes(struct dwarf_names *names, Dwarf_Die *declaration, struct scope_text *text)
 {
 	Dwarf_Die die = *declaration;
-	const struct unit_scopes *unit = find_unit_scopes(scopes, &die);
-	uint32_t scope = unit ? find_scope_at(unit, dwarf_dieoffset(&die)) : NO_SCOPE;
+	const struct unit_entries *unit;
+	uint32_t scope = find_scope_of(names, &die, &unit);
 
 	for (int level = 0; level < LIMIT_DWARF_NESTING && scope != NO_SCOPE; level++) {
-		if (!dwarf_offdie(dwarf_cu_getdwarf(die.cu), unit->items.items[scope].start, &die))
+		if (!dwarf_offdie(dwarf_cu_getdwarf(die.cu), unit->scopes.items[scope].start, &die))
 			return false;
 		if (dwarf_tag(&die) == DW_TAG_subprogram)
 			find_declaration(&die);
 		if (!prepend_scope(text, &die))
 			return false;
-		scope = unit->items.items[scope].parent;
-		if (dwarf_tag(&die) != DW_TAG_subprogram)
-			continue;
-		unit = find_unit_scopes(scopes, &die);
-		scope = unit ? find_scope_at(unit, dwarf_dieoffset(&die)) : NO_SCOPE;
+		scope = dwarf_tag(&die) == DW_TAG_subprogram ? find_scope_of(names, &die, &unit)
+							     : unit->scopes.items[scope].parent;
 	}
 	return true;
 }
 
-static const char *make_name(struct debug_scopes *scopes, Dwarf_Die *declaration)
+static const char *make_name(struct dwarf_names *names, Dwarf_Die *declaration)
 {
 	const char *name = dwarf_diename(declaration);
 	struct scope_text text = {.start = LIMIT_DWARF_NAME_BYTES - 1};
@@ -268,92 +339,37 @@ static const char *make_name(struct debug_scopes *scopes, Dwarf_Die *declaration
 	if (!name || !is_cplusplus(declaration) || !prepend(&text, name))
 		return NULL;
 	own = text.start;
-	if (!prepend_scopes(scopes, declaration, &text) || text.start == own)
+	if (!prepend_scopes(names, declaration, &text) || text.start == own)
 		return NULL;
-	return arena_string(&scopes->arena, text.bytes + text.start);
+	return arena_string(&names->arena, text.bytes + text.start);
 }
 
-/* "space::type::function" for a function or an inlined instance; NULL: it is not C++, or is in no named scope. Lives as
- * long as `scopes`. */
-static const char *debug_scopes_name(struct debug_scopes *scopes, Dwarf_Die *function)
+const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame)
 {
-	Dwarf_Die die = *function;
+	Dwarf_Die die = frame->function;
 	const uint64_t *known;
 	const char *name;
 	uint64_t key;
 
+	if (!frame->name || frame->linkage_name)
+		return NULL;
 	find_declaration(&die);
 	key = (uint64_t)(uintptr_t)die.addr;
-	known = map_get(&scopes->names, key);
+	known = map_get(&names->qualified, key);
 	if (known)
 		return (const char *)(uintptr_t)*known;
-	name = make_name(scopes, &die);
-	(void)map_put_pointer(&scopes->names, key, name);
+	name = make_name(names, &die);
+	(void)map_put_pointer(&names->qualified, key, name);
 	return name;
 }
 
 /* ---- functions and lines by address ---- */
 
-struct function_range {
-	uint64_t start, end;
-	Dwarf_Off offset; /* of the function's entry */
-};
-
-struct unit {
-	Dwarf_Die lines;    /* contains the line table */
-	Dwarf_Die scopes;   /* contains the functions; a different unit with split DWARF */
-	bool warnings_part; /* the file with its functions is missing */
-	bool met_warning;   /* a lookup needed that file */
-	bool indexed;
-	Dwarf_Off last;				 /* offset of the last entry indexed: offsets must increase */
-	VECTOR(struct function_range) functions; /* sorted by start, once indexed */
-};
-
-struct unit_range {
-	uint64_t start, end;
-	uint32_t unit;
-};
-
-struct dwarf_names {
-	VECTOR(struct unit) units;
-	VECTOR(struct unit_range) ranges; /* sorted by start */
-	Dwarf *dwarf;
-	struct debug_scopes *scopes;
-	uint64_t ranges_left; /* maximum number of ranges left that the file can describe */
-	bool warnings_parts;
-	bool warnings_supplement; /* such a file is missing: any entry may refer to it */
-	bool met_warning;	  /* a lookup needed a missing file */
-	bool limited;		  /* something exceeds a limit */
-	bool damaged;		  /* something that the file has, or should have, cannot be read */
-};
-
-static int compare_ranges(const void *left, const void *right)
-{
-	const struct unit_range *a = left, *b = right;
-
-	return (a->start > b->start) - (a->start < b->start);
-}
-
 static bool add_unit(struct dwarf_names *names, const struct unit *unit)
 {
-	struct unit_range range = {.unit = (uint32_t)names->units.count};
 	Dwarf_Die die = unit->lines;
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
 
-	while ((offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0) {
-		if (!names->ranges_left) {
-			names->limited = true;
-			break;
-		}
-		names->ranges_left--;
-		range.start = start;
-		range.end = end;
-		if (start < end && !vector_push(&names->ranges, range))
-			return false;
-	}
-	names->damaged |= offset < 0;
-	return vector_push(&names->units, *unit);
+	return add_ranges(names, &names->ranges, &die, names->units.count) && vector_push(&names->units, *unit);
 }
 
 /* No two units share a range list, except in a hostile file that makes every unit refer to the same long one. Some
@@ -424,11 +440,6 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_re
 	if (!names)
 		return &error_no_memory;
 	names->dwarf = dwarf;
-	names->scopes = calloc(1, sizeof(*names->scopes));
-	if (!names->scopes) {
-		dwarf_names_destroy(names);
-		return &error_no_memory;
-	}
 	look_at_sections(names, dwarf);
 	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, NULL))) {
 		if (!is_wanted(names, &unit.lines, type))
@@ -496,27 +507,21 @@ bool dwarf_names_expected(Elf *elf)
 
 void dwarf_names_destroy(struct dwarf_names *names)
 {
+	struct unit_entries *unit;
+
 	if (!names)
 		return;
-	for (size_t i = 0; i < names->units.count; i++)
-		vector_deinit(&names->units.items[i].functions);
+	for (size_t i = 0; (unit = map_next_pointer(&names->entries, &i)) != NULL;) {
+		vector_deinit(&unit->scopes);
+		vector_deinit(&unit->functions);
+		free(unit);
+	}
+	map_deinit(&names->entries);
+	map_deinit(&names->qualified);
+	arena_deinit(&names->arena);
 	vector_deinit(&names->units);
 	vector_deinit(&names->ranges);
-	debug_scopes_destroy(names->scopes);
 	free(names);
-}
-
-static struct unit *find_unit(const struct dwarf_names *names, uint64_t address)
-{
-	size_t up_to = partition_point(names->ranges.count, i, names->ranges.items[i].start <= address);
-
-	for (size_t i = 0; i < OVERLAPPING_RANGES && up_to > 0; i++) {
-		const struct unit_range *range = &names->ranges.items[--up_to];
-
-		if (address < range->end)
-			return &names->units.items[range->unit];
-	}
-	return NULL;
 }
 
 static bool first_child(struct dwarf_names *names, Dwarf_Die *parent, Dwarf_Die *child_ret)
@@ -539,129 +544,20 @@ static bool next_sibling(struct dwarf_names *names, Dwarf_Die *die)
 	return false;
 }
 
-static bool add_function(struct dwarf_names *names, struct unit *unit, Dwarf_Die *die)
+/* `budget`: number of ranges that may still be checked. */
+static bool covers(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint64_t *budget)
 {
-	struct function_range range = {.offset = dwarf_dieoffset(die)};
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
+	struct range range;
 
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		if (unit->functions.count == LIMIT_DWARF_FUNCTION_RANGES) {
-			names->limited = true;
-			return true;
-		}
-		range.start = start;
-		range.end = end;
-		if (start < end && !vector_push(&unit->functions, range))
-			return false;
-	}
-	names->damaged |= offset < 0;
-	return true;
-}
-
-static bool may_hold_functions(Dwarf_Die *die)
-{
-	switch (dwarf_tag(die)) {
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-	case DW_TAG_lexical_block:
-		return true;
-	case DW_TAG_subprogram: /* an entry without code is a declaration or the origin of inlined instances */
-		return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
-	default:
-		return false;
-	}
-}
-
-static bool add_functions(struct dwarf_names *names, struct unit *unit, Dwarf_Die *parent, int level)
-{
-	Dwarf_Die die;
-
-	if (!first_child(names, parent, &die))
-		return true;
-	do {
-		int tag = dwarf_tag(&die);
-
-		/* Only an invalid reference leads to an entry's own children again, on every level. */
-		if (tag == DW_TAG_invalid || dwarf_dieoffset(&die) <= unit->last) {
-			names->damaged = true;
-			return true;
-		}
-		if (level > LIMIT_DWARF_NESTING) {
-			names->limited = true;
-			return true;
-		}
-		unit->last = dwarf_dieoffset(&die);
-		if (tag == DW_TAG_subprogram && !add_function(names, unit, &die))
-			return false;
-		if (may_hold_functions(&die) && !add_functions(names, unit, &die, level + 1))
-			return false;
-	} while (next_sibling(names, &die));
-	return true;
-}
-
-static int compare_functions(const void *left, const void *right)
-{
-	const struct function_range *a = left, *b = right;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return (a->offset > b->offset) - (a->offset < b->offset);
-}
-
-/* The library's search for scopes walks the whole unit each time, and does not find code inlined from another unit,
- * which link-time optimisation and dwz produce. */
-static void index_functions(struct dwarf_names *names, struct unit *unit)
-{
-	Dwarf_Die root = unit->scopes;
-
-	if (unit->indexed)
-		return;
-	unit->indexed = true;
-	if (!add_functions(names, unit, &root, 0))
-		unit->functions.count = 0;
-	vector_sort(&unit->functions, compare_functions);
-}
-
-static bool find_function(struct dwarf_names *names, struct unit *unit, uint64_t address, Dwarf_Die *die_ret)
-{
-	size_t up_to;
-
-	index_functions(names, unit);
-	up_to = partition_point(unit->functions.count, i, unit->functions.items[i].start <= address);
-	for (size_t i = 0; i < OVERLAPPING_RANGES && up_to > 0; i++) {
-		const struct function_range *range = &unit->functions.items[--up_to];
-
-		if (address < range->end)
-			return dwarf_offdie(dwarf_cu_getdwarf(unit->scopes.cu), range->offset, die_ret);
-	}
-	return false;
-}
-
-/* `budget`: number of ranges that may still be checked. Returns nothing once it is used up. */
-static bool covers(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
-{
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
-
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		if (!*budget) {
-			names->limited = true;
-			return false;
-		}
-		--*budget;
-		if (start <= address && address < end)
+	for (ptrdiff_t position = 0; next_range(names, die, &position, budget, &range);) {
+		if (range.start <= address && address < range.end)
 			return true;
 	}
-	names->damaged |= offset < 0;
 	return false;
 }
 
 /* The child of `die` that contains the address, possibly with functions inlined into it. */
-static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint32_t *budget)
+static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint64_t *budget)
 {
 	Dwarf_Die child;
 
@@ -686,11 +582,13 @@ static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t addre
 static size_t find_scopes(struct dwarf_names *names, struct unit *unit, uint64_t address,
 			  Dwarf_Die scopes[LIMIT_INLINED_FRAMES])
 {
-	uint32_t budget = LIMIT_DWARF_LOOKUP_RANGES;
+	uint64_t budget = LIMIT_DWARF_LOOKUP_RANGES;
+	const struct unit_entries *entries = find_entries(names, &unit->scopes);
+	const struct range *function = entries ? find_range(&entries->functions, address) : NULL;
 	Dwarf_Die die;
 	size_t count = 0;
 
-	if (!find_function(names, unit, address, &die))
+	if (!function || !dwarf_offdie(dwarf_cu_getdwarf(unit->scopes.cu), function->value, &die))
 		return 0;
 	scopes[count++] = die;
 	for (int level = 0; find_scope(names, &die, address, &budget); level++) {
@@ -755,7 +653,8 @@ static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
 
 size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame frames[LIMIT_INLINED_FRAMES])
 {
-	struct unit *unit = find_unit(names, address);
+	const struct range *found = find_range(&names->ranges, address);
+	struct unit *unit = found ? &names->units.items[found->value] : NULL;
 	Dwarf_Die scopes[LIMIT_INLINED_FRAMES];
 	const char *directory;
 	Dwarf_Lines *table;
@@ -787,11 +686,4 @@ size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debu
 		describe_call(unit, scope, &frames[i + 1]);
 	}
 	return frames[0].source_line > 0;
-}
-
-const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame)
-{
-	Dwarf_Die function = frame->function;
-
-	return frame->name && !frame->linkage_name ? debug_scopes_name(names->scopes, &function) : NULL;
 }

@@ -206,47 +206,6 @@ static int compare_symbols(const void *left, const void *right)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Sort by address only; false: out of memory. */
-static bool sort_by_start(struct symbols *symbols)
-{
-	size_t count = symbols->table.count;
-	struct sort_key *keys = calloc(count + 1, sizeof(*keys));
-	struct symbol *sorted = calloc(count + 1, sizeof(*sorted));
-	bool done = keys && sorted;
-
-	for (size_t i = 0; done && i < count; i++)
-		keys[i] = (struct sort_key){.key = symbols->table.items[i].start, .value = i};
-	done = done && radix_sort(keys, count);
-	for (size_t i = 0; done && i < count; i++)
-		sorted[i] = symbols->table.items[keys[i].value];
-	if (done)
-		memcpy(symbols->table.items, sorted, count * sizeof(*sorted));
-	free(keys);
-	free(sorted);
-	return done;
-}
-
-/* There are many symbols, but few have aliases: compare names only among these. */
-static void sort_symbols(struct symbols *symbols)
-{
-	struct symbol *items = symbols->table.items;
-	size_t count = symbols->table.count, first = 0;
-
-	if (!count)
-		return;
-	if (!sort_by_start(symbols)) {
-		qsort(items, count, sizeof(*items), compare_symbols);
-		return;
-	}
-	for (size_t i = 1; i <= count; i++) {
-		if (i < count && items[i].start == items[first].start)
-			continue;
-		if (i - first > 1)
-			qsort(items + first, i - first, sizeof(*items), compare_symbols);
-		first = i;
-	}
-}
-
 /* Keep only the first of several aliases, with the size of the one that has one. */
 static void merge_aliases(struct symbols *symbols)
 {
@@ -329,7 +288,7 @@ static void load(struct symbols *symbols)
 			break;
 	}
 	add_go_functions(symbols);
-	sort_symbols(symbols);
+	vector_sort(&symbols->table, compare_symbols);
 	merge_aliases(symbols);
 }
 

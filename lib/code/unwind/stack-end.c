@@ -3,7 +3,6 @@
 #include "code/unwind/stack-end.h"
 
 #include <elf.h>
-#include <endian.h>
 #include <string.h>
 
 #include "code/unwind/unwind-state.h"
@@ -117,117 +116,76 @@ enum mmt_stack_end unwind_end_of_callchain(const struct unwind_state *state)
 
 /* Special functions. */
 
-struct pattern {
-	uint16_t machine;
-	uint8_t special_function; /* enum code_special_function */
-	uint8_t size;
-	uint8_t code[SPECIAL_FUNCTIONS_CODE_MAX];
-	uint8_t before_size;
-	uint8_t before[SPECIAL_FUNCTIONS_CODE_BEFORE];
+/* Machine code; bits that are not in `mask`, which may be NULL, are ignored. */
+struct code_text {
+	const char *bytes, *mask;
+	size_t size;
 };
 
-/* An aarch64 instruction, or the first bits of one: bits outside `mask` are ignored. */
-struct word {
-	uint32_t mask, value;
-};
-
-/* aarch64 uses ordinary instructions here: the instructions before distinguish them from a program's own code. */
-struct words {
-	uint8_t special_function; /* enum code_special_function */
-	uint8_t before_count, count;
-	struct word before[SPECIAL_FUNCTIONS_CODE_BEFORE / 4];
-	struct word code[SPECIAL_FUNCTIONS_CODE_MAX / 4];
-};
-
-#define EXACTLY(instruction)                                                                                           \
+#define EXACTLY(text)                                                                                                  \
 	{                                                                                                              \
-		UINT32_MAX, instruction                                                                                \
+		.bytes = (text), .size = sizeof(text) - 1                                                              \
+	}
+#define MASKED(text, bits)                                                                                             \
+	{                                                                                                              \
+		.bytes = (text), .mask = (bits), .size = sizeof(text) - 1                                              \
 	}
 
-static const struct pattern patterns[] = {
+static const struct pattern {
+	uint16_t machine;
+	enum code_special_function special_function;
+	struct code_text code;
+	struct code_text before; /* distinguishes ordinary instructions from a program's own code */
+} patterns[] = {
     /* mov $15, %rax; syscall: musl, Go, glibc */
-    {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, 9, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, 0, {0}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, EXACTLY("\x48\xc7\xc0\x0f\0\0\0\x0f\x05"), {0}},
     /* mov $15, %eax; syscall */
-    {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, 7, {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05}, 0, {0}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, EXACTLY("\xb8\x0f\0\0\0\x0f\x05"), {0}},
     /* glibc's __start_context: mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi */
-    {EM_X86_64,
-     CODE_SPECIAL_FUNCTION_COROUTINE,
-     10,
-     {0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff},
-     0,
-     {0}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, EXACTLY("\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff"), {0}},
     /* its older version: mov %rbx, %rsp; pop %rdi; test %rdi, %rdi */
-    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, 7, {0x48, 0x89, 0xdc, 0x5f, 0x48, 0x85, 0xff}, 0, {0}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, EXACTLY("\x48\x89\xdc\x5f\x48\x85\xff"), {0}},
     /* Boost's make_fcontext(): push %rbp; jmp *%rbx | xor %rdi, %rdi; call _exit */
-    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, 4, {0x48, 0x31, 0xff, 0xe8}, 3, {0x55, 0xff, 0xe3}},
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_COROUTINE, EXACTLY("\x48\x31\xff\xe8"), EXACTLY("\x55\xff\xe3")},
     /* musl's clone: mov %eax, %edi; xor %eax, %eax; mov $60, %al; syscall */
-    {EM_X86_64, CODE_SPECIAL_FUNCTION_ENTRY, 8, {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05}, 0, {0}},
-};
-
-static const struct words aarch64[] = {
+    {EM_X86_64, CODE_SPECIAL_FUNCTION_ENTRY, EXACTLY("\x89\xc7\x31\xc0\xb0\x3c\x0f\x05"), {0}},
     /* mov x8, #139; svc #0 */
-    {.special_function = CODE_SPECIAL_FUNCTION_SIGNAL_RETURN,
-     .count = 2,
-     .code = {EXACTLY(0xd2801168), EXACTLY(0xd4000001)}},
+    {EM_AARCH64, CODE_SPECIAL_FUNCTION_SIGNAL_RETURN, EXACTLY("\x68\x11\x80\xd2\x01\0\0\xd4"), {0}},
     /* musl's clone: ldp x1, x0, [sp], #16; blr x1 | mov x8, #93; svc #0 */
-    {.special_function = CODE_SPECIAL_FUNCTION_ENTRY,
-     .before_count = 2,
-     .before = {EXACTLY(0xa8c103e1), EXACTLY(0xd63f0020)},
-     .count = 2,
-     .code = {EXACTLY(0xd2800ba8), EXACTLY(0xd4000001)}},
+    {EM_AARCH64, CODE_SPECIAL_FUNCTION_ENTRY, EXACTLY("\xa8\x0b\x80\xd2\x01\0\0\xd4"),
+     EXACTLY("\xe1\x03\xc1\xa8\x20\0\x3f\xd6")},
     /* glibc's __startcontext, after the nop that its unwind table begins with: nop | mov x0, x19; cbnz x0, setcontext;
      * b exit */
-    {.special_function = CODE_SPECIAL_FUNCTION_COROUTINE,
-     .before_count = 1,
-     .before = {EXACTLY(0xd503201f)},
-     .count = 3,
-     .code = {EXACTLY(0xaa1303e0), {0xff00001f, 0xb5000000}, {0xfc000000, 0x14000000}}},
+    {EM_AARCH64, CODE_SPECIAL_FUNCTION_COROUTINE,
+     MASKED("\xe0\x03\x13\xaa\0\0\0\xb5\0\0\0\x14", "\xff\xff\xff\xff\x1f\0\0\xff\0\0\0\xfc"),
+     EXACTLY("\x1f\x20\x03\xd5")},
     /* the same with branch target identification: nop | bti c; ... */
-    {.special_function = CODE_SPECIAL_FUNCTION_COROUTINE,
-     .before_count = 1,
-     .before = {EXACTLY(0xd503201f)},
-     .count = 4,
-     .code = {EXACTLY(0xd503245f), EXACTLY(0xaa1303e0), {0xff00001f, 0xb5000000}, {0xfc000000, 0x14000000}}},
+    {EM_AARCH64, CODE_SPECIAL_FUNCTION_COROUTINE,
+     MASKED("\x5f\x24\x03\xd5\xe0\x03\x13\xaa\0\0\0\xb5\0\0\0\x14",
+	    "\xff\xff\xff\xff\xff\xff\xff\xff\x1f\0\0\xff\0\0\0\xfc"),
+     EXACTLY("\x1f\x20\x03\xd5")},
 };
 
-static bool are_words(const struct word *words, size_t count, const uint8_t *code)
+static bool is_code(const struct code_text *text, const uint8_t *code)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint32_t instruction;
+	for (size_t i = 0; i < text->size; i++) {
+		uint8_t mask = text->mask ? (uint8_t)text->mask[i] : UINT8_MAX;
 
-		memcpy(&instruction, code + i * sizeof(instruction), sizeof(instruction));
-		if ((le32toh(instruction) & words[i].mask) != words[i].value)
+		if ((code[i] ^ (uint8_t)text->bytes[i]) & mask)
 			return false;
 	}
 	return true;
 }
 
-static enum code_special_function aarch64_by_code(const uint8_t *code, size_t size, const uint8_t *before,
-						  size_t before_size)
-{
-	for (size_t i = 0; i < sizeof(aarch64) / sizeof(*aarch64); i++) {
-		const struct words *words = &aarch64[i];
-		size_t needed = 4u * words->before_count;
-
-		if (size >= 4u * words->count && before_size >= needed && are_words(words->code, words->count, code) &&
-		    (!needed || are_words(words->before, words->before_count, before + before_size - needed)))
-			return words->special_function;
-	}
-	return CODE_SPECIAL_FUNCTION_NONE;
-}
-
 enum code_special_function stack_end_by_code(uint16_t elf_machine, const uint8_t *code, size_t size,
 					     const uint8_t *before, size_t before_size)
 {
-	if (elf_machine == EM_AARCH64)
-		return aarch64_by_code(code, size, before, before_size);
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
 		const struct pattern *pattern = &patterns[i];
 
-		if (pattern->machine == elf_machine && size >= pattern->size && before_size >= pattern->before_size &&
-		    !memcmp(code, pattern->code, pattern->size) &&
-		    (!pattern->before_size ||
-		     !memcmp(before + before_size - pattern->before_size, pattern->before, pattern->before_size)))
+		if (pattern->machine == elf_machine && size >= pattern->code.size &&
+		    before_size >= pattern->before.size && is_code(&pattern->code, code) &&
+		    (!pattern->before.size || is_code(&pattern->before, before + before_size - pattern->before.size)))
 			return pattern->special_function;
 	}
 	return CODE_SPECIAL_FUNCTION_NONE;
