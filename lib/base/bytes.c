@@ -38,14 +38,18 @@ uint16_t bytes_u16(struct bytes *bytes)
 	return le16toh(value);
 }
 
+#define LEB128_BYTES_MAX 32 /* more than any padded number has */
+
 /* The value and, in *shift_ret, how many bits it has; *last_ret: its last byte. */
 static uint64_t read_leb128(struct bytes *bytes, unsigned *shift_ret, uint8_t *last_ret)
 {
 	uint64_t value = 0;
-	unsigned shift = 0;
+	unsigned shift = 0, count = 0;
 	uint8_t byte;
 
 	do {
+		if (count++ == LEB128_BYTES_MAX)
+			bytes_fail(bytes, "number too long");
 		byte = bytes_u8(bytes);
 		if (shift < 64)
 			value |= (uint64_t)(byte & 0x7f) << shift;

@@ -66,6 +66,31 @@ START_TEST(sub_cursor_is_bounded)
 }
 END_TEST
 
+/* Others may point to a number, again and again. */
+START_TEST(numbers_of_variable_length_are_bounded)
+{
+	uint8_t data[64];
+	struct bytes bytes = bytes_over(data, sizeof(data));
+
+	memset(data, 0x80, sizeof(data));
+	data[31] = 1; /* padded as far as is allowed */
+	ck_assert_uint_eq(bytes_uleb128(&bytes), 0);
+	ck_assert(bytes_ok(&bytes));
+	ck_assert_uint_eq(bytes_left(&bytes), sizeof(data) - 32);
+	data[63] = 1;
+	ck_assert_uint_eq(bytes_uleb128(&bytes), 0);
+	ck_assert(bytes_ok(&bytes));
+	bytes = bytes_over(data + 32, 32);
+	data[63] = 0x80;
+	(void)bytes_sleb128(&bytes);
+	ck_assert(!bytes_ok(&bytes));
+	bytes = bytes_over(data, sizeof(data));
+	data[31] = 0x80;
+	ck_assert_uint_eq(bytes_uleb128(&bytes), 0);
+	ck_assert_str_eq(bytes.failure, "number too long");
+}
+END_TEST
+
 START_TEST(counts_are_checked_against_limit_and_data)
 {
 	struct bytes bytes = bytes_over(numbers, 8);
@@ -102,8 +127,8 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("bytes");
 	TCase *cases = add_tcase(suite, "cursor");
 
-	tcase_add_tests(cases, reads_little_endian_without_alignment, first_error_is_kept_with_its_offset,
-			unterminated_strings_are_errors, sub_cursor_is_bounded,
+	tcase_add_tests(cases, numbers_of_variable_length_are_bounded, reads_little_endian_without_alignment,
+			first_error_is_kept_with_its_offset, unterminated_strings_are_errors, sub_cursor_is_bounded,
 			counts_are_checked_against_limit_and_data, aligns_from_the_start_and_stops_at_the_end);
 	return suite;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Computes rows from the call frame information that cfi.c finds in a module. */
+/* Reads the entries of a section of call frame information, and computes rows from them. */
 #include "code/unwind/cfi.h"
 
 #include <dwarf.h>
@@ -9,6 +9,273 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
+
+/*
+ * The entries (CIEs and FDEs) of a section, and an index of the FDEs by address. The input may be arbitrary bytes;
+ * invalid entries are ignored.
+ */
+
+struct cfi_cie {
+	struct bytes instructions;
+	uint64_t code_alignment;
+	int64_t data_alignment;
+	uint8_t pointer_encoding;
+	uint8_t return_column;
+	bool has_augmentation_size;
+	bool signal_frame;
+	bool usable;
+};
+
+struct cfi_fde {
+	uint64_t start, end;
+	struct bytes instructions;
+	struct cfi_cie cie;
+};
+
+struct cfi_index_entry {
+	uint64_t start;
+	uint32_t offset; /* offset of the FDE in the section */
+};
+
+struct cfi_rows {
+	struct cfi_section section;
+	VECTOR(struct cfi_index_entry) index; /* ascending by start; of equal starts the last one wins */
+	struct intern keys;		      /* of rows */
+	VECTOR(struct stored_row *) distinct; /* by number of the key */
+};
+
+#define LENGTH_64_BIT 0xffffffffu
+
+/* An entry of the section. */
+struct cfi_table_entry {
+	struct bytes bytes; /* after the length field */
+	size_t pointer_offset;
+	uint64_t pointer; /* CIE pointer of an FDE */
+	bool is_cie;
+};
+
+static uint64_t read_value(struct bytes *bytes, uint8_t encoding)
+{
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		return bytes_u64(bytes);
+	case DW_EH_PE_uleb128:
+		return bytes_uleb128(bytes);
+	case DW_EH_PE_sleb128:
+		return (uint64_t)bytes_sleb128(bytes);
+	case DW_EH_PE_udata2:
+		return bytes_u16(bytes);
+	case DW_EH_PE_sdata2:
+		return (uint64_t)(int64_t)(int16_t)bytes_u16(bytes);
+	case DW_EH_PE_udata4:
+		return bytes_u32(bytes);
+	case DW_EH_PE_sdata4:
+		return (uint64_t)(int64_t)(int32_t)bytes_u32(bytes);
+	}
+	bytes_fail(bytes, "unknown pointer format");
+	return 0;
+}
+
+uint64_t cfi_entries_pointer(const struct cfi_section *section, struct bytes *bytes, uint8_t encoding)
+{
+	uint64_t here = section->address + (uint64_t)(bytes->position - section->bytes);
+	uint64_t value;
+
+	if (encoding == DW_EH_PE_omit || encoding & DW_EH_PE_indirect) {
+		bytes_fail(bytes, "pointer that only the process knows");
+		return 0;
+	}
+	value = read_value(bytes, encoding);
+	switch (encoding & 0x70) {
+	case DW_EH_PE_absptr:
+		return value;
+	case DW_EH_PE_pcrel:
+		return here + value;
+	}
+	bytes_fail(bytes, "unknown pointer base");
+	return 0;
+}
+
+/* Read the entry at the cursor and move the cursor after it. False: end of the section, or not an entry. */
+static bool read_entry(const struct cfi_section *section, struct bytes *cursor, struct cfi_table_entry *entry)
+{
+	uint64_t length = bytes_u32(cursor);
+	bool wide = length == LENGTH_64_BIT;
+	uint64_t none = section->is_debug_frame ? (wide ? UINT64_MAX : UINT32_MAX) : 0;
+
+	if (wide)
+		length = bytes_u64(cursor);
+	entry->bytes = bytes_sub(cursor, length);
+	if (!bytes_ok(cursor))
+		return false;
+	if (!length)
+		return true; /* a terminator: entries of other object files may follow */
+	entry->pointer_offset = (size_t)(entry->bytes.position - section->bytes);
+	entry->pointer = wide && section->is_debug_frame ? bytes_u64(&entry->bytes) : bytes_u32(&entry->bytes);
+	entry->is_cie = entry->pointer == none;
+	return true;
+}
+
+static void read_augmentation(const char *letters, struct bytes *data, struct cfi_cie *cie)
+{
+	for (; *letters; letters++) {
+		uint8_t encoding;
+
+		switch (*letters) {
+		case 'R':
+			cie->pointer_encoding = bytes_u8(data);
+			break;
+		case 'P':
+			encoding = bytes_u8(data);
+			/* Only the size of the pointer to the personality routine matters, not its value. */
+			(void)read_value(data, encoding);
+			break;
+		case 'L':
+			(void)bytes_u8(data);
+			break;
+		case 'S':
+			cie->signal_frame = true;
+			break;
+		case 'B': /* return addresses are signed with key B */
+		case 'G': /* memory tagging */
+			break;
+		default:
+			return; /* the other augmentation characters are unknown, but their size is not needed */
+		}
+	}
+}
+
+static void read_cie(struct bytes bytes, struct cfi_cie *cie)
+{
+	uint8_t version = bytes_u8(&bytes);
+	struct bytes text = bytes_over(
+	    bytes.position, bytes_left(&bytes) < LIMIT_CFI_AUGMENTATION ? bytes_left(&bytes) : LIMIT_CFI_AUGMENTATION);
+	const char *augmentation = bytes_string(&text);
+	uint64_t return_column;
+
+	if (!bytes_ok(&text))
+		return;
+	bytes_skip(&bytes, strlen(augmentation) + 1);
+	if (version != 1 && version != 3 && version != 4)
+		return;
+	if (!strcmp(augmentation, "eh"))
+		bytes_skip(&bytes, sizeof(uint64_t));
+	else if (*augmentation && *augmentation != 'z')
+		return;
+	/* Size of addresses and of segment selectors. */
+	if (version == 4 && (bytes_u8(&bytes) != sizeof(uint64_t) || bytes_u8(&bytes)))
+		return;
+	cie->code_alignment = bytes_uleb128(&bytes);
+	cie->data_alignment = bytes_sleb128(&bytes);
+	return_column = version == 1 ? bytes_u8(&bytes) : bytes_uleb128(&bytes);
+	if (*augmentation == 'z') {
+		uint64_t size = bytes_uleb128(&bytes);
+		struct bytes data = bytes_sub(&bytes, size);
+
+		cie->has_augmentation_size = true;
+		read_augmentation(augmentation + 1, &data, cie);
+		if (!bytes_ok(&data))
+			return;
+	}
+	cie->instructions = bytes;
+	cie->return_column = (uint8_t)return_column;
+	cie->usable = bytes_ok(&bytes) && return_column < CFI_REGISTERS && bytes_left(&bytes) <= LIMIT_CFI_CIE_BYTES;
+}
+
+static bool read_entry_at(const struct cfi_section *section, uint64_t offset, struct cfi_table_entry *entry)
+{
+	struct bytes cursor;
+
+	if (offset >= section->size)
+		return false;
+	cursor = bytes_over(section->bytes + offset, section->size - (size_t)offset);
+	return read_entry(section, &cursor, entry) && bytes_left(&entry->bytes);
+}
+
+/* Read the FDE at `offset`. False: there is no FDE that describes code. */
+static bool read_fde(const struct cfi_section *section, size_t offset, struct cfi_fde *fde_ret)
+{
+	struct cfi_table_entry entry = {0}, cie_entry = {0};
+	struct bytes *bytes = &entry.bytes;
+	struct cfi_cie *cie = &fde_ret->cie;
+	uint64_t size, place;
+
+	if (!read_entry_at(section, offset, &entry) || entry.is_cie)
+		return false;
+	place = section->is_debug_frame ? entry.pointer : entry.pointer_offset - entry.pointer;
+	*cie = (struct cfi_cie){.pointer_encoding = DW_EH_PE_absptr};
+	if (read_entry_at(section, place, &cie_entry) && cie_entry.is_cie)
+		read_cie(cie_entry.bytes, cie);
+	if (!cie->usable)
+		return false;
+	fde_ret->start = cfi_entries_pointer(section, bytes, cie->pointer_encoding);
+	size = read_value(bytes, cie->pointer_encoding & 0x0f);
+	if (cie->has_augmentation_size)
+		bytes_skip(bytes, bytes_uleb128(bytes));
+	if (!bytes_ok(bytes) || !size)
+		return false;
+	fde_ret->end = fde_ret->start + size < fde_ret->start ? UINT64_MAX : fde_ret->start + size;
+	fde_ret->instructions = *bytes;
+	return true;
+}
+
+/* Iterate over entries: `for (size_t position = 0; cfi_entries_next(section, &position, &offset);)`. The entry at
+ * `offset` need not be an FDE. */
+static bool cfi_entries_next(const struct cfi_section *section, size_t *position, size_t *offset_ret)
+{
+	struct bytes cursor;
+	struct cfi_table_entry entry = {0};
+
+	if (section->size >= LIMIT_CFI_SECTION_BYTES || *position >= section->size)
+		return false;
+	cursor = bytes_over(section->bytes + *position, section->size - *position);
+	if (!read_entry(section, &cursor, &entry) || (section->ends_with_terminator && !bytes_left(&entry.bytes)))
+		return false;
+	*offset_ret = *position;
+	*position = (size_t)(cursor.position - section->bytes);
+	return true;
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct cfi_index_entry *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	/* If two entries start at the same address, the first one in the section wins. */
+	return a->offset > b->offset ? -1 : a->offset < b->offset;
+}
+
+/* False: out of memory. */
+static bool index_entries(struct cfi_rows *rows)
+{
+	const struct cfi_section *section = &rows->section;
+	size_t offset;
+
+	for (size_t position = 0; cfi_entries_next(section, &position, &offset);) {
+		struct cfi_fde fde;
+
+		if (read_fde(section, offset, &fde) &&
+		    !vector_push(&rows->index,
+				 ((struct cfi_index_entry){.start = fde.start, .offset = (uint32_t)offset})))
+			return false;
+	}
+	for (size_t i = 1; i < rows->index.count; i++) {
+		if (compare_entries(&rows->index.items[i - 1], &rows->index.items[i]) > 0) {
+			vector_sort(&rows->index, compare_entries);
+			break;
+		}
+	}
+	return true;
+}
+
+/* Number of entries that begin at or before `address`. */
+static size_t entries_up_to(const struct cfi_rows *rows, uint64_t address)
+{
+	return partition_point(rows->index.count, i, rows->index.items[i].start <= address);
+}
 
 /* Executes the instructions of one FDE, row by row, with the address at which each row begins. The offset of a rule
  * with an expression is where its length is in the section. */
@@ -361,14 +628,6 @@ struct stored_row {
 	struct cfi_rule rules[CFI_REGISTERS];
 };
 
-struct cfi_rows {
-	struct cfi_section section;
-	struct cfi_index index;
-	struct cfi_cies cies;
-	struct intern keys;		      /* of rows */
-	VECTOR(struct stored_row *) distinct; /* by number of the key */
-};
-
 void cfi_rows_destroy(struct cfi_rows *rows)
 {
 	if (!rows)
@@ -376,7 +635,7 @@ void cfi_rows_destroy(struct cfi_rows *rows)
 	for (size_t i = 0; i < rows->distinct.count; i++)
 		free(rows->distinct.items[i]);
 	vector_deinit(&rows->distinct);
-	cfi_index_deinit(&rows->index);
+	vector_deinit(&rows->index);
 	intern_deinit(&rows->keys);
 	free(rows);
 }
@@ -385,11 +644,12 @@ struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_
 {
 	struct cfi_rows *rows = calloc(1, sizeof(*rows));
 
-	if (!rows || !cfi_index_create(section, &rows->index)) {
+	if (rows)
+		rows->section = *section;
+	if (!rows || !index_entries(rows)) {
 		cfi_rows_destroy(rows);
 		return &error_no_memory;
 	}
-	rows->section = *section;
 	*rows_ret = rows;
 	return NULL;
 }
@@ -450,7 +710,7 @@ static const struct cfi_row *compute_row(struct cfi_rows *rows, const struct cfi
 	enum cfi_machine_step step;
 
 	machine.section = &rows->section;
-	machine.cie = fde->cie;
+	machine.cie = &fde->cie;
 	if (address >= fde->end || bytes_left(&instructions) > LIMIT_CFI_ENTRY_BYTES || !cfi_machine_begin(&machine))
 		return NULL;
 	machine.location = fde->start;
@@ -465,19 +725,12 @@ static const struct cfi_row *compute_row(struct cfi_rows *rows, const struct cfi
 	return make_row(rows, &machine);
 }
 
-/* The last entry that begins at or before `address`. False: there is none. A header that lists something else than
- * entries is no longer used from then on. */
+/* The last entry that begins at or before `address`. False: there is none. */
 static bool find_entry(struct cfi_rows *rows, uint64_t address, struct cfi_fde *fde_ret)
 {
-	size_t count = cfi_index_up_to(&rows->index, address);
-	const struct cfi_index_entry *entry = count ? &rows->index.entries.items[count - 1] : NULL;
+	size_t count = entries_up_to(rows, address);
 
-	if (!entry)
-		return false;
-	if (cfi_entries_fde(&rows->section, &rows->cies, entry->offset, fde_ret) && fde_ret->start == entry->start)
-		return true;
-	return rows->index.from_header && cfi_index_scan(&rows->section, &rows->index) &&
-	       find_entry(rows, address, fde_ret);
+	return count && read_fde(&rows->section, rows->index.items[count - 1].offset, fde_ret);
 }
 
 const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)
@@ -491,9 +744,9 @@ bool cfi_rows_function_range(struct cfi_rows *rows, uint64_t address, uint64_t *
 {
 	struct cfi_fde fde;
 	bool covered = find_entry(rows, address, &fde) && compute_row(rows, &fde, address);
-	size_t count = cfi_index_up_to(&rows->index, address);
+	size_t count = entries_up_to(rows, address);
 
-	*end_ret = count < rows->index.entries.count ? rows->index.entries.items[count].start : UINT64_MAX;
+	*end_ret = count < rows->index.count ? rows->index.items[count].start : UINT64_MAX;
 	if (covered && fde.end < *end_ret)
 		*end_ret = fde.end;
 	return covered && fde.start == address;

@@ -8,316 +8,6 @@
 
 #include "base/limits.h"
 
-/* The entries of a section, and the index of its functions. */
-
-#define LENGTH_64_BIT 0xffffffffu
-
-/* An entry of the section. */
-struct cfi_table_entry {
-	struct bytes bytes; /* after the length field */
-	size_t pointer_offset;
-	uint64_t pointer; /* CIE pointer of an FDE */
-	bool is_cie;
-};
-
-static uint64_t read_value(struct bytes *bytes, uint8_t encoding)
-{
-	switch (encoding & 0x0f) {
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8:
-		return bytes_u64(bytes);
-	case DW_EH_PE_uleb128:
-		return bytes_uleb128(bytes);
-	case DW_EH_PE_sleb128:
-		return (uint64_t)bytes_sleb128(bytes);
-	case DW_EH_PE_udata2:
-		return bytes_u16(bytes);
-	case DW_EH_PE_sdata2:
-		return (uint64_t)(int64_t)(int16_t)bytes_u16(bytes);
-	case DW_EH_PE_udata4:
-		return bytes_u32(bytes);
-	case DW_EH_PE_sdata4:
-		return (uint64_t)(int64_t)(int32_t)bytes_u32(bytes);
-	}
-	bytes_fail(bytes, "unknown pointer format");
-	return 0;
-}
-
-uint64_t cfi_entries_pointer(const struct cfi_section *section, struct bytes *bytes, uint8_t encoding)
-{
-	uint64_t here = section->address + (uint64_t)(bytes->position - section->bytes);
-	uint64_t value;
-
-	if (encoding == DW_EH_PE_omit || encoding & DW_EH_PE_indirect) {
-		bytes_fail(bytes, "pointer that only the process knows");
-		return 0;
-	}
-	value = read_value(bytes, encoding);
-	switch (encoding & 0x70) {
-	case DW_EH_PE_absptr:
-		return value;
-	case DW_EH_PE_pcrel:
-		return here + value;
-	}
-	bytes_fail(bytes, "unknown pointer base");
-	return 0;
-}
-
-/* Read the entry at the cursor and move the cursor after it. False: end of the section, or not an entry. */
-static bool read_entry(const struct cfi_section *section, struct bytes *cursor, struct cfi_table_entry *entry)
-{
-	uint64_t length = bytes_u32(cursor);
-	bool wide = length == LENGTH_64_BIT;
-	uint64_t none = section->is_debug_frame ? (wide ? UINT64_MAX : UINT32_MAX) : 0;
-
-	if (wide)
-		length = bytes_u64(cursor);
-	entry->bytes = bytes_sub(cursor, length);
-	if (!bytes_ok(cursor))
-		return false;
-	if (!length)
-		return true; /* a terminator: entries of other object files may follow */
-	entry->pointer_offset = (size_t)(entry->bytes.position - section->bytes);
-	entry->pointer = wide && section->is_debug_frame ? bytes_u64(&entry->bytes) : bytes_u32(&entry->bytes);
-	entry->is_cie = entry->pointer == none;
-	return true;
-}
-
-static void read_augmentation(const char *letters, struct bytes *data, struct cfi_cie *cie)
-{
-	for (; *letters; letters++) {
-		uint8_t encoding;
-
-		switch (*letters) {
-		case 'R':
-			cie->pointer_encoding = bytes_u8(data);
-			break;
-		case 'P':
-			encoding = bytes_u8(data);
-			/* Only the size of the pointer to the personality routine matters, not its value. */
-			(void)read_value(data, encoding);
-			break;
-		case 'L':
-			(void)bytes_u8(data);
-			break;
-		case 'S':
-			cie->signal_frame = true;
-			break;
-		case 'B': /* return addresses are signed with key B */
-		case 'G': /* memory tagging */
-			break;
-		default:
-			return; /* the other augmentation characters are unknown, but their size is not needed */
-		}
-	}
-}
-
-static void read_cie(struct bytes bytes, struct cfi_cie *cie)
-{
-	uint8_t version = bytes_u8(&bytes);
-	struct bytes text = bytes_over(
-	    bytes.position, bytes_left(&bytes) < LIMIT_CFI_AUGMENTATION ? bytes_left(&bytes) : LIMIT_CFI_AUGMENTATION);
-	const char *augmentation = bytes_string(&text);
-	uint64_t return_column;
-
-	if (!bytes_ok(&text))
-		return;
-	bytes_skip(&bytes, strlen(augmentation) + 1);
-	if (version != 1 && version != 3 && version != 4)
-		return;
-	if (!strcmp(augmentation, "eh"))
-		bytes_skip(&bytes, sizeof(uint64_t));
-	else if (*augmentation && *augmentation != 'z')
-		return;
-	/* Size of addresses and of segment selectors. */
-	if (version == 4 && (bytes_u8(&bytes) != sizeof(uint64_t) || bytes_u8(&bytes)))
-		return;
-	cie->code_alignment = bytes_uleb128(&bytes);
-	cie->data_alignment = bytes_sleb128(&bytes);
-	return_column = version == 1 ? bytes_u8(&bytes) : bytes_uleb128(&bytes);
-	if (*augmentation == 'z') {
-		uint64_t size = bytes_uleb128(&bytes);
-		struct bytes data = bytes_sub(&bytes, size);
-
-		cie->has_augmentation_size = true;
-		read_augmentation(augmentation + 1, &data, cie);
-		if (!bytes_ok(&data))
-			return;
-	}
-	cie->instructions = bytes;
-	cie->return_column = (uint8_t)return_column;
-	cie->usable = bytes_ok(&bytes) && return_column < CFI_REGISTERS && bytes_left(&bytes) <= LIMIT_CFI_CIE_BYTES;
-}
-
-static bool read_entry_at(const struct cfi_section *section, uint64_t offset, struct cfi_table_entry *entry)
-{
-	struct bytes cursor;
-
-	if (offset >= section->size)
-		return false;
-	cursor = bytes_over(section->bytes + offset, section->size - (size_t)offset);
-	return read_entry(section, &cursor, entry) && bytes_left(&entry->bytes);
-}
-
-static const struct cfi_cie *find_cie(const struct cfi_section *section, struct cfi_cies *cies, uint64_t offset)
-{
-	/* A CIE has more than eight bytes. */
-	size_t slot = (size_t)(offset / 8 % CFI_CIES);
-	struct cfi_cie *cie = &cies->items[slot].cie;
-	struct cfi_table_entry entry = {0};
-
-	if (cies->items[slot].known && cie->offset == offset)
-		return cie;
-	cies->items[slot].known = true;
-	*cie = (struct cfi_cie){.offset = (size_t)offset, .pointer_encoding = DW_EH_PE_absptr};
-	if (read_entry_at(section, offset, &entry) && entry.is_cie)
-		read_cie(entry.bytes, cie);
-	return cie;
-}
-
-bool cfi_entries_fde(const struct cfi_section *section, struct cfi_cies *cies, size_t offset, struct cfi_fde *fde_ret)
-{
-	struct cfi_table_entry entry = {0};
-	struct bytes *bytes = &entry.bytes;
-	const struct cfi_cie *cie;
-	uint64_t size;
-
-	if (!read_entry_at(section, offset, &entry) || entry.is_cie)
-		return false;
-	cie = find_cie(section, cies, section->is_debug_frame ? entry.pointer : entry.pointer_offset - entry.pointer);
-	if (!cie->usable)
-		return false;
-	fde_ret->cie = cie;
-	fde_ret->start = cfi_entries_pointer(section, bytes, cie->pointer_encoding);
-	size = read_value(bytes, cie->pointer_encoding & 0x0f);
-	if (cie->has_augmentation_size)
-		bytes_skip(bytes, bytes_uleb128(bytes));
-	if (!bytes_ok(bytes) || !size)
-		return false;
-	fde_ret->end = fde_ret->start + size < fde_ret->start ? UINT64_MAX : fde_ret->start + size;
-	fde_ret->instructions = *bytes;
-	return true;
-}
-
-/* Iterate over entries: `for (size_t position = 0; cfi_entries_next(section, &position, &offset);)`. The entry at
- * `offset` need not be an FDE. */
-static bool cfi_entries_next(const struct cfi_section *section, size_t *position, size_t *offset_ret)
-{
-	struct bytes cursor;
-	struct cfi_table_entry entry = {0};
-
-	if (section->size >= LIMIT_CFI_SECTION_BYTES || *position >= section->size)
-		return false;
-	cursor = bytes_over(section->bytes + *position, section->size - *position);
-	if (!read_entry(section, &cursor, &entry) || (section->ends_with_terminator && !bytes_left(&entry.bytes)))
-		return false;
-	*offset_ret = *position;
-	*position = (size_t)(cursor.position - section->bytes);
-	return true;
-}
-
-#define HEADER_VERSION 1
-#define ENTRY_BYTES_MIN 12 /* length, CIE pointer, and the smallest encoding of start and length */
-
-static int compare_entries(const void *left, const void *right)
-{
-	const struct cfi_index_entry *a = left, *b = right;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	/* If two entries start at the same address, the first one in the section wins. */
-	return a->offset > b->offset ? -1 : a->offset < b->offset;
-}
-
-static void sort(struct cfi_index *index)
-{
-	struct cfi_index_entry *entries = index->entries.items;
-	size_t count = index->entries.count;
-
-	for (size_t i = 1; i < count; i++) {
-		if (compare_entries(&entries[i - 1], &entries[i]) > 0) {
-			qsort(entries, count, sizeof(*entries), compare_entries);
-			return;
-		}
-	}
-}
-
-/*
- * Read the table in the form that every linker writes: pairs of 4-byte offsets from the header. False: another form, or
- * out of memory. A sparse file can have any number of meaningless pairs, so accept no more pairs than entries can
- * exist, and no repeated pair.
- */
-static bool read_header(const struct cfi_section *section, struct cfi_index *index)
-{
-	struct bytes bytes = bytes_over(section->header, section->header_size);
-	struct cfi_index_entry last = {0};
-	uint64_t count;
-
-	if (bytes_u8(&bytes) != HEADER_VERSION)
-		return false;
-	bytes_skip(&bytes, 1); /* encoding of the section's address */
-	if (bytes_u8(&bytes) != DW_EH_PE_udata4 || bytes_u8(&bytes) != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
-		return false;
-	bytes_skip(&bytes, 4);
-	count = bytes_u32(&bytes);
-	if (!bytes_ok(&bytes) || !count || count > bytes_left(&bytes) / 8 || section->size >= LIMIT_CFI_SECTION_BYTES ||
-	    count > section->size / ENTRY_BYTES_MIN)
-		return false;
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t start = section->header_address + (uint64_t)(int32_t)bytes_u32(&bytes);
-		uint64_t place = section->header_address + (uint64_t)(int32_t)bytes_u32(&bytes);
-		struct cfi_index_entry entry = {.start = start, .offset = (uint32_t)(place - section->address)};
-
-		if (place - section->address >= section->size || (i && !compare_entries(&last, &entry)) ||
-		    !vector_push(&index->entries, entry))
-			return false;
-		last = entry;
-	}
-	index->from_header = true;
-	return true;
-}
-
-bool cfi_index_scan(const struct cfi_section *section, struct cfi_index *index)
-{
-	struct cfi_cies cies = {0};
-	size_t offset;
-
-	index->entries.count = 0;
-	index->from_header = false;
-	for (size_t position = 0; cfi_entries_next(section, &position, &offset);) {
-		struct cfi_fde fde;
-
-		if (cfi_entries_fde(section, &cies, offset, &fde) &&
-		    !vector_push(&index->entries,
-				 ((struct cfi_index_entry){.start = fde.start, .offset = (uint32_t)offset}))) {
-			index->entries.count = 0; /* not sorted */
-			return false;
-		}
-	}
-	sort(index);
-	return true;
-}
-
-bool cfi_index_create(const struct cfi_section *section, struct cfi_index *index)
-{
-	*index = (struct cfi_index){0};
-	if (!section->header_size || !read_header(section, index))
-		return cfi_index_scan(section, index);
-	sort(index);
-	return true;
-}
-
-void cfi_index_deinit(struct cfi_index *index)
-{
-	vector_deinit(&index->entries);
-}
-
-size_t cfi_index_up_to(const struct cfi_index *index, uint64_t address)
-{
-	return partition_point(index->entries.count, i, index->entries.items[i].start <= address);
-}
-
 /* The sections of an ELF file. */
 
 /* Tables are loaded on demand; .debug_frame only if .eh_frame has no row. */
@@ -419,34 +109,24 @@ static struct bytes segment_bytes(Elf *elf, uint64_t address)
 	return bytes_over(NULL, 0);
 }
 
-/* .eh_frame_hdr, found as the running program finds it. */
-static void find_header(Elf *elf, struct cfi_section *section)
+/* Without section headers, .eh_frame_hdr points to .eh_frame, as in the running program. */
+static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
 {
+	struct cfi_section table = {0};
+	struct bytes bytes = bytes_over(NULL, 0), entries;
 	GElf_Phdr header;
 	size_t count;
+	uint8_t encoding;
 
 	if (elf_getphdrnum(elf, &count))
 		return;
 	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
-		struct bytes bytes;
-
 		if (header.p_type != PT_GNU_EH_FRAME)
 			continue;
 		bytes = file_bytes(elf, header.p_offset, header.p_filesz);
-		section->header = bytes.position;
-		section->header_size = bytes_left(&bytes);
-		section->header_address = header.p_vaddr;
-		return;
+		table = (struct cfi_section){.bytes = bytes.position, .address = header.p_vaddr};
+		break;
 	}
-}
-
-/* Without section headers, .eh_frame_hdr points to .eh_frame. */
-static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
-{
-	struct cfi_section table = {.bytes = section->header, .address = section->header_address};
-	struct bytes bytes = bytes_over(section->header, section->header_size), entries;
-	uint8_t encoding;
-
 	if (bytes_u8(&bytes) != 1)
 		return;
 	encoding = bytes_u8(&bytes);
@@ -466,15 +146,14 @@ static struct cfi_section find_eh_frame(Elf *elf)
 	struct bytes bytes;
 	GElf_Shdr header;
 
-	find_header(elf, &section);
-	if (find_section(elf, ".eh_frame", &header)) {
-		bytes = file_bytes(elf, header.sh_offset, header.sh_size);
-		section.bytes = bytes.position;
-		section.size = bytes_left(&bytes);
-		section.address = header.sh_addr;
-	} else {
+	if (!find_section(elf, ".eh_frame", &header)) {
 		find_eh_frame_by_header(elf, &section);
+		return section;
 	}
+	bytes = file_bytes(elf, header.sh_offset, header.sh_size);
+	section.bytes = bytes.position;
+	section.size = bytes_left(&bytes);
+	section.address = header.sh_addr;
 	return section;
 }
 
