@@ -283,19 +283,76 @@ START_TEST(test_scaled_instructions)
 }
 END_TEST
 
-START_TEST(test_entries_in_any_order)
+/* .eh_frame_hdr of entries at `offsets` for the addresses `starts`, at address 0. */
+static size_t write_header(uint8_t *header, const uint32_t *starts, const uint32_t *offsets, uint32_t count)
+{
+	static const uint8_t formats[] = {1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0};
+
+	memcpy(header, formats, sizeof(formats));
+	memcpy(header + 8, &count, 4);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t place = SECTION + offsets[i];
+
+		memcpy(header + 12 + 8 * i, &starts[i], 4);
+		memcpy(header + 16 + 8 * i, &place, 4);
+	}
+	return 12 + 8 * count;
+}
+
+START_TEST(test_rows_are_found_by_the_header)
 {
 	struct section table;
+	uint8_t header[64];
+	uint32_t offsets[3];
+	struct cfi_section section = {.address = SECTION, .header = header};
+	struct cfi_rows *rows = NULL;
 
 	begin_table(&table);
-	for (unsigned i = 0; i < 3; i++)
-		ADD_ENTRY(&table, 0x3000 - 0x1000 * i, 0x20, 0x44, 0x0e, (uint8_t)(16 + 8 * i));
-	end_table(&table);
-	ck_assert_int_eq(cfa_at(&table, 0xfff), -1);
-	ck_assert_int_eq(cfa_at(&table, 0x2004), 24);
-	ck_assert_int_eq(cfa_at(&table, 0x2020), -1);
-	ck_assert_int_eq(cfa_at(&table, 0x101f), 32);
-	cfi_destroy(table.cfi);
+	for (int i = 0; i < 3; i++) {
+		offsets[2 - i] = (uint32_t)table.size;
+		ADD_ENTRY(&table, 0x3000 - 0x1000 * (unsigned)i, 0x20, 0x44, 0x0e, (uint8_t)(16 + 8 * i));
+	}
+	section.bytes = table.bytes;
+	section.size = table.size;
+	section.header_size = write_header(header, (const uint32_t[]){0x1000, 0x2000, 0x3000}, offsets, 3);
+	ck_assert_ptr_null(cfi_rows_create(&section, &rows));
+	ck_assert_ptr_null(cfi_rows_find(rows, 0xfff));
+	ck_assert_int_eq(cfi_rows_find(rows, 0x2004)->cfa_offset, 24);
+	ck_assert_ptr_null(cfi_rows_find(rows, 0x2020));
+	ck_assert_int_eq(cfi_rows_find(rows, 0x101f)->cfa_offset, 32);
+	cfi_rows_destroy(rows);
+}
+END_TEST
+
+/* Of another table; not in order; nowhere; too short. */
+START_TEST(test_false_headers_are_refused)
+{
+	static const uint32_t starts[][2] = {{0x2000, 0x1000}, {0x1000, 0x2000}, {0x1000, 0x2000}, {0x1000, 0x2000}};
+	struct section table;
+	uint8_t header[64];
+	uint32_t first, second;
+
+	begin_table(&table);
+	first = (uint32_t)table.size;
+	ADD_ENTRY(&table, 0x1000, 0x20, 0x44, 0x0e, 16);
+	second = (uint32_t)table.size;
+	ADD_ENTRY(&table, 0x2000, 0x20, 0x44, 0x0e, 24);
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t offsets[] = {i == 1 ? 0 : i == 2 ? 1u << 20 : first, i == 1 ? first : second};
+		struct cfi_section section = {.bytes = table.bytes,
+					      .size = table.size,
+					      .address = SECTION,
+					      .header = header,
+					      .header_size = write_header(header, starts[i], offsets, 2)};
+		struct cfi_rows *rows = NULL;
+
+		section.header_size -= i == 3;
+		ck_assert_ptr_null(cfi_rows_create(&section, &rows));
+		ck_assert_int_eq(cfi_rows_find(rows, 0x1004)->cfa_offset, 16);
+		ck_assert_int_eq(cfi_rows_find(rows, 0x2004)->cfa_offset, 24);
+		ck_assert_ptr_null(cfi_rows_find(rows, 0x1020));
+		cfi_rows_destroy(rows);
+	}
 }
 END_TEST
 
@@ -492,10 +549,10 @@ Suite *test_suite(void)
 		tcase_add_test(tests, test_every_row_matches_libdw);
 	else
 		skip_test("test_every_row_matches_libdw", "it compares registers of x86-64");
-	tcase_add_tests(tests, test_rows_from_memory, test_scaled_instructions, test_entries_in_any_order,
-			test_many_invalid_cies_cost_little, test_remembered_states_are_limited,
-			test_overlapping_entries, test_many_rows_of_an_entry, test_bad_instructions_end_their_entry,
-			test_expressions, test_addresses_outside_all_rows);
+	tcase_add_tests(tests, test_rows_from_memory, test_scaled_instructions, test_rows_are_found_by_the_header,
+			test_false_headers_are_refused, test_many_invalid_cies_cost_little,
+			test_remembered_states_are_limited, test_overlapping_entries, test_many_rows_of_an_entry,
+			test_bad_instructions_end_their_entry, test_expressions, test_addresses_outside_all_rows);
 	tcase_add_loop_test(tests, test_long_entries_cost_little, 0, 2);
 	return suite;
 }

@@ -39,6 +39,8 @@ struct cfi_index_entry {
 
 struct cfi_rows {
 	struct cfi_section section;
+	struct bytes pairs;		      /* those of .eh_frame_hdr */
+	size_t pair_count;		      /* 0: use the index */
 	VECTOR(struct cfi_index_entry) index; /* ascending by start; of equal starts the last one wins */
 	struct intern keys;		      /* of rows */
 	VECTOR(struct stored_row *) distinct; /* by number of the key */
@@ -271,10 +273,50 @@ static bool index_entries(struct cfi_rows *rows)
 	return true;
 }
 
+#define HEADER_VERSION 1
+#define PAIR_BYTES 8
+
+/* Use the table of .eh_frame_hdr, in the form that every linker writes: pairs of 4-byte offsets from the header, the
+ * start of the code and its entry. */
+static void use_header(struct cfi_rows *rows)
+{
+	struct bytes bytes = bytes_over(rows->section.header, rows->section.header_size);
+	uint64_t count;
+
+	if (bytes_u8(&bytes) != HEADER_VERSION)
+		return;
+	bytes_skip(&bytes, 1); /* encoding of the section's address */
+	if (bytes_u8(&bytes) != DW_EH_PE_udata4 || bytes_u8(&bytes) != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
+		return;
+	bytes_skip(&bytes, 4);
+	count = bytes_count_u32(&bytes, PAIR_BYTES);
+	rows->pairs = bytes;
+	rows->pair_count = count;
+}
+
+static size_t entry_count(const struct cfi_rows *rows)
+{
+	return rows->pair_count ? rows->pair_count : rows->index.count;
+}
+
+static struct cfi_index_entry entry_at(const struct cfi_rows *rows, size_t place)
+{
+	uint64_t header = rows->section.header_address;
+	struct bytes pair = rows->pairs;
+	struct cfi_index_entry entry;
+
+	if (!rows->pair_count)
+		return rows->index.items[place];
+	bytes_skip(&pair, place * PAIR_BYTES);
+	entry.start = header + (uint64_t)(int32_t)bytes_u32(&pair);
+	entry.offset = (uint32_t)(header + (uint64_t)(int32_t)bytes_u32(&pair) - rows->section.address);
+	return entry;
+}
+
 /* Number of entries that begin at or before `address`. */
 static size_t entries_up_to(const struct cfi_rows *rows, uint64_t address)
 {
-	return partition_point(rows->index.count, i, rows->index.items[i].start <= address);
+	return partition_point(entry_count(rows), i, entry_at(rows, i).start <= address);
 }
 
 /* Executes the instructions of one FDE, row by row, with the address at which each row begins. The offset of a rule
@@ -644,9 +686,11 @@ struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_
 {
 	struct cfi_rows *rows = calloc(1, sizeof(*rows));
 
-	if (rows)
-		rows->section = *section;
-	if (!rows || !index_entries(rows)) {
+	if (!rows)
+		return &error_no_memory;
+	rows->section = *section;
+	use_header(rows);
+	if (!rows->pair_count && !index_entries(rows)) {
 		cfi_rows_destroy(rows);
 		return &error_no_memory;
 	}
@@ -725,12 +769,22 @@ static const struct cfi_row *compute_row(struct cfi_rows *rows, const struct cfi
 	return make_row(rows, &machine);
 }
 
-/* The last entry that begins at or before `address`. False: there is none. */
+/* The last entry that begins at or before `address`. False: there is none. A header that lists something else than
+ * entries is no longer used from then on. */
 static bool find_entry(struct cfi_rows *rows, uint64_t address, struct cfi_fde *fde_ret)
 {
 	size_t count = entries_up_to(rows, address);
+	struct cfi_index_entry entry;
 
-	return count && read_fde(&rows->section, rows->index.items[count - 1].offset, fde_ret);
+	if (!count)
+		return false;
+	entry = entry_at(rows, count - 1);
+	if (read_fde(&rows->section, entry.offset, fde_ret) && fde_ret->start == entry.start)
+		return true;
+	if (!rows->pair_count)
+		return false;
+	rows->pair_count = 0;
+	return index_entries(rows) && find_entry(rows, address, fde_ret);
 }
 
 const struct cfi_row *cfi_rows_find(struct cfi_rows *rows, uint64_t address)
@@ -746,7 +800,7 @@ bool cfi_rows_function_range(struct cfi_rows *rows, uint64_t address, uint64_t *
 	bool covered = find_entry(rows, address, &fde) && compute_row(rows, &fde, address);
 	size_t count = entries_up_to(rows, address);
 
-	*end_ret = count < rows->index.count ? rows->index.items[count].start : UINT64_MAX;
+	*end_ret = count < entry_count(rows) ? entry_at(rows, count).start : UINT64_MAX;
 	if (covered && fde.end < *end_ret)
 		*end_ret = fde.end;
 	return covered && fde.start == address;

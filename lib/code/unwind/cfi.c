@@ -109,24 +109,34 @@ static struct bytes segment_bytes(Elf *elf, uint64_t address)
 	return bytes_over(NULL, 0);
 }
 
-/* Without section headers, .eh_frame_hdr points to .eh_frame, as in the running program. */
-static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
+/* .eh_frame_hdr, found as the running program finds it. */
+static void find_header(Elf *elf, struct cfi_section *section)
 {
-	struct cfi_section table = {0};
-	struct bytes bytes = bytes_over(NULL, 0), entries;
 	GElf_Phdr header;
 	size_t count;
-	uint8_t encoding;
 
 	if (elf_getphdrnum(elf, &count))
 		return;
 	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
+		struct bytes bytes;
+
 		if (header.p_type != PT_GNU_EH_FRAME)
 			continue;
 		bytes = file_bytes(elf, header.p_offset, header.p_filesz);
-		table = (struct cfi_section){.bytes = bytes.position, .address = header.p_vaddr};
-		break;
+		section->header = bytes.position;
+		section->header_size = bytes_left(&bytes);
+		section->header_address = header.p_vaddr;
+		return;
 	}
+}
+
+/* Without section headers, .eh_frame_hdr points to .eh_frame. */
+static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
+{
+	struct cfi_section table = {.bytes = section->header, .address = section->header_address};
+	struct bytes bytes = bytes_over(section->header, section->header_size), entries;
+	uint8_t encoding;
+
 	if (bytes_u8(&bytes) != 1)
 		return;
 	encoding = bytes_u8(&bytes);
@@ -146,14 +156,15 @@ static struct cfi_section find_eh_frame(Elf *elf)
 	struct bytes bytes;
 	GElf_Shdr header;
 
-	if (!find_section(elf, ".eh_frame", &header)) {
+	find_header(elf, &section);
+	if (find_section(elf, ".eh_frame", &header)) {
+		bytes = file_bytes(elf, header.sh_offset, header.sh_size);
+		section.bytes = bytes.position;
+		section.size = bytes_left(&bytes);
+		section.address = header.sh_addr;
+	} else {
 		find_eh_frame_by_header(elf, &section);
-		return section;
 	}
-	bytes = file_bytes(elf, header.sh_offset, header.sh_size);
-	section.bytes = bytes.position;
-	section.size = bytes_left(&bytes);
-	section.address = header.sh_addr;
 	return section;
 }
 

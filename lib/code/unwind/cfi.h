@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Call frame information (CFI) of one piece of code: an ELF file (.eh_frame and .debug_frame), or JIT code. cfi.c finds
- * the sections; cfi-rows.c reads their entries and computes rows, which show how to find the CFA and the saved registers
- * at an address.
+ * the sections; cfi-rows.c reads their entries and computes rows, which show how to find the CFA and the saved
+ * registers at an address.
  */
 #ifndef CODE_UNWIND_CFI_H
 #define CODE_UNWIND_CFI_H
@@ -23,6 +23,10 @@ struct cfi_section {
 	uint64_t address;	   /* address of the first byte, in the address space that the rows will use */
 	bool is_debug_frame;	   /* false: .eh_frame */
 	bool ends_with_terminator; /* the section ends at an entry of length 0 */
+	/* .eh_frame_hdr, which lists the FDEs by address; size 0: none. */
+	const uint8_t *header;
+	size_t header_size;
+	uint64_t header_address;
 };
 
 /* Read a pointer with format `encoding` (DW_EH_PE_*) at the cursor, which is inside the section. The cursor fails if
