@@ -24,28 +24,28 @@
 
 #define NO_SCOPE UINT32_MAX
 
-struct range {
+struct code_range {
 	uint64_t start, end;
 	uint64_t value; /* index of a unit, or offset of a function's entry */
 };
 
-struct ranges {
-	struct range *items; /* a VECTOR, sorted by start */
+struct code_ranges {
+	struct code_range *items; /* a VECTOR, sorted by start */
 	size_t count, capacity;
 };
 
 /* A DWARF entry that contains others. */
-struct scope {
+struct debug_scope {
 	Dwarf_Off start, end; /* offsets of the entries inside; `end` may exceed the parent's */
 	uint32_t parent;      /* index; NO_SCOPE: the unit */
 };
 
 /* What is found by walking the entries of a unit. */
 struct unit_entries {
-	Dwarf_Off last;		     /* offset of the last entry visited: offsets must increase */
-	bool broken;		     /* scopes are missing */
-	VECTOR(struct scope) scopes; /* ascending by start */
-	struct ranges functions;
+	Dwarf_Off last;			   /* offset of the last entry visited: offsets must increase */
+	bool broken;			   /* scopes are missing */
+	VECTOR(struct debug_scope) scopes; /* ascending by start */
+	struct code_ranges functions;
 };
 
 struct unit {
@@ -58,9 +58,9 @@ struct unit {
 struct dwarf_names {
 	Dwarf *dwarf;
 	VECTOR(struct unit) units;
-	struct ranges ranges; /* of the units */
-	struct map entries;   /* Dwarf_CU -> struct unit_entries */
-	struct map qualified; /* entry of a declaration -> text; 0: none */
+	struct code_ranges ranges; /* of the units */
+	struct map entries;	   /* Dwarf_CU -> struct unit_entries */
+	struct map qualified;	   /* entry of a declaration -> text; 0: none */
 	struct arena arena;
 	uint64_t ranges_left; /* maximum number of ranges left that the file can describe */
 	bool warnings_parts;
@@ -74,7 +74,7 @@ struct dwarf_names {
 
 static int compare_ranges(const void *left, const void *right)
 {
-	const struct range *a = left, *b = right;
+	const struct code_range *a = left, *b = right;
 	int order = order_of(a->start, b->start);
 
 	return order ? order : order_of(a->value, b->value);
@@ -82,7 +82,7 @@ static int compare_ranges(const void *left, const void *right)
 
 /* Read the range after *position, which starts at 0. False: there are no more, or the budget is used up. */
 static bool next_range(struct dwarf_names *names, Dwarf_Die *die, ptrdiff_t *position, uint64_t *budget,
-		       struct range *range)
+		       struct code_range *range)
 {
 	Dwarf_Addr base;
 
@@ -96,9 +96,9 @@ static bool next_range(struct dwarf_names *names, Dwarf_Die *die, ptrdiff_t *pos
 }
 
 /* False: out of memory. */
-static bool add_ranges(struct dwarf_names *names, struct ranges *ranges, Dwarf_Die *die, uint64_t value)
+static bool add_ranges(struct dwarf_names *names, struct code_ranges *ranges, Dwarf_Die *die, uint64_t value)
 {
-	struct range range = {.value = value};
+	struct code_range range = {.value = value};
 
 	for (ptrdiff_t position = 0; next_range(names, die, &position, &names->ranges_left, &range);) {
 		if (range.start < range.end && !vector_push(ranges, range))
@@ -108,7 +108,7 @@ static bool add_ranges(struct dwarf_names *names, struct ranges *ranges, Dwarf_D
 }
 
 /* NULL: none contains the address. */
-static const struct range *find_range(const struct ranges *ranges, uint64_t address)
+static const struct code_range *find_range(const struct code_ranges *ranges, uint64_t address)
 {
 	size_t up_to = partition_point(ranges->count, i, ranges->items[i].start <= address);
 
@@ -164,7 +164,7 @@ static void index_entries(struct dwarf_names *names, struct unit_entries *unit, 
 		names->limited |= level == LIMIT_DWARF_NESTING;
 		if (level == LIMIT_DWARF_NESTING ||
 		    !vector_push(&unit->scopes,
-				 ((struct scope){.start = offset, .end = UINT64_MAX, .parent = parent_index}))) {
+				 ((struct debug_scope){.start = offset, .end = UINT64_MAX, .parent = parent_index}))) {
 			unit->broken = true;
 			continue;
 		}
@@ -547,7 +547,7 @@ static bool next_sibling(struct dwarf_names *names, Dwarf_Die *die)
 /* `budget`: number of ranges that may still be checked. */
 static bool covers(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint64_t *budget)
 {
-	struct range range;
+	struct code_range range;
 
 	for (ptrdiff_t position = 0; next_range(names, die, &position, budget, &range);) {
 		if (range.start <= address && address < range.end)
@@ -584,7 +584,7 @@ static size_t find_scopes(struct dwarf_names *names, struct unit *unit, uint64_t
 {
 	uint64_t budget = LIMIT_DWARF_LOOKUP_RANGES;
 	const struct unit_entries *entries = find_entries(names, &unit->scopes);
-	const struct range *function = entries ? find_range(&entries->functions, address) : NULL;
+	const struct code_range *function = entries ? find_range(&entries->functions, address) : NULL;
 	Dwarf_Die die;
 	size_t count = 0;
 
@@ -653,7 +653,7 @@ static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
 
 size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame frames[LIMIT_INLINED_FRAMES])
 {
-	const struct range *found = find_range(&names->ranges, address);
+	const struct code_range *found = find_range(&names->ranges, address);
 	struct unit *unit = found ? &names->units.items[found->value] : NULL;
 	Dwarf_Die scopes[LIMIT_INLINED_FRAMES];
 	const char *directory;
