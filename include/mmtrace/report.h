@@ -411,7 +411,6 @@ enum mmt_warning {
 	MMT_WARNING_JITDUMP_UNUSABLE,	    /* a jitdump was ignored */
 	MMT_WARNING_FRAME_POINTERS_UNKNOWN, /* JIT code may have no frame pointers: callers may be missing */
 	MMT_WARNING_STACKS_END_IN_JIT_CODE,
-	MMT_WARNING_JIT_CODE_REPLACED,	      /* JIT code was replaced: some callers are uncertain or missing */
 	MMT_WARNING_PRECOMPILED_CODE_UNNAMED, /* no names for precompiled .NET code */
 	MMT_WARNING_INTERPRETED_CODE_UNNAMED, /* no names for interpreted functions */
 	MMT_WARNING_MODULE_UNUSABLE,	      /* an ELF file is missing, or is not the recorded one */

@@ -391,12 +391,9 @@ static struct mmt_error *add_options(struct recorder *recorder, struct buffer *b
 
 static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buffer)
 {
-	struct mmt_error *error;
+	struct mmt_error *error = jit_reader_encode(recorder, buffer);
 
-	if (!recorder->jobs.jit_reader->code.programs.count)
-		return NULL;
-	error = jit_reader_encode(recorder, buffer);
-	return error ? error : add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
+	return error || !buffer->size ? error : add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
 }
 
 static void warn_of_modules(const struct recorder *recorder)

@@ -231,18 +231,19 @@ static void put_jitdump(struct recording_builder *builder, struct buffer *buffer
 static void put_code(struct recording_builder *builder, struct buffer *buffer)
 {
 	static const uint8_t code[512] = {0x55, 0x48, 0x89, 0xe5, 0xe8, 0, 1, 0, 0, 0xc3};
-	const struct jit_code_change change = {.start = JIT, .size = 64, .until_ns = START + 2 * SECOND};
-	struct jit_code jit_code = {0};
-	struct jit_code_program *program = vector_append(&jit_code.programs);
+	struct compressor *compressor;
+	struct section_packing packing;
+	struct buffer frame;
+	struct mmt_error *error = compressor_create(&compressor);
 
-	check(program);
-	program->pid = PID;
-	program->until_ns = UINT64_MAX;
-	buffer_init(&jit_code.bytes, 1 << 16);
-	buffer_put(&jit_code.bytes, code, sizeof(code));
-	check(jit_code_add(program, JIT, sizeof(code), 0) && vector_push(&program->changes, change));
-	put_section(builder, FEATURE_MMTRACE_CODE, buffer, jit_code_encode(&jit_code, NULL, buffer));
-	jit_code_deinit(&jit_code);
+	buffer_init(&frame, 1 << 16);
+	check(!error && !compressor_frame(compressor, code, sizeof(code), &frame) &&
+	      !jit_code_encode(&packing, 1, buffer));
+	error = jit_code_encode_program(&packing, PID, UINT64_MAX, &(struct jit_code_page){JIT, frame.data, frame.size},
+					1, sizeof(code));
+	put_section(builder, FEATURE_MMTRACE_CODE, buffer, packing_end(&packing, error));
+	compressor_destroy(compressor);
+	buffer_deinit(&frame);
 }
 
 static void put_page_readings(struct recording_builder *builder, struct buffer *buffer)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* JIT code of living processes (this one and its children): what is read of it, and what is evicted for what. */
+/* JIT code of living processes (this one and its children): what is read of it, when, and what makes room for what. */
 #include <check.h>
 #include <errno.h>
 #include <signal.h>
@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/compression.h"
 #include "base/limits.h"
 #include "capture/procfs/clock.h"
 #include "capture/jit-code/jit-reader.h"
@@ -19,11 +20,13 @@
 #include "support/emulator.h"
 #include "support/recorder-state.h"
 #include "support/suite.h"
+#include "trace/sections/jit-code.h"
 
 enum { ANY = PROT_READ | PROT_WRITE | PROT_EXEC, DATA = PROT_READ | PROT_WRITE };
 
 static struct mmt_record_options options;
 static struct recorder recorder;
+static struct jit_code code; /* of the recording */
 static size_t page_bytes;
 static char messages[1024];
 static uint64_t thread_ns, step_ns;
@@ -77,6 +80,7 @@ static void set_up_before_6_11(void)
 
 static void tear_down(void)
 {
+	jit_code_deinit(&code);
 	jit_reader_deinit(recorder.jobs.jit_reader);
 	process_table_deinit(&recorder.processes);
 }
@@ -108,7 +112,7 @@ static void look(void)
 static void expect_pages(size_t program, size_t count)
 {
 	ck_assert_uint_lt(program, recorder.jobs.jit_reader->programs.count);
-	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.items[program].pages.items.count, count);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.items[program].pages.count, count);
 }
 
 /* A child that shares our pages until it is killed. */
@@ -129,46 +133,77 @@ static void end_child(pid_t child)
 	jit_reader_end_process(&recorder, child);
 }
 
-/* Room for this many pages, even if none of their bytes compress. */
+/* Ends the recording. */
+static void decode_recorded(void)
+{
+	struct buffer buffer;
+	struct bytes bytes;
+
+	buffer_init(&buffer, 1 << 20);
+	ck_assert_ptr_null(jit_reader_finish(&recorder));
+	ck_assert_ptr_null(jit_reader_encode(&recorder, &buffer));
+	bytes = bytes_over(buffer.data, buffer.size);
+	if (buffer.size)
+		ck_assert_ptr_null(jit_code_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code));
+	buffer_deinit(&buffer);
+}
+
+static uint8_t byte_at(pid_t pid, uint64_t address)
+{
+	const struct jit_code_program *program = jit_code_find(&code, pid, 0);
+	const uint8_t *bytes;
+
+	ck_assert_ptr_nonnull(program);
+	ck_assert_uint_eq(jit_code_at(&code, program, address, 1, &bytes), 1);
+	return *bytes;
+}
+
+/* Room for this many pages. */
 static void limit_store(size_t pages)
 {
-	ck_assert_ptr_null(
-	    jit_store_init(&recorder.jobs.jit_reader->store, pages * page_bytes, 4 * pages * page_bytes));
+	struct jit_reader *reader = recorder.jobs.jit_reader;
+
+	ck_assert_ptr_null(compressor_create(&reader->compressor));
+	buffer_init(&reader->scratch, 1 << 20);
+	reader->page_bytes = page_bytes;
+	reader->stored_pages_max = pages;
+	reader->stored_bytes_max = SIZE_MAX;
 }
 
 /* While it is data, its memory takes nothing from the neighbouring code; it becomes code again without a record. */
 START_TEST(neighbouring_data_takes_no_room)
 {
-	uint8_t *code = map_pages(2, ANY);
+	uint8_t *memory = map_pages(2, ANY);
+	uint64_t code_address = (uintptr_t)memory;
 
 	note(getpid(), 1);
-	ck_assert_int_eq(mprotect(code + page_bytes, page_bytes, DATA), 0);
+	ck_assert_int_eq(mprotect(memory + page_bytes, page_bytes, DATA), 0);
 	look();
 	expect_pages(0, 1);
-	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.items[0].pages.items.items[0].address, (uintptr_t)code);
-	ck_assert_int_eq(mprotect(code, page_bytes, DATA), 0);
-	ck_assert_int_eq(mprotect(code + page_bytes, page_bytes, ANY), 0);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.items[0].pages.items[0].address, code_address);
+	ck_assert_int_eq(mprotect(memory, page_bytes, DATA), 0);
+	ck_assert_int_eq(mprotect(memory + page_bytes, page_bytes, ANY), 0);
 	look();
 	expect_pages(0, 2);
-	memset(code, 0xcc, page_bytes);
-	ck_assert_int_eq(mprotect(code, page_bytes, ANY), 0);
-	ck_assert_ptr_null(jit_reader_finish(&recorder));
-	expect_pages(0, 2);
-	/* 0x90 was replaced by 0xcc. */
-	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.items[0].changes.count, 1);
+	memset(memory, 0xcc, page_bytes);
+	ck_assert_int_eq(mprotect(memory, page_bytes, ANY), 0);
+	decode_recorded();
+	ck_assert_uint_eq(code.programs.count, 1);
+	ck_assert_uint_eq(byte_at(getpid(), code_address), 0xcc);
+	ck_assert_uint_eq(byte_at(getpid(), code_address + page_bytes), 0x91);
 	ck_assert_str_eq(messages, "");
 }
 END_TEST
 
 START_TEST(unmapped_code_stays)
 {
-	uint8_t *code = map_pages(3, ANY);
+	uint8_t *memory = map_pages(3, ANY);
 
-	ck_assert_int_eq(munmap(code + page_bytes, page_bytes), 0);
+	ck_assert_int_eq(munmap(memory + page_bytes, page_bytes), 0);
 	note(getpid(), 1);
 	look();
 	expect_pages(0, 2);
-	ck_assert_int_eq(munmap(code + 2 * page_bytes, page_bytes), 0);
+	ck_assert_int_eq(munmap(memory + 2 * page_bytes, page_bytes), 0);
 	look();
 	expect_pages(0, 2);
 }
@@ -177,33 +212,34 @@ END_TEST
 /* A pass that has no time left continues where the last one ended, and always reads something. */
 START_TEST(short_passes_read_all_code)
 {
-	uint8_t *code = map_pages(5, ANY);
+	uint8_t *memory = map_pages(5, ANY);
 
 	for (size_t i = 1; i < 5; i += 2)
-		ck_assert_int_eq(mprotect(code + i * page_bytes, page_bytes, DATA), 0);
+		ck_assert_int_eq(mprotect(memory + i * page_bytes, page_bytes, DATA), 0);
 	note(getpid(), 1);
 	step_ns = 2000000;
 	for (size_t i = 1; i <= 3; i++) {
 		look();
-		ck_assert_uint_ge(recorder.jobs.jit_reader->programs.items[0].pages.items.count, i);
+		ck_assert_uint_ge(recorder.jobs.jit_reader->programs.items[0].pages.count, i);
 	}
 	/* And then the first again. */
-	memset(code, 0xcc, page_bytes);
-	for (size_t i = 0; i < recorder.jobs.jit_reader->programs.items[0].pages.items.count; i++)
-		recorder.jobs.jit_reader->programs.items[0].pages.items.items[i].due_ns = 0;
+	memset(memory, 0xcc, page_bytes);
+	for (size_t i = 0; i < recorder.jobs.jit_reader->programs.items[0].pages.count; i++)
+		recorder.jobs.jit_reader->programs.items[0].pages.items[i].due_ns = 0;
 	for (size_t i = 0; i < 5; i++)
 		look();
-	ck_assert_uint_gt(recorder.jobs.jit_reader->programs.items[0].pages.items.items[0].due_ns, 0);
+	ck_assert_uint_gt(recorder.jobs.jit_reader->programs.items[0].pages.items[0].due_ns, 0);
 }
 END_TEST
 
-/* Of the ended children the first is evicted, and no more than necessary. */
-START_TEST(ended_children_are_evicted_first)
+/* Of the ended children the code of the first is dropped, and no more than necessary; that of living processes stays.
+ */
+START_TEST(code_of_ended_children_makes_room)
 {
-	uint8_t *code = map_pages(3, ANY);
+	uint8_t *memory = map_pages(3, ANY);
 	pid_t children[2];
 
-	limit_store(8);
+	limit_store(7);
 	for (size_t i = 0; i < 2; i++) {
 		children[i] = start_child();
 		note(children[i], 1);
@@ -211,84 +247,70 @@ START_TEST(ended_children_are_evicted_first)
 		expect_pages(i, 3);
 		end_child(children[i]);
 	}
-	ck_assert_ptr_ne(map_pages(1, ANY), code);
+	ck_assert_ptr_ne(map_pages(1, ANY), memory);
 	note(getpid(), 1);
 	look();
 	expect_pages(0, 0);
 	expect_pages(1, 3);
 	expect_pages(2, 4);
-	ck_assert_uint_eq(recorder.jobs.jit_reader->store.plain_bytes, 7 * page_bytes);
-	ck_assert_ptr_null(jit_reader_finish(&recorder));
-	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.count, 2);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->stored_pages, 7);
+	decode_recorded();
+	ck_assert_uint_eq(code.programs.count, 2);
 	ck_assert_ptr_nonnull(strstr(messages, "not all JIT code is copied: the limit of a recording"));
 }
 END_TEST
 
-/* A living process is evicted for a requested one, and is not read again; nothing else is evicted for it. */
-START_TEST(requested_processes_evict_others)
+/* A living process that finds no room does not read these pages again. */
+START_TEST(pages_without_room_are_not_read_again)
 {
 	pid_t child;
 
 	(void)map_pages(3, ANY);
 	child = start_child();
-	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
 	limit_store(4);
 	note(child, 1);
 	look();
-	expect_pages(0, 3);
 	note(getpid(), 1);
 	look();
-	expect_pages(0, 0);
-	expect_pages(1, 3);
-	look();
-	expect_pages(0, 0);
-	end_child(child);
-
-	child = start_child();
-	note(child, 1);
-	look();
-	/* The first child is gone. */
 	expect_pages(0, 3);
-	ck_assert_ptr_nonnull(recorder.jobs.jit_reader->programs.items[0].pages.items.items[2].bytes);
-	ck_assert_uint_le(recorder.jobs.jit_reader->store.plain_bytes, 4 * page_bytes);
+	expect_pages(1, 3);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->stored_pages, 4);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.items[1].pages.items[2].due_ns, UINT64_MAX);
+	/* At the end there is room. */
 	end_child(child);
+	decode_recorded();
+	ck_assert_uint_eq(code.programs.count, 1);
+	ck_assert_int_eq(code.programs.items[0].pid, getpid());
+	ck_assert_uint_eq(code.programs.items[0].runs.items[0].size, 3 * page_bytes);
 }
 END_TEST
 
-/* Requested processes stay after they ended; of living processes that were not requested, the first stays. */
-START_TEST(requested_processes_are_not_evicted)
+/* Code that does not compress is limited by its compressed size; a page that has room again is stored. */
+START_TEST(compressed_bytes_are_limited)
 {
-	pid_t children[3];
-
-	(void)map_pages(2, ANY);
-	limit_store(4);
-	for (size_t i = 0; i < 3; i++) {
-		children[i] = start_child();
-		if (!i)
-			ck_assert_ptr_nonnull(process_table_add(&recorder.processes, children[i], true));
-		note(children[i], 1);
-		look();
-		if (!i)
-			end_child(children[i]);
-	}
-	look();
-	expect_pages(0, 2);
-	expect_pages(1, 2);
-	ck_assert_uint_eq(recorder.jobs.jit_reader->store.plain_bytes, 4 * page_bytes);
-	for (size_t i = 0; i < 2; i++)
-		ck_assert(!recorder.jobs.jit_reader->programs.items[i].evicted);
-	end_child(children[1]);
-	end_child(children[2]);
-}
-END_TEST
-
-/* If there is no room for both, the program that the process executes now is kept, even if both were requested. */
-START_TEST(earlier_programs_of_a_process_are_evicted)
-{
+	uint8_t *memory = map_pages(2, ANY);
 	struct jit_reader *reader = recorder.jobs.jit_reader;
 
+	limit_store(100);
+	reader->stored_bytes_max = page_bytes;
+	for (uint32_t i = 0, value = 1; i < page_bytes; i++, value = value * 1664525 + 1013904223)
+		memory[page_bytes + i] = (uint8_t)(value >> 24);
+	note(getpid(), 1);
+	look();
+	ck_assert(reader->full);
+	ck_assert_ptr_nonnull(reader->programs.items[0].pages.items[0].frame);
+	ck_assert_ptr_null(reader->programs.items[0].pages.items[1].frame);
+	ck_assert_uint_lt(reader->stored_bytes, page_bytes / 10);
+	reader->stored_bytes_max = 2 * page_bytes;
+	decode_recorded();
+	ck_assert_uint_eq(byte_at(getpid(), (uintptr_t)memory + page_bytes + 5), memory[page_bytes + 5]);
+}
+END_TEST
+
+/* The program that the process executes now is kept, and that before it makes room. */
+START_TEST(earlier_programs_make_room)
+{
 	(void)map_pages(3, ANY);
-	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
 	limit_store(3);
 	note(getpid(), 1);
 	look();
@@ -297,12 +319,57 @@ START_TEST(earlier_programs_of_a_process_are_evicted)
 	note(getpid(), clock_now_ns());
 	look();
 	expect_pages(0, 0);
-	ck_assert(reader->programs.items[0].evicted);
 	expect_pages(1, 3);
-	ck_assert_ptr_null(jit_reader_finish(&recorder));
-	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.count, 1);
-	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.items[0].until_ns, UINT64_MAX);
-	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.items[0].runs.count, 1);
+	decode_recorded();
+	ck_assert_uint_eq(code.programs.count, 1);
+	ck_assert_uint_eq(code.programs.items[0].until_ns, UINT64_MAX);
+	ck_assert_uint_eq(code.programs.items[0].runs.count, 1);
+}
+END_TEST
+
+static struct jit_page *first_page(void)
+{
+	return &recorder.jobs.jit_reader->programs.items[0].pages.items[0];
+}
+
+/* A page that changes is read again soon, and others less and less often; blank pages are not stored. */
+START_TEST(changing_pages_are_read_again)
+{
+	uint8_t *memory = map_pages(1, ANY);
+	uint8_t *blank = map_pages(1, ANY);
+
+	memset(blank, 0, page_bytes);
+	note(getpid(), 1);
+	look();
+	expect_pages(0, 2);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->stored_pages, 1);
+	for (size_t i = 0; i < 2; i++) {
+		struct jit_page *page = first_page() + i;
+
+		ck_assert_uint_eq(page->again_ns, JIT_PAGE_AGAIN_NS);
+		ck_assert(!page->frame == (page->address == (uintptr_t)blank));
+	}
+	for (uint64_t again_ns = JIT_PAGE_AGAIN_NS; again_ns < JIT_PAGE_AGAIN_NS_MAX; again_ns *= 2) {
+		uint64_t due_ns = first_page()->due_ns;
+
+		look();
+		if (first_page()->due_ns == due_ns)
+			first_page()->due_ns = 0;
+		look();
+		ck_assert_uint_eq(first_page()->again_ns, 2 * again_ns);
+	}
+	memory[7] = blank[7] = 0xcc;
+	for (size_t i = 0; i < 2; i++)
+		first_page()[i].due_ns = 0;
+	look();
+	for (size_t i = 0; i < 2; i++)
+		ck_assert_uint_eq(first_page()[i].again_ns, JIT_PAGE_AGAIN_NS);
+	/* What was stored stays if the page becomes blank. */
+	memset(memory, 0, page_bytes);
+	memset(blank, 0, page_bytes);
+	decode_recorded();
+	ck_assert_uint_eq(byte_at(getpid(), (uintptr_t)memory + 7), 0xcc);
+	ck_assert_uint_eq(byte_at(getpid(), (uintptr_t)blank + 7), 0xcc);
 }
 END_TEST
 
@@ -310,16 +377,16 @@ END_TEST
 START_TEST(ended_programs_are_forgotten)
 {
 	struct jit_reader *reader = recorder.jobs.jit_reader;
-	uint8_t *code = map_pages(2, ANY);
+	uint8_t *memory = map_pages(2, ANY);
 	pid_t children[3];
 
-	memset(code, 0, 2 * page_bytes);
+	memset(memory, 0, 2 * page_bytes);
 	for (size_t i = 0; i < 3; i++) {
 		children[i] = start_child();
 		note(children[i], 1);
 		look();
 		expect_pages(i, 2);
-		code[page_bytes] = 0xc3;
+		memory[page_bytes] = 0xc3;
 	}
 	for (size_t i = 0; i < 3; i++)
 		end_child(children[i]);
@@ -329,7 +396,7 @@ START_TEST(ended_programs_are_forgotten)
 	for (size_t i = 0; i < 2; i++) {
 		ck_assert_int_eq(reader->programs.items[i].pid, children[i + 1]);
 		expect_pages(i, 1);
-		ck_assert_uint_eq(reader->programs.items[i].pages.index_of_address.capacity, 0);
+		ck_assert_uint_eq(reader->programs.items[i].page_of_address.capacity, 0);
 	}
 	/* The PID of the second is reused. */
 	ck_assert_ptr_null(jit_reader_end_program(&recorder, children[1], 100));
@@ -337,33 +404,12 @@ START_TEST(ended_programs_are_forgotten)
 	ck_assert_uint_eq(reader->programs.count, 3);
 	ck_assert_uint_eq(reader->programs.items[2].noted_ns, 200);
 	ck_assert_uint_eq(reader->programs.items[0].until_ns, 100);
-	ck_assert_ptr_null(jit_reader_finish(&recorder));
-	ck_assert_uint_eq(recorder.jobs.jit_reader->code.programs.count, 2);
+	decode_recorded();
+	ck_assert_uint_eq(code.programs.count, 2);
 }
 END_TEST
 
-/* A child with no stored code is kept while its process is known: more records may follow. */
-START_TEST(child_without_code_is_kept_while_known)
-{
-	pid_t child = start_child();
-
-	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, child, false));
-	(void)map_pages(1, ANY);
-	note(child, 1);
-	end_child(child);
-	look();
-	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.count, 1);
-	process_table_deinit(&recorder.processes);
-	recorder.processes = (struct process_table){0};
-	look();
-	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.count, 0);
-	note(getpid(), 1);
-	look();
-	expect_pages(0, 1);
-}
-END_TEST
-
-/* Requested processes are read first in every other pass, and the others in turn. */
+/* Each pass without time begins with the next process. */
 START_TEST(processes_are_read_in_turn)
 {
 	struct jit_reader *reader = recorder.jobs.jit_reader;
@@ -371,19 +417,33 @@ START_TEST(processes_are_read_in_turn)
 
 	(void)map_pages(2, ANY);
 	child = start_child();
-	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
 	note(child, 1);
 	note(getpid(), 1);
+	step_ns = 2 * LIMIT_CODE_PASS_NS;
 	look();
-	ck_assert_ptr_eq(reader->reading, &reader->programs.items[0]);
-	ck_assert(reader->others_first);
+	ck_assert(reader->programs.items[0].opened && !reader->programs.items[1].opened);
 	look();
-	ck_assert_ptr_eq(reader->reading, &reader->programs.items[1]);
-	ck_assert(!reader->others_first);
+	ck_assert(reader->programs.items[1].opened);
 	end_child(child);
+}
+END_TEST
+
+/* A record of code may be read when its process is gone. */
+START_TEST(gone_processes_are_forgotten)
+{
+	pid_t child = start_child();
+
+	(void)map_pages(1, ANY);
+	end_child(child);
+	note(child, 1);
 	look();
 	look();
-	ck_assert_ptr_eq(reader->reading, &reader->programs.items[1]);
+	ck_assert_uint_eq(recorder.jobs.jit_reader->programs.count, 0);
+	note(getpid(), 1);
+	look();
+	expect_pages(0, 1);
+	ck_assert_ptr_null(jit_reader_finish(&recorder));
+	ck_assert_str_eq(messages, "");
 }
 END_TEST
 
@@ -404,10 +464,10 @@ START_TEST(missing_descriptors_are_reported)
 	look();
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	end_child(child);
-	ck_assert_ptr_null(jit_reader_finish(&recorder));
-	expect_pages(0, 0);
-	expect_pages(1, 1);
-	ck_assert_ptr_nonnull(strstr(messages, "JIT code of 1 program is not copied"));
+	decode_recorded();
+	ck_assert_uint_eq(code.programs.count, 1);
+	ck_assert_int_eq(code.programs.items[0].pid, getpid());
+	ck_assert_ptr_nonnull(strstr(messages, "JIT code of 1 program is not copied: too many files were open; "));
 }
 END_TEST
 
@@ -425,8 +485,7 @@ START_TEST(waits_of_earlier_passes_do_not_count)
 }
 END_TEST
 
-/* The kernel shows the mappings of a process whose memory may not be read. */
-START_TEST(unreadable_memory_is_reported)
+START_TEST(memory_that_is_readable_later_is_read)
 {
 	(void)map_pages(1, ANY);
 	note(getpid(), 1);
@@ -434,10 +493,15 @@ START_TEST(unreadable_memory_is_reported)
 	look();
 	memory_is_denied = false;
 	expect_pages(0, 0);
-	ck_assert_ptr_null(jit_reader_finish(&recorder));
-	expect_pages(0, 1);
+	decode_recorded();
+	ck_assert_uint_eq(code.programs.count, 1);
 	ck_assert_str_eq(messages, "");
+}
+END_TEST
 
+/* The kernel shows the mappings of a process whose memory may not be read. */
+START_TEST(unreadable_memory_is_reported)
+{
 	note(getppid(), 1);
 	memory_is_denied = true;
 	ck_assert_ptr_null(jit_reader_finish(&recorder));
@@ -564,11 +628,11 @@ END_TEST
 static void add_reading(TCase *tests)
 {
 	tcase_add_tests(tests, neighbouring_data_takes_no_room, unmapped_code_stays, short_passes_read_all_code,
-			ended_children_are_evicted_first, requested_processes_evict_others,
-			requested_processes_are_not_evicted, earlier_programs_of_a_process_are_evicted,
-			ended_programs_are_forgotten, child_without_code_is_kept_while_known,
-			processes_are_read_in_turn, missing_descriptors_are_reported,
-			waits_of_earlier_passes_do_not_count, unreadable_memory_is_reported);
+			code_of_ended_children_makes_room, pages_without_room_are_not_read_again,
+			compressed_bytes_are_limited, earlier_programs_make_room, changing_pages_are_read_again,
+			ended_programs_are_forgotten, processes_are_read_in_turn, gone_processes_are_forgotten,
+			missing_descriptors_are_reported, waits_of_earlier_passes_do_not_count,
+			memory_that_is_readable_later_is_read, unreadable_memory_is_reported);
 }
 
 Suite *test_suite(void)

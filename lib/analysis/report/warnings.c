@@ -39,7 +39,6 @@ const char *mmt_warning_name(enum mmt_warning warning)
 	    [MMT_WARNING_JITDUMP_UNUSABLE] = "jitdump-unusable",
 	    [MMT_WARNING_FRAME_POINTERS_UNKNOWN] = "frame-pointers-unknown",
 	    [MMT_WARNING_STACKS_END_IN_JIT_CODE] = "stacks-end-in-jit-code",
-	    [MMT_WARNING_JIT_CODE_REPLACED] = "jit-code-replaced",
 	    [MMT_WARNING_PRECOMPILED_CODE_UNNAMED] = "precompiled-code-unnamed",
 	    [MMT_WARNING_INTERPRETED_CODE_UNNAMED] = "interpreted-code-unnamed",
 	    [MMT_WARNING_MODULE_UNUSABLE] = "module-unusable",
@@ -309,12 +308,6 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 			find_skipped_frames(pid, code.runtime, keeps == 0, warnings);
 		if (code.stacks_end_there)
 			find_ends_in_code(pid, code.runtime, warnings);
-		if (code.code_replaced)
-			add_warning(
-			    warnings, MMT_WARNING_JIT_CODE_REPLACED,
-			    "JIT code of process %" PRId32
-			    " was replaced during the recording: callers of some of it are uncertain or missing",
-			    pid);
 		if (code.unnamed)
 			find_missing_names(replay, process, &code, keeps != 1 && !code.unchecked_frames, warnings);
 		find_precompiled(pid, &code, warnings);

@@ -309,7 +309,6 @@ struct jit_code_state resolver_jit(struct resolver *resolver, uint32_t process)
 	generated.has_code = resolver->processes.items[process].has_code;
 	generated.unnamed = resolver->processes.items[process].unnamed;
 	generated.unchecked_frames = resolver->processes.items[process].unchecked_frames;
-	generated.code_replaced = resolver->processes.items[process].code_replaced;
 	generated.unnamed_precompiled = resolver->processes.items[process].unnamed_precompiled;
 	if (!resolver->processes.items[process].interpreted_named)
 		generated.interpreter = resolver->processes.items[process].interpreter;
@@ -488,7 +487,6 @@ struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangl
 		state->resolved = resolved;
 		state->unchecked_frames = resolved->unchecked_frames;
 		state->stacks_end_there = resolved->stacks_end_there;
-		state->code_replaced = resolved->code_replaced;
 		state->runtime = runtime ? runtimes_find(runtime) : NULL;
 	}
 	for (size_t i = 0; !error && i < resolver->frames.count; i++) {

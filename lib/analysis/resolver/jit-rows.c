@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "base/vector.h"
 #include "code/elf/disassembly.h"
 #include "code/unwind/instruction-analysis.h"
 
@@ -23,32 +22,15 @@ struct jit_rows {
 	struct modules *modules;
 	const struct cfi_row *host;
 	struct map row_of_address; /* struct deduced_row; NULL: the analysis found nothing */
-	VECTOR(uint64_t) times;	   /* when replaced code was last seen, ascending */
 };
-
-static int compare_times(const void *first, const void *second)
-{
-	uint64_t a = *(const uint64_t *)first, b = *(const uint64_t *)second;
-
-	return a < b ? -1 : a > b;
-}
 
 struct jit_rows *jit_rows_create(const struct jit_code *code, const struct jit_code_program *program,
 				 struct modules *modules)
 {
 	struct jit_rows *rows = calloc(1, sizeof(*rows));
 
-	if (!rows)
-		return NULL;
-	*rows = (struct jit_rows){.code = code, .program = program, .modules = modules};
-	for (size_t i = 0; i < program->changes.count; i++) {
-		if (!vector_push(&rows->times, program->changes.items[i].until_ns)) {
-			jit_rows_destroy(rows);
-			return NULL;
-		}
-	}
-	if (rows->times.count)
-		qsort(rows->times.items, rows->times.count, sizeof(*rows->times.items), compare_times);
+	if (rows)
+		*rows = (struct jit_rows){.code = code, .program = program, .modules = modules};
 	return rows;
 }
 
@@ -61,7 +43,6 @@ void jit_rows_destroy(struct jit_rows *rows)
 	for (size_t i = 0; map_next(&rows->row_of_address, &i, &key, &row);)
 		free((void *)(uintptr_t)row);
 	map_deinit(&rows->row_of_address);
-	vector_deinit(&rows->times);
 	free(rows);
 }
 
@@ -69,18 +50,6 @@ void jit_rows_use_host(struct jit_rows *rows, const struct cfi_row *host)
 {
 	if (rows && host)
 		rows->host = host;
-}
-
-bool jit_rows_replaced_after(const struct jit_rows *rows, uint64_t address, uint64_t time_ns)
-{
-	uint64_t until_ns = rows ? jit_code_replaced_ns(rows->program, address) : 0;
-
-	return until_ns && until_ns >= time_ns;
-}
-
-uint64_t jit_rows_epoch(const struct jit_rows *rows, uint64_t time_ns)
-{
-	return rows ? partition_point(rows->times.count, i, rows->times.items[i] < time_ns) : 0;
 }
 
 static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)

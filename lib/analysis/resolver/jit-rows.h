@@ -25,11 +25,6 @@ void jit_rows_destroy(struct jit_rows *rows);
  * NULL: unknown, keep the previous one. */
 void jit_rows_use_host(struct jit_rows *rows, const struct cfi_row *host);
 
-/* Whether the code at this address was replaced after this time. */
-bool jit_rows_replaced_after(const struct jit_rows *rows, uint64_t address, uint64_t time_ns);
-/* A number for the answers of jit_rows_replaced_after() at this time. */
-uint64_t jit_rows_epoch(const struct jit_rows *rows, uint64_t time_ns);
-
 /* The row of an address, or of the instruction before a return address: from an analysis, unreliable. `start` of the
  * method, 0: unknown. NULL: none. */
 const struct cfi_row *jit_rows_find(struct jit_rows *rows, uint64_t start, uint64_t address, bool is_return_address);

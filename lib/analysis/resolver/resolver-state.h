@@ -81,7 +81,6 @@ struct process_state {
 	bool unnamed;	       /* has frames that a perf map could have named */
 	bool unchecked_frames; /* like the next field: see struct jit_code_state */
 	bool stacks_end_there;
-	bool code_replaced;
 	bool unnamed_precompiled;
 	bool interpreted_named;	     /* some frame has the name of an interpreted function */
 	uint64_t program_ns;	     /* start time of the latest program seen in it */
@@ -103,7 +102,7 @@ struct resolver {
 	VECTOR(struct process_state) processes;
 	VECTOR(struct jit_rows *) rows; /* by index of the program among those with recorded code */
 	struct intern generations;
-	uint64_t last_generation_key[5]; /* usually that of the next stack too */
+	uint64_t last_generation_key[4]; /* usually that of the next stack too */
 	uint32_t last_generation;
 	bool has_last_generation;
 	struct id_table frames_by_key; /* IDs are frame numbers */

@@ -511,23 +511,8 @@ static bool is_unchecked(struct lookup *lookup, const struct unwind_frame *frame
 		generated_follows_call(lookup, frame->address) < 0);
 }
 
-/* Whether the caller of a frame in JIT code was found with code that replaced the frame's own after the sample. What
- * the runtime wrote about its code is that of this time, and code that keeps frame pointers does not need its bytes. */
-static bool is_by_replaced_code(struct lookup *lookup, const struct unwind_frame *frame,
-				const struct unwind_frame *caller)
-{
-	uint64_t address = frame->address - frame->is_return_address;
-	struct jit_rows *rows = find_rows(lookup);
-
-	if (!jit_rows_replaced_after(rows, address, lookup->time_ns) || find_jit_row(lookup, address))
-		return false;
-	return caller->origin == UNWIND_BY_CFI ||
-	       ((caller->origin == UNWIND_BY_FRAME_POINTER || caller->origin == UNWIND_BY_CALLCHAIN) &&
-		may_omit_frame_pointers(lookup, rows, frame->address));
-}
-
 /* Note what the callers of a frame in JIT code, or their absence, show about the code. */
-static void check_caller(struct lookup *lookup, struct unwind_frame *frame, bool is_last)
+static void check_caller(struct lookup *lookup, const struct unwind_frame *frame, bool is_last)
 {
 	struct resolver *resolver = lookup->resolver;
 	struct process_state *state = &resolver->processes.items[lookup->process->index];
@@ -539,8 +524,6 @@ static void check_caller(struct lookup *lookup, struct unwind_frame *frame, bool
 		return;
 	}
 	state->unchecked_frames |= is_unchecked(lookup, frame, frame + 1);
-	if (is_by_replaced_code(lookup, frame, frame + 1))
-		frame[1].doubtful = state->code_replaced = true;
 }
 
 /* Convert the unwinder's addresses to frame numbers, and those to a stack number. */
@@ -583,7 +566,7 @@ static bool is_last_generation(const struct resolver *resolver, const uint64_t *
 	const uint64_t *last = resolver->last_generation_key;
 
 	return resolver->has_last_generation && key[0] == last[0] && key[1] == last[1] && key[2] == last[2] &&
-	       key[3] == last[3] && key[4] == last[4];
+	       key[3] == last[3];
 }
 
 /* A number for the code that is mapped in a process now, including the names of its JIT code. */
@@ -593,10 +576,7 @@ static struct mmt_error *find_generation(struct resolver *resolver, const struct
 	const struct process_state *state =
 	    process->index < resolver->processes.count ? &resolver->processes.items[process->index] : NULL;
 	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns,
-			  state && state->jit_names ? jit_names_epoch(state->jit_names, time_ns) : 0,
-			  state && state->code_looked_up && state->code_ns == process->program_ns
-			      ? jit_rows_epoch(state->rows, time_ns) + 1
-			      : 0};
+			  state && state->jit_names ? jit_names_epoch(state->jit_names, time_ns) : 0};
 
 	if (is_last_generation(resolver, key)) {
 		*generation_ret = resolver->last_generation;

@@ -104,7 +104,6 @@ struct jit_code_state {
 	bool unchecked_frames;		   /* some caller was found by frame pointer in code that may keep none, or not
 					      at all */
 	bool stacks_end_there;		   /* some stack could not be unwound past JIT code */
-	bool code_replaced;		   /* some caller was found with code that replaced the frame's own later */
 	bool unnamed_precompiled;	   /* some frame in precompiled .NET code has no name */
 	const struct runtime *interpreter; /* the runtime whose interpreter has frames without the names of interpreted
 					      functions; NULL: none */

@@ -8,28 +8,171 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/compression.h"
 #include "base/limits.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/process/process-table.h"
 #include "capture/recorder/recorder.h"
 #include "capture/recorder/ring-reader.h"
+#include "trace/sections/jit-code.h"
+
+/* What is stored of each page */
+
+#define OVERHEAD_BYTES 16 /* of an allocation */
+#define SCRATCH_BYTES_MAX (1u << 20)
+
+static void drop_page(struct jit_reader *reader, struct jit_page *page)
+{
+	if (!page->frame)
+		return;
+	reader->stored_bytes -= page->frame_bytes + OVERHEAD_BYTES;
+	reader->stored_pages--;
+	free(page->frame);
+	page->frame = NULL;
+}
+
+static void drop_pages(struct jit_reader *reader, struct jit_program *program)
+{
+	for (size_t i = 0; i < program->pages.count; i++)
+		drop_page(reader, &program->pages.items[i]);
+	vector_deinit(&program->pages);
+	map_deinit(&program->page_of_address);
+}
+
+static bool is_due(const struct jit_program *program, uint64_t address, uint64_t now_ns)
+{
+	const uint64_t *index = map_get(&program->page_of_address, address);
+
+	return index ? program->pages.items[*index].due_ns <= now_ns : program->pages.count < LIMIT_CODE_PAGES;
+}
+
+static bool is_blank(const uint8_t *page, size_t size)
+{
+	return !page[0] && !memcmp(page, page + 1, size - 1);
+}
+
+/* Makes room by dropping the code of the first program that has ended. False: there is none. */
+static bool make_room(struct jit_reader *reader)
+{
+	reader->full = true;
+	for (size_t i = 0; i < reader->programs.count; i++) {
+		struct jit_program *program = &reader->programs.items[i];
+
+		if (program->ended && program->pages.count) {
+			drop_pages(reader, program);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Replaces the stored bytes of the page. *stored_ret: there was room. */
+static struct mmt_error *store_page(struct jit_reader *reader, struct jit_page *page, const uint8_t *seen,
+				    bool *stored_ret)
+{
+	struct mmt_error *error;
+	uint8_t *frame;
+	size_t size;
+
+	*stored_ret = false;
+	buffer_clear(&reader->scratch);
+	error = compressor_frame(reader->compressor, seen, reader->page_bytes, &reader->scratch);
+	if (error)
+		return error;
+	size = reader->scratch.size;
+	drop_page(reader, page);
+	while (reader->stored_pages >= reader->stored_pages_max ||
+	       reader->stored_bytes + size + OVERHEAD_BYTES > reader->stored_bytes_max) {
+		if (!make_room(reader))
+			return NULL;
+	}
+	frame = malloc(size);
+	if (!frame)
+		return &error_no_memory;
+	memcpy(frame, reader->scratch.data, size);
+	page->frame = frame;
+	page->frame_bytes = size;
+	reader->stored_pages++;
+	reader->stored_bytes += size + OVERHEAD_BYTES;
+	*stored_ret = true;
+	return NULL;
+}
+
+static struct jit_page *add_page(struct jit_reader *reader, struct jit_program *program, uint64_t address)
+{
+	struct jit_page *page = vector_append(&program->pages);
+
+	if (!page)
+		return NULL;
+	*page = (struct jit_page){.address = address, .again_ns = JIT_PAGE_AGAIN_NS / 2};
+	if (!map_put(&program->page_of_address, address, program->pages.count - 1)) {
+		program->pages.count--;
+		return NULL;
+	}
+	reader->full |= program->pages.count == LIMIT_CODE_PAGES;
+	return page;
+}
+
+/* Stores the content of a page read at `now_ns`. A blank page does not replace stored content. If there is no room, the
+ * content is dropped, and the page is not read again. */
+static struct mmt_error *put_page(struct jit_reader *reader, struct jit_program *program, uint64_t address,
+				  const uint8_t *seen, uint64_t now_ns)
+{
+	const uint64_t *index = map_get(&program->page_of_address, address);
+	struct jit_page *page = index ? &program->pages.items[*index] : add_page(reader, program, address);
+	bool blank = is_blank(seen, reader->page_bytes), stored = false;
+	uint64_t checksum = blank ? 0 : map_checksum(seen, reader->page_bytes);
+	struct mmt_error *error = NULL;
+
+	if (!page)
+		return &error_no_memory;
+	if (!blank && (!page->frame || checksum != page->checksum))
+		error = store_page(reader, page, seen, &stored);
+	if (stored) {
+		page->checksum = checksum;
+		page->again_ns = JIT_PAGE_AGAIN_NS;
+	} else if (page->again_ns < JIT_PAGE_AGAIN_NS_MAX) {
+		page->again_ns *= 2;
+	}
+	page->due_ns = page->frame || blank ? now_ns + page->again_ns : UINT64_MAX;
+	return error;
+}
+
+/* Reading the processes */
 
 /* One pass: reads new JIT code of all programs within a time limit. Times are CPU times of this thread and its helper.
  */
 struct code_pass {
 	struct recorder *recorder;
+	struct jit_reader *reader;
 	uint64_t now_ns;
 	uint64_t due_ns; /* the pass reads pages that are due at this time */
 	uint64_t time_ns_max;
 	uint64_t began_ns, rings_ns; /* when it began; time spent on reading rings since, which does not count */
 	bool at_end;
-	uint8_t *piece;
+	struct code_buffers *buffers;
 };
 
 /* The bytes of one read. The process cannot map memory during a read, so between two reads the targets and the ring
  * reader get their turn. */
 #define PIECE_BYTES (64u << 10)
+
+#define RANGES_MAX 4000
+
+/* Mappings of a program that may hold JIT code, in ascending order. */
+struct code_list {
+	uint64_t queried; /* the kernel can be queried for a mapping, and need not list all (Linux 6.11) */
+	uint64_t count;
+	struct resident_run ranges[RANGES_MAX];
+};
+
+struct code_buffers {
+	struct code_list list, check;
+	uint8_t piece[PIECE_BYTES];
+};
+
+_Static_assert(sizeof(struct code_list) <= BLOCKING_RESULT_BYTES, "a list is the result of one call");
 
 static uint64_t spent_ns(const struct code_pass *pass)
 {
@@ -50,211 +193,155 @@ static struct mmt_error *give_way(struct code_pass *pass)
 	return error;
 }
 
-/*
- * Finds the program whose code is evicted in favour of `program`, which is alive. Ended programs are evicted before
- * living ones, then programs that the user did not request before requested ones, then the oldest of the ended ones. A
- * program that the user did not request evicts neither a requested program nor a living one.
- */
-static struct jit_program *find_victim(const struct jit_reader *reader, const struct jit_program *program)
+/* Runs in the helper: lists the first mappings between two addresses. */
+static size_t list_mappings(const void *argument, int given, void *result, int *opened_ret)
 {
-	struct jit_program *ended = NULL, *living = NULL;
-
-	for (size_t i = 0; i < reader->programs.count; i++) {
-		struct jit_program *other = &reader->programs.items[i];
-
-		if (other == program || !other->pages.items.count)
-			continue;
-		if (other->ended && !other->requested)
-			return other;
-		if (other->ended)
-			ended = ended ? ended : other;
-		else if (!other->requested)
-			living = other;
-	}
-	if (!program->requested)
-		return NULL;
-	return ended ? ended : living;
-}
-
-static bool make_room(void *context)
-{
-	struct jit_reader *reader = context;
-	const struct jit_program *program = reader->reading;
-	struct jit_program *victim = reader->nothing_to_evict ? NULL : find_victim(reader, program);
-
-	reader->nothing_to_evict |= !victim && program->requested;
-	if (!victim)
-		return false;
-	jit_pages_discard(&victim->pages, &reader->store);
-	victim->evicted = true;
-	return true;
-}
-
-/* The mappings of a program that may hold JIT code, in ascending order. */
-struct code_search {
-	const struct jit_program *program;
-	struct mapping_scan scan;  /* on kernels without PROCMAP_QUERY */
-	struct procmaps_line line; /* the latest of the scan */
-};
-
-struct code_answer {
-	enum mapped_kind kind;
-	uint64_t start, end;
-};
-
-/* Runs in the helper, with an address. */
-static size_t query(const void *argument, int given, void *result, int *opened_ret)
-{
-	struct code_answer answer;
-	struct procmaps_line line;
-	uint64_t address;
+	const struct resident_run *wanted = argument;
+	struct code_list *list = result;
+	enum mapped_kind kind = MAPPED_CODE;
+	struct procmaps_line line = {.end = wanted->start};
+	struct mapping_scan scan;
 
 	(void)opened_ret;
-	memcpy(&address, argument, sizeof(address));
-	while ((answer.kind = mapping_query(given, address, &line)) == MAPPED_CODE && !jit_code_is_wanted(line.path))
-		address = line.end;
-	answer.start = line.start;
-	answer.end = line.end;
-	memcpy(result, &answer, sizeof(answer));
-	return sizeof(answer);
-}
-
-/* Finds the first code at or above `address`. Addresses must ascend from one call to the next. */
-static bool find_code(struct code_search *search, uint64_t address, uint64_t *start_ret, uint64_t *end_ret)
-{
-	const struct jit_program *program = search->program;
-	const struct procmaps_line *line = &search->line;
-	struct code_answer answer = {.kind = MAPPED_NOTHING};
-	struct blocking_call call = {.place = place_of_process(program->pid),
-				     .run = query,
-				     .argument = &address,
-				     .argument_bytes = sizeof(address),
-				     .given = program->maps,
-				     .result = &answer,
-				     .result_bytes = sizeof(answer)};
-
-	if (!search->scan.text)
-		(void)blocking_call(program->calls, &call);
-	if (answer.kind == MAPPED_UNKNOWN &&
-	    !mapping_scan_begin(&search->scan, program->calls, program->pid, program->maps))
-		return false;
-	while (search->scan.text && answer.kind != MAPPED_CODE) {
-		if (line->end > address && line->protection & PROT_EXEC && jit_code_is_wanted(line->path))
-			answer = (struct code_answer){MAPPED_CODE, line->start, line->end};
-		else if (!mapping_scan_next(&search->scan, program->maps, &search->line))
-			return false;
+	list->count = 0;
+	while (line.end < wanted->end && list->count < RANGES_MAX &&
+	       (kind = mapping_query(given, line.end, &line)) == MAPPED_CODE) {
+		if (jit_code_is_wanted(line.path))
+			list->ranges[list->count++] = (struct resident_run){line.start, line.end};
 	}
-	*start_ret = answer.start > address ? answer.start : address;
-	*end_ret = answer.end;
-	return answer.kind == MAPPED_CODE;
+	list->queried = kind != MAPPED_UNKNOWN;
+	if (!list->queried && mapping_scan_begin(&scan, NULL, 0, given)) {
+		while (list->count < RANGES_MAX && mapping_scan_next(&scan, given, &line)) {
+			if (line.end > wanted->start && line.protection & PROT_EXEC && jit_code_is_wanted(line.path))
+				list->ranges[list->count++] = (struct resident_run){line.start, line.end};
+		}
+		mapping_scan_end(&scan);
+	}
+	return offsetof(struct code_list, ranges) + list->count * sizeof(*list->ranges);
 }
 
-static void end_search(struct code_search *search)
+static void list_code(const struct code_pass *pass, const struct jit_program *program, uint64_t start, uint64_t end,
+		      struct code_list *list)
 {
-	mapping_scan_end(&search->scan);
-	search->line.end = 0;
+	const struct resident_run wanted = {start, end};
+	struct blocking_call call = {.place = place_of_process(program->pid),
+				     .run = list_mappings,
+				     .argument = &wanted,
+				     .argument_bytes = sizeof(wanted),
+				     .given = program->maps,
+				     .result = list,
+				     .result_bytes = sizeof(*list)};
+
+	if (!blocking_call(&pass->recorder->calls, &call))
+		list->count = 0;
 }
 
 /*
  * Keeps only those parts of the bytes read that are still executable: data may have been mapped there since, and data
  * must not get into the recording. A kernel that cannot be queried has just shown them as code.
  */
-static struct mmt_error *keep_code(struct code_pass *pass, struct code_search *search, struct jit_program *program,
-				   uint64_t start, uint64_t end)
+static struct mmt_error *keep_code(const struct code_pass *pass, struct jit_program *program, uint64_t start,
+				   uint64_t end)
 {
-	uint64_t position = start, code_start = start, code_end = end;
-	size_t page_bytes = program->pages.page_bytes;
+	size_t page_bytes = pass->reader->page_bytes;
+	struct code_list *check = &pass->buffers->check;
 	struct mmt_error *error = NULL;
 
-	while (!error && position < end) {
-		if (!search->scan.text && !find_code(search, position, &code_start, &code_end))
-			return NULL;
-		for (position = code_start; !error && position < code_end && position + page_bytes <= end;
-		     position += page_bytes)
-			error = jit_pages_put(&program->pages, &pass->recorder->jobs.jit_reader->store, position,
-					      pass->piece + (position - start), pass->now_ns);
-		position = code_end;
+	if (pass->buffers->list.queried) {
+		list_code(pass, program, start, end, check);
+	} else {
+		check->count = 1;
+		check->ranges[0] = (struct resident_run){start, end};
+	}
+	for (size_t i = 0; i < check->count; i++) {
+		uint64_t address = check->ranges[i].start > start ? check->ranges[i].start : start;
+
+		for (; !error && address < check->ranges[i].end && address + page_bytes <= end; address += page_bytes)
+			error = put_page(pass->reader, program, address, pass->buffers->piece + (address - start),
+					 pass->now_ns);
 	}
 	return error;
 }
 
-/* Reads pages of the run that are due. *position: the address reached; the end of the run if nothing more can be read
- * there. */
-static struct mmt_error *read_piece(struct code_pass *pass, struct code_search *search, struct jit_program *program,
+/* Reads the first adjacent pages of the run that are due. *position: the address reached; the end of the run if nothing
+ * more can be read there. */
+static struct mmt_error *read_piece(const struct code_pass *pass, struct jit_program *program,
 				    const struct resident_run *run, uint64_t *position)
 {
-	uint64_t start, size = jit_pages_due(&program->pages, *position, run->end, PIECE_BYTES, pass->due_ns, &start);
+	size_t page_bytes = pass->reader->page_bytes;
+	uint64_t start = *position, end;
 	ssize_t count = 0;
 
-	*position = size ? start + size : run->end;
-	if (size)
-		count = process_file_read(program->calls, program->pid, program->memory, pass->piece, (size_t)size,
-					  (int64_t)start);
-	return count > 0 ? keep_code(pass, search, program, start, start + (uint64_t)count) : NULL;
+	while (start < run->end && !is_due(program, start, pass->due_ns))
+		start += page_bytes;
+	for (end = start; end < run->end && end - start + page_bytes <= PIECE_BYTES;) {
+		if (!is_due(program, end, pass->due_ns))
+			break;
+		end += page_bytes;
+	}
+	*position = end > start ? end : run->end;
+	if (end > start)
+		count = process_file_read(&pass->recorder->calls, program->pid, program->memory, pass->buffers->piece,
+					  (size_t)(end - start), (int64_t)start);
+	return count > 0 ? keep_code(pass, program, start, start + (uint64_t)count) : NULL;
 }
 
 /* Reads resident pages from START to END until the pass is over, but at least one piece. *position_ret: the address
  * reached. */
-static struct mmt_error *read_range(struct code_pass *pass, struct code_search *search, struct jit_program *program,
-				    uint64_t start, uint64_t end, uint64_t *position_ret)
+static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *program, uint64_t start, uint64_t end,
+				    uint64_t *position_ret)
 {
 	struct process_residency pages = {0};
 	struct mmt_error *error;
+	bool over = false;
 
 	error = residency_step(&program->pagemap, start, end, &pages, position_ret);
 	if (!error)
 		error = give_way(pass);
-	for (size_t i = 0; !error && i < pages.runs.count; i++) {
+	for (size_t i = 0; !error && !over && i < pages.runs.count; i++) {
 		uint64_t position = pages.runs.items[i].start;
 
-		while (!error && position < pages.runs.items[i].end) {
-			error = read_piece(pass, search, program, &pages.runs.items[i], &position);
+		while (!error && !over && position < pages.runs.items[i].end) {
+			error = read_piece(pass, program, &pages.runs.items[i], &position);
 			if (!error)
 				error = give_way(pass);
-			if (!error && is_over(pass)) {
-				*position_ret = position;
-				vector_deinit(&pages.runs);
-				return NULL;
-			}
+			over = is_over(pass);
 		}
+		if (over)
+			*position_ret = position;
 	}
 	vector_deinit(&pages.runs);
 	return error;
 }
 
-/* Reads all code of the program once, starting where the last pass ended. Each mapping is searched for separately: the
- * next one may be writable data for a while and become executable again without an event. */
+/* Reads the code of the program, starting where the last pass ended. Each mapping is searched for separately: the next
+ * one may be writable data for a while and become executable again without an event. */
 static struct mmt_error *read_code(struct code_pass *pass, struct jit_program *program)
 {
-	struct code_search search = {.program = program};
-	uint64_t begin = program->position, position = begin, start, end;
+	struct code_list *list = &pass->buffers->list;
+	uint64_t position = pass->at_end ? 0 : program->position;
 	struct mmt_error *error = NULL;
-	bool again = false; /* continue at the lowest address */
+	bool over = false;
 
 	do {
-		bool found = find_code(&search, position, &start, &end);
+		list_code(pass, program, position, UINT64_MAX, list);
+		for (size_t i = 0; !error && !over && i < list->count; i++) {
+			const struct resident_run *range = &list->ranges[i];
 
-		if (!found && !again && begin) {
-			again = true;
-			position = 0;
-			end_search(&search);
-			continue;
+			position = range->start > position ? range->start : position;
+			while (!error && !over && position < range->end) {
+				error = read_range(pass, program, position, range->end, &position);
+				over = is_over(pass);
+			}
 		}
-		if (!found || (again && start >= begin))
-			break;
-		if (again && end > begin)
-			end = begin;
-		error = read_range(pass, &search, program, start, end, &position);
-	} while (!error && !is_over(pass));
-	program->position = position;
-	end_search(&search);
+	} while (!error && !over && list->count == RANGES_MAX);
+	program->position = over ? position : 0;
 	return error;
 }
 
-static bool is_due_for_reading(const struct code_pass *pass, const struct jit_program *program, bool requested)
+static bool is_due_for_reading(const struct code_pass *pass, const struct jit_program *program)
 {
-	return program->noted_ns && !program->ended && !program->evicted && program->requested == requested &&
-	       (pass->at_end || program->from_ns <= pass->now_ns);
+	return program->noted_ns && !program->ended && (pass->at_end || program->from_ns <= pass->now_ns);
 }
 
 static void jit_program_close(struct jit_program *program)
@@ -268,101 +355,110 @@ static void jit_program_close(struct jit_program *program)
 	program->memory = program->maps = -1;
 }
 
-/* Returns `fd` if it can stay open, or -1. *short_ret is set if too many files are open. */
-static int spare(int fd, bool at_end, bool *short_ret)
+/* Stops looking for JIT code of this program. Only what is stored of it stays. */
+static void end_program(struct jit_reader *reader, struct jit_program *program)
 {
+	size_t count = 0;
+
+	reader->missing[program->missing] += !program->ended;
+	program->ended = true;
+	jit_program_close(program);
+	for (size_t i = 0; i < program->pages.count; i++) {
+		if (program->pages.items[i].frame)
+			program->pages.items[count++] = program->pages.items[i];
+	}
+	program->pages.count = count;
+	if (count)
+		vector_trim(&program->pages);
+	map_deinit(&program->page_of_address);
+}
+
+/* Opens a file of the process. While recording, some file descriptors are reserved for other uses; at the end, none
+ * are. */
+static int open_file(const struct code_pass *pass, struct jit_program *program, const char *name)
+{
+	int fd = process_file_open(&pass->recorder->calls, program->pid, name);
 	bool is_open = fd >= 0;
 
-	if (!at_end)
+	if (!pass->at_end)
 		fd = process_table_spare(fd);
-	*short_ret |= fd < 0 && (is_open || errno == EMFILE || errno == ENFILE);
+	if (fd < 0 && (is_open || errno == EMFILE || errno == ENFILE))
+		program->missing = CODE_WITHOUT_DESCRIPTORS;
 	return fd;
 }
 
-/* Opens the memory of the process. While recording, some file descriptors are reserved for other uses; at the end, none
- * are. */
-static void jit_program_open(struct jit_program *program, bool at_end)
+/* Of a process that has ended, nothing can be read. */
+static void jit_program_open(const struct code_pass *pass, struct jit_program *program)
 {
-	bool denied;
+	bool denied, gone;
 
 	program->opened = true;
 	program->opened_ns = clock_now_ns();
-	program->descriptors_short = false;
-	program->memory = process_file_open(program->calls, program->pid, "mem");
+	program->missing = CODE_COMPLETE;
+	program->memory = open_file(pass, program, "mem");
 	denied = program->memory < 0 && (errno == EACCES || errno == EPERM);
-	program->memory = spare(program->memory, at_end, &program->descriptors_short);
-	program->maps =
-	    spare(process_file_open(program->calls, program->pid, "maps"), at_end, &program->descriptors_short);
+	gone = program->memory < 0 && (errno == ENOENT || errno == ESRCH);
+	program->maps = open_file(pass, program, "maps");
 	/* If not even the mappings can be read, the recorder warns of those. */
-	program->denied = denied && program->maps >= 0;
-	if (!residency_open(&program->pagemap, program->calls, program->pid))
-		program->pagemap.fd = -1;
-	program->pagemap.fd = spare(program->pagemap.fd, at_end, &program->descriptors_short);
+	if (denied && program->maps >= 0)
+		program->missing = CODE_DENIED;
+	residency_take(&program->pagemap, &pass->recorder->calls, program->pid, open_file(pass, program, "pagemap"));
 	if (program->memory < 0 || program->maps < 0 || program->pagemap.fd < 0)
 		jit_program_close(program);
+	if (gone)
+		end_program(pass->reader, program);
 }
 
 static struct mmt_error *read_program(struct code_pass *pass, struct jit_program *program)
 {
-	struct jit_reader *reader = pass->recorder->jobs.jit_reader;
 	struct mmt_error *error;
 
 	if (!program->opened || (pass->at_end && program->memory < 0))
-		jit_program_open(program, pass->at_end);
-	reader->reading = program;
+		jit_program_open(pass, program);
 	program->pagemap.gave_up = false;
 	program->pagemap.bytes = program->pagemap.begin_ns = program->pagemap.waited_ns = 0;
 	if (program->memory < 0)
 		return NULL;
 	error = read_code(pass, program);
-	reader->out_of_time |= pass->at_end && program->pagemap.gave_up;
+	pass->reader->out_of_time |= pass->at_end && program->pagemap.gave_up;
 	return error;
 }
 
-/* Reads the programs that the user requested, or the others, starting with the first that got no time in the last
- * pass. */
-static struct mmt_error *read_kind(struct code_pass *pass, bool requested)
+static struct mmt_error *prepare(struct jit_reader *reader)
 {
-	struct jit_reader *reader = pass->recorder->jobs.jit_reader;
-	size_t count = reader->programs.count, first = reader->turns[requested];
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < count; i++) {
-		size_t index = (first + i) % count;
-
-		struct jit_program *program = &reader->programs.items[index];
-
-		if (!is_due_for_reading(pass, program, requested))
-			continue;
-		if (is_over(pass)) {
-			reader->turns[requested] = index;
-			return NULL;
-		}
-		error = read_program(pass, program);
-	}
-	return error;
+	if (reader->compressor)
+		return NULL;
+	reader->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	reader->stored_pages_max = LIMIT_RECORDED_CODE_BYTES / reader->page_bytes;
+	reader->stored_bytes_max = LIMIT_CODE_KEPT_BYTES;
+	buffer_init(&reader->scratch, SCRATCH_BYTES_MAX);
+	return compressor_create(&reader->compressor);
 }
 
-/* Reads one program after the other until `time_ns_max` of CPU time is used up; the next pass continues there. Errors:
- * reading the rings failed, or out of memory. */
+/* Reads one program after the other until `time_ns_max` of CPU time is used up; the next pass continues with the first
+ * that got no time. Errors: reading the rings failed, or out of memory. */
 static struct mmt_error *code_pass_read(struct code_pass *pass)
 {
-	struct jit_reader *reader = pass->recorder->jobs.jit_reader;
-	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
-	bool requested = pass->at_end || !reader->others_first;
-	struct mmt_error *error = piece ? NULL : &error_no_memory;
+	struct jit_reader *reader = pass->reader;
+	size_t count = reader->programs.count, first = reader->turn;
+	CLEANUP(free) struct code_buffers *buffers = malloc(sizeof(*buffers));
+	struct mmt_error *error = buffers ? prepare(reader) : &error_no_memory;
+	bool over = false;
 
-	if (!error && !reader->store.compressor)
-		error = jit_store_init(&reader->store, LIMIT_RECORDED_CODE_BYTES, LIMIT_CODE_KEPT_BYTES);
-	reader->store.make_room = make_room;
-	reader->store.context = reader;
-	pass->piece = piece;
+	pass->buffers = buffers;
 	pass->began_ns = blocking_calls_clock_ns(&pass->recorder->calls);
-	if (!error)
-		error = read_kind(pass, requested);
-	if (!error)
-		error = read_kind(pass, !requested);
-	reader->others_first = requested;
+	for (size_t i = 0; !error && i < count; i++) {
+		struct jit_program *program = &reader->programs.items[(first + i) % count];
+
+		if (!is_due_for_reading(pass, program))
+			continue;
+		if (over) {
+			reader->turn = (first + i) % count;
+			break;
+		}
+		error = read_program(pass, program);
+		over = is_over(pass);
+	}
 	return error;
 }
 
@@ -372,17 +468,20 @@ static struct mmt_error *code_pass_read(struct code_pass *pass)
 /* A forked child inherits its parent's code and may discard it soon: read it after this time. */
 #define FORKED_NS 500000000ULL
 
+static void destroy_program(struct jit_reader *reader, struct jit_program *program)
+{
+	jit_program_close(program);
+	drop_pages(reader, program);
+}
+
 void jit_reader_deinit(struct jit_reader *reader)
 {
-	for (size_t i = 0; i < reader->programs.count; i++) {
-		jit_program_close(&reader->programs.items[i]);
-		jit_pages_discard(&reader->programs.items[i].pages, &reader->store);
-	}
+	for (size_t i = 0; i < reader->programs.count; i++)
+		destroy_program(reader, &reader->programs.items[i]);
 	vector_deinit(&reader->programs);
 	map_deinit(&reader->program_of_pid);
-	jit_store_deinit(&reader->store);
-	jit_code_deinit(&reader->code);
-	vector_deinit(&reader->stored);
+	compressor_destroy(reader->compressor);
+	buffer_deinit(&reader->scratch);
 }
 
 static struct jit_program *find_program(const struct jit_reader *reader, pid_t pid)
@@ -392,23 +491,14 @@ static struct jit_program *find_program(const struct jit_reader *reader, pid_t p
 	return index ? &reader->programs.items[*index] : NULL;
 }
 
-static struct jit_program *add_program(struct recorder *recorder, pid_t pid, uint64_t from_ns)
+static struct jit_program *add_program(struct jit_reader *reader, pid_t pid, uint64_t from_ns)
 {
-	struct jit_reader *reader = recorder->jobs.jit_reader;
-	const struct traced_process *process = process_table_find(&recorder->processes, pid);
 	struct jit_program *program = vector_append(&reader->programs);
 
 	if (!program)
 		return NULL;
-	*program = (struct jit_program){.calls = &recorder->calls,
-					.pid = pid,
-					.until_ns = UINT64_MAX,
-					.from_ns = from_ns,
-					.requested = process && process->target,
-					.memory = -1,
-					.maps = -1,
-					.pagemap.fd = -1,
-					.pages.page_bytes = (size_t)sysconf(_SC_PAGESIZE)};
+	*program = (struct jit_program){
+	    .pid = pid, .until_ns = UINT64_MAX, .from_ns = from_ns, .memory = -1, .maps = -1, .pagemap.fd = -1};
 	if (map_put(&reader->program_of_pid, (uint64_t)pid, reader->programs.count - 1))
 		return program;
 	reader->programs.count--;
@@ -417,12 +507,13 @@ static struct jit_program *add_program(struct recorder *recorder, pid_t pid, uin
 
 struct mmt_error *jit_reader_note(struct recorder *recorder, pid_t pid, const char *path, uint64_t time_ns, bool forked)
 {
-	struct jit_program *program = find_program(recorder->jobs.jit_reader, pid);
+	struct jit_reader *reader = recorder->jobs.jit_reader;
+	struct jit_program *program = find_program(reader, pid);
 
 	if (recorder->options->code != MMT_CODE_ALL || !jit_code_is_wanted(path))
 		return NULL;
 	if (!program)
-		program = add_program(recorder, pid, forked ? clock_now_ns() + FORKED_NS : 0);
+		program = add_program(reader, pid, forked ? clock_now_ns() + FORKED_NS : 0);
 	if (!program)
 		return &error_no_memory;
 	if (program->noted_ns < time_ns)
@@ -435,16 +526,6 @@ bool jit_reader_knows(const struct recorder *recorder, pid_t pid)
 	const struct jit_program *program = find_program(recorder->jobs.jit_reader, pid);
 
 	return program && program->noted_ns;
-}
-
-/* Stops looking for JIT code of this program. */
-static void end_program(struct jit_reader *reader, struct jit_program *program)
-{
-	program->ended = true;
-	reader->nothing_to_evict = false;
-	reader->full |= program->pages.items.count >= LIMIT_CODE_PAGES;
-	jit_program_close(program);
-	jit_pages_end(&program->pages);
 }
 
 struct mmt_error *jit_reader_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
@@ -466,7 +547,7 @@ struct mmt_error *jit_reader_end_program(struct recorder *recorder, pid_t pid, u
 	map_remove(&reader->program_of_pid, (uint64_t)pid);
 	if (!noted_ns)
 		return NULL;
-	program = add_program(recorder, pid, 0);
+	program = add_program(reader, pid, 0);
 	if (!program)
 		return &error_no_memory;
 	program->noted_ns = noted_ns;
@@ -492,40 +573,26 @@ void jit_reader_note_exit(struct recorder *recorder, pid_t pid)
 		reader->next_ns = reader->read_ns + EXIT_INTERVAL_NS;
 }
 
-/* Nothing of the program was kept, and no more records of it can arrive, because its process is not in the process
- * table. */
-static bool can_be_dropped(const struct recorder *recorder, const struct jit_program *program, bool youngest)
+/* Forgets the ended programs of which nothing is stored. Pointers to programs become invalid. */
+static void drop_programs(struct jit_reader *reader)
 {
-	return program->ended && !program->pages.items.count &&
-	       !(youngest && process_table_find(&recorder->processes, program->pid));
-}
-
-/* Moves the remaining elements: pointers to programs become invalid. */
-static void drop_programs(struct recorder *recorder)
-{
-	struct jit_reader *reader = recorder->jobs.jit_reader;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < reader->programs.count; i++) {
 		struct jit_program *program = &reader->programs.items[i];
 		uint64_t *index = map_get(&reader->program_of_pid, (uint64_t)program->pid);
-		bool youngest = index && *index == i;
+		bool youngest = index && *index == i, dropped = program->ended && !program->pages.count;
 
-		for (size_t j = 0; j < 2; j++)
-			reader->turns[j] = reader->turns[j] == i ? kept : reader->turns[j];
-		if (can_be_dropped(recorder, program, youngest)) {
-			if (youngest)
-				map_remove(&reader->program_of_pid, (uint64_t)program->pid);
-			reader->full |= program->evicted;
-			reader->unopened += program->descriptors_short;
-			reader->denied += program->denied;
-			jit_program_close(program);
-			jit_pages_discard(&program->pages, &reader->store);
-			continue;
-		}
-		if (youngest)
+		if (reader->turn == i)
+			reader->turn = kept;
+		if (youngest && dropped)
+			map_remove(&reader->program_of_pid, (uint64_t)program->pid);
+		else if (youngest)
 			*index = kept;
-		reader->programs.items[kept++] = *program;
+		if (dropped)
+			destroy_program(reader, program);
+		else
+			reader->programs.items[kept++] = *program;
 	}
 	reader->programs.count = kept;
 }
@@ -534,13 +601,14 @@ struct mmt_error *jit_reader_read(struct recorder *recorder)
 {
 	struct jit_reader *reader = recorder->jobs.jit_reader;
 	struct code_pass pass = {.recorder = recorder,
+				 .reader = reader,
 				 .now_ns = reader->programs.count ? clock_now_ns() : 0,
 				 .time_ns_max = LIMIT_CODE_PASS_NS};
 	struct mmt_error *error;
 
 	if (!reader->programs.count || pass.now_ns < reader->next_ns)
 		return NULL;
-	drop_programs(recorder);
+	drop_programs(reader);
 	reader->spent_ns -= (int64_t)((pass.now_ns - reader->reckoned_ns) / TIME_SHARE);
 	if (reader->spent_ns < 0)
 		reader->spent_ns = 0;
@@ -557,56 +625,18 @@ struct mmt_error *jit_reader_read(struct recorder *recorder)
 
 /* The end of the recording: write the stored code into the recording, and warn about code that is missing. */
 
-static int compare_pages(const void *first, const void *second)
-{
-	uint64_t a = ((const struct jit_page *)first)->address, b = ((const struct jit_page *)second)->address;
-
-	return a < b ? -1 : a > b;
-}
-
-/* Describes the stored pages of a program. Sorts the pages, so lookups by address fail from now on. */
-static struct mmt_error *describe_program(struct jit_reader *reader, struct jit_program *program)
-{
-	struct jit_pages *pages = &program->pages;
-	struct jit_code_program *described;
-
-	if (!pages->items.count)
-		return NULL;
-	described = vector_append(&reader->code.programs);
-	if (!described)
-		return &error_no_memory;
-	described->pid = program->pid;
-	described->until_ns = program->until_ns;
-	qsort(pages->items.items, pages->items.count, sizeof(*pages->items.items), compare_pages);
-	for (size_t i = 0; i < pages->items.count; i++) {
-		const struct jit_page *page = &pages->items.items[i];
-
-		if (!page->bytes)
-			continue;
-		if (!jit_code_add(described, page->address, pages->page_bytes,
-				  reader->stored.count * pages->page_bytes) ||
-		    !vector_push(&reader->stored, page) ||
-		    (page->replaced.size && !vector_push(&described->changes, page->replaced)))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
 static void report_missing_code(struct recorder *recorder)
 {
 	static const char consequence[] = "callers of code without frame pointers may be missing";
+	static const struct {
+		enum code_missing kind;
+		const char *why, *advice;
+	} reasons[] = {{CODE_WITHOUT_DESCRIPTORS, "too many files were open", "raise the limit with `ulimit -n`"},
+		       {CODE_DENIED, "permission denied to read memory",
+			"run as root or with CAP_SYS_PTRACE (/proc/sys/kernel/yama/ptrace_scope)"}};
 	const struct jit_reader *reader = recorder->jobs.jit_reader;
-	bool full = reader->full || reader->store.full;
-	size_t unopened = reader->unopened, denied = reader->denied;
 
-	for (size_t i = 0; i < reader->programs.count; i++) {
-		const struct jit_program *program = &reader->programs.items[i];
-
-		full |= program->evicted || program->pages.items.count >= LIMIT_CODE_PAGES;
-		unopened += program->descriptors_short;
-		denied += program->denied;
-	}
-	if (full)
+	if (reader->full)
 		recorder_message(
 		    recorder, true,
 		    "not all JIT code is copied: the limit of a recording is %u MiB, or %u MiB compressed; %s",
@@ -615,51 +645,74 @@ static void report_missing_code(struct recorder *recorder)
 		recorder_message(recorder, true,
 				 "not all JIT code is copied: reading it at the end of the recording took too long; %s",
 				 consequence);
-	if (unopened)
-		recorder_message(
-		    recorder, true,
-		    "JIT code of %zu %s is not copied: too many files were open; %s; raise the limit with `ulimit -n`",
-		    unopened, unopened == 1 ? "program" : "programs", consequence);
-	if (denied)
-		recorder_message(recorder, true,
-				 "JIT code of %zu %s is not copied: permission denied to read memory; %s; run as root "
-				 "or with CAP_SYS_PTRACE (/proc/sys/kernel/yama/ptrace_scope)",
-				 denied, denied == 1 ? "program" : "programs", consequence);
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+		size_t count = reader->missing[reasons[i].kind];
+
+		if (count)
+			recorder_message(recorder, true, "JIT code of %zu %s is not copied: %s; %s; %s", count,
+					 count == 1 ? "program" : "programs", reasons[i].why, consequence,
+					 reasons[i].advice);
+	}
 }
 
 struct mmt_error *jit_reader_finish(struct recorder *recorder)
 {
 	struct jit_reader *reader = recorder->jobs.jit_reader;
 	struct code_pass pass = {.recorder = recorder,
+				 .reader = reader,
 				 .now_ns = clock_now_ns(),
 				 .due_ns = UINT64_MAX,
 				 .time_ns_max = LIMIT_CODE_END_NS,
 				 .at_end = true};
-	struct mmt_error *error = NULL;
+	struct mmt_error *error;
 
 	if (!reader->programs.count)
 		return NULL;
 	error = code_pass_read(&pass);
 	reader->out_of_time |= is_over(&pass);
-	for (size_t i = 0; !error && i < reader->programs.count; i++)
-		error = describe_program(reader, &reader->programs.items[i]);
+	for (size_t i = 0; i < reader->programs.count; i++)
+		end_program(reader, &reader->programs.items[i]);
+	drop_programs(reader);
 	if (!error)
 		report_missing_code(recorder);
 	return error;
 }
 
-static struct mmt_error *read_stored(void *context, size_t offset, size_t size, struct buffer *plain)
+static int compare_pages(const void *first, const void *second)
 {
-	const struct jit_reader *reader = context;
-	size_t page_bytes = reader->programs.items[0].pages.page_bytes;
+	uint64_t a = ((const struct jit_code_page *)first)->address,
+		 b = ((const struct jit_code_page *)second)->address;
 
-	(void)size;
-	return jit_page_get(reader->stored.items[offset / page_bytes], &reader->store, plain);
+	return a < b ? -1 : a > b;
+}
+
+static struct mmt_error *encode_program(struct jit_reader *reader, const struct jit_program *program,
+					struct section_packing *packing)
+{
+	CLEANUP(free) struct jit_code_page *pages = malloc(program->pages.count * sizeof(*pages));
+
+	if (!pages)
+		return &error_no_memory;
+	for (size_t i = 0; i < program->pages.count; i++) {
+		const struct jit_page *page = &program->pages.items[i];
+
+		pages[i] = (struct jit_code_page){page->address, page->frame, page->frame_bytes};
+	}
+	qsort(pages, program->pages.count, sizeof(*pages), compare_pages);
+	return jit_code_encode_program(packing, program->pid, program->until_ns, pages, program->pages.count,
+				       reader->page_bytes);
 }
 
 struct mmt_error *jit_reader_encode(struct recorder *recorder, struct buffer *buffer)
 {
-	const struct jit_code_source source = {recorder->jobs.jit_reader, read_stored};
+	struct jit_reader *reader = recorder->jobs.jit_reader;
+	struct section_packing packing;
+	struct mmt_error *error;
 
-	return jit_code_encode(&recorder->jobs.jit_reader->code, &source, buffer);
+	if (!reader->programs.count)
+		return NULL;
+	error = jit_code_encode(&packing, reader->programs.count, buffer);
+	for (size_t i = 0; !error && i < reader->programs.count; i++)
+		error = encode_program(reader, &reader->programs.items[i], &packing);
+	return packing_end(&packing, error);
 }

@@ -14,49 +14,59 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "capture/jit-code/jit-pages.h"
 #include "capture/memory/residency.h"
 #include "capture/procfs/blocking-calls.h"
-#include "trace/sections/jit-code.h"
 
 struct recorder;
 
+/* A page that is being written is read in every pass, an unchanged page less and less often. A 64-bit checksum detects
+ * changes. It misses one change in 2^64; the stored bytes are then out of date until the page changes again. */
+
+#define JIT_PAGE_AGAIN_NS 50000000ULL	   /* when to read a page again after it has changed */
+#define JIT_PAGE_AGAIN_NS_MAX 800000000ULL /* the interval doubles up to this while the page does not change */
+
+struct jit_page {
+	uint64_t address;
+	uint64_t checksum; /* of the stored content */
+	uint8_t *frame;	   /* its latest bytes, compressed; NULL: it has always been blank, or there is no room */
+	size_t frame_bytes;
+	uint64_t due_ns, again_ns;
+};
+
+enum code_missing { CODE_COMPLETE, CODE_DENIED, CODE_WITHOUT_DESCRIPTORS, CODE_MISSING_KINDS };
+
 /* One program that a process runs or ran: its memory, and which of its pages have been read. */
 struct jit_program {
-	struct blocking_calls *calls;
 	pid_t pid;
 	uint64_t noted_ns; /* when its latest JIT code was mapped; 0: none is known, so its memory is not read */
 	uint64_t until_ns; /* when the program ended, as in struct jit_code_program */
 	uint64_t from_ns;  /* do not read its code before this time */
-	bool requested;	   /* the user requested its process: its code is not evicted while it is alive */
 	bool opened;	   /* opening its memory was tried */
 	uint64_t opened_ns;
-	bool descriptors_short; /* its memory could not be opened because too many files were open */
-	bool denied;		/* ... because the recorder may not read it */
+	enum code_missing missing; /* why its memory could not be opened */
 	bool ended;
-	bool evicted;	  /* its stored code was evicted */
 	int memory, maps; /* of its address space, valid even after an exec; -1: not open */
 	struct residency_reader pagemap;
-	struct jit_pages pages;
-	uint64_t position; /* address up to which the last pass has read */
+	VECTOR(struct jit_page) pages; /* in order of addition */
+	struct map page_of_address;
+	uint64_t position; /* address at which the next pass begins */
 };
 
 struct jit_reader {
 	VECTOR(struct jit_program) programs;
-	struct map program_of_pid;	   /* index of the living program by PID */
-	struct jit_store store;		   /* the code of all programs */
-	const struct jit_program *reading; /* the program that is being read; NULL between two passes */
-	bool nothing_to_evict;		   /* no code can be evicted until another program ends */
-	uint64_t read_ns, next_ns;	   /* when the last pass ended; when the next is due */
-	int64_t spent_ns;		   /* CPU time used beyond the allowed share, up to reckoned_ns */
+	struct map program_of_pid; /* index of the living program by PID */
+	struct compressor *compressor;
+	struct buffer scratch;
+	size_t page_bytes;
+	size_t stored_pages, stored_bytes; /* of all programs, and their compressed size */
+	size_t stored_pages_max, stored_bytes_max;
+	size_t turn;		   /* index of the program that is read next */
+	uint64_t read_ns, next_ns; /* when the last pass ended; when the next is due */
+	int64_t spent_ns;	   /* CPU time used beyond the allowed share, up to reckoned_ns */
 	uint64_t reckoned_ns;
-	size_t turns[2]; /* index of the program that is read next, among the other and among the requested ones */
-	bool others_first;
-	bool full;		 /* a limit prevented a complete copy for a program that has ended */
-	size_t unopened, denied; /* programs whose memory was never opened, and that are no longer in the list */
-	bool out_of_time;	 /* at the end of the recording the time was not enough to read all code */
-	struct jit_code code;	 /* for the recording, filled when it ends; offsets are in the bytes of `stored` */
-	VECTOR(const struct jit_page *) stored;
+	bool full;			    /* a limit prevented a complete copy */
+	bool out_of_time;		    /* at the end of the recording the time was not enough to read all code */
+	size_t missing[CODE_MISSING_KINDS]; /* programs that have ended */
 };
 
 /* Accepts a zeroed value. */
@@ -86,11 +96,10 @@ void jit_reader_note_exit(struct recorder *recorder, pid_t pid);
  */
 struct mmt_error *jit_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads the JIT code of living programs once more when recording ends. Afterwards jit_reader.code describes all stored
- * code. */
+/* Reads the JIT code of living programs once more when recording ends, and warns about code that is missing. */
 struct mmt_error *jit_reader_finish(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Encodes the section as jit_code_encode() does. Call this after jit_reader_finish(). */
+/* Encodes the section; appends nothing if there is no code. Call this after jit_reader_finish(), and only once. */
 struct mmt_error *jit_reader_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

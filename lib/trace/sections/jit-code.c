@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/sections/jit-code.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/compression.h"
 #include "base/limits.h"
 #include "trace/format/format.h"
-#include "trace/sections/section-codec.h"
 
 #define CODE_VERSION 3
-#define TIMES_VERSION 2		 /* and later: a program has until_ns and changes */
-#define BYTES_VERSION 2		 /* and only this one: a change has the bytes of the other code */
-#define PROGRAM_BYTES 8		 /* without any run, at least */
-#define RUN_BYTES 16		 /* without its code */
-#define CHANGE_BYTES 24		 /* without its code */
-#define PIECE_BYTES (256u << 10) /* size of a frame */
+#define TIMES_VERSION 2 /* and later: a program has until_ns and changes */
+#define BYTES_VERSION 2 /* and only this one: a change has the bytes of the other code */
+#define PROGRAM_BYTES 8 /* without any run, at least */
+#define RUN_BYTES 16	/* without its code */
+#define CHANGE_BYTES 24 /* without its code */
 
 bool jit_code_is_path(const char *path)
 {
@@ -33,86 +29,51 @@ bool jit_code_is_wanted(const char *path)
 
 void jit_code_deinit(struct jit_code *code)
 {
-	for (size_t i = 0; i < code->programs.count; i++) {
+	for (size_t i = 0; i < code->programs.count; i++)
 		vector_deinit(&code->programs.items[i].runs);
-		vector_deinit(&code->programs.items[i].changes);
-	}
 	vector_deinit(&code->programs);
 	buffer_deinit(&code->bytes);
 }
 
-bool jit_code_add(struct jit_code_program *program, uint64_t start, size_t size, size_t offset)
+struct mmt_error *jit_code_encode(struct section_packing *packing, size_t programs, struct buffer *buffer)
 {
-	struct jit_code_run run = {.start = start, .size = size, .offset = offset};
-	struct jit_code_run *last = program->runs.count ? &program->runs.items[program->runs.count - 1] : NULL;
+	struct mmt_error *error = packing_begin(packing, CODE_VERSION, buffer);
 
-	if (last && start < last->start + last->size)
-		return true;
-	if (last && last->start + last->size == start && last->offset + last->size == offset) {
-		last->size += size;
-		return true;
-	}
-	return vector_push(&program->runs, run);
-}
-
-static struct mmt_error *encode_run(struct section_packing *packing, const struct jit_code_source *source,
-				    const struct jit_code_run *run)
-{
-	struct mmt_error *error = NULL;
-
-	buffer_put_u64(&packing->plain, run->start);
-	buffer_put_u64(&packing->plain, run->size);
-	for (size_t done = 0, before; !error && done < run->size; done += packing->plain.size - before) {
-		if (packing->plain.size >= PIECE_BYTES)
-			error = packing_flush(packing);
-		before = packing->plain.size;
-		if (!error)
-			error = source->read(source->context, run->offset + done, run->size - done, &packing->plain);
-		if (!error)
-			error = buffer_finish(&packing->plain);
-	}
+	buffer_put_u32(&packing->plain, (uint32_t)programs);
 	return error;
 }
 
-static struct mmt_error *encode_program(struct section_packing *packing, const struct jit_code_source *source,
-					const struct jit_code_program *program)
+/* Returns how many of the pages are adjacent. */
+static size_t count_adjacent(const struct jit_code_page *pages, size_t count, size_t page_bytes)
 {
-	struct buffer *plain = &packing->plain;
-	struct mmt_error *error = NULL;
+	size_t adjacent = 1;
 
-	buffer_put_u32(plain, (uint32_t)program->pid);
-	buffer_put_u32(plain, (uint32_t)program->runs.count);
-	buffer_put_u64(plain, program->until_ns);
-	buffer_put_u32(plain, (uint32_t)program->changes.count);
-	for (size_t i = 0; !error && i < program->runs.count; i++)
-		error = encode_run(packing, source, &program->runs.items[i]);
-	for (size_t i = 0; !error && i < program->changes.count; i++) {
-		buffer_put_u64(plain, program->changes.items[i].start);
-		buffer_put_u64(plain, program->changes.items[i].size);
-		buffer_put_u64(plain, program->changes.items[i].until_ns);
+	while (adjacent < count && pages[adjacent].address == pages[0].address + adjacent * page_bytes)
+		adjacent++;
+	return adjacent;
+}
+
+struct mmt_error *jit_code_encode_program(struct section_packing *packing, int32_t pid, uint64_t until_ns,
+					  const struct jit_code_page *pages, size_t count, size_t page_bytes)
+{
+	struct mmt_error *error = NULL;
+	size_t runs = 0, run;
+
+	for (size_t i = 0; i < count; i += count_adjacent(pages + i, count - i, page_bytes))
+		runs++;
+	buffer_put_u32(&packing->plain, (uint32_t)pid);
+	buffer_put_u32(&packing->plain, (uint32_t)runs);
+	buffer_put_u64(&packing->plain, until_ns);
+	buffer_put_u32(&packing->plain, 0); /* earlier versions counted code that was replaced */
+	for (size_t i = 0; !error && i < count; i += run) {
+		run = count_adjacent(pages + i, count - i, page_bytes);
+		buffer_put_u64(&packing->plain, pages[i].address);
+		buffer_put_u64(&packing->plain, run * page_bytes);
+		error = packing_flush(packing);
+		for (size_t j = i; j < i + run; j++)
+			buffer_put(packing->packed, pages[j].frame, pages[j].frame_bytes);
 	}
 	return error;
-}
-
-static struct mmt_error *read_bytes(void *context, size_t offset, size_t size, struct buffer *plain)
-{
-	const struct jit_code *code = context;
-
-	buffer_put(plain, code->bytes.data + offset, size < PIECE_BYTES ? size : PIECE_BYTES);
-	return NULL;
-}
-
-struct mmt_error *jit_code_encode(const struct jit_code *code, const struct jit_code_source *source,
-				  struct buffer *buffer)
-{
-	const struct jit_code_source own = {(void *)code, read_bytes};
-	struct section_packing packing;
-	struct mmt_error *error = packing_begin(&packing, CODE_VERSION, buffer);
-
-	buffer_put_u32(&packing.plain, (uint32_t)code->programs.count);
-	for (size_t i = 0; !error && i < code->programs.count; i++)
-		error = encode_program(&packing, source ? source : &own, &code->programs.items[i]);
-	return packing_end(&packing, error);
 }
 
 static const struct jit_code_run *find_run(const struct jit_code_program *program, uint64_t address)
@@ -123,57 +84,19 @@ static const struct jit_code_run *find_run(const struct jit_code_program *progra
 	return run && address - run->start < run->size ? run : NULL;
 }
 
-static int compare_changes(const void *first, const void *second)
-{
-	uint64_t a = ((const struct jit_code_change *)first)->start,
-		 b = ((const struct jit_code_change *)second)->start;
-
-	return a < b ? -1 : a > b;
-}
-
-/* Sorts the changes, and joins those that overlap: the last of them counts. */
-static void sort_changes(struct jit_code_program *program)
-{
-	struct jit_code_change *changes = program->changes.items;
-	size_t count = 0;
-
-	if (program->changes.count)
-		qsort(changes, program->changes.count, sizeof(*changes), compare_changes);
-	for (size_t i = 0; i < program->changes.count; i++) {
-		struct jit_code_change *last = count ? &changes[count - 1] : NULL;
-		uint64_t end = changes[i].start + changes[i].size;
-
-		if (!last || changes[i].start >= last->start + last->size) {
-			changes[count++] = changes[i];
-			continue;
-		}
-		if (end > last->start + last->size)
-			last->size = end - last->start;
-		if (last->until_ns < changes[i].until_ns)
-			last->until_ns = changes[i].until_ns;
-	}
-	program->changes.count = count;
-}
-
-static struct mmt_error *decode_changes(struct bytes *bytes, uint32_t version, uint64_t count,
-					struct jit_code_program *program)
+/* Recordings of earlier versions say where code was replaced. */
+static void skip_changes(struct bytes *bytes, uint32_t version, uint64_t count)
 {
 	count = bytes_count(bytes, count, CHANGE_BYTES);
 	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		struct jit_code_change change = {.start = bytes_u64(bytes)};
-		const struct jit_code_run *run = find_run(program, change.start);
+		uint64_t size;
 
-		change.size = bytes_u64(bytes);
-		change.until_ns = bytes_u64(bytes);
-		if (!run || change.size > run->size - (change.start - run->start))
-			bytes_fail(bytes, "changes outside the code");
-		if (version == BYTES_VERSION && bytes_ok(bytes))
-			bytes_skip(bytes, change.size);
-		if (bytes_ok(bytes) && !vector_push(&program->changes, change))
-			return &error_no_memory;
+		bytes_skip(bytes, sizeof(uint64_t));
+		size = bytes_u64(bytes);
+		bytes_skip(bytes, sizeof(uint64_t));
+		if (version == BYTES_VERSION)
+			bytes_skip(bytes, bytes_count(bytes, size, 1));
 	}
-	sort_changes(program);
-	return NULL;
 }
 
 static struct mmt_error *decode_program(struct bytes *bytes, uint32_t version, struct jit_code_program *program)
@@ -200,7 +123,8 @@ static struct mmt_error *decode_program(struct bytes *bytes, uint32_t version, s
 		if (bytes_ok(bytes) && !vector_push(&program->runs, run))
 			return &error_no_memory;
 	}
-	return decode_changes(bytes, version, change_count, program);
+	skip_changes(bytes, version, change_count);
+	return NULL;
 }
 
 struct mmt_error *jit_code_decode(struct bytes *bytes, size_t *room, struct jit_code *code_ret)
@@ -263,12 +187,4 @@ size_t jit_code_before(const struct jit_code *code, const struct jit_code_progra
 		size = before;
 	*code_ret = code->bytes.data + run->offset + before - size;
 	return size;
-}
-
-uint64_t jit_code_replaced_ns(const struct jit_code_program *program, uint64_t address)
-{
-	size_t behind = partition_point(program->changes.count, i, program->changes.items[i].start <= address);
-	const struct jit_code_change *change = behind ? &program->changes.items[behind - 1] : NULL;
-
-	return change && address - change->start < change->size ? change->until_ns : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The section FEATURE_MMTRACE_CODE: the latest bytes of JIT code, by process and program, and where they replaced other
- * code. lib/capture/jit-code reads them from the processes, analysis/resolver/jit-rows.h unwinds with them.
+ * The section FEATURE_MMTRACE_CODE: the latest bytes of JIT code, by process and program. lib/capture/jit-code reads
+ * them from the processes, analysis/resolver/jit-rows.h unwinds with them.
  */
 #ifndef TRACE_SECTIONS_JIT_CODE_H
 #define TRACE_SECTIONS_JIT_CODE_H
@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/errors.h"
 #include "base/vector.h"
+#include "trace/sections/section-codec.h"
 
 /* Contiguous bytes. */
 struct jit_code_run {
@@ -21,18 +22,11 @@ struct jit_code_run {
 	size_t offset; /* in jit_code.bytes */
 };
 
-/* Other code was at these addresses before. */
-struct jit_code_change {
-	uint64_t start, size; /* within one run */
-	uint64_t until_ns;    /* when the other code was last seen */
-};
-
 struct jit_code_program {
 	int32_t pid;
 	uint64_t until_ns; /* when another program replaced it in the process, or another process got its PID;
 			      UINT64_MAX: never */
-	VECTOR(struct jit_code_run) runs;	/* ascending, disjoint */
-	VECTOR(struct jit_code_change) changes; /* ascending, disjoint */
+	VECTOR(struct jit_code_run) runs; /* ascending, disjoint */
 };
 
 struct jit_code {
@@ -50,21 +44,21 @@ bool jit_code_is_wanted(const char *path);
 /* Accepts a zeroed value. */
 void jit_code_deinit(struct jit_code *code);
 
-/* Adds the next bytes of a program, which are at `offset` in jit_code.bytes. Bytes below the end of its last run are
- * ignored. False: out of memory. */
-bool jit_code_add(struct jit_code_program *program, uint64_t start, size_t size, size_t offset);
-
-/* Source of bytes that the recorder keeps elsewhere: appends at least one of the `size` bytes at `offset` to `plain`.
- */
-struct jit_code_source {
-	void *context;
-	struct mmt_error *(*read)(void *context, size_t offset, size_t size, struct buffer *plain);
+/* A page of a program, compressed by compressor_frame(). */
+struct jit_code_page {
+	uint64_t address;
+	const uint8_t *frame;
+	size_t frame_bytes;
 };
 
-/* As for the other compressed sections, see sections.h, but in several frames: they are never all in memory. `source`:
- * NULL for code->bytes. */
-struct mmt_error *jit_code_encode(const struct jit_code *code, const struct jit_code_source *source,
+/* Begins the section, which contains this many programs. packing_end() ends it. */
+struct mmt_error *jit_code_encode(struct section_packing *packing, size_t programs,
 				  struct buffer *buffer) MMT_MUST_CHECK;
+/* The pages ascend, and are of one size. */
+struct mmt_error *jit_code_encode_program(struct section_packing *packing, int32_t pid, uint64_t until_ns,
+					  const struct jit_code_page *pages, size_t count,
+					  size_t page_bytes) MMT_MUST_CHECK;
+
 struct mmt_error *jit_code_decode(struct bytes *bytes, size_t *room, struct jit_code *code_ret) MMT_MUST_CHECK;
 
 /* The code of the program that began in the process at this time; NULL: none. */
@@ -77,8 +71,5 @@ size_t jit_code_at(const struct jit_code *code, const struct jit_code_program *p
 /* At most `size` bytes that end at `address`. */
 size_t jit_code_before(const struct jit_code *code, const struct jit_code_program *program, uint64_t address,
 		       size_t size, const uint8_t **code_ret);
-
-/* When other code was last seen at this address; 0: never. */
-uint64_t jit_code_replaced_ns(const struct jit_code_program *program, uint64_t address);
 
 #endif
