@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "capture/recorder/recorder.h"
@@ -296,6 +297,38 @@ START_TEST(silence_does_not_change_a_mark)
 }
 END_TEST
 
+#define LARGE_BYTES ((1u << 20) + 5)
+#define OPENS_MAX 6 /* however slow the machine is: each opening reads a quarter of a megabyte, or the rest */
+
+/* On a file system in user space, each opening is a request to another process. */
+START_TEST(large_reads_open_the_file_rarely)
+{
+	char path[] = "/tmp/blocking-calls-XXXXXX", events[4096];
+	uint8_t *bytes = malloc(LARGE_BYTES), *copy = malloc(LARGE_BYTES + 1);
+	int fd = mkstemp(path), found = open(path, O_PATH | O_CLOEXEC), watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	ssize_t size;
+
+	ck_assert(bytes && copy && fd >= 0 && found >= 0 && watch >= 0);
+	for (size_t i = 0; i < LARGE_BYTES; i++)
+		bytes[i] = (uint8_t)(i * 31 >> 8);
+	ck_assert_int_eq(write(fd, bytes, LARGE_BYTES), LARGE_BYTES);
+	ck_assert_int_ge(inotify_add_watch(watch, path, IN_OPEN | IN_CLOSE), 0);
+	ck_assert_int_eq(target_file_read(calls, PLACE, found, copy, LARGE_BYTES + 1, 0), LARGE_BYTES);
+	ck_assert_mem_eq(copy, bytes, LARGE_BYTES);
+	size = read(watch, events, sizeof(events));
+	ck_assert_int_gt(size, 0);
+	ck_assert_int_le(size, 2 * OPENS_MAX * (ssize_t)sizeof(struct inotify_event));
+	ck_assert_int_eq(target_file_read(calls, PLACE, found, copy, LARGE_BYTES, 7), LARGE_BYTES - 7);
+	ck_assert_mem_eq(copy, bytes + 7, LARGE_BYTES - 7);
+	unlink(path);
+	close(watch);
+	close(found);
+	close(fd);
+	free(copy);
+	free(bytes);
+}
+END_TEST
+
 static size_t count_descriptors(const void *argument, int given, void *result, int *opened_ret)
 {
 	DIR *directory = opendir("/proc/self/fd");
@@ -340,5 +373,6 @@ Suite *test_suite(void)
 	tcase_add_test(tests, a_stop_leaves_time_for_calls);
 	tcase_add_test(tests, the_recorder_opens_memory);
 	tcase_add_test(tests, silence_does_not_change_a_mark);
+	tcase_add_test(tests, large_reads_open_the_file_rarely);
 	return suite;
 }

@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "capture/procfs/clock.h"
+#include "capture/procfs/proc.h"
 #include "capture/runtimes/jit-files.h"
 #include "capture/recorder/recorder.h"
 #include "support/recorder-state.h"
@@ -106,6 +107,27 @@ START_TEST(dumps_of_ended_programs_are_evicted)
 }
 END_TEST
 
+/* What is copied is compressed piece by piece: nothing is in memory as a whole. */
+START_TEST(large_dumps_take_little_memory)
+{
+	const size_t bytes = 64u << 20;
+	uint64_t before = proc_own_peak_bytes();
+	struct buffer section;
+	int fd = make_file();
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)bytes), 0);
+	add((struct noted_jitdump){.pid = 5, .fd = fd});
+	buffer_init(&section, SIZE_MAX);
+	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
+	ck_assert_uint_gt(before, 0);
+	ck_assert_uint_lt(proc_own_peak_bytes() - before, bytes / 2);
+	ck_assert_uint_lt(section.size, bytes / 16);
+	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.kept_bytes, bytes);
+	ck_assert_uint_eq(messages, 0);
+	buffer_deinit(&section);
+}
+END_TEST
+
 /* Whatever the file clock was when recording started, and however far it has been changed since. */
 START_TEST(next_program_reuses_the_file)
 {
@@ -142,6 +164,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_loop_test(cases, dumps_belong_to_the_last_program_before_them, 0, 4);
 	tcase_add_test(cases, dumps_of_ended_programs_are_evicted);
+	tcase_add_test(cases, large_dumps_take_little_memory);
 	tcase_add_loop_test(cases, next_program_reuses_the_file, 0, 3);
 	return suite;
 }

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -29,6 +31,8 @@
 #define STOPPED_LATE_NS 20000000ULL  /* ... once that time is used up */
 #define END_MILLISECONDS 200	     /* for a helper that makes no call to exit */
 #define MILLISECOND_NS 1000000ULL
+#define COPY_BYTES (256u << 10) /* at once */
+#define COPY_NS 100000000ULL	/* of a file; the next call continues */
 
 #define NO_ROOM (-2) /* a descriptor was sent, but too many are open */
 
@@ -544,6 +548,49 @@ ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void 
 	return make_read(calls, &call, offset, size, data);
 }
 
+/* Copies more than the result of a call can hold into a memfd, so that the file is opened once. */
+static size_t copy_file(const void *argument, int given, void *result, int *opened_ret)
+{
+	const struct part *part = argument;
+	CLEANUP(close) int fd = target_file_reopen(given);
+	uint64_t end_ns = clock_now_ns() + COPY_NS, total = 0;
+	off_t offset = (off_t)part->offset;
+	ssize_t count = fd < 0 ? -1 : 1;
+
+	*opened_ret = memfd_create("", MFD_CLOEXEC);
+	while (count > 0 && total < part->size && clock_now_ns() < end_ns) {
+		uint64_t wanted = part->size - total < COPY_BYTES ? part->size - total : COPY_BYTES;
+
+		do
+			count = sendfile(*opened_ret, fd, &offset, wanted);
+		while (count < 0 && errno == EINTR);
+		total += count > 0 ? (uint64_t)count : 0;
+	}
+	memcpy(result, &total, sizeof(total));
+	return sizeof(total);
+}
+
+static ssize_t read_copy(struct blocking_calls *calls, uint64_t place, int fd, void *data, size_t size, uint64_t offset)
+{
+	const struct part part = {(int64_t)offset, size};
+	uint64_t count = 0;
+	struct blocking_call call = {.place = place,
+				     .run = copy_file,
+				     .argument = &part,
+				     .argument_bytes = sizeof(part),
+				     .given = fd,
+				     .result = &count,
+				     .result_bytes = sizeof(count)};
+	CLEANUP(close) int copy = -1;
+
+	if (!blocking_call(calls, &call))
+		return -1;
+	copy = call.opened;
+	if (!count)
+		return errno ? -1 : 0;
+	return pread(copy, data, count < size ? count : size, 0);
+}
+
 ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, void *data, size_t size, uint64_t offset)
 {
 	size_t total = 0;
@@ -551,32 +598,14 @@ ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, v
 
 	while (total < size && count > 0) {
 		struct blocking_call call = {.place = place, .run = read_file, .given = fd};
+		uint8_t *rest = (uint8_t *)data + total;
+		bool small = size - total <= BLOCKING_RESULT_BYTES;
 
-		count = make_read(calls, &call, (int64_t)(offset + total), size - total, (uint8_t *)data + total);
+		count = small ? make_read(calls, &call, (int64_t)(offset + total), size - total, rest)
+			      : read_copy(calls, place, fd, rest, size - total, offset + total);
 		total += count > 0 ? (size_t)count : 0;
 	}
 	return count < 0 && !total ? -1 : (ssize_t)total;
-}
-
-static size_t find_hole(const void *argument, int given, void *result, int *opened_ret)
-{
-	CLEANUP(close) int fd = target_file_reopen(given);
-	int64_t hole = fd < 0 ? -1 : lseek(fd, 0, SEEK_HOLE);
-
-	(void)argument;
-	(void)opened_ret;
-	memcpy(result, &hole, sizeof(hole));
-	return sizeof(hole);
-}
-
-size_t target_file_written(struct blocking_calls *calls, uint64_t place, int fd, size_t size)
-{
-	int64_t hole = 0;
-	struct blocking_call call = {
-	    .place = place, .run = find_hole, .given = fd, .result = &hole, .result_bytes = sizeof(hole)};
-
-	(void)blocking_call(calls, &call);
-	return hole >= 0 && (uint64_t)hole < size ? (size_t)hole : size;
 }
 
 struct remove_argument {

@@ -121,9 +121,6 @@ bool target_file_stat(struct blocking_calls *calls, uint64_t place, int fd, stru
 ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, void *data, size_t size,
 			 uint64_t offset);
 
-/* Returns the number of bytes before the first hole, at most `size`. */
-size_t target_file_written(struct blocking_calls *calls, uint64_t place, int fd, size_t size);
-
 /* Removes a regular file that this user owns from a directory (-1: none) that others may write to. False: the file
  * still exists, perhaps with another owner. */
 bool target_file_remove(struct blocking_calls *calls, uint64_t place, int directory, const char *name, uid_t owner);

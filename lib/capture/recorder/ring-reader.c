@@ -23,9 +23,8 @@
 #define SAMPLE_PID_OFFSET 24
 #define WAIT_TICK_NS 2000000 /* interval at which the thread of the ring reader checks the rings */
 #define CLOCK_CHECK_BYTES                                                                                              \
-	(32 << 10)	       /* bytes of records between two checks of the clock, about 50 microseconds of work */
-#define PIECE_BYTES (1u << 20) /* bytes of a file that are read at once */
-#define TRAILER_BYTES 32       /* sample_id trailer of records other than samples: pid and tid, time, cpu, identifier */
+	(32 << 10)	 /* bytes of records between two checks of the clock, about 50 microseconds of work */
+#define TRAILER_BYTES 32 /* sample_id trailer of records other than samples: pid and tid, time, cpu, identifier */
 
 bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			      struct ring_reader_sample *sample_ret)
@@ -682,25 +681,6 @@ void ring_reader_end(struct recorder *recorder)
 	pthread_cond_signal(&thread->wake);
 	free_thread(thread);
 	recorder_keep_failure(recorder, take_error(recorder));
-}
-
-struct mmt_error *ring_reader_read_file(struct recorder *recorder, uint64_t place, int fd, uint8_t *data, size_t size,
-					size_t *size_ret)
-{
-	struct mmt_error *error = NULL;
-	size_t length = 0;
-
-	while (!error && length < size) {
-		size_t piece = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
-		ssize_t count = target_file_read(&recorder->calls, place, fd, data + length, piece, length);
-
-		if (count <= 0)
-			break;
-		length += (size_t)count;
-		error = ring_reader_give_way(recorder);
-	}
-	*size_ret = length;
-	return error;
 }
 
 #define STOPPED_CHECK_NS 1000000000ULL

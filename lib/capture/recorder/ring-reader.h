@@ -93,11 +93,6 @@ void ring_reader_end_wait(struct recorder *recorder);
 /* Starts the helper that makes blocking calls, during which the rings are read. */
 struct mmt_error *ring_reader_start_helper(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads up to `size` bytes from the start of a target's file in steps, and lets the ring reader work in between.
- * *size_ret: the number of bytes read. A read error counts as the end of the file. */
-struct mmt_error *ring_reader_read_file(struct recorder *recorder, uint64_t place, int fd, uint8_t *data, size_t size,
-					size_t *size_ret) MMT_MUST_CHECK;
-
 /* Opens events on CPUs that have come online, and notes that these CPUs had no events before. */
 struct mmt_error *ring_reader_check_cpus(struct recorder *recorder) MMT_MUST_CHECK;
 

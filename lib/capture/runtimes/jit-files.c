@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/compression.h"
 #include "base/limits.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
@@ -236,34 +237,64 @@ void perf_maps_watch(struct recorder *recorder, struct traced_process *process, 
 	perf_maps_note_growth(recorder, process, now_ns);
 }
 
+#define PIECE_BYTES (8u << 20)
+
+/* Reads a file of at most `size` bytes and compresses it piece by piece, so that a large one takes little memory. Lets
+ * the ring reader work in between. Text ends with the first zero byte: a file that was enlarged without writing would
+ * cost reports memory. A read error counts as the end of the file. */
+static struct mmt_error *read_packed(struct recorder *recorder, uint64_t place, int fd, size_t size, bool is_text,
+				     struct buffer *packed, size_t *size_ret)
+{
+	CLEANUP(free) uint8_t *piece = malloc(size < PIECE_BYTES ? size + 1 : PIECE_BYTES);
+	struct compressor *compressor = NULL;
+	struct mmt_error *error = piece ? compressor_create(&compressor) : &error_no_memory;
+	const uint8_t *zero = NULL;
+	size_t length = 0;
+
+	while (!error && !zero && length < size) {
+		size_t wanted = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
+		ssize_t count = target_file_read(&recorder->calls, place, fd, piece, wanted, length);
+
+		if (count <= 0)
+			break;
+		zero = is_text ? memchr(piece, 0, (size_t)count) : NULL;
+		count = zero ? zero - piece : count;
+		error = compressor_frame(compressor, piece, (size_t)count, packed);
+		length += (size_t)count;
+		if (!error)
+			error = ring_reader_give_way(recorder);
+	}
+	compressor_destroy(compressor);
+	*size_ret = length;
+	return error;
+}
+
 /* Reads the text. `refused_ret` is set as by refuse_file(). */
 static struct mmt_error *take_text(struct recorder *recorder, struct traced_process *process, int fd, size_t size,
 				   const char **refused_ret)
 {
-	CLEANUP(free) uint8_t *text = NULL;
+	struct perf_map_copy *map = &process->perf_map;
 	struct mmt_error *error;
+	struct buffer packed;
 	size_t length;
 
 	if (size > LIMIT_RECORDED_PERF_MAPS_BYTES - recorder->jobs.runtimes->perf_map_bytes) {
 		*refused_ret = "all perf maps of a recording together may have 256 MiB";
 		return NULL;
 	}
-	/* Text files have no holes, and reading a sparse file would waste memory. */
-	size = target_file_written(&recorder->calls, process->tmp_place, fd, size);
-	text = malloc(size ? size : 1);
-	if (!text) {
-		*refused_ret = "out of memory";
-		return NULL;
-	}
-	error = ring_reader_read_file(recorder, process->tmp_place, fd, text, size, &length);
-	if (error)
+	buffer_init(&packed, SIZE_MAX);
+	error = read_packed(recorder, process->tmp_place, fd, size, true, &packed, &length);
+	if (error) {
+		buffer_deinit(&packed);
 		return error;
-	process->perf_map.pid = process->pid;
-	process->perf_map.namespace_pid = process->namespace_pid;
-	recorder->jobs.runtimes->perf_map_bytes += length - process->perf_map.text_size;
-	free(process->perf_map.text);
-	process->perf_map.text = TAKE(text);
-	process->perf_map.text_size = length;
+	}
+	map->pid = process->pid;
+	map->namespace_pid = process->namespace_pid;
+	recorder->jobs.runtimes->perf_map_bytes += length - map->text_size;
+	free(map->text);
+	map->text = packed.data;
+	map->text_size = length;
+	map->packed_size = packed.size;
 	return NULL;
 }
 
@@ -564,24 +595,26 @@ static void report_missing_code(const struct recorder *recorder)
 static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdump *note)
 {
 	CLEANUP(close) int fd = note->fd;
-	CLEANUP(free) uint8_t *data = NULL;
+	struct jitdump_notes *dumps = &recorder->jobs.runtimes->jitdumps;
 	struct mmt_error *error;
+	struct buffer packed;
 	struct stat status;
 	size_t size;
 
 	note->fd = -1;
 	if (fd < 0 || !target_file_stat(&recorder->calls, note->place, fd, &status) || status.st_size <= 0)
 		return NULL;
-	size = limit_size(&recorder->jobs.runtimes->jitdumps, note, (uint64_t)status.st_size);
-	data = malloc(size ? size : 1);
-	if (!data)
-		return &error_no_memory;
-	error = ring_reader_read_file(recorder, note->place, fd, data, size, &size);
-	if (error)
+	size = limit_size(dumps, note, (uint64_t)status.st_size);
+	buffer_init(&packed, SIZE_MAX);
+	error = read_packed(recorder, note->place, fd, size, false, &packed, &size);
+	if (error) {
+		buffer_deinit(&packed);
 		return error;
-	note->kept = TAKE(data);
+	}
+	note->kept = packed.data;
+	note->kept_packed = packed.size;
 	note->kept_bytes = size;
-	recorder->jobs.runtimes->jitdumps.kept_bytes += size;
+	dumps->kept_bytes += size;
 	return NULL;
 }
 
@@ -658,7 +691,8 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 					    .knows_program = note->knows_program,
 					    .program_ns = note->program_ns,
 					    .data = note->kept,
-					    .size = note->kept_bytes};
+					    .size = note->kept_bytes,
+					    .packed_size = note->kept_packed};
 
 		if (note->kept && !vector_push(&copies.dumps, copy))
 			error = &error_no_memory;

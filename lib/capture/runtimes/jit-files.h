@@ -80,10 +80,10 @@ struct noted_jitdump {
 	uint64_t mapped_ns;  /* when the file was last seen mapped */
 	bool knows_program;  /* otherwise the dump may belong to any program of its process */
 	bool ended;	     /* its program has ended with an exec */
-	uint8_t *kept;	     /* content at the end of its program; owned */
-	size_t kept_bytes;
-	bool cut;	  /* the content was too long and was cut */
-	bool overwritten; /* the next program overwrote the file before its content was copied */
+	uint8_t *kept;	     /* content at the end of its program, in zstd frames; owned */
+	size_t kept_bytes, kept_packed; /* its size, and that of the frames */
+	bool cut;			/* the content was too long and was cut */
+	bool overwritten;		/* the next program overwrote the file before its content was copied */
 };
 
 struct jitdump_notes {

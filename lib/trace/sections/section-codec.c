@@ -48,16 +48,19 @@ struct mmt_error *packing_flush(struct section_packing *packing)
 }
 
 /* Large contents have a frame of their own, so that they are in memory only once. */
-static struct mmt_error *packing_put(struct section_packing *packing, const void *data, size_t size)
+static struct mmt_error *packing_put(struct section_packing *packing, const void *data, size_t size, size_t packed_size)
 {
 	struct mmt_error *error;
 
-	if (size < LARGE_BYTES) {
+	if (!packed_size && size < LARGE_BYTES) {
 		buffer_put(&packing->plain, data, size);
 		return NULL;
 	}
 	error = packing_flush(packing);
-	return error ? error : compressor_frame(packing->compressor, data, size, packing->packed);
+	if (error || !packed_size)
+		return error ? error : compressor_frame(packing->compressor, data, size, packing->packed);
+	buffer_put(packing->packed, data, packed_size);
+	return NULL;
 }
 
 struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error)
@@ -103,14 +106,14 @@ struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error
 	return error;
 }
 
-void codec_content(struct codec *codec, uint8_t **data, size_t *size)
+void codec_content(struct codec *codec, uint8_t **data, size_t *size, size_t packed_size)
 {
 	const void *bytes;
 	uint64_t wanted = *size;
 
 	if (codec->to) {
 		if (!codec->error)
-			codec->error = packing_put(codec->packing, *data, *size);
+			codec->error = packing_put(codec->packing, *data, *size, packed_size);
 		return;
 	}
 	bytes = bytes_take(codec->from, bytes_count(codec->from, wanted, 1));

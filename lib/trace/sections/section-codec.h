@@ -144,7 +144,8 @@ void codec_flags(struct codec *codec, bool *const flags[], unsigned count);
 /* A text; NULL is written as "". What is read is allocated. */
 void codec_text(struct codec *codec, char **text);
 
-/* As many bytes as *size says, in a compressed section. What is read is allocated. */
-void codec_content(struct codec *codec, uint8_t **data, size_t *size);
+/* As many bytes as *size says, in a compressed section. What is read is allocated. What is written may be zstd frames
+ * of `packed_size` bytes; 0: it is plain. */
+void codec_content(struct codec *codec, uint8_t **data, size_t *size, size_t packed_size);
 
 #endif

@@ -154,7 +154,7 @@ static void code_perf_maps(struct codec *codec, void *value)
 			codec_u64(codec, step->time_ns);
 			codec_u64(codec, step->length);
 		}
-		codec_content(codec, &copy->text, &copy->text_size);
+		codec_content(codec, &copy->text, &copy->text_size, copy->packed_size);
 	}
 }
 
@@ -196,7 +196,7 @@ static void code_jitdumps(struct codec *codec, void *value)
 			copy->program_ns = copy->knows_program ? program_ns : 0;
 		}
 		codec_u64(codec, copy->size);
-		codec_content(codec, &copy->data, &copy->size);
+		codec_content(codec, &copy->data, &copy->size, copy->packed_size);
 	}
 }
 

@@ -77,6 +77,7 @@ struct perf_map_copy {
 	VECTOR(struct perf_map_growth) growth;
 	uint8_t *text; /* owned */
 	size_t text_size;
+	size_t packed_size; /* in the recorder: the text is zstd frames of this size; 0: it is plain */
 };
 
 struct perf_map_copies {
@@ -87,10 +88,10 @@ struct perf_map_copies {
 struct jitdump_copy {
 	int32_t pid;
 	int32_t namespace_pid;
-	bool knows_program;  /* always false before version 2 */
-	uint64_t program_ns; /* start of the program that mapped it, 0 before the recording */
-	uint8_t *data;	     /* owned */
-	size_t size;
+	bool knows_program;	  /* always false before version 2 */
+	uint64_t program_ns;	  /* start of the program that mapped it, 0 before the recording */
+	uint8_t *data;		  /* owned */
+	size_t size, packed_size; /* as those of a perf map */
 };
 
 struct jitdump_copies {
