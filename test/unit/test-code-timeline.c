@@ -46,24 +46,71 @@ START_TEST(test_time_may_go_back)
 }
 END_TEST
 
-/* However often an earlier time is requested: the work is bounded, and no result belongs to another time. */
-START_TEST(test_going_back_is_bounded)
-{
-	uint64_t epoch;
+#define RANDOM_RANGES 200
+#define ADDRESSES 64
 
-	for (int i = 0; i < 1 << 20; i++) {
-		(void)code_timeline_epoch(timeline, 40);
-		(void)code_timeline_epoch(timeline, 15);
+static uint32_t random_below(uint32_t limit)
+{
+	static uint32_t state = 1;
+
+	state = state * 1664525 + 1013904223;
+	return (state >> 8) % limit;
+}
+
+/* Looks at all ranges. */
+static uint32_t slow_find(const struct timed_range *of, uint64_t address, uint64_t time_ns)
+{
+	uint32_t first = CODE_TIMELINE_NONE, latest = CODE_TIMELINE_NONE;
+
+	for (uint32_t i = 0; i < RANDOM_RANGES; i++) {
+		if (address < of[i].start || address >= of[i].end)
+			continue;
+		first = first == CODE_TIMELINE_NONE ? i : first;
+		latest = of[i].from_ns <= time_ns ? i : latest;
 	}
-	epoch = code_timeline_epoch(timeline, 40);
-	ck_assert_uint_eq(code_timeline_find(timeline, 0x1800, 40), SECOND);
-	ck_assert_uint_eq(code_timeline_find(timeline, 0x1800, 15), CODE_TIMELINE_NONE);
-	ck_assert_uint_eq(code_timeline_find(timeline, 0x17ff, 15), FIRST);
-	ck_assert_uint_eq(code_timeline_find(timeline, 0x3000, 15), LATE);
-	ck_assert_uint_ne(code_timeline_epoch(timeline, 15), epoch);
-	epoch = code_timeline_epoch(timeline, 15);
-	ck_assert_uint_ne(code_timeline_epoch(timeline, 40), epoch);
-	ck_assert_uint_eq(code_timeline_find(timeline, 0x1800, 40), SECOND);
+	return latest == CODE_TIMELINE_NONE ? first : latest;
+}
+
+/* Ranges that overlap in any way, several of which have one time. Where the epoch stays, so do all answers that belong
+ * to ranges that exist. */
+START_TEST(test_any_ranges)
+{
+	struct timed_range of[RANDOM_RANGES];
+	struct code_timeline *random;
+	uint64_t epoch, last = 0;
+	uint32_t before[ADDRESSES];
+
+	for (uint64_t i = 0; i < RANDOM_RANGES; i++) {
+		uint64_t start = random_below(ADDRESSES - 1);
+
+		of[i] = (struct timed_range){start, start + 1 + random_below(i % 2 ? 3 : ADDRESSES), i / 3 + 1};
+	}
+	ck_assert_ptr_null(code_timeline_create(of, RANDOM_RANGES, &random));
+	for (uint64_t time_ns = 0; time_ns <= RANDOM_RANGES / 3 + 1; time_ns++) {
+		epoch = code_timeline_epoch(random, time_ns);
+		ck_assert_uint_ge(epoch, last);
+		for (uint64_t address = 0; address < ADDRESSES; address++) {
+			uint32_t found = code_timeline_find(random, address, time_ns);
+
+			ck_assert_uint_eq(found, slow_find(of, address, time_ns));
+			ck_assert(!time_ns || epoch != last || found == before[address]);
+			before[address] = found;
+		}
+		last = epoch;
+	}
+	code_timeline_destroy(random);
+}
+END_TEST
+
+/* Without any range, nothing is found. */
+START_TEST(test_no_ranges)
+{
+	struct code_timeline *empty;
+
+	ck_assert_ptr_null(code_timeline_create(NULL, 0, &empty));
+	ck_assert_uint_eq(code_timeline_find(empty, 0x1000, 10), CODE_TIMELINE_NONE);
+	ck_assert_uint_eq(code_timeline_epoch(empty, 10), 0);
+	code_timeline_destroy(empty);
 }
 END_TEST
 
@@ -73,6 +120,6 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "code-timeline");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_tests(tests, test_code_is_found_by_time, test_time_may_go_back, test_going_back_is_bounded);
+	tcase_add_tests(tests, test_code_is_found_by_time, test_time_may_go_back, test_any_ranges, test_no_ranges);
 	return suite;
 }

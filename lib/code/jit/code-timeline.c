@@ -2,35 +2,32 @@
 #include "code/jit/code-timeline.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/vector.h"
 
-/* Budget for applying ranges again after going back in time: at least this many, or all ranges this many times. */
-#define REAPPLIED_MIN (1u << 20)
-#define REAPPLIED_TIMES 16
-
 /*
- * The starts and ends of all ranges divide the address space into pieces. For each piece this stores the first range
- * that ever covers it, and the latest range applied so far. The latter is stored per run of pieces with the same owner,
- * at the run's first piece.
+ * The starts and ends of all ranges divide the address space into pieces, which are the leaves of a segment tree: the
+ * parent of node i is i / 2, and that of piece p is node bound_count + p. A range is entered in the fewest nodes that
+ * have exactly its pieces below them, one or two as a rule. So the ranges that ever cover a piece are those of its node
+ * and of all nodes above it.
  */
 struct code_timeline {
 	const struct timed_range *ranges;
 	size_t count;
 	uint64_t *bounds; /* piece i begins at bounds[i] and ends at bounds[i + 1] */
 	size_t bound_count;
-	uint32_t *first;  /* by piece */
-	uint32_t *owners; /* by first piece of a run; CODE_TIMELINE_NONE: none yet */
-	struct ordered_bits runs;
-	size_t applied; /* number of ranges applied, from the first on */
-	uint64_t epoch;
-	uint64_t reappliable; /* remaining budget, in ranges */
-	bool is_behind;	      /* the last query was for a time before the last applied range, and the budget is used
-				 up */
+	uint32_t *entries;   /* numbers of ranges, ascending in each node */
+	uint32_t *starts;    /* by node: its first entry; its last one is before that of the next node */
+	uint32_t *replacing; /* by range: how many up to this one replaced something */
+	size_t existing;     /* number of ranges that existed at the time of the last query */
 };
+
+/* Entries of overlapping ranges: at least this many, or so many times the number of ranges. Later ranges are left out.
+ */
+#define ENTRIES_MIN (1u << 20)
+#define ENTRIES_TIMES 8
 
 static int compare_numbers(const void *left, const void *right)
 {
@@ -65,41 +62,89 @@ static size_t bounds_up_to(const struct code_timeline *timeline, uint64_t addres
 	return partition_point(timeline->bound_count, i, timeline->bounds[i] <= address);
 }
 
-/* First piece at or after `piece` without an owner; path compression speeds up later searches. */
-static size_t next_free(size_t *next, size_t piece)
+/* The nodes of a range. */
+struct node_walk {
+	size_t left, right;
+};
+
+static struct node_walk walk_range(const struct code_timeline *timeline, size_t range)
 {
-	size_t free_piece = piece;
-
-	while (next[free_piece] != free_piece)
-		free_piece = next[free_piece];
-	while (next[piece] != free_piece) {
-		size_t step = next[piece];
-
-		next[piece] = free_piece;
-		piece = step;
-	}
-	return free_piece;
+	return (struct node_walk){timeline->bound_count + bounds_up_to(timeline, timeline->ranges[range].start) - 1,
+				  timeline->bound_count + bounds_up_to(timeline, timeline->ranges[range].end) - 1};
 }
 
-/* From the first range to the last, each takes the pieces that are still free. Nearly linear, however the ranges
- * overlap. */
-static bool find_first_owners(struct code_timeline *timeline)
+/* Returns 0 after the last node. */
+static size_t next_node(struct node_walk *walk)
 {
-	size_t count = timeline->bound_count;
-	CLEANUP(free) size_t *next = malloc((count + 1) * sizeof(*next));
+	for (; walk->left < walk->right; walk->left /= 2, walk->right /= 2) {
+		if (walk->left % 2)
+			return walk->left++;
+		if (walk->right % 2)
+			return --walk->right;
+	}
+	return 0;
+}
 
-	if (!next)
+/* Counts the entries of each node, and places them one after the other. */
+static bool place_entries(struct code_timeline *timeline)
+{
+	size_t nodes = 2 * timeline->bound_count, maximum = timeline->count * ENTRIES_TIMES, total = 0, node;
+
+	maximum = maximum > ENTRIES_MIN ? maximum : ENTRIES_MIN;
+	timeline->starts = calloc(nodes + 1, sizeof(*timeline->starts));
+	if (!timeline->starts)
 		return false;
-	for (size_t i = 0; i <= count; i++)
-		next[i] = i;
 	for (size_t i = 0; i < timeline->count; i++) {
-		size_t end = bounds_up_to(timeline, timeline->ranges[i].end) - 1;
-		size_t piece = next_free(next, bounds_up_to(timeline, timeline->ranges[i].start) - 1);
+		struct node_walk walk = walk_range(timeline, i);
 
-		for (; piece < end; piece = next_free(next, piece)) {
-			timeline->first[piece] = (uint32_t)i;
-			next[piece] = piece + 1;
+		if (total > maximum) {
+			timeline->count = i;
+			break;
 		}
+		for (; (node = next_node(&walk)); total++)
+			timeline->starts[node + 1]++;
+	}
+	for (size_t i = 0; i < nodes; i++)
+		timeline->starts[i + 1] += timeline->starts[i];
+	timeline->entries = malloc((total + 1) * sizeof(*timeline->entries));
+	return timeline->entries;
+}
+
+/* Has the node, or one above or below it, an entry so far? `ends`: of the entries so far, by node; `below`: whether
+ * there are entries below a node. */
+static bool is_covered(const struct code_timeline *timeline, const uint32_t *ends, const bool *below, size_t node)
+{
+	bool covered = below[node];
+
+	for (; node && !covered; node /= 2)
+		covered = ends[node] > timeline->starts[node];
+	return covered;
+}
+
+static bool enter_ranges(struct code_timeline *timeline)
+{
+	size_t nodes = 2 * timeline->bound_count, node;
+	CLEANUP(free) uint32_t *ends = malloc((nodes + 1) * sizeof(*ends));
+	CLEANUP(free) bool *below = calloc(nodes + 1, sizeof(*below));
+	uint32_t count = 0;
+
+	timeline->replacing = malloc((timeline->count + 1) * sizeof(*timeline->replacing));
+	if (!ends || !below || !timeline->replacing)
+		return false;
+	for (size_t i = 0; i < nodes; i++)
+		ends[i] = timeline->starts[i];
+	for (size_t i = 0; i < timeline->count; i++) {
+		struct node_walk walk = walk_range(timeline, i);
+		bool replaces = false;
+
+		while ((node = next_node(&walk))) {
+			replaces |= is_covered(timeline, ends, below, node);
+			timeline->entries[ends[node]++] = (uint32_t)i;
+			for (node /= 2; node && !below[node]; node /= 2)
+				below[node] = true;
+		}
+		count += replaces;
+		timeline->replacing[i] = count;
 	}
 	return true;
 }
@@ -108,27 +153,12 @@ struct mmt_error *code_timeline_create(const struct timed_range *ranges, size_t 
 				       struct code_timeline **timeline_ret)
 {
 	struct code_timeline *timeline = calloc(1, sizeof(*timeline));
-	size_t bytes;
-	bool complete;
 
 	if (!timeline)
 		return &error_no_memory;
 	timeline->ranges = ranges;
 	timeline->count = count < LIMIT_TIMELINE_RANGES ? count : LIMIT_TIMELINE_RANGES;
-	timeline->reappliable = REAPPLIED_MIN;
-	if (timeline->count > REAPPLIED_MIN / REAPPLIED_TIMES)
-		timeline->reappliable = (uint64_t)timeline->count * REAPPLIED_TIMES;
-	complete = collect_bounds(timeline);
-	bytes = (timeline->bound_count + 1) * sizeof(*timeline->first);
-	timeline->first = complete ? malloc(bytes) : NULL;
-	timeline->owners = complete ? malloc(bytes) : NULL;
-	complete = timeline->first && timeline->owners && ordered_bits_init(&timeline->runs, timeline->bound_count);
-	if (complete) {
-		memset(timeline->first, 0xff, bytes);
-		memset(timeline->owners, 0xff, bytes);
-		complete = find_first_owners(timeline);
-	}
-	if (!complete) {
+	if (!collect_bounds(timeline) || !place_entries(timeline) || !enter_ranges(timeline)) {
 		code_timeline_destroy(timeline);
 		return &error_no_memory;
 	}
@@ -141,183 +171,45 @@ void code_timeline_destroy(struct code_timeline *timeline)
 	if (!timeline)
 		return;
 	free(timeline->bounds);
-	free(timeline->first);
-	free(timeline->owners);
-	ordered_bits_deinit(&timeline->runs);
+	free(timeline->entries);
+	free(timeline->starts);
+	free(timeline->replacing);
 	free(timeline);
 }
 
-static uint32_t owner_of(const struct code_timeline *timeline, size_t piece)
+/* Returns the number of ranges that existed at this time. It is rarely another one than that of the last query. */
+static size_t count_existing(struct code_timeline *timeline, uint64_t time_ns)
 {
-	size_t run = ordered_bits_before(&timeline->runs, piece);
+	const struct timed_range *ranges = timeline->ranges;
+	size_t existing = timeline->existing;
 
-	return run == ORDERED_BITS_NONE ? CODE_TIMELINE_NONE : timeline->owners[run];
-}
-
-/* Start a run at `piece`, with the piece's current owner. */
-static void split(struct code_timeline *timeline, size_t piece)
-{
-	if (piece >= timeline->bound_count || ordered_bits_has(&timeline->runs, piece))
-		return;
-	timeline->owners[piece] = owner_of(timeline, piece);
-	ordered_bits_set(&timeline->runs, piece);
-}
-
-/* Amortised: each run removed here was created by an earlier range. */
-static void apply(struct code_timeline *timeline, uint32_t index)
-{
-	size_t start = bounds_up_to(timeline, timeline->ranges[index].start) - 1;
-	size_t end = bounds_up_to(timeline, timeline->ranges[index].end) - 1;
-	bool replaces = owner_of(timeline, start) != CODE_TIMELINE_NONE;
-
-	split(timeline, end);
-	split(timeline, start);
-	for (size_t run; (run = ordered_bits_after(&timeline->runs, start + 1)) < end;) {
-		replaces |= timeline->owners[run] != CODE_TIMELINE_NONE;
-		ordered_bits_clear(&timeline->runs, run);
-	}
-	/* Pieces without an owner already resolved to their first range, which is this one. */
-	timeline->owners[start] = index;
-	timeline->epoch += replaces;
-}
-
-/* False: the budget is used up. */
-static bool go_back(struct code_timeline *timeline)
-{
-	if (timeline->applied > timeline->reappliable)
-		return false;
-	timeline->reappliable -= timeline->applied;
-	for (size_t run = 0; (run = ordered_bits_after(&timeline->runs, run)) != ORDERED_BITS_NONE; run++)
-		ordered_bits_clear(&timeline->runs, run);
-	timeline->applied = 0;
-	timeline->epoch++;
-	return true;
+	if ((existing && ranges[existing - 1].from_ns > time_ns) ||
+	    (existing < timeline->count && ranges[existing].from_ns <= time_ns))
+		timeline->existing = partition_point(timeline->count, i, ranges[i].from_ns <= time_ns);
+	return timeline->existing;
 }
 
 uint64_t code_timeline_epoch(struct code_timeline *timeline, uint64_t time_ns)
 {
-	bool was_behind = timeline->is_behind;
+	size_t existing = count_existing(timeline, time_ns);
 
-	timeline->is_behind =
-	    timeline->applied && timeline->ranges[timeline->applied - 1].from_ns > time_ns && !go_back(timeline);
-	while (timeline->applied < timeline->count && timeline->ranges[timeline->applied].from_ns <= time_ns)
-		apply(timeline, (uint32_t)timeline->applied++);
-	/* Queries that failed at this time may succeed at another. */
-	timeline->epoch += timeline->is_behind || was_behind;
-	return timeline->epoch;
+	return existing ? timeline->replacing[existing - 1] : 0;
 }
 
 uint32_t code_timeline_find(struct code_timeline *timeline, uint64_t address, uint64_t time_ns)
 {
-	size_t piece = bounds_up_to(timeline, address);
-	uint32_t owner;
+	uint32_t latest = CODE_TIMELINE_NONE, first = CODE_TIMELINE_NONE;
+	size_t existing = count_existing(timeline, time_ns), piece = bounds_up_to(timeline, address);
 
-	if (!piece)
-		return CODE_TIMELINE_NONE;
-	(void)code_timeline_epoch(timeline, time_ns);
-	owner = owner_of(timeline, piece - 1);
-	if (owner == CODE_TIMELINE_NONE)
-		return timeline->first[piece - 1];
-	/* A range that already existed then has owned the piece ever since. If it is newer, the range that it replaced
-	 * is unknown. */
-	if (timeline->is_behind && timeline->ranges[owner].from_ns > time_ns)
-		return owner == timeline->first[piece - 1] ? owner : CODE_TIMELINE_NONE;
-	return owner;
-}
+	for (size_t node = piece ? timeline->bound_count + piece - 1 : 0; node; node /= 2) {
+		const uint32_t *entries = timeline->entries + timeline->starts[node];
+		size_t count = timeline->starts[node + 1] - timeline->starts[node];
+		size_t before = partition_point(count, i, entries[i] < existing);
 
-bool ordered_bits_init(struct ordered_bits *bits, size_t limit)
-{
-	size_t sizes[ORDERED_BITS_LEVELS], total = 0, left = limit ? limit : 1;
-
-	*bits = (struct ordered_bits){.limit = limit};
-	do {
-		if (bits->levels == ORDERED_BITS_LEVELS)
-			return false;
-		left = left / 64 + (left % 64 != 0);
-		sizes[bits->levels++] = left;
-		total += left;
-	} while (left > 1);
-	bits->words[0] = calloc(total, sizeof(**bits->words));
-	for (size_t i = 1; bits->words[0] && i < bits->levels; i++)
-		bits->words[i] = bits->words[i - 1] + sizes[i - 1];
-	return bits->words[0] != NULL;
-}
-
-void ordered_bits_deinit(struct ordered_bits *bits)
-{
-	free(bits->words[0]);
-	*bits = (struct ordered_bits){0};
-}
-
-void ordered_bits_set(struct ordered_bits *bits, size_t number)
-{
-	for (size_t level = 0; level < bits->levels; level++, number /= 64)
-		bits->words[level][number / 64] |= 1ULL << number % 64;
-}
-
-void ordered_bits_clear(struct ordered_bits *bits, size_t number)
-{
-	for (size_t level = 0; level < bits->levels; level++, number /= 64) {
-		bits->words[level][number / 64] &= ~(1ULL << number % 64);
-		if (bits->words[level][number / 64])
-			break;
+		if (before && (latest == CODE_TIMELINE_NONE || entries[before - 1] > latest))
+			latest = entries[before - 1];
+		if (count && entries[0] < first)
+			first = entries[0];
 	}
-}
-
-bool ordered_bits_has(const struct ordered_bits *bits, size_t number)
-{
-	return number < bits->limit && bits->words[0][number / 64] >> number % 64 & 1;
-}
-
-static size_t highest(uint64_t word)
-{
-	return 63 - (size_t)__builtin_clzll(word);
-}
-
-static size_t lowest(uint64_t word)
-{
-	return (size_t)__builtin_ctzll(word);
-}
-
-size_t ordered_bits_before(const struct ordered_bits *bits, size_t number)
-{
-	size_t level = 0;
-	uint64_t word;
-
-	if (!bits->limit)
-		return ORDERED_BITS_NONE;
-	if (number >= bits->limit)
-		number = bits->limit - 1;
-	/* Go up until a word has a bit at or below; above the lowest level, the bit itself was already checked. */
-	word = bits->words[0][number / 64] & UINT64_MAX >> (63 - number % 64);
-	while (!word) {
-		number /= 64;
-		if (++level == bits->levels)
-			return ORDERED_BITS_NONE;
-		word = bits->words[level][number / 64] & ((1ULL << number % 64) - 1);
-	}
-	number = number / 64 * 64 + highest(word);
-	while (level-- > 0)
-		number = number * 64 + highest(bits->words[level][number]);
-	return number;
-}
-
-size_t ordered_bits_after(const struct ordered_bits *bits, size_t number)
-{
-	size_t level = 0;
-	uint64_t word;
-
-	if (number >= bits->limit)
-		return ORDERED_BITS_NONE;
-	word = bits->words[0][number / 64] & UINT64_MAX << number % 64;
-	while (!word) {
-		number /= 64;
-		if (++level == bits->levels)
-			return ORDERED_BITS_NONE;
-		word = number % 64 == 63 ? 0 : bits->words[level][number / 64] & UINT64_MAX << (number % 64 + 1);
-	}
-	number = number / 64 * 64 + lowest(word);
-	while (level-- > 0)
-		number = number * 64 + lowest(bits->words[level][number]);
-	return number;
+	return latest == CODE_TIMELINE_NONE ? first : latest;
 }
