@@ -138,11 +138,14 @@ static void put_events(const struct mmt_record_summary *summary)
 		separator = ", ";
 	}
 	fputs(*separator == ',' ? "\n" : "", stderr);
-	if (!summary->on_cpus)
-		return;
-	fputs("  recorded on every CPU; ", stderr);
-	put_counted(summary->passed_over_calls, "event", "events");
-	fputs(" of other processes ignored\n", stderr);
+	fputs("  recorded ", stderr);
+	mmt_write_escaped(summary->scope, stderr);
+	if (summary->on_cpus) {
+		fputs("; ", stderr);
+		put_counted(summary->passed_over_calls, "event", "events");
+		fputs(" of other processes ignored", stderr);
+	}
+	fputc('\n', stderr);
 }
 
 static void put_stacks(const struct mmt_record_summary *summary)

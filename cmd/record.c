@@ -631,6 +631,12 @@ static int find_named(const struct command *command, struct record_arguments *ar
 	return -1;
 }
 
+static const char *const scope_words[] = {[MMT_SCOPE_AUTO] = "auto",
+					  [MMT_SCOPE_THREADS] = "threads",
+					  [MMT_SCOPE_CPUS] = "cpus",
+					  [MMT_SCOPE_CGROUP] = "cgroup",
+					  NULL};
+
 /* Checks the combination of arguments. Returns the exit status; negative: continue. */
 static int check_arguments(const struct command *command, struct record_arguments *given, char **arguments)
 {
@@ -655,13 +661,14 @@ static int check_arguments(const struct command *command, struct record_argument
 		return message_usage(command, "--tree and --no-inherit cannot be combined");
 	if (options->no_inherit && kinds && !attached)
 		return message_usage(command, "--no-inherit needs -p, -t or a command");
-	if (options->scope == MMT_SCOPE_CPUS && tids->count)
+	if (options->scope > MMT_SCOPE_THREADS && tids->count)
 		return message_usage(
 		    command,
-		    "--scope cpus cannot be combined with -t: events on CPUs are filtered by process, not by thread");
-	if (options->scope == MMT_SCOPE_THREADS && kinds && !attached)
-		return message_usage(command,
-				     "--scope threads needs -p, -t or a command: -a and --cgroup record on CPUs");
+		    "--scope %s cannot be combined with -t: events on CPUs are filtered by process, not by thread",
+		    scope_words[options->scope]);
+	if ((options->scope == MMT_SCOPE_THREADS || options->scope == MMT_SCOPE_CGROUP) && kinds && !attached)
+		return message_usage(command, "--scope %s needs -p, -t or a command: -a and --cgroup record on CPUs",
+				     scope_words[options->scope]);
 	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)
 		return message_usage(
 		    command, "--lean and -g fp cannot be combined: --lean records no callchain, and -g fp only that");
@@ -694,9 +701,6 @@ static const char *const image_words[] = {
     [MMT_IMAGES_MISSING] = "missing", [MMT_IMAGES_ALL] = "all", [MMT_IMAGES_NONE] = "none", NULL};
 
 static const char *const code_words[] = {[MMT_CODE_ALL] = "all", [MMT_CODE_NONE] = "none", NULL};
-
-static const char *const scope_words[] = {
-    [MMT_SCOPE_AUTO] = "auto", [MMT_SCOPE_THREADS] = "threads", [MMT_SCOPE_CPUS] = "cpus", NULL};
 
 /* Parses the command line. Returns the same as options_parse(). */
 static int parse_arguments(const struct command *command, struct record_arguments *arguments, int argc, char **argv,
@@ -745,9 +749,11 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   "them"),
 	    OPTION(0, "no-inherit", FLAG, &arguments->options.no_inherit, NULL,
 		   "do not record child processes; new threads are still recorded"),
-	    OPTION(0, "scope", CHOICE, &arguments->scope, "auto|threads|cpus",
-		   "where to open the events; auto: for each thread, or on the CPUs if there are too many threads",
-		   .choices = scope_words),
+	    OPTION(
+		0, "scope", CHOICE, &arguments->scope, "auto|threads|cgroup|cpus",
+		"where to open the events; auto: for each thread, or in the control group or on the CPUs if there are "
+		"too many threads or CPUs",
+		.choices = scope_words),
 	    OPTION(0, "snapshot-interval", OTHER, &arguments->options.snapshot_interval_ns, "TIME",
 		   "check against the kernel's maps every TIME and record which pages are resident; 0 (default): check "
 		   "only a command and its children, at growing intervals",

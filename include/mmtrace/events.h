@@ -147,6 +147,7 @@ struct mmt_recording {
 	const char *command_line;  /* of the recorder, quoted for a shell; "": unknown */
 	bool on_cpus;		   /* the events were opened on CPUs, not for threads */
 	bool all_processes;	   /* on_cpus: of all processes */
+	bool in_cgroups;	   /* on_cpus: of the processes in control groups */
 	size_t attribute_count;	   /* number of perf events */
 };
 

@@ -82,11 +82,14 @@ struct mmt_record_progress {
 	size_t pss_reading_count;
 };
 
-/* How the events are opened. Events on CPUs see all processes; mmtrace discards those of processes not recorded. */
+/* Where the events are opened. Events on CPUs see all processes, or those of control groups; mmtrace discards those of
+   processes not recorded. */
 enum mmt_record_scope {
-	MMT_SCOPE_AUTO, /* for each thread; on CPUs if there are too many threads */
+	MMT_SCOPE_AUTO, /* for each thread; with many threads or CPUs in the targets' own control group, or else on CPUs
+			 */
 	MMT_SCOPE_THREADS,
 	MMT_SCOPE_CPUS,
+	MMT_SCOPE_CGROUP, /* on every CPU, in the control groups of the targets */
 };
 
 struct mmt_record_options {
@@ -185,6 +188,7 @@ struct mmt_record_summary {
 	uint64_t file_bytes;	    /* 0: the file was deleted during the recording */
 	uint64_t processes;	    /* recorded, including children */
 	bool on_cpus;		    /* the events were opened on CPUs, not for threads */
+	char scope[256];	    /* where they were, in words: "on every CPU" */
 	uint64_t passed_over_calls; /* on_cpus: calls of processes not recorded, which were discarded */
 	uint64_t threads;
 	/* Threads whose calls were not recorded. More than 0 only if the target starts threads faster than mmtrace can

@@ -138,6 +138,7 @@ static void describe_recording(struct mmt_events *events)
 	    .command_line = metadata->command_line,
 	    .on_cpus = metadata->info.on_cpus,
 	    .all_processes = metadata->info.all_processes,
+	    .in_cgroups = metadata->info.in_cgroups,
 	    .attribute_count = metadata->attribute_count,
 	};
 }

@@ -152,6 +152,7 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 	info->command = recorder->options->command;
 	info->on_cpus = recorder->reader.scope.kind != SCOPE_THREADS;
 	info->all_processes = recorder->reader.scope.kind == SCOPE_ALL_PROCESSES;
+	info->in_cgroups = recorder->reader.scope.cgroups.count;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		if (recorder->processes.items.items[i]->target &&
 		    !vector_push(&info->targets, recorder->processes.items.items[i]->pid))

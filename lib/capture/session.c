@@ -48,9 +48,10 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 		return error_create(MMT_ERROR_INVALID, "--tree needs --pid, and cannot be combined with --no-inherit");
 	if (options->no_inherit && (options->all_cpus || options->cgroup))
 		return error_create(MMT_ERROR_INVALID, "children cannot be left out when all processes are recorded");
-	if (options->scope == MMT_SCOPE_CPUS && options->tid_count)
-		return error_create(MMT_ERROR_INVALID, "single threads cannot be recorded by events on CPUs");
-	if (options->scope == MMT_SCOPE_THREADS && (options->all_cpus || options->cgroup))
+	if (options->scope > MMT_SCOPE_THREADS && options->tid_count)
+		return error_create(MMT_ERROR_INVALID, "single threads can only be recorded by events of threads");
+	if ((options->scope == MMT_SCOPE_THREADS || options->scope == MMT_SCOPE_CGROUP) &&
+	    (options->all_cpus || options->cgroup))
 		return error_create(MMT_ERROR_INVALID, "all processes can only be recorded with events on CPUs");
 	if (options->call_graph > MMT_CALL_GRAPH_NONE)
 		return error_create(MMT_ERROR_INVALID, "unknown kind of call graph %d", (int)options->call_graph);
@@ -76,8 +77,6 @@ static void recorder_deinit(struct recorder *recorder)
 	in_flight_deinit(&recorder->reader.in_flight);
 	cpu_watch_deinit(&recorder->reader.cpus);
 	map_deinit(&recorder->reader.threads);
-	if (recorder->cgroup >= 0)
-		close(recorder->cgroup);
 	rings_deinit(&recorder->reader.rings);
 	events_deinit(&recorder->reader.events);
 	process_table_deinit(&recorder->processes);

@@ -19,6 +19,7 @@
 #include "capture/procfs/clock.h"
 #include "capture/perf/perf-events.h"
 #include "capture/perf/ring-buffers.h"
+#include "capture/perf/scope.h"
 #include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"
 #include "capture/perf/tracefs.h"
@@ -26,12 +27,14 @@
 
 /* Inode number of the initial namespace (include/linux/proc_ns.h of the kernel). */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
+#define USUAL_EVENTS 24 /* of a thread on one CPU */
 
 struct check {
 	struct mmt_check result; /* must be the first member, because callers hold a pointer to it */
 	VECTOR(struct mmt_check_item) items;
 	struct arena arena;
 	uint64_t capabilities; /* effective */
+	bool can_record_all;
 	bool out_of_memory;
 };
 
@@ -110,9 +113,10 @@ static void check_permissions(struct check *check, const struct tracepoint_sourc
 	long long paranoid = text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", 2);
 	struct mmt_error *refused = events_check_permitted();
 
+	check->can_record_all = !refused && may_record_all(check, source);
 	if (refused)
 		add(check, MMT_CHECK_MISSING, "permissions", NULL, "%s", mmt_error_get_message(refused));
-	else if (may_record_all(check, source))
+	else if (check->can_record_all)
 		add(check, MMT_CHECK_GOOD, "permissions", NULL, "all events (kernel.perf_event_paranoid is %lld)",
 		    paranoid);
 	else
@@ -158,6 +162,20 @@ static void check_events(struct check *check, bool *usable_ret)
 	mmt_error_destroy(error);
 }
 
+static void check_cpus(struct check *check, size_t cpus)
+{
+	if (scope_threads_are_cheap(cpus, USUAL_EVENTS))
+		add(check, MMT_CHECK_GOOD, "CPUs", NULL, "%zu: events of threads cost little", cpus);
+	else if (check->can_record_all)
+		add(check, MMT_CHECK_GOOD, "CPUs", NULL,
+		    "%zu: events in control groups or on CPUs cost less than of threads", cpus);
+	else
+		add(check, MMT_CHECK_LIMITED, "CPUs", NULL,
+		    "%zu: only events of threads, with which a pair of mmap and munmap takes about %u us longer", cpus,
+		    scope_threads_cost_us(cpus, USUAL_EVENTS));
+	add_remedy(check, permission_explain(PERMISSION_CPU_EVENTS));
+}
+
 static void check_rings(struct check *check)
 {
 	struct mmt_record_options options;
@@ -180,6 +198,7 @@ static void check_rings(struct check *check)
 		    (unsigned long long)rings.bytes_per_cpu >> 10,
 		    rings.shrunk ? ": events are lost sooner under load" : "",
 		    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_mlock_kb", -1), allowed);
+	check_cpus(check, rings.cpus.count);
 	mmt_error_destroy(error);
 	rings_deinit(&rings);
 }

@@ -72,11 +72,7 @@ static struct mmt_error *collect_below(const families *all, struct map *inside, 
 	return NULL;
 }
 
-/*
- * Appends the descendants of these processes, without the processes themselves and without mmtrace. Descendants of an
- * exited process have another parent and are not found.
- */
-static struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, proc_pids *below)
+struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, proc_pids *below)
 {
 	families all = {0};
 	struct map inside = {0};
@@ -590,34 +586,6 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 	return NULL;
 }
 
-static size_t count_threads(const struct recorder *recorder)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		proc_pids threads = {0};
-
-		if (proc_list_threads(recorder->processes.items.items[i]->pid, &threads, NULL))
-			count += threads.count;
-		vector_deinit(&threads);
-	}
-	return count;
-}
-
-struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t pid, bool *found_ret)
-{
-	struct mmt_error *error = NULL;
-	proc_pids pids = {0};
-
-	*found_ret = false;
-	if (!cgroup_list_processes(recorder->cgroup, &pids))
-		error = error_system(errno, "cannot list the processes to be recorded");
-	for (size_t i = 0; i < pids.count; i++)
-		*found_ret |= pids.items[i] == pid;
-	vector_deinit(&pids);
-	return error;
-}
-
 /* Adds all processes that have an address space of their own, or all of them in the control group. */
 static struct mmt_error *add_all_processes(struct recorder *recorder)
 {
@@ -671,8 +639,10 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 	/* This scan finds processes that were created before the events were opened. FORK records report later ones. */
 	if (!error && recorder->reader.scope.kind == SCOPE_PROCESSES)
 		error = follow_processes(recorder);
-	if (!error)
-		error = attach_cpus(&recorder->reader.attachment, recorder->cgroup);
+	if (!error && !recorder->reader.scope.cgroups.count)
+		error = attach_cpus(&recorder->reader.attachment, -1);
+	for (size_t i = 0; !error && i < recorder->reader.scope.cgroups.count; i++)
+		error = attach_cpus(&recorder->reader.attachment, recorder->reader.scope.cgroups.items[i]);
 	for (size_t i = 0; !error && i < recorder->reader.attachment.absent.count; i++) {
 		if (!cpu_watch_add_without_events(&recorder->reader.cpus, recorder->reader.attachment.absent.items[i]))
 			error = &error_no_memory;
@@ -687,69 +657,12 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 		error = refuse_ended(recorder);
 	if (error)
 		return error;
-	recorder->summary.threads = count_threads(recorder);
-	recorder_message(recorder, false, "attached to every CPU, for %llu threads, in %.1f ms",
+	for (size_t i = 0; i < recorder->processes.items.count; i++)
+		recorder->summary.threads += targets_count_threads(recorder->processes.items.items[i]->pid);
+	recorder_message(recorder, false, "attached %s, for %llu threads, in %.1f ms",
+			 recorder->reader.scope.cgroups.count ? "in control groups" : "to every CPU",
 			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
 	return NULL;
-}
-
-static size_t count_threads_of(const pid_t *pids, size_t pid_count)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < pid_count; i++) {
-		proc_pids threads = {0};
-
-		if (proc_list_threads(pids[i], &threads, NULL))
-			count += threads.count;
-		vector_deinit(&threads);
-	}
-	return count;
-}
-
-static struct mmt_error *count_requested_threads(const struct recorder *recorder, size_t *count_ret)
-{
-	const struct mmt_record_options *options = recorder->options;
-	struct mmt_error *error = NULL;
-	proc_pids below = {0};
-
-	*count_ret = count_threads_of(options->pids, options->pid_count);
-	if (options->tree) {
-		error = children_list_below(options->pids, options->pid_count, &below);
-		*count_ret += count_threads_of(below.items, below.count);
-	}
-	vector_deinit(&below);
-	return error;
-}
-
-static enum scope_kind choose_kind(struct recorder *recorder, size_t count)
-{
-	const struct mmt_record_options *options = recorder->options;
-
-	if (options->all_cpus || options->cgroup)
-		return SCOPE_ALL_PROCESSES;
-	if (options->scope == MMT_SCOPE_CPUS || (options->scope == MMT_SCOPE_AUTO && !options->tid_count &&
-						 count > attach_threads_max(&recorder->reader.attachment, false)))
-		return SCOPE_PROCESSES;
-	count += options->tid_count;
-	/* If the limit of open files is too low for all events, leave out large stack dumps first. */
-	if ((count ? count : 1) > attach_threads_max(&recorder->reader.attachment, true))
-		events_leave_out_large_dumps(&recorder->reader.events);
-	return SCOPE_THREADS;
-}
-
-struct mmt_error *targets_choose_scope(struct recorder *recorder)
-{
-	const struct mmt_record_options *options = recorder->options;
-	size_t thread_count;
-	struct mmt_error *error = count_requested_threads(recorder, &thread_count);
-
-	if (error)
-		return error;
-	recorder->reader.scope.recorder = getpid();
-	recorder->reader.scope.no_inherit = options->no_inherit;
-	recorder->reader.scope.kind = choose_kind(recorder, thread_count);
-	return options->cgroup ? cgroup_open(options->cgroup, &recorder->cgroup) : NULL;
 }
 
 /* Warns about processes that were alive at the first check and have ended. */
@@ -812,50 +725,6 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	if (missed > recorder->summary.missed_threads && !forks_may_be_lost(recorder))
 		recorder->summary.missed_threads = missed;
 	return error;
-}
-
-static bool has_left(const struct traced_process *process, const struct map *members)
-{
-	/* Call proc_is_ending() last: an exiting process leaves its group a while before it has ended. The command
-	 * may run in any group. */
-	return !process->ended && !process->left && !process->target && !map_get(members, (uint32_t)process->pid) &&
-	       !proc_is_ending(process->pid);
-}
-
-static struct mmt_error *check_cgroup(struct recorder *recorder)
-{
-	struct map members = {0};
-	proc_pids pids = {0};
-	bool ok = true;
-
-	if (recorder->cgroup < 0 || !cgroup_has_processes(recorder->cgroup))
-		return NULL;
-	if (cgroup_list_processes(recorder->cgroup, &pids)) {
-		for (size_t i = 0; ok && i < pids.count; i++)
-			ok = map_put(&members, (uint32_t)pids.items[i], 1);
-		for (size_t i = 0; ok && i < recorder->processes.items.count; i++) {
-			struct traced_process *process = recorder->processes.items.items[i];
-
-			if (!has_left(process, &members))
-				continue;
-			process->left = true;
-			if (!recorder->summary.left_processes++)
-				recorder_message(
-				    recorder, true,
-				    "process %d left the control group: its calls since then are not recorded",
-				    process->pid);
-		}
-	}
-	map_deinit(&members);
-	vector_deinit(&pids);
-	return ok ? NULL : &error_no_memory;
-}
-
-struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
-{
-	struct mmt_error *error = ring_reader_check_cpus(recorder);
-
-	return error ? error : check_cgroup(recorder);
 }
 
 /* Finding processes by name. */

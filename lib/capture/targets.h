@@ -7,10 +7,14 @@
 #include "base/errors.h"
 #include "capture/recorder/recorder.h"
 
-/* Chooses the scope for the options: see scope.h. The command, if any, need not have been started. */
+/* Chooses the scope for the options, opens the control groups in which events will be opened, and describes it in the
+ * summary: see scope.h. The command, if any, need not have been started. */
 struct mmt_error *targets_choose_scope(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Is the process in the recorded control group or in one of its descendants? */
+/* 0: the process is gone. */
+size_t targets_count_threads(pid_t pid);
+
+/* Is the process in a control group in which events are opened? */
 struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t pid, bool *found_ret) MMT_MUST_CHECK;
 
 /*
@@ -26,8 +30,15 @@ struct mmt_error *targets_attach(struct recorder *recorder) MMT_MUST_CHECK;
  */
 struct mmt_error *targets_count_missed(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Checks whether calls are missing: on a CPU that came online, or of a process that left the control group. */
+/* Checks whether calls are missing: on a CPU that came online, or of a process that left the control group. Opens
+ * events in the new group of a target, or on every CPU. */
 struct mmt_error *targets_check_unrecorded(struct recorder *recorder) MMT_MUST_CHECK;
+
+/*
+ * Appends the descendants of these processes, without the processes themselves and without mmtrace. Descendants of an
+ * exited process have another parent and are not found.
+ */
+struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, proc_pids *below) MMT_MUST_CHECK;
 
 /* Writes into the recording how many children of targets are not recorded. Call this after the recording has begun. */
 struct mmt_error *children_note_unrecorded(struct recorder *recorder) MMT_MUST_CHECK;

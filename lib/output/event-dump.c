@@ -216,7 +216,8 @@ static void print_head(FILE *stream, const struct mmt_events *events)
 	fputs(", command line ", stream);
 	print_text(stream, recording->command_line);
 	if (recording->on_cpus)
-		fprintf(stream, ", events on CPUs%s", recording->all_processes ? " of all processes" : "");
+		fprintf(stream, ", events %s%s", recording->in_cgroups ? "in control groups" : "on CPUs",
+			recording->all_processes ? " of all processes" : "");
 	putc('\n', stream);
 	for (size_t i = 0; i < recording->attribute_count; i++) {
 		const struct mmt_event_attribute *attribute = mmt_events_get_attribute(events, i);

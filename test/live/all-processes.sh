@@ -50,7 +50,7 @@ mkdir "$unified/$group" "$unified/$group/below" 2>/dev/null || skip "no control 
 remove_group() {
 	local i
 	for ((i = 0; i < 100; i++)); do
-		rmdir "$unified/$group/below" "$unified/$group" 2>/dev/null
+		rmdir "$unified/$group/"{other,below} "$unified/$group" 2>/dev/null
 		[ -e "$unified/$group" ] || return
 		sleep 0.1
 	done
@@ -135,8 +135,37 @@ expect_json '.completeness.left_processes == 1'
 expect_check 1
 kill -9 "$pid"
 
+# With --scope cgroup, a target that is moved is recorded in its new group or, if that contains the first one, on every CPU.
+# Each call after that is recorded once.
+mkdir "$unified/$group/other" || fail "no other control group"
+for to in other .; do
+	start_workload leak-anon
+	echo "$pid" >"$unified/$group/below/cgroup.procs"
+	start_recording --scope cgroup -p "$pid"
+	echo "$pid" >"$unified/$group/$to/cgroup.procs"
+	now="in 2 control groups"
+	[ $to = other ] || now="on every CPU, which slows down other processes"
+	wait_until "the recorder to follow to $to" grep -q "process $pid left the control group: .*; events are now $now" record.log
+	let_work
+	stop_recording
+	report_json
+	let_end
+	expect_workload_answer yes
+	expect_json ".completeness.left_processes == 1 and (.processes | length == 1 and .[0].pid == $pid)"
+	expect_true_report
+done
+# The root group is refused. Other groups have this file.
+if [ ! -e "$unified/cgroup.events" ]; then
+	start_workload sleepers 1
+	echo "$pid" >"$unified/cgroup.procs"
+	"$MMTRACE" record -o no.data --scope cgroup -p "$pid" 2>wrong.log
+	[ $? = 2 ] && grep -q "process $pid is in the control group /, which has every process: use --scope cpus" wrong.log ||
+		fail "the root group: $(cat wrong.log)"
+	kill -9 "$pid"
+fi
+
 # Invalid combinations.
-for wrong in "-a -p $pid" "--cgroup $group -a" "-a --no-inherit" "-a --scope threads"; do
+for wrong in "-a -p $pid" "--cgroup $group -a" "-a --no-inherit" "-a --scope threads" "-a --scope cgroup"; do
 	# shellcheck disable=SC2086
 	"$MMTRACE" record -o no.data $wrong 2>wrong.log
 	[ $? = 2 ] || fail "record $wrong is not refused"

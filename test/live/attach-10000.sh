@@ -27,8 +27,20 @@ expect_workload_answer yes
 expect_check 0
 
 # If per-thread events are requested, the message says how many descriptors they would need.
+use_own_group
 start_workload many-idle 10000
 (ulimit -n 20000 2>/dev/null; "$MMTRACE" record --scope threads -o refused.data -p "$pid" 2>refused.log) &&
 	fail "10,000 threads were attached to one by one"
 grep -q 'file descriptors.*ulimit -n' refused.log || fail "$(cat refused.log)"
 [ ! -e refused.data ] || fail "a recording was left behind"
+# A control group that has hardly any other thread is used instead.
+if [ -n "$own_group" ]; then
+	start_recording -v -m 64M -p "$pid"
+	grep -q 'attached in control groups, for 10001 threads' record.log || fail "$(cat record.log)"
+	let_work
+	stop_recording
+	grep -qF "recorded in the control group $own_group;" record.log || fail "$(cat record.log)"
+	report_json
+	expect_true_report
+	expect_workload_answer yes
+fi

@@ -8,8 +8,9 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 need_perf
 limit=$(cat /proc/sys/vm/max_map_count)
 [ "$limit" -ge 65530 ] || skip "vm.max_map_count is $limit"
+use_own_group
 start_workload attach-many
-for scope in threads threads threads cpus cpus; do
+for scope in threads threads threads "${cpu_scopes[@]}"; do
 	begin_recording -q -m 64M -g fp --scope $scope -p "$pid"
 	let_run "$pid" 100
 	stop_recording

@@ -91,11 +91,12 @@ expect_missed 0 0
 expect_calls
 let_end
 
-# The same with per-CPU events, which are reopened; twice, the second time with -a.
-for scope in cpus -a; do
+# The same with per-CPU events, which are reopened; at last with -a.
+use_own_group
+for scope in "${cpu_scopes[@]}" -a; do
 	start_workload leak-anon
 	[ "$scope" != -a ] || switch 0
-	[ "$scope" = -a ] && start_recording -a || start_recording --scope cpus -p "$pid"
+	[ "$scope" = -a ] && start_recording -a || start_recording --scope $scope -p "$pid"
 	[ "$scope" = -a ] || begin=$(count_descriptors)
 	[ "$scope" = -a ] || switch 0
 	sleep 1.5

@@ -6,6 +6,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/refusal.bash" || exit 2
 
 need_perf
+use_own_group
 sleep 0 &
 gone=$!
 wait "$gone"
@@ -33,7 +34,9 @@ expect_left_out() {
 	expect_workload_answer yes
 }
 expect_left_out "no process $gone" -p "$gone,PID"
-expect_left_out "no process $gone" -p PID -p "$gone" --scope cpus
+for scope in "${cpu_scopes[@]}"; do
+	expect_left_out "no process $gone" -p PID -p "$gone" --scope $scope
+done
 expect_left_out "process $zombie has ended already (zombie)" -p "PID,$zombie"
 expect_left_out "no process $gone, nor 2 more of the requested ones" -p "$gone,$zombie,PID,$gone_too"
 expect_left_out "no thread $gone" -p PID -t "$gone"
@@ -42,8 +45,8 @@ expect_left_out "no process $gone" --tree -p "$gone,PID"
 expect_left_out "process $zombie has ended already (zombie)" --tree -p "PID,$zombie"
 
 # If none is left, the recording is refused, as for a single PID.
-for options in "-p $gone" "-p $gone,$gone_too" "-p $gone -t $gone_too" "-p $gone,$gone_too --scope cpus" \
-	"--tree -p $gone,$gone_too"; do
+for options in "-p $gone" "-p $gone,$gone_too" "-p $gone -t $gone_too" \
+	"${cpu_scopes[@]/#/-p $gone,$gone_too --scope }" "--tree -p $gone,$gone_too"; do
 	# shellcheck disable=SC2086
 	expect_refusal 2 "no process $gone$" "$MMTRACE" record -o "$directory/none.data" $options
 done

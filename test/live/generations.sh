@@ -5,8 +5,9 @@
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
+use_own_group
 families=300
-for scope in threads cpus; do
+for scope in threads "${cpu_scopes[@]}"; do
 	start_workload generations $families
 	record_work --scope $scope -m 64M -g fp --images none --code none -p "$pid"
 	expect_true_report

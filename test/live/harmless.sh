@@ -50,7 +50,10 @@ unharmed() {
 	let_end
 }
 unharmed leak-thread
-unharmed leak-thread --scope cpus
+use_own_group
+for scope in "${cpu_scopes[@]}"; do
+	unharmed leak-thread --scope $scope
+done
 unharmed jit-code --snapshot-interval 100ms --code all
 
 # The system calls of the recorder. It creates its files, the packed one too, without a name in the output directory.

@@ -6,7 +6,8 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 
-for kind in "" "--scope cpus"; do
+use_own_group
+for kind in "" "${cpu_scopes[@]/#/--scope }"; do
 	read -r -a case_options <<<"$kind"
 	attach_case leak-thread
 	command_case leak-thread

@@ -24,7 +24,8 @@ all: $(seq -s ' ' -f 'job-%.0f' $jobs)
 job-%:
 	@true; $workloads/leak-partial --exit >$directory/\$@.out
 END
-for scope in threads cpus; do
+use_own_group
+for scope in threads "${cpu_scopes[@]}"; do
 	"$MMTRACE" record --scope $scope -g fp -m 64M -o "$recording" -- make -j4 -f Makefile >make.out 2>record.log ||
 		fail "record -- make ended with status $?: $(cat record.log)"
 	[ "$(cat job-*.out | grep -c '^done')" = $jobs ] || fail "make has not done its jobs"

@@ -8,6 +8,7 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 source "$SOURCE/test/live/support/losses.bash" || exit 2
 
 need_perf
+use_own_group
 
 # Other processes that make the same calls, with a secret on the stack, and have children.
 (while "$workloads/rare-calls" --exit strange && "$workloads/rare-calls" --exit; do
@@ -36,7 +37,7 @@ expect_calls() {
 	expect_json '.completeness.missed_threads == 0 and .completeness.missed_cpus == 0'
 }
 
-for options in "" --lean "--scope cpus" --no-inherit; do
+for options in "" --lean "${cpu_scopes[@]/#/--scope }" --no-inherit; do
 	start_workload rare-calls
 	start_recording $options -p "$pid"
 	let_work

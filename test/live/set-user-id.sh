@@ -6,6 +6,7 @@
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
+use_own_group
 [ "$(id -u)" = 0 ] || skip "only root can make a set-user-ID program"
 chmod 755 "$directory"
 cp "$workloads/leak-anon" others-rights
@@ -25,10 +26,12 @@ expect_json '.completeness.warnings | map(select(contains("others-rights") and c
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report"
 grep -q 'note: the calls of program others-rights are not in the recording' report.txt || fail "not reported: $(cat report.txt)"
 
-record_program cpus
-expect_json '.completeness.warnings | all(contains("others-rights") | not)'
-expect_true_report
-expect_workload_answer no
+for scope in "${cpu_scopes[@]}"; do
+	record_program $scope
+	expect_json '.completeness.warnings | all(contains("others-rights") | not)'
+	expect_true_report
+	expect_workload_answer no
+done
 
 # A change of the group is enough.
 chgrp 1 others-rights && chmod 2755 others-rights || fail "no set-group-ID program"

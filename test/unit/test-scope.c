@@ -114,6 +114,17 @@ START_TEST(long_ended_processes_are_forgotten)
 }
 END_TEST
 
+START_TEST(events_of_threads_are_cheap_on_few_cpus)
+{
+	ck_assert(scope_threads_are_cheap(2, 24));
+	ck_assert(scope_threads_are_cheap(8, 24));
+	ck_assert(!scope_threads_are_cheap(16, 24));
+	ck_assert_uint_eq(scope_threads_cost_us(2, 24), 0);
+	ck_assert_uint_ge(scope_threads_cost_us(64, 24), 15);
+	ck_assert_uint_lt(scope_threads_cost_us(32, 11), scope_threads_cost_us(32, 24));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("scope");
@@ -122,6 +133,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(cases, setup, teardown);
 	tcase_add_tests(cases, threads_with_events_are_all_admitted, children_are_recorded_and_other_processes_are_not,
 			a_fork_waits_for_those_of_its_ancestors, a_reused_pid_is_another_process,
-			without_inheritance_children_are_not_recorded, long_ended_processes_are_forgotten);
+			without_inheritance_children_are_not_recorded, long_ended_processes_are_forgotten,
+			events_of_threads_are_cheap_on_few_cpus);
 	return suite;
 }

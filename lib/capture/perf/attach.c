@@ -23,7 +23,6 @@
 void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
 {
 	memset(attachment, 0, sizeof(*attachment));
-	attachment->cgroup = -1;
 	attachment->set = set;
 	attachment->rings = rings;
 }
@@ -98,14 +97,15 @@ struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_co
 	return attachment->descriptors_wanted > limit.rlim_cur ? refuse_descriptors(attachment) : NULL;
 }
 
+/* `tid`, `cgroup`: as in struct attached_root. */
 static struct mmt_error *explain_open_failure(const struct attachment *attachment, int errno_value, const char *name,
-					      pid_t tid)
+					      pid_t tid, int cgroup)
 {
 	char whose[64] = "on every CPU";
 
 	if (tid > 0)
 		snprintf(whose, sizeof(whose), "of thread %d", tid);
-	else if (attachment->cgroup >= 0)
+	else if (cgroup >= 0)
 		snprintf(whose, sizeof(whose), "in the control group");
 	if (errno_value == EMFILE || errno_value == ENFILE)
 		return refuse_descriptors(attachment);
@@ -128,7 +128,7 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 		attribute.inherit = attribute.inherit_thread = 0;
 		fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 		if (fd < 0)
-			return explain_open_failure(attachment, errno, event->name, getpid());
+			return explain_open_failure(attachment, errno, event->name, getpid(), -1);
 		if (!vector_push(&attachment->kept_tracepoints, fd)) {
 			close(fd);
 			return &error_no_memory;
@@ -140,14 +140,12 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 /* Opens one event and redirects its output into the CPU's ring after its filter (NULL: none) is set. `gone_ret`: the
  * thread has exited or, for a per-CPU event, the CPU is offline. */
 static struct mmt_error *open_event(struct attachment *attachment, struct perf_event_attr *attribute, const char *name,
-				    const char *filter, pid_t tid, size_t cpu_index, enum ring_kind kind, int *fd_ret,
-				    bool *gone_ret)
+				    const char *filter, pid_t tid, int cgroup, size_t cpu_index, enum ring_kind kind,
+				    int *fd_ret, bool *gone_ret)
 {
 	const struct ring *ring = rings_find(attachment->rings, cpu_index, kind);
-	bool in_cgroup = tid < 0 && attachment->cgroup >= 0;
-	unsigned long flags = PERF_FLAG_FD_CLOEXEC | (in_cgroup ? PERF_FLAG_PID_CGROUP : 0);
-	int fd =
-	    (int)syscall(SYS_perf_event_open, attribute, in_cgroup ? attachment->cgroup : tid, ring->cpu, -1, flags);
+	unsigned long flags = PERF_FLAG_FD_CLOEXEC | (cgroup >= 0 ? PERF_FLAG_PID_CGROUP : 0);
+	int fd = (int)syscall(SYS_perf_event_open, attribute, cgroup >= 0 ? cgroup : tid, ring->cpu, -1, flags);
 	int errno_value = errno;
 
 	*fd_ret = -1;
@@ -162,7 +160,7 @@ static struct mmt_error *open_event(struct attachment *attachment, struct perf_e
 		fd = -1;
 	}
 	if (fd < 0)
-		return explain_open_failure(attachment, errno_value, name, tid);
+		return explain_open_failure(attachment, errno_value, name, tid, cgroup);
 	*fd_ret = fd;
 	return NULL;
 }
@@ -188,13 +186,14 @@ static struct mmt_error *open_on_cpu(struct attachment *attachment, size_t index
 				     bool *gone_ret)
 {
 	const struct event_description *event = &attachment->set->items.items[index];
+	const struct attached_root *owner = &attachment->roots.items[root];
 	struct perf_event_attr attribute = event->attribute;
 	struct mmt_error *error;
 	int fd;
 
 	attribute.disabled = attribute.enable_on_exec = attachment->on_exec;
 	attribute.disabled |= attachment->large_dumps_off && event->role == ROLE_LARGE_DUMP;
-	error = open_event(attachment, &attribute, event->name, event->filter, attachment->roots.items[root].tid, cpu,
+	error = open_event(attachment, &attribute, event->name, event->filter, owner->tid, owner->cgroup, cpu,
 			   event->ring, &fd, gone_ret);
 	return error || *gone_ret
 		   ? error
@@ -212,22 +211,22 @@ static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, 
 	return error;
 }
 
+static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t root, size_t cpu, bool *gone_ret)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
+		error = open_on_cpu(attachment, i, root, cpu, gone_ret);
+	return error;
+}
+
 /* Opened before the other events of the CPU: if it has stopped, they have stopped, too. */
 static struct mmt_error *open_hotplug_event(struct attachment *attachment, int cpu, bool *gone_ret)
 {
 	int errno_value = hotplug_events_open(&attachment->hotplug_events, cpu);
 
 	*gone_ret = errno_value == ENODEV;
-	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "events", -1) : NULL;
-}
-
-static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t root, size_t cpu, bool *gone_ret)
-{
-	struct mmt_error *error = open_hotplug_event(attachment, attachment->rings->cpus.items[cpu], gone_ret);
-
-	for (size_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
-		error = open_on_cpu(attachment, i, root, cpu, gone_ret);
-	return error;
+	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "events", -1, -1) : NULL;
 }
 
 static struct mmt_error *add_coverage_event(struct attachment *attachment, uint32_t root, int fd)
@@ -255,8 +254,8 @@ static struct mmt_error *open_coverage_events(struct attachment *attachment, uin
 		struct mmt_error *error;
 		int fd;
 
-		error =
-		    open_event(attachment, &attribute, "context switches", NULL, tid, cpu, RING_SYSCALL, &fd, gone_ret);
+		error = open_event(attachment, &attribute, "context switches", NULL, tid, -1, cpu, RING_SYSCALL, &fd,
+				   gone_ret);
 		if (!error && !*gone_ret)
 			error = add_coverage_event(attachment, root, fd);
 		if (error || *gone_ret)
@@ -300,7 +299,7 @@ static struct mmt_error *add_root(struct attachment *attachment, pid_t pid, pid_
 				  uint32_t *root_ret)
 {
 	struct attached_root root = {
-	    .pid = pid, .tid = tid, .thread_start_ns = thread_start_ns, .begin_ns = clock_now_ns()};
+	    .pid = pid, .tid = tid, .cgroup = -1, .thread_start_ns = thread_start_ns, .begin_ns = clock_now_ns()};
 
 	*root_ret = (uint32_t)attachment->roots.count;
 	return vector_push(&attachment->roots, root) ? NULL : &error_no_memory;
@@ -379,24 +378,43 @@ static struct mmt_error *note_first_ids(struct attachment *attachment)
 	return NULL;
 }
 
+/* Notes which identifiers the file has for the events from this index on. */
+static struct mmt_error *note_later_ids(struct attachment *attachment, size_t first)
+{
+	for (size_t i = first; i < attachment->events.count; i++) {
+		const struct attached_event *event = &attachment->events.items[i];
+
+		if (!map_put(&attachment->id_in_file, event->id, attachment->first_ids.items[event->event]))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 {
-	struct mmt_error *error;
+	size_t first = attachment->events.count;
+	bool later = attachment->first_ids.count;
+	struct mmt_error *error, *noted;
 	uint32_t root;
 
-	attachment->cgroup = cgroup;
 	error = add_root(attachment, -1, -1, 0, &root);
+	if (error)
+		return error;
+	attachment->roots.items[root].cgroup = cgroup;
 	for (size_t cpu = 0; !error && cpu < attachment->rings->cpus.count; cpu++) {
 		bool gone = false;
 
-		error = open_set_on_cpu(attachment, root, cpu, &gone);
-		if (gone && !error && !vector_push(&attachment->absent, attachment->rings->cpus.items[cpu]))
+		if (!later)
+			error = open_hotplug_event(attachment, attachment->rings->cpus.items[cpu], &gone);
+		if (!error && !gone)
+			error = open_set_on_cpu(attachment, root, cpu, &gone);
+		if (gone && !error && !later && !vector_push(&attachment->absent, attachment->rings->cpus.items[cpu]))
 			error = &error_no_memory;
 	}
-	if (!error)
-		error = note_first_ids(attachment);
+	/* Do this even if some events could not be opened: the rings may already contain records of the others. */
+	noted = later ? note_later_ids(attachment, first) : error ? NULL : note_first_ids(attachment);
 	thread_coverage_set_complete(&attachment->coverage, clock_now_ns());
-	return error;
+	return error ? error : noted;
 }
 
 static uint64_t read_lost(const struct attached_event *event)
@@ -408,8 +426,8 @@ static uint64_t read_lost(const struct attached_event *event)
 	return read(event->fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
 }
 
-/* Closes the events that the kernel stopped when the CPU went offline. Their identifiers stay known, because their
- * records may still be in a ring. */
+/* Closes the events of all places on this CPU; -1: on all CPUs. Their identifiers stay known, because their records may
+ * still be in a ring. */
 static void close_events_of_cpu(struct attachment *attachment, int cpu)
 {
 	size_t kept = 0;
@@ -418,7 +436,7 @@ static void close_events_of_cpu(struct attachment *attachment, int cpu)
 	for (size_t i = 0; i < attachment->events.count; i++) {
 		const struct attached_event event = attachment->events.items[i];
 
-		if (event.cpu != cpu) {
+		if (cpu >= 0 && event.cpu != cpu) {
 			attachment->events.items[kept++] = event;
 			continue;
 		}
@@ -428,30 +446,29 @@ static void close_events_of_cpu(struct attachment *attachment, int cpu)
 	attachment->events.count = kept;
 }
 
+void attach_close_cpus(struct attachment *attachment)
+{
+	close_events_of_cpu(attachment, -1);
+	attachment->roots.count = 0;
+}
+
+/* The kernel stopped the earlier events of the CPU when it went offline. */
 struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret)
 {
+	struct mmt_error *error, *noted;
 	size_t index = 0, first;
-	struct mmt_error *error;
-	uint32_t root;
 
-	*gone_ret = false;
 	while (attachment->rings->cpus.items[index] != cpu)
 		index++;
 	close_events_of_cpu(attachment, cpu);
 	first = attachment->events.count;
-	error = add_root(attachment, -1, -1, 0, &root);
-	if (!error)
+	error = open_hotplug_event(attachment, cpu, gone_ret);
+	for (uint32_t root = 0; !error && !*gone_ret && root < attachment->roots.count; root++)
 		error = open_set_on_cpu(attachment, root, index, gone_ret);
-	/* Do this even if some events could not be opened: the rings may already contain records of the others. */
-	for (size_t i = first; i < attachment->events.count; i++) {
-		const struct attached_event *event = &attachment->events.items[i];
-
-		if (!map_put(&attachment->id_in_file, event->id, attachment->first_ids.items[event->event]) && !error)
-			error = &error_no_memory;
-	}
+	noted = note_later_ids(attachment, first);
 	if (error || *gone_ret)
-		attach_close_root(attachment, root);
-	return error;
+		close_events_of_cpu(attachment, cpu);
+	return error ? error : noted;
 }
 
 uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id)
@@ -472,7 +489,7 @@ struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t 
 	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++) {
 		struct attached_coverage_event coverage_event = {.root = UINT32_MAX};
 
-		error = open_event(attachment, &attribute, "time outside the kernel", NULL, tid, cpu, RING_SYSCALL,
+		error = open_event(attachment, &attribute, "time outside the kernel", NULL, tid, -1, cpu, RING_SYSCALL,
 				   &coverage_event.fd, gone_ret);
 		if (coverage_event.fd >= 0 && !vector_push(&attachment->coverage_events, coverage_event)) {
 			close(coverage_event.fd);

@@ -78,9 +78,11 @@ struct attached_coverage_event {
 	uint64_t id;
 };
 
-/* A root: a thread for which the event set was opened. Threads that it creates later inherit the set. */
+/* A root: a thread for which the event set was opened, and whose later threads inherit the set, or a place whose
+ * processes have the set on every CPU. */
 struct attached_root {
-	pid_t pid, tid;
+	pid_t pid, tid;		  /* -1: a place */
+	int cgroup;		  /* the place: the directory of a control group, borrowed; -1: the machine */
 	uint64_t thread_start_ns; /* too early by at most one clock tick */
 	uint64_t begin_ns;	  /* before the first event was opened */
 	uint64_t complete_ns;	  /* when the last event had been opened; 0: not yet, or the events were closed again */
@@ -112,7 +114,6 @@ struct attachment {
 	const struct rings *rings;
 	bool on_exec;	      /* the events are enabled by the next exec */
 	bool large_dumps_off; /* open new large-dump events disabled */
-	int cgroup; /* directory of the control group to which per-CPU events are limited; -1: all processes */
 	VECTOR(struct attached_root) roots;
 	VECTOR(struct attached_event) events;
 	VECTOR(struct attached_coverage_event) coverage_events;
@@ -161,13 +162,18 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 /* Opens the complete set for the command, which has not called exec yet. */
 struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret) MMT_MUST_CHECK;
 
-/* Opens the set and a hotplug event on every CPU, for all processes or for those in a control group. `cgroup`: the
- * group's directory, borrowed; -1: all processes. */
+/*
+ * Opens the set on every CPU, for all processes or for those in a control group. `cgroup`: the group's directory,
+ * borrowed; -1: all processes. After the first call, the head of the file does not contain the new identifiers: see
+ * attach_id_in_file().
+ */
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;
 
-/* Opens the set on a CPU that came online during the recording, after closing the events that the CPU had before. The
- * head of the file does not contain the new identifiers: see attach_id_in_file(). `gone_ret`: the CPU is offline
- * again. */
+/* Closes what attach_cpus() opened. Read the rings first. */
+void attach_close_cpus(struct attachment *attachment);
+
+/* Opens the set on a CPU that came online during the recording, after closing the events that the CPU had before.
+ * `gone_ret`: the CPU is offline again. */
 struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret) MMT_MUST_CHECK;
 
 /* Closes the events opened for the thread. The kernel also removes the events that other threads inherited from

@@ -12,15 +12,33 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/memory/group-memory.h"
 #include "capture/procfs/proc.h"
+
+#define CHEAP_EVENTS 192 /* a pair of mmap() and munmap() takes about a fifth longer than with those of two CPUs */
+#define WALK_NS 10	 /* for each event and pair; more if they do not fit into the caches */
 
 void scope_deinit(struct scope *scope)
 {
 	map_deinit(&scope->begins);
 	map_deinit(&scope->ends);
 	vector_deinit(&scope->forks);
+	for (size_t i = 0; i < scope->cgroups.count; i++)
+		close(scope->cgroups.items[i]);
+	vector_deinit(&scope->cgroups);
+}
+
+bool scope_threads_are_cheap(size_t cpus, size_t events)
+{
+	return cpus * events <= CHEAP_EVENTS;
+}
+
+unsigned scope_threads_cost_us(size_t cpus, size_t events)
+{
+	return (unsigned)(cpus * events * WALK_NS / 1000);
 }
 
 bool scope_wants_forks(const struct scope *scope)
@@ -110,11 +128,35 @@ struct cgroup_search {
 	char other[PATH_MAX];	     /* a group of a hierarchy that perf events cannot use; "": none */
 };
 
-/* Can perf events use this hierarchy? They use the unified one, or a separately mounted perf_event hierarchy. */
+/* Reads the process's group in the hierarchy that perf events use: the perf_event hierarchy of version 1 if there is
+ * one, or else the unified one. NULL: not known. The caller frees *text. */
+static const char *find_own_path(pid_t pid, bool *version_1, char **text)
+{
+	const char *path;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
+	for (int version = 1; version <= 2; version++) {
+		if (text_file_read(-1, name, text) < 0)
+			return NULL;
+		*version_1 = version == 1;
+		path = group_memory_find(*text, *version_1 ? "perf_event" : "");
+		if (path)
+			return path;
+		free(TAKE(*text));
+	}
+	return NULL;
+}
+
+/* Can perf events use this hierarchy? */
 static bool has_perf_events(const struct mntent *mount)
 {
-	return !strcmp(mount->mnt_type, "cgroup2") ||
-	       (!strcmp(mount->mnt_type, "cgroup") && hasmntopt(mount, "perf_event"));
+	CLEANUP(free) char *text = NULL;
+	bool version_1 = false;
+
+	(void)find_own_path(getpid(), &version_1, &text);
+	return version_1 ? !strcmp(mount->mnt_type, "cgroup") && hasmntopt(mount, "perf_event")
+			 : !strcmp(mount->mnt_type, "cgroup2");
 }
 
 /* Is the directory in a hierarchy that perf events can use? If no mount shows its hierarchy, let the kernel decide. */
@@ -237,6 +279,63 @@ struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 			    "of a process, in the line with 0:: (cgroup2) or perf_event (version 1); for a container, "
 			    "docker inspect -f '{{.State.Pid}}' NAME prints a PID",
 			    path, tried.tried);
+}
+
+/* A directory that only the root of version 1, or every other group of version 2, has. */
+static bool is_root(int cgroup)
+{
+	struct statfs state;
+
+	if (fstatfs(cgroup, &state) == 0 && state.f_type == CGROUP2_SUPER_MAGIC)
+		return faccessat(cgroup, "cgroup.events", F_OK, 0) != 0;
+	return faccessat(cgroup, "release_agent", F_OK, 0) == 0;
+}
+
+struct mmt_error *cgroup_open_own(pid_t pid, int *fd_ret)
+{
+	CLEANUP(free) char *text = NULL;
+	bool version_1;
+	const char *path = find_own_path(pid, &version_1, &text);
+	struct mmt_error *error;
+	const char *problem;
+
+	if (!path)
+		return error_create(MMT_ERROR_NO_PROCESS, "cannot read the control group of process %d", pid);
+	error = cgroup_open(path, fd_ret);
+	if (error)
+		return error;
+	if (is_root(*fd_ret))
+		problem = "which has every process";
+	else if (!cgroup_has_processes(*fd_ret))
+		problem = "whose processes cannot be listed";
+	else
+		return NULL;
+	close(*fd_ret);
+	*fd_ret = -1;
+	return error_create(MMT_ERROR_INVALID, "process %d is in the control group %s, %s: use --scope cpus", pid, path,
+			    problem);
+}
+
+bool cgroup_path(int cgroup, char *path, size_t path_size)
+{
+	char link[64];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", cgroup);
+	length = readlink(link, path, path_size - 1);
+	path[length < 0 ? 0 : length] = '\0';
+	return length > 0;
+}
+
+bool cgroup_contains(int cgroup, int other)
+{
+	char path[PATH_MAX], below[PATH_MAX];
+	size_t length;
+
+	if (!cgroup_path(cgroup, path, sizeof(path)) || !cgroup_path(other, below, sizeof(below)))
+		return false;
+	length = strlen(path);
+	return !strncmp(path, below, length) && (!below[length] || below[length] == '/');
 }
 
 bool cgroup_has_processes(int cgroup)

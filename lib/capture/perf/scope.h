@@ -23,7 +23,7 @@
 
 enum scope_kind {
 	SCOPE_THREADS,	     /* per-thread events */
-	SCOPE_PROCESSES,     /* per-CPU events: the requested processes and their children */
+	SCOPE_PROCESSES,     /* per-CPU events: the requested processes and their children, perhaps by control groups */
 	SCOPE_ALL_PROCESSES, /* per-CPU events: all processes, or all in a control group, except the recorder itself */
 };
 
@@ -39,8 +39,18 @@ struct scope {
 	pid_t recorder;
 	struct map begins, ends; /* by PID: from when, and until when, it is recorded; not in `ends`: it still is */
 	VECTOR(struct scope_fork) forks; /* noted by scope_note_fork(), not applied yet */
-	uint64_t passed_over;		 /* number of calls of other processes */
+	VECTOR(int) cgroups; /* owned; directories of the control groups with per-CPU events; none: the whole machine */
+	uint64_t passed_over; /* number of calls of other processes */
 };
+
+/*
+ * Are per-thread events cheap? For each mapping, the kernel walks all events of the thread, those of other CPUs too,
+ * and it copies them for each new thread. `events`: of a thread on one CPU.
+ */
+bool scope_threads_are_cheap(size_t cpus, size_t events);
+
+/* Estimates how much longer than on a small machine a pair of mmap() and munmap() takes with per-thread events. */
+unsigned scope_threads_cost_us(size_t cpus, size_t events);
 
 void scope_deinit(struct scope *scope);
 
@@ -68,6 +78,16 @@ bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns);
 /* Opens the directory of a control group: `path` itself, or `path` below a mounted hierarchy that perf events can use.
  * `path` may be a line of /proc/PID/cgroup. */
 struct mmt_error *cgroup_open(const char *path, int *fd_ret) MMT_MUST_CHECK;
+
+/* Opens the process's own control group in the hierarchy that perf events use. Refuses the root, which has every
+ * process, and a group whose processes cannot be listed. */
+struct mmt_error *cgroup_open_own(pid_t pid, int *fd_ret) MMT_MUST_CHECK;
+
+/* Finds the path of the group's directory, for messages and comparisons. False: not known. */
+bool cgroup_path(int cgroup, char *path, size_t path_size);
+
+/* Is this group another one's ancestor, or the same one? */
+bool cgroup_contains(int cgroup, int other);
 
 /* Can the processes of this group be listed? Those of a threaded control group cannot. */
 bool cgroup_has_processes(int cgroup);

@@ -67,7 +67,7 @@ struct recorder {
 	struct jobs jobs;
 
 	struct traced_command command;
-	int cgroup;				      /* directory of the recorded control group; -1: none */
+	int cgroup;				      /* directory of the group of -G; borrowed; -1: none */
 	unrecorded_children_list unrecorded_children; /* children of targets that existed when recording began */
 	struct map left_out_children;		      /* with options->tree: PIDs of children that cannot be recorded */
 	bool descriptors_reported;

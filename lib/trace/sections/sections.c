@@ -55,7 +55,8 @@ static void code_info(struct codec *codec, void *value)
 {
 	struct recording_info *info = value;
 
-	codec_flags(codec, (bool *const[]){&info->command, &info->on_cpus, &info->all_processes}, 3);
+	codec_flags(codec, (bool *const[]){&info->command, &info->on_cpus, &info->all_processes, &info->in_cgroups},
+		    4);
 	codec_u64(codec, info->start_ns);
 	codec_u64(codec, info->start_realtime_ns);
 	codec_u32(codec, info->page_bytes);

@@ -48,6 +48,7 @@ struct recording_info {
 	bool command;		   /* started by mmtrace */
 	bool on_cpus;		   /* per-CPU events, not per-thread events */
 	bool all_processes;	   /* all processes, or all of a control group: no targets */
+	bool in_cgroups;	   /* on_cpus: in control groups */
 	VECTOR(int32_t) targets;   /* requested processes */
 	VECTOR(uint32_t) roles;	   /* enum attribute_role */
 	/* of hugetlbfs; empty before version 4 */

@@ -83,6 +83,36 @@ borrow_huge_pages() {
 		[ "$borrowed_huge_pages" = "$1" ]
 } 2>/dev/null
 
+# A control group of this test, if one can be made: see use_own_group.
+own_group=
+
+# use_own_group: moves this test, with the processes that it will start, into a control group of its own, and sets
+# $cpu_scopes to the scopes with events on CPUs: of groups too, unless no such group can be made here.
+use_own_group() {
+	local unified path
+	cpu_scopes=(cpus)
+	unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	path=$(sed -n 's|^0::/*||p' /proc/self/cgroup)
+	[ -n "$unified" ] && ! grep -q ':perf_event:' /proc/self/cgroup || return 0
+	own_group=$unified${path:+/$path}/mmtrace-test-$$
+	if mkdir "$own_group" && echo $$ >"$own_group/cgroup.procs"; then
+		cpu_scopes+=(cgroup)
+	else
+		echo "no control group can be made here: --scope cgroup is not tested" >&2
+		own_group=
+	fi 2>/dev/null
+}
+
+# leave_own_group: when everything in it has ended. Killed processes stay in it for a moment.
+leave_own_group() {
+	local i
+	echo $$ >"${own_group%/*}/cgroup.procs"
+	for ((i = 0; i < 500; i++)); do
+		rmdir "$own_group" 2>/dev/null && break
+		sleep 0.02
+	done
+}
+
 # The command of a recorder ends with it.
 end_everything() {
 	local process children
@@ -96,6 +126,7 @@ end_everything() {
 		fi 2>/dev/null
 		remove_traces "$process" "${children[@]}"
 	done
+	[ -z "$own_group" ] || leave_own_group
 	[ "$borrowed_huge_pages" -gt 0 ] && change_huge_pages -"$borrowed_huge_pages"
 	rm -rf "$directory"
 }

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Chooses where the events are opened, and finds processes that leave the control groups in which they are. */
+#include "capture/targets.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <mmtrace/record.h>
+
+#include "base/map.h"
+#include "capture/perf/scope.h"
+#include "capture/procfs/clock.h"
+#include "capture/procfs/proc.h"
+#include "capture/recorder/ring-reader.h"
+
+#define GROUPS_MAX 8	 /* events are opened on every CPU if the targets are in more control groups */
+#define COST_WARNED_US 5 /* as much as recording costs on a small machine */
+
+size_t targets_count_threads(pid_t pid)
+{
+	proc_pids threads = {0};
+	size_t count = proc_list_threads(pid, &threads, NULL) ? threads.count : 0;
+
+	vector_deinit(&threads);
+	return count;
+}
+
+/* Lists the processes of all groups with events, in `members` by PID. */
+static struct mmt_error *list_members(const struct scope *scope, struct map *members)
+{
+	struct mmt_error *error = NULL;
+	proc_pids pids = {0};
+
+	for (size_t i = 0; !error && i < scope->cgroups.count; i++) {
+		if (!cgroup_list_processes(scope->cgroups.items[i], &pids))
+			error = error_system(errno, "cannot list the processes to be recorded");
+	}
+	for (size_t i = 0; !error && i < pids.count; i++) {
+		if (!map_put(members, (uint32_t)pids.items[i], 1))
+			error = &error_no_memory;
+	}
+	vector_deinit(&pids);
+	return error;
+}
+
+struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t pid, bool *found_ret)
+{
+	struct map members = {0};
+	struct mmt_error *error = list_members(&recorder->reader.scope, &members);
+
+	*found_ret = map_get(&members, (uint32_t)pid);
+	map_deinit(&members);
+	return error;
+}
+
+static bool add_group(struct scope *scope, int group)
+{
+	if (vector_push(&scope->cgroups, group))
+		return true;
+	close(group);
+	return false;
+}
+
+/* Adds the process's group unless the groups contain it. Groups inside of it are closed: an event of a group also
+ * records the groups below it. No event may be open yet. */
+static struct mmt_error *add_group_of(struct scope *scope, pid_t pid)
+{
+	struct mmt_error *error;
+	size_t kept = 0;
+	int group;
+
+	error = cgroup_open_own(pid, &group);
+	if (error)
+		return error;
+	for (size_t i = 0; i < scope->cgroups.count; i++) {
+		if (cgroup_contains(scope->cgroups.items[i], group)) {
+			close(group);
+			return NULL;
+		}
+	}
+	for (size_t i = 0; i < scope->cgroups.count; i++) {
+		if (cgroup_contains(group, scope->cgroups.items[i]))
+			close(scope->cgroups.items[i]);
+		else
+			scope->cgroups.items[kept++] = scope->cgroups.items[i];
+	}
+	scope->cgroups.count = kept;
+	if (!add_group(scope, group))
+		return &error_no_memory;
+	return kept < GROUPS_MAX
+		   ? NULL
+		   : error_create(MMT_ERROR_INVALID, "the processes are in more than %d control groups", GROUPS_MAX);
+}
+
+static void leave_groups(struct scope *scope)
+{
+	while (scope->cgroups.count)
+		close(scope->cgroups.items[--scope->cgroups.count]);
+}
+
+/* Requested processes, those below them with options->tree, and their number of threads. */
+struct requested {
+	proc_pids pids;
+	size_t thread_count;
+};
+
+static struct mmt_error *list_requested(const struct recorder *recorder, struct requested *requested)
+{
+	const struct mmt_record_options *options = recorder->options;
+	struct mmt_error *error = NULL;
+
+	requested->thread_count = options->tid_count;
+	for (size_t i = 0; !error && i < options->pid_count; i++) {
+		if (!vector_push(&requested->pids, options->pids[i]))
+			error = &error_no_memory;
+	}
+	if (!error && options->tree)
+		error = children_list_below(options->pids, options->pid_count, &requested->pids);
+	for (size_t i = 0; !error && i < requested->pids.count; i++)
+		requested->thread_count += targets_count_threads(requested->pids.items[i]);
+	/* The command. */
+	if (!requested->thread_count)
+		requested->thread_count = 1;
+	return error;
+}
+
+/* Opens the groups of the requested processes. A command will be in the group of the recorder. */
+static struct mmt_error *open_groups(struct recorder *recorder, const struct requested *requested)
+{
+	struct mmt_error *error = NULL;
+
+	if (recorder->options->command)
+		return add_group_of(&recorder->reader.scope, getpid());
+	for (size_t i = 0; !error && i < requested->pids.count; i++) {
+		error = add_group_of(&recorder->reader.scope, requested->pids.items[i]);
+		/* A process that has ended is reported later. */
+		if (error && mmt_error_get_code(error) == MMT_ERROR_NO_PROCESS) {
+			mmt_error_destroy(error);
+			error = NULL;
+		}
+	}
+	return error;
+}
+
+/* Does the recorder, or a process that waits for it such as a shell, make few memory calls? */
+static bool waits_for_recorder(const struct recorder *recorder, pid_t pid)
+{
+	pid_t waiting = getpid();
+
+	while (waiting > 1 && waiting != pid)
+		waiting = proc_parent_of(waiting);
+	return waiting == pid || recorder_has_helper(recorder, pid);
+}
+
+/* Are at most half of the threads in the groups others than the requested ones? */
+static struct mmt_error *are_mostly_requested(const struct recorder *recorder, const struct requested *requested,
+					      bool *mostly_ret)
+{
+	struct map members = {0};
+	struct mmt_error *error = list_members(&recorder->reader.scope, &members);
+	size_t thread_count = 0;
+	uint64_t pid, value;
+
+	for (size_t i = 0; i < requested->pids.count; i++)
+		(void)map_remove(&members, (uint32_t)requested->pids.items[i]);
+	for (size_t i = 0; map_next(&members, &i, &pid, &value);) {
+		if (!waits_for_recorder(recorder, (pid_t)pid))
+			thread_count += targets_count_threads((pid_t)pid);
+	}
+	*mostly_ret = thread_count <= requested->thread_count;
+	map_deinit(&members);
+	return error;
+}
+
+/* Chooses the groups of the requested processes, or all CPUs if they have none of their own. */
+static struct mmt_error *choose_groups(struct recorder *recorder, const struct requested *requested)
+{
+	struct mmt_error *error = open_groups(recorder, requested);
+	bool mostly = false;
+
+	if (!error)
+		error = are_mostly_requested(recorder, requested, &mostly);
+	if (error == &error_no_memory)
+		return error;
+	if (!mostly) {
+		leave_groups(&recorder->reader.scope);
+		recorder_message(recorder, false, "no events in the target's control group: %s",
+				 error ? mmt_error_get_message(error)
+				       : "most of its threads belong to other processes");
+	}
+	mmt_error_destroy(error);
+	return NULL;
+}
+
+static void warn_of_cost(const struct recorder *recorder)
+{
+	size_t cpus = recorder->reader.rings.cpus.count;
+	unsigned cost_us = scope_threads_cost_us(cpus, recorder->reader.events.items.count);
+
+	recorder_message(
+	    recorder, cost_us >= COST_WARNED_US,
+	    "without CAP_PERFMON, events can only be opened for each thread: with %zu CPUs, each pair of mmap "
+	    "and munmap takes about %u us longer than with events in a control group or on CPUs",
+	    cpus, cost_us);
+}
+
+/* With MMT_SCOPE_AUTO. */
+static struct mmt_error *choose_kind(struct recorder *recorder, const struct requested *requested)
+{
+	struct ring_reader *reader = &recorder->reader;
+	size_t cpus = reader->rings.cpus.count;
+	bool fits = requested->thread_count <= attach_threads_max(&reader->attachment, false);
+	bool cheap = scope_threads_are_cheap(cpus, reader->events.items.count);
+
+	reader->scope.kind = SCOPE_THREADS;
+	if (recorder->options->tid_count || (fits && cheap))
+		return NULL;
+	if (recorder->summary.restricted) {
+		warn_of_cost(recorder);
+		return NULL;
+	}
+	reader->scope.kind = SCOPE_PROCESSES;
+	recorder_message(recorder, false, "events for each of %zu threads on %zu CPUs would %s",
+			 requested->thread_count, cpus,
+			 fits ? "slow down every memory call" : "need too many open files");
+	return choose_groups(recorder, requested);
+}
+
+/* Writes where the events are opened into the summary. */
+static void describe_scope(struct recorder *recorder)
+{
+	struct mmt_record_summary *summary = &recorder->summary;
+	const struct scope *scope = &recorder->reader.scope;
+	char path[PATH_MAX] = "";
+
+	summary->on_cpus = scope->kind != SCOPE_THREADS;
+	if (scope->cgroups.count)
+		(void)cgroup_path(scope->cgroups.items[0], path, sizeof(path));
+	if (scope->cgroups.count > 1)
+		snprintf(summary->scope, sizeof(summary->scope), "in %zu control groups", scope->cgroups.count);
+	else
+		snprintf(summary->scope, sizeof(summary->scope), "%s%s",
+			 *path		    ? "in the control group "
+			 : summary->on_cpus ? "on every CPU"
+					    : "for each thread",
+			 path);
+}
+
+struct mmt_error *targets_choose_scope(struct recorder *recorder)
+{
+	const struct mmt_record_options *options = recorder->options;
+	struct scope *scope = &recorder->reader.scope;
+	struct requested requested = {0};
+	struct mmt_error *error = NULL;
+
+	scope->recorder = getpid();
+	scope->no_inherit = options->no_inherit;
+	if (options->all_cpus || options->cgroup) {
+		scope->kind = SCOPE_ALL_PROCESSES;
+		if (options->cgroup)
+			error = cgroup_open(options->cgroup, &recorder->cgroup);
+		if (!error && options->cgroup && !add_group(scope, recorder->cgroup))
+			error = &error_no_memory;
+		describe_scope(recorder);
+		return error;
+	}
+	error = list_requested(recorder, &requested);
+	scope->kind = options->scope == MMT_SCOPE_THREADS ? SCOPE_THREADS : SCOPE_PROCESSES;
+	if (!error && options->scope == MMT_SCOPE_AUTO)
+		error = choose_kind(recorder, &requested);
+	else if (!error && options->scope == MMT_SCOPE_CGROUP)
+		error = open_groups(recorder, &requested);
+	/* If the limit of open files is too low for all events, leave out large stack dumps first. */
+	if (scope->kind == SCOPE_THREADS &&
+	    requested.thread_count > attach_threads_max(&recorder->reader.attachment, true))
+		events_leave_out_large_dumps(&recorder->reader.events);
+	vector_deinit(&requested.pids);
+	describe_scope(recorder);
+	return error;
+}
+
+/* Opens events in this group, too. If that would record the groups that have events twice, or is not possible, opens
+ * events on every CPU instead of in groups. `group`: -1: none. */
+static struct mmt_error *add_group_later(struct recorder *recorder, int group)
+{
+	struct scope *scope = &recorder->reader.scope;
+	bool own = group >= 0 && scope->cgroups.count < GROUPS_MAX;
+
+	for (size_t i = 0; own && i < scope->cgroups.count; i++)
+		own = !cgroup_contains(group, scope->cgroups.items[i]);
+	if (own)
+		return add_group(scope, group) ? attach_cpus(&recorder->reader.attachment, group) : &error_no_memory;
+	if (group >= 0)
+		close(group);
+	attach_close_cpus(&recorder->reader.attachment);
+	leave_groups(scope);
+	return attach_cpus(&recorder->reader.attachment, -1);
+}
+
+/* Records a target that was moved to another control group there. */
+static void follow_to_group(struct recorder *recorder, struct traced_process *process)
+{
+	struct mmt_error *error;
+	int group = -1;
+
+	error = cgroup_open_own(process->pid, &group);
+	if (error && mmt_error_get_code(error) == MMT_ERROR_NO_PROCESS) {
+		mmt_error_destroy(error);
+		return;
+	}
+	mmt_error_destroy(error);
+	error = add_group_later(recorder, group);
+	describe_scope(recorder);
+	if (error)
+		recorder_message(recorder, true, "process %d left the control group and is not recorded any more: %s",
+				 process->pid, mmt_error_get_message(error));
+	else
+		recorder_message(recorder, true,
+				 "process %d left the control group: its calls since then, for up to a second, are "
+				 "missing; events are now %s%s",
+				 process->pid, recorder->summary.scope,
+				 recorder->reader.scope.cgroups.count ? "" : ", which slows down other processes");
+	mmt_error_destroy(error);
+	/* Correct what its missing calls have changed. */
+	if (!process->snapshot_wanted) {
+		process->snapshot_wanted = true;
+		process->snapshot_kind = SNAPSHOT_INTERVAL;
+		process->snapshot_wanted_ns = clock_now_ns();
+	}
+}
+
+static void note_left(struct recorder *recorder, struct traced_process *process)
+{
+	bool first = !recorder->summary.left_processes;
+
+	recorder->summary.left_processes += !process->left;
+	process->left = true;
+	if (recorder->reader.scope.kind == SCOPE_PROCESSES && !recorder->stop_ns)
+		follow_to_group(recorder, process);
+	else if (first)
+		recorder_message(recorder, true,
+				 "process %d left the control group: its calls since then are not recorded",
+				 process->pid);
+}
+
+static bool has_left(const struct recorder *recorder, const struct traced_process *process, const struct map *members)
+{
+	/* With -G, the command may run in any group. */
+	if (process->ended || (recorder->cgroup >= 0 && (process->target || process->left)))
+		return false;
+	/* Call proc_is_ending() last: an exiting process leaves its group a while before it has ended. */
+	return !map_get(members, (uint32_t)process->pid) && !proc_is_ending(process->pid);
+}
+
+struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
+{
+	const struct scope *scope = &recorder->reader.scope;
+	struct mmt_error *error = ring_reader_check_cpus(recorder);
+	struct map members = {0};
+
+	if (error || !scope->cgroups.count || !cgroup_has_processes(scope->cgroups.items[0]))
+		return error;
+	error = list_members(scope, &members);
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct traced_process *process = recorder->processes.items.items[i];
+
+		if (!has_left(recorder, process, &members))
+			continue;
+		note_left(recorder, process);
+		/* Others may be in the same group. */
+		map_deinit(&members);
+		error = scope->cgroups.count ? list_members(scope, &members) : NULL;
+		if (!scope->cgroups.count)
+			break;
+	}
+	map_deinit(&members);
+	if (error == &error_no_memory)
+		return error;
+	/* A group that is gone has no processes. */
+	mmt_error_destroy(error);
+	return NULL;
+}
