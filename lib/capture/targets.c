@@ -465,9 +465,7 @@ static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, cons
 /* Attaches to the threads that the scan found without the event set. Threads may start and exit meanwhile. */
 static struct mmt_error *attach_uncovered(struct recorder *recorder, const struct thread_scan *scan)
 {
-	size_t per_thread = recorder->reader.rings.cpus.count * recorder->reader.events.items.count;
-	size_t attached = recorder->reader.attachment.events.count / per_thread;
-	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, attached + scan->uncovered.count);
+	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, scan->uncovered.count);
 
 	for (size_t i = 0; !error && i < scan->uncovered.count; i++)
 		error = recorder_is_stopped(recorder) ? refuse_stopped()

@@ -15,6 +15,8 @@
 #include "capture/procfs/proc.h"
 #include "capture/procfs/scheduling-priority.h"
 
+#define ANY (-1)
+#define COVERAGE_EVENT UINT32_MAX /* no event of the set */
 #define DISABLED_AT_ONCE 64
 #define SPARE_DESCRIPTORS 64	      /* for other files, pipes, ring buffers and /proc */
 #define DESCRIPTORS_FOR_THREADS 32768 /* opening so many takes about a second, closing them some seconds */
@@ -31,7 +33,6 @@ void attach_deinit(struct attachment *attachment)
 {
 	attach_end_switch(attachment);
 	vector_deinit(&attachment->switching.fds);
-	attach_close_coverage_events(attachment);
 	for (size_t i = 0; i < attachment->events.count; i++)
 		close(attachment->events.items[i].fd);
 	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
@@ -42,7 +43,6 @@ void attach_deinit(struct attachment *attachment)
 	vector_deinit(&attachment->kept_tracepoints);
 	vector_deinit(&attachment->roots);
 	vector_deinit(&attachment->events);
-	vector_deinit(&attachment->coverage_events);
 	vector_deinit(&attachment->notes);
 	map_deinit(&attachment->root_of_coverage_event);
 	map_deinit(&attachment->root_of_thread);
@@ -87,7 +87,8 @@ struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_co
 	size_t per_thread = descriptors_per_thread(attachment, true);
 	struct rlimit limit;
 
-	attachment->descriptors_wanted = thread_count * per_thread + attachment->rings->items.count + SPARE_DESCRIPTORS;
+	attachment->descriptors_wanted =
+	    attachment->events.count + thread_count * per_thread + attachment->rings->items.count + SPARE_DESCRIPTORS;
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return error_system(errno, "cannot read the limit of open files");
 	if (limit.rlim_cur < limit.rlim_max) {
@@ -137,15 +138,14 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 	return NULL;
 }
 
-/* Opens one event and redirects its output into the CPU's ring after its filter (NULL: none) is set. `gone_ret`: the
- * thread has exited or, for a per-CPU event, the CPU is offline. */
-static struct mmt_error *open_event(struct attachment *attachment, struct perf_event_attr *attribute, const char *name,
-				    const char *filter, pid_t tid, int cgroup, size_t cpu_index, enum ring_kind kind,
-				    int *fd_ret, bool *gone_ret)
+/* Opens one event and redirects its output into the CPU's ring after its filter is set. `gone_ret`: the thread has
+ * exited or, for a per-CPU event, the CPU is offline. */
+static struct mmt_error *open_event(struct attachment *attachment, struct event_description *event, pid_t tid,
+				    int cgroup, size_t cpu_index, int *fd_ret, bool *gone_ret)
 {
-	const struct ring *ring = rings_find(attachment->rings, cpu_index, kind);
+	const struct ring *ring = rings_find(attachment->rings, cpu_index, event->ring);
 	unsigned long flags = PERF_FLAG_FD_CLOEXEC | (cgroup >= 0 ? PERF_FLAG_PID_CGROUP : 0);
-	int fd = (int)syscall(SYS_perf_event_open, attribute, cgroup >= 0 ? cgroup : tid, ring->cpu, -1, flags);
+	int fd = (int)syscall(SYS_perf_event_open, &event->attribute, cgroup >= 0 ? cgroup : tid, ring->cpu, -1, flags);
 	int errno_value = errno;
 
 	*fd_ret = -1;
@@ -153,14 +153,14 @@ static struct mmt_error *open_event(struct attachment *attachment, struct perf_e
 		*gone_ret = true;
 		return NULL;
 	}
-	if (fd >= 0 && ((filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0) ||
+	if (fd >= 0 && ((event->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, event->filter) < 0) ||
 			ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)) {
 		errno_value = errno;
 		close(fd);
 		fd = -1;
 	}
 	if (fd < 0)
-		return explain_open_failure(attachment, errno_value, name, tid, cgroup);
+		return explain_open_failure(attachment, errno_value, event->name, tid, cgroup);
 	*fd_ret = fd;
 	return NULL;
 }
@@ -168,46 +168,55 @@ static struct mmt_error *open_event(struct attachment *attachment, struct perf_e
 static struct mmt_error *add_event(struct attachment *attachment, uint32_t event, uint32_t root, int cpu, int fd)
 {
 	struct attached_event *added = vector_append(&attachment->events);
+	bool ok;
 
 	if (!added) {
 		close(fd);
 		return &error_no_memory;
 	}
-	added->fd = fd;
-	added->cpu = cpu;
-	added->root = root;
-	added->event = event;
+	*added = (struct attached_event){.fd = fd, .cpu = cpu, .root = root, .event = event};
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
 		return error_system(errno, "cannot read the identifier of a perf event");
-	return map_put(&attachment->event_of_id, added->id, event) ? NULL : &error_no_memory;
+	ok = event == COVERAGE_EVENT ? map_put(&attachment->root_of_coverage_event, added->id, root)
+				     : map_put(&attachment->event_of_id, added->id, event);
+	return ok ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *open_on_cpu(struct attachment *attachment, size_t index, uint32_t root, size_t cpu,
+/* Opens this event of the set, or the coverage event. */
+static struct mmt_error *open_on_cpu(struct attachment *attachment, uint32_t index, uint32_t root, size_t cpu,
 				     bool *gone_ret)
 {
-	const struct event_description *event = &attachment->set->items.items[index];
 	const struct attached_root *owner = &attachment->roots.items[root];
-	struct perf_event_attr attribute = event->attribute;
+	struct event_description event;
 	struct mmt_error *error;
 	int fd;
 
-	attribute.disabled = attribute.enable_on_exec = attachment->on_exec;
-	attribute.disabled |= attachment->large_dumps_off && event->role == ROLE_LARGE_DUMP;
-	error = open_event(attachment, &attribute, event->name, event->filter, owner->tid, owner->cgroup, cpu,
-			   event->ring, &fd, gone_ret);
-	return error || *gone_ret
-		   ? error
-		   : add_event(attachment, (uint32_t)index, root, attachment->rings->cpus.items[cpu], fd);
+	if (index == COVERAGE_EVENT) {
+		events_describe_coverage_event(&event);
+	} else {
+		event = attachment->set->items.items[index];
+		event.attribute.disabled = event.attribute.enable_on_exec = attachment->on_exec;
+		event.attribute.disabled |= attachment->large_dumps_off && event.role == ROLE_LARGE_DUMP;
+	}
+	error = open_event(attachment, &event, owner->tid, owner->cgroup, cpu, &fd, gone_ret);
+	return error || *gone_ret ? error : add_event(attachment, index, root, attachment->rings->cpus.items[cpu], fd);
+}
+
+static struct mmt_error *open_on_cpus(struct attachment *attachment, uint32_t index, uint32_t root, bool *gone_ret)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++)
+		error = open_on_cpu(attachment, index, root, cpu, gone_ret);
+	return error;
 }
 
 static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, bool *gone_ret)
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++) {
-		for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++)
-			error = open_on_cpu(attachment, i, root, cpu, gone_ret);
-	}
+	for (uint32_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
+		error = open_on_cpus(attachment, i, root, gone_ret);
 	return error;
 }
 
@@ -215,7 +224,7 @@ static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
+	for (uint32_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
 		error = open_on_cpu(attachment, i, root, cpu, gone_ret);
 	return error;
 }
@@ -229,42 +238,28 @@ static struct mmt_error *open_hotplug_event(struct attachment *attachment, int c
 	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "events", -1, -1) : NULL;
 }
 
-static struct mmt_error *add_coverage_event(struct attachment *attachment, uint32_t root, int fd)
+static uint64_t read_lost(const struct attached_event *event)
 {
-	struct attached_coverage_event *added = vector_append(&attachment->coverage_events);
+	struct {
+		uint64_t value, id, lost;
+	} counts;
 
-	if (!added) {
-		close(fd);
-		return &error_no_memory;
-	}
-	added->fd = fd;
-	added->root = root;
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
-		return error_system(errno, "cannot read the identifier of a perf event");
-	return map_put(&attachment->root_of_coverage_event, added->id, root) ? NULL : &error_no_memory;
+	return read(event->fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
 }
 
-static struct mmt_error *open_coverage_events(struct attachment *attachment, uint32_t root, bool *gone_ret)
+/* Per-CPU events stay known, because their records may still be in a ring. */
+static void forget_event(struct attachment *attachment, const struct attached_event *event)
 {
-	pid_t tid = attachment->roots.items[root].tid;
-	struct perf_event_attr attribute;
-
-	events_describe_coverage_event(&attribute);
-	for (size_t cpu = 0; cpu < attachment->rings->cpus.count; cpu++) {
-		struct mmt_error *error;
-		int fd;
-
-		error = open_event(attachment, &attribute, "context switches", NULL, tid, -1, cpu, RING_SYSCALL, &fd,
-				   gone_ret);
-		if (!error && !*gone_ret)
-			error = add_coverage_event(attachment, root, fd);
-		if (error || *gone_ret)
-			return error;
-	}
-	return NULL;
+	if (event->event == COVERAGE_EVENT)
+		(void)map_remove(&attachment->root_of_coverage_event, event->id);
+	else if (attachment->roots.items[event->root].tid > 0)
+		(void)map_remove(&attachment->event_of_id, event->id);
+	else
+		attachment->lost_earlier.items[event->event] += read_lost(event);
 }
 
-void attach_close_root(struct attachment *attachment, uint32_t root)
+/* Closes the events of this root, on this CPU, and with this index in the set; ANY: of all. */
+static void close_events(struct attachment *attachment, int64_t root, int64_t cpu, int64_t index)
 {
 	size_t kept = 0;
 
@@ -272,26 +267,20 @@ void attach_close_root(struct attachment *attachment, uint32_t root)
 	for (size_t i = 0; i < attachment->events.count; i++) {
 		const struct attached_event event = attachment->events.items[i];
 
-		if (event.root != root) {
+		if ((root != ANY && event.root != root) || (cpu != ANY && event.cpu != cpu) ||
+		    (index != ANY && event.event != index)) {
 			attachment->events.items[kept++] = event;
 			continue;
 		}
-		map_remove(&attachment->event_of_id, event.id);
+		forget_event(attachment, &event);
 		close(event.fd);
 	}
 	attachment->events.count = kept;
-	kept = 0;
-	for (size_t i = 0; i < attachment->coverage_events.count; i++) {
-		const struct attached_coverage_event coverage_event = attachment->coverage_events.items[i];
+}
 
-		if (coverage_event.root != root) {
-			attachment->coverage_events.items[kept++] = coverage_event;
-			continue;
-		}
-		map_remove(&attachment->root_of_coverage_event, coverage_event.id);
-		close(coverage_event.fd);
-	}
-	attachment->coverage_events.count = kept;
+static void close_root(struct attachment *attachment, uint32_t root)
+{
+	close_events(attachment, root, ANY, ANY);
 	attachment->roots.items[root].complete_ns = 0;
 }
 
@@ -329,7 +318,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 		return error;
 	error = open_set(attachment, root, gone_ret);
 	if (!error && !*gone_ret)
-		error = open_coverage_events(attachment, root, gone_ret);
+		error = open_on_cpus(attachment, COVERAGE_EVENT, root, gone_ret);
 	complete_ns = clock_now_ns();
 	if (!error && !*gone_ret)
 		*gone_ret =
@@ -340,7 +329,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 		error = &error_no_memory;
 	attachment->roots.items[root].complete_ns = complete_ns;
 	if (error || *gone_ret)
-		attach_close_root(attachment, root);
+		close_root(attachment, root);
 	return error;
 }
 
@@ -417,38 +406,9 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 	return error ? error : noted;
 }
 
-static uint64_t read_lost(const struct attached_event *event)
-{
-	struct {
-		uint64_t value, id, lost;
-	} counts;
-
-	return read(event->fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
-}
-
-/* Closes the events of all places on this CPU; -1: on all CPUs. Their identifiers stay known, because their records may
- * still be in a ring. */
-static void close_events_of_cpu(struct attachment *attachment, int cpu)
-{
-	size_t kept = 0;
-
-	attach_end_switch(attachment);
-	for (size_t i = 0; i < attachment->events.count; i++) {
-		const struct attached_event event = attachment->events.items[i];
-
-		if (cpu >= 0 && event.cpu != cpu) {
-			attachment->events.items[kept++] = event;
-			continue;
-		}
-		attachment->lost_earlier.items[event.event] += read_lost(&event);
-		close(event.fd);
-	}
-	attachment->events.count = kept;
-}
-
 void attach_close_cpus(struct attachment *attachment)
 {
-	close_events_of_cpu(attachment, -1);
+	close_events(attachment, ANY, ANY, ANY);
 	attachment->roots.count = 0;
 }
 
@@ -460,14 +420,14 @@ struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool 
 
 	while (attachment->rings->cpus.items[index] != cpu)
 		index++;
-	close_events_of_cpu(attachment, cpu);
+	close_events(attachment, ANY, cpu, ANY);
 	first = attachment->events.count;
 	error = open_hotplug_event(attachment, cpu, gone_ret);
 	for (uint32_t root = 0; !error && !*gone_ret && root < attachment->roots.count; root++)
 		error = open_set_on_cpu(attachment, root, index, gone_ret);
 	noted = note_later_ids(attachment, first);
 	if (error || *gone_ret)
-		close_events_of_cpu(attachment, cpu);
+		close_events(attachment, ANY, cpu, ANY);
 	return error ? error : noted;
 }
 
@@ -480,19 +440,18 @@ uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id)
 
 struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t tid, bool *gone_ret)
 {
-	struct perf_event_attr attribute;
+	struct event_description event;
 	struct mmt_error *error = NULL;
 
 	*gone_ret = false;
-	events_describe_coverage_event(&attribute);
-	attribute.inherit = attribute.context_switch = 0;
+	events_describe_coverage_event(&event);
+	event.attribute.inherit = event.attribute.context_switch = 0;
 	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++) {
-		struct attached_coverage_event coverage_event = {.root = UINT32_MAX};
+		struct attached_event added = {.event = COVERAGE_EVENT};
 
-		error = open_event(attachment, &attribute, "time outside the kernel", NULL, tid, -1, cpu, RING_SYSCALL,
-				   &coverage_event.fd, gone_ret);
-		if (coverage_event.fd >= 0 && !vector_push(&attachment->coverage_events, coverage_event)) {
-			close(coverage_event.fd);
+		error = open_event(attachment, &event, tid, -1, cpu, &added.fd, gone_ret);
+		if (added.fd >= 0 && !vector_push(&attachment->events, added)) {
+			close(added.fd);
 			error = &error_no_memory;
 		}
 	}
@@ -501,9 +460,7 @@ struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t 
 
 void attach_close_coverage_events(struct attachment *attachment)
 {
-	while (attachment->coverage_events.count)
-		close(attachment->coverage_events.items[--attachment->coverage_events.count].fd);
-	map_deinit(&attachment->root_of_coverage_event);
+	close_events(attachment, ANY, ANY, COVERAGE_EVENT);
 }
 
 bool attach_disable_some(struct attachment *attachment, size_t *next)
@@ -536,23 +493,11 @@ uint64_t attach_lost_of(const struct attachment *attachment, size_t event)
 
 /* Records about the threads that have an event set: see attach.h. */
 
-static struct mmt_error *add_note(struct attachment *attachment, pid_t tid, uint64_t time_ns,
-				  uint64_t coverage_event_id)
+struct mmt_error *attach_note(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t coverage_event_id)
 {
 	struct thread_note note = {.tid = tid, .time_ns = time_ns, .coverage_event_id = coverage_event_id};
 
 	return vector_push(&attachment->notes, note) ? NULL : &error_no_memory;
-}
-
-struct mmt_error *attach_note_switch(struct attachment *attachment, pid_t tid, uint64_t time_ns,
-				     uint64_t coverage_event_id)
-{
-	return add_note(attachment, tid, time_ns, coverage_event_id);
-}
-
-struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint64_t time_ns)
-{
-	return add_note(attachment, tid, time_ns, 0);
 }
 
 /* Returns NULL if no event is open for this thread. */
@@ -573,7 +518,7 @@ struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, 
 	root = find_root(attachment, tid);
 	if (root && time_ns > root->complete_ns)
 		root->seen_outside = true;
-	return add_note(attachment, tid, time_ns, coverage_event_id);
+	return attach_note(attachment, tid, time_ns, coverage_event_id);
 }
 
 bool attach_note_clone(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns)
@@ -614,11 +559,6 @@ void attach_check_outside(struct attachment *attachment)
 	}
 }
 
-struct mmt_error *attach_note_fork(struct attachment *attachment, pid_t tid, uint64_t time_ns, bool *new_ret)
-{
-	return thread_coverage_note_fork(&attachment->coverage, tid, time_ns, new_ret) ? NULL : &error_no_memory;
-}
-
 /* Was the event set of `root` opened for the thread that the note is about? */
 static bool is_thread_of_root(const struct attachment *attachment, const struct attached_root *root,
 			      const struct thread_note *note)
@@ -637,7 +577,7 @@ static struct mmt_error *resolve_switch(struct attachment *attachment, const str
 	if (!inherited)
 		return NULL;
 	if (own && *own != *inherited && is_thread_of_root(attachment, &attachment->roots.items[*own], note)) {
-		attach_close_root(attachment, (uint32_t)*own);
+		close_root(attachment, (uint32_t)*own);
 		map_remove(&attachment->root_of_thread, (uint32_t)note->tid);
 	}
 	return thread_coverage_put(&attachment->coverage, note->tid, note->time_ns) ? NULL : &error_no_memory;
@@ -760,7 +700,8 @@ struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on)
 	for (size_t i = 0; i < attachment->events.count; i++) {
 		const struct attached_event *event = &attachment->events.items[i];
 
-		if (attachment->set->items.items[event->event].role == ROLE_LARGE_DUMP &&
+		if (event->event != COVERAGE_EVENT &&
+		    attachment->set->items.items[event->event].role == ROLE_LARGE_DUMP &&
 		    !vector_push(&switching->fds, event->fd))
 			return &error_no_memory;
 	}

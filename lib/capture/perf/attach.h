@@ -68,13 +68,7 @@ struct attached_event {
 	int fd;
 	int cpu;
 	uint32_t root;
-	uint32_t event; /* index in the event set */
-	uint64_t id;
-};
-
-struct attached_coverage_event {
-	int fd;
-	uint32_t root;
+	uint32_t event; /* index in the event set; UINT32_MAX: the coverage event */
 	uint64_t id;
 };
 
@@ -116,7 +110,6 @@ struct attachment {
 	bool large_dumps_off; /* open new large-dump events disabled */
 	VECTOR(struct attached_root) roots;
 	VECTOR(struct attached_event) events;
-	VECTOR(struct attached_coverage_event) coverage_events;
 	VECTOR(struct thread_note) notes;
 	struct hotplug_events hotplug_events; /* for per-CPU events */
 	VECTOR(uint64_t) first_ids;	      /* per-CPU events: the identifiers in the head of the file, by event */
@@ -144,7 +137,8 @@ void attach_deinit(struct attachment *attachment);
 /* How many threads can be attached to in reasonable time. `large_dumps`: with events for large stack dumps. */
 size_t attach_threads_max(const struct attachment *attachment, bool large_dumps);
 
-/* Raises the soft limit of open files to the hard limit. Fails if that is too low for the events of so many threads. */
+/* Raises the soft limit of open files to the hard limit. Fails if that is too low for the events of so many more
+ * threads. */
 struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count) MMT_MUST_CHECK;
 
 /*
@@ -176,26 +170,16 @@ void attach_close_cpus(struct attachment *attachment);
  * `gone_ret`: the CPU is offline again. */
 struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret) MMT_MUST_CHECK;
 
-/* Closes the events opened for the thread. The kernel also removes the events that other threads inherited from
- * them. */
-void attach_close_root(struct attachment *attachment, uint32_t root);
-
 /* Returns the identifier under which the file knows the event. */
 uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id);
 
-/* The functions below note records about threads, in any order. For a FORK record, *new_ret: it is the first record
- * about that thread. */
-struct mmt_error *attach_note_switch(struct attachment *attachment, pid_t tid, uint64_t time_ns,
-				     uint64_t coverage_event_id) MMT_MUST_CHECK;
-
-struct mmt_error *attach_note_end(struct attachment *attachment, pid_t tid, uint64_t time_ns) MMT_MUST_CHECK;
+/* Notes a SWITCH record or, with `coverage_event_id` 0, an EXIT record about a thread, in any order. */
+struct mmt_error *attach_note(struct attachment *attachment, pid_t tid, uint64_t time_ns,
+			      uint64_t coverage_event_id) MMT_MUST_CHECK;
 
 /* A sample of a coverage event shows that the thread was in user space. Other identifiers are ignored. */
 struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, uint64_t time_ns,
 				      uint64_t coverage_event_id) MMT_MUST_CHECK;
-
-struct mmt_error *attach_note_fork(struct attachment *attachment, pid_t tid, uint64_t time_ns,
-				   bool *new_ret) MMT_MUST_CHECK;
 
 /*
  * A FORK record shows that this thread has created another one. Returns true if the clone() may have begun before the

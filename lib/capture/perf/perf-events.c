@@ -46,12 +46,13 @@ void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t wate
 	attribute->wakeup_watermark = watermark;
 }
 
-void events_describe_coverage_event(struct perf_event_attr *attribute)
+void events_describe_coverage_event(struct event_description *description)
 {
-	describe_dummy(attribute);
-	attribute->config = PERF_COUNT_SW_TASK_CLOCK;
-	attribute->sample_period = COVERAGE_PERIOD_NS;
-	attribute->context_switch = 1;
+	*description = (struct event_description){.name = "context switches", .ring = RING_SYSCALL};
+	describe_dummy(&description->attribute);
+	description->attribute.config = PERF_COUNT_SW_TASK_CLOCK;
+	description->attribute.sample_period = COVERAGE_PERIOD_NS;
+	description->attribute.context_switch = 1;
 }
 
 void events_describe_hotplug_event(struct perf_event_attr *attribute)

@@ -74,7 +74,7 @@ void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t wate
  * reports a context switch through it has inherited the complete event set. It also samples the thread's time in user
  * space.
  */
-void events_describe_coverage_event(struct perf_event_attr *attribute);
+void events_describe_coverage_event(struct event_description *description);
 
 /* Describes the hotplug event of a CPU. Its count advances while the CPU is online, and stops for good when the CPU
  * goes offline. */

@@ -263,7 +263,6 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes bytes, uint64_t time_ns, bool recorded)
 {
 	struct process_event fork = {.kind = PROCESS_FORK, .time_ns = time_ns, .recorded = recorded};
-	struct mmt_error *error;
 	pid_t parent, tid, parent_tid;
 	bool new_thread;
 
@@ -276,9 +275,10 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 		return &error_no_memory;
 	if (attach_note_clone(&recorder->reader.attachment, parent_tid, time_ns) && recorder->writing)
 		recorder->summary.missed_threads++;
-	error = attach_note_fork(&recorder->reader.attachment, tid, time_ns, &new_thread);
+	if (!thread_coverage_note_fork(&recorder->reader.attachment.coverage, tid, time_ns, &new_thread))
+		return &error_no_memory;
 	recorder->summary.threads += new_thread;
-	return error || fork.pid == parent ? error : process_events_push(recorder, &fork, NULL);
+	return fork.pid == parent ? NULL : process_events_push(recorder, &fork, NULL);
 }
 
 /* Is this the FORK record of a child that is not recorded? The kernel reports children to the events of their parent
@@ -301,7 +301,9 @@ static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, s
 		return NULL;
 	error = process_events_push(recorder, &exec, NULL);
 	/* The thread that calls exec ends all other threads and gets the TID of the main thread. */
-	return error ? error : attach_note_fork(&recorder->reader.attachment, exec.pid, time_ns, &new_thread);
+	if (!error && !thread_coverage_note_fork(&recorder->reader.attachment.coverage, exec.pid, time_ns, &new_thread))
+		error = &error_no_memory;
+	return error;
 }
 
 static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes bytes, uint64_t time_ns)
@@ -332,7 +334,7 @@ static struct mmt_error *handle_exit(struct recorder *recorder, pid_t pid, struc
 	struct mmt_error *error = process_events_push(recorder, &end, NULL);
 
 	bytes_skip(&bytes, 8); /* pid and the parent's pid */
-	return error ? error : attach_note_end(&recorder->reader.attachment, (pid_t)bytes_u32(&bytes), time_ns);
+	return error ? error : attach_note(&recorder->reader.attachment, (pid_t)bytes_u32(&bytes), time_ns, 0);
 }
 
 /* Counts lost records for the status line. The summary uses the kernel's own counts. */
@@ -389,7 +391,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	case PERF_RECORD_SWITCH:
 		/* Only coverage events report context switches. */
 		bytes_skip(&trailer, 8); /* cpu */
-		return attach_note_switch(&recorder->reader.attachment, tid, time_ns, bytes_u64(&trailer));
+		return attach_note(&recorder->reader.attachment, tid, time_ns, bytes_u64(&trailer));
 	case PERF_RECORD_FORK:
 		if (is_left_out(recorder, bytes))
 			return NULL;
