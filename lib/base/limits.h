@@ -302,8 +302,8 @@
 #define LIMIT_HUGE_SAMPLES_NS 500000000ULL
 /* The file of saved tracepoint formats; a longer one is refused */
 #define LIMIT_SAVED_FORMATS_BYTES (1u << 20)
-/* Default size of the rings of all CPUs; with more than 8 CPUs each has less */
-#define LIMIT_RINGS_TOTAL_BYTES (256ull << 20)
+/* Default size of the rings of all CPUs, without those for large dumps; with more than 6 CPUs each has less */
+#define LIMIT_RINGS_TOTAL_BYTES (192ull << 20)
 /* CPU numbers of a kernel's list */
 #define LIMIT_CPU_LIST 65536
 /* Time that a job may save up for later */

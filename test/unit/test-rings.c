@@ -194,6 +194,21 @@ static void put_record(struct fake_ring *fake, uint64_t *head, uint16_t size, ui
 	*head += size;
 }
 
+START_TEST(rings_of_many_cpus_take_less_than_a_quarter_gigabyte)
+{
+	const struct ring_needs needs = {8192, 65280, 4096};
+	uint64_t sizes[RING_KINDS];
+
+	ck_assert_uint_eq(rings_default_bytes(1), 32u << 20);
+	ck_assert_uint_eq(rings_default_bytes(4), 32u << 20);
+	ck_assert_uint_eq(rings_default_bytes(64), 2u << 20);
+	for (size_t cpus = 1; cpus <= 256; cpus++) {
+		rings_divide(rings_default_bytes(cpus), &needs, LARGE_DUMPS_BESIDES, sizes);
+		ck_assert_uint_le(cpus * (sizes[RING_SYSCALL] + sizes[RING_DUMP] + sizes[RING_LARGE_DUMP]), 240u << 20);
+	}
+}
+END_TEST
+
 START_TEST(wrapped_record)
 {
 	struct fake_ring *fake = calloc(1, sizeof(*fake));
@@ -275,6 +290,7 @@ Suite *test_suite(void)
 	TCase *rings = add_tcase(suite, "rings");
 
 	tcase_add_tests(rings, memory_is_divided_among_rings, room_for_large_dumps, few_descriptors, sample_layout,
-			unused_part_of_a_dump_is_removed, sample_cut_short, wrapped_record, impossible_record);
+			unused_part_of_a_dump_is_removed, sample_cut_short, wrapped_record,
+			rings_of_many_cpus_take_less_than_a_quarter_gigabyte, impossible_record);
 	return suite;
 }

@@ -74,7 +74,6 @@ static void close_rings(struct rings *rings)
 			munmap(ring->mapping, page_bytes + ring->data_bytes);
 		if (ring->fd >= 0)
 			close(ring->fd);
-		free(ring->wrapped);
 	}
 	vector_deinit(&rings->items);
 }
@@ -118,9 +117,7 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 					     "cannot open a perf event: permission denied");
 		return error_system(errno_value, "cannot open a perf event");
 	}
-	ring->wrapped = malloc(RINGS_RECORD_BYTES_MAX);
-	if (!ring->wrapped)
-		return &error_no_memory;
+	ring->wrapped = rings->wrapped;
 	mapping = mmap(NULL, page_bytes + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (mapping == MAP_FAILED) {
 		*refused_ret = errno == EPERM || errno == ENOMEM;
@@ -176,6 +173,13 @@ static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cp
 	}
 }
 
+uint64_t rings_default_bytes(size_t cpu_count)
+{
+	uint64_t bytes = floor_power_of_two(LIMIT_RINGS_TOTAL_BYTES / cpu_count);
+
+	return bytes < RINGS_BYTES_DEFAULT ? bytes : RINGS_BYTES_DEFAULT;
+}
+
 struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint32_t large_dump_bytes,
 			       struct rings *rings)
 {
@@ -192,11 +196,11 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint
 	error = cpus_list_usable(&rings->cpus, &rings->online_count, &rings->left_out_count);
 	if (error)
 		return error;
-	if (!bytes_per_cpu) {
-		bytes_per_cpu = LIMIT_RINGS_TOTAL_BYTES / rings->online_count;
-		if (bytes_per_cpu > RINGS_BYTES_DEFAULT)
-			bytes_per_cpu = RINGS_BYTES_DEFAULT;
-	}
+	rings->wrapped = malloc(RINGS_RECORD_BYTES_MAX);
+	if (!rings->wrapped)
+		return &error_no_memory;
+	if (!bytes_per_cpu)
+		bytes_per_cpu = rings_default_bytes(rings->online_count);
 	rings_divide(bytes_per_cpu, &needs, LARGE_DUMPS_LEFT_OUT, wanted);
 	rings_divide(0, &needs, LARGE_DUMPS_LEFT_OUT, smallest);
 	for (;;) {
@@ -218,6 +222,7 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint
 void rings_deinit(struct rings *rings)
 {
 	close_rings(rings);
+	free(rings->wrapped);
 	vector_deinit(&rings->cpus);
 }
 

@@ -26,14 +26,15 @@ struct ring {
 	int fd;
 	uint8_t *mapping;  /* the control page, then the data */
 	size_t data_bytes; /* a power of two */
-	uint8_t *wrapped;  /* buffer of RINGS_RECORD_BYTES_MAX for a record that wraps around */
+	uint8_t *wrapped;  /* borrowed; buffer of RINGS_RECORD_BYTES_MAX for a record that wraps around */
 	uint64_t head;	   /* end of the data at the last rings_note_heads() */
 	uint64_t peeked;   /* end of the records that rings_peek() has handed out */
 };
 
 struct rings {
 	VECTOR(struct ring) items;
-	cpu_list cpus; /* the online CPUs, then the CPUs that may come online */
+	uint8_t *wrapped; /* owned; one for all rings, which are read one after the other */
+	cpu_list cpus;	  /* the online CPUs, then the CPUs that may come online */
 	size_t online_count;
 	size_t left_out_count;	/* offline CPUs without rings */
 	uint64_t bytes_per_cpu; /* size for an online CPU; the rings of an offline CPU have an eighth of it */
@@ -81,6 +82,9 @@ enum large_dump_room {
 	LARGE_DUMPS_TAKE_ROOM, /* in addition, and the ring of small dumps is halved */
 	LARGE_DUMPS_LEFT_OUT,  /* no large dumps */
 };
+
+/* Returns the size for each CPU if none is given with -m. */
+uint64_t rings_default_bytes(size_t cpu_count);
 
 /* Divides the size given with -m. All rings are powers of two, and the ring of syscall events gets at least half.
  * Without dumps, the dump ring is 0. The ring of large dumps is half as large as the ring of syscall events, but at
