@@ -125,6 +125,20 @@ else
 	echo "unwind-cost is left out: perf or python3 is not installed"
 fi
 
+if mkdir "$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/mmtrace-small-$$" 2>"$directory/reason-group"; then
+	rmdir "$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/mmtrace-small-$$"
+	expect "$bench/many-cpus" <<'END'
+must CPUs untraced threads -g fp cgroup cpus perf -g perf -a us to create a thread, and with events of threads
+must <n>( <n>){5,7} <d> <d>
+must to attach
+must threads --scope threads --scope cgroup( threads,<n>_CPUs)+
+must <n> <d> ms <d> ms( <n> files <d> s)+
+must rings of <n> CPUs: <d> [KMG]iB of rings
+END
+else
+	echo "many-cpus is left out: $(cat "$directory/reason-group")"
+fi
+
 expect "$bench/residency-cost" <<'END'
 may only half of the available memory is used: <n> MiB
 must pairs of mmap and munmap: the median, .*
@@ -173,6 +187,7 @@ must recording: <d> [KMG]iB, [0-9,]+ events, [0-9,]+ lost
 must [0-9,]+ mmap, .*
 must [0-9,]+ stack dumps; [0-9,]+ lost.*
 must recorder: <d> m?s of processor time, <d> % of one; <d> [KMG]iB of memory and <d> [KMG]iB of rings; .*
+must recorded for each thread
 must make -j <n>, <n> processes:
 must ms processes/s
 must (untraced|mmtrace|mmtrace cpus) <n> <n> *([0-9,]+ lost)?
