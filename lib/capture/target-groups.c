@@ -9,6 +9,7 @@
 
 #include <mmtrace/record.h>
 
+#include "base/cleanup.h"
 #include "base/map.h"
 #include "capture/perf/scope.h"
 #include "capture/procfs/clock.h"
@@ -55,43 +56,44 @@ struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t p
 	return error;
 }
 
-static bool add_group(struct scope *scope, int group)
+static struct mmt_error *push_group(struct scope *scope, int group)
 {
 	if (vector_push(&scope->cgroups, group))
-		return true;
+		return NULL;
 	close(group);
-	return false;
+	return &error_no_memory;
 }
 
-/* Adds the process's group unless the groups contain it. Groups inside of it are closed: an event of a group also
- * records the groups below it. No event may be open yet. */
-static struct mmt_error *add_group_of(struct scope *scope, pid_t pid)
+/*
+ * Adds the process's own group unless a group contains it. `group_ret`: the added one; -1: none. An event of a group
+ * also records the groups below it, so that calls in a group and in another one that contains it would be recorded
+ * twice.
+ */
+static struct mmt_error *add_group_of(struct scope *scope, pid_t pid, int *group_ret)
 {
 	struct mmt_error *error;
-	size_t kept = 0;
 	int group;
 
+	*group_ret = -1;
 	error = cgroup_open_own(pid, &group);
 	if (error)
 		return error;
-	for (size_t i = 0; i < scope->cgroups.count; i++) {
+	for (size_t i = 0; !error && i < scope->cgroups.count; i++) {
 		if (cgroup_contains(scope->cgroups.items[i], group)) {
 			close(group);
 			return NULL;
 		}
-	}
-	for (size_t i = 0; i < scope->cgroups.count; i++) {
 		if (cgroup_contains(group, scope->cgroups.items[i]))
-			close(scope->cgroups.items[i]);
-		else
-			scope->cgroups.items[kept++] = scope->cgroups.items[i];
+			error = error_create(MMT_ERROR_INVALID, "one control group of the processes contains another");
 	}
-	scope->cgroups.count = kept;
-	if (!add_group(scope, group))
-		return &error_no_memory;
-	return kept < GROUPS_MAX
-		   ? NULL
-		   : error_create(MMT_ERROR_INVALID, "the processes are in more than %d control groups", GROUPS_MAX);
+	if (!error && scope->cgroups.count == GROUPS_MAX)
+		error = error_create(MMT_ERROR_INVALID, "the processes are in more than %d control groups", GROUPS_MAX);
+	if (error) {
+		close(group);
+		return error;
+	}
+	*group_ret = group;
+	return push_group(scope, group);
 }
 
 static void leave_groups(struct scope *scope)
@@ -126,20 +128,24 @@ static struct mmt_error *list_requested(const struct recorder *recorder, struct 
 	return error;
 }
 
+static bool is_gone(const struct mmt_error *error)
+{
+	return error && mmt_error_get_code(error) == MMT_ERROR_NO_PROCESS;
+}
+
 /* Opens the groups of the requested processes. A command will be in the group of the recorder. */
 static struct mmt_error *open_groups(struct recorder *recorder, const struct requested *requested)
 {
 	struct mmt_error *error = NULL;
+	int group;
 
 	if (recorder->options->command)
-		return add_group_of(&recorder->reader.scope, getpid());
+		return add_group_of(&recorder->reader.scope, getpid(), &group);
 	for (size_t i = 0; !error && i < requested->pids.count; i++) {
-		error = add_group_of(&recorder->reader.scope, requested->pids.items[i]);
+		error = add_group_of(&recorder->reader.scope, requested->pids.items[i], &group);
 		/* A process that has ended is reported later. */
-		if (error && mmt_error_get_code(error) == MMT_ERROR_NO_PROCESS) {
-			mmt_error_destroy(error);
-			error = NULL;
-		}
+		if (is_gone(error))
+			mmt_error_destroy(TAKE(error));
 	}
 	return error;
 }
@@ -218,7 +224,8 @@ static struct mmt_error *choose_kind(struct recorder *recorder, const struct req
 	if (recorder->options->tid_count || (fits && cheap))
 		return NULL;
 	if (recorder->summary.restricted) {
-		warn_of_cost(recorder);
+		if (!cheap)
+			warn_of_cost(recorder);
 		return NULL;
 	}
 	reader->scope.kind = SCOPE_PROCESSES;
@@ -261,8 +268,8 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 		scope->kind = SCOPE_ALL_PROCESSES;
 		if (options->cgroup)
 			error = cgroup_open(options->cgroup, &recorder->cgroup);
-		if (!error && options->cgroup && !add_group(scope, recorder->cgroup))
-			error = &error_no_memory;
+		if (!error && options->cgroup)
+			error = push_group(scope, recorder->cgroup);
 		describe_scope(recorder);
 		return error;
 	}
@@ -281,37 +288,30 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	return error;
 }
 
-/* Opens events in this group, too. If that would record the groups that have events twice, or is not possible, opens
- * events on every CPU instead of in groups. `group`: -1: none. */
-static struct mmt_error *add_group_later(struct recorder *recorder, int group)
-{
-	struct scope *scope = &recorder->reader.scope;
-	bool own = group >= 0 && scope->cgroups.count < GROUPS_MAX;
-
-	for (size_t i = 0; own && i < scope->cgroups.count; i++)
-		own = !cgroup_contains(group, scope->cgroups.items[i]);
-	if (own)
-		return add_group(scope, group) ? attach_cpus(&recorder->reader.attachment, group) : &error_no_memory;
-	if (group >= 0)
-		close(group);
-	attach_close_cpus(&recorder->reader.attachment);
-	leave_groups(scope);
-	return attach_cpus(&recorder->reader.attachment, -1);
-}
-
-/* Records a target that was moved to another control group there. */
+/* Records a target that was moved to another control group there. If that is not possible, opens events on every CPU
+ * instead of in groups. */
 static void follow_to_group(struct recorder *recorder, struct traced_process *process)
 {
+	struct attachment *attachment = &recorder->reader.attachment;
+	struct scope *scope = &recorder->reader.scope;
 	struct mmt_error *error;
-	int group = -1;
+	bool gone;
+	int group;
 
-	error = cgroup_open_own(process->pid, &group);
-	if (error && mmt_error_get_code(error) == MMT_ERROR_NO_PROCESS) {
+	error = add_group_of(scope, process->pid, &group);
+	gone = is_gone(error) || (!error && group < 0);
+	if (!error && !gone)
+		error = attach_cpus(attachment, group);
+	if (error && !gone) {
+		mmt_error_destroy(error);
+		attach_close_cpus(attachment);
+		leave_groups(scope);
+		error = attach_cpus(attachment, -1);
+	}
+	if (gone) {
 		mmt_error_destroy(error);
 		return;
 	}
-	mmt_error_destroy(error);
-	error = add_group_later(recorder, group);
 	describe_scope(recorder);
 	if (error)
 		recorder_message(recorder, true, "process %d left the control group and is not recorded any more: %s",

@@ -22,7 +22,7 @@ stop_recording
 let_end
 expect_json '.completeness.lost_events == 0' <("$MMTRACE" report --json -i "$recording")
 expect_among_others
-"$MMTRACE" report --no-pager --by process -i "$recording" >by-process.txt || fail "no report by process"
+"$MMTRACE" report --no-pager --by process --limit 0 -i "$recording" >by-process.txt || fail "no report by process"
 grep -q leak-thread by-process.txt || fail "the workload is not in the report by process"
 
 # With a command: records while it runs, passes on its status, and includes a process that existed before.
