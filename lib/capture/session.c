@@ -231,7 +231,7 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 		    "the kernel grants ring buffers of %llu KiB per CPU only, so events may be lost under load; "
 		    "raise kernel.perf_event_mlock_kb or `ulimit -l`",
 		    (unsigned long long)recorder->reader.rings.bytes_per_cpu >> 10);
-	if (events_large_dump_bytes(recorder->options) && !events_have_large_dumps(&recorder->reader.events))
+	if (events_large_dump_bytes(recorder->options) && !events_count_large_dumps(&recorder->reader.events))
 		recorder_message(recorder, true,
 				 "no large stack dumps: %s; deep stacks of code without frame pointers are truncated",
 				 recorder->reader.rings.has_large_dumps
@@ -457,17 +457,12 @@ static void finish(struct recorder *recorder)
 	recorder->summary.processes = recorder->processes.items.count + recorder->processes.forgotten;
 }
 
-static uint64_t timeval_ns(struct timeval time)
-{
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
-}
-
 static uint64_t cpu_used_ns(void)
 {
-	struct rusage usage = {0};
+	struct timespec used;
 
-	getrusage(RUSAGE_SELF, &usage);
-	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
 /* The summary's cost of recording. Ring pages belong to the kernel and are not part of the recorder's RSS. */

@@ -287,7 +287,7 @@ START_TEST(large_dumps_come_last)
 	}
 	events_leave_out_large_dumps(&set);
 	ck_assert_uint_eq(set.items.count, count - 4);
-	ck_assert(!events_have_large_dumps(&set));
+	ck_assert(!events_count_large_dumps(&set));
 	ck_assert_uint_eq(count_role(ROLE_DUMP), 4);
 }
 END_TEST

@@ -27,14 +27,12 @@ START_TEST(threads_with_events_are_all_admitted)
 {
 	struct scope threads = {0};
 
-	ck_assert(!scope_wants_forks(&threads));
 	ck_assert(scope_admits(&threads, 1234, 5));
 }
 END_TEST
 
 START_TEST(children_are_recorded_and_other_processes_are_not)
 {
-	ck_assert(scope_wants_forks(&scope));
 	/* The grandchild's ring was read first. */
 	allocation(9, 8, 200);
 	allocation(8, 7, 100);

@@ -319,11 +319,6 @@ size_t events_count_large_dumps(const struct event_set *set)
 	return count;
 }
 
-bool events_have_large_dumps(const struct event_set *set)
-{
-	return events_count_large_dumps(set) > 0;
-}
-
 void events_leave_out_large_dumps(struct event_set *set)
 {
 	set->items.count -= events_count_large_dumps(set);

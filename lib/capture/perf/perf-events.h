@@ -61,7 +61,6 @@ uint32_t events_large_dump_bytes(const struct mmt_record_options *options);
 void events_leave_out_large_dumps(struct event_set *set);
 /* Returns the number of events for large dumps, which are the last of the set. */
 size_t events_count_large_dumps(const struct event_set *set);
-bool events_have_large_dumps(const struct event_set *set);
 
 /* Does the system permit events at all? */
 struct mmt_error *events_check_permitted(void) MMT_MUST_CHECK;

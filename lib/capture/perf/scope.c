@@ -41,11 +41,6 @@ unsigned scope_threads_cost_us(size_t cpus, size_t events)
 	return (unsigned)(cpus * events * WALK_NS / 1000);
 }
 
-bool scope_wants_forks(const struct scope *scope)
-{
-	return scope->kind != SCOPE_THREADS;
-}
-
 static bool is_followed(const struct scope *scope, pid_t pid, uint64_t time_ns)
 {
 	const uint64_t *begin_ns = map_get(&scope->begins, (uint32_t)pid);

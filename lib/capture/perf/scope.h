@@ -54,9 +54,6 @@ unsigned scope_threads_cost_us(size_t cpus, size_t events);
 
 void scope_deinit(struct scope *scope);
 
-/* Must the rings be searched for FORK records before other records are read? */
-bool scope_wants_forks(const struct scope *scope);
-
 /* Begins to record a process. This and the functions below return false if out of memory. */
 bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
 

@@ -64,30 +64,6 @@ static int open_directory(void)
 	return fd < 0 && refused ? -EACCES : fd;
 }
 
-struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
-{
-	struct tracepoint_source source = {.directory = open_directory()};
-	struct mmt_error *error = NULL;
-	int errno_value = -source.directory;
-
-	if (source.directory < 0) {
-		source.directory = -1;
-		error = tracefs_load(TRACEFS_SAVED_DIRECTORY, &source.saved);
-	}
-	if (!error) {
-		*source_ret = source;
-		return NULL;
-	}
-	/* If a file exists but cannot be read, report why, and not that it is missing. */
-	if (mmt_error_get_errno(error) != ENOENT)
-		return error;
-	mmt_error_destroy(error);
-	if (errno_value == EACCES || errno_value == EPERM)
-		return error_refused(permission_explain(PERMISSION_TRACEPOINTS), "cannot read the tracepoints");
-	return error_system(errno_value,
-			    "cannot read the tracepoints: no tracefs in /sys/kernel/tracing and none can be mounted");
-}
-
 void tracefs_close(struct tracepoint_source *source)
 {
 	if (source->directory >= 0)
@@ -106,72 +82,69 @@ static struct mmt_error *read_file(int directory, const char *path, char **text_
 	return result < 0 ? error_system(-result, "cannot read tracefs file %s", path) : NULL;
 }
 
-static struct mmt_error *add_saved(const struct tracepoints *saved, const char *system, const char *name,
-				   struct tracepoints *tracepoints, bool *found_ret)
+/* Finds a saved tracepoint. *format_ret stays NULL if there is none; the caller frees it. */
+static struct mmt_error *find_saved(const struct tracepoints *saved, const char *system, const char *name,
+				    uint32_t *id_ret, char **format_ret)
 {
-	*found_ret = false;
-	for (size_t i = 0; i < saved->items.count && !*found_ret; i++) {
+	for (size_t i = 0; i < saved->items.count; i++) {
 		const struct tracepoint *item = &saved->items.items[i];
-		struct tracepoint *added;
 
 		if (strcmp(item->system, system) != 0 || strcmp(item->name, name) != 0)
 			continue;
-		added = vector_append(&tracepoints->items);
-		if (!added)
-			return &error_no_memory;
-		*added = (struct tracepoint){
-		    .id = item->id, .system = strdup(system), .name = strdup(name), .format = strdup(item->format)};
-		if (!added->system || !added->name || !added->format)
-			return &error_no_memory;
-		*found_ret = true;
+		*id_ret = item->id;
+		*format_ret = strdup(item->format);
+		return *format_ret ? NULL : &error_no_memory;
 	}
 	return NULL;
 }
 
-struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source, const char *system, const char *name,
-					 struct tracepoints *tracepoints, bool *found_ret)
+/* Does the same in tracefs. */
+static struct mmt_error *read_tracepoint(int directory, const char *system, const char *name, uint32_t *id_ret,
+					 char **format_ret)
 {
-	int directory = source->directory;
-	char path[256];
-	CLEANUP(free) char *format = NULL, *number = NULL;
-	CLEANUP(free) char *system_copy = strdup(system);
-	CLEANUP(free) char *name_copy = strdup(name);
+	CLEANUP(free) char *number = NULL;
 	struct mmt_error *error;
-	struct tracepoint *tracepoint;
+	char path[256];
 	int64_t id;
 
-	if (!system_copy || !name_copy)
-		return &error_no_memory;
-	if (directory < 0)
-		return add_saved(&source->saved, system, name, tracepoints, found_ret);
 	snprintf(path, sizeof(path), "events/%s/%s/id", system, name);
-	if (faccessat(directory, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT) {
-		*found_ret = false;
+	if (faccessat(directory, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
 		return NULL;
-	}
 	error = read_file(directory, path, &number);
-	if (error && mmt_error_get_code(error) == MMT_ERROR_PERMISSION) {
+	if (error && mmt_error_get_code(error) == MMT_ERROR_PERMISSION && geteuid() != 0) {
 		mmt_error_destroy(error);
-		return error_refused(permission_explain(PERMISSION_TRACEPOINTS),
-				     "cannot read tracefs file %s: permission denied", path);
+		return error_create(MMT_ERROR_PERMISSION, "cannot read tracefs file %s: permission denied; run as root",
+				    path);
 	}
 	if (error)
 		return error;
 	if (sscanf(number, "%" SCNd64, &id) != 1 || id < 0 || id > UINT32_MAX)
 		return error_create(MMT_ERROR_SYSTEM, "tracefs file %s does not contain a number", path);
+	*id_ret = (uint32_t)id;
 	snprintf(path, sizeof(path), "events/%s/%s/format", system, name);
-	error = read_file(directory, path, &format);
-	if (error)
+	return read_file(directory, path, format_ret);
+}
+
+struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source, const char *system, const char *name,
+					 struct tracepoints *tracepoints, bool *found_ret)
+{
+	struct tracepoint found = {0}, *added;
+	struct mmt_error *error = source->directory < 0
+				      ? find_saved(&source->saved, system, name, &found.id, &found.format)
+				      : read_tracepoint(source->directory, system, name, &found.id, &found.format);
+
+	*found_ret = found.format;
+	if (error || !found.format)
 		return error;
-	tracepoint = vector_append(&tracepoints->items);
-	if (!tracepoint)
+	added = vector_append(&tracepoints->items);
+	if (!added) {
+		free(found.format);
 		return &error_no_memory;
-	tracepoint->id = (uint32_t)id;
-	tracepoint->system = TAKE(system_copy);
-	tracepoint->name = TAKE(name_copy);
-	tracepoint->format = TAKE(format);
-	*found_ret = true;
-	return NULL;
+	}
+	*added = found;
+	added->system = strdup(system);
+	added->name = strdup(name);
+	return added->system && added->name ? NULL : &error_no_memory;
 }
 
 struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source, struct tracepoints *tracepoints)
@@ -380,7 +353,8 @@ static struct mmt_error *decode(const uint8_t *data, size_t size, struct tracepo
 	return error_create(MMT_ERROR_FORMAT, TRACEFS_SAVED_NAME " is damaged; run `mmtrace setup` again as root");
 }
 
-struct mmt_error *tracefs_load(const char *directory, struct tracepoints *tracepoints_ret)
+/* Reads the saved file if it is from this boot and only root can have written it. */
+static struct mmt_error *load(const char *directory, struct tracepoints *tracepoints_ret)
 {
 	CLEANUP(free) uint8_t *data = NULL;
 	CLEANUP(close) int fd = -1;
@@ -393,4 +367,28 @@ struct mmt_error *tracefs_load(const char *directory, struct tracepoints *tracep
 	if (!error)
 		error = decode(data, size, tracepoints_ret);
 	return error_context(error, "%s", directory);
+}
+
+struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
+{
+	struct tracepoint_source source = {.directory = open_directory()};
+	struct mmt_error *error = NULL;
+	int errno_value = -source.directory;
+
+	if (source.directory < 0) {
+		source.directory = -1;
+		error = load(TRACEFS_SAVED_DIRECTORY, &source.saved);
+	}
+	if (!error) {
+		*source_ret = source;
+		return NULL;
+	}
+	/* If a file exists but cannot be read, report why, and not that it is missing. */
+	if (mmt_error_get_errno(error) != ENOENT)
+		return error;
+	mmt_error_destroy(error);
+	if (errno_value == EACCES || errno_value == EPERM)
+		return error_refused(permission_explain(PERMISSION_TRACEPOINTS), "cannot read the tracepoints");
+	return error_system(errno_value,
+			    "cannot read the tracepoints: no tracefs in /sys/kernel/tracing and none can be mounted");
 }

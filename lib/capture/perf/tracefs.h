@@ -39,7 +39,4 @@ struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source,
  */
 struct mmt_error *tracefs_save(const char *directory) MMT_MUST_CHECK;
 
-/* Reads the saved file if it is from this boot and only root can have written it. */
-struct mmt_error *tracefs_load(const char *directory, struct tracepoints *tracepoints_ret) MMT_MUST_CHECK;
-
 #endif

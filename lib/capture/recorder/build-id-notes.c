@@ -208,7 +208,7 @@ static int find_mapped_file(struct blocking_calls *calls, const struct wanted_bu
 	return fd;
 }
 
-bool build_id_notes_read_file(int fd, struct build_id_entry *entry)
+static bool read_open_file(int fd, struct build_id_entry *entry)
 {
 	uint8_t head[HEAD_BYTES];
 	struct build_id_source source = {.data = head, .fd = fd};
@@ -226,7 +226,7 @@ static size_t read_build_id(const void *argument, int given, void *result, int *
 
 	(void)argument;
 	(void)opened_ret;
-	return fd >= 0 && build_id_notes_read_file(fd, result) ? sizeof(struct build_id_entry) : 0;
+	return fd >= 0 && read_open_file(fd, result) ? sizeof(struct build_id_entry) : 0;
 }
 
 static bool find_file_build_id(struct blocking_calls *calls, uint64_t place, int fd, struct build_id_entry *entry)
@@ -345,7 +345,7 @@ static size_t is_provided(const void *argument, int given, void *result, int *op
 	(void)opened_ret;
 	if (fd >= 0 && fstat(fd, &other) == 0 && fstat(given, &status) == 0)
 		provided = (other.st_dev == status.st_dev && other.st_ino == status.st_ino) ||
-			   (module->build_id_size && build_id_notes_read_file(fd, &found) &&
+			   (module->build_id_size && read_open_file(fd, &found) &&
 			    found.size == module->build_id_size && !memcmp(found.bytes, module->build_id, found.size));
 	memcpy(result, &provided, sizeof(provided));
 	return sizeof(provided);
@@ -502,43 +502,31 @@ static bool is_interrupted(const struct recorder *recorder)
 	return recorder_stop_requests(recorder) > recorder->stop_requests;
 }
 
-/* Writes a compressed frame for each piece. The recorded size is 0 if the file has become empty. */
-static bool add_pieces(struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
-		       uint64_t place, struct buffer *buffer, uint64_t *size_ret)
-{
-	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
-	uint64_t size = 0;
-	ssize_t count = 1;
-
-	while (piece && count > 0 && size < file->bytes && !is_interrupted(recorder)) {
-		uint64_t left = file->bytes - size;
-		struct mmt_error *error;
-
-		count = target_file_read(&recorder->calls, place, file->fd, piece,
-					 left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, size);
-		if (count <= 0)
-			break;
-		error = compressor_frame(compressor, piece, (size_t)count, buffer);
-		if (error) {
-			mmt_error_destroy(error);
-			return false;
-		}
-		size += (uint64_t)count;
-	}
-	*size_ret = size;
-	return size && count >= 0 && !is_interrupted(recorder);
-}
-
-/* Writes the complete file into the section, or nothing. */
+/* Writes a compressed frame for each piece of the file, or nothing if it cannot be copied completely. */
 static bool add_copy(struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
 		     uint64_t place, struct buffer *buffer, uint64_t *size_ret)
 {
+	CLEANUP(free) uint8_t *piece = malloc(PIECE_BYTES);
 	size_t start = buffer->size;
+	bool ok = piece && !is_interrupted(recorder);
 
-	if (add_pieces(recorder, compressor, file, place, buffer, size_ret))
-		return true;
-	buffer->size = start;
-	return false;
+	*size_ret = 0;
+	while (ok && *size_ret < file->bytes) {
+		uint64_t left = file->bytes - *size_ret;
+		ssize_t count = target_file_read(&recorder->calls, place, file->fd, piece,
+						 left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, *size_ret);
+		struct mmt_error *error = count > 0 ? compressor_frame(compressor, piece, (size_t)count, buffer) : NULL;
+
+		ok = count >= 0 && !error && !is_interrupted(recorder);
+		mmt_error_destroy(error);
+		if (count <= 0)
+			break;
+		*size_ret += (uint64_t)count;
+	}
+	ok = ok && *size_ret;
+	if (!ok)
+		buffer->size = start;
+	return ok;
 }
 
 struct mmt_error *kept_modules_encode(struct recorder *recorder, struct kept_modules *kept, struct buffer *buffer)

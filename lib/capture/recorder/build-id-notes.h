@@ -96,9 +96,6 @@ struct mmt_error *build_id_notes_read(struct recorder *recorder) MMT_MUST_CHECK;
 /* Finds a mapped file through /proc/PID/map_files (O_PATH). Returns -1 and errno on failure. */
 int mapped_file_find(struct blocking_calls *calls, const struct build_id_mapping *mapping, struct stat *status_ret);
 
-/* Reads the build-id of an open file. False: the file has none. */
-bool build_id_notes_read_file(int fd, struct build_id_entry *entry);
-
 /*
  * Finds NT_GNU_BUILD_ID of an ELF file whose first `size` bytes are at `data`; these must include the program headers
  * and the notes. False: the file has none.

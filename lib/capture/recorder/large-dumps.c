@@ -92,7 +92,7 @@ struct mmt_error *large_dumps_step(struct recorder *recorder)
 	uint64_t now_ns;
 	bool on;
 
-	if (!events_have_large_dumps(&recorder->reader.events) || recorder->stop_ns)
+	if (!events_count_large_dumps(&recorder->reader.events) || recorder->stop_ns)
 		return NULL;
 	now_ns = clock_now_ns();
 	on = large_dumps_rule_update(&large->rule, large->calls, now_ns);
@@ -108,7 +108,7 @@ struct mmt_error *large_dumps_begin(struct recorder *recorder)
 {
 	struct large_dumps *large = &recorder->reader.large_dumps;
 
-	if (large->on || !events_have_large_dumps(&recorder->reader.events))
+	if (large->on || !events_count_large_dumps(&recorder->reader.events))
 		return NULL;
 	large->off_ns = recorder->start_ns;
 	large->switches++;

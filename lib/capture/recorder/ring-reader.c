@@ -95,7 +95,7 @@ static struct hidden_part find_hidden(const struct recorder *recorder, const str
 
 static bool may_have_large_dump(const struct recorder *recorder)
 {
-	return events_have_large_dumps(&recorder->reader.events) && recorder->reader.large_dumps.on;
+	return events_count_large_dumps(&recorder->reader.events) && recorder->reader.large_dumps.on;
 }
 
 static void count_sample(struct recorder *recorder, const struct event_description *event,
@@ -472,7 +472,7 @@ static struct mmt_error *find_forks(struct recorder *recorder)
 	uint64_t begin_ns = clock_now_ns();
 	struct mmt_error *error = NULL;
 
-	if (!scope_wants_forks(&recorder->reader.scope))
+	if (recorder->reader.scope.kind == SCOPE_THREADS)
 		return NULL;
 	for (size_t i = 0; !error && i < recorder->reader.rings.items.count; i++) {
 		if (recorder->reader.rings.items.items[i].kind == RING_SYSCALL)
