@@ -153,49 +153,6 @@ bool row_matcher_function(struct row_matcher *matcher, unsigned side, const stru
 	return true;
 }
 
-/* The rows of `before` by number; several may differ only in addresses without a name, or in IDs. */
-struct row_index {
-	size_t *chain;	  /* row -> next one with the same number + 1 */
-	struct map first; /* number << 1 | whether it holds memory -> row + 1 */
-};
-
-static uint64_t index_key(uint64_t number, const struct mmt_row *row)
-{
-	return number << 1 | row_holds_memory(row);
-}
-
-/* Insert from the last to the first, so that equal rows are found by rank. */
-static struct mmt_error *index_rows(struct row_matcher *matcher, uint64_t *numbers, struct row_index *index)
-{
-	const struct mmt_report *before = matcher->reports[DIFF_BEFORE];
-
-	for (size_t i = before->row_count; i-- > 0;) {
-		uint64_t key;
-		const uint64_t *next;
-
-		if (!number_row(matcher, DIFF_BEFORE, &before->rows[i], &numbers[i]) ||
-		    !note_caller(matcher, DIFF_BEFORE, &before->rows[i]))
-			return &error_no_memory;
-		key = index_key(numbers[i], &before->rows[i]);
-		next = map_get(&index->first, key);
-		index->chain[i] = next ? (size_t)*next : 0;
-		if (!map_put(&index->first, key, i + 1))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-/* Take the first row of a chain. */
-static void pair_first(const struct row_matcher *matcher, struct row_match *const matches[DIFF_SIDES], uint64_t *first,
-		       const struct row_index *index, size_t j, size_t differing_frames)
-{
-	size_t i = (size_t)*first - 1;
-
-	matches[DIFF_BEFORE][i] = (struct row_match){&matcher->reports[DIFF_AFTER]->rows[j], NULL, differing_frames};
-	matches[DIFF_AFTER][j] = (struct row_match){&matcher->reports[DIFF_BEFORE]->rows[i], NULL, differing_frames};
-	*first = index->chain[i];
-}
-
 /* How many frames match by their places although they may be of different builds, because no build-id is known. */
 static size_t count_unproven(const struct row_matcher *matcher, const struct mmt_row *row)
 {
@@ -221,77 +178,85 @@ static bool is_other_build(const struct row_matcher *matcher, const char *name, 
 	return length && (!before || !after || strcmp(before, after) != 0);
 }
 
-static struct mmt_error *match_equal(struct row_matcher *matcher, struct row_index *index, uint64_t *numbers,
-				     struct row_match *const matches[DIFF_SIDES])
+#define KEY_NONE UINT64_MAX
+
+/* The key of rows that belong together. `by_module`: functions without a name are at other places in another build, so
+ * match those of a module by rank. KEY_NONE: it has none of that kind. False: out of memory. */
+static bool find_key(struct row_matcher *matcher, unsigned side, const struct mmt_row *row, bool by_module,
+		     uint64_t *key_ret)
 {
-	const struct mmt_report *after = matcher->reports[DIFF_AFTER];
+	size_t length = by_module ? module_length(row->name, matcher->reports[side]->by) : 0;
+	uint64_t number;
 
-	for (size_t i = 0; i < after->row_count; i++) {
-		uint64_t *first;
-
-		if (!number_row(matcher, DIFF_AFTER, &after->rows[i], &numbers[i]) ||
-		    !note_caller(matcher, DIFF_AFTER, &after->rows[i]))
-			return &error_no_memory;
-		first = map_get(&index->first, index_key(numbers[i], &after->rows[i]));
-		if (!first || !*first)
-			continue;
-		pair_first(matcher, matches, first, index, i,
-			   is_other_build(matcher, after->rows[i].name, after->by) +
-			       count_unproven(matcher, &after->rows[i]));
-	}
-	return NULL;
+	*key_ret = KEY_NONE;
+	if (by_module && (!length || !row_holds_memory(row)))
+		return true;
+	if (by_module)
+		number = intern_put(&matcher->names, row->name, length);
+	else if (!number_row(matcher, side, row, &number))
+		return false;
+	*key_ret = number << 1 | row_holds_memory(row);
+	return number != INTERN_NONE;
 }
 
-static bool add_unmatched(const struct row_matcher *matcher, const struct mmt_row *row, size_t place, uint64_t number,
+/* Match rows that have no match yet by their keys. Several may have one key, because they differ only in addresses
+ * without a name, or in IDs: the first ones of both reports belong together. */
+static struct mmt_error *match_by_key(struct row_matcher *matcher, bool by_module,
+				      struct row_match *const matches[DIFF_SIDES])
+{
+	const struct mmt_report *before = matcher->reports[DIFF_BEFORE], *after = matcher->reports[DIFF_AFTER];
+	CLEANUP(free) size_t *chain = calloc(before->row_count + 1, sizeof(*chain)); /* row -> next of its key + 1 */
+	struct map first = {0};							     /* key -> row + 1 */
+	bool ok = chain;
+	uint64_t key, *place;
+
+	for (size_t i = before->row_count; ok && i-- > 0;) {
+		ok = matches[DIFF_BEFORE][i].other || find_key(matcher, DIFF_BEFORE, &before->rows[i], by_module, &key);
+		if (!ok || matches[DIFF_BEFORE][i].other || key == KEY_NONE)
+			continue;
+		place = map_get(&first, key);
+		chain[i] = place ? (size_t)*place : 0;
+		ok = map_put(&first, key, i + 1);
+	}
+	for (size_t i = 0; ok && i < after->row_count; i++) {
+		const struct mmt_row *row = &after->rows[i];
+		size_t differing, match;
+
+		ok = matches[DIFF_AFTER][i].other || find_key(matcher, DIFF_AFTER, row, by_module, &key);
+		if (!ok || matches[DIFF_AFTER][i].other || key == KEY_NONE)
+			continue;
+		place = map_get(&first, key);
+		if (!place || !*place)
+			continue;
+		match = (size_t)*place - 1;
+		*place = chain[match];
+		differing =
+		    by_module ? 1 : is_other_build(matcher, row->name, after->by) + count_unproven(matcher, row);
+		matches[DIFF_BEFORE][match] = (struct row_match){row, NULL, differing};
+		matches[DIFF_AFTER][i] = (struct row_match){&before->rows[match], NULL, differing};
+	}
+	map_deinit(&first);
+	return ok ? NULL : &error_no_memory;
+}
+
+static bool add_unmatched(struct row_matcher *matcher, const struct mmt_row *row, size_t place,
 			  struct similar_stacks *similar, unsigned side)
 {
 	struct unmatched_stack stack = {.row = row, .place = place};
+	uint64_t number;
 	size_t size;
 
 	if (row->name || !row->frame_count || !row_holds_memory(row))
 		return true;
+	if (!number_row(matcher, side, row, &number))
+		return false;
 	stack.frames = intern_get(&matcher->identities.stacks, (uint32_t)(number >> 1), &size);
 	stack.count = (uint32_t)(size / sizeof(*stack.frames));
 	stack.origin = row->origin < stack.count ? (uint32_t)row->origin : stack.count;
 	return vector_push(&similar->stacks[side], stack);
 }
 
-/* Functions without a name are at other places in another build: match those of a module by rank. */
-static struct mmt_error *match_unnamed(const struct row_matcher *matcher, struct row_index *index,
-				       struct row_match *const matches[DIFF_SIDES])
-{
-	const struct mmt_report *before = matcher->reports[DIFF_BEFORE], *after = matcher->reports[DIFF_AFTER];
-	struct intern modules = {0};
-	struct mmt_error *error = NULL;
-
-	map_deinit(&index->first);
-	for (size_t i = before->row_count; !error && i-- > 0;) {
-		size_t length = module_length(before->rows[i].name, before->by);
-		uint32_t module;
-		const uint64_t *next;
-
-		if (!length || matches[DIFF_BEFORE][i].other || !row_holds_memory(&before->rows[i]))
-			continue;
-		module = intern_put(&modules, before->rows[i].name, length);
-		next = map_get(&index->first, module);
-		index->chain[i] = next ? (size_t)*next : 0;
-		if (module == INTERN_NONE || !map_put(&index->first, module, i + 1))
-			error = &error_no_memory;
-	}
-	for (size_t i = 0; !error && i < after->row_count; i++) {
-		size_t length = module_length(after->rows[i].name, after->by);
-		uint64_t *first =
-		    length ? map_get(&index->first, intern_find(&modules, after->rows[i].name, length)) : NULL;
-
-		if (first && *first && !matches[DIFF_AFTER][i].other && row_holds_memory(&after->rows[i]))
-			pair_first(matcher, matches, first, index, i, 1);
-	}
-	intern_deinit(&modules);
-	return error;
-}
-
-static struct mmt_error *match_similar(struct row_matcher *matcher, uint64_t *const numbers[DIFF_SIDES],
-				       struct row_match *const matches[DIFF_SIDES])
+static struct mmt_error *match_similar(struct row_matcher *matcher, struct row_match *const matches[DIFF_SIDES])
 {
 	struct similar_stacks similar = {.matcher = matcher};
 	struct mmt_error *error = NULL;
@@ -301,8 +266,8 @@ static struct mmt_error *match_similar(struct row_matcher *matcher, uint64_t *co
 		const struct mmt_report *report = matcher->reports[side];
 
 		for (size_t i = 0; complete && i < report->row_count; i++)
-			complete = matches[side][i].other ||
-				   add_unmatched(matcher, &report->rows[i], i, numbers[side][i], &similar, side);
+			complete =
+			    matches[side][i].other || add_unmatched(matcher, &report->rows[i], i, &similar, side);
 	}
 	error = complete ? similar_stacks_match(&similar, matches) : &error_no_memory;
 	for (unsigned side = 0; side < DIFF_SIDES; side++)
@@ -312,23 +277,18 @@ static struct mmt_error *match_similar(struct row_matcher *matcher, uint64_t *co
 
 struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_match *const matches[DIFF_SIDES])
 {
-	const struct mmt_report *before = matcher->reports[DIFF_BEFORE], *after = matcher->reports[DIFF_AFTER];
-	CLEANUP(free) uint64_t *before_numbers = calloc(before->row_count + 1, sizeof(*before_numbers));
-	CLEANUP(free) uint64_t *after_numbers = calloc(after->row_count + 1, sizeof(*after_numbers));
-	CLEANUP(free) size_t *chain = calloc(before->row_count + 1, sizeof(*chain));
-	uint64_t *const numbers[DIFF_SIDES] = {before_numbers, after_numbers};
-	struct row_index index = {.chain = chain};
-	struct mmt_error *error = NULL;
+	bool by_function = true;
+	struct mmt_error *error;
 
-	if (!before_numbers || !after_numbers || !chain)
-		return &error_no_memory;
-	error = index_rows(matcher, before_numbers, &index);
-	if (!error)
-		error = match_equal(matcher, &index, after_numbers, matches);
-	if (!error && before->by == MMT_BY_FUNCTION && after->by == MMT_BY_FUNCTION)
-		error = match_unnamed(matcher, &index, matches);
-	if (!error)
-		error = match_similar(matcher, numbers, matches);
-	map_deinit(&index.first);
-	return error;
+	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		by_function &= matcher->reports[side]->by == MMT_BY_FUNCTION;
+		for (size_t i = 0; i < matcher->reports[side]->row_count; i++) {
+			if (!note_caller(matcher, side, &matcher->reports[side]->rows[i]))
+				return &error_no_memory;
+		}
+	}
+	error = match_by_key(matcher, false, matches);
+	if (!error && by_function)
+		error = match_by_key(matcher, true, matches);
+	return error ? error : match_similar(matcher, matches);
 }

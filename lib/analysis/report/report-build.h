@@ -150,6 +150,9 @@ struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struc
 /* Into the report: what is in huge pages, and about how much of that is zero. */
 void huge_pages_build(const struct replay *replay, const struct rows *rows, struct mmt_report *report);
 
+/* Equal for what is one kind in two recordings. NULL: out of memory; the caller frees it. */
+char *resident_kind_key(const struct mmt_resident_kind *kind);
+
 /* growth-processes.c: whether the processes grow. */
 
 /* Fills in report->growth, without its parts, and the verdicts on the readings of each process. */

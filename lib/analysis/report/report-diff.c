@@ -323,38 +323,6 @@ static struct mmt_error *relate(struct mmt_diff *diff)
 	return match_processes(diff);
 }
 
-/* A kind of memory of one report; many files make many kinds, so they are found by bisection. */
-struct indexed_kind {
-	const struct mmt_resident_kind *kind;
-	bool matched;
-};
-
-static int compare_kinds(const void *left, const void *right)
-{
-	const struct mmt_resident_kind *a = ((const struct indexed_kind *)left)->kind;
-	const struct mmt_resident_kind *b = ((const struct indexed_kind *)right)->kind;
-	int names;
-
-	if (a->memory_class != b->memory_class)
-		return a->memory_class < b->memory_class ? -1 : 1;
-	if (a->arena != b->arena)
-		return a->arena - b->arena;
-	names = strcmp(a->name ? a->name : "", b->name ? b->name : "");
-	return names ? names : strcmp(a->runtime ? a->runtime : "", b->runtime ? b->runtime : "");
-}
-
-/* The caller frees the result; NULL: out of memory. */
-static struct indexed_kind *index_kinds(const struct mmt_growth *growth)
-{
-	struct indexed_kind *kinds = calloc(growth->kind_count + 1, sizeof(*kinds));
-
-	for (size_t i = 0; kinds && i < growth->kind_count; i++)
-		kinds[i].kind = &growth->kinds[i];
-	if (kinds)
-		qsort(kinds, growth->kind_count, sizeof(*kinds), compare_kinds);
-	return kinds;
-}
-
 /* New threads and mappings are as likely as deeper calls and touched pages, which is all that a report of one recording
  * can find: only these are no leak. */
 static const char *hint_of_change(const struct mmt_growth_part *part)
@@ -367,24 +335,23 @@ static const char *hint_of_change(const struct mmt_growth_part *part)
 		   : hint;
 }
 
-static struct mmt_error *add_between(struct diff *diff, const struct mmt_resident_kind *kind, uint64_t before,
-				     uint64_t after)
+/* Add what the kind has in one of the reports: what it has in both is one part. */
+static struct mmt_error *add_between(struct diff *diff, struct intern *keys, const struct mmt_resident_kind *kind,
+				     uint64_t bytes)
 {
+	CLEANUP(free) char *key = resident_kind_key(kind);
+	uint32_t id = key ? intern_put_string(keys, key) : INTERN_NONE;
 	struct mmt_growth_part part = {.place = MMT_GROWTH_BEFORE,
 				       .memory_class = kind->memory_class,
 				       .arena = kind->arena,
 				       .name = kind->name,
 				       .runtime = kind->runtime,
-				       .bytes = (int64_t)(after - before),
-				       .order = diff->between.count};
+				       .order = id};
 
-	if (!part.bytes)
-		return NULL;
-	part.pattern = growth_pattern(&part);
-	part.hint = hint_of_change(&part);
-	diff->result.between_unexplained_bytes =
-	    (int64_t)((uint64_t)diff->result.between_unexplained_bytes - (after - before));
-	return vector_push(&diff->between, part) ? NULL : &error_no_memory;
+	if (id == INTERN_NONE || (id == diff->between.count && !vector_push(&diff->between, part)))
+		return &error_no_memory;
+	diff->between.items[id].bytes = (int64_t)((uint64_t)diff->between.items[id].bytes + bytes);
+	return NULL;
 }
 
 static int compare_between(const void *left, const void *right)
@@ -395,25 +362,29 @@ static int compare_between(const void *left, const void *right)
 	return order_of(second, first) ?: order_of(a->order, b->order);
 }
 
-/* First the kinds of the second report, then those that only the first one has. */
-static struct mmt_error *compare_all_kinds(struct diff *diff, struct indexed_kind *indexed)
+static struct mmt_error *compare_kinds(struct diff *diff)
 {
 	const struct mmt_growth *before = &diff->result.before->growth, *after = &diff->result.after->growth;
+	struct intern keys = {0};
 	struct mmt_error *error = NULL;
+	uint64_t explained = 0;
 
-	for (size_t i = 0; !error && i < after->kind_count; i++) {
-		const struct indexed_kind wanted = {.kind = &after->kinds[i]};
-		struct indexed_kind *match =
-		    bsearch(&wanted, indexed, before->kind_count, sizeof(*indexed), compare_kinds);
+	for (size_t i = 0; !error && i < after->kind_count; i++)
+		error = add_between(diff, &keys, &after->kinds[i], after->kinds[i].start_bytes);
+	for (size_t i = 0; !error && i < before->kind_count; i++)
+		error = add_between(diff, &keys, &before->kinds[i], -before->kinds[i].end_bytes);
+	intern_deinit(&keys);
+	vector_sort(&diff->between, compare_between);
+	while (diff->between.count && !diff->between.items[diff->between.count - 1].bytes)
+		diff->between.count--;
+	for (size_t i = 0; i < diff->between.count; i++) {
+		struct mmt_growth_part *part = &diff->between.items[i];
 
-		if (match)
-			match->matched = true;
-		error = add_between(diff, wanted.kind, match ? match->kind->end_bytes : 0, wanted.kind->start_bytes);
+		part->pattern = growth_pattern(part);
+		part->hint = hint_of_change(part);
+		explained += (uint64_t)part->bytes;
 	}
-	for (size_t i = 0; !error && i < before->kind_count; i++) {
-		if (!indexed[i].matched)
-			error = add_between(diff, indexed[i].kind, indexed[i].kind->end_bytes, 0);
-	}
+	diff->result.between_unexplained_bytes = (int64_t)((uint64_t)diff->result.between_bytes - explained);
 	return error;
 }
 
@@ -421,19 +392,13 @@ static struct mmt_error *compare_all_kinds(struct diff *diff, struct indexed_kin
 static struct mmt_error *attribute_between(struct diff *diff)
 {
 	const struct mmt_growth *before = &diff->result.before->growth, *after = &diff->result.after->growth;
-	CLEANUP(free) struct indexed_kind *indexed = NULL;
 	struct mmt_error *error;
 
 	if (diff->result.relation != MMT_DIFF_SAME_PROCESS || !before->kinds_at_end || !after->kinds_at_start ||
 	    before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN)
 		return NULL;
-	indexed = index_kinds(before);
-	if (!indexed)
-		return &error_no_memory;
 	diff->result.between_bytes = (int64_t)(after->start_bytes - before->end_bytes);
-	diff->result.between_unexplained_bytes = diff->result.between_bytes;
-	error = compare_all_kinds(diff, indexed);
-	vector_sort(&diff->between, compare_between);
+	error = compare_kinds(diff);
 	diff->result.between_parts = diff->between.items;
 	diff->result.between_part_count = diff->between.count;
 	diff->result.between_parts_known = true;

@@ -579,47 +579,35 @@ static enum mmt_class class_in_maps(const struct space *space, const struct spac
 											 : memory_class;
 }
 
-static struct mmt_resident_kind *find_kind(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
-					   const char *path)
+char *resident_kind_key(const struct mmt_resident_kind *kind)
 {
-	/* A file may be deleted between two recordings. */
-	CLEANUP(free) char *name = strndup(path, mapped_path_length(path));
-	CLEANUP(free) char *key = NULL;
-	struct mmt_resident_kind *held;
-	uint32_t id;
+	char *key;
 
-	if (!name || asprintf(&key, "%d %d %s %s", (int)kind->memory_class, kind->arena,
-			      kind->runtime ? kind->runtime : "-", name) < 0) {
-		key = NULL;
-		return NULL;
-	}
-	id = intern_put_string(&kinds->keys, key);
-	if (id == INTERN_NONE)
-		return NULL;
-	if (id < kinds->items.count)
-		return &kinds->items.items[id];
-	held = vector_append(&kinds->items);
-	if (!held)
-		return NULL;
-	*held = *kind;
-	if (*name) {
-		held->name = name;
-		name = NULL;
-	}
-	return held;
+	return asprintf(&key, "%d %d %s %s", (int)kind->memory_class, kind->arena, kind->runtime ? kind->runtime : "-",
+			kind->name ? kind->name : "") < 0
+		   ? NULL
+		   : key;
 }
 
-static struct mmt_error *hold_piece(struct resident_kinds *kinds, const struct mmt_resident_kind *kind,
-				    const char *path, uint64_t bytes, bool at_start)
+static struct mmt_error *hold_piece(struct resident_kinds *kinds, struct mmt_resident_kind kind, const char *path,
+				    uint64_t bytes, bool at_start)
 {
-	struct mmt_resident_kind *held;
+	/* A file may be deleted between two recordings. */
+	size_t length = kind.memory_class == MMT_CLASS_FILE ? mapped_path_length(path) : 0;
+	CLEANUP(free) char *name = strndup(path, length);
+	CLEANUP(free) char *key = NULL;
+	uint32_t id;
 
 	if (!bytes)
 		return NULL;
-	held = find_kind(kinds, kind, kind->memory_class == MMT_CLASS_FILE ? path : "");
-	if (!held)
+	kind.name = length ? name : NULL;
+	key = name ? resident_kind_key(&kind) : NULL;
+	id = key ? intern_put_string(&kinds->keys, key) : INTERN_NONE;
+	if (id == INTERN_NONE || (id == kinds->items.count && !vector_push(&kinds->items, kind)))
 		return &error_no_memory;
-	*(at_start ? &held->start_bytes : &held->end_bytes) += bytes;
+	if (id == kinds->items.count - 1 && kinds->items.items[id].name == name)
+		name = NULL; /* the list has it now */
+	*(at_start ? &kinds->items.items[id].start_bytes : &kinds->items.items[id].end_bytes) += bytes;
 	return NULL;
 }
 
@@ -647,9 +635,9 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 		below.end = arena;
 		kind.memory_class = class_in_maps(process->space, &below, path);
 		kind.runtime = gc_heap_name(heap_finder_ask(&heaps, &below, kind.memory_class, path));
-		error = hold_piece(kinds, &kind, path, bytes, at_start);
+		error = hold_piece(kinds, kind, path, bytes, at_start);
 		if (!error)
-			error = hold_piece(kinds, &arenas, path, arena_bytes, at_start);
+			error = hold_piece(kinds, arenas, path, arena_bytes, at_start);
 	}
 	return error;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Similar stacks of two recordings: candidates share rare functions, and a bounded edit distance decides. */
+/* Similar stacks of two recordings: candidates share the origin of one of them, and a bounded edit distance decides. */
 #include <string.h>
 
 #include "analysis/report/diff-match.h"
@@ -10,7 +10,6 @@
 #define GAP_COST 3   /* a frame that the other stack has not */
 #define ALIKE_COST 1 /* a frame of the same module without a name in one of them, or a function in another module */
 
-#define RARE_WORDS 4
 #define CANDIDATES 8 /* edit distances for a stack */
 
 /* What is compared of a frame, by its number. */
@@ -22,9 +21,9 @@ struct frame_words {
 
 #define WORD_NONE UINT32_MAX
 
-/* A word of a stack: a function in it, or the sequence of its modules, which stripped programs have. */
+/* A stack before, by a word that it has: see make_word(); or by how far it is from another one. */
 struct posting {
-	uint32_t word;
+	uint64_t word;
 	uint32_t stack;
 };
 
@@ -41,13 +40,11 @@ struct candidate {
 
 struct similar_search {
 	const struct similar_stacks *similar;
-	struct intern texts, shapes;
+	struct intern texts;
 	VECTOR(struct frame_words) words; /* by the number of the frame */
 	VECTOR(struct posting) postings;  /* of the stacks before, by word and stack */
-	VECTOR(uint32_t) stack_words;	  /* scratch: of one stack */
+	VECTOR(struct posting) nearest;	  /* scratch: what one stack may be similar to */
 	VECTOR(struct candidate) candidates;
-	uint32_t *hits; /* scratch, by stack before: how many words are shared */
-	VECTOR(uint32_t) hit_stacks;
 	struct distance *cells; /* scratch: two rows of states */
 };
 
@@ -72,39 +69,14 @@ static bool add_frame_words(struct similar_search *search, uint32_t number)
 	return complete && vector_push(&search->words, words);
 }
 
-static int compare_words(const void *left, const void *right)
+/* By which a frame is found: a function; a module, by its functions that have no name; or a module, by all of them. */
+enum { WORD_FUNCTION, WORD_UNNAMED, WORD_MODULE, WORD_KINDS };
+
+/* Origins have words of their own. */
+static uint64_t make_word(const struct frame_words *words, unsigned kind, bool as_origin)
 {
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
-/* Put the words of a stack into the scratch vector, each once. The modules from the innermost frame to the outermost
- * are a word, too. */
-static bool find_words(struct similar_search *search, const struct unmatched_stack *stack)
-{
-	uint32_t modules[LIMIT_DIFF_WORDS], count = stack->count < LIMIT_DIFF_WORDS ? stack->count : LIMIT_DIFF_WORDS,
-					    shape;
-	size_t kept = 0;
-
-	search->stack_words.count = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct frame_words *words = &search->words.items[stack->frames[i]];
-
-		modules[i] = words->module;
-		if (words->function != WORD_NONE && !vector_push(&search->stack_words, words->function << 1))
-			return false;
-	}
-	shape = intern_put(&search->shapes, modules, count * sizeof(*modules));
-	if (shape == INTERN_NONE || !vector_push(&search->stack_words, shape << 1 | 1))
-		return false;
-	vector_sort(&search->stack_words, compare_words);
-	for (size_t i = 1; i < search->stack_words.count; i++) {
-		if (search->stack_words.items[i] != search->stack_words.items[kept])
-			search->stack_words.items[++kept] = search->stack_words.items[i];
-	}
-	search->stack_words.count = kept + 1;
-	return true;
+	return ((uint64_t)(kind == WORD_FUNCTION ? words->function : words->module) * WORD_KINDS + kind) * 2 +
+	       as_origin;
 }
 
 static int compare_postings(const void *left, const void *right)
@@ -114,101 +86,77 @@ static int compare_postings(const void *left, const void *right)
 	return order_of(a->word, b->word) ?: order_of(a->stack, b->stack);
 }
 
-static size_t find_posting(const struct similar_search *search, uint64_t word, uint32_t stack)
-{
-	const struct posting wanted = {(uint32_t)word, stack};
-
-	if (word > UINT32_MAX)
-		return search->postings.count;
-	return partition_point(search->postings.count, i, compare_postings(&search->postings.items[i], &wanted) < 0);
-}
-
 static bool index_words(struct similar_search *search, uint32_t stack_count)
 {
 	for (uint32_t i = 0; i < stack_count; i++) {
-		if (!find_words(search, &search->similar->stacks[DIFF_BEFORE].items[i]))
-			return false;
-		for (size_t j = 0; j < search->stack_words.count; j++) {
-			if (!vector_push(&search->postings, ((struct posting){search->stack_words.items[j], i})))
-				return false;
+		const struct unmatched_stack *stack = &search->similar->stacks[DIFF_BEFORE].items[i];
+
+		for (uint32_t j = 0; j < stack->count && (j < LIMIT_DIFF_WORDS || j == stack->origin); j++) {
+			const struct frame_words *words = &search->words.items[stack->frames[j]];
+			unsigned kind = words->function == WORD_NONE ? WORD_UNNAMED : WORD_FUNCTION;
+
+			for (unsigned as_origin = 0; as_origin <= (j == stack->origin); as_origin++) {
+				struct posting own = {make_word(words, kind, as_origin), i};
+				struct posting module = {make_word(words, WORD_MODULE, as_origin), i};
+
+				if (!vector_push(&search->postings, own) || !vector_push(&search->postings, module))
+					return false;
+			}
 		}
 	}
 	vector_sort(&search->postings, compare_postings);
 	return true;
 }
 
-/* The stacks before that have a word. */
-struct word_list {
-	size_t first, count; /* in the postings */
-};
-
-static int compare_lists(const void *left, const void *right)
+/* How many frames two stacks have in common, from the innermost on and from the outermost on. */
+static void count_common(const struct unmatched_stack *before, const struct unmatched_stack *after, uint32_t *first_ret,
+			 uint32_t *last_ret)
 {
-	const struct word_list *a = left, *b = right;
+	uint32_t shorter = before->count < after->count ? before->count : after->count, first = 0, last = 0;
 
-	return a->count < b->count ? -1 : a->count > b->count;
+	while (first < shorter && before->frames[first] == after->frames[first])
+		first++;
+	while (last < shorter - first &&
+	       before->frames[before->count - 1 - last] == after->frames[after->count - 1 - last])
+		last++;
+	*first_ret = first;
+	*last_ret = last;
 }
 
-/* Look at the stacks of about the same rank first: of equally similar ones, these are the best guess. */
-static bool look_at_list(struct similar_search *search, struct word_list list, uint32_t stack)
+/* Add stacks before that have the word to `nearest`, from those of about the same rank: of equally similar ones, these
+ * are the best guess. */
+static bool look_at_word(struct similar_search *search, uint64_t word, uint32_t stack)
 {
-	size_t middle =
-	    list.first + partition_point(list.count, i, search->postings.items[list.first + i].stack < stack);
-	size_t first = middle > list.first + LIMIT_DIFF_LISTED / 2 ? middle - LIMIT_DIFF_LISTED / 2 : list.first;
+	const struct unmatched_stack *after = &search->similar->stacks[DIFF_AFTER].items[stack];
+	const struct posting *items = search->postings.items, wanted = {word, stack};
+	size_t middle = partition_point(search->postings.count, i, compare_postings(&items[i], &wanted) < 0);
+	size_t first = middle > LIMIT_DIFF_LISTED / 2 ? middle - LIMIT_DIFF_LISTED / 2 : 0;
 
-	for (size_t i = first; i < list.first + list.count && i < first + LIMIT_DIFF_LISTED; i++) {
-		uint32_t before = search->postings.items[i].stack;
+	for (size_t i = first; i < search->postings.count && i < first + LIMIT_DIFF_LISTED; i++) {
+		uint32_t place = items[i].stack, far = place > stack ? place - stack : stack - place, inner, outer;
+		const struct unmatched_stack *before = &search->similar->stacks[DIFF_BEFORE].items[place];
 
-		if (!search->hits[before] && !vector_push(&search->hit_stacks, before))
-			return false;
-		search->hits[before]++;
-	}
-	return true;
-}
-
-/* Put the stacks before that share rare words into `hit_stacks`. */
-static bool find_hits(struct similar_search *search, uint32_t stack)
-{
-	struct word_list lists[LIMIT_DIFF_WORDS + 1];
-	size_t count = 0;
-
-	if (!find_words(search, &search->similar->stacks[DIFF_AFTER].items[stack]))
-		return false;
-	for (size_t i = 0; i < search->stack_words.count; i++) {
-		uint32_t word = search->stack_words.items[i];
-		size_t first = find_posting(search, word, 0), end = find_posting(search, (uint64_t)word + 1, 0);
-
-		if (end > first)
-			lists[count++] = (struct word_list){first, end - first};
-	}
-	qsort(lists, count, sizeof(*lists), compare_lists);
-	search->hit_stacks.count = 0;
-	for (size_t i = 0; i < count && i < RARE_WORDS; i++) {
-		if (!look_at_list(search, lists[i], stack))
-			return false;
-	}
-	return true;
-}
-
-/* The stack with the most hits, which it loses; of several the one whose rank is nearest. UINT32_MAX: none is left. */
-static uint32_t take_best_hit(struct similar_search *search, uint32_t stack)
-{
-	uint32_t best = UINT32_MAX, best_far = 0;
-
-	for (size_t i = 0; i < search->hit_stacks.count; i++) {
-		uint32_t before = search->hit_stacks.items[i];
-		uint32_t far = before > stack ? before - stack : stack - before;
-
-		if (!search->hits[before] ||
-		    (best != UINT32_MAX && (search->hits[before] < search->hits[best] ||
-					    (search->hits[before] == search->hits[best] && far >= best_far))))
+		if (items[i].word != word)
 			continue;
-		best = before;
-		best_far = far;
+		count_common(before, after, &inner, &outer);
+		if (!vector_push(
+			&search->nearest,
+			((struct posting){(uint64_t)(before->count + after->count - 2 * (inner + outer)) << 32 | far,
+					  place})))
+			return false;
 	}
-	if (best != UINT32_MAX)
-		search->hits[best] = 0;
-	return best;
+	return true;
+}
+
+/* Look for a frame that can be that of the stack, in which a name may be missing. */
+static bool look_at_frame(struct similar_search *search, uint32_t stack, uint32_t frame, bool as_origin)
+{
+	const struct frame_words *words = &search->words.items[frame];
+
+	if (words->function == WORD_NONE)
+		return look_at_word(search, make_word(words, WORD_MODULE, as_origin), stack);
+	return look_at_word(search, make_word(words, WORD_FUNCTION, as_origin), stack) &&
+	       look_at_word(search, make_word(words, WORD_UNNAMED, as_origin), stack);
 }
 
 /* The edit distance */
@@ -328,17 +276,13 @@ static uint32_t origin_in_part(const struct unmatched_stack *stack, uint32_t fir
 static struct distance compare_stacks(const struct similar_search *search, const struct unmatched_stack *before,
 				      const struct unmatched_stack *after)
 {
-	uint32_t shorter = before->count < after->count ? before->count : after->count, first = 0, last = 0;
+	uint32_t first, last;
 	struct compared_parts comparison = {.limit = before->count > after->count ? before->count : after->count};
 	const struct unmatched_stack *stacks[DIFF_SIDES] = {before, after};
 	struct distance best = {FAR, 0};
 	bool uneven;
 
-	while (first < shorter && before->frames[first] == after->frames[first])
-		first++;
-	while (last < shorter - first &&
-	       before->frames[before->count - 1 - last] == after->frames[after->count - 1 - last])
-		last++;
+	count_common(before, after, &first, &last);
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		comparison.frames[side] = stacks[side]->frames + first;
 		comparison.counts[side] = stacks[side]->count - first - last;
@@ -356,23 +300,34 @@ static struct distance compare_stacks(const struct similar_search *search, const
 	return best.cost <= comparison.limit ? best : (struct distance){FAR, 0};
 }
 
+/* Two stacks are similar only if the origin of one of them is in the other. */
 static bool add_candidates(struct similar_search *search, uint32_t stack)
 {
 	const struct unmatched_stack *after = &search->similar->stacks[DIFF_AFTER].items[stack];
-	uint32_t before;
-	size_t compared = 0;
+	const struct posting *last = NULL;
+	unsigned compared = 0;
 
-	if (!find_hits(search, stack))
+	search->nearest.count = 0;
+	if (after->origin < after->count && !look_at_frame(search, stack, after->frames[after->origin], false))
 		return false;
-	while ((before = take_best_hit(search, stack)) != UINT32_MAX && compared++ < CANDIDATES) {
-		struct candidate candidate = {.stacks = {before, stack}};
+	for (uint32_t i = 0; i < after->count && i < LIMIT_DIFF_WORDS; i++) {
+		if (!look_at_frame(search, stack, after->frames[i], true))
+			return false;
+	}
+	vector_sort(&search->nearest, compare_postings);
+	for (size_t i = 0; i < search->nearest.count && compared < CANDIDATES; i++) {
+		const struct posting *next = &search->nearest.items[i];
+		struct candidate candidate = {.stacks = {next->stack, stack}};
 
-		candidate.distance = compare_stacks(search, &search->similar->stacks[DIFF_BEFORE].items[before], after);
+		if (last && last->stack == next->stack)
+			continue;
+		last = next;
+		compared++;
+		candidate.distance =
+		    compare_stacks(search, &search->similar->stacks[DIFF_BEFORE].items[next->stack], after);
 		if (candidate.distance.cost != FAR && !vector_push(&search->candidates, candidate))
 			return false;
 	}
-	for (size_t i = 0; i < search->hit_stacks.count; i++)
-		search->hits[search->hit_stacks.items[i]] = 0;
 	return true;
 }
 
@@ -456,7 +411,6 @@ static struct mmt_error *run_search(struct similar_search *search, const uint32_
 struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct row_match *const matches[DIFF_SIDES])
 {
 	CLEANUP(free) struct distance *cells = malloc(2 * (LIMIT_DIFF_FRAMES + 1) * STATES * sizeof(*cells));
-	CLEANUP(free) uint32_t *hits = NULL;
 	struct similar_search search = {.similar = similar, .cells = cells};
 	uint32_t counts[DIFF_SIDES];
 	struct mmt_error *error;
@@ -468,16 +422,13 @@ struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct ro
 	}
 	if (!counts[DIFF_BEFORE] || !counts[DIFF_AFTER])
 		return NULL;
-	search.hits = hits = calloc(counts[DIFF_BEFORE], sizeof(*hits));
-	error = cells && hits ? run_search(&search, counts) : &error_no_memory;
+	error = cells ? run_search(&search, counts) : &error_no_memory;
 	if (!error)
 		choose_pairs(&search, matches);
 	intern_deinit(&search.texts);
-	intern_deinit(&search.shapes);
 	vector_deinit(&search.words);
 	vector_deinit(&search.postings);
-	vector_deinit(&search.stack_words);
+	vector_deinit(&search.nearest);
 	vector_deinit(&search.candidates);
-	vector_deinit(&search.hit_stacks);
 	return error;
 }
