@@ -216,60 +216,6 @@ static bool rises_by(const double *bytes, size_t count, int sign, double z)
 	return rises > 0 && rises * rises >= z * z * n * (n - 1) * (2 * n + 5) / 18;
 }
 
-/* The lows of saw-teeth: between two lows the size rose by `tooth` and fell again. */
-struct teeth {
-	double lows[WINDOWS];
-	size_t count; /* number of falls; a low follows each */
-	double height;
-};
-
-static struct teeth find_teeth(const double *bytes, double tooth)
-{
-	struct teeth teeth = {.height = 0};
-	double high = bytes[0], low = bytes[0];
-	bool falling = false;
-
-	for (size_t i = 1; i < WINDOWS; i++) {
-		if (falling) {
-			low = smaller(low, bytes[i]);
-			teeth.lows[teeth.count - 1] = low;
-			if (bytes[i] - low < tooth)
-				continue;
-			falling = false;
-			high = bytes[i];
-		} else {
-			high = larger(high, bytes[i]);
-			if (high - bytes[i] < tooth)
-				continue;
-			falling = true;
-			low = bytes[i];
-			teeth.height = larger(teeth.height, high - low);
-			teeth.lows[teeth.count++] = low;
-		}
-	}
-	return teeth;
-}
-
-/* The size rises and falls: only a rise of the lows counts. */
-static enum mmt_verdict judge_teeth(const struct troughs *troughs, const struct teeth *teeth)
-{
-	double change = teeth->lows[teeth->count - 1] - teeth->lows[0];
-	int pairs = (int)(teeth->count * (teeth->count - 1) / 2);
-	bool all_rise = kendall(teeth->lows, teeth->count) == pairs,
-	     all_fall = kendall(teeth->lows, teeth->count) == -pairs;
-
-	if (magnitude(change) <= troughs->least)
-		return MMT_VERDICT_STEADY;
-	if (all_rise && change >= VERDICT_HALF * teeth->height && rises_by(troughs->bytes, WINDOWS, 1, VERDICT_MAYBE_Z))
-		return MMT_VERDICT_GROWING;
-	if (teeth->count >= 2 * VERDICT_TEETH && rises_by(teeth->lows, teeth->count, 1, VERDICT_MAYBE_Z) &&
-	    change >= VERDICT_SMALL * teeth->height)
-		return MMT_VERDICT_GROWING;
-	if (all_fall && -change >= VERDICT_HALF * teeth->height)
-		return MMT_VERDICT_SHRINKING;
-	return all_rise && change >= VERDICT_SMALL * teeth->height ? MMT_VERDICT_TOO_SHORT : MMT_VERDICT_STEADY;
-}
-
 /* What a size may still change while it counts as level. */
 static double level_room(const struct troughs *troughs)
 {
@@ -313,15 +259,11 @@ static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *
 		return MMT_VERDICT_GROWING;
 	if (rises_by(bytes, WINDOWS, 1, VERDICT_TREND_Z) && last_share >= VERDICT_SMALL)
 		return MMT_VERDICT_GROWING;
-	if (troughs->floor > VERDICT_LARGE * all)
-		return MMT_VERDICT_TOO_SHORT;
-	if (late <= level && level_at_end && last_share <= VERDICT_SMALL)
-		return MMT_VERDICT_PLATEAU;
 	return fourth <= VERDICT_SMALL * all && level_at_end ? MMT_VERDICT_PLATEAU : MMT_VERDICT_TOO_SHORT;
 }
 
-/* The parts differ by no more than the range within one: only a trend through all of them counts. */
-static enum mmt_verdict judge_busy(const struct troughs *troughs)
+/* The size rises and falls, within the parts or from part to part: only a trend through all of them counts. */
+static enum mmt_verdict judge_trend(const struct troughs *troughs)
 {
 	const double *bytes = troughs->bytes;
 	double change = mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 0);
@@ -337,7 +279,7 @@ static enum mmt_verdict judge_busy(const struct troughs *troughs)
 	return MMT_VERDICT_TOO_SHORT;
 }
 
-/* There are too few teeth for a trend; but if the end is level, the growth is over. */
+/* There are too few saw-teeth for a trend; but if the end is level, the growth is over. */
 static enum mmt_verdict judge_end(const struct troughs *troughs)
 {
 	double level = level_room(troughs);
@@ -350,11 +292,25 @@ static enum mmt_verdict judge_end(const struct troughs *troughs)
 	return change > 0 ? MMT_VERDICT_PLATEAU : MMT_VERDICT_SHRINKING;
 }
 
+/* How often the size fell by so much, from its highest since it fell before. */
+static unsigned count_falls(const double *bytes, double tooth)
+{
+	double high = bytes[0];
+	unsigned falls = 0;
+
+	for (size_t i = 1; i < WINDOWS; i++) {
+		bool falls_now = high - bytes[i] >= tooth;
+
+		falls += falls_now;
+		high = falls_now ? bytes[i] : larger(high, bytes[i]);
+	}
+	return falls;
+}
+
 static enum mmt_verdict judge(const struct troughs *troughs)
 {
 	double range = troughs->highest - troughs->lowest;
 	double smoothed[WINDOWS], change;
-	struct teeth teeth;
 
 	/* The size is at its maximum, and it is too early to tell whether it stays there. */
 	if (range <= troughs->floor && troughs->end - troughs->before_end > larger(troughs->floor, troughs->spread))
@@ -362,7 +318,7 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 	if (range <= troughs->least)
 		return MMT_VERDICT_STEADY;
 	if (range <= troughs->floor || range <= troughs->spread / VERDICT_LARGE)
-		return judge_busy(troughs);
+		return judge_trend(troughs);
 	smooth(troughs->bytes, smoothed);
 	change = mean_of_quarter(smoothed, 3) - mean_of_quarter(smoothed, 0);
 	if (magnitude(change) > troughs->floor && largest_fall(smoothed, WINDOWS) <= VERDICT_LARGE * range &&
@@ -371,8 +327,9 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 	if (magnitude(change) > troughs->floor && largest_rise(smoothed, WINDOWS, 1) <= VERDICT_LARGE * range &&
 	    change < 0)
 		return MMT_VERDICT_SHRINKING;
-	teeth = find_teeth(troughs->bytes, larger(VERDICT_LARGE * range, troughs->least));
-	return teeth.count < VERDICT_TEETH ? judge_end(troughs) : judge_teeth(troughs, &teeth);
+	return count_falls(troughs->bytes, larger(VERDICT_LARGE * range, troughs->least)) < VERDICT_TEETH
+		   ? judge_end(troughs)
+		   : judge_trend(troughs);
 }
 
 /* Since when the size has not been below `near` any more. */

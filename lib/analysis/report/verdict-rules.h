@@ -60,10 +60,9 @@
  * Too low (1.25): steady programs get no verdict. Too high (3.5): saw-teeth and late growth are not found. */
 #define VERDICT_MAYBE_Z 2.5
 
-/* Falls that make saw-teeth; twice as many show a trend of the low ends by themselves. Two have one complete tooth
- * between them, which shows no trend.
- * Too low: a single dip is a tooth. Too high: collectors that run rarely get no verdict. */
-#define VERDICT_TEETH 3
+/* Falls that make saw-teeth: fewer show no trend.
+ * Too low (3): a leak below a collector that runs rarely is steady. Too high: such collectors get no verdict. */
+#define VERDICT_TEETH 4
 
 /* Share of the memory of a row or a cause: if less than this leaks, its other memory decides.
  * Too low: a small leak hides what most of the memory is. Too high: a cache hides a leak that will outgrow it. */
