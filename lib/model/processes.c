@@ -96,6 +96,13 @@ struct process *processes_at(const struct processes *processes, uint32_t index)
 	return processes->all.items[index];
 }
 
+struct process *processes_next(const struct processes *processes, const struct process *process)
+{
+	size_t next = process ? process->index + 1 : 0;
+
+	return next < processes->all.count ? processes->all.items[next] : NULL;
+}
+
 uint32_t processes_holder(const struct processes *processes, const struct process *process)
 {
 	return processes->all.items[process->holder]->space == process->space ? process->holder : process->index;

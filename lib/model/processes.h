@@ -70,6 +70,8 @@ struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int
 
 struct process *processes_at(const struct processes *processes, uint32_t index);
 size_t processes_count(const struct processes *processes);
+/* Iterate: the process after this one. NULL: the first, or there is none. */
+struct process *processes_next(const struct processes *processes, const struct process *process);
 /* How many forked processes began with an unknown space instead of a copy, because the limits of the options were
  * reached. */
 uint64_t processes_not_copied(const struct processes *processes);

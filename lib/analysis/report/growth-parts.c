@@ -349,12 +349,11 @@ static const struct process_pages *find_pages(const struct page_readings *readin
 /* Whether the pages that each process has alone are known. */
 static bool is_alone_known(const struct page_readings *readings, const struct replay *replay)
 {
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+	for (const struct process *process = NULL; (process = rows_next(readings->rows, process));) {
 		const struct process_pages *pages = find_pages(readings, process);
 		const struct process_readings *sizes = growth_process_readings(replay, process);
 
-		if (!rows_selects(readings->rows, process) || is_nothing(readings, replay, process, pages))
+		if (is_nothing(readings, replay, process, pages))
 			continue;
 		if (!process->ended && pages && pages->parts_known ? !pages->alone_parts_known
 								   : sizes && !sizes->of.private_known)
@@ -369,12 +368,11 @@ static struct mmt_error *add_processes(struct sums *sums, const struct page_read
 	struct mmt_error *error = NULL;
 
 	*known_ret = false;
-	for (size_t i = 0; !error && i < processes_count(sums->replay->processes); i++) {
-		const struct process *process = processes_at(sums->replay->processes, (uint32_t)i);
+	for (const struct process *process = NULL; !error && (process = rows_next(readings->rows, process));) {
 		const struct process_pages *pages = find_pages(readings, process);
 		bool known = !process->ended && pages && pages->parts_known;
 
-		if (!rows_selects(readings->rows, process) || is_nothing(readings, sums->replay, process, pages))
+		if (is_nothing(readings, sums->replay, process, pages))
 			continue;
 		*known_ret |= known;
 		error = known ? add_process(sums, pages) : add_unread_process(sums, process);
@@ -466,8 +464,8 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 
 	if (!parts)
 		return &error_no_memory;
-	for (size_t i = 0; i < processes_count(sums->replay->processes); i++) {
-		if (!row_kinds_limits_arenas(sums->replay, processes_at(sums->replay->processes, (uint32_t)i)))
+	for (const struct process *process = NULL; (process = processes_next(sums->replay->processes, process));) {
+		if (!row_kinds_limits_arenas(sums->replay, process))
 			arenas = ARENAS_OF_SEVERAL_THREADS;
 	}
 	growth->pages_start_bytes = sums->start_bytes;

@@ -91,8 +91,7 @@ struct ended_children {
 /* `children`: by index of the parent. */
 static void count_ended(const struct judgement *judgement, struct ended_children *children)
 {
-	for (size_t i = 0; i < processes_count(judgement->replay->processes); i++) {
-		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
+	for (const struct process *process = NULL; (process = processes_next(judgement->replay->processes, process));) {
 		struct ended_children *of = &children[process->forked_from];
 		uint64_t size;
 
@@ -123,16 +122,15 @@ static bool is_one_of_many(const struct ended_children *of, const struct process
  */
 static struct mmt_error *leave_out_brief(struct judgement *judgement)
 {
-	size_t count = processes_count(judgement->replay->processes);
-	CLEANUP(free) struct ended_children *children = calloc(count + 1, sizeof(*children));
+	CLEANUP(free)
+	struct ended_children *children = calloc(processes_count(judgement->replay->processes) + 1, sizeof(*children));
 
 	if (judgement->rows->options->pids)
 		return NULL;
 	if (!children)
 		return &error_no_memory;
 	count_ended(judgement, children);
-	for (size_t i = 0; i < count; i++) {
-		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
+	for (const struct process *process = NULL; (process = processes_next(judgement->replay->processes, process));) {
 		struct process_readings *readings = growth_process_readings(judgement->replay, process);
 
 		if (!readings || !lived_briefly(judgement, process) || is_target(judgement->replay, process->pid))
@@ -367,11 +365,10 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 	double least = (double)growth->peak_bytes / GROWER_SHARE;
 
 	least = least > GROWER_BYTES_MIN ? least : GROWER_BYTES_MIN;
-	for (size_t i = 0; i < processes_count(judgement->replay->processes); i++) {
-		const struct process *process = processes_at(judgement->replay->processes, (uint32_t)i);
+	for (const struct process *process = NULL; (process = rows_next(judgement->rows, process));) {
 		struct process_readings *readings = growth_process_readings(judgement->replay, process);
 
-		if (!readings || readings->of.brief || !rows_selects(judgement->rows, process))
+		if (!readings || readings->of.brief)
 			continue;
 		judge_process(judgement, readings);
 		readings->of.grows = !process->ended && readings->of.verdict == MMT_VERDICT_GROWING &&
@@ -385,35 +382,26 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 	}
 }
 
-/* NULL: the process is not selected, or has no readings. */
-static struct process_readings *find_selected(const struct judgement *judgement, uint32_t index)
-{
-	const struct process *process = processes_at(judgement->replay->processes, index);
-	struct process_readings *readings = growth_process_readings(judgement->replay, process);
-
-	return readings && readings->points.count && rows_selects(judgement->rows, process) ? readings : NULL;
-}
-
 static struct mmt_error *sum_up(struct judgement *judgement)
 {
 	struct mmt_error *error = leave_out_brief(judgement);
 	bool all_brief;
 
-	for (size_t i = 0; !error && i < processes_count(judgement->replay->processes); i++) {
-		const struct process_readings *readings = find_selected(judgement, (uint32_t)i);
+	for (const struct process *process = NULL; !error && (process = rows_next(judgement->rows, process));) {
+		const struct process_readings *readings = growth_process_readings(judgement->replay, process);
 
-		judgement->processes += readings != NULL;
-		judgement->brief += readings && readings->of.brief;
+		judgement->processes += readings && readings->points.count;
+		judgement->brief += readings && readings->points.count && readings->of.brief;
 	}
 	all_brief = judgement->brief == judgement->processes;
-	for (size_t i = 0; !error && i < processes_count(judgement->replay->processes); i++) {
-		struct process_readings *readings = find_selected(judgement, (uint32_t)i);
+	for (const struct process *process = NULL; !error && (process = rows_next(judgement->rows, process));) {
+		struct process_readings *readings = growth_process_readings(judgement->replay, process);
 
-		if (!readings)
+		if (!readings || !readings->points.count)
 			continue;
 		readings->of.brief &= !all_brief;
 		if (!readings->of.brief)
-			add_process(judgement, processes_at(judgement->replay->processes, (uint32_t)i), readings);
+			add_process(judgement, process, readings);
 	}
 	judgement->brief = all_brief ? 0 : judgement->brief;
 	return error;
@@ -470,16 +458,14 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct arena *ar
  * Processes that end by themselves may give back what they kept in their last moments. If most of a rise is gone by
  * then, and the readings before show growth, only these count. Return their number.
  */
-static size_t count_before_end(const struct replay *replay, const struct rows *rows, const struct mmt_report *report)
+static size_t count_before_end(const struct rows *rows, const struct mmt_report *report)
 {
 	const struct mmt_resident_reading *readings = report->resident_readings;
 	size_t count = report->resident_reading_count, last = 0;
 	double fall, rise;
 
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-
-		if (rows_selects(rows, process) && !process->ended)
+	for (const struct process *process = NULL; (process = rows_next(rows, process));) {
+		if (!process->ended)
 			return count;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -499,7 +485,7 @@ struct mmt_error *growth_judge(struct replay *replay, const struct rows *rows, s
 {
 	struct memory_readings *memory = &replay->notes.memory;
 	struct judgement judgement = {.replay = replay, .rows = rows, .memory = memory};
-	size_t count = count_before_end(replay, rows, report);
+	size_t count = count_before_end(rows, report);
 	struct mmt_error *error;
 
 	report->growth = mmt_growth_judge(report->resident_readings, count);

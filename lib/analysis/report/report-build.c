@@ -257,9 +257,7 @@ static struct mmt_error *release_ended(struct report *report, const struct mmt_r
 
 	if (options->pids || !replay->has_survivors)
 		return NULL;
-	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-
+	for (const struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
 		/* Spaces that were released at the end of their process are empty. */
 		if (process->ended)
 			error = process_totals_release(replay, process);
@@ -398,16 +396,10 @@ static struct mmt_error *describe_processes(struct report *report, struct mmt_pr
 
 	if (!described)
 		return &error_no_memory;
-	for (size_t i = 0; i < count; i++) {
-		const struct process *process = processes_at(report->replay.processes, (uint32_t)i);
+	for (const struct process *process = NULL; (process = rows_next(&report->rows, process));) {
 		struct mmt_process *next = &described[report->result.process_count];
-		struct mmt_error *error;
+		struct mmt_error *error = describe_process(report, process, next);
 
-		if (!rows_selects(&report->rows, process)) {
-			report->result.left_out_process_count++;
-			continue;
-		}
-		error = describe_process(report, process, next);
 		if (error)
 			return error;
 		share_check(report, process, next);
@@ -415,6 +407,7 @@ static struct mmt_error *describe_processes(struct report *report, struct mmt_pr
 			most = next;
 		report->result.process_count++;
 	}
+	report->result.left_out_process_count = count - report->result.process_count;
 	report->result.processes = *processes_ret = described;
 	report->result.most_mappings = most;
 	return NULL;
@@ -566,11 +559,9 @@ static void describe_large_dumps(struct report *report)
 /* Call this after the frames have been symbolized. */
 static void describe_jit_code(struct report *report, struct mmt_process *described)
 {
-	for (size_t i = 0; i < processes_count(report->replay.processes); i++) {
-		struct jit_code_state code = resolver_jit(report->replay.code, (uint32_t)i);
+	for (const struct process *process = NULL; (process = rows_next(&report->rows, process));) {
+		struct jit_code_state code = resolver_jit(report->replay.code, process->index);
 
-		if (!rows_selects(&report->rows, processes_at(report->replay.processes, (uint32_t)i)))
-			continue;
 		described->runtime = code.has_code && code.runtime ? code.runtime->name : NULL;
 		described->unnamed_code = code.unnamed;
 		described++;

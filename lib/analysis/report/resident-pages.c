@@ -478,8 +478,7 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+	for (const struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
 		const struct process_residency *final = find_final(replay, process), *shared;
 		struct process_pages *pages;
 
@@ -661,8 +660,7 @@ static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct rep
 				  struct mmt_growth *growth)
 {
 	growth->kinds_at_start = growth->kinds_at_end = true;
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+	for (const struct process *process = NULL; (process = processes_next(replay->processes, process));) {
 		const struct process_residency *end = find_final(replay, process);
 		struct mmt_error *error;
 
@@ -718,12 +716,11 @@ void huge_pages_build(const struct replay *replay, const struct rows *rows, stru
 	if (!replay->metadata->has_huge_pages || replay->window.ends_early)
 		return;
 	report->huge_pages_known = true;
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
+	for (const struct process *process = NULL; (process = rows_next(rows, process));) {
 		const struct process_huge_pages *pages =
 		    recording_huge_pages_of(&replay->metadata->huge_pages, process->pid);
 
-		if (process->borrows_space || process->ended || !rows_selects(rows, process))
+		if (process->borrows_space || process->ended)
 			continue;
 		report->huge_pages_known &= pages != NULL;
 		if (pages)

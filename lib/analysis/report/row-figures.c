@@ -353,9 +353,8 @@ static struct mmt_error *add_memory(struct grouping *grouping)
 	const struct ledger *ledger = &grouping->replay->ledger;
 	bool ok = true;
 
-	for (size_t i = 0; ok && i < processes_count(grouping->replay->processes); i++) {
-		const struct process *process = processes_at(grouping->replay->processes, (uint32_t)i);
-
+	for (const struct process *process = NULL;
+	     ok && (process = processes_next(grouping->replay->processes, process));) {
 		ok = process->borrows_space || add_space(grouping, process->space);
 	}
 	ok = ok && add_residents(grouping);

@@ -92,13 +92,10 @@ static bool measure_arenas(const struct replay *replay, const struct process *pr
 
 struct arena_bytes *row_kinds_arenas(const struct replay *replay)
 {
-	size_t count = processes_count(replay->processes);
-	struct arena_bytes *bytes = calloc(count + 1, sizeof(*bytes));
+	struct arena_bytes *bytes = calloc(processes_count(replay->processes) + 1, sizeof(*bytes));
 
-	for (size_t i = 0; bytes && i < count; i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-
-		if (!process->borrows_space && !measure_arenas(replay, process, &bytes[i])) {
+	for (const struct process *process = NULL; bytes && (process = processes_next(replay->processes, process));) {
+		if (!process->borrows_space && !measure_arenas(replay, process, &bytes[process->index])) {
 			free(bytes);
 			bytes = NULL;
 		}

@@ -66,11 +66,7 @@ static struct survivors_window window_of(const struct mmt_report *report, const 
 	    .from_ns = report->from_ns, .to_ns = report->allocations_to_ns, .end_ns = report->to_ns};
 	uint64_t started_ns = UINT64_MAX, ended_ns = 0;
 
-	for (size_t i = 0; i < processes_count(rows->processes); i++) {
-		const struct process *process = processes_at(rows->processes, (uint32_t)i);
-
-		if (!rows_selects(rows, process))
-			continue;
+	for (const struct process *process = NULL; (process = rows_next(rows, process));) {
 		started_ns = smaller(started_ns, process->started_ns);
 		ended_ns = larger(ended_ns, process->ended_ns);
 	}

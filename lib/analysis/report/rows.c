@@ -42,6 +42,15 @@ bool rows_selects(const struct rows *rows, const struct process *process)
 	return rows_selects_pid(rows, process->pid);
 }
 
+struct process *rows_next(const struct rows *rows, const struct process *process)
+{
+	struct process *next = processes_next(rows->processes, process);
+
+	while (next && !rows_selects(rows, next))
+		next = processes_next(rows->processes, next);
+	return next;
+}
+
 bool rows_are_filtered(const struct rows *rows)
 {
 	return rows->options->classes || filters_are_given(&rows->filters);

@@ -66,6 +66,9 @@ void rows_deinit(struct rows *rows);
 bool rows_selects_pid(const struct rows *rows, int32_t pid);
 bool rows_selects(const struct rows *rows, const struct process *process);
 
+/* Iterate over the processes that they select: the one after this one. NULL: the first, or there is none. */
+struct process *rows_next(const struct rows *rows, const struct process *process);
+
 /* Whether --class, --focus or --ignore exclude memory. */
 bool rows_are_filtered(const struct rows *rows);
 

@@ -26,13 +26,13 @@ void steps_deinit(struct steps *steps)
  * counts as it was before its end. */
 static bool find_living(const struct steps *steps, const struct replay *replay)
 {
-	bool living = replay->has_survivors;
+	const struct process *process = NULL;
 
 	if (steps->rows->options->pids)
 		return false;
-	for (size_t i = 0; !living && i < processes_count(replay->processes); i++)
-		living = !processes_at(replay->processes, (uint32_t)i)->ended;
-	return living;
+	while (!replay->has_survivors && (process = processes_next(replay->processes, process)) && process->ended)
+		;
+	return replay->has_survivors || process;
 }
 
 /* Record that other processes live at the next step. */
@@ -127,9 +127,7 @@ static struct mmt_error *take_back_ended(const struct steps *steps, struct repla
 {
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-
+	for (const struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
 		if (process->ended && !process->borrows_space)
 			error = take_back_space(steps, replay, process);
 	}
@@ -207,8 +205,6 @@ struct mmt_error *steps_publish(const struct steps *steps, const struct replay *
 	return NULL;
 }
 
-#define NO_PLACE SIZE_MAX
-
 /* The identity of a part. Several accounts can belong to one part, because they also differ in addresses and flags. */
 struct part_key {
 	uint32_t row, process, thread, path, memory_class;
@@ -219,7 +215,7 @@ struct parts {
 	const struct rows *rows;
 	struct arena *arena;
 	struct mmt_report *report;
-	size_t *processes;	/* by index of the replay: place in the report, or NO_PLACE */
+	size_t *processes;	/* by index of the replay, of those that are selected: place in the report */
 	struct intern keys;	/* struct part_key; IDs are indexes into the arrays below, before sorting */
 	uint32_t *numbers;	/* by place in the ledger's lifetimes */
 	struct mmt_part *items; /* by id */
@@ -231,9 +227,8 @@ static void find_processes(const struct parts *parts)
 {
 	size_t place = 0;
 
-	for (size_t i = 0; i < processes_count(parts->replay->processes); i++)
-		parts->processes[i] =
-		    rows_selects(parts->rows, processes_at(parts->replay->processes, (uint32_t)i)) ? place++ : NO_PLACE;
+	for (const struct process *process = NULL; (process = rows_next(parts->rows, process));)
+		parts->processes[process->index] = place++;
 }
 
 static struct mmt_error *describe_thread(const struct parts *parts, uint32_t number, struct mmt_part *part)

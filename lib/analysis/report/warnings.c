@@ -297,9 +297,8 @@ static void find_precompiled(int32_t pid, const struct jit_code_state *code, str
 
 static void find_unnamed_code(const struct replay *replay, struct warnings *warnings)
 {
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-		struct jit_code_state code = resolver_jit(replay->code, (uint32_t)i);
+	for (const struct process *process = NULL; (process = processes_next(replay->processes, process));) {
+		struct jit_code_state code = resolver_jit(replay->code, process->index);
 		int keeps = keeps_frame_pointers(replay, process, code.runtime);
 		int32_t pid = process->pid;
 
