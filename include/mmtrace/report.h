@@ -389,39 +389,44 @@ struct mmt_process {
  * is not known, resident and swapped memory together. 0 if `readings` is NULL. */
 MMT_PUBLIC int64_t mmt_process_growth(const struct mmt_process *process);
 
-/* Why a report may be incomplete. The values are stable; later versions append new ones. */
-enum mmt_warning {
-	MMT_WARNING_MISSING_SYSCALL,	    /* no events of a system call */
-	MMT_WARNING_NO_SNAPSHOTS,	    /* the mappings of the process were never read */
-	MMT_WARNING_NO_STACKS,		    /* recorded without call stacks */
-	MMT_WARNING_NO_STACK_DUMPS,	    /* recorded without registers and stack memory */
-	MMT_WARNING_RECORDED_BY_PERF,	    /* no resident sizes and perf maps */
-	MMT_WARNING_VFORK_CHILDREN,	    /* children of vfork(2) may count twice */
-	MMT_WARNING_MISSING_ARGUMENTS,	    /* calls without arguments are ignored */
-	MMT_WARNING_UNKNOWN_EFFECT,	    /* events do not show the effect of these calls */
-	MMT_WARNING_FAKED_CALLS,	    /* a seccomp filter or a tracer answered calls */
-	MMT_WARNING_UNEXPLAINED_MISMATCH,   /* differs from the kernel's maps, with no event lost */
-	MMT_WARNING_SUMS_NOT_EXACT,	    /* 16 EiB or more */
-	MMT_WARNING_SET_USER_ID,	    /* calls of set-user-ID programs are missing */
-	MMT_WARNING_JIT_CODE_UNNAMED,	    /* no names for JIT code */
-	MMT_WARNING_PERF_MAP_LIMIT,	    /* lines of a perf map were ignored */
-	MMT_WARNING_JITDUMP_CLOCK,	    /* a jitdump uses another clock */
-	MMT_WARNING_JITDUMP_RECORDS,	    /* records of a jitdump were ignored */
-	MMT_WARNING_JITDUMP_CUT,	    /* a jitdump ends within a record */
-	MMT_WARNING_JITDUMP_UNUSABLE,	    /* a jitdump was ignored */
-	MMT_WARNING_FRAME_POINTERS_UNKNOWN, /* JIT code may have no frame pointers: callers may be missing */
-	MMT_WARNING_STACKS_END_IN_JIT_CODE,
-	MMT_WARNING_PRECOMPILED_CODE_UNNAMED, /* no names for precompiled .NET code */
-	MMT_WARNING_INTERPRETED_CODE_UNNAMED, /* no names for interpreted functions */
-	MMT_WARNING_MODULE_UNUSABLE,	      /* an ELF file is missing, or is not the recorded one */
-	MMT_WARNING_MODULES_NOT_KEPT,	      /* advice for such files */
-	MMT_WARNING_DEBUG_INFORMATION,	      /* debug information is damaged or incomplete */
-	MMT_WARNING_MORE_WARNINGS,	      /* number of warnings that were omitted */
-	MMT_WARNING_UNRECORDED_CHILDREN,      /* a process had children that are not in the recording */
-	MMT_WARNING_INHERITED_NOT_COPIED,     /* what forked processes inherited is left out */
-	MMT_WARNING_STACKS_LEFT_OUT,	      /* there are too many different call stacks */
-	MMT_WARNING_NAMES_UNREAD,	      /* the process that reads names was killed or not started */
-};
+/* Why a report may be incomplete: DO(id, name in JSON documents, meaning). The values are stable; later versions append
+ * new ones. */
+/* clang-format off */
+#define MMT_WARNINGS(DO) \
+DO(MISSING_SYSCALL, "missing-syscall", "no events of a system call") \
+DO(NO_SNAPSHOTS, "no-snapshots", "the mappings of the process were never read") \
+DO(NO_STACKS, "no-stacks", "recorded without call stacks") \
+DO(NO_STACK_DUMPS, "no-stack-dumps", "recorded without registers and stack memory") \
+DO(RECORDED_BY_PERF, "recorded-by-perf", "no resident sizes and perf maps") \
+DO(VFORK_CHILDREN, "vfork-children", "children of vfork(2) may count twice") \
+DO(MISSING_ARGUMENTS, "missing-arguments", "calls without arguments are ignored") \
+DO(UNKNOWN_EFFECT, "unknown-effect", "events do not show the effect of these calls") \
+DO(FAKED_CALLS, "faked-calls", "a seccomp filter or a tracer answered calls") \
+DO(UNEXPLAINED_MISMATCH, "unexplained-mismatch", "differs from the kernel's maps, with no event lost") \
+DO(SUMS_NOT_EXACT, "sums-not-exact", "16 EiB or more") \
+DO(SET_USER_ID, "set-user-id", "calls of set-user-ID programs are missing") \
+DO(JIT_CODE_UNNAMED, "jit-code-unnamed", "no names for JIT code") \
+DO(PERF_MAP_LIMIT, "perf-map-limit", "lines of a perf map were ignored") \
+DO(JITDUMP_CLOCK, "jitdump-clock", "a jitdump uses another clock") \
+DO(JITDUMP_RECORDS, "jitdump-records", "records of a jitdump were ignored") \
+DO(JITDUMP_CUT, "jitdump-cut", "a jitdump ends within a record") \
+DO(JITDUMP_UNUSABLE, "jitdump-unusable", "a jitdump was ignored") \
+DO(FRAME_POINTERS_UNKNOWN, "frame-pointers-unknown", "JIT code may have no frame pointers: callers may be missing") \
+DO(STACKS_END_IN_JIT_CODE, "stacks-end-in-jit-code", "their callers are missing") \
+DO(PRECOMPILED_CODE_UNNAMED, "precompiled-code-unnamed", "no names for precompiled .NET code") \
+DO(INTERPRETED_CODE_UNNAMED, "interpreted-code-unnamed", "no names for interpreted functions") \
+DO(MODULE_UNUSABLE, "module-unusable", "an ELF file is missing, or is not the recorded one") \
+DO(MODULES_NOT_KEPT, "modules-not-kept", "advice for such files") \
+DO(DEBUG_INFORMATION, "debug-information", "debug information is damaged or incomplete") \
+DO(MORE_WARNINGS, "more-warnings", "number of warnings that were omitted") \
+DO(UNRECORDED_CHILDREN, "unrecorded-children", "a process had children that are not in the recording") \
+DO(INHERITED_NOT_COPIED, "inherited-not-copied", "what forked processes inherited is left out") \
+DO(STACKS_LEFT_OUT, "stacks-left-out", "there are too many different call stacks") \
+DO(NAMES_UNREAD, "names-unread", "the process that reads names was killed or not started")
+/* clang-format on */
+#define MMT_WARNING_ID(id, ...) MMT_WARNING_##id,
+
+enum mmt_warning { MMT_WARNINGS(MMT_WARNING_ID) };
 
 /* Name in JSON documents, for instance "no-snapshots"; "unknown" for other values. Static. */
 MMT_PUBLIC const char *mmt_warning_name(enum mmt_warning warning);

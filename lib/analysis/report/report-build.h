@@ -238,17 +238,12 @@ struct mmt_error *row_figures_verify(const struct mmt_row *row) MMT_MUST_CHECK;
 
 /* report --every: totals at equal time steps, taken during the one replay. */
 
-struct step_range {
-	size_t start, end;
-};
-
 struct steps {
 	uint64_t every_ns;	 /* 0: not requested */
 	uint32_t lifetime_steps; /* as requested */
 	const struct rows *rows;
 	const struct page_readings *readings;
 	VECTOR(struct mmt_step) items;
-	VECTOR(struct step_range) others_live; /* ascending; ended processes do not count at these steps */
 };
 
 void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows);

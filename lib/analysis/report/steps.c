@@ -19,33 +19,6 @@ void steps_init(struct steps *steps, const struct mmt_report_options *options, c
 void steps_deinit(struct steps *steps)
 {
 	vector_deinit(&steps->items);
-	vector_deinit(&steps->others_live);
-}
-
-/* As in a report at that time, a process that has ended holds nothing while another one lives. If selected by PID, it
- * counts as it was before its end. */
-static bool find_living(const struct steps *steps, const struct replay *replay)
-{
-	const struct process *process = NULL;
-
-	if (steps->rows->options->pids)
-		return false;
-	while (!replay->has_survivors && (process = processes_next(replay->processes, process)) && process->ended)
-		;
-	return replay->has_survivors || process;
-}
-
-/* Record that other processes live at the next step. */
-static bool note_living(struct steps *steps)
-{
-	struct step_range *last =
-	    steps->others_live.count ? &steps->others_live.items[steps->others_live.count - 1] : NULL;
-	const struct step_range next = {.start = steps->items.count, .end = steps->items.count + 1};
-
-	if (!last || last->end != next.start)
-		return vector_push(&steps->others_live, next);
-	last->end = next.end;
-	return true;
 }
 
 /* All events before `time_ns` have been applied: the steps up to it have the present state. */
@@ -56,7 +29,6 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 				.process_resident_bytes = memory_readings_resident(&replay->notes.memory)};
 	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
 	uint64_t read_ns = steps->readings->latest_ns, latest_bytes;
-	bool others_live;
 
 	/* Add no steps after the end if the clock jumps forward. */
 	if (stop_ns && time_ns >= stop_ns)
@@ -66,7 +38,6 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 	}
 	if (time_ns < replay->watch.timestamp_ns)
 		return NULL;
-	others_live = find_living(steps, replay);
 	latest_bytes = page_readings_latest(steps->readings, replay);
 	while (replay->watch.timestamp_ns <= time_ns) {
 		if (steps->items.count >= LIMIT_STEPS)
@@ -76,62 +47,64 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 		step.resident_bytes =
 		    read_ns < step.to_ns && read_ns >= step.to_ns - steps->every_ns ? latest_bytes : MMT_UNKNOWN;
 		replay->watch.timestamp_ns += steps->every_ns;
-		if ((others_live && !note_living(steps)) || !vector_push(&steps->items, step))
+		if (!vector_push(&steps->items, step))
 			return &error_no_memory;
 	}
 	return NULL;
 }
 
-/* Subtract bytes of a row at the steps from `step` on at which other processes lived. */
-static bool take_back(const struct steps *steps, struct steps_of_rows *rows, uint32_t row, uint64_t step,
-		      uint64_t bytes)
+/* The first step at whose end this time is over. */
+static uint32_t step_after(const struct steps *steps, const struct replay *replay, uint64_t time_ns)
 {
-	for (size_t i = 0; i < steps->others_live.count; i++) {
-		const struct step_range *range = &steps->others_live.items[i];
-		size_t start = range->start > step ? range->start : step;
+	uint64_t from_ns = replay->ledger.options.from_ns;
+	uint64_t step = time_ns > from_ns ? (time_ns - from_ns) / steps->every_ns : 0;
 
-		if (start < range->end && (!steps_of_rows_add(rows, row, (uint32_t)start, -bytes) ||
-					   !steps_of_rows_add(rows, row, (uint32_t)range->end, bytes)))
-			return false;
-	}
-	return true;
+	return step < steps->items.count ? (uint32_t)step : (uint32_t)steps->items.count;
 }
 
-static struct mmt_error *take_back_space(const struct steps *steps, struct replay *replay,
-					 const struct process *process)
+/* Subtract bytes of a row at the steps from `start` to `end`. */
+static bool take_back(struct steps_of_rows *rows, uint32_t row, uint32_t start, uint32_t end, uint64_t bytes)
 {
-	uint64_t from_ns = replay->ledger.options.from_ns, total = 0, reserved = 0;
-	struct ledger *ledger = &replay->ledger;
-	uint64_t step = process->ended_ns > from_ns ? (process->ended_ns - from_ns) / steps->every_ns : 0;
-	const struct space_interval *interval;
+	return steps_of_rows_add(rows, row, start, -bytes) && steps_of_rows_add(rows, row, end, bytes);
+}
 
-	for (uint64_t position = 0; (interval = space_next(process->space, position)); position = interval->end) {
+static bool take_back_space(struct replay *replay, const struct space *space, uint32_t start, uint32_t end)
+{
+	struct ledger *ledger = &replay->ledger;
+	const struct space_interval *interval;
+	uint64_t total = 0, reserved = 0;
+
+	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
 		const struct account *account = process_totals_owner(replay, interval);
 		uint64_t bytes = account ? interval->end - interval->start : 0;
 
 		if (account && account->row != LEDGER_NO_ROW &&
-		    !take_back(steps, &ledger->steps, account->row, step, bytes))
-			return &error_no_memory;
+		    !take_back(&ledger->steps, account->row, start, end, bytes))
+			return false;
 		total += bytes;
 		reserved += interval->attributes.protection ? 0 : bytes;
 	}
-	if (!take_back(steps, &ledger->steps, LEDGER_ROW_TOTAL, step, total) ||
-	    !take_back(steps, &ledger->reserved_steps, LEDGER_ROW_TOTAL, step, reserved))
-		return &error_no_memory;
-	return NULL;
+	return take_back(&ledger->steps, LEDGER_ROW_TOTAL, start, end, total) &&
+	       take_back(&ledger->reserved_steps, LEDGER_ROW_TOTAL, start, end, reserved);
 }
 
 /* Ended processes that count in the report, because no process lives at its end, do not count at steps at which others
- * lived. */
+ * lived, unless they are selected by PID. */
 static struct mmt_error *take_back_ended(const struct steps *steps, struct replay *replay)
 {
-	struct mmt_error *error = NULL;
+	const struct process *process = NULL;
+	uint64_t last_ns = 0;
 
-	for (const struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
-		if (process->ended && !process->borrows_space)
-			error = take_back_space(steps, replay, process);
+	while (!steps->rows->options->pids && (process = processes_next(replay->processes, process)))
+		last_ns = process->ended_ns > last_ns ? process->ended_ns : last_ns;
+	while (last_ns && (process = processes_next(replay->processes, process))) {
+		uint32_t start = step_after(steps, replay, process->ended_ns);
+		uint32_t end = step_after(steps, replay, last_ns);
+
+		if (start < end && !process->borrows_space && !take_back_space(replay, process->space, start, end))
+			return &error_no_memory;
 	}
-	return error;
+	return NULL;
 }
 
 #define CHOSEN_MAX 200 /* steps per report without --every; each row has this many figures */

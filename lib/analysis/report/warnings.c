@@ -16,40 +16,11 @@
 #define WARNINGS_MAX 32
 #define PROGRAMS_NAMED 8 /* on another machine all of them are missing */
 
+#define WARNING_NAME(id, name, ...) name,
+
 const char *mmt_warning_name(enum mmt_warning warning)
 {
-	static const char *const names[] = {
-	    [MMT_WARNING_MISSING_SYSCALL] = "missing-syscall",
-	    [MMT_WARNING_NO_SNAPSHOTS] = "no-snapshots",
-	    [MMT_WARNING_NO_STACKS] = "no-stacks",
-	    [MMT_WARNING_NO_STACK_DUMPS] = "no-stack-dumps",
-	    [MMT_WARNING_RECORDED_BY_PERF] = "recorded-by-perf",
-	    [MMT_WARNING_VFORK_CHILDREN] = "vfork-children",
-	    [MMT_WARNING_MISSING_ARGUMENTS] = "missing-arguments",
-	    [MMT_WARNING_UNKNOWN_EFFECT] = "unknown-effect",
-	    [MMT_WARNING_FAKED_CALLS] = "faked-calls",
-	    [MMT_WARNING_UNEXPLAINED_MISMATCH] = "unexplained-mismatch",
-	    [MMT_WARNING_SUMS_NOT_EXACT] = "sums-not-exact",
-	    [MMT_WARNING_SET_USER_ID] = "set-user-id",
-	    [MMT_WARNING_JIT_CODE_UNNAMED] = "jit-code-unnamed",
-	    [MMT_WARNING_PERF_MAP_LIMIT] = "perf-map-limit",
-	    [MMT_WARNING_JITDUMP_CLOCK] = "jitdump-clock",
-	    [MMT_WARNING_JITDUMP_RECORDS] = "jitdump-records",
-	    [MMT_WARNING_JITDUMP_CUT] = "jitdump-cut",
-	    [MMT_WARNING_JITDUMP_UNUSABLE] = "jitdump-unusable",
-	    [MMT_WARNING_FRAME_POINTERS_UNKNOWN] = "frame-pointers-unknown",
-	    [MMT_WARNING_STACKS_END_IN_JIT_CODE] = "stacks-end-in-jit-code",
-	    [MMT_WARNING_PRECOMPILED_CODE_UNNAMED] = "precompiled-code-unnamed",
-	    [MMT_WARNING_INTERPRETED_CODE_UNNAMED] = "interpreted-code-unnamed",
-	    [MMT_WARNING_MODULE_UNUSABLE] = "module-unusable",
-	    [MMT_WARNING_MODULES_NOT_KEPT] = "modules-not-kept",
-	    [MMT_WARNING_DEBUG_INFORMATION] = "debug-information",
-	    [MMT_WARNING_MORE_WARNINGS] = "more-warnings",
-	    [MMT_WARNING_UNRECORDED_CHILDREN] = "unrecorded-children",
-	    [MMT_WARNING_INHERITED_NOT_COPIED] = "inherited-not-copied",
-	    [MMT_WARNING_STACKS_LEFT_OUT] = "stacks-left-out",
-	    [MMT_WARNING_NAMES_UNREAD] = "names-unread",
-	};
+	static const char *const names[] = {MMT_WARNINGS(WARNING_NAME)};
 
 	return (size_t)warning < sizeof(names) / sizeof(*names) ? names[warning] : "unknown";
 }
