@@ -19,13 +19,17 @@ struct causes {
 	struct mmt_row *rows;
 	struct intern names; /* its ids are those of causes */
 	struct intern function_names;
-	uint32_t *functions; /* by place of the row: id in function_names */
 	struct build_id_paths build_ids;
-	uint32_t *of_rows; /* by place of the row: its cause */
+	struct row_place {
+		uint32_t function; /* id in function_names */
+		uint32_t cause;	   /* INTERN_NONE: it holds nothing */
+	} * of_rows;		   /* by place of the row */
 	struct mmt_cause *items;
 	size_t count;
-	uint64_t *leaking_bytes, *largest_bytes; /* by cause */
-	uint64_t (*pattern_bytes)[MMT_PATTERN_KINDS];
+	struct cause_sums {
+		uint64_t leaking_bytes, largest_bytes; /* of its rows, of the largest row with a verdict */
+		uint64_t pattern_bytes[MMT_PATTERN_KINDS];
+	} * sums; /* by cause */
 };
 
 /* Show a row that only reserved memory together with the row that committed most of it. */
@@ -67,8 +71,8 @@ static struct mmt_error *find_functions(struct causes *causes)
 	for (size_t i = 0; i < causes->report->row_count; i++) {
 		CLEANUP(free) char *name = name_function(find_cause_row(causes, &causes->rows[i]));
 
-		causes->functions[i] = name ? intern_put_string(&causes->function_names, name) : INTERN_NONE;
-		if (causes->functions[i] == INTERN_NONE)
+		causes->of_rows[i].function = name ? intern_put_string(&causes->function_names, name) : INTERN_NONE;
+		if (causes->of_rows[i].function == INTERN_NONE)
 			return &error_no_memory;
 	}
 	return NULL;
@@ -78,8 +82,8 @@ static struct mmt_error *find_functions(struct causes *causes)
 static uint32_t find_cause(struct causes *causes, size_t place)
 {
 	const struct mmt_row *origin = find_cause_row(causes, &causes->rows[place]);
-	const uint32_t key[] = {causes->functions[place], mmt_row_leaks(origin->verdict) && !origin->lost &&
-							      !mmt_pattern_is_by_design(origin->pattern)};
+	const uint32_t key[] = {causes->of_rows[place].function, mmt_row_leaks(origin->verdict) && !origin->lost &&
+								     !mmt_pattern_is_by_design(origin->pattern)};
 
 	return intern_put(&causes->names, key, sizeof(key));
 }
@@ -98,7 +102,7 @@ static struct mmt_error *start_cause(struct causes *causes, size_t place, struct
 				    .first_ns = UINT64_MAX};
 	if (mmt_pattern_is_by_design(origin->pattern))
 		return NULL;
-	cause->name = arena_string(arena, intern_get(&causes->function_names, causes->functions[place], NULL));
+	cause->name = arena_string(arena, intern_get(&causes->function_names, causes->of_rows[place].function, NULL));
 	return cause->name ? NULL : &error_no_memory;
 }
 
@@ -119,11 +123,11 @@ static void add_row(struct causes *causes, uint32_t number, const struct mmt_row
 		cause->last_ns = row->last_ns > cause->last_ns ? row->last_ns : cause->last_ns;
 	}
 	if (mmt_row_leaks(row->verdict))
-		figure_add(&causes->leaking_bytes[number], size);
-	figure_add(&causes->pattern_bytes[number][find_cause_row(causes, row)->pattern], size);
+		figure_add(&causes->sums[number].leaking_bytes, size);
+	figure_add(&causes->sums[number].pattern_bytes[find_cause_row(causes, row)->pattern], size);
 	cause->leaks_together |= row->verdict == MMT_ROW_PART_OF_LEAK;
-	if (row->verdict && size >= causes->largest_bytes[number]) {
-		causes->largest_bytes[number] = size;
+	if (row->verdict && size >= causes->sums[number].largest_bytes) {
+		causes->sums[number].largest_bytes = size;
 		cause->verdict = row->verdict;
 	}
 }
@@ -138,13 +142,13 @@ static void decide(struct causes *causes)
 		double least = (double)size * VERDICT_LEAK_SHARE;
 
 		if (mmt_row_leaks(cause->verdict) ||
-		    (causes->leaking_bytes[i] && (double)causes->leaking_bytes[i] >= least))
+		    (causes->sums[i].leaking_bytes && (double)causes->sums[i].leaking_bytes >= least))
 			cause->verdict =
 			    mmt_pattern_is_by_design(cause->pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_LEAK;
 		else if (cause->verdict == MMT_ROW_MADE_EARLY && cause->unfreed_count >= VERDICT_COUNT)
 			cause->verdict = MMT_ROW_CACHE;
 		for (unsigned pattern = 1; pattern < MMT_PATTERN_KINDS; pattern++) {
-			if (causes->pattern_bytes[i][pattern] > size / 2)
+			if (causes->sums[i].pattern_bytes[pattern] > size / 2)
 				cause->pattern = (enum mmt_pattern)pattern;
 		}
 		if (!cause->unfreed_count)
@@ -160,17 +164,17 @@ static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 		const struct mmt_row *row = &causes->rows[i];
 		struct mmt_error *error = NULL;
 
-		causes->of_rows[i] = INTERN_NONE;
+		causes->of_rows[i].cause = INTERN_NONE;
 		if (!row->unfreed_bytes && !row->memory_bytes)
 			continue;
-		causes->of_rows[i] = find_cause(causes, i);
-		if (causes->of_rows[i] == INTERN_NONE)
+		causes->of_rows[i].cause = find_cause(causes, i);
+		if (causes->of_rows[i].cause == INTERN_NONE)
 			return &error_no_memory;
-		if (causes->of_rows[i] == causes->count)
+		if (causes->of_rows[i].cause == causes->count)
 			error = start_cause(causes, i, arena);
 		if (error)
 			return error;
-		add_row(causes, causes->of_rows[i], row);
+		add_row(causes, causes->of_rows[i].cause, row);
 	}
 	return NULL;
 }
@@ -191,7 +195,7 @@ static void find_unfreed_growth(struct causes *causes)
 
 	for (size_t i = 0; i < report->row_count; i++) {
 		const struct mmt_row *row = &causes->rows[i];
-		uint32_t number = causes->of_rows[i];
+		uint32_t number = causes->of_rows[i].cause;
 		const struct mmt_cause *cause = number == INTERN_NONE ? NULL : &causes->items[number];
 		uint64_t at_end = row->trend[MMT_TREND_POINTS - 1];
 
@@ -217,9 +221,9 @@ static struct mmt_error *list_rows(struct causes *causes, struct arena *arena)
 	for (size_t i = 0; i < causes->report->row_count; i++) {
 		struct mmt_cause *cause;
 
-		if (causes->of_rows[i] == INTERN_NONE)
+		if (causes->of_rows[i].cause == INTERN_NONE)
 			continue;
-		cause = &causes->items[causes->of_rows[i]];
+		cause = &causes->items[causes->of_rows[i].cause];
 		((uint32_t *)cause->rows)[cause->row_count++] = causes->rows[i].id;
 	}
 	return NULL;
@@ -227,9 +231,11 @@ static struct mmt_error *list_rows(struct causes *causes, struct arena *arena)
 
 /* Which caller made a heap grow, or a function map memory. */
 struct callers {
-	size_t *depths; /* by id in function_names: how many frames all stacks have in common, from their origin on */
-	const struct mmt_row **firsts; /* likewise: the first of its rows */
-	struct map bytes;	       /* of one cause: checksum of a caller -> memory */
+	struct function {
+		const struct mmt_row *first; /* of its rows */
+		size_t depth;		     /* how many frames all stacks have in common, from their origin on */
+	} * functions;			     /* by id in function_names */
+	struct map bytes;		     /* of one cause: checksum of a caller -> memory */
 };
 
 static bool names_caller(enum mmt_pattern pattern)
@@ -259,20 +265,16 @@ static size_t common_depth(const struct mmt_row *left, const struct mmt_row *rig
 static void find_depths(const struct causes *causes, struct callers *callers)
 {
 	for (size_t i = 0; i < causes->report->row_count; i++) {
-		uint32_t function = causes->functions[i];
-		const struct mmt_row *row = &causes->rows[i];
+		struct function *function = &callers->functions[causes->of_rows[i].function];
+		size_t depth;
 
-		if (causes->of_rows[i] == INTERN_NONE)
+		if (causes->of_rows[i].cause == INTERN_NONE)
 			continue;
-		if (!callers->firsts[function]) {
-			callers->firsts[function] = row;
-			callers->depths[function] = SIZE_MAX;
-		} else {
-			size_t depth = common_depth(callers->firsts[function], row);
-
-			if (depth < callers->depths[function])
-				callers->depths[function] = depth;
-		}
+		depth = function->first ? common_depth(function->first, &causes->rows[i]) : SIZE_MAX;
+		if (!function->first || depth < function->depth)
+			function->depth = depth;
+		if (!function->first)
+			function->first = &causes->rows[i];
 	}
 }
 
@@ -281,7 +283,8 @@ static const struct mmt_frame *find_caller(const struct causes *causes, const st
 {
 	const struct mmt_row *row = &causes->rows[place];
 	enum mmt_pattern pattern = find_cause_row(causes, row)->pattern;
-	size_t depth = mmt_pattern_is_by_design(pattern) ? 0 : callers->depths[causes->functions[place]];
+	size_t depth =
+	    mmt_pattern_is_by_design(pattern) ? 0 : callers->functions[causes->of_rows[place].function].depth;
 
 	if (mmt_pattern_is_by_design(pattern) ? !names_caller(pattern) : !depth)
 		return NULL;
@@ -326,12 +329,11 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 
 static struct mmt_error *name_callers(struct causes *causes, struct arena *arena)
 {
-	CLEANUP(free) size_t *depths = calloc(causes->function_names.count + 1, sizeof(*depths));
-	CLEANUP(free) const struct mmt_row **firsts = calloc(causes->function_names.count + 1, sizeof(*firsts));
-	struct callers callers = {.depths = depths, .firsts = firsts};
+	CLEANUP(free) struct function *functions = calloc(causes->function_names.count + 1, sizeof(*functions));
+	struct callers callers = {.functions = functions};
 	struct mmt_error *error = NULL;
 
-	if (!depths || !firsts)
+	if (!functions)
 		return &error_no_memory;
 	find_depths(causes, &callers);
 	for (size_t i = 0; !error && i < causes->count; i++)
@@ -379,24 +381,18 @@ static struct mmt_error *find_causes(struct causes *causes, struct arena *arena)
 struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *rows, struct arena *arena)
 {
 	size_t count = report->row_count;
-	CLEANUP(free) uint32_t *of_rows = calloc(count + 1, sizeof(*of_rows));
-	CLEANUP(free) uint64_t *leaking_bytes = calloc(count + 1, sizeof(*leaking_bytes));
-	CLEANUP(free) uint64_t *largest_bytes = calloc(count + 1, sizeof(*largest_bytes));
-	CLEANUP(free) uint32_t *functions = calloc(count + 1, sizeof(*functions));
-	CLEANUP(free) uint64_t(*pattern_bytes)[MMT_PATTERN_KINDS] = calloc(count + 1, sizeof(*pattern_bytes));
+	CLEANUP(free) struct row_place *of_rows = calloc(count + 1, sizeof(*of_rows));
+	CLEANUP(free) struct cause_sums *sums = calloc(count + 1, sizeof(*sums));
 	struct causes causes = {.report = report,
 				.rows = rows,
 				.of_rows = of_rows,
 				.items = arena_alloc(arena, count, sizeof(*causes.items)),
-				.functions = functions,
-				.leaking_bytes = leaking_bytes,
-				.largest_bytes = largest_bytes,
-				.pattern_bytes = pattern_bytes};
+				.sums = sums};
 	struct mmt_error *error;
 
 	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
 		return NULL;
-	if (!of_rows || !leaking_bytes || !largest_bytes || !causes.items || !functions || !pattern_bytes)
+	if (!of_rows || !sums || !causes.items)
 		return &error_no_memory;
 	join_halves(rows, count);
 	error = build_id_paths_init(&causes.build_ids, report) ? find_causes(&causes, arena) : &error_no_memory;

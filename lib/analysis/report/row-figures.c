@@ -111,59 +111,6 @@ static struct mmt_error *identify_stacks(struct grouping *grouping)
 	return complete ? NULL : &error_no_memory;
 }
 
-/* "name (123)", or `name`, if it is the name of the row by this key; the caller frees it. */
-static char *name_by(const struct replay *replay, const struct row_description *row, enum mmt_row_key by,
-		     const char *row_name)
-{
-	const struct process *process = processes_at(replay->processes, row->process);
-	const char *name = process_name(replay->processes, process), *kind = "process";
-	int32_t id = process->pid;
-	char *text;
-
-	if (row_name)
-		return strdup(row_name);
-	if (by == MMT_BY_THREAD && row->thread == LEDGER_NO_THREAD)
-		return strdup("[unknown thread]");
-	if (by == MMT_BY_THREAD) {
-		const struct replay_thread *thread = &replay->threads.items[row->thread];
-
-		name = processes_name(replay->processes, thread->thread->name);
-		kind = "thread";
-		id = thread->tid;
-	}
-	return asprintf(&text, "%s (%" PRId32 ")", *name ? name : kind, id) < 0 ? NULL : text;
-}
-
-/* "malloc / worker (123)"; the caller frees it. */
-static char *name_pair(const struct grouping *grouping, const struct row_description *row)
-{
-	enum mmt_row_key second_by = grouping->report->then_by;
-	CLEANUP(free) char *first = name_by(grouping->replay, row, row->by, row->name);
-	CLEANUP(free) char *second = name_by(grouping->replay, row, second_by, row->second_name);
-	char *text;
-
-	return first && second && asprintf(&text, "%s / %s", first, second) >= 0 ? text : NULL;
-}
-
-/* Name processes, threads and pairs. Processes have the names that they have at the end. */
-static struct mmt_error *name_tasks(struct grouping *grouping)
-{
-	bool is_pair = grouping->report->then_by != MMT_BY_STACK;
-
-	for (size_t i = 0; i < grouping->row_count; i++) {
-		const struct row_description *row = &grouping->rows->items.items[i];
-		CLEANUP(free) char *text = NULL;
-
-		if (row->by != MMT_BY_PROCESS && !is_pair)
-			continue;
-		text = is_pair ? name_pair(grouping, row) : name_by(grouping->replay, row, row->by, NULL);
-		grouping->figures[i].name = text ? arena_string(grouping->arena, text) : NULL;
-		if (!grouping->figures[i].name)
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
 /* False: out of memory. */
 static bool add_allocation(struct grouping *grouping, const struct allocation *allocation, uint32_t number)
 {
@@ -705,8 +652,6 @@ struct mmt_error *row_figures_build(struct replay *replay, struct rows *rows, co
 				    .resident = resident};
 	struct mmt_error *error = grouping.figures && accounts ? start_rows(&grouping) : &error_no_memory;
 
-	if (!error)
-		error = name_tasks(&grouping);
 	if (!error)
 		error = identify_stacks(&grouping);
 	if (!error)

@@ -196,6 +196,44 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 	return error;
 }
 
+/* "name (123)", or `name`, if it is the name of the row by this key; the caller frees it. */
+static char *name_by(const struct rows *rows, const struct row_description *row, enum mmt_row_key by,
+		     const char *row_name)
+{
+	const struct process *process = processes_at(rows->processes, row->process);
+	const char *name = process_name(rows->processes, process), *kind = "process";
+	int32_t id = process->pid;
+	char *text;
+
+	if (row_name)
+		return strdup(row_name);
+	if (by == MMT_BY_THREAD && row->thread == LEDGER_NO_THREAD)
+		return strdup("[unknown thread]");
+	if (by == MMT_BY_THREAD) {
+		const struct replay_thread *thread = &rows->replay->threads.items[row->thread];
+
+		name = processes_name(rows->processes, thread->thread->name);
+		kind = "thread";
+		id = thread->tid;
+	}
+	return asprintf(&text, "%s (%" PRId32 ")", *name ? name : kind, id) < 0 ? NULL : text;
+}
+
+/* Processes and threads have the names that they have at the end: "worker (123)", and as pairs "malloc / worker (123)".
+ */
+static struct mmt_error *name_tasks(struct rows *rows, struct row_description *row)
+{
+	CLEANUP(free) char *first = name_by(rows, row, row->by, row->name);
+	CLEANUP(free)
+	char *second = is_pair(rows) ? name_by(rows, row, rows->options->then_by, row->second_name) : NULL;
+	CLEANUP(free) char *pair = NULL;
+
+	if (first && second && asprintf(&pair, "%s / %s", first, second) < 0)
+		pair = NULL;
+	row->name = first && (pair || !is_pair(rows)) ? arena_string(rows->arena, pair ? pair : first) : NULL;
+	return row->name ? NULL : &error_no_memory;
+}
+
 struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret)
 {
 	struct row_description stack;
@@ -203,7 +241,7 @@ struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_descri
 
 	*row_ret = rows->items.items[row];
 	if (!are_stacks(rows))
-		return NULL;
+		return row_ret->by == MMT_BY_PROCESS || is_pair(rows) ? name_tasks(rows, row_ret) : NULL;
 	error = rows_name_stack(rows, row_ret->stack, &stack);
 	row_ret->frames = stack.frames;
 	row_ret->frame_count = stack.frame_count;
