@@ -128,38 +128,16 @@ static const struct rule {
     {NULL, "map_library$", ALL_CLASSES, MMT_PATTERN_CODE},
 };
 
-static bool matches_function(const char *function, const char *rule)
-{
-	size_t length = strlen(rule);
-
-	if (length && rule[length - 1] == '$')
-		return strlen(function) == length - 1 && !strncmp(function, rule, length - 1);
-	return starts_with(function, rule);
-}
-
 static bool matches(const struct rule *rule, const struct mmt_frame *frame)
 {
 	if (rule->module && (!frame->module || !starts_with(frame->module, rule->module)))
 		return false;
-	return !*rule->function || (frame->function && matches_function(frame->function, rule->function));
-}
-
-static bool is_one_of(const char *function, const char *const *names, size_t count)
-{
-	for (size_t i = 0; function && i < count; i++) {
-		if (!strcmp(function, names[i]))
-			return true;
-	}
-	return false;
+	return !*rule->function || (frame->function && origin_matches(frame->function, rule->function));
 }
 
 static bool is_malloc(const char *function)
 {
-	static const char *const names[] = {"malloc",	     "calloc",		"realloc",  "__libc_malloc",
-					    "__libc_calloc", "__libc_realloc",	"memalign", "posix_memalign",
-					    "aligned_alloc", "__libc_memalign", "free",	    "cfree"};
-
-	return is_one_of(function, names, sizeof(names) / sizeof(*names));
+	return origin_is_allocator(function) || (function && (!strcmp(function, "free") || !strcmp(function, "cfree")));
 }
 
 static bool is_call(const struct mmt_frame *frame, const char *call)

@@ -7,70 +7,63 @@
 #include "base/strings.h"
 #include "base/syscall-table.h"
 
-bool origin_is_loader(const struct mmt_frame *frame)
+bool origin_matches(const char *name, const char *rule)
 {
-	return frame->module && (starts_with(frame->module, "ld-linux") || starts_with(frame->module, "ld-musl") ||
-				 starts_with(frame->module, "ld-2."));
+	size_t length = strlen(rule);
+
+	if (length && rule[length - 1] == '$')
+		return strlen(name) == length - 1 && !strncmp(name, rule, length - 1);
+	return starts_with(name, rule);
 }
 
-static bool is_library(const char *module)
+/* The last of the rules is empty. `name` may be NULL. */
+static bool matches_any(const char *name, const char *const *rules)
 {
-	static const char *const starts[] = {"libc.so", "libc-2.", "libc.musl", "libpthread.so", "libpthread-2."};
+	while (name && **rules && !origin_matches(name, *rules))
+		rules++;
+	return name && **rules;
+}
 
-	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
-		if (starts_with(module, starts[i]))
-			return true;
-	}
-	return false;
+static const char *skip_underscores(const char *function)
+{
+	return function ? function + strspn(function, "_") : NULL;
 }
 
 static bool is_wrapper(const char *function)
 {
-	static const char *const wrappers[] = {"mmap64", "sbrk", "syscall"};
+	static const char *const wrappers[] = {"mmap64$", "sbrk$", "syscall$", ""};
+	const char *name = skip_underscores(function);
 	enum call call;
 
-	if (!function)
-		return false;
-	function += strspn(function, "_");
-	for (size_t i = 0; i < sizeof(wrappers) / sizeof(*wrappers); i++) {
-		if (!strcmp(function, wrappers[i]))
-			return true;
-	}
-	return call_find(function, &call);
+	return matches_any(name, wrappers) || (name && call_find(name, &call));
 }
 
-/* malloc and its kind in any module, such as an allocator that is linked statically or that replaces it. */
-static bool is_allocator(const char *function)
+bool origin_is_allocator(const char *function)
 {
 	static const char *const names[] = {
-	    "malloc",	      "calloc",	     "realloc",	       "reallocarray",	  "memalign",	    "aligned_alloc",
-	    "posix_memalign", "libc_malloc", "libc_calloc",    "libc_realloc",	  "int_malloc",	    "int_realloc",
-	    "int_memalign",   "sysmalloc",   "sysmalloc_mmap", "PyObject_Malloc", "PyMem_RawMalloc"};
+	    "malloc$",	       "calloc$",   "realloc$",		"reallocarray$",    "memalign$", "aligned_alloc$",
+	    "posix_memalign$", "sysmalloc", "PyObject_Malloc$", "PyMem_RawMalloc$", ""};
+	const char *name = skip_underscores(function);
 
-	if (!function)
-		return false;
-	function += strspn(function, "_");
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (!strcmp(function, names[i]))
-			return true;
-	}
-	return false;
+	if (name)
+		name += starts_with(name, "libc_") ? strlen("libc_") : starts_with(name, "int_") ? strlen("int_") : 0;
+	return matches_any(name, names);
+}
+
+bool origin_is_loader(const struct mmt_frame *frame)
+{
+	static const char *const loaders[] = {"ld-linux", "ld-musl", "ld-2.", ""};
+
+	return matches_any(frame->module, loaders);
 }
 
 bool origin_is_c_library(const struct mmt_frame *frame)
 {
-	if (frame->kind != MMT_FRAME_NATIVE)
-		return false;
-	return (frame->module && is_library(frame->module)) || origin_is_loader(frame) || is_wrapper(frame->function);
-}
+	static const char *const libraries[] = {"libc.so",	 "libc-2.",	  "libc.musl",
+						"libpthread.so", "libpthread-2.", ""};
 
-static bool starts_with_any(const char *text, const char *const *starts, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (starts_with(text, starts[i]))
-			return true;
-	}
-	return false;
+	return frame->kind == MMT_FRAME_NATIVE &&
+	       (matches_any(frame->module, libraries) || origin_is_loader(frame) || is_wrapper(frame->function));
 }
 
 /* Where the qualified name begins: behind the return type, which demangled names of C++ templates begin with. */
@@ -123,22 +116,23 @@ static bool is_language_library(const char *function)
 					     "internal/runtime/",
 					     /* HotSpot's */ "os::malloc(",
 					     "os::realloc(",
-					     "AllocateHeap("};
+					     "AllocateHeap(",
+					     ""};
 	/* The program's own functions can be inlined into these; their names then contain the program's types. */
 	static const char *const callers[] = {"std::thread::_State_impl<", "std::_Function_handler<", "std::__invoke",
-					      "std::_Bind"};
+					      "std::_Bind", ""};
 
 	if (!function)
 		return false;
 	function = skip_return_type(function);
-	return starts_with_any(function, starts, sizeof(starts) / sizeof(*starts)) &&
-	       !starts_with_any(function, callers, sizeof(callers) / sizeof(*callers));
+	return matches_any(function, starts) && !matches_any(function, callers);
 }
 
 bool origin_is_library(const struct mmt_frame *frame)
 {
-	return origin_is_c_library(frame) || (frame->kind == MMT_FRAME_NATIVE &&
-					      (is_language_library(frame->function) || is_allocator(frame->function)));
+	return origin_is_c_library(frame) ||
+	       (frame->kind == MMT_FRAME_NATIVE &&
+		(is_language_library(frame->function) || origin_is_allocator(frame->function)));
 }
 
 static bool is_host(const struct mmt_frame *frame)

@@ -5,6 +5,13 @@
 
 #include <mmtrace/report.h>
 
+/* Whether the name begins as the rule does; with '$' at the end of the rule: whether it is the rest of the rule. */
+bool origin_matches(const char *name, const char *rule);
+
+/* malloc and its kind in any module, such as an allocator that is linked statically or that replaces it. May be NULL.
+ */
+bool origin_is_allocator(const char *function);
+
 bool origin_is_loader(const struct mmt_frame *frame);
 
 /* Of the C library (its threads too) or the loader; in static programs the wrappers of the memory calls count as well.
