@@ -35,8 +35,8 @@ struct command {
 extern const struct command commands[];
 
 const struct command *command_find(const char *name);
-/* The command with the most similar name, or NULL. */
-const char *command_suggest(const char *name);
+/* Print that there is no such command, and the most similar one. Returns the exit status. */
+int command_refuse(const char *name);
 
 int cmd_record(const struct command *command, int argc, char **argv);
 int cmd_report(const struct command *command, int argc, char **argv);

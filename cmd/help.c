@@ -68,7 +68,6 @@ int cmd_help(const struct command *command, int argc, char **argv)
 {
 	const struct option_entry table[] = {OPTIONS_END};
 	const struct command *subject;
-	const char *suggestion;
 	int first = 0, status;
 
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
@@ -79,10 +78,5 @@ int cmd_help(const struct command *command, int argc, char **argv)
 	if (argc == first)
 		return show_overview();
 	subject = command_find(argv[first]);
-	if (subject)
-		return show_command(subject);
-	suggestion = command_suggest(argv[first]);
-	if (suggestion)
-		return message_usage(NULL, "unknown command '%s'; did you mean '%s'?", argv[first], suggestion);
-	return message_usage(NULL, "unknown command '%s'", argv[first]);
+	return subject ? show_command(subject) : command_refuse(argv[first]);
 }

@@ -64,7 +64,8 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-const char *command_suggest(const char *name)
+/* The command that begins with the name, or has the most similar one; NULL: none. */
+static const char *command_suggest(const char *name)
 {
 	const char *suggestion = NULL;
 	unsigned best = 3;
@@ -72,6 +73,8 @@ const char *command_suggest(const char *name)
 	for (const struct command *command = commands; command->name; command++) {
 		unsigned distance = value_distance(name, command->name);
 
+		if (name[0] && name[1] && !strncmp(name, command->name, strlen(name)))
+			return command->name;
 		if (distance < best) {
 			best = distance;
 			suggestion = command->name;
@@ -80,12 +83,10 @@ const char *command_suggest(const char *name)
 	return suggestion;
 }
 
-static int refuse_command(const char *name)
+int command_refuse(const char *name)
 {
 	const char *suggestion = command_suggest(name);
 
-	if (*name == '-')
-		return message_usage(NULL, "unknown option %s", name);
 	if (suggestion)
 		return message_usage(NULL, "unknown command '%s'; did you mean '%s'?", name, suggestion);
 	return message_usage(NULL, "unknown command '%s'", name);
@@ -107,7 +108,7 @@ static int run(int argc, char **argv)
 	}
 	command = command_find(argv[1]);
 	if (!command)
-		return refuse_command(argv[1]);
+		return *argv[1] == '-' ? message_usage(NULL, "unknown option %s", argv[1]) : command_refuse(argv[1]);
 	return command->run(command, argc - 1, argv + 1);
 }
 

@@ -51,6 +51,7 @@ struct record_context {
 	int ready_fd;	     /* gets a line when recording has begun; -1: none */
 	bool shows_progress; /* on a terminal that no recorded command uses, too */
 	bool progress_shown; /* the status line is shown, in the last line of the terminal */
+	char namesakes[256]; /* a hint at running processes with the command's name; "": none */
 	struct record_end end;
 };
 
@@ -316,7 +317,7 @@ static void put_start(const struct mmt_record_options *options)
 		mmt_write_escaped(options->cgroup, stderr);
 	}
 	if (options->command) {
-		fputs(options->all_cpus || options->cgroup ? " while this runs: " : "", stderr);
+		fputs(options->all_cpus || options->cgroup ? " while this runs: " : "a new ", stderr);
 		mmt_write_escaped(options->command[0], stderr);
 	}
 	fputs("; Ctrl-C stops\n", stderr);
@@ -350,6 +351,8 @@ static void show_start(void *context)
 
 	if (!record->quiet)
 		put_start(record->options);
+	if (*record->namesakes)
+		message(record->command, "%s", record->namesakes);
 	/* A command may be the service that reports when it is ready. */
 	if (!record->options->command)
 		notify_service_manager();
@@ -576,6 +579,11 @@ static int record(const struct command *command, struct record_arguments *argume
 	struct mmt_error *error, *write_error = NULL;
 	int status;
 
+	/* Somebody who passes a mere name may mean what runs. */
+	if (options->command && !arguments->quiet && !options->command[1] &&
+	    strlen(options->command[0]) <= HINT_NAME_BYTES && !strpbrk(options->command[0], "/*?[") &&
+	    !describe_named(options->command[0], context.namesakes))
+		*context.namesakes = '\0';
 	options->command_line = command_line;
 	options->message = show_message;
 	options->started = show_start;

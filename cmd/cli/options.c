@@ -444,62 +444,60 @@ static const char *suggest(const struct option_entry *table, const char *name)
 	return suggestion;
 }
 
-/* Options of earlier versions, or only values of options, and what to do without them. */
-static const struct {
+#define DURATION "--duration TIME stops after TIME"
+#define OUTPUT "use `> FILE` or --html FILE, or `mmtrace export -o FILE` for other formats"
+#define FORMAT "use --json, --csv or --html FILE, or `mmtrace export -f FORMAT`"
+
+/* Options of other tools or of another command, and, if `removed`, of earlier versions, or only values of options. */
+static const struct other_option {
 	const char *commands[3], *option, *value, *instead;
-} gone[] = {
+	bool removed;
+} others[] = {
     {{"report"},
      "annotate",
      "",
-     "`objdump -d` or `gdb -batch -ex 'disassemble FUNCTION'` show the instructions of a module"},
-    {{"record"}, "pack", "", "leave it out: recordings are packed, except with --raw"},
-    {{"record", "pack"}, "no-code", "", "leave it out: packed recordings contain no instructions"},
-    {{"report", "export", "diff"}, "no-cache", "", "leave it out: names are not kept between reports"},
-    {{"record"}, "exact-order", "", "leave it out: the report orders racing calls by itself"},
-    {{"record"}, "check-exit", "", "--snapshot-interval checks a command more often"},
-    {{"record"}, "madvise", "", "calls of madvise that succeed are recorded without it"},
-    {{"report", "export"}, "at", "", "use --to"},
-    {{"help"}, "completion", "", "the completion scripts are installed with mmtrace"},
-    {{"report", "export"}, "tail", "", "use --min-age"},
-    {{"export"}, "format", "massif", "use heaptrack, whose viewer has the same chart"},
+     "`objdump -d` or `gdb -batch -ex 'disassemble FUNCTION'` show the instructions of a module",
+     true},
+    {{"record"}, "pack", "", "leave it out: recordings are packed, except with --raw", true},
+    {{"record", "pack"}, "no-code", "", "leave it out: packed recordings contain no instructions", true},
+    {{"report", "export", "diff"}, "no-cache", "", "leave it out: names are not kept between reports", true},
+    {{"record"}, "exact-order", "", "leave it out: the report orders racing calls by itself", true},
+    {{"record"}, "check-exit", "", "--snapshot-interval checks a command more often", true},
+    {{"record"}, "madvise", "", "calls of madvise that succeed are recorded without it", true},
+    {{"report", "export"}, "at", "", "use --to", true},
+    {{"help"}, "completion", "", "the completion scripts are installed with mmtrace", true},
+    {{"report", "export"}, "tail", "", "use --min-age", true},
+    {{"export"}, "format", "massif", "use heaptrack, whose viewer has the same chart", true},
+    {{"record"}, "d", "", DURATION, false},
+    {{"record"}, "time", "", DURATION, false},
+    {{"record"}, "timeout", "", DURATION, false},
+    {{"record"}, "n", "", "--comm NAME records what runs under that name", false},
+    {{"record"}, "name", "", "--comm NAME records what runs under that name", false},
+    {{"record"}, "format", "", "`mmtrace report --json` and `mmtrace export --format` convert a recording", false},
+    {{"report", "diff"}, "o", "", OUTPUT, false},
+    {{"report", "diff"}, "output", "", OUTPUT, false},
+    {{"report", "diff"}, "f", "", FORMAT, false},
+    {{"report", "diff"}, "format", "", FORMAT, false},
+    {{"dump"}, "o", "", "use `> FILE`", false},
+    {{"dump"}, "output", "", "use `> FILE`", false},
 };
 
-/* What to do without the option (`value` is "") or the value of the option; NULL: the command never had it. */
-static const char *find_gone(const struct command *command, const char *option, const char *value)
+/* NULL: the command never had the option (`value` is ""), or this value of it. */
+static const struct other_option *find_other(const struct command *command, const char *option, const char *value)
 {
-	for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); i++)
-		for (size_t j = 0; j < 3 && gone[i].commands[j]; j++)
-			if (!strcmp(gone[i].commands[j], command->name) && !strcmp(gone[i].option, option) &&
-			    !strcmp(gone[i].value, value))
-				return gone[i].instead;
-	return NULL;
-}
-
-/* Options of other tools, or of another command, and what to use instead. */
-static const struct {
-	const char *command, *option, *instead;
-} foreign[] = {
-    {"record", "d", "--duration TIME stops after TIME"},
-    {"record", "timeout", "--duration TIME stops after TIME"},
-    {"record", "format", "`mmtrace report --json` and `mmtrace export --format` convert a recording"},
-    {"report", "o", "use `> FILE` or --html FILE, or `mmtrace export -o FILE` for other formats"},
-    {"report", "output", "use `> FILE` or --html FILE, or `mmtrace export -o FILE` for other formats"},
-    {"report", "f", "use --json, --csv or --html FILE, or `mmtrace export -f FORMAT`"},
-    {"report", "format", "use --json, --csv or --html FILE, or `mmtrace export -f FORMAT`"},
-};
-
-static const char *find_foreign(const struct command *command, const char *option)
-{
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
-		if (!strcmp(foreign[i].command, command->name) && !strcmp(foreign[i].option, option))
-			return foreign[i].instead;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		for (size_t j = 0; j < 3 && others[i].commands[j]; j++)
+			if (!strcmp(others[i].commands[j], command->name) && !strcmp(others[i].option, option) &&
+			    !strcmp(others[i].value, value))
+				return &others[i];
 	return NULL;
 }
 
 static int refuse_long(const struct command *command, const struct option_entry *table, const char *word)
 {
+	const struct other_option *other;
+	const char *suggestion;
 	char name[64] = "";
-	const char *suggestion, *instead;
 	size_t length;
 
 	word += strspn(word, "-");
@@ -508,12 +506,11 @@ static int refuse_long(const struct command *command, const struct option_entry 
 	for (const struct option_entry *entry = table; length && entry->name; entry++)
 		if (strncmp(entry->name, name, length) == 0)
 			return message_usage(command, "option --%s is ambiguous; write it out", name);
-	instead = find_gone(command, name, "");
-	if (instead)
-		return message_usage(command, "option --%s was removed; %s", name, instead);
-	instead = find_foreign(command, name);
-	if (instead)
-		return message_usage(command, "unknown option --%s; %s", name, instead);
+	other = find_other(command, name, "");
+	if (other && other->removed)
+		return message_usage(command, "option --%s was removed; %s", name, other->instead);
+	if (other)
+		return message_usage(command, "unknown option --%s; %s", name, other->instead);
 	suggestion = suggest(table, name);
 	if (suggestion)
 		return message_usage(command, "unknown option --%s; did you mean --%s?", name, suggestion);
@@ -529,10 +526,10 @@ static int refuse(const struct command *command, const struct option_entry *tabl
 	if (optopt >= VALUE_HELP)
 		return message_usage(command, "option %s takes no value", argv[optind - 1]);
 	if (optopt) {
-		const char *instead = find_foreign(command, (const char[]){(char)optopt, '\0'});
+		const struct other_option *other = find_other(command, (const char[]){(char)optopt, '\0'}, "");
 
-		return message_usage(command, "unknown option -%c%s%s", optopt, instead ? "; " : "",
-				     instead ? instead : "");
+		return message_usage(command, "unknown option -%c%s%s", optopt, other ? "; " : "",
+				     other ? other->instead : "");
 	}
 	return refuse_long(command, table, argv[optind - 1]);
 }
@@ -630,7 +627,8 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 	opterr = 0;
 	while ((value = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
 		const struct option_entry *entry;
-		const char *expected, *instead;
+		const struct other_option *other;
+		const char *expected;
 
 		if (value == '?' || value == ':')
 			return refuse(command, table, value, argv);
@@ -643,9 +641,9 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 			return message_usage(command, "%s is short for --%s: write it out", argv[optind - 1],
 					     entry->name);
 		expected = read_value(entry, optarg);
-		instead = expected && *optarg ? find_gone(command, entry->name, optarg) : NULL;
-		if (instead)
-			return message_usage(command, "--%s %s was removed; %s", entry->name, optarg, instead);
+		other = expected && *optarg ? find_other(command, entry->name, optarg) : NULL;
+		if (other)
+			return message_usage(command, "--%s %s was removed; %s", entry->name, optarg, other->instead);
 		if (expected)
 			return message_usage(command, "--%s: '%s' is not %s", entry->name, optarg, expected);
 	}

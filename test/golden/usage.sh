@@ -23,6 +23,7 @@ refuse() {
 refuse 2 ": no command given"
 refuse 2 ": unknown command 'reprot'; did you mean 'report'?" reprot
 refuse 2 ": unknown command 'zzzzzzzz'" zzzzzzzz
+refuse 2 ": unknown command 'rec'; did you mean 'record'?" rec
 refuse 2 ": unknown option -x" -x
 refuse 2 ": unknown command 'dmup'; did you mean 'dump'?" help dmup
 refuse 2 " report: unknown option --inptu; did you mean --input?" report --inptu leak.data
@@ -55,6 +56,8 @@ refuse 1 " record: --comm: no process has the command name 'no-such-name'; \`ps 
 # Options of other tools, and abbreviations that would do more than one might guess.
 refuse 2 " record: unknown option -d; --duration TIME stops after TIME" record -d 10 -p 1
 refuse 2 " record: unknown option --timeout; --duration TIME stops after TIME" record --timeout=10 -p 1
+refuse 2 " record: unknown option --name; --comm NAME records what runs under that name" record --name redis-server
+refuse 2 " dump: unknown option -o; use \`> FILE\`" dump -o out leak.data
 refuse 2 " record: --all is short for --all-cpus: write it out" record --all
 refuse 2 " record: --ask is short for --ask-runtime: write it out" record --ask -p 1
 redirect="use \`> FILE\` or --html FILE, or \`mmtrace export -o FILE\` for other formats"

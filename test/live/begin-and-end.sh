@@ -90,6 +90,12 @@ expect_line "mmtrace record: --pid: 'a-sleeper' is not a PID; --comm a-sleeper r
 "$MMTRACE" record a-sleeper 2>record.log
 [ $? = 127 ] || fail "record NAME: $(cat record.log)"
 expect_line "mmtrace record: cannot run a-sleeper: .*; --comm a-sleeper records .*\b$named\b.*"
+# A name that is in PATH, too, starts a new process.
+PATH=$PATH:. "$MMTRACE" record -o "$recording" a-sleeper 2>record.log
+expect_line "mmtrace record: recording a new a-sleeper; Ctrl-C stops"
+expect_line "mmtrace record: --comm a-sleeper records what runs under that name \(pid .*\b$named\b.*\)"
+PATH=$PATH:. "$MMTRACE" record -o "$recording" a-sleeper 0 2>record.log || fail "a command of a running name: $(cat record.log)"
+! grep -q -- --comm record.log || fail "the hint for a command with arguments: $(cat record.log)"
 "$MMTRACE" record "$named" 2>record.log
 [ $? = 127 ] || fail "record PID: $(cat record.log)"
 expect_line "mmtrace record: cannot run $named: .*; -p $named records the process with this PID"
