@@ -39,7 +39,7 @@ struct record_arguments {
 	struct mmt_record_options options;
 	struct value_pids pids, tids;
 	struct value_words names; /* command names of processes */
-	bool quiet, raw;
+	bool quiet, raw, wait;
 	size_t ready_fd; /* 0: none */
 	int images, code, scope;
 };
@@ -306,7 +306,8 @@ static void put_numbered(const char *kind, const pid_t *ids, size_t count)
 
 static void put_start(const struct mmt_record_options *options)
 {
-	fputs("mmtrace record: recording ", stderr);
+	fputs(options->wait_name ? "mmtrace record: waiting for a new " : "mmtrace record: recording ", stderr);
+	mmt_write_escaped(options->wait_name ? options->wait_name : "", stderr);
 	put_numbered("pid", options->pids, options->pid_count);
 	fputs(options->pid_count && options->tid_count ? ", " : "", stderr);
 	put_numbered("tid", options->tids, options->tid_count);
@@ -691,7 +692,11 @@ static int check_arguments(const struct command *command, struct record_argument
 				     given->ready_fd);
 	if (given->ready_fd > INT_MAX || (given->ready_fd && fcntl((int)given->ready_fd, F_SETFD, FD_CLOEXEC) < 0))
 		return message_usage(command, "--ready-fd: descriptor %zu is not open", given->ready_fd);
-	if (given->names.count) {
+	if (given->wait && (given->names.count != 1 || pids->count || tids->count))
+		return message_usage(command, "--wait needs one --comm NAME, and neither -p nor -t");
+	if (given->wait)
+		options->wait_name = given->names.items[0];
+	else if (given->names.count) {
 		int status = find_named(command, given);
 
 		if (status >= 0)
@@ -724,6 +729,8 @@ static int parse_arguments(const struct command *command, struct record_argument
 		"attach to every process with this command name, as `ps -e -o comm` shows it; may be a pattern such as "
 		"'worker-*', and repeated",
 		.parse = parse_name),
+	    OPTION(0, "wait", FLAG, &arguments->wait, NULL,
+		   "with --comm: wait for the next process of that name, and record it from its start; needs root"),
 	    OPTION(0, "tree", FLAG, &arguments->options.tree, NULL,
 		   "with -p or --comm: also record their existing children, and the children of these"),
 	    OPTION('t', "tid", PIDS, &arguments->tids, "TID[,TID...]",

@@ -146,7 +146,7 @@ struct mmt_record_options {
 	/* Prints a message: a warning, the processes that `tree` has found, or information if `verbose`. One line
 	   without a newline. May be NULL. */
 	void (*message)(void *context, bool warning, const char *text);
-	/* Called once, when all events are enabled and the command runs. May be NULL. */
+	/* Called once, when all events are enabled and the command runs, or the process is waited for. May be NULL. */
 	void (*started)(void *context);
 	/* Called once a second while recording, and once when it ends. May be NULL. */
 	void (*progress)(void *context, const struct mmt_record_progress *progress);
@@ -154,6 +154,9 @@ struct mmt_record_options {
 	bool verbose;
 	/* Record only the calls of madvise(2) that affect fork(2). */
 	bool no_madvise;
+	/* Instead of a target: record the next process that executes a program of this name, from its exec on. It is a
+	   command name or a pattern as for mmt_find_processes(). With events on CPUs. NULL: none. */
+	const char *wait_name;
 };
 
 enum mmt_event_count {

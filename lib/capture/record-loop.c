@@ -462,7 +462,7 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t cost_
 {
 	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
 
-	if (!interval_ns && recorder->options->command)
+	if (!interval_ns && (recorder->options->command || recorder->options->wait_name))
 		interval_ns = check_interval_ns(recorder, now_ns, cost_ns);
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
 }

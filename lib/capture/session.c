@@ -39,9 +39,10 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 {
 	bool has_command = options->command && options->command[0];
 	bool attached = options->pid_count || options->tid_count;
-	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL);
+	bool waits = options->wait_name != NULL;
+	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL) + waits;
 
-	if (kinds > 1 || (attached && has_command) || (!kinds && !has_command))
+	if (kinds > 1 || ((attached || waits) && has_command) || (!kinds && !has_command))
 		return error_create(MMT_ERROR_INVALID,
 				    "nothing to record: pass processes, a command, all processes, or a control group");
 	if (options->tree && (!options->pid_count || options->no_inherit))
@@ -51,7 +52,7 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 	if (options->scope > MMT_SCOPE_THREADS && options->tid_count)
 		return error_create(MMT_ERROR_INVALID, "single threads can only be recorded by events of threads");
 	if ((options->scope == MMT_SCOPE_THREADS || options->scope == MMT_SCOPE_CGROUP) &&
-	    (options->all_cpus || options->cgroup))
+	    (options->all_cpus || options->cgroup || waits))
 		return error_create(MMT_ERROR_INVALID, "all processes can only be recorded with events on CPUs");
 	if (options->call_graph > MMT_CALL_GRAPH_NONE)
 		return error_create(MMT_ERROR_INVALID, "unknown kind of call graph %d", (int)options->call_graph);
@@ -175,6 +176,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
  * unless it enters the group. */
 static struct mmt_error *start_command(struct recorder *recorder)
 {
+	struct traced_process *process = NULL;
 	struct mmt_error *error;
 	bool recorded = true;
 
@@ -184,9 +186,13 @@ static struct mmt_error *start_command(struct recorder *recorder)
 	error = command_start(&recorder->command, recorder->options->command);
 	if (!error && recorder->cgroup >= 0)
 		error = targets_find_in_group(recorder, recorder->command.pid, &recorded);
-	if (!error && recorded && !process_table_add(&recorder->processes, recorder->command.pid, true))
-		error = &error_no_memory;
-	return error;
+	if (error || !recorded)
+		return error;
+	process = process_table_add(&recorder->processes, recorder->command.pid, true);
+	if (!process)
+		return &error_no_memory;
+	process->from_exec = true;
+	return NULL;
 }
 
 /* Opens the events of the command, which waits before its exec. The exec enables them. */
@@ -207,13 +213,14 @@ static struct mmt_error *attach_to_command(struct recorder *recorder)
 	return error;
 }
 
-static void set_start(struct recorder *recorder)
+static void set_start(struct recorder *recorder, uint64_t start_ns)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	recorder->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	recorder->start_ns = clock_now_ns();
+	recorder->start_realtime_ns =
+	    (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - (clock_now_ns() - start_ns);
+	recorder->start_ns = start_ns;
 	writer_limit_waiting(recorder->writer, recorder->options->stop_fd, recorder_end_ns(recorder));
 }
 
@@ -267,7 +274,7 @@ static struct mmt_error *start_with_command(struct recorder *recorder)
 	error = raise_priority(recorder);
 	if (error)
 		return error;
-	set_start(recorder);
+	set_start(recorder, clock_now_ns());
 	/* Do this before the command runs, because it may end at once. */
 	perf_maps_watch(recorder, recorder->processes.items.items[0], 0, recorder->start_ns);
 	error = file_metadata_add_head(recorder);
@@ -314,14 +321,14 @@ static void find_breaks(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
 
-		if (!process->ended && process->pid != recorder->command.pid)
+		if (!process->ended && !process->from_exec)
 			process->break_before = snapshot_find_break(recorder, process->pid);
 	}
 }
 
 static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct traced_process *process)
 {
-	enum snapshot_kind kind = process->pid == recorder->command.pid ? SNAPSHOT_EXEC : SNAPSHOT_START;
+	enum snapshot_kind kind = process->from_exec ? SNAPSHOT_EXEC : SNAPSHOT_START;
 	struct mmt_error *error;
 	pid_t pid = process->pid;
 	bool alive;
@@ -367,6 +374,7 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 static struct mmt_error *start_with_processes(struct recorder *recorder)
 {
 	struct mmt_error *error = recorder->options->command ? start_command(recorder) : NULL;
+	uint64_t exec_ns = 0;
 
 	/* Raise the priority first: with thousands of runnable threads, opening their events would otherwise take a
 	 * minute. */
@@ -376,11 +384,13 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 		error = targets_attach(recorder);
 	if (!error)
 		error = loop_drain(recorder);
+	if (!error && recorder->options->wait_name)
+		error = targets_wait(recorder, &exec_ns);
 	if (error)
 		return error;
 	attach_add_lost(&recorder->reader.attachment, recorder->reader.lost_before.items);
 	find_breaks(recorder);
-	set_start(recorder);
+	set_start(recorder, exec_ns ? exec_ns : clock_now_ns());
 	error = file_metadata_add_head(recorder);
 	if (!error && recorder->options->command)
 		error = writer_write_head(recorder->writer);
@@ -486,7 +496,7 @@ static struct mmt_error *run(struct recorder *recorder)
 			    ? start_with_command(recorder)
 			    : start_with_processes(recorder);
 	if (!error) {
-		if (options->started)
+		if (options->started && !options->wait_name)
 			options->started(options->context);
 		error = loop_run(recorder);
 	}

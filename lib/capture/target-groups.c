@@ -275,7 +275,7 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	}
 	error = list_requested(recorder, &requested);
 	scope->kind = options->scope == MMT_SCOPE_THREADS ? SCOPE_THREADS : SCOPE_PROCESSES;
-	if (!error && options->scope == MMT_SCOPE_AUTO)
+	if (!error && options->scope == MMT_SCOPE_AUTO && !options->wait_name)
 		error = choose_kind(recorder, &requested);
 	else if (!error && options->scope == MMT_SCOPE_CGROUP)
 		error = open_groups(recorder, &requested);

@@ -4,7 +4,7 @@
 #include "capture/targets.h"
 
 #include <errno.h>
-#include <fnmatch.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@
 #include "capture/procfs/scheduling-priority.h"
 
 #define PASS_PAUSE_MICROSECONDS 1000 /* lets new threads run and report inherited events */
+#define WAIT_TICK_MILLISECONDS 20
 #define WARNINGS_MAX 8
 #define NAMES_SHOWN 8
 
@@ -362,7 +363,7 @@ static struct mmt_error *refuse_ended(const struct recorder *recorder)
 
 static struct mmt_error *refuse_stopped(void)
 {
-	return error_create(MMT_ERROR_STOPPED, "stopped while attaching: nothing was recorded");
+	return error_create(MMT_ERROR_STOPPED, "stopped before recording began: nothing was recorded");
 }
 
 struct listed_thread {
@@ -686,6 +687,46 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 	return children_count_unrecorded(recorder);
 }
 
+/* Adds a process that was waited for, which may have ended by now. */
+static struct mmt_error *add_awaited(struct recorder *recorder, pid_t pid, uint64_t exec_ns)
+{
+	struct mmt_error *error = proc_check_target(&recorder->calls, pid);
+	struct traced_process *process;
+	char text[128];
+
+	if (error && mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS)
+		return error;
+	mmt_error_destroy(error);
+	process = process_table_add(&recorder->processes, pid, true);
+	if (!process || !scope_follow(&recorder->reader.scope, pid, exec_ns))
+		return &error_no_memory;
+	process->from_exec = true;
+	snprintf(text, sizeof(text), "process %d has started: recording", (int)pid);
+	recorder_inform(recorder, text);
+	return NULL;
+}
+
+struct mmt_error *targets_wait(struct recorder *recorder, uint64_t *exec_ns_ret)
+{
+	const struct mmt_record_options *options = recorder->options;
+	struct pollfd stop = {.fd = options->stop_fd, .events = POLLIN};
+	struct mmt_error *error;
+	pid_t pid;
+
+	if (options->started)
+		options->started(options->context);
+	for (;;) {
+		error = ring_reader_find_exec(recorder, options->wait_name, &pid, exec_ns_ret);
+		if (error || pid)
+			return error ? error : add_awaited(recorder, pid, *exec_ns_ret);
+		if (poll(&stop, 1, WAIT_TICK_MILLISECONDS) > 0)
+			return refuse_stopped();
+		error = ring_reader_check_cpus(recorder);
+		if (error)
+			return error;
+	}
+}
+
 /* Were records lost that may have been FORK records? */
 static bool forks_may_be_lost(const struct recorder *recorder)
 {
@@ -727,18 +768,11 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 
 /* Finding processes by name. */
 
-#define STORED_NAME_BYTES 15 /* length of a command name in the kernel */
-
 static bool has_name(pid_t pid, const char *name)
 {
 	char command[PROC_NAME_BYTES];
 
-	if (!proc_name(pid, pid, command))
-		return false;
-	if (!strcmp(name, command) || !fnmatch(name, command, 0))
-		return true;
-	return strlen(name) > STORED_NAME_BYTES && strlen(command) == STORED_NAME_BYTES &&
-	       !strncmp(name, command, STORED_NAME_BYTES);
+	return proc_name(pid, pid, command) && proc_name_matches(command, name);
 }
 
 static int compare_pids(const void *left, const void *right)

@@ -24,6 +24,10 @@ struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t p
  */
 struct mmt_error *targets_attach(struct recorder *recorder) MMT_MUST_CHECK;
 
+/* With options->wait_name: waits for the process, and adds it. *exec_ns_ret: when it executed its program. Its records
+ * since then are in the rings. */
+struct mmt_error *targets_wait(struct recorder *recorder, uint64_t *exec_ns_ret) MMT_MUST_CHECK;
+
 /*
  * Counts in the summary the threads of known processes that are not known to have the event set; there should be none.
  * Nothing is counted if FORK records may have been lost. Call this before the recording ends.

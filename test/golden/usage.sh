@@ -51,6 +51,7 @@ refuse 2 " record: --pid: '1, ' is not a PID or TID, or a list of them such as 1
 refuse 2 " record: --pid: '' is not a PID or TID: the list is empty (\`pidof\` prints nothing if no such program runs)" record -p ''
 refuse 2 " record: --tree needs -p or --comm: -t records single threads, and the others always include children" record --tree -a
 refuse 2 " record: --tree and --no-inherit cannot be combined" record --tree --no-inherit -p 1
+refuse 2 " record: --wait needs one --comm NAME, and neither -p nor -t" record --wait -p 1
 refuse 1 " record: --comm: no process has the command name 'no-such-name'; \`ps -e -o pid,comm\` shows the names" \
 	record --comm no-such-name
 # Options of other tools, and abbreviations that would do more than one might guess.

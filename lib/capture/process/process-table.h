@@ -45,9 +45,10 @@ struct program_begins {
 
 struct traced_process {
 	pid_t pid;
-	bool target; /* requested by the user */
-	bool partly; /* only some of its threads are recorded */
-	bool left;   /* the process left the recorded control group */
+	bool target;	/* requested by the user */
+	bool partly;	/* only some of its threads are recorded */
+	bool from_exec; /* recorded from the exec of its program on: the command, or a process that was waited for */
+	bool left;	/* the process left the recorded control group */
 	bool ended;
 	uint64_t ended_ns;			  /* when the recorder noticed the end of the process */
 	int pidfd;				  /* -1: the process had already ended, or too many files are open */

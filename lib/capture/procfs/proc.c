@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -414,6 +415,16 @@ bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES])
 	text[strcspn(text, "\n")] = '\0';
 	snprintf(name, PROC_NAME_BYTES, "%s", text);
 	return true;
+}
+
+#define STORED_NAME_BYTES 15 /* length of a command name in the kernel */
+
+bool proc_name_matches(const char *command, const char *name)
+{
+	if (!strcmp(name, command) || !fnmatch(name, command, 0))
+		return true;
+	return strlen(name) > STORED_NAME_BYTES && strlen(command) == STORED_NAME_BYTES &&
+	       !strncmp(name, command, STORED_NAME_BYTES);
 }
 
 bool proc_is_zombie(pid_t tid)

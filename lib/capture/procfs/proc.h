@@ -29,6 +29,9 @@ pid_t proc_process_of(pid_t tid);
 /* Reads the name of a thread; false: it is gone. */
 bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 
+/* Is `name` this command name, or its pattern? Of a longer name only the bytes that the kernel stores count. */
+bool proc_name_matches(const char *command, const char *name);
+
 /* Is this thread (or process) a zombie? Returns false if it is gone. */
 bool proc_is_zombie(pid_t tid);
 

@@ -481,6 +481,67 @@ static struct mmt_error *find_forks(struct recorder *recorder)
 	return error || scope_apply_forks(&recorder->reader.scope, begin_ns) ? error : &error_no_memory;
 }
 
+struct awaited_exec {
+	const char *name;
+	pid_t pid; /* 0: none yet */
+	uint64_t time_ns;
+};
+
+static struct mmt_error *note_exec(void *context, const void *record, size_t size)
+{
+	const struct perf_event_header *header = record;
+	struct bytes bytes = bytes_over(record, size);
+	struct awaited_exec *exec = context;
+	const char *name;
+	uint64_t time_ns;
+	pid_t pid;
+
+	if (header->type != PERF_RECORD_COMM || !(header->misc & PERF_RECORD_MISC_COMM_EXEC))
+		return NULL;
+	bytes_skip(&bytes, sizeof(*header));
+	pid = (pid_t)bytes_u32(&bytes);
+	bytes_u32(&bytes);
+	name = bytes_string(&bytes);
+	bytes = bytes_over(record, size);
+	bytes_skip(&bytes, size - TRAILER_BYTES + 8);
+	time_ns = bytes_u64(&bytes);
+	if (bytes_ok(&bytes) && pid > 0 && proc_name_matches(name, exec->name) &&
+	    (!exec->pid || time_ns < exec->time_ns)) {
+		exec->pid = pid;
+		exec->time_ns = time_ns;
+	}
+	return NULL;
+}
+
+static struct mmt_error *discard(void *context, const void *record, size_t size)
+{
+	(void)context;
+	(void)record;
+	(void)size;
+	return NULL;
+}
+
+struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *name, pid_t *pid_ret,
+					uint64_t *exec_ns_ret)
+{
+	struct rings *rings = &recorder->reader.rings;
+	struct awaited_exec exec = {.name = name};
+	struct mmt_error *error = NULL;
+
+	rings_note_heads(rings);
+	for (size_t i = 0; !error && i < rings->items.count; i++)
+		if (rings->items.items[i].kind == RING_SYSCALL)
+			error = rings_peek(&rings->items.items[i], note_exec, &exec);
+	for (size_t i = 0; !error && !exec.pid && i < rings->items.count; i++)
+		error = rings_read(&rings->items.items[i], discard, NULL);
+	/* Search them again for FORK records. */
+	for (size_t i = 0; exec.pid && i < rings->items.count; i++)
+		rings->items.items[i].peeked = 0;
+	*pid_ret = exec.pid;
+	*exec_ns_ret = exec.time_ns;
+	return error;
+}
+
 /* Reads either the rings of large dumps or all other rings. */
 static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
 {

@@ -67,6 +67,14 @@ struct ring_reader {
 struct mmt_error *ring_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
+ * Discards all records up to now, unless they show that a process has executed a program whose name matches `name`.
+ * Then *pid_ret and *exec_ns_ret are those of the first one, and all records since then stay in the rings; *pid_ret is
+ * 0 otherwise.
+ */
+struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *name, pid_t *pid_ret,
+					uint64_t *exec_ns_ret) MMT_MUST_CHECK;
+
+/*
  * Start the thread of the ring reader, and end it when no record can be lost any more. While it is not running, the
  * functions below do nothing. An error of the thread is returned by the next one of these functions that is called, or
  * passed to recorder_keep_failure() at the end.
