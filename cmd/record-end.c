@@ -16,6 +16,7 @@
 #include "cmd.h"
 
 #define SHARE_NS_MIN 100000000
+#define JUDGED_EVENTS_MAX 1000000 /* a second or less */
 
 static void put_counted(uint64_t count, const char *singular, const char *plural)
 {
@@ -40,36 +41,60 @@ const char *describe_verdict(enum mmt_verdict verdict)
 	}
 }
 
-/* Without verdict: of several processes the report judges each, and a process that has given back at its end most of
- * what it had taken is judged by what it did before. */
-static bool verdict_is_clear(const struct record_end *end)
+static uint64_t count_events(const struct mmt_record_summary *summary)
 {
-	const struct mmt_growth *growth = &end->growth;
+	uint64_t sum = 0;
 
-	return end->summary->processes == 1 &&
-	       (end->summary->end != MMT_RECORD_END_TARGET_ENDED || growth->peak_bytes < growth->start_bytes ||
-		growth->end_bytes >= growth->start_bytes / 2 + growth->peak_bytes / 2);
+	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
+		sum += summary->events[kind];
+	return sum;
+}
+
+/* Takes the figures of the report, which judges each process. A recording of many events keeps those of the readings.
+ */
+static void judge_report(struct record_end *end, const char *file)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report;
+	struct mmt_error *error;
+
+	if (count_events(end->summary) > JUDGED_EVENTS_MAX)
+		return;
+	mmt_report_options_init(&options);
+	options.input = file;
+	error = mmt_report_create(&options, &report);
+	if (!error && report->resident_reading_count) {
+		end->growth = report->growth;
+		end->growth_of = report->growth.by_pss ? "Pss" : report->growth.sharers > 1 ? "sum of RSS" : "RSS";
+		end->growth_known = end->reported = true;
+	}
+	if (!error)
+		mmt_report_destroy(report);
+	mmt_error_destroy(error);
 }
 
 static void put_memory(const struct record_end *end)
 {
 	const struct mmt_growth *growth = &end->growth;
+	bool by_pss = end->reported && growth->by_pss, clear = end->reported || end->summary->processes == 1;
+	uint64_t start_bytes = by_pss ? growth->start_pss_bytes : growth->start_bytes;
+	uint64_t end_bytes = by_pss ? growth->end_pss_bytes : growth->end_bytes;
+	uint64_t peak_bytes = by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
 	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT], peak[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
 
 	if (!end->growth_known)
 		return;
-	fprintf(stderr, "  %s %s", end->growth_of, mmt_format_bytes(growth->start_bytes, first));
-	if (growth->peak_bytes == growth->start_bytes && growth->end_bytes == growth->start_bytes)
+	fprintf(stderr, "  %s %s", end->growth_of, mmt_format_bytes(start_bytes, first));
+	if (peak_bytes == start_bytes && end_bytes == start_bytes)
 		fputs(", unchanged", stderr);
 	else
-		fprintf(stderr, " to %s, peak %s; %s", mmt_format_bytes(growth->end_bytes, last),
-			mmt_format_bytes(growth->peak_bytes, peak),
-			mmt_format_change(mmt_growth_change(growth), change));
-	if (growth->bytes_per_minute && growth->bytes_per_minute != MMT_RATE_UNKNOWN && verdict_is_clear(end))
+		fprintf(stderr, " to %s, peak %s; %s", mmt_format_bytes(end_bytes, last),
+			mmt_format_bytes(peak_bytes, peak), mmt_format_change(mmt_growth_change(growth), change));
+	if (growth->bytes_per_minute && growth->bytes_per_minute != MMT_RATE_UNKNOWN && clear)
 		fprintf(stderr, ", %s/min", mmt_format_change(growth->bytes_per_minute, rate));
 	if (growth->end_swap_bytes)
 		fprintf(stderr, ", %s of it swapped", mmt_format_bytes(growth->end_swap_bytes, rate));
-	if (verdict_is_clear(end))
+	if (clear)
 		fprintf(stderr, ": %s", describe_verdict(growth->verdict));
 	putc('\n', stderr);
 }
@@ -87,7 +112,7 @@ static void put_command_status(const struct record_end *end)
 		fprintf(stderr, "exited with status %d", WEXITSTATUS(status));
 }
 
-void record_end_put_answer(const struct record_end *end)
+void record_end_put_reason(const struct record_end *end)
 {
 	static const char *const reasons[] = {
 	    [MMT_RECORD_END_STOPPED] = "stopped",
@@ -111,16 +136,6 @@ void record_end_put_answer(const struct record_end *end)
 	if (!end->options->command || summary->command_status == -1 || summary->end != MMT_RECORD_END_TARGET_ENDED)
 		fputs(reasons[summary->end], stderr);
 	putc('\n', stderr);
-	put_memory(end);
-}
-
-static uint64_t count_events(const struct mmt_record_summary *summary)
-{
-	uint64_t sum = 0;
-
-	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		sum += summary->events[kind];
-	return sum;
 }
 
 /* Prints each kind of event, how many calls of other processes were skipped, which slows these processes down, and how
@@ -285,13 +300,16 @@ static void put_earlier(const struct record_end *end)
 	fputs(end->summary->older_replaced ? ".old, replacing an earlier file of that name\n" : ".old\n", stderr);
 }
 
-void record_end_put_file(const struct record_end *end, const char *file)
+void record_end_put_answer(struct record_end *end, const char *file, bool packed)
 {
 	const struct mmt_record_summary *summary = end->summary;
 	bool stream = strcmp(end->options->output, "-") == 0;
 	struct stat status;
 	char text[MMT_SIZE_TEXT];
 
+	if (packed)
+		judge_report(end, file);
+	put_memory(end);
 	mmt_write_escaped(stream ? "standard output" : file ? file : end->options->output, stderr);
 	/* Packing has made the file smaller. */
 	fprintf(stderr, ": %s, ",

@@ -12,16 +12,17 @@
 struct record_end {
 	const struct mmt_record_options *options;
 	const struct mmt_record_summary *summary;
-	struct mmt_growth growth; /* of the readings, as in the status line */
+	struct mmt_growth growth; /* of the readings, as in the status line, or of the report */
 	const char *growth_of;	  /* "RSS", "sum of RSS" or "Pss" */
-	bool growth_known;
+	bool growth_known, reported;
 };
 
-/* Prints how recording ended, and what memory did. */
-void record_end_put_answer(const struct record_end *end);
+/* Prints how recording ended. */
+void record_end_put_reason(const struct record_end *end);
 
-/* `file` is NULL if its name is not known. Prints what it contains, what is wrong with it, and the next command. */
-void record_end_put_file(const struct record_end *end, const char *file);
+/* `file` is NULL if its name is not known. Prints what memory did, what the file contains, what is wrong with it, and
+ * the next command. `packed`: the figures are those of the report. */
+void record_end_put_answer(struct record_end *end, const char *file, bool packed);
 
 /* In the words of the status line. Static. */
 const char *describe_verdict(enum mmt_verdict verdict);

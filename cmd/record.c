@@ -39,7 +39,7 @@ struct record_arguments {
 	struct mmt_record_options options;
 	struct value_pids pids, tids;
 	struct value_words names; /* command names of processes */
-	bool quiet, raw, wait;
+	bool quiet, raw, report, wait;
 	size_t ready_fd; /* 0: none */
 	int images, code, scope;
 };
@@ -498,7 +498,7 @@ static char *describe_unpacked(const char *before, const char *file, const char 
 }
 
 /* Packs the recording. If this fails, the recording stays as it is: the exit status is that of recording. */
-static void pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments)
+static bool pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments)
 {
 	static const char failure[] = "was not packed and still contains";
 	const struct pack_arguments pack = {
@@ -508,17 +508,52 @@ static void pack_recorded(const struct command *command, const char *file, const
 	    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain", "\n");
 	char *exhausted = describe_unpacked("out of memory: ", file, failure, "");
 	char *failed = describe_unpacked("", file, failure, "\n");
+	bool packed;
 
 	lower_priority();
 	stop_signals_end_with(interrupted ? interrupted : "");
 	out_of_memory_ends(exhausted ? exhausted : "");
-	if (pack_recording(command, &pack) != EXIT_OK)
+	packed = pack_recording(command, &pack) == EXIT_OK;
+	if (!packed)
 		fputs(failed ? failed : "", stderr);
 	out_of_memory_returns();
 	/* Packing has replaced the words of the signal handler. */
 	free(interrupted);
 	free(exhausted);
 	free(failed);
+	return packed;
+}
+
+/* Starts a process that shows the report when it can read from *wake_ret. Packing takes the right to start programs.
+ * Returns its PID; negative: none. */
+static pid_t start_viewer(const char *file, int *wake_ret)
+{
+	int ends[2];
+	pid_t child;
+	char byte;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	child = fork();
+	if (child == 0) {
+		close(ends[1]);
+		stop_signals_end_with("");
+		if (read(ends[0], &byte, 1) == 1)
+			execl("/proc/self/exe", "mmtrace", "report", "-i", file, (char *)NULL);
+		_exit(EXIT_UNUSABLE);
+	}
+	close(ends[0]);
+	*wake_ret = ends[1];
+	return child;
+}
+
+static void show_report(pid_t viewer, int wake)
+{
+	ssize_t written = write(wake, "", 1);
+
+	close(wake);
+	while (written == 1 && waitpid(viewer, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 /* Returns the current name of the recording, owned. NULL: its name is not known, or out of memory. */
@@ -541,13 +576,17 @@ static char *find_file(const struct command *command, const struct mmt_record_op
 }
 
 /* Packs the recording, and prints how recording ended, what it shows, and what to do next. Returns the exit status. */
-static int conclude(const struct command *command, const struct record_arguments *arguments,
-		    const struct record_end *end, struct mmt_error *write_error)
+static int conclude(const struct command *command, const struct record_arguments *arguments, struct record_end *end,
+		    struct mmt_error *write_error)
 {
 	const struct mmt_record_options *options = &arguments->options;
 	bool removed = !end->summary->file_bytes, stream = strcmp(options->output, "-") == 0;
 	char *found = removed ? NULL : find_file(command, options, end->summary);
 	const char *file = found ? found : options->output;
+	bool shows = arguments->report && !arguments->quiet && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+	bool packed = false;
+	pid_t viewer = -1;
+	int wake = -1;
 
 	if (write_error) {
 		message(command, "%s", mmt_error_get_message(write_error));
@@ -556,13 +595,17 @@ static int conclude(const struct command *command, const struct record_arguments
 		mmt_error_destroy(write_error);
 	}
 	if (!removed && !arguments->quiet)
-		record_end_put_answer(end);
+		record_end_put_reason(end);
+	if (found && !stream && shows)
+		viewer = start_viewer(found, &wake);
 	if (found && !stream && !arguments->raw)
-		pack_recorded(command, found, arguments);
+		packed = pack_recorded(command, found, arguments);
 	else if (!found && !removed && !arguments->raw)
 		message(command, "the recording was not packed and contains stack memory");
 	if (!removed && !arguments->quiet)
-		record_end_put_file(end, found || stream ? file : NULL);
+		record_end_put_answer(end, found || stream ? file : NULL, packed);
+	if (viewer > 0)
+		show_report(viewer, wake);
 	free(found);
 	return exit_status(options, end->summary);
 }
@@ -786,6 +829,8 @@ static int parse_arguments(const struct command *command, struct record_argument
 		"keep stack memory and registers instead of packing the recording at the end, as `mmtrace pack` does"),
 	    OPTION(0, "ready-fd", COUNT, &arguments->ready_fd, "N",
 		   "write a line to file descriptor N, and close it, when recording has begun"),
+	    OPTION(0, "report", FLAG, &arguments->report, NULL,
+		   "on a terminal, unless -q: show the report when recording has ended"),
 	    OPTION('q', "quiet", FLAG, &arguments->quiet, NULL, "print only warnings and errors"),
 	    OPTION('v', "verbose", FLAG, &arguments->options.verbose, NULL,
 		   "show what the recorder is doing, and its events, stack dumps and cost"),

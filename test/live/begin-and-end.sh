@@ -56,6 +56,24 @@ done
 "$MMTRACE" record --ready-fd 9 -o "$recording" -- true 2>record.log 9>&-
 [ $? = 2 ] && grep -q -- '--ready-fd: descriptor 9 is not open' record.log || fail "a closed descriptor: $(cat record.log)"
 
+# Of several processes, of which some have ended, the end has the figures and the verdict of the report's header.
+"$MMTRACE" record -o "$recording" -- sh -c 'for i in 1 2 3; do sleep 0.2; (sleep 0.1); done & sleep 0.3; wait' 2>record.log ||
+	fail "several processes: $(cat record.log)"
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "no report"
+sizes=$(tr '\n' ' ' <report.txt | sed -nE 's/.* {2,}((sum of )?RSS|Pss) ([0-9.]+ .?i?B) at start, ([0-9.]+ .?i?B) at end .*/\1 \3 \4/p')
+[ -n "$sizes" ] && [ "$(sed -nE 's/^  ((sum of )?RSS|Pss) ([0-9.]+ .?i?B) to ([0-9.]+ .?i?B), .*: too short to tell$/\1 \3 \4/p' record.log)" = "$sizes" ] ||
+	fail "the end differs from the report: $(cat record.log report.txt)"
+
+# --report shows it behind that, on a terminal without -q only.
+record_in_terminal() {
+	LESS=FRX python3 "$support/in-terminal.py" terminal.log "" "$MMTRACE" record -o "$recording" --report "$@" -- true
+}
+record_in_terminal && tr -d '\r' <terminal.log >record.log
+grep -A3 '^next: mmtrace report' record.log | grep -q 'true (pid ' && grep -q 'trust:' record.log || fail "--report: $(cat -v terminal.log)"
+record_in_terminal --raw && grep -q 'trust:' terminal.log || fail "--report --raw: $(cat -v terminal.log)"
+record_in_terminal -q && ! grep -q . terminal.log || fail "--report -q: $(cat -v terminal.log)"
+"$MMTRACE" record -o "$recording" --report -- true >record.log 2>&1 && ! grep -q 'trust:' record.log || fail "--report without a terminal: $(cat record.log)"
+
 # The socket of a service manager, as a path and as an abstract name. A command may be the service itself.
 cat >notified.py <<'END'
 import os, socket, subprocess, sys
@@ -91,10 +109,12 @@ expect_line "mmtrace record: --pid: 'a-sleeper' is not a PID; --comm a-sleeper r
 [ $? = 127 ] || fail "record NAME: $(cat record.log)"
 expect_line "mmtrace record: cannot run a-sleeper: .*; --comm a-sleeper records .*\b$named\b.*"
 # A name that is in PATH, too, starts a new process.
-PATH=$PATH:. "$MMTRACE" record -o "$recording" a-sleeper 2>record.log
+mkdir bin
+cp "$(type -P true)" bin/a-sleeper
+PATH=$PATH:bin "$MMTRACE" record -o "$recording" a-sleeper 2>record.log
 expect_line "mmtrace record: recording a new a-sleeper; Ctrl-C stops"
 expect_line "mmtrace record: --comm a-sleeper records what runs under that name \(pid .*\b$named\b.*\)"
-PATH=$PATH:. "$MMTRACE" record -o "$recording" a-sleeper 0 2>record.log || fail "a command of a running name: $(cat record.log)"
+PATH=$PATH:bin "$MMTRACE" record -o "$recording" a-sleeper 0 2>record.log || fail "a command of a running name: $(cat record.log)"
 ! grep -q -- --comm record.log || fail "the hint for a command with arguments: $(cat record.log)"
 "$MMTRACE" record "$named" 2>record.log
 [ $? = 127 ] || fail "record PID: $(cat record.log)"
