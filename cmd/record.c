@@ -689,45 +689,12 @@ static const char *const scope_words[] = {[MMT_SCOPE_AUTO] = "auto",
 					  [MMT_SCOPE_CGROUP] = "cgroup",
 					  NULL};
 
-/* Checks the combination of arguments. Returns the exit status; negative: continue. */
+/* Checks what mmt_record() does not, and passes it the rest. Returns the exit status; negative: continue. */
 static int check_arguments(const struct command *command, struct record_arguments *given, char **arguments)
 {
 	struct mmt_record_options *options = &given->options;
-	const struct value_pids *pids = &given->pids, *tids = &given->tids;
-	bool attached = pids->count || tids->count || given->names.count;
-	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL);
+	int status;
 
-	if (!kinds && !*arguments)
-		return message_usage(
-		    command, "nothing to record: pass -p PID, --comm NAME, -t TID, -a, --cgroup, or -- and a command");
-	if (attached && *arguments)
-		return message_usage(command, "-p (or --comm, -t) and a command cannot be combined (at '%s')",
-				     *arguments);
-	if (kinds > 1)
-		return message_usage(command, "-p (or --comm, -t), -a and --cgroup cannot be combined");
-	if (options->tree && !pids->count && !given->names.count)
-		return message_usage(
-		    command,
-		    "--tree needs -p or --comm: -t records single threads, and the others always include children");
-	if (options->tree && options->no_inherit)
-		return message_usage(command, "--tree and --no-inherit cannot be combined");
-	if (options->no_inherit && kinds && !attached)
-		return message_usage(command, "--no-inherit needs -p, -t or a command");
-	if (options->scope > MMT_SCOPE_THREADS && tids->count)
-		return message_usage(
-		    command,
-		    "--scope %s cannot be combined with -t: events on CPUs are filtered by process, not by thread",
-		    scope_words[options->scope]);
-	if ((options->scope == MMT_SCOPE_THREADS || options->scope == MMT_SCOPE_CGROUP) && kinds && !attached)
-		return message_usage(command, "--scope %s needs -p, -t or a command: -a and --cgroup record on CPUs",
-				     scope_words[options->scope]);
-	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)
-		return message_usage(
-		    command, "--lean and -g fp cannot be combined: --lean records no callchain, and -g fp only that");
-	if (options->cgroup && !*options->cgroup)
-		return message_usage(command, "--cgroup: the group's path is empty");
-	if (!*options->output)
-		return message_usage(command, "--output: the file's name is empty");
 	/* The command does not inherit the descriptor, so that its reader sees the end. */
 	if (given->ready_fd && given->ready_fd <= STDERR_FILENO)
 		return message_usage(command,
@@ -735,20 +702,16 @@ static int check_arguments(const struct command *command, struct record_argument
 				     given->ready_fd);
 	if (given->ready_fd > INT_MAX || (given->ready_fd && fcntl((int)given->ready_fd, F_SETFD, FD_CLOEXEC) < 0))
 		return message_usage(command, "--ready-fd: descriptor %zu is not open", given->ready_fd);
-	if (given->wait && (given->names.count != 1 || pids->count || tids->count))
-		return message_usage(command, "--wait needs one --comm NAME, and neither -p nor -t");
-	if (given->wait)
-		options->wait_name = given->names.items[0];
-	else if (given->names.count) {
-		int status = find_named(command, given);
-
-		if (status >= 0)
-			return status;
-	}
-	options->pids = pids->items;
-	options->pid_count = pids->count;
-	options->tids = tids->items;
-	options->tid_count = tids->count;
+	if (given->wait && given->names.count != 1)
+		return message_usage(command, "--wait needs one --comm NAME");
+	status = given->wait ? -1 : find_named(command, given);
+	if (status >= 0)
+		return status;
+	options->wait_name = given->wait ? given->names.items[0] : NULL;
+	options->pids = given->pids.items;
+	options->pid_count = given->pids.count;
+	options->tids = given->tids.items;
+	options->tid_count = given->tids.count;
 	options->command = *arguments ? arguments : NULL;
 	return -1;
 }

@@ -37,35 +37,45 @@ void mmt_record_options_init_size(struct mmt_record_options *options, size_t siz
 
 static struct mmt_error *check_options(const struct mmt_record_options *options)
 {
-	bool has_command = options->command && options->command[0];
-	bool attached = options->pid_count || options->tid_count;
-	bool waits = options->wait_name != NULL;
-	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL) + waits;
+	const char *command = options->command ? options->command[0] : NULL;
+	bool attached = options->pid_count || options->tid_count, all = options->all_cpus || options->cgroup;
+	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL) + (options->wait_name != NULL);
+	uint32_t dump_bytes = options->call_graph == MMT_CALL_GRAPH_DWARF ? options->stack_dump_bytes : 8;
+	const struct {
+		bool wrong;
+		const char *message;
+	} rules[] = {
+	    {!kinds && !command,
+	     "nothing to record: pass -p PID, --comm NAME, -t TID, -a, --cgroup, or -- and a command"},
+	    {kinds > 1, "-p (or --comm, -t), -a and --cgroup cannot be combined"},
+	    {options->wait_name && command, "--wait and a command cannot be combined"},
+	    {options->tree && !options->pid_count,
+	     "--tree needs -p or --comm: -t records single threads, and the others always include children"},
+	    {options->tree && options->no_inherit, "--tree and --no-inherit cannot be combined"},
+	    {options->no_inherit && all, "--no-inherit needs -p, -t or a command"},
+	    {options->scope == MMT_SCOPE_CPUS && options->tid_count,
+	     "--scope cpus cannot be combined with -t: events on CPUs are filtered by process, not by thread"},
+	    {options->scope == MMT_SCOPE_CGROUP && options->tid_count,
+	     "--scope cgroup cannot be combined with -t: events in a group are filtered by process, not by thread"},
+	    {options->scope == MMT_SCOPE_CGROUP && (all || options->wait_name),
+	     "--scope cgroup needs -p, -t or a command: -a, --cgroup and --wait record on CPUs"},
+	    {options->scope == MMT_SCOPE_THREADS && (all || options->wait_name),
+	     "--scope threads needs -p, -t or a command: -a, --cgroup and --wait record on CPUs"},
+	    {options->lean && options->call_graph == MMT_CALL_GRAPH_FP,
+	     "--lean and -g fp cannot be combined: --lean records no callchain, and -g fp only that"},
+	    {options->cgroup && !*options->cgroup, "--cgroup: the group's path is empty"},
+	    {!*options->output, "--output: the file's name is empty"},
+	    {options->call_graph > MMT_CALL_GRAPH_NONE, "unknown kind of call graph"},
+	    {dump_bytes % 8 || !dump_bytes || dump_bytes > MMT_STACK_DUMP_BYTES_MAX,
+	     "the size of stack dumps must be a multiple of 8 up to 65280"},
+	};
 
-	if (kinds > 1 || ((attached || waits) && has_command) || (!kinds && !has_command))
-		return error_create(MMT_ERROR_INVALID,
-				    "nothing to record: pass processes, a command, all processes, or a control group");
-	if (options->tree && (!options->pid_count || options->no_inherit))
-		return error_create(MMT_ERROR_INVALID, "--tree needs --pid, and cannot be combined with --no-inherit");
-	if (options->no_inherit && (options->all_cpus || options->cgroup))
-		return error_create(MMT_ERROR_INVALID, "children cannot be left out when all processes are recorded");
-	if (options->scope > MMT_SCOPE_THREADS && options->tid_count)
-		return error_create(MMT_ERROR_INVALID, "single threads can only be recorded by events of threads");
-	if ((options->scope == MMT_SCOPE_THREADS || options->scope == MMT_SCOPE_CGROUP) &&
-	    (options->all_cpus || options->cgroup || waits))
-		return error_create(MMT_ERROR_INVALID, "all processes can only be recorded with events on CPUs");
-	if (options->call_graph > MMT_CALL_GRAPH_NONE)
-		return error_create(MMT_ERROR_INVALID, "unknown kind of call graph %d", (int)options->call_graph);
-	if (options->lean && options->call_graph == MMT_CALL_GRAPH_FP)
-		return error_create(
-		    MMT_ERROR_INVALID,
-		    "--lean cannot be combined with the call graph fp: a lean recording has no callchain");
-	if (options->call_graph == MMT_CALL_GRAPH_DWARF &&
-	    (options->stack_dump_bytes % 8 || options->stack_dump_bytes < 8 ||
-	     options->stack_dump_bytes > MMT_STACK_DUMP_BYTES_MAX))
-		return error_create(MMT_ERROR_INVALID,
-				    "stack dumps of %u bytes: the size must be a multiple of 8 up to %d",
-				    options->stack_dump_bytes, MMT_STACK_DUMP_BYTES_MAX);
+	if (attached && command)
+		return error_create(MMT_ERROR_INVALID, "-p (or --comm, -t) and a command cannot be combined (at '%s')",
+				    command);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		if (rules[i].wrong)
+			return error_create(MMT_ERROR_INVALID, "%s", rules[i].message);
 	return NULL;
 }
 

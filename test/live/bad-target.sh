@@ -42,8 +42,8 @@ expect_usage_error() {
 	sed -n 2p refused.err | grep -q -- '--help' || refusal_failed "no word of --help" record "$@"
 	[ "$(wc -l <refused.err)" = 2 ] || refusal_failed "not two lines" record "$@"
 }
-expect_usage_error 'PID'
-expect_usage_error 'cannot be combined' -p 1 -- true
+expect_refusal 2 'PID' record
+expect_refusal 2 'cannot be combined' record -p 1 -- true
 expect_usage_error '0x' -p 0x
 expect_usage_error 'no-such-option' --no-such-option -- true
 expect_usage_error 'duration' --duration -1 -- true
