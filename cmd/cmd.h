@@ -27,8 +27,9 @@ struct command {
 	int (*run)(const struct command *command, int argc,
 		   char **argv); /* argv[0] is the name; gives the exit status */
 	const char *summary;
-	const char *const *usage; /* what may follow "mmtrace NAME", one form a line; NULL-terminated */
-	const char *about;	  /* a sentence or two for --help */
+	const char *const *usage;    /* what may follow "mmtrace NAME", one form a line; NULL-terminated */
+	const char *about;	     /* a sentence or two for --help */
+	const char *const *examples; /* what may follow "mmtrace", and what it does; NULL-terminated; NULL: none */
 };
 
 /* NULL-terminated by an entry without name. */

@@ -24,7 +24,7 @@ void help_print(void)
 	       "  mmtrace record -p PID     record a running process; Ctrl-C stops\n"
 	       "  mmtrace report            unfreed bytes by stack\n"
 	       "\n"
-	       "mmtrace COMMAND --help lists the options, mmtrace help COMMAND opens the manual.\n");
+	       "mmtrace COMMAND -h shows examples and options, mmtrace help COMMAND opens the manual.\n");
 }
 
 static bool has_page(const char *page)
@@ -64,6 +64,14 @@ static int show_overview(void)
 	return EXIT_OK;
 }
 
+static int show_examples(void)
+{
+	for (const struct command *command = commands; command->name; command++)
+		for (const char *const *example = command->examples; example && *example; example++)
+			printf("mmtrace %s\n", *example);
+	return EXIT_OK;
+}
+
 int cmd_help(const struct command *command, int argc, char **argv)
 {
 	const struct option_entry table[] = {OPTIONS_END};
@@ -77,6 +85,8 @@ int cmd_help(const struct command *command, int argc, char **argv)
 		return message_usage(command, "pass only one command");
 	if (argc == first)
 		return show_overview();
+	if (!strcmp(argv[first], "examples"))
+		return show_examples();
 	subject = command_find(argv[first]);
 	return subject ? show_command(subject) : command_refuse(argv[first]);
 }

@@ -28,31 +28,50 @@ static const char *const dump_usage[] = {"[OPTIONS] [FILE]", NULL};
 static const char *const pack_usage[] = {"[OPTIONS] [FILE]", NULL};
 static const char *const check_usage[] = {"", NULL};
 static const char *const setup_usage[] = {"[OPTIONS]", NULL};
-static const char *const help_usage[] = {"[COMMAND]", NULL};
+static const char *const help_usage[] = {"[COMMAND | examples]", NULL};
+
+static const char *const record_examples[] = {"record -p 1234                      a process, until Ctrl-C",
+					      "record --duration 1m -- ./server    a new process, for a minute",
+					      "record --comm 'worker-*' --report   by name; then show the report",
+					      NULL};
+static const char *const report_examples[] = {"report                              mmtrace.data of this directory",
+					      "report --html page.html x.data      a page for a browser",
+					      "report --from 30s --focus 'lib*.so' made after 30 s by these modules",
+					      NULL};
+static const char *const export_examples[] = {"export -f pprof -o leak.pb.gz       for pprof",
+					      "export -f svg -o leak.svg           a flame graph for a browser", NULL};
+static const char *const diff_examples[] = {"diff before.data after.data         what grew between two recordings",
+					    "diff --fail-above 10M a.data b.data status 1 if 10 MiB more leak", NULL};
 
 const struct command commands[] = {
     {"record", cmd_record, "record the memory calls of a running process", record_usage,
      "Record every mmap, munmap, mremap, brk, mprotect, shmat and shmdt of a process into a file, each with its call "
      "stack. mmtrace changes nothing in the process unless --ask-runtime is given. Recording stops on "
-     "Ctrl-C or SIGTERM, when the process ends, or after --duration."},
+     "Ctrl-C or SIGTERM, when the process ends, or after --duration.",
+     record_examples},
     {"report", cmd_report, "show unfreed bytes by stack", report_usage,
-     "Show the call stacks that mapped memory which was still mapped when the recording ended, largest first."},
+     "Show the call stacks that mapped memory which was still mapped when the recording ended, largest first.",
+     report_examples},
     {"export", cmd_export, "write a report in the format of another viewer", export_usage,
      "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope, Firefox "
-     "Profiler, Perfetto and heaptrack."},
+     "Profiler, Perfetto and heaptrack.",
+     export_examples},
     {"diff", cmd_diff, "show what grew between two recordings", diff_usage,
-     "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk."},
+     "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk.", diff_examples},
     {"dump", cmd_dump, "show a recording event by event", dump_usage,
-     "Write one line per event in time order, with every field."},
+     "Write one line per event in time order, with every field.", NULL},
     {"pack", cmd_pack, "symbolize a recording so that it can be reported elsewhere", pack_usage,
      "Unwind and symbolize every stack of a recording and replace the copied stack memory by the function names. The "
-     "packed recording can be reported on any machine and shared without memory contents."},
+     "packed recording can be reported on any machine and shared without memory contents.",
+     NULL},
     {"check", cmd_check, "show what can be recorded here", check_usage,
-     "Show what can be recorded on this machine with the user's permissions, and how to fix what cannot."},
+     "Show what can be recorded on this machine with the user's permissions, and how to fix what cannot.", NULL},
     {"setup", cmd_setup, "let users record their own processes", setup_usage,
      "Run by root once after each boot: store in /run/mmtrace the tracepoint numbers that other users may not read, so "
-     "that they can record their own processes."},
-    {"help", cmd_help, "open the manual of a command", help_usage, "Open the manual page of a command."},
+     "that they can record their own processes.",
+     NULL},
+    {"help", cmd_help, "open the manual of a command", help_usage,
+     "Open the manual page of a command; `help examples` shows what to begin with.", NULL},
     {.name = NULL},
 };
 

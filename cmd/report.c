@@ -191,10 +191,10 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    OPTION(0, "csv", FLAG, &settings.csv, NULL,
 		   "write CSV for spreadsheets: a record for each row or, with --every, for each step"),
 	    DISPLAY_OPTIONS(&settings.display),
-	    OPTION(
-		0, "check", FLAG, &settings.check, NULL,
-		"exit 1 when the result differs from the kernel's final maps or calls are missing, 2 when it cannot be "
-		"checked"),
+	    OPTION(0, "check", FLAG, &settings.check, NULL,
+		   "check the result: exit 1 when it differs from the kernel's final maps or calls are missing, 2 when "
+		   "it cannot be "
+		   "checked"),
 	    OPTIONS_END,
 	};
 

@@ -537,7 +537,8 @@ static int refuse(const struct command *command, const struct option_entry *tabl
 #define HELP_COLUMN 32
 #define HELP_WIDTH 100
 
-const struct option_entry options_help_entry = {.letter = 'h', .name = "help", .help = "show this list"};
+const struct option_entry options_help_entry = {
+    .letter = 'h', .name = "help", .help = "with -h: the options on one screen"};
 
 /* Print words from `column` on, where the cursor is; further lines are indented to it. */
 static void put_wrapped(const char *words, int column)
@@ -580,7 +581,52 @@ static void put_entry(const struct option_entry *entry)
 	put_wrapped(entry->help, HELP_COLUMN);
 }
 
-static int options_help(const struct command *command, const struct option_entry *table)
+#define BRIEF_COLUMN 28
+#define BRIEF_WIDTH 80
+
+/* Print an option with the first clause of its description, as far as the line has room for it. */
+static void put_brief(const struct option_entry *entry)
+{
+	int length =
+	    entry->letter ? printf("  -%c, --%s", entry->letter, entry->name) : printf("      --%s", entry->name);
+	int room = BRIEF_WIDTH - BRIEF_COLUMN, clause = (int)strcspn(entry->help, ";:(,");
+
+	if (entry->argument && length + 1 + (int)strlen(entry->argument) < BRIEF_COLUMN)
+		length += printf(" %s", entry->argument);
+	if (clause > room)
+		for (clause = room; entry->help[clause] != ' ';)
+			clause--;
+	while (entry->help[clause - 1] == ' ')
+		clause--;
+	printf("%*s%.*s\n", length < BRIEF_COLUMN ? BRIEF_COLUMN - length : 1, "", clause, entry->help);
+}
+
+/* Print the names of options, wrapped, up to the end of their group. Returns the last one. */
+static const struct option_entry *put_names(const struct option_entry *entry)
+{
+	int at = printf(" ");
+
+	for (;; entry++) {
+		bool last = !entry[1].name || entry[1].group;
+		int length = (int)strlen(entry->name) + 3 + !last;
+
+		if (at + length > BRIEF_WIDTH)
+			at = printf("\n ") - 1;
+		printf(" --%s%s", entry->name, last ? "\n" : ",");
+		at += length;
+		if (last)
+			return entry;
+	}
+}
+
+static void put_examples(const struct command *command)
+{
+	for (const char *const *example = command->examples; example && *example; example++)
+		printf("  mmtrace %s\n", *example);
+}
+
+/* With `complete` every option with its description, otherwise a screen of them. */
+static int options_help(const struct command *command, const struct option_entry *table, bool complete)
 {
 	const char *lead = "Usage:";
 
@@ -589,12 +635,27 @@ static int options_help(const struct command *command, const struct option_entry
 		lead = "";
 	}
 	putchar('\n');
-	put_wrapped(command->about, 0);
-	printf("\nOptions:\n");
-	for (; table->name; table++)
-		put_entry(table);
-	put_entry(&options_help_entry);
-	printf("\nThe manual: mmtrace help %s\n", command->name);
+	put_examples(command);
+	fputs(command->examples ? "\n" : "", stdout);
+	if (complete)
+		put_wrapped(command->about, 0);
+	if (complete || !table->group)
+		printf("%sOptions:\n", complete ? "\n" : "");
+	for (; table->name; table++) {
+		if (table->group)
+			printf("%s%s:\n", complete ? "\n" : "", table->group);
+		if (complete)
+			put_entry(table);
+		else if (table->group && !strcmp(table->group, OPTIONS_MORE))
+			table = put_names(table);
+		else
+			put_brief(table);
+	}
+	if (complete)
+		put_entry(&options_help_entry);
+	printf(complete ? "\nThe manual: mmtrace help %s\n"
+			: "\nmmtrace %1$s --help describes every option; mmtrace help %1$s: the manual\n",
+	       command->name);
 	return EXIT_OK;
 }
 
@@ -633,7 +694,7 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 		if (value == '?' || value == ':')
 			return refuse(command, table, value, argv);
 		if (value == 'h' || value == VALUE_HELP)
-			return options_help(command, table);
+			return options_help(command, table, value == VALUE_HELP);
 		if (value == VALUE_LIST)
 			return options_list(table);
 		entry = find_entry(table, value);

@@ -76,8 +76,11 @@ struct option_entry {
 	const char *const *choices;			     /* NULL-terminated */
 	const char *(*parse)(const char *text, void *value); /* returns NULL, or a description of what is expected */
 	bool *given;					     /* set when the option was used; may be NULL */
+	const char *group; /* the heading of this and the entries after it; NULL: none of its own */
 	bool exact; /* an abbreviation of the name is refused: of a flag that does more than what one would guess */
 };
+
+#define OPTIONS_MORE "More" /* the group of which -h shows only names */
 
 /* A row of a table; optional fields follow as designated initialisers: OPTION(..., .choices = names). */
 #define OPTION(letter_, name_, kind_, value_, argument_, help_, ...)                                                   \

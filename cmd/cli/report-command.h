@@ -32,7 +32,7 @@ struct report_selection {
 /* The entries of an option table; more may stand before and after. */
 #define REPORT_SELECTION_OPTIONS(selection)                                                                            \
 	OPTION('i', "input", STRING, &(selection)->input, "FILE",                                                      \
-	       "the recording (default " DEFAULT_FILE "); -: standard input"),                                         \
+	       "the recording (default " DEFAULT_FILE "); -: standard input", .group = "Which memory"),                \
 	    OPTION('p', "pid", PIDS, &(selection)->pids, "PID[,PID...]", "only these processes"),                      \
 	    OPTION(0, "class", OTHER, &(selection)->report.classes,                                                    \
 		   "anon|file|heap|shm|thread-stack|hugetlb|jit|gc-reserve[,...]", "only memory of these classes",     \
@@ -49,7 +49,7 @@ struct report_selection {
 /* The options among these that select by name, for commands with several recordings. */
 #define NAME_OPTIONS(selection)                                                                                        \
 	OPTION(0, "focus", OTHER, &(selection)->focus, "[KEY=]PATTERN",                                                \
-	       "report only memory mapped through this function or module ('std::*'), or whose KEY (function, "        \
+	       "only memory mapped through this function or module ('std::*'), or whose KEY (function, "               \
 	       "module, file, class, thread) matches; may be repeated",                                                \
 	       .parse = report_selection_parse_word),                                                                  \
 	    OPTION(0, "ignore", OTHER, &(selection)->ignore, "[KEY=]PATTERN",                                          \
@@ -66,7 +66,7 @@ struct report_selection {
 #define BY_OPTION(selection)                                                                                           \
 	OPTION(0, "by", OTHER, (selection)->by, REPORT_BY_ARGUMENT,                                                    \
 	       "group by this key (default stack); with two, such as function,thread, a row for each pair",            \
-	       .parse = report_selection_parse_by)
+	       .parse = report_selection_parse_by, .group = "Rows and output")
 
 extern const char *const report_by_choices[];
 

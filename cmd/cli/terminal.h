@@ -51,8 +51,8 @@ struct display {
 		   .parse = display_parse_stacks),                                                                     \
 	    OPTION(0, "no-pager", FLAG, &(display)->no_pager, NULL, "write straight to the terminal"),                 \
 	    OPTION(0, "colour", CHOICE, &(display)->colour, COLOUR_ARGUMENT,                                           \
-		   "colour: auto (on a terminal, unless NO_COLOR is set), always or never", .alias = "color",          \
-		   .choices = colour_choices)
+		   "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never",                \
+		   .alias = "color", .choices = colour_choices)
 
 void display_init(struct display *display);
 

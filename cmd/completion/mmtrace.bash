@@ -54,6 +54,11 @@ _mmtrace()
 		compopt -o filenames 2>/dev/null
 		_mmtrace_offer -d
 		;;
+	COMM)
+		# compgen would execute what is in a name such as $(reboot).
+		mapfile -t paths < <(cat /proc/[0-9]*/comm 2>/dev/null | grep -x "[[:alnum:]._+-]*" | sort -u)
+		_mmtrace_offer -W "${paths[*]}"
+		;;
 	?*) ;;
 	'')
 		if [[ $current == -* ]]; then

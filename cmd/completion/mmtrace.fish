@@ -28,6 +28,8 @@ function __mmtrace_value
             printf '%s\n' -r -F
         case 'PATH*'
             printf '%s\n' -x -a '(__fish_complete_directories)'
+        case COMM
+            printf '%s\n' -x -a '(cat /proc/*/comm 2>/dev/null | sort -u)'
         case '?*'
             printf '%s\n' -x
     end

@@ -99,6 +99,17 @@ where="the recording, which is 0.001 s long (@7900553188001 to @7900554473847)"
 refuse 1 " report: --from lies outside $where" report --from 1h leak.data
 refuse 1 " report: --to lies outside $where" report --to 1h leak.data
 refuse 1 " report: --to: the recording has no marks; send SIGUSR1 to the recorder to set one" report --to mark:1 leak.data
+# -h is one screen, with examples first; they are those of help examples.
+for command in record report export diff; do
+	"$MMTRACE" $command -h >out
+	[ "$(wc -l <out)" -le 34 ] && ! grep -qE '^.{81}|[(,;:] ?$' <(sed '/^[A-Z][a-z ]*:$/d; /^  --/d' out) &&
+		[ "$(sed -n '/^  mmtrace/{s/^  //p;q}' out)" = "$("$MMTRACE" help examples | grep -m 1 "^mmtrace $command ")" ] || {
+		echo "FAILED: mmtrace $command -h:" >&2
+		cat out >&2
+		failed=1
+	}
+done
+: >out
 [ "$(ls)" = $'README\nerr\nleak.data\nout' ] || {
 	echo "FAILED: something was made: $(ls)" >&2
 	failed=1

@@ -8,7 +8,8 @@ cd "${SOURCE:?}" || exit 1
 
 failed=0
 directory=$(mktemp -d) || exit 1
-trap 'rm -rf "$directory"' EXIT
+trap 'kill "${sleepers[@]}" 2>/dev/null; rm -rf "$directory"' EXIT
+sleepers=()
 unset FPATH XDG_CONFIG_HOME XDG_DATA_HOME
 export HOME=$directory PATH=${MMTRACE%/*}:$PATH
 cp cmd/completion/_mmtrace "$directory"
@@ -58,6 +59,15 @@ mapfile -t commands < <("$MMTRACE" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z
 ((${#commands[@]} > 0)) || complain "no commands in --help"
 echo >"$directory/some.data"
 mkdir "$directory/subdirectory"
+for name in completion-prog '$(cd;>bad)'; do
+	cp "$(type -P sleep)" "$directory/$name"
+	"$directory/$name" 60 &
+	sleepers+=($!)
+	for ((i = 0; i < 600; i++)); do
+		[[ $(cat /proc/$!/comm) == "$name" ]] && break
+		sleep 0.1
+	done
+done
 for shell in bash zsh fish; do
 	command -v $shell >/dev/null || { echo "$shell is not installed"; continue; }
 	"$shell" -n "cmd/completion/$(case $shell in zsh) echo _mmtrace ;; *) echo mmtrace.$shell ;; esac)" ||
@@ -80,6 +90,8 @@ for shell in bash zsh fish; do
 	offers "mmtrace record -o $directory/so" some.data
 	"offered_$shell" "mmtrace record --pid $$" | grep -qx $$ || complain "$shell does not offer process $$"
 	"offered_$shell" "mmtrace record --tid $$" | grep -qx $$ || complain "$shell does not offer thread $$"
+	"offered_$shell" "mmtrace record --comm completio" | grep -qx completion-prog || complain "$shell does not offer the name of a process"
+	[[ ! -e $HOME/bad ]] || complain "$shell executes the name of a process"
 	"offered_$shell" "mmtrace record prin" |
 		grep -qx printf || complain "$shell offers no programs to record"
 done
