@@ -68,7 +68,7 @@ START_TEST(frames)
 	ASSERT_HAS(text, "RunMain");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 2});
-	ASSERT_HAS(text, "leak.c:18\n      ... 7 more frames\n");
+	ASSERT_HAS(text, "      IL_STUB_PInvoke()   [jit]\n      ... 6 more frames\n");
 	free(text);
 }
 END_TEST
@@ -113,11 +113,11 @@ START_TEST(library_frames_are_omitted_first)
 	report.rows = &row;
 	report.row_count = 1;
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 9});
-	ASSERT_HAS(text, "      mmap                    app\n"
-			 "      ... 4 library frames\n"
-			 "      std::vector::vector()   app\n"
-			 "      accept()                app\n");
-	ASSERT_HAS(text, "      main                    app\n");
+	ASSERT_HAS(text, "      mmap                          app\n"
+			 "      ... 2 library frames\n"
+			 "      malloc                        app\n");
+	ASSERT_HAS(text, "      accept()                      app\n");
+	ASSERT_HAS(text, "      main                          app\n");
 	ASSERT_HAS(text, "...: frames omitted; --stacks all shows every frame.\n");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.stack_frames = COUNT});
@@ -127,6 +127,37 @@ START_TEST(library_frames_are_omitted_first)
 	room[2].kind = MMT_FRAME_JIT;
 	text = render(&report, &(struct mmt_text_options){.stack_frames = 9});
 	ASSERT_ABSENT(text, "library frames");
+	free(text);
+}
+END_TEST
+
+/* What the table names is in the stack below it, however few frames fit. */
+START_TEST(named_function_stays)
+{
+	static const char *const functions[] = {"mmap", "f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9", "main"};
+	enum { COUNT = sizeof(functions) / sizeof(functions[0]) };
+	const uint32_t id = 1;
+	struct mmt_cause cause = {
+	    .name = "f1 (app)", .caller = "f7 (app)", .memory_bytes = 4096, .rows = &id, .row_count = 1};
+	struct mmt_frame room[COUNT];
+	const struct mmt_frame *pointers[COUNT];
+	struct mmt_report report = sample_report();
+	struct mmt_row row = report.rows[0];
+	char *text;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		room[i] = (struct mmt_frame){.kind = MMT_FRAME_NATIVE, .module = "app", .function = functions[i]};
+		pointers[i] = &room[i];
+	}
+	row.frames = pointers;
+	row.frame_count = COUNT;
+	row.origin = row.cause = 1;
+	report.rows = &row;
+	report.row_count = 1;
+	report.causes = &cause;
+	report.cause_count = 1;
+	text = render(&report, &(struct mmt_text_options){.stack_frames = 3});
+	ASSERT_HAS(text, "      mmap   app\n      f1     app\n      ... 5 more frames\n      f7     app\n");
 	free(text);
 }
 END_TEST
@@ -162,16 +193,10 @@ START_TEST(program_frames_stay)
 		text = render(&report, &(struct mmt_text_options){.stack_frames = 12});
 		ASSERT_HAS(text, "      f0    libc.so.6\n"
 				 "      f1    lib.so\n");
-		if (jit)
-			ASSERT_HAS(text, "library frames\n"
-					 "      f18   app\n"
-					 "      f19   app\n");
-		else
-			ASSERT_HAS(text, "library frames\n"
-					 "      f17   lib.so\n" /* what the program called */
-					 "      f18   app\n"
-					 "      f19   app\n"
-					 "      f20   app\n");
+		ASSERT_HAS(text, "library frames\n"
+				 "      f17   lib.so\n" /* what the program called */
+				 "      f18   app\n"
+				 "      f19   app\n");
 		ASSERT_HAS(text, "      f22   libc.so.6\n      f23 ");
 		ck_assert_uint_le(count_lines_of(text, "\n      f"), 12);
 		free(text);
@@ -1619,6 +1644,88 @@ START_TEST(rows_fit_the_terminal)
 }
 END_TEST
 
+#define SCREEN_PROCESSES 40
+#define SCREEN_ROWS 12
+
+/* The line after the first stack and the line on trust. */
+static size_t first_screen_lines(const char *text)
+{
+	const char *stack = strstr(text, "\n      mmap"), *trust = strstr(text, "\ntrust: "), *end;
+	size_t lines = 1;
+
+	ck_assert_msg(stack && trust, "no stack, or no trust:\n%s", text);
+	end = strstr(stack > trust ? stack + 1 : trust + 1, "\n\n");
+	for (; text < end; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+/* However much there is to say, what matters is on the first 23 lines, and the rest below. */
+START_TEST(first_screen_fits)
+{
+	static const char *const warnings[] = {
+	    "interpreted functions of process 17156 (PHP) have no names: start it with -d opcache.enable_cli=1 -d "
+	    "opcache.jit_buffer_size=32M -d opcache.jit=1205 -d opcache.jit_debug=0x10, which names the innermost of "
+	    "nested functions",
+	    "no names for JIT code in process 17162 (Java): record with --ask-runtime, run `jcmd PID Compiler.perfmap` "
+	    "before recording ends, or start it with -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit"};
+	static const enum mmt_warning codes[] = {MMT_WARNING_INTERPRETED_CODE_UNNAMED, MMT_WARNING_JIT_CODE_UNNAMED};
+	static const char hint_of_buffers[] =
+	    "direct ByteBuffers or Unsafe memory of Java, outside its heap, freed when their owner is collected. A "
+	    "leak "
+	    "if the program keeps them: `jcmd PID GC.class_histogram` counts java.nio.DirectByteBuffer; "
+	    "-XX:MaxDirectMemorySize limits them";
+	const struct mmt_growth_part parts[] = {
+	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_HEAP, .bytes = 80 << 20, .hint = hint_of_buffers},
+	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_SHM, .bytes = 40 << 20, .hint = hint_of_buffers},
+	    {.place = MMT_GROWTH_MADE, .memory_class = MMT_CLASS_KINDS, .bytes = 8 << 20}};
+	struct mmt_report report = sample_report();
+	struct mmt_process processes[SCREEN_PROCESSES];
+	struct mmt_cause causes[SCREEN_ROWS];
+	struct mmt_row rows[SCREEN_ROWS];
+	uint32_t ids[SCREEN_ROWS];
+	char *text;
+
+	for (uint32_t i = 0; i < SCREEN_ROWS; i++) {
+		ids[i] = i + 1;
+		rows[i] = report.rows[0];
+		rows[i].id = rows[i].cause = i + 1;
+		rows[i].hint = hint_of_buffers;
+		causes[i] =
+		    (struct mmt_cause){.name = "acme::storage::wrapper_of_a_wrapper_of_mmap(unsigned long) (lib.so)",
+				       .caller = "acme::storage::Cache<acme::Item>::insert(acme::Item&&) (app)",
+				       .memory_bytes = rows[i].memory_bytes,
+				       .caller_bytes = rows[i].memory_bytes / 2,
+				       .rows = &ids[i],
+				       .row_count = 1};
+	}
+	for (int i = 0; i < SCREEN_PROCESSES; i++)
+		processes[i] = (struct mmt_process){.pid = i + 1000, .name = i % 2 ? "worker-of-the-server" : "sh"};
+	report.processes = processes;
+	report.process_count = SCREEN_PROCESSES;
+	report.rows = rows;
+	report.causes = causes;
+	report.row_count = report.cause_count = SCREEN_ROWS;
+	report.completeness.warnings = warnings;
+	report.completeness.warning_codes = codes;
+	report.completeness.warning_count = 2;
+	report.growth.end_bytes += 128 << 20;
+	report.growth.verdict = MMT_VERDICT_GROWING;
+	report.growth.parts_known = true;
+	report.growth.parts = parts;
+	report.growth.part_count = 3;
+	for (unsigned width = 80; width <= 120; width += 20) {
+		text = render(&report, &(struct mmt_text_options){.width = width, .stack_frames = 12, .limit = 10});
+		ck_assert_msg(first_screen_lines(text) <= 23, "%zu lines:\n%s", first_screen_lines(text), text);
+		ASSERT_HAS(text, "  note: interpreted functions of process 17156");
+		ASSERT_HAS(text, "  note: no names for JIT code in process 17162");
+		ASSERT_HAS(text, "touched in shared memory");
+		ASSERT_HAS(text, "Cache<");
+		free(text);
+	}
+}
+END_TEST
+
 /* Wrapped at words, and unwrapped without a terminal. */
 START_TEST(notes_fit_the_terminal)
 {
@@ -1656,6 +1763,34 @@ static size_t place_of(const char *text, const char *part)
 	ck_assert_msg(found != NULL, "no \"%s\" in:\n%s", part, text);
 	return (size_t)(found - text);
 }
+
+/* Notes that differ in their subject only are one. */
+START_TEST(notes_that_are_alike_are_one)
+{
+	static const char *const warnings[] = {
+	    "no names for JIT code in process 5 (Node): start it with -x",
+	    "no code of process 7: it ended",
+	    "interpreted functions of process 5 (Node) have no names: start it with -x",
+	    "no names for JIT code in process 6 (Node): start it with -x",
+	    "no code of process 8: it ended",
+	    "file gone"};
+	static const enum mmt_warning codes[] = {MMT_WARNING_JIT_CODE_UNNAMED,	       MMT_WARNING_MODULE_UNUSABLE,
+						 MMT_WARNING_INTERPRETED_CODE_UNNAMED, MMT_WARNING_JIT_CODE_UNNAMED,
+						 MMT_WARNING_MODULE_UNUSABLE,	       MMT_WARNING_MODULE_UNUSABLE};
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.completeness.warnings = warnings;
+	report.completeness.warning_codes = codes;
+	report.completeness.warning_count = sizeof(codes) / sizeof(*codes);
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text,
+		   "\n  note: no names for JIT code in process 5 (Node); interpreted functions of process 5 (Node) "
+		   "have no names, and 1 more: start it with -x\n\n");
+	ASSERT_HAS(text, "\n  note: no code of process 7, and 1 more: it ended\n  note: file gone\n");
+	free(text);
+}
+END_TEST
 
 /* Two: processes without names must not push the verdict's explanation off the screen. */
 START_TEST(notes_on_missing_names_precede_the_figures)
@@ -1913,8 +2048,8 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("text");
 	TCase *cases = add_tcase(suite, "text");
 
-	tcase_add_tests(cases, first_screen, frames, library_frames_are_omitted_first, program_frames_stay,
-			hostile_names);
+	tcase_add_tests(cases, first_screen, frames, library_frames_are_omitted_first, named_function_stays,
+			program_frames_stay, hostile_names);
 	tcase_add_loop_test(cases, escapes, 0, (int)(sizeof(hostile) / sizeof(hostile[0])));
 	tcase_add_tests(cases, dump_of_hostile_names, warnings_come_first, differences_from_the_kernel,
 			table_of_processes, growth_of_processes, requested_figures, checks_before_the_exit,
@@ -1932,8 +2067,8 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
 	tcase_add_tests(cases, unfreed_grows_while_rss_is_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
-	tcase_add_tests(cases, rows_fit_the_terminal, notes_fit_the_terminal,
-			notes_on_missing_names_precede_the_figures, commits_elsewhere_and_lost_calls,
+	tcase_add_tests(cases, rows_fit_the_terminal, notes_fit_the_terminal, notes_that_are_alike_are_one,
+			first_screen_fits, notes_on_missing_names_precede_the_figures, commits_elsewhere_and_lost_calls,
 			names_classes_and_windows, failures_and_threads, formats, diff);
 	tcase_add_test(cases, diff_of_one_process);
 	return suite;

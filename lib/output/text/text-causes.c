@@ -33,10 +33,7 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 	}
 }
 
-#define CAUSES_SHOWN 6
-#define CAUSES_SHOWN_MIN 3
 #define CAUSE_LINES 2
-#define STACK_LINES 11 /* of the first screen, for the first stack and the line on trust */
 #define NAME_COLUMNS_MIN 30
 #define VERDICT_COLUMN 26
 #define KIND_COLUMN 43
@@ -76,13 +73,13 @@ bool text_shows_rate(const struct mmt_growth *growth, const struct mmt_cause *ca
 }
 
 /* What follows the name, on the same line or on one more; nothing where there is no room. */
-static void put_piece(struct text *text, unsigned *lines, const char *before, const char *name, const char *after)
+static void put_piece(struct text *text, unsigned *lines, const char *before, const char *name)
 {
-	unsigned width = text->options->width, room, used = (unsigned)(strlen(before) + strlen(after)) + 2;
+	unsigned width = text->options->width, room, used = (unsigned)strlen(before) + 2;
 	unsigned columns = used + (name ? text_name_columns(text, name) : 0);
 
 	if (width && text->column + columns > width) {
-		if (*lines == CAUSE_LINES)
+		if (*lines == CAUSE_LINES || !(text->room->extras || (*before && name)))
 			return;
 		++*lines;
 		text_end_line(text);
@@ -94,7 +91,6 @@ static void put_piece(struct text *text, unsigned *lines, const char *before, co
 	text_put(text, TEXT_PLAIN, before);
 	if (name)
 		text_put_name(text, TEXT_STRONG, name, width ? room : 0);
-	text_put(text, TEXT_PLAIN, after);
 }
 
 const char *text_cause_name(const struct mmt_cause *cause)
@@ -139,16 +135,16 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 		room = width > text->column + NAME_COLUMNS_MIN ? width - text->column : NAME_COLUMNS_MIN;
 	text_put_name(text, TEXT_STRONG, text_cause_name(cause), room);
 	if (other)
-		put_piece(text, &lines, words.before_other, other, "");
+		put_piece(text, &lines, words.before_other, other);
 	if (cause->reserved_bytes && cause->unfreed_bytes >= cause->memory_bytes) {
 		snprintf(piece, sizeof(piece), "of %s mapped", text_bytes(text, cause->unfreed_bytes));
-		put_piece(text, &lines, piece, NULL, "");
+		put_piece(text, &lines, piece, NULL);
 	}
 	if (cause->file)
-		put_piece(text, &lines, "", path_file_name(cause->file), "");
+		put_piece(text, &lines, "", path_file_name(cause->file));
 	if (cause->row_count > 1) {
 		snprintf(piece, sizeof(piece), "%s stacks", text_count(text, cause->row_count));
-		put_piece(text, &lines, piece, NULL, "");
+		put_piece(text, &lines, piece, NULL);
 	}
 }
 
@@ -196,16 +192,12 @@ static void put_heads(struct text *text, bool rates)
 /* How many causes the table shows, of `count`. */
 static size_t choose_shown(const struct text *text, const struct mmt_report *report, size_t count)
 {
-	unsigned used = text->lines + STACK_LINES + 3;
-	size_t most = CAUSES_SHOWN, shown = 0;
+	size_t shown = 0;
 	uint64_t memory_bytes = 0;
 
 	for (size_t i = 0; i < count; i++)
 		memory_bytes = saturating_add(memory_bytes, report->causes[i].memory_bytes, MMT_BYTES_MAX);
-	if (text->options->width)
-		most = used < SCREEN_LINES ? (SCREEN_LINES - used) / CAUSE_LINES : 0;
-	most = most < CAUSES_SHOWN_MIN ? CAUSES_SHOWN_MIN : most > CAUSES_SHOWN ? CAUSES_SHOWN : most;
-	while (shown < count && shown < most &&
+	while (shown < count && shown < text->room->causes &&
 	       (!shown || !selection_is_minor(report->causes[shown].verdict, report->causes[shown].pattern,
 					      report->causes[shown].memory_bytes, memory_bytes)))
 		shown++;

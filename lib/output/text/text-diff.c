@@ -239,7 +239,7 @@ static void put_entry(struct text *text, const struct mmt_diff *diff, const stru
 		text_put_sentence(text, TEXT_BAD, text_diff_uncertain(entry, room), STACK_INDENT);
 	}
 	if (!row->name) {
-		text_stack(text, row, STACK_INDENT, marks);
+		text_stack(text, row, NULL, STACK_INDENT, marks);
 	} else {
 		text_pad_to(text, STACK_INDENT);
 		text_put_name(text, TEXT_PLAIN, row->name, 0);

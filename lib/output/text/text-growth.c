@@ -84,10 +84,7 @@ static void put_sizes(struct text *text, const struct mmt_report *report)
 
 static void put_headline(struct text *text, const struct mmt_report *report)
 {
-	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
-
-	text_process_names(text, report);
-	text_add(text, "%s", text_duration(text, duration_ns));
+	text_add_headline(text, report);
 	text->indent = 0;
 	text_end_part(text, TEXT_STRONG);
 	text->indent = INDENT;
@@ -241,11 +238,9 @@ static void put_unmapped_at_end(struct text *text, const struct mmt_report *repo
 	    since(report->to_ns, report->peak_ns) > since(report->to_ns, report->from_ns) / LAST_MOMENTS_SHARE ||
 	    (double)unmapped <= (double)mmt_growth_change(&report->growth) / 2)
 		return;
-	text_add(text,
-		 "  %s were unmapped in the last %s, before %s ended: --to %" PRIu64 ".%03" PRIu64
-		 "s shows what was mapped before.",
-		 text_bytes(text, unmapped), text_duration(text, since(report->to_ns, report->peak_ns)),
-		 text_plural(report->process_count, "the process", "the processes"), peak_ms / 1000, peak_ms % 1000);
+	text_add(text, "  %s were unmapped in the last %s: --to %" PRIu64 ".%03" PRIu64 "s shows them.",
+		 text_bytes(text, unmapped), text_duration(text, since(report->to_ns, report->peak_ns)), peak_ms / 1000,
+		 peak_ms % 1000);
 	text_end_sentence(text, TEXT_STRONG, INDENT);
 }
 
@@ -342,7 +337,7 @@ void text_add_kind(struct text *text, const struct mmt_growth_part *part)
 
 void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
 {
-	if (!part->hint)
+	if (!part->hint || !(text->room->hints || text->below))
 		return;
 	text_pad_to(text, PART_INDENT);
 	text_put_sentence(text, TEXT_FAINT, part->hint, PART_INDENT);
@@ -434,7 +429,7 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 		text_line(text, TEXT_PLAIN, "  RSS of all processes %s, in which what they share counts several times:",
 			  text_change(text, (int64_t)(growth->end_bytes - growth->start_bytes)));
 	for (size_t i = 0; i < growth->part_count; i++) {
-		if (i < PARTS_SHOWN && is_large(growth->parts[i].bytes))
+		if (i < (text->below ? PARTS_SHOWN : text->room->parts) && is_large(growth->parts[i].bytes))
 			put_part(text, report, &growth->parts[i]);
 		else
 			rest += (uint64_t)growth->parts[i].bytes;
@@ -521,7 +516,8 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	put_unmapped_at_end(text, report);
 	put_control_group(text, report);
 	text_put_shares(text, report);
-	text_put_growth_of_ended(text, report);
+	if (text->room->extras)
+		text_put_growth_of_ended(text, report);
 }
 
 #define LAZY_FREE_BYTES_MIN (1u << 20)
@@ -575,16 +571,24 @@ static void put_growth(struct text *text, const struct mmt_report *report)
 
 void text_growth_above(struct text *text, const struct mmt_report *report)
 {
-	if (!report->growth.parts_known || is_elsewhere(&report->growth))
+	if (text->room->parts && (!report->growth.parts_known || is_elsewhere(&report->growth)))
 		put_growth(text, report);
-	put_lazy_free(text, report);
-	put_huge_pages(text, report);
+	if (text->room->extras) {
+		put_lazy_free(text, report);
+		put_huge_pages(text, report);
+	}
 }
 
 void text_growth_below(struct text *text, const struct mmt_report *report)
 {
+	text->below = true;
 	put_committed_only(text, report);
 	text_put_measure(text, report);
-	if (report->growth.parts_known && !is_elsewhere(&report->growth))
+	if (!text->room->extras) {
+		text_put_growth_of_ended(text, report);
+		put_lazy_free(text, report);
+		put_huge_pages(text, report);
+	}
+	if (!text->room->extras || (report->growth.parts_known && !is_elsewhere(&report->growth)))
 		put_growth(text, report);
 }

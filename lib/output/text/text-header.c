@@ -439,30 +439,45 @@ static bool are_alike(const struct mmt_completeness *completeness, size_t left, 
 {
 	const char *a = strstr(completeness->warnings[left], ": "), *b = strstr(completeness->warnings[right], ": ");
 
-	return completeness->warning_codes[left] == completeness->warning_codes[right] && a && b && !strcmp(a, b);
+	return belongs_above(completeness->warning_codes[left]) == belongs_above(completeness->warning_codes[right]) &&
+	       a && b && !strcmp(a, b);
 }
 
-/* Notes that are alike are one line, with a count. */
+static bool has_alike_before(const struct mmt_completeness *completeness, size_t place)
+{
+	for (size_t i = 0; i < place; i++) {
+		if (are_alike(completeness, i, place))
+			return true;
+	}
+	return false;
+}
+
+/* Notes that are alike are one: it names the first of each of two kinds, and counts the others. */
 static void put_note(struct text *text, const struct mmt_completeness *completeness, size_t place)
 {
 	const char *note = completeness->warnings[place], *why = strstr(note, ": ");
-	size_t count = 0;
+	bool two_kinds = false;
+	size_t more = 0;
 
-	for (size_t i = 0; i < place; i++) {
-		if (are_alike(completeness, i, place))
-			return;
-	}
-	for (size_t i = place + 1; i < completeness->warning_count; i++)
-		count += are_alike(completeness, i, place);
 	text_put(text, TEXT_STRONG, "  note: ");
-	if (count)
-		text_add(text, "%.*s, and %zu more%s", (int)(why - note), note, count, why);
-	else
-		text_add(text, "%s", note);
+	text_add(text, "%.*s", why ? (int)(why - note) : (int)strlen(note), note);
+	for (size_t i = place + 1; i < completeness->warning_count; i++) {
+		const char *other = completeness->warnings[i];
+
+		if (!are_alike(completeness, place, i))
+			continue;
+		if (!two_kinds && completeness->warning_codes[i] != completeness->warning_codes[place]) {
+			text_add(text, "; %.*s", (int)(strstr(other, ": ") - other), other);
+			two_kinds = true;
+		} else {
+			more++;
+		}
+	}
+	if (more)
+		text_add(text, ", and %zu more", more);
+	text_add(text, "%s", why ? why : "");
 	text_end_sentence(text, TEXT_PLAIN, NOTE_INDENT);
 }
-
-#define NOTES_ABOVE 2
 
 /* Notes on missing names or processes stand above the figures, the others below the checks. */
 static void put_notes(struct text *text, const struct mmt_completeness *completeness, bool above)
@@ -470,9 +485,9 @@ static void put_notes(struct text *text, const struct mmt_completeness *complete
 	size_t found = 0;
 
 	for (size_t i = 0; i < completeness->warning_count; i++) {
-		bool is_above = belongs_above(completeness->warning_codes[i]) && found++ < NOTES_ABOVE;
-
-		if (is_above == above)
+		if (has_alike_before(completeness, i))
+			continue;
+		if ((belongs_above(completeness->warning_codes[i]) && found++ < text->room->notes) == above)
 			put_note(text, completeness, i);
 	}
 }

@@ -77,8 +77,6 @@ const char *text_cause_other(const struct mmt_cause *cause, struct cause_words *
 /* Whether the rate of a cause is more than noise. */
 bool text_shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause);
 
-#define SCREEN_LINES 23 /* of the first screen: 24 less one for the prompt */
-
 /* Prints an empty line before it; nothing if a single row holds all memory. */
 void text_causes(struct text *text, const struct mmt_report *report);
 
@@ -86,8 +84,8 @@ void text_causes(struct text *text, const struct mmt_report *report);
 
 /* Several processes: their names, what the figures count ("RSS" or "Pss"), and which of them grow. */
 
-/* "9 processes: nginx x 8, sh (pid 4711), " */
-void text_process_names(struct text *text, const struct mmt_report *report);
+/* "9 processes: nginx x 8, sh (pid 4711), 12.3 s" */
+void text_add_headline(struct text *text, const struct mmt_report *report);
 
 const char *text_measure(const struct mmt_growth *growth);
 const char *text_measure_with_swap(const struct mmt_growth *growth);

@@ -12,53 +12,68 @@
 #define NEGLIGIBLE 20 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
 #define PROCESSES_NAMED 4
 
+static const char *name_of(const struct mmt_process *process)
+{
+	return process->name && *process->name ? process->name : "process";
+}
+
 struct same_name {
 	const struct mmt_process *first;
 	size_t count;
 };
 
-/* Count the processes of each name, in the order of their first process. Returns how many processes are counted. */
-static size_t count_same_names(const struct mmt_report *report, struct same_name names[PROCESSES_NAMED],
-			       size_t *name_count_ret)
+/* Count the processes of the first `most` names, in the order of their first process. */
+static size_t count_same_names(const struct mmt_report *report, struct same_name *names, size_t most)
 {
-	size_t name_count = 0, counted = 0;
+	size_t count = 0;
 
 	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-		const char *name = process->name ? process->name : "";
+		const char *name = name_of(&report->processes[i]);
 		size_t at = 0;
 
-		while (at < name_count && strcmp(names[at].first->name ? names[at].first->name : "", name) != 0)
+		while (at < count && strcmp(name_of(names[at].first), name) != 0)
 			at++;
-		if (at == PROCESSES_NAMED)
+		if (at == most)
 			continue;
-		if (at == name_count)
-			names[name_count++] = (struct same_name){process, 0};
+		if (at == count)
+			names[count++] = (struct same_name){&report->processes[i], 0};
 		names[at].count++;
-		counted++;
 	}
-	*name_count_ret = name_count;
-	return counted;
+	return count;
 }
 
 /* "9 processes: nginx x 8, sh (pid 4711), " */
-void text_process_names(struct text *text, const struct mmt_report *report)
+static void add_names(struct text *text, const struct mmt_report *report, size_t most)
 {
 	struct same_name names[PROCESSES_NAMED];
-	size_t name_count, counted = count_same_names(report, names, &name_count);
+	size_t count = count_same_names(report, names, most), left = report->process_count;
 
 	if (report->process_count > 1)
 		text_add(text, "%s processes: ", text_count(text, report->process_count));
-	for (size_t i = 0; i < name_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		text_add(text, "%s", i ? ", " : "");
 		if (names[i].count == 1)
 			text_add_process(text, names[i].first);
 		else
-			text_add(text, "%s x %s",
-				 names[i].first->name && *names[i].first->name ? names[i].first->name : "process",
-				 text_count(text, names[i].count));
+			text_add(text, "%s x %s", name_of(names[i].first), text_count(text, names[i].count));
+		left -= names[i].count;
 	}
-	text_add(text, "%s%s", counted < report->process_count ? " ..." : "", report->process_count ? ", " : "");
+	text_add(text, "%s%s", left ? " ..." : "", report->process_count ? ", " : "");
+}
+
+void text_add_headline(struct text *text, const struct mmt_report *report)
+{
+	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
+
+	/* As many names as fit on the line. */
+	for (size_t most = PROCESSES_NAMED; most; most--) {
+		text->sentence.count = 0;
+		add_names(text, report, most);
+		text_add(text, "%s", text_duration(text, duration_ns));
+		if (!text->options->width || !text_has_sentence(text) ||
+		    text_name_columns(text, text->sentence.items) <= text->options->width)
+			return;
+	}
 }
 
 const char *text_measure(const struct mmt_growth *growth)

@@ -2,6 +2,8 @@
 /* The text report: the figures above the rows, and the rows. text-header.c and text-sections.c print what is around
  * them. */
 #include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <mmtrace/output.h>
@@ -387,7 +389,6 @@ static void put_figures(struct text *text, const struct mmt_report *report, cons
 		text_part(text, TEXT_PLAIN, "%s of %s freed", text_count(text, row->freed_count),
 			  text_count(text, row->allocated_count));
 	put_sizes_of_kinds(text, report, row, sort);
-	put_times(text, report, row);
 }
 
 /* `memory_bytes`: of all rows. */
@@ -403,8 +404,11 @@ static void put_row(struct text *text, const struct mmt_report *report, const st
 		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)row->memory_bytes / (double)memory_bytes);
 	put_sort_key(text, report, row, sort);
 	put_figures(text, report, row, sort, true);
-	text_row_trend(text, row);
-	text_row_threads(text, report, row);
+	if (text->room->extras || text->below) {
+		put_times(text, report, row);
+		text_row_trend(text, row);
+		text_row_threads(text, report, row);
+	}
 	text_end_line(text);
 }
 
@@ -415,13 +419,16 @@ static void put_line(struct text *text, const char *line)
 }
 
 /* Print the name of the row, and its hints. */
-static void put_identity(struct text *text, const struct mmt_row *row, struct text_explanations *explanations)
+static void put_identity(struct text *text, const struct mmt_report *report, const struct mmt_row *row,
+			 struct text_explanations *explanations)
 {
+	const struct mmt_cause *cause = row->cause ? &report->causes[row->cause - 1] : NULL;
+
 	/* Hints are static texts: print each one once. */
-	if (row->hint && explanations->hints[row->pattern] != row->hint)
+	if (row->hint && explanations->hints[row->pattern] != row->hint && (text->room->hints || text->below)) {
 		put_line(text, row->hint);
-	if (row->hint)
 		explanations->hints[row->pattern] = row->hint;
+	}
 	if (row->name) {
 		text_pad_to(text, STACK_INDENT);
 		text_put_name(text, TEXT_PLAIN, row->name, 0);
@@ -429,7 +436,7 @@ static void put_identity(struct text *text, const struct mmt_row *row, struct te
 	} else if (row->lost) {
 		put_line(text, "mapped by calls that were lost: known only from the kernel's maps");
 	} else {
-		text_stack(text, row, STACK_INDENT, &explanations->marks);
+		text_stack(text, row, cause ? cause->caller : NULL, STACK_INDENT, &explanations->marks);
 	}
 }
 
@@ -475,9 +482,6 @@ static void put_hidden(struct text *text, const struct selection *selection, con
 	text_line(text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
 }
 
-#define TRUST_LINES 3	  /* with the end of a stack */
-#define STACK_LINES_MIN 3 /* of the first stack, however long the rest is */
-
 /* The row that stands first: that of the first cause. */
 static size_t find_first(const struct mmt_report *report, const struct selection *selection, enum mmt_sort sort)
 {
@@ -489,37 +493,102 @@ static size_t find_first(const struct mmt_report *report, const struct selection
 }
 
 static void put_rows(struct text *text, const struct mmt_report *report, const struct selection *selection,
-		     struct text_explanations *explanations, bool first_screen)
+		     struct text_explanations *explanations)
 {
 	const struct mmt_text_options *options = text->options;
 	size_t first = find_first(report, selection, options->sort);
+	struct mmt_text_options shortened = *options;
 	uint64_t memory_bytes = sum_memory(report);
 
+	if (!text->below && shortened.stack_frames > text->room->frames)
+		shortened.stack_frames = text->room->frames;
 	for (size_t i = 0; i < selection->count; i++) {
-		struct mmt_text_options shortened = *options;
-		unsigned used;
-
-		if ((i == first) != first_screen)
+		/* The first row stands below, too, if much of it was left out. */
+		if (text->below ? i == first && text->room->extras : i != first)
 			continue;
 		text_end_line(text);
 		put_heading(text, report, selection, i, options->sort);
 		put_row(text, report, selection->rows[i], options->sort, memory_bytes);
-		used = text->lines + (text_is_sound(report) ? TRUST_LINES : 1);
-		if (first_screen && options->width && shortened.stack_frames) {
-			size_t left = used + STACK_LINES_MIN < SCREEN_LINES ? SCREEN_LINES - used : STACK_LINES_MIN;
-
-			shortened.stack_frames = left < shortened.stack_frames ? left : shortened.stack_frames;
-		}
 		text->options = &shortened;
-		put_identity(text, selection->rows[i], explanations);
+		put_identity(text, report, selection->rows[i], explanations);
 		text->options = options;
 	}
+}
+
+/* Each step takes something away, which must matter less than what is left. */
+const struct text_room text_rooms[TEXT_ROOMS] = {
+    {.frames = UINT_MAX, .causes = 6, .notes = 2, .parts = 5, .extras = true, .hints = true},
+    {10, 6, 2, 5, true, true},
+    {9, 6, 1, 5, true, true},
+    {8, 5, 1, 4, true, true},
+    {7, 4, 1, 3, true, true},
+    {6, 4, 1, 3, false, true},
+    {5, 4, 1, 2, false, true},
+    {5, 3, 1, 2, false, true},
+    {4, 3, 1, 1, false, true},
+    {4, 2, 1, 1, false, true},
+    {4, 2, 1, 1, false, false},
+    {3, 2, 1, 1, false, false},
+    {3, 2, 0, 1, false, false},
+    {2, 2, 0, 0, false, false},
+    {2, 1, 0, 0, false, false},
+};
+
+#define SCREEN_LINES 23 /* 24 less one for the prompt */
+
+static void put_first_screen(struct text *text, const struct mmt_report *report, const struct selection *selection,
+			     struct text_explanations *explanations)
+{
+	bool sound = text_is_sound(report);
+
+	text_summary(text, report);
+	if (!sound)
+		text_trust(text, report);
+	text_causes(text, report);
+	if (!report->unfreed_bytes)
+		text_nothing_unfreed(text, report);
+	put_rows(text, report, selection, explanations);
+	if (!sound)
+		return;
+	text_end_line(text);
+	text_trust(text, report);
+}
+
+/* Leave out what does not fit on the first screen of a terminal. */
+static void fit_first_screen(struct text *text, const struct mmt_report *report, const struct selection *selection,
+			     struct text_explanations *explanations)
+{
+	const struct text_explanations empty = *explanations;
+	FILE *stream = text->stream;
+	bool fits = false;
+
+	for (size_t i = 0; !fits && i < TEXT_ROOMS; i++) {
+		char *screen = NULL;
+		size_t size = 0;
+
+		text->room = &text_rooms[i];
+		text->lines = 0;
+		*explanations = empty;
+		text->stream = open_memstream(&screen, &size);
+		if (!text->stream) {
+			text->no_memory = true;
+			break;
+		}
+		put_first_screen(text, report, selection, explanations);
+		fits = !text->options->width || text->lines <= SCREEN_LINES || i + 1 == TEXT_ROOMS;
+		text->no_memory |= fclose(text->stream) != 0;
+		if (fits && screen)
+			fwrite(screen, 1, size, stream);
+		free(screen);
+	}
+	text->stream = stream;
 }
 
 static void put_details(struct text *text, const struct mmt_report *report, const struct selection *selection,
 			struct text_explanations *explanations)
 {
-	put_rows(text, report, selection, explanations, false);
+	text->below = true;
+	put_rows(text, report, selection, explanations);
 	put_hidden(text, selection, report, text->options->sort);
 	text_failures(text, report, &explanations->marks);
 	text_end_line(text);
@@ -539,7 +608,6 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	bool freed_too =
 	    options->sort == MMT_SORT_ALLOCATED || options->sort == MMT_SORT_FREED || options->sort == MMT_SORT_PEAK;
 	struct text_explanations explanations = {.reserved = report->reserved_bytes > 0};
-	bool sound = text_is_sound(report);
 	struct selection selection;
 	struct mmt_error *error;
 	struct text text;
@@ -548,17 +616,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	if (error)
 		return error;
 	text_begin(&text, stream, options);
-	text_summary(&text, report);
-	if (!sound)
-		text_trust(&text, report);
-	text_causes(&text, report);
-	if (!report->unfreed_bytes)
-		text_nothing_unfreed(&text, report);
-	put_rows(&text, report, &selection, &explanations, true);
-	if (sound) {
-		text_end_line(&text);
-		text_trust(&text, report);
-	}
+	fit_first_screen(&text, report, &selection, &explanations);
 	put_details(&text, report, &selection, &explanations);
 	text_explanations_add(&explanations, report);
 	text_explanations(&text, &explanations);

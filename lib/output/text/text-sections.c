@@ -372,7 +372,7 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 		if (failure->asked_bytes)
 			text_format(text, TEXT_PLAIN, ", asked for %s", text_bytes(text, failure->asked_bytes));
 		text_end_line(text);
-		text_stack(text, &stack, STACK_INDENT, marks);
+		text_stack(text, &stack, NULL, STACK_INDENT, marks);
 	}
 	if (shown < report->failure_count) {
 		text_end_line(text);

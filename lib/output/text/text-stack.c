@@ -11,20 +11,21 @@
 #define FOLD_MIN 4	    /* frames: a shorter run is shown */
 #define FUNCTION_COLUMNS 48 /* a longer name moves only its own module to the right */
 #define MODULE_COLUMNS 32
-#define FUNCTION_COLUMNS_MIN 30 /* names are not cut further on a narrow terminal */
+#define MODULE_COLUMNS_MIN 8	/* with less room, none is shown */
+#define FUNCTION_COLUMNS_MIN 30 /* names are not cut further, unless the terminal is narrower */
 #define OUTERMOST_KEPT 2	/* frames shown after a cut */
 
-/* The frames [first, last) are replaced by one line. */
 struct gap {
 	size_t first, last;
 };
 
-enum line_kind { LINE_FRAME, LINE_RUNTIME, LINE_LIBRARY, LINE_INTERPRETER };
+enum line_kind { LINE_FRAME, LINE_RUNTIME, LINE_INTERPRETER };
 
 /* A line shows the first of its frames, or replaces all of them. */
 struct line {
 	enum line_kind kind;
-	size_t frames;
+	size_t first, frames;
+	bool shown;
 };
 
 /* Consecutive frames of an interpreter; those from `folded` on are folded. */
@@ -33,13 +34,11 @@ struct interpreter_run {
 };
 
 struct layout {
-	unsigned indent, function_columns, module_columns, source_columns;
-	bool folds;
+	unsigned indent, function_columns, module_columns;
 	struct interpreter_run run; /* the one that was looked at last */
 	struct gap outer;	    /* runtime frames that are folded although they have names */
-	struct gap inner;	    /* frames of libraries below the program's own; only in stacks that are cut */
-	struct gap middle;	    /* likewise, of other libraries or of the runtime that JIT code calls */
-	size_t cut_first, cut_last; /* lines left out */
+	VECTOR(struct line) lines;
+	size_t shown, own; /* lines; the one of the program's own function */
 };
 
 /* The longest run of runtime frames outside the JIT frames, which only shows how the runtime started the code. Runtime
@@ -115,7 +114,7 @@ static struct line line_of_frame(const struct mmt_row *row, struct layout *layou
 	struct line line = {.kind = LINE_FRAME, .frames = 1};
 	const struct interpreter_run *run;
 
-	if (!layout->folds || row->frames[first]->kind != MMT_FRAME_JIT || first + 1 >= row->frame_count)
+	if (row->frames[first]->kind != MMT_FRAME_JIT || first + 1 >= row->frame_count)
 		return line;
 	run = find_interpreter_run(row, layout, first + 1);
 	if (run->last < row->frame_count && row->frames[run->last]->kind == MMT_FRAME_JIT)
@@ -126,59 +125,35 @@ static struct line line_of_frame(const struct mmt_row *row, struct layout *layou
 /* The line that begins with this frame. Runtime frames without a name are always folded. */
 static struct line line_at(const struct mmt_row *row, struct layout *layout, size_t first)
 {
-	const struct interpreter_run *run;
+	const struct interpreter_run *run = find_interpreter_run(row, layout, first);
 	size_t last = first;
 
-	if (!layout->folds)
-		return line_of_frame(row, layout, first);
-	if (first == layout->inner.first && layout->inner.last > first)
-		return (struct line){.kind = LINE_LIBRARY, .frames = layout->inner.last - first};
-	if (first == layout->middle.first && layout->middle.last > first)
-		return (struct line){.kind = LINE_LIBRARY, .frames = layout->middle.last - first};
-	run = find_interpreter_run(row, layout, first);
 	if (run->last > first)
 		return first >= run->folded && first + 1 < run->last
 			   ? (struct line){.kind = LINE_INTERPRETER, .frames = run->last - first}
 			   : line_of_frame(row, layout, first);
 	if (first == layout->outer.first && layout->outer.last > first)
 		return (struct line){.kind = LINE_RUNTIME, .frames = layout->outer.last - first};
-	while (last < row->frame_count && last != layout->outer.first && last != layout->inner.first &&
-	       (last != layout->middle.first || !last) && !row->frames[last]->function &&
+	while (last < row->frame_count && last != layout->outer.first && !row->frames[last]->function &&
 	       mmt_frame_is_runtime(row->frames[last]))
 		last++;
 	return last - first >= FOLD_MIN ? (struct line){.kind = LINE_RUNTIME, .frames = last - first}
 					: line_of_frame(row, layout, first);
 }
 
-static size_t count_lines_from(const struct mmt_row *row, struct layout *layout, size_t frame)
+/* False: out of memory. */
+static bool find_lines(const struct mmt_row *row, bool folds, struct layout *layout)
 {
-	size_t lines = 0;
+	layout->outer = folds ? find_outer_run(row) : (struct gap){0};
+	for (size_t frame = 0; frame < row->frame_count;) {
+		struct line line = folds ? line_at(row, layout, frame) : (struct line){.frames = 1, .shown = true};
 
-	for (; frame < row->frame_count; lines++)
-		frame += line_at(row, layout, frame).frames;
-	return lines;
-}
-
-static size_t count_lines(const struct mmt_row *row, struct layout *layout)
-{
-	return count_lines_from(row, layout, 0);
-}
-
-/*
- * If there are too many lines, fold the library frames between the system call and the function that the program
- * called: the reader looks for the program's own functions.
- */
-static void fold_libraries(const struct mmt_row *row, size_t limit, struct layout *layout)
-{
-	size_t last = 1;
-
-	if (row->origin >= row->frame_count || count_lines(row, layout) <= limit)
-		return;
-	while (last + 1 < row->origin && row->frames[last]->kind == MMT_FRAME_NATIVE &&
-	       !mmt_frame_is_runtime(row->frames[last]))
-		last++;
-	if (last > FOLD_MIN)
-		layout->inner = (struct gap){.first = 1, .last = last};
+		line.first = frame;
+		frame += line.frames;
+		if (!vector_push(&layout->lines, line))
+			return false;
+	}
+	return true;
 }
 
 static bool is_c_library(const struct mmt_frame *frame)
@@ -217,47 +192,74 @@ static size_t find_own(const struct mmt_row *row)
 	return row->frame_count;
 }
 
-/* The frame at which line `line` begins. */
-static size_t frame_at_line(const struct mmt_row *row, struct layout *layout, size_t line)
+/* The frame of the function that the table of causes names. */
+static size_t find_named(const struct mmt_row *row, const char *name)
 {
-	size_t frame = 0;
+	for (size_t i = row->origin; name && i < row->frame_count; i++) {
+		const char *function = row->frames[i]->function;
 
-	while (line-- && frame < row->frame_count)
-		frame += line_at(row, layout, frame).frames;
-	return frame;
+		if (function && starts_with(name, function) &&
+		    (!name[strlen(function)] || starts_with(name + strlen(function), " (")))
+			return i;
+	}
+	return row->frame_count;
+}
+
+/* The line of a frame; the number of lines: there is none. */
+static size_t find_line(const struct layout *layout, size_t frame)
+{
+	size_t line = 0;
+
+	while (line < layout->lines.count &&
+	       layout->lines.items[line].first + layout->lines.items[line].frames <= frame)
+		line++;
+	return line;
+}
+
+/* Show the lines from `first` on, outwards or inwards, unless there are too many. */
+static void show(struct layout *layout, size_t first, int step, size_t count, size_t limit)
+{
+	for (; count-- && first < layout->lines.count && layout->shown < limit; first += (size_t)step) {
+		layout->shown += !layout->lines.items[first].shown;
+		layout->lines.items[first].shown = true;
+	}
+}
+
+/* The line that replaces a single one is as long. */
+static void show_single_lines(struct layout *layout, size_t limit)
+{
+	for (size_t i = 1; i + 1 < layout->lines.count; i++) {
+		const struct line *line = &layout->lines.items[i];
+
+		if (line[-1].shown && line[1].shown)
+			show(layout, i, 1, 1, limit);
+	}
 }
 
 /*
- * Allocators, databases and runtimes have so many frames of their own that the cut would hide the program: fold some of
- * theirs instead, so that the function that the program called, and its callers, are shown.
+ * Of too many lines, show those that name the program's own function, and their neighbours: allocators, databases and
+ * runtimes have so many frames of their own that others would hide the program.
  */
-static void fold_before_own(const struct mmt_row *row, size_t limit, struct layout *layout)
+static void choose_lines(const struct mmt_row *row, const char *named, size_t limit, struct layout *layout)
 {
-	size_t own = find_own(row), shown = limit / 2 + 1, rest, first;
+	size_t count = layout->lines.count, origin = find_line(layout, row->origin), own_frame = find_own(row);
+	size_t own = find_line(layout, own_frame), outermost = limit > 4 * OUTERMOST_KEPT ? OUTERMOST_KEPT : 0;
 
-	if (limit <= 4 * OUTERMOST_KEPT || own == row->frame_count || count_lines(row, layout) <= limit ||
-	    own < frame_at_line(row, layout, limit - OUTERMOST_KEPT - 1))
-		return;
-	/* The entry of the library. */
-	if (row->frames[own]->kind == MMT_FRAME_NATIVE && row->frames[own - 1]->function)
-		own--;
-	rest = count_lines_from(row, layout, own);
-	first = frame_at_line(row, layout, limit - 1 - (rest < shown ? rest : shown));
-	if (first < own)
-		layout->middle = (struct gap){.first = first, .last = own};
-}
-
-/* If there are too many lines, cut the middle, so that the caller of mmap and the thread's entry stay. */
-static void cut_lines(const struct mmt_row *row, size_t limit, struct layout *layout)
-{
-	size_t outer = limit > 4 * OUTERMOST_KEPT ? OUTERMOST_KEPT : 0;
-	size_t lines = count_lines(row, layout);
-
-	/* Do not cut a single frame: the line that replaces it is as long. */
-	if (lines <= limit || (outer && lines == limit + 1))
-		return;
-	layout->cut_first = limit - outer;
-	layout->cut_last = lines - outer;
+	origin = origin < count ? origin : 0;
+	if (own == count || (own < origin && row->frames[own_frame]->kind == MMT_FRAME_NATIVE))
+		own = origin;
+	layout->own = own;
+	if (count <= limit + (outermost > 0))
+		limit = count;
+	show(layout, find_line(layout, find_named(row, named)), 1, 1, limit);
+	show(layout, origin, 1, 1, limit);
+	show(layout, 0, 1, 1, limit);
+	show(layout, own, 1, 2, limit);
+	show(layout, count - 1, -1, outermost, limit);
+	show(layout, own - 1, -1, own > FOLD_MIN ? 1 : own, limit);
+	show(layout, own, 1, count, own == origin ? limit : limit / 2 + 2);
+	show_single_lines(layout, limit);
+	show(layout, own == origin ? own : 0, own == origin ? -1 : 1, count, limit);
 }
 
 const char *text_frame_name(const struct mmt_frame *frame, char room[TEXT_FRAME_NAME_BYTES])
@@ -304,82 +306,72 @@ static unsigned source_columns(const struct text *text, const struct mmt_frame *
 	return columns + (path ? 3 + text_name_columns(text, path_file_name(path)) + (unsigned)strlen(line) : 0);
 }
 
-static struct layout make_layout(const struct text *text, const struct mmt_row *row, unsigned indent)
+static struct layout make_layout(struct text *text, const struct mmt_row *row, const char *named, unsigned indent)
 {
 	struct layout layout = {.indent = indent};
-	unsigned room = text->options->width;
+	size_t limit = text->options->stack_frames;
+	unsigned source_max = 0, room = text->options->width;
 
-	if (text->options->stack_frames) {
-		layout.folds = true;
-		layout.outer = find_outer_run(row);
-		fold_libraries(row, text->options->stack_frames, &layout);
-		fold_before_own(row, text->options->stack_frames, &layout);
-		cut_lines(row, text->options->stack_frames, &layout);
-	}
-	for (size_t i = 0, frames; i < row->frame_count; i += frames) {
-		const struct mmt_frame *frame = row->frames[i];
-		struct line line = line_at(row, &layout, i);
-		unsigned name = name_columns(text, frame);
+	if (!find_lines(row, limit > 0, &layout))
+		text->no_memory = true;
+	if (limit)
+		choose_lines(row, named, limit, &layout);
+	for (size_t i = 0; i < layout.lines.count; i++) {
+		const struct line *line = &layout.lines.items[i];
+		const struct mmt_frame *frame = row->frames[line->first];
+		unsigned name = name_columns(text, frame), source = source_columns(text, frame);
 		unsigned module = frame->module ? text_name_columns(text, frame->module) : 0;
-		unsigned source = source_columns(text, frame);
 
-		frames = line.frames;
-		if (line.kind != LINE_FRAME)
+		if (line->kind != LINE_FRAME || !line->shown)
 			continue;
 		if (name > layout.function_columns && name <= FUNCTION_COLUMNS)
 			layout.function_columns = name;
 		if (module > layout.module_columns && module <= MODULE_COLUMNS)
 			layout.module_columns = module;
-		if (source > layout.source_columns && source <= MODULE_COLUMNS)
-			layout.source_columns = source;
+		if (source > source_max && source <= MODULE_COLUMNS)
+			source_max = source;
 	}
-	indent += 3 + layout.module_columns + layout.source_columns;
+	indent += 3 + layout.module_columns + source_max;
 	if (room && layout.function_columns + indent > room)
 		layout.function_columns = room > indent + FUNCTION_COLUMNS_MIN ? room - indent : FUNCTION_COLUMNS_MIN;
 	return layout;
 }
 
 /* The maximum number of columns of the name so that what follows it fits on the line; 0: unlimited. */
-static unsigned name_room(const struct text *text, const struct mmt_frame *frame, const struct layout *layout)
+static unsigned name_room(const struct text *text, const struct mmt_frame *frame)
 {
 	unsigned module = frame->module ? text_name_columns(text, frame->module) + 3 : 0;
-	unsigned width = text->options->width, used = layout->indent + module + (frame->doubtful ? 2 : 0);
+	unsigned width = text->options->width, left = width > text->column + 4 ? width - text->column : 4;
+	unsigned used = module + source_columns(text, frame);
 
 	if (!width)
 		return 0;
-	used += source_columns(text, frame);
-	return width > used + FUNCTION_COLUMNS_MIN ? width - used : FUNCTION_COLUMNS_MIN;
+	if (left > used + FUNCTION_COLUMNS_MIN)
+		return left - used;
+	return left < FUNCTION_COLUMNS_MIN ? left : FUNCTION_COLUMNS_MIN;
 }
 
-static void put_frame(struct text *text, const struct mmt_frame *frame, const struct layout *layout)
+static void put_module(struct text *text, const struct mmt_frame *frame, const struct layout *layout)
 {
-	enum text_style style = frame->kind == MMT_FRAME_NATIVE || frame->function ? TEXT_PLAIN : TEXT_FAINT;
-	unsigned columns = layout->indent + layout->function_columns, width = text->options->width;
-	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
-	char room[64];
+	unsigned column = layout->indent + layout->function_columns, width = text->options->width;
 
-	text_pad_to(text, layout->indent);
-	if (frame->doubtful)
-		text_put(text, TEXT_BAD, "? ");
-	if (prefixed)
-		text_put_name(text, TEXT_FAINT, frame->module, 0);
-	text_put_name(text, style, frame_name(frame, room), prefixed ? 0 : name_room(text, frame, layout));
-	if (frame->module && !prefixed) {
-		text_pad_to(text, columns);
-		text_put(text, TEXT_PLAIN, "   ");
-		text_put_name(text, TEXT_FAINT, frame->module, width > text->column ? width - text->column : 0);
-	}
-	columns += 3 + layout->module_columns;
-	if (columns < text->column)
-		columns = text->column;
-	if (width && columns + source_columns(text, frame) > width)
-		columns = text->column;
-	if (width && columns + source_columns(text, frame) > width) {
-		text_end_line(text);
+	column = (column > text->column ? column : text->column) + 3;
+	if (width && width < column + MODULE_COLUMNS_MIN)
 		return;
-	}
-	if (frame->source_file || frame->inlined)
-		text_pad_to(text, columns);
+	text_pad_to(text, column);
+	text_put_name(text, TEXT_FAINT, frame->module, width ? width - column : 0);
+}
+
+/* Where there is no room for it in its column, the source stands behind the module, or nowhere. */
+static void put_source(struct text *text, const struct mmt_frame *frame, unsigned column)
+{
+	unsigned columns = source_columns(text, frame), width = text->options->width;
+
+	if (column < text->column || (width && column + columns > width))
+		column = text->column;
+	if (!columns || (width && column + columns > width))
+		return;
+	text_pad_to(text, column);
 	if (frame->source_file) {
 		text_put(text, TEXT_PLAIN, "   ");
 		text_put_name(text, TEXT_PLAIN, path_file_name(frame->source_file), 0);
@@ -388,6 +380,26 @@ static void put_frame(struct text *text, const struct mmt_frame *frame, const st
 	}
 	if (frame->inlined)
 		text_put(text, TEXT_FAINT, frame->source_file ? " (inlined)" : "   (inlined)");
+}
+
+static void put_frame(struct text *text, const struct mmt_frame *frame, const struct layout *layout)
+{
+	enum text_style style = frame->kind == MMT_FRAME_NATIVE || frame->function ? TEXT_PLAIN : TEXT_FAINT;
+	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
+	unsigned width = text->options->width, offset;
+	char room[64];
+
+	text_pad_to(text, layout->indent);
+	if (frame->doubtful)
+		text_put(text, TEXT_BAD, "? ");
+	offset = text_name_columns(text, frame_name(frame, room));
+	if (prefixed)
+		text_put_name(text, TEXT_FAINT, frame->module,
+			      width > text->column + offset ? width - text->column - offset : 0);
+	text_put_name(text, style, frame_name(frame, room), prefixed ? 0 : name_room(text, frame));
+	if (frame->module && !prefixed)
+		put_module(text, frame, layout);
+	put_source(text, frame, layout->indent + layout->function_columns + 3 + layout->module_columns);
 	text_end_line(text);
 }
 
@@ -410,37 +422,56 @@ static void put_end(struct text *text, const struct mmt_row *row, unsigned inden
 	text_end_line(text);
 }
 
-void text_stack(struct text *text, const struct mmt_row *row, unsigned indent, struct text_stack_marks *marks)
+/* The lines from `first` on that are not shown, as one; the first line after these. */
+static size_t put_hidden(struct text *text, const struct layout *layout, size_t first)
 {
-	struct layout layout = make_layout(text, row, indent);
-	static const char *const folded[] = {
-	    [LINE_RUNTIME] = "runtime ", [LINE_LIBRARY] = "library ", [LINE_INTERPRETER] = "interpreter "};
-	struct line line;
-	size_t number = 0, cut = 0;
+	size_t frames = 0, line = first;
 
-	for (size_t i = 0; i < row->frame_count; i += line.frames, number++) {
-		line = line_at(row, &layout, i);
-		if (number >= layout.cut_first && number < layout.cut_last) {
-			cut += line.frames;
-			if (number + 1 == layout.cut_last)
-				put_gap(text, cut, "more ", indent);
-		} else if (line.kind != LINE_FRAME) {
-			put_gap(text, line.frames, folded[line.kind], indent);
-			marks->folded = true;
-		} else {
-			put_frame(text, row->frames[i], &layout);
-			marks->doubtful |= row->frames[i]->doubtful;
-			marks->unnamed |= !row->frames[i]->function;
-			marks->between |= line.frames > 1;
+	for (; line < layout->lines.count && !layout->lines.items[line].shown; line++)
+		frames += layout->lines.items[line].frames;
+	put_gap(text, frames, first && line <= layout->own ? "library " : "more ", layout->indent);
+	return line;
+}
+
+static void put_lines(struct text *text, const struct mmt_row *row, const struct layout *layout,
+		      struct text_stack_marks *marks)
+{
+	for (size_t i = 0; i < layout->lines.count;) {
+		const struct line *line = &layout->lines.items[i];
+		const struct mmt_frame *frame = row->frames[line->first];
+
+		if (!line->shown) {
+			i = put_hidden(text, layout, i);
+			marks->cut = true;
+			continue;
 		}
+		i++;
+		if (line->kind != LINE_FRAME) {
+			put_gap(text, line->frames, line->kind == LINE_RUNTIME ? "runtime " : "interpreter ",
+				layout->indent);
+			marks->folded = true;
+			continue;
+		}
+		put_frame(text, frame, layout);
+		marks->doubtful |= frame->doubtful;
+		marks->unnamed |= !frame->function;
+		marks->between |= line->frames > 1;
 	}
+}
+
+void text_stack(struct text *text, const struct mmt_row *row, const char *named, unsigned indent,
+		struct text_stack_marks *marks)
+{
+	struct layout layout = make_layout(text, row, named, indent);
+
+	put_lines(text, row, &layout, marks);
+	vector_deinit(&layout.lines);
 	marks->hidden |= row->hidden_frame_count > 0;
 	if (row->hidden_frame_count && !row->frame_count) {
 		text_pad_to(text, indent);
 		text_line(text, TEXT_FAINT, "(every frame is hidden)");
 		return;
 	}
-	marks->cut |= cut > 0;
 	marks->ends[row->stack_end] = true;
 	if (row->stack_end != MMT_STACK_END_ENTRY)
 		put_end(text, row, indent);

@@ -12,7 +12,9 @@ struct text_stack_marks {
 	bool ends[MMT_STACK_END_KINDS];
 };
 
-void text_stack(struct text *text, const struct mmt_row *row, unsigned indent, struct text_stack_marks *marks);
+/* `named`: the function that the table of causes names, which is shown in any case; NULL: none. */
+void text_stack(struct text *text, const struct mmt_row *row, const char *named, unsigned indent,
+		struct text_stack_marks *marks);
 
 /* Lines below the stacks that explain their marks, and how to record so that no callers are missing. */
 

@@ -21,6 +21,7 @@ void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *
 	*text = (struct text){
 	    .stream = stream,
 	    .options = options,
+	    .room = text_rooms,
 	    .escape = options->ascii ? ESCAPE_FOR_ASCII : ESCAPE_FOR_TERMINAL,
 	};
 	/* wcwidth() depends on the thread's locale; without this one each character counts as one column. */

@@ -21,6 +21,15 @@ enum text_style {
 
 #define TEXT_NUMBERS 8 /* a power of two */
 
+/* How much the first screen of a report shows. What is left out stands below it. */
+struct text_room {
+	unsigned frames, causes, notes, parts;
+	bool extras, hints;
+};
+
+#define TEXT_ROOMS 15
+extern const struct text_room text_rooms[TEXT_ROOMS]; /* from most to least */
+
 struct text {
 	FILE *stream;
 	const struct mmt_text_options *options;
@@ -33,6 +42,8 @@ struct text {
 	unsigned number_count; /* formatted so far */
 	VECTOR(char) sentence; /* with its end, if it has begun */
 	bool no_memory;	       /* for a sentence */
+	const struct text_room *room;
+	bool below; /* the first screen */
 };
 
 void text_begin(struct text *text, FILE *stream, const struct mmt_text_options *options);

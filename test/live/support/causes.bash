@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by test/live/causes*.sh: the report names the cause of growth, and no other, on its first screen.
+source "$SOURCE/test/golden/first-screen.bash" || exit 2
 
 # record_cause COMMAND...: attach when it is ready, and record until it has finished its work.
 record_cause() {
@@ -14,6 +15,7 @@ record_cause() {
 	wait "$pid" 2>/dev/null
 	expect_true_report
 	"$MMTRACE" report --no-pager -i "$recording" >"$directory/report.txt" || fail "report ended with status $?"
+	expect_first_screen
 }
 
 # The hints of rows, of growth and of huge pages, one a line.

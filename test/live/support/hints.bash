@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Sourced by test/live/hints-*.sh: a hint of a report names a problem, and following it fixes that.
 source "$SOURCE/test/live/support/stacks.bash" || exit 2
+source "$SOURCE/test/golden/first-screen.bash" || exit 2
 
 stack_bytes=65280
 hint_count() {
@@ -15,6 +16,7 @@ expect_hint() {
 		"$MMTRACE" report --no-pager -i "$recording" | head -30 | tr -s ' \n' ' ' | grep -qF -e "$words" ||
 			fail "missing from the first screen: $words"
 	done
+	expect_first_screen
 }
 
 # expect_no_hint WORDS
