@@ -994,6 +994,73 @@ START_TEST(rates_of_the_table)
 }
 END_TEST
 
+/* A command that ended at once and mapped nothing of interest. */
+START_TEST(nothing_to_see)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_cause causes[] = {
+	    {.pattern = MMT_PATTERN_CODE, .unfreed_bytes = 40 << 20, .rows = first_rows, .row_count = 1},
+	    {.pattern = MMT_PATTERN_HEAP, .memory_bytes = 132 << 10, .rows = second_rows, .row_count = 3},
+	    {.name = "f", .memory_bytes = 64 << 10, .rows = second_rows, .row_count = 3}};
+	char *text;
+
+	causes[0].memory_bytes = causes[0].unfreed_bytes;
+	report.causes = causes;
+	report.cause_count = 3;
+	report.growth.verdict = MMT_VERDICT_UNKNOWN;
+	report.end_ns = report.start_ns + 17000000;
+	text = render(&report, &(struct mmt_text_options){.width = 80});
+	ASSERT_HAS(text, "\nNOTHING TO SEE: in 17 ms, only what every program loads was mapped.\n");
+	ASSERT_ABSENT(text, "mapped by");
+	free(text);
+	causes[2].memory_bytes++;
+	text = render(&report, &(struct mmt_text_options){.width = 80});
+	ASSERT_HAS(text, "\nNO VERDICT: 17 ms is too short to judge anything.\n");
+	ASSERT_HAS(text, "mapped by");
+	free(text);
+	causes[2].memory_bytes--;
+	causes[2].verdict = MMT_ROW_LEAK;
+	text = render(&report, &(struct mmt_text_options){.width = 80});
+	ASSERT_ABSENT(text, "NOTHING TO SEE");
+	free(text);
+}
+END_TEST
+
+/* The second line does not contradict the table. */
+START_TEST(leaks_without_growth)
+{
+	static const struct {
+		enum mmt_verdict verdict;
+		const char *line;
+	} lines[] = {
+	    {MMT_VERDICT_TOO_SHORT,
+	     "\nLEAK: RSS 0 B so far, without a clear trend: record for at least 10.0 s. But some "
+	     "mappings keep growing: see the rows below.\n"},
+	    {MMT_VERDICT_STEADY, "\nSTEADY: RSS has no steady trend: 0 B from start to end, noise 256.0 KiB. But some "
+				 "mappings keep growing: see the rows below.\n"},
+	    {MMT_VERDICT_SHRINKING, "\nSHRINKING: RSS 0 B. But some mappings keep growing: see the rows below.\n"},
+	};
+	struct mmt_report report = sample_report();
+	struct mmt_cause cause = {
+	    .name = "f", .memory_bytes = 4 << 20, .verdict = MMT_ROW_LEAK, .rows = first_rows, .row_count = 1};
+	char *text;
+
+	report.growth.advised_ns = 10000000000;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		report.causes = &cause;
+		report.cause_count = 1;
+		report.growth.verdict = lines[i].verdict;
+		text = render(&report, &(struct mmt_text_options){0});
+		ASSERT_HAS(text, lines[i].line);
+		free(text);
+		report.cause_count = 0;
+		text = render(&report, &(struct mmt_text_options){0});
+		ASSERT_ABSENT(text, "keep growing");
+		free(text);
+	}
+}
+END_TEST
+
 /* Near vm.max_map_count, or requested. */
 START_TEST(counts_of_mappings)
 {
@@ -1743,7 +1810,7 @@ START_TEST(notes_fit_the_terminal)
 	ASSERT_HAS(text, "  note: one two three four five six\n"
 			 "        seven eight nine ten eleven\n"
 			 "        twelve thirteen\n"
-			 "        0123456789012345678901234567890123\n"
+			 "        0123456789012345678...4567890123\n"
 			 "        f\303\274nfzehn\n");
 	free(text);
 	text = render(&report, &(struct mmt_text_options){.width = 40, .colour = true});
@@ -2059,8 +2126,9 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, advice_depends_on_the_ending, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_loop_test(cases, long_names_keep_the_function, 0, (int)(sizeof(long_names) / sizeof(long_names[0])));
 	tcase_add_tests(cases, sentences_are_complete, selection, sorted_by_memory, line_of_a_control_group,
-			sorted_by_resident_and_committed, table_of_causes, rates_of_the_table, counts_of_mappings,
-			refused_calls_come_first, trend_of_survivors, verdicts_of_rows, nothing_unfreed);
+			sorted_by_resident_and_committed, table_of_causes, rates_of_the_table, nothing_to_see,
+			leaks_without_growth, counts_of_mappings, refused_calls_come_first, trend_of_survivors,
+			verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_tests(cases, parts_of_growth, growth_beside_a_selection, growth_partly_shown_by_rows,
 			huge_pages_that_are_mostly_empty);

@@ -228,7 +228,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 
 	while (count < report->cause_count && report->causes[count].memory_bytes)
 		count++;
-	if (!count || (count == 1 && report->causes[0].row_count == 1))
+	if (!count || (count == 1 && report->causes[0].row_count == 1) || text_has_nothing_to_see(report))
 		return;
 	shown = choose_shown(text, report, count);
 	text_end_line(text);

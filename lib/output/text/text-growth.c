@@ -73,7 +73,7 @@ static void put_sizes(struct text *text, const struct mmt_report *report)
 	if (growth->start_swap_bytes || growth->end_swap_bytes)
 		text_part(text, TEXT_STRONG, "swap %s at start, %s at end", text_bytes(text, growth->start_swap_bytes),
 			  text_bytes(text, growth->end_swap_bytes));
-	if (growth->bytes_per_minute != MMT_RATE_UNKNOWN)
+	if (growth->bytes_per_minute != MMT_RATE_UNKNOWN && growth->verdict != MMT_VERDICT_TOO_SHORT)
 		text_part(text, TEXT_STRONG, "%s per minute", text_change(text, growth->bytes_per_minute));
 	/* The RSS of several processes counts what they share several times. */
 	if (!growth->pss_missing)
@@ -137,6 +137,28 @@ static const char *explain_plateau(const struct mmt_report *report)
 }
 
 #define SHORT_NS 1000000000
+#define LITTLE_BYTES 65536 /* any program maps as much when it starts */
+#define HEAP_BYTES 1048576 /* likewise, by malloc */
+
+bool text_has_nothing_to_see(const struct mmt_report *report)
+{
+	enum mmt_verdict verdict = report->growth.verdict;
+
+	if ((verdict != MMT_VERDICT_UNKNOWN && verdict != MMT_VERDICT_TOO_SHORT) ||
+	    report->end_ns - report->start_ns >= SHORT_NS || !report->cause_count || was_refused_memory(report))
+		return false;
+	for (size_t i = 0; i < report->cause_count; i++) {
+		const struct mmt_cause *cause = &report->causes[i];
+		uint64_t most = cause->pattern == MMT_PATTERN_HEAP	? HEAP_BYTES
+				: cause->pattern == MMT_PATTERN_CODE	? MMT_BYTES_MAX
+				: cause->memory_class == MMT_CLASS_FILE ? HEAP_BYTES
+									: LITTLE_BYTES;
+
+		if (mmt_row_leaks(cause->verdict) || cause->unfreed_bytes > most || cause->memory_bytes > most)
+			return false;
+	}
+	return true;
+}
 
 static void add_growth(struct text *text, const struct mmt_growth *growth)
 {
@@ -192,6 +214,19 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 	}
 }
 
+/* What does not show in RSS, or not yet. */
+static void add_leaks(struct text *text, const struct mmt_report *report)
+{
+	uint64_t mapped = report->growth.unfreed_growth_bytes;
+
+	if (mapped)
+		text_add(text, " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
+			 text_bytes(text, mapped),
+			 report->growth.verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
+	else
+		text_add(text, " But some mappings keep growing: see the rows below.");
+}
+
 static void put_verdict(struct text *text, const struct mmt_report *report)
 {
 	static const struct {
@@ -205,20 +240,25 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	    [MMT_VERDICT_STEADY] = {"STEADY", TEXT_GOOD},
 	    [MMT_VERDICT_SHRINKING] = {"SHRINKING", TEXT_GOOD},
 	};
-	uint64_t mapped = report->growth.unfreed_growth_bytes;
+	enum mmt_verdict verdict = report->growth.verdict;
+	bool leaks = verdict != MMT_VERDICT_UNKNOWN && verdict != MMT_VERDICT_GROWING &&
+		     (report->growth.unfreed_growth_bytes || has_leak(report));
 
-	text_put(text, mapped && !report->growth.by_process ? TEXT_STRONG : words[report->growth.verdict].style,
-		 words[report->growth.verdict].word);
+	if (text_has_nothing_to_see(report)) {
+		text_line(text, TEXT_STRONG, "NOTHING TO SEE: in %s, only what every program loads was mapped.",
+			  text_duration(text, report->end_ns - report->start_ns));
+		return;
+	}
+	text_put(text, leaks ? TEXT_BAD : words[verdict].style,
+		 leaks && verdict == MMT_VERDICT_TOO_SHORT ? "LEAK" : words[verdict].word);
 	text_put(text, TEXT_PLAIN, ": ");
 	if (report->growth.by_process) {
 		text_put_growers(text, report);
 		return;
 	}
 	add_reason(text, report);
-	if (mapped)
-		text_add(text, " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
-			 text_bytes(text, mapped),
-			 report->growth.verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
+	if (leaks)
+		add_leaks(text, report);
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }
 
@@ -457,10 +497,10 @@ static void put_huge_pages(struct text *text, const struct mmt_report *report)
 
 	if (!pages->hint)
 		return;
-	text_format(text, TEXT_STRONG, "  %s in huge pages, about %s of it never written (all zero; sample: %s)",
-		    text_bytes(text, pages->bytes), text_bytes(text, pages->zero_bytes),
-		    text_bytes(text, pages->sampled_bytes));
-	text_end_line(text);
+	text_add(text, "  %s in huge pages, about %s of it never written (all zero; sample: %s)",
+		 text_bytes(text, pages->bytes), text_bytes(text, pages->zero_bytes),
+		 text_bytes(text, pages->sampled_bytes));
+	text_end_sentence(text, TEXT_STRONG, PART_INDENT);
 	text_pad_to(text, PART_INDENT);
 	text_put_sentence(text, TEXT_FAINT, pages->hint, PART_INDENT);
 }

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 
 #define TEXT_PART_MAX 512
+#define LINE_INDENT 4	    /* of the continuation of a line that is too long */
 #define NAME_BYTES 1024	    /* longer names are only cut in the middle */
 #define NAMESPACE_COLUMNS 8 /* shorter ones stay */
 
@@ -78,16 +79,6 @@ void text_format(struct text *text, enum text_style style, const char *format, .
 	va_end(arguments);
 }
 
-void text_line(struct text *text, enum text_style style, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	put_formatted(text, style, format, arguments);
-	va_end(arguments);
-	text_end_line(text);
-}
-
 /* Trusted text that may contain characters beyond ASCII, all one column wide. */
 static void text_put_wide(struct text *text, const char *characters)
 {
@@ -106,6 +97,12 @@ unsigned text_name_columns(const struct text *text, const char *name)
 	return columns;
 }
 
+static void put_piece(struct text *text, const struct escape_piece *piece)
+{
+	fwrite(piece->text, 1, piece->size, text->stream);
+	text->column += piece->columns;
+}
+
 /* Put `name` with "..." in place of what lies between these columns. */
 static void put_pieces(struct text *text, const char *name, unsigned first, unsigned last)
 {
@@ -114,8 +111,7 @@ static void put_pieces(struct text *text, const char *name, unsigned first, unsi
 
 	for (unsigned at = 0; escape_next(&name, text->escape, &piece); at += piece.columns) {
 		if (at + piece.columns <= first || at >= last) {
-			fwrite(piece.text, 1, piece.size, text->stream);
-			text->column += piece.columns;
+			put_piece(text, &piece);
 		} else if (!cut) {
 			cut = true;
 			fputs("...", text->stream);
@@ -230,6 +226,23 @@ static void separate_words(struct text *text, enum text_style style, unsigned co
 	begin_style(text, style);
 }
 
+/* A word, of which the middle is left out if it does not fit on a line of its own. */
+static void put_word(struct text *text, const char *word, size_t size, unsigned columns)
+{
+	unsigned width = text->options->width, room = width > text->column ? width - text->column : 0;
+	struct escape_piece piece;
+	char brief[NAME_BYTES];
+
+	if (!width || columns <= room || room < NAMESPACE_COLUMNS || size >= sizeof(brief)) {
+		for (const char *end = word + size; word < end && escape_next(&word, text->escape, &piece);)
+			put_piece(text, &piece);
+		return;
+	}
+	memcpy(brief, word, size);
+	brief[size] = '\0';
+	put_short_name(text, brief, room);
+}
+
 static void put_words(struct text *text, enum text_style style, const char *sentence, unsigned indent)
 {
 	const char *end;
@@ -244,9 +257,7 @@ static void put_words(struct text *text, enum text_style style, const char *sent
 			columns += piece.columns;
 		if (word != sentence)
 			separate_words(text, style, columns, indent);
-		while (word < end && escape_next(&word, text->escape, &piece))
-			fwrite(piece.text, 1, piece.size, text->stream);
-		text->column += columns;
+		put_word(text, word, (size_t)(end - word), columns);
 		if (!*end)
 			break;
 	}
@@ -297,6 +308,16 @@ void text_end_sentence(struct text *text, enum text_style style, unsigned indent
 	if (text_has_sentence(text))
 		text_put_sentence(text, style, text->sentence.items, indent);
 	text->sentence.count = 0;
+}
+
+void text_line(struct text *text, enum text_style style, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	add_formatted(text, format, arguments);
+	va_end(arguments);
+	text_end_sentence(text, style, LINE_INDENT);
 }
 
 void text_add_process(struct text *text, const struct mmt_process *process)

@@ -27,7 +27,7 @@ struct text_room {
 	bool extras, hints;
 };
 
-#define TEXT_ROOMS 15
+#define TEXT_ROOMS 16
 extern const struct text_room text_rooms[TEXT_ROOMS]; /* from most to least */
 
 struct text {
