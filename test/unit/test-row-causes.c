@@ -29,6 +29,8 @@ static const struct mmt_frame *const wrapped_parse[] = {FRAME("mmap", "libc.so.6
 							FRAME("new_page", "server"), FRAME("parse", "server")};
 static const struct mmt_frame *const wrapped_unnamed[] = {FRAME("mmap", "libc.so.6"), FRAME("buffer_new", "server"),
 							  FRAME(NULL, "plugin.so"), FRAME("load", "server")};
+static const struct mmt_frame *const wrapped_once[] = {FRAME("mmap", "libc.so.6"), FRAME("buffer_new", "server"),
+						       FRAME("resize", "server")};
 static const struct mmt_frame *const parse[] = {FRAME("mmap", "libc.so.6"), FRAME("parse", "server")};
 
 #define STACK(list) .frames = list, .frame_count = sizeof(list) / sizeof(*(list)), .origin = 1
@@ -159,6 +161,16 @@ START_TEST(wrappers_name_their_callers)
 	BUILD({STACK(wrapped_load), .memory_bytes = 7000}, {STACK(wrapped_unnamed), .memory_bytes = 2000},
 	      {STACK(wrapped_parse), .memory_bytes = 1000});
 	assert_caller(0, "load (server)", 9000);
+	/* A wrapper that another one calls, which both causes have in common, too. */
+	BUILD({STACK(wrapped_load), .memory_bytes = 7000, .verdict = MMT_ROW_LEAK},
+	      {STACK(wrapped_parse), .memory_bytes = 3000}, {STACK(wrapped_once), .memory_bytes = 2000});
+	assert_cause(0, "buffer_new (server)", MMT_PATTERN_NONE, 7000, 1);
+	assert_caller(0, "load (server)", 7000);
+	assert_caller(1, "parse (server)", 3000);
+	/* Or one cause alone. */
+	BUILD({STACK(wrapped_load), .memory_bytes = 7000}, {STACK(wrapped_parse), .memory_bytes = 3000},
+	      {STACK(wrapped_once), .memory_bytes = 2000});
+	assert_caller(0, "new_page (server)", 10000);
 	/* The name says all. */
 	BUILD({STACK(wrapped_load), .memory_bytes = 7000}, {STACK(wrapped_load), .memory_bytes = 3000});
 	assert_caller(0, NULL, 0);

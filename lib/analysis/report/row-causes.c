@@ -231,11 +231,13 @@ static struct mmt_error *list_rows(struct causes *causes, struct arena *arena)
 
 /* Which caller made a heap grow, or a function map memory. */
 struct callers {
-	struct function {
-		const struct mmt_row *first; /* of its rows */
-		size_t depth;		     /* how many frames all stacks have in common, from their origin on */
-	} * functions;			     /* by id in function_names */
-	struct map bytes;		     /* of one cause: checksum of a caller -> memory */
+	uint32_t *firsts, *nexts; /* rows of one function, by id in function_names and by place of the row, from 1 */
+	struct map bytes;	  /* of one cause: checksum of a caller -> memory */
+};
+
+/* The stacks that have the first `depth` frames of a row in common, from their origin on. */
+struct stem {
+	size_t place, depth;
 };
 
 static bool names_caller(enum mmt_pattern pattern)
@@ -262,80 +264,108 @@ static size_t common_depth(const struct mmt_row *left, const struct mmt_row *rig
 	return depth;
 }
 
-static void find_depths(const struct causes *causes, struct callers *callers)
+/* Find how many frames the stacks of a stem have in common. False: the stem has one stack. */
+static bool find_common_depth(const struct causes *causes, const struct callers *callers, const struct stem *stem,
+			      size_t *depth_ret, bool *several_causes_ret)
 {
-	for (size_t i = 0; i < causes->report->row_count; i++) {
-		struct function *function = &callers->functions[causes->of_rows[i].function];
-		size_t depth;
+	const struct mmt_row *row = &causes->rows[stem->place];
 
-		if (causes->of_rows[i].cause == INTERN_NONE)
+	*depth_ret = SIZE_MAX;
+	*several_causes_ret = false;
+	for (uint32_t i = callers->firsts[causes->of_rows[stem->place].function]; i; i = callers->nexts[i - 1]) {
+		size_t depth = i == stem->place + 1 ? SIZE_MAX : common_depth(row, &causes->rows[i - 1]);
+
+		if (depth < stem->depth)
 			continue;
-		depth = function->first ? common_depth(function->first, &causes->rows[i]) : SIZE_MAX;
-		if (!function->first || depth < function->depth)
-			function->depth = depth;
-		if (!function->first)
-			function->first = &causes->rows[i];
+		*several_causes_ret |= causes->of_rows[i - 1].cause != causes->of_rows[stem->place].cause;
+		*depth_ret = depth < *depth_ret ? depth : *depth_ret;
 	}
+	return *depth_ret != SIZE_MAX;
 }
 
-/* NULL: all stacks have the same callers, or the caller has no name. */
-static const struct mmt_frame *find_caller(const struct causes *causes, const struct callers *callers, size_t place)
+/* The caller with most memory of the cause, of those of the stem's function; its place is that of a row. */
+static struct mmt_error *find_caller(const struct causes *causes, struct callers *callers,
+				     const struct mmt_cause *cause, const struct stem *stem, size_t depth,
+				     struct stem *caller_ret, uint64_t *bytes_ret)
 {
-	const struct mmt_row *row = &causes->rows[place];
-	enum mmt_pattern pattern = find_cause_row(causes, row)->pattern;
-	size_t depth =
-	    mmt_pattern_is_by_design(pattern) ? 0 : callers->functions[causes->of_rows[place].function].depth;
+	map_deinit(&callers->bytes);
+	*bytes_ret = 0;
+	for (size_t i = 0; i < cause->row_count; i++) {
+		size_t place = cause->rows[i] - 1;
+		const struct mmt_row *row = &causes->rows[place];
+		size_t frame = row->origin + depth;
+		uint64_t checksum, *bytes;
 
-	if (mmt_pattern_is_by_design(pattern) ? !names_caller(pattern) : !depth)
-		return NULL;
-	if (depth >= row->frame_count || row->origin + depth >= row->frame_count ||
-	    !identity_has_name(row->frames[row->origin + depth]))
-		return NULL;
-	return row->frames[row->origin + depth];
+		if (!row->memory_bytes || frame >= row->frame_count || !identity_has_name(row->frames[frame]) ||
+		    (stem->depth && common_depth(&causes->rows[stem->place], row) < stem->depth))
+			continue;
+		checksum = identity_frame_checksum(&causes->build_ids, row->frames[frame]);
+		if (!map_add(&callers->bytes, checksum, row->memory_bytes))
+			return &error_no_memory;
+		bytes = map_get(&callers->bytes, checksum);
+		if (*bytes > *bytes_ret) {
+			*bytes_ret = *bytes;
+			*caller_ret = (struct stem){place, depth + 1};
+		}
+	}
+	return NULL;
 }
 
 #define CALLER_SHARE 4 /* of the memory: a caller with less than 1/CALLER_SHARE explains little */
 
+/* Name the caller of a function that several call, and the caller of that if other causes have it in common, too. */
 static struct mmt_error *name_caller(const struct causes *causes, struct callers *callers, struct arena *arena,
 				     struct mmt_cause *cause)
 {
-	const struct mmt_frame *most = NULL;
+	struct stem stem = {.place = cause->rows[0] - 1}, caller = {0};
+	enum mmt_pattern pattern = find_cause_row(causes, &causes->rows[stem.place])->pattern;
+	bool by_design = mmt_pattern_is_by_design(pattern), several;
 	CLEANUP(free) char *name = NULL;
+	size_t depth = 0;
+	uint64_t bytes;
 
-	map_deinit(&callers->bytes);
-	for (size_t i = 0; i < cause->row_count; i++) {
-		const struct mmt_row *row = &causes->rows[cause->rows[i] - 1];
-		const struct mmt_frame *caller = find_caller(causes, callers, cause->rows[i] - 1);
-		uint64_t checksum = caller ? identity_frame_checksum(&causes->build_ids, caller) : 0, bytes;
-
-		if (!caller || !row->memory_bytes)
-			continue;
-		if (!map_add(&callers->bytes, checksum, row->memory_bytes))
-			return &error_no_memory;
-		bytes = *map_get(&callers->bytes, checksum);
-		if (bytes > cause->caller_bytes) {
-			cause->caller_bytes = bytes;
-			most = caller;
-		}
-	}
-	if (!most || cause->caller_bytes < cause->memory_bytes / CALLER_SHARE) {
-		cause->caller_bytes = 0;
+	if (by_design && !names_caller(pattern))
 		return NULL;
+	for (;;) {
+		struct mmt_error *error;
+		struct stem next;
+
+		if (!by_design && (!find_common_depth(causes, callers, &stem, &depth, &several) || !depth ||
+				   (caller.depth && !several)))
+			break;
+		error = find_caller(causes, callers, cause, &stem, depth, &next, &bytes);
+		if (error)
+			return error;
+		if (!bytes || bytes < cause->memory_bytes / CALLER_SHARE)
+			break;
+		cause->caller_bytes = bytes;
+		caller = stem = next;
+		if (by_design)
+			break;
 	}
-	name = rows_function_name(most);
+	if (!caller.depth)
+		return NULL;
+	name =
+	    rows_function_name(causes->rows[caller.place].frames[causes->rows[caller.place].origin + caller.depth - 1]);
 	cause->caller = name ? arena_string(arena, name) : NULL;
 	return cause->caller ? NULL : &error_no_memory;
 }
 
 static struct mmt_error *name_callers(struct causes *causes, struct arena *arena)
 {
-	CLEANUP(free) struct function *functions = calloc(causes->function_names.count + 1, sizeof(*functions));
-	struct callers callers = {.functions = functions};
+	CLEANUP(free) uint32_t *firsts = calloc(causes->function_names.count + 1, sizeof(*firsts));
+	CLEANUP(free) uint32_t *nexts = calloc(causes->report->row_count + 1, sizeof(*nexts));
+	struct callers callers = {.firsts = firsts, .nexts = nexts};
 	struct mmt_error *error = NULL;
 
-	if (!functions)
+	if (!firsts || !nexts)
 		return &error_no_memory;
-	find_depths(causes, &callers);
+	for (uint32_t i = 0; i < causes->report->row_count; i++) {
+		if (causes->of_rows[i].cause == INTERN_NONE)
+			continue;
+		nexts[i] = firsts[causes->of_rows[i].function];
+		firsts[causes->of_rows[i].function] = i + 1;
+	}
 	for (size_t i = 0; !error && i < causes->count; i++)
 		error = name_caller(causes, &callers, arena, &causes->items[i]);
 	map_deinit(&callers.bytes);
