@@ -383,10 +383,10 @@ START_TEST(table_of_processes)
 	report.process_count = 3;
 	report.resident_reading_count = 0;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "\n  process                    unfreed  mapped before   inherited\n"
-			 "  server (102)              8.00 KiB              -    8.00 KiB  child of 100, ended\n"
-			 "  server (101)              4.00 KiB              -    8.00 KiB  child of 100\n"
-			 "  server (100)                   0 B       8.00 KiB           -\n");
+	ASSERT_HAS(text, "\n  process                    unfreed      before\n"
+			 "  server (102)              8.00 KiB    8.00 KiB  child of 100, ended\n"
+			 "  server (101)              4.00 KiB    8.00 KiB  child of 100\n"
+			 "  server (100)                   0 B    8.00 KiB\n");
 	free(text);
 	report.process_count = 12;
 	text = render(&report, &(struct mmt_text_options){0});
@@ -441,7 +441,7 @@ START_TEST(growth_of_processes)
 		   "-17.00 MiB\n"
 		   "  2 processes that ended had grown by 50.00 MiB in total; process 105 grew most, by 25.00 MiB: "
 		   "--pid 105 shows what it held when it ended.\n");
-	ASSERT_HAS(text, "\n  process                      growth  RSS at end     unfreed  mapped before   inherited\n"
+	ASSERT_HAS(text, "\n  process                      growth  RSS at end     unfreed      before\n"
 			 "  worker (102)             +41.00 MiB   60.00 MiB  ");
 	free(text);
 	/* Nothing grew: no line. */
@@ -990,6 +990,35 @@ START_TEST(rates_of_the_table)
 	ASSERT_HAS(text, "\n       memory             verdict          what  mapped by\n");
 	ASSERT_HAS(text, " other places\n");
 	ASSERT_ABSENT(text, "+64.00 MiB  LEAK");
+	free(text);
+}
+END_TEST
+
+/* Rows by another key have a table like that of the causes. */
+START_TEST(table_of_rows)
+{
+	struct mmt_report report = sample_report();
+	struct mmt_row rows[] = {report.rows[0], report.rows[0]};
+	char *text;
+
+	rows[0].name = "load (server)";
+	rows[1].name = "parse (server)";
+	rows[1].id = 2;
+	rows[1].verdict = MMT_ROW_CACHE;
+	rows[1].bytes_per_minute = 0;
+	report.rows = rows;
+	report.row_count = 2;
+	report.by = MMT_BY_FUNCTION;
+	text = render(&report, &(struct mmt_text_options){.width = 80});
+	ASSERT_HAS(text, "\n       memory per minute  verdict          what  function\n"
+			 "  1  1.00 GiB +989.0 MiB  LEAK             anon  load (server)\n"
+			 "  2  1.00 GiB          -  cache            anon  parse (server)\n\n"
+			 " 1   1.00 GiB resident   50.0 %   LEAK +989.0 MiB per minute   anon");
+	free(text);
+	report.by = MMT_BY_PROCESS;
+	report.then_by = MMT_BY_FILE;
+	text = render(&report, &(struct mmt_text_options){.width = 80});
+	ASSERT_HAS(text, "what  process / file\n");
 	free(text);
 }
 END_TEST
@@ -2126,9 +2155,9 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, advice_depends_on_the_ending, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_loop_test(cases, long_names_keep_the_function, 0, (int)(sizeof(long_names) / sizeof(long_names[0])));
 	tcase_add_tests(cases, sentences_are_complete, selection, sorted_by_memory, line_of_a_control_group,
-			sorted_by_resident_and_committed, table_of_causes, rates_of_the_table, nothing_to_see,
-			leaks_without_growth, counts_of_mappings, refused_calls_come_first, trend_of_survivors,
-			verdicts_of_rows, nothing_unfreed);
+			sorted_by_resident_and_committed, table_of_causes, rates_of_the_table, table_of_rows,
+			nothing_to_see, leaks_without_growth, counts_of_mappings, refused_calls_come_first,
+			trend_of_survivors, verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_tests(cases, parts_of_growth, growth_beside_a_selection, growth_partly_shown_by_rows,
 			huge_pages_that_are_mostly_empty);

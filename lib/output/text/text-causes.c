@@ -180,27 +180,66 @@ static void put_cause(struct text *text, const struct mmt_report *report, const 
 	text_end_line(text);
 }
 
-static void put_heads(struct text *text, bool rates)
+/* The rows of a report by function, file and so on have no causes in common: each is one. */
+static size_t count_causes(const struct mmt_report *report)
 {
-	text_format(text, TEXT_FAINT, "   %10s%11s  verdict", "memory", rates ? "per minute" : "");
+	bool rows = report->row_count && report->rows[0].name;
+	size_t count = 0;
+
+	while (count < (rows ? report->row_count : report->cause_count) &&
+	       (rows ? report->rows[count].memory_bytes : report->causes[count].memory_bytes))
+		count++;
+	return count;
+}
+
+static struct mmt_cause find_cause(const struct mmt_report *report, size_t place)
+{
+	const struct mmt_row *row = &report->rows[place];
+
+	if (report->cause_count)
+		return report->causes[place];
+	return (struct mmt_cause){.name = row->name,
+				  .memory_class = row->memory_class,
+				  .verdict = row->verdict,
+				  .pattern = row->pattern,
+				  .memory_bytes = row->memory_bytes,
+				  .bytes_per_minute = row->bytes_per_minute,
+				  .rows = &row->id,
+				  .row_count = 1};
+}
+
+static void put_heads(struct text *text, const struct mmt_report *report)
+{
+	static const char *const names[] = {
+	    [MMT_BY_STACK] = "mapped by", [MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module",
+	    [MMT_BY_FILE] = "file",	  [MMT_BY_CLASS] = "class",	  [MMT_BY_PROCESS] = "process",
+	    [MMT_BY_THREAD] = "thread"};
+	bool stacks = report->then_by == MMT_BY_STACK && report->by == MMT_BY_THREAD;
+
+	text_format(text, TEXT_FAINT, "   %10s%11s  verdict", "memory", has_rates(report) ? "per minute" : "");
 	text_pad_to(text, KIND_COLUMN);
 	text_put(text, TEXT_FAINT, "what");
 	text_pad_to(text, NAME_COLUMN);
-	text_line(text, TEXT_FAINT, "mapped by");
+	text_put(text, TEXT_FAINT, names[stacks ? MMT_BY_STACK : report->by]);
+	if (report->then_by != MMT_BY_STACK)
+		text_format(text, TEXT_FAINT, " / %s", names[report->then_by]);
+	text_end_line(text);
 }
 
 /* How many causes the table shows, of `count`. */
 static size_t choose_shown(const struct text *text, const struct mmt_report *report, size_t count)
 {
-	size_t shown = 0;
 	uint64_t memory_bytes = 0;
+	size_t shown = 0;
 
 	for (size_t i = 0; i < count; i++)
-		memory_bytes = saturating_add(memory_bytes, report->causes[i].memory_bytes, MMT_BYTES_MAX);
-	while (shown < count && shown < text->room->causes &&
-	       (!shown || !selection_is_minor(report->causes[shown].verdict, report->causes[shown].pattern,
-					      report->causes[shown].memory_bytes, memory_bytes)))
-		shown++;
+		memory_bytes = saturating_add(memory_bytes, find_cause(report, i).memory_bytes, MMT_BYTES_MAX);
+	for (; shown < count && shown < text->room->causes; shown++) {
+		struct mmt_cause cause = find_cause(report, shown);
+
+		if (shown && selection_is_minor(cause.verdict, cause.pattern, cause.memory_bytes, memory_bytes))
+			break;
+	}
 	return shown;
 }
 
@@ -211,9 +250,11 @@ static void put_rest(struct text *text, const struct mmt_report *report, size_t 
 	int64_t rate = 0;
 
 	for (size_t i = shown; i < count; i++) {
-		bytes = saturating_add(bytes, report->causes[i].memory_bytes, MMT_BYTES_MAX);
-		if (report->causes[i].bytes_per_minute != MMT_RATE_UNKNOWN)
-			rate = (int64_t)((uint64_t)rate + (uint64_t)report->causes[i].bytes_per_minute);
+		struct mmt_cause cause = find_cause(report, i);
+
+		bytes = saturating_add(bytes, cause.memory_bytes, MMT_BYTES_MAX);
+		if (cause.bytes_per_minute != MMT_RATE_UNKNOWN)
+			rate = (int64_t)((uint64_t)rate + (uint64_t)cause.bytes_per_minute);
 	}
 	if (shown == count)
 		return;
@@ -224,16 +265,17 @@ static void put_rest(struct text *text, const struct mmt_report *report, size_t 
 
 void text_causes(struct text *text, const struct mmt_report *report)
 {
-	size_t count = 0, shown;
+	size_t count = count_causes(report), shown;
 
-	while (count < report->cause_count && report->causes[count].memory_bytes)
-		count++;
-	if (!count || (count == 1 && report->causes[0].row_count == 1) || text_has_nothing_to_see(report))
+	if (!count || (count == 1 && find_cause(report, 0).row_count == 1) || text_has_nothing_to_see(report))
 		return;
 	shown = choose_shown(text, report, count);
 	text_end_line(text);
-	put_heads(text, has_rates(report));
-	for (size_t i = 0; i < shown; i++)
-		put_cause(text, report, &report->causes[i]);
+	put_heads(text, report);
+	for (size_t i = 0; i < shown; i++) {
+		struct mmt_cause cause = find_cause(report, i);
+
+		put_cause(text, report, &cause);
+	}
 	put_rest(text, report, shown, count);
 }

@@ -245,23 +245,11 @@ struct checks checks_sum(const struct mmt_report *report)
 	return checks;
 }
 
-/* The process after `previous`, ordered by mismatching bytes, then by place; NULL: no more. */
-static const struct mmt_process *find_next_wrong(const struct mmt_report *report, const struct mmt_process *previous)
+static bool rank_wrong(const struct mmt_report *report, const struct mmt_process *process, int64_t *rank_ret)
 {
-	const struct mmt_process *next = NULL;
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-
-		if (!is_wrong(process))
-			continue;
-		if (previous && (process->mismatch_bytes > previous->mismatch_bytes ||
-				 (process->mismatch_bytes == previous->mismatch_bytes && process <= previous)))
-			continue;
-		if (!next || process->mismatch_bytes > next->mismatch_bytes)
-			next = process;
-	}
-	return next;
+	(void)report;
+	*rank_ret = (int64_t)process->mismatch_bytes;
+	return is_wrong(process);
 }
 
 static void add_label(struct text *text, const struct mmt_report *report)
@@ -353,7 +341,7 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 	const struct mmt_process *process = NULL;
 	uint64_t rest_bytes = wrong->mismatch_bytes;
 
-	for (int i = 0; i < WRONG_NAMED && (process = find_next_wrong(report, process)) != NULL; i++) {
+	for (int i = 0; i < WRONG_NAMED && (process = text_next_process(report, process, rank_wrong)) != NULL; i++) {
 		struct check_sum sum = {0};
 
 		add_process(&sum, process);

@@ -84,6 +84,13 @@ void text_causes(struct text *text, const struct mmt_report *report);
 
 /* Several processes: their names, what the figures count ("RSS" or "Pss"), and which of them grow. */
 
+/* What processes are sorted by; false: leave the process out. */
+typedef bool (*text_rank_fn)(const struct mmt_report *report, const struct mmt_process *process, int64_t *rank_ret);
+
+/* The process after `previous` (NULL: the first) from the largest rank on, then by place; NULL: no more. */
+const struct mmt_process *text_next_process(const struct mmt_report *report, const struct mmt_process *previous,
+					    text_rank_fn rank_of);
+
 /* "9 processes: nginx x 8, sh (pid 4711), 12.3 s" */
 void text_add_headline(struct text *text, const struct mmt_report *report);
 

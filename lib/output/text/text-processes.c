@@ -12,6 +12,27 @@
 #define NEGLIGIBLE 20 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
 #define PROCESSES_NAMED 4
 
+const struct mmt_process *text_next_process(const struct mmt_report *report, const struct mmt_process *previous,
+					    text_rank_fn rank_of)
+{
+	int64_t rank, next_rank = 0, previous_rank = 0;
+	const struct mmt_process *next = NULL;
+
+	if (previous)
+		(void)rank_of(report, previous, &previous_rank);
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct mmt_process *process = &report->processes[i];
+
+		if (!rank_of(report, process, &rank) ||
+		    (previous && (rank > previous_rank || (rank == previous_rank && process <= previous))) ||
+		    (next && rank <= next_rank))
+			continue;
+		next = process;
+		next_rank = rank;
+	}
+	return next;
+}
+
 static const char *name_of(const struct mmt_process *process)
 {
 	return process->name && *process->name ? process->name : "process";
@@ -124,23 +145,11 @@ void text_put_measure(struct text *text, const struct mmt_report *report)
 
 #define SHARES_NAMED 3
 
-/* The process that grows most after `previous`; NULL: no other grows. */
-static const struct mmt_process *find_next_grower(const struct mmt_report *report, const struct mmt_process *previous)
+static bool rank_grower(const struct mmt_report *report, const struct mmt_process *process, int64_t *rank_ret)
 {
-	const struct mmt_process *next = NULL;
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-		int64_t growth = mmt_process_growth(process);
-
-		if (!process->readings || !process->readings->grows ||
-		    (previous && (growth > mmt_process_growth(previous) ||
-				  (growth == mmt_process_growth(previous) && process <= previous))))
-			continue;
-		if (!next || growth > mmt_process_growth(next))
-			next = process;
-	}
-	return next;
+	(void)report;
+	*rank_ret = mmt_process_growth(process);
+	return process->readings && process->readings->grows;
 }
 
 void text_put_growers(struct text *text, const struct mmt_report *report)
@@ -152,7 +161,7 @@ void text_put_growers(struct text *text, const struct mmt_report *report)
 		growers += report->processes[i].readings && report->processes[i].readings->grows;
 	if (growers > 1)
 		text_add(text, "%s processes grow: ", text_count(text, growers));
-	for (; named < SHARES_NAMED && (process = find_next_grower(report, process)); named++) {
+	for (; named < SHARES_NAMED && (process = text_next_process(report, process, rank_grower)); named++) {
 		text_add(text, "%s", named ? "; " : "");
 		text_add_process(text, process);
 		text_add(text, " %s%s %s per minute", text_change(text, process->readings->growth_bytes),
@@ -170,45 +179,29 @@ void text_put_growers(struct text *text, const struct mmt_report *report)
 
 /* What a process adds to the change of all of them: its growth, or all of its memory if it started in the window or
  * ended in it. */
-static int64_t share_of_change(const struct mmt_report *report, const struct mmt_process *process)
+static bool rank_share(const struct mmt_report *report, const struct mmt_process *process, int64_t *share_ret)
 {
 	const struct mmt_process_readings *readings = process->readings;
 	bool started, ended;
 
+	*share_ret = 0;
 	if (!readings || readings->brief)
-		return 0;
+		return true;
 	started = readings->start_ns > report->growth.start_ns;
 	ended = readings->end_ns < report->growth.end_ns;
 	if (started && ended)
-		return 0;
+		return true;
 	if (started)
-		return (int64_t)(readings->end_swapped_bytes + (readings->private_known
-								    ? readings->end_private_bytes
-								    : readings->end_resident_bytes));
-	if (ended)
-		return -(int64_t)(readings->start_swapped_bytes + (readings->private_known
-								       ? readings->start_private_bytes
-								       : readings->start_resident_bytes));
-	return mmt_process_growth(process);
-}
-
-static const struct mmt_process *find_next_share(const struct mmt_report *report, const struct mmt_process *previous)
-{
-	int64_t previous_share = previous ? share_of_change(report, previous) : INT64_MAX, next_share = INT64_MIN;
-	const struct mmt_process *next = NULL;
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-		int64_t share = share_of_change(report, process);
-
-		if (share > previous_share || (share == previous_share && process <= previous))
-			continue;
-		if (!next || share > next_share) {
-			next = process;
-			next_share = share;
-		}
-	}
-	return next;
+		*share_ret =
+		    (int64_t)(readings->end_swapped_bytes +
+			      (readings->private_known ? readings->end_private_bytes : readings->end_resident_bytes));
+	else if (ended)
+		*share_ret = -(int64_t)(readings->start_swapped_bytes + (readings->private_known
+									     ? readings->start_private_bytes
+									     : readings->start_resident_bytes));
+	else
+		*share_ret = mmt_process_growth(process);
+	return true;
 }
 
 #define ENDED_FLOOR_BYTES (1 << 20) /* a process that starts up grows by less */
@@ -222,9 +215,10 @@ void text_put_shares(struct text *text, const struct mmt_report *report)
 
 	if (report->process_count < 2 || change <= (int64_t)report->growth.floor_bytes)
 		return;
-	for (; named < SHARES_NAMED && (process = find_next_share(report, process)); named++) {
-		int64_t share = share_of_change(report, process);
+	for (; named < SHARES_NAMED && (process = text_next_process(report, process, rank_share)); named++) {
+		int64_t share;
 
+		(void)rank_share(report, process, &share);
 		if (share <= 0 || share < change / NEGLIGIBLE)
 			break;
 		text_add(text, "%s", named ? ", " : "  by process: ");

@@ -133,67 +133,35 @@ void text_classes(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
-/* What the table is sorted by. */
-static int64_t rank_of(const struct mmt_report *report, const struct mmt_process *process)
+static bool rank_process(const struct mmt_report *report, const struct mmt_process *process, int64_t *rank_ret)
 {
-	return report->resident_reading_count ? mmt_process_growth(process) : (int64_t)process->unfreed_bytes;
+	*rank_ret = report->resident_reading_count ? mmt_process_growth(process) : (int64_t)process->unfreed_bytes;
+	return true;
 }
 
-/* Whether `process` is in the table before `other`. */
-static bool ranks_before(const struct mmt_report *report, const struct mmt_process *process,
-			 const struct mmt_process *other)
-{
-	int64_t rank = rank_of(report, process), other_rank = rank_of(report, other);
-
-	if (rank != other_rank)
-		return rank > other_rank;
-	if (process->unfreed_bytes != other->unfreed_bytes)
-		return process->unfreed_bytes > other->unfreed_bytes;
-	return process < other;
-}
-
-/* The process after `previous` in the table; NULL: no more. */
-static const struct mmt_process *find_next_process(const struct mmt_report *report, const struct mmt_process *previous)
-{
-	const struct mmt_process *next = NULL;
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-
-		if (previous && !ranks_before(report, previous, process))
-			continue;
-		if (!next || ranks_before(report, process, next))
-			next = process;
-	}
-	return next;
-}
-
-static void put_sizes(struct text *text, const struct mmt_process *process)
-{
-	const struct mmt_process_readings *readings = process->readings;
-
-	text_format(text, TEXT_PLAIN, "  %11s  %10s", readings ? text_change(text, mmt_process_growth(process)) : "-",
-		    readings ? text_bytes(text, readings->end_resident_bytes) : "-");
-}
-
+/* A child has inherited what it did not map itself. */
 static void put_process(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
 {
-	bool child = process->parent_pid != 0;
+	const struct mmt_process_readings *readings = process->readings;
 
 	text_put(text, TEXT_PLAIN, "  ");
 	text_put_name(text, TEXT_PLAIN, process->name ? process->name : "", 0);
 	text_format(text, TEXT_PLAIN, " (%" PRId32 ")", process->pid);
 	text_pad_to(text, THREAD_COLUMNS);
 	if (report->resident_reading_count)
-		put_sizes(text, process);
-	text_format(text, TEXT_PLAIN, "  %10s  %13s  %10s", text_bytes(text, process->unfreed_bytes),
-		    child ? "-" : text_bytes(text, process->before_bytes),
-		    child ? text_bytes(text, process->before_bytes) : "-");
-	if (child)
-		text_format(text, TEXT_PLAIN, "  child of %" PRId32, process->parent_pid);
+		text_format(text, TEXT_PLAIN, "%13s%12s",
+			    readings ? text_change(text, mmt_process_growth(process)) : "-",
+			    readings ? text_bytes(text, readings->end_resident_bytes) : "-");
+	text_format(text, TEXT_PLAIN, "%12s%12s", text_bytes(text, process->unfreed_bytes),
+		    text_bytes(text, process->before_bytes));
+	if (process->parent_pid)
+		text_add(text, "  child of %" PRId32, process->parent_pid);
 	if (process->ended)
-		text_put(text, TEXT_PLAIN, child ? ", ended" : "  ended");
-	text_end_line(text);
+		text_add(text, process->parent_pid ? ", ended" : "  ended");
+	if (text_has_sentence(text))
+		text_end_sentence(text, TEXT_PLAIN, THREAD_COLUMNS);
+	else
+		text_end_line(text);
 }
 
 void text_processes(struct text *text, const struct mmt_report *report)
@@ -207,11 +175,11 @@ void text_processes(struct text *text, const struct mmt_report *report)
 	text_put(text, TEXT_STRONG, "  process");
 	text_pad_to(text, THREAD_COLUMNS);
 	if (report->resident_reading_count)
-		text_format(text, TEXT_STRONG, "  %11s  %10s", "growth", "RSS at end");
-	text_line(text, TEXT_STRONG, "  %10s  %13s  %10s", "unfreed", "mapped before", "inherited");
+		text_format(text, TEXT_STRONG, "%13s%12s", "growth", "RSS at end");
+	text_line(text, TEXT_STRONG, "%12s%12s", "unfreed", "before");
 	for (size_t i = 0; i < report->process_count; i++)
 		rest_bytes += report->processes[i].unfreed_bytes;
-	for (int i = 0; i < PROCESSES_SHOWN && (process = find_next_process(report, process)) != NULL; i++) {
+	for (int i = 0; i < PROCESSES_SHOWN && (process = text_next_process(report, process, rank_process)); i++) {
 		put_process(text, report, process);
 		rest_bytes -= process->unfreed_bytes;
 	}
