@@ -16,6 +16,7 @@
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/jit-files.h"
 #include "support/suite.h"
+#include "support/temporary.h"
 
 #define PLACE 12345
 
@@ -303,11 +304,14 @@ END_TEST
 /* On a file system in user space, each opening is a request to another process. */
 START_TEST(large_reads_open_the_file_rarely)
 {
-	char path[] = "/tmp/blocking-calls-XXXXXX", events[4096];
+	char path[TEMPORARY_PATH_SIZE], events[4096];
 	uint8_t *bytes = malloc(LARGE_BYTES), *copy = malloc(LARGE_BYTES + 1);
-	int fd = mkstemp(path), found = open(path, O_PATH | O_CLOEXEC), watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	int fd, found, watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	ssize_t size;
 
+	temporary_name(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	found = open(path, O_PATH | O_CLOEXEC);
 	ck_assert(bytes && copy && fd >= 0 && found >= 0 && watch >= 0);
 	for (size_t i = 0; i < LARGE_BYTES; i++)
 		bytes[i] = (uint8_t)(i * 31 >> 8);
@@ -320,7 +324,7 @@ START_TEST(large_reads_open_the_file_rarely)
 	ck_assert_int_le(size, 2 * OPENS_MAX * (ssize_t)sizeof(struct inotify_event));
 	ck_assert_int_eq(target_file_read(calls, PLACE, found, copy, LARGE_BYTES, 7), LARGE_BYTES - 7);
 	ck_assert_mem_eq(copy, bytes + 7, LARGE_BYTES - 7);
-	unlink(path);
+	temporary_remove(path);
 	close(watch);
 	close(found);
 	close(fd);
