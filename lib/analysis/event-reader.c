@@ -5,7 +5,6 @@
 
 #include <mmtrace/events.h>
 
-#include "analysis/replay/replay-calls.h"
 #include "analysis/replay/replay.h"
 #include "analysis/resolver/resolver.h"
 #include "base/api.h"
@@ -20,7 +19,6 @@
 struct event_stacks {
 	bool found;
 	struct replay replay;
-	struct stack_numbers numbers;
 	VECTOR(const struct mmt_frame *) frames; /* of `stack` */
 	struct mmt_stack stack;
 };
@@ -35,6 +33,7 @@ struct mmt_events {
 	struct mmt_progress progress_copy;
 	struct mmt_report_options report; /* for the stacks */
 	uint32_t until_progress;	  /* events */
+	uint64_t calls;			  /* see call_stacks_counts() */
 	bool ended;
 	struct event_stacks stacks;
 
@@ -219,7 +218,6 @@ static void forget_stacks(struct event_stacks *stacks)
 {
 	if (stacks->found)
 		replay_deinit(&stacks->replay);
-	stack_numbers_deinit(&stacks->numbers);
 	vector_deinit(&stacks->frames);
 }
 
@@ -458,6 +456,7 @@ struct mmt_error *mmt_events_next(struct mmt_events *events, const struct mmt_ev
 	events->ended = error || end;
 	if (events->ended)
 		return error;
+	events->calls += call_stacks_counts(&events->internal);
 	convert(events);
 	report_progress(events);
 	*event_ret = &events->event;
@@ -475,12 +474,7 @@ const struct mmt_events_state *mmt_events_get_state(struct mmt_events *events)
 	return &events->state;
 }
 
-static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack, uint32_t delay)
-{
-	return stack_numbers_put(context, sequence, (struct stack_number){.number = stack + 1, .delay = delay});
-}
-
-/* Replay the recording from its start, as a report does. */
+/* Read the recording from its start, as a report does. */
 static struct mmt_error *find_stacks(struct event_stacks *stacks, const struct mmt_events *events)
 {
 	const struct replay_options options = {.report = &events->report, .recording = events->reader};
@@ -488,15 +482,10 @@ static struct mmt_error *find_stacks(struct event_stacks *stacks, const struct m
 
 	if (error)
 		return error;
-	stacks->replay.watch = (struct replay_watch){.stack = note_stack, .context = &stacks->numbers};
-	error = stack_numbers_create(&stacks->numbers, -1);
-	if (!error)
-		error = replay_run(&stacks->replay);
+	error = replay_find_stacks(&stacks->replay);
 	stacks->found = !error;
-	if (error) {
-		stack_numbers_deinit(&stacks->numbers);
+	if (error)
 		replay_deinit(&stacks->replay);
-	}
 	return error;
 }
 
@@ -524,17 +513,17 @@ static struct mmt_error *name_frames(struct event_stacks *stacks, uint32_t stack
 struct mmt_error *mmt_events_symbolize(struct mmt_events *events, const struct mmt_stack **stack_ret)
 {
 	struct event_stacks *stacks = &events->stacks;
-	struct stack_number number;
 	struct mmt_error *error = stacks->found ? NULL : find_stacks(stacks, events);
+	uint32_t number = 0;
 
-	if (!error)
-		error = stack_numbers_get(&stacks->numbers, events->internal.sequence, &number);
 	if (error)
 		return error;
+	if (call_stacks_counts(&events->internal))
+		number = call_stacks_get(&stacks->replay.stacks, events->calls);
 	stacks->frames.count = 0;
-	stacks->stack = (struct mmt_stack){.end = MMT_STACK_END_NOT_RECORDED, .number = number.number};
-	if (number.number)
-		error = name_frames(stacks, number.number - 1);
+	stacks->stack = (struct mmt_stack){.end = MMT_STACK_END_NOT_RECORDED, .number = number};
+	if (number)
+		error = name_frames(stacks, number - 1);
 	if (error)
 		return error;
 	stacks->stack.frames = stacks->frames.items;

@@ -13,7 +13,6 @@
 #include <mmtrace/pack.h>
 #include <mmtrace/report.h>
 
-#include "analysis/replay/replay-calls.h"
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
 #include "analysis/resolver/known-runtimes.h"
@@ -32,8 +31,7 @@
 /* First pass of packing: find the stack of each call and symbolize all stacks. */
 
 struct pack_stacks {
-	struct stack_numbers numbers;
-	struct resolver *code;	  /* during the pass; NULL: the input is a packed recording */
+	struct call_stacks calls;
 	struct intern callchains; /* as resolver_keep_callchains() makes them; stack number 0: none */
 	struct packed_stacks resolved;
 	bool lacks_names; /* a process that reads names ended early */
@@ -41,63 +39,10 @@ struct pack_stacks {
 
 static void pack_stacks_deinit(struct pack_stacks *stacks)
 {
-	stack_numbers_deinit(&stacks->numbers);
+	call_stacks_deinit(&stacks->calls);
 	intern_deinit(&stacks->callchains);
 	packed_stacks_deinit(&stacks->resolved);
 	*stacks = (struct pack_stacks){0};
-}
-
-static struct mmt_error *note_stack(void *context, uint64_t sequence, uint32_t stack, uint32_t delay)
-{
-	struct pack_stacks *stacks = context;
-	const uint64_t packed[] = {stack + 1}; /* the sample keeps its callchain */
-	uint32_t number =
-	    stacks->code ? resolver_callchain(stacks->code) : intern_put(&stacks->callchains, packed, sizeof(packed));
-
-	if (number == INTERN_NONE)
-		return &error_no_memory;
-	return stack_numbers_put(&stacks->numbers, sequence,
-				 (struct stack_number){.number = number + 1, .delay = delay});
-}
-
-/* Drop callchain entries that are not in mapped code: without frame pointers, the kernel's walk reads arbitrary words
- * of memory. */
-static size_t keep_code(const struct space *space, const struct event_stack *stack, uint64_t *kept)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < stack->callchain_count && i < LIMIT_CALLCHAIN; i++) {
-		const struct space_interval *interval = space_find(space, stack->callchain[i]);
-
-		if (interval && interval->attributes.protection & PROT_EXEC)
-			kept[count++] = stack->callchain[i];
-	}
-	return count;
-}
-
-/* Keep the kernel's callchain of a call that is not unwound. */
-static struct mmt_error *note_callchain(void *context, struct replay *replay, const struct process *process,
-					const struct event *event)
-{
-	struct pack_stacks *stacks = context;
-	CLEANUP(free) uint64_t *words = NULL;
-	uint32_t number;
-	size_t count;
-
-	/* A sample that was packed before keeps its callchain. */
-	if (!event->call.stack.callchain || replay->metadata->packed)
-		return NULL;
-	words = malloc((LIMIT_CALLCHAIN + 1) * sizeof(*words));
-	if (!words)
-		return &error_no_memory;
-	words[0] = 0; /* no stack */
-	count = keep_code(process->space, &event->call.stack, words + 1);
-	if (!count)
-		return NULL;
-	number = intern_put(&stacks->callchains, words, (count + 1) * sizeof(*words));
-	if (number == INTERN_NONE)
-		return &error_no_memory;
-	return stack_numbers_put(&stacks->numbers, event->sequence, (struct stack_number){.number = number + 1});
 }
 
 static bool resolve_name(struct packed_stacks *resolved, const struct mmt_frame *frame)
@@ -207,20 +152,17 @@ static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
 {
 	struct mmt_error *error;
 
-	replay->watch = (struct replay_watch){.no_stack = note_callchain, .stack = note_stack, .context = stacks};
-	if (!replay->metadata->packed) {
-		stacks->code = replay->code;
-		resolver_keep_callchains(replay->code, &stacks->callchains);
-	}
-	error = replay_run(replay);
+	replay->stacks.callchains = &stacks->callchains;
+	resolver_keep_callchains(replay->code, &stacks->callchains);
+	error = replay_find_stacks(replay);
 	for (size_t i = 0; !error && i < resolver_stack_count(replay->code); i++)
 		error = resolve_stack(stacks, replay, (uint32_t)i);
 	stacks->lacks_names = resolver_names_failure(replay->code) != 0;
 	return error ? error : resolve_facts(&stacks->resolved, replay);
 }
 
-/* Run the pass. Returns a reader of the same recording from its start, even if another file has its name now. */
-static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input, int directory,
+/* Run the pass. Returns the reader, at the start of the recording. */
+static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
 					  const struct mmt_progress *progress, struct reader **reader_ret)
 {
 	struct mmt_report_options options;
@@ -231,38 +173,33 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 	mmt_report_options_init(&options);
 	options.input = input;
 	options.progress = progress;
-	error = stack_numbers_create(&stacks->numbers, directory);
-	if (!error)
-		error = replay_init(&replay, &replay_options);
+	error = replay_init(&replay, &replay_options);
 	if (error)
 		return error;
 	if (replay.metadata->ours)
 		error = run(stacks, &replay);
 	else
 		error = error_create(MMT_ERROR_UNSUPPORTED, "%s: only recordings of mmtrace can be packed", input);
+	stacks->calls = replay.stacks;
+	replay.stacks = (struct call_stacks){0};
 	if (!error)
-		error = reader_open_again(replay.reader, reader_ret);
+		error = reader_rewind(*reader_ret = TAKE(replay.reader));
 	replay_deinit(&replay);
 	return error;
 }
 
-/* What the sample of an event gets. The callchain is valid as long as `stacks`. */
-static struct mmt_error *pack_stacks_get(struct pack_stacks *stacks, uint64_t sequence,
-					 struct stripped_stack *stack_ret)
+/* What the sample of a call gets. The callchain is valid as long as `stacks`. */
+static struct stripped_stack pack_stacks_get(const struct pack_stacks *stacks, uint64_t call)
 {
-	struct stack_number number = {0};
-	struct mmt_error *error = stack_numbers_get(&stacks->numbers, sequence, &number);
+	uint32_t number = call_stacks_get(&stacks->calls, call);
 	const uint64_t *words;
 	size_t size;
 
-	*stack_ret = (struct stripped_stack){.delay = number.delay};
-	if (error || !number.number)
-		return error;
-	words = intern_get(&stacks->callchains, number.number - 1, &size);
-	stack_ret->number = (uint32_t)words[0];
-	stack_ret->callchain = words + 1;
-	stack_ret->callchain_count = size / sizeof(*words) - 1;
-	return NULL;
+	if (!number)
+		return (struct stripped_stack){0};
+	words = intern_get(&stacks->callchains, number - 1, &size);
+	return (struct stripped_stack){
+	    .number = (uint32_t)words[0], .callchain = words + 1, .callchain_count = size / sizeof(*words) - 1};
 }
 
 /* Second pass of packing: read the recording again and add stack numbers to its calls. */
@@ -278,6 +215,7 @@ struct pack {
 	struct buffer sample;
 	bool held; /* `sample` is a dump that may be the last record of an incomplete recording */
 	size_t round_bytes;
+	uint64_t calls;			     /* see call_stacks_counts() */
 	const struct mmt_progress *progress; /* NULL: do not report progress */
 	struct stat named;		     /* of the input, before it is read */
 };
@@ -397,20 +335,19 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 {
 	const struct perf_event_attr *attr = &pack->file->attributes.items[event->attribute].attr;
 	bool numbered = is_numbered(&pack->metadata->attributes[event->attribute]);
-	struct stripped_stack stack;
-	struct mmt_error *error = NULL;
+	struct stripped_stack stack = {0};
+	struct mmt_error *error;
 
 	pack->held = role_is_dump(pack->metadata->attributes[event->attribute].role);
 	if (pack->held && pack->metadata->has_loss)
 		return NULL;
-	if (numbered)
-		error = pack_stacks_get(&pack->stacks, event->sequence, &stack);
+	if (numbered && call_stacks_counts(event))
+		stack = pack_stacks_get(&pack->stacks, pack->calls);
 	stack.keep_callchain = pack->metadata->packed;
 	buffer_clear(&pack->sample);
-	if (!error)
-		error = strip_sample(attr, pack->metadata->architecture, event->record,
-				     numbered ? pack->metadata->attributes[event->attribute].call : CALL_MMAP,
-				     numbered ? &stack : NULL, &pack->sample);
+	error = strip_sample(attr, pack->metadata->architecture, event->record,
+			     numbered ? pack->metadata->attributes[event->attribute].call : CALL_MMAP,
+			     numbered ? &stack : NULL, &pack->sample);
 	if (!error)
 		error = buffer_finish(&pack->sample);
 	return error || pack->held ? error : append(pack, pack->sample.data, pack->sample.size);
@@ -495,9 +432,11 @@ static struct mmt_error *write_all(struct pack *pack)
 		struct event event;
 
 		error = reader_next(pack->reader, &event, &end);
-		if (!error && !end)
-			error = write_event(pack, &event);
-		if (!error && !end && count % PROGRESS_EVENTS == 0)
+		if (error || end)
+			break;
+		pack->calls += call_stacks_counts(&event);
+		error = write_event(pack, &event);
+		if (count % PROGRESS_EVENTS == 0)
 			report_second_pass(pack, &event);
 	}
 	/* Without a loss section, the time of the last record is when the recording ends. */
@@ -569,10 +508,9 @@ static struct mmt_error *create_output(struct pack *pack, const struct mmt_pack_
 
 static void confine(const struct pack *pack)
 {
-	CLEANUP(close) int first = open(P_tmpdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP(close) int second = open(pipe_input_directory(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(close) int spill = open(pipe_input_directory(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	confine_thread((const int[]){writer_directory(pack->writer), first, second}, 3);
+	confine_thread((const int[]){writer_directory(pack->writer), spill}, 2);
 }
 
 static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
@@ -588,9 +526,7 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 	if (!error && options->confine && pack->writer)
 		confine(pack);
 	if (!error)
-		error =
-		    pack_stacks_find(&pack->stacks, options->input, pack->writer ? writer_directory(pack->writer) : -1,
-				     pack->progress ? &first : NULL, &pack->reader);
+		error = pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
 	if (!error)
 		error = recording_file_open_again(reader_file(pack->reader), &pack->file);
 	if (!error)

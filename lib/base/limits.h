@@ -91,8 +91,6 @@
 #define LIMIT_EARLY_BYTES (256u << 20)
 /* Parents that are searched for limits of memory; deeper trees are rare */
 #define LIMIT_ANCESTORS 64
-/* Changes that wait for a stack; the oldest then waits no longer, and peaks may be too low */
-#define LIMIT_ROW_CHANGES 100000
 /* Cells of all matrices of lifetimes; then their steps get longer */
 #define LIMIT_LIFETIME_CELLS (1u << 18)
 /* Children from before the recording, which a warning names */

@@ -35,8 +35,9 @@ static uint32_t open_allocation(uint64_t time_ns, uint64_t bytes)
 	uint32_t allocation = 0;
 
 	ledger.now_ns = time_ns;
-	ck_assert_ptr_null(ledger_open(&ledger, 0, 0, &allocation));
-	ledger_born(&ledger, allocation, 0, bytes);
+	ck_assert_ptr_null(ledger_open(&ledger, 0, 0, 1, &allocation));
+	ck_assert_ptr_null(ledger_born(&ledger, allocation, 0, bytes));
+	ledger_close(&ledger, allocation);
 	return allocation;
 }
 
@@ -61,7 +62,6 @@ START_TEST(pieces_end_one_after_the_other)
 {
 	uint32_t allocation = open_allocation(3000, 10 * PAGE);
 
-	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
 	release(allocation, 5000, PAGE);
 	release(allocation, 7500, 2 * PAGE);
 	ck_assert_ptr_null(ledger_end_lifetimes(&ledger));
@@ -73,27 +73,11 @@ START_TEST(pieces_end_one_after_the_other)
 }
 END_TEST
 
-START_TEST(releases_before_the_stack_is_known)
-{
-	uint32_t allocation = open_allocation(3000, 3 * PAGE);
-
-	release(allocation, 5000, PAGE);
-	release(allocation, 7000, 2 * PAGE);
-	ledger.now_ns = 9000;
-	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
-	ck_assert_ptr_null(ledger_end_lifetimes(&ledger));
-	ck_assert_uint_eq(ledger.lifetimes.cells.count, 2);
-	check_cell(0, 2, 6, 2 * PAGE, 1);
-	check_cell(1, 2, 4, PAGE, 0);
-}
-END_TEST
-
 /* Bytes that became code belong to an account of their own, as if mapped by the same call. */
 START_TEST(split_after_a_release)
 {
 	uint32_t allocation = open_allocation(3000, 3 * PAGE), part;
 
-	ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
 	release(allocation, 5000, PAGE);
 	ck_assert_ptr_null(ledger_split(&ledger, allocation, 7, 2 * PAGE, &part));
 	ck_assert_ptr_null(ledger_end_lifetimes(&ledger));
@@ -109,7 +93,6 @@ START_TEST(steps_double_as_time_passes)
 	for (uint64_t i = 0; i < 3; i++) {
 		uint32_t allocation = open_allocation(1000 + i, PAGE);
 
-		ck_assert_ptr_null(ledger_resolve(&ledger, allocation, 1));
 		release(allocation, 3000 + i * 1000000000, PAGE);
 	}
 	ck_assert_uint_eq(ledger.lifetimes.step_ns, 1000 << 11);
@@ -291,8 +274,8 @@ Suite *test_suite(void)
 	      *files = add_tcase(suite, "files");
 
 	tcase_add_checked_fixture(accounts, setup, teardown);
-	tcase_add_tests(accounts, pieces_end_one_after_the_other, releases_before_the_stack_is_known,
-			split_after_a_release, steps_double_as_time_passes, memory_is_bounded);
+	tcase_add_tests(accounts, pieces_end_one_after_the_other, split_after_a_release, steps_double_as_time_passes,
+			memory_is_bounded);
 	tcase_add_loop_test(reports, parts_add_up_to_the_rows, 0, 4);
 	tcase_add_test(reports, no_parts_unless_requested);
 	tcase_add_checked_fixture(files, report_file_setup, report_file_teardown);

@@ -129,35 +129,6 @@ START_TEST(move_in_flight_carries_pending_bytes)
 }
 END_TEST
 
-static uint32_t rename_commit(void *context, uint32_t commit)
-{
-	ck_assert_uint_ge(commit, COMMIT_FIRST);
-	return commit == 5 ? 4 : *(const uint32_t *)context;
-}
-
-/* Pending bytes have it when they are restored. */
-START_TEST(commits_are_renamed_wherever_they_are_held)
-{
-	uint32_t other = 9;
-
-	driver_map(&driver, 10, 4, PROT_NONE, 0);
-	driver_protect(&driver, 10, 2, RW);
-	driver_protect(&driver, 12, 2, RW);
-	driver_map(&driver, 20, 2, PROT_NONE, 0);
-	driver_protect(&driver, 20, 2, RW);
-	driver_map(&driver, 40, 2, RW, 0);
-	ck_assert_str_eq(driver_show(&driver), "10-12 rw #3/#4, 12-14 rw #3/#5, 20-22 rw #6/#7, 40-42 rw #8");
-	driver.thread = 2;
-	driver_map(&driver, 20, 2, PROT_READ, 0);
-	ck_assert_uint_eq(space_rename_commits(driver.space, rename_commit, &(uint32_t){4}), 5);
-	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3/#4, 20-22 r #9, 40-42 rw #8");
-	space_rename_commits(driver.space, rename_commit, &other);
-	driver.thread = 1;
-	driver_remap(&driver, 20, 2, 2, MREMAP_MAYMOVE, 30);
-	ck_assert_str_eq(driver_show(&driver), "10-14 rw #3/#9, 20-22 r #9, 30-32 rw #6/#9, 40-42 rw #8");
-}
-END_TEST
-
 START_TEST(fixed_mapping_is_no_release_in_flight)
 {
 	driver_map(&driver, 10, 4, RW, 0);
@@ -265,14 +236,14 @@ Suite *test_suite(void)
 	TCase *known = add_tcase(suite, "known");
 
 	tcase_add_checked_fixture(known, setup, teardown);
-	tcase_add_tests(
-	    known, release_in_flight_spares_a_new_mapping_at_its_address,
-	    release_in_flight_removes_the_rest_of_its_range, mapping_beyond_the_pending_unmap_is_spared,
-	    thread_that_returned_since_was_not_in_flight, creator_may_release_before_the_release_in_flight_returns,
-	    two_releases_in_flight_over_the_same_range, move_in_flight_carries_pending_bytes,
-	    commits_are_renamed_wherever_they_are_held, fixed_mapping_is_no_release_in_flight,
-	    missing_release_is_ambiguous, end_of_the_recording_reports_calls_in_flight,
-	    grown_break_and_mapping_replace_pending_unmaps, snapshot_that_saw_the_effect_early_is_no_conflict,
-	    old_snapshot_bytes_in_the_way_are_a_conflict, snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict);
+	tcase_add_tests(known, release_in_flight_spares_a_new_mapping_at_its_address,
+			release_in_flight_removes_the_rest_of_its_range, mapping_beyond_the_pending_unmap_is_spared,
+			thread_that_returned_since_was_not_in_flight,
+			creator_may_release_before_the_release_in_flight_returns,
+			two_releases_in_flight_over_the_same_range, move_in_flight_carries_pending_bytes,
+			fixed_mapping_is_no_release_in_flight, missing_release_is_ambiguous,
+			end_of_the_recording_reports_calls_in_flight, grown_break_and_mapping_replace_pending_unmaps,
+			snapshot_that_saw_the_effect_early_is_no_conflict, old_snapshot_bytes_in_the_way_are_a_conflict,
+			snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict);
 	return suite;
 }

@@ -18,7 +18,7 @@ struct found_key {
 
 void ledger_init(struct ledger *ledger, const struct ledger_options *options)
 {
-	*ledger = (struct ledger){.options = *options, .now_ns = options->from_ns, .sweep_at = LEDGER_SWEEP_COMMITS};
+	*ledger = (struct ledger){.options = *options, .now_ns = options->from_ns};
 	lifetimes_init(&ledger->lifetimes, options->lifetime_steps, options->from_ns);
 	trends_init(&ledger->trends, LEDGER_BUCKETS, options->from_ns);
 	trends_init(&ledger->commit_trends, LEDGER_COMMIT_BUCKETS, options->from_ns);
@@ -34,7 +34,6 @@ void ledger_deinit(struct ledger *ledger)
 {
 	vector_deinit(&ledger->allocations);
 	vector_deinit(&ledger->free_allocations);
-	vector_deinit(&ledger->early_releases);
 	vector_deinit(&ledger->accounts);
 	intern_deinit(&ledger->account_keys);
 	vector_deinit(&ledger->rows);
@@ -44,10 +43,7 @@ void ledger_deinit(struct ledger *ledger)
 	steps_of_rows_deinit(&ledger->steps);
 	steps_of_rows_deinit(&ledger->reserved_steps);
 	lifetimes_deinit(&ledger->lifetimes);
-	vector_deinit(&ledger->changes.items);
 	trends_deinit(&ledger->commit_trends);
-	vector_deinit(&ledger->commits);
-	vector_deinit(&ledger->free_commits);
 	vector_deinit(&ledger->failures);
 	intern_deinit(&ledger->failure_keys);
 	intern_deinit(&ledger->found_keys);
@@ -173,17 +169,6 @@ static struct allocation *find_allocation(const struct ledger *ledger, uint32_t 
 	return allocation->in_use ? allocation : NULL;
 }
 
-/* Remove the latest early release of an allocation. There must be one. */
-static struct early_release take_early(struct ledger *ledger, struct allocation *allocation)
-{
-	struct early_release *place = &ledger->early_releases.items[allocation->early - 1], release = *place;
-
-	place->next = ledger->free_early;
-	ledger->free_early = allocation->early;
-	allocation->early = release.next;
-	return release;
-}
-
 static void forget_allocation(struct ledger *ledger, struct allocation *allocation)
 {
 	struct allocation *part = find_allocation(ledger, allocation->part),
@@ -194,8 +179,6 @@ static void forget_allocation(struct ledger *ledger, struct allocation *allocati
 	if (whole)
 		whole->part = ALLOCATION_BEFORE;
 	allocation->in_use = false;
-	while (allocation->early)
-		(void)take_early(ledger, allocation);
 	if (!vector_push(&ledger->free_allocations, (uint32_t)(allocation - ledger->allocations.items)))
 		ledger->out_of_memory = true;
 }
@@ -203,7 +186,7 @@ static void forget_allocation(struct ledger *ledger, struct allocation *allocati
 /* A found allocation stays: bytes found later are added to it. */
 static void forget_empty(struct ledger *ledger, struct allocation *allocation)
 {
-	if (!allocation->live_bytes && !allocation->found)
+	if (!allocation->live_bytes && !allocation->found && !allocation->open)
 		forget_allocation(ledger, allocation);
 }
 
@@ -221,42 +204,32 @@ static struct mmt_error *add_allocation(struct ledger *ledger, const struct allo
 	return NULL;
 }
 
-struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t *allocation_ret)
+struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t stack,
+			      uint32_t *allocation_ret)
 {
 	const struct allocation allocation = {.account = LEDGER_NO_ACCOUNT,
+					      .stack = stack,
 					      .process = process,
 					      .thread = thread,
 					      .reserver = LEDGER_NO_ACCOUNT,
 					      .side = ledger_side(ledger, ledger->now_ns),
 					      .time_ns = ledger->now_ns,
+					      .open = true,
 					      .in_use = true};
 
 	return add_allocation(ledger, &allocation, allocation_ret);
 }
 
-/* Record a release from an allocation whose stack is not known yet. */
-static void release_early(struct ledger *ledger, struct allocation *allocation, uint64_t bytes, uint32_t releaser)
+bool ledger_close(struct ledger *ledger, uint32_t number)
 {
-	struct early_release release = {
-	    .bytes = bytes, .time_ns = ledger->now_ns, .releaser = releaser, .next = allocation->early};
-	uint32_t place = ledger->free_early;
+	struct allocation *allocation = find_allocation(ledger, number);
+	bool created = allocation && allocation->original_bytes && allocation->side == LEDGER_INSIDE;
 
-	if (allocation->early && !ledger->lifetimes.steps_max &&
-	    ledger->early_releases.items[allocation->early - 1].releaser == releaser) {
-		ledger->early_releases.items[allocation->early - 1].bytes += bytes;
-		ledger->early_releases.items[allocation->early - 1].time_ns = ledger->now_ns;
-		return;
+	if (allocation) {
+		allocation->open = false;
+		forget_empty(ledger, allocation);
 	}
-	if (place) {
-		ledger->free_early = ledger->early_releases.items[place - 1].next;
-		ledger->early_releases.items[place - 1] = release;
-	} else if (vector_push(&ledger->early_releases, release)) {
-		place = (uint32_t)ledger->early_releases.count;
-	} else {
-		ledger->out_of_memory = true;
-		return;
-	}
-	allocation->early = place;
+	return created;
 }
 
 /* Find the histogram of the account's row, stack and pattern: there may be an account of each of very many processes.
@@ -294,11 +267,6 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	if (!allocation)
 		return;
 	allocation->live_bytes -= bytes;
-	if (!allocation->resolved) {
-		release_early(ledger, allocation, bytes, releaser);
-		ledger_rows_wait(ledger, allocation, ledger->now_ns, -bytes, 0);
-		return;
-	}
 	if (allocation->account != LEDGER_NO_ACCOUNT) {
 		account = &ledger->accounts.items[allocation->account];
 		add_bytes(&account->freed_bytes, bytes);
@@ -320,15 +288,10 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 
 void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
 {
-	struct allocation *allocation = ledger->options.every_ns ? find_allocation(ledger, number) : NULL;
+	const struct allocation *allocation = ledger->options.every_ns ? find_allocation(ledger, number) : NULL;
 
-	if (!allocation)
-		return;
-	allocation->reserved_bytes += bytes;
-	if (!allocation->resolved)
-		ledger_rows_wait(ledger, allocation, 0, 0, bytes);
-	else if (allocation->account != LEDGER_NO_ACCOUNT)
-		ledger_rows_reserve(ledger, ledger->accounts.items[allocation->account].row, ledger->now_ns, bytes);
+	if (allocation && allocation->account != LEDGER_NO_ACCOUNT)
+		ledger_rows_reserve(ledger, ledger->accounts.items[allocation->account].row, bytes);
 }
 
 static void add_to_trend(struct ledger *ledger, uint32_t account, uint64_t time_ns, uint64_t bytes)
@@ -364,102 +327,10 @@ void ledger_replaces(struct ledger *ledger, uint32_t number, uint32_t reserved)
 		allocation->reserver = reserver->account;
 }
 
-void ledger_drop(struct ledger *ledger, uint32_t number)
+static struct account_key key_of(const struct ledger *ledger, const struct allocation *allocation)
 {
-	struct allocation *allocation = find_allocation(ledger, number);
-
-	if (allocation)
-		forget_allocation(ledger, allocation);
-}
-
-/* The releases recorded before the stack was known. */
-static COLD void add_early_lifetimes(struct ledger *ledger, const struct allocation *allocation)
-{
-	uint64_t latest_ns = ledger->now_ns;
-
-	for (uint32_t place = allocation->early; place; place = ledger->early_releases.items[place - 1].next) {
-		const struct early_release *release = &ledger->early_releases.items[place - 1];
-
-		if (place == allocation->early)
-			latest_ns = release->time_ns;
-		add_lifetime(ledger, allocation, release->time_ns, release->bytes, 0);
-	}
-	if (!allocation->live_bytes)
-		add_lifetime(ledger, allocation, latest_ns, 0, 1);
-}
-
-static void enter_account(struct ledger *ledger, struct allocation *allocation, uint32_t number)
-{
-	struct account *account = &ledger->accounts.items[number];
-
-	allocation->account = number;
-	if (allocation->uncommitted_bytes)
-		add_to_trend(ledger, number, allocation->time_ns, -allocation->uncommitted_bytes);
-	add_bytes(&account->allocated_bytes, allocation->original_bytes);
-	account->allocated_count++;
-	add_bytes(&account->freed_bytes, allocation->original_bytes - allocation->live_bytes);
-	account->freed_count += !allocation->live_bytes;
-	if (!allocation->live_bytes && allocation->early)
-		note_lifetime(ledger, allocation, account, ledger->early_releases.items[allocation->early - 1].time_ns);
-	ledger_rows_resolve(ledger, allocation, account->row);
-	if (ledger->lifetimes.steps_max)
-		add_early_lifetimes(ledger, allocation);
-	if (allocation->unordered)
-		ledger_rows_enter(ledger, account->row, allocation);
-}
-
-static void enter_thread(struct ledger *ledger, struct allocation *allocation)
-{
-	struct thread_account *owner = thread_of(ledger, allocation->thread);
-
-	if (!owner)
-		return;
-	add_bytes(&owner->allocated_bytes, allocation->original_bytes);
-	owner->allocated_count++;
-	owner->freed_count += !allocation->live_bytes;
-	while (allocation->early) {
-		struct early_release release = take_early(ledger, allocation);
-
-		credit_release(ledger, allocation->thread, release.releaser, release.bytes);
-	}
-}
-
-static struct account_key key_of(const struct ledger *ledger, const struct allocation *allocation, uint32_t stack)
-{
-	return (struct account_key){stack, allocation->process, allocation->kind,
+	return (struct account_key){allocation->stack, allocation->process, allocation->kind,
 				    ledger->options.by_thread ? allocation->thread : LEDGER_NO_THREAD};
-}
-
-struct mmt_error *ledger_resolve(struct ledger *ledger, uint32_t number, uint32_t stack)
-{
-	struct allocation *allocation = find_allocation(ledger, number);
-	struct account_key key;
-	struct mmt_error *error;
-	uint32_t account, part;
-
-	if (!allocation || allocation->resolved)
-		return NULL;
-	key = key_of(ledger, allocation, stack);
-	part = allocation->part;
-	allocation->resolved = true;
-	/* The allocation is empty, but held bytes until all of them were split off. */
-	if (!allocation->original_bytes && allocation->last_change) {
-		error = ledger_account(ledger, &key, &account);
-		if (error)
-			return error;
-		ledger_rows_resolve(ledger, allocation, ledger->accounts.items[account].row);
-	}
-	if (allocation->side == LEDGER_INSIDE && allocation->original_bytes) {
-		error = ledger_account(ledger, &key, &account);
-		if (error)
-			return error;
-		enter_account(ledger, allocation, account);
-		if (ledger->accounts.items[account].row != LEDGER_NO_ROW)
-			enter_thread(ledger, allocation);
-	}
-	if (!allocation->live_bytes)
-		forget_allocation(ledger, allocation);
-	return ledger_resolve(ledger, part, stack);
 }
 
 /* Create an empty allocation for a part of another one; both belong to the same call. */
@@ -473,16 +344,16 @@ static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32
 				  .process = allocation->process,
 				  .thread = allocation->thread,
 				  .kind = kind,
+				  .stack = allocation->stack,
 				  .whole = whole,
 				  .reserver = allocation->reserver,
 				  .side = allocation->side,
 				  .time_ns = allocation->time_ns,
-				  .resolved = allocation->resolved,
 				  .found = allocation->found,
 				  .in_use = true};
 
 	if (part.account != LEDGER_NO_ACCOUNT) {
-		key = key_of(ledger, &part, ledger->accounts.items[part.account].stack);
+		key = key_of(ledger, &part);
 		error = ledger_account(ledger, &key, &part.account);
 		if (error)
 			return error;
@@ -518,7 +389,6 @@ static void resize_allocation(struct ledger *ledger, struct allocation *allocati
 
 	allocation->original_bytes += bytes;
 	allocation->live_bytes += bytes;
-	ledger_rows_wait(ledger, allocation, trend_ns, bytes, 0);
 	if (allocation->account == LEDGER_NO_ACCOUNT)
 		return;
 	account = &ledger->accounts.items[allocation->account];
@@ -528,15 +398,30 @@ static void resize_allocation(struct ledger *ledger, struct allocation *allocati
 		count_allocations(ledger, allocation, bytes, was_born);
 }
 
-void ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
+/* The first bytes decide the kind. */
+static struct mmt_error *enter_account(struct ledger *ledger, struct allocation *allocation, uint32_t kind)
+{
+	struct account_key key;
+
+	allocation->kind = kind;
+	if (allocation->side != LEDGER_INSIDE)
+		return NULL;
+	key = key_of(ledger, allocation);
+	return ledger_account(ledger, &key, &allocation->account);
+}
+
+struct mmt_error *ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
 {
 	struct allocation *allocation = find_allocation(ledger, number);
+	struct mmt_error *error = NULL;
 
 	if (!allocation)
-		return;
+		return NULL;
 	if (!allocation->original_bytes)
-		allocation->kind = kind;
-	resize_allocation(ledger, allocation, bytes);
+		error = enter_account(ledger, allocation, kind);
+	if (!error)
+		resize_allocation(ledger, allocation, bytes);
+	return error;
 }
 
 struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes,
@@ -557,8 +442,7 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t 
 	*part_ret = allocation->part;
 	resize_allocation(ledger, allocation, -bytes);
 	resize_allocation(ledger, find_allocation(ledger, allocation->part), bytes);
-	if (allocation->resolved)
-		forget_empty(ledger, allocation);
+	forget_empty(ledger, allocation);
 	return NULL;
 }
 
@@ -566,17 +450,17 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 			       uint32_t *allocation_ret)
 {
 	struct allocation allocation = {.account = LEDGER_NO_ACCOUNT,
+					.stack = stack,
 					.process = process,
 					.thread = LEDGER_NO_THREAD,
 					.kind = kind,
 					.reserver = LEDGER_NO_ACCOUNT,
 					.side = ledger_side(ledger, ledger->now_ns),
 					.time_ns = ledger->now_ns,
-					.resolved = true,
 					.found = true,
 					.in_use = true};
 	const struct found_key key = {process, kind, allocation.side};
-	const struct account_key account_key = key_of(ledger, &allocation, stack);
+	const struct account_key account_key = key_of(ledger, &allocation);
 	uint32_t place = intern_put(&ledger->found_keys, &key, sizeof(key));
 	struct mmt_error *error = NULL;
 
@@ -635,19 +519,6 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 	return NULL;
 }
 
-static struct mmt_error *add_commit(struct ledger *ledger, uint32_t account, uint32_t *commit_ret)
-{
-	uint32_t place = (uint32_t)ledger->commits.count;
-
-	if (ledger->free_commits.count)
-		place = ledger->free_commits.items[--ledger->free_commits.count];
-	else if (!vector_append(&ledger->commits))
-		return &error_no_memory;
-	ledger->commits.items[place] = (struct commit){.account = account};
-	*commit_ret = place + COMMIT_FIRST;
-	return NULL;
-}
-
 struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
 				uint32_t *commit_ret)
 {
@@ -655,100 +526,30 @@ struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_
 	struct mmt_error *error;
 	uint32_t account;
 
-	if (ledger_side(ledger, ledger->now_ns) != LEDGER_INSIDE) {
-		*commit_ret = ledger->outside_commit;
-		if (*commit_ret)
-			return NULL;
-		error = add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
-		ledger->outside_commit = *commit_ret;
-		return error;
-	}
-	error = ledger_account(ledger, &key, &account);
-	if (error)
-		return error;
-	ledger->accounts.items[account].committed_count++;
-	*commit_ret = ledger->accounts.items[account].commit;
-	if (*commit_ret)
-		return NULL;
-	error = add_commit(ledger, account, commit_ret);
-	ledger->accounts.items[account].commit = *commit_ret;
-	return error;
-}
-
-struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret)
-{
+	*commit_ret = LEDGER_OUTSIDE_COMMIT;
 	if (ledger_side(ledger, ledger->now_ns) != LEDGER_INSIDE)
-		return ledger_commit(ledger, 0, 0, 0, 0, commit_ret);
-	ledger->opened_commits++;
-	return add_commit(ledger, LEDGER_NO_ACCOUNT, commit_ret);
-}
-
-struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
-					uint32_t kind, uint32_t stack)
-{
-	const struct account_key key = {stack, process, kind, ledger->options.by_thread ? thread : LEDGER_NO_THREAD};
-	struct mmt_error *error;
-	struct commit *opened;
-	uint32_t account;
-
-	if (commit < COMMIT_FIRST || commit == ledger->outside_commit)
 		return NULL;
 	error = ledger_account(ledger, &key, &account);
 	if (error)
 		return error;
 	ledger->accounts.items[account].committed_count++;
-	opened = &ledger->commits.items[commit - COMMIT_FIRST];
-	opened->account = account;
-	if (!ledger->accounts.items[account].commit)
-		ledger->accounts.items[account].commit = commit;
-	if (opened->waiting_bytes)
-		add_to_trend(ledger, account, opened->time_ns, opened->waiting_bytes);
+	*commit_ret = LEDGER_OUTSIDE_COMMIT + 1 + account;
 	return NULL;
+}
+
+uint32_t ledger_commit_account(const struct ledger *ledger, uint32_t commit)
+{
+	uint32_t account = commit - LEDGER_OUTSIDE_COMMIT - 1;
+
+	return commit > LEDGER_OUTSIDE_COMMIT && account < ledger->accounts.count ? account : LEDGER_NO_ACCOUNT;
 }
 
 void ledger_committed(struct ledger *ledger, uint32_t commit, uint64_t bytes)
 {
-	struct commit *opened;
+	uint32_t account = ledger_commit_account(ledger, commit);
 
-	if (commit < COMMIT_FIRST || commit == ledger->outside_commit)
-		return;
-	opened = &ledger->commits.items[commit - COMMIT_FIRST];
-	if (opened->account < ledger->accounts.count) {
-		add_to_trend(ledger, opened->account, ledger->now_ns, bytes);
-		return;
-	}
-	if (!opened->waiting_bytes)
-		opened->time_ns = ledger->now_ns;
-	opened->waiting_bytes += bytes;
-}
-
-bool ledger_wants_sweep(const struct ledger *ledger)
-{
-	return ledger->opened_commits >= ledger->sweep_at;
-}
-
-uint32_t ledger_own_commit(const struct ledger *ledger, uint32_t commit)
-{
-	uint32_t account = ledger->commits.items[commit - COMMIT_FIRST].account;
-
-	return account < ledger->accounts.count ? ledger->accounts.items[account].commit : commit;
-}
-
-struct mmt_error *ledger_end_sweep(struct ledger *ledger, size_t holders)
-{
-	size_t seen;
-
-	for (uint32_t place = 0; place < ledger->commits.count; place++) {
-		if (ledger_own_commit(ledger, place + COMMIT_FIRST) == place + COMMIT_FIRST)
-			continue;
-		if (!vector_push(&ledger->free_commits, place))
-			return &error_no_memory;
-		ledger->commits.items[place].account = LEDGER_FREE_COMMIT;
-	}
-	seen = ledger->commits.count - ledger->free_commits.count + holders;
-	ledger->opened_commits = 0;
-	ledger->sweep_at = seen > LEDGER_SWEEP_COMMITS ? seen : LEDGER_SWEEP_COMMITS;
-	return NULL;
+	if (account != LEDGER_NO_ACCOUNT)
+		add_to_trend(ledger, account, ledger->now_ns, bytes);
 }
 
 struct mmt_error *ledger_end_lifetimes(struct ledger *ledger)

@@ -5,9 +5,6 @@
  * therefore depends on what is mapped and on the number of distinct accounts and threads, not on the length of the
  * recording.
  *
- * An allocation's bytes count from its call on, in rows and their peaks too, although the row is known only with the
- * stack.
- *
  * The window: allocations outside [from_ns, allocations_to_ns) belong to no account.
  */
 #ifndef ANALYSIS_REPLAY_LEDGER_H
@@ -28,38 +25,26 @@
 #define LEDGER_NO_ACCOUNT UINT32_MAX
 #define LEDGER_NO_ROW UINT32_MAX
 #define LEDGER_NO_THREAD UINT32_MAX
-#define LEDGER_FREE_COMMIT (LEDGER_NO_ACCOUNT - 1) /* in place of an account: the number is unused */
-#define LEDGER_SWEEP_COMMITS 4096
+#define LEDGER_OUTSIDE_COMMIT COMMIT_FIRST /* of all calls outside the window; then one for each account */
 
 /* Whether an allocation was made inside, before or after the window. */
 enum ledger_side { LEDGER_INSIDE, LEDGER_BEFORE, LEDGER_YOUNGER };
 
 struct allocation {
-	uint32_t account;     /* LEDGER_NO_ACCOUNT: its stack is not known yet, or it is outside the window */
+	uint32_t account; /* LEDGER_NO_ACCOUNT: it has no bytes yet, or it is outside the window */
+	uint32_t stack;
 	uint32_t process;     /* index */
 	uint32_t thread;      /* the caller's number; LEDGER_NO_THREAD: unknown */
 	uint32_t kind;	      /* the caller's number for the kind of memory: class and file */
 	uint32_t part, whole; /* see ledger_split(); ALLOCATION_BEFORE: none */
 	uint32_t reserver;    /* account whose PROT_NONE bytes it replaced (MAP_FIXED); LEDGER_NO_ACCOUNT: none */
-	uint32_t early;	      /* index + 1 of its latest release before the stack was known; 0: none */
 	uint64_t time_ns;
 	uint64_t original_bytes, live_bytes;
 	uint64_t uncommitted_bytes; /* see ledger_uncommitted() */
-	uint64_t reserved_bytes;    /* PROT_NONE bytes among the live ones; kept only with steps */
-	uint64_t last_change;	    /* number of its last pending row change; 0: none */
 	uint8_t side;		    /* enum ledger_side */
-	bool unordered; /* waited too long for its stack: its bytes reach their row once the stack is known */
-	bool resolved;	/* its stack is known */
-	bool found;	/* belongs to lost calls, see ledger_found() */
+	bool open;		    /* its call is being applied */
+	bool found;		    /* belongs to lost calls, see ledger_found() */
 	bool in_use;
-};
-
-/* List item: what one thread released of one allocation. */
-struct early_release {
-	uint64_t bytes;
-	uint64_t time_ns; /* the latest release; with lifetimes there is one item for each release */
-	uint32_t releaser;
-	uint32_t next; /* next item, as `early` in struct allocation; also links unused items */
 };
 
 struct account {
@@ -71,7 +56,6 @@ struct account {
 	uint32_t pattern;		       /* enum mmt_pattern, from the stack and the kind */
 	uint8_t memory_class, stack_end;       /* enum mmt_class, likewise, and enum mmt_stack_end */
 	bool doubtful;			       /* its stack is complete, with doubtful frames */
-	uint32_t commit;		       /* its own commit number; COMMIT_NONE: not requested yet */
 	uint32_t trend;			       /* place in `commit_trends` plus 1; 0: none */
 	uint32_t lifetimes;		       /* place in `freed_lifetimes` plus 1; 0: none was freed */
 	uint64_t allocated_bytes, freed_bytes; /* at most MMT_BYTES_MAX */
@@ -85,13 +69,6 @@ struct account {
 struct row {
 	uint64_t unfreed_bytes;
 	uint64_t peak_bytes, peak_ns;
-};
-
-/* What has its own commit number. */
-struct commit {
-	uint32_t account;	/* LEDGER_NO_ACCOUNT: outside the window, or not known yet */
-	uint64_t time_ns;	/* of the first of waiting_bytes */
-	uint64_t waiting_bytes; /* committed while the account is not known */
 };
 
 /* What a failed call would have added, and what its process had mapped then: see refused-calls.h. */
@@ -131,8 +108,6 @@ struct ledger {
 	struct ledger_options options;
 	VECTOR(struct allocation) allocations; /* number - ALLOCATION_FIRST */
 	VECTOR(uint32_t) free_allocations;
-	VECTOR(struct early_release) early_releases;
-	uint32_t free_early;
 	VECTOR(struct account) accounts;
 	struct intern account_keys; /* stack, process, kind and thread; IDs are indexes into `accounts` */
 	VECTOR(struct row) rows;
@@ -142,21 +117,13 @@ struct ledger {
 	struct steps_of_rows steps;			   /* since from_ns, each every_ns long */
 	struct steps_of_rows reserved_steps;		   /* PROT_NONE bytes of the total: row LEDGER_ROW_TOTAL only */
 	struct lifetimes lifetimes;			   /* of released bytes; see ledger_end_lifetimes() */
-	struct row_changes changes; /* pending row changes: the first waits for its row, the others for their
-				       turn */
 	/* By account: bytes made accessible by other calls than those that mapped them, less the bytes that it
 	 * mapped and did not make accessible itself. With its unfreed bytes, these are its committed bytes. */
 	struct trends commit_trends;
-	VECTOR(struct commit) commits; /* number - COMMIT_FIRST */
-	VECTOR(uint32_t) free_commits;
-	size_t opened_commits, sweep_at; /* commits opened since the last sweep, and the number that triggers the next
-					    one */
 	VECTOR(struct failure) failures;
 	struct intern failure_keys;
-	struct intern found_keys; /* process, kind and side; IDs are indexes into `found` */
-	VECTOR(uint32_t) found;	  /* allocations */
-	uint32_t outside_commit;  /* the commit number shared by all calls outside the window; COMMIT_NONE: not created
-				     yet */
+	struct intern found_keys;	       /* process, kind and side; IDs are indexes into `found` */
+	VECTOR(uint32_t) found;		       /* allocations */
 	VECTOR(struct thread_account) threads; /* by the caller's number */
 	struct map releases;		       /* owner << 32 | releaser -> bytes, if both are known */
 	uint64_t now_ns;		       /* set by the caller before each change */
@@ -171,13 +138,16 @@ void ledger_init(struct ledger *ledger, const struct ledger_options *options);
 
 void ledger_deinit(struct ledger *ledger);
 
-/* Allocate a number for what the next call creates. It has no stack and no bytes yet. */
-struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread,
+/* Allocate a number for what the next call creates. It has no bytes yet. */
+struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t stack,
 			      uint32_t *allocation_ret) MMT_MUST_CHECK;
+
+/* The call has been applied. Return whether it created something inside the window. */
+bool ledger_close(struct ledger *ledger, uint32_t allocation);
 
 /* Add bytes of `kind` to an allocation (the first bytes decide its kind), or remove bytes that `releaser` released.
  * Numbers below ALLOCATION_FIRST are ignored. */
-void ledger_born(struct ledger *ledger, uint32_t allocation, uint32_t kind, uint64_t bytes);
+struct mmt_error *ledger_born(struct ledger *ledger, uint32_t allocation, uint32_t kind, uint64_t bytes) MMT_MUST_CHECK;
 
 void ledger_released(struct ledger *ledger, uint32_t allocation, uint64_t bytes, uint32_t releaser);
 
@@ -187,12 +157,6 @@ void ledger_reserved(struct ledger *ledger, uint32_t allocation, uint64_t bytes)
 
 /* `allocation` replaces PROT_NONE bytes of `reserved`. */
 void ledger_replaces(struct ledger *ledger, uint32_t allocation, uint32_t reserved);
-
-/* The call has returned and created nothing. */
-void ledger_drop(struct ledger *ledger, uint32_t allocation);
-
-/* The call created something and its stack is known. */
-struct mmt_error *ledger_resolve(struct ledger *ledger, uint32_t allocation, uint32_t stack) MMT_MUST_CHECK;
 
 /* Move `bytes` of an allocation to another kind (code: they were made executable). They go to a separate allocation;
  * each allocation has at most one. */
@@ -204,11 +168,8 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t allocation, uint3
 struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
 				uint32_t *commit_ret) MMT_MUST_CHECK;
 
-/* Open a commit number whose stack ledger_resolve_commit() sets later. */
-struct mmt_error *ledger_open_commit(struct ledger *ledger, uint32_t *commit_ret) MMT_MUST_CHECK;
-
-struct mmt_error *ledger_resolve_commit(struct ledger *ledger, uint32_t commit, uint32_t process, uint32_t thread,
-					uint32_t kind, uint32_t stack) MMT_MUST_CHECK;
+/* The account of a commit number; LEDGER_NO_ACCOUNT: none. */
+uint32_t ledger_commit_account(const struct ledger *ledger, uint32_t commit);
 
 /* Add to (modulo 2^64: subtract from) the accessible bytes of a commit. Numbers below COMMIT_FIRST are ignored. */
 void ledger_committed(struct ledger *ledger, uint32_t commit, uint64_t bytes);
@@ -216,18 +177,6 @@ void ledger_committed(struct ledger *ledger, uint32_t commit, uint64_t bytes);
 /* Add to (modulo 2^64: subtract from) the bytes of an allocation that are not accessible by its own call: they are
  * PROT_NONE, or a commit counts them. `since_call`: since that call, which may have returned earlier. */
 void ledger_uncommitted(struct ledger *ledger, uint32_t allocation, uint64_t bytes, bool since_call);
-
-/*
- * Each opened commit number is unique until a sweep. A sweep replaces each resolved number by its account's own, after
- * which the resolved numbers can be reused. A sweep pays off once as many numbers were opened as the last sweep visited
- * holders.
- */
-bool ledger_wants_sweep(const struct ledger *ledger);
-
-uint32_t ledger_own_commit(const struct ledger *ledger, uint32_t commit);
-
-/* `holders`: the number of intervals that the sweep visited. */
-struct mmt_error *ledger_end_sweep(struct ledger *ledger, size_t holders) MMT_MUST_CHECK;
 
 /*
  * Find the allocation for bytes that only a snapshot showed. `stack` stands for the lost calls, whose count and threads
@@ -255,19 +204,9 @@ struct mmt_error *ledger_end_lifetimes(struct ledger *ledger) MMT_MUST_CHECK;
  * now in its steps. */
 void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
 
-/* The same for an allocation whose stack is not known yet, with a change of its PROT_NONE bytes. */
-void ledger_rows_wait(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns, uint64_t bytes,
-		      uint64_t reserved);
-
 /* Add `bytes` to (modulo 2^64: subtract from) the PROT_NONE part of the total. The row decides whether they count. Only
  * the steps are affected. */
-void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes);
-
-/* Add the rest of an allocation to its row, as of its call, after its stack became known too late. */
-void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocation *allocation);
-
-/* Resolve the pending changes of an allocation to its row. LEDGER_NO_ROW: no row counts them. */
-void ledger_rows_resolve(struct ledger *ledger, struct allocation *allocation, uint32_t row);
+void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t bytes);
 
 /* Unfreed bytes of a row at `points` equal steps between from_ns and `end_ns`. */
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points);

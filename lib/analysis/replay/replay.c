@@ -15,18 +15,6 @@
 
 #define PAGE_BYTES_DEFAULT 4096
 
-static void limit_by_size(struct replay *replay, struct processes_options *options, uint64_t file_bytes)
-{
-	options->processes_max = LIMIT_PROCESSES_ANYWHERE + (size_t)(file_bytes / LIMIT_PROCESS_BYTES);
-	options->intervals_max = LIMIT_INTERVALS_ANYWHERE + file_bytes / LIMIT_INTERVAL_BYTES;
-	replay->stacks_max = LIMIT_STACKS_ANYWHERE + file_bytes / LIMIT_STACK_BYTES;
-	if (file_bytes > LIMIT_SMALL_FILE_BYTES) {
-		options->intervals_max += file_bytes - LIMIT_SMALL_FILE_BYTES;
-		replay->stacks_max += file_bytes - LIMIT_SMALL_FILE_BYTES;
-	}
-	options->copies_max = options->intervals_max * LIMIT_COPIES_PER_INTERVAL;
-}
-
 /* Context of a space's observer. */
 struct observed {
 	struct replay *replay;
@@ -58,8 +46,8 @@ static void on_allocated(void *context, const struct space_interval *interval)
 	struct replay *replay = observed->replay;
 
 	if (interval->allocation >= ALLOCATION_FIRST)
-		ledger_born(&replay->ledger, interval->allocation, replay_calls_kind(replay, interval),
-			    interval->end - interval->start);
+		keep_error(replay, ledger_born(&replay->ledger, interval->allocation,
+					       replay_calls_kind(replay, interval), interval->end - interval->start));
 	if (!interval->attributes.protection)
 		ledger_reserved(&replay->ledger, interval->allocation, interval->end - interval->start);
 	if (interval->commit != COMMIT_WITH_ALLOCATION)
@@ -207,45 +195,66 @@ static bool reach_end(struct replay *replay)
 			       stop_ns < replay->window.to_ns ? stop_ns : replay->window.to_ns);
 }
 
-static struct mmt_error *prepare(struct replay *replay, const struct replay_options *options)
+static void limit_by_size(struct replay *replay, struct processes_options *options)
 {
-	const struct kernel_rules rules = kernel_rules_of(replay->metadata->kernel);
-	struct processes_options spaces = {.page_bytes = PAGE_BYTES_DEFAULT,
+	uint64_t file_bytes = reader_file_bytes(replay->reader);
+
+	options->processes_max = LIMIT_PROCESSES_ANYWHERE + (size_t)(file_bytes / LIMIT_PROCESS_BYTES);
+	options->intervals_max = LIMIT_INTERVALS_ANYWHERE + file_bytes / LIMIT_INTERVAL_BYTES;
+	replay->stacks_max = LIMIT_STACKS_ANYWHERE + file_bytes / LIMIT_STACK_BYTES;
+	if (file_bytes > LIMIT_SMALL_FILE_BYTES) {
+		options->intervals_max += file_bytes - LIMIT_SMALL_FILE_BYTES;
+		replay->stacks_max += file_bytes - LIMIT_SMALL_FILE_BYTES;
+	}
+	options->copies_max = options->intervals_max * LIMIT_COPIES_PER_INTERVAL;
+}
+
+/* The state that a pass changes. */
+static struct mmt_error *start_pass(struct replay *replay, const struct ledger_options *options)
+{
+	const struct reader_metadata *metadata = replay->metadata;
+	const struct kernel_rules rules = kernel_rules_of(metadata->kernel);
+	struct processes_options spaces = {.page_bytes =
+					       metadata->ours ? metadata->info.page_bytes : PAGE_BYTES_DEFAULT,
 					   .rules = &rules,
 					   .losses = &replay->losses,
 					   .observe = observe,
 					   .context = replay};
-	struct ledger_options accounts = {.find_row = options->find_row,
-					  .context = options->context,
-					  .by_thread = options->by_thread,
-					  .lifetime_steps = options->report->lifetime_steps};
+	struct ledger_options accounts = *options;
+
+	limit_by_size(replay, &spaces);
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		replay->has_dumps |= role_is_dump(metadata->attributes[i].role);
+		replay->large_dumps |= metadata->attributes[i].role == ROLE_LARGE_DUMP;
+	}
+	replay->notes.memory.from_ns = replay->window.from_ns;
+	replay->notes.memory.page_bytes = spaces.page_bytes;
+	accounts.from_ns = replay->window.from_ns;
+	accounts.allocations_to_ns = replay->window.allocations_to_ns;
+	ledger_init(&replay->ledger, &accounts);
+	return processes_create(&spaces, &replay->processes);
+}
+
+static struct mmt_error *prepare(struct replay *replay, const struct replay_options *options)
+{
+	const struct ledger_options accounts = {.find_row = options->find_row,
+						.context = options->context,
+						.by_thread = options->by_thread,
+						.lifetime_steps = options->report->lifetime_steps};
 	struct mmt_error *error;
 
-	limit_by_size(replay, &spaces, reader_file_bytes(replay->reader));
-	if (replay->metadata->ours) {
+	if (replay->metadata->ours)
 		replay->first_ns = replay->metadata->info.start_ns;
-		spaces.page_bytes = replay->metadata->info.page_bytes;
-	}
-	replay->without_dumps = replay->metadata->packed && replay->metadata->stacks.without_dumps;
-	for (size_t i = 0; i < replay->metadata->attribute_count; i++) {
-		replay->has_dumps |= !replay->without_dumps && role_is_dump(replay->metadata->attributes[i].role);
-		replay->large_dumps |= replay->metadata->attributes[i].role == ROLE_LARGE_DUMP;
-	}
 	replay->classes = options->report->classes;
 	replay->notes.pids = options->report->pids;
 	replay->notes.pid_count = options->report->pid_count;
 	error = find_survivors(replay, options->report);
 	if (!error)
 		error = find_window(replay, options->report);
-	replay->notes.memory.from_ns = replay->window.from_ns;
-	replay->notes.memory.page_bytes = spaces.page_bytes;
-	accounts.from_ns = replay->window.from_ns;
-	accounts.allocations_to_ns = replay->window.allocations_to_ns;
-	ledger_init(&replay->ledger, &accounts);
+	if (!error)
+		error = start_pass(replay, &accounts);
 	if (!error && !reach_end(replay))
 		error = &error_no_memory;
-	if (!error)
-		error = processes_create(&spaces, &replay->processes);
 	if (!error)
 		error = resolver_create(replay->metadata, !options->report->no_demangle, &replay->code);
 	if (!error)
@@ -259,7 +268,7 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 {
 	struct mmt_error *error;
 
-	*replay = (struct replay){.progress = options->report->progress};
+	*replay = (struct replay){.progress = options->report->progress, .passes = 1};
 	error = options->recording
 		    ? reader_open_again(options->recording, &replay->reader)
 		    : reader_open_watched(options->report->input, options->report->progress, &replay->reader);
@@ -282,28 +291,20 @@ static void thread_state_deinit(struct thread_state *state)
 	kept_sample_deinit(&state->enter);
 }
 
-void replay_deinit(struct replay *replay)
+static void end_pass(struct replay *replay)
 {
-	uint64_t process, early, turn, waiting;
-
 	processes_destroy(replay->processes);
 	for (size_t i = 0; i < replay->thread_states.count; i++) {
 		thread_state_deinit(replay->thread_states.items[i]);
 		free(replay->thread_states.items[i]);
 	}
-	for (size_t i = 0; map_next(&replay->early_samples, &i, &process, &early);)
-		replay_calls_forget_early(replay, (uint32_t)process);
-	map_deinit(&replay->early_samples);
-	for (size_t i = 0; map_next(&replay->waiting_calls, &i, &turn, &waiting);)
-		free((void *)(uintptr_t)waiting);
-	map_deinit(&replay->waiting_calls);
+	call_stacks_deinit(&replay->stacks);
 	vector_deinit(&replay->mmap2_counts);
 	vector_deinit(&replay->thread_states);
 	vector_deinit(&replay->threads);
 	mmt_error_destroy(replay->observer_error);
 	ledger_deinit(&replay->ledger);
 	notes_deinit(&replay->notes);
-	map_deinit(&replay->survivors);
 	map_deinit(&replay->refusal_places);
 	vector_deinit(&replay->refusals);
 	vector_deinit(&replay->process_totals);
@@ -311,6 +312,12 @@ void replay_deinit(struct replay *replay)
 	lost_events_deinit(&replay->lost_dumps);
 	setuid_execs_deinit(&replay->setuid_execs);
 	arena_deinit(&replay->arena);
+}
+
+void replay_deinit(struct replay *replay)
+{
+	end_pass(replay);
+	map_deinit(&replay->survivors);
 	resolver_destroy(replay->code); /* late, because it allocates memory for names */
 	reader_close(replay->reader);
 	*replay = (struct replay){0};
@@ -357,9 +364,9 @@ static struct mmt_error *replay_exec(struct replay *replay, struct thread *threa
 {
 	struct mmt_error *error;
 
-	error = replay_calls_resolve_waiting(replay, state);
+	error = call_stacks_give_up(replay, state);
 	if (!error)
-		error = replay_calls_credit_early(replay, thread->process);
+		error = call_stacks_unwind_early(replay, thread->process);
 	if (error)
 		return error;
 	replay_mmap2_forget(replay, state);
@@ -377,7 +384,7 @@ static struct mmt_error *end_process(struct replay *replay, uint32_t index)
 
 	if (!process->ended || !replay->releases_ended || map_get(&replay->survivors, (uint32_t)process->pid))
 		return NULL;
-	error = replay_calls_credit_early(replay, index);
+	error = call_stacks_unwind_early(replay, index);
 	if (!error)
 		error = process_totals_release(replay, process);
 	if (!error)
@@ -396,7 +403,7 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 		return error;
 	error = find_state(replay, thread, &state);
 	if (!error)
-		error = replay_calls_resolve_waiting(replay, state);
+		error = call_stacks_give_up(replay, state);
 	if (!error)
 		error = replay_mmap2_flush(replay, state);
 	if (error)
@@ -495,7 +502,7 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 		error = space_snapshot_end(process->space, event->time_ns);
 		if (!error && event->snapshot == SNAPSHOT_START && replay->watch.started)
 			error = replay->watch.started(replay->watch.started_context, replay, process);
-		return error ? error : replay_calls_credit_early(replay, process->index);
+		return error ? error : call_stacks_unwind_early(replay, process->index);
 	}
 }
 
@@ -580,6 +587,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	bool done;
 	struct mmt_error *error;
 
+	replay->calls += call_stacks_counts(event);
 	if (event->kind != EVENT_CALL) {
 		error = replay_threadless(replay, event, &done);
 		if (error || done)
@@ -599,7 +607,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	case EVENT_CALL_ENTER:
 		return kept_sample_set(&state->enter, event);
 	case EVENT_STACK_DUMP:
-		return replay_calls_dump(replay, state, event);
+		return replay->finds_stacks ? call_stacks_dump(replay, state, event) : NULL;
 	case EVENT_MAPPING:
 		setuid_execs_mapped(&replay->setuid_execs, event->tid);
 		return replay_mmap2_keep(replay, state, &event->mapping, event->time_ns);
@@ -626,13 +634,9 @@ struct mmt_error *replay_take_error(struct replay *replay)
 
 static struct mmt_error *finish(struct replay *replay)
 {
-	struct mmt_error *rest_error = replay_calls_credit_rest(replay);
-
-	if (rest_error)
-		return rest_error;
 	for (size_t i = 0; i < replay->thread_states.count; i++) {
 		struct thread_state *state = replay->thread_states.items[i];
-		struct mmt_error *error = replay_calls_resolve_waiting(replay, state);
+		struct mmt_error *error = call_stacks_give_up(replay, state);
 
 		if (!error)
 			error = replay_mmap2_flush(replay, state);
@@ -640,7 +644,7 @@ static struct mmt_error *finish(struct replay *replay)
 			return error;
 	}
 	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		struct mmt_error *error = replay_calls_credit_early(replay, (uint32_t)i);
+		struct mmt_error *error = call_stacks_unwind_early(replay, (uint32_t)i);
 
 		if (error)
 			return error;
@@ -662,22 +666,6 @@ static uint64_t time_of_event(const struct replay *replay, const struct event *e
 	if (event->time_ns < from_ns && !replay->window.windowed && reader_out_of_order(replay->reader))
 		return from_ns;
 	return event->time_ns;
-}
-
-/* Calls get the stacks that they wait for before the event that ends their wait, or after the snapshot that does. */
-static struct mmt_error *take_turn(struct replay *replay, struct event *event)
-{
-	struct mmt_error *error = NULL;
-
-	if (event->kind != EVENT_STACK_DUMP && event->kind != EVENT_OTHER)
-		replay->turn++;
-	if (replay->waiting_calls.count && event->kind != EVENT_SNAPSHOT_END)
-		error = replay_calls_credit_due(replay);
-	if (!error)
-		error = replay_event(replay, event);
-	if (!error && replay->waiting_calls.count)
-		error = replay_calls_credit_due(replay);
-	return error;
 }
 
 static struct mmt_error *take_event(struct replay *replay, struct event *event, bool *end)
@@ -704,17 +692,20 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		if (error)
 			return error;
 	}
-	error = take_turn(replay, event);
+	error = replay_event(replay, event);
 	return error ? error : replay_take_error(replay);
 }
 
 static COLD void report_progress(const struct replay *replay, const struct event *event)
 {
+	uint64_t total = reader_data_end(replay->reader);
+
 	if (replay->progress)
-		replay->progress->tell(replay->progress->context, event->file_offset, reader_data_end(replay->reader));
+		replay->progress->tell(replay->progress->context, replay->pass * total + event->file_offset,
+				       replay->passes * total);
 }
 
-struct mmt_error *replay_run(struct replay *replay)
+static struct mmt_error *run_pass(struct replay *replay)
 {
 	for (uint32_t count = 1;; count++) {
 		struct event event;
@@ -732,106 +723,44 @@ struct mmt_error *replay_run(struct replay *replay)
 	}
 }
 
-#define BYTES_KEPT_MAX 16384 /* free larger buffers: they would add up in programs with many threads */
-
-struct mmt_error *kept_sample_set_stack(struct kept_sample *kept, const struct event_stack *stack)
+struct mmt_error *replay_find_stacks(struct replay *replay)
 {
-	size_t callchain_count = stack->callchain ? stack->callchain_count : 0;
-	size_t byte_count = stack->bytes ? stack->byte_count : 0;
-
-	if (!vector_reserve_bytes((void **)&kept->callchain.items, &kept->callchain.capacity, callchain_count,
-				  sizeof(uint64_t)) ||
-	    !vector_reserve_bytes((void **)&kept->bytes.items, &kept->bytes.capacity, byte_count, 1))
-		return &error_no_memory;
-	if (callchain_count)
-		memcpy(kept->callchain.items, stack->callchain, callchain_count * sizeof(uint64_t));
-	if (byte_count)
-		memcpy(kept->bytes.items, stack->bytes, byte_count);
-	kept->stack = *stack;
-	kept->stack.callchain = callchain_count ? kept->callchain.items : NULL;
-	kept->stack.bytes = byte_count ? kept->bytes.items : NULL;
-	return NULL;
+	replay->finds_stacks = true;
+	return run_pass(replay);
 }
 
-struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event)
+/* Give the pass the stacks that one before it finds. */
+static struct mmt_error *find_stacks_first(struct replay *replay)
 {
-	kept->present = true;
-	kept->cpu = event->cpu;
-	kept->sequence = event->sequence;
-	kept->call = event->call.call;
-	kept->result = event->call.result;
-	memcpy(kept->arguments, event->call.arguments, sizeof(kept->arguments));
-	return kept_sample_set_stack(kept, &event->call.stack);
+	const struct ledger_options accounts = {0};
+	struct replay first = {.reader = replay->reader,
+			       .metadata = replay->metadata,
+			       .code = replay->code,
+			       .window = replay->window,
+			       .lost_stack = replay->lost_stack,
+			       .no_stack = replay->no_stack,
+			       .first_ns = replay->first_ns,
+			       .progress = replay->progress,
+			       .passes = 2,
+			       .survivors = replay->survivors, /* borrowed */
+			       .releases_ended = replay->releases_ended};
+	struct mmt_error *error = start_pass(&first, &accounts);
+
+	if (!error)
+		error = replay_find_stacks(&first);
+	replay->stacks = first.stacks;
+	first.stacks = (struct call_stacks){0};
+	replay->pass = 1;
+	replay->passes = 2;
+	end_pass(&first);
+	return error ? error : reader_rewind(replay->reader);
 }
 
-struct event_stack event_stack_join(const struct event_stack *syscall_event, const struct event_stack *dump)
+struct mmt_error *replay_run(struct replay *replay)
 {
-	struct event_stack joined = *syscall_event;
+	struct mmt_error *error = replay->metadata->packed ? NULL : find_stacks_first(replay);
 
-	if (!dump || dump->byte_count < syscall_event->byte_count)
-		return joined;
-	joined.bytes = dump->bytes;
-	joined.byte_count = dump->byte_count;
-	joined.bytes_wanted = dump->bytes_wanted;
-	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
-		if (dump->registers.known >> i & 1)
-			joined.registers.values[i] = dump->registers.values[i];
-	}
-	joined.registers.known |= dump->registers.known;
-	return joined;
-}
-
-struct mmt_error *kept_sample_extend(struct kept_sample *kept, const struct event_stack *dump)
-{
-	struct event_stack joined = event_stack_join(&kept->stack, dump);
-
-	if (!vector_reserve_bytes((void **)&kept->bytes.items, &kept->bytes.capacity, joined.byte_count, 1))
-		return &error_no_memory;
-	if (joined.byte_count && joined.bytes == dump->bytes)
-		memcpy(kept->bytes.items, joined.bytes, joined.byte_count);
-	kept->stack = joined;
-	kept->stack.bytes = joined.byte_count ? kept->bytes.items : NULL;
-	return NULL;
-}
-
-void kept_sample_release(struct kept_sample *kept)
-{
-	kept->present = false;
-	if (kept->bytes.capacity > BYTES_KEPT_MAX)
-		vector_deinit(&kept->bytes);
-}
-
-static bool same_registers(const struct register_values *left, const struct register_values *right)
-{
-	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
-		if ((left->known & right->known) >> i & 1 && left->values[i] != right->values[i])
-			return false;
-	}
-	return true;
-}
-
-/* Compare the part that both dumps contain. */
-static bool same_bytes(const struct event_stack *left, const struct event_stack *right)
-{
-	size_t count = left->byte_count < right->byte_count ? left->byte_count : right->byte_count;
-
-	return !left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, count);
-}
-
-bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event,
-			       const struct lost_events *lost)
-{
-	return kept->call == event->call.call && kept->result == event->call.result &&
-	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&
-	       same_registers(&kept->stack.registers, &event->call.stack.registers) &&
-	       same_bytes(&kept->stack, &event->call.stack) && !lost_events_since(lost, kept->cpu, kept->sequence);
-}
-
-void kept_sample_deinit(struct kept_sample *kept)
-{
-	vector_deinit(&kept->callchain);
-	vector_deinit(&kept->bytes);
-	kept->present = false;
+	return error ? error : run_pass(replay);
 }
 
 /* MMAP2 records wait for their call. Records that no call claims are the kernel's own mappings. */

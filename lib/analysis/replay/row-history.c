@@ -8,35 +8,6 @@
 #include "base/limits.h"
 #include "model/space/space.h"
 
-/* The oldest change, valid until the next one is added; NULL: none. */
-static const struct row_change *row_changes_first(const struct row_changes *changes)
-{
-	return row_changes_count(changes) ? &changes->items.items[changes->first] : NULL;
-}
-
-/* Drop applied changes when they are half of the items, so that each change is copied once on average. */
-static void row_changes_remove_first(struct row_changes *changes)
-{
-	size_t left;
-
-	changes->first++;
-	left = row_changes_count(changes);
-	if (left > changes->first)
-		return;
-	if (left)
-		memmove(changes->items.items, changes->items.items + changes->first,
-			left * sizeof(*changes->items.items));
-	changes->done += changes->first;
-	changes->items.count = left;
-	changes->first = 0;
-}
-
-/* Return the number of the new change, from 1; 0: out of memory. */
-static uint64_t row_changes_add(struct row_changes *changes, const struct row_change *change)
-{
-	return vector_push(&changes->items, *change) ? changes->done + changes->items.count : 0;
-}
-
 #define ALL_BUCKETS_NS 64000000 /* before the first doubling */
 
 void trends_init(struct trends *trends, unsigned buckets, uint64_t from_ns)
@@ -109,7 +80,7 @@ void steps_of_rows_deinit(struct steps_of_rows *steps)
 	vector_deinit(&steps->rows);
 }
 
-/* Changes are nearly in time order: a call whose stack arrived late counts at the time of the call. */
+/* Changes are in time order, but for the records of damaged rounds. */
 static bool add(struct row_steps *row, uint32_t step, uint64_t bytes)
 {
 	size_t place = row->items.count;
@@ -275,131 +246,41 @@ bool lifetimes_add(struct lifetimes *lifetimes, uint32_t account, uint32_t threa
 
 /* The rows of the ledger */
 
-static COLD void add_step(struct ledger *ledger, struct steps_of_rows *steps, uint32_t row, uint64_t time_ns,
-			  uint64_t bytes)
+static COLD void add_step(struct ledger *ledger, struct steps_of_rows *steps, uint32_t row, uint64_t bytes)
 {
-	uint64_t start_ns = ledger->options.from_ns;
-	uint64_t step = time_ns > start_ns ? (time_ns - start_ns) / ledger->options.every_ns : 0;
+	uint64_t start_ns = ledger->options.from_ns, now_ns = ledger->now_ns;
+	uint64_t step = now_ns > start_ns ? (now_ns - start_ns) / ledger->options.every_ns : 0;
 
 	if (!steps_of_rows_add(steps, row, step < UINT32_MAX ? (uint32_t)step : UINT32_MAX, bytes))
 		ledger->out_of_memory = true;
 }
 
-void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t time_ns, uint64_t bytes)
+void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t bytes)
 {
 	if (row != LEDGER_NO_ROW && ledger->options.every_ns)
-		add_step(ledger, &ledger->reserved_steps, LEDGER_ROW_TOTAL, time_ns, bytes);
+		add_step(ledger, &ledger->reserved_steps, LEDGER_ROW_TOTAL, bytes);
 }
 
-static inline void change_row(struct ledger *ledger, uint32_t number, const struct row_change *change)
+static inline void change_row(struct ledger *ledger, uint32_t number, uint64_t trend_ns, uint64_t bytes)
 {
 	struct row *row = &ledger->rows.items[number];
 
-	trends_add(&ledger->trends, number + 1, change->trend_ns, change->bytes);
+	trends_add(&ledger->trends, number + 1, trend_ns, bytes);
 	if (ledger->options.every_ns)
-		add_step(ledger, &ledger->steps, number, change->step_ns, change->bytes);
-	row->unfreed_bytes += change->bytes;
-	if (row->unfreed_bytes > row->peak_bytes && (int64_t)change->bytes > 0) {
+		add_step(ledger, &ledger->steps, number, bytes);
+	row->unfreed_bytes += bytes;
+	if (row->unfreed_bytes > row->peak_bytes && (int64_t)bytes > 0) {
 		row->peak_bytes = row->unfreed_bytes;
-		row->peak_ns = change->time_ns;
+		row->peak_ns = ledger->now_ns;
 	}
-}
-
-static void make_change(struct ledger *ledger, const struct row_change *change)
-{
-	if (change->row == LEDGER_NO_ROW)
-		return;
-	if (change->reserved)
-		ledger_rows_reserve(ledger, change->row, change->step_ns, change->reserved);
-	if (!change->bytes)
-		return;
-	change_row(ledger, change->row, change);
-	change_row(ledger, LEDGER_ROW_TOTAL, change);
-}
-
-/* Apply all changes before the first whose row is not known. */
-static void make_changes(struct ledger *ledger)
-{
-	const struct row_change *change;
-
-	while ((change = row_changes_first(&ledger->changes)) && !change->allocation) {
-		make_change(ledger, change);
-		row_changes_remove_first(&ledger->changes);
-	}
-}
-
-void ledger_rows_resolve(struct ledger *ledger, struct allocation *allocation, uint32_t row)
-{
-	for (uint64_t number = allocation->last_change; number;) {
-		struct row_change *change = &ledger->changes.items.items[number - 1 - ledger->changes.done];
-
-		change->allocation = 0;
-		change->row = row;
-		number = change->previous;
-	}
-	allocation->last_change = 0;
-	make_changes(ledger);
-}
-
-/* Limit the number of pending changes: stop waiting for the stack of the first. */
-static void limit_changes(struct ledger *ledger)
-{
-	struct allocation *allocation;
-
-	if (row_changes_count(&ledger->changes) <= LIMIT_ROW_CHANGES)
-		return;
-	allocation = &ledger->allocations.items[row_changes_first(&ledger->changes)->allocation - ALLOCATION_FIRST];
-	allocation->unordered = true;
-	ledger_rows_resolve(ledger, allocation, LEDGER_NO_ROW);
-}
-
-static void change_known(struct ledger *ledger, const struct row_change *change)
-{
-	if (change->row == LEDGER_NO_ROW)
-		return;
-	if (!row_changes_first(&ledger->changes))
-		make_change(ledger, change);
-	else if (!row_changes_add(&ledger->changes, change))
-		ledger->out_of_memory = true;
-	limit_changes(ledger);
 }
 
 void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes)
 {
-	change_known(ledger, &(struct row_change){.time_ns = ledger->now_ns,
-						  .trend_ns = trend_ns,
-						  .step_ns = ledger->now_ns,
-						  .bytes = bytes,
-						  .row = row});
-}
-
-void ledger_rows_enter(struct ledger *ledger, uint32_t row, const struct allocation *allocation)
-{
-	change_known(ledger, &(struct row_change){.time_ns = ledger->now_ns,
-						  .trend_ns = allocation->time_ns,
-						  .step_ns = allocation->time_ns,
-						  .bytes = allocation->live_bytes,
-						  .reserved = allocation->reserved_bytes,
-						  .row = row});
-}
-
-void ledger_rows_wait(struct ledger *ledger, struct allocation *allocation, uint64_t trend_ns, uint64_t bytes,
-		      uint64_t reserved)
-{
-	const struct row_change change = {.time_ns = ledger->now_ns,
-					  .trend_ns = trend_ns,
-					  .step_ns = ledger->now_ns,
-					  .bytes = bytes,
-					  .reserved = reserved,
-					  .previous = allocation->last_change,
-					  .allocation =
-					      (uint32_t)(allocation - ledger->allocations.items) + ALLOCATION_FIRST};
-
-	if (allocation->resolved || allocation->unordered || allocation->side != LEDGER_INSIDE)
+	if (row == LEDGER_NO_ROW || !bytes)
 		return;
-	allocation->last_change = row_changes_add(&ledger->changes, &change);
-	ledger->out_of_memory |= !allocation->last_change;
-	limit_changes(ledger);
+	change_row(ledger, row, trend_ns, bytes);
+	change_row(ledger, LEDGER_ROW_TOTAL, trend_ns, bytes);
 }
 
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the ledger keeps of rows over time: pending changes, steps, and the lifetimes of mappings. */
+/* What the ledger keeps of rows over time: steps, and the lifetimes of mappings. */
 #ifndef ANALYSIS_REPLAY_ROW_HISTORY_H
 #define ANALYSIS_REPLAY_ROW_HISTORY_H
 
@@ -9,32 +9,6 @@
 
 #include "base/map.h"
 #include "base/vector.h"
-
-/* Pending changes of rows. The row of an allocation is known with its stack, which may arrive after other calls. A
- * change waits until all changes before it have their row, so that peaks follow the order of the calls. */
-
-struct row_change {
-	uint64_t time_ns;
-	uint64_t trend_ns;   /* time in the trend: bytes of an existing allocation count from its call */
-	uint64_t step_ns;    /* time in the steps, which show each timestamp's actual state */
-	uint64_t bytes;	     /* modulo 2^64: a decrease is a large number */
-	uint64_t reserved;   /* change of the PROT_NONE bytes */
-	uint64_t previous;   /* number of the allocation's previous pending change; 0: none */
-	uint32_t allocation; /* allocation whose stack is not known yet; 0: the row is known */
-	uint32_t row;
-};
-
-/* An all-zero queue is empty. */
-struct row_changes {
-	VECTOR(struct row_change) items; /* oldest first */
-	size_t first;			 /* items before this index are applied */
-	uint64_t done;			 /* number of changes removed from `items` */
-};
-
-static inline size_t row_changes_count(const struct row_changes *changes)
-{
-	return changes->items.count - changes->first;
-}
 
 /* Unfreed bytes of rows over time, in equal steps; steps without a change take no memory. */
 

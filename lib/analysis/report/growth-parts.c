@@ -41,7 +41,7 @@ static enum mmt_growth_place find_place(const struct replay *replay, const struc
 
 	if (allocation && allocation->side != LEDGER_BEFORE)
 		return MMT_GROWTH_MADE;
-	if (interval->commit >= COMMIT_FIRST && interval->commit != replay->ledger.outside_commit)
+	if (interval->commit > LEDGER_OUTSIDE_COMMIT)
 		return MMT_GROWTH_COMMITTED;
 	return interval->allocation == ALLOCATION_KERNEL ? MMT_GROWTH_KERNEL : MMT_GROWTH_BEFORE;
 }

@@ -94,7 +94,7 @@ static bool add_resident(struct resident_sums *sums, const struct replay *replay
 		return add_to_map(&sums->held[HELD_RESIDENT],
 				  resident_key(replay, rows_holder(replay, rows, interval, owner), allocation), bytes);
 	}
-	if (allocation && !allocation->resolved && allocation->side == LEDGER_INSIDE)
+	if (allocation && allocation->open && allocation->side == LEDGER_INSIDE)
 		return add_to_map(&sums->unresolved, interval->allocation, bytes);
 	committer = rows_committer(replay, interval);
 	if (!committer || !interval->attributes.protection || !rows_exclude_mapping(replay, rows, interval, allocation))
@@ -166,8 +166,8 @@ static uint64_t resident_sums_bytes(const struct resident_sums *sums, const stru
 	for (size_t position = 0; map_next(&sums->unresolved, &position, &key, &bytes);) {
 		const struct allocation *allocation = resident_sums_unresolved(sums, replay, key);
 
-		if (allocation && (allocation->resolved ? ledger_counted(&replay->ledger, allocation->account) != NULL
-							: !rows_are_filtered(rows)))
+		if (allocation && (!allocation->open ? ledger_counted(&replay->ledger, allocation->account) != NULL
+						     : !rows_are_filtered(rows)))
 			total += bytes;
 	}
 	return total;

@@ -229,16 +229,15 @@ static void add_unfiltered(struct grouping *grouping, const struct space_interva
 {
 	const struct replay *replay = grouping->replay;
 	uint64_t bytes = interval->end - interval->start;
-	uint32_t commit = interval->commit - COMMIT_FIRST;
 	bool counts = allocation && is_account_of(grouping, allocation->account);
 
 	if (counts)
 		grouping->unfreed_bytes += bytes;
 	if (!interval->attributes.protection)
 		return;
-	if (!counts && interval->commit >= COMMIT_FIRST && commit < replay->ledger.commits.count)
+	if (!counts)
 		counts = rows_exclude_mapping(replay, grouping->rows, interval, allocation) &&
-			 is_account_of(grouping, replay->ledger.commits.items[commit].account);
+			 is_account_of(grouping, ledger_commit_account(&replay->ledger, interval->commit));
 	if (counts)
 		grouping->committed_bytes += bytes;
 }

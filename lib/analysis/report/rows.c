@@ -437,11 +437,7 @@ struct mmt_error *rows_find(void *context, struct account *account)
 
 const struct account *rows_committer(const struct replay *replay, const struct space_interval *interval)
 {
-	uint32_t commit = interval->commit;
-
-	if (commit < COMMIT_FIRST || commit - COMMIT_FIRST >= replay->ledger.commits.count)
-		return NULL;
-	return ledger_counted(&replay->ledger, replay->ledger.commits.items[commit - COMMIT_FIRST].account);
+	return ledger_counted(&replay->ledger, ledger_commit_account(&replay->ledger, interval->commit));
 }
 
 const struct account *rows_holder(const struct replay *replay, const struct rows *rows,

@@ -26,7 +26,8 @@ void resolver_destroy(struct resolver *resolver);
 /* Number of a mapping's path, for space_attributes. */
 struct mmt_error *resolver_path(struct resolver *resolver, const char *path, uint32_t *path_ret) MMT_MUST_CHECK;
 
-/* Unwind a sample with the code that is mapped in `process` now. Stack numbers are small and dense. */
+/* Unwind a sample with the code that is mapped in `process` now, or, in a packed recording, only look up its stack.
+ * Stack numbers are small and dense. */
 struct mmt_error *resolver_unwind(struct resolver *resolver, const struct process *process,
 				  const struct event_stack *stack, uint32_t *stack_ret) MMT_MUST_CHECK;
 

@@ -191,38 +191,6 @@ struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint
 	return space_edit_change(space, start, end, change_allocation, &allocation) ? NULL : &error_no_memory;
 }
 
-struct new_commits {
-	uint32_t (*rename)(void *context, uint32_t commit);
-	void *context;
-};
-
-static void change_commit(const struct new_commits *commits, struct space_interval *interval)
-{
-	if (interval->commit >= COMMIT_FIRST)
-		interval->commit = commits->rename(commits->context, interval->commit);
-}
-
-size_t space_rename_commits(struct space *space, uint32_t (*rename)(void *context, uint32_t commit), void *context)
-{
-	const struct new_commits commits = {rename, context};
-	size_t count = space->mapped.count;
-	struct interval_node *node;
-
-	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position));) {
-		position = node->interval.end;
-		change_commit(&commits, &node->interval);
-		space_edit_merge_at(space, node->interval.start);
-	}
-	for (size_t i = 0; i < space->pending_unmaps.count; i++) {
-		const struct intervals *saved = &space->pending_unmaps.items[i].saved;
-
-		count += saved->count;
-		for (uint64_t position = 0; (node = intervals_next(saved, position)); position = node->interval.end)
-			change_commit(&commits, &node->interval);
-	}
-	return count;
-}
-
 void space_finish(struct space *space)
 {
 	pending_unmaps_give_up(space);

@@ -249,10 +249,6 @@ void space_end(struct space *space, uint64_t time_ns);
 struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint64_t end,
 				       uint32_t allocation) MMT_MUST_CHECK;
 
-/* Replace every commit number from COMMIT_FIRST on by the result of `rename`, and merge neighbours that become equal.
- * Does not call the observer. Returns the number of intervals before the merge. */
-size_t space_rename_commits(struct space *space, uint32_t (*rename)(void *context, uint32_t commit), void *context);
-
 /* The process has ended: report every byte as released (by NULL) and free it. The result of the last check stays
  * available. */
 void space_release(struct space *space);

@@ -54,7 +54,6 @@ enum snapshot_kind {
 struct event_stack {
 	uint64_t time_ns;	   /* when it was taken */
 	uint32_t resolved;	   /* packed recordings: number of its stack in their table, plus 1; 0: none */
-	uint32_t delay;		   /* packed recordings: how long the call waited for it, see replay.turn */
 	const uint64_t *callchain; /* user addresses, innermost first: [0] is the instruction pointer, then return
 				      addresses; NULL: none */
 	size_t callchain_count;

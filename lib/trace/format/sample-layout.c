@@ -412,7 +412,7 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 	if (attr->sample_type & PERF_SAMPLE_REGS_USER && registers)
 		put_arguments(attr, architecture, call, &parts, buffer);
 	if (stack)
-		buffer_put_u64(buffer, (uint64_t)stack->delay << 32 | stack->number);
+		buffer_put_u64(buffer, stack->number);
 	buffer_align(buffer, sizeof(uint64_t));
 	if (buffer->size - start > UINT16_MAX)
 		return error_create(MMT_ERROR_FORMAT, "sample too large");

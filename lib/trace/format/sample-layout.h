@@ -193,7 +193,7 @@ size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_
 
 /*
  * Samples for packed recordings: without stack bytes, and only with the registers that hold the arguments of the call.
- * Instead, the field that perf calls weight has the number of the stack, and in its upper half the delay.
+ * Instead, the lower half of the field that perf calls weight has the number of the stack.
  */
 
 /* The attribute for such samples; `numbered`: they are calls that have stacks. */
@@ -203,7 +203,6 @@ struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const
 /* The stack of such a sample. */
 struct stripped_stack {
 	uint32_t number;     /* number of its stack, plus 1; 0: none */
-	uint32_t delay;	     /* how long the call waits for its stack: see struct event_stack */
 	bool keep_callchain; /* as it is; else replace it by the next one, without context markers */
 	const uint64_t *callchain;
 	size_t callchain_count;

@@ -299,7 +299,6 @@ static void empty_call(struct event *event)
 	event->call.result = 0;
 	stack->time_ns = 0;
 	stack->resolved = 0;
-	stack->delay = 0;
 	stack->callchain = NULL;
 	stack->callchain_count = 0;
 	stack->callchain_full = false;
@@ -495,10 +494,8 @@ static void decode_call(struct decoder *decoder, const struct sample_parts *part
 	stack->bytes = parts->copied_bytes ? parts->stack : NULL;
 	stack->byte_count = parts->copied_bytes;
 	stack->bytes_wanted = parts->stack_bytes;
-	if (decoder->metadata->packed) {
+	if (decoder->metadata->packed)
 		stack->resolved = (uint32_t)parts->weight;
-		stack->delay = (uint32_t)(parts->weight >> 32);
-	}
 	if (!fields->complete)
 		return;
 	stack->time_ns = event->time_ns;

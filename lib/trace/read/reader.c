@@ -95,6 +95,15 @@ struct mmt_error *reader_open_again(const struct reader *reader, struct reader *
 	return start(again, recording_file_open_again(reader->file, &again->file), reader_ret);
 }
 
+struct mmt_error *reader_rewind(struct reader *reader)
+{
+	event_batches_destroy(TAKE(reader->batches));
+	reader->batch = NULL;
+	reader->position = 0;
+	return event_batches_create(reader->file, &reader->layouts, reader->decoder, end_of(&reader->metadata.values),
+				    &reader->batches);
+}
+
 void reader_close(struct reader *reader)
 {
 	if (!reader)

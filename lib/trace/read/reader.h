@@ -78,6 +78,9 @@ uint64_t reader_data_end(const struct reader *reader);
 /* Open the same recording again from its start. */
 struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret) MMT_MUST_CHECK;
 
+/* Return the events from the first one again. */
+struct mmt_error *reader_rewind(struct reader *reader) MMT_MUST_CHECK;
+
 const struct recording_file *reader_file(const struct reader *reader);
 
 /* Do not decode callchains of calls that only unmap and succeeded, nor registers of calls without a stack dump. Call it

@@ -15,7 +15,7 @@
 #define PROGRAM_BYTES 8
 #define NAME_INLINED (1u << 16)
 #define NAME_DOUBTFUL (2u << 16)
-#define STACKS_WITHOUT_DUMPS 2u
+#define STACKS_WITHOUT_DUMPS 2u /* for older readers */
 
 void packed_stacks_deinit(void *value)
 {
@@ -219,8 +219,6 @@ static void code_packed_stacks(struct codec *codec, void *value)
 		if (stacks->frames.items[i].process >= stacks->processes.count)
 			codec_fail(codec, "number of a process that does not exist");
 	}
-	if (!codec->to && codec->version >= 4)
-		stacks->without_dumps = flags & STACKS_WITHOUT_DUMPS;
 }
 
 /* 5 has samples of stack dumps, 4 names no missing files, 3 has no flags, 2 no code, 1 no losses. */

@@ -77,9 +77,7 @@ struct packed_stacks {
 	VECTOR(struct packed_stack) stacks;
 	VECTOR(struct packed_process) processes;
 	VECTOR(struct packed_module) modules;
-	uint32_t damage;    /* text: damage of the recording that was packed */
-	bool without_dumps; /* of a decoded value: calls say when they got their stack, and no samples of stack dumps
-			       exist; recordings packed by older versions have these instead */
+	uint32_t damage;			    /* text: damage of the recording that was packed */
 	uint64_t unfinished_records, unfinished_ns; /* discarded from that recording: see struct reorder_unfinished */
 };
 

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/replay/call-stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "analysis/replay/replay.h"
+#include "base/cleanup.h"
+#include "base/limits.h"
+#include "base/syscall-table.h"
+
+/* A call of a process whose code is not known yet. */
+struct early_sample {
+	struct kept_sample sample;
+	struct early_sample *next; /* next sample of the same process; the list is circular */
+};
+
+#define BYTES_KEPT_MAX 16384 /* free larger buffers: they would add up in programs with many threads */
+
+static struct mmt_error *keep_stack(struct kept_sample *kept, const struct event_stack *stack)
+{
+	size_t callchain_count = stack->callchain ? stack->callchain_count : 0;
+	size_t byte_count = stack->bytes ? stack->byte_count : 0;
+
+	if (!vector_reserve_bytes((void **)&kept->callchain.items, &kept->callchain.capacity, callchain_count,
+				  sizeof(uint64_t)) ||
+	    !vector_reserve_bytes((void **)&kept->bytes.items, &kept->bytes.capacity, byte_count, 1))
+		return &error_no_memory;
+	if (callchain_count)
+		memcpy(kept->callchain.items, stack->callchain, callchain_count * sizeof(uint64_t));
+	if (byte_count)
+		memcpy(kept->bytes.items, stack->bytes, byte_count);
+	kept->stack = *stack;
+	kept->stack.callchain = callchain_count ? kept->callchain.items : NULL;
+	kept->stack.bytes = byte_count ? kept->bytes.items : NULL;
+	return NULL;
+}
+
+struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event)
+{
+	kept->present = true;
+	kept->cpu = event->cpu;
+	kept->sequence = event->sequence;
+	kept->call = event->call.call;
+	kept->result = event->call.result;
+	memcpy(kept->arguments, event->call.arguments, sizeof(kept->arguments));
+	return keep_stack(kept, &event->call.stack);
+}
+
+/* Join the callchain of the syscall event with the registers and bytes of the dump, if that is larger. */
+static struct event_stack join(const struct event_stack *syscall_event, const struct event_stack *dump)
+{
+	struct event_stack joined = *syscall_event;
+
+	if (dump->byte_count < syscall_event->byte_count)
+		return joined;
+	joined.bytes = dump->bytes;
+	joined.byte_count = dump->byte_count;
+	joined.bytes_wanted = dump->bytes_wanted;
+	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
+		if (dump->registers.known >> i & 1)
+			joined.registers.values[i] = dump->registers.values[i];
+	}
+	joined.registers.known |= dump->registers.known;
+	return joined;
+}
+
+/* Use the stack of another dump of the same call if it is larger. */
+static struct mmt_error *extend(struct kept_sample *kept, const struct event_stack *dump)
+{
+	struct event_stack joined = join(&kept->stack, dump);
+
+	if (!vector_reserve_bytes((void **)&kept->bytes.items, &kept->bytes.capacity, joined.byte_count, 1))
+		return &error_no_memory;
+	if (joined.byte_count && joined.bytes == dump->bytes)
+		memcpy(kept->bytes.items, joined.bytes, joined.byte_count);
+	kept->stack = joined;
+	kept->stack.bytes = joined.byte_count ? kept->bytes.items : NULL;
+	return NULL;
+}
+
+static void release(struct kept_sample *kept)
+{
+	kept->present = false;
+	if (kept->bytes.capacity > BYTES_KEPT_MAX)
+		vector_deinit(&kept->bytes);
+}
+
+static bool same_registers(const struct register_values *left, const struct register_values *right)
+{
+	for (unsigned i = 0; i < REGISTER_NUMBERS; i++) {
+		if ((left->known & right->known) >> i & 1 && left->values[i] != right->values[i])
+			return false;
+	}
+	return true;
+}
+
+/* Compare the part that both dumps contain. */
+static bool same_bytes(const struct event_stack *left, const struct event_stack *right)
+{
+	size_t count = left->byte_count < right->byte_count ? left->byte_count : right->byte_count;
+
+	return !left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, count);
+}
+
+bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event,
+			       const struct lost_events *lost)
+{
+	return kept->call == event->call.call && kept->result == event->call.result &&
+	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&
+	       same_registers(&kept->stack.registers, &event->call.stack.registers) &&
+	       same_bytes(&kept->stack, &event->call.stack) && !lost_events_since(lost, kept->cpu, kept->sequence);
+}
+
+void kept_sample_deinit(struct kept_sample *kept)
+{
+	vector_deinit(&kept->callchain);
+	vector_deinit(&kept->bytes);
+	kept->present = false;
+}
+
+static struct mmt_error *set_number(struct call_stacks *stacks, uint64_t call, uint32_t number)
+{
+	uint64_t chunk = (call - 1) / CALL_STACKS_CHUNK;
+
+	while (stacks->chunks.count <= chunk) {
+		if (!vector_push(&stacks->chunks, NULL))
+			return &error_no_memory;
+	}
+	if (!stacks->chunks.items[chunk])
+		stacks->chunks.items[chunk] = calloc(CALL_STACKS_CHUNK, sizeof(**stacks->chunks.items));
+	if (!stacks->chunks.items[chunk])
+		return &error_no_memory;
+	stacks->chunks.items[chunk][(call - 1) % CALL_STACKS_CHUNK] = number + 1;
+	return NULL;
+}
+
+static struct mmt_error *unwind_call(struct replay *replay, const struct process *process, uint64_t call,
+				     const struct event_stack *stack)
+{
+	uint32_t number;
+	struct mmt_error *error = resolver_unwind(replay->code, process, stack, &number);
+
+	if (error)
+		return error;
+	return set_number(&replay->stacks, call, replay->stacks.callchains ? resolver_callchain(replay->code) : number);
+}
+
+/* Append to the circular list of its process; the map holds the last item. */
+static struct mmt_error *keep_early_sample(struct call_stacks *stacks, uint32_t process, uint64_t call,
+					   const struct event_stack *stack)
+{
+	struct early_sample *early = calloc(1, sizeof(*early));
+	struct early_sample *before = map_get_pointer(&stacks->early_samples, process);
+
+	if (!early || !map_put_pointer(&stacks->early_samples, process, early)) {
+		free(early);
+		return &error_no_memory;
+	}
+	early->next = before ? before->next : early;
+	if (before)
+		before->next = early;
+	stacks->early_count++;
+	stacks->early_bytes += stack->byte_count;
+	early->sample.number = call;
+	return keep_stack(&early->sample, stack);
+}
+
+static void forget_early(struct call_stacks *stacks, uint32_t process)
+{
+	struct early_sample *last = map_get_pointer(&stacks->early_samples, process);
+	struct early_sample *early = last ? last->next : NULL;
+
+	map_remove(&stacks->early_samples, process);
+	while (early) {
+		struct early_sample *next = early == last ? NULL : early->next;
+
+		stacks->early_bytes -= early->sample.stack.byte_count;
+		kept_sample_deinit(&early->sample);
+		free(early);
+		stacks->early_count--;
+		early = next;
+	}
+}
+
+struct mmt_error *call_stacks_unwind_early(struct replay *replay, uint32_t process)
+{
+	const struct early_sample *last = map_get_pointer(&replay->stacks.early_samples, process);
+	struct early_sample *early = last ? last->next : NULL, *first = early;
+	struct mmt_error *error = NULL;
+
+	while (!error && early) {
+		error = unwind_call(replay, processes_at(replay->processes, process), early->sample.number,
+				    &early->sample.stack);
+		early = early->next == first ? NULL : early->next;
+	}
+	if (first)
+		forget_early(&replay->stacks, process);
+	return error;
+}
+
+void call_stacks_deinit(struct call_stacks *stacks)
+{
+	uint64_t process, early;
+
+	for (size_t i = 0; map_next(&stacks->early_samples, &i, &process, &early);)
+		forget_early(stacks, (uint32_t)process);
+	map_deinit(&stacks->early_samples);
+	for (size_t i = 0; i < stacks->chunks.count; i++)
+		free(stacks->chunks.items[i]);
+	vector_deinit(&stacks->chunks);
+}
+
+/* Whether the code of a process is known, or no more samples can wait for it. */
+static bool can_unwind(const struct replay *replay, const struct process *process)
+{
+	return !replay->metadata->ours || replay->metadata->packed || space_is_described(process->space) ||
+	       replay->stacks.early_count >= LIMIT_EARLY_SAMPLES || replay->stacks.early_bytes >= LIMIT_EARLY_BYTES;
+}
+
+static struct mmt_error *unwind_or_keep(struct replay *replay, uint32_t index, uint64_t call,
+					const struct event_stack *stack)
+{
+	const struct process *process = processes_at(replay->processes, index);
+
+	return can_unwind(replay, process) ? unwind_call(replay, process, call, stack)
+					   : keep_early_sample(&replay->stacks, index, call, stack);
+}
+
+static struct mmt_error *unwind_joined(struct replay *replay, uint32_t process, uint64_t call,
+				       const struct event_stack *syscall_event, const struct event_stack *dump)
+{
+	const struct event_stack joined = join(syscall_event, dump);
+
+	return unwind_or_keep(replay, process, call, &joined);
+}
+
+struct mmt_error *call_stacks_give_up(struct replay *replay, struct thread_state *state)
+{
+	struct kept_sample *call = &state->call;
+	struct mmt_error *error;
+
+	if (!call->present)
+		return NULL;
+	error = unwind_or_keep(replay, call->process, call->number, &call->stack);
+	release(call);
+	return error;
+}
+
+/* Drop callchain entries that are not in mapped code: without frame pointers, the kernel's walk reads arbitrary words
+ * of memory. */
+static size_t keep_code(const struct space *space, const struct event_stack *stack, uint64_t *kept)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < stack->callchain_count && i < LIMIT_CALLCHAIN; i++) {
+		const struct space_interval *interval = space_find(space, stack->callchain[i]);
+
+		if (interval && interval->attributes.protection & PROT_EXEC)
+			kept[count++] = stack->callchain[i];
+	}
+	return count;
+}
+
+/* Keep the kernel's callchain of a call that is not unwound. */
+static struct mmt_error *keep_callchain(struct call_stacks *stacks, const struct space *space, uint64_t call,
+					const struct event_stack *stack)
+{
+	CLEANUP(free) uint64_t *words = malloc((LIMIT_CALLCHAIN + 1) * sizeof(*words));
+	uint32_t number;
+	size_t count;
+
+	if (!words)
+		return &error_no_memory;
+	words[0] = 0; /* no stack */
+	count = keep_code(space, stack, words + 1);
+	if (!count)
+		return NULL;
+	number = intern_put(stacks->callchains, words, (count + 1) * sizeof(*words));
+	return number == INTERN_NONE ? &error_no_memory : set_number(stacks, call, number);
+}
+
+struct mmt_error *call_stacks_applied(struct replay *replay, struct thread_state *state, const struct process *process,
+				      const struct event *event, bool needed)
+{
+	const struct event_stack *stack = &event->call.stack;
+	bool dumped = kept_sample_is_of(&state->dump, event, &replay->lost_calls);
+	uint64_t call = replay->calls;
+	struct mmt_error *error = NULL;
+
+	if (replay->metadata->packed) {
+		error = stack->resolved ? unwind_call(replay, process, call, stack) : NULL;
+	} else if (!needed) {
+		if (replay->stacks.callchains && stack->callchain)
+			error = keep_callchain(&replay->stacks, process->space, call, stack);
+	} else if (dumped) {
+		error = unwind_joined(replay, process->index, call, stack, &state->dump.stack);
+	} else if (!replay->has_dumps || !call_has_stack(event->call.call)) {
+		error = unwind_or_keep(replay, process->index, call, stack);
+	} else {
+		state->call.process = process->index;
+		state->call.number = call;
+		error = kept_sample_set(&state->call, event);
+	}
+	release(&state->dump);
+	return error;
+}
+
+/* If a call has two dumps, use the larger one, which may arrive later. */
+static struct mmt_error *take_dump_of_waiting(struct replay *replay, struct thread_state *state,
+					      const struct event *event)
+{
+	bool is_large = replay->metadata->attributes[event->attribute].role == ROLE_LARGE_DUMP;
+	struct mmt_error *error;
+
+	if (replay->large_dumps && !is_large)
+		return extend(&state->call, &event->call.stack);
+	error = unwind_joined(replay, state->call.process, state->call.number, &state->call.stack, &event->call.stack);
+	release(&state->call);
+	return error;
+}
+
+struct mmt_error *call_stacks_dump(struct replay *replay, struct thread_state *state, const struct event *event)
+{
+	if (kept_sample_is_of(&state->call, event, &replay->lost_dumps))
+		return take_dump_of_waiting(replay, state, event);
+	if (kept_sample_is_of(&state->dump, event, &replay->lost_calls) &&
+	    state->dump.stack.byte_count >= event->call.stack.byte_count)
+		return NULL;
+	return kept_sample_set(&state->dump, event);
+}

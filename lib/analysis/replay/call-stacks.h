@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The first pass over a recording finds the stack of each call, so that the second knows it with the call. A stack dump
+ * arrives later than its call, or earlier, and the code of a process may be known only with its first snapshot. The
+ * first pass joins each call with its dump and unwinds the stack once the code is known. Packed recordings have the
+ * stacks already and need no first pass.
+ */
+#ifndef ANALYSIS_REPLAY_CALL_STACKS_H
+#define ANALYSIS_REPLAY_CALL_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/replay/lost-events.h"
+#include "base/errors.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "model/processes.h"
+#include "trace/format/event.h"
+
+struct replay;
+struct thread_state;
+
+#define CALL_STACKS_CHUNK 4096
+
+/* All-zero: no call has a stack. */
+struct call_stacks {
+	VECTOR(uint32_t *) chunks;	 /* by call, in the order of the recording: number plus 1; NULL: all 0, none */
+	struct intern *callchains;	 /* the numbers are those of resolver_keep_callchains(); NULL: of stacks */
+	struct map early_samples;	 /* process whose code is not known yet -> its last call, struct early_sample */
+	size_t early_count, early_bytes; /* totals: samples, and bytes of their stack dumps */
+};
+
+/* A sample kept beyond its event. */
+struct kept_sample {
+	bool present;
+	int32_t cpu;
+	uint64_t sequence; /* of its event */
+	enum call call;
+	int64_t result;
+	uint64_t arguments[6];
+	uint32_t process;	  /* index */
+	uint64_t number;	  /* of the call, from 1 */
+	struct event_stack stack; /* points into the buffers below */
+	VECTOR(uint64_t) callchain;
+	VECTOR(uint8_t) bytes;
+};
+
+void call_stacks_deinit(struct call_stacks *stacks);
+
+/* Whether the event is one of the calls that are counted, because they may need a stack. */
+static inline bool call_stacks_counts(const struct event *event)
+{
+	return event->kind == EVENT_CALL && (call_has_stack(event->call.call) || event->call.result);
+}
+
+/* Number of the stack or callchain of the call that was counted last, plus 1; 0: none. `count`: of all so far. */
+static inline uint32_t call_stacks_get(const struct call_stacks *stacks, uint64_t count)
+{
+	uint64_t chunk = (count - 1) / CALL_STACKS_CHUNK;
+
+	return chunk < stacks->chunks.count && stacks->chunks.items[chunk]
+		   ? stacks->chunks.items[chunk][(count - 1) % CALL_STACKS_CHUNK]
+		   : 0;
+}
+
+/* The functions below are for the first pass. */
+
+/* The call that returned last has been applied. `needed`: it did something that is reported with a stack. */
+struct mmt_error *call_stacks_applied(struct replay *replay, struct thread_state *state, const struct process *process,
+				      const struct event *event, bool needed) MMT_MUST_CHECK;
+
+/* The stack dump of a call, before or after its exit. */
+struct mmt_error *call_stacks_dump(struct replay *replay, struct thread_state *state,
+				   const struct event *event) MMT_MUST_CHECK;
+
+/* The dump of a call was lost: the thread has continued without it. */
+struct mmt_error *call_stacks_give_up(struct replay *replay, struct thread_state *state) MMT_MUST_CHECK;
+
+/* The code of the process is known, or will never be: unwind the calls that waited for it. */
+struct mmt_error *call_stacks_unwind_early(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
+
+struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
+
+/* Slow path of kept_sample_is_of(). */
+bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event,
+			       const struct lost_events *lost);
+
+/*
+ * Whether the event is the other sample of the same call: both are taken at the same return, on the same CPU. `lost`:
+ * losses of the ring buffer that the event is from. If two consecutive calls have identical records, each may have lost
+ * one sample: return false where that is possible.
+ */
+static inline bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event,
+				     const struct lost_events *lost)
+{
+	return kept->present && kept_sample_is_of_present(kept, event, lost);
+}
+
+void kept_sample_deinit(struct kept_sample *kept);
+
+#endif
