@@ -44,18 +44,13 @@ struct resident_sums {
 	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: in memory that belongs to no row. Swapped
 	 * pages are known only at the end. */
 	struct map held[HELD_PAGES];
-	struct map unresolved; /* allocation whose stack was not known yet -> bytes */
-	uint64_t owned_bytes;  /* sum of held[HELD_RESIDENT] */
-	uint64_t pages_bytes;  /* of the processes, in any memory */
-	uint64_t time_ns;      /* when the pages were read; 0: not known */
-	bool at_end;	       /* they were read when recording ended: no event is later */
+	uint64_t owned_bytes; /* sum of held[HELD_RESIDENT] */
+	uint64_t pages_bytes; /* of the processes, in any memory */
+	uint64_t time_ns;     /* when the pages were read; 0: not known */
+	bool at_end;	      /* they were read when recording ended: no event is later */
 	/* Those of pages_bytes, and of owned_bytes, that RSS does not include. */
 	uint64_t hugetlb_bytes, owned_hugetlb_bytes;
 };
-
-/* An allocation in `unresolved`. NULL: it was unmapped, and its number may be used again. */
-const struct allocation *resident_sums_unresolved(const struct resident_sums *sums, const struct replay *replay,
-						  uint64_t number);
 
 /* Limit resident bytes to mapped bytes: pages that were read before the end may have been unmapped since. Call this
  * when mapped bytes are complete. */

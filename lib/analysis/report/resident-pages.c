@@ -56,7 +56,6 @@ static void resident_sums_deinit(struct resident_sums *sums)
 {
 	for (unsigned kind = 0; kind < HELD_PAGES; kind++)
 		map_deinit(&sums->held[kind]);
-	map_deinit(&sums->unresolved);
 	*sums = (struct resident_sums){0};
 }
 
@@ -94,8 +93,6 @@ static bool add_resident(struct resident_sums *sums, const struct replay *replay
 		return add_to_map(&sums->held[HELD_RESIDENT],
 				  resident_key(replay, rows_holder(replay, rows, interval, owner), allocation), bytes);
 	}
-	if (allocation && allocation->open && allocation->side == LEDGER_INSIDE)
-		return add_to_map(&sums->unresolved, interval->allocation, bytes);
 	committer = rows_committer(replay, interval);
 	if (!committer || !interval->attributes.protection || !rows_exclude_mapping(replay, rows, interval, allocation))
 		return true;
@@ -134,7 +131,7 @@ static bool merge_maps(struct map *map, const struct map *other)
 /* Add other sums, of the same replay. The time is the earlier one. */
 static struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other)
 {
-	bool ok = merge_maps(&sums->unresolved, &other->unresolved);
+	bool ok = true;
 
 	for (unsigned kind = 0; kind < HELD_PAGES; kind++)
 		ok = ok && merge_maps(&sums->held[kind], &other->held[kind]);
@@ -147,30 +144,6 @@ static struct mmt_error *resident_sums_merge(struct resident_sums *sums, const s
 	if (!sums->time_ns || other->time_ns < sums->time_ns)
 		sums->time_ns = other->time_ns;
 	return NULL;
-}
-
-const struct allocation *resident_sums_unresolved(const struct resident_sums *sums, const struct replay *replay,
-						  uint64_t number)
-{
-	const struct allocation *allocation = ledger_allocation(&replay->ledger, (uint32_t)number);
-
-	return allocation && allocation->time_ns <= sums->time_ns ? allocation : NULL;
-}
-
-/* The bytes that the rows hold, as far as the stacks are known now. */
-static uint64_t resident_sums_bytes(const struct resident_sums *sums, const struct replay *replay,
-				    const struct rows *rows)
-{
-	uint64_t key, bytes, total = sums->owned_bytes;
-
-	for (size_t position = 0; map_next(&sums->unresolved, &position, &key, &bytes);) {
-		const struct allocation *allocation = resident_sums_unresolved(sums, replay, key);
-
-		if (allocation && (!allocation->open ? ledger_counted(&replay->ledger, allocation->account) != NULL
-						     : !rows_are_filtered(rows)))
-			total += bytes;
-	}
-	return total;
 }
 
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes)
@@ -426,7 +399,7 @@ uint64_t page_readings_latest(const struct page_readings *readings, const struct
 		return readings->latest_bytes;
 	for (size_t i = 0; i < readings->items.count; i++) {
 		if (!processes_at(replay->processes, readings->items.items[i].process)->ended)
-			bytes += resident_sums_bytes(&readings->items.items[i].resident, replay, readings->rows);
+			bytes += readings->items.items[i].resident.owned_bytes;
 	}
 	return bytes;
 }

@@ -277,12 +277,6 @@ static bool add_residents(struct grouping *grouping)
 					      bytes);
 		}
 	}
-	for (size_t i = 0; resident && ok && map_next(&resident->unresolved, &i, &key, &bytes);) {
-		const struct allocation *allocation = resident_sums_unresolved(resident, replay, key);
-
-		if (allocation && ledger_counted(&replay->ledger, allocation->account))
-			ok = add_held(grouping, allocation->account, allocation->thread, HELD_RESIDENT, bytes);
-	}
 	for (size_t i = 0; i < replay->ledger.lifetimes.parts.count; i++) {
 		uint64_t *held = replay->ledger.lifetimes.parts.items[i].held.bytes;
 
