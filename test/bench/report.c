@@ -14,7 +14,6 @@
 
 #include "analysis/resolver/resolver.h"
 #include "analysis/replay/replay.h"
-#include "trace/read/ordered-records.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/reader.h"
 #include "trace/read/records.h"
@@ -107,26 +106,6 @@ static double read_records(const char *path)
 		events += !end && record.header.type == PERF_RECORD_SAMPLE;
 	}
 	records_destroy(records);
-	recording_file_close(file);
-	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
-}
-
-static double order_records(const char *path)
-{
-	double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
-	struct recording_file *file;
-	struct layouts layouts;
-	struct ordered_records *ordered;
-	struct ordered_batch *batch;
-
-	require(recording_file_open(path, &file));
-	require(layouts_create(file, &layouts));
-	require(ordered_records_create(file, &layouts, ORDERED_COMPLETE, &ordered));
-	do
-		require(ordered_records_next(ordered, &batch));
-	while (!batch->last);
-	ordered_records_destroy(ordered);
-	layouts_deinit(&layouts);
 	recording_file_close(file);
 	return seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
@@ -224,7 +203,6 @@ int main(int argc, char **argv)
 	(void)read_records(argv[1]);
 	print_step("read", shortest(read_file, argv[1]));
 	print_step("decompress", shortest(read_records, argv[1]));
-	print_step("order", shortest(order_records, argv[1]));
 	print_step("decode", shortest(decode_events, argv[1]));
 	print_step("replay", shortest(replay_events, argv[1]));
 	print_step("group", shortest(group_rows, argv[1]));

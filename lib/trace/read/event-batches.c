@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Decodes ordered records to batches of events, on a thread of its own where that pays. */
+/* Puts the records of a recording into time order and decodes them to batches of events, on a thread of its own where
+ * that pays. */
 #include "trace/read/event-batches.h"
 
 #include <pthread.h>
@@ -15,17 +16,27 @@
 
 #define BATCHES 3		     /* one that the caller has, one that waits, and one that is filled */
 #define THREAD_FROM_BYTES (1u << 20) /* with less data a thread is not worth starting */
-#define CALLCHAINS 8		     /* of the largest size, in a batch: those with kernel addresses are copied */
+#define ORDERED_RECORDS 4096
+#define ORDERED_BYTES (1u << 20)
+#define CALLCHAINS 8 /* of the largest size, in a batch: those with kernel addresses are copied */
 
 struct event_batches {
 	uint64_t data_bytes;
 	const struct layouts *layouts;
 	struct decoder *decoder;
 	struct dedup dedup;
-	struct ordered_records *ordered;
-	struct ordered_batch *records; /* NULL: before the first */
-	size_t position;	       /* of the next record in it */
-	uint64_t sequence;	       /* of the last event */
+	struct record_blocks *blocks;
+	struct records *records;
+	struct order *order;
+	struct layouts_recent recent;
+	enum ordered_end end;
+	bool drained; /* no more records to push to the order */
+	struct reorder_unfinished unfinished;
+	struct reorder_item ordered[ORDERED_RECORDS]; /* taken from the order */
+	size_t ordered_count, position;		      /* `position`: of the next one to decode */
+	struct record_block *done;		      /* blocks that give no more records after these */
+	bool ended;				      /* the order is empty */
+	uint64_t sequence;			      /* of the last event */
 
 	struct event_batch items[BATCHES];
 	size_t filled, taken; /* number of batches so far */
@@ -70,6 +81,76 @@ static void note_damage(struct event_batch *batch, struct mmt_error *damage)
 		batch->damage = damage;
 }
 
+static struct mmt_error *describe_short_record(const struct record *record)
+{
+	return error_create(MMT_ERROR_FORMAT, "record at offset %llu (%s): ends too early at byte %u",
+			    (unsigned long long)record->offset, record_type_name(record->header.type),
+			    record->header.size);
+}
+
+/* A FORK record also has a time in its body, which is used if records have no trailer. */
+static uint64_t find_time(const struct record *record)
+{
+	struct bytes bytes;
+
+	if (record->header.type != PERF_RECORD_FORK && record->header.type != PERF_RECORD_EXIT)
+		return 0;
+	bytes = bytes_over(record->data, record->header.size);
+	bytes_skip(&bytes, sizeof(struct perf_event_header) + 4 * sizeof(uint32_t));
+	return bytes_u64(&bytes);
+}
+
+/* The data has ended, with or without damage. */
+static struct mmt_error *stop_pushing(struct event_batches *batches, struct event_batch *batch,
+				      struct mmt_error *damage)
+{
+	bool early = batches->end == ORDERED_CUT || (batches->end == ORDERED_COMPLETE && damage);
+
+	note_damage(batch, damage);
+	batches->drained = true;
+	return early ? reorder_end_early(batches->order, &batches->unfinished, &batches->done)
+		     : reorder_end(batches->order);
+}
+
+/* Read one record and add it to the order. */
+static struct mmt_error *push_record(struct event_batches *batches, struct event_batch *batch)
+{
+	struct reorder_item item;
+	struct record_place place;
+	struct record record;
+	struct mmt_error *damage, *error;
+	bool end;
+
+	error = records_next(batches->records, &record, &end, &damage);
+	if (error)
+		return error;
+	if (end || damage)
+		return stop_pushing(batches, batch, damage);
+	if (record.header.type == RECORD_FINISHED_ROUND)
+		return reorder_end_round(batches->order);
+	if (!layouts_find_place(batches->layouts, &batches->recent, &record.header, record.data, &place))
+		return stop_pushing(batches, batch, describe_short_record(&record));
+	/* Records without a time, which perf synthesized before it began, keep their place in the file. */
+	item = (struct reorder_item){.time_ns = place.time_ns ? place.time_ns : find_time(&record),
+				     .record = record.data,
+				     .block = record.block,
+				     .attribute = place.attribute,
+				     .size = record.header.size};
+	return reorder_push(batches->order, &item, place.stream);
+}
+
+/* Read until some records may be handed out, or a block may be returned. */
+static struct mmt_error *push_records(struct event_batches *batches, struct event_batch *batch)
+{
+	struct mmt_error *error;
+
+	do
+		error = push_record(batches, batch);
+	while (!error && !batches->drained && !reorder_has_releasable(batches->order) &&
+	       !records_has_retired(batches->records));
+	return error;
+}
+
 /* Append the event of the record, if it gives one. */
 static void decode_item(struct event_batches *batches, const struct reorder_item *item, struct event_batch *batch)
 {
@@ -97,36 +178,43 @@ static void decode_item(struct event_batches *batches, const struct reorder_item
 	batch->count++;
 }
 
-/* Get the next records. The blocks of the ones before belong to this batch: it has the last of their events. */
+/* Take the next records from the order. The blocks of the ones before belong to this batch: it has the last of their
+ * events. */
 static void take_records(struct event_batches *batches, struct event_batch *batch)
 {
-	if (batches->records)
-		record_blocks_add(&batch->done, TAKE(batches->records->done));
-	batch->error = ordered_records_next(batches->ordered, &batches->records);
-	batches->position = 0;
-	note_damage(batch, TAKE(batches->records->damage));
+	record_blocks_add(&batch->done, TAKE(batches->done));
+	batches->position = batches->ordered_count = 0;
+	/* Return blocks without waiting records soon, even if there is no record to hand out. */
+	while (!batch->error && !batches->ordered_count && !batches->ended && !batches->done) {
+		batches->ordered_count =
+		    reorder_take(batches->order, batches->ordered, ORDERED_RECORDS, ORDERED_BYTES, &batches->done);
+		if (!batches->ordered_count && batches->drained)
+			batches->ended = true;
+		else if (!batches->ordered_count)
+			batch->error = push_records(batches, batch);
+		/* Records that were taken may be in these blocks. */
+		record_blocks_add(&batches->done, records_retired(batches->records));
+	}
 }
 
 static void fill(struct event_batches *batches, struct event_batch *batch)
 {
 	struct decoder *decoder = batches->decoder;
-	const struct ordered_batch *records;
 
-	ordered_records_give_back(batches->ordered, TAKE(batch->done));
+	record_blocks_give_back(batches->blocks, TAKE(batch->done));
 	batch->count = 0;
 	decoder->callchain = batch->callchains;
 	decoder->callchain_left = CALLCHAINS * LIMIT_CALLCHAIN;
 	while (!batch->count && !batch->last) {
-		if (!batches->records || batches->position == batches->records->count)
+		if (batches->position == batches->ordered_count)
 			take_records(batches, batch);
-		records = batches->records;
-		while (batches->position < records->count && batch->count < EVENT_BATCH_EVENTS && !batch->last &&
-		       decoder->callchain_left >= LIMIT_CALLCHAIN)
-			decode_item(batches, &records->items[batches->position++], batch);
-		batch->last |= batch->error || (records->last && batches->position == records->count);
+		while (batches->position < batches->ordered_count && batch->count < EVENT_BATCH_EVENTS &&
+		       !batch->last && decoder->callchain_left >= LIMIT_CALLCHAIN)
+			decode_item(batches, &batches->ordered[batches->position++], batch);
+		batch->last |= batch->error || (batches->ended && batches->position == batches->ordered_count);
 	}
-	batch->violations = batches->records->violations;
-	batch->unfinished = batches->records->unfinished;
+	batch->violations = reorder_violations(batches->order);
+	batch->unfinished = batches->unfinished;
 }
 
 static void *run(void *context)
@@ -170,17 +258,24 @@ struct mmt_error *event_batches_create(const struct recording_file *file, const 
 	batches->data_bytes = file->data_end - file->data_offset;
 	batches->layouts = layouts;
 	batches->decoder = decoder;
-	error = ordered_records_create(file, layouts, end, &batches->ordered);
+	batches->end = end;
+	error = record_blocks_create(&batches->blocks);
+	if (!error)
+		error = records_create(file, &batches->records);
+	if (!error)
+		error = reorder_create(layouts->stream_count, &batches->order);
 	for (size_t i = 0; !error && i < BATCHES; i++) {
 		batches->items[i].callchains = malloc(CALLCHAINS * LIMIT_CALLCHAIN * sizeof(uint64_t));
 		if (!batches->items[i].callchains)
 			error = &error_no_memory;
 	}
-	if (error)
+	if (error) {
 		event_batches_destroy(batches);
-	else
-		*batches_ret = batches;
-	return error;
+		return error;
+	}
+	records_share_blocks(batches->records, batches->blocks);
+	*batches_ret = batches;
+	return NULL;
 }
 
 void event_batches_destroy(struct event_batches *batches)
@@ -197,11 +292,16 @@ void event_batches_destroy(struct event_batches *batches)
 	for (size_t i = 0; i < BATCHES; i++) {
 		mmt_error_destroy(batches->items[i].damage);
 		mmt_error_destroy(batches->items[i].error);
-		if (batches->ordered)
-			ordered_records_give_back(batches->ordered, batches->items[i].done);
+		if (batches->blocks)
+			record_blocks_give_back(batches->blocks, batches->items[i].done);
 		free(batches->items[i].callchains);
 	}
-	ordered_records_destroy(batches->ordered);
+	if (batches->blocks)
+		record_blocks_give_back(batches->blocks, batches->done);
+	/* `records` returns the blocks that are still being read, the order returns all others. */
+	reorder_destroy(batches->order, batches->blocks);
+	records_destroy(batches->records);
+	record_blocks_destroy(batches->blocks);
 	dedup_deinit(&batches->dedup);
 	pthread_cond_destroy(&batches->change);
 	pthread_mutex_destroy(&batches->lock);

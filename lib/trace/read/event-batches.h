@@ -11,9 +11,16 @@
 #include "base/errors.h"
 #include "trace/format/event.h"
 #include "trace/read/decode.h"
-#include "trace/read/ordered-records.h"
+#include "trace/read/reorder.h"
 
 #define EVENT_BATCH_EVENTS 256
+
+/* Which records after the end of the last complete round are discarded because records of that time may be missing. */
+enum ordered_end {
+	ORDERED_COMPLETE, /* none, unless damage ends the data */
+	ORDERED_CUT,	  /* all: the recorder did not finish */
+	ORDERED_IN_FILE,  /* none: records were written in time order, so no record is missing before another */
+};
 
 struct event_batch {
 	struct event events[EVENT_BATCH_EVENTS]; /* borrow from records and from `callchains` */

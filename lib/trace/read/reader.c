@@ -24,8 +24,8 @@ struct reader {
 	size_t position;	       /* of the next event in the batch */
 	struct decoder *decoder;
 	struct mmt_error *damage;	      /* first damage */
-	uint64_t out_of_order;		      /* kept when the batch is gone */
-	struct reorder_unfinished unfinished; /* likewise */
+	uint64_t out_of_order;		      /* so far */
+	struct reorder_unfinished unfinished; /* at the end */
 };
 
 static enum ordered_end end_of(const struct reader_metadata *metadata)
@@ -99,7 +99,8 @@ struct mmt_error *reader_rewind(struct reader *reader)
 {
 	event_batches_destroy(TAKE(reader->batches));
 	reader->batch = NULL;
-	reader->position = 0;
+	reader->out_of_order = 0;
+	reader->unfinished = (struct reorder_unfinished){0};
 	return event_batches_create(reader->file, &reader->layouts, reader->decoder, end_of(&reader->metadata.values),
 				    &reader->batches);
 }
@@ -146,7 +147,7 @@ const char *reader_damage(const struct reader *reader)
 
 uint64_t reader_out_of_order(const struct reader *reader)
 {
-	return reader->batch ? reader->batch->violations : reader->out_of_order;
+	return reader->out_of_order;
 }
 
 struct reorder_unfinished reader_unfinished(const struct reader *reader)
@@ -160,7 +161,6 @@ struct reorder_unfinished reader_unfinished(const struct reader *reader)
 /* Free the batches: the code after the last event needs the memory more. */
 static COLD void end_feed(struct reader *reader)
 {
-	reader->out_of_order = reader_out_of_order(reader);
 	if (reader->batch)
 		reader->unfinished = reader->batch->unfinished;
 	reader->batch = NULL;
@@ -178,6 +178,7 @@ static COLD struct mmt_error *take_batch(struct reader *reader)
 	}
 	reader->batch = event_batches_next(reader->batches);
 	reader->position = 0;
+	reader->out_of_order = reader->batch->violations;
 	if (!reader->damage)
 		reader->damage = TAKE(reader->batch->damage);
 	return TAKE(reader->batch->error);
