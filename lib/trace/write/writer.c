@@ -470,14 +470,21 @@ bool writer_has_kept_earlier(const struct writer *writer, bool *replaced_ret)
 #define TRACING_DATA_RECORD_BYTES 16
 #define PIECE_BYTES (32u << 10)
 
+/* Write at the end of the file. */
+static struct mmt_error *write_next(struct writer *writer, const void *data, size_t size)
+{
+	struct mmt_error *error = output_file_write(&writer->file, data, size, writer->file_bytes, NULL);
+
+	writer->file_bytes += error ? 0 : size;
+	return error;
+}
+
 static struct mmt_error *write_buffer(struct writer *writer, struct buffer *buffer)
 {
 	struct mmt_error *error = buffer_finish(buffer);
 
 	if (!error)
-		error = output_file_write(&writer->file, buffer->data, buffer->size, writer->file_bytes, NULL);
-	if (!error)
-		writer->file_bytes += buffer->size;
+		error = write_next(writer, buffer->data, buffer->size);
 	buffer_clear(buffer);
 	return error;
 }
@@ -557,7 +564,7 @@ static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *h
 	for (size_t i = 0; !error && i < writer->attributes.count; i++)
 		error = put_stream_attribute(head, &writer->attributes.items[i]);
 	for (size_t i = 0; i < writer->sections.count; i++) {
-		const struct section *section = &writer->sections.items[i];
+		struct section *section = &writer->sections.items[i];
 
 		if (!is_for_perf(section))
 			continue;
@@ -566,44 +573,21 @@ static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *h
 		buffer_put_u64(head, section->feature);
 		buffer_put(head, section->data, section->size);
 		buffer_align(head, 8);
+		free(TAKE(section->data));
 	}
 	for (size_t i = 0; i < writer->sections.count; i++) {
-		if (writer->sections.items[i].feature == FEATURE_TRACING_DATA)
-			put_tracing_data(head, &writer->sections.items[i]);
+		if (writer->sections.items[i].feature != FEATURE_TRACING_DATA)
+			continue;
+		put_tracing_data(head, &writer->sections.items[i]);
+		free(TAKE(writer->sections.items[i].data));
 	}
 	return error;
 }
 
-/* For a stream: see writer_write_head() and writer_finish(). */
-static struct mmt_error *writer_write_stream_head(struct writer *writer)
+/* All sections that are not written yet. */
+static struct mmt_error *write_sections(struct writer *writer)
 {
-	struct mmt_error *error;
-	struct buffer head;
-
-	buffer_init(&head, HEAD_BYTES_MAX);
-	error = put_stream_head(writer, &head);
-	if (!error)
-		error = write_buffer(writer, &head);
-	buffer_deinit(&head);
-	for (size_t i = 0; i < writer->sections.count; i++) {
-		struct section *section = &writer->sections.items[i];
-
-		if (!error && !is_for_perf(section) && section->feature != FEATURE_TRACING_DATA)
-			error = write_pieces(writer, section);
-	}
-	if (error)
-		return error;
-	for (size_t i = 0; i < writer->sections.count; i++) {
-		free(writer->sections.items[i].data);
-		writer->sections.items[i].data = NULL;
-	}
-	writer->has_head = true;
-	return NULL;
-}
-
-static struct mmt_error *writer_finish_stream(struct writer *writer)
-{
-	struct mmt_error *error = writer_flush(writer);
+	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < writer->sections.count; i++) {
 		if (writer->sections.items[i].data)
@@ -617,12 +601,6 @@ static struct mmt_error *writer_finish_stream(struct writer *writer)
 #define COMPRESSED_ZSTD 1	   /* the type in HEADER_COMPRESSED */
 #define COMPRESSED_RATIO_OFFSET 12 /* into HEADER_COMPRESSED */
 #define TEXT_ALIGNMENT 64	   /* as perf pads it */
-
-/* The attribute as written to the file, without the members beyond ATTRIBUTE_BYTES of newer kernel headers. */
-static void put_attribute(struct buffer *buffer, const struct attribute *attribute)
-{
-	buffer_put(buffer, &attribute->attr, ATTRIBUTE_BYTES);
-}
 
 void writer_put_text(struct buffer *buffer, const char *text)
 {
@@ -650,14 +628,12 @@ static struct mmt_error *add_event_descriptions(struct writer *writer)
 	for (size_t i = 0; i < writer->attributes.count; i++) {
 		const struct attribute *attribute = &writer->attributes.items[i];
 
-		put_attribute(&buffer, attribute);
+		buffer_put(&buffer, &attribute->attr, ATTRIBUTE_BYTES);
 		buffer_put_u32(&buffer, (uint32_t)attribute->ids.count);
 		writer_put_text(&buffer, attribute->name);
 		buffer_put(&buffer, attribute->ids.items, attribute->ids.count * sizeof(uint64_t));
 	}
-	error = buffer_finish(&buffer);
-	if (!error)
-		error = writer_add_section(writer, FEATURE_EVENT_DESC, buffer.data, buffer.size);
+	error = writer_take_section(writer, FEATURE_EVENT_DESC, &buffer);
 	buffer_deinit(&buffer);
 	return error;
 }
@@ -687,7 +663,7 @@ static void put_head(struct writer *writer, struct buffer *head)
 	for (size_t i = 0; i < writer->attributes.count; i++) {
 		const struct attribute *attribute = &writer->attributes.items[i];
 
-		put_attribute(head, attribute);
+		buffer_put(head, &attribute->attr, ATTRIBUTE_BYTES);
 		buffer_put_u64(head, offset);
 		buffer_put_u64(head, attribute->ids.count * sizeof(uint64_t));
 		offset += attribute->ids.count * sizeof(uint64_t);
@@ -761,16 +737,16 @@ struct mmt_error *writer_write_head(struct writer *writer)
 
 	if (!error && !writer->plain)
 		error = add_compression_description(writer);
-	if (error || writer->file.stream)
-		return error ? error : writer_write_stream_head(writer);
 	buffer_init(&head, HEAD_BYTES_MAX);
-	put_head(writer, &head);
-	error = buffer_finish(&head);
+	if (!error && writer->file.stream)
+		error = put_stream_head(writer, &head);
+	else if (!error)
+		put_head(writer, &head);
 	if (!error)
-		error = output_file_write(&writer->file, head.data, head.size, writer->file_bytes, NULL);
+		error = write_buffer(writer, &head);
 	buffer_deinit(&head);
 	if (!error)
-		error = write_header(writer, 0);
+		error = writer->file.stream ? write_sections(writer) : write_header(writer, 0);
 	if (error)
 		return error;
 	for (size_t i = 0; i < writer->sections.count; i++) {
@@ -780,7 +756,7 @@ struct mmt_error *writer_write_head(struct writer *writer)
 			writer->compressed_offset = section->offset;
 		free(TAKE(section->data));
 	}
-	writer->file_bytes = writer->last_push_offset = writer->data_offset + RECORD_HEADER_BYTES;
+	writer->last_push_offset = writer->file_bytes;
 	writer->has_head = true;
 	return NULL;
 }
@@ -805,7 +781,6 @@ static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 	struct mmt_error *error;
 	struct buffer table;
 	uint64_t offset = writer->file_bytes;
-	size_t written;
 
 	buffer_init(&table, FEATURE_BITS * 16);
 	for (size_t i = 0; i < writer->sections.count; i++) {
@@ -824,18 +799,13 @@ static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 			buffer_put_u64(&table, section->size);
 		}
 	}
-	error = buffer_finish(&table);
-	if (!error)
-		error = output_file_write(&writer->file, table.data, table.size, writer->file_bytes, &written);
-	writer->file_bytes += error ? 0 : written;
+	error = write_buffer(writer, &table);
 	buffer_deinit(&table);
 	for (size_t i = 0; !error && i < writer->sections.count; i++) {
 		const struct section *section = &writer->sections.items[i];
 
-		if (!section->data || !section->offset)
-			continue;
-		error = output_file_write(&writer->file, section->data, section->size, writer->file_bytes, &written);
-		writer->file_bytes += error ? 0 : written;
+		if (section->data && section->offset)
+			error = write_next(writer, section->data, section->size);
 	}
 	return error;
 }
@@ -886,9 +856,9 @@ struct mmt_error *writer_finish(struct writer *writer)
 	struct mmt_error *first, *error = NULL;
 	uint64_t data_end;
 
-	if (writer->file.stream)
-		return writer_finish_stream(writer);
 	first = writer_flush(writer);
+	if (writer->file.stream)
+		return first ? first : write_sections(writer);
 	vector_sort(&writer->sections, compare_sections);
 	if (write_tail_somehow(writer, &data_end, &first)) {
 		error = write_ratio(writer);
