@@ -284,6 +284,17 @@ static void filter_calls(bool writes, bool connects)
 	(void)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program);
 }
 
+const char *confine_missing(void)
+{
+	const uint32_t refuse = SECCOMP_RET_ERRNO;
+	bool files = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+	bool calls = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &refuse) == 0;
+
+	if (files)
+		return calls ? NULL : "seccomp";
+	return calls ? "Landlock" : "Landlock and seccomp";
+}
+
 void confine_thread(const int *places, size_t count)
 {
 	const char *servers = getenv("DEBUGINFOD_URLS");

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/confine.h"
 #include "base/vector.h"
 #include "capture/procfs/clock.h"
 #include "capture/perf/perf-events.h"
@@ -243,6 +244,18 @@ static void check_namespaces(struct check *check)
 		    user ? "" : "; its root has no permission to open events");
 }
 
+static void check_confinement(struct check *check)
+{
+	const char *missing = confine_missing();
+
+	if (missing)
+		add(check, MMT_CHECK_LIMITED, "confinement", NULL,
+		    "reports read recordings without %s, which this system does not have", missing);
+	else
+		add(check, MMT_CHECK_GOOD, "confinement", NULL,
+		    "reports read recordings confined by Landlock and seccomp");
+}
+
 struct mmt_error *mmt_check_create(struct mmt_check **check_ret)
 {
 	struct check *check = calloc(1, sizeof(*check));
@@ -258,6 +271,7 @@ struct mmt_error *mmt_check_create(struct mmt_check **check_ret)
 	check_files(check);
 	check_ptrace(check);
 	check_namespaces(check);
+	check_confinement(check);
 	check->result.items = check->items.items;
 	check->result.item_count = check->items.count;
 	check->result.can_record = true;

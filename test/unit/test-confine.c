@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include <mmtrace/confine.h>
+#include <mmtrace/machine.h>
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 
@@ -158,9 +159,20 @@ static void hide_landlock(void)
 
 START_TEST(a_kernel_without_landlock)
 {
+	struct mmt_check *check = NULL;
+	const struct mmt_check_item *item;
+
 	make_places();
+	if (has_landlock())
+		ck_assert_ptr_null(confine_missing());
 	hide_landlock();
 	ck_assert(!has_landlock());
+	ck_assert_ptr_null(mmt_check_create(&check));
+	item = &check->items[check->item_count - 1];
+	ck_assert_str_eq(item->subject, "confinement");
+	ck_assert_int_eq(item->state, MMT_CHECK_LIMITED);
+	ck_assert_ptr_nonnull(strstr(item->finding, "without Landlock,"));
+	mmt_check_destroy(check);
 	mmt_confine((const char *const[]){outside}, 1, NULL);
 	ck_assert(opens(outside, O_RDONLY));
 	if (FILTERED) {
