@@ -9,6 +9,33 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
+/* Builds with a sanitizer show its report about a child, and end with it. */
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#define SANITIZER_STATUS 86
+__attribute__((weak, visibility("default"))) const char *__asan_default_options(void);
+__attribute__((weak, visibility("default"))) const char *__ubsan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "exitcode=86";
+}
+
+const char *__ubsan_default_options(void)
+{
+	return "exitcode=86";
+}
+#else
+#define SANITIZED 0
+#define SANITIZER_STATUS 0
+#endif
+
 #define FIRST_FREE 3		/* the first descriptor after standard error */
 #define KILLED_MILLISECONDS 200 /* wait this long for a killed child */
 
@@ -39,7 +66,7 @@ static bool close_others(int *first, int *second)
 		return false;
 	/* At least one descriptor is free now, however many the parent had open. */
 	nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	for (int fd = 0; nothing >= 0 && fd < FIRST_FREE; fd++)
+	for (int fd = 0; nothing >= 0 && fd < FIRST_FREE - SANITIZED; fd++)
 		(void)dup2(nothing, fd);
 	if (nothing >= FIRST_FREE)
 		close(nothing);
@@ -50,6 +77,9 @@ bool helper_process_begin(int *first, int *second, pid_t parent)
 {
 	bool closed = close_others(first, second);
 
+	/* Libraries that crash end the child as in other builds. */
+	if (SANITIZED)
+		(void)signal(SIGSEGV, SIG_DFL);
 	/* A change of user resets this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	return closed && getppid() == parent;
@@ -88,6 +118,8 @@ int helper_process_wait(pid_t child, unsigned milliseconds)
 			return -1;
 		usleep(1000);
 	}
+	if (SANITIZED && WIFEXITED(status) && WEXITSTATUS(status) == SANITIZER_STATUS)
+		(void)raise(SIGABRT);
 	return status;
 }
 
