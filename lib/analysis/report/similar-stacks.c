@@ -91,7 +91,7 @@ static bool index_words(struct similar_search *search, uint32_t stack_count)
 	for (uint32_t i = 0; i < stack_count; i++) {
 		const struct unmatched_stack *stack = &search->similar->stacks[DIFF_BEFORE].items[i];
 
-		for (uint32_t j = 0; j < stack->count && (j < LIMIT_DIFF_WORDS || j == stack->origin); j++) {
+		for (uint32_t j = 0; j < stack->count && j < LIMIT_DIFF_WORDS; j++) {
 			const struct frame_words *words = &search->words.items[stack->frames[j]];
 			unsigned kind = words->function == WORD_NONE ? WORD_UNNAMED : WORD_FUNCTION;
 
