@@ -160,7 +160,7 @@ static void set_start(struct process_pages *pages, const resident_runs *runs)
 {
 	vector_deinit(&pages->own_start);
 	pages->own_start = *runs;
-	pages->start = (struct page_runs){runs->items, runs->count};
+	pages->start = page_runs_of(runs);
 }
 
 struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, const struct replay *replay,
@@ -206,8 +206,7 @@ struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, str
 	vector_deinit(&pages->start_alone);
 	if (!append_others(&pages->start_alone, pages->start, shared))
 		return &error_no_memory;
-	pages->start_alone_bytes =
-	    page_runs_bytes((struct page_runs){pages->start_alone.items, pages->start_alone.count});
+	pages->start_alone_bytes = page_runs_bytes(page_runs_of(&pages->start_alone));
 	pages->displaced_alone_bytes = 0;
 	pages->alone_known = true;
 	return NULL;
@@ -217,11 +216,11 @@ struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const st
 					   const struct process *process, struct page_runs end_pages,
 					   struct page_runs shared)
 {
-	const struct page_runs start = {pages->start_alone.items, pages->start_alone.count};
+	const struct page_runs start = page_runs_of(&pages->start_alone);
 	resident_runs alone = {0};
 	uint64_t hugetlb_bytes = 0;
 	struct mmt_error *error = append_others(&alone, end_pages, shared) ? NULL : &error_no_memory;
-	const struct page_runs end = {alone.items, alone.count};
+	const struct page_runs end = page_runs_of(&alone);
 
 	if (!error)
 		error = count_changes(&pages->alone_parts, replay, process, pages->start_ns, start,
@@ -247,7 +246,7 @@ static bool move_runs(const struct page_runs *runs, uint64_t from, uint64_t to, 
 
 bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, uint64_t length)
 {
-	const struct page_runs alone = {pages->start_alone.items, pages->start_alone.count};
+	const struct page_runs alone = page_runs_of(&pages->start_alone);
 	struct page_cursor cursor = {.runs = pages->start}, alone_cursor = {.runs = alone};
 	uint64_t low = from < to ? from : to, high = from < to ? to : from;
 	resident_runs moved = {0}, moved_alone = {0};

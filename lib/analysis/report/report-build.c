@@ -227,7 +227,6 @@ struct report {
 	struct rows rows;
 	struct steps steps;
 	struct page_readings readings;
-	struct resident_kinds kinds;
 	struct arena arena;
 	struct map programs; /* of shared spaces */
 };
@@ -263,14 +262,6 @@ static struct mmt_error *release_ended(struct report *report, const struct mmt_r
 			error = process_totals_release(replay, process);
 	}
 	return error ? error : replay_take_error(replay);
-}
-
-static struct mmt_error *take_start(void *context, const struct replay *replay, const struct process *process)
-{
-	struct report *report = context;
-	struct mmt_error *error = page_readings_start(&report->readings, replay, process);
-
-	return error ? error : resident_kinds_start(&report->kinds, replay, process);
 }
 
 static void describe_check(const struct report *report, const struct process *process, struct space_check check,
@@ -530,7 +521,7 @@ static struct mmt_error *add_figures(struct report *report)
 	if (!error)
 		error = growth_parts_build(&report->readings, replay, &report->arena, result);
 	if (!error)
-		error = resident_kinds_build(&report->kinds, replay, &report->rows, result);
+		error = resident_kinds_build(&report->readings, replay, result);
 	if (!error)
 		huge_pages_build(replay, &report->rows, result);
 	if (!error)
@@ -579,8 +570,6 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	report->rows.replay = &report->replay;
 	page_readings_watch(&report->readings, &report->rows, &report->replay);
 	steps_watch(&report->steps, &report->readings, &report->replay);
-	report->replay.watch.started = take_start;
-	report->replay.watch.started_context = report;
 	error = replay_run(&report->replay);
 	if (!error)
 		error = memory_readings_sort(&report->replay.notes.memory);
@@ -669,7 +658,6 @@ void mmt_report_destroy(struct mmt_report *result)
 	rows_deinit(&report->rows);
 	steps_deinit(&report->steps);
 	page_readings_deinit(&report->readings);
-	resident_kinds_deinit(&report->kinds);
 	map_deinit(&report->programs);
 	arena_deinit(&report->arena);
 	replay_deinit(&report->replay);

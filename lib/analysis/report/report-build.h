@@ -25,6 +25,11 @@ struct page_runs {
 	size_t count;
 };
 
+static inline struct page_runs page_runs_of(const resident_runs *runs)
+{
+	return (struct page_runs){runs->items, runs->count};
+}
+
 uint64_t page_runs_bytes(struct page_runs runs);
 
 /* Whether the pages of the interval are huge pages of hugetlbfs, which RSS does not include. */
@@ -93,6 +98,13 @@ struct process_pages {
 	int64_t hugetlb_change_bytes;
 };
 
+/* What was resident by kind when recording began and when it ended. An all-zero value is empty. */
+struct resident_kinds {
+	struct intern keys; /* class, heap of a runtime and name of the file; its ids are places in `items` */
+	VECTOR(struct mmt_resident_kind) items;
+	struct map started; /* PIDs: the recorder may read the maps of the start twice */
+};
+
 struct page_readings {
 	const struct rows *rows;
 	VECTOR(struct process_pages) items;
@@ -105,14 +117,13 @@ struct page_readings {
 	uint64_t latest_bytes; /* result of page_readings_latest() from then on */
 	bool known;
 	struct resident_sums resident; /* of all processes */
+
+	struct resident_kinds kinds;
 };
 
 /* Have the replay report readings. The rows must be initialised before the pass. */
 void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay);
 
-/* For struct replay_watch: the pages of the start belong to the mappings that the process has now. */
-struct mmt_error *page_readings_start(struct page_readings *readings, const struct replay *replay,
-				      const struct process *process) MMT_MUST_CHECK;
 void page_readings_deinit(struct page_readings *readings);
 
 /* What the rows have of the latest readings during the recording, of the processes that are alive, as far as their
@@ -126,21 +137,9 @@ struct mmt_error *page_readings_end(struct page_readings *readings, const struct
 const struct resident_sums *page_readings_of_process(const struct page_readings *readings,
 						     const struct process *process);
 
-/* What was resident by kind when recording began and when it ended. An all-zero value is empty. */
-struct resident_kinds {
-	struct intern keys; /* class, heap of a runtime and name of the file; its ids are places in `items` */
-	VECTOR(struct mmt_resident_kind) items;
-	struct map started; /* PIDs: the recorder may read the maps of the start twice */
-};
-
-void resident_kinds_deinit(struct resident_kinds *kinds);
-
-struct mmt_error *resident_kinds_start(struct resident_kinds *kinds, const struct replay *replay,
-				       const struct process *process);
-
-/* Into report->growth. `kinds` must live as long as the report. */
-struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struct replay *replay,
-				       const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
+/* What was resident by kind when recording began and when it ended: into report->growth, which borrows it. */
+struct mmt_error *resident_kinds_build(struct page_readings *readings, const struct replay *replay,
+				       struct mmt_report *report) MMT_MUST_CHECK;
 
 /* Into the report: what is in huge pages, and about how much of that is zero. */
 void huge_pages_build(const struct replay *replay, const struct rows *rows, struct mmt_report *report);

@@ -152,6 +152,95 @@ void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_by
 		*resident_bytes = mapped_bytes;
 }
 
+/* Per kind of memory, when recording began and when it ended */
+
+static void resident_kinds_deinit(struct resident_kinds *kinds)
+{
+	intern_deinit(&kinds->keys);
+	for (size_t i = 0; i < kinds->items.count; i++)
+		free((char *)kinds->items.items[i].name);
+	vector_deinit(&kinds->items);
+	map_deinit(&kinds->started);
+}
+
+/* The class from the kernel's maps alone: attributes that only recorded calls show would differ between two recordings.
+ */
+static enum mmt_class class_in_maps(const struct space *space, const struct space_interval *interval, const char *path)
+{
+	struct space_interval plain = *interval;
+	enum mmt_class memory_class;
+
+	plain.attributes.thread_stack = false;
+	plain.attributes.noreserve = false;
+	plain.attributes.hugetlb = 0;
+	memory_class = classes_of_interval(&plain, path);
+	return memory_class == MMT_CLASS_ANON && classes_is_above_guard(space, interval) ? MMT_CLASS_THREAD_STACK
+											 : memory_class;
+}
+
+char *resident_kind_key(const struct mmt_resident_kind *kind)
+{
+	char *key;
+
+	return asprintf(&key, "%d %d %s %s", (int)kind->memory_class, kind->arena, kind->runtime ? kind->runtime : "-",
+			kind->name ? kind->name : "") < 0
+		   ? NULL
+		   : key;
+}
+
+static struct mmt_error *hold_piece(struct resident_kinds *kinds, struct mmt_resident_kind kind, const char *path,
+				    uint64_t bytes, bool at_start)
+{
+	/* A file may be deleted between two recordings. */
+	size_t length = kind.memory_class == MMT_CLASS_FILE ? mapped_path_length(path) : 0;
+	CLEANUP(free) char *name = strndup(path, length);
+	CLEANUP(free) char *key = NULL;
+	uint32_t id;
+
+	if (!bytes)
+		return NULL;
+	kind.name = length ? name : NULL;
+	key = name ? resident_kind_key(&kind) : NULL;
+	id = key ? intern_put_string(&kinds->keys, key) : INTERN_NONE;
+	if (id == INTERN_NONE || (id == kinds->items.count && !vector_push(&kinds->items, kind)))
+		return &error_no_memory;
+	if (id == kinds->items.count - 1 && kinds->items.items[id].name == name)
+		name = NULL; /* the list has it now */
+	*(at_start ? &kinds->items.items[id].start_bytes : &kinds->items.items[id].end_bytes) += bytes;
+	return NULL;
+}
+
+static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay *replay, const struct process *process,
+			      const struct process_residency *residency, bool at_start)
+{
+	static const struct mmt_resident_kind arenas = {.memory_class = MMT_CLASS_ANON, .arena = true};
+	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
+	const struct space_interval *interval;
+	struct page_cursor pages = {.runs = page_runs_of(&residency->runs)};
+	struct mmt_error *error = NULL;
+
+	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
+	     address = interval->end) {
+		const char *path =
+		    interval->attributes.path ? resolver_path_name(replay->code, interval->attributes.path) : "";
+		struct mmt_resident_kind kind = {.memory_class = class_in_maps(process->space, interval, path)};
+		uint64_t arena = heap_finder_find_arena(&heaps, interval, kind.memory_class);
+		struct space_interval below = *interval;
+		uint64_t bytes = page_cursor_count(&pages, interval->start, arena);
+		uint64_t arena_bytes = page_cursor_count(&pages, arena, interval->end);
+
+		if (pages_are_hugetlb(replay, interval))
+			continue;
+		below.end = arena;
+		kind.memory_class = class_in_maps(process->space, &below, path);
+		kind.runtime = gc_heap_name(heap_finder_ask(&heaps, &below, kind.memory_class, path));
+		error = hold_piece(kinds, kind, path, bytes, at_start);
+		if (!error)
+			error = hold_piece(kinds, arenas, path, arena_bytes, at_start);
+	}
+	return error;
+}
+
 /* The readings of a process */
 
 static uint64_t distance(uint64_t left, uint64_t right)
@@ -166,7 +255,7 @@ static void set_first_start(struct process_pages *pages, const struct replay *re
 	    recording_residency_at_start(&replay->metadata->residency, process->pid);
 
 	if (residency && residency->resident_bytes && !process->started_ns) {
-		pages->start = (struct page_runs){residency->runs.items, residency->runs.count};
+		pages->start = page_runs_of(&residency->runs);
 		pages->start_bytes = residency->resident_bytes;
 		pages->start_ns = residency->time_ns;
 		pages->start_known = true;
@@ -246,23 +335,30 @@ static struct mmt_error *leave_out_hugetlb(struct page_readings *readings, struc
 	return error;
 }
 
-struct mmt_error *page_readings_start(struct page_readings *readings, const struct replay *replay,
-				      const struct process *process)
+/* The pages of the start belong to the mappings that the process has now. The recorder may read the maps of the start
+ * twice. */
+static struct mmt_error *take_start(void *context, const struct replay *replay, const struct process *process)
 {
-	const struct process_residency *shared;
-	struct process_pages *pages;
-	struct mmt_error *error;
+	const struct process_residency *residency =
+	    recording_residency_at_start(&replay->metadata->residency, process->pid);
+	const struct process_residency *shared = recording_residency_at_start(&replay->metadata->shared, process->pid);
+	struct page_readings *readings = context;
+	struct process_pages *pages = NULL;
+	struct mmt_error *error = NULL;
 
-	if (process->borrows_space || !recording_residency_at_start(&replay->metadata->residency, process->pid))
+	if (!residency)
 		return NULL;
-	error = find_pages(readings, replay, process, &pages);
-	if (!error && pages->start_known)
+	if (!process->borrows_space)
+		error = find_pages(readings, replay, process, &pages);
+	if (!error && pages && pages->start_known)
 		error = leave_out_hugetlb(readings, pages, replay);
-	shared = recording_residency_at_start(&replay->metadata->shared, process->pid);
-	if (!error && pages->start_known && !pages->alone_known && shared)
-		error =
-		    growth_parts_leave_out_shared(pages, (struct page_runs){shared->runs.items, shared->runs.count});
-	return error;
+	if (!error && pages && pages->start_known && !pages->alone_known && shared)
+		error = growth_parts_leave_out_shared(pages, page_runs_of(&shared->runs));
+	if (error || map_get(&readings->kinds.started, (uint32_t)process->pid))
+		return error;
+	return map_put(&readings->kinds.started, (uint32_t)process->pid, 1)
+		   ? hold(&readings->kinds, replay, process, residency, true)
+		   : &error_no_memory;
 }
 
 /* Use the runs just received as the start of the window. */
@@ -274,7 +370,7 @@ static struct mmt_error *use_as_start(struct page_readings *readings, struct pro
 	/* receive() has counted them. */
 	pages->own_start = pages->incoming;
 	pages->incoming = (resident_runs){0};
-	pages->start = (struct page_runs){pages->own_start.items, pages->own_start.count};
+	pages->start = page_runs_of(&pages->own_start);
 	pages->start_bytes = resident_bytes;
 	pages->start_ns = time_ns;
 	pages->start_known = true;
@@ -353,9 +449,8 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 		uint64_t bytes = event->pages.resident_bytes < LIMIT_RESIDENT_BYTES ? event->pages.resident_bytes
 										    : LIMIT_RESIDENT_BYTES;
 
-		error = take_reading(readings, pages, replay,
-				     (struct page_runs){pages->incoming.items, pages->incoming.count}, pages->time_ns,
-				     bytes, find_final(replay, process) != NULL);
+		error = take_reading(readings, pages, replay, page_runs_of(&pages->incoming), pages->time_ns, bytes,
+				     find_final(replay, process) != NULL);
 		if (!error && is_nearer_start(readings, replay, pages, pages->time_ns))
 			error = use_as_start(readings, pages, replay, pages->time_ns, bytes);
 		readings->latest_ns = pages->time_ns;
@@ -410,6 +505,8 @@ void page_readings_watch(struct page_readings *readings, const struct rows *rows
 	replay->watch.pages = take_event;
 	replay->watch.moved = take_move;
 	replay->watch.pages_context = readings;
+	replay->watch.started = take_start;
+	replay->watch.started_context = readings;
 }
 
 void page_readings_deinit(struct page_readings *readings)
@@ -425,6 +522,7 @@ void page_readings_deinit(struct page_readings *readings)
 	vector_deinit(&readings->items);
 	map_deinit(&readings->places);
 	resident_sums_deinit(&readings->resident);
+	resident_kinds_deinit(&readings->kinds);
 }
 
 /* Add the pages that were swapped out when recording ended. */
@@ -437,8 +535,7 @@ static struct mmt_error *add_swapped(struct resident_sums *sums, const struct re
 
 	if (!swapped)
 		return NULL;
-	error = resident_sums_add(&pages, replay, rows, process,
-				  (struct page_runs){swapped->runs.items, swapped->runs.count});
+	error = resident_sums_add(&pages, replay, rows, process, page_runs_of(&swapped->runs));
 	if (!error && (!merge_maps(&sums->held[HELD_SWAPPED], &pages.held[HELD_RESIDENT]) ||
 		       !merge_maps(&sums->held[HELD_SWAPPED], &pages.held[HELD_RESIDENT_BEFORE])))
 		error = &error_no_memory;
@@ -461,23 +558,21 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 		if (error)
 			break;
 		if (process->borrows_space) {
-			pages->resident.pages_bytes =
-			    page_runs_bytes((struct page_runs){final->runs.items, final->runs.count});
-			pages->resident.hugetlb_bytes = growth_parts_hugetlb_bytes(
-			    replay, process, (struct page_runs){final->runs.items, final->runs.count});
+			pages->resident.pages_bytes = page_runs_bytes(page_runs_of(&final->runs));
+			pages->resident.hugetlb_bytes =
+			    growth_parts_hugetlb_bytes(replay, process, page_runs_of(&final->runs));
 			pages->resident.time_ns = final->time_ns;
 			pages->resident.at_end = pages->end_known = true;
 			continue;
 		}
-		error = take_reading(readings, pages, replay, (struct page_runs){final->runs.items, final->runs.count},
-				     final->time_ns, final->resident_bytes, false);
+		error = take_reading(readings, pages, replay, page_runs_of(&final->runs), final->time_ns,
+				     final->resident_bytes, false);
 		if (!error)
 			error = add_swapped(&pages->resident, replay, readings->rows, process);
 		shared = recording_residency_at_end(&replay->metadata->shared, process->pid);
 		if (!error && shared && pages->parts_known && pages->alone_known)
-			error = growth_parts_count_alone(pages, replay, process,
-							 (struct page_runs){final->runs.items, final->runs.count},
-							 (struct page_runs){shared->runs.items, shared->runs.count});
+			error = growth_parts_count_alone(pages, replay, process, page_runs_of(&final->runs),
+							 page_runs_of(&shared->runs));
 		pages->resident.at_end = true;
 	}
 	return error;
@@ -525,144 +620,31 @@ const struct resident_sums *page_readings_of_process(const struct page_readings 
 	return place && readings->items.items[*place].end_known ? &readings->items.items[*place].resident : NULL;
 }
 
-/* Per kind of memory, when recording began and when it ended */
-
-void resident_kinds_deinit(struct resident_kinds *kinds)
-{
-	intern_deinit(&kinds->keys);
-	for (size_t i = 0; i < kinds->items.count; i++)
-		free((char *)kinds->items.items[i].name);
-	vector_deinit(&kinds->items);
-	map_deinit(&kinds->started);
-}
-
-/* The class from the kernel's maps alone: attributes that only recorded calls show would differ between two recordings.
- */
-static enum mmt_class class_in_maps(const struct space *space, const struct space_interval *interval, const char *path)
-{
-	struct space_interval plain = *interval;
-	enum mmt_class memory_class;
-
-	plain.attributes.thread_stack = false;
-	plain.attributes.noreserve = false;
-	plain.attributes.hugetlb = 0;
-	memory_class = classes_of_interval(&plain, path);
-	return memory_class == MMT_CLASS_ANON && classes_is_above_guard(space, interval) ? MMT_CLASS_THREAD_STACK
-											 : memory_class;
-}
-
-char *resident_kind_key(const struct mmt_resident_kind *kind)
-{
-	char *key;
-
-	return asprintf(&key, "%d %d %s %s", (int)kind->memory_class, kind->arena, kind->runtime ? kind->runtime : "-",
-			kind->name ? kind->name : "") < 0
-		   ? NULL
-		   : key;
-}
-
-static struct mmt_error *hold_piece(struct resident_kinds *kinds, struct mmt_resident_kind kind, const char *path,
-				    uint64_t bytes, bool at_start)
-{
-	/* A file may be deleted between two recordings. */
-	size_t length = kind.memory_class == MMT_CLASS_FILE ? mapped_path_length(path) : 0;
-	CLEANUP(free) char *name = strndup(path, length);
-	CLEANUP(free) char *key = NULL;
-	uint32_t id;
-
-	if (!bytes)
-		return NULL;
-	kind.name = length ? name : NULL;
-	key = name ? resident_kind_key(&kind) : NULL;
-	id = key ? intern_put_string(&kinds->keys, key) : INTERN_NONE;
-	if (id == INTERN_NONE || (id == kinds->items.count && !vector_push(&kinds->items, kind)))
-		return &error_no_memory;
-	if (id == kinds->items.count - 1 && kinds->items.items[id].name == name)
-		name = NULL; /* the list has it now */
-	*(at_start ? &kinds->items.items[id].start_bytes : &kinds->items.items[id].end_bytes) += bytes;
-	return NULL;
-}
-
-static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay *replay, const struct process *process,
-			      const struct process_residency *residency, bool at_start)
-{
-	static const struct mmt_resident_kind arenas = {.memory_class = MMT_CLASS_ANON, .arena = true};
-	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
-	const struct space_interval *interval;
-	struct page_cursor pages = {.runs = {residency->runs.items, residency->runs.count}};
-	struct mmt_error *error = NULL;
-
-	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
-	     address = interval->end) {
-		const char *path =
-		    interval->attributes.path ? resolver_path_name(replay->code, interval->attributes.path) : "";
-		struct mmt_resident_kind kind = {.memory_class = class_in_maps(process->space, interval, path)};
-		uint64_t arena = heap_finder_find_arena(&heaps, interval, kind.memory_class);
-		struct space_interval below = *interval;
-		uint64_t bytes = page_cursor_count(&pages, interval->start, arena);
-		uint64_t arena_bytes = page_cursor_count(&pages, arena, interval->end);
-
-		if (pages_are_hugetlb(replay, interval))
-			continue;
-		below.end = arena;
-		kind.memory_class = class_in_maps(process->space, &below, path);
-		kind.runtime = gc_heap_name(heap_finder_ask(&heaps, &below, kind.memory_class, path));
-		error = hold_piece(kinds, kind, path, bytes, at_start);
-		if (!error)
-			error = hold_piece(kinds, arenas, path, arena_bytes, at_start);
-	}
-	return error;
-}
-
-struct mmt_error *resident_kinds_start(struct resident_kinds *kinds, const struct replay *replay,
-				       const struct process *process)
-{
-	const struct process_residency *residency =
-	    recording_residency_at_start(&replay->metadata->residency, process->pid);
-
-	if (!residency || map_get(&kinds->started, (uint32_t)process->pid))
-		return NULL;
-	if (!map_put(&kinds->started, (uint32_t)process->pid, 1))
-		return &error_no_memory;
-	return hold(kinds, replay, process, residency, true);
-}
-
 /* A process that existed when recording began must have a reading of the start; one that is alive at the end must have
  * a reading of the end. */
-static struct mmt_error *hold_end(struct resident_kinds *kinds, const struct replay *replay, const struct rows *rows,
-				  struct mmt_growth *growth)
+struct mmt_error *resident_kinds_build(struct page_readings *readings, const struct replay *replay,
+				       struct mmt_report *report)
 {
-	growth->kinds_at_start = growth->kinds_at_end = true;
-	for (const struct process *process = NULL; (process = processes_next(replay->processes, process));) {
-		const struct process_residency *end = find_final(replay, process);
-		struct mmt_error *error;
-
-		if (!rows_selects(rows, process))
-			growth->kinds_at_start = false;
-		else if (!process->parent_pid &&
-			 !recording_residency_at_start(&replay->metadata->residency, process->pid))
-			growth->kinds_at_start = false;
-		if (process->borrows_space || process->ended || !rows_selects(rows, process))
-			continue;
-		growth->kinds_at_end &= end != NULL;
-		error = end ? hold(kinds, replay, process, end, false) : NULL;
-		if (error)
-			return error;
-	}
-	return NULL;
-}
-
-struct mmt_error *resident_kinds_build(struct resident_kinds *kinds, const struct replay *replay,
-				       const struct rows *rows, struct mmt_report *report)
-{
-	struct mmt_error *error;
+	struct mmt_growth *growth = &report->growth;
+	struct mmt_error *error = NULL;
 
 	if (!replay->metadata->has_residency || report->windowed)
 		return NULL;
-	error = hold_end(kinds, replay, rows, &report->growth);
-	report->growth.kinds_at_start &= kinds->started.count > 0;
-	report->growth.kinds = kinds->items.items;
-	report->growth.kind_count = kinds->items.count;
+	growth->kinds_at_start = readings->kinds.started.count && !report->left_out_process_count;
+	growth->kinds_at_end = true;
+	for (const struct process *process = NULL; !error && (process = rows_next(readings->rows, process));) {
+		const struct process_residency *end = find_final(replay, process);
+
+		growth->kinds_at_start &=
+		    process->parent_pid ||
+		    recording_residency_at_start(&replay->metadata->residency, process->pid) != NULL;
+		if (process->borrows_space || process->ended)
+			continue;
+		growth->kinds_at_end &= end != NULL;
+		error = end ? hold(&readings->kinds, replay, process, end, false) : NULL;
+	}
+	growth->kinds = readings->kinds.items.items;
+	growth->kind_count = readings->kinds.items.count;
 	return error;
 }
 
