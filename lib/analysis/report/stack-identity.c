@@ -88,28 +88,37 @@ static uint64_t place_of(bool anywhere, const struct mmt_frame *frame)
 	return anywhere ? 0 : frame->address;
 }
 
-static uint64_t hash_text(struct identities *identities, const char *text, size_t length)
+static bool same_text(const char *left, const char *right)
 {
-	return id_table_hash(&identities->frame_keys.by_hash, text, length);
+	return left == right || !strcmp(left ? left : "", right ? right : "");
 }
 
-/* Two different frames have one key by chance only, because the hash has a seed of its own in each report. */
-static uint64_t make_key(struct identities *identities, const struct mmt_frame *frame, const char *build_id)
+static size_t name_length(const struct identities *identities, const struct mmt_frame *frame)
 {
-	const char *module = frame->module ? frame->module : "", *file = frame->source_file ? frame->source_file : "";
+	if (identities->by_line)
+		return frame->function ? strlen(frame->function) : 0;
+	return identity_name_length(frame);
+}
+
+static uint64_t hash_text(struct identities *identities, const char *text)
+{
+	return id_table_hash(&identities->by_hash, text, text ? strlen(text) : 0);
+}
+
+static uint64_t hash_frame(struct identities *identities, const struct mmt_frame *frame, const char *build_id)
+{
 	bool by_line = identities->by_line;
-	size_t length = by_line && frame->function ? strlen(frame->function) : identity_name_length(frame);
 	uint64_t key[] = {
 	    place_of(identities->anywhere, frame),
-	    hash_text(identities, module, strlen(module)),
-	    hash_text(identities, frame->function, length),
-	    frame->function || !build_id ? 0 : hash_text(identities, build_id, strlen(build_id)),
-	    by_line ? hash_text(identities, file, strlen(file)) : 0,
+	    hash_text(identities, frame->module),
+	    id_table_hash(&identities->by_hash, frame->function, name_length(identities, frame)),
+	    frame->function ? 0 : hash_text(identities, build_id),
+	    by_line ? hash_text(identities, frame->source_file) : 0,
 	    by_line ? (uint64_t)frame->source_line << 1 | frame->inlined : 0,
-	    (uint64_t)frame->kind << 1 | !frame->function,
+	    frame->kind,
 	};
 
-	return id_table_hash(&identities->frame_keys.by_hash, key, sizeof(key));
+	return id_table_hash(&identities->by_hash, key, sizeof(key));
 }
 
 const char *identity_build_id(const struct identities *identities, uint32_t number)
@@ -117,9 +126,25 @@ const char *identity_build_id(const struct identities *identities, uint32_t numb
 	return number < identities->build_ids.count ? identities->build_ids.items[number] : NULL;
 }
 
+static bool is_same(const struct identities *identities, uint32_t number, const struct mmt_frame *b,
+		    const char *build_id)
+{
+	const struct mmt_frame *a = identities->frames.items[number];
+	size_t length = name_length(identities, a);
+
+	if (a->kind != b->kind || !same_text(a->module, b->module) || length != name_length(identities, b) ||
+	    !a->function != !b->function || (length && strncmp(a->function, b->function, length) != 0))
+		return false;
+	if (!a->function && (place_of(identities->anywhere, a) != place_of(identities->anywhere, b) ||
+			     !same_text(identity_build_id(identities, number), build_id)))
+		return false;
+	return !identities->by_line || (a->inlined == b->inlined && a->source_line == b->source_line &&
+					same_text(a->source_file, b->source_file));
+}
+
 void identities_deinit(struct identities *identities)
 {
-	intern_deinit(&identities->frame_keys);
+	id_table_deinit(&identities->by_hash);
 	vector_deinit(&identities->frames);
 	vector_deinit(&identities->build_ids);
 	intern_deinit(&identities->stacks);
@@ -129,13 +154,17 @@ uint32_t identity_of_frame(struct identities *identities, const struct build_id_
 			   const struct mmt_frame *frame)
 {
 	const char *build_id = frame->kind == MMT_FRAME_NATIVE ? build_id_paths_find(paths, frame->module_path) : NULL;
-	uint64_t key = make_key(identities, frame, build_id);
-	uint32_t number = intern_put(&identities->frame_keys, &key, sizeof(key));
+	uint64_t hash = hash_frame(identities, frame, build_id);
+	size_t position = 0;
+	uint32_t number;
 
-	if (number == identities->frames.count &&
-	    (!vector_push(&identities->frames, frame) || (paths && !vector_push(&identities->build_ids, build_id))))
+	while ((number = id_table_next(&identities->by_hash, hash, &position)) != ID_NONE) {
+		if (is_same(identities, number, frame, build_id))
+			return number;
+	}
+	if (!vector_push(&identities->frames, frame) || (paths && !vector_push(&identities->build_ids, build_id)))
 		return IDENTITY_NONE;
-	return number;
+	return id_table_add(&identities->by_hash, hash);
 }
 
 uint32_t identity_of_stack(struct identities *identities, const uint32_t *frames, size_t count)

@@ -32,7 +32,7 @@ void build_id_paths_deinit(struct build_id_paths *paths);
 struct identities {
 	bool by_line;  /* set by the caller: lines, files and inlining count, too */
 	bool anywhere; /* set by the caller: ignore addresses of frames in no file, which differ between runs */
-	struct intern frame_keys;		 /* its ids are the numbers of frames */
+	struct id_table by_hash;
 	VECTOR(const struct mmt_frame *) frames; /* by number: the first one with this identity */
 	VECTOR(const char *) build_ids;		 /* of their modules, NULL: unknown; empty without paths */
 	struct intern stacks;
