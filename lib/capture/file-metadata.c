@@ -286,7 +286,7 @@ static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *los
 }
 
 /* Moves the copied perf maps into the section's value. */
-static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer *buffer)
+static struct mmt_error *encode_perf_maps(struct recorder *recorder, struct buffer *buffer)
 {
 	struct perf_map_copies copies = {0};
 	struct mmt_error *error = NULL;
@@ -309,8 +309,6 @@ static struct mmt_error *add_perf_maps(struct recorder *recorder, struct buffer 
 	}
 	if (!error && copies.maps.count)
 		error = perf_map_copies_encode(&copies, buffer);
-	if (!error && copies.maps.count)
-		error = add_section(recorder, FEATURE_MMTRACE_PERF_MAPS, buffer);
 	perf_map_copies_deinit(&copies);
 	return error;
 }
@@ -376,25 +374,9 @@ static struct mmt_error *add_build_ids(struct recorder *recorder, struct buffer 
 	return add_section(recorder, FEATURE_BUILD_ID, buffer);
 }
 
-static struct mmt_error *add_jitdumps(struct recorder *recorder, struct buffer *buffer)
+static struct mmt_error *encode_options(struct recorder *recorder, struct buffer *buffer)
 {
-	struct mmt_error *error = jitdumps_encode(recorder, buffer);
-
-	return error || !buffer->size ? error : add_section(recorder, FEATURE_MMTRACE_JITDUMPS, buffer);
-}
-
-static struct mmt_error *add_options(struct recorder *recorder, struct buffer *buffer)
-{
-	struct mmt_error *error = runtime_options_encode(&recorder->jobs.runtimes->options, buffer);
-
-	return error ? error : add_section(recorder, FEATURE_MMTRACE_OPTIONS, buffer);
-}
-
-static struct mmt_error *add_code(struct recorder *recorder, struct buffer *buffer)
-{
-	struct mmt_error *error = jit_reader_encode(recorder, buffer);
-
-	return error || !buffer->size ? error : add_section(recorder, FEATURE_MMTRACE_CODE, buffer);
+	return runtime_options_encode(&recorder->jobs.runtimes->options, buffer);
 }
 
 static void warn_of_modules(const struct recorder *recorder)
@@ -422,12 +404,12 @@ static void warn_of_modules(const struct recorder *recorder)
 				 kept->failed == 1 ? "was" : "were", consequence);
 }
 
-static struct mmt_error *add_images(struct recorder *recorder, struct buffer *buffer)
+static struct mmt_error *encode_modules(struct recorder *recorder, struct buffer *buffer)
 {
 	struct mmt_error *error = kept_modules_encode(recorder, &recorder->jobs.kept_modules, buffer);
 
 	warn_of_modules(recorder);
-	return error ? error : add_section(recorder, FEATURE_MMTRACE_IMAGES, buffer);
+	return error;
 }
 
 static struct mmt_error *add_sample_time(struct recorder *recorder, struct buffer *buffer)
@@ -448,6 +430,19 @@ static void warn_left_out(const struct recorder *recorder, const char *what, str
 	buffer_clear(buffer);
 }
 
+/* Each encodes one section, or nothing. */
+static const struct optional_section {
+	enum format_feature feature;
+	const char *what;
+	struct mmt_error *(*encode)(struct recorder *recorder, struct buffer *buffer);
+} optional_sections[] = {
+    {FEATURE_MMTRACE_JITDUMPS, "jitdumps", jitdumps_encode},
+    {FEATURE_MMTRACE_PERF_MAPS, "perf maps", encode_perf_maps},
+    {FEATURE_MMTRACE_OPTIONS, "options of runtimes", encode_options},
+    {FEATURE_MMTRACE_CODE, "JIT code", jit_reader_encode},
+    {FEATURE_MMTRACE_IMAGES, "copies of modules", encode_modules},
+};
+
 void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 {
 	struct buffer buffer;
@@ -455,17 +450,21 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	warn_left_out(recorder, "resident pages", add_residency(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
-	warn_left_out(recorder, "jitdumps", add_jitdumps(recorder, &buffer), &buffer);
-	warn_left_out(recorder, "perf maps", add_perf_maps(recorder, &buffer), &buffer);
-	warn_left_out(recorder, "options of runtimes", add_options(recorder, &buffer), &buffer);
-	warn_left_out(recorder, "JIT code", add_code(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
-	warn_left_out(recorder, "copies of modules", add_images(recorder, &buffer), &buffer);
+	for (size_t i = 0; i < sizeof(optional_sections) / sizeof(*optional_sections); i++) {
+		const struct optional_section *section = &optional_sections[i];
+		struct mmt_error *error = section->encode(recorder, &buffer);
+
+		if (!error && buffer.size)
+			error = add_section(recorder, section->feature, &buffer);
+		warn_left_out(recorder, section->what, error, &buffer);
+	}
 	recorder_keep_failure(recorder, add_sample_time(recorder, &buffer));
 	buffer_deinit(&buffer);
 }
 
 #define PIECE_BYTES 32768u
+#define READ_BYTES (256u << 10) /* of a file at once */
 
 struct piece {
 	enum name_piece kind;
@@ -498,18 +497,21 @@ static struct mmt_error *append_piece(struct recorder *recorder, const struct pi
 static struct mmt_error *append_file(struct recorder *recorder, struct piece piece, uint64_t place, int fd,
 				     uint64_t size, uint64_t tick_end, uint64_t *end_ret)
 {
-	struct mmt_error *error = NULL;
-	uint8_t bytes[PIECE_BYTES];
+	CLEANUP(free) uint8_t *bytes = malloc(READ_BYTES);
+	struct mmt_error *error = bytes ? NULL : &error_no_memory;
 
 	while (!error && !recorder->write_error && piece.offset < size && recorder->jobs.piece_bytes < tick_end) {
 		uint64_t left = size - piece.offset;
 		ssize_t count = target_file_read(&recorder->calls, place, fd, bytes,
-						 left < PIECE_BYTES ? (size_t)left : PIECE_BYTES, piece.offset);
+						 left < READ_BYTES ? (size_t)left : READ_BYTES, piece.offset);
+		size_t taken;
 
 		if (count <= 0)
 			break;
-		error = append_piece(recorder, &piece, bytes, (size_t)count);
-		piece.offset += (uint64_t)count;
+		for (size_t i = 0; !error && i < (size_t)count; i += taken, piece.offset += taken) {
+			taken = (size_t)count - i < PIECE_BYTES ? (size_t)count - i : PIECE_BYTES;
+			error = append_piece(recorder, &piece, bytes + i, taken);
+		}
 		if (!error)
 			error = ring_reader_give_way(recorder);
 	}

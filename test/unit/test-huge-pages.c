@@ -37,6 +37,12 @@ static bool make_huge(uint8_t *memory, size_t count)
 	return !madvise(memory, count * HUGE_BYTES, MADV_COLLAPSE);
 }
 
+static void open_pages(struct residency_reader *reader, pid_t pid)
+{
+	residency_take(reader, NULL, pid, process_file_open(NULL, pid, "pagemap"));
+	ck_assert_int_ge(reader->fd, 0);
+}
+
 /* False: this kernel or machine has no huge pages, or does not show them. */
 static bool open_full_huge(size_t count, uint8_t **memory_ret, struct residency_reader *reader)
 {
@@ -45,7 +51,7 @@ static bool open_full_huge(size_t count, uint8_t **memory_ret, struct residency_
 	memset(*memory_ret, 1, count * HUGE_BYTES);
 	if (!make_huge(*memory_ret, count))
 		return false;
-	ck_assert(residency_open(reader, NULL, getpid()));
+	open_pages(reader, getpid());
 	return reader->scan;
 }
 
@@ -54,8 +60,8 @@ static void read_huge(struct residency_reader *reader, const struct mapped_range
 {
 	struct process_residency residency = {0};
 
-	reader->wants_huge = true;
-	reader->huge.runs.count = 0;
+	reader->wants[PAGES_HUGE] = true;
+	reader->found[PAGES_HUGE].runs.count = 0;
 	ck_assert_ptr_null(residency_read_ranges(reader, ranges, count, &residency));
 	ck_assert(!reader->gave_up);
 	vector_deinit(&residency.runs);
@@ -93,15 +99,15 @@ START_TEST(huge_pages_are_found_and_sampled)
 	}
 	if (!make_huge(memory, 48))
 		SKIP_TEST(NO_HUGE_PAGES);
-	ck_assert(residency_open(&reader, NULL, getpid()));
+	open_pages(&reader, getpid());
 	if (!reader.scan)
 		SKIP_TEST(NO_HUGE_PAGES);
 	ranges[0] = (struct mapped_range){start, start + 40 * HUGE_BYTES, true, false};
 	ranges[1] = (struct mapped_range){start + 40 * HUGE_BYTES, start + 48 * HUGE_BYTES, false, false};
 	read_huge(&reader, ranges, 2);
-	ck_assert_uint_eq(reader.huge.runs.count, 1);
-	ck_assert_uint_eq(reader.huge.runs.items[0].start, start);
-	ck_assert_uint_eq(reader.huge.runs.items[0].end, ranges[0].end);
+	ck_assert_uint_eq(reader.found[PAGES_HUGE].runs.count, 1);
+	ck_assert_uint_eq(reader.found[PAGES_HUGE].runs.items[0].start, start);
+	ck_assert_uint_eq(reader.found[PAGES_HUGE].runs.items[0].end, ranges[0].end);
 	/* The samples are spread over all huge pages: 16 of 40 are empty, and 4 of 40 in halves. */
 	huge = sample(&reader, UINT64_MAX);
 	ck_assert_uint_eq(huge.sampled_bytes, 40 * SAMPLE_BYTES);
@@ -126,7 +132,7 @@ START_TEST(huge_pages_are_found_and_sampled)
 	/* Too little for a sample. */
 	ranges[0].end = ranges[0].start + HUGE_BYTES;
 	read_huge(&reader, ranges, 1);
-	ck_assert_uint_eq(reader.huge.runs.count, 1);
+	ck_assert_uint_eq(reader.found[PAGES_HUGE].runs.count, 1);
 	ck_assert_uint_eq(sample(&reader, UINT64_MAX).sampled_bytes, 0);
 	residency_close(&reader);
 	munmap(memory, 48 * HUGE_BYTES);

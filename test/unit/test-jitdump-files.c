@@ -58,14 +58,6 @@ static int make_file(void)
 	return fd;
 }
 
-/* A size that exceeds what is counted. */
-static struct noted_jitdump make_kept(pid_t pid, size_t bytes)
-{
-	recorder.jobs.runtimes->jitdumps.kept_bytes += bytes;
-	return (struct noted_jitdump){
-	    .pid = pid, .fd = -1, .ended = true, .kept = calloc(1, DUMP_BYTES), .kept_bytes = bytes};
-}
-
 /* Whatever was known of its dump before. */
 START_TEST(dumps_belong_to_the_last_program_before_them)
 {
@@ -80,28 +72,26 @@ START_TEST(dumps_belong_to_the_last_program_before_them)
 }
 END_TEST
 
-/* Living processes come first, before everything that earlier programs left. */
-START_TEST(dumps_of_ended_programs_are_evicted)
+/* Of two dumps there is room for the first, and for a part of the second. */
+START_TEST(dumps_beyond_the_limit_are_cut)
 {
 	struct jitdump_copies copies = {0};
 	struct buffer section;
 	size_t room = SIZE_MAX;
 	struct bytes bytes;
 
-	add(make_kept(5, LIMIT_RECORDED_JITDUMPS_BYTES - DUMP_BYTES));
-	add(make_kept(5, DUMP_BYTES));
+	recorder.jobs.runtimes->jitdumps.kept_bytes = LIMIT_RECORDED_JITDUMPS_BYTES - DUMP_BYTES - 1;
 	add((struct noted_jitdump){.pid = 5, .fd = make_file()});
 	add((struct noted_jitdump){.pid = 6, .fd = make_file()});
 	buffer_init(&section, SIZE_MAX);
 	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
 	bytes = bytes_over(section.data, section.size);
 	ck_assert_ptr_null(section_read(&section_jitdumps, &bytes, &room, &copies));
-	ck_assert_uint_eq(copies.dumps.count, 3);
-	for (size_t i = 0; i < copies.dumps.count; i++)
-		ck_assert_uint_eq(copies.dumps.items[i].size, DUMP_BYTES);
-	ck_assert_int_eq(copies.dumps.items[2].pid, 6);
+	ck_assert_uint_eq(copies.dumps.count, 2);
+	ck_assert_uint_eq(copies.dumps.items[0].size, DUMP_BYTES);
+	ck_assert_uint_eq(copies.dumps.items[1].size, 1);
 	ck_assert_uint_eq(messages, 1);
-	ck_assert_ptr_nonnull(strstr(told, "1 of 4 jitdumps"));
+	ck_assert_ptr_nonnull(strstr(told, "1 of 2 jitdumps"));
 	jitdump_copies_deinit(&copies);
 	buffer_deinit(&section);
 }
@@ -163,7 +153,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_loop_test(cases, dumps_belong_to_the_last_program_before_them, 0, 4);
-	tcase_add_test(cases, dumps_of_ended_programs_are_evicted);
+	tcase_add_test(cases, dumps_beyond_the_limit_are_cut);
 	tcase_add_test(cases, large_dumps_take_little_memory);
 	tcase_add_loop_test(cases, next_program_reuses_the_file, 0, 3);
 	return suite;

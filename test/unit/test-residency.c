@@ -11,7 +11,15 @@
 
 #include "base/limits.h"
 #include "capture/memory/residency.h"
+#include "capture/procfs/blocking-calls.h"
+#include "capture/procfs/proc.h"
 #include "support/suite.h"
+
+static void open_pages(struct residency_reader *reader, pid_t pid)
+{
+	residency_take(reader, NULL, pid, process_file_open(NULL, pid, "pagemap"));
+	ck_assert_int_ge(reader->fd, 0);
+}
 
 static void deinit(struct residency_reader *reader, struct process_residency *residency)
 {
@@ -31,7 +39,7 @@ START_TEST(written_pages_are_resident)
 	ck_assert_ptr_ne(memory, MAP_FAILED);
 	ck_assert_int_eq(madvise(memory, 8 * page, MADV_NOHUGEPAGE), 0);
 	memory[page] = memory[2 * page] = memory[5 * page] = 1;
-	ck_assert(residency_open(&reader, NULL, getpid()));
+	open_pages(&reader, getpid());
 	reader.scan = _i == 0;
 	ck_assert_ptr_null(residency_read(&reader, start, start + 8 * page, &residency));
 	ck_assert(!reader.gave_up);
@@ -57,7 +65,7 @@ START_TEST(overlapping_ranges_give_each_page_once)
 	ck_assert_ptr_ne(memory, MAP_FAILED);
 	ck_assert_int_eq(madvise(memory, 8 * page, MADV_NOHUGEPAGE), 0);
 	memory[page] = memory[2 * page] = memory[3 * page] = memory[6 * page] = 1;
-	ck_assert(residency_open(&reader, NULL, getpid()));
+	open_pages(&reader, getpid());
 	reader.scan = _i == 0;
 	ck_assert_ptr_null(residency_read(&reader, start, start + 3 * page, &residency));
 	memory[0] = 1;
@@ -90,7 +98,7 @@ START_TEST(near_ranges_are_read_together)
 	ck_assert_int_eq(madvise(memory, size, MADV_NOHUGEPAGE), 0);
 	memory[3 * page] = memory[4 * page] = memory[9 * page] = 1;
 	memset(memory + 15 * page, 1, 4 * page);
-	ck_assert(residency_open(&reader, NULL, getpid()));
+	open_pages(&reader, getpid());
 	reader.scan = _i == 0;
 	ck_assert_ptr_null(residency_read_ranges(&reader, ranges, 4, &residency));
 	ck_assert(!reader.gave_up);
@@ -112,7 +120,7 @@ START_TEST(reading_a_huge_address_space_is_bounded)
 	struct process_residency residency = {0};
 	struct residency_reader reader;
 
-	ck_assert(residency_open(&reader, NULL, getpid()));
+	open_pages(&reader, getpid());
 	reader.scan = false;
 	reader.bytes = LIMIT_RESIDENCY_BYTES - 4096;
 	ck_assert_ptr_null(residency_read(&reader, 0x10000, 0x11000, &residency));
@@ -121,7 +129,7 @@ START_TEST(reading_a_huge_address_space_is_bounded)
 	ck_assert(reader.gave_up);
 	residency_close(&reader);
 
-	ck_assert(residency_open(&reader, NULL, getpid()));
+	open_pages(&reader, getpid());
 	ck_assert(!reader.gave_up);
 	reader.scan = false;
 	reader.begin_ns = 1;
@@ -159,7 +167,7 @@ START_TEST(steps_are_large_where_little_is_resident)
 	ck_assert_int_eq(mprotect(memory + size / 2, there, PROT_READ | PROT_WRITE), 0);
 	ck_assert_int_eq(madvise(memory + size / 2, there, MADV_NOHUGEPAGE), 0);
 	memset(memory + size / 2, 1, there);
-	ck_assert(residency_open(&reader, NULL, getpid()));
+	open_pages(&reader, getpid());
 	ck_assert_ptr_null(residency_step(&reader, middle, start + size, &residency, &end));
 	ck_assert_uint_eq(end, middle + there / 2);
 	ck_assert_uint_eq(residency.runs.count, 1);
@@ -198,7 +206,7 @@ START_TEST(protected_pages_are_resident)
 	ck_assert_int_eq(madvise(memory, 8 * page, MADV_NOHUGEPAGE), 0);
 	memory[page] = memory[2 * page] = 1;
 	ck_assert_int_eq(mprotect(memory, 8 * page, PROT_NONE), 0);
-	ck_assert(residency_open(&reader, NULL, getpid()));
+	open_pages(&reader, getpid());
 	reader.scan = _i == 0;
 	ck_assert_ptr_null(residency_read_ranges(&reader, ranges, 2, &residency));
 	ck_assert(!reader.gave_up);
@@ -244,10 +252,11 @@ END_TEST
 /* Names of processes may look like other lines. */
 START_TEST(swapped_size_in_status)
 {
-	ck_assert_uint_eq(residency_swapped("Name:\tVmSwap: 9\nVmRSS:\t 12 kB\nVmPTE:\t 44 kB\nVmSwap:\t    1040 kB\n"),
-			  1040 * 1024);
-	ck_assert_uint_eq(residency_swapped("Name:\tswapper\nVmSwap:\t       0 kB\nHugetlbPages:\t 4 kB\n"), 0);
-	ck_assert_uint_eq(residency_swapped("Name:\tkthreadd\nThreads:\t1\n"), 0);
+	ck_assert_uint_eq(
+	    text_file_bytes("Name:\tVmSwap: 9\nVmRSS:\t 12 kB\nVmPTE:\t 44 kB\nVmSwap:\t    1040 kB\n", "VmSwap"),
+	    1040 * 1024);
+	ck_assert_uint_eq(text_file_bytes("Name:\tswapper\nVmSwap:\t       0 kB\nHugetlbPages:\t 4 kB\n", "VmSwap"), 0);
+	ck_assert_uint_eq(text_file_bytes("Name:\tkthreadd\nThreads:\t1\n", "VmSwap"), 0);
 }
 END_TEST
 
@@ -285,7 +294,7 @@ START_TEST(no_pages_of_the_program_after_an_exec)
 	ck_assert_ptr_ne(memory, MAP_FAILED);
 	*memory = 1;
 	child = start_child(input, executed);
-	ck_assert(residency_open(&reader, NULL, child));
+	open_pages(&reader, child);
 	reader.scan = _i == 0;
 	ck_assert_ptr_null(
 	    residency_read(&reader, (uint64_t)(uintptr_t)memory, (uint64_t)(uintptr_t)memory + page, &before));

@@ -143,7 +143,7 @@ static void add_sample(struct residency_reader *reader, int memory, const struct
 
 void huge_pages_sample(struct residency_reader *reader, uint64_t end_ns, struct process_huge_pages *huge)
 {
-	const resident_runs *runs = &reader->huge.runs;
+	const resident_runs *runs = &reader->found[PAGES_HUGE].runs;
 	struct sample_argument argument = {.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 	uint64_t huge_bytes = (uint64_t)text_file_number(-1, SETTINGS "hpage_pmd_size", 0), total = 0;
 	CLEANUP(close) int memory = -1;

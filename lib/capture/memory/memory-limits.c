@@ -30,12 +30,10 @@ static uint64_t find_soft_limit(const char *limits, const char *name)
 	return end != line ? bytes : NO_LIMIT_BYTES; /* "unlimited" */
 }
 
-/* The number in the line "NAME: NUMBER kB", or without a unit; 0: there is no such line. */
-static uint64_t find_field(const char *text, const char *name)
+/* Returns the number in a line without a unit; 0: there is no such line. */
+static uint64_t find_number(const char *text, const char *name)
 {
-	char value[64];
-
-	return text_file_field(text, name, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
+	return text_file_bytes(text, name) / 1024;
 }
 
 void limits_parse_process(const char *limits, const char *status, struct memory_limit parsed[NOTE_LIMITS])
@@ -43,24 +41,23 @@ void limits_parse_process(const char *limits, const char *status, struct memory_
 	limit_of(parsed, NOTE_LIMIT_ADDRESS_SPACE)->bytes = find_soft_limit(limits, "Max address space");
 	limit_of(parsed, NOTE_LIMIT_DATA)->bytes = find_soft_limit(limits, "Max data size");
 	limit_of(parsed, NOTE_LIMIT_LOCKED)->bytes = find_soft_limit(limits, "Max locked memory");
-	limit_of(parsed, NOTE_LIMIT_LOCKED)->used = find_field(status, "VmLck") * 1024;
+	limit_of(parsed, NOTE_LIMIT_LOCKED)->used = text_file_bytes(status, "VmLck");
 }
 
 void limits_parse_machine(const char *meminfo, int64_t overcommit, struct memory_limit parsed[NOTE_LIMITS])
 {
-	uint64_t page = find_field(meminfo, "Hugepagesize") * 1024, total = find_field(meminfo, "HugePages_Total");
-	uint64_t left = find_field(meminfo, "HugePages_Free") - find_field(meminfo, "HugePages_Rsvd");
+	uint64_t page = text_file_bytes(meminfo, "Hugepagesize"), total = find_number(meminfo, "HugePages_Total");
+	uint64_t left = find_number(meminfo, "HugePages_Free") - find_number(meminfo, "HugePages_Rsvd");
 
 	if (page)
 		*limit_of(parsed, NOTE_LIMIT_HUGE_PAGES) =
 		    (struct memory_limit){.bytes = total * page, .used = (total - left) * page};
 	if (overcommit == 0)
 		limit_of(parsed, NOTE_LIMIT_MEMORY)->bytes =
-		    (find_field(meminfo, "MemTotal") + find_field(meminfo, "SwapTotal")) * 1024;
+		    text_file_bytes(meminfo, "MemTotal") + text_file_bytes(meminfo, "SwapTotal");
 	if (overcommit == 2)
-		*limit_of(parsed, NOTE_LIMIT_COMMIT) =
-		    (struct memory_limit){.bytes = find_field(meminfo, "CommitLimit") * 1024,
-					  .used = find_field(meminfo, "Committed_AS") * 1024};
+		*limit_of(parsed, NOTE_LIMIT_COMMIT) = (struct memory_limit){
+		    .bytes = text_file_bytes(meminfo, "CommitLimit"), .used = text_file_bytes(meminfo, "Committed_AS")};
 }
 
 static void clear(struct memory_limit limits[NOTE_LIMITS])

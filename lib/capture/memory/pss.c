@@ -18,23 +18,15 @@
 #define PAGE_BYTES 4096
 #define ROLLUP_BYTES 4096 /* more than the kernel's lines have */
 
-/* Returns the bytes in a line such as "Pss: 12 kB"; 0: there is no such line. */
-static uint64_t read_line(const char *text, const char *key)
-{
-	const char *line = strstr(text, key);
-
-	return line ? strtoull(line + strlen(key), NULL, 10) * 1024 : 0;
-}
-
 bool pss_parse_rollup(const char *text, struct pss_counts *counts_ret)
 {
 	*counts_ret = (struct pss_counts){
-	    .resident_bytes = read_line(text, "\nRss:"),
-	    .pss_bytes = read_line(text, "\nPss:"),
-	    .swap_pss_bytes = read_line(text, "\nSwapPss:"),
-	    .private_bytes = read_line(text, "\nPrivate_Clean:") + read_line(text, "\nPrivate_Dirty:"),
-	    .huge_bytes = read_line(text, "\nAnonHugePages:"),
-	    .lazy_free_bytes = read_line(text, "\nLazyFree:"),
+	    .resident_bytes = text_file_bytes(text, "Rss"),
+	    .pss_bytes = text_file_bytes(text, "Pss"),
+	    .swap_pss_bytes = text_file_bytes(text, "SwapPss"),
+	    .private_bytes = text_file_bytes(text, "Private_Clean") + text_file_bytes(text, "Private_Dirty"),
+	    .huge_bytes = text_file_bytes(text, "AnonHugePages"),
+	    .lazy_free_bytes = text_file_bytes(text, "LazyFree"),
 	};
 	return strstr(text, "\nPss:") != NULL;
 }

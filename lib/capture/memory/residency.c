@@ -71,25 +71,9 @@ struct scan_result {
 	struct scan_region regions[REGIONS_PER_CALL];
 };
 
-bool residency_open(struct residency_reader *reader, struct blocking_calls *calls, pid_t pid)
-{
-	residency_take(reader, calls, pid, process_file_open(calls, pid, "pagemap"));
-	return reader->fd >= 0;
-}
-
 void residency_take(struct residency_reader *reader, struct blocking_calls *calls, pid_t pid, int pagemap)
 {
-	reader->calls = calls;
-	reader->pid = pid;
-	reader->fd = pagemap;
-	reader->scan = true;
-	reader->gave_up = false;
-	reader->bytes = reader->reserved_bytes = reader->begin_ns = reader->waited_ns = 0;
-	reader->slice_ns = reader->paused_ns = 0;
-	reader->wants_huge = reader->wants_shared = reader->wants_swapped = reader->no_guards = false;
-	reader->scanned_huge = reader->huge = (struct process_residency){0};
-	reader->scanned_swapped = reader->swapped = (struct process_residency){0};
-	reader->scanned_shared = reader->shared = (struct process_residency){0};
+	*reader = (struct residency_reader){.calls = calls, .pid = pid, .fd = pagemap, .scan = true};
 }
 
 bool residency_is_valid(const struct residency_reader *reader)
@@ -113,12 +97,10 @@ void residency_close(struct residency_reader *reader)
 {
 	close(reader->fd);
 	reader->fd = -1;
-	vector_deinit(&reader->scanned_huge.runs);
-	vector_deinit(&reader->huge.runs);
-	vector_deinit(&reader->scanned_swapped.runs);
-	vector_deinit(&reader->swapped.runs);
-	vector_deinit(&reader->scanned_shared.runs);
-	vector_deinit(&reader->shared.runs);
+	for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
+		vector_deinit(&reader->scanned[kind].runs);
+		vector_deinit(&reader->found[kind].runs);
+	}
 }
 
 static uint64_t work_clock_ns(const struct residency_reader *reader)
@@ -179,8 +161,9 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t start, uint64_t end, uint64_t page_max,
 				   struct process_residency *residency, uint64_t *end_ret)
 {
-	const uint64_t excluded = SCAN_ZERO_PAGE | (reader->wants_swapped && !reader->no_guards ? SCAN_GUARD : 0);
-	const uint64_t wanted = SCAN_PRESENT | (reader->wants_swapped ? SCAN_SWAPPED : 0);
+	const uint64_t excluded =
+	    SCAN_ZERO_PAGE | (reader->wants[PAGES_SWAPPED] && !reader->no_guards ? SCAN_GUARD : 0);
+	const uint64_t wanted = SCAN_PRESENT | (reader->wants[PAGES_SWAPPED] ? SCAN_SWAPPED : 0);
 	struct scan_argument argument = {
 	    .size = sizeof(argument),
 	    .start = start,
@@ -190,7 +173,7 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	    .category_inverted = excluded,
 	    .category_mask = excluded,
 	    .category_anyof_mask = wanted,
-	    .return_mask = wanted | (reader->wants_huge ? SCAN_HUGE : 0),
+	    .return_mask = wanted | (reader->wants[PAGES_HUGE] ? SCAN_HUGE : 0),
 	};
 	struct scan_result result = {.argument = argument, .count = -1};
 	struct blocking_call call = {.place = place_of_process(reader->pid),
@@ -223,10 +206,11 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 		return NULL;
 	}
 	for (int64_t i = 0; !error && i < count; i++) {
-		error = append_run(reader, regions[i].categories & SCAN_PRESENT ? residency : &reader->scanned_swapped,
+		error = append_run(reader,
+				   regions[i].categories & SCAN_PRESENT ? residency : &reader->scanned[PAGES_SWAPPED],
 				   regions[i].start, regions[i].end);
 		if (!error && regions[i].categories & SCAN_HUGE && regions[i].categories & SCAN_PRESENT)
-			error = append_run(reader, &reader->scanned_huge, regions[i].start, regions[i].end);
+			error = append_run(reader, &reader->scanned[PAGES_HUGE], regions[i].start, regions[i].end);
 	}
 	if (result.argument.walk_end > start)
 		*end_ret = result.argument.walk_end;
@@ -270,11 +254,12 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 
 			if (entries[i] & ENTRY_PRESENT)
 				error = append_run(reader, residency, start, start + page_bytes);
-			else if (reader->wants_swapped && entries[i] & ENTRY_SWAPPED && !(entries[i] & ENTRY_GUARD))
-				error = append_run(reader, &reader->scanned_swapped, start, start + page_bytes);
-			if (!error && reader->wants_shared &&
+			else if (reader->wants[PAGES_SWAPPED] && entries[i] & ENTRY_SWAPPED &&
+				 !(entries[i] & ENTRY_GUARD))
+				error = append_run(reader, &reader->scanned[PAGES_SWAPPED], start, start + page_bytes);
+			if (!error && reader->wants[PAGES_SHARED] &&
 			    (entries[i] & (ENTRY_PRESENT | ENTRY_EXCLUSIVE)) == ENTRY_PRESENT)
-				error = append_run(reader, &reader->scanned_shared, start, start + page_bytes);
+				error = append_run(reader, &reader->scanned[PAGES_SHARED], start, start + page_bytes);
 			if (error)
 				return error;
 		}
@@ -388,19 +373,17 @@ static struct mmt_error *read_group(struct residency_reader *reader, const struc
 
 	for (size_t i = 0; i < count; i++)
 		end = ranges[i].end > end ? ranges[i].end : end;
-	reader->scanned_huge.runs.count = reader->scanned_swapped.runs.count = reader->scanned_shared.runs.count = 0;
+	for (unsigned kind = 0; kind < PAGE_KINDS; kind++)
+		reader->scanned[kind].runs.count = 0;
 	error = reader->scan ? scan_range(reader, ranges[0].start, end, &pages)
 			     : residency_read(reader, ranges[0].start, end, &pages);
-	if (!error && reader->scan && reader->wants_shared)
+	if (!error && reader->scan && reader->wants[PAGES_SHARED])
 		error = read_shared(reader, &pages);
 	if (!error)
 		error = append_runs_within(reader, &pages, ranges, count, false, residency);
-	if (!error)
-		error = append_runs_within(reader, &reader->scanned_huge, ranges, count, true, &reader->huge);
-	if (!error)
-		error = append_runs_within(reader, &reader->scanned_swapped, ranges, count, false, &reader->swapped);
-	if (!error)
-		error = append_runs_within(reader, &reader->scanned_shared, ranges, count, false, &reader->shared);
+	for (unsigned kind = 0; !error && kind < PAGE_KINDS; kind++)
+		error = append_runs_within(reader, &reader->scanned[kind], ranges, count, kind == PAGES_HUGE,
+					   &reader->found[kind]);
 	vector_deinit(&pages.runs);
 	return error;
 }
@@ -475,13 +458,6 @@ static bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
 	return true;
 }
 
-uint64_t residency_swapped(const char *status)
-{
-	const char *line = strstr(status, "\nVmSwap:");
-
-	return line ? strtoull(line + strlen("\nVmSwap:"), NULL, 10) * 1024 : 0;
-}
-
 static bool is_swap_used(void)
 {
 	struct sysinfo system;
@@ -498,7 +474,7 @@ static uint64_t read_swapped(pid_t pid)
 	if (!is_swap_used())
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	return text_file_read(-1, path, &text) < 0 ? 0 : residency_swapped(text);
+	return text_file_read(-1, path, &text) < 0 ? 0 : text_file_bytes(text, "VmSwap");
 }
 
 static uint64_t larger(uint64_t left, uint64_t right)
@@ -659,12 +635,13 @@ static struct mmt_error *take_swapped(struct recorder *recorder, struct residenc
 {
 	uint64_t began_ns = clock_now_ns();
 	struct mmt_error *error =
-	    resident ? swapped_pages_correct(&recorder->calls, pid, resident, &reader->swapped.runs) : NULL;
+	    resident ? swapped_pages_correct(&recorder->calls, pid, resident, &reader->found[PAGES_SWAPPED].runs)
+		     : NULL;
 
 	recorder->jobs.memory->smaps_spent_ns += clock_now_ns() - began_ns;
-	if (error || (!swapped_bytes && !reader->swapped.runs.count))
+	if (error || (!swapped_bytes && !reader->found[PAGES_SWAPPED].runs.count))
 		return error;
-	return take_pages(&reader->swapped, pid, swapped_bytes, processes);
+	return take_pages(&reader->found[PAGES_SWAPPED], pid, swapped_bytes, processes);
 }
 
 static struct mmt_error *take_huge_pages(struct recorder *recorder, struct residency_reader *reader,
@@ -673,8 +650,9 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 	struct process_huge_pages process = {.pid = reader->pid};
 	uint64_t began_ns = clock_now_ns(), *spent_ns = &recorder->jobs.memory->huge_spent_ns;
 
-	for (size_t i = 0; i < reader->huge.runs.count; i++)
-		process.bytes += reader->huge.runs.items[i].end - reader->huge.runs.items[i].start;
+	for (size_t i = 0; i < reader->found[PAGES_HUGE].runs.count; i++)
+		process.bytes +=
+		    reader->found[PAGES_HUGE].runs.items[i].end - reader->found[PAGES_HUGE].runs.items[i].start;
 	/* The limit is one of all processes, without other reading between two of them. */
 	if (wants_samples(recorder) && *spent_ns < LIMIT_HUGE_SAMPLES_NS)
 		huge_pages_sample(reader, began_ns + LIMIT_HUGE_SAMPLES_NS - *spent_ns, &process);
@@ -732,22 +710,22 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 	pages->pid = process->pid;
 	pages->time_ns = clock_now_ns();
 	reader.gave_up |= !resident_series_size(process->pid, &before) && live;
-	reader.wants_huge = !live;
+	reader.wants[PAGES_HUGE] = !live;
 	swapped = live ? 0 : read_swapped(process->pid);
 	small = pss_expected_ns(before, 0, 0) <= LIMIT_PSS_WALK_NS;
 	reads_smaps = !live && small && recorder->jobs.memory->smaps_spent_ns < LIMIT_SMAPS_NS && is_swap_used();
-	reader.wants_swapped = swapped || reads_smaps;
-	reader.wants_shared = shared && small;
+	reader.wants[PAGES_SWAPPED] = swapped || reads_smaps;
+	reader.wants[PAGES_SHARED] = shared && small;
 	error = live ? read_live_ranges(recorder, &reader, process, pages)
 		     : residency_read_ranges(&reader, process->ranges.items, process->ranges.count, pages);
 	if (!error && !live && !reader.gave_up && reader.scan)
 		error = take_huge_pages(recorder, &reader, &final->huge);
 	gone = !residency_is_valid(&reader);
-	if (!error && reader.wants_swapped && !reader.gave_up && !gone)
+	if (!error && reader.wants[PAGES_SWAPPED] && !reader.gave_up && !gone)
 		error = take_swapped(recorder, &reader, process->pid, swapped, reads_smaps ? &pages->runs : NULL,
 				     &final->swapped);
-	if (!error && reader.wants_shared && !reader.gave_up && !gone)
-		error = take_pages(&reader.shared, process->pid, 0, shared);
+	if (!error && reader.wants[PAGES_SHARED] && !reader.gave_up && !gone)
+		error = take_pages(&reader.found[PAGES_SHARED], process->pid, 0, shared);
 	residency_close(&reader);
 	/* The process may grow during the reading, so the sum of its pages lies between the RSS before and after. */
 	if (before && resident_series_size(process->pid, &after))

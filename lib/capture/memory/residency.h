@@ -22,9 +22,17 @@ struct mapped_range {
 	bool reserved;	/* PROT_NONE: empty as a rule, but pages written before an mprotect(2) stay */
 };
 
-/* An open /proc/PID/pagemap. */
 struct blocking_calls;
 
+/* Pages that are found beside the resident ones, if they are wanted. */
+enum page_kind {
+	PAGES_HUGE, /* of anonymous ranges */
+	PAGES_SWAPPED,
+	PAGES_SHARED, /* that other processes map, too */
+	PAGE_KINDS
+};
+
+/* An open /proc/PID/pagemap. */
 struct residency_reader {
 	struct blocking_calls *calls;
 	pid_t pid;
@@ -35,21 +43,14 @@ struct residency_reader {
 	uint64_t reserved_bytes; /* those of reserved memory, which `bytes` does not include */
 	uint64_t begin_ns;	 /* when checking page by page began; 0: not yet */
 	uint64_t waited_ns;
-	uint64_t slice_ns, paused_ns;	       /* time worked since the last pause; sum of all pauses */
-	bool wants_huge;		       /* set by the caller: also find huge pages, which needs `scan` */
-	struct process_residency scanned_huge; /* huge pages of any mapping found by the last scan */
-	bool wants_shared;		       /* set by the caller: also find pages that other processes map, too */
-	struct process_residency scanned_shared, shared; /* as those that are swapped out */
-	bool wants_swapped;				 /* set by the caller: also find pages that are swapped out */
+	uint64_t slice_ns, paused_ns; /* time worked since the last pause; sum of all pauses */
+	bool wants[PAGE_KINDS];	      /* set by the caller; huge pages need `scan` */
 	bool no_guards; /* the kernel's PAGEMAP_SCAN does not know guard pages: the other kernels have none */
-	struct process_residency scanned_swapped; /* by the last reading of the pagemap, in any mapping */
-	struct process_residency swapped;	  /* in the ranges of residency_read_ranges() */
-	struct process_residency huge;		  /* huge pages in the anonymous ranges of residency_read_ranges() */
+	struct process_residency scanned[PAGE_KINDS]; /* by the last reading, in any mapping */
+	struct process_residency found[PAGE_KINDS];   /* in the ranges of residency_read_ranges() */
 };
 
-/* Opens /proc/PID/pagemap. `calls`: how it is read; NULL: directly. False: it cannot be read. */
-bool residency_open(struct residency_reader *reader, struct blocking_calls *calls, pid_t pid);
-/* Does the same for a pagemap that was opened before, which residency_close() closes. */
+/* Takes an open /proc/PID/pagemap, which residency_close() closes. `calls`: how it is read; NULL: directly. */
 void residency_take(struct residency_reader *reader, struct blocking_calls *calls, pid_t pid, int pagemap);
 void residency_close(struct residency_reader *reader);
 
@@ -100,9 +101,6 @@ bool swapped_pages_line(struct swapped_pages *pages, const char *line) MMT_MUST_
 /* Corrects the pages that the pagemap shows as swapped out. The kernel visits every page for smaps. */
 struct mmt_error *swapped_pages_correct(struct blocking_calls *calls, pid_t pid, const resident_runs *resident,
 					resident_runs *swapped) MMT_MUST_CHECK;
-
-/* Returns VmSwap, in bytes, from the text of /proc/PID/status; 0: the process has no swapped memory. */
-uint64_t residency_swapped(const char *status);
 
 /* The RSS of all recorded processes over time, read from /proc/PID/statm and written into the recording. */
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/strings.h"
 #include "capture/procfs/blocking-calls.h"
-
-#define CHUNK_BYTES 16384
+#include "capture/procfs/proc.h"
 
 /* Advances to the run that ends above `address`. */
 static const struct resident_run *find_run(const resident_runs *runs, size_t *position, uint64_t address)
@@ -80,13 +80,13 @@ static bool take_mapping(struct swapped_pages *pages, uint64_t swapped_bytes)
 
 bool swapped_pages_line(struct swapped_pages *pages, const char *line)
 {
-	uint64_t start, end, kilobytes;
+	uint64_t start, end;
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &start, &end) == 2) {
 		pages->start = start;
 		pages->end = end;
-	} else if (sscanf(line, "Swap: %" SCNu64 " kB", &kilobytes) == 1) {
-		return take_mapping(pages, kilobytes * 1024);
+	} else if (starts_with(line, "Swap:")) {
+		return take_mapping(pages, text_file_bytes(line, "Swap"));
 	}
 	return true;
 }
@@ -96,25 +96,18 @@ struct mmt_error *swapped_pages_correct(struct blocking_calls *calls, pid_t pid,
 {
 	CLEANUP(close) int fd = process_file_open(calls, pid, "smaps");
 	struct swapped_pages pages = {.resident = resident, .found = swapped};
-	char text[2 * CHUNK_BYTES];
-	size_t length = 0;
-	ssize_t count = 0;
-	bool ok = fd >= 0;
+	struct mapping_scan scan = {0};
+	const char *line;
+	bool ok = true, complete;
+	size_t length;
 
-	while (ok && (count = process_file_read(calls, pid, fd, text + length, CHUNK_BYTES, -1)) > 0) {
-		char *line = text, *end;
-
-		length += (size_t)count;
-		for (; ok && (end = memchr(line, '\n', length - (size_t)(line - text))); line = end + 1) {
-			*end = '\0';
-			ok = swapped_pages_line(&pages, line);
-		}
-		length -= (size_t)(line - text);
-		if (length > CHUNK_BYTES)
-			length = 0; /* longer than any line of the kernel */
-		memmove(text, line, length);
-	}
-	if (fd < 0 || count < 0) { /* what the pagemap shows is the best there is */
+	if (fd >= 0 && !mapping_scan_begin(&scan, calls, pid, fd))
+		return &error_no_memory;
+	while (fd >= 0 && ok && mapping_scan_line(&scan, fd, &line, &length))
+		ok = swapped_pages_line(&pages, line);
+	complete = scan.complete;
+	mapping_scan_end(&scan);
+	if (ok && !complete) { /* what the pagemap shows is the best there is */
 		vector_deinit(&pages.corrected);
 		return NULL;
 	}

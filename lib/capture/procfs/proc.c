@@ -103,6 +103,13 @@ bool text_file_field(const char *text, const char *name, char *value, size_t val
 	return false;
 }
 
+uint64_t text_file_bytes(const char *text, const char *name)
+{
+	char value[64];
+
+	return text_file_field(text, name, value, sizeof(value)) ? strtoull(value, NULL, 10) * 1024 : 0;
+}
+
 int regular_file_open_found(int found)
 {
 	int fd = -1, errno_value;
@@ -297,9 +304,9 @@ static bool read_status_field(pid_t pid, const char *name, char value[STATUS_BYT
 
 uint64_t proc_own_peak_bytes(void)
 {
-	char value[STATUS_BYTES];
+	CLEANUP(free) char *text = NULL;
 
-	return read_status_field(getpid(), "VmHWM", value) ? strtoull(value, NULL, 10) * 1024 : 0;
+	return text_file_read(-1, "/proc/self/status", &text) < 0 ? 0 : text_file_bytes(text, "VmHWM");
 }
 
 static struct mmt_error *error_no_process(pid_t pid)
@@ -698,62 +705,26 @@ size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address)
 	return size;
 }
 
-/* The rest of a line of /proc/PID/maps. Each parser advances `position`, and returns false on unexpected input. */
-struct maps_text {
-	const char *position;
-	const char *end;
-};
-
-static bool parse_number(struct maps_text *text, unsigned base, uint64_t *value_ret)
+/* Takes a number and the character behind it. */
+static bool take_number(const char **position, int base, char behind, uint64_t *value_ret)
 {
-	const char *start = text->position;
-	uint64_t value = 0;
+	char *end;
 
-	for (; text->position < text->end; text->position++) {
-		unsigned char character = (unsigned char)*text->position;
-		unsigned digit = character - '0';
-
-		if (digit > 9)
-			digit = character >= 'a' && character <= 'f' ? character - 'a' + 10u : 16;
-		if (digit >= base)
-			break;
-		if (value > (UINT64_MAX - digit) / base)
-			return false;
-		value = value * base + digit;
-	}
-	*value_ret = value;
-	return text->position > start;
-}
-
-static bool parse_character(struct maps_text *text, char character)
-{
-	if (text->position == text->end || *text->position != character)
+	errno = 0;
+	*value_ret = strtoull(*position, &end, base);
+	if (end == *position || errno || *end != behind)
 		return false;
-	text->position++;
-	return true;
-}
-
-static bool parse_permissions(struct maps_text *text, struct procmaps_line *line)
-{
-	const char *permissions = text->position;
-
-	if (text->end - text->position < 4)
-		return false;
-	line->protection = (permissions[0] == 'r' ? PROT_READ : 0) | (permissions[1] == 'w' ? PROT_WRITE : 0) |
-			   (permissions[2] == 'x' ? PROT_EXEC : 0);
-	line->shared = permissions[3] == 's';
-	text->position += 4;
+	*position = end + 1;
 	return true;
 }
 
 /* The kernel escapes a newline in a path as \012 and escapes nothing else. */
-static void copy_path(const struct maps_text *text, char path[LIMIT_PATH_BYTES])
+static void copy_path(const char *position, const char *end, char path[LIMIT_PATH_BYTES])
 {
-	const char *position = text->position;
 	size_t length = 0;
 
-	while (position < text->end && length < LIMIT_PATH_BYTES - 1) {
-		if (text->end - position >= 4 && !memcmp(position, "\\012", 4)) {
+	while (position < end && length < LIMIT_PATH_BYTES - 1) {
+		if (end - position >= 4 && !memcmp(position, "\\012", 4)) {
 			path[length++] = '\n';
 			position += 4;
 		} else {
@@ -767,22 +738,26 @@ static void copy_path(const struct maps_text *text, char path[LIMIT_PATH_BYTES])
 
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret)
 {
-	struct maps_text text = {.position = line, .end = line + length};
+	const char *position = line, *end = line + length, *permissions;
 	uint64_t major, minor;
 
-	if (!parse_number(&text, 16, &line_ret->start) || !parse_character(&text, '-') ||
-	    !parse_number(&text, 16, &line_ret->end) || !parse_character(&text, ' ') ||
-	    !parse_permissions(&text, line_ret) || !parse_character(&text, ' ') ||
-	    !parse_number(&text, 16, &line_ret->file_offset) || !parse_character(&text, ' ') ||
-	    !parse_number(&text, 16, &major) || !parse_character(&text, ':') || !parse_number(&text, 16, &minor) ||
-	    !parse_character(&text, ' ') || !parse_number(&text, 10, &line_ret->inode) ||
-	    line_ret->start >= line_ret->end || major > UINT32_MAX || minor > UINT32_MAX)
+	if (!take_number(&position, 16, '-', &line_ret->start) || !take_number(&position, 16, ' ', &line_ret->end) ||
+	    end - position < 5)
 		return false;
+	permissions = position;
+	position += 5;
+	if (!take_number(&position, 16, ' ', &line_ret->file_offset) || !take_number(&position, 16, ':', &major) ||
+	    !take_number(&position, 16, ' ', &minor) || !take_number(&position, 10, ' ', &line_ret->inode) ||
+	    position > end || line_ret->start >= line_ret->end || major > UINT32_MAX || minor > UINT32_MAX)
+		return false;
+	line_ret->protection = (permissions[0] == 'r' ? PROT_READ : 0) | (permissions[1] == 'w' ? PROT_WRITE : 0) |
+			       (permissions[2] == 'x' ? PROT_EXEC : 0);
+	line_ret->shared = permissions[3] == 's';
 	line_ret->device_major = (uint32_t)major;
 	line_ret->device_minor = (uint32_t)minor;
-	while (parse_character(&text, ' '))
-		;
-	copy_path(&text, line_ret->path);
+	while (position < end && *position == ' ')
+		position++;
+	copy_path(position, end, line_ret->path);
 	return true;
 }
 
@@ -832,9 +807,9 @@ void mapping_scan_end(struct mapping_scan *scan)
 	*scan = (struct mapping_scan){0};
 }
 
-bool mapping_scan_next(struct mapping_scan *scan, int maps, struct procmaps_line *line_ret)
+bool mapping_scan_line(struct mapping_scan *scan, int file, const char **line_ret, size_t *length_ret)
 {
-	const char *text = scan->text + scan->position, *newline;
+	char *text = scan->text + scan->position, *newline;
 	ssize_t count;
 
 	while (!(newline = memchr(text, '\n', scan->size - scan->position))) {
@@ -842,14 +817,26 @@ bool mapping_scan_next(struct mapping_scan *scan, int maps, struct procmaps_line
 		memmove(scan->text, text, scan->size);
 		scan->position = 0;
 		text = scan->text;
-		count = process_file_read(scan->calls, scan->pid, maps, scan->text + scan->size,
+		count = process_file_read(scan->calls, scan->pid, file, scan->text + scan->size,
 					  TEXT_BYTES - scan->size, -1);
+		scan->complete = count == 0;
 		if (count <= 0)
 			return false;
 		scan->size += (size_t)count;
 	}
 	scan->position += (size_t)(newline - text) + 1;
-	return procmaps_parse(text, (size_t)(newline - text), line_ret);
+	*newline = '\0';
+	*line_ret = text;
+	*length_ret = (size_t)(newline - text);
+	return true;
+}
+
+bool mapping_scan_next(struct mapping_scan *scan, int maps, struct procmaps_line *line_ret)
+{
+	const char *line;
+	size_t length;
+
+	return mapping_scan_line(scan, maps, &line, &length) && procmaps_parse(line, length, line_ret);
 }
 
 uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid, int maps)

@@ -144,6 +144,9 @@ int64_t text_file_number(int directory, const char *path, int64_t fallback);
 /* Copies the text after "NAME:" and blanks, up to the end of that line, cut to fit. False: there is no such line. */
 bool text_file_field(const char *text, const char *name, char *value, size_t value_size);
 
+/* Returns the bytes in the line "NAME: NUMBER kB"; 0: there is no such line. */
+uint64_t text_file_bytes(const char *text, const char *name);
+
 /*
  * Files whose path was chosen by the target. Opening a device has side effects, and opening a FIFO may block, so these
  * functions check what a path refers to before opening it.
@@ -176,7 +179,8 @@ struct procmaps_line {
 	char path[LIMIT_PATH_BYTES]; /* "//anon" if there is no path; newlines unescaped; cut to fit */
 };
 
-/* Parses one line without its newline. False: it does not have the kernel's format. */
+/* Parses one line without its newline, or a zero byte, which must follow. False: it does not have the kernel's format.
+ */
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret);
 
 /* What a process has mapped. */
@@ -191,20 +195,25 @@ enum mapped_kind {
  * it has none. `maps`: an open /proc/PID/maps. */
 enum mapped_kind mapping_query(int maps, uint64_t address, struct procmaps_line *line_ret);
 
-/* Reads /proc/PID/maps line by line. */
+/* Reads /proc/PID/maps or smaps line by line. */
 
 struct mapping_scan {
 	struct blocking_calls *calls;
 	pid_t pid;
 	char *text; /* text that was read but not parsed yet; NULL: no scan in progress */
 	size_t position, size;
+	bool complete; /* there are no more lines */
 };
 
 /* Starts at the first line of `maps`, which is /proc/PID/maps. No other code may read `maps` during the scan. False:
  * out of memory. */
 bool mapping_scan_begin(struct mapping_scan *scan, struct blocking_calls *calls, pid_t pid, int maps);
 
-/* Reads the next line. False: there is none, or the process has ended or does not answer. */
+/* Reads the next line, which ends with a zero byte. False: there is none, or the process has ended or does not answer.
+ */
+bool mapping_scan_line(struct mapping_scan *scan, int file, const char **line_ret, size_t *length_ret);
+
+/* Reads the next line of maps. False, as above, or if its format is not known. */
 bool mapping_scan_next(struct mapping_scan *scan, int maps, struct procmaps_line *line_ret);
 
 /* Accepts a zeroed value. */

@@ -539,36 +539,13 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 	return &error_no_memory;
 }
 
-static uint64_t find_room(const struct jitdump_notes *notes)
-{
-	return LIMIT_RECORDED_JITDUMPS_BYTES - notes->kept_bytes;
-}
-
-/* Makes room by dropping dumps of ended programs, except those of the last program of each process. */
-static void make_room(struct jitdump_notes *notes, uint64_t size)
-{
-	for (size_t i = 0; i < notes->items.count && find_room(notes) < size; i++) {
-		struct noted_jitdump *note = &notes->items.items[i];
-
-		if (!note->ended || !note->kept)
-			continue;
-		notes->kept_bytes -= note->kept_bytes;
-		free(note->kept);
-		note->kept = NULL;
-		note->kept_bytes = 0;
-		note->cut = true;
-	}
-}
-
 /* Returns how many bytes of a dump may be copied. */
-static size_t limit_size(struct jitdump_notes *notes, struct noted_jitdump *note, uint64_t size)
+static size_t limit_size(const struct jitdump_notes *notes, struct noted_jitdump *note, uint64_t size)
 {
-	if (!note->ended)
-		make_room(notes, size);
-	if (size <= find_room(notes))
-		return (size_t)size;
-	note->cut = true;
-	return (size_t)find_room(notes);
+	uint64_t room = LIMIT_RECORDED_JITDUMPS_BYTES - notes->kept_bytes;
+
+	note->cut = size > room;
+	return (size_t)(size < room ? size : room);
 }
 
 static void report_missing_code(const struct recorder *recorder)

@@ -108,7 +108,7 @@ void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns) MMT_MUST_CHECK;
 
 /* Encodes the section, which is empty if no jitdump was noted. Content beyond LIMIT_RECORDED_JITDUMPS_BYTES in total is
- * left out with a warning, beginning with the dumps of ended programs. Also warns about overwritten jitdumps. */
+ * left out with a warning. Also warns about overwritten jitdumps. */
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif
