@@ -287,7 +287,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 	warn_of_denied_maps(recorder);
 	/* Per-thread events are also open for offline CPUs. Per-CPU events have to be opened when a CPU comes
 	 * online. */
-	if (recorder->summary.on_cpus && clock_now_ns() - recorder->reader.cpus.checked_ns >= TICK_NS)
+	if (recorder->summary.on_cpus && clock_now_ns() - recorder->reader.attachment.cpus.checked_ns >= TICK_NS)
 		error = ring_reader_check_cpus(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];

@@ -86,7 +86,6 @@ static void recorder_deinit(struct recorder *recorder)
 	attach_deinit(&recorder->reader.attachment);
 	scope_deinit(&recorder->reader.scope);
 	in_flight_deinit(&recorder->reader.in_flight);
-	cpu_watch_deinit(&recorder->reader.cpus);
 	map_deinit(&recorder->reader.threads);
 	rings_deinit(&recorder->reader.rings);
 	events_deinit(&recorder->reader.events);

@@ -642,10 +642,6 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 		error = attach_cpus(&recorder->reader.attachment, -1);
 	for (size_t i = 0; !error && i < recorder->reader.scope.cgroups.count; i++)
 		error = attach_cpus(&recorder->reader.attachment, recorder->reader.scope.cgroups.items[i]);
-	for (size_t i = 0; !error && i < recorder->reader.attachment.absent.count; i++) {
-		if (!cpu_watch_add_without_events(&recorder->reader.cpus, recorder->reader.attachment.absent.items[i]))
-			error = &error_no_memory;
-	}
 	if (!error && recorder->reader.scope.kind == SCOPE_ALL_PROCESSES)
 		error = add_all_processes(recorder);
 	else if (!error)

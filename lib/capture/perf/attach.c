@@ -37,7 +37,7 @@ void attach_deinit(struct attachment *attachment)
 		close(attachment->events.items[i].fd);
 	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
 		close(attachment->kept_tracepoints.items[i]);
-	hotplug_events_deinit(&attachment->hotplug_events);
+	cpu_watch_deinit(&attachment->cpus);
 	vector_deinit(&attachment->first_ids);
 	vector_deinit(&attachment->lost_earlier);
 	vector_deinit(&attachment->kept_tracepoints);
@@ -48,7 +48,6 @@ void attach_deinit(struct attachment *attachment)
 	map_deinit(&attachment->root_of_thread);
 	map_deinit(&attachment->event_of_id);
 	map_deinit(&attachment->id_in_file);
-	vector_deinit(&attachment->absent);
 	thread_coverage_deinit(&attachment->coverage);
 }
 
@@ -232,7 +231,7 @@ static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t
 /* Opened before the other events of the CPU: if it has stopped, they have stopped, too. */
 static struct mmt_error *open_hotplug_event(struct attachment *attachment, int cpu, bool *gone_ret)
 {
-	int errno_value = hotplug_events_open(&attachment->hotplug_events, cpu);
+	int errno_value = cpu_watch_open(&attachment->cpus, cpu);
 
 	*gone_ret = errno_value == ENODEV;
 	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "events", -1, -1) : NULL;
@@ -397,7 +396,8 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 			error = open_hotplug_event(attachment, attachment->rings->cpus.items[cpu], &gone);
 		if (!error && !gone)
 			error = open_set_on_cpu(attachment, root, cpu, &gone);
-		if (gone && !error && !later && !vector_push(&attachment->absent, attachment->rings->cpus.items[cpu]))
+		if (gone && !error &&
+		    !cpu_watch_add_without_events(&attachment->cpus, attachment->rings->cpus.items[cpu]))
 			error = &error_no_memory;
 	}
 	/* Do this even if some events could not be opened: the rings may already contain records of the others. */

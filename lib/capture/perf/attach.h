@@ -111,17 +111,16 @@ struct attachment {
 	VECTOR(struct attached_root) roots;
 	VECTOR(struct attached_event) events;
 	VECTOR(struct thread_note) notes;
-	struct hotplug_events hotplug_events; /* for per-CPU events */
-	VECTOR(uint64_t) first_ids;	      /* per-CPU events: the identifiers in the head of the file, by event */
-	VECTOR(uint64_t) lost_earlier;	      /* per-CPU events: records lost by events that were closed, by event */
+	struct cpu_watch cpus;
+	VECTOR(uint64_t) first_ids;    /* per-CPU events: the identifiers in the head of the file, by event */
+	VECTOR(uint64_t) lost_earlier; /* per-CPU events: records lost by events that were closed, by event */
 	struct event_switch switching;
 	VECTOR(int) kept_tracepoints;	   /* dummy events that keep the tracepoints in use; they never fire */
 	struct map root_of_coverage_event; /* by identifier */
 	struct map root_of_thread;	   /* by TID: the latest root */
 	struct map event_of_id;
 	struct map
-	    id_in_file;	 /* for events opened after the head of the file was written: the identifier to write instead */
-	cpu_list absent; /* CPUs that were offline when the per-CPU events were opened */
+	    id_in_file; /* for events opened after the head of the file was written: the identifier to write instead */
 	struct thread_coverage coverage;
 	size_t unseen_roots;	     /* roots not yet seen outside of clone(), as of attach_check_outside() */
 	uint64_t unseen_since_ns;    /* when the last of these roots became complete */

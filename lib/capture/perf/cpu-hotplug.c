@@ -101,140 +101,125 @@ struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *l
 	return cpus_add_offline(present, smt_control ? smt_control : "", cpus, left_out_ret) ? NULL : &error_no_memory;
 }
 
-void cpu_watch_deinit(struct cpu_watch *watch)
-{
-	vector_deinit(&watch->missed);
-	vector_deinit(&watch->without_events);
-}
-
-bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus)
-{
-	bool ok = true;
-
-	for (size_t i = 0; ok && i < online->count; i++) {
-		int cpu = online->items[i];
-
-		if (!has(recorded, cpu) || has(&watch->without_events, cpu))
-			ok = add(&watch->missed, cpu);
-	}
-	for (size_t i = 0; ok && on_cpus && i < recorded->count; i++) {
-		int cpu = recorded->items[i];
-
-		if (!has(online, cpu))
-			ok = add(&watch->without_events, cpu);
-	}
-	return ok;
-}
-
-bool cpu_watch_add_without_events(struct cpu_watch *watch, int cpu)
-{
-	return add(&watch->without_events, cpu);
-}
-
-bool cpu_watch_note_stopped(struct cpu_watch *watch, const cpu_list *stopped, const cpu_list *online)
-{
-	bool ok = true;
-
-	for (size_t i = 0; ok && i < stopped->count; i++) {
-		int cpu = stopped->items[i];
-
-		if (has(online, cpu))
-			ok = add(&watch->missed, cpu) && add(&watch->without_events, cpu);
-	}
-	return ok;
-}
-
-bool cpu_watch_pop_online(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret)
-{
-	for (size_t i = 0; i < watch->without_events.count; i++) {
-		if (!has(online, watch->without_events.items[i]))
-			continue;
-		*cpu_ret = watch->without_events.items[i];
-		watch->without_events.items[i] = watch->without_events.items[--watch->without_events.count];
-		return true;
-	}
-	return false;
-}
-
 #define ADVANCE_NS_MAX 40000000ULL /* a running clock advances in this time: some have ticks of 10 ms */
 
-void hotplug_events_deinit(struct hotplug_events *hotplug_events)
+void cpu_watch_deinit(struct cpu_watch *watch)
 {
-	for (size_t i = 0; i < hotplug_events->items.count; i++) {
-		if (hotplug_events->items.items[i].fd >= 0)
-			close(hotplug_events->items.items[i].fd);
+	for (size_t i = 0; i < watch->items.count; i++) {
+		if (watch->items.items[i].fd >= 0)
+			close(watch->items.items[i].fd);
 	}
-	vector_deinit(&hotplug_events->items);
+	vector_deinit(&watch->items);
 }
 
 /* Returns NULL if out of memory. */
-static struct hotplug_event *find_or_add(struct hotplug_events *hotplug_events, int cpu)
+static struct watched_cpu *find_or_add(struct cpu_watch *watch, int cpu)
 {
-	struct hotplug_event *added;
+	struct watched_cpu *added;
 
-	for (size_t i = 0; i < hotplug_events->items.count; i++) {
-		if (hotplug_events->items.items[i].cpu == cpu)
-			return &hotplug_events->items.items[i];
+	for (size_t i = 0; i < watch->items.count; i++) {
+		if (watch->items.items[i].cpu == cpu)
+			return &watch->items.items[i];
 	}
-	added = vector_append(&hotplug_events->items);
+	added = vector_append(&watch->items);
 	if (added)
-		*added = (struct hotplug_event){.fd = -1, .cpu = cpu};
+		*added = (struct watched_cpu){.fd = -1, .cpu = cpu};
 	return added;
 }
 
-int hotplug_events_open(struct hotplug_events *hotplug_events, int cpu)
+int cpu_watch_open(struct cpu_watch *watch, int cpu)
 {
-	struct hotplug_event *hotplug_event = find_or_add(hotplug_events, cpu);
+	struct watched_cpu *watched = find_or_add(watch, cpu);
 	struct perf_event_attr attribute;
 	int errno_value;
 
-	if (!hotplug_event)
+	if (!watched)
 		return ENOMEM;
-	if (hotplug_event->fd >= 0)
-		close(hotplug_event->fd);
+	if (watched->fd >= 0)
+		close(watched->fd);
 	events_describe_hotplug_event(&attribute);
-	hotplug_event->fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	errno_value = hotplug_event->fd < 0 ? errno : 0;
-	hotplug_event->enabled_ns = 0;
-	hotplug_event->checked_ns = clock_now_ns();
+	watched->fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	errno_value = watched->fd < 0 ? errno : 0;
+	watched->enabled_ns = 0;
+	watched->counted_ns = clock_now_ns();
 	return errno_value;
 }
 
 /* Has the count stopped advancing? An event that cannot be read is on a CPU that has gone offline. */
-static bool has_not_advanced(struct hotplug_event *hotplug_event)
+static bool has_not_advanced(struct watched_cpu *watched)
 {
 	struct {
 		uint64_t value, enabled_ns;
 	} counts;
 
-	if (read(hotplug_event->fd, &counts, sizeof(counts)) != sizeof(counts) ||
-	    counts.enabled_ns == hotplug_event->enabled_ns)
+	if (read(watched->fd, &counts, sizeof(counts)) != sizeof(counts) || counts.enabled_ns == watched->enabled_ns)
 		return true;
-	hotplug_event->enabled_ns = counts.enabled_ns;
-	hotplug_event->checked_ns = clock_now_ns();
+	watched->enabled_ns = counts.enabled_ns;
+	watched->counted_ns = clock_now_ns();
 	return false;
 }
 
 /* Waits if the last check was so recent that a running clock may not have advanced since. */
-static bool has_stopped(struct hotplug_event *hotplug_event)
+static bool has_stopped(struct watched_cpu *watched)
 {
-	uint64_t since_ns = clock_now_ns() - hotplug_event->checked_ns;
+	uint64_t since_ns = clock_now_ns() - watched->counted_ns;
 
-	if (!has_not_advanced(hotplug_event))
+	if (!has_not_advanced(watched))
 		return false;
 	if (since_ns >= ADVANCE_NS_MAX)
 		return true;
 	usleep((useconds_t)((ADVANCE_NS_MAX - since_ns) / 1000));
-	return has_not_advanced(hotplug_event);
+	return has_not_advanced(watched);
 }
 
-struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_events, cpu_list *stopped)
+void cpu_watch_find_stopped(struct cpu_watch *watch)
 {
-	for (size_t i = 0; i < hotplug_events->items.count; i++) {
-		struct hotplug_event *hotplug_event = &hotplug_events->items.items[i];
+	for (size_t i = 0; i < watch->items.count; i++) {
+		struct watched_cpu *watched = &watch->items.items[i];
 
-		if (hotplug_event->fd >= 0 && has_stopped(hotplug_event) && !vector_push(stopped, hotplug_event->cpu))
-			return &error_no_memory;
+		watched->lacks_events |= watched->fd >= 0 && has_stopped(watched);
 	}
-	return NULL;
+}
+
+bool cpu_watch_add_without_events(struct cpu_watch *watch, int cpu)
+{
+	struct watched_cpu *watched = find_or_add(watch, cpu);
+
+	if (watched)
+		watched->lacks_events = true;
+	return watched;
+}
+
+bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus)
+{
+	for (size_t i = 0; i < online->count; i++) {
+		struct watched_cpu *watched = find_or_add(watch, online->items[i]);
+
+		if (!watched)
+			return false;
+		if (watched->missed || (!watched->lacks_events && has(recorded, watched->cpu)))
+			continue;
+		watched->missed = true;
+		if (!watch->missed_count++)
+			watch->first_missed = watched->cpu;
+	}
+	for (size_t i = 0; on_cpus && i < recorded->count; i++) {
+		if (!has(online, recorded->items[i]) && !cpu_watch_add_without_events(watch, recorded->items[i]))
+			return false;
+	}
+	return true;
+}
+
+bool cpu_watch_pop_online(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret)
+{
+	for (size_t i = 0; i < watch->items.count; i++) {
+		struct watched_cpu *watched = &watch->items.items[i];
+
+		if (!watched->lacks_events || !has(online, watched->cpu))
+			continue;
+		watched->lacks_events = false;
+		*cpu_ret = watched->cpu;
+		return true;
+	}
+	return false;
 }

@@ -38,57 +38,48 @@ struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *l
 /* Appends the offline CPUs of the list of present CPUs, with the limits of cpus_list_usable(). False: out of memory. */
 bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus, size_t *left_out_ret);
 
-/* Zero-initialise one without CPUs. */
-struct cpu_watch {
-	cpu_list missed; /* CPUs that were online without events */
-	uint64_t checked_ns;
-	uint64_t stopped_check_ns;
-	cpu_list without_events; /* CPUs that have no events because they are offline, or were at the last check */
+/*
+ * What is known of a CPU. The kernel disables the per-CPU events of a CPU that goes offline and does not enable them
+ * when the CPU comes back. If both happen between two checks, no list of CPUs shows it. A hotplug event does: it only
+ * counts the time since it was opened, and its count stops for good when its CPU goes offline.
+ */
+struct watched_cpu {
+	int cpu;
+	bool lacks_events;   /* per-CPU events have to be opened when it is online */
+	bool missed;	     /* it was online without events */
+	int fd;		     /* its hotplug event; -1: none */
+	uint64_t enabled_ns; /* the count at the last check that found it advanced */
+	uint64_t counted_ns; /* time of that check, or when the event was opened */
 };
 
+/* Zero-initialise one without CPUs. */
+struct cpu_watch {
+	VECTOR(struct watched_cpu) items;
+	size_t missed_count;
+	int first_missed;
+	uint64_t checked_ns;
+	uint64_t stopped_check_ns;
+};
+
+/* Closes every descriptor. */
 void cpu_watch_deinit(struct cpu_watch *watch);
+
+/* Opens a hotplug event for an online CPU and closes the previous one. Returns 0 or an errno value; ENODEV: the CPU is
+ * offline. */
+int cpu_watch_open(struct cpu_watch *watch, int cpu);
+
+/* Finds CPUs whose hotplug event no longer advances: they have no events. Takes up to 40 ms for each CPU that was also
+ * checked a moment ago. */
+void cpu_watch_find_stopped(struct cpu_watch *watch);
+
+/* Notes that this CPU has no events. False: out of memory. */
+bool cpu_watch_add_without_events(struct cpu_watch *watch, int cpu);
 
 /* Notes which CPUs are online now. `recorded`: the CPUs for which events were opened. `on_cpus`: they are per-CPU
  * events. False: out of memory. */
 bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus);
 
-/* Notes that this CPU has no events. False: out of memory. */
-bool cpu_watch_add_without_events(struct cpu_watch *watch, int cpu);
-
-/* Notes that the events of these CPUs had stopped before the list `online` was read. Those that are in the list were
- * offline for a short time. False: out of memory. */
-bool cpu_watch_note_stopped(struct cpu_watch *watch, const cpu_list *stopped, const cpu_list *online);
-
-/* Removes a CPU that is online again from the CPUs without events. False: there is no such CPU. */
+/* Finds a CPU without events that is online again, once. False: there is none. */
 bool cpu_watch_pop_online(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret);
-
-/*
- * The kernel disables the events of a CPU that goes offline and does not enable them when the CPU comes back. If both
- * happen between two checks, no list of CPUs shows it. A hotplug event does: it only counts the time since it was
- * opened, and its count stops for good when its CPU goes offline.
- */
-
-struct hotplug_event {
-	int fd; /* -1: closed */
-	int cpu;
-	uint64_t enabled_ns; /* at the last check that found it advanced */
-	uint64_t checked_ns; /* time of that check, or when the event was opened */
-};
-
-/* Zero-initialise an empty list. It has at most one event for each CPU. */
-struct hotplug_events {
-	VECTOR(struct hotplug_event) items;
-};
-
-/* Closes every descriptor. */
-void hotplug_events_deinit(struct hotplug_events *hotplug_events);
-
-/* Opens a hotplug event for an online CPU and closes the previous one. Returns 0 or an errno value; ENODEV: the CPU is
- * offline. */
-int hotplug_events_open(struct hotplug_events *hotplug_events, int cpu);
-
-/* Appends the CPUs whose count no longer advances. Takes up to 40 ms for each CPU that was also checked a moment
- * ago. */
-struct mmt_error *hotplug_events_find_stopped(struct hotplug_events *hotplug_events, cpu_list *stopped) MMT_MUST_CHECK;
 
 #endif

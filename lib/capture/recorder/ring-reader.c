@@ -762,12 +762,12 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 	/* The recording has stopped: new events would only fill a ring that is no longer read. */
 	if (recorder->stop_ns)
 		return NULL;
-	while (ok && !error && cpu_watch_pop_online(&recorder->reader.cpus, online, &cpu)) {
+	while (ok && !error && cpu_watch_pop_online(&recorder->reader.attachment.cpus, online, &cpu)) {
 		bool gone;
 
 		error = attach_cpu_later(&recorder->reader.attachment, cpu, &gone);
 		if (gone)
-			ok = cpu_watch_add_without_events(&recorder->reader.cpus, cpu);
+			ok = cpu_watch_add_without_events(&recorder->reader.attachment.cpus, cpu);
 		if (gone)
 			break;
 	}
@@ -781,49 +781,48 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 /* Warns once about CPUs whose events are missing. */
 static void warn_of_cpus(struct recorder *recorder)
 {
-	if (!recorder->summary.missed_cpus && recorder->reader.cpus.missed.count)
+	const struct cpu_watch *cpus = &recorder->reader.attachment.cpus;
+
+	if (!recorder->summary.missed_cpus && cpus->missed_count)
 		recorder_message(recorder, true,
 				 "CPU %d came online during recording: some or all of its events are missing",
-				 recorder->reader.cpus.missed.items[0]);
-	recorder->summary.missed_cpus = recorder->reader.cpus.missed.count;
+				 cpus->first_missed);
+	recorder->summary.missed_cpus = cpus->missed_count;
 }
 
 /* Finds CPUs that went offline and came back between two checks. Each check interrupts every CPU, so checks are rare.
  * The last check is made when recording stops. */
-static struct mmt_error *find_stopped_cpus(struct recorder *recorder, cpu_list *stopped)
+static void find_stopped_cpus(struct recorder *recorder)
 {
+	struct cpu_watch *cpus = &recorder->reader.attachment.cpus;
 	uint64_t now_ns = clock_now_ns();
-	struct mmt_error *error;
 
-	if (!recorder->stop_ns && now_ns - recorder->reader.cpus.stopped_check_ns < STOPPED_CHECK_NS)
-		return NULL;
-	recorder->reader.cpus.stopped_check_ns = now_ns;
-	error = hotplug_events_find_stopped(&recorder->reader.attachment.hotplug_events, stopped);
+	if (!recorder->stop_ns && now_ns - cpus->stopped_check_ns < STOPPED_CHECK_NS)
+		return;
+	cpus->stopped_check_ns = now_ns;
+	cpu_watch_find_stopped(cpus);
 	/* When recording stops, check twice: a CPU may have run since the previous check and gone offline after that,
 	 * and no later check would notice. */
-	if (!error && recorder->stop_ns)
-		error = hotplug_events_find_stopped(&recorder->reader.attachment.hotplug_events, stopped);
-	return error;
+	if (recorder->stop_ns)
+		cpu_watch_find_stopped(cpus);
 }
 
 /* If the list of CPUs cannot be read, nothing is checked. */
 struct mmt_error *ring_reader_check_cpus(struct recorder *recorder)
 {
-	cpu_list online = {0}, stopped = {0};
-	struct mmt_error *error = find_stopped_cpus(recorder, &stopped);
-	bool ok = !error;
+	struct cpu_watch *cpus = &recorder->reader.attachment.cpus;
+	cpu_list online = {0};
+	struct mmt_error *error;
+	bool ok = true;
 
-	if (ok)
-		error = cpus_list_online(&online);
-	if (ok && !error)
-		ok = cpu_watch_note(&recorder->reader.cpus, &recorder->reader.rings.cpus, &online,
-				    recorder->summary.on_cpus) &&
-		     cpu_watch_note_stopped(&recorder->reader.cpus, &stopped, &online);
+	find_stopped_cpus(recorder);
+	error = cpus_list_online(&online);
+	if (!error)
+		ok = cpu_watch_note(cpus, &recorder->reader.rings.cpus, &online, recorder->summary.on_cpus);
 	mmt_error_destroy(error);
-	recorder->reader.cpus.checked_ns = clock_now_ns();
+	cpus->checked_ns = clock_now_ns();
 	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
 	vector_deinit(&online);
-	vector_deinit(&stopped);
 	warn_of_cpus(recorder);
 	return error;
 }

@@ -46,7 +46,6 @@ struct ring_reader {
 	struct attachment attachment;
 	struct scope scope;
 	struct map threads; /* while attaching to single threads: TIDs of them and of threads they create */
-	struct cpu_watch cpus;
 	struct large_dumps large_dumps;
 	struct in_flight in_flight; /* used while recording stops */
 	uint32_t callchain_limit;
