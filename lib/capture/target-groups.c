@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <mmtrace/record.h>
@@ -288,9 +289,36 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	return error;
 }
 
+/* Follows children that a target has forked since the recording began, although no FORK record reported them. False:
+ * out of memory. */
+static bool follow_missed_children(struct recorder *recorder, pid_t pid)
+{
+	struct process_event seen = {.kind = PROCESS_SEEN, .time_ns = clock_now_ns()};
+	struct mmt_error *error = NULL;
+	struct timespec now = {0};
+	proc_pids below = {0};
+	uint64_t began_ns;
+
+	/* /proc has start times since boot. */
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	began_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - (seen.time_ns - recorder->start_ns);
+	if (!recorder->options->no_inherit)
+		error = children_list_below(&pid, 1, &below);
+	for (size_t i = 0; !error && i < below.count; i++) {
+		seen.pid = below.items[i];
+		if (process_table_find(&recorder->processes, seen.pid) || proc_start_boot_ns(seen.pid) < began_ns)
+			continue;
+		error = scope_follow(&recorder->reader.scope, seen.pid, 0) ? process_events_push(recorder, &seen, NULL)
+									   : &error_no_memory;
+	}
+	vector_deinit(&below);
+	mmt_error_destroy(error);
+	return error != &error_no_memory;
+}
+
 /* Records a target that was moved to another control group there. If that is not possible, opens events on every CPU
  * instead of in groups. */
-static void follow_to_group(struct recorder *recorder, struct traced_process *process)
+static struct mmt_error *follow_to_group(struct recorder *recorder, struct traced_process *process)
 {
 	struct attachment *attachment = &recorder->reader.attachment;
 	struct scope *scope = &recorder->reader.scope;
@@ -310,7 +338,7 @@ static void follow_to_group(struct recorder *recorder, struct traced_process *pr
 	}
 	if (gone) {
 		mmt_error_destroy(error);
-		return;
+		return NULL;
 	}
 	describe_scope(recorder);
 	if (error)
@@ -329,20 +357,22 @@ static void follow_to_group(struct recorder *recorder, struct traced_process *pr
 		process->snapshot_kind = SNAPSHOT_INTERVAL;
 		process->snapshot_wanted_ns = clock_now_ns();
 	}
+	return follow_missed_children(recorder, process->pid) ? NULL : &error_no_memory;
 }
 
-static void note_left(struct recorder *recorder, struct traced_process *process)
+static struct mmt_error *note_left(struct recorder *recorder, struct traced_process *process)
 {
 	bool first = !recorder->summary.left_processes;
 
 	recorder->summary.left_processes += !process->left;
 	process->left = true;
 	if (recorder->reader.scope.kind == SCOPE_PROCESSES && !recorder->stop_ns)
-		follow_to_group(recorder, process);
-	else if (first)
+		return follow_to_group(recorder, process);
+	if (first)
 		recorder_message(recorder, true,
 				 "process %d left the control group: its calls since then are not recorded",
 				 process->pid);
+	return NULL;
 }
 
 static bool has_left(const struct recorder *recorder, const struct traced_process *process, const struct map *members)
@@ -368,12 +398,12 @@ struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
 
 		if (!has_left(recorder, process, &members))
 			continue;
-		note_left(recorder, process);
+		error = note_left(recorder, process);
+		if (error || !scope->cgroups.count)
+			break;
 		/* Others may be in the same group. */
 		map_deinit(&members);
-		error = scope->cgroups.count ? list_members(scope, &members) : NULL;
-		if (!scope->cgroups.count)
-			break;
+		error = list_members(scope, &members);
 	}
 	map_deinit(&members);
 	if (error == &error_no_memory)

@@ -625,12 +625,12 @@ static struct mmt_error *follow_processes(struct recorder *recorder)
 
 static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 {
+	size_t group_count = recorder->reader.scope.cgroups.count;
 	uint64_t begin_ns = clock_now_ns();
-	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, 1);
+	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, group_count ? group_count : 1);
 	bool added;
 
 	events_put_on_cpus(&recorder->reader.events);
-	recorder->summary.on_cpus = true;
 	if (!error)
 		error = attach_keep_tracepoints(&recorder->reader.attachment);
 	if (!error && recorder->reader.scope.kind == SCOPE_PROCESSES)

@@ -3,6 +3,7 @@
 # Tags: alone sanitize
 # -a records every process, --cgroup those of a control group: existing ones, those that join, and children.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/live/support/losses.bash" || exit 2
 
 need_perf
 
@@ -154,6 +155,22 @@ for to in other .; do
 	expect_json ".completeness.left_processes == 1 and (.processes | length == 1 and .[0].pid == $pid)"
 	expect_true_report
 done
+# A child that it forks before the recorder sees the move is recorded from then on.
+start_command bash -c 'echo ready; read -r _; sleep 600 & echo child; read -r _; kill $!'
+echo "$pid" >"$unified/$group/below/cgroup.procs"
+start_recording --scope cgroup -p "$pid"
+stop_recorder
+echo "$pid" >"$unified/$group/other/cgroup.procs"
+go_on_until child
+kill -CONT "$recorder"
+wait_until "the recorder to follow" grep -q "process $pid left the control group" record.log
+let_recorder_catch_up
+stop_recording
+report_json
+expect_json '.processes | length == 2 and all(.checked)'
+expect_json '.completeness.left_processes == 1'
+let_end
+
 # The root group is refused. Other groups have this file.
 if [ ! -e "$unified/cgroup.events" ]; then
 	start_workload sleepers 1

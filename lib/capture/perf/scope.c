@@ -276,7 +276,7 @@ struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 			    path, tried.tried);
 }
 
-/* A directory that only the root of version 1, or every other group of version 2, has. */
+/* Version 1 has a file in the root only, version 2 has one in every other group. */
 static bool is_root(int cgroup)
 {
 	struct statfs state;
