@@ -82,6 +82,8 @@ static void put_memory(const struct record_end *end)
 	uint64_t peak_bytes = by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
 	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT], peak[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
 
+	if (!end->growth_known && end->summary->end == MMT_RECORD_END_TARGET_ENDED)
+		fputs("  nothing to see: it ended before its memory could be read\n", stderr);
 	if (!end->growth_known)
 		return;
 	fprintf(stderr, "  %s %s", end->growth_of, mmt_format_bytes(start_bytes, first));
@@ -104,7 +106,10 @@ static void put_command_status(const struct record_end *end)
 	int status = end->summary->command_status, number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	const char *description = number ? sigdescr_np(number) : NULL;
 
-	if (number && description)
+	/* Ctrl-C reaches the command, too. */
+	if (number == SIGINT && end->stop_signal == SIGINT)
+		fputs("was ended by Ctrl-C", stderr);
+	else if (number && description)
 		fprintf(stderr, "was killed by signal %d (%s)", number, description);
 	else if (number)
 		fprintf(stderr, "was killed by signal %d", number);

@@ -594,6 +594,7 @@ static int conclude(const struct command *command, const struct record_arguments
 			message(command, "recording stopped; %s contains what was written before", file);
 		mmt_error_destroy(write_error);
 	}
+	end->stop_signal = stop_signals_number(options->stop_fd);
 	if (!removed && !arguments->quiet)
 		record_end_put_reason(end);
 	if (found && !stream && shows)
@@ -770,7 +771,7 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   "show what the recorder is doing, and its events, stack dumps and cost"),
 	    OPTION('m', "ring-size", OTHER, &arguments->options.ring_bytes, "SIZE",
 		   "ring buffer memory per CPU; a larger one loses fewer events under load", .parse = parse_ring_bytes,
-		   .group = OPTIONS_MORE),
+		   .group = "More"),
 	    OPTION(
 		0, "lean", FLAG, &arguments->options.lean, NULL,
 		"record only a small stack dump with each call: cheap, for programs that map and unmap all the time"),
@@ -786,10 +787,11 @@ static int parse_arguments(const struct command *command, struct record_argument
 		"where to open the events; auto: for each thread, or in the control group or on the CPUs if there are "
 		"too many threads or CPUs",
 		.choices = scope_words),
-	    OPTION(0, "snapshot-interval", OTHER, &arguments->options.snapshot_interval_ns, "TIME",
-		   "check against the kernel's maps every TIME and record which pages are resident; 0 (default): check "
-		   "only a command and its children, at growing intervals",
-		   .parse = parse_interval),
+	    OPTION(
+		0, "snapshot-interval", OTHER, &arguments->options.snapshot_interval_ns, "TIME",
+		"check against the kernel's maps every TIME, and record which pages are resident; 0 (default): check "
+		"only a command and its children, at growing intervals",
+		.parse = parse_interval),
 	    OPTION(
 		0, "images", CHOICE, &arguments->images, "missing|all|none",
 		"which ELF files to copy into the recording; missing (default): those that this machine cannot open by "

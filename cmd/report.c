@@ -126,6 +126,28 @@ static struct mmt_error *write_report(const struct report_settings *settings, st
 	return mmt_report_write_text(report, &settings->display.text, stdout);
 }
 
+/* Creates the report. Where the processes freed at their end what grew, people get the moment before; programs get the
+ * end. */
+static struct mmt_error *create_report(struct report_settings *settings, struct mmt_report **report_ret)
+{
+	struct mmt_report_options *options = &settings->selection.report;
+	bool chosen = options->from.kind || options->to.kind || options->every_ns || settings->check;
+	char size[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT];
+	struct mmt_error *error = report_create(options, report_ret);
+	const struct mmt_report *report = *report_ret;
+	uint64_t bytes =
+	    error || chosen || settings->display.json || settings->csv ? 0 : mmt_report_freed_at_end(report);
+
+	if (!bytes || !strcmp(options->input, "-"))
+		return error;
+	if (!settings->display.html)
+		printf("%s, unmapped in the last %s, are shown; --to -0s shows the end\n",
+		       mmt_format_bytes(bytes, size), mmt_format_duration(report->end_ns - report->peak_ns, last));
+	options->to = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = report->peak_ns + 1};
+	mmt_report_destroy(*report_ret);
+	return report_create(options, report_ret);
+}
+
 static int run_report(const struct command *command, struct report_settings *settings)
 {
 	struct mmt_report_options *options = &settings->selection.report;
@@ -135,7 +157,7 @@ static int run_report(const struct command *command, struct report_settings *set
 
 	truncated_files_ignore();
 	display_start(command, &settings->display, &options->input, 1);
-	error = report_create(options, &report);
+	error = create_report(settings, &report);
 	if (error)
 		return message_input_error(command, options->input, error);
 	if (settings->display.html)

@@ -601,30 +601,6 @@ static void put_brief(const struct option_entry *entry)
 	printf("%*s%.*s\n", length < BRIEF_COLUMN ? BRIEF_COLUMN - length : 1, "", clause, entry->help);
 }
 
-/* Print the names of options, wrapped, up to the end of their group. Returns the last one. */
-static const struct option_entry *put_names(const struct option_entry *entry)
-{
-	int at = printf(" ");
-
-	for (;; entry++) {
-		bool last = !entry[1].name || entry[1].group;
-		int length = (int)strlen(entry->name) + 3 + !last;
-
-		if (at + length > BRIEF_WIDTH)
-			at = printf("\n ") - 1;
-		printf(" --%s%s", entry->name, last ? "\n" : ",");
-		at += length;
-		if (last)
-			return entry;
-	}
-}
-
-static void put_examples(const struct command *command)
-{
-	for (const char *const *example = command->examples; example && *example; example++)
-		printf("  mmtrace %s\n", *example);
-}
-
 /* With `complete` every option with its description, otherwise a screen of them. */
 static int options_help(const struct command *command, const struct option_entry *table, bool complete)
 {
@@ -635,8 +611,8 @@ static int options_help(const struct command *command, const struct option_entry
 		lead = "";
 	}
 	putchar('\n');
-	put_examples(command);
-	fputs(command->examples ? "\n" : "", stdout);
+	for (const char *const *example = command->examples; example && *example; example++)
+		printf("  mmtrace %s\n%s", *example, example[1] ? "" : "\n");
 	if (complete)
 		put_wrapped(command->about, 0);
 	if (complete || !table->group)
@@ -646,8 +622,6 @@ static int options_help(const struct command *command, const struct option_entry
 			printf("%s%s:\n", complete ? "\n" : "", table->group);
 		if (complete)
 			put_entry(table);
-		else if (table->group && !strcmp(table->group, OPTIONS_MORE))
-			table = put_names(table);
 		else
 			put_brief(table);
 	}

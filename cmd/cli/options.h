@@ -80,8 +80,6 @@ struct option_entry {
 	bool exact; /* an abbreviation of the name is refused: of a flag that does more than what one would guess */
 };
 
-#define OPTIONS_MORE "More" /* the group of which -h shows only names */
-
 /* A row of a table; optional fields follow as designated initialisers: OPTION(..., .choices = names). */
 #define OPTION(letter_, name_, kind_, value_, argument_, help_, ...)                                                   \
 	{                                                                                                              \

@@ -74,6 +74,17 @@ record_in_terminal --raw && grep -q 'trust:' terminal.log || fail "--report --ra
 record_in_terminal -q && ! grep -q . terminal.log || fail "--report -q: $(cat -v terminal.log)"
 "$MMTRACE" record -o "$recording" --report -- true >record.log 2>&1 && ! grep -q 'trust:' record.log || fail "--report without a terminal: $(cat record.log)"
 
+# The SIGINT that a user types reaches the command, too: that is no alarm. Without a reading of memory there is nothing to see.
+python3 "$support/in-terminal.py" terminal.log 'began:\x03' "$MMTRACE" record -o "$recording" -- sh -c 'echo began; exec sleep 60'
+[ $? = 130 ] && grep -q 'sh was ended by Ctrl-C' terminal.log || fail "Ctrl-C with a command: $(cat -v terminal.log)"
+"$MMTRACE" record -o "$recording" -- true 2>record.log || fail "record -- true: $(cat record.log)"
+report_json
+if [ "$(jq '.resident_readings | length' report.json)" = 0 ]; then
+	expect_line '  nothing to see: it ended before its memory could be read'
+else
+	expect_line '  RSS .*'
+fi
+
 # The socket of a service manager, as a path and as an abstract name. A command may be the service itself.
 cat >notified.py <<'END'
 import os, socket, subprocess, sys

@@ -1692,7 +1692,7 @@ static const struct {
     {{.missed_threads = 2}, {.checked = true}, 0, 0, "MISSED: 2 threads were not recorded: "},
     {{.missed_cpus = 1}, {.checked = true}, 0, 0, "MISSED: 1 CPU came online during recording, "},
     {{.left_processes = 2}, {.checked = true}, 0, 0, "MISSED: 2 processes left the control group, "},
-    {{.ambiguous_events = 1}, {.checked = true}, 0, 0, "; order of 1 unknown\n"},
+    {{.ambiguous_events = 1}, {.checked = true}, 0, 0, "; 1 may have happened in another order\n"},
     {{.warning_count = 1,
       .warnings = &(const char *const){"x"},
       .warning_codes = &(const enum mmt_warning){MMT_WARNING_NO_STACKS}},

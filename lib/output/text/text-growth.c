@@ -264,19 +264,27 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 
 #define LAST_MOMENTS_SHARE 16 /* of the window */
 
-/* The rows below do not have what programs that grew unmapped in their last moments. */
-static void put_unmapped_at_end(struct text *text, const struct mmt_report *report)
+uint64_t mmt_report_freed_at_end(const struct mmt_report *report)
 {
 	uint64_t unmapped = report->peak_bytes > report->unfreed_bytes ? report->peak_bytes - report->unfreed_bytes : 0;
-	uint64_t peak_ms = since(report->peak_ns, report->start_ns) / 1000000;
 
 	for (size_t i = 0; i < report->process_count; i++) {
 		if (!report->processes[i].ended)
-			return;
+			return 0;
 	}
 	if (report->growth.verdict != MMT_VERDICT_GROWING ||
 	    since(report->to_ns, report->peak_ns) > since(report->to_ns, report->from_ns) / LAST_MOMENTS_SHARE ||
 	    (double)unmapped <= (double)mmt_growth_change(&report->growth) / 2)
+		return 0;
+	return unmapped;
+}
+
+static void put_unmapped_at_end(struct text *text, const struct mmt_report *report)
+{
+	uint64_t unmapped = mmt_report_freed_at_end(report),
+		 peak_ms = since(report->peak_ns, report->start_ns) / 1000000;
+
+	if (!unmapped)
 		return;
 	text_add(text, "  %s were unmapped in the last %s: --to %" PRIu64 ".%03" PRIu64 "s shows them.",
 		 text_bytes(text, unmapped), text_duration(text, since(report->to_ns, report->peak_ns)), peak_ms / 1000,

@@ -110,7 +110,8 @@ void text_events(struct text *text, const struct mmt_report *report)
 		text_add(text, "; %s out of order: the clock jumped, or records came late",
 			 text_count(text, completeness->out_of_order_events));
 	if (completeness->ambiguous_events)
-		text_add(text, "; order of %s unknown", text_count(text, completeness->ambiguous_events));
+		text_add(text, "; %s may have happened in another order",
+			 text_count(text, completeness->ambiguous_events));
 	text_end_sentence(text, completeness->out_of_order_events ? TEXT_BAD : TEXT_PLAIN, 2 * INDENT);
 }
 
