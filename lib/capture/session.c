@@ -271,7 +271,8 @@ static struct mmt_error *raise_priority(struct recorder *recorder)
 	recorder->summary.priority = priority_raise(&recorder->priority);
 	recorder_message(recorder, false, "the recorder runs with %s", recorder->summary.priority);
 	error = ring_reader_start_helper(recorder);
-	return error ? error : ring_reader_start(recorder);
+	/* While a process is waited for, the thread would read its first records before they can be written. */
+	return error || recorder->options->wait_name ? error : ring_reader_start(recorder);
 }
 
 static struct mmt_error *start_with_command(struct recorder *recorder)
@@ -407,6 +408,8 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 		error = command_release(&recorder->command);
 	if (!error)
 		error = start_writing(recorder);
+	if (!error && recorder->options->wait_name)
+		error = ring_reader_start(recorder);
 	if (!error)
 		error = children_note_unrecorded(recorder);
 	if (!error)
