@@ -31,6 +31,21 @@ static inline bool selection_has_patterns(const struct mmt_report *report)
 /* Whether a row or cause has less than 1 % of the memory, or is of the loader, and does not leak. */
 bool selection_is_minor(enum mmt_row_verdict verdict, enum mmt_pattern pattern, uint64_t bytes, uint64_t all_bytes);
 
+#define CAUSES_SHOWN 6 /* at most, in the table of causes of text and page */
+
+/* A table shows the first `shown` of the causes that hold memory. The rows of a report by function, file and so on have
+ * no causes in common: each is one. */
+struct cause_selection {
+	size_t shown, count;
+	uint64_t rest_bytes;	       /* of those that it does not show */
+	int64_t rest_bytes_per_minute; /* the same; unknown rates are 0 */
+};
+
+struct mmt_cause selection_cause(const struct mmt_report *report, size_t place);
+
+/* Choose at most `most`: the first one, and others until one is minor. */
+struct cause_selection selection_of_causes(const struct mmt_report *report, size_t most);
+
 /* `freed_too`: also select rows without unfreed bytes and, if sorted by memory, rows that only reserved what
  * another one shows. */
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,

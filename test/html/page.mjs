@@ -349,13 +349,23 @@ await withPage("hostile", {}, async (page) => {
 	check(facts.includes("marks: 1 at 15.5 s, 2 at 46.5 s"), `marks in words: ${facts}`);
 });
 
+// The table of causes of the text report: the memory of each, and what other causes have together.
+function textCauses(name) {
+	const lines = execFileSync(process.env.MMTRACE, ["report", `${directory}/${name}.data`], { encoding: "utf8" }).split("\n");
+	const first = lines.findIndex((line) => /^ +memory .* mapped by/.test(line)) + 1;
+	const table = first ? lines.slice(first, lines.indexOf("", first)) : [];
+	const size = (pattern) => table.map((line) => line.match(pattern)).filter(Boolean).map((found) => found.slice(1).join(" in "));
+	return { sizes: size(/^ *\d+ +([\d.]+ [KMG]?i?B)\b/), rest: size(/^ +([\d.]+ [KMG]?i?B) .*in ([\d,]+ other places?)/) };
+}
+
 // A click on a cause selects its stacks everywhere; another takes that back.
 for (const name of ["before", "troubled"]) {
 	await withPage(name, {}, async (page) => {
-		const { causes, groups } = report(name), listed = causes.filter((cause) => cause.memory_bytes).slice(0, 5);
+		const { causes, groups } = report(name), { sizes, rest } = textCauses(name), listed = causes.slice(0, sizes.length);
 		check(listed.length > 0, `${name}: there are no causes`);
 		await choose(page, "unfreed");
-		equal(await page.locator("tr.cause").count(), listed.length, `${name}: causes`);
+		equal(JSON.stringify(await page.locator("tr.cause td:first-child").allTextContents()), JSON.stringify(sizes), `${name}: causes`);
+		equal((await text(page, ".causes thead th:last-child")).replace(/^[^;]*(; )?/, ""), rest.join(), `${name}: other causes`);
 		const whole = sum(groups, "unfreed_bytes");
 		for (const [i, cause] of listed.entries()) {
 			const row = page.locator("tr.cause").nth(i), own = groups.filter((group) => cause.groups.includes(group.id));

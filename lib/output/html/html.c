@@ -145,7 +145,8 @@ static bool page_lifetimes_put(struct page_lifetimes *lifetimes, const struct mm
  *     recordings   one, or before and after. Times are nanoseconds since the start of the window.
  *       growth     lines of the text report: headline, verdict, what the growth consists of
  *       trust      [tone, line]; tone: good, wait, bad
- *       causes     with most memory: bytes, rate per minute or null, the rest in words
+ *       causes     those of the text report: bytes, rate per minute or null, the rest in words
+ *       otherCauses, otherBytes     how many it does not show, and their memory
  *       rss, committed   [time, bytes, time, bytes ...]
  *       parts      stack, process, thread or -1, class, file as place in strings or -1, committed less unfreed bytes,
  *                  resident bytes or -1, both also of memory mapped before the window; then its lifetimes, four
@@ -171,7 +172,6 @@ struct page_source {
 
 #define NO_STACK UINT32_MAX
 #define RECORDINGS_MAX 2
-#define CAUSES_SHOWN 5 /* as many as leave room for chart and graph on a first screen */
 
 enum frame_flag {
 	FRAME_INLINED = 1,
@@ -450,13 +450,18 @@ static void put_cause(struct page *page, const struct mmt_report *report, const 
 	document_close(document);
 }
 
-/* Put those with most memory; the stacks have their numbers. */
+/* The stacks have the numbers of the causes. */
 static void put_causes(struct page *page, const struct mmt_report *report)
 {
-	document_open_array(page->document, "causes");
-	for (size_t i = 0; i < report->cause_count && report->causes[i].memory_bytes && i < CAUSES_SHOWN; i++)
-		put_cause(page, report, &report->causes[i]);
-	document_close(page->document);
+	struct cause_selection selection = selection_of_causes(report, CAUSES_SHOWN);
+
+	document_each(page->document, "causes", i, selection.shown) {
+		struct mmt_cause cause = selection_cause(report, i);
+
+		put_cause(page, report, &cause);
+	}
+	document_unsigned(page->document, "otherCauses", selection.count - selection.shown);
+	document_unsigned(page->document, "otherBytes", selection.rest_bytes);
 }
 
 /* -1 if unknown. */

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/saturating-sum.h"
 #include "base/strings.h"
 
 struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_row_verdict verdict)
@@ -180,34 +179,6 @@ static void put_cause(struct text *text, const struct mmt_report *report, const 
 	text_end_line(text);
 }
 
-/* The rows of a report by function, file and so on have no causes in common: each is one. */
-static size_t count_causes(const struct mmt_report *report)
-{
-	bool rows = report->row_count && report->rows[0].name;
-	size_t count = 0;
-
-	while (count < (rows ? report->row_count : report->cause_count) &&
-	       (rows ? report->rows[count].memory_bytes : report->causes[count].memory_bytes))
-		count++;
-	return count;
-}
-
-static struct mmt_cause find_cause(const struct mmt_report *report, size_t place)
-{
-	const struct mmt_row *row = &report->rows[place];
-
-	if (report->cause_count)
-		return report->causes[place];
-	return (struct mmt_cause){.name = row->name,
-				  .memory_class = row->memory_class,
-				  .verdict = row->verdict,
-				  .pattern = row->pattern,
-				  .memory_bytes = row->memory_bytes,
-				  .bytes_per_minute = row->bytes_per_minute,
-				  .rows = &row->id,
-				  .row_count = 1};
-}
-
 static void put_heads(struct text *text, const struct mmt_report *report)
 {
 	static const char *const names[] = {
@@ -226,56 +197,32 @@ static void put_heads(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
-/* How many causes the table shows, of `count`. */
-static size_t choose_shown(const struct text *text, const struct mmt_report *report, size_t count)
-{
-	uint64_t memory_bytes = 0;
-	size_t shown = 0;
-
-	for (size_t i = 0; i < count; i++)
-		memory_bytes = saturating_add(memory_bytes, find_cause(report, i).memory_bytes, MMT_BYTES_MAX);
-	for (; shown < count && shown < text->room->causes; shown++) {
-		struct mmt_cause cause = find_cause(report, shown);
-
-		if (shown && selection_is_minor(cause.verdict, cause.pattern, cause.memory_bytes, memory_bytes))
-			break;
-	}
-	return shown;
-}
-
 /* The causes without a line of their own: their memory, and its rate if that is more than noise. */
-static void put_rest(struct text *text, const struct mmt_report *report, size_t shown, size_t count)
+static void put_rest(struct text *text, const struct mmt_report *report, const struct cause_selection *selection)
 {
-	uint64_t bytes = 0;
-	int64_t rate = 0;
+	int64_t rate = selection->rest_bytes_per_minute;
+	size_t count = selection->count - selection->shown;
 
-	for (size_t i = shown; i < count; i++) {
-		struct mmt_cause cause = find_cause(report, i);
-
-		bytes = saturating_add(bytes, cause.memory_bytes, MMT_BYTES_MAX);
-		if (cause.bytes_per_minute != MMT_RATE_UNKNOWN)
-			rate = (int64_t)((uint64_t)rate + (uint64_t)cause.bytes_per_minute);
-	}
-	if (shown == count)
+	if (!count)
 		return;
-	text_line(text, TEXT_PLAIN, "   %10s%11s  in %zu other %s", text_bytes(text, bytes),
-		  has_rates(report) && !is_noise(&report->growth, rate) ? text_change(text, rate) : "", count - shown,
-		  text_plural(count - shown, "place", "places"));
+	text_line(text, TEXT_PLAIN, "   %10s%11s  in %zu other %s", text_bytes(text, selection->rest_bytes),
+		  has_rates(report) && !is_noise(&report->growth, rate) ? text_change(text, rate) : "", count,
+		  text_plural(count, "place", "places"));
 }
 
 void text_causes(struct text *text, const struct mmt_report *report)
 {
-	size_t count = count_causes(report), shown;
+	struct cause_selection selection = selection_of_causes(report, text->room->causes);
 
-	if (!count || (count == 1 && find_cause(report, 0).row_count == 1) || text_has_nothing_to_see(report))
+	if (!selection.count || (selection.count == 1 && selection_cause(report, 0).row_count == 1) ||
+	    text_has_nothing_to_see(report))
 		return;
-	shown = choose_shown(text, report, count);
 	text_end_line(text);
 	put_heads(text, report);
-	for (size_t i = 0; i < shown; i++) {
-		struct mmt_cause cause = find_cause(report, i);
+	for (size_t i = 0; i < selection.shown; i++) {
+		struct mmt_cause cause = selection_cause(report, i);
 
 		put_cause(text, report, &cause);
 	}
-	put_rest(text, report, shown, count);
+	put_rest(text, report, &selection);
 }

@@ -517,7 +517,7 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 
 /* Each step takes something away, which must matter less than what is left. */
 const struct text_room text_rooms[TEXT_ROOMS] = {
-    {.frames = UINT_MAX, .causes = 6, .notes = 2, .parts = 5, .extras = true, .hints = true},
+    {.frames = UINT_MAX, .causes = CAUSES_SHOWN, .notes = 2, .parts = 5, .extras = true, .hints = true},
     {10, 6, 2, 5, true, true},
     {9, 6, 1, 5, true, true},
     {8, 5, 1, 4, true, true},

@@ -54,9 +54,14 @@ function causeRow(recording, cause, number) {
 	return row;
 }
 
+function otherCauses(recording) {
+	const count = recording.otherCauses;
+	return count ? "; " + formatBytes(recording.otherBytes) + " in " + formatCount(count) + (count === 1 ? " other place" : " other places") : "";
+}
+
 function causesTable(recording) {
 	const made = element("table", "causes"), head = element("tr"), body = element("tbody");
-	for (const [label, className] of [["Memory", ""], ["per minute", "rate"], ["", "trend-cell"], ["", "text"], ["", "text"], ["mapped by (click to select)", "text"]])
+	for (const [label, className] of [["Memory", ""], ["per minute", "rate"], ["", "trend-cell"], ["", "text"], ["", "text"], ["mapped by (click to select)" + otherCauses(recording), "text"]])
 		head.append(element("th", className, label));
 	made.append(element("thead"), body);
 	made.firstChild.append(head);

@@ -10,7 +10,9 @@ function formatBytes(bytes) {
 		unit++;
 	}
 	const digits = unit === 0 || value >= 999.95 ? 0 : value >= 99.995 ? 1 : 2;
-	return (bytes < 0 ? "-" : "") + value.toFixed(digits) + " " + byteUnits[unit];
+	// A figure in the middle is rounded to the even one, as printf() does.
+	const scaled = value * 10 ** digits, rounded = Math.round(scaled), isOdd = rounded - scaled === 0.5 && rounded % 2 === 1;
+	return (bytes < 0 ? "-" : "") + ((isOdd ? rounded - 1 : rounded) / 10 ** digits).toFixed(digits) + " " + byteUnits[unit];
 }
 
 function formatCount(count) {
