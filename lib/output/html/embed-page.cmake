@@ -47,6 +47,8 @@ read_source(page.css style)
 read_source(boxes.svg boxes)
 string(REPLACE "\\" "\\\\" boxes_text "${boxes}")
 string(REPLACE "</script" "<\\/script" boxes_text "${boxes_text}")
+# No address stands in the page, which loads nothing.
+string(REPLACE "http://www.w3.org/1999/xhtml" "\${document.documentElement.namespaceURI}" boxes_text "${boxes_text}")
 set(script "\"use strict\";\n(() => {\nconst boxesOfSvg = `${boxes_text}`;\n")
 foreach(name ${scripts})
   read_source(${name}.js text)

@@ -366,7 +366,7 @@ function svgOfGraph() {
 			'</title><rect width="100%" height="100%" fill="' + boxColour(box) + '"/><text x="4" y="13">' + (box.width < 25 ? "" : safe(text)) + "</text></svg>\n";
 	});
 	dark = wasDark;
-	return '<svg xmlns="http://www.w3.org/2000/svg" width="' + width + '" height="' + height + '" viewBox="0 0 ' + width + " " + height + '">\n' +
+	return '<svg xmlns="' + find("svg-space").namespaceURI + '" width="' + width + '" height="' + height + '" viewBox="0 0 ' + width + " " + height + '">\n' +
 		boxesOfSvg + '<text id="said" x="4" y="18">' + safe(find("heading").textContent + ": " + find("total").textContent) + "</text>\n" + lines.join("") + "</svg>\n";
 }
 
