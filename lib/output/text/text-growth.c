@@ -305,6 +305,7 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	int64_t change = (int64_t)(growth->end_bytes - growth->start_bytes);
 	int64_t made = (int64_t)(report->resident_bytes - report->resident_hugetlb_bytes), rest = change - made;
 	const char *it = growth->start_swap_bytes || growth->end_swap_bytes ? "the growth of RSS" : "it";
+	const char *size = text_bytes(text, report->resident_bytes);
 	const char *shown = report->committed_before_bytes
 				? "rows below that are committed in memory mapped before show part of it"
 				: "nothing below shows it";
@@ -313,22 +314,22 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	    !text_growth_is_of_all(report) || change <= (int64_t)growth->floor_bytes)
 		return;
 	text_add(text, "  ");
-	if (made <= change / NEGLIGIBLE)
-		text_add(text,
-			 "%s of %s is in mappings made in this recording: it was touched in memory that was mapped "
-			 "before recording began, such as a heap, malloc arenas or files: %s.",
-			 made ? text_bytes(text, report->resident_bytes) : "None", it, shown);
-	else if (rest > change / NEGLIGIBLE)
-		text_add(text,
-			 "%s of %s is in mappings made in this recording. The other %s was touched in memory that was "
-			 "mapped before recording began, such as a heap, malloc arenas or files: %s.",
-			 text_bytes(text, report->resident_bytes), it, text_bytes(text, (uint64_t)rest), shown);
-	else if (rest < -change / NEGLIGIBLE)
+	if (rest <= change / NEGLIGIBLE && rest >= -change / NEGLIGIBLE) {
+		text_add(text, "Mappings made in this recording hold all of %s: %s.", it, size);
+	} else if (made > change / NEGLIGIBLE && rest < 0) {
 		text_add(text, "Mappings made in this recording hold %s; memory that was mapped before gave back %s.",
-			 text_bytes(text, report->resident_bytes), text_bytes(text, (uint64_t)-rest));
-	else
-		text_add(text, "Mappings made in this recording hold all of %s: %s.", it,
-			 text_bytes(text, report->resident_bytes));
+			 size, text_bytes(text, (uint64_t)-rest));
+	} else {
+		text_add(text, "%s of %s is in mappings made in this recording", made ? size : "None", it);
+		if (made > change / NEGLIGIBLE)
+			text_add(text, ". The other %s", text_bytes(text, (uint64_t)rest));
+		else
+			text_add(text, ": it");
+		text_add(text,
+			 " was touched in memory that was mapped before recording began, such as a heap, malloc arenas "
+			 "or files: %s.",
+			 shown);
+	}
 	text_end_sentence(text, TEXT_STRONG, INDENT);
 }
 

@@ -28,17 +28,15 @@
 /* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB". */
 static void text_row_sizes(struct text *text, const struct mmt_row *row)
 {
-	char count[MMT_SIZE_TEXT], smallest[MMT_SIZE_TEXT], largest[MMT_SIZE_TEXT];
-
-	mmt_format_count(row->unfreed_count, count);
-	mmt_format_bytes(row->smallest_bytes, smallest);
-	mmt_format_bytes(row->largest_bytes, largest);
 	if (!row->unfreed_count)
 		return;
+	text_add(text, "%s", text_count(text, row->unfreed_count));
 	if (row->smallest_bytes == row->largest_bytes)
-		text_part(text, TEXT_PLAIN, "%s x %s", count, smallest);
+		text_add(text, " x ");
 	else
-		text_part(text, TEXT_PLAIN, "%s, %s to %s", count, smallest, largest);
+		text_add(text, ", %s to ", text_bytes(text, row->smallest_bytes));
+	text_add(text, "%s", text_bytes(text, row->largest_bytes));
+	text_end_part(text, TEXT_PLAIN);
 }
 
 /* "12.0 MiB of 16.0 MiB given back", or nothing when no part of an unfreed mapping was. */
@@ -173,19 +171,16 @@ static void text_nothing_unfreed(struct text *text, const struct mmt_report *rep
 	text_end_sentence(text, certain ? TEXT_GOOD : TEXT_STRONG, 2);
 }
 
-static void put_sum(struct text *text, const char *label, uint64_t bytes)
+static void put_sum(struct text *text, const char *label, const char *value)
 {
 	text_put(text, TEXT_PLAIN, label);
 	text_pad_to(text, LABEL_COLUMNS);
-	text_format(text, TEXT_STRONG, "%11s", text_bytes(text, bytes));
+	text_format(text, TEXT_STRONG, "%11s", value);
 }
 
 static void put_part_bytes(struct text *text, const char *label, uint64_t bytes)
 {
-	if (bytes == MMT_UNKNOWN)
-		text_part(text, TEXT_PLAIN, "%s unknown", label);
-	else
-		text_part(text, TEXT_PLAIN, "%s %s", label, text_bytes(text, bytes));
+	text_part(text, TEXT_PLAIN, "%s %s", label, bytes == MMT_UNKNOWN ? "unknown" : text_bytes(text, bytes));
 }
 
 /* "12,345 of 65,530 (vm.max_map_count)" for the process with most mappings, if it is near the limit or requested. */
@@ -196,9 +191,7 @@ static void put_mappings(struct text *text, const struct mmt_report *report, enu
 	if (!most || (sort != MMT_SORT_MAPPINGS &&
 		      (!report->mapping_limit || most->mapping_count < report->mapping_limit / MAPPINGS_SHARE)))
 		return;
-	text_put(text, TEXT_PLAIN, "mappings at the end");
-	text_pad_to(text, LABEL_COLUMNS);
-	text_format(text, TEXT_STRONG, "%11s", text_count(text, most->mapping_count));
+	put_sum(text, "mappings at the end", text_count(text, most->mapping_count));
 	if (report->mapping_limit)
 		text_format(text, TEXT_STRONG, " of %s (vm.max_map_count)", text_count(text, report->mapping_limit));
 	if (report->process_count > 1) {
@@ -210,8 +203,19 @@ static void put_mappings(struct text *text, const struct mmt_report *report, enu
 
 static void put_sums(struct text *text, const struct mmt_report *report, enum mmt_sort sort)
 {
+	const struct {
+		const char *label;
+		uint64_t bytes;
+		const char *what;
+	} others[] = {
+	    {"mapped by the kernel", report->kernel_bytes, "programs, stacks that grew"},
+	    {"excluded as too recent", report->too_recent_bytes, NULL},
+	    {"in processes that ended", report->ended_bytes, NULL},
+	};
+
 	text->indent = 0;
-	put_sum(text, report->windowed ? "unfreed in this window" : "unfreed in this recording", report->unfreed_bytes);
+	put_sum(text, report->windowed ? "unfreed in this window" : "unfreed in this recording",
+		text_bytes(text, report->unfreed_bytes));
 	put_part_bytes(text, "committed", report->committed_bytes);
 	put_part_bytes(text, "reserved", report->reserved_bytes);
 	put_part_bytes(text, "resident", report->resident_bytes);
@@ -219,22 +223,18 @@ static void put_sums(struct text *text, const struct mmt_report *report, enum mm
 		text_format(text, TEXT_PLAIN, " (%s after the start)",
 			    text_duration(text, report->resident_ns - report->start_ns));
 	text_end_line(text);
-	put_sum(text, report->windowed ? "mapped in this window" : "mapped in this recording", report->allocated_bytes);
+	put_sum(text, report->windowed ? "mapped in this window" : "mapped in this recording",
+		text_bytes(text, report->allocated_bytes));
 	put_part_bytes(text, "freed", report->freed_bytes);
 	text_end_line(text);
-	put_sum(text, "mapped before it began", report->before_bytes);
+	put_sum(text, "mapped before it began", text_bytes(text, report->before_bytes));
 	text_end_line(text);
-	if (report->kernel_bytes) {
-		put_sum(text, "mapped by the kernel", report->kernel_bytes);
-		text_part(text, TEXT_PLAIN, "programs, stacks that grew");
-		text_end_line(text);
-	}
-	if (report->too_recent_bytes) {
-		put_sum(text, "excluded as too recent", report->too_recent_bytes);
-		text_end_line(text);
-	}
-	if (report->ended_bytes) {
-		put_sum(text, "in processes that ended", report->ended_bytes);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		if (!others[i].bytes)
+			continue;
+		put_sum(text, others[i].label, text_bytes(text, others[i].bytes));
+		if (others[i].what)
+			text_part(text, TEXT_PLAIN, "%s", others[i].what);
 		text_end_line(text);
 	}
 	put_mappings(text, report, sort);
@@ -309,12 +309,11 @@ static uint64_t since_start(const struct mmt_report *report, uint64_t time_ns)
 /* The times when its oldest and its newest mapping were mapped. */
 static void put_times(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
 {
-	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT];
+	const char *first = text_duration(text, since_start(report, row->first_ns));
+	const char *last = text_duration(text, since_start(report, row->last_ns));
 
 	if (!row->unfreed_count)
 		return;
-	mmt_format_duration(since_start(report, row->first_ns), first);
-	mmt_format_duration(since_start(report, row->last_ns), last);
 	if (!strcmp(first, last))
 		text_part(text, TEXT_PLAIN, "made at %s", first);
 	else
@@ -325,12 +324,11 @@ static void put_times(struct text *text, const struct mmt_report *report, const 
 static void put_reserver(struct text *text, const struct mmt_row *row, const struct mmt_row *reserver,
 			 enum mmt_sort sort)
 {
-	char size[MMT_SIZE_TEXT];
+	const char *size = text_bytes(text, reserver->unfreed_bytes);
 
 	/* All of it is accessible by now, or unmapped. */
 	if (!reserver->unfreed_bytes)
 		return;
-	mmt_format_bytes(reserver->unfreed_bytes, size);
 	if (sort != MMT_SORT_MEMORY || !reserver->joined_to)
 		text_part(text, TEXT_PLAIN, "in %s that #%" PRIu32 " reserved", size, reserver->id);
 	else if (reserver->joined_to == row->id)
@@ -378,11 +376,10 @@ static void put_sort_key(struct text *text, const struct mmt_report *report, con
 }
 
 static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_row *row,
-			enum mmt_sort sort, bool with_kind)
+			enum mmt_sort sort)
 {
 	put_verdict(text, report, row);
-	if (with_kind)
-		put_kind(text, row);
+	put_kind(text, row);
 	text_row_sizes(text, row);
 	text_row_given_back(text, row);
 	if (row->allocated_count)
@@ -403,7 +400,7 @@ static void put_row(struct text *text, const struct mmt_report *report, const st
 	if (row->memory_bytes)
 		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)row->memory_bytes / (double)memory_bytes);
 	put_sort_key(text, report, row, sort);
-	put_figures(text, report, row, sort, true);
+	put_figures(text, report, row, sort);
 	if (text->room->extras || text->below) {
 		put_times(text, report, row);
 		text_row_trend(text, row);

@@ -479,11 +479,6 @@ void text_stack(struct text *text, const struct mmt_row *row, const char *named,
 
 #define INDENT 2 /* of their further lines */
 
-static void put_line(struct text *text, const char *line)
-{
-	text_put_sentence(text, TEXT_FAINT, line, INDENT);
-}
-
 void text_explanations_add(struct text_explanations *explanations, const struct mmt_report *report)
 {
 	explanations->lost_stack_dumps += report->completeness.lost_stack_dumps;
@@ -495,103 +490,73 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 	explanations->largest_dumps |= report->stack_dump_bytes >= MMT_STACK_DUMP_BYTES_MAX;
 }
 
-static bool any_truncated(const struct text_stack_marks *marks)
-{
-	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
-		if (marks->ends[end] && !mmt_stack_end_is_complete((enum mmt_stack_end)end))
-			return true;
-	return false;
-}
-
 /* If a dump was lost, only a few bytes or the kernel's callchain are left: a larger dump need not help. */
-static void put_lost_dumps(struct text *text, const struct text_stack_marks *marks)
+static const char *explain_callchain(const struct text_explanations *explanations)
 {
-	if (marks->ends[MMT_STACK_END_NOT_RECORDED] || marks->ends[MMT_STACK_END_CALLCHAIN] ||
-	    marks->ends[MMT_STACK_END_DUMP_EXHAUSTED])
-		put_line(text, "callers missing, stack dumps lost: record with a larger --ring-size (-m).");
-}
-
-static void put_not_recorded(struct text *text, const struct text_explanations *explanations)
-{
-	const struct text_stack_marks *marks = &explanations->marks;
-
-	if (marks->ends[MMT_STACK_END_NOT_RECORDED] && explanations->stacks_not_asked_for)
-		put_line(text, "no stack: record with a call graph (--call-graph auto).");
-	if (!marks->ends[MMT_STACK_END_CALLCHAIN])
-		return;
 	if (explanations->no_dumps)
-		put_line(text, "callers missing, frame-pointer chain: code without frame pointers; record with "
-			       "--call-graph dwarf.");
-	else if (explanations->small_dumps)
-		put_line(text,
-			 "callers missing, frame-pointer chain: code without frame pointers, farther out than the "
-			 "stack dump reaches; record with --call-graph dwarf,65280.");
-	else
-		put_line(text,
-			 "callers missing, frame-pointer chain: code without frame pointers, farther out than the "
-			 "largest stack dump reaches; build it with -fno-omit-frame-pointer.");
+		return "callers missing, frame-pointer chain: code without frame pointers; record with --call-graph "
+		       "dwarf.";
+	if (explanations->small_dumps)
+		return "callers missing, frame-pointer chain: code without frame pointers, farther out than the stack "
+		       "dump reaches; record with --call-graph dwarf,65280.";
+	return "callers missing, frame-pointer chain: code without frame pointers, farther out than the largest stack "
+	       "dump reaches; build it with -fno-omit-frame-pointer.";
 }
 
 /* With frame pointers, the kernel's callchain continues where the dump ends. */
-static void put_exhausted(struct text *text, const struct text_explanations *explanations)
+static const char *explain_exhausted(const struct text_explanations *explanations)
 {
 	if (explanations->largest_dumps && !explanations->small_dumps && !explanations->no_dumps)
-		put_line(text,
-			 "callers missing, dump exhausted: they lie beyond the largest dump, in a deeper stack or "
-			 "behind a larger array or alloca(3) of one function, as in threads of Ruby and Ada; "
-			 "only frame pointers in the outer functions (-fno-omit-frame-pointer) lead there.");
-	else
-		put_line(text,
-			 "callers missing, dump exhausted: record with --call-graph dwarf,65280 for deeper stacks.");
-}
-
-static void put_ends(struct text *text, const struct text_explanations *explanations)
-{
-	const struct text_stack_marks *marks = &explanations->marks;
-
-	if (marks->ends[MMT_STACK_END_DUMP_EXHAUSTED] &&
-	    explanations->exhausted_stacks > explanations->lost_stack_dumps)
-		put_exhausted(text, explanations);
-	if (marks->ends[MMT_STACK_END_DEPTH_LIMIT])
-		put_line(text, "callers missing, depth limit: raise kernel.perf_event_max_stack (sysctl) before "
-			       "recording.");
-	if (explanations->lost_stack_dumps)
-		put_lost_dumps(text, marks);
-	else
-		put_not_recorded(text, explanations);
-	if (marks->ends[MMT_STACK_END_OTHER_STACK])
-		put_line(text,
-			 "callers missing, another stack: a signal handler on an alternate stack, or a runtime that "
-			 "changed stacks; the other one is not recorded.");
-	if (marks->ends[MMT_STACK_END_NO_UNWIND_DATA] || marks->ends[MMT_STACK_END_INVALID])
-		put_line(text, explanations->notes
-				   ? "callers missing, no unwind data: code without unwind tables, or an ELF file that "
-				     "is missing or of another build; see the notes above."
-				   : "callers missing, no unwind data: code without unwind tables, or an ELF file that "
-				     "is missing or of another build.");
+		return "callers missing, dump exhausted: they lie beyond the largest dump, in a deeper stack or behind "
+		       "a larger array or alloca(3) of one function, as in threads of Ruby and Ada; only frame "
+		       "pointers in the outer functions (-fno-omit-frame-pointer) lead there.";
+	return "callers missing, dump exhausted: record with --call-graph dwarf,65280 for deeper stacks.";
 }
 
 void text_explanations(struct text *text, const struct text_explanations *explanations)
 {
 	const struct text_stack_marks *marks = &explanations->marks;
+	const bool *ends = marks->ends;
+	bool lost = explanations->lost_stack_dumps > 0;
+	bool exhausted = ends[MMT_STACK_END_DUMP_EXHAUSTED], not_recorded = ends[MMT_STACK_END_NOT_RECORDED];
+	bool callchain = ends[MMT_STACK_END_CALLCHAIN], any = false;
+	const struct {
+		bool applies;
+		const char *sentence;
+	} lines[] = {
+	    {explanations->reserved, "reserved: mapped without access permissions; it uses addresses, not memory."},
+	    {marks->doubtful,
+	     "?: doubtful: no call precedes this return address, or callers before it may be missing."},
+	    {marks->unnamed,
+	     "file+0x... or 0x...: no symbol; debug information, or a perf map for JIT code, gives names."},
+	    {marks->folded || marks->cut, "...: frames omitted; --stacks all shows every frame."},
+	    {marks->between, "frames of the interpreter between two functions are omitted; --stacks all shows them."},
+	    {marks->hidden, "frames hidden by --hide are omitted."},
+	    {exhausted && explanations->exhausted_stacks > explanations->lost_stack_dumps,
+	     explain_exhausted(explanations)},
+	    {ends[MMT_STACK_END_DEPTH_LIMIT],
+	     "callers missing, depth limit: raise kernel.perf_event_max_stack (sysctl) before recording."},
+	    {lost && (not_recorded || callchain || exhausted),
+	     "callers missing, stack dumps lost: record with a larger --ring-size (-m)."},
+	    {!lost && not_recorded && explanations->stacks_not_asked_for,
+	     "no stack: record with a call graph (--call-graph auto)."},
+	    {!lost && callchain, explain_callchain(explanations)},
+	    {ends[MMT_STACK_END_OTHER_STACK],
+	     "callers missing, another stack: a signal handler on an alternate stack, or a runtime that changed "
+	     "stacks; the other one is not recorded."},
+	    {ends[MMT_STACK_END_NO_UNWIND_DATA] || ends[MMT_STACK_END_INVALID],
+	     explanations->notes ? "callers missing, no unwind data: code without unwind tables, or an ELF file that "
+				   "is missing or of another build; see the notes above."
+				 : "callers missing, no unwind data: code without unwind tables, or an ELF file that "
+				   "is missing or of another build."},
+	};
 
-	if (!explanations->reserved && !marks->doubtful && !marks->unnamed && !marks->folded && !marks->between &&
-	    !marks->cut && !marks->hidden && !any_truncated(marks))
-		return;
-	text_end_line(text);
-	if (explanations->reserved)
-		put_line(text, "reserved: mapped without access permissions; it uses addresses, not memory.");
-	if (marks->doubtful)
-		put_line(text,
-			 "?: doubtful: no call precedes this return address, or callers before it may be missing.");
-	if (marks->unnamed)
-		put_line(text, "file+0x... or 0x...: no symbol; debug information, or a perf map for JIT code, "
-			       "gives names.");
-	if (marks->folded || marks->cut)
-		put_line(text, "...: frames omitted; --stacks all shows every frame.");
-	if (marks->between)
-		put_line(text, "frames of the interpreter between two functions are omitted; --stacks all shows them.");
-	if (marks->hidden)
-		put_line(text, "frames hidden by --hide are omitted.");
-	put_ends(text, explanations);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		if (!lines[i].applies)
+			continue;
+		if (!any)
+			text_end_line(text);
+		any = true;
+		text_put_sentence(text, TEXT_FAINT, lines[i].sentence, INDENT);
+	}
 }
