@@ -1740,6 +1740,52 @@ START_TEST(rows_fit_the_terminal)
 }
 END_TEST
 
+/* Names, modules and sources are cut, or left out, where they have no room, and only there. */
+START_TEST(stacks_fit_the_terminal)
+{
+	static const struct mmt_frame long_frames[] = {
+	    {.function = "mmap", .module = "libc.so.6", .source_file = "/src/mmap64.c", .source_line = 58},
+	    {.function = "acme::storage::Cache<acme::Item, std::allocator<acme::Item> >::insert(acme::Item&&)",
+	     .module = "libacme-storage-engine-with-a-long-name.so.12.0.1",
+	     .source_file = "/src/cache-of-the-storage-engine.cc",
+	     .source_line = 1234,
+	     .inlined = true},
+	    {.module = "libacme-storage-engine-with-a-long-name.so.12.0.1", .module_offset = 0x123456},
+	    {.function = "main", .module = "server"},
+	};
+	const struct mmt_frame *pointers[] = {&long_frames[0], &long_frames[1], &long_frames[2], &long_frames[3]};
+	struct mmt_report report = sample_report();
+	struct mmt_row row = report.rows[0];
+	char *text;
+
+	row.frames = pointers;
+	row.frame_count = 4;
+	report.rows = &row;
+	report.row_count = 1;
+	for (unsigned width = 24; width <= 200; width += 4) {
+		const char *line;
+
+		text = render(&report, &(struct mmt_text_options){.width = width, .stack_frames = 12});
+		line = strstr(text, "\n      mmap");
+
+		for (int i = 0; i < 4; i++, line = strchr(line + 1, '\n')) {
+			ck_assert_ptr_nonnull(line);
+			ck_assert_msg(strcspn(line + 1, "\n") <= width, "%u: too long:%.200s", width, line);
+		}
+		if (width >= 28)
+			ASSERT_HAS(text, "      mmap ");
+		if (width >= 60)
+			ASSERT_HAS(text, "libc.so.6");
+		ASSERT_HAS(text, "insert");
+		free(text);
+	}
+	text = render(&report, &(struct mmt_text_options){.stack_frames = 12});
+	ASSERT_HAS(text, "insert(acme::Item&&)   libacme-storage-engine-with-a-long-name.so.12.0.1   "
+			 "cache-of-the-storage-engine.cc:1234 (inlined)\n");
+	free(text);
+}
+END_TEST
+
 #define SCREEN_PROCESSES 40
 #define SCREEN_ROWS 12
 
@@ -2164,9 +2210,10 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
 	tcase_add_tests(cases, unfreed_grows_while_rss_is_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
-	tcase_add_tests(cases, rows_fit_the_terminal, notes_fit_the_terminal, notes_that_are_alike_are_one,
-			first_screen_fits, notes_on_missing_names_precede_the_figures, commits_elsewhere_and_lost_calls,
-			names_classes_and_windows, failures_and_threads, formats, diff);
+	tcase_add_tests(cases, rows_fit_the_terminal, stacks_fit_the_terminal, notes_fit_the_terminal,
+			notes_that_are_alike_are_one, first_screen_fits, notes_on_missing_names_precede_the_figures,
+			commits_elsewhere_and_lost_calls, names_classes_and_windows, failures_and_threads, formats,
+			diff);
 	tcase_add_test(cases, diff_of_one_process);
 	return suite;
 }

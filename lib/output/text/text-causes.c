@@ -9,27 +9,23 @@
 
 struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_row_verdict verdict)
 {
-	/* In a growing process, mappings that are kept may be the memory that grows. */
-	enum text_style good = report->growth.verdict == MMT_VERDICT_GROWING ? TEXT_PLAIN : TEXT_GOOD;
+	static const struct verdict_word words[] = {
+	    [MMT_ROW_UNDECIDED] = {"undecided", TEXT_PLAIN},
+	    [MMT_ROW_LEAK] = {"LEAK", TEXT_BAD},
+	    [MMT_ROW_KEEPS_GROWING] = {"keeps growing", TEXT_BAD},
+	    [MMT_ROW_PART_OF_LEAK] = {"part of a LEAK", TEXT_BAD},
+	    [MMT_ROW_CACHE] = {"cache", TEXT_GOOD},
+	    [MMT_ROW_MADE_EARLY] = {"allocated early", TEXT_GOOD},
+	    [MMT_ROW_TRAFFIC] = {"short-lived", TEXT_GOOD},
+	};
+	struct verdict_word word = {NULL, TEXT_PLAIN};
 
-	switch (verdict) {
-	case MMT_ROW_UNDECIDED:
-		return (struct verdict_word){"undecided", TEXT_PLAIN};
-	case MMT_ROW_LEAK:
-		return (struct verdict_word){"LEAK", TEXT_BAD};
-	case MMT_ROW_KEEPS_GROWING:
-		return (struct verdict_word){"keeps growing", TEXT_BAD};
-	case MMT_ROW_PART_OF_LEAK:
-		return (struct verdict_word){"part of a LEAK", TEXT_BAD};
-	case MMT_ROW_CACHE:
-		return (struct verdict_word){"cache", good};
-	case MMT_ROW_MADE_EARLY:
-		return (struct verdict_word){"allocated early", good};
-	case MMT_ROW_TRAFFIC:
-		return (struct verdict_word){"short-lived", good};
-	default:
-		return (struct verdict_word){NULL, TEXT_PLAIN};
-	}
+	if (verdict < sizeof(words) / sizeof(*words))
+		word = words[verdict];
+	/* In a growing process, mappings that are kept may be the memory that grows. */
+	if (word.style == TEXT_GOOD && report->growth.verdict == MMT_VERDICT_GROWING)
+		word.style = TEXT_PLAIN;
+	return word;
 }
 
 #define CAUSE_LINES 2

@@ -247,14 +247,14 @@ void text_threads(struct text *text, const struct mmt_report *report)
 }
 
 /* "ENOMEM", or the number of an error without a name. */
-static void put_error(struct text *text, int error)
+static void add_error(struct text *text, int error)
 {
 	const char *name = strerrorname_np(error);
 
 	if (name)
-		text_put(text, TEXT_PLAIN, name);
+		text_add(text, "%s", name);
 	else
-		text_format(text, TEXT_PLAIN, "error %d", error);
+		text_add(text, "error %d", error);
 }
 
 /* How the sentence about a limit begins, and how it goes on behind "USED of LIMIT". */
@@ -308,10 +308,7 @@ void text_refused(struct text *text, const struct mmt_report *report)
 	text->indent = 0;
 	text_put(text, TEXT_BAD, "FAILED:");
 	text_add(text, " %s x %s ", text_count(text, failure->count), mmt_event_count_name(failure->call));
-	if (strerrorname_np(failure->error))
-		text_add(text, "%s", strerrorname_np(failure->error));
-	else
-		text_add(text, "error %d", failure->error);
+	add_error(text, failure->error);
 	if (failure->asked_bytes)
 		text_add(text, " for %s%s", text_bytes(text, failure->asked_bytes / failure->count),
 			 failure->count > 1 ? " on average" : "");
@@ -336,10 +333,10 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 		text_end_line(text);
 		text_format(text, TEXT_STRONG, "failed calls: %s x %s ", text_count(text, failure->count),
 			    mmt_event_count_name(failure->call));
-		put_error(text, failure->error);
+		add_error(text, failure->error);
 		if (failure->asked_bytes)
-			text_format(text, TEXT_PLAIN, ", asked for %s", text_bytes(text, failure->asked_bytes));
-		text_end_line(text);
+			text_add(text, ", asked for %s", text_bytes(text, failure->asked_bytes));
+		text_end_sentence(text, TEXT_PLAIN, STACK_INDENT);
 		text_stack(text, &stack, NULL, STACK_INDENT, marks);
 	}
 	if (shown < report->failure_count) {

@@ -262,18 +262,7 @@ static void choose_lines(const struct mmt_row *row, const char *named, size_t li
 	show(layout, own == origin ? own : 0, own == origin ? -1 : 1, count, limit);
 }
 
-const char *text_frame_name(const struct mmt_frame *frame, char room[TEXT_FRAME_NAME_BYTES])
-{
-	if (frame->function)
-		return frame->function;
-	if (frame->kind == MMT_FRAME_NATIVE && frame->module)
-		snprintf(room, TEXT_FRAME_NAME_BYTES, "%s+0x%" PRIx64, frame->module, frame->module_offset);
-	else
-		snprintf(room, TEXT_FRAME_NAME_BYTES, "0x%" PRIx64, frame->address);
-	return room;
-}
-
-/* The same where the module has a separate column. */
+/* The name where the module has a separate column. */
 static const char *frame_name(const struct mmt_frame *frame, char room[64])
 {
 	if (frame->function)
@@ -282,6 +271,17 @@ static const char *frame_name(const struct mmt_frame *frame, char room[64])
 		snprintf(room, 64, "+0x%" PRIx64, frame->module_offset);
 	else
 		snprintf(room, 64, "0x%" PRIx64, frame->address);
+	return room;
+}
+
+const char *text_frame_name(const struct mmt_frame *frame, char room[TEXT_FRAME_NAME_BYTES])
+{
+	char offset[64];
+
+	if (frame->function)
+		return frame->function;
+	snprintf(room, TEXT_FRAME_NAME_BYTES, "%s%s",
+		 frame->kind == MMT_FRAME_NATIVE && frame->module ? frame->module : "", frame_name(frame, offset));
 	return room;
 }
 
