@@ -194,29 +194,8 @@ static uint64_t read_time(const struct sample_layout *layout, const struct perf_
 	return layout_word(record + header->size - layout->trailer_size, layout->trailer_time);
 }
 
-static uint16_t end_of(uint16_t place)
-{
-	return place == LAYOUT_ABSENT ? 0 : (uint16_t)(place + sizeof(uint64_t));
-}
-
-/* Samples without a time are too rare to be cached. */
-static void note_source(const struct sample_layout *layout, uint64_t id, const struct record_place *place,
-			struct layouts_recent *recent)
-{
-	struct layouts_source *source = &recent->sources[id % LAYOUTS_RECENT];
-	uint16_t task = end_of(layout->sample_task), time = end_of(layout->sample_time),
-		 cpu = end_of(layout->sample_cpu);
-
-	if (!time)
-		return;
-	*source = (struct layouts_source){
-	    .id = id, .attribute = place->attribute, .stream = place->stream, .time = layout->sample_time};
-	source->size_least = task > time ? task : time;
-	source->size_least = cpu > source->size_least ? cpu : source->size_least;
-}
-
-static bool find_place(const struct layouts *layouts, struct layouts_recent *recent,
-		       const struct perf_event_header *header, const uint8_t *record, struct record_place *place_ret)
+bool layouts_find_place(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
+			struct record_place *place_ret)
 {
 	const struct sample_layout *layout;
 	uint64_t id, source;
@@ -235,28 +214,7 @@ static bool find_place(const struct layouts *layouts, struct layouts_recent *rec
 	if (!has_fields(layout, header))
 		return false;
 	place_ret->time_ns = read_time(layout, header, record);
-	if (recent && id && header->type == PERF_RECORD_SAMPLE)
-		note_source(layout, id, place_ret, recent);
 	return true;
-}
-
-bool layouts_find_place(const struct layouts *layouts, struct layouts_recent *recent,
-			const struct perf_event_header *header, const uint8_t *record, struct record_place *place_ret)
-{
-	size_t id_place = layouts->items[0].sample_id;
-
-	if (header->type == PERF_RECORD_SAMPLE && id_place + sizeof(uint64_t) <= header->size) {
-		uint64_t id = layout_word(record, id_place);
-		const struct layouts_source *source = &recent->sources[id % LAYOUTS_RECENT];
-
-		if (id && source->id == id && header->size >= source->size_least) {
-			place_ret->attribute = source->attribute;
-			place_ret->stream = source->stream;
-			place_ret->time_ns = layout_word(record, source->time);
-			return true;
-		}
-	}
-	return find_place(layouts, recent, header, record, place_ret);
 }
 
 bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
@@ -264,7 +222,7 @@ bool layouts_identify(const struct layouts *layouts, const struct perf_event_hea
 {
 	struct record_place place;
 
-	if (!find_place(layouts, NULL, header, record, &place))
+	if (!layouts_find_place(layouts, header, record, &place))
 		return false;
 	layouts_read(layouts, header, record, place.attribute, identity_ret);
 	identity_ret->stream = place.stream;

@@ -160,23 +160,9 @@ struct record_place {
 	uint64_t time_ns;
 };
 
-#define LAYOUTS_RECENT 16 /* a power of two */
-
-/* Cache of kernel events by id: what is needed to order a sample of at least `size_least` bytes. */
-struct layouts_source {
-	uint64_t id; /* 0: none */
-	uint32_t attribute, stream;
-	uint16_t time, size_least;
-};
-
-/* The most recently used ones. Zero-initialise an empty cache. */
-struct layouts_recent {
-	struct layouts_source sources[LAYOUTS_RECENT];
-};
-
-/* As layouts_identify(), for callers that read nearly all records in sequence. */
-bool layouts_find_place(const struct layouts *layouts, struct layouts_recent *recent,
-			const struct perf_event_header *header, const uint8_t *record, struct record_place *place_ret);
+/* As layouts_identify(), but only what is needed to order the record. */
+bool layouts_find_place(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
+			struct record_place *place_ret);
 
 /* Reads a field of an accepted record, at an offset that its layout has. */
 static inline uint64_t layout_word(const uint8_t *record, size_t place)

@@ -28,7 +28,6 @@ struct event_batches {
 	struct record_blocks *blocks;
 	struct records *records;
 	struct order *order;
-	struct layouts_recent recent;
 	enum ordered_end end;
 	bool drained; /* no more records to push to the order */
 	struct reorder_unfinished unfinished;
@@ -128,7 +127,7 @@ static struct mmt_error *push_record(struct event_batches *batches, struct event
 		return stop_pushing(batches, batch, damage);
 	if (record.header.type == RECORD_FINISHED_ROUND)
 		return reorder_end_round(batches->order);
-	if (!layouts_find_place(batches->layouts, &batches->recent, &record.header, record.data, &place))
+	if (!layouts_find_place(batches->layouts, &record.header, record.data, &place))
 		return stop_pushing(batches, batch, describe_short_record(&record));
 	/* Records without a time, which perf synthesized before it began, keep their place in the file. */
 	item = (struct reorder_item){.time_ns = place.time_ns ? place.time_ns : find_time(&record),
