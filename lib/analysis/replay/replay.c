@@ -3,6 +3,7 @@
  * does. */
 #include "analysis/replay/replay.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -753,6 +754,8 @@ static struct mmt_error *find_stacks_first(struct replay *replay)
 	replay->pass = 1;
 	replay->passes = 2;
 	end_pass(&first);
+	/* Return free memory to the kernel: what the second pass allocates does not fit into the gaps. */
+	(void)malloc_trim(0);
 	return error ? error : reader_rewind(replay->reader);
 }
 
