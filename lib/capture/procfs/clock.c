@@ -48,8 +48,8 @@ bool clock_is_of_events(void)
 uint64_t clock_from_ticks(uint64_t ticks)
 {
 	uint64_t boot_ns = ticks * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
-	/* Clock ticks since boot include the time that the machine was suspended. */
-	uint64_t asleep_ns = read_ns(CLOCK_BOOTTIME) - read_ns(CLOCK_MONOTONIC);
+	/* Clock ticks since boot include the time that the machine was suspended. Read the clock that is ahead last. */
+	uint64_t now_ns = read_ns(CLOCK_MONOTONIC), asleep_ns = read_ns(CLOCK_BOOTTIME) - now_ns;
 
 	return boot_ns > asleep_ns ? boot_ns - asleep_ns : 0;
 }
