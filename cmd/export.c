@@ -298,10 +298,10 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	    OPTION('o', "output", STRING, &settings.output, "FILE",
 		   "write to FILE (default: on a terminal, a file named after the recording; else standard output)"),
 	    OPTION(0, "weight", CHOICE, &settings.weight, "memory|unfreed|resident|committed|allocated|count",
-		   "svg, folded: the figure of each stack (default memory, as in reports)",
+		   "the figure of each stack in svg and folded (default memory, as in reports)",
 		   .choices = settings.weight_names, .given = &settings.weight_given),
 	    OPTION(0, "every", DURATION, &settings.every_ns, "TIME",
-		   "pprof: write a numbered file for the state after each TIME (10s, 5m)"),
+		   "write a numbered pprof file for the state after each TIME (10s, 5m)"),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    OPTIONS_END,
 	};

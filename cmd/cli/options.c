@@ -601,6 +601,20 @@ static void put_brief(const struct option_entry *entry)
 	printf("%*s%.*s\n", length < BRIEF_COLUMN ? BRIEF_COLUMN - length : 1, "", clause, entry->help);
 }
 
+#define REST "More" /* the group of options that few need: the screen only names them */
+
+static void put_rest(const struct option_entry *rest)
+{
+	int column = printf(REST ":");
+
+	for (; rest->name; rest++) {
+		if (column + 3 + (int)strlen(rest->name) > BRIEF_WIDTH)
+			column = printf("\n     ") - 1;
+		column += printf(" --%s", rest->name);
+	}
+	putchar('\n');
+}
+
 /* With `complete` every option with its description, otherwise a screen of them. */
 static int options_help(const struct command *command, const struct option_entry *table, bool complete)
 {
@@ -618,6 +632,10 @@ static int options_help(const struct command *command, const struct option_entry
 	if (complete || !table->group)
 		printf("%sOptions:\n", complete ? "\n" : "");
 	for (; table->name; table++) {
+		if (!complete && table->group && !strcmp(table->group, REST)) {
+			put_rest(table);
+			break;
+		}
 		if (table->group)
 			printf("%s%s:\n", complete ? "\n" : "", table->group);
 		if (complete)

@@ -12,9 +12,6 @@
 
 #define SECONDS 60
 
-static volatile int largest = INT_MAX;
-static volatile size_t beyond = 16;
-
 static void end_well(void *context, int end, pid_t parent)
 {
 	int none = -1;
@@ -37,6 +34,9 @@ START_TEST(the_status_is_that_of_the_child)
 END_TEST
 
 #ifdef __SANITIZE_ADDRESS__
+static volatile int largest = INT_MAX;
+static volatile size_t beyond = 16;
+
 static void do_harm(void *context, int end, pid_t parent)
 {
 	volatile char *bytes = malloc(beyond);
