@@ -301,7 +301,7 @@ int cmd_export(const struct command *command, int argc, char **argv)
 		   "the figure of each stack in svg and folded (default memory, as in reports)",
 		   .choices = settings.weight_names, .given = &settings.weight_given),
 	    OPTION(0, "every", DURATION, &settings.every_ns, "TIME",
-		   "write a numbered pprof file for the state after each TIME (10s, 5m)"),
+		   "write a pprof file after each TIME (10s, 5m), numbered"),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    OPTIONS_END,
 	};

@@ -13,6 +13,7 @@
 
 #include <mmtrace/output.h>
 
+#include "cli/report-command.h"
 #include "cmd.h"
 
 #define SHARE_NS_MIN 100000000
@@ -55,6 +56,7 @@ static uint64_t count_events(const struct mmt_record_summary *summary)
 static void judge_report(struct record_end *end, const char *file)
 {
 	struct mmt_report_options options;
+	struct freed_at_end freed;
 	struct mmt_report *report;
 	struct mmt_error *error;
 
@@ -62,7 +64,7 @@ static void judge_report(struct record_end *end, const char *file)
 		return;
 	mmt_report_options_init(&options);
 	options.input = file;
-	error = mmt_report_create(&options, &report);
+	error = report_create_before_end(&options, &report, &freed);
 	if (!error && report->resident_reading_count) {
 		end->growth = report->growth;
 		end->growth_of = report->growth.by_pss ? "Pss" : report->growth.sharers > 1 ? "sum of RSS" : "RSS";
@@ -212,8 +214,9 @@ static void put_own_cost(const struct mmt_record_summary *summary)
 		summary->priority);
 }
 
-static void put_advice(const struct mmt_record_summary *summary)
+static void put_advice(const struct record_end *end)
 {
+	const struct mmt_record_summary *summary = end->summary;
 	const struct {
 		uint64_t count;
 		const char *before, *singular, *plural, *after;
@@ -223,7 +226,9 @@ static void put_advice(const struct mmt_record_summary *summary)
 	    {summary->missed_cpus, "", "CPU", "CPUs",
 	     " came online during recording: some or all of their events are missing, figures may be wrong"},
 	    {summary->left_processes, "", "process", "processes",
-	     " left the control group: their calls after that are not in the recording, figures may be wrong"},
+	     end->options->cgroup
+		 ? " left the control group: their calls after that are not in the recording, figures may be wrong"
+		 : " left the control group: calls of up to a second are missing, figures may be wrong"},
 	    {summary->guarded_processes, "the mappings of ", "process", "processes",
 	     " could not be read: what they had mapped before is not in the recording, and they are not checked"},
 	    {summary->marks, "", "mark", "marks",
@@ -329,7 +334,7 @@ void record_end_put_answer(struct record_end *end, const char *file, bool packed
 	if (end->options->verbose)
 		put_own_cost(summary);
 	put_earlier(end);
-	put_advice(summary);
+	put_advice(end);
 	if (stream || !file)
 		return;
 	/* Only its owner may read the file. */

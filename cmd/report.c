@@ -126,26 +126,22 @@ static struct mmt_error *write_report(const struct report_settings *settings, st
 	return mmt_report_write_text(report, &settings->display.text, stdout);
 }
 
-/* Creates the report. Where the processes freed at their end what grew, people get the moment before; programs get the
- * end. */
+/* Creates the report. Programs get the end, also where people get the moment before the processes freed what grew. */
 static struct mmt_error *create_report(struct report_settings *settings, struct mmt_report **report_ret)
 {
 	struct mmt_report_options *options = &settings->selection.report;
 	bool chosen = options->from.kind || options->to.kind || options->every_ns || settings->check;
 	char size[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT];
-	struct mmt_error *error = report_create(options, report_ret);
-	const struct mmt_report *report = *report_ret;
-	uint64_t bytes =
-	    error || chosen || settings->display.json || settings->csv ? 0 : mmt_report_freed_at_end(report);
+	struct freed_at_end freed;
+	struct mmt_error *error;
 
-	if (!bytes || !strcmp(options->input, "-"))
-		return error;
-	if (!settings->display.html)
+	if (chosen || settings->display.json || settings->csv)
+		return report_create(options, report_ret);
+	error = report_create_before_end(options, report_ret, &freed);
+	if (!error && freed.bytes && !settings->display.html)
 		printf("%s, unmapped in the last %s, are shown; --to -0s shows the end\n",
-		       mmt_format_bytes(bytes, size), mmt_format_duration(report->end_ns - report->peak_ns, last));
-	options->to = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = report->peak_ns + 1};
-	mmt_report_destroy(*report_ret);
-	return report_create(options, report_ret);
+		       mmt_format_bytes(freed.bytes, size), mmt_format_duration(freed.last_ns, last));
+	return error;
 }
 
 static int run_report(const struct command *command, struct report_settings *settings)

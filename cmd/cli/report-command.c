@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <mmtrace/output.h>
@@ -153,6 +154,23 @@ struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_r
 	error = mmt_report_create(options, report_ret);
 	progress_end(&progress);
 	return error;
+}
+
+struct mmt_error *report_create_before_end(struct mmt_report_options *options, struct mmt_report **report_ret,
+					   struct freed_at_end *freed_ret)
+{
+	struct mmt_error *error = report_create(options, report_ret);
+	const struct mmt_report *report = *report_ret;
+	uint64_t bytes = error ? 0 : mmt_report_freed_at_end(report);
+	struct stat status;
+
+	*freed_ret = (struct freed_at_end){0};
+	if (!bytes || stat(options->input, &status) < 0 || !S_ISREG(status.st_mode))
+		return error;
+	*freed_ret = (struct freed_at_end){bytes, report->end_ns - report->peak_ns};
+	options->to = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = report->peak_ns + 1};
+	mmt_report_destroy(*report_ret);
+	return report_create(options, report_ret);
 }
 
 int result_file_write(const struct command *command, const char *path,

@@ -84,6 +84,17 @@ int report_selection_finish(const struct command *command, struct report_selecti
 /* mmt_report_create() with a progress line. `options` are those of one report. */
 struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_report **report_ret);
 
+/* What the processes unmapped at their end, in the last `last_ns`; 0: nothing that had grown. */
+struct freed_at_end {
+	uint64_t bytes;
+	uint64_t last_ns;
+};
+
+/* report_create(), but if the processes grew and freed that at their end, of the moment before. The recording is then
+ * read again, which only a regular file permits: of others the report shows the end, and `freed_ret` is 0. */
+struct mmt_error *report_create_before_end(struct mmt_report_options *options, struct mmt_report **report_ret,
+					   struct freed_at_end *freed_ret);
+
 const char *report_selection_parse_classes(const char *text, void *value);
 const char *report_selection_parse_timestamp(const char *text, void *value);
 const char *report_selection_parse_by(const char *text, void *value);

@@ -389,8 +389,7 @@ struct mmt_process {
  * is not known, resident and swapped memory together. 0 if `readings` is NULL. */
 MMT_PUBLIC int64_t mmt_process_growth(const struct mmt_process *process);
 
-/* Why a report may be incomplete: DO(id, name in JSON documents, meaning). The values are stable; later versions append
- * new ones. */
+/* Why a report may be incomplete: DO(id, name in JSON documents, meaning). The names are stable. */
 /* clang-format off */
 #define MMT_WARNINGS(DO) \
 DO(MISSING_SYSCALL, "missing-syscall", "no events of a system call") \

@@ -68,9 +68,9 @@ static struct mmt_error *push_group(struct scope *scope, int group)
 /*
  * Adds the process's own group unless a group contains it. `group_ret`: the added one; -1: none. An event of a group
  * also records the groups below it, so that calls in a group and in another one that contains it would be recorded
- * twice.
+ * twice. `has_events`: the groups have events, so that a containing group cannot replace them.
  */
-static struct mmt_error *add_group_of(struct scope *scope, pid_t pid, int *group_ret)
+static struct mmt_error *add_group_of(struct scope *scope, pid_t pid, bool has_events, int *group_ret)
 {
 	struct mmt_error *error;
 	int group;
@@ -79,13 +79,19 @@ static struct mmt_error *add_group_of(struct scope *scope, pid_t pid, int *group
 	error = cgroup_open_own(pid, &group);
 	if (error)
 		return error;
-	for (size_t i = 0; !error && i < scope->cgroups.count; i++) {
+	for (size_t i = scope->cgroups.count; !error && i-- > 0;) {
 		if (cgroup_contains(scope->cgroups.items[i], group)) {
 			close(group);
 			return NULL;
 		}
-		if (cgroup_contains(group, scope->cgroups.items[i]))
+		if (!cgroup_contains(group, scope->cgroups.items[i]))
+			continue;
+		if (has_events) {
 			error = error_create(MMT_ERROR_INVALID, "one control group of the processes contains another");
+			break;
+		}
+		close(scope->cgroups.items[i]);
+		scope->cgroups.items[i] = scope->cgroups.items[--scope->cgroups.count];
 	}
 	if (!error && scope->cgroups.count == GROUPS_MAX)
 		error = error_create(MMT_ERROR_INVALID, "the processes are in more than %d control groups", GROUPS_MAX);
@@ -141,9 +147,9 @@ static struct mmt_error *open_groups(struct recorder *recorder, const struct req
 	int group;
 
 	if (recorder->options->command)
-		return add_group_of(&recorder->reader.scope, getpid(), &group);
+		return add_group_of(&recorder->reader.scope, getpid(), false, &group);
 	for (size_t i = 0; !error && i < requested->pids.count; i++) {
-		error = add_group_of(&recorder->reader.scope, requested->pids.items[i], &group);
+		error = add_group_of(&recorder->reader.scope, requested->pids.items[i], false, &group);
 		/* A process that has ended is reported later. */
 		if (is_gone(error))
 			mmt_error_destroy(TAKE(error));
@@ -289,13 +295,14 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	return error;
 }
 
-/* Follows children that a target has forked since the recording began, although no FORK record reported them. False:
- * out of memory. */
+/* Follows children that a target has forked since the recording began, although no FORK record reported them, and the
+ * children of these, but none of a child that is not recorded. False: out of memory. */
 static bool follow_missed_children(struct recorder *recorder, pid_t pid)
 {
 	struct process_event seen = {.kind = PROCESS_SEEN, .time_ns = clock_now_ns()};
 	struct mmt_error *error = NULL;
 	struct timespec now = {0};
+	struct map followed = {0};
 	proc_pids below = {0};
 	uint64_t began_ns;
 
@@ -304,13 +311,19 @@ static bool follow_missed_children(struct recorder *recorder, pid_t pid)
 	began_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - (seen.time_ns - recorder->start_ns);
 	if (!recorder->options->no_inherit)
 		error = children_list_below(&pid, 1, &below);
+	/* Parents come before their children. */
 	for (size_t i = 0; !error && i < below.count; i++) {
+		pid_t parent = proc_parent_of(below.items[i]);
+
 		seen.pid = below.items[i];
-		if (process_table_find(&recorder->processes, seen.pid) || proc_start_boot_ns(seen.pid) < began_ns)
+		if (process_table_find(&recorder->processes, seen.pid) || proc_start_boot_ns(seen.pid) < began_ns ||
+		    (!process_table_find(&recorder->processes, parent) && !map_get(&followed, (uint32_t)parent)))
 			continue;
-		error = scope_follow(&recorder->reader.scope, seen.pid, 0) ? process_events_push(recorder, &seen, NULL)
-									   : &error_no_memory;
+		error = map_put(&followed, (uint32_t)seen.pid, 1) && scope_follow(&recorder->reader.scope, seen.pid, 0)
+			    ? process_events_push(recorder, &seen, NULL)
+			    : &error_no_memory;
 	}
+	map_deinit(&followed);
 	vector_deinit(&below);
 	mmt_error_destroy(error);
 	return error != &error_no_memory;
@@ -326,7 +339,7 @@ static struct mmt_error *follow_to_group(struct recorder *recorder, struct trace
 	bool gone;
 	int group;
 
-	error = add_group_of(scope, process->pid, &group);
+	error = add_group_of(scope, process->pid, true, &group);
 	gone = is_gone(error) || (!error && group < 0);
 	if (!error && !gone)
 		error = attach_cpus(attachment, group);

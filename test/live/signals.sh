@@ -135,6 +135,6 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
 	[ $status = 0 ] && grep -q 'attached to' "$directory/record.log" || break
 done
 [ $status = 130 ] || fail "status $status of a recorder stopped while attaching: $(cat "$directory/record.log")"
-grep -q 'stopped while attaching' "$directory/record.log" || fail "it does not say so: $(cat "$directory/record.log")"
+grep -q 'stopped before recording began' "$directory/record.log" || fail "it does not say so: $(cat "$directory/record.log")"
 compgen -G "$recording*" >/dev/null && fail "it left a file: $(ls "$directory")"
 kill -9 "$pid"

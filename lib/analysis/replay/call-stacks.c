@@ -292,7 +292,7 @@ struct mmt_error *call_stacks_applied(struct replay *replay, struct thread_state
 	if (replay->metadata->packed) {
 		error = stack->resolved ? unwind_call(replay, process, call, stack) : NULL;
 	} else if (!needed) {
-		if (replay->stacks.callchains && stack->callchain)
+		if (replay->stacks.callchains && stack->callchain && call_stacks_counts(event))
 			error = keep_callchain(&replay->stacks, process->space, call, stack);
 	} else if (dumped) {
 		error = unwind_joined(replay, process->index, call, stack, &state->dump.stack);

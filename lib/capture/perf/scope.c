@@ -337,7 +337,10 @@ bool cgroup_has_processes(int cgroup)
 {
 	CLEANUP(free) char *text = NULL;
 
-	return text_file_read(cgroup, PROCESSES_FILE, &text) >= 0;
+	int failure = text_file_read(cgroup, PROCESSES_FILE, &text);
+
+	/* A group that was removed has no processes, but is no threaded group. */
+	return failure >= 0 || failure == -ENODEV || failure == -ENOENT;
 }
 
 /* Adds the processes of one group. Processes in other PID namespaces are listed as PID 0 and are skipped. */
@@ -362,6 +365,7 @@ static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
 {
 	bool ok = add_processes(cgroup, pids);
 	int copy = openat(cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool removed = copy < 0 && (errno == ENOENT || errno == ENODEV);
 	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
 	const struct dirent *entry;
 
@@ -378,7 +382,7 @@ static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
 		closedir(directory);
 	else if (copy >= 0)
 		close(copy);
-	return ok && copy >= 0;
+	return ok && (copy >= 0 || removed);
 }
 
 bool cgroup_list_processes(int cgroup, proc_pids *pids)

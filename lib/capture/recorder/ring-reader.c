@@ -485,6 +485,7 @@ struct awaited_exec {
 	const char *name;
 	pid_t pid; /* 0: none yet */
 	uint64_t time_ns;
+	bool lost; /* records, perhaps of an exec */
 };
 
 static struct mmt_error *note_exec(void *context, const void *record, size_t size)
@@ -496,6 +497,7 @@ static struct mmt_error *note_exec(void *context, const void *record, size_t siz
 	uint64_t time_ns;
 	pid_t pid;
 
+	exec->lost |= header->type == PERF_RECORD_LOST;
 	if (header->type != PERF_RECORD_COMM || !(header->misc & PERF_RECORD_MISC_COMM_EXEC))
 		return NULL;
 	bytes_skip(&bytes, sizeof(*header));
@@ -537,6 +539,9 @@ struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *n
 	/* Search them again for FORK records. */
 	for (size_t i = 0; exec.pid && i < rings->items.count; i++)
 		rings->items.items[i].peeked = 0;
+	if (exec.lost && !recorder->reader.lost_waiting)
+		recorder_message(recorder, true, "events were lost: a process named %s may have begun unseen", name);
+	recorder->reader.lost_waiting |= exec.lost;
 	*pid_ret = exec.pid;
 	*exec_ns_ret = exec.time_ns;
 	return error;

@@ -51,6 +51,7 @@ struct ring_reader {
 	uint32_t callchain_limit;
 	bool drained; /* all rings were read since the round began and the recorder appended a record */
 	int64_t bytes_until_clock_check; /* bytes to read until the next check of the clock */
+	bool lost_waiting;		 /* events were lost while a process was waited for */
 	VECTOR(uint64_t) lost_before;	 /* by event: records lost before start_ns */
 	VECTOR(uint64_t) lost;		 /* by event: records lost since start_ns, counted at the end */
 	_Alignas(

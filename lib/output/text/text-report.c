@@ -489,6 +489,13 @@ static size_t find_first(const struct mmt_report *report, const struct selection
 	return 0;
 }
 
+/* Does the first screen show all of the row? */
+static bool is_complete(const struct text *text, const struct mmt_row *row)
+{
+	return text->room->extras &&
+	       (text->options->stack_frames <= text->room->frames || row->frame_count <= text->room->frames);
+}
+
 static void put_rows(struct text *text, const struct mmt_report *report, const struct selection *selection,
 		     struct text_explanations *explanations)
 {
@@ -500,8 +507,8 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 	if (!text->below && shortened.stack_frames > text->room->frames)
 		shortened.stack_frames = text->room->frames;
 	for (size_t i = 0; i < selection->count; i++) {
-		/* The first row stands below, too, if much of it was left out. */
-		if (text->below ? i == first && text->room->extras : i != first)
+		/* The first row stands below, too, if something of it was left out. */
+		if (text->below ? i == first && is_complete(text, selection->rows[i]) : i != first)
 			continue;
 		text_end_line(text);
 		put_heading(text, report, selection, i, options->sort);
