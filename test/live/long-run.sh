@@ -17,7 +17,8 @@ report_json
 expect_true_report
 expect_json '[.events[]] | add > 1000'
 
-# On a terminal the status is one line, rewritten in place and gone before the summary; there is none elsewhere, or with -q. No rate stands in it before two seconds.
+# On a terminal the status is one line, rewritten in place and gone before the summary; there is none elsewhere, or with -q.
+# Before two seconds it has no rate.
 grep -q 'lost  .* written' record.log && fail "progress is written into a file: $(cat record.log)"
 command -v python3 >/dev/null || skip "python3 is not installed"
 python3 "$support/in-terminal.py" terminal.out ' events:\x03' "$MMTRACE" record -o "$recording" -p "$pid" ||
