@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <mmtrace/record.h>
@@ -301,22 +300,20 @@ static bool follow_missed_children(struct recorder *recorder, pid_t pid)
 {
 	struct process_event seen = {.kind = PROCESS_SEEN, .time_ns = clock_now_ns()};
 	struct mmt_error *error = NULL;
-	struct timespec now = {0};
 	struct map followed = {0};
 	proc_pids below = {0};
-	uint64_t began_ns;
 
-	/* /proc has start times since boot. */
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	began_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - (seen.time_ns - recorder->start_ns);
 	if (!recorder->options->no_inherit)
 		error = children_list_below(&pid, 1, &below);
 	/* Parents come before their children. */
 	for (size_t i = 0; !error && i < below.count; i++) {
 		pid_t parent = proc_parent_of(below.items[i]);
+		struct proc_thread state;
 
 		seen.pid = below.items[i];
-		if (process_table_find(&recorder->processes, seen.pid) || proc_start_boot_ns(seen.pid) < began_ns ||
+		if (process_table_find(&recorder->processes, seen.pid) ||
+		    !proc_read_thread(seen.pid, seen.pid, &state) ||
+		    clock_from_ticks(state.start_ticks) < recorder->start_ns ||
 		    (!process_table_find(&recorder->processes, parent) && !map_get(&followed, (uint32_t)parent)))
 			continue;
 		error = map_put(&followed, (uint32_t)seen.pid, 1) && scope_follow(&recorder->reader.scope, seen.pid, 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Any bytes are a recording: report it, write some kinds of output, which the bytes determine, and check that the
- * report's figures are consistent. No programs are opened, no names helper is started, which would cost more than the
- * report, and no thread reads ahead: see the functions that the linker replaces. */
+ * report's figures are consistent. No programs are opened, and no names helper is started, which would cost more than the
+ * report: see the functions that the linker replaces. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/api.h"
 #include "base/helper-process.h"
 #include <mmtrace/diff.h>
 #include <mmtrace/export.h>
@@ -25,7 +24,6 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 __typeof__(open) __real_open, __wrap_open;
 __typeof__(helper_process_start) __real_helper_process_start, __wrap_helper_process_start;
-__typeof__(thread_start) __real_thread_start, __wrap_thread_start;
 
 /* For speed. */
 const char *__asan_default_options(void)
@@ -52,12 +50,6 @@ bool __wrap_helper_process_start(struct helper *helper, int type, helper_process
 {
 	(void)helper, (void)type, (void)main, (void)context;
 	return false;
-}
-
-int __wrap_thread_start(pthread_t *thread_ret, void *(*run)(void *), void *context)
-{
-	(void)thread_ret, (void)run, (void)context;
-	return EAGAIN;
 }
 
 static void check_sums(const struct mmt_report *report)

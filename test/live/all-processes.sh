@@ -51,7 +51,7 @@ mkdir "$unified/$group" "$unified/$group/below" 2>/dev/null || skip "no control 
 remove_group() {
 	local i
 	for ((i = 0; i < 100; i++)); do
-		rmdir "$unified/$group/"{other,below} "$unified/$group" 2>/dev/null
+		rmdir "$unified/$group/"{other,below,short-lived} "$unified/$group" 2>/dev/null
 		[ -e "$unified/$group" ] || return
 		sleep 0.1
 	done
@@ -155,21 +155,47 @@ for to in other .; do
 	expect_json ".completeness.left_processes == 1 and (.processes | length == 1 and .[0].pid == $pid)"
 	expect_true_report
 done
-# A child that it forks before the recorder sees the move is recorded from then on.
-start_command bash -c 'echo ready; read -r _; sleep 600 & echo child; read -r _; kill $!'
-echo "$pid" >"$unified/$group/below/cgroup.procs"
+# A child that it forks before the recorder sees the move is recorded from then on, but no child of a child that is not
+# recorded. The old group may be gone by then.
+mkdir "$unified/$group/short-lived" || fail "no control group that will be removed"
+start_command bash -c '{ until [ -e go ]; do sleep 0.01; done; sleep 601; :; } &
+	echo ready; read -r _; sleep 600 & echo child; read -r _; kill $!'
+before=$(pgrep -P "$pid")
+echo "$pid" >"$unified/$group/short-lived/cgroup.procs"
 start_recording --scope cgroup -p "$pid"
 stop_recorder
-echo "$pid" >"$unified/$group/other/cgroup.procs"
+touch go
+wait_until "the unrecorded child to fork" pgrep -P "$before" -f 'sleep 601'
 go_on_until child
+moved=$(cat "$unified/$group/short-lived/cgroup.procs")
+for process in $moved; do
+	echo "$process" >"$unified/$group/other/cgroup.procs"
+done
+rmdir "$unified/$group/short-lived" || fail "the group is still in use"
 kill -CONT "$recorder"
 wait_until "the recorder to follow" grep -q "process $pid left the control group" record.log
 let_recorder_catch_up
 stop_recording
 report_json
-expect_json '.processes | length == 2 and all(.checked)'
-expect_json '.completeness.left_processes == 1'
+expect_json ".processes | length == 2 and all(.checked) and all(.pid != $(pgrep -P "$before"))"
+pkill -P "$before"
 let_end
+
+# The groups of several targets may contain one another.
+sleep 600 &
+inner=$!
+sleep 600 &
+outer=$!
+processes+=("$inner" "$outer")
+echo "$inner" >"$unified/$group/below/cgroup.procs"
+echo "$outer" >"$unified/$group/cgroup.procs"
+for pids in "$inner,$outer" "$outer,$inner"; do
+	"$MMTRACE" record -q -o "$recording" --scope cgroup --duration 100ms -p "$pids" 2>record.log ||
+		fail "groups in one another, -p $pids: $(cat record.log)"
+	report_json
+	expect_json '.processes | length == 2 and all(.checked)'
+done
+kill -9 "$inner" "$outer"
 
 # The root group is refused. Other groups have this file.
 if [ ! -e "$unified/cgroup.events" ]; then
