@@ -710,7 +710,7 @@ MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);
 
-/* How much the processes, all of which grew and ended, unmapped in their last moments, since peak_ns: the rows do not
+/* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments, since peak_ns: the rows do not
  * have it. 0: less than half of the growth. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report);
 

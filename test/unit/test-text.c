@@ -1024,6 +1024,37 @@ START_TEST(table_of_rows)
 END_TEST
 
 /* A command that ended at once and mapped nothing of interest. */
+/* However short the recording is, what the processes freed at their end is what the user looks for. */
+START_TEST(memory_freed_at_the_end)
+{
+	struct mmt_process process = {.pid = 7, .ended = true};
+	struct mmt_report report = {
+	    .to_ns = 1000,
+	    .peak_ns = 990,
+	    .peak_bytes = 50 << 20,
+	    .unfreed_bytes = 2 << 20,
+	    .processes = &process,
+	    .process_count = 1,
+	    .growth = {.verdict = MMT_VERDICT_TOO_SHORT, .start_bytes = 2 << 20, .end_bytes = 48 << 20},
+	};
+
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 48 << 20);
+	report.growth.verdict = MMT_VERDICT_GROWING;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 48 << 20);
+	report.growth.verdict = MMT_VERDICT_STEADY;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
+	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
+	report.peak_ns = 900;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
+	report.peak_ns = 990;
+	report.growth.end_bytes = 1 << 20;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
+	report.growth.end_bytes = 48 << 20;
+	process.ended = false;
+	ck_assert_uint_eq(mmt_report_freed_at_end(&report), 0);
+}
+END_TEST
+
 START_TEST(nothing_to_see)
 {
 	struct mmt_report report = sample_report();
@@ -2202,8 +2233,8 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, long_names_keep_the_function, 0, (int)(sizeof(long_names) / sizeof(long_names[0])));
 	tcase_add_tests(cases, sentences_are_complete, selection, sorted_by_memory, line_of_a_control_group,
 			sorted_by_resident_and_committed, table_of_causes, rates_of_the_table, table_of_rows,
-			nothing_to_see, leaks_without_growth, counts_of_mappings, refused_calls_come_first,
-			trend_of_survivors, verdicts_of_rows, nothing_unfreed);
+			memory_freed_at_the_end, nothing_to_see, leaks_without_growth, counts_of_mappings,
+			refused_calls_come_first, trend_of_survivors, verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_tests(cases, parts_of_growth, growth_beside_a_selection, growth_partly_shown_by_rows,
 			huge_pages_that_are_mostly_empty);

@@ -262,23 +262,6 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }
 
-#define LAST_MOMENTS_SHARE 16 /* of the window */
-
-uint64_t mmt_report_freed_at_end(const struct mmt_report *report)
-{
-	uint64_t unmapped = report->peak_bytes > report->unfreed_bytes ? report->peak_bytes - report->unfreed_bytes : 0;
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		if (!report->processes[i].ended)
-			return 0;
-	}
-	if (report->growth.verdict != MMT_VERDICT_GROWING ||
-	    since(report->to_ns, report->peak_ns) > since(report->to_ns, report->from_ns) / LAST_MOMENTS_SHARE ||
-	    (double)unmapped <= (double)mmt_growth_change(&report->growth) / 2)
-		return 0;
-	return unmapped;
-}
-
 static void put_unmapped_at_end(struct text *text, const struct mmt_report *report)
 {
 	uint64_t unmapped = mmt_report_freed_at_end(report),
