@@ -111,8 +111,8 @@ static inline bool cfi_row_is_outermost(const struct cfi_row *row)
 	return rule && rule->kind == CFI_RULE_UNDEFINED;
 }
 
-/* A section of call frame information. A row is computed when it is looked up. A file has few distinct rows, so each is
- * stored only once. */
+/* The rows of a section of call frame information: computed on look-up, and each stored once, because a file has few
+ * distinct ones. */
 
 struct cfi_rows;
 
