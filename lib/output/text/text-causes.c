@@ -22,8 +22,9 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 
 	if (verdict < sizeof(words) / sizeof(*words))
 		word = words[verdict];
-	/* In a growing process, mappings that are kept may be the memory that grows. */
-	if (word.style == TEXT_GOOD && report->growth.verdict == MMT_VERDICT_GROWING)
+	/* In a process that grows, or may grow, mappings that are kept may be the memory that grows. */
+	if (word.style == TEXT_GOOD &&
+	    (report->growth.verdict == MMT_VERDICT_GROWING || report->growth.verdict == MMT_VERDICT_TOO_SHORT))
 		word.style = TEXT_PLAIN;
 	return word;
 }
