@@ -146,23 +146,24 @@ static struct mmt_error *handle_text(struct reading *reading, const char *text, 
 /*
  * Reads the maps to their end. The kernel generates the bytes of a read() at some time between the start and the end of
  * the call. The lines get the start as their time: a call that returned later is then applied to the lines. At worst
- * its effect is applied twice, but it is never missed.
+ * its effect is applied twice, but it is never missed. The start is that in the helper process: a busy machine may run
+ * the helper milliseconds after it was asked, and what happens twice for so long no longer fits together.
  */
 static struct mmt_error *read_maps(struct reading *reading, int fd)
 {
 	char text[READ_BYTES];
 
 	for (;;) {
-		uint64_t before_ns = clock_now_ns();
+		struct blocking_calls *calls = &reading->recorder->calls;
+		ssize_t count = process_file_read(calls, reading->pid, fd, text, sizeof(text), -1);
 		struct mmt_error *error;
-		ssize_t count;
 
-		count = process_file_read(&reading->recorder->calls, reading->pid, fd, text, sizeof(text), -1);
-		reading->read_ns = before_ns;
 		reading->stuck = count < 0 && errno == ETIMEDOUT;
+		if (count >= 0)
+			reading->read_ns = calls->began_ns;
 		if (count <= 0) /* ESRCH and similar: the process has exited in the meantime */
 			return NULL;
-		error = handle_text(reading, text, (size_t)count, before_ns);
+		error = handle_text(reading, text, (size_t)count, reading->read_ns);
 		if (!error)
 			error = ring_reader_give_way(reading->recorder);
 		if (error)

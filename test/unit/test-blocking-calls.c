@@ -11,8 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture/procfs/clock.h"
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/jit-files.h"
 #include "support/suite.h"
@@ -228,6 +231,37 @@ START_TEST(waiting_is_measured)
 }
 END_TEST
 
+/* A helper that has to wait for a CPU begins its call later than it was asked. */
+START_TEST(the_beginning_is_that_in_the_helper)
+{
+	char result[16] = "";
+	struct blocking_call call = {.place = PLACE,
+				     .run = reverse,
+				     .argument = "x",
+				     .argument_bytes = 2,
+				     .given = -1,
+				     .result = result,
+				     .result_bytes = sizeof(result)};
+	_Atomic uint64_t *continued_ns =
+	    mmap(NULL, sizeof(*continued_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t helper = calls->process.child, child;
+
+	ck_assert_ptr_ne((void *)continued_ns, MAP_FAILED);
+	ck_assert_int_eq(kill(helper, SIGSTOP), 0);
+	ck_assert_int_eq(waitpid(helper, NULL, WUNTRACED), helper);
+	child = fork();
+	if (!child) {
+		usleep(20000);
+		*continued_ns = clock_now_ns();
+		_exit(kill(helper, SIGCONT));
+	}
+	ck_assert(blocking_call(calls, &call));
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	ck_assert_uint_ge(calls->began_ns, *continued_ns);
+	ck_assert_uint_le(calls->began_ns, clock_now_ns());
+}
+END_TEST
+
 /* Only time spent on calls shortens later ones, and even then a call may wait for a CPU. */
 START_TEST(a_stop_leaves_time_for_calls)
 {
@@ -374,6 +408,7 @@ Suite *test_suite(void)
 	tcase_add_test(tests, dead_helper_is_replaced);
 	tcase_add_test(tests, helper_has_no_descriptors);
 	tcase_add_loop_test(tests, waiting_is_measured, 0, 2);
+	tcase_add_test(tests, the_beginning_is_that_in_the_helper);
 	tcase_add_test(tests, a_stop_leaves_time_for_calls);
 	tcase_add_test(tests, the_recorder_opens_memory);
 	tcase_add_test(tests, silence_does_not_change_a_mark);

@@ -42,7 +42,7 @@ struct request {
 };
 
 struct answer {
-	uint64_t spent_ns, waited_ns;
+	uint64_t began_ns, spent_ns, waited_ns;
 	int failure; /* errno */
 };
 
@@ -103,14 +103,15 @@ static ssize_t exchange(int socket, struct iovec parts[2], int *fd, bool receive
 static size_t make_call(blocking_function *run, const void *argument, int given, void *result, int *opened_ret,
 			struct answer *answer)
 {
-	uint64_t began_ns = clock_now_ns(), work_began_ns = clock_thread_ns(), took_ns;
+	uint64_t work_began_ns = clock_thread_ns(), took_ns;
 	size_t size;
 
+	answer->began_ns = clock_now_ns();
 	errno = 0;
 	size = run(argument, given, result, opened_ret);
 	answer->failure = errno;
 	answer->spent_ns = clock_thread_ns() - work_began_ns;
-	took_ns = clock_now_ns() - began_ns;
+	took_ns = clock_now_ns() - answer->began_ns;
 	/* The two clocks differ slightly. */
 	answer->waited_ns = took_ns > answer->spent_ns ? took_ns - answer->spent_ns : 0;
 	return size;
@@ -307,6 +308,7 @@ static bool ask(struct blocking_calls *calls, struct blocking_call *call, bool *
 	size = exchange(calls->process.answer, received, &call->opened, true);
 	*dead_ret = size < (ssize_t)sizeof(answer);
 	call->result_bytes = *dead_ret ? 0 : (size_t)size - sizeof(answer);
+	calls->began_ns = answer.began_ns;
 	calls->spent_ns += answer.spent_ns;
 	call->waited_ns = answer.waited_ns;
 	errno = call->opened == NO_ROOM ? EMFILE : answer.failure;
@@ -325,6 +327,8 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 
 		call->result_bytes =
 		    make_call(call->run, call->argument, call->given, call->result, &call->opened, &answer);
+		if (calls)
+			calls->began_ns = answer.began_ns;
 		call->waited_ns = answer.waited_ns;
 		errno = answer.failure;
 		return true;

@@ -51,6 +51,7 @@ struct blocked_place {
 struct blocking_calls {
 	struct blocking_host host;
 	struct helper process;
+	uint64_t began_ns; /* when the helper began the latest call that it answered: later than it was asked */
 	uint64_t spent_ns; /* processor time of the helpers */
 	uint64_t lost_ns;  /* time spent on calls without an answer since the user stopped the recording */
 	VECTOR(struct blocked_place) blocked;
