@@ -25,11 +25,13 @@ static bool parse_digits(const char **text, uint64_t *value_ret)
 	return errno == 0;
 }
 
-/* An optional fraction after the digits, as `*part_ret` / `*scale_ret`; digits after the sixth are ignored. */
-static bool parse_fraction(const char **text, uint64_t *part_ret, uint64_t *scale_ret)
+/* "2", "1.5" or ".5": digits, and a fraction, as `*part_ret` / `*scale_ret`; its digits after the sixth are ignored. */
+static bool parse_decimal(const char **text, uint64_t *whole_ret, uint64_t *part_ret, uint64_t *scale_ret)
 {
-	*part_ret = 0;
+	*whole_ret = *part_ret = 0;
 	*scale_ret = 1;
+	if (**text != '.' && !parse_digits(text, whole_ret))
+		return false;
 	if (**text != '.')
 		return true;
 	if (!isdigit((unsigned char)(*text)[1]))
@@ -75,7 +77,7 @@ const char *value_size(const char *text, uint64_t *bytes_ret)
 	uint64_t value = 0, part, scale;
 	unsigned shift;
 
-	if (!parse_digits(&text, &value) || !parse_fraction(&text, &part, &scale) || !parse_size_unit(text, &shift))
+	if (!parse_decimal(&text, &value, &part, &scale) || !parse_size_unit(text, &shift))
 		return expected;
 	if (scale > 1 && !shift)
 		return "a whole number of bytes";
@@ -96,7 +98,7 @@ const char *value_duration(const char *text, uint64_t *ns_ret)
 	};
 	uint64_t whole = 0, part, scale, total;
 
-	if (!parse_digits(&text, &whole) || !parse_fraction(&text, &part, &scale))
+	if (!parse_decimal(&text, &whole, &part, &scale))
 		return "a time such as 10s, 500ms, 2m or 1h";
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(text, units[i].name) != 0)

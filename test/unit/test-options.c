@@ -128,9 +128,11 @@ START_TEST(sizes)
 	ck_assert_ptr_nonnull(value_size("1KK", &size));
 	ck_assert_ptr_nonnull(value_size("1.5", &size));
 	ck_assert_ptr_nonnull(value_size("1.K", &size));
-	ck_assert_ptr_nonnull(value_size(".5K", &size));
+	ck_assert_ptr_nonnull(value_size(".K", &size));
 	ck_assert_ptr_nonnull(value_size("1.5.5K", &size));
 	ck_assert_uint_eq(size, 2097152);
+	ck_assert_ptr_null(value_size(".5K", &size));
+	ck_assert_uint_eq(size, 512);
 	ck_assert_ptr_null(value_size("1.5G", &size));
 	ck_assert_uint_eq(size, 1610612736);
 	ck_assert_ptr_null(value_size("0.999999999T", &size));
@@ -155,7 +157,12 @@ START_TEST(durations)
 	ck_assert_ptr_null(value_duration("10", &ns));
 	ck_assert_uint_eq(ns, 10000000000u);
 	ck_assert_ptr_nonnull(value_duration("99999999999999h", &ns));
-	ck_assert_ptr_nonnull(value_duration(".5s", &ns));
+	ck_assert_ptr_nonnull(value_duration(".s", &ns));
+	ck_assert_ptr_nonnull(value_duration("", &ns));
+	ck_assert_ptr_null(value_duration(".5s", &ns));
+	ck_assert_uint_eq(ns, 500000000);
+	ck_assert_ptr_null(value_duration(".2", &ns));
+	ck_assert_uint_eq(ns, 200000000);
 	ck_assert_ptr_nonnull(value_duration("1.s", &ns));
 	ck_assert_ptr_null(value_duration("0.999999999h", &ns));
 	ck_assert_uint_eq(ns, 3599996400000u);
