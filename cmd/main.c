@@ -201,8 +201,11 @@ static int run_on_large_stack(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	static char line[4096];
 	int status;
 
+	/* A line of a message is one write, so that lines of other programs do not cut it. */
+	(void)setvbuf(stderr, line, _IOLBF, sizeof(line));
 	out_of_memory_ends("mmtrace: out of memory: the output is incomplete");
 	keep_memory_whole();
 	stop_signals_note_inherited();

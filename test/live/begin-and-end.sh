@@ -106,6 +106,16 @@ sleeper=$!
 processes+=("$sleeper")
 MMTRACE=$MMTRACE python3 notified.py "$directory/socket" "$sleeper" || fail "NOTIFY_SOCKET"
 
+# The first line reaches a log in one piece, so that the lines of other programs do not cut it.
+cat >pieces.py <<'END'
+import os, socket, subprocess, sys
+ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+subprocess.run([os.environ["MMTRACE"], "record", "-o", "pieces.data", "-p", sys.argv[1], "--duration", "100ms"], check=True, stderr=theirs)
+print(ours.recv(4096).decode(), end="")
+END
+MMTRACE=$MMTRACE python3 pieces.py "$sleeper" >record.log || fail "stderr that is a socket"
+expect_line "mmtrace record: recording sleep \(pid $sleeper\); Ctrl-C stops"
+
 # The name of running processes instead of a PID or a command, and a PID instead of a command; --comm takes a pattern.
 cp "$(command -v sleep)" a-sleeper
 ./a-sleeper 600 &
