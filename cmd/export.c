@@ -185,14 +185,17 @@ static int run_export(const struct command *command, struct export_settings *set
 	return status;
 }
 
-/* The first format whose files have this extension; NULL: none. */
-static const struct mmt_export_format *format_of_extension(const char *wanted)
+/* The first format whose files' names end as this one, in its suffix or, `whole` false, in the extension alone; NULL:
+ * none. */
+static const struct mmt_export_format *format_of_name(const char *path, bool whole)
 {
-	size_t count;
+	size_t count, length = strlen(path);
 	const struct mmt_export_format *formats = mmt_export_formats(&count);
 
 	for (size_t i = 0; i < count; i++) {
-		if (!strcmp(strrchr(formats[i].suffix, '.'), wanted))
+		const char *suffix = whole ? formats[i].suffix : strrchr(formats[i].suffix, '.');
+
+		if (length > strlen(suffix) && !strcmp(path + length - strlen(suffix), suffix))
 			return &formats[i];
 	}
 	return NULL;
@@ -201,19 +204,24 @@ static const struct mmt_export_format *format_of_extension(const char *wanted)
 /* A name for another viewer is a mistake, except that of a device or a pipe. Returns as take_arguments(). */
 static int check_name(const struct command *command, const struct export_settings *settings)
 {
-	const struct mmt_export_format *format = settings->format, *other;
+	const struct mmt_export_format *format = settings->format, *of_suffix, *other;
 	const char *path = settings->output, *end = extension(path), *right = strrchr(format->suffix, '.');
+	size_t stem, own = strlen(format->suffix);
 	struct stat status;
 
-	other = format_of_extension(end);
-	if (!strcmp(end, right) || (!other && !format->suffix_needed) ||
+	of_suffix = format_of_name(path, true);
+	other = of_suffix ? of_suffix : format_of_name(path, false);
+	if (other == format || (!of_suffix && !strcmp(end, right)) || (!other && !format->suffix_needed) ||
 	    (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
 		return -1;
 	if (!other)
 		return message_usage(command, "viewers of %s open only names that end in %s: --output %s%s",
 				     format->name, right, path, right);
+	stem = strlen(path) - strlen(of_suffix ? of_suffix->suffix : end);
+	if (stem > own && !strncmp(path + stem - own, format->suffix, own))
+		stem -= own;
 	return message_usage(command, "%s is no name for %s: use --format %s, or --output %.*s%s", path, format->name,
-			     other->name, (int)(end - path), path, format->suffix);
+			     other->name, (int)stem, path, format->suffix);
 }
 
 /* In the working directory, after the recording; an existing file stays. Returns as take_arguments(). */

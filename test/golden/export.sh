@@ -98,6 +98,12 @@ run 2 export -f svg -o dir.x/leak "$data/more.data"
 says 'viewers of svg open only names that end in .svg: --output dir.x/leak.svg'
 run 2 export -f pprof -o leak.json "$data/more.data"
 says 'leak.json is no name for pprof: use --format speedscope, or --output leak.pb.gz'
+run 2 export -f svg -o leak.svg.gz "$data/more.data"
+says 'leak.svg.gz is no name for svg: use --format pprof, or --output leak.svg'
+run 2 export -f heaptrack -o leak.pb.gz "$data/more.data"
+says 'leak.pb.gz is no name for heaptrack: use --format pprof, or --output leak.heaptrack.gz'
+run 2 export -f firefox -o leak.speedscope.json "$data/more.data"
+says 'leak.speedscope.json is no name for firefox: use --format speedscope, or --output leak.firefox.json'
 [ -z "$(find . -name 'leak*')" ] || complain "a wrong name: it is written"
 run 0 export -f heaptrack -o /dev/null "$data/more.data"
 
