@@ -669,7 +669,8 @@ static int find_named(const struct command *command, struct record_arguments *ar
 			return message_error(command, error);
 		if (!count) {
 			message(command,
-				"--comm: no process has the command name '%s'; `ps -e -o pid,comm` shows the names",
+				"--comm: no process has the command name '%s'; `ps -e -o pid,comm` shows the names, "
+				"and --wait waits for a new process",
 				name);
 			return EXIT_UNUSABLE;
 		}
