@@ -1270,6 +1270,13 @@ START_TEST(verdicts_of_rows)
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   undecided: record for 90.0 s   ");
 	free(text);
+	/* The verdict advises a time already. */
+	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
+	report.growth.advised_ns = 75 * 1000000000ull;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "record for at least 75.0 s");
+	ASSERT_HAS(text, "   undecided   ");
+	free(text);
 	row.verdict = MMT_ROW_TOO_SHORT;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_ABSENT(text, "undecided");

@@ -276,7 +276,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report, cons
 	    row->bytes_per_minute != MMT_RATE_UNKNOWN && row->bytes_per_minute && row->memory_bytes)
 		text_part(text, verdict.style, "%s %s per minute", verdict.word,
 			  text_change(text, row->bytes_per_minute));
-	else if (row->advised_ns && row->verdict == MMT_ROW_UNDECIDED)
+	else if (row->advised_ns && row->verdict == MMT_ROW_UNDECIDED && !report->growth.advised_ns)
 		text_part(text, verdict.style, "%s: record for %s", verdict.word, text_duration(text, row->advised_ns));
 	else
 		text_part(text, verdict.style, "%s", verdict.word);
