@@ -300,7 +300,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
 		process->snapshot_ns = reading.begin_ns;
 	if (kind == SNAPSHOT_STOP || (kind == SNAPSHOT_START && !recorder->jobs.memory->start_pages_read) ||
-	    (kind == SNAPSHOT_INTERVAL && recorder->options->snapshot_interval_ns)) {
+	    kind == SNAPSHOT_INTERVAL) {
 		if (!begin_ranges(&reading))
 			return &error_no_memory;
 	}

@@ -110,4 +110,18 @@ let_end
 "$MMTRACE" dump -i "$recording" | grep -q ' resident-pages ' && fail "pages were read without a request"
 report_json --to -1ms
 expect_json '.resident_bytes == null and .resident_ns == null and .growth.pages_end_bytes == null'
+
+# A command may end by itself at any time: its pages are read whenever its maps are.
+rm -f "$recording"
+start_command "$MMTRACE" record -q -o "$recording" -- "$workloads/growth" mmap
+let_work
+readings=0
+wait_until "resident pages of the command" has_new_reading
+wait_until "later resident pages of the command" has_new_reading
+let_end
+report_json
+read -r _ bytes <<<"$(grep '^touched ' workload.out)"
+expect_json '.processes[0].ended and .resident_ns < .to_ns'
+near "$(resident_of map_block)" "$bytes"
+expect_json '([.growth.parts[] | select(.place == "made").bytes] | add) == .resident_bytes'
 exit 0

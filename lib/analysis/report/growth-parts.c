@@ -354,8 +354,9 @@ static bool is_alone_known(const struct page_readings *readings, const struct re
 
 		if (is_nothing(readings, replay, process, pages))
 			continue;
-		if (!process->ended && pages && pages->parts_known ? !pages->alone_parts_known
-								   : sizes && !sizes->of.private_known)
+		if (page_readings_count(readings, process) && pages && pages->parts_known
+			? !pages->alone_parts_known
+			: sizes && !sizes->of.private_known)
 			return false;
 	}
 	return true;
@@ -369,7 +370,7 @@ static struct mmt_error *add_processes(struct sums *sums, const struct page_read
 	*known_ret = false;
 	for (const struct process *process = NULL; !error && (process = rows_next(readings->rows, process));) {
 		const struct process_pages *pages = find_pages(readings, process);
-		bool known = !process->ended && pages && pages->parts_known;
+		bool known = page_readings_count(readings, process) && pages && pages->parts_known;
 
 		if (is_nothing(readings, sums->replay, process, pages))
 			continue;

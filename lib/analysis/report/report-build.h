@@ -116,6 +116,7 @@ struct page_readings {
 	bool ended;
 	uint64_t latest_bytes; /* result of page_readings_latest() from then on */
 	bool known;
+	bool keeps_ended; /* the last readings of processes that ended count */
 	struct resident_sums resident; /* of all processes */
 
 	struct resident_kinds kinds;
@@ -132,6 +133,9 @@ uint64_t page_readings_latest(const struct page_readings *readings, const struct
 
 /* After the pass: takes the reading of the recording's end if the window includes it. */
 struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay) MMT_MUST_CHECK;
+
+/* Whether the latest reading of the process counts for the end of the recording. */
+bool page_readings_count(const struct page_readings *readings, const struct process *process);
 
 /* After the end: NULL if not known. */
 const struct resident_sums *page_readings_of_process(const struct page_readings *readings,

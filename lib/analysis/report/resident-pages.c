@@ -17,6 +17,8 @@
 #include "trace/format/format.h"
 #include "trace/read/decode.h"
 
+#define UNREAD_SHARE 10 /* of mapped memory: as much may be of processes without a reading */
+
 uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end)
 {
 	const struct page_runs *runs = &cursor->runs;
@@ -578,15 +580,40 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 	return error;
 }
 
-/* Discard readings from before the window. */
+/* Discard readings from before the window, and of a program that the process has replaced since. */
 static void forget_earlier(struct page_readings *readings, const struct replay *replay)
 {
 	for (size_t i = 0; i < readings->items.count; i++) {
 		struct process_pages *pages = &readings->items.items[i];
+		const struct process *process = processes_at(replay->processes, pages->process);
 
-		if (pages->end_known && pages->resident.time_ns < replay->window.from_ns)
+		if (pages->end_known && (pages->resident.time_ns < replay->window.from_ns ||
+					 space_check_result(process->space).earlier_program))
 			forget_end(pages);
 	}
+}
+
+bool page_readings_count(const struct page_readings *readings, const struct process *process)
+{
+	return !process->ended || readings->keeps_ended;
+}
+
+/* Processes that ended count as just before their end if no other is alive. Their last readings stand for that time,
+ * unless too much memory is of processes that were never read. */
+static bool keeps_ended(const struct page_readings *readings, const struct replay *replay)
+{
+	uint64_t bytes = 0, unread_bytes = 0;
+
+	if (replay->has_survivors && !readings->rows->options->pids)
+		return false;
+	for (const struct process *process = NULL; (process = rows_next(readings->rows, process));) {
+		const uint64_t *place = map_get(&readings->places, process->index);
+		uint64_t held = process->borrows_space ? 0 : space_measure(process->space).bytes;
+
+		bytes += held;
+		unread_bytes += place && readings->items.items[*place].end_known ? 0 : held;
+	}
+	return unread_bytes < bytes / UNREAD_SHARE;
 }
 
 struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay)
@@ -597,12 +624,14 @@ struct mmt_error *page_readings_end(struct page_readings *readings, const struct
 	readings->latest_bytes = page_readings_latest(readings, replay);
 	readings->ended = true;
 	forget_earlier(readings, replay);
+	readings->keeps_ended = keeps_ended(readings, replay);
 	error = take_final(readings, replay);
 	readings->known = replay->metadata->has_residency && !replay->window.ends_early;
 	for (size_t i = 0; !error && i < readings->items.count; i++) {
 		const struct process_pages *pages = &readings->items.items[i];
 
-		if (!pages->end_known || processes_at(replay->processes, pages->process)->ended)
+		if (!pages->end_known ||
+		    !page_readings_count(readings, processes_at(replay->processes, pages->process)))
 			continue;
 		readings->known = true;
 		at_end &= pages->resident.at_end;
@@ -615,7 +644,8 @@ struct mmt_error *page_readings_end(struct page_readings *readings, const struct
 const struct resident_sums *page_readings_of_process(const struct page_readings *readings,
 						     const struct process *process)
 {
-	const uint64_t *place = process->ended ? NULL : map_get(&readings->places, process->index);
+	const uint64_t *place =
+	    page_readings_count(readings, process) ? map_get(&readings->places, process->index) : NULL;
 
 	return place && readings->items.items[*place].end_known ? &readings->items.items[*place].resident : NULL;
 }

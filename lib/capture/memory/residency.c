@@ -682,6 +682,12 @@ static void warn_of_unopened(struct recorder *recorder, pid_t pid, int failure)
 		warn_of_unread(recorder, pid, "not in this kernel");
 }
 
+/* A reading that only serves if the command ends by itself: nobody misses it otherwise. */
+static bool is_spare(const struct recorder *recorder, bool live)
+{
+	return live && recorder->jobs.memory->start_pages_read && !recorder->options->snapshot_interval_ns;
+}
+
 /* `final`: NULL during the recording, when huge and swapped pages are not read. `shared`: NULL if shared pages are not
  * wanted; those of a process of which Pss is not read are left out, because they take as long. */
 static struct mmt_error *read_process(struct recorder *recorder, struct process_ranges *process,
@@ -697,7 +703,8 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 	bool gone, small, reads_smaps;
 
 	if (process->pagemap < 0) {
-		warn_of_unopened(recorder, process->pid, -process->pagemap);
+		if (!is_spare(recorder, live))
+			warn_of_unopened(recorder, process->pid, -process->pagemap);
 		return NULL;
 	}
 	residency_take(&reader, &recorder->calls, process->pid, process->pagemap);
@@ -732,7 +739,7 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 		pages->resident_bytes = before / 2 + after / 2;
 	/* A partial sum would be a wrong number. Leave the process out: its residency is unknown. */
 	if (!error && (reader.gave_up || gone)) {
-		if (!proc_has_ended(process->pid))
+		if (!is_spare(recorder, live) && !proc_has_ended(process->pid))
 			warn_of_unread(recorder, process->pid,
 				       gone ? "it has executed another program"
 					    : "there are too many, or it takes too long");
