@@ -40,7 +40,8 @@ struct mmt_events; /* a reader of events */
 
 enum mmt_event_kind {
 	MMT_EVENT_CALL,		  /* a memory system call returned: `call`, `stack` */
-	MMT_EVENT_CALL_ENTER,	  /* entry of a call, in recordings of perf: `call` without result, `stack` */
+	MMT_EVENT_CALL_ENTER,	  /* entry of a call, in recordings of perf or of aarch64: `call` without result,
+				   * `stack` */
 	MMT_EVENT_STACK_DUMP,	  /* stack dump of a call of the same thread, before or after the call's event: `call`,
 				   * `stack`
 				   */
@@ -67,7 +68,7 @@ MMT_PUBLIC const char *mmt_event_kind_name(enum mmt_event_kind kind);
 
 struct mmt_event_call {
 	const char *name;	   /* name of the system call, for instance "mmap". Static */
-	bool has_arguments;	   /* perf records the arguments of an exit in MMT_EVENT_CALL_ENTER */
+	bool has_arguments;	   /* false: MMT_EVENT_CALL_ENTER has the arguments of this exit */
 	unsigned argument_count;   /* number of arguments that the call takes, up to 6 */
 	unsigned advice;	   /* number of the argument with an MADV_* value, from 1; 0: none */
 	const uint64_t *arguments; /* 6 values as passed; 0 if !has_arguments */

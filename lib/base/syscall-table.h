@@ -44,15 +44,19 @@ struct call_description {
 	uint64_t condition;	 /* the flags with which it reads argument `conditional` */
 	bool rare;		 /* the kernel may not have its tracepoint; its stack needs no separate event */
 	const char *exit_filter; /* of a call with `at_entry`: of its exit */
-	bool at_entry;		 /* with --no-madvise it is recorded at entry: its arguments are sufficient */
-	bool unrecorded;	 /* only older recordings have it */
-	bool mmap2;		 /* the kernel writes MMAP2 records about its range */
+	/* Of the entry, where the exit does not have the first argument; NULL: the call always reads that argument. */
+	const char *entry_filter;
+	bool at_entry;	 /* with --no-madvise it is recorded at entry: its arguments are sufficient */
+	bool unrecorded; /* only older recordings have it */
+	bool mmap2;	 /* the kernel writes MMAP2 records about its range */
 };
 
 /* CALL(constant, syscall, rule, fields of struct call_description) */
 /* clang-format off */
 #define CALL_TABLE(CALL)                                                                                               \
+	/* MAP_FIXED, MAP_FIXED_NOREPLACE: see call_reads_first_argument(). */                                         \
 	CALL(MMAP, mmap, mmap, .effect = CALL_MAPS, .place = CALL_AT_RESULT, .arguments = 6, .length = 2,              \
+	     .entry_filter = "flags & 0x100010",                                                                       \
 	     .counter = MMT_COUNT_MMAP, .mmap2 = true, .missing = "new mappings are missing")                          \
 	CALL(MUNMAP, munmap, munmap, .effect = CALL_RELEASES, .arguments = 2, .length = 2,                             \
 	     .counter = MMT_COUNT_MUNMAP,                                                                              \
@@ -114,6 +118,12 @@ const struct call_description *call_of_counter(enum mmt_event_count counter);
 
 /* A bit for each argument that the call reads. The registers of other arguments hold unrelated values. */
 unsigned call_arguments_used(enum call call, const uint64_t arguments[6]);
+
+/* Without these flags, the first argument of mmap is a hint. */
+static inline bool call_reads_first_argument(enum call call, const uint64_t arguments[6])
+{
+	return call != CALL_MMAP || arguments[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+}
 
 /* Whether a syscall that returns `result` has failed: a negative errno. */
 static inline bool call_is_error(int64_t result)

@@ -153,9 +153,9 @@ static struct mmt_error *prepare(struct recorder *recorder)
 
 	raise_descriptor_limit(recorder);
 	uname(&kernel);
-	recorder->architecture = architecture_to_record(kernel.machine);
+	recorder->architecture = architecture_find(kernel.machine);
 	if (!recorder->architecture)
-		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on %s, only on x86_64",
+		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on %s, only on x86_64 and aarch64",
 				    kernel.machine);
 	if (!clock_is_of_events())
 		return error_create(MMT_ERROR_UNSUPPORTED, "the clock of this time namespace differs from that of the "

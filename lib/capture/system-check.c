@@ -90,12 +90,12 @@ static void check_kernel(struct check *check)
 	new_enough = major > 6 || (major == 6 && minor >= 1);
 	add(check, new_enough ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "kernel", "use Linux 6.1 or later",
 	    "Linux %s on %s", kernel.release, kernel.machine);
-	if (architecture_to_record(kernel.machine))
+	if (architecture_find(kernel.machine))
 		add(check, MMT_CHECK_GOOD, "processor", NULL,
 		    "64-bit processes; a 64-bit kernel does not report the calls of 32-bit ones");
 	else
-		add(check, MMT_CHECK_MISSING, "processor", NULL, "mmtrace cannot record on %s, only on x86_64",
-		    kernel.machine);
+		add(check, MMT_CHECK_MISSING, "processor", NULL,
+		    "mmtrace cannot record on %s, only on x86_64 and aarch64", kernel.machine);
 }
 
 /* Adds what permits that for good to the last item. */

@@ -57,6 +57,10 @@ static void create(void)
 
 		snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
 		add_tracepoint("syscalls", name, 100 + call);
+		if (description->at_entry)
+			continue;
+		snprintf(name, sizeof(name), "sys_enter_%s", description->name);
+		add_tracepoint("syscalls", name, 300 + call);
 	}
 	add_tracepoint("syscalls", "sys_exit_madvise", 200);
 }
@@ -68,12 +72,17 @@ static void destroy(void)
 	temporary_remove(directory);
 }
 
-static void make_set(const struct mmt_record_options *options)
+static void make_set_for(const char *architecture, const struct mmt_record_options *options)
 {
 	struct mmt_error *error = events_create(options, &(struct tracepoint_source){.directory = tracefs}, false,
-						&architecture_x86_64, &set);
+						architecture_find(architecture), &set);
 
 	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+}
+
+static void make_set(const struct mmt_record_options *options)
+{
+	make_set_for("x86_64", options);
 }
 
 static size_t count_role(enum attribute_role role)
@@ -325,14 +334,58 @@ START_TEST(a_lean_set_has_one_event_for_each_call)
 }
 END_TEST
 
-/* Recordings of aarch64 can be read. To record there, the first argument must be taken when a call begins. */
-START_TEST(only_x86_64_is_recorded)
+/* The result overwrites the first argument there. Each entry is opened before the exit, so that an exit without one
+ * shows that the call began earlier. */
+START_TEST(aarch64_records_entries)
 {
-	ck_assert_ptr_eq(architecture_to_record("x86_64"), &architecture_x86_64);
+	struct mmt_record_options options;
+	size_t entries = 0;
+
+	mmt_record_options_init(&options);
+	make_set_for("aarch64", &options);
+	ck_assert_uint_eq(count_role(ROLE_DUMP), 4);
+	ck_assert_uint_eq(count_role(ROLE_LARGE_DUMP), 4);
+	for (size_t i = 0; i < set.items.count; i++) {
+		const struct event_description *event = &set.items.items[i];
+
+		if (!event->is_enter)
+			continue;
+		entries++;
+		ck_assert_uint_eq(event->attribute.sample_type, EVENTS_SAMPLE_TYPE | PERF_SAMPLE_RAW);
+		ck_assert_int_eq(event->ring, RING_SYSCALL);
+		ck_assert_int_eq(event[1].call, event->call);
+		ck_assert(!event[1].is_enter);
+		if (event->call == CALL_MMAP) /* MAP_FIXED, MAP_FIXED_NOREPLACE: otherwise the address is a hint */
+			ck_assert_str_eq(event->filter, "flags & 0x100010");
+		else
+			ck_assert_ptr_null(event->filter);
+	}
+	ck_assert_uint_eq(entries, count_default_calls());
+	ck_assert_uint_eq(count_role(ROLE_SYSCALL), 2 * entries);
+}
+END_TEST
+
+/* Its entry is filtered by the advice, and has everything. */
+START_TEST(aarch64_records_madvise_once_without_madvise)
+{
+	struct mmt_record_options options;
+
+	mmt_record_options_init(&options);
+	options.no_madvise = true;
+	make_set_for("aarch64", &options);
+	ck_assert(!find("syscalls:sys_enter_madvise")->is_enter);
+	ck_assert_str_eq(find("syscalls:sys_enter_madvise")->filter, "behavior == 10 || behavior == 11");
+	ck_assert_uint_eq(count_role(ROLE_SYSCALL), 2 * count_default_calls() - 1);
+}
+END_TEST
+
+START_TEST(only_little_endian_architectures_are_known)
+{
+	ck_assert_ptr_eq(architecture_find("x86_64"), &architecture_x86_64);
 	ck_assert_ptr_nonnull(architecture_find("aarch64"));
-	ck_assert_ptr_null(architecture_to_record("aarch64"));
-	ck_assert_ptr_null(architecture_to_record("riscv64"));
-	ck_assert_ptr_null(architecture_to_record(""));
+	ck_assert_ptr_null(architecture_find("aarch64_be"));
+	ck_assert_ptr_null(architecture_find("riscv64"));
+	ck_assert_ptr_null(architecture_find(""));
 }
 END_TEST
 
@@ -347,6 +400,7 @@ Suite *test_suite(void)
 			successful_mseal_is_recorded, threads_are_inherited_even_without_children,
 			calls_carry_their_arguments_and_no_more, rare_calls_have_their_dump_with_them,
 			large_dumps_come_last, a_fixed_dump_size_adds_no_large_dumps,
-			a_lean_set_has_one_event_for_each_call, only_x86_64_is_recorded);
+			a_lean_set_has_one_event_for_each_call, aarch64_records_entries,
+			aarch64_records_madvise_once_without_madvise, only_little_endian_architectures_are_known);
 	return suite;
 }

@@ -201,19 +201,42 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	return error ? error : notify(replay, state, process, event, needs_stack);
 }
 
-/* Plain perf: the exit has the result; the entry has the arguments and usually the better stack. */
+/* Whether the entry is that of the call that returned. If events were lost, it may be that of an earlier call; the
+ * arguments that the exit still has in registers are then usually different. */
+static bool is_entry_of(const struct replay *replay, const struct kept_sample *enter, const struct event *event)
+{
+	const struct architecture *architecture = replay->metadata->architecture;
+	const struct register_values *registers = &event->call.stack.registers;
+	unsigned used = call_arguments_used(event->call.call, enter->arguments);
+
+	if (!enter->present || enter->call != event->call.call)
+		return false;
+	for (unsigned i = architecture->first_argument_lost ? 1 : 0; used >> i; i++) {
+		unsigned number = architecture->argument_registers[i];
+
+		if ((used >> i & 1) && (registers->known >> number & 1) &&
+		    registers->values[number] != enter->arguments[i])
+			return false;
+	}
+	return true;
+}
+
+/* The exit has the result, the entry the arguments. In plain perf's recordings the entry usually has the better
+ * stack. */
 static bool join_enter(struct replay *replay, struct thread_state *state, struct event *event)
 {
 	struct kept_sample *enter = &state->enter;
+	bool joined = is_entry_of(replay, enter, event);
 
-	if (!enter->present || enter->call != event->call.call) {
+	enter->present = false;
+	if (!joined) {
 		replay->calls_without_entry++;
 		return false;
 	}
-	enter->present = false;
 	memcpy(event->call.arguments, enter->arguments, sizeof(enter->arguments));
 	event->call.has_arguments = true;
-	if (enter->stack.callchain_count >= event->call.stack.callchain_count || enter->stack.bytes)
+	if (enter->stack.bytes ||
+	    (enter->stack.callchain_count && enter->stack.callchain_count >= event->call.stack.callchain_count))
 		event->call.stack = enter->stack;
 	return true;
 }

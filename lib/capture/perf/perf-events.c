@@ -161,6 +161,25 @@ static void add_stack(const struct mmt_record_options *options, const struct arc
 		attribute->sample_regs_user |= architecture->saved_registers;
 }
 
+/* Adds the entry of a call, which has the first argument. It must be opened before the event of the exit: an exit
+ * without an entry then shows that the call began before the recording. */
+static struct mmt_error *add_entry(struct event_set *set, const struct tracepoint_source *source, enum call call)
+{
+	struct event_description *event;
+	struct mmt_error *error;
+	char name[64];
+
+	snprintf(name, sizeof(name), "sys_enter_%s", call_describe(call)->name);
+	error = add_tracepoint(set, source, "syscalls", name, &event);
+	if (error || !event)
+		return error;
+	event->role = ROLE_SYSCALL;
+	event->call = call;
+	event->is_enter = true;
+	event->filter = call_describe(call)->entry_filter;
+	return NULL;
+}
+
 static struct mmt_error *add_call(struct event_set *set, const struct tracepoint_source *source,
 				  const struct mmt_record_options *options, const struct architecture *architecture,
 				  enum call call)
@@ -173,6 +192,11 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 
 	if (description->unrecorded)
 		return NULL;
+	if (architecture->first_argument_lost && !entry) {
+		error = add_entry(set, source, call);
+		if (error)
+			return error;
+	}
 	snprintf(name, sizeof(name), "sys_%s_%s", entry ? "enter" : "exit", description->name);
 	error = add_tracepoint(set, source, "syscalls", name, &event);
 	if (error)
@@ -207,8 +231,8 @@ static struct mmt_error *add_dumps(struct event_set *set, const struct architect
 		struct event_description *dump;
 		struct event_description *syscall_event;
 
-		if (set->items.items[i].role != ROLE_SYSCALL || set->items.items[i].has_dump ||
-		    !call_has_stack(set->items.items[i].call))
+		if (set->items.items[i].role != ROLE_SYSCALL || set->items.items[i].is_enter ||
+		    set->items.items[i].has_dump || !call_has_stack(set->items.items[i].call))
 			continue;
 		dump = vector_append(&set->items);
 		if (!dump)

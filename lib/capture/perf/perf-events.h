@@ -25,6 +25,7 @@ struct event_description {
 	const char *filter; /* set on each event; NULL: no filter. Static. */
 	enum attribute_role role;
 	enum call call; /* for ROLE_SYSCALL, ROLE_DUMP and ROLE_LARGE_DUMP */
+	bool is_enter;	/* it records the call's entry, beside the event of its exit */
 	enum ring_kind ring;
 	bool has_dump;	     /* of more of the stack than the direct caller needs */
 	bool has_large_dump; /* another event takes a large dump while the call rate is low */

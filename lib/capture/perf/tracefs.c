@@ -190,17 +190,13 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 	if (error)
 		return error;
 	error = tracefs_add_headers(&source, tracepoints);
-	for (unsigned call = 0; !error && call < CALL_KINDS; call++) {
-		const struct call_description *description = call_describe((enum call)call);
+	for (unsigned i = 0; !error && i < 2 * CALL_KINDS; i++) {
+		const struct call_description *description = call_describe((enum call)(i / 2));
 		char name[64];
 
 		if (description->unrecorded)
 			continue;
-		snprintf(name, sizeof(name), "sys_%s_%s", description->at_entry ? "enter" : "exit", description->name);
-		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
-		if (error || !description->at_entry)
-			continue;
-		snprintf(name, sizeof(name), "sys_exit_%s", description->name);
+		snprintf(name, sizeof(name), "sys_%s_%s", i % 2 ? "enter" : "exit", description->name);
 		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
 	}
 	/* Users with CAP_PERFMON but no access to tracefs need it, too. */

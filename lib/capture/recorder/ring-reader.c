@@ -101,7 +101,7 @@ static bool may_have_large_dump(const struct recorder *recorder)
 static void count_sample(struct recorder *recorder, const struct event_description *event,
 			 const struct ring_reader_sample *sample)
 {
-	if (event->role == ROLE_SYSCALL) {
+	if (event->role == ROLE_SYSCALL && !event->is_enter) {
 		recorder->summary.events[call_describe(event->call)->counter]++;
 		/* One entry is the PERF_CONTEXT_USER marker, so a callchain of the maximum length has one entry
 		 * more. */
@@ -225,8 +225,9 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	tid = (pid_t)bytes_u32(&bytes);
 	time_ns = bytes_u64(&bytes);
 	/* The exit of a call, the entry of the next one, and a sample in user space all show that the thread has left
-	 * its last call. */
-	if (!index || recorder->reader.events.items.items[*index].role == ROLE_SYSCALL)
+	 * its last call. An entry that is recorded beside the exit may be that of the last call. */
+	if (!index || (recorder->reader.events.items.items[*index].role == ROLE_SYSCALL &&
+		       !recorder->reader.events.items.items[*index].is_enter))
 		in_flight_note_outside(&recorder->reader.in_flight, tid, time_ns);
 	if (!index)
 		return attach_note_outside(&recorder->reader.attachment, tid, time_ns, id);

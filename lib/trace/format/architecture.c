@@ -80,6 +80,7 @@ const struct architecture architecture_x86_64 = {
     .perf_to_dwarf = x86_64_to_dwarf,
     .register_names = x86_64_names,
     .perf_register_count = PERF_REGISTERS,
+    .address_mask = UINT64_MAX,
     .argument_registers = {DWARF_RDI, DWARF_RSI, DWARF_RDX, DWARF_R10, DWARF_R8, DWARF_R9},
     .instruction_pointer = DWARF_RETURN_ADDRESS,
     .stack_pointer = DWARF_RSP,
@@ -125,6 +126,7 @@ static const struct architecture architecture_aarch64 = {
     .perf_register_count = AARCH64_REGISTERS,
     .argument_registers = {0, 1, 2, 3, 4, 5},
     .first_argument_lost = true,
+    .address_mask = (1ULL << 56) - 1,
     .instruction_pointer = AARCH64_PROGRAM_COUNTER,
     .stack_pointer = AARCH64_STACK_POINTER,
     .frame_pointer = AARCH64_FRAME_POINTER,
@@ -154,12 +156,4 @@ uint64_t architecture_argument_mask(const struct architecture *architecture, uns
 		}
 	}
 	return mask;
-}
-
-const struct architecture *architecture_to_record(const char *machine)
-{
-	const struct architecture *architecture = architecture_find(machine);
-
-	/* On aarch64 the first argument of a call is lost at its exit, and the events at its entry are not recorded yet. */
-	return architecture && !architecture->first_argument_lost ? architecture : NULL;
 }

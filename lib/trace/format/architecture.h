@@ -18,8 +18,11 @@ struct architecture {
 	const int8_t *perf_to_dwarf;
 	const char *const *register_names; /* by DWARF number; REGISTER_NUMBERS entries, NULL: none */
 	unsigned perf_register_count;
-	uint8_t argument_registers[6];				   /* DWARF numbers at the call's exit */
-	bool first_argument_lost;				   /* the result overwrites it (aarch64) */
+	uint8_t argument_registers[6]; /* DWARF numbers at the call's exit */
+	/* The result overwrites the first argument (aarch64): it is recorded at the call's entry. */
+	bool first_argument_lost;
+	/* The kernel ignores the other bits of the address in the first argument of a call (aarch64: its tag). */
+	uint64_t address_mask;
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
 	/* perf masks: the registers that locate the stack, and those that unwinding also needs */
 	uint64_t frame_registers;
@@ -28,14 +31,10 @@ struct architecture {
 
 extern const struct architecture architecture_x86_64;
 
-/* By the ARCH feature's text; NULL: none. */
+/* By the ARCH feature's text, which is the name that uname(2) has; NULL: none. */
 const struct architecture *architecture_find(const char *name);
 
 /* perf mask of the registers that hold the first `count` arguments of a call. */
 uint64_t architecture_argument_mask(const struct architecture *architecture, unsigned count);
-
-/* The architecture of a machine, by the name that uname(2) has for it, if mmtrace records there; NULL: it does not, but
- * may report recordings of it. */
-const struct architecture *architecture_to_record(const char *machine);
 
 #endif

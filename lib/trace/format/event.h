@@ -12,7 +12,7 @@
 
 enum event_kind {
 	EVENT_CALL,	  /* a memory syscall returned */
-	EVENT_CALL_ENTER, /* its entry: only in files of plain perf, where exits carry no arguments */
+	EVENT_CALL_ENTER, /* its entry: where exits carry no arguments (plain perf) or not the first (aarch64) */
 	EVENT_STACK_DUMP, /* the deep stack of a call, from a separate ring; belongs to the EVENT_CALL of the same
 			     thread with equal registers, which may come before or after it. There may be two, of
 			     which the larger one replaces the other. */
@@ -90,8 +90,7 @@ struct event {
 	union {
 		struct {
 			enum call call;
-			bool has_arguments; /* false: an exit without registers, to be joined with its EVENT_CALL_ENTER
-					     */
+			bool has_arguments; /* false: an exit to be joined with its EVENT_CALL_ENTER */
 			uint64_t arguments[6];
 			bool at_entry;	/* EVENT_CALL: recorded at its entry, so it has no result */
 			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */

@@ -82,6 +82,8 @@ struct mmt_error *decoder_create(const struct recording_file *file, const struct
 		find_registers(metadata->architecture, attr, &decoder->fields[i]);
 		find_shape(&metadata->attributes[i], &decoder->fields[i]);
 		decoder->has_dumps |= role_is_dump(metadata->attributes[i].role);
+		if (metadata->attributes[i].is_call && !metadata->attributes[i].is_enter)
+			decoder->exits |= 1u << metadata->attributes[i].call;
 		if (attr->mmap_data)
 			decoder->no_data_mappings = false;
 	}
@@ -365,14 +367,17 @@ static void take_arguments_from_registers(const struct architecture *architectur
 	const struct register_values *registers = &event->call.stack.registers;
 	size_t count = call_describe(event->call.call)->arguments;
 
-	if (architecture->first_argument_lost)
-		return;
-	for (size_t i = 0; i < count; i++) {
+	size_t first = architecture->first_argument_lost ? 1 : 0;
+	uint64_t arguments[6] = {0};
+
+	for (size_t i = first; i < count; i++) {
 		if (!(registers->known >> architecture->argument_registers[i] & 1))
 			return;
+		arguments[i] = registers->values[architecture->argument_registers[i]];
 	}
-	for (size_t i = 0; i < count; i++)
-		event->call.arguments[i] = registers->values[architecture->argument_registers[i]];
+	if (first && call_reads_first_argument(event->call.call, arguments))
+		return;
+	memcpy(event->call.arguments, arguments, sizeof(arguments));
 	event->call.has_arguments = true;
 }
 
@@ -392,13 +397,13 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 			event->call.arguments[i] = read_field(*raw, &fields->arguments[i]);
 		}
 		event->call.has_arguments = true;
-		if (call_describe(attribute->call)->at_entry)
+		if (call_describe(attribute->call)->place == CALL_AT_ARGUMENT)
+			event->call.arguments[0] &= decoder->metadata->architecture->address_mask;
+		if (call_describe(attribute->call)->at_entry && !(decoder->exits >> attribute->call & 1))
 			complete_at_entry(event);
 		return;
 	}
 	take_arguments_from_registers(decoder->metadata->architecture, event);
-	if (call_describe(attribute->call)->at_entry && !event->call.has_arguments)
-		return; /* the entry already gave all the information */
 	event->kind = role_is_dump(attribute->role) ? EVENT_STACK_DUMP : EVENT_CALL;
 	if (!holds_field(raw, &fields->result)) {
 		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");

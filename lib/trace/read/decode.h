@@ -41,6 +41,7 @@ struct decoder {
 	   LIMIT_CALLCHAIN entries at most. */
 	uint64_t *callchain;
 	size_t callchain_left;
+	uint32_t exits;	       /* a bit for each call whose exits are recorded */
 	bool no_data_mappings; /* no attribute requested them */
 	bool has_dumps;	       /* some attribute is only for stack dumps */
 	bool only_used_stacks; /* see reader_leave_out_unused_stacks() */

@@ -26,6 +26,7 @@
 
 struct recording_builder {
 	uint64_t lost;
+	const struct architecture *architecture;
 	struct writer *writer;
 	struct buffer body, record; /* of calls, and of any record; kept, since there may be millions */
 	bool no_stacks;
@@ -55,7 +56,15 @@ static void add_format(struct tracepoints *tracepoints, const char *system, uint
 		abort();
 }
 
-static void add_formats(struct writer *writer)
+/* Of the entry of any call. */
+#define ENTRY_FIELDS                                                                                                   \
+	"\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"                                                   \
+	"\tfield:long a;\toffset:16;\tsize:8;\tsigned:0;\n\tfield:long b;\toffset:24;\tsize:8;\tsigned:0;\n"           \
+	"\tfield:long c;\toffset:32;\tsize:8;\tsigned:0;\n\tfield:long d;\toffset:40;\tsize:8;\tsigned:0;\n"           \
+	"\tfield:long e;\toffset:48;\tsize:8;\tsigned:0;\n\tfield:long f;\toffset:56;\tsize:8;\tsigned:0;\n\n"         \
+	"print fmt: \"0x%lx\", REC->a\n"
+
+static void add_formats(struct writer *writer, const struct architecture *architecture)
 {
 	struct tracepoints tracepoints = {0};
 	struct buffer buffer;
@@ -74,6 +83,10 @@ static void add_formats(struct writer *writer)
 		add_format(&tracepoints, "syscalls", (uint32_t)(BUILDER_SYSCALL_ID + i), name,
 			   "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
 			   "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n\nprint fmt: \"0x%lx\", REC->ret\n");
+		if (!architecture->first_argument_lost)
+			continue;
+		snprintf(name, sizeof(name), "sys_enter_%s", call_describe((enum call)i)->name);
+		add_format(&tracepoints, "syscalls", (uint32_t)(BUILDER_ENTER_ID + i), name, ENTRY_FIELDS);
 	}
 	add_format(&tracepoints, "syscalls", BUILDER_SYSCALL_ID + CALL_MADVISE, "sys_enter_madvise",
 		   "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
@@ -118,16 +131,29 @@ static void add_attribute(struct writer *writer, struct recording_info *info, st
 static const uint64_t call_ids[] = {
     [ROLE_SYSCALL] = BUILDER_SYSCALL_ID, [ROLE_DUMP] = BUILDER_DUMP_ID, [ROLE_LARGE_DUMP] = BUILDER_LARGE_DUMP_ID};
 
-static void add_call_attributes(struct writer *writer, struct recording_info *info, enum attribute_role role,
-				bool no_stacks)
+static void add_entries(struct writer *writer, struct recording_info *info)
+{
+	for (size_t i = 0; i < CALL_KINDS; i++) {
+		struct perf_event_attr attr = {
+		    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_ENTER_ID + i, .sample_type = SAMPLE_TYPE};
+		char name[64];
+
+		if (call_describe((enum call)i)->at_entry)
+			continue;
+		snprintf(name, sizeof(name), "syscalls:sys_enter_%s", call_describe((enum call)i)->name);
+		add_attribute(writer, info, &attr, name, BUILDER_ENTER_ID + i, ROLE_SYSCALL);
+	}
+}
+
+static void add_call_attributes(struct writer *writer, const struct architecture *architecture,
+				struct recording_info *info, enum attribute_role role, bool no_stacks)
 {
 	for (size_t i = 0; i < CALL_KINDS; i++) {
 		struct perf_event_attr attr = {
 		    .type = PERF_TYPE_TRACEPOINT,
 		    .config = BUILDER_SYSCALL_ID + i,
 		    .sample_type = CALL_SAMPLE_TYPE,
-		    .sample_regs_user =
-			architecture_argument_mask(&architecture_x86_64, 6) | architecture_x86_64.frame_registers,
+		    .sample_regs_user = architecture_argument_mask(architecture, 6) | architecture->frame_registers,
 		    .sample_stack_user = BUILDER_STACK_BYTES,
 		};
 		bool at_entry = call_describe((enum call)i)->at_entry;
@@ -169,9 +195,9 @@ static void add_snapshot_attribute(struct writer *writer, struct recording_info 
 		abort();
 }
 
-static void add_information(struct writer *writer, const struct recording_info *info)
+static void add_information(struct writer *writer, const struct recording_info *info,
+			    const struct architecture *architecture)
 {
-	static const char architecture[] = "x86_64";
 	struct buffer buffer;
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
@@ -179,8 +205,8 @@ static void add_information(struct writer *writer, const struct recording_info *
 	require(buffer_finish(&buffer));
 	require(writer_add_section(writer, FEATURE_MMTRACE_INFO, buffer.data, buffer.size));
 	buffer_clear(&buffer);
-	buffer_put_u32(&buffer, sizeof(architecture));
-	buffer_put_string(&buffer, architecture);
+	buffer_put_u32(&buffer, (uint32_t)strlen(architecture->name) + 1);
+	buffer_put_string(&buffer, architecture->name);
 	require(buffer_finish(&buffer));
 	require(writer_add_section(writer, FEATURE_ARCH, buffer.data, buffer.size));
 	buffer_deinit(&buffer);
@@ -190,6 +216,7 @@ static void add_information(struct writer *writer, const struct recording_info *
 struct contents {
 	bool no_stacks, dumps, large_dumps, locks;
 	uint64_t start_ns;
+	const char *architecture; /* NULL: x86_64 */
 };
 
 static struct recording_builder *create(const char *path, const struct contents *contents)
@@ -220,19 +247,22 @@ static struct recording_builder *create(const char *path, const struct contents 
 	info.recorder_version = strdup("0.1.0");
 	builder->no_stacks = contents->no_stacks;
 	info.stack_dump_bytes = contents->no_stacks ? 0 : BUILDER_STACK_BYTES;
-	add_formats(builder->writer);
-	add_call_attributes(builder->writer, &info, ROLE_SYSCALL, contents->no_stacks);
+	builder->architecture = architecture_find(contents->architecture ? contents->architecture : "x86_64");
+	add_formats(builder->writer, builder->architecture);
+	if (builder->architecture->first_argument_lost)
+		add_entries(builder->writer, &info);
+	add_call_attributes(builder->writer, builder->architecture, &info, ROLE_SYSCALL, contents->no_stacks);
 	if (contents->dumps)
-		add_call_attributes(builder->writer, &info, ROLE_DUMP, false);
+		add_call_attributes(builder->writer, builder->architecture, &info, ROLE_DUMP, false);
 	if (contents->large_dumps)
-		add_call_attributes(builder->writer, &info, ROLE_LARGE_DUMP, false);
+		add_call_attributes(builder->writer, builder->architecture, &info, ROLE_LARGE_DUMP, false);
 	add_attribute(builder->writer, &info, &task, "task:task_newtask", BUILDER_NEW_TASK_ID, ROLE_NEW_TASK);
 	add_attribute(builder->writer, &info, &side_band, "dummy:u", BUILDER_SIDE_BAND_ID, ROLE_SIDE_BAND);
 	if (contents->locks)
 		add_attribute(builder->writer, &info, &lock, "mmap_lock:mmap_lock_acquire_returned", BUILDER_LOCK_ID,
 			      ROLE_LOCK);
 	add_snapshot_attribute(builder->writer, &info);
-	add_information(builder->writer, &info);
+	add_information(builder->writer, &info, builder->architecture);
 	recording_info_deinit(&info);
 	require(writer_start(builder->writer));
 	return builder;
@@ -251,6 +281,11 @@ struct recording_builder *builder_create_with(const char *path, bool dumps, bool
 struct recording_builder *builder_create_with_large_dumps(const char *path)
 {
 	return create(path, &(struct contents){.dumps = true, .large_dumps = true});
+}
+
+struct recording_builder *builder_create_for_aarch64(const char *path)
+{
+	return create(path, &(struct contents){.dumps = true, .architecture = "aarch64"});
 }
 
 struct recording_builder *builder_create_at(const char *path, uint64_t start_ns)
@@ -311,19 +346,29 @@ static void append(struct recording_builder *builder, uint32_t type, struct buff
 	buffer_deinit(body);
 }
 
+static uint64_t register_at_exit(const struct architecture *architecture, const struct builder_call *call, int number)
+{
+	if (number == architecture->frame_pointer)
+		return call->frame_pointer;
+	if (number == architecture->stack_pointer)
+		return call->stack_pointer;
+	if (number == architecture->instruction_pointer)
+		return call->instruction_pointer;
+	for (size_t i = 0; i < 6; i++) {
+		if (number == architecture->argument_registers[i])
+			return i || !architecture->first_argument_lost ? call->arguments[i] : (uint64_t)call->result;
+	}
+	return 0;
+}
+
 /* Those of the arguments and of the frame, in perf's order. */
-static void put_registers(struct buffer *body, const struct builder_call *call)
+static void put_registers(struct buffer *body, const struct architecture *architecture, const struct builder_call *call)
 {
 	buffer_put_u64(body, PERF_SAMPLE_REGS_ABI_64);
-	buffer_put_u64(body, call->arguments[2]);
-	buffer_put_u64(body, call->arguments[1]);
-	buffer_put_u64(body, call->arguments[0]);
-	buffer_put_u64(body, call->frame_pointer);
-	buffer_put_u64(body, call->stack_pointer);
-	buffer_put_u64(body, call->instruction_pointer);
-	buffer_put_u64(body, call->arguments[4]);
-	buffer_put_u64(body, call->arguments[5]);
-	buffer_put_u64(body, call->arguments[3]);
+	for (uint64_t left = architecture_argument_mask(architecture, 6) | architecture->frame_registers; left;
+	     left &= left - 1)
+		buffer_put_u64(
+		    body, register_at_exit(architecture, call, architecture->perf_to_dwarf[__builtin_ctzll(left)]));
 }
 
 static void put_stack(struct buffer *body, const struct builder_call *call)
@@ -346,16 +391,18 @@ static void put_sample_start(struct buffer *body, uint64_t id, uint64_t time_ns,
 }
 
 /* For calls recorded at their entry: no registers, no stack. */
-static void append_entry(struct recording_builder *builder, const struct builder_call *call, uint64_t id)
+static void append_entry(struct recording_builder *builder, const struct builder_call *call, uint64_t id,
+			 uint32_t argument_count)
 {
 	struct buffer body;
 
 	buffer_init(&body, UINT16_MAX);
 	put_sample_start(&body, id, call->time_ns, call->pid, call->tid, call->cpu);
-	buffer_put_u32(&body, 44); /* raw: common fields, number of the call, arguments, padding to 8 */
+	/* raw: common fields, number of the call, arguments, padding to 8 */
+	buffer_put_u32(&body, 20 + argument_count * 8);
 	buffer_put_u64(&body, BUILDER_SYSCALL_ID + (uint64_t)call->call);
 	buffer_put_u64(&body, 0);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < argument_count; i++)
 		buffer_put_u64(&body, call->arguments[i]);
 	buffer_put_u32(&body, 0);
 	require(buffer_finish(&body));
@@ -388,8 +435,12 @@ void builder_call(struct recording_builder *builder, const struct builder_call *
 	uint64_t id = call->id ? call->id : call_ids[role] + (uint64_t)call->call;
 	struct buffer *body = &builder->body;
 
+	if (call->enter) {
+		append_entry(builder, call, BUILDER_ENTER_ID + (uint64_t)call->call, 6);
+		return;
+	}
 	if (call_describe(call->call)->at_entry) {
-		append_entry(builder, call, id);
+		append_entry(builder, call, id, 3);
 		return;
 	}
 	buffer_clear(body);
@@ -402,7 +453,7 @@ void builder_call(struct recording_builder *builder, const struct builder_call *
 	buffer_put_u64(body, 0);
 	buffer_put_u64(body, (uint64_t)call->result);
 	buffer_put_u32(body, 0);
-	put_registers(body, call);
+	put_registers(body, builder->architecture, call);
 	if (!builder->no_stacks)
 		put_stack(body, call);
 	require(buffer_finish(body));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Recordings for tests, made with the library's own writer as if by a recorder on x86-64. Any failure ends the test
- * program. Records are written as given: the caller chooses the times, and ends rounds if order matters.
+ * Recordings for tests, made with the library's own writer as if by a recorder on x86-64 or aarch64. Any failure ends the
+ * test program. Records are written as given: the caller chooses the times, and ends rounds if order matters.
  */
 #ifndef SUPPORT_RECORDING_BUILDER_H
 #define SUPPORT_RECORDING_BUILDER_H
@@ -25,6 +25,7 @@ struct writer;
 #define BUILDER_SIDE_BAND_ID 301
 #define BUILDER_LOCK_ID 302
 #define BUILDER_LARGE_DUMP_ID 400
+#define BUILDER_ENTER_ID 500 /* of calls' entries, in recordings of aarch64 */
 #define BUILDER_SECOND_ROOT 1000
 #define BUILDER_HUGETLB_MINOR 250 /* of the device 0:250, which is that of hugetlbfs in all recordings */
 #define BUILDER_MAPPING_LIMIT 65530
@@ -34,6 +35,7 @@ struct builder_call {
 	enum call call;
 	bool dump;	 /* instead of the syscall event */
 	bool large_dump; /* likewise */
+	bool enter;	 /* the event of the entry, beside that of the exit */
 	uint64_t id;	 /* 0: that of the first root */
 	uint64_t time_ns;
 	int32_t pid, tid;
@@ -54,6 +56,8 @@ struct recording_builder *builder_create_with(const char *path, bool dumps, bool
 struct recording_builder *builder_create_with_large_dumps(const char *path);
 /* No stack bytes in samples either, as written by record -g fp. Dumps of calls are omitted. */
 struct recording_builder *builder_create_without_stacks(const char *path);
+/* Of aarch64: exits do not have the first argument, and there are events for entries. */
+struct recording_builder *builder_create_for_aarch64(const char *path);
 /* It states when it started; the others do not. */
 struct recording_builder *builder_create_at(const char *path, uint64_t start_ns);
 
