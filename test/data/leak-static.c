@@ -14,6 +14,34 @@ enum { PAGE = 4096, PROT_NO_ACCESS = 0, PROT_READ_WRITE = 3, LEAKS = 4 };
 
 void program(const long *stack) __attribute__((noreturn, used));
 
+#ifdef __aarch64__
+__asm__(".globl _start\n"
+	".type _start, @function\n"
+	"_start:\n"
+	"	.cfi_startproc\n"
+	"	.cfi_undefined x30\n"
+	"	mov x29, #0\n"
+	"	mov x30, #0\n"
+	"	mov x0, sp\n"
+	"	bl program\n"
+	"	brk #0\n"
+	"	.cfi_endproc\n"
+	".size _start, . - _start\n");
+
+VISIBLE long system_call(long number, long a, long b, long c, long d)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = -1;
+	register long x5 __asm__("x5") = 0;
+
+	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+	return x0;
+}
+#else
 __asm__(".globl _start\n"
 	".type _start, @function\n"
 	"_start:\n"
@@ -40,6 +68,7 @@ VISIBLE long system_call(long number, long a, long b, long c, long d)
 			 : "rcx", "r11", "memory");
 	return result;
 }
+#endif
 
 VISIBLE char *mmap_block(size_t length, int protection)
 {

@@ -14,13 +14,13 @@ trap 'rm -rf "$directory"' EXIT
 put_program() {
 	# One test at a time, of all checkouts; only the test that holds the lock may remove the program.
 	exec 9</tmp && flock 9
-	trap 'rm -rf "$directory"; rm -f "$program_directory/leak-static"; rmdir "$program_directory" 2>/dev/null' EXIT
+	trap 'rm -rf "$directory"; rm -f "$program_directory"/leak-static{,-aarch64}; rmdir "$program_directory" 2>/dev/null' EXIT
 	mkdir -m 700 "$program_directory" 2>/dev/null
 	[ -O "$program_directory" ] && [ ! -L "$program_directory" ] || {
 		echo "$program_directory belongs to another user" >&2
 		exit 1
 	}
-	cp "$SOURCE/test/data/leak-static" "$program_directory/leak-static"
+	cp "$SOURCE"/test/data/leak-static{,-aarch64} "$program_directory"
 }
 
 # for_each_golden FUNCTION: called with the name and the words of each line of TESTLIST.
