@@ -211,11 +211,10 @@ static bool is_entry_of(const struct replay *replay, const struct kept_sample *e
 
 	if (!enter->present || enter->call != event->call.call)
 		return false;
-	for (unsigned i = architecture->first_argument_lost ? 1 : 0; used >> i; i++) {
+	for (unsigned i = architecture->first_argument_lost ? 1 : 0; used >> i & 1; i++) {
 		unsigned number = architecture->argument_registers[i];
 
-		if ((used >> i & 1) && (registers->known >> number & 1) &&
-		    registers->values[number] != enter->arguments[i])
+		if ((registers->known >> number & 1) && registers->values[number] != enter->arguments[i])
 			return false;
 	}
 	return true;
