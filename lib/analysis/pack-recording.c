@@ -321,7 +321,7 @@ static struct mmt_error *add_head(struct pack *pack)
 
 static struct mmt_error *append(struct pack *pack, const void *record, size_t size)
 {
-	struct mmt_error *error = writer_append(pack->writer, STREAM_OTHERS, record, size);
+	struct mmt_error *error = writer_append(pack->writer, record, size);
 
 	pack->held = false;
 	pack->round_bytes += size;

@@ -88,7 +88,7 @@ static void append_record(struct writer *writer, uint32_t type, const uint64_t *
 
 	memcpy(record, &header, sizeof(header));
 	memcpy(record + 1, words, count * sizeof(*words));
-	require(writer_append(writer, STREAM_OTHERS, record, header.size));
+	require(writer_append(writer, record, header.size));
 }
 
 /* perf needs the instruction pointer of a sample: it symbolizes callchains, but looks up no lines for them. */

@@ -711,7 +711,7 @@ static struct mmt_error *write_until_full(struct writer *writer, size_t *written
 			body[i] = state = state * 6364136223846793005ULL + 1442695040888963407ULL;
 		memset(body + 505, 0, 7 * sizeof(body[0]));
 		memcpy(body, &header, sizeof(header));
-		error = writer_append(writer, STREAM_OTHERS, body, sizeof(body));
+		error = writer_append(writer, body, sizeof(body));
 		if (!error)
 			error = writer_flush(writer);
 		*written_ret += error ? 0 : 1;

@@ -18,8 +18,7 @@
 #define ROUND_BYTES (8u << 20) /* the recorder ends them after 6 MiB plus one read */
 #define RECORDS 210000
 #define ROUND_RECORDS 21000
-#define RECORD_HUNDREDTHS_MAX 340 /* of a byte; 506 when all are in one stream */
-#define DATA_OFFSET_OFFSET 40	  /* into the file's header */
+#define RECORD_HUNDREDTHS_MAX 520 /* of a byte */
 
 /* Frames of repetitive data, until they have the maximum size; frames of incompressible data stay small. */
 START_TEST(frames_grow_with_repetitive_data)
@@ -51,17 +50,8 @@ END_TEST
 struct frames {
 	size_t count;
 	size_t content; /* of all */
-	size_t largest, smallest;
+	size_t largest;
 };
-
-/* At `offset` from the start of the data. */
-static ssize_t read_data(int fd, off_t offset, void *data, size_t size)
-{
-	uint64_t begin = 0;
-
-	ck_assert_int_eq(pread(fd, &begin, sizeof(begin), DATA_OFFSET_OFFSET), sizeof(begin));
-	return pread(fd, data, size, (off_t)begin + offset);
-}
 
 static void expect_refused(struct mmt_error *error)
 {
@@ -78,8 +68,6 @@ static void add_frame(struct frames *frames, struct decompressor *decompressor, 
 	frames->count++;
 	frames->content += content.size;
 	frames->largest = content.size > frames->largest ? content.size : frames->largest;
-	if (!frames->smallest || content.size < frames->smallest)
-		frames->smallest = content.size;
 	buffer_deinit(&content);
 }
 
@@ -111,18 +99,14 @@ static struct frames read_frames(int fd)
 	return frames;
 }
 
-/* This many bytes, of this many different stacks in turn; with `calls` small records in between. */
-static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
+/* This many bytes, of this many different stacks in turn. */
+static struct frames write_stacks(size_t bytes, unsigned stacks)
 {
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY};
 	const struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
 	char path[TEMPORARY_PATH_SIZE];
 	uint64_t body[STACK_BYTES / 8];
 	int fd;
-	const struct {
-		struct perf_event_header header;
-		uint64_t content[2];
-	} call = {.header = {.type = PERF_RECORD_SAMPLE, .size = sizeof(call)}};
 	const uint64_t id = 1;
 	struct writer *writer;
 	struct frames frames;
@@ -138,9 +122,7 @@ static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
 		memcpy(body, &header, sizeof(header));
-		ck_assert_ptr_null(writer_append(writer, STREAM_EVENTS, body, sizeof(body)));
-		if (calls)
-			ck_assert_ptr_null(writer_append(writer, STREAM_OTHERS, &call, sizeof(call)));
+		ck_assert_ptr_null(writer_append(writer, body, sizeof(body)));
 	}
 	ck_assert_ptr_null(writer_finish(writer));
 	writer_destroy(writer);
@@ -153,7 +135,7 @@ static struct frames write_stacks(size_t bytes, unsigned stacks, bool calls)
 
 START_TEST(a_repeated_stack_takes_few_bytes)
 {
-	struct frames frames = write_stacks(REPEATED_BYTES, 1, false);
+	struct frames frames = write_stacks(REPEATED_BYTES, 1);
 
 	ck_assert_uint_eq(frames.content, REPEATED_BYTES);
 	ck_assert_uint_eq(frames.largest, FRAME_BYTES);
@@ -163,24 +145,10 @@ END_TEST
 
 START_TEST(stacks_that_do_not_repeat_are_in_small_frames)
 {
-	struct frames frames = write_stacks(BYTES, BYTES / STACK_BYTES, false);
+	struct frames frames = write_stacks(BYTES, BYTES / STACK_BYTES);
 
 	ck_assert_uint_eq(frames.content, BYTES);
 	ck_assert_uint_le(frames.largest, FRAME_BYTES_LEAST);
-}
-END_TEST
-
-/* Records in between do not end a frame. */
-START_TEST(streams_have_frames_of_their_own)
-{
-	size_t records = BYTES / STACK_BYTES, calls_bytes = records * (sizeof(struct perf_event_header) + 16);
-	struct frames alone = write_stacks(BYTES, 1, false);
-	struct frames mixed = write_stacks(BYTES, 1, true);
-
-	ck_assert_uint_eq(mixed.content, BYTES + calls_bytes);
-	ck_assert_uint_eq(mixed.largest, alone.largest);
-	ck_assert_uint_eq(mixed.count, alone.count + 1);
-	ck_assert_uint_eq(mixed.smallest, calls_bytes);
 }
 END_TEST
 
@@ -194,7 +162,7 @@ static void append_repeated(struct writer *writer, size_t event, unsigned words,
 		record[i] = state = state * 6364136223846793005ULL + 1442695040888963407ULL;
 	memcpy(record, &header, sizeof(header));
 	record[4] = time_ns;
-	ck_assert_ptr_null(writer_append(writer, writer_event_stream(event), record, header.size));
+	ck_assert_ptr_null(writer_append(writer, record, header.size));
 }
 
 /*
@@ -233,41 +201,6 @@ START_TEST(repeated_records_take_little_more_than_their_times)
 }
 END_TEST
 
-/* Small amounts of several streams, which share a frame that does not fit into a record. */
-START_TEST(joined_streams_do_not_train_the_frame_size)
-{
-	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = STACK_BYTES};
-	char path[TEMPORARY_PATH_SIZE];
-	uint64_t body[STACK_BYTES / 8], state = 1;
-	struct writer *writer;
-
-	temporary_name(path);
-	ck_assert_ptr_null(writer_create(path, &writer));
-	writer_replace(writer);
-	ck_assert_ptr_null(writer_start(writer));
-	writer->streams[STREAM_OTHERS].frame_bytes = FRAME_BYTES;
-	for (unsigned i = 0; i < 4 * (JOINED_BYTES / STACK_BYTES - 1); i++) {
-		for (size_t word = 0; word < STACK_BYTES / 8; word++)
-			body[word] = state = (state + 1) * 6364136223846793005ULL;
-		memcpy(body, &header, sizeof(header));
-		ck_assert_ptr_null(writer_append(writer, i % 4, body, sizeof(body)));
-	}
-	ck_assert_ptr_null(writer_end_round(writer));
-	ck_assert_uint_eq(writer->streams[STREAM_OTHERS].frame_bytes, FRAME_BYTES);
-	/* Records of its own train it again. */
-	for (unsigned i = 0; i < 4 * JOINED_BYTES / STACK_BYTES; i++) {
-		for (size_t word = 0; word < STACK_BYTES / 8; word++)
-			body[word] = state = (state + 1) * 6364136223846793005ULL;
-		memcpy(body, &header, sizeof(header));
-		ck_assert_ptr_null(writer_append(writer, STREAM_OTHERS, body, sizeof(body)));
-	}
-	ck_assert_ptr_null(writer_end_round(writer));
-	ck_assert_uint_lt(writer->streams[STREAM_OTHERS].frame_bytes, FRAME_BYTES);
-	ck_assert_ptr_null(writer_finish(writer));
-	writer_destroy(writer);
-}
-END_TEST
-
 /* The file of a killed recorder has all rings up to the same time. */
 static void expect_complete_round(bool plain, size_t bytes)
 {
@@ -288,7 +221,7 @@ static void expect_complete_round(bool plain, size_t bytes)
 		for (size_t word = 0; word < STACK_BYTES / 8; word++)
 			body[word] = state = (state + 1) * 6364136223846793005ULL;
 		memcpy(body, &header, sizeof(header));
-		ck_assert_ptr_null(writer_append(writer, i % 2 ? STREAM_EVENTS : STREAM_OTHERS, body, sizeof(body)));
+		ck_assert_ptr_null(writer_append(writer, body, sizeof(body)));
 	}
 	ck_assert_int_eq(stat(path, &during), 0);
 	ck_assert_ptr_null(writer_end_round(writer));
@@ -307,37 +240,7 @@ START_TEST(rounds_are_written_completely)
 }
 END_TEST
 
-/* Zeros instead of the buffer's earlier content, and the rest unchanged. */
-START_TEST(hidden_parts_are_zero)
-{
-	const struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = 64};
-	char path[TEMPORARY_PATH_SIZE];
-	uint8_t record[64], written[64];
-	int fd;
-	struct writer *writer;
-
-	temporary_name(path);
-	memset(record, 0xaa, sizeof(record));
-	memcpy(record, &header, sizeof(header));
-	ck_assert_ptr_null(writer_create(path, &writer));
-	writer_replace(writer);
-	writer_keep_plain(writer);
-	ck_assert_ptr_null(writer_start(writer));
-	ck_assert_ptr_null(writer_append_hiding(writer, STREAM_EVENTS, record, sizeof(record), 24, 30));
-	ck_assert_ptr_null(writer_append_hiding(writer, STREAM_EVENTS, record, sizeof(record), 64, 0));
-	ck_assert_ptr_null(writer_finish(writer));
-	writer_destroy(writer);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	ck_assert_int_eq(read_data(fd, 8, written, sizeof(written)), sizeof(written));
-	for (size_t i = sizeof(header); i < sizeof(written); i++)
-		ck_assert_uint_eq(written[i], i >= 24 && i < 54 ? 0 : 0xaa);
-	ck_assert_int_eq(read_data(fd, 72, written, sizeof(written)), sizeof(written));
-	ck_assert_mem_eq(written, record, sizeof(record));
-	close(fd);
-}
-END_TEST
-
-START_TEST(hidden_parts_outside_are_refused)
+START_TEST(records_of_a_wrong_size_are_refused)
 {
 	const struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = 64};
 	char path[TEMPORARY_PATH_SIZE];
@@ -347,9 +250,7 @@ START_TEST(hidden_parts_outside_are_refused)
 	temporary_name(path);
 	memcpy(record, &header, sizeof(header));
 	ck_assert_ptr_null(writer_create(path, &writer));
-	expect_refused(writer_append_hiding(writer, STREAM_EVENTS, record, sizeof(record), 60, 8));
-	expect_refused(writer_append_hiding(writer, STREAM_EVENTS, record, sizeof(record), 0, 8));
-	expect_refused(writer_append_hiding(writer, STREAM_EVENTS, record, 56, 16, 8));
+	expect_refused(writer_append(writer, record, 56));
 	writer_destroy(writer);
 }
 END_TEST
@@ -361,8 +262,7 @@ Suite *test_suite(void)
 
 	tcase_add_tests(tests, frames_grow_with_repetitive_data, fitting_frames_keep_their_size,
 			a_repeated_stack_takes_few_bytes, stacks_that_do_not_repeat_are_in_small_frames,
-			streams_have_frames_of_their_own, repeated_records_take_little_more_than_their_times,
-			joined_streams_do_not_train_the_frame_size, rounds_are_written_completely,
-			hidden_parts_are_zero, hidden_parts_outside_are_refused);
+			repeated_records_take_little_more_than_their_times, rounds_are_written_completely,
+			records_of_a_wrong_size_are_refused);
 	return suite;
 }

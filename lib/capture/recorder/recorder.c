@@ -79,32 +79,16 @@ void recorder_keep_failure(struct recorder *recorder, struct mmt_error *failure)
 		recorder->failure = failure;
 }
 
-static bool note_record(struct recorder *recorder, size_t size, uint64_t time_ns)
+void recorder_append(struct recorder *recorder, const void *record, size_t size, uint64_t time_ns)
 {
 	if (!recorder->writing || recorder->write_error)
-		return false;
+		return;
 	if (!recorder->first_ns || time_ns < recorder->first_ns)
 		recorder->first_ns = time_ns;
 	if (time_ns > recorder->last_ns)
 		recorder->last_ns = time_ns;
 	recorder->round_bytes += size;
-	return true;
-}
-
-/* Appends a record of the recorder itself. A write error is kept in write_error. */
-static void recorder_append(struct recorder *recorder, const void *record, size_t size, uint64_t time_ns)
-{
-	recorder->reader.drained = false;
-	if (note_record(recorder, size, time_ns))
-		recorder->write_error = writer_append(recorder->writer, STREAM_OTHERS, record, size);
-}
-
-void recorder_append_read(struct recorder *recorder, unsigned stream, const void *record, size_t size,
-			  const struct hidden_part *hidden, uint64_t time_ns)
-{
-	if (note_record(recorder, size, time_ns))
-		recorder->write_error =
-		    writer_append_hiding(recorder->writer, stream, record, size, hidden->offset, hidden->bytes);
+	recorder->write_error = writer_append(recorder->writer, record, size);
 }
 
 void recorder_end_round(struct recorder *recorder)
@@ -150,6 +134,7 @@ struct mmt_error *own_record_append(struct recorder *recorder, struct buffer *re
 	if (error)
 		return error;
 	buffer_patch_u16(record, RECORD_BYTES_OFFSET, (uint16_t)record->size);
+	recorder->reader.drained = false;
 	recorder_append(recorder, record->data, record->size, time_ns);
 	return NULL;
 }

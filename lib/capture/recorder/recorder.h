@@ -109,14 +109,8 @@ void recorder_message(const struct recorder *recorder, bool warning, const char 
  * may be NULL. */
 void recorder_keep_failure(struct recorder *recorder, struct mmt_error *failure);
 
-/* Those bytes of a record that must not be written to the file. */
-struct hidden_part {
-	size_t offset, bytes;
-};
-
-/* Appends a record from a ring to this stream of the writer, with zeros in place of the hidden part. */
-void recorder_append_read(struct recorder *recorder, unsigned stream, const void *record, size_t size,
-			  const struct hidden_part *hidden, uint64_t time_ns);
+/* Appends a record to the file. A write error is kept in write_error. */
+void recorder_append(struct recorder *recorder, const void *record, size_t size, uint64_t time_ns);
 /* Ends a round if the rings were drained since the recorder last appended a record of its own; otherwise the round
  * continues. The end of a round promises that every record is in the file that was in the rings at the end of the
  * previous round, or when the recorder last appended a record of its own. */

@@ -44,20 +44,19 @@ bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const voi
 	return bytes_ok(&bytes);
 }
 
-size_t ring_reader_cut_dump(const void *record, const struct ring_reader_sample *sample, size_t kept_bytes,
-			    uint8_t *copy)
+size_t ring_reader_cut_dump(uint8_t *record, const struct ring_reader_sample *sample, size_t kept_bytes)
 {
 	uint64_t dump_bytes = (kept_bytes / sizeof(uint64_t) + 1) * sizeof(uint64_t), copied_bytes = kept_bytes;
 	size_t size = sample->stack_offset + dump_bytes + sizeof(copied_bytes);
+	uint8_t *stack = record + sample->stack_offset;
 	struct perf_event_header header;
 
-	memcpy(copy, record, sample->stack_offset + kept_bytes);
-	memset(copy + sample->stack_offset + kept_bytes, 0, dump_bytes - kept_bytes);
-	memcpy(copy + sample->stack_offset - sizeof(dump_bytes), &dump_bytes, sizeof(dump_bytes));
-	memcpy(copy + sample->stack_offset + dump_bytes, &copied_bytes, sizeof(copied_bytes));
+	memset(stack + kept_bytes, 0, dump_bytes - kept_bytes);
+	memcpy(stack - sizeof(dump_bytes), &dump_bytes, sizeof(dump_bytes));
+	memcpy(stack + dump_bytes, &copied_bytes, sizeof(copied_bytes));
 	memcpy(&header, record, sizeof(header));
 	header.size = (uint16_t)size;
-	memcpy(copy, &header, sizeof(header));
+	memcpy(record, &header, sizeof(header));
 	return size;
 }
 
@@ -80,17 +79,22 @@ static uint64_t read_stack_pointer(const struct architecture *architecture, uint
 }
 
 /*
- * Finds the bytes of a sample that must not be written to the file: those that the kernel did not copy, which are old
- * contents of the ring, and the program's arguments and environment, which are above all frames.
+ * Removes the bytes of a sample that must not be written to the file: those that the kernel did not copy, which are old
+ * contents of the ring, and the program's arguments and environment, which are above all frames. A large dump ends
+ * before them. Returns the new size of the record.
  */
-static struct hidden_part find_hidden(const struct recorder *recorder, const struct perf_event_attr *attribute,
-				      const uint8_t *record, const struct ring_reader_sample *sample)
+static size_t hide_strings(const struct recorder *recorder, const struct event_description *event,
+			   const struct ring_reader_sample *sample, uint8_t *record, size_t size)
 {
-	const uint8_t *stack = record + sample->stack_offset;
-	uint64_t address = read_stack_pointer(recorder->architecture, attribute->sample_regs_user, record, sample);
+	uint8_t *stack = record + sample->stack_offset;
+	uint64_t address =
+	    read_stack_pointer(recorder->architecture, event->attribute.sample_regs_user, record, sample);
 	size_t kept = program_strings_find(stack, sample->copied_bytes, address);
 
-	return (struct hidden_part){.offset = sample->stack_offset + kept, .bytes = sample->stack_bytes - kept};
+	if (event->role == ROLE_LARGE_DUMP && kept + sizeof(uint64_t) < sample->stack_bytes)
+		return ring_reader_cut_dump(record, sample, kept);
+	memset(stack + kept, 0, sample->stack_bytes - kept);
+	return size;
 }
 
 static bool may_have_large_dump(const struct recorder *recorder)
@@ -125,34 +129,20 @@ static void put_id_in_file(const struct recorder *recorder, uint8_t *record, siz
 	memcpy(record + offset, &id, sizeof(id));
 }
 
-/* Replaces the identifier in a record of an event that was opened after the head of the file was written: the file only
- * knows the identifier of an earlier event. */
-static const void *use_id_in_file(struct recorder *recorder, const void *record, size_t size)
+/* Copies a record that may be changed before it is written. Replaces the identifier of an event that was opened after
+ * the head of the file was written: the file only knows the identifier of an earlier event. */
+static uint8_t *copy_record(struct recorder *recorder, const void *record, size_t size)
 {
 	uint32_t type = ((const struct perf_event_header *)record)->type;
+	uint8_t *copy = recorder->reader.changed;
 
+	memcpy(copy, record, size);
 	if (!recorder->reader.attachment.id_in_file.count)
-		return record;
-	if (record != recorder->reader.changed)
-		memcpy(recorder->reader.changed, record, size);
-	put_id_in_file(recorder, recorder->reader.changed,
-		       type == PERF_RECORD_SAMPLE ? SAMPLE_ID_OFFSET : size - sizeof(uint64_t));
+		return copy;
+	put_id_in_file(recorder, copy, type == PERF_RECORD_SAMPLE ? SAMPLE_ID_OFFSET : size - sizeof(uint64_t));
 	if (type == PERF_RECORD_LOST)
-		put_id_in_file(recorder, recorder->reader.changed, sizeof(struct perf_event_header));
-	return recorder->reader.changed;
-}
-
-/* Removes the part of a large dump that must not be written. */
-static const void *cut_large_dump(struct recorder *recorder, const void *record,
-				  const struct ring_reader_sample *sample, size_t *size, struct hidden_part *hidden)
-{
-	size_t kept_bytes = hidden->offset - sample->stack_offset;
-
-	if (kept_bytes + sizeof(uint64_t) >= sample->stack_bytes)
-		return record;
-	*size = ring_reader_cut_dump(record, sample, kept_bytes, recorder->reader.changed);
-	*hidden = (struct hidden_part){.offset = *size};
-	return recorder->reader.changed;
+		put_id_in_file(recorder, copy, sizeof(struct perf_event_header));
+	return copy;
 }
 
 /* Is the time within the recording? `stop_ns` is set when recording stops. */
@@ -210,10 +200,10 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	struct bytes bytes = bytes_over(record, size);
 	const struct event_description *event;
 	struct ring_reader_sample sample;
-	struct hidden_part hidden = {.offset = size};
 	struct mmt_error *error;
 	const uint64_t *index;
 	uint64_t id, time_ns;
+	uint8_t *copy;
 	pid_t pid, tid;
 	bool mine;
 
@@ -251,12 +241,10 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	if (error)
 		return error;
 	count_sample(recorder, event, &sample);
+	copy = copy_record(recorder, record, size);
 	if (sample.stack_bytes)
-		hidden = find_hidden(recorder, &event->attribute, record, &sample);
-	if (event->role == ROLE_LARGE_DUMP && hidden.bytes)
-		record = cut_large_dump(recorder, record, &sample, &size, &hidden);
-	recorder_append_read(recorder, writer_event_stream(*index), use_id_in_file(recorder, record, size), size,
-			     &hidden, time_ns);
+		size = hide_strings(recorder, event, &sample, copy, size);
+	recorder_append(recorder, copy, size, time_ns);
 	return NULL;
 }
 
@@ -352,25 +340,13 @@ static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 		recorder->progress.lost_events += count;
 }
 
-/* Returns the stream of the event that lost records. `lost`: the content of the LOST record. */
-static unsigned find_stream(const struct recorder *recorder, struct bytes lost)
-{
-	const uint64_t *index = map_get(&recorder->reader.attachment.event_of_id, bytes_u64(&lost));
-
-	if (!index || recorder->reader.events.items.items[*index].role == ROLE_SIDE_BAND)
-		return STREAM_OTHERS;
-	return writer_event_stream(*index);
-}
-
 /* Handles records other than samples. */
 static struct mmt_error *handle_side_band(struct recorder *recorder, const struct perf_event_header *header)
 {
 	struct bytes bytes = bytes_over(header, header->size);
-	const struct hidden_part nothing = {.offset = header->size};
 	struct bytes trailer = bytes;
 	struct mmt_error *error = NULL;
 	uint64_t time_ns;
-	unsigned stream;
 	pid_t pid, tid;
 	bool counted, mine = true;
 
@@ -415,11 +391,8 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	default:
 		break;
 	}
-	if (!error && counted) {
-		stream = header->type == PERF_RECORD_LOST ? find_stream(recorder, bytes) : STREAM_OTHERS;
-		recorder_append_read(recorder, stream, use_id_in_file(recorder, header, header->size), header->size,
-				     &nothing, time_ns);
-	}
+	if (!error && counted)
+		recorder_append(recorder, copy_record(recorder, header, header->size), header->size, time_ns);
 	return error;
 }
 

@@ -118,11 +118,9 @@ bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const voi
 			      struct ring_reader_sample *sample_ret);
 
 /*
- * Copies the sample with only the first `kept_bytes` of its stack dump, followed by a few zeros that mark the end of
- * the stack: most of the space that a large dump reserves is unused. `copy` must have room for the complete record.
- * Returns the new size.
+ * Keeps only the first `kept_bytes` of the sample's stack dump, followed by a few zeros that mark the end of the stack:
+ * most of the space that a large dump reserves is unused. Returns the new size of the record.
  */
-size_t ring_reader_cut_dump(const void *record, const struct ring_reader_sample *sample, size_t kept_bytes,
-			    uint8_t *copy);
+size_t ring_reader_cut_dump(uint8_t *record, const struct ring_reader_sample *sample, size_t kept_bytes);
 
 #endif

@@ -16,10 +16,8 @@
 #define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
 #define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* payload of one record, with padding */
 #define FRAME_BYTES_LEAST (256u << 10)
-#define JOINED_BYTES (64u << 10)		 /* streams with less share a frame at the end of a round */
-#define PENDING_BYTES (FRAME_BYTES + (2u << 20)) /* limit of all streams; then the fullest is written */
-#define PUSH_BYTES (64u << 10)			 /* output collected before complete rounds of it are written */
-#define OUTPUT_BYTES (16u << 20)		 /* a larger round is written in parts */
+#define PUSH_BYTES (64u << 10)	 /* output collected before complete rounds of it are written */
+#define OUTPUT_BYTES (16u << 20) /* a larger round is written in parts */
 
 /* Size of an attribute that every perf since MMAP2 with build-ids can read (PERF_ATTR_SIZE_VER7); older versions refuse
  * a longer one. */
@@ -38,12 +36,6 @@ struct section {
 	uint64_t offset, size;
 };
 
-struct compression_stream {
-	struct buffer pending; /* complete records, not compressed yet */
-	size_t frame_bytes;    /* current size of a frame */
-	bool joined;	       /* it includes records of other streams */
-};
-
 struct writer {
 	struct output_file file;
 	bool has_head;
@@ -51,8 +43,8 @@ struct writer {
 	VECTOR(struct attribute) attributes;
 	VECTOR(struct section) sections;
 	struct compressor *compressor;
-	struct compression_stream streams[WRITER_STREAMS];
-	size_t pending_bytes;  /* of all streams */
+	struct buffer pending; /* complete records, not compressed yet */
+	size_t frame_bytes;    /* current size of a frame */
 	struct buffer scratch; /* one compressed frame */
 	struct buffer output;  /* complete records of the file, not written yet */
 	uint64_t attributes_offset, data_offset, compressed_offset;

@@ -20,10 +20,8 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 		return &error_no_memory;
 	writer->file.fd = -1;
 	writer->round_is_empty = true;
-	for (unsigned i = 0; i < WRITER_STREAMS; i++) {
-		buffer_init(&writer->streams[i].pending, FRAME_BYTES);
-		writer->streams[i].frame_bytes = FRAME_BYTES_LEAST;
-	}
+	buffer_init(&writer->pending, FRAME_BYTES);
+	writer->frame_bytes = FRAME_BYTES_LEAST;
 	buffer_init(&writer->scratch, FRAME_RECORD_BYTES);
 	buffer_init(&writer->output, OUTPUT_BYTES + PUSH_BYTES + FRAME_BYTES);
 	error = compressor_create(&writer->compressor);
@@ -69,8 +67,7 @@ void writer_destroy(struct writer *writer)
 		free(writer->sections.items[i].data);
 	vector_deinit(&writer->sections);
 	compressor_destroy(writer->compressor);
-	for (unsigned i = 0; i < WRITER_STREAMS; i++)
-		buffer_deinit(&writer->streams[i].pending);
+	buffer_deinit(&writer->pending);
 	buffer_deinit(&writer->scratch);
 	buffer_deinit(&writer->output);
 	free(writer);
@@ -258,151 +255,33 @@ size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compres
 	return frame_bytes;
 }
 
-/* The memory that streams need in turn must not add up. */
-static void clear_stream(struct writer *writer, struct compression_stream *stream)
+static struct mmt_error *emit_pending(struct writer *writer)
 {
-	size_t capacity = 0;
-
-	stream->joined = false;
-	writer->pending_bytes -= stream->pending.size;
-	buffer_clear(&stream->pending);
-	for (unsigned i = 0; i < WRITER_STREAMS; i++)
-		capacity += writer->streams[i].pending.capacity;
-	if (capacity <= 2 * PENDING_BYTES)
-		return;
-	buffer_deinit(&stream->pending);
-	buffer_init(&stream->pending, FRAME_BYTES);
-}
-
-static struct mmt_error *emit_stream(struct writer *writer, struct compression_stream *stream)
-{
-	struct mmt_error *error = NULL;
+	struct mmt_error *error;
 	uint64_t before = writer->bytes_out;
-	size_t size = stream->pending.size;
+	size_t size = writer->pending.size;
 
 	if (!size)
 		return NULL;
-	error = emit_records(writer, stream->pending.data, size);
-	/* Uncompressed output gains nothing from larger frames, and the compression ratio of a joined frame does not
-	 * apply to the stream's own records. */
-	if (!writer->plain && !stream->joined)
-		stream->frame_bytes = writer_choose_frame_bytes(stream->frame_bytes, size, writer->bytes_out - before);
-	clear_stream(writer, stream);
+	error = emit_records(writer, writer->pending.data, size);
+	/* Uncompressed output gains nothing from larger frames. */
+	if (!writer->plain)
+		writer->frame_bytes = writer_choose_frame_bytes(writer->frame_bytes, size, writer->bytes_out - before);
+	buffer_clear(&writer->pending);
 	return error;
 }
 
-/* Frames with few records need more space than records that share a frame with those of other streams. */
-static struct mmt_error *join_small_streams(struct writer *writer)
+struct mmt_error *writer_append(struct writer *writer, const void *record, size_t size)
 {
-	struct compression_stream *first = NULL;
 	struct mmt_error *error = NULL;
 
-	for (unsigned i = 0; !error && i < WRITER_STREAMS; i++) {
-		struct compression_stream *stream = &writer->streams[i];
-		size_t size = stream->pending.size;
-
-		if (!size || size >= JOINED_BYTES)
-			continue;
-		if (!first || first->pending.size + size > FRAME_BYTES_LEAST) {
-			first = stream;
-			continue;
-		}
-		first->joined = true;
-		buffer_put(&first->pending, stream->pending.data, size);
-		error = buffer_finish(&first->pending);
-		writer->pending_bytes += size;
-		clear_stream(writer, stream);
-	}
-	return error;
-}
-
-static struct mmt_error *emit_pending(struct writer *writer)
-{
-	struct mmt_error *error = join_small_streams(writer);
-
-	for (unsigned i = 0; !error && i < WRITER_STREAMS; i++)
-		error = emit_stream(writer, &writer->streams[i]);
-	return error;
-}
-
-static struct compression_stream *find_fullest(struct writer *writer)
-{
-	struct compression_stream *fullest = &writer->streams[0];
-
-	for (unsigned i = 1; i < WRITER_STREAMS; i++) {
-		if (writer->streams[i].pending.size > fullest->pending.size)
-			fullest = &writer->streams[i];
-	}
-	return fullest;
-}
-
-static size_t room_left(const struct compression_stream *stream)
-{
-	return stream->pending.size < stream->frame_bytes ? stream->frame_bytes - stream->pending.size : 0;
-}
-
-/* Note how much is in the stream now. */
-static struct mmt_error *note_appended(struct writer *writer, size_t size)
-{
-	writer->round_is_empty = false;
-	writer->pending_bytes += size;
-	return writer->pending_bytes > PENDING_BYTES ? emit_stream(writer, find_fullest(writer)) : NULL;
-}
-
-unsigned writer_event_stream(size_t number)
-{
-	return STREAM_EVENTS + (unsigned)(number % (WRITER_STREAMS - STREAM_EVENTS));
-}
-
-struct mmt_error *writer_append(struct writer *writer, unsigned stream_number, const void *records, size_t size)
-{
-	struct compression_stream *stream = &writer->streams[stream_number];
-	const uint8_t *data = records;
-	size_t offset = 0;
-
-	while (offset < size) {
-		size_t room = room_left(stream);
-		size_t left = size - offset;
-		size_t complete = measure_complete_records(data + offset, left < room ? left : room);
-		struct mmt_error *error;
-
-		if (complete == 0 && stream->pending.size == 0)
-			return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
-		buffer_put(&stream->pending, data + offset, complete);
-		error = buffer_finish(&stream->pending);
-		if (!error)
-			error = note_appended(writer, complete);
-		if (!error && complete < left)
-			error = emit_stream(writer, stream);
-		if (error)
-			return error;
-		offset += complete;
-	}
-	return NULL;
-}
-
-struct mmt_error *writer_append_hiding(struct writer *writer, unsigned stream_number, const void *record, size_t size,
-				       size_t hidden_offset, size_t hidden_bytes)
-{
-	struct compression_stream *stream = &writer->streams[stream_number];
-	size_t hidden_end = hidden_offset + hidden_bytes;
-	struct mmt_error *error;
-	uint8_t *room;
-
-	if (measure_complete_records(record, size) != size || hidden_offset < RECORD_HEADER_BYTES || hidden_end > size)
+	if (measure_complete_records(record, size) != size)
 		return error_create(MMT_ERROR_INVALID, "record of a wrong size given to the writer");
-	if (size > room_left(stream)) {
-		error = emit_stream(writer, stream);
-		if (error)
-			return error;
-	}
-	room = buffer_extend(&stream->pending, size);
-	if (!room)
-		return buffer_finish(&stream->pending);
-	memcpy(room, record, hidden_offset);
-	memset(room + hidden_offset, 0, hidden_bytes);
-	memcpy(room + hidden_end, (const uint8_t *)record + hidden_end, size - hidden_end);
-	return note_appended(writer, size);
+	writer->round_is_empty = false;
+	if (writer->pending.size + size > writer->frame_bytes)
+		error = emit_pending(writer);
+	buffer_put(&writer->pending, record, size);
+	return error ? error : buffer_finish(&writer->pending);
 }
 
 struct mmt_error *writer_end_round(struct writer *writer)

@@ -55,23 +55,8 @@ struct mmt_error *writer_write_head(struct writer *writer) MMT_MUST_CHECK;
 /* Write the head if that was not done yet; then an existing PATH becomes PATH.old and the new file takes its name. */
 struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
 
-/*
- * Frames contain records of one stream, in order of arrival: next to a record of the same event, often only the time is
- * new. All records of one event must go to the same stream. STREAM_OTHERS: records other than samples, and all records
- * written in time order.
- */
-enum { STREAM_OTHERS, STREAM_EVENTS, WRITER_STREAMS = 32 };
-
-/* The stream for samples of the event with this index; with more than 31 events some share a stream. */
-unsigned writer_event_stream(size_t number);
-
-/* Appends one or more complete records, 8-aligned in size. Buffered; compressed into frames. */
-struct mmt_error *writer_append(struct writer *writer, unsigned stream, const void *records,
-				size_t size) MMT_MUST_CHECK;
-
-/* Appends one record, with zeros in place of `hidden_bytes` from `hidden_offset` on. */
-struct mmt_error *writer_append_hiding(struct writer *writer, unsigned stream, const void *record, size_t size,
-				       size_t hidden_offset, size_t hidden_bytes) MMT_MUST_CHECK;
+/* Appends one or more complete records, 8-aligned in size, of at most FRAME_BYTES. Buffered; compressed into frames. */
+struct mmt_error *writer_append(struct writer *writer, const void *records, size_t size) MMT_MUST_CHECK;
 
 /*
  * Ends a round: all rings have been drained up to a head read in this round. The round is written as a unit unless it

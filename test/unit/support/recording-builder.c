@@ -308,7 +308,7 @@ static void put_record(struct recording_builder *builder, uint32_t type, uint16_
 	buffer_put(record, &header, sizeof(header));
 	buffer_put(record, body, size);
 	require(buffer_finish(record));
-	require(writer_append(builder->writer, STREAM_OTHERS, record->data, record->size));
+	require(writer_append(builder->writer, record->data, record->size));
 }
 
 void builder_record(struct recording_builder *builder, uint32_t type, const void *body, size_t size)
