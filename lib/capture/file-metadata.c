@@ -77,6 +77,7 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3] = RESIDENT_PAGES_ID;
 	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 4] = PSS_ID;
 	events_describe_snapshot(&snapshot);
+	snapshot.attribute.read_format = recorder->reader.events.items.items[0].attribute.read_format;
 	return writer_add_attribute(recorder->writer, &snapshot.attribute, snapshot.name, snapshot_ids,
 				    sizeof(snapshot_ids) / sizeof(snapshot_ids[0]));
 }

@@ -157,6 +157,9 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	if (!recorder->architecture)
 		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on %s, only on x86_64 and aarch64",
 				    kernel.machine);
+	if (!kernel_is_supported(kernel.release))
+		return error_create(MMT_ERROR_UNSUPPORTED, "mmtrace cannot record on Linux %s: use " KERNEL_SUPPORTED,
+				    kernel.release);
 	if (!clock_is_of_events())
 		return error_create(MMT_ERROR_UNSUPPORTED, "the clock of this time namespace differs from that of the "
 							   "kernel's events: run mmtrace outside of it");
@@ -400,7 +403,9 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 		error = targets_wait(recorder, &exec_ns);
 	if (error)
 		return error;
-	attach_add_lost(&recorder->reader.attachment, recorder->reader.lost_before.items);
+	/* Without the kernel's counts this is not known yet: losses while attaching count as losses of the recording. */
+	if (attach_counts_lost(&recorder->reader.attachment))
+		attach_add_lost(&recorder->reader.attachment, recorder->reader.lost_before.items);
 	find_breaks(recorder);
 	set_start(recorder, exec_ns ? exec_ns : clock_now_ns());
 	error = file_metadata_add_head(recorder);
@@ -421,7 +426,8 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 
 /*
  * Adds up the records lost since the start, by event. Reports show these counts of PERF_FORMAT_LOST. LOST records are
- * used only for the status line and for files without these counts.
+ * used only for the status line, for files without these counts, and for side-band records, the first event of the set,
+ * if the kernel has no such counts.
  */
 static void count_lost_events(struct recorder *recorder)
 {
@@ -437,6 +443,11 @@ static void count_lost_events(struct recorder *recorder)
 			recorder->summary.lost_large_stack_dumps += lost[i];
 		else
 			recorder->summary.lost_events += lost[i];
+	}
+	if (!attach_counts_lost(&recorder->reader.attachment) &&
+	    recorder->progress.lost_events > recorder->summary.lost_events) {
+		lost[0] = recorder->progress.lost_events - recorder->summary.lost_events;
+		recorder->summary.lost_events = recorder->progress.lost_events;
 	}
 }
 

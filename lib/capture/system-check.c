@@ -82,14 +82,10 @@ static bool may_record_all(const struct check *check, const struct tracepoint_so
 static void check_kernel(struct check *check)
 {
 	struct utsname kernel = {0};
-	unsigned major = 0, minor = 0;
-	bool new_enough;
 
 	uname(&kernel);
-	(void)sscanf(kernel.release, "%4u.%4u", &major, &minor);
-	new_enough = major > 6 || (major == 6 && minor >= 1);
-	add(check, new_enough ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "kernel", "use Linux 6.1 or later",
-	    "Linux %s on %s", kernel.release, kernel.machine);
+	add(check, kernel_is_supported(kernel.release) ? MMT_CHECK_GOOD : MMT_CHECK_MISSING, "kernel",
+	    "use " KERNEL_SUPPORTED, "Linux %s on %s", kernel.release, kernel.machine);
 	if (architecture_find(kernel.machine))
 		add(check, MMT_CHECK_GOOD, "processor", NULL,
 		    "64-bit processes; a 64-bit kernel does not report the calls of 32-bit ones");

@@ -726,6 +726,8 @@ struct mmt_error *targets_wait(struct recorder *recorder, uint64_t *exec_ns_ret)
 /* Were records lost that may have been FORK records? */
 static bool forks_may_be_lost(const struct recorder *recorder)
 {
+	if (!attach_counts_lost(&recorder->reader.attachment))
+		return recorder->reader.attachment.coverage.forks_missing;
 	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
 		if (recorder->reader.events.items.items[i].role == ROLE_SIDE_BAND &&
 		    attach_lost_of(&recorder->reader.attachment, i) > recorder->reader.lost_before.items[i])

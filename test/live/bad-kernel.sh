@@ -48,6 +48,18 @@ grep -q 'no tracepoint syscalls:sys_exit_munmap' missing.log && [ "$(wc -l <miss
 [ ! -e started ] || fail "the command was started without a tracepoint that is needed"
 expect_earlier "no tracepoint"
 
+# A kernel that is too old, and a processor that is not supported: both are personalities of this kernel.
+expect_refusal 2 'cannot record on Linux 2\.6\.[^ ]+: use Linux 5\.10 or later' \
+	setarch --uname-2.6 "$MMTRACE" record -o mmtrace.data -- touch started
+expect_refusal 2 'cannot record on i686, only on ' setarch i686 "$MMTRACE" record -o mmtrace.data -- touch started
+[ ! -e started ] || fail "the command was started on an unsupported system"
+expect_earlier "an unsupported system"
+for words in "--uname-2.6 use Linux 5.10 or later" "i686 cannot record on i686"; do
+	setarch "${words%% *}" "$MMTRACE" check >check.txt 2>&1
+	status=$?
+	[ $status = 1 ] && grep -q "${words#* }" check.txt || fail "check with ${words%% *}: status $status: $(cat check.txt)"
+done
+
 # Too few descriptors for the events.
 expect_refusal 2 'descriptors.*ulimit -n|Too many open files' \
 	bash -c 'ulimit -n 24; exec "$MMTRACE" record -o mmtrace.data -- true'

@@ -144,6 +144,7 @@ START_TEST(no_process_joins_while_recording_ends)
 	recorder->reader.scope.kind = SCOPE_ALL_PROCESSES;
 	ck_assert(vector_push(&recorder->reader.events.items, event));
 	ck_assert(map_put(&recorder->reader.attachment.event_of_id, EVENT_ID, 0));
+	recorder->reader.attachment.set = &recorder->reader.events;
 	recorder->closed = _i;
 	put_call(0, getpid(), clock_now_ns());
 	ck_assert_ptr_null(ring_reader_read(recorder));

@@ -47,6 +47,7 @@ void attach_deinit(struct attachment *attachment)
 	map_deinit(&attachment->root_of_coverage_event);
 	map_deinit(&attachment->root_of_thread);
 	map_deinit(&attachment->event_of_id);
+	map_deinit(&attachment->samples_of_id);
 	map_deinit(&attachment->id_in_file);
 	thread_coverage_deinit(&attachment->coverage);
 }
@@ -237,13 +238,16 @@ static struct mmt_error *open_hotplug_event(struct attachment *attachment, int c
 	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "events", -1, -1) : NULL;
 }
 
+/* Reads how many samples were lost, or the number of all samples if the kernel does not count lost ones: then
+ * attach_add_lost() subtracts those that were read. */
 static uint64_t read_lost(const struct attached_event *event)
 {
 	struct {
 		uint64_t value, id, lost;
 	} counts;
+	ssize_t size = read(event->fd, &counts, sizeof(counts));
 
-	return read(event->fd, &counts, sizeof(counts)) == sizeof(counts) ? counts.lost : 0;
+	return size == sizeof(counts) ? counts.lost : size == offsetof(__typeof__(counts), lost) ? counts.value : 0;
 }
 
 /* Per-CPU events stay known, because their records may still be in a ring. */
@@ -252,7 +256,8 @@ static void forget_event(struct attachment *attachment, const struct attached_ev
 	if (event->event == COVERAGE_EVENT)
 		(void)map_remove(&attachment->root_of_coverage_event, event->id);
 	else if (attachment->roots.items[event->root].tid > 0)
-		(void)map_remove(&attachment->event_of_id, event->id);
+		(void)(map_remove(&attachment->event_of_id, event->id) &&
+		       map_remove(&attachment->samples_of_id, event->id));
 	else
 		attachment->lost_earlier.items[event->event] += read_lost(event);
 }
@@ -472,12 +477,27 @@ bool attach_disable_some(struct attachment *attachment, size_t *next)
 	return *next < attachment->events.count;
 }
 
+bool attach_counts_lost(const struct attachment *attachment)
+{
+	return attachment->set->items.items[0].attribute.read_format & PERF_FORMAT_LOST;
+}
+
+bool attach_note_sample(struct attachment *attachment, uint64_t id)
+{
+	return attach_counts_lost(attachment) || !map_get(&attachment->event_of_id, id) ||
+	       map_add(&attachment->samples_of_id, id, 1);
+}
+
 void attach_add_lost(const struct attachment *attachment, uint64_t *lost)
 {
+	uint64_t id, samples;
+
 	for (size_t event = 0; event < attachment->lost_earlier.count; event++)
 		lost[event] += attachment->lost_earlier.items[event];
 	for (size_t i = 0; i < attachment->events.count; i++)
 		lost[attachment->events.items[i].event] += read_lost(&attachment->events.items[i]);
+	for (size_t i = 0; map_next(&attachment->samples_of_id, &i, &id, &samples);)
+		lost[*map_get(&attachment->event_of_id, id)] -= samples;
 }
 
 uint64_t attach_lost_of(const struct attachment *attachment, size_t event)

@@ -119,6 +119,7 @@ struct attachment {
 	struct map root_of_coverage_event; /* by identifier */
 	struct map root_of_thread;	   /* by TID: the latest root */
 	struct map event_of_id;
+	struct map samples_of_id; /* number of samples that were read; only if the kernel does not count lost ones */
 	struct map
 	    id_in_file; /* for events opened after the head of the file was written: the identifier to write instead */
 	struct thread_coverage coverage;
@@ -208,8 +209,17 @@ void attach_close_coverage_events(struct attachment *attachment);
  * events keep recording. Returns false after the last event. */
 bool attach_disable_some(struct attachment *attachment, size_t *next);
 
-/* Adds the kernel's lost counts by event, including inherited events, to `lost`, which has one element per event of the
- * set. */
+/* Does the kernel count lost records (PERF_FORMAT_LOST)? */
+bool attach_counts_lost(const struct attachment *attachment);
+
+/* Counts a sample that was read, if the kernel does not count lost ones. False: out of memory. */
+bool attach_note_sample(struct attachment *attachment, uint64_t id);
+
+/*
+ * Adds the lost counts by event, including inherited events, to `lost`, which has one element per event of the set. If
+ * the kernel has no such counts, these are the samples that were made and not read: call it when all rings have been
+ * read, and the events have been disabled. Events without samples count 0 then.
+ */
 void attach_add_lost(const struct attachment *attachment, uint64_t *lost);
 
 /* Returns the kernel's lost count of one event of the set, over all threads and CPUs. */

@@ -21,7 +21,7 @@ static void describe_common(struct perf_event_attr *attribute)
 	memset(attribute, 0, sizeof(*attribute));
 	attribute->size = sizeof(*attribute);
 	attribute->sample_type = EVENTS_SAMPLE_TYPE;
-	attribute->read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attribute->read_format = PERF_FORMAT_ID;
 	attribute->sample_period = 1;
 	attribute->inherit = 1;
 	attribute->sample_id_all = 1;
@@ -58,7 +58,7 @@ void events_describe_coverage_event(struct event_description *description)
 void events_describe_hotplug_event(struct perf_event_attr *attribute)
 {
 	describe_dummy(attribute);
-	attribute->inherit = attribute->inherit_thread = attribute->disabled = 0;
+	attribute->inherit = attribute->disabled = 0;
 	attribute->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
 }
 
@@ -271,6 +271,44 @@ static bool is_refused(const struct tracepoint *tracepoint)
 	return false;
 }
 
+/* Does the kernel know everything that the attribute requests? Older kernels return EINVAL. */
+static bool is_known(const struct perf_event_attr *attribute)
+{
+	int fd = (int)syscall(SYS_perf_event_open, attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return errno != EINVAL;
+	close(fd);
+	return true;
+}
+
+/* Adds what kernels of the supported versions may lack. Without PERF_FORMAT_LOST (Linux 6.0, and later 5.10 and 5.15)
+ * attach_add_lost() calculates what was lost. Without inherit_thread (Linux 5.13) children inherit the events, too, and
+ * the reader discards their records. */
+static void add_optional(struct event_set *set, bool no_inherit)
+{
+	struct perf_event_attr lost, thread;
+
+	describe_dummy(&lost);
+	thread = lost;
+	lost.read_format |= PERF_FORMAT_LOST;
+	thread.inherit_thread = 1;
+	if (!is_known(&lost))
+		lost.read_format = PERF_FORMAT_ID;
+	for (size_t i = 0; i < set->items.count; i++) {
+		set->items.items[i].attribute.read_format = lost.read_format;
+		set->items.items[i].attribute.inherit_thread = no_inherit && is_known(&thread);
+	}
+}
+
+bool kernel_is_supported(const char *release)
+{
+	unsigned major = 0, minor = 0;
+
+	(void)sscanf(release, "%4u.%4u", &major, &minor);
+	return major > 5 || (major == 5 && minor >= 10);
+}
+
 struct mmt_error *events_check_permitted(void)
 {
 	struct perf_event_attr attribute;
@@ -327,10 +365,9 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 		error = add_dumps(set, architecture, ROLE_DUMP, dump_bytes);
 	if (!error && large_dump_bytes)
 		error = add_dumps(set, architecture, ROLE_LARGE_DUMP, large_dump_bytes);
-	for (size_t i = 0; i < set->items.count; i++) {
-		set->items.items[i].attribute.inherit_thread = options->no_inherit;
+	for (size_t i = 0; i < set->items.count; i++)
 		set->items.items[i].attribute.exclude_kernel |= restricted;
-	}
+	add_optional(set, options->no_inherit);
 	return error;
 }
 

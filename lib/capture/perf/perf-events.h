@@ -63,6 +63,10 @@ void events_leave_out_large_dumps(struct event_set *set);
 /* Returns the number of events for large dumps, which are the last of the set. */
 size_t events_count_large_dumps(const struct event_set *set);
 
+/* Is this release of the kernel new enough? Parts that kernels of these versions may lack are optional. */
+#define KERNEL_SUPPORTED "Linux 5.10 or later"
+bool kernel_is_supported(const char *release);
+
 /* Does the system permit events at all? */
 struct mmt_error *events_check_permitted(void) MMT_MUST_CHECK;
 

@@ -105,7 +105,7 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 
 		if (errno_value == EINVAL)
 			return error_create(MMT_ERROR_UNSUPPORTED, "cannot open a perf event: the kernel does not "
-								   "support its attributes; use Linux 6.1 or later");
+								   "support its attributes; use " KERNEL_SUPPORTED);
 		if (errno_value == EMFILE || errno_value == ENFILE) {
 			*refused_ret = kind == RING_LARGE_DUMP; /* recording works without them */
 			return error_system(

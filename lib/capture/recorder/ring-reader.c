@@ -153,12 +153,12 @@ static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 }
 
 /*
- * Was the process forked during the last snapshots? Such a child has no snapshot and is not recorded. Its calls are
- * skipped, too: their ring may be read before the ring with its FORK record.
+ * Is the process a child that is not recorded, because it was forked during the last snapshots, or because no child is?
+ * Such a child has no snapshot. Its calls are skipped, too: their ring may be read before the ring with its FORK record.
  */
-static bool is_late_child(const struct recorder *recorder, pid_t pid)
+static bool is_unrecorded_child(const struct recorder *recorder, pid_t pid)
 {
-	return recorder->closed && !process_table_find(&recorder->processes, pid);
+	return (recorder->closed || recorder->options->no_inherit) && !process_table_find(&recorder->processes, pid);
 }
 
 static struct mmt_error *add_unknown_process(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *recorded_ret)
@@ -221,12 +221,14 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		in_flight_note_outside(&recorder->reader.in_flight, tid, time_ns);
 	if (!index)
 		return attach_note_outside(&recorder->reader.attachment, tid, time_ns, id);
+	if (!attach_note_sample(&recorder->reader.attachment, id))
+		return &error_no_memory;
 	recorder->reader.large_dumps.calls += recorder->reader.events.items.items[*index].has_large_dump;
 	error = check_scope(recorder, pid, time_ns, &mine);
 	recorder->reader.scope.passed_over += !mine;
 	if (error || !mine)
 		return error;
-	if (!is_recorded(recorder, time_ns) || is_late_child(recorder, pid))
+	if (!is_recorded(recorder, time_ns) || is_unrecorded_child(recorder, pid))
 		return NULL;
 	event = &recorder->reader.events.items.items[*index];
 	if (event->role == ROLE_LARGE_DUMP && should_discard_large_dump(recorder)) {
@@ -277,7 +279,7 @@ static bool is_left_out(const struct recorder *recorder, struct bytes fork)
 	pid_t pid = (pid_t)bytes_u32(&fork);
 	bool child = pid != (pid_t)bytes_u32(&fork);
 
-	return child && (recorder->options->no_inherit || is_late_child(recorder, pid));
+	return child && is_unrecorded_child(recorder, pid);
 }
 
 static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
@@ -356,7 +358,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	time_ns = bytes_u64(&trailer);
 	if (recorder->stop_ns && time_ns > recorder->stop_ns)
 		return NULL;
-	if (header->type != PERF_RECORD_LOST && is_late_child(recorder, pid))
+	if (header->type != PERF_RECORD_LOST && is_unrecorded_child(recorder, pid))
 		return NULL;
 	if (header->type != PERF_RECORD_LOST)
 		error = check_scope(recorder, pid, time_ns, &mine);
@@ -491,10 +493,13 @@ static struct mmt_error *note_exec(void *context, const void *record, size_t siz
 
 static struct mmt_error *discard(void *context, const void *record, size_t size)
 {
-	(void)context;
-	(void)record;
-	(void)size;
-	return NULL;
+	struct bytes bytes = bytes_over(record, size);
+
+	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
+	return ((const struct perf_event_header *)record)->type != PERF_RECORD_SAMPLE ||
+		       attach_note_sample(context, bytes_u64(&bytes))
+		   ? NULL
+		   : &error_no_memory;
 }
 
 struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *name, pid_t *pid_ret,
@@ -509,7 +514,7 @@ struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *n
 		if (rings->items.items[i].kind == RING_SYSCALL)
 			error = rings_peek(&rings->items.items[i], note_exec, &exec);
 	for (size_t i = 0; !error && !exec.pid && i < rings->items.count; i++)
-		error = rings_read(&rings->items.items[i], discard, NULL);
+		error = rings_read(&rings->items.items[i], discard, &recorder->reader.attachment);
 	/* Search them again for FORK records. */
 	for (size_t i = 0; exec.pid && i < rings->items.count; i++)
 		rings->items.items[i].peeked = 0;
