@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include <mmtrace/error.h>
+#include <mmtrace/heap.h>
 #include <mmtrace/progress.h>
 #include <mmtrace/report.h>
 
@@ -200,6 +201,9 @@ MMT_PUBLIC const struct mmt_event_attribute *mmt_events_get_attribute(const stru
  */
 MMT_PUBLIC struct mmt_error *mmt_events_next(struct mmt_events *events,
 					     const struct mmt_event **event_ret) MMT_MUST_CHECK;
+
+/* The heap censuses, in the order of time; NULL if `index` is not less than their number. */
+MMT_PUBLIC const struct mmt_heap_census *mmt_events_get_heap(const struct mmt_events *events, size_t index);
 
 MMT_PUBLIC const struct mmt_events_state *mmt_events_get_state(struct mmt_events *events);
 

@@ -241,6 +241,13 @@ const struct mmt_event_attribute *mmt_events_get_attribute(const struct mmt_even
 	return attribute < events->recording.attribute_count ? &events->attributes[attribute] : NULL;
 }
 
+const struct mmt_heap_census *mmt_events_get_heap(const struct mmt_events *events, size_t index)
+{
+	const struct heap_censuses *heaps = &events->metadata->heaps;
+
+	return index < heaps->items.count ? &heaps->items.items[index] : NULL;
+}
+
 /* The call must have succeeded. */
 static void find_range(enum call call, const uint64_t arguments[6], uint64_t result, struct mmt_event_call *public_call)
 {

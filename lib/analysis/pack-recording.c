@@ -422,7 +422,7 @@ static struct mmt_error *write_all(struct pack *pack)
 {
 	static const enum format_feature late[] = {
 	    FEATURE_SAMPLE_TIME,     FEATURE_MMTRACE_LOSS,    FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_HUGE_PAGES,
-	    FEATURE_MMTRACE_SWAPPED, FEATURE_MMTRACE_OPTIONS, FEATURE_MMTRACE_SHARED};
+	    FEATURE_MMTRACE_SWAPPED, FEATURE_MMTRACE_OPTIONS, FEATURE_MMTRACE_SHARED,	 FEATURE_MMTRACE_HEAP};
 	struct mmt_error *error = add_head(pack);
 	bool end = false;
 

@@ -52,6 +52,10 @@
 #define LIMIT_JITDUMP_BYTES (1u << 30)
 /* All JIT code; the recorder keeps 64 MiB */
 #define LIMIT_CODE_BYTES (256u << 20)
+/* Groups of chunks in a heap census; the recorder sums smaller ones */
+#define LIMIT_HEAP_GROUPS 512
+/* Heap censuses */
+#define LIMIT_HEAP_CENSUSES 65536
 /* Offset or size of a tracepoint's field: a record has no more bytes */
 #define LIMIT_FIELD_BYTES 65535
 /* A perf_event_attr: the kernel refuses more than a page */

@@ -202,6 +202,44 @@ static void print_event(FILE *stream, const struct mmt_events *events, const str
 	putc('\n', stream);
 }
 
+static void print_group(FILE *stream, const struct mmt_heap_group *group)
+{
+	static const char *const contents[] = {"unknown", "type", "text", "pointer"};
+
+	fprintf(stream,
+		"# heap-group content=%s smallest_bytes=%" PRIu64 " largest_bytes=%" PRIu64 " count=%" PRIu64
+		" bytes=%" PRIu64 " after_free_count=%" PRIu64 " after_free_bytes=%" PRIu64 " offset=%#" PRIx64
+		" name=",
+		contents[group->content], group->smallest_bytes, group->largest_bytes, group->count, group->bytes,
+		group->after_free_count, group->after_free_bytes, group->offset);
+	print_text(stream, group->name);
+	putc('\n', stream);
+}
+
+static void print_heap(FILE *stream, const struct mmt_heap_census *census)
+{
+	static const char *const times[] = {"start", "snapshot", "stop"}, *const results[] = {"not-walked", "complete",
+											      "sampled",    "damaged",
+											      "unreadable", "ended"};
+
+	fprintf(stream, "# heap time=%" PRIu64 ".%09" PRIu64 " pid=%d when=%s allocator=", census->time_ns / 1000000000,
+		census->time_ns % 1000000000, census->pid, times[census->when]);
+	print_text(stream, census->allocator_name);
+	fprintf(stream,
+		" result=%s stopped_at=%#" PRIx64 " elapsed_ns=%" PRIu64 " processor_ns=%" PRIu64 " arenas=%" PRIu64
+		" mapped_bytes=%" PRIu64 " walked_bytes=%" PRIu64 " in_use_count=%" PRIu64 " in_use_low=%" PRIu64
+		" in_use_high=%" PRIu64 " free_count=%" PRIu64 " free_bytes=%" PRIu64 " tcache_bytes=%" PRIu64
+		" fastbin_bytes=%" PRIu64 " top_bytes=%" PRIu64 " trimmable_bytes=%" PRIu64 " mmapped_count=%" PRIu64
+		" mmapped_bytes=%" PRIu64 "\n",
+		results[census->result], census->stopped_at, census->elapsed_ns, census->processor_ns, census->arenas,
+		census->mapped_bytes, census->walked_bytes, census->in_use_count, census->in_use_low,
+		census->in_use_high, census->free_count, census->free_bytes, census->tcache_bytes,
+		census->fastbin_bytes, census->top_bytes, census->trimmable_bytes, census->mmapped_count,
+		census->mmapped_bytes);
+	for (size_t i = 0; i < census->group_count; i++)
+		print_group(stream, &census->groups[i]);
+}
+
 static void print_head(FILE *stream, const struct mmt_events *events)
 {
 	const struct mmt_recording *recording = mmt_events_get_recording(events);
@@ -229,6 +267,8 @@ static void print_head(FILE *stream, const struct mmt_events *events)
 			fprintf(stream, ", lost %" PRIu64, attribute->lost);
 		putc('\n', stream);
 	}
+	for (size_t i = 0; mmt_events_get_heap(events, i); i++)
+		print_heap(stream, mmt_events_get_heap(events, i));
 }
 
 static struct mmt_error *print_events(FILE *stream, struct mmt_events *events)

@@ -16,6 +16,7 @@
 #include "base/compression.h"
 #include "support/recording-builder.h"
 #include "trace/sections/copies.h"
+#include "trace/sections/heap-census.h"
 #include "trace/sections/jit-code.h"
 #include "trace/sections/runtime-options.h"
 #include "trace/sections/sections.h"
@@ -286,6 +287,37 @@ static void put_options(struct recording_builder *builder, struct buffer *buffer
 	runtime_options_deinit(&options);
 }
 
+static void put_heaps(struct recording_builder *builder, struct buffer *buffer)
+{
+	struct mmt_heap_group groups[] = {
+	    {MMT_HEAP_TYPE, 928, 928, 20, 18560, 1, 4096, "N3app7SessionE", 0},
+	    {MMT_HEAP_POINTER, 64, 64, 10, 640, 0, 0, LIBRARY_PATH, 0x1000},
+	    {MMT_HEAP_TEXT, 32, 1024, 5, 2000, 0, 0, "", 0},
+	};
+	struct heap_censuses heaps = {0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct mmt_heap_census census = {.pid = PID,
+						 .time_ns = START + 10 * i * SECOND,
+						 .when = i ? MMT_HEAP_AT_STOP : MMT_HEAP_AT_START,
+						 .allocator = MMT_ALLOCATOR_GLIBC,
+						 .result = i ? MMT_HEAP_COMPLETE : MMT_HEAP_DAMAGED,
+						 .allocator_name = "glibc 2.36",
+						 .arenas = 1,
+						 .mapped_bytes = 33 * PAGE,
+						 .walked_bytes = 33 * PAGE,
+						 .in_use_low = 21200,
+						 .in_use_high = 21200,
+						 .free_bytes = 4096,
+						 .groups = groups,
+						 .group_count = 3};
+
+		check(vector_push(&heaps.items, census));
+	}
+	put_section(builder, FEATURE_MMTRACE_HEAP, buffer, heap_censuses_encode(&heaps, buffer));
+	vector_deinit(&heaps.items);
+}
+
 static void read_module(const char *path, struct buffer *content)
 {
 	FILE *stream = fopen(path, "rb");
@@ -348,6 +380,7 @@ static void finish(struct recording_builder *builder, const char *module)
 	put_page_readings(builder, &buffer);
 	put_huge_pages(builder, &buffer);
 	put_options(builder, &buffer);
+	put_heaps(builder, &buffer);
 	put_module(builder, &buffer, module);
 	put_build_ids(builder, &buffer);
 	buffer_deinit(&buffer);

@@ -528,7 +528,7 @@ START_TEST(late_sections_are_optional)
 {
 	static const enum format_feature features[] = {
 	    FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_HUGE_PAGES, FEATURE_MMTRACE_SWAPPED, FEATURE_MMTRACE_SHARED,
-	    FEATURE_MMTRACE_PERF_MAPS, FEATURE_BUILD_ID,	   FEATURE_SAMPLE_TIME};
+	    FEATURE_MMTRACE_PERF_MAPS, FEATURE_BUILD_ID,	   FEATURE_SAMPLE_TIME,	    FEATURE_MMTRACE_HEAP};
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
 		struct recording_builder *builder = builder_create(path);

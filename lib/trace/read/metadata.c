@@ -29,6 +29,7 @@ void metadata_deinit(struct metadata *metadata)
 	recording_residency_deinit(&values->shared);
 	recording_huge_pages_deinit(&values->huge_pages);
 	runtime_options_deinit(&values->options);
+	heap_censuses_deinit(&values->heaps);
 	build_ids_deinit(&values->build_ids);
 	module_copies_deinit(&values->images);
 	packed_stacks_deinit(&values->stacks);
@@ -265,6 +266,7 @@ static struct mmt_error *decode_section(struct reader_metadata *values, enum for
 	    {FEATURE_MMTRACE_SHARED, &section_residency, &values->shared, NULL},
 	    {FEATURE_MMTRACE_HUGE_PAGES, &section_huge_pages, &values->huge_pages, &values->has_huge_pages},
 	    {FEATURE_MMTRACE_OPTIONS, &section_options, &values->options, NULL},
+	    {FEATURE_MMTRACE_HEAP, &section_heap, &values->heaps, NULL},
 	};
 
 	values->packed |= feature == FEATURE_MMTRACE_STACKS;
@@ -314,7 +316,7 @@ static struct mmt_error *load_sections(const struct recording_file *file, struct
 	    FEATURE_TRACING_DATA,    FEATURE_BUILD_ID,		FEATURE_SAMPLE_TIME,	    FEATURE_MMTRACE_INFO,
 	    FEATURE_MMTRACE_LOSS,    FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY,  FEATURE_MMTRACE_JITDUMPS,
 	    FEATURE_MMTRACE_STACKS,  FEATURE_MMTRACE_CODE,	FEATURE_MMTRACE_HUGE_PAGES, FEATURE_MMTRACE_SWAPPED,
-	    FEATURE_MMTRACE_OPTIONS, FEATURE_MMTRACE_SHARED};
+	    FEATURE_MMTRACE_OPTIONS, FEATURE_MMTRACE_SHARED,	FEATURE_MMTRACE_HEAP};
 	size_t room = find_room(file);
 
 	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {

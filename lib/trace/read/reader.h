@@ -15,6 +15,7 @@
 #include "trace/format/tracepoint.h"
 #include "trace/read/reorder.h"
 #include "trace/sections/copies.h"
+#include "trace/sections/heap-census.h"
 #include "trace/sections/jit-code.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/sections/runtime-options.h"
@@ -48,6 +49,7 @@ struct reader_metadata {
 	bool has_huge_pages;
 	struct recording_huge_pages huge_pages;
 	struct runtime_options options;
+	struct heap_censuses heaps; /* in the order of time */
 	struct build_ids build_ids;
 	struct module_copies images;
 	bool packed; /* samples have numbers of stacks, which are in `stacks` */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* FEATURE_MMTRACE_HEAP: the censuses of malloc heaps, in the order of time. lib/capture/heap takes them. It also sends
+ * them from its helper process in this form. */
+#ifndef TRACE_SECTIONS_HEAP_CENSUS_H
+#define TRACE_SECTIONS_HEAP_CENSUS_H
+
+#include <mmtrace/heap.h>
+
+#include "base/bytes.h"
+#include "base/vector.h"
+
+struct heap_censuses {
+	VECTOR(struct mmt_heap_census) items;
+};
+
+struct section_kind;
+extern const struct section_kind section_heap; /* see section_read() */
+
+void heap_census_deinit(struct mmt_heap_census *census);
+
+void heap_censuses_deinit(void *value);
+
+/* Compressed with zstd inside. */
+struct mmt_error *heap_censuses_encode(const struct heap_censuses *censuses, struct buffer *buffer) MMT_MUST_CHECK;
+
+#endif
