@@ -59,14 +59,12 @@ static struct mmt_error *apply_seen(struct recorder *recorder, const struct proc
 /* Notes that a new program began in the process with this PID, by fork or exec. */
 static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	struct mmt_error *error = jit_reader_end_program(recorder, pid, time_ns);
+	struct traced_process *process = process_table_find(&recorder->processes, pid);
 
-	if (error)
-		return error;
-	if (!process_table_note_begin(&recorder->processes, pid, time_ns))
-		return &error_no_memory;
+	if (process)
+		process->program_ns = time_ns;
 	jitdumps_note_begin(recorder, pid, time_ns);
-	return NULL;
+	return jit_reader_end_program(recorder, pid, time_ns);
 }
 
 /* A child with the PID of an ended process is a new process. */
@@ -92,22 +90,19 @@ static struct mmt_error *apply_exec(struct recorder *recorder, const struct proc
 	if (error || !process)
 		return error;
 	ask_runtime_forget(recorder, process);
-	if (process->exec_ns < event->time_ns)
-		process->exec_ns = event->time_ns;
-	if (process->executing_ns < event->time_ns)
-		process->executing_ns = event->time_ns;
+	process->exec_ns = event->time_ns;
 	want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
 	return NULL;
 }
 
-/* Calls from now on are of the new program. */
+/* Calls from now on are of the new program. A snapshot taken before may contain only a part of it. */
 static void apply_first_call(struct recorder *recorder, const struct process_event *event)
 {
 	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
 
-	if (!process || event->time_ns < process->executing_ns)
+	if (!process)
 		return;
-	process->executing_ns = 0;
+	want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
 	/* Its exec has set its arguments. If it has had its snapshot, only its options are read. */
 	process->snapshot_wanted = true;
 }
@@ -121,11 +116,6 @@ static struct mmt_error *apply_mapping(struct recorder *recorder, const struct p
 						 event->device_minor, event->inode, path};
 	struct mmt_error *error;
 
-	/* A snapshot taken before this mapping may contain only a part of the program. */
-	if (process && process->executing_ns && event->time_ns > process->executing_ns)
-		want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
-	if (!(event->protection & PROT_EXEC))
-		return NULL;
 	error = jit_reader_note(recorder, event->pid, path, event->time_ns, false);
 	if (error)
 		return error;
@@ -149,9 +139,6 @@ static struct mmt_error *apply_event(struct recorder *recorder, const struct pro
 		return NULL;
 	case PROCESS_MAPPING:
 		return apply_mapping(recorder, event);
-	case PROCESS_EXIT:
-		jit_reader_note_exit(recorder, event->pid);
-		return NULL;
 	}
 	return NULL;
 }

@@ -546,7 +546,6 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 	struct jit_reader jit_reader = {0};
 	struct recorder recorder = {.options = &options,
 				    .cgroup = -1,
-				    .process_events.knows_code = jit_reader_knows,
 				    .jobs = {.memory = &memory, .runtimes = &runtimes, .jit_reader = &jit_reader}};
 	struct mmt_error *error = options_copy(asked, &options, sizeof(options), "mmt_record_options");
 	uint64_t cpu_before_ns = cpu_used_ns();

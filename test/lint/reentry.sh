@@ -17,8 +17,8 @@ check()
 		if (file ~ /\/(recorder\/(ring-reader|recorder|large-dumps)|file-metadata|perf\/(attach|cpu-hotplug|perf-events|ring-buffers|scope)|procfs\/(clock|proc|scheduling-priority))[.]c$/)
 			return !(name ~ /^(ring_reader_(read|give_way|catch_up|read_file|begin_wait|end_wait|start|end)|incremental_metadata_write|file_metadata_add_(head|sections))$/)
 		if (file ~ /\/(process\/process-table|recorder\/process-events)[.]c$/)
-			return name ~ /^(process_table_find|process_events_(push|note_call)|is_executing|is_of_interest|push_path|in_flight_note_outside)$/
-		return name ~ /^(jit_reader_knows|find_program)$/
+			return name ~ /^(process_table_find|process_events_(push|note_call)|push_path|in_flight_note_outside)$/
+		return 0
 	}
 
 	function define(head,    name)
@@ -62,7 +62,6 @@ check()
 		line = $0
 		gsub(/"([^"\\]|\\.)*"/, "", line)
 		gsub(/\/[*].*[*]\//, "", line)
-		gsub(/->knows_code/, " jit_reader_knows", line) # what session.c sets it to
 		if (comment) {
 			if (line !~ /[*]\//)
 				next

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "capture/procfs/clock.h"
 #include "capture/record-loop.h"
 #include "capture/recorder/recorder.h"
 #include "support/recorder-state.h"
@@ -101,33 +102,29 @@ START_TEST(a_process_without_a_fork_record_gets_a_snapshot)
 }
 END_TEST
 
-/* Kernel mappings between an exec and the new program's first call require one more snapshot. */
-START_TEST(mappings_of_an_exec)
+/* What the kernel maps between an exec and the new program's first call requires one more snapshot. */
+START_TEST(first_call_after_an_exec)
 {
 	struct traced_process *process = process_table_add(&recorder->processes, PID, true);
+	uint64_t exec_ns = clock_now_ns();
 
-	push(PROCESS_EXEC, PID, 100);
+	push(PROCESS_EXEC, PID, exec_ns);
 	apply();
 	ck_assert(process->snapshot_wanted);
 	ck_assert_int_eq(process->snapshot_kind, SNAPSHOT_EXEC);
 	process->snapshot_wanted = false;
-	process->snapshot_ns = 105;
-	push_mapping(0x1000, 0x2000, PROT_READ, 110, LIBRARY);
+	process->snapshot_ns = exec_ns + 5;
+	ck_assert(process_events_want_snapshot(recorder, PID));
+	ck_assert_ptr_null(process_events_note_call(recorder, PID, exec_ns - 1)); /* of the program before */
+	ck_assert_uint_eq(queued(), 0);
+	ck_assert_ptr_null(process_events_note_call(recorder, PID, exec_ns + 20));
+	ck_assert_ptr_null(process_events_note_call(recorder, PID, exec_ns + 21));
 	ck_assert_uint_eq(queued(), 1);
 	ck_assert(process_events_want_snapshot(recorder, PID));
 	apply();
 	ck_assert(process->snapshot_wanted);
-	ck_assert_uint_eq(process->snapshot_wanted_ns, 110);
-
-	ck_assert_ptr_null(process_events_note_call(recorder, PID, 99)); /* of the program before */
-	ck_assert_uint_eq(queued(), 0);
-	ck_assert_ptr_null(process_events_note_call(recorder, PID, 120));
-	ck_assert_ptr_null(process_events_note_call(recorder, PID, 121));
-	ck_assert_uint_eq(queued(), 1);
-	apply();
-	ck_assert_uint_eq(process->executing_ns, 0);
-	push_mapping(0x1000, 0x2000, PROT_READ, 130, LIBRARY);
-	ck_assert_uint_eq(queued(), 0);
+	ck_assert_uint_eq(process->snapshot_wanted_ns, exec_ns + 20);
+	ck_assert(!process_events_want_snapshot(recorder, PID));
 }
 END_TEST
 
@@ -139,8 +136,25 @@ START_TEST(an_exec_and_its_first_call_in_the_queue)
 	push(PROCESS_EXEC, PID, 100);
 	ck_assert_ptr_null(process_events_note_call(recorder, PID, 120));
 	apply();
-	ck_assert_uint_eq(process->executing_ns, 0);
 	ck_assert_uint_eq(process->exec_ns, 100);
+	ck_assert_uint_eq(process->snapshot_wanted_ns, 120);
+}
+END_TEST
+
+/* Fork and two programs, read from the rings in any order. */
+START_TEST(events_are_in_time_order)
+{
+	static const struct {
+		enum process_event_kind kind;
+		uint64_t time_ns;
+	} events[] = {{PROCESS_FORK, 10}, {PROCESS_EXEC, 20}, {PROCESS_EXEC, 30}};
+	static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}};
+
+	for (int i = 0; i < 3; i++)
+		push(events[orders[_i][i]].kind, PID, events[orders[_i][i]].time_ns);
+	apply();
+	ck_assert_uint_eq(find(PID)->program_ns, 30);
+	ck_assert_uint_eq(find(PID)->exec_ns, 30);
 }
 END_TEST
 
@@ -150,16 +164,10 @@ START_TEST(data_does_not_fill_the_queue)
 	ck_assert_ptr_nonnull(process_table_add(&recorder->processes, PID, true));
 	for (uint64_t i = 0; i < 1000; i++)
 		push_mapping(0x1000, 0x2000, PROT_READ | PROT_WRITE, i, "//anon");
-	push(PROCESS_EXIT, PID, 1000);
 	ck_assert_uint_eq(queued(), 0);
 
 	push_mapping(0x10000, 0x20000, PROT_READ | PROT_EXEC, 1001, "//anon");
 	push_mapping(0x1000, 0x2000, PROT_READ | PROT_WRITE, 1002, "//anon");
-	ck_assert_uint_eq(queued(), 1);
-	apply();
-	ck_assert(jit_reader_knows(recorder, PID));
-	push_mapping(0x1f000, 0x30000, PROT_READ | PROT_WRITE, 1005, "//anon");
-	push(PROCESS_EXIT, PID, 1006);
 	ck_assert_uint_eq(queued(), 1);
 }
 END_TEST
@@ -171,7 +179,8 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_tests(tests, the_table_changes_when_events_are_applied,
-			a_process_without_a_fork_record_gets_a_snapshot, mappings_of_an_exec,
+			a_process_without_a_fork_record_gets_a_snapshot, first_call_after_an_exec,
 			an_exec_and_its_first_call_in_the_queue, data_does_not_fill_the_queue);
+	tcase_add_loop_test(tests, events_are_in_time_order, 0, 4);
 	return suite;
 }

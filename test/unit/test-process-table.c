@@ -41,62 +41,6 @@ static void age(pid_t pid)
 	process_table_find(&processes, pid)->ended_ns = 1;
 }
 
-static uint64_t began(pid_t pid, uint64_t time_ns)
-{
-	uint64_t began_ns;
-
-	ck_assert(process_table_find_begin(&processes, pid, time_ns, &began_ns));
-	return began_ns;
-}
-
-/* Fork and two programs, reported in any order, also before the process is known. */
-START_TEST(programs_are_in_time_order)
-{
-	static const uint64_t orders[][3] = {{10, 20, 30}, {30, 20, 10}, {20, 30, 10}, {30, 10, 20}};
-	pid_t pid = getpid(), other = getppid();
-
-	for (int told = 0; told < 3; told++) {
-		if (told == _i / 4)
-			ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
-		ck_assert(process_table_note_begin(&processes, pid, orders[_i % 4][told]));
-		ck_assert(process_table_note_begin(&processes, other, 25));
-		ck_assert_uint_eq(began(other, 26), 25);
-	}
-	ck_assert_uint_eq(began(pid, 9), 0);
-	ck_assert_uint_eq(began(pid, 19), 10);
-	ck_assert_uint_eq(began(pid, 20), 20);
-	ck_assert_uint_eq(began(pid, 29), 20);
-	ck_assert_uint_eq(began(pid, 1000), 30);
-	/* Another process with its PID. */
-	ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
-	ck_assert(process_table_note_begin(&processes, pid, 40));
-	ck_assert_uint_eq(began(pid, 39), 30);
-	ck_assert_uint_eq(began(pid, 41), 40);
-}
-END_TEST
-
-START_TEST(only_the_last_programs_are_kept)
-{
-	pid_t pid = getpid();
-	uint64_t began_ns;
-
-	ck_assert_ptr_nonnull(process_table_add(&processes, pid, false));
-	for (uint64_t i = 1; i <= PROGRAM_BEGINS_MAX + 2; i++)
-		ck_assert(process_table_note_begin(&processes, pid, 100 * ((i ^ 1) + 1)));
-	ck_assert(!process_table_find_begin(&processes, pid, 399, &began_ns));
-	ck_assert_uint_eq(began(pid, 499), 400);
-	ck_assert_uint_eq(began(pid, 100000), 100 * (PROGRAM_BEGINS_MAX + 4));
-}
-END_TEST
-
-START_TEST(starts_of_unknown_processes_are_dropped)
-{
-	for (uint64_t i = 1; i <= 100; i++)
-		ck_assert(process_table_note_begin(&processes, (pid_t)i, i * 1000000000));
-	ck_assert_uint_le(processes.unplaced.count, 2);
-}
-END_TEST
-
 START_TEST(process_ends_before_it_is_waited_for)
 {
 	pid_t pid = start();
@@ -190,7 +134,5 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(cases, NULL, destroy);
 	tcase_add_tests(cases, process_ends_before_it_is_waited_for, ended_children_are_forgotten_and_others_stay,
 			reused_pids_are_distinguished, owners_of_perf_maps_are_kept);
-	tcase_add_loop_test(cases, programs_are_in_time_order, 0, 12);
-	tcase_add_tests(cases, only_the_last_programs_are_kept, starts_of_unknown_processes_are_dropped);
 	return suite;
 }

@@ -462,9 +462,8 @@ static struct mmt_error *code_pass_read(struct code_pass *pass)
 	return error;
 }
 
-#define INTERVAL_NS 50000000ULL	     /* shortest time between two passes */
-#define TIME_SHARE 50		     /* JIT code may take 1/TIME_SHARE of the elapsed time */
-#define EXIT_INTERVAL_NS 10000000ULL /* shortest time between two passes after a thread has exited */
+#define INTERVAL_NS 50000000ULL /* shortest time between two passes */
+#define TIME_SHARE 50		/* JIT code may take 1/TIME_SHARE of the elapsed time */
 /* A forked child inherits its parent's code and may discard it soon: read it after this time. */
 #define FORKED_NS 500000000ULL
 
@@ -521,13 +520,6 @@ struct mmt_error *jit_reader_note(struct recorder *recorder, pid_t pid, const ch
 	return NULL;
 }
 
-bool jit_reader_knows(const struct recorder *recorder, pid_t pid)
-{
-	const struct jit_program *program = find_program(recorder->jobs.jit_reader, pid);
-
-	return program && program->noted_ns;
-}
-
 struct mmt_error *jit_reader_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
 	struct jit_reader *reader = recorder->jobs.jit_reader;
@@ -562,15 +554,6 @@ void jit_reader_end_process(struct recorder *recorder, pid_t pid)
 		return;
 	end_program(recorder->jobs.jit_reader, program);
 	program->noted_ns = 0;
-}
-
-void jit_reader_note_exit(struct recorder *recorder, pid_t pid)
-{
-	struct jit_reader *reader = recorder->jobs.jit_reader;
-	const struct jit_program *program = find_program(reader, pid);
-
-	if (program && !program->ended && reader->next_ns > reader->read_ns + EXIT_INTERVAL_NS)
-		reader->next_ns = reader->read_ns + EXIT_INTERVAL_NS;
 }
 
 /* Forgets the ended programs of which nothing is stored. Pointers to programs become invalid. */
@@ -615,7 +598,6 @@ struct mmt_error *jit_reader_read(struct recorder *recorder)
 	reader->reckoned_ns = pass.now_ns;
 	if (reader->spent_ns > LIMIT_CODE_SPENT_NS)
 		return NULL;
-	reader->read_ns = pass.now_ns;
 	pass.due_ns = pass.now_ns;
 	error = code_pass_read(&pass);
 	reader->next_ns = pass.now_ns + INTERVAL_NS;

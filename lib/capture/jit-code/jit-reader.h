@@ -60,9 +60,9 @@ struct jit_reader {
 	size_t page_bytes;
 	size_t stored_pages, stored_bytes; /* of all programs, and their compressed size */
 	size_t stored_pages_max, stored_bytes_max;
-	size_t turn;		   /* index of the program that is read next */
-	uint64_t read_ns, next_ns; /* when the last pass ended; when the next is due */
-	int64_t spent_ns;	   /* CPU time used beyond the allowed share, up to reckoned_ns */
+	size_t turn;	  /* index of the program that is read next */
+	uint64_t next_ns; /* when the next pass is due */
+	int64_t spent_ns; /* CPU time used beyond the allowed share, up to reckoned_ns */
 	uint64_t reckoned_ns;
 	bool full;			    /* a limit prevented a complete copy */
 	bool out_of_time;		    /* at the end of the recording the time was not enough to read all code */
@@ -77,18 +77,12 @@ void jit_reader_deinit(struct jit_reader *reader);
 struct mmt_error *jit_reader_note(struct recorder *recorder, pid_t pid, const char *path, uint64_t time_ns,
 				  bool forked) MMT_MUST_CHECK;
 
-/* Has the process JIT code? Changes nothing, so that the ring reader may call it. */
-bool jit_reader_knows(const struct recorder *recorder, pid_t pid);
-
 /* A new program began at this time in the process with this PID, by exec or by fork. Records and snapshots do not
  * arrive in order of time, so code noted for a later time belongs to the new program. */
 struct mmt_error *jit_reader_end_program(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 
 /* The process has ended, and its PID has not been reused yet. */
 void jit_reader_end_process(struct recorder *recorder, pid_t pid);
-
-/* A thread of the process has exited. The others may follow soon, so its code is read early. */
-void jit_reader_note_exit(struct recorder *recorder, pid_t pid);
 
 /*
  * Reads new JIT code if a pass is due. Uses a small share of the time, reads few bytes at once, and lets the ring

@@ -38,85 +38,7 @@ void process_table_deinit(struct process_table *processes)
 		free(process);
 	}
 	vector_deinit(&processes->items);
-	vector_deinit(&processes->unplaced);
 	map_deinit(&processes->index_of_pid);
-}
-
-static void add_begin(struct program_begins *begins, uint64_t time_ns)
-{
-	unsigned place = begins->count;
-
-	while (place && begins->times_ns[place - 1] > time_ns)
-		place--;
-	if (begins->count == PROGRAM_BEGINS_MAX) {
-		begins->forgot = true;
-		if (!place)
-			return;
-		place--;
-		memmove(begins->times_ns, begins->times_ns + 1, place * sizeof(*begins->times_ns));
-	} else {
-		memmove(begins->times_ns + place + 1, begins->times_ns + place,
-			(begins->count - place) * sizeof(*begins->times_ns));
-		begins->count++;
-	}
-	begins->times_ns[place] = time_ns;
-}
-
-bool process_table_find_begin(const struct process_table *processes, pid_t pid, uint64_t time_ns,
-			      uint64_t *began_ns_ret)
-{
-	const struct traced_process *process = process_table_find(processes, pid);
-	const struct program_begins *begins = process ? &process->begins : NULL;
-
-	*began_ns_ret = 0;
-	for (unsigned i = 0; begins && i < begins->count && begins->times_ns[i] <= time_ns; i++)
-		*began_ns_ret = begins->times_ns[i];
-	for (size_t i = 0; !begins && i < processes->unplaced.count; i++) {
-		const struct unplaced_begin *begin = &processes->unplaced.items[i];
-
-		if (begin->pid == pid && begin->time_ns <= time_ns && begin->time_ns > *began_ns_ret)
-			*began_ns_ret = begin->time_ns;
-	}
-	return *began_ns_ret || (begins && !begins->forgot);
-}
-
-bool process_table_note_begin(struct process_table *processes, pid_t pid, uint64_t time_ns)
-{
-	struct traced_process *process = process_table_find(processes, pid);
-	struct unplaced_begin begin = {pid, time_ns};
-	size_t kept = 0;
-
-	if (process) {
-		add_begin(&process->begins, time_ns);
-		return true;
-	}
-	/* A process that was not added within FORGET_NS is not recorded: drop its program starts. */
-	for (size_t i = 0; i < processes->unplaced.count; i++) {
-		if (processes->unplaced.items[i].time_ns + FORGET_NS > time_ns)
-			processes->unplaced.items[kept++] = processes->unplaced.items[i];
-	}
-	processes->unplaced.count = kept;
-	return vector_push(&processes->unplaced, begin);
-}
-
-/* Takes the program starts that were read before the process was added. The end of an earlier process with this PID and
- * the start of this one may be read in any order. */
-static void take_begins(struct process_table *processes, struct traced_process *process)
-{
-	const struct traced_process *earlier = process_table_find(processes, process->pid);
-	size_t kept = 0;
-
-	if (earlier)
-		process->begins = earlier->begins;
-	for (size_t i = 0; i < processes->unplaced.count; i++) {
-		const struct unplaced_begin begin = processes->unplaced.items[i];
-
-		if (begin.pid == process->pid)
-			add_begin(&process->begins, begin.time_ns);
-		else
-			processes->unplaced.items[kept++] = begin;
-	}
-	processes->unplaced.count = kept;
 }
 
 struct traced_process *process_table_add(struct process_table *processes, pid_t pid, bool target)
@@ -133,7 +55,6 @@ struct traced_process *process_table_add(struct process_table *processes, pid_t 
 	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	process->ended = process->pidfd < 0 && errno == ESRCH;
 	process->pidfd = process_table_spare(process->pidfd);
-	take_begins(processes, process);
 	processes->descriptors_short |= process->pidfd < 0 && !process->ended;
 	if (!map_put(&processes->index_of_pid, (uint64_t)pid, processes->items.count - 1)) {
 		process_table_release(process);

@@ -33,16 +33,6 @@ struct file_mark {
 	uint8_t last[FILE_MARK_BYTES]; /* the bytes before `length`; fewer if the file is shorter */
 };
 
-/* When the programs of a PID began, by fork or exec: the latest PROGRAM_BEGINS_MAX times, ascending. Records may arrive
- * in any order. */
-#define PROGRAM_BEGINS_MAX 8
-
-struct program_begins {
-	uint64_t times_ns[PROGRAM_BEGINS_MAX];
-	unsigned count;
-	bool forgot; /* earlier times were dropped */
-};
-
 struct traced_process {
 	pid_t pid;
 	bool target;	/* requested by the user */
@@ -63,10 +53,9 @@ struct traced_process {
 	uint64_t snapshot_wanted_ns; /* time of the record that requires a snapshot */
 	uint64_t snapshot_ns;	     /* when the last snapshot began */
 	uint64_t break_before;	     /* its break just before recording began; 0: no heap, or not known */
-	struct program_begins begins;
-	bool options_read; /* for the program that began at options_ns */
+	uint64_t program_ns;	     /* when its program began, by fork or exec; 0: before the recording */
+	bool options_read;	     /* for the program that began at options_ns */
 	uint64_t options_ns;
-	uint64_t executing_ns; /* time of an exec after which the process has made no call yet; 0: none */
 
 	/* Its perf map: see jit-files.h. */
 	int tmp_directory;  /* the process's /tmp, O_PATH; -1: none */
@@ -93,16 +82,9 @@ struct traced_process {
 	bool map_is_ours; /* mmtrace made the program before the exec at exec_ns write its perf map */
 };
 
-/* A program start that was read before its process was known: the rings are read one after the other. */
-struct unplaced_begin {
-	pid_t pid;
-	uint64_t time_ns;
-};
-
 struct process_table {
 	VECTOR(struct traced_process *)
-	items; /* owned; a pointer to a process stays valid until the process is removed */
-	VECTOR(struct unplaced_begin) unplaced;
+	items;			 /* owned; a pointer to a process stays valid until the process is removed */
 	struct map index_of_pid; /* by PID: index of the latest process */
 	uint64_t forgotten;	 /* number of processes removed from the table */
 	bool descriptors_short;	 /* too many files were open for the pidfd or /tmp of some process */
@@ -121,13 +103,6 @@ void process_table_drop_last(struct process_table *processes);
 
 /* Returns the latest process with this PID; NULL: it is not recorded. */
 struct traced_process *process_table_find(const struct process_table *processes, pid_t pid);
-
-/* Notes that a program began. The time is kept if its process is not known yet. False: out of memory. */
-bool process_table_note_begin(struct process_table *processes, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
-
-/* Finds when the program that ran at that time began; 0: before the recording. False: not known. */
-bool process_table_find_begin(const struct process_table *processes, pid_t pid, uint64_t time_ns,
-			      uint64_t *began_ns_ret);
 
 /* Returns a descriptor that may stay open. If only the reserve of descriptors is left, closes it and returns -1. */
 int process_table_spare(int fd);

@@ -27,7 +27,6 @@ enum process_event_kind {
 	PROCESS_EXEC,
 	PROCESS_FIRST_CALL, /* the first call after an exec */
 	PROCESS_MAPPING,
-	PROCESS_EXIT, /* of a thread */
 };
 
 struct process_event {
@@ -44,10 +43,8 @@ struct process_event {
 	size_t path; /* offset into the paths of the queue */
 };
 
-/* Zero-initialise an empty queue, apart from `knows_code`. */
+/* Zero-initialise an empty queue. */
 struct process_events {
-	/* Is JIT code of this process recorded? */
-	bool (*knows_code)(const struct recorder *recorder, pid_t pid);
 	VECTOR(struct process_event) items;
 	VECTOR(char) paths;
 	struct map
@@ -56,14 +53,14 @@ struct process_events {
 
 void process_events_deinit(struct process_events *events);
 
-/* Appends an event. `path`, only for mappings, is copied. A mapping that no job needs is left out. */
+/* Adds an event in the order of time. `path`, only for mappings, is copied. A mapping that no job needs is left out. */
 struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event,
 				      const char *path) MMT_MUST_CHECK;
 
 /* Notes that the process made a call. Cheap while no process is in an exec. */
 struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 
-/* Will an event in the queue cause a snapshot of this process? */
+/* Will an event in the queue cause a snapshot of this process, or its first call after an exec? */
 bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid);
 
 #endif

@@ -319,15 +319,6 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 	return bytes_ok(&bytes) ? process_events_push(recorder, &mapping, path) : NULL;
 }
 
-static struct mmt_error *handle_exit(struct recorder *recorder, pid_t pid, struct bytes bytes, uint64_t time_ns)
-{
-	const struct process_event end = {.kind = PROCESS_EXIT, .pid = pid, .time_ns = time_ns};
-	struct mmt_error *error = process_events_push(recorder, &end, NULL);
-
-	bytes_skip(&bytes, 8); /* pid and the parent's pid */
-	return error ? error : attach_note(&recorder->reader.attachment, (pid_t)bytes_u32(&bytes), time_ns, 0);
-}
-
 /* Counts lost records for the status line. The summary uses the kernel's own counts. */
 static void count_lost_records(struct recorder *recorder, struct bytes bytes)
 {
@@ -377,7 +368,8 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		error = handle_fork(recorder, bytes, time_ns, counted);
 		break;
 	case PERF_RECORD_EXIT:
-		error = handle_exit(recorder, pid, bytes, time_ns);
+		bytes_skip(&bytes, 8); /* pid and the parent's pid */
+		error = attach_note(&recorder->reader.attachment, (pid_t)bytes_u32(&bytes), time_ns, 0);
 		break;
 	case PERF_RECORD_LOST:
 		recorder->reader.attachment.coverage.forks_missing = true;

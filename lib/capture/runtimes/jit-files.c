@@ -495,8 +495,10 @@ static struct noted_jitdump *find_note(struct recorder *recorder, const struct b
 /* Finds the program of the dump among the program starts known so far. jitdumps_note_begin() adds later ones. */
 static void find_program(const struct recorder *recorder, struct noted_jitdump *note)
 {
-	note->knows_program =
-	    process_table_find_begin(&recorder->processes, note->pid, note->mapped_ns, &note->program_ns);
+	const struct traced_process *process = process_table_find(&recorder->processes, note->pid);
+
+	note->knows_program = process && process->program_ns <= note->mapped_ns;
+	note->program_ns = note->knows_program ? process->program_ns : 0;
 }
 
 void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)

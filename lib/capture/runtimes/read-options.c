@@ -36,11 +36,10 @@ static void read_text(struct blocking_calls *calls, pid_t pid, const char *name,
 struct mmt_error *read_options(struct recorder *recorder, struct traced_process *process)
 {
 	struct process_text arguments = {0}, variables = {0};
+	uint64_t began_ns = process->program_ns;
 	bool stored = false;
-	uint64_t began_ns;
 
-	if (!process_table_find_begin(&recorder->processes, process->pid, clock_now_ns(), &began_ns) ||
-	    (process->options_read && process->options_ns == began_ns) ||
+	if ((process->options_read && process->options_ns == began_ns) ||
 	    recorder->jobs.runtimes->options.values.count >= LIMIT_OPTIONS)
 		return NULL;
 	arguments.bytes = malloc(LIMIT_OPTION_TEXT_BYTES + 1);

@@ -20,7 +20,6 @@ static inline void recorder_state_init(struct recorder *recorder)
 	recorder->jobs.memory = &memory;
 	recorder->jobs.runtimes = &runtimes;
 	recorder->jobs.jit_reader = &jit_reader;
-	recorder->process_events.knows_code = jit_reader_knows;
 }
 
 #endif
