@@ -18,7 +18,7 @@ tests=("$@")
 	unit-events unit-rings unit-cpu-hotplug unit-scope unit-scheduling-priority unit-runtime-helper unit-thread-coverage
 	unit-process-table unit-in-flight unit-build-id-notes
 	live-torture-single live-torture-threads live-torture-forks
-	live-kinds live-killed-recorder live-jit-code
+	live-kinds live-killed-recorder live-jit-code live-scopes live-cpu-online
 	live-leak-brk live-leak-remap live-leak-shm live-leak-fork live-leak-exec live-map-fixed live-commit-before
 )
 
