@@ -19,4 +19,10 @@ if [ $status != 1 ] || ! grep -q '^DAMAGED: residency section: ' "$directory/out
 	echo "FAILED: status $status: $(head -1 "$directory/out") $(cat "$directory/err")" >&2
 	failed=1
 fi
+# In a diff, what changed comes first, and only why it may be wrong stands before it.
+"$MMTRACE" diff --no-pager "$recordings/leak.data" "$copy" >"$directory/out" 2>&1 || failed=1
+if ! sed '/^unfreed before/q' "$directory/out" | grep -F -A2 "  $copy, from" | grep -A1 '^DAMAGED: ' | grep -q '^trust:'; then
+	echo "FAILED: diff: $(head -20 "$directory/out")" >&2
+	failed=1
+fi
 exit $failed

@@ -157,13 +157,10 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 			  text_plural(diff->uncertain_count, "match is", "matches are"));
 	if (diff->search_limited)
 		text_line(text, TEXT_BAD, "Too many stacks differ: only the largest were matched to similar ones.");
-	if (diff->relation == MMT_DIFF_RUNS)
-		return;
-	text_end_line(text);
-	if (diff->relation == MMT_DIFF_SAME_PROCESS) {
+	if (diff->relation == MMT_DIFF_SAME_PROCESS)
 		put_same_process(text, diff);
+	if (diff->relation != MMT_DIFF_OTHER_PROGRAM)
 		return;
-	}
 	text_put(text, TEXT_BAD, "warning: ");
 	text_put(text, TEXT_PLAIN, "the recordings are of different programs (");
 	text_put_name(text, TEXT_PLAIN, diff->before->processes[0].name, 0);
@@ -251,6 +248,24 @@ static void put_entry(struct text *text, const struct mmt_diff *diff, const stru
 	}
 }
 
+/* Why the figures may be wrong. */
+static void put_doubts(struct text *text, const struct mmt_report *report)
+{
+	if (text_is_sound(report))
+		return;
+	text_source(text, report);
+	text_warnings(text, report);
+	text_trust(text, report);
+}
+
+/* One of the recordings by itself. */
+static void put_recording(struct text *text, const struct mmt_report *report)
+{
+	text_end_line(text);
+	text_summary(text, report);
+	text_details(text, report);
+}
+
 struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
 {
 	struct text_explanations explanations = {0};
@@ -263,12 +278,11 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	if (error)
 		return error;
 	text_begin(&text, stream, options);
-	text_summary(&text, diff->before);
-	text_details(&text, diff->before);
-	text_summary(&text, diff->after);
-	text_details(&text, diff->after);
+	put_doubts(&text, diff->before);
+	put_doubts(&text, diff->after);
 	text_diff_relation(&text, diff);
-	text_end_line(&text);
+	if (text.lines)
+		text_end_line(&text);
 	put_sums(&text, diff);
 	for (size_t i = 0; i < selection.count; i++)
 		put_entry(&text, diff, selection.entries[i], &explanations.marks);
@@ -282,6 +296,8 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 		text_end_line(&text);
 		text_line(&text, TEXT_PLAIN, "No %s changed.", row_word(diff->after, 1));
 	}
+	put_recording(&text, diff->before);
+	put_recording(&text, diff->after);
 	text_explanations_add(&explanations, diff->before);
 	text_explanations_add(&explanations, diff->after);
 	text_explanations(&text, &explanations);
