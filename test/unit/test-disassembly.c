@@ -36,12 +36,19 @@ END_TEST
 
 START_TEST(test_other_architectures)
 {
-	static const uint8_t branch_and_link[] = {1, 0, 0, 0x94}, ret[] = {0xc0, 3, 0x5f, 0xd6};
+	static const uint8_t calls[][4] = {{1, 0, 0, 0x94},				    /* bl */
+					   {0x20, 0, 0x3f, 0xd6},			    /* blr x1 */
+					   {0x22, 0x0c, 0x3f, 0xd7},			    /* blrab x1, x2 */
+					   {0x3f, 0x08, 0x3f, 0xd6}};			    /* blraaz x1 */
+	static const uint8_t ret[] = {0xc0, 3, 0x5f, 0xd6}, jump[] = {0x20, 0, 0x1f, 0xd6}; /* br x1 */
 	struct disassembly *disassembly;
 
 	ck_assert_ptr_null(disassembly_create(EM_AARCH64, &disassembly));
-	ck_assert_int_eq(disassembly_ends_with_call(disassembly, branch_and_link, 4), 1);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		ck_assert_int_eq(disassembly_ends_with_call(disassembly, calls[i], 4), 1);
 	ck_assert_int_eq(disassembly_ends_with_call(disassembly, ret, 4), 0);
+	ck_assert_int_eq(disassembly_ends_with_call(disassembly, jump, 4), 0);
+	ck_assert_int_eq(disassembly_ends_with_call(disassembly, ret + 1, 3), -1);
 	disassembly_destroy(disassembly);
 	ck_assert_ptr_null(disassembly_create(EM_SPARC, &disassembly));
 	ck_assert_int_eq(disassembly_ends_with_call(disassembly, ret, 4), -1);

@@ -8,10 +8,13 @@
 
 struct disassembly {
 	uint16_t machine;
-	csh handle; /* 0: unknown architecture */
+	csh handle; /* 0: not of x86-64 */
 	cs_insn *instruction;
-	size_t shortest_call, longest_call, step; /* bytes */
 };
+
+#define SHORTEST_CALL 2 /* bytes, on x86-64 */
+#define LONGEST_CALL 9
+#define AARCH64_INSTRUCTION_BYTES 4
 
 struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **disassembly_ret)
 {
@@ -21,15 +24,8 @@ struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **
 	if (!disassembly)
 		return &error_no_memory;
 	disassembly->machine = elf_machine;
-	if (elf_machine == EM_X86_64) {
+	if (elf_machine == EM_X86_64)
 		result = cs_open(CS_ARCH_X86, CS_MODE_64, &disassembly->handle);
-		disassembly->shortest_call = 2;
-		disassembly->longest_call = 9;
-		disassembly->step = 1;
-	} else if (elf_machine == EM_AARCH64) {
-		result = cs_open(CS_ARCH_ARM64, CS_MODE_ARM, &disassembly->handle);
-		disassembly->shortest_call = disassembly->longest_call = disassembly->step = 4;
-	}
 	if (result == CS_ERR_OK) {
 		(void)cs_option(disassembly->handle, CS_OPT_DETAIL, CS_OPT_ON);
 		disassembly->instruction = cs_malloc(disassembly->handle);
@@ -55,28 +51,28 @@ void disassembly_destroy(struct disassembly *disassembly)
 	free(disassembly);
 }
 
-/* Some versions of the library do not classify branch-and-link as a call. */
-static bool is_call(const struct disassembly *disassembly)
+/* bl; blr; blraa, blrab, blraaz, blrabz, which check the signature of the function's address. */
+static bool is_aarch64_call(const uint8_t *code)
 {
-	const cs_insn *instruction = disassembly->instruction;
+	uint32_t instruction = code[0] | code[1] << 8 | code[2] << 16 | (uint32_t)code[3] << 24;
 
-	if (disassembly->machine == EM_AARCH64)
-		return instruction->id == ARM64_INS_BL || instruction->id == ARM64_INS_BLR;
-	return cs_insn_group(disassembly->handle, instruction, CS_GRP_CALL);
+	return (instruction & 0xfc000000) == 0x94000000 || (instruction & 0xfffffc1f) == 0xd63f0000 ||
+	       (instruction & 0xfefff800) == 0xd63f0800;
 }
 
 int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *code, size_t size)
 {
-	if (!disassembly->handle || size < disassembly->shortest_call)
+	if (disassembly->machine == EM_AARCH64)
+		return size < AARCH64_INSTRUCTION_BYTES ? -1 : is_aarch64_call(code + size - AARCH64_INSTRUCTION_BYTES);
+	if (!disassembly->handle || size < SHORTEST_CALL)
 		return -1;
-	for (size_t length = disassembly->shortest_call; length <= disassembly->longest_call && length <= size;
-	     length += disassembly->step) {
+	for (size_t length = SHORTEST_CALL; length <= LONGEST_CALL && length <= size; length++) {
 		const uint8_t *start = code + size - length;
 		size_t left = length;
 		uint64_t address = 0;
 
 		if (cs_disasm_iter(disassembly->handle, &start, &left, &address, disassembly->instruction) && !left &&
-		    is_call(disassembly))
+		    cs_insn_group(disassembly->handle, disassembly->instruction, CS_GRP_CALL))
 			return 1;
 	}
 	return 0;
@@ -266,7 +262,7 @@ void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, si
 {
 	*instruction_ret =
 	    (struct instruction){.kind = INSTRUCTION_END, .flow = FLOW_UNKNOWN, .reg = INSTRUCTION_NO_REGISTER};
-	if (disassembly->machine != EM_X86_64 || !disassembly->handle ||
+	if (!disassembly->handle ||
 	    !cs_disasm_iter(disassembly->handle, &code, &size, &address, disassembly->instruction))
 		return;
 	instruction_ret->size = (uint8_t)disassembly->instruction->size;
