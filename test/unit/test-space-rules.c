@@ -362,10 +362,14 @@ END_TEST
 
 START_TEST(pkey_mprotect_is_an_mprotect)
 {
+	int64_t result;
+
 	map(10, 4, RW);
-	ck_assert_int_eq(child_call_as(&child, SYS_pkey_mprotect, CALL_MPROTECT, at(11), PAGE, PROT_READ,
-				       UINT64_MAX /* no key */, 0, 0),
-			 0);
+	result = child_call_as(&child, SYS_pkey_mprotect, CALL_MPROTECT, at(11), PAGE, PROT_READ,
+			       UINT64_MAX /* no key */, 0, 0);
+	if (result == -ENOSYS)
+		SKIP_TEST("the kernel has no protection keys for this architecture");
+	ck_assert_int_eq(result, 0);
 	child_compare(&child, ++step);
 }
 END_TEST
