@@ -334,11 +334,12 @@ static struct mmt_error *append(struct pack *pack, const void *record, size_t si
 static struct mmt_error *write_sample(struct pack *pack, const struct event *event)
 {
 	const struct perf_event_attr *attr = &pack->file->attributes.items[event->attribute].attr;
-	bool numbered = is_numbered(&pack->metadata->attributes[event->attribute]);
+	const struct reader_attribute *described = &pack->metadata->attributes[event->attribute];
+	bool numbered = is_numbered(described);
 	struct stripped_stack stack = {0};
 	struct mmt_error *error;
 
-	pack->held = role_is_dump(pack->metadata->attributes[event->attribute].role);
+	pack->held = role_is_dump(described->role);
 	if (pack->held && pack->metadata->has_loss)
 		return NULL;
 	if (numbered && call_stacks_counts(event))
@@ -346,8 +347,7 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 	stack.keep_callchain = pack->metadata->packed;
 	buffer_clear(&pack->sample);
 	error = strip_sample(attr, pack->metadata->architecture, event->record,
-			     numbered ? pack->metadata->attributes[event->attribute].call : CALL_MMAP,
-			     numbered ? &stack : NULL, &pack->sample);
+			     described->is_call ? described->call : CALL_MMAP, numbered ? &stack : NULL, &pack->sample);
 	if (!error)
 		error = buffer_finish(&pack->sample);
 	return error || pack->held ? error : append(pack, pack->sample.data, pack->sample.size);

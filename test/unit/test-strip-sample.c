@@ -140,6 +140,35 @@ START_TEST(new_address_of_mremap_is_kept_if_used)
 }
 END_TEST
 
+/* The same where the entry of the call has its arguments. */
+START_TEST(new_address_in_an_entry_is_kept_if_used)
+{
+	const struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT,
+					     .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_RAW};
+
+	for (unsigned fixed = 0; fixed < 2; fixed++) {
+		const uint64_t raw[] = {1, 2, 0x1000, 0x2000, 0x3000, fixed ? MREMAP_FIXED : 0, SECRET};
+		struct buffer sample, buffer;
+
+		buffer_init(&sample, 65536);
+		buffer_init(&buffer, 65536);
+		buffer_put_u32(&sample, PERF_RECORD_SAMPLE);
+		buffer_put_u16(&sample, PERF_RECORD_MISC_USER);
+		buffer_put_u16(&sample, 8 + 8 + 4 + sizeof(raw) + 4);
+		buffer_put_u64(&sample, 71);
+		buffer_put_u32(&sample, sizeof(raw) + 4);
+		buffer_put(&sample, raw, sizeof(raw));
+		buffer_put_u32(&sample, 0);
+		ck_assert_ptr_null(strip_sample(&attr, &architecture_x86_64, sample.data, CALL_MREMAP, NULL, &buffer));
+		ck_assert_uint_eq(buffer.size, sample.size);
+		ck_assert_int_eq(holds_secret(&buffer), fixed);
+		ck_assert(fixed == !memcmp(buffer.data, sample.data, sample.size));
+		buffer_deinit(&buffer);
+		buffer_deinit(&sample);
+	}
+}
+END_TEST
+
 /* A dump, or a sample of another event: only time and raw data. */
 START_TEST(other_samples_keep_only_time_and_raw_data)
 {
@@ -210,6 +239,7 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "strip-sample");
 
 	tcase_add_tests(tests, arguments_of_a_call_are_kept, new_address_of_mremap_is_kept_if_used,
-			other_samples_keep_only_time_and_raw_data, stripping_twice_changes_nothing, unknown_fields);
+			new_address_in_an_entry_is_kept_if_used, other_samples_keep_only_time_and_raw_data,
+			stripping_twice_changes_nothing, unknown_fields);
 	return suite;
 }

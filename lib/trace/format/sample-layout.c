@@ -335,6 +335,27 @@ static void put_arguments(const struct perf_event_attr *attr, const struct archi
 		buffer_put_u64(buffer, used >> kept[i] & 1 ? arguments[kept[i]] : 0);
 }
 
+#define RAW_ARGUMENTS 16 /* offset, in the raw data of a call's entry */
+
+static void put_raw(const struct sample_parts *parts, enum call call, struct buffer *buffer)
+{
+	size_t bytes = call_describe(call)->arguments * sizeof(uint64_t);
+	uint64_t arguments[6] = {0};
+	unsigned used;
+
+	buffer_put_u32(buffer, (uint32_t)parts->raw_bytes);
+	if (parts->raw_bytes < RAW_ARGUMENTS + bytes) { /* an exit: the arguments are in registers */
+		buffer_put(buffer, parts->raw, parts->raw_bytes);
+		return;
+	}
+	memcpy(arguments, parts->raw + RAW_ARGUMENTS, bytes);
+	used = call_arguments_used(call, arguments);
+	buffer_put(buffer, parts->raw, RAW_ARGUMENTS);
+	for (size_t i = 0; i < bytes / sizeof(uint64_t); i++)
+		buffer_put_u64(buffer, used >> i & 1 ? arguments[i] : 0);
+	buffer_put(buffer, parts->raw + RAW_ARGUMENTS + bytes, parts->raw_bytes - RAW_ARGUMENTS - bytes);
+}
+
 struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct architecture *architecture,
 			       const void *record, enum call call, const struct stripped_stack *stack,
 			       struct buffer *buffer)
@@ -363,10 +384,8 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 	buffer_put(buffer, (const uint8_t *)record + sizeof(header), shape.fixed_bytes);
 	if (stack)
 		put_callchain(stack, &parts, buffer);
-	if (attr->sample_type & PERF_SAMPLE_RAW) {
-		buffer_put_u32(buffer, (uint32_t)parts.raw_bytes);
-		buffer_put(buffer, parts.raw, parts.raw_bytes);
-	}
+	if (attr->sample_type & PERF_SAMPLE_RAW)
+		put_raw(&parts, call, buffer);
 	if (attr->sample_type & PERF_SAMPLE_REGS_USER && registers)
 		put_arguments(attr, architecture, call, &parts, buffer);
 	if (stack)

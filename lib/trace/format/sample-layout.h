@@ -195,8 +195,8 @@ struct stripped_stack {
 };
 
 /*
- * Convert a sample of `attr` to one of strip_attribute(attr, ..., stack != NULL), and append it. Argument registers
- * that `call` does not use become zero.
+ * Convert a sample of `attr` to one of strip_attribute(attr, ..., stack != NULL), and append it. Arguments that
+ * `call` does not use become zero.
  */
 struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct architecture *architecture,
 			       const void *record, enum call call, const struct stripped_stack *stack,
