@@ -158,6 +158,33 @@ FIGURE(DO, unexplained_bytes, CHANGE, _,_,_,_,_,G,_, it->parts_known, MMT_PLAIN,
        "0 if the sum of the parts lies between what the two kinds of readings show")                                  \
 FIGURE(DO, hugetlb_bytes, CHANGE, _,_,_,_,_,G,_, it->parts_known, MMT_PLAIN,                                          \
        "change of huge pages of hugetlbfs, which are neither in RSS nor in the parts")
+
+/* A census of a malloc heap. */
+#define MMT_CENSUS_FIGURES(DO)                                                                                        \
+DO(mapped_bytes, BYTES, true, MMT_PLAIN, "of the heap and all arenas, without blocks that have mappings of their own") \
+DO(walked_bytes, BYTES, true, MMT_PLAIN, "part of these that was read; the figures below are of this part")           \
+DO(in_use_count, COUNT, true, MMT_PLAIN, "blocks in use")                                                             \
+DO(in_use_low, BYTES, true, MMT_PLAIN, "bytes in use in all of mapped_bytes: at least")                               \
+DO(in_use_high, BYTES, true, MMT_PLAIN, "at most")                                                                    \
+DO(free_count, COUNT, true, MMT_PLAIN, "free blocks between others")                                                  \
+DO(free_bytes, BYTES, true, MMT_PLAIN, "size of these")                                                               \
+DO(tcache_bytes, BYTES, true, MMT_PLAIN, "free blocks in the caches of threads")                                      \
+DO(fastbin_bytes, BYTES, true, MMT_PLAIN, "free blocks in fastbins")                                                  \
+DO(top_bytes, BYTES, true, MMT_PLAIN, "free memory at the ends of the arenas")                                        \
+DO(trimmable_bytes, BYTES, true, MMT_PLAIN, "whole free pages: the most that malloc_trim(0) gives back")              \
+DO(mmapped_count, COUNT, true, MMT_PLAIN, "large blocks with mappings of their own")                                  \
+DO(mmapped_bytes, BYTES, true, MMT_PLAIN, "size of these")
+
+/* A kind of blocks in use. */
+#define MMT_HEAP_KIND_FIGURES(DO)                                                                                     \
+DO(smallest_bytes, BYTES, true, MMT_PLAIN, "size of the smallest block, with its header of 8 bytes")                  \
+DO(largest_bytes, BYTES, true, MMT_PLAIN, "of the largest")                                                           \
+DO(start_count, COUNT, true, MMT_PLAIN, "blocks in the first census")                                                 \
+DO(end_count, COUNT, true, MMT_PLAIN, "in the last one")                                                              \
+DO(start_bytes, BYTES, true, MMT_PLAIN, "size of these in the first census")                                          \
+DO(end_bytes, BYTES, true, MMT_PLAIN, "in the last one")                                                              \
+DO(after_free_count, COUNT, true, MMT_PLAIN, "blocks at the end directly above free memory, which they keep")         \
+DO(after_free_bytes, BYTES, true, MMT_PLAIN, "size of that free memory")
 /* clang-format on */
 
 #define MMT_IF_R(...) __VA_ARGS__

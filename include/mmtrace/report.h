@@ -17,6 +17,7 @@
 
 #include <mmtrace/error.h>
 #include <mmtrace/figures.h>
+#include <mmtrace/heap.h>
 #include <mmtrace/progress.h>
 #include <mmtrace/record.h>
 
@@ -586,6 +587,42 @@ MMT_PUBLIC int64_t mmt_growth_rate_noise(const struct mmt_growth *growth);
  * it is unknown. */
 MMT_PUBLIC int64_t mmt_growth_change(const struct mmt_growth *growth);
 
+/* What the censuses of a malloc heap show. */
+enum mmt_heap_verdict {
+	MMT_HEAP_NO_VERDICT, /* no trend, or fewer than three censuses */
+	MMT_HEAP_LEVEL,
+	MMT_HEAP_IN_USE_GROWS, /* from each census to the next */
+	MMT_HEAP_FREE_GROWS,   /* likewise */
+};
+
+/* Name in JSON documents, for instance "level". Static. */
+MMT_PUBLIC const char *mmt_heap_verdict_name(enum mmt_heap_verdict verdict);
+
+/* Blocks of one type, or of near sizes if no type is known. */
+struct mmt_heap_kind {
+	enum mmt_heap_content content;
+	const char *name;  /* of the C++ type, or the path of the module; NULL: none */
+	uint64_t offset;   /* in the module */
+	bool is_one_block; /* one large block that grew, such as a vector or a hash table */
+	MMT_HEAP_KIND_FIGURES(MMT_MEMBER)
+};
+
+/* The malloc heap of one process. */
+struct mmt_heap {
+	const struct mmt_process *process;
+	/* The first and the last census in the window in which blocks were walked. start NULL: there is one only, so
+	 * that growth is unknown; it is all 0 if the program started in the recording. If census_count is 0, no heap
+	 * was walked: see end->result and end->allocator. */
+	const struct mmt_heap_census *start, *end;
+	size_t census_count;
+	enum mmt_heap_verdict verdict;
+	const struct mmt_heap_kind *kinds; /* those that grew most first */
+	size_t kind_count;
+};
+
+/* All free bytes of a census. */
+MMT_PUBLIC uint64_t mmt_heap_free_bytes(const struct mmt_heap_census *census);
+
 struct mmt_thread_total {
 	struct mmt_thread thread;
 	uint64_t allocated_bytes, allocated_count;
@@ -677,6 +714,8 @@ struct mmt_report {
 	const struct mmt_resident_reading *judged_readings;
 	size_t judged_reading_count;
 	struct mmt_growth growth;
+	const struct mmt_heap *heaps; /* of malloc, whose size changed most first; none: not recorded */
+	size_t heap_count;
 	bool huge_pages_known;		    /* of all selected processes that were alive when recording ended */
 	struct mmt_huge_pages huge_pages;   /* of these processes, in any memory */
 	const struct mmt_failure *failures; /* in the window, most frequent first */
@@ -710,8 +749,8 @@ MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);
 
-/* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments, since peak_ns: the rows do not
- * have it. 0: less than half of the growth. */
+/* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments,
+ * since peak_ns: the rows do not have it. 0: less than half of the growth. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report);
 
 #ifdef __cplusplus

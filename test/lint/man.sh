@@ -69,7 +69,7 @@ done
 
 # The pages explain every field of the JSON output; those of its figures, and the keys of --sort, are in one table.
 table=include/mmtrace/figures.h
-figures=$(sed -nE 's/^FIGURE\(DO, ([a-z_]+), .*/\1/p' $table)
+figures=$(sed -nE 's/^(FIGURE\(DO, |DO\()([a-z_]+), .*/\2/p' $table)
 keys=$(grep -oE 'MMT_SORTED\([A-Z]+, "[a-z]+"' $table | grep -oE '[a-z]+')
 [[ -n $figures && -n $keys ]] || complain "$table: no figures found"
 fields=$(comm -23 <((grep -ohE 'document_[a-z_]+\([a-z]+, "[a-z_]+"' lib/output/json/*.c | grep -oE '"[a-z_]+"' | tr -d '"'; echo "$figures") | sort -u) \

@@ -455,8 +455,9 @@ static void compare_with_sizes(struct mmt_growth *growth, int64_t explained_byte
 	growth->changing_bytes = end_first - start_first - explained_bytes - growth->unexplained_bytes;
 }
 
-static struct mmt_error *publish(const struct sums *sums, struct arena *arena, bool windowed, struct mmt_growth *growth)
+static struct mmt_error *publish(const struct sums *sums, struct arena *arena, struct mmt_report *report)
 {
+	struct mmt_growth *growth = &report->growth;
 	struct mmt_growth_part *parts = arena_alloc(arena, sums->bytes.count, sizeof(*parts));
 	uint64_t key, bytes;
 	uint64_t explained_bytes = 0; /* int64_t as uint64_t */
@@ -473,7 +474,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 	growth->hugetlb_bytes = sums->hugetlb_bytes;
 	growth->pages_start_ns = sums->start_ns;
 	growth->pages_end_ns = sums->end_ns;
-	growth->pages_at_ends = !windowed && sums->at_end;
+	growth->pages_at_ends = !report->windowed && sums->at_end;
 	growth->parts_private = sums->alone;
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
@@ -485,6 +486,8 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, b
 			return &error_no_memory;
 		part->bytes = (int64_t)bytes;
 		part->hint = hints_of_growth(part, sums->replay->made_writable_bytes, arenas);
+		if (heap_growth_known(report, NULL, 0))
+			part->hint = hints_with_census(part->hint);
 		explained_bytes += bytes;
 		growth->part_count++;
 	}
@@ -508,7 +511,7 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, const
 	sums.alone = report->growth.by_pss && !report->windowed && is_alone_known(readings, replay);
 	error = add_processes(&sums, readings, &known);
 	if (!error && known)
-		error = publish(&sums, arena, report->windowed, &report->growth);
+		error = publish(&sums, arena, report);
 	map_deinit(&sums.bytes);
 	return error;
 }

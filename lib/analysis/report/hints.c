@@ -271,6 +271,24 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 	}
 }
 
+static const char heap_with_census[] =
+    "malloc heap: the stack is only the caller that triggered the growth. The line \"malloc heap\" shows which "
+    "blocks in use grow (a leak if in every census, or a cache), or that free ones lie between them (fragmentation); "
+    "malloc_trim(0) gives free pages back";
+
+static const char arena_with_census[] =
+    "malloc arena: the stack is only a caller that needed more. The line \"malloc heap\" shows which blocks in use "
+    "grow (a leak if in every census, or a cache), or that free ones do: then try MALLOC_ARENA_MAX=2 in its "
+    "environment, or malloc_trim(0)";
+
+const char *hints_with_census(const char *hint)
+{
+	if (hint && (hint == mmt_pattern_explanation(MMT_PATTERN_HEAP) || hint == arena_of_one_thread ||
+		     hint == arenas_limited))
+		return heap_with_census;
+	return hint && hint == mmt_pattern_explanation(MMT_PATTERN_ARENA) ? arena_with_census : hint;
+}
+
 #define HUGE_FLOOR_BYTES (8ull << 20)
 #define HUGE_SAMPLE_BYTES_MIN (512u << 10) /* of at least four huge pages */
 #define HUGE_SHARE 4			   /* a smaller share of the huge pages than 1/this is harmless */

@@ -22,6 +22,9 @@ const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum 
  * mprotect(2). */
 const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes, enum arena_use arenas);
 
+/* The hint instead of this one, which may be NULL, if the censuses of the heap show what grows. */
+const char *hints_with_census(const char *hint);
+
 /* The hint for memory in huge pages; NULL: a large part of it was written, or that is not known. `memory_bytes`: all
  * resident memory that it is a part of. `always`: the system gives huge pages to every program. */
 const char *hints_of_huge_pages(const struct mmt_huge_pages *huge, uint64_t memory_bytes, bool always);

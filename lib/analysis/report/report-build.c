@@ -513,6 +513,8 @@ static struct mmt_error *add_figures(struct report *report)
 	struct mmt_error *error = steps_end(&report->steps, replay, result);
 
 	if (!error)
+		error = heap_growth_build(replay, &report->rows, &report->arena, result);
+	if (!error)
 		error =
 		    row_figures_build(replay, &report->rows, report->readings.known ? &report->readings.resident : NULL,
 				      &report->arena, result);

@@ -203,6 +203,15 @@ enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
 /* The absolute value of its bytes. */
 uint64_t growth_part_size(const struct mmt_growth_part *part);
 
+/* heap-growth.c: what the censuses of malloc heaps show. */
+
+/* Fill in report->heaps. The report must have its processes. */
+struct mmt_error *heap_growth_build(const struct replay *replay, const struct rows *rows, struct arena *arena,
+				    struct mmt_report *report) MMT_MUST_CHECK;
+
+/* Whether the growth of the heap of each of these processes is known; `pids` NULL: of any. */
+bool heap_growth_known(const struct mmt_report *report, const int32_t *pids, size_t count);
+
 /* row-figures.c: the figures of the rows, from the ledger and the mappings that exist at the end. */
 
 /*

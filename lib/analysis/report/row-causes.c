@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/report-build.h"
 #include "analysis/report/stack-identity.h"
 #include "base/cleanup.h"
 #include "base/figures.h"
@@ -325,6 +326,10 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 	uint64_t bytes;
 
 	if (by_design && !names_caller(pattern))
+		return NULL;
+	/* Better evidence than who needed the next page. */
+	if ((pattern == MMT_PATTERN_HEAP || pattern == MMT_PATTERN_ARENA) &&
+	    heap_growth_known(causes->report, causes->rows[stem.place].pids, causes->rows[stem.place].pid_count))
 		return NULL;
 	for (;;) {
 		struct mmt_error *error;

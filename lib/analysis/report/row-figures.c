@@ -557,6 +557,9 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 		if (row->pattern)
 			row->hint = hints_of_row(row, count_live_threads(grouping->replay, row),
 						 row_kinds_arena_use(grouping->replay, arenas, row));
+		if (hints_with_census(row->hint) != row->hint &&
+		    heap_growth_known(grouping->report, row->pids, row->pid_count))
+			row->hint = hints_with_census(row->hint);
 	}
 	return NULL;
 }

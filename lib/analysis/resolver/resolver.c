@@ -197,6 +197,11 @@ const struct runtime *resolver_runtime(const struct resolver *resolver, const st
 	return NULL;
 }
 
+const char *resolver_type_name(const struct resolver *resolver, const char *name)
+{
+	return modules_type_name(resolver->mapped.modules, name);
+}
+
 int resolver_names_failure(const struct resolver *resolver)
 {
 	return modules_names_failure(resolver->mapped.modules);

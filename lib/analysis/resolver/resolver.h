@@ -52,6 +52,9 @@ const char *resolver_path_name(const struct resolver *resolver, uint32_t path);
 /* The language runtime that runs in the space, recognised by the files that it maps; NULL: none of the known ones. */
 const struct runtime *resolver_runtime(const struct resolver *resolver, const struct space *space);
 
+/* See modules_type_name(). */
+const char *resolver_type_name(const struct resolver *resolver, const char *name);
+
 /* See names_helper_failure(). */
 int resolver_names_failure(const struct resolver *resolver);
 

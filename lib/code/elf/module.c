@@ -448,6 +448,13 @@ int modules_names_failure(const struct modules *modules)
 	return names_helper_failure(modules->helper);
 }
 
+const char *modules_type_name(const struct modules *modules, const char *name)
+{
+	const char *type = modules->demangle ? names_helper_type(modules->helper, name) : NULL;
+
+	return type ? type : name;
+}
+
 void modules_recorded_until(struct modules *modules, uint64_t realtime_ns)
 {
 	modules->recorded_until_ns = realtime_ns;

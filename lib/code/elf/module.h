@@ -26,6 +26,9 @@ void modules_destroy(struct modules *modules);
 /* See names_helper_failure(). */
 int modules_names_failure(const struct modules *modules);
 
+/* The name of a C++ type, demangled if possible. Lives as long as the modules, or as `name`. */
+const char *modules_type_name(const struct modules *modules, const char *name);
+
 enum module_state {
 	MODULE_READABLE,
 	MODULE_NOT_ELF,	    /* not an ELF file: a .dll, a memfd, a device */

@@ -106,3 +106,9 @@ char *demangle(const char *name, bool ada)
 		text = cplus_demangle_v3(name, OPTIONS);
 	return text || !ada ? text : demangle_ada(name);
 }
+
+char *demangle_type(const char *name)
+{
+	/* The linker's name of a type that is not exported begins with this. */
+	return cplus_demangle_v3(*name == '*' ? name + 1 : name, OPTIONS | DMGL_TYPES);
+}

@@ -36,4 +36,7 @@ const char *synthesized_names_without_version(struct synthesized_names *names, c
  * hostile name takes exponential time and memory. */
 char *demangle(const char *name, bool ada);
 
+/* Likewise, the name of a C++ type as std::type_info has it, such as "N3app7SessionE". */
+char *demangle_type(const char *name);
+
 #endif

@@ -19,11 +19,20 @@
 #include "base/helper-process.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "code/names/demangle.h"
 
 #define REQUEST_MAX (UINT64_C(1) << 32) /* a copied module may be large */
 #define EXIT_MILLISECONDS 5000		/* wait this long for a helper that exits, or has nothing to do */
 
-enum names_request { REQUEST_OPEN = 1, REQUEST_NAMES, REQUEST_SPECIAL, REQUEST_RANGE, REQUEST_NAMED, REQUEST_MISSING };
+enum names_request {
+	REQUEST_OPEN = 1,
+	REQUEST_NAMES,
+	REQUEST_SPECIAL,
+	REQUEST_RANGE,
+	REQUEST_NAMED,
+	REQUEST_MISSING,
+	REQUEST_TYPE
+};
 
 struct fetched {
 	const struct remote_names *names;
@@ -37,6 +46,7 @@ struct names_helper {
 	uint32_t ends;
 	int failure;	      /* errno: the last one could not be started */
 	bool ended;	      /* found while it was asked */
+	bool types_end;	      /* the name of a type ended a helper: demangle no more of them */
 	time_t second;	      /* the last one that was counted */
 	unsigned seconds;     /* that the request takes */
 	unsigned asleep;      /* of these, the last ones without progress */
@@ -186,6 +196,13 @@ static void put_range(struct server *server, bool found, uint64_t start, uint64_
 	buffer_put_u64(&server->answer, end);
 }
 
+static void put_type(struct server *server, const char *name)
+{
+	CLEANUP(free) char *type = demangle_type(name);
+
+	put_text(&server->answer, type);
+}
+
 static void open_module(struct server *server, uint32_t number, struct bytes *request)
 {
 	enum symbols_use use = bytes_u8(request);
@@ -222,6 +239,9 @@ static void serve_one(struct server *server, struct bytes *request)
 	case REQUEST_NAMED:
 		found = symbols && symbols_named_range(symbols, bytes_string(request), &start, &end);
 		put_range(server, found, start, end);
+		break;
+	case REQUEST_TYPE:
+		put_type(server, bytes_string(request));
 		break;
 	case REQUEST_MISSING:
 		put_text(&server->answer, symbols ? symbols_missing_part(symbols, &others) : NULL);
@@ -641,4 +661,21 @@ char *remote_names_missing_part(struct names_helper *helper, struct remote_names
 		*others_ret = bytes_u64(&answer);
 	} while (!is_valid(helper, names, &answer));
 	return *text ? strdup(text) : NULL;
+}
+
+const char *names_helper_type(struct names_helper *helper, const char *name)
+{
+	struct remote_names none = {.use = SYMBOLS_NONE};
+	struct bytes answer;
+
+	if (helper->types_end || !start(helper))
+		return NULL;
+	buffer_clear(&helper->request);
+	begin_request(helper, REQUEST_TYPE, &none);
+	buffer_put_string(&helper->request, name);
+	if (exchange(helper, &answer))
+		return keep_text(helper, &answer);
+	helper->types_end = true;
+	blame(helper, &none, helper->ended ? MODULE_READABLE : MODULE_SLOW_NAMES);
+	return NULL;
 }

@@ -75,6 +75,9 @@ bool remote_names_range(struct names_helper *helper, struct remote_names *names,
 bool remote_names_named(struct names_helper *helper, struct remote_names *names, const char *name, uint64_t *start_ret,
 			uint64_t *end_ret);
 
+/* See demangle_type(). NULL, too, after a name that ended a helper. Lives as long as the helper. */
+const char *names_helper_type(struct names_helper *helper, const char *name);
+
 /* See symbols_missing_part(). */
 char *remote_names_missing_part(struct names_helper *helper, struct remote_names *names, size_t *others_ret);
 

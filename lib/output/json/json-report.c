@@ -407,6 +407,54 @@ static void put_words(struct document *document, const char *key, const char *co
 		document_string(document, NULL, words[i]);
 }
 
+static void put_census(struct document *document, const char *key, const struct mmt_heap_census *it)
+{
+	static const char *const results[] = {"not-walked", "complete", "sampled", "damaged", "unreadable", "ended"};
+
+	if (!it) {
+		document_null(document, key);
+		return;
+	}
+	document_open_object(document, key);
+	put_unsigned(document, "time_ns", it->time_ns, it->time_ns);
+	document_string(document, "result", results[it->result]);
+	MMT_CENSUS_FIGURES(PUT)
+	document_close(document);
+}
+
+static void put_kind(struct document *document, const struct mmt_heap_kind *it)
+{
+	static const char *const contents[] = {"unknown", "type", "text", "pointer"};
+
+	document_open_object(document, NULL);
+	document_string(document, "content", contents[it->content]);
+	document_string(document, "name", it->name);
+	document_unsigned(document, "offset", it->content == MMT_HEAP_POINTER ? it->offset : MMT_UNKNOWN);
+	document_bool(document, "is_one_block", it->is_one_block);
+	MMT_HEAP_KIND_FIGURES(PUT)
+	document_close(document);
+}
+
+static void put_heaps(struct document *document, const struct mmt_report *report)
+{
+	document_each(document, "heaps", i, report->heap_count) {
+		const struct mmt_heap *heap = &report->heaps[i];
+
+		document_open_object(document, NULL);
+		document_signed(document, "pid", heap->process->pid);
+		document_string(document, "allocator",
+				heap->end->allocator_name && *heap->end->allocator_name ? heap->end->allocator_name
+											: NULL);
+		document_string(document, "verdict", mmt_heap_verdict_name(heap->verdict));
+		document_unsigned(document, "census_count", heap->census_count);
+		put_census(document, "start", heap->start);
+		put_census(document, "end", heap->end);
+		document_each(document, "kinds", j, heap->kind_count)
+			put_kind(document, &heap->kinds[j]);
+		document_close(document);
+	}
+}
+
 /* Put everything except the rows into the open object. */
 static void json_report_recording(struct document *document, const struct mmt_report *report)
 {
@@ -444,6 +492,7 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	put_growth(document, &report->growth);
 	put_control_group(document, report->control_group);
 	put_huge_pages(document, report);
+	put_heaps(document, report);
 	put_notes(document, report);
 	document_each(document, "processes", i, report->process_count)
 		put_process(document, &report->processes[i]);

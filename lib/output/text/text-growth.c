@@ -603,6 +603,7 @@ static void put_growth(struct text *text, const struct mmt_report *report)
 
 void text_growth_above(struct text *text, const struct mmt_report *report)
 {
+	text_heap_answer(text, report);
 	if (text->room->parts && (!report->growth.parts_known || is_elsewhere(&report->growth)))
 		put_growth(text, report);
 	if (text->room->extras) {

@@ -136,6 +136,15 @@ void text_put_swap(struct text *text, int64_t bytes);
  */
 bool text_growth_is_of_all(const struct mmt_report *report);
 
+/* Malloc heaps, of which censuses were taken. */
+
+/* What grew in the heap that changed most, in one sentence; nothing if that is not known, or a small part of the
+ * growth. */
+void text_heap_answer(struct text *text, const struct mmt_report *report);
+
+/* The kinds of blocks, as tables, and why heaps were not read. */
+void text_heaps(struct text *text, const struct mmt_report *report);
+
 /* The sections of a text report that are printed only when they have content. */
 
 /* The marks that the user made while recording. */

@@ -596,6 +596,7 @@ static void put_details(struct text *text, const struct mmt_report *report, cons
 	put_rows(text, report, selection, explanations);
 	put_hidden(text, selection, report, text->options->sort);
 	text_failures(text, report, &explanations->marks);
+	text_heaps(text, report);
 	text_end_line(text);
 	text_details(text, report);
 	text_end_line(text);

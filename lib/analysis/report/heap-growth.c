@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* How malloc heaps grew between two censuses, and which kinds of blocks did. */
+#include "analysis/report/report-build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define ONE_SIZE_SHARE 0.75	    /* of the growth of near sizes: one size with more stands for itself */
+#define ONE_BLOCK_BYTES (64u << 10) /* smaller blocks are not taken for a growing table */
+#define LEVEL_SHARE 20		    /* changes of less than 1/this of a heap are noise */
+#define LEVEL_BYTES (256u << 10)    /* as are smaller ones */
+#define CENSUSES_MIN 3		    /* fewer show no trend */
+#define PIDS_CHECKED 16		    /* of a row */
+
+/* A program that starts in the recording has an empty heap. */
+static const struct mmt_heap_census empty;
+
+static bool is_walked(const struct mmt_heap_census *census)
+{
+	return census->result >= MMT_HEAP_COMPLETE && census->result <= MMT_HEAP_DAMAGED;
+}
+
+static int64_t growth_of(const struct mmt_heap_kind *kind)
+{
+	return (int64_t)(kind->end_bytes - kind->start_bytes);
+}
+
+static uint64_t size_of_growth(const struct mmt_heap_kind *kind)
+{
+	int64_t growth = growth_of(kind);
+
+	return growth < 0 ? -(uint64_t)growth : (uint64_t)growth;
+}
+
+/* Text, and blocks of which nothing but the size is known. */
+static bool has_sizes_only(const struct mmt_heap_kind *kind)
+{
+	return kind->content == MMT_HEAP_UNKNOWN || kind->content == MMT_HEAP_TEXT;
+}
+
+/* The octave of the size, which near sizes share. */
+static unsigned octave(const struct mmt_heap_kind *kind)
+{
+	return 64 - (unsigned)__builtin_clzll(kind->largest_bytes | 1);
+}
+
+/* Objects of one type or module are together, and of the others those of one octave. */
+static int compare_near(const void *left, const void *right)
+{
+	const struct mmt_heap_kind *a = left, *b = right;
+	int order = order_of(a->content, b->content);
+
+	if (order)
+		return order;
+	if (has_sizes_only(a))
+		return order_of(octave(a), octave(b));
+	order = strcmp(a->name, b->name);
+	return order ? order : order_of(a->offset, b->offset);
+}
+
+static int compare_sizes(const void *left, const void *right)
+{
+	const struct mmt_heap_kind *a = left, *b = right;
+	int order = compare_near(a, b);
+
+	return order ? order : order_of(a->smallest_bytes, b->smallest_bytes) ?: order_of(a->largest_bytes, b->largest_bytes);
+}
+
+static int compare_growth(const void *left, const void *right)
+{
+	const struct mmt_heap_kind *a = left, *b = right;
+	int64_t a_growth = growth_of(a), b_growth = growth_of(b);
+
+	return order_of(b_growth, a_growth) ?: order_of(b->end_bytes, a->end_bytes) ?: compare_sizes(a, b);
+}
+
+static void add_kind(struct mmt_heap_kind *sum, const struct mmt_heap_kind *kind)
+{
+	if (kind->smallest_bytes < sum->smallest_bytes)
+		sum->smallest_bytes = kind->smallest_bytes;
+	if (kind->largest_bytes > sum->largest_bytes)
+		sum->largest_bytes = kind->largest_bytes;
+	sum->start_count += kind->start_count;
+	sum->start_bytes += kind->start_bytes;
+	sum->end_count += kind->end_count;
+	sum->end_bytes += kind->end_bytes;
+	sum->after_free_count += kind->after_free_count;
+	sum->after_free_bytes += kind->after_free_bytes;
+}
+
+static void add_group(struct mmt_heap_kind *kinds, size_t *count, const struct mmt_heap_group *group, bool at_end)
+{
+	struct mmt_heap_kind *kind = &kinds[(*count)++];
+
+	*kind = (struct mmt_heap_kind){.content = group->content,
+				       .name = group->name,
+				       .offset = group->offset,
+				       .smallest_bytes = group->smallest_bytes,
+				       .largest_bytes = group->largest_bytes};
+	*(at_end ? &kind->end_count : &kind->start_count) = group->count;
+	*(at_end ? &kind->end_bytes : &kind->start_bytes) = group->bytes;
+	if (at_end) {
+		kind->after_free_count = group->after_free_count;
+		kind->after_free_bytes = group->after_free_bytes;
+	}
+}
+
+/* Join what compare() has as equal; the kinds are sorted by it. */
+static size_t join(struct mmt_heap_kind *kinds, size_t count, int (*compare)(const void *, const void *))
+{
+	size_t joined = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (joined && !compare(&kinds[joined - 1], &kinds[i]))
+			add_kind(&kinds[joined - 1], &kinds[i]);
+		else
+			kinds[joined++] = kinds[i];
+	}
+	return joined;
+}
+
+/* Join near sizes, but for one that most of their growth has. */
+static size_t join_near(struct mmt_heap_kind *kinds, size_t count)
+{
+	size_t joined = 0, next;
+
+	for (size_t first = 0; first < count; first = next) {
+		uint64_t sum = 0;
+		size_t most = first;
+
+		for (next = first; next < count && !compare_near(&kinds[first], &kinds[next]); next++) {
+			sum += size_of_growth(&kinds[next]);
+			if (size_of_growth(&kinds[next]) > size_of_growth(&kinds[most]))
+				most = next;
+		}
+		if (has_sizes_only(&kinds[first]) &&
+		    (double)size_of_growth(&kinds[most]) >= ONE_SIZE_SHARE * (double)sum) {
+			struct mmt_heap_kind alone = kinds[most];
+
+			kinds[most] = kinds[first];
+			kinds[joined++] = alone;
+			first++;
+		}
+		if (first == next)
+			continue;
+		kinds[joined] = kinds[first];
+		while (++first < next)
+			add_kind(&kinds[joined], &kinds[first]);
+		joined++;
+	}
+	return joined;
+}
+
+/* A table is reallocated as it grows: one large block that is new, and one of the largest that are gone. */
+static size_t find_tables(struct mmt_heap_kind *kinds, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_heap_kind *grown = &kinds[i], *before = NULL;
+
+		if (grown->content != MMT_HEAP_UNKNOWN || grown->end_count != 1 || grown->start_count > 1 ||
+		    grown->end_bytes < grown->start_bytes + ONE_BLOCK_BYTES)
+			continue;
+		grown->is_one_block = true;
+		for (size_t j = 0; !grown->start_count && j < count; j++) {
+			if (kinds[j].content == MMT_HEAP_UNKNOWN && !kinds[j].end_count && kinds[j].start_count == 1 &&
+			    kinds[j].start_bytes < grown->end_bytes &&
+			    (!before || kinds[j].start_bytes > before->start_bytes))
+				before = &kinds[j];
+		}
+		if (!before)
+			continue;
+		grown->start_count = 1;
+		grown->start_bytes = before->start_bytes;
+		*before = kinds[--count];
+		i = (size_t)-1; /* the last one may have moved before this one */
+	}
+	return count;
+}
+
+static struct mmt_error *find_kinds(const struct replay *replay, struct mmt_heap *heap, struct arena *arena)
+{
+	size_t most = heap->end->group_count + (heap->start ? heap->start->group_count : 0), count = 0;
+	struct mmt_heap_kind *kinds = arena_alloc(arena, most, sizeof(*kinds));
+
+	if (!kinds)
+		return &error_no_memory;
+	for (size_t i = 0; i < heap->end->group_count; i++)
+		add_group(kinds, &count, &heap->end->groups[i], true);
+	for (size_t i = 0; heap->start && i < heap->start->group_count; i++)
+		add_group(kinds, &count, &heap->start->groups[i], false);
+	qsort(kinds, count, sizeof(*kinds), compare_sizes);
+	count = join(kinds, count, compare_sizes);
+	count = find_tables(kinds, join_near(kinds, count));
+	for (size_t i = 0; i < count; i++) {
+		const char *name = kinds[i].name;
+
+		if (kinds[i].content == MMT_HEAP_TYPE)
+			name = resolver_type_name(replay->code, name);
+		kinds[i].name = *name ? arena_string(arena, name) : NULL;
+		if (*name && !kinds[i].name)
+			return &error_no_memory;
+	}
+	qsort(kinds, count, sizeof(*kinds), compare_growth);
+	heap->kinds = kinds;
+	heap->kind_count = count;
+	return NULL;
+}
+
+/* A process whose censuses are compared. */
+struct heap_trend {
+	const struct mmt_heap_census *last;
+	size_t count, in_use_grew, free_grew;
+	uint64_t free_low, free_high, in_use_low, in_use_high;
+};
+
+static void add_reading(struct heap_trend *trend, const struct mmt_heap_census *census)
+{
+	uint64_t free_bytes = mmt_heap_free_bytes(census);
+
+	if (!trend->count++) {
+		trend->in_use_low = census->in_use_low;
+		trend->free_low = free_bytes;
+	} else {
+		trend->in_use_grew += census->in_use_low > trend->last->in_use_high;
+		trend->free_grew += free_bytes > mmt_heap_free_bytes(trend->last);
+	}
+	if (census->in_use_low < trend->in_use_low)
+		trend->in_use_low = census->in_use_low;
+	if (census->in_use_high > trend->in_use_high)
+		trend->in_use_high = census->in_use_high;
+	if (free_bytes < trend->free_low)
+		trend->free_low = free_bytes;
+	if (free_bytes > trend->free_high)
+		trend->free_high = free_bytes;
+	trend->last = census;
+}
+
+static enum mmt_heap_verdict judge(const struct heap_trend *trend)
+{
+	uint64_t noise = trend->last->mapped_bytes / LEVEL_SHARE;
+	uint64_t in_use = trend->in_use_high - trend->in_use_low, free_bytes = trend->free_high - trend->free_low;
+
+	noise = noise > LEVEL_BYTES ? noise : LEVEL_BYTES;
+	if (trend->count < CENSUSES_MIN)
+		return MMT_HEAP_NO_VERDICT;
+	if (in_use <= noise && free_bytes <= noise)
+		return MMT_HEAP_LEVEL;
+	if (in_use > noise && trend->in_use_grew == trend->count - 1)
+		return MMT_HEAP_IN_USE_GROWS;
+	if (free_bytes > noise && trend->free_grew == trend->count - 1)
+		return MMT_HEAP_FREE_GROWS;
+	return MMT_HEAP_NO_VERDICT;
+}
+
+static bool is_in_window(const struct mmt_report *report, const struct mmt_heap_census *census)
+{
+	return !report->windowed || (census->time_ns >= report->from_ns && census->time_ns <= report->to_ns);
+}
+
+typedef VECTOR(const struct mmt_heap_census *) censuses;
+
+/* Those of a process follow each other. */
+static int compare_processes(const void *left, const void *right)
+{
+	const struct mmt_heap_census *a = *(const struct mmt_heap_census *const *)left;
+	const struct mmt_heap_census *b = *(const struct mmt_heap_census *const *)right;
+
+	return order_of(a->pid, b->pid) ?: order_of(a->time_ns, b->time_ns);
+}
+
+/* Leaves `end` NULL if there is no census. */
+static void compare_censuses(const censuses *sorted, const struct process *process, const struct mmt_report *report,
+			     struct mmt_heap *heap)
+{
+	/* A child that only forks has inherited its heap. */
+	bool is_new = process->program_ns > process->started_ns && process->program_ns > report->from_ns;
+	struct heap_trend trend = {0};
+
+	heap->start = is_new && !report->windowed ? &empty : NULL;
+	for (size_t i = partition_point(sorted->count, j, sorted->items[j]->pid < process->pid);
+	     i < sorted->count && sorted->items[i]->pid == process->pid; i++) {
+		const struct mmt_heap_census *census = sorted->items[i];
+
+		if (census->time_ns < process->program_ns || !is_in_window(report, census))
+			continue;
+		if (!is_walked(census)) {
+			heap->end = heap->end ? heap->end : census;
+			continue;
+		}
+		add_reading(&trend, census);
+		if (trend.count > 1 && !heap->start)
+			heap->start = heap->end;
+		heap->end = census;
+	}
+	heap->census_count = trend.count;
+	if (trend.count)
+		heap->verdict = judge(&trend);
+}
+
+/* By how much they changed, or else their size; unread ones last. */
+static uint64_t rank(const struct mmt_heap *heap)
+{
+	int64_t change = heap->start ? (int64_t)(heap->end->mapped_bytes - heap->start->mapped_bytes)
+				     : (int64_t)heap->end->mapped_bytes;
+
+	return change < 0 ? -(uint64_t)change : (uint64_t)change;
+}
+
+static int compare_heaps(const void *left, const void *right)
+{
+	const struct mmt_heap *a = left, *b = right;
+
+	return order_of(rank(b), rank(a)) ?: order_of(a->process, b->process);
+}
+
+struct mmt_error *heap_growth_build(const struct replay *replay, const struct rows *rows, struct arena *arena,
+				    struct mmt_report *report)
+{
+	const struct heap_censuses *recorded = &replay->metadata->heaps;
+	struct mmt_heap *heaps = arena_alloc(arena, report->process_count, sizeof(*heaps));
+	const struct mmt_process *described = report->processes;
+	struct mmt_error *error = NULL;
+	censuses sorted = {0};
+
+	for (size_t i = 0; heaps && i < recorded->items.count; i++) {
+		if (!vector_push(&sorted, &recorded->items.items[i]))
+			error = &error_no_memory;
+	}
+	if (!heaps)
+		error = &error_no_memory;
+	vector_sort(&sorted, compare_processes);
+	for (const struct process *process = NULL; !error && (process = rows_next(rows, process)); described++) {
+		struct mmt_heap *heap = &heaps[report->heap_count];
+
+		*heap = (struct mmt_heap){.process = described};
+		if (!process->borrows_space)
+			compare_censuses(&sorted, process, report, heap);
+		if (!heap->end)
+			continue;
+		if (heap->census_count)
+			error = find_kinds(replay, heap, arena);
+		report->heap_count++;
+	}
+	qsort(heaps, report->heap_count, sizeof(*heaps), compare_heaps);
+	report->heaps = heaps;
+	vector_deinit(&sorted);
+	return error;
+}
+
+bool heap_growth_known(const struct mmt_report *report, const int32_t *pids, size_t count)
+{
+	size_t known = 0;
+
+	count = count < PIDS_CHECKED ? count : PIDS_CHECKED;
+	for (size_t i = 0; i < report->heap_count; i++) {
+		bool chosen = !pids;
+
+		for (size_t j = 0; !chosen && j < count; j++)
+			chosen = report->heaps[i].process->pid == pids[j];
+		known += chosen && report->heaps[i].start;
+	}
+	return pids ? count && known == count : known;
+}
+
+uint64_t mmt_heap_free_bytes(const struct mmt_heap_census *census)
+{
+	return census->free_bytes + census->tcache_bytes + census->fastbin_bytes + census->top_bytes;
+}
+
+const char *mmt_heap_verdict_name(enum mmt_heap_verdict verdict)
+{
+	static const char *const names[] = {
+	    [MMT_HEAP_NO_VERDICT] = "unknown",
+	    [MMT_HEAP_LEVEL] = "level",
+	    [MMT_HEAP_IN_USE_GROWS] = "in-use-grows",
+	    [MMT_HEAP_FREE_GROWS] = "free-grows",
+	};
+
+	return verdict < sizeof(names) / sizeof(*names) ? names[verdict] : "unknown";
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Malloc heaps in words: what grew in them, in one sentence, and a table of the kinds of blocks. */
+#include "output/text/text-parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/strings.h"
+
+#define INDENT 2
+#define NEGLIGIBLE 20	 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
+#define KIND_SHARE 4	 /* kinds with less than 1/KIND_SHARE of the growth are only in the table */
+#define KINDS_NAMED 2	 /* in the sentence */
+#define KINDS_SHOWN 8	 /* in the table */
+#define HEAPS_SHOWN 3	 /* with a table */
+#define READ_ENOUGH 0.95 /* of a heap, so that numbers of blocks can be compared */
+#define BLOCK_BYTES 16
+#define CHUNK_BYTES_MIN 32 /* glibc's smallest block */
+#define WHAT_COLUMN 38
+
+static uint64_t magnitude(int64_t bytes)
+{
+	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+}
+
+static double share_read(const struct mmt_heap_census *census)
+{
+	return census->mapped_bytes ? (double)census->walked_bytes / (double)census->mapped_bytes : 1;
+}
+
+static bool is_comparable(const struct mmt_heap *heap)
+{
+	return share_read(heap->end) >= READ_ENOUGH && (!heap->start || share_read(heap->start) >= READ_ENOUGH);
+}
+
+static const struct mmt_heap_census *start_of(const struct mmt_heap *heap)
+{
+	static const struct mmt_heap_census none;
+
+	return heap->start ? heap->start : &none;
+}
+
+static int64_t change_of(const struct mmt_heap *heap)
+{
+	return (int64_t)(heap->end->mapped_bytes - start_of(heap)->mapped_bytes);
+}
+
+static int64_t free_change(const struct mmt_heap *heap)
+{
+	return (int64_t)(mmt_heap_free_bytes(heap->end) - mmt_heap_free_bytes(start_of(heap)));
+}
+
+/* A change, or a size if the start is not known. */
+static void add_bytes(struct text *text, const struct mmt_heap *heap, int64_t bytes)
+{
+	text_add(text, "%s", heap->start ? text_change(text, bytes) : text_bytes(text, (uint64_t)bytes));
+}
+
+static void add_in_use(struct text *text, const struct mmt_heap *heap)
+{
+	int64_t low = (int64_t)(heap->end->in_use_low - start_of(heap)->in_use_high);
+	int64_t high = (int64_t)(heap->end->in_use_high - start_of(heap)->in_use_low);
+
+	text_add(text, "in use ");
+	add_bytes(text, heap, low);
+	if (magnitude(high - low) <= magnitude(high) / NEGLIGIBLE)
+		return;
+	text_add(text, " to ");
+	add_bytes(text, heap, high);
+}
+
+/* "blocks of 928 bytes" */
+static void add_blocks(struct text *text, const struct mmt_heap_kind *kind)
+{
+	text_add(text, "blocks of %s", text_count(text, kind->smallest_bytes));
+	if (kind->smallest_bytes != kind->largest_bytes)
+		text_add(text, " to %s", text_count(text, kind->largest_bytes));
+	text_add(text, " bytes");
+}
+
+/* "app::Session (sizeof 905 to 920, blocks of 928 bytes)" */
+static void add_what(struct text *text, const struct mmt_heap_kind *kind)
+{
+	uint64_t size = kind->smallest_bytes;
+
+	if (kind->content == MMT_HEAP_TYPE) {
+		text_add(text, "%s (", kind->name ? kind->name : "objects");
+		/* Blocks are multiples of 16 bytes, of which 8 are their header. What cannot be a block of its own is
+		 * added to the one before. */
+		if (kind->largest_bytes - size <= BLOCK_BYTES && size > CHUNK_BYTES_MIN)
+			text_add(text, "sizeof %s to %s, ", text_count(text, size - 23), text_count(text, size - 8));
+		add_blocks(text, kind);
+		text_add(text, ")");
+		return;
+	}
+	add_blocks(text, kind);
+	if (kind->content == MMT_HEAP_TEXT)
+		text_add(text, " with text");
+	if (kind->content == MMT_HEAP_POINTER)
+		text_add(text, " that begin with a pointer to %s+%#" PRIx64,
+			 kind->name ? path_file_name(kind->name) : "a module", kind->offset);
+}
+
+static void add_table(struct text *text, const struct mmt_heap_kind *kind)
+{
+	text_add(text, "one block of %s", text_bytes(text, kind->end_bytes));
+	if (kind->start_bytes)
+		text_add(text, " (was %s)", text_bytes(text, kind->start_bytes));
+	text_add(text, ", such as a vector or hash table that grew");
+}
+
+/* "29,998 more app::Session (...)" */
+static void add_kind(struct text *text, const struct mmt_heap *heap, const struct mmt_heap_kind *kind)
+{
+	if (kind->is_one_block) {
+		add_table(text, kind);
+		return;
+	}
+	if (heap->start)
+		text_add(text, "%s more ", text_count(text, kind->end_count - kind->start_count));
+	else
+		text_add(text, "%s ", text_count(text, kind->end_count));
+	add_what(text, kind);
+}
+
+/* The kinds with most of the growth. */
+static void add_kinds(struct text *text, const struct mmt_heap *heap)
+{
+	int64_t in_use = (int64_t)(heap->end->in_use_low - start_of(heap)->in_use_low);
+
+	for (size_t i = 0, named = 0; i < heap->kind_count && named < KINDS_NAMED; i++) {
+		const struct mmt_heap_kind *kind = &heap->kinds[i];
+		int64_t bytes = (int64_t)(kind->end_bytes - kind->start_bytes);
+
+		if (bytes <= 0 || bytes < in_use / KIND_SHARE)
+			break;
+		if (kind->end_count <= kind->start_count && !kind->is_one_block)
+			continue;
+		text_add(text, named++ ? ", " : ": ");
+		add_kind(text, heap, kind);
+	}
+}
+
+/* Which blocks lie between free ones. */
+static void add_fragmentation(struct text *text, const struct mmt_heap *heap)
+{
+	const struct mmt_heap_kind *most = NULL;
+
+	if (heap->end->free_bytes < mmt_heap_free_bytes(heap->end) / 2) {
+		text_add(text, " at the ends of arenas or in caches of threads");
+		return;
+	}
+	for (size_t i = 0; i < heap->kind_count; i++) {
+		if (!most || heap->kinds[i].after_free_bytes > most->after_free_bytes)
+			most = &heap->kinds[i];
+	}
+	text_add(text, ": fragmentation");
+	if (!most || most->after_free_bytes < heap->end->free_bytes / KIND_SHARE)
+		return;
+	text_add(text, "; %s ", text_count(text, most->after_free_count));
+	add_what(text, most);
+	text_add(text, " keep it apart");
+}
+
+static void add_heap_name(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
+{
+	text_add(text, "malloc heap");
+	if (report->process_count < 2)
+		return;
+	text_add(text, " of ");
+	text_add_process(text, heap->process);
+}
+
+static void add_verdict(struct text *text, const struct mmt_heap *heap)
+{
+	if (heap->verdict == MMT_HEAP_LEVEL)
+		text_add(text, "; level from the first of %s readings on", text_count(text, heap->census_count));
+	else if (heap->verdict)
+		text_add(text, "; %s grew in each of %s readings",
+			 heap->verdict == MMT_HEAP_IN_USE_GROWS ? "in use" : "free",
+			 text_count(text, heap->census_count));
+}
+
+/* "malloc heap +200.0 MiB: in use +7.0 MiB, free +193.0 MiB: fragmentation; ..." */
+static void put_answer(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
+{
+	int64_t free_bytes = free_change(heap), mmapped;
+
+	text_add(text, "  ");
+	add_heap_name(text, report, heap);
+	text_add(text, " ");
+	add_bytes(text, heap, change_of(heap));
+	text_add(text, ": ");
+	add_in_use(text, heap);
+	text_add(text, ", free ");
+	add_bytes(text, heap, free_bytes);
+	if (free_bytes > change_of(heap) / 2)
+		add_fragmentation(text, heap);
+	else if (is_comparable(heap))
+		add_kinds(text, heap);
+	if (heap->end->trimmable_bytes > mmt_heap_free_bytes(heap->end) / NEGLIGIBLE &&
+	    free_bytes > change_of(heap) / NEGLIGIBLE)
+		text_add(text, "; malloc_trim(0) gives back at most %s", text_bytes(text, heap->end->trimmable_bytes));
+	add_verdict(text, heap);
+	/* The threshold from which blocks have mappings of their own rises when such a block is freed. */
+	mmapped = (int64_t)(heap->end->mmapped_bytes - start_of(heap)->mmapped_bytes);
+	if (mmapped < 0 && magnitude(mmapped) > magnitude(change_of(heap)) / KIND_SHARE)
+		text_add(text, "; blocks with mappings of their own %s, which may be in the heap now",
+			 text_change(text, mmapped));
+	if (!is_comparable(heap))
+		text_add(text, "; %.0f %% of it was read", share_read(heap->end) * 100);
+	text_add(text, ".");
+	text_end_sentence(text, TEXT_STRONG, INDENT);
+}
+
+/* Whether the heap has a good part of the growth. */
+static bool matters(const struct mmt_report *report, const struct mmt_heap *heap)
+{
+	uint64_t change = magnitude(mmt_growth_change(&report->growth)), size = magnitude(change_of(heap));
+
+	return heap->start && size > report->growth.floor_bytes && size > change / NEGLIGIBLE;
+}
+
+void text_heap_answer(struct text *text, const struct mmt_report *report)
+{
+	if (report->heap_count && report->heaps->census_count && matters(report, report->heaps))
+		put_answer(text, report, report->heaps);
+}
+
+static void put_kind(struct text *text, const struct mmt_heap *heap, const struct mmt_heap_kind *kind)
+{
+	text_format(text, TEXT_STRONG, "%12s",
+		    heap->start ? text_change(text, (int64_t)(kind->end_bytes - kind->start_bytes)) : "-");
+	text_format(text, TEXT_PLAIN, "%12s%12s", text_bytes(text, kind->end_bytes), text_count(text, kind->end_count));
+	text_pad_to(text, WHAT_COLUMN);
+	if (kind->is_one_block)
+		add_table(text, kind);
+	else
+		add_what(text, kind);
+	text_end_sentence(text, TEXT_PLAIN, WHAT_COLUMN);
+}
+
+/* Why there is no answer. */
+static void put_unread(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
+{
+	const struct mmt_heap_census *census = heap->end;
+
+	if (census->allocator == MMT_ALLOCATOR_NONE && census->result == MMT_HEAP_NOT_WALKED)
+		return;
+	text_add(text, "  ");
+	add_heap_name(text, report, heap);
+	if (census->allocator == MMT_ALLOCATOR_OTHER)
+		text_add(text, " not read: its blocks are those of %s, and mmtrace reads those of glibc.",
+			 census->allocator_name);
+	else
+		text_add(text, " not read: %s.",
+			 census->result == MMT_HEAP_UNREADABLE ? "this was not permitted"
+			 : census->result == MMT_HEAP_ENDED    ? "the process ended, or reading took too long"
+							       : "its structure is not known");
+	text_end_sentence(text, TEXT_PLAIN, INDENT);
+}
+
+static void put_table(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
+{
+	size_t shown = heap->kind_count < KINDS_SHOWN ? heap->kind_count : KINDS_SHOWN;
+
+	/* That of the first heap can stand above. */
+	if (heap != report->heaps || !matters(report, heap))
+		put_answer(text, report, heap);
+	if (!shown)
+		return;
+	text_add(text, "blocks in use in the ");
+	add_heap_name(text, report, heap);
+	text_end_sentence(text, TEXT_STRONG, INDENT);
+	text_line(text, TEXT_FAINT, "%12s%12s%12s  what", "growth", "memory", "blocks");
+	for (size_t i = 0; i < shown; i++)
+		put_kind(text, heap, &heap->kinds[i]);
+	if (heap->kind_count > shown)
+		text_line(text, TEXT_FAINT, "  and %zu more kinds (--json has all)", heap->kind_count - shown);
+}
+
+void text_heaps(struct text *text, const struct mmt_report *report)
+{
+	for (size_t i = 0; i < report->heap_count && i < HEAPS_SHOWN; i++) {
+		text_end_line(text);
+		if (report->heaps[i].census_count)
+			put_table(text, report, &report->heaps[i]);
+		else
+			put_unread(text, report, &report->heaps[i]);
+	}
+}
