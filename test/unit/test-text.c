@@ -433,14 +433,21 @@ START_TEST(growth_of_processes)
 					    .start_bytes = 90 << 20,
 					    .end_bytes = 143 << 20,
 					    .end_swap_bytes = 1 << 20,
+					    .sharers = 5,
 					    .floor_bytes = 256 * 1024};
 	text = render(&report, &(struct mmt_text_options){.width = 400});
+	/* Which measure the figures have. */
+	ASSERT_HAS(text, "   sum of RSS 90.00 MiB at start, 143.0 MiB at end");
+	ASSERT_HAS(text, "GROWING: sum of RSS and swap +54.00 MiB");
+	ASSERT_HAS(text, "\n  The sum of RSS counts memory that the processes share in each of them.\n");
 	ASSERT_HAS(text, "7 processes: master (pid 100), worker x 6, ");
-	ASSERT_HAS(text,
-		   "\n  by process: worker (pid 102) +41.00 MiB, worker (pid 104) +30.00 MiB (started), others "
-		   "-17.00 MiB\n"
-		   "  2 processes that ended had grown by 50.00 MiB in total; process 105 grew most, by 25.00 MiB: "
-		   "--pid 105 shows what it held when it ended.\n");
+	ASSERT_HAS(
+	    text,
+	    "\n  by process: worker (pid 102) +41.00 MiB, worker (pid 104) +30.00 MiB (started: all of it), others "
+	    "-17.00 MiB\n"
+	    "  2 processes that ended had grown by 50.00 MiB in total since they were first read, of these process "
+	    "105 most, by 25.00 MiB: "
+	    "--pid 105 shows what it held when it ended.\n");
 	ASSERT_HAS(text, "\n  process                      growth  RSS at end     unfreed      before\n"
 			 "  worker (102)             +41.00 MiB   60.00 MiB  ");
 	free(text);

@@ -446,9 +446,10 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct arena *ar
 		growth->by_pss = judgement->by_pss;
 		growth->start_private_bytes = to_bytes(judgement->sums[0].alone);
 		growth->end_private_bytes = to_bytes(judgement->sums[judgement->count - 1].alone);
-		growth->sharers = judgement->sums[judgement->count - 1].processes;
 		growth->outside_bytes = (int64_t)outside_bytes;
 	}
+	if (judgement->count)
+		growth->sharers = judgement->sums[judgement->count - 1].processes;
 	growth->pss_missing = judgement->unread;
 	judge_processes(judgement, growth);
 	return NULL;

@@ -99,16 +99,16 @@ void text_add_headline(struct text *text, const struct mmt_report *report)
 
 const char *text_measure(const struct mmt_growth *growth)
 {
-	return growth->by_pss ? "Pss" : "RSS";
+	return growth->by_pss ? "Pss" : growth->sharers > 1 ? "sum of RSS" : "RSS";
 }
 
 const char *text_measure_with_swap(const struct mmt_growth *growth)
 {
 	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
 
-	if (growth->by_pss)
-		return swaps ? "Pss and swap" : "Pss";
-	return swaps ? "RSS and swap" : "RSS";
+	if (!swaps)
+		return text_measure(growth);
+	return growth->by_pss ? "Pss and swap" : growth->sharers > 1 ? "sum of RSS and swap" : "RSS and swap";
 }
 
 /* Say what the figures of the first line count. */
@@ -122,6 +122,8 @@ void text_put_measure(struct text *text, const struct mmt_report *report)
 			 "  Pss counts memory that the processes share once. Their RSS, which counts it in each of "
 			 "them, adds up to %s at the start and %s at the end.",
 			 text_bytes(text, growth->start_bytes), text_bytes(text, growth->end_bytes));
+	else if (growth->sharers > 1 && !growth->pss_missing)
+		text_add(text, "  The sum of RSS counts memory that the processes share in each of them.");
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
 	if (growth->outside_bytes)
 		text_add(text,
@@ -225,7 +227,7 @@ void text_put_shares(struct text *text, const struct mmt_report *report)
 		text_add_process(text, process);
 		text_add(text, " %s", text_change(text, share));
 		if (process->readings->start_ns > report->growth.start_ns)
-			text_add(text, " (started)");
+			text_add(text, " (started: all of it)");
 		if (process->readings->grows)
 			text_add(text, " (%s per minute)", text_change(text, process->readings->bytes_per_minute));
 		rest -= share;
@@ -256,10 +258,11 @@ void text_put_growth_of_ended(struct text *text, const struct mmt_report *report
 	}
 	if (grown < 2 || !report->growth.floor_bytes)
 		return;
-	text_add(text,
-		 "  %s processes that ended had grown by %s in total; process %" PRId32
-		 " grew most, by %s: --pid %" PRId32 " shows what it held when it ended.",
-		 text_count(text, grown), text_bytes(text, bytes), largest->pid,
-		 text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
+	text_add(
+	    text,
+	    "  %s processes that ended had grown by %s in total since they were first read, of these process %" PRId32
+	    " most, by %s: --pid %" PRId32 " shows what it held when it ended.",
+	    text_count(text, grown), text_bytes(text, bytes), largest->pid,
+	    text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }
