@@ -929,6 +929,19 @@ START_TEST(table_of_causes)
 			 "  1  3.00 MiB          -  cache            anon  malloc arenas, 66 % grew in calls from "
 			 "parse (b.so), of 64.00 MiB mapped, 3 stacks\n\n");
 	free(text);
+	/* What grew most comes first, if it was mapped before, too. */
+	report.growth.parts = (struct mmt_growth_part[]){
+	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_GC_RESERVE, .runtime = "Java", .bytes = 300 << 20},
+	    {.place = MMT_GROWTH_MADE, .bytes = 4 << 20},
+	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_FILE, .name = "small", .bytes = 3 << 20}};
+	report.growth.part_count = 3;
+	report.growth.parts_known = true;
+	text = render(&report, &(struct mmt_text_options){.width = 150});
+	ASSERT_HAS(text, "\n       memory per minute  verdict          what  mapped by\n"
+			 "    300.0 MiB             -                gc    the heap of Java, before\n"
+			 "  2  1.00 MiB");
+	free(text);
+	report.growth.parts_known = false;
 	/* A name is cut in its middle where it has no room without its module; what does not fit is below, in one line.
 	 */
 	causes[0].name = "handle_request_of_a_client_that_waits (server)";

@@ -194,6 +194,37 @@ static void put_heads(struct text *text, const struct mmt_report *report)
 	text_end_line(text);
 }
 
+#define OLDER_SHOWN 2
+
+/* Memory mapped before, which has no stack, if it grew by more than any cause holds. */
+static void put_older(struct text *text, const struct mmt_report *report, const struct cause_selection *selection)
+{
+	const struct mmt_growth *growth = &report->growth;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < selection->shown; i++) {
+		struct mmt_cause cause = selection_cause(report, i);
+
+		most = cause.memory_bytes > most ? cause.memory_bytes : most;
+	}
+	for (size_t i = 0, shown = 0; growth->parts_known && i < growth->part_count && shown < OLDER_SHOWN; i++) {
+		const struct mmt_growth_part *part = &growth->parts[i];
+
+		if (part->place != MMT_GROWTH_BEFORE || part->bytes <= 0 || (uint64_t)part->bytes <= most)
+			continue;
+		text_format(text, TEXT_STRONG, "   %10s", text_bytes(text, (uint64_t)part->bytes));
+		text_pad_to(text, VERDICT_COLUMN);
+		text_put(text, TEXT_PLAIN, "-");
+		text_pad_to(text, KIND_COLUMN);
+		text_format(text, TEXT_PLAIN, "%.5s", name_class(part->memory_class));
+		text_pad_to(text, NAME_COLUMN);
+		text_add_kind(text, part);
+		text_add(text, ", before");
+		text_end_sentence(text, TEXT_STRONG, NAME_COLUMN);
+		shown++;
+	}
+}
+
 /* The causes without a line of their own: their memory, and its rate if that is more than noise. */
 static void put_rest(struct text *text, const struct mmt_report *report, const struct cause_selection *selection)
 {
@@ -216,6 +247,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 		return;
 	text_end_line(text);
 	put_heads(text, report);
+	put_older(text, report, &selection);
 	for (size_t i = 0; i < selection.shown; i++) {
 		struct mmt_cause cause = selection_cause(report, i);
 
