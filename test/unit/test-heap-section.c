@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "support/recording-builder.h"
 #include "support/section.h"
 #include "support/suite.h"
+#include "support/temporary.h"
 #include "trace/format/format.h"
 #include "trace/sections/heap-census.h"
 
@@ -160,14 +160,15 @@ END_TEST
 
 START_TEST(the_dump_prints_them)
 {
-	char path[] = "/tmp/test-heap-section-XXXXXX";
-	int fd = mkstemp(path);
-	struct recording_builder *builder = builder_create(path);
+	char path[TEMPORARY_PATH_SIZE];
+	struct recording_builder *builder;
 	struct heap_censuses read = {0};
 	char *text = NULL;
 	size_t size;
 	FILE *stream = open_memstream(&text, &size);
 
+	temporary_name(path);
+	builder = builder_create(path);
 	ck_assert_ptr_null(pass(&example, &read));
 	heap_censuses_deinit(&read);
 	builder_section(builder, FEATURE_MMTRACE_HEAP, buffer.data, buffer.size);
@@ -185,8 +186,7 @@ START_TEST(the_dump_prints_them)
 					   "name=\"N3app7SessionE\"\n"));
 	ck_assert_ptr_nonnull(strstr(text, "offset=0x1000 name=\"/lib/a \\x22b\\x22.so\"\n"));
 	free(text);
-	close(fd);
-	unlink(path);
+	temporary_remove(path);
 }
 END_TEST
 
