@@ -16,19 +16,21 @@ START_TEST(rules_change_with_the_version)
 {
 	static const struct {
 		const char *release;
-		bool finds_source_first, sees_sealed_tail_late, moves_several;
+		bool finds_source_first, sees_sealed_tail_late, moves_several, moves_whole_rings;
 		enum shm_merging shm_merging;
 	} cases[] = {
-	    {"5.10.0-32-amd64", false, false, false, SHM_NEVER_MERGES},
-	    {"5.16", true, false, false, SHM_NEVER_MERGES},
-	    {"6.1.0-50-amd64", true, false, false, SHM_NEVER_MERGES},
-	    {"6.3.13", true, false, false, SHM_NEVER_MERGES},
-	    {"6.4.0-rc1+", true, false, false, SHM_MERGES_INTO_PREVIOUS},
-	    {"6.11.10", true, false, false, SHM_MERGES_INTO_PREVIOUS},
-	    {"6.12.107+deb12-amd64", true, true, false, SHM_MERGES_INTO_BOTH},
-	    {"6.16.12", true, true, false, SHM_MERGES_INTO_BOTH},
-	    {"6.17.0", true, true, true, SHM_MERGES_INTO_BOTH},
-	    {"10.0", true, true, true, SHM_MERGES_INTO_BOTH},
+	    {"5.10.0-32-amd64", false, false, false, false, SHM_NEVER_MERGES},
+	    {"5.16", true, false, false, false, SHM_NEVER_MERGES},
+	    {"6.1.0-50-amd64", true, false, false, false, SHM_NEVER_MERGES},
+	    {"6.3.13", true, false, false, false, SHM_NEVER_MERGES},
+	    {"6.4.0-rc1+", true, false, false, false, SHM_MERGES_INTO_PREVIOUS},
+	    {"6.11.10", true, false, false, false, SHM_MERGES_INTO_PREVIOUS},
+	    {"6.12.107+deb12-amd64", true, true, false, false, SHM_MERGES_INTO_BOTH},
+	    {"6.16.12", true, true, false, false, SHM_MERGES_INTO_BOTH},
+	    {"6.17.0", true, true, true, false, SHM_MERGES_INTO_BOTH},
+	    {"6.18.44", true, true, true, false, SHM_MERGES_INTO_BOTH},
+	    {"7.2.13+deb14-amd64", true, true, true, true, SHM_MERGES_INTO_BOTH},
+	    {"10.0", true, true, true, true, SHM_MERGES_INTO_BOTH},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -37,6 +39,7 @@ START_TEST(rules_change_with_the_version)
 		ck_assert_int_eq(rules.mremap_finds_source_first, cases[i].finds_source_first);
 		ck_assert_int_eq(rules.mremap_sees_sealed_tail_late, cases[i].sees_sealed_tail_late);
 		ck_assert_int_eq(rules.mremap_moves_several, cases[i].moves_several);
+		ck_assert_int_eq(rules.mremap_moves_whole_rings, cases[i].moves_whole_rings);
 		ck_assert_int_eq(rules.shm_merging, cases[i].shm_merging);
 	}
 }

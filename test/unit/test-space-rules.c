@@ -257,6 +257,16 @@ START_TEST(ring_whose_context_is_gone_cannot_be_moved)
 	expect((int64_t)at(30), CALL_MREMAP, context, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(30), 0);
 	context = at(30);
 	map(50, 20, PROT_READ);
+	if (child_rules().mremap_moves_whole_rings) {
+		expect(-EINVAL, CALL_MREMAP, context + PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(52), 0);
+		ck_assert_ptr_null(space_find(child.space, at(52)));
+		expect(-EINVAL, CALL_MREMAP, context, 2 * PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(54), 0);
+		ck_assert_ptr_null(space_find(child.space, at(54)));
+		ck_assert_ptr_null(space_find(child.space, context + PAGE));
+		ck_assert_ptr_nonnull(space_find(child.space, context));
+		ck_assert_uint_eq(space_counts(child.space).ambiguous, 0);
+		return;
+	}
 	expect((int64_t)at(12), CALL_MREMAP, context + PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at(12), 0);
 	expect(-EINVAL, CALL_IO_DESTROY, context, 0, 0, 0, 0, 0);
 	/* Before 6.17 there is room for it by the time it is refused. */

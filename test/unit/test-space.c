@@ -491,6 +491,27 @@ START_TEST(io_destroy_unmaps_the_ring)
 }
 END_TEST
 
+/* Newer kernels do not move a part of a ring, and have unmapped its target by then. */
+START_TEST(part_of_a_ring_cannot_be_moved)
+{
+	static const struct {
+		const char *release, *map;
+	} cases[] = {{"6.18.44", "10-12 rws+0 k, 40-44 rw #3"}, {"7.2.13", "10-11 rws+0 k, 40-41 rw #3, 42-43 rw #3"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		driver_deinit(&driver);
+		driver_init_on(&driver, cases[i].release);
+		make_ring(10, 2, 6);
+		driver_map(&driver, 40, 4, RW, 0);
+		driver_call(&driver, CALL_MREMAP, -EINVAL, 11 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			    41 * PAGE, 0);
+		driver_call(&driver, CALL_MREMAP, -EINVAL, 10 * PAGE, 2 * PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			    43 * PAGE, 0);
+		ck_assert_msg(!strcmp(driver_show(&driver), cases[i].map), "case %zu: %s", i, driver_show(&driver));
+	}
+}
+END_TEST
+
 /* The system had too many contexts: its ring existed for a moment, and the next one is another's. */
 START_TEST(io_setup_that_fails_has_unmapped_its_ring)
 {
@@ -856,7 +877,7 @@ Suite *test_suite(void)
 	    brk_grows_and_shrinks, hugetlb_lengths_round_to_huge_pages, mremap_rounds_to_the_size_of_the_huge_pages,
 	    failed_moves_of_older_kernels, failed_moves_of_older_kernels_and_seals, shmat_takes_its_size_from_the_mmap2,
 	    shm_remap_replaces, shmdt_leaves_moved_pieces, remap_file_pages_changes_the_offset,
-	    remap_file_pages_forgets_dontfork, io_destroy_unmaps_the_ring,
+	    remap_file_pages_forgets_dontfork, io_destroy_unmaps_the_ring, part_of_a_ring_cannot_be_moved,
 	    io_destroy_unmaps_a_mapping_at_the_ring_address, mmap2_without_a_call_adds_a_mapping,
 	    impossible_arguments_change_nothing, code_generation_changes_with_code, fork_copies_with_other_allocations,
 	    exec_empties_the_space, commit_belongs_to_the_call_that_made_it_accessible,

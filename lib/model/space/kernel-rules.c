@@ -37,6 +37,7 @@ static struct kernel_rules rules_of(uint32_t version)
 	    .mremap_finds_source_first = version >= VERSION(5, 16),
 	    .mremap_sees_sealed_tail_late = version >= VERSION(6, 12),
 	    .mremap_moves_several = version >= VERSION(6, 17),
+	    .mremap_moves_whole_rings = version >= VERSION(7, 0),
 	    .shm_merging = version >= VERSION(6, 12)  ? SHM_MERGES_INTO_BOTH
 			   : version >= VERSION(6, 4) ? SHM_MERGES_INTO_PREVIOUS
 						      : SHM_NEVER_MERGES,

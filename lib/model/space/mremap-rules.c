@@ -320,14 +320,15 @@ static bool is_sealed(const struct space *space, const struct range *range)
 	return false;
 }
 
-/* A ring cannot be moved, not even in pieces, if its context is gone or belongs to the parent. */
-static bool is_dead_ring(const struct space *space, const struct space_attributes *attributes)
+/* A ring cannot be moved, not even in pieces, if its context is gone or belongs to the parent. `bytes`: of the part to
+ * be moved. */
+static bool is_stuck_ring(const struct space *space, const struct space_attributes *attributes, uint64_t bytes)
 {
 	if (!attributes->ring)
 		return false;
 	for (size_t i = 0; i < space->rings.count; i++) {
 		if (space->rings.items[i].inode == attributes->inode)
-			return false;
+			return space->rules.mremap_moves_whole_rings && bytes != space->rings.items[i].bytes;
 	}
 	return true;
 }
@@ -350,7 +351,7 @@ static bool refuses(const struct space *space, const struct space_call *call, co
 		if (remap->keep_source)
 			return attributes->ring;
 		*clears_ret = true;
-		return is_dead_ring(space, attributes);
+		return is_stuck_ring(space, attributes, part->end - part->start);
 	default:
 		return false;
 	}
@@ -410,7 +411,7 @@ static struct failed_move fail_shortening(const struct space *space, const struc
 	case -EPERM:
 		return fail_at_sealed_tail(space, remap);
 	case -EINVAL:
-		if (!interval || !is_dead_ring(space, &interval->attributes))
+		if (!interval || !is_stuck_ring(space, &interval->attributes, remap->new_bytes))
 			return nothing;
 		failed.shortened = tail;
 		return failed;
