@@ -10,7 +10,7 @@ stack_options=(-O2 -g -fomit-frame-pointer -D_GNU_SOURCE -I"$SOURCE/test/workloa
 stack_bytes=32768
 
 # The functions at which threads start, as FUNCTION@MODULE; a stripped program has no name for its _start.
-stack_entries='^(_start|_dl_start_user|__clone|__clone3|clone|clone3)@'
+stack_entries='^(_start|_dl_start_user|__clone|__clone3|clone|clone3|thread_start)@'
 
 build_program() {
 	"$@" >"$directory/build.log" 2>&1 || fail "$*: $(cat "$directory/build.log")"
