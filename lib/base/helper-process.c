@@ -65,7 +65,7 @@ static bool close_others(int *first, int *second)
 	    !close_between(upper + 1, INT_MAX))
 		return false;
 	/* At least one descriptor is free now, however many the parent had open. */
-	nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	nothing = open("/", O_PATH | O_CLOEXEC);
 	for (int fd = 0; nothing >= 0 && fd < FIRST_FREE - SANITIZED; fd++)
 		(void)dup2(nothing, fd);
 	if (nothing >= FIRST_FREE)
