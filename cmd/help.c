@@ -43,7 +43,7 @@ static bool has_page(const char *page)
 }
 
 /* Show the manual page, or the output of --help if it is not installed. */
-static int show_command(const struct command *subject)
+static int show_command(const struct command *command, const struct command *subject)
 {
 	char page[64];
 	char name[32], option[] = "--help";
@@ -52,6 +52,7 @@ static int show_command(const struct command *subject)
 	snprintf(page, sizeof(page), "mmtrace-%s", subject->name);
 	if (has_page(page))
 		execlp("man", "man", page, (char *)NULL);
+	message(command, "the manual page %s is not installed; showing mmtrace %s --help", page, subject->name);
 	snprintf(name, sizeof(name), "%s", subject->name);
 	return subject->run(subject, 2, arguments);
 }
@@ -88,5 +89,5 @@ int cmd_help(const struct command *command, int argc, char **argv)
 	if (!strcmp(argv[first], "examples"))
 		return show_examples();
 	subject = command_find(argv[first]);
-	return subject ? show_command(subject) : command_refuse(argv[first]);
+	return subject ? show_command(command, subject) : command_refuse(argv[first]);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <dlfcn.h>
 #include <locale.h>
 #include <malloc.h>
 #include <mmtrace/version.h>
@@ -111,6 +112,22 @@ int command_refuse(const char *name)
 	return message_usage(NULL, "unknown command '%s'", name);
 }
 
+#ifdef MMTRACE_STATIC
+#define LINK "link static, without debuginfod\n"
+
+__typeof__(dlopen) __real_dlopen, __wrap_dlopen;
+
+/* libdw would load libdebuginfod, which needs a dynamic linker and its C library. */
+void *__wrap_dlopen(const char *file, int mode)
+{
+	(void)file;
+	(void)mode;
+	return NULL;
+}
+#else
+#define LINK "link dynamic\n"
+#endif
+
 static int run(int argc, char **argv)
 {
 	const struct command *command;
@@ -118,7 +135,7 @@ static int run(int argc, char **argv)
 	if (argc < 2)
 		return message_usage(NULL, "no command given");
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-		printf("mmtrace %s\n%s", mmt_version(), mmt_version_details());
+		printf("mmtrace %s\n%s" LINK, mmt_version(), mmt_version_details());
 		return EXIT_OK;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {

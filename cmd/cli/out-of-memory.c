@@ -39,13 +39,24 @@ void out_of_memory_returns(void)
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
+#ifdef MMTRACE_STATIC
+/* The linker makes all other objects, also those of the libraries, call __wrap_malloc() instead of malloc(). */
+#define REPLACEMENT(name) __wrap_##name
+#define FIND_NEXT(name) ((void *)__real_##name)
+__typeof__(malloc) __real_malloc, __wrap_malloc;
+__typeof__(calloc) __real_calloc, __wrap_calloc;
+__typeof__(realloc) __real_realloc, __wrap_realloc;
+__typeof__(posix_memalign) __real_posix_memalign, __wrap_posix_memalign;
+#else
 /* Shared libraries call these too, because the dynamic linker searches the executable first. */
-#define REPLACEMENT __attribute__((visibility("default"), used))
-
-REPLACEMENT void *malloc(size_t size);
-REPLACEMENT void *calloc(size_t count, size_t size);
-REPLACEMENT void *realloc(void *block, size_t size);
-REPLACEMENT int posix_memalign(void **block_ret, size_t alignment, size_t size);
+#define REPLACEMENT(name) name
+#define FIND_NEXT(name) dlsym(RTLD_NEXT, #name)
+#define VISIBLE __attribute__((visibility("default"), used))
+VISIBLE __typeof__(malloc) malloc;
+VISIBLE __typeof__(calloc) calloc;
+VISIBLE __typeof__(realloc) realloc;
+VISIBLE __typeof__(posix_memalign) posix_memalign;
+#endif
 
 /* glibc's own functions, for what the dynamic linker allocates while dlsym() looks up the functions to call. */
 void *__libc_malloc(size_t size) __attribute__((weak));
@@ -68,10 +79,10 @@ static bool find_next(void)
 	if (begun)
 		return next.posix_memalign;
 	begun = true;
-	*(void **)&next.malloc = dlsym(RTLD_NEXT, "malloc");
-	*(void **)&next.calloc = dlsym(RTLD_NEXT, "calloc");
-	*(void **)&next.realloc = dlsym(RTLD_NEXT, "realloc");
-	*(void **)&next.posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+	*(void **)&next.malloc = FIND_NEXT(malloc);
+	*(void **)&next.calloc = FIND_NEXT(calloc);
+	*(void **)&next.realloc = FIND_NEXT(realloc);
+	*(void **)&next.posix_memalign = FIND_NEXT(posix_memalign);
 	return next.posix_memalign;
 }
 
@@ -104,7 +115,7 @@ static void check(const void *block, size_t size)
 		end(text);
 }
 
-void *malloc(size_t size)
+void *REPLACEMENT(malloc)(size_t size)
 {
 	void *block;
 
@@ -115,7 +126,7 @@ void *malloc(size_t size)
 	return block;
 }
 
-void *calloc(size_t count, size_t size)
+void *REPLACEMENT(calloc)(size_t count, size_t size)
 {
 	size_t bytes;
 	void *block;
@@ -127,7 +138,7 @@ void *calloc(size_t count, size_t size)
 	return block;
 }
 
-void *realloc(void *block, size_t size)
+void *REPLACEMENT(realloc)(void *block, size_t size)
 {
 	void *larger;
 
@@ -138,7 +149,7 @@ void *realloc(void *block, size_t size)
 	return larger;
 }
 
-int posix_memalign(void **block_ret, size_t alignment, size_t size)
+int REPLACEMENT(posix_memalign)(void **block_ret, size_t alignment, size_t size)
 {
 	int error;
 

@@ -18,8 +18,10 @@ commands=$(find . -name CMakeLists.txt ! -path './build*' -exec sed -e 's/#.*//'
 	sed -E 's/([a-z_]+)[[:space:]]*\(([^()]*)\)/\n\1 \2\n/g')
 
 # sources_of TARGET: below test/, as its add_executable() has them; unit tests and fuzz targets are found by their names.
+# The target that a function adds is the tool.
 sources_of()
 {
+	[[ $1 == '${name}' ]] && printf '%s\n' cmd/*.c cmd/cli/*.c
 	[[ $1 == test-* ]] && echo "test/unit/$1.c"
 	[[ $1 == fuzz-* ]] && echo "test/fuzz/$1.c"
 	awk -v target="$1" '$1 == "add_executable" && $2 == target { for (i = 3; i <= NF; i++) print "test/" $i }' <<<"$commands"
