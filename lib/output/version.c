@@ -13,6 +13,11 @@
 #include "code/elf/module.h"
 #include "output/json/json-document.h"
 
+#ifdef MMTRACE_COMMIT
+#define COMMIT "commit " MMTRACE_COMMIT "\n"
+#else
+#define COMMIT ""
+#endif
 #define HEADERS_VERSION(shift) ((LINUX_VERSION_CODE >> (shift)) & 0xff)
 
 const char *mmt_version(void)
@@ -31,7 +36,7 @@ static void make_details(void)
 	if (uname(&system) != 0)
 		snprintf(system.release, sizeof(system.release), "unknown");
 	snprintf(details, sizeof(details),
-		 "kernel %.64s %.64s\n"
+		 "%skernel %.64s %.64s\n"
 		 "kernel-headers %d.%d.%d\n"
 		 "compiler %s\n"
 		 "elfutils %s\n"
@@ -39,7 +44,7 @@ static void make_details(void)
 		 "jansson %s\n"
 		 "capstone %u.%u\n"
 		 "xxhash %u.%u.%u\n",
-		 system.release, system.machine, HEADERS_VERSION(16), HEADERS_VERSION(8), HEADERS_VERSION(0),
+		 COMMIT, system.release, system.machine, HEADERS_VERSION(16), HEADERS_VERSION(8), HEADERS_VERSION(0),
 		 __VERSION__, module_library_version(), compress_library_version(), document_library_version(),
 		 disassembler >> 8, disassembler & 0xff, hash / 10000, hash / 100 % 100, hash % 100);
 }
