@@ -39,6 +39,10 @@ install(CODE "
 install(FILES cmd/completion/mmtrace.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME mmtrace)
 install(FILES cmd/completion/_mmtrace DESTINATION ${MMTRACE_ZSH_COMPLETIONS})
 install(FILES cmd/completion/mmtrace.fish DESTINATION ${MMTRACE_FISH_COMPLETIONS})
+# For users without privileges; both have no effect until an administrator enables them.
+configure_file(cmd/mmtrace-setup.service.in mmtrace-setup.service @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/mmtrace-setup.service DESTINATION lib/systemd/system)
+install(FILES cmd/60-mmtrace.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 file(GLOB man_pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/*.[1357])
 foreach(page ${man_pages})
   string(REGEX MATCH "[1357]$" section ${page})
