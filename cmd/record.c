@@ -277,6 +277,7 @@ static void put_process_name(const char *before, const char *kind, pid_t pid)
 {
 	char path[64], name[64] = "";
 	FILE *stream;
+	pid_t inside;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
 	stream = fopen(path, "re");
@@ -286,7 +287,11 @@ static void put_process_name(const char *before, const char *kind, pid_t pid)
 		fclose(stream);
 	fputs(before, stderr);
 	mmt_write_escaped(name, stderr);
-	fprintf(stderr, *name ? " (%s %d)" : "%s %d", kind, (int)pid);
+	fprintf(stderr, *name ? " (%s %d" : "%s %d", kind, (int)pid);
+	inside = mmt_pid_in_container(pid);
+	if (inside != pid && !strcmp(kind, "pid"))
+		fprintf(stderr, ", %d in its container", (int)inside);
+	fputs(*name ? ")" : "", stderr);
 }
 
 /* Prints the targets that were chosen by number and exist. */
@@ -685,6 +690,42 @@ static int find_named(const struct command *command, struct record_arguments *ar
 	return -1;
 }
 
+/* Replaces PIDs that only a process in a container has, by that process. Returns the exit status; negative: continue.
+ */
+static int find_in_containers(const struct command *command, struct record_arguments *arguments)
+{
+	for (size_t i = 0; i < arguments->pids.count; i++) {
+		pid_t pid = arguments->pids.items[i], found = 0, *pids = NULL;
+		struct mmt_error *error;
+		size_t count = 0;
+		int others = 0;
+
+		if (kill(pid, 0) == 0 || errno != ESRCH)
+			continue;
+		error = mmt_find_processes("*", &pids, &count);
+		for (size_t j = 0; !error && j < count; j++) {
+			if (mmt_pid_in_container(pids[j]) != pid)
+				continue;
+			others += found != 0;
+			found = pids[j];
+		}
+		free(pids);
+		if (error)
+			return message_error(command, error);
+		if (others) {
+			message(
+			    command,
+			    "--pid: %d processes have the PID %d in their containers, and none has it here: pass the "
+			    "PID here, such as %d",
+			    others + 1, (int)pid, (int)found);
+			return EXIT_UNUSABLE;
+		}
+		if (found)
+			arguments->pids.items[i] = found;
+	}
+	return -1;
+}
+
 static const char *const scope_words[] = {[MMT_SCOPE_AUTO] = "auto",
 					  [MMT_SCOPE_THREADS] = "threads",
 					  [MMT_SCOPE_CPUS] = "cpus",
@@ -707,6 +748,8 @@ static int check_arguments(const struct command *command, struct record_argument
 	if (given->wait && given->names.count != 1)
 		return message_usage(command, "--wait needs one --comm NAME");
 	status = given->wait ? -1 : find_named(command, given);
+	if (status < 0)
+		status = find_in_containers(command, given);
 	if (status >= 0)
 		return status;
 	options->wait_name = given->wait ? given->names.items[0] : NULL;
@@ -745,7 +788,7 @@ static int parse_arguments(const struct command *command, struct record_argument
 		   "recorded"),
 	    OPTION('a', "all-cpus", FLAG, &arguments->options.all_cpus, NULL, "record every process, now and later",
 		   .exact = true),
-	    OPTION('G', "cgroup", STRING, &arguments->options.cgroup, "PATH",
+	    OPTION('G', "cgroup", STRING, &arguments->options.cgroup, "PATH|ID",
 		   "record every process of this control group, and of the groups below it, such as a container or "
 		   "service"),
 	    OPTION(0, "duration", DURATION, &arguments->options.duration_ns, "TIME",

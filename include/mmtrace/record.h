@@ -222,6 +222,11 @@ struct mmt_record_summary {
  */
 MMT_PUBLIC struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t *count_ret) MMT_MUST_CHECK;
 
+/* Return the PID that the process has in its own PID namespace, for instance in its container; `pid` if that is not
+ * known.
+ */
+MMT_PUBLIC pid_t mmt_pid_in_container(pid_t pid);
+
 /* Set the defaults: stop_fd and mark_fd -1, output "mmtrace.data", everything else except `size` 0. */
 MMT_PUBLIC void mmt_record_options_init_size(struct mmt_record_options *options, size_t size);
 

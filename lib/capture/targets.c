@@ -805,3 +805,8 @@ struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t 
 	*count_ret = found.count;
 	return NULL;
 }
+
+pid_t mmt_pid_in_container(pid_t pid)
+{
+	return proc_namespace_pid(pid);
+}

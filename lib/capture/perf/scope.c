@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <mntent.h>
@@ -115,10 +116,15 @@ bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns)
 #define DEPTH_MAX 64
 #define PROCESSES_FILE "cgroup.procs"
 #define TRIED_MAX 8 /* a system mounts fewer hierarchies than this */
+#define HEX_DIGITS "0123456789abcdef"
+#define ID_DIGITS 64
+#define ID_DIGITS_MIN 12
 
 /* What cgroup_open() found under the paths that it tried. */
 struct cgroup_search {
+	bool by_id;		     /* the path is the ID of a container or a pod */
 	int fd;			     /* -1: no usable group found yet */
+	struct mmt_error *error;     /* the ID is not unique */
 	char tried[TRIED_MAX * 256]; /* the paths tried: "/sys/fs/cgroup/a, ..." */
 	char other[PATH_MAX];	     /* a group of a hierarchy that perf events cannot use; "": none */
 };
@@ -202,6 +208,71 @@ static void try_group(struct cgroup_search *search, const char *path)
 		close(fd);
 }
 
+/* Can it be the ID of a container or the beginning of one, or the UID of a pod? */
+static bool is_id(const char *text)
+{
+	size_t length = strspn(text, HEX_DIGITS "-_");
+
+	return length >= ID_DIGITS_MIN && !text[length];
+}
+
+/* In the names of its groups, systemd uses '_' instead of '-'. */
+static char plain(char character)
+{
+	return character == '_' ? '-' : character;
+}
+
+static bool begins_with_id(const char *name, const char *id)
+{
+	while (*id && plain(*name) == plain(*id)) {
+		name++;
+		id++;
+	}
+	return !*id;
+}
+
+/*
+ * Is this the group of the container or pod: ID, docker-ID.scope, cri-containerd-ID.scope, podUID,
+ * kubepods-burstable-podUID.slice? Groups with "conmon" in their names have a program that waits for the container.
+ */
+static bool is_named_by(const char *name, const char *id)
+{
+	for (const char *at = name; *at && !strstr(name, "conmon"); at++) {
+		bool pod = at - name >= 3 && !strncmp(at - 3, "pod", 3);
+
+		if ((!pod && at > name && !strchr("-:", at[-1])) || !begins_with_id(at, id))
+			continue;
+		if (pod ? strchr(".", at[strlen(id)]) != NULL : strspn(at, HEX_DIGITS) == ID_DIGITS)
+			return true;
+	}
+	return false;
+}
+
+static void try_groups_below(struct cgroup_search *search, char *mount, const char *id)
+{
+	char *const roots[] = {mount, NULL};
+	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
+	char found[PATH_MAX] = "";
+	const FTSENT *entry;
+
+	while (tree && !search->error && (entry = fts_read(tree))) {
+		if (entry->fts_info != FTS_D || !is_named_by(entry->fts_name, id))
+			continue;
+		if (*found)
+			search->error = error_create(MMT_ERROR_INVALID,
+						     "several control groups have the ID %s in their names: %s and %s; "
+						     "pass more of it, or one of these paths",
+						     id, found, entry->fts_path);
+		snprintf(found, sizeof(found), "%s", entry->fts_path);
+		/* Not those below it. */
+		(void)fts_set(tree, (FTSENT *)entry, FTS_SKIP);
+	}
+	if (tree)
+		fts_close(tree);
+	if (*found && !search->error)
+		try_group(search, found);
+}
+
 /* Tries the path under all mounts of hierarchies that perf events can use (`known`) or cannot use. False: none is
  * mounted. */
 static bool try_under_mounts(struct cgroup_search *search, const char *path, bool known)
@@ -210,14 +281,16 @@ static bool try_under_mounts(struct cgroup_search *search, const char *path, boo
 	struct mntent *mount;
 	bool any = false;
 
-	while (mounts && search->fd < 0 && (mount = getmntent(mounts))) {
+	while (mounts && search->fd < 0 && !search->error && (mount = getmntent(mounts))) {
 		char full_path[PATH_MAX];
 
 		if (strncmp(mount->mnt_type, "cgroup", 6) != 0 || has_perf_events(mount) != known)
 			continue;
 		any = true;
-		if (snprintf(full_path, sizeof(full_path), "%s/%s", mount->mnt_dir, path + (*path == '/')) <
-		    (int)sizeof(full_path))
+		if (search->by_id)
+			try_groups_below(search, mount->mnt_dir, path);
+		else if (snprintf(full_path, sizeof(full_path), "%s/%s", mount->mnt_dir, path + (*path == '/')) <
+			 (int)sizeof(full_path))
 			try_group(search, full_path);
 	}
 	if (mounts)
@@ -225,55 +298,72 @@ static bool try_under_mounts(struct cgroup_search *search, const char *path, boo
 	return any;
 }
 
-/* Returns the path in a line of /proc/PID/cgroup such as "0::/user.slice" or "4:perf_event:/user.slice". */
+/* Returns the path in a line of /proc/PID/cgroup such as "0::/user.slice" or "4:perf_event:/user.slice", or the ID in
+ * what kubectl shows, such as "containerd://ID". */
 static const char *skip_hierarchy(const char *path)
 {
 	size_t digits = strspn(path, "0123456789");
 	const char *colon = digits && path[digits] == ':' ? strchr(path + digits + 1, ':') : NULL;
+	const char *scheme = strstr(path, "://");
+
+	if (scheme && is_id(scheme + 3))
+		return scheme + 3;
 
 	return colon && colon[1] == '/' ? colon + 1 : path;
 }
 
-struct mmt_error *cgroup_open(const char *path, int *fd_ret)
+static struct mmt_error *no_group(const struct cgroup_search *search, const char *path, bool mounted)
 {
-	struct cgroup_search search = {.fd = -1}, tried;
-	bool any = true;
-
-	path = skip_hierarchy(path);
-	if (!*path)
-		return error_create(MMT_ERROR_INVALID, "the path of the control group is empty");
-	try_group(&search, path);
-	if (search.fd < 0 && !*search.other)
-		any = try_under_mounts(&search, path, true);
-	*fd_ret = search.fd;
-	if (search.fd >= 0)
-		return NULL;
-	tried = search;
-	if (!*search.other)
-		(void)try_under_mounts(&search, path, false);
-	if (search.fd >= 0) {
-		*fd_ret = search.fd;
-		return NULL;
-	}
-	if (*search.other)
+	if (*search->other)
 		return error_create(
 		    MMT_ERROR_INVALID,
 		    "the control group %s is of a version 1 hierarchy that perf events cannot use: pass "
 		    "the group of the cgroup2 or perf_event hierarchy (/proc/PID/cgroup lists the groups of a "
 		    "process), or record the processes of this one: -p \"$(paste -sd, %s/" PROCESSES_FILE ")\"",
-		    search.other, search.other);
-	if (!any)
+		    search->other, search->other);
+	if (!mounted)
 		return error_create(MMT_ERROR_INVALID,
 				    "no control group %s: there is no such directory with " PROCESSES_FILE
 				    ", and no cgroup2 or perf_event hierarchy is mounted; record the processes with -p "
 				    "PID --tree instead",
 				    path);
+	if (search->by_id)
+		return error_create(
+		    MMT_ERROR_INVALID,
+		    "no container or pod %s: no control group has this ID in its name. It must run on this "
+		    "machine, and another container sees it only if the machine's /sys/fs/cgroup is "
+		    "mounted there",
+		    path);
 	return error_create(MMT_ERROR_INVALID,
 			    "no control group %s: there is no " PROCESSES_FILE
 			    " in %s. /proc/PID/cgroup shows the group "
 			    "of a process, in the line with 0:: (cgroup2) or perf_event (version 1); for a container, "
-			    "docker inspect -f '{{.State.Pid}}' NAME prints a PID",
-			    path, tried.tried);
+			    "pass at least %d digits of its ID",
+			    path, search->tried, ID_DIGITS_MIN);
+}
+
+struct mmt_error *cgroup_open(const char *path, int *fd_ret)
+{
+	struct cgroup_search search = {.fd = -1};
+	bool mounted = true;
+
+	path = skip_hierarchy(path);
+	if (!*path)
+		return error_create(MMT_ERROR_INVALID, "the path of the control group is empty");
+	try_group(&search, path);
+	for (int by_id = 0; by_id <= is_id(path); by_id++) {
+		struct cgroup_search tried;
+
+		search.by_id = by_id;
+		if (search.fd < 0 && !*search.other)
+			mounted = try_under_mounts(&search, path, true);
+		tried = search;
+		if (search.fd < 0 && !*search.other && !search.error)
+			(void)try_under_mounts(&search, path, false);
+		memcpy(search.tried, tried.tried, sizeof(search.tried));
+	}
+	*fd_ret = search.fd;
+	return search.fd >= 0 ? NULL : search.error ? search.error : no_group(&search, path, mounted);
 }
 
 /* Version 1 has a file in the root only, version 2 has one in every other group. */
