@@ -61,7 +61,7 @@ static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uin
 {
 	struct traced_process *process = process_table_find(&recorder->processes, pid);
 
-	if (process)
+	if (process && process->program_ns < time_ns)
 		process->program_ns = time_ns;
 	jitdumps_note_begin(recorder, pid, time_ns);
 	return jit_reader_end_program(recorder, pid, time_ns);
@@ -90,7 +90,8 @@ static struct mmt_error *apply_exec(struct recorder *recorder, const struct proc
 	if (error || !process)
 		return error;
 	ask_runtime_forget(recorder, process);
-	process->exec_ns = event->time_ns;
+	if (process->exec_ns < event->time_ns)
+		process->exec_ns = event->time_ns;
 	want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
 	return NULL;
 }
@@ -147,10 +148,22 @@ struct mmt_error *loop_apply_events(struct recorder *recorder)
 {
 	struct process_events *events = &recorder->process_events;
 	struct mmt_error *error = NULL;
+	size_t waiting = 0;
 
-	for (size_t i = 0; !error && i < events->items.count; i++)
-		error = apply_event(recorder, &events->items.items[i]);
-	events->items.count = events->paths.count = 0;
+	process_events_sort(events);
+	for (size_t i = 0; !error && i < events->items.count; i++) {
+		struct process_event event = events->items.items[i];
+
+		if (event.kind != PROCESS_EXEC || event.waited || process_table_find(&recorder->processes, event.pid)) {
+			error = apply_event(recorder, &event);
+			continue;
+		}
+		/* Its FORK may be in a ring that is read in the next round. */
+		event.waited = true;
+		events->items.items[waiting++] = event;
+	}
+	events->items.count = waiting;
+	events->paths.count = 0;
 	return error;
 }
 

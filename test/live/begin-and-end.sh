@@ -111,6 +111,7 @@ cat >pieces.py <<'END'
 import os, socket, subprocess, sys
 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 subprocess.run([os.environ["MMTRACE"], "record", "-o", "pieces.data", "-p", sys.argv[1], "--duration", "100ms"], check=True, stderr=theirs)
+theirs.close()
 print(ours.recv(4096).decode(), end="")
 END
 MMTRACE=$MMTRACE python3 pieces.py "$sleeper" >record.log || fail "stderr that is a socket"

@@ -158,6 +158,21 @@ START_TEST(events_are_in_time_order)
 }
 END_TEST
 
+/* The record that announces the process is read a round later than that of its exec, or never. */
+START_TEST(an_exec_waits_for_its_process)
+{
+	push(PROCESS_EXEC, PID, 20);
+	ck_assert_ptr_null(loop_apply_events(recorder));
+	ck_assert_uint_eq(queued(), 1);
+	if (_i)
+		push(PROCESS_FORK, PID, 10);
+	apply();
+	ck_assert(!find(PID) == !_i);
+	if (_i)
+		ck_assert_uint_eq(find(PID)->program_ns, 20);
+}
+END_TEST
+
 /* Data is mapped and unmapped all the time: it is not queued. */
 START_TEST(data_does_not_fill_the_queue)
 {
@@ -182,5 +197,6 @@ Suite *test_suite(void)
 			a_process_without_a_fork_record_gets_a_snapshot, first_call_after_an_exec,
 			an_exec_and_its_first_call_in_the_queue, data_does_not_fill_the_queue);
 	tcase_add_loop_test(tests, events_are_in_time_order, 0, 4);
+	tcase_add_loop_test(tests, an_exec_waits_for_its_process, 0, 2);
 	return suite;
 }

@@ -283,7 +283,8 @@ static void compare_censuses(const censuses *sorted, const struct process *proce
 	     i < sorted->count && sorted->items[i]->pid == process->pid; i++) {
 		const struct mmt_heap_census *census = sorted->items[i];
 
-		if (census->time_ns < process->program_ns || !is_in_window(report, census))
+		if (census->time_ns < process->program_ns || (process->ended && census->time_ns > process->ended_ns) ||
+		    !is_in_window(report, census))
 			continue;
 		if (!is_walked(census)) {
 			heap->end = heap->end ? heap->end : census;

@@ -496,8 +496,13 @@ void attach_add_lost(const struct attachment *attachment, uint64_t *lost)
 		lost[event] += attachment->lost_earlier.items[event];
 	for (size_t i = 0; i < attachment->events.count; i++)
 		lost[attachment->events.items[i].event] += read_lost(&attachment->events.items[i]);
-	for (size_t i = 0; map_next(&attachment->samples_of_id, &i, &id, &samples);)
-		lost[*map_get(&attachment->event_of_id, id)] -= samples;
+	/* A count that could not be read is smaller than that of the samples. */
+	for (size_t i = 0; map_next(&attachment->samples_of_id, &i, &id, &samples);) {
+		const uint64_t *event = map_get(&attachment->event_of_id, id);
+
+		if (event)
+			lost[*event] -= samples < lost[*event] ? samples : lost[*event];
+	}
 }
 
 uint64_t attach_lost_of(const struct attachment *attachment, size_t event)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/vector.h"
 #include "capture/procfs/clock.h"
 #include "capture/recorder/recorder.h"
 
@@ -26,11 +27,19 @@ static bool push_path(struct process_events *events, const char *path)
 	return pushed;
 }
 
+/* The later one of several execs counts. */
+static bool note_exec(struct process_events *events, const struct process_event *exec)
+{
+	const uint64_t *known_ns = map_get(&events->executing, (uint64_t)exec->pid);
+
+	return (known_ns && *known_ns > exec->time_ns) ||
+	       map_put(&events->executing, (uint64_t)exec->pid, exec->time_ns);
+}
+
 struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event, const char *path)
 {
 	struct process_events *events = &recorder->process_events;
 	struct process_event copy = *event;
-	size_t place = events->items.count;
 
 	/* A busy target maps data 100,000 times a second or more, which concerns neither the process table nor a job.
 	 */
@@ -38,14 +47,21 @@ struct mmt_error *process_events_push(struct recorder *recorder, const struct pr
 		return NULL;
 	copy.path = events->paths.count;
 	if ((event->kind == PROCESS_MAPPING && !push_path(events, path)) ||
-	    (event->kind == PROCESS_EXEC && !map_put(&events->executing, (uint64_t)event->pid, event->time_ns)) ||
-	    !vector_push(&events->items, copy))
+	    (event->kind == PROCESS_EXEC && !note_exec(events, event)) || !vector_push(&events->items, copy))
 		return &error_no_memory;
-	/* The rings are read one CPU after the other, so the oldest of several records may be read last. */
-	for (; place && events->items.items[place - 1].time_ns > copy.time_ns; place--)
-		events->items.items[place] = events->items.items[place - 1];
-	events->items.items[place] = copy;
 	return NULL;
+}
+
+static int compare_events(const void *left, const void *right)
+{
+	const struct process_event *a = left, *b = right;
+
+	return order_of(a->time_ns, b->time_ns) ?: order_of(a->kind, b->kind);
+}
+
+void process_events_sort(struct process_events *events)
+{
+	vector_sort(&events->items, compare_events);
 }
 
 struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns)

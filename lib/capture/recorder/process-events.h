@@ -34,6 +34,7 @@ struct process_event {
 	pid_t pid;
 	uint64_t time_ns;
 	bool recorded; /* FORK: after the recording has begun */
+	bool waited;   /* EXEC: a round for the record that announces its process */
 
 	/* MAPPING: */
 	uint64_t start, end;
@@ -53,9 +54,12 @@ struct process_events {
 
 void process_events_deinit(struct process_events *events);
 
-/* Adds an event in the order of time. `path`, only for mappings, is copied. A mapping that no job needs is left out. */
+/* Adds an event. `path`, only for mappings, is copied. A mapping that no job needs is left out. */
 struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event,
 				      const char *path) MMT_MUST_CHECK;
+
+/* Puts the events in the order of time: the rings are read one CPU after the other. */
+void process_events_sort(struct process_events *events);
 
 /* Notes that the process made a call. Cheap while no process is in an exec. */
 struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;

@@ -320,16 +320,18 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 }
 
 /* Counts lost records for the status line. The summary uses the kernel's own counts. */
-static void count_lost_records(struct recorder *recorder, struct bytes bytes)
+static void handle_lost(struct recorder *recorder, struct bytes bytes, bool counted)
 {
 	const uint64_t *index = map_get(&recorder->reader.attachment.event_of_id, bytes_u64(&bytes));
 	uint64_t count = bytes_u64(&bytes);
 
 	enum attribute_role role = index ? recorder->reader.events.items.items[*index].role : ROLE_OTHER;
 
-	if (role == ROLE_DUMP)
+	/* Stack dumps have rings of their own, without FORK records. */
+	recorder->reader.attachment.coverage.forks_missing |= !role_is_dump(role);
+	if (counted && role == ROLE_DUMP)
 		recorder->progress.lost_stack_dumps += count;
-	else if (role != ROLE_LARGE_DUMP)
+	else if (counted && role != ROLE_LARGE_DUMP)
 		recorder->progress.lost_events += count;
 }
 
@@ -372,9 +374,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		error = attach_note(&recorder->reader.attachment, (pid_t)bytes_u32(&bytes), time_ns, 0);
 		break;
 	case PERF_RECORD_LOST:
-		recorder->reader.attachment.coverage.forks_missing = true;
-		if (counted)
-			count_lost_records(recorder, bytes);
+		handle_lost(recorder, bytes, counted);
 		break;
 	case PERF_RECORD_COMM:
 		error = handle_comm(recorder, header->misc, bytes, time_ns);

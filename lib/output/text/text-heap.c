@@ -194,11 +194,11 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 	add_in_use(text, heap);
 	text_add(text, ", free ");
 	add_bytes(text, heap, free_bytes);
-	if (free_bytes > change_of(heap) / 2)
+	if (free_bytes > 0 && change_of(heap) > 0 && free_bytes > change_of(heap) / 2)
 		add_fragmentation(text, heap);
 	else if (is_comparable(heap))
 		add_kinds(text, heap);
-	if (heap->end->trimmable_bytes > mmt_heap_free_bytes(heap->end) / NEGLIGIBLE &&
+	if (heap->end->trimmable_bytes > mmt_heap_free_bytes(heap->end) / NEGLIGIBLE && free_bytes > 0 &&
 	    free_bytes > change_of(heap) / NEGLIGIBLE)
 		text_add(text, "; malloc_trim(0) gives back at most %s", text_bytes(text, heap->end->trimmable_bytes));
 	add_verdict(text, heap);
