@@ -211,7 +211,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	if (error || process->snapshot_ns > process->snapshot_wanted_ns)
 		return error;
 	perf_maps_watch(recorder, process, kind == SNAPSHOT_START ? 0 : wanted_ns, begin_ns);
-	error = snapshot_take(recorder, process->pid, kind, NULL);
+	error = snapshot_take(recorder, process, kind, NULL);
 	if (kind == SNAPSHOT_FIRST)
 		time_budget_spend(&recorder->jobs.children_budget, clock_now_ns() - begin_ns);
 	return error;
@@ -355,15 +355,15 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 
 	recorder->jobs.memory->page_readings++;
 	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
+		struct traced_process *process = recorder->processes.items.items[i];
 		bool complete;
 
 		/* The first snapshot of a process must come first: later ones are checked against it. */
 		if (process->ended || process->snapshot_wanted)
 			continue;
-		error = snapshot_take(recorder, process->pid, SNAPSHOT_INTERVAL, &complete);
+		error = snapshot_take(recorder, process, SNAPSHOT_INTERVAL, &complete);
 		if (!error && complete)
-			error = record_residency(recorder);
+			error = record_residency(recorder, process);
 		if (!error)
 			error = loop_drain(recorder);
 		if (!error)
@@ -547,7 +547,7 @@ static void take_last_snapshot(struct recorder *recorder, size_t index)
 			recorder_keep_failure(recorder, serve_process(recorder, process));
 		if (process->ended || proc_is_ending(process->pid))
 			return;
-		recorder_keep_failure(recorder, snapshot_take(recorder, process->pid, SNAPSHOT_STOP, &complete));
+		recorder_keep_failure(recorder, snapshot_take(recorder, process, SNAPSHOT_STOP, &complete));
 		recorder_keep_failure(recorder, loop_apply_events(recorder));
 	}
 }
@@ -619,12 +619,18 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 	struct in_flight *in_flight = &recorder->reader.in_flight;
 	uint64_t end_ns = clock_now_ns() + LIMIT_RETURN_NS;
 	struct mmt_error *error = NULL;
+	bool any = false;
 
-	for (size_t i = 0; !error && i < recorder->jobs.memory->final_ranges.count; i++) {
-		(void)in_flight_add(in_flight, recorder->jobs.memory->final_ranges.items[i].pid, clock_now_ns());
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		const struct traced_process *process = recorder->processes.items.items[i];
+
+		if (!process->ranges.count)
+			continue;
+		any = true;
+		(void)in_flight_add(in_flight, process->pid, clock_now_ns());
 		error = ring_reader_give_way(recorder);
 	}
-	if (!error && recorder->jobs.memory->final_ranges.count)
+	if (!error && any)
 		error = drain_for(recorder, RETURN_NS);
 	if (!error)
 		error = loop_drain(recorder);

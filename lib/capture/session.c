@@ -100,9 +100,6 @@ static void recorder_deinit(struct recorder *recorder)
 	jitdumps_deinit(&recorder->jobs.runtimes->jitdumps);
 	build_id_notes_deinit(&recorder->jobs.build_ids);
 	kept_modules_deinit(&recorder->jobs.kept_modules);
-	process_ranges_list_deinit(&recorder->jobs.memory->final_ranges);
-	process_ranges_list_deinit(&recorder->jobs.memory->start_ranges);
-	process_ranges_list_deinit(&recorder->jobs.memory->interval_ranges);
 	process_residencies_deinit(&recorder->jobs.memory->start_residency);
 	process_residencies_deinit(&recorder->jobs.memory->start_shared);
 	for (size_t i = 0; i < recorder->jobs.runtimes->earlier_maps.count; i++)
@@ -212,13 +209,10 @@ static struct mmt_error *start_command(struct recorder *recorder)
 /* Opens the events of the command, which waits before its exec. The exec enables them. */
 static struct mmt_error *attach_to_command(struct recorder *recorder)
 {
-	struct mmt_error *error = start_command(recorder);
-	bool gone;
+	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, 1);
+	bool gone = false;
 
-	if (error)
-		return error;
 	recorder->summary.threads = 1;
-	error = attach_reserve(&recorder->reader.attachment, 1);
 	if (!error)
 		error = attach_command(&recorder->reader.attachment, recorder->command.pid, &gone);
 	if (!error && gone)
@@ -280,38 +274,12 @@ static struct mmt_error *raise_priority(struct recorder *recorder)
 	return error || recorder->options->wait_name ? error : ring_reader_start(recorder);
 }
 
-static struct mmt_error *start_with_command(struct recorder *recorder)
-{
-	struct mmt_error *error = attach_to_command(recorder);
-
-	if (error)
-		return error;
-	error = raise_priority(recorder);
-	if (error)
-		return error;
-	set_start(recorder, clock_now_ns());
-	/* Do this before the command runs, because it may end at once. */
-	perf_maps_watch(recorder, recorder->processes.items.items[0], 0, recorder->start_ns);
-	error = file_metadata_add_head(recorder);
-	/* Find write errors before the command runs. If the exec fails, a recording with the same file name is not
-	 * replaced. */
-	if (!error)
-		error = writer_write_head(recorder->writer);
-	if (!error)
-		error = command_release(&recorder->command);
-	if (!error)
-		error = start_writing(recorder);
-	if (error)
-		return error;
-	return snapshot_take(recorder, recorder->processes.items.items[0]->pid, SNAPSHOT_EXEC, NULL);
-}
-
 /*
  * Takes the first snapshot again if a mapping moved meanwhile. The first reading misses a mapping that moves from an
  * address that has not been read yet to one that has. Each further reading misses fewer, until no mapping moves during
  * a reading.
  */
-static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
+static struct mmt_error *read_moved(struct recorder *recorder, struct traced_process *process)
 {
 	uint64_t end_ns = clock_now_ns() + LIMIT_FIRST_READINGS_NS;
 	struct mmt_error *error = NULL;
@@ -320,7 +288,7 @@ static struct mmt_error *read_moved(struct recorder *recorder, pid_t pid)
 	for (int reading = 1; !error && moving && reading < LIMIT_FIRST_READINGS; reading++) {
 		uint64_t before = recorder->summary.events[MMT_COUNT_MREMAP];
 
-		error = snapshot_take(recorder, pid, SNAPSHOT_START, NULL);
+		error = snapshot_take(recorder, process, SNAPSHOT_START, NULL);
 		if (!error)
 			error = loop_drain(recorder);
 		moving = recorder->summary.events[MMT_COUNT_MREMAP] != before && clock_now_ns() < end_ns &&
@@ -355,10 +323,10 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	if (!error && alive && process->break_before)
 		error = recorder_note(recorder, NOTE_BREAK, pid, recorder->start_ns, process->break_before, 0);
 	if (!error)
-		error = snapshot_take(recorder, pid, kind, NULL);
+		error = snapshot_take(recorder, process, kind, NULL);
 	if (!error && kind == SNAPSHOT_START)
 		error = read_options(recorder, process);
-	return error || kind != SNAPSHOT_START ? error : read_moved(recorder, pid);
+	return error || kind != SNAPSHOT_START ? error : read_moved(recorder, process);
 }
 
 /* Takes the first snapshots. With all processes there may be too many mappings, so the snapshots of processes that are
@@ -386,9 +354,25 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 	return error;
 }
 
-static struct mmt_error *start_with_processes(struct recorder *recorder)
+/* Lets the command run. Finds write errors before: if the exec fails, a recording with the same file name is not
+ * replaced. */
+static struct mmt_error *release_command(struct recorder *recorder)
 {
-	struct mmt_error *error = recorder->options->command ? start_command(recorder) : NULL;
+	struct mmt_error *error;
+
+	/* Do this before the command runs, because it may end at once. */
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		if (recorder->processes.items.items[i]->from_exec)
+			perf_maps_watch(recorder, recorder->processes.items.items[i], 0, recorder->start_ns);
+	}
+	error = writer_write_head(recorder->writer);
+	return error ? error : command_release(&recorder->command);
+}
+
+static struct mmt_error *start(struct recorder *recorder)
+{
+	bool command = recorder->options->command, waits = recorder->options->wait_name;
+	struct mmt_error *error = command ? start_command(recorder) : NULL;
 	uint64_t exec_ns = 0;
 
 	/* Raise the priority first: with thousands of runnable threads, opening their events would otherwise take a
@@ -396,10 +380,11 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	if (!error)
 		error = raise_priority(recorder);
 	if (!error)
-		error = targets_attach(recorder);
+		error = command && recorder->reader.scope.kind == SCOPE_THREADS ? attach_to_command(recorder)
+										: targets_attach(recorder);
 	if (!error)
 		error = loop_drain(recorder);
-	if (!error && recorder->options->wait_name)
+	if (!error && waits)
 		error = targets_wait(recorder, &exec_ns);
 	if (error)
 		return error;
@@ -409,13 +394,11 @@ static struct mmt_error *start_with_processes(struct recorder *recorder)
 	find_breaks(recorder);
 	set_start(recorder, exec_ns ? exec_ns : clock_now_ns());
 	error = file_metadata_add_head(recorder);
-	if (!error && recorder->options->command)
-		error = writer_write_head(recorder->writer);
-	if (!error && recorder->options->command)
-		error = command_release(&recorder->command);
+	if (!error && command)
+		error = release_command(recorder);
 	if (!error)
 		error = start_writing(recorder);
-	if (!error && recorder->options->wait_name)
+	if (!error && waits)
 		error = ring_reader_start(recorder);
 	if (!error)
 		error = children_note_unrecorded(recorder);
@@ -517,9 +500,7 @@ static struct mmt_error *run(struct recorder *recorder)
 	if (!error)
 		error = targets_choose_scope(recorder);
 	if (!error)
-		error = recorder->reader.scope.kind == SCOPE_THREADS && options->command
-			    ? start_with_command(recorder)
-			    : start_with_processes(recorder);
+		error = start(recorder);
 	if (!error) {
 		if (options->started && !options->wait_name)
 			options->started(options->context);

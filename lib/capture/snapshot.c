@@ -18,24 +18,19 @@
 #include "capture/recorder/recorder.h"
 #include "capture/procfs/proc.h"
 
-#define READ_BYTES 4096 /* the kernel returns this much at once, while it holds the mmap_lock */
-#define LINE_BYTES_MAX (4 * LIMIT_PATH_BYTES + 256)
-
 /* A snapshot in progress. */
 struct reading {
 	struct recorder *recorder;
+	struct traced_process *process;
 	pid_t pid;
 	enum snapshot_kind kind;
 	uint64_t begin_ns; /* time before the open(): the maps are of the program at this time, or of a later one */
-	struct process_ranges *ranges; /* receives the ranges whose resident pages are read next; NULL: not needed */
+	bool wants_ranges; /* the resident pages of these mappings are read next */
 	struct buffer record;
-	char line[LINE_BYTES_MAX]; /* the incomplete last line of the previous read() */
-	size_t line_length;
-	uint64_t line_ns; /* time of the read() that returned the beginning of this line */
-	uint64_t read_ns; /* time of the latest read() */
-	bool stuck;	  /* the kernel does not answer */
-	bool ended;	  /* the maps were read to the end */
-	bool unreadable;  /* a line has an unknown format, so the snapshot gets no end record */
+	struct mapping_scan scan;
+	bool stuck;	 /* the kernel does not answer */
+	bool ended;	 /* the maps were read to the end */
+	bool unreadable; /* a line has an unknown format, so the snapshot gets no end record */
 };
 
 static struct mmt_error *append_name(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
@@ -68,107 +63,65 @@ static struct mmt_error *append_line(struct reading *reading, const struct procm
 	buffer_put_u32(record, line->protection);
 	buffer_put_u32(record, line->shared ? MAP_SHARED : MAP_PRIVATE);
 	buffer_put_string(record, line->path);
-	return own_record_append(reading->recorder, record, reading->pid, reading->pid, reading->line_ns,
+	return own_record_append(reading->recorder, record, reading->pid, reading->pid, reading->scan.line_ns,
 				 SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_LINE));
 }
 
-static struct mmt_error *handle_line(struct reading *reading, const char *text, size_t length)
+static struct mmt_error *note_code(struct reading *reading, const struct procmaps_line *line)
 {
-	struct procmaps_line line;
+	struct recorder *recorder = reading->recorder;
+	const struct build_id_mapping mapping = {reading->pid,	     line->start, line->end, line->device_major,
+						 line->device_minor, line->inode, line->path};
+	struct mmt_error *error =
+	    jit_reader_note(recorder, reading->pid, line->path, reading->scan.line_ns, reading->kind == SNAPSHOT_FIRST);
+
+	ask_runtime_note_module(reading->process, line->path);
+	if (!error)
+		error = jitdumps_note(recorder, &mapping, reading->begin_ns);
+	return error ? error : build_id_notes_want(&recorder->jobs.build_ids, &mapping);
+}
+
+static struct mmt_error *handle_line(struct reading *reading, const struct procmaps_line *line)
+{
+	const struct mapped_range range = {line->start, line->end, !line->shared && !line->inode,
+					   line->protection == PROT_NONE};
 	struct mmt_error *error;
 
-	if (!procmaps_parse(text, length, &line)) {
-		reading->unreadable = true;
-		return NULL;
-	}
-	if (reading->ranges) {
-		struct mapped_range range = {line.start, line.end, !line.shared && !line.inode,
-					     line.protection == PROT_NONE};
-
-		if (!vector_push(&reading->ranges->ranges, range))
-			return &error_no_memory;
-	}
+	if (reading->wants_ranges && !vector_push(&reading->process->ranges, range))
+		return &error_no_memory;
 	reading->recorder->jobs.memory->snapshot_lines++;
-	error = append_line(reading, &line);
-	if (!error && line.protection & PROT_EXEC)
-		error = jit_reader_note(reading->recorder, reading->pid, line.path, reading->line_ns,
-					reading->kind == SNAPSHOT_FIRST);
-	if (!error && line.protection & PROT_EXEC) {
-		const struct build_id_mapping mapping = {reading->pid,	    line.start, line.end, line.device_major,
-							 line.device_minor, line.inode, line.path};
-
-		struct traced_process *process = process_table_find(&reading->recorder->processes, reading->pid);
-
-		if (process)
-			ask_runtime_note_module(process, line.path);
-		error = jitdumps_note(reading->recorder, &mapping, reading->begin_ns);
-		if (!error)
-			error = build_id_notes_want(&reading->recorder->jobs.build_ids, &mapping);
-	}
-	return error;
-}
-
-/* Appends to the current line. If the line is too long, the end of its path is dropped; the rest is still longer than a
- * record can hold. */
-static void add_to_line(struct reading *reading, const char *text, size_t length)
-{
-	size_t room = sizeof(reading->line) - reading->line_length;
-
-	if (length > room)
-		length = room;
-	memcpy(reading->line + reading->line_length, text, length);
-	reading->line_length += length;
-}
-
-/* Splits the bytes of one read() into lines. */
-static struct mmt_error *handle_text(struct reading *reading, const char *text, size_t size, uint64_t time_ns)
-{
-	while (size) {
-		const char *newline = memchr(text, '\n', size);
-		size_t length = newline ? (size_t)(newline - text) : size;
-		struct mmt_error *error;
-
-		if (reading->line_length == 0)
-			reading->line_ns = time_ns;
-		add_to_line(reading, text, length);
-		if (!newline)
-			return NULL;
-		error = handle_line(reading, reading->line, reading->line_length);
-		if (error)
-			return error;
-		reading->line_length = 0;
-		text += length + 1;
-		size -= length + 1;
-	}
-	return NULL;
+	error = append_line(reading, line);
+	return error || !(line->protection & PROT_EXEC) ? error : note_code(reading, line);
 }
 
 /*
  * Reads the maps to their end. The kernel generates the bytes of a read() at some time between the start and the end of
  * the call. The lines get the start as their time: a call that returned later is then applied to the lines. At worst
- * its effect is applied twice, but it is never missed. The start is that in the helper process: a busy machine may run
- * the helper milliseconds after it was asked, and what happens twice for so long no longer fits together.
+ * its effect is applied twice, but it is never missed.
  */
 static struct mmt_error *read_maps(struct reading *reading, int fd)
 {
-	char text[READ_BYTES];
+	struct mapping_scan *scan = &reading->scan;
+	struct mmt_error *error = NULL;
+	uint64_t read_ns = 0;
+	const char *text;
+	size_t length;
 
-	for (;;) {
-		struct blocking_calls *calls = &reading->recorder->calls;
-		ssize_t count = process_file_read(calls, reading->pid, fd, text, sizeof(text), -1);
-		struct mmt_error *error;
+	if (!mapping_scan_begin(scan, &reading->recorder->calls, reading->pid, fd))
+		return &error_no_memory;
+	while (!error && mapping_scan_line(scan, fd, &text, &length)) {
+		struct procmaps_line line;
 
-		reading->stuck = count < 0 && errno == ETIMEDOUT;
-		if (count >= 0)
-			reading->read_ns = calls->began_ns;
-		if (count <= 0) /* ESRCH and similar: the process has exited in the meantime */
-			return NULL;
-		error = handle_text(reading, text, (size_t)count, reading->read_ns);
-		if (!error)
+		if (procmaps_parse(text, length, &line))
+			error = handle_line(reading, &line);
+		else
+			reading->unreadable = true;
+		if (!error && scan->read_ns != read_ns)
 			error = ring_reader_give_way(reading->recorder);
-		if (error)
-			return error;
+		read_ns = scan->read_ns;
 	}
+	reading->stuck = scan->stuck;
+	return error;
 }
 
 /* Does the address space for which the descriptor was opened still exist? Exit and exec free it, and the maps are then
@@ -186,14 +139,13 @@ static bool still_has_memory(const struct reading *reading, int fd)
 static struct mmt_error *check_exec(const struct reading *reading, bool *exec_ret)
 {
 	struct recorder *recorder = reading->recorder;
-	const struct traced_process *process = process_table_find(&recorder->processes, reading->pid);
 	struct mmt_error *error;
 
 	*exec_ret = false;
 	if (reading->kind != SNAPSHOT_STOP && reading->kind != SNAPSHOT_INTERVAL)
 		return NULL;
 	error = ring_reader_catch_up(recorder);
-	*exec_ret = process && (process->snapshot_wanted || process_events_want_snapshot(recorder, reading->pid));
+	*exec_ret = reading->process->snapshot_wanted || process_events_want_snapshot(recorder, reading->pid);
 	return error;
 }
 
@@ -224,37 +176,19 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 	if (error || reading->unreadable || exec || reading->stuck || !still_has_memory(reading, fd))
 		return error;
 	reading->ended = true;
-	return append_part(reading, name, reading->read_ns, SNAPSHOT_PART_END);
+	return append_part(reading, name, reading->scan.read_ns, SNAPSHOT_PART_END);
 }
 
-static process_ranges_list *list_of_ranges(struct recorder *recorder, enum snapshot_kind kind)
+/* Opens the pagemap now, because an exec before the pages are read would replace them. */
+static void open_pagemap(struct recorder *recorder, struct traced_process *process)
 {
-	return kind == SNAPSHOT_STOP	? &recorder->jobs.memory->final_ranges
-	       : kind == SNAPSHOT_START ? &recorder->jobs.memory->start_ranges
-					: &recorder->jobs.memory->interval_ranges;
-}
+	int pagemap = process_file_open(&recorder->calls, process->pid, "pagemap");
 
-/* Adds ranges for this process, in place of those of an earlier attempt. Opens its pagemap now, because an exec before
- * the pages are read would replace them. False: out of memory. */
-static bool begin_ranges(struct reading *reading)
-{
-	process_ranges_list *list = list_of_ranges(reading->recorder, reading->kind);
-	int pagemap;
-
-	if (reading->kind == SNAPSHOT_INTERVAL)
-		process_ranges_list_deinit(list);
-	if (list->count && list->items[list->count - 1].pid == reading->pid)
-		process_ranges_list_drop_last(list);
-	reading->ranges = vector_append(list);
-	if (!reading->ranges)
-		return false;
-	reading->ranges->pid = reading->pid;
-	pagemap = process_file_open(&reading->recorder->calls, reading->pid, "pagemap");
+	traced_process_drop_ranges(process);
 	if (pagemap < 0)
-		reading->ranges->pagemap = -errno;
-	else if ((reading->ranges->pagemap = process_table_spare(pagemap)) < 0)
-		reading->ranges->pagemap = -EMFILE;
-	return true;
+		process->pagemap = -errno;
+	else if ((process->pagemap = process_table_spare(pagemap)) < 0)
+		process->pagemap = -EMFILE;
 }
 
 uint64_t snapshot_find_break(struct recorder *recorder, pid_t pid)
@@ -265,19 +199,23 @@ uint64_t snapshot_find_break(struct recorder *recorder, pid_t pid)
 }
 
 /* A process that is stuck in the kernel gets its snapshot when its memory can be read again. */
-static void want_again(const struct reading *reading, struct traced_process *process)
+static void want_again(const struct reading *reading)
 {
-	if (!reading->stuck || !process || reading->kind == SNAPSHOT_STOP || reading->kind == SNAPSHOT_INTERVAL)
+	struct traced_process *process = reading->process;
+
+	if (!reading->stuck || reading->kind == SNAPSHOT_STOP || reading->kind == SNAPSHOT_INTERVAL)
 		return;
 	process->snapshot_wanted = true;
 	process->snapshot_kind = reading->kind;
 	process->snapshot_ns = 0;
 }
 
-struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind, bool *complete_ret)
+struct mmt_error *snapshot_take(struct recorder *recorder, struct traced_process *process, enum snapshot_kind kind,
+				bool *complete_ret)
 {
-	struct reading reading = {.recorder = recorder, .pid = pid, .kind = kind, .begin_ns = clock_now_ns()};
-	struct traced_process *process = process_table_find(&recorder->processes, pid);
+	pid_t pid = process->pid;
+	struct reading reading = {
+	    .recorder = recorder, .process = process, .pid = pid, .kind = kind, .begin_ns = clock_now_ns()};
 	CLEANUP(close) int fd = process_file_open(&recorder->calls, pid, "maps");
 	char name[PROC_NAME_BYTES];
 	struct mmt_error *error;
@@ -286,30 +224,30 @@ struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snaps
 	if (complete_ret)
 		*complete_ret = false;
 	recorder->processes.descriptors_short |= fd < 0 && (errno == EMFILE || errno == ENFILE);
-	if (fd < 0 && (errno == EACCES || errno == EPERM) && process && !process->maps_denied) {
+	if (fd < 0 && (errno == EACCES || errno == EPERM) && !process->maps_denied) {
 		process->maps_denied = true;
 		recorder->summary.guarded_processes++;
 	}
 	/* The maps of an exiting process would be truncated. And if its exit is recorded before the start, the
 	 * recording does not contain the process at all. */
 	if (fd < 0 || !proc_name(pid, pid, name) || proc_is_ending(pid)) {
-		want_again(&reading, process);
+		want_again(&reading);
 		return NULL;
 	}
 	/* A snapshot that only checks the maps does not describe the process, so an exec still requires another one. */
-	if (process && kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
+	if (kind != SNAPSHOT_STOP && kind != SNAPSHOT_INTERVAL)
 		process->snapshot_ns = reading.begin_ns;
-	if (kind == SNAPSHOT_STOP || (kind == SNAPSHOT_START && !recorder->jobs.memory->start_pages_read) ||
-	    kind == SNAPSHOT_INTERVAL) {
-		if (!begin_ranges(&reading))
-			return &error_no_memory;
-	}
+	reading.wants_ranges = kind == SNAPSHOT_STOP || kind == SNAPSHOT_INTERVAL ||
+			       (kind == SNAPSHOT_START && !recorder->jobs.memory->start_pages_read);
+	if (reading.wants_ranges)
+		open_pagemap(recorder, process);
 	buffer_init(&reading.record, UINT16_MAX);
 	error = take(&reading, fd, name);
 	buffer_deinit(&reading.record);
-	if (reading.ranges && !reading.ended)
-		process_ranges_list_drop_last(list_of_ranges(recorder, kind));
-	want_again(&reading, process);
+	mapping_scan_end(&reading.scan);
+	if (reading.wants_ranges && !reading.ended)
+		traced_process_drop_ranges(process);
+	want_again(&reading);
 	if (complete_ret)
 		*complete_ret = reading.ended;
 	return error ? error : limits_note_process(recorder, pid);

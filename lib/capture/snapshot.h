@@ -12,7 +12,7 @@
  * the snapshot is empty or missing. Lets the ring reader work in between. *complete_ret, which may be NULL: the
  * snapshot is complete and usable; it is not if the process exited or called exec in the meantime.
  */
-struct mmt_error *snapshot_take(struct recorder *recorder, pid_t pid, enum snapshot_kind kind,
+struct mmt_error *snapshot_take(struct recorder *recorder, struct traced_process *process, enum snapshot_kind kind,
 				bool *complete_ret) MMT_MUST_CHECK;
 
 /* Returns the break of a process, rounded up to a page; 0: it has no heap, or its maps cannot be read. Lets the ring

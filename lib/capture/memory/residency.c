@@ -589,7 +589,7 @@ struct mmt_error *resident_series_end(struct recorder *recorder)
 
 /* Reads ranges while events are enabled, and lets the ring reader work in between. */
 static struct mmt_error *read_live_ranges(struct recorder *recorder, struct residency_reader *reader,
-					  const struct process_ranges *process, struct process_residency *pages)
+					  const struct traced_process *process, struct process_residency *pages)
 {
 	struct mmt_error *error = NULL;
 
@@ -690,7 +690,7 @@ static bool is_spare(const struct recorder *recorder, bool live)
 
 /* `final`: NULL during the recording, when huge and swapped pages are not read. `shared`: NULL if shared pages are not
  * wanted; those of a process of which Pss is not read are left out, because they take as long. */
-static struct mmt_error *read_process(struct recorder *recorder, struct process_ranges *process,
+static struct mmt_error *read_process(struct recorder *recorder, struct traced_process *process,
 				      struct final_residency *final, process_residencies *processes,
 				      process_residencies *shared)
 {
@@ -751,43 +751,56 @@ static struct mmt_error *read_process(struct recorder *recorder, struct process_
 	return error;
 }
 
+static size_t count_with_ranges(const struct recorder *recorder)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < recorder->processes.items.count; i++)
+		count += recorder->processes.items.items[i]->ranges.count > 0;
+	return count;
+}
+
 struct mmt_error *read_start_residency(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
 	const uint64_t end_ns = clock_now_ns() + LIMIT_START_NS;
+	const size_t process_count = count_with_ranges(recorder);
 	process_residencies *processes = &recorder->jobs.memory->start_residency;
-	process_residencies *shared =
-	    recorder->jobs.memory->start_ranges.count > 1 ? &recorder->jobs.memory->start_shared : NULL;
-	size_t runs = 0;
+	process_residencies *shared = process_count > 1 ? &recorder->jobs.memory->start_shared : NULL;
+	size_t runs = 0, left_out = 0;
 
-	for (size_t i = 0; !error && i < recorder->jobs.memory->start_ranges.count; i++) {
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct traced_process *process = recorder->processes.items.items[i];
 		size_t count = processes->count;
 
-		if (count && (runs > LIMIT_START_RUNS || clock_now_ns() > end_ns)) {
-			recorder_message(
-			    recorder, true,
-			    "the resident pages of %zu of %zu processes were not read at the start: there are too "
-			    "many, or it takes too long; the report does not say in which memory they grew",
-			    recorder->jobs.memory->start_ranges.count - i, recorder->jobs.memory->start_ranges.count);
-			break;
-		}
-		error = read_process(recorder, &recorder->jobs.memory->start_ranges.items[i], NULL, processes, shared);
+		left_out += process->ranges.count && count && (runs > LIMIT_START_RUNS || clock_now_ns() > end_ns);
+		if (process->ranges.count && !left_out)
+			error = read_process(recorder, process, NULL, processes, shared);
+		traced_process_drop_ranges(process);
 		runs += processes->count > count ? processes->items[count].runs.count : 0;
 		runs += shared && shared->count ? shared->items[shared->count - 1].runs.count : 0;
 	}
-	process_ranges_list_deinit(&recorder->jobs.memory->start_ranges);
+	if (left_out)
+		recorder_message(recorder, true,
+				 "the resident pages of %zu of %zu processes were not read at the start: there are too "
+				 "many, or it takes too long; the report does not say in which memory they grew",
+				 left_out, process_count);
 	recorder->jobs.memory->start_pages_read = true;
 	return error;
 }
 
 struct mmt_error *read_final_residency(struct recorder *recorder, struct final_residency *pages)
 {
+	process_residencies *shared = count_with_ranges(recorder) > 1 ? &pages->shared : NULL;
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->jobs.memory->final_ranges.count; i++)
-		error = read_process(recorder, &recorder->jobs.memory->final_ranges.items[i], pages, &pages->resident,
-				     recorder->jobs.memory->final_ranges.count > 1 ? &pages->shared : NULL);
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct traced_process *process = recorder->processes.items.items[i];
+
+		if (process->ranges.count)
+			error = read_process(recorder, process, pages, &pages->resident, shared);
+	}
 	return error;
 }
 
@@ -809,14 +822,12 @@ static struct mmt_error *append_pages(struct recorder *recorder, const struct pr
 	return own_record_append_bytes(recorder, &record, pages->pid, pages->time_ns, RESIDENT_PAGES_ID);
 }
 
-struct mmt_error *record_residency(struct recorder *recorder)
+struct mmt_error *record_residency(struct recorder *recorder, struct traced_process *process)
 {
 	process_residencies processes = {0};
-	struct mmt_error *error = NULL;
+	struct mmt_error *error =
+	    process->ranges.count ? read_process(recorder, process, NULL, &processes, NULL) : NULL;
 
-	for (size_t i = 0; !error && i < recorder->jobs.memory->interval_ranges.count; i++)
-		error =
-		    read_process(recorder, &recorder->jobs.memory->interval_ranges.items[i], NULL, &processes, NULL);
 	for (size_t i = 0; !error && i < processes.count; i++) {
 		size_t count = processes.items[i].runs.count, first = 0;
 
@@ -828,22 +839,6 @@ struct mmt_error *record_residency(struct recorder *recorder)
 		} while (!error && first < count);
 	}
 	process_residencies_deinit(&processes);
-	process_ranges_list_deinit(&recorder->jobs.memory->interval_ranges);
+	traced_process_drop_ranges(process);
 	return error;
-}
-
-void process_ranges_list_drop_last(process_ranges_list *list)
-{
-	struct process_ranges *last = &list->items[--list->count];
-
-	if (last->pagemap >= 0)
-		close(last->pagemap);
-	vector_deinit(&last->ranges);
-}
-
-void process_ranges_list_deinit(process_ranges_list *list)
-{
-	while (list->count)
-		process_ranges_list_drop_last(list);
-	vector_deinit(list);
 }

@@ -13,14 +13,9 @@
 #include "base/vector.h"
 #include "capture/memory/group-memory.h"
 #include "capture/memory/memory-limits.h"
+#include "capture/process/process-table.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"
-
-struct mapped_range {
-	uint64_t start, end;
-	bool anonymous; /* private and not of a file */
-	bool reserved;	/* PROT_NONE: empty as a rule, but pages written before an mprotect(2) stay */
-};
 
 struct blocking_calls;
 
@@ -144,9 +139,9 @@ struct final_residency {
  */
 struct mmt_error *read_start_residency(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads which pages of the latest INTERVAL snapshot are resident, writes them into the recording, and discards the
+/* Reads which pages of the process's INTERVAL snapshot are resident, writes them into the recording, and discards the
  * ranges. Lets the ring reader work in between. */
-struct mmt_error *record_residency(struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *record_residency(struct recorder *recorder, struct traced_process *process) MMT_MUST_CHECK;
 
 /* Reads which pages of the STOP snapshots are resident, or swapped out, their huge pages, and a sample of these. Call
  * this when all events are disabled. */
@@ -172,24 +167,9 @@ enum huge_setting huge_pages_setting(void);
 /* Samples the huge pages that the reader has found, and adds the sizes to those of `huge`. `end_ns`: when to stop. */
 void huge_pages_sample(struct residency_reader *reader, uint64_t end_ns, struct process_huge_pages *huge);
 
-struct process_ranges {
-	pid_t pid;
-	int pagemap; /* of the program that the ranges belong to, opened with the snapshot; below 0: a negative errno */
-	VECTOR(struct mapped_range) ranges; /* of the first or the last snapshot */
-};
-
-typedef VECTOR(struct process_ranges) process_ranges_list;
-
-void process_ranges_list_drop_last(process_ranges_list *list);
-
-void process_ranges_list_deinit(process_ranges_list *list);
-
 /* The state of the jobs of this folder. */
 struct memory_jobs {
-	uint64_t snapshot_lines;	     /* lines of all snapshots so far */
-	process_ranges_list final_ranges;    /* ranges of the STOP snapshots */
-	process_ranges_list start_ranges;    /* of the START snapshots of targets, until their pages are read */
-	process_ranges_list interval_ranges; /* of the latest INTERVAL snapshot, with options->snapshot_interval_ns */
+	uint64_t snapshot_lines; /* lines of all snapshots so far */
 
 	struct group_memory group_memory; /* of the recorded control group */
 	struct resident_series resident_series;

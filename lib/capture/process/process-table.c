@@ -17,6 +17,23 @@
 #define ALIVE_CHECK_NS 1000000000ULL
 #define FORGET_NS 1000000000ULL /* the last records of an ended process have been read by then */
 
+void traced_process_drop_ranges(struct traced_process *process)
+{
+	if (process->pagemap >= 0)
+		close(process->pagemap);
+	process->pagemap = -EBADF;
+	vector_deinit(&process->ranges);
+}
+
+/* Frees a process that was released. */
+static void destroy(struct traced_process *process)
+{
+	traced_process_drop_ranges(process);
+	vector_deinit(&process->perf_map.growth);
+	free(process->perf_map.text);
+	free(process);
+}
+
 void process_table_release(struct traced_process *process)
 {
 	if (process->pidfd >= 0)
@@ -33,9 +50,7 @@ void process_table_deinit(struct process_table *processes)
 		struct traced_process *process = processes->items.items[i];
 
 		process_table_release(process);
-		vector_deinit(&process->perf_map.growth);
-		free(process->perf_map.text);
-		free(process);
+		destroy(process);
 	}
 	vector_deinit(&processes->items);
 	map_deinit(&processes->index_of_pid);
@@ -52,6 +67,7 @@ struct traced_process *process_table_add(struct process_table *processes, pid_t 
 	process->pid = pid;
 	process->target = target;
 	process->tmp_directory = -1;
+	process->pagemap = -EBADF;
 	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	process->ended = process->pidfd < 0 && errno == ESRCH;
 	process->pidfd = process_table_spare(process->pidfd);
@@ -143,8 +159,7 @@ void process_table_forget_ended(struct process_table *processes)
 		if (can_be_forgotten(process, now_ns)) {
 			if (youngest)
 				(void)map_remove(&processes->index_of_pid, (uint64_t)process->pid);
-			vector_deinit(&process->perf_map.growth);
-			free(process);
+			destroy(process);
 			processes->forgotten++;
 			continue;
 		}

@@ -33,6 +33,12 @@ struct file_mark {
 	uint8_t last[FILE_MARK_BYTES]; /* the bytes before `length`; fewer if the file is shorter */
 };
 
+struct mapped_range {
+	uint64_t start, end;
+	bool anonymous; /* private and not of a file */
+	bool reserved;	/* PROT_NONE: empty as a rule, but pages written before an mprotect(2) stay */
+};
+
 struct traced_process {
 	pid_t pid;
 	bool target;	/* requested by the user */
@@ -52,9 +58,12 @@ struct traced_process {
 	enum snapshot_kind snapshot_kind;
 	uint64_t snapshot_wanted_ns; /* time of the record that requires a snapshot */
 	uint64_t snapshot_ns;	     /* when the last snapshot began */
-	uint64_t break_before;	     /* its break just before recording began; 0: no heap, or not known */
-	uint64_t program_ns;	     /* when its program began, by fork or exec; 0: before the recording */
-	bool options_read;	     /* for the program that began at options_ns */
+	VECTOR(struct mapped_range)
+	ranges;	     /* of the last snapshot, if its resident pages are read next */
+	int pagemap; /* of the program that the ranges belong to, opened with the snapshot; below 0: a negative errno */
+	uint64_t break_before; /* its break just before recording began; 0: no heap, or not known */
+	uint64_t program_ns;   /* when its program began, by fork or exec; 0: before the recording */
+	bool options_read;     /* for the program that began at options_ns */
 	uint64_t options_ns;
 
 	/* Its perf map: see jit-files.h. */
@@ -115,6 +124,9 @@ bool process_table_update(struct process_table *processes);
  * map. Frees them, so the loop calls this only while no job runs.
  */
 void process_table_forget_ended(struct process_table *processes);
+
+/* Closes the pagemap, and empties the ranges. */
+void traced_process_drop_ranges(struct traced_process *process);
 
 /* Closes the descriptors of an ended process. */
 void process_table_release(struct traced_process *process);

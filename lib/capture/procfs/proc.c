@@ -812,14 +812,18 @@ bool mapping_scan_line(struct mapping_scan *scan, int file, const char **line_re
 	char *text = scan->text + scan->position, *newline;
 	ssize_t count;
 
+	scan->line_ns = scan->read_ns;
 	while (!(newline = memchr(text, '\n', scan->size - scan->position))) {
 		scan->size -= scan->position;
 		memmove(scan->text, text, scan->size);
 		scan->position = 0;
 		text = scan->text;
+		scan->read_ns = clock_now_ns();
+		scan->line_ns = scan->size ? scan->line_ns : scan->read_ns;
 		count = process_file_read(scan->calls, scan->pid, file, scan->text + scan->size,
 					  TEXT_BYTES - scan->size, -1);
 		scan->complete = count == 0;
+		scan->stuck = count < 0 && errno == ETIMEDOUT;
 		if (count <= 0)
 			return false;
 		scan->size += (size_t)count;

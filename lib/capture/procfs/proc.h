@@ -202,7 +202,10 @@ struct mapping_scan {
 	pid_t pid;
 	char *text; /* text that was read but not parsed yet; NULL: no scan in progress */
 	size_t position, size;
-	bool complete; /* there are no more lines */
+	uint64_t line_ns; /* time before the read() that returned the beginning of the latest line */
+	uint64_t read_ns; /* time before the latest read() */
+	bool complete;	  /* there are no more lines */
+	bool stuck;	  /* the kernel does not answer */
 };
 
 /* Starts at the first line of `maps`, which is /proc/PID/maps. No other code may read `maps` during the scan. False:
