@@ -482,7 +482,7 @@ static struct mmt_error *take_name(struct pack *pack, const struct mmt_pack_opti
 		return error_create(MMT_ERROR_INVALID,
 				    "a process that reads names from ELF files ended early, and some may be missing: "
 				    "the recording was not replaced; with --output, it is packed all the same");
-	error = writer_sync(pack->writer);
+	error = output_file_sync(writer_file(pack->writer));
 	if (!error)
 		error = check_input(pack, options);
 	return error ? error : writer_start(pack->writer);
@@ -503,14 +503,14 @@ static struct mmt_error *create_output(struct pack *pack, const struct mmt_pack_
 {
 	struct mmt_error *error = writer_create(options->output ? options->output : options->input, &pack->writer);
 
-	return error ? error : writer_check_room(pack->writer, input_bytes);
+	return error ? error : output_file_check_room(writer_file(pack->writer), input_bytes);
 }
 
 static void confine(const struct pack *pack)
 {
 	CLEANUP(close) int spill = open(pipe_input_directory(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	confine_thread((const int[]){writer_directory(pack->writer), spill}, 2);
+	confine_thread((const int[]){writer_file(pack->writer)->directory, spill}, 2);
 }
 
 static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
@@ -535,7 +535,7 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 		return error;
 	pack->metadata = reader_metadata(pack->reader);
 	if (!options->output)
-		writer_replace(pack->writer);
+		writer_file(pack->writer)->replaces = true;
 	if (!pack->metadata->compressed)
 		writer_keep_plain(pack->writer);
 	error = write_all(pack);

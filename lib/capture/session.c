@@ -229,7 +229,7 @@ static void set_start(struct recorder *recorder, uint64_t start_ns)
 	recorder->start_realtime_ns =
 	    (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - (clock_now_ns() - start_ns);
 	recorder->start_ns = start_ns;
-	writer_limit_waiting(recorder->writer, recorder->options->stop_fd, recorder_end_ns(recorder));
+	output_file_limit_waiting(writer_file(recorder->writer), recorder->options->stop_fd, recorder_end_ns(recorder));
 }
 
 /* Begins to write the file, which is completed from now on, whatever fails later. */
@@ -443,8 +443,9 @@ static void note_place(struct recorder *recorder)
 	};
 	struct mmt_record_summary *summary = &recorder->summary;
 
-	summary->place = places[writer_find(recorder->writer)];
-	summary->earlier_kept = writer_has_kept_earlier(recorder->writer, &summary->older_replaced);
+	summary->place = places[output_file_find(writer_file(recorder->writer))];
+	summary->earlier_kept = writer_file(recorder->writer)->kept;
+	summary->older_replaced = writer_file(recorder->writer)->replaced;
 }
 
 static void finish(struct recorder *recorder)

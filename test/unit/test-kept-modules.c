@@ -59,7 +59,7 @@ static int add_file(uint64_t size)
 	ck_assert_int_eq(write(writing, "\177ELF", 4), 4);
 	ck_assert_int_eq(ftruncate(writing, (off_t)size), 0);
 	unlink(path);
-	ck_assert_ptr_null(kept_modules_add(NULL, &kept, MMT_IMAGES_MISSING, &image, fd));
+	ck_assert_ptr_null(kept_modules_add(NULL, &kept, MMT_IMAGES_MISSING, &image, fd, size));
 	return writing;
 }
 

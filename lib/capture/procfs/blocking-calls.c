@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -357,144 +356,155 @@ uint64_t blocking_calls_clock_ns(const struct blocking_calls *calls)
 	return clock_thread_ns() + (calls ? calls->spent_ns : 0);
 }
 
-struct find_argument {
-	uint64_t resolve;
+/* What the helper does with a file, and what came of it. */
+struct file_request {
+	uint64_t resolve; /* how the path is found */
 	bool wants_status;
+	uint64_t offset, size; /* what is read */
+	uid_t owner;	       /* of a file that is removed */
+	pid_t pid;
 	char path[PATH_MAX];
 };
 
-struct find_result {
-	bool has_status;
+struct file_answer {
+	bool good;
 	struct stat status;
+	uint64_t place; /* of the files in a directory */
+	uint64_t copied_bytes;
 };
+
+/* False: no answer, or the request failed. *opened_ret, which may be NULL: -1 if nothing was opened. */
+static bool ask_about_file(struct blocking_calls *calls, uint64_t place, int given, blocking_function *run,
+			   const struct file_request *request, struct file_answer *answer, int *opened_ret)
+{
+	struct blocking_call call = {.place = place,
+				     .run = run,
+				     .argument = request,
+				     .argument_bytes = offsetof(struct file_request, path) + strlen(request->path) + 1,
+				     .given = given,
+				     .result = answer,
+				     .result_bytes = sizeof(*answer)};
+	bool answered = blocking_call(calls, &call);
+
+	if (opened_ret)
+		*opened_ret = call.opened;
+	return answered && answer->good;
+}
+
+static bool set_path(struct file_request *request, const char *path)
+{
+	size_t length = strnlen(path, sizeof(request->path));
+
+	errno = ENAMETOOLONG;
+	if (length == sizeof(request->path))
+		return false;
+	memcpy(request->path, path, length + 1);
+	return true;
+}
 
 static size_t find(const void *argument, int given, void *result, int *opened_ret)
 {
-	const struct find_argument *wanted = argument;
+	const struct file_request *wanted = argument;
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC | (wanted->resolve ? O_NOFOLLOW : 0),
 			       .resolve = wanted->resolve};
-	struct find_result found = {0};
-	int directory = given < 0 ? AT_FDCWD : given, failure;
+	struct file_answer answer = {0};
+	int directory = given < 0 ? AT_FDCWD : given;
 
 	*opened_ret = (int)syscall(SYS_openat2, directory, wanted->path, &how, sizeof(how));
 	if (*opened_ret < 0 && errno == ENOSYS && wanted->resolve != (TARGET_IN_ROOT))
 		*opened_ret = openat(directory, wanted->path, (int)how.flags);
-	failure = errno;
-	found.has_status = *opened_ret >= 0 && wanted->wants_status && fstat(*opened_ret, &found.status) == 0;
-	memcpy(result, &found, sizeof(found));
-	errno = *opened_ret < 0 ? failure : errno;
-	return sizeof(found);
+	answer.good = *opened_ret >= 0 && (!wanted->wants_status || fstat(*opened_ret, &answer.status) == 0);
+	memcpy(result, &answer, sizeof(answer));
+	return sizeof(answer);
 }
 
 int target_file_find(struct blocking_calls *calls, uint64_t place, int directory, const char *path, uint64_t resolve,
 		     struct stat *status_ret)
 {
-	struct find_argument argument = {.resolve = resolve, .wants_status = status_ret};
-	size_t length = strnlen(path, sizeof(argument.path));
-	struct find_result result = {0};
-	struct blocking_call call = {.place = place,
-				     .run = find,
-				     .argument = &argument,
-				     .argument_bytes = offsetof(struct find_argument, path) + length + 1,
-				     .given = directory == AT_FDCWD ? -1 : directory,
-				     .result = &result,
-				     .result_bytes = sizeof(result)};
+	struct file_request request = {.resolve = resolve, .wants_status = status_ret};
+	struct file_answer answer = {0};
+	int found;
 
-	if (length == sizeof(argument.path)) {
-		errno = ENAMETOOLONG;
+	if (!set_path(&request, path))
 		return -1;
-	}
-	memcpy(argument.path, path, length + 1);
-	if (!blocking_call(calls, &call))
-		return -1;
-	if (call.opened >= 0 && status_ret && !result.has_status) {
-		close(call.opened);
+	if (!ask_about_file(calls, place, directory == AT_FDCWD ? -1 : directory, find, &request, &answer, &found)) {
+		if (found >= 0)
+			close(found);
 		return -1;
 	}
 	if (status_ret)
-		*status_ret = result.status;
-	return call.opened;
+		*status_ret = answer.status;
+	return found;
+}
+
+int process_root_open(pid_t pid)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/root", proc_living_thread(pid));
+	return open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 int target_directory_open(pid_t pid, const char *path)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
 			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	CLEANUP(close) int root = -1;
-	char name[64];
+	CLEANUP(close) int root = process_root_open(pid);
 
-	snprintf(name, sizeof(name), "/proc/%d/root", proc_living_thread(pid));
-	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-struct directory_argument {
-	pid_t pid;
-	char path[64];
-};
-
 static size_t find_directory(const void *argument, int given, void *result, int *opened_ret)
 {
-	const struct directory_argument *wanted = argument;
+	const struct file_request *wanted = argument;
+	struct file_answer answer = {0};
 	struct statx status = {0};
-	uint64_t place;
-	int failure;
 
 	(void)given;
 	*opened_ret = target_directory_open(wanted->pid, wanted->path);
-	failure = errno;
+	answer.good = *opened_ret >= 0;
 	/* Only the device is wanted, which needs no answer of the file system. */
-	if (*opened_ret >= 0)
+	if (answer.good)
 		(void)statx(*opened_ret, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status);
-	place = place_of_device(status.stx_dev_major, status.stx_dev_minor);
-	memcpy(result, &place, sizeof(place));
-	errno = failure;
-	return sizeof(place);
+	answer.place = place_of_device(status.stx_dev_major, status.stx_dev_minor);
+	memcpy(result, &answer, sizeof(answer));
+	return sizeof(answer);
 }
 
 int target_directory_find(struct blocking_calls *calls, pid_t pid, const char *path, uint64_t *place_ret)
 {
-	struct directory_argument argument = {.pid = pid};
-	struct blocking_call call = {.place = place_of_paths(pid),
-				     .run = find_directory,
-				     .argument = &argument,
-				     .argument_bytes = sizeof(argument),
-				     .given = -1,
-				     .result = place_ret,
-				     .result_bytes = sizeof(*place_ret)};
+	struct file_request request = {.pid = pid};
+	struct file_answer answer = {0};
+	int found;
 
-	snprintf(argument.path, sizeof(argument.path), "%s", path);
-	return blocking_call(calls, &call) ? call.opened : -1;
+	if (!set_path(&request, path) ||
+	    !ask_about_file(calls, place_of_paths(pid), -1, find_directory, &request, &answer, &found))
+		return -1;
+	*place_ret = answer.place;
+	return found;
 }
 
 static size_t stat_file(const void *argument, int given, void *result, int *opened_ret)
 {
-	struct find_result found = {0};
+	struct file_answer answer = {0};
 
 	(void)argument;
 	(void)opened_ret;
-	found.has_status = fstat(given, &found.status) == 0;
-	memcpy(result, &found, sizeof(found));
-	return sizeof(found);
+	answer.good = fstat(given, &answer.status) == 0;
+	memcpy(result, &answer, sizeof(answer));
+	return sizeof(answer);
 }
 
 bool target_file_stat(struct blocking_calls *calls, uint64_t place, int fd, struct stat *status_ret)
 {
-	struct find_result result = {0};
-	struct blocking_call call = {
-	    .place = place, .run = stat_file, .given = fd, .result = &result, .result_bytes = sizeof(result)};
+	const struct file_request request = {0};
+	struct file_answer answer = {0};
 
-	if (!blocking_call(calls, &call) || !result.has_status)
+	if (!ask_about_file(calls, place, fd, stat_file, &request, &answer, NULL))
 		return false;
-	*status_ret = result.status;
+	*status_ret = answer.status;
 	return true;
 }
-
-/* A part of a file, or of a process's memory. */
-struct part {
-	int64_t offset; /* -1: at the position of the file */
-	uint64_t size;
-};
 
 int target_file_reopen(int given)
 {
@@ -504,95 +514,29 @@ int target_file_reopen(int given)
 	return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-static size_t read_part(const struct part *part, int fd, void *result)
-{
-	ssize_t count = -1;
-
-	if (fd < 0)
-		return 0;
-	do
-		count = part->offset < 0 ? read(fd, result, part->size)
-					 : pread(fd, result, part->size, (off_t)part->offset);
-	while (count < 0 && errno == EINTR);
-	return count > 0 ? (size_t)count : 0;
-}
-
-static size_t read_process(const void *argument, int given, void *result, int *opened_ret)
-{
-	(void)opened_ret;
-	return read_part(argument, given, result);
-}
-
-static size_t read_file(const void *argument, int given, void *result, int *opened_ret)
-{
-	CLEANUP(close) int fd = target_file_reopen(given);
-
-	(void)opened_ret;
-	return read_part(argument, fd, result);
-}
-
-static ssize_t make_read(struct blocking_calls *calls, struct blocking_call *call, int64_t offset, size_t size,
-			 void *data)
-{
-	const struct part part = {offset, size < BLOCKING_RESULT_BYTES ? size : BLOCKING_RESULT_BYTES};
-
-	call->argument = &part;
-	call->argument_bytes = sizeof(part);
-	call->result = data;
-	call->result_bytes = part.size;
-	if (!blocking_call(calls, call))
-		return -1;
-	return call->result_bytes || !errno ? (ssize_t)call->result_bytes : -1;
-}
-
-ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void *data, size_t size, int64_t offset)
-{
-	struct blocking_call call = {.place = place_of_process(pid), .run = read_process, .given = fd};
-
-	return make_read(calls, &call, offset, size, data);
-}
-
-/* Copies more than the result of a call can hold into a memfd, so that the file is opened once. */
+/* Copies a part into a memfd, so that the file is opened once for more than the result of a call can hold. */
 static size_t copy_file(const void *argument, int given, void *result, int *opened_ret)
 {
-	const struct part *part = argument;
+	const struct file_request *wanted = argument;
 	CLEANUP(close) int fd = target_file_reopen(given);
-	uint64_t end_ns = clock_now_ns() + COPY_NS, total = 0;
-	off_t offset = (off_t)part->offset;
-	ssize_t count = fd < 0 ? -1 : 1;
+	CLEANUP(free) uint8_t *piece = malloc(COPY_BYTES);
+	uint64_t end_ns = clock_now_ns() + COPY_NS;
+	struct file_answer answer = {0};
+	ssize_t count = fd < 0 || !piece ? -1 : 1;
 
 	*opened_ret = memfd_create("", MFD_CLOEXEC);
-	while (count > 0 && total < part->size && clock_now_ns() < end_ns) {
-		uint64_t wanted = part->size - total < COPY_BYTES ? part->size - total : COPY_BYTES;
+	while (count > 0 && answer.copied_bytes < wanted->size && clock_now_ns() < end_ns) {
+		uint64_t left = wanted->size - answer.copied_bytes;
 
-		do
-			count = sendfile(*opened_ret, fd, &offset, wanted);
-		while (count < 0 && errno == EINTR);
-		total += count > 0 ? (uint64_t)count : 0;
+		count = pread(fd, piece, left < COPY_BYTES ? left : COPY_BYTES,
+			      (off_t)(wanted->offset + answer.copied_bytes));
+		if (count > 0 && write(*opened_ret, piece, (size_t)count) != count)
+			count = -1;
+		answer.copied_bytes += count > 0 ? (uint64_t)count : 0;
 	}
-	memcpy(result, &total, sizeof(total));
-	return sizeof(total);
-}
-
-static ssize_t read_copy(struct blocking_calls *calls, uint64_t place, int fd, void *data, size_t size, uint64_t offset)
-{
-	const struct part part = {(int64_t)offset, size};
-	uint64_t count = 0;
-	struct blocking_call call = {.place = place,
-				     .run = copy_file,
-				     .argument = &part,
-				     .argument_bytes = sizeof(part),
-				     .given = fd,
-				     .result = &count,
-				     .result_bytes = sizeof(count)};
-	CLEANUP(close) int copy = -1;
-
-	if (!blocking_call(calls, &call))
-		return -1;
-	copy = call.opened;
-	if (!count)
-		return errno ? -1 : 0;
-	return pread(copy, data, count < size ? count : size, 0);
+	answer.good = count >= 0 || answer.copied_bytes;
+	memcpy(result, &answer, sizeof(answer));
+	return sizeof(answer);
 }
 
 ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, void *data, size_t size, uint64_t offset)
@@ -601,54 +545,75 @@ ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, v
 	ssize_t count = 1;
 
 	while (total < size && count > 0) {
-		struct blocking_call call = {.place = place, .run = read_file, .given = fd};
-		uint8_t *rest = (uint8_t *)data + total;
-		bool small = size - total <= BLOCKING_RESULT_BYTES;
+		const struct file_request request = {.offset = offset + total, .size = size - total};
+		struct file_answer answer = {0};
+		CLEANUP(close) int copy = -1;
 
-		count = small ? make_read(calls, &call, (int64_t)(offset + total), size - total, rest)
-			      : read_copy(calls, place, fd, rest, size - total, offset + total);
+		count = ask_about_file(calls, place, fd, copy_file, &request, &answer, &copy)
+			    ? pread(copy, (uint8_t *)data + total, answer.copied_bytes, 0)
+			    : -1;
 		total += count > 0 ? (size_t)count : 0;
 	}
 	return count < 0 && !total ? -1 : (ssize_t)total;
 }
 
-struct remove_argument {
-	uid_t owner;
-	char name[64];
-};
-
 static size_t remove_file(const void *argument, int given, void *result, int *opened_ret)
 {
-	const struct remove_argument *wanted = argument;
-	struct stat status;
-	bool gone;
+	const struct file_request *wanted = argument;
+	struct file_answer answer = {0};
 
 	(void)opened_ret;
-	if (fstatat(given, wanted->name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-		gone = errno == ENOENT;
+	if (fstatat(given, wanted->path, &answer.status, AT_SYMLINK_NOFOLLOW) != 0)
+		answer.good = errno == ENOENT;
 	else
-		gone = S_ISREG(status.st_mode) && status.st_uid == wanted->owner &&
-		       (unlinkat(given, wanted->name, 0) == 0 || errno == ENOENT);
-	memcpy(result, &gone, sizeof(gone));
-	return sizeof(gone);
+		answer.good = S_ISREG(answer.status.st_mode) && answer.status.st_uid == wanted->owner &&
+			      (unlinkat(given, wanted->path, 0) == 0 || errno == ENOENT);
+	memcpy(result, &answer, sizeof(answer));
+	return sizeof(answer);
 }
 
 bool target_file_remove(struct blocking_calls *calls, uint64_t place, int directory, const char *name, uid_t owner)
 {
-	struct remove_argument argument = {.owner = owner};
-	bool gone = false;
-	struct blocking_call call = {.place = place,
-				     .run = remove_file,
-				     .argument = &argument,
-				     .argument_bytes = sizeof(argument),
-				     .given = directory,
-				     .result = &gone,
-				     .result_bytes = sizeof(gone)};
+	struct file_request request = {.owner = owner};
+	struct file_answer answer = {0};
 
-	if (directory < 0)
-		return true;
-	snprintf(argument.name, sizeof(argument.name), "%s", name);
-	return blocking_call(calls, &call) && gone;
+	return directory < 0 || (set_path(&request, name) &&
+				 ask_about_file(calls, place, directory, remove_file, &request, &answer, NULL));
+}
+
+/* A part of a file of /proc. */
+struct part {
+	int64_t offset; /* -1: at the position of the file */
+	uint64_t size;
+};
+
+static size_t read_process(const void *argument, int given, void *result, int *opened_ret)
+{
+	const struct part *part = argument;
+	ssize_t count;
+
+	(void)opened_ret;
+	do
+		count = part->offset < 0 ? read(given, result, part->size)
+					 : pread(given, result, part->size, (off_t)part->offset);
+	while (count < 0 && errno == EINTR);
+	return count > 0 ? (size_t)count : 0;
+}
+
+ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void *data, size_t size, int64_t offset)
+{
+	const struct part part = {offset, size < BLOCKING_RESULT_BYTES ? size : BLOCKING_RESULT_BYTES};
+	struct blocking_call call = {.place = place_of_process(pid),
+				     .run = read_process,
+				     .argument = &part,
+				     .argument_bytes = sizeof(part),
+				     .given = fd,
+				     .result = data,
+				     .result_bytes = part.size};
+
+	if (!blocking_call(calls, &call))
+		return -1;
+	return call.result_bytes || !errno ? (ssize_t)call.result_bytes : -1;
 }
 
 static size_t open_process_file(const void *argument, int given, void *result, int *opened_ret)

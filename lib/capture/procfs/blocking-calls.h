@@ -113,6 +113,9 @@ int target_directory_find(struct blocking_calls *calls, pid_t pid, const char *p
  * the helper runs. */
 int target_file_reopen(int given);
 
+/* Opens the root directory of the process (O_PATH); -1: it cannot be opened. */
+int process_root_open(pid_t pid);
+
 /* Opens a directory (O_PATH) by its path in the root directory of the process; -1: it cannot be opened. */
 int target_directory_open(pid_t pid, const char *path);
 

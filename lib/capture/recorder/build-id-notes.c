@@ -176,11 +176,8 @@ int mapped_file_find(struct blocking_calls *calls, const struct build_id_mapping
 static int find_in_root(struct blocking_calls *calls, const struct wanted_build_id *wanted, struct stat *status)
 {
 	uint64_t place = place_of_device(wanted->mapping.device_major, wanted->mapping.device_minor);
-	CLEANUP(close) int root = -1;
-	char name[64];
+	CLEANUP(close) int root = process_root_open(wanted->mapping.pid);
 
-	snprintf(name, sizeof(name), "/proc/%d/root", proc_living_thread(wanted->mapping.pid));
-	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root >= 0)
 		return target_file_find(calls, place, root, wanted->path, TARGET_IN_ROOT, status);
 	/* The process has exited. Most processes have the same root directory as the recorder. */
@@ -220,21 +217,29 @@ static bool read_open_file(int fd, struct build_id_entry *entry)
 	return find_build_id(&source, entry);
 }
 
-static size_t read_build_id(const void *argument, int given, void *result, int *opened_ret)
+/* What one look at a mapped file shows. */
+struct module_look {
+	bool found; /* its build-id */
+	struct build_id_entry entry;
+	uint64_t elf_bytes; /* the size of an ELF file; 0: it is none */
+};
+
+static size_t look_at_module(const void *argument, int given, void *result, int *opened_ret)
 {
 	CLEANUP(close) int fd = target_file_reopen(given);
+	struct module_look look = {0};
+	unsigned char magic[SELFMAG];
+	struct stat status;
 
 	(void)argument;
 	(void)opened_ret;
-	return fd >= 0 && read_open_file(fd, result) ? sizeof(struct build_id_entry) : 0;
-}
-
-static bool find_file_build_id(struct blocking_calls *calls, uint64_t place, int fd, struct build_id_entry *entry)
-{
-	struct blocking_call call = {
-	    .place = place, .run = read_build_id, .given = fd, .result = entry, .result_bytes = sizeof(*entry)};
-
-	return fd >= 0 && blocking_call(calls, &call) && call.result_bytes;
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0 &&
+	    pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, ELFMAG, sizeof(magic))) {
+		look.elf_bytes = (uint64_t)status.st_size;
+		look.found = read_open_file(fd, &look.entry);
+	}
+	memcpy(result, &look, sizeof(look));
+	return sizeof(look);
 }
 
 /* All 64-bit processes have the same vDSO, so read the recorder's own. */
@@ -262,23 +267,25 @@ static struct mmt_error *read_wanted(struct recorder *recorder, struct wanted_bu
 				     .device_minor = wanted->mapping.device_minor,
 				     .inode = wanted->mapping.inode,
 				     .path = wanted->path};
-	struct build_id_entry entry = {0};
+	struct module_look look = {0};
+	struct blocking_call call = {.place = place_of_device(module.device_major, module.device_minor),
+				     .run = look_at_module,
+				     .result = &look,
+				     .result_bytes = sizeof(look)};
 	struct mmt_error *error = NULL;
-	bool found;
 
 	if (!strcmp(wanted->path, "[vdso]")) {
-		found = read_from_vdso(&entry);
+		look.found = read_from_vdso(&look.entry);
 	} else {
-		int fd = find_mapped_file(&recorder->calls, wanted);
-
-		found = find_file_build_id(&recorder->calls, place_of_device(module.device_major, module.device_minor),
-					   fd, &entry);
-		memcpy(module.build_id, entry.bytes, sizeof(module.build_id));
-		module.build_id_size = found ? entry.size : 0;
+		call.given = find_mapped_file(&recorder->calls, wanted);
+		if (call.given >= 0)
+			(void)blocking_call(&recorder->calls, &call);
+		memcpy(module.build_id, look.entry.bytes, sizeof(module.build_id));
+		module.build_id_size = look.found ? look.entry.size : 0;
 		error = kept_modules_add(&recorder->calls, &recorder->jobs.kept_modules, recorder->options->images,
-					 &module, fd);
+					 &module, call.given, look.elf_bytes);
 	}
-	return found && !error ? keep_build_id(&recorder->jobs.build_ids, wanted, &entry) : error;
+	return look.found && !error ? keep_build_id(&recorder->jobs.build_ids, wanted, &look.entry) : error;
 }
 
 struct mmt_error *build_id_notes_read(struct recorder *recorder)
@@ -309,13 +316,6 @@ void kept_modules_deinit(struct kept_modules *kept)
 	vector_deinit(&kept->files);
 	module_copies_deinit(&kept->index);
 	free(TAKE(kept->left_out));
-}
-
-static bool is_program(int fd)
-{
-	unsigned char magic[SELFMAG];
-
-	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, ELFMAG, sizeof(magic));
 }
 
 /* Opens the path in the recorder's root directory, as a report on this machine would. Returns -1 if there is no such
@@ -367,23 +367,6 @@ static bool path_provides(struct blocking_calls *calls, const struct module_copy
 	return blocking_call(calls, &call) && provided;
 }
 
-/* The size of an ELF file; 0: it is none. */
-static size_t measure_program(const void *argument, int given, void *result, int *opened_ret)
-{
-	CLEANUP(close) int fd = -1;
-	uint64_t bytes = 0;
-	struct stat status;
-
-	(void)argument;
-	(void)opened_ret;
-	if (fstat(given, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
-		fd = target_file_reopen(given);
-	if (fd >= 0 && is_program(fd))
-		bytes = (uint64_t)status.st_size;
-	memcpy(result, &bytes, sizeof(bytes));
-	return sizeof(bytes);
-}
-
 /* Was the same file already added under another path? Each file is copied once. */
 static bool is_kept(const struct kept_modules *kept, const struct module_copy *module)
 {
@@ -397,21 +380,11 @@ static bool is_kept(const struct kept_modules *kept, const struct module_copy *m
 	return false;
 }
 
-/* The number of bytes to copy; 0: the file is not copied. */
-static uint64_t measure_wanted(struct blocking_calls *calls, const struct kept_modules *kept, enum mmt_images which,
-			       const struct module_copy *module, int fd)
+static bool is_wanted(struct blocking_calls *calls, const struct kept_modules *kept, enum mmt_images which,
+		      const struct module_copy *module, int fd)
 {
-	uint64_t bytes = 0;
-	struct blocking_call call = {.place = place_of_device(module->device_major, module->device_minor),
-				     .run = measure_program,
-				     .given = fd,
-				     .result = &bytes,
-				     .result_bytes = sizeof(bytes)};
-
-	if (fd < 0 || which == MMT_IMAGES_NONE || is_kept(kept, module) || !blocking_call(calls, &call) || !bytes ||
-	    (which == MMT_IMAGES_MISSING && path_provides(calls, module, fd)))
-		return 0;
-	return bytes;
+	return fd >= 0 && which != MMT_IMAGES_NONE && !is_kept(kept, module) &&
+	       (which != MMT_IMAGES_MISSING || !path_provides(calls, module, fd));
 }
 
 static void leave_out(struct kept_modules *kept, const char *path)
@@ -453,9 +426,9 @@ static bool make_room(struct kept_modules *kept, uint64_t bytes)
 
 /* Takes ownership of `fd`. */
 static struct kept_file choose_file(struct blocking_calls *calls, struct kept_modules *kept, enum mmt_images which,
-				    const struct module_copy *module, int fd)
+				    const struct module_copy *module, int fd, uint64_t bytes)
 {
-	struct kept_file file = {.fd = fd, .bytes = measure_wanted(calls, kept, which, module, fd)};
+	struct kept_file file = {.fd = fd, .bytes = bytes && is_wanted(calls, kept, which, module, fd) ? bytes : 0};
 
 	if (file.bytes && make_room(kept, file.bytes)) {
 		file.fd = process_table_spare(fd);
@@ -469,7 +442,7 @@ static struct kept_file choose_file(struct blocking_calls *calls, struct kept_mo
 }
 
 struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_modules *kept, enum mmt_images which,
-				   const struct module_copy *module, int fd)
+				   const struct module_copy *module, int fd, uint64_t bytes)
 {
 	uint64_t entry_bytes = module_copies_entry_bytes(module);
 	struct module_copy copy = *module;
@@ -481,7 +454,7 @@ struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_mod
 			close(fd);
 		return NULL;
 	}
-	file = choose_file(calls, kept, which, module, fd);
+	file = choose_file(calls, kept, which, module, fd, bytes);
 	copy.path = strdup(module->path);
 	if (copy.path && vector_push(&kept->files, file)) {
 		if (vector_push(&kept->index.images, copy)) {

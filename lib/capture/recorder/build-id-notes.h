@@ -47,11 +47,12 @@ struct kept_modules {
 void kept_modules_deinit(struct kept_modules *kept);
 
 /*
- * Adds an ELF file. Copies `module` and takes ownership of `fd`, the file (O_PATH) or -1. If the files together exceed
- * the limit, the largest is left out, so that the files of one program do not displace all others.
+ * Adds a mapped file of `bytes` (0: it is no ELF file). Copies `module` and takes ownership of `fd`, the file (O_PATH)
+ * or -1. If the files together exceed the limit, the largest is left out, so that the files of one program do not
+ * displace all others.
  */
 struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_modules *kept, enum mmt_images which,
-				   const struct module_copy *module, int fd) MMT_MUST_CHECK;
+				   const struct module_copy *module, int fd, uint64_t bytes) MMT_MUST_CHECK;
 
 /*
  * Writes the section: the index, then the copies. Files that cannot be read or compressed are left out. After a second

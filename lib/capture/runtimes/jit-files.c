@@ -408,10 +408,8 @@ struct writer_process {
 static bool know_writer(struct recorder *recorder, pid_t pid, struct writer_process *writer)
 {
 	const struct traced_process *process = process_table_find(&recorder->processes, pid);
-	char root[64];
 
-	snprintf(root, sizeof(root), "/proc/%d/root", proc_living_thread(pid));
-	writer->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	writer->root = process_root_open(pid);
 	if (writer->root >= 0 && proc_owner(pid, &writer->owner)) {
 		writer->namespace_pid = proc_namespace_pid(pid);
 		writer->started_realtime_ns = proc_start_realtime_ns(pid);

@@ -38,16 +38,6 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 	return NULL;
 }
 
-void writer_replace(struct writer *writer)
-{
-	writer->file.replaces = true;
-}
-
-void writer_limit_waiting(struct writer *writer, int stop_fd, uint64_t until_ns)
-{
-	output_file_limit_waiting(&writer->file, stop_fd, until_ns);
-}
-
 void writer_keep_plain(struct writer *writer)
 {
 	writer->plain = true;
@@ -311,35 +301,14 @@ struct mmt_error *writer_flush(struct writer *writer)
 	return error;
 }
 
-struct mmt_error *writer_check_room(const struct writer *writer, uint64_t bytes)
+struct output_file *writer_file(struct writer *writer)
 {
-	return output_file_check_room(&writer->file, bytes);
-}
-
-int writer_directory(const struct writer *writer)
-{
-	return writer->file.directory;
-}
-
-struct mmt_error *writer_sync(struct writer *writer)
-{
-	return output_file_sync(&writer->file);
+	return &writer->file;
 }
 
 uint64_t writer_bytes(const struct writer *writer)
 {
 	return writer->removed ? 0 : writer->file_bytes + writer->output.size;
-}
-
-enum output_place writer_find(const struct writer *writer)
-{
-	return output_file_find(&writer->file);
-}
-
-bool writer_has_kept_earlier(const struct writer *writer, bool *replaced_ret)
-{
-	*replaced_ret = writer->file.replaced;
-	return writer->file.kept;
 }
 
 /* Everything around the records in a pipe, which cannot be rewritten: perf's pipe format. */

@@ -24,12 +24,6 @@ struct writer;
  */
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MMT_MUST_CHECK;
 
-/* Replace an existing file without keeping it as PATH.old. */
-void writer_replace(struct writer *writer);
-
-/* How long to wait for the reader of a stream: see output_file_limit_waiting(). */
-void writer_limit_waiting(struct writer *writer, int stop_fd, uint64_t until_ns);
-
 /* Write uncompressed records, for tools that cannot read compressed ones. Call this before the head is written. */
 void writer_keep_plain(struct writer *writer);
 
@@ -75,20 +69,8 @@ struct mmt_error *writer_finish(struct writer *writer) MMT_MUST_CHECK;
 /* Current size of the file; 0: it has been removed. */
 uint64_t writer_bytes(const struct writer *writer);
 
-/* See output_file_find(). */
-enum output_place writer_find(const struct writer *writer);
-
-/* At the start: did an existing file become PATH.old, and did it replace an earlier PATH.old? */
-bool writer_has_kept_earlier(const struct writer *writer, bool *replaced_ret);
-
-/* Returns an error if the file system has no room for so many bytes. */
-struct mmt_error *writer_check_room(const struct writer *writer, uint64_t bytes) MMT_MUST_CHECK;
-
-/* An O_PATH descriptor of the output's directory; the writer keeps it. */
-int writer_directory(const struct writer *writer);
-
-/* Makes what is written survive a crash of the machine. Call this after writer_finish(). */
-struct mmt_error *writer_sync(struct writer *writer) MMT_MUST_CHECK;
+/* The file, for what output-file.h can do with it. */
+struct output_file *writer_file(struct writer *writer);
 
 /* Closes; a file never started is removed. Accepts NULL. */
 void writer_destroy(struct writer *writer);
