@@ -550,7 +550,8 @@ ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, v
 		CLEANUP(close) int copy = -1;
 
 		count = ask_about_file(calls, place, fd, copy_file, &request, &answer, &copy)
-			    ? pread(copy, (uint8_t *)data + total, answer.copied_bytes, 0)
+			    ? pread(copy, (uint8_t *)data + total,
+				    answer.copied_bytes < size - total ? answer.copied_bytes : size - total, 0)
 			    : -1;
 		total += count > 0 ? (size_t)count : 0;
 	}

@@ -810,18 +810,23 @@ void mapping_scan_end(struct mapping_scan *scan)
 bool mapping_scan_line(struct mapping_scan *scan, int file, const char **line_ret, size_t *length_ret)
 {
 	char *text = scan->text + scan->position, *newline;
-	ssize_t count;
 
 	scan->line_ns = scan->read_ns;
 	while (!(newline = memchr(text, '\n', scan->size - scan->position))) {
+		uint64_t asked_ns = clock_now_ns();
+		bool begun = scan->size > scan->position;
+		ssize_t count;
+
 		scan->size -= scan->position;
 		memmove(scan->text, text, scan->size);
 		scan->position = 0;
 		text = scan->text;
-		scan->read_ns = clock_now_ns();
-		scan->line_ns = scan->size ? scan->line_ns : scan->read_ns;
 		count = process_file_read(scan->calls, scan->pid, file, scan->text + scan->size,
 					  TEXT_BYTES - scan->size, -1);
+		/* A busy machine may run the helper milliseconds after it was asked: what happened in between is not
+		 * to be applied to maps that show it. */
+		scan->read_ns = count >= 0 && scan->calls ? scan->calls->began_ns : asked_ns;
+		scan->line_ns = begun ? scan->line_ns : scan->read_ns;
 		scan->complete = count == 0;
 		scan->stuck = count < 0 && errno == ETIMEDOUT;
 		if (count <= 0)
