@@ -821,6 +821,8 @@ static int parse_arguments(const struct command *command, struct record_argument
 		"record only a small stack dump with each call: cheap, for programs that map and unmap all the time"),
 	    OPTION(0, "no-compress", FLAG, &arguments->options.no_compress, NULL,
 		   "write uncompressed records: a much larger file, which older tools can read"),
+	    OPTION(0, "no-census", FLAG, &arguments->options.no_census, NULL,
+		   "do not count what is in the malloc heaps of the processes"),
 	    OPTION(0, "no-madvise", FLAG, &arguments->options.no_madvise, NULL,
 		   "do not record calls of madvise that give memory back; cheaper for programs that make very many of "
 		   "them"),

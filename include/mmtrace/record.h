@@ -154,6 +154,8 @@ struct mmt_record_options {
 	bool verbose;
 	/* Record only the calls of madvise(2) that affect fork(2). */
 	bool no_madvise;
+	/* Do not count the chunks of malloc heaps. */
+	bool no_census;
 	/* Instead of a target: record the next process that executes a program of this name, from its exec on. It is a
 	   command name or a pattern as for mmt_find_processes(). With events on CPUs. NULL: none. */
 	const char *wait_name;

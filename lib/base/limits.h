@@ -316,6 +316,32 @@
 #define LIMIT_CODE_SPENT_NS 400000000LL
 /* CPU time for it when recording ends */
 #define LIMIT_CODE_END_NS 10000000000ULL
+/* Processor time for reading a heap */
+#define LIMIT_HEAP_NS 2000000000ULL
+/* ... and all time; then it is given up */
+#define LIMIT_HEAP_WAIT_NS 10000000000ULL
+/* ... once recording has stopped */
+#define LIMIT_HEAP_END_NS 4000000000ULL
+/* Heap that is walked in this time; parts of a larger one are left out */
+#define LIMIT_HEAP_WALKED_BYTES (4ULL << 30)
+/* Heaps of all arenas: they have up to 64 MiB */
+#define LIMIT_HEAP_REGIONS 65536
+/* Mappings of a process with a heap that is walked */
+#define LIMIT_HEAP_MAPPINGS 200000
+/* Free chunks in fastbins: 32 MiB; with more, what is in use is a range */
+#define LIMIT_HEAP_FASTBIN_CHUNKS (4u << 20)
+/* Threads whose tcaches are known */
+#define LIMIT_HEAP_TCACHES 65536
+/* Different first words of chunks, and groups with an exact size */
+#define LIMIT_HEAP_CONTENTS 65536
+/* The name of a type; a longer one is not a name */
+#define LIMIT_HEAP_NAME_BYTES 1024
+/* Processes with heaps that are read at a time; the largest ones */
+#define LIMIT_HEAP_PROCESSES 8
+/* Heap censuses of a recording; then there is one at its end only */
+#define LIMIT_RECORDED_HEAPS 4096
+/* ... and their bytes */
+#define LIMIT_RECORDED_HEAPS_BYTES (64u << 20)
 /* Compressed JIT code in memory */
 #define LIMIT_CODE_KEPT_BYTES (20u << 20)
 /* Pages of code of one program; more are never read */

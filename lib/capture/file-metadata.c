@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Writes the metadata of the recording file: the head before the records, the feature sections after them, and the
  * incremental metadata between them. */
+#include "capture/heap/heap-readings.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/jit-code/jit-reader.h"
 #include "capture/recorder/recorder.h"
@@ -441,6 +442,7 @@ static const struct optional_section {
     {FEATURE_MMTRACE_PERF_MAPS, "perf maps", encode_perf_maps},
     {FEATURE_MMTRACE_OPTIONS, "options of runtimes", encode_options},
     {FEATURE_MMTRACE_CODE, "JIT code", jit_reader_encode},
+    {FEATURE_MMTRACE_HEAP, "heap censuses", heap_census_encode},
     {FEATURE_MMTRACE_IMAGES, "copies of modules", encode_modules},
 };
 

@@ -11,6 +11,7 @@
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/procfs/clock.h"
 #include "capture/recorder/ring-reader.h"
+#include "capture/heap/heap-readings.h"
 #include "capture/jit-code/jit-reader.h"
 #include "capture/process/process-table.h"
 #include "capture/memory/residency.h"
@@ -511,6 +512,8 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		note_perf_maps(recorder, &noted_ns);
 		if (!error)
 			error = jit_reader_read(recorder);
+		if (!error)
+			error = heap_census_continue(recorder);
 		ask_runtimes(recorder);
 		if (safe_is_due) {
 			if (!error)
@@ -718,6 +721,7 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, loop_apply_events(recorder));
 	recorder->closed = true;
 	take_last_snapshots(recorder);
+	recorder_keep_failure(recorder, heap_census_stop(recorder));
 	sleep_end_ns = clock_now_ns() + LIMIT_SLEEP_NS;
 	recorder_keep_failure(recorder, wait_for_returns(recorder, sleep_end_ns));
 	recorder_keep_failure(recorder, wait_for_ends(recorder, sleep_end_ns));

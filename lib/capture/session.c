@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/api.h"
 #include "base/limits.h"
+#include "capture/heap/heap-readings.h"
 #include "capture/procfs/clock.h"
 #include "capture/recorder/ring-reader.h"
 #include "capture/recorder/recorder.h"
@@ -107,6 +108,7 @@ static void recorder_deinit(struct recorder *recorder)
 	vector_deinit(&recorder->jobs.runtimes->earlier_maps);
 	runtime_options_deinit(&recorder->jobs.runtimes->options);
 	jit_reader_deinit(recorder->jobs.jit_reader);
+	heap_jobs_deinit(recorder->jobs.heap);
 	vector_deinit(&recorder->reader.lost_before);
 	vector_deinit(&recorder->reader.lost);
 	mmt_error_destroy(recorder->failure);
@@ -388,7 +390,8 @@ static struct mmt_error *start(struct recorder *recorder)
 		error = targets_wait(recorder, &exec_ns);
 	if (error)
 		return error;
-	/* Without the kernel's counts this is not known yet: losses while attaching count as losses of the recording. */
+	/* Without the kernel's counts this is not known yet: losses while attaching count as losses of the recording.
+	 */
 	if (attach_counts_lost(&recorder->reader.attachment))
 		attach_add_lost(&recorder->reader.attachment, recorder->reader.lost_before.items);
 	find_breaks(recorder);
@@ -487,7 +490,8 @@ static uint64_t cpu_used_ns(void)
 /* The summary's cost of recording. Ring pages belong to the kernel and are not part of the recorder's RSS. */
 static void count_own_cost(struct recorder *recorder, uint64_t cpu_before_ns)
 {
-	recorder->summary.recorder_cpu_ns = cpu_used_ns() - cpu_before_ns + recorder->calls.spent_ns;
+	recorder->summary.recorder_cpu_ns =
+	    cpu_used_ns() - cpu_before_ns + recorder->calls.spent_ns + recorder->jobs.heap->spent_ns;
 	recorder->summary.recorder_memory_bytes = proc_own_peak_bytes();
 	for (size_t i = 0; i < recorder->reader.rings.items.count; i++)
 		recorder->summary.ring_bytes += recorder->reader.rings.items.items[i].data_bytes;
@@ -526,9 +530,11 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 	struct memory_jobs memory = {.group_memory.directory = -1};
 	struct runtime_jobs runtimes = {0};
 	struct jit_reader jit_reader = {0};
-	struct recorder recorder = {.options = &options,
-				    .cgroup = -1,
-				    .jobs = {.memory = &memory, .runtimes = &runtimes, .jit_reader = &jit_reader}};
+	struct heap_jobs heap = {0};
+	struct recorder recorder = {
+	    .options = &options,
+	    .cgroup = -1,
+	    .jobs = {.memory = &memory, .runtimes = &runtimes, .jit_reader = &jit_reader, .heap = &heap}};
 	struct mmt_error *error = options_copy(asked, &options, sizeof(options), "mmt_record_options");
 	uint64_t cpu_before_ns = cpu_used_ns();
 
@@ -536,6 +542,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 		error = check_options(&options);
 	if (error)
 		return error;
+	heap.helper = &recorder.jobs.heap_helper;
 	command_init(&recorder.command);
 	error = run(&recorder);
 	if (!error) {

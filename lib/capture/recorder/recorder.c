@@ -33,7 +33,7 @@ bool recorder_has_helper(const struct recorder *recorder, pid_t pid)
 
 		found = pid == helper->child || pid == helper->dying;
 	}
-	return found;
+	return found || pid == recorder->jobs.heap_helper.child || pid == recorder->jobs.heap_helper.dying;
 }
 
 bool recorder_is_stopped(const struct recorder *recorder)

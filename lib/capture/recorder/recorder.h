@@ -47,6 +47,8 @@ struct jobs {
 	struct memory_jobs *memory;
 	struct runtime_jobs *runtimes;
 	struct jit_reader *jit_reader;
+	struct heap_jobs *heap;
+	struct helper heap_helper;
 };
 
 /*

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/heap/heap-contents.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+/* Places in `found`. */
+enum { FOUND_UNKNOWN, FOUND_TEXT, FOUND_FIRST };
+
+#define PLACE_BITS 20
+#define TEXT_BYTES_MIN 4
+#define NAMED_GROUPS (LIMIT_HEAP_GROUPS - 4 * 64) /* room for a sum per content and power of two */
+
+struct mmt_error *heap_contents_init(struct heap_contents *contents, const struct heap_source *source)
+{
+	*contents = (struct heap_contents){.source = source, .lowest = UINT64_MAX};
+	for (size_t i = 0; i < source->mapping_count; i++) {
+		const struct heap_mapping *mapping = &source->mappings[i];
+
+		if (!mapping->module)
+			continue;
+		contents->lowest = mapping->start < contents->lowest ? mapping->start : contents->lowest;
+		contents->highest = mapping->end;
+	}
+	if (!vector_push(&contents->found, ((struct heap_content){.content = MMT_HEAP_UNKNOWN})) ||
+	    !vector_push(&contents->found, ((struct heap_content){.content = MMT_HEAP_TEXT})))
+		return &error_no_memory;
+	return NULL;
+}
+
+void heap_contents_deinit(struct heap_contents *contents)
+{
+	for (size_t i = 0; i < contents->found.count; i++)
+		free(contents->found.items[i].name);
+	vector_deinit(&contents->found);
+	vector_deinit(&contents->groups);
+	map_deinit(&contents->known);
+	map_deinit(&contents->places);
+}
+
+const struct heap_mapping *heap_mapping_find(const struct heap_source *source, uint64_t address)
+{
+	size_t place = partition_point(source->mapping_count, i, source->mappings[i].end <= address);
+
+	return place < source->mapping_count && source->mappings[place].start <= address ? &source->mappings[place]
+											 : NULL;
+}
+
+/* Reads two words of a module's data. */
+static bool read_data(const struct heap_source *source, uint64_t address, uint64_t words[2])
+{
+	const struct heap_mapping *mapping = heap_mapping_find(source, address);
+
+	return mapping && mapping->module && !mapping->executable && address % sizeof(*words) == 0 &&
+	       source->read(source->context, address, words, 2 * sizeof(*words)) == 2 * sizeof(*words);
+}
+
+/* The name of the type with this vtable, as C++ compilers for Linux lay it out: before the vtable are the offset of the
+ * object in the block and the type information, whose second word is the name. NULL: this is no vtable, or it has no
+ * type information. The caller frees it. */
+static char *read_type_name(const struct heap_source *source, uint64_t vtable)
+{
+	uint64_t head[2], type[2], nothing[2];
+	char name[LIMIT_HEAP_NAME_BYTES + 1];
+	const struct heap_mapping *mapping;
+	size_t size, first, length;
+
+	if (!read_data(source, vtable - sizeof(head), head) || head[0] || !read_data(source, head[1], type) ||
+	    !read_data(source, type[0], nothing))
+		return NULL;
+	mapping = heap_mapping_find(source, type[1]);
+	if (!mapping || !mapping->module || mapping->executable)
+		return NULL;
+	size = mapping->end - type[1] < sizeof(name) ? mapping->end - type[1] : sizeof(name);
+	size = source->read(source->context, type[1], name, size);
+	first = size && *name == '*'; /* marks names that are not unique */
+	length = first;
+	while (length < size && name[length] && (isalnum((unsigned char)name[length]) || strchr("_.$", name[length])))
+		length++;
+	return length > first && length < size && !name[length] ? strdup(name + first) : NULL;
+}
+
+static bool is_text(const uint64_t words[2])
+{
+	char bytes[2 * sizeof(*words)];
+	size_t length = 0;
+
+	memcpy(bytes, words, sizeof(bytes));
+	while (length < sizeof(bytes) && bytes[length] &&
+	       (isprint((unsigned char)bytes[length]) || strchr("\t\n\r", bytes[length])))
+		length++;
+	return length == sizeof(bytes) || (length >= TEXT_BYTES_MIN && !bytes[length]);
+}
+
+/* What a chunk with this pointer to a module begins with; FOUND_UNKNOWN: too many were seen. */
+static struct mmt_error *find_pointer(struct heap_contents *contents, const struct heap_mapping *mapping, uint64_t word,
+				      uint64_t *place_ret)
+{
+	struct heap_content content = {MMT_HEAP_TYPE, .name = read_type_name(contents->source, word)};
+
+	*place_ret = FOUND_UNKNOWN;
+	if (contents->found.count >= LIMIT_HEAP_CONTENTS) {
+		free(content.name);
+		return NULL;
+	}
+	if (!content.name)
+		content = (struct heap_content){MMT_HEAP_POINTER, .name = strdup(mapping->module->path),
+						.offset = word - mapping->module->start};
+	if (!content.name || !vector_push(&contents->found, content)) {
+		free(content.name);
+		return &error_no_memory;
+	}
+	*place_ret = contents->found.count - 1;
+	return map_put(&contents->known, word, *place_ret) ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *find_content(struct heap_contents *contents, const uint64_t words[2], uint64_t *place_ret)
+{
+	const struct heap_mapping *mapping = NULL;
+	const uint64_t *known;
+
+	if (words[0] >= contents->lowest && words[0] < contents->highest) {
+		known = map_get(&contents->known, words[0]);
+		if (known) {
+			*place_ret = *known;
+			return NULL;
+		}
+		mapping = heap_mapping_find(contents->source, words[0]);
+	}
+	if (mapping && mapping->module)
+		return find_pointer(contents, mapping, words[0], place_ret);
+	*place_ret = is_text(words) ? FOUND_TEXT : FOUND_UNKNOWN;
+	return NULL;
+}
+
+static unsigned power_of(uint64_t bytes)
+{
+	return bytes ? 63 - (unsigned)__builtin_clzll(bytes) : 0;
+}
+
+/* Beyond the limit, chunks of nearly the same size share a group, and further beyond it, their contents do not count.
+ */
+static uint64_t choose_key(const struct heap_contents *contents, uint64_t bytes, uint64_t *place)
+{
+	uint64_t key = bytes / 16 << PLACE_BITS | *place;
+
+	if (contents->groups.count < LIMIT_HEAP_CONTENTS || map_get(&contents->places, key))
+		return key;
+	if (contents->groups.count >= 2 * LIMIT_HEAP_CONTENTS)
+		*place = FOUND_UNKNOWN;
+	return 1ULL << power_of(bytes / 16) << PLACE_BITS | *place;
+}
+
+static void add_to(struct mmt_heap_group *group, const struct mmt_heap_group *added)
+{
+	group->smallest_bytes = !group->count || added->smallest_bytes < group->smallest_bytes ? added->smallest_bytes
+											       : group->smallest_bytes;
+	group->largest_bytes =
+	    added->largest_bytes > group->largest_bytes ? added->largest_bytes : group->largest_bytes;
+	group->count += added->count;
+	group->bytes += added->bytes;
+	group->after_free_count += added->after_free_count;
+	group->after_free_bytes += added->after_free_bytes;
+}
+
+struct mmt_error *heap_contents_add(struct heap_contents *contents, uint64_t bytes, const uint64_t words[2],
+				    uint64_t below)
+{
+	const struct mmt_heap_group chunk = {.smallest_bytes = bytes,
+					     .largest_bytes = bytes,
+					     .count = 1,
+					     .bytes = bytes,
+					     .after_free_count = below > 0,
+					     .after_free_bytes = below};
+	struct mmt_error *error;
+	const uint64_t *known;
+	uint64_t place, key;
+
+	error = find_content(contents, words, &place);
+	if (error)
+		return error;
+	key = choose_key(contents, bytes, &place);
+	known = map_get(&contents->places, key);
+	if (known) {
+		add_to(&contents->groups.items[*known], &chunk);
+		return NULL;
+	}
+	if (!map_put(&contents->places, key, contents->groups.count) || !vector_push(&contents->groups, chunk))
+		return &error_no_memory;
+	contents->groups.items[contents->groups.count - 1].offset = place;
+	return NULL;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct mmt_heap_group *a = left, *b = right;
+
+	return order_of(b->bytes, a->bytes) ?: order_of(a->smallest_bytes, b->smallest_bytes) ?: order_of(a->offset, b->offset);
+}
+
+struct mmt_error *heap_contents_finish(struct heap_contents *contents, struct mmt_heap_census *census)
+{
+	struct mmt_heap_group sums[4][64] = {0};
+
+	vector_sort(&contents->groups, compare);
+	census->groups = calloc(LIMIT_HEAP_GROUPS, sizeof(*census->groups));
+	if (!census->groups)
+		return &error_no_memory;
+	for (size_t i = 0; i < contents->groups.count; i++) {
+		const struct mmt_heap_group *group = &contents->groups.items[i];
+		const struct heap_content *content = &contents->found.items[group->offset];
+		struct mmt_heap_group *to = i < NAMED_GROUPS ? &census->groups[census->group_count++]
+							     : &sums[content->content][power_of(group->smallest_bytes)];
+
+		add_to(to, group);
+		to->content = content->content;
+		if (i >= NAMED_GROUPS)
+			continue;
+		to->offset = content->offset;
+		to->name = strdup(content->name ? content->name : "");
+		if (!to->name)
+			return &error_no_memory;
+	}
+	for (size_t i = 0; i < 4 * 64; i++) {
+		struct mmt_heap_group *sum = &sums[i / 64][i % 64];
+
+		if (!sum->count)
+			continue;
+		sum->name = strdup("");
+		census->groups[census->group_count++] = *sum;
+		if (!sum->name)
+			return &error_no_memory;
+	}
+	return NULL;
+}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/heap/heap-readings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/confine.h"
+#include "base/limits.h"
+#include "base/strings.h"
+#include "capture/heap/heap-walk.h"
+#include "capture/memory/residency.h"
+#include "capture/procfs/clock.h"
+#include "capture/procfs/proc.h"
+#include "capture/recorder/recorder.h"
+#include "trace/sections/section-codec.h"
+
+#define INTERVAL_NS 500000000ULL /* shortest interval between two rounds ... */
+#define AGE_SHARE 4		 /* ... which is at least the elapsed time divided by this ... */
+#define COST_SHARE 100		 /* ... and at least the processor time of the last round times this */
+#define ANSWER_BYTES (2u << 20)	 /* a census with the longest names */
+#define PLAIN_BYTES (8u << 20)
+#define PAGE_BYTES 4096u
+#define VERSION_BYTES (512u << 10) /* of libc.so, where its dynamic strings are */
+#define END_MILLISECONDS 1000	   /* for a helper that has sent its census to exit */
+#define POLL_MILLISECONDS 100
+#define PAUSE_BYTES (8u << 20) /* the target waits for at most one read, but not for the next ones */
+#define PAUSE_MICROSECONDS 500
+
+/* ---- in the helper ---- */
+
+struct live {
+	struct heap_source source;
+	int mem;
+	struct residency_reader pages;
+	struct process_residency resident; /* of the range asked last */
+	uint64_t began_ns, work_bytes;	   /* work_bytes: since the last pause */
+	VECTOR(struct heap_mapping) mappings;
+};
+
+static uint64_t find_resident(struct live *live, uint64_t start, uint64_t end)
+{
+	uint64_t total = 0;
+
+	live->resident.runs.count = 0;
+	mmt_error_destroy(residency_read(&live->pages, start, end, &live->resident));
+	for (size_t i = 0; i < live->resident.runs.count; i++)
+		total += live->resident.runs.items[i].end - live->resident.runs.items[i].start;
+	return total;
+}
+
+static uint64_t resident_bytes(void *context, uint64_t start, uint64_t end)
+{
+	return find_resident(context, start, end);
+}
+
+/* Files that cannot be written have no pages of their own, and are read as they are. */
+static size_t read_live(void *context, uint64_t address, void *data, size_t size)
+{
+	struct live *live = context;
+	const struct heap_mapping *mapping = heap_mapping_find(&live->source, address);
+	const struct resident_run *run;
+	ssize_t count;
+
+	if (!mapping)
+		return 0;
+	if (mapping->writable) {
+		find_resident(live, address & ~(uint64_t)(PAGE_BYTES - 1),
+			      (address + size + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1));
+		run = live->resident.runs.items;
+		if (!live->resident.runs.count || run->start > address)
+			return 0;
+		size = run->end - address < size ? run->end - address : size;
+	} else if (mapping->end - address < size) {
+		size = mapping->end - address;
+	}
+	count = pread(live->mem, data, size, (off_t)address);
+	live->work_bytes += size + PAGE_BYTES;
+	if (live->work_bytes >= PAUSE_BYTES) {
+		usleep(PAUSE_MICROSECONDS);
+		live->work_bytes = 0;
+	}
+	return count > 0 ? (size_t)count : 0;
+}
+
+static bool is_over(void *context)
+{
+	return clock_thread_ns() - ((struct live *)context)->began_ns > LIMIT_HEAP_NS;
+}
+
+/* The path is kept for files that may be modules, and the break. */
+static bool add_mapping(struct live *live, const struct procmaps_line *line, size_t *module)
+{
+	const bool file = line->path[0] == '/' && line->path[1] != '/' && !starts_with(line->path, "/dev/") &&
+			  !starts_with(line->path, "/memfd:") && !starts_with(line->path, "/SYSV");
+	const struct heap_mapping *before =
+	    live->mappings.count ? &live->mappings.items[live->mappings.count - 1] : NULL;
+	/* The .bss is anonymous memory behind a module. */
+	bool same = before && *module != SIZE_MAX && before->end == line->start && !strcmp(line->path, "//anon");
+	struct heap_mapping mapping = {.start = line->start,
+				       .end = line->end,
+				       .writable = line->protection & PROT_WRITE,
+				       .executable = line->protection & PROT_EXEC};
+
+	if (file && (*module == SIZE_MAX || strcmp(live->mappings.items[*module].path, line->path)))
+		*module = live->mappings.count;
+	else if (!file && !same)
+		*module = SIZE_MAX;
+	/* Until the list is complete, a place instead of a pointer. */
+	mapping.module = *module == SIZE_MAX ? NULL : (const struct heap_mapping *)(uintptr_t)(*module + 1);
+	mapping.path = strdup(!strcmp(line->path, "//anon") ? "" : line->path);
+	if (!line->protection || line->shared)
+		mapping.writable = false;
+	return mapping.path && vector_push(&live->mappings, mapping);
+}
+
+static struct mmt_error *read_mappings(struct live *live, pid_t pid)
+{
+	CLEANUP(close) int maps = process_file_open(NULL, pid, "maps");
+	struct procmaps_line *line = malloc(sizeof(*line));
+	struct mapping_scan scan = {0};
+	size_t module = SIZE_MAX;
+	bool good = line && mapping_scan_begin(&scan, NULL, pid, maps);
+
+	while (good && live->mappings.count < LIMIT_HEAP_MAPPINGS && mapping_scan_next(&scan, maps, line))
+		good = add_mapping(live, line, &module);
+	for (size_t i = 0; i < live->mappings.count; i++) {
+		struct heap_mapping *mapping = &live->mappings.items[i];
+
+		if (mapping->module)
+			mapping->module = &live->mappings.items[(uintptr_t)mapping->module - 1];
+	}
+	live->source.mappings = live->mappings.items;
+	live->source.mapping_count = live->mappings.count;
+	mapping_scan_end(&scan);
+	free(line);
+	return good ? NULL : &error_no_memory;
+}
+
+/* libc.so has its newest version among its dynamic strings. 0: unknown. */
+static unsigned find_glibc_version(struct live *live, const struct heap_mapping *libc)
+{
+	static const char word[] = "GLIBC_2.";
+	uint8_t *data = malloc(VERSION_BYTES + 1);
+	size_t size = data ? read_live(live, libc->start, data, VERSION_BYTES) : 0;
+	unsigned version = 0;
+
+	if (data)
+		data[size] = '\0';
+	for (uint8_t *at = data; at && (at = memmem(at, size - (size_t)(at - data), word, sizeof(word) - 1));) {
+		unsigned long found;
+
+		at += sizeof(word) - 1;
+		found = strtoul((const char *)at, NULL, 10);
+		version = found > version && found < 1000 ? (unsigned)found : version;
+	}
+	free(data);
+	return version;
+}
+
+/* Which allocator has the heap, judged by the modules. */
+static void find_allocator(struct live *live, struct mmt_heap_census *census)
+{
+	static const char *const others[][2] = {
+	    {"libjemalloc", "jemalloc"},     {"libtcmalloc", "tcmalloc"},
+	    {"libmimalloc", "mimalloc"},     {"ld-musl-", "musl"},
+	    {"libc.musl-", "musl"},	     {"libscudo", "scudo"},
+	    {"libasan", "AddressSanitizer"}, {"libclang_rt.asan", "AddressSanitizer"}};
+	const struct heap_mapping *libc = NULL;
+	const char *other = NULL;
+	char name[32] = "glibc";
+	unsigned version;
+
+	for (size_t i = 0; i < live->mappings.count; i++) {
+		const struct heap_mapping *mapping = &live->mappings.items[i];
+		const char *slash = strrchr(mapping->path, '/'), *base = slash ? slash + 1 : "";
+
+		for (size_t j = 0; j < sizeof(others) / sizeof(*others); j++)
+			other = starts_with(base, others[j][0]) ? others[j][1] : other;
+		if (!libc && (starts_with(base, "libc.so.6") || starts_with(base, "libc-2.")))
+			libc = mapping;
+	}
+	version = libc && !other ? find_glibc_version(live, libc) : 0;
+	if (version)
+		snprintf(name, sizeof(name), "glibc 2.%u", version);
+	census->allocator = other ? MMT_ALLOCATOR_OTHER : MMT_ALLOCATOR_GLIBC;
+	census->allocator_name = strdup(other ? other : name);
+}
+
+/* A process without a heap has no arena, either; of glibc, it may have one that is not used yet. */
+static void judge(struct live *live, struct mmt_heap_census *census)
+{
+	bool has_libc = strlen(census->allocator_name) > strlen("glibc");
+
+	if (!residency_is_valid(&live->pages))
+		census->result = MMT_HEAP_ENDED;
+	else if (census->allocator == MMT_ALLOCATOR_GLIBC && !census->arenas && !has_libc)
+		census->allocator = MMT_ALLOCATOR_NONE;
+	if (census->allocator == MMT_ALLOCATOR_NONE)
+		*census->allocator_name = '\0';
+}
+
+struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *census)
+{
+	struct live live = {.mem = mem, .began_ns = clock_thread_ns()};
+	struct mmt_error *error;
+
+	live.source = (struct heap_source){
+	    .context = &live, .read = read_live, .resident_bytes = resident_bytes, .is_over = is_over};
+	census->pid = pid;
+	census->time_ns = clock_now_ns();
+	residency_take(&live.pages, NULL, pid, process_file_open(NULL, pid, "pagemap"));
+	error = read_mappings(&live, pid);
+	confine_thread(NULL, 0);
+	if (!error)
+		find_allocator(&live, census);
+	if (!error && !census->allocator_name)
+		error = &error_no_memory;
+	if (!error && (mem < 0 || live.pages.fd < 0))
+		census->result = MMT_HEAP_UNREADABLE;
+	else if (!error && census->allocator == MMT_ALLOCATOR_GLIBC)
+		error = heap_walk(&live.source, census);
+	if (!error && census->result != MMT_HEAP_UNREADABLE)
+		judge(&live, census);
+	census->elapsed_ns = clock_now_ns() - census->time_ns;
+	census->processor_ns = clock_thread_ns() - live.began_ns;
+	for (size_t i = 0; i < live.mappings.count; i++)
+		free(live.mappings.items[i].path);
+	vector_deinit(&live.mappings);
+	vector_deinit(&live.resident.runs);
+	residency_close(&live.pages);
+	return error;
+}
+
+struct census_request {
+	pid_t pid;
+	int mem;
+	enum mmt_heap_time when;
+};
+
+/* Sends a section with one census. */
+static void run_helper(void *context, int end, pid_t parent)
+{
+	struct census_request request = *(struct census_request *)context;
+	const struct rlimit limit = {LIMIT_HEAP_NS / 1000000000 * 2, LIMIT_HEAP_NS / 1000000000 * 2};
+	struct mmt_heap_census census = {.when = request.when};
+	struct heap_censuses one = {.items = {.items = &census, .count = 1}};
+	struct buffer buffer;
+
+	if (!helper_process_begin(&end, &request.mem, parent) || setrlimit(RLIMIT_CPU, &limit) < 0)
+		return;
+	buffer_init(&buffer, ANSWER_BYTES);
+	if (heap_census_take(request.pid, request.mem, &census) || heap_censuses_encode(&one, &buffer))
+		return;
+	for (size_t sent = 0; sent < buffer.size;) {
+		ssize_t count = write(end, buffer.data + sent, buffer.size - sent);
+
+		if (count <= 0)
+			return;
+		sent += (size_t)count;
+	}
+}
+
+/* ---- in the recorder ---- */
+
+void heap_jobs_deinit(struct heap_jobs *jobs)
+{
+	(void)helper_end(jobs->helper, 0);
+	heap_censuses_deinit(&jobs->done);
+	vector_deinit(&jobs->waiting);
+	buffer_deinit(&jobs->answer);
+}
+
+static int compare_size(const void *left, const void *right)
+{
+	const struct traced_process *const *a = left, *const *b = right;
+
+	return order_of((*b)->resident_bytes, (*a)->resident_bytes);
+}
+
+/* The largest processes have their turn. */
+static struct mmt_error *begin_round(struct recorder *recorder, enum mmt_heap_time when)
+{
+	struct heap_jobs *jobs = recorder->jobs.heap;
+	VECTOR(struct traced_process *) largest = {0};
+	bool good = true;
+
+	jobs->when = when;
+	jobs->round_spent_ns = 0;
+	jobs->waiting.count = 0;
+	for (size_t i = 0; good && i < recorder->processes.items.count; i++) {
+		struct traced_process *process = recorder->processes.items.items[i];
+
+		if (!process->ended && !process->lender && !process->left &&
+		    !(when == MMT_HEAP_AT_START && process->from_exec))
+			good = vector_push(&largest, process);
+	}
+	vector_sort(&largest, compare_size);
+	for (size_t i = 0; good && i < largest.count && i < LIMIT_HEAP_PROCESSES; i++)
+		good = vector_push(&jobs->waiting, largest.items[i]->pid);
+	vector_deinit(&largest);
+	return good ? NULL : &error_no_memory;
+}
+
+/* Errors are no reason to end the recording: there is no census then. */
+static void start_next(struct recorder *recorder)
+{
+	struct heap_jobs *jobs = recorder->jobs.heap;
+	struct census_request request = {.when = jobs->when};
+
+	helper_reap(jobs->helper);
+	while (jobs->waiting.count && !jobs->helper->child && !jobs->helper->dying) {
+		request.pid = jobs->waiting.items[0];
+		memmove(jobs->waiting.items, jobs->waiting.items + 1, --jobs->waiting.count * sizeof(pid_t));
+		if (blocking_calls_are_stuck(&recorder->calls, place_of_process(request.pid)))
+			continue;
+		request.mem = process_file_open(&recorder->calls, request.pid, "mem");
+		jobs->pid = request.pid;
+		jobs->since_ns = clock_now_ns();
+		buffer_deinit(&jobs->answer);
+		buffer_init(&jobs->answer, ANSWER_BYTES);
+		(void)helper_process_start(jobs->helper, SOCK_STREAM, run_helper, &request);
+		if (request.mem >= 0)
+			close(request.mem);
+	}
+}
+
+/* Keeps the census that the helper has sent; one that it did not finish says only that. */
+static struct mmt_error *keep_answer(struct heap_jobs *jobs)
+{
+	struct bytes bytes = bytes_over(jobs->answer.data, jobs->answer.size);
+	struct mmt_heap_census none = {
+	    .pid = jobs->pid, .time_ns = jobs->since_ns, .when = jobs->when, .result = MMT_HEAP_ENDED};
+	struct heap_censuses read = {0};
+	size_t room = PLAIN_BYTES;
+	struct mmt_error *error = section_read(&section_heap, &bytes, &room, &read);
+
+	if (error || read.items.count != 1 || read.items.items[0].pid != jobs->pid) {
+		mmt_error_destroy(error);
+		heap_censuses_deinit(&read);
+		none.allocator_name = strdup("");
+		return none.allocator_name && vector_push(&jobs->done.items, none) ? NULL : &error_no_memory;
+	}
+	jobs->round_spent_ns += read.items.items[0].processor_ns;
+	jobs->spent_ns += read.items.items[0].processor_ns;
+	jobs->done_bytes += PLAIN_BYTES - room;
+	if (!vector_push(&jobs->done.items, read.items.items[0])) {
+		heap_censuses_deinit(&read);
+		return &error_no_memory;
+	}
+	vector_deinit(&read.items);
+	return NULL;
+}
+
+/* Receives without waiting. */
+static struct mmt_error *receive(struct heap_jobs *jobs)
+{
+	uint8_t *room;
+	ssize_t count = 1;
+
+	while (count > 0) {
+		uint8_t block[16384];
+
+		count = recv(jobs->helper->answer, block, sizeof(block), MSG_DONTWAIT);
+		room = count > 0 ? buffer_extend(&jobs->answer, (size_t)count) : NULL;
+		if (room)
+			memcpy(room, block, (size_t)count);
+	}
+	if (count < 0 && (errno == EAGAIN || errno == EINTR) && clock_now_ns() - jobs->since_ns < LIMIT_HEAP_WAIT_NS)
+		return NULL;
+	(void)helper_end(jobs->helper, count < 0 ? 0 : END_MILLISECONDS);
+	mmt_error_destroy(buffer_finish(&jobs->answer));
+	return keep_answer(jobs);
+}
+
+static uint64_t interval_ns(const struct recorder *recorder)
+{
+	uint64_t interval_ns = (clock_now_ns() - recorder->start_ns) / AGE_SHARE;
+	uint64_t cost_ns = recorder->jobs.heap->round_spent_ns * COST_SHARE;
+
+	interval_ns = interval_ns < INTERVAL_NS ? INTERVAL_NS : interval_ns;
+	return interval_ns < cost_ns ? cost_ns : interval_ns;
+}
+
+static bool is_full(const struct heap_jobs *jobs)
+{
+	return jobs->done.items.count >= LIMIT_RECORDED_HEAPS || jobs->done_bytes >= LIMIT_RECORDED_HEAPS_BYTES;
+}
+
+struct mmt_error *heap_census_continue(struct recorder *recorder)
+{
+	struct heap_jobs *jobs = recorder->jobs.heap;
+	bool busy = jobs->helper->child || jobs->waiting.count;
+	struct mmt_error *error = NULL;
+
+	if (recorder->options->no_census)
+		return NULL;
+	if (!busy && !is_full(jobs) && clock_now_ns() >= jobs->next_ns) {
+		error = begin_round(recorder, jobs->began ? MMT_HEAP_AT_SNAPSHOT : MMT_HEAP_AT_START);
+		jobs->began = true;
+		jobs->next_ns = clock_now_ns() + interval_ns(recorder);
+	} else if (jobs->helper->child) {
+		error = receive(jobs);
+		if (!jobs->helper->child && !jobs->waiting.count)
+			jobs->next_ns = clock_now_ns() + interval_ns(recorder);
+	}
+	if (!error && !jobs->helper->child)
+		start_next(recorder);
+	return error;
+}
+
+struct mmt_error *heap_census_stop(struct recorder *recorder)
+{
+	struct mmt_error *error;
+
+	if (recorder->options->no_census)
+		return NULL;
+	error = begin_round(recorder, MMT_HEAP_AT_STOP);
+	if (!error && !recorder->jobs.heap->helper->child)
+		start_next(recorder);
+	return error;
+}
+
+struct mmt_error *heap_census_encode(struct recorder *recorder, struct buffer *buffer)
+{
+	struct heap_jobs *jobs = recorder->jobs.heap;
+	uint64_t end_ns = clock_now_ns() + LIMIT_HEAP_END_NS;
+	struct mmt_error *error = NULL;
+
+	while (!error && jobs->helper->child) {
+		struct pollfd answer = {.fd = jobs->helper->answer, .events = POLLIN};
+
+		if (clock_now_ns() >= end_ns || recorder_stop_requests(recorder) > recorder->stop_requests) {
+			(void)helper_end(jobs->helper, 0);
+			break;
+		}
+		(void)poll(&answer, 1, POLL_MILLISECONDS);
+		error = receive(jobs);
+		if (!error && !jobs->helper->child)
+			start_next(recorder);
+	}
+	return error || !jobs->done.items.count ? error : heap_censuses_encode(&jobs->done, buffer);
+}

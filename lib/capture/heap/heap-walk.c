@@ -1,0 +1,815 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * The layouts of glibc: malloc/malloc.c and malloc/arena.c. A chunk is {size of the chunk below if that is free, own
+ * size and flags, user's bytes}; it is in use if the next chunk has PREV_IN_USE. Freed chunks in a tcache or fastbin
+ * look as if they were in use.
+ */
+#include "capture/heap/heap-walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/map.h"
+#include "base/vector.h"
+#include "capture/heap/heap-contents.h"
+#include "trace/sections/heap-census.h"
+
+#define WINDOW_BYTES (1u << 20)
+#define PAGE_BYTES 4096u
+#define WORD 8u
+
+enum { PREV_IN_USE = 1, IS_MMAPPED = 2, NON_MAIN_ARENA = 4, FLAGS = 7 };
+#define ALIGNMENT 16u
+#define CHUNK_BYTES_MIN 32u
+#define FENCE_BYTES 16u /* a chunk of this size ends a segment */
+#define CHAIN 8		/* headers in a row that are no coincidence */
+#define KEPT_PAGES 256
+#define SAMPLE_BYTES (1u << 20)
+#define SAMPLES 32     /* that are read again */
+#define CHECK_SHARE 16 /* reads for each look at the clock */
+#define PART_BYTES (64ULL << 20)
+
+/* struct malloc_state */
+#define ARENA_FASTBINS 16
+#define ARENA_TOP 96
+#define ARENA_BINS 112
+#define ARENA_NEXT 2160
+#define ARENA_BYTES 2200
+#define NONCONTIGUOUS 2u /* in the flags, the second u32 */
+#define FASTBINS 10
+#define BINS 127
+#define EMPTY_BINS_MIN 8
+
+/* heap_info, before glibc 2.35, and since */
+#define HEAP_INFO_BYTES 32
+#define HEAP_INFO_BYTES_2_35 48
+
+/* struct tcache_perthread_struct: counts and pointers, from 2.30 on, and from 2.42 on */
+#define TCACHE_BINS 64
+#define TCACHE_CHUNK 0x290
+#define TCACHE_CHUNK_2_42 0x300
+#define TCACHE_ENTRIES (TCACHE_BINS * 2)
+#define TCACHE_ENTRIES_2_42 (76 * 2)
+
+struct chunk {
+	uint64_t address, below, head, words[2];
+};
+
+struct region {
+	uint64_t start, end; /* of chunks */
+	uint64_t arena;
+	uint64_t top; /* 0: in another region of the arena */
+	bool main;    /* of the main arena */
+};
+
+/* A part of the heap as it was walked, to see later how much it has changed. */
+struct sample {
+	const struct region *region;
+	uint64_t start, end, bytes; /* bytes in use, or in fastbins */
+};
+
+struct walk {
+	const struct heap_source *source;
+	struct mmt_heap_census *census;
+	struct heap_contents contents;
+	uint64_t window_start;
+	size_t window_bytes;
+	uint8_t *window;	   /* behind it are the pages of peek() */
+	uint64_t kept[KEPT_PAGES]; /* numbers of these pages */
+	VECTOR(struct region) regions;
+	VECTOR(struct sample) samples;
+	struct map arenas; /* seen, and their heaps */
+	uint64_t main_arena;
+	VECTOR(uint64_t) fastbins; /* free chunks; ascending */
+	size_t next_fastbin;
+	struct map tcache_keys;
+	bool late_key;	       /* a key was found after chunks that it may be in */
+	bool fast_unsure;      /* a fastbin could not be followed */
+	uint64_t unsure_bytes; /* of chunks that may be in use or in a fastbin */
+	unsigned checks;       /* of the time */
+	bool stopped;	       /* the time is over */
+};
+
+static size_t read_memory(struct walk *walk, uint64_t address, void *data, size_t size)
+{
+	return walk->source->read(walk->source->context, address, data, size);
+}
+
+static bool is_over(struct walk *walk)
+{
+	if (++walk->checks % CHECK_SHARE == 0)
+		walk->stopped = walk->stopped || walk->source->is_over(walk->source->context);
+	return walk->stopped;
+}
+
+/* These bytes, out of the window; NULL: they are not in memory. */
+static const void *look(struct walk *walk, uint64_t address, size_t size, uint64_t end)
+{
+	if (address < walk->window_start || address - walk->window_start + size > walk->window_bytes) {
+		uint64_t start = address & ~(uint64_t)(PAGE_BYTES - 1), wanted = end > start ? end - start : 0;
+
+		walk->window_start = start;
+		walk->window_bytes = 0;
+		if (address + size > end || is_over(walk))
+			return NULL;
+		walk->window_bytes =
+		    read_memory(walk, start, walk->window, wanted < WINDOW_BYTES ? wanted : WINDOW_BYTES);
+	}
+	return address - walk->window_start + size <= walk->window_bytes ? walk->window + (address - walk->window_start)
+									 : NULL;
+}
+
+/* As look(), for single words anywhere: leaves the window where it is. Pages are kept, because lists often lead to the
+ * same page again. */
+static bool peek(struct walk *walk, uint64_t address, void *data, size_t size)
+{
+	uint64_t page = address / PAGE_BYTES, *kept = &walk->kept[page % KEPT_PAGES];
+	uint8_t *bytes = walk->window + WINDOW_BYTES + page % KEPT_PAGES * PAGE_BYTES;
+
+	if (address >= walk->window_start && address - walk->window_start < walk->window_bytes &&
+	    size <= walk->window_bytes - (address - walk->window_start)) {
+		memcpy(data, walk->window + (address - walk->window_start), size);
+		return true;
+	}
+	if ((address + size - 1) / PAGE_BYTES != page)
+		return !is_over(walk) && read_memory(walk, address, data, size) == size;
+	if (*kept != page) {
+		*kept = 0;
+		if (is_over(walk) || read_memory(walk, page * PAGE_BYTES, bytes, PAGE_BYTES) != PAGE_BYTES)
+			return false;
+		*kept = page;
+	}
+	memcpy(data, bytes + address % PAGE_BYTES, size);
+	return true;
+}
+
+/* The bytes of fenceposts, and of chunks that were never written, may not be in memory. */
+static bool load(struct walk *walk, const struct region *region, uint64_t address, struct chunk *chunk)
+{
+	const void *bytes;
+	size_t size = CHUNK_BYTES_MIN;
+
+	*chunk = (struct chunk){.address = address};
+	bytes = look(walk, address, size, region->end);
+	if (!bytes)
+		bytes = look(walk, address, size = FENCE_BYTES, region->end);
+	if (bytes)
+		memcpy(&chunk->below, bytes, size);
+	return bytes;
+}
+
+static uint64_t size_of(const struct chunk *chunk)
+{
+	return chunk->head & ~(uint64_t)FLAGS;
+}
+
+static bool is_plausible(const struct region *region, uint64_t address, uint64_t head)
+{
+	uint64_t size = head & ~(uint64_t)FLAGS;
+
+	return size >= CHUNK_BYTES_MIN && size % ALIGNMENT == 0 && !(head & IS_MMAPPED) &&
+	       !(region->main && head & NON_MAIN_ARENA) && size <= region->end - address;
+}
+
+static bool is_fence(uint64_t head)
+{
+	return (head & ~(uint64_t)(PREV_IN_USE | NON_MAIN_ARENA)) == FENCE_BYTES || head == PREV_IN_USE;
+}
+
+/* Does a chain of headers begin here? It is one, too, if it reaches the top or a fencepost. */
+static bool begins_chain(struct walk *walk, const struct region *region, uint64_t address)
+{
+	uint64_t words[2] = {0}, size = 0;
+
+	for (unsigned i = 0; i < CHAIN; i++, address += size) {
+		uint64_t below = size;
+
+		if (address == region->top && i)
+			return true;
+		if (region->end - address < sizeof(words) || !peek(walk, address, words, sizeof(words)))
+			return false;
+		if (i && !(words[1] & PREV_IN_USE) && words[0] != below)
+			return false;
+		size = words[1] & ~(uint64_t)FLAGS;
+		if (i > 1 && is_fence(words[1]))
+			return true;
+		if (!is_plausible(region, address, words[1]))
+			return false;
+	}
+	return true;
+}
+
+/* Finds the next chunk; `end`: there is none. */
+static uint64_t resynchronize(struct walk *walk, const struct region *region, uint64_t address, uint64_t end)
+{
+	for (address = (address + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1); address < end; address += ALIGNMENT) {
+		const void *bytes = look(walk, address, ALIGNMENT, region->end);
+		uint64_t head;
+
+		if (address == region->top)
+			return address;
+		if (walk->stopped)
+			return end;
+		if (!bytes) {
+			address |= PAGE_BYTES - ALIGNMENT;
+			continue;
+		}
+		memcpy(&head, (const uint8_t *)bytes + WORD, sizeof(head));
+		if (is_plausible(region, address, head) && begins_chain(walk, region, address))
+			return address;
+	}
+	return end;
+}
+
+/* ---- tcache and fastbins ---- */
+
+/* Notes the key of the blocks in a tcache if the chunk is one: a random number, or before glibc 2.34 its address. */
+static struct mmt_error *note_tcache(struct walk *walk, const struct chunk *chunk, bool first)
+{
+	uint64_t entries[TCACHE_BINS], place = chunk->address + 2 * WORD;
+
+	place += size_of(chunk) == TCACHE_CHUNK ? TCACHE_ENTRIES : TCACHE_ENTRIES_2_42;
+	if (!peek(walk, place, entries, sizeof(entries)))
+		return NULL;
+	for (unsigned i = 0; i < TCACHE_BINS; i++) {
+		uint64_t block[3]; /* size, next and key */
+
+		if (!entries[i])
+			continue;
+		if (entries[i] % ALIGNMENT || !peek(walk, entries[i] - WORD, block, sizeof(block)) ||
+		    (block[0] & ~(uint64_t)FLAGS) != CHUNK_BYTES_MIN + i * ALIGNMENT || !block[2])
+			return NULL;
+		if (map_get(&walk->tcache_keys, block[2]) || walk->tcache_keys.count >= LIMIT_HEAP_TCACHES)
+			return NULL;
+		walk->late_key |= !first;
+		return map_put(&walk->tcache_keys, block[2], 1) ? NULL : &error_no_memory;
+	}
+	return NULL;
+}
+
+static int compare_addresses(const void *left, const void *right)
+{
+	return order_of(*(const uint64_t *)left, *(const uint64_t *)right);
+}
+
+/* Is this a free chunk of the fastbin? */
+static bool is_in_fastbin(struct walk *walk, uint64_t address, uint64_t size, uint64_t *next_ret)
+{
+	uint64_t words[2];
+
+	if (!address || address % ALIGNMENT || !peek(walk, address + WORD, words, sizeof(words)) ||
+	    (words[0] & ~(uint64_t)FLAGS) != size)
+		return false;
+	*next_ret = words[1];
+	return true;
+}
+
+/* Follows a fastbin. Brent's algorithm finds cycles. */
+static struct mmt_error *collect_fastbin(struct walk *walk, uint64_t address, uint64_t size)
+{
+	uint64_t earlier = 0, next, ignored;
+
+	for (uint64_t count = 0, power = 1; address; count++) {
+		if (!is_in_fastbin(walk, address, size, &next) || address == earlier ||
+		    walk->fastbins.count >= LIMIT_HEAP_FASTBIN_CHUNKS) {
+			walk->fast_unsure = true;
+			return NULL;
+		}
+		if (!vector_push(&walk->fastbins, address))
+			return &error_no_memory;
+		if (count == power) {
+			earlier = address;
+			power *= 2;
+		}
+		/* Since glibc 2.32, pointers are mangled with their position. */
+		ignored = next ^ (address + 2 * WORD) >> 12;
+		address = next && (!ignored || is_in_fastbin(walk, ignored, size, &(uint64_t){0})) ? ignored : next;
+	}
+	return NULL;
+}
+
+static struct mmt_error *collect_fastbins(struct walk *walk, uint64_t arena)
+{
+	uint64_t heads[FASTBINS];
+	struct mmt_error *error = NULL;
+
+	if (!peek(walk, arena + ARENA_FASTBINS, heads, sizeof(heads)))
+		return NULL;
+	for (unsigned i = 0; !error && i < FASTBINS; i++)
+		error = collect_fastbin(walk, heads[i], CHUNK_BYTES_MIN + i * ALIGNMENT);
+	return error;
+}
+
+static bool is_fast(struct walk *walk, uint64_t address)
+{
+	size_t *next = &walk->next_fastbin;
+
+	while (*next < walk->fastbins.count && walk->fastbins.items[*next] < address)
+		++*next;
+	return *next < walk->fastbins.count && walk->fastbins.items[*next] == address;
+}
+
+/* ---- regions ---- */
+
+static struct mmt_error *add_region(struct walk *walk, const struct region *region)
+{
+	if (region->start >= region->end)
+		return NULL;
+	if (walk->regions.count >= LIMIT_HEAP_REGIONS) {
+		walk->stopped = true;
+		return NULL;
+	}
+	return vector_push(&walk->regions, *region) ? NULL : &error_no_memory;
+}
+
+/* Where the contiguous mappings that may be heap end. */
+static uint64_t find_end(const struct heap_source *source, const struct heap_mapping *mapping)
+{
+	const struct heap_mapping *end = source->mappings + source->mapping_count;
+
+	while (mapping + 1 < end && mapping[1].start == mapping->end && mapping[1].writable && !mapping[1].module)
+		mapping++;
+	return mapping->end;
+}
+
+static bool is_in(uint64_t address, uint64_t start, uint64_t end)
+{
+	return address >= start && address < end;
+}
+
+static struct mmt_error *add_main_region(struct walk *walk, uint64_t start, uint64_t end, uint64_t top)
+{
+	const struct region region = {start, end, walk->main_arena, is_in(top, start, end) ? top : 0, true};
+
+	return add_region(walk, &region);
+}
+
+/* Counts the chunks with mappings of their own at the start of a mapping: later ones are below earlier ones, and the
+ * kernel merges them. Returns where they end. */
+static uint64_t count_mmapped(struct walk *walk, uint64_t start, uint64_t end)
+{
+	uint64_t words[2], size;
+
+	while (end - start > PAGE_BYTES && peek(walk, start, words, sizeof(words))) {
+		size = words[1] & ~(uint64_t)FLAGS;
+		if ((words[1] & FLAGS) != IS_MMAPPED || words[0] >= PAGE_BYTES || words[0] % ALIGNMENT || !size ||
+		    (size + words[0]) % PAGE_BYTES || size > end - start)
+			break;
+		walk->census->mmapped_count++;
+		walk->census->mmapped_bytes += size;
+		start += size + words[0];
+	}
+	return start;
+}
+
+/* The main arena is the break, and where another program used that or it cannot grow, anonymous memory. */
+static struct mmt_error *find_main_regions(struct walk *walk, uint64_t arena)
+{
+	const struct heap_source *source = walk->source;
+	uint64_t top = 0, start, end = 0;
+	uint32_t flags = 0;
+	struct mmt_error *error = NULL;
+
+	(void)(peek(walk, arena + ARENA_TOP, &top, sizeof(top)) && peek(walk, arena + 4, &flags, sizeof(flags)));
+	for (size_t i = 0; !error && i < source->mapping_count; i++) {
+		const struct heap_mapping *mapping = &source->mappings[i];
+		bool is_break = !strcmp(mapping->path, "[heap]");
+
+		if (mapping->start < end || !mapping->writable || mapping->module || (*mapping->path && !is_break))
+			continue;
+		start = is_break ? mapping->start : count_mmapped(walk, mapping->start, mapping->end);
+		if (is_break || is_in(top, start, mapping->end)) {
+			end = find_end(source, mapping);
+			error = add_main_region(walk, start, end, top);
+		} else if (flags & NONCONTIGUOUS &&
+			   begins_chain(walk, &(struct region){.end = mapping->end, .main = true}, start)) {
+			error = add_main_region(walk, start, mapping->end, top);
+		}
+	}
+	return error;
+}
+
+/* Adds the heaps of an arena that has no break, of which each leads to the one before it. */
+static struct mmt_error *add_heaps(struct walk *walk, uint64_t arena, uint64_t first)
+{
+	/* Sizes of the largest heap: 64 MiB, or four huge pages (glibc.malloc.hugetlb=2) */
+	static const uint64_t alignments[] = {64ULL << 20, 8ULL << 20, 128ULL << 20,
+					      4ULL << 30,  2ULL << 30, 256ULL << 10};
+	uint64_t top = 0, heap = 0, info[3] = {0};
+	struct mmt_error *error = NULL;
+
+	(void)peek(walk, arena + ARENA_TOP, &top, sizeof(top));
+	for (size_t i = 0; i < sizeof(alignments) / sizeof(*alignments) && info[0] != arena; i++) {
+		heap = top & ~(alignments[i] - 1);
+		info[0] = 0;
+		(void)peek(walk, heap, info, sizeof(info));
+	}
+	while (!error && heap && !map_get(&walk->arenas, heap) && peek(walk, heap, info, sizeof(info)) &&
+	       info[0] == arena) {
+		const struct heap_mapping *mapping = heap_mapping_find(walk->source, heap);
+		uint64_t limit = mapping ? find_end(walk->source, mapping) : heap;
+		uint64_t end = info[2] < limit - heap ? heap + info[2] : limit;
+		uint64_t start = heap == first ? (arena + ARENA_BYTES + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1)
+					       : heap + (arena - first);
+		const struct region region = {start, end, arena, is_in(top, start, end) ? top : 0, false};
+
+		if (!map_put(&walk->arenas, heap, 1))
+			return &error_no_memory;
+		error = add_region(walk, &region);
+		heap = info[1];
+	}
+	return error;
+}
+
+static struct mmt_error *find_arenas(struct walk *walk)
+{
+	uint64_t arena = walk->main_arena;
+	struct mmt_error *error = NULL;
+
+	while (!error && arena && !map_get(&walk->arenas, arena) && !is_over(walk)) {
+		uint64_t before = (arena & ~(uint64_t)(PAGE_BYTES - 1)), first = 0;
+
+		if (!map_put(&walk->arenas, arena, 1))
+			return &error_no_memory;
+		walk->census->arenas++;
+		error = collect_fastbins(walk, arena);
+		if (!error && arena == walk->main_arena)
+			error = find_main_regions(walk, arena);
+		else if (!error && (arena - before == HEAP_INFO_BYTES || arena - before == HEAP_INFO_BYTES_2_35) &&
+			 peek(walk, before, &first, sizeof(first)) && first == arena)
+			error = add_heaps(walk, arena, before);
+		if (!peek(walk, arena + ARENA_NEXT, &arena, sizeof(arena)))
+			break;
+	}
+	vector_sort(&walk->fastbins, compare_addresses);
+	return error;
+}
+
+/* Empty bins point to themselves, and some always are empty; behind them are the next arena, and sizes. */
+static bool is_arena(const uint8_t *data, uint64_t address)
+{
+	uint64_t tail[5]; /* next, next_free, attached_threads, system_mem, max_system_mem */
+	unsigned empty = 0;
+
+	memcpy(tail, data + ARENA_NEXT, sizeof(tail));
+	if (!tail[0] || tail[0] % ALIGNMENT || !tail[3] || tail[3] % PAGE_BYTES || tail[4] < tail[3])
+		return false;
+	for (unsigned i = 0; i < BINS; i++) {
+		uint64_t words[2], self = address + ARENA_BINS - 2 * WORD + (uint64_t)i * 2 * WORD;
+
+		memcpy(words, data + ARENA_BINS + (size_t)i * 2 * WORD, sizeof(words));
+		if (!words[0] || !words[1] || words[0] % WORD || words[1] % WORD)
+			return false;
+		empty += words[0] == self && words[1] == self;
+	}
+	return empty >= EMPTY_BINS_MIN;
+}
+
+static uint64_t find_arena_in(const uint8_t *data, size_t size, uint64_t address)
+{
+	for (size_t offset = 0; offset + ARENA_BYTES <= size; offset += WORD) {
+		if (is_arena(data + offset, address + offset))
+			return address + offset;
+	}
+	return 0;
+}
+
+static bool is_libc(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && (!strncmp(name, "/libc.so.", 9) || !strncmp(name, "/libc-2.", 8));
+}
+
+/* In the data of libc, or of a program that contains it. */
+static uint64_t find_main_arena(struct walk *walk)
+{
+	const struct heap_source *source = walk->source;
+	bool has_libc = false;
+	uint64_t found = 0;
+
+	for (size_t i = 0; i < source->mapping_count; i++)
+		has_libc |= is_libc(source->mappings[i].path);
+	for (size_t i = 0; i < source->mapping_count && !found; i++) {
+		const struct heap_mapping *mapping = &source->mappings[i];
+
+		if (!mapping->module || !mapping->writable || (has_libc && !is_libc(mapping->module->path)))
+			continue;
+		for (uint64_t place = mapping->start; !found && place < mapping->end && !is_over(walk);
+		     place += WINDOW_BYTES - PAGE_BYTES) {
+			uint64_t left = mapping->end - place;
+
+			left = read_memory(walk, place, walk->window, left < WINDOW_BYTES ? left : WINDOW_BYTES);
+			found = find_arena_in(walk->window, left, place);
+		}
+	}
+	return found;
+}
+
+/* ---- chunks ---- */
+
+static struct mmt_error *count_in_use(struct walk *walk, const struct chunk *chunk, uint64_t below)
+{
+	struct mmt_heap_census *census = walk->census;
+	uint64_t size = size_of(chunk);
+	struct mmt_error *error = NULL;
+
+	if (size == TCACHE_CHUNK || size == TCACHE_CHUNK_2_42)
+		error = note_tcache(walk, chunk, false);
+	if (error)
+		return error;
+	if (is_fast(walk, chunk->address)) {
+		census->fastbin_bytes += size;
+		return NULL;
+	}
+	if (map_get(&walk->tcache_keys, chunk->words[1])) {
+		census->tcache_bytes += size;
+		return NULL;
+	}
+	if (walk->fast_unsure && size < CHUNK_BYTES_MIN + FASTBINS * ALIGNMENT)
+		walk->unsure_bytes += size;
+	census->in_use_count++;
+	census->in_use_low += size;
+	return heap_contents_add(&walk->contents, size, chunk->words, below);
+}
+
+/* malloc_trim() returns the pages behind the header of a free chunk. */
+static void count_free(struct walk *walk, const struct chunk *chunk)
+{
+	uint64_t size = size_of(chunk),
+		 first = (chunk->address + 6 * WORD + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t end = (chunk->address + size) & ~(uint64_t)(PAGE_BYTES - 1);
+
+	walk->census->free_count++;
+	walk->census->free_bytes += size;
+	if (first < end)
+		walk->census->trimmable_bytes += walk->source->resident_bytes(walk->source->context, first, end);
+}
+
+/* malloc_trim() returns the top of the main arena only. Returns where it ends: later segments may be below earlier
+ * ones. */
+static uint64_t count_top(struct walk *walk, const struct region *region, const struct chunk *chunk)
+{
+	uint64_t left = region->end - chunk->address, size = size_of(chunk) < left ? size_of(chunk) : left;
+	uint64_t first = (chunk->address + 4 * WORD + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+
+	walk->census->top_bytes += size;
+	walk->census->walked_bytes += size;
+	if (region->main && first < chunk->address + size)
+		walk->census->trimmable_bytes +=
+		    walk->source->resident_bytes(walk->source->context, first, chunk->address + size);
+	return chunk->address + size;
+}
+
+/* Is the chunk correct, and is the next one? */
+static bool load_next(struct walk *walk, const struct region *region, const struct chunk *chunk, struct chunk *next)
+{
+	return is_plausible(region, chunk->address, chunk->head) && size_of(chunk) < region->end - chunk->address &&
+	       load(walk, region, chunk->address + size_of(chunk), next) &&
+	       (next->head & PREV_IN_USE || next->below == size_of(chunk)) &&
+	       (is_fence(next->head) || is_plausible(region, next->address, next->head));
+}
+
+/* Goes on behind bytes that are no chunk. Returns where. */
+static uint64_t skip(struct walk *walk, const struct region *region, uint64_t address, uint64_t end)
+{
+	if (!walk->census->stopped_at && !walk->stopped)
+		walk->census->stopped_at = address;
+	return resynchronize(walk, region, address + ALIGNMENT, end);
+}
+
+/* Fenceposts end a segment of the break; behind them are bytes of others, and the next segment. */
+static uint64_t skip_fences(struct walk *walk, const struct region *region, struct chunk *chunk, uint64_t end)
+{
+	while (is_fence(chunk->head) && size_of(chunk)) {
+		walk->census->walked_bytes += size_of(chunk);
+		if (!load(walk, region, chunk->address + FENCE_BYTES, chunk))
+			break;
+	}
+	if (!region->main) {
+		walk->census->walked_bytes += region->end - chunk->address;
+		return end;
+	}
+	return resynchronize(walk, region, chunk->address, end);
+}
+
+/* The top moves while the program runs. */
+static bool is_top(struct walk *walk, struct region *region, uint64_t address)
+{
+	uint64_t top = 0;
+
+	return read_memory(walk, region->arena + ARENA_TOP, &top, sizeof(top)) == sizeof(top) &&
+	       (region->top = top) == address;
+}
+
+static uint64_t counted_bytes(const struct walk *walk)
+{
+	return walk->census->in_use_low + walk->census->fastbin_bytes;
+}
+
+/* Walks correct chunks. Returns the first other one, in *chunk. */
+static struct mmt_error *walk_chain(struct walk *walk, const struct region *region, uint64_t end, struct chunk *chunk)
+{
+	uint64_t below = 0, start = chunk->address, before = counted_bytes(walk);
+	struct mmt_error *error = NULL;
+	struct chunk next;
+	bool more = true;
+
+	while (!error && more) {
+		more = chunk->address < end && chunk->address != region->top && !is_fence(chunk->head) &&
+		       load_next(walk, region, chunk, &next);
+		if (chunk->address - start >= (more ? SAMPLE_BYTES : 1)) {
+			const struct sample sample = {region, start, chunk->address, counted_bytes(walk) - before};
+
+			start = chunk->address;
+			before = counted_bytes(walk);
+			error = vector_push(&walk->samples, sample) ? NULL : &error_no_memory;
+		}
+		if (error || !more)
+			break;
+		walk->census->walked_bytes += size_of(chunk);
+		if (next.head & PREV_IN_USE)
+			error = count_in_use(walk, chunk, below);
+		else
+			count_free(walk, chunk);
+		below = next.head & PREV_IN_USE ? 0 : size_of(chunk);
+		*chunk = next;
+	}
+	return error;
+}
+
+/* How much a part has changed since it was walked. */
+static uint64_t measure_change(struct walk *walk, const struct sample *sample)
+{
+	struct chunk chunk, next;
+	uint64_t bytes = 0;
+
+	walk->window_bytes = 0;
+	(void)load(walk, sample->region, sample->start, &chunk);
+	while (chunk.address < sample->end && load_next(walk, sample->region, &chunk, &next)) {
+		if (next.head & PREV_IN_USE && !map_get(&walk->tcache_keys, chunk.words[1]))
+			bytes += size_of(&chunk);
+		chunk = next;
+	}
+	return (bytes > sample->bytes ? bytes - sample->bytes : sample->bytes - bytes) +
+	       (chunk.address < sample->end ? sample->end - chunk.address : 0);
+}
+
+/* The parts are from different moments: a block that is freed in one and allocated in another may count twice, or not
+ * at all. What has changed in some of them since shows how much that can be. */
+static uint64_t estimate_change(struct walk *walk)
+{
+	size_t count = walk->samples.count, step = count / SAMPLES + 1, read = 0;
+	uint64_t change = 0;
+
+	for (size_t i = 0; i < count && !walk->stopped; i += step, read++)
+		change += measure_change(walk, &walk->samples.items[i]);
+	return read ? change / read * count + change % read * count / read : 0;
+}
+
+/* Walks the chunks that begin from `start` to `end`. *reached_ret: where the last one ends. */
+static struct mmt_error *walk_chunks(struct walk *walk, struct region *region, uint64_t start, uint64_t end,
+				     uint64_t *reached_ret)
+{
+	uint64_t address =
+	    begins_chain(walk, region, start) || start == region->top ? start : resynchronize(walk, region, start, end);
+	uint64_t again = 0; /* tried again with a new reading */
+	struct mmt_error *error = NULL;
+
+	walk->next_fastbin = 0;
+	while (!error && address < end && !walk->stopped) {
+		struct chunk chunk;
+
+		if (load(walk, region, address, &chunk))
+			error = walk_chain(walk, region, end, &chunk);
+		address = chunk.address;
+		if (error || address >= end || walk->stopped)
+			break;
+		if (is_top(walk, region, address)) {
+			address = count_top(walk, region, &chunk);
+			if (!begins_chain(walk, region, address))
+				address = resynchronize(walk, region, address, end);
+			continue;
+		}
+		if (is_fence(chunk.head)) {
+			address = skip_fences(walk, region, &chunk, end);
+		} else if (again != address) {
+			again = address;
+			walk->window_bytes = 0;
+		} else {
+			address = skip(walk, region, address, end);
+		}
+	}
+	*reached_ret = address;
+	return error;
+}
+
+/* Of a heap that takes longer than the time allows, walks parts at equal distances. */
+static struct mmt_error *walk_regions(struct walk *walk)
+{
+	uint64_t step, number = 0, part_bytes;
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; i < walk->regions.count; i++)
+		walk->census->mapped_bytes += walk->regions.items[i].end - walk->regions.items[i].start;
+	step = walk->census->mapped_bytes / LIMIT_HEAP_WALKED_BYTES + 1;
+	part_bytes = step == 1 ? UINT64_MAX : PART_BYTES;
+	for (size_t i = 0; !error && i < walk->regions.count; i++) {
+		struct region *region = &walk->regions.items[i];
+		uint64_t start = region->start, reached = start;
+
+		for (; !error && start < region->end && !walk->stopped; number++) {
+			uint64_t end = region->end - start < part_bytes ? region->end : start + part_bytes;
+
+			if (number % step == 0 && reached < end)
+				error = walk_chunks(walk, region, reached > start ? reached : start, end, &reached);
+			start = end;
+		}
+	}
+	walk->stopped |= step > 1;
+	return error;
+}
+
+/* The tcache of the thread that began an arena is the first chunk of it. */
+static struct mmt_error *note_first_tcaches(struct walk *walk)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < walk->regions.count; i++) {
+		struct chunk chunk;
+
+		if (load(walk, &walk->regions.items[i], walk->regions.items[i].start, &chunk) &&
+		    (size_of(&chunk) == TCACHE_CHUNK || size_of(&chunk) == TCACHE_CHUNK_2_42))
+			error = note_tcache(walk, &chunk, true);
+	}
+	return error;
+}
+
+static void finish_sums(struct walk *walk, struct mmt_heap_census *census)
+{
+	uint64_t change = estimate_change(walk);
+
+	if (census->walked_bytes > census->mapped_bytes)
+		census->walked_bytes = census->mapped_bytes;
+	census->in_use_high = census->in_use_low + (census->mapped_bytes - census->walked_bytes);
+	census->in_use_high += change;
+	change += walk->unsure_bytes;
+	census->in_use_low -= change < census->in_use_low ? change : census->in_use_low;
+	census->result = walk->stopped	      ? MMT_HEAP_SAMPLED
+			 : census->stopped_at ? MMT_HEAP_DAMAGED
+			 : census->arenas     ? MMT_HEAP_COMPLETE
+					      : MMT_HEAP_NOT_WALKED;
+}
+
+static struct mmt_error *walk_once(struct walk *walk)
+{
+	struct mmt_error *error = heap_contents_init(&walk->contents, walk->source);
+
+	if (!error)
+		error = find_arenas(walk);
+	if (!error)
+		error = note_first_tcaches(walk);
+	if (!error)
+		error = walk_regions(walk);
+	if (!error)
+		error = heap_contents_finish(&walk->contents, walk->census);
+	finish_sums(walk, walk->census);
+	heap_contents_deinit(&walk->contents);
+	map_deinit(&walk->arenas);
+	vector_deinit(&walk->regions);
+	vector_deinit(&walk->fastbins);
+	vector_deinit(&walk->samples);
+	return error;
+}
+
+struct mmt_error *heap_walk(const struct heap_source *source, struct mmt_heap_census *census)
+{
+	struct walk walk = {
+	    .source = source, .census = census, .window = malloc(WINDOW_BYTES + KEPT_PAGES * PAGE_BYTES)};
+	const struct mmt_heap_census empty = *census;
+	struct mmt_error *error = walk.window ? NULL : &error_no_memory;
+
+	if (!error) {
+		walk.main_arena = find_main_arena(&walk);
+		error = walk_once(&walk);
+	}
+	/* Keys that were found late may be in chunks that were counted as in use. */
+	if (!error && walk.late_key && !walk.stopped) {
+		struct mmt_heap_census first = *census;
+		struct walk second = {.source = source,
+				      .census = census,
+				      .window = walk.window,
+				      .main_arena = walk.main_arena,
+				      .tcache_keys = walk.tcache_keys};
+
+		*census = empty;
+		walk = second;
+		first.allocator_name = NULL;
+		heap_census_deinit(&first);
+		error = walk_once(&walk);
+	}
+	map_deinit(&walk.tcache_keys);
+	free(walk.window);
+	return error;
+}

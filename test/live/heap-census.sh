@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: quick sanitize
+# Packages: g++:g++
+# Censuses of malloc heaps: C++ types of a stripped program, fragmentation, packing, --no-census, other allocators.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+command -v g++ >/dev/null || skip "no g++ is installed"
+cat >types.cc <<'END'
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <unistd.h>
+#include <vector>
+
+struct Base {
+	virtual ~Base() {}
+};
+namespace app
+{
+struct Session : Base {
+	char data[900];
+};
+struct Request : Base {
+	char data[300];
+};
+template <class T> struct Cache : Base {
+	T value[20];
+};
+}
+static std::vector<Base *> kept;
+
+int main(int count, char **arguments)
+{
+	std::vector<char *> blocks;
+
+	kept.reserve(40000);
+	for (int i = 0; i < 300000; i++) {
+		delete new app::Request;
+		if (i % 10 == 0)
+			kept.push_back(new app::Session);
+		if (i % 50 == 0)
+			kept.push_back(new app::Cache<long>);
+	}
+	for (int i = 0; count > 1 && i < 400000; i++)
+		blocks.push_back((char *)memset(malloc(500), 1, 500));
+	for (size_t i = 0; i < blocks.size(); i++)
+		if (i % 100)
+			free(blocks[i]);
+	puts("ready");
+	fflush(stdout);
+	pause();
+}
+END
+g++ -O1 -s -o types types.cc || fail "types.cc does not compile"
+
+# census [OPTION...]: records the process, and writes the last census to heap.out, a field per line, and its groups to groups.out.
+census() {
+	"$MMTRACE" record -q "$@" -p "$pid" --duration 100ms -o "$recording" || fail "record: status $?"
+	"$MMTRACE" dump -i "$recording" >dump.out || fail "dump: status $?"
+	grep '^# heap ' dump.out | tail -1 | tr ' ' '\n' >heap.out
+	tac dump.out | sed -n '/^# heap-group /p; /^# heap /q' >groups.out
+}
+
+field() {
+	sed -n "s/^$1=//p" heap.out
+}
+
+start_command "$PWD/types"
+census
+[ "$(field result)" = complete ] && [ "$(field when)" = stop ] || fail "no complete census at the end: $(cat heap.out)"
+grep -q 'content=type smallest_bytes=928 largest_bytes=928 count=\(29999\|30000\|2999[0-9]\) .* name="N3app7SessionE"' groups.out ||
+	fail "not 30,000 sessions: $(head groups.out)"
+grep -q 'content=type smallest_bytes=176 largest_bytes=176 count=\(6000\|599[0-9]\) .* name="N3app5CacheIlEE"' groups.out ||
+	fail "not 6,000 caches: $(head groups.out)"
+! grep -q Request groups.out || fail "freed blocks count as in use"
+[ "$(field free_bytes)" -lt 1000000 ] || fail "$(field free_bytes) bytes are free"
+"$MMTRACE" pack -q -o packed.data "$recording" || fail "pack: status $?"
+"$MMTRACE" dump -i packed.data | grep '^# heap' | cmp - <(grep '^# heap' dump.out) || fail "the packed recording has another census"
+census --no-census
+[ ! -s heap.out ] || fail "a census in spite of --no-census"
+kill "$pid"
+
+start_command "$PWD/types" fragmented
+census
+[ "$(field result)" = complete ] || fail "no complete census at the end: $(cat heap.out)"
+[ "$(field free_bytes)" -gt 190000000 ] && [ "$(field trimmable_bytes)" -gt 150000000 ] &&
+	[ "$(field trimmable_bytes)" -lt "$(field free_bytes)" ] || fail "the free memory is not fragmented: $(cat heap.out)"
+read -r count bytes < <(sed -n 's/.*smallest_bytes=512 .* after_free_count=\([0-9]*\) after_free_bytes=\([0-9]*\) .*/\1 \2/p' groups.out)
+[ "$count" -ge 3990 ] && [ "$count" -le 4000 ] && [ "$bytes" -gt 190000000 ] ||
+	fail "$count blocks of 512 bytes keep $bytes bytes apart"
+kill "$pid"
+
+# An allocator that is recognised by its library is not walked.
+gcc -shared -o libjemalloc.so.2 -x c /dev/null || fail "the library cannot be built"
+LD_PRELOAD=$PWD/libjemalloc.so.2 start_command "$PWD/types"
+census
+[ "$(field allocator)" = '"jemalloc"' ] && [ "$(field result)" = not-walked ] && [ "$(field walked_bytes)" = 0 ] ||
+	fail "jemalloc is walked: $(cat heap.out)"
