@@ -28,7 +28,7 @@ static bool push_path(struct process_events *events, const char *path)
 }
 
 /* The later one of several execs counts. */
-static bool note_exec(struct process_events *events, const struct process_event *exec)
+static bool push_exec(struct process_events *events, const struct process_event *exec)
 {
 	const uint64_t *known_ns = map_get(&events->executing, (uint64_t)exec->pid);
 
@@ -47,7 +47,7 @@ struct mmt_error *process_events_push(struct recorder *recorder, const struct pr
 		return NULL;
 	copy.path = events->paths.count;
 	if ((event->kind == PROCESS_MAPPING && !push_path(events, path)) ||
-	    (event->kind == PROCESS_EXEC && !note_exec(events, event)) || !vector_push(&events->items, copy))
+	    (event->kind == PROCESS_EXEC && !push_exec(events, event)) || !vector_push(&events->items, copy))
 		return &error_no_memory;
 	return NULL;
 }
