@@ -97,13 +97,14 @@ static size_t count_descriptors(void)
 	return count;
 }
 
-/* Standard input, output and error are closed; the reply pipe and the target are open. */
+/* Nothing can be read from standard input or written to standard output and error; the reply pipe and the target are
+ * open. */
 static enum helper_answer look_for_files(const struct helper_target *asked, char *refusal_ret)
 {
-	char name[64] = "";
+	char byte = 0;
 
-	if (readlink("/proc/self/fd/1", name, sizeof(name) - 1) < 0 || strcmp(name, "/dev/null"))
-		sprintf(refusal_ret, "output is %s", name);
+	if (read(0, &byte, 1) >= 0 || write(1, &byte, 1) >= 0 || write(2, &byte, 1) >= 0)
+		strcpy(refusal_ret, "the standard descriptors are open");
 	else if (count_descriptors() != 4 + (asked->pidfd >= 0))
 		sprintf(refusal_ret, "%zu descriptors", count_descriptors());
 	else if (asked->pidfd >= 0 && fcntl(asked->pidfd, F_GETFD) != FD_CLOEXEC)
