@@ -115,6 +115,8 @@
 #define LIMIT_READING_POINTS (1u << 19)
 /* Contexts of io_setup of a process; fs.aio-max-nr allows 65,536 events for all processes */
 #define LIMIT_AIO_RINGS 1024
+/* Ranges changed between two reads of a process's maps; further ones count as unchanged */
+#define LIMIT_SNAPSHOT_TOUCHED 4096
 /* Unmaps of a process that wait: one per thread; the oldest goes */
 #define LIMIT_PENDING_UNMAPS 1024
 

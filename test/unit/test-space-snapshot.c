@@ -368,6 +368,26 @@ START_TEST(check_finds_missing_extra_and_different_pages)
 }
 END_TEST
 
+/* A read() of the maps may go on above what was mapped since the previous one, and does not show it. */
+START_TEST(mapping_between_two_reads_stays)
+{
+	driver_map(&driver, 40, 1, RW, 0);
+	begin(_i ? SPACE_SNAPSHOT_CHECK : SPACE_SNAPSHOT_DEFINE, ALLOCATION_BEFORE);
+	if (_i < 2)
+		driver_map(&driver, 20, 2, RW, 0);
+	driver_line(&driver, 40, 1, anonymous);
+	if (_i == 2)
+		driver_map(&driver, 50, 2, RW, 0);
+	end();
+	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 0);
+	driver.now_ns += 2000000000;
+	driver_map(&driver, 60, 1, RW, 0);
+	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 0);
+	ck_assert_str_eq(driver_show(&driver),
+			 _i < 2 ? "20-22 rw #4, 40-41 rw #3, 60-61 rw #5" : "40-41 rw #3, 50-52 rw #4, 60-61 rw #5");
+}
+END_TEST
+
 START_TEST(check_compares_pages)
 {
 	driver_map(&driver, 10, 4, RW, 0);
@@ -604,6 +624,7 @@ Suite *test_suite(void)
 			snapshot_names_a_file_without_an_mmap2_record, check_finds_missing_extra_and_different_pages,
 			check_compares_pages, call_after_the_line_makes_a_difference_unverifiable,
 			call_long_after_the_line_explains_nothing, stack_grows_unseen);
+	tcase_add_loop_test(known, mapping_between_two_reads_stays, 0, 3);
 	tcase_add_tests(attached, overlapping_lines, heap_line_shows_the_break);
 	tcase_add_loop_test(attached, growth_of_a_break_shown_by_a_line_belongs_to_its_call, 0, 2);
 	tcase_add_loop_test(attached, heap_that_grows_before_its_line_is_older, 0, 2);

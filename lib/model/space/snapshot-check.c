@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "base/limits.h"
 #include "model/space/pending-unmaps.h"
 
 #define READING UINT64_MAX	  /* in place of a time: the current reading */
@@ -306,10 +307,20 @@ struct stretch {
 	const struct space_attributes *attributes; /* of `start` */
 };
 
+static bool note_touched(struct snapshot *snapshot, uint64_t start, uint64_t end)
+{
+	const struct space_interval range = {.start = start > snapshot->position ? start : snapshot->position,
+					     .end = end};
+
+	return !snapshot->open || range.start >= end || snapshot->touched.count >= LIMIT_SNAPSHOT_TOUCHED ||
+	       (intervals_cut(&snapshot->touched, range.start, end) && intervals_insert(&snapshot->touched, &range, 0));
+}
+
 bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 {
 	return !space->now_ns || (excuse(space, &space->found, &space->check, start, end) &&
-				  excuse(space, &space->finding, &space->snapshot.check, start, end));
+				  excuse(space, &space->finding, &space->snapshot.check, start, end) &&
+				  note_touched(&space->snapshot, start, end));
 }
 
 /* Whether the model's interval matches the kernel's line except for details that the model can adopt. */
@@ -553,6 +564,28 @@ static bool apply_stretch(struct space *space, const struct stretch *stretch)
 	return define_stretch(space, stretch);
 }
 
+/*
+ * What lies between the last line and the next. Before Linux 6.17 a read() goes on at the mapping that came next when
+ * the previous one ended: it does not show what was mapped below it in between. So what calls have changed since then
+ * remains as it is in the model.
+ */
+static bool apply_gap(struct space *space, const struct stretch *gap, bool read_before)
+{
+	struct stretch part = *gap;
+	struct interval_node *node;
+
+	if (!read_before)
+		return apply_stretch(space, gap);
+	for (; part.start < gap->end; part.start = node ? node->interval.end : gap->end) {
+		node = intervals_within(&space->snapshot.touched, part.start, gap->end);
+		part.end = node ? node->interval.start : gap->end;
+		if (!apply_stretch(space, &part))
+			return false;
+	}
+	intervals_deinit(&space->snapshot.touched);
+	return true;
+}
+
 /* The reading of [start, end) ended by `time_ns`. */
 static void snapshot_race_close(struct space *space, uint64_t start, uint64_t end, uint64_t time_ns)
 {
@@ -582,7 +615,9 @@ struct mmt_error *space_snapshot_begin(struct space *space, enum space_snapshot_
 	close_read(space, time_ns);
 	if (!reconcile_late(space, time_ns))
 		return &error_no_memory;
-	intervals_deinit(&space->finding); /* of a snapshot that was abandoned */
+	/* Those of a snapshot that was abandoned. */
+	intervals_deinit(&space->finding);
+	intervals_deinit(&space->snapshot.touched);
 	space->snapshot =
 	    (struct snapshot){.open = true, .mode = mode, .allocation = allocation, .line_time_ns = time_ns};
 	return NULL;
@@ -611,10 +646,11 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 	struct stretch gap = {.time_ns = time_ns, .start = snapshot->position, .end = start};
 	struct stretch line = {.time_ns = time_ns, .end = end};
 	struct space_attributes listed;
+	bool read_before = time_ns != snapshot->line_time_ns;
 
 	if (!snapshot->open || start >= end || end <= snapshot->position || ((start | end) & (space->page_bytes - 1)))
 		return NULL;
-	if (time_ns != snapshot->line_time_ns)
+	if (read_before)
 		close_read(space, time_ns);
 	/* If a mapping was merged with the previous one, or replaced its end, after that line was read, the kernel
 	 * lists it from its start: skip what was already read. */
@@ -625,7 +661,7 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 	snapshot->line_time_ns = time_ns;
 	snapshot->check.mappings++;
 	snapshot->check.compared_bytes += end - line.start;
-	if (!apply_stretch(space, &gap) || !apply_stretch(space, &line))
+	if (!apply_gap(space, &gap, read_before) || !apply_stretch(space, &line))
 		return &error_no_memory;
 	snapshot->position = end;
 	if (snapshot->mode != SPACE_SNAPSHOT_DEFINE)
@@ -646,7 +682,7 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
 
 	if (!snapshot->open)
 		return NULL;
-	if (!apply_stretch(space, &rest))
+	if (!apply_gap(space, &rest, time_ns != snapshot->line_time_ns))
 		return &error_no_memory;
 	snapshot->position = UINT64_MAX;
 	close_read(space, time_ns);
@@ -658,6 +694,7 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
 		snapshot->check.time_ns = snapshot->line_time_ns;
 	}
 	reconcile_end(space);
+	intervals_deinit(&snapshot->touched);
 	snapshot->open = false;
 	return NULL;
 }

@@ -40,6 +40,7 @@ struct snapshot {
 	uint64_t position;   /* everything below has been read */
 	uint64_t read_start; /* the current reading covers the addresses from here on */
 	uint64_t line_time_ns;
+	struct intervals touched; /* by calls since the latest reading */
 	uint64_t heap_end;	  /* end of the highest line of the heap so far; 0: none */
 	uint64_t heap_losses;	  /* value of space_losses() at that line */
 	struct space_check check; /* in progress */
@@ -161,7 +162,8 @@ bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end);
 static inline bool space_edit_touch(struct space *space, uint64_t start, uint64_t end)
 {
 	/* Fast path: long after a snapshot nothing is left to resolve. */
-	return !(space->unknown.count | space->snapshot_races.count | space->found.count | space->finding.count) ||
+	return !(space->unknown.count | space->snapshot_races.count | space->found.count | space->finding.count |
+		 space->snapshot.open) ||
 	       space_edit_touch_some(space, start, end);
 }
 

@@ -41,6 +41,7 @@ static void release_everything(struct space *space)
 	intervals_deinit(&space->unknown);
 	snapshot_race_forget(space);
 	reconcile_forget(space);
+	intervals_deinit(&space->snapshot.touched);
 }
 
 void space_destroy(struct space *space)
