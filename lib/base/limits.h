@@ -341,8 +341,6 @@
 /* Processes with heaps that are read at a time; the largest ones */
 #define LIMIT_HEAP_PROCESSES 8
 /* Heap censuses of a recording; then there is one at its end only */
-#define LIMIT_RECORDED_HEAPS 4096
-/* ... and their bytes */
 #define LIMIT_RECORDED_HEAPS_BYTES (64u << 20)
 /* Compressed JIT code in memory */
 #define LIMIT_CODE_KEPT_BYTES (20u << 20)

@@ -22,6 +22,7 @@ static char libc[] = "/lib/libc.so.6", program[] = "/bin/program", heap_path[] =
 static struct heap_mapping mappings[5];
 static uint8_t memory[5][HEAP_BYTES];
 static unsigned reads, allowed;
+static uint64_t missing;   /* this page is not in memory */
 static uint64_t shrunk_to; /* the break from the second reading on */
 static struct mmt_heap_census census;
 
@@ -32,7 +33,7 @@ static size_t read_fake(void *context, uint64_t address, void *data, size_t size
 	for (size_t i = 0; i < 5; i++) {
 		uint64_t end = mappings[i].start == HEAP && shrunk_to && reads > 20 ? shrunk_to : mappings[i].end;
 
-		if (address < mappings[i].start || address >= end)
+		if (address < mappings[i].start || address >= end || (address & ~4095ull) == missing)
 			continue;
 		size = end - address < size ? end - address : size;
 		memcpy(data, memory[i] + (address - mappings[i].start), size);
@@ -45,6 +46,15 @@ static uint64_t resident_fake(void *context, uint64_t start, uint64_t end)
 {
 	(void)context;
 	return end - start;
+}
+
+static uint64_t find_resident_fake(void *context, uint64_t start, uint64_t end)
+{
+	uint8_t byte;
+
+	for (; start < end && !read_fake(context, start, &byte, 1); start = (start | 4095) + 1)
+		reads--;
+	return start < end ? start : end;
 }
 
 static bool is_over_fake(void *context)
@@ -113,14 +123,15 @@ static void create(void)
 	memset(&census, 0, sizeof(census));
 	reads = 0;
 	allowed = 100000;
-	shrunk_to = 0;
+	missing = shrunk_to = 0;
 	put_arena(ARENA, HEAP, ARENA);
 	restart_heap(HEAP);
 }
 
 static void walk(void)
 {
-	const struct heap_source source = {NULL, mappings, 5, read_fake, resident_fake, is_over_fake};
+	const struct heap_source source = {NULL,	  mappings,	      5,	   read_fake,
+					   resident_fake, find_resident_fake, is_over_fake};
 
 	census.allocator = MMT_ALLOCATOR_GLIBC;
 	ck_assert_ptr_null(heap_walk(&source, &census));
@@ -297,6 +308,77 @@ START_TEST(a_wrong_header_is_passed_over)
 }
 END_TEST
 
+/* The header of the top; the last one is not in memory. */
+static const uint64_t top_heads[] = {0, 1, 8, 0};
+
+START_TEST(a_top_without_a_size_ends_the_region)
+{
+	for (unsigned i = 0; i < 127; i++)
+		chunk(64, 0);
+	chunk(32, 0);
+	chunk(32, 0);
+	finish_heap(ARENA, HEAP + HEAP_BYTES);
+	put(place + 8, top_heads[_i]);
+	if (_i == 3)
+		shrunk_to = HEAP + 0x2000;
+	reads = 21;
+	walk();
+	ck_assert_uint_lt(reads, 1000);
+	ck_assert_uint_ge(census.in_use_low + census.in_use_high, 2 * 126 * 64);
+	ck_assert_uint_ge(census.in_use_high, HEAP_BYTES - 0x1000);
+}
+END_TEST
+
+START_TEST(the_first_page_counts_as_not_in_memory)
+{
+	put_fastbins(false);
+	put(ARENA + 16, 0x100); /* a fastbin of chunks of 32 bytes that leads there */
+	walk();
+	ck_assert_uint_eq(census.fastbin_bytes, 4 * 64);
+	ck_assert_uint_eq(census.in_use_low, 0); /* the fastbin cannot be followed */
+	ck_assert_uint_eq(census.in_use_high, 4 * 32);
+}
+END_TEST
+
+START_TEST(main_arena_is_found_behind_pages_that_are_not_in_memory)
+{
+	mappings[2].start = DATA - 0x3000;
+	missing = DATA - 0x3000;
+	memset(memory[2], 0, HEAP_BYTES);
+	put_arena(ARENA, HEAP, ARENA);
+	chunk(32, 0);
+	finish_heap(ARENA, HEAP + HEAP_BYTES);
+	walk();
+	ck_assert_uint_eq(census.arenas, 1);
+	ck_assert_int_eq(census.result, MMT_HEAP_COMPLETE);
+}
+END_TEST
+
+START_TEST(beyond_the_limit_of_time_types_are_not_read)
+{
+	for (unsigned i = 0; i < 2000; i++)
+		chunk(64, RELRO + 8 * i);
+	finish_heap(ARENA, HEAP + HEAP_BYTES);
+	allowed = 100;
+	walk();
+	ck_assert_int_eq(census.result, MMT_HEAP_SAMPLED);
+}
+END_TEST
+
+START_TEST(absent_pages_are_passed_over_at_once)
+{
+	for (unsigned i = 0; i < 50; i++)
+		chunk(96, 0);
+	put(chunk(96, 0) - 8, 3);
+	shrunk_to = HEAP + 0x2000;
+	finish_heap(ARENA, HEAP + HEAP_BYTES);
+	reads = 21;
+	walk();
+	ck_assert_int_eq(census.result, MMT_HEAP_DAMAGED);
+	ck_assert_uint_lt(reads, 21 + HEAP_BYTES / 4096);
+}
+END_TEST
+
 START_TEST(hostile_types_have_no_names)
 {
 	/* Vtables that lead to themselves, to nothing, to code, to a name without an end, and to none. */
@@ -393,8 +475,11 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, chunks_are_counted_by_what_they_begin_with,
 			tcaches_are_known_by_key_and_before_2_34_by_address, a_cycle_in_a_fastbin_makes_a_range,
 			hostile_types_have_no_names, more_kinds_of_chunks_than_a_census_has_are_summed,
+			the_first_page_counts_as_not_in_memory, main_arena_is_found_behind_pages_that_are_not_in_memory,
+			beyond_the_limit_of_time_types_are_not_read, absent_pages_are_passed_over_at_once,
 			a_heap_may_shrink_while_it_is_read, without_an_arena_nothing_is_walked);
 	tcase_add_loop_test(cases, fastbins_are_followed_with_mangled_and_plain_pointers, 0, 2);
+	tcase_add_loop_test(cases, a_top_without_a_size_ends_the_region, 0, sizeof(top_heads) / sizeof(*top_heads));
 	tcase_add_loop_test(cases, other_arenas_have_heaps_of_several_layouts, 0, 2);
 	tcase_add_loop_test(cases, a_wrong_header_is_passed_over, 0, sizeof(wrong_heads) / sizeof(*wrong_heads));
 	tcase_add_loop_test(cases, random_memory_ends_in_bounded_work, 0, 20);

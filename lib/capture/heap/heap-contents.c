@@ -99,13 +99,12 @@ static bool is_text(const uint64_t words[2])
 static struct mmt_error *find_pointer(struct heap_contents *contents, const struct heap_mapping *mapping, uint64_t word,
 				      uint64_t *place_ret)
 {
-	struct heap_content content = {MMT_HEAP_TYPE, .name = read_type_name(contents->source, word)};
+	struct heap_content content = {.content = MMT_HEAP_TYPE};
 
 	*place_ret = FOUND_UNKNOWN;
-	if (contents->found.count >= LIMIT_HEAP_CONTENTS) {
-		free(content.name);
+	if (contents->found.count >= LIMIT_HEAP_CONTENTS || contents->source->is_over(contents->source->context))
 		return NULL;
-	}
+	content.name = read_type_name(contents->source, word);
 	if (!content.name)
 		content = (struct heap_content){MMT_HEAP_POINTER, .name = strdup(mapping->module->path),
 						.offset = word - mapping->module->start};

@@ -19,6 +19,7 @@
 #include "capture/memory/residency.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
+#include "capture/recorder/process-events.h"
 #include "capture/recorder/recorder.h"
 #include "trace/sections/section-codec.h"
 
@@ -27,8 +28,9 @@
 #define COST_SHARE 100		 /* ... and at least the processor time of the last round times this */
 #define ANSWER_BYTES (2u << 20)	 /* a census with the longest names */
 #define PLAIN_BYTES (8u << 20)
-#define PAGE_BYTES 4096u
+#define STEP_BYTES (1u << 20)	   /* first range in which a page is looked for */
 #define VERSION_BYTES (512u << 10) /* of libc.so, where its dynamic strings are */
+#define VERSION_MIN 31		   /* of glibc 2: earlier ones have other tcaches */
 #define END_MILLISECONDS 1000	   /* for a helper that has sent its census to exit */
 #define POLL_MILLISECONDS 100
 #define PAUSE_BYTES (8u << 20) /* the target waits for at most one read, but not for the next ones */
@@ -41,65 +43,92 @@ struct live {
 	int mem;
 	struct residency_reader pages;
 	struct process_residency resident; /* of the range asked last */
-	uint64_t began_ns, work_bytes;	   /* work_bytes: since the last pause */
+	uint64_t page_bytes;
+	bool gave_up;		       /* pages of a range could not be found */
+	uint64_t began_ns, work_bytes; /* work_bytes: since the last pause */
 	VECTOR(struct heap_mapping) mappings;
 };
 
-static uint64_t find_resident(struct live *live, uint64_t start, uint64_t end)
+/* Each question has all the time of a reader: the walk has its own. */
+static const resident_runs *find_runs(struct live *live, uint64_t start, uint64_t end)
 {
-	uint64_t total = 0;
+	struct residency_reader *pages = &live->pages;
 
 	live->resident.runs.count = 0;
-	mmt_error_destroy(residency_read(&live->pages, start, end, &live->resident));
-	for (size_t i = 0; i < live->resident.runs.count; i++)
-		total += live->resident.runs.items[i].end - live->resident.runs.items[i].start;
-	return total;
+	pages->gave_up = false;
+	pages->bytes = pages->begin_ns = pages->waited_ns = pages->paused_ns = 0;
+	mmt_error_destroy(residency_read(pages, start & ~(live->page_bytes - 1),
+					 (end + live->page_bytes - 1) & ~(live->page_bytes - 1), &live->resident));
+	live->gave_up |= pages->gave_up;
+	return &live->resident.runs;
 }
 
 static uint64_t resident_bytes(void *context, uint64_t start, uint64_t end)
 {
-	return find_resident(context, start, end);
+	const resident_runs *runs = find_runs(context, start, end);
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < runs->count; i++)
+		total += runs->items[i].end - runs->items[i].start;
+	return total < end - start ? total : end - start;
 }
 
-/* Files that cannot be written have no pages of their own, and are read as they are. */
+static uint64_t find_resident(void *context, uint64_t start, uint64_t end)
+{
+	const resident_runs *runs;
+
+	for (uint64_t bytes = STEP_BYTES; start < end; start += bytes, bytes *= 2) {
+		if (bytes > end - start)
+			bytes = end - start;
+		runs = find_runs(context, start, start + bytes);
+		if (runs->count)
+			return runs->items[0].start > start ? runs->items[0].start : start;
+	}
+	return end;
+}
+
+static void note_work(struct live *live, size_t bytes)
+{
+	live->work_bytes += bytes + live->page_bytes;
+	if (live->work_bytes < PAUSE_BYTES)
+		return;
+	usleep(PAUSE_MICROSECONDS);
+	live->work_bytes = 0;
+}
+
 static size_t read_live(void *context, uint64_t address, void *data, size_t size)
 {
 	struct live *live = context;
 	const struct heap_mapping *mapping = heap_mapping_find(&live->source, address);
-	const struct resident_run *run;
+	const resident_runs *runs;
 	ssize_t count;
 
 	if (!mapping)
 		return 0;
-	if (mapping->writable) {
-		find_resident(live, address & ~(uint64_t)(PAGE_BYTES - 1),
-			      (address + size + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1));
-		run = live->resident.runs.items;
-		if (!live->resident.runs.count || run->start > address)
-			return 0;
-		size = run->end - address < size ? run->end - address : size;
-	} else if (mapping->end - address < size) {
-		size = mapping->end - address;
+	runs = find_runs(live, address, address + size);
+	if (!runs->count || runs->items[0].start > address) {
+		note_work(live, 0);
+		return 0;
 	}
+	size = runs->items[0].end - address < size ? runs->items[0].end - address : size;
 	count = pread(live->mem, data, size, (off_t)address);
-	live->work_bytes += size + PAGE_BYTES;
-	if (live->work_bytes >= PAUSE_BYTES) {
-		usleep(PAUSE_MICROSECONDS);
-		live->work_bytes = 0;
-	}
+	note_work(live, size);
 	return count > 0 ? (size_t)count : 0;
 }
 
 static bool is_over(void *context)
 {
-	return clock_thread_ns() - ((struct live *)context)->began_ns > LIMIT_HEAP_NS;
+	const struct live *live = context;
+
+	return live->gave_up || clock_thread_ns() - live->began_ns > LIMIT_HEAP_NS;
 }
 
 /* The path is kept for files that may be modules, and the break. */
 static bool add_mapping(struct live *live, const struct procmaps_line *line, size_t *module)
 {
-	const bool file = line->path[0] == '/' && line->path[1] != '/' && !starts_with(line->path, "/dev/") &&
-			  !starts_with(line->path, "/memfd:") && !starts_with(line->path, "/SYSV");
+	const bool file = !line->shared && line->path[0] == '/' && line->path[1] != '/' &&
+			  !starts_with(line->path, "/dev/") && !starts_with(line->path, "/memfd:") &&
+			  !starts_with(line->path, "/SYSV");
 	const struct heap_mapping *before =
 	    live->mappings.count ? &live->mappings.items[live->mappings.count - 1] : NULL;
 	/* The .bss is anonymous memory behind a module. */
@@ -144,12 +173,15 @@ static struct mmt_error *read_mappings(struct live *live, pid_t pid)
 	return good ? NULL : &error_no_memory;
 }
 
-/* libc.so has its newest version among its dynamic strings. 0: unknown. */
+/* libc.so has its newest version among its dynamic strings, which are read even if they are not in memory: a part of
+ * them would be another version. 0: unknown. */
 static unsigned find_glibc_version(struct live *live, const struct heap_mapping *libc)
 {
 	static const char word[] = "GLIBC_2.";
 	uint8_t *data = malloc(VERSION_BYTES + 1);
-	size_t size = data ? read_live(live, libc->start, data, VERSION_BYTES) : 0;
+	size_t wanted = libc->end - libc->start < VERSION_BYTES ? libc->end - libc->start : VERSION_BYTES;
+	ssize_t count = data ? pread(live->mem, data, wanted, (off_t)libc->start) : 0;
+	size_t size = count > 0 ? (size_t)count : 0;
 	unsigned version = 0;
 
 	if (data)
@@ -165,8 +197,8 @@ static unsigned find_glibc_version(struct live *live, const struct heap_mapping 
 	return version;
 }
 
-/* Which allocator has the heap, judged by the modules. */
-static void find_allocator(struct live *live, struct mmt_heap_census *census)
+/* Which allocator has the heap, judged by the modules. False: it cannot be walked. */
+static bool find_allocator(struct live *live, struct mmt_heap_census *census)
 {
 	static const char *const others[][2] = {
 	    {"libjemalloc", "jemalloc"},     {"libtcmalloc", "tcmalloc"},
@@ -192,6 +224,7 @@ static void find_allocator(struct live *live, struct mmt_heap_census *census)
 		snprintf(name, sizeof(name), "glibc 2.%u", version);
 	census->allocator = other ? MMT_ALLOCATOR_OTHER : MMT_ALLOCATOR_GLIBC;
 	census->allocator_name = strdup(other ? other : name);
+	return !other && (!version || version >= VERSION_MIN);
 }
 
 /* A process without a heap has no arena, either; of glibc, it may have one that is not used yet. */
@@ -209,23 +242,27 @@ static void judge(struct live *live, struct mmt_heap_census *census)
 
 struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *census)
 {
-	struct live live = {.mem = mem, .began_ns = clock_thread_ns()};
+	struct live live = {.mem = mem, .began_ns = clock_thread_ns(), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 	struct mmt_error *error;
+	bool walkable = false;
 
-	live.source = (struct heap_source){
-	    .context = &live, .read = read_live, .resident_bytes = resident_bytes, .is_over = is_over};
+	live.source = (struct heap_source){.context = &live,
+					   .read = read_live,
+					   .resident_bytes = resident_bytes,
+					   .find_resident = find_resident,
+					   .is_over = is_over};
 	census->pid = pid;
 	census->time_ns = clock_now_ns();
 	residency_take(&live.pages, NULL, pid, process_file_open(NULL, pid, "pagemap"));
 	error = read_mappings(&live, pid);
 	confine_thread(NULL, 0);
 	if (!error)
-		find_allocator(&live, census);
+		walkable = find_allocator(&live, census);
 	if (!error && !census->allocator_name)
 		error = &error_no_memory;
 	if (!error && (mem < 0 || live.pages.fd < 0))
 		census->result = MMT_HEAP_UNREADABLE;
-	else if (!error && census->allocator == MMT_ALLOCATOR_GLIBC)
+	else if (!error && walkable)
 		error = heap_walk(&live.source, census);
 	if (!error && census->result != MMT_HEAP_UNREADABLE)
 		judge(&live, census);
@@ -299,7 +336,8 @@ static struct mmt_error *begin_round(struct recorder *recorder, enum mmt_heap_ti
 		struct traced_process *process = recorder->processes.items.items[i];
 
 		if (!process->ended && !process->lender && !process->left &&
-		    !(when == MMT_HEAP_AT_START && process->from_exec))
+		    !(when == MMT_HEAP_AT_START && process->from_exec) &&
+		    !process_events_want_snapshot(recorder, process->pid))
 			good = vector_push(&largest, process);
 	}
 	vector_sort(&largest, compare_size);
@@ -309,35 +347,55 @@ static struct mmt_error *begin_round(struct recorder *recorder, enum mmt_heap_ti
 	return good ? NULL : &error_no_memory;
 }
 
+/* There is no census of this process: say so. */
+static struct mmt_error *keep_none(struct heap_jobs *jobs, pid_t pid, enum mmt_heap_time when)
+{
+	const struct mmt_heap_census none = {.pid = pid,
+					     .time_ns = clock_now_ns(),
+					     .when = when,
+					     .result = MMT_HEAP_ENDED,
+					     .allocator_name = strdup("")};
+
+	jobs->done_bytes += sizeof(none);
+	if (none.allocator_name && vector_push(&jobs->done.items, none))
+		return NULL;
+	free(none.allocator_name);
+	return &error_no_memory;
+}
+
 /* Errors are no reason to end the recording: there is no census then. */
-static void start_next(struct recorder *recorder)
+static struct mmt_error *start_next(struct recorder *recorder)
 {
 	struct heap_jobs *jobs = recorder->jobs.heap;
 	struct census_request request = {.when = jobs->when};
+	struct mmt_error *error = NULL;
 
 	helper_reap(jobs->helper);
-	while (jobs->waiting.count && !jobs->helper->child && !jobs->helper->dying) {
+	while (!error && jobs->waiting.count && !jobs->helper->child && !jobs->helper->dying) {
+		bool stuck;
+
 		request.pid = jobs->waiting.items[0];
 		memmove(jobs->waiting.items, jobs->waiting.items + 1, --jobs->waiting.count * sizeof(pid_t));
-		if (blocking_calls_are_stuck(&recorder->calls, place_of_process(request.pid)))
-			continue;
-		request.mem = process_file_open(&recorder->calls, request.pid, "mem");
+		stuck = blocking_calls_are_stuck(&recorder->calls, place_of_process(request.pid));
+		request.mem = stuck ? -1 : process_file_open(&recorder->calls, request.pid, "mem");
 		jobs->pid = request.pid;
+		jobs->helper_when = request.when;
 		jobs->since_ns = clock_now_ns();
 		buffer_deinit(&jobs->answer);
 		buffer_init(&jobs->answer, ANSWER_BYTES);
-		(void)helper_process_start(jobs->helper, SOCK_STREAM, run_helper, &request);
+		if (stuck || !helper_process_start(jobs->helper, SOCK_STREAM, run_helper, &request))
+			error = keep_none(jobs, request.pid, request.when);
 		if (request.mem >= 0)
 			close(request.mem);
 	}
+	return error;
 }
 
-/* Keeps the census that the helper has sent; one that it did not finish says only that. */
+/* Keeps the census that the helper has sent. Without one, nobody knows what it has cost. */
 static struct mmt_error *keep_answer(struct heap_jobs *jobs)
 {
 	struct bytes bytes = bytes_over(jobs->answer.data, jobs->answer.size);
-	struct mmt_heap_census none = {
-	    .pid = jobs->pid, .time_ns = jobs->since_ns, .when = jobs->when, .result = MMT_HEAP_ENDED};
+	uint64_t elapsed_ns = clock_now_ns() - jobs->since_ns;
 	struct heap_censuses read = {0};
 	size_t room = PLAIN_BYTES;
 	struct mmt_error *error = section_read(&section_heap, &bytes, &room, &read);
@@ -345,12 +403,12 @@ static struct mmt_error *keep_answer(struct heap_jobs *jobs)
 	if (error || read.items.count != 1 || read.items.items[0].pid != jobs->pid) {
 		mmt_error_destroy(error);
 		heap_censuses_deinit(&read);
-		none.allocator_name = strdup("");
-		return none.allocator_name && vector_push(&jobs->done.items, none) ? NULL : &error_no_memory;
+		jobs->round_spent_ns += elapsed_ns < LIMIT_HEAP_NS ? elapsed_ns : LIMIT_HEAP_NS;
+		return keep_none(jobs, jobs->pid, jobs->helper_when);
 	}
 	jobs->round_spent_ns += read.items.items[0].processor_ns;
 	jobs->spent_ns += read.items.items[0].processor_ns;
-	jobs->done_bytes += PLAIN_BYTES - room;
+	jobs->done_bytes += PLAIN_BYTES - room + sizeof(struct mmt_heap_census);
 	if (!vector_push(&jobs->done.items, read.items.items[0])) {
 		heap_censuses_deinit(&read);
 		return &error_no_memory;
@@ -362,20 +420,20 @@ static struct mmt_error *keep_answer(struct heap_jobs *jobs)
 /* Receives without waiting. */
 static struct mmt_error *receive(struct heap_jobs *jobs)
 {
-	uint8_t *room;
 	ssize_t count = 1;
 
-	while (count > 0) {
+	while (count > 0 && !jobs->answer.error) {
 		uint8_t block[16384];
 
 		count = recv(jobs->helper->answer, block, sizeof(block), MSG_DONTWAIT);
-		room = count > 0 ? buffer_extend(&jobs->answer, (size_t)count) : NULL;
-		if (room)
-			memcpy(room, block, (size_t)count);
+		if (count > 0)
+			buffer_put(&jobs->answer, block, (size_t)count);
 	}
 	if (count < 0 && (errno == EAGAIN || errno == EINTR) && clock_now_ns() - jobs->since_ns < LIMIT_HEAP_WAIT_NS)
 		return NULL;
-	(void)helper_end(jobs->helper, count < 0 ? 0 : END_MILLISECONDS);
+	(void)helper_end(jobs->helper, count ? 0 : END_MILLISECONDS);
+	if (jobs->answer.error)
+		buffer_clear(&jobs->answer);
 	mmt_error_destroy(buffer_finish(&jobs->answer));
 	return keep_answer(jobs);
 }
@@ -391,7 +449,7 @@ static uint64_t interval_ns(const struct recorder *recorder)
 
 static bool is_full(const struct heap_jobs *jobs)
 {
-	return jobs->done.items.count >= LIMIT_RECORDED_HEAPS || jobs->done_bytes >= LIMIT_RECORDED_HEAPS_BYTES;
+	return jobs->done_bytes >= LIMIT_RECORDED_HEAPS_BYTES;
 }
 
 struct mmt_error *heap_census_continue(struct recorder *recorder)
@@ -412,7 +470,7 @@ struct mmt_error *heap_census_continue(struct recorder *recorder)
 			jobs->next_ns = clock_now_ns() + interval_ns(recorder);
 	}
 	if (!error && !jobs->helper->child)
-		start_next(recorder);
+		error = start_next(recorder);
 	return error;
 }
 
@@ -424,7 +482,20 @@ struct mmt_error *heap_census_stop(struct recorder *recorder)
 		return NULL;
 	error = begin_round(recorder, MMT_HEAP_AT_STOP);
 	if (!error && !recorder->jobs.heap->helper->child)
-		start_next(recorder);
+		error = start_next(recorder);
+	return error;
+}
+
+static struct mmt_error *give_up(struct heap_jobs *jobs)
+{
+	struct mmt_error *error = NULL;
+
+	if (jobs->helper->child)
+		error = keep_none(jobs, jobs->pid, jobs->helper_when);
+	(void)helper_end(jobs->helper, 0);
+	for (size_t i = 0; !error && i < jobs->waiting.count; i++)
+		error = keep_none(jobs, jobs->waiting.items[i], jobs->when);
+	jobs->waiting.count = 0;
 	return error;
 }
 
@@ -434,17 +505,18 @@ struct mmt_error *heap_census_encode(struct recorder *recorder, struct buffer *b
 	uint64_t end_ns = clock_now_ns() + LIMIT_HEAP_END_NS;
 	struct mmt_error *error = NULL;
 
-	while (!error && jobs->helper->child) {
-		struct pollfd answer = {.fd = jobs->helper->answer, .events = POLLIN};
+	while (!error && (jobs->helper->child || jobs->waiting.count)) {
+		struct pollfd answer = {.fd = jobs->helper->child ? jobs->helper->answer : -1, .events = POLLIN};
 
 		if (clock_now_ns() >= end_ns || recorder_stop_requests(recorder) > recorder->stop_requests) {
-			(void)helper_end(jobs->helper, 0);
+			error = give_up(jobs);
 			break;
 		}
-		(void)poll(&answer, 1, POLL_MILLISECONDS);
-		error = receive(jobs);
+		(void)poll(&answer, 1, jobs->helper->child ? POLL_MILLISECONDS : 1);
+		if (jobs->helper->child)
+			error = receive(jobs);
 		if (!error && !jobs->helper->child)
-			start_next(recorder);
+			error = start_next(recorder);
 	}
 	return error || !jobs->done.items.count ? error : heap_censuses_encode(&jobs->done, buffer);
 }

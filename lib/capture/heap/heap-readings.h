@@ -30,6 +30,7 @@ struct heap_jobs {
 	uint64_t spent_ns;	 /* ... and of all */
 	struct helper *helper;	 /* reads a heap */
 	pid_t pid;		 /* of this process */
+	enum mmt_heap_time helper_when;
 	uint64_t since_ns;
 	struct buffer answer;
 };

@@ -16,7 +16,7 @@
 #include "trace/sections/heap-census.h"
 
 #define WINDOW_BYTES (1u << 20)
-#define PAGE_BYTES 4096u
+#define PAGE_BYTES 4096u /* the smallest page: larger ones are multiples of it */
 #define WORD 8u
 
 enum { PREV_IN_USE = 1, IS_MMAPPED = 2, NON_MAIN_ARENA = 4, FLAGS = 7 };
@@ -84,11 +84,13 @@ struct walk {
 	VECTOR(uint64_t) fastbins; /* free chunks; ascending */
 	size_t next_fastbin;
 	struct map tcache_keys;
-	bool late_key;	       /* a key was found after chunks that it may be in */
+	uint64_t late_bytes;   /* counted before the last key that was found, so that some of them may be free */
 	bool fast_unsure;      /* a fastbin could not be followed */
 	uint64_t unsure_bytes; /* of chunks that may be in use or in a fastbin */
 	unsigned checks;       /* of the time */
 	bool stopped;	       /* the time is over */
+	bool parts;	       /* only parts of the heap are walked */
+	bool measuring;	       /* a bounded amount, even if the time is over */
 };
 
 static size_t read_memory(struct walk *walk, uint64_t address, void *data, size_t size)
@@ -98,9 +100,17 @@ static size_t read_memory(struct walk *walk, uint64_t address, void *data, size_
 
 static bool is_over(struct walk *walk)
 {
+	if (walk->measuring)
+		return false;
 	if (++walk->checks % CHECK_SHARE == 0)
 		walk->stopped = walk->stopped || walk->source->is_over(walk->source->context);
 	return walk->stopped;
+}
+
+static void forget_memory(struct walk *walk)
+{
+	walk->window_bytes = 0;
+	memset(walk->kept, 0xff, sizeof(walk->kept));
 }
 
 /* These bytes, out of the window; NULL: they are not in memory. */
@@ -135,7 +145,7 @@ static bool peek(struct walk *walk, uint64_t address, void *data, size_t size)
 	if ((address + size - 1) / PAGE_BYTES != page)
 		return !is_over(walk) && read_memory(walk, address, data, size) == size;
 	if (*kept != page) {
-		*kept = 0;
+		*kept = UINT64_MAX;
 		if (is_over(walk) || read_memory(walk, page * PAGE_BYTES, bytes, PAGE_BYTES) != PAGE_BYTES)
 			return false;
 		*kept = page;
@@ -212,7 +222,8 @@ static uint64_t resynchronize(struct walk *walk, const struct region *region, ui
 		if (walk->stopped)
 			return end;
 		if (!bytes) {
-			address |= PAGE_BYTES - ALIGNMENT;
+			address = (address | (PAGE_BYTES - 1)) + 1;
+			address = walk->source->find_resident(walk->source->context, address, end) - ALIGNMENT;
 			continue;
 		}
 		memcpy(&head, (const uint8_t *)bytes + WORD, sizeof(head));
@@ -242,7 +253,8 @@ static struct mmt_error *note_tcache(struct walk *walk, const struct chunk *chun
 			return NULL;
 		if (map_get(&walk->tcache_keys, block[2]) || walk->tcache_keys.count >= LIMIT_HEAP_TCACHES)
 			return NULL;
-		walk->late_key |= !first;
+		if (!first)
+			walk->late_bytes = walk->census->in_use_low;
 		return map_put(&walk->tcache_keys, block[2], 1) ? NULL : &error_no_memory;
 	}
 	return NULL;
@@ -496,12 +508,14 @@ static uint64_t find_main_arena(struct walk *walk)
 
 		if (!mapping->module || !mapping->writable || (has_libc && !is_libc(mapping->module->path)))
 			continue;
-		for (uint64_t place = mapping->start; !found && place < mapping->end && !is_over(walk);
-		     place += WINDOW_BYTES - PAGE_BYTES) {
-			uint64_t left = mapping->end - place;
+		for (uint64_t place = mapping->start; !found && place < mapping->end && !is_over(walk);) {
+			uint64_t left = mapping->end - place, wanted = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+			size_t size = read_memory(walk, place, walk->window, wanted);
 
-			left = read_memory(walk, place, walk->window, left < WINDOW_BYTES ? left : WINDOW_BYTES);
-			found = find_arena_in(walk->window, left, place);
+			found = find_arena_in(walk->window, size, place);
+			place = size == WINDOW_BYTES
+				    ? place + size - PAGE_BYTES
+				    : source->find_resident(source->context, place + size + PAGE_BYTES, mapping->end);
 		}
 	}
 	return found;
@@ -645,9 +659,10 @@ static uint64_t measure_change(struct walk *walk, const struct sample *sample)
 	struct chunk chunk, next;
 	uint64_t bytes = 0;
 
-	walk->window_bytes = 0;
+	forget_memory(walk);
 	(void)load(walk, sample->region, sample->start, &chunk);
-	while (chunk.address < sample->end && load_next(walk, sample->region, &chunk, &next)) {
+	while (chunk.address < sample->end && chunk.address - sample->start < 2 * SAMPLE_BYTES &&
+	       load_next(walk, sample->region, &chunk, &next)) {
 		if (next.head & PREV_IN_USE && !map_get(&walk->tcache_keys, chunk.words[1]))
 			bytes += size_of(&chunk);
 		chunk = next;
@@ -663,8 +678,10 @@ static uint64_t estimate_change(struct walk *walk)
 	size_t count = walk->samples.count, step = count / SAMPLES + 1, read = 0;
 	uint64_t change = 0;
 
-	for (size_t i = 0; i < count && !walk->stopped; i += step, read++)
+	walk->measuring = true;
+	for (size_t i = 0; i < count; i += step, read++)
 		change += measure_change(walk, &walk->samples.items[i]);
+	walk->measuring = false;
 	return read ? change / read * count + change % read * count / read : 0;
 }
 
@@ -678,7 +695,7 @@ static struct mmt_error *walk_chunks(struct walk *walk, struct region *region, u
 	struct mmt_error *error = NULL;
 
 	walk->next_fastbin = 0;
-	while (!error && address < end && !walk->stopped) {
+	while (!error && address < end && !is_over(walk)) {
 		struct chunk chunk;
 
 		if (load(walk, region, address, &chunk))
@@ -688,7 +705,10 @@ static struct mmt_error *walk_chunks(struct walk *walk, struct region *region, u
 			break;
 		if (is_top(walk, region, address)) {
 			address = count_top(walk, region, &chunk);
-			if (!begins_chain(walk, region, address))
+			/* Without its header, nobody knows where the top ends. */
+			if (address == chunk.address)
+				address = end;
+			else if (!begins_chain(walk, region, address))
 				address = resynchronize(walk, region, address, end);
 			continue;
 		}
@@ -696,7 +716,7 @@ static struct mmt_error *walk_chunks(struct walk *walk, struct region *region, u
 			address = skip_fences(walk, region, &chunk, end);
 		} else if (again != address) {
 			again = address;
-			walk->window_bytes = 0;
+			forget_memory(walk);
 		} else {
 			address = skip(walk, region, address, end);
 		}
@@ -727,7 +747,7 @@ static struct mmt_error *walk_regions(struct walk *walk)
 			start = end;
 		}
 	}
-	walk->stopped |= step > 1;
+	walk->parts = step > 1;
 	return error;
 }
 
@@ -750,16 +770,17 @@ static void finish_sums(struct walk *walk, struct mmt_heap_census *census)
 {
 	uint64_t change = estimate_change(walk);
 
+	walk->stopped |= walk->source->is_over(walk->source->context);
 	if (census->walked_bytes > census->mapped_bytes)
 		census->walked_bytes = census->mapped_bytes;
 	census->in_use_high = census->in_use_low + (census->mapped_bytes - census->walked_bytes);
 	census->in_use_high += change;
-	change += walk->unsure_bytes;
+	change += walk->unsure_bytes + (walk->stopped ? walk->late_bytes : 0);
 	census->in_use_low -= change < census->in_use_low ? change : census->in_use_low;
-	census->result = walk->stopped	      ? MMT_HEAP_SAMPLED
-			 : census->stopped_at ? MMT_HEAP_DAMAGED
-			 : census->arenas     ? MMT_HEAP_COMPLETE
-					      : MMT_HEAP_NOT_WALKED;
+	census->result = walk->stopped || walk->parts ? MMT_HEAP_SAMPLED
+			 : census->stopped_at	      ? MMT_HEAP_DAMAGED
+			 : census->arenas	      ? MMT_HEAP_COMPLETE
+						      : MMT_HEAP_NOT_WALKED;
 }
 
 static struct mmt_error *walk_once(struct walk *walk)
@@ -791,11 +812,12 @@ struct mmt_error *heap_walk(const struct heap_source *source, struct mmt_heap_ce
 	struct mmt_error *error = walk.window ? NULL : &error_no_memory;
 
 	if (!error) {
+		forget_memory(&walk);
 		walk.main_arena = find_main_arena(&walk);
 		error = walk_once(&walk);
 	}
 	/* Keys that were found late may be in chunks that were counted as in use. */
-	if (!error && walk.late_key && !walk.stopped) {
+	if (!error && walk.late_bytes && !walk.stopped) {
 		struct mmt_heap_census first = *census;
 		struct walk second = {.source = source,
 				      .census = census,
@@ -805,6 +827,7 @@ struct mmt_error *heap_walk(const struct heap_source *source, struct mmt_heap_ce
 
 		*census = empty;
 		walk = second;
+		forget_memory(&walk);
 		first.allocator_name = NULL;
 		heap_census_deinit(&first);
 		error = walk_once(&walk);

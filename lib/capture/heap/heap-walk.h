@@ -29,6 +29,8 @@ struct heap_source {
 	size_t (*read)(void *context, uint64_t address, void *data, size_t size);
 	/* How many bytes of this range are in memory? */
 	uint64_t (*resident_bytes)(void *context, uint64_t start, uint64_t end);
+	/* Where the first page begins that is in memory, at or above `start`; `end`: there is none below that. */
+	uint64_t (*find_resident)(void *context, uint64_t start, uint64_t end);
 	/* Is the time for the walk over? */
 	bool (*is_over)(void *context);
 };
