@@ -20,7 +20,7 @@ expect_no_cause 'malloc arena'
 expect_growth '<' 50000000
 
 record_cause "$workloads/causes" fragments
-expect_cause 'heap profiler such as heaptrack'
+expect_cause 'shows which blocks in use grow'
 record_cause "$workloads/causes" fragments fixed
 expect_no_cause
 

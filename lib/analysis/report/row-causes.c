@@ -327,10 +327,6 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 
 	if (by_design && !names_caller(pattern))
 		return NULL;
-	/* Better evidence than who needed the next page. */
-	if ((pattern == MMT_PATTERN_HEAP || pattern == MMT_PATTERN_ARENA) &&
-	    heap_growth_known(causes->report, causes->rows[stem.place].pids, causes->rows[stem.place].pid_count))
-		return NULL;
 	for (;;) {
 		struct mmt_error *error;
 		struct stem next;

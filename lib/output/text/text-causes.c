@@ -128,7 +128,7 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 	text_pad_to(text, NAME_COLUMN);
 	text_put(text, TEXT_PLAIN, words.before_name);
 	if (width)
-		room = width > text->column + NAME_COLUMNS_MIN ? width - text->column : NAME_COLUMNS_MIN;
+		room = width > NAME_COLUMN + NAME_COLUMNS_MIN ? width - text->column : NAME_COLUMNS_MIN;
 	text_put_name(text, TEXT_STRONG, text_cause_name(cause), room);
 	if (other)
 		put_piece(text, &lines, words.before_other, other);

@@ -260,12 +260,30 @@ static void put_unread(struct text *text, const struct mmt_report *report, const
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }
 
+/* What is in a heap that has no part in the growth. */
+static void put_state(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
+{
+	uint64_t free_bytes = mmt_heap_free_bytes(heap->end);
+
+	text_add(text, "  ");
+	add_heap_name(text, report, heap);
+	text_add(text, ": %s in use, %s free", text_bytes(text, heap->end->in_use_low), text_bytes(text, free_bytes));
+	if (heap->end->trimmable_bytes > free_bytes / 2)
+		text_add(text, ", of which malloc_trim(0) gives back at most %s",
+			 text_bytes(text, heap->end->trimmable_bytes));
+	add_verdict(text, heap);
+	text_add(text, ".");
+	text_end_sentence(text, TEXT_PLAIN, INDENT);
+}
+
 static void put_table(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
 {
 	size_t shown = heap->kind_count < KINDS_SHOWN ? heap->kind_count : KINDS_SHOWN;
 
-	/* That of the first heap can stand above. */
-	if (heap != report->heaps || !matters(report, heap))
+	/* That of the first heap stands above. */
+	if (!matters(report, heap))
+		put_state(text, report, heap);
+	else if (heap != report->heaps)
 		put_answer(text, report, heap);
 	if (!shown)
 		return;
@@ -279,13 +297,17 @@ static void put_table(struct text *text, const struct mmt_report *report, const 
 		text_line(text, TEXT_FAINT, "  and %zu more kinds (--json has all)", heap->kind_count - shown);
 }
 
-void text_heaps(struct text *text, const struct mmt_report *report)
+void text_heaps(struct text *text, const struct mmt_report *report, bool that_matter)
 {
 	for (size_t i = 0; i < report->heap_count && i < HEAPS_SHOWN; i++) {
+		const struct mmt_heap *heap = &report->heaps[i];
+
+		if ((heap->census_count && matters(report, heap)) != that_matter)
+			continue;
 		text_end_line(text);
-		if (report->heaps[i].census_count)
-			put_table(text, report, &report->heaps[i]);
+		if (heap->census_count)
+			put_table(text, report, heap);
 		else
-			put_unread(text, report, &report->heaps[i]);
+			put_unread(text, report, heap);
 	}
 }

@@ -142,8 +142,8 @@ bool text_growth_is_of_all(const struct mmt_report *report);
  * growth. */
 void text_heap_answer(struct text *text, const struct mmt_report *report);
 
-/* The kinds of blocks, as tables, and why heaps were not read. */
-void text_heaps(struct text *text, const struct mmt_report *report);
+/* The kinds of blocks, as tables, and why heaps were not read; of heaps with a part in the growth, or of the others. */
+void text_heaps(struct text *text, const struct mmt_report *report, bool that_matter);
 
 /* The sections of a text report that are printed only when they have content. */
 

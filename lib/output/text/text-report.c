@@ -596,13 +596,14 @@ static void put_details(struct text *text, const struct mmt_report *report, cons
 	put_rows(text, report, selection, explanations);
 	put_hidden(text, selection, report, text->options->sort);
 	text_failures(text, report, &explanations->marks);
-	text_heaps(text, report);
+	text_heaps(text, report, true);
 	text_end_line(text);
 	text_details(text, report);
 	text_end_line(text);
 	put_sums(text, report, text->options->sort);
 	text_classes(text, report);
 	text_processes(text, report);
+	text_heaps(text, report, false);
 	text_steps(text, report, selection);
 	if (report->by == MMT_BY_THREAD && report->then_by == MMT_BY_STACK)
 		text_threads(text, report);
