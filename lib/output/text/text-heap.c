@@ -157,6 +157,10 @@ static void add_fragmentation(struct text *text, const struct mmt_heap *heap)
 	text_add(text, ": fragmentation");
 	if (!most || most->after_free_bytes < heap->end->free_bytes / KIND_SHARE)
 		return;
+	if (most->after_free_count == 1) {
+		text_add(text, "; a block of %s bytes keeps it apart", text_count(text, most->smallest_bytes));
+		return;
+	}
 	text_add(text, "; %s ", text_count(text, most->after_free_count));
 	add_what(text, most);
 	text_add(text, " keep it apart");
