@@ -44,7 +44,7 @@ int main(int count, char **arguments)
 		if (i % 50 == 0)
 			kept.push_back(new app::Cache<long>);
 	}
-	for (int i = 0; count > 1 && i < 400000; i++)
+	for (int i = 0; count > 1 && i < 100000; i++)
 		blocks.push_back((char *)memset(malloc(500), 1, 500));
 	for (size_t i = 0; i < blocks.size(); i++)
 		if (i % 100)
@@ -56,8 +56,17 @@ int main(int count, char **arguments)
 END
 g++ -O1 -s -o types types.cc || fail "types.cc does not compile"
 
-# census [OPTION...]: records the process, and writes the last census to heap.out, a field per line, and its groups to groups.out.
+# census [OPTION...]: records the process, and writes the last census to heap.out, a field per line, and its groups to
+# groups.out. One that is given up because the machine is busy is taken again.
 census() {
+	local tries
+	for ((tries = 0; tries < 20; tries++)); do
+		take_census "$@"
+		[[ $(field result) = ended || $(field result) = sampled ]] || break
+	done
+}
+
+take_census() {
 	"$MMTRACE" record -q "$@" -p "$pid" --duration 100ms -o "$recording" || fail "record: status $?"
 	"$MMTRACE" dump -i "$recording" >dump.out || fail "dump: status $?"
 	grep '^# heap ' dump.out | tail -1 | tr ' ' '\n' >heap.out
@@ -86,10 +95,10 @@ kill "$pid"
 start_command "$PWD/types" fragmented
 census
 [ "$(field result)" = complete ] || fail "no complete census at the end: $(cat heap.out)"
-[ "$(field free_bytes)" -gt 190000000 ] && [ "$(field trimmable_bytes)" -gt 150000000 ] &&
+[ "$(field free_bytes)" -gt 47500000 ] && [ "$(field trimmable_bytes)" -gt 37500000 ] &&
 	[ "$(field trimmable_bytes)" -lt "$(field free_bytes)" ] || fail "the free memory is not fragmented: $(cat heap.out)"
 read -r count bytes < <(sed -n 's/.*smallest_bytes=512 .* after_free_count=\([0-9]*\) after_free_bytes=\([0-9]*\) .*/\1 \2/p' groups.out)
-[ "$count" -ge 3990 ] && [ "$count" -le 4000 ] && [ "$bytes" -gt 190000000 ] ||
+[ "$count" -ge 990 ] && [ "$count" -le 1000 ] && [ "$bytes" -gt 47500000 ] ||
 	fail "$count blocks of 512 bytes keep $bytes bytes apart"
 kill "$pid"
 
