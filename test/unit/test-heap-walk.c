@@ -329,17 +329,6 @@ START_TEST(a_top_without_a_size_ends_the_region)
 }
 END_TEST
 
-START_TEST(the_first_page_counts_as_not_in_memory)
-{
-	put_fastbins(false);
-	put(ARENA + 16, 0x100); /* a fastbin of chunks of 32 bytes that leads there */
-	walk();
-	ck_assert_uint_eq(census.fastbin_bytes, 4 * 64);
-	ck_assert_uint_eq(census.in_use_low, 0); /* the fastbin cannot be followed */
-	ck_assert_uint_eq(census.in_use_high, 4 * 32);
-}
-END_TEST
-
 START_TEST(main_arena_is_found_behind_pages_that_are_not_in_memory)
 {
 	mappings[2].start = DATA - 0x3000;
@@ -375,7 +364,7 @@ START_TEST(absent_pages_are_passed_over_at_once)
 	reads = 21;
 	walk();
 	ck_assert_int_eq(census.result, MMT_HEAP_DAMAGED);
-	ck_assert_uint_lt(reads, 21 + HEAP_BYTES / 4096);
+	ck_assert_uint_lt(reads, 21 + HEAP_BYTES / 4096 / 2);
 }
 END_TEST
 
@@ -475,7 +464,7 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, chunks_are_counted_by_what_they_begin_with,
 			tcaches_are_known_by_key_and_before_2_34_by_address, a_cycle_in_a_fastbin_makes_a_range,
 			hostile_types_have_no_names, more_kinds_of_chunks_than_a_census_has_are_summed,
-			the_first_page_counts_as_not_in_memory, main_arena_is_found_behind_pages_that_are_not_in_memory,
+			main_arena_is_found_behind_pages_that_are_not_in_memory,
 			beyond_the_limit_of_time_types_are_not_read, absent_pages_are_passed_over_at_once,
 			a_heap_may_shrink_while_it_is_read, without_an_arena_nothing_is_walked);
 	tcase_add_loop_test(cases, fastbins_are_followed_with_mangled_and_plain_pointers, 0, 2);
