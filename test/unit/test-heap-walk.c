@@ -360,7 +360,7 @@ START_TEST(absent_pages_are_passed_over_at_once)
 		chunk(96, 0);
 	put(chunk(96, 0) - 8, 3);
 	shrunk_to = HEAP + 0x2000;
-	finish_heap(ARENA, HEAP + HEAP_BYTES);
+	put(ARENA + 96, HEAP + HEAP_BYTES - 64);
 	reads = 21;
 	walk();
 	ck_assert_int_eq(census.result, MMT_HEAP_DAMAGED);

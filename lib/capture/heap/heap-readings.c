@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/heap/heap-readings.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -31,7 +32,8 @@
 #define STEP_BYTES (1u << 20)	   /* first range in which a page is looked for */
 #define VERSION_BYTES (512u << 10) /* of libc.so, where its dynamic strings are */
 #define VERSION_MIN 31		   /* of glibc 2: earlier ones have other tcaches */
-#define END_MILLISECONDS 1000	   /* for a helper that has sent its census to exit */
+#define MODULE_HEADER_BYTES 4096u
+#define END_MILLISECONDS 1000 /* for a helper that has sent its census to exit */
 #define POLL_MILLISECONDS 100
 #define PAUSE_BYTES (8u << 20) /* the target waits for at most one read, but not for the next ones */
 #define PAUSE_MICROSECONDS 500
@@ -123,6 +125,41 @@ static bool is_over(void *context)
 	return live->gave_up || clock_thread_ns() - live->began_ns > LIMIT_HEAP_NS;
 }
 
+/* Where the .bss of a module ends, by its program headers. UINT64_MAX: they are not in memory. */
+static uint64_t find_module_end(struct live *live, uint64_t start)
+{
+	uint8_t data[MODULE_HEADER_BYTES];
+	const resident_runs *runs = find_runs(live, start, start + sizeof(data));
+	struct bytes header = bytes_over(data, sizeof(data)), programs = header;
+	uint64_t lowest = UINT64_MAX, highest = 0, first;
+	uint16_t entry_bytes, count;
+
+	if (!runs->count || pread(live->mem, data, sizeof(data), (off_t)start) != sizeof(data) ||
+	    memcmp(data, ELFMAG, SELFMAG))
+		return UINT64_MAX;
+	bytes_skip(&header, offsetof(Elf64_Ehdr, e_phoff));
+	bytes_skip(&programs, bytes_u64(&header));
+	bytes_skip(&header, offsetof(Elf64_Ehdr, e_phentsize) - offsetof(Elf64_Ehdr, e_shoff));
+	entry_bytes = bytes_u16(&header);
+	count = bytes_u16(&header);
+	for (uint16_t i = 0; i < count && bytes_ok(&programs); i++) {
+		struct bytes program = bytes_sub(&programs, entry_bytes);
+
+		if (bytes_u32(&program) != PT_LOAD)
+			continue;
+		bytes_skip(&program, offsetof(Elf64_Phdr, p_vaddr) - offsetof(Elf64_Phdr, p_flags));
+		first = bytes_u64(&program);
+		bytes_skip(&program, offsetof(Elf64_Phdr, p_memsz) - offsetof(Elf64_Phdr, p_paddr));
+		lowest = first < lowest ? first : lowest;
+		first += bytes_u64(&program);
+		highest = bytes_ok(&program) && first > highest ? first : highest;
+	}
+	if (!bytes_ok(&programs) || lowest >= highest)
+		return UINT64_MAX;
+	highest += start - (lowest & ~(live->page_bytes - 1));
+	return (highest + live->page_bytes - 1) & ~(live->page_bytes - 1);
+}
+
 /* The path is kept for files that may be modules, and the break. */
 static bool add_mapping(struct live *live, const struct procmaps_line *line, size_t *module)
 {
@@ -131,13 +168,30 @@ static bool add_mapping(struct live *live, const struct procmaps_line *line, siz
 			  !starts_with(line->path, "/SYSV");
 	const struct heap_mapping *before =
 	    live->mappings.count ? &live->mappings.items[live->mappings.count - 1] : NULL;
-	/* The .bss is anonymous memory behind a module. */
+	/* The .bss is anonymous memory behind a module. A block of malloc may be behind that, in one mapping with it.
+	 */
 	bool same = before && *module != SIZE_MAX && before->end == line->start && !strcmp(line->path, "//anon");
 	struct heap_mapping mapping = {.start = line->start,
 				       .end = line->end,
 				       .writable = line->protection & PROT_WRITE,
 				       .executable = line->protection & PROT_EXEC};
 
+	if (same) {
+		uint64_t end = find_module_end(live, live->mappings.items[*module].start);
+
+		same = end > line->start;
+		if (same && end < line->end) {
+			struct procmaps_line part = *line;
+
+			part.end = end;
+			if (!add_mapping(live, &part, module))
+				return false;
+			part.start = end;
+			part.end = line->end;
+			*module = SIZE_MAX;
+			return add_mapping(live, &part, module);
+		}
+	}
 	if (file && (*module == SIZE_MAX || strcmp(live->mappings.items[*module].path, line->path)))
 		*module = live->mappings.count;
 	else if (!file && !same)
