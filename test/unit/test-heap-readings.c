@@ -387,6 +387,38 @@ START_TEST(a_corrupted_header_is_named_and_passed_over)
 }
 END_TEST
 
+extern char end[]; /* of the .bss of this program */
+
+static void above_bss(void)
+{
+	const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+	char *above = (char *)(((uintptr_t)end + page_bytes - 1) & ~(page_bytes - 1));
+
+	above = mmap(above, 16 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		     -1, 0);
+	shared->live_bytes = above != MAP_FAILED;
+	for (size_t i = 0; i < 10 && above != MAP_FAILED; i++) {
+		above[i * page_bytes] = 1;
+		kept[i] = malloc(7000);
+		*(char **)kept[i] = above + i * page_bytes;
+	}
+}
+
+START_TEST(memory_directly_above_a_module_is_not_its_data)
+{
+	struct mmt_heap_census census;
+
+	start(above_bss);
+	census = take();
+	ck_assert_uint_eq(census.result, MMT_HEAP_COMPLETE);
+	if (shared->live_bytes) { /* nothing else was there */
+		ck_assert_ptr_nonnull(find(&census, 7008));
+		ck_assert_int_eq(find(&census, 7008)->content, MMT_HEAP_UNKNOWN);
+	}
+	heap_census_deinit(&census);
+}
+END_TEST
+
 static void ended(void)
 {
 	fill(1000, 2);
@@ -422,6 +454,6 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, the_main_heap_equals_mallinfo, chunks_in_fastbins_are_free, all_arenas_equal_mallinfo,
 			a_break_that_others_use_has_several_segments, a_heap_without_the_break_is_walked,
 			a_corrupted_header_is_named_and_passed_over, the_range_holds_while_eight_threads_allocate,
-			a_process_that_has_ended_has_no_census);
+			memory_directly_above_a_module_is_not_its_data, a_process_that_has_ended_has_no_census);
 	return suite;
 }
