@@ -206,6 +206,7 @@ static uint64_t put_tcache(uint64_t key, uint64_t next)
 
 START_TEST(tcaches_are_known_by_key_and_before_2_34_by_address)
 {
+	put(DATA + 0x8000, 0x123456789abcdef1);
 	put_tcache(0x123456789abcdef1, 0);
 	put(chunk(48, 0) + 8, 0x123456789abcdef1);
 	chunk(32, 0);
@@ -217,6 +218,23 @@ START_TEST(tcaches_are_known_by_key_and_before_2_34_by_address)
 	ck_assert_int_eq(census.result, MMT_HEAP_COMPLETE);
 	ck_assert_uint_eq(census.tcache_bytes, 32 + 48 + 32 + 32);
 	ck_assert_uint_eq(census.in_use_low, 2 * 0x290 + 32);
+}
+END_TEST
+
+/* A block that the program got back while its tcache was read. Many blocks have that word. */
+START_TEST(words_of_the_program_are_no_keys)
+{
+	static const uint64_t words[] = {1, HEAP + 0x2a0, 0xdeadbeefcafebabe, 0x0101010101010101, UINT64_MAX};
+
+	for (unsigned i = 0; i < 3; i++)
+		put(DATA + 0x8000 + 8 * i, (const uint64_t[]){1, HEAP + 0x2a0, UINT64_MAX}[i]);
+	put_tcache(words[_i], 0);
+	for (unsigned i = 0; i < 100; i++)
+		put(chunk(48, 0) + 8, words[_i]);
+	finish_heap(ARENA, HEAP + HEAP_BYTES);
+	walk();
+	ck_assert_uint_eq(census.tcache_bytes, 0);
+	ck_assert_uint_eq(census.in_use_count, 102);
 }
 END_TEST
 
@@ -461,6 +479,7 @@ Suite *test_suite(void)
 	TCase *cases = add_tcase(suite, "made in memory");
 
 	tcase_add_checked_fixture(cases, create, destroy);
+	tcase_add_loop_test(cases, words_of_the_program_are_no_keys, 0, 5);
 	tcase_add_tests(cases, chunks_are_counted_by_what_they_begin_with,
 			tcaches_are_known_by_key_and_before_2_34_by_address, a_cycle_in_a_fastbin_makes_a_range,
 			hostile_types_have_no_names, more_kinds_of_chunks_than_a_census_has_are_summed,

@@ -84,6 +84,7 @@ struct walk {
 	VECTOR(uint64_t) fastbins; /* free chunks; ascending */
 	size_t next_fastbin;
 	struct map tcache_keys;
+	unsigned guesses;      /* words that were looked up as a key */
 	uint64_t late_bytes;   /* counted before the last key that was found, so that some of them may be free */
 	bool fast_unsure;      /* a fastbin could not be followed */
 	uint64_t unsure_bytes; /* of chunks that may be in use or in a fastbin */
@@ -233,7 +234,91 @@ static uint64_t resynchronize(struct walk *walk, const struct region *region, ui
 	return end;
 }
 
+/* ---- the data of libc ---- */
+
+/* Empty bins point to themselves, and some always are empty; behind them are the next arena, and sizes. */
+static bool is_arena(const uint8_t *data, uint64_t address, uint64_t unused)
+{
+	uint64_t tail[5]; /* next, next_free, attached_threads, system_mem, max_system_mem */
+	unsigned empty = 0;
+
+	(void)unused;
+	memcpy(tail, data + ARENA_NEXT, sizeof(tail));
+	if (!tail[0] || tail[0] % ALIGNMENT || !tail[3] || tail[3] % PAGE_BYTES || tail[4] < tail[3])
+		return false;
+	for (unsigned i = 0; i < BINS; i++) {
+		uint64_t words[2], self = address + ARENA_BINS - 2 * WORD + (uint64_t)i * 2 * WORD;
+
+		memcpy(words, data + ARENA_BINS + (size_t)i * 2 * WORD, sizeof(words));
+		if (!words[0] || !words[1] || words[0] % WORD || words[1] % WORD)
+			return false;
+		empty += words[0] == self && words[1] == self;
+	}
+	return empty >= EMPTY_BINS_MIN;
+}
+
+static bool is_word(const uint8_t *data, uint64_t address, uint64_t wanted)
+{
+	(void)address;
+	return !memcmp(data, &wanted, sizeof(wanted));
+}
+
+static bool is_libc(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && (!strncmp(name, "/libc.so.", 9) || !strncmp(name, "/libc-2.", 8));
+}
+
+/* Finds what `matches` in the data of libc, or of a program that contains it; 0: nothing. Replaces the window. */
+static uint64_t find_in_libc(struct walk *walk, size_t bytes,
+			     bool (*matches)(const uint8_t *data, uint64_t address, uint64_t wanted), uint64_t wanted)
+{
+	const struct heap_source *source = walk->source;
+	bool has_libc = false;
+
+	walk->window_bytes = 0;
+	for (size_t i = 0; i < source->mapping_count; i++)
+		has_libc |= is_libc(source->mappings[i].path);
+	for (size_t i = 0; i < source->mapping_count; i++) {
+		const struct heap_mapping *mapping = &source->mappings[i];
+
+		if (!mapping->module || !mapping->writable || (has_libc && !is_libc(mapping->module->path)))
+			continue;
+		for (uint64_t place = mapping->start; place < mapping->end && !is_over(walk);) {
+			uint64_t left = mapping->end - place;
+			size_t size = read_memory(walk, place, walk->window, left < WINDOW_BYTES ? left : WINDOW_BYTES);
+
+			for (size_t offset = 0; offset + bytes <= size; offset += WORD) {
+				if (matches(walk->window + offset, place + offset, wanted))
+					return place + offset;
+			}
+			place = size == WINDOW_BYTES
+				    ? place + size - PAGE_BYTES
+				    : source->find_resident(source->context, place + size + PAGE_BYTES, mapping->end);
+		}
+	}
+	return 0;
+}
+
 /* ---- tcache and fastbins ---- */
+
+/*
+ * A block that was just handed out has a word of the program in place of the key, which may be in many blocks: a count,
+ * a pointer. The key is the address of the tcache, or a random number, which libc keeps in its data: no small number
+ * and no pointer.
+ */
+static bool is_key(struct walk *walk, uint64_t word, uint64_t tcache)
+{
+	uint64_t high = word >> 48;
+
+	if (word == tcache)
+		return true;
+	if (!high || high == UINT16_MAX || walk->guesses >= LIMIT_HEAP_TCACHES)
+		return false;
+	walk->guesses++;
+	return find_in_libc(walk, WORD, is_word, word);
+}
 
 /* Notes the key of the blocks in a tcache if the chunk is one: a random number, or before glibc 2.34 its address. */
 static struct mmt_error *note_tcache(struct walk *walk, const struct chunk *chunk, bool first)
@@ -251,7 +336,8 @@ static struct mmt_error *note_tcache(struct walk *walk, const struct chunk *chun
 		if (entries[i] % ALIGNMENT || !peek(walk, entries[i] - WORD, block, sizeof(block)) ||
 		    (block[0] & ~(uint64_t)FLAGS) != CHUNK_BYTES_MIN + i * ALIGNMENT || !block[2])
 			return NULL;
-		if (map_get(&walk->tcache_keys, block[2]) || walk->tcache_keys.count >= LIMIT_HEAP_TCACHES)
+		if (map_get(&walk->tcache_keys, block[2]) || walk->tcache_keys.count >= LIMIT_HEAP_TCACHES ||
+		    !is_key(walk, block[2], chunk->address + 2 * WORD))
 			return NULL;
 		if (!first)
 			walk->late_bytes = walk->census->in_use_low;
@@ -456,69 +542,6 @@ static struct mmt_error *find_arenas(struct walk *walk)
 	}
 	vector_sort(&walk->fastbins, compare_addresses);
 	return error;
-}
-
-/* Empty bins point to themselves, and some always are empty; behind them are the next arena, and sizes. */
-static bool is_arena(const uint8_t *data, uint64_t address)
-{
-	uint64_t tail[5]; /* next, next_free, attached_threads, system_mem, max_system_mem */
-	unsigned empty = 0;
-
-	memcpy(tail, data + ARENA_NEXT, sizeof(tail));
-	if (!tail[0] || tail[0] % ALIGNMENT || !tail[3] || tail[3] % PAGE_BYTES || tail[4] < tail[3])
-		return false;
-	for (unsigned i = 0; i < BINS; i++) {
-		uint64_t words[2], self = address + ARENA_BINS - 2 * WORD + (uint64_t)i * 2 * WORD;
-
-		memcpy(words, data + ARENA_BINS + (size_t)i * 2 * WORD, sizeof(words));
-		if (!words[0] || !words[1] || words[0] % WORD || words[1] % WORD)
-			return false;
-		empty += words[0] == self && words[1] == self;
-	}
-	return empty >= EMPTY_BINS_MIN;
-}
-
-static uint64_t find_arena_in(const uint8_t *data, size_t size, uint64_t address)
-{
-	for (size_t offset = 0; offset + ARENA_BYTES <= size; offset += WORD) {
-		if (is_arena(data + offset, address + offset))
-			return address + offset;
-	}
-	return 0;
-}
-
-static bool is_libc(const char *path)
-{
-	const char *name = strrchr(path, '/');
-
-	return name && (!strncmp(name, "/libc.so.", 9) || !strncmp(name, "/libc-2.", 8));
-}
-
-/* In the data of libc, or of a program that contains it. */
-static uint64_t find_main_arena(struct walk *walk)
-{
-	const struct heap_source *source = walk->source;
-	bool has_libc = false;
-	uint64_t found = 0;
-
-	for (size_t i = 0; i < source->mapping_count; i++)
-		has_libc |= is_libc(source->mappings[i].path);
-	for (size_t i = 0; i < source->mapping_count && !found; i++) {
-		const struct heap_mapping *mapping = &source->mappings[i];
-
-		if (!mapping->module || !mapping->writable || (has_libc && !is_libc(mapping->module->path)))
-			continue;
-		for (uint64_t place = mapping->start; !found && place < mapping->end && !is_over(walk);) {
-			uint64_t left = mapping->end - place, wanted = left < WINDOW_BYTES ? left : WINDOW_BYTES;
-			size_t size = read_memory(walk, place, walk->window, wanted);
-
-			found = find_arena_in(walk->window, size, place);
-			place = size == WINDOW_BYTES
-				    ? place + size - PAGE_BYTES
-				    : source->find_resident(source->context, place + size + PAGE_BYTES, mapping->end);
-		}
-	}
-	return found;
 }
 
 /* ---- chunks ---- */
@@ -813,7 +836,7 @@ struct mmt_error *heap_walk(const struct heap_source *source, struct mmt_heap_ce
 
 	if (!error) {
 		forget_memory(&walk);
-		walk.main_arena = find_main_arena(&walk);
+		walk.main_arena = find_in_libc(&walk, ARENA_BYTES, is_arena, 0);
 		error = walk_once(&walk);
 	}
 	/* Keys that were found late may be in chunks that were counted as in use. */
