@@ -272,9 +272,10 @@ static void put_state(struct text *text, const struct mmt_report *report, const 
 	text_add(text, "  ");
 	add_heap_name(text, report, heap);
 	text_add(text, ": %s in use, %s free", text_bytes(text, heap->end->in_use_low), text_bytes(text, free_bytes));
+	if (free_bytes > heap->end->in_use_low)
+		add_fragmentation(text, heap);
 	if (heap->end->trimmable_bytes > free_bytes / 2)
-		text_add(text, ", of which malloc_trim(0) gives back at most %s",
-			 text_bytes(text, heap->end->trimmable_bytes));
+		text_add(text, "; malloc_trim(0) gives back at most %s", text_bytes(text, heap->end->trimmable_bytes));
 	add_verdict(text, heap);
 	text_add(text, ".");
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
@@ -298,7 +299,8 @@ static void put_table(struct text *text, const struct mmt_report *report, const 
 	for (size_t i = 0; i < shown; i++)
 		put_kind(text, heap, &heap->kinds[i]);
 	if (heap->kind_count > shown)
-		text_line(text, TEXT_FAINT, "  and %zu more kinds (--json has all)", heap->kind_count - shown);
+		text_line(text, TEXT_FAINT, "  and %zu more %s (--json has all)", heap->kind_count - shown,
+			  text_plural(heap->kind_count - shown, "kind", "kinds"));
 }
 
 void text_heaps(struct text *text, const struct mmt_report *report, bool that_matter)
@@ -314,4 +316,7 @@ void text_heaps(struct text *text, const struct mmt_report *report, bool that_ma
 		else
 			put_unread(text, report, heap);
 	}
+	if (!that_matter && report->heap_count > HEAPS_SHOWN)
+		text_line(text, TEXT_FAINT, "  and %zu more %s (--json has all)", report->heap_count - HEAPS_SHOWN,
+			  text_plural(report->heap_count - HEAPS_SHOWN, "heap", "heaps"));
 }
