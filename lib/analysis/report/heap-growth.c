@@ -300,7 +300,7 @@ static void compare_censuses(const censuses *sorted, const struct process *proce
 		heap->verdict = judge(&trend);
 }
 
-/* By how much it changed, or else its size. */
+/* By how much it changed, or its size. Heaps of which only that is known come last. */
 static uint64_t rank(const struct mmt_heap *heap)
 {
 	int64_t change = heap->start ? (int64_t)(heap->end->mapped_bytes - heap->start->mapped_bytes)
@@ -312,9 +312,8 @@ static uint64_t rank(const struct mmt_heap *heap)
 static int compare_heaps(const void *left, const void *right)
 {
 	const struct mmt_heap *a = left, *b = right;
-	bool a_grows = a->verdict == MMT_HEAP_IN_USE_GROWS, b_grows = b->verdict == MMT_HEAP_IN_USE_GROWS;
 
-	return order_of(b_grows, a_grows) ?: order_of(b->start != NULL, a->start != NULL) ?: order_of(rank(b), rank(a)) ?: order_of(a->process, b->process);
+	return order_of(b->start != NULL, a->start != NULL) ?: order_of(rank(b), rank(a)) ?: order_of(a->process, b->process);
 }
 
 struct mmt_error *heap_growth_build(const struct replay *replay, const struct rows *rows, struct arena *arena,
