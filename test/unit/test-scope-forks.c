@@ -48,6 +48,7 @@ static void teardown(void)
 	process_table_deinit(&recorder->processes);
 	process_events_deinit(&recorder->process_events);
 	map_deinit(&recorder->reader.attachment.event_of_id);
+	map_deinit(&recorder->reader.attachment.samples_of_id);
 	thread_coverage_deinit(&recorder->reader.attachment.coverage);
 	vector_deinit(&recorder->reader.events.items);
 	vector_deinit(&recorder->reader.rings.items);
