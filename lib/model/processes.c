@@ -545,8 +545,12 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 {
 	struct thread *thread, *parent;
 	struct process *process;
-	struct mmt_error *error = resolve_fork(processes);
+	struct mmt_error *error;
 
+	/* -1 stands for a process that is not known: no FORK record of the kernel has it. */
+	if (pid == -1 || parent_pid == -1)
+		return NULL;
+	error = resolve_fork(processes);
 	if (error)
 		return error;
 	if (pid != parent_pid) {

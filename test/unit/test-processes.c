@@ -87,6 +87,18 @@ static unsigned count_live(const struct process *process)
 	return count;
 }
 
+/* Only a damaged file has such a FORK record. */
+START_TEST(fork_of_no_process_changes_nothing)
+{
+	size_t count = processes_count(processes);
+
+	ck_assert_ptr_null(processes_fork(processes, -1, 999, -1, 999, 10));
+	ck_assert_ptr_null(processes_fork(processes, -1, 999, 100, 100, 10));
+	ck_assert_ptr_null(processes_fork(processes, 200, 200, -1, 999, 10));
+	ck_assert_uint_eq(processes_count(processes), count);
+}
+END_TEST
+
 START_TEST(threads_share_the_space_and_the_last_ends_the_process)
 {
 	const struct process *process = processes_find(processes, 100);
@@ -679,8 +691,8 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(life, setup, teardown);
 	tcase_add_tests(
-	    life, threads_share_the_space_and_the_last_ends_the_process, fork_copies_the_space,
-	    vfork_borrows_the_space_until_exec, vfork_copies_no_mappings,
+	    life, fork_of_no_process_changes_nothing, threads_share_the_space_and_the_last_ends_the_process,
+	    fork_copies_the_space, vfork_borrows_the_space_until_exec, vfork_copies_no_mappings,
 	    fork_is_a_copy_as_soon_as_anything_else_happens, exec_of_the_owner_leaves_the_space_to_the_borrower,
 	    exec_from_a_thread_ends_the_others, reused_pid_is_another_process, unknown_thread_brings_its_process_back,
 	    forgotten_process_leaves_no_space, shared_space_is_not_released,
