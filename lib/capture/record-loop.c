@@ -194,7 +194,7 @@ static struct mmt_error *end_program(struct recorder *recorder, struct traced_pr
 static struct mmt_error *serve_process(struct recorder *recorder, struct traced_process *process)
 {
 	enum snapshot_kind kind = process->snapshot_kind;
-	uint64_t begin_ns = clock_now_ns(), wanted_ns = process->snapshot_wanted_ns;
+	uint64_t begin_ns = clock_now_ns(), program_ns = process->program_ns ?: process->snapshot_wanted_ns;
 	struct mmt_error *error;
 
 	if (!process->ended && blocking_calls_are_stuck(&recorder->calls, place_of_process(process->pid)))
@@ -211,7 +211,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	error = read_options(recorder, process);
 	if (error || process->snapshot_ns > process->snapshot_wanted_ns)
 		return error;
-	perf_maps_watch(recorder, process, kind == SNAPSHOT_START ? 0 : wanted_ns, begin_ns);
+	perf_maps_watch(recorder, process, kind == SNAPSHOT_START ? 0 : program_ns, begin_ns);
 	error = snapshot_take(recorder, process, kind, NULL);
 	if (kind == SNAPSHOT_FIRST)
 		time_budget_spend(&recorder->jobs.children_budget, clock_now_ns() - begin_ns);

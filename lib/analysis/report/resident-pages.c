@@ -17,7 +17,9 @@
 #include "trace/format/format.h"
 #include "trace/read/decode.h"
 
-#define UNREAD_SHARE 10 /* of mapped memory: as much may be of processes without a reading */
+#define UNREAD_SHARE 10		     /* of mapped memory: as much may be of processes without a reading */
+#define RECENT_LIFE_NS 1000000000ULL /* a shorter process changes more than readings show */
+#define RECENT_SHARE 5		     /* of its life: the reading of a process that ended is at most as old */
 
 uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end)
 {
@@ -598,8 +600,18 @@ bool page_readings_count(const struct page_readings *readings, const struct proc
 	return !process->ended || readings->keeps_ended;
 }
 
+/* Whether the last reading of a process that ended stands for its end: little has changed since. */
+static bool is_recent(const struct process_pages *pages, const struct replay *replay, const struct process *process)
+{
+	uint64_t start_ns = process->program_ns > replay->first_ns ? process->program_ns : replay->first_ns;
+	uint64_t life_ns = process->ended_ns > start_ns ? process->ended_ns - start_ns : 0;
+
+	return pages->end_known && life_ns >= RECENT_LIFE_NS &&
+	       process->ended_ns - pages->resident.time_ns <= life_ns / RECENT_SHARE;
+}
+
 /* Processes that ended count as just before their end if no other is alive. Their last readings stand for that time,
- * unless too much memory is of processes that were never read. */
+ * unless too much memory is of processes without a recent one. */
 static bool keeps_ended(const struct page_readings *readings, const struct replay *replay)
 {
 	uint64_t bytes = 0, unread_bytes = 0;
@@ -611,7 +623,7 @@ static bool keeps_ended(const struct page_readings *readings, const struct repla
 		uint64_t held = process->borrows_space ? 0 : space_measure(process->space).bytes;
 
 		bytes += held;
-		unread_bytes += place && readings->items.items[*place].end_known ? 0 : held;
+		unread_bytes += place && is_recent(&readings->items.items[*place], replay, process) ? 0 : held;
 	}
 	return unread_bytes < bytes / UNREAD_SHARE;
 }
