@@ -319,7 +319,9 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	bool alive;
 
 	process->snapshot_wanted = false;
-	perf_maps_watch(recorder, process, 0, recorder->start_ns);
+	/* The map of a command was watched before it ran: now it may have written one. */
+	if (!recorder->options->command || !process->from_exec)
+		perf_maps_watch(recorder, process, 0, recorder->start_ns);
 	error = snapshot_name_threads(recorder, pid, &alive);
 	/* No event shows the end of a process that ended before recording began: the report would show it alive. */
 	if (!error && alive && process->break_before)
