@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sums that stop at a maximum. */
+/* Sums that stop at a maximum, and sizes of changes. */
 #ifndef BASE_SATURATING_SUM_H
 #define BASE_SATURATING_SUM_H
 
@@ -11,6 +11,12 @@ static inline uint64_t saturating_add(uint64_t left, uint64_t right, uint64_t ma
 	uint64_t sum;
 
 	return __builtin_add_overflow(left, right, &sum) || sum > maximum ? maximum : sum;
+}
+
+/* The absolute value. */
+static inline uint64_t magnitude_of(int64_t change)
+{
+	return change < 0 ? -(uint64_t)change : (uint64_t)change;
 }
 
 #endif

@@ -4,11 +4,7 @@
 # statically linked tool in a container of its own, which shares the target's PID namespace or the machine's.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
-tool=$BUILD/test/mmtrace-static
-[ -e "$tool" ] || skip "the archives of the libraries cannot be linked statically here"
-[ "$(id -u)" = 0 ] || skip "this test needs root: it makes containers"
-need_perf
-need_own_mounts
+need_static_tool
 unshare --pid --mount --fork true 2>/dev/null || skip "no namespaces can be made here"
 mount | grep -q ' on /sys/kernel/tracing type tracefs' || skip "tracefs is not mounted: containers could not get it"
 

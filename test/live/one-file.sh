@@ -4,11 +4,7 @@
 # The statically linked tool, alone in a root directory with a program to record, /proc and /sys: it needs no other file.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
-tool=$BUILD/test/mmtrace-static
-[ -e "$tool" ] || skip "the archives of the libraries cannot be linked statically here"
-[ "$(id -u)" = 0 ] || skip "this test needs root: it uses chroot"
-need_perf
-need_own_mounts
+need_static_tool
 ldd "$tool" 2>/dev/null | grep '=>' && fail "the tool needs shared libraries"
 
 root=$directory/root

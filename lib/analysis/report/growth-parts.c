@@ -9,6 +9,7 @@
 #include "analysis/report/row-verdicts.h"
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/resolver.h"
+#include "base/saturating-sum.h"
 #include "base/limits.h"
 #include "base/map.h"
 
@@ -382,7 +383,7 @@ static struct mmt_error *add_processes(struct sums *sums, const struct page_read
 
 uint64_t growth_part_size(const struct mmt_growth_part *part)
 {
-	return part->bytes < 0 ? -(uint64_t)part->bytes : (uint64_t)part->bytes;
+	return magnitude_of(part->bytes);
 }
 
 static int compare_parts(const void *left, const void *right)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturating-sum.h"
 #include "base/cleanup.h"
 
 #define ONE_SIZE_SHARE 0.75	    /* of the growth of near sizes: one size with more stands for itself */
@@ -29,9 +30,7 @@ static int64_t growth_of(const struct mmt_heap_kind *kind)
 
 static uint64_t size_of_growth(const struct mmt_heap_kind *kind)
 {
-	int64_t growth = growth_of(kind);
-
-	return growth < 0 ? -(uint64_t)growth : (uint64_t)growth;
+	return magnitude_of(growth_of(kind));
 }
 
 /* Text, and blocks of which nothing but the size is known. */
@@ -303,10 +302,7 @@ static void compare_censuses(const censuses *sorted, const struct process *proce
 /* By how much it changed, or its size. Heaps of which only that is known come last. */
 static uint64_t rank(const struct mmt_heap *heap)
 {
-	int64_t change = heap->start ? (int64_t)(heap->end->mapped_bytes - heap->start->mapped_bytes)
-				     : (int64_t)heap->end->mapped_bytes;
-
-	return change < 0 ? -(uint64_t)change : (uint64_t)change;
+	return magnitude_of((int64_t)(heap->end->mapped_bytes - (heap->start ? heap->start->mapped_bytes : 0)));
 }
 
 static int compare_heaps(const void *left, const void *right)

@@ -160,48 +160,45 @@ static uint64_t find_module_end(struct live *live, uint64_t start)
 	return (highest + live->page_bytes - 1) & ~(live->page_bytes - 1);
 }
 
-/* The path is kept for files that may be modules, and the break. */
+/* The path is kept for files that may be modules, and the break. `module`: a place in the list; SIZE_MAX: none. */
+static bool push_mapping(struct live *live, const struct procmaps_line *line, uint64_t start, uint64_t end,
+			 size_t module)
+{
+	struct heap_mapping mapping = {.start = start,
+				       .end = end,
+				       .writable = line->protection & PROT_WRITE && !line->shared,
+				       .executable = line->protection & PROT_EXEC,
+				       .path = strdup(!strcmp(line->path, "//anon") ? "" : line->path)};
+
+	/* Until the list is complete, a place instead of a pointer. */
+	mapping.module = module == SIZE_MAX ? NULL : (const struct heap_mapping *)(uintptr_t)(module + 1);
+	return mapping.path && vector_push(&live->mappings, mapping);
+}
+
 static bool add_mapping(struct live *live, const struct procmaps_line *line, size_t *module)
 {
 	const bool file = !line->shared && line->path[0] == '/' && line->path[1] != '/' &&
 			  !starts_with(line->path, "/dev/") && !starts_with(line->path, "/memfd:") &&
 			  !starts_with(line->path, "/SYSV");
-	const struct heap_mapping *before =
-	    live->mappings.count ? &live->mappings.items[live->mappings.count - 1] : NULL;
+	const size_t count = live->mappings.count;
+	uint64_t bss_end = line->start;
+
 	/* The .bss is anonymous memory behind a module. A block of malloc may be behind that, in one mapping with it.
 	 */
-	bool same = before && *module != SIZE_MAX && before->end == line->start && !strcmp(line->path, "//anon");
-	struct heap_mapping mapping = {.start = line->start,
-				       .end = line->end,
-				       .writable = line->protection & PROT_WRITE,
-				       .executable = line->protection & PROT_EXEC};
-
-	if (same) {
-		uint64_t end = find_module_end(live, live->mappings.items[*module].start);
-
-		same = end > line->start;
-		if (same && end < line->end) {
-			struct procmaps_line part = *line;
-
-			part.end = end;
-			if (!add_mapping(live, &part, module))
-				return false;
-			part.start = end;
-			part.end = line->end;
-			*module = SIZE_MAX;
-			return add_mapping(live, &part, module);
-		}
+	if (count && *module != SIZE_MAX && live->mappings.items[count - 1].end == line->start &&
+	    !strcmp(line->path, "//anon")) {
+		bss_end = find_module_end(live, live->mappings.items[*module].start);
+		bss_end = bss_end < line->end ? bss_end : line->end;
 	}
-	if (file && (*module == SIZE_MAX || strcmp(live->mappings.items[*module].path, line->path)))
-		*module = live->mappings.count;
-	else if (!file && !same)
+	if (bss_end > line->start && !push_mapping(live, line, line->start, bss_end, *module))
+		return false;
+	if (bss_end == line->end)
+		return true;
+	if (!file)
 		*module = SIZE_MAX;
-	/* Until the list is complete, a place instead of a pointer. */
-	mapping.module = *module == SIZE_MAX ? NULL : (const struct heap_mapping *)(uintptr_t)(*module + 1);
-	mapping.path = strdup(!strcmp(line->path, "//anon") ? "" : line->path);
-	if (!line->protection || line->shared)
-		mapping.writable = false;
-	return mapping.path && vector_push(&live->mappings, mapping);
+	else if (*module == SIZE_MAX || strcmp(live->mappings.items[*module].path, line->path))
+		*module = count;
+	return push_mapping(live, line, bss_end > line->start ? bss_end : line->start, line->end, *module);
 }
 
 static struct mmt_error *read_mappings(struct live *live, pid_t pid)
@@ -270,7 +267,7 @@ static bool find_allocator(struct live *live, struct mmt_heap_census *census)
 
 		for (size_t j = 0; j < sizeof(others) / sizeof(*others); j++)
 			other = starts_with(base, others[j][0]) ? others[j][1] : other;
-		if (!libc && (starts_with(base, "libc.so.6") || starts_with(base, "libc-2.")))
+		if (!libc && heap_is_glibc(mapping->path))
 			libc = mapping;
 	}
 	version = libc && !other ? find_glibc_version(live, libc) : 0;
@@ -281,14 +278,17 @@ static bool find_allocator(struct live *live, struct mmt_heap_census *census)
 	return !other && (!version || version >= VERSION_MIN);
 }
 
-/* A process without a heap has no arena, either; of glibc, it may have one that is not used yet. */
+/* A program that has never called malloc has no arena, either: glibc begins it at the first call. */
 static void judge(struct live *live, struct mmt_heap_census *census)
 {
-	bool has_libc = strlen(census->allocator_name) > strlen("glibc");
+	bool has_heap = false;
+
+	for (size_t i = 0; i < live->mappings.count; i++)
+		has_heap |= !strcmp(live->mappings.items[i].path, "[heap]");
 
 	if (!residency_is_valid(&live->pages))
 		census->result = MMT_HEAP_ENDED;
-	else if (census->allocator == MMT_ALLOCATOR_GLIBC && !census->arenas && !has_libc)
+	else if (census->allocator == MMT_ALLOCATOR_GLIBC && !census->arenas && !has_heap)
 		census->allocator = MMT_ALLOCATOR_NONE;
 	if (census->allocator == MMT_ALLOCATOR_NONE)
 		*census->allocator_name = '\0';

@@ -263,11 +263,11 @@ static bool is_word(const uint8_t *data, uint64_t address, uint64_t wanted)
 	return !memcmp(data, &wanted, sizeof(wanted));
 }
 
-static bool is_libc(const char *path)
+bool heap_is_glibc(const char *path)
 {
 	const char *name = strrchr(path, '/');
 
-	return name && (!strncmp(name, "/libc.so.", 9) || !strncmp(name, "/libc-2.", 8));
+	return name && (!strncmp(name, "/libc.so.6", 10) || !strncmp(name, "/libc-2.", 8));
 }
 
 /* Finds what `matches` in the data of libc, or of a program that contains it; 0: nothing. Replaces the window. */
@@ -279,11 +279,11 @@ static uint64_t find_in_libc(struct walk *walk, size_t bytes,
 
 	walk->window_bytes = 0;
 	for (size_t i = 0; i < source->mapping_count; i++)
-		has_libc |= is_libc(source->mappings[i].path);
+		has_libc |= heap_is_glibc(source->mappings[i].path);
 	for (size_t i = 0; i < source->mapping_count; i++) {
 		const struct heap_mapping *mapping = &source->mappings[i];
 
-		if (!mapping->module || !mapping->writable || (has_libc && !is_libc(mapping->module->path)))
+		if (!mapping->module || !mapping->writable || (has_libc && !heap_is_glibc(mapping->module->path)))
 			continue;
 		for (uint64_t place = mapping->start; place < mapping->end && !is_over(walk);) {
 			uint64_t left = mapping->end - place;

@@ -38,6 +38,9 @@ struct heap_source {
 /* The mapping that contains the address; NULL: none. */
 const struct heap_mapping *heap_mapping_find(const struct heap_source *source, uint64_t address);
 
+/* Is this the file of glibc? */
+bool heap_is_glibc(const char *path);
+
 /* Fills in the census, whose allocator must be glibc. The caller calls heap_census_deinit(), after an error, too. */
 struct mmt_error *heap_walk(const struct heap_source *source, struct mmt_heap_census *census) MMT_MUST_CHECK;
 

@@ -10,11 +10,6 @@
 #include "base/saturating-sum.h"
 #include "output/text/text.h"
 
-static uint64_t magnitude(int64_t bytes)
-{
-	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
-}
-
 #define INDENT 2
 #define NEGLIGIBLE 20 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
 
@@ -530,7 +525,7 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 		text_add(text, " of %s", text_bytes(text, row->end_bytes[MMT_GROUP_LIMIT]));
 	text_add(text, ")");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		if (!is_large(parts[i].bytes) || magnitude(parts[i].bytes) < magnitude(change) / NEGLIGIBLE)
+		if (!is_large(parts[i].bytes) || magnitude_of(parts[i].bytes) < magnitude_of(change) / NEGLIGIBLE)
 			continue;
 		text_add(text, "%s%s %s", before, text_change(text, parts[i].bytes), parts[i].what);
 		before = ", ";
@@ -581,9 +576,9 @@ static bool is_elsewhere(const struct mmt_growth *growth)
 		const struct mmt_growth_part *part = &growth->parts[i];
 
 		if (part->place != MMT_GROWTH_MADE && part->place != MMT_GROWTH_COMMITTED)
-			bytes = saturating_add(bytes, magnitude(part->bytes), MMT_BYTES_MAX);
+			bytes = saturating_add(bytes, magnitude_of(part->bytes), MMT_BYTES_MAX);
 	}
-	return bytes > growth->floor_bytes && bytes > magnitude(mmt_growth_change(growth)) / NEGLIGIBLE;
+	return bytes > growth->floor_bytes && bytes > magnitude_of(mmt_growth_change(growth)) / NEGLIGIBLE;
 }
 
 static void put_growth(struct text *text, const struct mmt_report *report)

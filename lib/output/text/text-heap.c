@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/saturating-sum.h"
 #include "base/strings.h"
 
 #define INDENT 2
@@ -17,11 +18,6 @@
 #define BLOCK_BYTES 16
 #define CHUNK_BYTES_MIN 32 /* glibc's smallest block */
 #define WHAT_COLUMN 38
-
-static uint64_t magnitude(int64_t bytes)
-{
-	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
-}
 
 static double share_read(const struct mmt_heap_census *census)
 {
@@ -63,7 +59,7 @@ static void add_in_use(struct text *text, const struct mmt_heap *heap)
 
 	text_add(text, "in use ");
 	add_bytes(text, heap, low);
-	if (magnitude(high - low) <= magnitude(high) / NEGLIGIBLE)
+	if (magnitude_of(high - low) <= magnitude_of(high) / NEGLIGIBLE)
 		return;
 	text_add(text, " to ");
 	add_bytes(text, heap, high);
@@ -208,7 +204,7 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 	add_verdict(text, heap);
 	/* The threshold from which blocks have mappings of their own rises when such a block is freed. */
 	mmapped = (int64_t)(heap->end->mmapped_bytes - start_of(heap)->mmapped_bytes);
-	if (mmapped < 0 && magnitude(mmapped) > magnitude(change_of(heap)) / KIND_SHARE)
+	if (mmapped < 0 && magnitude_of(mmapped) > magnitude_of(change_of(heap)) / KIND_SHARE)
 		text_add(text, "; blocks with mappings of their own %s, which may be in the heap now",
 			 text_change(text, mmapped));
 	if (!is_comparable(heap))
@@ -220,7 +216,7 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 /* Whether the heap has a good part of the growth. */
 static bool matters(const struct mmt_report *report, const struct mmt_heap *heap)
 {
-	uint64_t change = magnitude(mmt_growth_change(&report->growth)), size = magnitude(change_of(heap));
+	uint64_t change = magnitude_of(mmt_growth_change(&report->growth)), size = magnitude_of(change_of(heap));
 
 	return heap->start && size > report->growth.floor_bytes && size > change / NEGLIGIBLE;
 }

@@ -155,6 +155,15 @@ need_own_mounts() {
 	unshare --mount true 2>/dev/null || skip "this test needs private mounts, and a mount namespace cannot be created here"
 }
 
+# The statically linked tool, $tool, for containers and roots that have nothing else.
+need_static_tool() {
+	tool=$BUILD/test/mmtrace-static
+	[ -e "$tool" ] || skip "the archives of the libraries cannot be linked statically here"
+	[ "$(id -u)" = 0 ] || skip "this test needs root: it makes containers"
+	need_perf
+	need_own_mounts
+}
+
 # wait_until WHAT COMMAND...: until the command succeeds, for at most two minutes, or WAIT_FACTOR times as long on an
 # emulated machine. A command that can no longer succeed sets `given_up` to the reason.
 wait_until() {
