@@ -194,6 +194,20 @@ START_TEST(chunks_are_counted_by_what_they_begin_with)
 }
 END_TEST
 
+/* The first break of a static program is not the end of a page, and its heap is longer than whole pages. */
+START_TEST(the_break_may_begin_within_a_page)
+{
+	put(ARENA + 2184, HEAP_BYTES - 0xd00);
+	put(ARENA + 2192, HEAP_BYTES - 0xd00);
+	restart_heap(HEAP + 0xd00);
+	chunk(32, 0);
+	finish_heap(ARENA, HEAP + HEAP_BYTES);
+	walk();
+	ck_assert_int_eq(census.result, MMT_HEAP_COMPLETE);
+	ck_assert_uint_eq(census.in_use_count, 1);
+}
+END_TEST
+
 /* The tcache of a thread, with one chunk of 32 bytes. */
 static uint64_t put_tcache(uint64_t key, uint64_t next)
 {
@@ -480,7 +494,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_loop_test(cases, words_of_the_program_are_no_keys, 0, 5);
-	tcase_add_tests(cases, chunks_are_counted_by_what_they_begin_with,
+	tcase_add_tests(cases, the_break_may_begin_within_a_page, chunks_are_counted_by_what_they_begin_with,
 			tcaches_are_known_by_key_and_before_2_34_by_address, a_cycle_in_a_fastbin_makes_a_range,
 			hostile_types_have_no_names, more_kinds_of_chunks_than_a_census_has_are_summed,
 			main_arena_is_found_behind_pages_that_are_not_in_memory,

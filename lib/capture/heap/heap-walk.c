@@ -244,7 +244,8 @@ static bool is_arena(const uint8_t *data, uint64_t address, uint64_t unused)
 
 	(void)unused;
 	memcpy(tail, data + ARENA_NEXT, sizeof(tail));
-	if (!tail[0] || tail[0] % ALIGNMENT || !tail[3] || tail[3] % PAGE_BYTES || tail[4] < tail[3])
+	/* The break of a static program begins within a page. */
+	if (!tail[0] || tail[0] % ALIGNMENT || !tail[3] || tail[3] % ALIGNMENT || tail[4] < tail[3])
 		return false;
 	for (unsigned i = 0; i < BINS; i++) {
 		uint64_t words[2], self = address + ARENA_BINS - 2 * WORD + (uint64_t)i * 2 * WORD;
