@@ -145,6 +145,8 @@ static struct mmt_error *check_exec(const struct reading *reading, bool *exec_re
 	if (reading->kind != SNAPSHOT_STOP && reading->kind != SNAPSHOT_INTERVAL)
 		return NULL;
 	error = ring_reader_catch_up(recorder);
+	if (!error)
+		error = process_events_end_exec(recorder, reading->pid);
 	*exec_ret = reading->process->snapshot_wanted || process_events_want_snapshot(recorder, reading->pid);
 	return error;
 }

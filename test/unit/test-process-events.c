@@ -114,7 +114,6 @@ START_TEST(first_call_after_an_exec)
 	ck_assert_int_eq(process->snapshot_kind, SNAPSHOT_EXEC);
 	process->snapshot_wanted = false;
 	process->snapshot_ns = exec_ns + 5;
-	ck_assert(process_events_want_snapshot(recorder, PID));
 	ck_assert_ptr_null(process_events_note_call(recorder, PID, exec_ns - 1)); /* of the program before */
 	ck_assert_uint_eq(queued(), 0);
 	ck_assert_ptr_null(process_events_note_call(recorder, PID, exec_ns + 20));
@@ -125,6 +124,25 @@ START_TEST(first_call_after_an_exec)
 	ck_assert(process->snapshot_wanted);
 	ck_assert_uint_eq(process->snapshot_wanted_ns, exec_ns + 20);
 	ck_assert(!process_events_want_snapshot(recorder, PID));
+}
+END_TEST
+
+/* No process has this PID, so none is still in its exec. */
+START_TEST(a_program_that_makes_no_call)
+{
+	const struct traced_process *process = process_table_add(&recorder->processes, PID, true);
+
+	ck_assert_ptr_null(process_events_end_exec(recorder, PID));
+	ck_assert_uint_eq(queued(), 0);
+	push(PROCESS_EXEC, PID, 100);
+	apply();
+	ck_assert(!process_events_want_snapshot(recorder, PID));
+	ck_assert_ptr_null(process_events_end_exec(recorder, PID));
+	ck_assert(process_events_want_snapshot(recorder, PID));
+	apply();
+	ck_assert(process->snapshot_wanted && process->snapshot_wanted_ns > 100);
+	ck_assert_ptr_null(process_events_end_exec(recorder, PID));
+	ck_assert_uint_eq(queued(), 0);
 }
 END_TEST
 
@@ -194,7 +212,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_tests(tests, the_table_changes_when_events_are_applied,
-			a_process_without_a_fork_record_gets_a_snapshot, first_call_after_an_exec,
+			a_process_without_a_fork_record_gets_a_snapshot, first_call_after_an_exec, a_program_that_makes_no_call,
 			an_exec_and_its_first_call_in_the_queue, data_does_not_fill_the_queue);
 	tcase_add_loop_test(tests, events_are_in_time_order, 0, 4);
 	tcase_add_loop_test(tests, an_exec_waits_for_its_process, 0, 2);

@@ -155,6 +155,8 @@ struct stat_fields {
 	pid_t parent;
 	uint32_t flags;
 	uint64_t start_ticks; /* clock ticks since boot */
+	uint64_t memory_bytes;
+	uint64_t code_end; /* 1 without permission to trace the process */
 };
 
 static bool read_stat_file(const char *path, struct stat_fields *fields)
@@ -168,8 +170,10 @@ static bool read_stat_file(const char *path, struct stat_fields *fields)
 	position = strrchr(text, ')');
 	return position &&
 	       sscanf(position + 1,
-		      " %c %d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-		      &fields->state, &fields->parent, &fields->flags, &fields->start_ticks) == 4;
+		      " %c %d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64
+		      " %" SCNu64 " %*d %*u %*u %" SCNu64,
+		      &fields->state, &fields->parent, &fields->flags, &fields->start_ticks, &fields->memory_bytes,
+		      &fields->code_end) == 6;
 }
 
 /* Reads /proc/PID/task/TID/stat. /proc/TID/stat would sum up all threads of the process. */
@@ -514,6 +518,14 @@ static bool find_living_thread(pid_t pid, pid_t *living_ret)
 	}
 	vector_deinit(&threads);
 	return ok;
+}
+
+/* The kernel sets the end of the code when it has mapped the program and its interpreter. */
+bool proc_is_loading(pid_t pid)
+{
+	struct stat_fields fields;
+
+	return read_stat(pid, &fields) && fields.memory_bytes && !fields.code_end;
 }
 
 bool proc_has_ended(pid_t pid)

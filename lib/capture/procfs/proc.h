@@ -44,6 +44,9 @@ bool proc_sleeps(pid_t pid);
 /* Are all threads of the process exiting or gone? Then their EXIT records are in the rings or will be soon. */
 bool proc_is_ending(pid_t pid);
 
+/* Is the process in an exec, and has the kernel not yet mapped the new program? */
+bool proc_is_loading(pid_t pid);
+
 /* Have all threads of the process ended? The main thread may end before the others. Returns false if unknown. */
 bool proc_has_ended(pid_t pid);
 

@@ -6,9 +6,8 @@
 
 #include "base/vector.h"
 #include "capture/procfs/clock.h"
+#include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
-
-#define EXEC_NS 5000000000ULL /* after an exec, a program makes its first call; a strange one may make none */
 
 void process_events_deinit(struct process_events *events)
 {
@@ -76,11 +75,17 @@ struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid,
 	return process_events_push(recorder, &call, NULL);
 }
 
+struct mmt_error *process_events_end_exec(struct recorder *recorder, pid_t pid)
+{
+	if (!map_get(&recorder->process_events.executing, (uint64_t)pid) || proc_is_loading(pid))
+		return NULL;
+	return process_events_note_call(recorder, pid, clock_now_ns());
+}
+
 bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid)
 {
 	const struct process_events *events = &recorder->process_events;
-	const uint64_t *exec_ns = map_get(&events->executing, (uint64_t)pid);
-	bool wanted = exec_ns && clock_now_ns() < *exec_ns + EXEC_NS;
+	bool wanted = map_get(&events->executing, (uint64_t)pid) && proc_is_loading(pid);
 
 	for (size_t i = 0; !wanted && i < events->items.count; i++) {
 		const struct process_event *event = &events->items.items[i];

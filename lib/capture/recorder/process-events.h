@@ -64,7 +64,10 @@ void process_events_sort(struct process_events *events);
 /* Notes that the process made a call. Cheap while no process is in an exec. */
 struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 
-/* Will an event in the queue cause a snapshot of this process, or its first call after an exec? */
+/* Notes that a program has begun whose exec is over and which has made no call since: it may never make one. */
+struct mmt_error *process_events_end_exec(struct recorder *recorder, pid_t pid) MMT_MUST_CHECK;
+
+/* Will an event in the queue cause a snapshot of this process, or is it in an exec? */
 bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid);
 
 #endif
