@@ -297,6 +297,37 @@ START_TEST(programs_that_start)
 }
 END_TEST
 
+/* Children for requests end before their heaps are read. */
+START_TEST(heaps_of_processes_that_ended)
+{
+	enum { CHILDREN = 5 };
+	struct recording_builder *builder = begin();
+	struct mmt_heap_census censuses[CHILDREN + 1] = {FIRST};
+	struct mmt_report *report;
+	char *text;
+
+	for (int i = 0; i < CHILDREN; i++) {
+		int32_t pid = CHILD + i;
+
+		censuses[i + 1] = (struct mmt_heap_census){
+		    .pid = pid, .time_ns = 7 * SECOND, .result = MMT_HEAP_ENDED, .allocator_name = (char[]){""}};
+		builder_fork(builder, 6 * SECOND, pid, pid, PID, PID);
+		builder_new_task(builder, 6 * SECOND + 1, PID, PID, pid, 0);
+	}
+	for (int i = 0; i < CHILDREN; i++)
+		builder_exit(builder, 8 * SECOND, CHILD + i, CHILD + i);
+	end(builder, censuses, CHILDREN + 1, 27 * MEBIBYTE);
+	report = report_file_report(NULL);
+	ck_assert_uint_eq(report->heap_count, CHILDREN + 1);
+	text = render(report, mmt_report_write_text);
+	assert_has(text, "malloc heap of snapshot (pid 42): ");
+	ck_assert_ptr_null(strstr(text, "not read"));
+	ck_assert_ptr_null(strstr(text, "more heap"));
+	free(text);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("heap growth");
@@ -305,6 +336,6 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(cases, report_file_setup, report_file_teardown);
 	tcase_add_tests(cases, objects_that_are_kept, free_memory_that_is_held_apart, trends, near_sizes_are_one_kind,
 			a_table_that_grew, blocks_that_moved_into_the_heap, heaps_read_in_part, what_is_not_known,
-			programs_that_start);
+			programs_that_start, heaps_of_processes_that_ended);
 	return suite;
 }

@@ -66,16 +66,16 @@ static void add_in_use(struct text *text, const struct mmt_heap *heap)
 }
 
 /* "blocks of 928 bytes" */
-static void add_blocks(struct text *text, const struct mmt_heap_kind *kind)
+static void add_blocks(struct text *text, const struct mmt_heap_kind *kind, bool one)
 {
-	text_add(text, "blocks of %s", text_count(text, kind->smallest_bytes));
+	text_add(text, "%s of %s", one ? "block" : "blocks", text_count(text, kind->smallest_bytes));
 	if (kind->smallest_bytes != kind->largest_bytes)
 		text_add(text, " to %s", text_count(text, kind->largest_bytes));
 	text_add(text, " bytes");
 }
 
 /* "app::Session (sizeof 905 to 920, blocks of 928 bytes)" */
-static void add_what(struct text *text, const struct mmt_heap_kind *kind)
+static void add_what(struct text *text, const struct mmt_heap_kind *kind, bool one)
 {
 	uint64_t size = kind->smallest_bytes;
 
@@ -85,15 +85,15 @@ static void add_what(struct text *text, const struct mmt_heap_kind *kind)
 		 * added to the one before. */
 		if (kind->largest_bytes - size <= BLOCK_BYTES && size > CHUNK_BYTES_MIN)
 			text_add(text, "sizeof %s to %s, ", text_count(text, size - 23), text_count(text, size - 8));
-		add_blocks(text, kind);
+		add_blocks(text, kind, false);
 		text_add(text, ")");
 		return;
 	}
-	add_blocks(text, kind);
+	add_blocks(text, kind, one);
 	if (kind->content == MMT_HEAP_TEXT)
 		text_add(text, " with text");
 	if (kind->content == MMT_HEAP_POINTER)
-		text_add(text, " that begin with a pointer to %s+%#" PRIx64,
+		text_add(text, " that %s with a pointer to %s+%#" PRIx64, one ? "begins" : "begin",
 			 kind->name ? path_file_name(kind->name) : "a module", kind->offset);
 }
 
@@ -108,15 +108,15 @@ static void add_table(struct text *text, const struct mmt_heap_kind *kind)
 /* "29,998 more app::Session (...)" */
 static void add_kind(struct text *text, const struct mmt_heap *heap, const struct mmt_heap_kind *kind)
 {
+	uint64_t count;
+
 	if (kind->is_one_block) {
 		add_table(text, kind);
 		return;
 	}
-	if (heap->start)
-		text_add(text, "%s more ", text_count(text, kind->end_count - kind->start_count));
-	else
-		text_add(text, "%s ", text_count(text, kind->end_count));
-	add_what(text, kind);
+	count = kind->end_count - (heap->start ? kind->start_count : 0);
+	text_add(text, heap->start ? "%s more " : "%s ", text_count(text, count));
+	add_what(text, kind, count == 1);
 }
 
 /* The kinds with most of the growth. */
@@ -158,7 +158,7 @@ static void add_fragmentation(struct text *text, const struct mmt_heap *heap)
 		return;
 	}
 	text_add(text, "; %s ", text_count(text, most->after_free_count));
-	add_what(text, most);
+	add_what(text, most, false);
 	text_add(text, " keep it apart");
 }
 
@@ -236,8 +236,18 @@ static void put_kind(struct text *text, const struct mmt_heap *heap, const struc
 	if (kind->is_one_block)
 		add_table(text, kind);
 	else
-		add_what(text, kind);
+		add_what(text, kind, false);
 	text_end_sentence(text, TEXT_PLAIN, WHAT_COLUMN);
+}
+
+/* A process that has ended is no surprise, nor one without a heap. */
+static bool is_worth_words(const struct mmt_heap *heap)
+{
+	const struct mmt_heap_census *census = heap->end;
+
+	return heap->census_count || !(census->result == MMT_HEAP_ENDED ? heap->process->ended
+									: census->result == MMT_HEAP_NOT_WALKED &&
+									      census->allocator == MMT_ALLOCATOR_NONE);
 }
 
 /* Why there is no answer. */
@@ -245,8 +255,6 @@ static void put_unread(struct text *text, const struct mmt_report *report, const
 {
 	const struct mmt_heap_census *census = heap->end;
 
-	if (census->allocator == MMT_ALLOCATOR_NONE && census->result == MMT_HEAP_NOT_WALKED)
-		return;
 	text_add(text, "  ");
 	add_heap_name(text, report, heap);
 	if (census->allocator == MMT_ALLOCATOR_OTHER)
@@ -301,10 +309,13 @@ static void put_table(struct text *text, const struct mmt_report *report, const 
 
 void text_heaps(struct text *text, const struct mmt_report *report, bool that_matter)
 {
-	for (size_t i = 0; i < report->heap_count && i < HEAPS_SHOWN; i++) {
+	size_t count = 0;
+
+	for (size_t i = 0; i < report->heap_count; i++) {
 		const struct mmt_heap *heap = &report->heaps[i];
 
-		if ((heap->census_count && matters(report, heap)) != that_matter)
+		if (!is_worth_words(heap) || count++ >= HEAPS_SHOWN ||
+		    (heap->census_count && matters(report, heap)) != that_matter)
 			continue;
 		text_end_line(text);
 		if (heap->census_count)
@@ -312,7 +323,7 @@ void text_heaps(struct text *text, const struct mmt_report *report, bool that_ma
 		else
 			put_unread(text, report, heap);
 	}
-	if (!that_matter && report->heap_count > HEAPS_SHOWN)
-		text_line(text, TEXT_FAINT, "  and %zu more %s (--json has all)", report->heap_count - HEAPS_SHOWN,
-			  text_plural(report->heap_count - HEAPS_SHOWN, "heap", "heaps"));
+	if (!that_matter && count > HEAPS_SHOWN)
+		text_line(text, TEXT_FAINT, "  and %zu more %s (--json has all)", count - HEAPS_SHOWN,
+			  text_plural(count - HEAPS_SHOWN, "heap", "heaps"));
 }
