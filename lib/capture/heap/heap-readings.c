@@ -35,7 +35,8 @@
 #define MODULE_HEADER_BYTES 4096u
 #define END_MILLISECONDS 1000 /* for a helper that has sent its census to exit */
 #define POLL_MILLISECONDS 100
-#define PAUSE_BYTES (8u << 20) /* the target waits for at most one read, but not for the next ones */
+#define SILENT_NS 1000000000ULL /* a user waits for the end of the recording that long without a reason */
+#define PAUSE_BYTES (8u << 20)	/* the target waits for at most one read, but not for the next ones */
 #define PAUSE_MICROSECONDS 500
 
 /* ---- in the helper ---- */
@@ -556,13 +557,21 @@ static struct mmt_error *give_up(struct heap_jobs *jobs)
 struct mmt_error *heap_census_encode(struct recorder *recorder, struct buffer *buffer)
 {
 	struct heap_jobs *jobs = recorder->jobs.heap;
-	uint64_t end_ns = clock_now_ns() + LIMIT_HEAP_END_NS;
+	uint64_t begin_ns = clock_now_ns();
 	struct mmt_error *error = NULL;
+	bool said = false;
 
 	while (!error && (jobs->helper->child || jobs->waiting.count)) {
 		struct pollfd answer = {.fd = jobs->helper->child ? jobs->helper->answer : -1, .events = POLLIN};
 
-		if (clock_now_ns() >= end_ns || recorder_stop_requests(recorder) > recorder->stop_requests) {
+		if (!said && clock_now_ns() > begin_ns + SILENT_NS) {
+			recorder_inform(recorder,
+					"counting what is in the malloc heap, for a few seconds at most; Ctrl-C "
+					"skips that");
+			said = true;
+		}
+		if (clock_now_ns() >= begin_ns + LIMIT_HEAP_END_NS ||
+		    recorder_stop_requests(recorder) > recorder->stop_requests) {
 			error = give_up(jobs);
 			break;
 		}
