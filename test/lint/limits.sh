@@ -20,6 +20,7 @@ elsewhere=$(grep -rnE '#[[:space:]]*define LIMIT_' lib include --include='*.[ch]
 	complain "limits outside $header: $elsewhere"
 for limit in $limits; do
 	grep -rqw --include='*.[ch]' --exclude=limits.h "$limit" lib || complain "$header: $limit has no use"
-	grep -B1 "^#define $limit " "$header" | grep -q '\*/$' || complain "$header: no comment explains $limit"
+	grep -B1 "^#define $limit " "$header" | grep -qE "^#define $limit .*/\* .* \*/\$|^[/ ]\*.*\*/\$" ||
+		complain "$header: no comment explains $limit"
 done
 exit $failed
