@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/vector.h"
+
+#define BUFFER_BYTES_LEAST 256
+
 void bytes_fail(struct bytes *bytes, const char *what)
 {
 	if (!bytes->failure) {
@@ -109,23 +113,9 @@ void buffer_deinit(struct buffer *buffer)
 	*buffer = (struct buffer){0};
 }
 
-static struct mmt_error *grow(struct buffer *buffer, size_t size)
-{
-	size_t capacity = buffer->capacity ? buffer->capacity : 256;
-	uint8_t *data;
-
-	while (capacity - buffer->size < size)
-		capacity *= 2;
-	data = realloc(buffer->data, capacity);
-	if (!data)
-		return &error_no_memory;
-	buffer->data = data;
-	buffer->capacity = capacity;
-	return NULL;
-}
-
 void *buffer_extend(struct buffer *buffer, size_t size)
 {
+	size_t needed;
 	void *room;
 
 	if (buffer->error)
@@ -134,10 +124,10 @@ void *buffer_extend(struct buffer *buffer, size_t size)
 		buffer->error = error_create(MMT_ERROR_INVALID, "more than %zu bytes", buffer->maximum);
 		return NULL;
 	}
-	if (size > buffer->capacity - buffer->size || !buffer->data) {
-		buffer->error = grow(buffer, size);
-		if (buffer->error)
-			return NULL;
+	needed = buffer->size + size < BUFFER_BYTES_LEAST ? BUFFER_BYTES_LEAST : buffer->size + size;
+	if (!vector_reserve_bytes((void **)&buffer->data, &buffer->capacity, needed, 1)) {
+		buffer->error = &error_no_memory;
+		return NULL;
 	}
 	room = buffer->data + buffer->size;
 	buffer->size += size;

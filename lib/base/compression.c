@@ -112,15 +112,6 @@ void decompressor_destroy(struct decompressor *decompressor)
 	free(decompressor);
 }
 
-/* Room for one call, up to the buffer's maximum. */
-static size_t choose_step(const struct buffer *buffer)
-{
-	size_t left = buffer->maximum - buffer->size;
-	size_t step = ZSTD_DStreamOutSize();
-
-	return left < step ? left : step;
-}
-
 /* Skip empty frames, which the writer puts first. */
 static const void *skip_empty_frames(const void *data, size_t *size)
 {
@@ -150,18 +141,17 @@ size_t compress_expect_content(const void *data, size_t size, size_t maximum)
 /* One call, where the streaming API takes several. */
 bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
 {
+	size_t content = compress_expect_content(data, size, buffer->maximum - buffer->size);
 	const void *frame = skip_empty_frames(data, &size);
-	unsigned long long content = ZSTD_getFrameContentSize(frame, size);
 	size_t before = buffer->size, result;
 	void *room;
 
-	if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR ||
-	    content > buffer->maximum - buffer->size || ZSTD_findFrameCompressedSize(frame, size) != size)
+	if (!content || ZSTD_findFrameCompressedSize(frame, size) != size)
 		return false;
-	room = buffer_extend(buffer, (size_t)content);
+	room = buffer_extend(buffer, content);
 	if (!room)
 		return false;
-	result = ZSTD_decompressDCtx(decompressor->stream, room, (size_t)content, frame, size);
+	result = ZSTD_decompressDCtx(decompressor->stream, room, content, frame, size);
 	ZSTD_DCtx_reset(decompressor->stream, ZSTD_reset_session_only);
 	if (result == content)
 		return true;
@@ -178,7 +168,8 @@ struct mmt_error *decompressor_feed(struct decompressor *decompressor, const voi
 	if (!decompressor->inside && decompressor_frame(decompressor, data, size, buffer))
 		return NULL;
 	while (input.pos < input.size || full) {
-		size_t before = buffer->size, step = choose_step(buffer), result;
+		size_t before = buffer->size, left = buffer->maximum - before, result;
+		size_t step = left < ZSTD_DStreamOutSize() ? left : ZSTD_DStreamOutSize();
 		ZSTD_outBuffer output = {.size = step};
 
 		if (full && step == 0)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,76 +17,68 @@ struct mmt_error {
 
 struct mmt_error error_no_memory = {.code = MMT_ERROR_NO_MEMORY, .errno_value = ENOMEM};
 
-/* Takes `message`, which may be NULL after a failed allocation. */
-static struct mmt_error *error_from_message(enum mmt_error_code code, int errno_value, char *message)
+/* NULL: out of memory. `tail` may be NULL. */
+static char *join_message(const char *format, va_list arguments, const char *tail)
 {
-	struct mmt_error *error = message ? malloc(sizeof(*error)) : NULL;
+	char *head, *message;
 
-	if (!error) {
-		free(message);
-		return &error_no_memory;
-	}
-	error->code = code;
-	error->errno_value = errno_value;
-	error->message = message;
-	error->refusal = NULL;
-	return error;
-}
-
-static char *format_message(const char *format, va_list arguments)
-{
-	char *message = NULL;
-
-	return vasprintf(&message, format, arguments) < 0 ? NULL : message;
-}
-
-static char *join_message(char *head, const char *tail)
-{
-	char *message = NULL;
-
-	if (head && asprintf(&message, "%s: %s", head, tail) < 0)
+	if (vasprintf(&head, format, arguments) < 0)
+		return NULL;
+	if (!tail)
+		return head;
+	if (asprintf(&message, "%s: %s", head, tail) < 0)
 		message = NULL;
 	free(head);
 	return message;
 }
 
+static struct mmt_error *make_error(struct mmt_error content, const char *format, va_list arguments, const char *tail)
+{
+	struct mmt_error *error = malloc(sizeof(*error));
+
+	content.message = error ? join_message(format, arguments, tail) : NULL;
+	if (!content.message) {
+		free(error);
+		return &error_no_memory;
+	}
+	*error = content;
+	return error;
+}
+
 struct mmt_error *error_create(enum mmt_error_code code, const char *format, ...)
 {
+	struct mmt_error *error;
 	va_list arguments;
-	char *message;
 
 	va_start(arguments, format);
-	message = format_message(format, arguments);
+	error = make_error((struct mmt_error){.code = code}, format, arguments, NULL);
 	va_end(arguments);
-	return error_from_message(code, 0, message);
+	return error;
 }
 
 struct mmt_error *error_system(int errno_value, const char *format, ...)
 {
-	enum mmt_error_code code = MMT_ERROR_SYSTEM;
+	bool denied = errno_value == EPERM || errno_value == EACCES;
+	struct mmt_error content = {.code = denied ? MMT_ERROR_PERMISSION : MMT_ERROR_SYSTEM,
+				    .errno_value = errno_value};
+	struct mmt_error *error;
 	va_list arguments;
-	char *message;
 
-	if (errno_value == EPERM || errno_value == EACCES)
-		code = MMT_ERROR_PERMISSION;
 	va_start(arguments, format);
-	message = join_message(format_message(format, arguments), strerror(errno_value));
+	error = make_error(content, format, arguments, strerror(errno_value));
 	va_end(arguments);
-	return error_from_message(code, errno_value, message);
+	return error;
 }
 
 struct mmt_error *error_refused(const struct mmt_refusal *refusal, const char *format, ...)
 {
+	struct mmt_error content = {.code = MMT_ERROR_PERMISSION, .refusal = refusal};
 	struct mmt_error *error;
 	va_list arguments;
-	char *message;
 
 	va_start(arguments, format);
-	message = join_message(format_message(format, arguments), refusal->reason);
+	error = make_error(content, format, arguments, refusal->reason);
 	va_end(arguments);
-	error = error_from_message(MMT_ERROR_PERMISSION, 0, message);
-	if (error != &error_no_memory)
-		error->refusal = refusal;
 	return error;
 }
 
@@ -104,7 +97,7 @@ struct mmt_error *error_context(struct mmt_error *cause, const char *format, ...
 	if (!cause || cause == &error_no_memory)
 		return cause;
 	va_start(arguments, format);
-	message = join_message(format_message(format, arguments), cause->message);
+	message = join_message(format, arguments, cause->message);
 	va_end(arguments);
 	if (message) {
 		free(cause->message);

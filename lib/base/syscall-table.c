@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/strings.h"
+
 const struct call_description call_descriptions[CALL_KINDS] = {
 #define CALL(constant, syscall, rule, ...) [CALL_##constant] = {.name = #syscall, __VA_ARGS__},
     CALL_TABLE(CALL)
@@ -51,14 +53,6 @@ uint64_t call_bytes_asked(enum call call, const uint64_t arguments[6], int64_t r
 	return description->length ? arguments[description->length - 1] : 0;
 }
 
-static bool skip_prefix(const char *text, const char *prefix, const char **rest_ret)
-{
-	size_t length = strlen(prefix);
-
-	*rest_ret = text + length;
-	return strncmp(text, prefix, length) == 0;
-}
-
 bool call_find(const char *name, enum call *call_ret)
 {
 	for (unsigned i = 0; i < CALL_KINDS; i++) {
@@ -72,10 +66,10 @@ bool call_find(const char *name, enum call *call_ret)
 
 bool call_find_tracepoint(const char *tracepoint, enum call *call_ret, bool *enter_ret)
 {
-	const char *name;
-
-	*enter_ret = skip_prefix(tracepoint, "sys_enter_", &name);
-	return (*enter_ret || skip_prefix(tracepoint, "sys_exit_", &name)) && call_find(name, call_ret);
+	*enter_ret = starts_with(tracepoint, "sys_enter_");
+	if (!*enter_ret && !starts_with(tracepoint, "sys_exit_"))
+		return false;
+	return call_find(tracepoint + strlen(*enter_ret ? "sys_enter_" : "sys_exit_"), call_ret);
 }
 
 /* A counter has the name of its first call. Only MMT_COUNT_OTHER_CALLS counts several different calls. */

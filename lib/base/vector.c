@@ -2,7 +2,6 @@
 #include "base/vector.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size)
 {
@@ -31,14 +30,4 @@ void vector_trim_bytes(void **items, size_t *capacity, size_t count, size_t elem
 		return;
 	*items = moved;
 	*capacity = count;
-}
-
-void *vector_zero(void *element, size_t size)
-{
-	return memset(element, 0, size);
-}
-
-void vector_free(void *items)
-{
-	free(items);
 }

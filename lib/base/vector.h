@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define VECTOR(type)                                                                                                   \
 	struct {                                                                                                       \
@@ -21,7 +22,7 @@
 /* Pointer to a new zeroed last element, or NULL when out of memory. */
 #define vector_append(vector)                                                                                          \
 	(vector_has_room(vector)                                                                                       \
-	     ? (__typeof__((vector)->items))vector_zero(&(vector)->items[(vector)->count++], sizeof(*(vector)->items)) \
+	     ? (__typeof__((vector)->items))memset(&(vector)->items[(vector)->count++], 0, sizeof(*(vector)->items))   \
 	     : NULL)
 
 /* Append a copy of `value`; false when out of memory. */
@@ -30,7 +31,7 @@
 
 #define vector_deinit(vector)                                                                                          \
 	do {                                                                                                           \
-		vector_free((vector)->items);                                                                          \
+		free((vector)->items);                                                                                 \
 		(vector)->items = NULL;                                                                                \
 		(vector)->count = (vector)->capacity = 0;                                                              \
 	} while (0)
@@ -55,8 +56,6 @@
 								      (vector)->count + 1, sizeof(*(vector)->items)))
 void vector_trim_bytes(void **items, size_t *capacity, size_t count, size_t element_size);
 bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size);
-void *vector_zero(void *element, size_t size);
-void vector_free(void *items);
 
 /*
  * Binary search: how many of `count` sorted items, which are numbered `index` in `condition`, satisfy the condition. If
