@@ -497,16 +497,16 @@ START_TEST(pages_that_move)
 	    {PAGE, UINT64_MAX - PAGE, 2 * PAGE, 0, {{PAGE, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 12 * PAGE}}, 3},
 	    {PAGE, 30 * PAGE, 0, 0, {{PAGE, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 12 * PAGE}}, 3},
 	};
-	struct process_pages pages = {.start = {runs, 3}};
+	struct process_pages pages = {.all.start = {runs, 3}};
 
 	ck_assert(growth_parts_move(&pages, cases[_i].from, cases[_i].to, cases[_i].length));
-	ck_assert_uint_eq(pages.displaced_bytes, cases[_i].displaced);
-	ck_assert_uint_eq(pages.start.count, cases[_i].count);
+	ck_assert_uint_eq(pages.all.displaced_bytes, cases[_i].displaced);
+	ck_assert_uint_eq(pages.all.start.count, cases[_i].count);
 	for (size_t i = 0; i < cases[_i].count; i++) {
-		ck_assert_uint_eq(pages.start.items[i].start, cases[_i].expected[i].start);
-		ck_assert_uint_eq(pages.start.items[i].end, cases[_i].expected[i].end);
+		ck_assert_uint_eq(pages.all.start.items[i].start, cases[_i].expected[i].start);
+		ck_assert_uint_eq(pages.all.start.items[i].end, cases[_i].expected[i].end);
 	}
-	vector_deinit(&pages.own_start);
+	vector_deinit(&pages.all.own_start);
 }
 END_TEST
 
@@ -514,12 +514,12 @@ END_TEST
 START_TEST(too_many_moves)
 {
 	static const struct resident_run runs[] = {{PAGE, 3 * PAGE}};
-	struct process_pages pages = {.start = {runs, 1}, .move_steps = 1u << 26};
+	struct process_pages pages = {.all.start = {runs, 1}, .move_steps = 1u << 26};
 
 	ck_assert(growth_parts_move(&pages, PAGE, 10 * PAGE, PAGE));
 	ck_assert(pages.moves_unknown);
-	ck_assert_uint_eq(pages.start.count, 1);
-	ck_assert_ptr_eq(pages.start.items, runs);
+	ck_assert_uint_eq(pages.all.start.count, 1);
+	ck_assert_ptr_eq(pages.all.start.items, runs);
 }
 END_TEST
 
@@ -927,10 +927,10 @@ START_TEST(runs_are_counted_once)
 	rows.processes = replay.processes;
 	rows.lost_stack = replay.lost_stack;
 	rows.replay = &replay;
-	page_readings_watch(&readings, &rows, &replay);
+	page_readings_watch(&readings, &rows);
 	ck_assert_ptr_null(replay_run(&replay));
 	ck_assert_uint_eq(readings.items.count, 1);
-	ck_assert_uint_eq(readings.items.items[0].own_start.count, 3);
+	ck_assert_uint_eq(readings.items.items[0].all.own_start.count, 3);
 	ck_assert_uint_eq(readings.run_count, 3);
 	page_readings_deinit(&readings);
 	rows_deinit(&rows);

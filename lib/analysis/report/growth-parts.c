@@ -36,26 +36,20 @@ static struct mmt_error *add(struct map *parts, uint64_t key, int64_t bytes)
 	return !bytes || map_add(parts, key, (uint64_t)bytes) ? NULL : &error_no_memory;
 }
 
-static enum mmt_growth_place find_place(const struct replay *replay, const struct space_interval *interval)
+static uint64_t make_key(const struct replay *replay, const struct space_interval *interval,
+			 const struct heap_finder *heaps)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
-
-	if (allocation && allocation->side != LEDGER_BEFORE)
-		return MMT_GROWTH_MADE;
-	if (interval->commit > LEDGER_OUTSIDE_COMMIT)
-		return MMT_GROWTH_COMMITTED;
-	return interval->allocation == ALLOCATION_KERNEL ? MMT_GROWTH_KERNEL : MMT_GROWTH_BEFORE;
-}
-
-static uint64_t make_key(const struct replay *replay, const struct space_interval *interval,
-			 const struct heap_finder *heaps, enum mmt_growth_place place)
-{
 	uint32_t kind = replay_calls_kind(replay, interval), path = interval->attributes.path;
 	enum mmt_class memory_class = classes_kind_class(kind);
-	uint64_t key = (uint64_t)place << PLACE_SHIFT;
+	uint64_t key = (uint64_t)MMT_GROWTH_BEFORE << PLACE_SHIFT;
 
-	if (place != MMT_GROWTH_BEFORE)
-		return key;
+	if (allocation && allocation->side != LEDGER_BEFORE)
+		return (uint64_t)MMT_GROWTH_MADE << PLACE_SHIFT;
+	if (interval->commit > LEDGER_OUTSIDE_COMMIT)
+		return (uint64_t)MMT_GROWTH_COMMITTED << PLACE_SHIFT;
+	if (interval->allocation == ALLOCATION_KERNEL)
+		return (uint64_t)MMT_GROWTH_KERNEL << PLACE_SHIFT;
 	if (heap_finder_is_arena(heaps, interval, memory_class))
 		return key | ARENA_BIT;
 	return key | kind |
@@ -83,19 +77,17 @@ struct heap_finder growth_parts_find_heaps(const struct replay *replay, const st
 
 /* Add the changes from the pages of the start to those of the end, and what is left of those of the start as unmapped.
  */
-static struct mmt_error *count_changes(struct map *parts, const struct replay *replay, const struct process *process,
-				       uint64_t start_ns, struct page_runs start_pages, uint64_t displaced_bytes,
-				       struct page_runs end_pages, uint64_t *hugetlb_ret)
+static struct mmt_error *count_changes(struct page_changes *of, uint64_t start_ns, const struct replay *replay,
+				       const struct process *process, struct page_runs end_pages, uint64_t *hugetlb_ret)
 {
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
-	struct page_cursor start = {.runs = start_pages}, end = {.runs = end_pages};
+	struct page_cursor start = {.runs = of->start}, end = {.runs = end_pages};
 	const struct space_interval *interval;
 	struct space_interval piece;
 	struct mmt_error *error = NULL;
 
 	*hugetlb_ret = 0;
 	for (uint64_t address = 0; !error && (interval = space_next(process->space, address)); address = piece.end) {
-		enum mmt_growth_place place = find_place(replay, interval);
 		enum mmt_class memory_class = classes_kind_class(replay_calls_kind(replay, interval));
 		uint64_t arena = heap_finder_find_arena(&heaps, interval, memory_class);
 		uint64_t before, after;
@@ -109,19 +101,19 @@ static struct mmt_error *count_changes(struct map *parts, const struct replay *r
 		if (pages_are_hugetlb(replay, interval))
 			*hugetlb_ret += after;
 		else
-			error = add(parts, make_key(replay, &piece, &heaps, place), (int64_t)(after - before));
+			error = add(&of->parts, make_key(replay, &piece, &heaps), (int64_t)(after - before));
 	}
 	return error ? error
-		     : add(parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
-			   (int64_t)(start.counted_bytes - page_runs_bytes(start_pages) - displaced_bytes));
+		     : add(&of->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
+			   (int64_t)(start.counted_bytes - page_runs_bytes(of->start) - of->displaced_bytes));
 }
 
 struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
 				     const struct process *process, struct page_runs end_pages)
 {
 	uint64_t hugetlb_bytes;
-	struct mmt_error *error = count_changes(&pages->parts, replay, process, pages->start_ns, pages->start,
-						pages->displaced_bytes, end_pages, &hugetlb_bytes);
+	struct mmt_error *error =
+	    count_changes(&pages->all, pages->start_ns, replay, process, end_pages, &hugetlb_bytes);
 
 	pages->hugetlb_change_bytes = (int64_t)(hugetlb_bytes - pages->start_hugetlb_bytes);
 	return error;
@@ -157,36 +149,12 @@ uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct pr
 	return cursor.counted_bytes;
 }
 
-static void set_start(struct process_pages *pages, const resident_runs *runs)
+/* Takes over the runs. */
+static void set_start(struct page_changes *of, const resident_runs *runs)
 {
-	vector_deinit(&pages->own_start);
-	pages->own_start = *runs;
-	pages->start = page_runs_of(runs);
-}
-
-struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, const struct replay *replay,
-						 const struct process *process)
-{
-	uint64_t bytes = growth_parts_hugetlb_bytes(replay, process, pages->start), kept_to = 0;
-	const struct space_interval *interval;
-	resident_runs kept = {0};
-	bool ok = true;
-
-	pages->start_hugetlb_bytes += bytes;
-	if (!bytes)
-		return NULL;
-	for (uint64_t address = 0; ok && (interval = space_next(process->space, address)); address = interval->end) {
-		if (!pages_are_hugetlb(replay, interval))
-			continue;
-		ok = append_runs(&kept, pages->start, kept_to, interval->start, 0);
-		kept_to = interval->end;
-	}
-	if (!ok || !append_runs(&kept, pages->start, kept_to, UINT64_MAX, 0)) {
-		vector_deinit(&kept);
-		return &error_no_memory;
-	}
-	set_start(pages, &kept);
-	return NULL;
+	vector_deinit(&of->own_start);
+	of->own_start = *runs;
+	of->start = page_runs_of(runs);
 }
 
 /* Append the pages that are not among those to leave out. */
@@ -202,32 +170,54 @@ static bool append_others(resident_runs *list, struct page_runs runs, struct pag
 	return ok && append_runs(list, runs, kept_to, UINT64_MAX, 0);
 }
 
+struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, const struct replay *replay,
+						 const struct process *process)
+{
+	uint64_t bytes = growth_parts_hugetlb_bytes(replay, process, pages->all.start);
+	const struct space_interval *interval;
+	resident_runs hugetlb = {0}, kept = {0};
+	bool ok = true;
+
+	pages->start_hugetlb_bytes += bytes;
+	if (!bytes)
+		return NULL;
+	for (uint64_t address = 0; ok && (interval = space_next(process->space, address)); address = interval->end) {
+		if (pages_are_hugetlb(replay, interval))
+			ok = vector_push(&hugetlb, ((struct resident_run){interval->start, interval->end}));
+	}
+	ok = ok && append_others(&kept, pages->all.start, page_runs_of(&hugetlb));
+	vector_deinit(&hugetlb);
+	if (ok)
+		set_start(&pages->all, &kept);
+	else
+		vector_deinit(&kept);
+	return ok ? NULL : &error_no_memory;
+}
+
 struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, struct page_runs shared)
 {
-	vector_deinit(&pages->start_alone);
-	if (!append_others(&pages->start_alone, pages->start, shared))
-		return &error_no_memory;
-	pages->start_alone_bytes = page_runs_bytes(page_runs_of(&pages->start_alone));
-	pages->displaced_alone_bytes = 0;
-	pages->alone_known = true;
-	return NULL;
+	resident_runs alone = {0};
+
+	pages->alone.start_known = append_others(&alone, pages->all.start, shared);
+	set_start(&pages->alone, &alone);
+	pages->alone.start_bytes = page_runs_bytes(pages->alone.start);
+	pages->alone.displaced_bytes = 0;
+	return pages->alone.start_known ? NULL : &error_no_memory;
 }
 
 struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
 					   const struct process *process, struct page_runs end_pages,
 					   struct page_runs shared)
 {
-	const struct page_runs start = page_runs_of(&pages->start_alone);
 	resident_runs alone = {0};
 	uint64_t hugetlb_bytes = 0;
 	struct mmt_error *error = append_others(&alone, end_pages, shared) ? NULL : &error_no_memory;
 	const struct page_runs end = page_runs_of(&alone);
 
 	if (!error)
-		error = count_changes(&pages->alone_parts, replay, process, pages->start_ns, start,
-				      pages->displaced_alone_bytes, end, &hugetlb_bytes);
-	pages->end_alone_bytes = page_runs_bytes(end) - hugetlb_bytes;
-	pages->alone_parts_known = !error;
+		error = count_changes(&pages->alone, pages->start_ns, replay, process, end, &hugetlb_bytes);
+	pages->alone.end_bytes = page_runs_bytes(end) - hugetlb_bytes;
+	pages->alone.parts_known = !error;
 	vector_deinit(&alone);
 	return error;
 }
@@ -247,29 +237,25 @@ static bool move_runs(const struct page_runs *runs, uint64_t from, uint64_t to, 
 
 bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, uint64_t length)
 {
-	const struct page_runs alone = page_runs_of(&pages->start_alone);
-	struct page_cursor cursor = {.runs = pages->start}, alone_cursor = {.runs = alone};
+	struct page_changes *const sets[] = {&pages->all, &pages->alone};
 	uint64_t low = from < to ? from : to, high = from < to ? to : from;
-	resident_runs moved = {0}, moved_alone = {0};
 
-	if (!pages->start.count || !length || high - low < length || high > LIMIT_RESIDENT_BYTES - length ||
+	if (!pages->all.start.count || !length || high - low < length || high > LIMIT_RESIDENT_BYTES - length ||
 	    length > LIMIT_RESIDENT_BYTES)
 		return true;
-	pages->move_steps += pages->start.count + alone.count;
-	if (pages->move_steps > LIMIT_MOVE_STEPS) {
-		pages->moves_unknown = true;
-		return true;
+	pages->move_steps += pages->all.start.count + pages->alone.start.count;
+	pages->moves_unknown |= pages->move_steps > LIMIT_MOVE_STEPS;
+	for (unsigned i = 0; i < 2 && !pages->moves_unknown; i++) {
+		struct page_cursor cursor = {.runs = sets[i]->start};
+		resident_runs moved = {0};
+
+		if (!move_runs(&sets[i]->start, from, to, length, &moved)) {
+			vector_deinit(&moved);
+			return false;
+		}
+		sets[i]->displaced_bytes += page_cursor_count(&cursor, to, to + length);
+		set_start(sets[i], &moved);
 	}
-	if (!move_runs(&pages->start, from, to, length, &moved) || !move_runs(&alone, from, to, length, &moved_alone)) {
-		vector_deinit(&moved);
-		vector_deinit(&moved_alone);
-		return false;
-	}
-	pages->displaced_bytes += page_cursor_count(&cursor, to, to + length);
-	pages->displaced_alone_bytes += page_cursor_count(&alone_cursor, to, to + length);
-	set_start(pages, &moved);
-	vector_deinit(&pages->start_alone);
-	pages->start_alone = moved_alone;
 	return true;
 }
 
@@ -292,26 +278,26 @@ static uint64_t earlier(uint64_t left, uint64_t right)
 
 static struct mmt_error *add_process(struct sums *sums, const struct process_pages *pages)
 {
-	const struct map *parts = sums->alone ? &pages->alone_parts : &pages->parts;
+	const struct page_changes *of = sums->alone ? &pages->alone : &pages->all;
 	struct mmt_error *error = NULL;
 	size_t position = 0;
 	uint64_t key, bytes;
 
-	sums->start_bytes += sums->alone ? pages->start_alone_bytes : pages->start_bytes;
-	sums->end_bytes += sums->alone ? pages->end_alone_bytes : pages->end_bytes;
+	sums->start_bytes += of->start_bytes;
+	sums->end_bytes += of->end_bytes;
 	sums->hugetlb_bytes += pages->hugetlb_change_bytes;
 	sums->start_ns = earlier(sums->start_ns, pages->start_ns);
 	sums->end_ns = earlier(sums->end_ns, pages->resident.time_ns);
 	sums->at_end &= pages->resident.at_end;
-	while (!error && map_next(parts, &position, &key, &bytes))
+	while (!error && map_next(&of->parts, &position, &key, &bytes))
 		error = add(&sums->bytes, key, (int64_t)bytes);
 	return error;
 }
 
 /* A process of which only the RSS is known, or that ended: its pages are gone. */
-static struct mmt_error *add_unread_process(struct sums *sums, const struct process *process)
+static struct mmt_error *add_unread_process(struct sums *sums, const struct process *process,
+					    const struct process_readings *readings)
 {
-	const struct process_readings *readings = growth_process_readings(sums->replay, process);
 	bool existed = process->started_ns <= sums->replay->window.from_ns;
 	uint64_t start_bytes = !readings || !existed ? 0
 			       : sums->alone	     ? readings->of.start_private_bytes
@@ -326,59 +312,46 @@ static struct mmt_error *add_unread_process(struct sums *sums, const struct proc
 	return add(&sums->bytes, (uint64_t)place << PLACE_SHIFT, (int64_t)(end_bytes - start_bytes));
 }
 
-/* A process that ended before the window, or began after the last reading, has no pages at either time. */
-static bool is_nothing(const struct page_readings *readings, const struct replay *replay, const struct process *process,
-		       const struct process_pages *pages)
-{
-	const struct process_readings *sizes = growth_process_readings(replay, process);
+/* What is known of a process that counts. */
+struct known_process {
+	const struct process *process;
+	const struct process_readings *sizes;
+	const struct process_pages *pages; /* NULL: its parts are not known */
+};
 
-	if (sizes && sizes->of.brief)
+/* The next process that has pages at one of the two times: one that ended before the window, or began after the last
+ * reading, has none. False: there are no more. */
+static bool next_process(const struct page_readings *readings, struct known_process *known)
+{
+	const struct replay *replay = readings->rows->replay;
+
+	while ((known->process = rows_next(readings->rows, known->process))) {
+		const struct process *process = known->process;
+		const uint64_t *place = map_get(&readings->places, process->index);
+
+		known->sizes = growth_process_readings(replay, process);
+		if ((known->sizes && known->sizes->of.brief) ||
+		    (process->ended ? process->ended_ns <= replay->window.from_ns
+				    : replay->window.ends_early && !place && process->started_ns > readings->latest_ns))
+			continue;
+		known->pages = place && page_readings_count(readings, process) ? &readings->items.items[*place] : NULL;
+		if (known->pages && !known->pages->all.parts_known)
+			known->pages = NULL;
 		return true;
-	if (process->ended)
-		return process->ended_ns <= replay->window.from_ns;
-	return replay->window.ends_early && !pages && process->started_ns > readings->latest_ns;
-}
-
-static const struct process_pages *find_pages(const struct page_readings *readings, const struct process *process)
-{
-	const uint64_t *place = map_get(&readings->places, process->index);
-
-	return place ? &readings->items.items[*place] : NULL;
+	}
+	return false;
 }
 
 /* Whether the pages that each process has alone are known. */
-static bool is_alone_known(const struct page_readings *readings, const struct replay *replay)
+static bool is_alone_known(const struct page_readings *readings)
 {
-	for (const struct process *process = NULL; (process = rows_next(readings->rows, process));) {
-		const struct process_pages *pages = find_pages(readings, process);
-		const struct process_readings *sizes = growth_process_readings(replay, process);
+	struct known_process known = {0};
 
-		if (is_nothing(readings, replay, process, pages))
-			continue;
-		if (page_readings_count(readings, process) && pages && pages->parts_known
-			? !pages->alone_parts_known
-			: sizes && !sizes->of.private_known)
+	while (next_process(readings, &known)) {
+		if (known.pages ? !known.pages->alone.parts_known : known.sizes && !known.sizes->of.private_known)
 			return false;
 	}
 	return true;
-}
-
-/* *known_ret: the pages of any process are known. */
-static struct mmt_error *add_processes(struct sums *sums, const struct page_readings *readings, bool *known_ret)
-{
-	struct mmt_error *error = NULL;
-
-	*known_ret = false;
-	for (const struct process *process = NULL; !error && (process = rows_next(readings->rows, process));) {
-		const struct process_pages *pages = find_pages(readings, process);
-		bool known = page_readings_count(readings, process) && pages && pages->parts_known;
-
-		if (is_nothing(readings, sums->replay, process, pages))
-			continue;
-		*known_ret |= known;
-		error = known ? add_process(sums, pages) : add_unread_process(sums, process);
-	}
-	return error;
 }
 
 uint64_t growth_part_size(const struct mmt_growth_part *part)
@@ -499,20 +472,25 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, s
 	return NULL;
 }
 
-struct mmt_error *growth_parts_build(const struct page_readings *readings, const struct replay *replay,
-				     struct arena *arena, struct mmt_report *report)
+struct mmt_error *growth_parts_build(const struct page_readings *readings, struct mmt_report *report)
 {
-	struct sums sums = {.replay = replay, .at_end = true};
-	struct mmt_error *error;
-	bool known;
+	const struct rows *rows = readings->rows;
+	struct sums sums = {.replay = rows->replay, .at_end = true};
+	struct known_process process = {0};
+	struct mmt_error *error = NULL;
+	bool known = false; /* the pages of any process */
 
 	/* The rows exclude recent mappings, so they do not show everything that was mapped. */
-	if (!readings->known || replay->window.allocations_to_ns != UINT64_MAX)
+	if (!readings->known || rows->replay->window.allocations_to_ns != UINT64_MAX)
 		return NULL;
-	sums.alone = report->growth.by_pss && !report->windowed && is_alone_known(readings, replay);
-	error = add_processes(&sums, readings, &known);
+	sums.alone = report->growth.by_pss && !report->windowed && is_alone_known(readings);
+	while (!error && next_process(readings, &process)) {
+		known |= process.pages != NULL;
+		error = process.pages ? add_process(&sums, process.pages)
+				      : add_unread_process(&sums, process.process, process.sizes);
+	}
 	if (!error && known)
-		error = publish(&sums, arena, report);
+		error = publish(&sums, rows->arena, report);
 	map_deinit(&sums.bytes);
 	return error;
 }

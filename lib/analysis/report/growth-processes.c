@@ -407,21 +407,8 @@ static struct mmt_error *sum_up(struct judgement *judgement)
 	return error;
 }
 
-static bool publish_series(const struct judgement *judgement, size_t count, struct arena *arena,
-			   struct mmt_report *report)
-{
-	struct mmt_resident_reading *readings = arena_alloc(arena, count, sizeof(*readings));
-
-	if (!readings)
-		return false;
-	memcpy(readings, judgement->series, count * sizeof(*readings));
-	report->judged_readings = readings;
-	report->judged_reading_count = count;
-	return true;
-}
-
 /* Judge several processes, and keep the figures that are the RSS of all of them. */
-static struct mmt_error *judge_all(struct judgement *judgement, struct arena *arena, struct mmt_report *report)
+static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_report *report)
 {
 	struct mmt_growth *growth = &report->growth;
 	double outside_bytes = 0;
@@ -431,8 +418,13 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct arena *ar
 	choose_measure(judgement);
 	count = judgement->by_pss || judgement->brief ? make_series(judgement, &outside_bytes) : 0;
 	if (count) {
-		if (!publish_series(judgement, count, arena, report))
+		struct mmt_resident_reading *readings = arena_alloc(judgement->rows->arena, count, sizeof(*readings));
+
+		if (!readings)
 			return &error_no_memory;
+		memcpy(readings, judgement->series, count * sizeof(*readings));
+		report->judged_readings = readings;
+		report->judged_reading_count = count;
 		*growth = mmt_growth_judge(judgement->series, count);
 		growth->start_pss_bytes = to_bytes((double)growth->start_bytes - outside_bytes);
 		growth->end_pss_bytes = growth->end_bytes;
@@ -481,11 +473,10 @@ static size_t count_before_end(const struct rows *rows, const struct mmt_report 
 		   : count;
 }
 
-struct mmt_error *growth_judge(struct replay *replay, const struct rows *rows, struct arena *arena,
-			       struct mmt_report *report)
+struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *report)
 {
-	struct memory_readings *memory = &replay->notes.memory;
-	struct judgement judgement = {.replay = replay, .rows = rows, .memory = memory};
+	struct memory_readings *memory = &rows->replay->notes.memory;
+	struct judgement judgement = {.replay = rows->replay, .rows = rows, .memory = memory};
 	size_t count = count_before_end(rows, report);
 	struct mmt_error *error;
 
@@ -502,7 +493,7 @@ struct mmt_error *growth_judge(struct replay *replay, const struct rows *rows, s
 	error = judgement.sums && judgement.series ? sum_up(&judgement) : &error_no_memory;
 	judgement.count = count; /* sums of all readings were made above */
 	if (!error && judgement.processes > 1)
-		error = judge_all(&judgement, arena, report);
+		error = judge_all(&judgement, report);
 	free(judgement.sums);
 	free(judgement.series);
 	return error;

@@ -31,27 +31,6 @@ static uint64_t unfreed_bytes(const struct thread_account *account)
 	return account->allocated_bytes > freed_bytes ? account->allocated_bytes - freed_bytes : 0;
 }
 
-static struct mmt_error *describe_thread(const struct replay *replay, struct arena *arena, size_t number,
-					 struct mmt_thread_total *total)
-{
-	const struct replay_thread *thread = &replay->threads.items[number];
-	const struct thread_account *account = &replay->ledger.threads.items[number];
-
-	*total = (struct mmt_thread_total){
-	    .thread = {.pid = processes_at(replay->processes, thread->process)->pid,
-		       .tid = thread->tid,
-		       .name = arena_string(arena, processes_name(replay->processes, thread->thread->name))},
-	    .allocated_bytes = account->allocated_bytes,
-	    .allocated_count = account->allocated_count,
-	    .freed_by_itself_bytes = account->freed_by_itself_bytes,
-	    .freed_by_others_bytes = account->freed_by_others_bytes,
-	    .unfreed_bytes = unfreed_bytes(account),
-	    .unfreed_count = account->allocated_count - account->freed_count,
-	    .released_bytes = account->released_bytes,
-	};
-	return total->thread.name ? NULL : &error_no_memory;
-}
-
 /* `left`, `right`: thread numbers; `context`: the accounts. */
 static int compare_totals(const void *left, const void *right, void *context)
 {
@@ -72,12 +51,11 @@ static int compare_releases(const void *left, const void *right)
 }
 
 /* `places`: by thread number, its index in the totals. */
-static struct mmt_error *list_releases(const struct replay *replay, const size_t *places, struct arena *arena,
-				       struct mmt_report *report)
+static struct mmt_error *list_releases(const struct rows *rows, const size_t *places, struct mmt_report *report)
 {
-	const struct map *map = &replay->ledger.releases;
-	struct mmt_release *releases = arena_alloc(arena, map->count, sizeof(*releases));
-	size_t thread_count = replay->ledger.threads.count, position = 0;
+	const struct map *map = &rows->replay->ledger.releases;
+	struct mmt_release *releases = arena_alloc(rows->arena, map->count, sizeof(*releases));
+	size_t thread_count = rows->replay->ledger.threads.count, position = 0;
 	uint64_t key, bytes;
 
 	if (!releases)
@@ -85,53 +63,61 @@ static struct mmt_error *list_releases(const struct replay *replay, const size_t
 	while (map_next(map, &position, &key, &bytes)) {
 		size_t owner = (size_t)(key >> 32), releaser = (uint32_t)key;
 
-		if (owner >= thread_count || releaser >= thread_count || places[owner] == NO_PLACE ||
-		    places[releaser] == NO_PLACE)
-			continue;
-		releases[report->release_count++] =
-		    (struct mmt_release){.owner = places[owner], .releaser = places[releaser], .bytes = bytes};
+		if (owner < thread_count && releaser < thread_count && places[owner] != NO_PLACE &&
+		    places[releaser] != NO_PLACE)
+			releases[report->release_count++] =
+			    (struct mmt_release){.owner = places[owner], .releaser = places[releaser], .bytes = bytes};
 	}
 	qsort(releases, report->release_count, sizeof(*releases), compare_releases);
 	report->releases = releases;
 	return NULL;
 }
 
-static struct mmt_error *totals_of_threads(const struct replay *replay, const struct rows *rows, struct arena *arena,
-					   struct mmt_report *report)
+static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_report *report)
 {
-	size_t count =
-	    replay->ledger.threads.count < replay->threads.count ? replay->ledger.threads.count : replay->threads.count;
+	const struct replay *replay = rows->replay;
+	struct thread_account *accounts = replay->ledger.threads.items;
+	size_t count = replay->ledger.threads.count;
 	CLEANUP(free) uint32_t *numbers = calloc(count + 1, sizeof(*numbers));
-	CLEANUP(free) size_t *places = calloc(replay->ledger.threads.count + 1, sizeof(*places));
+	CLEANUP(free) size_t *places = calloc(count + 1, sizeof(*places));
 	struct mmt_thread_total *sorted;
 
 	if (!numbers || !places)
 		return &error_no_memory;
-	for (size_t i = 0; i < replay->ledger.threads.count; i++)
-		places[i] = NO_PLACE;
 	for (size_t i = 0; i < count; i++) {
-		const struct process *process = processes_at(replay->processes, replay->threads.items[i].process);
-		const struct thread_account *account = &replay->ledger.threads.items[i];
-
-		if ((!account->allocated_bytes && !account->released_bytes) || !rows_selects(rows, process))
-			continue;
-		numbers[report->thread_total_count++] = (uint32_t)i;
+		places[i] = NO_PLACE;
+		if (i < replay->threads.count && (accounts[i].allocated_bytes || accounts[i].released_bytes) &&
+		    rows_selects(rows, processes_at(rows->processes, replay->threads.items[i].process)))
+			numbers[report->thread_total_count++] = (uint32_t)i;
 	}
 	if (report->thread_total_count)
-		qsort_r(numbers, report->thread_total_count, sizeof(*numbers), compare_totals,
-			replay->ledger.threads.items);
-	sorted = arena_alloc(arena, report->thread_total_count, sizeof(*sorted));
+		qsort_r(numbers, report->thread_total_count, sizeof(*numbers), compare_totals, accounts);
+	sorted = arena_alloc(rows->arena, report->thread_total_count, sizeof(*sorted));
 	if (!sorted)
 		return &error_no_memory;
 	for (size_t i = 0; i < report->thread_total_count; i++) {
-		struct mmt_error *error = describe_thread(replay, arena, numbers[i], &sorted[i]);
+		const struct replay_thread *thread = &replay->threads.items[numbers[i]];
+		const struct thread_account *account = &accounts[numbers[i]];
 
-		if (error)
-			return error;
+		sorted[i] = (struct mmt_thread_total){
+		    .thread = {.pid = processes_at(rows->processes, thread->process)->pid,
+			       .tid = thread->tid,
+			       .name =
+				   arena_string(rows->arena, processes_name(rows->processes, thread->thread->name))},
+		    .allocated_bytes = account->allocated_bytes,
+		    .allocated_count = account->allocated_count,
+		    .freed_by_itself_bytes = account->freed_by_itself_bytes,
+		    .freed_by_others_bytes = account->freed_by_others_bytes,
+		    .unfreed_bytes = unfreed_bytes(account),
+		    .unfreed_count = account->allocated_count - account->freed_count,
+		    .released_bytes = account->released_bytes,
+		};
+		if (!sorted[i].thread.name)
+			return &error_no_memory;
 		places[numbers[i]] = i;
 	}
 	report->thread_totals = sorted;
-	return list_releases(replay, places, arena, report);
+	return list_releases(rows, places, report);
 }
 
 static int compare_failures(const void *left, const void *right)
@@ -143,16 +129,17 @@ static int compare_failures(const void *left, const void *right)
 		   ?: order_of(a->first_ns, b->first_ns);
 }
 
-static struct mmt_error *describe_failure(const struct replay *replay, struct rows *rows, struct arena *arena,
-					  const struct failure *failure, struct mmt_failure *described)
+static struct mmt_error *describe_failure(struct rows *rows, const struct failure *failure,
+					  struct mmt_failure *described)
 {
-	int32_t *pid = arena_alloc(arena, 1, sizeof(*pid));
+	int32_t *pid = arena_alloc(rows->arena, 1, sizeof(*pid));
 	struct row_description stack;
 	struct mmt_error *error;
 
 	if (!pid)
 		return &error_no_memory;
-	*pid = processes_at(replay->processes, failure->process)->pid;
+	*pid = processes_at(rows->processes, failure->process)->pid;
+	error = rows_name_stack(rows, failure->stack, &stack);
 	*described = (struct mmt_failure){
 	    .call = (enum mmt_event_count)failure->call,
 	    .error = failure->error,
@@ -162,14 +149,12 @@ static struct mmt_error *describe_failure(const struct replay *replay, struct ro
 	    .last_ns = failure->last_ns,
 	    .pids = pid,
 	    .pid_count = 1,
+	    .frames = stack.frames,
+	    .frame_count = stack.frame_count,
+	    .hidden_frame_count = stack.hidden_frame_count,
+	    .stack_end = stack.stack_end,
+	    .origin = origin_find(stack.frames, stack.frame_count),
 	};
-	error = rows_name_stack(rows, failure->stack, &stack);
-	described->frames = stack.frames;
-	described->frame_count = stack.frame_count;
-	described->hidden_frame_count = stack.hidden_frame_count;
-	described->stack_end = stack.stack_end;
-	if (!error)
-		described->origin = origin_find(stack.frames, stack.frame_count);
 	return error;
 }
 
@@ -184,12 +169,12 @@ static bool is_refused(const struct mmt_failure *failure)
 	return failure->limit.kind || (call->effect == CALL_MAPS && call->place != CALL_BELOW_RESULT);
 }
 
-static struct mmt_error *totals_of_failures(const struct replay *replay, struct rows *rows, struct arena *arena,
-					    struct mmt_report *report)
+static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report *report)
 {
+	const struct replay *replay = rows->replay;
 	const struct mmt_process *most = report->most_mappings;
 	size_t count = replay->ledger.failures.count;
-	struct mmt_failure *failures = arena_alloc(arena, count, sizeof(*failures));
+	struct mmt_failure *failures = arena_alloc(rows->arena, count, sizeof(*failures));
 
 	if (!failures)
 		return &error_no_memory;
@@ -208,7 +193,7 @@ static struct mmt_error *totals_of_failures(const struct replay *replay, struct 
 			continue;
 		report->failed_calls += failure->count;
 		described = &failures[report->failure_count++];
-		error = describe_failure(replay, rows, arena, failure, described);
+		error = describe_failure(rows, failure, described);
 		if (error)
 			return error;
 		described->limit = refused_calls_limit(replay, failure,
@@ -370,15 +355,6 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	return NULL;
 }
 
-/* The check of a child of vfork or clone(CLONE_VM) is that of the space it shares, as long as it shares it. */
-static void share_check(const struct report *report, const struct process *process, struct mmt_process *described)
-{
-	struct space_check check = space_check_result(process->space);
-
-	if (process->borrows_space && check.time_ns < process->ended_ns)
-		describe_check(report, process, check, described);
-}
-
 static struct mmt_error *describe_processes(struct report *report, struct mmt_process **processes_ret)
 {
 	size_t count = processes_count(report->replay.processes);
@@ -389,11 +365,14 @@ static struct mmt_error *describe_processes(struct report *report, struct mmt_pr
 		return &error_no_memory;
 	for (const struct process *process = NULL; (process = rows_next(&report->rows, process));) {
 		struct mmt_process *next = &described[report->result.process_count];
+		struct space_check check = space_check_result(process->space);
 		struct mmt_error *error = describe_process(report, process, next);
 
 		if (error)
 			return error;
-		share_check(report, process, next);
+		/* A child of vfork or clone(CLONE_VM) has the check of the space that it shares, as long as it does. */
+		if (process->borrows_space && check.time_ns < process->ended_ns)
+			describe_check(report, process, check, next);
 		if (!most || next->mapping_count > most->mapping_count)
 			most = next;
 		report->result.process_count++;
@@ -402,23 +381,6 @@ static struct mmt_error *describe_processes(struct report *report, struct mmt_pr
 	report->result.processes = *processes_ret = described;
 	report->result.most_mappings = most;
 	return NULL;
-}
-
-/* If the window ends early, the rest of the recording is not read. */
-static uint64_t end_of_recording(const struct reader_metadata *metadata, uint64_t to_ns)
-{
-	uint64_t end_ns = metadata->has_loss ? metadata->loss.stop_ns : metadata->last_ns;
-
-	return end_ns > to_ns ? end_ns : to_ns + 1;
-}
-
-static const char *describe_build_id(struct arena *arena, const struct build_id_entry *entry)
-{
-	char text[2 * sizeof(entry->bytes) + 1];
-
-	for (size_t i = 0; i < entry->size; i++)
-		snprintf(text + 2 * i, 3, "%02x", entry->bytes[i]);
-	return arena_string(arena, text);
 }
 
 static struct mmt_error *describe_modules(struct report *report)
@@ -430,9 +392,12 @@ static struct mmt_error *describe_modules(struct report *report)
 		return &error_no_memory;
 	for (size_t i = 0; i < ids->entries.count; i++) {
 		const struct build_id_entry *entry = &ids->entries.items[i];
+		char build_id[2 * sizeof(entry->bytes) + 1] = "";
 
+		for (size_t j = 0; j < entry->size; j++)
+			snprintf(build_id + 2 * j, 3, "%02x", entry->bytes[j]);
 		modules[i].path = entry->path;
-		modules[i].build_id = describe_build_id(&report->arena, entry);
+		modules[i].build_id = arena_string(&report->arena, build_id);
 		if (!modules[i].build_id)
 			return &error_no_memory;
 	}
@@ -468,8 +433,11 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 					? report->replay.window.allocations_to_ns
 					: result->to_ns;
 	result->windowed = report->replay.window.windowed;
-	if (report->replay.window.ends_early)
-		result->end_ns = end_of_recording(metadata, result->to_ns);
+	/* If the window ends early, the rest of the recording is not read. */
+	if (report->replay.window.ends_early) {
+		result->end_ns = metadata->has_loss ? metadata->loss.stop_ns : metadata->last_ns;
+		result->end_ns = result->end_ns > result->to_ns ? result->end_ns : result->to_ns + 1;
+	}
 	result->by = options->by;
 	result->then_by = options->then_by;
 	result->stacks_recorded = metadata->ours && metadata->info.call_graph != WIRE_CALL_GRAPH_NONE;
@@ -480,7 +448,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	error = notes_describe(&report->replay.notes, result->from_ns, &report->arena, result);
 	if (error)
 		return error;
-	error = growth_judge(&report->replay, &report->rows, &report->arena, result);
+	error = growth_judge(&report->rows, result);
 	/* The recording is long enough, but RSS was read in a small part of it only. */
 	if (result->to_ns > result->from_ns && result->growth.advised_ns <= result->to_ns - result->from_ns)
 		result->growth.advised_ns = 0;
@@ -510,28 +478,27 @@ static struct mmt_error *add_figures(struct report *report)
 {
 	struct replay *replay = &report->replay;
 	struct mmt_report *result = &report->result;
-	struct mmt_error *error = steps_end(&report->steps, replay, result);
+	struct mmt_error *error = steps_end(&report->steps, result);
 
 	if (!error)
 		error = heap_growth_build(replay, &report->rows, &report->arena, result);
 	if (!error)
-		error =
-		    row_figures_build(replay, &report->rows, report->readings.known ? &report->readings.resident : NULL,
-				      &report->arena, result);
+		error = row_figures_build(&report->rows, report->readings.known ? &report->readings.resident : NULL,
+					  result);
 	if (!error)
-		error = parts_build(replay, &report->rows, &report->arena, result);
+		error = parts_build(&report->rows, result);
 	if (!error)
-		error = growth_parts_build(&report->readings, replay, &report->arena, result);
+		error = growth_parts_build(&report->readings, result);
 	if (!error)
-		error = resident_kinds_build(&report->readings, replay, result);
+		error = resident_kinds_build(&report->readings, result);
 	if (!error)
-		huge_pages_build(replay, &report->rows, result);
+		huge_pages_build(&report->rows, result);
 	if (!error)
-		error = steps_publish(&report->steps, replay, &report->arena, result);
+		error = steps_publish(&report->steps, result);
 	if (!error)
-		error = totals_of_threads(replay, &report->rows, &report->arena, result);
+		error = totals_of_threads(&report->rows, result);
 	if (!error)
-		error = totals_of_failures(replay, &report->rows, &report->arena, result);
+		error = totals_of_failures(&report->rows, result);
 	return error ? error : warnings_describe(replay, &report->arena, result);
 }
 
@@ -570,13 +537,13 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	report->rows.processes = report->replay.processes;
 	report->rows.lost_stack = report->replay.lost_stack;
 	report->rows.replay = &report->replay;
-	page_readings_watch(&report->readings, &report->rows, &report->replay);
-	steps_watch(&report->steps, &report->readings, &report->replay);
+	page_readings_watch(&report->readings, &report->rows);
+	steps_watch(&report->steps, &report->readings);
 	error = replay_run(&report->replay);
 	if (!error)
 		error = memory_readings_sort(&report->replay.notes.memory);
 	if (!error)
-		error = page_readings_end(&report->readings, &report->replay);
+		error = page_readings_end(&report->readings);
 	if (!error)
 		error = describe_recording(report, options);
 	if (!error)
@@ -631,7 +598,6 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 	}
 	replay.report = options = &report->result.options;
 	error = rows_init(&report->rows, options, &report->arena);
-	steps_init(&report->steps, options, &report->rows);
 	replay.context = &report->rows;
 	replay.by_thread = rows_need_threads(&report->rows);
 	if (!error)

@@ -61,6 +61,20 @@ struct resident_sums {
  * when mapped bytes are complete. */
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes);
 
+/* The pages of a process at the start, and where they changed until the latest reading. */
+struct page_changes {
+	/* Nearest to the start of the window. Empty for a process that began later. */
+	bool start_known;
+	struct page_runs start; /* in the metadata, or in own_start */
+	resident_runs own_start;
+	uint64_t start_bytes;	  /* of all pages: RSS in statm */
+	uint64_t displaced_bytes; /* of the start: replaced by memory that was moved there */
+
+	bool parts_known;
+	uint64_t end_bytes;
+	struct map parts; /* since the start: place and what is mapped there -> int64_t as uint64_t */
+};
+
 /* The readings of one process that the report needs. */
 struct process_pages {
 	uint32_t process; /* index */
@@ -72,30 +86,17 @@ struct process_pages {
 	resident_runs incoming;
 	uint64_t snapshot_ns; /* of the snapshot that the last one followed */
 
-	/* Nearest to the start of the window. Empty for a process that began later. */
-	bool start_known;
-	struct page_runs start; /* in the metadata, or in own_start */
-	resident_runs own_start;
-	uint64_t start_ns, start_bytes; /* time, and RSS in statm */
-	uint64_t start_hugetlb_bytes;	/* not in `start`, because RSS does not include them */
-	uint64_t displaced_bytes;	/* of the start: replaced by memory that was moved there */
-	uint64_t move_steps;		/* runs that were looked at for moved memory */
-	bool moves_unknown;		/* too many moves: the pages of the start are no longer at their addresses */
-	/* Those of the start that no other process mapped, without those in huge pages of hugetlbfs. */
-	bool alone_known;
-	resident_runs start_alone;
-	uint64_t start_alone_bytes, displaced_alone_bytes;
+	uint64_t start_ns;	      /* time of the reading nearest to the start of the window */
+	uint64_t start_hugetlb_bytes; /* not in the start, because RSS does not include them */
+	uint64_t move_steps;	      /* runs that were looked at for moved memory */
+	bool moves_unknown;	      /* too many moves: the pages of the start are no longer at their addresses */
 
-	/* The latest reading. */
-	bool end_known, parts_known;
-	uint64_t end_bytes;
+	bool end_known; /* the latest reading */
 	struct resident_sums resident;
-	struct map parts; /* since the start: place and what is mapped there -> int64_t as uint64_t */
-	bool alone_parts_known;
-	struct map alone_parts; /* the same of pages that no other process maps */
-	uint64_t end_alone_bytes;
-	/* since the start, not in `parts` */
-	int64_t hugetlb_change_bytes;
+	int64_t hugetlb_change_bytes; /* since the start, not in the parts */
+
+	struct page_changes all;
+	struct page_changes alone; /* only pages that no other process maps, without huge pages of hugetlbfs */
 };
 
 /* What was resident by kind when recording began and when it ended. An all-zero value is empty. */
@@ -116,23 +117,23 @@ struct page_readings {
 	bool ended;
 	uint64_t latest_bytes; /* result of page_readings_latest() from then on */
 	bool known;
-	bool keeps_ended; /* the last readings of processes that ended count */
+	bool keeps_ended;	       /* the last readings of processes that ended count */
 	struct resident_sums resident; /* of all processes */
 
 	struct resident_kinds kinds;
 };
 
 /* Have the replay report readings. The rows must be initialised before the pass. */
-void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay);
+void page_readings_watch(struct page_readings *readings, const struct rows *rows);
 
 void page_readings_deinit(struct page_readings *readings);
 
 /* What the rows have of the latest readings during the recording, of the processes that are alive, as far as their
  * stacks are known. Takes time for each process. */
-uint64_t page_readings_latest(const struct page_readings *readings, const struct replay *replay);
+uint64_t page_readings_latest(const struct page_readings *readings);
 
 /* After the pass: takes the reading of the recording's end if the window includes it. */
-struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay) MMT_MUST_CHECK;
+struct mmt_error *page_readings_end(struct page_readings *readings) MMT_MUST_CHECK;
 
 /* Whether the latest reading of the process counts for the end of the recording. */
 bool page_readings_count(const struct page_readings *readings, const struct process *process);
@@ -142,11 +143,10 @@ const struct resident_sums *page_readings_of_process(const struct page_readings 
 						     const struct process *process);
 
 /* What was resident by kind when recording began and when it ended: into report->growth, which borrows it. */
-struct mmt_error *resident_kinds_build(struct page_readings *readings, const struct replay *replay,
-				       struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *resident_kinds_build(struct page_readings *readings, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* Into the report: what is in huge pages, and about how much of that is zero. */
-void huge_pages_build(const struct replay *replay, const struct rows *rows, struct mmt_report *report);
+void huge_pages_build(const struct rows *rows, struct mmt_report *report);
 
 /* Equal for what is one kind in two recordings. NULL: out of memory; the caller frees it. */
 char *resident_kind_key(const struct mmt_resident_kind *kind);
@@ -154,8 +154,7 @@ char *resident_kind_key(const struct mmt_resident_kind *kind);
 /* growth-processes.c: whether the processes grow. */
 
 /* Fills in report->growth, without its parts, and the verdicts on the readings of each process. */
-struct mmt_error *growth_judge(struct replay *replay, const struct rows *rows, struct arena *arena,
-			       struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* The readings of a process; NULL: none, or its space was that of another process in all of them. */
 struct process_readings *growth_process_readings(const struct replay *replay, const struct process *process);
@@ -177,16 +176,16 @@ uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct pr
 struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, const struct replay *replay,
 						 const struct process *process) MMT_MUST_CHECK;
 
-/* Fill in pages->start_alone, after the huge pages of hugetlbfs were taken out. `shared`: those of the start. */
+/* Fill in the start of pages->alone, after the huge pages of hugetlbfs were taken out. `shared`: those of the start. */
 struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, struct page_runs shared) MMT_MUST_CHECK;
 
-/* Fill in pages->alone_parts, like growth_parts_count(). `shared`: those of the end. */
+/* Fill in the parts of pages->alone, like growth_parts_count(). `shared`: those of the end. */
 struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
 					   const struct process *process, struct page_runs end_pages,
 					   struct page_runs shared) MMT_MUST_CHECK;
 
-/* Fill in pages->parts: the change from the pages of the start to those of the end, by what they belong to in the model
- * as it is now. */
+/* Fill in pages->all.parts: the change from the pages of the start to those of the end, by what they belong to in the
+ * model as it is now. */
 struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
 				     const struct process *process, struct page_runs end_pages) MMT_MUST_CHECK;
 
@@ -194,8 +193,7 @@ struct mmt_error *growth_parts_count(struct process_pages *pages, const struct r
  * Into report->growth. No parts where one of the two readings is missing, or equal to the other; where a target has
  * ended; or where the options leave recent mappings out.
  */
-struct mmt_error *growth_parts_build(const struct page_readings *readings, const struct replay *replay,
-				     struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *growth_parts_build(const struct page_readings *readings, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* Of a part of MMT_GROWTH_BEFORE, from its class, file and runtime. */
 enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
@@ -215,11 +213,11 @@ bool heap_growth_known(const struct mmt_report *report, const int32_t *pids, siz
 /* row-figures.c: the figures of the rows, from the ledger and the mappings that exist at the end. */
 
 /*
- * Fill in rows, their sums in the report and the counts of stacks and frames in its completeness. Everything is
- * allocated in `arena`. Fails if allocated, freed and unfreed bytes do not agree. `resident`: NULL if unknown.
+ * Fill in rows, their sums in the report and the counts of stacks and frames in its completeness. Fails if allocated,
+ * freed and unfreed bytes do not agree. `resident`: NULL if unknown.
  */
-struct mmt_error *row_figures_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
-				    struct arena *arena, struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sums *resident,
+				    struct mmt_report *report) MMT_MUST_CHECK;
 
 /* row-rates.c */
 
@@ -234,8 +232,8 @@ uint64_t account_committed(const struct account_memory *memory);
 
 /* Set the rate of each row, which must have all other figures. `memory`: by account number; `rows`: by row
  * number - 1. */
-struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
-				struct account_memory *memory, struct mmt_row *figures) MMT_MUST_CHECK;
+struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report, struct account_memory *memory,
+				struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* Compare the sum of the rates with the rate of RSS. */
 void row_rates_sum(struct mmt_report *report);
@@ -246,31 +244,26 @@ struct mmt_error *row_figures_verify(const struct mmt_row *row) MMT_MUST_CHECK;
 /* report --every: totals at equal time steps, taken during the one replay. */
 
 struct steps {
-	uint64_t every_ns;	 /* 0: not requested */
-	uint32_t lifetime_steps; /* as requested */
-	const struct rows *rows;
+	uint64_t every_ns; /* 0: no steps */
 	const struct page_readings *readings;
 	VECTOR(struct mmt_step) items;
 };
 
-void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows);
 void steps_deinit(struct steps *steps);
 
-/* Make the replay call at the end of each step. */
-void steps_watch(struct steps *steps, const struct page_readings *readings, struct replay *replay);
+/* Make the replay of the readings call at the end of each step. */
+void steps_watch(struct steps *steps, const struct page_readings *readings);
 
 /* Call this after the pass: adds the steps after the last event, and sets their number in the report. */
-struct mmt_error *steps_end(struct steps *steps, struct replay *replay, struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *steps_end(struct steps *steps, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* Call this after the report has its sums, which are those of the last step. */
-struct mmt_error *steps_publish(const struct steps *steps, const struct replay *replay, struct arena *arena,
-				struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *steps_publish(const struct steps *steps, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* The parts of a report's rows (process, thread, class and file) and the lifetimes of their mappings. */
 
 /* Call this after rows and processes are complete. Does nothing if lifetimes are not kept. */
-struct mmt_error *parts_build(struct replay *replay, const struct rows *rows, struct arena *arena,
-			      struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* Warnings of a report: what the recording does not contain, and why. */
 

@@ -70,51 +70,35 @@ static bool add_to_map(struct map *map, uint64_t key, uint64_t bytes)
 	return map_put(map, key, saturating_add(sum ? *sum : 0, bytes, MMT_BYTES_MAX));
 }
 
-/* The key in `held`. */
-static uint64_t resident_key(const struct replay *replay, const struct account *account,
-			     const struct allocation *allocation)
+/* Add the resident pages of a process, as the model has its mappings now. Zero counts, too: then the figure of an
+ * account is known. */
+static struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct rows *rows,
+					   const struct process *process, struct page_runs runs)
 {
-	uint32_t number = (uint32_t)(account - replay->ledger.accounts.items);
-
-	return (uint64_t)number << 32 |
-	       (allocation && allocation->account == number ? allocation->thread : LEDGER_NO_THREAD);
-}
-
-/* Add the resident bytes of an interval. Zero counts too: then the figure is known. */
-static bool add_resident(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
-			 const struct space_interval *interval, uint64_t bytes)
-{
-	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
-	const struct account *owner = process_totals_owner(replay, interval);
-	const struct account *committer;
-
-	if (pages_are_hugetlb(replay, interval)) {
-		sums->hugetlb_bytes += bytes;
-		sums->owned_hugetlb_bytes += owner ? bytes : 0;
-	}
-	if (owner) {
-		sums->owned_bytes += bytes;
-		return add_to_map(&sums->held[HELD_RESIDENT],
-				  resident_key(replay, rows_holder(replay, rows, interval, owner), allocation), bytes);
-	}
-	committer = rows_committer(replay, interval);
-	if (!committer || !interval->attributes.protection || !rows_exclude_mapping(replay, rows, interval, allocation))
-		return true;
-	return add_to_map(&sums->held[HELD_RESIDENT_BEFORE], resident_key(replay, committer, NULL), bytes);
-}
-
-/* Add the resident pages of a process, as the model has its mappings now. */
-static struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct replay *replay,
-					   const struct rows *rows, const struct process *process,
-					   struct page_runs runs)
-{
+	const struct replay *replay = rows->replay;
 	const struct space_interval *interval;
 	struct page_cursor cursor = {.runs = runs};
 
 	sums->pages_bytes += page_runs_bytes(runs);
 	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
-		if (!add_resident(sums, replay, rows, interval,
-				  page_cursor_count(&cursor, interval->start, interval->end)))
+		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+		const struct account *owner = process_totals_owner(replay, interval);
+		const struct account *account =
+		    owner ? rows_holder(rows, interval, owner) : rows_committer(rows, interval);
+		uint64_t bytes = page_cursor_count(&cursor, interval->start, interval->end);
+		uint32_t number = account ? (uint32_t)(account - replay->ledger.accounts.items) : 0;
+		bool is_owner = owner && allocation && allocation->account == number;
+
+		if (pages_are_hugetlb(replay, interval)) {
+			sums->hugetlb_bytes += bytes;
+			sums->owned_hugetlb_bytes += owner ? bytes : 0;
+		}
+		sums->owned_bytes += owner ? bytes : 0;
+		if (!owner &&
+		    (!account || !interval->attributes.protection || !rows_exclude_mapping(rows, interval, allocation)))
+			continue;
+		if (!add_to_map(&sums->held[owner ? HELD_RESIDENT : HELD_RESIDENT_BEFORE],
+				(uint64_t)number << 32 | (is_owner ? allocation->thread : LEDGER_NO_THREAD), bytes))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -135,12 +119,10 @@ static bool merge_maps(struct map *map, const struct map *other)
 /* Add other sums, of the same replay. The time is the earlier one. */
 static struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other)
 {
-	bool ok = true;
-
-	for (unsigned kind = 0; kind < HELD_PAGES; kind++)
-		ok = ok && merge_maps(&sums->held[kind], &other->held[kind]);
-	if (!ok)
-		return &error_no_memory;
+	for (unsigned kind = 0; kind < HELD_PAGES; kind++) {
+		if (!merge_maps(&sums->held[kind], &other->held[kind]))
+			return &error_no_memory;
+	}
 	sums->owned_bytes += other->owned_bytes;
 	sums->pages_bytes += other->pages_bytes;
 	sums->hugetlb_bytes += other->hugetlb_bytes;
@@ -157,15 +139,6 @@ void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_by
 }
 
 /* Per kind of memory, when recording began and when it ended */
-
-static void resident_kinds_deinit(struct resident_kinds *kinds)
-{
-	intern_deinit(&kinds->keys);
-	for (size_t i = 0; i < kinds->items.count; i++)
-		free((char *)kinds->items.items[i].name);
-	vector_deinit(&kinds->items);
-	map_deinit(&kinds->started);
-}
 
 /* The class from the kernel's maps alone: attributes that only recorded calls show would differ between two recordings.
  */
@@ -252,90 +225,75 @@ static uint64_t distance(uint64_t left, uint64_t right)
 	return left > right ? left - right : right - left;
 }
 
-/* The pages that the process had when the recording began, or none if the process began later. */
-static void set_first_start(struct process_pages *pages, const struct replay *replay, const struct process *process)
+/* A new value has the pages that the process had when the recording began, or none if the process began later. */
+static struct mmt_error *find_pages(struct page_readings *readings, const struct process *process,
+				    struct process_pages **pages_ret)
 {
+	const struct replay *replay = readings->rows->replay;
 	const struct process_residency *residency =
 	    recording_residency_at_start(&replay->metadata->residency, process->pid);
-
-	if (residency && residency->resident_bytes && !process->started_ns) {
-		pages->start = page_runs_of(&residency->runs);
-		pages->start_bytes = residency->resident_bytes;
-		pages->start_ns = residency->time_ns;
-		pages->start_known = true;
-	} else if (process->parent_pid || replay->metadata->info.command) {
-		pages->start_ns = process->started_ns ? process->started_ns : replay->first_ns;
-		pages->start_known = pages->alone_known = true;
-	}
-}
-
-static struct mmt_error *find_pages(struct page_readings *readings, const struct replay *replay,
-				    const struct process *process, struct process_pages **pages_ret)
-{
 	const uint64_t *place = map_get(&readings->places, process->index);
-	struct process_pages *pages;
+	struct process_pages *pages = place ? &readings->items.items[*place] : NULL;
 
-	*pages_ret = place ? &readings->items.items[*place] : NULL;
-	if (place)
+	*pages_ret = pages;
+	if (pages)
 		return NULL;
 	if (!map_put(&readings->places, process->index, readings->items.count))
 		return &error_no_memory;
-	pages = vector_append(&readings->items);
+	*pages_ret = pages = vector_append(&readings->items);
 	if (!pages)
 		return &error_no_memory;
 	pages->process = process->index;
-	set_first_start(pages, replay, process);
-	*pages_ret = pages;
+	if (residency && residency->resident_bytes && !process->started_ns) {
+		pages->all.start = page_runs_of(&residency->runs);
+		pages->all.start_bytes = residency->resident_bytes;
+		pages->start_ns = residency->time_ns;
+		pages->all.start_known = true;
+	} else if (process->parent_pid || replay->metadata->info.command) {
+		pages->start_ns = process->started_ns ? process->started_ns : replay->first_ns;
+		pages->all.start_known = pages->alone.start_known = true;
+	}
 	return NULL;
 }
 
 static void forget_end(struct process_pages *pages)
 {
-	map_deinit(&pages->parts);
-	map_deinit(&pages->alone_parts);
+	map_deinit(&pages->all.parts);
+	map_deinit(&pages->alone.parts);
 	resident_sums_deinit(&pages->resident);
-	pages->end_known = pages->parts_known = pages->alone_parts_known = false;
-}
-
-static bool is_nearer_start(const struct page_readings *readings, const struct replay *replay,
-			    const struct process_pages *pages, uint64_t time_ns)
-{
-	uint64_t from_ns = replay->window.from_ns;
-
-	return readings->rows->options->from.kind != MMT_TIMESTAMP_DEFAULT &&
-	       (!pages->start_known ||
-		(pages->start_ns < from_ns && distance(time_ns, from_ns) <= distance(pages->start_ns, from_ns)));
+	pages->end_known = pages->all.parts_known = pages->alone.parts_known = false;
 }
 
 /* Take a complete reading: all pages of the process at `time_ns`, the time of the model. `is_replaced`: a reading of
  * the end follows, so no parts are needed. */
 static struct mmt_error *take_reading(struct page_readings *readings, struct process_pages *pages,
-				      const struct replay *replay, struct page_runs runs, uint64_t time_ns,
-				      uint64_t resident_bytes, bool is_replaced)
+				      struct page_runs runs, uint64_t time_ns, uint64_t resident_bytes,
+				      bool is_replaced)
 {
+	const struct replay *replay = readings->rows->replay;
 	const struct process *process = processes_at(replay->processes, pages->process);
 	struct mmt_error *error;
 
 	forget_end(pages);
-	error = resident_sums_add(&pages->resident, replay, readings->rows, process, runs);
+	error = resident_sums_add(&pages->resident, readings->rows, process, runs);
 	pages->resident.time_ns = time_ns;
 	pages->end_known = true;
-	pages->end_bytes = resident_bytes;
-	pages->parts_known = !is_replaced && pages->start_known && resident_bytes && !pages->moves_unknown;
-	if (!error && pages->parts_known)
+	pages->all.end_bytes = resident_bytes;
+	pages->all.parts_known = !is_replaced && pages->all.start_known && resident_bytes && !pages->moves_unknown;
+	if (!error && pages->all.parts_known)
 		error = growth_parts_count(pages, replay, process, runs);
 	return error;
 }
 
 /* The kernel does not count the huge pages of hugetlbfs in RSS, which the parts are compared with. */
-static struct mmt_error *leave_out_hugetlb(struct page_readings *readings, struct process_pages *pages,
-					   const struct replay *replay)
+static struct mmt_error *leave_out_hugetlb(struct page_readings *readings, struct process_pages *pages)
 {
+	const struct replay *replay = readings->rows->replay;
 	struct mmt_error *error;
 
-	readings->run_count -= pages->own_start.count;
+	readings->run_count -= pages->all.own_start.count;
 	error = growth_parts_leave_out_hugetlb(pages, replay, processes_at(replay->processes, pages->process));
-	readings->run_count += pages->own_start.count;
+	readings->run_count += pages->all.own_start.count;
 	return error;
 }
 
@@ -353,10 +311,10 @@ static struct mmt_error *take_start(void *context, const struct replay *replay, 
 	if (!residency)
 		return NULL;
 	if (!process->borrows_space)
-		error = find_pages(readings, replay, process, &pages);
-	if (!error && pages && pages->start_known)
-		error = leave_out_hugetlb(readings, pages, replay);
-	if (!error && pages && pages->start_known && !pages->alone_known && shared)
+		error = find_pages(readings, process, &pages);
+	if (!error && pages && pages->all.start_known)
+		error = leave_out_hugetlb(readings, pages);
+	if (!error && pages && pages->all.start_known && !pages->alone.start_known && shared)
 		error = growth_parts_leave_out_shared(pages, page_runs_of(&shared->runs));
 	if (error || map_get(&readings->kinds.started, (uint32_t)process->pid))
 		return error;
@@ -365,24 +323,32 @@ static struct mmt_error *take_start(void *context, const struct replay *replay, 
 		   : &error_no_memory;
 }
 
-/* Use the runs just received as the start of the window. */
-static struct mmt_error *use_as_start(struct page_readings *readings, struct process_pages *pages,
-				      const struct replay *replay, uint64_t time_ns, uint64_t resident_bytes)
+static bool is_nearer_start(const struct page_readings *readings, const struct process_pages *pages)
 {
-	readings->run_count -= pages->own_start.count;
-	vector_deinit(&pages->own_start);
-	/* receive() has counted them. */
-	pages->own_start = pages->incoming;
+	uint64_t from_ns = readings->rows->replay->window.from_ns;
+
+	return readings->rows->options->from.kind != MMT_TIMESTAMP_DEFAULT &&
+	       (!pages->all.start_known ||
+		(pages->start_ns < from_ns && distance(pages->time_ns, from_ns) <= distance(pages->start_ns, from_ns)));
+}
+
+/* Use the runs just received, which receive() has counted, as the start of the window. */
+static struct mmt_error *use_as_start(struct page_readings *readings, struct process_pages *pages,
+				      uint64_t resident_bytes)
+{
+	readings->run_count -= pages->all.own_start.count;
+	vector_deinit(&pages->all.own_start);
+	map_deinit(&pages->all.parts);
+	pages->all = (struct page_changes){.start_known = true,
+					   .start = page_runs_of(&pages->incoming),
+					   .own_start = pages->incoming,
+					   .start_bytes = resident_bytes,
+					   .end_bytes = pages->all.end_bytes};
 	pages->incoming = (resident_runs){0};
-	pages->start = page_runs_of(&pages->own_start);
-	pages->start_bytes = resident_bytes;
-	pages->start_ns = time_ns;
-	pages->start_known = true;
-	pages->displaced_bytes = pages->start_hugetlb_bytes = 0;
-	pages->moves_unknown = pages->alone_known = false;
-	map_deinit(&pages->parts);
-	pages->parts_known = false;
-	return leave_out_hugetlb(readings, pages, replay);
+	pages->start_ns = pages->time_ns;
+	pages->start_hugetlb_bytes = 0;
+	pages->moves_unknown = pages->alone.start_known = false;
+	return leave_out_hugetlb(readings, pages);
 }
 
 /* The records are untrusted: ignore a reading whose runs do not ascend or exceed the limit. */
@@ -421,42 +387,35 @@ static const struct process_residency *find_final(const struct replay *replay, c
 	return recording_residency_at_end(&replay->metadata->residency, process->pid);
 }
 
-/* The recorder reads the pages of a process once after each interval snapshot of it. A recording with more readings is
- * not the recorder's, and each costs as much as the process has mappings. */
-static bool follows_snapshot(struct process_pages *pages, const struct process *process)
-{
-	struct space_check check = space_check_result(process->space);
-
-	if (!check.done || check.time_ns == pages->snapshot_ns)
-		return false;
-	pages->snapshot_ns = check.time_ns;
-	return true;
-}
-
 static struct mmt_error *take_event(void *context, struct replay *replay, const struct event *event)
 {
 	const struct process *process = processes_find(replay->processes, event->pid);
 	struct page_readings *readings = context;
 	struct process_pages *pages;
+	struct space_check check;
 	struct mmt_error *error;
 
 	if (!process || process->ended || process->borrows_space)
 		return NULL;
-	error = find_pages(readings, replay, process, &pages);
+	error = find_pages(readings, process, &pages);
 	if (error)
 		return error;
 	if (!receive(readings, pages, event))
 		return &error_no_memory;
 	if (!event->pages.last)
 		return NULL;
-	if (!pages->invalid && follows_snapshot(pages, process)) {
+	check = space_check_result(process->space);
+	/* The recorder reads the pages of a process once after each interval snapshot of it. A recording with more
+	 * readings is not the recorder's, and each costs as much as the process has mappings. */
+	if (!pages->invalid && check.done && check.time_ns != pages->snapshot_ns) {
 		uint64_t bytes = event->pages.resident_bytes < LIMIT_RESIDENT_BYTES ? event->pages.resident_bytes
 										    : LIMIT_RESIDENT_BYTES;
 
-		error = take_reading(readings, pages, replay, page_runs_of(&pages->incoming), pages->time_ns, bytes,
+		pages->snapshot_ns = check.time_ns;
+		error = take_reading(readings, pages, page_runs_of(&pages->incoming), pages->time_ns, bytes,
 				     find_final(replay, process) != NULL);
-		if (!error && is_nearer_start(readings, replay, pages, pages->time_ns))
-			error = use_as_start(readings, pages, replay, pages->time_ns, bytes);
+		if (!error && is_nearer_start(readings, pages))
+			error = use_as_start(readings, pages, bytes);
 		readings->latest_ns = pages->time_ns;
 	}
 	readings->run_count -= pages->incoming.count;
@@ -480,31 +439,35 @@ static struct mmt_error *take_move(void *context, const struct replay *replay, c
 
 	if (arguments[3] & MREMAP_DONTUNMAP)
 		return NULL;
-	error = find_pages(readings, replay, process, &pages);
-	if (error || !pages->start_known || event->time_ns < pages->start_ns)
+	error = find_pages(readings, process, &pages);
+	if (error || !pages->all.start_known || event->time_ns < pages->start_ns)
 		return error;
-	readings->run_count -= pages->own_start.count;
+	readings->run_count -= pages->all.own_start.count;
 	if (!growth_parts_move(pages, arguments[0], (uint64_t)event->call.result, length))
 		error = &error_no_memory;
-	readings->run_count += pages->own_start.count;
+	readings->run_count += pages->all.own_start.count;
 	return error;
 }
 
-uint64_t page_readings_latest(const struct page_readings *readings, const struct replay *replay)
+uint64_t page_readings_latest(const struct page_readings *readings)
 {
 	uint64_t bytes = 0;
 
 	if (readings->ended)
 		return readings->latest_bytes;
 	for (size_t i = 0; i < readings->items.count; i++) {
-		if (!processes_at(replay->processes, readings->items.items[i].process)->ended)
-			bytes += readings->items.items[i].resident.owned_bytes;
+		const struct process_pages *pages = &readings->items.items[i];
+
+		if (!processes_at(readings->rows->processes, pages->process)->ended)
+			bytes += pages->resident.owned_bytes;
 	}
 	return bytes;
 }
 
-void page_readings_watch(struct page_readings *readings, const struct rows *rows, struct replay *replay)
+void page_readings_watch(struct page_readings *readings, const struct rows *rows)
 {
+	struct replay *replay = rows->replay;
+
 	*readings = (struct page_readings){.rows = rows};
 	replay->watch.pages = take_event;
 	replay->watch.moved = take_move;
@@ -515,31 +478,37 @@ void page_readings_watch(struct page_readings *readings, const struct rows *rows
 
 void page_readings_deinit(struct page_readings *readings)
 {
+	struct resident_kinds *kinds = &readings->kinds;
+
 	for (size_t i = 0; i < readings->items.count; i++) {
 		struct process_pages *pages = &readings->items.items[i];
 
 		forget_end(pages);
 		vector_deinit(&pages->incoming);
-		vector_deinit(&pages->own_start);
-		vector_deinit(&pages->start_alone);
+		vector_deinit(&pages->all.own_start);
+		vector_deinit(&pages->alone.own_start);
 	}
 	vector_deinit(&readings->items);
 	map_deinit(&readings->places);
 	resident_sums_deinit(&readings->resident);
-	resident_kinds_deinit(&readings->kinds);
+	intern_deinit(&kinds->keys);
+	for (size_t i = 0; i < kinds->items.count; i++)
+		free((char *)kinds->items.items[i].name);
+	vector_deinit(&kinds->items);
+	map_deinit(&kinds->started);
 }
 
 /* Add the pages that were swapped out when recording ended. */
-static struct mmt_error *add_swapped(struct resident_sums *sums, const struct replay *replay, const struct rows *rows,
-				     const struct process *process)
+static struct mmt_error *add_swapped(struct resident_sums *sums, const struct rows *rows, const struct process *process)
 {
-	const struct process_residency *swapped = recording_residency_at_end(&replay->metadata->swapped, process->pid);
+	const struct process_residency *swapped =
+	    recording_residency_at_end(&rows->replay->metadata->swapped, process->pid);
 	struct resident_sums pages = {0};
 	struct mmt_error *error;
 
 	if (!swapped)
 		return NULL;
-	error = resident_sums_add(&pages, replay, rows, process, page_runs_of(&swapped->runs));
+	error = resident_sums_add(&pages, rows, process, page_runs_of(&swapped->runs));
 	if (!error && (!merge_maps(&sums->held[HELD_SWAPPED], &pages.held[HELD_RESIDENT]) ||
 		       !merge_maps(&sums->held[HELD_SWAPPED], &pages.held[HELD_RESIDENT_BEFORE])))
 		error = &error_no_memory;
@@ -548,8 +517,9 @@ static struct mmt_error *add_swapped(struct resident_sums *sums, const struct re
 }
 
 /* The readings at the end of the recording are in a separate section. */
-static struct mmt_error *take_final(struct page_readings *readings, const struct replay *replay)
+static struct mmt_error *take_final(struct page_readings *readings)
 {
+	const struct replay *replay = readings->rows->replay;
 	struct mmt_error *error = NULL;
 
 	for (const struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
@@ -558,7 +528,7 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 
 		if (!final)
 			continue;
-		error = find_pages(readings, replay, process, &pages);
+		error = find_pages(readings, process, &pages);
 		if (error)
 			break;
 		if (process->borrows_space) {
@@ -569,30 +539,17 @@ static struct mmt_error *take_final(struct page_readings *readings, const struct
 			pages->resident.at_end = pages->end_known = true;
 			continue;
 		}
-		error = take_reading(readings, pages, replay, page_runs_of(&final->runs), final->time_ns,
-				     final->resident_bytes, false);
+		error = take_reading(readings, pages, page_runs_of(&final->runs), final->time_ns, final->resident_bytes,
+				     false);
 		if (!error)
-			error = add_swapped(&pages->resident, replay, readings->rows, process);
+			error = add_swapped(&pages->resident, readings->rows, process);
 		shared = recording_residency_at_end(&replay->metadata->shared, process->pid);
-		if (!error && shared && pages->parts_known && pages->alone_known)
+		if (!error && shared && pages->all.parts_known && pages->alone.start_known)
 			error = growth_parts_count_alone(pages, replay, process, page_runs_of(&final->runs),
 							 page_runs_of(&shared->runs));
 		pages->resident.at_end = true;
 	}
 	return error;
-}
-
-/* Discard readings from before the window, and of a program that the process has replaced since. */
-static void forget_earlier(struct page_readings *readings, const struct replay *replay)
-{
-	for (size_t i = 0; i < readings->items.count; i++) {
-		struct process_pages *pages = &readings->items.items[i];
-		const struct process *process = processes_at(replay->processes, pages->process);
-
-		if (pages->end_known && (pages->resident.time_ns < replay->window.from_ns ||
-					 space_check_result(process->space).earlier_program))
-			forget_end(pages);
-	}
 }
 
 bool page_readings_count(const struct page_readings *readings, const struct process *process)
@@ -612,8 +569,9 @@ static bool is_recent(const struct process_pages *pages, const struct replay *re
 
 /* Processes that ended count as just before their end if no other is alive. Their last readings stand for that time,
  * unless too much memory is of processes without a recent one. */
-static bool keeps_ended(const struct page_readings *readings, const struct replay *replay)
+static bool keeps_ended(const struct page_readings *readings)
 {
+	const struct replay *replay = readings->rows->replay;
 	uint64_t bytes = 0, unread_bytes = 0;
 
 	if (replay->has_survivors && !readings->rows->options->pids)
@@ -628,16 +586,25 @@ static bool keeps_ended(const struct page_readings *readings, const struct repla
 	return unread_bytes < bytes / UNREAD_SHARE;
 }
 
-struct mmt_error *page_readings_end(struct page_readings *readings, const struct replay *replay)
+struct mmt_error *page_readings_end(struct page_readings *readings)
 {
+	const struct replay *replay = readings->rows->replay;
 	struct mmt_error *error;
 	bool at_end = true;
 
-	readings->latest_bytes = page_readings_latest(readings, replay);
+	readings->latest_bytes = page_readings_latest(readings);
 	readings->ended = true;
-	forget_earlier(readings, replay);
-	readings->keeps_ended = keeps_ended(readings, replay);
-	error = take_final(readings, replay);
+	/* Discard readings from before the window, and of a program that the process has replaced since. */
+	for (size_t i = 0; i < readings->items.count; i++) {
+		struct process_pages *pages = &readings->items.items[i];
+		const struct process *process = processes_at(replay->processes, pages->process);
+
+		if (pages->end_known && (pages->resident.time_ns < replay->window.from_ns ||
+					 space_check_result(process->space).earlier_program))
+			forget_end(pages);
+	}
+	readings->keeps_ended = keeps_ended(readings);
+	error = take_final(readings);
 	readings->known = replay->metadata->has_residency && !replay->window.ends_early;
 	for (size_t i = 0; !error && i < readings->items.count; i++) {
 		const struct process_pages *pages = &readings->items.items[i];
@@ -664,9 +631,9 @@ const struct resident_sums *page_readings_of_process(const struct page_readings 
 
 /* A process that existed when recording began must have a reading of the start; one that is alive at the end must have
  * a reading of the end. */
-struct mmt_error *resident_kinds_build(struct page_readings *readings, const struct replay *replay,
-				       struct mmt_report *report)
+struct mmt_error *resident_kinds_build(struct page_readings *readings, struct mmt_report *report)
 {
+	const struct replay *replay = readings->rows->replay;
 	struct mmt_growth *growth = &report->growth;
 	struct mmt_error *error = NULL;
 
@@ -705,17 +672,17 @@ static void add_huge_pages(struct mmt_huge_pages *sum, const struct process_huge
 	sum->sampled_bytes = saturating_add(sum->sampled_bytes, pages->sampled_bytes, MMT_BYTES_MAX);
 }
 
-void huge_pages_build(const struct replay *replay, const struct rows *rows, struct mmt_report *report)
+void huge_pages_build(const struct rows *rows, struct mmt_report *report)
 {
+	const struct reader_metadata *metadata = rows->replay->metadata;
 	uint64_t process_bytes = report->growth.end_bytes != MMT_UNKNOWN ? report->growth.end_bytes : 0;
 
 	report->huge_pages.zero_bytes = MMT_UNKNOWN;
-	if (!replay->metadata->has_huge_pages || replay->window.ends_early)
+	if (!metadata->has_huge_pages || rows->replay->window.ends_early)
 		return;
 	report->huge_pages_known = true;
 	for (const struct process *process = NULL; (process = rows_next(rows, process));) {
-		const struct process_huge_pages *pages =
-		    recording_huge_pages_of(&replay->metadata->huge_pages, process->pid);
+		const struct process_huge_pages *pages = recording_huge_pages_of(&metadata->huge_pages, process->pid);
 
 		if (process->borrows_space || process->ended)
 			continue;
@@ -723,6 +690,6 @@ void huge_pages_build(const struct replay *replay, const struct rows *rows, stru
 		if (pages)
 			add_huge_pages(&report->huge_pages, pages);
 	}
-	report->huge_pages.hint = hints_of_huge_pages(&report->huge_pages, process_bytes,
-						      replay->metadata->huge_pages.setting == HUGE_ALWAYS);
+	report->huge_pages.hint =
+	    hints_of_huge_pages(&report->huge_pages, process_bytes, metadata->huge_pages.setting == HUGE_ALWAYS);
 }

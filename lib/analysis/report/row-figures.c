@@ -19,9 +19,8 @@
 #include "base/map.h"
 
 struct grouping {
-	struct replay *replay;
+	struct replay *replay; /* that of the rows */
 	struct rows *rows;
-	struct arena *arena;
 	struct mmt_report *report;
 	struct mmt_row *figures; /* by row number - 1 */
 	size_t row_count;
@@ -49,20 +48,6 @@ static void count_stacks(const struct grouping *grouping, const struct account *
 		completeness->doubtful_stacks += count;
 	else
 		completeness->complete_stacks += count;
-}
-
-static void add_account(struct grouping *grouping, const struct account *account)
-{
-	struct mmt_row *row;
-
-	if (account->row == LEDGER_NO_ROW)
-		return;
-	row = &grouping->figures[account->row - 1];
-	figure_add(&row->allocated_bytes, account->allocated_bytes);
-	row->allocated_count += account->allocated_count;
-	figure_add(&row->freed_bytes, account->freed_bytes);
-	row->freed_count += account->freed_count;
-	count_stacks(grouping, account);
 }
 
 /* Fill in what the ledger and the rows know about each row. */
@@ -94,8 +79,19 @@ static struct mmt_error *start_rows(struct grouping *grouping)
 		row->peak_ns = ledger->rows.items[i + 1].peak_ns;
 		ledger_trend(ledger, (uint32_t)i + 1, grouping->report->to_ns, row->trend, MMT_TREND_POINTS);
 	}
-	for (size_t i = 0; i < ledger->accounts.count; i++)
-		add_account(grouping, &ledger->accounts.items[i]);
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+		struct mmt_row *row;
+
+		if (account->row == LEDGER_NO_ROW)
+			continue;
+		row = &grouping->figures[account->row - 1];
+		figure_add(&row->allocated_bytes, account->allocated_bytes);
+		row->allocated_count += account->allocated_count;
+		figure_add(&row->freed_bytes, account->freed_bytes);
+		row->freed_count += account->freed_count;
+		count_stacks(grouping, account);
+	}
 	return NULL;
 }
 
@@ -111,34 +107,31 @@ static struct mmt_error *identify_stacks(struct grouping *grouping)
 	return complete ? NULL : &error_no_memory;
 }
 
-/* False: out of memory. */
-static bool add_allocation(struct grouping *grouping, const struct allocation *allocation, uint32_t number)
-{
-	struct mmt_row *row = &grouping->figures[number - 1];
-
-	if (!row->unfreed_count || allocation->time_ns < row->first_ns)
-		row->first_ns = allocation->time_ns;
-	if (allocation->time_ns > row->last_ns)
-		row->last_ns = allocation->time_ns;
-	if (allocation->live_bytes < row->smallest_bytes)
-		row->smallest_bytes = allocation->live_bytes;
-	if (allocation->live_bytes > row->largest_bytes)
-		row->largest_bytes = allocation->live_bytes;
-	row->original_bytes += allocation->original_bytes;
-	row->unfreed_count++;
-	return map_add(&grouping->thread_bytes, (uint64_t)(number - 1) << 32 | allocation->thread,
-		       allocation->live_bytes);
-}
-
 /* For lost calls, the number of calls, their times and their threads are unknown. */
 static struct mmt_error *add_allocations(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 
 	for (size_t i = 0; i < ledger->allocations.count; i++) {
-		uint32_t row = verdict_row_of(ledger, &ledger->allocations.items[i]);
+		const struct allocation *allocation = &ledger->allocations.items[i];
+		uint32_t number = verdict_row_of(ledger, allocation);
+		struct mmt_row *row;
 
-		if (row != LEDGER_NO_ROW && !add_allocation(grouping, &ledger->allocations.items[i], row))
+		if (number == LEDGER_NO_ROW)
+			continue;
+		row = &grouping->figures[number - 1];
+		if (!row->unfreed_count || allocation->time_ns < row->first_ns)
+			row->first_ns = allocation->time_ns;
+		if (allocation->time_ns > row->last_ns)
+			row->last_ns = allocation->time_ns;
+		if (allocation->live_bytes < row->smallest_bytes)
+			row->smallest_bytes = allocation->live_bytes;
+		if (allocation->live_bytes > row->largest_bytes)
+			row->largest_bytes = allocation->live_bytes;
+		row->original_bytes += allocation->original_bytes;
+		row->unfreed_count++;
+		if (!map_add(&grouping->thread_bytes, (uint64_t)(number - 1) << 32 | allocation->thread,
+			     allocation->live_bytes))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -187,11 +180,10 @@ static bool add_reserver(struct grouping *grouping, uint32_t row, uint32_t reser
 static bool add_owned(struct grouping *grouping, const struct space_interval *interval, const struct account *owner,
 		      const struct allocation *allocation)
 {
-	const struct replay *replay = grouping->replay;
 	uint64_t bytes = interval->end - interval->start;
 	struct mmt_row *row = &grouping->figures[owner->row - 1];
-	const struct account *committer = rows_holder(replay, grouping->rows, interval, owner);
-	const struct account *reserver = ledger_counted(&replay->ledger, allocation->reserver);
+	const struct account *committer = rows_holder(grouping->rows, interval, owner);
+	const struct account *reserver = ledger_counted(&grouping->replay->ledger, allocation->reserver);
 
 	row->unfreed_bytes += bytes;
 	row->class_bytes[owner->memory_class] += bytes;
@@ -206,10 +198,10 @@ static bool add_owned(struct grouping *grouping, const struct space_interval *in
 static bool add_unowned(struct grouping *grouping, const struct space_interval *interval,
 			const struct allocation *allocation)
 {
-	const struct account *committer = rows_committer(grouping->replay, interval);
+	const struct account *committer = rows_committer(grouping->rows, interval);
 
 	if (!committer || !interval->attributes.protection ||
-	    !rows_exclude_mapping(grouping->replay, grouping->rows, interval, allocation))
+	    !rows_exclude_mapping(grouping->rows, interval, allocation))
 		return true;
 	return add_interval(grouping, committer, NULL, HELD_COMMITTED_BEFORE, interval->end - interval->start);
 }
@@ -227,7 +219,6 @@ static bool is_account_of(const struct grouping *grouping, uint32_t number)
 static void add_unfiltered(struct grouping *grouping, const struct space_interval *interval,
 			   const struct allocation *allocation)
 {
-	const struct replay *replay = grouping->replay;
 	uint64_t bytes = interval->end - interval->start;
 	bool counts = allocation && is_account_of(grouping, allocation->account);
 
@@ -236,8 +227,8 @@ static void add_unfiltered(struct grouping *grouping, const struct space_interva
 	if (!interval->attributes.protection)
 		return;
 	if (!counts)
-		counts = rows_exclude_mapping(replay, grouping->rows, interval, allocation) &&
-			 is_account_of(grouping, ledger_commit_account(&replay->ledger, interval->commit));
+		counts = rows_exclude_mapping(grouping->rows, interval, allocation) &&
+			 is_account_of(grouping, ledger_commit_account(&grouping->replay->ledger, interval->commit));
 	if (counts)
 		grouping->committed_bytes += bytes;
 }
@@ -341,8 +332,8 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 	const struct ledger *ledger = &replay->ledger;
 	size_t room = grouping->thread_bytes.count + ledger->accounts.count, count = 0;
 	CLEANUP(free) struct row_share *shares = calloc(room + 1, sizeof(*shares));
-	struct mmt_thread *threads = arena_alloc(grouping->arena, grouping->thread_bytes.count, sizeof(*threads));
-	int32_t *pids = arena_alloc(grouping->arena, room, sizeof(*pids));
+	struct mmt_thread *threads = arena_alloc(grouping->rows->arena, grouping->thread_bytes.count, sizeof(*threads));
+	int32_t *pids = arena_alloc(grouping->rows->arena, room, sizeof(*pids));
 	struct map seen = {0}; /* row << 32 | PID: two processes may have had it, one after the other */
 	uint64_t key, bytes;
 	bool ok = shares && threads && pids;
@@ -370,10 +361,11 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 		if (shares[i].bytes) {
 			const struct thread *thread = replay->threads.items[shares[i].thread].thread;
 
-			*threads = (struct mmt_thread){
-			    .pid = shares[i].pid,
-			    .tid = replay->threads.items[shares[i].thread].tid,
-			    .name = arena_string(grouping->arena, processes_name(replay->processes, thread->name))};
+			*threads =
+			    (struct mmt_thread){.pid = shares[i].pid,
+						.tid = replay->threads.items[shares[i].thread].tid,
+						.name = arena_string(grouping->rows->arena,
+								     processes_name(replay->processes, thread->name))};
 			ok = threads->name;
 			row->threads = row->thread_count++ ? row->threads : threads;
 			threads++;
@@ -407,21 +399,6 @@ static int compare_rows(const void *left, const void *right, void *context)
 	return order_of(b->memory_bytes, a->memory_bytes)
 		   ?: order_of(rank_bytes(b), rank_bytes(a))
 			  ?: order_of(b->allocated_bytes, a->allocated_bytes) ?: order_of(a, b);
-}
-
-static void add_to_report(struct mmt_report *report, const struct mmt_row *row)
-{
-	struct mmt_completeness *completeness = &report->completeness;
-
-	figures_add_to_report(report, row);
-	completeness->frames += row->frame_count;
-	for (size_t i = 0; i < row->frame_count; i++) {
-		if (row->frames[i]->function)
-			continue;
-		completeness->frames_without_name++;
-		completeness->jit_frames_without_name += row->frames[i]->kind == MMT_FRAME_JIT;
-		completeness->runtime_frames_without_name += mmt_frame_is_runtime(row->frames[i]);
-	}
 }
 
 struct mmt_error *row_figures_verify(const struct mmt_row *row)
@@ -468,7 +445,7 @@ static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_row *r
 	if (!count || grouping->step_figures + count > LIMIT_STEP_FIGURES)
 		return NULL;
 	grouping->step_figures += count;
-	bytes = arena_alloc(grouping->arena, count, sizeof(*bytes));
+	bytes = arena_alloc(grouping->rows->arena, count, sizeof(*bytes));
 	if (!bytes)
 		return &error_no_memory;
 	steps_of_rows_get(&grouping->replay->ledger.steps, number, bytes, count);
@@ -477,23 +454,10 @@ static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_row *r
 	return NULL;
 }
 
-/* Move each row to the place of its id, one at a time: there may be many, and they are large. */
-static void sort_rows(struct mmt_row *figures, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		while (figures[i].id != i + 1) {
-			struct mmt_row *place = &figures[figures[i].id - 1], row = *place;
-
-			*place = figures[i];
-			figures[i] = row;
-		}
-	}
-}
-
 static struct mmt_error *rank(struct grouping *grouping)
 {
 	CLEANUP(free) uint32_t *order = calloc(grouping->row_count + 1, sizeof(*order));
-	uint32_t *ids = arena_alloc(grouping->arena, grouping->row_count + 1, sizeof(*ids));
+	uint32_t *ids = arena_alloc(grouping->rows->arena, grouping->row_count + 1, sizeof(*ids));
 	size_t count = grouping->row_count;
 	struct mmt_error *error = NULL;
 
@@ -511,10 +475,18 @@ static struct mmt_error *rank(struct grouping *grouping)
 		grouping->figures[order[i]].id = ids[order[i]] = (uint32_t)i + 1;
 	grouping->rows->row_ids = ids;
 	error = link_reservers(grouping, ids);
-	sort_rows(grouping->figures, count);
+	/* Move each row to the place of its id, one at a time: there may be many, and they are large. */
+	for (size_t i = 0; i < count; i++) {
+		while (grouping->figures[i].id != i + 1) {
+			struct mmt_row *place = &grouping->figures[grouping->figures[i].id - 1], row = *place;
+
+			*place = grouping->figures[i];
+			grouping->figures[i] = row;
+		}
+	}
 	grouping->report->rows = grouping->figures;
 	grouping->report->row_count = count;
-	return error ? error : row_causes_build(grouping->report, grouping->figures, grouping->arena);
+	return error ? error : row_causes_build(grouping->report, grouping->figures, grouping->rows->arena);
 }
 
 static uint64_t count_live_threads(const struct replay *replay, const struct mmt_row *row)
@@ -590,12 +562,8 @@ static struct mmt_error *complete_rows(struct grouping *grouping)
 	}
 	error = find_patterns(grouping);
 	if (!error)
-		error = row_verdicts_add(&grouping->replay->ledger, grouping->rows, grouping->arena, grouping->report,
-					 grouping->accounts, grouping->figures);
-	if (error)
-		return error;
-	return row_rates_add(&grouping->replay->ledger, grouping->rows, grouping->report, grouping->accounts,
-			     grouping->figures);
+		error = row_verdicts_add(grouping->rows, grouping->report, grouping->accounts, grouping->figures);
+	return error ? error : row_rates_add(grouping->rows, grouping->report, grouping->accounts, grouping->figures);
 }
 
 static bool some_pages_are_known(const struct mmt_report *report)
@@ -611,6 +579,7 @@ static struct mmt_error *publish(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 	struct mmt_report *report = grouping->report;
+	struct mmt_completeness *completeness = &report->completeness;
 	struct mmt_error *error;
 
 	/* No pages are known of processes that ended, or called exec before they could be read. */
@@ -625,8 +594,19 @@ static struct mmt_error *publish(struct grouping *grouping)
 		report->peak_ns = ledger->rows.items[LEDGER_ROW_TOTAL].peak_ns;
 	}
 	error = complete_rows(grouping);
-	for (size_t i = 0; !error && i < grouping->row_count; i++)
-		add_to_report(report, &grouping->figures[i]);
+	for (size_t i = 0; !error && i < grouping->row_count; i++) {
+		const struct mmt_row *row = &grouping->figures[i];
+
+		figures_add_to_report(report, row);
+		completeness->frames += row->frame_count;
+		for (size_t j = 0; j < row->frame_count; j++) {
+			if (row->frames[j]->function)
+				continue;
+			completeness->frames_without_name++;
+			completeness->jit_frames_without_name += row->frames[j]->kind == MMT_FRAME_JIT;
+			completeness->runtime_frames_without_name += mmt_frame_is_runtime(row->frames[j]);
+		}
+	}
 	if (!error)
 		error = rank(grouping);
 	if (!error)
@@ -634,15 +614,14 @@ static struct mmt_error *publish(struct grouping *grouping)
 	return error;
 }
 
-struct mmt_error *row_figures_build(struct replay *replay, struct rows *rows, const struct resident_sums *resident,
-				    struct arena *arena, struct mmt_report *report)
+struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sums *resident, struct mmt_report *report)
 {
-	CLEANUP(free) struct account_memory *accounts = calloc(replay->ledger.accounts.count + 1, sizeof(*accounts));
-	struct grouping grouping = {.replay = replay,
+	size_t account_count = rows->replay->ledger.accounts.count;
+	CLEANUP(free) struct account_memory *accounts = calloc(account_count + 1, sizeof(*accounts));
+	struct grouping grouping = {.replay = rows->replay,
 				    .rows = rows,
-				    .arena = arena,
 				    .report = report,
-				    .figures = arena_alloc(arena, rows->items.count, sizeof(*grouping.figures)),
+				    .figures = arena_alloc(rows->arena, rows->items.count, sizeof(*grouping.figures)),
 				    .accounts = accounts,
 				    .row_count = rows->items.count,
 				    .resident = resident};
@@ -655,7 +634,7 @@ struct mmt_error *row_figures_build(struct replay *replay, struct rows *rows, co
 	if (!error)
 		error = add_allocations(&grouping);
 	if (!error)
-		error = row_kinds_add(&replay->ledger, rows, arena, grouping.figures);
+		error = row_kinds_add(rows, grouping.figures);
 	if (!error)
 		error = add_threads(&grouping);
 	if (!error)

@@ -13,54 +13,43 @@ static uint64_t account_key(const struct account *account)
 	return (uint64_t)(account->row - 1) << 32 | account->kind;
 }
 
-static struct mmt_error *add_kinds(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
-				   struct mmt_row *figures, struct map *sums)
+struct mmt_error *row_kinds_add(const struct rows *rows, struct mmt_row *figures)
 {
-	size_t row_count = rows->items.count, position = 0;
-	CLEANUP(free) uint64_t *most = calloc(row_count + 1, sizeof(*most)); /* plus 1; 0: none yet */
+	const struct ledger *ledger = &rows->replay->ledger;
+	CLEANUP(free) uint64_t *most = calloc(rows->items.count + 1, sizeof(*most)); /* plus 1; 0: none yet */
+	struct map sums = {0};
+	size_t position = 0;
 	uint64_t key, bytes;
+	bool ok = most;
 
-	if (!most)
-		return &error_no_memory;
-	for (size_t i = 0; i < ledger->accounts.count; i++) {
+	for (size_t i = 0; ok && i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 
-		if (account->row != LEDGER_NO_ROW && !map_add(sums, account_key(account),
+		ok = account->row == LEDGER_NO_ROW || map_add(&sums, account_key(account),
 							      account->allocated_bytes > account->freed_bytes
 								  ? account->allocated_bytes - account->freed_bytes
-								  : 0))
-			return &error_no_memory;
+								  : 0);
 	}
-	while (map_next(sums, &position, &key, &bytes))
+	while (ok && map_next(&sums, &position, &key, &bytes))
 		figures[key >> 32].file_count += bytes && classes_kind_path((uint32_t)key);
-	for (size_t i = 0; i < ledger->accounts.count; i++) {
+	for (size_t i = 0; ok && i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 		uint32_t path = classes_kind_path(account->kind);
 		struct mmt_row *row;
 
 		if (account->row == LEDGER_NO_ROW)
 			continue;
-		bytes = *map_get(sums, account_key(account));
+		bytes = *map_get(&sums, account_key(account));
 		if (bytes < most[account->row - 1])
 			continue;
 		most[account->row - 1] = bytes + 1;
 		row = &figures[account->row - 1];
 		row->memory_class = account->memory_class;
-		row->file = path ? arena_string(arena, resolver_path_name(rows->code, path)) : NULL;
-		if (path && !row->file)
-			return &error_no_memory;
+		row->file = path ? arena_string(rows->arena, resolver_path_name(rows->code, path)) : NULL;
+		ok = !path || row->file;
 	}
-	return NULL;
-}
-
-struct mmt_error *row_kinds_add(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
-				struct mmt_row *figures)
-{
-	struct map sums = {0};
-	struct mmt_error *error = add_kinds(ledger, rows, arena, figures, &sums);
-
 	map_deinit(&sums);
-	return error;
+	return ok ? NULL : &error_no_memory;
 }
 
 #define ONE_ARENA_PERCENT 75

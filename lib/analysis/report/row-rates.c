@@ -109,24 +109,23 @@ static double share_of_account(const struct account_memory *memory, const struct
 	return memory->held.resident_known ? used_share(used_bytes, account_committed(memory)) : share_of_row(row);
 }
 
-struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *rows, const struct mmt_report *report,
-				struct account_memory *memory, struct mmt_row *figures)
+struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report, struct account_memory *memory,
+				struct mmt_row *figures)
 {
+	const struct ledger *ledger = &rows->replay->ledger;
 	CLEANUP(free) struct recent *recents = calloc(rows->items.count + 1, sizeof(*recents));
 
 	if (!recents)
 		return &error_no_memory;
 	find_recent(ledger, report, memory);
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
-		const struct account *account = &ledger->accounts.items[i];
+		uint32_t row = ledger->accounts.items[i].row;
 		double bytes = (double)memory[i].recent_bytes;
-		struct recent *recent;
 
-		if (account->row == LEDGER_NO_ROW)
+		if (row == LEDGER_NO_ROW)
 			continue;
-		recent = &recents[account->row - 1];
-		recent->bytes += bytes;
-		recent->used_bytes += bytes * share_of_account(&memory[i], &figures[account->row - 1]);
+		recents[row - 1].bytes += bytes;
+		recents[row - 1].used_bytes += bytes * share_of_account(&memory[i], &figures[row - 1]);
 	}
 	for (size_t i = 0; i < rows->items.count; i++) {
 		struct mmt_row *row = &figures[i];
@@ -137,28 +136,22 @@ struct mmt_error *row_rates_add(const struct ledger *ledger, const struct rows *
 	return NULL;
 }
 
-/* RSS counts all memory of the processes, but rows may show only a part of it, and the verdict may go by another
- * measure or by a part of the processes. */
-static bool are_complete(const struct mmt_report *report)
-{
-	return !report->growth.by_pss && !report->judged_reading_count &&
-	       report->growth.verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes != MMT_UNKNOWN &&
-	       !report->options.classes && !report->options.focus_count && !report->options.ignore_count &&
-	       !report->ended_bytes && report->allocations_to_ns >= report->to_ns;
-}
-
 void row_rates_sum(struct mmt_report *report)
 {
+	/* RSS counts all memory of the processes, but rows may show only a part of it, and the verdict may go by
+	 * another measure or by a part of the processes. */
+	bool complete = !report->growth.by_pss && !report->judged_reading_count &&
+			report->growth.verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes != MMT_UNKNOWN &&
+			!report->options.classes && !report->options.focus_count && !report->options.ignore_count &&
+			!report->ended_bytes && report->allocations_to_ns >= report->to_ns;
 	double sum = 0;
 
-	if (report->growth.bytes_per_minute == MMT_RATE_UNKNOWN)
+	if (!complete || report->growth.bytes_per_minute == MMT_RATE_UNKNOWN)
 		return;
 	for (size_t i = 0; i < report->row_count; i++) {
 		if (report->rows[i].bytes_per_minute == MMT_RATE_UNKNOWN)
 			return;
 		sum += (double)report->rows[i].bytes_per_minute;
 	}
-	if (are_complete(report))
-		report->growth.older_bytes_per_minute =
-		    bytes_per_minute((double)report->growth.bytes_per_minute - sum, 60e9);
+	report->growth.older_bytes_per_minute = bytes_per_minute((double)report->growth.bytes_per_minute - sum, 60e9);
 }

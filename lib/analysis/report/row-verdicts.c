@@ -13,7 +13,7 @@
 _Static_assert(COMMIT_POINTS % MMT_TREND_POINTS == 0, "a point of the trend is one of the series");
 
 struct judging {
-	const struct ledger *ledger;
+	const struct ledger *ledger; /* that of the rows */
 	struct rows *rows;
 	const struct mmt_report *report;
 	struct survivors_window window;
@@ -48,16 +48,6 @@ uint32_t verdict_row_of(const struct ledger *ledger, const struct allocation *al
 	return ledger->accounts.items[allocation->account].row;
 }
 
-static uint64_t larger(uint64_t left, uint64_t right)
-{
-	return left > right ? left : right;
-}
-
-static uint64_t smaller(uint64_t left, uint64_t right)
-{
-	return left < right ? left : right;
-}
-
 /* The part of the window in which a selected process lived. A worker that leaked until it ended maps nothing later,
  * which does not make it a cache. */
 static struct survivors_window window_of(const struct mmt_report *report, const struct rows *rows)
@@ -67,14 +57,15 @@ static struct survivors_window window_of(const struct mmt_report *report, const 
 	uint64_t started_ns = UINT64_MAX, ended_ns = 0;
 
 	for (const struct process *process = NULL; (process = rows_next(rows, process));) {
-		started_ns = smaller(started_ns, process->started_ns);
-		ended_ns = larger(ended_ns, process->ended_ns);
+		started_ns = process->started_ns < started_ns ? process->started_ns : started_ns;
+		ended_ns = process->ended_ns > ended_ns ? process->ended_ns : ended_ns;
 	}
-	if (larger(started_ns, window.from_ns) >= smaller(ended_ns, window.to_ns))
+	started_ns = started_ns > window.from_ns ? started_ns : window.from_ns;
+	if (started_ns >= ended_ns || started_ns >= window.to_ns)
 		return window;
-	window.from_ns = larger(started_ns, window.from_ns);
-	window.to_ns = smaller(ended_ns, window.to_ns);
-	window.end_ns = smaller(ended_ns, window.end_ns);
+	window.from_ns = started_ns;
+	window.to_ns = ended_ns < window.to_ns ? ended_ns : window.to_ns;
+	window.end_ns = ended_ns < window.end_ns ? ended_ns : window.end_ns;
 	return window;
 }
 
@@ -84,6 +75,7 @@ struct freed {
 	VECTOR(struct lifetime_histogram) items; /* the first is empty */
 };
 
+/* `sets`: the set of each account, or VERDICT_NO_SET. */
 static struct mmt_error *join_freed(const struct ledger *ledger, const uint32_t *sets, size_t set_count,
 				    struct freed *freed)
 {
@@ -145,20 +137,6 @@ static struct mmt_error *judge_survivors(const struct judging *judging, const ui
 			judgements[i].advised_ns = survivors_advise(&survivors[i], &judging->window);
 	}
 	return NULL;
-}
-
-/* `sets`: the set of each account, or VERDICT_NO_SET. */
-static struct mmt_error *judge_lifetimes(const struct judging *judging, const uint32_t *sets, size_t set_count,
-					 struct row_judgement *judgements)
-{
-	struct freed freed;
-	struct mmt_error *error = join_freed(judging->ledger, sets, set_count, &freed);
-
-	if (!error)
-		error = judge_survivors(judging, sets, set_count, &freed, judgements);
-	free(freed.of_sets);
-	vector_deinit(&freed.items);
-	return error;
 }
 
 /* Committed bytes over time, of the sets in which something was made accessible after it was mapped. */
@@ -292,8 +270,13 @@ static struct mmt_error *judge_commits(const struct judging *judging, const uint
 static struct mmt_error *judge(const struct judging *judging, const uint32_t *sets, size_t set_count, bool are_rows,
 			       struct row_judgement *judgements)
 {
-	struct mmt_error *error = judge_lifetimes(judging, sets, set_count, judgements);
+	struct freed freed;
+	struct mmt_error *error = join_freed(judging->ledger, sets, set_count, &freed);
 
+	if (!error)
+		error = judge_survivors(judging, sets, set_count, &freed, judgements);
+	free(freed.of_sets);
+	vector_deinit(&freed.items);
 	return error ? error : judge_commits(judging, sets, set_count, are_rows, judgements);
 }
 
@@ -305,7 +288,7 @@ static struct mmt_error *find_leaks(const struct judging *judging, uint8_t *leak
 {
 	const struct ledger *ledger = judging->ledger;
 	struct verdict_sets sets;
-	struct mmt_error *error = verdict_sets_find(ledger, judging->rows, judging->report, &sets);
+	struct mmt_error *error = verdict_sets_find(judging->rows, judging->report, &sets);
 
 	for (unsigned level = 0; !error && level < VERDICT_LEVELS; level++) {
 		CLEANUP(free) struct row_judgement *judgements = calloc(sets.counts[level] + 1, sizeof(*judgements));
@@ -370,19 +353,8 @@ static void add_leaks(const struct judging *judging, const struct account_memory
 	}
 }
 
-/* Tell the words of a row from those of its memory. */
-static void name_verdict(const struct mmt_report *report, const struct leaking *leaking, struct mmt_row *row)
-{
-	if (mmt_row_leaks(row->verdict) && mmt_pattern_is_by_design(row->pattern) && !leaking->is_unkept)
-		row->verdict = MMT_ROW_KEEPS_GROWING;
-	else if (row->verdict == MMT_ROW_CACHE && row->unfreed_count < VERDICT_COUNT)
-		row->verdict = MMT_ROW_MADE_EARLY;
-	else if (row->verdict == MMT_ROW_UNDECIDED && report->to_ns - report->from_ns < VERDICT_SPAN_NS)
-		row->verdict = MMT_ROW_TOO_SHORT;
-}
-
 static struct mmt_error *add_committed_trends(const struct judging *judging, const uint32_t *row_of_accounts,
-					      struct arena *arena, struct mmt_row *rows)
+					      struct mmt_row *rows)
 {
 	size_t row_count = judging->rows->items.count;
 	struct series series;
@@ -393,7 +365,7 @@ static struct mmt_error *add_committed_trends(const struct judging *judging, con
 
 		if (series.of_sets[i] == VERDICT_NO_SET)
 			continue;
-		trend = arena_alloc(arena, MMT_TREND_POINTS, sizeof(*trend));
+		trend = arena_alloc(judging->rows->arena, MMT_TREND_POINTS, sizeof(*trend));
 		if (!trend)
 			error = &error_no_memory;
 		for (unsigned point = 0; trend && point < MMT_TREND_POINTS; point++)
@@ -449,10 +421,10 @@ static struct mmt_error *judge_rows(const struct judging *judging, const uint32_
 	return error;
 }
 
-struct mmt_error *row_verdicts_add(const struct ledger *ledger, struct rows *rows, struct arena *arena,
-				   const struct mmt_report *report, const struct account_memory *memory,
-				   struct mmt_row *figures)
+struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report,
+				   const struct account_memory *memory, struct mmt_row *figures)
 {
+	const struct ledger *ledger = &rows->replay->ledger;
 	const struct judging judging = {ledger, rows, report, window_of(report, rows)};
 	CLEANUP(free) uint32_t *row_of_accounts = calloc(ledger->accounts.count + 1, sizeof(*row_of_accounts));
 	CLEANUP(free) uint8_t *leaks = calloc(ledger->accounts.count + 1, sizeof(*leaks));
@@ -470,8 +442,17 @@ struct mmt_error *row_verdicts_add(const struct ledger *ledger, struct rows *row
 		error = find_leaks(&judging, leaks);
 	if (!error && open)
 		add_leaks(&judging, memory, leaks, leaking, figures);
-	for (size_t i = 0; i < rows->items.count; i++)
-		name_verdict(report, &leaking[i], &figures[i]);
+	for (size_t i = 0; i < rows->items.count; i++) {
+		struct mmt_row *row = &figures[i];
+
+		/* Tell the words of a row from those of its memory. */
+		if (mmt_row_leaks(row->verdict) && mmt_pattern_is_by_design(row->pattern) && !leaking[i].is_unkept)
+			row->verdict = MMT_ROW_KEEPS_GROWING;
+		else if (row->verdict == MMT_ROW_CACHE && row->unfreed_count < VERDICT_COUNT)
+			row->verdict = MMT_ROW_MADE_EARLY;
+		else if (row->verdict == MMT_ROW_UNDECIDED && report->to_ns - report->from_ns < VERDICT_SPAN_NS)
+			row->verdict = MMT_ROW_TOO_SHORT;
+	}
 	add_survivor_trends(&judging, figures);
-	return error ? error : add_committed_trends(&judging, row_of_accounts, arena, figures);
+	return error ? error : add_committed_trends(&judging, row_of_accounts, figures);
 }

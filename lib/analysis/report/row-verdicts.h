@@ -65,9 +65,8 @@ uint64_t survivors_advise(const struct survivors *survivors, const struct surviv
 
 /* row-kinds.c */
 
-/* Set the class of each row, which is that of most of its bytes, and its files. `rows`: by row number - 1. */
-struct mmt_error *row_kinds_add(const struct ledger *ledger, const struct rows *rows, struct arena *arena,
-				struct mmt_row *figures) MMT_MUST_CHECK;
+/* Set the class of each row, which is that of most of its bytes, and its files. `figures`: by row number - 1. */
+struct mmt_error *row_kinds_add(const struct rows *rows, struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* Accessible memory in the malloc arenas of a process: all of it, and that of the thread that has most. */
 struct arena_bytes {
@@ -98,7 +97,7 @@ struct verdict_sets {
 };
 
 /* Deinitialise them on errors, too. */
-struct mmt_error *verdict_sets_find(const struct ledger *ledger, struct rows *rows, const struct mmt_report *report,
+struct mmt_error *verdict_sets_find(struct rows *rows, const struct mmt_report *report,
 				    struct verdict_sets *sets) MMT_MUST_CHECK;
 void verdict_sets_deinit(struct verdict_sets *sets);
 
@@ -111,9 +110,8 @@ struct account_memory;
 
 /* Set the verdict of each row, and its trends. The rows, by row number - 1, must have their sums and patterns;
  * `memory`: by account number. */
-struct mmt_error *row_verdicts_add(const struct ledger *ledger, struct rows *rows, struct arena *arena,
-				   const struct mmt_report *report, const struct account_memory *memory,
-				   struct mmt_row *figures) MMT_MUST_CHECK;
+struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report,
+				   const struct account_memory *memory, struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* row-causes.c. The causes of a report: each combines the rows of one function or one pattern. A row that only
  * committed what another row reserved has the cause of that row. */

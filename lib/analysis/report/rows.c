@@ -51,11 +51,6 @@ struct process *rows_next(const struct rows *rows, const struct process *process
 	return next;
 }
 
-bool rows_are_filtered(const struct rows *rows)
-{
-	return rows->options->classes || filters_are_given(&rows->filters);
-}
-
 static bool is_pair(const struct rows *rows)
 {
 	return rows->options->then_by != MMT_BY_STACK;
@@ -435,26 +430,29 @@ struct mmt_error *rows_find(void *context, struct account *account)
 	return error;
 }
 
-const struct account *rows_committer(const struct replay *replay, const struct space_interval *interval)
+const struct account *rows_committer(const struct rows *rows, const struct space_interval *interval)
 {
-	return ledger_counted(&replay->ledger, ledger_commit_account(&replay->ledger, interval->commit));
+	const struct ledger *ledger = &rows->replay->ledger;
+
+	return ledger_counted(ledger, ledger_commit_account(ledger, interval->commit));
 }
 
-const struct account *rows_holder(const struct replay *replay, const struct rows *rows,
-				  const struct space_interval *interval, const struct account *owner)
+const struct account *rows_holder(const struct rows *rows, const struct space_interval *interval,
+				  const struct account *owner)
 {
 	bool by_kind = rows->options->by == MMT_BY_CLASS || rows->options->by == MMT_BY_FILE;
-	const struct account *committer = by_kind ? NULL : rows_committer(replay, interval);
+	const struct account *committer = by_kind ? NULL : rows_committer(rows, interval);
 
 	return committer ? committer : owner;
 }
 
-bool rows_exclude_mapping(const struct replay *replay, const struct rows *rows, const struct space_interval *interval,
+bool rows_exclude_mapping(const struct rows *rows, const struct space_interval *interval,
 			  const struct allocation *allocation)
 {
 	if (interval->allocation < ALLOCATION_FIRST || (allocation && allocation->side == LEDGER_BEFORE))
 		return true;
-	if (allocation && allocation->account != LEDGER_NO_ACCOUNT && rows_are_filtered(rows))
+	if (allocation && allocation->account != LEDGER_NO_ACCOUNT &&
+	    (rows->options->classes || filters_are_given(&rows->filters)))
 		return true;
-	return allocation && !rows_selects(rows, processes_at(replay->processes, allocation->process));
+	return allocation && !rows_selects(rows, processes_at(rows->processes, allocation->process));
 }

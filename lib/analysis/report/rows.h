@@ -44,7 +44,7 @@ struct rows {
 	const struct mmt_report_options *options;
 	struct resolver *code;
 	struct processes *processes;
-	const struct replay *replay; /* for its threads; needed only with accounts by thread */
+	struct replay *replay; /* needed only after the pass, and with accounts by thread */
 	struct filters filters;
 	uint32_t lost_stack; /* stack of lost calls; STACKS_NONE: none */
 	struct arena *arena;
@@ -69,9 +69,6 @@ bool rows_selects(const struct rows *rows, const struct process *process);
 /* Iterate over the processes that they select: the one after this one. NULL: the first, or there is none. */
 struct process *rows_next(const struct rows *rows, const struct process *process);
 
-/* Whether --class, --focus or --ignore exclude memory. */
-bool rows_are_filtered(const struct rows *rows);
-
 /* The ledger must keep accounts by thread. */
 bool rows_need_threads(const struct rows *rows);
 
@@ -88,15 +85,15 @@ char *rows_function_name(const struct mmt_frame *origin);
 struct mmt_error *rows_find(void *context, struct account *account) MMT_MUST_CHECK;
 
 /* The account that committed the interval, if that is not the one that mapped it. */
-const struct account *rows_committer(const struct replay *replay, const struct space_interval *interval);
+const struct account *rows_committer(const struct rows *rows, const struct space_interval *interval);
 
 /* The account that the accessible bytes of an interval and its resident pages count for: the one that committed them.
  * If rows are kinds of memory, the one that mapped them (`owner`). */
-const struct account *rows_holder(const struct replay *replay, const struct rows *rows,
-				  const struct space_interval *interval, const struct account *owner);
+const struct account *rows_holder(const struct rows *rows, const struct space_interval *interval,
+				  const struct account *owner);
 
 /* Whether the mapping itself is not in this report: it was mapped before the window, or the options exclude it. */
-bool rows_exclude_mapping(const struct replay *replay, const struct rows *rows, const struct space_interval *interval,
+bool rows_exclude_mapping(const struct rows *rows, const struct space_interval *interval,
 			  const struct allocation *allocation);
 
 /* Describe a row for the report. `row`: its number - 1. */

@@ -11,11 +11,6 @@
 #include "base/limits.h"
 #include "base/saturating-sum.h"
 
-void steps_init(struct steps *steps, const struct mmt_report_options *options, const struct rows *rows)
-{
-	*steps = (struct steps){.every_ns = options->every_ns, .lifetime_steps = options->lifetime_steps, .rows = rows};
-}
-
 void steps_deinit(struct steps *steps)
 {
 	vector_deinit(&steps->items);
@@ -33,12 +28,11 @@ static struct mmt_error *pass_timestamps(void *context, struct replay *replay, u
 	/* Add no steps after the end if the clock jumps forward. */
 	if (stop_ns && time_ns >= stop_ns)
 		time_ns = stop_ns - 1;
-	if (!replay->watch.timestamp_ns) {
+	if (!replay->watch.timestamp_ns)
 		replay->watch.timestamp_ns = replay->ledger.options.from_ns + steps->every_ns;
-	}
 	if (time_ns < replay->watch.timestamp_ns)
 		return NULL;
-	latest_bytes = page_readings_latest(steps->readings, replay);
+	latest_bytes = page_readings_latest(steps->readings);
 	while (replay->watch.timestamp_ns <= time_ns) {
 		if (steps->items.count >= LIMIT_STEPS)
 			return error_create(MMT_ERROR_INVALID, "--every: more than %d steps; use longer steps",
@@ -90,12 +84,13 @@ static bool take_back_space(struct replay *replay, const struct space *space, ui
 
 /* Ended processes that count in the report, because no process lives at its end, do not count at steps at which others
  * lived, unless they are selected by PID. */
-static struct mmt_error *take_back_ended(const struct steps *steps, struct replay *replay)
+static struct mmt_error *take_back_ended(const struct steps *steps)
 {
+	struct replay *replay = steps->readings->rows->replay;
 	const struct process *process = NULL;
 	uint64_t last_ns = 0;
 
-	while (!steps->rows->options->pids && (process = processes_next(replay->processes, process)))
+	while (!steps->readings->rows->options->pids && (process = processes_next(replay->processes, process)))
 		last_ns = process->ended_ns > last_ns ? process->ended_ns : last_ns;
 	while (last_ns && (process = processes_next(replay->processes, process))) {
 		uint32_t start = step_after(steps, replay, process->ended_ns);
@@ -111,23 +106,24 @@ static struct mmt_error *take_back_ended(const struct steps *steps, struct repla
 
 /* With lifetimes, the report also has totals over time, in steps that divide the window. 0: its end is unknown before
  * it is read. */
-static uint64_t choose_length(const struct steps *steps, const struct replay *replay)
+static uint64_t choose_length(const struct replay *replay)
 {
 	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
 	uint64_t to_ns = replay->window.to_ns < stop_ns ? replay->window.to_ns : stop_ns;
 	uint64_t from_ns = replay->ledger.options.from_ns;
 
-	/* Callers that need only sums request LIFETIME_STEPS_MIN. */
-	if (steps->lifetime_steps <= LIFETIME_STEPS_MIN || !from_ns || to_ns <= from_ns)
-		return 0;
-	return (to_ns - from_ns) / CHOSEN_MAX + 1;
+	return from_ns && to_ns > from_ns ? (to_ns - from_ns) / CHOSEN_MAX + 1 : 0;
 }
 
-void steps_watch(struct steps *steps, const struct page_readings *readings, struct replay *replay)
+void steps_watch(struct steps *steps, const struct page_readings *readings)
 {
-	steps->readings = readings;
-	if (!steps->every_ns)
-		steps->every_ns = choose_length(steps, replay);
+	const struct mmt_report_options *options = readings->rows->options;
+	struct replay *replay = readings->rows->replay;
+
+	*steps = (struct steps){.every_ns = options->every_ns, .readings = readings};
+	/* Callers that need only sums request LIFETIME_STEPS_MIN. */
+	if (!steps->every_ns && options->lifetime_steps > LIFETIME_STEPS_MIN)
+		steps->every_ns = choose_length(replay);
 	replay->ledger.options.every_ns = steps->every_ns;
 	if (!steps->every_ns)
 		return;
@@ -135,7 +131,7 @@ void steps_watch(struct steps *steps, const struct page_readings *readings, stru
 	replay->watch.context = steps;
 }
 
-struct mmt_error *steps_end(struct steps *steps, struct replay *replay, struct mmt_report *report)
+struct mmt_error *steps_end(struct steps *steps, struct mmt_report *report)
 {
 	struct mmt_error *error = NULL;
 
@@ -143,14 +139,15 @@ struct mmt_error *steps_end(struct steps *steps, struct replay *replay, struct m
 	if (!steps->every_ns)
 		return NULL;
 	if (report->to_ns)
-		error = pass_timestamps(steps, replay, report->to_ns - 1);
+		error = pass_timestamps(steps, steps->readings->rows->replay, report->to_ns - 1);
 	report->step_count = steps->items.count + 1;
-	return error ? error : take_back_ended(steps, replay);
+	return error ? error : take_back_ended(steps);
 }
 
-struct mmt_error *steps_publish(const struct steps *steps, const struct replay *replay, struct arena *arena,
-				struct mmt_report *report)
+struct mmt_error *steps_publish(const struct steps *steps, struct mmt_report *report)
 {
+	const struct replay *replay = steps->readings->rows->replay;
+	struct arena *arena = steps->readings->rows->arena;
 	uint64_t *unfreed = arena_alloc(arena, report->step_count, sizeof(*unfreed));
 	uint64_t *reserved = arena_alloc(arena, report->step_count, sizeof(*reserved));
 	struct mmt_step *published = arena_alloc(arena, report->step_count, sizeof(*published));
@@ -184,9 +181,7 @@ struct part_key {
 };
 
 struct parts {
-	const struct replay *replay;
 	const struct rows *rows;
-	struct arena *arena;
 	struct mmt_report *report;
 	size_t *processes;	/* by index of the replay, of those that are selected: place in the report */
 	struct intern keys;	/* struct part_key; IDs are indexes into the arrays below, before sorting */
@@ -195,57 +190,31 @@ struct parts {
 	uint32_t *places;	/* by id: place in the report */
 };
 
-/* The report's processes are the selected ones of the replay, in the same order. */
-static void find_processes(const struct parts *parts)
-{
-	size_t place = 0;
-
-	for (const struct process *process = NULL; (process = rows_next(parts->rows, process));)
-		parts->processes[process->index] = place++;
-}
-
-static struct mmt_error *describe_thread(const struct parts *parts, uint32_t number, struct mmt_part *part)
-{
-	const struct replay *replay = parts->replay;
-	const struct replay_thread *thread = number < replay->threads.count ? &replay->threads.items[number] : NULL;
-
-	part->thread = (struct mmt_thread){
-	    .pid = parts->report->processes[part->process].pid,
-	    .tid = thread ? thread->tid : 0,
-	    .name = arena_string(parts->arena, thread ? processes_name(replay->processes, thread->thread->name) : "")};
-	return part->thread.name ? NULL : &error_no_memory;
-}
-
 static struct mmt_error *describe_part(const struct parts *parts, const struct part_key *key, struct mmt_part *part)
 {
-	*part = (struct mmt_part){.row = key->row,
-				  .process = key->process,
-				  .memory_class = (enum mmt_class)key->memory_class,
-				  .resident_bytes = MMT_UNKNOWN,
-				  .resident_before_bytes = MMT_UNKNOWN};
-	if (key->path) {
-		part->file = arena_string(parts->arena, resolver_path_name(parts->rows->code, key->path));
-		if (!part->file)
-			return &error_no_memory;
-	}
-	return describe_thread(parts, key->thread, part);
-}
+	const struct rows *rows = parts->rows;
+	const struct replay_thread *thread =
+	    key->thread < rows->replay->threads.count ? &rows->replay->threads.items[key->thread] : NULL;
 
-static void add_sums(struct mmt_part *part, const struct held_memory *held)
-{
-	part->committed_bytes += held->bytes[HELD_COMMITTED];
-	part->committed_before_bytes += held->bytes[HELD_COMMITTED_BEFORE];
-	part->reserved_bytes += held->bytes[HELD_RESERVED];
-	if (held->resident_known) {
-		figure_add(&part->resident_bytes, held->bytes[HELD_RESIDENT]);
-		figure_add(&part->resident_before_bytes, held->bytes[HELD_RESIDENT_BEFORE]);
-	}
+	*part = (struct mmt_part){
+	    .row = key->row,
+	    .process = key->process,
+	    .thread = {.pid = parts->report->processes[key->process].pid,
+		       .tid = thread ? thread->tid : 0,
+		       .name = arena_string(rows->arena,
+					    thread ? processes_name(rows->processes, thread->thread->name) : "")},
+	    .file = key->path ? arena_string(rows->arena, resolver_path_name(rows->code, key->path)) : NULL,
+	    .memory_class = (enum mmt_class)key->memory_class,
+	    .resident_bytes = MMT_UNKNOWN,
+	    .resident_before_bytes = MMT_UNKNOWN};
+	return part->thread.name && (part->file || !key->path) ? NULL : &error_no_memory;
 }
 
 static struct mmt_error *add_part(struct parts *parts, size_t place)
 {
-	const struct lifetime_part *kept = &parts->replay->ledger.lifetimes.parts.items[place];
-	const struct account *account = &parts->replay->ledger.accounts.items[kept->account];
+	const struct ledger *ledger = &parts->rows->replay->ledger;
+	const struct lifetime_part *kept = &ledger->lifetimes.parts.items[place];
+	const struct account *account = &ledger->accounts.items[kept->account];
 	const struct part_key key = {.row = parts->rows->row_ids[account->row - 1] - 1,
 				     .process = (uint32_t)parts->processes[account->process],
 				     .thread = kept->thread,
@@ -254,13 +223,21 @@ static struct mmt_error *add_part(struct parts *parts, size_t place)
 	size_t count = parts->keys.count;
 	uint32_t id = intern_put(&parts->keys, &key, sizeof(key));
 	struct mmt_error *error = NULL;
+	struct mmt_part *part;
 
 	if (id == INTERN_NONE)
 		return &error_no_memory;
+	part = &parts->items[id];
 	parts->numbers[place] = id;
 	if (id == count)
-		error = describe_part(parts, &key, &parts->items[id]);
-	add_sums(&parts->items[id], &kept->held);
+		error = describe_part(parts, &key, part);
+	part->committed_bytes += kept->held.bytes[HELD_COMMITTED];
+	part->committed_before_bytes += kept->held.bytes[HELD_COMMITTED_BEFORE];
+	part->reserved_bytes += kept->held.bytes[HELD_RESERVED];
+	if (kept->held.resident_known) {
+		figure_add(&part->resident_bytes, kept->held.bytes[HELD_RESIDENT]);
+		figure_add(&part->resident_before_bytes, kept->held.bytes[HELD_RESIDENT_BEFORE]);
+	}
 	return error;
 }
 
@@ -281,7 +258,7 @@ static struct mmt_error *sort_parts(struct parts *parts)
 {
 	size_t count = parts->keys.count;
 	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
-	struct mmt_part *sorted = arena_alloc(parts->arena, count, sizeof(*sorted));
+	struct mmt_part *sorted = arena_alloc(parts->rows->arena, count, sizeof(*sorted));
 
 	if (!order || !sorted)
 		return &error_no_memory;
@@ -324,7 +301,7 @@ static void add_lifetime(struct mmt_part *part, const struct mmt_lifetime *lifet
 /* Merge the lifetimes of accounts that belong to one part; `cells` are sorted. */
 static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cell *cells, size_t count)
 {
-	struct mmt_lifetime *lifetimes = arena_alloc(parts->arena, count, sizeof(*lifetimes));
+	struct mmt_lifetime *lifetimes = arena_alloc(parts->rows->arena, count, sizeof(*lifetimes));
 	struct mmt_part *items = (struct mmt_part *)parts->report->parts;
 	size_t used = 0;
 
@@ -357,8 +334,11 @@ static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cel
 static struct mmt_error *build(struct parts *parts, struct lifetimes *lifetimes)
 {
 	struct mmt_error *error = NULL;
+	size_t place = 0;
 
-	find_processes(parts);
+	/* The report's processes are the selected ones of the replay, in the same order. */
+	for (const struct process *process = NULL; (process = rows_next(parts->rows, process));)
+		parts->processes[process->index] = place++;
 	for (size_t i = 0; !error && i < lifetimes->parts.count; i++)
 		error = add_part(parts, i);
 	if (!error)
@@ -375,32 +355,27 @@ static struct mmt_error *build(struct parts *parts, struct lifetimes *lifetimes)
 	return hand_out(parts, lifetimes->cells.items, lifetimes->cells.count);
 }
 
-struct mmt_error *parts_build(struct replay *replay, const struct rows *rows, struct arena *arena,
-			      struct mmt_report *report)
+struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report)
 {
-	struct parts parts = {.replay = replay, .rows = rows, .arena = arena, .report = report};
-	struct lifetimes *lifetimes = &replay->ledger.lifetimes;
-	struct mmt_error *error;
-	size_t count;
+	struct ledger *ledger = &rows->replay->ledger;
+	struct lifetimes *lifetimes = &ledger->lifetimes;
+	struct mmt_error *error = lifetimes->steps_max ? ledger_end_lifetimes(ledger) : NULL;
+	CLEANUP(free) size_t *processes = calloc(processes_count(rows->processes) + 1, sizeof(*processes));
+	CLEANUP(free) uint32_t *numbers = calloc(lifetimes->parts.count + 1, sizeof(*numbers));
+	CLEANUP(free) uint32_t *places = calloc(lifetimes->parts.count + 1, sizeof(*places));
+	CLEANUP(free) struct mmt_part *items = calloc(lifetimes->parts.count + 1, sizeof(*items));
+	struct parts parts = {.rows = rows,
+			      .report = report,
+			      .processes = processes,
+			      .numbers = numbers,
+			      .items = items,
+			      .places = places};
 
-	if (!lifetimes->steps_max)
-		return NULL;
-	error = ledger_end_lifetimes(&replay->ledger);
-	if (!error && !lifetimes_reach(lifetimes, report->to_ns))
-		error = &error_no_memory;
-	if (error)
+	if (error || !lifetimes->steps_max)
 		return error;
-	count = lifetimes->parts.count + 1;
-	parts.processes = calloc(processes_count(replay->processes) + 1, sizeof(*parts.processes));
-	parts.numbers = calloc(count, sizeof(*parts.numbers));
-	parts.places = calloc(count, sizeof(*parts.places));
-	parts.items = calloc(count, sizeof(*parts.items));
-	error = parts.processes && parts.numbers && parts.places && parts.items ? build(&parts, lifetimes)
-										: &error_no_memory;
-	free(parts.processes);
-	free(parts.numbers);
-	free(parts.places);
-	free(parts.items);
+	if (!processes || !numbers || !places || !items || !lifetimes_reach(lifetimes, report->to_ns))
+		return &error_no_memory;
+	error = build(&parts, lifetimes);
 	intern_deinit(&parts.keys);
 	/* The cells are no longer needed. */
 	lifetimes_deinit(lifetimes);

@@ -255,8 +255,9 @@ static bool find_paths(struct uses *uses)
 }
 
 /* Number the sets of each account. */
-static struct mmt_error *number_sets(struct uses *uses, const struct ledger *ledger, struct verdict_sets *sets)
+static struct mmt_error *number_sets(struct uses *uses, struct verdict_sets *sets)
 {
+	const struct ledger *ledger = &uses->rows->replay->ledger;
 	uint32_t *const use_of = sets->of_accounts[VERDICT_LINES];
 	struct mmt_error *error = NULL;
 
@@ -293,19 +294,18 @@ static struct mmt_error *number_sets(struct uses *uses, const struct ledger *led
 	return NULL;
 }
 
-struct mmt_error *verdict_sets_find(const struct ledger *ledger, struct rows *rows, const struct mmt_report *report,
-				    struct verdict_sets *sets)
+struct mmt_error *verdict_sets_find(struct rows *rows, const struct mmt_report *report, struct verdict_sets *sets)
 {
 	struct uses uses = {.rows = rows, .tolerated_ns = (report->to_ns - report->from_ns) / VERDICT_PARTS};
 	struct mmt_error *error = build_id_paths_init(&uses.build_ids, report) ? NULL : &error_no_memory;
 
 	*sets = (struct verdict_sets){0};
 	for (unsigned level = 0; !error && level < VERDICT_LEVELS; level++) {
-		sets->of_accounts[level] = calloc(ledger->accounts.count + 1, sizeof(uint32_t));
+		sets->of_accounts[level] = calloc(rows->replay->ledger.accounts.count + 1, sizeof(uint32_t));
 		error = sets->of_accounts[level] ? NULL : &error_no_memory;
 	}
 	if (!error)
-		error = number_sets(&uses, ledger, sets);
+		error = number_sets(&uses, sets);
 	build_id_paths_deinit(&uses.build_ids);
 	intern_deinit(&uses.keys);
 	intern_deinit(&uses.identities);
