@@ -24,15 +24,6 @@ bool filters_match(const char *pattern, const char *name)
 	return name && (!strcmp(name, pattern) || !fnmatch(pattern, name, 0));
 }
 
-static enum filter_key find_key(const char *word, size_t length)
-{
-	enum filter_key key = FILTER_FUNCTION;
-
-	while (key < FILTER_KEYS && (strlen(keys[key]) != length || strncmp(keys[key], word, length) != 0))
-		key++;
-	return key;
-}
-
 static bool is_class(const char *pattern)
 {
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
@@ -48,7 +39,10 @@ static struct mmt_error *parse(const char *option, bool ignores, const char *tex
 
 	*filter = (struct filter){.key = FILTER_NAME, .pattern = text, .ignores = ignores};
 	if (text[length]) {
-		filter->key = find_key(text, length);
+		filter->key = FILTER_FUNCTION;
+		while (filter->key < FILTER_KEYS &&
+		       (strlen(keys[filter->key]) != length || strncmp(keys[filter->key], text, length) != 0))
+			filter->key++;
 		filter->pattern = text + length + 1;
 	}
 	if (filter->key == FILTER_KEYS)
@@ -124,25 +118,19 @@ static bool matches_file(const char *pattern, const char *path)
 	return linked && matches_path(pattern, linked);
 }
 
-static bool matches_thread(const char *pattern, const struct filter_subject *subject)
+static bool matches(const struct filter *filter, const struct filter_subject *subject)
 {
 	char number[16];
 
-	if (!subject->thread)
-		return false;
-	snprintf(number, sizeof(number), "%" PRId32, subject->tid);
-	return filters_match(pattern, subject->thread) || !strcmp(pattern, number);
-}
-
-static bool matches(const struct filter *filter, const struct filter_subject *subject)
-{
 	switch (filter->key) {
 	case FILTER_FILE:
 		return matches_file(filter->pattern, subject->file);
 	case FILTER_CLASS:
 		return filters_match(filter->pattern, mmt_class_name(subject->memory_class));
 	case FILTER_THREAD:
-		return matches_thread(filter->pattern, subject);
+		snprintf(number, sizeof(number), "%" PRId32, subject->tid);
+		return subject->thread &&
+		       (filters_match(filter->pattern, subject->thread) || !strcmp(filter->pattern, number));
 	default:
 		break;
 	}

@@ -61,17 +61,6 @@ static int64_t growth(const struct mmt_diff_entry *entry)
 	return entry->bytes ? entry->bytes : entry->committed_bytes;
 }
 
-static enum mmt_change classify(const struct mmt_diff_entry *entry)
-{
-	if (!entry->before)
-		return MMT_CHANGE_NEW;
-	if (!entry->after)
-		return MMT_CHANGE_GONE;
-	if (!growth(entry))
-		return MMT_CHANGE_SAME;
-	return growth(entry) > 0 ? MMT_CHANGE_GROWN : MMT_CHANGE_SHRUNK;
-}
-
 static struct mmt_diff_entry make_entry(const struct mmt_diff *diff, const struct mmt_row *before,
 					const struct mmt_row *after, const struct row_match *match)
 {
@@ -88,7 +77,12 @@ static struct mmt_diff_entry make_entry(const struct mmt_diff *diff, const struc
 	    .after_bytes_per_second = bytes_per_second(after, diff->after),
 	};
 
-	entry.change = classify(&entry);
+	if (!before || !after)
+		entry.change = before ? MMT_CHANGE_GONE : MMT_CHANGE_NEW;
+	else if (!growth(&entry))
+		entry.change = MMT_CHANGE_SAME;
+	else
+		entry.change = growth(&entry) > 0 ? MMT_CHANGE_GROWN : MMT_CHANGE_SHRUNK;
 	return entry;
 }
 
@@ -155,75 +149,48 @@ static uint64_t add_growth(uint64_t sum, uint64_t change)
 	return (int64_t)change > 0 ? saturating_add(sum, change, MMT_BYTES_MAX) : sum;
 }
 
-static struct mmt_error *sum_functions(struct diff *diff)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < diff->changed.count; i++)
-		error = add_to_function(diff, &diff->changed.items[i]);
-	for (size_t i = 0; !error && i < diff->functions.count; i++) {
-		const struct function_growth *growth = &diff->functions.items[i];
-
-		diff->result.growth_bytes = add_growth(diff->result.growth_bytes, growth->bytes);
-		diff->result.committed_growth_bytes =
-		    add_growth(diff->result.committed_growth_bytes, growth->committed_bytes);
-	}
-	return error;
-}
-
 static int compare_entries(const void *left, const void *right)
 {
 	const struct mmt_diff_entry *a = left, *b = right;
 	const struct mmt_row *row_a = a->after ? a->after : a->before, *row_b = b->after ? b->after : b->before;
 
-	if (growth(a) != growth(b))
-		return growth(a) < growth(b) ? 1 : -1;
-	if (row_a->id != row_b->id)
-		return row_a->id < row_b->id ? -1 : 1;
-	/* Match the rows of two reports; each row is used once. */
-	return !a->after - !b->after;
+	return order_of(growth(b), growth(a)) ?: order_of(row_a->id, row_b->id) ?: !a->after - !b->after;
 }
 
-static struct mmt_error *sum_entries(struct diff *diff)
+static struct mmt_error *compare_reports(struct diff *diff)
 {
 	struct mmt_diff *result = &diff->result;
+	struct mmt_error *error = compare_rows(diff);
 
-	for (size_t i = 0; i < diff->changed.count; i++) {
+	for (size_t i = 0; !error && i < diff->changed.count; i++) {
 		struct mmt_diff_entry *entry = &diff->changed.items[i];
 
 		result->bytes = (int64_t)((uint64_t)result->bytes + (uint64_t)entry->bytes);
 		result->committed_bytes =
 		    (int64_t)((uint64_t)result->committed_bytes + (uint64_t)entry->committed_bytes);
 		result->uncertain_count += entry->differing_frames > 0;
+		error = add_to_function(diff, entry);
+	}
+	for (size_t i = 0; i < diff->functions.count; i++) {
+		const struct function_growth *function = &diff->functions.items[i];
+
+		result->growth_bytes = add_growth(result->growth_bytes, function->bytes);
+		result->committed_growth_bytes = add_growth(result->committed_growth_bytes, function->committed_bytes);
 	}
 	for (size_t i = 0; i < diff->unchanged.count; i++)
 		result->same_count += is_held(&diff->unchanged.items[i]);
-	return sum_functions(diff);
-}
-
-static struct mmt_error *compare_reports(struct diff *diff)
-{
-	struct mmt_error *error = compare_rows(diff);
-
-	if (!error)
-		error = sum_entries(diff);
 	vector_sort(&diff->changed, compare_entries);
-	diff->result.search_limited = diff->matcher.limited;
-	diff->result.entries = diff->changed.items;
-	diff->result.entry_count = diff->changed.count;
-	diff->result.unchanged = diff->unchanged.items;
-	diff->result.unchanged_count = diff->unchanged.count;
+	result->search_limited = diff->matcher.limited;
+	result->entries = diff->changed.items;
+	result->entry_count = diff->changed.count;
+	result->unchanged = diff->unchanged.items;
+	result->unchanged_count = diff->unchanged.count;
 	return error;
 }
 
 static uint64_t mapped_bytes(const struct mmt_process *process)
 {
 	return process->unfreed_bytes + process->before_bytes + process->kernel_bytes;
-}
-
-static bool is_same_host(const struct mmt_report *before, const struct mmt_report *after)
-{
-	return before->host && after->host && !strcmp(before->host, after->host);
 }
 
 static bool has_no_name(const struct mmt_process *process)
@@ -266,31 +233,25 @@ static struct process_key key_of(const struct mmt_process *process)
 	return (struct process_key){process->start_boot_ns, process->pid};
 }
 
-/* `place_of_id_ret`: the first process of the report with each key, by id of the key. */
-static struct mmt_error *index_processes(const struct mmt_report *report, struct intern *keys, size_t *place_of_id_ret)
-{
-	for (size_t i = 0; i < report->process_count; i++) {
-		struct process_key key = key_of(&report->processes[i]);
-		size_t count = keys->count;
-		uint32_t id = intern_put(keys, &key, sizeof(key));
-
-		if (id == INTERN_NONE)
-			return &error_no_memory;
-		if (id == count)
-			place_of_id_ret[id] = i;
-	}
-	return NULL;
-}
-
 /* Find the processes that are in both recordings. A PID and the time of its start identify a process on one host. */
 static struct mmt_error *match_processes(struct mmt_diff *diff)
 {
 	const struct mmt_report *before = diff->before, *after = diff->after;
-	CLEANUP(free) size_t *places = calloc(after->process_count + 1, sizeof(*places));
+	CLEANUP(free)
+	size_t *places = calloc(after->process_count + 1, sizeof(*places)); /* of the first with each key */
 	struct intern keys = {0};
-	struct mmt_error *error = places ? index_processes(after, &keys, places) : &error_no_memory;
+	bool ok = places;
 
-	for (size_t i = 0; i < before->process_count && !error; i++) {
+	for (size_t i = 0; ok && i < after->process_count; i++) {
+		struct process_key key = key_of(&after->processes[i]);
+		size_t count = keys.count;
+		uint32_t id = intern_put(&keys, &key, sizeof(key));
+
+		ok = id != INTERN_NONE;
+		if (id == count)
+			places[id] = i;
+	}
+	for (size_t i = 0; ok && i < before->process_count; i++) {
 		struct process_key key = key_of(&before->processes[i]);
 		uint32_t id = key.start_boot_ns ? intern_find(&keys, &key, sizeof(key)) : INTERN_NONE;
 
@@ -302,7 +263,7 @@ static struct mmt_error *match_processes(struct mmt_diff *diff)
 		diff->mapped_after_bytes += mapped_bytes(&after->processes[places[id]]);
 	}
 	intern_deinit(&keys);
-	return error;
+	return ok ? NULL : &error_no_memory;
 }
 
 static bool is_long(const struct mmt_report *report)
@@ -318,21 +279,10 @@ static struct mmt_error *relate(struct mmt_diff *diff)
 
 	diff->rated = is_long(before) && is_long(after);
 	diff->relation = common ? MMT_DIFF_RUNS : MMT_DIFF_OTHER_PROGRAM;
-	if (error || !is_same_host(before, after) || after->start_ns < before->end_ns)
+	if (error || !before->host || !after->host || strcmp(before->host, after->host) != 0 ||
+	    after->start_ns < before->end_ns)
 		return error;
 	return match_processes(diff);
-}
-
-/* New threads and mappings are as likely as deeper calls and touched pages, which is all that a report of one recording
- * can find: only these are no leak. */
-static const char *hint_of_change(const struct mmt_growth_part *part)
-{
-	/* The calls between the recordings are not known. */
-	const char *hint = hints_of_growth(part, UINT64_MAX, ARENAS_OF_SEVERAL_THREADS);
-
-	return hint && (part->pattern == MMT_PATTERN_THREAD_STACK || part->pattern == MMT_PATTERN_FILE)
-		   ? mmt_pattern_explanation(part->pattern)
-		   : hint;
 }
 
 /* Add what the kind has in one of the reports: what it has in both is one part. */
@@ -362,13 +312,17 @@ static int compare_between(const void *left, const void *right)
 	return order_of(second, first) ?: order_of(a->order, b->order);
 }
 
-static struct mmt_error *compare_kinds(struct diff *diff)
+/* In which kinds of memory one process grew between the recordings. */
+static struct mmt_error *attribute_between(struct diff *diff)
 {
 	const struct mmt_growth *before = &diff->result.before->growth, *after = &diff->result.after->growth;
 	struct intern keys = {0};
 	struct mmt_error *error = NULL;
 	uint64_t explained = 0;
 
+	if (diff->result.relation != MMT_DIFF_SAME_PROCESS || !before->kinds_at_end || !after->kinds_at_start ||
+	    before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN)
+		return NULL;
 	for (size_t i = 0; !error && i < after->kind_count; i++)
 		error = add_between(diff, &keys, &after->kinds[i], after->kinds[i].start_bytes);
 	for (size_t i = 0; !error && i < before->kind_count; i++)
@@ -381,24 +335,16 @@ static struct mmt_error *compare_kinds(struct diff *diff)
 		struct mmt_growth_part *part = &diff->between.items[i];
 
 		part->pattern = growth_pattern(part);
-		part->hint = hint_of_change(part);
+		/* The calls between the recordings are not known. */
+		part->hint = hints_of_growth(part, UINT64_MAX, ARENAS_OF_SEVERAL_THREADS);
+		/* New threads and mappings are as likely as deeper calls and touched pages, which is all that a report
+		 * of one recording can find: only these are no leak. */
+		if (part->hint && (part->pattern == MMT_PATTERN_THREAD_STACK || part->pattern == MMT_PATTERN_FILE))
+			part->hint = mmt_pattern_explanation(part->pattern);
 		explained += (uint64_t)part->bytes;
 	}
-	diff->result.between_unexplained_bytes = (int64_t)((uint64_t)diff->result.between_bytes - explained);
-	return error;
-}
-
-/* In which kinds of memory one process grew between the recordings. */
-static struct mmt_error *attribute_between(struct diff *diff)
-{
-	const struct mmt_growth *before = &diff->result.before->growth, *after = &diff->result.after->growth;
-	struct mmt_error *error;
-
-	if (diff->result.relation != MMT_DIFF_SAME_PROCESS || !before->kinds_at_end || !after->kinds_at_start ||
-	    before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN)
-		return NULL;
 	diff->result.between_bytes = (int64_t)(after->start_bytes - before->end_bytes);
-	error = compare_kinds(diff);
+	diff->result.between_unexplained_bytes = (int64_t)((uint64_t)diff->result.between_bytes - explained);
 	diff->result.between_parts = diff->between.items;
 	diff->result.between_part_count = diff->between.count;
 	diff->result.between_parts_known = true;

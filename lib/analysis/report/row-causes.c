@@ -12,6 +12,7 @@
 #include "base/figures.h"
 #include "base/map.h"
 #include "base/saturating-sum.h"
+#include "base/vector.h"
 
 #define LOST_NAME "[lost calls]"
 
@@ -65,28 +66,6 @@ static char *name_function(const struct mmt_row *origin)
 	return origin->lost
 		   ? strdup(LOST_NAME)
 		   : rows_function_name(origin->origin < origin->frame_count ? origin->frames[origin->origin] : NULL);
-}
-
-static struct mmt_error *find_functions(struct causes *causes)
-{
-	for (size_t i = 0; i < causes->report->row_count; i++) {
-		CLEANUP(free) char *name = name_function(find_cause_row(causes, &causes->rows[i]));
-
-		causes->of_rows[i].function = name ? intern_put_string(&causes->function_names, name) : INTERN_NONE;
-		if (causes->of_rows[i].function == INTERN_NONE)
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call. */
-static uint32_t find_cause(struct causes *causes, size_t place)
-{
-	const struct mmt_row *origin = find_cause_row(causes, &causes->rows[place]);
-	const uint32_t key[] = {causes->of_rows[place].function, mmt_row_leaks(origin->verdict) && !origin->lost &&
-								     !mmt_pattern_is_by_design(origin->pattern)};
-
-	return intern_put(&causes->names, key, sizeof(key));
 }
 
 /* Start a cause with its first row, which is the largest. */
@@ -159,23 +138,30 @@ static void decide(struct causes *causes)
 
 static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 {
-	size_t count = causes->report->row_count;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct mmt_row *row = &causes->rows[i];
+	for (size_t i = 0; i < causes->report->row_count; i++) {
+		const struct mmt_row *row = &causes->rows[i], *origin = find_cause_row(causes, row);
+		struct row_place *place = &causes->of_rows[i];
+		CLEANUP(free) char *name = name_function(origin);
 		struct mmt_error *error = NULL;
+		/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call.
+		 */
+		uint32_t key[] = {0, mmt_row_leaks(origin->verdict) && !origin->lost &&
+					 !mmt_pattern_is_by_design(origin->pattern)};
 
-		causes->of_rows[i].cause = INTERN_NONE;
+		place->cause = INTERN_NONE;
+		place->function = key[0] = name ? intern_put_string(&causes->function_names, name) : INTERN_NONE;
+		if (place->function == INTERN_NONE)
+			return &error_no_memory;
 		if (!row->unfreed_bytes && !row->memory_bytes)
 			continue;
-		causes->of_rows[i].cause = find_cause(causes, i);
-		if (causes->of_rows[i].cause == INTERN_NONE)
+		place->cause = intern_put(&causes->names, key, sizeof(key));
+		if (place->cause == INTERN_NONE)
 			return &error_no_memory;
-		if (causes->of_rows[i].cause == causes->count)
+		if (place->cause == causes->count)
 			error = start_cause(causes, i, arena);
 		if (error)
 			return error;
-		add_row(causes, causes->of_rows[i].cause, row);
+		add_row(causes, place->cause, row);
 	}
 	return NULL;
 }
@@ -376,27 +362,21 @@ static struct mmt_error *name_callers(struct causes *causes, struct arena *arena
 static int compare_causes(const void *left, const void *right)
 {
 	const struct mmt_cause *a = left, *b = right;
+	bool a_leaks = mmt_row_leaks(a->verdict) && a->memory_bytes;
+	bool b_leaks = mmt_row_leaks(b->verdict) && b->memory_bytes;
 
-	bool a_leaks = mmt_row_leaks(a->verdict) && a->memory_bytes,
-	     b_leaks = mmt_row_leaks(b->verdict) && b->memory_bytes;
-
-	if (a_leaks != b_leaks)
-		return a_leaks ? -1 : 1;
-	if (a->memory_bytes != b->memory_bytes)
-		return a->memory_bytes < b->memory_bytes ? 1 : -1;
-	if (a->unfreed_bytes != b->unfreed_bytes)
-		return a->unfreed_bytes < b->unfreed_bytes ? 1 : -1;
-	return a->rows[0] < b->rows[0] ? -1 : a->rows[0] > b->rows[0];
+	return order_of(b_leaks, a_leaks)
+		   ?: order_of(b->memory_bytes, a->memory_bytes)
+		   ?: order_of(b->unfreed_bytes, a->unfreed_bytes)
+		   ?: order_of(a->rows[0], b->rows[0]);
 }
 
 static struct mmt_error *find_causes(struct causes *causes, struct arena *arena)
 {
 	const struct mmt_growth *growth = &causes->report->growth;
 	enum mmt_verdict verdict = growth->by_process ? growth->sum_verdict : growth->verdict;
-	struct mmt_error *error = find_functions(causes);
+	struct mmt_error *error = add_rows(causes, arena);
 
-	if (!error)
-		error = add_rows(causes, arena);
 	if (!error)
 		error = list_rows(causes, arena);
 	if (!error)

@@ -141,22 +141,9 @@ static size_t hide_frames(struct rows *rows)
 	return count - kept;
 }
 
-static struct mmt_error *copy_frames(struct rows *rows, const struct mmt_frame *const **frames_ret, size_t *count_ret)
-{
-	size_t count = rows->frames.count;
-	const struct mmt_frame **frames = arena_alloc(rows->arena, count, sizeof(*frames));
-
-	if (!frames)
-		return &error_no_memory;
-	if (count)
-		memcpy(frames, rows->frames.items, count * sizeof(*frames));
-	*frames_ret = frames;
-	*count_ret = count;
-	return NULL;
-}
-
 struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_description *stack_ret)
 {
+	const struct mmt_frame **frames;
 	struct mmt_error *error;
 
 	*stack_ret = (struct row_description){0};
@@ -164,7 +151,13 @@ struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_
 	if (error)
 		return error;
 	stack_ret->hidden_frame_count = hide_frames(rows);
-	return copy_frames(rows, &stack_ret->frames, &stack_ret->frame_count);
+	stack_ret->frames = frames = arena_alloc(rows->arena, rows->frames.count, sizeof(*frames));
+	if (!frames)
+		return &error_no_memory;
+	stack_ret->frame_count = rows->frames.count;
+	if (stack_ret->frame_count)
+		memcpy(frames, rows->frames.items, stack_ret->frame_count * sizeof(*frames));
+	return NULL;
 }
 
 struct mmt_error *rows_identify_stack(struct rows *rows, uint32_t stack, uint32_t *identity_ret)
@@ -262,15 +255,6 @@ char *rows_function_name(const struct mmt_frame *frame)
 	return length < 0 ? NULL : name;
 }
 
-static char *file_name(const struct rows *rows, const struct account *account, enum mmt_class memory_class)
-{
-	char *name = NULL;
-
-	if (memory_class == MMT_CLASS_FILE && classes_kind_path(account->kind))
-		return strdup(resolver_path_name(rows->code, classes_kind_path(account->kind)));
-	return asprintf(&name, "[%s]", mmt_class_name(memory_class)) < 0 ? NULL : name;
-}
-
 /* Names of processes and threads may still change: they are known by their numbers. */
 static bool has_name(enum mmt_row_key by)
 {
@@ -281,9 +265,11 @@ static bool has_name(enum mmt_row_key by)
 static char *row_name(const struct rows *rows, const struct account *account, enum mmt_row_key by)
 {
 	size_t count = rows->frames.count;
+	uint32_t path = classes_kind_path(account->kind);
 	size_t place =
 	    by == MMT_BY_FUNCTION ? origin_of_stack(rows->frames.items, count) : origin_find(rows->frames.items, count);
 	const struct mmt_frame *frame = place < count ? rows->frames.items[place] : NULL;
+	char *name;
 
 	switch (by) {
 	case MMT_BY_FUNCTION:
@@ -291,7 +277,9 @@ static char *row_name(const struct rows *rows, const struct account *account, en
 	case MMT_BY_MODULE:
 		return strdup(!frame ? "[no module]" : frame->module ? frame->module : "[unknown]");
 	case MMT_BY_FILE:
-		return file_name(rows, account, account->memory_class);
+		if (account->memory_class == MMT_CLASS_FILE && path)
+			return strdup(resolver_path_name(rows->code, path));
+		return asprintf(&name, "[%s]", mmt_class_name(account->memory_class)) < 0 ? NULL : name;
 	case MMT_BY_CLASS:
 		return strdup(mmt_class_name(account->memory_class));
 	default:
@@ -362,15 +350,18 @@ static struct mmt_error *find_stack_row(struct rows *rows, const struct account 
 }
 
 /* The scratch vectors contain the stack's names, including hidden ones. */
-static bool is_selected(const struct rows *rows, const struct account *account)
+static bool is_wanted(const struct rows *rows, const struct account *account)
 {
-	enum mmt_class memory_class = account->memory_class;
-	uint32_t path = memory_class == MMT_CLASS_FILE ? classes_kind_path(account->kind) : 0;
+	uint32_t path = account->memory_class == MMT_CLASS_FILE ? classes_kind_path(account->kind) : 0;
 	struct filter_subject subject = {.frames = rows->frames.items,
 					 .frame_count = rows->frames.count,
-					 .memory_class = memory_class,
+					 .memory_class = account->memory_class,
 					 .file = path ? resolver_path_name(rows->code, path) : NULL};
 
+	if (!rows_selects(rows, processes_at(rows->processes, account->process)))
+		return false;
+	if (rows->options->classes && !(rows->options->classes >> account->memory_class & 1))
+		return false;
 	if (rows->filters.by_threads && account->thread != LEDGER_NO_THREAD) {
 		const struct replay_thread *thread = &rows->replay->threads.items[account->thread];
 
@@ -380,40 +371,26 @@ static bool is_selected(const struct rows *rows, const struct account *account)
 	return filters_select(&rows->filters, &subject);
 }
 
-static bool is_wanted(const struct rows *rows, const struct account *account)
-{
-	if (!rows_selects(rows, processes_at(rows->processes, account->process)))
-		return false;
-	if (rows->options->classes && !(rows->options->classes >> account->memory_class & 1))
-		return false;
-	return !filters_are_given(&rows->filters) || is_selected(rows, account);
-}
-
-/* Some runtimes map the range of their heap without MAP_NORESERVE. */
-static enum mmt_pattern find_pattern(const struct rows *rows, uint32_t kind, enum mmt_class *memory_class)
-{
-	const struct mmt_frame *const *frames = rows->frames.items;
-	size_t count = rows->frames.count;
-	uint32_t path = classes_kind_path(kind);
-	enum mmt_pattern pattern;
-
-	if (classes_kind_is_range(kind) && patterns_find(frames, count, MMT_CLASS_GC_RESERVE) == MMT_PATTERN_GC_HEAP)
-		*memory_class = MMT_CLASS_GC_RESERVE;
-	pattern = patterns_find(frames, count, *memory_class);
-	return pattern ? pattern : patterns_of_shared(*memory_class, path ? resolver_path_name(rows->code, path) : "");
-}
-
 struct mmt_error *rows_find(void *context, struct account *account)
 {
 	struct rows *rows = context;
 	enum mmt_class memory_class = classes_kind_class(account->kind);
 	struct row_description stack = {.by = rows->options->by};
 	struct mmt_error *error = name_stack(rows, account->stack, &stack.stack_end);
+	const struct mmt_frame *const *frames = rows->frames.items;
+	size_t count = rows->frames.count;
+	uint32_t path = classes_kind_path(account->kind);
 	bool wanted;
 
 	if (error)
 		return error;
-	stack.pattern = find_pattern(rows, account->kind, &memory_class);
+	/* Some runtimes map the range of their heap without MAP_NORESERVE. */
+	if (classes_kind_is_range(account->kind) &&
+	    patterns_find(frames, count, MMT_CLASS_GC_RESERVE) == MMT_PATTERN_GC_HEAP)
+		memory_class = MMT_CLASS_GC_RESERVE;
+	stack.pattern = patterns_find(frames, count, memory_class);
+	if (!stack.pattern)
+		stack.pattern = patterns_of_shared(memory_class, path ? resolver_path_name(rows->code, path) : "");
 	account->pattern = stack.pattern;
 	account->memory_class = (uint8_t)classes_with_pattern(memory_class, stack.pattern);
 	account->stack_end = (uint8_t)stack.stack_end;

@@ -54,19 +54,14 @@ static bool add_frame_words(struct similar_search *search, uint32_t number)
 	const struct mmt_frame *frame = identities->frames.items[number];
 	const char *module = frame->module ? frame->module : "", *build = identity_build_id(identities, number);
 	struct frame_words words = {WORD_NONE, WORD_NONE, WORD_NONE};
-	bool complete = true;
 
 	words.module = intern_put(&search->texts, module, strlen(module));
-	complete = words.module != INTERN_NONE;
-	if (complete && build) {
+	if (build)
 		words.build = intern_put(&search->texts, build, strlen(build));
-		complete = words.build != INTERN_NONE;
-	}
-	if (complete && frame->function) {
+	if (frame->function)
 		words.function = intern_put(&search->texts, frame->function, identity_name_length(frame));
-		complete = words.function != INTERN_NONE;
-	}
-	return complete && vector_push(&search->words, words);
+	return words.module != INTERN_NONE && (!build || words.build != INTERN_NONE) &&
+	       (!frame->function || words.function != INTERN_NONE) && vector_push(&search->words, words);
 }
 
 /* By which a frame is found: a function; a module, by its functions that have no name; or a module, by all of them. */
@@ -267,12 +262,6 @@ static struct distance compare_parts(const struct similar_search *search, const 
 	return nearer(nearer(end[MATCHED], end[GAP_BEFORE]), end[GAP_AFTER]);
 }
 
-/* The place of the origin in the part that is compared; `count`: it is in none, or in a part that is equal. */
-static uint32_t origin_in_part(const struct unmatched_stack *stack, uint32_t first, uint32_t count)
-{
-	return stack->origin >= first && stack->origin < first + count ? stack->origin - first : count;
-}
-
 static struct distance compare_stacks(const struct similar_search *search, const struct unmatched_stack *before,
 				      const struct unmatched_stack *after)
 {
@@ -293,8 +282,10 @@ static struct distance compare_stacks(const struct similar_search *search, const
 	    comparison.counts[DIFF_AFTER] > LIMIT_DIFF_FRAMES)
 		return best;
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
+		uint32_t origin = stacks[side]->origin - first; /* in the part that is compared, if it is in that */
+
 		comparison.kept_side = side;
-		comparison.kept = origin_in_part(stacks[side], first, comparison.counts[side]);
+		comparison.kept = origin < comparison.counts[side] ? origin : comparison.counts[side];
 		best = nearer(best, compare_parts(search, &comparison));
 	}
 	return best.cost <= comparison.limit ? best : (struct distance){FAR, 0};
@@ -335,11 +326,9 @@ static int compare_candidates(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
 
-	if (a->distance.cost != b->distance.cost)
-		return a->distance.cost < b->distance.cost ? -1 : 1;
-	if (a->stacks[DIFF_AFTER] != b->stacks[DIFF_AFTER])
-		return a->stacks[DIFF_AFTER] < b->stacks[DIFF_AFTER] ? -1 : 1;
-	return a->stacks[DIFF_BEFORE] < b->stacks[DIFF_BEFORE] ? -1 : 1;
+	return order_of(a->distance.cost, b->distance.cost)
+		   ?: order_of(a->stacks[DIFF_AFTER], b->stacks[DIFF_AFTER])
+		   ?: order_of(a->stacks[DIFF_BEFORE], b->stacks[DIFF_BEFORE]);
 }
 
 static const struct unmatched_stack *stack_of(const struct similar_search *search, const struct candidate *candidate,
@@ -348,43 +337,34 @@ static const struct unmatched_stack *stack_of(const struct similar_search *searc
 	return &search->similar->stacks[side].items[candidate->stacks[side]];
 }
 
-/* Each stack once. */
-static void pair_stacks(const struct similar_search *search, const struct candidate *candidate,
-			struct row_match *const matches[DIFF_SIDES])
-{
-	const struct unmatched_stack *before = stack_of(search, candidate, DIFF_BEFORE);
-	const struct unmatched_stack *after = stack_of(search, candidate, DIFF_AFTER);
-	size_t frames = candidate->distance.frames;
-
-	if (matches[DIFF_BEFORE][before->place].other || matches[DIFF_AFTER][after->place].other)
-		return;
-	matches[DIFF_BEFORE][before->place] = (struct row_match){after->row, NULL, frames};
-	matches[DIFF_AFTER][after->place] = (struct row_match){before->row, NULL, frames};
-}
-
-/* A stack that is left may be part of one that it is similar to: another build has inlined the functions in which both
- * differ. */
-static void join_stacks(const struct similar_search *search, const struct candidate *candidate,
-			struct row_match *const matches[DIFF_SIDES])
-{
-	const struct unmatched_stack *after = stack_of(search, candidate, DIFF_AFTER);
-	struct row_match *matched_before = &matches[DIFF_BEFORE][stack_of(search, candidate, DIFF_BEFORE)->place];
-	struct row_match *matched_after = &matches[DIFF_AFTER][after->place];
-	size_t frames = candidate->distance.frames;
-
-	if (!matched_before->other && !matched_before->joined)
-		*matched_before = (struct row_match){NULL, after->row, frames};
-	else if (!matched_after->other && !matched_after->joined && matched_before->other)
-		*matched_after = (struct row_match){NULL, matched_before->other, frames};
-}
-
+/* Pair stacks, each once. One that is left may be part of one that it is similar to: another build has inlined the
+ * functions in which both differ. */
 static void choose_pairs(struct similar_search *search, struct row_match *const matches[DIFF_SIDES])
 {
 	vector_sort(&search->candidates, compare_candidates);
-	for (size_t i = 0; i < search->candidates.count; i++)
-		pair_stacks(search, &search->candidates.items[i], matches);
-	for (size_t i = 0; i < search->candidates.count; i++)
-		join_stacks(search, &search->candidates.items[i], matches);
+	for (size_t i = 0; i < search->candidates.count; i++) {
+		const struct candidate *candidate = &search->candidates.items[i];
+		const struct unmatched_stack *before = stack_of(search, candidate, DIFF_BEFORE);
+		const struct unmatched_stack *after = stack_of(search, candidate, DIFF_AFTER);
+		struct row_match *const before_match = &matches[DIFF_BEFORE][before->place];
+		struct row_match *const after_match = &matches[DIFF_AFTER][after->place];
+
+		if (before_match->other || after_match->other)
+			continue;
+		*before_match = (struct row_match){after->row, NULL, candidate->distance.frames};
+		*after_match = (struct row_match){before->row, NULL, candidate->distance.frames};
+	}
+	for (size_t i = 0; i < search->candidates.count; i++) {
+		const struct candidate *candidate = &search->candidates.items[i];
+		const struct unmatched_stack *after = stack_of(search, candidate, DIFF_AFTER);
+		struct row_match *before_match = &matches[DIFF_BEFORE][stack_of(search, candidate, DIFF_BEFORE)->place];
+		struct row_match *after_match = &matches[DIFF_AFTER][after->place];
+
+		if (!before_match->other && !before_match->joined)
+			*before_match = (struct row_match){NULL, after->row, candidate->distance.frames};
+		else if (!after_match->other && !after_match->joined && before_match->other)
+			*after_match = (struct row_match){NULL, before_match->other, candidate->distance.frames};
+	}
 }
 
 static struct mmt_error *run_search(struct similar_search *search, const uint32_t counts[DIFF_SIDES])

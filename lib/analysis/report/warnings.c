@@ -86,9 +86,11 @@ static bool has_role(const struct reader_metadata *metadata, enum attribute_role
 	return false;
 }
 
-/* For each call, what its missing events would have shown. */
-static void find_missing_calls(const struct reader_metadata *metadata, struct warnings *warnings)
+static void find_missing_sources(const struct replay *replay, struct warnings *warnings)
 {
+	const struct reader_metadata *metadata = replay->metadata;
+	bool has_dumps = has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+
 	for (unsigned call = 0; call < CALL_KINDS; call++) {
 		const struct call_description *description = call_describe((enum call)call);
 
@@ -96,27 +98,19 @@ static void find_missing_calls(const struct reader_metadata *metadata, struct wa
 			add_warning(warnings, MMT_WARNING_MISSING_SYSCALL, "no syscalls:sys_exit_%s events: %s",
 				    description->name, description->missing);
 	}
-}
-
-static void find_missing_sources(const struct replay *replay, struct warnings *warnings)
-{
-	const struct reader_metadata *metadata = replay->metadata;
-
 	if (!replay->has_snapshots)
 		add_warning(warnings, MMT_WARNING_NO_SNAPSHOTS,
 			    "the mappings of the process were never read: what was mapped before is not known, and the "
 			    "result is not checked against the kernel");
-	if (!has_sample_bits(metadata, PERF_SAMPLE_CALLCHAIN) &&
-	    !has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
+	if (!has_dumps && !has_sample_bits(metadata, PERF_SAMPLE_CALLCHAIN))
 		add_warning(warnings, MMT_WARNING_NO_STACKS, "recorded without call stacks: record with --call-graph");
-	else if (!has_sample_bits(metadata, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
+	else if (!has_dumps)
 		add_warning(warnings, MMT_WARNING_NO_STACK_DUMPS,
 			    "recorded without registers and stack dumps: the direct caller of mmap is missing from "
 			    "most call stacks");
-	if (!metadata->ours)
-		add_warning(warnings, MMT_WARNING_RECORDED_BY_PERF,
-			    "recorded by perf: resident sizes and copies of perf maps are missing; `mmtrace record` "
-			    "records them");
+	add_warning(warnings, MMT_WARNING_RECORDED_BY_PERF,
+		    "recorded by perf: resident sizes and copies of perf maps are missing; `mmtrace record` "
+		    "records them");
 }
 
 /* Names that are present but incomplete. */
@@ -146,35 +140,6 @@ static void find_poor_names(int32_t pid, const struct jit_names_state *names, st
 	if (names->jitdump_failure)
 		add_warning(warnings, MMT_WARNING_JITDUMP_UNUSABLE,
 			    "the jitdump of process %" PRId32 " is not used: %s", pid, names->jitdump_failure);
-}
-
-/* Whether the runtime has an option to keep frame pointers that was not set (0), or may not have been (-1); 1: neither.
- */
-static int keeps_frame_pointers(const struct replay *replay, const struct process *process,
-				const struct runtime *runtime)
-{
-	if (!runtime || !runtime->frame_pointers)
-		return 1;
-	return runtimes_started_with(replay->metadata, process->pid, process->program_ns,
-				     runtime->frame_pointers_option, runtime->frame_pointers);
-}
-
-/* Unwinding by frame pointers skips callers that keep none, and the recording does not show where. */
-static void find_skipped_frames(int32_t pid, const struct runtime *runtime, bool known, struct warnings *warnings)
-{
-	add_warning(
-	    warnings, MMT_WARNING_FRAME_POINTERS_UNKNOWN,
-	    "process %" PRId32 " (%s) %s without %s%s: %scallers of compiled methods %s missing from its stacks", pid,
-	    runtime->label, known ? "was started" : "may have been started", runtime->frame_pointers,
-	    runtime->in_environment ? " in its environment" : "", known ? "" : "then ", known ? "may be" : "are");
-}
-
-static void find_ends_in_code(int32_t pid, const struct runtime *runtime, struct warnings *warnings)
-{
-	if (runtime && runtime->complete_stacks)
-		add_warning(warnings, MMT_WARNING_STACKS_END_IN_JIT_CODE,
-			    "stacks of process %" PRId32 " (%s) end in JIT code: %s", pid, runtime->label,
-			    runtime->complete_stacks);
 }
 
 /* The recording shows only that a program was executed and that the thread's events ended before its first mapping. If
@@ -256,31 +221,40 @@ static void find_interpreted(const struct replay *replay, const struct process *
 					       : ", but the recording has no perf map of it");
 }
 
-static void find_precompiled(int32_t pid, const struct jit_code_state *code, struct warnings *warnings)
-{
-	if (code->unnamed_precompiled && code->runtime && !strcmp(code->runtime->name, "dotnet"))
-		add_warning(warnings, MMT_WARNING_PRECOMPILED_CODE_UNNAMED,
-			    "precompiled code of process %" PRId32
-			    " (%s) has no names: start it with DOTNET_ReadyToRun=0 "
-			    "in its environment%s",
-			    pid, code->runtime->label, code->names.has_perf_map ? "" : " and with a perf map");
-}
-
 static void find_unnamed_code(const struct replay *replay, struct warnings *warnings)
 {
 	for (const struct process *process = NULL; (process = processes_next(replay->processes, process));) {
-		struct jit_code_state code = resolver_jit(replay->code, process->index);
-		int keeps = keeps_frame_pointers(replay, process, code.runtime);
+		const struct jit_code_state code = resolver_jit(replay->code, process->index);
+		const struct runtime *runtime = code.runtime;
 		int32_t pid = process->pid;
+		/* Whether the runtime has an option to keep frame pointers that was not set (0), or may not have been
+		 * (-1); 1: neither. */
+		int keeps = runtime && runtime->frame_pointers
+				? runtimes_started_with(replay->metadata, pid, process->program_ns,
+							runtime->frame_pointers_option, runtime->frame_pointers)
+				: 1;
 
 		find_poor_names(pid, &code.names, warnings);
+		/* Unwinding by frame pointers skips callers that keep none, and the recording does not show where. */
 		if (code.unchecked_frames && keeps != 1)
-			find_skipped_frames(pid, code.runtime, keeps == 0, warnings);
-		if (code.stacks_end_there)
-			find_ends_in_code(pid, code.runtime, warnings);
+			add_warning(warnings, MMT_WARNING_FRAME_POINTERS_UNKNOWN,
+				    "process %" PRId32
+				    " (%s) %s without %s%s: %scallers of compiled methods %s missing from its stacks",
+				    pid, runtime->label, keeps ? "may have been started" : "was started",
+				    runtime->frame_pointers, runtime->in_environment ? " in its environment" : "",
+				    keeps ? "then " : "", keeps ? "are" : "may be");
+		if (code.stacks_end_there && runtime && runtime->complete_stacks)
+			add_warning(warnings, MMT_WARNING_STACKS_END_IN_JIT_CODE,
+				    "stacks of process %" PRId32 " (%s) end in JIT code: %s", pid, runtime->label,
+				    runtime->complete_stacks);
 		if (code.unnamed)
 			find_missing_names(replay, process, &code, keeps != 1 && !code.unchecked_frames, warnings);
-		find_precompiled(pid, &code, warnings);
+		if (code.unnamed_precompiled && runtime && !strcmp(runtime->name, "dotnet"))
+			add_warning(warnings, MMT_WARNING_PRECOMPILED_CODE_UNNAMED,
+				    "precompiled code of process %" PRId32
+				    " (%s) has no names: start it with DOTNET_ReadyToRun=0 "
+				    "in its environment%s",
+				    pid, runtime->label, code.names.has_perf_map ? "" : " and with a perf map");
 		find_interpreted(replay, process, &code, warnings);
 	}
 }
@@ -356,18 +330,6 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 			    "the debug information of %zu more ELF files is incomplete", count - PROGRAMS_NAMED);
 }
 
-/* Whether the result of any process in the report differs from the kernel's maps. */
-static bool is_any_wrong(const struct mmt_report *report)
-{
-	if (report->completeness.reconciled_bytes)
-		return true;
-	for (size_t i = 0; i < report->process_count; i++) {
-		if (report->processes[i].mismatch_bytes)
-			return true;
-	}
-	return false;
-}
-
 /* Calls that are counted although their events do not show their effect. */
 static void find_unknown_effects(const struct mmt_report *report, struct warnings *warnings)
 {
@@ -387,7 +349,10 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 	const struct mmt_completeness *completeness = &report->completeness;
 	bool lossy = completeness->lost_events || completeness->damaged || completeness->missed_threads ||
 		     completeness->missed_cpus || completeness->left_processes || completeness->incomplete;
+	bool wrong = completeness->reconciled_bytes;
 
+	for (size_t i = 0; i < report->process_count; i++)
+		wrong |= report->processes[i].mismatch_bytes > 0;
 	if (replay->faked_calls)
 		add_warning(warnings, MMT_WARNING_FAKED_CALLS,
 			    "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a "
@@ -395,22 +360,11 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 			    "other calls answered in this way cannot be recognized",
 			    replay->faked_calls,
 			    replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
-	else if (replay->metadata->ours && !lossy && is_any_wrong(report))
+	else if (replay->metadata->ours && !lossy && wrong)
 		add_warning(warnings, MMT_WARNING_UNEXPLAINED_MISMATCH,
 			    "the figures differ from the kernel's maps although no event was lost; possible causes: a "
 			    "seccomp filter that skips calls but makes them look successful, or 32-bit calls (int "
 			    "0x80) of a 64-bit program, which are not recorded");
-}
-
-static void find_huge_sums(const struct replay *replay, struct warnings *warnings)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < replay->ledger.accounts.count; i++)
-		sum = saturating_add(sum, replay->ledger.accounts.items[i].allocated_bytes, MMT_BYTES_MAX);
-	if (sum == MMT_BYTES_MAX)
-		add_warning(warnings, MMT_WARNING_SUMS_NOT_EXACT,
-			    "16 EiB or more were mapped in total: sums of that size are not exact");
 }
 
 /* What a report leaves out to bound its memory; and the memory of a supervisor may be level while that of its workers
@@ -447,11 +401,11 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 				    .items = arena_alloc(arena, WARNINGS_MAX + 1, sizeof(*warnings.items)),
 				    .codes = arena_alloc(arena, WARNINGS_MAX + 1, sizeof(*warnings.codes)),
 				    .maximum = WARNINGS_MAX};
+	uint64_t allocated_bytes = 0;
 
 	if (!warnings.items || !warnings.codes)
 		return &error_no_memory;
 	if (!replay->metadata->ours) {
-		find_missing_calls(replay->metadata, &warnings);
 		find_missing_sources(replay, &warnings);
 	} else if (!has_role(replay->metadata, ROLE_NEW_TASK)) {
 		add_warning(&warnings, MMT_WARNING_VFORK_CHILDREN,
@@ -465,7 +419,12 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 	find_left_out(replay, &warnings);
 	find_unknown_effects(report, &warnings);
 	find_faked_calls(replay, report, &warnings);
-	find_huge_sums(replay, &warnings);
+	for (size_t i = 0; i < replay->ledger.accounts.count; i++)
+		allocated_bytes =
+		    saturating_add(allocated_bytes, replay->ledger.accounts.items[i].allocated_bytes, MMT_BYTES_MAX);
+	if (allocated_bytes == MMT_BYTES_MAX)
+		add_warning(&warnings, MMT_WARNING_SUMS_NOT_EXACT,
+			    "16 EiB or more were mapped in total: sums of that size are not exact");
 	find_setuid_execs_programs(replay, completeness, &warnings);
 	find_unnamed_code(replay, &warnings);
 	find_unusable_programs(replay, &warnings);
