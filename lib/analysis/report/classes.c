@@ -145,11 +145,6 @@ static bool is_call(const struct mmt_frame *frame, const char *call)
 	return frame->function && !strcmp(frame->function + strspn(frame->function, "_"), call);
 }
 
-static bool is_thread_creation(const char *function)
-{
-	return function && (starts_with(function, "pthread_create") || starts_with(function, "__pthread_create"));
-}
-
 /* malloc changes permissions only to grow an arena. */
 static bool is_grown_arena(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class)
 {
@@ -172,7 +167,8 @@ static enum mmt_pattern find_by_entry(const struct mmt_frame *const *frames, siz
 				return MMT_PATTERN_HEAP;
 			return memory_class == MMT_CLASS_GC_RESERVE ? MMT_PATTERN_ARENA : MMT_PATTERN_NONE;
 		}
-		if (is_thread_creation(frames[i]->function))
+		if (frames[i]->function && (starts_with(frames[i]->function, "pthread_create") ||
+					    starts_with(frames[i]->function, "__pthread_create")))
 			return MMT_PATTERN_THREAD_STACK;
 	}
 	return MMT_PATTERN_NONE;
@@ -377,36 +373,26 @@ uint64_t heap_finder_find_arena(const struct heap_finder *finder, const struct s
 												  : interval->end;
 }
 
-static bool is_java_heap(const struct heap_finder *finder, const struct space_interval *interval)
-{
-	return (interval->start >= JAVA_HEAP_START && interval->end <= JAVA_HEAP_END) ||
-	       (interval->start >= finder->start && interval->end <= finder->end);
-}
-
-/* Pages of V8's heap, which the kernel may show as one mapping. */
-static bool is_v8_heap(const struct heap_finder *finder, const struct space_interval *interval)
-{
-	return interval->start % V8_PAGE_BYTES == 0 && interval->end % V8_PAGE_BYTES == 0 &&
-	       !classes_is_above_guard(finder->space, interval);
-}
-
 enum gc_heap heap_finder_ask(const struct heap_finder *finder, const struct space_interval *interval,
 			     enum mmt_class memory_class, const char *path)
 {
+	uint64_t start = interval->start, end = interval->end;
+	bool in_range = start >= finder->start && end <= finder->end;
+
 	/* ZGC */
 	if (memory_class == MMT_CLASS_FILE && starts_with(path, "/memfd:java_heap"))
 		return GC_HEAP_JAVA;
 	if (memory_class != MMT_CLASS_ANON)
 		return GC_HEAP_NONE;
-	if (is_runtime(finder, "java") && is_java_heap(finder, interval))
+	if (is_runtime(finder, "java") && (in_range || (start >= JAVA_HEAP_START && end <= JAVA_HEAP_END)))
 		return GC_HEAP_JAVA;
-	if (is_runtime(finder, "dotnet") && interval->start >= finder->start && interval->end <= finder->end)
+	if (is_runtime(finder, "dotnet") && in_range)
 		return GC_HEAP_DOTNET;
-	if (is_runtime(finder, "node") && is_v8_heap(finder, interval))
+	/* Pages of V8's heap, which the kernel may show as one mapping. */
+	if (is_runtime(finder, "node") && start % V8_PAGE_BYTES == 0 && end % V8_PAGE_BYTES == 0 &&
+	    !classes_is_above_guard(finder->space, interval))
 		return GC_HEAP_NODE;
-	if (is_go_heap(finder, interval))
-		return GC_HEAP_GO;
-	return GC_HEAP_NONE;
+	return is_go_heap(finder, interval) ? GC_HEAP_GO : GC_HEAP_NONE;
 }
 
 const char *gc_heap_name(enum gc_heap heap)

@@ -88,10 +88,21 @@ struct ended_children {
 	uint64_t count, largest_bytes, second_bytes;
 };
 
-/* `children`: by index of the parent. */
-static void count_ended(const struct judgement *judgement, struct ended_children *children)
+/*
+ * A server may fork a process for each request. One that runs at the start or at the end stands in for the many between
+ * them: leave it out if it is not much larger than those that ended. Leave none out that the user asked for.
+ */
+static struct mmt_error *leave_out_brief(struct judgement *judgement)
 {
-	for (const struct process *process = NULL; (process = processes_next(judgement->replay->processes, process));) {
+	struct processes *processes = judgement->replay->processes;
+	CLEANUP(free)
+	struct ended_children *children = calloc(processes_count(processes) + 1, sizeof(*children)); /* by parent */
+
+	if (judgement->rows->options->pids)
+		return NULL;
+	if (!children)
+		return &error_no_memory;
+	for (const struct process *process = NULL; (process = processes_next(processes, process));) {
 		struct ended_children *of = &children[process->forked_from];
 		uint64_t size;
 
@@ -106,39 +117,20 @@ static void count_ended(const struct judgement *judgement, struct ended_children
 			of->second_bytes = size;
 		}
 	}
-}
-
-/* Whether the parent has had other children that ended, and this one is not much larger. */
-static bool is_one_of_many(const struct ended_children *of, const struct process *process, uint64_t size)
-{
-	uint64_t largest = process->ended && size == of->largest_bytes ? of->second_bytes : of->largest_bytes;
-
-	return of->count - process->ended >= BRIEF_SIBLINGS_MIN && size <= 2 * largest + BRIEF_BYTES;
-}
-
-/*
- * A server may fork a process for each request. One that runs at the start or at the end stands in for the many between
- * them: leave it out if it is not much larger than those that ended. Leave none out that the user asked for.
- */
-static struct mmt_error *leave_out_brief(struct judgement *judgement)
-{
-	CLEANUP(free)
-	struct ended_children *children = calloc(processes_count(judgement->replay->processes) + 1, sizeof(*children));
-
-	if (judgement->rows->options->pids)
-		return NULL;
-	if (!children)
-		return &error_no_memory;
-	count_ended(judgement, children);
-	for (const struct process *process = NULL; (process = processes_next(judgement->replay->processes, process));) {
+	for (const struct process *process = NULL; (process = processes_next(processes, process));) {
 		struct process_readings *readings = growth_process_readings(judgement->replay, process);
+		const struct ended_children *of = &children[process->forked_from];
+		uint64_t size, largest;
 
 		if (!readings || !lived_briefly(judgement, process) || is_target(judgement->replay, process->pid))
 			continue;
+		size = largest_size(readings);
+		largest = process->ended && size == of->largest_bytes ? of->second_bytes : of->largest_bytes;
+		/* The parent has had other children that ended, and this one is not much larger. */
 		readings->of.brief =
 		    process->forked_from == process->index
 			? process->ended
-			: is_one_of_many(&children[process->forked_from], process, largest_size(readings));
+			: of->count - process->ended >= BRIEF_SIBLINGS_MIN && size <= 2 * largest + BRIEF_BYTES;
 	}
 	return NULL;
 }
@@ -147,19 +139,6 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 static bool is_sole(const struct judgement *judgement, const struct memory_point *point)
 {
 	return point->resident_bytes == judgement->memory->readings.items[point->reading].resident_bytes;
-}
-
-/* The first reading of Pss with no other process; NULL: none. */
-static const struct memory_point *find_sole_pss(const struct judgement *judgement,
-						const struct process_readings *readings)
-{
-	for (size_t i = 0; i < readings->points.count; i++) {
-		const struct memory_point *point = &readings->points.items[i];
-
-		if (point->has_pss && is_sole(judgement, point))
-			return point;
-	}
-	return NULL;
 }
 
 /* The only process shares nothing with others of the recording, whatever it shared before: leave out what it shares
@@ -183,8 +162,12 @@ static void add_process(struct judgement *judgement, const struct process *proce
 	/* A process that ended may have been too short-lived; of any other, RSS is all that is known. */
 	bool unread = !readings->has_pss && !process->ended;
 	const struct memory_point *points = readings->points.items;
-	const struct memory_point *sole_pss = find_sole_pss(judgement, readings);
+	const struct memory_point *sole_pss = NULL; /* the latest reading of Pss with no other process, or the first */
 
+	for (size_t i = 0; !sole_pss && i < readings->points.count; i++) {
+		if (points[i].has_pss && is_sole(judgement, &points[i]))
+			sole_pss = &points[i];
+	}
 	for (size_t i = 0; i < readings->points.count; i++) {
 		struct memory_point point = points[i];
 		bool sole = is_sole(judgement, &point);
@@ -340,25 +323,6 @@ static size_t make_series_of_process(struct judgement *judgement, const struct p
 	return count;
 }
 
-static void judge_process(struct judgement *judgement, struct process_readings *readings)
-{
-	size_t count = make_series_of_process(judgement, readings);
-	struct mmt_process_readings *of = &readings->of;
-	struct mmt_growth growth;
-
-	if (!count)
-		return;
-	growth = mmt_growth_judge(judgement->series, count);
-	of->verdict = growth.verdict;
-	of->bytes_per_minute = growth.bytes_per_minute;
-	of->growth_bytes = mmt_growth_change(&growth);
-	of->growth_known = true;
-	of->rising = !growth.settled_ns;
-	of->private_known = judgement->by_pss && readings->has_pss;
-	of->start_private_bytes = growth.start_bytes; /* nothing was subtracted yet */
-	of->end_private_bytes = readings->points.items[readings->points.count - 1].private_bytes;
-}
-
 /* Judge each process. One that grows decides the verdict, even if others that shrank or ended hide it in the sum. */
 static void judge_processes(struct judgement *judgement, struct mmt_growth *growth)
 {
@@ -367,13 +331,24 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 	least = least > GROWER_BYTES_MIN ? least : GROWER_BYTES_MIN;
 	for (const struct process *process = NULL; (process = rows_next(judgement->rows, process));) {
 		struct process_readings *readings = growth_process_readings(judgement->replay, process);
+		size_t count = readings && !readings->of.brief ? make_series_of_process(judgement, readings) : 0;
+		struct mmt_process_readings *of;
+		struct mmt_growth own;
 
-		if (!readings || readings->of.brief)
+		if (!count)
 			continue;
-		judge_process(judgement, readings);
-		readings->of.grows = !process->ended && readings->of.verdict == MMT_VERDICT_GROWING &&
-				     (double)readings->of.growth_bytes >= least;
-		if (readings->of.grows && growth->verdict != MMT_VERDICT_GROWING) {
+		of = &readings->of;
+		own = mmt_growth_judge(judgement->series, count);
+		of->verdict = own.verdict;
+		of->bytes_per_minute = own.bytes_per_minute;
+		of->growth_bytes = mmt_growth_change(&own);
+		of->growth_known = true;
+		of->rising = !own.settled_ns;
+		of->private_known = judgement->by_pss && readings->has_pss;
+		of->start_private_bytes = own.start_bytes; /* nothing was subtracted yet */
+		of->end_private_bytes = readings->points.items[readings->points.count - 1].private_bytes;
+		of->grows = !process->ended && of->verdict == MMT_VERDICT_GROWING && (double)of->growth_bytes >= least;
+		if (of->grows && growth->verdict != MMT_VERDICT_GROWING) {
 			growth->by_process = true;
 			growth->sum_verdict = growth->verdict;
 			growth->verdict = MMT_VERDICT_GROWING;

@@ -69,7 +69,7 @@ static int compare_doubles(const void *left, const void *right)
 {
 	double a = *(const double *)left, b = *(const double *)right;
 
-	return (a > b) - (a < b);
+	return order_of(a, b);
 }
 
 static double median(const double *values, size_t count)
@@ -79,18 +79,6 @@ static double median(const double *values, size_t count)
 	memcpy(sorted, values, count * sizeof(*sorted));
 	qsort(sorted, count, sizeof(*sorted), compare_doubles);
 	return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
-}
-
-/*
- * Standard deviation of the troughs from a smooth line, computed from their second differences, which ignore a slope.
- */
-static double estimate_noise(const double *bytes)
-{
-	double bends[WINDOWS - 2];
-
-	for (size_t i = 0; i < WINDOWS - 2; i++)
-		bends[i] = magnitude(bytes[i] - 2 * bytes[i + 1] + bytes[i + 2]);
-	return median(bends, WINDOWS - 2) / NORMAL_BEND;
 }
 
 /* What is swapped out is not resident, but it is not given back either. */
@@ -124,7 +112,7 @@ static bool fill_gaps(struct troughs *troughs, const struct mmt_resident_reading
 static bool find_troughs(const struct mmt_resident_reading *readings, size_t count, double peak,
 			 struct troughs *troughs)
 {
-	double highest[WINDOWS], spreads[WINDOWS];
+	double highest[WINDOWS], spreads[WINDOWS], bends[WINDOWS - 2];
 	bool seen[WINDOWS] = {false};
 	size_t spread_count = 0;
 
@@ -158,17 +146,11 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 	}
 	troughs->spread = median(spreads, spread_count);
 	troughs->least = larger(VERDICT_FLOOR_BYTES, VERDICT_NEGLIGIBLE * peak);
-	troughs->floor = larger(troughs->least, VERDICT_NOISE * estimate_noise(troughs->bytes));
+	/* The standard deviation of the troughs from a smooth line: their second differences ignore a slope. */
+	for (size_t i = 0; i < WINDOWS - 2; i++)
+		bends[i] = magnitude(troughs->bytes[i] - 2 * troughs->bytes[i + 1] + troughs->bytes[i + 2]);
+	troughs->floor = larger(troughs->least, VERDICT_NOISE * (median(bends, WINDOWS - 2) / NORMAL_BEND));
 	return true;
-}
-
-/* Replace each inner trough by the median of itself and its neighbours: this keeps steps and removes single spikes. */
-static void smooth(const double *bytes, double smoothed[WINDOWS])
-{
-	smoothed[0] = bytes[0];
-	smoothed[WINDOWS - 1] = bytes[WINDOWS - 1];
-	for (size_t i = 1; i + 1 < WINDOWS; i++)
-		smoothed[i] = median(&bytes[i - 1], 3);
 }
 
 static double mean_of_quarter(const double *bytes, size_t quarter)
@@ -197,22 +179,15 @@ static double largest_fall(const double *bytes, size_t count)
 	return largest_rise(bytes, count, -1);
 }
 
-/* Kendall's S: pairs that rise minus pairs that fall. */
-static int kendall(const double *bytes, size_t count)
+/* Whether the size rises, or falls: Kendall's S, the pairs that rise minus those that fall, is at least `z` standard
+ * deviations of a series without trend. */
+static bool rises_by(const double *bytes, size_t count, int sign, double z)
 {
-	int rises = 0;
+	double n = (double)count, rises = -1;
 
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = i + 1; j < count; j++)
-			rises += (bytes[j] > bytes[i]) - (bytes[j] < bytes[i]);
-	return rises;
-}
-
-/* Whether the size rises, or falls: S is at least `z` standard deviations of a series without trend. */
-static bool rises_by(const double *bytes, size_t count, int sign, double z)
-{
-	double n = (double)count, rises = sign * kendall(bytes, count) - 1;
-
+			rises += sign * order_of(bytes[j], bytes[i]);
 	return rises > 0 && rises * rises >= z * z * n * (n - 1) * (2 * n + 5) / 18;
 }
 
@@ -230,18 +205,6 @@ static bool is_level_at_end(const double *bytes, double level)
 	return largest_rise(last, QUARTER, 1) <= level && largest_fall(last, QUARTER) <= level;
 }
 
-/* The trough of the second half with the largest rise from the one before it. */
-static size_t find_step(const double *bytes)
-{
-	size_t step = HALF;
-
-	for (size_t i = HALF; i < WINDOWS; i++) {
-		if (bytes[i] - bytes[i - 1] > bytes[step] - bytes[step - 1])
-			step = i;
-	}
-	return step;
-}
-
 /* The size rose without significant falls: judge whether it still rises. */
 static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *bytes)
 {
@@ -251,8 +214,12 @@ static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *
 	double last_share = (mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 2)) /
 			    (mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 0));
 	bool level_at_end = is_level_at_end(bytes, level);
-	size_t step = find_step(bytes);
+	size_t step = HALF; /* the trough of the second half with the largest rise from the one before it */
 
+	for (size_t i = HALF; i < WINDOWS; i++) {
+		if (bytes[i] - bytes[i - 1] > bytes[step] - bytes[step - 1])
+			step = i;
+	}
 	if (late > level && bytes[step] - bytes[step - 1] >= (1 - VERDICT_LONG) * late)
 		return step < WINDOWS - QUARTER && level_at_end ? MMT_VERDICT_PLATEAU : MMT_VERDICT_TOO_SHORT;
 	if (late > troughs->floor && rises_by(bytes + HALF, HALF, 1, VERDICT_MAYBE_Z) && fourth >= VERDICT_HALF * third)
@@ -319,7 +286,11 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 		return MMT_VERDICT_STEADY;
 	if (range <= troughs->floor || range <= troughs->spread / VERDICT_LARGE)
 		return judge_trend(troughs);
-	smooth(troughs->bytes, smoothed);
+	/* Replace each inner trough by the median of itself and its neighbours: this keeps steps and removes single
+	 * spikes. */
+	memcpy(smoothed, troughs->bytes, sizeof(smoothed));
+	for (size_t i = 1; i + 1 < WINDOWS; i++)
+		smoothed[i] = median(&troughs->bytes[i - 1], 3);
 	change = mean_of_quarter(smoothed, 3) - mean_of_quarter(smoothed, 0);
 	if (magnitude(change) > troughs->floor && largest_fall(smoothed, WINDOWS) <= VERDICT_LARGE * range &&
 	    change > 0)
@@ -397,14 +368,6 @@ static void find_rate(const struct troughs *troughs, struct mmt_growth *growth)
 		growth->bytes_per_minute = 0;
 }
 
-/* How much the size changes within a part, apart from its slope. The troughs of saw-teeth do not show that. */
-static double varies_by(const struct troughs *troughs, const struct mmt_growth *growth)
-{
-	double part_ns = (double)troughs->span_ns / WINDOWS;
-
-	return troughs->spread - magnitude((double)growth->bytes_per_minute) / 60e9 * part_ns;
-}
-
 int64_t mmt_growth_rate_noise(const struct mmt_growth *growth)
 {
 	return growth->end_ns > growth->rate_from_ns
@@ -433,15 +396,6 @@ static void describe(const struct mmt_resident_reading *readings, size_t count, 
 							    (double)(growth->end_ns - growth->start_ns));
 }
 
-static double find_peak(const struct mmt_resident_reading *readings, size_t count)
-{
-	double peak = 0;
-
-	for (size_t i = 0; i < count; i++)
-		peak = in_use(&readings[i]) > peak ? in_use(&readings[i]) : peak;
-	return peak;
-}
-
 struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, size_t count)
 {
 	struct mmt_growth growth = {.verdict = MMT_VERDICT_UNKNOWN,
@@ -451,6 +405,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 				    .bytes_per_minute = MMT_RATE_UNKNOWN,
 				    .older_bytes_per_minute = MMT_RATE_UNKNOWN};
 	struct troughs troughs;
+	double peak = 0, slope_bytes;
 	uint64_t span_ns;
 
 	if (!count)
@@ -458,14 +413,18 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	describe(readings, count, &growth);
 	span_ns = growth.end_ns > growth.start_ns ? growth.end_ns - growth.start_ns : 0;
 	growth.verdict = MMT_VERDICT_TOO_SHORT;
-	if (count >= READINGS_MIN && span_ns >= VERDICT_SPAN_NS &&
-	    find_troughs(readings, count, find_peak(readings, count), &troughs)) {
+	for (size_t i = 0; i < count; i++)
+		peak = larger(peak, in_use(&readings[i]));
+	if (count >= READINGS_MIN && span_ns >= VERDICT_SPAN_NS && find_troughs(readings, count, peak, &troughs)) {
 		growth.verdict = judge(&troughs);
 		if (growth.verdict == MMT_VERDICT_PLATEAU)
 			growth.settled_ns =
 			    find_settled(readings, count, troughs.bytes[WINDOWS - 1] - level_room(&troughs));
 		find_rate(&troughs, &growth);
-		growth.floor_bytes = (uint64_t)larger(troughs.floor, varies_by(&troughs, &growth));
+		/* What the size changes within a part, apart from its slope: the troughs of saw-teeth do not show that.
+		 */
+		slope_bytes = magnitude((double)growth.bytes_per_minute) / 60e9 * (double)troughs.span_ns / WINDOWS;
+		growth.floor_bytes = (uint64_t)larger(troughs.floor, troughs.spread - slope_bytes);
 		if (growth.verdict == MMT_VERDICT_GROWING)
 			growth.settled_ns = find_level_end(readings, count, troughs.floor, &growth);
 	}

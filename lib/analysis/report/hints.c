@@ -172,20 +172,14 @@ static bool matches(const char *name, const char *start)
 	return !start || (name && starts_with(name, start));
 }
 
-static bool has_frame(const struct mmt_row *row, const char *module, const char *function)
-{
-	for (size_t i = 0; i < row->frame_count; i++) {
-		if (matches(row->frames[i]->module, module) && matches(row->frames[i]->function, function))
-			return true;
-	}
-	return false;
-}
-
 static const char *find_variant(const struct mmt_row *row)
 {
 	for (size_t i = 0; i < sizeof(variants) / sizeof(*variants); i++) {
-		if (variants[i].pattern == row->pattern && has_frame(row, variants[i].module, variants[i].function))
-			return variants[i].hint;
+		for (size_t j = 0; variants[i].pattern == row->pattern && j < row->frame_count; j++) {
+			if (matches(row->frames[j]->module, variants[i].module) &&
+			    matches(row->frames[j]->function, variants[i].function))
+				return variants[i].hint;
+		}
 	}
 	return mmt_pattern_explanation(row->pattern);
 }
@@ -260,15 +254,13 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 		return hint_of_arenas(arenas);
 	case MMT_PATTERN_HEAP:
 		return mmt_pattern_explanation(part->pattern);
-	case MMT_PATTERN_NONE:
-		if (part->place == MMT_GROWTH_BEFORE &&
-		    (part->memory_class == MMT_CLASS_ANON || part->memory_class == MMT_CLASS_SHM))
-			return made_writable_bytes >= (uint64_t)part->bytes / 2 ? touched_when_writable
-										: touched_without_call;
-		return NULL;
 	default:
-		return NULL;
+		break;
 	}
+	if (part->pattern || part->place != MMT_GROWTH_BEFORE ||
+	    (part->memory_class != MMT_CLASS_ANON && part->memory_class != MMT_CLASS_SHM))
+		return NULL;
+	return made_writable_bytes >= (uint64_t)part->bytes / 2 ? touched_when_writable : touched_without_call;
 }
 
 static const char heap_with_census[] =

@@ -105,22 +105,6 @@ static uint64_t hash_text(struct identities *identities, const char *text)
 	return id_table_hash(&identities->by_hash, text, text ? strlen(text) : 0);
 }
 
-static uint64_t hash_frame(struct identities *identities, const struct mmt_frame *frame, const char *build_id)
-{
-	bool by_line = identities->by_line;
-	uint64_t key[] = {
-	    place_of(identities->anywhere, frame),
-	    hash_text(identities, frame->module),
-	    id_table_hash(&identities->by_hash, frame->function, name_length(identities, frame)),
-	    frame->function ? 0 : hash_text(identities, build_id),
-	    by_line ? hash_text(identities, frame->source_file) : 0,
-	    by_line ? (uint64_t)frame->source_line << 1 | frame->inlined : 0,
-	    frame->kind,
-	};
-
-	return id_table_hash(&identities->by_hash, key, sizeof(key));
-}
-
 const char *identity_build_id(const struct identities *identities, uint32_t number)
 {
 	return number < identities->build_ids.count ? identities->build_ids.items[number] : NULL;
@@ -154,7 +138,17 @@ uint32_t identity_of_frame(struct identities *identities, const struct build_id_
 			   const struct mmt_frame *frame)
 {
 	const char *build_id = frame->kind == MMT_FRAME_NATIVE ? build_id_paths_find(paths, frame->module_path) : NULL;
-	uint64_t hash = hash_frame(identities, frame, build_id);
+	bool by_line = identities->by_line;
+	uint64_t key[] = {
+	    place_of(identities->anywhere, frame),
+	    hash_text(identities, frame->module),
+	    id_table_hash(&identities->by_hash, frame->function, name_length(identities, frame)),
+	    frame->function ? 0 : hash_text(identities, build_id),
+	    by_line ? hash_text(identities, frame->source_file) : 0,
+	    by_line ? (uint64_t)frame->source_line << 1 | frame->inlined : 0,
+	    frame->kind,
+	};
+	uint64_t hash = id_table_hash(&identities->by_hash, key, sizeof(key));
 	size_t position = 0;
 	uint32_t number;
 
@@ -184,6 +178,11 @@ static uint64_t add_number(uint64_t sum, uint64_t number)
 	return add_text(sum, (const char *)&number, sizeof(number));
 }
 
+bool identity_has_name(const struct mmt_frame *frame)
+{
+	return frame->function && (frame->kind != MMT_FRAME_JIT || strcmp(frame->function, "Interpreter") != 0);
+}
+
 static uint64_t add_frame(uint64_t sum, const struct build_id_paths *paths, const struct mmt_frame *frame)
 {
 	const char *module = frame->module ? frame->module : "", *build_id = NULL;
@@ -196,22 +195,15 @@ static uint64_t add_frame(uint64_t sum, const struct build_id_paths *paths, cons
 	return add_number(add_text(sum, module, strlen(module)), place_of(true, frame));
 }
 
-bool identity_has_name(const struct mmt_frame *frame)
-{
-	return frame->function && (frame->kind != MMT_FRAME_JIT || strcmp(frame->function, "Interpreter") != 0);
-}
-
 uint64_t identity_frame_checksum(const struct build_id_paths *paths, const struct mmt_frame *frame)
 {
 	return add_frame(0, paths, frame);
 }
 
-/* A stack without frames of lost calls differs from one that was not recorded, which has 1. */
-#define LOST_CALLS 2
-
 uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_row *row)
 {
-	uint64_t sum = row->lost ? LOST_CALLS : 0;
+	/* A stack without frames of lost calls differs from one that was not recorded, which has 1. */
+	uint64_t sum = row->lost ? 2 : 0;
 
 	for (size_t i = 0; i < row->frame_count; i++)
 		sum = add_frame(sum, paths, row->frames[i]);

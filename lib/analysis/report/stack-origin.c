@@ -29,15 +29,6 @@ static const char *skip_underscores(const char *function)
 	return function ? function + strspn(function, "_") : NULL;
 }
 
-static bool is_wrapper(const char *function)
-{
-	static const char *const wrappers[] = {"mmap64$", "sbrk$", "syscall$", ""};
-	const char *name = skip_underscores(function);
-	enum call call;
-
-	return matches_any(name, wrappers) || (name && call_find(name, &call));
-}
-
 bool origin_is_allocator(const char *function)
 {
 	static const char *const names[] = {
@@ -61,9 +52,12 @@ bool origin_is_c_library(const struct mmt_frame *frame)
 {
 	static const char *const libraries[] = {"libc.so",	 "libc-2.",	  "libc.musl",
 						"libpthread.so", "libpthread-2.", ""};
+	static const char *const wrappers[] = {"mmap64$", "sbrk$", "syscall$", ""};
+	const char *name = skip_underscores(frame->function);
+	enum call call;
 
-	return frame->kind == MMT_FRAME_NATIVE &&
-	       (matches_any(frame->module, libraries) || origin_is_loader(frame) || is_wrapper(frame->function));
+	return frame->kind == MMT_FRAME_NATIVE && (matches_any(frame->module, libraries) || origin_is_loader(frame) ||
+						   matches_any(name, wrappers) || (name && call_find(name, &call)));
 }
 
 /* Where the qualified name begins: behind the return type, which demangled names of C++ templates begin with. */
@@ -159,11 +153,6 @@ bool mmt_frame_is_runtime(const struct mmt_frame *frame)
 	       (is_host(frame) && (!frame->function || strcmp(frame->function, "main") != 0));
 }
 
-static bool is_function_of_program(const struct mmt_frame *frame)
-{
-	return frame->function && !mmt_frame_is_runtime(frame) && !is_host(frame) && !origin_is_library(frame);
-}
-
 /* An interpreter's frames stand for the function that they interpret, if it has a name, or else for what that calls. */
 static size_t find_interpreted(const struct mmt_frame *const *frames, size_t frame_count, size_t place)
 {
@@ -202,7 +191,8 @@ size_t origin_of_stack(const struct mmt_frame *const *frames, size_t frame_count
 	if (frame->function || (frame->kind != MMT_FRAME_JIT && !mmt_frame_is_runtime(frame)))
 		return origin;
 	for (size_t i = origin + 1; i < frame_count; i++) {
-		if (is_function_of_program(frames[i]))
+		if (frames[i]->function && !mmt_frame_is_runtime(frames[i]) && !is_host(frames[i]) &&
+		    !origin_is_library(frames[i]))
 			return i;
 	}
 	return origin;

@@ -235,23 +235,24 @@ static bool add_to_path(struct uses *uses, struct use *use, uint32_t scope)
 	return true;
 }
 
+/* False: out of memory. */
 static bool find_paths(struct uses *uses)
 {
 	size_t count = uses->items.count;
 	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
-	bool ok = order;
 
-	for (size_t i = 0; ok && i < count; i++)
+	if (!order)
+		return false;
+	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
-	if (ok)
-		qsort_r(order, count, sizeof(*order), compare_uses, uses);
-	for (size_t i = 0; ok && i < count; i++) {
+	qsort_r(order, count, sizeof(*order), compare_uses, uses);
+	for (size_t i = 0; i < count; i++) {
 		const uint32_t *key = intern_get(&uses->keys, order[i], NULL);
 
-		if (uses->items.items[order[i]].has_path)
-			ok = add_to_path(uses, &uses->items.items[order[i]], key[0]);
+		if (uses->items.items[order[i]].has_path && !add_to_path(uses, &uses->items.items[order[i]], key[0]))
+			return false;
 	}
-	return ok;
+	return true;
 }
 
 /* Number the sets of each account. */
