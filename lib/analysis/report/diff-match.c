@@ -126,17 +126,6 @@ static bool note_caller(struct row_matcher *matcher, unsigned side, const struct
 	return map_put(&matcher->callers[side], numbers[0], known ? SEVERAL_CALLERS : numbers[1]);
 }
 
-static bool has_several_callers(const struct row_matcher *matcher, uint32_t function)
-{
-	for (unsigned side = 0; side < DIFF_SIDES; side++) {
-		const uint64_t *caller = map_get(&matcher->callers[side], function);
-
-		if (caller && *caller == SEVERAL_CALLERS)
-			return true;
-	}
-	return false;
-}
-
 bool row_matcher_function(struct row_matcher *matcher, unsigned side, const struct mmt_row *row, uint64_t *function_ret)
 {
 	uint32_t numbers[2];
@@ -148,34 +137,32 @@ bool row_matcher_function(struct row_matcher *matcher, unsigned side, const stru
 	if (!number_function(matcher, side, row, numbers))
 		return false;
 	*function_ret = numbers[0];
-	if (has_several_callers(matcher, numbers[0]))
-		*function_ret |= ((uint64_t)numbers[1] + 1) << 32;
+	for (unsigned any = 0; any < DIFF_SIDES; any++) {
+		const uint64_t *caller = map_get(&matcher->callers[any], numbers[0]);
+
+		if (caller && *caller == SEVERAL_CALLERS)
+			*function_ret = numbers[0] | ((uint64_t)numbers[1] + 1) << 32;
+	}
 	return true;
 }
 
-/* How many frames match by their places although they may be of different builds, because no build-id is known. */
+/* How many frames match by their places although they may be of different builds, because no build-id is known; or 1
+ * for the place of a function without a name in a module that another build may have replaced. */
 static size_t count_unproven(const struct row_matcher *matcher, const struct mmt_row *row)
 {
-	size_t count = 0;
+	const struct build_id_paths *paths = matcher->paths;
+	size_t length = row->name ? module_length(row->name, matcher->reports[DIFF_AFTER]->by) : 0, count = 0;
+	CLEANUP(free) char *module = length ? strndup(row->name, length) : NULL;
+	const char *before = build_id_paths_find(&paths[DIFF_BEFORE], module);
+	const char *after = build_id_paths_find(&paths[DIFF_AFTER], module);
 
 	for (size_t i = 0; i < row->frame_count; i++) {
 		const struct mmt_frame *frame = row->frames[i];
 
 		count += frame->kind == MMT_FRAME_NATIVE && !frame->function &&
-			 !build_id_paths_find(&matcher->paths[DIFF_AFTER], frame->module_path);
+			 !build_id_paths_find(&paths[DIFF_AFTER], frame->module_path);
 	}
-	return count;
-}
-
-/* Whether this is the place of a function without a name, in a module that another build may have replaced. */
-static bool is_other_build(const struct row_matcher *matcher, const char *name, enum mmt_row_key by)
-{
-	size_t length = name ? module_length(name, by) : 0;
-	CLEANUP(free) char *module = length ? strndup(name, length) : NULL;
-	const char *before = build_id_paths_find(&matcher->paths[DIFF_BEFORE], module);
-	const char *after = build_id_paths_find(&matcher->paths[DIFF_AFTER], module);
-
-	return length && (!before || !after || strcmp(before, after) != 0);
+	return count + (length && (!before || !after || strcmp(before, after) != 0));
 }
 
 #define KEY_NONE UINT64_MAX
@@ -230,8 +217,7 @@ static struct mmt_error *match_by_key(struct row_matcher *matcher, bool by_modul
 			continue;
 		match = (size_t)*place - 1;
 		*place = chain[match];
-		differing =
-		    by_module ? 1 : is_other_build(matcher, row->name, after->by) + count_unproven(matcher, row);
+		differing = by_module ? 1 : count_unproven(matcher, row);
 		matches[DIFF_BEFORE][match] = (struct row_match){row, NULL, differing};
 		matches[DIFF_AFTER][i] = (struct row_match){&before->rows[match], NULL, differing};
 	}
@@ -256,27 +242,9 @@ static bool add_unmatched(struct row_matcher *matcher, const struct mmt_row *row
 	return vector_push(&similar->stacks[side], stack);
 }
 
-static struct mmt_error *match_similar(struct row_matcher *matcher, struct row_match *const matches[DIFF_SIDES])
-{
-	struct similar_stacks similar = {.matcher = matcher};
-	struct mmt_error *error = NULL;
-	bool complete = true;
-
-	for (unsigned side = 0; side < DIFF_SIDES; side++) {
-		const struct mmt_report *report = matcher->reports[side];
-
-		for (size_t i = 0; complete && i < report->row_count; i++)
-			complete =
-			    matches[side][i].other || add_unmatched(matcher, &report->rows[i], i, &similar, side);
-	}
-	error = complete ? similar_stacks_match(&similar, matches) : &error_no_memory;
-	for (unsigned side = 0; side < DIFF_SIDES; side++)
-		vector_deinit(&similar.stacks[side]);
-	return error;
-}
-
 struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_match *const matches[DIFF_SIDES])
 {
+	struct similar_stacks similar = {.matcher = matcher};
 	bool by_function = true;
 	struct mmt_error *error;
 
@@ -290,5 +258,16 @@ struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_matc
 	error = match_by_key(matcher, false, matches);
 	if (!error && by_function)
 		error = match_by_key(matcher, true, matches);
-	return error ? error : match_similar(matcher, matches);
+	for (unsigned side = 0; !error && side < DIFF_SIDES; side++) {
+		for (size_t i = 0; !error && i < matcher->reports[side]->row_count; i++) {
+			if (!matches[side][i].other &&
+			    !add_unmatched(matcher, &matcher->reports[side]->rows[i], i, &similar, side))
+				error = &error_no_memory;
+		}
+	}
+	if (!error)
+		error = similar_stacks_match(&similar, matches);
+	for (unsigned side = 0; side < DIFF_SIDES; side++)
+		vector_deinit(&similar.stacks[side]);
+	return error;
 }

@@ -88,17 +88,6 @@ void filters_deinit(struct filters *filters)
 	vector_deinit(&filters->items);
 }
 
-static bool matches_frame(const struct filter *filter, const struct mmt_frame *frame)
-{
-	bool function = filter->key != FILTER_MODULE, module = filter->key != FILTER_FUNCTION;
-
-	if (function &&
-	    (filters_match(filter->pattern, frame->function) || filters_match(filter->pattern, frame->raw_function)))
-		return true;
-	return module &&
-	       (filters_match(filter->pattern, frame->module) || filters_match(filter->pattern, frame->module_path));
-}
-
 static bool matches_path(const char *pattern, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -135,7 +124,13 @@ static bool matches(const struct filter *filter, const struct filter_subject *su
 		break;
 	}
 	for (size_t i = 0; i < subject->frame_count; i++) {
-		if (matches_frame(filter, subject->frames[i]))
+		const struct mmt_frame *frame = subject->frames[i];
+
+		if (filter->key != FILTER_MODULE && (filters_match(filter->pattern, frame->function) ||
+						     filters_match(filter->pattern, frame->raw_function)))
+			return true;
+		if (filter->key != FILTER_FUNCTION && (filters_match(filter->pattern, frame->module) ||
+						       filters_match(filter->pattern, frame->module_path)))
 			return true;
 	}
 	return false;

@@ -58,14 +58,6 @@ static uint64_t make_key(const struct replay *replay, const struct space_interva
 		   << HEAP_SHIFT;
 }
 
-/* Whether the mapping existed at the start, so that pages that were resident then can be its own. */
-static bool is_older(const struct replay *replay, const struct space_interval *interval, uint64_t start_ns)
-{
-	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
-
-	return !allocation || allocation->side == LEDGER_BEFORE || allocation->time_ns < start_ns;
-}
-
 struct heap_finder growth_parts_find_heaps(const struct replay *replay, const struct process *process)
 {
 	const struct runtime *runtime = resolver_runtime(replay->code, process->space);
@@ -90,13 +82,16 @@ static struct mmt_error *count_changes(struct page_changes *of, uint64_t start_n
 	for (uint64_t address = 0; !error && (interval = space_next(process->space, address)); address = piece.end) {
 		enum mmt_class memory_class = classes_kind_class(replay_calls_kind(replay, interval));
 		uint64_t arena = heap_finder_find_arena(&heaps, interval, memory_class);
-		uint64_t before, after;
+		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+		uint64_t before = 0, after;
 
 		/* The kernel shows an arena and what lies right below it as one mapping. */
 		piece = *interval;
 		piece.start = address > interval->start ? address : interval->start;
 		piece.end = piece.start < arena ? arena : interval->end;
-		before = is_older(replay, interval, start_ns) ? page_cursor_count(&start, piece.start, piece.end) : 0;
+		/* Pages that were resident at the start can belong to the mapping only if it existed then. */
+		if (!allocation || allocation->side == LEDGER_BEFORE || allocation->time_ns < start_ns)
+			before = page_cursor_count(&start, piece.start, piece.end);
 		after = page_cursor_count(&end, piece.start, piece.end);
 		if (pages_are_hugetlb(replay, interval))
 			*hugetlb_ret += after;

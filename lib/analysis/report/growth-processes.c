@@ -141,18 +141,10 @@ static bool is_sole(const struct judgement *judgement, const struct memory_point
 	return point->resident_bytes == judgement->memory->readings.items[point->reading].resident_bytes;
 }
 
-/* The only process shares nothing with others of the recording, whatever it shared before: leave out what it shares
- * with processes outside of it, which a reading of Pss tells. */
-static void estimate_sole(struct memory_point *point, const struct memory_point *read)
+/* Not below 0. */
+static uint64_t subtract(uint64_t bytes, uint64_t subtrahend)
 {
-	uint64_t resident = point->resident_bytes;
-	uint64_t shared = read && read->resident_bytes > read->pss_bytes ? read->resident_bytes - read->pss_bytes : 0;
-	uint64_t not_alone =
-	    read && read->resident_bytes > read->private_bytes ? read->resident_bytes - read->private_bytes : 0;
-
-	point->pss_bytes = resident > shared ? resident - shared : 0;
-	point->private_bytes = resident > not_alone ? resident - not_alone : 0;
-	point->swap_pss_bytes = point->swapped_bytes;
+	return bytes > subtrahend ? bytes - subtrahend : 0;
 }
 
 /* Add a process to the sums. Memory that comes and goes with it is not the doing of others. */
@@ -175,8 +167,17 @@ static void add_process(struct judgement *judgement, const struct process *proce
 
 		if (sole && point.has_pss)
 			sole_pss = &points[i];
-		if (unread || (sole && !point.has_pss))
-			estimate_sole(&point, sole_pss);
+		/* The only process shares nothing with others of the recording, whatever it shared before: leave out
+		 * what it shares with processes outside of it, which a reading of Pss tells. */
+		if (unread || (sole && !point.has_pss)) {
+			point.pss_bytes =
+			    subtract(point.resident_bytes,
+				     sole_pss ? subtract(sole_pss->resident_bytes, sole_pss->pss_bytes) : 0);
+			point.private_bytes =
+			    subtract(point.resident_bytes,
+				     sole_pss ? subtract(sole_pss->resident_bytes, sole_pss->private_bytes) : 0);
+			point.swap_pss_bytes = point.swapped_bytes;
+		}
 		if (point.reading < judgement->first)
 			continue;
 		sum = &judgement->sums[points[i].reading - judgement->first];

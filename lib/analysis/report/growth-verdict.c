@@ -259,25 +259,12 @@ static enum mmt_verdict judge_end(const struct troughs *troughs)
 	return change > 0 ? MMT_VERDICT_PLATEAU : MMT_VERDICT_SHRINKING;
 }
 
-/* How often the size fell by so much, from its highest since it fell before. */
-static unsigned count_falls(const double *bytes, double tooth)
-{
-	double high = bytes[0];
-	unsigned falls = 0;
-
-	for (size_t i = 1; i < WINDOWS; i++) {
-		bool falls_now = high - bytes[i] >= tooth;
-
-		falls += falls_now;
-		high = falls_now ? bytes[i] : larger(high, bytes[i]);
-	}
-	return falls;
-}
-
 static enum mmt_verdict judge(const struct troughs *troughs)
 {
 	double range = troughs->highest - troughs->lowest;
+	double tooth = larger(VERDICT_LARGE * range, troughs->least), high = troughs->bytes[0];
 	double smoothed[WINDOWS], change;
+	unsigned falls = 0; /* by so much, from the highest size since it fell before */
 
 	/* The size is at its maximum, and it is too early to tell whether it stays there. */
 	if (range <= troughs->floor && troughs->end - troughs->before_end > larger(troughs->floor, troughs->spread))
@@ -298,9 +285,13 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 	if (magnitude(change) > troughs->floor && largest_rise(smoothed, WINDOWS, 1) <= VERDICT_LARGE * range &&
 	    change < 0)
 		return MMT_VERDICT_SHRINKING;
-	return count_falls(troughs->bytes, larger(VERDICT_LARGE * range, troughs->least)) < VERDICT_TEETH
-		   ? judge_end(troughs)
-		   : judge_trend(troughs);
+	for (size_t i = 1; i < WINDOWS; i++) {
+		bool falls_now = high - troughs->bytes[i] >= tooth;
+
+		falls += falls_now;
+		high = falls_now ? troughs->bytes[i] : larger(high, troughs->bytes[i]);
+	}
+	return falls < VERDICT_TEETH ? judge_end(troughs) : judge_trend(troughs);
 }
 
 /* Since when the size has not been below `near` any more. */

@@ -133,13 +133,12 @@ static struct mmt_error *describe_failure(struct rows *rows, const struct failur
 					  struct mmt_failure *described)
 {
 	int32_t *pid = arena_alloc(rows->arena, 1, sizeof(*pid));
-	struct row_description stack;
-	struct mmt_error *error;
+	struct mmt_row stack = {0};
+	struct mmt_error *error = rows_name_stack(rows, failure->stack, &stack);
 
-	if (!pid)
-		return &error_no_memory;
+	if (error || !pid)
+		return error ? error : &error_no_memory;
 	*pid = processes_at(rows->processes, failure->process)->pid;
-	error = rows_name_stack(rows, failure->stack, &stack);
 	*described = (struct mmt_failure){
 	    .call = (enum mmt_event_count)failure->call,
 	    .error = failure->error,
@@ -155,7 +154,7 @@ static struct mmt_error *describe_failure(struct rows *rows, const struct failur
 	    .stack_end = stack.stack_end,
 	    .origin = origin_find(stack.frames, stack.frame_count),
 	};
-	return error;
+	return NULL;
 }
 
 /* malloc maps memory when brk fails, and a range with a hole gives the error of a limit: these failures are refusals if
@@ -289,18 +288,6 @@ static const char *find_program(const struct report *report, const struct space 
 	return NULL;
 }
 
-/* Many processes may share a space with many mappings. */
-static struct mmt_error *find_shared_program(struct report *report, const struct process *process,
-					     const char **program_ret)
-{
-	const uint64_t key = (uintptr_t)process->space, *found = map_get(&report->programs, key);
-
-	*program_ret = found ? (const char *)(uintptr_t)*found : find_program(report, process->space);
-	if (found || (!process->borrows_space && process->next_sharer == process))
-		return NULL;
-	return map_put_pointer(&report->programs, key, *program_ret) ? NULL : &error_no_memory;
-}
-
 static struct mmt_error *describe_process(struct report *report, const struct process *process,
 					  struct mmt_process *described)
 {
@@ -309,8 +296,8 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	const struct process_readings *readings = growth_process_readings(&report->replay, process);
 	const struct resident_sums *sums = page_readings_of_process(&report->readings, process);
 	const struct notes *notes = &report->replay.notes;
-	struct mmt_error *error;
 	const struct process_start *start = notes_start(notes, process->pid);
+	const uint64_t *program = map_get(&report->programs, (uintptr_t)process->space);
 
 	*described = (struct mmt_process){
 	    .pid = process->pid,
@@ -330,9 +317,11 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	};
 	if (!described->name)
 		return &error_no_memory;
-	error = find_shared_program(report, process, &described->program);
-	if (error)
-		return error;
+	/* Many processes may share a space with many mappings. */
+	described->program = program ? (const char *)(uintptr_t)*program : find_program(report, process->space);
+	if (!program && (process->borrows_space || process->next_sharer != process) &&
+	    !map_put_pointer(&report->programs, (uintptr_t)process->space, described->program))
+		return &error_no_memory;
 	report->result.ended_bytes += ended->unfreed;
 	report->result.before_bytes += now->older;
 	report->result.kernel_bytes += now->kernel;
@@ -472,6 +461,12 @@ static void describe_loss(struct report *report)
 	completeness->out_of_order_events = reader_out_of_order(report->replay.reader);
 	lost_events_count(metadata, report->replay.lost_events, completeness);
 	completeness->reconciled_by_loss = completeness->reconciled_bytes && completeness->lost_events;
+	/* If all large dumps are present, no larger size can be recommended. */
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		if (metadata->attributes[i].role == ROLE_LARGE_DUMP && !completeness->large_dumps_off_ns &&
+		    !completeness->lost_large_stack_dumps)
+			report->result.stack_dump_bytes = MMT_STACK_DUMP_BYTES_MAX;
+	}
 }
 
 static struct mmt_error *add_figures(struct report *report)
@@ -500,32 +495,6 @@ static struct mmt_error *add_figures(struct report *report)
 	if (!error)
 		error = totals_of_failures(&report->rows, result);
 	return error ? error : warnings_describe(replay, &report->arena, result);
-}
-
-/* If all large dumps are present, no larger size can be recommended. */
-static void describe_large_dumps(struct report *report)
-{
-	const struct reader_metadata *metadata = report->replay.metadata;
-	const struct mmt_completeness *completeness = &report->result.completeness;
-
-	if (completeness->large_dumps_off_ns || completeness->lost_large_stack_dumps)
-		return;
-	for (size_t i = 0; i < metadata->attribute_count; i++) {
-		if (metadata->attributes[i].role == ROLE_LARGE_DUMP)
-			report->result.stack_dump_bytes = MMT_STACK_DUMP_BYTES_MAX;
-	}
-}
-
-/* Call this after the frames have been symbolized. */
-static void describe_jit_code(struct report *report, struct mmt_process *described)
-{
-	for (const struct process *process = NULL; (process = rows_next(&report->rows, process));) {
-		struct jit_code_state code = resolver_jit(report->replay.code, process->index);
-
-		described->runtime = code.has_code && code.runtime ? code.runtime->name : NULL;
-		described->unnamed_code = code.unnamed;
-		described++;
-	}
 }
 
 static struct mmt_error *build(struct report *report, const struct mmt_report_options *options)
@@ -559,10 +528,15 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	if (options->pids && !report->result.process_count)
 		return error_create(MMT_ERROR_INVALID, "%s: contains none of these processes", options->input);
 	describe_loss(report);
-	describe_large_dumps(report);
 	error = add_figures(report);
-	if (!error)
-		describe_jit_code(report, processes);
+	/* The frames have been symbolized. */
+	for (const struct process *process = NULL; !error && (process = rows_next(&report->rows, process));
+	     processes++) {
+		struct jit_code_state code = resolver_jit(report->replay.code, process->index);
+
+		processes->runtime = code.has_code && code.runtime ? code.runtime->name : NULL;
+		processes->unnamed_code = code.unnamed;
+	}
 	return error;
 }
 

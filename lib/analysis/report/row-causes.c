@@ -227,12 +227,6 @@ struct stem {
 	size_t place, depth;
 };
 
-static bool names_caller(enum mmt_pattern pattern)
-{
-	return pattern == MMT_PATTERN_ARENA || pattern == MMT_PATTERN_HEAP || pattern == MMT_PATTERN_PYTHON ||
-	       pattern == MMT_PATTERN_JVM_NATIVE || pattern == MMT_PATTERN_THREAD_STACK;
-}
-
 /* How many frames the stacks have in common from their origin on. A frame without a name can be that of any function.
  */
 static size_t common_depth(const struct mmt_row *left, const struct mmt_row *right)
@@ -311,7 +305,8 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 	size_t depth = 0;
 	uint64_t bytes;
 
-	if (by_design && !names_caller(pattern))
+	if (by_design && pattern != MMT_PATTERN_ARENA && pattern != MMT_PATTERN_HEAP && pattern != MMT_PATTERN_PYTHON &&
+	    pattern != MMT_PATTERN_JVM_NATIVE && pattern != MMT_PATTERN_THREAD_STACK)
 		return NULL;
 	for (;;) {
 		struct mmt_error *error;

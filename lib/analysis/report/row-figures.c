@@ -32,45 +32,19 @@ struct grouping {
 	size_t step_figures;			 /* of all rows so far */
 };
 
-/* The calls that mapped memory or made it accessible. Lost calls have bytes, but neither a count nor a stack. */
-static void count_stacks(const struct grouping *grouping, const struct account *account)
-{
-	struct mmt_completeness *completeness = &grouping->report->completeness;
-	enum mmt_stack_end end = account->stack_end;
-	uint64_t count = account->allocated_count + account->committed_count;
-
-	if (!count)
-		count = account->allocated_bytes > 0;
-	completeness->stacks_by_end[end] += count;
-	if (!mmt_stack_end_is_complete(end))
-		completeness->truncated_stacks += count;
-	else if (account->doubtful)
-		completeness->doubtful_stacks += count;
-	else
-		completeness->complete_stacks += count;
-}
-
 /* Fill in what the ledger and the rows know about each row. */
 static struct mmt_error *start_rows(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
+	struct mmt_completeness *completeness = &grouping->report->completeness;
 
 	for (size_t i = 0; i < grouping->row_count; i++) {
 		struct mmt_row *row = &grouping->figures[i];
-		struct row_description description;
-		struct mmt_error *error = rows_describe(grouping->rows, i, &description);
+		struct mmt_error *error = rows_describe(grouping->rows, i, row);
 
 		if (error)
 			return error;
-		row->name = description.name;
-		row->frames = description.frames;
-		row->frame_count = description.frame_count;
-		row->origin = origin_of_stack(description.frames, description.frame_count);
-		row->hidden_frame_count = description.hidden_frame_count;
-		row->stack_end = description.stack_end;
-		row->pattern = description.pattern;
-		row->lost = description.lost;
-		row->lines_differ = description.lines_differ;
+		row->origin = origin_of_stack(row->frames, row->frame_count);
 		row->smallest_bytes = UINT64_MAX;
 		row->resident_bytes = row->resident_before_bytes = MMT_UNKNOWN;
 		if (i + 1 >= ledger->rows.count)
@@ -82,6 +56,7 @@ static struct mmt_error *start_rows(struct grouping *grouping)
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 		struct mmt_row *row;
+		uint64_t count;
 
 		if (account->row == LEDGER_NO_ROW)
 			continue;
@@ -90,7 +65,18 @@ static struct mmt_error *start_rows(struct grouping *grouping)
 		row->allocated_count += account->allocated_count;
 		figure_add(&row->freed_bytes, account->freed_bytes);
 		row->freed_count += account->freed_count;
-		count_stacks(grouping, account);
+		/* The calls that mapped memory or made it accessible. Lost calls have bytes, but neither a count nor a
+		 * stack. */
+		count = account->allocated_count + account->committed_count;
+		if (!count)
+			count = account->allocated_bytes > 0;
+		completeness->stacks_by_end[account->stack_end] += count;
+		if (!mmt_stack_end_is_complete(account->stack_end))
+			completeness->truncated_stacks += count;
+		else if (account->doubtful)
+			completeness->doubtful_stacks += count;
+		else
+			completeness->complete_stacks += count;
 	}
 	return NULL;
 }
@@ -194,18 +180,6 @@ static bool add_owned(struct grouping *grouping, const struct space_interval *in
 	       (!reserver || add_reserver(grouping, owner->row, reserver->row, bytes));
 }
 
-/* Committed in the window by a stack of this report. */
-static bool add_unowned(struct grouping *grouping, const struct space_interval *interval,
-			const struct allocation *allocation)
-{
-	const struct account *committer = rows_committer(grouping->rows, interval);
-
-	if (!committer || !interval->attributes.protection ||
-	    !rows_exclude_mapping(grouping->rows, interval, allocation))
-		return true;
-	return add_interval(grouping, committer, NULL, HELD_COMMITTED_BEFORE, interval->end - interval->start);
-}
-
 static bool is_account_of(const struct grouping *grouping, uint32_t number)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
@@ -241,15 +215,20 @@ static bool add_space(struct grouping *grouping, const struct space *space)
 	for (uint64_t address = 0; ok && (interval = space_next(space, address)); address = interval->end) {
 		const struct allocation *allocation =
 		    ledger_allocation(&grouping->replay->ledger, interval->allocation);
-		const struct account *owner = process_totals_owner(grouping->replay, interval);
+		const struct account *owner = process_totals_owner(grouping->replay, interval), *committer;
 		bool continues = previous && space_continues_mapping(previous, interval);
 
 		previous = interval;
 		add_unfiltered(grouping, interval, allocation);
 		if (owner)
 			grouping->figures[owner->row - 1].mapping_count += !continues;
-		ok = owner ? add_owned(grouping, interval, owner, allocation)
-			   : add_unowned(grouping, interval, allocation);
+		committer = owner ? NULL : rows_committer(grouping->rows, interval);
+		if (owner)
+			ok = add_owned(grouping, interval, owner, allocation);
+		else if (committer && interval->attributes.protection &&
+			 rows_exclude_mapping(grouping->rows, interval, allocation))
+			ok = add_interval(grouping, committer, NULL, HELD_COMMITTED_BEFORE,
+					  interval->end - interval->start);
 	}
 	return ok;
 }
@@ -414,28 +393,6 @@ struct mmt_error *row_figures_verify(const struct mmt_row *row)
 			    row->frame_count && row->frames[0]->function ? row->frames[0]->function : "");
 }
 
-/* For each row, the row that had reserved most of the bytes it committed; row_count: none. */
-static struct mmt_error *link_reservers(struct grouping *grouping, const uint32_t *ids)
-{
-	uint64_t *most = calloc(grouping->row_count + 1, sizeof(*most));
-	size_t position = 0;
-	uint64_t key, bytes;
-
-	if (!most)
-		return &error_no_memory;
-	while (map_next(&grouping->reservers, &position, &key, &bytes)) {
-		size_t row = (size_t)(key >> 32) - 1;
-		uint32_t id = ids[(uint32_t)key - 1];
-
-		if (bytes < most[row] || (bytes == most[row] && grouping->figures[row].reserved_by < id))
-			continue;
-		most[row] = bytes;
-		grouping->figures[row].reserved_by = id;
-	}
-	free(most);
-	return NULL;
-}
-
 /* Only the largest rows have steps if there are too many rows for all. */
 static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_row *row, uint32_t number)
 {
@@ -456,37 +413,48 @@ static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_row *r
 
 static struct mmt_error *rank(struct grouping *grouping)
 {
-	CLEANUP(free) uint32_t *order = calloc(grouping->row_count + 1, sizeof(*order));
-	uint32_t *ids = arena_alloc(grouping->rows->arena, grouping->row_count + 1, sizeof(*ids));
 	size_t count = grouping->row_count;
+	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
+	CLEANUP(free) uint64_t *most = calloc(count + 1, sizeof(*most)); /* of reserved bytes */
+	uint32_t *ids = arena_alloc(grouping->rows->arena, count + 1, sizeof(*ids));
+	struct mmt_row *figures = grouping->figures;
 	struct mmt_error *error = NULL;
+	uint64_t key, bytes;
 
-	if (!order || !ids)
+	if (!order || !most || !ids)
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, count, sizeof(*order), compare_rows, grouping->figures);
-	/* The largest have steps, if there are too many. */
-	for (size_t i = 0; !error && i < count; i++)
-		error = copy_steps(grouping, &grouping->figures[order[i]], order[i] + 1);
+	qsort_r(order, count, sizeof(*order), compare_rows, figures);
+	for (size_t i = 0; !error && i < count; i++) {
+		error = copy_steps(grouping, &figures[order[i]], order[i] + 1);
+		figures[order[i]].id = ids[order[i]] = (uint32_t)i + 1;
+	}
 	if (error)
 		return error;
-	for (size_t i = 0; i < count; i++)
-		grouping->figures[order[i]].id = ids[order[i]] = (uint32_t)i + 1;
 	grouping->rows->row_ids = ids;
-	error = link_reservers(grouping, ids);
+	/* Link each row to the row that had reserved most of the bytes it committed. */
+	for (size_t i = 0; map_next(&grouping->reservers, &i, &key, &bytes);) {
+		size_t row = (size_t)(key >> 32) - 1;
+		uint32_t id = ids[(uint32_t)key - 1];
+
+		if (bytes < most[row] || (bytes == most[row] && figures[row].reserved_by < id))
+			continue;
+		most[row] = bytes;
+		figures[row].reserved_by = id;
+	}
 	/* Move each row to the place of its id, one at a time: there may be many, and they are large. */
 	for (size_t i = 0; i < count; i++) {
-		while (grouping->figures[i].id != i + 1) {
-			struct mmt_row *place = &grouping->figures[grouping->figures[i].id - 1], row = *place;
+		while (figures[i].id != i + 1) {
+			struct mmt_row *place = &figures[figures[i].id - 1], row = *place;
 
-			*place = grouping->figures[i];
-			grouping->figures[i] = row;
+			*place = figures[i];
+			figures[i] = row;
 		}
 	}
-	grouping->report->rows = grouping->figures;
+	grouping->report->rows = figures;
 	grouping->report->row_count = count;
-	return error ? error : row_causes_build(grouping->report, grouping->figures, grouping->rows->arena);
+	return row_causes_build(grouping->report, figures, grouping->rows->arena);
 }
 
 static uint64_t count_live_threads(const struct replay *replay, const struct mmt_row *row)
@@ -566,24 +534,18 @@ static struct mmt_error *complete_rows(struct grouping *grouping)
 	return error ? error : row_rates_add(grouping->rows, grouping->report, grouping->accounts, grouping->figures);
 }
 
-static bool some_pages_are_known(const struct mmt_report *report)
-{
-	for (size_t i = 0; i < report->process_count; i++) {
-		if (report->processes[i].resident_bytes != MMT_UNKNOWN)
-			return true;
-	}
-	return !report->process_count;
-}
-
 static struct mmt_error *publish(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 	struct mmt_report *report = grouping->report;
 	struct mmt_completeness *completeness = &report->completeness;
 	struct mmt_error *error;
+	bool known = !report->process_count;
 
 	/* No pages are known of processes that ended, or called exec before they could be read. */
-	report->resident_bytes = grouping->resident && some_pages_are_known(report) ? 0 : MMT_UNKNOWN;
+	for (size_t i = 0; i < report->process_count; i++)
+		known |= report->processes[i].resident_bytes != MMT_UNKNOWN;
+	report->resident_bytes = grouping->resident && known ? 0 : MMT_UNKNOWN;
 	report->swapped_known = grouping->replay->metadata->has_swapped && !grouping->replay->window.ends_early;
 	report->resident_hugetlb_bytes = grouping->resident ? grouping->resident->owned_hugetlb_bytes : 0;
 	report->resident_ns = grouping->resident ? grouping->resident->time_ns : 0;

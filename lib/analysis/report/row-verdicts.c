@@ -69,20 +69,13 @@ static struct survivors_window window_of(const struct mmt_report *report, const 
 	return window;
 }
 
-/* Lifetimes of freed mappings, of the sets that have any. */
-struct freed {
-	uint32_t *of_sets;			 /* by set: place in `items`; of most sets nothing was freed */
-	VECTOR(struct lifetime_histogram) items; /* the first is empty */
-};
-
-/* `sets`: the set of each account, or VERDICT_NO_SET. */
-static struct mmt_error *join_freed(const struct ledger *ledger, const uint32_t *sets, size_t set_count,
-				    struct freed *freed)
+/* Add up the lifetimes of freed mappings. `sets`: the set of each account, or VERDICT_NO_SET. */
+static struct mmt_error *join_freed(const struct ledger *ledger, const uint32_t *sets,
+				    struct lifetime_histogram *freed_ret)
 {
 	CLEANUP(free) bool *joined = calloc(ledger->freed_lifetimes.count + 1, sizeof(*joined));
 
-	*freed = (struct freed){.of_sets = calloc(set_count + 1, sizeof(uint32_t))};
-	if (!joined || !freed->of_sets || !vector_append(&freed->items))
+	if (!joined)
 		return &error_no_memory;
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		uint32_t lifetimes = ledger->accounts.items[i].lifetimes;
@@ -90,27 +83,23 @@ static struct mmt_error *join_freed(const struct ledger *ledger, const uint32_t 
 		/* Accounts of one stack and pattern share them. */
 		if (sets[i] == VERDICT_NO_SET || !lifetimes || joined[lifetimes - 1])
 			continue;
-		if (!freed->of_sets[sets[i]]) {
-			freed->of_sets[sets[i]] = (uint32_t)freed->items.count;
-			if (!vector_append(&freed->items))
-				return &error_no_memory;
-		}
 		joined[lifetimes - 1] = true;
-		lifetime_histogram_join(&freed->items.items[freed->of_sets[sets[i]]],
-					&ledger->freed_lifetimes.items[lifetimes - 1]);
+		lifetime_histogram_join(&freed_ret[sets[i]], &ledger->freed_lifetimes.items[lifetimes - 1]);
 	}
 	return NULL;
 }
 
 static struct mmt_error *judge_survivors(const struct judging *judging, const uint32_t *sets, size_t set_count,
-					 const struct freed *freed, struct row_judgement *judgements)
+					 struct row_judgement *judgements)
 {
 	const struct ledger *ledger = judging->ledger;
 	CLEANUP(free) struct survivors *survivors = calloc(set_count + 1, sizeof(*survivors));
+	CLEANUP(free) struct lifetime_histogram *freed = calloc(set_count + 1, sizeof(*freed));
 	CLEANUP(free) uint64_t *counts = calloc(set_count + 1, sizeof(*counts));
+	struct mmt_error *error = survivors && freed && counts ? join_freed(ledger, sets, freed) : &error_no_memory;
 
-	if (!survivors || !counts)
-		return &error_no_memory;
+	if (error)
+		return error;
 	/* Two passes: the number of survivors decides which are old. */
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < ledger->allocations.count; i++) {
@@ -126,8 +115,7 @@ static struct mmt_error *judge_survivors(const struct judging *judging, const ui
 				counts[set]++;
 		}
 		for (size_t i = 0; !round && i < set_count; i++)
-			survivors_begin(&survivors[i], &judging->window, &freed->items.items[freed->of_sets[i]],
-					counts[i]);
+			survivors_begin(&survivors[i], &judging->window, &freed[i], counts[i]);
 	}
 	for (size_t i = 0; i < set_count; i++) {
 		judgements[i] = (struct row_judgement){.verdict = survivors_judge(&survivors[i], &judging->window),
@@ -270,13 +258,8 @@ static struct mmt_error *judge_commits(const struct judging *judging, const uint
 static struct mmt_error *judge(const struct judging *judging, const uint32_t *sets, size_t set_count, bool are_rows,
 			       struct row_judgement *judgements)
 {
-	struct freed freed;
-	struct mmt_error *error = join_freed(judging->ledger, sets, set_count, &freed);
+	struct mmt_error *error = judge_survivors(judging, sets, set_count, judgements);
 
-	if (!error)
-		error = judge_survivors(judging, sets, set_count, &freed, judgements);
-	free(freed.of_sets);
-	vector_deinit(&freed.items);
 	return error ? error : judge_commits(judging, sets, set_count, are_rows, judgements);
 }
 

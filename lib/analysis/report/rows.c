@@ -114,49 +114,44 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_
 	return NULL;
 }
 
-static bool is_hidden(const struct rows *rows, const struct mmt_frame *frame)
-{
-	for (size_t i = 0; i < rows->options->hide_count; i++) {
-		const char *pattern = rows->options->hide[i];
-
-		if (filters_match(pattern, frame->function) || filters_match(pattern, frame->raw_function) ||
-		    filters_match(pattern, frame->module))
-			return true;
-	}
-	return false;
-}
-
 /* Remove frames that --hide selects from the scratch vectors. Returns their number. */
 static size_t hide_frames(struct rows *rows)
 {
 	size_t count = rows->frames.count, kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (is_hidden(rows, rows->frames.items[i]))
+		const struct mmt_frame *frame = rows->frames.items[i];
+		bool hidden = false;
+
+		for (size_t j = 0; !hidden && j < rows->options->hide_count; j++) {
+			const char *pattern = rows->options->hide[j];
+
+			hidden = filters_match(pattern, frame->function) ||
+				 filters_match(pattern, frame->raw_function) || filters_match(pattern, frame->module);
+		}
+		if (hidden)
 			continue;
-		rows->frames.items[kept] = rows->frames.items[i];
+		rows->frames.items[kept] = frame;
 		rows->frame_names.items[kept++] = rows->frame_names.items[i];
 	}
 	rows->frames.count = rows->frame_names.count = kept;
 	return count - kept;
 }
 
-struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_description *stack_ret)
+struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct mmt_row *row_ret)
 {
 	const struct mmt_frame **frames;
-	struct mmt_error *error;
+	struct mmt_error *error = name_stack(rows, stack, &row_ret->stack_end);
 
-	*stack_ret = (struct row_description){0};
-	error = name_stack(rows, stack, &stack_ret->stack_end);
 	if (error)
 		return error;
-	stack_ret->hidden_frame_count = hide_frames(rows);
-	stack_ret->frames = frames = arena_alloc(rows->arena, rows->frames.count, sizeof(*frames));
+	row_ret->hidden_frame_count = hide_frames(rows);
+	row_ret->frames = frames = arena_alloc(rows->arena, rows->frames.count, sizeof(*frames));
 	if (!frames)
 		return &error_no_memory;
-	stack_ret->frame_count = rows->frames.count;
-	if (stack_ret->frame_count)
-		memcpy(frames, rows->frames.items, stack_ret->frame_count * sizeof(*frames));
+	row_ret->frame_count = rows->frames.count;
+	if (row_ret->frame_count)
+		memcpy(frames, rows->frames.items, row_ret->frame_count * sizeof(*frames));
 	return NULL;
 }
 
@@ -207,33 +202,29 @@ static char *name_by(const struct rows *rows, const struct row_description *row,
 	return asprintf(&text, "%s (%" PRId32 ")", *name ? name : kind, id) < 0 ? NULL : text;
 }
 
-/* Processes and threads have the names that they have at the end: "worker (123)", and as pairs "malloc / worker (123)".
- */
-static struct mmt_error *name_tasks(struct rows *rows, struct row_description *row)
+struct mmt_error *rows_describe(struct rows *rows, size_t place, struct mmt_row *row_ret)
 {
-	CLEANUP(free) char *first = name_by(rows, row, row->by, row->name);
-	CLEANUP(free)
-	char *second = is_pair(rows) ? name_by(rows, row, rows->options->then_by, row->second_name) : NULL;
-	CLEANUP(free) char *pair = NULL;
+	const struct row_description *row = &rows->items.items[place];
+	CLEANUP(free) char *first = NULL, *second = NULL, *pair = NULL;
 
+	*row_ret = (struct mmt_row){.name = row->name,
+				    .hidden_frame_count = row->hidden_frame_count,
+				    .stack_end = row->stack_end,
+				    .pattern = row->pattern,
+				    .lost = row->lost,
+				    .lines_differ = row->lines_differ};
+	if (are_stacks(rows))
+		return rows_name_stack(rows, row->stack, row_ret);
+	if (row->by != MMT_BY_PROCESS && !is_pair(rows))
+		return NULL;
+	/* Processes and threads have the names that they have at the end: "worker (123)", and as pairs
+	 * "malloc / worker (123)". */
+	first = name_by(rows, row, row->by, row->name);
+	second = is_pair(rows) ? name_by(rows, row, rows->options->then_by, row->second_name) : NULL;
 	if (first && second && asprintf(&pair, "%s / %s", first, second) < 0)
 		pair = NULL;
-	row->name = first && (pair || !is_pair(rows)) ? arena_string(rows->arena, pair ? pair : first) : NULL;
-	return row->name ? NULL : &error_no_memory;
-}
-
-struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret)
-{
-	struct row_description stack;
-	struct mmt_error *error;
-
-	*row_ret = rows->items.items[row];
-	if (!are_stacks(rows))
-		return row_ret->by == MMT_BY_PROCESS || is_pair(rows) ? name_tasks(rows, row_ret) : NULL;
-	error = rows_name_stack(rows, row_ret->stack, &stack);
-	row_ret->frames = stack.frames;
-	row_ret->frame_count = stack.frame_count;
-	return error;
+	row_ret->name = first && (pair || !is_pair(rows)) ? arena_string(rows->arena, pair ? pair : first) : NULL;
+	return row_ret->name ? NULL : &error_no_memory;
 }
 
 /* "function (module)", "module+0x1234", "[no stack]" */

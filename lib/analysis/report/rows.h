@@ -23,14 +23,13 @@
 #include "model/processes.h"
 
 struct row_description {
-	const char *name;		       /* NULL: a stack, process or thread, as second_name */
-	enum mmt_row_key by;		       /* its key */
-	const char *second_name;	       /* by two keys: that of the second */
-	uint32_t stack;			       /* by stack: the first of those that are this row */
-	uint64_t lines;			       /* identity_lines() of that stack */
-	bool lines_differ;		       /* another stack of the row has others */
-	const struct mmt_frame *const *frames; /* like their number, set only by rows_describe() */
-	size_t frame_count, hidden_frame_count;
+	const char *name;	 /* NULL: a stack, process or thread, as second_name */
+	enum mmt_row_key by;	 /* its key */
+	const char *second_name; /* by two keys: that of the second */
+	uint32_t stack;		 /* by stack: the first of those that are this row */
+	uint64_t lines;		 /* identity_lines() of that stack */
+	bool lines_differ;	 /* another stack of the row has others */
+	size_t hidden_frame_count;
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
 	uint32_t process; /* by process: its index */
@@ -96,10 +95,11 @@ const struct account *rows_holder(const struct rows *rows, const struct space_in
 bool rows_exclude_mapping(const struct rows *rows, const struct space_interval *interval,
 			  const struct allocation *allocation);
 
-/* Describe a row for the report. `row`: its number - 1. */
-struct mmt_error *rows_describe(struct rows *rows, size_t row, struct row_description *row_ret) MMT_MUST_CHECK;
+/* Describe a row for the report: its name, frames, pattern, and what else is known of its stack. `place`: its number
+ * - 1. */
+struct mmt_error *rows_describe(struct rows *rows, size_t place, struct mmt_row *row_ret) MMT_MUST_CHECK;
 
 /* Symbolize a stack. Sets only the fields about its frames; their list is in the arena. */
-struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct row_description *stack_ret) MMT_MUST_CHECK;
+struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct mmt_row *row_ret) MMT_MUST_CHECK;
 
 #endif

@@ -106,13 +106,6 @@ static bool is_leak(const struct survivors *survivors, const struct survivors_wi
 	       count_freed(survivors->freed, share_of(lasted_ns, VERDICT_LONG)) <= share_of(long_lived, VERDICT_LARGE);
 }
 
-/* A cache: many survivors are old, and hardly any of these was mapped after the first half. */
-static bool is_cache(const struct survivors *survivors)
-{
-	return survivors->old_count && survivors->old_count >= share_of(survivors->count, VERDICT_SMALL) &&
-	       survivors->old_count - survivors->old_early_count <= share_of(survivors->old_count, VERDICT_SMALL);
-}
-
 /* Traffic: mappings of the first half are gone, and hardly any survivor is older than freed mappings became. If
  * lifetimes vary, survivors are mostly long-lived; some old ones then do not count if many mappings have been freed. */
 static bool is_traffic(const struct survivors *survivors)
@@ -129,6 +122,7 @@ static bool is_traffic(const struct survivors *survivors)
 enum mmt_row_verdict survivors_judge(const struct survivors *survivors, const struct survivors_window *window)
 {
 	bool outlived = survivors->outlived_ns <= share_of(survivors_length(window), VERDICT_LONG);
+	uint64_t old_count = survivors->old_count;
 
 	if (!survivors->count)
 		return MMT_ROW_UNKNOWN;
@@ -136,7 +130,9 @@ enum mmt_row_verdict survivors_judge(const struct survivors *survivors, const st
 		return MMT_ROW_UNDECIDED;
 	if (is_leak(survivors, window))
 		return MMT_ROW_LEAK;
-	if (outlived && is_cache(survivors))
+	/* A cache: many survivors are old, and hardly any of these was mapped after the first half. */
+	if (outlived && old_count && old_count >= share_of(survivors->count, VERDICT_SMALL) &&
+	    old_count - survivors->old_early_count <= share_of(old_count, VERDICT_SMALL))
 		return MMT_ROW_CACHE;
 	return is_traffic(survivors) ? MMT_ROW_TRAFFIC : MMT_ROW_UNDECIDED;
 }

@@ -57,30 +57,10 @@ __attribute__((format(printf, 3, 4))) static void add_warning(struct warnings *w
 		warnings->out_of_memory = true;
 }
 
-static bool has_call(const struct reader_metadata *metadata, enum call call)
-{
-	for (size_t i = 0; i < metadata->attribute_count; i++) {
-		const struct reader_attribute *attribute = &metadata->attributes[i];
-
-		if (attribute->is_call && !attribute->is_enter && attribute->call == call)
-			return true;
-	}
-	return false;
-}
-
 static bool has_sample_bits(const struct reader_metadata *metadata, uint64_t bits)
 {
 	for (size_t i = 0; i < metadata->attribute_count; i++) {
 		if (metadata->attributes[i].is_call && (metadata->attributes[i].sample_type & bits) == bits)
-			return true;
-	}
-	return false;
-}
-
-static bool has_role(const struct reader_metadata *metadata, enum attribute_role role)
-{
-	for (size_t i = 0; i < metadata->attribute_count; i++) {
-		if (metadata->attributes[i].role == role)
 			return true;
 	}
 	return false;
@@ -93,8 +73,14 @@ static void find_missing_sources(const struct replay *replay, struct warnings *w
 
 	for (unsigned call = 0; call < CALL_KINDS; call++) {
 		const struct call_description *description = call_describe((enum call)call);
+		bool found = false;
 
-		if (description->missing && !has_call(metadata, (enum call)call))
+		for (size_t i = 0; i < metadata->attribute_count; i++) {
+			const struct reader_attribute *attribute = &metadata->attributes[i];
+
+			found |= attribute->is_call && !attribute->is_enter && attribute->call == call;
+		}
+		if (description->missing && !found)
 			add_warning(warnings, MMT_WARNING_MISSING_SYSCALL, "no syscalls:sys_exit_%s events: %s",
 				    description->name, description->missing);
 	}
@@ -401,17 +387,19 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 				    .items = arena_alloc(arena, WARNINGS_MAX + 1, sizeof(*warnings.items)),
 				    .codes = arena_alloc(arena, WARNINGS_MAX + 1, sizeof(*warnings.codes)),
 				    .maximum = WARNINGS_MAX};
+	bool has_new_tasks = false;
 	uint64_t allocated_bytes = 0;
 
 	if (!warnings.items || !warnings.codes)
 		return &error_no_memory;
-	if (!replay->metadata->ours) {
+	for (size_t i = 0; i < replay->metadata->attribute_count; i++)
+		has_new_tasks |= replay->metadata->attributes[i].role == ROLE_NEW_TASK;
+	if (!replay->metadata->ours)
 		find_missing_sources(replay, &warnings);
-	} else if (!has_role(replay->metadata, ROLE_NEW_TASK)) {
+	else if (!has_new_tasks)
 		add_warning(&warnings, MMT_WARNING_VFORK_CHILDREN,
 			    "recorded without CAP_PERFMON: vfork children, which share their parent's memory until "
 			    "they execute a program, are treated as copies of it");
-	}
 	if (replay->calls_without_entry)
 		add_warning(&warnings, MMT_WARNING_MISSING_ARGUMENTS,
 			    "%" PRIu64 " calls were recorded without their arguments and are ignored",
