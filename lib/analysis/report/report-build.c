@@ -157,17 +157,6 @@ static struct mmt_error *describe_failure(struct rows *rows, const struct failur
 	return NULL;
 }
 
-/* malloc maps memory when brk fails, and a range with a hole gives the error of a limit: these failures are refusals if
- * the limit is known. */
-static bool is_refused(const struct mmt_failure *failure)
-{
-	const struct call_description *call = call_of_counter(failure->call);
-
-	if ((failure->error != ENOMEM && failure->error != EAGAIN) || !call || call->effect == CALL_MARKS)
-		return false;
-	return failure->limit.kind || (call->effect == CALL_MAPS && call->place != CALL_BELOW_RESULT);
-}
-
 static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report *report)
 {
 	const struct replay *replay = rows->replay;
@@ -179,6 +168,7 @@ static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++) {
 		const struct failure *failure = &replay->ledger.failures.items[i];
+		const struct call_description *call;
 		struct mmt_failure *described;
 		struct mmt_error *error;
 		bool selected;
@@ -197,7 +187,12 @@ static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report
 			return error;
 		described->limit = refused_calls_limit(replay, failure,
 						       most && most->pid == *described->pids ? most->mapping_count : 0);
-		described->refused = is_refused(described);
+		/* malloc maps memory when brk fails, and a range with a hole gives the error of a limit: these failures
+		 * are refusals if the limit is known. */
+		call = call_of_counter(described->call);
+		described->refused =
+		    (failure->error == ENOMEM || failure->error == EAGAIN) && call && call->effect != CALL_MARKS &&
+		    (described->limit.kind || (call->effect == CALL_MAPS && call->place != CALL_BELOW_RESULT));
 	}
 	qsort(failures, report->failure_count, sizeof(*failures), compare_failures);
 	report->failures = failures;
@@ -220,32 +215,6 @@ void mmt_report_options_init_size(struct mmt_report_options *options, size_t siz
 	const struct mmt_report_options defaults = {.size = size, .input = "mmtrace.data"};
 
 	options_init(options, size, &defaults, sizeof(defaults));
-}
-
-static bool has_memory_events(const struct reader_metadata *metadata)
-{
-	for (size_t i = 0; i < metadata->attribute_count; i++) {
-		if (metadata->attributes[i].is_call && !metadata->attributes[i].is_enter)
-			return true;
-	}
-	return false;
-}
-
-/* Processes that ended before the recording hold nothing. If all have ended, each counts as just before its end, and so
- * does a process that was selected by PID. */
-static struct mmt_error *release_ended(struct report *report, const struct mmt_report_options *options)
-{
-	struct replay *replay = &report->replay;
-	struct mmt_error *error = NULL;
-
-	if (options->pids || !replay->has_survivors)
-		return NULL;
-	for (const struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
-		/* Spaces that were released at the end of their process are empty. */
-		if (process->ended)
-			error = process_totals_release(replay, process);
-	}
-	return error ? error : replay_take_error(replay);
 }
 
 static void describe_check(const struct report *report, const struct process *process, struct space_check check,
@@ -499,28 +468,37 @@ static struct mmt_error *add_figures(struct report *report)
 
 static struct mmt_error *build(struct report *report, const struct mmt_report_options *options)
 {
+	struct replay *replay = &report->replay;
 	struct mmt_process *processes = NULL;
 	struct mmt_error *error;
 
-	report->rows.code = report->replay.code;
-	report->rows.processes = report->replay.processes;
-	report->rows.lost_stack = report->replay.lost_stack;
-	report->rows.replay = &report->replay;
+	report->rows.code = replay->code;
+	report->rows.processes = replay->processes;
+	report->rows.lost_stack = replay->lost_stack;
+	report->rows.replay = replay;
 	page_readings_watch(&report->readings, &report->rows);
 	steps_watch(&report->steps, &report->readings);
-	error = replay_run(&report->replay);
+	error = replay_run(replay);
 	if (!error)
-		error = memory_readings_sort(&report->replay.notes.memory);
+		error = memory_readings_sort(&replay->notes.memory);
 	if (!error)
 		error = page_readings_end(&report->readings);
 	if (!error)
 		error = describe_recording(report, options);
 	if (!error)
 		error = describe_modules(report);
+	/* Processes that ended before the recording hold nothing; spaces that were released at the end of their process
+	 * are empty. If all have ended, each counts as just before its end, and so does a process that was selected by
+	 * PID. */
+	for (const struct process *process = NULL; !error && !options->pids && replay->has_survivors &&
+						   (process = processes_next(replay->processes, process));) {
+		if (process->ended)
+			error = process_totals_release(replay, process);
+	}
+	if (!error && !options->pids && replay->has_survivors)
+		error = replay_take_error(replay);
 	if (!error)
-		error = release_ended(report, options);
-	if (!error)
-		error = process_totals_sum(&report->replay);
+		error = process_totals_sum(replay);
 	if (!error)
 		error = describe_processes(report, &processes);
 	if (error)
@@ -560,6 +538,7 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 	const struct mmt_report_options *options;
 	struct replay_options replay = {.find_row = rows_find};
 	struct mmt_error *error;
+	bool has_events = false;
 
 	if (!report)
 		return &error_no_memory;
@@ -576,7 +555,12 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 	replay.by_thread = rows_need_threads(&report->rows);
 	if (!error)
 		error = replay_init(&report->replay, &replay);
-	if (!error && !has_memory_events(report->replay.metadata))
+	for (size_t i = 0; !error && i < report->replay.metadata->attribute_count; i++) {
+		const struct reader_attribute *attribute = &report->replay.metadata->attributes[i];
+
+		has_events |= attribute->is_call && !attribute->is_enter;
+	}
+	if (!error && !has_events)
 		error = error_create(MMT_ERROR_FORMAT,
 				     "%s: contains no memory events; record with `mmtrace record`, or with perf and "
 				     "syscalls:sys_{enter,exit}_{mmap,munmap}",

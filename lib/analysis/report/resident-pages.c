@@ -116,22 +116,6 @@ static bool merge_maps(struct map *map, const struct map *other)
 	return true;
 }
 
-/* Add other sums, of the same replay. The time is the earlier one. */
-static struct mmt_error *resident_sums_merge(struct resident_sums *sums, const struct resident_sums *other)
-{
-	for (unsigned kind = 0; kind < HELD_PAGES; kind++) {
-		if (!merge_maps(&sums->held[kind], &other->held[kind]))
-			return &error_no_memory;
-	}
-	sums->owned_bytes += other->owned_bytes;
-	sums->pages_bytes += other->pages_bytes;
-	sums->hugetlb_bytes += other->hugetlb_bytes;
-	sums->owned_hugetlb_bytes += other->owned_hugetlb_bytes;
-	if (!sums->time_ns || other->time_ns < sums->time_ns)
-		sums->time_ns = other->time_ns;
-	return NULL;
-}
-
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes)
 {
 	if (sums && !sums->at_end && *resident_bytes > mapped_bytes)
@@ -323,15 +307,6 @@ static struct mmt_error *take_start(void *context, const struct replay *replay, 
 		   : &error_no_memory;
 }
 
-static bool is_nearer_start(const struct page_readings *readings, const struct process_pages *pages)
-{
-	uint64_t from_ns = readings->rows->replay->window.from_ns;
-
-	return readings->rows->options->from.kind != MMT_TIMESTAMP_DEFAULT &&
-	       (!pages->all.start_known ||
-		(pages->start_ns < from_ns && distance(pages->time_ns, from_ns) <= distance(pages->start_ns, from_ns)));
-}
-
 /* Use the runs just received, which receive() has counted, as the start of the window. */
 static struct mmt_error *use_as_start(struct page_readings *readings, struct process_pages *pages,
 				      uint64_t resident_bytes)
@@ -391,6 +366,7 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 {
 	const struct process *process = processes_find(replay->processes, event->pid);
 	struct page_readings *readings = context;
+	uint64_t from_ns = replay->window.from_ns;
 	struct process_pages *pages;
 	struct space_check check;
 	struct mmt_error *error;
@@ -414,7 +390,9 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 		pages->snapshot_ns = check.time_ns;
 		error = take_reading(readings, pages, page_runs_of(&pages->incoming), pages->time_ns, bytes,
 				     find_final(replay, process) != NULL);
-		if (!error && is_nearer_start(readings, pages))
+		if (!error && readings->rows->options->from.kind != MMT_TIMESTAMP_DEFAULT &&
+		    (!pages->all.start_known || (pages->start_ns < from_ns && distance(pages->time_ns, from_ns) <=
+										  distance(pages->start_ns, from_ns))))
 			error = use_as_start(readings, pages, bytes);
 		readings->latest_ns = pages->time_ns;
 	}
@@ -589,8 +567,8 @@ static bool keeps_ended(const struct page_readings *readings)
 struct mmt_error *page_readings_end(struct page_readings *readings)
 {
 	const struct replay *replay = readings->rows->replay;
+	struct resident_sums *sums = &readings->resident;
 	struct mmt_error *error;
-	bool at_end = true;
 
 	readings->latest_bytes = page_readings_latest(readings);
 	readings->ended = true;
@@ -606,6 +584,7 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 	readings->keeps_ended = keeps_ended(readings);
 	error = take_final(readings);
 	readings->known = replay->metadata->has_residency && !replay->window.ends_early;
+	sums->at_end = true;
 	for (size_t i = 0; !error && i < readings->items.count; i++) {
 		const struct process_pages *pages = &readings->items.items[i];
 
@@ -613,10 +592,18 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 		    !page_readings_count(readings, processes_at(replay->processes, pages->process)))
 			continue;
 		readings->known = true;
-		at_end &= pages->resident.at_end;
-		error = resident_sums_merge(&readings->resident, &pages->resident);
+		for (unsigned kind = 0; kind < HELD_PAGES; kind++) {
+			if (!merge_maps(&sums->held[kind], &pages->resident.held[kind]))
+				return &error_no_memory;
+		}
+		sums->owned_bytes += pages->resident.owned_bytes;
+		sums->pages_bytes += pages->resident.pages_bytes;
+		sums->hugetlb_bytes += pages->resident.hugetlb_bytes;
+		sums->owned_hugetlb_bytes += pages->resident.owned_hugetlb_bytes;
+		if (!sums->time_ns || pages->resident.time_ns < sums->time_ns)
+			sums->time_ns = pages->resident.time_ns;
+		sums->at_end &= pages->resident.at_end;
 	}
-	readings->resident.at_end = at_end;
 	return error;
 }
 
@@ -657,27 +644,13 @@ struct mmt_error *resident_kinds_build(struct page_readings *readings, struct mm
 	return error;
 }
 
-/* Adds what one process has: processes have samples of different density. */
-static void add_huge_pages(struct mmt_huge_pages *sum, const struct process_huge_pages *pages)
-{
-	double share = pages->sampled_bytes ? (double)pages->zero_bytes / (double)pages->sampled_bytes : 0;
-	uint64_t estimate = (uint64_t)(share * (double)pages->bytes);
-
-	sum->bytes = saturating_add(sum->bytes, pages->bytes, MMT_BYTES_MAX);
-	if (!pages->sampled_bytes)
-		return;
-	/* A double may be rounded up. */
-	estimate = estimate < pages->bytes ? estimate : pages->bytes;
-	sum->zero_bytes = saturating_add(sum->sampled_bytes ? sum->zero_bytes : 0, estimate, MMT_BYTES_MAX);
-	sum->sampled_bytes = saturating_add(sum->sampled_bytes, pages->sampled_bytes, MMT_BYTES_MAX);
-}
-
 void huge_pages_build(const struct rows *rows, struct mmt_report *report)
 {
 	const struct reader_metadata *metadata = rows->replay->metadata;
-	uint64_t process_bytes = report->growth.end_bytes != MMT_UNKNOWN ? report->growth.end_bytes : 0;
+	uint64_t process_bytes = report->growth.end_bytes != MMT_UNKNOWN ? report->growth.end_bytes : 0, estimate;
+	struct mmt_huge_pages *sum = &report->huge_pages;
 
-	report->huge_pages.zero_bytes = MMT_UNKNOWN;
+	sum->zero_bytes = MMT_UNKNOWN;
 	if (!metadata->has_huge_pages || rows->replay->window.ends_early)
 		return;
 	report->huge_pages_known = true;
@@ -687,9 +660,16 @@ void huge_pages_build(const struct rows *rows, struct mmt_report *report)
 		if (process->borrows_space || process->ended)
 			continue;
 		report->huge_pages_known &= pages != NULL;
-		if (pages)
-			add_huge_pages(&report->huge_pages, pages);
+		if (!pages)
+			continue;
+		sum->bytes = saturating_add(sum->bytes, pages->bytes, MMT_BYTES_MAX);
+		if (!pages->sampled_bytes)
+			continue;
+		/* Processes have samples of different density. A double may be rounded up. */
+		estimate = (uint64_t)((double)pages->zero_bytes / (double)pages->sampled_bytes * (double)pages->bytes);
+		estimate = estimate < pages->bytes ? estimate : pages->bytes;
+		sum->zero_bytes = saturating_add(sum->sampled_bytes ? sum->zero_bytes : 0, estimate, MMT_BYTES_MAX);
+		sum->sampled_bytes = saturating_add(sum->sampled_bytes, pages->sampled_bytes, MMT_BYTES_MAX);
 	}
-	report->huge_pages.hint =
-	    hints_of_huge_pages(&report->huge_pages, process_bytes, metadata->huge_pages.setting == HUGE_ALWAYS);
+	sum->hint = hints_of_huge_pages(sum, process_bytes, metadata->huge_pages.setting == HUGE_ALWAYS);
 }

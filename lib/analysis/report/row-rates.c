@@ -99,16 +99,6 @@ struct recent {
 	double bytes, used_bytes;
 };
 
-/* In rows of files and classes, what an account made accessible counts for the account that mapped it. */
-static double share_of_account(const struct account_memory *memory, const struct mmt_row *row)
-{
-	uint64_t used_bytes = 0;
-
-	for (unsigned kind = 0; kind < HELD_PAGES; kind++)
-		figure_add(&used_bytes, memory->held.bytes[kind]);
-	return memory->held.resident_known ? used_share(used_bytes, account_committed(memory)) : share_of_row(row);
-}
-
 struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report, struct account_memory *memory,
 				struct mmt_row *figures)
 {
@@ -120,12 +110,18 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 	find_recent(ledger, report, memory);
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		uint32_t row = ledger->accounts.items[i].row;
-		double bytes = (double)memory[i].recent_bytes;
+		double bytes = (double)memory[i].recent_bytes, share;
+		uint64_t used_bytes = 0;
 
 		if (row == LEDGER_NO_ROW)
 			continue;
+		/* In rows of files and classes, what an account made accessible counts for the one that mapped it. */
+		for (unsigned kind = 0; kind < HELD_PAGES; kind++)
+			figure_add(&used_bytes, memory[i].held.bytes[kind]);
+		share = memory[i].held.resident_known ? used_share(used_bytes, account_committed(&memory[i]))
+						      : share_of_row(&figures[row - 1]);
 		recents[row - 1].bytes += bytes;
-		recents[row - 1].used_bytes += bytes * share_of_account(&memory[i], &figures[row - 1]);
+		recents[row - 1].used_bytes += bytes * share;
 	}
 	for (size_t i = 0; i < rows->items.count; i++) {
 		struct mmt_row *row = &figures[i];

@@ -134,12 +134,6 @@ struct series {
 	size_t count;
 };
 
-static void series_deinit(struct series *series)
-{
-	free(series->of_sets);
-	free(series->points);
-}
-
 /* Changes of what is accessible can be negative, as long as they are not added to what was mapped. `are_rows`: the sets
  * are rows, of which it is known how much was mapped over time. Of other sets, only accounts that mapped nothing count.
  */
@@ -179,21 +173,6 @@ static struct mmt_error *add_up(const struct judging *judging, const uint32_t *s
 	return NULL;
 }
 
-/* Small but steady growth, which the rules for RSS treat as noise. */
-static bool rises_throughout(const uint64_t *points)
-{
-	uint64_t before = 0;
-
-	for (unsigned third = 1; third <= 3; third++) {
-		uint64_t bytes = points[COMMIT_POINTS * third / 3 - 1];
-
-		if (bytes <= before)
-			return false;
-		before = bytes;
-	}
-	return points[0] < before;
-}
-
 /* Judge committed bytes by the rules for RSS. Calls after allocations_to_ns do not count. */
 static struct row_judgement judge_series(const struct judging *judging, const uint64_t *points)
 {
@@ -205,6 +184,8 @@ static struct row_judgement judge_series(const struct judging *judging, const ui
 	const struct mmt_report *report = judging->report;
 	struct mmt_resident_reading readings[COMMIT_POINTS] = {{0}};
 	uint64_t step_ns = (report->allocations_to_ns - report->from_ns) / COMMIT_POINTS;
+	uint64_t first = points[COMMIT_POINTS / 3 - 1], second = points[COMMIT_POINTS * 2 / 3 - 1],
+		 third = points[COMMIT_POINTS - 1];
 	struct mmt_growth growth;
 	size_t count = 0;
 
@@ -216,7 +197,8 @@ static struct row_judgement judge_series(const struct judging *judging, const ui
 			    (struct mmt_resident_reading){.time_ns = time_ns, .resident_bytes = points[i]};
 	}
 	growth = mmt_growth_judge(readings, count);
-	if (growth.verdict == MMT_VERDICT_STEADY && rises_throughout(points))
+	/* Small but steady growth, which the rules for RSS treat as noise. */
+	if (growth.verdict == MMT_VERDICT_STEADY && first && second > first && third > second && points[0] < third)
 		return (struct row_judgement){.verdict = MMT_ROW_UNDECIDED,
 					      .advised_ns = survivors_length(&judging->window) * 2};
 	return (struct row_judgement){.verdict = verdicts[growth.verdict], .advised_ns = growth.advised_ns};
@@ -251,7 +233,8 @@ static struct mmt_error *judge_commits(const struct judging *judging, const uint
 		if (unknown || judgement.verdict == MMT_ROW_LEAK)
 			judgements[i] = judgement;
 	}
-	series_deinit(&series);
+	free(series.of_sets);
+	free(series.points);
 	return error;
 }
 
@@ -356,7 +339,8 @@ static struct mmt_error *add_committed_trends(const struct judging *judging, con
 			    series.points[series.of_sets[i]][(point + 1) * (COMMIT_POINTS / MMT_TREND_POINTS) - 1];
 		rows[i].committed_trend = trend;
 	}
-	series_deinit(&series);
+	free(series.of_sets);
+	free(series.points);
 	return error;
 }
 

@@ -104,26 +104,19 @@ static struct mmt_error *take_back_ended(const struct steps *steps)
 
 #define CHOSEN_MAX 200 /* steps per report without --every; each row has this many figures */
 
-/* With lifetimes, the report also has totals over time, in steps that divide the window. 0: its end is unknown before
- * it is read. */
-static uint64_t choose_length(const struct replay *replay)
-{
-	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
-	uint64_t to_ns = replay->window.to_ns < stop_ns ? replay->window.to_ns : stop_ns;
-	uint64_t from_ns = replay->ledger.options.from_ns;
-
-	return from_ns && to_ns > from_ns ? (to_ns - from_ns) / CHOSEN_MAX + 1 : 0;
-}
-
 void steps_watch(struct steps *steps, const struct page_readings *readings)
 {
 	const struct mmt_report_options *options = readings->rows->options;
 	struct replay *replay = readings->rows->replay;
+	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
+	uint64_t to_ns = replay->window.to_ns < stop_ns ? replay->window.to_ns : stop_ns;
+	uint64_t from_ns = replay->ledger.options.from_ns;
 
 	*steps = (struct steps){.every_ns = options->every_ns, .readings = readings};
-	/* Callers that need only sums request LIFETIME_STEPS_MIN. */
-	if (!steps->every_ns && options->lifetime_steps > LIFETIME_STEPS_MIN)
-		steps->every_ns = choose_length(replay);
+	/* With lifetimes, the report also has totals over time, in steps that divide the window, if its end is known
+	 * before it is read. Callers that need only sums request LIFETIME_STEPS_MIN. */
+	if (!steps->every_ns && options->lifetime_steps > LIFETIME_STEPS_MIN && from_ns && to_ns > from_ns)
+		steps->every_ns = (to_ns - from_ns) / CHOSEN_MAX + 1;
 	replay->ledger.options.every_ns = steps->every_ns;
 	if (!steps->every_ns)
 		return;
@@ -285,19 +278,6 @@ static int compare_cells(const void *left, const void *right, void *context)
 		   ?: order_of(a->released_step, b->released_step);
 }
 
-static void add_lifetime(struct mmt_part *part, const struct mmt_lifetime *lifetime)
-{
-	part->allocated_bytes = saturating_add(part->allocated_bytes, lifetime->bytes, MMT_BYTES_MAX);
-	part->allocated_count += lifetime->count;
-	if (lifetime->released_step == MMT_STILL_MAPPED) {
-		part->unfreed_bytes = saturating_add(part->unfreed_bytes, lifetime->bytes, MMT_BYTES_MAX);
-		part->unfreed_count += lifetime->count;
-	} else {
-		part->freed_bytes = saturating_add(part->freed_bytes, lifetime->bytes, MMT_BYTES_MAX);
-		part->freed_count += lifetime->count;
-	}
-}
-
 /* Merge the lifetimes of accounts that belong to one part; `cells` are sorted. */
 static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cell *cells, size_t count)
 {
@@ -309,15 +289,18 @@ static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cel
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++) {
 		struct mmt_part *part = &items[parts->numbers[cells[i].part]];
+		bool unfreed = cells[i].released_step == LIFETIME_STILL_MAPPED;
 		const struct mmt_lifetime lifetime = {.allocated_step = cells[i].allocated_step,
-						      .released_step = cells[i].released_step == LIFETIME_STILL_MAPPED
-									   ? MMT_STILL_MAPPED
-									   : cells[i].released_step,
+						      .released_step =
+							  unfreed ? MMT_STILL_MAPPED : cells[i].released_step,
 						      .bytes = cells[i].bytes,
 						      .count = cells[i].count};
 		struct mmt_lifetime *last = used ? &lifetimes[used - 1] : NULL;
 
-		add_lifetime(part, &lifetime);
+		figure_add(&part->allocated_bytes, lifetime.bytes);
+		part->allocated_count += lifetime.count;
+		figure_add(unfreed ? &part->unfreed_bytes : &part->freed_bytes, lifetime.bytes);
+		*(unfreed ? &part->unfreed_count : &part->freed_count) += lifetime.count;
 		if (part->lifetime_count && last->allocated_step == lifetime.allocated_step &&
 		    last->released_step == lifetime.released_step) {
 			last->bytes = saturating_add(last->bytes, lifetime.bytes, MMT_BYTES_MAX);
