@@ -123,16 +123,13 @@ static bool read_entry(const struct cfi_section *section, struct bytes *cursor, 
 static void read_augmentation(const char *letters, struct bytes *data, struct cfi_cie *cie)
 {
 	for (; *letters; letters++) {
-		uint8_t encoding;
-
 		switch (*letters) {
 		case 'R':
 			cie->pointer_encoding = bytes_u8(data);
 			break;
 		case 'P':
-			encoding = bytes_u8(data);
 			/* Only the size of the pointer to the personality routine matters, not its value. */
-			(void)read_value(data, encoding);
+			(void)read_value(data, bytes_u8(data));
 			break;
 		case 'L':
 			(void)bytes_u8(data);
@@ -244,10 +241,8 @@ static int compare_entries(const void *left, const void *right)
 {
 	const struct cfi_index_entry *a = left, *b = right;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
 	/* If two entries start at the same address, the first one in the section wins. */
-	return a->offset > b->offset ? -1 : a->offset < b->offset;
+	return order_of(a->start, b->start) ?: order_of(b->offset, a->offset);
 }
 
 /* False: out of memory. */
@@ -281,7 +276,6 @@ static bool index_entries(struct cfi_rows *rows)
 static void use_header(struct cfi_rows *rows)
 {
 	struct bytes bytes = bytes_over(rows->section.header, rows->section.header_size);
-	uint64_t count;
 
 	if (bytes_u8(&bytes) != HEADER_VERSION)
 		return;
@@ -289,9 +283,8 @@ static void use_header(struct cfi_rows *rows)
 	if (bytes_u8(&bytes) != DW_EH_PE_udata4 || bytes_u8(&bytes) != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
 		return;
 	bytes_skip(&bytes, 4);
-	count = bytes_count_u32(&bytes, PAIR_BYTES);
+	rows->pair_count = bytes_count_u32(&bytes, PAIR_BYTES);
 	rows->pairs = bytes;
-	rows->pair_count = count;
 }
 
 static size_t entry_count(const struct cfi_rows *rows)
@@ -338,12 +331,6 @@ struct cfi_machine {
 	uint64_t location;	  /* start address of the current row */
 	struct cfi_state saved[LIMIT_CFI_SAVED_STATES];
 	unsigned saved_count;
-};
-
-enum cfi_machine_step {
-	CFI_MACHINE_ROW,    /* the current row ends at *next_ret */
-	CFI_MACHINE_END,    /* the current row is the last one */
-	CFI_MACHINE_FAILED, /* invalid instruction: the current row and all rows after it are unknown */
 };
 
 #define OPERAND_MASK 0x3f /* operands inside the instruction byte */
@@ -461,81 +448,42 @@ static void change_cfa(struct bytes *from, struct cfi_machine *machine, bool of_
 		machine->state.cfa_offset = value;
 }
 
-static void save_state(struct bytes *from, struct cfi_machine *machine)
-{
-	if (machine->saved_count == LIMIT_CFI_SAVED_STATES)
-		bytes_fail(from, "too many saved states");
-	else
-		machine->saved[machine->saved_count++] = machine->state;
-}
-
-static void restore_state(struct bytes *from, struct cfi_machine *machine)
-{
-	if (machine->saved_count)
-		machine->state = machine->saved[--machine->saved_count];
-	else
-		bytes_fail(from, "no saved state");
-}
-
 static int64_t scaled(const struct cfi_machine *machine, int64_t factor)
 {
 	return (int64_t)((uint64_t)factor * (uint64_t)machine->cie->data_alignment);
 }
 
-/* What follows the number of the register in an instruction about it. */
-enum register_operand {
-	OPERAND_NONE,
-	OPERAND_FACTOR,
-	OPERAND_SIGNED_FACTOR,
-	OPERAND_NEGATIVE_FACTOR,
-	OPERAND_REGISTER,
-	OPERAND_EXPRESSION,
-};
-
-static const struct register_instruction {
-	uint8_t instruction;
-	uint8_t rule;	 /* enum cfi_rule_kind */
-	uint8_t operand; /* enum register_operand */
-} register_instructions[] = {
-    {DW_CFA_offset_extended, CFI_RULE_OFFSET, OPERAND_FACTOR},
-    {DW_CFA_offset_extended_sf, CFI_RULE_OFFSET, OPERAND_SIGNED_FACTOR},
-    {DW_CFA_GNU_negative_offset_extended, CFI_RULE_OFFSET, OPERAND_NEGATIVE_FACTOR},
-    {DW_CFA_val_offset, CFI_RULE_VALUE, OPERAND_FACTOR},
-    {DW_CFA_val_offset_sf, CFI_RULE_VALUE, OPERAND_SIGNED_FACTOR},
-    {DW_CFA_undefined, CFI_RULE_UNDEFINED, OPERAND_NONE},
-    {DW_CFA_same_value, CFI_RULE_SAME, OPERAND_NONE},
-    {DW_CFA_register, CFI_RULE_REGISTER, OPERAND_REGISTER},
-    {DW_CFA_expression, CFI_RULE_EXPRESSION, OPERAND_EXPRESSION},
-    {DW_CFA_val_expression, CFI_RULE_VALUE_EXPRESSION, OPERAND_EXPRESSION},
-};
-
+/* The instructions that begin with the number of a register. */
 static void run_register_instruction(struct cfi_machine *machine, uint8_t instruction, struct bytes *from)
 {
-	const struct register_instruction *known = register_instructions;
-	const struct register_instruction *end = known + sizeof(register_instructions) / sizeof(*known);
 	uint64_t number = bytes_uleb128(from), other;
 
-	while (known < end && known->instruction != instruction)
-		known++;
-	if (known == end) {
-		bytes_fail(from, "unknown instruction");
-		return;
-	}
-	switch ((enum register_operand)known->operand) {
-	case OPERAND_NONE:
-		return set_rule(machine, number, known->rule, 0, 0);
-	case OPERAND_FACTOR:
-		return set_rule(machine, number, known->rule, 0, scaled(machine, (int64_t)bytes_uleb128(from)));
-	case OPERAND_SIGNED_FACTOR:
-		return set_rule(machine, number, known->rule, 0, scaled(machine, bytes_sleb128(from)));
-	case OPERAND_NEGATIVE_FACTOR:
-		return set_rule(machine, number, known->rule, 0, scaled(machine, (int64_t)(0 - bytes_uleb128(from))));
-	case OPERAND_REGISTER:
+	switch (instruction) {
+	case DW_CFA_offset_extended:
+		return set_rule(machine, number, CFI_RULE_OFFSET, 0, scaled(machine, (int64_t)bytes_uleb128(from)));
+	case DW_CFA_offset_extended_sf:
+		return set_rule(machine, number, CFI_RULE_OFFSET, 0, scaled(machine, bytes_sleb128(from)));
+	case DW_CFA_GNU_negative_offset_extended:
+		return set_rule(machine, number, CFI_RULE_OFFSET, 0,
+				scaled(machine, (int64_t)(0 - bytes_uleb128(from))));
+	case DW_CFA_val_offset:
+		return set_rule(machine, number, CFI_RULE_VALUE, 0, scaled(machine, (int64_t)bytes_uleb128(from)));
+	case DW_CFA_val_offset_sf:
+		return set_rule(machine, number, CFI_RULE_VALUE, 0, scaled(machine, bytes_sleb128(from)));
+	case DW_CFA_undefined:
+		return set_rule(machine, number, CFI_RULE_UNDEFINED, 0, 0);
+	case DW_CFA_same_value:
+		return set_rule(machine, number, CFI_RULE_SAME, 0, 0);
+	case DW_CFA_register:
 		other = bytes_uleb128(from);
-		return other < CFI_REGISTERS ? set_rule(machine, number, known->rule, (uint8_t)other, 0)
+		return other < CFI_REGISTERS ? set_rule(machine, number, CFI_RULE_REGISTER, (uint8_t)other, 0)
 					     : set_rule(machine, number, CFI_RULE_UNDEFINED, 0, 0);
-	case OPERAND_EXPRESSION:
-		return set_expression(machine, number, known->rule, from);
+	case DW_CFA_expression:
+		return set_expression(machine, number, CFI_RULE_EXPRESSION, from);
+	case DW_CFA_val_expression:
+		return set_expression(machine, number, CFI_RULE_VALUE_EXPRESSION, from);
+	default:
+		bytes_fail(from, "unknown instruction");
 	}
 }
 
@@ -552,11 +500,22 @@ static void run_instruction(struct cfi_machine *machine, uint8_t instruction, st
 		(void)bytes_uleb128(from);
 		return;
 	case DW_CFA_remember_state:
-		return save_state(from, machine);
+		if (machine->saved_count == LIMIT_CFI_SAVED_STATES)
+			return bytes_fail(from, "too many saved states");
+		machine->saved[machine->saved_count++] = machine->state;
+		return;
 	case DW_CFA_restore_state:
-		return restore_state(from, machine);
+		if (!machine->saved_count)
+			return bytes_fail(from, "no saved state");
+		machine->state = machine->saved[--machine->saved_count];
+		return;
 	case DW_CFA_restore_extended:
 		return restore_rule(machine, bytes_uleb128(from));
+	case DW_CFA_restore ... DW_CFA_restore + OPERAND_MASK:
+		return restore_rule(machine, instruction & OPERAND_MASK);
+	case DW_CFA_offset ... DW_CFA_offset + OPERAND_MASK:
+		return set_rule(machine, instruction & OPERAND_MASK, CFI_RULE_OFFSET, 0,
+				scaled(machine, (int64_t)bytes_uleb128(from)));
 	case DW_CFA_def_cfa:
 		number = bytes_uleb128(from);
 		return set_cfa(from, machine, number, (int64_t)bytes_uleb128(from));
@@ -574,19 +533,6 @@ static void run_instruction(struct cfi_machine *machine, uint8_t instruction, st
 	default:
 		run_register_instruction(machine, instruction, from);
 	}
-}
-
-/* The instructions with an operand in their first byte, except DW_CFA_advance_loc; false: another instruction. */
-static bool run_packed_instruction(struct cfi_machine *machine, uint8_t instruction, struct bytes *from)
-{
-	if ((instruction & ~OPERAND_MASK) == DW_CFA_offset)
-		set_rule(machine, instruction & OPERAND_MASK, CFI_RULE_OFFSET, 0,
-			 scaled(machine, (int64_t)bytes_uleb128(from)));
-	else if ((instruction & ~OPERAND_MASK) == DW_CFA_restore)
-		restore_rule(machine, instruction & OPERAND_MASK);
-	else
-		return false;
-	return true;
 }
 
 /* Get the new location from an instruction that sets it; false: another instruction. */
@@ -611,10 +557,11 @@ static bool read_location(const struct cfi_machine *machine, uint8_t instruction
 	case DW_CFA_MIPS_advance_loc8:
 		factor = bytes_u64(from);
 		break;
-	default:
-		if ((instruction & ~OPERAND_MASK) != DW_CFA_advance_loc)
-			return false;
+	case DW_CFA_advance_loc ... DW_CFA_advance_loc + OPERAND_MASK:
 		factor = instruction & OPERAND_MASK;
+		break;
+	default:
+		return false;
 	}
 	if (__builtin_mul_overflow(factor, machine->cie->code_alignment, location_ret) ||
 	    __builtin_add_overflow(*location_ret, machine->location, location_ret))
@@ -622,42 +569,23 @@ static bool read_location(const struct cfi_machine *machine, uint8_t instruction
 	return true;
 }
 
-/* Execute up to the next change of the location. */
-static enum cfi_machine_step cfi_machine_run(struct cfi_machine *machine, struct bytes *instructions,
-					     uint64_t *next_ret)
+/* Execute up to the next change of the location: the current row ends at *next_ret. False: the current row is the last
+ * one or, if the cursor has failed, unknown. */
+static bool cfi_machine_run(struct cfi_machine *machine, struct bytes *instructions, uint64_t *next_ret)
 {
 	while (bytes_left(instructions)) {
 		uint8_t instruction = bytes_u8(instructions);
-		uint64_t location;
 
-		if (read_location(machine, instruction, instructions, &location)) {
-			if (bytes_ok(instructions) && location < machine->location)
-				bytes_fail(instructions, "goes back");
-			if (bytes_ok(instructions) && location != machine->location) {
-				*next_ret = location;
-				return CFI_MACHINE_ROW;
-			}
-		} else if (!run_packed_instruction(machine, instruction, instructions)) {
+		if (!read_location(machine, instruction, instructions, next_ret)) {
 			run_instruction(machine, instruction, instructions);
+			continue;
 		}
+		if (bytes_ok(instructions) && *next_ret < machine->location)
+			bytes_fail(instructions, "goes back");
+		if (bytes_ok(instructions) && *next_ret != machine->location)
+			return true;
 	}
-	return bytes_ok(instructions) ? CFI_MACHINE_END : CFI_MACHINE_FAILED;
-}
-
-/* Start with the instructions of the CIE. False: they are invalid. */
-static bool cfi_machine_begin(struct cfi_machine *machine)
-{
-	struct bytes instructions = machine->cie->instructions;
-	uint64_t ignored;
-
-	machine->state = machine->initial = (struct cfi_state){0};
-	machine->saved_count = 0;
-	machine->location = 0;
-	if (cfi_machine_run(machine, &instructions, &ignored) != CFI_MACHINE_END)
-		return false;
-	machine->initial = machine->state;
-	machine->saved_count = 0;
-	return true;
+	return false;
 }
 
 /* ---- the rows of a section ---- */
@@ -717,11 +645,6 @@ static const struct cfi_row *store_row(struct cfi_rows *rows, const struct store
 	return &stored->row;
 }
 
-static bool is_expression(const struct cfi_rule *rule)
-{
-	return rule->kind == CFI_RULE_EXPRESSION || rule->kind == CFI_RULE_VALUE_EXPRESSION;
-}
-
 /* NULL: the row cannot be stored. */
 static const struct cfi_row *make_row(struct cfi_rows *rows, const struct cfi_machine *machine)
 {
@@ -741,32 +664,33 @@ static const struct cfi_row *make_row(struct cfi_rows *rows, const struct cfi_ma
 		const struct cfi_rule *rule = &state->rules[__builtin_ctzll(left)];
 
 		key.rules[key.row.rule_count++] = *rule;
-		key.row.has_expressions |= is_expression(rule);
+		key.row.has_expressions |= rule->kind == CFI_RULE_EXPRESSION || rule->kind == CFI_RULE_VALUE_EXPRESSION;
 	}
 	return state->cfa_offset == key.row.cfa_offset ? store_row(rows, &key) : NULL;
 }
 
-/* Run the entry up to the row that covers `address`. */
+/* Run the instructions of the CIE, then those of the entry up to the row that covers `address`. */
 static const struct cfi_row *compute_row(struct cfi_rows *rows, const struct cfi_fde *fde, uint64_t address)
 {
 	struct cfi_machine machine;
-	struct bytes instructions = fde->instructions;
-	enum cfi_machine_step step;
+	struct bytes initial = fde->cie.instructions, instructions = fde->instructions;
+	uint64_t next;
 
+	if (address >= fde->end || bytes_left(&instructions) > LIMIT_CFI_ENTRY_BYTES)
+		return NULL;
 	machine.section = &rows->section;
 	machine.cie = &fde->cie;
-	if (address >= fde->end || bytes_left(&instructions) > LIMIT_CFI_ENTRY_BYTES || !cfi_machine_begin(&machine))
+	machine.state = machine.initial = (struct cfi_state){0};
+	machine.location = 0;
+	machine.saved_count = 0;
+	if (cfi_machine_run(&machine, &initial, &next) || !bytes_ok(&initial))
 		return NULL;
+	machine.initial = machine.state;
 	machine.location = fde->start;
-	do {
-		uint64_t next = fde->end;
-
-		step = cfi_machine_run(&machine, &instructions, &next);
-		if (step == CFI_MACHINE_FAILED)
-			return NULL;
+	machine.saved_count = 0;
+	while (cfi_machine_run(&machine, &instructions, &next) && next <= address)
 		machine.location = next;
-	} while (step == CFI_MACHINE_ROW && machine.location <= address);
-	return make_row(rows, &machine);
+	return bytes_ok(&instructions) ? make_row(rows, &machine) : NULL;
 }
 
 /* The last entry that begins at or before `address`. False: there is none. A header that lists something else than
