@@ -10,7 +10,7 @@
 #include "base/compression.h"
 #include "base/map.h"
 #include "code/elf/disassembly.h"
-#include "code/elf/module.h"
+#include "code/names/symbols.h"
 #include "output/json/json-document.h"
 
 #ifdef MMTRACE_COMMIT
@@ -45,7 +45,7 @@ static void make_details(void)
 		 "capstone %u.%u\n"
 		 "xxhash %u.%u.%u\n",
 		 COMMIT, system.release, system.machine, HEADERS_VERSION(16), HEADERS_VERSION(8), HEADERS_VERSION(0),
-		 __VERSION__, module_library_version(), compress_library_version(), document_library_version(),
+		 __VERSION__, symbols_library_version(), compress_library_version(), document_library_version(),
 		 disassembler >> 8, disassembler & 0xff, hash / 10000, hash / 100 % 100, hash % 100);
 }
 

@@ -49,7 +49,7 @@ static void print_names(const char *path)
 	struct module *module;
 
 	require(modules_create(EM_X86_64, true, &modules));
-	require(modules_open(modules, path, NULL, 0, &module));
+	require(modules_open(modules, path, NULL, 0, 0, &module));
 	for (size_t i = 0; i < addresses.count; i++) {
 		struct module_frame frames[LIMIT_INLINED_FRAMES];
 		size_t count = module_names(module, addresses.items[i], frames);

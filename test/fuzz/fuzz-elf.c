@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	error = modules_create(EM_X86_64, true, &modules);
 	if (!error)
-		error = modules_open(modules, path, NULL, 0, &module);
+		error = modules_open(modules, path, NULL, 0, 0, &module);
 	if (!error)
 		symbols = symbols_create(&(struct symbols_source){.path = path, .fd = fd, .demangle = true});
 	if (symbols)

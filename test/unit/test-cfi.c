@@ -108,7 +108,7 @@ static size_t compare_file(const char *path)
 
 	snprintf(command, sizeof(command), "readelf --debug-dump=frames-interp -wN %s 2>/dev/null", path);
 	ck_assert_ptr_null(modules_create(HOST_MACHINE, true, &modules));
-	ck_assert_ptr_null(modules_open(modules, path, NULL, 0, &module));
+	ck_assert_ptr_null(modules_open(modules, path, NULL, 0, 0, &module));
 	stream = popen(command, "r");
 	ck_assert_ptr_nonnull(stream);
 	while (fgets(line, sizeof(line), stream)) {
@@ -527,7 +527,7 @@ END_TEST
 START_TEST(test_addresses_outside_all_rows)
 {
 	ck_assert_ptr_null(modules_create(HOST_MACHINE, true, &modules));
-	ck_assert_ptr_null(modules_open(modules, "/proc/self/exe", NULL, 0, &module));
+	ck_assert_ptr_null(modules_open(modules, "/proc/self/exe", NULL, 0, 0, &module));
 	ck_assert_ptr_null(module_cfi(module, 0));
 	ck_assert_ptr_null(module_cfi(module, 1ULL << 40));
 	ck_assert_ptr_null(module_cfi(module, UINT64_MAX));

@@ -42,7 +42,7 @@ static struct module *open_program(const char *path, const uint8_t *build_id, si
 {
 	struct module *module = NULL;
 
-	ck_assert_ptr_null(modules_open(modules, path, build_id, size, &module));
+	ck_assert_ptr_null(modules_open(modules, path, build_id, size, 0, &module));
 	ck_assert_ptr_nonnull(module);
 	return module;
 }
@@ -372,12 +372,12 @@ START_TEST(test_other_inode)
 
 	write_file(path_of("program"), data, size);
 	ck_assert_int_eq(stat(path_of("program"), &status), 0);
-	ck_assert_ptr_null(modules_open_mapped(modules, path_of("program"), NULL, 0, status.st_ino + 1, &module));
+	ck_assert_ptr_null(modules_open(modules, path_of("program"), NULL, 0, status.st_ino + 1, &module));
 	ck_assert_int_eq(module_state(module), MODULE_CHANGED);
-	ck_assert_ptr_null(modules_open_mapped(modules, path_of("program"), NULL, 0, status.st_ino, &module));
+	ck_assert_ptr_null(modules_open(modules, path_of("program"), NULL, 0, status.st_ino, &module));
 	ck_assert_int_eq(module_state(module), MODULE_READABLE);
-	ck_assert_ptr_null(modules_open_mapped(modules, path_of("program"), self.build_id, self.build_id_size,
-					       status.st_ino + 1, &module));
+	ck_assert_ptr_null(
+	    modules_open(modules, path_of("program"), self.build_id, self.build_id_size, status.st_ino + 1, &module));
 	ck_assert_int_eq(module_state(module), MODULE_READABLE);
 }
 END_TEST
@@ -417,7 +417,7 @@ START_TEST(test_other_architecture)
 	struct module *module;
 
 	ck_assert_ptr_null(modules_create(HOST_MACHINE == EM_AARCH64 ? EM_X86_64 : EM_AARCH64, true, &others));
-	ck_assert_ptr_null(modules_open(others, "/proc/self/exe", NULL, 0, &module));
+	ck_assert_ptr_null(modules_open(others, "/proc/self/exe", NULL, 0, 0, &module));
 	ck_assert_int_eq(module_state(module), MODULE_OTHER_BUILD);
 	modules_destroy(others);
 }
@@ -507,7 +507,7 @@ START_TEST(corpus_of_hostile_files)
 		if (entry->d_type == DT_DIR)
 			continue;
 		ck_assert_int_gt(asprintf(&path, "%s/%s/%s", here, corpus, entry->d_name), 0);
-		ck_assert_ptr_null(modules_open(all, path, NULL, 0, &module));
+		ck_assert_ptr_null(modules_open(all, path, NULL, 0, 0, &module));
 		for (uint64_t address = 0x400000; address < 0x402000; address += 0x40) {
 			size_t count = module_names(module, address, frames);
 

@@ -187,7 +187,7 @@ START_TEST(descriptors_of_the_caller_stay_open)
 	ck_assert_int_ne(dladdr((void *)(uintptr_t)qsort, &library), 0);
 	ck_assert_int_eq(dup2(before, STDIN_FILENO), STDIN_FILENO);
 	ck_assert_ptr_null(modules_create(HOST_MACHINE, true, &modules));
-	ck_assert_ptr_null(modules_open(modules, library.dli_fname, NULL, 0, &module));
+	ck_assert_ptr_null(modules_open(modules, library.dli_fname, NULL, 0, 0, &module));
 	ck_assert_uint_ge(module_names(module, (uintptr_t)qsort - (uintptr_t)library.dli_fbase, frames), 1);
 	has_lines = frames[0].source_file != NULL;
 	modules_destroy(modules);

@@ -1010,7 +1010,7 @@ static int find_module(struct dl_phdr_info *info, size_t size, void *context)
 			path = "[vdso]";
 		live->found =
 		    (struct live_module){.start = start, .end = start + header->p_memsz, .bias = info->dlpi_addr};
-		ck_assert_ptr_null(modules_open(programs, path, NULL, 0, &live->found.program));
+		ck_assert_ptr_null(modules_open(programs, path, NULL, 0, 0, &live->found.program));
 		return 1;
 	}
 	return 0;

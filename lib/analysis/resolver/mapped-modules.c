@@ -248,9 +248,8 @@ static struct module *open_record(struct mapped_modules *mapped, const struct mo
 {
 	struct module *module = NULL;
 
-	mmt_error_destroy(modules_open_mapped(mapped->modules, record->path,
-					      record->build_id_size ? record->build_id : NULL, record->build_id_size,
-					      known_inode(record->inode), &module));
+	mmt_error_destroy(modules_open(mapped->modules, record->path, record->build_id_size ? record->build_id : NULL,
+				       record->build_id_size, known_inode(record->inode), &module));
 	return module;
 }
 
@@ -310,8 +309,8 @@ static struct module *open_image(struct mapped_modules *mapped, const struct ima
 	if (module)
 		return module;
 	build_id = find_build_id(mapped, key->path);
-	mmt_error_destroy(modules_open_mapped(mapped->modules, path, build_id ? build_id->bytes : NULL,
-					      build_id ? build_id->size : 0, known_inode(key->inode), &module));
+	mmt_error_destroy(modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
+				       build_id ? build_id->size : 0, known_inode(key->inode), &module));
 	return module;
 }
 

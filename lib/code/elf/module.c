@@ -13,6 +13,7 @@
 #include <gelf.h>
 #include <libelf.h>
 
+#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
@@ -90,21 +91,17 @@ static bool read_segments(struct elf_file *file)
 		return true;
 	for (size_t i = 0; i < count && i < LIMIT_SEGMENTS; i++) {
 		GElf_Phdr header;
-		struct elf_segment segment;
 
 		if (!gelf_getphdr(file->elf, (int)i, &header))
 			continue;
 		file->has_interpreter |= header.p_type == PT_INTERP;
-		if (header.p_type != PT_LOAD)
-			continue;
-		if (header.p_vaddr + header.p_filesz < header.p_vaddr ||
+		if (header.p_type != PT_LOAD || header.p_vaddr + header.p_filesz < header.p_vaddr ||
 		    header.p_offset + header.p_filesz < header.p_offset)
 			continue;
-		segment = (struct elf_segment){.file_offset = header.p_offset,
-					       .file_size = header.p_filesz,
-					       .address = header.p_vaddr,
-					       .executable = header.p_flags & PF_X};
-		if (!vector_push(&file->segments, segment))
+		if (!vector_push(&file->segments, ((struct elf_segment){.file_offset = header.p_offset,
+									.file_size = header.p_filesz,
+									.address = header.p_vaddr,
+									.executable = header.p_flags & PF_X})))
 			return false;
 	}
 	return true;
@@ -151,10 +148,9 @@ static size_t find_build_id(Elf *elf, const void **id_ret)
 static enum module_state check_elf(Elf *elf, uint16_t machine, const uint8_t *build_id, size_t build_id_size)
 {
 	const void *found = NULL;
+	size_t count, found_size;
 	GElf_Ehdr header;
-	size_t found_size;
 	GElf_Phdr first;
-	size_t count;
 
 	if (elf_kind(elf) != ELF_K_ELF)
 		return MODULE_NOT_ELF;
@@ -162,12 +158,10 @@ static enum module_state check_elf(Elf *elf, uint16_t machine, const uint8_t *bu
 		return MODULE_BROKEN;
 	if (header.e_machine != machine)
 		return MODULE_OTHER_BUILD;
-	if (!build_id || !build_id_size)
+	if (!build_id_size)
 		return MODULE_READABLE;
 	found_size = find_build_id(elf, &found);
-	if (!equal_build_ids(found, found_size, build_id, build_id_size))
-		return MODULE_OTHER_BUILD;
-	return MODULE_READABLE;
+	return equal_build_ids(found, found_size, build_id, build_id_size) ? MODULE_READABLE : MODULE_OTHER_BUILD;
 }
 
 /* Takes ownership of `elf`, which may be NULL. */
@@ -206,12 +200,29 @@ static struct mmt_error *open_vdso(uint16_t machine, const uint8_t *build_id, si
 	return accept_elf(file, elf_memory(file->image, file->image_size), machine, build_id, build_id_size);
 }
 
-static struct mmt_error *open_path(const char *path, uint16_t machine, const uint8_t *build_id, size_t build_id_size,
-				   struct elf_file *file)
+/* No build-id: accept any. `state` describes problems with the file; the only error returned is out of memory. */
+static struct mmt_error *elf_file_open(const char *path, uint16_t machine, const uint8_t *build_id,
+				       size_t build_id_size, struct elf_file *file)
 {
-	CLEANUP(close) int fd = open_regular(path, &file->identity, &file->state);
+	size_t length = mapped_path_length(path);
+	CLEANUP(free) char *file_path = NULL;
+	CLEANUP(close) int fd = -1;
 	Elf *elf;
 
+	if (!strcmp(path, "[vdso]"))
+		return open_vdso(machine, build_id, build_id_size, file);
+	file->state = MODULE_NOT_ELF;
+	/* Names of memory that is not backed by a file on disk: [heap], //anon, memfds. */
+	if (path[0] != '/' || path[1] == '/' || !strncmp(path, "/memfd:", 7) || !strncmp(path, "/SYSV", 5))
+		return NULL;
+	file->state = MODULE_MISSING;
+	/* Another file may have the name of a deleted one now: use it only if it is the same build. */
+	if (path[length] && !build_id_size)
+		return NULL;
+	file_path = strndup(path, length);
+	if (!file_path)
+		return &error_no_memory;
+	fd = open_regular(file_path, &file->identity, &file->state);
 	if (fd < 0)
 		return NULL;
 	elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
@@ -223,78 +234,12 @@ static struct mmt_error *open_path(const char *path, uint16_t machine, const uin
 	return accept_elf(file, elf, machine, build_id, build_id_size);
 }
 
-/* `build_id` NULL: accept any. `state` describes problems with the file; the only error returned is out of memory. */
-static struct mmt_error *elf_file_open(const char *path, uint16_t machine, const uint8_t *build_id,
-				       size_t build_id_size, struct elf_file *file)
-{
-	size_t length = mapped_path_length(path);
-	CLEANUP(free) char *remaining = NULL;
-
-	*file = (struct elf_file){.state = MODULE_NOT_ELF};
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return error_create(MMT_ERROR_UNSUPPORTED, "libelf is older than the header it was built with");
-	if (!strcmp(path, "[vdso]"))
-		return open_vdso(machine, build_id, build_id_size, file);
-	/* Names of memory that is not backed by a file on disk: [heap], //anon, memfds. */
-	if (path[0] != '/' || path[1] == '/' || !strncmp(path, "/memfd:", 7) || !strncmp(path, "/SYSV", 5))
-		return NULL;
-	if (!path[length])
-		return open_path(path, machine, build_id, build_id_size, file);
-	/* Another file may have the name now: use it only if it is the same build. */
-	file->state = MODULE_MISSING;
-	if (!build_id || !build_id_size)
-		return NULL;
-	remaining = strndup(path, length);
-	if (!remaining)
-		return &error_no_memory;
-	return open_path(remaining, machine, build_id, build_id_size, file);
-}
-
-/* The same for the content of a file. Takes ownership of the content, even on error. */
-static struct mmt_error *elf_file_open_content(void *content, size_t size, uint16_t machine, const uint8_t *build_id,
-					       size_t build_id_size, struct elf_file *file)
-{
-	*file = (struct elf_file){.state = MODULE_BROKEN, .image = content, .image_size = size};
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return error_create(MMT_ERROR_UNSUPPORTED, "libelf is older than the header it was built with");
-	return accept_elf(file, elf_memory(content, size), machine, build_id, build_id_size);
-}
-
 static void elf_file_close(struct elf_file *file)
 {
 	elf_end(file->elf);
 	free(file->image);
 	vector_deinit(&file->segments);
 	*file = (struct elf_file){.state = MODULE_MISSING};
-}
-
-/* How well a segment matches: 0 not at all, 1 only after rounding to pages, 3 by its bytes; plus 1 if executable. */
-static int rank_segment(const struct elf_segment *segment, uint64_t file_offset)
-{
-	uint64_t rounded = segment->file_offset & ~PAGE_MASK;
-	uint64_t size = segment->file_offset - rounded + segment->file_size;
-
-	if (file_offset >= segment->file_offset && file_offset - segment->file_offset < segment->file_size)
-		return 3 + segment->executable;
-	if (file_offset >= rounded && file_offset - rounded < ((size + PAGE_MASK) & ~PAGE_MASK))
-		return 1 + segment->executable;
-	return 0;
-}
-
-static bool elf_file_address(const struct elf_file *file, uint64_t file_offset, uint64_t *address_ret)
-{
-	int best = 0;
-
-	for (size_t i = 0; i < file->segments.count; i++) {
-		const struct elf_segment *segment = &file->segments.items[i];
-		int rank = rank_segment(segment, file_offset);
-
-		if (rank > best) {
-			best = rank;
-			*address_ret = segment->address + (file_offset - segment->file_offset);
-		}
-	}
-	return best > 0;
 }
 
 /* The code of the segment that contains `address`, or ends there, as far as the file has it; *offset_ret: offset of the
@@ -319,18 +264,6 @@ static struct bytes find_code(const struct elf_file *file, uint64_t address, boo
 	return bytes_over(NULL, 0);
 }
 
-/* Up to `size` bytes of code from `address` on. Returns their number; 0: none. Borrowed. */
-static size_t elf_file_code_at(const struct elf_file *file, uint64_t address, size_t size, const uint8_t **code_ret)
-{
-	uint64_t offset = 0;
-	struct bytes code = find_code(file, address, false, &offset);
-
-	bytes_skip(&code, (size_t)offset);
-	size = size < bytes_left(&code) ? size : bytes_left(&code);
-	*code_ret = bytes_take(&code, size);
-	return *code_ret ? size : 0;
-}
-
 /* Up to `size` bytes of code that end before `address`. Returns their number; 0: none. Borrowed. */
 static size_t elf_file_code_before(const struct elf_file *file, uint64_t address, size_t size, const uint8_t **code_ret)
 {
@@ -349,7 +282,6 @@ static size_t elf_file_code_before(const struct elf_file *file, uint64_t address
 #define CALL_PROGRAM_BITS 16
 
 struct module {
-	bool contains_coreclr, coreclr_looked_up;
 	bool copied; /* the file is in the recording */
 	struct modules *modules;
 	char *path;
@@ -361,10 +293,10 @@ struct module {
 	uint8_t *build_id; /* it was opened with these */
 	size_t build_id_size;
 	uint64_t inode;
-	int entry_named;   /* whether a function is at the entry point; -1: unknown */
-	struct map places; /* address and is_return_address -> index into `known_places` */
+	int entry_named;      /* whether a function is at the entry point; -1: unknown */
+	int contains_coreclr; /* -1: unknown */
+	struct map places;    /* address and is_return_address -> index into `known_places` */
 	VECTOR(struct code_place) known_places;
-	VECTOR(struct deduced_row *) deduced_rows; /* owners of the rows in `known_places` */
 };
 
 struct known_call {
@@ -384,36 +316,11 @@ struct modules {
 	struct map by_key;	  /* id -> module */
 	struct known_call *calls; /* CALLS_KEPT slots; NULL: not used yet */
 	VECTOR(struct module *) items;
+	struct arena rows; /* struct deduced_row of places */
 };
-
-static void describe_module(const struct remote_names *names, struct buffer *description);
-static struct symbols *open_in_helper(void *context, struct bytes *description, enum symbols_use use);
-
-struct mmt_error *modules_create(uint16_t elf_machine, bool demangle, struct modules **modules_ret)
-{
-	struct modules *modules = calloc(1, sizeof(*modules));
-	struct mmt_error *error;
-
-	if (!modules)
-		return &error_no_memory;
-	modules->machine = elf_machine;
-	modules->demangle = demangle;
-	error = disassembly_create(elf_machine, &modules->disassembly);
-	modules->helper = names_helper_create(&(struct names_calls){describe_module, open_in_helper, modules});
-	if (!error && !modules->helper)
-		error = &error_no_memory;
-	if (error) {
-		modules_destroy(modules);
-		return error;
-	}
-	*modules_ret = modules;
-	return NULL;
-}
 
 static void module_destroy(struct module *module)
 {
-	if (!module)
-		return;
 	remote_names_deinit(&module->names);
 	free(module->build_id);
 	cfi_destroy(module->cfi);
@@ -421,9 +328,6 @@ static void module_destroy(struct module *module)
 	elf_file_close(&module->file);
 	map_deinit(&module->places);
 	vector_deinit(&module->known_places);
-	for (size_t i = 0; i < module->deduced_rows.count; i++)
-		free(module->deduced_rows.items[i]);
-	vector_deinit(&module->deduced_rows);
 	free(module->path);
 	free(module);
 }
@@ -440,6 +344,7 @@ void modules_destroy(struct modules *modules)
 	free(modules->calls);
 	names_helper_destroy(modules->helper);
 	disassembly_destroy(modules->disassembly);
+	arena_deinit(&modules->rows);
 	free(modules);
 }
 
@@ -473,88 +378,70 @@ static void refuse_other_file(const struct modules *modules, uint64_t inode, str
 {
 	const struct timespec *time = &file->identity.st_mtim;
 	uint64_t written_ns = (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+	enum module_state state = MODULE_READABLE;
 
-	if (file->state != MODULE_READABLE)
-		return;
-	if (file->image) { /* of the vdso */
-		if (modules->other_kernel) {
-			elf_file_close(file);
-			file->state = MODULE_OTHER_BUILD;
-		}
-		return;
-	}
-	if ((!modules->recorded_until_ns || written_ns <= modules->recorded_until_ns) &&
-	    (!inode || inode == file->identity.st_ino))
+	if (file->image) /* of the vdso */
+		state = modules->other_kernel ? MODULE_OTHER_BUILD : MODULE_READABLE;
+	else if ((modules->recorded_until_ns && written_ns > modules->recorded_until_ns) ||
+		 (inode && inode != file->identity.st_ino))
+		state = MODULE_CHANGED;
+	if (file->state != MODULE_READABLE || state == MODULE_READABLE)
 		return;
 	elf_file_close(file);
-	file->state = MODULE_CHANGED;
+	file->state = state;
 }
 
-/* Add an opened module to the cache. Takes ownership of `error` and of the module's contents. */
-static struct mmt_error *add_program(struct modules *modules, const char *path, struct module *module,
-				     struct mmt_error *error, struct module **module_ret)
+/* Open a module and add it to the cache. With `content`, a copy of its file, the module takes ownership of it, even on
+ * error. */
+static struct mmt_error *open_module(struct modules *modules, const char *path, void *content, size_t size,
+				     const uint8_t *build_id, size_t build_id_size, uint64_t inode,
+				     struct module **module_ret)
 {
-	if (!error) {
-		module->path = strdup(path);
-		module->modules = modules;
+	struct module *module = calloc(1, sizeof(*module));
+	struct mmt_error *error;
+
+	if (!module) {
+		free(content);
+		return &error_no_memory;
 	}
-	if (!error && (!module->path || !vector_push(&modules->items, module)))
+	*module = (struct module){.copied = content,
+				  .modules = modules,
+				  .path = strdup(path),
+				  .file = {.image = content, .image_size = size},
+				  .build_id = malloc(build_id_size + 1),
+				  .build_id_size = build_id_size,
+				  .inode = inode,
+				  .entry_named = -1,
+				  .contains_coreclr = -1};
+	if (module->build_id && build_id_size)
+		memcpy(module->build_id, build_id, build_id_size);
+	error = content
+		    ? accept_elf(&module->file, elf_memory(content, size), modules->machine, build_id, build_id_size)
+		    : elf_file_open(path, modules->machine, build_id, build_id_size, &module->file);
+	if (!error && !content && !build_id_size)
+		refuse_other_file(modules, inode, &module->file);
+	if (!error && (!module->path || !module->build_id || !vector_push(&modules->items, module)))
 		error = &error_no_memory;
 	if (error) {
 		module_destroy(module);
 		return error;
 	}
 	module->names.number = (uint32_t)modules->items.count;
-	module->entry_named = -1;
 	*module_ret = module;
 	return NULL;
-}
-
-static struct mmt_error *open_program(struct modules *modules, const char *path, const uint8_t *build_id,
-				      size_t build_id_size, uint64_t inode, struct module **module_ret)
-{
-	struct module *module = calloc(1, sizeof(*module));
-	struct mmt_error *error = &error_no_memory;
-
-	if (module)
-		error = elf_file_open(path, modules->machine, build_id, build_id_size, &module->file);
-	if (!error && !build_id_size)
-		refuse_other_file(modules, inode, &module->file);
-	if (!error && build_id_size) {
-		module->build_id = malloc(build_id_size);
-		if (!module->build_id)
-			error = &error_no_memory;
-		else
-			memcpy(module->build_id, build_id, build_id_size);
-	}
-	if (!error) {
-		module->build_id_size = build_id_size;
-		module->inode = inode;
-	}
-	return add_program(modules, path, module, error, module_ret);
 }
 
 struct mmt_error *modules_open_content(struct modules *modules, const char *path, void *content, size_t size,
 				       const uint8_t *build_id, size_t build_id_size, struct module **module_ret)
 {
-	struct module *module = calloc(1, sizeof(*module));
-	struct mmt_error *error = &error_no_memory;
-
-	if (module) {
-		error = elf_file_open_content(content, size, modules->machine, build_id, build_id_size, &module->file);
-		module->copied = true;
-	} else {
-		free(content);
-	}
-	return add_program(modules, path, module, error, module_ret);
+	return open_module(modules, path, content, size, build_id, build_id_size, 0, module_ret);
 }
 
-struct mmt_error *modules_open_mapped(struct modules *modules, const char *path, const uint8_t *build_id,
-				      size_t build_id_size, uint64_t inode, struct module **module_ret)
+struct mmt_error *modules_open(struct modules *modules, const char *path, const uint8_t *build_id, size_t build_id_size,
+			       uint64_t inode, struct module **module_ret)
 {
 	size_t path_size = strlen(path) + 1;
-	const void *identity = build_id ? (const void *)build_id : &inode;
-	size_t identity_size = build_id ? build_id_size : sizeof(inode);
+	size_t identity_size = build_id_size ? build_id_size : sizeof(inode);
 	size_t key_size = path_size + identity_size;
 	CLEANUP(free) char *key = malloc(key_size);
 	struct mmt_error *error;
@@ -563,23 +450,17 @@ struct mmt_error *modules_open_mapped(struct modules *modules, const char *path,
 	if (!key)
 		return &error_no_memory;
 	memcpy(key, path, path_size);
-	memcpy(key + path_size, identity, identity_size);
+	memcpy(key + path_size, build_id_size ? (const void *)build_id : &inode, identity_size);
 	id = intern_put(&modules->keys, key, key_size);
 	if (id == INTERN_NONE)
 		return &error_no_memory;
 	*module_ret = map_get_pointer(&modules->by_key, id);
 	if (*module_ret)
 		return NULL;
-	error = open_program(modules, path, build_id, build_id_size, inode, module_ret);
+	error = open_module(modules, path, NULL, 0, build_id, build_id_size, inode, module_ret);
 	if (!error && !map_put_pointer(&modules->by_key, id, *module_ret))
 		return &error_no_memory;
 	return error_context(error, "%s", path);
-}
-
-struct mmt_error *modules_open(struct modules *modules, const char *path, const uint8_t *build_id, size_t build_id_size,
-			       struct module **module_ret)
-{
-	return modules_open_mapped(modules, path, build_id, build_id_size, 0, module_ret);
 }
 
 enum module_state module_state(const struct module *module)
@@ -599,7 +480,25 @@ char *module_missing_part(struct module *module, size_t *others_ret)
 
 bool module_address(const struct module *module, uint64_t file_offset, uint64_t *address_ret)
 {
-	return elf_file_address(&module->file, file_offset, address_ret);
+	int best = 0;
+
+	for (size_t i = 0; i < module->file.segments.count; i++) {
+		const struct elf_segment *segment = &module->file.segments.items[i];
+		uint64_t rounded = segment->file_offset & ~PAGE_MASK;
+		uint64_t size = segment->file_offset - rounded + segment->file_size;
+		int rank = 0;
+
+		/* A segment matches by its bytes, or less well after rounding to pages. Prefer executable ones. */
+		if (file_offset >= segment->file_offset && file_offset - segment->file_offset < segment->file_size)
+			rank = 3 + segment->executable;
+		else if (file_offset >= rounded && file_offset - rounded < ((size + PAGE_MASK) & ~PAGE_MASK))
+			rank = 1 + segment->executable;
+		if (rank > best) {
+			best = rank;
+			*address_ret = segment->address + (file_offset - segment->file_offset);
+		}
+	}
+	return best > 0;
 }
 
 /* NULL: none, or out of memory. */
@@ -633,11 +532,17 @@ const struct cfi_row *module_cfi(struct module *module, uint64_t address)
 	return cfi ? cfi_find(cfi, address) : NULL;
 }
 
+/* Up to `size` bytes of code from `address` on. Returns their number; 0: none. Borrowed. */
 static size_t read_code(void *context, uint64_t address, size_t size, const uint8_t **code_ret)
 {
 	const struct module *module = context;
+	uint64_t offset = 0;
+	struct bytes code = find_code(&module->file, address, false, &offset);
 
-	return elf_file_code_at(&module->file, address, size, code_ret);
+	bytes_skip(&code, (size_t)offset);
+	size = size < bytes_left(&code) ? size : bytes_left(&code);
+	*code_ret = bytes_take(&code, size);
+	return *code_ret ? size : 0;
 }
 
 /* Use the function's end from the unwind table, or else from its instructions. */
@@ -701,40 +606,47 @@ static struct symbols *open_in_helper(void *context, struct bytes *description, 
 	uint64_t inode = bytes_u64(description);
 	struct bytes build_id = bytes_sub(description, bytes_u64(description));
 	size_t build_id_size = bytes_left(&build_id), size = bytes_u64(description);
+	const void *bytes = bytes_take(description, size);
+	void *content = size && bytes ? malloc(size) : NULL;
 	struct module *module = NULL;
 	struct mmt_error *error;
-	void *content;
 
-	if (!size) {
-		error = open_program(modules, path, build_id_size ? build_id.position : NULL, build_id_size, inode,
-				     &module);
-	} else {
-		content = malloc(size);
-		if (!content)
-			return NULL;
-		memcpy(content, description->position, size);
-		error = modules_open_content(modules, path, content, size, NULL, 0, &module);
-	}
+	if (size && !content)
+		return NULL;
+	if (content)
+		memcpy(content, bytes, size);
+	error = open_module(modules, path, content, size, build_id.position, build_id_size, inode, &module);
 	mmt_error_destroy(error);
 	return error ? NULL : open_symbols(module, use);
+}
+
+struct mmt_error *modules_create(uint16_t elf_machine, bool demangle, struct modules **modules_ret)
+{
+	struct modules *modules = calloc(1, sizeof(*modules));
+	struct mmt_error *error;
+
+	if (!modules)
+		return &error_no_memory;
+	(void)elf_version(EV_CURRENT); /* libelf opens no file before this call */
+	modules->machine = elf_machine;
+	modules->demangle = demangle;
+	error = disassembly_create(elf_machine, &modules->disassembly);
+	modules->helper = names_helper_create(&(struct names_calls){describe_module, open_in_helper, modules});
+	if (!error && !modules->helper)
+		error = &error_no_memory;
+	if (error)
+		modules_destroy(modules);
+	else
+		*modules_ret = modules;
+	return error;
 }
 
 /* A module's entry function is shorter than this, and its callee never returns. */
 #define ENTRY_SIZE 64
 
-static enum code_special_function special_function_by_code(const struct module *module, uint64_t address)
-{
-	const uint8_t *code = NULL, *before = NULL;
-	size_t size = elf_file_code_at(&module->file, address, SPECIAL_FUNCTIONS_CODE_MAX, &code);
-	size_t before_size = elf_file_code_before(&module->file, address, SPECIAL_FUNCTIONS_CODE_BEFORE, &before);
-
-	return size ? stack_end_by_code(module->modules->machine, code, size, before, before_size)
-		    : CODE_SPECIAL_FUNCTION_NONE;
-}
-
 /* Whether a function with a libc name is really libc's. A statically linked module contains libc, but
  * also code of its own with such names: only code that starts or ends a thread itself counts. */
-static bool is_of_c_library(const struct module *module, const struct special_function *function)
+static bool is_of_c_library(struct module *module, const struct special_function *function)
 {
 	const uint8_t *code = NULL;
 	size_t size;
@@ -745,7 +657,7 @@ static bool is_of_c_library(const struct module *module, const struct special_fu
 		return false;
 	if (function->name[0] == '_')
 		return true;
-	size = elf_file_code_at(&module->file, function->start, function->end - function->start, &code);
+	size = read_code(module, function->start, function->end - function->start, &code);
 	return stack_end_has_system_call(module->modules->machine, code, size);
 }
 
@@ -771,10 +683,10 @@ bool module_contains_coreclr(struct module *module)
 {
 	uint64_t start, end;
 
-	if (!module->coreclr_looked_up && module->file.state == MODULE_READABLE)
+	if (module->contains_coreclr < 0)
 		module->contains_coreclr =
+		    module->file.state == MODULE_READABLE &&
 		    remote_names_named(module->modules->helper, &module->names, "MetaDataGetDispenser", &start, &end);
-	module->coreclr_looked_up = true;
 	return module->contains_coreclr;
 }
 
@@ -797,54 +709,47 @@ static bool function_begins(void *context, uint64_t address)
 	       remote_names_range(module->modules->helper, &module->names, address, &start, &end) && start == address;
 }
 
-/* Code without an unwind table. */
-static const struct cfi_row *deduce_row(struct module *module, uint64_t address, bool is_return_address)
+static const struct cfi_row *keep_row(struct modules *modules, const struct deduced_row *deduced)
 {
-	const struct analyzed_code code = {.read = read_code, .begins = function_begins, .context = module};
-	struct deduced_row *deduced;
+	struct deduced_row *kept = arena_alloc(&modules->rows, 1, sizeof(*kept));
 
-	if (module->file.state != MODULE_READABLE)
+	if (!kept)
 		return NULL;
-	deduced = malloc(sizeof(*deduced));
-	if (deduced &&
-	    deduced_row_find(module->modules->disassembly, &code, address, is_return_address, false, deduced) &&
-	    vector_push(&module->deduced_rows, deduced))
-		return deduced_row_get(deduced);
-	free(deduced);
-	return NULL;
-}
-
-/* Code in Go's table of functions. */
-static const struct cfi_row *go_row(struct module *module, uint64_t address, enum code_frame_pointer *frame_pointer_ret)
-{
-	const struct go_functions *functions = go_of(module);
-	struct deduced_row *made = functions ? malloc(sizeof(*made)) : NULL;
-	bool kept;
-
-	if (made && go_functions_row(functions, address, made, &kept) && vector_push(&module->deduced_rows, made)) {
-		*frame_pointer_ret = kept ? CODE_FRAME_POINTER_KEPT : CODE_FRAME_POINTER_NONE;
-		return deduced_row_get(made);
-	}
-	free(made);
-	return NULL;
+	*kept = *deduced;
+	return deduced_row_get(kept);
 }
 
 struct code_place module_place(struct module *module, uint64_t address, bool is_return_address)
 {
+	const struct analyzed_code code = {.read = read_code, .begins = function_begins, .context = module};
 	uint64_t key = address << 1 | is_return_address;
 	const uint64_t *known = map_get(&module->places, key);
+	const struct go_functions *go;
 	struct code_place place = {0};
+	struct deduced_row deduced;
+	bool keeps_frame_pointer;
 
 	if (known)
 		return module->known_places.items[*known];
-	place.row = go_row(module, address - is_return_address, &place.frame_pointer);
+	go = go_of(module);
+	if (go && go_functions_row(go, address - is_return_address, &deduced, &keeps_frame_pointer)) {
+		place.row = keep_row(module->modules, &deduced);
+		place.frame_pointer = keeps_frame_pointer ? CODE_FRAME_POINTER_KEPT : CODE_FRAME_POINTER_NONE;
+	}
 	if (!place.row)
 		place.row = module_cfi(module, address - is_return_address);
-	if (!place.row)
-		place.row = deduce_row(module, address, is_return_address);
-	if (is_return_address)
-		place.special_function = special_function_by_code(module, address);
-	if (place.special_function == CODE_SPECIAL_FUNCTION_NONE && module->go)
+	if (!place.row && module->file.state == MODULE_READABLE &&
+	    deduced_row_find(module->modules->disassembly, &code, address, is_return_address, false, &deduced))
+		place.row = keep_row(module->modules, &deduced);
+	if (is_return_address) {
+		const uint8_t *at = NULL, *before = NULL;
+		size_t size = read_code(module, address, SPECIAL_FUNCTIONS_CODE_MAX, &at);
+		size_t before_size =
+		    elf_file_code_before(&module->file, address, SPECIAL_FUNCTIONS_CODE_BEFORE, &before);
+
+		place.special_function = stack_end_by_code(module->modules->machine, at, size, before, before_size);
+	}
+	if (place.special_function == CODE_SPECIAL_FUNCTION_NONE && go)
 		place.special_function = module_special_function(module, address, is_return_address);
 	if (vector_push(&module->known_places, place))
 		(void)map_put(&module->places, key, module->known_places.count - 1);
@@ -904,10 +809,9 @@ size_t module_names(struct module *module, uint64_t for_lookup, struct module_fr
 
 static int compare_modules(const void *left, const void *right)
 {
-	uint32_t first = ((const struct names_query *)left)->names->number;
-	uint32_t second = ((const struct names_query *)right)->names->number;
+	const struct names_query *a = left, *b = right;
 
-	return (first > second) - (first < second);
+	return order_of(a->names->number, b->names->number);
 }
 
 void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count, bool more)
@@ -921,9 +825,4 @@ void modules_fetch_names(struct modules *modules, const struct module_query *que
 	}
 	qsort(wanted, number, sizeof(*wanted), compare_modules);
 	remote_names_fetch(modules->helper, wanted, number, more);
-}
-
-const char *module_library_version(void)
-{
-	return symbols_library_version();
 }

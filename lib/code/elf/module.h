@@ -45,15 +45,12 @@ enum module_state {
 };
 
 /*
- * Open the module at `path` with `build_id` (NULL: any). "[vdso]" is taken from this process if its build-id matches,
- * or without a build-id the kernel release. Opens each path and build-id once. `modules` owns the result.
+ * Open the module at `path` with this build-id (size 0: any) or, without one, with this inode (0: unknown). "[vdso]" is
+ * taken from this process if its build-id matches, or without a build-id the kernel release. Opens each path and
+ * build-id once. `modules` owns the result.
  */
 struct mmt_error *modules_open(struct modules *modules, const char *path, const uint8_t *build_id, size_t build_id_size,
-			       struct module **module_ret) MMT_MUST_CHECK;
-
-/* The same; without a build-id the file must have this inode (0: unknown). */
-struct mmt_error *modules_open_mapped(struct modules *modules, const char *path, const uint8_t *build_id,
-				      size_t build_id_size, uint64_t inode, struct module **module_ret) MMT_MUST_CHECK;
+			       uint64_t inode, struct module **module_ret) MMT_MUST_CHECK;
 
 /* Open a copy of the file that was at `path`. Takes ownership of `content`, even on error. */
 struct mmt_error *modules_open_content(struct modules *modules, const char *path, void *content, size_t size,
@@ -121,7 +118,5 @@ struct module_query {
 /* Fetch names that module_names() will soon be asked for, at most MODULE_FETCH_MAX in one step; `more`: keep those that
  * were fetched before. */
 void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count, bool more);
-
-const char *module_library_version(void);
 
 #endif

@@ -144,7 +144,7 @@ static bool find_address(uint64_t address, struct image **image_ret, uint64_t *f
 	if (!image)
 		return false;
 	if (!image->module)
-		require(modules_open(modules, image->path, NULL, 0, &image->module));
+		require(modules_open(modules, image->path, NULL, 0, 0, &image->module));
 	return module_address(image->module, image->file_offset + (address - image->start), file_address_ret);
 }
 
