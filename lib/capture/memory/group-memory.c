@@ -17,14 +17,7 @@
 /* Returns the number of a file that contains only a number; GROUP_MEMORY_NONE: none, or "max". */
 static uint64_t read_number(int directory, const char *name)
 {
-	CLEANUP(free) char *text = NULL;
-	char *end;
-	uint64_t number;
-
-	if (text_file_read(directory, name, &text) < 0)
-		return GROUP_MEMORY_NONE;
-	number = strtoull(text, &end, 10);
-	return end != text ? number : GROUP_MEMORY_NONE;
+	return (uint64_t)text_file_number(directory, name, (int64_t)GROUP_MEMORY_NONE);
 }
 
 /* Returns the number in the line "KEY NUMBER". */
@@ -88,13 +81,10 @@ const char *group_memory_find(char *text, const char *controller)
 char *group_memory_path(pid_t pid)
 {
 	static const char *const controllers[] = {"", "memory"};
-	char name[64];
 
-	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
 	for (size_t i = 0; i < sizeof(controllers) / sizeof(*controllers); i++) {
-		CLEANUP(free) char *text = NULL;
-		const char *path =
-		    text_file_read(-1, name, &text) >= 0 ? group_memory_find(text, controllers[i]) : NULL;
+		CLEANUP(free) char *text = proc_text(pid, "cgroup");
+		const char *path = text ? group_memory_find(text, controllers[i]) : NULL;
 
 		if (path && strcmp(path, "/") != 0)
 			return strdup(path);
@@ -128,15 +118,14 @@ bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 {
 	CLEANUP(free) char *text = NULL;
 	const char *path;
-	char name[64];
 
 	*memory = (struct group_memory){.directory = -1};
 	if (faccessat(group, "memory.current", F_OK, 0) == 0) {
 		memory->directory = openat(group, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		return memory->directory >= 0;
 	}
-	snprintf(name, sizeof(name), "/proc/%d/cgroup", member);
-	path = text_file_read(-1, name, &text) >= 0 ? group_memory_find(text, "memory") : NULL;
+	text = proc_text(member, "cgroup");
+	path = text ? group_memory_find(text, "memory") : NULL;
 	if (!path || !strcmp(path, "/"))
 		return false;
 	memory->directory = open_version_1(path);

@@ -2,7 +2,6 @@
 #include "capture/memory/memory-limits.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -20,14 +19,10 @@ static struct memory_limit *limit_of(struct memory_limit limits[NOTE_LIMITS], en
 static uint64_t find_soft_limit(const char *limits, const char *name)
 {
 	const char *line = strstr(limits, name);
-	char *end;
-	uint64_t bytes;
+	unsigned long long bytes;
 
-	if (!line)
-		return NO_LIMIT_BYTES;
-	line += strlen(name);
-	bytes = strtoull(line, &end, 10);
-	return end != line ? bytes : NO_LIMIT_BYTES; /* "unlimited" */
+	/* The number may be "unlimited". */
+	return line && sscanf(line + strlen(name), "%llu", &bytes) == 1 ? bytes : NO_LIMIT_BYTES;
 }
 
 /* Returns the number in a line without a unit; 0: there is no such line. */
@@ -83,15 +78,11 @@ static struct mmt_error *note(struct recorder *recorder, pid_t pid, uint64_t now
 
 struct mmt_error *limits_note_process(struct recorder *recorder, pid_t pid)
 {
-	CLEANUP(free) char *text = NULL, *status = NULL;
+	CLEANUP(free) char *text = proc_text(pid, "limits");
+	CLEANUP(free) char *status = text ? proc_text(pid, "status") : NULL;
 	struct memory_limit limits[NOTE_LIMITS];
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/limits", pid);
-	if (text_file_read(-1, path, &text) < 0)
-		return NULL;
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	if (text_file_read(-1, path, &status) < 0)
+	if (!status)
 		return NULL;
 	clear(limits);
 	limits_parse_process(text, status, limits);

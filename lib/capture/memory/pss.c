@@ -55,38 +55,16 @@ static bool read_counts(struct blocking_calls *calls, pid_t pid, struct pss_coun
 {
 	CLEANUP(close) int fd = process_file_open(calls, pid, "smaps_rollup");
 	CLEANUP(free) char *stat = NULL;
-	char rollup[ROLLUP_BYTES], path[64];
+	char rollup[ROLLUP_BYTES];
 	ssize_t size = fd < 0 ? -1 : process_file_read(calls, pid, fd, rollup, sizeof(rollup) - 1, 0);
 
 	rollup[size > 0 ? size : 0] = '\0';
 	if (!pss_parse_rollup(rollup, counts))
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (text_file_read(-1, path, &stat) >= 0)
+	stat = proc_text(pid, "stat");
+	if (stat)
 		counts->faults = pss_parse_faults(stat);
 	return true;
-}
-
-static struct mmt_error *append_counts(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t reading,
-				       const struct pss_counts *counts)
-{
-	struct buffer record;
-
-	own_record_begin_bytes(&record);
-	buffer_put_u64(&record, reading);
-	buffer_put_u64(&record, counts->resident_bytes);
-	buffer_put_u64(&record, counts->pss_bytes);
-	buffer_put_u64(&record, counts->swap_pss_bytes);
-	buffer_put_u64(&record, counts->private_bytes);
-	buffer_put_u64(&record, counts->huge_bytes);
-	buffer_put_u64(&record, counts->faults);
-	return own_record_append_bytes(recorder, &record, pid, time_ns, PSS_ID);
-}
-
-static bool is_too_large(const struct traced_process *process)
-{
-	return pss_expected_ns(process->resident_bytes, process->pss_resident_bytes, process->pss_took_ns) >
-	       LIMIT_PSS_WALK_NS;
 }
 
 /* One reading of all processes. */
@@ -103,10 +81,10 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 {
 	uint64_t began_ns = blocking_calls_clock_ns(&recorder->calls), took_ns;
 	struct pss_counts counts;
+	bool read = read_counts(&recorder->calls, process->pid, &counts);
 	struct mmt_error *error;
-	bool read;
+	struct buffer record;
 
-	read = read_counts(&recorder->calls, process->pid, &counts);
 	took_ns = blocking_calls_clock_ns(&recorder->calls) - began_ns;
 	reading->spent_ns += took_ns;
 	reading->incomplete |= !read;
@@ -120,9 +98,17 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 	if (reading->last && counts.lazy_free_bytes)
 		error = recorder_note(recorder, NOTE_LAZY_FREE, process->pid, reading->sum.time_ns,
 				      counts.lazy_free_bytes, reading->number);
-	return error || !reading->shares
-		   ? error
-		   : append_counts(recorder, process->pid, reading->sum.time_ns, reading->number, &counts);
+	if (error || !reading->shares)
+		return error;
+	own_record_begin_bytes(&record);
+	buffer_put_u64(&record, reading->number);
+	buffer_put_u64(&record, counts.resident_bytes);
+	buffer_put_u64(&record, counts.pss_bytes);
+	buffer_put_u64(&record, counts.swap_pss_bytes);
+	buffer_put_u64(&record, counts.private_bytes);
+	buffer_put_u64(&record, counts.huge_bytes);
+	buffer_put_u64(&record, counts.faults);
+	return own_record_append_bytes(recorder, &record, process->pid, reading->sum.time_ns, PSS_ID);
 }
 
 struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, uint64_t number, bool last)
@@ -145,7 +131,8 @@ struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, u
 
 		if (process->ended || !process->resident_bytes)
 			continue;
-		if (is_too_large(process))
+		if (pss_expected_ns(process->resident_bytes, process->pss_resident_bytes, process->pss_took_ns) >
+		    LIMIT_PSS_WALK_NS)
 			reading.incomplete = true;
 		else
 			error = read_process(recorder, process, &reading);

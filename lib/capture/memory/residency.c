@@ -447,11 +447,10 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 /* Reads the RSS of a process, the second number of statm. False: the process is gone. */
 static bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
 {
-	CLEANUP(free) char *text = NULL;
-	char path[64], *position;
+	CLEANUP(free) char *text = proc_text(pid, "statm");
+	char *position;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-	if (text_file_read(-1, path, &text) < 0)
+	if (!text)
 		return false;
 	(void)strtoull(text, &position, 10);
 	*bytes_ret = strtoull(position, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -468,13 +467,9 @@ static bool is_swap_used(void)
 /* Returns 0 if no memory of the process is swapped, but for shared memory, or the system has no swap. */
 static uint64_t read_swapped(pid_t pid)
 {
-	CLEANUP(free) char *text = NULL;
-	char path[64];
+	CLEANUP(free) char *text = is_swap_used() ? proc_text(pid, "status") : NULL;
 
-	if (!is_swap_used())
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	return text_file_read(-1, path, &text) < 0 ? 0 : text_file_bytes(text, "VmSwap");
+	return text ? text_file_bytes(text, "VmSwap") : 0;
 }
 
 static uint64_t larger(uint64_t left, uint64_t right)

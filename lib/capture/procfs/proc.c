@@ -26,15 +26,16 @@
 #include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/permissions.h"
 
-static int read_all(int fd, char **text_ret)
+int text_file_read(int directory, const char *path, char **text_ret)
 {
+	CLEANUP(close) int fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	CLEANUP(free) char *text = NULL;
-	size_t size = 0;
-	size_t capacity = 0;
+	size_t size = 0, capacity = 0;
+	ssize_t count = 1;
 
-	for (;;) {
-		ssize_t count;
-
+	if (fd < 0)
+		return -errno;
+	while (count) {
 		if (size + 1 >= capacity) {
 			char *larger;
 
@@ -47,26 +48,21 @@ static int read_all(int fd, char **text_ret)
 			text = larger;
 		}
 		count = read(fd, text + size, capacity - size - 1);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
+		if (count < 0 && errno != EINTR)
 			return -errno;
-		if (count == 0)
-			break;
-		size += (size_t)count;
+		size += count > 0 ? (size_t)count : 0;
 	}
 	text[size] = '\0';
 	*text_ret = TAKE(text);
 	return 0;
 }
 
-int text_file_read(int directory, const char *path, char **text_ret)
+char *proc_text(pid_t pid, const char *name)
 {
-	CLEANUP(close) int fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char path[64], *text;
 
-	if (fd < 0)
-		return -errno;
-	return read_all(fd, text_ret);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return text_file_read(-1, path, &text) < 0 ? NULL : text;
 }
 
 int64_t text_file_number(int directory, const char *path, int64_t fallback)
@@ -83,22 +79,14 @@ bool text_file_field(const char *text, const char *name, char *value, size_t val
 {
 	size_t name_length = strlen(name);
 
-	for (const char *line = text; line && *line;) {
-		const char *end = strchrnul(line, '\n');
-
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
 		if (!strncmp(line, name, name_length) && line[name_length] == ':') {
-			const char *start = line + name_length + 1;
-			size_t length;
-
-			start += strspn(start, " \t");
-			length = start < end ? (size_t)(end - start) : 0;
-			if (length >= value_size)
-				length = value_size - 1;
-			memcpy(value, start, length);
-			value[length] = '\0';
+			line += name_length + 1;
+			line += strspn(line, " \t");
+			snprintf(value, value_size, "%.*s", (int)strcspn(line, "\n"), line);
 			return true;
 		}
-		line = *end ? end + 1 : NULL;
 	}
 	return false;
 }
@@ -159,12 +147,16 @@ struct stat_fields {
 	uint64_t code_end; /* 1 without permission to trace the process */
 };
 
-static bool read_stat_file(const char *path, struct stat_fields *fields)
+/* Reads /proc/PID/task/TID/stat. /proc/TID/stat would sum up all threads of the process. */
+static bool read_thread_stat(pid_t pid, pid_t tid, struct stat_fields *fields)
 {
 	CLEANUP(free) char *text = NULL;
 	const char *position;
+	char name[32];
 
-	if (text_file_read(-1, path, &text) < 0)
+	snprintf(name, sizeof(name), "task/%d/stat", tid);
+	text = proc_text(pid, name);
+	if (!text)
 		return false;
 	/* The command name may contain blanks and parentheses, so the other fields begin after the last parenthesis. */
 	position = strrchr(text, ')');
@@ -174,15 +166,6 @@ static bool read_stat_file(const char *path, struct stat_fields *fields)
 		      " %" SCNu64 " %*d %*u %*u %" SCNu64,
 		      &fields->state, &fields->parent, &fields->flags, &fields->start_ticks, &fields->memory_bytes,
 		      &fields->code_end) == 6;
-}
-
-/* Reads /proc/PID/task/TID/stat. /proc/TID/stat would sum up all threads of the process. */
-static bool read_thread_stat(pid_t pid, pid_t tid, struct stat_fields *fields)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	return read_stat_file(path, fields);
 }
 
 /* Reads /proc/TID/stat, for a main thread, or if the process is not known. */
@@ -206,13 +189,11 @@ bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 /* Might the thread be in one of these calls? Returns true if this cannot be determined, as for a running thread. */
 static bool may_be_in_one_of(pid_t tid, const long *calls, size_t count)
 {
-	CLEANUP(free) char *text = NULL;
-	char path[64], *end;
+	CLEANUP(free) char *text = proc_text(tid, "syscall"); /* "NUMBER 0x..." or "running" */
+	char *end;
 	long call;
 
-	/* the content is "NUMBER 0x..." or "running" */
-	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
-	if (text_file_read(-1, path, &text) < 0)
+	if (!text)
 		return true;
 	call = strtol(text, &end, 10);
 	for (size_t i = 0; i < count; i++) {
@@ -226,12 +207,10 @@ bool proc_waits_for_file(pid_t tid)
 {
 	static const long calls[] = {SYS_openat,   SYS_openat2,	   SYS_newfstatat, SYS_faccessat, SYS_faccessat2,
 				     SYS_unlinkat, SYS_getdents64, SYS_statx,	   SYS_fstat,	  SYS_close};
-	CLEANUP(free) char *text = NULL;
-	char path[64];
+	CLEANUP(free) char *text = proc_text(tid, "syscall");
 	bool inside = false;
 
-	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
-	if (text_file_read(-1, path, &text) < 0 || *text < '0' || *text > '9')
+	if (!text || *text < '0' || *text > '9')
 		return false;
 	for (size_t i = 0; !inside && i < sizeof(calls) / sizeof(calls[0]); i++)
 		inside = strtol(text, NULL, 10) == calls[i];
@@ -299,11 +278,9 @@ bool proc_list_processes(proc_pids *pids)
 
 static bool read_status_field(pid_t pid, const char *name, char value[STATUS_BYTES])
 {
-	CLEANUP(free) char *text = NULL;
-	char path[64];
+	CLEANUP(free) char *text = proc_text(pid, "status");
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	return text_file_read(-1, path, &text) == 0 && text_file_field(text, name, value, STATUS_BYTES);
+	return text && text_file_field(text, name, value, STATUS_BYTES);
 }
 
 uint64_t proc_own_peak_bytes(void)
@@ -367,23 +344,6 @@ bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid)
 	return blocking_call(calls, &call) && is_32_bit;
 }
 
-static struct mmt_error *check_program(struct blocking_calls *calls, pid_t pid)
-{
-	bool is_32_bit = proc_runs_32_bit_program(calls, pid);
-
-	if (errno == EACCES || errno == EPERM)
-		return error_refused(permission_explain(PERMISSION_PROCESS),
-				     "cannot read the maps of process %d: permission denied", pid);
-	if (errno && errno != ETIMEDOUT)
-		return proc_has_ended(pid) && proc_is_zombie(pid) ? refuse_zombie(pid) : error_no_process(pid);
-	if (is_32_bit)
-		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "process %d is a 32-bit program: its system calls cannot be recorded on a 64-bit "
-				    "kernel",
-				    pid);
-	return NULL;
-}
-
 pid_t proc_process_of(pid_t tid)
 {
 	char value[STATUS_BYTES];
@@ -395,6 +355,7 @@ struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid)
 {
 	struct stat_fields fields;
 	char value[STATUS_BYTES];
+	bool is_32_bit;
 	long process;
 
 	if (pid <= 0)
@@ -412,20 +373,30 @@ struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid)
 		return error_create(MMT_ERROR_UNSUPPORTED, "%d is a kernel thread: it has no memory of its own", pid);
 	if (proc_has_ended(pid))
 		return refuse_zombie(pid);
-	return check_program(calls, pid);
+	is_32_bit = proc_runs_32_bit_program(calls, pid);
+	if (errno == EACCES || errno == EPERM)
+		return error_refused(permission_explain(PERMISSION_PROCESS),
+				     "cannot read the maps of process %d: permission denied", pid);
+	if (errno && errno != ETIMEDOUT)
+		return proc_has_ended(pid) && proc_is_zombie(pid) ? refuse_zombie(pid) : error_no_process(pid);
+	if (is_32_bit)
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "process %d is a 32-bit program: its system calls cannot be recorded on a 64-bit "
+				    "kernel",
+				    pid);
+	return NULL;
 }
 
 bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES])
 {
 	CLEANUP(free) char *text = NULL;
-	char path[64];
+	char file[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	if (text_file_read(-1, path, &text) < 0)
-		return false;
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(name, PROC_NAME_BYTES, "%s", text);
-	return true;
+	snprintf(file, sizeof(file), "task/%d/comm", tid);
+	text = proc_text(pid, file);
+	if (text)
+		snprintf(name, PROC_NAME_BYTES, "%.*s", (int)strcspn(text, "\n"), text);
+	return text;
 }
 
 #define STORED_NAME_BYTES 15 /* length of a command name in the kernel */
@@ -445,64 +416,40 @@ bool proc_is_zombie(pid_t tid)
 	return read_stat(tid, &fields) && (fields.state == 'Z' || fields.state == 'X');
 }
 
-/* Adds the threads listed by one getdents() call. */
-static bool add_threads(const char *entries, size_t size, proc_pids *threads)
-{
-	for (size_t offset = 0; offset < size;) {
-		const struct dirent64 *entry = (const void *)(entries + offset);
-
-		if (entry->d_name[0] != '.' && !vector_push(threads, (pid_t)strtol(entry->d_name, NULL, 10)))
-			return false;
-		offset += entry->d_reclen;
-	}
-	return true;
-}
-
-/*
- * Is the list of threads complete? To continue a listing, the kernel looks up the thread at which it stopped. If that
- * thread has exited, the kernel ends the list, or continues at a position counted from the start, where other threads
- * may be by now. So a listing is complete only if one getdents() call returned all threads, the last of them is still
- * alive, and no exited thread was skipped.
- */
-static bool is_complete(int fd, pid_t pid, const proc_pids *piece)
-{
-	off_t position = lseek(fd, 0, SEEK_CUR);
-
-	return piece->count && position == (off_t)(DOT_ENTRIES + piece->count) &&
-	       (syscall(SYS_tgkill, pid, piece->items[piece->count - 1], 0) == 0 || errno != ESRCH);
-}
-
-/* Reads the directory until it ends. With few threads this takes one call. */
-static bool read_threads(int fd, pid_t pid, char *entries, proc_pids *threads, bool *complete_ret)
-{
-	proc_pids piece = {0};
-	bool ok = true;
-	ssize_t size;
-
-	*complete_ret = false;
-	for (bool first = true; ok && (size = getdents64(fd, entries, DIRECTORY_BYTES)) > 0; first = false) {
-		piece.count = 0;
-		ok = add_threads(entries, (size_t)size, &piece);
-		if (first)
-			*complete_ret = is_complete(fd, pid, &piece);
-		for (size_t i = 0; ok && i < piece.count; i++)
-			ok = vector_push(threads, piece.items[i]);
-	}
-	vector_deinit(&piece);
-	return ok;
-}
-
 bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
 {
-	CLEANUP(free) char *entries = NULL;
+	CLEANUP(free) char *entries = malloc(DIRECTORY_BYTES);
 	CLEANUP(close) int fd = -1;
-	bool complete;
+	size_t count = threads->count;
+	bool ok, complete = false;
+	ssize_t size;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	entries = malloc(DIRECTORY_BYTES);
-	return fd >= 0 && entries && read_threads(fd, pid, entries, threads, complete_ret ? complete_ret : &complete);
+	ok = fd >= 0 && entries;
+	/* With few threads, one call returns all of them. */
+	for (bool first = true; ok && (size = getdents64(fd, entries, DIRECTORY_BYTES)) > 0; first = false) {
+		for (ssize_t offset = 0; ok && offset < size;) {
+			const struct dirent64 *entry = (const void *)(entries + offset);
+
+			ok = entry->d_name[0] == '.' || vector_push(threads, (pid_t)strtol(entry->d_name, NULL, 10));
+			offset += entry->d_reclen;
+		}
+		/*
+		 * To continue a listing, the kernel looks up the thread at which it stopped. If that thread has exited,
+		 * the kernel ends the list, or continues at a position counted from the start, where other threads may
+		 * be by now. So a listing is complete only if one getdents() call returned all threads, the last of
+		 * them is still alive, and no exited thread was skipped.
+		 */
+		if (ok && first && threads->count > count)
+			complete =
+			    lseek(fd, 0, SEEK_CUR) == (off_t)(DOT_ENTRIES + threads->count - count) &&
+			    (syscall(SYS_tgkill, pid, threads->items[threads->count - 1], 0) == 0 || errno != ESRCH);
+	}
+	if (complete_ret)
+		*complete_ret = complete;
+	return ok;
 }
 
 /* Finds a thread that is alive. `living_ret`: 0 if there is none. False: unknown. */
@@ -583,26 +530,21 @@ pid_t proc_namespace_pid(pid_t pid)
 	return (pid_t)strtol(last ? last : value, NULL, 10);
 }
 
-bool proc_owner(pid_t pid, uid_t *owner_ret)
+static bool read_effective_id(pid_t pid, const char *name, unsigned *id_ret)
 {
 	char value[STATUS_BYTES];
-	unsigned real, effective;
 
-	if (!read_status_field(pid, "Uid", value) || sscanf(value, "%u %u", &real, &effective) != 2)
-		return false;
-	*owner_ret = effective;
-	return true;
+	return read_status_field(pid, name, value) && sscanf(value, "%*u %u", id_ret) == 1;
+}
+
+bool proc_owner(pid_t pid, uid_t *owner_ret)
+{
+	return read_effective_id(pid, "Uid", owner_ret);
 }
 
 bool proc_group(pid_t pid, gid_t *group_ret)
 {
-	char value[STATUS_BYTES];
-	unsigned real, effective;
-
-	if (!read_status_field(pid, "Gid", value) || sscanf(value, "%u %u", &real, &effective) != 2)
-		return false;
-	*group_ret = effective;
-	return true;
+	return read_effective_id(pid, "Gid", group_ret);
 }
 
 bool proc_catches_signal(pid_t pid, int number)

@@ -133,13 +133,14 @@ bool proc_is_32_bit_program(int fd);
  * strings, too. Returns `size` if there are none. */
 size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address);
 
-/* Small text files of the kernel (/proc, sysfs, tracefs), and files of a target that must be regular files. */
-
-/* Text files of the kernel are read completely. */
+/* Small text files of the kernel (/proc, sysfs, tracefs) are read completely. */
 
 /* Reads the file and appends a NUL. The caller frees *text_ret. Returns 0 or a negative errno value; -EFBIG:
  * the file is too long. */
 int text_file_read(int directory, const char *path, char **text_ret);
+
+/* Reads a file of /proc/PID as text_file_read() does. The caller frees the text. NULL: it cannot be read. */
+char *proc_text(pid_t pid, const char *name);
 
 /* Returns the number at the start of the file, or `fallback` if it cannot be read. */
 int64_t text_file_number(int directory, const char *path, int64_t fallback);
