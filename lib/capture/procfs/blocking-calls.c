@@ -169,12 +169,15 @@ static void reap(struct blocking_calls *calls)
 	calls->blocked.count = kept;
 }
 
-__attribute__((format(printf, 2, 3))) static void report_warning(const struct blocking_calls *calls, const char *format,
-								 ...)
+__attribute__((format(printf, 3, 4))) static void warn_once(const struct blocking_calls *calls, bool *warned,
+							    const char *format, ...)
 {
 	char text[512];
 	va_list arguments;
 
+	if (*warned)
+		return;
+	*warned = true;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
@@ -183,12 +186,10 @@ __attribute__((format(printf, 2, 3))) static void report_warning(const struct bl
 
 static void report_helper(struct blocking_calls *calls, const char *fault)
 {
-	if (!calls->reported_helper)
-		report_warning(calls,
-			       "a helper process that reads the mappings and files of recorded processes %s: some of "
-			       "these are missing",
-			       fault);
-	calls->reported_helper = true;
+	warn_once(calls, &calls->reported_helper,
+		  "a helper process that reads the mappings and files of recorded processes %s: some of these are "
+		  "missing",
+		  fault);
 }
 
 /* Starts a helper if there is none. */
@@ -223,22 +224,6 @@ void blocking_calls_end(struct blocking_calls *calls)
 	*calls = (struct blocking_calls){0};
 }
 
-static void report(struct blocking_calls *calls, uint64_t place)
-{
-	if (place & PROCESS_BIT && !calls->reported_memory)
-		report_warning(
-		    calls,
-		    "process %d is stuck in the kernel, perhaps on a file system that does not answer: its mappings "
-		    "and resident pages cannot be read, and are missing if it stays so",
-		    (int)(uint32_t)place);
-	else if (!(place & PROCESS_BIT) && !calls->reported_files)
-		report_warning(calls,
-			       "a file system of a recorded process does not answer: perf maps, jitdumps, build-ids "
-			       "and modules on it are missing (mount point: device %u:%u in /proc/PID/mountinfo)",
-			       major(place & ~PATHS_BIT), minor(place & ~PATHS_BIT));
-	*(place & PROCESS_BIT ? &calls->reported_memory : &calls->reported_files) = true;
-}
-
 /* The helper does not answer, and another one is started for the next call. */
 static void abandon(struct blocking_calls *calls, uint64_t place)
 {
@@ -248,7 +233,16 @@ static void abandon(struct blocking_calls *calls, uint64_t place)
 	kill(calls->process.child, SIGKILL);
 	calls->process.child = 0;
 	(void)vector_push(&calls->blocked, blocked);
-	report(calls, place);
+	if (place & PROCESS_BIT)
+		warn_once(calls, &calls->reported_memory,
+			  "process %d is stuck in the kernel, perhaps on a file system that does not answer: its "
+			  "mappings and resident pages cannot be read, and are missing if it stays so",
+			  (int)(uint32_t)place);
+	else
+		warn_once(calls, &calls->reported_files,
+			  "a file system of a recorded process does not answer: perf maps, jitdumps, build-ids and "
+			  "modules on it are missing (mount point: device %u:%u in /proc/PID/mountinfo)",
+			  major(place & ~PATHS_BIT), minor(place & ~PATHS_BIT));
 }
 
 /* How long to wait for an answer. With each helper that does not answer, the patience gets smaller. */
@@ -356,8 +350,17 @@ uint64_t blocking_calls_clock_ns(const struct blocking_calls *calls)
 	return clock_thread_ns() + (calls ? calls->spent_ns : 0);
 }
 
+struct file_answer {
+	bool good;
+	int opened; /* -1: nothing was opened */
+	struct stat status;
+	uint64_t place; /* of the files in a directory */
+	uint64_t copied_bytes;
+};
+
 /* What the helper does with a file, and what came of it. */
 struct file_request {
+	bool (*run)(const struct file_request *wanted, int given, struct file_answer *answer);
 	uint64_t resolve; /* how the path is found */
 	bool wants_status;
 	uint64_t offset, size; /* what is read */
@@ -366,75 +369,67 @@ struct file_request {
 	char path[PATH_MAX];
 };
 
-struct file_answer {
-	bool good;
-	struct stat status;
-	uint64_t place; /* of the files in a directory */
-	uint64_t copied_bytes;
-};
-
-/* False: no answer, or the request failed. *opened_ret, which may be NULL: -1 if nothing was opened. */
-static bool ask_about_file(struct blocking_calls *calls, uint64_t place, int given, blocking_function *run,
-			   const struct file_request *request, struct file_answer *answer, int *opened_ret)
+static size_t handle_file(const void *argument, int given, void *result, int *opened_ret)
 {
+	const struct file_request *wanted = argument;
+	struct file_answer answer = {.opened = -1};
+
+	answer.good = wanted->run(wanted, given, &answer);
+	*opened_ret = answer.opened;
+	memcpy(result, &answer, sizeof(answer));
+	return sizeof(answer);
+}
+
+/* False: no answer, or the request failed. */
+static bool ask_about_file(struct blocking_calls *calls, uint64_t place, int given, struct file_request *request,
+			   const char *path, struct file_answer *answer)
+{
+	size_t path_bytes = strlen(path) + 1;
 	struct blocking_call call = {.place = place,
-				     .run = run,
+				     .run = handle_file,
 				     .argument = request,
-				     .argument_bytes = offsetof(struct file_request, path) + strlen(request->path) + 1,
+				     .argument_bytes = offsetof(struct file_request, path) + path_bytes,
 				     .given = given,
 				     .result = answer,
 				     .result_bytes = sizeof(*answer)};
-	bool answered = blocking_call(calls, &call);
 
-	if (opened_ret)
-		*opened_ret = call.opened;
-	return answered && answer->good;
-}
-
-static bool set_path(struct file_request *request, const char *path)
-{
-	size_t length = strnlen(path, sizeof(request->path));
-
-	errno = ENAMETOOLONG;
-	if (length == sizeof(request->path))
+	*answer = (struct file_answer){.opened = -1};
+	if (path_bytes > sizeof(request->path)) {
+		errno = ENAMETOOLONG;
 		return false;
-	memcpy(request->path, path, length + 1);
-	return true;
+	}
+	memcpy(request->path, path, path_bytes);
+	answer->good = blocking_call(calls, &call) && answer->good;
+	answer->opened = call.opened;
+	return answer->good;
 }
 
-static size_t find(const void *argument, int given, void *result, int *opened_ret)
+static bool find(const struct file_request *wanted, int given, struct file_answer *answer)
 {
-	const struct file_request *wanted = argument;
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC | (wanted->resolve ? O_NOFOLLOW : 0),
 			       .resolve = wanted->resolve};
-	struct file_answer answer = {0};
 	int directory = given < 0 ? AT_FDCWD : given;
 
-	*opened_ret = (int)syscall(SYS_openat2, directory, wanted->path, &how, sizeof(how));
-	if (*opened_ret < 0 && errno == ENOSYS && wanted->resolve != (TARGET_IN_ROOT))
-		*opened_ret = openat(directory, wanted->path, (int)how.flags);
-	answer.good = *opened_ret >= 0 && (!wanted->wants_status || fstat(*opened_ret, &answer.status) == 0);
-	memcpy(result, &answer, sizeof(answer));
-	return sizeof(answer);
+	answer->opened = (int)syscall(SYS_openat2, directory, wanted->path, &how, sizeof(how));
+	if (answer->opened < 0 && errno == ENOSYS && wanted->resolve != (TARGET_IN_ROOT))
+		answer->opened = openat(directory, wanted->path, (int)how.flags);
+	return answer->opened >= 0 && (!wanted->wants_status || fstat(answer->opened, &answer->status) == 0);
 }
 
 int target_file_find(struct blocking_calls *calls, uint64_t place, int directory, const char *path, uint64_t resolve,
 		     struct stat *status_ret)
 {
-	struct file_request request = {.resolve = resolve, .wants_status = status_ret};
-	struct file_answer answer = {0};
-	int found;
+	struct file_request request = {.run = find, .resolve = resolve, .wants_status = status_ret};
+	struct file_answer answer;
 
-	if (!set_path(&request, path))
-		return -1;
-	if (!ask_about_file(calls, place, directory == AT_FDCWD ? -1 : directory, find, &request, &answer, &found)) {
-		if (found >= 0)
-			close(found);
+	if (!ask_about_file(calls, place, directory == AT_FDCWD ? -1 : directory, &request, path, &answer)) {
+		if (answer.opened >= 0)
+			close(answer.opened);
 		return -1;
 	}
 	if (status_ret)
 		*status_ret = answer.status;
-	return found;
+	return answer.opened;
 }
 
 int process_root_open(pid_t pid)
@@ -454,53 +449,42 @@ int target_directory_open(pid_t pid, const char *path)
 	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-static size_t find_directory(const void *argument, int given, void *result, int *opened_ret)
+static bool find_directory(const struct file_request *wanted, int given, struct file_answer *answer)
 {
-	const struct file_request *wanted = argument;
-	struct file_answer answer = {0};
 	struct statx status = {0};
 
 	(void)given;
-	*opened_ret = target_directory_open(wanted->pid, wanted->path);
-	answer.good = *opened_ret >= 0;
+	answer->opened = target_directory_open(wanted->pid, wanted->path);
 	/* Only the device is wanted, which needs no answer of the file system. */
-	if (answer.good)
-		(void)statx(*opened_ret, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status);
-	answer.place = place_of_device(status.stx_dev_major, status.stx_dev_minor);
-	memcpy(result, &answer, sizeof(answer));
-	return sizeof(answer);
+	if (answer->opened >= 0)
+		(void)statx(answer->opened, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status);
+	answer->place = place_of_device(status.stx_dev_major, status.stx_dev_minor);
+	return answer->opened >= 0;
 }
 
 int target_directory_find(struct blocking_calls *calls, pid_t pid, const char *path, uint64_t *place_ret)
 {
-	struct file_request request = {.pid = pid};
-	struct file_answer answer = {0};
-	int found;
+	struct file_request request = {.run = find_directory, .pid = pid};
+	struct file_answer answer;
 
-	if (!set_path(&request, path) ||
-	    !ask_about_file(calls, place_of_paths(pid), -1, find_directory, &request, &answer, &found))
+	if (!ask_about_file(calls, place_of_paths(pid), -1, &request, path, &answer))
 		return -1;
 	*place_ret = answer.place;
-	return found;
+	return answer.opened;
 }
 
-static size_t stat_file(const void *argument, int given, void *result, int *opened_ret)
+static bool stat_file(const struct file_request *wanted, int given, struct file_answer *answer)
 {
-	struct file_answer answer = {0};
-
-	(void)argument;
-	(void)opened_ret;
-	answer.good = fstat(given, &answer.status) == 0;
-	memcpy(result, &answer, sizeof(answer));
-	return sizeof(answer);
+	(void)wanted;
+	return fstat(given, &answer->status) == 0;
 }
 
 bool target_file_stat(struct blocking_calls *calls, uint64_t place, int fd, struct stat *status_ret)
 {
-	const struct file_request request = {0};
-	struct file_answer answer = {0};
+	struct file_request request = {.run = stat_file};
+	struct file_answer answer;
 
-	if (!ask_about_file(calls, place, fd, stat_file, &request, &answer, NULL))
+	if (!ask_about_file(calls, place, fd, &request, "", &answer))
 		return false;
 	*status_ret = answer.status;
 	return true;
@@ -515,28 +499,24 @@ int target_file_reopen(int given)
 }
 
 /* Copies a part into a memfd, so that the file is opened once for more than the result of a call can hold. */
-static size_t copy_file(const void *argument, int given, void *result, int *opened_ret)
+static bool copy_file(const struct file_request *wanted, int given, struct file_answer *answer)
 {
-	const struct file_request *wanted = argument;
 	CLEANUP(close) int fd = target_file_reopen(given);
 	CLEANUP(free) uint8_t *piece = malloc(COPY_BYTES);
 	uint64_t end_ns = clock_now_ns() + COPY_NS;
-	struct file_answer answer = {0};
 	ssize_t count = fd < 0 || !piece ? -1 : 1;
 
-	*opened_ret = memfd_create("", MFD_CLOEXEC);
-	while (count > 0 && answer.copied_bytes < wanted->size && clock_now_ns() < end_ns) {
-		uint64_t left = wanted->size - answer.copied_bytes;
+	answer->opened = memfd_create("", MFD_CLOEXEC);
+	while (count > 0 && answer->copied_bytes < wanted->size && clock_now_ns() < end_ns) {
+		uint64_t left = wanted->size - answer->copied_bytes;
 
 		count = pread(fd, piece, left < COPY_BYTES ? left : COPY_BYTES,
-			      (off_t)(wanted->offset + answer.copied_bytes));
-		if (count > 0 && write(*opened_ret, piece, (size_t)count) != count)
+			      (off_t)(wanted->offset + answer->copied_bytes));
+		if (count > 0 && write(answer->opened, piece, (size_t)count) != count)
 			count = -1;
-		answer.copied_bytes += count > 0 ? (uint64_t)count : 0;
+		answer->copied_bytes += count > 0 ? (uint64_t)count : 0;
 	}
-	answer.good = count >= 0 || answer.copied_bytes;
-	memcpy(result, &answer, sizeof(answer));
-	return sizeof(answer);
+	return count >= 0 || answer->copied_bytes;
 }
 
 ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, void *data, size_t size, uint64_t offset)
@@ -545,41 +525,36 @@ ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, v
 	ssize_t count = 1;
 
 	while (total < size && count > 0) {
-		const struct file_request request = {.offset = offset + total, .size = size - total};
-		struct file_answer answer = {0};
-		CLEANUP(close) int copy = -1;
+		struct file_request request = {.run = copy_file, .offset = offset + total, .size = size - total};
+		struct file_answer answer;
 
-		count = ask_about_file(calls, place, fd, copy_file, &request, &answer, &copy)
-			    ? pread(copy, (uint8_t *)data + total,
-				    answer.copied_bytes < size - total ? answer.copied_bytes : size - total, 0)
-			    : -1;
+		count = -1;
+		if (ask_about_file(calls, place, fd, &request, "", &answer))
+			count = pread(answer.opened, (uint8_t *)data + total,
+				      answer.copied_bytes < size - total ? answer.copied_bytes : size - total, 0);
 		total += count > 0 ? (size_t)count : 0;
+		if (answer.opened >= 0)
+			close(answer.opened);
 	}
 	return count < 0 && !total ? -1 : (ssize_t)total;
 }
 
-static size_t remove_file(const void *argument, int given, void *result, int *opened_ret)
+static bool remove_file(const struct file_request *wanted, int given, struct file_answer *answer)
 {
-	const struct file_request *wanted = argument;
-	struct file_answer answer = {0};
+	const struct stat *status = &answer->status;
 
-	(void)opened_ret;
-	if (fstatat(given, wanted->path, &answer.status, AT_SYMLINK_NOFOLLOW) != 0)
-		answer.good = errno == ENOENT;
-	else
-		answer.good = S_ISREG(answer.status.st_mode) && answer.status.st_uid == wanted->owner &&
-			      (unlinkat(given, wanted->path, 0) == 0 || errno == ENOENT);
-	memcpy(result, &answer, sizeof(answer));
-	return sizeof(answer);
+	if (fstatat(given, wanted->path, &answer->status, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT;
+	return S_ISREG(status->st_mode) && status->st_uid == wanted->owner &&
+	       (unlinkat(given, wanted->path, 0) == 0 || errno == ENOENT);
 }
 
 bool target_file_remove(struct blocking_calls *calls, uint64_t place, int directory, const char *name, uid_t owner)
 {
-	struct file_request request = {.owner = owner};
-	struct file_answer answer = {0};
+	struct file_request request = {.run = remove_file, .owner = owner};
+	struct file_answer answer;
 
-	return directory < 0 || (set_path(&request, name) &&
-				 ask_about_file(calls, place, directory, remove_file, &request, &answer, NULL));
+	return directory < 0 || ask_about_file(calls, place, directory, &request, name, &answer);
 }
 
 /* A part of a file of /proc. */

@@ -15,7 +15,7 @@ static bool set_policy(int policy, int realtime_priority)
 	return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &parameters) == 0;
 }
 
-static bool set_nice(void)
+bool priority_raise_nice(void)
 {
 	return setpriority(PRIO_PROCESS, 0, PRIORITY_NICE) == 0;
 }
@@ -32,7 +32,7 @@ const char *priority_raise(struct priority *priority)
 	/* Keep a policy that the user has chosen. */
 	if (errno || policy != SCHED_OTHER)
 		return "the scheduling policy that it was started with";
-	priority->has_nice = set_policy(SCHED_OTHER, 0) && set_nice();
+	priority->has_nice = set_policy(SCHED_OTHER, 0) && priority_raise_nice();
 	priority->may_be_realtime = set_policy(SCHED_RR, PRIORITY_REALTIME);
 	priority->raised = priority->has_nice || priority->may_be_realtime;
 	priority->is_realtime = priority->may_be_realtime;
@@ -43,15 +43,10 @@ const char *priority_raise(struct priority *priority)
 	return priority->has_nice ? "nice -20" : "ordinary priority: a higher one is not permitted (CAP_SYS_NICE)";
 }
 
-void priority_raise_nice(void)
-{
-	(void)set_nice();
-}
-
 void priority_raise_same(const struct priority *priority)
 {
 	if (priority->raised && !(priority->may_be_realtime && set_policy(SCHED_RR, PRIORITY_REALTIME)))
-		priority_raise_nice();
+		(void)priority_raise_nice();
 }
 
 static void take_realtime(struct priority *priority, uint64_t until_ns)
@@ -93,10 +88,7 @@ void priority_restore(struct priority *priority)
 	 * flag. */
 	(void)sched_setscheduler(0, priority->policy_before, &none);
 	(void)setpriority(PRIO_PROCESS, 0, priority->nice_before);
-	priority->raised = false;
-	priority->has_nice = false;
-	priority->may_be_realtime = false;
-	priority->is_realtime = false;
+	priority->raised = priority->has_nice = priority->may_be_realtime = priority->is_realtime = false;
 }
 
 void priority_begin_work(struct priority *priority, uint64_t now_ns)

@@ -36,7 +36,7 @@ struct priority {
 const char *priority_raise(struct priority *priority);
 /* For other threads of the recorder, which call these themselves: nice -20 if permitted, or the highest priority that
  * the recorder's own thread may have. */
-void priority_raise_nice(void);
+bool priority_raise_nice(void);
 void priority_raise_same(const struct priority *priority);
 /* Switches to the real-time policy, if permitted, until priority_leave_realtime(). */
 void priority_enter_realtime(struct priority *priority);
