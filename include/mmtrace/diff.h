@@ -77,6 +77,10 @@ struct mmt_diff {
 	 * report share it but differ in its caller, of those that have the caller, too. If the rows are
 	 * not stacks, of all rows that grew. */
 	uint64_t growth_bytes, committed_growth_bytes;
+	/* Malloc heaps that both recordings counted, from the last census of `before` to that of `after`; largest
+	 * change first. `process` is that of `after`: the same one, or the only one of its name. */
+	const struct mmt_heap *heaps;
+	size_t heap_count;
 };
 
 /* "new", "gone", "grown", "shrunk" or "same". Static. */

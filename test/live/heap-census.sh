@@ -88,6 +88,7 @@ grep -q 'content=type smallest_bytes=176 largest_bytes=176 count=\(6000\|599[0-9
 [ "$(field free_bytes)" -lt 1000000 ] || fail "$(field free_bytes) bytes are free"
 "$MMTRACE" pack -q -o packed.data "$recording" || fail "pack: status $?"
 "$MMTRACE" dump -i packed.data | grep '^# heap' | cmp - <(grep '^# heap' dump.out) || fail "the packed recording has another census"
+cp "$recording" plain.data
 census --no-census
 [ ! -s heap.out ] || fail "a census in spite of --no-census"
 kill "$pid"
@@ -101,6 +102,15 @@ read -r count bytes < <(sed -n 's/.*smallest_bytes=512 .* after_free_count=\([0-
 [ "$count" -ge 990 ] && [ "$count" -le 1000 ] && [ "$bytes" -gt 47500000 ] ||
 	fail "$count blocks of 512 bytes keep $bytes bytes apart"
 kill "$pid"
+
+# Between the two programs, free memory and the blocks of 512 bytes are new.
+"$MMTRACE" diff --json plain.data "$recording" >diff.json || fail "diff: status $?"
+expect_json '.heaps | length == 1 and (.[0] | .end.free_bytes - .start.free_bytes > 47000000 and .end.in_use_low > .start.in_use_low)' diff.json
+expect_json '.heaps[0].kinds | any(.name == "app::Session" and .start_count == .end_count)' diff.json
+expect_json '.heaps[0].kinds | any(.smallest_bytes <= 512 and .largest_bytes >= 512 and .end_count - .start_count >= 990)' diff.json
+"$MMTRACE" diff --no-pager plain.data "$recording" >diff.txt || fail "diff: status $?"
+grep -Eq 'malloc heap \+[0-9.]+ MiB from the end of the first recording to that of the second: in use \+.*: fragmentation' diff.txt ||
+	fail "diff does not compare the heaps: $(head -20 diff.txt)"
 
 # An allocator that is recognised by its library is not walked.
 gcc -shared -o libjemalloc.so.2 -x c /dev/null || fail "the library cannot be built"

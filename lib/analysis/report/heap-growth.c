@@ -178,7 +178,7 @@ static size_t find_tables(struct mmt_heap_kind *kinds, size_t count)
 	return count;
 }
 
-static struct mmt_error *find_kinds(const struct replay *replay, struct mmt_heap *heap, struct arena *arena)
+static struct mmt_error *find_kinds(const struct resolver *code, struct mmt_heap *heap, struct arena *arena)
 {
 	size_t most = heap->end->group_count + (heap->start ? heap->start->group_count : 0), count = 0;
 	struct mmt_heap_kind *kinds = arena_alloc(arena, most, sizeof(*kinds));
@@ -196,7 +196,7 @@ static struct mmt_error *find_kinds(const struct replay *replay, struct mmt_heap
 		const char *name = kinds[i].name;
 
 		if (kinds[i].content == MMT_HEAP_TYPE)
-			name = resolver_type_name(replay->code, name);
+			name = resolver_type_name(code, name);
 		kinds[i].name = *name ? arena_string(arena, name) : NULL;
 		if (*name && !kinds[i].name)
 			return &error_no_memory;
@@ -337,12 +337,64 @@ struct mmt_error *heap_growth_build(const struct replay *replay, const struct ro
 		if (!heap->end)
 			continue;
 		if (heap->census_count)
-			error = find_kinds(replay, heap, arena);
+			error = find_kinds(replay->code, heap, arena);
 		report->heap_count++;
 	}
 	qsort(heaps, report->heap_count, sizeof(*heaps), compare_heaps);
 	report->heaps = heaps;
 	vector_deinit(&sorted);
+	return error;
+}
+
+static bool is_same(const struct mmt_process *a, const struct mmt_process *b, bool same_process)
+{
+	return same_process ? a->pid == b->pid && a->start_boot_ns == b->start_boot_ns
+			    : a->name && b->name && !strcmp(a->name, b->name);
+}
+
+/* The heap of the process, or of the only one with its name; NULL: there is none, or there are several. */
+static const struct mmt_heap *find_heap(const struct mmt_report *report, const struct mmt_process *process,
+					bool same_process)
+{
+	const struct mmt_heap *found = NULL;
+
+	for (size_t i = 0; i < report->heap_count; i++) {
+		const struct mmt_heap *heap = &report->heaps[i];
+
+		if (!heap->census_count || !is_same(heap->process, process, same_process))
+			continue;
+		if (found)
+			return NULL;
+		found = heap;
+	}
+	return found;
+}
+
+struct mmt_error *heap_growth_compare(struct arena *arena, struct mmt_diff *diff)
+{
+	bool same_process = diff->relation == MMT_DIFF_SAME_PROCESS;
+	struct mmt_heap *heaps;
+	struct mmt_error *error;
+
+	if (!diff->after->heap_count)
+		return NULL;
+	heaps = arena_alloc(arena, diff->after->heap_count, sizeof(*heaps));
+	error = heaps ? NULL : &error_no_memory;
+
+	for (size_t i = 0; !error && i < diff->after->heap_count; i++) {
+		const struct mmt_process *process = diff->after->heaps[i].process;
+		const struct mmt_heap *before = find_heap(diff->before, process, same_process);
+		const struct mmt_heap *after = find_heap(diff->after, process, same_process);
+
+		if (!before || !after)
+			continue;
+		heaps[diff->heap_count] =
+		    (struct mmt_heap){.process = process, .start = before->end, .end = after->end};
+		error = find_kinds(report_code(diff->after), &heaps[diff->heap_count++], arena);
+	}
+	if (!error)
+		qsort(heaps, diff->heap_count, sizeof(*heaps), compare_heaps);
+	diff->heaps = heaps;
 	return error;
 }
 

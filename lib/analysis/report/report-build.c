@@ -210,6 +210,11 @@ struct report {
 	struct map programs; /* of shared spaces */
 };
 
+const struct resolver *report_code(const struct mmt_report *result)
+{
+	return ((const struct report *)result)->replay.code;
+}
+
 void mmt_report_options_init_size(struct mmt_report_options *options, size_t size)
 {
 	const struct mmt_report_options defaults = {.size = size, .input = "mmtrace.data"};

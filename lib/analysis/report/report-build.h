@@ -3,6 +3,7 @@
 #ifndef ANALYSIS_REPORT_REPORT_BUILD_H
 #define ANALYSIS_REPORT_REPORT_BUILD_H
 
+#include <mmtrace/diff.h>
 #include <mmtrace/report.h>
 
 #include "analysis/replay/replay.h"
@@ -201,11 +202,17 @@ enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
 /* The absolute value of its bytes. */
 uint64_t growth_part_size(const struct mmt_growth_part *part);
 
+/* For names that a report does not have yet; as long as the report lives. */
+const struct resolver *report_code(const struct mmt_report *report);
+
 /* heap-growth.c: what the censuses of malloc heaps show. */
 
 /* Fill in report->heaps. The report must have its processes. */
 struct mmt_error *heap_growth_build(const struct replay *replay, const struct rows *rows, struct arena *arena,
 				    struct mmt_report *report) MMT_MUST_CHECK;
+
+/* Fill in diff->heaps, for which the relation must be known. */
+struct mmt_error *heap_growth_compare(struct arena *arena, struct mmt_diff *diff) MMT_MUST_CHECK;
 
 /* Whether the growth of the heap of each of these processes is known; `pids` NULL: of any. */
 bool heap_growth_known(const struct mmt_report *report, const int32_t *pids, size_t count);

@@ -28,6 +28,7 @@ struct diff {
 	struct row_matcher matcher;
 	struct map place_of_function;
 	VECTOR(struct function_growth) functions;
+	struct arena arena; /* of the heaps */
 };
 
 const char *mmt_change_name(enum mmt_change change)
@@ -337,6 +338,8 @@ static struct mmt_error *attribute_between(struct diff *diff)
 		part->pattern = growth_pattern(part);
 		/* The calls between the recordings are not known. */
 		part->hint = hints_of_growth(part, UINT64_MAX, ARENAS_OF_SEVERAL_THREADS);
+		if (diff->result.heap_count)
+			part->hint = hints_with_census(part->hint);
 		/* New threads and mappings are as likely as deeper calls and touched pages, which is all that a report
 		 * of one recording can find: only these are no leak. */
 		if (part->hint && (part->pattern == MMT_PATTERN_THREAD_STACK || part->pattern == MMT_PATTERN_FILE))
@@ -369,6 +372,8 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 	if (!error)
 		error = compare_reports(diff);
 	if (!error)
+		error = heap_growth_compare(&diff->arena, &diff->result);
+	if (!error)
 		error = attribute_between(diff);
 	row_matcher_deinit(&diff->matcher);
 	if (error) {
@@ -390,5 +395,6 @@ void mmt_diff_destroy(struct mmt_diff *result)
 	vector_deinit(&diff->between);
 	vector_deinit(&diff->functions);
 	map_deinit(&diff->place_of_function);
+	arena_deinit(&diff->arena);
 	free(diff);
 }

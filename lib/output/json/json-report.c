@@ -435,10 +435,10 @@ static void put_kind(struct document *document, const struct mmt_heap_kind *it)
 	document_close(document);
 }
 
-static void put_heaps(struct document *document, const struct mmt_report *report)
+static void put_heaps(struct document *document, const struct mmt_heap *heaps, size_t count)
 {
-	document_each(document, "heaps", i, report->heap_count) {
-		const struct mmt_heap *heap = &report->heaps[i];
+	document_each(document, "heaps", i, count) {
+		const struct mmt_heap *heap = &heaps[i];
 
 		document_open_object(document, NULL);
 		document_signed(document, "pid", heap->process->pid);
@@ -492,7 +492,7 @@ static void json_report_recording(struct document *document, const struct mmt_re
 	put_growth(document, &report->growth);
 	put_control_group(document, report->control_group);
 	put_huge_pages(document, report);
-	put_heaps(document, report);
+	put_heaps(document, report->heaps, report->heap_count);
 	put_notes(document, report);
 	document_each(document, "processes", i, report->process_count)
 		put_process(document, &report->processes[i]);
@@ -594,6 +594,7 @@ static void put_relation(struct document *document, const struct mmt_diff *diff)
 	put_signed(document, "between_bytes", diff->between_bytes, diff->between_parts_known);
 	put_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes, diff->between_parts_known);
 	put_part_array(document, "between_parts", diff->between_parts, diff->between_part_count);
+	put_heaps(document, diff->heaps, diff->heap_count);
 }
 
 static void put_diff(struct document *document, const struct mmt_diff *diff, const struct diff_selection *selection)

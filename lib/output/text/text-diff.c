@@ -159,6 +159,7 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 		text_line(text, TEXT_BAD, "Too many stacks differ: only the largest were matched to similar ones.");
 	if (diff->relation == MMT_DIFF_SAME_PROCESS)
 		put_same_process(text, diff);
+	text_diff_heaps(text, diff);
 	if (diff->relation != MMT_DIFF_OTHER_PROGRAM)
 		return;
 	text_put(text, TEXT_BAD, "warning: ");

@@ -9,12 +9,13 @@
 #include "base/strings.h"
 
 #define INDENT 2
-#define NEGLIGIBLE 20	 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
-#define KIND_SHARE 4	 /* kinds with less than 1/KIND_SHARE of the growth are only in the table */
-#define KINDS_NAMED 2	 /* in the sentence */
-#define KINDS_SHOWN 8	 /* in the table */
-#define HEAPS_SHOWN 3	 /* with a table */
-#define READ_ENOUGH 0.95 /* of a heap, so that numbers of blocks can be compared */
+#define NEGLIGIBLE 20	   /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
+#define KIND_SHARE 4	   /* kinds with less than 1/KIND_SHARE of the growth are only in the table */
+#define KINDS_NAMED 2	   /* in the sentence */
+#define KINDS_SHOWN 8	   /* in the table */
+#define HEAPS_SHOWN 3	   /* with a table */
+#define READ_ENOUGH 0.95   /* of a heap, so that numbers of blocks can be compared */
+#define CHANGE_BYTES 65536 /* smaller ones between two recordings are not shown */
 #define BLOCK_BYTES 16
 #define CHUNK_BYTES_MIN 32 /* glibc's smallest block */
 #define WHAT_COLUMN 38
@@ -181,8 +182,9 @@ static void add_verdict(struct text *text, const struct mmt_heap *heap)
 			 text_count(text, heap->census_count));
 }
 
-/* "malloc heap +200.0 MiB: in use +7.0 MiB, free +193.0 MiB: fragmentation; ..." */
-static void put_answer(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
+/* "malloc heap +200.0 MiB: in use +7.0 MiB, free +193.0 MiB: fragmentation; ...". `since`: words behind the size. */
+static void put_answer(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap,
+		       const char *since)
 {
 	int64_t free_bytes = free_change(heap), mmapped;
 
@@ -190,7 +192,7 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 	add_heap_name(text, report, heap);
 	text_add(text, " ");
 	add_bytes(text, heap, change_of(heap));
-	text_add(text, ": ");
+	text_add(text, "%s: ", since);
 	add_in_use(text, heap);
 	text_add(text, ", free ");
 	add_bytes(text, heap, free_bytes);
@@ -224,7 +226,7 @@ static bool matters(const struct mmt_report *report, const struct mmt_heap *heap
 void text_heap_answer(struct text *text, const struct mmt_report *report)
 {
 	if (report->heap_count && report->heaps->census_count && matters(report, report->heaps))
-		put_answer(text, report, report->heaps);
+		put_answer(text, report, report->heaps, "");
 }
 
 static void put_kind(struct text *text, const struct mmt_heap *heap, const struct mmt_heap_kind *kind)
@@ -289,11 +291,6 @@ static void put_table(struct text *text, const struct mmt_report *report, const 
 {
 	size_t shown = heap->kind_count < KINDS_SHOWN ? heap->kind_count : KINDS_SHOWN;
 
-	/* That of the first heap stands above. */
-	if (!matters(report, heap))
-		put_state(text, report, heap);
-	else if (heap != report->heaps)
-		put_answer(text, report, heap);
 	if (!shown)
 		return;
 	text_add(text, "blocks in use in the ");
@@ -318,12 +315,29 @@ void text_heaps(struct text *text, const struct mmt_report *report, bool that_ma
 		    (heap->census_count && matters(report, heap)) != that_matter)
 			continue;
 		text_end_line(text);
+		/* The answer of the first heap stands above. */
+		if (!heap->census_count)
+			put_unread(text, report, heap);
+		else if (!that_matter)
+			put_state(text, report, heap);
+		else if (heap != report->heaps)
+			put_answer(text, report, heap, "");
 		if (heap->census_count)
 			put_table(text, report, heap);
-		else
-			put_unread(text, report, heap);
 	}
 	if (!that_matter && count > HEAPS_SHOWN)
 		text_line(text, TEXT_FAINT, "  and %zu more %s (--json has all)", count - HEAPS_SHOWN,
 			  text_plural(count - HEAPS_SHOWN, "heap", "heaps"));
+}
+
+void text_diff_heaps(struct text *text, const struct mmt_diff *diff)
+{
+	for (size_t i = 0; i < diff->heap_count && i < HEAPS_SHOWN; i++) {
+		const struct mmt_heap *heap = &diff->heaps[i];
+
+		if (magnitude_of(change_of(heap)) < CHANGE_BYTES && magnitude_of(free_change(heap)) < CHANGE_BYTES)
+			continue;
+		put_answer(text, diff->after, heap, " from the end of the first recording to that of the second");
+		put_table(text, diff->after, heap);
+	}
 }

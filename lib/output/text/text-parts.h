@@ -145,6 +145,9 @@ void text_heap_answer(struct text *text, const struct mmt_report *report);
 /* The kinds of blocks, as tables, and why heaps were not read; of heaps with a part in the growth, or of the others. */
 void text_heaps(struct text *text, const struct mmt_report *report, bool that_matter);
 
+/* What grew in the heaps that both recordings counted. */
+void text_diff_heaps(struct text *text, const struct mmt_diff *diff);
+
 /* The sections of a text report that are printed only when they have content. */
 
 /* The marks that the user made while recording. */
