@@ -312,7 +312,7 @@ static struct mmt_error *add_head(struct pack *pack)
 		error = add_command_line(pack);
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	if (!error)
-		error = packed_stacks_encode(&pack->stacks.resolved, &buffer);
+		error = section_write(&section_stacks, &pack->stacks.resolved, &buffer);
 	if (!error)
 		error = writer_take_section(pack->writer, FEATURE_MMTRACE_STACKS, &buffer);
 	buffer_deinit(&buffer);

@@ -233,10 +233,10 @@ static struct mmt_error *add_info(struct recorder *recorder, struct buffer *buff
 	struct recording_info info = {0};
 	struct mmt_error *error = fill_info(recorder, &info);
 
-	if (!error) {
-		recording_info_encode(&info, buffer);
+	if (!error)
+		error = section_write(&section_info, &info, buffer);
+	if (!error)
 		error = add_section(recorder, FEATURE_MMTRACE_INFO, buffer);
-	}
 	recording_info_deinit(&info);
 	return error;
 }
@@ -279,10 +279,10 @@ static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *los
 		if (!vector_push(&loss.lost, i < recorder->reader.events.items.count ? lost[i] : 0))
 			error = &error_no_memory;
 	}
-	if (!error) {
-		recording_loss_encode(&loss, buffer);
+	if (!error)
+		error = section_write(&section_loss, &loss, buffer);
+	if (!error)
 		error = add_section(recorder, FEATURE_MMTRACE_LOSS, buffer);
-	}
 	recording_loss_deinit(&loss);
 	return error;
 }
@@ -310,7 +310,7 @@ static struct mmt_error *encode_perf_maps(struct recorder *recorder, struct buff
 			error = &error_no_memory;
 	}
 	if (!error && copies.maps.count)
-		error = perf_map_copies_encode(&copies, buffer);
+		error = section_write(&section_perf_maps, &copies, buffer);
 	perf_map_copies_deinit(&copies);
 	return error;
 }
@@ -321,7 +321,7 @@ static struct mmt_error *add_huge_pages(struct recorder *recorder, struct record
 	struct mmt_error *error;
 
 	huge->setting = huge_pages_setting();
-	error = recording_huge_pages_encode(huge, buffer);
+	error = section_write(&section_huge_pages, huge, buffer);
 	if (!error)
 		error = add_section(recorder, FEATURE_MMTRACE_HUGE_PAGES, buffer);
 	return error;
@@ -340,7 +340,7 @@ static struct mmt_error *add_pages(struct recorder *recorder, enum format_featur
 		*at_start = (process_residencies){0};
 	}
 	if (residency.processes.count) {
-		error = recording_residency_encode(&residency, buffer);
+		error = section_write(&section_residency, &residency, buffer);
 		if (!error)
 			error = add_section(recorder, feature, buffer);
 	}

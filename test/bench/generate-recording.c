@@ -301,7 +301,7 @@ static void write_residency(struct generator *generator)
 	struct buffer section;
 
 	buffer_init(&section, LIMIT_SECTION_BYTES);
-	if (!vector_push(&residency.processes, parent) || recording_residency_encode(&residency, &section) ||
+	if (!vector_push(&residency.processes, parent) || section_write(&section_residency, &residency, &section) ||
 	    buffer_finish(&section))
 		abort();
 	builder_section(generator->builder, FEATURE_MMTRACE_RESIDENCY, section.data, section.size);
@@ -362,7 +362,7 @@ static void write_names(struct generator *generator)
 	copy.text = text.data;
 	copy.text_size = text.size;
 	if (buffer_finish(&text) || !vector_push(&copy.growth, growth) || !vector_push(&copies.maps, copy) ||
-	    perf_map_copies_encode(&copies, &section) || buffer_finish(&section))
+	    section_write(&section_perf_maps, &copies, &section) || buffer_finish(&section))
 		abort();
 	builder_section(generator->builder, FEATURE_MMTRACE_PERF_MAPS, section.data, section.size);
 	if (generator->options.perf_map) {

@@ -196,7 +196,7 @@ static void put_jit_names(struct recording_builder *builder, struct buffer *buff
 	map->pid = map->namespace_pid = PID;
 	map->text_size = sizeof(text) - 1;
 	check(vector_push(&map->growth, ((struct perf_map_growth){START + SECOND, map->text_size})));
-	put_section(builder, FEATURE_MMTRACE_PERF_MAPS, buffer, perf_map_copies_encode(&maps, buffer));
+	put_section(builder, FEATURE_MMTRACE_PERF_MAPS, buffer, section_write(&section_perf_maps, &maps, buffer));
 	perf_map_copies_deinit(&maps);
 }
 
@@ -225,7 +225,7 @@ static void put_jitdump(struct recording_builder *builder, struct buffer *buffer
 	check(dump && !data.error);
 	*dump = (struct jitdump_copy){
 	    .pid = PID, .namespace_pid = PID, .knows_program = true, .data = data.data, .size = data.size};
-	put_section(builder, FEATURE_MMTRACE_JITDUMPS, buffer, jitdump_copies_encode(&dumps, buffer));
+	put_section(builder, FEATURE_MMTRACE_JITDUMPS, buffer, section_write(&section_jitdumps, &dumps, buffer));
 	jitdump_copies_deinit(&dumps);
 }
 
@@ -261,7 +261,7 @@ static void put_page_readings(struct recording_builder *builder, struct buffer *
 		check(vector_push(&processes[i]->runs, ((struct resident_run){HEAP, HEAP + (4 + i) * PAGE})) &&
 		      vector_push(&processes[i]->runs, ((struct resident_run){ANON, ANON + (32 + i) * PAGE})));
 	}
-	put_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer, recording_residency_encode(&residency, buffer));
+	put_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer, section_write(&section_residency, &residency, buffer));
 	recording_residency_deinit(&residency);
 }
 
@@ -273,7 +273,7 @@ static void put_huge_pages(struct recording_builder *builder, struct buffer *buf
 	check(process);
 	*process = (struct process_huge_pages){
 	    .pid = PID, .bytes = 2 * HUGE_BYTES, .sampled_bytes = 16 * PAGE, .zero_bytes = 12 * PAGE};
-	put_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer, recording_huge_pages_encode(&huge, buffer));
+	put_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer, section_write(&section_huge_pages, &huge, buffer));
 	recording_huge_pages_deinit(&huge);
 }
 

@@ -169,7 +169,7 @@ START_TEST(moved_memory_is_not_new)
 	add_pages(&residency.at_start, 11 * PAGE, start, sizeof(start) / sizeof(start[0]));
 	add_pages(&residency.processes, 13 * PAGE, end, sizeof(end) / sizeof(end[0]));
 	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	ck_assert_ptr_null(section_write(&section_residency, &residency, &buffer));
 	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
 	recording_residency_deinit(&residency);

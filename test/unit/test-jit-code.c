@@ -63,7 +63,7 @@ START_TEST(round_trip)
 
 	encode(&buffer);
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(jit_code_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code));
+	ck_assert_ptr_null(section_read(&section_code, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code));
 	ck_assert_uint_eq(code.programs.count, 2);
 	process = jit_code_find(&code, 42, 0);
 	ck_assert_ptr_nonnull(process);
@@ -99,7 +99,7 @@ START_TEST(truncation_anywhere_is_refused)
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct bytes bytes = bytes_over(buffer.data, size);
 		struct jit_code code = {0};
-		struct mmt_error *error = jit_code_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code);
+		struct mmt_error *error = section_read(&section_code, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code);
 
 		ck_assert_ptr_nonnull(error);
 		ck_assert_uint_eq(code.programs.count, 0);
@@ -133,7 +133,7 @@ START_TEST(false_fields_are_refused)
 	}
 	ck_assert_ptr_null(pack_section(&plain, 1, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = jit_code_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code);
+	error = section_read(&section_code, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
 	ck_assert_uint_eq(code.programs.count, 0);
@@ -161,7 +161,7 @@ START_TEST(programs_of_one_process_are_distinguished)
 	}
 	ck_assert_ptr_null(packing_end(&packing, NULL));
 	bytes = bytes_over(buffer.data, buffer.size);
-	ck_assert_ptr_null(jit_code_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &decoded));
+	ck_assert_ptr_null(section_read(&section_code, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &decoded));
 	ck_assert_uint_eq(jit_code_find(&decoded, 42, 0)->runs.items[0].start, 0x1002);
 	ck_assert_uint_eq(jit_code_find(&decoded, 42, 299)->runs.items[0].start, 0x1002);
 	ck_assert_uint_eq(jit_code_find(&decoded, 42, 300)->runs.items[0].start, 0x1000);
@@ -201,7 +201,7 @@ static struct mmt_error *decode_plain(struct buffer *plain, uint32_t version, st
 	/* Takes the plain bytes. */
 	ck_assert_ptr_null(pack_section(plain, version, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = jit_code_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, code);
+	error = section_read(&section_code, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, code);
 	buffer_deinit(&buffer);
 	return error;
 }
@@ -278,7 +278,7 @@ START_TEST(newer_versions_are_refused)
 	encode(&buffer);
 	buffer_patch_u32(&buffer, 0, 99);
 	bytes = bytes_over(buffer.data, buffer.size);
-	error = jit_code_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code);
+	error = section_read(&section_code, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);

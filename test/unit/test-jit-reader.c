@@ -144,7 +144,7 @@ static void decode_recorded(void)
 	ck_assert_ptr_null(jit_reader_encode(&recorder, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	if (buffer.size)
-		ck_assert_ptr_null(jit_code_decode(&bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code));
+		ck_assert_ptr_null(section_read(&section_code, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code));
 	buffer_deinit(&buffer);
 }
 

@@ -61,7 +61,7 @@ static struct mmt_error *round_trip(const struct packed_stacks *stacks, struct p
 	struct bytes bytes;
 
 	buffer_init(&buffer, 1 << 20);
-	ck_assert_ptr_null(packed_stacks_encode(stacks, &buffer));
+	ck_assert_ptr_null(section_write(&section_stacks, stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_stacks, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read_ret);
 	buffer_deinit(&buffer);
@@ -138,7 +138,7 @@ START_TEST(older_versions_are_read)
 
 	buffer_init(&buffer, 1 << 20);
 	buffer_init(&older, 1 << 20);
-	ck_assert_ptr_null(packed_stacks_encode(&stacks, &buffer));
+	ck_assert_ptr_null(section_write(&section_stacks, &stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_begin(&section, &bytes, "stacks section", 6, 1 << 20, &room));
 	ck_assert_uint_eq(section.version, 6); /* tools that would wait for the samples of stack dumps refuse it */
@@ -193,7 +193,7 @@ START_TEST(instructions_of_older_versions_are_ignored)
 
 	buffer_init(&buffer, 1 << 20);
 	buffer_init(&older, 1 << 20);
-	ck_assert_ptr_null(packed_stacks_encode(&stacks, &buffer));
+	ck_assert_ptr_null(section_write(&section_stacks, &stacks, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_begin(&section, &bytes, "stacks section", 6, 1 << 20, &room));
 	insert_instructions(&section.plain);
@@ -265,7 +265,7 @@ START_TEST(truncation_anywhere_is_refused)
 	struct buffer buffer;
 
 	buffer_init(&buffer, 1 << 20);
-	ck_assert_ptr_null(packed_stacks_encode(&stacks, &buffer));
+	ck_assert_ptr_null(section_write(&section_stacks, &stacks, &buffer));
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct bytes bytes = bytes_over(buffer.data, size);
 		struct packed_stacks read = {0};

@@ -416,7 +416,7 @@ static void name_code(struct recording_builder *builder, const char *const *name
 	name_code_of(&copies, PID, names, count);
 	name_code_of(&copies, OTHER, names, count);
 	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
+	ck_assert_ptr_null(section_write(&section_perf_maps, &copies, &buffer));
 	builder_section(builder, FEATURE_MMTRACE_PERF_MAPS, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
 	perf_map_copies_deinit(&copies);

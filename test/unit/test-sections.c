@@ -44,7 +44,7 @@ START_TEST(information_round_trips)
 	struct recording_info read;
 	struct bytes bytes;
 
-	recording_info_encode(&info, &buffer);
+	ck_assert_ptr_null(section_write(&section_info, &info, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_read(&section_info, &bytes, NULL, &read));
 	ck_assert_str_eq(read.recorder_version, "1.2.3");
@@ -81,7 +81,7 @@ START_TEST(newer_versions_are_refused)
 	struct mmt_error *error;
 	struct bytes bytes;
 
-	recording_info_encode(&info, &buffer);
+	ck_assert_ptr_null(section_write(&section_info, &info, &buffer));
 	buffer_patch_u32(&buffer, 0, 5);
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_info, &bytes, NULL, &read);
@@ -111,7 +111,7 @@ START_TEST(losses_round_trip)
 	struct recording_loss read;
 	struct bytes bytes;
 
-	recording_loss_encode(&loss, &buffer);
+	ck_assert_ptr_null(section_write(&section_loss, &loss, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_read(&section_loss, &bytes, NULL, &read));
 	ck_assert_uint_eq(read.stop_ns, 9);
@@ -144,7 +144,7 @@ START_TEST(impossible_losses_are_damage)
 	static const uint64_t lost[] = {0, 3};
 	const struct recording_loss loss = {.lost = {.items = (uint64_t *)lost, .count = 2}};
 
-	recording_loss_encode(&loss, &buffer);
+	ck_assert_ptr_null(section_write(&section_loss, &loss, &buffer));
 	for (size_t place = 24; place < buffer.size; place += sizeof(uint64_t)) {
 		struct bytes bytes = bytes_over(buffer.data, buffer.size);
 		struct recording_loss read;
@@ -171,7 +171,7 @@ START_TEST(huge_pages_round_trip)
 	size_t room = LIMIT_UNPACKED_BYTES;
 	struct bytes bytes;
 
-	ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
+	ck_assert_ptr_null(section_write(&section_huge_pages, &huge, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_read(&section_huge_pages, &bytes, &room, &read));
 	ck_assert_int_eq(read.setting, HUGE_MADVISE);
@@ -243,7 +243,7 @@ START_TEST(invalid_huge_pages_are_refused)
 		struct bytes bytes;
 
 		buffer_clear(&buffer);
-		ck_assert_ptr_null(recording_huge_pages_encode(&huge, &buffer));
+		ck_assert_ptr_null(section_write(&section_huge_pages, &huge, &buffer));
 		bytes = bytes_over(buffer.data, buffer.size);
 		error = section_read(&section_huge_pages, &bytes, &room, &read);
 		ck_assert_ptr_nonnull(error);
@@ -273,7 +273,7 @@ START_TEST(perf_maps_round_trip)
 	struct perf_map_copies read = {0};
 	struct bytes bytes;
 
-	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
+	ck_assert_ptr_null(section_write(&section_perf_maps, &copies, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_read(&section_perf_maps, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.maps.count, 1);
@@ -309,7 +309,7 @@ START_TEST(large_perf_maps_round_trip)
 
 	for (size_t i = 0; i < sizeof(large); i++)
 		large[i] = (uint8_t)(i * i >> 8);
-	ck_assert_ptr_null(perf_map_copies_encode(&copies, &buffer));
+	ck_assert_ptr_null(section_write(&section_perf_maps, &copies, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_read(&section_perf_maps, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.maps.count, copies.maps.count);
@@ -332,7 +332,7 @@ static struct mmt_error *pass_residency(struct resident_run *runs, size_t count,
 	struct bytes bytes;
 
 	buffer_clear(&buffer);
-	ck_assert_ptr_null(recording_residency_encode(&residency, &buffer));
+	ck_assert_ptr_null(section_write(&section_residency, &residency, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	return section_read(&section_residency, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read);
 }
@@ -438,7 +438,7 @@ START_TEST(jitdumps_round_trip)
 	struct jitdump_copies read = {0};
 	struct bytes bytes;
 
-	ck_assert_ptr_null(jitdump_copies_encode(&copies, &buffer));
+	ck_assert_ptr_null(section_write(&section_jitdumps, &copies, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_read(&section_jitdumps, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read));
 	ck_assert_uint_eq(read.dumps.count, 2);
@@ -475,7 +475,7 @@ START_TEST(sections_share_one_size_limit)
 	struct bytes bytes;
 
 	item.data = calloc(1, item.size);
-	ck_assert_ptr_null(jitdump_copies_encode(&copies, &buffer));
+	ck_assert_ptr_null(section_write(&section_jitdumps, &copies, &buffer));
 	ck_assert_uint_lt(buffer.size, 4096);
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_read(&section_jitdumps, &bytes, &room, &read));

@@ -677,7 +677,7 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 			note->kept = NULL;
 	}
 	if (!error && copies.dumps.count)
-		error = jitdump_copies_encode(&copies, buffer);
+		error = section_write(&section_jitdumps, &copies, buffer);
 	jitdump_copies_deinit(&copies);
 	return error;
 }

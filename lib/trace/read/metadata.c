@@ -2,6 +2,7 @@
 #include "trace/read/metadata.h"
 
 #include <mmtrace/record.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,33 +16,51 @@
 #include "trace/read/records.h"
 #include "trace/sections/section-codec.h"
 
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* The sections of this file that are not texts, in the order of reading. */
+static const struct known_section {
+	enum format_feature feature;
+	const struct section_kind *kind; /* NULL: not by section_read() */
+	size_t value, present;		 /* offsets in struct reader_metadata; `present` of a bool, 0: there is none */
+} known_sections[] = {
+#define PLACE(member) offsetof(struct reader_metadata, member)
+    {FEATURE_TRACING_DATA, NULL, 0, 0},
+    {FEATURE_BUILD_ID, NULL, 0, 0},
+    {FEATURE_SAMPLE_TIME, NULL, 0, 0},
+    {FEATURE_MMTRACE_INFO, &section_info, PLACE(info), PLACE(ours)},
+    {FEATURE_MMTRACE_LOSS, &section_loss, PLACE(loss), PLACE(has_loss)},
+    {FEATURE_MMTRACE_PERF_MAPS, &section_perf_maps, PLACE(perf_maps), 0},
+    {FEATURE_MMTRACE_RESIDENCY, &section_residency, PLACE(residency), PLACE(has_residency)},
+    {FEATURE_MMTRACE_JITDUMPS, &section_jitdumps, PLACE(jitdumps), 0},
+    {FEATURE_MMTRACE_STACKS, &section_stacks, PLACE(stacks), 0},
+    {FEATURE_MMTRACE_CODE, &section_code, PLACE(code), 0},
+    {FEATURE_MMTRACE_HUGE_PAGES, &section_huge_pages, PLACE(huge_pages), PLACE(has_huge_pages)},
+    {FEATURE_MMTRACE_SWAPPED, &section_residency, PLACE(swapped), PLACE(has_swapped)},
+    {FEATURE_MMTRACE_OPTIONS, &section_options, PLACE(options), 0},
+    {FEATURE_MMTRACE_SHARED, &section_residency, PLACE(shared), 0},
+    {FEATURE_MMTRACE_HEAP, &section_heap, PLACE(heaps), 0},
+#undef PLACE
+};
+
 void metadata_deinit(struct metadata *metadata)
 {
 	struct reader_metadata *values = &metadata->values;
 
-	recording_info_deinit(&values->info);
-	recording_loss_deinit(&values->loss);
-	perf_map_copies_deinit(&values->perf_maps);
-	jitdump_copies_deinit(&values->jitdumps);
-	jit_code_deinit(&values->code);
-	recording_residency_deinit(&values->residency);
-	recording_residency_deinit(&values->swapped);
-	recording_residency_deinit(&values->shared);
-	recording_huge_pages_deinit(&values->huge_pages);
-	runtime_options_deinit(&values->options);
-	heap_censuses_deinit(&values->heaps);
+	for (size_t i = 0; i < COUNT(known_sections); i++) {
+		if (known_sections[i].kind)
+			known_sections[i].kind->deinit((char *)values + known_sections[i].value);
+	}
 	build_ids_deinit(&values->build_ids);
 	module_copies_deinit(&values->images);
-	packed_stacks_deinit(&values->stacks);
 	tracepoints_deinit(&values->tracepoints);
+	for (size_t i = 0; i < values->attribute_count; i++)
+		free(values->attributes[i].name);
 	free(values->attributes);
-	for (size_t i = 0; i < metadata->name_count; i++)
-		free(metadata->names[i]);
-	free(metadata->names);
-	free(metadata->host);
-	free(metadata->kernel);
-	free(metadata->version);
-	free(metadata->command_line);
+	free(values->host);
+	free(values->kernel);
+	free(values->version);
+	free(values->command_line);
 	mmt_error_destroy(metadata->damage);
 	*metadata = (struct metadata){0};
 }
@@ -156,7 +175,7 @@ static struct mmt_error *load_architecture(const struct recording_file *file, st
 }
 
 /* FEATURE_EVENT_DESC: u32 count, u32 size of an attribute; of each: attribute, u32 number of ids, name, ids. */
-static struct mmt_error *load_names(const struct recording_file *file, struct metadata *metadata)
+static struct mmt_error *load_names(const struct recording_file *file, struct reader_metadata *values)
 {
 	CLEANUP(free) uint8_t *data = NULL;
 	struct mmt_error *error;
@@ -164,10 +183,10 @@ static struct mmt_error *load_names(const struct recording_file *file, struct me
 	uint64_t count, attribute_bytes;
 	size_t size;
 
-	metadata->names = calloc(file->attributes.count, sizeof(*metadata->names));
-	if (!metadata->names)
+	values->attributes = calloc(file->attributes.count, sizeof(*values->attributes));
+	if (!values->attributes)
 		return &error_no_memory;
-	metadata->name_count = file->attributes.count;
+	values->attribute_count = file->attributes.count;
 	error = recording_file_load(file, FEATURE_EVENT_DESC, &data, &size);
 	if (error || !data)
 		return error;
@@ -175,13 +194,13 @@ static struct mmt_error *load_names(const struct recording_file *file, struct me
 	count = bytes_u32(&bytes);
 	attribute_bytes = bytes_u32(&bytes);
 	count = bytes_count(&bytes, count, attribute_bytes);
-	for (uint64_t i = 0; i < count && i < metadata->name_count && bytes_ok(&bytes); i++) {
+	for (uint64_t i = 0; i < count && i < values->attribute_count && bytes_ok(&bytes); i++) {
 		uint64_t ids;
 
 		bytes_skip(&bytes, attribute_bytes);
 		ids = bytes_u32(&bytes);
-		metadata->names[i] = strdup(read_text(&bytes));
-		if (!metadata->names[i])
+		values->attributes[i].name = strdup(read_text(&bytes));
+		if (!values->attributes[i].name)
 			return &error_no_memory;
 		ids = bytes_count(&bytes, ids, sizeof(uint64_t));
 		bytes_skip(&bytes, ids * sizeof(uint64_t));
@@ -189,20 +208,13 @@ static struct mmt_error *load_names(const struct recording_file *file, struct me
 	return bytes_finish(&bytes, "event description section");
 }
 
-static struct mmt_error *choose_name(const struct tracepoint *tracepoint, uint32_t type, uint64_t config, char **name)
+static char *make_name(const struct tracepoint *tracepoint, const struct perf_event_attr *attr)
 {
-	int written;
+	char *name;
+	int written = tracepoint ? asprintf(&name, "%s:%s", tracepoint->system, tracepoint->name)
+				 : asprintf(&name, "type %u config %llu", attr->type, (unsigned long long)attr->config);
 
-	if (*name)
-		return NULL;
-	if (tracepoint)
-		written = asprintf(name, "%s:%s", tracepoint->system, tracepoint->name);
-	else
-		written = asprintf(name, "type %u config %llu", type, (unsigned long long)config);
-	if (written >= 0)
-		return NULL;
-	*name = NULL;
-	return &error_no_memory;
+	return written < 0 ? NULL : name;
 }
 
 static enum attribute_role infer_role(const struct perf_event_attr *attr, const struct tracepoint *tracepoint,
@@ -217,26 +229,19 @@ static enum attribute_role infer_role(const struct perf_event_attr *attr, const 
 	return ROLE_OTHER;
 }
 
-static struct mmt_error *describe_attributes(const struct recording_file *file, struct metadata *metadata)
+static struct mmt_error *describe_attributes(const struct recording_file *file, struct reader_metadata *values)
 {
-	struct reader_metadata *values = &metadata->values;
-
-	values->attributes = calloc(file->attributes.count, sizeof(*values->attributes));
-	if (!values->attributes)
-		return &error_no_memory;
-	values->attribute_count = file->attributes.count;
 	for (size_t i = 0; i < values->attribute_count; i++) {
 		const struct perf_event_attr *attr = &file->attributes.items[i].attr;
 		struct reader_attribute *attribute = &values->attributes[i];
 		const struct tracepoint *tracepoint = NULL;
-		struct mmt_error *error;
 
 		if (attr->type == PERF_TYPE_TRACEPOINT)
 			tracepoint = tracepoints_find(&values->tracepoints, (uint32_t)attr->config);
-		error = choose_name(tracepoint, attr->type, attr->config, &metadata->names[i]);
-		if (error)
-			return error;
-		attribute->name = metadata->names[i];
+		if (!attribute->name)
+			attribute->name = make_name(tracepoint, attr);
+		if (!attribute->name)
+			return &error_no_memory;
 		attribute->sample_type = attr->sample_type;
 		attribute->is_call = tracepoint && strcmp(tracepoint->system, "syscalls") == 0 &&
 				     call_find_tracepoint(tracepoint->name, &attribute->call, &attribute->is_enter);
@@ -247,89 +252,46 @@ static struct mmt_error *describe_attributes(const struct recording_file *file, 
 	return NULL;
 }
 
-static struct mmt_error *decode_section(struct reader_metadata *values, enum format_feature feature,
+static struct mmt_error *decode_section(struct reader_metadata *values, const struct known_section *known,
 					struct bytes *bytes, size_t *room)
 {
-	const struct {
-		enum format_feature feature;
-		const struct section_kind *kind;
-		void *value;
-		bool *present; /* may be NULL */
-	} known[] = {
-	    {FEATURE_MMTRACE_INFO, &section_info, &values->info, &values->ours},
-	    {FEATURE_MMTRACE_LOSS, &section_loss, &values->loss, &values->has_loss},
-	    {FEATURE_MMTRACE_PERF_MAPS, &section_perf_maps, &values->perf_maps, NULL},
-	    {FEATURE_MMTRACE_JITDUMPS, &section_jitdumps, &values->jitdumps, NULL},
-	    {FEATURE_MMTRACE_STACKS, &section_stacks, &values->stacks, NULL},
-	    {FEATURE_MMTRACE_RESIDENCY, &section_residency, &values->residency, &values->has_residency},
-	    {FEATURE_MMTRACE_SWAPPED, &section_residency, &values->swapped, &values->has_swapped},
-	    {FEATURE_MMTRACE_SHARED, &section_residency, &values->shared, NULL},
-	    {FEATURE_MMTRACE_HUGE_PAGES, &section_huge_pages, &values->huge_pages, &values->has_huge_pages},
-	    {FEATURE_MMTRACE_OPTIONS, &section_options, &values->options, NULL},
-	    {FEATURE_MMTRACE_HEAP, &section_heap, &values->heaps, NULL},
-	};
+	struct mmt_error *error;
 
-	values->packed |= feature == FEATURE_MMTRACE_STACKS;
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
-		struct mmt_error *error;
-
-		if (known[i].feature != feature)
-			continue;
-		error = section_read(known[i].kind, bytes, room, known[i].value);
-		if (known[i].present)
-			*known[i].present = !error;
-		return error;
-	}
-	switch (feature) {
-	case FEATURE_TRACING_DATA:
+	if (known->feature == FEATURE_TRACING_DATA)
 		return tracepoints_decode(bytes, &values->tracepoints);
-	case FEATURE_BUILD_ID:
+	if (known->feature == FEATURE_BUILD_ID)
 		return build_ids_decode(bytes, &values->build_ids);
-	case FEATURE_MMTRACE_CODE:
-		return jit_code_decode(bytes, room, &values->code);
-	case FEATURE_SAMPLE_TIME:
+	if (known->feature == FEATURE_SAMPLE_TIME) {
 		values->first_ns = bytes_u64(bytes);
 		values->last_ns = bytes_u64(bytes); /* 0 if the section is truncated */
 		return bytes_finish(bytes, "sample time section");
-	default:
-		return NULL;
 	}
-}
-
-/* Required: without these sections the events cannot be interpreted. */
-static bool is_vital(enum format_feature feature)
-{
-	return feature == FEATURE_TRACING_DATA || feature == FEATURE_MMTRACE_INFO;
-}
-
-/* A small file must not fill the memory. */
-static size_t find_room(const struct recording_file *file)
-{
-	uint64_t room = LIMIT_UNPACKED_ANYWHERE_BYTES + file->size * LIMIT_UNPACKED_EXPANSION;
-
-	return room < LIMIT_UNPACKED_BYTES ? (size_t)room : LIMIT_UNPACKED_BYTES;
+	values->packed |= known->feature == FEATURE_MMTRACE_STACKS;
+	error = section_read(known->kind, bytes, room, (char *)values + known->value);
+	if (known->present)
+		*(bool *)((char *)values + known->present) = !error;
+	return error;
 }
 
 static struct mmt_error *load_sections(const struct recording_file *file, struct metadata *metadata)
 {
-	static const enum format_feature features[] = {
-	    FEATURE_TRACING_DATA,    FEATURE_BUILD_ID,		FEATURE_SAMPLE_TIME,	    FEATURE_MMTRACE_INFO,
-	    FEATURE_MMTRACE_LOSS,    FEATURE_MMTRACE_PERF_MAPS, FEATURE_MMTRACE_RESIDENCY,  FEATURE_MMTRACE_JITDUMPS,
-	    FEATURE_MMTRACE_STACKS,  FEATURE_MMTRACE_CODE,	FEATURE_MMTRACE_HUGE_PAGES, FEATURE_MMTRACE_SWAPPED,
-	    FEATURE_MMTRACE_OPTIONS, FEATURE_MMTRACE_SHARED,	FEATURE_MMTRACE_HEAP};
-	size_t room = find_room(file);
+	/* A small file must not fill the memory. */
+	uint64_t allowed = LIMIT_UNPACKED_ANYWHERE_BYTES + file->size * LIMIT_UNPACKED_EXPANSION;
+	size_t room = allowed < LIMIT_UNPACKED_BYTES ? (size_t)allowed : LIMIT_UNPACKED_BYTES;
 
-	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
+	for (size_t i = 0; i < COUNT(known_sections); i++) {
+		enum format_feature feature = known_sections[i].feature;
 		CLEANUP(free) uint8_t *data = NULL;
 		struct mmt_error *error;
 		struct bytes bytes;
 		size_t size;
 
-		error = recording_file_load(file, features[i], &data, &size);
+		error = recording_file_load(file, feature, &data, &size);
 		bytes = bytes_over(data, size);
 		if (!error && data)
-			error = decode_section(&metadata->values, features[i], &bytes, &room);
-		if (!is_vital(features[i]))
+			error = decode_section(&metadata->values, &known_sections[i], &bytes, &room);
+		/* Without these two the events cannot be interpreted. */
+		if (feature != FEATURE_TRACING_DATA && feature != FEATURE_MMTRACE_INFO)
 			error = pass_damage(metadata, error);
 		if (error)
 			return error_context(error, "%s", file->path);
@@ -339,61 +301,55 @@ static struct mmt_error *load_sections(const struct recording_file *file, struct
 
 static struct mmt_error *load_texts(const struct recording_file *file, struct metadata *metadata)
 {
+	struct reader_metadata *values = &metadata->values;
 	const struct {
 		enum format_feature feature;
 		const char *what;
 		char **text;
 	} texts[] = {
-	    {FEATURE_HOSTNAME, "host name section", &metadata->host},
-	    {FEATURE_OSRELEASE, "kernel section", &metadata->kernel},
-	    {FEATURE_VERSION, "version section", &metadata->version},
+	    {FEATURE_HOSTNAME, "host name section", &values->host},
+	    {FEATURE_OSRELEASE, "kernel section", &values->kernel},
+	    {FEATURE_VERSION, "version section", &values->version},
+	    {FEATURE_CMDLINE, NULL, &values->command_line},
 	};
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < sizeof(texts) / sizeof(texts[0]); i++)
-		error = pass_damage(metadata, load_text(file, texts[i].feature, texts[i].what, texts[i].text));
-	if (!error)
-		error = pass_damage(metadata, load_command_line(file, &metadata->command_line));
+	for (size_t i = 0; !error && i < COUNT(texts); i++) {
+		if (texts[i].feature == FEATURE_CMDLINE)
+			error = load_command_line(file, texts[i].text);
+		else
+			error = load_text(file, texts[i].feature, texts[i].what, texts[i].text);
+		error = pass_damage(metadata, error);
+		if (!error && !*texts[i].text)
+			*texts[i].text = strdup("");
+		if (!error && !*texts[i].text)
+			error = &error_no_memory;
+	}
 	return error;
-}
-
-static const char *text_or_empty(const char *text)
-{
-	return text ? text : "";
-}
-
-/* A packed recording includes the damage of the recording that it was made from. */
-static struct mmt_error *take_damage(struct metadata *metadata)
-{
-	const struct packed_stacks *stacks = &metadata->values.stacks;
-	const char *text = metadata->values.packed ? packed_stacks_text(stacks, stacks->damage) : NULL;
-
-	return text ? pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", text)) : NULL;
 }
 
 struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file)
 {
 	struct reader_metadata *values = &metadata->values;
 	struct mmt_error *error = load_texts(file, metadata);
+	const char *packed_damage;
 
 	if (!error)
 		error = load_architecture(file, values);
 	if (!error)
 		error = load_sections(file, metadata);
-	if (!error)
-		error = take_damage(metadata);
+	/* A packed recording includes the damage of the recording that it was made from. */
+	packed_damage = values->packed ? packed_stacks_text(&values->stacks, values->stacks.damage) : NULL;
+	if (!error && packed_damage)
+		error = pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", packed_damage));
 	if (!error)
 		error = pass_damage(metadata, module_copies_load(file, &values->images));
 	if (!error)
-		error = pass_damage(metadata, load_names(file, metadata));
+		error = pass_damage(metadata, load_names(file, values));
 	if (!error)
-		error = describe_attributes(file, metadata);
+		error = describe_attributes(file, values);
 	if (error)
 		return error;
-	values->host = text_or_empty(metadata->host);
-	values->kernel = text_or_empty(metadata->kernel);
-	values->version = text_or_empty(metadata->version);
-	values->command_line = text_or_empty(metadata->command_line);
 	values->compressed = file->sections[FEATURE_COMPRESSED].present;
 	values->incomplete = file->incomplete;
 	if (values->ours && (!values->has_loss || values->loss.end == WIRE_RECORD_END_WRITE_FAILED))
@@ -499,18 +455,17 @@ static struct mmt_error *add_build_ids(struct reader_metadata *values, struct me
 {
 	struct build_ids ids = {0};
 	struct mmt_error *error = build_ids_decode(&piece->bytes, &ids);
-	size_t taken = 0;
 
 	if (error) {
 		mmt_error_destroy(error);
 		return NULL;
 	}
-	while (taken < ids.entries.count && vector_push(&values->build_ids.entries, ids.entries.items[taken]))
-		taken++;
-	if (taken < ids.entries.count)
-		error = &error_no_memory;
-	for (size_t i = 0; i < taken; i++)
-		ids.entries.items[i].path = NULL;
+	for (size_t i = 0; !error && i < ids.entries.count; i++) {
+		if (vector_push(&values->build_ids.entries, ids.entries.items[i]))
+			ids.entries.items[i].path = NULL;
+		else
+			error = &error_no_memory;
+	}
 	build_ids_deinit(&ids);
 	return error;
 }

@@ -8,12 +8,8 @@
 #include "trace/read/reader.h"
 #include "trace/read/recording-file.h"
 
-/* The texts and names that struct reader_metadata borrows. */
 struct metadata {
 	struct reader_metadata values;
-	char *host, *kernel, *version, *command_line;
-	char **names; /* of the attributes */
-	size_t name_count;
 	struct mmt_error *damage; /* first damage of an optional section; owned */
 };
 

@@ -24,7 +24,7 @@
 struct reader;
 
 struct reader_attribute {
-	const char *name;	  /* "syscalls:sys_exit_mmap", "dummy:u", ... */
+	char *name;		  /* "syscalls:sys_exit_mmap", "dummy:u", ... */
 	enum attribute_role role; /* inferred in files that are not ours */
 	bool is_call, is_enter;	  /* whether `call` is valid */
 	enum call call;
@@ -33,9 +33,9 @@ struct reader_attribute {
 
 /* All of a recording except its events. Borrowed; lives as long as the reader. */
 struct reader_metadata {
+	struct recording_info info;
 	bool ours;	 /* written by mmtrace: `info` is filled */
 	bool incomplete; /* the recorder was killed, or the file was truncated */
-	struct recording_info info;
 	bool has_loss;
 	struct recording_loss loss;
 	struct perf_map_copies perf_maps;
@@ -55,8 +55,8 @@ struct reader_metadata {
 	bool packed; /* samples have numbers of stacks, which are in `stacks` */
 	struct packed_stacks stacks;
 	struct tracepoints tracepoints;
-	const struct architecture *architecture;	    /* x86_64 when the file does not say */
-	const char *host, *kernel, *version, *command_line; /* "" when absent; command line quoted for a shell */
+	const struct architecture *architecture;      /* x86_64 when the file does not say */
+	char *host, *kernel, *version, *command_line; /* "" when absent; command line quoted for a shell */
 	struct reader_attribute *attributes;
 	size_t attribute_count;
 	uint64_t first_ns, last_ns; /* FEATURE_SAMPLE_TIME; 0: absent */

@@ -27,8 +27,10 @@ bool jit_code_is_wanted(const char *path)
 	return jit_code_is_path(path) || (suffix && (!strcmp(suffix, ".dll") || !strcmp(suffix, ".exe")));
 }
 
-void jit_code_deinit(struct jit_code *code)
+void jit_code_deinit(void *value)
 {
+	struct jit_code *code = value;
+
 	for (size_t i = 0; i < code->programs.count; i++)
 		vector_deinit(&code->programs.items[i].runs);
 	vector_deinit(&code->programs);
@@ -99,17 +101,18 @@ static void skip_changes(struct bytes *bytes, uint32_t version, uint64_t count)
 	}
 }
 
-static struct mmt_error *decode_program(struct bytes *bytes, uint32_t version, struct jit_code_program *program)
+static void read_program(struct codec *codec, struct jit_code_program *program)
 {
 	uint64_t count, change_count = 0, previous = 0;
+	struct bytes *bytes = codec->from;
 
 	program->pid = (int32_t)bytes_u32(bytes);
 	count = bytes_u32(bytes);
-	program->until_ns = version >= TIMES_VERSION ? bytes_u64(bytes) : UINT64_MAX;
-	if (version >= TIMES_VERSION)
+	program->until_ns = codec->version >= TIMES_VERSION ? bytes_u64(bytes) : UINT64_MAX;
+	if (codec->version >= TIMES_VERSION)
 		change_count = bytes_u32(bytes);
 	count = bytes_count(bytes, count, RUN_BYTES);
-	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
+	for (uint64_t i = 0; i < count && codec_ok(codec); i++) {
 		struct jit_code_run run = {.start = bytes_u64(bytes)};
 		uint64_t size = bytes_u64(bytes);
 
@@ -121,31 +124,25 @@ static struct mmt_error *decode_program(struct bytes *bytes, uint32_t version, s
 		bytes_skip(bytes, size);
 		previous = run.start + size;
 		if (bytes_ok(bytes) && !vector_push(&program->runs, run))
-			return &error_no_memory;
+			codec->error = &error_no_memory;
 	}
-	skip_changes(bytes, version, change_count);
-	return NULL;
+	skip_changes(bytes, codec->version, change_count);
 }
 
-struct mmt_error *jit_code_decode(struct bytes *bytes, size_t *room, struct jit_code *code_ret)
+static void read_code(struct codec *codec, void *value)
 {
-	struct unpacked_section section;
-	struct mmt_error *error =
-	    section_begin(&section, bytes, "JIT code section", CODE_VERSION, LIMIT_CODE_BYTES, room);
-	uint64_t count = bytes_at_most(&section.bytes, bytes_count_u32(&section.bytes, PROGRAM_BYTES), LIMIT_PROCESSES);
+	uint64_t count = codec_count(codec, 0, PROGRAM_BYTES, LIMIT_PROCESSES);
+	struct jit_code_program *program;
+	struct jit_code *code = value;
 
-	*code_ret = (struct jit_code){.bytes = section.plain};
-	section.plain = (struct buffer){0};
-	for (uint64_t i = 0; i < count && bytes_ok(&section.bytes) && !error; i++) {
-		struct jit_code_program *program = vector_append(&code_ret->programs);
-
-		error = program ? decode_program(&section.bytes, section.version, program) : &error_no_memory;
-	}
-	error = section_end(&section, error);
-	if (error)
-		jit_code_deinit(code_ret);
-	return error;
+	code->bytes = *codec->plain;
+	*codec->plain = (struct buffer){0};
+	codec_each(codec, &code->programs, count, program)
+		read_program(codec, program);
 }
+
+const struct section_kind section_code = {"JIT code section",	   CODE_VERSION, LIMIT_CODE_BYTES,
+					  sizeof(struct jit_code), read_code,	 jit_code_deinit};
 
 const struct jit_code_program *jit_code_find(const struct jit_code *code, int32_t pid, uint64_t began_ns)
 {

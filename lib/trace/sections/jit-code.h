@@ -41,8 +41,10 @@ bool jit_code_is_path(const char *path);
  * reads. */
 bool jit_code_is_wanted(const char *path);
 
+extern const struct section_kind section_code; /* only for section_read() */
+
 /* Accepts a zeroed value. */
-void jit_code_deinit(struct jit_code *code);
+void jit_code_deinit(void *value);
 
 /* A page of a program, compressed by compressor_frame(). */
 struct jit_code_page {
@@ -58,8 +60,6 @@ struct mmt_error *jit_code_encode(struct section_packing *packing, size_t progra
 struct mmt_error *jit_code_encode_program(struct section_packing *packing, int32_t pid, uint64_t until_ns,
 					  const struct jit_code_page *pages, size_t count,
 					  size_t page_bytes) MMT_MUST_CHECK;
-
-struct mmt_error *jit_code_decode(struct bytes *bytes, size_t *room, struct jit_code *code_ret) MMT_MUST_CHECK;
 
 /* The code of the program that began in the process at this time; NULL: none. */
 const struct jit_code_program *jit_code_find(const struct jit_code *code, int32_t pid, uint64_t began_ns);

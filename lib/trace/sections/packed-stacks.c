@@ -224,10 +224,3 @@ static void code_packed_stacks(struct codec *codec, void *value)
 /* 5 has samples of stack dumps, 4 names no missing files, 3 has no flags, 2 no code, 1 no losses. */
 const struct section_kind section_stacks = {
     "stacks section", 6, LIMIT_SECTION_BYTES, sizeof(struct packed_stacks), code_packed_stacks, packed_stacks_deinit};
-
-struct mmt_error *packed_stacks_encode(const struct packed_stacks *stacks, struct buffer *buffer)
-{
-	struct mmt_error *error = section_write(&section_stacks, stacks, buffer);
-
-	return error ? error : buffer_finish(buffer);
-}

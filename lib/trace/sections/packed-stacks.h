@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "trace/format/wire.h"
+#include "trace/sections/section-codec.h"
 
 /*
  * FEATURE_MMTRACE_STACKS, of packed recordings: all symbolized stacks. They replace the stack dumps needed to unwind
@@ -81,8 +82,8 @@ struct packed_stacks {
 	uint64_t unfinished_records, unfinished_ns; /* discarded from that recording: see struct reorder_unfinished */
 };
 
-struct section_kind;
-extern const struct section_kind section_stacks; /* see section_read() */
+/* For section_read() and section_write(). All numbers in a decoded value are valid. */
+extern const struct section_kind section_stacks;
 
 void packed_stacks_deinit(void *value);
 
@@ -91,8 +92,5 @@ bool packed_stacks_put_text(struct packed_stacks *stacks, const char *text, uint
 
 /* A text of a decoded value; NULL for RESOLVED_NO_TEXT. Lives as long as the value. */
 const char *packed_stacks_text(const struct packed_stacks *stacks, uint32_t number);
-
-/* The content is compressed with zstd. All numbers in a decoded value are valid. */
-struct mmt_error *packed_stacks_encode(const struct packed_stacks *stacks, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif

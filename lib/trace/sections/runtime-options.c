@@ -47,25 +47,14 @@ static const struct {
 	bool of_launcher;     /* a program that loads the JVM itself does not pass them on */
 } of_order[] = {{"JAVA_TOOL_OPTIONS", false}, {"JDK_JAVA_OPTIONS", true}, {NULL, true}, {"_JAVA_OPTIONS", false}};
 
+/* clang-format off */
 /* Options that are followed by a value, which may look like the name of a class or script. */
-static const char *const with_value[] = {"-cp",
-					 "-classpath",
-					 "--class-path",
-					 "-p",
-					 "--module-path",
-					 "--upgrade-module-path",
-					 "--source",
-					 "--add-modules",
-					 "--add-exports",
-					 "--limit-modules",
-					 "--enable-native-access",
-					 "--add-opens",
-					 "--add-reads",
-					 "--patch-module",
-					 "-r",
-					 "--require",
-					 "-W",
-					 "-X"};
+static const char *const with_value[] = {
+	"-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--source",
+	"--add-modules", "--add-exports", "--limit-modules", "--enable-native-access", "--add-opens", "--add-reads",
+	"--patch-module", "-r", "--require", "-W", "-X",
+};
+/* clang-format on */
 
 struct scan {
 	struct runtime_options *options;

@@ -55,8 +55,7 @@ static void code_info(struct codec *codec, void *value)
 {
 	struct recording_info *info = value;
 
-	codec_flags(codec, (bool *const[]){&info->command, &info->on_cpus, &info->all_processes, &info->in_cgroups},
-		    4);
+	codec_flags(codec, (bool *const[]){&info->command, &info->on_cpus, &info->all_processes, &info->in_cgroups}, 4);
 	codec_u64(codec, info->start_ns);
 	codec_u64(codec, info->start_realtime_ns);
 	codec_u32(codec, info->page_bytes);
@@ -72,11 +71,6 @@ static void code_info(struct codec *codec, void *value)
 /* Version 1 has no large dumps; older readers would treat them as calls. Version 2 has no limit of mappings. */
 const struct section_kind section_info = {"information section",	 4,	    0,
 					  sizeof(struct recording_info), code_info, recording_info_deinit};
-
-void recording_info_encode(const struct recording_info *info, struct buffer *buffer)
-{
-	mmt_error_destroy(section_write(&section_info, info, buffer));
-}
 
 void recording_loss_deinit(void *value)
 {
@@ -114,11 +108,6 @@ static void code_loss(struct codec *codec, void *value)
 
 const struct section_kind section_loss = {"loss section",	3, 0, sizeof(struct recording_loss), code_loss,
 					  recording_loss_deinit};
-
-void recording_loss_encode(const struct recording_loss *loss, struct buffer *buffer)
-{
-	mmt_error_destroy(section_write(&section_loss, loss, buffer));
-}
 
 void perf_map_copy_deinit(struct perf_map_copy *copy)
 {
@@ -163,11 +152,6 @@ const struct section_kind section_perf_maps = {"perf map section",   1,
 					       LIMIT_PERF_MAP_BYTES, sizeof(struct perf_map_copies),
 					       code_perf_maps,	     perf_map_copies_deinit};
 
-struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer)
-{
-	return section_write(&section_perf_maps, copies, buffer);
-}
-
 #define PROGRAM_NOT_KNOWN UINT64_MAX
 
 void jitdump_copies_deinit(void *value)
@@ -204,11 +188,6 @@ static void code_jitdumps(struct codec *codec, void *value)
 /* Version 1 does not have the start of the program. */
 const struct section_kind section_jitdumps = {
     "jitdump section", 2, LIMIT_JITDUMP_BYTES, sizeof(struct jitdump_copies), code_jitdumps, jitdump_copies_deinit};
-
-struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer)
-{
-	return section_write(&section_jitdumps, copies, buffer);
-}
 
 void process_residencies_deinit(process_residencies *processes)
 {
@@ -304,11 +283,6 @@ const struct section_kind section_residency = {"residency section", 2,
 					       LIMIT_SECTION_BYTES, sizeof(struct recording_residency),
 					       code_residency,	    recording_residency_deinit};
 
-struct mmt_error *recording_residency_encode(const struct recording_residency *residency, struct buffer *buffer)
-{
-	return section_write(&section_residency, residency, buffer);
-}
-
 void recording_huge_pages_deinit(void *value)
 {
 	struct recording_huge_pages *huge = value;
@@ -374,11 +348,6 @@ static void code_huge_pages(struct codec *codec, void *value)
 const struct section_kind section_huge_pages = {"huge page section", 2,
 						LIMIT_SECTION_BYTES, sizeof(struct recording_huge_pages),
 						code_huge_pages,     recording_huge_pages_deinit};
-
-struct mmt_error *recording_huge_pages_encode(const struct recording_huge_pages *huge, struct buffer *buffer)
-{
-	return section_write(&section_huge_pages, huge, buffer);
-}
 
 /* perf's table of build-ids: records {header, i32 pid, u8 id[20], u8 size, u8 zero[3], path padded to 64 bytes}. */
 

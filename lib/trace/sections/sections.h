@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "trace/format/wire.h"
+#include "trace/sections/section-codec.h"
 
 /* The purpose of an event attribute; the index is the position of the attribute in the file. */
 enum attribute_role {
@@ -143,42 +144,21 @@ struct recording_huge_pages {
 	struct map places;			     /* made by section_read(): PID -> place of the first with it */
 };
 
-/* How to read the sections, with section_read(). The deinit functions take the value of their name. */
-struct section_kind;
+/* For section_read() and section_write(). The deinit functions take the value of their name. */
 extern const struct section_kind section_info, section_loss, section_perf_maps, section_jitdumps, section_residency,
     section_huge_pages;
 
 void recording_info_deinit(void *value);
-
-void recording_info_encode(const struct recording_info *info, struct buffer *buffer);
-
 void recording_loss_deinit(void *value);
-
-void recording_loss_encode(const struct recording_loss *loss, struct buffer *buffer);
-
 void perf_map_copy_deinit(struct perf_map_copy *copy);
-
 void perf_map_copies_deinit(void *value);
-
-struct mmt_error *perf_map_copies_encode(const struct perf_map_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
-
 void jitdump_copies_deinit(void *value);
-
-struct mmt_error *jitdump_copies_encode(const struct jitdump_copies *copies, struct buffer *buffer) MMT_MUST_CHECK;
-
 void recording_residency_deinit(void *value);
-
-struct mmt_error *recording_residency_encode(const struct recording_residency *residency,
-					     struct buffer *buffer) MMT_MUST_CHECK;
+void recording_huge_pages_deinit(void *value);
 
 /* Of a process at the start, or at the end, of a decoded recording; NULL: not recorded. */
 const struct process_residency *recording_residency_at_start(const struct recording_residency *residency, int32_t pid);
 const struct process_residency *recording_residency_at_end(const struct recording_residency *residency, int32_t pid);
-
-void recording_huge_pages_deinit(void *value);
-
-struct mmt_error *recording_huge_pages_encode(const struct recording_huge_pages *huge,
-					      struct buffer *buffer) MMT_MUST_CHECK;
 
 /* Of a process of a decoded recording; NULL: not recorded. */
 const struct process_huge_pages *recording_huge_pages_of(const struct recording_huge_pages *huge, int32_t pid);
@@ -195,9 +175,7 @@ struct build_ids {
 };
 
 void build_ids_deinit(struct build_ids *ids);
-
 void build_ids_encode(const struct build_ids *ids, struct buffer *buffer);
-
 struct mmt_error *build_ids_decode(struct bytes *bytes, struct build_ids *ids_ret) MMT_MUST_CHECK;
 
 #endif

@@ -201,7 +201,7 @@ static void add_information(struct writer *writer, const struct recording_info *
 	struct buffer buffer;
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
-	recording_info_encode(info, &buffer);
+	require(section_write(&section_info, info, &buffer));
 	require(buffer_finish(&buffer));
 	require(writer_add_section(writer, FEATURE_MMTRACE_INFO, buffer.data, buffer.size));
 	buffer_clear(&buffer);
@@ -701,7 +701,7 @@ void builder_finish(struct recording_builder *builder, uint64_t stop_ns)
 	/* The first attribute's. */
 	if (builder->lost && !vector_push(&loss.lost, builder->lost))
 		abort();
-	recording_loss_encode(&loss, &buffer);
+	require(section_write(&section_loss, &loss, &buffer));
 	require(buffer_finish(&buffer));
 	require(writer_add_section(builder->writer, FEATURE_MMTRACE_LOSS, buffer.data, buffer.size));
 	buffer_deinit(&buffer);

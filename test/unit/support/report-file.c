@@ -37,7 +37,7 @@ static void add_pages(struct recording_builder *builder, enum format_feature fea
 	struct buffer buffer;
 
 	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_residency_encode(residency, &buffer));
+	ck_assert_ptr_null(section_write(&section_residency, residency, &buffer));
 	builder_section(builder, feature, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
 	recording_residency_deinit(residency);
@@ -63,7 +63,7 @@ void report_file_add_huge_pages(struct recording_builder *builder, struct record
 	struct buffer buffer;
 
 	buffer_init(&buffer, 1 << 16);
-	ck_assert_ptr_null(recording_huge_pages_encode(huge, &buffer));
+	ck_assert_ptr_null(section_write(&section_huge_pages, huge, &buffer));
 	builder_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
 	recording_huge_pages_deinit(huge);
