@@ -191,7 +191,7 @@ static struct mmt_error *open_events(const char *path, int fd, const struct mmt_
 		return &error_no_memory;
 	error = asked ? options_copy(asked, &options, sizeof(options), "mmt_events_options") : NULL;
 	if (!error && path)
-		error = reader_open_watched(path, options.progress, &events->reader);
+		error = reader_open(path, options.progress, &events->reader);
 	else if (!error)
 		error = reader_open_descriptor(fd, "recording", options.progress, &events->reader);
 	if (!error)
@@ -448,7 +448,7 @@ static void report_progress(struct mmt_events *events)
 	if (!progress || --events->until_progress)
 		return;
 	events->until_progress = PROGRESS_EVENTS;
-	progress->tell(progress->context, events->internal.file_offset, reader_data_end(events->reader));
+	progress->tell(progress->context, events->internal.file_offset, reader_file(events->reader)->data_end);
 }
 
 struct mmt_error *mmt_events_next(struct mmt_events *events, const struct mmt_event **event_ret)

@@ -412,7 +412,7 @@ static void report_first_pass(void *context, uint64_t done_bytes, uint64_t total
 
 static void report_second_pass(const struct pack *pack, const struct event *event)
 {
-	uint64_t total_bytes = reader_data_end(pack->reader);
+	uint64_t total_bytes = reader_file(pack->reader)->data_end;
 
 	if (pack->progress)
 		pack->progress->tell(pack->progress->context, total_bytes + event->file_offset, 2 * total_bytes);

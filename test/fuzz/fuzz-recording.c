@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	error = reader_open(path, &reader);
+	error = reader_open(path, NULL, &reader);
 	if (error) {
 		if (!*mmt_error_get_message(error))
 			abort();

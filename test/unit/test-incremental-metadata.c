@@ -67,7 +67,7 @@ static const struct reader_metadata *read_metadata(bool killed)
 		builder_abandon(builder);
 	else
 		builder_finish(builder, 10000);
-	ck_assert_ptr_null(reader_open(path, &reader));
+	ck_assert_ptr_null(reader_open(path, NULL, &reader));
 	return reader_metadata(reader);
 }
 

@@ -88,7 +88,7 @@ static void make_stream(void)
 	void *data;
 	uint64_t size;
 
-	require(recording_file_open(path, &file));
+	require(recording_file_open(path, NULL, &file));
 	size = file->data_end - file->data_offset;
 	buffer_init(&stream, 16u << 20);
 	buffer_put_u64(&stream, FORMAT_MAGIC);
@@ -158,7 +158,7 @@ static struct mmt_error *open_stream(const void *data, size_t size, struct reade
 	close(ends[1]);
 	ck_assert_int_eq(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
 	close(ends[0]);
-	error = reader_open(RECORDING_STANDARD_INPUT, reader_ret);
+	error = reader_open(RECORDING_STANDARD_INPUT, NULL, reader_ret);
 	close(STDIN_FILENO);
 	if (kept >= 0) {
 		dup2(kept, STDIN_FILENO);
@@ -220,12 +220,12 @@ START_TEST(a_stream_may_be_stored_in_a_file)
 	size_t size;
 
 	write_path(stream.data, stream.size);
-	require(reader_open(path, &reader));
+	require(reader_open(path, NULL, &reader));
 	ck_assert(!reader_metadata(reader)->incomplete);
 	expect_calls(reader, CALLS);
 	reader_close(reader);
 	/* A section in pieces is complete. */
-	require(recording_file_open(path, &file));
+	require(recording_file_open(path, NULL, &file));
 	require(recording_file_load(file, (enum format_feature)250, &data, &size));
 	ck_assert_uint_eq(size, 5000);
 	free(data);
@@ -260,7 +260,7 @@ START_TEST(a_stream_that_ends_early_is_incomplete)
 		bool at_end = false;
 
 		write_path(stream.data, size);
-		error = reader_open(path, &reader);
+		error = reader_open(path, NULL, &reader);
 		if (error) {
 			mmt_error_destroy(error);
 			continue;
@@ -291,7 +291,7 @@ START_TEST(damaged_streams_are_safe)
 
 		stream.data[place] = (uint8_t)rand_r(&state);
 		write_path(stream.data, stream.size);
-		error = reader_open(path, &reader);
+		error = reader_open(path, NULL, &reader);
 		while (!error && !at_end) {
 			struct event event;
 
@@ -317,7 +317,7 @@ static void expect_bad_piece(size_t offset, uint64_t value)
 	memcpy(&before, piece + offset, sizeof(before));
 	memcpy(piece + offset, &value, sizeof(value));
 	write_path(stream.data, stream.size);
-	error = reader_open(path, &reader);
+	error = reader_open(path, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_msg(strstr(mmt_error_get_message(error), "piece of a section"), "%s", mmt_error_get_message(error));
 	mmt_error_destroy(error);
@@ -349,7 +349,7 @@ START_TEST(a_stream_without_data_says_why)
 			memcpy(&behind, stream.data + offset + sizeof(header), sizeof(behind));
 		offset += header.size + ((behind + 7) & ~7u);
 		write_path(stream.data, offset - 4);
-		error = reader_open(path, &reader);
+		error = reader_open(path, NULL, &reader);
 		ck_assert_ptr_nonnull(error);
 		ck_assert_msg(strstr(mmt_error_get_message(error), "truncated"), "%s", mmt_error_get_message(error));
 		mmt_error_destroy(error);
@@ -368,7 +368,7 @@ START_TEST(a_stream_without_events_is_complete)
 	memmove(stream.data + data_start, stream.data + data_start + data_size, stream.size - data_start - data_size);
 	stream.size -= data_size;
 	write_path(stream.data, stream.size);
-	require(reader_open(path, &reader));
+	require(reader_open(path, NULL, &reader));
 	ck_assert(reader_metadata(reader)->ours);
 	ck_assert(!reader_metadata(reader)->incomplete);
 	expect_calls(reader, 0);
@@ -387,7 +387,7 @@ START_TEST(a_section_comes_once)
 	buffer_put_u64(&stream, 8);
 	buffer_put_u64(&stream, 0);
 	write_path(stream.data, stream.size);
-	error = reader_open(path, &reader);
+	error = reader_open(path, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_msg(strstr(mmt_error_get_message(error), "formats of the tracepoints"), "%s",
 		      mmt_error_get_message(error));
@@ -400,7 +400,7 @@ START_TEST(a_section_comes_once)
 		buffer_put_u64(&stream, 0);
 	}
 	write_path(stream.data, stream.size);
-	error = reader_open(path, &reader);
+	error = reader_open(path, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_msg(strstr(mmt_error_get_message(error), "feature section"), "%s", mmt_error_get_message(error));
 	mmt_error_destroy(error);

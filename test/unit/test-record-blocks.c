@@ -19,9 +19,8 @@ static struct record_block *make_block(struct record_blocks *blocks, size_t size
 START_TEST(blocks_are_reused_by_size)
 {
 	struct record_block *small, *large, *middle;
-	struct record_blocks *blocks;
+	struct record_blocks pool = {0}, *blocks = &pool;
 
-	ck_assert_ptr_null(record_blocks_create(&blocks));
 	small = make_block(blocks, 1 << 10);
 	large = make_block(blocks, 4 << 20);
 	middle = make_block(blocks, 64 << 10);
@@ -34,7 +33,7 @@ START_TEST(blocks_are_reused_by_size)
 	record_blocks_give_back(blocks, small);
 	record_blocks_give_back(blocks, large);
 	record_blocks_give_back(blocks, middle);
-	record_blocks_destroy(blocks);
+	record_blocks_deinit(blocks);
 }
 END_TEST
 
@@ -42,9 +41,8 @@ END_TEST
 START_TEST(records_that_do_not_fit_get_a_new_block)
 {
 	struct record_block *small, *large;
-	struct record_blocks *blocks;
+	struct record_blocks pool = {0}, *blocks = &pool;
 
-	ck_assert_ptr_null(record_blocks_create(&blocks));
 	small = make_block(blocks, 1 << 10);
 	record_blocks_give_back(blocks, small);
 	large = make_block(blocks, 1 << 20);
@@ -53,16 +51,15 @@ START_TEST(records_that_do_not_fit_get_a_new_block)
 	ck_assert_uint_eq(small->content.size, 1 << 10);
 	record_blocks_give_back(blocks, small);
 	record_blocks_give_back(blocks, large);
-	record_blocks_destroy(blocks);
+	record_blocks_deinit(blocks);
 }
 END_TEST
 
 START_TEST(unknown_sizes_get_the_last_block)
 {
 	struct record_block *small, *large;
-	struct record_blocks *blocks;
+	struct record_blocks pool = {0}, *blocks = &pool;
 
-	ck_assert_ptr_null(record_blocks_create(&blocks));
 	small = make_block(blocks, 1 << 10);
 	large = make_block(blocks, 1 << 20);
 	record_blocks_give_back(blocks, small);
@@ -70,7 +67,7 @@ START_TEST(unknown_sizes_get_the_last_block)
 	ck_assert_ptr_eq(record_blocks_take(blocks, 0, MAXIMUM), large);
 	ck_assert_uint_eq(large->content.size, 0);
 	record_blocks_give_back(blocks, large);
-	record_blocks_destroy(blocks);
+	record_blocks_deinit(blocks);
 }
 END_TEST
 
@@ -78,10 +75,9 @@ END_TEST
 START_TEST(number_of_free_blocks_is_limited)
 {
 	struct record_block *list = NULL, *block;
-	struct record_blocks *blocks;
+	struct record_blocks pool = {0}, *blocks = &pool;
 	unsigned kept = 0;
 
-	ck_assert_ptr_null(record_blocks_create(&blocks));
 	for (unsigned i = 0; i < 1000; i++) {
 		block = make_block(blocks, 1 << 10);
 		block->next = list;
@@ -99,7 +95,7 @@ START_TEST(number_of_free_blocks_is_limited)
 	ck_assert_uint_gt(kept, 0);
 	ck_assert_uint_le(kept, 64);
 	record_blocks_give_back(blocks, list);
-	record_blocks_destroy(blocks);
+	record_blocks_deinit(blocks);
 }
 END_TEST
 

@@ -60,7 +60,7 @@ static void write_file(const char *name, const void *data, size_t size)
 static struct reader *open_reader(void)
 {
 	struct reader *reader;
-	struct mmt_error *error = reader_open(path, &reader);
+	struct mmt_error *error = reader_open(path, NULL, &reader);
 
 	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
 	return reader;
@@ -363,7 +363,7 @@ static size_t drain(bool *incomplete_ret, bool *damaged_ret)
 	size_t count = 0;
 
 	*incomplete_ret = *damaged_ret = false;
-	error = reader_open(path, &reader);
+	error = reader_open(path, NULL, &reader);
 	if (error) {
 		ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), path));
 		ck_assert_uint_gt(strlen(mmt_error_get_message(error)), strlen(path) + 10);
@@ -439,7 +439,7 @@ static void expect_refusal(const void *data, size_t size, enum mmt_error_code co
 	struct reader *reader;
 
 	write_file(path, data, size);
-	error = reader_open(path, &reader);
+	error = reader_open(path, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_msg(strstr(mmt_error_get_message(error), words), "%s", mmt_error_get_message(error));
 	ck_assert_int_eq(mmt_error_get_code(error), code);
@@ -472,11 +472,11 @@ START_TEST(other_files_are_refused_with_the_reason)
 	memcpy(data + 24, &value, sizeof(value));
 	expect_refusal(data, size, MMT_ERROR_FORMAT, "attributes lie beyond the end");
 	unlink(path);
-	error = reader_open(path, &reader);
+	error = reader_open(path, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "No such file"));
 	mmt_error_destroy(error);
-	error = reader_open(directory, &reader);
+	error = reader_open(directory, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
 	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "not a regular file"));
 	mmt_error_destroy(error);

@@ -53,7 +53,7 @@ START_TEST(a_round_without_a_drain_continues)
 	ck_assert_ptr_null(recorder.write_error);
 	builder_finish(builder, 6000);
 
-	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
+	ck_assert_ptr_null(reader_open(report_file_path(), NULL, &reader));
 	for (;; seen++) {
 		ck_assert_ptr_null(reader_next(reader, &event, &end));
 		if (end)
@@ -113,7 +113,7 @@ START_TEST(an_unfinished_round_is_discarded)
 		builder_round(builder);
 	builder_abandon(builder);
 
-	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
+	ck_assert_ptr_null(reader_open(report_file_path(), NULL, &reader));
 	ck_assert(reader_metadata(reader)->incomplete);
 	ck_assert_uint_eq(count_events(reader, (finished ? 50 : 20) * MILLISECOND_NS - ORDER_IN_FLIGHT_NS), expected);
 	ck_assert_uint_eq(reader_unfinished(reader).records, 5 - expected);
@@ -135,7 +135,7 @@ START_TEST(a_damaged_round_is_discarded)
 	builder_round(builder);
 	builder_finish(builder, 60 * MILLISECOND_NS);
 
-	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
+	ck_assert_ptr_null(reader_open(report_file_path(), NULL, &reader));
 	ck_assert(!reader_metadata(reader)->incomplete);
 	ck_assert_uint_eq(count_events(reader, 20 * MILLISECOND_NS - ORDER_IN_FLIGHT_NS), 2);
 	ck_assert_uint_eq(reader_unfinished(reader).records, 2);
@@ -168,7 +168,7 @@ START_TEST(records_of_the_recorder_wait_for_the_next_drain)
 	unmap(builder, 30 * MILLISECOND_NS);
 	builder_abandon(builder);
 
-	ck_assert_ptr_null(reader_open(report_file_path(), &reader));
+	ck_assert_ptr_null(reader_open(report_file_path(), NULL, &reader));
 	ck_assert_uint_eq(count_events(reader, 10 * MILLISECOND_NS), 1);
 	ck_assert_uint_eq(reader_unfinished(reader).records, 3);
 	reader_close(reader);

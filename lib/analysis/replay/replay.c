@@ -198,7 +198,7 @@ static bool reach_end(struct replay *replay)
 
 static void limit_by_size(struct replay *replay, struct processes_options *options)
 {
-	uint64_t file_bytes = reader_file_bytes(replay->reader);
+	uint64_t file_bytes = reader_file(replay->reader)->size;
 
 	options->processes_max = LIMIT_PROCESSES_ANYWHERE + (size_t)(file_bytes / LIMIT_PROCESS_BYTES);
 	options->intervals_max = LIMIT_INTERVALS_ANYWHERE + file_bytes / LIMIT_INTERVAL_BYTES;
@@ -272,7 +272,7 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 	*replay = (struct replay){.progress = options->report->progress, .passes = 1};
 	error = options->recording
 		    ? reader_open_again(options->recording, &replay->reader)
-		    : reader_open_watched(options->report->input, options->report->progress, &replay->reader);
+		    : reader_open(options->report->input, options->report->progress, &replay->reader);
 	if (error)
 		return error;
 	reader_leave_out_unused_stacks(replay->reader);
@@ -699,7 +699,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 
 static COLD void report_progress(const struct replay *replay, const struct event *event)
 {
-	uint64_t total = reader_data_end(replay->reader);
+	uint64_t total = reader_file(replay->reader)->data_end;
 
 	if (replay->progress)
 		replay->progress->tell(replay->progress->context, replay->pass * total + event->file_offset,

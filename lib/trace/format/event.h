@@ -57,11 +57,11 @@ struct event_stack {
 	const uint64_t *callchain; /* user addresses, innermost first: [0] is the instruction pointer, then return
 				      addresses; NULL: none */
 	size_t callchain_count;
-	bool callchain_full;		  /* as long as the kernel permits: the outer end may be missing */
-	struct register_values registers; /* known == 0: none */
-	const uint8_t *bytes;		  /* the stack's content from the stack pointer upwards; NULL: none */
-	size_t byte_count;		  /* bytes copied by the kernel (dyn_size) */
-	size_t bytes_wanted; /* bytes requested: if byte_count is less, the stack ended or a page was absent */
+	bool callchain_full;  /* as long as the kernel permits: the outer end may be missing */
+	const uint8_t *bytes; /* the stack's content from the stack pointer upwards; NULL: none */
+	size_t byte_count;    /* bytes copied by the kernel (dyn_size) */
+	size_t bytes_wanted;  /* bytes requested: if byte_count is less, the stack ended or a page was absent */
+	struct register_values registers; /* known == 0: none; at the end, because their values are not cleared */
 };
 
 struct event_mapping {

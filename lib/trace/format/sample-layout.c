@@ -137,21 +137,13 @@ static inline bool read_id(const struct layouts *layouts, const struct perf_even
 	return true;
 }
 
-/* Looks up an id other than 0: index of its attribute, and of the stream in the upper half. */
-static uint64_t find_source(const struct layouts *layouts, uint64_t id)
-{
-	const uint64_t *source = map_get(&layouts->by_id, id);
-	uint32_t attribute = layouts->count == 1 ? 0 : UINT32_MAX;
-
-	return source ? *source : (uint64_t)UINT32_MAX << 32 | attribute;
-}
-
 static bool has_field(uint16_t place, size_t size)
 {
 	return place == LAYOUT_ABSENT || place + sizeof(uint64_t) <= size;
 }
 
-static bool has_fields(const struct sample_layout *layout, const struct perf_event_header *header)
+/* Whether the record has the fields that its attribute requires. */
+static inline bool has_fields(const struct sample_layout *layout, const struct perf_event_header *header)
 {
 	if (header->type == PERF_RECORD_SAMPLE)
 		return has_field(layout->sample_task, header->size) && has_field(layout->sample_time, header->size) &&
@@ -174,82 +166,49 @@ static inline void read_fields(const uint8_t *start, uint16_t task_place, uint16
 		identity->cpu = (int32_t)(uint32_t)layout_word(start, cpu_place);
 }
 
-static inline void read_known(const struct sample_layout *layout, const struct perf_event_header *header,
-			      const uint8_t *record, struct record_identity *identity)
-{
-	if (header->type == PERF_RECORD_SAMPLE)
-		read_fields(record, layout->sample_task, layout->sample_time, layout->sample_cpu, identity);
-	else if (layout->trailer_size)
-		read_fields(record + header->size - layout->trailer_size, layout->trailer_task, layout->trailer_time,
-			    layout->trailer_cpu, identity);
-}
-
-static uint64_t read_time(const struct sample_layout *layout, const struct perf_event_header *header,
-			  const uint8_t *record)
-{
-	if (header->type == PERF_RECORD_SAMPLE)
-		return layout->sample_time == LAYOUT_ABSENT ? 0 : layout_word(record, layout->sample_time);
-	if (!layout->trailer_size || layout->trailer_time == LAYOUT_ABSENT)
-		return 0;
-	return layout_word(record + header->size - layout->trailer_size, layout->trailer_time);
-}
-
-bool layouts_find_place(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
-			struct record_place *place_ret)
-{
-	const struct sample_layout *layout;
-	uint64_t id, source;
-
-	*place_ret = (struct record_place){.attribute = UINT32_MAX, .stream = UINT32_MAX};
-	if (header->type >= RECORD_HEADER_ATTR)
-		return true;
-	if (!read_id(layouts, header, record, &id))
-		return false;
-	source = id ? find_source(layouts, id) : (uint64_t)UINT32_MAX << 32;
-	place_ret->attribute = (uint32_t)source;
-	place_ret->stream = (uint32_t)(source >> 32);
-	if (place_ret->attribute == UINT32_MAX)
-		return true;
-	layout = &layouts->items[place_ret->attribute];
-	if (!has_fields(layout, header))
-		return false;
-	place_ret->time_ns = read_time(layout, header, record);
-	return true;
-}
-
 bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		      struct record_identity *identity_ret)
 {
-	struct record_place place;
+	uint32_t attribute = UINT32_MAX, stream = UINT32_MAX;
+	const uint64_t *source;
+	uint64_t id;
 
-	if (!layouts_find_place(layouts, header, record, &place))
-		return false;
-	layouts_read(layouts, header, record, place.attribute, identity_ret);
-	identity_ret->stream = place.stream;
+	if (header->type < RECORD_HEADER_ATTR) {
+		if (!read_id(layouts, header, record, &id))
+			return false;
+		source = id ? map_get(&layouts->by_id, id) : NULL;
+		if (source) {
+			attribute = (uint32_t)*source;
+			stream = (uint32_t)(*source >> 32);
+		} else if (id && layouts->count == 1) {
+			attribute = 0;
+		}
+		if (attribute != UINT32_MAX && !has_fields(&layouts->items[attribute], header))
+			return false;
+	}
+	layouts_read(layouts, header, record, attribute, identity_ret);
+	identity_ret->stream = stream;
 	return true;
 }
 
 void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		  uint32_t attribute, struct record_identity *identity_ret)
 {
+	const struct sample_layout *layout;
+
 	*identity_ret =
 	    (struct record_identity){.attribute = attribute, .stream = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
 	if (header->type >= RECORD_HEADER_ATTR)
 		return;
 	(void)read_id(layouts, header, record, &identity_ret->id);
-	if (attribute != UINT32_MAX)
-		read_known(&layouts->items[attribute], header, record, identity_ret);
-}
-
-size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_header *header,
-			 const struct record_identity *identity)
-{
-	size_t trailer = 0;
-
-	if (header->type < RECORD_HEADER_ATTR && header->type != PERF_RECORD_SAMPLE &&
-	    identity->attribute != UINT32_MAX)
-		trailer = layouts->items[identity->attribute].trailer_size;
-	return header->size - trailer;
+	if (attribute == UINT32_MAX)
+		return;
+	layout = &layouts->items[attribute];
+	if (header->type == PERF_RECORD_SAMPLE)
+		read_fields(record, layout->sample_task, layout->sample_time, layout->sample_cpu, identity_ret);
+	else if (layout->trailer_size)
+		read_fields(record + header->size - layout->trailer_size, layout->trailer_task, layout->trailer_time,
+			    layout->trailer_cpu, identity_ret);
 }
 
 /* ---- samples without what pack removes ---- */
@@ -271,15 +230,6 @@ static int find_argument(const struct architecture *architecture, unsigned numbe
 	return -1;
 }
 
-static uint64_t argument_mask(const struct architecture *architecture, uint64_t mask)
-{
-	for (uint64_t left = mask; left; left &= left - 1) {
-		if (find_argument(architecture, (unsigned)__builtin_ctzll(left)) < 0)
-			mask &= ~(left & -left);
-	}
-	return mask;
-}
-
 struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const struct architecture *architecture,
 				       bool numbered)
 {
@@ -291,7 +241,7 @@ struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const
 	if (!numbered)
 		return stripped;
 	stripped.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_WEIGHT;
-	stripped.sample_regs_user = argument_mask(architecture, attr->sample_regs_user);
+	stripped.sample_regs_user = attr->sample_regs_user & architecture_argument_mask(architecture, 6);
 	if (attr->sample_type & PERF_SAMPLE_REGS_USER && stripped.sample_regs_user)
 		stripped.sample_type |= PERF_SAMPLE_REGS_USER;
 	return stripped;
@@ -360,7 +310,7 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 			       const void *record, enum call call, const struct stripped_stack *stack,
 			       struct buffer *buffer)
 {
-	bool registers = stack && argument_mask(architecture, attr->sample_regs_user);
+	bool registers = stack && attr->sample_regs_user & architecture_argument_mask(architecture, 6);
 	struct sample_shape shape = sample_shape_of(attr);
 	size_t start = buffer->size;
 	struct perf_event_header header;

@@ -154,16 +154,6 @@ bool layouts_identify(const struct layouts *layouts, const struct perf_event_hea
 void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		  uint32_t attribute, struct record_identity *identity_ret);
 
-/* What is needed to order a record. */
-struct record_place {
-	uint32_t attribute, stream; /* as above */
-	uint64_t time_ns;
-};
-
-/* As layouts_identify(), but only what is needed to order the record. */
-bool layouts_find_place(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
-			struct record_place *place_ret);
-
 /* Reads a field of an accepted record, at an offset that its layout has. */
 static inline uint64_t layout_word(const uint8_t *record, size_t place)
 {
@@ -172,10 +162,6 @@ static inline uint64_t layout_word(const uint8_t *record, size_t place)
 	memcpy(&value, record + place, sizeof(value));
 	return le64toh(value);
 }
-
-/* Size of a record without its trailer. */
-size_t layouts_body_size(const struct layouts *layouts, const struct perf_event_header *header,
-			 const struct record_identity *identity);
 
 /*
  * Samples for packed recordings: without stack bytes, and only with the registers that hold the arguments of the call.

@@ -139,9 +139,11 @@ static void expect(struct bytes *bytes, const char *word, const char *failure)
 		bytes_fail(bytes, failure);
 }
 
-static void decode_start(struct bytes *bytes)
+static struct mmt_error *decode(struct bytes *bytes, struct tracepoints *tracepoints)
 {
 	const void *magic = bytes_take(bytes, MAGIC_BYTES);
+	struct mmt_error *error = NULL;
+	uint64_t count;
 
 	if (magic && memcmp(magic, MAGIC, MAGIC_BYTES) != 0)
 		bytes_fail(bytes, "wrong magic");
@@ -151,13 +153,6 @@ static void decode_start(struct bytes *bytes)
 	if (bytes_u8(bytes) != LONG_BYTES)
 		bytes_fail(bytes, "kernel that is not 64-bit");
 	bytes_u32(bytes); /* page size */
-}
-
-static struct mmt_error *decode_body(struct bytes *bytes, struct tracepoints *tracepoints)
-{
-	struct mmt_error *error = NULL;
-	uint64_t count;
-
 	expect(bytes, "header_page", "no header_page");
 	tracepoints->header_page = copy_text(bytes, bytes_u64(bytes));
 	expect(bytes, "header_event", "no header_event");
@@ -176,10 +171,8 @@ static struct mmt_error *decode_body(struct bytes *bytes, struct tracepoints *tr
 struct mmt_error *tracepoints_decode(struct bytes *bytes, struct tracepoints *tracepoints_ret)
 {
 	struct tracepoints tracepoints = {0};
-	struct mmt_error *error;
+	struct mmt_error *error = decode(bytes, &tracepoints);
 
-	decode_start(bytes);
-	error = decode_body(bytes, &tracepoints);
 	if (!error)
 		error = bytes_finish(bytes, "tracepoint formats");
 	if (error)

@@ -51,14 +51,6 @@ static void find_registers(const struct architecture *architecture, const struct
 	}
 }
 
-static void find_shape(const struct reader_attribute *attribute, struct decode_fields *fields)
-{
-	if (!attribute->is_call)
-		return;
-	/* Reports show no stacks of calls that release memory, unless they failed. */
-	fields->uses_stack = call_has_stack(attribute->call) || attribute->is_enter || role_is_dump(attribute->role);
-}
-
 struct mmt_error *decoder_create(const struct recording_file *file, const struct layouts *layouts,
 				 const struct reader_metadata *metadata, struct decoder **decoder_ret)
 {
@@ -66,7 +58,6 @@ struct mmt_error *decoder_create(const struct recording_file *file, const struct
 
 	if (!decoder)
 		return &error_no_memory;
-	decoder->file = file;
 	decoder->layouts = layouts;
 	decoder->metadata = metadata;
 	decoder->fields = calloc(layouts->count, sizeof(*decoder->fields));
@@ -77,13 +68,16 @@ struct mmt_error *decoder_create(const struct recording_file *file, const struct
 	decoder->no_data_mappings = true;
 	for (size_t i = 0; i < layouts->count; i++) {
 		const struct perf_event_attr *attr = &file->attributes.items[i].attr;
+		const struct reader_attribute *attribute = &metadata->attributes[i];
 
-		find_fields(metadata, attr, &metadata->attributes[i], &decoder->fields[i]);
+		find_fields(metadata, attr, attribute, &decoder->fields[i]);
 		find_registers(metadata->architecture, attr, &decoder->fields[i]);
-		find_shape(&metadata->attributes[i], &decoder->fields[i]);
-		decoder->has_dumps |= role_is_dump(metadata->attributes[i].role);
-		if (metadata->attributes[i].is_call && !metadata->attributes[i].is_enter)
-			decoder->exits |= 1u << metadata->attributes[i].call;
+		/* Reports show no stacks of calls that release memory, unless they failed. */
+		decoder->fields[i].uses_stack =
+		    attribute->is_call &&
+		    (call_has_stack(attribute->call) || attribute->is_enter || role_is_dump(attribute->role));
+		if (attribute->is_call && !attribute->is_enter)
+			decoder->exits |= 1u << attribute->call;
 		if (attr->mmap_data)
 			decoder->no_data_mappings = false;
 	}
@@ -99,28 +93,10 @@ void decoder_destroy(struct decoder *decoder)
 	free(decoder);
 }
 
-static const char *read_path(struct bytes *bytes)
-{
-	const char *path = bytes_string(bytes);
-
-	if (strlen(path) >= LIMIT_PATH_BYTES)
-		bytes_fail(bytes, "path too long");
-	return bytes_ok(bytes) ? path : "";
-}
-
 static void read_task(struct bytes *bytes, struct event *event)
 {
 	event->pid = (int32_t)bytes_u32(bytes);
 	event->tid = (int32_t)bytes_u32(bytes);
-}
-
-static void read_range(struct bytes *bytes, struct event_mapping *mapping)
-{
-	mapping->start = bytes_u64(bytes);
-	mapping->length = bytes_u64(bytes);
-	mapping->file_offset = bytes_u64(bytes);
-	if (mapping->length > UINT64_MAX - mapping->start)
-		bytes_fail(bytes, "mapping beyond the end of the address space");
 }
 
 static void decode_mmap(struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
@@ -132,7 +108,11 @@ static void decode_mmap(struct decoder *decoder, const struct perf_event_header 
 	event->kind =
 	    (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL ? EVENT_OTHER : EVENT_MAPPING;
 	read_task(bytes, event);
-	read_range(bytes, mapping);
+	mapping->start = bytes_u64(bytes);
+	mapping->length = bytes_u64(bytes);
+	mapping->file_offset = bytes_u64(bytes);
+	if (mapping->length > UINT64_MAX - mapping->start)
+		bytes_fail(bytes, "mapping beyond the end of the address space");
 	if (header->type == PERF_RECORD_MMAP) {
 		mapping->protection = PROT_READ | (header->misc & PERF_RECORD_MISC_MMAP_DATA ? 0 : PROT_EXEC);
 		mapping->flags = MAP_PRIVATE;
@@ -149,15 +129,9 @@ static void decode_mmap(struct decoder *decoder, const struct perf_event_header 
 		mapping->flags = bytes_u32(bytes);
 	}
 	mapping->executable_only_record = decoder->no_data_mappings;
-	mapping->path = read_path(bytes);
-}
-
-static void decode_comm(const struct perf_event_header *header, struct bytes *bytes, struct event *event)
-{
-	event->kind = EVENT_COMM;
-	read_task(bytes, event);
-	event->comm.name = bytes_string(bytes);
-	event->comm.exec = header->misc & PERF_RECORD_MISC_COMM_EXEC;
+	mapping->path = bytes_string(bytes);
+	if (strlen(mapping->path) >= LIMIT_PATH_BYTES)
+		bytes_fail(bytes, "path too long");
 }
 
 static void decode_task(const struct perf_event_header *header, struct bytes *bytes, struct event *event)
@@ -290,30 +264,13 @@ static void make_snapshot(const struct record_identity *identity, struct event *
 		event->mapping.executable_only_record = false;
 }
 
-/* Clear the event. No register is marked as known, so their values need no clearing. */
-static void empty_call(struct event *event)
-{
-	struct event_stack *stack = &event->call.stack;
-
-	event->call.call = 0;
-	event->call.has_arguments = event->call.at_entry = false;
-	memset(event->call.arguments, 0, sizeof(event->call.arguments));
-	event->call.result = 0;
-	stack->time_ns = 0;
-	stack->resolved = 0;
-	stack->callchain = NULL;
-	stack->callchain_count = 0;
-	stack->callchain_full = false;
-	stack->registers.known = 0;
-	stack->bytes = NULL;
-	stack->byte_count = stack->bytes_wanted = 0;
-}
-
 static void start_event(const struct perf_event_header *header, const struct record_identity *identity,
 			struct event *event)
 {
+	/* Of a sample, no register is marked as known, so their values need no clearing. */
 	if (header->type == PERF_RECORD_SAMPLE)
-		empty_call(event);
+		memset(&event->call, 0,
+		       offsetof(struct event, call.stack.registers.values) - offsetof(struct event, call));
 	else
 		memset(event, 0, sizeof(*event));
 	event->kind = EVENT_OTHER;
@@ -327,19 +284,6 @@ static void start_event(const struct perf_event_header *header, const struct rec
 	event->record_type = header->type;
 	event->record_size = header->size;
 	event->snapshot = 0;
-}
-
-/* Entries in plain perf's files are unfiltered; most are of no interest. */
-static void complete_at_entry(struct event *event)
-{
-	unsigned number = call_describe(event->call.call)->advice;
-	int advice = number ? (int)event->call.arguments[number - 1] : MADV_DONTFORK;
-
-	if (advice != MADV_DONTFORK && advice != MADV_DOFORK)
-		event->kind = EVENT_OTHER;
-	else
-		event->kind = EVENT_CALL;
-	event->call.at_entry = true;
 }
 
 static bool holds_field(const struct bytes *raw, const struct tracepoint_field *field)
@@ -365,9 +309,7 @@ static uint64_t read_field(struct bytes raw, const struct tracepoint_field *fiel
 static void take_arguments_from_registers(const struct architecture *architecture, struct event *event)
 {
 	const struct register_values *registers = &event->call.stack.registers;
-	size_t count = call_describe(event->call.call)->arguments;
-
-	size_t first = architecture->first_argument_lost ? 1 : 0;
+	size_t count = call_describe(event->call.call)->arguments, first = architecture->first_argument_lost ? 1 : 0;
 	uint64_t arguments[6] = {0};
 
 	for (size_t i = first; i < count; i++) {
@@ -385,6 +327,8 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 		      struct bytes *bytes, struct event *event)
 {
 	const struct reader_attribute *attribute = &decoder->metadata->attributes[event->attribute];
+	const struct call_description *call = call_describe(attribute->call);
+	int advice;
 
 	event->call.call = attribute->call;
 	if (attribute->is_enter) {
@@ -397,10 +341,14 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 			event->call.arguments[i] = read_field(*raw, &fields->arguments[i]);
 		}
 		event->call.has_arguments = true;
-		if (call_describe(attribute->call)->place == CALL_AT_ARGUMENT)
+		if (call->place == CALL_AT_ARGUMENT)
 			event->call.arguments[0] &= decoder->metadata->architecture->address_mask;
-		if (call_describe(attribute->call)->at_entry && !(decoder->exits >> attribute->call & 1))
-			complete_at_entry(event);
+		if (!call->at_entry || decoder->exits >> attribute->call & 1)
+			return;
+		/* Entries in plain perf's files are unfiltered; most are of no interest. */
+		advice = call->advice ? (int)event->call.arguments[call->advice - 1] : MADV_DONTFORK;
+		event->kind = advice == MADV_DONTFORK || advice == MADV_DOFORK ? EVENT_CALL : EVENT_OTHER;
+		event->call.at_entry = true;
 		return;
 	}
 	take_arguments_from_registers(decoder->metadata->architecture, event);
@@ -412,19 +360,13 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 	event->call.result = (int64_t)read_field(*raw, &fields->result);
 }
 
-/* Whether a callchain whose words after the first are addresses is the usual one: one marker, then user addresses. */
-static bool decode_begins_plainly(const uint8_t *data, uint64_t count)
-{
-	return count >= 2 && decode_word(data, 0) == (uint64_t)PERF_CONTEXT_USER &&
-	       (uintptr_t)data % sizeof(uint64_t) == 0 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-}
-
-/* The usual callchain, which can be used in place. */
-static bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
+/* The usual callchain, which can be used in place: one marker, then user addresses. */
+static bool is_plain_callchain(const uint8_t *data, uint64_t count)
 {
 	uint64_t largest = 0;
 
-	if (!decode_begins_plainly(data, count))
+	if (count < 2 || decode_word(data, 0) != (uint64_t)PERF_CONTEXT_USER ||
+	    (uintptr_t)data % sizeof(uint64_t) != 0 || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
 		return false;
 	for (uint64_t i = 1; i < count; i++) {
 		uint64_t address = decode_word(data, i);
@@ -434,22 +376,14 @@ static bool decode_is_plain_callchain(const uint8_t *data, uint64_t count)
 	return largest < (uint64_t)PERF_CONTEXT_MAX;
 }
 
-/* Whether the kernel may have truncated a callchain of this length. */
-static bool decode_is_full_callchain(const struct decoder *decoder, uint64_t count)
-{
-	uint64_t limit = decoder->metadata->info.callchain_limit;
-
-	return count >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
-}
-
 /* Keep only user addresses. Context markers separate them from others. */
 static void read_callchain(struct decoder *decoder, const struct sample_parts *parts, struct event_stack *stack)
 {
-	uint64_t count = parts->callchain_count, entries = 0;
+	uint64_t count = parts->callchain_count, entries = 0, limit = decoder->metadata->info.callchain_limit;
 	const uint8_t *data = parts->callchain;
 	bool user = false;
 
-	if (data && decode_is_plain_callchain(data, count)) {
+	if (data && is_plain_callchain(data, count)) {
 		stack->callchain = (const uint64_t *)data + 1;
 		stack->callchain_count = entries = (uint32_t)(count - 1);
 		count = 0;
@@ -470,19 +404,8 @@ static void read_callchain(struct decoder *decoder, const struct sample_parts *p
 		decoder->callchain += stack->callchain_count;
 		decoder->callchain_left -= stack->callchain_count;
 	}
-	stack->callchain_full = decode_is_full_callchain(decoder, entries);
-}
-
-static void read_registers(const struct decode_fields *fields, const struct sample_parts *parts,
-			   struct register_values *registers)
-{
-	if (!parts->registers || parts->abi != PERF_SAMPLE_REGS_ABI_64)
-		return;
-	for (size_t i = 0; i < fields->register_count; i++) {
-		if (fields->registers[i] >= 0)
-			registers->values[fields->registers[i]] = decode_word(parts->registers, i);
-	}
-	registers->known = fields->registers_known;
+	/* The kernel may have truncated it. */
+	stack->callchain_full = entries >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
 }
 
 static void decode_call(struct decoder *decoder, const struct sample_parts *parts, struct bytes *bytes,
@@ -495,7 +418,13 @@ static void decode_call(struct decoder *decoder, const struct sample_parts *part
 
 	if (!unused)
 		read_callchain(decoder, parts, stack);
-	read_registers(fields, parts, &stack->registers);
+	if (parts->registers && parts->abi == PERF_SAMPLE_REGS_ABI_64) {
+		for (size_t i = 0; i < fields->register_count; i++) {
+			if (fields->registers[i] >= 0)
+				stack->registers.values[fields->registers[i]] = decode_word(parts->registers, i);
+		}
+		stack->registers.known = fields->registers_known;
+	}
 	stack->bytes = parts->copied_bytes ? parts->stack : NULL;
 	stack->byte_count = parts->copied_bytes;
 	stack->bytes_wanted = parts->stack_bytes;
@@ -509,49 +438,41 @@ static void decode_call(struct decoder *decoder, const struct sample_parts *part
 		read_callchain(decoder, parts, stack);
 }
 
-static void fill_new_task(const struct decode_fields *fields, struct bytes *raw, struct bytes *bytes,
-			  struct event *event)
-{
-	if (!holds_field(raw, &fields->task) || !holds_field(raw, &fields->clone_flags)) {
-		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
-		return;
-	}
-	event->kind = EVENT_NEW_TASK;
-	event->new_task.tid = (int32_t)read_field(*raw, &fields->task);
-	event->new_task.clone_flags = read_field(*raw, &fields->clone_flags);
-}
-
-/* Decodes a sample; in a file of its own because samples have so many fields. `bytes` is positioned behind the record's
- * header. */
+/* `bytes` is positioned behind the record's header. */
 static void decode_sample(struct decoder *decoder, const struct record_identity *identity, struct bytes *bytes,
 			  struct event *event)
 {
 	const struct decode_fields *fields = &decoder->fields[identity->attribute];
-	const struct reader_attribute *attribute = &decoder->metadata->attributes[identity->attribute];
-	struct sample_parts parts;
+	struct sample_parts parts = sample_walk(&decoder->layouts->items[identity->attribute].shape, bytes);
 	struct bytes raw;
 
-	parts = sample_walk(&decoder->layouts->items[identity->attribute].shape, bytes);
 	if (!bytes_ok(bytes))
 		return;
-	if (attribute->is_call) {
+	if (decoder->metadata->attributes[identity->attribute].is_call) {
 		decode_call(decoder, &parts, bytes, event);
 		return;
 	}
-	raw = bytes_over(parts.raw, parts.raw_bytes);
 	if (!fields->complete)
 		return;
-	fill_new_task(fields, &raw, bytes, event);
+	raw = bytes_over(parts.raw, parts.raw_bytes);
+	if (!holds_field(&raw, &fields->task) || !holds_field(&raw, &fields->clone_flags)) {
+		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
+		return;
+	}
+	event->kind = EVENT_NEW_TASK;
+	event->new_task.tid = (int32_t)read_field(raw, &fields->task);
+	event->new_task.clone_flags = read_field(raw, &fields->clone_flags);
 }
 
 bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
-		    const struct record_identity *identity, struct event *event_ret, struct bytes *bytes_ret)
+		    const struct record_identity *identity, struct event *event, struct bytes *bytes)
 {
-	struct bytes *bytes = bytes_ret;
-	struct event *event = event_ret;
+	bool trailer = header->type < RECORD_HEADER_ATTR && header->type != PERF_RECORD_SAMPLE &&
+		       identity->attribute != UINT32_MAX;
+	size_t trailer_size = trailer ? decoder->layouts->items[identity->attribute].trailer_size : 0;
 
 	start_event(header, identity, event);
-	*bytes = bytes_over(record, layouts_body_size(decoder->layouts, header, identity));
+	*bytes = bytes_over(record, header->size - trailer_size);
 	bytes_skip(bytes, HEADER_BYTES);
 	switch (header->type) {
 	case PERF_RECORD_MMAP:
@@ -567,7 +488,10 @@ bool decoder_decode(struct decoder *decoder, const struct perf_event_header *hea
 			decode_pss(bytes, event);
 		break;
 	case PERF_RECORD_COMM:
-		decode_comm(header, bytes, event);
+		event->kind = EVENT_COMM;
+		read_task(bytes, event);
+		event->comm.name = bytes_string(bytes);
+		event->comm.exec = header->misc & PERF_RECORD_MISC_COMM_EXEC;
 		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:

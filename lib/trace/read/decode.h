@@ -23,17 +23,13 @@ struct decode_fields {
 	size_t argument_count;
 	struct tracepoint_field task, clone_flags; /* new tasks */
 	bool complete;				   /* all fields required by the attribute's role exist */
-
 	int8_t registers[64];	  /* DWARF numbers of the registers in the sample's order; -1: not used */
 	size_t register_count;	  /* in the sample */
 	uint64_t registers_known; /* bits of their DWARF numbers */
-
-	/* For calls. */
-	bool uses_stack; /* its stack is needed even if it did not fail */
+	bool uses_stack;	  /* the stack of the call is needed even if it did not fail */
 };
 
 struct decoder {
-	const struct recording_file *file;
 	const struct layouts *layouts;
 	const struct reader_metadata *metadata;
 	struct decode_fields *fields; /* by attribute */
@@ -43,29 +39,25 @@ struct decoder {
 	size_t callchain_left;
 	uint32_t exits;	       /* a bit for each call whose exits are recorded */
 	bool no_data_mappings; /* no attribute requested them */
-	bool has_dumps;	       /* some attribute is only for stack dumps */
 	bool only_used_stacks; /* see reader_leave_out_unused_stacks() */
 };
 
-/* Borrows all three arguments. */
+/* Borrows the layouts and the metadata. */
 struct mmt_error *decoder_create(const struct recording_file *file, const struct layouts *layouts,
 				 const struct reader_metadata *metadata, struct decoder **decoder_ret) MMT_MUST_CHECK;
 
 /* Accepts NULL. */
 void decoder_destroy(struct decoder *decoder);
 
-/* The event borrows from the record and from `callchain`. False: `bytes_ret` describes what is wrong with the record,
+/* The event borrows from the record and from `callchain`. False: `bytes` describes what is wrong with the record,
  * counted from its start. */
 bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
-		    const struct record_identity *identity, struct event *event_ret, struct bytes *bytes_ret);
+		    const struct record_identity *identity, struct event *event, struct bytes *bytes);
 
-/* Parts of a sample, for code that parses samples itself. */
+/* A word of the runs of EVENT_RESIDENT_PAGES, or of a part of a sample. */
 static inline uint64_t decode_word(const uint8_t *words, size_t index)
 {
-	uint64_t word;
-
-	memcpy(&word, words + index * sizeof(word), sizeof(word));
-	return le64toh(word);
+	return layout_word(words, index * sizeof(uint64_t));
 }
 
 #endif

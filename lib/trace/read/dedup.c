@@ -49,36 +49,17 @@ static void sweep(struct dedup *dedup, uint64_t now_ns)
 	*dedup = kept;
 }
 
-/* NULL: none yet. */
-static struct dedup_root *find_root(struct dedup *dedup, uint64_t key)
-{
-	uint32_t *recent = &dedup->recent[dedup_recent_place(key)];
-	const uint64_t *place;
-
-	if (*recent && dedup->roots.items[*recent - 1].key == key)
-		return &dedup->roots.items[*recent - 1];
-	place = map_get(&dedup->places, key);
-	if (!place || *place >= dedup->roots.count)
-		return NULL;
-	*recent = (uint32_t)*place + 1;
-	return &dedup->roots.items[*place];
-}
-
-static bool is_older_than_allocation(const struct dedup *dedup, const struct dedup_root *root, int32_t tid)
-{
-	const uint64_t *allocation = map_get(&dedup->allocations, (uint32_t)tid);
-
-	return allocation && root->time_ns < *allocation;
-}
-
 bool dedup_check_cold(struct dedup *dedup, const struct dedup_root *fresh)
 {
-	struct dedup_root *root = find_root(dedup, fresh->key);
+	const uint64_t *allocation, *place = map_get(&dedup->places, fresh->key);
+	struct dedup_root *root = place && *place < dedup->roots.count ? &dedup->roots.items[*place] : NULL;
 
-	if (root && root->id != fresh->id && is_recent(root->time_ns, fresh->time_ns) &&
-	    !is_older_than_allocation(dedup, root, (int32_t)(fresh->key >> 32)))
-		return true;
 	if (root) {
+		dedup->recent[dedup_recent_place(fresh->key)] = (uint32_t)*place + 1;
+		allocation = map_get(&dedup->allocations, fresh->key >> 32);
+		if (root->id != fresh->id && is_recent(root->time_ns, fresh->time_ns) &&
+		    !(allocation && root->time_ns < *allocation))
+			return true;
 		*root = *fresh;
 		return false;
 	}

@@ -25,7 +25,7 @@ struct event_batches {
 	const struct layouts *layouts;
 	struct decoder *decoder;
 	struct dedup dedup;
-	struct record_blocks *blocks;
+	struct record_blocks blocks;
 	struct records *records;
 	struct order *order;
 	enum ordered_end end;
@@ -64,11 +64,10 @@ static uint64_t find_offset(const struct reorder_item *item)
 	return block->compressed ? block->offset : block->offset + (uint64_t)(item->record - block->content.data);
 }
 
-static COLD struct mmt_error *describe_damage(const struct reorder_item *item, uint32_t type, const struct bytes *bytes)
+static COLD struct mmt_error *describe_damage(uint64_t offset, uint32_t type, const char *what, size_t place)
 {
-	return error_create(MMT_ERROR_FORMAT, "record at offset %llu (%s): %s at byte %zu",
-			    (unsigned long long)find_offset(item), record_type_name(type), bytes->failure,
-			    bytes->failure_offset);
+	return error_create(MMT_ERROR_FORMAT, "record at offset %llu (%s): %s at byte %zu", (unsigned long long)offset,
+			    record_type_name(type), what, place);
 }
 
 /* Keep only the first; `damage` may be NULL. */
@@ -78,13 +77,6 @@ static void note_damage(struct event_batch *batch, struct mmt_error *damage)
 		mmt_error_destroy(damage);
 	else
 		batch->damage = damage;
-}
-
-static struct mmt_error *describe_short_record(const struct record *record)
-{
-	return error_create(MMT_ERROR_FORMAT, "record at offset %llu (%s): ends too early at byte %u",
-			    (unsigned long long)record->offset, record_type_name(record->header.type),
-			    record->header.size);
 }
 
 /* A FORK record also has a time in its body, which is used if records have no trailer. */
@@ -115,7 +107,7 @@ static struct mmt_error *stop_pushing(struct event_batches *batches, struct even
 static struct mmt_error *push_record(struct event_batches *batches, struct event_batch *batch)
 {
 	struct reorder_item item;
-	struct record_place place;
+	struct record_identity identity;
 	struct record record;
 	struct mmt_error *damage, *error;
 	bool end;
@@ -127,27 +119,17 @@ static struct mmt_error *push_record(struct event_batches *batches, struct event
 		return stop_pushing(batches, batch, damage);
 	if (record.header.type == RECORD_FINISHED_ROUND)
 		return reorder_end_round(batches->order);
-	if (!layouts_find_place(batches->layouts, &record.header, record.data, &place))
-		return stop_pushing(batches, batch, describe_short_record(&record));
+	if (!layouts_identify(batches->layouts, &record.header, record.data, &identity))
+		return stop_pushing(
+		    batches, batch,
+		    describe_damage(record.offset, record.header.type, "ends too early", record.header.size));
 	/* Records without a time, which perf synthesized before it began, keep their place in the file. */
-	item = (struct reorder_item){.time_ns = place.time_ns ? place.time_ns : find_time(&record),
+	item = (struct reorder_item){.time_ns = identity.time_ns ? identity.time_ns : find_time(&record),
 				     .record = record.data,
 				     .block = record.block,
-				     .attribute = place.attribute,
+				     .attribute = identity.attribute,
 				     .size = record.header.size};
-	return reorder_push(batches->order, &item, place.stream);
-}
-
-/* Read until some records may be handed out, or a block may be returned. */
-static struct mmt_error *push_records(struct event_batches *batches, struct event_batch *batch)
-{
-	struct mmt_error *error;
-
-	do
-		error = push_record(batches, batch);
-	while (!error && !batches->drained && !reorder_has_releasable(batches->order) &&
-	       !records_has_retired(batches->records));
-	return error;
+	return reorder_push(batches->order, &item, identity.stream);
 }
 
 /* Append the event of the record, if it gives one. */
@@ -165,7 +147,8 @@ static void decode_item(struct event_batches *batches, const struct reorder_item
 	if (is_copy(batches, &identity))
 		return;
 	if (!decoder_decode(batches->decoder, &header, item->record, &identity, event, &bytes)) {
-		note_damage(batch, describe_damage(item, header.type, &bytes));
+		note_damage(batch,
+			    describe_damage(find_offset(item), header.type, bytes.failure, bytes.failure_offset));
 		batch->last = true;
 		return;
 	}
@@ -187,10 +170,11 @@ static void take_records(struct event_batches *batches, struct event_batch *batc
 	while (!batch->error && !batches->ordered_count && !batches->ended && !batches->done) {
 		batches->ordered_count =
 		    reorder_take(batches->order, batches->ordered, ORDERED_RECORDS, ORDERED_BYTES, &batches->done);
-		if (!batches->ordered_count && batches->drained)
-			batches->ended = true;
-		else if (!batches->ordered_count)
-			batch->error = push_records(batches, batch);
+		batches->ended = !batches->ordered_count && batches->drained;
+		/* Read until some records may be handed out, or a block may be returned. */
+		while (!batch->error && !batches->ordered_count && !batches->drained &&
+		       !reorder_has_releasable(batches->order) && !records_has_retired(batches->records))
+			batch->error = push_record(batches, batch);
 		/* Records that were taken may be in these blocks. */
 		record_blocks_add(&batches->done, records_retired(batches->records));
 	}
@@ -200,7 +184,7 @@ static void fill(struct event_batches *batches, struct event_batch *batch)
 {
 	struct decoder *decoder = batches->decoder;
 
-	record_blocks_give_back(batches->blocks, TAKE(batch->done));
+	record_blocks_give_back(&batches->blocks, TAKE(batch->done));
 	batch->count = 0;
 	decoder->callchain = batch->callchains;
 	decoder->callchain_left = CALLCHAINS * LIMIT_CALLCHAIN;
@@ -258,9 +242,7 @@ struct mmt_error *event_batches_create(const struct recording_file *file, const 
 	batches->layouts = layouts;
 	batches->decoder = decoder;
 	batches->end = end;
-	error = record_blocks_create(&batches->blocks);
-	if (!error)
-		error = records_create(file, &batches->records);
+	error = records_create(file, &batches->records);
 	if (!error)
 		error = reorder_create(layouts->stream_count, &batches->order);
 	for (size_t i = 0; !error && i < BATCHES; i++) {
@@ -272,7 +254,7 @@ struct mmt_error *event_batches_create(const struct recording_file *file, const 
 		event_batches_destroy(batches);
 		return error;
 	}
-	records_share_blocks(batches->records, batches->blocks);
+	records_share_blocks(batches->records, &batches->blocks);
 	*batches_ret = batches;
 	return NULL;
 }
@@ -291,16 +273,14 @@ void event_batches_destroy(struct event_batches *batches)
 	for (size_t i = 0; i < BATCHES; i++) {
 		mmt_error_destroy(batches->items[i].damage);
 		mmt_error_destroy(batches->items[i].error);
-		if (batches->blocks)
-			record_blocks_give_back(batches->blocks, batches->items[i].done);
+		record_blocks_give_back(&batches->blocks, batches->items[i].done);
 		free(batches->items[i].callchains);
 	}
-	if (batches->blocks)
-		record_blocks_give_back(batches->blocks, batches->done);
+	record_blocks_give_back(&batches->blocks, batches->done);
 	/* `records` returns the blocks that are still being read, the order returns all others. */
-	reorder_destroy(batches->order, batches->blocks);
+	reorder_destroy(batches->order, &batches->blocks);
 	records_destroy(batches->records);
-	record_blocks_destroy(batches->blocks);
+	record_blocks_deinit(&batches->blocks);
 	dedup_deinit(&batches->dedup);
 	pthread_cond_destroy(&batches->change);
 	pthread_mutex_destroy(&batches->lock);

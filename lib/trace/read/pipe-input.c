@@ -23,6 +23,7 @@
 
 /* A file that is written sequentially. */
 struct kept_bytes {
+	const char *name; /* of the input, for messages */
 	int fd;
 	uint64_t size;
 	struct buffer pending;
@@ -62,7 +63,7 @@ const char *pipe_input_directory(void)
 	return directory && *directory == '/' ? directory : "/var/tmp";
 }
 
-static struct mmt_error *keep_begin(const char *name, struct kept_bytes *kept)
+static struct mmt_error *keep_begin(struct kept_bytes *kept)
 {
 	const char *directory = pipe_input_directory();
 	CLEANUP(free) char *path = NULL;
@@ -79,7 +80,7 @@ static struct mmt_error *keep_begin(const char *name, struct kept_bytes *kept)
 	kept->fd = mkostemp(path, O_CLOEXEC);
 	if (kept->fd < 0)
 		return error_system(errno, "%s: cannot create a temporary file in %s; set TMPDIR to another directory",
-				    name, directory);
+				    kept->name, directory);
 	(void)unlink(path);
 	return NULL;
 }
@@ -92,7 +93,13 @@ static void keep_end(struct kept_bytes *kept)
 	kept->fd = -1;
 }
 
-static struct mmt_error *keep_flush(const char *name, struct kept_bytes *kept)
+static struct mmt_error *describe_full(const struct kept_bytes *kept)
+{
+	return error_system(errno, "%s: cannot store the recording in %s; set TMPDIR to another directory", kept->name,
+			    pipe_input_directory());
+}
+
+static struct mmt_error *keep_flush(struct kept_bytes *kept)
 {
 	size_t done = 0;
 
@@ -102,21 +109,19 @@ static struct mmt_error *keep_flush(const char *name, struct kept_bytes *kept)
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written < 0)
-			return error_system(errno,
-					    "%s: cannot store the recording in %s; set TMPDIR to another directory",
-					    name, pipe_input_directory());
+			return describe_full(kept);
 		done += (size_t)written;
 	}
 	buffer_clear(&kept->pending);
 	return NULL;
 }
 
-static struct mmt_error *keep(const char *name, struct kept_bytes *kept, const void *data, size_t size)
+static struct mmt_error *keep(struct kept_bytes *kept, const void *data, size_t size)
 {
 	struct mmt_error *error = NULL;
 
 	if (kept->pending.size + size > WINDOW_BYTES)
-		error = keep_flush(name, kept);
+		error = keep_flush(kept);
 	if (error)
 		return error;
 	buffer_put(&kept->pending, data, size);
@@ -161,7 +166,7 @@ static struct mmt_error *pass_on(struct pipe_input *pipe, uint64_t size, struct 
 		if (!error && here == 0)
 			pipe->cut = true;
 		if (!error && kept)
-			error = keep(pipe->name, kept, pipe->window + pipe->start, here);
+			error = keep(kept, pipe->window + pipe->start, here);
 		if (error || here == 0)
 			return error;
 		pipe->start += here;
@@ -170,7 +175,7 @@ static struct mmt_error *pass_on(struct pipe_input *pipe, uint64_t size, struct 
 	return NULL;
 }
 
-static struct mmt_error *describe_damage(const struct pipe_input *pipe, const struct bytes *bytes, const char *what)
+static struct mmt_error *check(const struct pipe_input *pipe, const struct bytes *bytes, const char *what)
 {
 	return error_context(bytes_finish(bytes, what), "%s", pipe->name);
 }
@@ -189,7 +194,7 @@ static struct mmt_error *take_attribute(struct pipe_input *pipe, const uint8_t *
 	else if (pipe->items.count >= LIMIT_ATTRIBUTES)
 		bytes_fail(&bytes, "too many attributes");
 	if (!bytes_ok(&bytes))
-		return describe_damage(pipe, &bytes, "event attribute");
+		return check(pipe, &bytes, "event attribute");
 	attribute.id_bytes = (uint32_t)(size - attribute.size) & ~7u;
 	buffer_put(&pipe->attributes, body, attribute.size + attribute.id_bytes);
 	return vector_push(&pipe->items, attribute) ? NULL : &error_no_memory;
@@ -207,13 +212,6 @@ static struct kept_section *start_section(struct pipe_input *pipe, uint64_t feat
 	return section;
 }
 
-static struct mmt_error *add_to_section(struct pipe_input *pipe, struct kept_section *section, const void *data,
-					size_t size)
-{
-	section->done += size;
-	return keep(pipe->name, &pipe->sections, data, size);
-}
-
 static struct mmt_error *take_feature(struct pipe_input *pipe, const uint8_t *body, size_t size)
 {
 	struct bytes bytes = bytes_over(body, size);
@@ -227,9 +225,10 @@ static struct mmt_error *take_feature(struct pipe_input *pipe, const uint8_t *bo
 	section = start_section(pipe, feature, left);
 	if (!section) {
 		bytes_fail(&bytes, "invalid number, or a duplicate");
-		return describe_damage(pipe, &bytes, "feature section");
+		return check(pipe, &bytes, "feature section");
 	}
-	return add_to_section(pipe, section, bytes.position, left);
+	section->done = left;
+	return keep(&pipe->sections, bytes.position, left);
 }
 
 /* A piece of a section that perf does not know in a pipe. */
@@ -251,15 +250,16 @@ static struct mmt_error *take_section_piece(struct pipe_input *pipe, const uint8
 	if (here > bytes_left(&bytes) || feature >= FEATURE_BITS)
 		bytes_fail(&bytes, "invalid size or number");
 	if (!bytes_ok(&bytes))
-		return describe_damage(pipe, &bytes, "piece of a section");
+		return check(pipe, &bytes, "piece of a section");
 	section = offset ? &pipe->features[feature] : start_section(pipe, feature, total);
 	/* The bytes of a section are contiguous, so its pieces must not be mixed with others. */
 	if (!section || !section->present || section->size != total || section->done != offset ||
 	    here > total - offset || pipe->sections.size != section->offset + offset)
 		bytes_fail(&bytes, "out of order");
 	if (!bytes_ok(&bytes))
-		return describe_damage(pipe, &bytes, "piece of a section");
-	return add_to_section(pipe, section, bytes.position, here);
+		return check(pipe, &bytes, "piece of a section");
+	section->done += here;
+	return keep(&pipe->sections, bytes.position, here);
 }
 
 /* The tracepoint formats follow their record. */
@@ -273,7 +273,7 @@ static struct mmt_error *take_tracing_data(struct pipe_input *pipe, const uint8_
 
 	if (!section) {
 		bytes_fail(&bytes, "invalid size, or a duplicate");
-		return describe_damage(pipe, &bytes, "formats of the tracepoints");
+		return check(pipe, &bytes, "formats of the tracepoints");
 	}
 	error = pass_on(pipe, bytes_behind, &pipe->sections);
 	section->done = pipe->sections.size - section->offset;
@@ -304,7 +304,7 @@ static struct mmt_error *take_record(struct pipe_input *pipe, const struct perf_
 		bytes = bytes_over(body, size);
 		return pass_on(pipe, bytes_u64(&bytes), NULL);
 	default:
-		return keep(pipe->name, &pipe->data, record, header->size);
+		return keep(&pipe->data, record, header->size);
 	}
 }
 
@@ -340,7 +340,7 @@ static struct mmt_error *take_records(struct pipe_input *pipe)
 
 static struct mmt_error *append_file(struct pipe_input *pipe, struct kept_bytes *to, struct kept_bytes *from)
 {
-	struct mmt_error *error = keep_flush(pipe->name, from);
+	struct mmt_error *error = keep_flush(from);
 	uint64_t done = 0;
 
 	while (!error && done < from->size) {
@@ -350,7 +350,7 @@ static struct mmt_error *append_file(struct pipe_input *pipe, struct kept_bytes 
 			continue;
 		if (got <= 0)
 			return error_system(got < 0 ? errno : EIO, "%s: cannot read the stored recording", pipe->name);
-		error = keep(pipe->name, to, pipe->window, (size_t)got);
+		error = keep(to, pipe->window, (size_t)got);
 		done += (uint64_t)got;
 	}
 	return error;
@@ -379,7 +379,7 @@ static struct mmt_error *write_sections(struct pipe_input *pipe, uint64_t featur
 	}
 	error = buffer_finish(&table);
 	if (!error)
-		error = keep(pipe->name, &pipe->data, table.data, table.size);
+		error = keep(&pipe->data, table.data, table.size);
 	buffer_deinit(&table);
 	return error ? error : append_file(pipe, &pipe->data, &pipe->sections);
 }
@@ -400,17 +400,16 @@ static struct mmt_error *write_attributes(struct pipe_input *pipe, uint64_t *ent
 		const uint64_t section[] = {ids, item->id_bytes};
 
 		ids += item->id_bytes;
-		error = keep(pipe->name, &pipe->data, pipe->attributes.data + item->offset, item->size);
+		error = keep(&pipe->data, pipe->attributes.data + item->offset, item->size);
 		if (!error)
-			error = keep(pipe->name, &pipe->data, zeros, entry - item->size);
+			error = keep(&pipe->data, zeros, entry - item->size);
 		if (!error)
-			error = keep(pipe->name, &pipe->data, section, sizeof(section));
+			error = keep(&pipe->data, section, sizeof(section));
 	}
 	for (size_t i = 0; !error && i < pipe->items.count; i++) {
 		const struct kept_attribute *item = &pipe->items.items[i];
 
-		error =
-		    keep(pipe->name, &pipe->data, pipe->attributes.data + item->offset + item->size, item->id_bytes);
+		error = keep(&pipe->data, pipe->attributes.data + item->offset + item->size, item->id_bytes);
 	}
 	return error;
 }
@@ -428,10 +427,9 @@ static struct mmt_error *write_file(struct pipe_input *pipe)
 	header[5] = FORMAT_HEADER_SIZE;
 	header[6] = data_end - FORMAT_HEADER_SIZE;
 	if (!error)
-		error = keep_flush(pipe->name, &pipe->data);
+		error = keep_flush(&pipe->data);
 	if (!error && pwrite(pipe->data.fd, header, sizeof(header), 0) != sizeof(header))
-		error = error_system(errno, "%s: cannot store the recording in %s; set TMPDIR to another directory",
-				     pipe->name, pipe_input_directory());
+		error = describe_full(&pipe->data);
 	return error;
 }
 
@@ -443,44 +441,34 @@ static struct mmt_error *take_build_ids(struct pipe_input *pipe)
 	if (error || !pipe->build_ids.size)
 		return error_context(error, "%s: build-ids", pipe->name);
 	section = start_section(pipe, FEATURE_BUILD_ID, pipe->build_ids.size);
-	return section ? add_to_section(pipe, section, pipe->build_ids.data, pipe->build_ids.size) : NULL;
-}
-
-/* Data of size 0 would mean a killed recorder, without a feature table. */
-static struct mmt_error *take_no_data(struct pipe_input *pipe)
-{
-	const struct perf_event_header nothing = {.type = RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
-
-	if (pipe->cut)
-		return error_create(MMT_ERROR_FORMAT, "%s: the stream was truncated before its first record",
-				    pipe->name);
-	return keep(pipe->name, &pipe->data, &nothing, sizeof(nothing));
+	if (!section)
+		return NULL;
+	section->done = section->size;
+	return keep(&pipe->sections, pipe->build_ids.data, pipe->build_ids.size);
 }
 
 static struct mmt_error *convert(struct pipe_input *pipe)
 {
+	const struct perf_event_header nothing = {.type = RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
 	static const uint8_t header[FORMAT_HEADER_SIZE];
 	struct mmt_error *error;
 
 	pipe->start += PIPE_HEADER_SIZE;
-	error = keep(pipe->name, &pipe->data, header, sizeof(header));
+	error = keep(&pipe->data, header, sizeof(header));
 	if (!error)
 		error = take_records(pipe);
 	if (!error)
 		error = buffer_finish(&pipe->attributes);
 	if (!error)
 		error = take_build_ids(pipe);
-	if (!error && pipe->data.size == sizeof(header))
-		error = take_no_data(pipe);
+	if (!error && pipe->data.size == sizeof(header)) {
+		if (pipe->cut)
+			return error_create(MMT_ERROR_FORMAT, "%s: the stream was truncated before its first record",
+					    pipe->name);
+		/* Data of size 0 would mean a killed recorder, without a feature table. */
+		error = keep(&pipe->data, &nothing, sizeof(nothing));
+	}
 	return error ? error : write_file(pipe);
-}
-
-static struct mmt_error *copy(struct pipe_input *pipe)
-{
-	struct mmt_error *error = pass_on(pipe, UINT64_MAX, &pipe->data);
-
-	pipe->cut = false;
-	return error ? error : keep_flush(pipe->name, &pipe->data);
 }
 
 static bool begins_with_pipe_header(const void *data, size_t size)
@@ -500,21 +488,28 @@ bool pipe_input_is_pipe_format(int fd)
 
 static struct mmt_error *keep_all(struct pipe_input *pipe)
 {
-	struct mmt_error *error = keep_begin(pipe->name, &pipe->data);
+	struct mmt_error *error = keep_begin(&pipe->data);
 
 	if (!error)
-		error = keep_begin(pipe->name, &pipe->sections);
+		error = keep_begin(&pipe->sections);
 	if (!error)
 		error = fill(pipe, PIPE_HEADER_SIZE);
-	if (error)
-		return error;
-	return begins_with_pipe_header(pipe->window, pipe->end) ? convert(pipe) : copy(pipe);
+	if (!error && begins_with_pipe_header(pipe->window, pipe->end))
+		return convert(pipe);
+	if (!error)
+		error = pass_on(pipe, UINT64_MAX, &pipe->data);
+	pipe->cut = false;
+	return error ? error : keep_flush(&pipe->data);
 }
 
 struct mmt_error *pipe_input_keep(int input, const char *name, const struct mmt_progress *progress, int *fd_ret,
 				  bool *cut_ret)
 {
-	struct pipe_input pipe = {.fd = input, .name = name, .progress = progress, .data.fd = -1, .sections.fd = -1};
+	struct pipe_input pipe = {.fd = input,
+				  .name = name,
+				  .progress = progress,
+				  .data = {.name = name, .fd = -1},
+				  .sections = {.name = name, .fd = -1}};
 	struct mmt_error *error;
 
 	buffer_init(&pipe.attributes, ATTRIBUTES_BYTES_MAX);

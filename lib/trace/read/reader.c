@@ -35,21 +35,26 @@ static enum ordered_end end_of(const struct reader_metadata *metadata)
 	return metadata->incomplete ? ORDERED_CUT : ORDERED_COMPLETE;
 }
 
-/* Sets what can be derived from the file. Takes `error` and the reader. */
-static struct mmt_error *start(struct reader *reader, struct mmt_error *error, struct reader **reader_ret)
+/* Sets what can be derived from the file. Takes `error` and the file. */
+static struct mmt_error *start(struct mmt_error *error, struct recording_file *file, struct reader **reader_ret)
 {
+	struct reader *reader = error ? NULL : calloc(1, sizeof(*reader));
+
+	if (!reader) {
+		recording_file_close(file);
+		return error ? error : &error_no_memory;
+	}
+	reader->file = file;
+	error = metadata_load(&reader->metadata, file);
 	if (!error)
-		error = metadata_load(&reader->metadata, reader->file);
-	if (!error)
-		error = layouts_create(reader->file, &reader->layouts);
+		error = layouts_create(file, &reader->layouts);
 	if (!error && reader->metadata.values.ours && !reader->metadata.values.has_loss)
-		error = incremental_metadata_read(reader->file, &reader->layouts, &reader->metadata.values,
-						  &reader->damage);
+		error = incremental_metadata_read(file, &reader->layouts, &reader->metadata.values, &reader->damage);
 	if (!error)
-		error = decoder_create(reader->file, &reader->layouts, &reader->metadata.values, &reader->decoder);
+		error = decoder_create(file, &reader->layouts, &reader->metadata.values, &reader->decoder);
 	if (!error)
-		error = event_batches_create(reader->file, &reader->layouts, reader->decoder,
-					     end_of(&reader->metadata.values), &reader->batches);
+		error = event_batches_create(file, &reader->layouts, reader->decoder, end_of(&reader->metadata.values),
+					     &reader->batches);
 	if (error)
 		reader_close(reader);
 	else
@@ -57,42 +62,29 @@ static struct mmt_error *start(struct reader *reader, struct mmt_error *error, s
 	return error;
 }
 
-struct mmt_error *reader_open_watched(const char *path, const struct mmt_progress *progress, struct reader **reader_ret)
+struct mmt_error *reader_open(const char *path, const struct mmt_progress *progress, struct reader **reader_ret)
 {
-	struct reader *reader = calloc(1, sizeof(*reader));
+	struct recording_file *file = NULL;
+	struct mmt_error *error = recording_file_open(path, progress, &file);
 
-	if (!reader)
-		return &error_no_memory;
-	return start(reader, recording_file_open_watched(path, progress, &reader->file), reader_ret);
+	return start(error, file, reader_ret);
 }
 
 struct mmt_error *reader_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
 					 struct reader **reader_ret)
 {
-	struct reader *reader = calloc(1, sizeof(*reader));
+	struct recording_file *file = NULL;
+	struct mmt_error *error = recording_file_open_descriptor(fd, name, progress, &file);
 
-	if (!reader)
-		return &error_no_memory;
-	return start(reader, recording_file_open_descriptor(fd, name, progress, &reader->file), reader_ret);
-}
-
-struct mmt_error *reader_open(const char *path, struct reader **reader_ret)
-{
-	return reader_open_watched(path, NULL, reader_ret);
-}
-
-uint64_t reader_data_end(const struct reader *reader)
-{
-	return reader->file->data_end;
+	return start(error, file, reader_ret);
 }
 
 struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret)
 {
-	struct reader *again = calloc(1, sizeof(*again));
+	struct recording_file *file = NULL;
+	struct mmt_error *error = recording_file_open_again(reader->file, &file);
 
-	if (!again)
-		return &error_no_memory;
-	return start(again, recording_file_open_again(reader->file, &again->file), reader_ret);
+	return start(error, file, reader_ret);
 }
 
 struct mmt_error *reader_rewind(struct reader *reader)
@@ -131,11 +123,6 @@ void reader_leave_out_unused_stacks(struct reader *reader)
 const struct reader_metadata *reader_metadata(const struct reader *reader)
 {
 	return &reader->metadata.values;
-}
-
-uint64_t reader_file_bytes(const struct reader *reader)
-{
-	return reader->file->size;
 }
 
 const char *reader_damage(const struct reader *reader)

@@ -63,19 +63,15 @@ struct reader_metadata {
 	bool compressed;
 };
 
-/* Errors: cannot open, not perf.data, empty, foreign byte order, inconsistent header. */
-struct mmt_error *reader_open(const char *path, struct reader **reader_ret) MMT_MUST_CHECK;
-/* As recording_file_open_watched(). */
-struct mmt_error *reader_open_watched(const char *path, const struct mmt_progress *progress,
-				      struct reader **reader_ret) MMT_MUST_CHECK;
+/* `progress` is for input from a pipe; it may be NULL. Errors: cannot open, not perf.data, empty, foreign byte order,
+ * inconsistent header. */
+struct mmt_error *reader_open(const char *path, const struct mmt_progress *progress,
+			      struct reader **reader_ret) MMT_MUST_CHECK;
 struct mmt_error *reader_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
 					 struct reader **reader_ret) MMT_MUST_CHECK;
 
 /* Events between two checks of the clock for progress reports. */
 #define PROGRESS_EVENTS 1024
-
-/* Offset in the file where the events end. */
-uint64_t reader_data_end(const struct reader *reader);
 
 /* Open the same recording again from its start. */
 struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret) MMT_MUST_CHECK;
@@ -90,8 +86,6 @@ const struct recording_file *reader_file(const struct reader *reader);
 void reader_leave_out_unused_stacks(struct reader *reader);
 
 const struct reader_metadata *reader_metadata(const struct reader *reader);
-/* Size of the file. */
-uint64_t reader_file_bytes(const struct reader *reader);
 
 /*
  * Returns the next event in time order; *end_ret: there are no more. Damage in the data ends the events early, without

@@ -188,24 +188,11 @@ static struct mmt_error *read_ids(const struct recording_file *file, const struc
 	return error;
 }
 
-/* Older and newer kernels have shorter and longer attributes. */
-static struct mmt_error *read_attribute(const struct recording_file *file, struct bytes *bytes, uint64_t entry_bytes,
-					struct file_attribute *attribute, uint64_t *total_ids)
-{
-	size_t size = entry_bytes - SECTION_BYTES;
-	const void *data = bytes_take(bytes, size);
-	struct file_section ids = read_section(bytes);
-
-	if (!data)
-		return error_context(bytes_finish(bytes, "event attributes"), "%s", file->path);
-	memcpy(&attribute->attr, data, size < sizeof(attribute->attr) ? size : sizeof(attribute->attr));
-	return read_ids(file, &ids, attribute, total_ids);
-}
-
 static struct mmt_error *read_attributes(struct recording_file *file, const struct header *header)
 {
 	CLEANUP(free) uint8_t *data = NULL;
 	struct mmt_error *error = load(file, header->attributes.offset, header->attributes.size, &data);
+	size_t size = header->attribute_bytes - SECTION_BYTES;
 	uint64_t total_ids = 0;
 	struct bytes bytes;
 
@@ -214,10 +201,16 @@ static struct mmt_error *read_attributes(struct recording_file *file, const stru
 	bytes = bytes_over(data, header->attributes.size);
 	while (!error && bytes_left(&bytes)) {
 		struct file_attribute *attribute = vector_append(&file->attributes);
+		const void *attr = bytes_take(&bytes, size);
+		struct file_section ids = read_section(&bytes);
 
 		if (!attribute)
 			return &error_no_memory;
-		error = read_attribute(file, &bytes, header->attribute_bytes, attribute, &total_ids);
+		if (!attr)
+			return error_context(bytes_finish(&bytes, "event attributes"), "%s", file->path);
+		/* Older and newer kernels have shorter and longer attributes. */
+		memcpy(&attribute->attr, attr, size < sizeof(attribute->attr) ? size : sizeof(attribute->attr));
+		error = read_ids(file, &ids, attribute, &total_ids);
 	}
 	return error;
 }
@@ -325,30 +318,20 @@ static struct mmt_error *open_descriptor(struct recording_file *file, int fd, co
 	return file->fd < 0 ? error_system(errno, "%s: cannot read", file->path) : NULL;
 }
 
-/* A named pipe, or one made by the shell, is read like standard input. */
-static struct mmt_error *open_pipe(struct recording_file *file, const struct mmt_progress *progress)
-{
-	int pipe = open(file->path, O_RDONLY | O_CLOEXEC);
-	struct mmt_error *error;
-
-	if (pipe < 0)
-		return error_system(errno, "cannot open %s", file->path);
-	error = pipe_input_keep(pipe, file->path, progress, &file->fd, &file->cut);
-	close(pipe);
-	return error;
-}
-
 static struct mmt_error *open_path(struct recording_file *file, const struct mmt_progress *progress)
 {
 	struct stat status;
-	bool seen = stat(file->path, &status) == 0;
+	bool seen = stat(file->path, &status) == 0, pipe = seen && S_ISFIFO(status.st_mode);
+	CLEANUP(close) int fd = open(file->path, O_RDONLY | O_CLOEXEC | (pipe ? 0 : O_NONBLOCK));
 
-	/* Only opening a pipe may block: check for one first. */
-	if (seen && S_ISFIFO(status.st_mode))
-		return open_pipe(file, progress);
-	file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (file->fd >= 0)
+	/* A named pipe, or one made by the shell, is read like standard input. Only opening one may block. */
+	if (fd >= 0 && pipe)
+		return pipe_input_keep(fd, file->path, progress, &file->fd, &file->cut);
+	if (fd >= 0) {
+		file->fd = fd;
+		fd = -1;
 		return NULL;
+	}
 	if (errno == EACCES && seen && S_ISREG(status.st_mode) && status.st_uid != geteuid() &&
 	    !(status.st_mode & (S_IRWXG | S_IRWXO)))
 		return error_system(EACCES, "cannot open %s, which its owner alone may read (user %u)", file->path,
@@ -424,8 +407,8 @@ struct mmt_error *recording_file_open_descriptor(int fd, const char *name, const
 	return file ? accept(file, open_descriptor(file, fd, progress), file_ret) : &error_no_memory;
 }
 
-struct mmt_error *recording_file_open_watched(const char *path, const struct mmt_progress *progress,
-					      struct recording_file **file_ret)
+struct mmt_error *recording_file_open(const char *path, const struct mmt_progress *progress,
+				      struct recording_file **file_ret)
 {
 	struct recording_file *file;
 
@@ -435,63 +418,35 @@ struct mmt_error *recording_file_open_watched(const char *path, const struct mmt
 	return file ? accept(file, open_path(file, progress), file_ret) : &error_no_memory;
 }
 
-struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret)
-{
-	return recording_file_open_watched(path, NULL, file_ret);
-}
-
 struct mmt_error *recording_file_open_again(const struct recording_file *file, struct recording_file **file_ret)
 {
-	struct recording_file *again = calloc(1, sizeof(*again));
-	struct mmt_error *error = NULL;
+	struct recording_file *again = create(file->path);
 
 	if (!again)
 		return &error_no_memory;
 	again->cut = file->cut;
-	again->path = strdup(file->path);
 	again->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
-	if (!again->path)
-		error = &error_no_memory;
-	else if (again->fd < 0)
-		error = error_system(errno, "cannot open %s", file->path);
-	return accept(again, error, file_ret);
+	return accept(again, again->fd < 0 ? error_system(errno, "cannot open %s", file->path) : NULL, file_ret);
 }
 
 #define SPARE_BYTES (32u << 20)
 #define SPARES_MAX 64 /* the search checks all of them */
 
-struct record_blocks {
-	struct record_block *spare;
-	size_t spare_bytes, spare_count;
-};
-
-struct mmt_error *record_blocks_create(struct record_blocks **blocks_ret)
+static void destroy_blocks(struct record_block *list)
 {
-	struct record_blocks *blocks = calloc(1, sizeof(*blocks));
+	while (list) {
+		struct record_block *block = list;
 
-	if (!blocks)
-		return &error_no_memory;
-	*blocks_ret = blocks;
-	return NULL;
-}
-
-static void destroy_block(struct record_block *block)
-{
-	buffer_deinit(&block->content);
-	free(block);
-}
-
-void record_blocks_destroy(struct record_blocks *blocks)
-{
-	if (!blocks)
-		return;
-	while (blocks->spare) {
-		struct record_block *block = blocks->spare;
-
-		blocks->spare = block->next;
-		destroy_block(block);
+		list = block->next;
+		buffer_deinit(&block->content);
+		free(block);
 	}
-	free(blocks);
+}
+
+void record_blocks_deinit(struct record_blocks *blocks)
+{
+	destroy_blocks(blocks->spare);
+	*blocks = (struct record_blocks){0};
 }
 
 /* Memory that was already used is faster than new memory: take the smallest spare block that is large enough, or the
@@ -519,14 +474,12 @@ static struct record_block *take_spare(struct record_blocks *blocks, size_t expe
 
 struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum)
 {
-	struct record_block *block;
+	struct record_block *block = take_spare(blocks, expected);
 
-	block = take_spare(blocks, expected);
-	if (!block) {
+	if (!block)
 		block = calloc(1, sizeof(*block));
-		if (!block)
-			return NULL;
-	}
+	if (!block)
+		return NULL;
 	block->content.size = 0;
 	block->content.maximum = maximum;
 	block->left = block->compressed = false;
@@ -561,10 +514,5 @@ void record_blocks_give_back(struct record_blocks *blocks, struct record_block *
 		blocks->spare_bytes += keep ? block->content.capacity : 0;
 		blocks->spare_count += keep;
 	}
-	while (surplus) {
-		struct record_block *block = surplus;
-
-		surplus = block->next;
-		destroy_block(block);
-	}
+	destroy_blocks(surplus);
 }

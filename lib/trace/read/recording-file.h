@@ -39,12 +39,9 @@ struct recording_file {
 
 #define RECORDING_STANDARD_INPUT "-" /* instead of a path; a pipe is first read to its end */
 
-/* Every message begins with the path. */
-struct mmt_error *recording_file_open(const char *path, struct recording_file **file_ret) MMT_MUST_CHECK;
-
-/* The same with a progress callback for input from a pipe; `progress` may be NULL. */
-struct mmt_error *recording_file_open_watched(const char *path, const struct mmt_progress *progress,
-					      struct recording_file **file_ret) MMT_MUST_CHECK;
+/* Every message begins with the path. `progress` is for input from a pipe; it may be NULL. */
+struct mmt_error *recording_file_open(const char *path, const struct mmt_progress *progress,
+				      struct recording_file **file_ret) MMT_MUST_CHECK;
 
 /* Reads an open file or a pipe; `name` is for messages. The caller keeps the descriptor. */
 struct mmt_error *recording_file_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
@@ -80,12 +77,14 @@ struct record_block {
 	struct record_block *next;
 };
 
-struct record_blocks;
+/* Zero-initialise it. */
+struct record_blocks {
+	struct record_block *spare;
+	size_t spare_bytes, spare_count;
+};
 
-struct mmt_error *record_blocks_create(struct record_blocks **blocks_ret) MMT_MUST_CHECK;
-
-/* Also frees the returned blocks. Accepts NULL. */
-void record_blocks_destroy(struct record_blocks *blocks);
+/* Also frees the returned blocks. */
+void record_blocks_deinit(struct record_blocks *blocks);
 
 /* Returns an empty block for at most `maximum` bytes; `expected` (0: unknown) is the probable size. NULL: out of
  * memory. */

@@ -14,9 +14,9 @@
 
 struct records {
 	const struct recording_file *file;
-	struct record_blocks *own, *blocks; /* `blocks` is `own` or the caller's */
-	struct record_block *window;	    /* of the file; NULL: none yet */
-	uint64_t offset;		    /* of the next record in the file */
+	struct record_blocks own, *blocks; /* `blocks` is `own` or the caller's */
+	struct record_block *window;	   /* of the file; NULL: none yet */
+	uint64_t offset;		   /* of the next record in the file */
 	struct decompressor *decompressor;
 	struct record_block *plain; /* decompressed; a record may begin in one compressed record and end in a later one;
 				       NULL: none yet */
@@ -79,10 +79,8 @@ struct mmt_error *records_create(const struct recording_file *file, struct recor
 		return &error_no_memory;
 	records->file = file;
 	records->offset = file->data_offset;
-	error = record_blocks_create(&records->own);
-	records->blocks = records->own;
-	if (!error)
-		error = decompressor_create(&records->decompressor);
+	records->blocks = &records->own;
+	error = decompressor_create(&records->decompressor);
 	if (error)
 		records_destroy(records);
 	else
@@ -111,12 +109,10 @@ void records_destroy(struct records *records)
 		return;
 	mmt_error_destroy(records->plain_damage);
 	decompressor_destroy(records->decompressor);
-	if (records->own) {
-		record_blocks_give_back(records->own, records->window);
-		record_blocks_give_back(records->own, records->plain);
-		record_blocks_give_back(records->own, records->retired);
-	}
-	record_blocks_destroy(records->own);
+	record_blocks_give_back(&records->own, records->window);
+	record_blocks_give_back(&records->own, records->plain);
+	record_blocks_give_back(&records->own, records->retired);
+	record_blocks_deinit(&records->own);
 	free(records);
 }
 
@@ -126,8 +122,8 @@ static void leave_block(struct records *records, struct record_block *block)
 	if (!block)
 		return;
 	block->left = true;
-	if (records->blocks == records->own) {
-		record_blocks_give_back(records->own, block);
+	if (records->blocks == &records->own) {
+		record_blocks_give_back(&records->own, block);
 	} else if (!block->pending) {
 		block->next = records->retired;
 		records->retired = block;
@@ -140,6 +136,14 @@ static struct mmt_error *describe_damage(uint64_t offset, uint32_t type, const c
 			    record_type_name(type), what);
 }
 
+/* Ends the records. */
+static void fail(struct records *records, const struct record *record, const char *what, struct mmt_error **damage_ret)
+{
+	records->ended = true;
+	*damage_ret = describe_damage(record->offset, record->header.type, what);
+}
+
+/* Load the part of the file at `offset`. */
 static struct mmt_error *move_window(struct records *records, uint64_t offset)
 {
 	uint64_t left = records->file->data_end - offset;
@@ -159,26 +163,6 @@ static struct mmt_error *move_window(struct records *records, uint64_t offset)
 	return error;
 }
 
-/* The bytes at `offset` in the window, at most `wanted`. */
-static struct mmt_error *look_at(struct records *records, uint64_t offset, size_t wanted, const uint8_t **data_ret,
-				 size_t *size_ret)
-{
-	uint64_t left = records->file->data_end - offset;
-	const struct record_block *window = records->window;
-
-	if (wanted > left)
-		wanted = left;
-	if (!window || offset < window->offset || offset + wanted > window->offset + window->content.size) {
-		struct mmt_error *error = move_window(records, offset);
-
-		if (error)
-			return error;
-	}
-	*data_ret = records->window->content.data + (offset - records->window->offset);
-	*size_ret = wanted;
-	return NULL;
-}
-
 static struct perf_event_header read_record_header(const uint8_t *data)
 {
 	struct perf_event_header header;
@@ -191,31 +175,32 @@ static struct perf_event_header read_record_header(const uint8_t *data)
 static struct mmt_error *next_outer(struct records *records, struct record *record, struct mmt_error **damage_ret)
 {
 	uint64_t left = records->file->data_end - records->offset;
-	struct mmt_error *error;
-	const uint8_t *data;
-	size_t size;
+	size_t size = left < UINT16_MAX ? left : UINT16_MAX;
+	const struct record_block *window = records->window;
 
 	if (left == 0) {
 		records->ended = true;
 		return NULL;
 	}
-	error = look_at(records, records->offset, UINT16_MAX, &data, &size);
-	if (error)
-		return error;
-	record->header = size < HEADER_BYTES ? (struct perf_event_header){0} : read_record_header(data);
-	record->data = data;
-	record->offset = records->offset;
+	if (!window || records->offset < window->offset ||
+	    records->offset + size > window->offset + window->content.size) {
+		struct mmt_error *error = move_window(records, records->offset);
+
+		if (error)
+			return error;
+	}
 	record->block = records->window;
+	record->data = record->block->content.data + (records->offset - record->block->offset);
+	record->offset = records->offset;
+	record->header = size < HEADER_BYTES ? (struct perf_event_header){0} : read_record_header(record->data);
 	if (size < HEADER_BYTES || record->header.size > size) {
 		records->ended = true;
 		if (!records->file->incomplete)
-			*damage_ret = describe_damage(records->offset, record->header.type, "reaches beyond the data");
+			fail(records, record, "reaches beyond the data", damage_ret);
 	} else if (record->header.size < HEADER_BYTES) {
-		records->ended = true;
-		*damage_ret = describe_damage(records->offset, record->header.type, "size less than a record header");
+		fail(records, record, "size less than a record header", damage_ret);
 	} else if (record->header.type >= LIMIT_RECORD_TYPE) {
-		records->ended = true;
-		*damage_ret = describe_damage(records->offset, record->header.type, "unknown record type");
+		fail(records, record, "unknown record type", damage_ret);
 	} else {
 		records->offset += record->header.size;
 	}
@@ -237,17 +222,7 @@ static void skip_payload(struct records *records, const struct record *record, s
 	}
 	records->ended = true;
 	if (!records->file->incomplete || !bytes_ok(&bytes))
-		*damage_ret =
-		    describe_damage(record->offset, record->header.type, "its payload reaches beyond the data");
-}
-
-static void set_plain(struct records *records, const struct record *record, struct record_block *plain)
-{
-	plain->offset = record->offset;
-	plain->compressed = true;
-	leave_block(records, records->plain);
-	records->plain = plain;
-	records->plain_position = 0;
+		fail(records, record, "its payload reaches beyond the data", damage_ret);
 }
 
 /* Continue with the part of a record that the previous frame ended with: in its block if that has nothing else, or else
@@ -267,7 +242,11 @@ static struct mmt_error *begin_plain(struct records *records, const struct recor
 	if (before)
 		buffer_put(&plain->content, before->content.data + records->plain_position,
 			   before->content.size - records->plain_position);
-	set_plain(records, record, plain);
+	plain->offset = record->offset;
+	plain->compressed = true;
+	leave_block(records, before);
+	records->plain = plain;
+	records->plain_position = 0;
 	return buffer_finish(&plain->content);
 }
 
@@ -299,14 +278,11 @@ static struct mmt_error *decompress(struct records *records, const struct record
 	size_t size;
 
 	if (!records_find_stream(record->data, record->header.size, &data, &size)) {
-		records->ended = true;
-		*damage_ret = describe_damage(record->offset, record->header.type, "invalid size inside");
+		fail(records, record, "invalid size inside", damage_ret);
 		return NULL;
 	}
 	if (is_bomb(records)) {
-		records->ended = true;
-		*damage_ret = describe_damage(record->offset, record->header.type,
-					      "more compressed records than a file of this size can have");
+		fail(records, record, "more compressed records than a file of this size can have", damage_ret);
 		return NULL;
 	}
 	error = begin_plain(records, record, compress_expect_content(data, size, LIMIT_FRAME_BYTES));
@@ -344,8 +320,7 @@ static inline bool next_inner(struct records *records, struct record *record, st
 	else if (record->header.type == RECORD_COMPRESSED || record->header.type == RECORD_COMPRESSED2)
 		wrong = "inside a compressed record";
 	if (wrong) {
-		records->ended = true;
-		*damage_ret = describe_damage(record->offset, record->header.type, wrong);
+		fail(records, record, wrong, damage_ret);
 		return false;
 	}
 	if (record->header.size > left)
@@ -356,12 +331,13 @@ static inline bool next_inner(struct records *records, struct record *record, st
 	return true;
 }
 
-/* The next record is not in the decompressed bytes. */
-static struct mmt_error *go_on(struct records *records, struct record *record_ret, bool *end_ret,
+struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,
 			       struct mmt_error **damage_ret)
 {
 	struct mmt_error *error = NULL;
 
+	*end_ret = false;
+	*damage_ret = NULL;
 	while (!error && !*damage_ret && !records->ended) {
 		if (next_inner(records, record_ret, damage_ret))
 			return NULL;
@@ -396,14 +372,4 @@ static struct mmt_error *go_on(struct records *records, struct record *record_re
 	records->ended = true;
 	*end_ret = true;
 	return NULL;
-}
-
-struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,
-			       struct mmt_error **damage_ret)
-{
-	*end_ret = false;
-	*damage_ret = NULL;
-	if (!records->ended && next_inner(records, record_ret, damage_ret))
-		return NULL;
-	return go_on(records, record_ret, end_ret, damage_ret);
 }

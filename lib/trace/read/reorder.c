@@ -271,20 +271,6 @@ static inline uint16_t find_epoch(struct order *order, uint64_t time_ns, const s
 	return order->epoch;
 }
 
-/*
- * The recorder reads its clock, then the heads of all rings, and then the records before these. So everything older
- * than a record of its own has been read. When a record of a ring was written, older ones may still have been on their
- * way to other rings.
- */
-static struct timestamp find_reached(const struct reorder_item *item, bool own)
-{
-	struct timestamp timestamp = timestamp_of(item);
-
-	if (!own)
-		timestamp.time_ns -= timestamp.time_ns < ORDER_IN_FLIGHT_NS ? timestamp.time_ns : ORDER_IN_FLIGHT_NS;
-	return timestamp;
-}
-
 static inline void place_in_time(struct order *order, struct reorder_item *item, uint32_t number)
 {
 	struct stream *stream = number < order->stream_count ? &order->streams[number] : NULL;
@@ -300,20 +286,21 @@ static inline void place_in_time(struct order *order, struct reorder_item *item,
 		*stream = (struct stream){.last = timestamp_of(item), .seen = true};
 	if (is_younger(timestamp_of(item), order->youngest))
 		order->youngest = timestamp_of(item);
-	reached = find_reached(item, !stream);
+	/*
+	 * The recorder reads its clock, then the heads of all rings, and then the records before these. So everything
+	 * older than a record of its own has been read. When a record of a ring was written, older ones may still have
+	 * been on their way to other rings.
+	 */
+	reached = timestamp_of(item);
+	if (stream)
+		reached.time_ns -= reached.time_ns < ORDER_IN_FLIGHT_NS ? reached.time_ns : ORDER_IN_FLIGHT_NS;
 	if (is_younger(reached, order->reached))
 		order->reached = reached;
 }
 
-static bool is_full(const struct order *order)
-{
-	size_t limit = order->has_rounds ? LIMIT_ORDER_ROUNDS_BYTES : LIMIT_ORDER_WINDOW_BYTES;
-
-	return order->bytes > limit || order->block_bytes > limit + ORDER_BLOCK_BYTES;
-}
-
 struct mmt_error *reorder_push(struct order *order, const struct reorder_item *item, uint32_t stream)
 {
+	size_t limit = order->has_rounds ? LIMIT_ORDER_ROUNDS_BYTES : LIMIT_ORDER_WINDOW_BYTES;
 	struct reorder_item *added;
 
 	if (order->first && order->first == order->releasable)
@@ -327,7 +314,8 @@ struct mmt_error *reorder_push(struct order *order, const struct reorder_item *i
 		order->block_bytes += item->block->counted;
 	}
 	order->bytes += item->size + ITEM_BYTES;
-	if (is_full(order) && order->first == order->releasable)
+	if ((order->bytes > limit || order->block_bytes > limit + ORDER_BLOCK_BYTES) &&
+	    order->first == order->releasable)
 		return release_half(order);
 	return NULL;
 }
@@ -381,15 +369,6 @@ struct mmt_error *reorder_end_early(struct order *order, struct reorder_unfinish
 	return NULL;
 }
 
-static void note_time(struct order *order, struct timestamp timestamp)
-{
-	bool late = timestamp.time_ns < order->taken.time_ns;
-
-	order->violations += late;
-	if (!late || order->taken.time_ns - timestamp.time_ns > ORDER_JUMP_NS || timestamp.epoch != order->taken.epoch)
-		order->taken = timestamp;
-}
-
 size_t reorder_take(struct order *order, struct reorder_item *items_ret, size_t maximum, size_t bytes,
 		    struct record_block **done)
 {
@@ -397,11 +376,15 @@ size_t reorder_take(struct order *order, struct reorder_item *items_ret, size_t 
 
 	while (order->first < order->releasable && count < maximum && taken < bytes) {
 		const struct reorder_item *item = &order->items.items[order->first++];
+		struct timestamp *last = &order->taken;
+		bool late = item->time_ns < last->time_ns;
 
 		items_ret[count++] = *item;
 		taken += item->size;
 		let_go(order, item->block, done);
-		note_time(order, timestamp_of(item));
+		order->violations += late;
+		if (!late || last->time_ns - item->time_ns > ORDER_JUMP_NS || item->epoch != last->epoch)
+			*last = timestamp_of(item);
 	}
 	order->bytes -= taken + count * ITEM_BYTES;
 	return count;

@@ -71,22 +71,6 @@ struct copied {
 	uint64_t end, bytes;
 };
 
-/* Copies must be in sequence: no bytes may belong to two modules. */
-static void check_copy(struct bytes *bytes, const struct module_copy *image, uint64_t section_size,
-		       struct copied *copied)
-{
-	if (image->offset > section_size || image->stored > section_size - image->offset)
-		bytes_fail(bytes, "copy beyond the section");
-	if (image->size && image->offset < copied->end)
-		bytes_fail(bytes, "copy within another one");
-	if (image->size > LIMIT_IMAGE_BYTES || image->size > LIMIT_IMAGE_BYTES - copied->bytes)
-		bytes_fail(bytes, "copies larger than the limit");
-	if (!image->size || !bytes_ok(bytes))
-		return;
-	copied->end = (uint64_t)image->offset + image->stored;
-	copied->bytes += image->size;
-}
-
 static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size, struct copied *copied,
 				      struct module_copies *copies)
 {
@@ -102,7 +86,17 @@ static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size
 	build_id_size = bytes_u32(bytes);
 	if (build_id_size > sizeof(image.build_id))
 		bytes_fail(bytes, "invalid size of a build-id");
-	check_copy(bytes, &image, section_size, copied);
+	if (image.offset > section_size || image.stored > section_size - image.offset)
+		bytes_fail(bytes, "copy beyond the section");
+	/* Copies must be in sequence: no bytes may belong to two modules. */
+	if (image.size && image.offset < copied->end)
+		bytes_fail(bytes, "copy within another one");
+	if (image.size > LIMIT_IMAGE_BYTES || image.size > LIMIT_IMAGE_BYTES - copied->bytes)
+		bytes_fail(bytes, "copies larger than the limit");
+	if (image.size && bytes_ok(bytes)) {
+		copied->end = (uint64_t)image.offset + image.stored;
+		copied->bytes += image.size;
+	}
 	image.path = strdup(bytes_string(bytes));
 	if (!image.path)
 		return &error_no_memory;

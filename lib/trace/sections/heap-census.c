@@ -29,17 +29,13 @@ void heap_censuses_deinit(void *value)
 }
 
 /* Sums of these numbers fit into 64 bits, and into signed ones. */
-static void code_amount(struct codec *codec, uint64_t *amount)
-{
-	codec_u64(codec, *amount);
-	if (*amount > LIMIT_RESIDENT_BYTES)
-		codec_fail(codec, "more bytes than a process has");
-}
-
 static void code_amounts(struct codec *codec, uint64_t *const amounts[], size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		code_amount(codec, amounts[i]);
+	for (size_t i = 0; i < count; i++) {
+		codec_u64(codec, *amounts[i]);
+		if (*amounts[i] > LIMIT_RESIDENT_BYTES)
+			codec_fail(codec, "more bytes than a process has");
+	}
 }
 
 static void code_group(struct codec *codec, struct mmt_heap_group *group)

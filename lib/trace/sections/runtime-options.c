@@ -162,20 +162,16 @@ static void scan_numbers(struct scan *scan, const char *variables, size_t size)
 	}
 }
 
-static enum language language_of(const char *program)
-{
-	return !strcmp(program, "java")		? JAVA
-	       : starts_with(program, "mono")	? MONO
-	       : starts_with(program, "node")	? NODE
-	       : starts_with(program, "python") ? PYTHON
-						: OTHER;
-}
-
 bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t began_ns, const char *arguments,
 			  size_t arguments_size, const char *variables, size_t variables_size)
 {
 	const char *slash = arguments_size ? strrchr(arguments, '/') : NULL;
-	enum language language = language_of(slash ? slash + 1 : arguments_size ? arguments : "");
+	const char *program = slash ? slash + 1 : arguments_size ? arguments : "";
+	enum language language = !strcmp(program, "java")	  ? JAVA
+				 : starts_with(program, "mono")	  ? MONO
+				 : starts_with(program, "node")	  ? NODE
+				 : starts_with(program, "python") ? PYTHON
+								  : OTHER;
 	struct scan scan = {.options = options,
 			    .pid = pid,
 			    .began_ns = began_ns,

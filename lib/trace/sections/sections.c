@@ -21,13 +21,24 @@ void recording_info_deinit(void *value)
 	*info = (struct recording_info){0};
 }
 
-static void code_info_lists(struct codec *codec, struct recording_info *info)
+static void code_info(struct codec *codec, void *value)
 {
+	struct recording_info *info = value;
 	uint64_t targets = info->targets.count, roles = info->roles.count, devices;
 	struct device_number *device;
 	uint32_t *role;
 	int32_t *target;
 
+	codec_flags(codec, (bool *const[]){&info->command, &info->on_cpus, &info->all_processes, &info->in_cgroups}, 4);
+	codec_u64(codec, info->start_ns);
+	codec_u64(codec, info->start_realtime_ns);
+	codec_u32(codec, info->page_bytes);
+	codec_u32(codec, info->call_graph);
+	codec_u32(codec, info->stack_dump_bytes);
+	codec_u32(codec, info->callchain_limit);
+	if (info->page_bytes < 4096 || info->page_bytes > (1u << 20) ||
+	    (info->page_bytes & (info->page_bytes - 1)) != 0)
+		codec_fail(codec, "invalid page size");
 	codec_u32(codec, targets);
 	codec_u32(codec, roles);
 	targets = codec_check(codec, targets, sizeof(uint32_t), LIMIT_PROCESSES);
@@ -49,23 +60,6 @@ static void code_info_lists(struct codec *codec, struct recording_info *info)
 		codec_u32(codec, device->major);
 		codec_u32(codec, device->minor);
 	}
-}
-
-static void code_info(struct codec *codec, void *value)
-{
-	struct recording_info *info = value;
-
-	codec_flags(codec, (bool *const[]){&info->command, &info->on_cpus, &info->all_processes, &info->in_cgroups}, 4);
-	codec_u64(codec, info->start_ns);
-	codec_u64(codec, info->start_realtime_ns);
-	codec_u32(codec, info->page_bytes);
-	codec_u32(codec, info->call_graph);
-	codec_u32(codec, info->stack_dump_bytes);
-	codec_u32(codec, info->callchain_limit);
-	if (info->page_bytes < 4096 || info->page_bytes > (1u << 20) ||
-	    (info->page_bytes & (info->page_bytes - 1)) != 0)
-		codec_fail(codec, "invalid page size");
-	code_info_lists(codec, info);
 }
 
 /* Version 1 has no large dumps; older readers would treat them as calls. Version 2 has no limit of mappings. */

@@ -44,11 +44,17 @@ static struct mmt_error *open_directory(struct output_file *file)
 	return error_system(file->directory < 0 ? errno : EISDIR, "cannot write %s", file->path);
 }
 
+static bool is_same_file(const struct stat *one, const struct stat *other)
+{
+	return one->st_ino == other->st_ino && one->st_dev == other->st_dev;
+}
+
 static bool find(const struct output_file *file, const char *name, struct stat *status)
 {
 	return fstatat(file->directory, name, status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* Only a regular file is replaced, if there is something at all. */
 static struct mmt_error *check_target(const struct output_file *file)
 {
 	struct stat status;
@@ -73,42 +79,11 @@ static char *old_name(const char *name)
 	return asprintf(&old, "%s.old", name) < 0 ? NULL : old;
 }
 
-/* PATH.old, which is replaced by PATH; a directory is not. */
-static struct mmt_error *check_old(const struct output_file *file)
-{
-	CLEANUP(free) char *old = old_name(file->name);
-	struct stat status;
-
-	if (!old)
-		return &error_no_memory;
-	if (!find(file, file->name, &status) || !find(file, old, &status) || !S_ISDIR(status.st_mode))
-		return NULL;
-	return error_create(MMT_ERROR_INVALID,
-			    "cannot rename %s to %s.old: it is a directory; choose another name with -o", file->path,
-			    file->path);
-}
-
 static char *temporary_name(const struct output_file *file, unsigned attempt)
 {
 	char *name;
 
 	return asprintf(&name, "%s.new-%d-%u", file->name, (int)getpid(), attempt) < 0 ? NULL : name;
-}
-
-/* The longest name needed later, possibly after a long recording. */
-static struct mmt_error *check_length(const struct output_file *file)
-{
-	CLEANUP(free) char *longest = temporary_name(file, TEMPORARY_ATTEMPTS - 1);
-	struct stat status;
-
-	if (!longest)
-		return &error_no_memory;
-	if (find(file, longest, &status) || errno != ENAMETOOLONG)
-		return NULL;
-	return error_create(
-	    MMT_ERROR_INVALID,
-	    "cannot write %s: its temporary name, %zu characters longer, would be too long; choose a shorter name",
-	    file->path, strlen(longest) - strlen(file->name));
 }
 
 /* linkat() on /proc/self/fd is the only way to name the file later without privileges. */
@@ -126,23 +101,22 @@ static bool open_nameless(struct output_file *file)
 	return file->nameless;
 }
 
-/* Creates a new file of that name, or an unnamed one. */
-static bool take_temporary_name(struct output_file *file, const char *name)
-{
-	if (file->nameless)
-		return linkat(AT_FDCWD, file->link, file->directory, name, AT_SYMLINK_FOLLOW) == 0;
-	file->fd = openat(file->directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, file->mode);
-	return file->fd >= 0;
-}
-
+/* Creates a new file with a temporary name, or gives one to the unnamed file. */
 static struct mmt_error *make_temporary(struct output_file *file)
 {
+	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+
 	for (unsigned attempt = 0; attempt < TEMPORARY_ATTEMPTS; attempt++) {
 		CLEANUP(free) char *name = temporary_name(file, attempt);
+		int result;
 
 		if (!name)
 			return &error_no_memory;
-		if (take_temporary_name(file, name)) {
+		if (file->nameless)
+			result = linkat(AT_FDCWD, file->link, file->directory, name, AT_SYMLINK_FOLLOW);
+		else
+			result = file->fd = openat(file->directory, name, flags, file->mode);
+		if (result >= 0) {
 			file->temporary = TAKE(name);
 			file->nameless = false;
 			return NULL;
@@ -153,25 +127,37 @@ static struct mmt_error *make_temporary(struct output_file *file)
 	return error_system(errno, "cannot write %s", file->path);
 }
 
-/* Finds the place of the new file, and opens it. */
 static struct mmt_error *open_new(struct output_file *file)
 {
-	struct mmt_error *error = check_length(file);
+	/* The longest name needed later, possibly after a long recording. */
+	CLEANUP(free) char *longest = temporary_name(file, TEMPORARY_ATTEMPTS - 1);
+	struct stat status;
 
-	if (!error && !open_nameless(file))
-		error = make_temporary(file);
-	return error;
+	if (!longest)
+		return &error_no_memory;
+	if (!find(file, longest, &status) && errno == ENAMETOOLONG)
+		return error_create(
+		    MMT_ERROR_INVALID,
+		    "cannot write %s: its temporary name, %zu characters longer, would be too long; choose "
+		    "a shorter name",
+		    file->path, strlen(longest) - strlen(file->name));
+	return open_nameless(file) ? NULL : make_temporary(file);
 }
 
 struct mmt_error *output_file_open(const char *path, struct output_file *file_ret)
 {
 	struct output_file file = {.path = strdup(path), .mode = 0600, .directory = -1, .fd = -1};
 	struct mmt_error *error = file.path ? open_directory(&file) : &error_no_memory;
+	CLEANUP(free) char *old = error ? NULL : old_name(file.name);
+	struct stat status;
 
 	if (!error)
-		error = check_target(&file);
-	if (!error)
-		error = check_old(&file);
+		error = old ? check_target(&file) : &error_no_memory;
+	/* PATH.old is replaced by PATH; a directory is not. */
+	if (!error && find(&file, file.name, &status) && find(&file, old, &status) && S_ISDIR(status.st_mode))
+		error = error_create(MMT_ERROR_INVALID,
+				     "cannot rename %s to %s.old: it is a directory; choose another name with -o", path,
+				     path);
 	if (!error)
 		error = open_new(&file);
 	if (error)
@@ -236,13 +222,11 @@ static bool wait_for_reader(const struct output_file *file)
 	struct pollfd items[] = {{.fd = file->fd, .events = POLLOUT}, {.fd = file->stop_fd, .events = POLLIN}};
 	int result;
 
-	for (;;) {
+	do
 		result = poll(items, 2, milliseconds_until(file->until_ns));
-		if (items[0].revents || (result < 0 && errno != EINTR))
-			return true;
-		if (result >= 0)
-			break;
-	}
+	while (result < 0 && errno == EINTR);
+	if (items[0].revents || result < 0)
+		return true;
 	do
 		result = poll(items, 1, READER_MS);
 	while (result < 0 && errno == EINTR);
@@ -355,21 +339,13 @@ static void remove_temporary(struct output_file *file)
 	free(TAKE(file->temporary));
 }
 
-/* Does OLD exist, and is it a file other than PATH? */
-static bool is_another_file(const struct output_file *file, const char *old)
-{
-	struct stat at_old, at_path;
-
-	return find(file, old, &at_old) && find(file, file->name, &at_path) &&
-	       (at_old.st_ino != at_path.st_ino || at_old.st_dev != at_path.st_dev);
-}
-
 static struct mmt_error *take_name(struct output_file *file)
 {
 	CLEANUP(free) char *old = old_name(file->name);
 	struct mmt_error *error = file->replaces ? NULL : check_target(file);
 	int in = file->directory;
 	bool kept, another, linked = false;
+	struct stat at_old, at_path;
 
 	if (!error && file->nameless)
 		error = make_temporary(file);
@@ -377,7 +353,7 @@ static struct mmt_error *take_name(struct output_file *file)
 		return error;
 	if (!old)
 		return &error_no_memory;
-	another = is_another_file(file, old);
+	another = find(file, old, &at_old) && find(file, file->name, &at_path) && !is_same_file(&at_old, &at_path);
 	kept = !file->replaces && keep_earlier(file, old, &linked);
 	if (!file->replaces && !kept && errno != ENOENT)
 		return error_system(errno, "cannot rename %s to %s.old", file->path, file->path);
@@ -417,8 +393,7 @@ static bool is_at(const struct output_file *file, const char *path)
 {
 	struct stat own, there;
 
-	return fstat(file->fd, &own) == 0 && lstat(path, &there) == 0 && own.st_ino == there.st_ino &&
-	       own.st_dev == there.st_dev;
+	return fstat(file->fd, &own) == 0 && lstat(path, &there) == 0 && is_same_file(&own, &there);
 }
 
 enum output_place output_file_find(const struct output_file *file)
@@ -530,7 +505,7 @@ static struct mmt_error *open_stream(struct output_file *file, const struct stat
 	file->fd = openat(file->directory, file->name, flags);
 	if (file->fd < 0 || fstat(file->fd, &now) < 0)
 		return error_system(errno, "cannot write %s", file->path);
-	if (S_ISLNK(status->st_mode) || (now.st_ino == status->st_ino && now.st_dev == status->st_dev))
+	if (S_ISLNK(status->st_mode) || is_same_file(&now, status))
 		return NULL;
 	return error_create(MMT_ERROR_SYSTEM, "cannot write %s: it was replaced meanwhile", file->path);
 }

@@ -154,7 +154,7 @@ static struct mmt_error *push_output(struct writer *writer)
 	return error;
 }
 
-static void writer_put_record_header(struct buffer *buffer, uint32_t type, size_t size)
+static void put_record_header(struct buffer *buffer, uint32_t type, size_t size)
 {
 	buffer_put_u32(buffer, type);
 	buffer_put_u16(buffer, 0);
@@ -186,7 +186,7 @@ static void put_compressed(struct writer *writer, size_t size)
 	size_t padding = -frame & 7;
 	size_t skippable = padding ? 8 + padding : 0;
 
-	writer_put_record_header(&writer->output, RECORD_COMPRESSED, RECORD_HEADER_BYTES + skippable + frame);
+	put_record_header(&writer->output, RECORD_COMPRESSED, RECORD_HEADER_BYTES + skippable + frame);
 	if (padding) {
 		buffer_put_u32(&writer->output, SKIPPABLE_MAGIC);
 		buffer_put_u32(&writer->output, (uint32_t)padding);
@@ -283,7 +283,7 @@ struct mmt_error *writer_end_round(struct writer *writer)
 	error = emit_pending(writer);
 	if (error)
 		return error;
-	writer_put_record_header(&writer->output, RECORD_FINISHED_ROUND, RECORD_HEADER_BYTES);
+	put_record_header(&writer->output, RECORD_FINISHED_ROUND, RECORD_HEADER_BYTES);
 	writer->round_is_empty = true;
 	return writer->output.size >= PUSH_BYTES ? push_output(writer) : buffer_finish(&writer->output);
 }
@@ -337,50 +337,12 @@ static struct mmt_error *write_buffer(struct writer *writer, struct buffer *buff
 	return error;
 }
 
-static struct mmt_error *put_stream_attribute(struct buffer *buffer, const struct attribute *attribute)
-{
-	size_t ids = attribute->ids.count * sizeof(uint64_t);
-	size_t size = RECORD_HEADER_BYTES + ATTRIBUTE_BYTES + ids;
-
-	if (size > RECORD_BYTES_MAX)
-		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "a pipe cannot carry the events of so many threads; write to a file");
-	writer_put_record_header(buffer, RECORD_HEADER_ATTR, size);
-	buffer_put(buffer, &attribute->attr, ATTRIBUTE_BYTES);
-	buffer_put(buffer, attribute->ids.items, ids);
-	return NULL;
-}
-
 /* Those of perf's own features that perf reads from a pipe, if they fit; TRACING_DATA and BUILD_ID have their own
  * records. */
 static bool is_for_perf(const struct section *section)
 {
 	return section->feature > FEATURE_BUILD_ID && section->feature < FEATURE_MMTRACE_INFO &&
 	       section->feature != FEATURE_EVENT_DESC && section->size <= PIECE_BYTES;
-}
-
-/* The data follows the record, which contains only its size. */
-static void put_tracing_data(struct buffer *buffer, const struct section *section)
-{
-	writer_put_record_header(buffer, RECORD_HEADER_TRACING_DATA, TRACING_DATA_RECORD_BYTES);
-	buffer_put_u32(buffer, (uint32_t)((section->size + 7) & ~7ULL));
-	buffer_put_u32(buffer, 0);
-	buffer_put(buffer, section->data, section->size);
-	buffer_align(buffer, 8);
-}
-
-static void put_piece(struct buffer *buffer, const struct section *section, uint64_t offset, size_t size)
-{
-	writer_put_record_header(buffer, RECORD_HEADER_EVENT_TYPE, SECTION_PIECE_BYTES + ((size + 7) & ~(size_t)7));
-	buffer_put_u64(buffer, SECTION_PIECE_MAGIC);
-	buffer_put_u32(buffer, section->feature);
-	buffer_put_u32(buffer, 0);
-	buffer_put_u64(buffer, section->size);
-	buffer_put_u64(buffer, offset);
-	buffer_put_u32(buffer, (uint32_t)size);
-	buffer_put_u32(buffer, 0);
-	buffer_put(buffer, section->data + offset, size);
-	buffer_align(buffer, 8);
 }
 
 /* At least one piece, so that an empty section exists. */
@@ -395,7 +357,16 @@ static struct mmt_error *write_pieces(struct writer *writer, const struct sectio
 		uint64_t left = section->size - offset;
 		size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
 
-		put_piece(&buffer, section, offset, size);
+		put_record_header(&buffer, RECORD_HEADER_EVENT_TYPE, SECTION_PIECE_BYTES + ((size + 7) & ~(size_t)7));
+		buffer_put_u64(&buffer, SECTION_PIECE_MAGIC);
+		buffer_put_u32(&buffer, section->feature);
+		buffer_put_u32(&buffer, 0);
+		buffer_put_u64(&buffer, section->size);
+		buffer_put_u64(&buffer, offset);
+		buffer_put_u32(&buffer, (uint32_t)size);
+		buffer_put_u32(&buffer, 0);
+		buffer_put(&buffer, section->data + offset, size);
+		buffer_align(&buffer, 8);
 		error = write_buffer(writer, &buffer);
 		offset += size;
 	} while (!error && offset < section->size);
@@ -405,31 +376,46 @@ static struct mmt_error *write_pieces(struct writer *writer, const struct sectio
 
 static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *head)
 {
-	struct mmt_error *error = NULL;
-
 	buffer_put_u64(head, FORMAT_MAGIC);
 	buffer_put_u64(head, STREAM_HEADER_BYTES);
-	for (size_t i = 0; !error && i < writer->attributes.count; i++)
-		error = put_stream_attribute(head, &writer->attributes.items[i]);
+	for (size_t i = 0; i < writer->attributes.count; i++) {
+		const struct attribute *attribute = &writer->attributes.items[i];
+		size_t ids = attribute->ids.count * sizeof(uint64_t);
+		size_t size = RECORD_HEADER_BYTES + ATTRIBUTE_BYTES + ids;
+
+		if (size > RECORD_BYTES_MAX)
+			return error_create(MMT_ERROR_UNSUPPORTED,
+					    "a pipe cannot carry the events of so many threads; write to a file");
+		put_record_header(head, RECORD_HEADER_ATTR, size);
+		buffer_put(head, &attribute->attr, ATTRIBUTE_BYTES);
+		buffer_put(head, attribute->ids.items, ids);
+	}
 	for (size_t i = 0; i < writer->sections.count; i++) {
 		struct section *section = &writer->sections.items[i];
 
 		if (!is_for_perf(section))
 			continue;
-		writer_put_record_header(head, RECORD_HEADER_FEATURE,
-					 FEATURE_RECORD_BYTES + ((section->size + 7) & ~(size_t)7));
+		put_record_header(head, RECORD_HEADER_FEATURE,
+				  FEATURE_RECORD_BYTES + ((section->size + 7) & ~(size_t)7));
 		buffer_put_u64(head, section->feature);
 		buffer_put(head, section->data, section->size);
 		buffer_align(head, 8);
 		free(TAKE(section->data));
 	}
 	for (size_t i = 0; i < writer->sections.count; i++) {
-		if (writer->sections.items[i].feature != FEATURE_TRACING_DATA)
+		struct section *section = &writer->sections.items[i];
+
+		if (section->feature != FEATURE_TRACING_DATA)
 			continue;
-		put_tracing_data(head, &writer->sections.items[i]);
-		free(TAKE(writer->sections.items[i].data));
+		/* The data follows the record, which contains only its size. */
+		put_record_header(head, RECORD_HEADER_TRACING_DATA, TRACING_DATA_RECORD_BYTES);
+		buffer_put_u32(head, (uint32_t)((section->size + 7) & ~7ULL));
+		buffer_put_u32(head, 0);
+		buffer_put(head, section->data, section->size);
+		buffer_align(head, 8);
+		free(TAKE(section->data));
 	}
-	return error;
+	return NULL;
 }
 
 /* All sections that are not written yet. */
@@ -486,14 +472,6 @@ static struct mmt_error *add_event_descriptions(struct writer *writer)
 	return error;
 }
 
-static struct mmt_error *add_compression_description(struct writer *writer)
-{
-	/* version, type, level, ratio (known at the end), largest decompressed size of a frame */
-	const uint32_t description[] = {1, COMPRESSED_ZSTD, 1, 1, FRAME_BYTES};
-
-	return writer_add_section(writer, FEATURE_COMPRESSED, description, sizeof(description));
-}
-
 /* Header, ids, attributes, preamble. */
 static void put_head(struct writer *writer, struct buffer *head)
 {
@@ -536,16 +514,7 @@ static void put_head(struct writer *writer, struct buffer *head)
 	}
 	writer->data_offset = head->size;
 	/* The data is never empty: size 0 in the header means that the recorder was killed. */
-	writer_put_record_header(head, RECORD_FINISHED_ROUND, RECORD_HEADER_BYTES);
-}
-
-static bool has_section(const struct writer *writer, unsigned feature)
-{
-	for (size_t i = 0; i < writer->sections.count; i++) {
-		if (writer->sections.items[i].feature == feature && writer->sections.items[i].offset)
-			return true;
-	}
-	return false;
+	put_record_header(head, RECORD_FINISHED_ROUND, RECORD_HEADER_BYTES);
 }
 
 /* `data_size` 0: the recorder has not finished, and there is no feature table. */
@@ -555,9 +524,11 @@ static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 	struct mmt_error *error;
 	struct buffer header;
 
-	for (unsigned i = 0; data_size && i < FEATURE_BITS; i++) {
-		if (has_section(writer, i))
-			features[i / 64] |= 1ULL << (i % 64);
+	for (size_t i = 0; data_size && i < writer->sections.count; i++) {
+		const struct section *section = &writer->sections.items[i];
+
+		if (section->offset)
+			features[section->feature / 64] |= 1ULL << (section->feature % 64);
 	}
 	buffer_init(&header, FORMAT_HEADER_SIZE);
 	buffer_put_u64(&header, FORMAT_MAGIC);
@@ -580,11 +551,13 @@ static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 
 struct mmt_error *writer_write_head(struct writer *writer)
 {
+	/* version, type, level, ratio (known at the end), largest decompressed size of a frame */
+	static const uint32_t compression[] = {1, COMPRESSED_ZSTD, 1, 1, FRAME_BYTES};
 	struct mmt_error *error = add_event_descriptions(writer);
 	struct buffer head;
 
 	if (!error && !writer->plain)
-		error = add_compression_description(writer);
+		error = writer_add_section(writer, FEATURE_COMPRESSED, compression, sizeof(compression));
 	buffer_init(&head, HEAD_BYTES_MAX);
 	if (!error && writer->file.stream)
 		error = put_stream_head(writer, &head);
@@ -620,7 +593,7 @@ static int compare_sections(const void *left, const void *right)
 {
 	const struct section *a = left, *b = right;
 
-	return a->feature < b->feature ? -1 : a->feature > b->feature;
+	return order_of(a->feature, b->feature);
 }
 
 /* The feature table, which perf expects directly behind the data, and the late sections of at most `limit` bytes. */
@@ -658,18 +631,6 @@ static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 	return error;
 }
 
-static struct mmt_error *write_ratio(struct writer *writer)
-{
-	uint32_t ratio = writer->bytes_out ? (uint32_t)(writer->bytes_in / writer->bytes_out) : 1;
-
-	if (writer->plain)
-		return NULL;
-	if (ratio == 0)
-		ratio = 1;
-	return output_file_write(&writer->file, &ratio, sizeof(ratio),
-				 writer->compressed_offset + COMPRESSED_RATIO_OFFSET, NULL);
-}
-
 /*
  * If the disk is full, the sections that perf and the report need must still fit: drop the large late sections first,
  * then the records of the last write. True: the tail is written, and `error_ret` reports what was dropped.
@@ -701,15 +662,18 @@ static bool write_tail_somehow(struct writer *writer, uint64_t *data_end_ret, st
 
 struct mmt_error *writer_finish(struct writer *writer)
 {
-	struct mmt_error *first, *error = NULL;
+	struct mmt_error *first = writer_flush(writer), *error = NULL;
 	uint64_t data_end;
+	uint32_t ratio;
 
-	first = writer_flush(writer);
 	if (writer->file.stream)
 		return first ? first : write_sections(writer);
+	ratio = writer->bytes_in > writer->bytes_out ? (uint32_t)(writer->bytes_in / writer->bytes_out) : 1;
 	vector_sort(&writer->sections, compare_sections);
 	if (write_tail_somehow(writer, &data_end, &first)) {
-		error = write_ratio(writer);
+		if (!writer->plain)
+			error = output_file_write(&writer->file, &ratio, sizeof(ratio),
+						  writer->compressed_offset + COMPRESSED_RATIO_OFFSET, NULL);
 		if (!error)
 			error = write_header(writer, data_end - writer->data_offset);
 	} else {

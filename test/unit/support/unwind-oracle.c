@@ -89,7 +89,7 @@ void unwind_oracle_read(const char *path)
 	struct event event;
 	bool end = false;
 
-	require(reader_open(path, &reader));
+	require(reader_open(path, NULL, &reader));
 	for (;;) {
 		require(reader_next(reader, &event, &end));
 		if (end)
