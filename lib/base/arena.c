@@ -14,19 +14,6 @@ struct arena_chunk {
 	alignas(max_align_t) unsigned char bytes[];
 };
 
-static struct arena_chunk *add_chunk(struct arena *arena, size_t size)
-{
-	size_t capacity = size > CHUNK_BYTES ? size : CHUNK_BYTES;
-	struct arena_chunk *chunk = calloc(1, sizeof(*chunk) + capacity);
-
-	if (!chunk)
-		return NULL;
-	chunk->capacity = capacity;
-	chunk->next = arena->chunks;
-	arena->chunks = chunk;
-	return chunk;
-}
-
 void *arena_alloc(struct arena *arena, size_t count, size_t element_size)
 {
 	/* The size of a type is a multiple of its alignment. */
@@ -40,11 +27,16 @@ void *arena_alloc(struct arena *arena, size_t count, size_t element_size)
 	if (chunk)
 		start = (chunk->used + alignment - 1) & ~(alignment - 1);
 	if (!chunk || start > chunk->capacity || chunk->capacity - start < size) {
-		chunk = add_chunk(arena, size);
+		size_t capacity = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+
+		chunk = calloc(1, sizeof(*chunk) + capacity);
+		if (!chunk)
+			return NULL;
+		chunk->capacity = capacity;
+		chunk->next = arena->chunks;
+		arena->chunks = chunk;
 		start = 0;
 	}
-	if (!chunk)
-		return NULL;
 	chunk->used = start + size;
 	return chunk->bytes + start;
 }

@@ -25,23 +25,6 @@ void bytes_align(struct bytes *bytes, size_t alignment)
 	bytes->position += padding < left ? padding : left;
 }
 
-uint8_t bytes_u8(struct bytes *bytes)
-{
-	const uint8_t *taken = bytes_take(bytes, 1);
-
-	return taken ? *taken : 0;
-}
-
-uint16_t bytes_u16(struct bytes *bytes)
-{
-	const void *taken = bytes_take(bytes, sizeof(uint16_t));
-	uint16_t value = 0;
-
-	if (taken)
-		memcpy(&value, taken, sizeof(value));
-	return le16toh(value);
-}
-
 #define LEB128_BYTES_MAX 32 /* more than any padded number has */
 
 /* The value and, in *shift_ret, how many bits it has; *last_ret: its last byte. */

@@ -60,28 +60,35 @@ static inline void bytes_skip(struct bytes *bytes, size_t size)
 	(void)bytes_take(bytes, size);
 }
 
-uint8_t bytes_u8(struct bytes *bytes);
-uint16_t bytes_u16(struct bytes *bytes);
-
-/* Inline because every event is decoded with these two. */
-static inline uint32_t bytes_u32(struct bytes *bytes)
+/* An unsigned integer of at most 8 bytes. Inline because every event is decoded with it. */
+static inline uint64_t bytes_number(struct bytes *bytes, size_t size)
 {
-	const void *taken = bytes_take(bytes, sizeof(uint32_t));
-	uint32_t value = 0;
+	const void *taken = bytes_take(bytes, size);
+	uint64_t value = 0;
 
 	if (taken)
-		memcpy(&value, taken, sizeof(value));
-	return le32toh(value);
+		memcpy(&value, taken, size);
+	return le64toh(value);
+}
+
+static inline uint8_t bytes_u8(struct bytes *bytes)
+{
+	return (uint8_t)bytes_number(bytes, sizeof(uint8_t));
+}
+
+static inline uint16_t bytes_u16(struct bytes *bytes)
+{
+	return (uint16_t)bytes_number(bytes, sizeof(uint16_t));
+}
+
+static inline uint32_t bytes_u32(struct bytes *bytes)
+{
+	return (uint32_t)bytes_number(bytes, sizeof(uint32_t));
 }
 
 static inline uint64_t bytes_u64(struct bytes *bytes)
 {
-	const void *taken = bytes_take(bytes, sizeof(uint64_t));
-	uint64_t value = 0;
-
-	if (taken)
-		memcpy(&value, taken, sizeof(value));
-	return le64toh(value);
+	return bytes_number(bytes, sizeof(uint64_t));
 }
 
 /* Variable-length integers of DWARF; bits beyond 64 are dropped. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/format/architecture.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Register numbers: perf's from asm/perf_regs.h of x86, DWARF's from the System V ABI, AMD64 supplement, figure 3.36.

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "trace/format/format.h"
 
 /* Magic bytes of perf's TRACING_DATA, a format of trace-cmd. */
 #define MAGIC "\027\010\104tracing"
@@ -14,6 +13,8 @@
 #define VERSION "0.6"
 #define LITTLE_ENDIAN_MARK 0
 #define LONG_BYTES 8
+#define NAME_MARK "name: " /* "name: sys_exit_mmap" and "ID: 101" are in each format text */
+#define ID_MARK "ID: "
 #define FIELD_MARK "\tfield:"
 #define FIELD_LINE_BYTES 512 /* more than twice the kernel's longest line */
 
@@ -96,29 +97,12 @@ static char *copy_text(struct bytes *bytes, uint64_t size)
 	return strndup((const char *)text.start, bytes_left(&text));
 }
 
-/* "name: sys_exit_mmap" and "ID: 101" of a format text. */
-static struct mmt_error *read_name_and_id(struct bytes *bytes, struct tracepoint *item)
-{
-	const char *name = strstr(item->format, "name: ");
-	const char *id = strstr(item->format, "ID: ");
-
-	if (!name || !id) {
-		bytes_fail(bytes, "format text without name and ID");
-		return NULL;
-	}
-	name += strlen("name: ");
-	item->name = strndup(name, strcspn(name, "\n"));
-	item->id = (uint32_t)strtoul(id + strlen("ID: "), NULL, 10);
-	return item->name ? NULL : &error_no_memory;
-}
-
 static struct mmt_error *decode_system(struct bytes *bytes, struct tracepoints *tracepoints)
 {
-	const char *system = bytes_string(bytes);
+	const char *system = bytes_string(bytes), *name, *id;
 	uint64_t count = bytes_count_u32(bytes, sizeof(uint64_t));
-	struct mmt_error *error = NULL;
 
-	for (uint64_t i = 0; i < count && bytes_ok(bytes) && !error; i++) {
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		struct tracepoint *item = vector_append(&tracepoints->items);
 
 		if (!item)
@@ -127,10 +111,21 @@ static struct mmt_error *decode_system(struct bytes *bytes, struct tracepoints *
 		item->format = copy_text(bytes, bytes_u64(bytes));
 		if (!item->system || !item->format)
 			return &error_no_memory;
-		if (bytes_ok(bytes))
-			error = read_name_and_id(bytes, item);
+		if (!bytes_ok(bytes))
+			break;
+		name = strstr(item->format, NAME_MARK);
+		id = strstr(item->format, ID_MARK);
+		if (!name || !id) {
+			bytes_fail(bytes, "format text without name and ID");
+			break;
+		}
+		name += strlen(NAME_MARK);
+		item->name = strndup(name, strcspn(name, "\n"));
+		if (!item->name)
+			return &error_no_memory;
+		item->id = (uint32_t)strtoul(id + strlen(ID_MARK), NULL, 10);
 	}
-	return error;
+	return NULL;
 }
 
 static void expect(struct bytes *bytes, const char *word, const char *failure)

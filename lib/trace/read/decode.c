@@ -2,6 +2,7 @@
 #include "trace/read/decode.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/limits.h"
@@ -18,11 +19,10 @@ static void find_fields(const struct reader_metadata *metadata, const struct per
 			const struct reader_attribute *attribute, struct decode_fields *fields)
 {
 	const struct tracepoint *tracepoint = NULL;
-	bool raw = attr->sample_type & PERF_SAMPLE_RAW;
 
 	if (attr->type == PERF_TYPE_TRACEPOINT)
 		tracepoint = tracepoints_find(&metadata->tracepoints, (uint32_t)attr->config);
-	if (!tracepoint || !raw)
+	if (!tracepoint || !(attr->sample_type & PERF_SAMPLE_RAW))
 		return;
 	if (attribute->is_call && attribute->is_enter) {
 		fields->argument_count = tracepoint_arguments(tracepoint, fields->arguments);
@@ -286,24 +286,18 @@ static void start_event(const struct perf_event_header *header, const struct rec
 	event->snapshot = 0;
 }
 
-static bool holds_field(const struct bytes *raw, const struct tracepoint_field *field)
+/* Fails `bytes` if the raw data is shorter. */
+static uint64_t read_field(struct bytes *bytes, struct bytes raw, const struct tracepoint_field *field)
 {
-	return field->offset + field->size <= bytes_left(raw);
-}
+	size_t size = field->size == 1 || field->size == 2 || field->size == 4 ? field->size : sizeof(uint64_t);
+	unsigned unused_bits = (unsigned)(64 - 8 * size);
+	uint64_t value;
 
-static uint64_t read_field(struct bytes raw, const struct tracepoint_field *field)
-{
+	if (field->offset + field->size > bytes_left(&raw))
+		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
 	bytes_skip(&raw, field->offset);
-	switch (field->size) {
-	case 1:
-		return field->is_signed ? (uint64_t)(int8_t)bytes_u8(&raw) : bytes_u8(&raw);
-	case 2:
-		return field->is_signed ? (uint64_t)(int16_t)bytes_u16(&raw) : bytes_u16(&raw);
-	case 4:
-		return field->is_signed ? (uint64_t)(int32_t)bytes_u32(&raw) : bytes_u32(&raw);
-	default:
-		return bytes_u64(&raw);
-	}
+	value = bytes_number(&raw, size);
+	return field->is_signed ? (uint64_t)((int64_t)(value << unused_bits) >> unused_bits) : value;
 }
 
 static void take_arguments_from_registers(const struct architecture *architecture, struct event *event)
@@ -333,13 +327,8 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 	event->call.call = attribute->call;
 	if (attribute->is_enter) {
 		event->kind = EVENT_CALL_ENTER;
-		for (size_t i = 0; i < fields->argument_count; i++) {
-			if (!holds_field(raw, &fields->arguments[i])) {
-				bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
-				return;
-			}
-			event->call.arguments[i] = read_field(*raw, &fields->arguments[i]);
-		}
+		for (size_t i = 0; i < fields->argument_count; i++)
+			event->call.arguments[i] = read_field(bytes, *raw, &fields->arguments[i]);
 		event->call.has_arguments = true;
 		if (call->place == CALL_AT_ARGUMENT)
 			event->call.arguments[0] &= decoder->metadata->architecture->address_mask;
@@ -353,11 +342,7 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 	}
 	take_arguments_from_registers(decoder->metadata->architecture, event);
 	event->kind = role_is_dump(attribute->role) ? EVENT_STACK_DUMP : EVENT_CALL;
-	if (!holds_field(raw, &fields->result)) {
-		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
-		return;
-	}
-	event->call.result = (int64_t)read_field(*raw, &fields->result);
+	event->call.result = (int64_t)read_field(bytes, *raw, &fields->result);
 }
 
 /* The usual callchain, which can be used in place: one marker, then user addresses. */
@@ -455,13 +440,9 @@ static void decode_sample(struct decoder *decoder, const struct record_identity 
 	if (!fields->complete)
 		return;
 	raw = bytes_over(parts.raw, parts.raw_bytes);
-	if (!holds_field(&raw, &fields->task) || !holds_field(&raw, &fields->clone_flags)) {
-		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
-		return;
-	}
 	event->kind = EVENT_NEW_TASK;
-	event->new_task.tid = (int32_t)read_field(raw, &fields->task);
-	event->new_task.clone_flags = read_field(raw, &fields->clone_flags);
+	event->new_task.tid = (int32_t)read_field(bytes, raw, &fields->task);
+	event->new_task.clone_flags = read_field(bytes, raw, &fields->clone_flags);
 }
 
 bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,

@@ -3,18 +3,15 @@
 #ifndef TRACE_READ_DECODE_H
 #define TRACE_READ_DECODE_H
 
-#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/errors.h"
 #include "trace/format/event.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/reader.h"
-#include "trace/read/reorder.h"
 
 /* The RAW fields in a sample of one call or task attribute. */
 struct decode_fields {

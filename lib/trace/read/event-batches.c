@@ -45,17 +45,6 @@ struct event_batches {
 	pthread_cond_t change;
 };
 
-static bool is_copy(struct event_batches *batches, const struct record_identity *identity)
-{
-	if (identity->attribute == UINT32_MAX || identity->id == 0 || identity->tid < 0 || identity->cpu < 0)
-		return false;
-	/* The parts of a snapshot have different ids. */
-	if (!batches->layouts->items[identity->attribute].may_come_twice || identity->id >= SNAPSHOT_ID_FIRST)
-		return false;
-	return dedup_check(&batches->dedup, identity->tid, identity->attribute, identity->cpu, identity->id,
-			   identity->time_ns);
-}
-
 /* Offset in the file of the record, or of the compressed record that holds it. */
 static uint64_t find_offset(const struct reorder_item *item)
 {
@@ -139,12 +128,18 @@ static void decode_item(struct event_batches *batches, const struct reorder_item
 	struct record_identity identity;
 	struct perf_event_header header;
 	struct bytes bytes;
+	bool may_be_copy;
 
 	if (item->epoch != batches->dedup.epoch)
 		dedup_begin_epoch(&batches->dedup, item->epoch);
 	memcpy(&header, item->record, sizeof(header));
 	layouts_read(batches->layouts, &header, item->record, item->attribute, &identity);
-	if (is_copy(batches, &identity))
+	/* The parts of a snapshot have different ids. */
+	may_be_copy = identity.attribute != UINT32_MAX && identity.id && identity.id < SNAPSHOT_ID_FIRST &&
+		      identity.tid >= 0 && identity.cpu >= 0 &&
+		      batches->layouts->items[identity.attribute].may_come_twice;
+	if (may_be_copy &&
+	    dedup_check(&batches->dedup, identity.tid, identity.attribute, identity.cpu, identity.id, identity.time_ns))
 		return;
 	if (!decoder_decode(batches->decoder, &header, item->record, &identity, event, &bytes)) {
 		note_damage(batch,

@@ -217,18 +217,6 @@ static char *make_name(const struct tracepoint *tracepoint, const struct perf_ev
 	return written < 0 ? NULL : name;
 }
 
-static enum attribute_role infer_role(const struct perf_event_attr *attr, const struct tracepoint *tracepoint,
-				      bool is_call)
-{
-	if (is_call)
-		return ROLE_SYSCALL;
-	if (tracepoint && strcmp(tracepoint->name, "task_newtask") == 0)
-		return ROLE_NEW_TASK;
-	if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY && (attr->mmap || attr->task))
-		return ROLE_SIDE_BAND;
-	return ROLE_OTHER;
-}
-
 static struct mmt_error *describe_attributes(const struct recording_file *file, struct reader_metadata *values)
 {
 	for (size_t i = 0; i < values->attribute_count; i++) {
@@ -245,9 +233,15 @@ static struct mmt_error *describe_attributes(const struct recording_file *file, 
 		attribute->sample_type = attr->sample_type;
 		attribute->is_call = tracepoint && strcmp(tracepoint->system, "syscalls") == 0 &&
 				     call_find_tracepoint(tracepoint->name, &attribute->call, &attribute->is_enter);
-		attribute->role = infer_role(attr, tracepoint, attribute->is_call);
 		if (values->ours && i < values->info.roles.count)
 			attribute->role = (enum attribute_role)values->info.roles.items[i];
+		else if (attribute->is_call)
+			attribute->role = ROLE_SYSCALL;
+		else if (tracepoint && strcmp(tracepoint->name, "task_newtask") == 0)
+			attribute->role = ROLE_NEW_TASK;
+		else if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY &&
+			 (attr->mmap || attr->task))
+			attribute->role = ROLE_SIDE_BAND;
 	}
 	return NULL;
 }

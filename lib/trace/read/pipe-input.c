@@ -433,24 +433,11 @@ static struct mmt_error *write_file(struct pipe_input *pipe)
 	return error;
 }
 
-static struct mmt_error *take_build_ids(struct pipe_input *pipe)
-{
-	struct mmt_error *error = buffer_finish(&pipe->build_ids);
-	struct kept_section *section;
-
-	if (error || !pipe->build_ids.size)
-		return error_context(error, "%s: build-ids", pipe->name);
-	section = start_section(pipe, FEATURE_BUILD_ID, pipe->build_ids.size);
-	if (!section)
-		return NULL;
-	section->done = section->size;
-	return keep(&pipe->sections, pipe->build_ids.data, pipe->build_ids.size);
-}
-
 static struct mmt_error *convert(struct pipe_input *pipe)
 {
 	const struct perf_event_header nothing = {.type = RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
 	static const uint8_t header[FORMAT_HEADER_SIZE];
+	struct kept_section *section = NULL;
 	struct mmt_error *error;
 
 	pipe->start += PIPE_HEADER_SIZE;
@@ -460,7 +447,13 @@ static struct mmt_error *convert(struct pipe_input *pipe)
 	if (!error)
 		error = buffer_finish(&pipe->attributes);
 	if (!error)
-		error = take_build_ids(pipe);
+		error = error_context(buffer_finish(&pipe->build_ids), "%s: build-ids", pipe->name);
+	if (!error && pipe->build_ids.size)
+		section = start_section(pipe, FEATURE_BUILD_ID, pipe->build_ids.size);
+	if (section) {
+		section->done = section->size;
+		error = keep(&pipe->sections, pipe->build_ids.data, pipe->build_ids.size);
+	}
 	if (!error && pipe->data.size == sizeof(header)) {
 		if (pipe->cut)
 			return error_create(MMT_ERROR_FORMAT, "%s: the stream was truncated before its first record",
@@ -486,22 +479,6 @@ bool pipe_input_is_pipe_format(int fd)
 	return got > 0 && begins_with_pipe_header(header, (size_t)got);
 }
 
-static struct mmt_error *keep_all(struct pipe_input *pipe)
-{
-	struct mmt_error *error = keep_begin(&pipe->data);
-
-	if (!error)
-		error = keep_begin(&pipe->sections);
-	if (!error)
-		error = fill(pipe, PIPE_HEADER_SIZE);
-	if (!error && begins_with_pipe_header(pipe->window, pipe->end))
-		return convert(pipe);
-	if (!error)
-		error = pass_on(pipe, UINT64_MAX, &pipe->data);
-	pipe->cut = false;
-	return error ? error : keep_flush(&pipe->data);
-}
-
 struct mmt_error *pipe_input_keep(int input, const char *name, const struct mmt_progress *progress, int *fd_ret,
 				  bool *cut_ret)
 {
@@ -515,7 +492,19 @@ struct mmt_error *pipe_input_keep(int input, const char *name, const struct mmt_
 	buffer_init(&pipe.attributes, ATTRIBUTES_BYTES_MAX);
 	buffer_init(&pipe.build_ids, LIMIT_SECTION_BYTES);
 	pipe.window = malloc(WINDOW_BYTES);
-	error = pipe.window ? keep_all(&pipe) : &error_no_memory;
+	error = pipe.window ? keep_begin(&pipe.data) : &error_no_memory;
+	if (!error)
+		error = keep_begin(&pipe.sections);
+	if (!error)
+		error = fill(&pipe, PIPE_HEADER_SIZE);
+	if (!error && begins_with_pipe_header(pipe.window, pipe.end)) {
+		error = convert(&pipe);
+	} else if (!error) {
+		error = pass_on(&pipe, UINT64_MAX, &pipe.data);
+		pipe.cut = false;
+		if (!error)
+			error = keep_flush(&pipe.data);
+	}
 	if (!error) {
 		*fd_ret = pipe.data.fd;
 		*cut_ret = pipe.cut;

@@ -2,9 +2,7 @@
 #include "trace/read/reader.h"
 
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/cold.h"
@@ -13,7 +11,6 @@
 #include "trace/read/metadata.h"
 #include "trace/read/event-batches.h"
 #include "trace/read/recording-file.h"
-#include "trace/read/records.h"
 
 struct reader {
 	struct recording_file *file;
@@ -145,22 +142,17 @@ struct reorder_unfinished reader_unfinished(const struct reader *reader)
 					   .span_ns = reader->unfinished.span_ns + packed->unfinished_ns};
 }
 
-/* Free the batches: the code after the last event needs the memory more. */
-static COLD void end_feed(struct reader *reader)
-{
-	if (reader->batch)
-		reader->unfinished = reader->batch->unfinished;
-	reader->batch = NULL;
-	event_batches_destroy(TAKE(reader->batches));
-	/* Return free memory to the kernel: the allocator keeps the thread's memory for other threads. */
-	(void)malloc_trim(0);
-}
-
 /* NULL without an error: there are no more. */
 static COLD struct mmt_error *take_batch(struct reader *reader)
 {
 	if (!reader->batches || (reader->batch && reader->batch->last)) {
-		end_feed(reader);
+		/* Free the batches: the code after the last event needs the memory more. */
+		if (reader->batch)
+			reader->unfinished = reader->batch->unfinished;
+		reader->batch = NULL;
+		event_batches_destroy(TAKE(reader->batches));
+		/* Return free memory to the kernel: the allocator keeps the thread's memory for other threads. */
+		(void)malloc_trim(0);
 		return NULL;
 	}
 	reader->batch = event_batches_next(reader->batches);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -99,8 +98,19 @@ static struct file_section read_section(struct bytes *bytes)
 	return section;
 }
 
-static struct mmt_error *check_magic(const struct recording_file *file, uint64_t magic, uint64_t header_size)
+static struct mmt_error *read_header(const struct recording_file *file, struct header *header)
 {
+	uint8_t data[FORMAT_HEADER_SIZE];
+	size_t size = file->size < sizeof(data) ? file->size : sizeof(data);
+	struct mmt_error *error = recording_file_read(file, 0, data, size);
+	struct bytes bytes = bytes_over(data, size);
+	uint64_t magic, header_size;
+
+	if (error)
+		return error;
+	if (file->size == 0)
+		return error_create(MMT_ERROR_FORMAT, "%s: the file is empty", file->path);
+	magic = bytes_u64(&bytes);
 	if (magic == FORMAT_MAGIC_SWAPPED)
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "%s: recorded on a machine of the other byte order; read it on such a machine",
@@ -109,28 +119,10 @@ static struct mmt_error *check_magic(const struct recording_file *file, uint64_t
 		return error_create(MMT_ERROR_FORMAT,
 				    "%s: not a recording (no perf.data magic); make one with mmtrace record",
 				    file->path);
-	if (header_size != FORMAT_HEADER_SIZE)
+	header_size = bytes_u64(&bytes);
+	if (bytes_ok(&bytes) && header_size != FORMAT_HEADER_SIZE)
 		return error_create(MMT_ERROR_FORMAT, "%s: header: size %llu instead of %d", file->path,
 				    (unsigned long long)header_size, FORMAT_HEADER_SIZE);
-	return NULL;
-}
-
-static struct mmt_error *read_header(const struct recording_file *file, struct header *header)
-{
-	uint8_t data[FORMAT_HEADER_SIZE];
-	size_t size = file->size < sizeof(data) ? file->size : sizeof(data);
-	struct mmt_error *error = recording_file_read(file, 0, data, size);
-	struct bytes bytes = bytes_over(data, size);
-	uint64_t magic;
-
-	if (error)
-		return error;
-	if (file->size == 0)
-		return error_create(MMT_ERROR_FORMAT, "%s: the file is empty", file->path);
-	magic = bytes_u64(&bytes);
-	error = check_magic(file, magic, bytes_ok(&bytes) && size >= 16 ? bytes_u64(&bytes) : FORMAT_HEADER_SIZE);
-	if (error)
-		return error;
 	header->attribute_bytes = bytes_u64(&bytes);
 	header->attributes = read_section(&bytes);
 	header->data = read_section(&bytes);
@@ -351,29 +343,21 @@ static struct mmt_error *measure(struct recording_file *file)
 	return NULL;
 }
 
-/* A file that holds the output of a pipe. */
-static struct mmt_error *reopen_as_file(struct recording_file *file)
-{
-	int kept = -1;
-	struct mmt_error *error;
-
-	if (!pipe_input_is_pipe_format(file->fd))
-		return NULL;
-	error = pipe_input_keep(file->fd, file->path, NULL, &kept, &file->cut);
-	if (error)
-		return error;
-	close(file->fd);
-	file->fd = kept;
-	return measure(file);
-}
-
 /* Read the open descriptor. Takes `error` and the file. */
 static struct mmt_error *accept(struct recording_file *file, struct mmt_error *error, struct recording_file **file_ret)
 {
 	if (!error)
 		error = measure(file);
-	if (!error)
-		error = reopen_as_file(file);
+	/* A file that holds the output of a pipe. */
+	if (!error && pipe_input_is_pipe_format(file->fd)) {
+		int kept = -1;
+
+		error = pipe_input_keep(file->fd, file->path, NULL, &kept, &file->cut);
+		close(file->fd);
+		file->fd = kept;
+		if (!error)
+			error = measure(file);
+	}
 	if (!error)
 		error = read_frame(file);
 	file->incomplete |= file->cut;
@@ -449,12 +433,12 @@ void record_blocks_deinit(struct record_blocks *blocks)
 	*blocks = (struct record_blocks){0};
 }
 
-/* Memory that was already used is faster than new memory: take the smallest spare block that is large enough, or the
- * one returned last if the size is not known. */
-static struct record_block *take_spare(struct record_blocks *blocks, size_t expected)
+struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum)
 {
 	struct record_block **best = NULL, *block;
 
+	/* Memory that was already used is faster than new memory: take the smallest spare block that is large enough,
+	 * or the one returned last if the size is not known. */
 	for (struct record_block **place = &blocks->spare; *place; place = &(*place)->next) {
 		size_t capacity = (*place)->content.capacity;
 
@@ -463,23 +447,14 @@ static struct record_block *take_spare(struct record_blocks *blocks, size_t expe
 		if (!expected)
 			break;
 	}
-	if (!best)
-		return NULL;
-	block = *best;
-	*best = block->next;
-	blocks->spare_bytes -= block->content.capacity;
-	blocks->spare_count--;
-	return block;
-}
-
-struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum)
-{
-	struct record_block *block = take_spare(blocks, expected);
-
-	if (!block)
-		block = calloc(1, sizeof(*block));
+	block = best ? *best : calloc(1, sizeof(*block));
 	if (!block)
 		return NULL;
+	if (best) {
+		*best = block->next;
+		blocks->spare_bytes -= block->content.capacity;
+		blocks->spare_count--;
+	}
 	block->content.size = 0;
 	block->content.maximum = maximum;
 	block->left = block->compressed = false;

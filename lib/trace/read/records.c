@@ -263,16 +263,9 @@ bool records_find_stream(const uint8_t *record, size_t size, const uint8_t **dat
 	return true;
 }
 
-/* A small file must not take hours: compressed records of a recorder take two bytes or more, and their stack dumps,
- * which are mostly zeros, a 463rd part of their size. */
-static bool is_bomb(const struct records *records)
-{
-	return records->plain_records > LIMIT_PLAIN_RECORDS_ANYWHERE + records->file->size ||
-	       records->plain_bytes > LIMIT_PLAIN_BYTES_ANYWHERE + records->file->size * LIMIT_PLAIN_EXPANSION;
-}
-
 static struct mmt_error *decompress(struct records *records, const struct record *record, struct mmt_error **damage_ret)
 {
+	const struct recording_file *file = records->file;
 	const uint8_t *data;
 	struct mmt_error *error;
 	size_t size;
@@ -281,7 +274,10 @@ static struct mmt_error *decompress(struct records *records, const struct record
 		fail(records, record, "invalid size inside", damage_ret);
 		return NULL;
 	}
-	if (is_bomb(records)) {
+	/* A small file must not take hours: compressed records of a recorder take two bytes or more, and their stack
+	 * dumps, which are mostly zeros, a 463rd part of their size. */
+	if (records->plain_records > LIMIT_PLAIN_RECORDS_ANYWHERE + file->size ||
+	    records->plain_bytes > LIMIT_PLAIN_BYTES_ANYWHERE + file->size * LIMIT_PLAIN_EXPANSION) {
 		fail(records, record, "more compressed records than a file of this size can have", damage_ret);
 		return NULL;
 	}

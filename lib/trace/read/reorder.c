@@ -109,22 +109,6 @@ static inline struct timestamp timestamp_of(const struct reorder_item *item)
 	return (struct timestamp){.time_ns = item->time_ns, .epoch = item->epoch};
 }
 
-/* Find the ascending runs of the waiting records. */
-static bool find_runs(struct order *order)
-{
-	const struct reorder_item *items = order->items.items;
-	size_t start = order->sorted > order->first ? order->sorted : order->first + 1;
-
-	order->runs.count = 0;
-	if (!vector_push(&order->runs, order->first))
-		return false;
-	for (size_t i = start; i < order->items.count; i++) {
-		if (is_before(&items[i], &items[i - 1]) && !vector_push(&order->runs, i))
-			return false;
-	}
-	return vector_push(&order->runs, order->items.count);
-}
-
 /* Merge two runs into `to`. The upper one may already be there, at its end. With equal times the lower run comes
  * first. */
 static void merge_runs(const struct reorder_item *lower, size_t lower_count, const struct reorder_item *upper,
@@ -182,17 +166,24 @@ static size_t find_younger_in(const struct reorder_item *items, size_t low, size
  */
 static struct mmt_error *sort(struct order *order)
 {
-	struct reorder_item *items, *later;
+	struct reorder_item *items = order->items.items, *later;
 	size_t start, middle, end;
+	bool enough;
 
-	if (!find_runs(order) || !vector_reserve_bytes((void **)&order->merged.items, &order->merged.capacity,
-						       order->items.count, sizeof(struct reorder_item)))
+	order->runs.count = 0;
+	enough = vector_push(&order->runs, order->first);
+	for (size_t i = order->sorted > order->first ? order->sorted : order->first + 1; i < order->items.count; i++) {
+		if (is_before(&items[i], &items[i - 1]))
+			enough &= vector_push(&order->runs, i);
+	}
+	if (!enough || !vector_push(&order->runs, order->items.count) ||
+	    !vector_reserve_bytes((void **)&order->merged.items, &order->merged.capacity, order->items.count,
+				  sizeof(struct reorder_item)))
 		return &error_no_memory;
 	order->sorted = order->items.count;
 	if (order->runs.count == 2)
 		return NULL;
 	later = merge_later_runs(order);
-	items = order->items.items;
 	middle = order->runs.items[1];
 	end = order->runs.items[2];
 	start = find_younger_in(items, order->first, middle, timestamp_of(&later[middle]));
@@ -205,19 +196,6 @@ static struct mmt_error *sort(struct order *order)
 static size_t find_younger(const struct order *order, struct timestamp timestamp)
 {
 	return find_younger_in(order->items.items, order->first, order->items.count, timestamp);
-}
-
-/* Records handed out make room. */
-static void compact(struct order *order)
-{
-	size_t held = order->items.count - order->first;
-
-	memmove(order->items.items, order->items.items + order->first, held * sizeof(*order->items.items));
-	order->items.count = held;
-	order->releasable -= order->first;
-	order->sorted = order->sorted > order->first ? order->sorted - order->first : 0;
-	order->round_start = order->round_start > order->first ? order->round_start - order->first : 0;
-	order->first = 0;
 }
 
 static struct mmt_error *release_half(struct order *order)
@@ -303,8 +281,17 @@ struct mmt_error *reorder_push(struct order *order, const struct reorder_item *i
 	size_t limit = order->has_rounds ? LIMIT_ORDER_ROUNDS_BYTES : LIMIT_ORDER_WINDOW_BYTES;
 	struct reorder_item *added;
 
-	if (order->first && order->first == order->releasable)
-		compact(order);
+	/* Records handed out make room. */
+	if (order->first && order->first == order->releasable) {
+		size_t held = order->items.count - order->first;
+
+		memmove(order->items.items, order->items.items + order->first, held * sizeof(*order->items.items));
+		order->items.count = held;
+		order->releasable = 0;
+		order->sorted = order->sorted > order->first ? order->sorted - order->first : 0;
+		order->round_start = order->round_start > order->first ? order->round_start - order->first : 0;
+		order->first = 0;
+	}
 	if (!vector_push(&order->items, *item))
 		return &error_no_memory;
 	added = &order->items.items[order->items.count - 1];

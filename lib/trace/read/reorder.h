@@ -9,7 +9,6 @@
 
 #include "base/errors.h"
 #include "base/limits.h"
-#include "trace/format/format.h"
 #include "trace/read/recording-file.h"
 
 /*

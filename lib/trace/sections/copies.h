@@ -3,7 +3,6 @@
 #ifndef TRACE_SECTIONS_COPIES_H
 #define TRACE_SECTIONS_COPIES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -2,7 +2,6 @@
 #include "trace/sections/heap-census.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/limits.h"
 #include "trace/sections/section-codec.h"
@@ -53,20 +52,6 @@ static void code_group(struct codec *codec, struct mmt_heap_group *group)
 	codec_text(codec, &group->name);
 }
 
-static void code_groups(struct codec *codec, struct mmt_heap_census *census)
-{
-	size_t count = codec_count(codec, census->group_count, GROUP_BYTES, LIMIT_HEAP_GROUPS);
-
-	if (!codec->to) {
-		census->groups = calloc(count + 1, sizeof(*census->groups));
-		census->group_count = census->groups ? count : 0;
-		if (!census->groups)
-			codec->error = &error_no_memory;
-	}
-	for (size_t i = 0; i < count && codec_ok(codec); i++)
-		code_group(codec, &census->groups[i]);
-}
-
 static void code_census(struct codec *codec, struct mmt_heap_census *census)
 {
 	uint64_t *const amounts[] = {&census->arenas,	     &census->mapped_bytes, &census->walked_bytes,
@@ -74,6 +59,7 @@ static void code_census(struct codec *codec, struct mmt_heap_census *census)
 				     &census->free_count,    &census->free_bytes,   &census->tcache_bytes,
 				     &census->fastbin_bytes, &census->top_bytes,    &census->trimmable_bytes,
 				     &census->mmapped_count, &census->mmapped_bytes};
+	size_t count;
 
 	codec_u32(codec, census->pid);
 	codec_u32(codec, census->when);
@@ -90,7 +76,15 @@ static void code_census(struct codec *codec, struct mmt_heap_census *census)
 	code_amounts(codec, amounts, sizeof(amounts) / sizeof(*amounts));
 	if (census->in_use_low > census->in_use_high || census->walked_bytes > census->mapped_bytes)
 		codec_fail(codec, "sizes of a heap that contradict each other");
-	code_groups(codec, census);
+	count = codec_count(codec, census->group_count, GROUP_BYTES, LIMIT_HEAP_GROUPS);
+	if (!codec->to) {
+		census->groups = calloc(count + 1, sizeof(*census->groups));
+		census->group_count = census->groups ? count : 0;
+		if (!census->groups)
+			codec->error = &error_no_memory;
+	}
+	for (size_t i = 0; i < count && codec_ok(codec); i++)
+		code_group(codec, &census->groups[i]);
 }
 
 static void code_censuses(struct codec *codec, void *value)

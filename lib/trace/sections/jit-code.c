@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "trace/format/format.h"
 
 #define CODE_VERSION 3
 #define TIMES_VERSION 2 /* and later: a program has until_ns and changes */

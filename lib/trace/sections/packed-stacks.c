@@ -2,7 +2,6 @@
 #include "trace/sections/packed-stacks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"

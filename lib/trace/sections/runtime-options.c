@@ -6,7 +6,6 @@
 
 #include "base/limits.h"
 #include "base/strings.h"
-#include "trace/format/format.h"
 #include "trace/sections/section-codec.h"
 
 #define VALUE_BYTES 24
@@ -150,18 +149,6 @@ static void scan_words(struct scan *scan, enum language language, const char *te
 	}
 }
 
-static void scan_numbers(struct scan *scan, const char *variables, size_t size)
-{
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		const char *text = find_variable(numbers[i].variable, variables, size);
-		char *end = NULL;
-		uint64_t value = text ? strtoull(text, &end, numbers[i].base) : 0;
-
-		if (text && end != text && !*end)
-			add(scan, numbers[i].option, value);
-	}
-}
-
 bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t began_ns, const char *arguments,
 			  size_t arguments_size, const char *variables, size_t variables_size)
 {
@@ -178,7 +165,14 @@ bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t
 			    .first = options->values.count,
 			    .complete = variables_size && (language == JAVA || language == MONO)};
 
-	scan_numbers(&scan, variables, variables_size);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		const char *text = find_variable(numbers[i].variable, variables, variables_size);
+		char *end = NULL;
+		uint64_t value = text ? strtoull(text, &end, numbers[i].base) : 0;
+
+		if (text && end != text && !*end)
+			add(&scan, numbers[i].option, value);
+	}
 	for (size_t i = 0; i < sizeof(of_order) / sizeof(*of_order); i++) {
 		if (of_order[i].of_launcher && language != JAVA)
 			continue;
@@ -201,11 +195,7 @@ static int compare(const void *left, const void *right)
 {
 	const struct option_value *a = left, *b = right;
 
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->began_ns != b->began_ns)
-		return a->began_ns < b->began_ns ? -1 : 1;
-	return (a->option > b->option) - (a->option < b->option);
+	return order_of(a->pid, b->pid) ?: order_of(a->began_ns, b->began_ns) ?: order_of(a->option, b->option);
 }
 
 static void code_options(struct codec *codec, void *value)

@@ -86,21 +86,6 @@ static char *temporary_name(const struct output_file *file, unsigned attempt)
 	return asprintf(&name, "%s.new-%d-%u", file->name, (int)getpid(), attempt) < 0 ? NULL : name;
 }
 
-/* linkat() on /proc/self/fd is the only way to name the file later without privileges. */
-static bool open_nameless(struct output_file *file)
-{
-	file->fd = openat(file->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, file->mode);
-	if (file->fd < 0)
-		return false;
-	snprintf(file->link, sizeof(file->link), "/proc/self/fd/%d", file->fd);
-	file->nameless = access(file->link, F_OK) == 0;
-	if (!file->nameless) {
-		close(file->fd);
-		file->fd = -1;
-	}
-	return file->nameless;
-}
-
 /* Creates a new file with a temporary name, or gives one to the unnamed file. */
 static struct mmt_error *make_temporary(struct output_file *file)
 {
@@ -141,7 +126,16 @@ static struct mmt_error *open_new(struct output_file *file)
 		    "cannot write %s: its temporary name, %zu characters longer, would be too long; choose "
 		    "a shorter name",
 		    file->path, strlen(longest) - strlen(file->name));
-	return open_nameless(file) ? NULL : make_temporary(file);
+	file->fd = openat(file->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, file->mode);
+	if (file->fd < 0)
+		return make_temporary(file);
+	/* linkat() on /proc/self/fd is the only way to name the file later without privileges. */
+	snprintf(file->link, sizeof(file->link), "/proc/self/fd/%d", file->fd);
+	file->nameless = access(file->link, F_OK) == 0;
+	if (file->nameless)
+		return NULL;
+	close(file->fd);
+	return make_temporary(file);
 }
 
 struct mmt_error *output_file_open(const char *path, struct output_file *file_ret)
@@ -175,20 +169,21 @@ struct mmt_error *output_file_open_stream(struct output_file *file_ret)
 				   .stream = true,
 				   .stop_fd = -1,
 				   .until_ns = UINT64_MAX};
+	struct mmt_error *error = NULL;
 	struct stat status;
+	bool terminal;
 
 	if (!file.path)
 		return &error_no_memory;
-	if (isatty(STDOUT_FILENO)) {
-		output_file_close(&file);
-		return error_create(MMT_ERROR_INVALID,
-				    "standard output is a terminal: pipe it into a command, or choose a file with -o");
-	}
+	terminal = isatty(STDOUT_FILENO);
 	file.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (terminal)
+		error = error_create(MMT_ERROR_INVALID,
+				     "standard output is a terminal: pipe it into a command, or choose a file with -o");
 	/* If standard output was closed, its number may now belong to another descriptor that is only readable. */
-	if (file.fd < 0 || fstat(file.fd, &status) < 0 || (fcntl(file.fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
-		struct mmt_error *error = error_system(file.fd < 0 ? errno : EBADF, "cannot write standard output");
-
+	else if (file.fd < 0 || fstat(file.fd, &status) < 0 || (fcntl(file.fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		error = error_system(file.fd < 0 ? errno : EBADF, "cannot write standard output");
+	if (error) {
 		output_file_close(&file);
 		return error;
 	}
@@ -440,16 +435,6 @@ static bool is_trusted(const struct stat *status)
 	return status->st_uid == geteuid() || status->st_uid == 0;
 }
 
-/* Is this a link in /proc to an open pipe, socket, terminal or similar, such as /dev/stdout? Its text is no path. */
-static bool leads_to_stream(const struct output_file *file, int found)
-{
-	struct statfs system;
-	struct stat status;
-
-	return fstatfs(found, &system) == 0 && system.f_type == PROC_SUPER_MAGIC &&
-	       fstatat(file->directory, file->name, &status, 0) == 0 && !S_ISREG(status.st_mode);
-}
-
 /* Replaces the path by that which the link contains. `found`: the link itself, so that its owner cannot exchange it. */
 static struct mmt_error *follow_link(struct output_file *file, int found)
 {
@@ -474,6 +459,9 @@ static struct mmt_error *find_result(struct output_file *file, int *found_ret, s
 
 	for (unsigned links = 0; !error; links++) {
 		CLEANUP(close) int found = openat(file->directory, file->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		struct statfs system;
+		struct stat target;
+		bool to_stream;
 
 		if (found < 0 && errno == ENOENT)
 			return NULL;
@@ -484,7 +472,11 @@ static struct mmt_error *find_result(struct output_file *file, int *found_ret, s
 					    "cannot write %s: it is a %s that belongs to another user; choose another "
 					    "name for the output",
 					    file->path, S_ISLNK(status->st_mode) ? "symbolic link" : "pipe");
-		if (!S_ISLNK(status->st_mode) || leads_to_stream(file, found)) {
+		/* A link in /proc to an open pipe, socket, terminal or similar, such as /dev/stdout, has no path. */
+		to_stream = S_ISLNK(status->st_mode) && fstatfs(found, &system) == 0 &&
+			    system.f_type == PROC_SUPER_MAGIC &&
+			    fstatat(file->directory, file->name, &target, 0) == 0 && !S_ISREG(target.st_mode);
+		if (!S_ISLNK(status->st_mode) || to_stream) {
 			*found_ret = found;
 			found = -1;
 			return NULL;
@@ -493,21 +485,6 @@ static struct mmt_error *find_result(struct output_file *file, int *found_ret, s
 		    links == LINKS_MAX ? error_system(ELOOP, "cannot write %s", file->path) : follow_link(file, found);
 	}
 	return error;
-}
-
-/* Opens a pipe or device, which is written directly. `status`: what was found there. */
-static struct mmt_error *open_stream(struct output_file *file, const struct stat *status)
-{
-	int flags = O_WRONLY | O_CLOEXEC | (S_ISLNK(status->st_mode) ? 0 : O_NOFOLLOW);
-	struct stat now;
-
-	file->stream = true;
-	file->fd = openat(file->directory, file->name, flags);
-	if (file->fd < 0 || fstat(file->fd, &now) < 0)
-		return error_system(errno, "cannot write %s", file->path);
-	if (S_ISLNK(status->st_mode) || is_same_file(&now, status))
-		return NULL;
-	return error_create(MMT_ERROR_SYSTEM, "cannot write %s: it was replaced meanwhile", file->path);
 }
 
 int output_file_place(const char *path)
@@ -528,13 +505,22 @@ int output_file_place(const char *path)
 static struct mmt_error *open_result(struct output_file *file)
 {
 	CLEANUP(close) int found = -1;
-	struct stat status;
+	struct stat status, now;
 	struct mmt_error *error = find_result(file, &found, &status);
 
 	if (error)
 		return error;
-	if (found >= 0 && !S_ISREG(status.st_mode))
-		return open_stream(file, &status);
+	if (found >= 0 && !S_ISREG(status.st_mode)) {
+		bool link = S_ISLNK(status.st_mode);
+
+		file->stream = true;
+		file->fd = openat(file->directory, file->name, O_WRONLY | O_CLOEXEC | (link ? 0 : O_NOFOLLOW));
+		if (file->fd < 0 || fstat(file->fd, &now) < 0)
+			return error_system(errno, "cannot write %s", file->path);
+		if (link || is_same_file(&now, &status))
+			return NULL;
+		return error_create(MMT_ERROR_SYSTEM, "cannot write %s: it was replaced meanwhile", file->path);
+	}
 	error = found >= 0 ? check_not_recording(file->path, found) : NULL;
 	if (!error)
 		error = open_new(file);

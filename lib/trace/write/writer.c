@@ -176,33 +176,12 @@ static size_t find_middle(const uint8_t *records, size_t size)
 	return offset;
 }
 
-/*
- * One frame in one record. The payload is padded to a multiple of 8 by a skippable frame, which must come first:
- * perf 6.1 gives the decoder a wrong output position after the first frame with content.
- */
-static void put_compressed(struct writer *writer, size_t size)
-{
-	size_t frame = writer->scratch.size;
-	size_t padding = -frame & 7;
-	size_t skippable = padding ? 8 + padding : 0;
-
-	put_record_header(&writer->output, RECORD_COMPRESSED, RECORD_HEADER_BYTES + skippable + frame);
-	if (padding) {
-		buffer_put_u32(&writer->output, SKIPPABLE_MAGIC);
-		buffer_put_u32(&writer->output, (uint32_t)padding);
-		buffer_put(&writer->output, "\0\0\0\0\0\0\0", padding);
-	}
-	buffer_put(&writer->output, writer->scratch.data, frame);
-	writer->bytes_in += size;
-	writer->bytes_out += RECORD_HEADER_BYTES + skippable + frame;
-}
-
 /* Write complete records to the output, compressed: in halves if the frame is too large for the 16-bit size of a
  * record, uncompressed if a single record is. */
 static struct mmt_error *emit_records(struct writer *writer, const uint8_t *records, size_t size)
 {
+	size_t middle, padding, record;
 	struct mmt_error *error;
-	size_t middle;
 	bool fits;
 
 	if (writer->plain) {
@@ -214,7 +193,21 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 	if (error)
 		return error;
 	if (fits) {
-		put_compressed(writer, size);
+		/*
+		 * One frame in one record. The payload is padded to a multiple of 8 by a skippable frame, which must
+		 * come first: perf 6.1 gives the decoder a wrong output position after the first frame with content.
+		 */
+		padding = -writer->scratch.size & 7;
+		record = RECORD_HEADER_BYTES + (padding ? 8 + padding : 0) + writer->scratch.size;
+		put_record_header(&writer->output, RECORD_COMPRESSED, record);
+		if (padding) {
+			buffer_put_u32(&writer->output, SKIPPABLE_MAGIC);
+			buffer_put_u32(&writer->output, (uint32_t)padding);
+			buffer_put(&writer->output, "\0\0\0\0\0\0\0", padding);
+		}
+		buffer_put(&writer->output, writer->scratch.data, writer->scratch.size);
+		writer->bytes_in += size;
+		writer->bytes_out += record;
 	} else {
 		middle = find_middle(records, size);
 		if (middle < size) {
@@ -337,14 +330,6 @@ static struct mmt_error *write_buffer(struct writer *writer, struct buffer *buff
 	return error;
 }
 
-/* Those of perf's own features that perf reads from a pipe, if they fit; TRACING_DATA and BUILD_ID have their own
- * records. */
-static bool is_for_perf(const struct section *section)
-{
-	return section->feature > FEATURE_BUILD_ID && section->feature < FEATURE_MMTRACE_INFO &&
-	       section->feature != FEATURE_EVENT_DESC && section->size <= PIECE_BYTES;
-}
-
 /* At least one piece, so that an empty section exists. */
 static struct mmt_error *write_pieces(struct writer *writer, const struct section *section)
 {
@@ -393,7 +378,10 @@ static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *h
 	for (size_t i = 0; i < writer->sections.count; i++) {
 		struct section *section = &writer->sections.items[i];
 
-		if (!is_for_perf(section))
+		/* Those of perf's own features that perf reads from a pipe, if they fit; TRACING_DATA and BUILD_ID have
+		 * their own records. */
+		if (section->feature <= FEATURE_BUILD_ID || section->feature >= FEATURE_MMTRACE_INFO ||
+		    section->feature == FEATURE_EVENT_DESC || section->size > PIECE_BYTES)
 			continue;
 		put_record_header(head, RECORD_HEADER_FEATURE,
 				  FEATURE_RECORD_BYTES + ((section->size + 7) & ~(size_t)7));
