@@ -3,7 +3,9 @@
 #include "code/names/dwarf-names.h"
 
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
 #include <gelf.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,6 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "code/names/debug-files.h"
 
 /* Maximum number of overlapping units, or functions, checked for an address, from the nearest start downwards. */
 #define OVERLAPPING_RANGES 16
@@ -75,9 +76,8 @@ struct dwarf_names {
 static int compare_ranges(const void *left, const void *right)
 {
 	const struct code_range *a = left, *b = right;
-	int order = order_of(a->start, b->start);
 
-	return order ? order : order_of(a->value, b->value);
+	return order_of(a->start, b->start) ?: order_of(a->value, b->value);
 }
 
 /* Read the range after *position, which starts at 0. False: there are no more, or the budget is used up. */
@@ -294,21 +294,6 @@ static const char *unnamed_type(Dwarf_Die *die, const struct scope_text *inside,
 	return room;
 }
 
-/* Prepends the scope to `text`; false: no room. */
-static bool prepend_scope(struct scope_text *text, Dwarf_Die *die)
-{
-	const char *name = dwarf_diename(die);
-	char room[UNNAMED_MAX_BYTES];
-
-	if (dwarf_tag(die) == DW_TAG_lexical_block)
-		return true;
-	if (!prepend(text, "::"))
-		return false;
-	if (!name)
-		name = dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : unnamed_type(die, text, room);
-	return prepend(text, name);
-}
-
 /* Prepends all scopes that contain a declaration. A local class is inside a function, which may be declared elsewhere.
  */
 static bool prepend_scopes(struct dwarf_names *names, Dwarf_Die *declaration, struct scope_text *text)
@@ -318,12 +303,23 @@ static bool prepend_scopes(struct dwarf_names *names, Dwarf_Die *declaration, st
 	uint32_t scope = find_scope_of(names, &die, &unit);
 
 	for (int level = 0; level < LIMIT_DWARF_NESTING && scope != NO_SCOPE; level++) {
+		char room[UNNAMED_MAX_BYTES];
+		const char *name;
+
 		if (!dwarf_offdie(dwarf_cu_getdwarf(die.cu), unit->scopes.items[scope].start, &die))
 			return false;
 		if (dwarf_tag(&die) == DW_TAG_subprogram)
 			find_declaration(&die);
-		if (!prepend_scope(text, &die))
-			return false;
+		if (dwarf_tag(&die) != DW_TAG_lexical_block) {
+			if (!prepend(text, "::"))
+				return false;
+			name = dwarf_diename(&die);
+			if (!name)
+				name = dwarf_tag(&die) == DW_TAG_namespace ? "(anonymous namespace)"
+									   : unnamed_type(&die, text, room);
+			if (!prepend(text, name))
+				return false;
+		}
 		scope = dwarf_tag(&die) == DW_TAG_subprogram ? find_scope_of(names, &die, &unit)
 							     : unit->scopes.items[scope].parent;
 	}
@@ -347,7 +343,6 @@ static const char *make_name(struct dwarf_names *names, Dwarf_Die *declaration)
 const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame)
 {
 	Dwarf_Die die = frame->function;
-	const uint64_t *known;
 	const char *name;
 	uint64_t key;
 
@@ -355,22 +350,14 @@ const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_
 		return NULL;
 	find_declaration(&die);
 	key = (uint64_t)(uintptr_t)die.addr;
-	known = map_get(&names->qualified, key);
-	if (known)
-		return (const char *)(uintptr_t)*known;
+	if (map_get(&names->qualified, key))
+		return map_get_pointer(&names->qualified, key);
 	name = make_name(names, &die);
 	(void)map_put_pointer(&names->qualified, key, name);
 	return name;
 }
 
 /* ---- functions and lines by address ---- */
-
-static bool add_unit(struct dwarf_names *names, const struct unit *unit)
-{
-	Dwarf_Die die = unit->lines;
-
-	return add_ranges(names, &names->ranges, &die, names->units.count) && vector_push(&names->units, *unit);
-}
 
 /* No two units share a range list, except in a hostile file that makes every unit refer to the same long one. Some
  * sections indicate a supplementary file, which contains the common parts of several programs. */
@@ -420,11 +407,14 @@ static bool is_wanted(struct dwarf_names *names, Dwarf_Die *unit, uint8_t type)
 /* The part of a unit that is in another file; false: missing or unreadable. */
 static bool find_part(Dwarf_CU *position, Dwarf_Die *part_ret)
 {
+	const char *supplement;
+	const void *build_id;
+
 	if (dwarf_cu_info(position, NULL, NULL, NULL, part_ret, NULL, NULL, NULL) ||
 	    dwarf_tag(part_ret) == DW_TAG_invalid)
 		return false;
 	/* No compiler writes a chain of such references. */
-	return !debug_part_has_supplement(dwarf_cu_getdwarf(part_ret->cu));
+	return dwelf_dwarf_gnu_debugaltlink(dwarf_cu_getdwarf(part_ret->cu), &supplement, &build_id) <= 0;
 }
 
 /* Read the ranges of all units from the units themselves: many compilers write no .debug_aranges, which the library's
@@ -434,6 +424,7 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_re
 	struct dwarf_names *names = calloc(1, sizeof(*names));
 	Dwarf_CU *position = NULL;
 	struct unit unit = {0};
+	Dwarf_Die lines;
 	uint8_t type;
 	int end;
 
@@ -448,7 +439,9 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_re
 		names->warnings_parts |= unit.warnings_part;
 		if (type != DW_UT_skeleton || unit.warnings_part)
 			unit.scopes = unit.lines;
-		if (!add_unit(names, &unit)) {
+		lines = unit.lines;
+		if (!add_ranges(names, &names->ranges, &lines, names->units.count) ||
+		    !vector_push(&names->units, unit)) {
 			dwarf_names_destroy(names);
 			return &error_no_memory;
 		}
@@ -468,6 +461,46 @@ enum dwarf_names_state dwarf_names_state(const struct dwarf_names *names)
 	return names->met_warning ? DWARF_NAMES_MISSING : DWARF_NAMES_SOUND;
 }
 
+static const char *text_attribute(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+/* The file with the functions of a unit, as dwarf_names_missing() returns it. */
+static char *describe_part(Dwarf_Die *skeleton)
+{
+	const char *directory = text_attribute(skeleton, DW_AT_comp_dir);
+	const char *name = text_attribute(skeleton, DW_AT_dwo_name);
+	uint64_t id;
+	uint8_t type;
+	char *text;
+
+	if (!name)
+		name = text_attribute(skeleton, DW_AT_GNU_dwo_name);
+	if (!name || dwarf_cu_info(skeleton->cu, NULL, &type, NULL, NULL, &id, NULL, NULL) || type != DW_UT_skeleton)
+		return NULL;
+	if (*name == '/' || !directory)
+		directory = "";
+	return asprintf(&text, "%s%s%s (id %016" PRIx64 ")", directory, *directory ? "/" : "", name, id) < 0 ? NULL
+													     : text;
+}
+
+static char *describe_supplement(Dwarf *dwarf)
+{
+	char id[2 * LIMIT_BUILD_ID_BYTES + 1] = "", *text;
+	const char *path = NULL;
+	const void *build_id;
+	ssize_t size = dwelf_dwarf_gnu_debugaltlink(dwarf, &path, &build_id);
+
+	if (size <= 0 || size > LIMIT_BUILD_ID_BYTES)
+		return NULL;
+	for (ssize_t i = 0; i < size; i++)
+		snprintf(&id[2 * i], 3, "%02x", ((const uint8_t *)build_id)[i]);
+	return asprintf(&text, "%s (id %s)", path, id) < 0 ? NULL : text;
+}
+
 char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret)
 {
 	const struct unit *first = NULL;
@@ -482,10 +515,10 @@ char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret)
 		count++;
 	}
 	if (!first)
-		return names->met_warning ? debug_part_supplement(names->dwarf) : NULL;
+		return names->met_warning ? describe_supplement(names->dwarf) : NULL;
 	*others_ret = count - 1;
 	skeleton = first->lines;
-	return debug_part_of_unit(&skeleton);
+	return describe_part(&skeleton);
 }
 
 bool dwarf_names_expected(Elf *elf)
@@ -524,14 +557,6 @@ void dwarf_names_destroy(struct dwarf_names *names)
 	free(names);
 }
 
-static bool first_child(struct dwarf_names *names, Dwarf_Die *parent, Dwarf_Die *child_ret)
-{
-	int missing = dwarf_child(parent, child_ret);
-
-	names->damaged |= missing < 0;
-	return !missing;
-}
-
 /* The next entry on the same level. Reject references to earlier entries, which would never end. */
 static bool next_sibling(struct dwarf_names *names, Dwarf_Die *die)
 {
@@ -560,8 +585,10 @@ static bool covers(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, 
 static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint64_t *budget)
 {
 	Dwarf_Die child;
+	int missing = dwarf_child(die, &child);
 
-	if (!first_child(names, die, &child))
+	names->damaged |= missing < 0;
+	if (missing)
 		return false;
 	do {
 		int tag = dwarf_tag(&child);
@@ -612,13 +639,6 @@ static uint32_t integer_attribute(Dwarf_Die *die, unsigned name)
 	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) || value > UINT32_MAX)
 		return 0;
 	return (uint32_t)value;
-}
-
-static const char *text_attribute(Dwarf_Die *die, unsigned name)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
 /* The call site of an inlined function. */

@@ -11,11 +11,12 @@
 #include <unistd.h>
 
 #include <elfutils/libdwfl.h>
+#include <gelf.h>
 
 #include "base/cleanup.h"
+#include "base/compression.h"
 #include "base/limits.h"
 #include "base/strings.h"
-#include "code/names/debug-files.h"
 #include "code/names/demangle.h"
 #include "code/names/dwarf-names.h"
 #include "code/unwind/stack-end.h"
@@ -36,10 +37,11 @@ struct symbols {
 	struct symbols_source source; /* its file may be closed */
 	Dwfl *dwfl;
 	Dwfl_Module *module;
-	Dwarf_Addr bias;	     /* of the module in `dwfl` */
-	bool loaded;		     /* the symbol table */
-	bool debug_loaded;	     /* dwarf_names */
-	struct debug_file separate;  /* with sections that libelf cannot expand */
+	Dwarf_Addr bias;   /* of the module in `dwfl` */
+	bool loaded;	   /* the symbol table */
+	bool debug_loaded; /* dwarf_names */
+	Elf *separate;	   /* debug file with sections that libelf cannot expand */
+	Dwarf *separate_dwarf;
 	VECTOR(struct symbol) table; /* sorted by start, one symbol per start */
 	struct dwarf_names *dwarf_names;
 	bool debug_unreadable; /* there is debug information, but it is unreadable */
@@ -112,7 +114,8 @@ void symbols_destroy(struct symbols *symbols)
 	synthesized_names_deinit(&symbols->made);
 	vector_deinit(&symbols->table);
 	dwarf_names_destroy(symbols->dwarf_names);
-	debug_file_close(&symbols->separate);
+	(void)dwarf_end(symbols->separate_dwarf);
+	(void)elf_end(symbols->separate);
 	dwfl_end(symbols->dwfl);
 	free(symbols);
 }
@@ -194,16 +197,11 @@ static void add_go_functions(struct symbols *symbols)
 static int compare_symbols(const void *left, const void *right)
 {
 	const struct symbol *a = left, *b = right;
-	int order;
+	int order = order_of(a->start, b->start) ?: order_of(a->rank, b->rank);
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank - b->rank;
-	if (a->length != b->length)
-		return a->length < b->length ? -1 : 1;
-	order = memcmp(a->name, b->name, a->length);
-	return order ? order : (a->index > b->index) - (a->index < b->index);
+	if (!order)
+		order = order_of(a->length, b->length) ?: memcmp(a->name, b->name, a->length);
+	return order ?: order_of(a->index, b->index);
 }
 
 /* Keep only the first of several aliases, with the size of the one that has one. */
@@ -240,23 +238,69 @@ static bool has_same_addresses(Elf *module, Elf *debug)
 	return false;
 }
 
-/* libelf before version 0.189 cannot expand zstd: do that first. */
+#define COMPRESSED_ZSTD 2   /* ELFCOMPRESS_ZSTD, which older headers lack */
+#define EXPANSION_MAX 32768 /* more than zstd reaches with debug information */
+
+/* False: the section is not compressed with zstd, or damaged. */
+static bool expand_section(Elf_Scn *section)
+{
+	Elf_Data *data;
+	GElf_Shdr header;
+	GElf_Chdr compression;
+	size_t size;
+	char *expanded;
+
+	if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS || !(header.sh_flags & SHF_COMPRESSED) ||
+	    !gelf_getchdr(section, &compression) || compression.ch_type != COMPRESSED_ZSTD ||
+	    !elf_getdata(section, NULL) || !(data = elf_rawdata(section, NULL)) || data->d_size <= sizeof(Elf64_Chdr) ||
+	    compression.ch_size / EXPANSION_MAX > data->d_size)
+		return false;
+	size = compression.ch_size;
+	expanded = malloc(size + 1);
+	if (!expanded || !compress_expand_frame((const char *)data->d_buf + sizeof(Elf64_Chdr),
+						data->d_size - sizeof(Elf64_Chdr), expanded, size)) {
+		free(expanded);
+		return false;
+	}
+	/* The library has the data twice, and libdw reads the first of these. */
+	*elf_getdata(section, NULL) = *data =
+	    (Elf_Data){.d_buf = expanded, .d_size = size, .d_type = ELF_T_BYTE, .d_version = EV_CURRENT};
+	header.sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
+	header.sh_size = size;
+	header.sh_addralign = compression.ch_addralign;
+	return gelf_update_shdr(section, &header);
+}
+
+/* libelf before version 0.189 cannot expand zstd: do that first. The memory of the sections is never freed. False: none
+ * is compressed with it. `elf` was opened with ELF_C_READ_MMAP_PRIVATE. */
+static bool expand_zstd(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	bool expanded = false;
+
+	while (gelf_getclass(elf) == ELFCLASS64 && (section = elf_nextscn(elf, section)))
+		expanded |= expand_section(section);
+	return expanded;
+}
+
 static Dwarf *open_dwarf(struct symbols *symbols, Elf *elf)
 {
+	CLEANUP(close) int fd = -1;
 	const char *path = NULL;
 	Dwarf *dwarf;
 
-	debug_expand_zstd(elf);
+	expand_zstd(elf);
 	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
 	if (dwarf)
 		return dwarf;
 	(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
-	if (!path || !debug_file_open(path, &symbols->separate))
+	fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	symbols->separate = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+	if (!symbols->separate || !expand_zstd(symbols->separate) || !has_same_addresses(elf, symbols->separate))
 		return NULL;
-	if (!has_same_addresses(elf, symbols->separate.elf))
-		return NULL;
+	symbols->separate_dwarf = dwarf_begin_elf(symbols->separate, DWARF_C_READ, NULL);
 	symbols->debug_bias = symbols->bias;
-	return symbols->separate.dwarf;
+	return symbols->separate_dwarf;
 }
 
 static void load_debug(struct symbols *symbols)
@@ -342,15 +386,6 @@ static void set_function(struct symbols *symbols, const char *raw, const char *f
 	frame->function = demangled ? demangled : fallback && symbols->source.demangle ? fallback : raw;
 }
 
-/* The symbol that begins at this address; NULL: none. */
-static const struct symbol *symbol_at(const struct symbols *symbols, uint64_t start)
-{
-	size_t next = symbols_up_to(symbols, start);
-	const struct symbol *symbol = next ? &symbols->table.items[next - 1] : NULL;
-
-	return symbol && symbol->start == start ? symbol : NULL;
-}
-
 /* Whether a mangled name belongs to the function: the linker may have folded identical functions. */
 static bool is_mangled_name_of(const char *mangled, const char *function)
 {
@@ -400,34 +435,25 @@ static bool shows_class(const char *linkage_name, const char *name)
 	return false;
 }
 
-static const char *debug_fallback(struct symbols *symbols, const struct debug_frame *debug)
-{
-	if (!debug->linkage_name)
-		return dwarf_names_qualified(symbols->dwarf_names, debug);
-	return debug->name && shows_class(debug->linkage_name, debug->name) ? NULL : debug->name;
-}
-
 static void set_debug_function(struct symbols *symbols, const struct debug_frame *debug, struct module_frame *frame)
 {
-	const char *raw = debug->linkage_name ? debug->linkage_name : debug->name;
-	const struct symbol *symbol =
-	    debug->entry ? symbol_at(symbols, debug->entry + symbols->debug_bias - symbols->bias) : NULL;
+	const char *raw = debug->linkage_name ? debug->linkage_name : debug->name, *fallback = NULL;
+	uint64_t start = debug->entry + symbols->debug_bias - symbols->bias;
+	size_t next = debug->entry ? symbols_up_to(symbols, start) : 0;
+	const struct symbol *symbol = next ? &symbols->table.items[next - 1] : NULL;
 
+	if (symbol && symbol->start != start)
+		symbol = NULL;
 	if (set_mangled_function(symbols, debug, symbol, frame))
 		return;
 	/* Users may know an exported function by another name than its source: mmap, not __mmap64. */
-	if (!is_plain_name(raw) && symbol && symbol->rank == 0) {
-		set_function(symbols, symbol->name, NULL, frame);
-		return;
-	}
-	set_function(symbols, raw, debug_fallback(symbols, debug), frame);
-}
-
-static const char *full_path(struct symbols *symbols, const struct debug_frame *debug)
-{
-	if (!debug->source_file || debug->source_file[0] == '/' || !debug->directory)
-		return debug->source_file;
-	return synthesized_names_path(&symbols->made, debug->directory, debug->source_file);
+	if (!is_plain_name(raw) && symbol && symbol->rank == 0)
+		return set_function(symbols, symbol->name, NULL, frame);
+	if (!debug->linkage_name)
+		fallback = dwarf_names_qualified(symbols->dwarf_names, debug);
+	else if (debug->name && !shows_class(debug->linkage_name, debug->name))
+		fallback = debug->name;
+	set_function(symbols, raw, fallback, frame);
 }
 
 static size_t find_go_names(struct symbols *symbols, uint64_t address, struct module_frame *frames)
@@ -446,38 +472,37 @@ static size_t find_go_names(struct symbols *symbols, uint64_t address, struct mo
 	return count;
 }
 
-static size_t find_names(struct symbols *symbols, uint64_t address, struct module_frame *frames)
+size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[LIMIT_INLINED_FRAMES])
 {
 	struct debug_frame debug[LIMIT_INLINED_FRAMES];
-	const struct symbol *symbol = find_symbol(symbols, address);
+	const struct symbol *symbol;
 	size_t count = 0;
 
+	load_debug(symbols);
+	load(symbols);
+	symbol = find_symbol(symbols, address);
 	if (symbols->dwarf_names)
 		count = dwarf_names_find(symbols->dwarf_names, address + symbols->bias - symbols->debug_bias, debug);
 	for (size_t i = 0; i < count; i++) {
-		frames[i] = (struct module_frame){.source_file = full_path(symbols, &debug[i]),
-						  .source_line = debug[i].source_line,
-						  .inlined = debug[i].inlined};
+		const char *file = debug[i].source_file;
+
+		if (file && *file != '/' && debug[i].directory)
+			file = synthesized_names_path(&symbols->made, debug[i].directory, file);
+		frames_ret[i] = (struct module_frame){
+		    .source_file = file, .source_line = debug[i].source_line, .inlined = debug[i].inlined};
 		if (debug[i].name || debug[i].linkage_name)
-			set_debug_function(symbols, &debug[i], &frames[i]);
+			set_debug_function(symbols, &debug[i], &frames_ret[i]);
 		else if (symbol && i == count - 1)
-			set_function(symbols, symbol->name, NULL, &frames[i]);
+			set_function(symbols, symbol->name, NULL, &frames_ret[i]);
 	}
 	if (!count)
-		count = find_go_names(symbols, address, frames);
+		count = find_go_names(symbols, address, frames_ret);
 	if (count)
 		return count;
-	frames[0] = (struct module_frame){0};
+	frames_ret[0] = (struct module_frame){0};
 	if (symbol)
-		set_function(symbols, symbol->name, NULL, &frames[0]);
+		set_function(symbols, symbol->name, NULL, &frames_ret[0]);
 	return 1;
-}
-
-size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[LIMIT_INLINED_FRAMES])
-{
-	load_debug(symbols);
-	load(symbols);
-	return find_names(symbols, address, frames_ret);
 }
 
 const char *symbols_next_special(struct symbols *symbols, size_t *position, uint64_t *start_ret, uint64_t *end_ret)
