@@ -129,7 +129,7 @@ static uint64_t known_address(void)
 	uint64_t end;
 
 	if (!address)
-		ck_assert(remote_names_named(helper, &names[1], "test_suite", &address, &end));
+		ck_assert(remote_names_range(helper, &names[1], "test_suite", 0, &address, &end));
 	return address;
 }
 
@@ -345,7 +345,7 @@ START_TEST(only_so_many_helpers)
 	for (uint32_t i = 2; i <= MODULES; i++)
 		plan->deeds[i] = CRASH;
 	for (uint32_t i = 2; i <= MODULES; i++)
-		(void)remote_names_named(helper, &names[i], name, &start, &end);
+		(void)remote_names_range(helper, &names[i], name, 0, &start, &end);
 	ck_assert_int_eq(names[2].state, MODULE_POOR_NAMES);
 	ck_assert_ptr_null(function_of(1));
 	ck_assert_int_eq(names[1].state, MODULE_UNREAD_NAMES);

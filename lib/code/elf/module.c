@@ -675,7 +675,7 @@ enum code_special_function module_special_function(struct module *module, uint64
 		return CODE_SPECIAL_FUNCTION_NONE;
 	if (module->entry_named < 0)
 		module->entry_named =
-		    remote_names_range(module->modules->helper, &module->names, module->file.entry, &start, &end);
+		    remote_names_range(module->modules->helper, &module->names, NULL, module->file.entry, &start, &end);
 	return module->entry_named ? CODE_SPECIAL_FUNCTION_NONE : CODE_SPECIAL_FUNCTION_ENTRY;
 }
 
@@ -684,9 +684,9 @@ bool module_contains_coreclr(struct module *module)
 	uint64_t start, end;
 
 	if (module->contains_coreclr < 0)
-		module->contains_coreclr =
-		    module->file.state == MODULE_READABLE &&
-		    remote_names_named(module->modules->helper, &module->names, "MetaDataGetDispenser", &start, &end);
+		module->contains_coreclr = module->file.state == MODULE_READABLE &&
+					   remote_names_range(module->modules->helper, &module->names,
+							      "MetaDataGetDispenser", 0, &start, &end);
 	return module->contains_coreclr;
 }
 
@@ -695,7 +695,7 @@ const struct cfi_row *module_frame_row(struct module *module, const char *functi
 	uint64_t start, end;
 
 	if (module->file.state != MODULE_READABLE ||
-	    !remote_names_named(module->modules->helper, &module->names, function, &start, &end))
+	    !remote_names_range(module->modules->helper, &module->names, function, 0, &start, &end))
 		return NULL;
 	return module_cfi(module, start + (end - start) / 2);
 }
@@ -706,7 +706,8 @@ static bool function_begins(void *context, uint64_t address)
 	uint64_t start, end;
 
 	return module->file.state == MODULE_READABLE &&
-	       remote_names_range(module->modules->helper, &module->names, address, &start, &end) && start == address;
+	       remote_names_range(module->modules->helper, &module->names, NULL, address, &start, &end) &&
+	       start == address;
 }
 
 static const struct cfi_row *keep_row(struct modules *modules, const struct deduced_row *deduced)

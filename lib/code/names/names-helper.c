@@ -24,15 +24,7 @@
 #define REQUEST_MAX (UINT64_C(1) << 32) /* a copied module may be large */
 #define EXIT_MILLISECONDS 5000		/* wait this long for a helper that exits, or has nothing to do */
 
-enum names_request {
-	REQUEST_OPEN = 1,
-	REQUEST_NAMES,
-	REQUEST_SPECIAL,
-	REQUEST_RANGE,
-	REQUEST_NAMED,
-	REQUEST_MISSING,
-	REQUEST_TYPE
-};
+enum names_request { REQUEST_OPEN = 1, REQUEST_NAMES, REQUEST_SPECIAL, REQUEST_RANGE, REQUEST_MISSING, REQUEST_TYPE };
 
 struct fetched {
 	const struct remote_names *names;
@@ -189,13 +181,6 @@ static void put_special(struct server *server, struct symbols *symbols)
 	buffer_patch_u32(&server->answer, place, count);
 }
 
-static void put_range(struct server *server, bool found, uint64_t start, uint64_t end)
-{
-	buffer_put_u8(&server->answer, found);
-	buffer_put_u64(&server->answer, start);
-	buffer_put_u64(&server->answer, end);
-}
-
 static void put_type(struct server *server, const char *name)
 {
 	CLEANUP(free) char *type = demangle_type(name);
@@ -218,8 +203,9 @@ static void serve_one(struct server *server, struct bytes *request)
 	enum names_request kind = bytes_u8(request);
 	uint32_t number = bytes_u32(request);
 	struct symbols *symbols = map_get_pointer(&server->opened, number);
-	uint64_t start = 0, end = 0;
+	uint64_t address, start = 0, end = 0;
 	size_t others = 0;
+	const char *name;
 	bool found;
 
 	switch (kind) {
@@ -233,12 +219,13 @@ static void serve_one(struct server *server, struct bytes *request)
 		put_special(server, symbols);
 		break;
 	case REQUEST_RANGE:
-		found = symbols && symbols_function_range(symbols, bytes_u64(request), &start, &end);
-		put_range(server, found, start, end);
-		break;
-	case REQUEST_NAMED:
-		found = symbols && symbols_named_range(symbols, bytes_string(request), &start, &end);
-		put_range(server, found, start, end);
+		name = bytes_string(request);
+		address = bytes_u64(request);
+		found = symbols && (*name ? symbols_named_range(symbols, name, &start, &end)
+					  : symbols_function_range(symbols, address, &start, &end));
+		buffer_put_u8(&server->answer, found);
+		buffer_put_u64(&server->answer, start);
+		buffer_put_u64(&server->answer, end);
 		break;
 	case REQUEST_TYPE:
 		put_type(server, bytes_string(request));
@@ -395,24 +382,6 @@ int names_helper_failure(const struct names_helper *helper)
 	return helper->ends ? -1 : 0;
 }
 
-static bool exchange(struct names_helper *helper, struct bytes *answer_ret)
-{
-	int fd = helper->processes[helper->ends].answer;
-	uint64_t size;
-
-	free(helper->answer);
-	helper->answer = NULL;
-	helper->ended = false;
-	helper->seconds = 0;
-	helper->asleep = 0;
-	if (!transmit(fd, &helper->request, helper) || !transfer(fd, &size, sizeof(size), false, helper) ||
-	    size > LIMIT_NAMES_ANSWER_BYTES)
-		return false;
-	helper->answer = malloc(size + 1);
-	*answer_ret = bytes_over(helper->answer, size);
-	return helper->answer && transfer(fd, helper->answer, size, false, helper);
-}
-
 /* The helper has ended, or must end, because of this module: read less of it. MODULE_READABLE: its exit status shows
  * why. */
 static void blame(struct names_helper *helper, struct remote_names *names, enum module_state state)
@@ -434,6 +403,27 @@ static void blame(struct names_helper *helper, struct remote_names *names, enum 
 	names->state = state;
 }
 
+/* False: there is no answer, because of this module. */
+static bool exchange(struct names_helper *helper, struct remote_names *names, struct bytes *answer_ret)
+{
+	int fd = helper->processes[helper->ends].answer;
+	uint64_t size;
+
+	free(helper->answer);
+	helper->answer = NULL;
+	helper->ended = false;
+	helper->seconds = 0;
+	helper->asleep = 0;
+	if (transmit(fd, &helper->request, helper) && transfer(fd, &size, sizeof(size), false, helper) &&
+	    size <= LIMIT_NAMES_ANSWER_BYTES && (helper->answer = malloc(size + 1)) &&
+	    transfer(fd, helper->answer, size, false, helper)) {
+		*answer_ret = bytes_over(helper->answer, size);
+		return true;
+	}
+	blame(helper, names, helper->ended ? MODULE_READABLE : MODULE_SLOW_NAMES);
+	return false;
+}
+
 static void begin_request(struct names_helper *helper, enum names_request kind, const struct remote_names *names)
 {
 	buffer_put_u8(&helper->request, (uint8_t)kind);
@@ -445,8 +435,6 @@ static void put_open(struct names_helper *helper, struct remote_names *names)
 	size_t place;
 	uint64_t size;
 
-	if (names->helper == helper->ends + 1 || names->use == SYMBOLS_NONE)
-		return;
 	names->helper = helper->ends + 1;
 	begin_request(helper, REQUEST_OPEN, names);
 	buffer_put_u8(&helper->request, (uint8_t)names->use);
@@ -458,26 +446,26 @@ static void put_open(struct names_helper *helper, struct remote_names *names)
 		memcpy(helper->request.data + place, &size, sizeof(size));
 }
 
-/* Send one request per query, all of one module, with `text` if it is not NULL, until a helper answers. False: none
+/* Send one request per query, all of one module, until a helper answers. False: none
  * does. */
 static bool ask(struct names_helper *helper, enum names_request kind, const struct names_query *queries, size_t count,
-		const char *text, struct bytes *answer_ret)
+		const char *name, struct bytes *answer_ret)
 {
 	struct remote_names *names = queries->names;
 
 	while (start(helper)) {
 		buffer_clear(&helper->request);
-		put_open(helper, names);
+		if (names->helper != helper->ends + 1 && names->use != SYMBOLS_NONE)
+			put_open(helper, names);
 		for (size_t i = 0; i < count; i++) {
 			begin_request(helper, kind, names);
-			if (text)
-				buffer_put_string(&helper->request, text);
-			else if (kind == REQUEST_NAMES || kind == REQUEST_RANGE)
+			if (kind == REQUEST_RANGE)
+				buffer_put_string(&helper->request, name ? name : "");
+			if (kind == REQUEST_NAMES || kind == REQUEST_RANGE)
 				buffer_put_u64(&helper->request, queries[i].address);
 		}
-		if (exchange(helper, answer_ret))
+		if (exchange(helper, names, answer_ret))
 			return true;
-		blame(helper, names, helper->ended ? MODULE_READABLE : MODULE_SLOW_NAMES);
 	}
 	if (names->state == MODULE_READABLE)
 		names->state = MODULE_UNREAD_NAMES;
@@ -620,32 +608,21 @@ const struct special_function *remote_names_special(struct names_helper *helper,
 	return NULL;
 }
 
-static bool find_range(struct names_helper *helper, enum names_request kind, const struct names_query *query,
-		       const char *name, uint64_t *start_ret, uint64_t *end_ret)
+bool remote_names_range(struct names_helper *helper, struct remote_names *names, const char *name, uint64_t address,
+			uint64_t *start_ret, uint64_t *end_ret)
 {
+	const struct names_query query = {names, address};
 	struct bytes answer;
 	bool found;
 
 	do {
-		if (!ask(helper, kind, query, 1, name, &answer))
+		if (!ask(helper, REQUEST_RANGE, &query, 1, name, &answer))
 			return false;
 		found = bytes_u8(&answer);
 		*start_ret = bytes_u64(&answer);
 		*end_ret = bytes_u64(&answer);
-	} while (!is_valid(helper, query->names, &answer));
+	} while (!is_valid(helper, names, &answer));
 	return found;
-}
-
-bool remote_names_range(struct names_helper *helper, struct remote_names *names, uint64_t address, uint64_t *start_ret,
-			uint64_t *end_ret)
-{
-	return find_range(helper, REQUEST_RANGE, &(struct names_query){names, address}, NULL, start_ret, end_ret);
-}
-
-bool remote_names_named(struct names_helper *helper, struct remote_names *names, const char *name, uint64_t *start_ret,
-			uint64_t *end_ret)
-{
-	return find_range(helper, REQUEST_NAMED, &(struct names_query){names, 0}, name, start_ret, end_ret);
 }
 
 char *remote_names_missing_part(struct names_helper *helper, struct remote_names *names, size_t *others_ret)
@@ -673,9 +650,6 @@ const char *names_helper_type(struct names_helper *helper, const char *name)
 	buffer_clear(&helper->request);
 	begin_request(helper, REQUEST_TYPE, &none);
 	buffer_put_string(&helper->request, name);
-	if (exchange(helper, &answer))
-		return keep_text(helper, &answer);
-	helper->types_end = true;
-	blame(helper, &none, helper->ended ? MODULE_READABLE : MODULE_SLOW_NAMES);
-	return NULL;
+	helper->types_end = !exchange(helper, &none, &answer);
+	return helper->types_end ? NULL : keep_text(helper, &answer);
 }

@@ -69,11 +69,9 @@ void remote_names_fetch(struct names_helper *helper, const struct names_query *q
 const struct special_function *remote_names_special(struct names_helper *helper, struct remote_names *names,
 						    uint64_t address);
 
-/* See symbols_function_range() and symbols_named_range(). */
-bool remote_names_range(struct names_helper *helper, struct remote_names *names, uint64_t address, uint64_t *start_ret,
-			uint64_t *end_ret);
-bool remote_names_named(struct names_helper *helper, struct remote_names *names, const char *name, uint64_t *start_ret,
-			uint64_t *end_ret);
+/* See symbols_named_range() or, with `name` NULL, symbols_function_range(). */
+bool remote_names_range(struct names_helper *helper, struct remote_names *names, const char *name, uint64_t address,
+			uint64_t *start_ret, uint64_t *end_ret);
 
 /* See demangle_type(). NULL, too, after a name that ended a helper. Lives as long as the helper. */
 const char *names_helper_type(struct names_helper *helper, const char *name);
