@@ -204,24 +204,20 @@ static struct cfi_section find_debug_frame(Elf *elf)
 	return section;
 }
 
-static struct cfi_section find_table(struct cfi *cfi, const struct cfi_source *source)
-{
-	const char *identification = elf_getident(cfi->elf, NULL);
-
-	if (!identification || identification[EI_CLASS] != ELFCLASS64 || identification[EI_DATA] != ELFDATA2LSB)
-		return (struct cfi_section){0};
-	return source == &cfi->eh_frame ? find_eh_frame(cfi->elf) : find_debug_frame(cfi->elf);
-}
-
 static struct cfi_rows *rows_of(struct cfi *cfi, struct cfi_source *source)
 {
-	if (!source->found) {
-		struct cfi_section section = find_table(cfi, source);
+	const char *identification;
+	struct cfi_section section;
 
-		source->found = true;
-		if (section.size)
-			mmt_error_destroy(cfi_rows_create(&section, &source->rows));
-	}
+	if (source->found)
+		return source->rows;
+	source->found = true;
+	identification = elf_getident(cfi->elf, NULL);
+	if (!identification || identification[EI_CLASS] != ELFCLASS64 || identification[EI_DATA] != ELFDATA2LSB)
+		return NULL;
+	section = source == &cfi->eh_frame ? find_eh_frame(cfi->elf) : find_debug_frame(cfi->elf);
+	if (section.size)
+		mmt_error_destroy(cfi_rows_create(&section, &source->rows));
 	return source->rows;
 }
 

@@ -76,7 +76,7 @@ struct cfi_row {
 	uint8_t rule_count;
 	uint8_t return_column; /* column of the return address */
 	bool signal_frame;
-	bool has_expressions; /* needs DWARF expressions: see expressions.c */
+	bool has_expressions; /* needs DWARF expressions: see unwind-cfi.c */
 	bool deduced;	      /* from instruction analysis, without an unwind table */
 	bool other_stack;     /* the caller is on another stack: the other members are unused */
 	bool unsure;	      /* the instructions may have changed: use the row only if the resulting return address

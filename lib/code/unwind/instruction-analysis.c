@@ -182,34 +182,14 @@ static bool visit(struct search *search, uint64_t address)
 	return true;
 }
 
-/* Queue the target of a branch. */
-static void keep_branch(struct search *search, const struct path *path, uint64_t target)
-{
-	if (search->waiting_count == PATHS_MAX) {
-		search->has_limit = true;
-		return;
-	}
-	search->waiting[search->waiting_count] = *path;
-	search->waiting[search->waiting_count++].address = target;
-}
-
-static enum path_end end_of(const struct instruction *instruction)
-{
-	switch ((enum instruction_kind)instruction->kind) {
-	case INSTRUCTION_RETURN:
-		return PATH_RETURNS;
-	case INSTRUCTION_LEAP:
-		return PATH_LEAPS;
-	case INSTRUCTION_SWITCH:
-		return PATH_SWITCHES_STACK;
-	default:
-		return PATH_UNKNOWN;
-	}
-}
-
 static enum path_end follow(struct search *search, struct path *path, struct disassembly *disassembly,
 			    const struct analyzed_code *code)
 {
+	static const enum path_end ends[] = {[INSTRUCTION_RETURN] = PATH_RETURNS,
+					     [INSTRUCTION_LEAP] = PATH_LEAPS,
+					     [INSTRUCTION_SWITCH] = PATH_SWITCHES_STACK,
+					     [INSTRUCTION_END] = PATH_UNKNOWN};
+
 	while (visit(search, path->address)) {
 		const uint8_t *bytes = NULL;
 		size_t size = code->read(code->context, path->address, DISASSEMBLY_INSTRUCTION_MAX, &bytes);
@@ -219,11 +199,16 @@ static enum path_end follow(struct search *search, struct path *path, struct dis
 			return PATH_UNKNOWN;
 		disassembly_decode(disassembly, bytes, size, path->address, &instruction);
 		if (!apply(path, &instruction))
-			return end_of(&instruction);
+			return ends[instruction.kind];
 		path->ends_at_padding = instruction.kind == INSTRUCTION_CALL && !search->pads_inside;
 		path->address += instruction.size;
-		if (instruction.kind == INSTRUCTION_BRANCH)
-			keep_branch(search, path, instruction.target);
+		if (instruction.kind == INSTRUCTION_BRANCH) {
+			search->has_limit |= search->waiting_count == PATHS_MAX;
+			if (search->waiting_count < PATHS_MAX) {
+				search->waiting[search->waiting_count] = *path;
+				search->waiting[search->waiting_count++].address = instruction.target;
+			}
+		}
 		if (instruction.kind == INSTRUCTION_JUMP)
 			path->address = instruction.target;
 	}
@@ -311,24 +296,10 @@ const struct cfi_row *deduced_row_get(struct deduced_row *deduced)
 	return &deduced->row;
 }
 
-static uint64_t least(uint64_t left, uint64_t right)
-{
-	return left < right ? left : right;
-}
-
-/* Treat everything from `address` on as unknown, but the function extends at least to `furthest`. */
-static uint64_t guess(uint64_t start, uint64_t address, uint64_t furthest, uint64_t limit)
-{
-	uint64_t known = address > furthest ? address : furthest;
-	uint64_t guessed = start + FUNCTION_RANGE_GUESSED;
-
-	return least(known > guessed ? known : guessed, limit);
-}
-
 uint64_t function_range_find(struct disassembly *disassembly, const struct analyzed_code *code, uint64_t start,
 			     uint64_t limit)
 {
-	uint64_t address = start, furthest = start;
+	uint64_t address = start, furthest = start, guessed;
 
 	if (limit <= start || limit - start > LIMIT_FUNCTION_RANGE_BYTES)
 		limit = start + LIMIT_FUNCTION_RANGE_BYTES;
@@ -339,13 +310,18 @@ uint64_t function_range_find(struct disassembly *disassembly, const struct analy
 
 		disassembly_decode(disassembly, bytes, size, address, &instruction);
 		address += instruction.size;
-		if (instruction.flow == FLOW_UNKNOWN)
-			return guess(start, address, furthest, limit);
+		/* Everything from here on is unknown. */
+		if (instruction.flow == FLOW_UNKNOWN) {
+			address = address > furthest ? address : furthest;
+			guessed = start + FUNCTION_RANGE_GUESSED;
+			address = address > guessed ? address : guessed;
+			break;
+		}
 		if ((instruction.kind == INSTRUCTION_JUMP || instruction.kind == INSTRUCTION_BRANCH) &&
 		    instruction.target > furthest && instruction.target < limit)
 			furthest = instruction.target;
 		if (instruction.flow == FLOW_ENDS && address > furthest)
 			break;
 	}
-	return least(address, limit);
+	return address < limit ? address : limit;
 }

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/strings.h"
 #include "code/unwind/unwind-state.h"
 
 const char *mmt_stack_end_name(enum mmt_stack_end end)
@@ -31,37 +32,37 @@ bool mmt_stack_end_is_complete(enum mmt_stack_end end)
 
 enum mmt_stack_end unwind_end_of_steps(const struct unwind_state *state, enum unwind_step last)
 {
-	switch (last) {
-	case UNWIND_STEP_ENTRY:
-		return MMT_STACK_END_ENTRY;
-	case UNWIND_STEP_COROUTINE:
-		return MMT_STACK_END_COROUTINE;
-	case UNWIND_STEP_OTHER_STACK:
-		return MMT_STACK_END_OTHER_STACK;
-	case UNWIND_STEP_MISSING:
-		return MMT_STACK_END_DUMP_EXHAUSTED;
-	case UNWIND_STEP_INVALID:
-		return MMT_STACK_END_INVALID;
-	case UNWIND_STEP_NO_DATA:
-	case UNWIND_STEP_DONE:
-		break;
-	}
+	static const enum mmt_stack_end ends[] = {
+	    [UNWIND_STEP_ENTRY] = MMT_STACK_END_ENTRY,
+	    [UNWIND_STEP_COROUTINE] = MMT_STACK_END_COROUTINE,
+	    [UNWIND_STEP_OTHER_STACK] = MMT_STACK_END_OTHER_STACK,
+	    [UNWIND_STEP_MISSING] = MMT_STACK_END_DUMP_EXHAUSTED,
+	    [UNWIND_STEP_INVALID] = MMT_STACK_END_INVALID,
+	};
+
+	if (last != UNWIND_STEP_NO_DATA)
+		return ends[last];
 	return state->other_stack ? MMT_STACK_END_OTHER_STACK : MMT_STACK_END_NO_UNWIND_DATA;
+}
+
+/* The kind of the last frame's function, by the slow callback. */
+static enum code_special_function last_function(const struct unwind_state *state)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_callbacks *callbacks = state->callbacks;
+	const struct unwind_frame *last;
+
+	if (!result->frame_count || !callbacks->find_special_function)
+		return CODE_SPECIAL_FUNCTION_NONE;
+	last = &result->frames[result->frame_count - 1];
+	return callbacks->find_special_function(callbacks->context, last->address, last->is_return_address);
 }
 
 enum mmt_stack_end unwind_recognise_end(const struct unwind_state *state, enum mmt_stack_end end)
 {
-	const struct unwind_result *result = state->result;
-	const struct unwind_frame *last;
-	enum code_special_function special_function;
-
-	if (!result->frame_count || !state->callbacks->find_special_function ||
-	    (end != MMT_STACK_END_NO_UNWIND_DATA && end != MMT_STACK_END_INVALID))
+	if (end != MMT_STACK_END_NO_UNWIND_DATA && end != MMT_STACK_END_INVALID)
 		return end;
-	last = &result->frames[result->frame_count - 1];
-	special_function =
-	    state->callbacks->find_special_function(state->callbacks->context, last->address, last->is_return_address);
-	switch (special_function) {
+	switch (last_function(state)) {
 	case CODE_SPECIAL_FUNCTION_ENTRY:
 		return MMT_STACK_END_ENTRY;
 	case CODE_SPECIAL_FUNCTION_COROUTINE:
@@ -75,17 +76,12 @@ enum mmt_stack_end unwind_recognise_end(const struct unwind_state *state, enum m
 
 enum mmt_stack_end unwind_recognise_thread(const struct unwind_state *state)
 {
-	const struct unwind_result *result = state->result;
-	const struct unwind_frame *last;
-	bool is_cut = result->end == MMT_STACK_END_DUMP_EXHAUSTED || result->end == MMT_STACK_END_CALLCHAIN;
+	enum mmt_stack_end end = state->result->end;
 
-	if (!is_cut || !result->frame_count || !state->callbacks->find_special_function)
-		return result->end;
-	last = &result->frames[result->frame_count - 1];
-	return state->callbacks->find_special_function(state->callbacks->context, last->address,
-						       last->is_return_address) == CODE_SPECIAL_FUNCTION_THREAD_START
-		   ? MMT_STACK_END_ENTRY
-		   : result->end;
+	if ((end == MMT_STACK_END_DUMP_EXHAUSTED || end == MMT_STACK_END_CALLCHAIN) &&
+	    last_function(state) == CODE_SPECIAL_FUNCTION_THREAD_START)
+		return MMT_STACK_END_ENTRY;
+	return end;
 }
 
 bool unwind_end_is_open(enum mmt_stack_end end)
@@ -207,11 +203,10 @@ bool stack_end_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t
 bool stack_end_is_c_library(const char *path)
 {
 	static const char *const beginnings[] = {"libc.", "libc-", "libpthread", "ld-"};
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = path_file_name(path);
 
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++) {
-		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))
+		if (starts_with(name, beginnings[i]))
 			return true;
 	}
 	return false;

@@ -18,12 +18,18 @@
 
 #define NODE_BRANCH (1ULL << 63) /* the other bits: index of the branch, or of an entry if this bit is clear */
 
-struct unwind_cache_entry {
+/* Everything fixed before the first read. */
+struct start {
 	uint64_t generation, address;
-	uint32_t callchain; /* id */
+	uint64_t stack_pointer; /* stacks that differ only in it are equal */
+	uint32_t callchain;	/* id */
+	uint8_t flags;
+};
+
+struct unwind_cache_entry {
+	struct start start;
 	uint32_t value;
 	size_t read_start, read_count;
-	uint8_t flags;
 };
 
 /* A branch for entries with the same reads up to here and different values after it. */
@@ -42,13 +48,6 @@ struct unwind_cache {
 	VECTOR(struct unwind_cache_entry) entries;
 	VECTOR(struct branch) branches;
 	VECTOR(struct unwind_read) reads;
-};
-
-/* Everything fixed before the first read. */
-struct start {
-	uint64_t generation, address, stack_pointer;
-	uint32_t callchain;
-	uint8_t flags;
 };
 
 struct mmt_error *unwind_cache_create(size_t limit, struct unwind_cache **cache_ret)
@@ -141,16 +140,16 @@ static uint64_t hash_way(size_t branch, const struct unwind_read *read)
 	return mix(mix(mix(NODE_BRANCH, branch), read->kind), read->value);
 }
 
-static bool is_same_start(const struct unwind_cache_entry *entry, const struct start *start)
+static bool is_same_start(const struct start *one, const struct start *other)
 {
-	return entry->generation == start->generation && entry->address == start->address &&
-	       entry->callchain == start->callchain && entry->flags == start->flags;
+	return one->generation == other->generation && one->address == other->address &&
+	       one->callchain == other->callchain && one->flags == other->flags;
 }
 
 static bool matches(const struct unwind_cache *cache, const struct unwind_cache_entry *entry, const struct start *start,
 		    const struct unwind_input *input)
 {
-	if (!is_same_start(entry, start))
+	if (!is_same_start(&entry->start, start))
 		return false;
 	for (size_t i = 0; i < entry->read_count; i++) {
 		uint32_t offset = cache->reads.items[entry->read_start + i].offset;
@@ -200,28 +199,12 @@ bool unwind_cache_get(struct unwind_cache *cache, uint64_t generation, const str
 	return true;
 }
 
-/* Make room for one more entry; clears the cache if it is full. */
-static void make_room(struct unwind_cache *cache, const struct unwind_result *result)
-{
-	size_t reads = cache->limit * READS_PER_STACK;
-
-	if (cache->rules != result->rules || cache->entries.count >= cache->limit ||
-	    cache->reads.count + result->read_count > reads)
-		forget_all(cache);
-	cache->rules = result->rules;
-}
-
 /* False: out of memory. */
 static bool add_entry(struct unwind_cache *cache, const struct start *start, const struct unwind_result *result,
 		      uint32_t value)
 {
-	struct unwind_cache_entry entry = {.generation = start->generation,
-					   .address = start->address,
-					   .callchain = start->callchain,
-					   .value = value,
-					   .read_start = cache->reads.count,
-					   .read_count = result->read_count,
-					   .flags = start->flags};
+	struct unwind_cache_entry entry = {
+	    .start = *start, .value = value, .read_start = cache->reads.count, .read_count = result->read_count};
 
 	for (size_t i = 0; i < result->read_count; i++) {
 		if (!vector_push(&cache->reads, result->reads[i]))
@@ -272,14 +255,6 @@ static size_t first_difference(const struct unwind_cache *cache, const struct un
 	return i;
 }
 
-/* The entry that shares the most reads with a new stack. */
-static size_t nearest_entry(const struct unwind_cache *cache, const struct descent *descent)
-{
-	if (descent->is_open)
-		return cache->branches.items[descent->branch].entry;
-	return descent->node & NODE_BRANCH ? cache->branches.items[descent->node & ~NODE_BRANCH].entry : descent->node;
-}
-
 /* Insert a branch at read number `depth` into the path: to the old node, and to the new entry. */
 static void fork_way(struct unwind_cache *cache, const struct descent *descent, size_t old_entry, size_t new_entry,
 		     size_t depth)
@@ -301,12 +276,18 @@ static void insert(struct unwind_cache *cache, const struct start *start, const 
 		   uint32_t value)
 {
 	struct descent descent = descend(cache, start, result, SIZE_MAX);
-	size_t nearest = nearest_entry(cache, &descent);
-	struct unwind_cache_entry *entry = &cache->entries.items[nearest];
-	size_t depth = first_difference(cache, entry, result);
+	size_t nearest = descent.node; /* the entry that shares the most reads with the new stack */
+	struct unwind_cache_entry *entry;
+	size_t depth;
 
+	if (descent.is_open)
+		nearest = cache->branches.items[descent.branch].entry;
+	else if (descent.node & NODE_BRANCH)
+		nearest = cache->branches.items[descent.node & ~NODE_BRANCH].entry;
+	entry = &cache->entries.items[nearest];
+	depth = first_difference(cache, entry, result);
 	/* Hash collision: do not cache this stack. */
-	if (!is_same_start(entry, start))
+	if (!is_same_start(&entry->start, start))
 		return;
 	if (depth == entry->read_count && depth == result->read_count) {
 		entry->value = value; /* update the existing stack */
@@ -334,7 +315,10 @@ void unwind_cache_put(struct unwind_cache *cache, uint64_t generation, const str
 
 	if (result->reads_overflow || !result->rules || !cache->limit)
 		return;
-	make_room(cache, result);
+	if (cache->rules != result->rules || cache->entries.count >= cache->limit ||
+	    cache->reads.count + result->read_count > cache->limit * READS_PER_STACK)
+		forget_all(cache);
+	cache->rules = result->rules;
 	if (intern_put(&cache->callchains, input->callchain, input->callchain_count * sizeof(*input->callchain)) ==
 		INTERN_NONE ||
 	    !describe_start(cache, generation, input, &start))

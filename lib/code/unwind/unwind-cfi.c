@@ -1,8 +1,250 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Steps with the rows of call frame information. */
+/* Steps with the rows of call frame information, and evaluates their DWARF expressions. */
+#include <dwarf.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "base/limits.h"
 #include "code/unwind/unwind-state.h"
+
+#define WORDS_MAX 32
+#define SIGN_BIT (1ULL << 63)
+
+struct evaluation {
+	struct unwind_state *state;
+	struct bytes bytes; /* the rest of the expression */
+	uint64_t words[WORDS_MAX];
+	unsigned count;
+	enum unwind_step failed; /* UNWIND_STEP_DONE: not failed */
+};
+
+static void push(struct evaluation *evaluation, uint64_t word)
+{
+	if (evaluation->count == WORDS_MAX)
+		evaluation->failed = UNWIND_STEP_NO_DATA;
+	else
+		evaluation->words[evaluation->count++] = word;
+}
+
+/* The word `depth` below the top of the stack. */
+static uint64_t *word_at(struct evaluation *evaluation, unsigned depth)
+{
+	if (depth < evaluation->count)
+		return &evaluation->words[evaluation->count - 1 - depth];
+	evaluation->failed = UNWIND_STEP_NO_DATA;
+	return &evaluation->words[0];
+}
+
+static uint64_t pop(struct evaluation *evaluation)
+{
+	uint64_t word = *word_at(evaluation, 0);
+
+	evaluation->count -= evaluation->count > 0;
+	return word;
+}
+
+/* A value that the recording does not have ends the stack. */
+static uint64_t known(struct evaluation *evaluation, struct unwind_value value)
+{
+	value = unwind_look_at(evaluation->state, value);
+	if (value.state != UNWIND_VALUE_KNOWN)
+		evaluation->failed = value.state == UNWIND_VALUE_MISSING && value.source < UNWIND_READ_REGISTER
+					 ? UNWIND_STEP_MISSING
+					 : UNWIND_STEP_NO_DATA;
+	return value.value;
+}
+
+static uint64_t register_value(struct evaluation *evaluation, unsigned number)
+{
+	struct unwind_state *state = evaluation->state;
+
+	if (number == state->rules->instruction_pointer)
+		return state->address - state->is_return_address;
+	return known(evaluation, number < CFI_REGISTERS ? state->registers[number] : (struct unwind_value){0});
+}
+
+static uint64_t load(struct evaluation *evaluation, unsigned size)
+{
+	uint64_t word = known(evaluation, unwind_load(evaluation->state, pop(evaluation)));
+
+	if (!size || size > sizeof(word))
+		evaluation->failed = UNWIND_STEP_NO_DATA;
+	else if (size < sizeof(word))
+		word &= (1ULL << 8 * size) - 1;
+	return word;
+}
+
+/* Only forwards, so that every expression ends. */
+static void jump(struct evaluation *evaluation, bool taken)
+{
+	int16_t distance = (int16_t)bytes_u16(&evaluation->bytes);
+
+	if (distance < 0)
+		evaluation->failed = UNWIND_STEP_NO_DATA;
+	else if (taken)
+		bytes_skip(&evaluation->bytes, (size_t)distance);
+}
+
+/* An operation that pushes a constant. False: it is another one. */
+static bool read_constant(struct bytes *bytes, uint8_t operation, uint64_t *value_ret)
+{
+	switch (operation) {
+	case DW_OP_lit0 ... DW_OP_lit31:
+		*value_ret = operation - DW_OP_lit0;
+		break;
+	case DW_OP_const1u:
+		*value_ret = bytes_u8(bytes);
+		break;
+	case DW_OP_const1s:
+		*value_ret = (uint64_t)(int8_t)bytes_u8(bytes);
+		break;
+	case DW_OP_const2u:
+		*value_ret = bytes_u16(bytes);
+		break;
+	case DW_OP_const2s:
+		*value_ret = (uint64_t)(int16_t)bytes_u16(bytes);
+		break;
+	case DW_OP_const4u:
+		*value_ret = bytes_u32(bytes);
+		break;
+	case DW_OP_const4s:
+		*value_ret = (uint64_t)(int32_t)bytes_u32(bytes);
+		break;
+	case DW_OP_const8u:
+	case DW_OP_const8s:
+		*value_ret = bytes_u64(bytes);
+		break;
+	case DW_OP_constu:
+		*value_ret = bytes_uleb128(bytes);
+		break;
+	case DW_OP_consts:
+		*value_ret = (uint64_t)bytes_sleb128(bytes);
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+/* Replaces `left` and `right`, which was pushed last, by one word. Not accepted: division, and what needs a debugger.
+ */
+static void combine(struct evaluation *evaluation, uint8_t operation)
+{
+	uint64_t right = pop(evaluation), left = pop(evaluation);
+	int64_t a = (int64_t)left, b = (int64_t)right;
+
+	switch (operation) {
+	case DW_OP_and:
+		return push(evaluation, left & right);
+	case DW_OP_or:
+		return push(evaluation, left | right);
+	case DW_OP_xor:
+		return push(evaluation, left ^ right);
+	case DW_OP_plus:
+		return push(evaluation, left + right);
+	case DW_OP_minus:
+		return push(evaluation, left - right);
+	case DW_OP_mul:
+		return push(evaluation, left * right);
+	case DW_OP_shl:
+		return push(evaluation, right < 64 ? left << right : 0);
+	case DW_OP_shr:
+		return push(evaluation, right < 64 ? left >> right : 0);
+	case DW_OP_shra:
+		return push(evaluation, (uint64_t)(a >> (right < 64 ? right : 63)));
+	case DW_OP_eq:
+		return push(evaluation, a == b);
+	case DW_OP_ne:
+		return push(evaluation, a != b);
+	case DW_OP_ge:
+		return push(evaluation, a >= b);
+	case DW_OP_gt:
+		return push(evaluation, a > b);
+	case DW_OP_le:
+		return push(evaluation, a <= b);
+	case DW_OP_lt:
+		return push(evaluation, a < b);
+	default:
+		evaluation->failed = UNWIND_STEP_NO_DATA;
+	}
+}
+
+static void exchange(uint64_t *one, uint64_t *other)
+{
+	uint64_t word = *one;
+
+	*one = *other;
+	*other = word;
+}
+
+static void run(struct evaluation *evaluation, uint8_t operation)
+{
+	struct bytes *bytes = &evaluation->bytes;
+	uint64_t word;
+
+	if (read_constant(bytes, operation, &word)) {
+		push(evaluation, word);
+		return;
+	}
+	switch (operation) {
+	case DW_OP_breg0 ... DW_OP_breg31:
+		word = register_value(evaluation, operation - DW_OP_breg0);
+		return push(evaluation, word + (uint64_t)bytes_sleb128(bytes));
+	case DW_OP_deref:
+		return push(evaluation, load(evaluation, sizeof(word)));
+	case DW_OP_deref_size:
+		return push(evaluation, load(evaluation, bytes_u8(bytes)));
+	case DW_OP_dup:
+		return push(evaluation, *word_at(evaluation, 0));
+	case DW_OP_over:
+		return push(evaluation, *word_at(evaluation, 1));
+	case DW_OP_pick:
+		return push(evaluation, *word_at(evaluation, bytes_u8(bytes)));
+	case DW_OP_drop:
+		(void)pop(evaluation);
+		return;
+	case DW_OP_rot: /* the top goes below the two others */
+		exchange(word_at(evaluation, 0), word_at(evaluation, 1));
+		return exchange(word_at(evaluation, 1), word_at(evaluation, 2));
+	case DW_OP_swap:
+		return exchange(word_at(evaluation, 0), word_at(evaluation, 1));
+	case DW_OP_abs:
+		word = pop(evaluation);
+		return push(evaluation, word & SIGN_BIT ? -word : word);
+	case DW_OP_neg:
+		return push(evaluation, -pop(evaluation));
+	case DW_OP_not:
+		return push(evaluation, ~pop(evaluation));
+	case DW_OP_plus_uconst:
+		return push(evaluation, pop(evaluation) + bytes_uleb128(bytes));
+	case DW_OP_bra:
+		return jump(evaluation, pop(evaluation));
+	case DW_OP_skip:
+		return jump(evaluation, true);
+	case DW_OP_nop:
+		return;
+	default:
+		combine(evaluation, operation);
+	}
+}
+
+/* Evaluate an expression; `pushed`, which may be NULL, is on its stack at the start. UNWIND_STEP_MISSING: it needs a
+ * word that was not recorded. UNWIND_STEP_NO_DATA: it needs other data, or no compiler writes such an expression. Time
+ * is bounded for any expression. */
+static enum unwind_step evaluate(struct unwind_state *state, struct bytes expression, const uint64_t *pushed,
+				 uint64_t *value_ret)
+{
+	struct evaluation evaluation = {.state = state, .bytes = expression};
+
+	if (pushed)
+		push(&evaluation, *pushed);
+	if (!bytes_left(&expression) || bytes_left(&expression) > LIMIT_EXPRESSION_BYTES)
+		return UNWIND_STEP_NO_DATA;
+	while (evaluation.failed == UNWIND_STEP_DONE && bytes_ok(&evaluation.bytes) && bytes_left(&evaluation.bytes))
+		run(&evaluation, bytes_u8(&evaluation.bytes));
+	*value_ret = *word_at(&evaluation, 0);
+	return bytes_ok(&evaluation.bytes) ? evaluation.failed : UNWIND_STEP_NO_DATA;
+}
 
 enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state)
 {
@@ -28,7 +270,7 @@ static enum unwind_step compute_cfa(struct unwind_state *state, const struct cfi
 	struct unwind_value base = {0};
 
 	if (row->cfa_kind == CFI_CFA_EXPRESSION)
-		return unwind_evaluate(state, cfi_row_expression(row, row->cfa_offset), NULL, cfa_ret);
+		return evaluate(state, cfi_row_expression(row, row->cfa_offset), NULL, cfa_ret);
 	if (state->stack_pointer_is_bound && row->cfa_register == state->rules->stack_pointer)
 		return UNWIND_STEP_NO_DATA;
 	base = state->registers[row->cfa_register];
@@ -88,7 +330,7 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 		return unwind_saved_value(state, *slot_ret);
 	case CFI_RULE_EXPRESSION:
 	case CFI_RULE_VALUE_EXPRESSION:
-		step = unwind_evaluate(state, cfi_row_expression(row, rule->offset), &cfa, &place);
+		step = evaluate(state, cfi_row_expression(row, rule->offset), &cfa, &place);
 		/* A larger dump would have what is missing, so that this is not the end of the unwind data. */
 		if (step == UNWIND_STEP_MISSING)
 			return (struct unwind_value){.source = UNWIND_SOURCE_DERIVED, .state = UNWIND_VALUE_MISSING};
@@ -104,13 +346,6 @@ static struct unwind_value apply_rule(struct unwind_state *state, const struct c
 	return (struct unwind_value){0};
 }
 
-/* The caller's value of a register without a rule. */
-static void leave_unruled(const struct unwind_rules *rules, unsigned number, struct unwind_value *value)
-{
-	if (number < rules->register_count && !(rules->preserved >> number & 1))
-		value->state = UNWIND_VALUE_LOST;
-}
-
 /* Replace the registers by the caller's. All rules refer to the old registers, so the results are stored after the last
  * rule. */
 static void restore_registers(struct unwind_state *state, const struct cfi_row *row, uint64_t cfa)
@@ -121,8 +356,10 @@ static void restore_registers(struct unwind_state *state, const struct cfi_row *
 
 	for (unsigned i = 0; i < row->rule_count; i++)
 		restored[i] = apply_rule(state, row, &row->rules[i], cfa, &ignored);
-	for (unsigned i = 0; i < rules->register_count; i++)
-		leave_unruled(rules, i, &state->registers[i]);
+	for (unsigned i = 0; i < rules->register_count; i++) {
+		if (!(rules->preserved >> i & 1))
+			state->registers[i].state = UNWIND_VALUE_LOST;
+	}
 	state->registers[rules->stack_pointer] = unwind_derived_value(cfa);
 	for (unsigned i = 0; i < row->rule_count; i++)
 		state->registers[row->rules[i].number] = restored[i];
@@ -130,26 +367,14 @@ static void restore_registers(struct unwind_state *state, const struct cfi_row *
 		state->registers[rules->link_register].state = UNWIND_VALUE_LOST;
 }
 
-static struct unwind_value find_return_address(struct unwind_state *state, const struct cfi_row *row,
-					       const struct cfi_rule *rule, uint64_t cfa, uint64_t *slot_ret)
-{
-	*slot_ret = 0;
-	if (rule)
-		return apply_rule(state, row, rule, cfa, slot_ret);
-	/* Still in the link register. A frame that has called another function has lost it: see restore_registers(). */
-	if (!state->rules->return_address_pushed && row->return_column == state->rules->link_register)
-		return state->registers[row->return_column];
-	return (struct unwind_value){0};
-}
-
 enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi_row *row)
 {
-	struct unwind_value return_address;
-	const struct cfi_rule *rule;
-	uint64_t cfa, slot, address;
+	const struct unwind_rules *rules = state->rules;
+	const struct cfi_rule *rule = cfi_row_rule(row, row->return_column);
+	struct unwind_value return_address = {0};
+	uint64_t cfa, slot = 0, address;
 	enum unwind_step step;
 
-	rule = cfi_row_rule(row, row->return_column);
 	if (rule && rule->kind == CFI_RULE_UNDEFINED)
 		return UNWIND_STEP_ENTRY;
 	if (row->other_stack)
@@ -161,7 +386,11 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 	step = find_cfa(state, row, &cfa);
 	if (step != UNWIND_STEP_DONE)
 		return step;
-	return_address = find_return_address(state, row, rule, cfa, &slot);
+	if (rule)
+		return_address = apply_rule(state, row, rule, cfa, &slot);
+	/* Still in the link register. A frame that has called another function has lost it: see restore_registers(). */
+	else if (!rules->return_address_pushed && row->return_column == rules->link_register)
+		return_address = state->registers[row->return_column];
 	if (!unwind_use_address(state, return_address, &address)) {
 		state->wanted = slot;
 		return unwind_failed_value(state, return_address);

@@ -176,12 +176,6 @@ void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t s
 void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *caller, uint64_t address, uint64_t slot,
 			 enum unwind_origin origin);
 
-/* Evaluate an expression; `pushed`, which may be NULL, is on its stack at the start. UNWIND_STEP_MISSING: it needs a
- * word that was not recorded. UNWIND_STEP_NO_DATA: it needs other data, or no compiler writes such an expression. Time
- * is bounded for any expression. */
-enum unwind_step unwind_evaluate(struct unwind_state *state, struct bytes expression, const uint64_t *pushed,
-				 uint64_t *value_ret);
-
 /* Step with a row, or through the frame that the kernel builds for a signal handler: unwind-cfi.c. */
 enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi_row *row);
 enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state);

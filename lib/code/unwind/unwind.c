@@ -112,7 +112,6 @@ int unwind_follows_call(const struct unwind_state *state, uint64_t return_addres
 	return callbacks->follows_call ? callbacks->follows_call(callbacks->context, return_address) : -1;
 }
 
-/* Move to the next frame; the registers already describe it. */
 void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin)
 {
 	state->address = address;
@@ -223,18 +222,6 @@ static enum unwind_step step_by_link_register(struct unwind_state *state)
 	return UNWIND_STEP_DONE;
 }
 
-static bool is_entry(const struct unwind_state *state, uint64_t return_address)
-{
-	const struct unwind_callbacks *callbacks = state->callbacks;
-	struct code_place place;
-
-	unwind_find(state, return_address, true, &place);
-	return place.special_function == CODE_SPECIAL_FUNCTION_ENTRY ||
-	       (callbacks->find_special_function &&
-		callbacks->find_special_function(callbacks->context, return_address, true) ==
-		    CODE_SPECIAL_FUNCTION_ENTRY);
-}
-
 /*
  * Code that never returns, because it ends the thread after its callee returns, has no instruction that shows where its
  * return address is. If the first plausible word on the stack leads to the entry of a thread, that word is the return
@@ -255,7 +242,8 @@ static enum unwind_step step_to_entry(struct unwind_state *state)
 			return UNWIND_STEP_NO_DATA;
 		if (unwind_follows_call(state, address) != 1)
 			continue;
-		if (!is_entry(state, address))
+		unwind_find(state, address, true, &code);
+		if (unwind_find_special_function(state, &code, address, true) != CODE_SPECIAL_FUNCTION_ENTRY)
 			return UNWIND_STEP_NO_DATA;
 		caller[rules->stack_pointer] = unwind_derived_value(place + rules->word);
 		unwind_enter_caller(state, caller, address, place, UNWIND_BY_SPECIAL_FUNCTION);
@@ -489,26 +477,22 @@ static bool keeps_frame_pointer(const struct unwind_state *state, const struct c
 	       row->cfa_register == state->rules->frame_pointer;
 }
 
-/* A recursive function occurs several times with the same return address. */
-static bool is_only_one(const struct unwind_state *state, uint64_t address)
+/* Whether the entry after `address` in the callchain is its caller. If the function keeps no frame pointer, the kernel
+ * found the address by chance, or through the frame of another function. */
+static bool leads_to_caller(const struct unwind_state *state, uint64_t address)
 {
 	size_t frames = 0, entries = 0;
+	struct code_place place;
 
+	unwind_find(state, address, true, &place);
+	if (!keeps_frame_pointer(state, &place))
+		return false;
+	/* A recursive function occurs several times with the same return address. */
 	for (size_t i = 1; i < state->result->frame_count; i++)
 		frames += state->result->frames[i].address == address;
 	for (size_t i = 1; i < state->input->callchain_count; i++)
 		entries += state->input->callchain[i] == address;
 	return frames == 1 && entries == 1;
-}
-
-/* Whether the entry after `address` in the callchain is its caller. If the function keeps no frame pointer, the kernel
- * found the address by chance, or through the frame of another function. */
-static bool leads_to_caller(const struct unwind_state *state, uint64_t address)
-{
-	struct code_place place = {0};
-
-	unwind_find(state, address, true, &place);
-	return keeps_frame_pointer(state, &place) && is_only_one(state, address);
 }
 
 /* Match by equal return addresses, from our outermost frame inwards. */
@@ -573,37 +557,30 @@ void unwind_splice(struct unwind_state *state)
 		result->end = unwind_end_of_callchain(state);
 }
 
-/* Not within the known code of the process. */
-static bool leads_nowhere(struct unwind_state *state, size_t index)
-{
-	const uint64_t *callchain = state->input->callchain;
-	struct code_place place;
-
-	return state->rules && unwind_find(state, callchain[0], false, &place) != CODE_NONE &&
-	       unwind_find(state, callchain[index], true, &place) == CODE_NONE;
-}
-
 void unwind_callchain(struct unwind_state *state)
 {
 	const struct unwind_input *input = state->input;
 	struct unwind_result *result = state->result;
-	bool lost = false;
+	bool lost = false, starts_in_code = false; /* within the known code of the process */
 
 	for (size_t i = 0; i < input->callchain_count; i++) {
 		struct unwind_frame frame = {.address = input->callchain[i],
 					     .is_return_address = i > 0,
 					     .origin = i ? UNWIND_BY_CALLCHAIN : UNWIND_BY_REGISTERS};
 		struct code_place place = {0};
+		enum code_kind kind = CODE_OTHER;
 
+		if (state->rules)
+			kind = unwind_find(state, frame.address, frame.is_return_address, &place);
+		if (!i)
+			starts_in_code = state->rules && kind != CODE_NONE;
 		frame.doubtful = i && (lost || follows_no_call(state, &(struct code_place){0}, frame.address) ||
-				       leads_nowhere(state, i));
+				       (starts_in_code && kind == CODE_NONE));
 		if (!unwind_push(result, &frame)) {
 			result->end = MMT_STACK_END_DEPTH_LIMIT;
 			return;
 		}
 		/* The kernel skips the caller of a function without a frame pointer. */
-		if (state->rules)
-			(void)unwind_find(state, frame.address, frame.is_return_address, &place);
 		lost = place.frame_pointer == CODE_FRAME_POINTER_NONE;
 	}
 	result->end = unwind_end_of_callchain(state);
