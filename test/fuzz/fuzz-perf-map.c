@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	for (size_t i = 0; i + 8 <= size; i += 8) {
-		uint64_t address, start;
+		uint64_t address;
 		const char *name;
 		char text[64];
 
@@ -29,8 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			if (entry == PERF_MAP_NONE)
 				continue;
-			name = perf_map_name(map, entry, &start);
-			if (start > address || !*name)
+			name = perf_map_entry(map, entry).name;
+			if (perf_map_entry(map, entry).start > address || !*name)
 				abort();
 			perf_map_normalise(name, text, sizeof(text));
 			if (strlen(text) >= sizeof(text) || strlen(text) > strlen(name))

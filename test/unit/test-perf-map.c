@@ -17,9 +17,15 @@ static struct perf_map *parse(const void *text, size_t size)
 
 static const char *find_name(struct perf_map *map, uint64_t address, uint64_t *start_ret)
 {
-	uint32_t entry = perf_map_find(map, address, UINT64_MAX);
+	uint32_t number = perf_map_find(map, address, UINT64_MAX);
+	struct perf_map_entry entry;
 
-	return entry == PERF_MAP_NONE ? NULL : perf_map_name(map, entry, start_ret);
+	if (number == PERF_MAP_NONE)
+		return NULL;
+	entry = perf_map_entry(map, number);
+	if (start_ret)
+		*start_ret = entry.start;
+	return entry.name;
 }
 
 static const struct variant {
@@ -166,7 +172,7 @@ START_TEST(test_lines_are_found_by_time)
 		uint32_t entry = perf_map_find(map, cases[i].address, cases[i].time_ns);
 
 		if (cases[i].name)
-			ck_assert_str_eq(perf_map_name(map, entry, NULL), cases[i].name);
+			ck_assert_str_eq(perf_map_entry(map, entry).name, cases[i].name);
 		else
 			ck_assert_uint_eq(entry, PERF_MAP_NONE);
 	}
@@ -231,7 +237,7 @@ START_TEST(test_descending_steps_are_ignored)
 
 	for (int i = 0; i < 2; i++) {
 		ck_assert_ptr_null(perf_map_create(text, sizeof(text) - 1, i ? shorter : earlier, 2, &map));
-		ck_assert_str_eq(perf_map_name(map, perf_map_find(map, 0x10, 0), NULL), "b");
+		ck_assert_str_eq(perf_map_entry(map, perf_map_find(map, 0x10, 0)).name, "b");
 		perf_map_destroy(map);
 	}
 }

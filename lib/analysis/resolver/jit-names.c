@@ -144,12 +144,12 @@ static uint32_t find_in(const struct jit_name_source *source, uint64_t address, 
 		entry = jitdump_find(source->dump, address, time_ns);
 		if (entry == JITDUMP_NONE)
 			return 0;
-		from_ns = jitdump_time(source->dump, entry);
+		from_ns = jitdump_code(source->dump, entry).from_ns;
 	} else {
 		entry = perf_map_find(source->map, address, time_ns);
 		if (entry == PERF_MAP_NONE)
 			return 0;
-		from_ns = perf_map_time(source->map, entry);
+		from_ns = perf_map_entry(source->map, entry).from_ns;
 		/* The entry was already there when the map was first seen. */
 		if (!from_ns)
 			from_ns = source->seen_ns;
@@ -188,9 +188,9 @@ struct jit_name jit_names_describe(const struct jit_names *names, uint32_t numbe
 	struct jitdump_code code;
 
 	if (!dump) {
-		name.name = perf_map_name(source_of(names, number)->map, entry_of(number), &name.start);
-		name.size = perf_map_size(source_of(names, number)->map, entry_of(number));
-		return name;
+		struct perf_map_entry entry = perf_map_entry(source_of(names, number)->map, entry_of(number));
+
+		return (struct jit_name){.name = entry.name, .start = entry.start, .size = entry.size};
 	}
 	code = jitdump_code(dump, entry_of(number));
 	name.name = code.name;

@@ -31,9 +31,9 @@ struct code_timeline {
 
 static int compare_numbers(const void *left, const void *right)
 {
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	const uint64_t *a = left, *b = right;
 
-	return (a > b) - (a < b);
+	return order_of(*a, *b);
 }
 
 static bool collect_bounds(struct code_timeline *timeline)

@@ -138,30 +138,10 @@ static void read_unwinding_info(struct jitdump *dump, struct bytes record)
 	dump->next.eh_frame_size = (size_t)(size - header_size);
 }
 
-static bool read_record(struct jitdump *dump, uint32_t id, struct bytes record, uint64_t time_ns)
-{
-	if (time_ns > dump->last_ns)
-		dump->last_ns = time_ns;
-	switch (id) {
-	case RECORD_LOAD:
-		return read_load(dump, record, time_ns);
-	case RECORD_MOVE:
-		return read_move(dump, record, time_ns);
-	case RECORD_DEBUG_INFO:
-		read_debug_info(dump, record);
-		return true;
-	case RECORD_UNWINDING_INFO:
-		read_unwinding_info(dump, record);
-		return true;
-	default:
-		return true;
-	}
-}
-
 static bool read_records(struct jitdump *dump, struct bytes *bytes)
 {
 	while (bytes_left(bytes)) {
-		struct bytes prefix = *bytes;
+		struct bytes prefix = *bytes, record;
 		uint32_t id = bytes_u32(&prefix), size = bytes_u32(&prefix);
 		uint64_t time_ns = bytes_u64(&prefix);
 
@@ -170,8 +150,16 @@ static bool read_records(struct jitdump *dump, struct bytes *bytes)
 			return true;
 		}
 		bytes_skip(bytes, PREFIX_BYTES);
-		if (!read_record(dump, id, bytes_sub(bytes, size - PREFIX_BYTES), time_ns))
+		record = bytes_sub(bytes, size - PREFIX_BYTES);
+		if (time_ns > dump->last_ns)
+			dump->last_ns = time_ns;
+		if ((id == RECORD_LOAD && !read_load(dump, record, time_ns)) ||
+		    (id == RECORD_MOVE && !read_move(dump, record, time_ns)))
 			return false;
+		if (id == RECORD_DEBUG_INFO)
+			read_debug_info(dump, record);
+		if (id == RECORD_UNWINDING_INFO)
+			read_unwinding_info(dump, record);
 	}
 	return true;
 }
@@ -180,9 +168,7 @@ static int compare_places(const void *left, const void *right)
 {
 	const struct placed *a = left, *b = right;
 
-	if (a->range.from_ns != b->range.from_ns)
-		return a->range.from_ns < b->range.from_ns ? -1 : 1;
-	return (a->order > b->order) - (a->order < b->order);
+	return order_of(a->range.from_ns, b->range.from_ns) ?: order_of(a->order, b->order);
 }
 
 static struct mmt_error *make_timeline(struct jitdump *dump)
@@ -272,11 +258,6 @@ uint64_t jitdump_epoch(struct jitdump *dump, uint64_t time_ns)
 	return code_timeline_epoch(dump->timeline, time_ns);
 }
 
-uint64_t jitdump_time(const struct jitdump *dump, uint32_t number)
-{
-	return dump->places.items[number].range.from_ns;
-}
-
 struct jitdump_code jitdump_code(const struct jitdump *dump, uint32_t number)
 {
 	const struct placed *place = &dump->places.items[number];
@@ -286,6 +267,7 @@ struct jitdump_code jitdump_code(const struct jitdump *dump, uint32_t number)
 	return (struct jitdump_code){.name = code->name,
 				     .start = place->range.start,
 				     .size = size,
+				     .from_ns = place->range.from_ns,
 				     .bytes = size <= code->size ? code->bytes : NULL};
 }
 

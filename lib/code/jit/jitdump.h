@@ -39,12 +39,10 @@ uint32_t jitdump_find(struct jitdump *dump, uint64_t address, uint64_t time_ns);
 /* See code_timeline_epoch(). */
 uint64_t jitdump_epoch(struct jitdump *dump, uint64_t time_ns);
 
-/* When the record was written; 0: unknown. */
-uint64_t jitdump_time(const struct jitdump *dump, uint32_t number);
-
 struct jitdump_code {
 	const char *name; /* borrowed from the data, as all pointers here */
 	uint64_t start, size;
+	uint64_t from_ns;     /* when the record was written; 0: unknown */
 	const uint8_t *bytes; /* `size` bytes; NULL: none */
 };
 struct jitdump_code jitdump_code(const struct jitdump *dump, uint32_t number);

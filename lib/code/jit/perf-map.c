@@ -64,16 +64,6 @@ static bool parse_number(struct bytes *line, uint64_t *number_ret)
 	return true;
 }
 
-static bool append_name(struct perf_map *map, const uint8_t *name, size_t size)
-{
-	if (!vector_reserve_bytes((void **)&map->names.items, &map->names.capacity, map->names.count + size + 1, 1))
-		return false;
-	memcpy(map->names.items + map->names.count, name, size);
-	map->names.items[map->names.count + size] = '\0';
-	map->names.count += size + 1;
-	return true;
-}
-
 /* False: out of memory. */
 static bool add_line(struct perf_map *map, struct bytes line, uint64_t from_ns)
 {
@@ -95,22 +85,19 @@ static bool add_line(struct perf_map *map, struct bytes line, uint64_t from_ns)
 		return true;
 	}
 	range.end = range.start + size;
-	return append_name(map, line.position, name_size) && vector_push(&map->name_offsets, name_offset) &&
-	       vector_push(&map->ranges, range);
-}
-
-/* Time of the last reading in which the bytes up to `end` were not complete: the line may be as old as that. */
-static uint64_t appeared_ns(const struct perf_map_step *steps, size_t count, size_t end)
-{
-	size_t too_short = partition_point(count, i, steps[i].length < end);
-
-	return too_short ? steps[too_short - 1].time_ns + 1 : 0;
+	if (!vector_reserve_bytes((void **)&map->names.items, &map->names.capacity, name_offset + name_size + 1, 1))
+		return false;
+	memcpy(map->names.items + name_offset, line.position, name_size);
+	map->names.items[name_offset + name_size] = '\0';
+	map->names.count += name_size + 1;
+	return vector_push(&map->name_offsets, name_offset) && vector_push(&map->ranges, range);
 }
 
 static bool parse_lines(struct perf_map *map, const void *text, size_t text_size, const struct perf_map_step *steps,
 			size_t step_count)
 {
 	struct bytes left = bytes_over(text, text_size);
+	size_t too_short, end;
 
 	while (bytes_left(&left)) {
 		const uint8_t *newline = memchr(left.position, '\n', bytes_left(&left));
@@ -118,13 +105,15 @@ static bool parse_lines(struct perf_map *map, const void *text, size_t text_size
 		struct bytes line = bytes_sub(&left, size);
 
 		bytes_skip(&left, newline ? 1 : 0);
-		if (size && !add_line(map, line, appeared_ns(steps, step_count, text_size - bytes_left(&left))))
+		end = text_size - bytes_left(&left);
+		/* The line may be as old as the last reading in which it was not complete. */
+		too_short = partition_point(step_count, i, steps[i].length < end);
+		if (size && !add_line(map, line, too_short ? steps[too_short - 1].time_ns + 1 : 0))
 			return false;
 	}
 	return true;
 }
 
-/* Drop steps that are not longer than an earlier one. */
 static bool are_ascending(const struct perf_map_step *steps, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -174,21 +163,14 @@ uint64_t perf_map_epoch(struct perf_map *map, uint64_t time_ns)
 	return code_timeline_epoch(map->timeline, time_ns);
 }
 
-const char *perf_map_name(const struct perf_map *map, uint32_t entry, uint64_t *start_ret)
+struct perf_map_entry perf_map_entry(const struct perf_map *map, uint32_t entry)
 {
-	if (start_ret)
-		*start_ret = map->ranges.items[entry].start;
-	return map->names.items + map->name_offsets.items[entry];
-}
+	const struct timed_range *range = &map->ranges.items[entry];
 
-uint64_t perf_map_size(const struct perf_map *map, uint32_t entry)
-{
-	return map->ranges.items[entry].end - map->ranges.items[entry].start;
-}
-
-uint64_t perf_map_time(const struct perf_map *map, uint32_t entry)
-{
-	return map->ranges.items[entry].from_ns;
+	return (struct perf_map_entry){.name = map->names.items + map->name_offsets.items[entry],
+				       .start = range->start,
+				       .size = range->end - range->start,
+				       .from_ns = range->from_ns};
 }
 
 size_t perf_map_dropped(const struct perf_map *map)
@@ -214,24 +196,16 @@ static const char *const tier_suffixes[] = {
 /* V8's prefix of a name, followed by a character for the tier: ~ interpreted, ^ baseline, + mid tier, * optimised. */
 static const char *const v8_prefixes[] = {"JS:", "LazyCompile:", "Function:", "Eval:", "Script:"};
 
-/* Length of the last suffix in this list; 0: none. */
-static size_t tier_length(const char *name, size_t length)
+static size_t without_tier(const char *name, size_t length)
 {
 	for (size_t i = 0; i < sizeof(tier_suffixes) / sizeof(*tier_suffixes); i++) {
 		size_t suffix = strlen(tier_suffixes[i]);
 
-		if (length > suffix && !memcmp(name + length - suffix, tier_suffixes[i], suffix))
-			return suffix;
-	}
-	return 0;
-}
-
-static size_t without_tier(const char *name, size_t length)
-{
-	size_t suffix;
-
-	while ((suffix = tier_length(name, length)))
+		if (length <= suffix || memcmp(name + length - suffix, tier_suffixes[i], suffix))
+			continue;
 		length -= suffix;
+		i = SIZE_MAX; /* there may be more than one */
+	}
 	return length;
 }
 

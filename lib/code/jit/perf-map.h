@@ -31,14 +31,12 @@ uint32_t perf_map_find(struct perf_map *map, uint64_t address, uint64_t time_ns)
 /* See code_timeline_epoch(). */
 uint64_t perf_map_epoch(struct perf_map *map, uint64_t time_ns);
 
-/* Name of an entry and the start of its code. Borrowed. */
-const char *perf_map_name(const struct perf_map *map, uint32_t entry, uint64_t *start_ret);
-
-/* Size of its code, in bytes. */
-uint64_t perf_map_size(const struct perf_map *map, uint32_t entry);
-
-/* Time from which on it may exist; 0: always. */
-uint64_t perf_map_time(const struct perf_map *map, uint32_t entry);
+struct perf_map_entry {
+	const char *name; /* borrowed */
+	uint64_t start, size;
+	uint64_t from_ns; /* time from which on it may exist; 0: always */
+};
+struct perf_map_entry perf_map_entry(const struct perf_map *map, uint32_t entry);
 
 /* Number of lines over the limit, which are ignored. */
 size_t perf_map_dropped(const struct perf_map *map);
