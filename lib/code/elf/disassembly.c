@@ -151,22 +151,13 @@ static bool is_memory_at(const cs_x86 *x86, unsigned reg, int32_t *offset_ret)
 	return true;
 }
 
-/* Whether operand 1 is memory not addressed by the stack pointer or the frame pointer. */
-static bool is_memory_off_stack(const cs_x86 *x86)
-{
-	const cs_x86_op *operand = &x86->operands[1];
-
-	return x86->op_count == 2 && operand->type == X86_OP_MEM && operand->mem.base != X86_REG_RSP &&
-	       operand->mem.base != X86_REG_RBP && !operand->mem.index;
-}
-
 /* Instructions that set the stack pointer, or read it into a register. */
 static enum instruction_kind stack_kind(const cs_insn *instruction, struct instruction *decoded)
 {
 	const cs_x86 *x86 = &instruction->detail->x86;
 	bool to_stack_pointer = is_register(x86, 0, STACK_POINTER);
-	int64_t immediate =
-	    x86->op_count == 2 && x86->operands[1].type == X86_OP_IMM ? x86->operands[1].imm : INT64_MAX;
+	const cs_x86_op *source = &x86->operands[1];
+	int64_t immediate = x86->op_count == 2 && source->type == X86_OP_IMM ? source->imm : INT64_MAX;
 
 	if (to_stack_pointer && (instruction->id == X86_INS_ADD || instruction->id == X86_INS_SUB) &&
 	    immediate > -INT32_MAX && immediate < INT32_MAX) {
@@ -183,26 +174,20 @@ static enum instruction_kind stack_kind(const cs_insn *instruction, struct instr
 		decoded->reg = number_of(x86->operands[0].reg);
 		return INSTRUCTION_LOAD;
 	}
-	if (to_stack_pointer && instruction->id == X86_INS_MOV && is_memory_off_stack(x86))
+	/* From memory that neither the stack pointer nor the frame pointer addresses. */
+	if (to_stack_pointer && instruction->id == X86_INS_MOV && x86->op_count == 2 && source->type == X86_OP_MEM &&
+	    source->mem.base != X86_REG_RSP && source->mem.base != X86_REG_RBP && !source->mem.index)
 		return INSTRUCTION_SWITCH;
 	return decoded->written >> STACK_POINTER & 1 ? INSTRUCTION_END : INSTRUCTION_OTHER;
 }
 
-/*
- * An indirect jump through a fixed pointer is a tail call: the callee returns to our caller. Jump tables have an index.
- */
-static bool jumps_to_function(const cs_x86 *x86)
-{
-	const cs_x86_op *target = &x86->operands[0];
-
-	return target->type == X86_OP_MEM && target->mem.base == X86_REG_RIP && target->mem.index == X86_REG_INVALID;
-}
-
+/* Also sets the flow, where it does not go on. */
 static enum instruction_kind kind_of(struct disassembly *disassembly, struct instruction *decoded)
 {
 	const cs_insn *instruction = disassembly->instruction;
 	const cs_x86 *x86 = &instruction->detail->x86;
-	bool direct = x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM;
+	const cs_x86_op *target = &x86->operands[0];
+	bool direct = x86->op_count == 1 && target->type == X86_OP_IMM;
 
 	switch (instruction->id) {
 	case X86_INS_PUSH:
@@ -221,40 +206,31 @@ static enum instruction_kind kind_of(struct disassembly *disassembly, struct ins
 	case X86_INS_HLT:
 	case X86_INS_UD2:
 	case X86_INS_INT3:
+		decoded->flow = FLOW_ENDS;
 		return INSTRUCTION_END;
 	default:
 		break;
 	}
 	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_CALL))
 		return INSTRUCTION_CALL;
-	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_RET))
+	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_RET)) {
+		decoded->flow = FLOW_ENDS;
 		return x86->op_count ? INSTRUCTION_END : INSTRUCTION_RETURN;
-	if (cs_insn_group(disassembly->handle, instruction, CS_GRP_JUMP)) {
-		decoded->target = direct ? (uint64_t)x86->operands[0].imm : 0;
-		if (instruction->id == X86_INS_JMP)
-			return direct			? INSTRUCTION_JUMP
-			       : jumps_to_function(x86) ? INSTRUCTION_RETURN
-							: INSTRUCTION_LEAP;
+	}
+	if (!cs_insn_group(disassembly->handle, instruction, CS_GRP_JUMP))
+		return stack_kind(instruction, decoded);
+	decoded->target = direct ? (uint64_t)target->imm : 0;
+	if (instruction->id != X86_INS_JMP)
 		return direct ? INSTRUCTION_BRANCH : INSTRUCTION_END;
-	}
-	return stack_kind(instruction, decoded);
-}
-
-static enum instruction_flow flow_of(struct disassembly *disassembly)
-{
-	const cs_insn *instruction = disassembly->instruction;
-	const cs_x86 *x86 = &instruction->detail->x86;
-
-	switch (instruction->id) {
-	case X86_INS_HLT:
-	case X86_INS_UD2:
-	case X86_INS_INT3:
-		return FLOW_ENDS;
-	case X86_INS_JMP:
-		return x86->operands[0].type == X86_OP_IMM || jumps_to_function(x86) ? FLOW_ENDS : FLOW_UNKNOWN;
-	default:
-		return cs_insn_group(disassembly->handle, instruction, CS_GRP_RET) ? FLOW_ENDS : FLOW_ON;
-	}
+	decoded->flow = FLOW_ENDS;
+	if (direct)
+		return INSTRUCTION_JUMP;
+	/* A jump through a fixed pointer is a tail call: its callee returns to our caller. Jump tables have an index.
+	 */
+	if (target->type == X86_OP_MEM && target->mem.base == X86_REG_RIP && target->mem.index == X86_REG_INVALID)
+		return INSTRUCTION_RETURN;
+	decoded->flow = FLOW_UNKNOWN;
+	return INSTRUCTION_LEAP;
 }
 
 void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
@@ -267,8 +243,8 @@ void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, si
 		return;
 	instruction_ret->size = (uint8_t)disassembly->instruction->size;
 	instruction_ret->written = written_registers(disassembly);
+	instruction_ret->flow = FLOW_ON;
 	instruction_ret->kind = (uint8_t)kind_of(disassembly, instruction_ret);
-	instruction_ret->flow = (uint8_t)flow_of(disassembly);
 }
 
 unsigned disassembly_library_version(void)

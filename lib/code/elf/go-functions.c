@@ -473,7 +473,6 @@ bool go_functions_row(const struct go_functions *functions, uint64_t address, st
 	} else {
 		return false;
 	}
-	(void)deduced_row_get(deduced_ret);
 	return true;
 }
 
