@@ -490,7 +490,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	priority_leave_realtime(&recorder->priority);
 	/* A command may not have called exec yet, so it has no runtime or build-ids to read. */
 	if (!error && !recorder->options->command)
-		error = resident_series_read(recorder);
+		error = resident_series_read(recorder, false);
 	while (!error) {
 		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
 		bool ended, safe_is_due;
@@ -505,7 +505,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		if (!error)
 			error = loop_serve(recorder);
 		if (!error && !ended)
-			error = resident_series_read(recorder);
+			error = resident_series_read(recorder, false);
 		if (!error)
 			if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns)
 				error = serve_interval(recorder, &snapshot_ns);
@@ -716,7 +716,7 @@ void loop_stop(struct recorder *recorder)
 		recorder->stop_requests = 1;
 	process_table_update(&recorder->processes);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
-	recorder_keep_failure(recorder, resident_series_end(recorder));
+	recorder_keep_failure(recorder, resident_series_read(recorder, true));
 	report_progress(recorder);
 	recorder_keep_failure(recorder, loop_apply_events(recorder));
 	recorder->closed = true;

@@ -43,7 +43,7 @@ START_TEST(reading_that_waited_does_not_postpone_the_next)
 	recorder.writer = builder_writer(builder);
 	recorder.writing = true;
 	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
-	ck_assert_ptr_null(resident_series_end(&recorder));
+	ck_assert_ptr_null(resident_series_read(&recorder, true));
 	ck_assert_uint_eq(series->sums.count, 1);
 	ck_assert_uint_ge(clock_now_ns() - began_ns, WAIT_NS);
 	ck_assert_uint_lt(series->next_ns, began_ns + 50 * WAIT_NS);
@@ -95,7 +95,7 @@ START_TEST(memory_of_a_child_of_clone_vm_counts_once)
 	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, getpid(), true));
 	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, borrower, false));
 	ck_assert_ptr_nonnull(process_table_add(&recorder.processes, copy, false));
-	ck_assert_ptr_null(resident_series_end(&recorder));
+	ck_assert_ptr_null(resident_series_read(&recorder, true));
 	own = process_table_find(&recorder.processes, getpid())->resident_bytes;
 	ck_assert_uint_eq(series->processes, 2);
 	ck_assert_uint_eq(series->sums.items[0].resident_bytes,

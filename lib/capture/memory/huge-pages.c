@@ -73,13 +73,6 @@ static uint64_t find_huge_page(const resident_runs *runs, uint64_t number, uint6
 	return align_up(run->start, huge_bytes) + number * huge_bytes;
 }
 
-/* Returns the number of a huge page for sample `i`. Multiples of the golden ratio spread the samples evenly over all
- * `total` huge pages, however many samples there is time for, and whatever pattern the program's memory has. */
-static uint64_t choose(uint64_t i, uint64_t total)
-{
-	return (uint64_t)((unsigned __int128)((i + 1) * 0x9e3779b97f4a7c15) * total >> 64);
-}
-
 /* Mixes the bits of a number as splitmix64 does. */
 static uint64_t scatter(uint64_t number)
 {
@@ -159,7 +152,11 @@ void huge_pages_sample(struct residency_reader *reader, uint64_t end_ns, struct 
 	if (memory < 0)
 		return;
 	for (uint64_t i = 0; i < total && i < LIMIT_HUGE_SAMPLES_READ && clock_now_ns() < end_ns; i++) {
-		argument.address = find_huge_page(runs, choose(i, total), huge_bytes);
+		/* Multiples of the golden ratio spread the samples evenly over all huge pages, however many samples
+		 * there is time for, and whatever pattern the program's memory has. */
+		uint64_t number = (uint64_t)((unsigned __int128)((i + 1) * 0x9e3779b97f4a7c15) * total >> 64);
+
+		argument.address = find_huge_page(runs, number, huge_bytes);
 		add_sample(reader, memory, &argument, huge);
 	}
 }

@@ -103,11 +103,6 @@ void residency_close(struct residency_reader *reader)
 	}
 }
 
-static uint64_t work_clock_ns(const struct residency_reader *reader)
-{
-	return blocking_calls_clock_ns(reader->calls);
-}
-
 static size_t scan_pages(const void *argument, int given, void *result, int *opened_ret)
 {
 	struct scan_result *found = result;
@@ -140,20 +135,19 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 				    uint64_t start, uint64_t end)
 {
 	size_t count = residency->runs.count;
-	uint64_t previous_end = count ? residency->runs.items[count - 1].end : 0;
-	struct resident_run run = {start > previous_end ? start : previous_end, end};
+	struct resident_run *last = count ? &residency->runs.items[count - 1] : NULL;
 
-	if (run.start >= run.end)
+	if (last && start < last->end)
+		start = last->end;
+	if (start >= end)
 		return NULL;
-	if (count && previous_end == run.start) {
-		residency->runs.items[count - 1].end = end;
-		return NULL;
-	}
-	if (count >= LIMIT_RESIDENCY_RUNS) {
+	if (last && last->end == start)
+		last->end = end;
+	else if (count >= LIMIT_RESIDENCY_RUNS)
 		reader->gave_up = true;
-		return NULL;
-	}
-	return vector_push(&residency->runs, run) ? NULL : &error_no_memory;
+	else if (!vector_push(&residency->runs, ((struct resident_run){start, end})))
+		return &error_no_memory;
+	return NULL;
 }
 
 /* Reads resident pages with one PAGEMAP_SCAN. *end_ret: the address reached when `page_max` pages were found or the
@@ -185,11 +179,11 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 				     .result_bytes = sizeof(result)};
 	const struct scan_region *regions = result.regions;
 	struct mmt_error *error = NULL;
-	uint64_t work_began_ns = work_clock_ns(reader), worked_ns;
+	uint64_t work_began_ns = blocking_calls_clock_ns(reader->calls);
 	bool answered = blocking_call(reader->calls, &call);
+	uint64_t worked_ns = blocking_calls_clock_ns(reader->calls) - work_began_ns;
 	int64_t count = result.count;
 
-	worked_ns = work_clock_ns(reader) - work_began_ns;
 	reader->waited_ns += call.waited_ns;
 	reader->gave_up |= reader->waited_ns > LIMIT_RESIDENCY_WAIT_NS || !answered;
 	*end_ret = end;
@@ -239,7 +233,8 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 	uint64_t entries[ENTRIES_PER_READ];
 
 	while (start < end) {
-		uint64_t wanted = (end - start) / page_bytes * sizeof(uint64_t), began_ns = work_clock_ns(reader);
+		uint64_t wanted = (end - start) / page_bytes * sizeof(uint64_t),
+			 began_ns = blocking_calls_clock_ns(reader->calls);
 		ssize_t count;
 
 		if (wanted > sizeof(entries))
@@ -263,22 +258,9 @@ static struct mmt_error *read_piece(struct residency_reader *reader, uint64_t st
 			if (error)
 				return error;
 		}
-		residency_pause(reader, work_clock_ns(reader) - began_ns);
+		residency_pause(reader, blocking_calls_clock_ns(reader->calls) - began_ns);
 	}
 	return NULL;
-}
-
-/* Has the reader spent its budget on checking every page? Terabytes may be mapped of which only a few pages are
- * resident. */
-static bool takes_too_long(struct residency_reader *reader, uint64_t bytes)
-{
-	uint64_t now_ns = clock_now_ns();
-
-	if (!reader->begin_ns)
-		reader->begin_ns = now_ns;
-	reader->bytes += bytes;
-	return reader->bytes > LIMIT_RESIDENCY_BYTES ||
-	       now_ns - reader->begin_ns > LIMIT_RESIDENCY_NS + reader->paused_ns;
 }
 
 struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
@@ -290,11 +272,16 @@ struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start
 		if (error || reader->scan)
 			return error;
 	}
+	/* Check every page, within a budget: terabytes may be mapped of which only a few pages are resident. */
 	while (start < end && !reader->gave_up) {
-		uint64_t piece_end = end - start > PIECE_BYTES ? start + PIECE_BYTES : end;
+		uint64_t piece_end = end - start > PIECE_BYTES ? start + PIECE_BYTES : end, now_ns = clock_now_ns();
 		struct mmt_error *error = NULL;
 
-		reader->gave_up = takes_too_long(reader, piece_end - start);
+		if (!reader->begin_ns)
+			reader->begin_ns = now_ns;
+		reader->bytes += piece_end - start;
+		reader->gave_up = reader->bytes > LIMIT_RESIDENCY_BYTES ||
+				  now_ns - reader->begin_ns > LIMIT_RESIDENCY_NS + reader->paused_ns;
 		if (!reader->gave_up)
 			error = read_piece(reader, start, piece_end, residency);
 		if (error)
@@ -388,17 +375,6 @@ static struct mmt_error *read_group(struct residency_reader *reader, const struc
 	return error;
 }
 
-/* Without PAGEMAP_SCAN every page of a reservation would be checked. False: this one is too large. */
-static bool take_from_budget(struct residency_reader *reader, const struct mapped_range *range)
-{
-	uint64_t bytes = range->end - range->start;
-
-	if (bytes > LIMIT_RESIDENCY_RESERVED_BYTES - reader->reserved_bytes)
-		return false;
-	reader->reserved_bytes += bytes;
-	return true;
-}
-
 struct mmt_error *residency_read_ranges(struct residency_reader *reader, const struct mapped_range *ranges,
 					size_t count, struct process_residency *residency)
 {
@@ -408,9 +384,18 @@ struct mmt_error *residency_read_ranges(struct residency_reader *reader, const s
 	for (size_t i = 0; !error && !reader->gave_up && i < count; i += group) {
 		bool scan = reader->scan;
 
-		group = scan ? find_group(ranges + i, count - i) : 1;
-		if (scan || !ranges[i].reserved || take_from_budget(reader, &ranges[i]))
-			error = read_group(reader, ranges + i, group, residency);
+		if (scan) {
+			group = find_group(ranges + i, count - i);
+		} else {
+			uint64_t bytes = ranges[i].reserved ? ranges[i].end - ranges[i].start : 0;
+
+			group = 1;
+			/* Without PAGEMAP_SCAN every page of a reservation would be checked: this one is too large. */
+			if (bytes > LIMIT_RESIDENCY_RESERVED_BYTES - reader->reserved_bytes)
+				continue;
+			reader->reserved_bytes += bytes;
+		}
+		error = read_group(reader, ranges + i, group, residency);
 		/* The kernel has no PAGEMAP_SCAN: read the ranges of this group one by one. */
 		if (scan && !reader->scan)
 			group = 0;
@@ -495,14 +480,6 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 	return boot_ns ? recorder_note_started(recorder, process->pid, now_ns, boot_ns, control_group) : NULL;
 }
 
-/* A child of clone(CLONE_VM) or vfork has the memory of its parent, until it executes a program or the parent ends. */
-static bool borrows_memory(struct traced_process *process)
-{
-	if (process->lender && syscall(SYS_kcmp, process->pid, process->lender, KCMP_VM, 0, 0) != 0)
-		process->lender = 0;
-	return process->lender;
-}
-
 /* Notes the counters of the control group. A group may get its first process later. */
 static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, uint64_t reading)
 {
@@ -523,13 +500,17 @@ static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, 
 	return error;
 }
 
-static struct mmt_error *read_series(struct recorder *recorder, bool last)
+struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 {
 	struct resident_series *series = &recorder->jobs.memory->resident_series;
-	uint64_t now_ns = clock_now_ns(), began_ns = clock_thread_ns(), reading = ++series->readings, interval_ns;
+	uint64_t now_ns = clock_now_ns(), began_ns, reading, interval_ns;
 	struct mmt_resident_reading sum = {.time_ns = now_ns};
 	struct mmt_error *error = NULL;
 
+	if (!last && now_ns < series->next_ns)
+		return NULL;
+	began_ns = clock_thread_ns();
+	reading = ++series->readings;
 	series->processes = 0;
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
@@ -548,12 +529,15 @@ static struct mmt_error *read_series(struct recorder *recorder, bool last)
 		error = recorder_note(recorder, NOTE_RESIDENT, process->pid, now_ns, bytes, reading);
 		if (!error && swapped)
 			error = recorder_note(recorder, NOTE_SWAPPED, process->pid, now_ns, swapped, reading);
-		process->resident_bytes = 0;
-		if (borrows_memory(process))
+		/* A child of clone(CLONE_VM) or vfork has the memory of its parent, until it executes a program or the
+		 * parent ends. */
+		if (process->lender && syscall(SYS_kcmp, process->pid, process->lender, KCMP_VM, 0, 0) != 0)
+			process->lender = 0;
+		process->resident_bytes = process->lender ? 0 : bytes;
+		if (process->lender)
 			continue;
 		sum.resident_bytes += bytes;
 		sum.swapped_bytes += swapped;
-		process->resident_bytes = bytes;
 		series->processes++;
 	}
 	if (!error && recorder->cgroup >= 0)
@@ -568,16 +552,6 @@ static struct mmt_error *read_series(struct recorder *recorder, bool last)
 	interval_ns = larger(interval_ns, recorder->processes.items.count * PROCESS_NS);
 	series->next_ns = now_ns + larger(interval_ns, (clock_thread_ns() - began_ns) * COST_SHARE);
 	return error ? error : pss_series_read(recorder, now_ns, reading, last);
-}
-
-struct mmt_error *resident_series_read(struct recorder *recorder)
-{
-	return clock_now_ns() < recorder->jobs.memory->resident_series.next_ns ? NULL : read_series(recorder, false);
-}
-
-struct mmt_error *resident_series_end(struct recorder *recorder)
-{
-	return read_series(recorder, true);
 }
 
 #define RANGES_AT_ONCE 4096
@@ -598,13 +572,6 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 		reader->gave_up |= pages->runs.count > LIMIT_LIVE_RUNS;
 	}
 	return error;
-}
-
-/* Does the user want the details that samples give? Not without stacks, or with --lean. */
-static bool wants_samples(const struct recorder *recorder)
-{
-	return recorder->options->call_graph != MMT_CALL_GRAPH_NONE && !recorder->options->lean &&
-	       recorder_stop_requests(recorder) <= recorder->stop_requests;
 }
 
 /* Takes pages that the reader has found beside the resident ones. */
@@ -642,14 +609,16 @@ static struct mmt_error *take_swapped(struct recorder *recorder, struct residenc
 static struct mmt_error *take_huge_pages(struct recorder *recorder, struct residency_reader *reader,
 					 struct recording_huge_pages *huge)
 {
+	const resident_runs *runs = &reader->found[PAGES_HUGE].runs;
 	struct process_huge_pages process = {.pid = reader->pid};
 	uint64_t began_ns = clock_now_ns(), *spent_ns = &recorder->jobs.memory->huge_spent_ns;
 
-	for (size_t i = 0; i < reader->found[PAGES_HUGE].runs.count; i++)
-		process.bytes +=
-		    reader->found[PAGES_HUGE].runs.items[i].end - reader->found[PAGES_HUGE].runs.items[i].start;
-	/* The limit is one of all processes, without other reading between two of them. */
-	if (wants_samples(recorder) && *spent_ns < LIMIT_HUGE_SAMPLES_NS)
+	for (size_t i = 0; i < runs->count; i++)
+		process.bytes += runs->items[i].end - runs->items[i].start;
+	/* Samples give details that the user does not want without stacks, or with --lean. Their limit is one of all
+	 * processes, without other reading between two of them. */
+	if (recorder->options->call_graph != MMT_CALL_GRAPH_NONE && !recorder->options->lean &&
+	    recorder_stop_requests(recorder) <= recorder->stop_requests && *spent_ns < LIMIT_HUGE_SAMPLES_NS)
 		huge_pages_sample(reader, began_ns + LIMIT_HUGE_SAMPLES_NS - *spent_ns, &process);
 	*spent_ns += clock_now_ns() - began_ns;
 	return vector_push(&huge->processes, process) ? NULL : &error_no_memory;
@@ -758,7 +727,6 @@ static size_t count_with_ranges(const struct recorder *recorder)
 struct mmt_error *read_start_residency(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
-
 	const uint64_t end_ns = clock_now_ns() + LIMIT_START_NS;
 	const size_t process_count = count_with_ranges(recorder);
 	process_residencies *processes = &recorder->jobs.memory->start_residency;
@@ -799,39 +767,33 @@ struct mmt_error *read_final_residency(struct recorder *recorder, struct final_r
 	return error;
 }
 
-/* Writes one record with those runs, from `first` on, that fit into it. */
-static struct mmt_error *append_pages(struct recorder *recorder, const struct process_residency *pages, size_t first)
-{
-	size_t end =
-	    pages->runs.count - first > RESIDENT_RUNS_PER_RECORD ? first + RESIDENT_RUNS_PER_RECORD : pages->runs.count;
-	struct buffer record;
-
-	own_record_begin_bytes(&record);
-	buffer_put_u32(&record, recorder->jobs.memory->page_readings);
-	buffer_put_u32(&record, end == pages->runs.count ? RESIDENT_PAGES_LAST : 0);
-	buffer_put_u64(&record, pages->resident_bytes);
-	for (size_t i = first; i < end; i++) {
-		buffer_put_u64(&record, pages->runs.items[i].start);
-		buffer_put_u64(&record, pages->runs.items[i].end);
-	}
-	return own_record_append_bytes(recorder, &record, pages->pid, pages->time_ns, RESIDENT_PAGES_ID);
-}
-
 struct mmt_error *record_residency(struct recorder *recorder, struct traced_process *process)
 {
 	process_residencies processes = {0};
 	struct mmt_error *error =
 	    process->ranges.count ? read_process(recorder, process, NULL, &processes, NULL) : NULL;
+	const struct process_residency *pages = processes.items;
+	size_t count = !error && processes.count ? pages->runs.count : 0, first = 0;
+	bool more = !error && processes.count;
 
-	for (size_t i = 0; !error && i < processes.count; i++) {
-		size_t count = processes.items[i].runs.count, first = 0;
+	/* A record for each part of the runs, and one if there are none. */
+	while (more) {
+		size_t end = count - first > RESIDENT_RUNS_PER_RECORD ? first + RESIDENT_RUNS_PER_RECORD : count;
+		struct buffer record;
 
-		do {
-			error = append_pages(recorder, &processes.items[i], first);
-			if (!error)
-				error = ring_reader_give_way(recorder);
-			first += RESIDENT_RUNS_PER_RECORD;
-		} while (!error && first < count);
+		more = end < count;
+		own_record_begin_bytes(&record);
+		buffer_put_u32(&record, recorder->jobs.memory->page_readings);
+		buffer_put_u32(&record, more ? 0 : RESIDENT_PAGES_LAST);
+		buffer_put_u64(&record, pages->resident_bytes);
+		for (; first < end; first++) {
+			buffer_put_u64(&record, pages->runs.items[first].start);
+			buffer_put_u64(&record, pages->runs.items[first].end);
+		}
+		error = own_record_append_bytes(recorder, &record, pages->pid, pages->time_ns, RESIDENT_PAGES_ID);
+		if (!error)
+			error = ring_reader_give_way(recorder);
+		more &= !error;
 	}
 	process_residencies_deinit(&processes);
 	traced_process_drop_ranges(process);

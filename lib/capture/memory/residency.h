@@ -115,14 +115,12 @@ struct resident_series {
 void resident_series_deinit(struct resident_series *series);
 
 /*
- * Takes a reading if one is due: every 50 ms at first, later each time that 1/256 of the elapsed time has passed. The
- * number of readings therefore grows with the logarithm of the time. The interval is longer if there are many processes
- * or reading them is slow. The kernel answers from counters, so the processes are not disturbed.
+ * Takes a reading if one is due, or the `last` one: every 50 ms at first, later each time that 1/256 of the elapsed
+ * time has passed. The number of readings therefore grows with the logarithm of the time. The interval is longer if
+ * there are many processes or reading them is slow. The kernel answers from counters, so the processes are not
+ * disturbed.
  */
-struct mmt_error *resident_series_read(struct recorder *recorder) MMT_MUST_CHECK;
-
-/* Takes the last reading. */
-struct mmt_error *resident_series_end(struct recorder *recorder) MMT_MUST_CHECK;
+struct mmt_error *resident_series_read(struct recorder *recorder, bool last) MMT_MUST_CHECK;
 
 /* Resident pages of the recorded processes: read when recording starts, at each interval snapshot, and when it has
  * stopped. */

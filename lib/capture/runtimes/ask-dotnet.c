@@ -59,17 +59,6 @@ static int connect_to(const struct helper_target *target, uid_t owner, int direc
 	return connected;
 }
 
-static void put_request(struct buffer *buffer, bool enable)
-{
-	buffer_put(buffer, MAGIC, sizeof(MAGIC));
-	buffer_put_u16(buffer, HEADER_BYTES + (enable ? sizeof(uint32_t) : 0));
-	buffer_put_u8(buffer, COMMAND_SET_PROCESS);
-	buffer_put_u8(buffer, enable ? COMMAND_ENABLE_PERF_MAP : COMMAND_DISABLE_PERF_MAP);
-	buffer_put_u16(buffer, 0);
-	if (enable)
-		buffer_put_u32(buffer, TYPE_PERF_MAP);
-}
-
 static enum helper_answer judge_response(const uint8_t *response, size_t size, char refusal[HELPER_REFUSAL_BYTES])
 {
 	struct bytes bytes = bytes_over(response, size);
@@ -108,7 +97,13 @@ static enum helper_answer exchange(int fd, bool enable, char refusal[HELPER_REFU
 	size_t received = 0;
 
 	buffer_init(&request, HEADER_BYTES + sizeof(uint32_t));
-	put_request(&request, enable);
+	buffer_put(&request, MAGIC, sizeof(MAGIC));
+	buffer_put_u16(&request, HEADER_BYTES + (enable ? sizeof(uint32_t) : 0));
+	buffer_put_u8(&request, COMMAND_SET_PROCESS);
+	buffer_put_u8(&request, enable ? COMMAND_ENABLE_PERF_MAP : COMMAND_DISABLE_PERF_MAP);
+	buffer_put_u16(&request, 0);
+	if (enable)
+		buffer_put_u32(&request, TYPE_PERF_MAP);
 	error = buffer_finish(&request);
 	if (!error && target_socket_send(fd, request.data, request.size, until_ns))
 		received = target_socket_receive(fd, response, sizeof(response), until_ns);
@@ -117,7 +112,7 @@ static enum helper_answer exchange(int fd, bool enable, char refusal[HELPER_REFU
 	return judge_response(response, received, refusal);
 }
 
-static enum helper_answer ask(const struct helper_target *target, bool enable, char refusal[HELPER_REFUSAL_BYTES])
+static enum helper_answer ask(const struct helper_target *target, char refusal[HELPER_REFUSAL_BYTES])
 {
 	CLEANUP(close) int directory = open_socket_directory(target->pid);
 	CLEANUP(close) int fd = -1;
@@ -132,26 +127,16 @@ static enum helper_answer ask(const struct helper_target *target, bool enable, c
 	if (directory >= 0)
 		fd = connect_to(target, owner, directory);
 	if (fd >= 0)
-		return exchange(fd, enable, refusal);
+		return exchange(fd, !target->stop, refusal);
 	snprintf(refusal, HELPER_REFUSAL_BYTES,
 		 "cannot connect to its diagnostics socket, which DOTNET_EnableDiagnostics=0 disables");
 	return HELPER_REFUSED;
-}
-
-static enum helper_answer begin(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
-{
-	return ask(target, true, refusal_ret);
-}
-
-static enum helper_answer end(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
-{
-	return ask(target, false, refusal_ret);
 }
 
 const struct askable_runtime runtime_dotnet = {
     .name = ".NET",
     .module = "libcoreclr.so",
     .code = "memfd:doublemapper",
-    .begin = begin,
-    .end = end,
+    .keeps_writing = true,
+    .ask = ask,
 };

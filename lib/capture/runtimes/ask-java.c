@@ -128,15 +128,6 @@ static enum helper_answer command(int fd, char refusal[HELPER_REFUSAL_BYTES])
 	return judge_answer(answer, refusal);
 }
 
-static enum helper_answer ask(const struct java *java, char refusal[HELPER_REFUSAL_BYTES])
-{
-	CLEANUP(close) int fd = connect_to(java);
-
-	if (fd < 0)
-		fd = wake_listener(java, refusal);
-	return fd >= 0 ? command(fd, refusal) : HELPER_REFUSED;
-}
-
 static void name_trigger(pid_t namespace_pid, char name[32])
 {
 	snprintf(name, 32, ".attach_pid%d", (int)namespace_pid);
@@ -165,13 +156,14 @@ static void remove_trigger(struct recorder *recorder, const struct traced_proces
 	(void)target_file_remove(&recorder->calls, process->tmp_place, process->tmp_directory, name, process->owner);
 }
 
-static enum helper_answer begin(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
+static enum helper_answer ask(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
 	struct java java = {.pid = target->pid,
 			    .pidfd = target->pidfd,
 			    .directory = target_directory_open(target->pid, "/tmp"),
 			    .handles_signal = proc_catches_signal(target->pid, SIGQUIT)};
 	CLEANUP(close) int directory = java.directory;
+	CLEANUP(close) int fd = -1;
 	const char *refused = target_become_user(target->pid, &java.owner);
 
 	if (directory < 0 || java.pidfd < 0)
@@ -182,14 +174,17 @@ static enum helper_answer begin(const struct helper_target *target, char refusal
 	}
 	snprintf(java.socket_name, sizeof(java.socket_name), ".java_pid%d", (int)target->namespace_pid);
 	name_trigger(target->namespace_pid, java.trigger_name);
-	return ask(&java, refusal_ret);
+	fd = connect_to(&java);
+	if (fd < 0)
+		fd = wake_listener(&java, refusal_ret);
+	return fd >= 0 ? command(fd, refusal_ret) : HELPER_REFUSED;
 }
 
 const struct askable_runtime runtime_java = {
     .name = "Java",
     .module = "libjvm.so",
     .at_end = true,
-    .begin = begin,
+    .ask = ask,
     .prepare = check_trigger,
     .give_up = remove_trigger,
 };

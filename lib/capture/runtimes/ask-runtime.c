@@ -125,20 +125,13 @@ static int open_socket(uid_t owner, int directory, const char *name)
 	return -1;
 }
 
-/* Does this process listen on the socket? Another process of the same user could have created it under this name. */
-static bool is_peer(int fd, pid_t pid)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) && peer.pid == pid;
-}
-
 int target_socket_connect(pid_t pid, uid_t owner, int directory, const char *name)
 {
 	CLEANUP(close) int place = open_socket(owner, directory, name);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd, result;
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	int fd, failure;
 
 	if (place < 0)
 		return -1;
@@ -146,14 +139,16 @@ int target_socket_connect(pid_t pid, uid_t owner, int directory, const char *nam
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	result = connect(fd, (const struct sockaddr *)&address, sizeof(address));
-	if (result == 0 && is_peer(fd, pid))
-		return fd;
-	if (result == 0)
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
+		/* Another process of the same user could have created the socket under this name. */
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) &&
+		    peer.pid == pid)
+			return fd;
 		errno = ECONNREFUSED;
-	result = errno;
+	}
+	failure = errno;
 	close(fd);
-	errno = result;
+	errno = failure;
 	return -1;
 }
 
@@ -248,21 +243,6 @@ static void report_refusal(const struct recorder *recorder, const struct traced_
 			 process->runtime->name, refusal);
 }
 
-static void report_success(const struct recorder *recorder, const struct traced_process *process)
-{
-	recorder_message(recorder, false, "process %d (%s) was asked for a perf map and writes one", (int)process->pid,
-			 process->runtime->name);
-}
-
-static void report_missing_map(const struct recorder *recorder, const struct traced_process *process)
-{
-	char refusal[HELPER_REFUSAL_BYTES];
-
-	snprintf(refusal, sizeof(refusal), "it agreed to write a perf map, but there is no /tmp/perf-%d.map",
-		 (int)process->namespace_pid);
-	report_refusal(recorder, process, refusal);
-}
-
 static void report_still_writing(const struct recorder *recorder, const struct traced_process *process,
 				 const char *reason)
 {
@@ -270,22 +250,12 @@ static void report_still_writing(const struct recorder *recorder, const struct t
 			 process->runtime->name, reason);
 }
 
-static void put(struct traced_process *process, helper_ask *ask)
+static void put(struct traced_process *process, bool stop)
 {
-	const struct helper_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd};
+	const struct helper_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd, stop};
 
 	/* If no helper can be started, take_answer() reports a refusal. */
-	(void)helper_start(&process->helper, &target, ask);
-}
-
-/* Sends the first request. From now on the runtime may write a map, unless it refuses. */
-static void send_first_request(struct recorder *recorder, struct traced_process *process)
-{
-	if (process->runtime->prepare)
-		process->runtime->prepare(recorder, process);
-	put(process, process->runtime->begin);
-	process->asked = ASKED_NOW;
-	process->map_is_ours = true;
+	(void)helper_start(&process->helper, &target, process->runtime->ask);
 }
 
 static enum helper_answer take_answer(struct traced_process *process, char refusal[HELPER_REFUSAL_BYTES])
@@ -299,7 +269,7 @@ static enum helper_answer take_answer(struct traced_process *process, char refus
 /* Returns the state after the answer. A runtime that keeps writing is asked to stop when recording ends. */
 static enum ask_state after_answer(const struct traced_process *process)
 {
-	return process->runtime->end ? ASKED_WRITES : ASKED_DONE;
+	return process->runtime->keeps_writing ? ASKED_WRITES : ASKED_DONE;
 }
 
 static void take_first_answer(const struct recorder *recorder, struct traced_process *process)
@@ -314,7 +284,7 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 	case HELPER_AGREED:
 		process->asked = ASKED_AGREED;
 		/* A runtime that writes the map only once has written it before it answers. */
-		process->ask_at_ns = clock_now_ns() + (process->runtime->end ? APPEAR_NS : 0);
+		process->ask_at_ns = clock_now_ns() + (process->runtime->keeps_writing ? APPEAR_NS : 0);
 		break;
 	case HELPER_UNANSWERED:
 		report_refusal(recorder, process, refusal);
@@ -333,12 +303,18 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 /* Checks whether the runtime has created the map file. Its answer alone does not prove that. */
 static void check_map_appeared(struct recorder *recorder, struct traced_process *process)
 {
-	if (perf_maps_exists(recorder, process))
-		report_success(recorder, process);
-	else if (clock_now_ns() > process->ask_at_ns)
-		report_missing_map(recorder, process);
-	else
+	char refusal[HELPER_REFUSAL_BYTES];
+
+	if (perf_maps_exists(recorder, process)) {
+		recorder_message(recorder, false, "process %d (%s) was asked for a perf map and writes one",
+				 (int)process->pid, process->runtime->name);
+	} else if (clock_now_ns() > process->ask_at_ns) {
+		snprintf(refusal, sizeof(refusal), "it agreed to write a perf map, but there is no /tmp/perf-%d.map",
+			 (int)process->namespace_pid);
+		report_refusal(recorder, process, refusal);
+	} else {
 		return;
+	}
 	process->asked = after_answer(process);
 }
 
@@ -364,10 +340,15 @@ static void step(struct recorder *recorder, struct traced_process *process, bool
 			break;
 		process->ask_attempts = at_end ? ATTEMPTS : process->ask_attempts;
 		/* Do not ask a process that has a map: its runtime would overwrite the map. */
-		if (perf_maps_exists(recorder, process))
+		if (perf_maps_exists(recorder, process)) {
 			process->asked = ASKED_DONE;
-		else
-			send_first_request(recorder, process);
+			break;
+		}
+		if (process->runtime->prepare)
+			process->runtime->prepare(recorder, process);
+		put(process, false);
+		process->asked = ASKED_NOW;
+		process->map_is_ours = true; /* from now on, unless it refuses */
 		break;
 	case ASKED_NOW:
 		take_first_answer(recorder, process);
@@ -378,7 +359,7 @@ static void step(struct recorder *recorder, struct traced_process *process, bool
 	case ASKED_WRITES:
 		if (!at_end)
 			break;
-		put(process, process->runtime->end);
+		put(process, true);
 		process->asked = ASKED_TO_END;
 		break;
 	case ASKED_TO_END:
@@ -389,28 +370,23 @@ static void step(struct recorder *recorder, struct traced_process *process, bool
 	}
 }
 
-static bool is_asking(const struct traced_process *process)
-{
-	return process->helper.child;
-}
-
 /* Makes one step for every process. Returns the number of processes that need more steps. */
 static size_t step_all(struct recorder *recorder, bool at_end)
 {
 	size_t asking = 0, busy = 0;
 
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		asking += is_asking(recorder->processes.items.items[i]);
+		asking += recorder->processes.items.items[i]->helper.child != 0;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
-		bool was_asking = is_asking(process);
+		bool was_asking = process->helper.child;
 
 		if (process->ended || !process->runtime || (asking >= AT_ONCE && !was_asking)) {
 			busy += !process->ended && process->runtime && process->asked != ASKED_DONE;
 			continue;
 		}
 		step(recorder, process, at_end);
-		asking = asking + is_asking(process) - was_asking;
+		asking = asking + (process->helper.child != 0) - was_asking;
 		busy += process->asked != ASKED_DONE;
 	}
 	return busy;
@@ -432,7 +408,7 @@ static void give_up(struct recorder *recorder)
 		cancel_request(recorder, process);
 		if (process->asked == ASKED_NOT || process->asked == ASKED_NOW)
 			report_refusal(recorder, process, "no answer before the recorder had to end");
-		if (process->map_is_ours && process->runtime->end)
+		if (process->map_is_ours && process->runtime->keeps_writing)
 			report_still_writing(recorder, process, "it did not confirm that it stops");
 	}
 }
@@ -443,18 +419,18 @@ void unasked_count(struct unasked *unasked, pid_t pid)
 		unasked->first = pid;
 }
 
-static bool has_names(struct recorder *recorder, const struct traced_process *process)
-{
-	for (size_t i = 0; i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
-		if (recorder->jobs.runtimes->jitdumps.items.items[i].pid == process->pid)
-			return true;
-	}
-	return process->perf_map.text || perf_maps_exists(recorder, process);
-}
-
+/* Counts a process that has JIT code but no names for it. */
 static void count_unasked(struct recorder *recorder, const struct traced_process *process)
 {
-	if (!recorder->options->ask_runtime || has_names(recorder, process))
+	const struct jitdump_notes *dumps = &recorder->jobs.runtimes->jitdumps;
+
+	if (!recorder->options->ask_runtime)
+		return;
+	for (size_t i = 0; i < dumps->items.count; i++) {
+		if (dumps->items.items[i].pid == process->pid)
+			return;
+	}
+	if (process->perf_map.text || perf_maps_exists(recorder, process))
 		return;
 	if (!process->runtime && process->has_jit_code)
 		unasked_count(&recorder->jobs.runtimes->unknown_runtimes, process->pid);

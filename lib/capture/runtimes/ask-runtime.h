@@ -31,6 +31,7 @@ struct traced_process;
 struct helper_target {
 	pid_t pid, namespace_pid;
 	int pidfd;
+	bool stop; /* ask it to stop writing its perf map, and not for one */
 };
 
 enum helper_answer {
@@ -124,8 +125,8 @@ struct askable_runtime {
 	const char *module; /* file name of the module that every process of this runtime maps */
 	const char *code;   /* prefix of the name of its JIT code, where the program contains the library; NULL: none */
 	bool at_end;	    /* its map is a snapshot, so it is asked when recording ends */
-	helper_ask *begin;  /* asks for a perf map */
-	helper_ask *end;    /* asks the runtime to stop writing; NULL: it writes the map only once */
+	bool keeps_writing; /* until it is asked to stop; otherwise it writes the map only once */
+	helper_ask *ask;
 	/* Called before the first request; NULL: nothing to prepare. */
 	void (*prepare)(struct recorder *recorder, struct traced_process *process);
 	void (*give_up)(struct recorder *recorder, const struct traced_process *process);

@@ -27,6 +27,11 @@
 #define EXEC_SLACK_NS 10000000ULL   /* file times have the resolution of the kernel's tick */
 #define START_SLACK_NS 100000000ULL /* start times have a resolution of a hundredth of a second */
 
+static uint64_t nanoseconds(struct timespec time)
+{
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 static void format_name(const struct traced_process *process, char name[32])
 {
 	snprintf(name, 32, "perf-%d.map", process->namespace_pid);
@@ -37,13 +42,11 @@ static const char too_old[] = "it is older than the process";
 /* Should a file that a target wrote about itself be refused? Returns the reason, or NULL to accept it. */
 static const char *target_file_refusal(const struct stat *status, uid_t owner, uint64_t started_realtime_ns)
 {
-	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
-
 	if (!S_ISREG(status->st_mode))
 		return "it is not a regular file";
 	if (status->st_uid != owner)
 		return "it belongs to another user";
-	if (changed_ns + START_SLACK_NS < started_realtime_ns)
+	if (nanoseconds(status->st_mtim) + START_SLACK_NS < started_realtime_ns)
 		return too_old;
 	return NULL;
 }
@@ -52,13 +55,6 @@ static bool is_same_state(const struct file_state *state, const struct stat *sta
 {
 	return state->inode && status->st_ino == state->inode && status->st_size == state->size &&
 	       status->st_mtim.tv_sec == state->changed.tv_sec && status->st_mtim.tv_nsec == state->changed.tv_nsec;
-}
-
-static const char *refuse_file(const struct traced_process *process, const struct stat *status)
-{
-	if (is_same_state(&process->earlier_map, status))
-		return too_old;
-	return target_file_refusal(status, process->owner, process->started_realtime_ns);
 }
 
 /* Did the program begin during the recording, so that its map was empty at first? See perf_maps_watch(). */
@@ -70,8 +66,6 @@ static bool begins_empty(const struct perf_map_copy *map)
 /* Adds a reading of the length. Without memory for it, lines of the map only seem to be older. */
 static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t length)
 {
-	struct perf_map_growth step = {.time_ns = time_ns, .length = length};
-
 	if (map->growth.count == LIMIT_MAP_GROWTH) {
 		/* The list is full: keep every second reading, and halve the rate from now on. The first reading
 		 * stays. */
@@ -79,7 +73,7 @@ static void add_step(struct perf_map_copy *map, uint64_t time_ns, uint64_t lengt
 			map->growth.items[i] = map->growth.items[2 * i + 1];
 		map->growth.count = LIMIT_MAP_GROWTH / 2;
 	}
-	(void)vector_push(&map->growth, step);
+	(void)vector_push(&map->growth, ((struct perf_map_growth){.time_ns = time_ns, .length = length}));
 }
 
 /* *size_ret: 0 if the file has become shorter. False: the file system does not answer. */
@@ -166,9 +160,15 @@ int perf_maps_open(struct recorder *recorder, const struct traced_process *proce
 	*refused_ret = NULL;
 	if (fd < 0 && errno == EXDEV)
 		*refused_ret = "another file is mounted there";
-	else if (fd >= 0)
-		*refused_ret = S_ISLNK(status->st_mode) ? "it is a symbolic link" : refuse_file(process, status);
-	if (fd < 0 || !*refused_ret)
+	if (fd < 0)
+		return -1;
+	if (S_ISLNK(status->st_mode))
+		*refused_ret = "it is a symbolic link";
+	else if (is_same_state(&process->earlier_map, status))
+		*refused_ret = too_old;
+	else
+		*refused_ret = target_file_refusal(status, process->owner, process->started_realtime_ns);
+	if (!*refused_ret)
 		return fd;
 	close(fd);
 	return -1;
@@ -269,7 +269,7 @@ static struct mmt_error *read_packed(struct recorder *recorder, uint64_t place, 
 	return error;
 }
 
-/* Reads the text. `refused_ret` is set as by refuse_file(). */
+/* Reads the text. *refused_ret: why it is not read; otherwise unchanged. */
 static struct mmt_error *take_text(struct recorder *recorder, struct traced_process *process, int fd, size_t size,
 				   const char **refused_ret)
 {
@@ -326,32 +326,26 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 	return error;
 }
 
-/*
- * Did the program before `exec_ns` write the file? It did if its mtime is older than the exec, or if it has not changed
- * since it was checked before. A file modified after the exec is excluded first, because that check may have been made
- * between the exec and the reading of its record.
- */
-static bool is_of_earlier_program(struct recorder *recorder, const struct traced_process *process, int fd,
-				  const struct stat *status, uint64_t exec_ns)
-{
-	uint64_t changed_ns = (uint64_t)status->st_mtim.tv_sec * 1000000000 + (uint64_t)status->st_mtim.tv_nsec;
-	uint64_t exec_realtime_ns = recorder->start_realtime_ns + (exec_ns - recorder->start_ns);
-	uint64_t known;
-
-	(void)file_mark_check(recorder, process, &process->map_growth_mark, fd, status, &known);
-	if (changed_ns >= exec_realtime_ns)
-		return false;
-	return changed_ns + EXEC_SLACK_NS < exec_realtime_ns || (known && known == (uint64_t)status->st_size);
-}
-
 struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced_process *process, uint64_t exec_ns)
 {
 	struct stat status = {0};
 	struct mmt_error *error = NULL;
 	const char *refused;
 	CLEANUP(close) int fd = perf_maps_open(recorder, process, &status, &refused);
+	uint64_t exec_realtime_ns = recorder->start_realtime_ns + (exec_ns - recorder->start_ns), changed_ns, known;
 
-	if (fd < 0 || exec_ns < recorder->start_ns || !is_of_earlier_program(recorder, process, fd, &status, exec_ns))
+	if (fd < 0 || exec_ns < recorder->start_ns)
+		return NULL;
+	/*
+	 * Did the earlier program write the file? It did if its mtime is older than the exec, or if it has not changed
+	 * since it was checked before. A file modified after the exec is excluded first, because that check may have
+	 * been made between the exec and the reading of its record.
+	 */
+	changed_ns = nanoseconds(status.st_mtim);
+	(void)file_mark_check(recorder, process, &process->map_growth_mark, fd, &status, &known);
+	if (changed_ns >= exec_realtime_ns)
+		return NULL;
+	if (changed_ns + EXEC_SLACK_NS >= exec_realtime_ns && (!known || known != (uint64_t)status.st_size))
 		return NULL;
 	process->earlier_map = (struct file_state){status.st_ino, status.st_size, status.st_mtim};
 	if (!status.st_size)
@@ -429,10 +423,10 @@ static bool know_writer(struct recorder *recorder, pid_t pid, struct writer_proc
 }
 
 /* Should the dump be refused? Returns the reason, or NULL to accept it. */
-static const char *refuse(const struct build_id_mapping *mapping, const struct writer_process *writer, pid_t named,
-			  int fd, const struct stat *status)
+static const char *refuse(const struct build_id_mapping *mapping, const struct writer_process *writer, int fd,
+			  const struct stat *status)
 {
-	if (named != writer->namespace_pid)
+	if (jitdumps_pid_of_name(mapping->path) != writer->namespace_pid)
 		return "it is named after another process";
 	if (fd < 0)
 		return "it cannot be opened";
@@ -457,15 +451,14 @@ static void open_dump(struct recorder *recorder, const struct build_id_mapping *
 		note->namespace_pid = writer.namespace_pid;
 		note->fd = process_table_spare(
 		    target_file_find(&recorder->calls, note->place, root, path, TARGET_IN_ROOT, &status));
-		refused = refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd, &status);
+		refused = refuse(mapping, &writer, note->fd, &status);
 		if (refused) {
 			/* The path does not lead to this file any more, but the mapped file is still accessible. */
 			if (note->fd >= 0)
 				close(note->fd);
 			note->fd = process_table_spare(mapped_file_find(&recorder->calls, mapping, &status));
 			if (note->fd >= 0)
-				refused =
-				    refuse(mapping, &writer, jitdumps_pid_of_name(mapping->path), note->fd, &status);
+				refused = refuse(mapping, &writer, note->fd, &status);
 		}
 	}
 	if (!refused)
@@ -474,20 +467,6 @@ static void open_dump(struct recorder *recorder, const struct build_id_mapping *
 	if (note->fd >= 0)
 		close(note->fd);
 	note->fd = -1;
-}
-
-/* Returns the dump of the current program of the process; NULL: it has not been noted yet. */
-static struct noted_jitdump *find_note(struct recorder *recorder, const struct build_id_mapping *mapping)
-{
-	for (size_t i = 0; i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
-		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
-
-		if (note->pid == mapping->pid && note->inode == mapping->inode &&
-		    note->device_major == mapping->device_major && note->device_minor == mapping->device_minor &&
-		    !note->ended)
-			return note;
-	}
-	return NULL;
 }
 
 /* Finds the program of the dump among the program starts known so far. jitdumps_note_begin() adds later ones. */
@@ -518,12 +497,16 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 				     .fd = -1,
 				     .place = place_of_device(mapping->device_major, mapping->device_minor),
 				     .mapped_ns = time_ns};
-	struct noted_jitdump *known;
+	const struct jitdump_notes *dumps = &recorder->jobs.runtimes->jitdumps;
 
 	if (!jitdumps_pid_of_name(mapping->path))
 		return NULL;
-	known = find_note(recorder, mapping);
-	if (known) {
+	for (size_t i = 0; i < dumps->items.count; i++) {
+		struct noted_jitdump *known = &dumps->items.items[i];
+
+		if (known->pid != note.pid || known->inode != note.inode || known->device_major != note.device_major ||
+		    known->device_minor != note.device_minor || known->ended)
+			continue;
 		if (known->mapped_ns < time_ns) {
 			known->mapped_ns = time_ns;
 			find_program(recorder, known);
@@ -537,15 +520,6 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 	if (note.fd >= 0)
 		close(note.fd);
 	return &error_no_memory;
-}
-
-/* Returns how many bytes of a dump may be copied. */
-static size_t limit_size(const struct jitdump_notes *notes, struct noted_jitdump *note, uint64_t size)
-{
-	uint64_t room = LIMIT_RECORDED_JITDUMPS_BYTES - notes->kept_bytes;
-
-	note->cut = size > room;
-	return (size_t)(size < room ? size : room);
 }
 
 static void report_missing_code(const struct recorder *recorder)
@@ -576,12 +550,14 @@ static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdu
 	struct mmt_error *error;
 	struct buffer packed;
 	struct stat status;
-	size_t size;
+	size_t size, room;
 
 	note->fd = -1;
 	if (fd < 0 || !target_file_stat(&recorder->calls, note->place, fd, &status) || status.st_size <= 0)
 		return NULL;
-	size = limit_size(dumps, note, (uint64_t)status.st_size);
+	room = LIMIT_RECORDED_JITDUMPS_BYTES - dumps->kept_bytes;
+	note->cut = (uint64_t)status.st_size > room;
+	size = note->cut ? room : (uint64_t)status.st_size;
 	buffer_init(&packed, SIZE_MAX);
 	error = read_packed(recorder, note->place, fd, size, false, &packed, &size);
 	if (error) {
@@ -593,11 +569,6 @@ static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdu
 	note->kept_bytes = size;
 	dumps->kept_bytes += size;
 	return NULL;
-}
-
-static uint64_t nanoseconds(struct timespec time)
-{
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
 /*
@@ -624,10 +595,8 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 	for (size_t i = 0; !error && i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
 		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
 
-		if (note->pid != pid || note->ended)
-			continue;
-		/* The next program has mapped the file, and the record of the exec was read later. */
-		if (note->mapped_ns >= exec_ns)
+		/* If the next program has mapped the file, the record of the exec was read later. */
+		if (note->pid != pid || note->ended || note->mapped_ns >= exec_ns)
 			continue;
 		note->ended = true;
 		if (note->fd < 0)
@@ -643,26 +612,19 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 	return error;
 }
 
-/* Copies the dumps that are in use when recording ends. */
-static struct mmt_error *keep_all(struct recorder *recorder)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
-		if (!recorder->jobs.runtimes->jitdumps.items.items[i].ended)
-			error = keep_dump(recorder, &recorder->jobs.runtimes->jitdumps.items.items[i]);
-	}
-	return error;
-}
-
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer)
 {
+	const struct jitdump_notes *dumps = &recorder->jobs.runtimes->jitdumps;
 	struct jitdump_copies copies = {0};
-	struct mmt_error *error = keep_all(recorder);
+	struct mmt_error *error = NULL;
 
+	for (size_t i = 0; !error && i < dumps->items.count; i++) {
+		if (!dumps->items.items[i].ended)
+			error = keep_dump(recorder, &dumps->items.items[i]);
+	}
 	report_missing_code(recorder);
-	for (size_t i = 0; !error && i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
-		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
+	for (size_t i = 0; !error && i < dumps->items.count; i++) {
+		struct noted_jitdump *note = &dumps->items.items[i];
 		struct jitdump_copy copy = {.pid = note->pid,
 					    .namespace_pid = note->namespace_pid,
 					    .knows_program = note->knows_program,
