@@ -47,11 +47,6 @@ static bool is_due(const struct jit_program *program, uint64_t address, uint64_t
 	return index ? program->pages.items[*index].due_ns <= now_ns : program->pages.count < LIMIT_CODE_PAGES;
 }
 
-static bool is_blank(const uint8_t *page, size_t size)
-{
-	return !page[0] && !memcmp(page, page + 1, size - 1);
-}
-
 /* Makes room by dropping the code of the first program that has ended. False: there is none. */
 static bool make_room(struct jit_reader *reader)
 {
@@ -121,7 +116,7 @@ static struct mmt_error *put_page(struct jit_reader *reader, struct jit_program 
 {
 	const uint64_t *index = map_get(&program->page_of_address, address);
 	struct jit_page *page = index ? &program->pages.items[*index] : add_page(reader, program, address);
-	bool blank = is_blank(seen, reader->page_bytes), stored = false;
+	bool blank = !seen[0] && !memcmp(seen, seen + 1, reader->page_bytes - 1), stored = false;
 	uint64_t checksum = blank ? 0 : map_checksum(seen, reader->page_bytes);
 	struct mmt_error *error = NULL;
 
@@ -292,10 +287,9 @@ static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *
 				    uint64_t *position_ret)
 {
 	struct process_residency pages = {0};
-	struct mmt_error *error;
+	struct mmt_error *error = residency_step(&program->pagemap, start, end, &pages, position_ret);
 	bool over = false;
 
-	error = residency_step(&program->pagemap, start, end, &pages, position_ret);
 	if (!error)
 		error = give_way(pass);
 	for (size_t i = 0; !error && !over && i < pages.runs.count; i++) {
@@ -337,11 +331,6 @@ static struct mmt_error *read_code(struct code_pass *pass, struct jit_program *p
 	} while (!error && !over && list->count == RANGES_MAX);
 	program->position = over ? position : 0;
 	return error;
-}
-
-static bool is_due_for_reading(const struct code_pass *pass, const struct jit_program *program)
-{
-	return program->noted_ns && !program->ended && (pass->at_end || program->from_ns <= pass->now_ns);
 }
 
 static void jit_program_close(struct jit_program *program)
@@ -424,17 +413,6 @@ static struct mmt_error *read_program(struct code_pass *pass, struct jit_program
 	return error;
 }
 
-static struct mmt_error *prepare(struct jit_reader *reader)
-{
-	if (reader->compressor)
-		return NULL;
-	reader->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	reader->stored_pages_max = LIMIT_RECORDED_CODE_BYTES / reader->page_bytes;
-	reader->stored_bytes_max = LIMIT_CODE_KEPT_BYTES;
-	buffer_init(&reader->scratch, SCRATCH_BYTES_MAX);
-	return compressor_create(&reader->compressor);
-}
-
 /* Reads one program after the other until `time_ns_max` of CPU time is used up; the next pass continues with the first
  * that got no time. Errors: reading the rings failed, or out of memory. */
 static struct mmt_error *code_pass_read(struct code_pass *pass)
@@ -442,15 +420,22 @@ static struct mmt_error *code_pass_read(struct code_pass *pass)
 	struct jit_reader *reader = pass->reader;
 	size_t count = reader->programs.count, first = reader->turn;
 	CLEANUP(free) struct code_buffers *buffers = malloc(sizeof(*buffers));
-	struct mmt_error *error = buffers ? prepare(reader) : &error_no_memory;
+	struct mmt_error *error = buffers ? NULL : &error_no_memory;
 	bool over = false;
 
+	if (!error && !reader->compressor) {
+		reader->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+		reader->stored_pages_max = LIMIT_RECORDED_CODE_BYTES / reader->page_bytes;
+		reader->stored_bytes_max = LIMIT_CODE_KEPT_BYTES;
+		buffer_init(&reader->scratch, SCRATCH_BYTES_MAX);
+		error = compressor_create(&reader->compressor);
+	}
 	pass->buffers = buffers;
 	pass->began_ns = blocking_calls_clock_ns(&pass->recorder->calls);
 	for (size_t i = 0; !error && i < count; i++) {
 		struct jit_program *program = &reader->programs.items[(first + i) % count];
 
-		if (!is_due_for_reading(pass, program))
+		if (!program->noted_ns || program->ended || (!pass->at_end && program->from_ns > pass->now_ns))
 			continue;
 		if (over) {
 			reader->turn = (first + i) % count;
@@ -662,10 +647,9 @@ struct mmt_error *jit_reader_finish(struct recorder *recorder)
 
 static int compare_pages(const void *first, const void *second)
 {
-	uint64_t a = ((const struct jit_code_page *)first)->address,
-		 b = ((const struct jit_code_page *)second)->address;
+	const struct jit_code_page *a = first, *b = second;
 
-	return a < b ? -1 : a > b;
+	return order_of(a->address, b->address);
 }
 
 static struct mmt_error *encode_program(struct jit_reader *reader, const struct jit_program *program,

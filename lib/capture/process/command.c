@@ -64,8 +64,7 @@ static void set_signals(const struct traced_command *command)
 }
 
 /* In the child: waits for the release, then executes the command. */
-_Noreturn static void run_child(const struct traced_command *command, char *const *arguments, int go_pipe,
-				int error_pipe)
+_Noreturn static void run_child(const struct traced_command *command, char *const *arguments, int error_pipe)
 {
 	struct rlimit limit;
 	char word;
@@ -78,7 +77,7 @@ _Noreturn static void run_child(const struct traced_command *command, char *cons
 	}
 	if (command->output_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		_exit(STATUS_CANNOT_RUN);
-	if (read(go_pipe, &word, 1) == 1) {
+	if (read(command->go_pipe[0], &word, 1) == 1) {
 		execvp(arguments[0], arguments);
 		errno_value = errno;
 		if (write(error_pipe, &errno_value, sizeof(errno_value)) < 0)
@@ -112,42 +111,25 @@ static int open_program(const char *name)
 	return -1;
 }
 
-static struct mmt_error *check_program(const char *name)
+struct mmt_error *command_start(struct traced_command *command, char *const *arguments)
 {
-	CLEANUP(close) int fd = open_program(name);
+	CLEANUP(close) int fd = open_program(arguments[0]);
+	int error_pipe[2], errno_value;
 
 	if (fd >= 0 && proc_is_32_bit_program(fd))
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "%s is a 32-bit program: its system calls cannot be recorded on a 64-bit kernel",
-				    name);
-	return NULL;
-}
-
-struct mmt_error *command_start(struct traced_command *command, char *const *arguments)
-{
-	struct mmt_error *error = check_program(arguments[0]);
-	int go_pipe[2], error_pipe[2];
-	int errno_value;
-
-	if (error)
-		return error;
-	if (pipe2(go_pipe, O_CLOEXEC) < 0)
+				    arguments[0]);
+	if (pipe2(command->go_pipe, O_CLOEXEC) < 0 || pipe2(error_pipe, O_CLOEXEC) < 0)
 		return error_system(errno, "cannot create a pipe");
-	if (pipe2(error_pipe, O_CLOEXEC) < 0) {
-		errno_value = errno;
-		close(go_pipe[0]);
-		close(go_pipe[1]);
-		return error_system(errno_value, "cannot create a pipe");
-	}
 	command->name = arguments[0];
 	command->pid = fork();
 	errno_value = errno;
 	if (command->pid == 0) {
-		close(go_pipe[1]);
-		run_child(command, arguments, go_pipe[0], error_pipe[1]);
+		close(command->go_pipe[1]);
+		run_child(command, arguments, error_pipe[1]);
 	}
 	close(error_pipe[1]);
-	memcpy(command->go_pipe, go_pipe, sizeof(go_pipe));
 	command->error_pipe = error_pipe[0];
 	if (command->pid < 0) {
 		command->pid = 0;
@@ -184,23 +166,17 @@ bool command_has_ended(const struct traced_command *command)
 	return command->pid > 0 && proc_has_ended(command->pid);
 }
 
-static void reap(struct traced_command *command)
+bool command_stop(struct traced_command *command)
 {
+	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
 	int status;
 
+	/* Closing the pipe makes a command that was not released exit. */
+	close_descriptor(&command->go_pipe[1]);
 	if (command->pid > 0 && waitpid(command->pid, &status, WNOHANG) == command->pid) {
 		command->status = status;
 		command->pid = 0;
 	}
-}
-
-bool command_stop(struct traced_command *command)
-{
-	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
-
-	/* Closing the pipe makes a command that was not released exit. */
-	close_descriptor(&command->go_pipe[1]);
-	reap(command);
 	if (command->pid <= 0)
 		return true;
 	kill(command->pid, SIGTERM);

@@ -72,13 +72,10 @@ struct traced_process *process_table_add(struct process_table *processes, pid_t 
 	process->ended = process->pidfd < 0 && errno == ESRCH;
 	process->pidfd = process_table_spare(process->pidfd);
 	processes->descriptors_short |= process->pidfd < 0 && !process->ended;
-	if (!map_put(&processes->index_of_pid, (uint64_t)pid, processes->items.count - 1)) {
-		process_table_release(process);
-		processes->items.count--;
-		free(process);
-		return NULL;
-	}
-	return process;
+	if (map_put(&processes->index_of_pid, (uint64_t)pid, processes->items.count - 1))
+		return process;
+	process_table_drop_last(processes);
+	return NULL;
 }
 
 void process_table_drop_last(struct process_table *processes)
@@ -140,12 +137,6 @@ bool process_table_update(struct process_table *processes)
 	return any_target && all_ended;
 }
 
-static bool can_be_forgotten(const struct traced_process *process, uint64_t now_ns)
-{
-	return process->ended && process->ended_ns && now_ns - process->ended_ns > FORGET_NS && !process->target &&
-	       process->pidfd < 0 && process->tmp_directory < 0 && !process->perf_map.text && !process->helper.dying;
-}
-
 void process_table_forget_ended(struct process_table *processes)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -156,7 +147,9 @@ void process_table_forget_ended(struct process_table *processes)
 		uint64_t *index = map_get(&processes->index_of_pid, (uint64_t)process->pid);
 		bool youngest = index && *index == i;
 
-		if (can_be_forgotten(process, now_ns)) {
+		if (process->ended && process->ended_ns && now_ns - process->ended_ns > FORGET_NS && !process->target &&
+		    process->pidfd < 0 && process->tmp_directory < 0 && !process->perf_map.text &&
+		    !process->helper.dying) {
 			if (youngest)
 				(void)map_remove(&processes->index_of_pid, (uint64_t)process->pid);
 			destroy(process);
