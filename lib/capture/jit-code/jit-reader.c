@@ -652,23 +652,6 @@ static int compare_pages(const void *first, const void *second)
 	return order_of(a->address, b->address);
 }
 
-static struct mmt_error *encode_program(struct jit_reader *reader, const struct jit_program *program,
-					struct section_packing *packing)
-{
-	CLEANUP(free) struct jit_code_page *pages = malloc(program->pages.count * sizeof(*pages));
-
-	if (!pages)
-		return &error_no_memory;
-	for (size_t i = 0; i < program->pages.count; i++) {
-		const struct jit_page *page = &program->pages.items[i];
-
-		pages[i] = (struct jit_code_page){page->address, page->frame, page->frame_bytes};
-	}
-	qsort(pages, program->pages.count, sizeof(*pages), compare_pages);
-	return jit_code_encode_program(packing, program->pid, program->until_ns, pages, program->pages.count,
-				       reader->page_bytes);
-}
-
 struct mmt_error *jit_reader_encode(struct recorder *recorder, struct buffer *buffer)
 {
 	struct jit_reader *reader = recorder->jobs.jit_reader;
@@ -678,7 +661,22 @@ struct mmt_error *jit_reader_encode(struct recorder *recorder, struct buffer *bu
 	if (!reader->programs.count)
 		return NULL;
 	error = jit_code_encode(&packing, reader->programs.count, buffer);
-	for (size_t i = 0; !error && i < reader->programs.count; i++)
-		error = encode_program(reader, &reader->programs.items[i], &packing);
+	for (size_t i = 0; !error && i < reader->programs.count; i++) {
+		const struct jit_program *program = &reader->programs.items[i];
+		CLEANUP(free) struct jit_code_page *pages = malloc(program->pages.count * sizeof(*pages));
+
+		if (!pages) {
+			error = &error_no_memory;
+			break;
+		}
+		for (size_t k = 0; k < program->pages.count; k++) {
+			const struct jit_page *page = &program->pages.items[k];
+
+			pages[k] = (struct jit_code_page){page->address, page->frame, page->frame_bytes};
+		}
+		qsort(pages, program->pages.count, sizeof(*pages), compare_pages);
+		error = jit_code_encode_program(&packing, program->pid, program->until_ns, pages, program->pages.count,
+						reader->page_bytes);
+	}
 	return packing_end(&packing, error);
 }

@@ -37,6 +37,7 @@ enum reason {
 	REASON_NAMESPACE,
 	REASON_CAPABILITIES,
 	REASON_NO_TRACEFS,
+	/* In the order of enum permission, for users who may change it. */
 	REASON_PARANOID,
 	REASON_CPU_EVENTS,
 	REASON_TRACEPOINTS,
@@ -104,12 +105,6 @@ bool permission_was_refused(int errno_value)
 
 static enum reason find_reason(enum permission permission)
 {
-	static const enum reason of_users[] = {
-	    [PERMISSION_EVENTS] = REASON_PARANOID,
-	    [PERMISSION_CPU_EVENTS] = REASON_CPU_EVENTS,
-	    [PERMISSION_TRACEPOINTS] = REASON_TRACEPOINTS,
-	    [PERMISSION_PROCESS] = REASON_OTHER_USER,
-	};
 	bool process = permission == PERMISSION_PROCESS, events = permission <= PERMISSION_CPU_EVENTS;
 	uint64_t enough = process ? 1ull << CAP_SYS_PTRACE : 1ull << CAP_PERFMON | 1ull << CAP_SYS_ADMIN;
 	bool capable = permission_is_global() && permission_capabilities() & enough;
@@ -125,7 +120,7 @@ static enum reason find_reason(enum permission permission)
 	/* Nor would sudo help. */
 	if (geteuid() == 0 || read_own("NoNewPrivs", 10) || !(read_own("CapBnd", 16) & enough))
 		return permission == PERMISSION_TRACEPOINTS ? REASON_NO_TRACEFS : REASON_CAPABILITIES;
-	return of_users[permission];
+	return REASON_PARANOID + permission;
 }
 
 const struct mmt_refusal *permission_explain(enum permission permission)

@@ -98,29 +98,15 @@ uint64_t text_file_bytes(const char *text, const char *name)
 	return text_file_field(text, name, value, sizeof(value)) ? strtoull(value, NULL, 10) * 1024 : 0;
 }
 
-int regular_file_open_found(int found)
-{
-	int fd = -1, errno_value;
-	struct stat status;
-	char name[64];
-
-	if (found < 0)
-		return -1;
-	if (fstat(found, &status) == 0) {
-		snprintf(name, sizeof(name), "/proc/self/fd/%d", found);
-		errno = EINVAL;
-		if (S_ISREG(status.st_mode))
-			fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
-	errno_value = errno;
-	close(found);
-	errno = errno_value;
-	return fd;
-}
-
 int regular_file_open(const char *path)
 {
-	return regular_file_open_found(open(path, O_PATH | O_CLOEXEC));
+	CLEANUP(close) int found = open(path, O_PATH | O_CLOEXEC);
+	struct stat status;
+
+	if (found < 0 || fstat(found, &status) < 0)
+		return -1;
+	errno = EINVAL;
+	return S_ISREG(status.st_mode) ? target_file_reopen(found) : -1;
 }
 
 bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, uint32_t device_minor, uint64_t inode)
@@ -138,52 +124,34 @@ bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, ui
 #define DIRECTORY_BYTES (1u << 20) /* larger than the list of as many threads as there can be file descriptors */
 #define DOT_ENTRIES 2
 
-struct stat_fields {
-	char state;
-	pid_t parent;
-	uint32_t flags;
-	uint64_t start_ticks; /* clock ticks since boot */
-	uint64_t memory_bytes;
-	uint64_t code_end; /* 1 without permission to trace the process */
-};
-
-/* Reads /proc/PID/task/TID/stat. /proc/TID/stat would sum up all threads of the process. */
-static bool read_thread_stat(pid_t pid, pid_t tid, struct stat_fields *fields)
+bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 {
 	CLEANUP(free) char *text = NULL;
 	const char *position;
 	char name[32];
 
+	/* /proc/TID/stat would sum up all threads of the process. */
 	snprintf(name, sizeof(name), "task/%d/stat", tid);
 	text = proc_text(pid, name);
 	if (!text)
 		return false;
 	/* The command name may contain blanks and parentheses, so the other fields begin after the last parenthesis. */
 	position = strrchr(text, ')');
-	return position &&
-	       sscanf(position + 1,
-		      " %c %d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64
-		      " %" SCNu64 " %*d %*u %*u %" SCNu64,
-		      &fields->state, &fields->parent, &fields->flags, &fields->start_ticks, &fields->memory_bytes,
-		      &fields->code_end) == 6;
-}
-
-/* Reads /proc/TID/stat, for a main thread, or if the process is not known. */
-static bool read_stat(pid_t tid, struct stat_fields *fields)
-{
-	return read_thread_stat(tid, tid, fields);
-}
-
-bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
-{
-	struct stat_fields fields;
-
-	if (!read_thread_stat(pid, tid, &fields))
+	if (!position ||
+	    sscanf(position + 1,
+		   " %c %d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64
+		   " %" SCNu64 " %*d %*u %*u %" SCNu64,
+		   &thread_ret->state, &thread_ret->parent, &thread_ret->flags, &thread_ret->start_ticks,
+		   &thread_ret->memory_bytes, &thread_ret->code_end) != 6)
 		return false;
-	thread_ret->start_ticks = fields.start_ticks;
-	thread_ret->exiting = fields.flags & EXITING_FLAG;
-	thread_ret->state = fields.state;
+	thread_ret->exiting = thread_ret->flags & EXITING_FLAG;
 	return true;
+}
+
+/* Reads the main thread of a process, or a thread whose process is not known. */
+static bool read_stat(pid_t tid, struct proc_thread *thread)
+{
+	return proc_read_thread(tid, tid, thread);
 }
 
 /* Might the thread be in one of these calls? Returns true if this cannot be determined, as for a running thread. */
@@ -239,26 +207,26 @@ bool proc_may_be_in_memory_call(pid_t pid, pid_t tid)
 	    SYS_mmap,  SYS_munmap, SYS_mremap,		 SYS_brk,      SYS_mprotect,   SYS_pkey_mprotect,
 	    SYS_shmat, SYS_shmdt,  SYS_remap_file_pages, SYS_io_setup, SYS_io_destroy,
 	};
-	struct stat_fields fields;
+	struct proc_thread thread;
 
-	if (!read_thread_stat(pid, tid, &fields) || fields.flags & (EXITING_FLAG | WORKER_FLAGS))
+	if (!proc_read_thread(pid, tid, &thread) || thread.exiting || thread.flags & WORKER_FLAGS)
 		return false;
-	return fields.state == 'R' ||
-	       (fields.state == 'D' && may_be_in_one_of(tid, calls, sizeof(calls) / sizeof(calls[0])));
+	return thread.state == 'R' ||
+	       (thread.state == 'D' && may_be_in_one_of(tid, calls, sizeof(calls) / sizeof(calls[0])));
 }
 
 bool proc_is_kernel_thread(pid_t pid)
 {
-	struct stat_fields fields;
+	struct proc_thread thread;
 
-	return read_stat(pid, &fields) && fields.flags & KERNEL_THREAD_FLAG;
+	return read_stat(pid, &thread) && thread.flags & KERNEL_THREAD_FLAG;
 }
 
 pid_t proc_parent_of(pid_t pid)
 {
-	struct stat_fields fields;
+	struct proc_thread thread;
 
-	return read_stat(pid, &fields) ? fields.parent : 0;
+	return read_stat(pid, &thread) ? thread.parent : 0;
 }
 
 bool proc_list_processes(proc_pids *pids)
@@ -353,7 +321,7 @@ pid_t proc_process_of(pid_t tid)
 
 struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid)
 {
-	struct stat_fields fields;
+	struct proc_thread thread;
 	char value[STATUS_BYTES];
 	bool is_32_bit;
 	long process;
@@ -362,14 +330,14 @@ struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid)
 		return error_create(MMT_ERROR_INVALID, "%d is not a PID", pid);
 	if (pid == getpid())
 		return error_create(MMT_ERROR_INVALID, "cannot record process %d: it is the recorder itself", pid);
-	if (!read_stat(pid, &fields) || !read_status_field(pid, "Tgid", value))
+	if (!read_stat(pid, &thread) || !read_status_field(pid, "Tgid", value))
 		return error_no_process(pid);
 	process = strtol(value, NULL, 10);
 	if (process != pid)
 		return error_create(MMT_ERROR_INVALID,
 				    "%d is a thread of process %ld: use -p %ld, or -t %d for what this thread does",
 				    pid, process, process, pid);
-	if (fields.flags & KERNEL_THREAD_FLAG)
+	if (thread.flags & KERNEL_THREAD_FLAG)
 		return error_create(MMT_ERROR_UNSUPPORTED, "%d is a kernel thread: it has no memory of its own", pid);
 	if (proc_has_ended(pid))
 		return refuse_zombie(pid);
@@ -411,9 +379,9 @@ bool proc_name_matches(const char *command, const char *name)
 
 bool proc_is_zombie(pid_t tid)
 {
-	struct stat_fields fields;
+	struct proc_thread thread;
 
-	return read_stat(tid, &fields) && (fields.state == 'Z' || fields.state == 'X');
+	return read_stat(tid, &thread) && (thread.state == 'Z' || thread.state == 'X');
 }
 
 bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
@@ -470,9 +438,9 @@ static bool find_living_thread(pid_t pid, pid_t *living_ret)
 /* The kernel sets the end of the code when it has mapped the program and its interpreter. */
 bool proc_is_loading(pid_t pid)
 {
-	struct stat_fields fields;
+	struct proc_thread thread;
 
-	return read_stat(pid, &fields) && fields.memory_bytes && !fields.code_end;
+	return read_stat(pid, &thread) && thread.memory_bytes && !thread.code_end;
 }
 
 bool proc_has_ended(pid_t pid)
@@ -582,22 +550,22 @@ char *proc_environment(pid_t pid, const char *name)
 
 uint64_t proc_start_boot_ns(pid_t pid)
 {
-	struct stat_fields fields;
+	struct proc_thread thread;
 
-	if (!read_stat(pid, &fields))
+	if (!read_stat(pid, &thread))
 		return 0;
-	return fields.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+	return thread.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 uint64_t proc_start_realtime_ns(pid_t pid)
 {
-	struct stat_fields fields;
+	struct proc_thread thread;
 	struct timespec boot, real;
 	uint64_t started_ns, boot_ns, real_ns;
 
-	if (!read_stat(pid, &fields) || clock_gettime(CLOCK_BOOTTIME, &boot) || clock_gettime(CLOCK_REALTIME, &real))
+	if (!read_stat(pid, &thread) || clock_gettime(CLOCK_BOOTTIME, &boot) || clock_gettime(CLOCK_REALTIME, &real))
 		return 0;
-	started_ns = fields.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+	started_ns = thread.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
 	boot_ns = (uint64_t)boot.tv_sec * 1000000000 + (uint64_t)boot.tv_nsec;
 	real_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
 	return boot_ns > started_ns ? real_ns - (boot_ns - started_ns) : real_ns;
@@ -614,13 +582,6 @@ static uint64_t read_word(const uint8_t *stack, size_t offset)
 
 	memcpy(&word, stack + offset, sizeof(word));
 	return word;
-}
-
-/* Are these the three entries that the kernel writes in this order? */
-static bool is_in_vector(const uint8_t *stack, size_t offset)
-{
-	return read_word(stack, offset) == AT_PHDR && read_word(stack, offset + ENTRY_BYTES) == AT_PHENT &&
-	       read_word(stack, offset + 2 * ENTRY_BYTES) == AT_PHNUM;
 }
 
 /* Finds the end of the vector with entries from `offset` on, and the address of its lowest string. False: the vector is
@@ -650,7 +611,10 @@ size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address)
 	uint64_t string;
 
 	for (size_t offset = -address % WORD_BYTES; offset + 3 * ENTRY_BYTES <= size; offset += WORD_BYTES) {
-		if (!is_in_vector(stack, offset) || !find_end(stack, size, offset, &end, &string))
+		/* Three entries that the kernel writes in this order. */
+		if (read_word(stack, offset) != AT_PHDR || read_word(stack, offset + ENTRY_BYTES) != AT_PHENT ||
+		    read_word(stack, offset + 2 * ENTRY_BYTES) != AT_PHNUM ||
+		    !find_end(stack, size, offset, &end, &string))
 			continue;
 		/* In a copy of the vector made by the program, the strings are far away. */
 		if (string - (address + end) < GAP_BYTES_MAX)

@@ -62,10 +62,17 @@ pid_t proc_living_thread(pid_t pid);
 bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret);
 
 struct proc_thread {
+	char state; /* R, S, D ...: see proc(5) */
+	pid_t parent;
+	uint32_t flags;	      /* PF_* */
 	uint64_t start_ticks; /* clock ticks since boot; two threads with the same TID have different ones */
-	bool exiting;	      /* the thread makes no more system calls */
-	char state;	      /* R, S, D ...: see proc(5) */
+	uint64_t memory_bytes;
+	uint64_t code_end; /* 1 without permission to trace the process */
+	bool exiting;	   /* the thread makes no more system calls */
 };
+
+/* Reads the state of a thread. False: it is gone. */
+bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
 
 /* Has the process no address space of its own, like a kernel thread? Returns false if it is gone. */
 bool proc_is_kernel_thread(pid_t pid);
@@ -82,9 +89,6 @@ bool proc_may_be_in_clone(pid_t tid);
 /* Might the thread be inside a call that changes mappings? Returns true for a thread that is running or waiting for a
  * CPU, because its call is not known. Returns false if it is gone or makes no more calls. */
 bool proc_may_be_in_memory_call(pid_t pid, pid_t tid);
-
-/* Reads the state of a thread. False: it is gone. */
-bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
 
 /* Returns the PID of the process in its innermost PID namespace, or `pid` if that is unknown. */
 pid_t proc_namespace_pid(pid_t pid);
@@ -158,10 +162,6 @@ uint64_t text_file_bytes(const char *text, const char *name);
 
 /* Opens for reading; returns -1 and errno, EINVAL if it is not a regular file. Symbolic links are followed. */
 int regular_file_open(const char *path);
-
-/* Opens the file of an O_PATH descriptor for reading, as regular_file_open() does. Closes the descriptor; -1: errno is
- * preserved. */
-int regular_file_open_found(int found);
 
 /*
  * Is this the mapped file? On some file systems, such as btrfs and overlayfs, fstat() returns another device than the

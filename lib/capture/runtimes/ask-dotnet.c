@@ -26,15 +26,6 @@
 #define TYPE_PERF_MAP 3 /* a perf map without a jitdump */
 #define UNKNOWN_COMMAND 0x80131385u
 
-/* Opens the directory of the socket: the process's TMPDIR, or /tmp. */
-static int open_socket_directory(pid_t pid)
-{
-	CLEANUP(free) char *path = proc_environment(pid, "TMPDIR");
-	int fd = path && path[0] == '/' ? target_directory_open(pid, path) : -1;
-
-	return fd >= 0 ? fd : target_directory_open(pid, "/tmp");
-}
-
 /* Connects to "dotnet-diagnostic-PID-KEY-socket". An earlier process with the same PID may have left another socket
  * behind. */
 static int connect_to(const struct helper_target *target, uid_t owner, int directory)
@@ -114,11 +105,15 @@ static enum helper_answer exchange(int fd, bool enable, char refusal[HELPER_REFU
 
 static enum helper_answer ask(const struct helper_target *target, char refusal[HELPER_REFUSAL_BYTES])
 {
-	CLEANUP(close) int directory = open_socket_directory(target->pid);
+	/* The directory of the socket: the process's TMPDIR, or /tmp. */
+	CLEANUP(free) char *path = proc_environment(target->pid, "TMPDIR");
+	CLEANUP(close) int directory = path && path[0] == '/' ? target_directory_open(target->pid, path) : -1;
 	CLEANUP(close) int fd = -1;
 	const char *refused;
 	uid_t owner;
 
+	if (directory < 0)
+		directory = target_directory_open(target->pid, "/tmp");
 	refused = target_become_user(target->pid, &owner);
 	if (refused) {
 		snprintf(refusal, HELPER_REFUSAL_BYTES, "%s", refused);

@@ -94,11 +94,20 @@ static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BY
 	return fd;
 }
 
-/* Parses the answer: the status in decimal, a newline, then the output of the command. */
-static enum helper_answer judge_answer(const char *answer, char refusal[HELPER_REFUSAL_BYTES])
+/* Sends the command. The answer has the status in decimal, a newline, then the output of the command. */
+static enum helper_answer command(int fd, char refusal[HELPER_REFUSAL_BYTES])
 {
-	const char *text = strchr(answer, '\n');
+	/* The version of the protocol, the command, and three arguments, of which two are empty. */
+	static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
+	uint64_t until_ns = clock_now_ns() + ANSWER_NS;
+	char answer[ANSWER_BYTES + 1];
+	const char *text;
+	size_t received = 0;
 
+	if (target_socket_send(fd, request, sizeof(request), until_ns))
+		received = target_socket_receive(fd, answer, ANSWER_BYTES, until_ns);
+	answer[received] = '\0';
+	text = strchr(answer, '\n');
 	if (!strncmp(answer, "0\n", 2))
 		return HELPER_AGREED;
 	if (!*answer) {
@@ -112,20 +121,6 @@ static enum helper_answer judge_answer(const char *answer, char refusal[HELPER_R
 		snprintf(refusal, HELPER_REFUSAL_BYTES, "Compiler.perfmap fails: %.*s",
 			 text ? (int)strcspn(text + 1, "\n") : 0, text ? text + 1 : "");
 	return HELPER_REFUSED;
-}
-
-static enum helper_answer command(int fd, char refusal[HELPER_REFUSAL_BYTES])
-{
-	/* The version of the protocol, the command, and three arguments, of which two are empty. */
-	static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
-	uint64_t until_ns = clock_now_ns() + ANSWER_NS;
-	char answer[ANSWER_BYTES + 1];
-	size_t received = 0;
-
-	if (target_socket_send(fd, request, sizeof(request), until_ns))
-		received = target_socket_receive(fd, answer, ANSWER_BYTES, until_ns);
-	answer[received] = '\0';
-	return judge_answer(answer, refusal);
 }
 
 static void name_trigger(pid_t namespace_pid, char name[32])

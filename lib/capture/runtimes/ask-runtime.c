@@ -56,25 +56,21 @@ bool helper_start(struct helper *helper, const struct helper_target *target, hel
 	return !helper->dying && helper_process_start(helper, SOCK_STREAM | SOCK_NONBLOCK, run_child, &request);
 }
 
-/* Does the child wait for a file system, and not for the runtime? It polls its socket, and sleeps between two attempts.
- */
-static bool is_stuck(struct helper *helper)
+enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
+	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
 	uint64_t now_ns = clock_now_ns();
+	ssize_t count;
+	bool stuck;
 
+	/* Does the child wait for a file system, before it connects to the runtime? Later it polls its socket, and
+	 * sleeps between two attempts. */
 	if (!proc_waits_for_file(helper->child))
 		helper->stuck_ns = 0;
 	else if (!helper->stuck_ns)
 		helper->stuck_ns = now_ns;
-	return helper->stuck_ns && now_ns - helper->stuck_ns > STUCK_NS;
-}
-
-enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES])
-{
-	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
-	bool stuck = is_stuck(helper); /* before it connects to the runtime */
-	ssize_t count = read(helper->answer, text, sizeof(text) - 1);
-
+	stuck = helper->stuck_ns && now_ns - helper->stuck_ns > STUCK_NS;
+	count = read(helper->answer, text, sizeof(text) - 1);
 	if (count < 0 && (errno == EAGAIN || errno == EINTR) && !stuck)
 		return HELPER_WAITS;
 	snprintf(refusal_ret, HELPER_REFUSAL_BYTES, "%s",
@@ -110,31 +106,22 @@ const char *target_become_user(pid_t pid, uid_t *owner_ret)
 	return getppid() == recorder ? NULL : "the recorder is gone";
 }
 
-/* Opens the socket with O_PATH, so that the socket that was checked is the one that is connected to. */
-static int open_socket(uid_t owner, int directory, const char *name)
-{
-	int fd = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	struct stat status;
-
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) && status.st_uid == owner)
-		return fd;
-	close(fd);
-	errno = ENOTSOCK;
-	return -1;
-}
-
 int target_socket_connect(pid_t pid, uid_t owner, int directory, const char *name)
 {
-	CLEANUP(close) int place = open_socket(owner, directory, name);
+	/* O_PATH, so that the socket that is checked is the one that is connected to. */
+	CLEANUP(close) int place = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
+	struct stat status;
 	int fd, failure;
 
 	if (place < 0)
 		return -1;
+	if (fstat(place, &status) < 0 || !S_ISSOCK(status.st_mode) || status.st_uid != owner) {
+		errno = ENOTSOCK;
+		return -1;
+	}
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", place);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -318,22 +305,13 @@ static void check_map_appeared(struct recorder *recorder, struct traced_process 
 	process->asked = after_answer(process);
 }
 
-static void take_last_answer(const struct recorder *recorder, struct traced_process *process)
-{
-	char refusal[HELPER_REFUSAL_BYTES] = "";
-	enum helper_answer answer = take_answer(process, refusal);
-
-	if (answer == HELPER_WAITS)
-		return;
-	process->asked = ASKED_DONE;
-	if (answer != HELPER_AGREED)
-		report_still_writing(recorder, process, refusal);
-}
-
 /* Makes one step for one process. `at_end`: a process that has not been asked yet, because it was found too late, is
  * asked now, once. */
 static void step(struct recorder *recorder, struct traced_process *process, bool at_end)
 {
+	char refusal[HELPER_REFUSAL_BYTES] = "";
+	enum helper_answer answer;
+
 	switch (process->asked) {
 	case ASKED_NOT:
 		if (!at_end && (process->runtime->at_end || clock_now_ns() < process->ask_at_ns))
@@ -363,7 +341,12 @@ static void step(struct recorder *recorder, struct traced_process *process, bool
 		process->asked = ASKED_TO_END;
 		break;
 	case ASKED_TO_END:
-		take_last_answer(recorder, process);
+		answer = take_answer(process, refusal);
+		if (answer == HELPER_WAITS)
+			break;
+		process->asked = ASKED_DONE;
+		if (answer != HELPER_AGREED)
+			report_still_writing(recorder, process, refusal);
 		break;
 	case ASKED_DONE:
 		break;
