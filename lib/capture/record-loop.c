@@ -17,7 +17,6 @@
 #include "capture/memory/residency.h"
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/jit-files.h"
-#include "capture/runtimes/read-options.h"
 #include "capture/procfs/proc.h"
 #include "capture/snapshot.h"
 #include "capture/targets.h"
@@ -708,7 +707,7 @@ void loop_stop(struct recorder *recorder)
 {
 	uint64_t sleep_end_ns;
 
-	priority_enter_realtime(&recorder->priority);
+	priority_enter_realtime(&recorder->priority, UINT64_MAX);
 	/* A second stop request cuts slow work short. Ctrl-C also reaches the command, which may end before the
 	 * recorder sees the stop request; that request still counts as the first one. */
 	recorder->stop_requests = recorder_stop_requests(recorder);

@@ -20,7 +20,6 @@
 #include "capture/record-loop.h"
 #include "capture/jit-code/jit-reader.h"
 #include "capture/runtimes/jit-files.h"
-#include "capture/runtimes/read-options.h"
 #include "capture/procfs/proc.h"
 #include "capture/memory/residency.h"
 #include "capture/snapshot.h"

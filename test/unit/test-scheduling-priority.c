@@ -141,7 +141,7 @@ START_TEST(real_time_follows_the_rings)
 	ck_assert_int_eq(own_policy(), policy);
 	priority_follow_rings(&priority, false, 2000 + PRIORITY_REALTIME_NS);
 	ck_assert_int_eq(own_policy(), SCHED_OTHER);
-	priority_enter_realtime(&priority);
+	priority_enter_realtime(&priority, UINT64_MAX);
 	priority_follow_rings(&priority, false, UINT64_MAX - 1);
 	ck_assert_int_eq(own_policy(), policy);
 	priority_restore(&priority);

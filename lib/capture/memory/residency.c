@@ -76,21 +76,27 @@ void residency_take(struct residency_reader *reader, struct blocking_calls *call
 	*reader = (struct residency_reader){.calls = calls, .pid = pid, .fd = pagemap, .scan = true};
 }
 
+/* Reads the entry of the page at this address. False: the address space does not exist any more. */
+static bool read_entry(const struct residency_reader *reader, uint64_t address, uint64_t *entry_ret)
+{
+	int64_t offset = (int64_t)(address / (uint64_t)sysconf(_SC_PAGESIZE) * sizeof(*entry_ret));
+
+	return process_file_read(reader->calls, reader->pid, reader->fd, entry_ret, sizeof(*entry_ret), offset) ==
+	       sizeof(*entry_ret);
+}
+
 bool residency_is_valid(const struct residency_reader *reader)
 {
 	uint64_t entry;
 
-	return process_file_read(reader->calls, reader->pid, reader->fd, &entry, sizeof(entry), 0) == sizeof(entry);
+	return read_entry(reader, 0, &entry);
 }
 
 bool residency_has_page(const struct residency_reader *reader, uint64_t address)
 {
 	uint64_t entry;
 
-	return process_file_read(reader->calls, reader->pid, reader->fd, &entry, sizeof(entry),
-				 (int64_t)(address / (uint64_t)sysconf(_SC_PAGESIZE) * sizeof(entry))) ==
-		   sizeof(entry) &&
-	       entry & ENTRY_PRESENT && !(entry & ENTRY_FILE);
+	return read_entry(reader, address, &entry) && entry & ENTRY_PRESENT && !(entry & ENTRY_FILE);
 }
 
 void residency_close(struct residency_reader *reader)

@@ -16,7 +16,7 @@
 /* Inode number of the initial time namespace (include/linux/proc_ns.h of the kernel). */
 #define FIRST_TIME_NAMESPACE 0xeffffffau
 
-static uint64_t read_ns(clockid_t clock)
+uint64_t clock_read_ns(clockid_t clock)
 {
 	struct timespec now;
 
@@ -26,7 +26,7 @@ static uint64_t read_ns(clockid_t clock)
 
 uint64_t clock_now_ns(void)
 {
-	return read_ns(CLOCK_MONOTONIC);
+	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
 bool clock_is_of_events(void)
@@ -49,14 +49,14 @@ uint64_t clock_from_ticks(uint64_t ticks)
 {
 	uint64_t boot_ns = ticks * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
 	/* Clock ticks since boot include the time that the machine was suspended. Read the clock that is ahead last. */
-	uint64_t now_ns = read_ns(CLOCK_MONOTONIC), asleep_ns = read_ns(CLOCK_BOOTTIME) - now_ns;
+	uint64_t now_ns = clock_read_ns(CLOCK_MONOTONIC), asleep_ns = clock_read_ns(CLOCK_BOOTTIME) - now_ns;
 
 	return boot_ns > asleep_ns ? boot_ns - asleep_ns : 0;
 }
 
 uint64_t clock_thread_ns(void)
 {
-	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 bool time_budget_allows(struct time_budget *budget, uint64_t now_ns)

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
+
+uint64_t clock_read_ns(clockid_t clock);
 
 /* Reads CLOCK_MONOTONIC. */
 uint64_t clock_now_ns(void);

@@ -37,7 +37,7 @@ enum reason {
 	REASON_NAMESPACE,
 	REASON_CAPABILITIES,
 	REASON_NO_TRACEFS,
-	/* In the order of enum permission, for users who may change it. */
+	/* The reasons for users without privileges, in the order of enum permission. */
 	REASON_PARANOID,
 	REASON_CPU_EVENTS,
 	REASON_TRACEPOINTS,

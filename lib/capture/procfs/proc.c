@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,18 +154,23 @@ static bool read_stat(pid_t tid, struct proc_thread *thread)
 	return proc_read_thread(tid, tid, thread);
 }
 
-/* Might the thread be in one of these calls? Returns true if this cannot be determined, as for a running thread. */
-static bool may_be_in_one_of(pid_t tid, const long *calls, size_t count)
+#define UNKNOWN_CALL LONG_MIN
+
+/* Returns the number of the system call that the thread is in, -1 for none, or UNKNOWN_CALL, as for a running thread.
+ */
+static long read_call(pid_t tid)
 {
 	CLEANUP(free) char *text = proc_text(tid, "syscall"); /* "NUMBER 0x..." or "running" */
-	char *end;
-	long call;
+	char *end = text;
+	long call = text ? strtol(text, &end, 10) : 0;
 
-	if (!text)
-		return true;
-	call = strtol(text, &end, 10);
+	return end != text ? call : UNKNOWN_CALL;
+}
+
+static bool is_one_of(long call, const long *calls, size_t count)
+{
 	for (size_t i = 0; i < count; i++) {
-		if (end == text || call == calls[i])
+		if (call == calls[i])
 			return true;
 	}
 	return false;
@@ -175,44 +180,38 @@ bool proc_waits_for_file(pid_t tid)
 {
 	static const long calls[] = {SYS_openat,   SYS_openat2,	   SYS_newfstatat, SYS_faccessat, SYS_faccessat2,
 				     SYS_unlinkat, SYS_getdents64, SYS_statx,	   SYS_fstat,	  SYS_close};
-	CLEANUP(free) char *text = proc_text(tid, "syscall");
-	bool inside = false;
 
-	if (!text || *text < '0' || *text > '9')
-		return false;
-	for (size_t i = 0; !inside && i < sizeof(calls) / sizeof(calls[0]); i++)
-		inside = strtol(text, NULL, 10) == calls[i];
-	return inside;
+	return is_one_of(read_call(tid), calls, sizeof(calls) / sizeof(calls[0]));
 }
 
 bool proc_may_be_in_clone(pid_t tid)
 {
 	static const long calls[] = {
+	    UNKNOWN_CALL,
 #ifdef SYS_fork
 	    SYS_fork,
 #endif
 #ifdef SYS_vfork
 	    SYS_vfork,
 #endif
-	    SYS_clone,
-	    SYS_clone3,
+	    SYS_clone,	  SYS_clone3,
 	};
 
-	return may_be_in_one_of(tid, calls, sizeof(calls) / sizeof(calls[0]));
+	return is_one_of(read_call(tid), calls, sizeof(calls) / sizeof(calls[0]));
 }
 
 bool proc_may_be_in_memory_call(pid_t pid, pid_t tid)
 {
 	static const long calls[] = {
-	    SYS_mmap,  SYS_munmap, SYS_mremap,		 SYS_brk,      SYS_mprotect,   SYS_pkey_mprotect,
-	    SYS_shmat, SYS_shmdt,  SYS_remap_file_pages, SYS_io_setup, SYS_io_destroy,
+	    UNKNOWN_CALL,      SYS_mmap,  SYS_munmap, SYS_mremap,	    SYS_brk,	  SYS_mprotect,
+	    SYS_pkey_mprotect, SYS_shmat, SYS_shmdt,  SYS_remap_file_pages, SYS_io_setup, SYS_io_destroy,
 	};
 	struct proc_thread thread;
 
 	if (!proc_read_thread(pid, tid, &thread) || thread.exiting || thread.flags & WORKER_FLAGS)
 		return false;
 	return thread.state == 'R' ||
-	       (thread.state == 'D' && may_be_in_one_of(tid, calls, sizeof(calls) / sizeof(calls[0])));
+	       (thread.state == 'D' && is_one_of(read_call(tid), calls, sizeof(calls) / sizeof(calls[0])));
 }
 
 bool proc_is_kernel_thread(pid_t pid)
@@ -560,14 +559,13 @@ uint64_t proc_start_boot_ns(pid_t pid)
 uint64_t proc_start_realtime_ns(pid_t pid)
 {
 	struct proc_thread thread;
-	struct timespec boot, real;
 	uint64_t started_ns, boot_ns, real_ns;
 
-	if (!read_stat(pid, &thread) || clock_gettime(CLOCK_BOOTTIME, &boot) || clock_gettime(CLOCK_REALTIME, &real))
+	if (!read_stat(pid, &thread))
 		return 0;
+	boot_ns = clock_read_ns(CLOCK_BOOTTIME);
+	real_ns = clock_read_ns(CLOCK_REALTIME);
 	started_ns = thread.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
-	boot_ns = (uint64_t)boot.tv_sec * 1000000000 + (uint64_t)boot.tv_nsec;
-	real_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
 	return boot_ns > started_ns ? real_ns - (boot_ns - started_ns) : real_ns;
 }
 

@@ -49,18 +49,13 @@ void priority_raise_same(const struct priority *priority)
 		(void)priority_raise_nice();
 }
 
-static void take_realtime(struct priority *priority, uint64_t until_ns)
+void priority_enter_realtime(struct priority *priority, uint64_t until_ns)
 {
 	if (!priority->may_be_realtime)
 		return;
 	if (!priority->is_realtime)
 		priority->is_realtime = set_policy(SCHED_RR, PRIORITY_REALTIME);
 	priority->realtime_until_ns = until_ns;
-}
-
-void priority_enter_realtime(struct priority *priority)
-{
-	take_realtime(priority, UINT64_MAX);
 }
 
 void priority_leave_realtime(struct priority *priority)
@@ -73,7 +68,7 @@ void priority_leave_realtime(struct priority *priority)
 void priority_follow_rings(struct priority *priority, bool filling, uint64_t now_ns)
 {
 	if (filling && priority->realtime_until_ns != UINT64_MAX)
-		take_realtime(priority, now_ns + PRIORITY_REALTIME_NS);
+		priority_enter_realtime(priority, now_ns + PRIORITY_REALTIME_NS);
 	else if (priority->is_realtime && now_ns >= priority->realtime_until_ns)
 		priority_leave_realtime(priority);
 }

@@ -38,8 +38,8 @@ const char *priority_raise(struct priority *priority);
  * the recorder's own thread may have. */
 bool priority_raise_nice(void);
 void priority_raise_same(const struct priority *priority);
-/* Switches to the real-time policy, if permitted, until priority_leave_realtime(). */
-void priority_enter_realtime(struct priority *priority);
+/* Switches to the real-time policy, if permitted. UINT64_MAX: until priority_leave_realtime(). */
+void priority_enter_realtime(struct priority *priority, uint64_t until_ns);
 /* Switches from the real-time policy to nice -20. */
 void priority_leave_realtime(struct priority *priority);
 /* Switches to the real-time policy if a ring is filling, and back when no ring has been filling for

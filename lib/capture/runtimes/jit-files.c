@@ -579,13 +579,13 @@ static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdu
  */
 static bool was_written_since(struct recorder *recorder, const struct noted_jitdump *note, uint64_t exec_ns)
 {
-	struct timespec now;
 	struct stat status;
+	uint64_t now_ns;
 
-	if (!target_file_stat(&recorder->calls, note->place, note->fd, &status) ||
-	    clock_gettime(CLOCK_REALTIME, &now) < 0)
+	if (!target_file_stat(&recorder->calls, note->place, note->fd, &status))
 		return true;
-	return nanoseconds(status.st_mtim) + (clock_now_ns() - exec_ns) >= nanoseconds(now);
+	now_ns = clock_read_ns(CLOCK_REALTIME);
+	return nanoseconds(status.st_mtim) + (clock_now_ns() - exec_ns) >= now_ns;
 }
 
 struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns)

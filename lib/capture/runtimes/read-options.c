@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/runtimes/read-options.h"
+/* Reads the known options of runtimes from /proc/PID/cmdline and environ: see trace/sections/runtime-options.h. */
+#include "capture/runtimes/ask-runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/recorder/recorder.h"
-#include "capture/runtimes/ask-runtime.h"
 #include "trace/format/format.h"
 
 struct process_text {
