@@ -97,11 +97,9 @@ bool swapped_pages_line(struct swapped_pages *pages, const char *line) MMT_MUST_
 struct mmt_error *swapped_pages_correct(struct blocking_calls *calls, pid_t pid, const resident_runs *resident,
 					resident_runs *swapped) MMT_MUST_CHECK;
 
-/* The RSS of all recorded processes over time, read from /proc/PID/statm and written into the recording. */
-
 struct recorder;
 
-/* Zero-initialise a series. */
+/* The RSS of all recorded processes over time, read from /proc/PID/statm. Zero-initialise a series. */
 struct resident_series {
 	uint64_t readings; /* readings so far; each writes a note for every process */
 	uint64_t begin_ns; /* time of the first reading */
@@ -121,9 +119,6 @@ void resident_series_deinit(struct resident_series *series);
  * disturbed.
  */
 struct mmt_error *resident_series_read(struct recorder *recorder, bool last) MMT_MUST_CHECK;
-
-/* Resident pages of the recorded processes: read when recording starts, at each interval snapshot, and when it has
- * stopped. */
 
 /* What is read when recording has stopped. */
 struct final_residency {

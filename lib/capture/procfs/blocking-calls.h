@@ -81,8 +81,7 @@ struct blocking_call {
 struct mmt_error *blocking_calls_start(struct blocking_calls *calls, const struct blocking_host *host) MMT_MUST_CHECK;
 void blocking_calls_end(struct blocking_calls *calls);
 
-/* Makes the call, and lets the ring reader work meanwhile. False: no answer; errno is ETIMEDOUT. `calls` may be NULL.
- */
+/* Makes the call, and lets the ring reader work meanwhile. `calls` may be NULL. False: no answer; errno: ETIMEDOUT. */
 bool blocking_call(struct blocking_calls *calls, struct blocking_call *call);
 
 /* Is a helper stuck there? Then a call would fail at once. */
@@ -91,10 +90,8 @@ bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place);
 /* Returns the processor time of this thread and of the helpers. */
 uint64_t blocking_calls_clock_ns(const struct blocking_calls *calls);
 
-/*
- * Calls on the files of a target. The recorder itself has only O_PATH descriptors of them, because the close() of
- * others may block.
- */
+/* Calls on the files of a target, of which the recorder itself has only O_PATH descriptors: close() of others may
+ * block. */
 
 /* How a path may be resolved: the bits of openat2(2). */
 #define TARGET_IN_ROOT (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)		/* links stay below the directory */
@@ -113,10 +110,8 @@ int target_directory_find(struct blocking_calls *calls, pid_t pid, const char *p
  * the helper runs. */
 int target_file_reopen(int given);
 
-/* Opens the root directory of the process (O_PATH); -1: it cannot be opened. */
+/* Open the root directory of the process, or a directory by its path there (O_PATH); -1: it cannot be opened. */
 int process_root_open(pid_t pid);
-
-/* Opens a directory (O_PATH) by its path in the root directory of the process; -1: it cannot be opened. */
 int target_directory_open(pid_t pid, const char *path);
 
 bool target_file_stat(struct blocking_calls *calls, uint64_t place, int fd, struct stat *status_ret);
@@ -128,8 +123,6 @@ ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, v
 /* Removes a regular file that this user owns from a directory (-1: none) that others may write to. False: the file
  * still exists, perhaps with another owner. */
 bool target_file_remove(struct blocking_calls *calls, uint64_t place, int directory, const char *name, uid_t owner);
-
-/* Calls on the memory of a process. */
 
 /* Opens a file of /proc/PID for reading. Returns -1 and errno on failure. */
 int process_file_open(struct blocking_calls *calls, pid_t pid, const char *name);

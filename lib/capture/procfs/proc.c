@@ -419,19 +419,18 @@ bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
 	return ok;
 }
 
-/* Finds a thread that is alive. `living_ret`: 0 if there is none. False: unknown. */
-static bool find_living_thread(pid_t pid, pid_t *living_ret)
+/* Returns a thread that is alive; 0: there is none, -1: unknown. */
+static pid_t find_living_thread(pid_t pid)
 {
 	proc_pids threads = {0};
-	bool ok = proc_list_threads(pid, &threads, NULL);
+	pid_t living = proc_list_threads(pid, &threads, NULL) ? 0 : -1;
 
-	*living_ret = 0;
-	for (size_t i = 0; ok && !*living_ret && i < threads.count; i++) {
+	for (size_t i = 0; !living && i < threads.count; i++) {
 		if (!proc_is_zombie(threads.items[i]))
-			*living_ret = threads.items[i];
+			living = threads.items[i];
 	}
 	vector_deinit(&threads);
-	return ok;
+	return living;
 }
 
 /* The kernel sets the end of the code when it has mapped the program and its interpreter. */
@@ -444,11 +443,7 @@ bool proc_is_loading(pid_t pid)
 
 bool proc_has_ended(pid_t pid)
 {
-	pid_t living;
-
-	if (kill(pid, 0) < 0 && errno == ESRCH)
-		return true;
-	return proc_is_zombie(pid) && find_living_thread(pid, &living) && !living;
+	return (kill(pid, 0) < 0 && errno == ESRCH) || (proc_is_zombie(pid) && !find_living_thread(pid));
 }
 
 bool proc_sleeps(pid_t pid)
@@ -481,9 +476,9 @@ bool proc_is_ending(pid_t pid)
 
 pid_t proc_living_thread(pid_t pid)
 {
-	pid_t living;
+	pid_t living = proc_is_zombie(pid) ? find_living_thread(pid) : 0;
 
-	return proc_is_zombie(pid) && find_living_thread(pid, &living) && living ? living : pid;
+	return living > 0 ? living : pid;
 }
 
 pid_t proc_namespace_pid(pid_t pid)

@@ -23,43 +23,7 @@ typedef VECTOR(pid_t) proc_pids;
 /* Can this process be recorded? Returns NULL, or the reason why not. */
 struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid) MMT_MUST_CHECK;
 
-/* Returns the PID of the thread's process; 0: the thread is gone. */
-pid_t proc_process_of(pid_t tid);
-
-/* Reads the name of a thread; false: it is gone. */
-bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
-
-/* Is `name` this command name, or its pattern? Of a longer name only the bytes that the kernel stores count. */
-bool proc_name_matches(const char *command, const char *name);
-
-/* Is this thread (or process) a zombie? Returns false if it is gone. */
-bool proc_is_zombie(pid_t tid);
-
-/* Is the thread inside a call that opens or looks up a file? Returns false if unknown. */
-bool proc_waits_for_file(pid_t tid);
-
-/* Does no thread of the process run or wait for a CPU? */
-bool proc_sleeps(pid_t pid);
-
-/* Are all threads of the process exiting or gone? Then their EXIT records are in the rings or will be soon. */
-bool proc_is_ending(pid_t pid);
-
-/* Is the process in an exec, and has the kernel not yet mapped the new program? */
-bool proc_is_loading(pid_t pid);
-
-/* Have all threads of the process ended? The main thread may end before the others. Returns false if unknown. */
-bool proc_has_ended(pid_t pid);
-
-/* Returns the ID under which /proc shows the memory, the files and the program of a process: its PID, or the TID of a
- * thread that outlives the main thread. */
-pid_t proc_living_thread(pid_t pid);
-
-/*
- * Appends the threads of a process. False: the process is gone, or out of memory. `complete_ret`, which may be NULL:
- * the list contains all threads that were alive during the call. The kernel ends a list early if the thread at its
- * current position exits.
- */
-bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret);
+/* If the thread is gone, or nothing is known, the functions below return false. */
 
 struct proc_thread {
 	char state; /* R, S, D ...: see proc(5) */
@@ -71,57 +35,85 @@ struct proc_thread {
 	bool exiting;	   /* the thread makes no more system calls */
 };
 
-/* Reads the state of a thread. False: it is gone. */
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
+bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 
-/* Has the process no address space of its own, like a kernel thread? Returns false if it is gone. */
-bool proc_is_kernel_thread(pid_t pid);
+/* Is `name` this command name, or its pattern? Of a longer name only the bytes that the kernel stores count. */
+bool proc_name_matches(const char *command, const char *name);
 
-/* Returns the PID of the parent process; 0: there is none, or the process is gone. */
-pid_t proc_parent_of(pid_t pid);
+/* Is this thread (or process) a zombie? */
+bool proc_is_zombie(pid_t tid);
 
-/* Appends the PIDs of all processes. False: they cannot be listed, or out of memory. */
-bool proc_list_processes(proc_pids *pids);
+/* Is the thread inside a call that opens or looks up a file? */
+bool proc_waits_for_file(pid_t tid);
 
-/* Might the thread be inside a call that creates a thread or a process? */
+/* Might the thread be inside a call that creates a thread or a process? True if unknown. */
 bool proc_may_be_in_clone(pid_t tid);
 
-/* Might the thread be inside a call that changes mappings? Returns true for a thread that is running or waiting for a
- * CPU, because its call is not known. Returns false if it is gone or makes no more calls. */
+/* Might the thread be inside a call that changes mappings? True if it is running or waiting for a CPU, because its call
+ * is not known. */
 bool proc_may_be_in_memory_call(pid_t pid, pid_t tid);
 
-/* Returns the PID of the process in its innermost PID namespace, or `pid` if that is unknown. */
-pid_t proc_namespace_pid(pid_t pid);
+/* Does no thread of the process run or wait for a CPU? */
+bool proc_sleeps(pid_t pid);
 
-/* Returns the peak RSS of this process since its exec; 0: not known. getrusage(2) would include programs before the
- * exec. */
-uint64_t proc_own_peak_bytes(void);
+/* Are all threads of the process exiting or gone? Then their EXIT records are in the rings or will be soon. */
+bool proc_is_ending(pid_t pid);
 
-/* Reads the effective user ID. False: the process is gone. */
-bool proc_owner(pid_t pid, uid_t *owner_ret);
+/* Is the process in an exec, and has the kernel not yet mapped the new program? */
+bool proc_is_loading(pid_t pid);
 
-/* Reads the effective group ID. False: the process is gone. */
-bool proc_group(pid_t pid, gid_t *group_ret);
+/* Have all threads of the process ended? The main thread may end before the others. */
+bool proc_has_ended(pid_t pid);
 
-/* Does the process handle the signal? */
-bool proc_catches_signal(pid_t pid, int number);
+/* Has the process no address space of its own, like a kernel thread? */
+bool proc_is_kernel_thread(pid_t pid);
 
-/* Returns a variable of the process's initial environment, owned by the caller. NULL: it is not in the first megabyte.
- * The process can change the address of its environment, so do not trust the value. */
-char *proc_environment(pid_t pid, const char *name);
-
-/* Returns the start time in nanoseconds since boot, to a hundredth of a second; 0: not known. */
-uint64_t proc_start_boot_ns(pid_t pid);
-
-/* Returns the start time in nanoseconds of CLOCK_REALTIME, to a hundredth of a second; 0: not known. */
-uint64_t proc_start_realtime_ns(pid_t pid);
-
-/* Does the process run a 32-bit program? Returns false if unknown, and sets errno. */
+/* Does the process run a 32-bit program? If unknown, errno is set. */
 bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid);
 
 /* Is this an ELF file of the 32-bit class? System calls of 32-bit programs do not reach the tracepoints of a 64-bit
  * kernel. */
 bool proc_is_32_bit_program(int fd);
+
+bool proc_catches_signal(pid_t pid, int number);
+
+/* Read the effective user or group ID. */
+bool proc_owner(pid_t pid, uid_t *owner_ret);
+bool proc_group(pid_t pid, gid_t *group_ret);
+
+/* Returns the ID under which /proc shows the memory, the files and the program of a process: its PID, or the TID of a
+ * thread that outlives the main thread. */
+pid_t proc_living_thread(pid_t pid);
+
+/* Returns the PID of the thread's process, or of the parent process; 0: there is none, or it is gone. */
+pid_t proc_process_of(pid_t tid);
+pid_t proc_parent_of(pid_t pid);
+
+/* Returns the PID of the process in its innermost PID namespace, or `pid` if that is unknown. */
+pid_t proc_namespace_pid(pid_t pid);
+
+/*
+ * Appends the threads of a process. False: the process is gone, or out of memory. `complete_ret`, which may be NULL:
+ * the list contains all threads that were alive during the call. The kernel ends a list early if the thread at its
+ * current position exits.
+ */
+bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret);
+
+/* Appends the PIDs of all processes. False: they cannot be listed, or out of memory. */
+bool proc_list_processes(proc_pids *pids);
+
+/* Returns the peak RSS of this process since its exec; 0: not known. getrusage(2) would include programs before the
+ * exec. */
+uint64_t proc_own_peak_bytes(void);
+
+/* Returns a variable of the process's initial environment, owned by the caller. NULL: it is not in the first megabyte.
+ * The process can change the address of its environment, so do not trust the value. */
+char *proc_environment(pid_t pid, const char *name);
+
+/* Return the start time in nanoseconds since boot or of CLOCK_REALTIME, to a hundredth of a second; 0: not known. */
+uint64_t proc_start_boot_ns(pid_t pid);
+uint64_t proc_start_realtime_ns(pid_t pid);
 
 /*
  * Finds the arguments and the environment of a program in a stack dump. The kernel puts them at the upper end of the
@@ -155,12 +147,8 @@ bool text_file_field(const char *text, const char *name, char *value, size_t val
 /* Returns the bytes in the line "NAME: NUMBER kB"; 0: there is no such line. */
 uint64_t text_file_bytes(const char *text, const char *name);
 
-/*
- * Files whose path was chosen by the target. Opening a device has side effects, and opening a FIFO may block, so these
- * functions check what a path refers to before opening it.
- */
-
-/* Opens for reading; returns -1 and errno, EINVAL if it is not a regular file. Symbolic links are followed. */
+/* Opens a file whose path was chosen by the target for reading; returns -1 and errno, EINVAL if it is not a regular
+ * file: opening a device has side effects, and opening a FIFO may block. Symbolic links are followed. */
 int regular_file_open(const char *path);
 
 /*
@@ -169,10 +157,7 @@ int regular_file_open(const char *path);
  */
 bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, uint32_t device_minor, uint64_t inode);
 
-/* Parses /proc/PID/maps, and queries single mappings of a process (PROCMAP_QUERY, Linux 6.11). */
-
 /* A line of /proc/PID/maps. */
-
 struct procmaps_line {
 	uint64_t start, end;
 	uint32_t protection; /* PROT_* */
@@ -183,11 +168,8 @@ struct procmaps_line {
 	char path[LIMIT_PATH_BYTES]; /* "//anon" if there is no path; newlines unescaped; cut to fit */
 };
 
-/* Parses one line without its newline, or a zero byte, which must follow. False: it does not have the kernel's format.
- */
+/* Parses one line, which ends with a newline or a zero byte. False: it does not have the kernel's format. */
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret);
-
-/* What a process has mapped. */
 
 enum mapped_kind {
 	MAPPED_NOTHING, /* no more executable mappings, or the process has ended */
@@ -195,12 +177,11 @@ enum mapped_kind {
 	MAPPED_UNKNOWN /* Linux before 6.11 has no such query */
 };
 
-/* Queries the first executable mapping that ends above `address`: its start, its end, and its path, which is empty if
- * it has none. `maps`: an open /proc/PID/maps. */
+/* Queries (PROCMAP_QUERY) the first executable mapping that ends above `address`: its start, its end, and its path,
+ * which is empty if it has none. `maps`: an open /proc/PID/maps. */
 enum mapped_kind mapping_query(int maps, uint64_t address, struct procmaps_line *line_ret);
 
 /* Reads /proc/PID/maps or smaps line by line. */
-
 struct mapping_scan {
 	struct blocking_calls *calls;
 	pid_t pid;
@@ -216,8 +197,7 @@ struct mapping_scan {
  * out of memory. */
 bool mapping_scan_begin(struct mapping_scan *scan, struct blocking_calls *calls, pid_t pid, int maps);
 
-/* Reads the next line, which ends with a zero byte. False: there is none, or the process has ended or does not answer.
- */
+/* Reads the next line, which ends with a zero byte. False: there is none, or the process does not answer. */
 bool mapping_scan_line(struct mapping_scan *scan, int file, const char **line_ret, size_t *length_ret);
 
 /* Reads the next line of maps. False, as above, or if its format is not known. */

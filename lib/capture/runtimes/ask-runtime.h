@@ -73,8 +73,6 @@ bool target_socket_send(int fd, const void *data, size_t size, uint64_t until_ns
 /* Reads until `size` bytes have arrived, the peer closes, or the deadline has passed. Returns the number of bytes. */
 size_t target_socket_receive(int fd, void *data, size_t size, uint64_t until_ns);
 
-/* The requests to the runtimes of the recorded processes. */
-
 /* Processes without a perf map: their number, and the PID of the first one. */
 struct unasked {
 	uint64_t count;
