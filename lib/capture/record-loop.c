@@ -186,7 +186,7 @@ static struct mmt_error *end_program(struct recorder *recorder, struct traced_pr
 	error = perf_maps_end_program(recorder, process, exec_ns);
 	if (!error)
 		error = jitdumps_end_program(recorder, process->pid, exec_ns);
-	ask_runtime_end_program(recorder, process);
+	ask_runtime_clean_up(recorder, process, true);
 	return error;
 }
 
@@ -738,7 +738,7 @@ void loop_stop(struct recorder *recorder)
 		struct traced_process *process = recorder->processes.items.items[i];
 
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, process));
-		ask_runtime_clean_up(recorder, process);
+		ask_runtime_clean_up(recorder, process, false);
 	}
 	if (recorder->jobs.runtimes->old_maps.count)
 		recorder_message(recorder, true,

@@ -105,32 +105,24 @@ int process_table_spare(int fd)
 	return -1;
 }
 
-static bool has_ended(struct traced_process *process)
-{
-	struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
-	uint64_t now_ns;
-
-	if (process->pidfd >= 0)
-		return poll(&poll_fd, 1, 0) > 0;
-	now_ns = clock_now_ns();
-	if (now_ns - process->alive_check_ns < ALIVE_CHECK_NS)
-		return false;
-	process->alive_check_ns = now_ns;
-	return proc_has_ended(process->pid);
-}
-
 bool process_table_update(struct process_table *processes)
 {
 	bool all_ended = true, any_target = false;
+	uint64_t now_ns = clock_now_ns();
 
 	for (size_t i = 0; i < processes->items.count; i++) {
 		struct traced_process *process = processes->items.items[i];
+		struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
 
 		helper_reap(&process->helper);
-		if (!process->ended)
-			process->ended = has_ended(process);
+		if (!process->ended && process->pidfd >= 0) {
+			process->ended = poll(&poll_fd, 1, 0) > 0;
+		} else if (!process->ended && now_ns - process->alive_check_ns >= ALIVE_CHECK_NS) {
+			process->alive_check_ns = now_ns;
+			process->ended = proc_has_ended(process->pid);
+		}
 		if (process->ended && !process->ended_ns)
-			process->ended_ns = clock_now_ns();
+			process->ended_ns = now_ns;
 		any_target |= process->target;
 		all_ended &= process->ended || !process->target;
 	}

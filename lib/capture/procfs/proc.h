@@ -23,7 +23,7 @@ typedef VECTOR(pid_t) proc_pids;
 /* Can this process be recorded? Returns NULL, or the reason why not. */
 struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid) MMT_MUST_CHECK;
 
-/* If the thread is gone, or nothing is known, the functions below return false. */
+/* Unless they say otherwise, these functions return false if the thread is gone or cannot be read. */
 
 struct proc_thread {
 	char state; /* R, S, D ...: see proc(5) */

@@ -421,26 +421,13 @@ static void count_unasked(struct recorder *recorder, const struct traced_process
 		unasked_count(&recorder->jobs.runtimes->ended_runtimes, process->pid);
 }
 
-static void report_unasked(const struct recorder *recorder)
+static void report_unasked(const struct recorder *recorder, const struct unasked *unasked, const char *one,
+			   const char *several, const char *what)
 {
-	const struct unasked *unknown = &recorder->jobs.runtimes->unknown_runtimes,
-			     *ended = &recorder->jobs.runtimes->ended_runtimes;
-
-	if (unknown->count)
-		recorder_message(
-		    recorder, true,
-		    "%llu %s code that will have no names: only .NET and Java can be asked for a perf map while they "
-		    "run (pid %d%s)",
-		    (unsigned long long)unknown->count,
-		    unknown->count == 1 ? "process generates" : "processes generate", (int)unknown->first,
-		    unknown->count == 1 ? "" : " and others");
-	if (ended->count)
-		recorder_message(
-		    recorder, true,
-		    "%llu %s ended before mmtrace could ask for a perf map, so JIT code has no names; stop "
-		    "the recording while Java is still running (pid %d%s)",
-		    (unsigned long long)ended->count, ended->count == 1 ? "process" : "processes", (int)ended->first,
-		    ended->count == 1 ? "" : " and others");
+	if (unasked->count)
+		recorder_message(recorder, true, "%llu %s %s (pid %d%s)", (unsigned long long)unasked->count,
+				 unasked->count == 1 ? one : several, what, (int)unasked->first,
+				 unasked->count == 1 ? "" : " and others");
 }
 
 void ask_runtimes_at_end(struct recorder *recorder)
@@ -464,32 +451,25 @@ void ask_runtimes_at_end(struct recorder *recorder)
 		if (process->pidfd >= 0 || process->tmp_directory >= 0)
 			count_unasked(recorder, process);
 	}
-	report_unasked(recorder);
+	report_unasked(recorder, &recorder->jobs.runtimes->unknown_runtimes, "process generates", "processes generate",
+		       "code that will have no names: only .NET and Java can be asked for a perf map while they run");
+	report_unasked(recorder, &recorder->jobs.runtimes->ended_runtimes, "process", "processes",
+		       "ended before mmtrace could ask for a perf map, so JIT code has no names; stop the recording "
+		       "while Java is still running");
 }
 
-static void report_leftover_map(const struct recorder *recorder, const struct traced_process *process)
+void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process, bool earlier)
 {
-	recorder_message(recorder, true, "cannot remove /tmp/perf-%d.map, which process %d wrote for this recording",
-			 (int)process->namespace_pid, (int)process->pid);
-}
-
-void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process)
-{
-	if (process->map_is_ours && !perf_maps_remove(recorder, process))
-		report_leftover_map(recorder, process);
-	process->map_is_ours = false;
-}
-
-void ask_runtime_end_program(struct recorder *recorder, struct traced_process *process)
-{
-	if (process->map_is_ours && !perf_maps_remove_earlier(recorder, process))
-		report_leftover_map(recorder, process);
+	if (process->map_is_ours && !perf_maps_remove(recorder, process, earlier))
+		recorder_message(recorder, true,
+				 "cannot remove /tmp/perf-%d.map, which process %d wrote for this recording",
+				 (int)process->namespace_pid, (int)process->pid);
 	process->map_is_ours = false;
 }
 
 void ask_runtime_ended(struct recorder *recorder, struct traced_process *process)
 {
 	cancel_request(recorder, process);
-	ask_runtime_clean_up(recorder, process);
+	ask_runtime_clean_up(recorder, process, false);
 	count_unasked(recorder, process);
 }

@@ -108,11 +108,9 @@ void ask_runtimes(struct recorder *recorder);
  * processes that were not asked. Call this before the maps are copied. */
 void ask_runtimes_at_end(struct recorder *recorder);
 
-/* Removes the map of a process, after it has been copied, if the runtime created it for mmtrace. */
-void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process);
-
-/* Removes the map of the program before an exec, unless the current program has written to it. */
-void ask_runtime_end_program(struct recorder *recorder, struct traced_process *process);
+/* Removes the map of a process, after it has been copied, if the runtime created it for mmtrace. `earlier`: the map of
+ * the program before an exec, unless the current program has written to it. */
+void ask_runtime_clean_up(struct recorder *recorder, struct traced_process *process, bool earlier);
 
 /* Finishes the requests of a process that has ended and whose map has been copied. */
 void ask_runtime_ended(struct recorder *recorder, struct traced_process *process);

@@ -183,20 +183,16 @@ bool perf_maps_exists(struct recorder *recorder, const struct traced_process *pr
 	return fd >= 0;
 }
 
-bool perf_maps_remove(struct recorder *recorder, const struct traced_process *process)
-{
-	char name[32];
-
-	format_name(process, name);
-	return target_file_remove(&recorder->calls, process->tmp_place, process->tmp_directory, name, process->owner);
-}
-
-bool perf_maps_remove_earlier(struct recorder *recorder, const struct traced_process *process)
+bool perf_maps_remove(struct recorder *recorder, const struct traced_process *process, bool earlier)
 {
 	struct stat status;
-	CLEANUP(close) int fd = find_map(recorder, process, &status);
+	CLEANUP(close) int fd = earlier ? find_map(recorder, process, &status) : -1;
+	char name[32];
 
-	return fd < 0 || !is_same_state(&process->earlier_map, &status) || perf_maps_remove(recorder, process);
+	if (earlier && (fd < 0 || !is_same_state(&process->earlier_map, &status)))
+		return true;
+	format_name(process, name);
+	return target_file_remove(&recorder->calls, process->tmp_place, process->tmp_directory, name, process->owner);
 }
 
 void perf_maps_note_growth(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)

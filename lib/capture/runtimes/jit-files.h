@@ -57,12 +57,9 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 /* Is there a map that could be copied? */
 bool perf_maps_exists(struct recorder *recorder, const struct traced_process *process);
 
-/* Removes the map. True: it does not exist any more. */
-bool perf_maps_remove(struct recorder *recorder, const struct traced_process *process);
-
-/* Removes the map seen by perf_maps_end_program(), unless the current program has written to it since. True: it does
- * not exist any more. */
-bool perf_maps_remove_earlier(struct recorder *recorder, const struct traced_process *process);
+/* Removes the map. `earlier`: the one seen by perf_maps_end_program(), unless the current program has written to it
+ * since. True: it does not exist any more. */
+bool perf_maps_remove(struct recorder *recorder, const struct traced_process *process, bool earlier);
 
 /*
  * Jitdumps (jit-PID.dump in any directory), found as perf finds them: the runtime maps the first page of the file
