@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/limits.h"
-#include "capture/memory/pss.h"
+#include "capture/memory/residency.h"
 #include "support/suite.h"
 
 START_TEST(rollup)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "capture/memory/memory-limits.h"
+#include "capture/memory/residency.h"
 #include "support/report-file.h"
 #include "support/suite.h"
 

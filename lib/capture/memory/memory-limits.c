@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/memory/memory-limits.h"
-
+/* Limits of memory: see residency.h. */
 #include <stdio.h>
 #include <string.h>
 

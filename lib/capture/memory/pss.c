@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/memory/pss.h"
-
+/* What a process shares with others: see residency.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

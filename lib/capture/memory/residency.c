@@ -17,7 +17,6 @@
 #include "base/limits.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/memory/pss.h"
 #include "capture/recorder/recorder.h"
 #include "capture/recorder/ring-reader.h"
 
