@@ -12,6 +12,7 @@
 
 #include "base/errors.h"
 #include "output/escape.h"
+#include "output/selection.h"
 
 #define STACK_WORDS 4 /* of the dump that are shown */
 
@@ -204,23 +205,19 @@ static void print_event(FILE *stream, const struct mmt_events *events, const str
 
 static void print_group(FILE *stream, const struct mmt_heap_group *group)
 {
-	static const char *const contents[] = {"unknown", "type", "text", "pointer"};
-
 	fprintf(stream,
 		"# heap-group content=%s smallest_bytes=%" PRIu64 " largest_bytes=%" PRIu64 " count=%" PRIu64
 		" bytes=%" PRIu64 " after_free_count=%" PRIu64 " after_free_bytes=%" PRIu64 " offset=%#" PRIx64
 		" name=",
-		contents[group->content], group->smallest_bytes, group->largest_bytes, group->count, group->bytes,
-		group->after_free_count, group->after_free_bytes, group->offset);
+		selection_heap_contents[group->content], group->smallest_bytes, group->largest_bytes, group->count,
+		group->bytes, group->after_free_count, group->after_free_bytes, group->offset);
 	print_text(stream, group->name);
 	putc('\n', stream);
 }
 
 static void print_heap(FILE *stream, const struct mmt_heap_census *census)
 {
-	static const char *const times[] = {"start", "snapshot", "stop"}, *const results[] = {"not-walked", "complete",
-											      "sampled",    "damaged",
-											      "unreadable", "ended"};
+	static const char *const times[] = {"start", "snapshot", "stop"};
 
 	fprintf(stream, "# heap time=%" PRIu64 ".%09" PRIu64 " pid=%d when=%s allocator=", census->time_ns / 1000000000,
 		census->time_ns % 1000000000, census->pid, times[census->when]);
@@ -231,8 +228,8 @@ static void print_heap(FILE *stream, const struct mmt_heap_census *census)
 		" in_use_high=%" PRIu64 " free_count=%" PRIu64 " free_bytes=%" PRIu64 " tcache_bytes=%" PRIu64
 		" fastbin_bytes=%" PRIu64 " top_bytes=%" PRIu64 " trimmable_bytes=%" PRIu64 " mmapped_count=%" PRIu64
 		" mmapped_bytes=%" PRIu64 "\n",
-		results[census->result], census->stopped_at, census->elapsed_ns, census->processor_ns, census->arenas,
-		census->mapped_bytes, census->walked_bytes, census->in_use_count, census->in_use_low,
+		selection_heap_results[census->result], census->stopped_at, census->elapsed_ns, census->processor_ns,
+		census->arenas, census->mapped_bytes, census->walked_bytes, census->in_use_count, census->in_use_low,
 		census->in_use_high, census->free_count, census->free_bytes, census->tcache_bytes,
 		census->fastbin_bytes, census->top_bytes, census->trimmable_bytes, census->mmapped_count,
 		census->mmapped_bytes);

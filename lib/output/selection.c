@@ -10,6 +10,20 @@
 
 #define LAST_MOMENTS_SHARE 16 /* of the window */
 
+const char *const selection_heap_results[] = {"not-walked", "complete", "sampled", "damaged", "unreadable", "ended"};
+const char *const selection_heap_contents[] = {"unknown", "type", "text", "pointer"};
+
+const char *selection_key_word(enum mmt_row_key by)
+{
+	static const char *const words[] = {
+	    [MMT_BY_STACK] = "stack",	[MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module",
+	    [MMT_BY_FILE] = "file",	[MMT_BY_CLASS] = "class",	[MMT_BY_PROCESS] = "process",
+	    [MMT_BY_THREAD] = "thread",
+	};
+
+	return words[by];
+}
+
 uint64_t mmt_report_freed_at_end(const struct mmt_report *report)
 {
 	enum mmt_verdict verdict = report->growth.verdict;
@@ -176,13 +190,6 @@ const char *selection_row_name(const struct mmt_row *row, char room[EXPORT_NAME_
 	return export_frame_name(export_origin(row), room);
 }
 
-static uint64_t magnitude(const struct mmt_diff_entry *entry)
-{
-	int64_t bytes = entry->bytes ? entry->bytes : entry->committed_bytes;
-
-	return bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
-}
-
 struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mmt_text_options *options,
 				    struct diff_selection *selection_ret)
 {
@@ -195,7 +202,9 @@ struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mm
 	for (size_t i = 0; i < diff->entry_count; i++) {
 		const struct mmt_diff_entry *entry = &diff->entries[i];
 
-		if (magnitude(entry) >= options->min_bytes && (!options->limit || selection.count < options->limit))
+		/* A committed change counts only where the bytes did not change. */
+		if (magnitude_of(entry->bytes ? entry->bytes : entry->committed_bytes) >= options->min_bytes &&
+		    (!options->limit || selection.count < options->limit))
 			selection.entries[selection.count++] = entry;
 		else
 			selection.hidden_count++;

@@ -7,6 +7,12 @@
 
 #include "output/export/export-report.h"
 
+/* Words of several formats, by enum mmt_heap_result and enum mmt_heap_content. */
+extern const char *const selection_heap_results[], *const selection_heap_contents[];
+
+/* What the rows of a report are: "stack", "function" and so on. */
+const char *selection_key_word(enum mmt_row_key by);
+
 /* Rows omitted by the limit or by min_bytes. */
 struct hidden_rows {
 	size_t count;

@@ -501,7 +501,6 @@ static struct mmt_error *put_document(struct firefox *firefox)
 		put_row(firefox, i);
 	if (firefox->failed)
 		return &error_no_memory;
-	document_compact(firefox->document);
 	put_meta(firefox);
 	document_open_array(firefox->document, "libs");
 	document_close(firefox->document);
@@ -519,7 +518,7 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 	struct firefox firefox = {.export = export};
 	struct intern *tables[] = {&firefox.strings, &firefox.functions, &firefox.frames,
 				   &firefox.stacks,  &firefox.resources, &firefox.sources};
-	struct mmt_error *error = document_create(stream, &firefox.document);
+	struct mmt_error *error = document_create(stream, DOCUMENT_COMPACT, &firefox.document);
 
 	firefox.row_stacks = calloc(export->report->row_count + 1, sizeof(*firefox.row_stacks));
 	if (!error)

@@ -131,7 +131,6 @@ static struct mmt_error *put_document(const struct export *export, struct speeds
 {
 	bool good = true;
 
-	document_compact(document);
 	document_string(document, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	document_string(document, "exporter", "mmtrace");
 	document_string(document, "name", export->report->input);
@@ -148,7 +147,7 @@ struct mmt_error *export_speedscope(const struct export *export, FILE *stream)
 {
 	struct speedscope_names names = {0};
 	struct document *document;
-	struct mmt_error *error = document_create(stream, &document);
+	struct mmt_error *error = document_create(stream, DOCUMENT_COMPACT, &document);
 
 	if (error)
 		return error;

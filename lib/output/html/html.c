@@ -843,7 +843,7 @@ static struct mmt_error *page_data_write(const struct page_source *source, FILE 
 	buffer_init(&page.escaped, LIMIT_HTML_STRING_BYTES);
 	error = prepare(&page);
 	if (!error)
-		error = document_create_for_html(stream, &page.document);
+		error = document_create(stream, DOCUMENT_FOR_HTML, &page.document);
 	if (!error) {
 		put_page(&page);
 		error = document_finish(page.document);

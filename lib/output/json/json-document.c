@@ -17,8 +17,8 @@ struct document {
 	char closing[DEPTH_MAX]; /* the closing bracket of each open level */
 	bool filled[DEPTH_MAX];	 /* whether the level has elements */
 	size_t depth;		 /* number of open levels */
-	bool failed, compact;
-	bool for_html; /* safe within a script element */
+	bool failed;
+	enum document_form form;
 	struct buffer escaped;
 };
 
@@ -31,32 +31,22 @@ static void open_nested(struct document *document, char opening, char closing)
 
 static void begin_line(const struct document *document)
 {
-	if (!document->compact)
+	if (document->form == DOCUMENT_SPACED)
 		fprintf(document->stream, "\n%*s", (int)(INDENT * document->depth), "");
 }
 
-static struct mmt_error *create(FILE *stream, bool for_html, struct document **document_ret)
+struct mmt_error *document_create(FILE *stream, enum document_form form, struct document **document_ret)
 {
 	struct document *document = calloc(1, sizeof(*document));
 
 	if (!document)
 		return &error_no_memory;
 	document->stream = stream;
-	document->compact = document->for_html = for_html;
+	document->form = form;
 	buffer_init(&document->escaped, LIMIT_JSON_STRING_BYTES);
 	open_nested(document, '{', '}');
 	*document_ret = document;
 	return NULL;
-}
-
-struct mmt_error *document_create(FILE *stream, struct document **document_ret)
-{
-	return create(stream, false, document_ret);
-}
-
-struct mmt_error *document_create_for_html(FILE *stream, struct document **document_ret)
-{
-	return create(stream, true, document_ret);
 }
 
 void document_destroy(struct document *document)
@@ -65,11 +55,6 @@ void document_destroy(struct document *document)
 		return;
 	buffer_deinit(&document->escaped);
 	free(document);
-}
-
-void document_compact(struct document *document)
-{
-	document->compact = true;
 }
 
 /* Write everything before the value; false: nothing more may be written. */
@@ -82,7 +67,7 @@ static bool begin_value(struct document *document, const char *key)
 	document->filled[document->depth - 1] = true;
 	begin_line(document);
 	if (key)
-		fprintf(document->stream, document->compact ? "\"%s\":" : "\"%s\": ", key);
+		fprintf(document->stream, document->form == DOCUMENT_SPACED ? "\"%s\": " : "\"%s\":", key);
 	return true;
 }
 
@@ -144,6 +129,12 @@ void document_unsigned(struct document *document, const char *key, uint64_t valu
 		document_signed(document, key, (int64_t)value);
 }
 
+void document_numbers(struct document *document, const char *key, const uint64_t *values, size_t count)
+{
+	document_each(document, key, i, count)
+		document_unsigned(document, NULL, values[i]);
+}
+
 void document_milliseconds(struct document *document, const char *key, uint64_t ns)
 {
 	if (begin_value(document, key))
@@ -164,18 +155,18 @@ void document_address(struct document *document, const char *key, uint64_t value
 	document_string(document, key, text);
 }
 
-static bool is_markup(char character)
+/* jansson does not escape DEL, which is a control character for terminals, or markup. */
+static bool must_escape(const struct document *document, char character)
 {
-	return character == '<' || character == '>' || character == '&';
+	return character == '\x7f' ||
+	       (document->form == DOCUMENT_FOR_HTML && (character == '<' || character == '>' || character == '&'));
 }
 
 /* Whether no character needs an escape. */
 static bool is_plain(const struct document *document, const char *value)
 {
 	for (; *value; value++) {
-		if (*value < ' ' || *value > '~' || *value == '"' || *value == '\\')
-			return false;
-		if (document->for_html && is_markup(*value))
+		if (*value < ' ' || *value > '~' || *value == '"' || *value == '\\' || must_escape(document, *value))
 			return false;
 	}
 	return true;
@@ -196,16 +187,13 @@ static json_t *make_string(struct document *document, const char *value)
 	return error ? NULL : json_string((const char *)document->escaped.data);
 }
 
-/* jansson does not escape DEL, which is a control character for terminals, or markup. */
 static int write_escaped(const char *text, size_t size, void *context)
 {
 	const struct document *document = context;
 
 	for (size_t i = 0; i < size; i++) {
-		bool escaped = text[i] == '\x7f' || (document->for_html && is_markup(text[i]));
-
-		if (escaped ? fprintf(document->stream, "\\u%04x", (unsigned char)text[i]) < 0
-			    : putc(text[i], document->stream) == EOF)
+		if (must_escape(document, text[i]) ? fprintf(document->stream, "\\u%04x", (unsigned char)text[i]) < 0
+						   : putc(text[i], document->stream) == EOF)
 			return -1;
 	}
 	return 0;

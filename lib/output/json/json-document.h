@@ -12,16 +12,16 @@
 
 struct document;
 
+enum document_form {
+	DOCUMENT_SPACED,
+	DOCUMENT_COMPACT,  /* no spaces and line breaks: for long arrays of numbers */
+	DOCUMENT_FOR_HTML, /* compact, for a script element: `<`, `>` and `&` are escaped in all strings */
+};
+
 /* Create a document with an open top-level object. Borrows `stream`; check ferror() for failed writes. */
-struct mmt_error *document_create(FILE *stream, struct document **document_ret) MMT_MUST_CHECK;
-/* The same for a script element of an HTML page: without spaces, and with `<`, `>`, `&` and line separators escaped in
- * all strings. */
-struct mmt_error *document_create_for_html(FILE *stream, struct document **document_ret) MMT_MUST_CHECK;
+struct mmt_error *document_create(FILE *stream, enum document_form form, struct document **document_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 void document_destroy(struct document *document);
-
-/* Write no spaces and line breaks from here on: for long arrays of numbers. */
-void document_compact(struct document *document);
 
 /* `key` is NULL for an element of an array. */
 void document_open_object(struct document *document, const char *key);
@@ -39,6 +39,8 @@ void document_bool(struct document *document, const char *key, bool value);
 void document_signed(struct document *document, const char *key, int64_t value);
 /* MMT_UNKNOWN and numbers that JSON readers cannot represent become null. */
 void document_unsigned(struct document *document, const char *key, uint64_t value);
+/* An array of them. */
+void document_numbers(struct document *document, const char *key, const uint64_t *values, size_t count);
 /* Milliseconds with all digits of nanoseconds. */
 void document_milliseconds(struct document *document, const char *key, uint64_t ns);
 /* Members of the open object as they are: for constants. */

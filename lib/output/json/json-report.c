@@ -158,33 +158,29 @@ static void put_stack(struct document *document, enum mmt_stack_end end, size_t 
 		put_frame(document, frames[i]);
 }
 
-static const char *key_word(enum mmt_row_key by)
+static void put_thread(struct document *document, const char *key, const struct mmt_thread *thread)
 {
-	static const char *const words[] = {
-	    [MMT_BY_STACK] = "stack",	[MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module",
-	    [MMT_BY_FILE] = "file",	[MMT_BY_CLASS] = "class",	[MMT_BY_PROCESS] = "process",
-	    [MMT_BY_THREAD] = "thread",
-	};
-
-	return words[by];
+	document_open_object(document, key);
+	document_signed(document, "pid", thread->pid);
+	document_signed(document, "tid", thread->tid);
+	document_string(document, "name", thread->name);
+	document_close(document);
 }
 
-static void put_identity(struct document *document, const struct mmt_row *row)
+static void put_row(struct document *document, const char *key, const struct mmt_row *it)
 {
-	char identity[17];
+	char room[EXPORT_NAME_BYTES], identity[17];
 
-	snprintf(identity, sizeof(identity), "%016" PRIx64, row->identity);
-	document_string(document, "identity", row->identity ? identity : NULL);
-	document_bool(document, "lines_differ", row->lines_differ);
-}
-
-static void put_row_figures(struct document *document, const struct mmt_row *it)
-{
-	char room[EXPORT_NAME_BYTES];
-
+	if (!it) {
+		document_null(document, key);
+		return;
+	}
+	snprintf(identity, sizeof(identity), "%016" PRIx64, it->identity);
+	document_open_object(document, key);
 	document_unsigned(document, "id", it->id);
 	document_string(document, "name", selection_row_name(it, room));
-	put_identity(document, it);
+	document_string(document, "identity", it->identity ? identity : NULL);
+	document_bool(document, "lines_differ", it->lines_differ);
 	document_string(document, "pattern", mmt_pattern_name(it->pattern));
 	document_string(document, "hint", it->hint);
 	document_bool(document, "lost", it->lost);
@@ -199,13 +195,15 @@ static void put_row_figures(struct document *document, const struct mmt_row *it)
 	MMT_ROW_FIGURES(PUT)
 	document_unsigned(document, "reserved_by", it->reserved_by ? it->reserved_by : MMT_UNKNOWN);
 	document_unsigned(document, "joined_to", it->joined_to ? it->joined_to : MMT_UNKNOWN);
-	document_each(document, "trend", point, MMT_TREND_POINTS)
-		document_unsigned(document, NULL, it->trend[point]);
-	document_each(document, "survivor_trend", point, MMT_TREND_POINTS)
-		document_unsigned(document, NULL, it->survivor_trend[point]);
-	document_open_array(document, "committed_trend");
-	for (unsigned point = 0; it->committed_trend && point < MMT_TREND_POINTS; point++)
-		document_unsigned(document, NULL, it->committed_trend[point]);
+	document_numbers(document, "trend", it->trend, MMT_TREND_POINTS);
+	document_numbers(document, "survivor_trend", it->survivor_trend, MMT_TREND_POINTS);
+	document_numbers(document, "committed_trend", it->committed_trend, it->committed_trend ? MMT_TREND_POINTS : 0);
+	if (it->step_count)
+		document_numbers(document, "step_bytes", it->step_bytes, it->step_count);
+	document_each(document, "threads", i, it->thread_count)
+		put_thread(document, NULL, &it->threads[i]);
+	put_pids(document, it->pids, it->pid_count);
+	put_stack(document, it->stack_end, it->hidden_frame_count, it->frames, it->frame_count);
 	document_close(document);
 }
 
@@ -228,35 +226,6 @@ static void put_steps(struct document *document, const struct mmt_report *report
 	}
 }
 
-static void put_thread(struct document *document, const char *key, const struct mmt_thread *thread)
-{
-	document_open_object(document, key);
-	document_signed(document, "pid", thread->pid);
-	document_signed(document, "tid", thread->tid);
-	document_string(document, "name", thread->name);
-	document_close(document);
-}
-
-static void put_row_content(struct document *document, const struct mmt_row *row)
-{
-	put_row_figures(document, row);
-	if (row->step_count) {
-		document_each(document, "step_bytes", i, row->step_count)
-			document_unsigned(document, NULL, row->step_bytes[i]);
-	}
-	document_each(document, "threads", i, row->thread_count)
-		put_thread(document, NULL, &row->threads[i]);
-	put_pids(document, row->pids, row->pid_count);
-	put_stack(document, row->stack_end, row->hidden_frame_count, row->frames, row->frame_count);
-}
-
-static void json_report_row(struct document *document, const char *key, const struct mmt_row *row)
-{
-	document_open_object(document, key);
-	put_row_content(document, row);
-	document_close(document);
-}
-
 static void put_failure(struct document *document, const struct mmt_failure *failure)
 {
 	document_open_object(document, NULL);
@@ -275,26 +244,25 @@ static void put_failure(struct document *document, const struct mmt_failure *fai
 	document_close(document);
 }
 
-static void put_thread_total(struct document *document, const struct mmt_thread_total *total)
-{
-	document_open_object(document, NULL);
-	put_thread(document, "thread", &total->thread);
-	document_unsigned(document, "allocated_bytes", total->allocated_bytes);
-	document_unsigned(document, "allocated_count", total->allocated_count);
-	document_unsigned(document, "freed_by_itself_bytes", total->freed_by_itself_bytes);
-	document_unsigned(document, "freed_by_others_bytes", total->freed_by_others_bytes);
-	document_unsigned(document, "unfreed_bytes", total->unfreed_bytes);
-	document_unsigned(document, "unfreed_count", total->unfreed_count);
-	document_unsigned(document, "released_bytes", total->released_bytes);
-	document_close(document);
-}
-
+/* The figures that are not of rows. */
 static void put_side_figures(struct document *document, const struct mmt_report *report)
 {
 	document_each(document, "failures", i, report->failure_count)
 		put_failure(document, &report->failures[i]);
-	document_each(document, "thread_totals", i, report->thread_total_count)
-		put_thread_total(document, &report->thread_totals[i]);
+	document_each(document, "thread_totals", i, report->thread_total_count) {
+		const struct mmt_thread_total *total = &report->thread_totals[i];
+
+		document_open_object(document, NULL);
+		put_thread(document, "thread", &total->thread);
+		document_unsigned(document, "allocated_bytes", total->allocated_bytes);
+		document_unsigned(document, "allocated_count", total->allocated_count);
+		document_unsigned(document, "freed_by_itself_bytes", total->freed_by_itself_bytes);
+		document_unsigned(document, "freed_by_others_bytes", total->freed_by_others_bytes);
+		document_unsigned(document, "unfreed_bytes", total->unfreed_bytes);
+		document_unsigned(document, "unfreed_count", total->unfreed_count);
+		document_unsigned(document, "released_bytes", total->released_bytes);
+		document_close(document);
+	}
 	document_each(document, "releases", i, report->release_count) {
 		document_open_object(document, NULL);
 		document_unsigned(document, "owner", report->releases[i].owner);
@@ -304,32 +272,23 @@ static void put_side_figures(struct document *document, const struct mmt_report 
 	}
 }
 
-static void put_totals(struct document *document, const struct mmt_report *it)
+static void put_parts(struct document *document, const char *key, const struct mmt_growth_part *parts, size_t count)
 {
-	MMT_REPORT_FIGURES(PUT)
-	document_unsigned(document, "group_count", it->row_count);
-}
+	document_each(document, key, i, count) {
+		const struct mmt_growth_part *part = &parts[i];
+		bool has_class = part->memory_class < MMT_CLASS_KINDS;
 
-static void put_growth_part(struct document *document, const struct mmt_growth_part *part)
-{
-	document_open_object(document, NULL);
-	document_string(document, "place", mmt_growth_place_name(part->place));
-	document_string(document, "class",
-			part->memory_class < MMT_CLASS_KINDS ? mmt_class_name(part->memory_class) : NULL);
-	document_bool(document, "arena", part->arena);
-	document_string(document, "name", part->name);
-	document_string(document, "pattern", mmt_pattern_name(part->pattern));
-	document_string(document, "runtime", part->runtime);
-	document_string(document, "hint", part->hint);
-	document_signed(document, "bytes", part->bytes);
-	document_close(document);
-}
-
-static void put_part_array(struct document *document, const char *key, const struct mmt_growth_part *parts,
-			   size_t count)
-{
-	document_each(document, key, i, count)
-		put_growth_part(document, &parts[i]);
+		document_open_object(document, NULL);
+		document_string(document, "place", mmt_growth_place_name(part->place));
+		document_string(document, "class", has_class ? mmt_class_name(part->memory_class) : NULL);
+		document_bool(document, "arena", part->arena);
+		document_string(document, "name", part->name);
+		document_string(document, "pattern", mmt_pattern_name(part->pattern));
+		document_string(document, "runtime", part->runtime);
+		document_string(document, "hint", part->hint);
+		document_signed(document, "bytes", part->bytes);
+		document_close(document);
+	}
 }
 
 static void put_growth(struct document *document, const struct mmt_growth *it)
@@ -340,7 +299,7 @@ static void put_growth(struct document *document, const struct mmt_growth *it)
 	document_string(document, "sum_verdict", mmt_verdict_name(it->by_process ? it->sum_verdict : it->verdict));
 	document_string(document, "parts_measure", !it->parts_known ? NULL : it->parts_private ? "private" : "rss");
 	MMT_GROWTH_FIGURES(PUT)
-	put_part_array(document, "parts", it->parts, it->part_count);
+	put_parts(document, "parts", it->parts, it->part_count);
 	document_close(document);
 }
 
@@ -384,23 +343,6 @@ static void put_huge_pages(struct document *document, const struct mmt_report *r
 	document_close(document);
 }
 
-static void put_notes(struct document *document, const struct mmt_report *report)
-{
-	document_each(document, "marks", i, report->mark_count) {
-		document_open_object(document, NULL);
-		document_unsigned(document, "number", report->marks[i].number);
-		document_unsigned(document, "time_ns", report->marks[i].time_ns);
-		document_close(document);
-	}
-	document_each(document, "resident_readings", i, report->resident_reading_count) {
-		document_open_object(document, NULL);
-		document_unsigned(document, "time_ns", report->resident_readings[i].time_ns);
-		document_unsigned(document, "resident_bytes", report->resident_readings[i].resident_bytes);
-		document_unsigned(document, "swapped_bytes", report->resident_readings[i].swapped_bytes);
-		document_close(document);
-	}
-}
-
 static void put_words(struct document *document, const char *key, const char *const *words, size_t count)
 {
 	document_each(document, key, i, count)
@@ -409,95 +351,98 @@ static void put_words(struct document *document, const char *key, const char *co
 
 static void put_census(struct document *document, const char *key, const struct mmt_heap_census *it)
 {
-	static const char *const results[] = {"not-walked", "complete", "sampled", "damaged", "unreadable", "ended"};
-
 	if (!it) {
 		document_null(document, key);
 		return;
 	}
 	document_open_object(document, key);
 	put_unsigned(document, "time_ns", it->time_ns, it->time_ns);
-	document_string(document, "result", results[it->result]);
+	document_string(document, "result", selection_heap_results[it->result]);
 	MMT_CENSUS_FIGURES(PUT)
 	document_close(document);
 }
 
-static void put_kind(struct document *document, const struct mmt_heap_kind *it)
+static void put_heap(struct document *document, const struct mmt_heap *heap)
 {
-	static const char *const contents[] = {"unknown", "type", "text", "pointer"};
+	const char *allocator = heap->end->allocator_name;
 
 	document_open_object(document, NULL);
-	document_string(document, "content", contents[it->content]);
-	document_string(document, "name", it->name);
-	document_unsigned(document, "offset", it->content == MMT_HEAP_POINTER ? it->offset : MMT_UNKNOWN);
-	document_bool(document, "is_one_block", it->is_one_block);
-	MMT_HEAP_KIND_FIGURES(PUT)
-	document_close(document);
-}
-
-static void put_heaps(struct document *document, const struct mmt_heap *heaps, size_t count)
-{
-	document_each(document, "heaps", i, count) {
-		const struct mmt_heap *heap = &heaps[i];
+	document_signed(document, "pid", heap->process->pid);
+	document_string(document, "allocator", allocator && *allocator ? allocator : NULL);
+	document_string(document, "verdict", mmt_heap_verdict_name(heap->verdict));
+	document_unsigned(document, "census_count", heap->census_count);
+	put_census(document, "start", heap->start);
+	put_census(document, "end", heap->end);
+	document_each(document, "kinds", i, heap->kind_count) {
+		const struct mmt_heap_kind *it = &heap->kinds[i];
 
 		document_open_object(document, NULL);
-		document_signed(document, "pid", heap->process->pid);
-		document_string(document, "allocator",
-				heap->end->allocator_name && *heap->end->allocator_name ? heap->end->allocator_name
-											: NULL);
-		document_string(document, "verdict", mmt_heap_verdict_name(heap->verdict));
-		document_unsigned(document, "census_count", heap->census_count);
-		put_census(document, "start", heap->start);
-		put_census(document, "end", heap->end);
-		document_each(document, "kinds", j, heap->kind_count)
-			put_kind(document, &heap->kinds[j]);
+		document_string(document, "content", selection_heap_contents[it->content]);
+		document_string(document, "name", it->name);
+		document_unsigned(document, "offset", it->content == MMT_HEAP_POINTER ? it->offset : MMT_UNKNOWN);
+		document_bool(document, "is_one_block", it->is_one_block);
+		MMT_HEAP_KIND_FIGURES(PUT)
 		document_close(document);
 	}
+	document_close(document);
 }
 
 /* Put everything except the rows into the open object. */
-static void json_report_recording(struct document *document, const struct mmt_report *report)
+static void put_recording(struct document *document, const struct mmt_report *it)
 {
-	document_string(document, "input", report->input);
-	document_string(document, "command_line", report->command_line);
-	document_string(document, "host", report->host);
-	document_string(document, "kernel", report->kernel);
-	document_string(document, "recorded_by", report->recorded_by);
-	document_unsigned(document, "start_ns", report->start_ns);
-	document_unsigned(document, "end_ns", report->end_ns);
-	document_unsigned(document, "from_ns", report->from_ns);
-	document_unsigned(document, "to_ns", report->to_ns);
-	document_unsigned(document, "allocations_to_ns", report->allocations_to_ns);
-	document_bool(document, "windowed", report->windowed);
-	document_bool(document, "stacks_recorded", report->stacks_recorded);
-	document_unsigned(document, "stack_dump_bytes", report->stack_dump_bytes);
-	document_unsigned(document, "mapping_limit", report->mapping_limit ? report->mapping_limit : MMT_UNKNOWN);
-	document_string(document, "by", key_word(report->by));
-	document_string(document, "then_by", report->then_by == MMT_BY_STACK ? NULL : key_word(report->then_by));
-	put_words(document, "hide", report->options.hide, report->options.hide_count);
-	put_words(document, "focus", report->options.focus, report->options.focus_count);
-	put_words(document, "ignore", report->options.ignore, report->options.ignore_count);
+	document_string(document, "input", it->input);
+	document_string(document, "command_line", it->command_line);
+	document_string(document, "host", it->host);
+	document_string(document, "kernel", it->kernel);
+	document_string(document, "recorded_by", it->recorded_by);
+	document_unsigned(document, "start_ns", it->start_ns);
+	document_unsigned(document, "end_ns", it->end_ns);
+	document_unsigned(document, "from_ns", it->from_ns);
+	document_unsigned(document, "to_ns", it->to_ns);
+	document_unsigned(document, "allocations_to_ns", it->allocations_to_ns);
+	document_bool(document, "windowed", it->windowed);
+	document_bool(document, "stacks_recorded", it->stacks_recorded);
+	document_unsigned(document, "stack_dump_bytes", it->stack_dump_bytes);
+	put_unsigned(document, "mapping_limit", it->mapping_limit, it->mapping_limit);
+	document_string(document, "by", selection_key_word(it->by));
+	document_string(document, "then_by", it->then_by == MMT_BY_STACK ? NULL : selection_key_word(it->then_by));
+	put_words(document, "hide", it->options.hide, it->options.hide_count);
+	put_words(document, "focus", it->options.focus, it->options.focus_count);
+	put_words(document, "ignore", it->options.ignore, it->options.ignore_count);
 	document_each(document, "classes", kind, MMT_CLASS_KINDS) {
-		if (report->options.classes >> kind & 1)
+		if (it->options.classes >> kind & 1)
 			document_string(document, NULL, mmt_class_name((enum mmt_class)kind));
 	}
-	document_unsigned(document, "start_realtime_ns",
-			  report->start_realtime_ns ? report->start_realtime_ns : MMT_UNKNOWN);
+	put_unsigned(document, "start_realtime_ns", it->start_realtime_ns, it->start_realtime_ns);
 	document_open_object(document, "events");
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
-		document_unsigned(document, mmt_event_count_name(kind), report->events[kind]);
+		document_unsigned(document, mmt_event_count_name(kind), it->events[kind]);
 	document_close(document);
-	document_unsigned(document, "failed_calls", report->failed_calls);
-	put_completeness(document, &report->completeness);
-	put_growth(document, &report->growth);
-	put_control_group(document, report->control_group);
-	put_huge_pages(document, report);
-	put_heaps(document, report->heaps, report->heap_count);
-	put_notes(document, report);
-	document_each(document, "processes", i, report->process_count)
-		put_process(document, &report->processes[i]);
-	document_unsigned(document, "left_out_process_count", report->left_out_process_count);
-	put_totals(document, report);
+	document_unsigned(document, "failed_calls", it->failed_calls);
+	put_completeness(document, &it->completeness);
+	put_growth(document, &it->growth);
+	put_control_group(document, it->control_group);
+	put_huge_pages(document, it);
+	document_each(document, "heaps", i, it->heap_count)
+		put_heap(document, &it->heaps[i]);
+	document_each(document, "marks", i, it->mark_count) {
+		document_open_object(document, NULL);
+		document_unsigned(document, "number", it->marks[i].number);
+		document_unsigned(document, "time_ns", it->marks[i].time_ns);
+		document_close(document);
+	}
+	document_each(document, "resident_readings", i, it->resident_reading_count) {
+		document_open_object(document, NULL);
+		document_unsigned(document, "time_ns", it->resident_readings[i].time_ns);
+		document_unsigned(document, "resident_bytes", it->resident_readings[i].resident_bytes);
+		document_unsigned(document, "swapped_bytes", it->resident_readings[i].swapped_bytes);
+		document_close(document);
+	}
+	document_each(document, "processes", i, it->process_count)
+		put_process(document, &it->processes[i]);
+	document_unsigned(document, "left_out_process_count", it->left_out_process_count);
+	MMT_REPORT_FIGURES(PUT)
+	document_unsigned(document, "group_count", it->row_count);
 }
 
 static void put_causes(struct document *document, const struct mmt_report *report)
@@ -529,20 +474,19 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 	struct mmt_error *error = selection_create(report, options, true, &selection);
 
 	if (!error)
-		error = document_create(stream, &document);
+		error = document_create(stream, DOCUMENT_SPACED, &document);
 	if (!error) {
 		document_string(document, "mmtrace", "report");
 		document_unsigned(document, "version", MMT_JSON_VERSION);
-		json_report_recording(document, report);
+		put_recording(document, report);
 		put_steps(document, report);
 		put_causes(document, report);
 		document_unsigned(document, "hidden_count", selection.hidden.count);
 		document_unsigned(document, "hidden_bytes", selection.hidden.bytes);
 		document_each(document, "groups", i, selection.count)
-			json_report_row(document, NULL, selection.rows[i]);
+			put_row(document, NULL, selection.rows[i]);
 		put_side_figures(document, report);
-		if (!error)
-			error = document_finish(document);
+		error = document_finish(document);
 	}
 	selection_deinit(&selection);
 	document_destroy(document);
@@ -555,14 +499,6 @@ static void put_rate(struct document *document, const char *key, double bytes_pe
 	bool usable = bytes_per_second >= 0 && bytes_per_second < 0x1p63;
 
 	document_unsigned(document, key, usable ? (uint64_t)(bytes_per_second + 0.5) : MMT_UNKNOWN);
-}
-
-static void put_row(struct document *document, const char *key, const struct mmt_row *row)
-{
-	if (row)
-		json_report_row(document, key, row);
-	else
-		document_null(document, key);
 }
 
 static void put_entry(struct document *document, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
@@ -581,33 +517,27 @@ static void put_entry(struct document *document, const struct mmt_diff *diff, co
 	document_close(document);
 }
 
-static void put_relation(struct document *document, const struct mmt_diff *diff)
-{
-	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
-	bool selected = selection_has_patterns(diff->before) || selection_has_patterns(diff->after);
-
-	document_string(document, "relation", mmt_diff_relation_name(diff->relation));
-	document_unsigned(document, "between_ns", same ? diff->between_ns : MMT_UNKNOWN);
-	/* Of memory that was mapped before, the part that --focus and --ignore select is not known. */
-	document_unsigned(document, "mapped_before_bytes", same && !selected ? diff->mapped_before_bytes : MMT_UNKNOWN);
-	document_unsigned(document, "mapped_after_bytes", same && !selected ? diff->mapped_after_bytes : MMT_UNKNOWN);
-	put_signed(document, "between_bytes", diff->between_bytes, diff->between_parts_known);
-	put_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes, diff->between_parts_known);
-	put_part_array(document, "between_parts", diff->between_parts, diff->between_part_count);
-	put_heaps(document, diff->heaps, diff->heap_count);
-}
-
 static void put_diff(struct document *document, const struct mmt_diff *diff, const struct diff_selection *selection)
 {
+	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
+	/* Of memory that was mapped before, the part that --focus and --ignore select is not known. */
+	bool mapped_known = same && !selection_has_patterns(diff->before) && !selection_has_patterns(diff->after);
+
 	document_string(document, "mmtrace", "diff");
 	document_unsigned(document, "version", MMT_JSON_VERSION);
 	document_open_object(document, "before");
-	json_report_recording(document, diff->before);
+	put_recording(document, diff->before);
 	document_close(document);
 	document_open_object(document, "after");
-	json_report_recording(document, diff->after);
+	put_recording(document, diff->after);
 	document_close(document);
-	put_relation(document, diff);
+	document_string(document, "relation", mmt_diff_relation_name(diff->relation));
+	put_unsigned(document, "between_ns", diff->between_ns, same);
+	put_unsigned(document, "mapped_before_bytes", diff->mapped_before_bytes, mapped_known);
+	put_unsigned(document, "mapped_after_bytes", diff->mapped_after_bytes, mapped_known);
+	put_signed(document, "between_bytes", diff->between_bytes, diff->between_parts_known);
+	put_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes, diff->between_parts_known);
+	put_parts(document, "between_parts", diff->between_parts, diff->between_part_count);
 	document_signed(document, "bytes", diff->bytes);
 	document_signed(document, "committed_bytes", diff->committed_bytes);
 	document_unsigned(document, "growth_bytes", diff->growth_bytes);
@@ -628,7 +558,7 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct 
 	struct mmt_error *error = selection_of_diff(diff, options, &selection);
 
 	if (!error)
-		error = document_create(stream, &document);
+		error = document_create(stream, DOCUMENT_SPACED, &document);
 	if (!error) {
 		put_diff(document, diff, &selection);
 		error = document_finish(document);

@@ -178,19 +178,15 @@ static void put_cause(struct text *text, const struct mmt_report *report, const 
 
 static void put_heads(struct text *text, const struct mmt_report *report)
 {
-	static const char *const names[] = {
-	    [MMT_BY_STACK] = "mapped by", [MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module",
-	    [MMT_BY_FILE] = "file",	  [MMT_BY_CLASS] = "class",	  [MMT_BY_PROCESS] = "process",
-	    [MMT_BY_THREAD] = "thread"};
-	bool stacks = report->then_by == MMT_BY_STACK && report->by == MMT_BY_THREAD;
+	bool stacks = report->by == MMT_BY_STACK || (report->then_by == MMT_BY_STACK && report->by == MMT_BY_THREAD);
 
 	text_format(text, TEXT_FAINT, "   %10s%11s  verdict", "memory", has_rates(report) ? "per minute" : "");
 	text_pad_to(text, KIND_COLUMN);
 	text_put(text, TEXT_FAINT, "what");
 	text_pad_to(text, NAME_COLUMN);
-	text_put(text, TEXT_FAINT, names[stacks ? MMT_BY_STACK : report->by]);
+	text_put(text, TEXT_FAINT, stacks ? "mapped by" : selection_key_word(report->by));
 	if (report->then_by != MMT_BY_STACK)
-		text_format(text, TEXT_FAINT, " / %s", names[report->then_by]);
+		text_format(text, TEXT_FAINT, " / %s", selection_key_word(report->then_by));
 	text_end_line(text);
 }
 
