@@ -11,6 +11,7 @@
 #include "base/compression.h"
 #include "base/figures.h"
 #include "base/limits.h"
+#include "base/vector.h"
 #include "output/escape.h"
 
 #define SUMS_ONLY 16 /* steps: the minimum */
@@ -94,22 +95,6 @@ const struct mmt_frame *export_origin(const struct mmt_row *row)
 	return row->frames[row->origin < row->frame_count ? row->origin : 0];
 }
 
-bool export_allocation_compile(regex_t *allocation_ret)
-{
-	return regcomp(allocation_ret, "^(" EXPORT_ALLOCATION_FUNCTIONS ")(\\(|$)", REG_EXTENDED | REG_NOSUB) == 0;
-}
-
-size_t export_first_frame(const struct mmt_row *row, const regex_t *allocation)
-{
-	for (size_t i = row->frame_count; i; i--) {
-		const char *function = row->frames[i - 1]->function;
-
-		if (function && i < row->frame_count && regexec(allocation, function, 0, NULL, 0) == 0)
-			return i;
-	}
-	return 0;
-}
-
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES])
 {
 	snprintf(text, EXPORT_NAME_BYTES, "%s (%" PRId32 ")",
@@ -179,14 +164,6 @@ uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight)
 	default:
 		return part->unfreed_bytes;
 	}
-}
-
-void export_put_escaped(struct buffer *buffer, const char *text)
-{
-	struct escape_piece piece;
-
-	while (escape_next(&text, ESCAPE_FOR_TERMINAL, &piece))
-		buffer_put(buffer, piece.text, piece.size);
 }
 
 uint64_t export_number(struct intern *table, const void *key, size_t size, bool *new_ret, bool *failed)
@@ -313,35 +290,25 @@ uint64_t export_track_value(const struct export_track *track, size_t point, size
 	return value;
 }
 
-static const struct mmt_export_format *find_format(const char *name)
-{
-	for (size_t i = 0; name && i < FORMAT_COUNT; i++) {
-		if (!strcmp(formats[i].name, name))
-			return &formats[i];
-	}
-	return NULL;
-}
-
 struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_export_options *asked, FILE *stream)
 {
 	struct mmt_export_options options;
-	const struct mmt_export_format *format;
 	struct export export;
 	struct mmt_error *error = options_copy(asked, &options, sizeof(options), "mmt_export_options");
-	size_t number;
+	size_t number = 0;
 
 	if (error)
 		return error;
-	format = find_format(options.format);
-	if (!format)
+	while (number < FORMAT_COUNT && options.format && strcmp(formats[number].name, options.format) != 0)
+		number++;
+	if (number == FORMAT_COUNT || !options.format)
 		return error_create(MMT_ERROR_INVALID, "unknown format '%s'", options.format ? options.format : "");
 	if (options.weight >= MMT_WEIGHT_KINDS)
 		return error_create(MMT_ERROR_INVALID, "unknown weight %d", (int)options.weight);
 	if (report->by != MMT_BY_STACK || !report->lifetime_step_ns)
 		return error_create(MMT_ERROR_INVALID, "%s: only a report by stack with lifetimes can be exported",
 				    report->input);
-	number = (size_t)(format - formats);
-	error = prepare(report, options.weight, format->lifetime_steps == TIMES, &export);
+	error = prepare(report, options.weight, formats[number].lifetime_steps == TIMES, &export);
 	if (!error)
 		error = writers[number].gzip ? write_compressed(&export, writers[number].write, stream)
 					     : writers[number].write(&export, stream);
@@ -352,30 +319,21 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_e
 	return error;
 }
 
-/* The order of events within a step. */
-enum phase { RELEASES_OF_OLDER, ALLOCATIONS, RELEASES_OF_NEW };
-
-static enum phase phase_of(const struct mmt_report *report, const struct export_event *event)
+/* The order of events within a step: releases of older memory, allocations, releases of what it allocated. */
+static int phase_of(const struct mmt_report *report, const struct export_event *event)
 {
 	if (!event->is_release)
-		return ALLOCATIONS;
-	return export_event_lifetime(report, event)->allocated_step == event->step ? RELEASES_OF_NEW
-										   : RELEASES_OF_OLDER;
+		return 0;
+	return export_event_lifetime(report, event)->allocated_step == event->step ? 1 : -1;
 }
 
 /* `context`: the report. */
 static int compare_events(const void *left, const void *right, void *context)
 {
 	const struct export_event *a = left, *b = right;
-	enum phase phase, other;
 
-	if (a->step != b->step)
-		return a->step < b->step ? -1 : 1;
-	phase = phase_of(context, a);
-	other = phase_of(context, b);
-	if (phase != other)
-		return phase < other ? -1 : 1;
-	return a->number < b->number ? -1 : a->number > b->number;
+	return order_of(a->step, b->step)
+		   ?: order_of(phase_of(context, a), phase_of(context, b)) ?: order_of(a->number, b->number);
 }
 
 struct mmt_error *export_events_create(const struct mmt_report *report, struct export_events *events_ret)

@@ -6,7 +6,6 @@
 #ifndef OUTPUT_EXPORT_EXPORT_REPORT_H
 #define OUTPUT_EXPORT_EXPORT_REPORT_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,12 +30,6 @@ const struct mmt_frame *export_origin(const struct mmt_row *row);
 	"_*(GI_|libc_)?_*(mmap(64)?|mremap|s?brk|shmat|mprotect|syscall|(m|c|re|v|pv)alloc|memalign|aligned_alloc|"    \
 	"posix_memalign)|sysmalloc(_mmap)?|_int_(malloc|realloc|memalign)|_mid_memalign|__(default|glibc)_morecore|"   \
 	"operator new(\\[\\])?"
-
-/* For export_first_frame(). False: out of memory. */
-bool export_allocation_compile(regex_t *allocation_ret);
-
-/* The place of the innermost frame that is not in such a function; the last frame counts in any case. */
-size_t export_first_frame(const struct mmt_row *row, const regex_t *allocation);
 
 /* "demo (3074)". */
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES]);
@@ -65,17 +58,13 @@ bool export_next(const struct mmt_report *report, size_t *position, size_t *firs
 /* Committed and resident bytes include those in memory mapped before the window; unknown figures are 0. */
 uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight);
 
-/* Append the text without NUL; control characters and invalid UTF-8 become \xNN. */
-void export_put_escaped(struct buffer *buffer, const char *text);
-
 /* The number of a key in a table, from 1. *new_ret: the caller must write its definition. Sets *failed if out of
  * memory. */
 uint64_t export_number(struct intern *table, const void *key, size_t size, bool *new_ret, bool *failed);
 
-/* What a format puts together in several buffers: all of them begin empty, with LIMIT_EXPORT_BYTES. */
+/* What a format puts together in several buffers: all of them begin empty, with LIMIT_EXPORT_BYTES. The second one
+ * frees them, and returns `error` or, if that is NULL, the first error of a buffer. */
 void export_begin_buffers(struct buffer *const *buffers, size_t count);
-
-/* Frees them. Returns `error`, or if that is NULL the first error of a buffer. */
 struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count,
 				     struct mmt_error *error) MMT_MUST_CHECK;
 
@@ -156,7 +145,7 @@ void protobuf_number(struct buffer *buffer, uint32_t field, uint64_t value);
 
 void protobuf_bytes(struct buffer *buffer, uint32_t field, const void *data, size_t size);
 
-/* Safe to print: see export_put_escaped(). */
+/* Control characters and invalid UTF-8 become \xNN. */
 void protobuf_string(struct buffer *buffer, uint32_t field, const char *text);
 
 /* An inner message or packed numbers, from `message`, which is cleared. */

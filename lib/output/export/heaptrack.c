@@ -6,11 +6,13 @@
  * partial unmapping.
  */
 #include <inttypes.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "base/map.h"
+#include "output/escape.h"
 #include "output/export/export-report.h"
 
 #define HEAPTRACK_VERSION 0x10400
@@ -25,14 +27,6 @@ struct instruction_key {
 	uint64_t line;
 };
 
-struct trace_key {
-	uint64_t instruction, parent;
-};
-
-struct allocation_key {
-	uint64_t size, trace;
-};
-
 struct heaptrack {
 	const struct export *export;
 	FILE *stream;
@@ -44,18 +38,27 @@ struct heaptrack {
 	bool failed;
 };
 
+/* Set the text, with control characters and invalid UTF-8 as \xNN. */
+static void escape(struct heaptrack *heaptrack, const char *text)
+{
+	struct escape_piece piece;
+
+	buffer_clear(&heaptrack->text);
+	while (escape_next(&text, ESCAPE_FOR_TERMINAL, &piece))
+		buffer_put(&heaptrack->text, piece.text, piece.size);
+}
+
 static uint64_t put_string(struct heaptrack *heaptrack, const char *text)
 {
+	const struct buffer *escaped = &heaptrack->text;
 	uint64_t id;
 	bool is_new;
 
-	buffer_clear(&heaptrack->text);
-	export_put_escaped(&heaptrack->text, text);
-	id =
-	    export_number(&heaptrack->strings, heaptrack->text.data, heaptrack->text.size, &is_new, &heaptrack->failed);
+	escape(heaptrack, text);
+	id = export_number(&heaptrack->strings, escaped->data, escaped->size, &is_new, &heaptrack->failed);
 	if (is_new) {
-		fprintf(heaptrack->stream, "s %zx ", heaptrack->text.size);
-		fwrite(heaptrack->text.data, 1, heaptrack->text.size, heaptrack->stream);
+		fprintf(heaptrack->stream, "s %zx ", escaped->size);
+		fwrite(escaped->data, 1, escaped->size, heaptrack->stream);
 		putc('\n', heaptrack->stream);
 	}
 	return id;
@@ -82,13 +85,25 @@ static uint64_t put_instruction(struct heaptrack *heaptrack, const char *name, c
 
 static uint64_t put_trace(struct heaptrack *heaptrack, uint64_t instruction, uint64_t parent)
 {
-	const struct trace_key key = {.instruction = instruction, .parent = parent};
+	const uint64_t key[] = {instruction, parent};
 	bool is_new;
-	uint64_t id = export_number(&heaptrack->traces, &key, sizeof(key), &is_new, &heaptrack->failed);
+	uint64_t id = export_number(&heaptrack->traces, key, sizeof(key), &is_new, &heaptrack->failed);
 
 	if (is_new)
 		fprintf(heaptrack->stream, "t %" PRIx64 " %" PRIx64 "\n", instruction, parent);
 	return id;
+}
+
+/* The place of the innermost frame that is not in an allocation function; the last frame counts in any case. */
+static size_t find_first_frame(const struct mmt_row *row, const regex_t *allocation)
+{
+	for (size_t i = row->frame_count; i; i--) {
+		const char *function = row->frames[i - 1]->function;
+
+		if (function && i < row->frame_count && regexec(allocation, function, 0, NULL, 0) == 0)
+			return i;
+	}
+	return 0;
 }
 
 /* Write the process, then the frames, outermost first. The summary names the innermost one. */
@@ -105,7 +120,7 @@ static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *pa
 		return *known;
 	export_process_name(&report->processes[part->process], stack.text);
 	trace = put_trace(heaptrack, put_instruction(heaptrack, stack.text, NULL), 0);
-	first = export_first_frame(row, &heaptrack->allocation);
+	first = find_first_frame(row, &heaptrack->allocation);
 	export_stack_begin(&stack, row);
 	while (stack.left > first && export_stack_next(&stack))
 		trace = put_trace(heaptrack, put_instruction(heaptrack, stack.name, stack.frame), trace);
@@ -135,9 +150,9 @@ static void put_lines(FILE *stream, char sign, uint64_t id, uint64_t count)
 
 static void put_allocation(struct heaptrack *heaptrack, char sign, uint64_t size, uint64_t trace, uint64_t count)
 {
-	const struct allocation_key key = {.size = size, .trace = trace};
+	const uint64_t key[] = {size, trace};
 	bool is_new;
-	uint64_t id = export_number(&heaptrack->allocations, &key, sizeof(key), &is_new, &heaptrack->failed) - 1;
+	uint64_t id = export_number(&heaptrack->allocations, key, sizeof(key), &is_new, &heaptrack->failed) - 1;
 
 	if (is_new)
 		fprintf(heaptrack->stream, "a %" PRIx64 " %" PRIx64 "\n", size, trace);
@@ -161,11 +176,12 @@ static void put_event(struct heaptrack *heaptrack, const struct export_event *ev
 		put_allocation(heaptrack, sign, size + 1, trace, larger);
 }
 
-/* Write the resident sizes that were read until then. */
-static void put_readings(struct heaptrack *heaptrack, uint64_t time_ns)
+/* Write the time, and the resident sizes that were read until then. */
+static void put_time(struct heaptrack *heaptrack, uint64_t time_ns)
 {
 	const struct mmt_report *report = heaptrack->export->report;
 
+	fprintf(heaptrack->stream, "c %" PRIx64 "\n", (time_ns - report->from_ns) / 1000000);
 	for (; heaptrack->reading < report->resident_reading_count; heaptrack->reading++) {
 		const struct mmt_resident_reading *reading = &report->resident_readings[heaptrack->reading];
 
@@ -175,51 +191,31 @@ static void put_readings(struct heaptrack *heaptrack, uint64_t time_ns)
 	}
 }
 
-static void put_time(struct heaptrack *heaptrack, uint64_t time_ns)
-{
-	fprintf(heaptrack->stream, "c %" PRIx64 "\n", (time_ns - heaptrack->export->report->from_ns) / 1000000);
-	put_readings(heaptrack, time_ns);
-}
-
-static void put_events(struct heaptrack *heaptrack)
-{
-	const struct mmt_report *report = heaptrack->export->report;
-
-	for (size_t i = 0; i < heaptrack->export->events.count && !heaptrack->failed; i++) {
-		const struct export_event *event = &heaptrack->export->events.items[i];
-
-		if (!i || event->step != event[-1].step)
-			put_time(heaptrack, export_step_ns(report, event->step));
-		put_event(heaptrack, event);
-	}
-	put_time(heaptrack, report->to_ns);
-}
-
-static struct mmt_error *put_file(struct heaptrack *heaptrack)
-{
-	const struct mmt_report *report = heaptrack->export->report;
-	struct mmt_error *error;
-
-	buffer_init(&heaptrack->text, LIMIT_EXPORT_BYTES);
-	fprintf(heaptrack->stream, "v %x %x\n", HEAPTRACK_VERSION, FILE_VERSION);
-	export_put_escaped(&heaptrack->text, report->input);
-	fprintf(heaptrack->stream, "X mmtrace export %.*s\n", (int)heaptrack->text.size,
-		heaptrack->text.size ? (const char *)heaptrack->text.data : "");
-	fprintf(heaptrack->stream, "I %x 0\n", PAGE_BYTES);
-	put_events(heaptrack);
-	error = buffer_finish(&heaptrack->text);
-	buffer_deinit(&heaptrack->text);
-	return error || !heaptrack->failed ? error : &error_no_memory;
-}
-
 struct mmt_error *export_heaptrack(const struct export *export, FILE *stream)
 {
 	struct heaptrack heaptrack = {.export = export, .stream = stream};
 	struct mmt_error *error;
 
-	if (!export_allocation_compile(&heaptrack.allocation))
+	if (regcomp(&heaptrack.allocation, "^(" EXPORT_ALLOCATION_FUNCTIONS ")(\\(|$)", REG_EXTENDED | REG_NOSUB) != 0)
 		return &error_no_memory;
-	error = put_file(&heaptrack);
+	buffer_init(&heaptrack.text, LIMIT_EXPORT_BYTES);
+	fprintf(stream, "v %x %x\n", HEAPTRACK_VERSION, FILE_VERSION);
+	escape(&heaptrack, export->report->input);
+	fprintf(stream, "X mmtrace export %.*s\n", (int)heaptrack.text.size,
+		heaptrack.text.size ? (const char *)heaptrack.text.data : "");
+	fprintf(stream, "I %x 0\n", PAGE_BYTES);
+	for (size_t i = 0; i < export->events.count && !heaptrack.failed; i++) {
+		const struct export_event *event = &export->events.items[i];
+
+		if (!i || event->step != event[-1].step)
+			put_time(&heaptrack, export_step_ns(export->report, event->step));
+		put_event(&heaptrack, event);
+	}
+	put_time(&heaptrack, export->report->to_ns);
+	error = buffer_finish(&heaptrack.text);
+	if (!error && heaptrack.failed)
+		error = &error_no_memory;
+	buffer_deinit(&heaptrack.text);
 	regfree(&heaptrack.allocation);
 	intern_deinit(&heaptrack.strings);
 	intern_deinit(&heaptrack.instructions);

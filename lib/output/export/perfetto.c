@@ -35,11 +35,8 @@ enum packet_field {
 };
 
 enum sequence_flag { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
-
 enum clock_id { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3, CLOCK_ID_MONOTONIC_COARSE = 4, CLOCK_ID_BOOTTIME = 6 };
-
 enum snapshot_field { SNAPSHOT_CLOCKS = 1, SNAPSHOT_PRIMARY_CLOCK = 2 };
-
 enum clock_field { CLOCK_CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
 
 enum interned_field {
@@ -57,15 +54,12 @@ enum perfetto_mapping_field {
 	MAPPING_IID = 1,
 	MAPPING_BUILD_ID = 2,
 	MAPPING_END_ADDRESS = 5,
-	MAPPING_PATH_STRING_IDS = 7
+	MAPPING_PATH_STRING_IDS = 7,
 };
 
 enum perfetto_frame_field { FRAME_IID = 1, FRAME_FUNCTION_NAME_ID = 2, FRAME_MAPPING_ID = 3, FRAME_REL_PC = 4 };
-
 enum callstack_field { CALLSTACK_IID = 1, CALLSTACK_FRAME_IDS = 2 };
-
 enum perfetto_profile_field { PROFILE_PROCESS_DUMPS = 5, PROFILE_INDEX = 7 };
-
 enum dump_field { DUMP_PID = 1, DUMP_SAMPLES = 2, DUMP_TIMESTAMP = 9, DUMP_HEAP_NAME = 11, DUMP_INTERVAL_BYTES = 12 };
 
 enum heap_sample_field {
@@ -76,31 +70,23 @@ enum heap_sample_field {
 	HEAP_SAMPLE_FREE_COUNT = 6,
 };
 
+/* Field 5 is a different message, of frames with texts. */
 enum stack_sample_field {
 	STACK_SAMPLE_TASK_CONTEXT = 1,
-	STACK_SAMPLE_CALLSTACK_IID = 6, /* field 5 is a different message, of frames with texts */
+	STACK_SAMPLE_CALLSTACK_IID = 6,
 	STACK_SAMPLE_PRIMARY_DESCRIPTOR = 9,
 	STACK_SAMPLE_PRIMARY_WEIGHT = 11,
 };
 
 enum task_field { TASK_PID = 2, TASK_TID = 3 };
-
 enum descriptor_field { DESCRIPTOR_NAME = 2, DESCRIPTOR_UNIT = 3 };
-
 #define DESCRIPTOR_UNIT_BYTES 4
-
 enum tree_field { TREE_PROCESSES = 1, TREE_THREADS = 2 };
-
 enum process_field { PROCESS_PID = 1, PROCESS_PPID = 2, PROCESS_CMDLINE = 3 };
-
 enum thread_field { THREAD_TID = 1, THREAD_NAME = 2, THREAD_TGID = 3 };
-
 enum track_field { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_PARENT_UUID = 5, TRACK_COUNTER = 8 };
-
 enum track_process_field { TRACK_PROCESS_PID = 1, TRACK_PROCESS_NAME = 6 };
-
 enum counter_field { COUNTER_UNIT = 3 };
-
 #define COUNTER_UNIT_BYTES 3
 
 enum event_field {
@@ -119,11 +105,6 @@ enum sequence { SEQUENCE_COMMON = 1, SEQUENCE_SAMPLES = 2, SEQUENCE_HEAPS = 16 }
 /* Tracks; those of processes and regions start with the last one. */
 enum track_uuid { UUID_COUNTERS = 1, UUID_MARKS = UUID_COUNTERS + EXPORT_TRACKS, UUID_PROCESSES = 1000 };
 
-/* The interned data of a sequence so far; numbers start from 1. */
-struct perfetto_names {
-	struct intern strings, mappings, frames, stacks; /* stacks: of rows */
-};
-
 struct perfetto_frame {
 	uint64_t function, mapping, rel_pc;
 };
@@ -138,28 +119,33 @@ struct perfetto {
 	FILE *stream;
 	VECTOR(struct part_run) runs;
 	struct export_by_process by_process; /* runs */
-	struct perfetto_names names;	     /* of the current sequence */
-	struct buffer packet, message, inner, interned, frames, out;
+	struct intern strings, mappings, frames,
+	    stacks; /* the interned data of the current sequence; stacks: of rows */
+	struct buffer packet, message, inner, interned, callstack, out;
 	bool failed;
 };
 
-/* Begin a packet with its sequence and time; the caller adds the rest. */
-static struct buffer *begin_packet(struct perfetto *perfetto, uint32_t sequence, uint64_t time_ns)
+/* Write a packet with a message, which is cleared. `flags`: 0: none. */
+static void put_packet(struct perfetto *perfetto, uint32_t sequence, uint64_t time_ns, enum sequence_flag flags,
+		       enum packet_field field, struct buffer *message)
 {
 	struct buffer *packet = &perfetto->packet;
 
-	buffer_clear(packet);
 	protobuf_number(packet, PACKET_TIMESTAMP, time_ns);
 	protobuf_number(packet, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC);
 	protobuf_number(packet, PACKET_SEQUENCE_ID, sequence);
-	return packet;
-}
-
-static void end_packet(struct perfetto *perfetto)
-{
-	protobuf_message(&perfetto->out, TRACE_PACKET, &perfetto->packet);
+	if (flags)
+		protobuf_number(packet, PACKET_SEQUENCE_FLAGS, flags);
+	protobuf_message(packet, field, message);
+	protobuf_message(&perfetto->out, TRACE_PACKET, packet);
 	fwrite(perfetto->out.data, 1, perfetto->out.size, perfetto->stream);
 	buffer_clear(&perfetto->out);
+}
+
+/* The same of SEQUENCE_COMMON, with perfetto->message. */
+static void put_common(struct perfetto *perfetto, uint64_t time_ns, enum packet_field field)
+{
+	put_packet(perfetto, SEQUENCE_COMMON, time_ns, 0, field, &perfetto->message);
 }
 
 /* Add a string to the interned data. All kinds of strings are numbered in one table. */
@@ -171,8 +157,7 @@ static uint64_t put_string(struct perfetto *perfetto, enum interned_field field,
 	buffer_clear(&perfetto->inner);
 	buffer_put_u8(&perfetto->inner, (uint8_t)field);
 	buffer_put_string(&perfetto->inner, text);
-	id = export_number(&perfetto->names.strings, perfetto->inner.data, perfetto->inner.size, &is_new,
-			   &perfetto->failed);
+	id = export_number(&perfetto->strings, perfetto->inner.data, perfetto->inner.size, &is_new, &perfetto->failed);
 	buffer_clear(&perfetto->inner);
 	if (!is_new)
 		return id;
@@ -192,7 +177,7 @@ static uint64_t put_mapping(struct perfetto *perfetto, const struct mmt_frame *f
 	const char *text;
 	bool is_new;
 
-	id = export_number(&perfetto->names.mappings, &name, sizeof(name), &is_new, &perfetto->failed);
+	id = export_number(&perfetto->mappings, &name, sizeof(name), &is_new, &perfetto->failed);
 	if (!is_new)
 		return id;
 	text = export_build_id(perfetto->export, path);
@@ -214,7 +199,7 @@ static uint64_t put_frame(struct perfetto *perfetto, const char *name, const str
 
 	if (frame)
 		key.rel_pc = frame->kind == MMT_FRAME_NATIVE ? frame->module_offset : frame->address;
-	id = export_number(&perfetto->names.frames, &key, sizeof(key), &is_new, &perfetto->failed);
+	id = export_number(&perfetto->frames, &key, sizeof(key), &is_new, &perfetto->failed);
 	if (!is_new)
 		return id;
 	protobuf_number(&perfetto->inner, FRAME_IID, id);
@@ -229,26 +214,26 @@ static uint64_t put_callstack(struct perfetto *perfetto, size_t row)
 {
 	bool is_new;
 	struct export_stack stack;
-	uint64_t id = export_number(&perfetto->names.stacks, &row, sizeof(row), &is_new, &perfetto->failed);
+	uint64_t id = export_number(&perfetto->stacks, &row, sizeof(row), &is_new, &perfetto->failed);
 
 	if (!is_new)
 		return id;
-	buffer_clear(&perfetto->frames);
-	protobuf_number(&perfetto->frames, CALLSTACK_IID, id);
+	buffer_clear(&perfetto->callstack);
+	protobuf_number(&perfetto->callstack, CALLSTACK_IID, id);
 	export_stack_begin(&stack, &perfetto->export->report->rows[row]);
 	while (export_stack_next(&stack)) /* outermost first */
-		protobuf_number(&perfetto->frames, CALLSTACK_FRAME_IDS, put_frame(perfetto, stack.name, stack.frame));
-	protobuf_message(&perfetto->interned, INTERNED_CALLSTACKS, &perfetto->frames);
+		protobuf_number(&perfetto->callstack, CALLSTACK_FRAME_IDS,
+				put_frame(perfetto, stack.name, stack.frame));
+	protobuf_message(&perfetto->interned, INTERNED_CALLSTACKS, &perfetto->callstack);
 	return id;
 }
 
 static void begin_sequence(struct perfetto *perfetto)
 {
-	intern_deinit(&perfetto->names.strings);
-	intern_deinit(&perfetto->names.mappings);
-	intern_deinit(&perfetto->names.frames);
-	intern_deinit(&perfetto->names.stacks);
-	perfetto->names = (struct perfetto_names){0};
+	intern_deinit(&perfetto->strings);
+	intern_deinit(&perfetto->mappings);
+	intern_deinit(&perfetto->frames);
+	intern_deinit(&perfetto->stacks);
 	buffer_clear(&perfetto->interned);
 }
 
@@ -262,7 +247,6 @@ static void put_clock(struct perfetto *perfetto, enum clock_id clock, uint64_t t
 static void put_clocks(struct perfetto *perfetto)
 {
 	const struct mmt_report *report = perfetto->export->report;
-	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, report->start_ns);
 
 	if (report->start_realtime_ns)
 		put_clock(perfetto, CLOCK_ID_REALTIME, report->start_realtime_ns);
@@ -270,14 +254,12 @@ static void put_clocks(struct perfetto *perfetto)
 	put_clock(perfetto, CLOCK_ID_MONOTONIC_COARSE, report->start_ns);
 	put_clock(perfetto, CLOCK_ID_BOOTTIME, report->start_ns);
 	protobuf_number(&perfetto->message, SNAPSHOT_PRIMARY_CLOCK, CLOCK_ID_MONOTONIC);
-	protobuf_message(packet, PACKET_CLOCK_SNAPSHOT, &perfetto->message);
-	end_packet(perfetto);
+	put_common(perfetto, report->start_ns, PACKET_CLOCK_SNAPSHOT);
 }
 
 static void put_processes(struct perfetto *perfetto)
 {
 	const struct mmt_report *report = perfetto->export->report;
-	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, report->start_ns);
 
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct mmt_process *process = &report->processes[i];
@@ -295,8 +277,7 @@ static void put_processes(struct perfetto *perfetto)
 		protobuf_number(&perfetto->inner, THREAD_TGID, (uint64_t)thread->pid);
 		protobuf_message(&perfetto->message, TREE_THREADS, &perfetto->inner);
 	}
-	protobuf_message(packet, PACKET_PROCESS_TREE, &perfetto->message);
-	end_packet(perfetto);
+	put_common(perfetto, report->start_ns, PACKET_PROCESS_TREE);
 }
 
 /* Write a sample of a heap profile: what one process mapped with one stack. */
@@ -341,18 +322,15 @@ static void put_dump(struct perfetto *perfetto, size_t process, enum mmt_class m
 	const struct mmt_report *report = perfetto->export->report;
 	const struct export_by_process *runs = &perfetto->by_process;
 	char text[HEAP_NAME_BYTES];
-	size_t samples = 0;
 
 	buffer_clear(&perfetto->message);
 	for (size_t i = runs->starts[process]; i < runs->starts[process + 1]; i++) {
 		struct mmt_part sum;
 
-		if (!sum_class(report, &perfetto->runs.items[runs->places[i]], memory_class, &sum))
-			continue;
-		put_heap_sample(perfetto, &sum);
-		samples++;
+		if (sum_class(report, &perfetto->runs.items[runs->places[i]], memory_class, &sum))
+			put_heap_sample(perfetto, &sum);
 	}
-	if (!samples)
+	if (!perfetto->message.size)
 		return;
 	protobuf_number(&perfetto->message, DUMP_PID, (uint64_t)report->processes[process].pid);
 	protobuf_number(&perfetto->message, DUMP_TIMESTAMP, report->to_ns);
@@ -362,32 +340,10 @@ static void put_dump(struct perfetto *perfetto, size_t process, enum mmt_class m
 }
 
 /* Interned data must precede the packets that refer to it, in a separate packet. */
-static void put_interned(struct perfetto *perfetto, uint32_t sequence, bool clears)
+static void put_interned(struct perfetto *perfetto, uint32_t sequence, enum sequence_flag flags)
 {
-	struct buffer *packet = begin_packet(perfetto, sequence, perfetto->export->report->start_ns);
-
-	protobuf_number(packet, PACKET_SEQUENCE_FLAGS, clears ? SEQUENCE_STATE_CLEARED : SEQUENCE_NEEDS_STATE);
-	protobuf_message(packet, PACKET_INTERNED_DATA, &perfetto->interned);
-	end_packet(perfetto);
-}
-
-static void put_heap(struct perfetto *perfetto, enum mmt_class memory_class, struct buffer *profile)
-{
-	uint32_t sequence = SEQUENCE_HEAPS + memory_class;
-	struct buffer *packet;
-
-	begin_sequence(perfetto);
-	buffer_clear(profile);
-	for (size_t i = 0; i < perfetto->export->report->process_count; i++)
-		put_dump(perfetto, i, memory_class, profile);
-	if (!profile->size)
-		return;
-	protobuf_number(profile, PROFILE_INDEX, 0);
-	put_interned(perfetto, sequence, true);
-	packet = begin_packet(perfetto, sequence, perfetto->export->report->to_ns);
-	protobuf_number(packet, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-	protobuf_message(packet, PACKET_PROFILE, profile);
-	end_packet(perfetto);
+	put_packet(perfetto, sequence, perfetto->export->report->start_ns, flags, PACKET_INTERNED_DATA,
+		   &perfetto->interned);
 }
 
 static size_t process_of_run(const void *context, size_t place)
@@ -397,29 +353,32 @@ static size_t process_of_run(const void *context, size_t place)
 	return perfetto->export->report->parts[perfetto->runs.items[place].first].process;
 }
 
-static bool find_runs(struct perfetto *perfetto)
+static struct mmt_error *put_heaps(struct perfetto *perfetto)
 {
 	const struct mmt_report *report = perfetto->export->report;
 	struct part_run run = {0};
 	struct mmt_part sum;
-
-	while (export_next(report, &run.end, &run.first, &sum)) {
-		if (!vector_push(&perfetto->runs, run))
-			return false;
-	}
-	return export_by_process_create(report, perfetto->runs.count, process_of_run, perfetto, &perfetto->by_process);
-}
-
-static struct mmt_error *put_heaps(struct perfetto *perfetto)
-{
 	struct buffer profile;
 	struct mmt_error *error;
 
-	if (!find_runs(perfetto))
+	while (export_next(report, &run.end, &run.first, &sum)) {
+		if (!vector_push(&perfetto->runs, run))
+			return &error_no_memory;
+	}
+	if (!export_by_process_create(report, perfetto->runs.count, process_of_run, perfetto, &perfetto->by_process))
 		return &error_no_memory;
 	buffer_init(&profile, LIMIT_EXPORT_BYTES);
-	for (enum mmt_class memory_class = 0; memory_class < MMT_CLASS_KINDS; memory_class++)
-		put_heap(perfetto, memory_class, &profile);
+	for (enum mmt_class memory_class = 0; memory_class < MMT_CLASS_KINDS; memory_class++) {
+		begin_sequence(perfetto);
+		for (size_t i = 0; i < report->process_count; i++)
+			put_dump(perfetto, i, memory_class, &profile);
+		if (!profile.size)
+			continue;
+		protobuf_number(&profile, PROFILE_INDEX, 0);
+		put_interned(perfetto, SEQUENCE_HEAPS + memory_class, SEQUENCE_STATE_CLEARED);
+		put_packet(perfetto, SEQUENCE_HEAPS + memory_class, report->to_ns, SEQUENCE_NEEDS_STATE, PACKET_PROFILE,
+			   &profile);
+	}
 	error = buffer_finish(&profile);
 	buffer_deinit(&profile);
 	return error;
@@ -428,43 +387,27 @@ static struct mmt_error *put_heaps(struct perfetto *perfetto)
 static void put_stack_sample(struct perfetto *perfetto, const struct export_event *event)
 {
 	const struct mmt_report *report = perfetto->export->report;
-	const struct mmt_part *part = &report->parts[event->part];
-	struct buffer *packet, *message = &perfetto->message;
-	uint64_t callstack = put_callstack(perfetto, part->row);
+	const struct mmt_thread *thread = &report->parts[event->part].thread;
+	struct buffer *message = &perfetto->message, *inner = &perfetto->inner;
+	uint64_t callstack = put_callstack(perfetto, report->parts[event->part].row);
 
 	if (perfetto->interned.size)
-		put_interned(perfetto, SEQUENCE_SAMPLES, false);
-	packet = begin_packet(perfetto, SEQUENCE_SAMPLES, export_step_ns(report, event->step));
-	protobuf_number(packet, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
-	protobuf_number(&perfetto->inner, TASK_PID, (uint64_t)part->thread.pid);
-	protobuf_number(&perfetto->inner, TASK_TID, (uint64_t)(part->thread.tid ? part->thread.tid : part->thread.pid));
-	protobuf_message(message, STACK_SAMPLE_TASK_CONTEXT, &perfetto->inner);
+		put_interned(perfetto, SEQUENCE_SAMPLES, SEQUENCE_NEEDS_STATE);
+	protobuf_number(inner, TASK_PID, (uint64_t)thread->pid);
+	protobuf_number(inner, TASK_TID, (uint64_t)(thread->tid ? thread->tid : thread->pid));
+	protobuf_message(message, STACK_SAMPLE_TASK_CONTEXT, inner);
 	protobuf_number(message, STACK_SAMPLE_CALLSTACK_IID, callstack);
-	protobuf_string(&perfetto->inner, DESCRIPTOR_NAME, "unfreed");
-	protobuf_number(&perfetto->inner, DESCRIPTOR_UNIT, DESCRIPTOR_UNIT_BYTES);
-	protobuf_message(message, STACK_SAMPLE_PRIMARY_DESCRIPTOR, &perfetto->inner);
+	protobuf_string(inner, DESCRIPTOR_NAME, "unfreed");
+	protobuf_number(inner, DESCRIPTOR_UNIT, DESCRIPTOR_UNIT_BYTES);
+	protobuf_message(message, STACK_SAMPLE_PRIMARY_DESCRIPTOR, inner);
 	protobuf_number(message, STACK_SAMPLE_PRIMARY_WEIGHT, export_event_lifetime(report, event)->bytes);
-	protobuf_message(packet, PACKET_STACK_SAMPLE, message);
-	end_packet(perfetto);
-}
-
-static void put_stack_samples(struct perfetto *perfetto)
-{
-	begin_sequence(perfetto);
-	put_interned(perfetto, SEQUENCE_SAMPLES, true);
-	for (size_t i = 0; i < perfetto->export->events.count; i++) {
-		const struct export_event *event = &perfetto->export->events.items[i];
-
-		if (export_is_unfreed(perfetto->export->report, event))
-			put_stack_sample(perfetto, event);
-	}
+	put_packet(perfetto, SEQUENCE_SAMPLES, export_step_ns(report, event->step), SEQUENCE_NEEDS_STATE,
+		   PACKET_STACK_SAMPLE, message);
 }
 
 /* Write a track. `field`: that of the message in perfetto->inner; 0: there is none. */
 static void put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent, const char *name, uint32_t field)
 {
-	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, perfetto->export->report->start_ns);
-
 	protobuf_number(&perfetto->message, TRACK_UUID, uuid);
 	if (parent)
 		protobuf_number(&perfetto->message, TRACK_PARENT_UUID, parent);
@@ -472,34 +415,22 @@ static void put_track(struct perfetto *perfetto, uint64_t uuid, uint64_t parent,
 		protobuf_string(&perfetto->message, TRACK_NAME, name);
 	if (field)
 		protobuf_message(&perfetto->message, field, &perfetto->inner);
-	protobuf_message(packet, PACKET_TRACK_DESCRIPTOR, &perfetto->message);
-	end_packet(perfetto);
+	put_common(perfetto, perfetto->export->report->start_ns, PACKET_TRACK_DESCRIPTOR);
 }
 
+/* `bytes`: of EVENT_COUNTER. */
 static void put_event(struct perfetto *perfetto, uint64_t time_ns, uint64_t track, enum event_type type,
-		      const char *name)
+		      const char *name, uint64_t bytes)
 {
-	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, time_ns);
-
 	protobuf_number(&perfetto->message, EVENT_TYPE, type);
 	protobuf_number(&perfetto->message, EVENT_TRACK_UUID, track);
 	if (name) {
 		protobuf_string(&perfetto->message, EVENT_CATEGORIES, "mmtrace");
 		protobuf_string(&perfetto->message, EVENT_NAME, name);
 	}
-	protobuf_message(packet, PACKET_TRACK_EVENT, &perfetto->message);
-	end_packet(perfetto);
-}
-
-static void put_count(struct perfetto *perfetto, uint64_t time_ns, uint64_t track, uint64_t bytes)
-{
-	struct buffer *packet = begin_packet(perfetto, SEQUENCE_COMMON, time_ns);
-
-	protobuf_number(&perfetto->message, EVENT_TYPE, EVENT_COUNTER);
-	protobuf_number(&perfetto->message, EVENT_TRACK_UUID, track);
-	protobuf_number(&perfetto->message, EVENT_COUNTER_VALUE, bytes);
-	protobuf_message(packet, PACKET_TRACK_EVENT, &perfetto->message);
-	end_packet(perfetto);
+	if (type == EVENT_COUNTER)
+		protobuf_number(&perfetto->message, EVENT_COUNTER_VALUE, bytes);
+	put_common(perfetto, time_ns, PACKET_TRACK_EVENT);
 }
 
 static void put_counters(struct perfetto *perfetto)
@@ -515,8 +446,8 @@ static void put_counters(struct perfetto *perfetto)
 		protobuf_number(&perfetto->inner, COUNTER_UNIT, COUNTER_UNIT_BYTES);
 		put_track(perfetto, UUID_COUNTERS + i, 0, track->name, TRACK_COUNTER);
 		for (size_t j = 0; j < track->count; j++)
-			put_count(perfetto, export_track_value(track, j, track->time), UUID_COUNTERS + i,
-				  export_track_value(track, j, track->bytes));
+			put_event(perfetto, export_track_value(track, j, track->time), UUID_COUNTERS + i, EVENT_COUNTER,
+				  NULL, export_track_value(track, j, track->bytes));
 	}
 }
 
@@ -529,7 +460,7 @@ static void put_marks(struct perfetto *perfetto)
 		put_track(perfetto, UUID_MARKS, 0, "marks", 0);
 	for (size_t i = 0; i < report->mark_count; i++) {
 		snprintf(text, sizeof(text), "mark %" PRIu64, report->marks[i].number);
-		put_event(perfetto, report->marks[i].time_ns, UUID_MARKS, EVENT_INSTANT, text);
+		put_event(perfetto, report->marks[i].time_ns, UUID_MARKS, EVENT_INSTANT, text, 0);
 	}
 }
 
@@ -539,11 +470,7 @@ static int compare_regions(const void *left, const void *right, void *context)
 	const struct export_event *a = left, *b = right;
 	uint64_t bytes = export_event_lifetime(context, a)->bytes, other = export_event_lifetime(context, b)->bytes;
 
-	if (a->is_release != b->is_release)
-		return a->is_release ? 1 : -1;
-	if (bytes != other)
-		return bytes < other ? 1 : -1;
-	return a->number < b->number ? -1 : a->number > b->number;
+	return order_of(a->is_release, b->is_release) ?: order_of(other, bytes) ?: order_of(a->number, b->number);
 }
 
 /* Slices of one track must nest, so each region has its own track; the viewer joins tracks of the same name. */
@@ -561,8 +488,8 @@ static void put_region(struct perfetto *perfetto, const struct export_event *eve
 		 row->frame_count ? export_frame_name(export_origin(row), text) : export_no_frames(row),
 		 released ? "" : " (unfreed)");
 	put_track(perfetto, uuid, UUID_PROCESSES + part->process, "largest mappings", 0);
-	put_event(perfetto, export_step_ns(report, lifetime->allocated_step), uuid, EVENT_SLICE_BEGIN, name);
-	put_event(perfetto, end_ns, uuid, EVENT_SLICE_END, NULL);
+	put_event(perfetto, export_step_ns(report, lifetime->allocated_step), uuid, EVENT_SLICE_BEGIN, name, 0);
+	put_event(perfetto, end_ns, uuid, EVENT_SLICE_END, NULL, 0);
 }
 
 /* Must come last: it reorders the events. */
@@ -584,30 +511,30 @@ static void put_regions(struct perfetto *perfetto)
 		put_region(perfetto, &perfetto->export->events.items[i], uuid++);
 }
 
-static struct mmt_error *put_trace(struct perfetto *perfetto)
+struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 {
-	struct buffer *buffers[] = {&perfetto->packet,	 &perfetto->message, &perfetto->inner,
-				    &perfetto->interned, &perfetto->frames,  &perfetto->out};
+	struct perfetto perfetto = {.export = export, .stream = stream};
+	struct buffer *buffers[] = {&perfetto.packet,	&perfetto.message,   &perfetto.inner,
+				    &perfetto.interned, &perfetto.callstack, &perfetto.out};
 	size_t count = sizeof(buffers) / sizeof(*buffers);
 	struct mmt_error *error;
 
 	export_begin_buffers(buffers, count);
-	put_clocks(perfetto);
-	put_processes(perfetto);
-	error = put_heaps(perfetto);
-	put_stack_samples(perfetto);
-	put_counters(perfetto);
-	put_marks(perfetto);
-	put_regions(perfetto);
+	put_clocks(&perfetto);
+	put_processes(&perfetto);
+	error = put_heaps(&perfetto);
+	begin_sequence(&perfetto);
+	put_interned(&perfetto, SEQUENCE_SAMPLES, SEQUENCE_STATE_CLEARED);
+	for (size_t i = 0; i < export->events.count; i++) {
+		if (export_is_unfreed(export->report, &export->events.items[i]))
+			put_stack_sample(&perfetto, &export->events.items[i]);
+	}
+	put_counters(&perfetto);
+	put_marks(&perfetto);
+	put_regions(&perfetto);
 	error = export_end_buffers(buffers, count, error);
-	return error || !perfetto->failed ? error : &error_no_memory;
-}
-
-struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
-{
-	struct perfetto perfetto = {.export = export, .stream = stream};
-	struct mmt_error *error = put_trace(&perfetto);
-
+	if (!error && perfetto.failed)
+		error = &error_no_memory;
 	begin_sequence(&perfetto);
 	export_by_process_deinit(&perfetto.by_process);
 	vector_deinit(&perfetto.runs);

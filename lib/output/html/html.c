@@ -21,12 +21,9 @@
 #include "output/selection.h"
 #include "output/text/text-parts.h"
 
-/* The lifetimes of a report's parts, in steps that are long enough for a page of moderate size. */
-
 struct page_lifetimes {
 	uint32_t merged; /* number of steps of the report in a step of the page */
 	uint64_t step_ns, step_count;
-	uint64_t unit;			     /* bytes; the caller sets it */
 	VECTOR(struct mmt_lifetime) current; /* of one part */
 };
 
@@ -37,11 +34,7 @@ static int compare_lifetimes(const void *left, const void *right)
 {
 	const struct mmt_lifetime *a = left, *b = right;
 
-	if (a->allocated_step != b->allocated_step)
-		return a->allocated_step < b->allocated_step ? -1 : 1;
-	if (a->released_step != b->released_step)
-		return a->released_step < b->released_step ? -1 : 1;
-	return 0;
+	return order_of(a->allocated_step, b->allocated_step) ?: order_of(a->released_step, b->released_step);
 }
 
 /* Merge the part's lifetimes into longer steps; those with the same two steps become one. */
@@ -82,7 +75,7 @@ static bool page_lifetimes_init(struct page_lifetimes *lifetimes, const struct m
 	size_t limit = 2 * report->part_count > LIMIT_HTML_LIFETIMES ? 2 * report->part_count : LIMIT_HTML_LIFETIMES;
 	bool fits = false;
 
-	*lifetimes = (struct page_lifetimes){.merged = 1, .unit = 1};
+	*lifetimes = (struct page_lifetimes){.merged = 1};
 	while (!fits) {
 		size_t count = 0;
 
@@ -97,40 +90,6 @@ static bool page_lifetimes_init(struct page_lifetimes *lifetimes, const struct m
 	}
 	lifetimes->step_ns = report->lifetime_step_ns * lifetimes->merged;
 	lifetimes->step_count = (report->lifetime_steps + lifetimes->merged - 1) / lifetimes->merged;
-	return true;
-}
-
-/* The largest power of two that divides the bytes of every lifetime. */
-static uint64_t page_lifetimes_unit(const struct mmt_report *report)
-{
-	uint64_t bits = UNIT_MAX;
-
-	if (!report->part_count)
-		return 1;
-	for (size_t i = 0; i < report->part_count; i++) {
-		for (size_t j = 0; j < report->parts[i].lifetime_count; j++)
-			bits |= report->parts[i].lifetimes[j].bytes;
-	}
-	return bits & -bits;
-}
-
-/* Put the part's lifetimes into the open array. False: out of memory. */
-static bool page_lifetimes_put(struct page_lifetimes *lifetimes, const struct mmt_part *part, struct document *document)
-{
-	uint32_t step = 0;
-
-	if (!merge(lifetimes, part))
-		return false;
-	for (size_t i = 0; i < lifetimes->current.count; i++) {
-		const struct mmt_lifetime *lifetime = &lifetimes->current.items[i];
-		bool mapped = lifetime->released_step == MMT_STILL_MAPPED;
-
-		document_unsigned(document, NULL, lifetime->allocated_step - step);
-		step = lifetime->allocated_step;
-		document_signed(document, NULL, mapped ? -1 : (int64_t)(lifetime->released_step - step));
-		document_unsigned(document, NULL, lifetime->bytes / lifetimes->unit);
-		document_unsigned(document, NULL, lifetime->count);
-	}
 	return true;
 }
 
@@ -161,14 +120,6 @@ static bool page_lifetimes_put(struct page_lifetimes *lifetimes, const struct mm
  *     strings      names, control characters as \xNN
  */
 /* clang-format on */
-
-/* `before` NULL: a page of one report. `diff` belongs to both, or is NULL. `limit` and `min_bytes` of the options
- * apply. */
-struct page_source {
-	const struct mmt_report *before, *after;
-	const struct mmt_diff *diff;
-	const struct mmt_text_options *options;
-};
 
 #define NO_STACK UINT32_MAX
 #define RECORDINGS_MAX 2
@@ -202,9 +153,10 @@ struct page_stack {
 };
 
 struct page {
-	const struct page_source *source;
-	const struct mmt_report *reports[RECORDINGS_MAX];
+	const struct mmt_report *reports[RECORDINGS_MAX]; /* one, or those before and after */
 	unsigned report_count;
+	const struct mmt_diff *diff;		/* NULL: a page of one report */
+	const struct mmt_text_options *options; /* `limit` and `min_bytes` apply */
 	struct document *document;
 	VECTOR(struct page_stack) stacks;
 	uint32_t *stack_of_row[RECORDINGS_MAX];
@@ -212,6 +164,7 @@ struct page {
 	struct intern strings, frames, origins;
 	struct buffer escaped;
 	struct page_lifetimes lifetimes[RECORDINGS_MAX];
+	uint64_t unit; /* of the bytes of lifetimes: the largest power of two that divides all of them */
 	bool out_of_memory;
 };
 
@@ -260,32 +213,34 @@ static uint32_t frame_number(struct page *page, const struct mmt_frame *frame)
 	return number;
 }
 
-/* Put lines of the text report as elements of the open array; with a tone, as pairs. */
 typedef void (*text_part_fn)(struct text *text, const struct mmt_report *report);
 
-static FILE *open_lines(struct page *page, struct text *text, char **lines, size_t *size)
+/* Put lines of the text report, or of the text diff about its relation (`report` NULL), as elements of the open array;
+ * with a tone, as pairs. */
+static void put_lines(struct page *page, const struct mmt_report *report, text_part_fn part, const char *tone)
 {
 	static const struct mmt_text_options plain = {0};
-	FILE *stream = open_memstream(lines, size);
+	CLEANUP(free) char *lines = NULL;
+	size_t size = 0;
+	struct text text;
+	FILE *stream = open_memstream(&lines, &size);
+	bool complete;
 
-	if (stream)
-		text_begin(text, stream, &plain);
-	else
+	if (!stream) {
 		page->out_of_memory = true;
-	return stream;
-}
-
-/* Closes the stream. */
-static void put_written_lines(struct page *page, struct text *text, FILE *stream, char **lines, const char *tone)
-{
-	bool complete = text_end(text);
-	char *rest, *line;
-
+		return;
+	}
+	text_begin(&text, stream, &plain);
+	if (report)
+		part(&text, report);
+	else
+		text_diff_relation(&text, page->diff);
+	complete = text_end(&text);
 	if (fclose(stream) != 0 || !complete) {
 		page->out_of_memory = true;
 		return;
 	}
-	for (rest = *lines; (line = strsep(&rest, "\n")) != NULL;) {
+	for (char *rest = lines, *line; (line = strsep(&rest, "\n")) != NULL;) {
 		if (!*line)
 			continue;
 		if (tone) {
@@ -298,54 +253,29 @@ static void put_written_lines(struct page *page, struct text *text, FILE *stream
 	}
 }
 
-static void put_lines(struct page *page, const struct mmt_report *report, text_part_fn part, const char *tone)
-{
-	CLEANUP(free) char *lines = NULL;
-	size_t size = 0;
-	struct text text;
-	FILE *stream = open_lines(page, &text, &lines, &size);
-
-	if (!stream)
-		return;
-	part(&text, report);
-	put_written_lines(page, &text, stream, &lines, tone);
-}
-
-static const char *tone_of_stacks(const struct mmt_completeness *completeness)
-{
-	return completeness->truncated_stacks || completeness->doubtful_stacks || completeness->lost_stack_dumps
-		   ? "wait"
-		   : "good";
-}
-
-static const char *tone_of_checks(const struct mmt_report *report)
-{
-	struct checks checks = checks_sum(report);
-
-	if (checks.wrong.processes)
-		return "bad";
-	return checks.checked.processes ? "good" : "wait";
-}
-
-static bool is_anything_missed(const struct mmt_completeness *completeness)
-{
-	return completeness->lost_events || completeness->missed_threads || completeness->missed_cpus ||
-	       completeness->left_processes || completeness->incomplete || completeness->damaged;
-}
-
 static void put_trust(struct page *page, const struct mmt_report *report)
 {
+	const struct mmt_completeness *completeness = &report->completeness;
+	bool missed = completeness->lost_events || completeness->missed_threads || completeness->missed_cpus ||
+		      completeness->left_processes || completeness->incomplete || completeness->damaged;
+	bool whole =
+	    !completeness->truncated_stacks && !completeness->doubtful_stacks && !completeness->lost_stack_dumps;
+	struct checks checks = checks_sum(report);
+
 	document_open_array(page->document, "trust");
 	put_lines(page, report, text_warnings, "bad");
-	if (!is_anything_missed(&report->completeness)) {
+	if (!missed) {
 		document_open_array(page->document, NULL);
 		document_string(page->document, NULL, "good");
 		document_string(page->document, NULL, "no events lost");
 		document_close(page->document);
 	}
-	put_lines(page, report, text_stacks, tone_of_stacks(&report->completeness));
+	put_lines(page, report, text_stacks, whole ? "good" : "wait");
 	put_lines(page, report, text_reconciled, "bad");
-	put_lines(page, report, text_checks, tone_of_checks(report));
+	put_lines(page, report, text_checks,
+		  checks.wrong.processes     ? "bad"
+		  : checks.checked.processes ? "good"
+					     : "wait");
 	document_close(page->document);
 }
 
@@ -381,14 +311,14 @@ static uint64_t since(const struct mmt_report *report, uint64_t time_ns)
 	return time_ns > report->from_ns ? time_ns - report->from_ns : 0;
 }
 
-static void put_point(struct page *page, uint64_t time_ns, uint64_t bytes)
+static void put_pair(struct page *page, uint64_t first, uint64_t second)
 {
-	document_unsigned(page->document, NULL, time_ns);
-	document_unsigned(page->document, NULL, bytes);
+	document_unsigned(page->document, NULL, first);
+	document_unsigned(page->document, NULL, second);
 }
 
 /* If there are too many values, put the largest in each part of the time, so that the peak is visible. */
-static void put_readings(struct page *page, const struct mmt_report *report)
+static void put_series(struct page *page, const struct mmt_report *report)
 {
 	size_t count = report->resident_reading_count, every = (count + LIMIT_HTML_READINGS - 1) / LIMIT_HTML_READINGS;
 
@@ -400,130 +330,104 @@ static void put_readings(struct page *page, const struct mmt_report *report)
 			if (report->resident_readings[i].resident_bytes > largest->resident_bytes)
 				largest = &report->resident_readings[i];
 		}
-		put_point(page, since(report, largest->time_ns), largest->resident_bytes);
+		put_pair(page, since(report, largest->time_ns), largest->resident_bytes);
 	}
 	if (every > 1)
-		put_point(page, since(report, report->resident_readings[count - 1].time_ns),
-			  report->resident_readings[count - 1].resident_bytes);
+		put_pair(page, since(report, report->resident_readings[count - 1].time_ns),
+			 report->resident_readings[count - 1].resident_bytes);
 	document_close(page->document);
-}
-
-static void put_series(struct page *page, const struct mmt_report *report)
-{
-	put_readings(page, report);
 	document_open_array(page->document, "committed");
 	if (report->step_count)
-		put_point(page, 0, 0);
+		put_pair(page, 0, 0);
 	for (size_t i = 0; i < report->step_count; i++)
-		put_point(page, since(report, report->steps[i].to_ns), report->steps[i].committed_bytes);
+		put_pair(page, since(report, report->steps[i].to_ns), report->steps[i].committed_bytes);
 	document_close(page->document);
 	document_each(page->document, "marks", i, report->mark_count) {
 		if (report->marks[i].time_ns < report->from_ns)
 			continue;
 		document_open_array(page->document, NULL);
-		document_unsigned(page->document, NULL, report->marks[i].number);
-		document_unsigned(page->document, NULL, since(report, report->marks[i].time_ns));
+		put_pair(page, report->marks[i].number, since(report, report->marks[i].time_ns));
 		document_close(page->document);
 	}
-}
-
-static void put_cause(struct page *page, const struct mmt_report *report, const struct mmt_cause *cause)
-{
-	struct document *document = page->document;
-	const char *class_or_file = cause->file ? path_file_name(cause->file) : mmt_class_name(cause->memory_class);
-	struct cause_words words;
-	const char *other = text_cause_other(cause, &words);
-
-	document_open_object(document, NULL);
-	document_unsigned(document, "bytes", cause->memory_bytes);
-	if (report->growth.verdict != MMT_VERDICT_TOO_SHORT && text_shows_rate(&report->growth, cause))
-		document_signed(document, "rate", cause->bytes_per_minute);
-	else
-		document_null(document, "rate");
-	document_string(document, "verdict", mmt_row_verdict_name(cause->verdict));
-	document_string(document, "verdictWord", text_verdict_word(report, cause->verdict).word);
-	document_string(document, "kind", escape(page, class_or_file));
-	document_string(document, "name", escape(page, text_cause_name(cause)));
-	document_string(document, "beforeName", words.before_name);
-	document_string(document, "beforeOther", words.before_other);
-	document_string(document, "other", other ? escape(page, other) : NULL);
-	document_close(document);
 }
 
 /* The stacks have the numbers of the causes. */
 static void put_causes(struct page *page, const struct mmt_report *report)
 {
 	struct cause_selection selection = selection_of_causes(report, CAUSES_SHOWN);
+	struct document *document = page->document;
 
-	document_each(page->document, "causes", i, selection.shown) {
+	document_each(document, "causes", i, selection.shown) {
 		struct mmt_cause cause = selection_cause(report, i);
+		const char *kind = cause.file ? path_file_name(cause.file) : mmt_class_name(cause.memory_class);
+		struct cause_words words;
+		const char *other = text_cause_other(&cause, &words);
 
-		put_cause(page, report, &cause);
+		document_open_object(document, NULL);
+		document_unsigned(document, "bytes", cause.memory_bytes);
+		if (report->growth.verdict != MMT_VERDICT_TOO_SHORT && text_shows_rate(&report->growth, &cause))
+			document_signed(document, "rate", cause.bytes_per_minute);
+		else
+			document_null(document, "rate");
+		document_string(document, "verdict", mmt_row_verdict_name(cause.verdict));
+		document_string(document, "verdictWord", text_verdict_word(report, cause.verdict).word);
+		document_string(document, "kind", escape(page, kind));
+		document_string(document, "name", escape(page, text_cause_name(&cause)));
+		document_string(document, "beforeName", words.before_name);
+		document_string(document, "beforeOther", words.before_other);
+		document_string(document, "other", other ? escape(page, other) : NULL);
+		document_close(document);
 	}
-	document_unsigned(page->document, "otherCauses", selection.count - selection.shown);
-	document_unsigned(page->document, "otherBytes", selection.rest_bytes);
+	document_unsigned(document, "otherCauses", selection.count - selection.shown);
+	document_unsigned(document, "otherBytes", selection.rest_bytes);
 }
 
-/* -1 if unknown. */
-static int64_t resident_sum(const struct mmt_part *part)
+/* The place of the thread in the table, or -1. */
+static int64_t thread_number(struct page *page, struct intern *threads, const struct mmt_thread *thread)
 {
-	uint64_t before = part->resident_before_bytes == MMT_UNKNOWN ? 0 : part->resident_before_bytes;
+	struct thread_row row = {.pid = thread->pid, .tid = thread->tid};
+	uint32_t number;
 
-	return part->resident_bytes == MMT_UNKNOWN ? -1 : (int64_t)(part->resident_bytes + before);
-}
-
-static uint32_t thread_number(struct page *page, struct intern *threads, const struct mmt_thread *thread)
-{
-	struct thread_row row = {
-	    .pid = thread->pid, .tid = thread->tid, .name = string_number(page, thread->name ? thread->name : "")};
-	uint32_t number = intern_put(threads, &row, sizeof(row));
-
+	if (!thread->tid)
+		return -1;
+	row.name = string_number(page, thread->name);
+	number = intern_put(threads, &row, sizeof(row));
 	page->out_of_memory |= number == INTERN_NONE;
 	return number;
 }
 
 static void put_part(struct page *page, unsigned recording, const struct mmt_part *part, struct intern *threads)
 {
+	uint64_t before = part->resident_before_bytes == MMT_UNKNOWN ? 0 : part->resident_before_bytes;
+	struct page_lifetimes *lifetimes = &page->lifetimes[recording];
 	struct document *document = page->document;
-	bool known = part->thread.tid != 0;
+	uint32_t stack = page->stack_of_row[recording][part->row], step = 0;
 
+	if (stack == NO_STACK)
+		return;
 	document_open_array(document, NULL);
-	document_unsigned(document, NULL, page->stack_of_row[recording][part->row]);
+	document_unsigned(document, NULL, stack);
 	document_unsigned(document, NULL, part->process);
-	document_signed(document, NULL, known ? (int64_t)thread_number(page, threads, &part->thread) : -1);
+	document_signed(document, NULL, thread_number(page, threads, &part->thread));
 	document_unsigned(document, NULL, part->memory_class);
 	document_signed(document, NULL, part->file ? (int64_t)string_number(page, part->file) : -1);
 	/* Committed less unfreed bytes: mostly 0. */
 	document_signed(document, NULL,
 			(int64_t)(part->committed_bytes + part->committed_before_bytes - part->unfreed_bytes));
-	document_signed(document, NULL, resident_sum(part));
-	page->out_of_memory |= !page_lifetimes_put(&page->lifetimes[recording], part, document);
+	document_signed(document, NULL,
+			part->resident_bytes == MMT_UNKNOWN ? -1 : (int64_t)(part->resident_bytes + before));
+	page->out_of_memory |= !merge(lifetimes, part);
+	for (size_t i = 0; i < lifetimes->current.count; i++) {
+		const struct mmt_lifetime *lifetime = &lifetimes->current.items[i];
+		bool mapped = lifetime->released_step == MMT_STILL_MAPPED;
+
+		document_unsigned(document, NULL, lifetime->allocated_step - step);
+		step = lifetime->allocated_step;
+		document_signed(document, NULL, mapped ? -1 : (int64_t)(lifetime->released_step - step));
+		document_unsigned(document, NULL, lifetime->bytes / page->unit);
+		document_unsigned(document, NULL, lifetime->count);
+	}
 	document_close(document);
-}
-
-static void put_threads(struct page *page, const struct intern *threads)
-{
-	document_each(page->document, "threads", i, threads->count) {
-		const struct thread_row *row = intern_get(threads, i, NULL);
-
-		document_open_array(page->document, NULL);
-		document_signed(page->document, NULL, row->pid);
-		document_signed(page->document, NULL, row->tid);
-		document_unsigned(page->document, NULL, row->name);
-		document_close(page->document);
-	}
-}
-
-static void put_processes(struct page *page, const struct mmt_report *report)
-{
-	document_each(page->document, "processes", i, report->process_count) {
-		const struct mmt_process *process = &report->processes[i];
-
-		document_open_array(page->document, NULL);
-		document_signed(page->document, NULL, process->pid);
-		document_string(page->document, NULL, escape(page, process->name ? process->name : ""));
-		document_close(page->document);
-	}
 }
 
 /* Without lifetimes, each row is one part that was mapped at an unknown time. */
@@ -556,55 +460,48 @@ static void put_rows_as_parts(struct page *page, unsigned recording, struct inte
 			if (report->processes[process].pid == row->pids[0])
 				part.process = process;
 		}
-		if (page->stack_of_row[recording][i] != NO_STACK)
-			put_part(page, recording, &part, threads);
+		put_part(page, recording, &part, threads);
 	}
-}
-
-static void put_parts(struct page *page, unsigned recording)
-{
-	const struct mmt_report *report = page->reports[recording];
-	struct intern threads = {0};
-
-	document_open_array(page->document, "parts");
-	for (size_t i = 0; i < report->part_count; i++) {
-		if (page->stack_of_row[recording][report->parts[i].row] != NO_STACK)
-			put_part(page, recording, &report->parts[i], &threads);
-	}
-	if (!report->part_count)
-		put_rows_as_parts(page, recording, &threads);
-	document_close(page->document);
-	put_threads(page, &threads);
-	intern_deinit(&threads);
 }
 
 static void put_recording(struct page *page, unsigned recording)
 {
 	const struct mmt_report *report = page->reports[recording];
-	const struct page_lifetimes *lifetimes = &page->lifetimes[recording];
+	struct document *document = page->document;
+	struct intern threads = {0};
 
-	document_open_object(page->document, NULL);
+	document_open_object(document, NULL);
 	put_words(page, report);
 	put_causes(page, report);
-	document_unsigned(page->document, "duration", since(report, report->to_ns));
-	document_unsigned(page->document, "stepNs", lifetimes->step_ns);
-	document_unsigned(page->document, "stepCount", lifetimes->step_count);
+	document_unsigned(document, "duration", since(report, report->to_ns));
+	document_unsigned(document, "stepNs", page->lifetimes[recording].step_ns);
+	document_unsigned(document, "stepCount", page->lifetimes[recording].step_count);
 	put_series(page, report);
-	put_processes(page, report);
-	put_parts(page, recording);
-	document_close(page->document);
-}
+	document_each(document, "processes", i, report->process_count) {
+		const struct mmt_process *process = &report->processes[i];
 
-static void put_frames(struct page *page, const struct mmt_row *row)
-{
-	uint32_t previous = 0;
-
-	document_each(page->document, "frames", i, row->frame_count) {
-		uint32_t number = frame_number(page, row->frames[i]);
-
-		document_signed(page->document, NULL, (int64_t)number - previous);
-		previous = number;
+		document_open_array(document, NULL);
+		document_signed(document, NULL, process->pid);
+		document_string(document, NULL, escape(page, process->name ? process->name : ""));
+		document_close(document);
 	}
+	document_open_array(document, "parts");
+	for (size_t i = 0; i < report->part_count; i++)
+		put_part(page, recording, &report->parts[i], &threads);
+	if (!report->part_count)
+		put_rows_as_parts(page, recording, &threads);
+	document_close(document);
+	document_each(document, "threads", i, threads.count) {
+		const struct thread_row *row = intern_get(&threads, i, NULL);
+
+		document_open_array(document, NULL);
+		document_signed(document, NULL, row->pid);
+		document_signed(document, NULL, row->tid);
+		document_unsigned(document, NULL, row->name);
+		document_close(document);
+	}
+	intern_deinit(&threads);
+	document_close(document);
 }
 
 /* Put the times when the oldest and the newest unfreed mapping were mapped. */
@@ -618,8 +515,7 @@ static void put_times(struct page *page, const struct page_stack *stack)
 			continue;
 		}
 		document_open_array(page->document, NULL);
-		document_unsigned(page->document, NULL, since(page->reports[i], row->first_ns));
-		document_unsigned(page->document, NULL, since(page->reports[i], row->last_ns));
+		put_pair(page, since(page->reports[i], row->first_ns), since(page->reports[i], row->last_ns));
 		document_close(page->document);
 	}
 }
@@ -641,70 +537,78 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 {
 	const struct mmt_row *row =
 	    stack->rows[page->report_count - 1] ? stack->rows[page->report_count - 1] : stack->rows[0];
+	struct document *document = page->document;
 	char uncertain[TEXT_DIFF_UNCERTAIN_BYTES];
+	uint32_t previous = 0;
 
-	document_open_object(page->document, NULL);
+	document_open_object(document, NULL);
 	if (stack->entry && stack->entry->differing_frames)
-		document_string(page->document, "uncertain", text_diff_uncertain(stack->entry, uncertain));
+		document_string(document, "uncertain", text_diff_uncertain(stack->entry, uncertain));
 	if (row->lines_differ)
-		document_bool(page->document, "linesDiffer", true);
+		document_bool(document, "linesDiffer", true);
 	if (row->lost)
-		document_string(page->document, "label", "(calls that were lost)");
+		document_string(document, "label", "(calls that were lost)");
 	else if (!row->frame_count)
-		document_string(page->document, "label", "(no stack recorded)");
+		document_string(document, "label", "(no stack recorded)");
 	if (row->frame_count && !mmt_stack_end_is_complete(row->stack_end))
-		document_unsigned(page->document, "truncated", string_number(page, mmt_stack_end_name(row->stack_end)));
+		document_unsigned(document, "truncated", string_number(page, mmt_stack_end_name(row->stack_end)));
 	if (row->hint)
-		document_string(page->document, "pattern", row->hint);
-	if (page->source->diff && page->source->diff->relation == MMT_DIFF_SAME_PROCESS && stack->rows[0])
-		document_bool(page->document, "inFirst", true);
+		document_string(document, "pattern", row->hint);
+	if (page->diff && page->diff->relation == MMT_DIFF_SAME_PROCESS && stack->rows[0])
+		document_bool(document, "inFirst", true);
 	put_verdict(page, stack);
 	put_times(page, stack);
 	if (row->origin)
-		document_unsigned(page->document, "title", row->origin);
-	if (row->cause && !page->source->diff)
-		document_unsigned(page->document, "cause", row->cause);
-	put_frames(page, row);
-	document_close(page->document);
+		document_unsigned(document, "title", row->origin);
+	if (row->cause && !page->diff)
+		document_unsigned(document, "cause", row->cause);
+	document_each(document, "frames", i, row->frame_count) {
+		uint32_t number = frame_number(page, row->frames[i]);
+
+		document_signed(document, NULL, (int64_t)number - previous);
+		previous = number;
+	}
+	document_close(document);
 }
 
 static void put_tables(struct page *page)
 {
+	struct document *document = page->document;
 	uint32_t previous_name = 0;
 
-	document_each(page->document, "stacks", i, page->stacks.count)
+	document_each(document, "stacks", i, page->stacks.count)
 		put_stack(page, &page->stacks.items[i]);
-	document_open_array(page->document, "frames");
+	document_open_array(document, "frames");
 	for (uint32_t i = 0; i < page->frames.count && !page->out_of_memory; i++) {
 		const struct frame_row *row = intern_get(&page->frames, i, NULL);
 
-		document_signed(page->document, NULL, (int64_t)row->name - previous_name);
-		document_unsigned(page->document, NULL, row->origin);
-		document_unsigned(page->document, NULL, row->line);
+		document_signed(document, NULL, (int64_t)row->name - previous_name);
+		document_unsigned(document, NULL, row->origin);
+		document_unsigned(document, NULL, row->line);
 		previous_name = row->name;
 	}
-	document_close(page->document);
-	document_open_array(page->document, "origins");
+	document_close(document);
+	document_open_array(document, "origins");
 	for (uint32_t i = 0; i < page->origins.count && !page->out_of_memory; i++) {
 		const struct frame_origin *origin = intern_get(&page->origins, i, NULL);
 
-		document_unsigned(page->document, NULL, origin->module);
-		document_unsigned(page->document, NULL, origin->source);
-		document_unsigned(page->document, NULL, origin->flags);
+		document_unsigned(document, NULL, origin->module);
+		document_unsigned(document, NULL, origin->source);
+		document_unsigned(document, NULL, origin->flags);
 	}
-	document_close(page->document);
-	document_open_array(page->document, "strings");
+	document_close(document);
+	document_open_array(document, "strings");
 	for (uint32_t i = 0; i < page->strings.count && !page->out_of_memory; i++)
-		document_string(page->document, NULL, intern_get(&page->strings, i, NULL));
-	document_close(page->document);
+		document_string(document, NULL, intern_get(&page->strings, i, NULL));
+	document_close(document);
 }
 
 static bool add_stack(struct page *page, const struct mmt_diff_entry *entry)
 {
-	struct page_stack stack = {.rows = {entry->before, entry->after}, .entry = page->source->diff ? entry : NULL};
+	struct page_stack stack = {.rows = {entry->before, entry->after}, .entry = page->diff ? entry : NULL};
 	uint32_t number = (uint32_t)page->stacks.count;
 
-	if (!page->source->before)
+	if (!page->diff)
 		stack.rows[0] = entry->after;
 	for (unsigned i = 0; i < page->report_count; i++) {
 		if (stack.rows[i])
@@ -715,9 +619,9 @@ static bool add_stack(struct page *page, const struct mmt_diff_entry *entry)
 
 static struct mmt_error *choose_stacks_of_report(struct page *page)
 {
-	const struct mmt_report *report = page->source->after;
+	const struct mmt_report *report = page->reports[0];
 	struct selection selection = {0};
-	struct mmt_error *error = selection_create(report, page->source->options, true, &selection);
+	struct mmt_error *error = selection_create(report, page->options, true, &selection);
 
 	for (size_t i = 0; !error && i < selection.count; i++) {
 		if (!add_stack(page, &(struct mmt_diff_entry){.after = selection.rows[i]}))
@@ -728,25 +632,12 @@ static struct mmt_error *choose_stacks_of_report(struct page *page)
 	return error;
 }
 
-static struct mmt_error *choose_unchanged_stacks(struct page *page)
-{
-	const struct mmt_diff *diff = page->source->diff;
-	size_t limit = page->source->options->limit;
-
-	for (size_t i = 0; i < diff->unchanged_count; i++) {
-		if (limit && page->stacks.count >= limit)
-			page->left_out++;
-		else if (!add_stack(page, &diff->unchanged[i]))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
+/* Those that changed come first. */
 static struct mmt_error *choose_stacks_of_diff(struct page *page)
 {
-	const struct mmt_diff *diff = page->source->diff;
+	const struct mmt_diff *diff = page->diff;
 	struct diff_selection selection = {0};
-	struct mmt_error *error = selection_of_diff(diff, page->source->options, &selection);
+	struct mmt_error *error = selection_of_diff(diff, page->options, &selection);
 
 	for (size_t i = 0; !error && i < selection.count; i++) {
 		if (!add_stack(page, selection.entries[i]))
@@ -754,14 +645,20 @@ static struct mmt_error *choose_stacks_of_diff(struct page *page)
 	}
 	page->left_out = selection.hidden_count;
 	selection_of_diff_deinit(&selection);
-	return error ? error : choose_unchanged_stacks(page);
+	for (size_t i = 0; !error && i < diff->unchanged_count; i++) {
+		if (page->options->limit && page->stacks.count >= page->options->limit)
+			page->left_out++;
+		else if (!add_stack(page, &diff->unchanged[i]))
+			error = &error_no_memory;
+	}
+	return error;
 }
 
+/* Choose the stacks and the steps of the lifetimes. */
 static struct mmt_error *prepare(struct page *page)
 {
-	if (page->source->before)
-		page->reports[page->report_count++] = page->source->before;
-	page->reports[page->report_count++] = page->source->after;
+	uint64_t bits = UNIT_MAX;
+
 	for (unsigned i = 0; i < page->report_count; i++) {
 		const struct mmt_report *report = page->reports[i];
 		uint32_t *stacks = malloc((report->row_count + 1) * sizeof(*stacks));
@@ -771,58 +668,52 @@ static struct mmt_error *prepare(struct page *page)
 			return &error_no_memory;
 		for (size_t row = 0; row < report->row_count; row++)
 			stacks[row] = NO_STACK;
+		/* The rows stand for the parts then, with sizes of any number of bytes. */
+		bits |= report->part_count ? 0 : 1;
+		for (size_t part = 0; part < report->part_count; part++) {
+			for (size_t j = 0; j < report->parts[part].lifetime_count; j++)
+				bits |= report->parts[part].lifetimes[j].bytes;
+		}
 	}
-	return page->source->before ? choose_stacks_of_diff(page) : choose_stacks_of_report(page);
-}
-
-static void put_relation(struct page *page)
-{
-	const struct mmt_diff *diff = page->source->diff;
-	CLEANUP(free) char *lines = NULL;
-	size_t size = 0;
-	FILE *stream;
-	struct text text;
-
-	if (!diff)
-		return;
-	document_string(page->document, "relation", mmt_diff_relation_name(diff->relation));
-	document_open_array(page->document, "relationLines");
-	stream = open_lines(page, &text, &lines, &size);
-	if (stream) {
-		text_diff_relation(&text, diff);
-		put_written_lines(page, &text, stream, &lines, NULL);
-	}
-	document_close(page->document);
-}
-
-static uint64_t find_unit(const struct page *page)
-{
-	uint64_t unit = page_lifetimes_unit(page->reports[0]);
-
-	if (page->report_count > 1 && page_lifetimes_unit(page->reports[1]) < unit)
-		unit = page_lifetimes_unit(page->reports[1]);
-	return unit;
+	page->unit = bits & -bits;
+	return page->diff ? choose_stacks_of_diff(page) : choose_stacks_of_report(page);
 }
 
 static void put_page(struct page *page)
 {
-	uint64_t unit = find_unit(page);
-
 	document_string(page->document, "version", mmt_version());
-	document_unsigned(page->document, "unit", unit);
+	document_unsigned(page->document, "unit", page->unit);
 	document_unsigned(page->document, "leftOut", page->left_out);
-	put_relation(page);
+	if (page->diff) {
+		document_string(page->document, "relation", mmt_diff_relation_name(page->diff->relation));
+		document_open_array(page->document, "relationLines");
+		put_lines(page, NULL, NULL, NULL);
+		document_close(page->document);
+	}
 	document_each(page->document, "classes", kind, MMT_CLASS_KINDS)
 		document_string(page->document, NULL, mmt_class_name((enum mmt_class)kind));
-	document_each(page->document, "recordings", i, page->report_count) {
-		page->lifetimes[i].unit = unit;
+	document_each(page->document, "recordings", i, page->report_count)
 		put_recording(page, i);
-	}
 	put_tables(page);
 }
 
-static void deinit(struct page *page)
+static struct mmt_error *write_page(struct page *page, FILE *stream)
 {
+	struct mmt_error *error;
+
+	fwrite(page_head, 1, page_head_size, stream);
+	buffer_init(&page->escaped, LIMIT_HTML_STRING_BYTES);
+	error = prepare(page);
+	if (!error)
+		error = document_create(stream, DOCUMENT_FOR_HTML, &page->document);
+	if (!error) {
+		put_page(page);
+		error = document_finish(page->document);
+	}
+	if (!error && page->out_of_memory)
+		error = &error_no_memory;
+	if (!error)
+		fwrite(page_tail, 1, page_tail_size, stream);
 	document_destroy(page->document);
 	vector_deinit(&page->stacks);
 	intern_deinit(&page->strings);
@@ -833,52 +724,23 @@ static void deinit(struct page *page)
 		free(page->stack_of_row[i]);
 		vector_deinit(&page->lifetimes[i].current);
 	}
-}
-
-static struct mmt_error *page_data_write(const struct page_source *source, FILE *stream)
-{
-	struct page page = {.source = source};
-	struct mmt_error *error;
-
-	buffer_init(&page.escaped, LIMIT_HTML_STRING_BYTES);
-	error = prepare(&page);
-	if (!error)
-		error = document_create(stream, DOCUMENT_FOR_HTML, &page.document);
-	if (!error) {
-		put_page(&page);
-		error = document_finish(page.document);
-	}
-	if (!error && page.out_of_memory)
-		error = &error_no_memory;
-	deinit(&page);
-	return error;
-}
-
-static struct mmt_error *write_page(const struct page_source *source, FILE *stream)
-{
-	struct mmt_error *error;
-
-	fwrite(page_head, 1, page_head_size, stream);
-	error = page_data_write(source, stream);
-	if (!error)
-		fwrite(page_tail, 1, page_tail_size, stream);
 	return error;
 }
 
 struct mmt_error *mmt_report_write_html(const struct mmt_report *report, const struct mmt_text_options *options,
 					FILE *stream)
 {
-	const struct page_source source = {.after = report, .options = options};
+	struct page page = {.reports = {report}, .report_count = 1, .options = options};
 
 	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
 		return error_create(MMT_ERROR_INVALID, "an HTML page shows stacks: the report must not be grouped");
-	return write_page(&source, stream);
+	return write_page(&page, stream);
 }
 
 struct mmt_error *mmt_diff_write_html(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
 {
-	const struct page_source source = {
-	    .before = diff->before, .after = diff->after, .diff = diff, .options = options};
+	struct page page = {
+	    .reports = {diff->before, diff->after}, .report_count = 2, .diff = diff, .options = options};
 
-	return write_page(&source, stream);
+	return write_page(&page, stream);
 }
