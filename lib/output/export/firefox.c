@@ -49,10 +49,7 @@ static uint32_t put(struct firefox *firefox, struct intern *table, const void *k
 
 static uint32_t put_text(struct firefox *firefox, const char *text)
 {
-	uint32_t id = intern_put_string(&firefox->strings, text);
-
-	firefox->failed |= id == INTERN_NONE;
-	return id;
+	return put(firefox, &firefox->strings, text, strlen(text) + 1);
 }
 
 static uint32_t put_frame(struct firefox *firefox, const char *name, const struct mmt_frame *frame)
@@ -73,13 +70,6 @@ static uint32_t put_frame(struct firefox *firefox, const char *name, const struc
 	return put(firefox, &firefox->frames, &key, sizeof(key));
 }
 
-static uint32_t put_stack(struct firefox *firefox, uint32_t prefix, uint32_t frame)
-{
-	const struct firefox_stack key = {.prefix = prefix == NO_STACK ? 0 : prefix + 1, .frame = frame};
-
-	return put(firefox, &firefox->stacks, &key, sizeof(key));
-}
-
 /* A prefix has a smaller number than the stacks that it is a prefix of. */
 static void put_row(struct firefox *firefox, size_t place)
 {
@@ -87,8 +77,12 @@ static void put_row(struct firefox *firefox, size_t place)
 	struct export_stack frames;
 
 	export_stack_begin(&frames, &firefox->export->report->rows[place]);
-	while (!firefox->failed && export_stack_next(&frames))
-		stack = put_stack(firefox, stack, put_frame(firefox, frames.name, frames.frame));
+	while (!firefox->failed && export_stack_next(&frames)) {
+		const struct firefox_stack key = {.prefix = stack == NO_STACK ? 0 : stack + 1,
+						  .frame = put_frame(firefox, frames.name, frames.frame)};
+
+		stack = put(firefox, &firefox->stacks, &key, sizeof(key));
+	}
 	firefox->row_stacks[place] = stack;
 }
 
@@ -136,97 +130,77 @@ static void put_cell(const struct firefox *firefox, enum column column, const st
 	}
 }
 
-/* Which events of a process a table has. */
-typedef bool event_filter(const struct mmt_report *report, const struct export_event *event);
-
-static bool is_any(const struct mmt_report *report, const struct export_event *event)
+static void put_empty_cell(const struct firefox *firefox, enum column column, uint64_t time_ns)
 {
-	(void)report, (void)event;
-	return true;
+	if (column == COLUMN_TIME)
+		document_milliseconds(firefox->document, NULL, since_start(firefox, time_ns));
+	else
+		document_unsigned(firefox->document, NULL, column == COLUMN_STACK ? MMT_UNKNOWN : 0);
 }
 
-/* Write the cells of a column. Returns their number. */
-static size_t put_cells(const struct firefox *firefox, size_t process, enum column column, event_filter *filter)
+/* Write the column of the process's events; or, as samples, of what is still mapped, with an empty sample at each end.
+ * Returns the number of cells. */
+static size_t put_column(const struct firefox *firefox, size_t process, const char *key, enum column column,
+			 bool samples)
 {
+	const struct mmt_report *report = firefox->export->report;
 	const struct export_by_process *events = &firefox->by_process;
 	size_t count = 0;
 
+	document_open_array(firefox->document, key);
+	if (samples)
+		put_empty_cell(firefox, column, report->from_ns);
 	for (size_t i = events->starts[process]; i < events->starts[process + 1]; i++) {
 		const struct export_event *event = &firefox->export->events.items[events->places[i]];
 
-		if (!filter(firefox->export->report, event))
+		if (samples && !export_is_unfreed(report, event))
 			continue;
 		put_cell(firefox, column, event);
 		count++;
 	}
-	return count;
-}
-
-static void put_column(const struct firefox *firefox, size_t process, const char *key, enum column column)
-{
-	document_open_array(firefox->document, key);
-	put_cells(firefox, process, column, is_any);
+	if (samples)
+		put_empty_cell(firefox, column, report->to_ns);
 	document_close(firefox->document);
+	return count + (samples ? 2 : 0);
 }
 
-static void put_allocations(const struct firefox *firefox, size_t process, size_t count)
+static void put_allocations(const struct firefox *firefox, size_t process)
 {
 	document_open_object(firefox->document, "nativeAllocations");
-	put_column(firefox, process, "time", COLUMN_TIME);
-	put_column(firefox, process, "weight", COLUMN_WEIGHT);
+	put_column(firefox, process, "time", COLUMN_TIME, false);
+	put_column(firefox, process, "weight", COLUMN_WEIGHT, false);
 	document_string(firefox->document, "weightType", "bytes");
-	put_column(firefox, process, "stack", COLUMN_STACK);
-	put_column(firefox, process, "memoryAddress", COLUMN_ADDRESS);
-	put_column(firefox, process, "threadId", COLUMN_THREAD);
-	document_unsigned(firefox->document, "length", count);
+	put_column(firefox, process, "stack", COLUMN_STACK, false);
+	put_column(firefox, process, "memoryAddress", COLUMN_ADDRESS, false);
+	document_unsigned(firefox->document, "length", put_column(firefox, process, "threadId", COLUMN_THREAD, false));
 	document_close(firefox->document);
 }
 
-/* Write what is still mapped as samples, which the viewer opens on. An empty sample at each end makes it show the range
- * of the window. */
+/* Write what is still mapped as samples, which the viewer opens on. The empty samples make it show the range of the
+ * window. */
 static void put_samples(const struct firefox *firefox, size_t process)
 {
-	struct document *document = firefox->document;
 	size_t count;
 
-	document_open_object(document, "samples");
-	document_open_array(document, "stack");
-	document_null(document, NULL);
-	count = put_cells(firefox, process, COLUMN_STACK, export_is_unfreed);
-	document_null(document, NULL);
-	document_close(document);
-	document_open_array(document, "time");
-	document_milliseconds(document, NULL, 0);
-	put_cells(firefox, process, COLUMN_TIME, export_is_unfreed);
-	document_milliseconds(document, NULL, since_start(firefox, firefox->export->report->to_ns));
-	document_close(document);
-	document_open_array(document, "weight");
-	document_unsigned(document, NULL, 0);
-	put_cells(firefox, process, COLUMN_WEIGHT, export_is_unfreed);
-	document_unsigned(document, NULL, 0);
-	document_close(document);
-	document_string(document, "weightType", "bytes");
-	document_unsigned(document, "length", count + 2);
-	document_close(document);
-}
-
-/* The index of the first mark in the window. */
-static size_t first_mark(const struct mmt_report *report)
-{
-	size_t first = 0;
-
-	while (first < report->mark_count && report->marks[first].time_ns < report->from_ns)
-		first++;
-	return first;
+	document_open_object(firefox->document, "samples");
+	put_column(firefox, process, "stack", COLUMN_STACK, true);
+	put_column(firefox, process, "time", COLUMN_TIME, true);
+	count = put_column(firefox, process, "weight", COLUMN_WEIGHT, true);
+	document_string(firefox->document, "weightType", "bytes");
+	document_unsigned(firefox->document, "length", count);
+	document_close(firefox->document);
 }
 
 /* Write the marks of the window, in the first thread only. */
 static void put_markers(const struct firefox *firefox, bool wanted)
 {
 	const struct mmt_report *report = firefox->export->report;
-	size_t first = wanted ? first_mark(report) : report->mark_count, count = report->mark_count - first;
 	struct document *document = firefox->document;
+	size_t first = wanted ? 0 : report->mark_count, count;
 
+	while (first < report->mark_count && report->marks[first].time_ns < report->from_ns)
+		first++;
+	count = report->mark_count - first;
 	document_open_object(document, "markers");
 	document_each(document, "data", i, count) {
 		document_open_object(document, NULL);
@@ -257,47 +231,28 @@ static void put_thread(const struct firefox *firefox, size_t place)
 {
 	const struct mmt_report *report = firefox->export->report;
 	const struct mmt_process *process = &report->processes[place];
-	size_t count = firefox->by_process.starts[place + 1] - firefox->by_process.starts[place];
 	struct document *document = firefox->document;
 
 	document_open_object(document, NULL);
-	document_string(document, "processType", "default");
-	document_unsigned(document, "processStartupTime", 0);
-	document_null(document, "processShutdownTime");
-	document_unsigned(document, "registerTime", 0);
-	document_null(document, "unregisterTime");
-	document_open_array(document, "pausedRanges");
-	document_close(document);
-	document_bool(document, "showMarkersInTimeline", true);
+	document_raw(document, "\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
+			       "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
+			       "\"showMarkersInTimeline\":true");
 	document_string(document, "name", process->name && *process->name ? process->name : "process");
 	document_bool(document, "isMainThread", true);
 	document_string(document, "processName", process->name);
 	put_pid(document, "pid", process->pid);
 	put_pid(document, "tid", process->pid);
 	put_samples(firefox, place);
-	if (count)
-		put_allocations(firefox, place, count);
+	if (firefox->by_process.starts[place + 1] > firefox->by_process.starts[place])
+		put_allocations(firefox, place);
 	put_markers(firefox, !place);
 	document_close(document);
-}
-
-/* The title of the page: the first program, how many others there are, and the host. */
-static void put_product(const struct firefox *firefox)
-{
-	const struct mmt_report *report = firefox->export->report;
-	char text[EXPORT_NAME_BYTES] = "mmtrace", title[2 * EXPORT_NAME_BYTES], others[32] = "";
-
-	if (report->process_count)
-		export_process_name(&report->processes[0], text);
-	if (report->process_count > 1)
-		snprintf(others, sizeof(others), " and %zu more", report->process_count - 1);
-	snprintf(title, sizeof(title), "%s%s%s%s", text, others, *report->host ? " on " : "", report->host);
-	document_string(firefox->document, "product", title);
 }
 
 static void put_meta(const struct firefox *firefox)
 {
 	const struct mmt_report *report = firefox->export->report;
+	char text[EXPORT_NAME_BYTES] = "mmtrace", title[2 * EXPORT_NAME_BYTES], others[32] = "";
 	struct document *document = firefox->document;
 
 	document_open_object(document, "meta");
@@ -308,14 +263,16 @@ static void put_meta(const struct firefox *firefox)
 	document_unsigned(document, "version", GECKO_VERSION);
 	document_unsigned(document, "preprocessedProfileVersion", FORMAT_VERSION);
 	document_unsigned(document, "processType", 0);
-	put_product(firefox);
-	document_string(document, "importedFrom", "mmtrace");
-	document_unsigned(document, "stackwalk", 1);
-	document_unsigned(document, "debug", 0);
-	document_bool(document, "symbolicated", true);
-	document_bool(document, "usesOnlyOneStackType", true);
-	document_bool(document, "sourceCodeIsNotOnSearchfox", true);
+	/* The title of the page: the first program, how many others there are, and the host. */
+	if (report->process_count)
+		export_process_name(&report->processes[0], text);
+	if (report->process_count > 1)
+		snprintf(others, sizeof(others), " and %zu more", report->process_count - 1);
+	snprintf(title, sizeof(title), "%s%s%s%s", text, others, *report->host ? " on " : "", report->host);
+	document_string(document, "product", title);
 	document_raw(document,
+		     "\"importedFrom\":\"mmtrace\",\"stackwalk\":1,\"debug\":0,\"symbolicated\":true,"
+		     "\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true,"
 		     "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],"
 		     "\"markerSchema\":[{\"name\":\"mark\","
 		     "\"chartLabel\":\"mark {marker.data.number}\","
@@ -380,30 +337,26 @@ struct table_column {
 	size_t offset;
 };
 
-static void put_table_cell(struct document *document, const struct table_column *column, const char *key, int64_t place)
-{
-	uint32_t value;
-
-	memcpy(&value, key + column->offset, sizeof(value));
-	if (column->cell == CELL_FALSE)
-		document_bool(document, NULL, false);
-	else if (column->cell == CELL_NUMBER)
-		document_signed(document, NULL, column->number);
-	else if (column->cell == CELL_DISTANCE)
-		document_signed(document, NULL, value ? place + 1 - value : 0);
-	else if (column->cell == CELL_MEMBER || (column->cell == CELL_MEMBER_OR_NULL && value))
-		document_signed(document, NULL, value - column->number);
-	else
-		document_null(document, NULL);
-}
-
 static void put_table(struct document *document, const char *name, const struct intern *table,
-		      const struct table_column *columns)
+		      const struct table_column *column)
 {
 	document_open_object(document, name);
-	for (; columns->name; columns++) {
-		document_each(document, columns->name, i, table->count)
-			put_table_cell(document, columns, intern_get(table, i, NULL), (int64_t)i);
+	for (; column->name; column++) {
+		document_each(document, column->name, i, table->count) {
+			uint32_t value;
+
+			memcpy(&value, (const char *)intern_get(table, i, NULL) + column->offset, sizeof(value));
+			if (column->cell == CELL_FALSE)
+				document_bool(document, NULL, false);
+			else if (column->cell == CELL_NUMBER)
+				document_signed(document, NULL, column->number);
+			else if (column->cell == CELL_DISTANCE)
+				document_signed(document, NULL, value ? (int64_t)i + 1 - value : 0);
+			else if (column->cell == CELL_MEMBER || (column->cell == CELL_MEMBER_OR_NULL && value))
+				document_signed(document, NULL, value - column->number);
+			else
+				document_null(document, NULL);
+		}
 	}
 	document_unsigned(document, "length", table->count);
 	document_close(document);

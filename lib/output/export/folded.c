@@ -14,19 +14,6 @@ static void put_name(const char *name, FILE *stream)
 		fwrite(piece.size == 1 && *piece.text == ';' ? ":" : piece.text, 1, piece.size, stream);
 }
 
-static void put_line(const struct export *export, const struct mmt_part *sum, uint64_t weight, FILE *stream)
-{
-	struct export_stack stack;
-
-	put_name(export_process_name(&export->report->processes[sum->process], stack.text), stream);
-	export_stack_begin(&stack, &export->report->rows[sum->row]);
-	while (export_stack_next(&stack)) {
-		putc(';', stream);
-		put_name(stack.name, stream);
-	}
-	fprintf(stream, " %" PRIu64 "\n", weight);
-}
-
 struct mmt_error *export_folded(const struct export *export, FILE *stream)
 {
 	size_t position = 0, first;
@@ -34,9 +21,17 @@ struct mmt_error *export_folded(const struct export *export, FILE *stream)
 
 	while (export_next(export->report, &position, &first, &sum)) {
 		uint64_t weight = export_weight(&sum, export->weight);
+		struct export_stack stack;
 
-		if (weight)
-			put_line(export, &sum, weight, stream);
+		if (!weight)
+			continue;
+		put_name(export_process_name(&export->report->processes[sum.process], stack.text), stream);
+		export_stack_begin(&stack, &export->report->rows[sum.row]);
+		while (export_stack_next(&stack)) {
+			putc(';', stream);
+			put_name(stack.name, stream);
+		}
+		fprintf(stream, " %" PRIu64 "\n", weight);
 	}
 	return NULL;
 }

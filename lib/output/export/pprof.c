@@ -31,9 +31,7 @@ enum pprof_field {
 };
 
 enum value_type_field { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
-
 enum pprof_sample_field { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
-
 enum label_field { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
 
 enum pprof_mapping_field {
@@ -48,9 +46,7 @@ enum pprof_mapping_field {
 };
 
 enum location_field { LOCATION_ID = 1, LOCATION_MAPPING_ID = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
-
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
-
 enum function_field { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4 };
 
 #define SERVICE ".service"
@@ -81,19 +77,23 @@ static uint64_t string_id(struct pprof *pprof, const char *text)
 	return id;
 }
 
+static void write_names(struct pprof *pprof)
+{
+	fwrite(pprof->names.data, 1, pprof->names.size, pprof->stream);
+	buffer_clear(&pprof->names);
+}
+
 /* Write a field of the profile that contains a message. */
 static void put_field(struct pprof *pprof, enum pprof_field field, struct buffer *message)
 {
 	protobuf_message(&pprof->names, field, message);
-	fwrite(pprof->names.data, 1, pprof->names.size, pprof->stream);
-	buffer_clear(&pprof->names);
+	write_names(pprof);
 }
 
 static void put_number(struct pprof *pprof, enum pprof_field field, uint64_t value)
 {
 	protobuf_number(&pprof->names, field, value);
-	fwrite(pprof->names.data, 1, pprof->names.size, pprof->stream);
-	buffer_clear(&pprof->names);
+	write_names(pprof);
 }
 
 static uint64_t mapping_id(struct pprof *pprof, const char *path)
@@ -163,26 +163,22 @@ static uint64_t put_function(struct pprof *pprof, const struct mmt_frame *frame)
 	return id;
 }
 
-static void put_line(struct buffer *message, struct buffer *line, uint64_t function, uint64_t source_line)
-{
-	protobuf_number(line, LINE_FUNCTION_ID, function);
-	if (source_line)
-		protobuf_number(line, LINE_LINE, source_line);
-	protobuf_message(message, LOCATION_LINE, line);
-}
-
 /* Write the location that pprof->key describes. */
 static void write_location(struct pprof *pprof, uint64_t id)
 {
-	struct buffer *message = &pprof->message;
+	struct buffer *message = &pprof->message, *line = &pprof->inner;
 	const uint64_t *words = (const uint64_t *)pprof->key.data;
 
 	protobuf_number(message, LOCATION_ID, id);
 	if (words[0])
 		protobuf_number(message, LOCATION_MAPPING_ID, words[0]);
 	protobuf_number(message, LOCATION_ADDRESS, words[1]);
-	for (size_t i = 2; i < pprof->key.size / sizeof(*words); i += 2)
-		put_line(message, &pprof->inner, words[i], words[i + 1]);
+	for (size_t i = 2; i < pprof->key.size / sizeof(*words); i += 2) {
+		protobuf_number(line, LINE_FUNCTION_ID, words[i]);
+		if (words[i + 1])
+			protobuf_number(line, LINE_LINE, words[i + 1]);
+		protobuf_message(message, LOCATION_LINE, line);
+	}
 	put_field(pprof, PROFILE_LOCATION, message);
 }
 
@@ -211,28 +207,18 @@ static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *f
 	return used;
 }
 
-static uint64_t put_pseudo_location(struct pprof *pprof, const char *name)
-{
-	const struct mmt_frame frame = {.kind = MMT_FRAME_UNKNOWN, .function = name};
-	const struct mmt_frame *const frames[] = {&frame};
-	uint64_t id;
-
-	(void)put_location(pprof, frames, 1, &id);
-	return id;
-}
-
-/* Put the packed numbers of a row's locations, innermost first. */
+/* Put the packed numbers of a row's locations, innermost first. Without frames, one says why. */
 static void put_locations(struct pprof *pprof, const struct mmt_row *row, struct buffer *locations)
 {
-	size_t used = 0;
+	const struct mmt_frame reason = {.kind = MMT_FRAME_UNKNOWN, .function = export_no_frames(row)};
+	const struct mmt_frame *const reasons[] = {&reason}, *const *frames = row->frame_count ? row->frames : reasons;
+	size_t count = row->frame_count ? row->frame_count : 1, used = 0;
 
 	buffer_clear(locations);
-	if (!row->frame_count)
-		protobuf_varint(locations, put_pseudo_location(pprof, export_no_frames(row)));
-	while (used < row->frame_count) {
+	while (used < count) {
 		uint64_t id;
 
-		used += put_location(pprof, row->frames + used, row->frame_count - used, &id);
+		used += put_location(pprof, frames + used, count - used, &id);
 		protobuf_varint(locations, id);
 	}
 }
@@ -252,17 +238,14 @@ static void put_program(struct pprof *pprof)
 	}
 }
 
-static void put_label(struct pprof *pprof, const char *key, const char *value)
+/* `text` NULL: the label is a number. */
+static void put_label(struct pprof *pprof, const char *key, const char *text, int64_t number)
 {
 	protobuf_number(&pprof->inner, LABEL_KEY, string_id(pprof, key));
-	protobuf_number(&pprof->inner, LABEL_STR, string_id(pprof, value));
-	protobuf_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
-}
-
-static void put_number_label(struct pprof *pprof, const char *key, int64_t value)
-{
-	protobuf_number(&pprof->inner, LABEL_KEY, string_id(pprof, key));
-	protobuf_number(&pprof->inner, LABEL_NUM, (uint64_t)value);
+	if (text)
+		protobuf_number(&pprof->inner, LABEL_STR, string_id(pprof, text));
+	else
+		protobuf_number(&pprof->inner, LABEL_NUM, (uint64_t)number);
 	protobuf_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
@@ -291,7 +274,7 @@ static void put_control_group(struct pprof *pprof, const char *path)
 				 stem < length ? SERVICE : "");
 	}
 	if (*label)
-		put_label(pprof, "cgroup", label);
+		put_label(pprof, "cgroup", label, 0);
 }
 
 /* PIDs are numbers, so that viewers which make a series of each text do not make one of each process. */
@@ -300,18 +283,18 @@ static void put_labels(struct pprof *pprof, const struct mmt_part *part)
 	const struct mmt_report *report = pprof->export->report;
 	const struct mmt_process *process = &report->processes[part->process];
 
-	put_label(pprof, "comm", process->name ? process->name : "");
-	put_number_label(pprof, "pid", process->pid);
+	put_label(pprof, "comm", process->name ? process->name : "", 0);
+	put_label(pprof, "pid", NULL, process->pid);
 	if (process->control_group)
 		put_control_group(pprof, process->control_group);
 	if (part->thread.tid) {
-		put_label(pprof, "thread", part->thread.name);
-		put_number_label(pprof, "tid", part->thread.tid);
+		put_label(pprof, "thread", part->thread.name ? part->thread.name : "", 0);
+		put_label(pprof, "tid", NULL, part->thread.tid);
 	}
-	put_label(pprof, "class", mmt_class_name(part->memory_class));
-	put_label(pprof, "verdict", mmt_row_verdict_name(report->rows[part->row].verdict));
+	put_label(pprof, "class", mmt_class_name(part->memory_class), 0);
+	put_label(pprof, "verdict", mmt_row_verdict_name(report->rows[part->row].verdict), 0);
 	if (part->file)
-		put_label(pprof, "file", part->file);
+		put_label(pprof, "file", part->file, 0);
 }
 
 static void put_value(struct buffer *values, uint64_t value)
@@ -361,26 +344,11 @@ static void put_type(struct pprof *pprof, enum pprof_field field, const char *ty
 	put_field(pprof, field, &pprof->message);
 }
 
-static void put_comments(struct pprof *pprof)
+static void put_head(struct pprof *pprof)
 {
 	const struct mmt_report *report = pprof->export->report;
 	const struct mmt_completeness *completeness = &report->completeness;
 	char text[128];
-
-	put_number(pprof, PROFILE_COMMENT, string_id(pprof, report->input));
-	if (completeness->lost_events) {
-		snprintf(text, sizeof(text), "%" PRIu64 " events were lost", completeness->lost_events);
-		put_number(pprof, PROFILE_COMMENT, string_id(pprof, text));
-	}
-	if (report->resident_bytes == MMT_UNKNOWN)
-		put_number(pprof, PROFILE_COMMENT, string_id(pprof, "resident sizes are not known at this time"));
-	for (size_t i = 0; i < completeness->warning_count; i++)
-		put_number(pprof, PROFILE_COMMENT, string_id(pprof, completeness->warnings[i]));
-}
-
-static void put_head(struct pprof *pprof)
-{
-	const struct mmt_report *report = pprof->export->report;
 
 	(void)string_id(pprof, "");
 	put_type(pprof, PROFILE_SAMPLE_TYPE, "alloc_objects", "count");
@@ -399,39 +367,36 @@ static void put_head(struct pprof *pprof)
 	if (report->start_realtime_ns)
 		put_number(pprof, PROFILE_TIME_NANOS, report->start_realtime_ns + (report->to_ns - report->start_ns));
 	put_number(pprof, PROFILE_DURATION_NANOS, report->to_ns - report->from_ns);
-	put_comments(pprof);
-}
-
-static void put_strings(struct pprof *pprof)
-{
-	for (uint32_t i = 0; i < pprof->strings.count; i++) {
-		protobuf_string(&pprof->message, PROFILE_STRING_TABLE, intern_get(&pprof->strings, i, NULL));
-		fwrite(pprof->message.data, 1, pprof->message.size, pprof->stream);
-		buffer_clear(&pprof->message);
+	put_number(pprof, PROFILE_COMMENT, string_id(pprof, report->input));
+	if (completeness->lost_events) {
+		snprintf(text, sizeof(text), "%" PRIu64 " events were lost", completeness->lost_events);
+		put_number(pprof, PROFILE_COMMENT, string_id(pprof, text));
 	}
-}
-
-static struct mmt_error *write_profile(struct pprof *pprof)
-{
-	struct buffer *buffers[] = {&pprof->message, &pprof->inner, &pprof->key, &pprof->names};
-	size_t count = sizeof(buffers) / sizeof(*buffers);
-	struct mmt_error *error;
-
-	export_begin_buffers(buffers, count);
-	put_head(pprof);
-	put_program(pprof);
-	put_samples(pprof);
-	put_mappings(pprof);
-	put_strings(pprof);
-	error = export_end_buffers(buffers, count, NULL);
-	return error || !pprof->failed ? error : &error_no_memory;
+	if (report->resident_bytes == MMT_UNKNOWN)
+		put_number(pprof, PROFILE_COMMENT, string_id(pprof, "resident sizes are not known at this time"));
+	for (size_t i = 0; i < completeness->warning_count; i++)
+		put_number(pprof, PROFILE_COMMENT, string_id(pprof, completeness->warnings[i]));
 }
 
 struct mmt_error *export_pprof(const struct export *export, FILE *stream)
 {
 	struct pprof pprof = {.export = export, .stream = stream};
-	struct mmt_error *error = write_profile(&pprof);
+	struct buffer *buffers[] = {&pprof.message, &pprof.inner, &pprof.key, &pprof.names};
+	size_t count = sizeof(buffers) / sizeof(*buffers);
+	struct mmt_error *error;
 
+	export_begin_buffers(buffers, count);
+	put_head(&pprof);
+	put_program(&pprof);
+	put_samples(&pprof);
+	put_mappings(&pprof);
+	for (uint32_t i = 0; i < pprof.strings.count; i++) {
+		protobuf_string(&pprof.names, PROFILE_STRING_TABLE, intern_get(&pprof.strings, i, NULL));
+		write_names(&pprof);
+	}
+	error = export_end_buffers(buffers, count, NULL);
+	if (!error && pprof.failed)
+		error = &error_no_memory;
 	intern_deinit(&pprof.strings);
 	intern_deinit(&pprof.mappings);
 	intern_deinit(&pprof.functions);
