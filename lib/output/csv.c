@@ -125,33 +125,29 @@ static void put_time(const struct mmt_report *report, bool known, uint64_t ns, F
 #define COLUMN_NAME(name, unit, known, sum, csv, ...) MMT_IF_##csv("," #name)
 #define PUT_COLUMN(name, unit, known, sum, csv, ...) MMT_IF_##csv(put_number(stream, row->name);)
 
-static void put_row(const struct mmt_report *report, const struct mmt_row *row, FILE *stream)
-{
-	bool any = row->unfreed_count > 0;
-	char room[EXPORT_NAME_BYTES];
-	const char *name = selection_row_name(row, room);
-
-	fprintf(stream, "%" PRIu32 ",", row->id);
-	fputs(is_formula(name) ? "\"'" : "\"", stream);
-	put_quoted_part(stream, name, 0);
-	putc('"', stream);
-	MMT_ROW_FIGURES(PUT_COLUMN)
-	put_time(report, any, row->first_ns, stream);
-	put_time(report, any, row->last_ns, stream);
-	put_stack(stream, row);
-	if (row->identity)
-		fprintf(stream, ",\"%016" PRIx64 "\"", row->identity);
-	else
-		putc(',', stream);
-	fputs(END_OF_RECORD, stream);
-}
-
 static void put_rows(const struct mmt_report *report, const struct selection *selection, FILE *stream)
 {
+	char room[EXPORT_NAME_BYTES];
+
 	fputs("id,name" MMT_ROW_FIGURES(COLUMN_NAME) ",first_seconds,last_seconds,stack,identity" END_OF_RECORD,
 	      stream);
-	for (size_t i = 0; i < selection->count; i++)
-		put_row(report, selection->rows[i], stream);
+	for (size_t i = 0; i < selection->count; i++) {
+		const struct mmt_row *row = selection->rows[i];
+		const char *name = selection_row_name(row, room);
+
+		fprintf(stream, "%" PRIu32 ",", row->id);
+		fputs(is_formula(name) ? "\"'" : "\"", stream);
+		put_quoted_part(stream, name, 0);
+		putc('"', stream);
+		MMT_ROW_FIGURES(PUT_COLUMN)
+		put_time(report, row->unfreed_count > 0, row->first_ns, stream);
+		put_time(report, row->unfreed_count > 0, row->last_ns, stream);
+		put_stack(stream, row);
+		putc(',', stream);
+		if (row->identity)
+			fprintf(stream, "\"%016" PRIx64 "\"", row->identity);
+		fputs(END_OF_RECORD, stream);
+	}
 }
 
 struct mmt_error *mmt_report_write_csv(const struct mmt_report *report, const struct mmt_text_options *options,

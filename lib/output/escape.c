@@ -59,18 +59,12 @@ static bool must_escape(uint32_t character, enum escape_mode mode)
 	return is_hostile(character);
 }
 
-static unsigned character_columns(uint32_t character)
-{
-	int columns = character < 0x80 ? 1 : wcwidth((wchar_t)character);
-
-	return columns < 0 ? 1 : (unsigned)columns;
-}
-
 bool escape_next(const char **position, enum escape_mode mode, struct escape_piece *piece_ret)
 {
 	const unsigned char *text = (const unsigned char *)*position;
 	uint32_t character = 0;
 	size_t size;
+	int columns;
 
 	if (!*text)
 		return false;
@@ -79,7 +73,8 @@ bool escape_next(const char **position, enum escape_mode mode, struct escape_pie
 		memcpy(piece_ret->text, text, size);
 		piece_ret->text[size] = '\0';
 		piece_ret->size = size;
-		piece_ret->columns = character_columns(character);
+		columns = character < 0x80 ? 1 : wcwidth((wchar_t)character);
+		piece_ret->columns = columns < 0 ? 1 : (unsigned)columns;
 		*position += size;
 		return true;
 	}

@@ -31,18 +31,10 @@ static void print_number(FILE *stream, int32_t number)
 		fprintf(stream, "%" PRId32, number);
 }
 
-/* FNV-1a, to compare two dumps. */
-static uint64_t hash_stack(const struct mmt_event_stack *stack)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (size_t i = 0; i < stack->byte_count; i++)
-		hash = (hash ^ stack->bytes[i]) * 0x100000001b3ULL;
-	return hash;
-}
-
 static void print_stack(FILE *stream, const struct mmt_event_stack *stack)
 {
+	uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a, to compare two dumps */
+
 	for (size_t i = 0; i < stack->register_count; i++)
 		fprintf(stream, " %s=%#" PRIx64, stack->registers[i].name, stack->registers[i].value);
 	if (stack->callchain) {
@@ -53,8 +45,9 @@ static void print_stack(FILE *stream, const struct mmt_event_stack *stack)
 	}
 	if (!stack->wanted_bytes)
 		return;
-	fprintf(stream, " stack_bytes=%zu/%zu stack_hash=%016" PRIx64, stack->byte_count, stack->wanted_bytes,
-		hash_stack(stack));
+	for (size_t i = 0; i < stack->byte_count; i++)
+		hash = (hash ^ stack->bytes[i]) * 0x100000001b3ULL;
+	fprintf(stream, " stack_bytes=%zu/%zu stack_hash=%016" PRIx64, stack->byte_count, stack->wanted_bytes, hash);
 	for (size_t i = 0; i < STACK_WORDS && (i + 1) * sizeof(uint64_t) <= stack->byte_count; i++) {
 		uint64_t word;
 
@@ -87,24 +80,19 @@ static const char *name_advice(uint64_t advice)
 	return NULL;
 }
 
-static void print_argument(FILE *stream, const struct mmt_event_call *call, unsigned index)
-{
-	const char *name = call->advice == index + 1 ? name_advice((uint32_t)call->arguments[index]) : NULL;
-
-	if (name)
-		fputs(name, stream);
-	else
-		fprintf(stream, "%#" PRIx64, call->arguments[index]);
-}
-
 static void print_call(FILE *stream, const struct mmt_event *event)
 {
 	const struct mmt_event_call *call = event->call;
 
 	fprintf(stream, " %s(", call->name);
 	for (unsigned i = 0; call->has_arguments && i < call->argument_count; i++) {
+		const char *name = call->advice == i + 1 ? name_advice((uint32_t)call->arguments[i]) : NULL;
+
 		fputs(i ? ", " : "", stream);
-		print_argument(stream, call, i);
+		if (name)
+			fputs(name, stream);
+		else
+			fprintf(stream, "%#" PRIx64, call->arguments[i]);
 	}
 	if (!call->has_arguments)
 		putc('-', stream);
@@ -203,18 +191,6 @@ static void print_event(FILE *stream, const struct mmt_events *events, const str
 	putc('\n', stream);
 }
 
-static void print_group(FILE *stream, const struct mmt_heap_group *group)
-{
-	fprintf(stream,
-		"# heap-group content=%s smallest_bytes=%" PRIu64 " largest_bytes=%" PRIu64 " count=%" PRIu64
-		" bytes=%" PRIu64 " after_free_count=%" PRIu64 " after_free_bytes=%" PRIu64 " offset=%#" PRIx64
-		" name=",
-		selection_heap_contents[group->content], group->smallest_bytes, group->largest_bytes, group->count,
-		group->bytes, group->after_free_count, group->after_free_bytes, group->offset);
-	print_text(stream, group->name);
-	putc('\n', stream);
-}
-
 static void print_heap(FILE *stream, const struct mmt_heap_census *census)
 {
 	static const char *const times[] = {"start", "snapshot", "stop"};
@@ -223,18 +199,24 @@ static void print_heap(FILE *stream, const struct mmt_heap_census *census)
 		census->time_ns % 1000000000, census->pid, times[census->when]);
 	print_text(stream, census->allocator_name);
 	fprintf(stream,
-		" result=%s stopped_at=%#" PRIx64 " elapsed_ns=%" PRIu64 " processor_ns=%" PRIu64 " arenas=%" PRIu64
-		" mapped_bytes=%" PRIu64 " walked_bytes=%" PRIu64 " in_use_count=%" PRIu64 " in_use_low=%" PRIu64
-		" in_use_high=%" PRIu64 " free_count=%" PRIu64 " free_bytes=%" PRIu64 " tcache_bytes=%" PRIu64
-		" fastbin_bytes=%" PRIu64 " top_bytes=%" PRIu64 " trimmable_bytes=%" PRIu64 " mmapped_count=%" PRIu64
-		" mmapped_bytes=%" PRIu64 "\n",
+		" result=%s stopped_at=%#" PRIx64 " elapsed_ns=%" PRIu64 " processor_ns=%" PRIu64 " arenas=%" PRIu64,
 		selection_heap_results[census->result], census->stopped_at, census->elapsed_ns, census->processor_ns,
-		census->arenas, census->mapped_bytes, census->walked_bytes, census->in_use_count, census->in_use_low,
-		census->in_use_high, census->free_count, census->free_bytes, census->tcache_bytes,
-		census->fastbin_bytes, census->top_bytes, census->trimmable_bytes, census->mmapped_count,
-		census->mmapped_bytes);
-	for (size_t i = 0; i < census->group_count; i++)
-		print_group(stream, &census->groups[i]);
+		census->arenas);
+#define PRINT_FIGURE(name, ...) fprintf(stream, " " #name "=%" PRIu64, census->name);
+	MMT_CENSUS_FIGURES(PRINT_FIGURE)
+	putc('\n', stream);
+	for (size_t i = 0; i < census->group_count; i++) {
+		const struct mmt_heap_group *group = &census->groups[i];
+
+		fprintf(stream,
+			"# heap-group content=%s smallest_bytes=%" PRIu64 " largest_bytes=%" PRIu64 " count=%" PRIu64
+			" bytes=%" PRIu64 " after_free_count=%" PRIu64 " after_free_bytes=%" PRIu64 " offset=%#" PRIx64
+			" name=",
+			selection_heap_contents[group->content], group->smallest_bytes, group->largest_bytes,
+			group->count, group->bytes, group->after_free_count, group->after_free_bytes, group->offset);
+		print_text(stream, group->name);
+		putc('\n', stream);
+	}
 }
 
 static void print_head(FILE *stream, const struct mmt_events *events)
@@ -268,19 +250,6 @@ static void print_head(FILE *stream, const struct mmt_events *events)
 		print_heap(stream, mmt_events_get_heap(events, i));
 }
 
-static struct mmt_error *print_events(FILE *stream, struct mmt_events *events)
-{
-	const struct mmt_event *event;
-	struct mmt_error *error;
-
-	while (!(error = mmt_events_next(events, &event)) && event) {
-		print_event(stream, events, event);
-		if (ferror(stream))
-			return NULL;
-	}
-	return error;
-}
-
 static void print_state(FILE *stream, const struct mmt_events_state *state)
 {
 	if (state->incomplete)
@@ -294,16 +263,18 @@ static void print_state(FILE *stream, const struct mmt_events_state *state)
 struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress, FILE *stream)
 {
 	const struct mmt_events_options options = {.size = sizeof(options), .progress = progress};
+	const struct mmt_events_state *state;
+	const struct mmt_event *event;
 	struct mmt_events *events;
 	struct mmt_error *error = mmt_events_open(input, &options, &events);
 
 	if (error)
 		return error;
 	print_head(stream, events);
-	error = print_events(stream, events);
+	while (!ferror(stream) && !(error = mmt_events_next(events, &event)) && event)
+		print_event(stream, events, event);
 	if (!error) {
-		const struct mmt_events_state *state = mmt_events_get_state(events);
-
+		state = mmt_events_get_state(events);
 		print_state(stream, state);
 		if (state->damage)
 			error = error_create(MMT_ERROR_FORMAT, "%s: %s", input, state->damage);

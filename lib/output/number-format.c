@@ -3,34 +3,30 @@
 #include <mmtrace/output.h>
 
 #include <inttypes.h>
-#include <string.h>
+
+#include "base/saturating-sum.h"
 
 static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 
 #define UNIT_COUNT (sizeof(units) / sizeof(units[0]))
 
-/* The number of decimals for three or four significant digits. */
-static int choose_decimals(long double value)
-{
-	if (value < 99.995L)
-		return 2;
-	return value < 999.95L ? 1 : 0;
-}
-
 static void format_with_sign(const char *sign, uint64_t bytes, char text[MMT_SIZE_TEXT])
 {
 	long double value = (long double)bytes;
 	size_t unit = 0;
+	int decimals;
 
 	/* 1023.9996 would be printed as 1024: use 1.00 of the next unit. */
 	while (unit + 1 < UNIT_COUNT && value >= (unit ? 1023.5L : 1024.0L)) {
 		value /= 1024.0L;
 		unit++;
 	}
+	/* Three or four significant digits. */
+	decimals = value < 99.995L ? 2 : value < 999.95L ? 1 : 0;
 	if (!unit)
 		snprintf(text, MMT_SIZE_TEXT, "%s%" PRIu64 " B", sign, bytes);
 	else
-		snprintf(text, MMT_SIZE_TEXT, "%s%.*Lf %s", sign, choose_decimals(value), value, units[unit]);
+		snprintf(text, MMT_SIZE_TEXT, "%s%.*Lf %s", sign, decimals, value, units[unit]);
 }
 
 const char *mmt_format_bytes(uint64_t bytes, char text[MMT_SIZE_TEXT])
@@ -44,9 +40,7 @@ const char *mmt_format_bytes(uint64_t bytes, char text[MMT_SIZE_TEXT])
 
 const char *mmt_format_change(int64_t bytes, char text[MMT_SIZE_TEXT])
 {
-	uint64_t magnitude = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
-
-	format_with_sign(bytes < 0 ? "-" : bytes > 0 ? "+" : "", magnitude, text);
+	format_with_sign(bytes < 0 ? "-" : bytes > 0 ? "+" : "", magnitude_of(bytes), text);
 	return text;
 }
 

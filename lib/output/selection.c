@@ -5,9 +5,9 @@
 
 #include "base/errors.h"
 #include "base/saturating-sum.h"
+#include "base/vector.h"
 
 #define MINOR_SHARE 100
-
 #define LAST_MOMENTS_SHARE 16 /* of the window */
 
 const char *const selection_heap_results[] = {"not-walked", "complete", "sampled", "damaged", "unreadable", "ended"};
@@ -68,9 +68,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 	enum mmt_sort sort = *(const enum mmt_sort *)context;
 	uint64_t a_key = sort_key(a, sort), b_key = sort_key(b, sort);
 
-	if (a_key != b_key)
-		return a_key > b_key ? -1 : 1;
-	return a->id < b->id ? -1 : a->id > b->id;
+	return order_of(b_key, a_key) ?: order_of(a->id, b->id);
 }
 
 static void add_hidden(struct hidden_rows *hidden, const struct mmt_row *row, uint64_t bytes)
@@ -87,12 +85,6 @@ static void hide_row(struct selection *selection, const struct mmt_row *row)
 	add_hidden(&selection->hidden_by_allocated, row, row->allocated_bytes);
 	if (row->freed_bytes)
 		add_hidden(&selection->hidden_by_freed, row, row->freed_bytes);
-}
-
-struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
-				   bool freed_too, struct selection *selection_ret)
-{
-	return selection_of_rows(report->rows, report->row_count, options, freed_too, selection_ret);
 }
 
 bool selection_is_minor(enum mmt_row_verdict verdict, enum mmt_pattern pattern, uint64_t bytes, uint64_t all_bytes)
@@ -147,19 +139,19 @@ struct cause_selection selection_of_causes(const struct mmt_report *report, size
 	return selection;
 }
 
-struct mmt_error *selection_of_rows(const struct mmt_row *rows, size_t count, const struct mmt_text_options *options,
-				    bool freed_too, struct selection *selection_ret)
+struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
+				   bool freed_too, struct selection *selection_ret)
 {
-	struct selection selection = {.rows = calloc(count + 1, sizeof(const struct mmt_row *))};
+	struct selection selection = {.rows = calloc(report->row_count + 1, sizeof(const struct mmt_row *))};
 	enum mmt_sort sort = options->sort;
 	uint64_t memory_bytes = 0;
 
 	if (!selection.rows)
 		return &error_no_memory;
-	for (size_t i = 0; options->fold && sort == MMT_SORT_MEMORY && i < count; i++)
-		memory_bytes = saturating_add(memory_bytes, rows[i].memory_bytes, MMT_BYTES_MAX);
-	for (size_t i = 0; i < count; i++) {
-		const struct mmt_row *row = &rows[i];
+	for (size_t i = 0; options->fold && sort == MMT_SORT_MEMORY && i < report->row_count; i++)
+		memory_bytes = saturating_add(memory_bytes, report->rows[i].memory_bytes, MMT_BYTES_MAX);
+	for (size_t i = 0; i < report->row_count; i++) {
+		const struct mmt_row *row = &report->rows[i];
 
 		if (!freed_too && (!held_bytes(row) || (sort == MMT_SORT_MEMORY && row->joined_to)))
 			continue;

@@ -57,14 +57,15 @@ struct cause_selection selection_of_causes(const struct mmt_report *report, size
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
 				   bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
 
-/* The same for these rows, such as the inner rows of a row. */
-struct mmt_error *selection_of_rows(const struct mmt_row *rows, size_t count, const struct mmt_text_options *options,
-				    bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
-
 void selection_deinit(struct selection *selection);
 
 /* The name of a row or, of a stack, its innermost function of the program. */
 const char *selection_row_name(const struct mmt_row *row, char room[EXPORT_NAME_BYTES]);
+
+static inline const char *selection_process_name(const struct mmt_process *process)
+{
+	return process->name && *process->name ? process->name : "process";
+}
 
 struct diff_selection {
 	const struct mmt_diff_entry **entries; /* owned array */

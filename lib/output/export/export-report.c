@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/vector.h"
 #include "output/escape.h"
+#include "output/selection.h"
 
 #define SUMS_ONLY 16 /* steps: the minimum */
 #define TIMES MMT_LIFETIME_STEPS_MAX
@@ -97,8 +98,7 @@ const struct mmt_frame *export_origin(const struct mmt_row *row)
 
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES])
 {
-	snprintf(text, EXPORT_NAME_BYTES, "%s (%" PRId32 ")",
-		 process->name && *process->name ? process->name : "process", process->pid);
+	snprintf(text, EXPORT_NAME_BYTES, "%s (%" PRId32 ")", selection_process_name(process), process->pid);
 	return text;
 }
 

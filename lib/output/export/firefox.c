@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "output/export/export-report.h"
 #include "output/json/json-document.h"
+#include "output/selection.h"
 
 #define FORMAT_VERSION 66
 #define GECKO_VERSION 24
@@ -237,7 +238,7 @@ static void put_thread(const struct firefox *firefox, size_t place)
 	document_raw(document, "\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
 			       "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
 			       "\"showMarkersInTimeline\":true");
-	document_string(document, "name", process->name && *process->name ? process->name : "process");
+	document_string(document, "name", selection_process_name(process));
 	document_bool(document, "isMainThread", true);
 	document_string(document, "processName", process->name);
 	put_pid(document, "pid", process->pid);

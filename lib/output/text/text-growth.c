@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/figures.h"
 #include "base/strings.h"
 #include "base/saturating-sum.h"
 #include "output/text/text.h"
@@ -34,34 +35,27 @@ static void put_trend(struct text *text, const struct mmt_report *report)
 	text_trend(text, points, report->growth.floor_bytes);
 }
 
-static uint64_t sum_resident(const struct mmt_report *report)
-{
-	uint64_t bytes = MMT_UNKNOWN;
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		uint64_t resident_bytes = report->processes[i].resident_bytes;
-
-		if (resident_bytes != MMT_UNKNOWN)
-			bytes = (bytes == MMT_UNKNOWN ? 0 : bytes) + resident_bytes;
-	}
-	return bytes;
-}
-
-/* Without readings, print what is known about the end. */
-static void put_end_only(struct text *text, const struct mmt_report *report)
-{
-	uint64_t resident_bytes = sum_resident(report);
-
-	if (resident_bytes == MMT_UNKNOWN)
-		text_part(text, TEXT_PLAIN, "RSS not recorded");
-	else
-		text_part(text, TEXT_PLAIN, "RSS %s at end, start not recorded", text_bytes(text, resident_bytes));
-}
-
-static void put_sizes(struct text *text, const struct mmt_report *report)
+/* What the processes use, or what is known without readings; then the sizes. */
+static void put_headline(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
+	uint64_t resident_bytes = MMT_UNKNOWN;
 
+	text_add_headline(text, report);
+	text->indent = 0;
+	text_end_part(text, TEXT_STRONG);
+	text->indent = INDENT;
+	if (!report->resident_reading_count) {
+		for (size_t i = 0; i < report->process_count; i++)
+			figure_add(&resident_bytes, report->processes[i].resident_bytes);
+		if (resident_bytes == MMT_UNKNOWN)
+			text_part(text, TEXT_PLAIN, "RSS not recorded");
+		else
+			text_part(text, TEXT_PLAIN, "RSS %s at end, start not recorded",
+				  text_bytes(text, resident_bytes));
+		text_end_line(text);
+		return;
+	}
 	text_part(text, TEXT_STRONG, "%s %s at start, %s at end", text_measure(growth),
 		  text_bytes(text, growth->by_pss ? growth->start_pss_bytes : growth->start_bytes),
 		  text_bytes(text, growth->by_pss ? growth->end_pss_bytes : growth->end_bytes));
@@ -75,24 +69,7 @@ static void put_sizes(struct text *text, const struct mmt_report *report)
 		text_part(text, TEXT_PLAIN, "peak %s",
 			  text_bytes(text, growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes));
 	put_trend(text, report);
-}
-
-static void put_headline(struct text *text, const struct mmt_report *report)
-{
-	text_add_headline(text, report);
-	text->indent = 0;
-	text_end_part(text, TEXT_STRONG);
-	text->indent = INDENT;
-	if (report->resident_reading_count)
-		put_sizes(text, report);
-	else
-		put_end_only(text, report);
 	text_end_line(text);
-}
-
-static uint64_t since(uint64_t ns, uint64_t start_ns)
-{
-	return ns > start_ns ? ns - start_ns : 0;
 }
 
 static int64_t swap_change(const struct mmt_growth *growth)
@@ -121,16 +98,6 @@ static bool was_refused_memory(const struct mmt_report *report)
 	return false;
 }
 
-/* Why the size is level: it may be a leak that can get no further. */
-static const char *explain_plateau(const struct mmt_report *report)
-{
-	if (was_refused_memory(report))
-		return ": the kernel refused it more memory, so it may be a leak that can get no further.";
-	return report->growth.unfreed_growth_bytes || has_leak(report)
-		   ? "."
-		   : ": a warm-up, a cache or a single allocation rather than a leak.";
-}
-
 #define SHORT_NS 1000000000
 #define LITTLE_BYTES 65536 /* any program maps as much when it starts */
 #define HEAP_BYTES 1048576 /* likewise, by malloc */
@@ -155,23 +122,13 @@ bool text_has_nothing_to_see(const struct mmt_report *report)
 	return true;
 }
 
-static void add_growth(struct text *text, const struct mmt_growth *growth)
-{
-	if (!growth->settled_ns)
-		text_add(text, ", still rising at the end");
-	if (mmt_growth_rate_noise(growth))
-		text_add(text, " (noise %s per minute)", text_bytes(text, (uint64_t)mmt_growth_rate_noise(growth)));
-	if (growth->settled_ns)
-		text_add(text, ", but level for the last %s",
-			 text_duration(text, since(growth->end_ns, growth->settled_ns)));
-	text_add(text, ".");
-}
-
 /* The reason for the verdict. */
 static void add_reason(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
+	uint64_t level_ns = growth->end_ns > growth->settled_ns ? growth->end_ns - growth->settled_ns : 0;
+	int64_t noise = mmt_growth_rate_noise(growth);
 
 	if (growth->verdict == MMT_VERDICT_UNKNOWN) {
 		if (report->end_ns - report->start_ns < SHORT_NS && !has_leak(report))
@@ -186,12 +143,23 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 		text_add(text, "%s", text_change(text, mmt_growth_change(growth)));
 	switch (growth->verdict) {
 	case MMT_VERDICT_GROWING:
-		add_growth(text, growth);
+		if (!growth->settled_ns)
+			text_add(text, ", still rising at the end");
+		if (noise)
+			text_add(text, " (noise %s per minute)", text_bytes(text, (uint64_t)noise));
+		if (growth->settled_ns)
+			text_add(text, ", but level for the last %s", text_duration(text, level_ns));
+		text_add(text, ".");
 		break;
 	case MMT_VERDICT_PLATEAU:
-		text_add(text, ", but level for the last %s, since %s after the start%s",
-			 text_duration(text, since(growth->end_ns, growth->settled_ns)),
-			 text_duration(text, since(growth->settled_ns, report->start_ns)), explain_plateau(report));
+		text_add(text, ", but level for the last %s, since %s after the start%s", text_duration(text, level_ns),
+			 text_since(text, report, growth->settled_ns),
+			 /* A leak may be level because it can get no further. */
+			 was_refused_memory(report)
+			     ? ": the kernel refused it more memory, so it may be a leak that can get no further."
+			 : growth->unfreed_growth_bytes || has_leak(report)
+			     ? "."
+			     : ": a warm-up, a cache or a single allocation rather than a leak.");
 		break;
 	case MMT_VERDICT_STEADY:
 		text_add(text, "%s no steady trend: %s from start to end, noise %s.", swaps ? "have" : "has",
@@ -207,19 +175,6 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 	default:
 		text_add(text, ".");
 	}
-}
-
-/* What does not show in RSS, or not yet. */
-static void add_leaks(struct text *text, const struct mmt_report *report)
-{
-	uint64_t mapped = report->growth.unfreed_growth_bytes;
-
-	if (mapped)
-		text_add(text, " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
-			 text_bytes(text, mapped),
-			 report->growth.verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
-	else
-		text_add(text, " But some mappings keep growing: see the rows below.");
 }
 
 static void put_verdict(struct text *text, const struct mmt_report *report)
@@ -252,20 +207,25 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 		return;
 	}
 	add_reason(text, report);
-	if (leaks)
-		add_leaks(text, report);
+	/* What does not show in RSS, or not yet. */
+	if (leaks && report->growth.unfreed_growth_bytes)
+		text_add(text, " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
+			 text_bytes(text, report->growth.unfreed_growth_bytes),
+			 verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
+	else if (leaks)
+		text_add(text, " But some mappings keep growing: see the rows below.");
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }
 
 static void put_unmapped_at_end(struct text *text, const struct mmt_report *report)
 {
-	uint64_t unmapped = mmt_report_freed_at_end(report),
-		 peak_ms = since(report->peak_ns, report->start_ns) / 1000000;
+	uint64_t unmapped = mmt_report_freed_at_end(report), peak_ms;
 
 	if (!unmapped)
 		return;
+	peak_ms = (report->peak_ns > report->start_ns ? report->peak_ns - report->start_ns : 0) / 1000000;
 	text_add(text, "  %s were unmapped in the last %s: --to %" PRIu64 ".%03" PRIu64 "s shows them.",
-		 text_bytes(text, unmapped), text_duration(text, since(report->to_ns, report->peak_ns)), peak_ms / 1000,
+		 text_bytes(text, unmapped), text_duration(text, report->to_ns - report->peak_ns), peak_ms / 1000,
 		 peak_ms % 1000);
 	text_end_sentence(text, TEXT_STRONG, INDENT);
 }
@@ -311,36 +271,9 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	text_end_sentence(text, TEXT_STRONG, INDENT);
 }
 
-/* The memory of a command that ended is only known by its calls. */
-static void put_committed_only(struct text *text, const struct mmt_report *report)
-{
-	if (report->growth.verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes == MMT_UNKNOWN &&
-	    text_growth_is_of_all(report))
-		text_add(text, "  resident pages were not recorded: the figures of stacks are committed bytes");
-	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
-}
-
 #define PARTS_SHOWN 5
 #define PART_INDENT 16
 #define PART_FLOOR_BYTES 65536 /* smaller parts are summed up in one line */
-
-static const char *describe_class(const struct mmt_growth_part *part)
-{
-	static const char *const words[MMT_CLASS_KINDS] = {
-	    [MMT_CLASS_ANON] = "anonymous memory",
-	    [MMT_CLASS_FILE] = "files",
-	    [MMT_CLASS_HEAP] = "the heap (brk)",
-	    [MMT_CLASS_SHM] = "shared memory",
-	    [MMT_CLASS_THREAD_STACK] = "thread stacks",
-	    [MMT_CLASS_HUGETLB] = "huge pages",
-	    [MMT_CLASS_JIT] = "JIT code",
-	    [MMT_CLASS_GC_RESERVE] = "the heap of a managed runtime",
-	};
-
-	if (part->arena)
-		return "malloc arenas";
-	return part->memory_class < MMT_CLASS_KINDS ? words[part->memory_class] : "memory";
-}
 
 /* What stands before and behind "this recording" or "this window". */
 static const struct {
@@ -356,10 +289,22 @@ static const struct {
 
 void text_add_kind(struct text *text, const struct mmt_growth_part *part)
 {
+	static const char *const classes[MMT_CLASS_KINDS] = {
+	    [MMT_CLASS_ANON] = "anonymous memory",
+	    [MMT_CLASS_FILE] = "files",
+	    [MMT_CLASS_HEAP] = "the heap (brk)",
+	    [MMT_CLASS_SHM] = "shared memory",
+	    [MMT_CLASS_THREAD_STACK] = "thread stacks",
+	    [MMT_CLASS_HUGETLB] = "huge pages",
+	    [MMT_CLASS_JIT] = "JIT code",
+	    [MMT_CLASS_GC_RESERVE] = "the heap of a managed runtime",
+	};
+	const char *class = part->memory_class < MMT_CLASS_KINDS ? classes[part->memory_class] : "memory";
+
 	if (part->runtime)
 		text_add(text, "the heap of %s", part->runtime);
 	else
-		text_add(text, "%s", part->name ? part->name : describe_class(part));
+		text_add(text, "%s", part->name ? part->name : part->arena ? "malloc arenas" : class);
 }
 
 void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
@@ -415,17 +360,6 @@ static bool is_large(int64_t bytes)
 	return bytes >= PART_FLOOR_BYTES || bytes <= -PART_FLOOR_BYTES;
 }
 
-/* The pages were not read at both ends of the window, but next to them. */
-static void put_readings(struct text *text, const struct mmt_report *report)
-{
-	const struct mmt_growth *growth = &report->growth;
-	int64_t change_bytes = (int64_t)(growth->pages_end_bytes - growth->pages_start_bytes);
-
-	text_line(text, TEXT_PLAIN, "  Resident pages were read %s and %s after the start; between these, RSS %s:",
-		  text_duration(text, since(growth->pages_start_ns, report->start_ns)),
-		  text_duration(text, since(growth->pages_end_ns, report->start_ns)), text_change(text, change_bytes));
-}
-
 /* Divide the change of Pss: private pages, and those of several processes. */
 static void put_shared(struct text *text, const struct mmt_growth *growth)
 {
@@ -451,7 +385,11 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 	uint64_t rest = 0; /* int64_t as uint64_t */
 
 	if (!growth->pages_at_ends && growth->pages_end_ns)
-		put_readings(text, report);
+		/* The pages were not read at both ends of the window, but next to them. */
+		text_line(
+		    text, TEXT_PLAIN, "  Resident pages were read %s and %s after the start; between these, RSS %s:",
+		    text_since(text, report, growth->pages_start_ns), text_since(text, report, growth->pages_end_ns),
+		    text_change(text, (int64_t)(growth->pages_end_bytes - growth->pages_start_bytes)));
 	else if (growth->by_pss && !growth->parts_private)
 		text_line(text, TEXT_PLAIN, "  RSS of all processes %s, in which what they share counts several times:",
 			  text_change(text, (int64_t)(growth->end_bytes - growth->start_bytes)));
@@ -610,7 +548,11 @@ void text_growth_above(struct text *text, const struct mmt_report *report)
 void text_growth_below(struct text *text, const struct mmt_report *report)
 {
 	text->below = true;
-	put_committed_only(text, report);
+	/* The memory of a command that ended is only known by its calls. */
+	if (report->growth.verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes == MMT_UNKNOWN &&
+	    text_growth_is_of_all(report))
+		text_line(text, TEXT_PLAIN,
+			  "  resident pages were not recorded: the figures of stacks are committed bytes");
 	text_put_measure(text, report);
 	if (!text->room->extras) {
 		text_put_growth_of_ended(text, report);

@@ -42,17 +42,15 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 	}
 	/* The line before says why. */
 	if (completeness->unfinished_records)
-		text_add(text, "The last %s (%s %s) were discarded because records of other CPUs are missing.",
+		text_add(text, "The last %s (%s) were discarded because records of other CPUs are missing.",
 			 text_duration(text, completeness->unfinished_ns),
-			 text_count(text, completeness->unfinished_records),
-			 text_plural(completeness->unfinished_records, "record", "records"));
+			 text_counted(text, completeness->unfinished_records, "record", "records"));
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
 	if (completeness->lost_events) {
 		text_add(text,
-			 ": %s %s: mappings may be missing, or shown although they were freed. Record with a larger "
+			 ": %s: mappings may be missing, or shown although they were freed. Record with a larger "
 			 "--ring-size.",
-			 text_count(text, completeness->lost_events),
-			 text_plural(completeness->lost_events, "event", "events"));
+			 text_counted(text, completeness->lost_events, "event", "events"));
 		put_warning(text, "LOST");
 	}
 	put_missed(text, completeness->missed_threads, "thread was not recorded", "threads were not recorded");
@@ -95,7 +93,7 @@ void text_events(struct text *text, const struct mmt_report *report)
 	uint64_t sum = count_events(report);
 	const char *separator = ": ";
 
-	text_add(text, "  %s %s", text_count(text, sum), text_plural(sum, "event", "events"));
+	text_add(text, "  %s", text_counted(text, sum, "event", "events"));
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++) {
 		if (!report->events[kind])
 			continue;
@@ -113,37 +111,6 @@ void text_events(struct text *text, const struct mmt_report *report)
 		text_add(text, "; %s may have happened in another order",
 			 text_count(text, completeness->ambiguous_events));
 	text_end_sentence(text, completeness->out_of_order_events ? TEXT_BAD : TEXT_PLAIN, 2 * INDENT);
-}
-
-/* "; 98 truncated (90: stack dump exhausted; 8: depth limit reached)" */
-static void add_truncated(struct text *text, const struct mmt_completeness *completeness)
-{
-	const char *separator = " (";
-
-	text_add(text, "; %s truncated", text_count(text, completeness->truncated_stacks));
-	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++) {
-		if (!completeness->stacks_by_end[end] || mmt_stack_end_is_complete((enum mmt_stack_end)end))
-			continue;
-		text_add(text, "%s", separator);
-		if (completeness->stacks_by_end[end] != completeness->truncated_stacks)
-			text_add(text, "%s: ", text_count(text, completeness->stacks_by_end[end]));
-		text_add(text, "%s", mmt_stack_end_name((enum mmt_stack_end)end));
-		separator = "; ";
-	}
-	text_add(text, ")");
-}
-
-/* "; 36 of 408 frames without a name (20 in JIT code, 12 in runtime libraries)" */
-static void add_unnamed(struct text *text, const struct mmt_completeness *completeness)
-{
-	uint64_t jit = completeness->jit_frames_without_name, runtime = completeness->runtime_frames_without_name;
-
-	text_add(text, "; %s of %s frames without a name", text_count(text, completeness->frames_without_name),
-		 text_count(text, completeness->frames));
-	if (jit)
-		text_add(text, " (%s in JIT code%s", text_count(text, jit), runtime ? "" : ")");
-	if (runtime)
-		text_add(text, "%s%s in runtime libraries)", jit ? ", " : " (", text_count(text, runtime));
 }
 
 static uint64_t count_stacks(const struct mmt_completeness *completeness)
@@ -169,14 +136,27 @@ static void add_stacks(struct text *text, const struct mmt_completeness *complet
 void text_stacks(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
+	uint64_t jit = completeness->jit_frames_without_name, runtime = completeness->runtime_frames_without_name;
+	const char *separator = " (";
 
 	if (!count_stacks(completeness))
 		return;
 	add_stacks(text, completeness, "  ");
 	if (completeness->doubtful_stacks)
 		text_add(text, "; %s complete with doubtful frames", text_count(text, completeness->doubtful_stacks));
+	/* "; 98 truncated (90: stack dump exhausted; 8: depth limit reached)" */
 	if (completeness->truncated_stacks)
-		add_truncated(text, completeness);
+		text_add(text, "; %s truncated", text_count(text, completeness->truncated_stacks));
+	for (enum mmt_stack_end end = 0; completeness->truncated_stacks && end < MMT_STACK_END_KINDS; end++) {
+		if (!completeness->stacks_by_end[end] || mmt_stack_end_is_complete(end))
+			continue;
+		text_add(text, "%s", separator);
+		if (completeness->stacks_by_end[end] != completeness->truncated_stacks)
+			text_add(text, "%s: ", text_count(text, completeness->stacks_by_end[end]));
+		text_add(text, "%s", mmt_stack_end_name(end));
+		separator = "; ";
+	}
+	text_add(text, completeness->truncated_stacks ? ")" : "");
 	if (completeness->lost_stack_dumps)
 		text_add(text, "; %s stack %s lost", text_count(text, completeness->lost_stack_dumps),
 			 text_plural(completeness->lost_stack_dumps, "dump", "dumps"));
@@ -185,8 +165,14 @@ void text_stacks(struct text *text, const struct mmt_report *report)
 			 text_plural(completeness->lost_large_stack_dumps, "dump", "dumps"));
 	if (completeness->large_dumps_off_ns)
 		text_add(text, "; large dumps off for %s", text_duration(text, completeness->large_dumps_off_ns));
+	/* "; 36 of 408 frames without a name (20 in JIT code, 12 in runtime libraries)" */
 	if (completeness->frames_without_name)
-		add_unnamed(text, completeness);
+		text_add(text, "; %s of %s frames without a name", text_count(text, completeness->frames_without_name),
+			 text_count(text, completeness->frames));
+	if (completeness->frames_without_name && jit)
+		text_add(text, " (%s in JIT code%s", text_count(text, jit), runtime ? "" : ")");
+	if (completeness->frames_without_name && runtime)
+		text_add(text, "%s%s in runtime libraries)", jit ? ", " : " (", text_count(text, runtime));
 	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 }
 
@@ -213,11 +199,6 @@ static void add_process(struct check_sum *sum, const struct mmt_process *process
 	sum->unverifiable_bytes += process->unverifiable_bytes;
 	sum->unread_bytes += process->unread_bytes;
 	sum->unknown_bytes += process->unknown_bytes;
-}
-
-static bool is_wrong(const struct mmt_process *process)
-{
-	return process->checked && process->mismatch_bytes;
 }
 
 /* Otherwise, the latest reading counts. */
@@ -250,7 +231,7 @@ static bool rank_wrong(const struct mmt_report *report, const struct mmt_process
 {
 	(void)report;
 	*rank_ret = (int64_t)process->mismatch_bytes;
-	return is_wrong(process);
+	return process->checked && process->mismatch_bytes;
 }
 
 static void add_label(struct text *text, const struct mmt_report *report)
@@ -261,13 +242,12 @@ static void add_label(struct text *text, const struct mmt_report *report)
 
 static void add_label_of(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
 {
-	uint64_t since_ns = process->checked_ns > report->start_ns ? process->checked_ns - report->start_ns : 0;
-
 	if (is_final(report, process)) {
 		add_label(text, report);
 		return;
 	}
-	text_add(text, "  checked against the kernel's map %s after the start", text_duration(text, since_ns));
+	text_add(text, "  checked against the kernel's map %s after the start",
+		 text_since(text, report, process->checked_ns));
 	if (process->checked_before_exec || process->ended)
 		text_add(text, ", %s before it %s: ", text_duration(text, process->check_age_ns),
 			 process->checked_before_exec ? "executed another program" : "ended");
@@ -275,34 +255,24 @@ static void add_label_of(struct text *text, const struct mmt_report *report, con
 		text_add(text, ", the last one: ");
 }
 
-static uint64_t find_oldest(const struct mmt_report *report)
+static void add_label_of_earlier(struct text *text, const struct mmt_report *report)
 {
 	uint64_t oldest_ns = 0;
 
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct mmt_process *process = &report->processes[i];
 
-		if (process->checked && !is_wrong(process) && !is_final(report, process) &&
+		if (process->checked && !process->mismatch_bytes && !is_final(report, process) &&
 		    process->check_age_ns > oldest_ns)
 			oldest_ns = process->check_age_ns;
 	}
-	return oldest_ns;
-}
-
-static void add_label_of_earlier(struct text *text, const struct mmt_report *report)
-{
 	if (report->process_count == 1)
 		add_label_of(text, report, &report->processes[0]);
 	else if (report->completeness.incomplete)
 		text_add(text, "  checked against the kernel's last maps: ");
 	else
 		text_add(text, "  checked against the kernel's maps up to %s before they ended: ",
-			 text_duration(text, find_oldest(report)));
-}
-
-static void add_process_count(struct text *text, uint64_t processes, const char *end)
-{
-	text_add(text, "%s %s%s", text_count(text, processes), text_plural(processes, "process", "processes"), end);
+			 text_duration(text, oldest_ns));
 }
 
 /* The snapshot during which the unverifiable bytes changed: the last one, or the first. */
@@ -323,18 +293,13 @@ static void add_unsure(struct text *text, const struct check_sum *sum)
 static void add_sum(struct text *text, const struct check_sum *sum, bool several)
 {
 	if (several)
-		add_process_count(text, sum->processes, ", ");
-	text_add(text, "%s %s, ", text_count(text, sum->mappings), text_plural(sum->mappings, "mapping", "mappings"));
+		text_add(text, "%s, ", text_counted(text, sum->processes, "process", "processes"));
+	text_add(text, "%s, ", text_counted(text, sum->mappings, "mapping", "mappings"));
 	if (sum->mismatch_bytes)
 		text_add(text, "%s differ", text_bytes(text, sum->mismatch_bytes));
 	else
 		text_add(text, "all match");
 	add_unsure(text, sum);
-}
-
-static void end_check(struct text *text, bool wrong)
-{
-	text_end_sentence(text, wrong ? TEXT_BAD : TEXT_PLAIN, 2 * INDENT);
 }
 
 static void put_wrong(struct text *text, const struct mmt_report *report, const struct check_sum *wrong)
@@ -352,7 +317,7 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 			text_add(text, ": ");
 			text_add_process(text, process);
 		}
-		end_check(text, true);
+		text_end_sentence(text, TEXT_BAD, 2 * INDENT);
 		rest_bytes -= process->mismatch_bytes;
 	}
 	if (wrong->processes <= WRONG_NAMED)
@@ -360,7 +325,7 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 	add_label(text, report);
 	text_add(text, "%s more %s, %s differ", text_count(text, wrong->processes - WRONG_NAMED),
 		 text_plural(wrong->processes - WRONG_NAMED, "process", "processes"), text_bytes(text, rest_bytes));
-	end_check(text, true);
+	text_end_sentence(text, TEXT_BAD, 2 * INDENT);
 }
 
 /* Print one line for all processes that were not checked, if any. */
@@ -383,18 +348,17 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 	} else {
 		text_add(text, "  not checked against the kernel's final maps: ");
 		if (checks->ended.processes)
-			add_process_count(
-			    text, checks->ended.processes,
-			    text_plural(checks->ended.processes, " that ended by itself", " that ended by themselves"));
+			text_add(text, "%s",
+				 text_counted(text, checks->ended.processes, "process that ended by itself",
+					      "processes that ended by themselves"));
 		if (checks->ended.processes && checks->missing.processes)
 			text_add(text, "; ");
-		if (checks->missing.processes) {
-			add_process_count(text, checks->missing.processes, ", as ");
-			text_add(text, "%s", why);
-		}
+		if (checks->missing.processes)
+			text_add(text, "%s, as %s",
+				 text_counted(text, checks->missing.processes, "process", "processes"), why);
 		add_unsure(text, &unknown);
 	}
-	end_check(text, false);
+	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 }
 
 void text_checks(struct text *text, const struct mmt_report *report)
@@ -405,12 +369,12 @@ void text_checks(struct text *text, const struct mmt_report *report)
 	if (checks.equal.processes) {
 		add_label(text, report);
 		add_sum(text, &checks.equal, report->process_count > 1);
-		end_check(text, false);
+		text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 	}
 	if (checks.earlier.processes) {
 		add_label_of_earlier(text, report);
 		add_sum(text, &checks.earlier, report->process_count > 1);
-		end_check(text, false);
+		text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 	}
 	put_unchecked(text, report, &checks);
 }
@@ -430,15 +394,6 @@ static bool are_alike(const struct mmt_completeness *completeness, size_t left, 
 
 	return belongs_above(completeness->warning_codes[left]) == belongs_above(completeness->warning_codes[right]) &&
 	       a && b && !strcmp(a, b);
-}
-
-static bool has_alike_before(const struct mmt_completeness *completeness, size_t place)
-{
-	for (size_t i = 0; i < place; i++) {
-		if (are_alike(completeness, i, place))
-			return true;
-	}
-	return false;
 }
 
 /* Notes that are alike are one: it names the first of each of two kinds, and counts the others. */
@@ -474,7 +429,12 @@ static void put_notes(struct text *text, const struct mmt_completeness *complete
 	size_t found = 0;
 
 	for (size_t i = 0; i < completeness->warning_count; i++) {
-		if (has_alike_before(completeness, i))
+		size_t alike = 0;
+
+		while (alike < i && !are_alike(completeness, alike, i))
+			alike++;
+		/* The first of those that are alike stands for all. */
+		if (alike < i)
 			continue;
 		if ((belongs_above(completeness->warning_codes[i]) && found++ < text->room->notes) == above)
 			put_note(text, completeness, i);
@@ -515,11 +475,17 @@ bool text_is_sound(const struct mmt_report *report)
 	       !checks_sum(report).wrong.processes && completeness->truncated_stacks <= count_stacks(completeness) / 2;
 }
 
-static void add_check(struct text *text, const struct mmt_report *report)
+/* How reliable the report is, in one sentence. */
+void text_trust(struct text *text, const struct mmt_report *report)
 {
+	const struct mmt_completeness *completeness = &report->completeness;
 	struct checks checks = checks_sum(report);
 	uint64_t unchecked = checks.ended.processes + checks.missing.processes;
 
+	text_put(text, text_is_sound(report) ? TEXT_GOOD : TEXT_BAD, "trust:");
+	text_add(text, " %s, %s lost", text_counted(text, count_events(report), "event", "events"),
+		 text_count(text, completeness->lost_events));
+	add_stacks(text, completeness, "; ");
 	if (checks.wrong.processes)
 		text_add(text, "; %s differ from the kernel's maps", text_bytes(text, checks.wrong.mismatch_bytes));
 	else if (checks.equal.processes)
@@ -530,21 +496,7 @@ static void add_check(struct text *text, const struct mmt_report *report)
 	if (checks.checked.unverifiable_bytes)
 		text_add(text, "; %s not verified", text_bytes(text, checks.checked.unverifiable_bytes));
 	if (unchecked && checks.checked.processes)
-		text_add(text, "; %s %s not checked", text_count(text, unchecked),
-			 text_plural(unchecked, "process", "processes"));
-}
-
-/* How reliable the report is, in one sentence. */
-void text_trust(struct text *text, const struct mmt_report *report)
-{
-	const struct mmt_completeness *completeness = &report->completeness;
-	uint64_t events = count_events(report);
-
-	text_put(text, text_is_sound(report) ? TEXT_GOOD : TEXT_BAD, "trust:");
-	text_add(text, " %s %s, %s lost", text_count(text, events), text_plural(events, "event", "events"),
-		 text_count(text, completeness->lost_events));
-	add_stacks(text, completeness, "; ");
-	add_check(text, report);
+		text_add(text, "; %s not checked", text_counted(text, unchecked, "process", "processes"));
 	if (completeness->reconciled_bytes)
 		text_add(text, "; %s reconciled", text_bytes(text, completeness->reconciled_bytes));
 	if (completeness->out_of_order_events)

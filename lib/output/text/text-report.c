@@ -25,42 +25,8 @@
 
 #define THREADS_NAMED 3
 
-/* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB". */
-static void text_row_sizes(struct text *text, const struct mmt_row *row)
-{
-	if (!row->unfreed_count)
-		return;
-	text_add(text, "%s", text_count(text, row->unfreed_count));
-	if (row->smallest_bytes == row->largest_bytes)
-		text_add(text, " x ");
-	else
-		text_add(text, ", %s to ", text_bytes(text, row->smallest_bytes));
-	text_add(text, "%s", text_bytes(text, row->largest_bytes));
-	text_end_part(text, TEXT_PLAIN);
-}
-
-/* "12.0 MiB of 16.0 MiB given back", or nothing when no part of an unfreed mapping was. */
-static void text_row_given_back(struct text *text, const struct mmt_row *row)
-{
-	if (row->original_bytes > row->unfreed_bytes)
-		text_part(text, TEXT_PLAIN, "%s of %s unmapped",
-			  text_bytes(text, row->original_bytes - row->unfreed_bytes),
-			  text_bytes(text, row->original_bytes));
-}
-
-/* The growth of the bytes that are unfreed at the end, as bars or digits. */
-static void text_row_trend(struct text *text, const struct mmt_row *row)
-{
-	const uint64_t *trend = row->unfreed_count ? row->survivor_trend : row->committed_trend;
-
-	/* None, or committed at once and kept. */
-	if (!trend || (trend == row->committed_trend && trend[0] == trend[MMT_TREND_POINTS - 1]))
-		return;
-	text_trend(text, trend, trend[MMT_TREND_POINTS - 1] / TREND_FLOOR);
-}
-
 /* "thread main (12)", "threads a (1), b (2) and 3 more"; nothing for the main thread of the only process. */
-static void text_row_threads(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
+static void put_threads(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
 {
 	size_t named = row->thread_count < THREADS_NAMED ? row->thread_count : THREADS_NAMED;
 	size_t more = row->thread_count - named;
@@ -96,35 +62,11 @@ static bool grew(const struct mmt_report *report)
 	return mmt_growth_change(growth) > 0 && (uint64_t)mmt_growth_change(growth) > growth_floor(report);
 }
 
-static bool swaps(const struct mmt_report *report)
-{
-	return report->growth.start_swap_bytes || report->growth.end_swap_bytes;
-}
-
-/* The parts are of RSS alone: they do not explain what was swapped out. */
-static const char *describe_growth_before(const struct mmt_report *report)
-{
-	if (!text_growth_is_of_all(report))
-		return " in the whole process, of which this report shows only a part";
-	if (report->growth.parts_known && !swaps(report))
-		return ": the growth is in memory that no recorded call mapped, see above";
-	return ": the growth is in memory that was mapped before, for instance a heap";
-}
-
-/* Whether "no leak" is certain, as far as the mappings of this recording go. */
-static bool is_certain(const struct mmt_report *report)
-{
-	struct checks checks = checks_sum(report);
-
-	return text_is_sound(report) && text_growth_is_of_all(report) && checks.checked.processes &&
-	       !checks.checked.unverifiable_bytes && !report->completeness.ambiguous_events &&
-	       !report->completeness.warning_count;
-}
-
 /* Do not report "no leak" for a process that grows in older memory, or may grow. */
 static void add_doubts(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
+	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
 	const char *what = text_measure_with_swap(growth);
 	uint64_t events = 0;
 
@@ -133,14 +75,19 @@ static void add_doubts(struct text *text, const struct mmt_report *report)
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
 		text_add(text, "; RSS over time was not recorded: memory mapped before may have grown");
 	else if (grew(report))
+		/* The parts are of RSS alone: they do not explain what was swapped out. */
 		text_add(text, "; %s grew by %s%s", what, text_bytes(text, (uint64_t)mmt_growth_change(growth)),
-			 describe_growth_before(report));
+			 !text_growth_is_of_all(report)
+			     ? " in the whole process, of which this report shows only a part"
+			 : growth->parts_known && !swaps
+			     ? ": the growth is in memory that no recorded call mapped, see above"
+			     : ": the growth is in memory that was mapped before, for instance a heap");
 	else if (growth->by_process)
 		text_add(text, "; a process grows, see above");
 	else if (growth->verdict == MMT_VERDICT_GROWING)
-		text_add(text, "; %s %s growing, see above", what, swaps(report) ? "are" : "is");
+		text_add(text, "; %s %s growing, see above", what, swaps ? "are" : "is");
 	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
-		text_add(text, "; it cannot tell whether %s %s, see above", what, swaps(report) ? "grow" : "grows");
+		text_add(text, "; it cannot tell whether %s %s, see above", what, swaps ? "grow" : "grows");
 	if (report->committed_before_bytes > growth_floor(report))
 		text_add(text, "; %s of memory mapped before were made accessible",
 			 text_bytes(text, report->committed_before_bytes));
@@ -153,9 +100,13 @@ static void add_doubts(struct text *text, const struct mmt_report *report)
 			 text_bytes(text, report->ended_bytes));
 }
 
-static void text_nothing_unfreed(struct text *text, const struct mmt_report *report)
+static void put_nothing_unfreed(struct text *text, const struct mmt_report *report)
 {
-	bool certain = is_certain(report);
+	struct checks checks = checks_sum(report);
+	/* As far as the mappings of this recording go. */
+	bool certain = text_is_sound(report) && text_growth_is_of_all(report) && checks.checked.processes &&
+		       !checks.checked.unverifiable_bytes && !report->completeness.ambiguous_events &&
+		       !report->completeness.warning_count;
 	size_t size;
 
 	text_end_line(text);
@@ -240,32 +191,6 @@ static void put_sums(struct text *text, const struct mmt_report *report, enum mm
 	put_mappings(text, report, sort);
 }
 
-static uint64_t sum_memory(const struct mmt_report *report)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < report->row_count; i++)
-		sum = saturating_add(sum, report->rows[i].memory_bytes, MMT_BYTES_MAX);
-	return sum;
-}
-
-/* "24.00 KiB resident": the memory of the row or, if it has none, its address space. */
-static void put_lead(struct text *text, const struct mmt_row *row, const char *number)
-{
-	const char *what = row->resident_bytes == MMT_UNKNOWN	    ? "committed"
-			   : !row->swapped_bytes		    ? "resident"
-			   : row->swapped_bytes < row->memory_bytes ? "resident or swapped out"
-								    : "swapped out";
-	uint64_t bytes = row->memory_bytes;
-
-	if (!bytes) {
-		what = row->unfreed_bytes ? "mapped" : "committed";
-		bytes = row->unfreed_bytes ? row->unfreed_bytes : row->committed_bytes + row->committed_before_bytes;
-	}
-	text_format(text, TEXT_STRONG, "%s%9s", number, text_bytes(text, bytes));
-	text_format(text, TEXT_PLAIN, " %s", what);
-}
-
 static void put_verdict(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
 {
 	struct verdict_word verdict = text_verdict_word(report, row->verdict);
@@ -299,25 +224,6 @@ static void put_kind(struct text *text, const struct mmt_row *row)
 	text_begin_part(text, (columns < FILE_COLUMNS ? columns : FILE_COLUMNS) + (unsigned)strlen(more));
 	text_put_name(text, TEXT_PLAIN, row->file, FILE_COLUMNS);
 	text_put(text, TEXT_PLAIN, more);
-}
-
-static uint64_t since_start(const struct mmt_report *report, uint64_t time_ns)
-{
-	return time_ns > report->start_ns ? time_ns - report->start_ns : 0;
-}
-
-/* The times when its oldest and its newest mapping were mapped. */
-static void put_times(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
-{
-	const char *first = text_duration(text, since_start(report, row->first_ns));
-	const char *last = text_duration(text, since_start(report, row->last_ns));
-
-	if (!row->unfreed_count)
-		return;
-	if (!strcmp(first, last))
-		text_part(text, TEXT_PLAIN, "made at %s", first);
-	else
-		text_part(text, TEXT_PLAIN, "made from %s to %s", first, last);
 }
 
 /* If sorted by memory, rows that only reserve are not shown themselves, but with the row that uses most of it. */
@@ -371,40 +277,76 @@ static void put_sort_key(struct text *text, const struct mmt_report *report, con
 	if (sort == MMT_SORT_AGE && row->unfreed_bytes)
 		text_part(text, TEXT_PLAIN, "oldest %s", text_duration(text, age_ns));
 	if (sort == MMT_SORT_MAPPINGS)
-		text_part(text, TEXT_STRONG, "%s %s", text_count(text, row->mapping_count),
-			  text_plural(row->mapping_count, "mapping", "mappings"));
+		text_part(text, TEXT_STRONG, "%s", text_counted(text, row->mapping_count, "mapping", "mappings"));
 }
 
-static void put_figures(struct text *text, const struct mmt_report *report, const struct mmt_row *row,
-			enum mmt_sort sort)
+/* "24.00 KiB resident   12.5 %": the memory of the row or, if it has none, its address space. `memory_bytes`: of all
+ * rows. */
+static void put_lead(struct text *text, const struct mmt_row *row, uint64_t memory_bytes)
 {
-	put_verdict(text, report, row);
-	put_kind(text, row);
-	text_row_sizes(text, row);
-	text_row_given_back(text, row);
+	const char *what = row->resident_bytes == MMT_UNKNOWN	    ? "committed"
+			   : !row->swapped_bytes		    ? "resident"
+			   : row->swapped_bytes < row->memory_bytes ? "resident or swapped out"
+								    : "swapped out";
+	uint64_t bytes = row->memory_bytes;
+
+	if (!bytes) {
+		what = row->unfreed_bytes ? "mapped" : "committed";
+		bytes = row->unfreed_bytes ? row->unfreed_bytes : row->committed_bytes + row->committed_before_bytes;
+	}
+	text_format(text, TEXT_STRONG, "%2" PRIu32 "  %9s", row->id, text_bytes(text, bytes));
+	text_format(text, TEXT_PLAIN, " %s", what);
+	if (row->memory_bytes)
+		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)row->memory_bytes / (double)memory_bytes);
+}
+
+/* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB"; what was unmapped of these, and how many were freed. */
+static void put_counts(struct text *text, const struct mmt_row *row)
+{
+	const char *smallest = text_bytes(text, row->smallest_bytes), *largest = text_bytes(text, row->largest_bytes);
+	bool equal = row->smallest_bytes == row->largest_bytes;
+
+	if (row->unfreed_count && equal)
+		text_part(text, TEXT_PLAIN, "%s x %s", text_count(text, row->unfreed_count), largest);
+	else if (row->unfreed_count)
+		text_part(text, TEXT_PLAIN, "%s, %s to %s", text_count(text, row->unfreed_count), smallest, largest);
+	if (row->original_bytes > row->unfreed_bytes)
+		text_part(text, TEXT_PLAIN, "%s of %s unmapped",
+			  text_bytes(text, row->original_bytes - row->unfreed_bytes),
+			  text_bytes(text, row->original_bytes));
 	if (row->allocated_count)
 		text_part(text, TEXT_PLAIN, "%s of %s freed", text_count(text, row->freed_count),
 			  text_count(text, row->allocated_count));
-	put_sizes_of_kinds(text, report, row, sort);
 }
 
-/* `memory_bytes`: of all rows. */
+/* When its oldest and its newest mapping were mapped, and the growth of the bytes that are unfreed at the end. */
+static void put_history(struct text *text, const struct mmt_report *report, const struct mmt_row *row)
+{
+	const uint64_t *trend = row->unfreed_count ? row->survivor_trend : row->committed_trend;
+	const char *first = text_since(text, report, row->first_ns), *last = text_since(text, report, row->last_ns);
+
+	if (row->unfreed_count && !strcmp(first, last))
+		text_part(text, TEXT_PLAIN, "made at %s", first);
+	else if (row->unfreed_count)
+		text_part(text, TEXT_PLAIN, "made from %s to %s", first, last);
+	/* No trend: nothing was committed later, or it was at once and is kept. */
+	if (trend && (trend != row->committed_trend || trend[0] != trend[MMT_TREND_POINTS - 1]))
+		text_trend(text, trend, trend[MMT_TREND_POINTS - 1] / TREND_FLOOR);
+}
+
 static void put_row(struct text *text, const struct mmt_report *report, const struct mmt_row *row, enum mmt_sort sort,
 		    uint64_t memory_bytes)
 {
-	char number[16];
-
 	text->indent = ROW_INDENT;
-	snprintf(number, sizeof(number), "%2" PRIu32 "  ", row->id);
-	put_lead(text, row, number);
-	if (row->memory_bytes)
-		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)row->memory_bytes / (double)memory_bytes);
+	put_lead(text, row, memory_bytes);
 	put_sort_key(text, report, row, sort);
-	put_figures(text, report, row, sort);
+	put_verdict(text, report, row);
+	put_kind(text, row);
+	put_counts(text, row);
+	put_sizes_of_kinds(text, report, row, sort);
 	if (text->room->extras || text->below) {
-		put_times(text, report, row);
-		text_row_trend(text, row);
-		text_row_threads(text, report, row);
+		put_history(text, report, row);
+		put_threads(text, report, row);
 	}
 	text_end_line(text);
 }
@@ -479,36 +421,27 @@ static void put_hidden(struct text *text, const struct selection *selection, con
 	text_line(text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
 }
 
-/* The row that stands first: that of the first cause. */
-static size_t find_first(const struct mmt_report *report, const struct selection *selection, enum mmt_sort sort)
-{
-	for (size_t i = 0; sort == MMT_SORT_MEMORY && report->cause_count && i < selection->count; i++) {
-		if (selection->rows[i]->id == report->causes[0].rows[0])
-			return i;
-	}
-	return 0;
-}
-
-/* Does the first screen show all of the row? */
-static bool is_complete(const struct text *text, const struct mmt_row *row)
-{
-	return text->room->extras &&
-	       (text->options->stack_frames <= text->room->frames || row->frame_count <= text->room->frames);
-}
-
 static void put_rows(struct text *text, const struct mmt_report *report, const struct selection *selection,
 		     struct text_explanations *explanations)
 {
 	const struct mmt_text_options *options = text->options;
-	size_t first = find_first(report, selection, options->sort);
 	struct mmt_text_options shortened = *options;
-	uint64_t memory_bytes = sum_memory(report);
+	uint64_t memory_bytes = 0;
+	size_t first = 0;
 
+	for (size_t i = 0; i < report->row_count; i++)
+		memory_bytes = saturating_add(memory_bytes, report->rows[i].memory_bytes, MMT_BYTES_MAX);
+	/* The row of the first cause stands first. */
+	for (size_t i = 0; options->sort == MMT_SORT_MEMORY && report->cause_count && i < selection->count; i++)
+		first = selection->rows[i]->id == report->causes[0].rows[0] ? i : first;
 	if (!text->below && shortened.stack_frames > text->room->frames)
 		shortened.stack_frames = text->room->frames;
 	for (size_t i = 0; i < selection->count; i++) {
+		bool complete = text->room->extras && (options->stack_frames <= text->room->frames ||
+						       selection->rows[i]->frame_count <= text->room->frames);
+
 		/* The first row stands below, too, if something of it was left out. */
-		if (text->below ? i == first && is_complete(text, selection->rows[i]) : i != first)
+		if (text->below ? i == first && complete : i != first)
 			continue;
 		text_end_line(text);
 		put_heading(text, report, selection, i, options->sort);
@@ -551,7 +484,7 @@ static void put_first_screen(struct text *text, const struct mmt_report *report,
 		text_trust(text, report);
 	text_causes(text, report);
 	if (!report->unfreed_bytes)
-		text_nothing_unfreed(text, report);
+		put_nothing_unfreed(text, report);
 	put_rows(text, report, selection, explanations);
 	if (!sound)
 		return;
@@ -589,26 +522,6 @@ static void fit_first_screen(struct text *text, const struct mmt_report *report,
 	text->stream = stream;
 }
 
-static void put_details(struct text *text, const struct mmt_report *report, const struct selection *selection,
-			struct text_explanations *explanations)
-{
-	text->below = true;
-	put_rows(text, report, selection, explanations);
-	put_hidden(text, selection, report, text->options->sort);
-	text_failures(text, report, &explanations->marks);
-	text_heaps(text, report, true);
-	text_end_line(text);
-	text_details(text, report);
-	text_end_line(text);
-	put_sums(text, report, text->options->sort);
-	text_classes(text, report);
-	text_processes(text, report);
-	text_heaps(text, report, false);
-	text_steps(text, report, selection);
-	if (report->by == MMT_BY_THREAD && report->then_by == MMT_BY_STACK)
-		text_threads(text, report);
-}
-
 struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const struct mmt_text_options *options,
 					FILE *stream)
 {
@@ -624,7 +537,21 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 		return error;
 	text_begin(&text, stream, options);
 	fit_first_screen(&text, report, &selection, &explanations);
-	put_details(&text, report, &selection, &explanations);
+	text.below = true;
+	put_rows(&text, report, &selection, &explanations);
+	put_hidden(&text, &selection, report, options->sort);
+	text_failures(&text, report, &explanations.marks);
+	text_heaps(&text, report, true);
+	text_end_line(&text);
+	text_details(&text, report);
+	text_end_line(&text);
+	put_sums(&text, report, options->sort);
+	text_classes(&text, report);
+	text_processes(&text, report);
+	text_heaps(&text, report, false);
+	text_steps(&text, report, &selection);
+	if (report->by == MMT_BY_THREAD && report->then_by == MMT_BY_STACK)
+		text_threads(&text, report);
 	text_explanations_add(&explanations, report);
 	text_explanations(&text, &explanations);
 	selection_deinit(&selection);

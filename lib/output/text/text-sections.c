@@ -18,25 +18,6 @@
 #define THREAD_TABLE_COLUMNS 22
 #define STACK_INDENT 6
 
-static const char *format_since(const struct mmt_report *report, uint64_t ns, char text[MMT_SIZE_TEXT])
-{
-	return mmt_format_duration(ns > report->start_ns ? ns - report->start_ns : 0, text);
-}
-
-static void put_classes(struct text *text, const struct mmt_report *report)
-{
-	const char *separator = "  only memory of class ";
-
-	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
-		if (!(report->options.classes >> kind & 1))
-			continue;
-		text_put(text, TEXT_STRONG, separator);
-		text_put(text, TEXT_STRONG, mmt_class_name((enum mmt_class)kind));
-		separator = ", ";
-	}
-	text_end_line(text);
-}
-
 static void put_patterns(struct text *text, const char *option, const char *const *patterns, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -47,31 +28,20 @@ static void put_patterns(struct text *text, const char *option, const char *cons
 		text_end_line(text);
 }
 
-static void put_selected(struct text *text, const struct mmt_report *report)
-{
-	uint64_t committed = saturating_add(report->committed_bytes, report->committed_before_bytes, MMT_BYTES_MAX);
-
-	text_add(text, "  selected %s of %s unfreed, %s of %s committed", text_bytes(text, report->unfreed_bytes),
-		 text_bytes(text, report->unfiltered_unfreed_bytes), text_bytes(text, committed),
-		 text_bytes(text, report->unfiltered_committed_bytes));
-	text_end_sentence(text, TEXT_STRONG, 2);
-}
-
-/* There is memory, but none of it is selected. */
-static void put_nothing_selected(struct text *text, const struct mmt_report *report)
-{
-	if (!report->options.focus_count || report->row_count ||
-	    !(report->unfiltered_unfreed_bytes || report->unfiltered_committed_bytes))
-		return;
-	text_put(text, TEXT_BAD, "  nothing matches: ");
-	text_put_sentence(text, TEXT_PLAIN,
-			  "a pattern is compared with the complete name; write '*name*' to find a part of it", 2);
-}
-
 void text_choice(struct text *text, const struct mmt_report *report)
 {
+	uint64_t committed = saturating_add(report->committed_bytes, report->committed_before_bytes, MMT_BYTES_MAX);
+	const char *separator = "  only memory of class ";
+
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
+		if (!(report->options.classes >> kind & 1))
+			continue;
+		text_put(text, TEXT_STRONG, separator);
+		text_put(text, TEXT_STRONG, mmt_class_name((enum mmt_class)kind));
+		separator = ", ";
+	}
 	if (report->options.classes)
-		put_classes(text, report);
+		text_end_line(text);
 	put_patterns(text, "  only --focus ", report->options.focus, report->options.focus_count);
 	put_patterns(text, "  without --ignore ", report->options.ignore, report->options.ignore_count);
 	if (report->left_out_process_count) {
@@ -80,34 +50,37 @@ void text_choice(struct text *text, const struct mmt_report *report)
 			  text_count(text, report->left_out_process_count));
 	}
 	if (report->options.classes || selection_has_patterns(report))
-		put_selected(text, report);
-	put_nothing_selected(text, report);
+		text_add(text, "  selected %s of %s unfreed, %s of %s committed",
+			 text_bytes(text, report->unfreed_bytes), text_bytes(text, report->unfiltered_unfreed_bytes),
+			 text_bytes(text, committed), text_bytes(text, report->unfiltered_committed_bytes));
+	text_end_sentence(text, TEXT_STRONG, 2);
+	if (!report->options.focus_count || report->row_count ||
+	    !(report->unfiltered_unfreed_bytes || report->unfiltered_committed_bytes))
+		return;
+	text_put(text, TEXT_BAD, "  nothing matches: ");
+	text_put_sentence(text, TEXT_PLAIN,
+			  "a pattern is compared with the complete name; write '*name*' to find a part of it", 2);
 }
 
 void text_window(struct text *text, const struct mmt_report *report)
 {
-	char from[MMT_SIZE_TEXT], allocations_to[MMT_SIZE_TEXT], to[MMT_SIZE_TEXT];
-
-	if (!report->windowed)
-		return;
-	text_add(text, "  window: mapped from %s to %s, and still there at %s after the start",
-		 format_since(report, report->from_ns, from),
-		 format_since(report, report->allocations_to_ns, allocations_to),
-		 format_since(report, report->to_ns, to));
+	if (report->windowed)
+		text_add(text, "  window: mapped from %s to %s, and still there at %s after the start",
+			 text_since(text, report, report->from_ns), text_since(text, report, report->allocations_to_ns),
+			 text_since(text, report, report->to_ns));
 	text_end_sentence(text, TEXT_STRONG, 2);
 }
 
 void text_marks(struct text *text, const struct mmt_report *report)
 {
 	size_t shown = report->mark_count < MARKS_SHOWN ? report->mark_count : MARKS_SHOWN;
-	char time[MMT_SIZE_TEXT];
 
 	if (!report->mark_count)
 		return;
 	text_put(text, TEXT_PLAIN, "  marks:");
 	for (size_t i = 0; i < shown; i++)
 		text_format(text, TEXT_PLAIN, "%s %" PRIu64 " at %s", i ? "," : "", report->marks[i].number,
-			    format_since(report, report->marks[i].time_ns, time));
+			    text_since(text, report, report->marks[i].time_ns));
 	if (shown < report->mark_count)
 		text_format(text, TEXT_PLAIN, " and %zu more", report->mark_count - shown);
 	text_end_line(text);
@@ -195,21 +168,31 @@ static void put_thread(struct text *text, const struct mmt_thread *thread)
 	text_format(text, TEXT_PLAIN, " (%" PRId32 ")", thread->tid);
 }
 
-static void put_total(struct text *text, const struct mmt_thread_total *total)
+void text_threads(struct text *text, const struct mmt_report *report)
 {
-	text_put(text, TEXT_PLAIN, "  ");
-	put_thread(text, &total->thread);
+	size_t shown = report->thread_total_count < THREADS_SHOWN ? report->thread_total_count : THREADS_SHOWN;
+	size_t releases = report->release_count < RELEASES_SHOWN ? report->release_count : RELEASES_SHOWN;
+
+	text_end_line(text);
+	text_put(text, TEXT_STRONG, "  thread");
 	text_pad_to(text, THREAD_TABLE_COLUMNS);
-	text_line(text, TEXT_PLAIN, "  %9s  %9s  %9s  %9s  %9s", text_bytes(text, total->unfreed_bytes),
-		  text_bytes(text, total->allocated_bytes), text_bytes(text, total->freed_by_itself_bytes),
-		  text_bytes(text, total->freed_by_others_bytes), text_bytes(text, total->released_bytes));
-}
-
-static void put_releases(struct text *text, const struct mmt_report *report)
-{
-	size_t shown = report->release_count < RELEASES_SHOWN ? report->release_count : RELEASES_SHOWN;
-
+	text_line(text, TEXT_STRONG, "  %9s  %9s  %9s  %9s  %9s", "unfreed", "mapped", "freed own", "by others",
+		  "released");
 	for (size_t i = 0; i < shown; i++) {
+		const struct mmt_thread_total *total = &report->thread_totals[i];
+
+		text_put(text, TEXT_PLAIN, "  ");
+		put_thread(text, &total->thread);
+		text_pad_to(text, THREAD_TABLE_COLUMNS);
+		text_line(text, TEXT_PLAIN, "  %9s  %9s  %9s  %9s  %9s", text_bytes(text, total->unfreed_bytes),
+			  text_bytes(text, total->allocated_bytes), text_bytes(text, total->freed_by_itself_bytes),
+			  text_bytes(text, total->freed_by_others_bytes), text_bytes(text, total->released_bytes));
+	}
+	if (shown < report->thread_total_count)
+		text_line(text, TEXT_PLAIN, "  and %zu more threads", report->thread_total_count - shown);
+	if (releases)
+		text_end_line(text);
+	for (size_t i = 0; i < releases; i++) {
 		const struct mmt_release *release = &report->releases[i];
 
 		text_format(text, TEXT_PLAIN, "  %10s  mapped by ", text_bytes(text, release->bytes));
@@ -221,29 +204,8 @@ static void put_releases(struct text *text, const struct mmt_report *report)
 			put_thread(text, &report->thread_totals[release->releaser].thread);
 		text_end_line(text);
 	}
-	if (shown < report->release_count) {
-		text_line(text, TEXT_PLAIN, "  and %zu more pairs of threads", report->release_count - shown);
-	}
-}
-
-void text_threads(struct text *text, const struct mmt_report *report)
-{
-	size_t shown = report->thread_total_count < THREADS_SHOWN ? report->thread_total_count : THREADS_SHOWN;
-
-	text_end_line(text);
-	text_put(text, TEXT_STRONG, "  thread");
-	text_pad_to(text, THREAD_TABLE_COLUMNS);
-	text_line(text, TEXT_STRONG, "  %9s  %9s  %9s  %9s  %9s", "unfreed", "mapped", "freed own", "by others",
-		  "released");
-	for (size_t i = 0; i < shown; i++)
-		put_total(text, &report->thread_totals[i]);
-	if (shown < report->thread_total_count) {
-		text_line(text, TEXT_PLAIN, "  and %zu more threads", report->thread_total_count - shown);
-	}
-	if (!report->release_count)
-		return;
-	text_end_line(text);
-	put_releases(text, report);
+	if (releases < report->release_count)
+		text_line(text, TEXT_PLAIN, "  and %zu more pairs of threads", report->release_count - releases);
 }
 
 /* "ENOMEM", or the number of an error without a name. */
@@ -297,7 +259,6 @@ static void put_limit(struct text *text, const struct mmt_limit *limit)
 void text_refused(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_failure *failure = NULL;
-	char since[MMT_SIZE_TEXT];
 
 	for (size_t i = 0; i < report->failure_count && !failure; i++) {
 		if (report->failures[i].refused)
@@ -312,7 +273,7 @@ void text_refused(struct text *text, const struct mmt_report *report)
 	if (failure->asked_bytes)
 		text_add(text, " for %s%s", text_bytes(text, failure->asked_bytes / failure->count),
 			 failure->count > 1 ? " on average" : "");
-	text_add(text, ", first %s after the start", format_since(report, failure->first_ns, since));
+	text_add(text, ", first %s after the start", text_since(text, report, failure->first_ns));
 	if (failure->origin < failure->frame_count && failure->frames[failure->origin]->function)
 		text_add(text, ", in %s", failure->frames[failure->origin]->function);
 	text_end_sentence(text, TEXT_PLAIN, 2);
@@ -363,15 +324,6 @@ struct table {
 	bool clock, rss;
 };
 
-static unsigned find_digits(uint64_t every_ns)
-{
-	unsigned digits = 0;
-
-	for (uint64_t unit_ns = NS_PER_SECOND; digits < DIGITS_MAX && every_ns % unit_ns; unit_ns /= 10)
-		digits++;
-	return digits;
-}
-
 static void format_fraction(char *text, size_t size, uint64_t ns, unsigned digits)
 {
 	uint64_t fraction = ns % NS_PER_SECOND;
@@ -411,28 +363,6 @@ static void put_cell(struct text *text, uint64_t bytes)
 	text_format(text, TEXT_PLAIN, "%*s", COLUMN, bytes == MMT_UNKNOWN ? "-" : text_bytes(text, bytes));
 }
 
-static bool has_rss(const struct mmt_report *report)
-{
-	for (size_t i = 0; i < report->step_count; i++) {
-		if (report->steps[i].process_resident_bytes != MMT_UNKNOWN)
-			return true;
-	}
-	return false;
-}
-
-/* The number of rows that fit on the terminal. */
-static size_t count_rows(const struct text *text, const struct selection *selection, size_t columns)
-{
-	size_t count = 0;
-
-	while (count < selection->count && count < ROWS_MAX && selection->rows[count]->step_count) {
-		if (text->options->width && (columns + count + 1) * COLUMN > text->options->width)
-			break;
-		count++;
-	}
-	return count;
-}
-
 static void put_heads(struct text *text, const struct table *table, const struct selection *selection, size_t row_count)
 {
 	text_format(text, TEXT_FAINT, "%*s", COLUMN, "after");
@@ -450,35 +380,36 @@ static void put_heads(struct text *text, const struct table *table, const struct
 	text_end_line(text);
 }
 
-/* The end follows a full step so closely that both show the same time: the line of the end stands for both. */
-static bool is_line_of_end(const struct table *table, size_t index)
-{
-	const struct mmt_report *report = table->report;
-
-	return index + 2 == report->step_count &&
-	       !strcmp(find_step_time(table, report->steps[index].to_ns).elapsed,
-		       find_step_time(table, report->steps[index + 1].to_ns).elapsed);
-}
-
 void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection)
 {
-	struct table table = {.report = report,
-			      .digits = find_digits(report->every_ns),
-			      .clock = report->start_realtime_ns != 0,
-			      .rss = has_rss(report)};
-	size_t row_count = count_rows(text, selection, 3 + (table.clock ? 2 : 0) + table.rss);
+	struct table table = {.report = report, .clock = report->start_realtime_ns != 0};
+	size_t row_count = 0, columns, width = text->options->width;
+	struct step_time time, next;
 
 	if (!report->step_count || !report->every_ns)
 		return;
+	for (uint64_t unit_ns = NS_PER_SECOND; table.digits < DIGITS_MAX && report->every_ns % unit_ns; unit_ns /= 10)
+		table.digits++;
+	for (size_t i = 0; i < report->step_count; i++)
+		table.rss |= report->steps[i].process_resident_bytes != MMT_UNKNOWN;
+	/* The rows that fit on the terminal. */
+	columns = 3 + (table.clock ? 2 : 0) + table.rss;
+	while (row_count < selection->count && row_count < ROWS_MAX && selection->rows[row_count]->step_count &&
+	       (!width || (columns + row_count + 1) * COLUMN <= width))
+		row_count++;
 	text->indent = 0;
 	text_end_line(text);
 	put_heads(text, &table, selection, row_count);
 	for (size_t i = 0; i < report->step_count; i++) {
 		const struct mmt_step *step = &report->steps[i];
-		struct step_time time = find_step_time(&table, step->to_ns);
 
-		if (is_line_of_end(&table, i))
-			continue;
+		time = find_step_time(&table, step->to_ns);
+		/* The end follows a full step so closely that both show the same time: its line stands for both. */
+		if (i + 2 == report->step_count) {
+			next = find_step_time(&table, step[1].to_ns);
+			if (!strcmp(time.elapsed, next.elapsed))
+				continue;
+		}
 		text_format(text, TEXT_PLAIN, "%*s", COLUMN, time.elapsed);
 		if (table.clock)
 			text_format(text, TEXT_PLAIN, "%*s", COLUMN + 2, time.clock);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "output/selection.h"
 
 #define TEXT_PART_MAX 512
 #define LINE_INDENT 4	    /* of the continuation of a line that is too long */
@@ -62,29 +63,15 @@ void text_put(struct text *text, enum text_style style, const char *plain)
 	text->column += (unsigned)strlen(plain);
 }
 
-static void put_formatted(struct text *text, enum text_style style, const char *format, va_list arguments)
-{
-	char line[TEXT_PART_MAX];
-
-	vsnprintf(line, sizeof(line), format, arguments);
-	text_put(text, style, line);
-}
-
 void text_format(struct text *text, enum text_style style, const char *format, ...)
 {
+	char line[TEXT_PART_MAX];
 	va_list arguments;
 
 	va_start(arguments, format);
-	put_formatted(text, style, format, arguments);
+	vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
-}
-
-/* Trusted text that may contain characters beyond ASCII, all one column wide. */
-static void text_put_wide(struct text *text, const char *characters)
-{
-	fputs(characters, text->stream);
-	for (; *characters; characters++)
-		text->column += ((unsigned char)*characters & 0xc0) != 0x80;
+	text_put(text, style, line);
 }
 
 unsigned text_name_columns(const struct text *text, const char *name)
@@ -322,8 +309,7 @@ void text_line(struct text *text, enum text_style style, const char *format, ...
 
 void text_add_process(struct text *text, const struct mmt_process *process)
 {
-	text_add(text, "%s (pid %" PRId32 ")", process->name && *process->name ? process->name : "process",
-		 process->pid);
+	text_add(text, "%s (pid %" PRId32 ")", selection_process_name(process), process->pid);
 }
 
 void text_pad_to(struct text *text, unsigned column)
@@ -397,6 +383,20 @@ const char *text_duration(struct text *text, uint64_t duration_ns)
 	return mmt_format_duration(duration_ns, next_number(text));
 }
 
+const char *text_since(struct text *text, const struct mmt_report *report, uint64_t time_ns)
+{
+	return text_duration(text, time_ns > report->start_ns ? time_ns - report->start_ns : 0);
+}
+
+const char *text_counted(struct text *text, uint64_t count, const char *singular, const char *plural)
+{
+	char *counted = next_number(text), number[MMT_SIZE_TEXT];
+
+	snprintf(counted, sizeof(text->numbers[0]), "%s %s", mmt_format_count(count, number),
+		 text_plural(count, singular, plural));
+	return counted;
+}
+
 const char *text_plural(uint64_t count, const char *singular, const char *plural)
 {
 	return count == 1 ? singular : plural;
@@ -453,6 +453,7 @@ void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS], uint
 		if (text->options->ascii)
 			text_format(text, TEXT_PLAIN, "%u", trend_level(value, lowest, highest, 10));
 		else
-			text_put_wide(text, bars[trend_level(value, lowest, highest, 8)]);
+			fputs(bars[trend_level(value, lowest, highest, 8)], text->stream);
 	}
+	text->column += text->options->ascii ? 0 : TREND_COLUMNS;
 }

@@ -38,7 +38,7 @@ struct text {
 	unsigned lines;		 /* that have ended */
 	unsigned indent;	 /* of the lines that continue a row */
 	locale_t utf8, previous; /* for column widths, in this thread only */
-	char numbers[TEXT_NUMBERS][MMT_SIZE_TEXT];
+	char numbers[TEXT_NUMBERS][2 * MMT_SIZE_TEXT];
 	unsigned number_count; /* formatted so far */
 	VECTOR(char) sentence; /* with its end, if it has begun */
 	bool no_memory;	       /* for a sentence */
@@ -87,6 +87,10 @@ const char *text_bytes(struct text *text, uint64_t bytes);
 const char *text_change(struct text *text, int64_t bytes);
 const char *text_count(struct text *text, uint64_t count);
 const char *text_duration(struct text *text, uint64_t duration_ns);
+/* The duration since the recording started. */
+const char *text_since(struct text *text, const struct mmt_report *report, uint64_t time_ns);
+/* "1 event", "1,338 events". */
+const char *text_counted(struct text *text, uint64_t count, const char *singular, const char *plural);
 
 /* The singular or the plural, depending on the count. */
 const char *text_plural(uint64_t count, const char *singular, const char *plural);
