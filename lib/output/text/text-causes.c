@@ -35,18 +35,6 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 #define KIND_COLUMN 43
 #define NAME_COLUMN 49
 
-static const char *describe_pattern(enum mmt_pattern pattern)
-{
-	static const char *const words[MMT_PATTERN_KINDS] = {
-	    [MMT_PATTERN_ARENA] = "malloc arenas",	[MMT_PATTERN_THREAD_STACK] = "thread stacks",
-	    [MMT_PATTERN_HEAP] = "malloc heap",		[MMT_PATTERN_GC_HEAP] = "heap of a managed runtime",
-	    [MMT_PATTERN_CODE] = "code of programs",	[MMT_PATTERN_JVM_NATIVE] = "memory of the JVM",
-	    [MMT_PATTERN_PYTHON] = "objects of Python", [MMT_PATTERN_METASPACE] = "Metaspace of Java (classes)",
-	};
-
-	return pattern < MMT_PATTERN_KINDS && words[pattern] ? words[pattern] : "memory";
-}
-
 static bool is_noise(const struct mmt_growth *growth, int64_t bytes_per_minute)
 {
 	int64_t noise = mmt_growth_rate_noise(growth);
@@ -91,9 +79,16 @@ static void put_piece(struct text *text, unsigned *lines, const char *before, co
 
 const char *text_cause_name(const struct mmt_cause *cause)
 {
+	static const char *const words[MMT_PATTERN_KINDS] = {
+	    [MMT_PATTERN_ARENA] = "malloc arenas",	[MMT_PATTERN_THREAD_STACK] = "thread stacks",
+	    [MMT_PATTERN_HEAP] = "malloc heap",		[MMT_PATTERN_GC_HEAP] = "heap of a managed runtime",
+	    [MMT_PATTERN_CODE] = "code of programs",	[MMT_PATTERN_JVM_NATIVE] = "memory of the JVM",
+	    [MMT_PATTERN_PYTHON] = "objects of Python", [MMT_PATTERN_METASPACE] = "Metaspace of Java (classes)",
+	};
+
 	if (cause->name)
 		return cause->caller ? cause->caller : cause->name;
-	return describe_pattern(cause->pattern);
+	return cause->pattern < MMT_PATTERN_KINDS && words[cause->pattern] ? words[cause->pattern] : "memory";
 }
 
 const char *text_cause_other(const struct mmt_cause *cause, struct cause_words *words)
@@ -221,22 +216,10 @@ static void put_older(struct text *text, const struct mmt_report *report, const 
 	}
 }
 
-/* The causes without a line of their own: their memory, and its rate if that is more than noise. */
-static void put_rest(struct text *text, const struct mmt_report *report, const struct cause_selection *selection)
-{
-	int64_t rate = selection->rest_bytes_per_minute;
-	size_t count = selection->count - selection->shown;
-
-	if (!count)
-		return;
-	text_line(text, TEXT_PLAIN, "   %10s%11s  in %zu other %s", text_bytes(text, selection->rest_bytes),
-		  has_rates(report) && !is_noise(&report->growth, rate) ? text_change(text, rate) : "", count,
-		  text_plural(count, "place", "places"));
-}
-
 void text_causes(struct text *text, const struct mmt_report *report)
 {
 	struct cause_selection selection = selection_of_causes(report, text->room->causes);
+	int64_t rate = selection.rest_bytes_per_minute;
 
 	if (!selection.count || (selection.count == 1 && selection_cause(report, 0).row_count == 1) ||
 	    text_has_nothing_to_see(report))
@@ -249,5 +232,10 @@ void text_causes(struct text *text, const struct mmt_report *report)
 
 		put_cause(text, report, &cause);
 	}
-	put_rest(text, report, &selection);
+	/* The memory of the others, and its rate if that is more than noise. */
+	if (selection.count > selection.shown)
+		text_line(text, TEXT_PLAIN, "   %10s%11s  in %zu other %s", text_bytes(text, selection.rest_bytes),
+			  has_rates(report) && !is_noise(&report->growth, rate) ? text_change(text, rate) : "",
+			  selection.count - selection.shown,
+			  text_plural(selection.count - selection.shown, "place", "places"));
 }

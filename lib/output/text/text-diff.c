@@ -22,13 +22,6 @@ static const char *format_rate(double bytes_per_second, char text[MMT_SIZE_TEXT]
 	return mmt_format_bytes(usable ? (uint64_t)(bytes_per_second + 0.5) : 0, text);
 }
 
-static double report_rate(const struct mmt_report *report)
-{
-	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
-
-	return duration_ns ? (double)report->unfreed_bytes * 1e9 / (double)duration_ns : 0;
-}
-
 static const char *row_word(const struct mmt_report *report, size_t count)
 {
 	return report->by == MMT_BY_STACK ? text_plural(count, "stack", "stacks") : text_plural(count, "row", "rows");
@@ -36,6 +29,8 @@ static const char *row_word(const struct mmt_report *report, size_t count)
 
 static void put_side(struct text *text, const char *label, const struct mmt_report *report, bool rated)
 {
+	uint64_t duration_ns = report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
+	double per_second = duration_ns ? (double)report->unfreed_bytes * 1e9 / (double)duration_ns : 0;
 	char rate[MMT_SIZE_TEXT];
 	size_t rows = 0;
 
@@ -44,7 +39,7 @@ static void put_side(struct text *text, const char *label, const struct mmt_repo
 	text_put(text, TEXT_PLAIN, label);
 	text_format(text, TEXT_STRONG, "%11s", text_bytes(text, report->unfreed_bytes));
 	if (rated)
-		text_part(text, TEXT_PLAIN, "%s/s", format_rate(report_rate(report), rate));
+		text_part(text, TEXT_PLAIN, "%s/s", format_rate(per_second, rate));
 	text_part(text, TEXT_PLAIN, "%s %s", text_count(text, rows), row_word(report, rows));
 	text_end_line(text);
 }
@@ -86,17 +81,6 @@ static void put_sizes(struct text *text, const char *what, uint64_t first_bytes,
 		  text_change(text, (int64_t)(end_bytes - start_bytes)));
 }
 
-static void put_rss(struct text *text, const struct mmt_diff *diff)
-{
-	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
-
-	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN)
-		return;
-	put_sizes(text, "RSS", before->end_bytes, after->start_bytes, after->end_bytes);
-	if (before->end_swap_bytes || after->start_swap_bytes || after->end_swap_bytes)
-		put_sizes(text, "swap", before->end_swap_bytes, after->start_swap_bytes, after->end_swap_bytes);
-}
-
 /* In which kinds of memory the process grew while nothing was recorded. */
 static void put_between(struct text *text, const struct mmt_diff *diff)
 {
@@ -128,10 +112,15 @@ static void put_between(struct text *text, const struct mmt_diff *diff)
 static void put_same_process(struct text *text, const struct mmt_diff *diff)
 {
 	int64_t change = (int64_t)(diff->mapped_after_bytes - diff->mapped_before_bytes);
+	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
 
 	text_line(text, TEXT_STRONG, "One process in both recordings: the second began %s after the end of the first.",
 		  text_duration(text, diff->between_ns));
-	put_rss(text, diff);
+	if (before->verdict != MMT_VERDICT_UNKNOWN && after->verdict != MMT_VERDICT_UNKNOWN) {
+		put_sizes(text, "RSS", before->end_bytes, after->start_bytes, after->end_bytes);
+		if (before->end_swap_bytes || after->start_swap_bytes || after->end_swap_bytes)
+			put_sizes(text, "swap", before->end_swap_bytes, after->start_swap_bytes, after->end_swap_bytes);
+	}
 	put_between(text, diff);
 	/* The selected part of memory that was mapped before is unknown. */
 	if (selection_has_patterns(diff->before) || selection_has_patterns(diff->after))
@@ -170,17 +159,10 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 	text_line(text, TEXT_PLAIN, "): few of their stacks will match");
 }
 
-static void put_from_to(struct text *text, const char *before, const char *after, const char *unit)
-{
-	text_part(text, TEXT_PLAIN, "%s to %s%s", before, after, unit);
-}
-
 static void put_figures(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
 {
-	uint64_t bytes_before = entry->before ? entry->before->unfreed_bytes : 0;
-	uint64_t bytes_after = entry->after ? entry->after->unfreed_bytes : 0;
-	uint64_t count_before = entry->before ? entry->before->unfreed_count : 0;
-	uint64_t count_after = entry->after ? entry->after->unfreed_count : 0;
+	static const struct mmt_row none = {0};
+	const struct mmt_row *from = entry->before ? entry->before : &none, *to = entry->after ? entry->after : &none;
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT];
 	struct verdict_word verdict = {0};
 
@@ -188,25 +170,26 @@ static void put_figures(struct text *text, const struct mmt_diff *diff, const st
 		verdict = text_verdict_word(diff->after, entry->after->verdict);
 	text->indent = ROW_INDENT;
 	text_format(text, entry->bytes > 0 || (!entry->bytes && entry->committed_bytes > 0) ? TEXT_BAD : TEXT_GOOD,
-		    "%11s", mmt_format_change(entry->bytes, before));
+		    "%11s", text_change(text, entry->bytes));
 	text_part(text, TEXT_STRONG, "%-6s", mmt_change_name(entry->change));
 	if (verdict.word)
 		text_part(text, verdict.style, "%s", verdict.word);
 	if (diff->relation == MMT_DIFF_SAME_PROCESS) {
-		text_part(text, TEXT_PLAIN, "%s mappings", mmt_format_count(count_after, after));
-		if (bytes_before)
+		text_part(text, TEXT_PLAIN, "%s mappings", text_count(text, to->unfreed_count));
+		if (from->unfreed_bytes)
 			text_part(text, TEXT_PLAIN, "after %s in the first recording",
-				  mmt_format_bytes(bytes_before, before));
+				  text_bytes(text, from->unfreed_bytes));
 	} else {
-		put_from_to(text, mmt_format_bytes(bytes_before, before), mmt_format_bytes(bytes_after, after), "");
-		put_from_to(text, mmt_format_count(count_before, before), mmt_format_count(count_after, after),
-			    " mappings");
+		text_part(text, TEXT_PLAIN, "%s to %s", text_bytes(text, from->unfreed_bytes),
+			  text_bytes(text, to->unfreed_bytes));
+		text_part(text, TEXT_PLAIN, "%s to %s mappings", text_count(text, from->unfreed_count),
+			  text_count(text, to->unfreed_count));
 	}
 	if (entry->committed_bytes != entry->bytes)
-		text_part(text, TEXT_PLAIN, "committed %s", mmt_format_change(entry->committed_bytes, before));
+		text_part(text, TEXT_PLAIN, "committed %s", text_change(text, entry->committed_bytes));
 	if (diff->rated)
-		put_from_to(text, format_rate(entry->before_bytes_per_second, before),
-			    format_rate(entry->after_bytes_per_second, after), " per second");
+		text_part(text, TEXT_PLAIN, "%s to %s per second", format_rate(entry->before_bytes_per_second, before),
+			  format_rate(entry->after_bytes_per_second, after));
 	text_end_line(text);
 }
 
@@ -249,29 +232,11 @@ static void put_entry(struct text *text, const struct mmt_diff *diff, const stru
 	}
 }
 
-/* Why the figures may be wrong. */
-static void put_doubts(struct text *text, const struct mmt_report *report)
-{
-	if (text_is_sound(report))
-		return;
-	text_source(text, report);
-	text_warnings(text, report);
-	text_trust(text, report);
-}
-
-/* One of the recordings by itself. */
-static void put_recording(struct text *text, const struct mmt_report *report)
-{
-	text_end_line(text);
-	text_summary(text, report);
-	text_details(text, report);
-}
-
 struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
 {
+	const struct mmt_report *const recordings[] = {diff->before, diff->after};
 	struct text_explanations explanations = {0};
 	struct diff_selection selection;
-	char count[MMT_SIZE_TEXT];
 	struct mmt_error *error;
 	struct text text;
 
@@ -279,8 +244,14 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	if (error)
 		return error;
 	text_begin(&text, stream, options);
-	put_doubts(&text, diff->before);
-	put_doubts(&text, diff->after);
+	/* Why the figures may be wrong. */
+	for (size_t i = 0; i < 2; i++) {
+		if (text_is_sound(recordings[i]))
+			continue;
+		text_source(&text, recordings[i]);
+		text_warnings(&text, recordings[i]);
+		text_trust(&text, recordings[i]);
+	}
 	text_diff_relation(&text, diff);
 	if (text.lines)
 		text_end_line(&text);
@@ -289,7 +260,7 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 		put_entry(&text, diff, selection.entries[i], &explanations.marks);
 	if (selection.hidden_count) {
 		text_end_line(&text);
-		text_format(&text, TEXT_PLAIN, "%s more changed %s", mmt_format_count(selection.hidden_count, count),
+		text_format(&text, TEXT_PLAIN, "%s more changed %s", text_count(&text, selection.hidden_count),
 			    row_word(diff->after, selection.hidden_count));
 		text_line(&text, TEXT_FAINT, " (--limit 0 --min-bytes 0 shows all)");
 	}
@@ -297,10 +268,12 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 		text_end_line(&text);
 		text_line(&text, TEXT_PLAIN, "No %s changed.", row_word(diff->after, 1));
 	}
-	put_recording(&text, diff->before);
-	put_recording(&text, diff->after);
-	text_explanations_add(&explanations, diff->before);
-	text_explanations_add(&explanations, diff->after);
+	for (size_t i = 0; i < 2; i++) {
+		text_end_line(&text);
+		text_summary(&text, recordings[i]);
+		text_details(&text, recordings[i]);
+		text_explanations_add(&explanations, recordings[i]);
+	}
 	text_explanations(&text, &explanations);
 	selection_of_diff_deinit(&selection);
 	return text_end(&text) ? NULL : &error_no_memory;

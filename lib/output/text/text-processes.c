@@ -33,42 +33,31 @@ const struct mmt_process *text_next_process(const struct mmt_report *report, con
 	return next;
 }
 
-static const char *name_of(const struct mmt_process *process)
+/* "9 processes: nginx x 8, sh (pid 4711), ": the first `most` names, in the order of their first process. */
+static void add_names(struct text *text, const struct mmt_report *report, size_t most)
 {
-	return process->name && *process->name ? process->name : "process";
-}
-
-struct same_name {
-	const struct mmt_process *first;
-	size_t count;
-};
-
-/* Count the processes of the first `most` names, in the order of their first process. */
-static size_t count_same_names(const struct mmt_report *report, struct same_name *names, size_t most)
-{
-	size_t count = 0;
+	struct {
+		const struct mmt_process *first;
+		const char *name;
+		size_t count;
+	} names[PROCESSES_NAMED];
+	size_t count = 0, left = report->process_count;
 
 	for (size_t i = 0; i < report->process_count; i++) {
-		const char *name = name_of(&report->processes[i]);
+		const char *name = selection_process_name(&report->processes[i]);
 		size_t at = 0;
 
-		while (at < count && strcmp(name_of(names[at].first), name) != 0)
+		while (at < count && strcmp(names[at].name, name) != 0)
 			at++;
 		if (at == most)
 			continue;
-		if (at == count)
-			names[count++] = (struct same_name){&report->processes[i], 0};
+		if (at == count) {
+			names[count].first = &report->processes[i];
+			names[count].name = name;
+			names[count++].count = 0;
+		}
 		names[at].count++;
 	}
-	return count;
-}
-
-/* "9 processes: nginx x 8, sh (pid 4711), " */
-static void add_names(struct text *text, const struct mmt_report *report, size_t most)
-{
-	struct same_name names[PROCESSES_NAMED];
-	size_t count = count_same_names(report, names, most), left = report->process_count;
-
 	if (report->process_count > 1)
 		text_add(text, "%s processes: ", text_count(text, report->process_count));
 	for (size_t i = 0; i < count; i++) {
@@ -76,7 +65,7 @@ static void add_names(struct text *text, const struct mmt_report *report, size_t
 		if (names[i].count == 1)
 			text_add_process(text, names[i].first);
 		else
-			text_add(text, "%s x %s", name_of(names[i].first), text_count(text, names[i].count));
+			text_add(text, "%s x %s", names[i].name, text_count(text, names[i].count));
 		left -= names[i].count;
 	}
 	text_add(text, "%s%s", left ? " ..." : "", report->process_count ? ", " : "");
@@ -185,24 +174,22 @@ static bool rank_share(const struct mmt_report *report, const struct mmt_process
 {
 	const struct mmt_process_readings *readings = process->readings;
 	bool started, ended;
+	uint64_t bytes;
 
 	*share_ret = 0;
 	if (!readings || readings->brief)
 		return true;
 	started = readings->start_ns > report->growth.start_ns;
 	ended = readings->end_ns < report->growth.end_ns;
-	if (started && ended)
-		return true;
-	if (started)
-		*share_ret =
-		    (int64_t)(readings->end_swapped_bytes +
-			      (readings->private_known ? readings->end_private_bytes : readings->end_resident_bytes));
-	else if (ended)
-		*share_ret = -(int64_t)(readings->start_swapped_bytes + (readings->private_known
-									     ? readings->start_private_bytes
-									     : readings->start_resident_bytes));
-	else
+	if (started && !ended) {
+		bytes = readings->private_known ? readings->end_private_bytes : readings->end_resident_bytes;
+		*share_ret = (int64_t)(readings->end_swapped_bytes + bytes);
+	} else if (ended && !started) {
+		bytes = readings->private_known ? readings->start_private_bytes : readings->start_resident_bytes;
+		*share_ret = -(int64_t)(readings->start_swapped_bytes + bytes);
+	} else if (!started) {
 		*share_ret = mmt_process_growth(process);
+	}
 	return true;
 }
 

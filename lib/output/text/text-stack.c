@@ -141,21 +141,6 @@ static struct line line_at(const struct mmt_row *row, struct layout *layout, siz
 					: line_of_frame(row, layout, first);
 }
 
-/* False: out of memory. */
-static bool find_lines(const struct mmt_row *row, bool folds, struct layout *layout)
-{
-	layout->outer = folds ? find_outer_run(row) : (struct gap){0};
-	for (size_t frame = 0; frame < row->frame_count;) {
-		struct line line = folds ? line_at(row, layout, frame) : (struct line){.frames = 1, .shown = true};
-
-		line.first = frame;
-		frame += line.frames;
-		if (!vector_push(&layout->lines, line))
-			return false;
-	}
-	return true;
-}
-
 static bool is_c_library(const struct mmt_frame *frame)
 {
 	static const char *const starts[] = {"libc.so", "libc-2.", "libc.musl", "libpthread", "ld-linux", "ld-musl"};
@@ -225,17 +210,6 @@ static void show(struct layout *layout, size_t first, int step, size_t count, si
 	}
 }
 
-/* The line that replaces a single one is as long. */
-static void show_single_lines(struct layout *layout, size_t limit)
-{
-	for (size_t i = 1; i + 1 < layout->lines.count; i++) {
-		const struct line *line = &layout->lines.items[i];
-
-		if (line[-1].shown && line[1].shown)
-			show(layout, i, 1, 1, limit);
-	}
-}
-
 /*
  * Of too many lines, show those that name the program's own function, and their neighbours: allocators, databases and
  * runtimes have so many frames of their own that others would hide the program.
@@ -258,7 +232,11 @@ static void choose_lines(const struct mmt_row *row, const char *named, size_t li
 	show(layout, count - 1, -1, outermost, limit);
 	show(layout, own - 1, -1, own > FOLD_MIN ? 1 : own, limit);
 	show(layout, own, 1, count, own == origin ? limit : limit / 2 + 2);
-	show_single_lines(layout, limit);
+	/* The line that replaces a single one is as long. */
+	for (size_t i = 1; i + 1 < count; i++) {
+		if (layout->lines.items[i - 1].shown && layout->lines.items[i + 1].shown)
+			show(layout, i, 1, 1, limit);
+	}
 	show(layout, own == origin ? own : 0, own == origin ? -1 : 1, count, limit);
 }
 
@@ -285,15 +263,6 @@ const char *text_frame_name(const struct mmt_frame *frame, char room[TEXT_FRAME_
 	return room;
 }
 
-static unsigned name_columns(const struct text *text, const struct mmt_frame *frame)
-{
-	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
-	char room[64];
-
-	return text_name_columns(text, frame_name(frame, room)) +
-	       (prefixed ? text_name_columns(text, frame->module) : 0) + (frame->doubtful ? 2 : 0);
-}
-
 /* "   main.c:18 (inlined)" */
 static unsigned source_columns(const struct text *text, const struct mmt_frame *frame)
 {
@@ -311,15 +280,24 @@ static struct layout make_layout(struct text *text, const struct mmt_row *row, c
 	struct layout layout = {.indent = indent};
 	size_t limit = text->options->stack_frames;
 	unsigned source_max = 0, room = text->options->width;
+	char path[TEXT_FRAME_NAME_BYTES];
 
-	if (!find_lines(row, limit > 0, &layout))
-		text->no_memory = true;
+	if (limit)
+		layout.outer = find_outer_run(row);
+	for (size_t frame = 0; frame < row->frame_count && !text->no_memory;) {
+		struct line line = limit ? line_at(row, &layout, frame) : (struct line){.frames = 1, .shown = true};
+
+		line.first = frame;
+		frame += line.frames;
+		text->no_memory |= !vector_push(&layout.lines, line);
+	}
 	if (limit)
 		choose_lines(row, named, limit, &layout);
 	for (size_t i = 0; i < layout.lines.count; i++) {
 		const struct line *line = &layout.lines.items[i];
 		const struct mmt_frame *frame = row->frames[line->first];
-		unsigned name = name_columns(text, frame), source = source_columns(text, frame);
+		unsigned source = source_columns(text, frame);
+		unsigned name = text_name_columns(text, text_frame_name(frame, path)) + (frame->doubtful ? 2 : 0);
 		unsigned module = frame->module ? text_name_columns(text, frame->module) : 0;
 
 		if (line->kind != LINE_FRAME || !line->shown)
@@ -338,7 +316,7 @@ static struct layout make_layout(struct text *text, const struct mmt_row *row, c
 }
 
 /* The maximum number of columns of the name so that what follows it fits on the line; 0: unlimited. */
-static unsigned name_room(const struct text *text, const struct mmt_frame *frame)
+static unsigned name_width(const struct text *text, const struct mmt_frame *frame)
 {
 	unsigned module = frame->module ? text_name_columns(text, frame->module) + 3 : 0;
 	unsigned width = text->options->width, left = width > text->column + 4 ? width - text->column : 4;
@@ -396,7 +374,7 @@ static void put_frame(struct text *text, const struct mmt_frame *frame, const st
 	if (prefixed)
 		text_put_name(text, TEXT_FAINT, frame->module,
 			      width > text->column + offset ? width - text->column - offset : 0);
-	text_put_name(text, style, frame_name(frame, room), prefixed ? 0 : name_room(text, frame));
+	text_put_name(text, style, frame_name(frame, room), prefixed ? 0 : name_width(text, frame));
 	if (frame->module && !prefixed)
 		put_module(text, frame, layout);
 	put_source(text, frame, layout->indent + layout->function_columns + 3 + layout->module_columns);
@@ -407,19 +385,6 @@ static void put_gap(struct text *text, size_t count, const char *what, unsigned 
 {
 	text_pad_to(text, indent);
 	text_line(text, TEXT_FAINT, "... %zu %s%s", count, what, text_plural(count, "frame", "frames"));
-}
-
-static void put_end(struct text *text, const struct mmt_row *row, unsigned indent)
-{
-	const char *why = mmt_stack_end_name(row->stack_end);
-
-	text_pad_to(text, indent);
-	if (mmt_stack_end_is_complete(row->stack_end))
-		text_format(text, TEXT_FAINT, "(%s)", why);
-	else
-		text_format(text, TEXT_BAD,
-			    row->frame_count ? "(callers beyond here are missing: %s)" : "(no stack: %s)", why);
-	text_end_line(text);
 }
 
 /* The lines from `first` on that are not shown, as one; the first line after these. */
@@ -433,38 +398,32 @@ static size_t put_hidden(struct text *text, const struct layout *layout, size_t 
 	return line;
 }
 
-static void put_lines(struct text *text, const struct mmt_row *row, const struct layout *layout,
-		      struct text_stack_marks *marks)
+void text_stack(struct text *text, const struct mmt_row *row, const char *named, unsigned indent,
+		struct text_stack_marks *marks)
 {
-	for (size_t i = 0; i < layout->lines.count;) {
-		const struct line *line = &layout->lines.items[i];
+	struct layout layout = make_layout(text, row, named, indent);
+	const char *why = mmt_stack_end_name(row->stack_end);
+
+	for (size_t i = 0; i < layout.lines.count;) {
+		const struct line *line = &layout.lines.items[i];
 		const struct mmt_frame *frame = row->frames[line->first];
 
 		if (!line->shown) {
-			i = put_hidden(text, layout, i);
+			i = put_hidden(text, &layout, i);
 			marks->cut = true;
 			continue;
 		}
 		i++;
 		if (line->kind != LINE_FRAME) {
-			put_gap(text, line->frames, line->kind == LINE_RUNTIME ? "runtime " : "interpreter ",
-				layout->indent);
+			put_gap(text, line->frames, line->kind == LINE_RUNTIME ? "runtime " : "interpreter ", indent);
 			marks->folded = true;
 			continue;
 		}
-		put_frame(text, frame, layout);
+		put_frame(text, frame, &layout);
 		marks->doubtful |= frame->doubtful;
 		marks->unnamed |= !frame->function;
 		marks->between |= line->frames > 1;
 	}
-}
-
-void text_stack(struct text *text, const struct mmt_row *row, const char *named, unsigned indent,
-		struct text_stack_marks *marks)
-{
-	struct layout layout = make_layout(text, row, named, indent);
-
-	put_lines(text, row, &layout, marks);
 	vector_deinit(&layout.lines);
 	marks->hidden |= row->hidden_frame_count > 0;
 	if (row->hidden_frame_count && !row->frame_count) {
@@ -473,8 +432,15 @@ void text_stack(struct text *text, const struct mmt_row *row, const char *named,
 		return;
 	}
 	marks->ends[row->stack_end] = true;
-	if (row->stack_end != MMT_STACK_END_ENTRY)
-		put_end(text, row, indent);
+	if (row->stack_end == MMT_STACK_END_ENTRY)
+		return;
+	text_pad_to(text, indent);
+	if (mmt_stack_end_is_complete(row->stack_end))
+		text_format(text, TEXT_FAINT, "(%s)", why);
+	else
+		text_format(text, TEXT_BAD,
+			    row->frame_count ? "(callers beyond here are missing: %s)" : "(no stack: %s)", why);
+	text_end_line(text);
 }
 
 #define INDENT 2 /* of their further lines */
