@@ -250,16 +250,6 @@ static void print_head(FILE *stream, const struct mmt_events *events)
 		print_heap(stream, mmt_events_get_heap(events, i));
 }
 
-static void print_state(FILE *stream, const struct mmt_events_state *state)
-{
-	if (state->incomplete)
-		fputs("# incomplete: the recorder did not finish, or the file was truncated\n", stream);
-	if (state->unfinished_records)
-		fprintf(stream, "# discarded: %" PRIu64 " records of an incomplete round\n", state->unfinished_records);
-	if (state->out_of_order)
-		fprintf(stream, "# out of order: %" PRIu64 " events\n", state->out_of_order);
-}
-
 struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress, FILE *stream)
 {
 	const struct mmt_events_options options = {.size = sizeof(options), .progress = progress};
@@ -275,7 +265,13 @@ struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progres
 		print_event(stream, events, event);
 	if (!error) {
 		state = mmt_events_get_state(events);
-		print_state(stream, state);
+		if (state->incomplete)
+			fputs("# incomplete: the recorder did not finish, or the file was truncated\n", stream);
+		if (state->unfinished_records)
+			fprintf(stream, "# discarded: %" PRIu64 " records of an incomplete round\n",
+				state->unfinished_records);
+		if (state->out_of_order)
+			fprintf(stream, "# out of order: %" PRIu64 " events\n", state->out_of_order);
 		if (state->damage)
 			error = error_create(MMT_ERROR_FORMAT, "%s: %s", input, state->damage);
 	}

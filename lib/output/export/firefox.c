@@ -165,33 +165,6 @@ static size_t put_column(const struct firefox *firefox, size_t process, const ch
 	return count + (samples ? 2 : 0);
 }
 
-static void put_allocations(const struct firefox *firefox, size_t process)
-{
-	document_open_object(firefox->document, "nativeAllocations");
-	put_column(firefox, process, "time", COLUMN_TIME, false);
-	put_column(firefox, process, "weight", COLUMN_WEIGHT, false);
-	document_string(firefox->document, "weightType", "bytes");
-	put_column(firefox, process, "stack", COLUMN_STACK, false);
-	put_column(firefox, process, "memoryAddress", COLUMN_ADDRESS, false);
-	document_unsigned(firefox->document, "length", put_column(firefox, process, "threadId", COLUMN_THREAD, false));
-	document_close(firefox->document);
-}
-
-/* Write what is still mapped as samples, which the viewer opens on. The empty samples make it show the range of the
- * window. */
-static void put_samples(const struct firefox *firefox, size_t process)
-{
-	size_t count;
-
-	document_open_object(firefox->document, "samples");
-	put_column(firefox, process, "stack", COLUMN_STACK, true);
-	put_column(firefox, process, "time", COLUMN_TIME, true);
-	count = put_column(firefox, process, "weight", COLUMN_WEIGHT, true);
-	document_string(firefox->document, "weightType", "bytes");
-	document_unsigned(firefox->document, "length", count);
-	document_close(firefox->document);
-}
-
 /* Write the marks of the window, in the first thread only. */
 static void put_markers(const struct firefox *firefox, bool wanted)
 {
@@ -233,6 +206,7 @@ static void put_thread(const struct firefox *firefox, size_t place)
 	const struct mmt_report *report = firefox->export->report;
 	const struct mmt_process *process = &report->processes[place];
 	struct document *document = firefox->document;
+	size_t count;
 
 	document_open_object(document, NULL);
 	document_raw(document, "\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
@@ -243,9 +217,25 @@ static void put_thread(const struct firefox *firefox, size_t place)
 	document_string(document, "processName", process->name);
 	put_pid(document, "pid", process->pid);
 	put_pid(document, "tid", process->pid);
-	put_samples(firefox, place);
-	if (firefox->by_process.starts[place + 1] > firefox->by_process.starts[place])
-		put_allocations(firefox, place);
+	/* What is still mapped as samples, which the viewer opens on. The empty ones make it show the range of the
+	 * window. */
+	document_open_object(document, "samples");
+	put_column(firefox, place, "stack", COLUMN_STACK, true);
+	put_column(firefox, place, "time", COLUMN_TIME, true);
+	count = put_column(firefox, place, "weight", COLUMN_WEIGHT, true);
+	document_string(document, "weightType", "bytes");
+	document_unsigned(document, "length", count);
+	document_close(document);
+	if (firefox->by_process.starts[place + 1] > firefox->by_process.starts[place]) {
+		document_open_object(document, "nativeAllocations");
+		put_column(firefox, place, "time", COLUMN_TIME, false);
+		put_column(firefox, place, "weight", COLUMN_WEIGHT, false);
+		document_string(document, "weightType", "bytes");
+		put_column(firefox, place, "stack", COLUMN_STACK, false);
+		put_column(firefox, place, "memoryAddress", COLUMN_ADDRESS, false);
+		document_unsigned(document, "length", put_column(firefox, place, "threadId", COLUMN_THREAD, false));
+		document_close(document);
+	}
 	put_markers(firefox, !place);
 	document_close(document);
 }
@@ -284,22 +274,6 @@ static void put_meta(const struct firefox *firefox)
 	document_close(document);
 }
 
-static void put_display(struct document *document, const struct export_track *track)
-{
-	document_open_object(document, "display");
-	document_raw(document, "\"graphType\":\"line-accumulated\",\"unit\":\"bytes\",\"sortWeight\":20,"
-			       "\"markerSchemaLocation\":\"timeline-memory\"");
-	document_string(document, "color", track->color);
-	document_string(document, "label", track->name);
-	document_open_array(document, "tooltipRows");
-	document_open_object(document, NULL);
-	document_raw(document, "\"type\":\"value\",\"source\":\"accumulated\",\"format\":{\"unit\":\"bytes\"}");
-	document_string(document, "label", track->description);
-	document_close(document);
-	document_close(document);
-	document_close(document);
-}
-
 /* The format stores differences. */
 static void put_track(const struct firefox *firefox, const struct export_track *track)
 {
@@ -325,7 +299,18 @@ static void put_track(const struct firefox *firefox, const struct export_track *
 	}
 	document_unsigned(document, "length", track->count);
 	document_close(document);
-	put_display(document, track);
+	document_open_object(document, "display");
+	document_raw(document, "\"graphType\":\"line-accumulated\",\"unit\":\"bytes\",\"sortWeight\":20,"
+			       "\"markerSchemaLocation\":\"timeline-memory\"");
+	document_string(document, "color", track->color);
+	document_string(document, "label", track->name);
+	document_open_array(document, "tooltipRows");
+	document_open_object(document, NULL);
+	document_raw(document, "\"type\":\"value\",\"source\":\"accumulated\",\"format\":{\"unit\":\"bytes\"}");
+	document_string(document, "label", track->description);
+	document_close(document);
+	document_close(document);
+	document_close(document);
 	document_close(document);
 }
 

@@ -94,18 +94,6 @@ static uint64_t put_trace(struct heaptrack *heaptrack, uint64_t instruction, uin
 	return id;
 }
 
-/* The place of the innermost frame that is not in an allocation function; the last frame counts in any case. */
-static size_t find_first_frame(const struct mmt_row *row, const regex_t *allocation)
-{
-	for (size_t i = row->frame_count; i; i--) {
-		const char *function = row->frames[i - 1]->function;
-
-		if (function && i < row->frame_count && regexec(allocation, function, 0, NULL, 0) == 0)
-			return i;
-	}
-	return 0;
-}
-
 /* Write the process, then the frames, outermost first. The summary names the innermost one. */
 static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *part)
 {
@@ -114,13 +102,19 @@ static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *pa
 	uint64_t key = (uint64_t)part->row << 32 | (uint32_t)part->process, trace;
 	const uint64_t *known = map_get(&heaptrack->stack_traces, key);
 	struct export_stack stack;
-	size_t first;
+	size_t first = row->frame_count;
 
 	if (known)
 		return *known;
 	export_process_name(&report->processes[part->process], stack.text);
 	trace = put_trace(heaptrack, put_instruction(heaptrack, stack.text, NULL), 0);
-	first = find_first_frame(row, &heaptrack->allocation);
+	/* Begin with the innermost frame that is not in an allocation function; the last frame counts in any case. */
+	for (; first > 0; first--) {
+		const char *function = row->frames[first - 1]->function;
+
+		if (function && first < row->frame_count && regexec(&heaptrack->allocation, function, 0, NULL, 0) == 0)
+			break;
+	}
 	export_stack_begin(&stack, row);
 	while (stack.left > first && export_stack_next(&stack))
 		trace = put_trace(heaptrack, put_instruction(heaptrack, stack.name, stack.frame), trace);
@@ -128,35 +122,29 @@ static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *pa
 	return trace;
 }
 
-/* "+ 1f", `count` times: most of the file. */
-static void put_lines(FILE *stream, char sign, uint64_t id, uint64_t count)
+static void put_allocation(struct heaptrack *heaptrack, char sign, uint64_t size, uint64_t trace, uint64_t count)
 {
+	const uint64_t key[] = {size, trace};
 	char line[LINE_BYTES], lines[LINES_AT_ONCE * LINE_BYTES];
-	size_t start = sizeof(line), size, copies = count < LINES_AT_ONCE ? (size_t)count : LINES_AT_ONCE;
+	size_t start = sizeof(line), line_size, copies = count < LINES_AT_ONCE ? (size_t)count : LINES_AT_ONCE;
+	bool is_new;
+	uint64_t id = export_number(&heaptrack->allocations, key, sizeof(key), &is_new, &heaptrack->failed) - 1;
 
+	if (is_new)
+		fprintf(heaptrack->stream, "a %" PRIx64 " %" PRIx64 "\n", size, trace);
+	/* "+ 1f", `count` times: most of the file. */
 	line[--start] = '\n';
 	do
 		line[--start] = "0123456789abcdef"[id & 0xf];
 	while (id >>= 4);
 	line[--start] = ' ';
 	line[--start] = sign;
-	size = sizeof(line) - start;
+	line_size = sizeof(line) - start;
 	for (size_t i = 0; i < copies; i++)
-		memcpy(lines + i * size, line + start, size);
+		memcpy(lines + i * line_size, line + start, line_size);
 	for (; count > copies; count -= copies)
-		fwrite(lines, size, copies, stream);
-	fwrite(lines, size, (size_t)count, stream);
-}
-
-static void put_allocation(struct heaptrack *heaptrack, char sign, uint64_t size, uint64_t trace, uint64_t count)
-{
-	const uint64_t key[] = {size, trace};
-	bool is_new;
-	uint64_t id = export_number(&heaptrack->allocations, key, sizeof(key), &is_new, &heaptrack->failed) - 1;
-
-	if (is_new)
-		fprintf(heaptrack->stream, "a %" PRIx64 " %" PRIx64 "\n", size, trace);
-	put_lines(heaptrack->stream, sign, id, count);
+		fwrite(lines, line_size, copies, heaptrack->stream);
+	fwrite(lines, line_size, (size_t)count, heaptrack->stream);
 }
 
 static void put_event(struct heaptrack *heaptrack, const struct export_event *event)

@@ -280,20 +280,6 @@ static void put_processes(struct perfetto *perfetto)
 	put_common(perfetto, report->start_ns, PACKET_PROCESS_TREE);
 }
 
-/* Write a sample of a heap profile: what one process mapped with one stack. */
-static void put_heap_sample(struct perfetto *perfetto, const struct mmt_part *sum)
-{
-	/* The viewer hides stacks without a live allocation; lost calls have no count, so count one. */
-	bool uncounted = sum->unfreed_bytes && !sum->unfreed_count;
-
-	protobuf_number(&perfetto->inner, HEAP_SAMPLE_CALLSTACK_ID, put_callstack(perfetto, sum->row));
-	protobuf_number(&perfetto->inner, HEAP_SAMPLE_SELF_ALLOCATED, sum->allocated_bytes);
-	protobuf_number(&perfetto->inner, HEAP_SAMPLE_SELF_FREED, sum->freed_bytes);
-	protobuf_number(&perfetto->inner, HEAP_SAMPLE_ALLOC_COUNT, sum->allocated_count + uncounted);
-	protobuf_number(&perfetto->inner, HEAP_SAMPLE_FREE_COUNT, sum->freed_count);
-	protobuf_message(&perfetto->message, DUMP_SAMPLES, &perfetto->inner);
-}
-
 /* Sum the parts of a class in a run. False: there are none. */
 static bool sum_class(const struct mmt_report *report, const struct part_run *run, enum mmt_class memory_class,
 		      struct mmt_part *sum)
@@ -321,22 +307,32 @@ static void put_dump(struct perfetto *perfetto, size_t process, enum mmt_class m
 {
 	const struct mmt_report *report = perfetto->export->report;
 	const struct export_by_process *runs = &perfetto->by_process;
+	struct buffer *message = &perfetto->message, *inner = &perfetto->inner;
 	char text[HEAP_NAME_BYTES];
 
-	buffer_clear(&perfetto->message);
+	buffer_clear(message);
 	for (size_t i = runs->starts[process]; i < runs->starts[process + 1]; i++) {
 		struct mmt_part sum;
+		bool uncounted;
 
-		if (sum_class(report, &perfetto->runs.items[runs->places[i]], memory_class, &sum))
-			put_heap_sample(perfetto, &sum);
+		if (!sum_class(report, &perfetto->runs.items[runs->places[i]], memory_class, &sum))
+			continue;
+		/* The viewer hides stacks without a live allocation; lost calls have no count, so count one. */
+		uncounted = sum.unfreed_bytes && !sum.unfreed_count;
+		protobuf_number(inner, HEAP_SAMPLE_CALLSTACK_ID, put_callstack(perfetto, sum.row));
+		protobuf_number(inner, HEAP_SAMPLE_SELF_ALLOCATED, sum.allocated_bytes);
+		protobuf_number(inner, HEAP_SAMPLE_SELF_FREED, sum.freed_bytes);
+		protobuf_number(inner, HEAP_SAMPLE_ALLOC_COUNT, sum.allocated_count + uncounted);
+		protobuf_number(inner, HEAP_SAMPLE_FREE_COUNT, sum.freed_count);
+		protobuf_message(message, DUMP_SAMPLES, inner);
 	}
-	if (!perfetto->message.size)
+	if (!message->size)
 		return;
-	protobuf_number(&perfetto->message, DUMP_PID, (uint64_t)report->processes[process].pid);
-	protobuf_number(&perfetto->message, DUMP_TIMESTAMP, report->to_ns);
-	protobuf_string(&perfetto->message, DUMP_HEAP_NAME, heap_name(memory_class, text));
-	protobuf_number(&perfetto->message, DUMP_INTERVAL_BYTES, 1);
-	protobuf_message(profile, PROFILE_PROCESS_DUMPS, &perfetto->message);
+	protobuf_number(message, DUMP_PID, (uint64_t)report->processes[process].pid);
+	protobuf_number(message, DUMP_TIMESTAMP, report->to_ns);
+	protobuf_string(message, DUMP_HEAP_NAME, heap_name(memory_class, text));
+	protobuf_number(message, DUMP_INTERVAL_BYTES, 1);
+	protobuf_message(profile, PROFILE_PROCESS_DUMPS, message);
 }
 
 /* Interned data must precede the packets that refer to it, in a separate packet. */
@@ -451,19 +447,6 @@ static void put_counters(struct perfetto *perfetto)
 	}
 }
 
-static void put_marks(struct perfetto *perfetto)
-{
-	const struct mmt_report *report = perfetto->export->report;
-	char text[32];
-
-	if (report->mark_count)
-		put_track(perfetto, UUID_MARKS, 0, "marks", 0);
-	for (size_t i = 0; i < report->mark_count; i++) {
-		snprintf(text, sizeof(text), "mark %" PRIu64, report->marks[i].number);
-		put_event(perfetto, report->marks[i].time_ns, UUID_MARKS, EVENT_INSTANT, text, 0);
-	}
-}
-
 /* Largest allocation events first; `context`: the report. */
 static int compare_regions(const void *left, const void *right, void *context)
 {
@@ -473,31 +456,12 @@ static int compare_regions(const void *left, const void *right, void *context)
 	return order_of(a->is_release, b->is_release) ?: order_of(other, bytes) ?: order_of(a->number, b->number);
 }
 
-/* Slices of one track must nest, so each region has its own track; the viewer joins tracks of the same name. */
-static void put_region(struct perfetto *perfetto, const struct export_event *event, uint64_t uuid)
-{
-	const struct mmt_report *report = perfetto->export->report;
-	const struct mmt_part *part = &report->parts[event->part];
-	const struct mmt_row *row = &report->rows[part->row];
-	const struct mmt_lifetime *lifetime = export_event_lifetime(report, event);
-	bool released = lifetime->released_step != MMT_STILL_MAPPED;
-	char name[EXPORT_NAME_BYTES], text[EXPORT_NAME_BYTES], size[MMT_SIZE_TEXT];
-	uint64_t end_ns = released ? export_step_ns(report, lifetime->released_step) : report->to_ns;
-
-	snprintf(name, sizeof(name), "%s %s%s", mmt_format_bytes(lifetime->bytes, size),
-		 row->frame_count ? export_frame_name(export_origin(row), text) : export_no_frames(row),
-		 released ? "" : " (unfreed)");
-	put_track(perfetto, uuid, UUID_PROCESSES + part->process, "largest mappings", 0);
-	put_event(perfetto, export_step_ns(report, lifetime->allocated_step), uuid, EVENT_SLICE_BEGIN, name, 0);
-	put_event(perfetto, end_ns, uuid, EVENT_SLICE_END, NULL, 0);
-}
-
 /* Must come last: it reorders the events. */
 static void put_regions(struct perfetto *perfetto)
 {
 	const struct mmt_report *report = perfetto->export->report;
 	uint64_t uuid = UUID_PROCESSES + report->process_count;
-	char text[EXPORT_NAME_BYTES];
+	char name[EXPORT_NAME_BYTES], text[EXPORT_NAME_BYTES], size[MMT_SIZE_TEXT];
 
 	for (size_t i = 0; i < report->process_count; i++) {
 		export_process_name(&report->processes[i], text);
@@ -507,8 +471,23 @@ static void put_regions(struct perfetto *perfetto)
 	}
 	qsort_r(perfetto->export->events.items, perfetto->export->events.count, sizeof(*perfetto->export->events.items),
 		compare_regions, (void *)report);
-	for (size_t i = 0; i < perfetto->export->events.lifetime_count && i < LIMIT_PERFETTO_REGIONS; i++)
-		put_region(perfetto, &perfetto->export->events.items[i], uuid++);
+	for (size_t i = 0; i < perfetto->export->events.lifetime_count && i < LIMIT_PERFETTO_REGIONS; i++) {
+		const struct export_event *event = &perfetto->export->events.items[i];
+		const struct mmt_part *part = &report->parts[event->part];
+		const struct mmt_row *row = &report->rows[part->row];
+		const struct mmt_lifetime *lifetime = export_event_lifetime(report, event);
+		bool released = lifetime->released_step != MMT_STILL_MAPPED;
+		uint64_t end_ns = released ? export_step_ns(report, lifetime->released_step) : report->to_ns;
+
+		snprintf(name, sizeof(name), "%s %s%s", mmt_format_bytes(lifetime->bytes, size),
+			 row->frame_count ? export_frame_name(export_origin(row), text) : export_no_frames(row),
+			 released ? "" : " (unfreed)");
+		/* Slices of one track must nest, so each region has its own track; the viewer joins tracks of one name.
+		 */
+		put_track(perfetto, uuid, UUID_PROCESSES + part->process, "largest mappings", 0);
+		put_event(perfetto, export_step_ns(report, lifetime->allocated_step), uuid, EVENT_SLICE_BEGIN, name, 0);
+		put_event(perfetto, end_ns, uuid++, EVENT_SLICE_END, NULL, 0);
+	}
 }
 
 struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
@@ -517,7 +496,9 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 	struct buffer *buffers[] = {&perfetto.packet,	&perfetto.message,   &perfetto.inner,
 				    &perfetto.interned, &perfetto.callstack, &perfetto.out};
 	size_t count = sizeof(buffers) / sizeof(*buffers);
+	const struct mmt_report *report = export->report;
 	struct mmt_error *error;
+	char text[32];
 
 	export_begin_buffers(buffers, count);
 	put_clocks(&perfetto);
@@ -530,7 +511,12 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 			put_stack_sample(&perfetto, &export->events.items[i]);
 	}
 	put_counters(&perfetto);
-	put_marks(&perfetto);
+	if (report->mark_count)
+		put_track(&perfetto, UUID_MARKS, 0, "marks", 0);
+	for (size_t i = 0; i < report->mark_count; i++) {
+		snprintf(text, sizeof(text), "mark %" PRIu64, report->marks[i].number);
+		put_event(&perfetto, report->marks[i].time_ns, UUID_MARKS, EVENT_INSTANT, text, 0);
+	}
 	put_regions(&perfetto);
 	error = export_end_buffers(buffers, count, error);
 	if (!error && perfetto.failed)

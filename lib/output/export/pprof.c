@@ -223,21 +223,6 @@ static void put_locations(struct pprof *pprof, const struct mmt_row *row, struct
 	}
 }
 
-/* Viewers take the first mapping for the program: that of the process with the largest stack. */
-static void put_program(struct pprof *pprof)
-{
-	const struct mmt_report *report = pprof->export->report;
-
-	for (size_t i = 0; i < report->part_count; i++) {
-		const char *path = report->processes[report->parts[i].process].program;
-
-		if (!path)
-			continue;
-		(void)mapping_id(pprof, path);
-		return;
-	}
-}
-
 /* `text` NULL: the label is a number. */
 static void put_label(struct pprof *pprof, const char *key, const char *text, int64_t number)
 {
@@ -302,28 +287,10 @@ static void put_value(struct buffer *values, uint64_t value)
 	protobuf_varint(values, value < INT64_MAX ? value : INT64_MAX);
 }
 
-static void put_sample(struct pprof *pprof, const struct mmt_part *part, const struct buffer *locations)
-{
-	const struct mmt_report *report = pprof->export->report;
-	struct buffer *values = &pprof->inner;
-
-	protobuf_bytes(&pprof->message, SAMPLE_LOCATION_ID, locations->data, locations->size);
-	put_value(values, part->allocated_count);
-	put_value(values, part->allocated_bytes);
-	put_value(values, export_weight(part, MMT_WEIGHT_COMMITTED));
-	if (report->resident_bytes != MMT_UNKNOWN)
-		put_value(values, export_weight(part, MMT_WEIGHT_RESIDENT));
-	put_value(values, part->unfreed_count);
-	put_value(values, part->unfreed_bytes);
-	protobuf_message(&pprof->message, SAMPLE_VALUE, values);
-	put_labels(pprof, part);
-	put_field(pprof, PROFILE_SAMPLE, &pprof->message);
-}
-
 static void put_samples(struct pprof *pprof)
 {
 	const struct mmt_report *report = pprof->export->report;
-	struct buffer locations;
+	struct buffer locations, *values = &pprof->inner;
 
 	buffer_init(&locations, LIMIT_EXPORT_BYTES);
 	for (size_t i = 0; i < report->part_count; i++) {
@@ -332,7 +299,17 @@ static void put_samples(struct pprof *pprof)
 		if (!i || part->row != part[-1].row)
 			put_locations(pprof, &report->rows[part->row], &locations);
 		pprof->failed |= locations.error != NULL;
-		put_sample(pprof, part, &locations);
+		protobuf_bytes(&pprof->message, SAMPLE_LOCATION_ID, locations.data, locations.size);
+		put_value(values, part->allocated_count);
+		put_value(values, part->allocated_bytes);
+		put_value(values, export_weight(part, MMT_WEIGHT_COMMITTED));
+		if (report->resident_bytes != MMT_UNKNOWN)
+			put_value(values, export_weight(part, MMT_WEIGHT_RESIDENT));
+		put_value(values, part->unfreed_count);
+		put_value(values, part->unfreed_bytes);
+		protobuf_message(&pprof->message, SAMPLE_VALUE, values);
+		put_labels(pprof, part);
+		put_field(pprof, PROFILE_SAMPLE, &pprof->message);
 	}
 	buffer_deinit(&locations);
 }
@@ -383,11 +360,18 @@ struct mmt_error *export_pprof(const struct export *export, FILE *stream)
 	struct pprof pprof = {.export = export, .stream = stream};
 	struct buffer *buffers[] = {&pprof.message, &pprof.inner, &pprof.key, &pprof.names};
 	size_t count = sizeof(buffers) / sizeof(*buffers);
+	const struct mmt_report *report = export->report;
 	struct mmt_error *error;
 
 	export_begin_buffers(buffers, count);
 	put_head(&pprof);
-	put_program(&pprof);
+	/* Viewers take the first mapping for the program: that of the process with the largest stack. */
+	for (size_t i = 0; i < report->part_count && !pprof.mappings.count; i++) {
+		const char *path = report->processes[report->parts[i].process].program;
+
+		if (path)
+			(void)mapping_id(&pprof, path);
+	}
 	put_samples(&pprof);
 	put_mappings(&pprof);
 	for (uint32_t i = 0; i < pprof.strings.count; i++) {

@@ -31,24 +31,11 @@ static uint32_t number_frame(struct speedscope_names *names, const char *name, c
 	return number;
 }
 
-static void put_stack(const struct export *export, const struct mmt_part *sum, struct speedscope_names *names,
-		      struct document *document)
-{
-	struct export_stack stack;
-
-	export_process_name(&export->report->processes[sum->process], stack.text);
-	document_open_array(document, NULL);
-	document_unsigned(document, NULL, number_frame(names, stack.text, NULL));
-	export_stack_begin(&stack, &export->report->rows[sum->row]);
-	while (export_stack_next(&stack))
-		document_unsigned(document, NULL, number_frame(names, stack.name, stack.frame));
-	document_close(document);
-}
-
 static void put_profile(const struct export *export, enum mmt_weight weight, struct speedscope_names *names,
 			struct document *document)
 {
 	size_t position = 0, first;
+	struct export_stack stack;
 	struct mmt_part sum;
 	uint64_t total = 0;
 
@@ -59,8 +46,15 @@ static void put_profile(const struct export *export, enum mmt_weight weight, str
 	document_unsigned(document, "startValue", 0);
 	document_open_array(document, "samples");
 	while (export_next(export->report, &position, &first, &sum)) {
-		if (export_weight(&sum, weight))
-			put_stack(export, &sum, names, document);
+		if (!export_weight(&sum, weight))
+			continue;
+		export_process_name(&export->report->processes[sum.process], stack.text);
+		document_open_array(document, NULL);
+		document_unsigned(document, NULL, number_frame(names, stack.text, NULL));
+		export_stack_begin(&stack, &export->report->rows[sum.row]);
+		while (export_stack_next(&stack))
+			document_unsigned(document, NULL, number_frame(names, stack.name, stack.frame));
+		document_close(document);
 	}
 	document_close(document);
 	document_open_array(document, "weights");
@@ -75,21 +69,6 @@ static void put_profile(const struct export *export, enum mmt_weight weight, str
 	document_close(document);
 	document_unsigned(document, "endValue", total);
 	document_close(document);
-}
-
-static void put_frames(const struct speedscope_names *names, struct document *document)
-{
-	document_each(document, "frames", i, names->frames.count) {
-		const struct speedscope_frame *key = intern_get(&names->frames, i, NULL);
-
-		document_open_object(document, NULL);
-		document_string(document, "name", intern_get(&names->strings, key->name, NULL));
-		if (key->file)
-			document_string(document, "file", intern_get(&names->strings, key->file - 1, NULL));
-		if (key->line)
-			document_unsigned(document, "line", key->line);
-		document_close(document);
-	}
 }
 
 struct mmt_error *export_speedscope(const struct export *export, FILE *stream)
@@ -107,8 +86,17 @@ struct mmt_error *export_speedscope(const struct export *export, FILE *stream)
 	document_each(document, "profiles", weight, MMT_WEIGHT_KINDS)
 		put_profile(export, (enum mmt_weight)weight, &names, document);
 	document_open_object(document, "shared");
-	if (!names.failed)
-		put_frames(&names, document);
+	document_each(document, "frames", i, names.failed ? 0 : names.frames.count) {
+		const struct speedscope_frame *key = intern_get(&names.frames, i, NULL);
+
+		document_open_object(document, NULL);
+		document_string(document, "name", intern_get(&names.strings, key->name, NULL));
+		if (key->file)
+			document_string(document, "file", intern_get(&names.strings, key->file - 1, NULL));
+		if (key->line)
+			document_unsigned(document, "line", key->line);
+		document_close(document);
+	}
 	error = names.failed ? &error_no_memory : document_finish(document);
 	document_destroy(document);
 	intern_deinit(&names.strings);

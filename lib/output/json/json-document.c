@@ -172,21 +172,6 @@ static bool is_plain(const struct document *document, const char *value)
 	return true;
 }
 
-/* NULL: out of memory, or too long. */
-static json_t *make_string(struct document *document, const char *value)
-{
-	struct escape_piece piece;
-	struct mmt_error *error;
-
-	buffer_clear(&document->escaped);
-	while (escape_next(&value, ESCAPE_FOR_JSON, &piece))
-		buffer_put(&document->escaped, piece.text, piece.size);
-	buffer_put_u8(&document->escaped, 0);
-	error = buffer_finish(&document->escaped);
-	mmt_error_destroy(error);
-	return error ? NULL : json_string((const char *)document->escaped.data);
-}
-
 static int write_escaped(const char *text, size_t size, void *context)
 {
 	const struct document *document = context;
@@ -199,25 +184,34 @@ static int write_escaped(const char *text, size_t size, void *context)
 	return 0;
 }
 
-static void put_string(struct document *document, const char *key, const char *value)
+void document_string(struct document *document, const char *key, const char *value)
 {
-	json_t *string = make_string(document, value);
+	struct buffer *escaped = &document->escaped;
+	struct escape_piece piece;
+	struct mmt_error *error;
+	json_t *string;
 
+	if (!value) {
+		document_null(document, key);
+		return;
+	}
+	if (is_plain(document, value)) {
+		if (begin_value(document, key))
+			fprintf(document->stream, "\"%s\"", value);
+		return;
+	}
+	buffer_clear(escaped);
+	while (escape_next(&value, ESCAPE_FOR_JSON, &piece))
+		buffer_put(escaped, piece.text, piece.size);
+	buffer_put_u8(escaped, 0);
+	error = buffer_finish(escaped);
+	string = error ? NULL : json_string((const char *)escaped->data);
+	mmt_error_destroy(error);
 	document->failed |= !string;
 	if (begin_value(document, key) &&
 	    json_dump_callback(string, write_escaped, document, JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
 		document->failed = !ferror(document->stream);
 	json_decref(string);
-}
-
-void document_string(struct document *document, const char *key, const char *value)
-{
-	if (!value)
-		document_null(document, key);
-	else if (!is_plain(document, value))
-		put_string(document, key, value);
-	else if (begin_value(document, key))
-		fprintf(document->stream, "\"%s\"", value);
 }
 
 struct mmt_error *document_finish(struct document *document)

@@ -117,32 +117,6 @@ static void put_process(struct document *document, const struct mmt_process *it)
 	document_close(document);
 }
 
-static void put_frame(struct document *document, const struct mmt_frame *frame)
-{
-	static const char *const kinds[] = {
-	    [MMT_FRAME_NATIVE] = "native",
-	    [MMT_FRAME_JIT] = "jit",
-	    [MMT_FRAME_UNKNOWN] = "unknown",
-	};
-
-	document_open_object(document, NULL);
-	document_string(document, "kind", kinds[frame->kind]);
-	document_string(document, "function", frame->function);
-	document_string(document, "raw_function", frame->raw_function);
-	document_string(document, "module", frame->module);
-	document_string(document, "module_path", frame->module_path);
-	document_string(document, "source_file", frame->source_file);
-	document_unsigned(document, "source_line", frame->source_line ? frame->source_line : MMT_UNKNOWN);
-	document_bool(document, "inlined", frame->inlined);
-	document_bool(document, "doubtful", frame->doubtful);
-	document_address(document, "address", frame->address);
-	if (frame->kind == MMT_FRAME_NATIVE)
-		document_address(document, "module_offset", frame->module_offset);
-	else
-		document_null(document, "module_offset");
-	document_close(document);
-}
-
 static void put_pids(struct document *document, const int32_t *pids, size_t count)
 {
 	document_each(document, "pids", i, count)
@@ -154,8 +128,31 @@ static void put_stack(struct document *document, enum mmt_stack_end end, size_t 
 {
 	document_string(document, "stack_end", stack_end_word(end));
 	document_unsigned(document, "hidden_frame_count", hidden_count);
-	document_each(document, "frames", i, count)
-		put_frame(document, frames[i]);
+	document_each(document, "frames", i, count) {
+		const struct mmt_frame *frame = frames[i];
+		static const char *const kinds[] = {
+		    [MMT_FRAME_NATIVE] = "native",
+		    [MMT_FRAME_JIT] = "jit",
+		    [MMT_FRAME_UNKNOWN] = "unknown",
+		};
+
+		document_open_object(document, NULL);
+		document_string(document, "kind", kinds[frame->kind]);
+		document_string(document, "function", frame->function);
+		document_string(document, "raw_function", frame->raw_function);
+		document_string(document, "module", frame->module);
+		document_string(document, "module_path", frame->module_path);
+		document_string(document, "source_file", frame->source_file);
+		document_unsigned(document, "source_line", frame->source_line ? frame->source_line : MMT_UNKNOWN);
+		document_bool(document, "inlined", frame->inlined);
+		document_bool(document, "doubtful", frame->doubtful);
+		document_address(document, "address", frame->address);
+		if (frame->kind == MMT_FRAME_NATIVE)
+			document_address(document, "module_offset", frame->module_offset);
+		else
+			document_null(document, "module_offset");
+		document_close(document);
+	}
 }
 
 static void put_thread(struct document *document, const char *key, const struct mmt_thread *thread)
@@ -226,29 +223,28 @@ static void put_steps(struct document *document, const struct mmt_report *report
 	}
 }
 
-static void put_failure(struct document *document, const struct mmt_failure *failure)
-{
-	document_open_object(document, NULL);
-	document_string(document, "call", mmt_event_count_name(failure->call));
-	document_signed(document, "error", failure->error);
-	document_unsigned(document, "count", failure->count);
-	document_unsigned(document, "asked_bytes", failure->asked_bytes);
-	document_unsigned(document, "first_ns", failure->first_ns);
-	document_unsigned(document, "last_ns", failure->last_ns);
-	put_pids(document, failure->pids, failure->pid_count);
-	put_stack(document, failure->stack_end, failure->hidden_frame_count, failure->frames, failure->frame_count);
-	document_bool(document, "refused", failure->refused);
-	document_string(document, "limit", mmt_limit_name(failure->limit.kind));
-	document_unsigned(document, "limit_value", failure->limit.kind ? failure->limit.value : MMT_UNKNOWN);
-	document_unsigned(document, "limit_used", failure->limit.kind ? failure->limit.used : MMT_UNKNOWN);
-	document_close(document);
-}
-
 /* The figures that are not of rows. */
 static void put_side_figures(struct document *document, const struct mmt_report *report)
 {
-	document_each(document, "failures", i, report->failure_count)
-		put_failure(document, &report->failures[i]);
+	document_each(document, "failures", i, report->failure_count) {
+		const struct mmt_failure *failure = &report->failures[i];
+
+		document_open_object(document, NULL);
+		document_string(document, "call", mmt_event_count_name(failure->call));
+		document_signed(document, "error", failure->error);
+		document_unsigned(document, "count", failure->count);
+		document_unsigned(document, "asked_bytes", failure->asked_bytes);
+		document_unsigned(document, "first_ns", failure->first_ns);
+		document_unsigned(document, "last_ns", failure->last_ns);
+		put_pids(document, failure->pids, failure->pid_count);
+		put_stack(document, failure->stack_end, failure->hidden_frame_count, failure->frames,
+			  failure->frame_count);
+		document_bool(document, "refused", failure->refused);
+		document_string(document, "limit", mmt_limit_name(failure->limit.kind));
+		document_unsigned(document, "limit_value", failure->limit.kind ? failure->limit.value : MMT_UNKNOWN);
+		document_unsigned(document, "limit_used", failure->limit.kind ? failure->limit.used : MMT_UNKNOWN);
+		document_close(document);
+	}
 	document_each(document, "thread_totals", i, report->thread_total_count) {
 		const struct mmt_thread_total *total = &report->thread_totals[i];
 
@@ -517,42 +513,11 @@ static void put_entry(struct document *document, const struct mmt_diff *diff, co
 	document_close(document);
 }
 
-static void put_diff(struct document *document, const struct mmt_diff *diff, const struct diff_selection *selection)
+struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
 {
 	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
 	/* Of memory that was mapped before, the part that --focus and --ignore select is not known. */
 	bool mapped_known = same && !selection_has_patterns(diff->before) && !selection_has_patterns(diff->after);
-
-	document_string(document, "mmtrace", "diff");
-	document_unsigned(document, "version", MMT_JSON_VERSION);
-	document_open_object(document, "before");
-	put_recording(document, diff->before);
-	document_close(document);
-	document_open_object(document, "after");
-	put_recording(document, diff->after);
-	document_close(document);
-	document_string(document, "relation", mmt_diff_relation_name(diff->relation));
-	put_unsigned(document, "between_ns", diff->between_ns, same);
-	put_unsigned(document, "mapped_before_bytes", diff->mapped_before_bytes, mapped_known);
-	put_unsigned(document, "mapped_after_bytes", diff->mapped_after_bytes, mapped_known);
-	put_signed(document, "between_bytes", diff->between_bytes, diff->between_parts_known);
-	put_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes, diff->between_parts_known);
-	put_parts(document, "between_parts", diff->between_parts, diff->between_part_count);
-	document_signed(document, "bytes", diff->bytes);
-	document_signed(document, "committed_bytes", diff->committed_bytes);
-	document_unsigned(document, "growth_bytes", diff->growth_bytes);
-	document_unsigned(document, "committed_growth_bytes", diff->committed_growth_bytes);
-	document_unsigned(document, "entry_count", diff->entry_count);
-	document_unsigned(document, "uncertain_count", diff->uncertain_count);
-	document_bool(document, "search_limited", diff->search_limited);
-	document_unsigned(document, "same_count", diff->same_count);
-	document_unsigned(document, "hidden_count", selection->hidden_count);
-	document_each(document, "entries", i, selection->count)
-		put_entry(document, diff, selection->entries[i]);
-}
-
-struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
-{
 	struct diff_selection selection = {0};
 	struct document *document = NULL;
 	struct mmt_error *error = selection_of_diff(diff, options, &selection);
@@ -560,7 +525,33 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct 
 	if (!error)
 		error = document_create(stream, DOCUMENT_SPACED, &document);
 	if (!error) {
-		put_diff(document, diff, &selection);
+		document_string(document, "mmtrace", "diff");
+		document_unsigned(document, "version", MMT_JSON_VERSION);
+		document_open_object(document, "before");
+		put_recording(document, diff->before);
+		document_close(document);
+		document_open_object(document, "after");
+		put_recording(document, diff->after);
+		document_close(document);
+		document_string(document, "relation", mmt_diff_relation_name(diff->relation));
+		put_unsigned(document, "between_ns", diff->between_ns, same);
+		put_unsigned(document, "mapped_before_bytes", diff->mapped_before_bytes, mapped_known);
+		put_unsigned(document, "mapped_after_bytes", diff->mapped_after_bytes, mapped_known);
+		put_signed(document, "between_bytes", diff->between_bytes, diff->between_parts_known);
+		put_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes,
+			   diff->between_parts_known);
+		put_parts(document, "between_parts", diff->between_parts, diff->between_part_count);
+		document_signed(document, "bytes", diff->bytes);
+		document_signed(document, "committed_bytes", diff->committed_bytes);
+		document_unsigned(document, "growth_bytes", diff->growth_bytes);
+		document_unsigned(document, "committed_growth_bytes", diff->committed_growth_bytes);
+		document_unsigned(document, "entry_count", diff->entry_count);
+		document_unsigned(document, "uncertain_count", diff->uncertain_count);
+		document_bool(document, "search_limited", diff->search_limited);
+		document_unsigned(document, "same_count", diff->same_count);
+		document_unsigned(document, "hidden_count", selection.hidden_count);
+		document_each(document, "entries", i, selection.count)
+			put_entry(document, diff, selection.entries[i]);
 		error = document_finish(document);
 	}
 	selection_of_diff_deinit(&selection);

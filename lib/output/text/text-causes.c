@@ -154,23 +154,6 @@ static const char *name_class(enum mmt_class memory_class)
 	}
 }
 
-static void put_cause(struct text *text, const struct mmt_report *report, const struct mmt_cause *cause)
-{
-	struct verdict_word verdict = text_verdict_word(report, cause->verdict);
-
-	text_format(text, TEXT_PLAIN, "%3" PRIu32, cause->rows[0]);
-	text_format(text, TEXT_STRONG, "%10s", text_bytes(text, cause->memory_bytes));
-	if (has_rates(report))
-		text_format(text, TEXT_PLAIN, "%11s",
-			    text_shows_rate(&report->growth, cause) ? text_change(text, cause->bytes_per_minute) : "-");
-	text_pad_to(text, VERDICT_COLUMN);
-	text_put(text, verdict.style, verdict.word ? verdict.word : "-");
-	text_pad_to(text, KIND_COLUMN);
-	text_format(text, TEXT_PLAIN, "%.5s", name_class(cause->memory_class));
-	put_name(text, cause);
-	text_end_line(text);
-}
-
 static void put_heads(struct text *text, const struct mmt_report *report)
 {
 	bool stacks = report->by == MMT_BY_STACK || (report->then_by == MMT_BY_STACK && report->by == MMT_BY_THREAD);
@@ -229,8 +212,20 @@ void text_causes(struct text *text, const struct mmt_report *report)
 	put_older(text, report, &selection);
 	for (size_t i = 0; i < selection.shown; i++) {
 		struct mmt_cause cause = selection_cause(report, i);
+		struct verdict_word verdict = text_verdict_word(report, cause.verdict);
 
-		put_cause(text, report, &cause);
+		text_format(text, TEXT_PLAIN, "%3" PRIu32, cause.rows[0]);
+		text_format(text, TEXT_STRONG, "%10s", text_bytes(text, cause.memory_bytes));
+		if (has_rates(report))
+			text_format(text, TEXT_PLAIN, "%11s",
+				    text_shows_rate(&report->growth, &cause) ? text_change(text, cause.bytes_per_minute)
+									     : "-");
+		text_pad_to(text, VERDICT_COLUMN);
+		text_put(text, verdict.style, verdict.word ? verdict.word : "-");
+		text_pad_to(text, KIND_COLUMN);
+		text_format(text, TEXT_PLAIN, "%.5s", name_class(cause.memory_class));
+		put_name(text, &cause);
+		text_end_line(text);
 	}
 	/* The memory of the others, and its rate if that is more than noise. */
 	if (selection.count > selection.shown)

@@ -217,19 +217,6 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }
 
-static void put_unmapped_at_end(struct text *text, const struct mmt_report *report)
-{
-	uint64_t unmapped = mmt_report_freed_at_end(report), peak_ms;
-
-	if (!unmapped)
-		return;
-	peak_ms = (report->peak_ns > report->start_ns ? report->peak_ns - report->start_ns : 0) / 1000000;
-	text_add(text, "  %s were unmapped in the last %s: --to %" PRIu64 ".%03" PRIu64 "s shows them.",
-		 text_bytes(text, unmapped), text_duration(text, report->to_ns - report->peak_ns), peak_ms / 1000,
-		 peak_ms % 1000);
-	text_end_sentence(text, TEXT_STRONG, INDENT);
-}
-
 bool text_growth_is_of_all(const struct mmt_report *report)
 {
 	return !report->windowed && !report->options.classes && !selection_has_patterns(report) &&
@@ -475,10 +462,17 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 
 void text_verdict(struct text *text, const struct mmt_report *report)
 {
+	uint64_t unmapped = mmt_report_freed_at_end(report);
+	uint64_t peak_ms = report->peak_ns > report->start_ns ? (report->peak_ns - report->start_ns) / 1000000 : 0;
+
 	text->indent = INDENT;
 	put_headline(text, report);
 	put_verdict(text, report);
-	put_unmapped_at_end(text, report);
+	if (unmapped)
+		text_add(text, "  %s were unmapped in the last %s: --to %" PRIu64 ".%03" PRIu64 "s shows them.",
+			 text_bytes(text, unmapped), text_duration(text, report->to_ns - report->peak_ns),
+			 peak_ms / 1000, peak_ms % 1000);
+	text_end_sentence(text, TEXT_STRONG, INDENT);
 	put_control_group(text, report);
 	text_put_shares(text, report);
 	if (text->room->extras)

@@ -255,26 +255,6 @@ static void add_label_of(struct text *text, const struct mmt_report *report, con
 		text_add(text, ", the last one: ");
 }
 
-static void add_label_of_earlier(struct text *text, const struct mmt_report *report)
-{
-	uint64_t oldest_ns = 0;
-
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-
-		if (process->checked && !process->mismatch_bytes && !is_final(report, process) &&
-		    process->check_age_ns > oldest_ns)
-			oldest_ns = process->check_age_ns;
-	}
-	if (report->process_count == 1)
-		add_label_of(text, report, &report->processes[0]);
-	else if (report->completeness.incomplete)
-		text_add(text, "  checked against the kernel's last maps: ");
-	else
-		text_add(text, "  checked against the kernel's maps up to %s before they ended: ",
-			 text_duration(text, oldest_ns));
-}
-
 /* The snapshot during which the unverifiable bytes changed: the last one, or the first. */
 static void add_unsure(struct text *text, const struct check_sum *sum)
 {
@@ -364,6 +344,7 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 void text_checks(struct text *text, const struct mmt_report *report)
 {
 	struct checks checks = checks_sum(report);
+	uint64_t oldest_ns = 0;
 
 	put_wrong(text, report, &checks.wrong);
 	if (checks.equal.processes) {
@@ -372,7 +353,20 @@ void text_checks(struct text *text, const struct mmt_report *report)
 		text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 	}
 	if (checks.earlier.processes) {
-		add_label_of_earlier(text, report);
+		for (size_t i = 0; i < report->process_count; i++) {
+			const struct mmt_process *process = &report->processes[i];
+
+			if (process->checked && !process->mismatch_bytes && !is_final(report, process) &&
+			    process->check_age_ns > oldest_ns)
+				oldest_ns = process->check_age_ns;
+		}
+		if (report->process_count == 1)
+			add_label_of(text, report, &report->processes[0]);
+		else if (report->completeness.incomplete)
+			text_add(text, "  checked against the kernel's last maps: ");
+		else
+			text_add(text, "  checked against the kernel's maps up to %s before they ended: ",
+				 text_duration(text, oldest_ns));
 		add_sum(text, &checks.earlier, report->process_count > 1);
 		text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 	}

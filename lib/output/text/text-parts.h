@@ -13,17 +13,14 @@
 
 /* Prominent lines about missing or damaged data; nothing if there is none. */
 void text_warnings(struct text *text, const struct mmt_report *report);
-
 /* The same; target, duration and verdict; what stands above the causes. */
 void text_summary(struct text *text, const struct mmt_report *report);
-
 /* How reliable the report is, in one sentence; whether that can stand below the figures. */
 void text_trust(struct text *text, const struct mmt_report *report);
 bool text_is_sound(const struct mmt_report *report);
 
 /* The file and its date; events, losses, stacks; the check against the kernel's maps; missing data. */
 void text_details(struct text *text, const struct mmt_report *report);
-
 /* Single lines of it: the file, and when it was recorded; how many events, and how many were lost; how complete the
  * stacks are, or nothing if there are none; what was reconciled with the kernel's maps, or nothing. */
 void text_source(struct text *text, const struct mmt_report *report);
@@ -82,8 +79,6 @@ void text_causes(struct text *text, const struct mmt_report *report);
 
 /* The first lines of a report: how much the recorded processes grew, whether they still grow, and in which memory. */
 
-/* Several processes: their names, what the figures count ("RSS" or "Pss"), and which of them grow. */
-
 /* What processes are sorted by; false: leave the process out. */
 typedef bool (*text_rank_fn)(const struct mmt_report *report, const struct mmt_process *process, int64_t *rank_ret);
 
@@ -93,55 +88,41 @@ const struct mmt_process *text_next_process(const struct mmt_report *report, con
 
 /* "9 processes: nginx x 8, sh (pid 4711), 12.3 s" */
 void text_add_headline(struct text *text, const struct mmt_report *report);
-
+/* What the figures count: "RSS", "Pss and swap". */
 const char *text_measure(const struct mmt_growth *growth);
 const char *text_measure_with_swap(const struct mmt_growth *growth);
-
 /* Says what Pss is, and what it does not show; nothing if RSS says all. */
 void text_put_measure(struct text *text, const struct mmt_report *report);
-
 /* The reason for the verdict if processes grow whose growth the sum of all does not show. */
 void text_put_growers(struct text *text, const struct mmt_report *report);
-
 /* "by process: postgres (pid 26649) +85.20 MiB, others +3.77 MiB" */
 void text_put_shares(struct text *text, const struct mmt_report *report);
-
-/* The memory of a worker that is replaced again and again goes with it: all of them together may be steady. */
+/* By how much the processes that ended had grown. */
 void text_put_growth_of_ended(struct text *text, const struct mmt_report *report);
 
 /* Processes, duration and resident sizes; the verdict. */
 void text_verdict(struct text *text, const struct mmt_report *report);
-
 /* Whether so short a recording has only what programs map when they start. */
 bool text_has_nothing_to_see(const struct mmt_report *report);
-
 /* Where the growth is: above the causes if these do not show it, and otherwise below. */
 void text_growth_above(struct text *text, const struct mmt_report *report);
 void text_growth_below(struct text *text, const struct mmt_report *report);
 
 /* Add what a part of MMT_GROWTH_BEFORE is, for instance "malloc arenas", or the name of its file. */
 void text_add_kind(struct text *text, const struct mmt_growth_part *part);
-
 /* Below a part: what explains it, if anything is known. */
 void text_put_part_hint(struct text *text, const struct mmt_growth_part *part);
-
 /* A line of growth that belongs to no part; nothing if it is 0. */
 void text_put_rest(struct text *text, int64_t bytes, const char *what);
-
 /* The same for a change of swapped memory, which the parts of RSS do not include. */
 void text_put_swap(struct text *text, int64_t bytes);
 
-/*
- * Whether the report shows all memory of the processes; then memory that no row shows was mapped before the recording.
- */
+/* Whether the report shows all memory of the processes; then memory that no row shows was mapped before. */
 bool text_growth_is_of_all(const struct mmt_report *report);
 
-/* Malloc heaps, of which censuses were taken. */
-
-/* What grew in the heap that changed most, in one sentence; nothing if that is not known, or a small part of the
- * growth. */
+/* Of malloc heaps with censuses: what grew in the heap that changed most, in one sentence; nothing if that is not
+ * known, or a small part of the growth. */
 void text_heap_answer(struct text *text, const struct mmt_report *report);
-
 /* The kinds of blocks, as tables, and why heaps were not read; of heaps with a part in the growth, or of the others. */
 void text_heaps(struct text *text, const struct mmt_report *report, bool that_matter);
 
@@ -152,31 +133,19 @@ void text_diff_heaps(struct text *text, const struct mmt_diff *diff);
 
 /* The marks that the user made while recording. */
 void text_marks(struct text *text, const struct mmt_report *report);
-
-/* The part of the recording that --from and --to select. */
+/* The part of the recording that --from and --to select; the classes and processes that were selected. */
 void text_window(struct text *text, const struct mmt_report *report);
-
-/* The classes and processes that were selected. */
 void text_choice(struct text *text, const struct mmt_report *report);
-
-/* The memory of each process, if there is more than one. */
+/* The memory of each process, and unfreed bytes by class, if there is more than one. */
 void text_processes(struct text *text, const struct mmt_report *report);
-
-/* Unfreed bytes by class, if there is more than one. */
 void text_classes(struct text *text, const struct mmt_report *report);
-
 /* For each thread, the bytes that it mapped and released, and whose memory it released. */
 void text_threads(struct text *text, const struct mmt_report *report);
-
 /* The most frequent call for which the kernel refused memory, and the limit that it met, if that is known. */
 void text_refused(struct text *text, const struct mmt_report *report);
-
 /* Failed calls, the most frequent ones with their stacks. */
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
-
 /* The table of report --every: memory at equal steps of time. */
-
-/* Prints nothing if no steps were requested. */
 void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection);
 
 /* How the two recordings are related; nothing for two runs of one program. */

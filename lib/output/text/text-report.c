@@ -226,27 +226,12 @@ static void put_kind(struct text *text, const struct mmt_row *row)
 	text_put(text, TEXT_PLAIN, more);
 }
 
-/* If sorted by memory, rows that only reserve are not shown themselves, but with the row that uses most of it. */
-static void put_reserver(struct text *text, const struct mmt_row *row, const struct mmt_row *reserver,
-			 enum mmt_sort sort)
-{
-	const char *size = text_bytes(text, reserver->unfreed_bytes);
-
-	/* All of it is accessible by now, or unmapped. */
-	if (!reserver->unfreed_bytes)
-		return;
-	if (sort != MMT_SORT_MEMORY || !reserver->joined_to)
-		text_part(text, TEXT_PLAIN, "in %s that #%" PRIu32 " reserved", size, reserver->id);
-	else if (reserver->joined_to == row->id)
-		text_part(text, TEXT_PLAIN, "of %s reserved", size);
-	else
-		text_part(text, TEXT_PLAIN, "of the %s reserved for #%" PRIu32, size, reserver->joined_to);
-}
-
 /* Print the figures that the first line does not show. */
 static void put_sizes_of_kinds(struct text *text, const struct mmt_report *report, const struct mmt_row *row,
 			       enum mmt_sort sort)
 {
+	const struct mmt_row *reserver = row->reserved_by ? &report->rows[row->reserved_by - 1] : NULL;
+
 	if (row->unfreed_bytes && row->memory_bytes && row->unfreed_bytes != row->memory_bytes)
 		put_part_bytes(text, "unfreed", row->unfreed_bytes);
 	if (row->unfreed_bytes && row->committed_bytes != row->unfreed_bytes &&
@@ -256,8 +241,18 @@ static void put_sizes_of_kinds(struct text *text, const struct mmt_report *repor
 	if ((label) && row->name && (uint64_t)row->name < row->memory_bytes)                                           \
 		put_part_bytes(text, label, row->name);
 	MMT_ROW_FIGURES(PUT_PART)
-	if (row->reserved_by)
-		put_reserver(text, row, &report->rows[row->reserved_by - 1], sort);
+	/* If sorted by memory, rows that only reserve are not shown themselves, but with the row that uses most of it.
+	 * Without unfreed bytes, all of it is accessible by now, or unmapped. */
+	if (reserver && reserver->unfreed_bytes) {
+		const char *size = text_bytes(text, reserver->unfreed_bytes);
+
+		if (sort != MMT_SORT_MEMORY || !reserver->joined_to)
+			text_part(text, TEXT_PLAIN, "in %s that #%" PRIu32 " reserved", size, reserver->id);
+		else if (reserver->joined_to == row->id)
+			text_part(text, TEXT_PLAIN, "of %s reserved", size);
+		else
+			text_part(text, TEXT_PLAIN, "of the %s reserved for #%" PRIu32, size, reserver->joined_to);
+	}
 	if (row->committed_before_bytes)
 		put_part_bytes(text, "committed in memory mapped before", row->committed_before_bytes);
 	if (row->reserved_bytes)
@@ -379,22 +374,6 @@ static void put_identity(struct text *text, const struct mmt_report *report, con
 	}
 }
 
-/* Print a heading above the first row without memory. */
-static void put_heading(struct text *text, const struct mmt_report *report, const struct selection *selection,
-			size_t index, enum mmt_sort sort)
-{
-	const char *why = report->growth.end_swap_bytes && !report->swapped_known
-			      ? " (reserved, never touched, or swapped out)"
-			      : " (reserved, or never touched)";
-
-	if (sort != MMT_SORT_MEMORY || selection->rows[index]->memory_bytes ||
-	    (index && !selection->rows[index - 1]->memory_bytes))
-		return;
-	text_put(text, TEXT_STRONG, "address space without memory");
-	text_line(text, TEXT_FAINT, "%s", why);
-	text_end_line(text);
-}
-
 static void put_hidden(struct text *text, const struct selection *selection, const struct mmt_report *report,
 		       enum mmt_sort sort)
 {
@@ -426,6 +405,9 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 {
 	const struct mmt_text_options *options = text->options;
 	struct mmt_text_options shortened = *options;
+	const char *why = report->growth.end_swap_bytes && !report->swapped_known
+			      ? " (reserved, never touched, or swapped out)"
+			      : " (reserved, or never touched)";
 	uint64_t memory_bytes = 0;
 	size_t first = 0;
 
@@ -444,7 +426,13 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 		if (text->below ? i == first && complete : i != first)
 			continue;
 		text_end_line(text);
-		put_heading(text, report, selection, i, options->sort);
+		/* A heading above the first row without memory. */
+		if (options->sort == MMT_SORT_MEMORY && !selection->rows[i]->memory_bytes &&
+		    (!i || selection->rows[i - 1]->memory_bytes)) {
+			text_put(text, TEXT_STRONG, "address space without memory");
+			text_line(text, TEXT_FAINT, "%s", why);
+			text_end_line(text);
+		}
 		put_row(text, report, selection->rows[i], options->sort, memory_bytes);
 		text->options = &shortened;
 		put_identity(text, report, selection->rows[i], explanations);
@@ -474,31 +462,13 @@ const struct text_room text_rooms[TEXT_ROOMS] = {
 
 #define SCREEN_LINES 23 /* 24 less one for the prompt */
 
-static void put_first_screen(struct text *text, const struct mmt_report *report, const struct selection *selection,
-			     struct text_explanations *explanations)
-{
-	bool sound = text_is_sound(report);
-
-	text_summary(text, report);
-	if (!sound)
-		text_trust(text, report);
-	text_causes(text, report);
-	if (!report->unfreed_bytes)
-		put_nothing_unfreed(text, report);
-	put_rows(text, report, selection, explanations);
-	if (!sound)
-		return;
-	text_end_line(text);
-	text_trust(text, report);
-}
-
 /* Leave out what does not fit on the first screen of a terminal. */
-static void fit_first_screen(struct text *text, const struct mmt_report *report, const struct selection *selection,
+static void put_first_screen(struct text *text, const struct mmt_report *report, const struct selection *selection,
 			     struct text_explanations *explanations)
 {
 	const struct text_explanations empty = *explanations;
 	FILE *stream = text->stream;
-	bool fits = false;
+	bool sound = text_is_sound(report), fits = false;
 
 	for (size_t i = 0; !fits && i < TEXT_ROOMS; i++) {
 		char *screen = NULL;
@@ -512,7 +482,17 @@ static void fit_first_screen(struct text *text, const struct mmt_report *report,
 			text->no_memory = true;
 			break;
 		}
-		put_first_screen(text, report, selection, explanations);
+		text_summary(text, report);
+		if (!sound)
+			text_trust(text, report);
+		text_causes(text, report);
+		if (!report->unfreed_bytes)
+			put_nothing_unfreed(text, report);
+		put_rows(text, report, selection, explanations);
+		if (sound) {
+			text_end_line(text);
+			text_trust(text, report);
+		}
 		fits = !text->options->width || text->lines <= SCREEN_LINES || i + 1 == TEXT_ROOMS;
 		text->no_memory |= fclose(text->stream) != 0;
 		if (fits && screen)
@@ -536,7 +516,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	if (error)
 		return error;
 	text_begin(&text, stream, options);
-	fit_first_screen(&text, report, &selection, &explanations);
+	put_first_screen(&text, report, &selection, &explanations);
 	text.below = true;
 	put_rows(&text, report, &selection, &explanations);
 	put_hidden(&text, &selection, report, options->sort);

@@ -112,31 +112,6 @@ static bool rank_process(const struct mmt_report *report, const struct mmt_proce
 	return true;
 }
 
-/* A child has inherited what it did not map itself. */
-static void put_process(struct text *text, const struct mmt_report *report, const struct mmt_process *process)
-{
-	const struct mmt_process_readings *readings = process->readings;
-
-	text_put(text, TEXT_PLAIN, "  ");
-	text_put_name(text, TEXT_PLAIN, process->name ? process->name : "", 0);
-	text_format(text, TEXT_PLAIN, " (%" PRId32 ")", process->pid);
-	text_pad_to(text, THREAD_COLUMNS);
-	if (report->resident_reading_count)
-		text_format(text, TEXT_PLAIN, "%13s%12s",
-			    readings ? text_change(text, mmt_process_growth(process)) : "-",
-			    readings ? text_bytes(text, readings->end_resident_bytes) : "-");
-	text_format(text, TEXT_PLAIN, "%12s%12s", text_bytes(text, process->unfreed_bytes),
-		    text_bytes(text, process->before_bytes));
-	if (process->parent_pid)
-		text_add(text, "  child of %" PRId32, process->parent_pid);
-	if (process->ended)
-		text_add(text, process->parent_pid ? ", ended" : "  ended");
-	if (text_has_sentence(text))
-		text_end_sentence(text, TEXT_PLAIN, THREAD_COLUMNS);
-	else
-		text_end_line(text);
-}
-
 void text_processes(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_process *process = NULL;
@@ -152,8 +127,28 @@ void text_processes(struct text *text, const struct mmt_report *report)
 	text_line(text, TEXT_STRONG, "%12s%12s", "unfreed", "before");
 	for (size_t i = 0; i < report->process_count; i++)
 		rest_bytes += report->processes[i].unfreed_bytes;
+	/* A child has inherited what it did not map itself. */
 	for (int i = 0; i < PROCESSES_SHOWN && (process = text_next_process(report, process, rank_process)); i++) {
-		put_process(text, report, process);
+		const struct mmt_process_readings *readings = process->readings;
+
+		text_put(text, TEXT_PLAIN, "  ");
+		text_put_name(text, TEXT_PLAIN, process->name ? process->name : "", 0);
+		text_format(text, TEXT_PLAIN, " (%" PRId32 ")", process->pid);
+		text_pad_to(text, THREAD_COLUMNS);
+		if (report->resident_reading_count)
+			text_format(text, TEXT_PLAIN, "%13s%12s",
+				    readings ? text_change(text, mmt_process_growth(process)) : "-",
+				    readings ? text_bytes(text, readings->end_resident_bytes) : "-");
+		text_format(text, TEXT_PLAIN, "%12s%12s", text_bytes(text, process->unfreed_bytes),
+			    text_bytes(text, process->before_bytes));
+		if (process->parent_pid)
+			text_add(text, "  child of %" PRId32, process->parent_pid);
+		if (process->ended)
+			text_add(text, process->parent_pid ? ", ended" : "  ended");
+		if (text_has_sentence(text))
+			text_end_sentence(text, TEXT_PLAIN, THREAD_COLUMNS);
+		else
+			text_end_line(text);
 		rest_bytes -= process->unfreed_bytes;
 	}
 	if (report->process_count <= PROCESSES_SHOWN)
@@ -238,27 +233,11 @@ static const struct {
 			      "limit it further (hugetlb.*.max)."},
 };
 
-static void put_limit(struct text *text, const struct mmt_limit *limit)
-{
-	bool counts = limit->kind == MMT_LIMIT_MAPPINGS;
-
-	if (!limit->kind)
-		text_add(text, "  Compare the limits in /proc/PID/limits, and CommitLimit and HugePages_Free in "
-			       "/proc/meminfo; that of a control group makes no call fail.");
-	else if (limit->kind == MMT_LIMIT_MEMORY)
-		text_add(text, "  %s%s%s", limit_words[limit->kind].begin, text_bytes(text, limit->value),
-			 limit_words[limit->kind].end);
-	else
-		text_add(text, "  %s%s of %s%s", limit_words[limit->kind].begin,
-			 counts ? text_count(text, limit->used) : text_bytes(text, limit->used),
-			 counts ? text_count(text, limit->value) : text_bytes(text, limit->value),
-			 limit_words[limit->kind].end);
-	text_end_sentence(text, TEXT_PLAIN, 2);
-}
-
 void text_refused(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_failure *failure = NULL;
+	const struct mmt_limit *limit;
+	bool counts;
 
 	for (size_t i = 0; i < report->failure_count && !failure; i++) {
 		if (report->failures[i].refused)
@@ -277,7 +256,20 @@ void text_refused(struct text *text, const struct mmt_report *report)
 	if (failure->origin < failure->frame_count && failure->frames[failure->origin]->function)
 		text_add(text, ", in %s", failure->frames[failure->origin]->function);
 	text_end_sentence(text, TEXT_PLAIN, 2);
-	put_limit(text, &failure->limit);
+	limit = &failure->limit;
+	counts = limit->kind == MMT_LIMIT_MAPPINGS;
+	if (!limit->kind)
+		text_add(text, "  Compare the limits in /proc/PID/limits, and CommitLimit and HugePages_Free in "
+			       "/proc/meminfo; that of a control group makes no call fail.");
+	else if (limit->kind == MMT_LIMIT_MEMORY)
+		text_add(text, "  %s%s%s", limit_words[limit->kind].begin, text_bytes(text, limit->value),
+			 limit_words[limit->kind].end);
+	else
+		text_add(text, "  %s%s of %s%s", limit_words[limit->kind].begin,
+			 counts ? text_count(text, limit->used) : text_bytes(text, limit->used),
+			 counts ? text_count(text, limit->value) : text_bytes(text, limit->value),
+			 limit_words[limit->kind].end);
+	text_end_sentence(text, TEXT_PLAIN, 2);
 }
 
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)

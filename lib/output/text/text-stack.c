@@ -329,17 +329,6 @@ static unsigned name_width(const struct text *text, const struct mmt_frame *fram
 	return left < FUNCTION_COLUMNS_MIN ? left : FUNCTION_COLUMNS_MIN;
 }
 
-static void put_module(struct text *text, const struct mmt_frame *frame, const struct layout *layout)
-{
-	unsigned column = layout->indent + layout->function_columns, width = text->options->width;
-
-	column = (column > text->column ? column : text->column) + 3;
-	if (width && width < column + MODULE_COLUMNS_MIN)
-		return;
-	text_pad_to(text, column);
-	text_put_name(text, TEXT_FAINT, frame->module, width ? width - column : 0);
-}
-
 /* Where there is no room for it in its column, the source stands behind the module, or nowhere. */
 static void put_source(struct text *text, const struct mmt_frame *frame, unsigned column)
 {
@@ -364,7 +353,7 @@ static void put_frame(struct text *text, const struct mmt_frame *frame, const st
 {
 	enum text_style style = frame->kind == MMT_FRAME_NATIVE || frame->function ? TEXT_PLAIN : TEXT_FAINT;
 	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
-	unsigned width = text->options->width, offset;
+	unsigned width = text->options->width, column = layout->indent + layout->function_columns, offset;
 	char room[64];
 
 	text_pad_to(text, layout->indent);
@@ -375,8 +364,13 @@ static void put_frame(struct text *text, const struct mmt_frame *frame, const st
 		text_put_name(text, TEXT_FAINT, frame->module,
 			      width > text->column + offset ? width - text->column - offset : 0);
 	text_put_name(text, style, frame_name(frame, room), prefixed ? 0 : name_width(text, frame));
-	if (frame->module && !prefixed)
-		put_module(text, frame, layout);
+	if (frame->module && !prefixed) {
+		column = (column > text->column ? column : text->column) + 3;
+		if (!width || width >= column + MODULE_COLUMNS_MIN) {
+			text_pad_to(text, column);
+			text_put_name(text, TEXT_FAINT, frame->module, width ? width - column : 0);
+		}
+	}
 	put_source(text, frame, layout->indent + layout->function_columns + 3 + layout->module_columns);
 	text_end_line(text);
 }

@@ -9,7 +9,6 @@
 #include "output/selection.h"
 
 #define TEXT_PART_MAX 512
-#define LINE_INDENT 4	    /* of the continuation of a line that is too long */
 #define NAME_BYTES 1024	    /* longer names are only cut in the middle */
 #define NAMESPACE_COLUMNS 8 /* shorter ones stay */
 
@@ -257,32 +256,24 @@ void text_put_sentence(struct text *text, enum text_style style, const char *sen
 	text_end_line(text);
 }
 
-static void __attribute__((format(printf, 2, 0)))
-add_formatted(struct text *text, const char *format, va_list arguments)
+void text_add(struct text *text, const char *format, ...)
 {
 	size_t used = text->sentence.count ? text->sentence.count - 1 : 0;
-	va_list again;
+	va_list arguments;
 	int size;
 
-	va_copy(again, arguments);
-	size = vsnprintf(NULL, 0, format, again);
-	va_end(again);
+	va_start(arguments, format);
+	size = vsnprintf(NULL, 0, format, arguments);
+	va_end(arguments);
 	if (size < 0 || !vector_reserve_bytes((void **)&text->sentence.items, &text->sentence.capacity,
 					      used + (size_t)size + 1, 1)) {
 		text->no_memory = true;
 		return;
 	}
-	vsnprintf(text->sentence.items + used, (size_t)size + 1, format, arguments);
-	text->sentence.count = used + (size_t)size + 1;
-}
-
-void text_add(struct text *text, const char *format, ...)
-{
-	va_list arguments;
-
 	va_start(arguments, format);
-	add_formatted(text, format, arguments);
+	vsnprintf(text->sentence.items + used, (size_t)size + 1, format, arguments);
 	va_end(arguments);
+	text->sentence.count = used + (size_t)size + 1;
 }
 
 bool text_has_sentence(const struct text *text)
@@ -295,16 +286,6 @@ void text_end_sentence(struct text *text, enum text_style style, unsigned indent
 	if (text_has_sentence(text))
 		text_put_sentence(text, style, text->sentence.items, indent);
 	text->sentence.count = 0;
-}
-
-void text_line(struct text *text, enum text_style style, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	add_formatted(text, format, arguments);
-	va_end(arguments);
-	text_end_sentence(text, style, LINE_INDENT);
 }
 
 void text_add_process(struct text *text, const struct mmt_process *process)
@@ -346,16 +327,6 @@ void text_end_part(struct text *text, enum text_style style)
 		put_words(text, style, text->sentence.items, text->indent);
 	}
 	text->sentence.count = 0;
-}
-
-void text_part(struct text *text, enum text_style style, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	add_formatted(text, format, arguments);
-	va_end(arguments);
-	text_end_part(text, style);
 }
 
 static char *next_number(struct text *text)

@@ -54,9 +54,6 @@ bool text_end(struct text *text) MMT_MUST_CHECK;
 void text_put(struct text *text, enum text_style style, const char *plain);
 void text_format(struct text *text, enum text_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same, and the end of the line. */
-void text_line(struct text *text, enum text_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
 /* A name from a recording. If it has more than `columns_max` (0: any number), its module, its arguments and those of
  * its templates are left out as far as necessary; then "..." replaces its namespaces, or the middle of the function. */
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
@@ -66,6 +63,9 @@ void text_put_sentence(struct text *text, enum text_style style, const char *sen
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool text_has_sentence(const struct text *text);
 void text_end_sentence(struct text *text, enum text_style style, unsigned indent);
+/* A sentence as a line. */
+#define TEXT_LINE_INDENT 4 /* of the continuation of a line that is too long */
+#define text_line(text, style, ...) (text_add(text, __VA_ARGS__), text_end_sentence(text, style, TEXT_LINE_INDENT))
 /* "name (pid 12)" */
 void text_add_process(struct text *text, const struct mmt_process *process);
 unsigned text_name_columns(const struct text *text, const char *name);
@@ -80,7 +80,7 @@ void text_end_line(struct text *text);
 void text_begin_part(struct text *text, unsigned columns);
 /* The sentence as a part; and text as one. */
 void text_end_part(struct text *text, enum text_style style);
-void text_part(struct text *text, enum text_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
+#define text_part(text, style, ...) (text_add(text, __VA_ARGS__), text_end_part(text, style))
 
 /* As mmt_format_bytes() and the like. The result is valid until TEXT_NUMBERS more numbers were formatted. */
 const char *text_bytes(struct text *text, uint64_t bytes);
@@ -95,12 +95,10 @@ const char *text_counted(struct text *text, uint64_t count, const char *singular
 /* The singular or the plural, depending on the count. */
 const char *text_plural(uint64_t count, const char *singular, const char *plural);
 
-/* Values over time as a sparkline. */
-
 /*
- * A part of the line; nothing if all values are 0. Digits where no characters beyond ASCII are allowed. The lowest bar
- * is 0; the others go from the smallest value that is not 0 to the largest, or are all high if these differ by no more
- * than `floor`.
+ * Values over time as a part of the line, a sparkline; nothing if all are 0. Digits where no characters beyond ASCII
+ * are allowed. The lowest bar is 0; the others go from the smallest value that is not 0 to the largest, or are all high
+ * if these differ by no more than `floor`.
  */
 void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS], uint64_t floor);
 
