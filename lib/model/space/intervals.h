@@ -72,6 +72,22 @@ static inline struct interval_node *intervals_next_part(const struct intervals *
 	return node;
 }
 
+/* The range at `position`; NULL: a gap. *stop_ret: where that range or gap ends, at most `end`. */
+static inline struct interval_node *intervals_at(const struct intervals *intervals, uint64_t position, uint64_t end,
+						 uint64_t *stop_ret)
+{
+	struct interval_node *node = intervals_within(intervals, position, end);
+
+	*stop_ret = end;
+	if (node && node->interval.start > position) {
+		*stop_ret = node->interval.start;
+		return NULL;
+	}
+	if (node && node->interval.end < end)
+		*stop_ret = node->interval.end;
+	return node;
+}
+
 /* The highest range that starts below `address`; NULL: none. */
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address);
 

@@ -12,9 +12,26 @@
 #define MREMAP_DONTUNMAP 4
 #endif
 
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
+struct remap {
+	uint64_t source, target;
+	uint64_t old_bytes, new_bytes; /* whole pages */
+	bool fixed, keep_source;
+	/* Pieces at their old addresses; the observer has seen `moved`, but not `fresh`. */
+	pieces moved, fresh;
+};
+
+/* What a move with MREMAP_FIXED has done before it failed. Since 6.17 (see kernel-rules.h) the kernel moves several
+ * mappings one after the other, up to the first that it cannot move, and unmaps each target before it detects that. */
+struct failed_move {
+	uint64_t moved;		/* bytes from the source's start that have arrived at the target */
+	struct range cleared;	/* of the target: unmapped, but not mapped again */
+	struct range shortened; /* of the source: unmapped to shorten it */
+	bool certain;		/* false: the most likely of several possibilities */
+};
+
+static uint64_t source_end(const struct remap *remap)
 {
-	return bytes + unit - 1 < bytes ? 0 : (bytes + unit - 1) & ~(unit - 1);
+	return remap->source + remap->old_bytes;
 }
 
 static bool read_arguments(const struct space *space, const struct space_call *call, struct remap *remap)
@@ -26,26 +43,23 @@ static bool read_arguments(const struct space *space, const struct space_call *c
 		unit = 1ULL << source->attributes.hugetlb;
 	*remap = (struct remap){.source = call->arguments[0],
 				.target = (uint64_t)call->result,
-				.old_bytes = round_up(call->arguments[1], unit),
-				.new_bytes = round_up(call->arguments[2], unit),
+				.old_bytes = space_calls_round_up(call->arguments[1], unit),
+				.new_bytes = space_calls_round_up(call->arguments[2], unit),
 				.fixed = call->arguments[3] & MREMAP_FIXED,
 				.keep_source = call->arguments[3] & MREMAP_DONTUNMAP};
 	if (space_calls_failed(call))
 		remap->target = call->arguments[4];
 	return !(remap->source & mask) && !(remap->target & mask) && remap->new_bytes &&
-	       remap->source + remap->old_bytes >= remap->source && remap->target + remap->new_bytes >= remap->target;
+	       source_end(remap) >= remap->source && remap->target + remap->new_bytes >= remap->target;
 }
 
-/* Find unknown pages in the source: since the call succeeded, they are mapped. */
+/* Unknown pages in the source are mapped, since the call succeeded. */
 static bool find_unknown(struct space *space, struct remap *remap, uint32_t allocation)
 {
-	uint64_t end = remap->source + remap->old_bytes, position = remap->source;
-	struct interval_node *node;
+	uint64_t position = remap->source;
+	struct space_interval piece;
 
-	while ((node = intervals_within(&space->unknown, position, end))) {
-		struct space_interval piece = space_edit_clip(&node->interval, position, end);
-
-		position = piece.end;
+	while (intervals_next_part(&space->unknown, &position, source_end(remap), &piece)) {
 		piece.attributes.unknown = true;
 		piece.allocation = allocation;
 		if (!vector_push(&remap->fresh, piece))
@@ -54,49 +68,27 @@ static bool find_unknown(struct space *space, struct remap *remap, uint32_t allo
 	return true;
 }
 
-/* MREMAP_DONTUNMAP: the old range stays, with its allocation; the target is new. */
-static bool copy_source(struct space *space, const struct space_call *call, struct remap *remap)
-{
-	uint64_t end = remap->source + remap->old_bytes, position = remap->source;
-	struct interval_node *node;
-
-	while ((node = intervals_within(&space->mapped, position, end))) {
-		struct space_interval piece = space_edit_clip(&node->interval, position, end);
-
-		position = piece.end;
-		piece.allocation = call->allocation;
-		piece.commit = space_edit_commit(&piece.attributes);
-		if (!vector_push(&remap->fresh, piece))
-			return false;
-	}
-	return find_unknown(space, remap, call->allocation);
-}
-
 static bool clear_target(struct space *space, const struct space_call *call, const struct remap *remap)
 {
+	static const struct space_attributes unknown = {.unknown = true};
 	uint64_t end = remap->target + remap->new_bytes;
 	const pieces *first = remap->moved.count ? &remap->moved : &remap->fresh;
 
-	if (!remap->fixed) {
-		const struct space_attributes none = {.unknown = true};
-
+	if (!remap->fixed)
 		return pending_unmaps_place(space, call, remap->target, end,
-					    first->count ? &first->items[0].attributes : &none);
-	}
+					    first->count ? &first->items[0].attributes : &unknown);
+	if (remap->old_bytes != remap->new_bytes)
+		return space_edit_release(space, remap->target, end, call);
 	/* One call may move several mappings. What lies in the target below a gap between them stays. */
-	if (remap->old_bytes == remap->new_bytes) {
-		for (size_t i = 0; i < remap->moved.count + remap->fresh.count; i++) {
-			const struct space_interval *piece = i < remap->moved.count
-								 ? &remap->moved.items[i]
-								 : &remap->fresh.items[i - remap->moved.count];
-			uint64_t start = piece->start - remap->source + remap->target;
+	for (size_t i = 0; i < remap->moved.count + remap->fresh.count; i++) {
+		const struct space_interval *piece =
+		    i < remap->moved.count ? &remap->moved.items[i] : &remap->fresh.items[i - remap->moved.count];
+		uint64_t start = piece->start - remap->source + remap->target;
 
-			if (!space_edit_release(space, start, start + (piece->end - piece->start), call))
-				return false;
-		}
-		return true;
+		if (!space_edit_release(space, start, start + (piece->end - piece->start), call))
+			return false;
 	}
-	return space_edit_release(space, remap->target, end, call);
+	return true;
 }
 
 static bool put_pieces(struct space *space, const struct remap *remap, const pieces *list, bool tell)
@@ -120,31 +112,24 @@ static bool put_pieces(struct space *space, const struct remap *remap, const pie
 	return true;
 }
 
-/* New pages continue the last old page, which ends at `start`. */
-static bool grow(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
+/* New pages at `start` continue the last old page, which ends at `old_end`. */
+static struct space_attributes grown(const struct space *space, uint64_t old_end)
 {
-	const struct space_interval *last = space_find(space, start - 1);
-	struct space_attributes attributes = {.unknown = true};
-	const struct range range = {start, end};
+	const struct space_interval *last = space_find(space, old_end - 1);
 
-	if (last)
-		attributes = space_edit_advance(&last->attributes, start - last->start);
-	return space_calls_allocate(space, call, &range, &attributes);
+	return last ? space_edit_advance(&last->attributes, old_end - last->start)
+		    : (struct space_attributes){.unknown = true};
 }
 
 static bool resize(struct space *space, const struct space_call *call, const struct remap *remap)
 {
-	uint64_t old_end = remap->source + remap->old_bytes, new_end = remap->source + remap->new_bytes;
-	const struct space_interval *last = space_find(space, old_end - 1);
-	struct space_attributes attributes = {.unknown = true};
+	const struct range range = {source_end(remap), remap->source + remap->new_bytes};
+	struct space_attributes attributes;
 
-	if (new_end < old_end)
-		return pending_unmaps_release(space, call, new_end, old_end);
-	if (new_end == old_end)
-		return true;
-	if (last)
-		attributes = space_edit_advance(&last->attributes, old_end - last->start);
-	return pending_unmaps_place(space, call, old_end, new_end, &attributes) && grow(space, call, old_end, new_end);
+	if (range.end <= range.start)
+		return range.end == range.start || pending_unmaps_release(space, call, range.end, range.start);
+	attributes = grown(space, range.start);
+	return space_calls_place(space, call, &range, &attributes, false);
 }
 
 /* Old length 0: a second mapping of the same shared pages. */
@@ -165,103 +150,51 @@ static bool duplicate(struct space *space, const struct space_call *call, const 
 	return space_calls_allocate(space, call, &range, &view.attributes);
 }
 
-/* The model has no mapping at the source: a snapshot has already shown the target, or the call that mapped the source
- * was lost. The kernel has replaced the target; only its maps can show by what. */
-static bool moved_unseen(struct space *space, const struct space_call *call, const struct remap *remap)
-{
-	uint64_t end = remap->target + remap->new_bytes;
-
-	if (!remap->fixed || !space_is_lossy(space) || !space_is_described(space) || space_calls_failed(call))
-		return true;
-	return space_edit_touch(space, remap->target, end) && space_edit_release(space, remap->target, end, call);
-}
-
 static bool move_pieces(struct space *space, const struct space_call *call, struct remap *remap)
 {
 	uint64_t kept = remap->old_bytes < remap->new_bytes ? remap->old_bytes : remap->new_bytes;
+	const struct range target = {remap->target, remap->target + remap->new_bytes};
+	const struct range rest = {target.start + kept, target.end};
+	uint64_t position = remap->source;
+	struct space_attributes attributes;
+	struct interval_node *node;
 
-	if (remap->old_bytes > kept &&
-	    !pending_unmaps_release(space, call, remap->source + kept, remap->source + remap->old_bytes))
+	if (remap->old_bytes > kept && !pending_unmaps_release(space, call, remap->source + kept, source_end(remap)))
 		return false;
 	remap->old_bytes = kept;
-	if (remap->keep_source) {
-		if (!copy_source(space, call, remap))
+	/* MREMAP_DONTUNMAP: the old range stays, with its allocation; the target is new. */
+	while (remap->keep_source && (node = intervals_within(&space->mapped, position, source_end(remap)))) {
+		struct space_interval piece = space_edit_clip(&node->interval, position, source_end(remap));
+
+		position = piece.end;
+		piece.allocation = call->allocation;
+		piece.commit = space_edit_commit(&piece.attributes);
+		if (!vector_push(&remap->fresh, piece))
 			return false;
-	} else if (!find_unknown(space, remap, ALLOCATION_BEFORE) ||
-		   !pending_unmaps_take(space, call, remap->source, remap->source + kept, &remap->moved)) {
-		return false;
 	}
-	if (!remap->moved.count && !remap->fresh.count)
-		return moved_unseen(space, call, remap);
+	if (!find_unknown(space, remap, remap->keep_source ? call->allocation : (uint32_t)ALLOCATION_BEFORE) ||
+	    (!remap->keep_source && !pending_unmaps_take(space, call, remap->source, source_end(remap), &remap->moved)))
+		return false;
+	if (!remap->moved.count && !remap->fresh.count) {
+		/* The model has no mapping at the source: a snapshot has already shown the target, or the call that
+		 * mapped the source was lost. The kernel has replaced the target; only its maps can show by what. */
+		return !remap->fixed || !space_is_lossy(space) || !space_is_described(space) ||
+		       space_calls_failed(call) || space_calls_release(space, call, target.start, target.end);
+	}
 	if (!clear_target(space, call, remap) || !put_pieces(space, remap, &remap->moved, false) ||
 	    !put_pieces(space, remap, &remap->fresh, true))
 		return false;
-	return remap->new_bytes <= kept || grow(space, call, remap->target + kept, remap->target + remap->new_bytes);
-}
-
-static bool release_range(struct space *space, const struct space_call *call, const struct range *range)
-{
-	return space_edit_touch(space, range->start, range->end) &&
-	       space_edit_release(space, range->start, range->end, call);
-}
-
-static bool is_mapped(const struct space *space, uint64_t start, uint64_t end)
-{
-	const struct space_interval *interval;
-
-	while (start < end && (interval = space_find(space, start)))
-		start = interval->end;
-	return start >= end;
+	attributes = grown(space, rest.start);
+	return rest.start >= rest.end || space_calls_allocate(space, call, &rest, &attributes);
 }
 
 /* The maps may have been read after the source was moved. With MREMAP_DONTUNMAP it looks the same before and after. */
 static bool undo_read_of_source(struct space *space, const struct space_call *call, const struct remap *remap)
 {
-	uint64_t end = remap->source + remap->old_bytes;
+	uint64_t end = source_end(remap);
 
-	if (remap->keep_source && is_mapped(space, remap->source, end))
-		return true;
-	return snapshot_race_undo(space, call, remap->source, end);
-}
-
-static bool apply_failed(struct space *space, const struct space_call *call, struct remap *remap)
-{
-	struct failed_move failed;
-
-	if (!space_mremap_may_change(call, remap))
-		return true;
-	if (!undo_read_of_source(space, call, remap))
-		return false;
-	failed = space_mremap_failed(space, call, remap);
-	space->counts.ambiguous += !failed.certain;
-	if (!release_range(space, call, &failed.cleared) || !release_range(space, call, &failed.shortened))
-		return false;
-	remap->old_bytes = remap->new_bytes = failed.moved;
-	return !failed.moved || move_pieces(space, call, remap);
-}
-
-static bool apply(struct space *space, const struct space_call *call, struct remap *remap)
-{
-	if (space_calls_failed(call))
-		return apply_failed(space, call, remap);
-	if (remap->old_bytes && remap->target == remap->source && !remap->fixed && !remap->keep_source)
-		return resize(space, call, remap);
-	if (!remap->old_bytes)
-		return duplicate(space, call, remap);
-	return undo_read_of_source(space, call, remap) && move_pieces(space, call, remap);
-}
-
-bool space_mremap_apply(struct space *space, const struct space_call *call)
-{
-	struct remap remap;
-	bool done;
-
-	if (!read_arguments(space, call, &remap))
-		return true;
-	done = reconcile_presumed(space, remap.source, remap.source + remap.old_bytes) && apply(space, call, &remap);
-	vector_deinit(&remap.moved);
-	vector_deinit(&remap.fresh);
-	return done;
+	return (remap->keep_source && space_calls_gap(space, remap->source, end) == end) ||
+	       snapshot_race_undo(space, call, remap->source, end);
 }
 
 /* What a failed move with MREMAP_FIXED has changed: the kernel's checks in the kernel's order, as far as the model can
@@ -274,23 +207,15 @@ bool space_mremap_apply(struct space *space, const struct space_call *call)
 
 static const struct failed_move nothing = {.certain = true};
 
-static uint64_t source_end(const struct remap *remap)
+/* The part of the source from *position on that lies in one mapping; NULL: none. Moves the position to its end. */
+static const struct interval_node *next_part(const struct space *space, const struct remap *remap, uint64_t *position,
+					     struct range *part_ret)
 {
-	return remap->source + remap->old_bytes;
-}
+	struct space_interval part = {0};
+	const struct interval_node *node = intervals_next_part(&space->mapped, position, source_end(remap), &part);
 
-/* The part of the source from `position` on that lies in one mapping; false: none. */
-static bool next_part(const struct space *space, const struct remap *remap, uint64_t position, struct range *part,
-		      const struct space_interval **interval_ret)
-{
-	const struct space_interval *interval = space_next(space, position);
-
-	if (!interval || position >= source_end(remap) || interval->start >= source_end(remap))
-		return false;
-	part->start = interval->start > position ? interval->start : position;
-	part->end = interval->end < source_end(remap) ? interval->end : source_end(remap);
-	*interval_ret = interval;
-	return true;
+	*part_ret = (struct range){part.start, part.end};
+	return node;
 }
 
 static struct range target_of(const struct remap *remap, const struct range *part)
@@ -306,18 +231,6 @@ static struct failed_move fail_at(const struct remap *remap, const struct range 
 	if (clears)
 		failed.cleared = target_of(remap, part);
 	return failed;
-}
-
-static bool is_sealed(const struct space *space, const struct range *range)
-{
-	const struct space_interval *interval;
-
-	for (uint64_t position = range->start; (interval = space_next(space, position)) && interval->start < range->end;
-	     position = interval->end) {
-		if (interval->attributes.sealed)
-			return true;
-	}
-	return false;
 }
 
 /* A ring cannot be moved, not even in pieces, if its context is gone or belongs to the parent. `bytes`: of the part to
@@ -346,7 +259,7 @@ static bool refuses(const struct space *space, const struct space_call *call, co
 		 * get_unmapped_area(). */
 		return attributes->shm || attributes->zero;
 	case -EPERM:
-		return attributes->sealed || is_sealed(space, &target);
+		return attributes->sealed || space_calls_sealed(space, target.start, target.end);
 	case -EINVAL:
 		if (remap->keep_source)
 			return attributes->ring;
@@ -361,26 +274,27 @@ static bool refuses(const struct space *space, const struct space_call *call, co
 static struct failed_move fail_moving(const struct space *space, const struct space_call *call,
 				      const struct remap *remap)
 {
-	const struct space_interval *interval;
+	const struct interval_node *node;
 	struct failed_move failed = nothing;
 	uint64_t position = remap->source;
 	struct range part, first;
 	bool clears;
 
-	if (!next_part(space, remap, position, &first, &interval) || first.start > position)
+	if (!next_part(space, remap, &position, &first) || first.start > remap->source)
 		return nothing; /* the start of the source must be mapped */
+	/* Otherwise the reason is unknown: a seal from before the recording, or a driver with its own
+	 * get_unmapped_area(). */
+	failed.certain = first.end == source_end(remap);
 	if (call->result == -ENOMEM) {
 		failed = fail_at(remap, &first, space->mapped.count < MAPPINGS_NEAR_LIMIT);
 		failed.certain = first.end == source_end(remap) && space->mapped.count < MAPPINGS_NEAR_LIMIT;
 		return failed;
 	}
-	while (next_part(space, remap, position, &part, &interval)) {
-		position = part.end;
-		if (refuses(space, call, remap, &interval->attributes, &part, &clears))
+	position = remap->source;
+	while ((node = next_part(space, remap, &position, &part))) {
+		if (refuses(space, call, remap, &node->interval.attributes, &part, &clears))
 			return fail_at(remap, &part, clears);
 	}
-	/* The reason is unknown: a seal from before the recording, or a driver with its own get_unmapped_area(). */
-	failed.certain = first.end == source_end(remap);
 	return failed;
 }
 
@@ -389,11 +303,10 @@ static struct failed_move fail_moving(const struct space *space, const struct sp
 static struct failed_move fail_at_sealed_tail(const struct space *space, const struct remap *remap)
 {
 	const struct range target = {remap->target, remap->target + remap->new_bytes};
-	const struct range tail = {remap->source + remap->new_bytes, source_end(remap)};
 	const struct space_interval *interval = space_find(space, remap->source);
 
-	if (tail.start >= tail.end || (interval && interval->attributes.sealed) || is_sealed(space, &target) ||
-	    !is_sealed(space, &tail))
+	if ((interval && interval->attributes.sealed) || space_calls_sealed(space, target.start, target.end) ||
+	    !space_calls_sealed(space, remap->source + remap->new_bytes, source_end(remap)))
 		return nothing;
 	return (struct failed_move){.cleared = target, .certain = true};
 }
@@ -402,23 +315,18 @@ static struct failed_move fail_at_sealed_tail(const struct space *space, const s
 static struct failed_move fail_shortening(const struct space *space, const struct space_call *call,
 					  const struct remap *remap)
 {
-	const struct range kept = {remap->source, remap->source + remap->new_bytes};
-	const struct range tail = {kept.end, source_end(remap)};
-	struct failed_move failed = {.cleared = target_of(remap, &kept), .certain = true};
+	const struct failed_move failed = {.cleared = {remap->target, remap->target + remap->new_bytes},
+					   .shortened = {remap->source + remap->new_bytes, source_end(remap)},
+					   .certain = true};
 	const struct space_interval *interval = space_find(space, remap->source);
 
 	switch (call->result) {
 	case -EPERM:
 		return fail_at_sealed_tail(space, remap);
 	case -EINVAL:
-		if (!interval || !is_stuck_ring(space, &interval->attributes, remap->new_bytes))
-			return nothing;
-		failed.shortened = tail;
-		return failed;
+		return interval && is_stuck_ring(space, &interval->attributes, remap->new_bytes) ? failed : nothing;
 	case -ENOMEM:
-		failed.shortened = tail;
-		failed.certain = space->mapped.count < MAPPINGS_NEAR_LIMIT;
-		return failed.certain ? failed : (struct failed_move){0};
+		return space->mapped.count < MAPPINGS_NEAR_LIMIT ? failed : (struct failed_move){0};
 	default:
 		return nothing;
 	}
@@ -437,15 +345,6 @@ static struct failed_move fail_duplicating(const struct space *space, const stru
 	return failed;
 }
 
-/* Huge pages cannot grow or move by a part of a page: the kernel refuses at once. */
-static bool is_wrong_for_huge_pages(const struct remap *remap, const struct space_interval *source)
-{
-	uint64_t mask = (1ULL << source->attributes.hugetlb) - 1;
-
-	return source->attributes.hugetlb &&
-	       (((remap->source | remap->target) & mask) || remap->new_bytes > remap->old_bytes);
-}
-
 /* Before 6.17 the kernel unmaps the target, then cuts off the tail, and only then checks whether the source may be
  * moved. The source is always one mapping. */
 static struct failed_move fail_in_old_order(const struct space *space, const struct space_call *call,
@@ -453,12 +352,15 @@ static struct failed_move fail_in_old_order(const struct space *space, const str
 {
 	struct failed_move failed = {.cleared = {remap->target, remap->target + remap->new_bytes}, .certain = true};
 	const struct space_interval *source = space_find(space, remap->source);
+	uint64_t mask = source ? (1ULL << source->attributes.hugetlb) - 1 : 0;
 
 	if (call->result == -ENOMEM && space->mapped.count >= MAPPINGS_NEAR_LIMIT)
 		return (struct failed_move){0};
 	if (call->result == -EFAULT && !source && space->rules.mremap_finds_source_first)
 		return nothing;
-	if (call->result == -EINVAL && source && is_wrong_for_huge_pages(remap, source))
+	/* Huge pages cannot grow or move by a part of a page: the kernel refuses at once. */
+	if (call->result == -EINVAL && mask &&
+	    (((remap->source | remap->target) & mask) || remap->new_bytes > remap->old_bytes))
 		return nothing;
 	if (call->result == -EPERM)
 		return space->rules.mremap_sees_sealed_tail_late ? fail_at_sealed_tail(space, remap) : nothing;
@@ -467,22 +369,7 @@ static struct failed_move fail_in_old_order(const struct space *space, const str
 	return failed;
 }
 
-/* Arguments that the kernel rejects before it searches for mappings. */
-static bool invalid(const struct space_call *call, const struct remap *remap)
-{
-	uint64_t flags = call->arguments[3];
-
-	return (flags & ~(uint64_t)FLAGS) || !(flags & MREMAP_MAYMOVE) ||
-	       (remap->keep_source && remap->old_bytes != remap->new_bytes) ||
-	       (remap->source < remap->target + remap->new_bytes && remap->target < source_end(remap));
-}
-
-bool space_mremap_may_change(const struct space_call *call, const struct remap *remap)
-{
-	return remap->fixed && !invalid(call, remap);
-}
-
-struct failed_move space_mremap_failed(const struct space *space, const struct space_call *call,
+static struct failed_move find_failure(const struct space *space, const struct space_call *call,
 				       const struct remap *remap)
 {
 	if (!space->rules.mremap_moves_several)
@@ -495,4 +382,46 @@ struct failed_move space_mremap_failed(const struct space *space, const struct s
 	if (remap->old_bytes > remap->new_bytes)
 		return fail_shortening(space, call, remap);
 	return fail_moving(space, call, remap);
+}
+
+static bool apply_failed(struct space *space, const struct space_call *call, struct remap *remap)
+{
+	uint64_t flags = call->arguments[3];
+	struct failed_move failed;
+
+	/* The kernel rejects other arguments before it searches for mappings. */
+	if (!remap->fixed || (flags & ~(uint64_t)FLAGS) || !(flags & MREMAP_MAYMOVE) ||
+	    (remap->keep_source && remap->old_bytes != remap->new_bytes) ||
+	    (remap->source < remap->target + remap->new_bytes && remap->target < source_end(remap)))
+		return true;
+	if (!undo_read_of_source(space, call, remap))
+		return false;
+	failed = find_failure(space, call, remap);
+	space->counts.ambiguous += !failed.certain;
+	if (!space_calls_release(space, call, failed.cleared.start, failed.cleared.end) ||
+	    !space_calls_release(space, call, failed.shortened.start, failed.shortened.end))
+		return false;
+	remap->old_bytes = remap->new_bytes = failed.moved;
+	return !failed.moved || move_pieces(space, call, remap);
+}
+
+bool space_mremap_apply(struct space *space, const struct space_call *call)
+{
+	struct remap remap;
+	bool done;
+
+	if (!read_arguments(space, call, &remap))
+		return true;
+	done = reconcile_presumed(space, remap.source, source_end(&remap));
+	if (done && space_calls_failed(call))
+		done = apply_failed(space, call, &remap);
+	else if (done && !remap.old_bytes)
+		done = duplicate(space, call, &remap);
+	else if (done && remap.target == remap.source && !remap.fixed && !remap.keep_source)
+		done = resize(space, call, &remap);
+	else if (done)
+		done = undo_read_of_source(space, call, &remap) && move_pieces(space, call, &remap);
+	vector_deinit(&remap.moved);
+	vector_deinit(&remap.fresh);
+	return done;
 }

@@ -35,16 +35,14 @@ static void give_up(struct space *space, size_t index)
 static bool seen_early(const struct space *space, const struct space_call *call, const struct space_interval *held,
 		       uint64_t start, const struct space_attributes *attributes)
 {
-	struct space_attributes placed = *attributes;
-	struct space_attributes found = held->attributes;
 	uint64_t address = held->start > start ? held->start : start;
+	struct space_attributes placed = space_edit_advance(attributes, address - start);
+	struct space_attributes found = space_edit_advance(&held->attributes, address - held->start);
 
 	if ((held->allocation >= ALLOCATION_FIRST && !held->reconciled) ||
 	    (held->reconciled && space->now_ns - space->reconciled_ns > PENDING_UNMAP_NS) ||
 	    (held->allocation == ALLOCATION_BEFORE && !snapshot_race_covers(space, call, address)))
 		return false;
-	placed = space_edit_advance(attributes, address - start);
-	found = space_edit_advance(&held->attributes, address - held->start);
 	return space_edit_agree(&placed, &found);
 }
 
@@ -52,19 +50,16 @@ static bool set_aside(struct space *space, const struct space_call *call, uint64
 		      const pieces *saved)
 {
 	struct pending_unmap pending_unmap = {.range = {start, end}, .time_ns = call->time_ns, .thread = call->thread};
+	bool done = true;
 
 	if (space->pending_unmaps.count == LIMIT_PENDING_UNMAPS)
 		give_up(space, 0);
-	for (size_t i = 0; i < saved->count; i++) {
-		if (!intervals_insert(&pending_unmap.saved, &saved->items[i], 0)) {
-			intervals_deinit(&pending_unmap.saved);
-			return false;
-		}
-	}
-	if (vector_push(&space->pending_unmaps, pending_unmap))
-		return true;
-	intervals_deinit(&pending_unmap.saved);
-	return false;
+	for (size_t i = 0; done && i < saved->count; i++)
+		done = intervals_insert(&pending_unmap.saved, &saved->items[i], 0);
+	done = done && vector_push(&space->pending_unmaps, pending_unmap);
+	if (!done)
+		intervals_deinit(&pending_unmap.saved);
+	return done;
 }
 
 bool pending_unmaps_place(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
@@ -107,8 +102,9 @@ static bool keep_part(struct intervals *saved, const struct space_interval *piec
 	return part.start >= part.end || intervals_insert(saved, &part, 0);
 }
 
-/* Move the contents of [start, end) from the pending unmap to `taken`. */
-static bool hand_over(struct pending_unmap *pending_unmap, uint64_t start, uint64_t end, pieces *taken)
+/* Move the contents of [start, end) from the pending unmap to `taken`, and note them in `given`. */
+static bool hand_over(struct pending_unmap *pending_unmap, uint64_t start, uint64_t end, struct intervals *given,
+		      pieces *taken)
 {
 	struct interval_node *node;
 
@@ -116,7 +112,8 @@ static bool hand_over(struct pending_unmap *pending_unmap, uint64_t start, uint6
 		struct space_interval piece = node->interval, part = space_edit_clip(&piece, start, end);
 
 		intervals_remove(&pending_unmap->saved, piece.start);
-		if (!vector_push(taken, part) || !keep_part(&pending_unmap->saved, &piece, 0, start) ||
+		if (!vector_push(taken, part) || !intervals_insert(given, &part, 0) ||
+		    !keep_part(&pending_unmap->saved, &piece, 0, start) ||
 		    !keep_part(&pending_unmap->saved, &piece, end, UINT64_MAX))
 			return false;
 	}
@@ -127,45 +124,19 @@ static int compare_pieces(const void *left, const void *right)
 {
 	const struct space_interval *a = left, *b = right;
 
-	return a->start < b->start ? -1 : a->start > b->start;
+	return order_of(a->start, b->start);
 }
 
-static void sort_pieces(pieces *taken)
-{
-	vector_sort(taken, compare_pieces);
-}
-
-/* The same, except for parts of the range that older pending unmaps have already added to `taken`. */
-static bool hand_over_rest(struct pending_unmap *pending_unmap, const struct range *range, pieces *taken)
-{
-	uint64_t position = range->start;
-	size_t older = taken->count;
-	bool done = true;
-
-	sort_pieces(taken);
-	for (size_t i = 0; done && i < older && position < range->end; i++) {
-		const struct space_interval *piece = &taken->items[i];
-		uint64_t stop = piece->start < range->end ? piece->start : range->end, skip = piece->end;
-
-		if (skip <= position)
-			continue;
-		if (stop > position)
-			done = hand_over(pending_unmap, position, stop, taken);
-		position = skip;
-	}
-	if (done && position < range->end)
-		done = hand_over(pending_unmap, position, range->end, taken);
-	return done;
-}
-
-/* Collect in `spared` the ranges mapped after `call` took effect, in `taken` the pieces that it unmapped. */
+/* Collect in `spared` the ranges mapped after `call` took effect, in `taken` the pieces that it unmapped: in each
+ * range, those of the oldest pending unmap. */
 static bool match_pending_unmaps(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
-				 ranges *spared, pieces *taken)
+				 struct intervals *spared, struct intervals *given, pieces *taken)
 {
 	for (size_t i = 0; i < space->pending_unmaps.count;) {
 		struct pending_unmap *pending_unmap = &space->pending_unmaps.items[i];
-		struct range range = {pending_unmap->range.start > start ? pending_unmap->range.start : start,
-				      pending_unmap->range.end < end ? pending_unmap->range.end : end};
+		const struct range *held = &pending_unmap->range;
+		const struct space_interval range = {.start = held->start > start ? held->start : start,
+						     .end = held->end < end ? held->end : end};
 		size_t before = taken->count;
 
 		if (range.start >= range.end ||
@@ -173,9 +144,13 @@ static bool match_pending_unmaps(struct space *space, const struct space_call *c
 			i++;
 			continue;
 		}
-		if (!hand_over_rest(pending_unmap, &range, taken))
-			return false;
-		if (taken->count > before && !vector_push(spared, range))
+		for (uint64_t position = range.start, stop; position < range.end; position = stop) {
+			if (!intervals_at(given, position, range.end, &stop) &&
+			    !hand_over(pending_unmap, position, stop, given, taken))
+				return false;
+		}
+		if (taken->count > before &&
+		    (!intervals_cut(spared, range.start, range.end) || !intervals_insert(spared, &range, 0)))
 			return false;
 		if (pending_unmap->saved.count)
 			i++;
@@ -185,44 +160,22 @@ static bool match_pending_unmaps(struct space *space, const struct space_call *c
 	return true;
 }
 
-static int compare_ranges(const void *left, const void *right)
-{
-	const struct range *a = left, *b = right;
-
-	return a->start < b->start ? -1 : a->start > b->start;
-}
-
-/* Take [start, end) except for the spared ranges. */
-static bool take_rest(struct space *space, uint64_t start, uint64_t end, const ranges *spared, pieces *taken)
-{
-	uint64_t position = start;
-	bool done = true;
-
-	for (size_t i = 0; done && i <= spared->count && position < end; i++) {
-		bool last = i == spared->count;
-		uint64_t stop = last ? end : spared->items[i].start, skip = last ? end : spared->items[i].end;
-
-		if (stop > position)
-			done = space_edit_touch(space, position, stop) && space_edit_take(space, position, stop, taken);
-		if (skip > position)
-			position = skip;
-	}
-	return done;
-}
-
 bool pending_unmaps_take(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
 			 pieces *taken)
 {
-	ranges spared = {0};
+	struct intervals spared = {0}, given = {0};
 	bool done;
 
 	if (!space->pending_unmaps.count)
 		return space_edit_touch(space, start, end) && space_edit_take(space, start, end, taken);
-	done = match_pending_unmaps(space, call, start, end, &spared, taken);
-	vector_sort(&spared, compare_ranges);
-	done = done && take_rest(space, start, end, &spared, taken);
-	vector_deinit(&spared);
-	sort_pieces(taken);
+	done = match_pending_unmaps(space, call, start, end, &spared, &given, taken);
+	for (uint64_t position = start, stop; done && position < end; position = stop) {
+		if (!intervals_at(&spared, position, end, &stop))
+			done = space_edit_touch(space, position, stop) && space_edit_take(space, position, stop, taken);
+	}
+	intervals_deinit(&spared);
+	intervals_deinit(&given);
+	vector_sort(taken, compare_pieces);
 	return done;
 }
 
@@ -271,10 +224,4 @@ void pending_unmaps_give_up(struct space *space)
 {
 	while (space->pending_unmaps.count)
 		give_up(space, 0);
-}
-
-void pending_unmaps_deinit(struct space *space)
-{
-	pending_unmaps_give_up(space);
-	vector_deinit(&space->pending_unmaps);
 }

@@ -43,6 +43,4 @@ bool pending_unmaps_note(struct space *space, const struct space_call *call);
 /* Give up all pending unmaps. */
 void pending_unmaps_give_up(struct space *space);
 
-void pending_unmaps_deinit(struct space *space);
-
 #endif

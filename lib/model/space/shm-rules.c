@@ -88,11 +88,6 @@ static void set_part(void *context, struct space_interval *interval)
 	interval->attributes.part = *(const uint32_t *)context;
 }
 
-static bool number_part(struct space *space, uint64_t start, uint64_t end, uint32_t number)
-{
-	return space_edit_change(space, start, end, set_part, &number);
-}
-
 /* The changed range of one of the kernel's mappings, and its first and last interval after `change`. */
 struct cut {
 	struct range mapping, changed;
@@ -116,8 +111,12 @@ static bool part_mapping(struct space *space, const struct cut *cut)
 		number = next->attributes.part;
 	else
 		number = ++space->parts;
-	return number_part(space, cut->changed.start, cut->changed.end, number) &&
-	       (at_start || at_end || number_part(space, cut->changed.end, cut->mapping.end, ++space->parts));
+	if (!space_edit_change(space, cut->changed.start, cut->changed.end, set_part, &number))
+		return false;
+	if (at_start || at_end)
+		return true;
+	number = ++space->parts;
+	return space_edit_change(space, cut->changed.end, cut->mapping.end, set_part, &number);
 }
 
 /* The kernel does not merge away a mapping of a segment, because its vm_ops->close must be called. */
@@ -170,41 +169,33 @@ void space_shm_join(struct space *space, struct space_interval *piece, uint32_t 
 	piece->attributes.part = *part;
 }
 
-/* A sealed mapping stays, and the call succeeds nevertheless. */
-static bool detach_piece(struct space *space, const struct space_call *call, const struct space_interval *piece)
-{
-	return piece->attributes.sealed || pending_unmaps_release(space, call, piece->start, piece->end);
-}
-
 /*
  * The kernel detaches the first piece whose offset fits the address, and then the fitting pieces of the same
  * attachment, up to the first mapping of any kind that ends beyond the segment. (A piece that mremap has grown may do
- * so.)
+ * so.) A sealed mapping stays, and the call succeeds nevertheless.
  */
 bool space_shm_detach(struct space *space, const struct space_call *call)
 {
-	uint64_t base = call->arguments[0], position = base, end;
-	struct space_interval first, piece;
+	uint64_t base = call->arguments[0], end = UINT64_MAX;
+	struct space_interval first = {0}, piece;
 	struct interval_node *node;
 
 	if (call->result != 0)
 		return true;
-	while ((node = intervals_next(&space->mapped, position)) && !fits(&node->interval, base))
-		position = node->interval.end;
-	if (!node)
-		return true;
-	first = node->interval;
-	extend(space, &first);
-	end = first.attributes.segment_pages ? base + first.attributes.segment_pages * space->page_bytes : UINT64_MAX;
-	if (!detach_piece(space, call, &first))
-		return false;
-	for (position = first.end; (node = intervals_next(&space->mapped, position)); position = piece.end) {
+	for (uint64_t position = base; (node = intervals_next(&space->mapped, position)); position = piece.end) {
 		piece = node->interval;
+		if (!first.end && !fits(&piece, base))
+			continue;
 		extend(space, &piece);
-		if (piece.end > end)
+		if (!first.end) {
+			first = piece;
+			if (first.attributes.segment_pages)
+				end = base + first.attributes.segment_pages * space->page_bytes;
+		} else if (piece.end > end) {
 			break;
+		}
 		if (fits(&piece, base) && same_attachment(&piece.attributes, &first.attributes) &&
-		    !detach_piece(space, call, &piece))
+		    !piece.attributes.sealed && !pending_unmaps_release(space, call, piece.start, piece.end))
 			return false;
 	}
 	return true;

@@ -25,37 +25,24 @@ enum race_kind {
 	RACE_HELD,
 };
 
-/* When the difference at range->start was first found; cuts the range where that time changes. */
-static uint64_t first_found(const struct intervals *earlier, struct space_interval *range, uint64_t time_ns)
-{
-	const struct interval_node *node = intervals_within(earlier, range->start, range->end);
+/* A part of a line of the open snapshot; NULL attributes: no mapping. */
+struct stretch {
+	uint64_t time_ns;
+	uint64_t start, end;
+	const struct space_attributes *attributes; /* of `start` */
+};
 
-	if (!node)
-		return time_ns;
-	if (node->interval.start > range->start) {
-		range->end = node->interval.start;
-		return time_ns;
-	}
-	if (node->interval.end < range->end)
-		range->end = node->interval.end;
-	return node->interval.allocation == range->allocation &&
-		       space_edit_agree(&node->interval.attributes, &range->attributes)
-		   ? node->time_ns
-		   : time_ns;
-}
-
-/* The open snapshot read `attributes` (of `start`; NULL: no mapping) at `time_ns`, and the model differs. `wrong`
- * false: the model cannot know better (stack growth, a file without an MMAP2 record). */
-static bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, const struct space_attributes *attributes,
-			   uint64_t time_ns, bool wrong)
+/* The model differs from the line in [start, end). `wrong` false: it cannot know better (stack growth, a file without
+ * an MMAP2 record). */
+static bool mark_range(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
 {
 	struct space_check *check = &space->snapshot.check;
-	struct space_interval range = {.allocation = wrong ? 0 : MARK_UNRECORDED};
+	struct space_interval range = {.start = start, .allocation = wrong ? 0 : MARK_UNRECORDED};
 
 	if (start >= end)
 		return true;
-	if (attributes) {
-		range.attributes = space_edit_advance(attributes, -start);
+	if (stretch->attributes) {
+		range.attributes = space_edit_advance(stretch->attributes, -stretch->start);
 		range.allocation |= MARK_MAPPED;
 		range.commit = space->snapshot.mode == SPACE_SNAPSHOT_DEFINE ? space->snapshot.allocation
 									     : (uint32_t)ALLOCATION_BEFORE;
@@ -65,12 +52,13 @@ static bool reconcile_mark(struct space *space, uint64_t start, uint64_t end, co
 			check->first_wrong = start;
 		check->mismatch_bytes += end - start;
 	}
-	for (range.start = start; range.start < end; range.start = range.end) {
-		uint64_t found_ns;
+	/* A part that differed in the same way before keeps the time when it was first found. */
+	for (; range.start < end; range.start = range.end) {
+		const struct interval_node *earlier = intervals_at(&space->found, range.start, end, &range.end);
+		bool known = earlier && earlier->interval.allocation == range.allocation &&
+			     space_edit_agree(&earlier->interval.attributes, &range.attributes);
 
-		range.end = end;
-		found_ns = first_found(&space->found, &range, time_ns);
-		if (!intervals_insert(&space->finding, &range, found_ns))
+		if (!intervals_insert(&space->finding, &range, known ? earlier->time_ns : stretch->time_ns))
 			return false;
 	}
 	return true;
@@ -193,14 +181,10 @@ static bool reconcile(struct space *space, const struct space_interval *mark, ui
 
 	if (!intervals_cut(&space->unknown, mark->start, mark->end))
 		return false;
-	for (uint64_t position = mark->start; position < mark->end; position = part.end) {
-		const struct space_interval *next = space_next(space, position);
-		bool held = next && next->start <= position;
-		uint64_t stop = !next ? mark->end : held ? next->end : next->start;
+	for (; part.start < mark->end; part.start = part.end) {
+		bool held = intervals_at(&space->mapped, part.start, mark->end, &part.end);
 		bool done = true;
 
-		part.start = position;
-		part.end = stop < mark->end ? stop : mark->end;
 		if (!(mark->allocation & MARK_MAPPED)) {
 			if (held)
 				space->counts.reconciled_bytes += part.end - part.start;
@@ -239,9 +223,11 @@ static bool reconcile_found(struct space *space, uint64_t until_ns)
 	return true;
 }
 
-bool reconcile_all(struct space *space)
+void space_finish(struct space *space)
 {
-	return reconcile_found(space, UINT64_MAX);
+	pending_unmaps_give_up(space);
+	if (!reconcile_found(space, UINT64_MAX))
+		space->snapshot.open = false;
 }
 
 bool reconcile_late(struct space *space, uint64_t now_ns)
@@ -252,24 +238,11 @@ bool reconcile_late(struct space *space, uint64_t now_ns)
 	return reconcile_found(space, now_ns - RECONCILE_NS);
 }
 
-bool reconcile_ended(struct space *space, uint64_t now_ns)
+void space_end(struct space *space, uint64_t time_ns)
 {
-	return now_ns < END_NS || reconcile_found(space, now_ns - END_NS);
-}
-
-/* The open snapshot is complete: its differences replace those of the previous one. */
-static void reconcile_end(struct space *space)
-{
-	struct interval_node *node;
-
-	intervals_deinit(&space->found);
-	space->found = space->finding;
-	space->finding = (struct intervals){0};
-	if (space->snapshot.mode == SPACE_SNAPSHOT_CHECK)
-		space->check = space->snapshot.check;
-	space->reconcile_ns = UINT64_MAX;
-	for (uint64_t position = 0; (node = intervals_next(&space->found, position)); position = node->interval.end)
-		space->reconcile_ns = node->time_ns < space->reconcile_ns ? node->time_ns : space->reconcile_ns;
+	if (time_ns >= END_NS && !reconcile_found(space, time_ns - END_NS))
+		space->snapshot.open = false;
+	reconcile_forget(space);
 }
 
 void reconcile_forget(struct space *space)
@@ -300,27 +273,19 @@ bool reconcile_presumed(struct space *space, uint64_t start, uint64_t end)
 #define KERNEL_ADDRESSES (1ULL << 63)
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
 
-/* A part of a line; NULL attributes: no mapping. */
-struct stretch {
-	uint64_t time_ns;
-	uint64_t start, end;
-	const struct space_attributes *attributes; /* of `start` */
-};
-
-static bool note_touched(struct snapshot *snapshot, uint64_t start, uint64_t end)
+bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 {
+	struct snapshot *snapshot = &space->snapshot;
 	const struct space_interval range = {.start = start > snapshot->position ? start : snapshot->position,
 					     .end = end};
 
+	if (!space->now_ns)
+		return true;
+	if (!excuse(space, &space->found, &space->check, start, end) ||
+	    !excuse(space, &space->finding, &snapshot->check, start, end))
+		return false;
 	return !snapshot->open || range.start >= end || snapshot->touched.count >= LIMIT_SNAPSHOT_TOUCHED ||
 	       (intervals_cut(&snapshot->touched, range.start, end) && intervals_insert(&snapshot->touched, &range, 0));
-}
-
-bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
-{
-	return !space->now_ns || (excuse(space, &space->found, &space->check, start, end) &&
-				  excuse(space, &space->finding, &space->snapshot.check, start, end) &&
-				  note_touched(&space->snapshot, start, end));
 }
 
 /* Whether the model's interval matches the kernel's line except for details that the model can adopt. */
@@ -336,16 +301,6 @@ static bool agrees(const struct space_interval *interval, const struct stretch *
 	model = space_edit_advance(&interval->attributes, address - interval->start);
 	listed = space_edit_advance(stretch->attributes, address - stretch->start);
 	return space_edit_agree(&model, &listed);
-}
-
-static bool mark(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end, bool wrong)
-{
-	struct space_attributes listed;
-
-	if (!stretch->attributes)
-		return reconcile_mark(space, start, end, NULL, stretch->time_ns, wrong);
-	listed = space_edit_advance(stretch->attributes, start - stretch->start);
-	return reconcile_mark(space, start, end, &listed, stretch->time_ns, wrong);
 }
 
 /* Insert the kernel's mapping into [start, end), which is free in the model. */
@@ -391,8 +346,7 @@ static bool snapshot_race_renew(struct space *space, uint64_t start, uint64_t en
 static bool snapshot_race_add(struct space *space, enum race_kind kind, uint64_t start, uint64_t end,
 			      const struct space_interval *held)
 {
-	struct space_interval range = {.allocation = kind};
-	struct interval_node *node;
+	struct space_interval range = {.start = start, .allocation = kind};
 
 	if (held) {
 		range.attributes = space_edit_advance(&held->attributes, -held->start);
@@ -400,25 +354,11 @@ static bool snapshot_race_add(struct space *space, enum race_kind kind, uint64_t
 	}
 	if (!snapshot_race_renew(space, start, end))
 		return false;
-	for (uint64_t position = start; position < end; position = node ? node->interval.end : end) {
-		node = intervals_within(&space->snapshot_races, position, end);
-		range.start = position;
-		range.end = node ? node->interval.start : end;
-		if (range.start < range.end && !insert(space, &range))
+	for (; range.start < end; range.start = range.end) {
+		if (!intervals_at(&space->snapshot_races, range.start, end, &range.end) && !insert(space, &range))
 			return false;
 	}
 	return true;
-}
-
-/* The first snapshot shows [start, end) as part of the heap, and the model has it from `held`. No brk has mapped what
- * is below every break that one returned. */
-static void check_age(struct space *space, const struct space_interval *held, uint64_t start, uint64_t end)
-{
-	if (space->described || held->reconciled || held->allocation < ALLOCATION_FIRST || start >= space->lowest_break)
-		return;
-	if (!space->older_bytes)
-		space->first_older = start;
-	space->older_bytes += (end < space->lowest_break ? end : space->lowest_break) - start;
 }
 
 /* [start, end) lies within the model's `held`. A mapping made by a call, including io_setup, is not replaced because of
@@ -428,8 +368,14 @@ static bool define_held(struct space *space, const struct stretch *stretch, cons
 {
 	const struct space_interval before = *held;
 
-	if (stretch->attributes && stretch->attributes->heap)
-		check_age(space, held, start, end);
+	/* The first snapshot shows heap that the model has from a call. No brk has mapped what is below every break
+	 * that one returned. */
+	if (stretch->attributes && stretch->attributes->heap && !space->described && !before.reconciled &&
+	    before.allocation >= ALLOCATION_FIRST && start < space->lowest_break) {
+		if (!space->older_bytes)
+			space->first_older = start;
+		space->older_bytes += (end < space->lowest_break ? end : space->lowest_break) - start;
+	}
 	if (agrees(&before, stretch)) {
 		struct space_attributes kernel = space_edit_advance(stretch->attributes, -stretch->start);
 
@@ -438,7 +384,7 @@ static bool define_held(struct space *space, const struct stretch *stretch, cons
 		return space_edit_change(space, start, end, complete, &kernel);
 	}
 	if (before.allocation >= ALLOCATION_UNKNOWN || before.attributes.ring)
-		return mark(space, stretch, start, end, false);
+		return mark_range(space, stretch, start, end, false);
 	return snapshot_race_add(space, RACE_HELD, start, end, &before) &&
 	       space_edit_release(space, start, end, NULL) && define_missing(space, stretch, start, end);
 }
@@ -447,51 +393,15 @@ static bool define_held(struct space *space, const struct stretch *stretch, cons
 static bool define_free(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
 {
 	for (uint64_t position = start, stop; position < end; position = stop) {
-		const struct interval_node *node = intervals_within(&space->unknown, position, end);
-		enum race_kind kind = RACE_NOTHING;
+		bool unknown = intervals_at(&space->unknown, position, end, &stop);
 
-		stop = node ? node->interval.start : end;
-		if (stop <= position) {
-			stop = node->interval.end < end ? node->interval.end : end;
-			kind = RACE_UNKNOWN;
-		}
-		if (kind == RACE_NOTHING && !stretch->attributes)
+		if (!unknown && !stretch->attributes)
 			continue;
-		if (!snapshot_race_add(space, kind, position, stop, NULL) ||
+		if (!snapshot_race_add(space, unknown ? RACE_UNKNOWN : RACE_NOTHING, position, stop, NULL) ||
 		    !intervals_cut(&space->unknown, position, stop) || !define_missing(space, stretch, position, stop))
 			return false;
 	}
 	return true;
-}
-
-static bool define_stretch(struct space *space, const struct stretch *stretch)
-{
-	if (!snapshot_race_renew(space, stretch->start, stretch->end))
-		return false;
-	for (uint64_t position = stretch->start, stop; position < stretch->end; position = stop) {
-		const struct interval_node *node = intervals_within(&space->mapped, position, stretch->end);
-		bool done;
-
-		stop = node ? node->interval.start : stretch->end;
-		if (stop > position) {
-			done = define_free(space, stretch, position, stop);
-		} else {
-			stop = node->interval.end < stretch->end ? node->interval.end : stretch->end;
-			done = define_held(space, stretch, &node->interval, position, stop);
-		}
-		if (!done)
-			return false;
-	}
-	return true;
-}
-
-/* Whether a stack may have grown from the model's interval at `end` down to `start` without an event. */
-static bool stack_growth(const struct space *space, const struct stretch *stretch, uint64_t end)
-{
-	const struct space_interval *above = space_find(space, end);
-
-	return above && above->start == end && (above->attributes.growsdown || above->attributes.stack) &&
-	       agrees(above, stretch);
 }
 
 /* No snapshot shows the attributes of these pages. */
@@ -502,22 +412,26 @@ static void leave_undecided(struct space *space, uint64_t bytes)
 }
 
 /* [start, end) is free in the model. */
-static bool check_missing(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
+static bool check_free(struct space *space, const struct stretch *stretch, uint64_t start, uint64_t end)
 {
-	uint64_t position = start, checked = start;
-	struct space_interval part;
+	const struct space_interval *above;
 
 	if (!stretch->attributes || start >= KERNEL_ADDRESSES)
 		return true;
-	if (stack_growth(space, stretch, end))
-		return mark(space, stretch, start, end, false);
-	for (; intervals_next_part(&space->unknown, &position, end, &part); checked = position) {
-		if (!mark(space, stretch, checked, part.start, true) ||
-		    !mark(space, stretch, part.start, part.end, false))
+	/* A stack grows without an event. */
+	above = space_find(space, end);
+	if (above && above->start == end && (above->attributes.growsdown || above->attributes.stack) &&
+	    agrees(above, stretch))
+		return mark_range(space, stretch, start, end, false);
+	for (uint64_t position = start, stop; position < end; position = stop) {
+		bool unknown = intervals_at(&space->unknown, position, end, &stop);
+
+		if (!mark_range(space, stretch, position, stop, !unknown))
 			return false;
-		leave_undecided(space, part.end - part.start);
+		if (unknown)
+			leave_undecided(space, stop - position);
 	}
-	return mark(space, stretch, checked, end, true);
+	return true;
 }
 
 /* [start, end) lies within the model's `interval`. */
@@ -527,41 +441,29 @@ static bool check_held(struct space *space, const struct stretch *stretch, const
 	if (interval->attributes.unknown && stretch->attributes)
 		leave_undecided(space, end - start);
 	else if (!agrees(interval, stretch))
-		return mark(space, stretch, start, end, true);
+		return mark_range(space, stretch, start, end, true);
 	if (interval->attributes.unknown || interval->attributes.inode == SPACE_INODE_UNKNOWN)
-		return mark(space, stretch, start, end, false);
-	return true;
-}
-
-static bool check_stretch(struct space *space, const struct stretch *stretch)
-{
-	uint64_t position = stretch->start;
-
-	while (position < stretch->end) {
-		struct interval_node *node = intervals_next(&space->mapped, position);
-		uint64_t from = stretch->end, to;
-
-		if (node && node->interval.start < stretch->end)
-			from = node->interval.start > position ? node->interval.start : position;
-		if (!check_missing(space, stretch, position, from))
-			return false;
-		if (from == stretch->end)
-			return true;
-		to = node->interval.end < stretch->end ? node->interval.end : stretch->end;
-		if (!check_held(space, stretch, &node->interval, from, to))
-			return false;
-		position = to;
-	}
+		return mark_range(space, stretch, start, end, false);
 	return true;
 }
 
 static bool apply_stretch(struct space *space, const struct stretch *stretch)
 {
-	if (stretch->start >= stretch->end)
-		return true;
-	if (space->snapshot.mode == SPACE_SNAPSHOT_CHECK)
-		return check_stretch(space, stretch);
-	return define_stretch(space, stretch);
+	bool check = space->snapshot.mode == SPACE_SNAPSHOT_CHECK, done = true;
+
+	if (!check && stretch->start < stretch->end && !snapshot_race_renew(space, stretch->start, stretch->end))
+		return false;
+	for (uint64_t position = stretch->start, stop; done && position < stretch->end; position = stop) {
+		const struct interval_node *node = intervals_at(&space->mapped, position, stretch->end, &stop);
+
+		if (check)
+			done = node ? check_held(space, stretch, &node->interval, position, stop)
+				    : check_free(space, stretch, position, stop);
+		else
+			done = node ? define_held(space, stretch, &node->interval, position, stop)
+				    : define_free(space, stretch, position, stop);
+	}
+	return done;
 }
 
 /*
@@ -572,40 +474,33 @@ static bool apply_stretch(struct space *space, const struct stretch *stretch)
 static bool apply_gap(struct space *space, const struct stretch *gap, bool read_before)
 {
 	struct stretch part = *gap;
-	struct interval_node *node;
 
 	if (!read_before)
 		return apply_stretch(space, gap);
-	for (; part.start < gap->end; part.start = node ? node->interval.end : gap->end) {
-		node = intervals_within(&space->snapshot.touched, part.start, gap->end);
-		part.end = node ? node->interval.start : gap->end;
-		if (!apply_stretch(space, &part))
+	for (; part.start < gap->end; part.start = part.end) {
+		if (!intervals_at(&space->snapshot.touched, part.start, gap->end, &part.end) &&
+		    !apply_stretch(space, &part))
 			return false;
 	}
 	intervals_deinit(&space->snapshot.touched);
 	return true;
 }
 
-/* The reading of [start, end) ended by `time_ns`. */
-static void snapshot_race_close(struct space *space, uint64_t start, uint64_t end, uint64_t time_ns)
-{
-	struct interval_node *node;
-
-	for (uint64_t position = start; (node = intervals_within(&space->snapshot_races, position, end));
-	     position = node->interval.end) {
-		if (node->time_ns == READING)
-			node->time_ns = time_ns;
-	}
-	space->snapshot_races_ns = time_ns;
-}
-
 /* The current reading is complete or abandoned. */
 static void close_read(struct space *space, uint64_t time_ns)
 {
 	struct snapshot *snapshot = &space->snapshot;
+	struct interval_node *node;
 
-	if (snapshot->open && snapshot->mode == SPACE_SNAPSHOT_DEFINE)
-		snapshot_race_close(space, snapshot->read_start, snapshot->position, time_ns);
+	if (snapshot->open && snapshot->mode == SPACE_SNAPSHOT_DEFINE) {
+		for (uint64_t position = snapshot->read_start;
+		     (node = intervals_within(&space->snapshot_races, position, snapshot->position));
+		     position = node->interval.end) {
+			if (node->time_ns == READING)
+				node->time_ns = time_ns;
+		}
+		space->snapshot_races_ns = time_ns;
+	}
 	snapshot->read_start = snapshot->position;
 }
 
@@ -679,6 +574,7 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
 {
 	struct snapshot *snapshot = &space->snapshot;
 	struct stretch rest = {.time_ns = time_ns, .start = snapshot->position, .end = UINT64_MAX};
+	struct interval_node *node;
 
 	if (!snapshot->open)
 		return NULL;
@@ -692,8 +588,15 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
 	} else {
 		snapshot->check.done = true;
 		snapshot->check.time_ns = snapshot->line_time_ns;
+		space->check = snapshot->check;
 	}
-	reconcile_end(space);
+	/* Its differences replace those of the previous snapshot. */
+	intervals_deinit(&space->found);
+	space->found = space->finding;
+	space->finding = (struct intervals){0};
+	space->reconcile_ns = UINT64_MAX;
+	for (uint64_t position = 0; (node = intervals_next(&space->found, position)); position = node->interval.end)
+		space->reconcile_ns = node->time_ns < space->reconcile_ns ? node->time_ns : space->reconcile_ns;
 	intervals_deinit(&snapshot->touched);
 	snapshot->open = false;
 	return NULL;
@@ -712,11 +615,6 @@ struct space_check space_check_result(const struct space *space)
 
 /* In these nodes the allocation is a race_kind, and the commit is the allocation of the previous interval. Attributes
  * are relative to address 0. The time is the end of the reading. */
-
-bool snapshot_race_resolve(struct space *space, uint64_t start, uint64_t end)
-{
-	return intervals_cut(&space->snapshot_races, start, end);
-}
 
 /* Apply the change to the previous interval too. If the page had none, the call nevertheless found a mapping. */
 static struct space_interval changed(const struct space_interval *remembered,
@@ -781,19 +679,15 @@ static void forget_attributes(void *context, struct space_interval *interval)
 /* Mark the pages as unknown, mapped or not. Pages of a pending unmap are known. */
 static bool make_unknown(struct space *space, uint64_t start, uint64_t end)
 {
-	struct interval_node *node;
+	struct space_interval part = {.start = start};
 
 	if (!space_edit_change(space, start, end, forget_attributes, NULL) ||
 	    !intervals_cut(&space->unknown, start, end))
 		return false;
-	for (uint64_t position = start; position < end; position = node ? node->interval.end : end) {
-		struct space_interval free_range = {.start = position};
-
-		node = intervals_within(&space->mapped, position, end);
-		free_range.end = node ? node->interval.start : end;
-		if (free_range.start < free_range.end &&
-		    !pending_unmaps_wait_for(space, free_range.start, free_range.end) &&
-		    !intervals_insert(&space->unknown, &free_range, 0))
+	for (; part.start < end; part.start = part.end) {
+		if (!intervals_at(&space->mapped, part.start, end, &part.end) &&
+		    !pending_unmaps_wait_for(space, part.start, part.end) &&
+		    !intervals_insert(&space->unknown, &part, 0))
 			return false;
 	}
 	return true;
@@ -851,10 +745,5 @@ void snapshot_race_expire(struct space *space, uint64_t now_ns)
 {
 	if (space->snapshot_races.count && !space->snapshot.open && now_ns > space->snapshot_races_ns &&
 	    now_ns - space->snapshot_races_ns > LATE_NS)
-		snapshot_race_forget(space);
-}
-
-void snapshot_race_forget(struct space *space)
-{
-	intervals_deinit(&space->snapshot_races);
+		intervals_deinit(&space->snapshot_races);
 }

@@ -19,9 +19,6 @@ bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end);
  * flight: a thread's first call to return since then.
  */
 
-/* A call has resolved [start, end). */
-bool snapshot_race_resolve(struct space *space, uint64_t start, uint64_t end);
-
 /* A call has changed the mappings in [start, end) in place: change the remembered states too. */
 bool snapshot_race_change(struct space *space, uint64_t start, uint64_t end,
 			  void (*change)(void *context, struct space_interval *interval), void *context);
@@ -39,8 +36,6 @@ bool snapshot_race_covers(const struct space *space, const struct space_call *ca
 /* Call this before a call is applied: forgets states that no call in flight needs any more. */
 void snapshot_race_expire(struct space *space, uint64_t now_ns);
 
-void snapshot_race_forget(struct space *space);
-
 /*
  * Reconciles the model with the kernel where a snapshot differs. A call that returns shortly after a page was read may
  * have been in flight then and resolves the difference; so does the next snapshot if it matches. Any difference left
@@ -52,12 +47,6 @@ bool reconcile_presumed(struct space *space, uint64_t start, uint64_t end);
 
 /* Reconcile differences old enough that all calls in flight have returned. */
 bool reconcile_late(struct space *space, uint64_t now_ns);
-
-/* The process has ended: reconcile what its end does not explain. */
-bool reconcile_ended(struct space *space, uint64_t now_ns);
-
-/* Reconcile now. */
-bool reconcile_all(struct space *space);
 
 /* Drop all pending differences. */
 void reconcile_forget(struct space *space);

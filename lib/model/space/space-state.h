@@ -12,8 +12,6 @@ struct range {
 	uint64_t start, end;
 };
 
-typedef VECTOR(struct range) ranges;
-
 typedef VECTOR(struct space_interval) pieces;
 
 /* See pending-unmaps.h. */
@@ -134,9 +132,6 @@ static inline uint32_t space_edit_commit(const struct space_attributes *attribut
 	return space_edit_accessible(attributes) ? COMMIT_WITH_ALLOCATION : COMMIT_NONE;
 }
 
-/* Merge the neighbours that meet at `address` if they are equal. */
-void space_edit_merge_at(struct space *space, uint64_t address);
-
 /* Insert `interval`, whose range must be free, without calling the observer. False: out of memory. */
 bool space_edit_put(struct space *space, const struct space_interval *interval);
 
@@ -166,30 +161,5 @@ static inline bool space_edit_touch(struct space *space, uint64_t start, uint64_
 		 space->snapshot.open) ||
 	       space_edit_touch_some(space, start, end);
 }
-
-/* Internals of mremap, for mremap-rules.c only. */
-
-struct remap {
-	uint64_t source, target;
-	uint64_t old_bytes, new_bytes; /* whole pages */
-	bool fixed, keep_source;
-	/* Pieces at their old addresses; the observer has seen `moved`, but not `fresh`. */
-	pieces moved, fresh;
-};
-
-/* What a move with MREMAP_FIXED has done before it failed. Since 6.17 (see kernel-rules.h) the kernel moves several
- * mappings one after the other, up to the first that it cannot move, and unmaps each target before it detects that. */
-struct failed_move {
-	uint64_t moved;		/* bytes from the source's start that have arrived at the target */
-	struct range cleared;	/* of the target: unmapped, but not mapped again */
-	struct range shortened; /* of the source: unmapped to shorten it */
-	bool certain;		/* false: the most likely of several possibilities */
-};
-
-/* Whether a failed call may have changed anything. */
-bool space_mremap_may_change(const struct space_call *call, const struct remap *remap);
-
-struct failed_move space_mremap_failed(const struct space *space, const struct space_call *call,
-				       const struct remap *remap);
 
 #endif

@@ -33,13 +33,14 @@ static void release_everything(struct space *space)
 {
 	struct interval_node *node;
 
-	pending_unmaps_deinit(space);
+	pending_unmaps_give_up(space);
+	vector_deinit(&space->pending_unmaps);
 	vector_deinit(&space->rings);
 	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
 		space_edit_notify_released(space, &node->interval, NULL);
 	intervals_deinit(&space->mapped);
 	intervals_deinit(&space->unknown);
-	snapshot_race_forget(space);
+	intervals_deinit(&space->snapshot_races);
 	reconcile_forget(space);
 	intervals_deinit(&space->snapshot.touched);
 }
@@ -71,9 +72,8 @@ void space_set_observer(struct space *space, const struct space_observer *observ
 	space->observer = observer ? *observer : (struct space_observer){0};
 	if (!space->observer.allocated)
 		return;
-	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end) {
+	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
 		space->observer.allocated(space->observer.context, &node->interval);
-	}
 }
 
 static bool copy_space(const struct space *space, struct space *copy)
@@ -192,20 +192,6 @@ struct mmt_error *space_set_allocation(struct space *space, uint64_t start, uint
 	return space_edit_change(space, start, end, change_allocation, &allocation) ? NULL : &error_no_memory;
 }
 
-void space_finish(struct space *space)
-{
-	pending_unmaps_give_up(space);
-	if (!reconcile_all(space))
-		space->snapshot.open = false;
-}
-
-void space_end(struct space *space, uint64_t time_ns)
-{
-	if (!reconcile_ended(space, time_ns))
-		space->snapshot.open = false;
-	reconcile_forget(space);
-}
-
 struct space_counts space_counts(const struct space *space)
 {
 	struct space_counts counts = space->counts;
@@ -263,13 +249,6 @@ const struct space_interval *space_find(const struct space *space, uint64_t addr
 uint64_t space_code_generation(const struct space *space)
 {
 	return space->code_generation;
-}
-
-/* Whether two intervals should be merged. */
-static bool space_edit_mergeable(const struct space_interval *left, const struct space_interval *right)
-{
-	return left->allocation == right->allocation && left->reconciled == right->reconciled &&
-	       left->commit == right->commit && space_edit_continues(left, right);
 }
 
 static bool has_file(const struct space_attributes *attributes)
@@ -330,42 +309,34 @@ bool space_edit_continues(const struct space_interval *left, const struct space_
 	return left->end == right->start && space_edit_same(&continued, &right->attributes);
 }
 
-static void add_bytes(uint64_t *counter, uint64_t bytes, bool add)
-{
-	*counter = add ? *counter + bytes : *counter - bytes;
-}
-
-static void count_bytes(struct space *space, const struct space_interval *interval, uint64_t bytes, bool add)
-{
-	struct space_counts *counts = &space->counts;
-
-	if (interval->attributes.unknown)
-		add_bytes(&counts->unknown_bytes, bytes, add);
-	if (interval->allocation < ALLOCATION_FIRST) {
-		add_bytes(interval->allocation == ALLOCATION_KERNEL ? &counts->kernel_bytes : &counts->before_bytes,
-			  bytes, add);
-		return;
-	}
-	add_bytes(&counts->mapped_bytes, bytes, add);
-	add_bytes(space_edit_accessible(&interval->attributes) ? &counts->committed_bytes : &counts->reserved_bytes,
-		  bytes, add);
-}
-
 static void count_interval(struct space *space, const struct space_interval *interval, bool add)
 {
+	struct space_counts *counts = &space->counts;
+	uint64_t bytes = add ? interval->end - interval->start : interval->start - interval->end;
+	bool accessible = space_edit_accessible(&interval->attributes);
+
 	/* Equal stacks may unwind differently from now on. */
 	if ((interval->attributes.protection & PROT_EXEC) && has_file(&interval->attributes))
 		space->code_generation++;
-	count_bytes(space, interval, interval->end - interval->start, add);
+	if (interval->attributes.unknown)
+		counts->unknown_bytes += bytes;
+	if (interval->allocation >= ALLOCATION_FIRST) {
+		counts->mapped_bytes += bytes;
+		*(accessible ? &counts->committed_bytes : &counts->reserved_bytes) += bytes;
+	} else {
+		*(interval->allocation == ALLOCATION_KERNEL ? &counts->kernel_bytes : &counts->before_bytes) += bytes;
+	}
 }
 
-void space_edit_merge_at(struct space *space, uint64_t address)
+static void merge_at(struct space *space, uint64_t address)
 {
 	struct interval_node *left, *right;
 	uint64_t end;
 
 	if (!intervals_meet(&space->mapped, address, &left, &right) ||
-	    !space_edit_mergeable(&left->interval, &right->interval))
+	    left->interval.allocation != right->interval.allocation ||
+	    left->interval.reconciled != right->interval.reconciled ||
+	    left->interval.commit != right->interval.commit || !space_edit_continues(&left->interval, &right->interval))
 		return;
 	end = right->interval.end;
 	intervals_remove(&space->mapped, right->interval.start);
@@ -396,8 +367,8 @@ bool space_edit_put(struct space *space, const struct space_interval *interval)
 	if (!intervals_insert(&space->mapped, interval, 0))
 		return false;
 	count_interval(space, interval, true);
-	space_edit_merge_at(space, interval->end);
-	space_edit_merge_at(space, interval->start);
+	merge_at(space, interval->end);
+	merge_at(space, interval->start);
 	return true;
 }
 
@@ -430,24 +401,18 @@ void space_edit_notify_released(struct space *space, const struct space_interval
 bool space_edit_take(struct space *space, uint64_t start, uint64_t end, pieces *taken)
 {
 	struct interval_node *node;
-	uint64_t position = start;
 
-	while (position < end && (node = intervals_within(&space->mapped, position, end))) {
-		const struct space_interval *piece;
-
+	while ((node = intervals_within(&space->mapped, start, end))) {
 		if (node->interval.start < start) {
 			if (!split_at(space, start))
 				return false;
 			continue;
 		}
-		if (node->interval.end > end && !split_at(space, end))
+		if ((node->interval.end > end && !split_at(space, end)) || !vector_push(taken, node->interval))
 			return false;
-		if (!vector_push(taken, node->interval))
-			return false;
-		piece = &taken->items[taken->count - 1];
-		count_interval(space, piece, false);
-		intervals_remove(&space->mapped, piece->start);
-		position = piece->end;
+		count_interval(space, &node->interval, false);
+		start = node->interval.end;
+		intervals_remove(&space->mapped, node->interval.start);
 	}
 	return true;
 }
@@ -483,14 +448,14 @@ bool space_edit_change(struct space *space, uint64_t start, uint64_t end,
 		if (accessible != space_edit_accessible(&node->interval.attributes) && space->observer.protected)
 			space->observer.protected(space->observer.context, &node->interval, commit_before);
 		position = node->interval.end;
-		space_edit_merge_at(space, node->interval.start);
+		merge_at(space, node->interval.start);
 	}
-	space_edit_merge_at(space, end);
+	merge_at(space, end);
 	return true;
 }
 
 bool space_edit_touch_some(struct space *space, uint64_t start, uint64_t end)
 {
-	return intervals_cut(&space->unknown, start, end) && snapshot_race_resolve(space, start, end) &&
+	return intervals_cut(&space->unknown, start, end) && intervals_cut(&space->snapshot_races, start, end) &&
 	       space_snapshot_touch(space, start, end);
 }

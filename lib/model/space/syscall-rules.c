@@ -17,6 +17,10 @@
 #define MAP_DROPPABLE 0x08
 #endif
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
 #define HUGE_PAGE_SHIFT_DEFAULT 21
 #define HUGE_PAGE_SHIFT_POSITION 26
 #define HUGE_PAGE_SHIFT_MASK 0x3f
@@ -99,6 +103,11 @@ bool space_calls_allocate(struct space *space, const struct space_call *call, co
 	return space_edit_touch(space, range->start, range->end) && space_edit_allocate(space, &interval);
 }
 
+bool space_calls_release(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
+{
+	return space_edit_touch(space, start, end) && space_edit_release(space, start, end, call);
+}
+
 bool space_calls_place(struct space *space, const struct space_call *call, const struct range *range,
 		       const struct space_attributes *attributes, bool replace)
 {
@@ -106,6 +115,26 @@ bool space_calls_place(struct space *space, const struct space_call *call, const
 			    : pending_unmaps_place(space, call, range->start, range->end, attributes);
 
 	return done && space_calls_allocate(space, call, range, attributes);
+}
+
+uint64_t space_calls_gap(const struct space *space, uint64_t start, uint64_t end)
+{
+	const struct space_interval *interval;
+
+	while (start < end && (interval = space_find(space, start)))
+		start = interval->end;
+	return start < end ? start : end;
+}
+
+bool space_calls_sealed(const struct space *space, uint64_t start, uint64_t end)
+{
+	const struct interval_node *node;
+
+	for (; (node = intervals_within(&space->mapped, start, end)); start = node->interval.end) {
+		if (node->interval.attributes.sealed)
+			return true;
+	}
+	return false;
 }
 
 static uint8_t huge_page_bits(uint64_t flags)
@@ -143,20 +172,6 @@ static void describe_mmap(struct space *space, const struct space_call *call, co
 	}
 }
 
-static uint64_t round_up(uint64_t bytes, unsigned int shift)
-{
-	uint64_t mask = (1ULL << shift) - 1;
-
-	return bytes + mask < bytes ? 0 : (bytes + mask) & ~mask;
-}
-
-static uint64_t mmap_length(const struct space_call *call)
-{
-	uint8_t bits = huge_page_bits(call->arguments[3]);
-
-	return bits ? round_up(call->arguments[1], bits) : call->arguments[1];
-}
-
 /*
  * Mappings of hugetlbfs files are rounded to huge pages even without MAP_HUGETLB. The kernel never merges them, so the
  * MMAP2 record is the mapping itself: it extends beyond the requested length by less than a huge page, and not because
@@ -179,8 +194,10 @@ static uint8_t learn_huge_pages(const struct space *space, const struct space_ca
 	if (above && space_edit_agree(&held, &continued))
 		return 0;
 	for (size_t i = 0; i < sizeof(shifts) / sizeof(*shifts); i++) {
-		if (mmap2_record->end - mmap2_record->start != round_up(range->end - range->start, shifts[i]) ||
-		    mmap2_record->start & ((1ULL << shifts[i]) - 1))
+		uint64_t unit = 1ULL << shifts[i];
+
+		if (mmap2_record->end - mmap2_record->start != space_calls_round_up(range->end - range->start, unit) ||
+		    mmap2_record->start & (unit - 1))
 			continue;
 		range->end = mmap2_record->end;
 		return shifts[i];
@@ -208,18 +225,16 @@ static bool refused_by_driver(const struct space *space, const struct space_call
 static bool apply_mmap(struct space *space, const struct space_call *call)
 {
 	uint64_t flags = call->arguments[3];
+	uint64_t length = space_calls_round_up(call->arguments[1], 1ULL << huge_page_bits(flags));
 	struct space_attributes attributes;
 	struct range range;
 	uint8_t huge;
 
-	if (space_calls_failed(call)) {
-		if (!refused_by_driver(space, call) ||
-		    !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
-			return true;
-		return space_edit_touch(space, range.start, range.end) &&
-		       space_edit_release(space, range.start, range.end, call);
-	}
-	if (!space_calls_range(space, (uint64_t)call->result, mmap_length(call), &range))
+	if (space_calls_failed(call))
+		return !refused_by_driver(space, call) ||
+		       !space_calls_range(space, call->arguments[0], call->arguments[1], &range) ||
+		       space_calls_release(space, call, range.start, range.end);
+	if (!space_calls_range(space, (uint64_t)call->result, length, &range))
 		return true;
 	huge = learn_huge_pages(space, call, &range);
 	describe_mmap(space, call, &range, &attributes);
@@ -233,9 +248,8 @@ static bool apply_munmap(struct space *space, const struct space_call *call)
 {
 	struct range range;
 
-	if (call->result != 0 || !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
-		return true;
-	return pending_unmaps_release(space, call, range.start, range.end);
+	return call->result != 0 || !space_calls_range(space, call->arguments[0], call->arguments[1], &range) ||
+	       pending_unmaps_release(space, call, range.start, range.end);
 }
 
 /*
@@ -345,53 +359,25 @@ static void change_dontfork(void *context, struct space_interval *interval)
 	interval->attributes.dontfork = *(const bool *)context;
 }
 
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24
-#endif
-
-static bool gives_back(uint32_t advice)
-{
-	switch (advice) {
-	case MADV_DONTNEED:
-	case MADV_DONTNEED_LOCKED:
-	case MADV_FREE:
-	case MADV_REMOVE:
-	case MADV_PAGEOUT:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static uint64_t mapped_bytes(const struct space *space, const struct range *range)
-{
-	const struct space_interval *interval;
-	uint64_t bytes = 0;
-
-	for (uint64_t position = range->start; (interval = space_next(space, position)) && interval->start < range->end;
-	     position = interval->end) {
-		uint64_t start = interval->start > range->start ? interval->start : range->start;
-
-		bytes += (interval->end < range->end ? interval->end : range->end) - start;
-	}
-	return bytes;
-}
-
 /* With a hole in the range the call fails with ENOMEM, after it has processed all mappings in the range. */
 static bool apply_madvise(struct space *space, const struct space_call *call)
 {
 	uint32_t advice = (uint32_t)call->arguments[2];
 	bool dontfork = advice == MADV_DONTFORK;
+	struct space_interval part;
 	struct range range;
 
 	if ((call->result != 0 && call->result != -ENOMEM) ||
 	    !space_calls_range(space, call->arguments[0], call->arguments[1], &range))
 		return true;
-	if (gives_back(advice))
-		space->counts.given_back_bytes += mapped_bytes(space, &range);
-	if (!dontfork && advice != MADV_DOFORK)
+	if (dontfork || advice == MADV_DOFORK)
+		return space_calls_change(space, range.start, range.end, change_dontfork, &dontfork);
+	if (advice != MADV_DONTNEED && advice != MADV_DONTNEED_LOCKED && advice != MADV_FREE && advice != MADV_REMOVE &&
+	    advice != MADV_PAGEOUT)
 		return true;
-	return space_calls_change(space, range.start, range.end, change_dontfork, &dontfork);
+	for (uint64_t position = range.start; intervals_next_part(&space->mapped, &position, range.end, &part);)
+		space->counts.given_back_bytes += part.end - part.start;
+	return true;
 }
 
 /* The event contains neither the ranges, which are in an array of the caller, nor the process, which a descriptor
@@ -460,27 +446,19 @@ static uint32_t allocation_of_missing(struct space *space, const struct space_in
 
 static bool add_missing(struct space *space, const struct space_mmap2 *mmap2_record)
 {
-	struct space_interval interval = {0};
 	struct space_mmap2 seen = *mmap2_record;
-	uint64_t position = mmap2_record->start;
 
-	if (!space_edit_change(space, mmap2_record->start, mmap2_record->end, set_to_observed, &seen))
+	if (!space_edit_change(space, seen.start, seen.end, set_to_observed, &seen))
 		return false;
-	while (position < mmap2_record->end) {
-		const struct interval_node *next = intervals_next(&space->mapped, position);
+	for (uint64_t position = seen.start, stop; position < seen.end; position = stop) {
+		struct space_interval interval = {.start = position, .allocation = ALLOCATION_KERNEL};
 
-		interval.start = position;
-		interval.end =
-		    next && next->interval.start < mmap2_record->end ? next->interval.start : mmap2_record->end;
-		position = next ? next->interval.end : mmap2_record->end;
-		if (interval.start >= interval.end)
+		if (intervals_at(&space->mapped, position, seen.end, &stop))
 			continue;
-		interval.attributes =
-		    space_edit_advance(&mmap2_record->attributes, interval.start - mmap2_record->start);
-		interval.attributes.protection &= PROTECTIONS;
-		interval.commit = space_edit_commit(&interval.attributes);
+		interval.end = stop;
+		set_to_observed(&seen, &interval);
 		interval.allocation = allocation_of_missing(space, &interval);
-		if (!space_edit_touch(space, interval.start, interval.end) || !space_edit_allocate(space, &interval))
+		if (!space_edit_touch(space, position, stop) || !space_edit_allocate(space, &interval))
 			return false;
 	}
 	return true;
@@ -517,24 +495,11 @@ static void change_protection(void *context, struct space_interval *interval)
 static bool protect(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
 		    uint32_t protection)
 {
-	struct new_protection change = {.protection = protection & PROTECTIONS, .commit = call->commit};
-
-	/* 0: the caller does not use commit numbers. */
-	if (change.commit < COMMIT_WITH_ALLOCATION)
-		change.commit = COMMIT_WITH_ALLOCATION;
+	/* Commit 0: the caller does not use commit numbers. */
+	struct new_protection change = {.protection = protection & PROTECTIONS,
+					.commit = call->commit ? call->commit : (uint32_t)COMMIT_WITH_ALLOCATION};
 
 	return start >= end || space_calls_change(space, start, end, change_protection, &change);
-}
-
-/* The end of the contiguous mappings from `start` on, at most `end`. */
-static uint64_t gap_after(const struct space *space, uint64_t start, uint64_t end)
-{
-	const struct space_interval *interval;
-	uint64_t position = start;
-
-	while (position < end && (interval = space_find(space, position)))
-		position = interval->end;
-	return position < end ? position : end;
 }
 
 /* PROT_GROWSDOWN reaches down to the start of the mapping. */
@@ -557,7 +522,7 @@ static uint64_t lowest(const struct space *space, const struct space_call *call,
 	return low;
 }
 
-static bool space_mprotect_apply(struct space *space, const struct space_call *call)
+static bool apply_mprotect(struct space *space, const struct space_call *call)
 {
 	struct range range;
 	uint64_t changed_end;
@@ -570,10 +535,11 @@ static bool space_mprotect_apply(struct space *space, const struct space_call *c
 	changed_end = range.end;
 	/* A failed call has changed the mappings before the one at which it failed. ENOMEM: that is at
 	 * a gap. Otherwise only the kernel knows where. */
-	if (space_calls_failed(call))
-		changed_end = call->result == -ENOMEM ? gap_after(space, range.start, range.end) : range.start;
-	if (changed_end == range.end && space_calls_failed(call))
-		changed_end = range.start;
+	if (space_calls_failed(call)) {
+		changed_end = space_calls_gap(space, range.start, range.end);
+		if (call->result != -ENOMEM || changed_end == range.end)
+			changed_end = range.start;
+	}
 	if (!protect(space, call, range.start, changed_end, space_calls_protection(space, call->arguments[2])))
 		return false;
 	for (size_t i = 0; i < call->mmap2_count; i++) {
@@ -598,11 +564,9 @@ static bool space_mprotect_apply(struct space *space, const struct space_call *c
  * meanwhile.
  */
 
-static bool has_ring(const struct space *space, const struct space_mmap2 *mmap2_record)
+static bool is_ring(const struct space_interval *held, uint64_t inode)
 {
-	const struct space_interval *held = space_find(space, mmap2_record->start);
-
-	return held && held->attributes.ring && held->attributes.inode == mmap2_record->attributes.inode;
+	return held && held->attributes.ring && held->attributes.inode == inode;
 }
 
 static void remove_ring(struct space *space, struct aio_ring *ring)
@@ -611,37 +575,28 @@ static void remove_ring(struct space *space, struct aio_ring *ring)
 	memmove(ring, ring + 1, (size_t)(space->rings.items + space->rings.count - ring) * sizeof(*ring));
 }
 
-static bool make_ring(struct space *space, const struct space_mmap2 *mmap2_record, const struct space_call *setup)
-{
-	const struct aio_ring ring = {.start = mmap2_record->start,
-				      .bytes = mmap2_record->end - mmap2_record->start,
-				      .inode = mmap2_record->attributes.inode,
-				      .made_ns = setup->time_ns,
-				      .maker = setup->thread};
-	struct space_interval interval = {.start = mmap2_record->start,
-					  .end = mmap2_record->end,
-					  .attributes = mmap2_record->attributes,
-					  .allocation = ALLOCATION_KERNEL,
-					  .commit = space_edit_commit(&mmap2_record->attributes)};
-
-	if (space->rings.count == LIMIT_AIO_RINGS)
-		remove_ring(space, space->rings.items);
-	return vector_push(&space->rings, ring) &&
-	       pending_unmaps_place(space, setup, mmap2_record->start, mmap2_record->end, &mmap2_record->attributes) &&
-	       space_edit_touch(space, mmap2_record->start, mmap2_record->end) && space_edit_allocate(space, &interval);
-}
-
 struct mmt_error *space_mmap2_ring(struct space *space, const struct space_mmap2 *mmap2_record, int32_t thread,
 				   uint64_t time_ns, bool *new_ret)
 {
-	const struct space_call setup = {.kind = CALL_MMAP, .time_ns = time_ns, .thread = thread};
+	const struct space_call setup = {
+	    .kind = CALL_MMAP, .time_ns = time_ns, .thread = thread, .allocation = ALLOCATION_KERNEL};
+	const struct space_attributes *attributes = &mmap2_record->attributes;
+	const struct range range = {mmap2_record->start, mmap2_record->end};
+	const struct aio_ring ring = {.start = range.start,
+				      .bytes = range.end - range.start,
+				      .inode = attributes->inode,
+				      .made_ns = time_ns,
+				      .maker = thread};
 	bool done;
 
-	*new_ret = space_calls_valid_mmap2(space, mmap2_record) && !has_ring(space, mmap2_record);
+	*new_ret =
+	    space_calls_valid_mmap2(space, mmap2_record) && !is_ring(space_find(space, range.start), attributes->inode);
 	if (!*new_ret)
 		return NULL;
 	space->now_ns = time_ns;
-	done = make_ring(space, mmap2_record, &setup);
+	if (space->rings.count == LIMIT_AIO_RINGS)
+		remove_ring(space, space->rings.items);
+	done = vector_push(&space->rings, ring) && space_calls_place(space, &setup, &range, attributes, false);
 	space->now_ns = 0;
 	return done ? NULL : &error_no_memory;
 }
@@ -674,32 +629,37 @@ static struct aio_ring *find_ring(struct space *space, const struct space_call *
 		if (pending_unmaps_in_flight(space, ring->maker, ring->made_ns, call))
 			continue;
 		doubtful = found != NULL;
-		if (!found || (held && held->attributes.ring && held->attributes.inode == ring->inode))
+		if (!found || is_ring(held, ring->inode))
 			found = ring;
 	}
-	if (doubtful && !(held && held->attributes.ring && held->attributes.inode == found->inode))
+	if (doubtful && !is_ring(held, found->inode))
 		space->counts.ambiguous++;
 	return found ? found : late;
 }
 
-static bool is_sealed(const struct space *space, uint64_t start, uint64_t end)
+/* A failed call has mapped a ring and unmapped it again: the system has too many contexts. */
+static bool apply_io_setup(struct space *space, const struct space_call *call)
 {
-	const struct space_interval *interval;
-
-	for (uint64_t position = start; (interval = space_next(space, position)) && interval->start < end;
-	     position = interval->end) {
-		if (interval->attributes.sealed)
-			return true;
-	}
-	return false;
-}
-
-/* The kernel owns the mapping until io_setup() returns; then it belongs to that call. */
-static bool give_ring(struct space *space, const struct space_call *call, uint64_t start, uint64_t end)
-{
+	struct aio_ring *ring = NULL;
 	struct interval_node *node;
+	uint64_t start, end;
 
-	for (uint64_t position = start; (node = intervals_within(&space->mapped, position, end));) {
+	for (size_t i = space->rings.count; i > 0 && !ring; i--) {
+		if (!space->rings.items[i - 1].settled && space->rings.items[i - 1].maker == call->thread)
+			ring = &space->rings.items[i - 1];
+	}
+	if (!ring)
+		return true;
+	start = ring->start;
+	end = start + ring->bytes;
+	ring->settled = true;
+	if (space_calls_failed(call)) {
+		remove_ring(space, ring);
+		return pending_unmaps_release(space, call, start, end);
+	}
+	/* The kernel owned the mapping until now; it belongs to the call. */
+	for (uint64_t position = start;
+	     call->allocation >= ALLOCATION_FIRST && (node = intervals_within(&space->mapped, position, end));) {
 		struct space_interval piece = node->interval;
 
 		position = piece.end;
@@ -715,26 +675,8 @@ static bool give_ring(struct space *space, const struct space_call *call, uint64
 	return true;
 }
 
-/* A failed call has mapped a ring and unmapped it again: the system has too many contexts. */
-static bool space_rings_setup(struct space *space, const struct space_call *call)
-{
-	for (size_t i = space->rings.count; i > 0; i--) {
-		struct aio_ring *ring = &space->rings.items[i - 1];
-		uint64_t start = ring->start, end = start + ring->bytes;
-
-		if (ring->settled || ring->maker != call->thread)
-			continue;
-		ring->settled = true;
-		if (!space_calls_failed(call))
-			return call->allocation < ALLOCATION_FIRST || give_ring(space, call, start, end);
-		remove_ring(space, ring);
-		return pending_unmaps_release(space, call, start, end);
-	}
-	return true;
-}
-
 /* The context's ID is the address of its ring. A ring from before the recording is assumed to be complete. */
-static bool space_rings_destroy(struct space *space, const struct space_call *call)
+static bool apply_io_destroy(struct space *space, const struct space_call *call)
 {
 	const struct space_interval *held = space_find(space, call->arguments[0]);
 	uint64_t start = call->arguments[0], end;
@@ -751,7 +693,7 @@ static bool space_rings_destroy(struct space *space, const struct space_call *ca
 	} else {
 		return true;
 	}
-	return is_sealed(space, start, end) || pending_unmaps_release(space, call, start, end);
+	return space_calls_sealed(space, start, end) || pending_unmaps_release(space, call, start, end);
 }
 
 static bool mmap_place_is_requested(const uint64_t arguments[6])
@@ -780,12 +722,12 @@ static const struct call_rule rule_mmap = {apply_mmap, mmap_place_is_requested};
 static const struct call_rule rule_munmap = {apply_munmap, NULL};
 static const struct call_rule rule_mremap = {space_mremap_apply, mremap_place_is_requested};
 static const struct call_rule rule_brk = {apply_brk, NULL};
-static const struct call_rule rule_mprotect = {space_mprotect_apply, NULL};
+static const struct call_rule rule_mprotect = {apply_mprotect, NULL};
 static const struct call_rule rule_shmat = {space_shm_attach, shmat_place_is_requested};
 static const struct call_rule rule_shmdt = {space_shm_detach, NULL};
 static const struct call_rule rule_remap_file_pages = {apply_remap_file_pages, NULL};
-static const struct call_rule rule_io_setup = {space_rings_setup, NULL};
-static const struct call_rule rule_io_destroy = {space_rings_destroy, NULL};
+static const struct call_rule rule_io_setup = {apply_io_setup, NULL};
+static const struct call_rule rule_io_destroy = {apply_io_destroy, NULL};
 static const struct call_rule rule_madvise = {apply_madvise, NULL};
 static const struct call_rule rule_mseal = {apply_mseal, NULL};
 static const struct call_rule rule_process_madvise = {apply_process_madvise, NULL};

@@ -17,6 +17,21 @@ bool space_calls_allocate(struct space *space, const struct space_call *call, co
 bool space_calls_place(struct space *space, const struct space_call *call, const struct range *range,
 		       const struct space_attributes *attributes, bool replace);
 
+/* Unmap [start, end), for the call. */
+bool space_calls_release(struct space *space, const struct space_call *call, uint64_t start, uint64_t end);
+
+/* The first address from `start` on where nothing is mapped, at most `end`. */
+uint64_t space_calls_gap(const struct space *space, uint64_t start, uint64_t end);
+
+/* Whether a mapping in [start, end) is sealed. */
+bool space_calls_sealed(const struct space *space, uint64_t start, uint64_t end);
+
+/* `unit`: a power of two. 0: there is no such number. */
+static inline uint64_t space_calls_round_up(uint64_t bytes, uint64_t unit)
+{
+	return bytes + unit - 1 < bytes ? 0 : (bytes + unit - 1) & ~(unit - 1);
+}
+
 static inline bool space_calls_failed(const struct space_call *call)
 {
 	return call_is_error(call->result);
