@@ -172,20 +172,6 @@ static uint64_t copy_size(const struct space *space)
 	return intervals ? intervals + SPACE_INTERVALS : 0;
 }
 
-/* The intervals of all spaces. */
-static uint64_t count_intervals(const struct processes *processes)
-{
-	uint64_t count = 0;
-
-	for (size_t i = 0; i < processes->all.count; i++) {
-		const struct process *process = processes->all.items[i];
-
-		if (!process->borrows_space && process->space != processes->let_go)
-			count += copy_size(process->space);
-	}
-	return count;
-}
-
 /*
  * A fork takes a few bytes in a recording, and copies a space of any size. Returns false if that would take too much
  * memory or time: the child then has a space that is unknown. Intervals are counted again after many forks, because
@@ -201,7 +187,13 @@ static bool can_copy(struct processes *processes, const struct space *origin)
 	if (processes->copied + count > options->copies_max)
 		return false;
 	if (processes->held + count > options->intervals_max && processes->all.count >= processes->recount_at) {
-		processes->held = count_intervals(processes);
+		processes->held = 0;
+		for (size_t i = 0; i < processes->all.count; i++) {
+			const struct process *process = processes->all.items[i];
+
+			if (!process->borrows_space && process->space != processes->let_go)
+				processes->held += copy_size(process->space);
+		}
 		processes->recount_at = processes->all.count + processes->all.count / 8 + 1;
 	}
 	if (processes->held + count > options->intervals_max)
@@ -299,33 +291,29 @@ static struct mmt_error *resolve_fork(struct processes *processes)
 	return give_space(processes, process, processes->all.items[process->forked_from]->space);
 }
 
-/* Processes whose spaces were released take less memory. */
-static bool has_too_many(const struct processes *processes)
-{
-	const size_t max = processes->options.processes_max, count = processes->all.count;
-
-	return max && (count - processes->released >= max || count / 3 >= max);
-}
-
 /* A process with a parent shares the parent's space. */
 static struct mmt_error *add_process(struct processes *processes, int32_t pid, struct process *parent, uint64_t time_ns,
 				     struct process **process_ret)
 {
-	struct process *process = calloc(1, sizeof(*process));
+	const size_t max = processes->options.processes_max, count = processes->all.count;
+	struct process *process;
 	struct mmt_error *error;
 
+	/* Processes whose spaces were released take less memory. */
+	if (max && (count - processes->released >= max || count / 3 >= max))
+		return error_create(MMT_ERROR_FORMAT, "more than %zu processes: too many for a recording of this size",
+				    max);
+	process = calloc(1, sizeof(*process));
 	if (!process)
 		return &error_no_memory;
-	if (has_too_many(processes)) {
-		free(process);
-		return error_create(MMT_ERROR_FORMAT, "more than %zu processes: too many for a recording of this size",
-				    processes->options.processes_max);
-	}
-	process->next_sharer = process->previous_sharer = process;
-	process->index = process->holder = process->forked_from = (uint32_t)processes->all.count;
-	process->pid = pid;
-	process->started_ns = time_ns;
-	process->ended_ns = UINT64_MAX;
+	*process = (struct process){.index = (uint32_t)count,
+				    .holder = (uint32_t)count,
+				    .forked_from = (uint32_t)count,
+				    .pid = pid,
+				    .started_ns = time_ns,
+				    .ended_ns = UINT64_MAX,
+				    .next_sharer = process,
+				    .previous_sharer = process};
 	if (parent) {
 		process->parent_pid = parent->pid;
 		process->recorded = parent->recorded;
@@ -478,26 +466,12 @@ struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int
 	return NULL;
 }
 
-static struct mmt_error *exec_process(struct processes *processes, struct process *process, uint64_t time_ns)
-{
-	process->program_ns = time_ns;
-	leave_space(process);
-	process->holder = process->index;
-	if (process->borrows_space) {
-		struct mmt_error *error = give_space(processes, process, NULL);
-
-		if (error)
-			return error;
-	}
-	space_exec(process->space);
-	return NULL;
-}
-
 struct mmt_error *processes_comm(struct processes *processes, struct thread *thread, const char *name, bool exec,
 				 uint64_t time_ns)
 {
 	struct process *process = processes->all.items[thread->process];
 	uint32_t number = intern_put_string(&processes->names, name);
+	struct mmt_error *error = NULL;
 
 	if (number == INTERN_NONE)
 		return &error_no_memory;
@@ -508,7 +482,14 @@ struct mmt_error *processes_comm(struct processes *processes, struct thread *thr
 		return NULL;
 	/* exec ends all other threads. The calling thread may have had another TID, for which there is no EXIT. */
 	end_threads(processes, process, thread, time_ns);
-	return exec_process(processes, process, time_ns);
+	process->program_ns = time_ns;
+	leave_space(process);
+	process->holder = process->index;
+	if (process->borrows_space)
+		error = give_space(processes, process, NULL);
+	if (!error)
+		space_exec(process->space);
+	return error;
 }
 
 static struct mmt_error *fork_process(struct processes *processes, int32_t pid, int32_t parent_pid, int32_t parent_tid,

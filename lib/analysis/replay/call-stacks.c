@@ -96,21 +96,17 @@ static bool same_registers(const struct register_values *left, const struct regi
 	return true;
 }
 
-/* Compare the part that both dumps contain. */
-static bool same_bytes(const struct event_stack *left, const struct event_stack *right)
-{
-	size_t count = left->byte_count < right->byte_count ? left->byte_count : right->byte_count;
-
-	return !left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, count);
-}
-
 bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event,
 			       const struct lost_events *lost)
 {
+	const struct event_stack *left = &kept->stack, *right = &event->call.stack;
+	size_t common = left->byte_count < right->byte_count ? left->byte_count : right->byte_count;
+
 	return kept->call == event->call.call && kept->result == event->call.result &&
 	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&
-	       same_registers(&kept->stack.registers, &event->call.stack.registers) &&
-	       same_bytes(&kept->stack, &event->call.stack) && !lost_events_since(lost, kept->cpu, kept->sequence);
+	       same_registers(&left->registers, &right->registers) &&
+	       (!left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, common)) &&
+	       !lost_events_since(lost, kept->cpu, kept->sequence);
 }
 
 void kept_sample_deinit(struct kept_sample *kept)
@@ -212,20 +208,17 @@ void call_stacks_deinit(struct call_stacks *stacks)
 	vector_deinit(&stacks->chunks);
 }
 
-/* Whether the code of a process is known, or no more samples can wait for it. */
-static bool can_unwind(const struct replay *replay, const struct process *process)
-{
-	return !replay->metadata->ours || replay->metadata->packed || space_is_described(process->space) ||
-	       replay->stacks.early_count >= LIMIT_EARLY_SAMPLES || replay->stacks.early_bytes >= LIMIT_EARLY_BYTES;
-}
-
+/* Keep the stack while the code of the process is not known, unless too many wait for that. */
 static struct mmt_error *unwind_or_keep(struct replay *replay, uint32_t index, uint64_t call,
 					const struct event_stack *stack)
 {
 	const struct process *process = processes_at(replay->processes, index);
+	struct call_stacks *stacks = &replay->stacks;
 
-	return can_unwind(replay, process) ? unwind_call(replay, process, call, stack)
-					   : keep_early_sample(&replay->stacks, index, call, stack);
+	if (!replay->metadata->ours || replay->metadata->packed || space_is_described(process->space) ||
+	    stacks->early_count >= LIMIT_EARLY_SAMPLES || stacks->early_bytes >= LIMIT_EARLY_BYTES)
+		return unwind_call(replay, process, call, stack);
+	return keep_early_sample(stacks, index, call, stack);
 }
 
 static struct mmt_error *unwind_joined(struct replay *replay, uint32_t process, uint64_t call,
@@ -248,36 +241,27 @@ struct mmt_error *call_stacks_give_up(struct replay *replay, struct thread_state
 	return error;
 }
 
-/* Drop callchain entries that are not in mapped code: without frame pointers, the kernel's walk reads arbitrary words
- * of memory. */
-static size_t keep_code(const struct space *space, const struct event_stack *stack, uint64_t *kept)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < stack->callchain_count && i < LIMIT_CALLCHAIN; i++) {
-		const struct space_interval *interval = space_find(space, stack->callchain[i]);
-
-		if (interval && interval->attributes.protection & PROT_EXEC)
-			kept[count++] = stack->callchain[i];
-	}
-	return count;
-}
-
-/* Keep the kernel's callchain of a call that is not unwound. */
+/* Keep the kernel's callchain of a call that is not unwound, without entries that are not in mapped code: without frame
+ * pointers, the kernel's walk reads arbitrary words of memory. */
 static struct mmt_error *keep_callchain(struct call_stacks *stacks, const struct space *space, uint64_t call,
 					const struct event_stack *stack)
 {
 	CLEANUP(free) uint64_t *words = malloc((LIMIT_CALLCHAIN + 1) * sizeof(*words));
 	uint32_t number;
-	size_t count;
+	size_t count = 0;
 
 	if (!words)
 		return &error_no_memory;
-	words[0] = 0; /* no stack */
-	count = keep_code(space, stack, words + 1);
-	if (!count)
+	words[count++] = 0; /* no stack */
+	for (size_t i = 0; i < stack->callchain_count && i < LIMIT_CALLCHAIN; i++) {
+		const struct space_interval *interval = space_find(space, stack->callchain[i]);
+
+		if (interval && interval->attributes.protection & PROT_EXEC)
+			words[count++] = stack->callchain[i];
+	}
+	if (count == 1)
 		return NULL;
-	number = intern_put(stacks->callchains, words, (count + 1) * sizeof(*words));
+	number = intern_put(stacks->callchains, words, count * sizeof(*words));
 	return number == INTERN_NONE ? &error_no_memory : set_number(stacks, call, number);
 }
 
@@ -307,26 +291,23 @@ struct mmt_error *call_stacks_applied(struct replay *replay, struct thread_state
 	return error;
 }
 
-/* If a call has two dumps, use the larger one, which may arrive later. */
-static struct mmt_error *take_dump_of_waiting(struct replay *replay, struct thread_state *state,
-					      const struct event *event)
-{
-	bool is_large = replay->metadata->attributes[event->attribute].role == ROLE_LARGE_DUMP;
-	struct mmt_error *error;
-
-	if (replay->large_dumps && !is_large)
-		return extend(&state->call, &event->call.stack);
-	error = unwind_joined(replay, state->call.process, state->call.number, &state->call.stack, &event->call.stack);
-	release(&state->call);
-	return error;
-}
-
 struct mmt_error *call_stacks_dump(struct replay *replay, struct thread_state *state, const struct event *event)
 {
-	if (kept_sample_is_of(&state->call, event, &replay->lost_dumps))
-		return take_dump_of_waiting(replay, state, event);
+	bool is_large = replay->metadata->attributes[event->attribute].role == ROLE_LARGE_DUMP;
+	const struct event_stack *dump = &event->call.stack;
+	struct kept_sample *call = &state->call;
+	struct mmt_error *error;
+
+	if (kept_sample_is_of(call, event, &replay->lost_dumps)) {
+		/* If a call has two dumps, use the larger one, which may arrive later. */
+		if (replay->large_dumps && !is_large)
+			return extend(call, dump);
+		error = unwind_joined(replay, call->process, call->number, &call->stack, dump);
+		release(call);
+		return error;
+	}
 	if (kept_sample_is_of(&state->dump, event, &replay->lost_calls) &&
-	    state->dump.stack.byte_count >= event->call.stack.byte_count)
+	    state->dump.stack.byte_count >= dump->byte_count)
 		return NULL;
 	return kept_sample_set(&state->dump, event);
 }

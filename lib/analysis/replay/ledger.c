@@ -12,10 +12,6 @@ struct account_key {
 	uint32_t stack, process, kind, thread;
 };
 
-struct found_key {
-	uint32_t process, kind, side;
-};
-
 void ledger_init(struct ledger *ledger, const struct ledger_options *options)
 {
 	*ledger = (struct ledger){.options = *options, .now_ns = options->from_ns};
@@ -61,34 +57,25 @@ static enum ledger_side ledger_side(const struct ledger *ledger, uint64_t time_n
 
 #define ONLY_ROW 1
 
-static struct mmt_error *make_row(struct ledger *ledger, struct account *account)
-{
-	const struct ledger_options *options = &ledger->options;
-	struct mmt_error *error = NULL;
-
-	account->row = ONLY_ROW;
-	if (options->find_row)
-		error = options->find_row(options->context, account);
-	while (!error && account->row != LEDGER_NO_ROW && ledger->rows.count <= account->row) {
-		if (!trends_open(&ledger->trends) || !vector_append(&ledger->rows))
-			return &error_no_memory;
-	}
-	return error;
-}
-
 /* Find the account; create it and look up its row if it is new. */
 static struct mmt_error *ledger_account(struct ledger *ledger, const struct account_key *key, uint32_t *number_ret)
 {
+	const struct ledger_options *options = &ledger->options;
 	struct account account = {
-	    .stack = key->stack, .process = key->process, .kind = key->kind, .thread = key->thread};
-	struct mmt_error *error;
+	    .stack = key->stack, .process = key->process, .kind = key->kind, .thread = key->thread, .row = ONLY_ROW};
+	struct mmt_error *error = NULL;
 
 	*number_ret = intern_find(&ledger->account_keys, key, sizeof(*key));
 	if (*number_ret != INTERN_NONE)
 		return NULL;
-	error = make_row(ledger, &account);
+	if (options->find_row)
+		error = options->find_row(options->context, &account);
 	if (error)
 		return error;
+	while (account.row != LEDGER_NO_ROW && ledger->rows.count <= account.row) {
+		if (!trends_open(&ledger->trends) || !vector_append(&ledger->rows))
+			return &error_no_memory;
+	}
 	*number_ret = intern_put(&ledger->account_keys, key, sizeof(*key));
 	return *number_ret != INTERN_NONE && vector_push(&ledger->accounts, account) ? NULL : &error_no_memory;
 }
@@ -104,7 +91,7 @@ static COLD void add_lifetime(struct ledger *ledger, const struct allocation *al
 }
 
 /* NULL: out of memory. */
-static struct thread_account *add_thread(struct ledger *ledger, uint32_t thread)
+static inline struct thread_account *thread_of(struct ledger *ledger, uint32_t thread)
 {
 	while (ledger->threads.count <= thread) {
 		if (!vector_append(&ledger->threads)) {
@@ -113,22 +100,6 @@ static struct thread_account *add_thread(struct ledger *ledger, uint32_t thread)
 		}
 	}
 	return &ledger->threads.items[thread];
-}
-
-static inline struct thread_account *thread_of(struct ledger *ledger, uint32_t thread)
-{
-	return thread < ledger->threads.count ? &ledger->threads.items[thread] : add_thread(ledger, thread);
-}
-
-static void add_release(struct ledger *ledger, uint32_t owner, uint32_t releaser, uint64_t bytes)
-{
-	uint64_t key = (uint64_t)owner << 32 | releaser;
-	uint64_t *sum = map_get(&ledger->releases, key);
-
-	if (sum)
-		*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
-	else
-		ledger->out_of_memory |= !map_put(&ledger->releases, key, bytes);
 }
 
 /* `bytes` modulo 2^64: a decrease is a large number. Sums stop at MMT_BYTES_MAX. */
@@ -142,21 +113,24 @@ static inline void add_bytes(uint64_t *sum, uint64_t bytes)
 
 static void credit_release(struct ledger *ledger, uint32_t owner, uint32_t releaser, uint64_t bytes)
 {
+	uint64_t key = (uint64_t)owner << 32 | releaser, *sum;
 	struct thread_account *account;
 
 	if (!bytes || owner == LEDGER_NO_THREAD)
 		return;
 	account = thread_of(ledger, owner);
-	if (account && owner == releaser)
-		add_bytes(&account->freed_by_itself_bytes, bytes);
-	else if (account)
-		add_bytes(&account->freed_by_others_bytes, bytes);
+	if (account)
+		add_bytes(owner == releaser ? &account->freed_by_itself_bytes : &account->freed_by_others_bytes, bytes);
 	if (releaser == LEDGER_NO_THREAD)
 		return;
 	account = thread_of(ledger, releaser);
 	if (account)
 		add_bytes(&account->released_bytes, bytes);
-	add_release(ledger, owner, releaser, bytes);
+	sum = map_get(&ledger->releases, key);
+	if (sum)
+		*sum = saturating_add(*sum, bytes, MMT_BYTES_MAX);
+	else
+		ledger->out_of_memory |= !map_put(&ledger->releases, key, bytes);
 }
 
 static struct allocation *find_allocation(const struct ledger *ledger, uint32_t number)
@@ -169,11 +143,15 @@ static struct allocation *find_allocation(const struct ledger *ledger, uint32_t 
 	return allocation->in_use ? allocation : NULL;
 }
 
-static void forget_allocation(struct ledger *ledger, struct allocation *allocation)
+/* Drop an allocation without bytes. A found one stays: bytes found later are added to it. */
+static void forget_empty(struct ledger *ledger, struct allocation *allocation)
 {
-	struct allocation *part = find_allocation(ledger, allocation->part),
-			  *whole = find_allocation(ledger, allocation->whole);
+	struct allocation *part, *whole;
 
+	if (allocation->live_bytes || allocation->found || allocation->open)
+		return;
+	part = find_allocation(ledger, allocation->part);
+	whole = find_allocation(ledger, allocation->whole);
 	if (part)
 		part->whole = ALLOCATION_BEFORE;
 	if (whole)
@@ -181,13 +159,6 @@ static void forget_allocation(struct ledger *ledger, struct allocation *allocati
 	allocation->in_use = false;
 	if (!vector_push(&ledger->free_allocations, (uint32_t)(allocation - ledger->allocations.items)))
 		ledger->out_of_memory = true;
-}
-
-/* A found allocation stays: bytes found later are added to it. */
-static void forget_empty(struct ledger *ledger, struct allocation *allocation)
-{
-	if (!allocation->live_bytes && !allocation->found && !allocation->open)
-		forget_allocation(ledger, allocation);
 }
 
 static struct mmt_error *add_allocation(struct ledger *ledger, const struct allocation *allocation,
@@ -364,28 +335,13 @@ static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32
 	return error;
 }
 
-static void count_allocations(struct ledger *ledger, const struct allocation *allocation, uint64_t bytes, bool was_born)
-{
-	struct account *account = &ledger->accounts.items[allocation->account];
-	struct thread_account *thread = account->row == LEDGER_NO_ROW ? NULL : thread_of(ledger, allocation->thread);
-
-	account->allocated_count += (uint64_t)!was_born - (uint64_t)!allocation->original_bytes;
-	account->freed_count += allocation->original_bytes && !allocation->live_bytes;
-	if (ledger->lifetimes.steps_max && allocation->original_bytes && !allocation->live_bytes)
-		add_lifetime(ledger, allocation, ledger->now_ns, 0, 1);
-	if (!thread)
-		return;
-	add_bytes(&thread->allocated_bytes, bytes);
-	thread->allocated_count += (uint64_t)!was_born - (uint64_t)!allocation->original_bytes;
-	thread->freed_count += allocation->original_bytes && !allocation->live_bytes;
-}
-
 /* Resize an allocation as if its call had mapped more or (modulo 2^64) fewer bytes. */
 static void resize_allocation(struct ledger *ledger, struct allocation *allocation, uint64_t bytes)
 {
-	uint64_t trend_ns = allocation->found ? ledger->now_ns : allocation->time_ns;
-	bool was_born = allocation->original_bytes;
+	bool was_born = allocation->original_bytes, is_freed;
+	struct thread_account *thread = NULL;
 	struct account *account;
+	uint64_t born;
 
 	allocation->original_bytes += bytes;
 	allocation->live_bytes += bytes;
@@ -393,32 +349,39 @@ static void resize_allocation(struct ledger *ledger, struct allocation *allocati
 		return;
 	account = &ledger->accounts.items[allocation->account];
 	add_bytes(&account->allocated_bytes, bytes);
-	ledger_rows_change(ledger, account->row, trend_ns, bytes);
-	if (!allocation->found)
-		count_allocations(ledger, allocation, bytes, was_born);
-}
-
-/* The first bytes decide the kind. */
-static struct mmt_error *enter_account(struct ledger *ledger, struct allocation *allocation, uint32_t kind)
-{
-	struct account_key key;
-
-	allocation->kind = kind;
-	if (allocation->side != LEDGER_INSIDE)
-		return NULL;
-	key = key_of(ledger, allocation);
-	return ledger_account(ledger, &key, &allocation->account);
+	ledger_rows_change(ledger, account->row, allocation->found ? ledger->now_ns : allocation->time_ns, bytes);
+	if (allocation->found)
+		return;
+	born = (uint64_t)!was_born - (uint64_t)!allocation->original_bytes;
+	is_freed = allocation->original_bytes && !allocation->live_bytes;
+	account->allocated_count += born;
+	account->freed_count += is_freed;
+	if (account->row != LEDGER_NO_ROW)
+		thread = thread_of(ledger, allocation->thread);
+	if (ledger->lifetimes.steps_max && is_freed)
+		add_lifetime(ledger, allocation, ledger->now_ns, 0, 1);
+	if (!thread)
+		return;
+	add_bytes(&thread->allocated_bytes, bytes);
+	thread->allocated_count += born;
+	thread->freed_count += is_freed;
 }
 
 struct mmt_error *ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
 {
 	struct allocation *allocation = find_allocation(ledger, number);
 	struct mmt_error *error = NULL;
+	struct account_key key;
 
 	if (!allocation)
 		return NULL;
-	if (!allocation->original_bytes)
-		error = enter_account(ledger, allocation, kind);
+	/* The first bytes decide the kind. */
+	if (!allocation->original_bytes) {
+		allocation->kind = kind;
+		key = key_of(ledger, allocation);
+		if (allocation->side == LEDGER_INSIDE)
+			error = ledger_account(ledger, &key, &allocation->account);
+	}
 	if (!error)
 		resize_allocation(ledger, allocation, bytes);
 	return error;
@@ -459,9 +422,9 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 					.time_ns = ledger->now_ns,
 					.found = true,
 					.in_use = true};
-	const struct found_key key = {process, kind, allocation.side};
+	const uint32_t key[] = {process, kind, allocation.side};
 	const struct account_key account_key = key_of(ledger, &allocation);
-	uint32_t place = intern_put(&ledger->found_keys, &key, sizeof(key));
+	uint32_t place = intern_put(&ledger->found_keys, key, sizeof(key));
 	struct mmt_error *error = NULL;
 
 	if (place == INTERN_NONE)
@@ -482,11 +445,6 @@ const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t
 	return find_allocation(ledger, allocation);
 }
 
-struct failure_key {
-	uint32_t stack, process, call;
-	int32_t error;
-};
-
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t number)
 {
 	const struct account *account;
@@ -499,22 +457,21 @@ const struct account *ledger_counted(const struct ledger *ledger, uint32_t numbe
 
 struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure)
 {
-	const struct failure_key key = {failure->stack, failure->process, failure->call, failure->error};
+	const uint32_t key[] = {failure->stack, failure->process, failure->call, (uint32_t)failure->error};
 	struct failure *sum;
 	uint32_t number;
 
 	if (ledger_side(ledger, failure->first_ns) != LEDGER_INSIDE)
 		return NULL;
-	number = intern_put(&ledger->failure_keys, &key, sizeof(key));
+	number = intern_put(&ledger->failure_keys, key, sizeof(key));
 	if (number == INTERN_NONE)
 		return &error_no_memory;
 	if (number == ledger->failures.count)
 		return vector_push(&ledger->failures, *failure) ? NULL : &error_no_memory;
 	sum = &ledger->failures.items[number];
 	sum->count += failure->count;
-	/* Failed calls can ask for nearly 2^64 bytes each: saturate. */
-	if (__builtin_add_overflow(sum->asked_bytes, failure->asked_bytes, &sum->asked_bytes))
-		sum->asked_bytes = UINT64_MAX;
+	/* Failed calls can ask for nearly 2^64 bytes each. */
+	sum->asked_bytes = saturating_add(sum->asked_bytes, failure->asked_bytes, UINT64_MAX);
 	sum->last_ns = failure->last_ns;
 	return NULL;
 }

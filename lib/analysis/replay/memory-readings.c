@@ -241,24 +241,18 @@ static void take_pss(struct memory_readings *memory, const struct event *event)
 	process->last_faults = event->pss.faults;
 }
 
-static void take_lazy_free(struct memory_readings *memory, const struct event *event)
+struct mmt_error *memory_readings_take(struct memory_readings *memory, const struct event *event)
 {
 	struct process_readings *process = find_latest(memory, event->pid);
 
-	if (find_point(memory, process) && event->resident.reading == memory->number)
-		process->of.lazy_free_bytes = limit_size(event->resident.bytes);
-}
-
-struct mmt_error *memory_readings_take(struct memory_readings *memory, const struct event *event)
-{
 	if (event->kind == EVENT_RESIDENT)
 		return take_resident(memory, event);
 	if (event->kind == EVENT_SWAPPED)
 		take_swapped(memory, event);
-	else if (event->kind == EVENT_LAZY_FREE)
-		take_lazy_free(memory, event);
-	else
+	else if (event->kind == EVENT_PSS)
 		take_pss(memory, event);
+	else if (find_point(memory, process) && event->resident.reading == memory->number)
+		process->of.lazy_free_bytes = limit_size(event->resident.bytes);
 	return NULL;
 }
 
@@ -289,12 +283,6 @@ uint64_t memory_readings_resident(const struct memory_readings *memory)
 	return memory->readings.count ? memory->readings.items[memory->readings.count - 1].resident_bytes : MMT_UNKNOWN;
 }
 
-/* Whether the readings of a process come before those of this PID that start later than `start_ns`. */
-static bool is_before(const struct process_readings *process, int32_t pid, uint64_t start_ns)
-{
-	return process->pid != pid ? process->pid < pid : process->of.start_ns <= start_ns;
-}
-
 /* `processes` is in the order of the starts. */
 static int compare_processes(const void *left, const void *right, void *processes)
 {
@@ -319,10 +307,14 @@ struct mmt_error *memory_readings_sort(struct memory_readings *memory)
 struct process_readings *memory_readings_of(const struct memory_readings *memory, int32_t pid, uint64_t started_ns,
 					    uint64_t ended_ns)
 {
-	const struct process_readings *all = memory->processes.items;
-	size_t after =
-	    partition_point(memory->sorted.count, i, is_before(&all[memory->sorted.items[i]], pid, ended_ns));
-	struct process_readings *found = after ? &memory->processes.items[memory->sorted.items[after - 1]] : NULL;
+	struct process_readings *all = memory->processes.items, *found;
+	const uint32_t *sorted = memory->sorted.items;
+	size_t after = partition_point(memory->sorted.count, i,
+				       all[sorted[i]].pid < pid ||
+					   (all[sorted[i]].pid == pid && all[sorted[i]].of.start_ns <= ended_ns));
 
-	return found && found->pid == pid && found->of.start_ns >= started_ns ? found : NULL;
+	if (!after)
+		return NULL;
+	found = &all[sorted[after - 1]];
+	return found->pid == pid && found->of.start_ns >= started_ns ? found : NULL;
 }

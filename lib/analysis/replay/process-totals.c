@@ -2,7 +2,6 @@
 #include "analysis/replay/process-totals.h"
 
 #include "analysis/replay/memory-classes.h"
-#include "analysis/replay/replay-calls.h"
 #include "analysis/replay/replay.h"
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
@@ -11,11 +10,6 @@ const struct account *process_totals_owner(const struct replay *replay, const st
 	const struct allocation *allocation = ledger_allocation(ledger, interval->allocation);
 
 	return allocation ? ledger_counted(ledger, allocation->account) : NULL;
-}
-
-static bool is_wanted(const struct replay *replay, uint32_t kind)
-{
-	return !replay->classes || replay->classes >> classes_kind_class(kind) & 1;
 }
 
 /* Valid until the next call. */
@@ -41,7 +35,6 @@ static struct mmt_error *keep_facts(struct replay *replay, const struct space *s
 				    .given_back_bytes = counts.given_back_bytes,
 				    .ambiguous = counts.ambiguous,
 				    .check = space_check_result(space)};
-
 	struct space_facts *kept;
 
 	process_totals->facts = &none;
@@ -55,28 +48,14 @@ static struct mmt_error *keep_facts(struct replay *replay, const struct space *s
 	return NULL;
 }
 
-static struct mmt_error *find_held(struct replay *replay, uint32_t process, bool ended, struct held_bytes **held_ret)
-{
-	struct kept_process_totals *process_totals;
-	struct mmt_error *error = find_process_totals(replay, process, &process_totals);
-	struct held_bytes **held;
-
-	if (error)
-		return error;
-	held = ended ? &process_totals->ended : &process_totals->now;
-	if (!*held)
-		*held = arena_alloc(&replay->arena, 1, sizeof(**held));
-	*held_ret = *held;
-	return *held ? NULL : &error_no_memory;
-}
-
 /* Classify bytes that no row counts. */
 static void add_unowned(const struct replay *replay, const struct space_interval *interval, struct held_bytes *held)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 	uint64_t bytes = interval->end - interval->start;
+	uint32_t class = classes_kind_class(allocation ? allocation->kind : replay_calls_kind(replay, interval));
 
-	if (!is_wanted(replay, allocation ? allocation->kind : replay_calls_kind(replay, interval)))
+	if (replay->classes && !(replay->classes >> class & 1))
 		return;
 	if (interval->allocation == ALLOCATION_BEFORE)
 		held->inherited += bytes;
@@ -110,19 +89,25 @@ static struct mmt_error *add_space(struct replay *replay, const struct process *
 
 	for (uint64_t position = 0; (interval = space_next(owner->space, position)); position = interval->end) {
 		const struct account *account = process_totals_owner(replay, interval);
-		struct held_bytes *held;
+		uint64_t bytes = interval->end - interval->start;
+		struct kept_process_totals *process_totals;
+		struct held_bytes **held;
 		struct mmt_error *error =
-		    find_held(replay, find_holder(replay, owner, interval, account), ended, &held);
+		    find_process_totals(replay, find_holder(replay, owner, interval, account), &process_totals);
 
 		if (error)
 			return error;
+		held = ended ? &process_totals->ended : &process_totals->now;
+		if (!*held)
+			*held = arena_alloc(&replay->arena, 1, sizeof(**held));
+		if (!*held)
+			return &error_no_memory;
 		if (!account) {
-			add_unowned(replay, interval, held);
+			add_unowned(replay, interval, *held);
 			continue;
 		}
-		held->unfreed += interval->end - interval->start;
-		*(interval->attributes.protection ? &held->committed : &held->reserved) +=
-		    interval->end - interval->start;
+		(*held)->unfreed += bytes;
+		*(interval->attributes.protection ? &(*held)->committed : &(*held)->reserved) += bytes;
 	}
 	return NULL;
 }
@@ -151,11 +136,11 @@ struct mmt_error *process_totals_release(struct replay *replay, const struct pro
 
 struct mmt_error *process_totals_sum(struct replay *replay)
 {
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		const struct process *process = processes_at(replay->processes, (uint32_t)i);
-		struct kept_process_totals *process_totals;
-		struct mmt_error *error;
+	const struct process *process = NULL;
+	struct kept_process_totals *process_totals;
+	struct mmt_error *error = NULL;
 
+	while (!error && (process = processes_next(replay->processes, process))) {
 		if (process->borrows_space)
 			continue;
 		error = add_space(replay, process, false);
@@ -163,24 +148,23 @@ struct mmt_error *process_totals_sum(struct replay *replay)
 			error = find_process_totals(replay, process->index, &process_totals);
 		if (!error && !process_totals->facts)
 			error = keep_facts(replay, process->space, process_totals);
-		if (error)
-			return error;
 	}
-	return NULL;
+	return error;
 }
 
 struct process_totals process_totals_of(const struct replay *replay, const struct process *process)
 {
-	struct kept_process_totals kept = {0};
 	struct process_totals process_totals = {0};
+	const struct kept_process_totals *kept;
 
-	if (process->index < replay->process_totals.count)
-		kept = replay->process_totals.items[process->index];
-	if (kept.now)
-		process_totals.now = *kept.now;
-	if (kept.ended)
-		process_totals.ended = *kept.ended;
-	if (kept.facts)
-		process_totals.facts = *kept.facts;
+	if (process->index >= replay->process_totals.count)
+		return process_totals;
+	kept = &replay->process_totals.items[process->index];
+	if (kept->now)
+		process_totals.now = *kept->now;
+	if (kept->ended)
+		process_totals.ended = *kept->ended;
+	if (kept->facts)
+		process_totals.facts = *kept->facts;
 	return process_totals;
 }

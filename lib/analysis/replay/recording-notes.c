@@ -35,24 +35,6 @@ uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)
 	return notes->large_dumps_off_ns + (notes->large_dumps_off && end_ns > since_ns ? end_ns - since_ns : 0);
 }
 
-static void take_large_dumps(struct notes *notes, const struct event *event)
-{
-	if (notes->large_dumps_off == !event->large_dumps.on)
-		return;
-	notes->large_dumps_off_ns = notes_large_dumps_off_ns(notes, event->time_ns);
-	notes->large_dumps_off_since_ns = event->time_ns;
-	notes->large_dumps_off = !event->large_dumps.on;
-}
-
-static struct mmt_error *take_children(struct notes *notes, const struct event *event)
-{
-	const struct missing_children children = {event->pid, event->children.count};
-
-	if (!notes_count(notes, event->pid) || notes->unrecorded_children.count == LIMIT_CHILDREN)
-		return NULL;
-	return vector_push(&notes->unrecorded_children, children) ? NULL : &error_no_memory;
-}
-
 static struct mmt_error *take_start(struct notes *notes, const struct event *event)
 {
 	const char *path = event->started.control_group;
@@ -124,37 +106,49 @@ static void take_group_memory(struct notes *notes, const struct event *event)
 		group->peak_bytes = bytes;
 }
 
-static struct mmt_error *take_in_order(struct notes *notes, const struct event *event)
-{
-	const struct mmt_mark mark = {.number = event->mark.number, .time_ns = event->time_ns};
-
-	if (event->kind == EVENT_RESIDENT || event->kind == EVENT_SWAPPED || event->kind == EVENT_LAZY_FREE ||
-	    event->kind == EVENT_PSS)
-		return notes_count(notes, event->pid) ? memory_readings_take(&notes->memory, event) : NULL;
-	if (event->kind == EVENT_UNRECORDED_CHILDREN)
-		return take_children(notes, event);
-	if (event->kind == EVENT_PROCESS_STARTED)
-		return take_start(notes, event);
-	if (event->kind == EVENT_LIMIT)
-		return take_limit(notes, event);
-	if (event->kind == EVENT_GROUP_MEMORY)
-		take_group_memory(notes, event);
-	if (event->kind == EVENT_LARGE_DUMPS)
-		take_large_dumps(notes, event);
-	if (event->kind != EVENT_MARK || notes->marks.count == LIMIT_MARKS)
-		return NULL;
-	return vector_push(&notes->marks, mark) ? NULL : &error_no_memory;
-}
-
 struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 {
 	struct event note = *event;
+	bool done = true;
 
 	/* The times are untrusted, and the clock may have jumped: time stands still until it is later again. */
 	if (note.time_ns < notes->latest_ns)
 		note.time_ns = notes->latest_ns;
 	notes->latest_ns = note.time_ns;
-	return take_in_order(notes, &note);
+	switch (note.kind) {
+	case EVENT_RESIDENT:
+	case EVENT_SWAPPED:
+	case EVENT_LAZY_FREE:
+	case EVENT_PSS:
+		return notes_count(notes, note.pid) ? memory_readings_take(&notes->memory, &note) : NULL;
+	case EVENT_PROCESS_STARTED:
+		return take_start(notes, &note);
+	case EVENT_LIMIT:
+		return take_limit(notes, &note);
+	case EVENT_GROUP_MEMORY:
+		take_group_memory(notes, &note);
+		break;
+	case EVENT_UNRECORDED_CHILDREN:
+		if (notes_count(notes, note.pid) && notes->unrecorded_children.count < LIMIT_CHILDREN)
+			done = vector_push(&notes->unrecorded_children,
+					   ((struct missing_children){note.pid, note.children.count}));
+		break;
+	case EVENT_LARGE_DUMPS:
+		if (notes->large_dumps_off == !note.large_dumps.on)
+			break;
+		notes->large_dumps_off_ns = notes_large_dumps_off_ns(notes, note.time_ns);
+		notes->large_dumps_off_since_ns = note.time_ns;
+		notes->large_dumps_off = !note.large_dumps.on;
+		break;
+	case EVENT_MARK:
+		if (notes->marks.count < LIMIT_MARKS)
+			done = vector_push(&notes->marks,
+					   ((struct mmt_mark){.number = note.mark.number, .time_ns = note.time_ns}));
+		break;
+	default:
+		break;
+	}
+	return done ? NULL : &error_no_memory;
 }
 
 struct mmt_error *notes_resolve(const struct notes *notes, const char *option, struct mmt_timestamp *timestamp)

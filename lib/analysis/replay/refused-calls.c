@@ -12,11 +12,6 @@
 #define MEASURED_PER_CALL 1024
 #define MAPPINGS_NEEDED 2 /* a call may need two mappings more than it makes */
 
-static uint64_t round_up(uint64_t bytes, uint64_t page_bytes)
-{
-	return bytes > UINT64_MAX - page_bytes ? UINT64_MAX : (bytes + page_bytes - 1) & ~(page_bytes - 1);
-}
-
 /* What the call would have added to the space, by its arguments. */
 static void describe_call(const struct space *space, const struct event *event, struct refused_call *refused)
 {
@@ -50,11 +45,13 @@ struct mmt_error *refused_calls_describe(struct replay *replay, const struct pro
 {
 	const uint64_t *place = map_get(&replay->refusal_places, process->index);
 	struct process_refusals *refusals = place ? &replay->refusals.items[*place] : NULL;
+	const uint64_t mask = replay->notes.memory.page_bytes - 1;
 
 	if (call_errno(event->call.call, event->call.result) != ENOMEM)
 		return NULL;
 	describe_call(process->space, event, refused_ret);
-	refused_ret->grows_bytes = round_up(refused_ret->grows_bytes, replay->notes.memory.page_bytes);
+	refused_ret->grows_bytes =
+	    refused_ret->grows_bytes >= UINT64_MAX - mask ? UINT64_MAX : (refused_ret->grows_bytes + mask) & ~mask;
 	if (!refusals) {
 		refusals = vector_append(&replay->refusals);
 		if (!refusals || !map_put(&replay->refusal_places, process->index, replay->refusals.count - 1))

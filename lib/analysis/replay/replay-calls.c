@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What one returned call does: to the model, by its arguments, and to the ledger, by its stack. replay.c calls it. */
-#include "analysis/replay/replay-calls.h"
+#include "analysis/replay/replay.h"
 
 #include <errno.h>
 #include <string.h>
@@ -72,24 +72,14 @@ static void count_made_writable(struct replay *replay, const struct space *space
 		    saturating_add(replay->made_writable_bytes, event->call.arguments[1], UINT64_MAX);
 }
 
-/* The kind of reserved bytes after the call has made them accessible. */
-static uint32_t kind_after(const struct replay *replay, const struct space_interval *reserved,
-			   const struct allocation *allocation, const struct event *event)
-{
-	struct space_interval accessible = *reserved;
-	uint32_t kind;
-
-	accessible.attributes.protection = (uint32_t)event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC);
-	kind = replay_calls_kind(replay, &accessible);
-	return !allocation || classes_kind_class(kind) == MMT_CLASS_JIT ? kind : allocation->kind;
-}
-
 /* The commit number must exist before the call makes the bytes accessible, so that equal neighbours merge. */
 static struct mmt_error *find_commit(struct replay *replay, const struct thread_state *state, const struct event *event,
 				     const struct process *process, uint32_t stack, uint32_t *commit_ret)
 {
 	const struct space_interval *reserved;
 	const struct allocation *allocation;
+	struct space_interval accessible;
+	uint32_t kind;
 
 	*commit_ret = COMMIT_WITH_ALLOCATION;
 	if (call_describe(event->call.call)->effect != CALL_PROTECTS)
@@ -98,9 +88,15 @@ static struct mmt_error *find_commit(struct replay *replay, const struct thread_
 	reserved = find_reserved(process->space, state, event);
 	if (!reserved)
 		return NULL;
+	/* The bytes keep their kind, unless they become code. */
+	accessible = *reserved;
+	accessible.attributes.protection = (uint32_t)event->call.arguments[2] & (PROT_READ | PROT_WRITE | PROT_EXEC);
+	kind = replay_calls_kind(replay, &accessible);
 	allocation = ledger_allocation(&replay->ledger, reserved->allocation);
-	return ledger_commit(&replay->ledger, processes_holder(replay->processes, process), state->number,
-			     kind_after(replay, reserved, allocation, event), stack, commit_ret);
+	if (allocation && classes_kind_class(kind) != MMT_CLASS_JIT)
+		kind = allocation->kind;
+	return ledger_commit(&replay->ledger, processes_holder(replay->processes, process), state->number, kind, stack,
+			     commit_ret);
 }
 
 /* Anonymous memory that the call made executable becomes code; the rest of its mapping does not. */
@@ -151,21 +147,6 @@ static struct mmt_error *find_stack(struct replay *replay, const struct event *e
 	return error;
 }
 
-static struct mmt_error *notify(struct replay *replay, struct thread_state *state, struct process *process,
-				const struct event *event, bool needs_stack)
-{
-	struct mmt_error *error = NULL;
-
-	if (replay->watch.call)
-		replay->watch.call(replay->watch.context, replay, process, event);
-	if (replay->watch.moved && event->call.call == CALL_MREMAP && event->call.result > 0 &&
-	    (uint64_t)event->call.result != event->call.arguments[0])
-		error = replay->watch.moved(replay->watch.pages_context, replay, process, event);
-	if (!error && replay->finds_stacks)
-		error = call_stacks_applied(replay, state, process, event, needs_stack);
-	return error;
-}
-
 static struct mmt_error *apply_call(struct replay *replay, struct thread_state *state, const struct event *event)
 {
 	struct process *process = processes_at(replay->processes, replay->threads.items[state->number].process);
@@ -198,7 +179,15 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	if (!error)
 		error = note_code(replay, process->space, event);
 	needs_stack |= ledger_close(&replay->ledger, call.allocation) || call.commit != COMMIT_WITH_ALLOCATION;
-	return error ? error : notify(replay, state, process, event, needs_stack);
+	if (error)
+		return error;
+	if (replay->watch.call)
+		replay->watch.call(replay->watch.context, replay, process, event);
+	if (replay->watch.moved && call.kind == CALL_MREMAP && call.result > 0 && (uint64_t)call.result != arguments[0])
+		error = replay->watch.moved(replay->watch.pages_context, replay, process, event);
+	if (!error && replay->finds_stacks)
+		error = call_stacks_applied(replay, state, process, event, needs_stack);
+	return error;
 }
 
 /* Whether the entry is that of the call that returned. If events were lost, it may be that of an earlier call; the
@@ -240,21 +229,16 @@ static bool join_enter(struct replay *replay, struct thread_state *state, struct
 	return true;
 }
 
-static void count_call(struct replay *replay, uint32_t process, const struct event *event)
-{
-	if (replay->window.windowed && event->time_ns < replay->window.from_ns)
-		return;
-	if (notes_count(&replay->notes, processes_at(replay->processes, process)->pid))
-		replay->call_counts[call_describe(event->call.call)->counter]++;
-}
-
 struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state, struct event *event)
 {
+	const struct process *process = processes_at(replay->processes, replay->threads.items[state->number].process);
+	bool in_window = !replay->window.windowed || event->time_ns >= replay->window.from_ns;
 	struct mmt_error *error = call_stacks_give_up(replay, state);
 
 	if (error)
 		return error;
-	count_call(replay, replay->threads.items[state->number].process, event);
+	if (in_window && notes_count(&replay->notes, process->pid))
+		replay->call_counts[call_describe(event->call.call)->counter]++;
 	if (!event->call.has_arguments && !join_enter(replay, state, event))
 		return NULL;
 	if (space_call_is_faked(event->call.call, event->call.arguments, event->call.result)) {

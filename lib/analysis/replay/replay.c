@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "analysis/replay/replay-calls.h"
 #include "base/cold.h"
 #include "base/limits.h"
 #include "base/strings.h"
@@ -172,58 +171,25 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 			      &replay->window);
 }
 
-static struct mmt_error *find_survivors(struct replay *replay, const struct mmt_report_options *options)
-{
-	const struct recording_residency *residency = &replay->metadata->residency;
-
-	for (size_t i = 0; i < residency->processes.count; i++) {
-		if (!map_put(&replay->survivors, (uint32_t)residency->processes.items[i].pid, 1))
-			return &error_no_memory;
-	}
-	replay->has_survivors = replay->survivors.count > 0;
-	replay->releases_ended = replay->has_survivors && !options->pids;
-	return NULL;
-}
-
-/* If the end is known, lifetimes need no larger step later. */
-static bool reach_end(struct replay *replay)
-{
-	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
-
-	if (!replay->ledger.lifetimes.steps_max || !replay->window.from_ns)
-		return true;
-	return lifetimes_reach(&replay->ledger.lifetimes,
-			       stop_ns < replay->window.to_ns ? stop_ns : replay->window.to_ns);
-}
-
-static void limit_by_size(struct replay *replay, struct processes_options *options)
-{
-	uint64_t file_bytes = reader_file(replay->reader)->size;
-
-	options->processes_max = LIMIT_PROCESSES_ANYWHERE + (size_t)(file_bytes / LIMIT_PROCESS_BYTES);
-	options->intervals_max = LIMIT_INTERVALS_ANYWHERE + file_bytes / LIMIT_INTERVAL_BYTES;
-	replay->stacks_max = LIMIT_STACKS_ANYWHERE + file_bytes / LIMIT_STACK_BYTES;
-	if (file_bytes > LIMIT_SMALL_FILE_BYTES) {
-		options->intervals_max += file_bytes - LIMIT_SMALL_FILE_BYTES;
-		replay->stacks_max += file_bytes - LIMIT_SMALL_FILE_BYTES;
-	}
-	options->copies_max = options->intervals_max * LIMIT_COPIES_PER_INTERVAL;
-}
-
 /* The state that a pass changes. */
 static struct mmt_error *start_pass(struct replay *replay, const struct ledger_options *options)
 {
 	const struct reader_metadata *metadata = replay->metadata;
 	const struct kernel_rules rules = kernel_rules_of(metadata->kernel);
-	struct processes_options spaces = {.page_bytes =
-					       metadata->ours ? metadata->info.page_bytes : PAGE_BYTES_DEFAULT,
-					   .rules = &rules,
-					   .losses = &replay->losses,
-					   .observe = observe,
-					   .context = replay};
+	uint64_t file_bytes = reader_file(replay->reader)->size;
+	uint64_t more = file_bytes > LIMIT_SMALL_FILE_BYTES ? file_bytes - LIMIT_SMALL_FILE_BYTES : 0;
+	struct processes_options spaces = {
+	    .page_bytes = metadata->ours ? metadata->info.page_bytes : PAGE_BYTES_DEFAULT,
+	    .rules = &rules,
+	    .losses = &replay->losses,
+	    .processes_max = LIMIT_PROCESSES_ANYWHERE + (size_t)(file_bytes / LIMIT_PROCESS_BYTES),
+	    .intervals_max = LIMIT_INTERVALS_ANYWHERE + file_bytes / LIMIT_INTERVAL_BYTES + more,
+	    .observe = observe,
+	    .context = replay};
 	struct ledger_options accounts = *options;
 
-	limit_by_size(replay, &spaces);
+	spaces.copies_max = spaces.intervals_max * LIMIT_COPIES_PER_INTERVAL;
+	replay->stacks_max = LIMIT_STACKS_ANYWHERE + file_bytes / LIMIT_STACK_BYTES + more;
 	for (size_t i = 0; i < metadata->attribute_count; i++) {
 		replay->has_dumps |= role_is_dump(metadata->attributes[i].role);
 		replay->large_dumps |= metadata->attributes[i].role == ROLE_LARGE_DUMP;
@@ -238,10 +204,12 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 
 static struct mmt_error *prepare(struct replay *replay, const struct replay_options *options)
 {
+	const struct recording_residency *residency = &replay->metadata->residency;
 	const struct ledger_options accounts = {.find_row = options->find_row,
 						.context = options->context,
 						.by_thread = options->by_thread,
 						.lifetime_steps = options->report->lifetime_steps};
+	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
 	struct mmt_error *error;
 
 	if (replay->metadata->ours)
@@ -249,12 +217,19 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	replay->classes = options->report->classes;
 	replay->notes.pids = options->report->pids;
 	replay->notes.pid_count = options->report->pid_count;
-	error = find_survivors(replay, options->report);
-	if (!error)
-		error = find_window(replay, options->report);
+	for (size_t i = 0; i < residency->processes.count; i++) {
+		if (!map_put(&replay->survivors, (uint32_t)residency->processes.items[i].pid, 1))
+			return &error_no_memory;
+	}
+	replay->has_survivors = replay->survivors.count > 0;
+	replay->releases_ended = replay->has_survivors && !options->report->pids;
+	error = find_window(replay, options->report);
 	if (!error)
 		error = start_pass(replay, &accounts);
-	if (!error && !reach_end(replay))
+	/* If the end is known, lifetimes need no larger step later. */
+	if (!error && accounts.lifetime_steps && replay->window.from_ns &&
+	    !lifetimes_reach(&replay->ledger.lifetimes,
+			     stop_ns < replay->window.to_ns ? stop_ns : replay->window.to_ns))
 		error = &error_no_memory;
 	if (!error)
 		error = resolver_create(replay->metadata, !options->report->no_demangle, &replay->code);
@@ -348,16 +323,114 @@ static inline struct mmt_error *find_state(struct replay *replay, struct thread 
 	return error;
 }
 
-/* The thread has ended: drop its state. */
-static void forget_state(struct replay *replay, struct thread *thread, struct thread_state *state)
+/* Convert a mapping record to the model's attributes. */
+static struct mmt_error *describe_mapping(struct replay *replay, const struct event_mapping *mapping,
+					  struct space_attributes *attributes_ret)
 {
-	struct thread_state *last = replay->thread_states.items[--replay->thread_states.count];
+	const struct recording_info *info = &replay->metadata->info;
+	uint32_t path;
+	struct mmt_error *error = resolver_path(replay->code, mapping->path, &path);
 
-	replay->thread_states.items[state->place] = last;
-	last->place = state->place;
-	thread->context = NULL;
-	thread_state_deinit(state);
-	free(state);
+	if (error)
+		return error;
+	*attributes_ret = (struct space_attributes){
+	    .protection = mapping->protection & (PROT_READ | PROT_WRITE | PROT_EXEC),
+	    .shared = mapping->flags & MAP_SHARED,
+	    .heap = !strcmp(mapping->path, "[heap]"),
+	    .stack = !strcmp(mapping->path, "[stack]"),
+	    .shm = starts_with(mapping->path, "/SYSV"),
+	    .ring = starts_with(mapping->path, "/[aio]"),
+	    .zero = !(mapping->flags & MAP_SHARED) && !strcmp(mapping->path, "/dev/zero"),
+	    .device_major = mapping->device_major,
+	    .device_minor = mapping->device_minor,
+	    .inode = mapping->inode,
+	    .file_offset = mapping->file_offset,
+	    .path = path,
+	};
+	for (size_t i = 0; mapping->inode && i < info->hugetlb_devices.count; i++)
+		attributes_ret->hugetlbfs |= info->hugetlb_devices.items[i].major == mapping->device_major &&
+					     info->hugetlb_devices.items[i].minor == mapping->device_minor;
+	return NULL;
+}
+
+/* MMAP2 records on their way to the model: they wait for their call. Records that no call claims are the kernel's own
+ * mappings. */
+
+void replay_mmap2_forget(struct replay *replay, struct thread_state *state)
+{
+	if (state->mmap2_records.count)
+		replay->mmap2_counts.items[replay->threads.items[state->number].process] -=
+		    (uint32_t)state->mmap2_records.count;
+	state->mmap2_records.count = 0;
+}
+
+/* Keep a record for the thread's next call, unless the record shows which call it belongs to. */
+static struct mmt_error *keep_mmap2(struct replay *replay, struct thread_state *state,
+				    const struct event_mapping *mapping, uint64_t time_ns)
+{
+	const struct replay_thread *thread = &replay->threads.items[state->number];
+	struct space_mmap2 mmap2_record = {.start = mapping->start, .end = mapping->start + mapping->length};
+	struct mmt_error *error = describe_mapping(replay, mapping, &mmap2_record.attributes);
+	bool made = false;
+
+	if (error || mmap2_record.end <= mmap2_record.start)
+		return error;
+	if (mmap2_record.attributes.ring)
+		error = space_mmap2_ring(processes_at(replay->processes, thread->process)->space, &mmap2_record,
+					 thread->tid, time_ns, &made);
+	if (error || made)
+		return error;
+	if (!vector_push(&state->mmap2_records, mmap2_record))
+		return &error_no_memory;
+	while (replay->mmap2_counts.count <= thread->process) {
+		if (!vector_push(&replay->mmap2_counts, 0))
+			return &error_no_memory;
+	}
+	replay->mmap2_counts.items[thread->process]++;
+	return NULL;
+}
+
+/* Keep the records: they describe the call in flight, which may still claim them. */
+static struct mmt_error *apply_mmap2_records(struct replay *replay, struct thread_state *state)
+{
+	const struct replay_thread *thread = &replay->threads.items[state->number];
+	struct space *space = processes_at(replay->processes, thread->process)->space;
+
+	for (size_t i = 0; i < state->mmap2_records.count; i++) {
+		struct space_mmap2 *mmap2_record = &state->mmap2_records.items[i];
+		struct mmt_error *error = mmap2_record->applied ? NULL : space_mmap2(space, mmap2_record);
+
+		if (error)
+			return error;
+		mmap2_record->applied = true;
+	}
+	return NULL;
+}
+
+static struct mmt_error *flush_mmap2(struct replay *replay, struct thread_state *state)
+{
+	struct mmt_error *error = apply_mmap2_records(replay, state);
+
+	if (!error)
+		replay_mmap2_forget(replay, state);
+	return error;
+}
+
+/* The kernel's maps already contain the pending records of the process's threads. They stay pending for the calls in
+ * flight. */
+static struct mmt_error *apply_mmap2_of_process(struct replay *replay, uint32_t process)
+{
+	struct mmt_error *error = NULL;
+
+	if (process >= replay->mmap2_counts.count || !replay->mmap2_counts.items[process])
+		return NULL;
+	for (size_t i = 0; !error && i < replay->thread_states.count; i++) {
+		struct thread_state *state = replay->thread_states.items[i];
+
+		if (replay->threads.items[state->number].process == process)
+			error = apply_mmap2_records(replay, state);
+	}
+	return error;
 }
 
 static struct mmt_error *replay_exec(struct replay *replay, struct thread *thread, struct thread_state *state,
@@ -395,7 +468,7 @@ static struct mmt_error *end_process(struct replay *replay, uint32_t index)
 
 static struct mmt_error *replay_exit(struct replay *replay, const struct event *event)
 {
-	struct thread_state *state;
+	struct thread_state *state, *last;
 	struct thread *thread;
 	struct mmt_error *error =
 	    processes_thread(replay->processes, event->task.pid, event->task.tid, event->time_ns, &thread);
@@ -406,10 +479,15 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 	if (!error)
 		error = call_stacks_give_up(replay, state);
 	if (!error)
-		error = replay_mmap2_flush(replay, state);
+		error = flush_mmap2(replay, state);
 	if (error)
 		return error;
-	forget_state(replay, thread, state);
+	last = replay->thread_states.items[--replay->thread_states.count];
+	replay->thread_states.items[state->place] = last;
+	last->place = state->place;
+	thread->context = NULL;
+	thread_state_deinit(state);
+	free(state);
 	setuid_execs_exited(&replay->setuid_execs, event->task.tid);
 	error = processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns);
 	return error ? error : end_process(replay, thread->process);
@@ -422,52 +500,13 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 	setuid_execs_forked(&replay->setuid_execs, event->task.tid);
 	/* The copy also contains what the kernel mapped in the parent. */
 	if (parent && event->task.pid != event->task.parent_pid) {
-		struct mmt_error *error = replay_mmap2_apply_to_process(replay, parent->index);
+		struct mmt_error *error = apply_mmap2_of_process(replay, parent->index);
 
 		if (error)
 			return error;
 	}
 	return processes_fork(replay->processes, event->task.pid, event->task.tid, event->task.parent_pid,
 			      event->task.parent_tid, event->time_ns);
-}
-
-static bool is_on_hugetlbfs(const struct replay *replay, const struct event_mapping *mapping)
-{
-	const struct recording_info *info = &replay->metadata->info;
-
-	for (size_t i = 0; mapping->inode && i < info->hugetlb_devices.count; i++) {
-		if (info->hugetlb_devices.items[i].major == mapping->device_major &&
-		    info->hugetlb_devices.items[i].minor == mapping->device_minor)
-			return true;
-	}
-	return false;
-}
-
-/* Convert a mapping record to the model's attributes. */
-static struct mmt_error *replay_mmap2_describe(struct replay *replay, const struct event_mapping *mapping,
-					       struct space_attributes *attributes_ret)
-{
-	uint32_t path;
-	struct mmt_error *error = resolver_path(replay->code, mapping->path, &path);
-
-	if (error)
-		return error;
-	*attributes_ret = (struct space_attributes){
-	    .protection = mapping->protection & (PROT_READ | PROT_WRITE | PROT_EXEC),
-	    .shared = mapping->flags & MAP_SHARED,
-	    .heap = !strcmp(mapping->path, "[heap]"),
-	    .stack = !strcmp(mapping->path, "[stack]"),
-	    .shm = starts_with(mapping->path, "/SYSV"),
-	    .ring = starts_with(mapping->path, "/[aio]"),
-	    .hugetlbfs = is_on_hugetlbfs(replay, mapping),
-	    .zero = !(mapping->flags & MAP_SHARED) && !strcmp(mapping->path, "/dev/zero"),
-	    .device_major = mapping->device_major,
-	    .device_minor = mapping->device_minor,
-	    .inode = mapping->inode,
-	    .file_offset = mapping->file_offset,
-	    .path = path,
-	};
-	return NULL;
 }
 
 /* `thread`: the main thread of the process; NULL: it ended before other threads. */
@@ -483,7 +522,7 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 		return NULL;
 	switch (event->kind) {
 	case EVENT_SNAPSHOT_BEGIN:
-		error = replay_mmap2_apply_to_process(replay, process->index);
+		error = apply_mmap2_of_process(replay, process->index);
 		if (!error && thread)
 			error = processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
 		if (!error)
@@ -494,7 +533,7 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 			space_snapshot_is_last(process->space);
 		return error;
 	case EVENT_SNAPSHOT_LINE:
-		error = replay_mmap2_describe(replay, &event->mapping, &attributes);
+		error = describe_mapping(replay, &event->mapping, &attributes);
 		if (error)
 			return error;
 		return space_snapshot_line(process->space, event->time_ns, event->mapping.start,
@@ -611,7 +650,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 		return replay->finds_stacks ? call_stacks_dump(replay, state, event) : NULL;
 	case EVENT_MAPPING:
 		setuid_execs_mapped(&replay->setuid_execs, event->tid);
-		return replay_mmap2_keep(replay, state, &event->mapping, event->time_ns);
+		return keep_mmap2(replay, state, &event->mapping, event->time_ns);
 	case EVENT_COMM:
 		return replay_exec(replay, thread, state, event);
 	case EVENT_BREAK:
@@ -635,38 +674,28 @@ struct mmt_error *replay_take_error(struct replay *replay)
 
 static struct mmt_error *finish(struct replay *replay)
 {
-	for (size_t i = 0; i < replay->thread_states.count; i++) {
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < replay->thread_states.count; i++) {
 		struct thread_state *state = replay->thread_states.items[i];
-		struct mmt_error *error = call_stacks_give_up(replay, state);
 
+		error = call_stacks_give_up(replay, state);
 		if (!error)
-			error = replay_mmap2_flush(replay, state);
-		if (error)
-			return error;
+			error = flush_mmap2(replay, state);
 	}
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
-		struct mmt_error *error = call_stacks_unwind_early(replay, (uint32_t)i);
-
-		if (error)
-			return error;
-		replay->has_survivors |= !processes_at(replay->processes, (uint32_t)i)->ended;
-		space_finish(processes_at(replay->processes, (uint32_t)i)->space);
+	for (struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
+		error = call_stacks_unwind_early(replay, process->index);
+		replay->has_survivors |= !process->ended;
+		if (!error)
+			space_finish(process->space);
 	}
+	if (error)
+		return error;
 	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)
 		replay->last_ns = replay->metadata->loss.stop_ns;
 	if (replay->last_ns > replay->window.to_ns)
 		replay->last_ns = replay->window.to_ns;
 	return replay_take_error(replay);
-}
-
-/* Events after a clock jump to before the recording's start still belong to the recording. */
-static uint64_t time_of_event(const struct replay *replay, const struct event *event)
-{
-	uint64_t from_ns = replay->ledger.options.from_ns;
-
-	if (event->time_ns < from_ns && !replay->window.windowed && reader_out_of_order(replay->reader))
-		return from_ns;
-	return event->time_ns;
 }
 
 static struct mmt_error *take_event(struct replay *replay, struct event *event, bool *end)
@@ -687,7 +716,11 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 			ledger_begin(&replay->ledger, replay->first_ns);
 		if (event->time_ns > replay->last_ns)
 			replay->last_ns = event->time_ns;
-		replay->ledger.now_ns = time_of_event(replay, event);
+		replay->ledger.now_ns = event->time_ns;
+		/* Events after a clock jump to before the recording's start still belong to the recording. */
+		if (event->time_ns < replay->ledger.options.from_ns && !replay->window.windowed &&
+		    reader_out_of_order(replay->reader))
+			replay->ledger.now_ns = replay->ledger.options.from_ns;
 		if (watch->timestamp && event->time_ns >= watch->timestamp_ns)
 			error = watch->timestamp(watch->context, replay, event->time_ns);
 		if (error)
@@ -695,15 +728,6 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 	}
 	error = replay_event(replay, event);
 	return error ? error : replay_take_error(replay);
-}
-
-static COLD void report_progress(const struct replay *replay, const struct event *event)
-{
-	uint64_t total = reader_file(replay->reader)->data_end;
-
-	if (replay->progress)
-		replay->progress->tell(replay->progress->context, replay->pass * total + event->file_offset,
-				       replay->passes * total);
 }
 
 static struct mmt_error *run_pass(struct replay *replay)
@@ -719,8 +743,12 @@ static struct mmt_error *run_pass(struct replay *replay)
 			return error;
 		if (end)
 			return finish(replay);
-		if (count % PROGRESS_EVENTS == 0)
-			report_progress(replay, &event);
+		if (count % PROGRESS_EVENTS == 0 && replay->progress) {
+			uint64_t total = reader_file(replay->reader)->data_end;
+
+			replay->progress->tell(replay->progress->context, replay->pass * total + event.file_offset,
+					       replay->passes * total);
+		}
 	}
 }
 
@@ -764,89 +792,4 @@ struct mmt_error *replay_run(struct replay *replay)
 	struct mmt_error *error = replay->metadata->packed ? NULL : find_stacks_first(replay);
 
 	return error ? error : run_pass(replay);
-}
-
-/* MMAP2 records wait for their call. Records that no call claims are the kernel's own mappings. */
-
-static struct mmt_error *count_mmap2(struct replay *replay, const struct thread_state *state)
-{
-	uint32_t process = replay->threads.items[state->number].process;
-
-	while (replay->mmap2_counts.count <= process) {
-		if (!vector_push(&replay->mmap2_counts, 0))
-			return &error_no_memory;
-	}
-	replay->mmap2_counts.items[process]++;
-	return NULL;
-}
-
-void replay_mmap2_forget(struct replay *replay, struct thread_state *state)
-{
-	if (state->mmap2_records.count)
-		replay->mmap2_counts.items[replay->threads.items[state->number].process] -=
-		    (uint32_t)state->mmap2_records.count;
-	state->mmap2_records.count = 0;
-}
-
-struct mmt_error *replay_mmap2_keep(struct replay *replay, struct thread_state *state,
-				    const struct event_mapping *mapping, uint64_t time_ns)
-{
-	struct space_mmap2 mmap2_record = {.start = mapping->start, .end = mapping->start + mapping->length};
-	struct mmt_error *error = replay_mmap2_describe(replay, mapping, &mmap2_record.attributes);
-
-	if (error || mmap2_record.end <= mmap2_record.start)
-		return error;
-	if (mmap2_record.attributes.ring) {
-		const struct replay_thread *thread = &replay->threads.items[state->number];
-		bool made = false;
-
-		error = space_mmap2_ring(processes_at(replay->processes, thread->process)->space, &mmap2_record,
-					 thread->tid, time_ns, &made);
-		if (error || made)
-			return error;
-	}
-	return vector_push(&state->mmap2_records, mmap2_record) ? count_mmap2(replay, state) : &error_no_memory;
-}
-
-/* Keep the records: they describe the call in flight, which may still claim them. */
-static struct mmt_error *apply_mmap2_records(struct replay *replay, struct thread_state *state)
-{
-	const struct replay_thread *thread = &replay->threads.items[state->number];
-	struct space *space = processes_at(replay->processes, thread->process)->space;
-
-	for (size_t i = 0; i < state->mmap2_records.count; i++) {
-		struct space_mmap2 *mmap2_record = &state->mmap2_records.items[i];
-		struct mmt_error *error = mmap2_record->applied ? NULL : space_mmap2(space, mmap2_record);
-
-		if (error)
-			return error;
-		mmap2_record->applied = true;
-	}
-	return NULL;
-}
-
-struct mmt_error *replay_mmap2_flush(struct replay *replay, struct thread_state *state)
-{
-	struct mmt_error *error = apply_mmap2_records(replay, state);
-
-	if (!error)
-		replay_mmap2_forget(replay, state);
-	return error;
-}
-
-struct mmt_error *replay_mmap2_apply_to_process(struct replay *replay, uint32_t process)
-{
-	if (process >= replay->mmap2_counts.count || !replay->mmap2_counts.items[process])
-		return NULL;
-	for (size_t i = 0; i < replay->thread_states.count; i++) {
-		struct thread_state *state = replay->thread_states.items[i];
-		struct mmt_error *error;
-
-		if (replay->threads.items[state->number].process != process)
-			continue;
-		error = apply_mmap2_records(replay, state);
-		if (error)
-			return error;
-	}
-	return NULL;
 }

@@ -141,19 +141,14 @@ struct thread_state {
 	struct kept_sample enter; /* plain perf: arguments wait for the exit */
 };
 
-/* MMAP2 records on their way to the model. */
-
-/* Keep a record for the thread's next call, unless the record shows which call it belongs to. */
-struct mmt_error *replay_mmap2_keep(struct replay *replay, struct thread_state *state,
-				    const struct event_mapping *mapping, uint64_t time_ns) MMT_MUST_CHECK;
-
+/* Drop the MMAP2 records that wait for a call of the thread. */
 void replay_mmap2_forget(struct replay *replay, struct thread_state *state);
 
-/* Apply the records that no call of the thread claimed as the kernel's own mappings. */
-struct mmt_error *replay_mmap2_flush(struct replay *replay, struct thread_state *state) MMT_MUST_CHECK;
+/* Apply a call that has returned, with the arguments of its sys_enter event if one was recorded. */
+struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state,
+				    struct event *event) MMT_MUST_CHECK;
 
-/* Apply the pending records of the process's threads to the model: the kernel's maps already contain them. They stay
- * pending for the calls in flight. */
-struct mmt_error *replay_mmap2_apply_to_process(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
+/* Class and file of an interval: the ledger's `kind`. */
+uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval);
 
 #endif

@@ -80,32 +80,29 @@ void steps_of_rows_deinit(struct steps_of_rows *steps)
 	vector_deinit(&steps->rows);
 }
 
-/* Changes are in time order, but for the records of damaged rounds. */
-static bool add(struct row_steps *row, uint32_t step, uint64_t bytes)
-{
-	size_t place = row->items.count;
-
-	while (place && row->items.items[place - 1].step > step)
-		place--;
-	if (place && row->items.items[place - 1].step == step) {
-		row->items.items[place - 1].change += bytes;
-		return true;
-	}
-	if (!vector_append(&row->items))
-		return false;
-	for (size_t i = row->items.count - 1; i > place; i--)
-		row->items.items[i] = row->items.items[i - 1];
-	row->items.items[place] = (struct row_step){.step = step, .change = bytes};
-	return true;
-}
-
 bool steps_of_rows_add(struct steps_of_rows *steps, uint32_t row, uint32_t step, uint64_t bytes)
 {
+	struct row_steps *changes;
+	size_t place;
+
 	while (steps->rows.count <= row) {
 		if (!vector_append(&steps->rows))
 			return false;
 	}
-	return add(&steps->rows.items[row], step, bytes);
+	changes = &steps->rows.items[row];
+	/* Changes are in time order, but for the records of damaged rounds. */
+	for (place = changes->items.count; place && changes->items.items[place - 1].step > step;)
+		place--;
+	if (place && changes->items.items[place - 1].step == step) {
+		changes->items.items[place - 1].change += bytes;
+		return true;
+	}
+	if (!vector_append(&changes->items))
+		return false;
+	for (size_t i = changes->items.count - 1; i > place; i--)
+		changes->items.items[i] = changes->items.items[i - 1];
+	changes->items.items[place] = (struct row_step){.step = step, .change = bytes};
+	return true;
 }
 
 void steps_of_rows_get(const struct steps_of_rows *steps, uint32_t row, uint64_t *bytes_ret, size_t count)
@@ -198,21 +195,15 @@ static uint64_t step_of(const struct lifetimes *lifetimes, uint64_t time_ns)
 	return time_ns > lifetimes->from_ns ? (time_ns - lifetimes->from_ns) / lifetimes->step_ns : 0;
 }
 
-static bool has_too_many(const struct lifetimes *lifetimes, size_t cells_max)
-{
-	uint64_t steps = step_of(lifetimes, lifetimes->latest_ns);
-
-	return steps >= lifetimes->steps_max ||
-	       (lifetimes->cells.count >= cells_max && steps / 2 >= LIFETIME_STEPS_MIN);
-}
-
 bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns)
 {
 	size_t cells_max = LIMIT_LIFETIME_CELLS;
+	uint64_t steps;
 
 	if (time_ns > lifetimes->latest_ns)
 		lifetimes->latest_ns = time_ns;
-	while (has_too_many(lifetimes, cells_max)) {
+	while ((steps = step_of(lifetimes, lifetimes->latest_ns)) >= lifetimes->steps_max ||
+	       (lifetimes->cells.count >= cells_max && steps / 2 >= LIFETIME_STEPS_MIN)) {
 		if (!double_steps(lifetimes))
 			return false;
 		/* Each doubling goes through all cells: make room for many more. */
@@ -234,9 +225,7 @@ bool lifetimes_add(struct lifetimes *lifetimes, uint32_t account, uint32_t threa
 	const struct lifetime_part *part = lifetimes_part(lifetimes, account, thread);
 	struct lifetime_cell cell = {.bytes = bytes, .count = count};
 
-	if (!part)
-		return false;
-	if (!lifetimes_reach(lifetimes, end_ns))
+	if (!part || !lifetimes_reach(lifetimes, end_ns))
 		return false;
 	cell.part = (uint32_t)(part - lifetimes->parts.items);
 	cell.allocated_step = (uint16_t)step_of(lifetimes, allocated_ns);

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "analysis/replay/replay-calls.h"
+#include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
 #include "analysis/report/row-verdicts.h"
 #include "analysis/resolver/known-runtimes.h"

@@ -173,32 +173,11 @@ static struct interval_chunk *insert_chunk(struct intervals *intervals, size_t a
 	return chunk;
 }
 
-static void remove_chunk(struct intervals *intervals, size_t at)
-{
-	struct interval_slot *items = intervals->chunks.items;
-
-	free(items[at].chunk);
-	memmove(items + at, items + at + 1, (--intervals->chunks.count - at) * sizeof(*items));
-}
-
-/* Move the upper half of the chunk to a new one. */
-static bool split_chunk(struct intervals *intervals, size_t at)
-{
-	struct interval_chunk *upper = insert_chunk(intervals, at + 1), *lower;
-
-	if (!upper)
-		return false;
-	lower = intervals->chunks.items[at].chunk;
-	lower->count = upper->count = CHUNK_RANGES / 2;
-	memcpy(upper->slots, lower->slots + lower->count, upper->count * sizeof(*upper->slots));
-	intervals->chunks.items[at + 1].start = upper->slots[0].start;
-	return true;
-}
-
 /* Make room for a range that starts at `start`; false: out of memory. */
 static bool make_room(struct intervals *intervals, uint64_t start, struct interval_place *place_ret)
 {
 	struct interval_place place = {0};
+	struct interval_chunk *upper, *lower;
 
 	*place_ret = place;
 	if (!intervals->chunks.count)
@@ -206,8 +185,14 @@ static bool make_room(struct intervals *intervals, uint64_t start, struct interv
 	if (find_start(intervals, start, &place))
 		place.index++;
 	if (intervals->chunks.items[place.chunk].chunk->count == CHUNK_RANGES) {
-		if (!split_chunk(intervals, place.chunk))
+		/* Move the upper half to a new chunk. */
+		upper = insert_chunk(intervals, place.chunk + 1);
+		if (!upper)
 			return false;
+		lower = intervals->chunks.items[place.chunk].chunk;
+		lower->count = upper->count = CHUNK_RANGES / 2;
+		memcpy(upper->slots, lower->slots + lower->count, upper->count * sizeof(*upper->slots));
+		intervals->chunks.items[place.chunk + 1].start = upper->slots[0].start;
 		if (place.index > CHUNK_RANGES / 2) {
 			place.chunk++;
 			place.index -= CHUNK_RANGES / 2;
@@ -242,12 +227,13 @@ struct interval_node *intervals_insert(struct intervals *intervals, const struct
 
 void intervals_remove(struct intervals *intervals, uint64_t start)
 {
-	struct interval_chunk *chunk;
+	struct interval_slot *chunks = intervals->chunks.items;
 	struct interval_place place = {0};
+	struct interval_chunk *chunk;
 	size_t behind;
 
 	(void)find_start(intervals, start, &place);
-	chunk = intervals->chunks.items[place.chunk].chunk;
+	chunk = chunks[place.chunk].chunk;
 	free(chunk->slots[place.index].node);
 	behind = --chunk->count - place.index;
 	memmove(chunk->slots + place.index, chunk->slots + place.index + 1, behind * sizeof(*chunk->slots));
@@ -255,22 +241,13 @@ void intervals_remove(struct intervals *intervals, uint64_t start)
 	/* The next mapping often goes where this range was. */
 	if (place.index)
 		remember(intervals, (struct interval_place){place.chunk, place.index - 1});
-	if (chunk->count)
-		intervals->chunks.items[place.chunk].start = chunk->slots[0].start;
-	else
-		remove_chunk(intervals, place.chunk);
-}
-
-/* Move the start of a range up, not beyond the start of the next range. */
-static void move_start(struct intervals *intervals, struct interval_node *node, uint64_t start)
-{
-	struct interval_place place = {0};
-
-	(void)find_start(intervals, node->interval.start, &place);
-	intervals->chunks.items[place.chunk].chunk->slots[place.index].start = start;
-	if (!place.index)
-		intervals->chunks.items[place.chunk].start = start;
-	node->interval.start = start;
+	if (chunk->count) {
+		chunks[place.chunk].start = chunk->slots[0].start;
+		return;
+	}
+	free(chunk);
+	behind = --intervals->chunks.count - place.chunk;
+	memmove(chunks + place.chunk, chunks + place.chunk + 1, behind * sizeof(*chunks));
 }
 
 bool intervals_cut_some(struct intervals *intervals, uint64_t start, uint64_t end)
@@ -289,12 +266,19 @@ bool intervals_cut_some(struct intervals *intervals, uint64_t start, uint64_t en
 			interval->end = start;
 			return true;
 		}
-		if (interval->start < start)
+		if (interval->start < start) {
 			interval->end = start;
-		else if (interval->end > end)
-			move_start(intervals, node, end);
-		else
+		} else if (interval->end > end) {
+			struct interval_place place = {0};
+
+			(void)find_start(intervals, interval->start, &place);
+			intervals->chunks.items[place.chunk].chunk->slots[place.index].start = end;
+			if (!place.index)
+				intervals->chunks.items[place.chunk].start = end;
+			interval->start = end;
+		} else {
 			intervals_remove(intervals, interval->start);
+		}
 	}
 	return true;
 }

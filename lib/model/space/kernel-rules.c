@@ -7,32 +7,31 @@
 #define VERSION(major, minor) ((uint32_t)(major) << 16 | (minor))
 #define NUMBER_MAX UINT16_MAX
 
-/* False: `*text` does not start with a version number. */
-static bool read_number(const char **text, uint32_t *number_ret)
-{
-	const char *digit = *text;
-	uint32_t number = 0;
-
-	for (; isdigit((unsigned char)*digit) && number <= NUMBER_MAX; digit++)
-		number = number * 10 + (uint32_t)(*digit - '0');
-	if (digit == *text || number > NUMBER_MAX)
-		return false;
-	*text = digit;
-	*number_ret = number;
-	return true;
-}
-
+/* UINT32_MAX: the release does not start with a version number. */
 static uint32_t read_version(const char *release)
 {
-	uint32_t major, minor;
+	uint32_t numbers[2] = {0};
 
-	if (!read_number(&release, &major) || *release++ != '.' || !read_number(&release, &minor))
-		return UINT32_MAX;
-	return VERSION(major, minor);
+	for (int i = 0; i < 2; i++, release++) {
+		if (!isdigit((unsigned char)*release))
+			return UINT32_MAX;
+		for (; isdigit((unsigned char)*release) && numbers[i] <= NUMBER_MAX; release++)
+			numbers[i] = numbers[i] * 10 + (uint32_t)(*release - '0');
+		if (numbers[i] > NUMBER_MAX || (i == 0 && *release != '.'))
+			return UINT32_MAX;
+	}
+	return VERSION(numbers[0], numbers[1]);
 }
 
-static struct kernel_rules rules_of(uint32_t version)
+struct kernel_rules kernel_rules_newest(void)
 {
+	return kernel_rules_of("");
+}
+
+struct kernel_rules kernel_rules_of(const char *release)
+{
+	uint32_t version = read_version(release);
+
 	return (struct kernel_rules){
 	    .mremap_finds_source_first = version >= VERSION(5, 16),
 	    .mremap_sees_sealed_tail_late = version >= VERSION(6, 12),
@@ -42,14 +41,4 @@ static struct kernel_rules rules_of(uint32_t version)
 			   : version >= VERSION(6, 4) ? SHM_MERGES_INTO_PREVIOUS
 						      : SHM_NEVER_MERGES,
 	};
-}
-
-struct kernel_rules kernel_rules_newest(void)
-{
-	return rules_of(UINT32_MAX);
-}
-
-struct kernel_rules kernel_rules_of(const char *release)
-{
-	return rules_of(read_version(release));
 }

@@ -5,7 +5,6 @@
 
 #include "model/space/pending-unmaps.h"
 #include "model/space/snapshot-check.h"
-#include "model/space/space-state.h"
 #include "model/space/syscall-rules.h"
 
 #ifndef MREMAP_DONTUNMAP

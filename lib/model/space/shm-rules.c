@@ -3,7 +3,6 @@
 #include <sys/shm.h>
 
 #include "model/space/syscall-rules.h"
-#include "model/space/space-state.h"
 #include "model/space/pending-unmaps.h"
 
 /* Attach a segment. Its size comes from the MMAP2 record, because the call has none. */

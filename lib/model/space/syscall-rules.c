@@ -146,32 +146,6 @@ static uint8_t huge_page_bits(uint64_t flags)
 	return (uint8_t)(shift ? shift : HUGE_PAGE_SHIFT_DEFAULT);
 }
 
-static void describe_mmap(struct space *space, const struct space_call *call, const struct range *range,
-			  struct space_attributes *attributes_ret)
-{
-	const struct space_mmap2 *mmap2_record = space_calls_mmap2(space, call, range);
-	uint64_t flags = call->arguments[3];
-	uint64_t type = flags & (MAP_SHARED | MAP_PRIVATE | MAP_DROPPABLE);
-
-	*attributes_ret = (struct space_attributes){
-	    .protection = space_calls_protection(space, call->arguments[2]),
-	    .shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE,
-	    .growsdown = flags & MAP_GROWSDOWN,
-	    .hugetlb = huge_page_bits(flags),
-	    .noreserve = flags & MAP_NORESERVE,
-	    .thread_stack = flags & MAP_STACK,
-	};
-	if (mmap2_record) {
-		space_calls_learn(space, call->arguments[2], &mmap2_record->attributes);
-		space_calls_take_mmap2(attributes_ret, mmap2_record, range->start);
-	} else if (!(flags & MAP_ANONYMOUS)) {
-		attributes_ret->inode = SPACE_INODE_UNKNOWN;
-		attributes_ret->file_offset = call->arguments[5];
-	} else if (attributes_ret->shared || attributes_ret->hugetlb) {
-		attributes_ret->inode = SPACE_INODE_UNKNOWN;
-	}
-}
-
 /*
  * Mappings of hugetlbfs files are rounded to huge pages even without MAP_HUGETLB. The kernel never merges them, so the
  * MMAP2 record is the mapping itself: it extends beyond the requested length by less than a huge page, and not because
@@ -224,9 +198,17 @@ static bool refused_by_driver(const struct space *space, const struct space_call
 
 static bool apply_mmap(struct space *space, const struct space_call *call)
 {
-	uint64_t flags = call->arguments[3];
+	uint64_t flags = call->arguments[3], type = flags & (MAP_SHARED | MAP_PRIVATE | MAP_DROPPABLE);
 	uint64_t length = space_calls_round_up(call->arguments[1], 1ULL << huge_page_bits(flags));
-	struct space_attributes attributes;
+	struct space_attributes attributes = {
+	    .protection = space_calls_protection(space, call->arguments[2]),
+	    .shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE,
+	    .growsdown = flags & MAP_GROWSDOWN,
+	    .hugetlb = huge_page_bits(flags),
+	    .noreserve = flags & MAP_NORESERVE,
+	    .thread_stack = flags & MAP_STACK,
+	};
+	const struct space_mmap2 *mmap2_record;
 	struct range range;
 	uint8_t huge;
 
@@ -237,9 +219,18 @@ static bool apply_mmap(struct space *space, const struct space_call *call)
 	if (!space_calls_range(space, (uint64_t)call->result, length, &range))
 		return true;
 	huge = learn_huge_pages(space, call, &range);
-	describe_mmap(space, call, &range, &attributes);
 	if (huge)
 		attributes.hugetlb = huge;
+	mmap2_record = space_calls_mmap2(space, call, &range);
+	if (mmap2_record) {
+		space_calls_learn(space, call->arguments[2], &mmap2_record->attributes);
+		space_calls_take_mmap2(&attributes, mmap2_record, range.start);
+	} else if (!(flags & MAP_ANONYMOUS)) {
+		attributes.inode = SPACE_INODE_UNKNOWN;
+		attributes.file_offset = call->arguments[5];
+	} else if (attributes.shared || attributes.hugetlb) {
+		attributes.inode = SPACE_INODE_UNKNOWN;
+	}
 	return space_calls_place(space, call, &range, &attributes,
 				 (flags & MAP_FIXED) && !(flags & MAP_FIXED_NOREPLACE));
 }
