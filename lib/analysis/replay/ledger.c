@@ -304,37 +304,6 @@ static struct account_key key_of(const struct ledger *ledger, const struct alloc
 				    ledger->options.by_thread ? allocation->thread : LEDGER_NO_THREAD};
 }
 
-/* Create an empty allocation for a part of another one; both belong to the same call. */
-static struct mmt_error *open_part(struct ledger *ledger, uint32_t whole, uint32_t kind)
-{
-	struct allocation *allocation = find_allocation(ledger, whole);
-	struct account_key key;
-	uint32_t number;
-	struct mmt_error *error;
-	struct allocation part = {.account = allocation->account,
-				  .process = allocation->process,
-				  .thread = allocation->thread,
-				  .kind = kind,
-				  .stack = allocation->stack,
-				  .whole = whole,
-				  .reserver = allocation->reserver,
-				  .side = allocation->side,
-				  .time_ns = allocation->time_ns,
-				  .found = allocation->found,
-				  .in_use = true};
-
-	if (part.account != LEDGER_NO_ACCOUNT) {
-		key = key_of(ledger, &part);
-		error = ledger_account(ledger, &key, &part.account);
-		if (error)
-			return error;
-	}
-	error = add_allocation(ledger, &part, &number);
-	if (!error)
-		ledger->allocations.items[whole - ALLOCATION_FIRST].part = number;
-	return error;
-}
-
 /* Resize an allocation as if its call had mapped more or (modulo 2^64) fewer bytes. */
 static void resize_allocation(struct ledger *ledger, struct allocation *allocation, uint64_t bytes)
 {
@@ -390,17 +359,30 @@ struct mmt_error *ledger_born(struct ledger *ledger, uint32_t number, uint32_t k
 struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes,
 			       uint32_t *part_ret)
 {
-	struct allocation *allocation = find_allocation(ledger, number);
+	struct allocation *allocation = find_allocation(ledger, number), part;
+	struct mmt_error *error = NULL;
+	struct account_key key;
 
 	*part_ret = number;
 	if (!allocation || allocation->kind == kind || bytes > allocation->live_bytes)
 		return NULL;
 	if (!allocation->part) {
-		struct mmt_error *error = open_part(ledger, number, kind);
-
+		/* Both belong to the same call. */
+		part = *allocation;
+		part.kind = kind;
+		part.whole = number;
+		part.original_bytes = part.live_bytes = part.uncommitted_bytes = 0;
+		part.open = false;
+		if (part.account != LEDGER_NO_ACCOUNT) {
+			key = key_of(ledger, &part);
+			error = ledger_account(ledger, &key, &part.account);
+		}
+		if (!error)
+			error = add_allocation(ledger, &part, part_ret);
 		if (error)
 			return error;
 		allocation = find_allocation(ledger, number);
+		allocation->part = *part_ret;
 	}
 	*part_ret = allocation->part;
 	resize_allocation(ledger, allocation, -bytes);

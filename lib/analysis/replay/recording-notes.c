@@ -172,27 +172,16 @@ struct mmt_error *notes_resolve(const struct notes *notes, const char *option, s
 			    (unsigned long long)notes->marks.items[notes->marks.count - 1].number);
 }
 
-struct mmt_error *notes_describe(const struct notes *notes, uint64_t from_ns, struct arena *arena,
-				 struct mmt_report *report)
+void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_report *report)
 {
 	size_t first = memory_readings_first(&notes->memory, from_ns);
-	struct mmt_mark *marks = arena_alloc(arena, notes->marks.count, sizeof(*marks));
-	struct mmt_resident_reading *readings;
 
-	readings = arena_alloc(arena, notes->memory.readings.count - first, sizeof(*readings));
-	if (!marks || !readings)
-		return &error_no_memory;
 	report->mark_count = notes->marks.count;
+	report->marks = notes->marks.items;
 	report->resident_reading_count = notes->memory.readings.count - first;
-	if (report->mark_count)
-		memcpy(marks, notes->marks.items, report->mark_count * sizeof(*marks));
 	if (report->resident_reading_count)
-		memcpy(readings, notes->memory.readings.items + first,
-		       report->resident_reading_count * sizeof(*readings));
+		report->resident_readings = notes->memory.readings.items + first;
 	report->control_group = notes->control_group.end_ns ? &notes->control_group : NULL;
-	report->marks = marks;
-	report->resident_readings = readings;
-	return NULL;
 }
 
 #define EXITED (1ULL << 32) /* beside the name */

@@ -10,7 +10,6 @@
 #include <mmtrace/report.h>
 
 #include "analysis/replay/memory-readings.h"
-#include "base/arena.h"
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -73,9 +72,8 @@ uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns);
 struct mmt_error *notes_resolve(const struct notes *notes, const char *option,
 				struct mmt_timestamp *timestamp) MMT_MUST_CHECK;
 
-/* Add all marks, and the readings from `from_ns` on, to the report. */
-struct mmt_error *notes_describe(const struct notes *notes, uint64_t from_ns, struct arena *arena,
-				 struct mmt_report *report) MMT_MUST_CHECK;
+/* Add all marks, and the readings from `from_ns` on, to the report, which borrows them. */
+void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_report *report);
 
 /*
  * Set-user-ID execs: the kernel does not allow recording their calls. When a thread executes a program with the

@@ -408,9 +408,7 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->stack_dump_bytes = metadata->ours ? metadata->info.stack_dump_bytes : 0;
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
 	memcpy(result->events, report->replay.call_counts, sizeof(result->events));
-	error = notes_describe(&report->replay.notes, result->from_ns, &report->arena, result);
-	if (error)
-		return error;
+	notes_describe(&report->replay.notes, result->from_ns, result);
 	error = growth_judge(&report->rows, result);
 	/* The recording is long enough, but RSS was read in a small part of it only. */
 	if (result->to_ns > result->from_ns && result->growth.advised_ns <= result->to_ns - result->from_ns)

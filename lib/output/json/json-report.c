@@ -541,6 +541,8 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct 
 		put_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes,
 			   diff->between_parts_known);
 		put_parts(document, "between_parts", diff->between_parts, diff->between_part_count);
+		document_each(document, "heaps", i, diff->heap_count)
+			put_heap(document, &diff->heaps[i]);
 		document_signed(document, "bytes", diff->bytes);
 		document_signed(document, "committed_bytes", diff->committed_bytes);
 		document_unsigned(document, "growth_bytes", diff->growth_bytes);
