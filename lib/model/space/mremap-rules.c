@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "model/space/pending-unmaps.h"
-#include "model/space/snapshot-check.h"
-#include "model/space/syscall-rules.h"
+#include "model/space/space-state.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4

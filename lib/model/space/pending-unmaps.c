@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "model/space/pending-unmaps.h"
+#include "model/space/space-state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "model/space/snapshot-check.h"
 
 #define PENDING_UNMAP_NS 1000000000ULL /* contended unmaps have been observed to wait for 23 ms */
 #define KEPT_PIECES 64		       /* spare room for the next call */

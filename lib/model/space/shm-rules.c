@@ -2,8 +2,7 @@
 /* System V shared memory. */
 #include <sys/shm.h>
 
-#include "model/space/syscall-rules.h"
-#include "model/space/pending-unmaps.h"
+#include "model/space/space-state.h"
 
 /* Attach a segment. Its size comes from the MMAP2 record, because the call has none. */
 bool space_shm_attach(struct space *space, const struct space_call *call)

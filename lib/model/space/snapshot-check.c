@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "model/space/snapshot-check.h"
+#include "model/space/space-state.h"
 
 #include <sys/mman.h>
 
 #include "base/limits.h"
-#include "model/space/pending-unmaps.h"
 
 #define READING UINT64_MAX	  /* in place of a time: the current reading */
 #define LATE_NS 1000000000ULL	  /* a call that was in flight while its page was read returns within this time */

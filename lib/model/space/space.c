@@ -5,8 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "model/space/pending-unmaps.h"
-#include "model/space/snapshot-check.h"
+#include "model/space/space-state.h"
 
 struct mmt_error *space_create(const struct space_options *options, struct space **space_ret)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "model/space/syscall-rules.h"
+#include "model/space/space-state.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -7,9 +7,6 @@
 #include <sys/mman.h>
 
 #include "base/limits.h"
-#include "model/space/pending-unmaps.h"
-#include "model/space/snapshot-check.h"
-#include "model/space/space.h"
 
 /* The effect of each call on the address space. */
 
