@@ -611,8 +611,3 @@ const char *processes_name(const struct processes *processes, uint32_t name)
 {
 	return intern_get(&processes->names, name, NULL);
 }
-
-const char *process_name(const struct processes *processes, const struct process *process)
-{
-	return processes_name(processes, process->name);
-}

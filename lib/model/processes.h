@@ -103,6 +103,5 @@ void processes_release_space(struct processes *processes, struct process *proces
 
 /* Name of a thread, or of a process's main thread. "": unknown. */
 const char *processes_name(const struct processes *processes, uint32_t name);
-const char *process_name(const struct processes *processes, const struct process *process);
 
 #endif

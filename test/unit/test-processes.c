@@ -120,7 +120,7 @@ START_TEST(threads_share_the_space_and_the_last_ends_the_process)
 	ck_assert_uint_eq(space_counts(process->space).mapped_bytes, PAGE);
 	ck_assert_ptr_null(thread_of(-1, 101));
 	ck_assert_ptr_eq(processes_find(processes, 100), process);
-	ck_assert_str_eq(process_name(processes, process), "main");
+	ck_assert_str_eq(processes_name(processes, process->name), "main");
 }
 END_TEST
 
@@ -139,7 +139,7 @@ START_TEST(fork_copies_the_space)
 	ck_assert_uint_eq(allocated[child->index], PAGE);
 	map(200, 20, 11);
 	ck_assert_ptr_null(space_find(processes_find(processes, 100)->space, 20 * PAGE));
-	ck_assert_str_eq(process_name(processes, child), "main");
+	ck_assert_str_eq(processes_name(processes, child->name), "main");
 }
 END_TEST
 
@@ -159,7 +159,7 @@ START_TEST(vfork_borrows_the_space_until_exec)
 	ck_assert_ptr_ne(child->space, parent->space);
 	ck_assert_ptr_null(space_next(child->space, 0));
 	ck_assert_ptr_nonnull(space_find(parent->space, 20 * PAGE));
-	ck_assert_str_eq(process_name(processes, child), "new");
+	ck_assert_str_eq(processes_name(processes, child->name), "new");
 }
 END_TEST
 

@@ -276,7 +276,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	*described = (struct mmt_process){
 	    .pid = process->pid,
 	    .parent_pid = process->parent_pid,
-	    .name = arena_string(&report->arena, process_name(report->replay.processes, process)),
+	    .name = arena_string(&report->arena, processes_name(report->replay.processes, process->name)),
 	    .ended = process->ended,
 	    .threads = process->thread_count,
 	    .start_boot_ns = start ? start->boot_ns : 0,

@@ -184,7 +184,7 @@ static char *name_by(const struct rows *rows, const struct row_description *row,
 		     const char *row_name)
 {
 	const struct process *process = processes_at(rows->processes, row->process);
-	const char *name = process_name(rows->processes, process), *kind = "process";
+	const char *name = processes_name(rows->processes, process->name), *kind = "process";
 	int32_t id = process->pid;
 	char *text;
 

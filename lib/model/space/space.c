@@ -27,27 +27,11 @@ struct mmt_error *space_create(const struct space_options *options, struct space
 	return NULL;
 }
 
-static void release_everything(struct space *space)
-{
-	struct interval_node *node;
-
-	pending_unmaps_give_up(space);
-	vector_deinit(&space->pending_unmaps);
-	vector_deinit(&space->rings);
-	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
-		space_edit_notify_released(space, &node->interval, NULL);
-	intervals_deinit(&space->mapped);
-	intervals_deinit(&space->unknown);
-	intervals_deinit(&space->snapshot_races);
-	reconcile_forget(space);
-	intervals_deinit(&space->snapshot.touched);
-}
-
 void space_destroy(struct space *space)
 {
 	if (!space)
 		return;
-	release_everything(space);
+	space_release(space);
 	map_deinit(&space->last_exits);
 	vector_deinit(&space->released);
 	free(space);
@@ -127,8 +111,18 @@ struct mmt_error *space_fork(const struct space *space, struct space **space_ret
 void space_release(struct space *space)
 {
 	struct space_counts *counts = &space->counts;
+	struct interval_node *node;
 
-	release_everything(space);
+	pending_unmaps_give_up(space);
+	vector_deinit(&space->pending_unmaps);
+	vector_deinit(&space->rings);
+	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
+		space_edit_notify_released(space, &node->interval, NULL);
+	intervals_deinit(&space->mapped);
+	intervals_deinit(&space->unknown);
+	intervals_deinit(&space->snapshot_races);
+	intervals_deinit(&space->snapshot.touched);
+	reconcile_forget(space);
 	counts->mapped_bytes = counts->committed_bytes = counts->reserved_bytes = 0;
 	counts->before_bytes = counts->kernel_bytes = counts->unknown_bytes = 0;
 	space->code_generation++;
