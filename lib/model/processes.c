@@ -74,10 +74,10 @@ void processes_destroy(struct processes *processes)
 		free(processes->threads.items[i]);
 	for (size_t i = 0; i < processes->retired.count; i++)
 		space_destroy(processes->retired.items[i]);
-	vector_deinit(&processes->retired);
 	for (size_t i = 0; i < PAGED_PIDS / PAGE_PIDS; i++)
 		free(processes->latest[i]);
 	space_destroy(processes->let_go);
+	vector_deinit(&processes->retired);
 	vector_deinit(&processes->all);
 	vector_deinit(&processes->threads);
 	map_deinit(&processes->latest_odd);
@@ -130,11 +130,11 @@ struct process *processes_find(const struct processes *processes, int32_t pid)
 
 static bool put_latest(struct processes *processes, const struct process *process)
 {
-	uint32_t place = (uint32_t)process->pid;
-	uint32_t **page = place < PAGED_PIDS ? &processes->latest[place / PAGE_PIDS] : NULL;
+	uint32_t place = (uint32_t)process->pid, **page;
 
-	if (!page)
+	if (place >= PAGED_PIDS)
 		return map_put(&processes->latest_odd, place, process->index);
+	page = &processes->latest[place / PAGE_PIDS];
 	if (!*page)
 		*page = calloc(PAGE_PIDS, sizeof(**page));
 	if (*page)
@@ -152,15 +152,14 @@ static inline struct thread *find_recent(const struct processes *processes, int3
 
 static struct thread *find_live(struct processes *processes, int32_t tid)
 {
-	struct thread *recent = find_recent(processes, tid);
+	struct thread *thread = find_recent(processes, tid);
 
-	if (recent)
-		return recent;
-	recent = map_get_pointer(&processes->live, (uint32_t)tid);
-	if (!recent)
-		return NULL;
-	processes->recent[(uint32_t)tid % RECENT_THREADS] = recent;
-	return recent;
+	if (thread)
+		return thread;
+	thread = map_get_pointer(&processes->live, (uint32_t)tid);
+	if (thread)
+		processes->recent[(uint32_t)tid % RECENT_THREADS] = thread;
+	return thread;
 }
 
 #define SPACE_INTERVALS 32 /* as much memory as a space takes besides its intervals */
@@ -493,17 +492,14 @@ struct mmt_error *processes_comm(struct processes *processes, struct thread *thr
 }
 
 static struct mmt_error *fork_process(struct processes *processes, int32_t pid, int32_t parent_pid, int32_t parent_tid,
-				      uint64_t time_ns, struct process **process_ret)
+				      uint64_t time_ns)
 {
-	struct process *old = processes_find(processes, pid);
+	struct process *old = processes_find(processes, pid), *parent, *process;
 	struct thread *parent_thread;
-	struct process *parent;
 	struct mmt_error *error;
 
-	if (old && !old->ended && (old->started_ns == time_ns || !time_ns)) {
-		*process_ret = old;
+	if (old && !old->ended && (old->started_ns == time_ns || !time_ns))
 		return NULL;
-	}
 	error = find_thread(processes, parent_pid, parent_tid, time_ns, &parent_thread);
 	if (error)
 		return error;
@@ -512,12 +508,12 @@ static struct mmt_error *fork_process(struct processes *processes, int32_t pid, 
 		end_process(old, time_ns);
 	}
 	parent = processes->all.items[parent_thread->process];
-	error = add_process(processes, pid, parent, time_ns, process_ret);
+	error = add_process(processes, pid, parent, time_ns, &process);
 	if (error)
 		return error;
-	(*process_ret)->forked_from = parent->index;
-	(*process_ret)->program_ns = time_ns;
-	processes->undecided = *process_ret;
+	process->forked_from = parent->index;
+	process->program_ns = time_ns;
+	processes->undecided = process;
 	return NULL;
 }
 
@@ -525,20 +521,16 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 				 int32_t parent_tid, uint64_t time_ns)
 {
 	struct thread *thread, *parent;
-	struct process *process;
 	struct mmt_error *error;
 
 	/* -1 stands for a process that is not known: no FORK record of the kernel has it. */
 	if (pid == -1 || parent_pid == -1)
 		return NULL;
 	error = resolve_fork(processes);
+	if (!error && pid != parent_pid)
+		error = fork_process(processes, pid, parent_pid, parent_tid, time_ns);
 	if (error)
 		return error;
-	if (pid != parent_pid) {
-		error = fork_process(processes, pid, parent_pid, parent_tid, time_ns, &process);
-		if (error)
-			return error;
-	}
 	thread = find_live(processes, tid);
 	if (thread && processes->all.items[thread->process]->pid == pid && time_ns && pid == parent_pid)
 		end_thread(processes, thread, time_ns);
