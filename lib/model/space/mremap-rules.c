@@ -204,29 +204,14 @@ static bool undo_read_of_source(struct space *space, const struct space_call *ca
 
 static const struct failed_move nothing = {.certain = true};
 
-/* The part of the source from *position on that lies in one mapping; NULL: none. Moves the position to its end. */
-static const struct interval_node *next_part(const struct space *space, const struct remap *remap, uint64_t *position,
-					     struct range *part_ret)
-{
-	struct space_interval part = {0};
-	const struct interval_node *node = intervals_next_part(&space->mapped, position, source_end(remap), &part);
-
-	*part_ret = (struct range){part.start, part.end};
-	return node;
-}
-
-static struct range target_of(const struct remap *remap, const struct range *part)
-{
-	return (struct range){part->start - remap->source + remap->target, part->end - remap->source + remap->target};
-}
-
 /* The first part failed; `clears`: after its target was unmapped. */
-static struct failed_move fail_at(const struct remap *remap, const struct range *part, bool clears)
+static struct failed_move fail_at(const struct remap *remap, const struct space_interval *part, bool clears)
 {
 	struct failed_move failed = {.moved = part->start - remap->source, .certain = true};
 
 	if (clears)
-		failed.cleared = target_of(remap, part);
+		failed.cleared =
+		    (struct range){remap->target + failed.moved, remap->target + part->end - remap->source};
 	return failed;
 }
 
@@ -245,9 +230,10 @@ static bool is_stuck_ring(const struct space *space, const struct space_attribut
 
 /* Whether the kernel refuses to move this part, and whether it has unmapped the target by then. */
 static bool refuses(const struct space *space, const struct space_call *call, const struct remap *remap,
-		    const struct space_attributes *attributes, const struct range *part, bool *clears_ret)
+		    const struct space_interval *part, bool *clears_ret)
 {
-	const struct range target = target_of(remap, part);
+	const struct space_attributes *attributes = &part->attributes;
+	uint64_t target = part->start - remap->source + remap->target, bytes = part->end - part->start;
 
 	*clears_ret = false;
 	switch (call->result) {
@@ -256,12 +242,12 @@ static bool refuses(const struct space *space, const struct space_call *call, co
 		 * get_unmapped_area(). */
 		return attributes->shm || attributes->zero;
 	case -EPERM:
-		return attributes->sealed || space_calls_sealed(space, target.start, target.end);
+		return attributes->sealed || space_calls_sealed(space, target, target + bytes);
 	case -EINVAL:
 		if (remap->keep_source)
 			return attributes->ring;
 		*clears_ret = true;
-		return is_stuck_ring(space, attributes, part->end - part->start);
+		return is_stuck_ring(space, attributes, bytes);
 	default:
 		return false;
 	}
@@ -271,28 +257,24 @@ static bool refuses(const struct space *space, const struct space_call *call, co
 static struct failed_move fail_moving(const struct space *space, const struct space_call *call,
 				      const struct remap *remap)
 {
-	const struct interval_node *node;
-	struct failed_move failed = nothing;
-	uint64_t position = remap->source;
-	struct range part, first;
-	bool clears;
+	bool near_limit = space->mapped.count >= MAPPINGS_NEAR_LIMIT, clears;
+	uint64_t position = remap->source, end = source_end(remap);
+	struct space_interval first, part;
+	struct failed_move failed;
 
-	if (!next_part(space, remap, &position, &first) || first.start > remap->source)
+	if (!intervals_next_part(&space->mapped, &position, end, &first) || first.start > remap->source)
 		return nothing; /* the start of the source must be mapped */
-	/* Otherwise the reason is unknown: a seal from before the recording, or a driver with its own
-	 * get_unmapped_area(). */
-	failed.certain = first.end == source_end(remap);
 	if (call->result == -ENOMEM) {
-		failed = fail_at(remap, &first, space->mapped.count < MAPPINGS_NEAR_LIMIT);
-		failed.certain = first.end == source_end(remap) && space->mapped.count < MAPPINGS_NEAR_LIMIT;
+		failed = fail_at(remap, &first, !near_limit);
+		failed.certain = first.end == end && !near_limit;
 		return failed;
 	}
-	position = remap->source;
-	while ((node = next_part(space, remap, &position, &part))) {
-		if (refuses(space, call, remap, &node->interval.attributes, &part, &clears))
+	for (position = remap->source; intervals_next_part(&space->mapped, &position, end, &part);) {
+		if (refuses(space, call, remap, &part, &clears))
 			return fail_at(remap, &part, clears);
 	}
-	return failed;
+	/* The reason is unknown: a seal from before the recording, or a driver with its own get_unmapped_area(). */
+	return (struct failed_move){.certain = first.end == end};
 }
 
 /* A seal in the rest of the source stops the move after the target was unmapped; the kernel checks the start of the
