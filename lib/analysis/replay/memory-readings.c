@@ -5,7 +5,6 @@
 
 #include "base/limits.h"
 #include "base/saturating-sum.h"
-#include "trace/format/format.h"
 
 void memory_readings_deinit(struct memory_readings *memory)
 {

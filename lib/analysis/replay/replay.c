@@ -4,7 +4,6 @@
 #include "analysis/replay/replay.h"
 
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

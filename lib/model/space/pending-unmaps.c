@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "model/space/space-state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"

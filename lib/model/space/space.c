@@ -2,7 +2,6 @@
 #include "model/space/space.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "model/space/space-state.h"

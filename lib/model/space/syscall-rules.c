@@ -2,7 +2,6 @@
 #include "model/space/space-state.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
