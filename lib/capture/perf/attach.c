@@ -24,9 +24,7 @@
 
 void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
 {
-	memset(attachment, 0, sizeof(*attachment));
-	attachment->set = set;
-	attachment->rings = rings;
+	*attachment = (struct attachment){.set = set, .rings = rings};
 }
 
 void attach_deinit(struct attachment *attachment)
@@ -138,48 +136,30 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 	return NULL;
 }
 
-/* Opens one event and redirects its output into the CPU's ring after its filter is set. `gone_ret`: the thread has
- * exited or, for a per-CPU event, the CPU is offline. */
-static struct mmt_error *open_event(struct attachment *attachment, struct event_description *event, pid_t tid,
-				    int cgroup, size_t cpu_index, int *fd_ret, bool *gone_ret)
+/* Opens one event, redirects its output into the CPU's ring after its filter is set, and adds it to the open events.
+ * `gone_ret`: the thread has exited or, for a per-CPU event, the CPU is offline. */
+static struct mmt_error *open_event(struct attachment *attachment, const struct event_description *event, pid_t tid,
+				    int cgroup, size_t cpu_index, struct attached_event added, bool *gone_ret)
 {
 	const struct ring *ring = rings_find(attachment->rings, cpu_index, event->ring);
 	unsigned long flags = PERF_FLAG_FD_CLOEXEC | (cgroup >= 0 ? PERF_FLAG_PID_CGROUP : 0);
 	int fd = (int)syscall(SYS_perf_event_open, &event->attribute, cgroup >= 0 ? cgroup : tid, ring->cpu, -1, flags);
-	int errno_value = errno;
+	struct mmt_error *error = NULL;
 
-	*fd_ret = -1;
-	if (fd < 0 && (errno_value == ESRCH || (tid < 0 && errno_value == ENODEV))) {
+	if (fd < 0 && (errno == ESRCH || (tid < 0 && errno == ENODEV))) {
 		*gone_ret = true;
 		return NULL;
 	}
-	if (fd >= 0 && ((event->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, event->filter) < 0) ||
-			ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)) {
-		errno_value = errno;
+	if (fd < 0 || (event->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, event->filter) < 0) ||
+	    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
+		error = explain_open_failure(attachment, errno, event->name, tid, cgroup);
+	added.fd = fd;
+	added.cpu = ring->cpu;
+	if (!error && !vector_push(&attachment->events, added))
+		error = &error_no_memory;
+	if (error && fd >= 0)
 		close(fd);
-		fd = -1;
-	}
-	if (fd < 0)
-		return explain_open_failure(attachment, errno_value, event->name, tid, cgroup);
-	*fd_ret = fd;
-	return NULL;
-}
-
-static struct mmt_error *add_event(struct attachment *attachment, uint32_t event, uint32_t root, int cpu, int fd)
-{
-	struct attached_event *added = vector_append(&attachment->events);
-	bool ok;
-
-	if (!added) {
-		close(fd);
-		return &error_no_memory;
-	}
-	*added = (struct attached_event){.fd = fd, .cpu = cpu, .root = root, .event = event};
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &added->id) < 0)
-		return error_system(errno, "cannot read the identifier of a perf event");
-	ok = event == COVERAGE_EVENT ? map_put(&attachment->root_of_coverage_event, added->id, root)
-				     : map_put(&attachment->event_of_id, added->id, event);
-	return ok ? NULL : &error_no_memory;
+	return error;
 }
 
 /* Opens this event of the set, or the coverage event. */
@@ -187,9 +167,10 @@ static struct mmt_error *open_on_cpu(struct attachment *attachment, uint32_t ind
 				     bool *gone_ret)
 {
 	const struct attached_root *owner = &attachment->roots.items[root];
+	struct attached_event *added;
 	struct event_description event;
 	struct mmt_error *error;
-	int fd;
+	bool ok;
 
 	if (index == COVERAGE_EVENT) {
 		events_describe_coverage_event(&event);
@@ -198,34 +179,31 @@ static struct mmt_error *open_on_cpu(struct attachment *attachment, uint32_t ind
 		event.attribute.disabled = event.attribute.enable_on_exec = attachment->on_exec;
 		event.attribute.disabled |= attachment->large_dumps_off && event.role == ROLE_LARGE_DUMP;
 	}
-	error = open_event(attachment, &event, owner->tid, owner->cgroup, cpu, &fd, gone_ret);
-	return error || *gone_ret ? error : add_event(attachment, index, root, attachment->rings->cpus.items[cpu], fd);
+	error = open_event(attachment, &event, owner->tid, owner->cgroup, cpu,
+			   (struct attached_event){.root = root, .event = index}, gone_ret);
+	if (error || *gone_ret)
+		return error;
+	added = &attachment->events.items[attachment->events.count - 1];
+	if (ioctl(added->fd, PERF_EVENT_IOC_ID, &added->id) < 0)
+		return error_system(errno, "cannot read the identifier of a perf event");
+	ok = index == COVERAGE_EVENT ? map_put(&attachment->root_of_coverage_event, added->id, root)
+				     : map_put(&attachment->event_of_id, added->id, index);
+	return ok ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *open_on_cpus(struct attachment *attachment, uint32_t index, uint32_t root, bool *gone_ret)
+/* Opens the set, and the coverage event of a thread, on some of the CPUs, one event after the other. */
+static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, size_t first_cpu, size_t cpu_count,
+				  bool coverage, bool *gone_ret)
 {
+	size_t count = attachment->set->items.count + coverage;
 	struct mmt_error *error = NULL;
 
-	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++)
-		error = open_on_cpu(attachment, index, root, cpu, gone_ret);
-	return error;
-}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t index = i < attachment->set->items.count ? i : COVERAGE_EVENT;
 
-static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, bool *gone_ret)
-{
-	struct mmt_error *error = NULL;
-
-	for (uint32_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
-		error = open_on_cpus(attachment, i, root, gone_ret);
-	return error;
-}
-
-static struct mmt_error *open_set_on_cpu(struct attachment *attachment, uint32_t root, size_t cpu, bool *gone_ret)
-{
-	struct mmt_error *error = NULL;
-
-	for (uint32_t i = 0; !error && !*gone_ret && i < attachment->set->items.count; i++)
-		error = open_on_cpu(attachment, i, root, cpu, gone_ret);
+		for (size_t cpu = first_cpu; !error && !*gone_ret && cpu < first_cpu + cpu_count; cpu++)
+			error = open_on_cpu(attachment, index, root, cpu, gone_ret);
+	}
 	return error;
 }
 
@@ -250,18 +228,6 @@ static uint64_t read_lost(const struct attached_event *event)
 	return size == sizeof(counts) ? counts.lost : size == offsetof(__typeof__(counts), lost) ? counts.value : 0;
 }
 
-/* Per-CPU events stay known, because their records may still be in a ring. */
-static void forget_event(struct attachment *attachment, const struct attached_event *event)
-{
-	if (event->event == COVERAGE_EVENT)
-		(void)map_remove(&attachment->root_of_coverage_event, event->id);
-	else if (attachment->roots.items[event->root].tid > 0)
-		(void)(map_remove(&attachment->event_of_id, event->id) &&
-		       map_remove(&attachment->samples_of_id, event->id));
-	else
-		attachment->lost_earlier.items[event->event] += read_lost(event);
-}
-
 /* Closes the events of this root, on this CPU, and with this index in the set; ANY: of all. */
 static void close_events(struct attachment *attachment, int64_t root, int64_t cpu, int64_t index)
 {
@@ -276,7 +242,14 @@ static void close_events(struct attachment *attachment, int64_t root, int64_t cp
 			attachment->events.items[kept++] = event;
 			continue;
 		}
-		forget_event(attachment, &event);
+		/* Per-CPU events stay known, because their records may still be in a ring. */
+		if (event.event == COVERAGE_EVENT)
+			(void)map_remove(&attachment->root_of_coverage_event, event.id);
+		else if (attachment->roots.items[event.root].tid > 0)
+			(void)(map_remove(&attachment->event_of_id, event.id) &&
+			       map_remove(&attachment->samples_of_id, event.id));
+		else
+			attachment->lost_earlier.items[event.event] += read_lost(&event);
 		close(event.fd);
 	}
 	attachment->events.count = kept;
@@ -298,18 +271,9 @@ static struct mmt_error *add_root(struct attachment *attachment, pid_t pid, pid_
 	return vector_push(&attachment->roots, root) ? NULL : &error_no_memory;
 }
 
-/* Were all events opened for one thread? While they were opened, the TID may have been reused for a thread that has
- * only some of them. */
-static bool was_one_thread(pid_t pid, pid_t tid, uint64_t start_ticks, uint64_t taken_ns)
-{
-	struct proc_thread state;
-
-	return taken_ns < NUMBER_REUSE_NS || (proc_read_thread(pid, tid, &state) && state.start_ticks == start_ticks);
-}
-
 struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t tid, bool *gone_ret)
 {
-	struct proc_thread state;
+	struct proc_thread state, later;
 	struct mmt_error *error;
 	uint64_t complete_ns;
 	uint32_t root;
@@ -320,13 +284,11 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 	error = add_root(attachment, pid, tid, clock_from_ticks(state.start_ticks), &root);
 	if (error)
 		return error;
-	error = open_set(attachment, root, gone_ret);
-	if (!error && !*gone_ret)
-		error = open_on_cpus(attachment, COVERAGE_EVENT, root, gone_ret);
+	error = open_set(attachment, root, 0, attachment->rings->cpus.count, true, gone_ret);
 	complete_ns = clock_now_ns();
-	if (!error && !*gone_ret)
-		*gone_ret =
-		    !was_one_thread(pid, tid, state.start_ticks, complete_ns - attachment->roots.items[root].begin_ns);
+	/* Meanwhile the TID may have been reused for a thread that has only some of the events. */
+	if (!error && !*gone_ret && complete_ns - attachment->roots.items[root].begin_ns >= NUMBER_REUSE_NS)
+		*gone_ret = !proc_read_thread(pid, tid, &later) || later.start_ticks != state.start_ticks;
 	if (!error && !*gone_ret &&
 	    (!thread_coverage_put(&attachment->coverage, tid, complete_ns) ||
 	     !map_put(&attachment->root_of_thread, (uint32_t)tid, root)))
@@ -346,7 +308,7 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 	attachment->on_exec = true;
 	error = add_root(attachment, pid, pid, 0, &root);
 	if (!error)
-		error = open_set(attachment, root, gone_ret);
+		error = open_set(attachment, root, 0, attachment->rings->cpus.count, false, gone_ret);
 	if (!error && !thread_coverage_put(&attachment->coverage, pid, clock_now_ns()))
 		error = &error_no_memory;
 	thread_coverage_set_complete(&attachment->coverage, clock_now_ns());
@@ -400,7 +362,7 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 		if (!later)
 			error = open_hotplug_event(attachment, attachment->rings->cpus.items[cpu], &gone);
 		if (!error && !gone)
-			error = open_set_on_cpu(attachment, root, cpu, &gone);
+			error = open_set(attachment, root, cpu, 1, false, &gone);
 		if (gone && !error &&
 		    !cpu_watch_add_without_events(&attachment->cpus, attachment->rings->cpus.items[cpu]))
 			error = &error_no_memory;
@@ -429,7 +391,7 @@ struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool 
 	first = attachment->events.count;
 	error = open_hotplug_event(attachment, cpu, gone_ret);
 	for (uint32_t root = 0; !error && !*gone_ret && root < attachment->roots.count; root++)
-		error = open_set_on_cpu(attachment, root, index, gone_ret);
+		error = open_set(attachment, root, index, 1, false, gone_ret);
 	noted = note_later_ids(attachment, first);
 	if (error || *gone_ret)
 		close_events(attachment, ANY, cpu, ANY);
@@ -451,15 +413,9 @@ struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t 
 	*gone_ret = false;
 	events_describe_coverage_event(&event);
 	event.attribute.inherit = event.attribute.context_switch = 0;
-	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++) {
-		struct attached_event added = {.event = COVERAGE_EVENT};
-
-		error = open_event(attachment, &event, tid, -1, cpu, &added.fd, gone_ret);
-		if (added.fd >= 0 && !vector_push(&attachment->events, added)) {
-			close(added.fd);
-			error = &error_no_memory;
-		}
-	}
+	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++)
+		error = open_event(attachment, &event, tid, -1, cpu, (struct attached_event){.event = COVERAGE_EVENT},
+				   gone_ret);
 	return error;
 }
 
@@ -520,7 +476,7 @@ uint64_t attach_lost_of(const struct attachment *attachment, size_t event)
 
 struct mmt_error *attach_note(struct attachment *attachment, pid_t tid, uint64_t time_ns, uint64_t coverage_event_id)
 {
-	struct thread_note note = {.tid = tid, .time_ns = time_ns, .coverage_event_id = coverage_event_id};
+	const struct thread_note note = {tid, time_ns, coverage_event_id};
 
 	return vector_push(&attachment->notes, note) ? NULL : &error_no_memory;
 }
@@ -584,24 +540,19 @@ void attach_check_outside(struct attachment *attachment)
 	}
 }
 
-/* Was the event set of `root` opened for the thread that the note is about? */
-static bool is_thread_of_root(const struct attachment *attachment, const struct attached_root *root,
-			      const struct thread_note *note)
-{
-	return note->time_ns >= root->thread_start_ns &&
-	       thread_coverage_is_same(&attachment->coverage, note->tid, note->time_ns, root->begin_ns);
-}
-
 static struct mmt_error *resolve_switch(struct attachment *attachment, const struct thread_note *note)
 {
 	/* A closed coverage event proves nothing: it may have been closed because the event set was incomplete, or
 	 * because the thread has a second set. */
 	const uint64_t *inherited = map_get(&attachment->root_of_coverage_event, note->coverage_event_id);
 	const uint64_t *own = map_get(&attachment->root_of_thread, (uint32_t)note->tid);
+	const struct attached_root *root = own ? &attachment->roots.items[*own] : NULL;
 
 	if (!inherited)
 		return NULL;
-	if (own && *own != *inherited && is_thread_of_root(attachment, &attachment->roots.items[*own], note)) {
+	/* Its own set may have been opened for an earlier thread with this TID. */
+	if (root && *own != *inherited && note->time_ns >= root->thread_start_ns &&
+	    thread_coverage_is_same(&attachment->coverage, note->tid, note->time_ns, root->begin_ns)) {
 		close_root(attachment, (uint32_t)*own);
 		map_remove(&attachment->root_of_thread, (uint32_t)note->tid);
 	}
@@ -705,14 +656,10 @@ static void *switch_events(void *context)
 
 	/* The recorder waits for this thread before it closes events. During that wait the rings fill. */
 	priority_raise_nice();
-	for (size_t i = 0; i < switching->fds.count; i++) {
-		if (__atomic_load_n(&switching->must_end, __ATOMIC_ACQUIRE))
-			break;
-		ioctl(switching->fds.items[i], request, 0);
-		done = i + 1;
-	}
-	__atomic_store_n(&switching->is_complete, done == switching->fds.count, __ATOMIC_RELEASE);
-	__atomic_store_n(&switching->has_ended, true, __ATOMIC_RELEASE);
+	while (done < switching->fds.count && !__atomic_load_n(&switching->must_end, __ATOMIC_ACQUIRE))
+		ioctl(switching->fds.items[done++], request, 0);
+	__atomic_store_n(&switching->state, done == switching->fds.count ? SWITCH_COMPLETE : SWITCH_CUT_SHORT,
+			 __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -731,7 +678,8 @@ struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on)
 			return &error_no_memory;
 	}
 	switching->on = on;
-	switching->is_complete = switching->has_ended = switching->must_end = false;
+	switching->must_end = false;
+	switching->state = SWITCH_AT_WORK;
 	switching->has_thread = thread_start(&switching->thread, switch_events, switching) == 0;
 	/* If no thread can be created, switch in this one. */
 	if (!switching->has_thread)
@@ -741,21 +689,13 @@ struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on)
 
 enum switch_state attach_switch_state(const struct attachment *attachment)
 {
-	const struct event_switch *switching = &attachment->switching;
-
-	if (__atomic_load_n(&switching->is_complete, __ATOMIC_ACQUIRE))
-		return SWITCH_COMPLETE;
-	return switching->has_thread ? SWITCH_AT_WORK : SWITCH_CUT_SHORT;
+	return __atomic_load_n(&attachment->switching.state, __ATOMIC_ACQUIRE);
 }
 
 bool attach_stop_switch(struct attachment *attachment)
 {
-	struct event_switch *switching = &attachment->switching;
-
-	if (!switching->has_thread)
-		return true;
-	__atomic_store_n(&switching->must_end, true, __ATOMIC_RELEASE);
-	return __atomic_load_n(&switching->has_ended, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&attachment->switching.must_end, true, __ATOMIC_RELEASE);
+	return !attachment->switching.has_thread || attach_switch_state(attachment) != SWITCH_AT_WORK;
 }
 
 void attach_end_switch(struct attachment *attachment)

@@ -21,10 +21,8 @@
 /*
  * Which threads are known to have the complete event set, either opened for them or inherited. The kernel reuses TIDs,
  * on a small or busy system within a second. So every statement about a TID has a time, and applies only to a thread
- * that had started by then.
+ * that had started by then. Zero-initialise one without threads.
  */
-
-/* Zero-initialise one without threads. */
 struct thread_coverage {
 	struct map times;     /* by TID: the latest time when the thread was known to have the set */
 	struct map forks;     /* by TID: the latest FORK; while attaching */
@@ -92,14 +90,15 @@ struct thread_note {
 	uint64_t coverage_event_id; /* the coverage event that reported the thread; 0: the thread exited */
 };
 
+enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
+
 /* The thread that switches the events of large dumps on or off. */
 struct event_switch {
 	VECTOR(int) fds;
 	pthread_t thread;
 	bool has_thread, on;
-	/* Both are read and written atomically. */
-	bool is_complete; /* every event has been switched */
-	bool has_ended;	  /* the thread has ended, whether complete or not */
+	/* Both are read and written atomically while the thread runs. */
+	enum switch_state state;
 	bool must_end;
 };
 
@@ -230,8 +229,6 @@ uint64_t attach_lost_of(const struct attachment *attachment, size_t event);
  * takes a tenth of a second if thousands of threads have inherited an event.
  */
 struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on) MMT_MUST_CHECK;
-
-enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
 
 enum switch_state attach_switch_state(const struct attachment *attachment);
 
