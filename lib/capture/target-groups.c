@@ -34,14 +34,12 @@ static struct mmt_error *list_members(const struct scope *scope, struct map *mem
 	struct mmt_error *error = NULL;
 	proc_pids pids = {0};
 
-	for (size_t i = 0; !error && i < scope->cgroups.count; i++) {
+	for (size_t i = 0; !error && i < scope->cgroups.count; i++)
 		if (!cgroup_list_processes(scope->cgroups.items[i], &pids))
 			error = error_system(errno, "cannot list the processes to be recorded");
-	}
-	for (size_t i = 0; !error && i < pids.count; i++) {
+	for (size_t i = 0; !error && i < pids.count; i++)
 		if (!map_put(members, (uint32_t)pids.items[i], 1))
 			error = &error_no_memory;
-	}
 	vector_deinit(&pids);
 	return error;
 }
@@ -71,11 +69,10 @@ static struct mmt_error *push_group(struct scope *scope, int group)
  */
 static struct mmt_error *add_group_of(struct scope *scope, pid_t pid, bool has_events, int *group_ret)
 {
-	struct mmt_error *error;
 	int group;
+	struct mmt_error *error = cgroup_open_own(pid, &group);
 
 	*group_ret = -1;
-	error = cgroup_open_own(pid, &group);
 	if (error)
 		return error;
 	for (size_t i = scope->cgroups.count; !error && i-- > 0;) {
@@ -166,37 +163,25 @@ static bool waits_for_recorder(const struct recorder *recorder, pid_t pid)
 	return waiting == pid || recorder_has_helper(recorder, pid);
 }
 
-/* Are at most half of the threads in the groups others than the requested ones? */
-static struct mmt_error *are_mostly_requested(const struct recorder *recorder, const struct requested *requested,
-					      bool *mostly_ret)
+/* Chooses the groups of the requested processes, or all CPUs if they have none of their own: if more than half of the
+ * threads in the groups are others. */
+static struct mmt_error *choose_groups(struct recorder *recorder, const struct requested *requested)
 {
 	struct map members = {0};
-	struct mmt_error *error = list_members(&recorder->reader.scope, &members);
-	size_t thread_count = 0;
+	struct mmt_error *error = open_groups(recorder, requested) ?: list_members(&recorder->reader.scope, &members);
+	size_t other_threads = 0;
 	uint64_t pid, value;
 
 	for (size_t i = 0; i < requested->pids.count; i++)
 		(void)map_remove(&members, (uint32_t)requested->pids.items[i]);
-	for (size_t i = 0; map_next(&members, &i, &pid, &value);) {
+	for (size_t i = 0; !error && map_next(&members, &i, &pid, &value);) {
 		if (!waits_for_recorder(recorder, (pid_t)pid))
-			thread_count += targets_count_threads((pid_t)pid);
+			other_threads += targets_count_threads((pid_t)pid);
 	}
-	*mostly_ret = thread_count <= requested->thread_count;
 	map_deinit(&members);
-	return error;
-}
-
-/* Chooses the groups of the requested processes, or all CPUs if they have none of their own. */
-static struct mmt_error *choose_groups(struct recorder *recorder, const struct requested *requested)
-{
-	struct mmt_error *error = open_groups(recorder, requested);
-	bool mostly = false;
-
-	if (!error)
-		error = are_mostly_requested(recorder, requested, &mostly);
 	if (error == &error_no_memory)
 		return error;
-	if (!mostly) {
+	if (error || other_threads > requested->thread_count) {
 		leave_groups(&recorder->reader.scope);
 		recorder_message(recorder, false, "no events in the target's control group: %s",
 				 error ? mmt_error_get_message(error)
@@ -206,18 +191,6 @@ static struct mmt_error *choose_groups(struct recorder *recorder, const struct r
 	return NULL;
 }
 
-static void warn_of_cost(const struct recorder *recorder)
-{
-	size_t cpus = recorder->reader.rings.cpus.count;
-	unsigned cost_us = scope_threads_cost_us(cpus, recorder->reader.events.items.count);
-
-	recorder_message(
-	    recorder, cost_us >= COST_WARNED_US,
-	    "without CAP_PERFMON, events can only be opened for each thread: with %zu CPUs, each pair of mmap "
-	    "and munmap takes about %u us longer than with events in a control group or on CPUs",
-	    cpus, cost_us);
-}
-
 /* With MMT_SCOPE_AUTO. */
 static struct mmt_error *choose_kind(struct recorder *recorder, const struct requested *requested)
 {
@@ -225,13 +198,18 @@ static struct mmt_error *choose_kind(struct recorder *recorder, const struct req
 	size_t cpus = reader->rings.cpus.count;
 	bool fits = requested->thread_count <= attach_threads_max(&reader->attachment, false);
 	bool cheap = scope_threads_are_cheap(cpus, reader->events.items.count);
+	unsigned cost_us = scope_threads_cost_us(cpus, reader->events.items.count);
 
 	reader->scope.kind = SCOPE_THREADS;
 	if (recorder->options->tid_count || (fits && cheap))
 		return NULL;
 	if (recorder->summary.restricted) {
 		if (!cheap)
-			warn_of_cost(recorder);
+			recorder_message(recorder, cost_us >= COST_WARNED_US,
+					 "without CAP_PERFMON, events can only be opened for each thread: with %zu "
+					 "CPUs, each pair of mmap and munmap takes about %u us longer than with events "
+					 "in a control group or on CPUs",
+					 cpus, cost_us);
 		return NULL;
 	}
 	reader->scope.kind = SCOPE_PROCESSES;
@@ -241,7 +219,7 @@ static struct mmt_error *choose_kind(struct recorder *recorder, const struct req
 	return choose_groups(recorder, requested);
 }
 
-/* Writes where the events are opened into the summary. */
+/* Writes into the summary where the events are opened. */
 static void describe_scope(struct recorder *recorder)
 {
 	struct mmt_record_summary *summary = &recorder->summary;
@@ -273,9 +251,7 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 	if (options->all_cpus || options->cgroup) {
 		scope->kind = SCOPE_ALL_PROCESSES;
 		if (options->cgroup)
-			error = cgroup_open(options->cgroup, &recorder->cgroup);
-		if (!error && options->cgroup)
-			error = push_group(scope, recorder->cgroup);
+			error = cgroup_open(options->cgroup, &recorder->cgroup) ?: push_group(scope, recorder->cgroup);
 		describe_scope(recorder);
 		return error;
 	}
@@ -332,23 +308,20 @@ static struct mmt_error *follow_to_group(struct recorder *recorder, struct trace
 {
 	struct attachment *attachment = &recorder->reader.attachment;
 	struct scope *scope = &recorder->reader.scope;
-	struct mmt_error *error;
-	bool gone;
 	int group;
+	struct mmt_error *error = add_group_of(scope, process->pid, true, &group);
 
-	error = add_group_of(scope, process->pid, true, &group);
-	gone = is_gone(error) || (!error && group < 0);
-	if (!error && !gone)
+	if (is_gone(error) || (!error && group < 0)) {
+		mmt_error_destroy(error);
+		return NULL;
+	}
+	if (!error)
 		error = attach_cpus(attachment, group);
-	if (error && !gone) {
+	if (error) {
 		mmt_error_destroy(error);
 		attach_close_cpus(attachment);
 		leave_groups(scope);
 		error = attach_cpus(attachment, -1);
-	}
-	if (gone) {
-		mmt_error_destroy(error);
-		return NULL;
 	}
 	describe_scope(recorder);
 	if (error)
@@ -359,7 +332,7 @@ static struct mmt_error *follow_to_group(struct recorder *recorder, struct trace
 				 "process %d left the control group: its calls since then, for up to a second, are "
 				 "missing; events are now %s%s",
 				 process->pid, recorder->summary.scope,
-				 recorder->reader.scope.cgroups.count ? "" : ", which slows down other processes");
+				 scope->cgroups.count ? "" : ", which slows down other processes");
 	mmt_error_destroy(error);
 	/* Correct what its missing calls have changed. */
 	if (!process->snapshot_wanted) {
@@ -368,30 +341,6 @@ static struct mmt_error *follow_to_group(struct recorder *recorder, struct trace
 		process->snapshot_wanted_ns = clock_now_ns();
 	}
 	return follow_missed_children(recorder, process->pid) ? NULL : &error_no_memory;
-}
-
-static struct mmt_error *note_left(struct recorder *recorder, struct traced_process *process)
-{
-	bool first = !recorder->summary.left_processes;
-
-	recorder->summary.left_processes += !process->left;
-	process->left = true;
-	if (recorder->reader.scope.kind == SCOPE_PROCESSES && !recorder->stop_ns)
-		return follow_to_group(recorder, process);
-	if (first)
-		recorder_message(recorder, true,
-				 "process %d left the control group: its calls since then are not recorded",
-				 process->pid);
-	return NULL;
-}
-
-static bool has_left(const struct recorder *recorder, const struct traced_process *process, const struct map *members)
-{
-	/* With -G, the command may run in any group. */
-	if (process->ended || (recorder->cgroup >= 0 && (process->target || process->left)))
-		return false;
-	/* Call proc_is_ending() last: an exiting process leaves its group a while before it has ended. */
-	return !map_get(members, (uint32_t)process->pid) && !proc_is_ending(process->pid);
 }
 
 struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
@@ -405,10 +354,22 @@ struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
 	error = list_members(scope, &members);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
+		bool first = !recorder->summary.left_processes;
 
-		if (!has_left(recorder, process, &members))
+		/* With -G, the command may run in any group. */
+		if (process->ended || (recorder->cgroup >= 0 && (process->target || process->left)))
 			continue;
-		error = note_left(recorder, process);
+		/* Call proc_is_ending() last: an exiting process leaves its group a while before it has ended. */
+		if (map_get(&members, (uint32_t)process->pid) || proc_is_ending(process->pid))
+			continue;
+		recorder->summary.left_processes += !process->left;
+		process->left = true;
+		if (scope->kind == SCOPE_PROCESSES && !recorder->stop_ns)
+			error = follow_to_group(recorder, process);
+		else if (first)
+			recorder_message(recorder, true,
+					 "process %d left the control group: its calls since then are not recorded",
+					 process->pid);
 		if (error || !scope->cgroups.count)
 			break;
 		/* Others may be in the same group. */
@@ -416,9 +377,8 @@ struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
 		error = list_members(scope, &members);
 	}
 	map_deinit(&members);
-	if (error == &error_no_memory)
-		return error;
 	/* A group that is gone has no processes. */
-	mmt_error_destroy(error);
-	return NULL;
+	if (error != &error_no_memory)
+		mmt_error_destroy(TAKE(error));
+	return error;
 }

@@ -53,38 +53,28 @@ static struct mmt_error *list_families(families *all)
 	return error;
 }
 
-/* Adds the children of the processes in `inside`. Call it until it adds none, because a child can have a lower PID than
- * its parent. */
-static struct mmt_error *collect_below(const families *all, struct map *inside, proc_pids *below)
-{
-	size_t before;
-
-	do {
-		before = below->count;
-		for (size_t i = 0; i < all->count; i++) {
-			const struct family *family = &all->items[i];
-
-			if (!map_get(inside, (uint64_t)family->parent) || map_get(inside, (uint64_t)family->pid))
-				continue;
-			if (!map_put(inside, (uint64_t)family->pid, 1) || !vector_push(below, family->pid))
-				return &error_no_memory;
-		}
-	} while (below->count != before);
-	return NULL;
-}
-
 struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, proc_pids *below)
 {
 	families all = {0};
 	struct map inside = {0};
 	struct mmt_error *error = list_families(&all);
+	size_t before;
 
 	for (size_t i = 0; !error && i < root_count; i++) {
 		if (!map_put(&inside, (uint64_t)roots[i], 1))
 			error = &error_no_memory;
 	}
-	if (!error)
-		error = collect_below(&all, &inside, below);
+	/* Repeat this until it adds none, because a child can have a lower PID than its parent. */
+	do {
+		before = below->count;
+		for (size_t i = 0; !error && i < all.count; i++) {
+			const struct family *family = &all.items[i];
+
+			if (map_get(&inside, (uint64_t)family->parent) && !map_get(&inside, (uint64_t)family->pid) &&
+			    (!map_put(&inside, (uint64_t)family->pid, 1) || !vector_push(below, family->pid)))
+				error = &error_no_memory;
+		}
+	} while (below->count != before);
 	vector_deinit(&all);
 	map_deinit(&inside);
 	return error;
@@ -100,6 +90,7 @@ static bool is_recorded(const struct recorder *recorder, pid_t pid)
 static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *added_ret)
 {
 	struct mmt_error *error;
+	bool ok = true;
 
 	if (is_recorded(recorder, pid) || map_get(&recorder->left_out_children, (uint64_t)pid))
 		return NULL;
@@ -112,16 +103,13 @@ static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *a
 	}
 	process_table_drop_last(&recorder->processes);
 	if (mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS) {
-		if (!map_put(&recorder->left_out_children, (uint64_t)pid, 1)) {
-			mmt_error_destroy(error);
-			return &error_no_memory;
-		}
-		if (recorder->left_out_children.count <= WARNINGS_MAX)
+		ok = map_put(&recorder->left_out_children, (uint64_t)pid, 1);
+		if (ok && recorder->left_out_children.count <= WARNINGS_MAX)
 			recorder_message(recorder, true, "cannot record a child process: %s",
 					 mmt_error_get_message(error));
 	}
 	mmt_error_destroy(error);
-	return NULL;
+	return ok ? NULL : &error_no_memory;
 }
 
 /*
@@ -185,28 +173,6 @@ static void children_report_added(const struct recorder *recorder)
 	recorder_inform(recorder, text);
 }
 
-/* Is this a process that the user requested with all its threads? */
-static bool is_target(const struct recorder *recorder, pid_t pid)
-{
-	const struct traced_process *process = process_table_find(&recorder->processes, pid);
-
-	return process && !process->ended && process->target && !process->partly;
-}
-
-static struct mmt_error *count_child(struct recorder *recorder, pid_t parent)
-{
-	unrecorded_children_list *list = &recorder->unrecorded_children;
-	const struct unrecorded_children first = {parent, 1};
-
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->items[i].parent == parent) {
-			list->items[i].count++;
-			return NULL;
-		}
-	}
-	return vector_push(list, first) ? NULL : &error_no_memory;
-}
-
 static void warn_of_unrecorded(const struct recorder *recorder)
 {
 	const unrecorded_children_list *list = &recorder->unrecorded_children;
@@ -230,6 +196,7 @@ static void warn_of_unrecorded(const struct recorder *recorder)
  * children. */
 static struct mmt_error *children_count_unrecorded(struct recorder *recorder)
 {
+	unrecorded_children_list *list = &recorder->unrecorded_children;
 	families all = {0};
 	struct mmt_error *error;
 
@@ -238,10 +205,19 @@ static struct mmt_error *children_count_unrecorded(struct recorder *recorder)
 	error = list_families(&all);
 	for (size_t i = 0; !error && i < all.count; i++) {
 		const struct family *child = &all.items[i];
+		const struct traced_process *parent = process_table_find(&recorder->processes, child->parent);
+		size_t k = 0;
 
-		if (is_target(recorder, child->parent) && !is_recorded(recorder, child->pid) &&
-		    !proc_has_ended(child->pid) && !proc_is_kernel_thread(child->pid))
-			error = count_child(recorder, child->parent);
+		if (!parent || parent->ended || !parent->target || parent->partly ||
+		    is_recorded(recorder, child->pid) || proc_has_ended(child->pid) ||
+		    proc_is_kernel_thread(child->pid))
+			continue;
+		while (k < list->count && list->items[k].parent != child->parent)
+			k++;
+		if (k < list->count || vector_push(list, ((struct unrecorded_children){child->parent, 0})))
+			list->items[k].count++;
+		else
+			error = &error_no_memory;
 	}
 	vector_deinit(&all);
 	if (!error && !recorder->options->no_inherit)
@@ -298,61 +274,35 @@ static struct mmt_error *add_thread(struct recorder *recorder, pid_t tid)
 	return error;
 }
 
-/* Requested processes that had already ended. */
-struct gone {
-	struct mmt_error *first; /* owned; the error of the first one */
-	size_t count;
-};
-
-static struct mmt_error *note_gone(struct gone *gone, struct mmt_error *error)
-{
-	if (!error || mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS)
-		return error;
-	if (gone->count++)
-		mmt_error_destroy(error);
-	else
-		gone->first = error;
-	return NULL;
-}
-
-/* Warns about requested processes that have ended, if others are left to record. Otherwise returns an error. */
-static struct mmt_error *leave_out(const struct recorder *recorder, struct gone *gone)
-{
-	if (!gone->count || !recorder->processes.items.count)
-		return TAKE(gone->first);
-	if (gone->count == 1)
-		recorder_message(recorder, true, "%s: only the others are recorded",
-				 mmt_error_get_message(gone->first));
-	else
-		recorder_message(recorder, true, "%s, nor %zu more of the requested ones: only the others are recorded",
-				 mmt_error_get_message(gone->first), gone->count - 1);
-	return NULL;
-}
-
-static struct mmt_error *add_targets(struct recorder *recorder)
-{
-	const struct mmt_record_options *options = recorder->options;
-	struct mmt_error *error = NULL;
-	struct gone gone = {0};
-
-	for (size_t i = 0; !error && i < options->pid_count; i++)
-		error = note_gone(&gone, add_process(recorder, options->pids[i], false));
-	for (size_t i = 0; !error && i < options->tid_count; i++)
-		error = note_gone(&gone, add_thread(recorder, options->tids[i]));
-	if (!error)
-		error = leave_out(recorder, &gone);
-	mmt_error_destroy(gone.first);
-	return error;
-}
-
-/* Adds the requested processes and, with options->tree, their descendants, repeatedly, because they may create more
- * processes in the meantime. */
+/* Adds the requested processes and, with options->tree, their descendants. Warns about requested processes that have
+ * ended if others are left to record; otherwise returns an error. */
 static struct mmt_error *add_targets_and_children(struct recorder *recorder)
 {
-	struct mmt_error *error = add_targets(recorder);
+	const struct mmt_record_options *options = recorder->options;
+	struct mmt_error *error = NULL, *first_gone = NULL;
+	size_t gone_count = 0;
 	bool added;
 
-	return error ? error : children_add(recorder, &added);
+	for (size_t i = 0; !error && i < options->pid_count + options->tid_count; i++) {
+		error = i < options->pid_count ? add_process(recorder, options->pids[i], false)
+					       : add_thread(recorder, options->tids[i - options->pid_count]);
+		if (!error || mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS)
+			continue;
+		if (gone_count++)
+			mmt_error_destroy(error);
+		else
+			first_gone = error;
+		error = NULL;
+	}
+	if (!error && !recorder->processes.items.count)
+		error = TAKE(first_gone);
+	else if (!error && gone_count == 1)
+		recorder_message(recorder, true, "%s: only the others are recorded", mmt_error_get_message(first_gone));
+	else if (!error && gone_count)
+		recorder_message(recorder, true, "%s, nor %zu more of the requested ones: only the others are recorded",
+				 mmt_error_get_message(first_gone), gone_count - 1);
+	mmt_error_destroy(first_gone);
+	return error ?: children_add(recorder, &added);
 }
 
 static struct mmt_error *refuse_ended(const struct recorder *recorder)
@@ -393,38 +343,36 @@ static bool is_covered(const struct recorder *recorder, const struct listed_thre
 				   clock_from_ticks(thread->start_ticks));
 }
 
-static bool scan_thread(struct recorder *recorder, struct listed_thread thread, struct thread_scan *scan)
-{
-	struct proc_thread state;
-
-	if (!proc_read_thread(thread.pid, thread.tid, &state))
-		return vector_push(&scan->gone, thread.tid);
-	thread.start_ticks = state.start_ticks;
-	if (is_covered(recorder, &thread))
-		return true;
-	if (!state.exiting)
-		return vector_push(&scan->uncovered, thread);
-	/* The thread has exited, but it may have created another one since it was listed. */
-	return vector_push(&scan->gone, thread.tid) &&
-	       thread_coverage_put(&recorder->reader.attachment.coverage, thread.tid, clock_now_ns());
-}
-
 static struct mmt_error *scan_process(struct recorder *recorder, const struct traced_process *process,
 				      struct thread_scan *scan)
 {
 	bool all = scan->all || !process->partly;
-	pid_t pid = process->pid;
-	proc_pids threads = {0};
 	bool complete = true, ok = true;
+	proc_pids threads = {0};
 
-	if (!proc_list_threads(pid, &threads, &complete))
+	if (!proc_list_threads(process->pid, &threads, &complete))
 		threads.count = 0;
 	scan->complete &= complete;
 	for (size_t i = 0; ok && i < threads.count; i++) {
-		if (!all && !map_get(&recorder->reader.threads, (uint32_t)threads.items[i]))
+		struct listed_thread thread = {.pid = process->pid, .tid = threads.items[i]};
+		struct proc_thread state;
+
+		if (!all && !map_get(&recorder->reader.threads, (uint32_t)thread.tid))
 			continue;
 		scan->thread_count++;
-		ok = scan_thread(recorder, (struct listed_thread){.pid = pid, .tid = threads.items[i]}, scan);
+		if (!proc_read_thread(thread.pid, thread.tid, &state)) {
+			ok = vector_push(&scan->gone, thread.tid);
+			continue;
+		}
+		thread.start_ticks = state.start_ticks;
+		if (is_covered(recorder, &thread))
+			continue;
+		/* A thread that has exited may have created another one since it was listed. */
+		if (state.exiting)
+			ok = vector_push(&scan->gone, thread.tid) &&
+			     thread_coverage_put(&recorder->reader.attachment.coverage, thread.tid, clock_now_ns());
+		else
+			ok = vector_push(&scan->uncovered, thread);
 	}
 	vector_deinit(&threads);
 	return ok ? NULL : &error_no_memory;
@@ -447,20 +395,7 @@ static struct mmt_error *scan_processes(struct recorder *recorder, bool all, str
 /* Handles everything that is in the rings now. The second drain resolves what the first one noted. */
 static struct mmt_error *drain_twice(struct recorder *recorder)
 {
-	struct mmt_error *error = loop_drain(recorder);
-
-	return error ? error : loop_drain(recorder);
-}
-
-static struct mmt_error *attach_uncovered_thread(struct recorder *recorder, const struct listed_thread *thread)
-{
-	struct mmt_error *error = drain_twice(recorder);
-	bool gone;
-
-	priority_pause_if_due(&recorder->priority);
-	if (error || is_covered(recorder, thread))
-		return error;
-	return attach_thread(&recorder->reader.attachment, thread->pid, thread->tid, &gone);
+	return loop_drain(recorder) ?: loop_drain(recorder);
 }
 
 /* Attaches to the threads that the scan found without the event set. Threads may start and exit meanwhile. */
@@ -468,9 +403,17 @@ static struct mmt_error *attach_uncovered(struct recorder *recorder, const struc
 {
 	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, scan->uncovered.count);
 
-	for (size_t i = 0; !error && i < scan->uncovered.count; i++)
-		error = recorder_is_stopped(recorder) ? refuse_stopped()
-						      : attach_uncovered_thread(recorder, &scan->uncovered.items[i]);
+	for (size_t i = 0; !error && i < scan->uncovered.count; i++) {
+		const struct listed_thread *thread = &scan->uncovered.items[i];
+		bool gone;
+
+		if (recorder_is_stopped(recorder))
+			return refuse_stopped();
+		error = drain_twice(recorder);
+		priority_pause_if_due(&recorder->priority);
+		if (!error && !is_covered(recorder, thread))
+			error = attach_thread(&recorder->reader.attachment, thread->pid, thread->tid, &gone);
+	}
 	return error;
 }
 
@@ -524,9 +467,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 
 	attach_check_outside(&recorder->reader.attachment);
 	if (!error)
-		error = scan_processes(recorder, false, &scan);
-	if (!error)
-		error = attach_uncovered(recorder, &scan);
+		error = scan_processes(recorder, false, &scan) ?: attach_uncovered(recorder, &scan);
 	if (!error && (scan.uncovered.count || recorder->reader.attachment.unseen_roots))
 		usleep(PASS_PAUSE_MICROSECONDS);
 	else if (!error)
@@ -547,34 +488,26 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 	return error;
 }
 
-/* Gives up attaching, begins the recording, and warns how many threads may be missing. */
-static struct mmt_error *skip_remaining_threads(struct recorder *recorder)
-{
-	struct thread_scan scan;
-	struct mmt_error *error = scan_processes(recorder, false, &scan);
-
-	recorder->summary.missed_threads = scan.uncovered.count;
-	recorder_message(recorder, true,
-			 "the target creates threads faster than mmtrace can attach to them: calls of some threads are "
-			 "missing; record the command from its start, or all processes with -a");
-	note_complete(recorder, &scan);
-	thread_scan_deinit(&scan);
-	return error;
-}
-
 static struct mmt_error *attach_threads(struct recorder *recorder)
 {
-	struct mmt_error *error = add_targets_and_children(recorder);
-	uint64_t begin_ns;
+	struct mmt_error *error =
+	    add_targets_and_children(recorder) ?: attach_keep_tracepoints(&recorder->reader.attachment);
+	uint64_t begin_ns = clock_now_ns();
 	bool complete = false;
 
-	if (!error)
-		error = attach_keep_tracepoints(&recorder->reader.attachment);
-	begin_ns = clock_now_ns();
 	while (!error && !complete && clock_now_ns() - begin_ns < LIMIT_ATTACH_NS)
 		error = attach_pass(recorder, &complete);
-	if (!error && !complete)
-		error = skip_remaining_threads(recorder);
+	if (!error && !complete) {
+		struct thread_scan scan;
+
+		error = scan_processes(recorder, false, &scan);
+		recorder->summary.missed_threads = scan.uncovered.count;
+		recorder_message(recorder, true,
+				 "the target creates threads faster than mmtrace can attach to them: calls of some "
+				 "threads are missing; record the command from its start, or all processes with -a");
+		note_complete(recorder, &scan);
+		thread_scan_deinit(&scan);
+	}
 	if (error)
 		return error;
 	attach_close_coverage_events(&recorder->reader.attachment);
@@ -625,24 +558,23 @@ static struct mmt_error *follow_processes(struct recorder *recorder)
 
 static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 {
-	size_t group_count = recorder->reader.scope.cgroups.count;
+	struct attachment *attachment = &recorder->reader.attachment;
+	const struct scope *scope = &recorder->reader.scope;
 	uint64_t begin_ns = clock_now_ns();
-	struct mmt_error *error = attach_reserve(&recorder->reader.attachment, group_count ? group_count : 1);
+	struct mmt_error *error = attach_reserve(attachment, scope->cgroups.count ?: 1);
 	bool added;
 
 	events_put_on_cpus(&recorder->reader.events);
 	if (!error)
-		error = attach_keep_tracepoints(&recorder->reader.attachment);
-	if (!error && recorder->reader.scope.kind == SCOPE_PROCESSES)
-		error = add_targets_and_children(recorder);
+		error = attach_keep_tracepoints(attachment);
 	/* This scan finds processes that were created before the events were opened. FORK records report later ones. */
-	if (!error && recorder->reader.scope.kind == SCOPE_PROCESSES)
-		error = follow_processes(recorder);
-	if (!error && !recorder->reader.scope.cgroups.count)
-		error = attach_cpus(&recorder->reader.attachment, -1);
-	for (size_t i = 0; !error && i < recorder->reader.scope.cgroups.count; i++)
-		error = attach_cpus(&recorder->reader.attachment, recorder->reader.scope.cgroups.items[i]);
-	if (!error && recorder->reader.scope.kind == SCOPE_ALL_PROCESSES)
+	if (!error && scope->kind == SCOPE_PROCESSES)
+		error = add_targets_and_children(recorder) ?: follow_processes(recorder);
+	if (!error && !scope->cgroups.count)
+		error = attach_cpus(attachment, -1);
+	for (size_t i = 0; !error && i < scope->cgroups.count; i++)
+		error = attach_cpus(attachment, scope->cgroups.items[i]);
+	if (!error && scope->kind == SCOPE_ALL_PROCESSES)
 		error = add_all_processes(recorder);
 	else if (!error)
 		error = children_add(recorder, &added);
@@ -655,20 +587,9 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
 		recorder->summary.threads += targets_count_threads(recorder->processes.items.items[i]->pid);
 	recorder_message(recorder, false, "attached %s, for %llu threads, in %.1f ms",
-			 recorder->reader.scope.cgroups.count ? "in control groups" : "to every CPU",
+			 scope->cgroups.count ? "in control groups" : "to every CPU",
 			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);
 	return NULL;
-}
-
-/* Warns about processes that were alive at the first check and have ended. */
-static void warn_of_ended(const struct recorder *recorder)
-{
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
-
-		if (process->ended && process->target)
-			recorder_message(recorder, true, "process %d ended while mmtrace attached to it", process->pid);
-	}
 }
 
 struct mmt_error *targets_attach(struct recorder *recorder)
@@ -678,7 +599,12 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 
 	if (error)
 		return error;
-	warn_of_ended(recorder);
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		const struct traced_process *process = recorder->processes.items.items[i];
+
+		if (process->ended && process->target)
+			recorder_message(recorder, true, "process %d ended while mmtrace attached to it", process->pid);
+	}
 	children_report_added(recorder);
 	return children_count_unrecorded(recorder);
 }
@@ -714,7 +640,7 @@ struct mmt_error *targets_wait(struct recorder *recorder, uint64_t *exec_ns_ret)
 	for (;;) {
 		error = ring_reader_find_exec(recorder, options->wait_name, &pid, exec_ns_ret);
 		if (error || pid)
-			return error ? error : add_awaited(recorder, pid, *exec_ns_ret);
+			return error ?: add_awaited(recorder, pid, *exec_ns_ret);
 		if (poll(&stop, 1, WAIT_TICK_MILLISECONDS) > 0)
 			return refuse_stopped();
 		error = ring_reader_check_cpus(recorder);
@@ -723,17 +649,12 @@ struct mmt_error *targets_wait(struct recorder *recorder, uint64_t *exec_ns_ret)
 	}
 }
 
-/* Were records lost that may have been FORK records? */
-static bool forks_may_be_lost(const struct recorder *recorder)
+/* Were records lost that may have been FORK records? Those are of the side band, the first event of the set. */
+static bool forks_may_be_lost(const struct ring_reader *reader)
 {
-	if (!attach_counts_lost(&recorder->reader.attachment))
-		return recorder->reader.attachment.coverage.forks_missing;
-	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
-		if (recorder->reader.events.items.items[i].role == ROLE_SIDE_BAND &&
-		    attach_lost_of(&recorder->reader.attachment, i) > recorder->reader.lost_before.items[i])
-			return true;
-	}
-	return false;
+	return attach_counts_lost(&reader->attachment)
+		   ? attach_lost_of(&reader->attachment, 0) > reader->lost_before.items[0]
+		   : reader->attachment.coverage.forks_missing;
 }
 
 struct mmt_error *targets_count_missed(struct recorder *recorder)
@@ -745,10 +666,8 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	/* Per-CPU events record all threads. */
 	if (recorder->reader.scope.kind != SCOPE_THREADS)
 		return NULL;
-	error = scan_processes(recorder, true, &scan);
-	/* The records up to this time are all in the rings: handle them. */
-	if (!error)
-		error = drain_twice(recorder);
+	/* The records up to the time after the scan are all in the rings: handle them. */
+	error = scan_processes(recorder, true, &scan) ?: drain_twice(recorder);
 	for (size_t i = 0; !error && i < scan.uncovered.count; i++) {
 		const struct listed_thread *thread = &scan.uncovered.items[i];
 		struct proc_thread state;
@@ -759,25 +678,16 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 			  !state.exiting && state.start_ticks == thread->start_ticks;
 	}
 	thread_scan_deinit(&scan);
-	if (missed > recorder->summary.missed_threads && !forks_may_be_lost(recorder))
+	if (missed > recorder->summary.missed_threads && !forks_may_be_lost(&recorder->reader))
 		recorder->summary.missed_threads = missed;
 	return error;
 }
 
 /* Finding processes by name. */
 
-static bool has_name(pid_t pid, const char *name)
-{
-	char command[PROC_NAME_BYTES];
-
-	return proc_name(pid, pid, command) && proc_name_matches(command, name);
-}
-
 static int compare_pids(const void *left, const void *right)
 {
-	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;
-
-	return (a > b) - (a < b);
+	return order_of(*(const pid_t *)left, *(const pid_t *)right);
 }
 
 struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t *count_ret)
@@ -788,10 +698,11 @@ struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t 
 	if (!proc_list_processes(&all))
 		error = error_create(MMT_ERROR_SYSTEM, "cannot list the processes in /proc");
 	for (size_t i = 0; !error && i < all.count; i++) {
+		char command[PROC_NAME_BYTES];
 		pid_t pid = all.items[i];
 
-		if (pid != getpid() && has_name(pid, name) && !proc_has_ended(pid) && !proc_is_kernel_thread(pid) &&
-		    !vector_push(&found, pid))
+		if (pid != getpid() && proc_name(pid, pid, command) && proc_name_matches(command, name) &&
+		    !proc_has_ended(pid) && !proc_is_kernel_thread(pid) && !vector_push(&found, pid))
 			error = &error_no_memory;
 	}
 	vector_deinit(&all);
@@ -799,8 +710,7 @@ struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t 
 		vector_deinit(&found);
 		return error;
 	}
-	if (found.count)
-		qsort(found.items, found.count, sizeof(*found.items), compare_pids);
+	vector_sort(&found, compare_pids);
 	*pids_ret = found.items;
 	*count_ret = found.count;
 	return NULL;
