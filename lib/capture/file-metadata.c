@@ -49,54 +49,36 @@ static struct mmt_error *add_section(struct recorder *recorder, enum format_feat
 
 static struct mmt_error *add_attributes(struct recorder *recorder)
 {
+	static const uint64_t other_ids[] = {SNAPSHOT_ID_NAME, NAME_PIECE_ID, NOTE_ID, RESIDENT_PAGES_ID, PSS_ID};
+	const struct event_set *set = &recorder->reader.events;
 	struct event_description snapshot;
-	uint64_t snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 5];
+	struct mmt_error *error = NULL;
+	VECTOR(uint64_t) ids = {0};
+	bool ok = true;
 
-	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
-		const struct event_description *event = &recorder->reader.events.items.items[i];
-		VECTOR(uint64_t) ids = {0};
-		struct mmt_error *error = NULL;
-
-		for (size_t k = 0; !error && k < recorder->reader.attachment.events.count; k++) {
+	for (size_t i = 0; ok && !error && i < set->items.count; i++) {
+		ids.count = 0;
+		for (size_t k = 0; ok && k < recorder->reader.attachment.events.count; k++) {
 			const struct attached_event *attached = &recorder->reader.attachment.events.items[k];
 
-			if (attached->event == i && !vector_push(&ids, attached->id))
-				error = &error_no_memory;
+			ok = attached->event != i || vector_push(&ids, attached->id);
 		}
-		if (!error)
-			error = writer_add_attribute(recorder->writer, &event->attribute, event->name, ids.items,
-						     ids.count);
-		vector_deinit(&ids);
-		if (error)
-			return error;
+		if (ok)
+			error = writer_add_attribute(recorder->writer, &set->items.items[i].attribute,
+						     set->items.items[i].name, ids.items, ids.count);
 	}
-	for (size_t i = 0; i < SNAPSHOT_KINDS * SNAPSHOT_PARTS; i++)
-		snapshot_ids[i] = SNAPSHOT_ID_FIRST + i;
-	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS] = SNAPSHOT_ID_NAME;
-	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 1] = NAME_PIECE_ID;
-	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 2] = NOTE_ID;
-	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 3] = RESIDENT_PAGES_ID;
-	snapshot_ids[SNAPSHOT_KINDS * SNAPSHOT_PARTS + 4] = PSS_ID;
+	ids.count = 0;
+	for (uint64_t i = 0; ok && i < SNAPSHOT_KINDS * SNAPSHOT_PARTS; i++)
+		ok = vector_push(&ids, SNAPSHOT_ID_FIRST + i);
+	for (size_t i = 0; ok && i < sizeof(other_ids) / sizeof(*other_ids); i++)
+		ok = vector_push(&ids, other_ids[i]);
 	events_describe_snapshot(&snapshot);
-	snapshot.attribute.read_format = recorder->reader.events.items.items[0].attribute.read_format;
-	return writer_add_attribute(recorder->writer, &snapshot.attribute, snapshot.name, snapshot_ids,
-				    sizeof(snapshot_ids) / sizeof(snapshot_ids[0]));
-}
-
-/* The kernel's own hugetlbfs, one for each size of huge pages, has MAP_HUGETLB mappings, SHM_HUGETLB segments and
- * memfds. */
-static struct mmt_error *find_own_hugetlbfs(struct recording_info *info)
-{
-	for (unsigned shift = HUGETLB_SHIFT_MIN; shift <= HUGETLB_SHIFT_MAX; shift++) {
-		CLEANUP(close) int fd = memfd_create("", MFD_CLOEXEC | MFD_HUGETLB | shift << MFD_HUGE_SHIFT);
-		struct stat state;
-
-		if (fd >= 0 && fstat(fd, &state) == 0 &&
-		    !vector_push(&info->hugetlb_devices,
-				 ((struct device_number){major(state.st_dev), minor(state.st_dev)})))
-			return &error_no_memory;
-	}
-	return NULL;
+	snapshot.attribute.read_format = set->items.items[0].attribute.read_format;
+	if (ok && !error)
+		error =
+		    writer_add_attribute(recorder->writer, &snapshot.attribute, snapshot.name, ids.items, ids.count);
+	vector_deinit(&ids);
+	return ok ? error : &error_no_memory;
 }
 
 /* In the mount namespace of the process, unless a process in it has been seen. */
@@ -128,9 +110,20 @@ static struct mmt_error *find_mounted_hugetlbfs(pid_t pid, struct map *namespace
 /* Huge pages of hugetlbfs are not in RSS, and only the device of a mapping shows that it has such pages. */
 static struct mmt_error *find_hugetlbfs(const struct recorder *recorder, struct recording_info *info)
 {
-	struct mmt_error *error = find_own_hugetlbfs(info);
+	struct mmt_error *error = NULL;
 	struct map namespaces = {0};
 
+	/* The kernel's own hugetlbfs, one for each size of huge pages, has MAP_HUGETLB mappings, SHM_HUGETLB segments
+	 * and memfds. */
+	for (unsigned shift = HUGETLB_SHIFT_MIN; !error && shift <= HUGETLB_SHIFT_MAX; shift++) {
+		CLEANUP(close) int fd = memfd_create("", MFD_CLOEXEC | MFD_HUGETLB | shift << MFD_HUGE_SHIFT);
+		struct stat state;
+
+		if (fd >= 0 && fstat(fd, &state) == 0 &&
+		    !vector_push(&info->hugetlb_devices,
+				 ((struct device_number){major(state.st_dev), minor(state.st_dev)})))
+			error = &error_no_memory;
+	}
 	if (!error)
 		error = find_mounted_hugetlbfs(getpid(), &namespaces, info);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++)
@@ -197,13 +190,10 @@ static struct mmt_error *add_host(struct recorder *recorder, struct buffer *buff
 
 	uname(&host);
 	snprintf(version, sizeof(version), "mmtrace %s", mmt_version());
-	error = add_string(recorder, FEATURE_HOSTNAME, host.nodename, buffer);
-	if (!error)
-		error = add_string(recorder, FEATURE_OSRELEASE, host.release, buffer);
-	if (!error)
-		error = add_string(recorder, FEATURE_VERSION, version, buffer);
-	if (!error)
-		error = add_string(recorder, FEATURE_ARCH, recorder->architecture->name, buffer);
+	error = add_string(recorder, FEATURE_HOSTNAME, host.nodename, buffer)
+		    ?: add_string(recorder, FEATURE_OSRELEASE, host.release, buffer)
+		    ?: add_string(recorder, FEATURE_VERSION, version, buffer)
+		    ?: add_string(recorder, FEATURE_ARCH, recorder->architecture->name, buffer);
 	if (error)
 		return error;
 	buffer_put_u32(buffer, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
@@ -228,50 +218,36 @@ static struct mmt_error *add_clock(struct recorder *recorder, struct buffer *buf
 	return add_section(recorder, FEATURE_CLOCK_DATA, buffer);
 }
 
-static struct mmt_error *add_info(struct recorder *recorder, struct buffer *buffer)
-{
-	struct recording_info info = {0};
-	struct mmt_error *error = fill_info(recorder, &info);
-
-	if (!error)
-		error = section_write(&section_info, &info, buffer);
-	if (!error)
-		error = add_section(recorder, FEATURE_MMTRACE_INFO, buffer);
-	recording_info_deinit(&info);
-	return error;
-}
-
 struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 {
-	struct mmt_error *error = add_attributes(recorder);
+	struct recording_info info = {0};
 	struct buffer buffer;
+	struct mmt_error *error = add_attributes(recorder) ?: fill_info(recorder, &info);
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
-	if (!error)
-		error = add_info(recorder, &buffer);
 	if (!error) {
-		tracepoints_encode(&recorder->reader.events.tracepoints, (uint32_t)sysconf(_SC_PAGESIZE), &buffer);
+		error = section_write(&section_info, &info, &buffer)
+			    ?: add_section(recorder, FEATURE_MMTRACE_INFO, &buffer);
+	}
+	if (!error) {
+		tracepoints_encode(&recorder->reader.events.tracepoints, info.page_bytes, &buffer);
 		error = add_section(recorder, FEATURE_TRACING_DATA, &buffer);
 	}
 	if (!error)
-		error = add_host(recorder, &buffer);
-	if (!error)
-		error = add_command_line(recorder, &buffer);
-	if (!error)
-		error = add_clock(recorder, &buffer);
+		error = add_host(recorder, &buffer)
+			    ?: add_command_line(recorder, &buffer) ?: add_clock(recorder, &buffer);
+	recording_info_deinit(&info);
 	buffer_deinit(&buffer);
 	return error;
 }
 
 static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *lost, struct buffer *buffer)
 {
-	struct recording_loss loss = {
-	    .stop_ns = recorder->stop_ns,
-	    .end = wire_record_end(recorder->summary.end),
-	    .missed_threads = recorder->summary.missed_threads,
-	    .missed_cpus = recorder->summary.missed_cpus,
-	    .left_processes = recorder->summary.left_processes,
-	};
+	struct recording_loss loss = {.stop_ns = recorder->stop_ns,
+				      .end = wire_record_end(recorder->summary.end),
+				      .missed_threads = recorder->summary.missed_threads,
+				      .missed_cpus = recorder->summary.missed_cpus,
+				      .left_processes = recorder->summary.left_processes};
 	struct mmt_error *error = NULL;
 
 	/* Snapshot records are written by the recorder itself and are never lost. */
@@ -290,22 +266,19 @@ static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *los
 /* Moves the copied perf maps into the section's value. */
 static struct mmt_error *encode_perf_maps(struct recorder *recorder, struct buffer *buffer)
 {
+	size_t earlier_count = recorder->jobs.runtimes->earlier_maps.count;
 	struct perf_map_copies copies = {0};
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->jobs.runtimes->earlier_maps.count; i++) {
-		if (vector_push(&copies.maps, recorder->jobs.runtimes->earlier_maps.items[i]))
-			recorder->jobs.runtimes->earlier_maps.items[i] = (struct perf_map_copy){0};
-		else
-			error = &error_no_memory;
-	}
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
+	for (size_t i = 0; !error && i < earlier_count + recorder->processes.items.count; i++) {
+		struct perf_map_copy *copy = i < earlier_count
+						 ? &recorder->jobs.runtimes->earlier_maps.items[i]
+						 : &recorder->processes.items.items[i - earlier_count]->perf_map;
 
-		if (!process->perf_map.text)
+		if (i >= earlier_count && !copy->text)
 			continue;
-		if (vector_push(&copies.maps, process->perf_map))
-			process->perf_map = (struct perf_map_copy){0};
+		if (vector_push(&copies.maps, *copy))
+			*copy = (struct perf_map_copy){0};
 		else
 			error = &error_no_memory;
 	}
@@ -315,54 +288,33 @@ static struct mmt_error *encode_perf_maps(struct recorder *recorder, struct buff
 	return error;
 }
 
-static struct mmt_error *add_huge_pages(struct recorder *recorder, struct recording_huge_pages *huge,
-					struct buffer *buffer)
-{
-	struct mmt_error *error;
-
-	huge->setting = huge_pages_setting();
-	error = section_write(&section_huge_pages, huge, buffer);
-	if (!error)
-		error = add_section(recorder, FEATURE_MMTRACE_HUGE_PAGES, buffer);
-	return error;
-}
-
-/* Takes the pages. */
 static struct mmt_error *add_pages(struct recorder *recorder, enum format_feature feature,
-				   process_residencies *processes, process_residencies *at_start, struct buffer *buffer)
+				   const process_residencies *processes, const process_residencies *at_start,
+				   struct buffer *buffer)
 {
-	struct recording_residency residency = {.processes = *processes};
-	struct mmt_error *error = NULL;
+	const struct recording_residency residency = {.processes = *processes, .at_start = *at_start};
 
-	*processes = (process_residencies){0};
-	if (at_start) {
-		residency.at_start = *at_start;
-		*at_start = (process_residencies){0};
-	}
-	if (residency.processes.count) {
-		error = section_write(&section_residency, &residency, buffer);
-		if (!error)
-			error = add_section(recorder, feature, buffer);
-	}
-	recording_residency_deinit(&residency);
-	return error;
+	if (!processes->count)
+		return NULL;
+	return section_write(&section_residency, &residency, buffer) ?: add_section(recorder, feature, buffer);
 }
 
 static struct mmt_error *add_residency(struct recorder *recorder, struct buffer *buffer)
 {
+	const struct memory_jobs *memory = recorder->jobs.memory;
+	const process_residencies none = {0};
 	struct final_residency pages = {0};
-	struct mmt_error *error = read_final_residency(recorder, &pages);
+	struct mmt_error *error =
+	    read_final_residency(recorder, &pages)
+		?: add_pages(recorder, FEATURE_MMTRACE_RESIDENCY, &pages.resident, &memory->start_residency, buffer)
+		?: add_pages(recorder, FEATURE_MMTRACE_SWAPPED, &pages.swapped, &none, buffer)
+		?: add_pages(recorder, FEATURE_MMTRACE_SHARED, &pages.shared, &memory->start_shared, buffer);
 
-	if (!error)
-		error = add_pages(recorder, FEATURE_MMTRACE_RESIDENCY, &pages.resident,
-				  &recorder->jobs.memory->start_residency, buffer);
-	if (!error)
-		error = add_pages(recorder, FEATURE_MMTRACE_SWAPPED, &pages.swapped, NULL, buffer);
-	if (!error)
-		error = add_pages(recorder, FEATURE_MMTRACE_SHARED, &pages.shared, &recorder->jobs.memory->start_shared,
-				  buffer);
-	if (!error && pages.huge.processes.count)
-		error = add_huge_pages(recorder, &pages.huge, buffer);
+	if (!error && pages.huge.processes.count) {
+		pages.huge.setting = huge_pages_setting();
+		error = section_write(&section_huge_pages, &pages.huge, buffer)
+			    ?: add_section(recorder, FEATURE_MMTRACE_HUGE_PAGES, buffer);
+	}
 	process_residencies_deinit(&pages.resident);
 	process_residencies_deinit(&pages.swapped);
 	process_residencies_deinit(&pages.shared);
@@ -370,21 +322,16 @@ static struct mmt_error *add_residency(struct recorder *recorder, struct buffer 
 	return error;
 }
 
-static struct mmt_error *add_build_ids(struct recorder *recorder, struct buffer *buffer)
-{
-	build_ids_encode(&recorder->jobs.build_ids.found, buffer);
-	return add_section(recorder, FEATURE_BUILD_ID, buffer);
-}
-
 static struct mmt_error *encode_options(struct recorder *recorder, struct buffer *buffer)
 {
 	return runtime_options_encode(&recorder->jobs.runtimes->options, buffer);
 }
 
-static void warn_of_modules(const struct recorder *recorder)
+static struct mmt_error *encode_modules(struct recorder *recorder, struct buffer *buffer)
 {
 	static const char consequence[] = "frames in them may have no names";
-	const struct kept_modules *kept = &recorder->jobs.kept_modules;
+	struct kept_modules *kept = &recorder->jobs.kept_modules;
+	struct mmt_error *error = kept_modules_encode(recorder, kept, buffer);
 
 	if (kept->left_out_count)
 		recorder_message(recorder, true,
@@ -404,21 +351,7 @@ static void warn_of_modules(const struct recorder *recorder)
 				 "%zu %s could not be read or compressed, and %s not copied into the recording; %s",
 				 kept->failed, kept->failed == 1 ? "module" : "modules",
 				 kept->failed == 1 ? "was" : "were", consequence);
-}
-
-static struct mmt_error *encode_modules(struct recorder *recorder, struct buffer *buffer)
-{
-	struct mmt_error *error = kept_modules_encode(recorder, &recorder->jobs.kept_modules, buffer);
-
-	warn_of_modules(recorder);
 	return error;
-}
-
-static struct mmt_error *add_sample_time(struct recorder *recorder, struct buffer *buffer)
-{
-	buffer_put_u64(buffer, recorder->first_ns);
-	buffer_put_u64(buffer, recorder->last_ns);
-	return add_section(recorder, FEATURE_SAMPLE_TIME, buffer);
 }
 
 /* Warns that an optional section is left out. Takes ownership of `error`. */
@@ -453,7 +386,8 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	warn_left_out(recorder, "resident pages", add_residency(recorder, &buffer), &buffer);
 	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
-	recorder_keep_failure(recorder, add_build_ids(recorder, &buffer));
+	build_ids_encode(&recorder->jobs.build_ids.found, &buffer);
+	recorder_keep_failure(recorder, add_section(recorder, FEATURE_BUILD_ID, &buffer));
 	for (size_t i = 0; i < sizeof(optional_sections) / sizeof(*optional_sections); i++) {
 		const struct optional_section *section = &optional_sections[i];
 		struct mmt_error *error = section->encode(recorder, &buffer);
@@ -462,13 +396,16 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 			error = add_section(recorder, section->feature, &buffer);
 		warn_left_out(recorder, section->what, error, &buffer);
 	}
-	recorder_keep_failure(recorder, add_sample_time(recorder, &buffer));
+	buffer_put_u64(&buffer, recorder->first_ns);
+	buffer_put_u64(&buffer, recorder->last_ns);
+	recorder_keep_failure(recorder, add_section(recorder, FEATURE_SAMPLE_TIME, &buffer));
 	buffer_deinit(&buffer);
 }
 
 #define PIECE_BYTES 32768u
 #define READ_BYTES (256u << 10) /* of a file at once */
 
+/* A piece of incremental metadata: the head of its record. */
 struct piece {
 	enum name_piece kind;
 	pid_t pid, namespace_pid;

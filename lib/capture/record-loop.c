@@ -96,18 +96,6 @@ static struct mmt_error *apply_exec(struct recorder *recorder, const struct proc
 	return NULL;
 }
 
-/* Calls from now on are of the new program. A snapshot taken before may contain only a part of it. */
-static void apply_first_call(struct recorder *recorder, const struct process_event *event)
-{
-	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
-
-	if (!process)
-		return;
-	want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
-	/* Its exec has set its arguments. If it has had its snapshot, only its options are read. */
-	process->snapshot_wanted = true;
-}
-
 /* Opens the mapped file now if it may be gone when the report is made. */
 static struct mmt_error *apply_mapping(struct recorder *recorder, const struct process_event *event)
 {
@@ -115,19 +103,20 @@ static struct mmt_error *apply_mapping(struct recorder *recorder, const struct p
 	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
 	const struct build_id_mapping mapping = {event->pid,	      event->start, event->end, event->device_major,
 						 event->device_minor, event->inode, path};
-	struct mmt_error *error;
+	struct mmt_error *error = jit_reader_note(recorder, event->pid, path, event->time_ns, false);
 
-	error = jit_reader_note(recorder, event->pid, path, event->time_ns, false);
 	if (error)
 		return error;
 	if (process)
 		ask_runtime_note_module(process, path);
-	error = jitdumps_note(recorder, &mapping, event->time_ns);
-	return error ? error : build_id_notes_want(&recorder->jobs.build_ids, &mapping);
+	return jitdumps_note(recorder, &mapping, event->time_ns)
+		   ?: build_id_notes_want(&recorder->jobs.build_ids, &mapping);
 }
 
 static struct mmt_error *apply_event(struct recorder *recorder, const struct process_event *event)
 {
+	struct traced_process *process;
+
 	switch (event->kind) {
 	case PROCESS_SEEN:
 		return apply_seen(recorder, event);
@@ -136,7 +125,13 @@ static struct mmt_error *apply_event(struct recorder *recorder, const struct pro
 	case PROCESS_EXEC:
 		return apply_exec(recorder, event);
 	case PROCESS_FIRST_CALL:
-		apply_first_call(recorder, event);
+		/* Calls from now on are of the new program. A snapshot taken before may contain only a part of it. */
+		process = process_table_find(&recorder->processes, event->pid);
+		if (process) {
+			want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
+			/* Its exec has set its arguments. If it has had its snapshot, only its options are read. */
+			process->snapshot_wanted = true;
+		}
 		return NULL;
 	case PROCESS_MAPPING:
 		return apply_mapping(recorder, event);
@@ -169,9 +164,7 @@ struct mmt_error *loop_apply_events(struct recorder *recorder)
 
 struct mmt_error *loop_drain(struct recorder *recorder)
 {
-	struct mmt_error *error = ring_reader_read(recorder);
-
-	return error ? error : loop_apply_events(recorder);
+	return ring_reader_read(recorder) ?: loop_apply_events(recorder);
 }
 
 /* Copies the JIT files of the previous program if the process has called exec. */
@@ -183,9 +176,8 @@ static struct mmt_error *end_program(struct recorder *recorder, struct traced_pr
 	if (!exec_ns)
 		return NULL;
 	process->exec_ns = 0;
-	error = perf_maps_end_program(recorder, process, exec_ns);
-	if (!error)
-		error = jitdumps_end_program(recorder, process->pid, exec_ns);
+	error =
+	    perf_maps_end_program(recorder, process, exec_ns) ?: jitdumps_end_program(recorder, process->pid, exec_ns);
 	ask_runtime_clean_up(recorder, process, true);
 	return error;
 }
@@ -237,22 +229,18 @@ static struct mmt_error *serve_ended(struct recorder *recorder)
 	return error;
 }
 
-static void warn_of_descriptors(struct recorder *recorder)
+/* Warns of what is missing, once. Call this when the first snapshots of all processes known at the start, or of the
+ * first one that started later, have been tried. */
+static void warn_of_access(struct recorder *recorder)
 {
+	uint64_t count = recorder->summary.guarded_processes;
+
 	if (recorder->processes.descriptors_short && !recorder->descriptors_reported)
 		recorder_message(
 		    recorder, true,
 		    "too many files are open: perf maps and exits of some processes may be missed; raise the "
 		    "limit with `ulimit -n`");
 	recorder->descriptors_reported |= recorder->processes.descriptors_short;
-}
-
-/* Call this when the first snapshots of all processes known at the start, or of the first one that started later, have
- * been tried. */
-static void warn_of_denied_maps(struct recorder *recorder)
-{
-	uint64_t count = recorder->summary.guarded_processes;
-
 	if (count && !recorder->denied_maps_reported)
 		recorder_message(
 		    recorder, true,
@@ -283,8 +271,7 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
-	warn_of_descriptors(recorder);
-	warn_of_denied_maps(recorder);
+	warn_of_access(recorder);
 	/* Per-thread events are also open for offline CPUs. Per-CPU events have to be opened when a CPU comes
 	 * online. */
 	if (recorder->summary.on_cpus && clock_now_ns() - recorder->reader.attachment.cpus.checked_ns >= TICK_NS)
@@ -296,25 +283,9 @@ struct mmt_error *loop_serve(struct recorder *recorder)
 		if (!error && process->snapshot_wanted)
 			error = serve_process(recorder, process);
 		if (!error)
-			error = loop_apply_events(recorder);
-		if (!error)
-			error = flush_if_due(recorder);
+			error = loop_apply_events(recorder) ?: flush_if_due(recorder);
 	}
-	if (!error)
-		error = build_id_notes_read(recorder);
-	return error ? error : serve_ended(recorder);
-}
-
-/* Notes the sizes of perf maps over time, which date the names of JIT code. With few processes this is done often. */
-static void note_perf_maps(struct recorder *recorder, uint64_t *noted_ns)
-{
-	uint64_t interval_ns = recorder->processes.items.count <= FEW_PROCESSES ? TICK_NS : SECOND_NS;
-
-	if (clock_now_ns() - *noted_ns < interval_ns)
-		return;
-	*noted_ns = clock_now_ns();
-	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		perf_maps_note_growth(recorder, recorder->processes.items.items[i], clock_now_ns());
+	return error ?: build_id_notes_read(recorder) ?: serve_ended(recorder);
 }
 
 struct waiting {
@@ -365,9 +336,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 		if (!error && complete)
 			error = record_residency(recorder, process);
 		if (!error)
-			error = loop_drain(recorder);
-		if (!error)
-			error = flush_if_due(recorder);
+			error = loop_drain(recorder) ?: flush_if_due(recorder);
 	}
 	return error;
 }
@@ -404,21 +373,9 @@ static struct mmt_error *keep_safe(struct recorder *recorder)
 	return targets_check_unrecorded(recorder);
 }
 
-/* Ends the round, if it is due, right after a drain and before the recorder appends records of its own. Only then are
- * all older records in the file. */
-static struct mmt_error *end_round(struct recorder *recorder, bool safe_is_due)
-{
-	struct mmt_error *error = safe_is_due ? incremental_metadata_write(recorder) : NULL;
-
-	if (!error)
-		error = loop_drain(recorder);
-	if (!error && (safe_is_due || recorder->round_bytes >= ROUND_BYTES))
-		recorder_end_round(recorder);
-	return error;
-}
-
 static void report_progress(struct recorder *recorder)
 {
+	const struct resident_series *series = &recorder->jobs.memory->resident_series;
 	struct mmt_record_progress *progress = &recorder->progress;
 
 	progress->events = 0;
@@ -426,54 +383,36 @@ static void report_progress(struct recorder *recorder)
 		progress->events += recorder->summary.events[kind];
 	progress->elapsed_ns = clock_now_ns() - recorder->start_ns;
 	progress->file_bytes = writer_bytes(recorder->writer);
-	progress->resident_readings = recorder->jobs.memory->resident_series.sums.items;
-	progress->resident_reading_count = recorder->jobs.memory->resident_series.sums.count;
-	progress->pss_readings = recorder->jobs.memory->resident_series.pss_sums.items;
-	progress->pss_reading_count =
-	    recorder->jobs.memory->pss_processes > 1 ? recorder->jobs.memory->resident_series.pss_sums.count : 0;
-	progress->resident_processes = recorder->jobs.memory->resident_series.processes;
+	progress->resident_readings = series->sums.items;
+	progress->resident_reading_count = series->sums.count;
+	progress->pss_readings = series->pss_sums.items;
+	progress->pss_reading_count = recorder->jobs.memory->pss_processes > 1 ? series->pss_sums.count : 0;
+	progress->resident_processes = series->processes;
 	if (recorder->options->progress)
 		recorder->options->progress(recorder->options->context, progress);
 }
 
-static bool is_large_enough(const struct recorder *recorder)
-{
-	return recorder->options->max_bytes && writer_bytes(recorder->writer) >= recorder->options->max_bytes;
-}
-
 /*
+ * Returns when the next snapshots are due. The interval begins at the end of the last snapshots, so that snapshots that
+ * take longer than the interval leave time for other work. Their cost is processor time: one snapshot that waited for
+ * the kernel must not postpone the next one by minutes.
+ *
  * A command that ends by itself can only be checked against maps that were read before its end. That end cannot be
  * predicted, so the interval grows with the elapsed time: the last maps are at most a tenth of the elapsed time old,
  * and a command that runs for days needs few checks.
  */
-static uint64_t check_interval_ns(const struct recorder *recorder, uint64_t now_ns, uint64_t cost_ns)
-{
-	uint64_t interval_ns = (now_ns - recorder->start_ns) / CHECK_AGE_SHARE;
-
-	if (interval_ns < CHECK_INTERVAL_NS)
-		interval_ns = CHECK_INTERVAL_NS;
-	return interval_ns < cost_ns * CHECK_COST_SHARE ? cost_ns * CHECK_COST_SHARE : interval_ns;
-}
-
-/* Returns when the next snapshots are due. The interval begins at the end of the last snapshots, so that snapshots that
- * take longer than the interval leave time for other work. Their cost is processor time: one snapshot that waited for
- * the kernel must not postpone the next one by minutes. */
 static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t cost_ns)
 {
 	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
 
-	if (!interval_ns && (recorder->options->command || recorder->options->wait_name))
-		interval_ns = check_interval_ns(recorder, now_ns, cost_ns);
+	if (!interval_ns && (recorder->options->command || recorder->options->wait_name)) {
+		interval_ns = (now_ns - recorder->start_ns) / CHECK_AGE_SHARE;
+		if (interval_ns < CHECK_INTERVAL_NS)
+			interval_ns = CHECK_INTERVAL_NS;
+		if (interval_ns < cost_ns * CHECK_COST_SHARE)
+			interval_ns = cost_ns * CHECK_COST_SHARE;
+	}
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
-}
-
-static struct mmt_error *serve_interval(struct recorder *recorder, uint64_t *snapshot_ns)
-{
-	uint64_t began_ns = blocking_calls_clock_ns(&recorder->calls);
-	struct mmt_error *error = take_interval_snapshots(recorder);
-
-	*snapshot_ns = next_snapshot_ns(recorder, blocking_calls_clock_ns(&recorder->calls) - began_ns);
-	return error;
 }
 
 struct mmt_error *loop_run(struct recorder *recorder)
@@ -483,6 +422,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	uint64_t end_ns = recorder_end_ns(recorder);
 	uint64_t safe_ns = clock_now_ns(), noted_ns = safe_ns;
 	uint64_t snapshot_ns = next_snapshot_ns(recorder, 0);
+	const struct process_table *processes = &recorder->processes;
 	struct mmt_error *error = prepare_waiting(recorder, &waiting);
 
 	items = waiting.items;
@@ -500,19 +440,32 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->reader.rings), now_ns);
 		ended = process_table_update(&recorder->processes) || command_has_ended(&recorder->command);
 		safe_is_due = clock_now_ns() - safe_ns >= SECOND_NS;
-		error = end_round(recorder, safe_is_due);
+		if (safe_is_due)
+			error = incremental_metadata_write(recorder);
+		if (!error)
+			error = loop_drain(recorder);
+		/* End the round right after a drain and before the recorder appends records of its own. Only then are
+		 * all older records in the file. */
+		if (!error && (safe_is_due || recorder->round_bytes >= ROUND_BYTES))
+			recorder_end_round(recorder);
 		if (!error)
 			error = loop_serve(recorder);
 		if (!error && !ended)
 			error = resident_series_read(recorder, false);
+		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns) {
+			uint64_t began_ns = blocking_calls_clock_ns(&recorder->calls);
+
+			error = take_interval_snapshots(recorder);
+			snapshot_ns = next_snapshot_ns(recorder, blocking_calls_clock_ns(&recorder->calls) - began_ns);
+		}
+		/* Note the sizes of perf maps over time, which date the names of JIT code: often if there are few. */
+		if (clock_now_ns() - noted_ns >= (processes->items.count <= FEW_PROCESSES ? TICK_NS : SECOND_NS)) {
+			noted_ns = clock_now_ns();
+			for (size_t i = 0; i < processes->items.count; i++)
+				perf_maps_note_growth(recorder, processes->items.items[i], clock_now_ns());
+		}
 		if (!error)
-			if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns)
-				error = serve_interval(recorder, &snapshot_ns);
-		note_perf_maps(recorder, &noted_ns);
-		if (!error)
-			error = jit_reader_read(recorder);
-		if (!error)
-			error = heap_census_continue(recorder);
+			error = jit_reader_read(recorder) ?: heap_census_continue(recorder);
 		ask_runtimes(recorder);
 		if (safe_is_due) {
 			if (!error)
@@ -528,7 +481,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			recorder->summary.end = MMT_RECORD_END_TARGET_ENDED;
 		else if (clock_now_ns() >= end_ns)
 			recorder->summary.end = MMT_RECORD_END_DURATION;
-		else if (is_large_enough(recorder))
+		else if (recorder->options->max_bytes && writer_bytes(recorder->writer) >= recorder->options->max_bytes)
 			recorder->summary.end = MMT_RECORD_END_SIZE;
 		else
 			continue;
@@ -537,28 +490,21 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	return error;
 }
 
-/* Reads the maps again if the process called exec meanwhile. */
-static void take_last_snapshot(struct recorder *recorder, size_t index)
-{
-	bool complete = false;
-
-	for (int attempt = 0; !complete && attempt < LAST_ATTEMPTS && !recorder->write_error; attempt++) {
-		struct traced_process *process = recorder->processes.items.items[index];
-
-		if (process->snapshot_wanted)
-			recorder_keep_failure(recorder, serve_process(recorder, process));
-		if (process->ended || proc_is_ending(process->pid))
-			return;
-		recorder_keep_failure(recorder, snapshot_take(recorder, process, SNAPSHOT_STOP, &complete));
-		recorder_keep_failure(recorder, loop_apply_events(recorder));
-	}
-}
-
-/* Reads the final maps of every living process, including children. */
+/* Reads the final maps of every living process, including children; again if it called exec meanwhile. */
 static void take_last_snapshots(struct recorder *recorder)
 {
 	for (size_t i = 0; !recorder->write_error && i < recorder->processes.items.count; i++) {
-		take_last_snapshot(recorder, i);
+		struct traced_process *process = recorder->processes.items.items[i];
+		bool complete = false;
+
+		for (int attempt = 0; !complete && attempt < LAST_ATTEMPTS && !recorder->write_error; attempt++) {
+			if (process->snapshot_wanted)
+				recorder_keep_failure(recorder, serve_process(recorder, process));
+			if (process->ended || proc_is_ending(process->pid))
+				break;
+			recorder_keep_failure(recorder, snapshot_take(recorder, process, SNAPSHOT_STOP, &complete));
+			recorder_keep_failure(recorder, loop_apply_events(recorder));
+		}
 		recorder_keep_failure(recorder, flush_if_due(recorder));
 	}
 }
@@ -571,26 +517,9 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
 
 	while (!error && !recorder->write_error && clock_now_ns() < end_ns) {
 		usleep(MILLISECOND_MICROSECONDS);
-		error = ring_reader_give_way(recorder);
-		if (!error)
-			error = flush_if_due(recorder);
+		error = ring_reader_give_way(recorder) ?: flush_if_due(recorder);
 	}
 	return error;
-}
-
-/* Samples threads that were in a call in user space. Errors are ignored: if the event cannot be opened, the thread's
- * next record also shows that it has left the call. */
-static void sample_user_space(struct recorder *recorder)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < recorder->reader.in_flight.threads.count; i++) {
-		bool gone;
-
-		error = attach_sample_user_space(&recorder->reader.attachment,
-						 recorder->reader.in_flight.threads.items[i].tid, &gone);
-	}
-	mmt_error_destroy(error);
 }
 
 /* Returns the end of a wait for processes. If they all sleep, they may wait for a file system that does not answer, and
@@ -620,8 +549,8 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 {
 	struct in_flight *in_flight = &recorder->reader.in_flight;
 	uint64_t end_ns = clock_now_ns() + LIMIT_RETURN_NS;
-	struct mmt_error *error = NULL;
-	bool any = false;
+	struct mmt_error *error = NULL, *ignored = NULL;
+	bool any = false, gone;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = recorder->processes.items.items[i];
@@ -637,14 +566,16 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 	if (!error)
 		error = loop_drain(recorder);
 	in_flight_remove_returned(in_flight);
-	if (!error)
-		sample_user_space(recorder);
+	/* Sample threads that were in a call in user space. If the event cannot be opened, the thread's next record
+	 * also shows that it has left the call. */
+	for (size_t i = 0; !error && !ignored && i < in_flight->threads.count; i++)
+		ignored =
+		    attach_sample_user_space(&recorder->reader.attachment, in_flight->threads.items[i].tid, &gone);
+	mmt_error_destroy(ignored);
 	while (!error && in_flight->threads.count && !recorder->write_error &&
 	       clock_now_ns() < end_of_wait_ns(recorder, end_ns, sleep_end_ns, all_sleep(in_flight))) {
 		usleep(MILLISECOND_MICROSECONDS);
-		error = loop_drain(recorder);
-		if (!error)
-			error = flush_if_due(recorder);
+		error = loop_drain(recorder) ?: flush_if_due(recorder);
 		in_flight_remove_returned(in_flight);
 	}
 	attach_close_coverage_events(&recorder->reader.attachment);
@@ -705,6 +636,7 @@ static void cut_off(struct recorder *recorder)
 
 void loop_stop(struct recorder *recorder)
 {
+	const struct unasked *old = &recorder->jobs.runtimes->old_maps;
 	uint64_t sleep_end_ns;
 
 	priority_enter_realtime(&recorder->priority, UINT64_MAX);
@@ -740,14 +672,11 @@ void loop_stop(struct recorder *recorder)
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, process));
 		ask_runtime_clean_up(recorder, process, false);
 	}
-	if (recorder->jobs.runtimes->old_maps.count)
-		recorder_message(recorder, true,
-				 "%llu %s older than the process with %s PID, and not used (/tmp/perf-%d.map%s)",
-				 (unsigned long long)recorder->jobs.runtimes->old_maps.count,
-				 recorder->jobs.runtimes->old_maps.count == 1 ? "perf map is" : "perf maps are",
-				 recorder->jobs.runtimes->old_maps.count == 1 ? "its" : "their",
-				 (int)recorder->jobs.runtimes->old_maps.first,
-				 recorder->jobs.runtimes->old_maps.count == 1 ? "" : " and others");
+	if (old->count)
+		recorder_message(
+		    recorder, true, "%llu %s older than the process with %s PID, and not used (/tmp/perf-%d.map%s)",
+		    (unsigned long long)old->count, old->count == 1 ? "perf map is" : "perf maps are",
+		    old->count == 1 ? "its" : "their", (int)old->first, old->count == 1 ? "" : " and others");
 	recorder_keep_failure(recorder, jit_reader_finish(recorder));
 	recorder_keep_failure(recorder, build_id_notes_read(recorder));
 }

@@ -114,42 +114,22 @@ static void recorder_deinit(struct recorder *recorder)
 	mmt_error_destroy(recorder->write_error);
 }
 
-/* Raises the limit of open files of the recorder. The command keeps its own limit. */
-static void raise_descriptor_limit(struct recorder *recorder)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
-		return;
-	recorder->command.descriptor_limit = limit.rlim_cur;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-static struct mmt_error *choose_events(struct recorder *recorder)
-{
-	bool *restricted = &recorder->summary.restricted;
-	struct tracepoint_source source;
-	struct mmt_error *error = tracefs_open(&source);
-
-	if (error)
-		return error;
-	error = events_are_restricted(&source, restricted);
-	if (!error)
-		error = events_create(recorder->options, &source, *restricted, recorder->architecture,
-				      &recorder->reader.events);
-	tracefs_close(&source);
-	return error;
-}
-
 /* Prepares what needs no target yet: the events, the rings and the output file. */
 static struct mmt_error *prepare(struct recorder *recorder)
 {
 	const struct mmt_record_options *options = recorder->options;
+	struct ring_reader *reader = &recorder->reader;
+	struct tracepoint_source source;
 	struct utsname kernel = {0};
 	struct mmt_error *error;
+	struct rlimit limit;
 
-	raise_descriptor_limit(recorder);
+	/* Raise the limit of open files of the recorder. The command keeps its own limit. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != limit.rlim_max) {
+		recorder->command.descriptor_limit = limit.rlim_cur;
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	uname(&kernel);
 	recorder->architecture = architecture_find(kernel.machine);
 	if (!recorder->architecture)
@@ -161,24 +141,30 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	if (!clock_is_of_events())
 		return error_create(MMT_ERROR_UNSUPPORTED, "the clock of this time namespace differs from that of the "
 							   "kernel's events: run mmtrace outside of it");
-	recorder->reader.callchain_limit =
+	reader->callchain_limit =
 	    (uint32_t)text_file_number(-1, "/proc/sys/kernel/perf_event_max_stack", CALLCHAIN_LIMIT_DEFAULT);
-	error = choose_events(recorder);
+	error = tracefs_open(&source);
+	if (error)
+		return error;
+	error = events_are_restricted(&source, &recorder->summary.restricted)
+		    ?: events_create(options, &source, recorder->summary.restricted, recorder->architecture,
+				     &reader->events);
+	tracefs_close(&source);
 	if (!error)
 		error = rings_create(options->ring_bytes, events_dump_bytes(options), events_large_dump_bytes(options),
-				     &recorder->reader.rings);
-	if (!error && !recorder->reader.rings.has_large_dumps)
-		events_leave_out_large_dumps(&recorder->reader.events);
+				     &reader->rings);
+	if (!error && !reader->rings.has_large_dumps)
+		events_leave_out_large_dumps(&reader->events);
 	if (!error)
 		error = writer_create(options->output, &recorder->writer);
 	if (error)
 		return error;
 	if (options->no_compress)
 		writer_keep_plain(recorder->writer);
-	attach_init(&recorder->reader.attachment, &recorder->reader.events, &recorder->reader.rings);
-	large_dumps_init(&recorder->reader.large_dumps, clock_now_ns());
-	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
-		if (!vector_push(&recorder->reader.lost_before, 0) || !vector_push(&recorder->reader.lost, 0))
+	attach_init(&reader->attachment, &reader->events, &reader->rings);
+	large_dumps_init(&reader->large_dumps, clock_now_ns());
+	for (size_t i = 0; i < reader->events.items.count; i++) {
+		if (!vector_push(&reader->lost_before, 0) || !vector_push(&reader->lost, 0))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -236,43 +222,30 @@ static void set_start(struct recorder *recorder, uint64_t start_ns)
 /* Begins to write the file, which is completed from now on, whatever fails later. */
 static struct mmt_error *start_writing(struct recorder *recorder)
 {
+	const struct rings *rings = &recorder->reader.rings;
 	struct mmt_error *error = writer_start(recorder->writer);
 
 	recorder->writing = !error;
 	if (!error)
 		error = large_dumps_begin(recorder);
-	if (!error && recorder->reader.rings.shrunk)
+	if (!error && rings->shrunk)
 		recorder_message(
 		    recorder, true,
 		    "the kernel grants ring buffers of %llu KiB per CPU only, so events may be lost under load; "
 		    "raise kernel.perf_event_mlock_kb or `ulimit -l`",
-		    (unsigned long long)recorder->reader.rings.bytes_per_cpu >> 10);
+		    (unsigned long long)rings->bytes_per_cpu >> 10);
 	if (events_large_dump_bytes(recorder->options) && !events_count_large_dumps(&recorder->reader.events))
 		recorder_message(recorder, true,
 				 "no large stack dumps: %s; deep stacks of code without frame pointers are truncated",
-				 recorder->reader.rings.has_large_dumps
+				 rings->has_large_dumps
 				     ? "too many files would be open for so many threads, raise `ulimit -n`"
 				     : "the kernel grants no ring buffers for them, raise `ulimit -l` and `ulimit -n`");
-	if (recorder->reader.rings.left_out_count)
+	if (rings->left_out_count)
 		recorder_message(
 		    recorder, false,
 		    "%zu offline %s without events: mmtrace opens events on as many offline CPUs as are online",
-		    recorder->reader.rings.left_out_count,
-		    recorder->reader.rings.left_out_count == 1 ? "CPU is" : "CPUs are");
+		    rings->left_out_count, rings->left_out_count == 1 ? "CPU is" : "CPUs are");
 	return error;
-}
-
-/* Raises the scheduling priority, and starts the helper and the thread that share it. Call this after starting a
- * command, so that the command does not inherit it. */
-static struct mmt_error *raise_priority(struct recorder *recorder)
-{
-	struct mmt_error *error;
-
-	recorder->summary.priority = priority_raise(&recorder->priority);
-	recorder_message(recorder, false, "the recorder runs with %s", recorder->summary.priority);
-	error = ring_reader_start_helper(recorder);
-	/* While a process is waited for, the thread would read its first records before they can be written. */
-	return error || recorder->options->wait_name ? error : ring_reader_start(recorder);
 }
 
 /*
@@ -289,25 +262,11 @@ static struct mmt_error *read_moved(struct recorder *recorder, struct traced_pro
 	for (int reading = 1; !error && moving && reading < LIMIT_FIRST_READINGS; reading++) {
 		uint64_t before = recorder->summary.events[MMT_COUNT_MREMAP];
 
-		error = snapshot_take(recorder, process, SNAPSHOT_START, NULL);
-		if (!error)
-			error = loop_drain(recorder);
+		error = snapshot_take(recorder, process, SNAPSHOT_START, NULL) ?: loop_drain(recorder);
 		moving = recorder->summary.events[MMT_COUNT_MREMAP] != before && clock_now_ns() < end_ns &&
 			 recorder->processes.items.count <= LIMIT_MOVING_PROCESSES;
 	}
 	return error;
-}
-
-/* Finds where the heaps end. A break that grows before the first snapshot has read the heap does not show how much of
- * it is older. */
-static void find_breaks(struct recorder *recorder)
-{
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
-
-		if (!process->ended && !process->from_exec)
-			process->break_before = snapshot_find_break(recorder, process->pid);
-	}
 }
 
 static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct traced_process *process)
@@ -327,9 +286,9 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 		error = recorder_note(recorder, NOTE_BREAK, pid, recorder->start_ns, process->break_before, 0);
 	if (!error)
 		error = snapshot_take(recorder, process, kind, NULL);
-	if (!error && kind == SNAPSHOT_START)
-		error = read_options(recorder, process);
-	return error || kind != SNAPSHOT_START ? error : read_moved(recorder, process);
+	if (error || kind != SNAPSHOT_START)
+		return error;
+	return read_options(recorder, process) ?: read_moved(recorder, process);
 }
 
 /* Takes the first snapshots. With all processes there may be too many mappings, so the snapshots of processes that are
@@ -361,15 +320,12 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
  * replaced. */
 static struct mmt_error *release_command(struct recorder *recorder)
 {
-	struct mmt_error *error;
-
 	/* Do this before the command runs, because it may end at once. */
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		if (recorder->processes.items.items[i]->from_exec)
 			perf_maps_watch(recorder, recorder->processes.items.items[i], 0, recorder->start_ns);
 	}
-	error = writer_write_head(recorder->writer);
-	return error ? error : command_release(&recorder->command);
+	return writer_write_head(recorder->writer) ?: command_release(&recorder->command);
 }
 
 static struct mmt_error *start(struct recorder *recorder)
@@ -378,10 +334,16 @@ static struct mmt_error *start(struct recorder *recorder)
 	struct mmt_error *error = command ? start_command(recorder) : NULL;
 	uint64_t exec_ns = 0;
 
-	/* Raise the priority first: with thousands of runnable threads, opening their events would otherwise take a
-	 * minute. */
-	if (!error)
-		error = raise_priority(recorder);
+	if (error)
+		return error;
+	/* Raise the priority after starting the command, which would inherit it, but before opening events: with
+	 * thousands of runnable threads, that would otherwise take a minute. */
+	recorder->summary.priority = priority_raise(&recorder->priority);
+	recorder_message(recorder, false, "the recorder runs with %s", recorder->summary.priority);
+	error = ring_reader_start_helper(recorder);
+	/* While a process is waited for, the thread would read its first records before they can be written. */
+	if (!error && !waits)
+		error = ring_reader_start(recorder);
 	if (!error)
 		error = command && recorder->reader.scope.kind == SCOPE_THREADS ? attach_to_command(recorder)
 										: targets_attach(recorder);
@@ -395,8 +357,15 @@ static struct mmt_error *start(struct recorder *recorder)
 	 */
 	if (attach_counts_lost(&recorder->reader.attachment))
 		attach_add_lost(&recorder->reader.attachment, recorder->reader.lost_before.items);
-	find_breaks(recorder);
-	set_start(recorder, exec_ns ? exec_ns : clock_now_ns());
+	/* Find where the heaps end. A break that grows before the first snapshot has read the heap does not show how
+	 * much of it is older. */
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		struct traced_process *process = recorder->processes.items.items[i];
+
+		if (!process->ended && !process->from_exec)
+			process->break_before = snapshot_find_break(recorder, process->pid);
+	}
+	set_start(recorder, exec_ns ?: clock_now_ns());
 	error = file_metadata_add_head(recorder);
 	if (!error && command)
 		error = release_command(recorder);
@@ -404,11 +373,8 @@ static struct mmt_error *start(struct recorder *recorder)
 		error = start_writing(recorder);
 	if (!error && waits)
 		error = ring_reader_start(recorder);
-	if (!error)
-		error = children_note_unrecorded(recorder);
-	if (!error)
-		error = take_first_snapshots(recorder);
-	return error ? error : read_start_residency(recorder);
+	return error ?: children_note_unrecorded(recorder)
+		    ?: take_first_snapshots(recorder) ?: read_start_residency(recorder);
 }
 
 /*
@@ -418,27 +384,27 @@ static struct mmt_error *start(struct recorder *recorder)
  */
 static void count_lost_events(struct recorder *recorder)
 {
-	uint64_t *lost = recorder->reader.lost.items;
+	struct mmt_record_summary *summary = &recorder->summary;
+	const struct ring_reader *reader = &recorder->reader;
+	uint64_t *lost = reader->lost.items;
 
-	attach_add_lost(&recorder->reader.attachment, lost);
-	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
-		lost[i] -=
-		    recorder->reader.lost_before.items[i] < lost[i] ? recorder->reader.lost_before.items[i] : lost[i];
-		if (recorder->reader.events.items.items[i].role == ROLE_DUMP)
-			recorder->summary.lost_stack_dumps += lost[i];
-		else if (recorder->reader.events.items.items[i].role == ROLE_LARGE_DUMP)
-			recorder->summary.lost_large_stack_dumps += lost[i];
+	attach_add_lost(&reader->attachment, lost);
+	for (size_t i = 0; i < reader->events.items.count; i++) {
+		lost[i] -= reader->lost_before.items[i] < lost[i] ? reader->lost_before.items[i] : lost[i];
+		if (reader->events.items.items[i].role == ROLE_DUMP)
+			summary->lost_stack_dumps += lost[i];
+		else if (reader->events.items.items[i].role == ROLE_LARGE_DUMP)
+			summary->lost_large_stack_dumps += lost[i];
 		else
-			recorder->summary.lost_events += lost[i];
+			summary->lost_events += lost[i];
 	}
-	if (!attach_counts_lost(&recorder->reader.attachment) &&
-	    recorder->progress.lost_events > recorder->summary.lost_events) {
-		lost[0] = recorder->progress.lost_events - recorder->summary.lost_events;
-		recorder->summary.lost_events = recorder->progress.lost_events;
+	if (!attach_counts_lost(&reader->attachment) && recorder->progress.lost_events > summary->lost_events) {
+		lost[0] = recorder->progress.lost_events - summary->lost_events;
+		summary->lost_events = recorder->progress.lost_events;
 	}
 }
 
-static void note_place(struct recorder *recorder)
+static void finish(struct recorder *recorder)
 {
 	static const enum mmt_record_place places[] = {
 	    [OUTPUT_AT_PATH] = MMT_RECORD_AT_OUTPUT,
@@ -446,38 +412,30 @@ static void note_place(struct recorder *recorder)
 	    [OUTPUT_ELSEWHERE] = MMT_RECORD_ELSEWHERE,
 	};
 	struct mmt_record_summary *summary = &recorder->summary;
-
-	summary->place = places[output_file_find(writer_file(recorder->writer))];
-	summary->earlier_kept = writer_file(recorder->writer)->kept;
-	summary->older_replaced = writer_file(recorder->writer)->replaced;
-}
-
-static void finish(struct recorder *recorder)
-{
 	struct mmt_error *error;
 
 	loop_stop(recorder);
 	large_dumps_end(recorder);
-	recorder->summary.large_dump_switches = recorder->reader.large_dumps.switches;
-	recorder->summary.large_dumps_off_ns = recorder->reader.large_dumps.off_total_ns;
+	summary->large_dump_switches = recorder->reader.large_dumps.switches;
+	summary->large_dumps_off_ns = recorder->reader.large_dumps.off_total_ns;
 	count_lost_events(recorder);
 	if (recorder->write_error || recorder->failure)
-		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
+		summary->end = MMT_RECORD_END_WRITE_FAILED;
 	file_metadata_add_sections(recorder, recorder->reader.lost.items);
 	error = writer_finish(recorder->writer);
 	if (recorder->write_error)
 		mmt_error_destroy(error);
 	else
-		recorder->write_error = error;
-	if (!recorder->write_error)
-		recorder->write_error = TAKE(recorder->failure);
+		recorder->write_error = error ?: TAKE(recorder->failure);
 	if (recorder->write_error)
-		recorder->summary.end = MMT_RECORD_END_WRITE_FAILED;
-	recorder->summary.duration_ns = recorder->stop_ns - recorder->start_ns;
-	recorder->summary.passed_over_calls = recorder->reader.scope.passed_over;
-	recorder->summary.file_bytes = writer_bytes(recorder->writer);
-	note_place(recorder);
-	recorder->summary.processes = recorder->processes.items.count + recorder->processes.forgotten;
+		summary->end = MMT_RECORD_END_WRITE_FAILED;
+	summary->duration_ns = recorder->stop_ns - recorder->start_ns;
+	summary->passed_over_calls = recorder->reader.scope.passed_over;
+	summary->file_bytes = writer_bytes(recorder->writer);
+	summary->place = places[output_file_find(writer_file(recorder->writer))];
+	summary->earlier_kept = writer_file(recorder->writer)->kept;
+	summary->older_replaced = writer_file(recorder->writer)->replaced;
+	summary->processes = recorder->processes.items.count + recorder->processes.forgotten;
 }
 
 static uint64_t cpu_used_ns(void)
@@ -488,25 +446,11 @@ static uint64_t cpu_used_ns(void)
 	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-/* The summary's cost of recording. Ring pages belong to the kernel and are not part of the recorder's RSS. */
-static void count_own_cost(struct recorder *recorder, uint64_t cpu_before_ns)
-{
-	recorder->summary.recorder_cpu_ns =
-	    cpu_used_ns() - cpu_before_ns + recorder->calls.spent_ns + recorder->jobs.heap->spent_ns;
-	recorder->summary.recorder_memory_bytes = proc_own_peak_bytes();
-	for (size_t i = 0; i < recorder->reader.rings.items.count; i++)
-		recorder->summary.ring_bytes += recorder->reader.rings.items.items[i].data_bytes;
-}
-
 static struct mmt_error *run(struct recorder *recorder)
 {
 	const struct mmt_record_options *options = recorder->options;
-	struct mmt_error *error = prepare(recorder);
+	struct mmt_error *error = prepare(recorder) ?: targets_choose_scope(recorder) ?: start(recorder);
 
-	if (!error)
-		error = targets_choose_scope(recorder);
-	if (!error)
-		error = start(recorder);
 	if (!error) {
 		if (options->started && !options->wait_name)
 			options->started(options->context);
@@ -536,18 +480,22 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 	    .options = &options,
 	    .cgroup = -1,
 	    .jobs = {.memory = &memory, .runtimes = &runtimes, .jit_reader = &jit_reader, .heap = &heap}};
-	struct mmt_error *error = options_copy(asked, &options, sizeof(options), "mmt_record_options");
+	struct mmt_error *error =
+	    options_copy(asked, &options, sizeof(options), "mmt_record_options") ?: check_options(&options);
 	uint64_t cpu_before_ns = cpu_used_ns();
 
-	if (!error)
-		error = check_options(&options);
 	if (error)
 		return error;
 	heap.helper = &recorder.jobs.heap_helper;
 	command_init(&recorder.command);
 	error = run(&recorder);
 	if (!error) {
-		count_own_cost(&recorder, cpu_before_ns);
+		recorder.summary.recorder_cpu_ns =
+		    cpu_used_ns() - cpu_before_ns + recorder.calls.spent_ns + heap.spent_ns;
+		recorder.summary.recorder_memory_bytes = proc_own_peak_bytes();
+		/* Ring pages belong to the kernel and are not part of the recorder's RSS. */
+		for (size_t i = 0; i < recorder.reader.rings.items.count; i++)
+			recorder.summary.ring_bytes += recorder.reader.rings.items.items[i].data_bytes;
 		*summary_ret = recorder.summary;
 		*write_error_ret = TAKE(recorder.write_error);
 	}

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/api.h"
+#include "base/cleanup.h"
 #include "base/syscall-table.h"
 #include "capture/procfs/clock.h"
 #include "capture/process/process-table.h"
@@ -60,24 +61,6 @@ size_t ring_reader_cut_dump(uint8_t *record, const struct ring_reader_sample *sa
 	return size;
 }
 
-/* Returns 0 if the sample has no stack pointer. */
-static uint64_t read_stack_pointer(const struct architecture *architecture, uint64_t sampled, const uint8_t *record,
-				   const struct ring_reader_sample *sample)
-{
-	uint64_t value = 0;
-	unsigned bit = 0;
-
-	while (bit < architecture->perf_register_count &&
-	       architecture->perf_to_dwarf[bit] != (int)architecture->stack_pointer)
-		bit++;
-	if (sample->registers_offset && bit < architecture->perf_register_count && (sampled >> bit & 1))
-		memcpy(&value,
-		       record + sample->registers_offset +
-			   8 * (size_t)__builtin_popcountll(sampled & ((UINT64_C(1) << bit) - 1)),
-		       sizeof(value));
-	return value;
-}
-
 /*
  * Removes the bytes of a sample that must not be written to the file: those that the kernel did not copy, which are old
  * contents of the ring, and the program's arguments and environment, which are above all frames. A large dump ends
@@ -86,38 +69,46 @@ static uint64_t read_stack_pointer(const struct architecture *architecture, uint
 static size_t hide_strings(const struct recorder *recorder, const struct event_description *event,
 			   const struct ring_reader_sample *sample, uint8_t *record, size_t size)
 {
+	const struct architecture *architecture = recorder->architecture;
+	uint64_t sampled = event->attribute.sample_regs_user, stack_pointer = 0;
 	uint8_t *stack = record + sample->stack_offset;
-	uint64_t address =
-	    read_stack_pointer(recorder->architecture, event->attribute.sample_regs_user, record, sample);
-	size_t kept = program_strings_find(stack, sample->copied_bytes, address);
+	unsigned bit = 0;
+	size_t kept;
 
+	while (bit < architecture->perf_register_count &&
+	       architecture->perf_to_dwarf[bit] != (int)architecture->stack_pointer)
+		bit++;
+	if (sample->registers_offset && bit < architecture->perf_register_count && (sampled >> bit & 1))
+		memcpy(&stack_pointer,
+		       record + sample->registers_offset +
+			   8 * (size_t)__builtin_popcountll(sampled & ((UINT64_C(1) << bit) - 1)),
+		       sizeof(stack_pointer));
+	kept = program_strings_find(stack, sample->copied_bytes, stack_pointer);
 	if (event->role == ROLE_LARGE_DUMP && kept + sizeof(uint64_t) < sample->stack_bytes)
 		return ring_reader_cut_dump(record, sample, kept);
 	memset(stack + kept, 0, sample->stack_bytes - kept);
 	return size;
 }
 
-static bool may_have_large_dump(const struct recorder *recorder)
-{
-	return events_count_large_dumps(&recorder->reader.events) && recorder->reader.large_dumps.on;
-}
-
 static void count_sample(struct recorder *recorder, const struct event_description *event,
 			 const struct ring_reader_sample *sample)
 {
+	bool have_large = recorder->reader.large_dumps.on && events_count_large_dumps(&recorder->reader.events);
+	struct mmt_record_summary *summary = &recorder->summary;
+
 	if (event->role == ROLE_SYSCALL && !event->is_enter) {
-		recorder->summary.events[call_describe(event->call)->counter]++;
+		summary->events[call_describe(event->call)->counter]++;
 		/* One entry is the PERF_CONTEXT_USER marker, so a callchain of the maximum length has one entry
 		 * more. */
-		recorder->summary.cut_callchains += sample->callchain_count > recorder->reader.callchain_limit;
+		summary->cut_callchains += sample->callchain_count > recorder->reader.callchain_limit;
 	}
 	if (event->role == ROLE_LARGE_DUMP)
-		recorder->summary.large_stack_dumps++;
+		summary->large_stack_dumps++;
 	else if (event->has_dump)
-		recorder->summary.stack_dumps++;
+		summary->stack_dumps++;
 	/* Most calls with a large dump also have a small one: count their stack only once. */
-	if (event->has_dump && (event->role != ROLE_DUMP || !may_have_large_dump(recorder)))
-		recorder->summary.deep_stacks += sample->copied_bytes == sample->stack_bytes;
+	if (event->has_dump && (event->role != ROLE_DUMP || !have_large))
+		summary->deep_stacks += sample->copied_bytes == sample->stack_bytes;
 }
 
 static void put_id_in_file(const struct recorder *recorder, uint8_t *record, size_t offset)
@@ -154,49 +145,34 @@ static bool is_recorded(const struct recorder *recorder, uint64_t time_ns)
 
 /*
  * Is the process a child that is not recorded, because it was forked during the last snapshots, or because no child is?
- * Such a child has no snapshot. Its calls are skipped, too: their ring may be read before the ring with its FORK record.
+ * Such a child has no snapshot. Its calls are skipped, too: their ring may be read before the ring with its FORK
+ * record.
  */
 static bool is_unrecorded_child(const struct recorder *recorder, pid_t pid)
 {
 	return (recorder->closed || recorder->options->no_inherit) && !process_table_find(&recorder->processes, pid);
 }
 
-static struct mmt_error *add_unknown_process(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *recorded_ret)
-{
-	const struct process_event seen = {.kind = PROCESS_SEEN, .pid = pid, .time_ns = time_ns};
-
-	*recorded_ret = !recorder_has_helper(recorder, pid) && !proc_is_kernel_thread(pid);
-	if (!*recorded_ret)
-		return NULL;
-	return scope_follow(&recorder->reader.scope, pid, 0) ? process_events_push(recorder, &seen, NULL)
-							     : &error_no_memory;
-}
-
 /* Should the activity of this process at this time be recorded? With SCOPE_ALL_PROCESSES, a process that is not known
  * yet is added, because it may have entered the control group, unless the last snapshots have begun. */
 static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint64_t time_ns, bool *recorded_ret)
 {
+	const struct process_event seen = {.kind = PROCESS_SEEN, .pid = pid, .time_ns = time_ns};
 	struct scope *scope = &recorder->reader.scope;
 
 	*recorded_ret = scope_admits(scope, pid, time_ns);
-	if (!*recorded_ret && !recorder->closed && scope->kind == SCOPE_ALL_PROCESSES && pid > 0 &&
-	    pid != scope->recorder)
-		return add_unknown_process(recorder, pid, time_ns, recorded_ret);
-	return NULL;
-}
-
-/* Should large dumps be discarded? Reading a ring of large dumps takes milliseconds, and another ring may overflow in
- * that time. */
-static bool should_discard_large_dump(struct recorder *recorder)
-{
-	struct large_dumps *large = &recorder->reader.large_dumps;
-
-	large->discard = large->discard || rings_are_urgent(&recorder->reader.rings);
-	return large->discard;
+	if (*recorded_ret || recorder->closed || scope->kind != SCOPE_ALL_PROCESSES || pid <= 0 ||
+	    pid == scope->recorder)
+		return NULL;
+	*recorded_ret = !recorder_has_helper(recorder, pid) && !proc_is_kernel_thread(pid);
+	if (!*recorded_ret)
+		return NULL;
+	return scope_follow(scope, pid, 0) ? process_events_push(recorder, &seen, NULL) : &error_no_memory;
 }
 
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
+	struct ring_reader *reader = &recorder->reader;
 	struct bytes bytes = bytes_over(record, size);
 	const struct event_description *event;
 	struct ring_reader_sample sample;
@@ -209,31 +185,34 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 
 	bytes_skip(&bytes, SAMPLE_ID_OFFSET);
 	id = bytes_u64(&bytes);
-	index = map_get(&recorder->reader.attachment.event_of_id, id);
+	index = map_get(&reader->attachment.event_of_id, id);
+	event = index ? &reader->events.items.items[*index] : NULL;
 	bytes_skip(&bytes, SAMPLE_PID_OFFSET - SAMPLE_ID_OFFSET - 8);
 	pid = (pid_t)bytes_u32(&bytes);
 	tid = (pid_t)bytes_u32(&bytes);
 	time_ns = bytes_u64(&bytes);
 	/* The exit of a call, the entry of the next one, and a sample in user space all show that the thread has left
 	 * its last call. An entry that is recorded beside the exit may be that of the last call. */
-	if (!index || (recorder->reader.events.items.items[*index].role == ROLE_SYSCALL &&
-		       !recorder->reader.events.items.items[*index].is_enter))
-		in_flight_note_outside(&recorder->reader.in_flight, tid, time_ns);
-	if (!index)
-		return attach_note_outside(&recorder->reader.attachment, tid, time_ns, id);
-	if (!attach_note_sample(&recorder->reader.attachment, id))
+	if (!event || (event->role == ROLE_SYSCALL && !event->is_enter))
+		in_flight_note_outside(&reader->in_flight, tid, time_ns);
+	if (!event)
+		return attach_note_outside(&reader->attachment, tid, time_ns, id);
+	if (!attach_note_sample(&reader->attachment, id))
 		return &error_no_memory;
-	recorder->reader.large_dumps.calls += recorder->reader.events.items.items[*index].has_large_dump;
+	reader->large_dumps.calls += event->has_large_dump;
 	error = check_scope(recorder, pid, time_ns, &mine);
-	recorder->reader.scope.passed_over += !mine;
+	reader->scope.passed_over += !mine;
 	if (error || !mine)
 		return error;
 	if (!is_recorded(recorder, time_ns) || is_unrecorded_child(recorder, pid))
 		return NULL;
-	event = &recorder->reader.events.items.items[*index];
-	if (event->role == ROLE_LARGE_DUMP && should_discard_large_dump(recorder)) {
-		recorder->reader.lost.items[*index]++;
-		return NULL;
+	if (event->role == ROLE_LARGE_DUMP) {
+		/* Reading a ring of large dumps takes milliseconds, and another ring may overflow in that time. */
+		reader->large_dumps.discard = reader->large_dumps.discard || rings_are_urgent(&reader->rings);
+		if (reader->large_dumps.discard) {
+			reader->lost.items[*index]++;
+			return NULL;
+		}
 	}
 	if (!ring_reader_parse_sample(&event->attribute, record, size, &sample))
 		return error_create(MMT_ERROR_SYSTEM,
@@ -250,8 +229,10 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	return NULL;
 }
 
-/* Handles a FORK record of a new thread or process. */
-static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes bytes, uint64_t time_ns, bool recorded)
+/* Handles a FORK record of a new thread or process. `*left_out_ret`: it is a child that is not recorded. The kernel
+ * reports children to the events of their parent even if the events are not inherited. */
+static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes bytes, uint64_t time_ns, bool recorded,
+				     bool *left_out_ret)
 {
 	struct process_event fork = {.kind = PROCESS_FORK, .time_ns = time_ns, .recorded = recorded};
 	pid_t parent, tid, parent_tid;
@@ -261,6 +242,9 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	parent = (pid_t)bytes_u32(&bytes);
 	tid = (pid_t)bytes_u32(&bytes);
 	parent_tid = (pid_t)bytes_u32(&bytes);
+	*left_out_ret = fork.pid != parent && is_unrecorded_child(recorder, fork.pid);
+	if (*left_out_ret)
+		return NULL;
 	if (map_get(&recorder->reader.threads, (uint32_t)parent_tid) &&
 	    !map_put(&recorder->reader.threads, (uint32_t)tid, 1))
 		return &error_no_memory;
@@ -270,16 +254,6 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 		return &error_no_memory;
 	recorder->summary.threads += new_thread;
 	return fork.pid == parent ? NULL : process_events_push(recorder, &fork, NULL);
-}
-
-/* Is this the FORK record of a child that is not recorded? The kernel reports children to the events of their parent
- * even if the events are not inherited. */
-static bool is_left_out(const struct recorder *recorder, struct bytes fork)
-{
-	pid_t pid = (pid_t)bytes_u32(&fork);
-	bool child = pid != (pid_t)bytes_u32(&fork);
-
-	return child && is_unrecorded_child(recorder, pid);
 }
 
 static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
@@ -324,7 +298,6 @@ static void handle_lost(struct recorder *recorder, struct bytes bytes, bool coun
 {
 	const uint64_t *index = map_get(&recorder->reader.attachment.event_of_id, bytes_u64(&bytes));
 	uint64_t count = bytes_u64(&bytes);
-
 	enum attribute_role role = index ? recorder->reader.events.items.items[*index].role : ROLE_OTHER;
 
 	/* Stack dumps have rings of their own, without FORK records. */
@@ -343,7 +316,7 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	struct mmt_error *error = NULL;
 	uint64_t time_ns;
 	pid_t pid, tid;
-	bool counted, mine = true;
+	bool counted, mine = true, left_out = false;
 
 	bytes_skip(&trailer, header->size < TRAILER_BYTES ? 0 : header->size - TRAILER_BYTES);
 	pid = (pid_t)bytes_u32(&trailer);
@@ -365,9 +338,9 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 		bytes_skip(&trailer, 8); /* cpu */
 		return attach_note(&recorder->reader.attachment, tid, time_ns, bytes_u64(&trailer));
 	case PERF_RECORD_FORK:
-		if (is_left_out(recorder, bytes))
+		error = handle_fork(recorder, bytes, time_ns, counted, &left_out);
+		if (left_out)
 			return NULL;
-		error = handle_fork(recorder, bytes, time_ns, counted);
 		break;
 	case PERF_RECORD_EXIT:
 		bytes_skip(&bytes, 8); /* pid and the parent's pid */
@@ -390,14 +363,6 @@ static struct mmt_error *handle_side_band(struct recorder *recorder, const struc
 	return error;
 }
 
-/* Pauses if the scheduling priority requires it and no ring is filling. This is called while a ring is read; bytes
- * already read from it count as filled until they are returned to the kernel. */
-static void pause_if_due(struct recorder *recorder)
-{
-	if (priority_pause_is_due(&recorder->priority, clock_now_ns()) && !rings_are_filling(&recorder->reader.rings))
-		priority_pause(&recorder->priority);
-}
-
 static struct mmt_error *handle_record(void *context, const void *record, size_t size)
 {
 	const struct perf_event_header *header = record;
@@ -406,7 +371,10 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 	recorder->reader.bytes_until_clock_check -= (int64_t)size;
 	if (recorder->reader.bytes_until_clock_check <= 0) {
 		recorder->reader.bytes_until_clock_check = CLOCK_CHECK_BYTES;
-		pause_if_due(recorder);
+		/* Bytes already read from the ring count as filled until they are returned to the kernel. */
+		if (priority_pause_is_due(&recorder->priority, clock_now_ns()) &&
+		    !rings_are_filling(&recorder->reader.rings))
+			priority_pause(&recorder->priority);
 	}
 	return header->type == PERF_RECORD_SAMPLE ? handle_sample(context, record, size)
 						  : handle_side_band(context, header);
@@ -541,28 +509,12 @@ struct mmt_error *ring_reader_read(struct recorder *recorder)
 	 * before they are noted. */
 	error = large_dumps_step(recorder);
 	rings_note_heads(&recorder->reader.rings);
-	if (!error)
-		error = recorder_note_marks(recorder);
-	if (!error)
-		error = find_forks(recorder);
-	if (!error)
-		error = read_rings(recorder, false);
+	error = error ?: recorder_note_marks(recorder) ?: find_forks(recorder) ?: read_rings(recorder, false);
 	recorder->reader.large_dumps.discard = false;
 	if (!error)
 		error = read_rings(recorder, true);
 	recorder->reader.drained |= !error;
 	return error ? error : attach_resolve(&recorder->reader.attachment, earlier_notes);
-}
-
-static void wait_a_tick(struct ring_thread *thread)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += WAIT_TICK_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&thread->wake, &thread->lock, &until);
 }
 
 /* The thread of the ring reader. It reads the rings when the recorder's own thread requests it, and reads filling rings
@@ -576,10 +528,14 @@ static void *read_beside_jobs(void *context)
 	pthread_mutex_lock(&thread->lock);
 	while (!thread->must_end) {
 		thread->asleep = !thread->waiting && !thread->requested;
-		if (thread->asleep)
+		if (thread->asleep) {
 			pthread_cond_wait(&thread->wake, &thread->lock);
-		else if (!thread->requested)
-			wait_a_tick(thread);
+		} else if (!thread->requested) {
+			uint64_t until_ns = clock_now_ns() + WAIT_TICK_NS;
+			const struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+
+			pthread_cond_timedwait(&thread->wake, &thread->lock, &until);
+		}
 		if (!thread->error &&
 		    (thread->requested || (thread->waiting && rings_are_filling(&recorder->reader.rings))))
 			thread->error = ring_reader_read(recorder);
@@ -623,15 +579,6 @@ struct mmt_error *ring_reader_start(struct recorder *recorder)
 	return error_system(failure, "cannot create a thread to read the ring buffers (ulimit -u, pids.max)");
 }
 
-/* Returns the error of the ring reader's thread, once. */
-static struct mmt_error *take_error(struct recorder *recorder)
-{
-	struct mmt_error *error = recorder->reader.thread.error;
-
-	recorder->reader.thread.error = NULL;
-	return error;
-}
-
 struct mmt_error *ring_reader_catch_up(struct recorder *recorder)
 {
 	struct ring_thread *thread = &recorder->reader.thread;
@@ -642,12 +589,12 @@ struct mmt_error *ring_reader_catch_up(struct recorder *recorder)
 	pthread_cond_signal(&thread->wake);
 	while (thread->requested)
 		pthread_cond_wait(&thread->done, &thread->lock);
-	return take_error(recorder);
+	return TAKE(thread->error);
 }
 
 struct mmt_error *ring_reader_give_way(struct recorder *recorder)
 {
-	struct mmt_error *error = take_error(recorder);
+	struct mmt_error *error = TAKE(recorder->reader.thread.error);
 
 	if (error || !recorder->reader.thread.started)
 		return error;
@@ -719,7 +666,7 @@ void ring_reader_end(struct recorder *recorder)
 	thread->must_end = true;
 	pthread_cond_signal(&thread->wake);
 	free_thread(thread);
-	recorder_keep_failure(recorder, take_error(recorder));
+	recorder_keep_failure(recorder, TAKE(thread->error));
 }
 
 #define STOPPED_CHECK_NS 1000000000ULL
@@ -754,44 +701,24 @@ static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_l
 	return ok ? NULL : &error_no_memory;
 }
 
-/* Warns once about CPUs whose events are missing. */
-static void warn_of_cpus(struct recorder *recorder)
-{
-	const struct cpu_watch *cpus = &recorder->reader.attachment.cpus;
-
-	if (!recorder->summary.missed_cpus && cpus->missed_count)
-		recorder_message(recorder, true,
-				 "CPU %d came online during recording: some or all of its events are missing",
-				 cpus->first_missed);
-	recorder->summary.missed_cpus = cpus->missed_count;
-}
-
-/* Finds CPUs that went offline and came back between two checks. Each check interrupts every CPU, so checks are rare.
- * The last check is made when recording stops. */
-static void find_stopped_cpus(struct recorder *recorder)
-{
-	struct cpu_watch *cpus = &recorder->reader.attachment.cpus;
-	uint64_t now_ns = clock_now_ns();
-
-	if (!recorder->stop_ns && now_ns - cpus->stopped_check_ns < STOPPED_CHECK_NS)
-		return;
-	cpus->stopped_check_ns = now_ns;
-	cpu_watch_find_stopped(cpus);
-	/* When recording stops, check twice: a CPU may have run since the previous check and gone offline after that,
-	 * and no later check would notice. */
-	if (recorder->stop_ns)
-		cpu_watch_find_stopped(cpus);
-}
-
 /* If the list of CPUs cannot be read, nothing is checked. */
 struct mmt_error *ring_reader_check_cpus(struct recorder *recorder)
 {
 	struct cpu_watch *cpus = &recorder->reader.attachment.cpus;
+	uint64_t now_ns = clock_now_ns();
 	cpu_list online = {0};
 	struct mmt_error *error;
 	bool ok = true;
 
-	find_stopped_cpus(recorder);
+	/* Find CPUs that went offline and came back between two checks. Each check interrupts every CPU, so checks are
+	 * rare. When recording stops, check twice: a CPU may have run since the previous check and gone offline after
+	 * that, and no later check would notice. */
+	if (recorder->stop_ns || now_ns - cpus->stopped_check_ns >= STOPPED_CHECK_NS) {
+		cpus->stopped_check_ns = now_ns;
+		cpu_watch_find_stopped(cpus);
+		if (recorder->stop_ns)
+			cpu_watch_find_stopped(cpus);
+	}
 	error = cpus_list_online(&online);
 	if (!error)
 		ok = cpu_watch_note(cpus, &recorder->reader.rings.cpus, &online, recorder->summary.on_cpus);
@@ -799,6 +726,10 @@ struct mmt_error *ring_reader_check_cpus(struct recorder *recorder)
 	cpus->checked_ns = clock_now_ns();
 	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
 	vector_deinit(&online);
-	warn_of_cpus(recorder);
+	if (!recorder->summary.missed_cpus && cpus->missed_count)
+		recorder_message(recorder, true,
+				 "CPU %d came online during recording: some or all of its events are missing",
+				 cpus->first_missed);
+	recorder->summary.missed_cpus = cpus->missed_count;
 	return error;
 }
