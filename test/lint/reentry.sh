@@ -17,7 +17,7 @@ check()
 		if (file ~ /\/(recorder\/(ring-reader|recorder|large-dumps)|file-metadata|perf\/(attach|cpu-hotplug|perf-events|ring-buffers|scope)|procfs\/(clock|proc|scheduling-priority))[.]c$/)
 			return !(name ~ /^(ring_reader_(read|give_way|catch_up|read_file|begin_wait|end_wait|start|end)|incremental_metadata_write|file_metadata_add_(head|sections))$/)
 		if (file ~ /\/(process\/process-table|recorder\/process-events)[.]c$/)
-			return name ~ /^(process_table_find|process_events_(push|note_call)|push_path|push_exec|in_flight_note_outside)$/
+			return name ~ /^(process_table_find|process_events_(push|note_call)|in_flight_note_outside)$/
 		return 0
 	}
 

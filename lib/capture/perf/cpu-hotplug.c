@@ -60,11 +60,6 @@ static bool has(const cpu_list *cpus, int cpu)
 	return false;
 }
 
-static bool add(cpu_list *cpus, int cpu)
-{
-	return has(cpus, cpu) || vector_push(cpus, cpu);
-}
-
 bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus, size_t *left_out_ret)
 {
 	size_t most = 2 * cpus->count;
@@ -78,10 +73,12 @@ bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cp
 	if (strncmp(smt_control, "off", 3) && strncmp(smt_control, "forceoff", 8))
 		ok = cpus_parse(present, &all);
 	for (size_t i = 0; ok && i < all.count; i++) {
+		if (has(cpus, all.items[i]))
+			continue;
 		if (cpus->count < most)
-			ok = add(cpus, all.items[i]);
+			ok = vector_push(cpus, all.items[i]);
 		else
-			*left_out_ret += !has(cpus, all.items[i]);
+			++*left_out_ret;
 	}
 	vector_deinit(&all);
 	return ok;
@@ -159,25 +156,18 @@ static bool has_not_advanced(struct watched_cpu *watched)
 	return false;
 }
 
-/* Waits if the last check was so recent that a running clock may not have advanced since. */
-static bool has_stopped(struct watched_cpu *watched)
-{
-	uint64_t since_ns = clock_now_ns() - watched->counted_ns;
-
-	if (!has_not_advanced(watched))
-		return false;
-	if (since_ns >= ADVANCE_NS_MAX)
-		return true;
-	usleep((useconds_t)((ADVANCE_NS_MAX - since_ns) / 1000));
-	return has_not_advanced(watched);
-}
-
 void cpu_watch_find_stopped(struct cpu_watch *watch)
 {
 	for (size_t i = 0; i < watch->items.count; i++) {
 		struct watched_cpu *watched = &watch->items.items[i];
+		uint64_t since_ns = clock_now_ns() - watched->counted_ns;
 
-		watched->lacks_events |= watched->fd >= 0 && has_stopped(watched);
+		if (watched->fd < 0 || !has_not_advanced(watched))
+			continue;
+		/* The last check was so recent that a running clock may not have advanced since. */
+		if (since_ns < ADVANCE_NS_MAX)
+			usleep((useconds_t)((ADVANCE_NS_MAX - since_ns) / 1000));
+		watched->lacks_events |= since_ns >= ADVANCE_NS_MAX || has_not_advanced(watched);
 	}
 }
 

@@ -105,6 +105,15 @@ static struct mmt_error *add_side_band(const struct mmt_record_options *options,
 	return NULL;
 }
 
+/* Describes the event of the last tracepoint. */
+static void describe_tracepoint(struct perf_event_attr *attribute, const struct tracepoints *tracepoints)
+{
+	describe_common(attribute);
+	attribute->type = PERF_TYPE_TRACEPOINT;
+	attribute->config = tracepoints->items.items[tracepoints->items.count - 1].id;
+	attribute->sample_type |= PERF_SAMPLE_RAW;
+}
+
 /* *event_ret is NULL if the kernel has no such tracepoint. */
 static struct mmt_error *add_tracepoint(struct event_set *set, const struct tracepoint_source *source,
 					const char *system, const char *name, struct event_description **event_ret)
@@ -120,10 +129,7 @@ static struct mmt_error *add_tracepoint(struct event_set *set, const struct trac
 	event = vector_append(&set->items);
 	if (!event)
 		return &error_no_memory;
-	describe_common(&event->attribute);
-	event->attribute.type = PERF_TYPE_TRACEPOINT;
-	event->attribute.config = set->tracepoints.items.items[set->tracepoints.items.count - 1].id;
-	event->attribute.sample_type |= PERF_SAMPLE_RAW;
+	describe_tracepoint(&event->attribute, &set->tracepoints);
 	snprintf(event->name, sizeof(event->name), "%s:%s", system, name);
 	*event_ret = event;
 	return NULL;
@@ -161,22 +167,19 @@ static void add_stack(const struct mmt_record_options *options, const struct arc
 		attribute->sample_regs_user |= architecture->saved_registers;
 }
 
-/* Adds the entry of a call, which has the first argument. It must be opened before the event of the exit: an exit
- * without an entry then shows that the call began before the recording. */
-static struct mmt_error *add_entry(struct event_set *set, const struct tracepoint_source *source, enum call call)
+/* *event_ret is NULL if the kernel has no such tracepoint. */
+static struct mmt_error *add_syscall(struct event_set *set, const struct tracepoint_source *source, enum call call,
+				     bool entry, struct event_description **event_ret)
 {
-	struct event_description *event;
 	struct mmt_error *error;
 	char name[64];
 
-	snprintf(name, sizeof(name), "sys_enter_%s", call_describe(call)->name);
-	error = add_tracepoint(set, source, "syscalls", name, &event);
-	if (error || !event)
+	snprintf(name, sizeof(name), "sys_%s_%s", entry ? "enter" : "exit", call_describe(call)->name);
+	error = add_tracepoint(set, source, "syscalls", name, event_ret);
+	if (error || !*event_ret)
 		return error;
-	event->role = ROLE_SYSCALL;
-	event->call = call;
-	event->is_enter = true;
-	event->filter = call_describe(call)->entry_filter;
+	(*event_ret)->role = ROLE_SYSCALL;
+	(*event_ret)->call = call;
 	return NULL;
 }
 
@@ -186,30 +189,31 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 {
 	const struct call_description *description = call_describe(call);
 	bool entry = description->at_entry && options->no_madvise;
-	struct event_description *event;
-	struct mmt_error *error;
-	char name[64];
+	struct event_description *event = NULL;
+	struct mmt_error *error = NULL;
 
 	if (description->unrecorded)
 		return NULL;
-	if (architecture->first_argument_lost && !entry) {
-		error = add_entry(set, source, call);
-		if (error)
-			return error;
+	/* The entry has the first argument. It must be opened before the event of the exit: an exit without an entry
+	 * then shows that the call began before the recording. */
+	if (architecture->first_argument_lost && !entry)
+		error = add_syscall(set, source, call, true, &event);
+	if (event) {
+		event->is_enter = true;
+		event->filter = description->entry_filter;
 	}
-	snprintf(name, sizeof(name), "sys_%s_%s", entry ? "enter" : "exit", description->name);
-	error = add_tracepoint(set, source, "syscalls", name, &event);
+	if (!error)
+		error = add_syscall(set, source, call, entry, &event);
 	if (error)
 		return error;
 	/* Another event records the entry of this call. Without the tracepoint of its exit, a missing exit would
 	 * go unnoticed. */
 	if (!event && (!description->rare || (description->at_entry && !entry)))
 		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "this kernel has no tracepoint syscalls:%s; it needs CONFIG_FTRACE_SYSCALLS", name);
+				    "this kernel has no tracepoint syscalls:sys_%s_%s; it needs CONFIG_FTRACE_SYSCALLS",
+				    entry ? "enter" : "exit", description->name);
 	if (!event)
 		return NULL;
-	event->role = ROLE_SYSCALL;
-	event->call = call;
 	event->filter = entry || !description->at_entry ? description->filter : description->exit_filter;
 	if (entry)
 		return NULL;
@@ -253,33 +257,16 @@ static struct mmt_error *add_dumps(struct event_set *set, const struct architect
 	return NULL;
 }
 
-static bool is_refused(const struct tracepoint *tracepoint)
-{
-	struct perf_event_attr attribute;
-	int fd;
-
-	describe_common(&attribute);
-	attribute.type = PERF_TYPE_TRACEPOINT;
-	attribute.config = tracepoint->id;
-	attribute.sample_type |= PERF_SAMPLE_RAW;
-	attribute.disabled = 1;
-	attribute.inherit = 0;
-	fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return errno == EACCES || errno == EPERM;
-	close(fd);
-	return false;
-}
-
-/* Does the kernel know everything that the attribute requests? Older kernels return EINVAL. */
-static bool is_known(const struct perf_event_attr *attribute)
+/* Opens an event for this thread and closes it. Returns 0, or why it cannot be opened: EINVAL if the kernel does not
+ * know everything that the attribute requests. */
+static int try_event(const struct perf_event_attr *attribute)
 {
 	int fd = (int)syscall(SYS_perf_event_open, attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)
-		return errno != EINVAL;
+		return errno;
 	close(fd);
-	return true;
+	return 0;
 }
 
 /* Adds what kernels of the supported versions may lack. Without PERF_FORMAT_LOST (Linux 6.0, and later 5.10 and 5.15)
@@ -293,11 +280,11 @@ static void add_optional(struct event_set *set, bool no_inherit)
 	thread = lost;
 	lost.read_format |= PERF_FORMAT_LOST;
 	thread.inherit_thread = 1;
-	if (!is_known(&lost))
+	if (try_event(&lost) == EINVAL)
 		lost.read_format = PERF_FORMAT_ID;
 	for (size_t i = 0; i < set->items.count; i++) {
 		set->items.items[i].attribute.read_format = lost.read_format;
-		set->items.items[i].attribute.inherit_thread = no_inherit && is_known(&thread);
+		set->items.items[i].attribute.inherit_thread = no_inherit && try_event(&thread) != EINVAL;
 	}
 }
 
@@ -312,38 +299,30 @@ bool kernel_is_supported(const char *release)
 struct mmt_error *events_check_permitted(void)
 {
 	struct perf_event_attr attribute;
-	int fd;
+	int errno_value;
 
 	describe_dummy(&attribute);
-	fd = (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0 && permission_was_refused(errno))
+	errno_value = try_event(&attribute);
+	if (permission_was_refused(errno_value))
 		return error_refused(permission_explain(PERMISSION_EVENTS), "none");
-	if (fd < 0)
-		return error_system(errno, "none");
-	close(fd);
-	return NULL;
+	return errno_value ? error_system(errno_value, "none") : NULL;
 }
 
 struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret)
 {
 	struct tracepoints tracepoints = {0};
 	struct mmt_error *error = tracefs_add_tracepoint(source, "task", "task_newtask", &tracepoints, restricted_ret);
+	struct perf_event_attr attribute;
+	int errno_value;
 
-	if (!error && *restricted_ret)
-		*restricted_ret = is_refused(&tracepoints.items.items[0]);
+	if (!error && *restricted_ret) {
+		describe_tracepoint(&attribute, &tracepoints);
+		attribute.disabled = 1;
+		attribute.inherit = 0;
+		errno_value = try_event(&attribute);
+		*restricted_ret = errno_value == EACCES || errno_value == EPERM;
+	}
 	tracepoints_deinit(&tracepoints);
-	return error;
-}
-
-static struct mmt_error *add_new_task(struct event_set *set, const struct tracepoint_source *source)
-{
-	struct event_description *new_task;
-	struct mmt_error *error = add_tracepoint(set, source, "task", "task_newtask", &new_task);
-
-	if (!error && !new_task)
-		error = error_create(MMT_ERROR_UNSUPPORTED, "this kernel has no tracepoint task:task_newtask");
-	if (!error)
-		new_task->role = ROLE_NEW_TASK;
 	return error;
 }
 
@@ -351,14 +330,18 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 				bool restricted, const struct architecture *architecture, struct event_set *set)
 {
 	uint32_t dump_bytes = events_dump_bytes(options), large_dump_bytes = events_large_dump_bytes(options);
+	struct event_description *new_task = NULL;
 	struct mmt_error *error;
 
 	memset(set, 0, sizeof(*set));
-	error = tracefs_add_headers(source, &set->tracepoints);
-	if (!error)
-		error = add_side_band(options, set);
-	if (!error && !restricted)
-		error = add_new_task(set, source);
+	error = tracefs_add_headers(source, &set->tracepoints) ?: add_side_band(options, set);
+	if (!error && !restricted) {
+		error = add_tracepoint(set, source, "task", "task_newtask", &new_task);
+		if (new_task)
+			new_task->role = ROLE_NEW_TASK;
+		else if (!error)
+			error = error_create(MMT_ERROR_UNSUPPORTED, "this kernel has no tracepoint task:task_newtask");
+	}
 	for (unsigned call = 0; !error && call < CALL_KINDS; call++)
 		error = add_call(set, source, options, architecture, (enum call)call);
 	if (!error && dump_bytes && !options->lean)

@@ -30,21 +30,13 @@ static uint64_t least_dump_ring(uint32_t dump_bytes, size_t page_bytes)
 	return least < page_bytes ? page_bytes : least;
 }
 
-static uint64_t divide_large_dumps(uint64_t syscall_event, uint32_t large_dump_bytes, size_t page_bytes)
-{
-	uint64_t least = least_dump_ring(large_dump_bytes, page_bytes);
-
-	if (syscall_event / 2 > RINGS_LARGE_DUMP_BYTES)
-		return RINGS_LARGE_DUMP_BYTES;
-	return syscall_event / 2 < least ? least : syscall_event / 2;
-}
-
 void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,
 		  uint64_t sizes_ret[RING_KINDS])
 {
 	uint64_t syscall_min = SYSCALL_BYTES_MIN > needs->page_bytes ? SYSCALL_BYTES_MIN : needs->page_bytes;
 	uint64_t syscall_event = floor_power_of_two(bytes_per_cpu);
 	uint64_t dump = 0, dump_min = least_dump_ring(needs->dump_bytes, needs->page_bytes);
+	uint64_t large_dump = 0, large_dump_min = least_dump_ring(needs->large_dump_bytes, needs->page_bytes);
 
 	if (needs->dump_bytes) {
 		dump = floor_power_of_two(bytes_per_cpu - syscall_event);
@@ -53,14 +45,16 @@ void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum l
 		dump = dump < dump_min ? dump_min : dump;
 	}
 	syscall_event = syscall_event < syscall_min ? syscall_min : syscall_event;
-	sizes_ret[RING_SYSCALL] = syscall_event;
-	sizes_ret[RING_LARGE_DUMP] = 0;
-	if (large != LARGE_DUMPS_LEFT_OUT)
-		sizes_ret[RING_LARGE_DUMP] =
-		    divide_large_dumps(syscall_event, needs->large_dump_bytes, needs->page_bytes);
+	if (large != LARGE_DUMPS_LEFT_OUT) {
+		large_dump = syscall_event / 2 < large_dump_min ? large_dump_min : syscall_event / 2;
+		if (syscall_event / 2 > RINGS_LARGE_DUMP_BYTES)
+			large_dump = RINGS_LARGE_DUMP_BYTES;
+	}
 	if (large == LARGE_DUMPS_TAKE_ROOM && dump / 2 >= dump_min)
 		dump /= 2;
+	sizes_ret[RING_SYSCALL] = syscall_event;
 	sizes_ret[RING_DUMP] = dump;
+	sizes_ret[RING_LARGE_DUMP] = large_dump;
 }
 
 static void close_rings(struct rings *rings)
@@ -78,28 +72,20 @@ static void close_rings(struct rings *rings)
 	vector_deinit(&rings->items);
 }
 
-static int open_owner(int cpu, uint64_t data_bytes)
-{
-	struct perf_event_attr attribute;
-
-	events_describe_ring_owner(&attribute, (uint32_t)(data_bytes / 4));
-	return (int)syscall(SYS_perf_event_open, &attribute, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
 /* `refused_ret`: the kernel may accept smaller rings, or rings without those for large dumps. */
 static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind kind, uint64_t data_bytes,
 				   bool *refused_ret)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	struct ring *ring = vector_append(&rings->items);
+	struct perf_event_attr attribute;
 	void *mapping;
 
 	if (!ring)
 		return &error_no_memory;
-	ring->cpu = cpu;
-	ring->kind = kind;
-	ring->data_bytes = data_bytes;
-	ring->fd = open_owner(cpu, data_bytes);
+	*ring = (struct ring){.cpu = cpu, .kind = kind, .data_bytes = data_bytes, .wrapped = rings->wrapped};
+	events_describe_ring_owner(&attribute, (uint32_t)(data_bytes / 4));
+	ring->fd = (int)syscall(SYS_perf_event_open, &attribute, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (ring->fd < 0) {
 		int errno_value = errno;
 
@@ -117,7 +103,6 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 					     "cannot open a perf event: permission denied");
 		return error_system(errno_value, "cannot open a perf event");
 	}
-	ring->wrapped = rings->wrapped;
 	mapping = mmap(NULL, page_bytes + data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (mapping == MAP_FAILED) {
 		*refused_ret = errno == EPERM || errno == ENOMEM;
@@ -134,21 +119,18 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 static struct mmt_error *open_rings(struct rings *rings, const uint64_t online[RING_KINDS],
 				    const uint64_t offline[RING_KINDS], bool *refused_ret)
 {
+	struct mmt_error *error = NULL;
+
 	*refused_ret = false;
 	for (size_t i = 0; i < rings->cpus.count; i++) {
 		const uint64_t *sizes = i < rings->online_count ? online : offline;
 
-		for (unsigned kind = 0; kind < RING_KINDS; kind++) {
-			struct mmt_error *error;
-
-			if (!sizes[kind])
-				continue;
-			error = open_ring(rings, rings->cpus.items[i], (enum ring_kind)kind, sizes[kind], refused_ret);
-			if (error)
-				return error;
-		}
+		for (unsigned kind = 0; !error && kind < RING_KINDS; kind++)
+			if (sizes[kind])
+				error = open_ring(rings, rings->cpus.items[i], (enum ring_kind)kind, sizes[kind],
+						  refused_ret);
 	}
-	return NULL;
+	return error;
 }
 
 /* Opens the largest rings that the kernel allows. `large`: the first way to try for getting memory for large dumps. */
@@ -242,48 +224,36 @@ static struct perf_event_mmap_page *control_page(const struct ring *ring)
 	return (struct perf_event_mmap_page *)ring->mapping;
 }
 
-/* Returns the record at `tail`, copied to `wrapped` if it wraps around the end of the ring. */
-static const void *get_record(struct ring *ring, uint64_t tail, size_t *size_ret)
-{
-	uint8_t *data = ring->mapping + control_page(ring)->data_offset;
-	size_t offset = tail & (ring->data_bytes - 1);
-	size_t until_end = ring->data_bytes - offset;
-	/* Records are 8-aligned: a header never wraps. */
-	const struct perf_event_header *header = (const void *)(data + offset);
-
-	*size_ret = header->size;
-	if (header->size <= until_end)
-		return data + offset;
-	memcpy(ring->wrapped, data + offset, until_end);
-	memcpy(ring->wrapped + until_end, data, *size_ret - until_end);
-	return ring->wrapped;
-}
-
 static uint64_t present_head(const struct ring *ring)
 {
 	return __atomic_load_n(&control_page(ring)->data_head, __ATOMIC_ACQUIRE);
 }
 
-void ring_note_head(struct ring *ring)
-{
-	ring->head = present_head(ring);
-}
-
 void rings_note_heads(struct rings *rings)
 {
 	for (size_t i = 0; i < rings->items.count; i++)
-		ring_note_head(&rings->items.items[i]);
+		rings->items.items[i].head = present_head(&rings->items.items[i]);
 }
 
-static struct mmt_error *get_complete_record(struct ring *ring, uint64_t tail, uint64_t head, const void **record_ret,
-					     size_t *size_ret)
+/* Finds the record at `tail`, and copies it to `wrapped` if it wraps around the end of the ring. */
+static struct mmt_error *get_record(struct ring *ring, uint64_t tail, uint64_t head, const void **record_ret,
+				    size_t *size_ret)
 {
-	const void *record = get_record(ring, tail, size_ret);
+	uint8_t *data = ring->mapping + control_page(ring)->data_offset;
+	size_t offset = tail & (ring->data_bytes - 1);
+	size_t until_end = ring->data_bytes - offset;
+	/* Records are 8-aligned: a header never wraps. */
+	size_t size = ((const struct perf_event_header *)(const void *)(data + offset))->size;
 
-	if (*size_ret < sizeof(struct perf_event_header) || *size_ret > head - tail)
-		return error_create(MMT_ERROR_SYSTEM, "the kernel's ring buffer holds a record of %zu bytes",
-				    *size_ret);
-	*record_ret = record;
+	*size_ret = size;
+	*record_ret = data + offset;
+	if (size < sizeof(struct perf_event_header) || size > head - tail)
+		return error_create(MMT_ERROR_SYSTEM, "the kernel's ring buffer holds a record of %zu bytes", size);
+	if (size > until_end) {
+		memcpy(ring->wrapped, data + offset, until_end);
+		memcpy(ring->wrapped + until_end, data, size - until_end);
+		*record_ret = ring->wrapped;
+	}
 	return NULL;
 }
 
@@ -298,7 +268,7 @@ struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *conte
 		const void *record = NULL;
 		size_t size;
 
-		error = get_complete_record(ring, position, head, &record, &size);
+		error = get_record(ring, position, head, &record, &size);
 		if (!error)
 			error = handle(context, record, size);
 		position += size;
@@ -317,7 +287,7 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 		const void *record = NULL;
 		size_t size;
 
-		error = get_complete_record(ring, tail, ring->head, &record, &size);
+		error = get_record(ring, tail, ring->head, &record, &size);
 		if (error)
 			return error;
 		error = handle(context, record, size);
@@ -330,25 +300,24 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 	return error;
 }
 
-static bool is_half_full(const struct ring *ring)
+static bool any_is_half_full(const struct rings *rings, bool large_dumps)
 {
-	return present_head(ring) - control_page(ring)->data_tail > ring->data_bytes / 2;
+	for (size_t i = 0; i < rings->items.count; i++) {
+		const struct ring *ring = &rings->items.items[i];
+
+		if ((large_dumps || ring->kind != RING_LARGE_DUMP) &&
+		    present_head(ring) - control_page(ring)->data_tail > ring->data_bytes / 2)
+			return true;
+	}
+	return false;
 }
 
 bool rings_are_filling(const struct rings *rings)
 {
-	for (size_t i = 0; i < rings->items.count; i++) {
-		if (is_half_full(&rings->items.items[i]))
-			return true;
-	}
-	return false;
+	return any_is_half_full(rings, true);
 }
 
 bool rings_are_urgent(const struct rings *rings)
 {
-	for (size_t i = 0; i < rings->items.count; i++) {
-		if (rings->items.items[i].kind != RING_LARGE_DUMP && is_half_full(&rings->items.items[i]))
-			return true;
-	}
-	return false;
+	return any_is_half_full(rings, false);
 }

@@ -54,7 +54,6 @@ const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum 
 
 /* Notes how far the rings are filled now. Records up to there are older than all that arrive later. */
 void rings_note_heads(struct rings *rings);
-void ring_note_head(struct ring *ring);
 
 /*
  * Hands each record up to the noted head to `handle`, then returns the space to the kernel. A record is read-only and

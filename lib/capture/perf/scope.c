@@ -58,27 +58,12 @@ bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns)
 
 bool scope_note_fork(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns)
 {
-	struct scope_fork new_fork = {.time_ns = time_ns, .pid = pid, .parent = parent};
-
-	return vector_push(&scope->forks, new_fork);
+	return vector_push(&scope->forks, ((struct scope_fork){time_ns, pid, parent}));
 }
 
 static int compare_times(const void *left, const void *right)
 {
-	uint64_t a = ((const struct scope_fork *)left)->time_ns, b = ((const struct scope_fork *)right)->time_ns;
-
-	return (a > b) - (a < b);
-}
-
-/* Applies a FORK record. If its PID was used before, it is a new process now, and older records are not its own. False:
- * out of memory. */
-static bool apply(struct scope *scope, const struct scope_fork *new_fork)
-{
-	bool followed = !scope->no_inherit && is_followed(scope, new_fork->parent, new_fork->time_ns);
-
-	if (!is_followed(scope, new_fork->pid, new_fork->time_ns))
-		return !followed || scope_follow(scope, new_fork->pid, new_fork->time_ns);
-	return followed || map_put(&scope->ends, (uint32_t)new_fork->pid, new_fork->time_ns);
+	return order_of(((const struct scope_fork *)left)->time_ns, ((const struct scope_fork *)right)->time_ns);
 }
 
 bool scope_apply_forks(struct scope *scope, uint64_t until_ns)
@@ -86,10 +71,17 @@ bool scope_apply_forks(struct scope *scope, uint64_t until_ns)
 	size_t applied = 0, count = scope->forks.count;
 	bool ok = true;
 
-	if (count > 1)
-		qsort(scope->forks.items, count, sizeof(*scope->forks.items), compare_times);
-	for (; ok && applied < count && scope->forks.items[applied].time_ns <= until_ns; applied++)
-		ok = apply(scope, &scope->forks.items[applied]);
+	vector_sort(&scope->forks, compare_times);
+	for (; ok && applied < count && scope->forks.items[applied].time_ns <= until_ns; applied++) {
+		const struct scope_fork fork = scope->forks.items[applied];
+		bool followed = !scope->no_inherit && is_followed(scope, fork.parent, fork.time_ns);
+
+		/* If its PID was used before, it is a new process now, and older records are not its own. */
+		if (!is_followed(scope, fork.pid, fork.time_ns))
+			ok = !followed || scope_follow(scope, fork.pid, fork.time_ns);
+		else
+			ok = followed || map_put(&scope->ends, (uint32_t)fork.pid, fork.time_ns);
+	}
 	for (size_t i = applied; i < count; i++)
 		scope->forks.items[i - applied] = scope->forks.items[i];
 	scope->forks.count = count - applied;
@@ -180,20 +172,14 @@ static bool is_usable(int directory)
 	return usable || !known;
 }
 
-/* Any directory may have a file of this name. */
-static bool is_on_cgroupfs(int directory)
-{
-	struct statfs state;
-
-	return fstatfs(directory, &state) == 0 &&
-	       (state.f_type == CGROUP2_SUPER_MAGIC || state.f_type == CGROUP_SUPER_MAGIC);
-}
-
 static void try_group(struct cgroup_search *search, const char *path)
 {
 	size_t used = strlen(search->tried);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool foreign = fd >= 0 && !is_on_cgroupfs(fd);
+	struct statfs state;
+	/* Any directory may have a file with the name of the list of processes. */
+	bool foreign = fd >= 0 && (fstatfs(fd, &state) < 0 ||
+				   (state.f_type != CGROUP2_SUPER_MAGIC && state.f_type != CGROUP_SUPER_MAGIC));
 
 	snprintf(search->tried + used, sizeof(search->tried) - used, "%s%s%s", used ? ", " : "", path,
 		 foreign ? " (not in a cgroup file system)" : "");
@@ -366,30 +352,27 @@ struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 	return search.fd >= 0 ? NULL : search.error ? search.error : no_group(&search, path, mounted);
 }
 
-/* Version 1 has a file in the root only, version 2 has one in every other group. */
-static bool is_root(int cgroup)
-{
-	struct statfs state;
-
-	if (fstatfs(cgroup, &state) == 0 && state.f_type == CGROUP2_SUPER_MAGIC)
-		return faccessat(cgroup, "cgroup.events", F_OK, 0) != 0;
-	return faccessat(cgroup, "release_agent", F_OK, 0) == 0;
-}
-
 struct mmt_error *cgroup_open_own(pid_t pid, int *fd_ret)
 {
 	CLEANUP(free) char *text = NULL;
 	bool version_1;
 	const char *path = find_own_path(pid, &version_1, &text);
+	struct statfs state;
 	struct mmt_error *error;
 	const char *problem;
+	bool root;
 
 	if (!path)
 		return error_create(MMT_ERROR_NO_PROCESS, "cannot read the control group of process %d", pid);
 	error = cgroup_open(path, fd_ret);
 	if (error)
 		return error;
-	if (is_root(*fd_ret))
+	/* Version 1 has a file in the root only, version 2 has one in every other group. */
+	if (fstatfs(*fd_ret, &state) == 0 && state.f_type == CGROUP2_SUPER_MAGIC)
+		root = faccessat(*fd_ret, "cgroup.events", F_OK, 0) != 0;
+	else
+		root = faccessat(*fd_ret, "release_agent", F_OK, 0) == 0;
+	if (root)
 		problem = "which has every process";
 	else if (!cgroup_has_processes(*fd_ret))
 		problem = "whose processes cannot be listed";
@@ -426,39 +409,35 @@ bool cgroup_contains(int cgroup, int other)
 bool cgroup_has_processes(int cgroup)
 {
 	CLEANUP(free) char *text = NULL;
-
 	int failure = text_file_read(cgroup, PROCESSES_FILE, &text);
 
 	/* A group that was removed has no processes, but is no threaded group. */
 	return failure >= 0 || failure == -ENODEV || failure == -ENOENT;
 }
 
-/* Adds the processes of one group. Processes in other PID namespaces are listed as PID 0 and are skipped. */
-static bool add_processes(int directory, proc_pids *pids)
-{
-	CLEANUP(free) char *text = NULL;
-	const char *position;
-	char *end;
-	long pid;
-
-	/* A threaded control group has no list of processes: the kernel lists them in its domain. */
-	if (text_file_read(directory, PROCESSES_FILE, &text) < 0)
-		return true;
-	for (position = text; (pid = strtol(position, &end, 10)), end != position; position = end) {
-		if (pid > 0 && !vector_push(pids, (pid_t)pid))
-			return false;
-	}
-	return true;
-}
-
 static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
 {
-	bool ok = add_processes(cgroup, pids);
-	int copy = openat(cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool removed = copy < 0 && (errno == ENOENT || errno == ENODEV);
-	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+	CLEANUP(free) char *text = NULL;
 	const struct dirent *entry;
+	const char *position;
+	bool ok = true, removed;
+	DIR *directory;
+	char *end;
+	int copy;
 
+	/* A threaded control group has no list of processes: the kernel lists them in its domain. */
+	position = text_file_read(cgroup, PROCESSES_FILE, &text) < 0 ? "" : text;
+	for (; ok; position = end) {
+		long pid = strtol(position, &end, 10);
+
+		if (end == position)
+			break;
+		/* Processes in other PID namespaces are listed as PID 0. */
+		ok = pid <= 0 || vector_push(pids, (pid_t)pid);
+	}
+	copy = openat(cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	removed = copy < 0 && (errno == ENOENT || errno == ENODEV);
+	directory = copy < 0 ? NULL : fdopendir(copy);
 	while (ok && directory && depth < DEPTH_MAX && (entry = readdir(directory))) {
 		CLEANUP(close) int below = -1;
 

@@ -37,20 +37,10 @@ static int open_mounted(const char *path)
 	return fd;
 }
 
-static int open_detached(void)
-{
-	CLEANUP(close) int context = fsopen("tracefs", FSOPEN_CLOEXEC);
-	int fd;
-
-	if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return -errno;
-	fd = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 static int open_directory(void)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	CLEANUP(close) int context = -1;
 	bool refused = false;
 	int fd;
 
@@ -60,8 +50,11 @@ static int open_directory(void)
 			return fd;
 		refused |= fd == -EACCES || fd == -EPERM;
 	}
-	fd = open_detached();
-	return fd < 0 && refused ? -EACCES : fd;
+	context = fsopen("tracefs", FSOPEN_CLOEXEC);
+	fd = context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0
+		 ? -1
+		 : fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	return fd >= 0 ? fd : refused ? -EACCES : -errno;
 }
 
 void tracefs_close(struct tracepoint_source *source)
@@ -82,23 +75,7 @@ static struct mmt_error *read_file(int directory, const char *path, char **text_
 	return result < 0 ? error_system(-result, "cannot read tracefs file %s", path) : NULL;
 }
 
-/* Finds a saved tracepoint. *format_ret stays NULL if there is none; the caller frees it. */
-static struct mmt_error *find_saved(const struct tracepoints *saved, const char *system, const char *name,
-				    uint32_t *id_ret, char **format_ret)
-{
-	for (size_t i = 0; i < saved->items.count; i++) {
-		const struct tracepoint *item = &saved->items.items[i];
-
-		if (strcmp(item->system, system) != 0 || strcmp(item->name, name) != 0)
-			continue;
-		*id_ret = item->id;
-		*format_ret = strdup(item->format);
-		return *format_ret ? NULL : &error_no_memory;
-	}
-	return NULL;
-}
-
-/* Does the same in tracefs. */
+/* Reads a tracepoint. *format_ret stays NULL if there is none; the caller frees it. */
 static struct mmt_error *read_tracepoint(int directory, const char *system, const char *name, uint32_t *id_ret,
 					 char **format_ret)
 {
@@ -128,11 +105,22 @@ static struct mmt_error *read_tracepoint(int directory, const char *system, cons
 struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source, const char *system, const char *name,
 					 struct tracepoints *tracepoints, bool *found_ret)
 {
+	const struct tracepoints *saved = &source->saved;
 	struct tracepoint found = {0}, *added;
-	struct mmt_error *error = source->directory < 0
-				      ? find_saved(&source->saved, system, name, &found.id, &found.format)
-				      : read_tracepoint(source->directory, system, name, &found.id, &found.format);
+	struct mmt_error *error = NULL;
 
+	if (source->directory >= 0)
+		error = read_tracepoint(source->directory, system, name, &found.id, &found.format);
+	for (size_t i = 0; source->directory < 0 && !found.format && i < saved->items.count; i++) {
+		const struct tracepoint *item = &saved->items.items[i];
+
+		if (strcmp(item->system, system) != 0 || strcmp(item->name, name) != 0)
+			continue;
+		found.id = item->id;
+		found.format = strdup(item->format);
+		if (!found.format)
+			return &error_no_memory;
+	}
 	*found_ret = found.format;
 	if (error || !found.format)
 		return error;
@@ -149,15 +137,13 @@ struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source,
 
 struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source, struct tracepoints *tracepoints)
 {
-	struct mmt_error *error;
-
 	if (source->directory < 0) {
 		tracepoints->header_page = strdup(source->saved.header_page);
 		tracepoints->header_event = strdup(source->saved.header_event);
 		return tracepoints->header_page && tracepoints->header_event ? NULL : &error_no_memory;
 	}
-	error = read_file(source->directory, "events/header_page", &tracepoints->header_page);
-	return error ? error : read_file(source->directory, "events/header_event", &tracepoints->header_event);
+	return read_file(source->directory, "events/header_page", &tracepoints->header_page)
+		   ?: read_file(source->directory, "events/header_event", &tracepoints->header_event);
 }
 
 /* The file that `mmtrace setup` writes for users who may not read tracefs. */
@@ -209,25 +195,20 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 /* Opens the file only if it is not a symbolic link and only its owner can write it. */
 static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd_ret)
 {
+	CLEANUP(close) int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat status;
-	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return error_system(errno, "cannot open %s", directory);
-	if (fstat(fd, &status) < 0) {
-		struct mmt_error *error = error_system(errno, "cannot read the owner and the mode of %s", directory);
-
-		close(fd);
-		return error;
-	}
-	if (status.st_uid != owner || status.st_mode & (S_IWGRP | S_IWOTH)) {
-		close(fd);
+	if (fstat(fd, &status) < 0)
+		return error_system(errno, "cannot read the owner and the mode of %s", directory);
+	if (status.st_uid != owner || status.st_mode & (S_IWGRP | S_IWOTH))
 		return error_create(MMT_ERROR_PERMISSION, "cannot use %s: %s", directory,
 				    status.st_uid != owner
 					? NOT_ROOTS
 					: "users other than root can write there; run `chmod go-w` on it as root");
-	}
 	*fd_ret = fd;
+	fd = -1;
 	return NULL;
 }
 
@@ -256,12 +237,11 @@ static struct mmt_error *write_file(int directory, const struct buffer *content)
 
 static struct mmt_error *save(const char *directory, const struct tracepoints *tracepoints)
 {
-	struct mmt_error *error;
 	CLEANUP(close) int fd = -1;
 	char boot_id[BOOT_ID_BYTES];
+	struct mmt_error *error = read_boot_id(boot_id);
 	struct buffer content;
 
-	error = read_boot_id(boot_id);
 	if (error)
 		return error;
 	if (mkdir(directory, DIRECTORY_MODE) < 0 && errno != EEXIST)
@@ -291,9 +271,7 @@ struct mmt_error *tracefs_save(const char *directory)
 	if (geteuid() != 0)
 		return error_create(MMT_ERROR_PERMISSION,
 				    "cannot save the tracepoints: only root may do this; run `sudo mmtrace setup`");
-	error = collect(&tracepoints);
-	if (!error)
-		error = save(directory, &tracepoints);
+	error = collect(&tracepoints) ?: save(directory, &tracepoints);
 	tracepoints_deinit(&tracepoints);
 	return error;
 }
@@ -359,10 +337,7 @@ static struct mmt_error *load(const char *directory, struct tracepoints *tracepo
 
 	if (error)
 		return error;
-	error = read_content(fd, &data, &size);
-	if (!error)
-		error = decode(data, size, tracepoints_ret);
-	return error_context(error, "%s", directory);
+	return error_context(read_content(fd, &data, &size) ?: decode(data, size, tracepoints_ret), "%s", directory);
 }
 
 struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)

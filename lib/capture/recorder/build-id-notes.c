@@ -152,9 +152,7 @@ static bool find_build_id(const struct build_id_source *source, struct build_id_
 
 bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *entry)
 {
-	const struct build_id_source source = {.data = data, .size = size, .fd = -1};
-
-	return find_build_id(&source, entry);
+	return find_build_id(&(struct build_id_source){data, size, -1}, entry);
 }
 
 int mapped_file_find(struct blocking_calls *calls, const struct build_id_mapping *mapping, struct stat *status_ret)
@@ -172,23 +170,13 @@ int mapped_file_find(struct blocking_calls *calls, const struct build_id_mapping
 	return -1;
 }
 
-/* Finds the file below the process's root directory, which symbolic links cannot leave. */
-static int find_in_root(struct blocking_calls *calls, const struct wanted_build_id *wanted, struct stat *status)
-{
-	uint64_t place = place_of_device(wanted->mapping.device_major, wanted->mapping.device_minor);
-	CLEANUP(close) int root = process_root_open(wanted->mapping.pid);
-
-	if (root >= 0)
-		return target_file_find(calls, place, root, wanted->path, TARGET_IN_ROOT, status);
-	/* The process has exited. Most processes have the same root directory as the recorder. */
-	return target_file_find(calls, place, AT_FDCWD, wanted->path, TARGET_ANYWHERE, status);
-}
-
 /* Finds the mapped file through /proc/PID/map_files if permitted, otherwise by its path if that is still the same
  * file. */
 static int find_mapped_file(struct blocking_calls *calls, const struct wanted_build_id *wanted)
 {
 	const struct build_id_mapping *mapping = &wanted->mapping;
+	uint64_t place = place_of_device(mapping->device_major, mapping->device_minor);
+	CLEANUP(close) int root = -1;
 	struct stat status;
 	int fd = mapped_file_find(calls, mapping, &status);
 
@@ -196,7 +184,11 @@ static int find_mapped_file(struct blocking_calls *calls, const struct wanted_bu
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	fd = find_in_root(calls, wanted, &status);
+	/* Symbolic links cannot leave the process's root directory. If the process has exited: most processes have the
+	 * same root directory as the recorder. */
+	root = process_root_open(mapping->pid);
+	fd = target_file_find(calls, place, root >= 0 ? root : AT_FDCWD, wanted->path,
+			      root >= 0 ? TARGET_IN_ROOT : TARGET_ANYWHERE, &status);
 	if (fd >= 0 && (!S_ISREG(status.st_mode) || !regular_file_is_mapped(&status, mapping->device_major,
 									    mapping->device_minor, mapping->inode))) {
 		close(fd);
@@ -208,13 +200,9 @@ static int find_mapped_file(struct blocking_calls *calls, const struct wanted_bu
 static bool read_open_file(int fd, struct build_id_entry *entry)
 {
 	uint8_t head[HEAD_BYTES];
-	struct build_id_source source = {.data = head, .fd = fd};
 	ssize_t count = pread(fd, head, sizeof(head), 0);
 
-	if (count <= 0)
-		return false;
-	source.size = (size_t)count;
-	return find_build_id(&source, entry);
+	return count > 0 && find_build_id(&(struct build_id_source){head, (size_t)count, fd}, entry);
 }
 
 /* What one look at a mapped file shows. */
@@ -242,25 +230,6 @@ static size_t look_at_module(const void *argument, int given, void *result, int 
 	return sizeof(look);
 }
 
-/* All 64-bit processes have the same vDSO, so read the recorder's own. */
-static bool read_from_vdso(struct build_id_entry *entry)
-{
-	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
-
-	return vdso && build_id_notes_find(vdso, (size_t)sysconf(_SC_PAGESIZE), entry);
-}
-
-/* Moves the path into the table of build-ids. */
-static struct mmt_error *keep_build_id(struct build_id_notes *notes, struct wanted_build_id *wanted,
-				       struct build_id_entry *entry)
-{
-	entry->path = wanted->path;
-	if (!vector_push(&notes->found.entries, *entry))
-		return &error_no_memory;
-	wanted->path = NULL;
-	return NULL;
-}
-
 static struct mmt_error *read_wanted(struct recorder *recorder, struct wanted_build_id *wanted)
 {
 	struct module_copy module = {.device_major = wanted->mapping.device_major,
@@ -275,7 +244,10 @@ static struct mmt_error *read_wanted(struct recorder *recorder, struct wanted_bu
 	struct mmt_error *error = NULL;
 
 	if (!strcmp(wanted->path, "[vdso]")) {
-		look.found = read_from_vdso(&look.entry);
+		/* All 64-bit processes have the same vDSO, so read the recorder's own. */
+		const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+		look.found = vdso && build_id_notes_find(vdso, (size_t)sysconf(_SC_PAGESIZE), &look.entry);
 	} else {
 		call.given = find_mapped_file(&recorder->calls, wanted);
 		if (call.given >= 0)
@@ -285,7 +257,13 @@ static struct mmt_error *read_wanted(struct recorder *recorder, struct wanted_bu
 		error = kept_modules_add(&recorder->calls, &recorder->jobs.kept_modules, recorder->options->images,
 					 &module, call.given, look.elf_bytes);
 	}
-	return look.found && !error ? keep_build_id(&recorder->jobs.build_ids, wanted, &look.entry) : error;
+	if (error || !look.found)
+		return error;
+	look.entry.path = wanted->path;
+	if (!vector_push(&recorder->jobs.build_ids.found.entries, look.entry))
+		return &error_no_memory;
+	wanted->path = NULL;
+	return NULL;
 }
 
 struct mmt_error *build_id_notes_read(struct recorder *recorder)
@@ -318,15 +296,6 @@ void kept_modules_deinit(struct kept_modules *kept)
 	free(TAKE(kept->left_out));
 }
 
-/* Opens the path in the recorder's root directory, as a report on this machine would. Returns -1 if there is no such
- * file. */
-static int open_by_path(const char *path)
-{
-	CLEANUP(free) char *linked = strndup(path, mapped_path_length(path));
-
-	return linked ? regular_file_open(linked) : -1;
-}
-
 struct module_argument {
 	struct module_copy module;
 	char path[LIMIT_PATH_BYTES + 1];
@@ -337,7 +306,9 @@ static size_t is_provided(const void *argument, int given, void *result, int *op
 {
 	const struct module_argument *wanted = argument;
 	const struct module_copy *module = &wanted->module;
-	CLEANUP(close) int fd = open_by_path(wanted->path);
+	/* Open the path in the recorder's root directory, as a report on this machine would. */
+	CLEANUP(free) char *linked = strndup(wanted->path, mapped_path_length(wanted->path));
+	CLEANUP(close) int fd = linked ? regular_file_open(linked) : -1;
 	struct build_id_entry found = {0};
 	struct stat status, other;
 	bool provided = false;
@@ -380,13 +351,6 @@ static bool is_kept(const struct kept_modules *kept, const struct module_copy *m
 	return false;
 }
 
-static bool is_wanted(struct blocking_calls *calls, const struct kept_modules *kept, enum mmt_images which,
-		      const struct module_copy *module, int fd)
-{
-	return fd >= 0 && which != MMT_IMAGES_NONE && !is_kept(kept, module) &&
-	       (which != MMT_IMAGES_MISSING || !path_provides(calls, module, fd));
-}
-
 static void leave_out(struct kept_modules *kept, const char *path)
 {
 	kept->left_out_count++;
@@ -394,27 +358,19 @@ static void leave_out(struct kept_modules *kept, const char *path)
 		kept->left_out = strdup(path);
 }
 
-static struct kept_file *find_largest(const struct kept_modules *kept)
+/* Leaves out one larger file to make room. That is enough: the files fitted before this one was added. */
+static bool make_room(struct kept_modules *kept, uint64_t bytes)
 {
 	struct kept_file *largest = NULL;
 
+	if (bytes <= LIMIT_RECORDED_IMAGES_BYTES - kept->bytes)
+		return true;
 	for (size_t i = 0; i < kept->files.count; i++) {
 		struct kept_file *file = &kept->files.items[i];
 
 		if (file->fd >= 0 && (!largest || file->bytes > largest->bytes))
 			largest = file;
 	}
-	return largest;
-}
-
-/* Leaves out one larger file to make room. That is enough: the files fitted before this one was added. */
-static bool make_room(struct kept_modules *kept, uint64_t bytes)
-{
-	struct kept_file *largest;
-
-	if (bytes <= LIMIT_RECORDED_IMAGES_BYTES - kept->bytes)
-		return true;
-	largest = find_largest(kept);
 	if (!largest || largest->bytes <= bytes)
 		return false;
 	leave_out(kept, kept->index.images.items[largest - kept->files.items].path);
@@ -424,37 +380,26 @@ static bool make_room(struct kept_modules *kept, uint64_t bytes)
 	return true;
 }
 
-/* Takes ownership of `fd`. */
-static struct kept_file choose_file(struct blocking_calls *calls, struct kept_modules *kept, enum mmt_images which,
-				    const struct module_copy *module, int fd, uint64_t bytes)
-{
-	struct kept_file file = {.fd = fd, .bytes = bytes && is_wanted(calls, kept, which, module, fd) ? bytes : 0};
-
-	if (file.bytes && make_room(kept, file.bytes)) {
-		file.fd = process_table_spare(fd);
-		return file;
-	}
-	if (file.bytes)
-		leave_out(kept, module->path);
-	if (fd >= 0)
-		close(fd);
-	return (struct kept_file){.fd = -1};
-}
-
 struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_modules *kept, enum mmt_images which,
 				   const struct module_copy *module, int fd, uint64_t bytes)
 {
 	uint64_t entry_bytes = module_copies_entry_bytes(module);
+	bool too_many = kept->files.count >= LIMIT_IMAGES || entry_bytes > INDEX_BYTES_MAX - kept->index_bytes;
+	bool wanted = !too_many && bytes && fd >= 0 && which != MMT_IMAGES_NONE && !is_kept(kept, module) &&
+		      (which != MMT_IMAGES_MISSING || !path_provides(calls, module, fd));
+	struct kept_file file = {.fd = -1};
 	struct module_copy copy = *module;
-	struct kept_file file;
 
-	if (kept->files.count >= LIMIT_IMAGES || entry_bytes > INDEX_BYTES_MAX - kept->index_bytes) {
-		leave_out(kept, module->path);
+	if (wanted && make_room(kept, bytes)) {
+		file = (struct kept_file){.fd = process_table_spare(fd), .bytes = bytes};
+	} else {
+		if (wanted || too_many)
+			leave_out(kept, module->path);
 		if (fd >= 0)
 			close(fd);
-		return NULL;
 	}
-	file = choose_file(calls, kept, which, module, fd, bytes);
+	if (too_many)
+		return NULL;
 	copy.path = strdup(module->path);
 	if (copy.path && vector_push(&kept->files, file)) {
 		if (vector_push(&kept->index.images, copy)) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/recorder/large-dumps.h"
 
-#include <string.h>
-
 #include "capture/procfs/clock.h"
 #include "capture/recorder/recorder.h"
 
@@ -41,9 +39,8 @@ bool large_dumps_rule_update(struct large_dumps_rule *rule, uint64_t calls, uint
 
 void large_dumps_init(struct large_dumps *large, uint64_t now_ns)
 {
-	memset(large, 0, sizeof(*large));
+	*large = (struct large_dumps){.on = true};
 	large_dumps_rule_init(&large->rule, now_ns);
-	large->on = true;
 }
 
 static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64_t now_ns)
@@ -69,10 +66,11 @@ static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64
 static struct mmt_error *continue_switch(struct recorder *recorder, uint64_t now_ns)
 {
 	struct large_dumps *large = &recorder->reader.large_dumps;
+	enum switch_state state = attach_switch_state(&recorder->reader.attachment);
 
-	if (large->switching && attach_switch_state(&recorder->reader.attachment) == SWITCH_AT_WORK)
+	if (large->switching && state == SWITCH_AT_WORK)
 		return NULL;
-	if (large->switching && attach_switch_state(&recorder->reader.attachment) == SWITCH_COMPLETE) {
+	if (large->switching && state == SWITCH_COMPLETE) {
 		if (large->passes_left-- == PASSES)
 			recorder_message(recorder, false, "large stack dumps are %s",
 					 large->on ? "on again" : "off: the call rate is too high");
@@ -101,7 +99,7 @@ struct mmt_error *large_dumps_step(struct recorder *recorder)
 	 * one. */
 	if (on != large->on && attach_stop_switch(&recorder->reader.attachment))
 		error = begin_switch(recorder, on, now_ns);
-	return error ? error : continue_switch(recorder, now_ns);
+	return error ?: continue_switch(recorder, now_ns);
 }
 
 struct mmt_error *large_dumps_begin(struct recorder *recorder)

@@ -16,39 +16,24 @@ void process_events_deinit(struct process_events *events)
 	map_deinit(&events->executing);
 }
 
-static bool push_path(struct process_events *events, const char *path)
-{
-	bool pushed = true;
-
-	do
-		pushed = vector_push(&events->paths, *path);
-	while (pushed && *path++);
-	return pushed;
-}
-
-/* The later one of several execs counts. */
-static bool push_exec(struct process_events *events, const struct process_event *exec)
-{
-	const uint64_t *known_ns = map_get(&events->executing, (uint64_t)exec->pid);
-
-	return (known_ns && *known_ns > exec->time_ns) ||
-	       map_put(&events->executing, (uint64_t)exec->pid, exec->time_ns);
-}
-
 struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event, const char *path)
 {
 	struct process_events *events = &recorder->process_events;
+	const uint64_t *known_ns = map_get(&events->executing, (uint64_t)event->pid);
 	struct process_event copy = *event;
+	bool ok = true;
 
 	/* A busy target maps data 100,000 times a second or more, which concerns neither the process table nor a job.
 	 */
 	if (event->kind == PROCESS_MAPPING && !(event->protection & PROT_EXEC))
 		return NULL;
 	copy.path = events->paths.count;
-	if ((event->kind == PROCESS_MAPPING && !push_path(events, path)) ||
-	    (event->kind == PROCESS_EXEC && !push_exec(events, event)) || !vector_push(&events->items, copy))
-		return &error_no_memory;
-	return NULL;
+	for (size_t i = 0; ok && event->kind == PROCESS_MAPPING && (!i || path[i - 1]); i++)
+		ok = vector_push(&events->paths, path[i]);
+	/* The later one of several execs counts. */
+	if (event->kind == PROCESS_EXEC && (!known_ns || *known_ns <= event->time_ns))
+		ok = map_put(&events->executing, (uint64_t)event->pid, event->time_ns);
+	return ok && vector_push(&events->items, copy) ? NULL : &error_no_memory;
 }
 
 static int compare_events(const void *left, const void *right)
