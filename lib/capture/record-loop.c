@@ -44,18 +44,6 @@ static void want_snapshot(struct traced_process *process, enum snapshot_kind kin
 	process->snapshot_wanted_ns = time_ns;
 }
 
-static struct mmt_error *apply_seen(struct recorder *recorder, const struct process_event *event)
-{
-	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
-
-	if (!process || process->ended)
-		process = process_table_add(&recorder->processes, event->pid, false);
-	if (!process)
-		return &error_no_memory;
-	want_snapshot(process, SNAPSHOT_START, event->time_ns);
-	return NULL;
-}
-
 /* Notes that a new program began in the process with this PID, by fork or exec. */
 static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
@@ -67,16 +55,18 @@ static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uin
 	return jit_reader_end_program(recorder, pid, time_ns);
 }
 
-/* A child with the PID of an ended process is a new process. */
-static struct mmt_error *apply_fork(struct recorder *recorder, const struct process_event *event)
+/* Adds the process of a FORK record or of a first call. A child with the PID of an ended process is a new process. */
+static struct mmt_error *apply_new(struct recorder *recorder, const struct process_event *event)
 {
 	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
-	struct mmt_error *error;
+	struct mmt_error *error = NULL;
 
-	if ((!process || process->ended) && !process_table_add(&recorder->processes, event->pid, false))
+	if (!process || process->ended)
+		process = process_table_add(&recorder->processes, event->pid, false);
+	if (!process)
 		return &error_no_memory;
-	error = begin_program(recorder, event->pid, event->time_ns);
-	process = process_table_find(&recorder->processes, event->pid);
+	if (event->kind == PROCESS_FORK)
+		error = begin_program(recorder, event->pid, event->time_ns);
 	if (!error)
 		want_snapshot(process, event->recorded ? SNAPSHOT_FIRST : SNAPSHOT_START, event->time_ns);
 	return error;
@@ -119,9 +109,8 @@ static struct mmt_error *apply_event(struct recorder *recorder, const struct pro
 
 	switch (event->kind) {
 	case PROCESS_SEEN:
-		return apply_seen(recorder, event);
 	case PROCESS_FORK:
-		return apply_fork(recorder, event);
+		return apply_new(recorder, event);
 	case PROCESS_EXEC:
 		return apply_exec(recorder, event);
 	case PROCESS_FIRST_CALL:

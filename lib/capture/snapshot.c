@@ -76,9 +76,8 @@ static struct mmt_error *note_code(struct reading *reading, const struct procmap
 	    jit_reader_note(recorder, reading->pid, line->path, reading->scan.line_ns, reading->kind == SNAPSHOT_FIRST);
 
 	ask_runtime_note_module(reading->process, line->path);
-	if (!error)
-		error = jitdumps_note(recorder, &mapping, reading->begin_ns);
-	return error ? error : build_id_notes_want(&recorder->jobs.build_ids, &mapping);
+	return error ?: jitdumps_note(recorder, &mapping, reading->begin_ns)
+		    ?: build_id_notes_want(&recorder->jobs.build_ids, &mapping);
 }
 
 static struct mmt_error *handle_line(struct reading *reading, const struct procmaps_line *line)
@@ -124,15 +123,6 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 	return error;
 }
 
-/* Does the address space for which the descriptor was opened still exist? Exit and exec free it, and the maps are then
- * truncated or empty. A snapshot that may be truncated gets no end record. */
-static bool still_has_memory(const struct reading *reading, int fd)
-{
-	char byte;
-
-	return process_file_read(&reading->recorder->calls, reading->pid, fd, &byte, 1, 0) == 1;
-}
-
 /* Did the process call exec during the snapshot, or before it? The maps of a new program are checked only after a
  * snapshot has described it: what the kernel's ELF loader unmaps causes no event and would be reported as a
  * mismatch. */
@@ -144,9 +134,7 @@ static struct mmt_error *check_exec(const struct reading *reading, bool *exec_re
 	*exec_ret = false;
 	if (reading->kind != SNAPSHOT_STOP && reading->kind != SNAPSHOT_INTERVAL)
 		return NULL;
-	error = ring_reader_catch_up(recorder);
-	if (!error)
-		error = process_events_end_exec(recorder, reading->pid);
+	error = ring_reader_catch_up(recorder) ?: process_events_end_exec(recorder, reading->pid);
 	*exec_ret = reading->process->snapshot_wanted || process_events_want_snapshot(recorder, reading->pid);
 	return error;
 }
@@ -166,6 +154,7 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 {
 	struct mmt_error *error = append_part(reading, name, reading->begin_ns, SNAPSHOT_PART_BEGIN);
 	bool exec = false;
+	char byte;
 
 	if (!error)
 		error = read_maps(reading, fd);
@@ -175,22 +164,13 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 				 reading->pid, reading->pid);
 	if (!error)
 		error = check_exec(reading, &exec);
-	if (error || reading->unreadable || exec || reading->stuck || !still_has_memory(reading, fd))
+	/* Does the address space for which the descriptor was opened still exist? Exit and exec free it, and the maps
+	 * are then truncated or empty. A snapshot that may be truncated gets no end record. */
+	if (error || reading->unreadable || exec || reading->stuck ||
+	    process_file_read(&reading->recorder->calls, reading->pid, fd, &byte, 1, 0) != 1)
 		return error;
 	reading->ended = true;
 	return append_part(reading, name, reading->scan.read_ns, SNAPSHOT_PART_END);
-}
-
-/* Opens the pagemap now, because an exec before the pages are read would replace them. */
-static void open_pagemap(struct recorder *recorder, struct traced_process *process)
-{
-	int pagemap = process_file_open(&recorder->calls, process->pid, "pagemap");
-
-	traced_process_drop_ranges(process);
-	if (pagemap < 0)
-		process->pagemap = -errno;
-	else if ((process->pagemap = process_table_spare(pagemap)) < 0)
-		process->pagemap = -EMFILE;
 }
 
 uint64_t snapshot_find_break(struct recorder *recorder, pid_t pid)
@@ -241,8 +221,16 @@ struct mmt_error *snapshot_take(struct recorder *recorder, struct traced_process
 		process->snapshot_ns = reading.begin_ns;
 	reading.wants_ranges = kind == SNAPSHOT_STOP || kind == SNAPSHOT_INTERVAL ||
 			       (kind == SNAPSHOT_START && !recorder->jobs.memory->start_pages_read);
-	if (reading.wants_ranges)
-		open_pagemap(recorder, process);
+	/* Open the pagemap now, because an exec before the pages are read would replace them. */
+	if (reading.wants_ranges) {
+		int pagemap = process_file_open(&recorder->calls, pid, "pagemap"), errno_value = errno;
+
+		traced_process_drop_ranges(process);
+		if (pagemap < 0)
+			process->pagemap = -errno_value;
+		else if ((process->pagemap = process_table_spare(pagemap)) < 0)
+			process->pagemap = -EMFILE;
+	}
 	buffer_init(&reading.record, UINT16_MAX);
 	error = take(&reading, fd, name);
 	buffer_deinit(&reading.record);
@@ -253,13 +241,6 @@ struct mmt_error *snapshot_take(struct recorder *recorder, struct traced_process
 	if (complete_ret)
 		*complete_ret = reading.ended;
 	return error ? error : limits_note_process(recorder, pid);
-}
-
-static bool is_exiting(pid_t pid, pid_t tid)
-{
-	struct proc_thread state;
-
-	return !proc_read_thread(pid, tid, &state) || state.exiting;
 }
 
 struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bool *alive_ret)
@@ -274,14 +255,15 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bo
 		threads.count = 0;
 	for (size_t i = 0; !error && i < threads.count; i++) {
 		uint64_t before_ns = clock_now_ns();
+		pid_t tid = threads.items[i];
 		char name[PROC_NAME_BYTES];
+		struct proc_thread state;
 
 		/* A name recorded after the thread's EXIT record would add the thread again. So take the time first,
 		 * then check whether the thread is exiting. */
-		if (proc_name(pid, threads.items[i], name) && !is_exiting(pid, threads.items[i])) {
+		if (proc_name(pid, tid, name) && proc_read_thread(pid, tid, &state) && !state.exiting) {
 			*alive_ret = true;
-			error =
-			    append_name(recorder, &record, pid, threads.items[i], name, before_ns, SNAPSHOT_ID_NAME);
+			error = append_name(recorder, &record, pid, tid, name, before_ns, SNAPSHOT_ID_NAME);
 		}
 		if (!error)
 			error = ring_reader_give_way(recorder);

@@ -60,25 +60,6 @@ static bool has(const struct check *check, unsigned capability)
 	return check->capabilities >> capability & 1;
 }
 
-static bool is_first(const char *path, uint32_t inode)
-{
-	struct stat status;
-
-	return stat(path, &status) < 0 || status.st_ino == inode;
-}
-
-/* Does the kernel permit recording kernel-internal tracepoints? Asks it in the same way as a recording does. `source`
- * is NULL if the tracepoints cannot be read; then only capabilities are checked. */
-static bool may_record_all(const struct check *check, const struct tracepoint_source *source)
-{
-	bool restricted = true;
-
-	if (!source)
-		return (has(check, CAP_PERFMON) || has(check, CAP_SYS_ADMIN)) && permission_is_global();
-	mmt_error_destroy(events_are_restricted(source, &restricted));
-	return !restricted;
-}
-
 static void check_kernel(struct check *check)
 {
 	struct utsname kernel = {0};
@@ -105,12 +86,19 @@ static void add_remedy(struct check *check, const struct mmt_refusal *refusal)
 	item->remedy_effect = refusal->remedies[0].effect;
 }
 
+/* `source` is NULL if the tracepoints cannot be read. */
 static void check_permissions(struct check *check, const struct tracepoint_source *source)
 {
 	long long paranoid = text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", 2);
 	struct mmt_error *refused = events_check_permitted();
+	bool restricted = true;
 
-	check->can_record_all = !refused && may_record_all(check, source);
+	/* Ask the kernel in the same way as a recording does whether it permits kernel-internal tracepoints. */
+	if (!refused && source)
+		mmt_error_destroy(events_are_restricted(source, &restricted));
+	else if (!refused)
+		restricted = !((has(check, CAP_PERFMON) || has(check, CAP_SYS_ADMIN)) && permission_is_global());
+	check->can_record_all = !restricted;
 	if (refused)
 		add(check, MMT_CHECK_MISSING, "permissions", NULL, "%s", mmt_error_get_message(refused));
 	else if (check->can_record_all)
@@ -130,21 +118,6 @@ static void check_permissions(struct check *check, const struct tracepoint_sourc
 	add_remedy(check, permission_explain(PERMISSION_PROCESS));
 }
 
-/* Reports whether tracepoints can be read. `source` is valid if `error` is NULL. */
-static void check_tracepoints(struct check *check, const struct tracepoint_source *source,
-			      const struct mmt_error *error)
-{
-	if (!error)
-		add(check, MMT_CHECK_GOOD, "tracepoints", NULL, "%s",
-		    source->directory < 0 ? "read from " TRACEFS_SAVED_DIRECTORY "/" TRACEFS_SAVED_NAME
-					    " (mmtrace setup)"
-					  : "read from tracefs");
-	else
-		add(check, MMT_CHECK_MISSING, "tracepoints", "sudo mmtrace setup", "%s", mmt_error_get_message(error));
-	if (error)
-		add_remedy(check, mmt_error_get_refusal(error));
-}
-
 /* Reports whether events can be opened. Leaves no descriptor open. *usable_ret: they can. */
 static void check_events(struct check *check, bool *usable_ret)
 {
@@ -152,10 +125,17 @@ static void check_events(struct check *check, bool *usable_ret)
 	struct mmt_error *error = tracefs_open(&source);
 
 	check_permissions(check, error ? NULL : &source);
-	check_tracepoints(check, &source, error);
 	*usable_ret = !error;
-	if (!error)
+	if (!error) {
+		add(check, MMT_CHECK_GOOD, "tracepoints", NULL, "%s",
+		    source.directory < 0 ? "read from " TRACEFS_SAVED_DIRECTORY "/" TRACEFS_SAVED_NAME
+					   " (mmtrace setup)"
+					 : "read from tracefs");
 		tracefs_close(&source);
+	} else {
+		add(check, MMT_CHECK_MISSING, "tracepoints", "sudo mmtrace setup", "%s", mmt_error_get_message(error));
+		add_remedy(check, mmt_error_get_refusal(error));
+	}
 	mmt_error_destroy(error);
 }
 
@@ -200,21 +180,16 @@ static void check_rings(struct check *check)
 	rings_deinit(&rings);
 }
 
-static void check_files(struct check *check)
+static void check_files_and_ptrace(struct check *check)
 {
+	int64_t scope = text_file_number(-1, "/proc/sys/kernel/yama/ptrace_scope", 0);
+	bool refused = scope > 0 && !has(check, CAP_SYS_PTRACE);
 	struct rlimit limit = {0};
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	add(check, limit.rlim_max >= 4096 ? MMT_CHECK_GOOD : MMT_CHECK_LIMITED, "open files",
 	    "raise the hard limit: ulimit -Hn 1048576 as root, or LimitNOFILE= of the service", "%llu at most",
 	    (unsigned long long)limit.rlim_max);
-}
-
-static void check_ptrace(struct check *check)
-{
-	int64_t scope = text_file_number(-1, "/proc/sys/kernel/yama/ptrace_scope", 0);
-	bool refused = scope > 0 && !has(check, CAP_SYS_PTRACE);
-
 	add(check, refused ? MMT_CHECK_LIMITED : MMT_CHECK_GOOD, "JIT code", "sudo sysctl kernel.yama.ptrace_scope=0",
 	    refused
 		? "of commands only: that of processes attached to cannot be copied (kernel.yama.ptrace_scope is %lld)"
@@ -225,7 +200,8 @@ static void check_ptrace(struct check *check)
 static void check_namespaces(struct check *check)
 {
 	bool user = permission_is_global();
-	bool processes = is_first("/proc/self/ns/pid", FIRST_PID_NAMESPACE);
+	struct stat status;
+	bool processes = stat("/proc/self/ns/pid", &status) < 0 || status.st_ino == FIRST_PID_NAMESPACE;
 
 	if (!clock_is_of_events())
 		add(check, MMT_CHECK_MISSING, "namespaces", "record from outside of this time namespace",
@@ -240,21 +216,10 @@ static void check_namespaces(struct check *check)
 		    user ? "" : "; its root has no permission to open events");
 }
 
-static void check_confinement(struct check *check)
-{
-	const char *missing = confine_missing();
-
-	if (missing)
-		add(check, MMT_CHECK_LIMITED, "confinement", NULL,
-		    "reports read recordings without %s, which this system does not have", missing);
-	else
-		add(check, MMT_CHECK_GOOD, "confinement", NULL,
-		    "reports read recordings confined by Landlock and seccomp");
-}
-
 struct mmt_error *mmt_check_create(struct mmt_check **check_ret)
 {
 	struct check *check = calloc(1, sizeof(*check));
+	const char *unconfined = confine_missing();
 	bool usable;
 
 	if (!check)
@@ -264,10 +229,14 @@ struct mmt_error *mmt_check_create(struct mmt_check **check_ret)
 	check_events(check, &usable);
 	if (usable)
 		check_rings(check);
-	check_files(check);
-	check_ptrace(check);
+	check_files_and_ptrace(check);
 	check_namespaces(check);
-	check_confinement(check);
+	if (unconfined)
+		add(check, MMT_CHECK_LIMITED, "confinement", NULL,
+		    "reports read recordings without %s, which this system does not have", unconfined);
+	else
+		add(check, MMT_CHECK_GOOD, "confinement", NULL,
+		    "reports read recordings confined by Landlock and seccomp");
 	check->result.items = check->items.items;
 	check->result.item_count = check->items.count;
 	check->result.can_record = true;

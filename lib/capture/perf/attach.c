@@ -398,13 +398,6 @@ struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool 
 	return error ? error : noted;
 }
 
-uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id)
-{
-	const uint64_t *known = map_get(&attachment->id_in_file, id);
-
-	return known ? *known : id;
-}
-
 struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t tid, bool *gone_ret)
 {
 	struct event_description event;
@@ -512,26 +505,20 @@ bool attach_note_clone(struct attachment *attachment, pid_t parent_tid, uint64_t
 	return unseen;
 }
 
-/* Is the thread outside of clone()? Inside, it is neither stopped nor in an interruptible sleep. */
-static bool is_outside(const struct attached_root *root)
-{
-	struct proc_thread state;
-
-	if (!proc_read_thread(root->pid, root->tid, &state) || state.exiting)
-		return true;
-	return strchr("STt", state.state) || (state.state == 'D' && !proc_may_be_in_clone(root->tid));
-}
-
 void attach_check_outside(struct attachment *attachment)
 {
 	attachment->unseen_roots = 0;
 	attachment->unseen_since_ns = 0;
 	for (size_t i = 0; i < attachment->roots.count; i++) {
 		struct attached_root *root = &attachment->roots.items[i];
+		struct proc_thread state;
 
 		if (!root->complete_ns || root->seen_outside)
 			continue;
-		root->seen_outside = is_outside(root);
+		/* Inside of clone(), a thread is neither stopped nor in an interruptible sleep. */
+		root->seen_outside = !proc_read_thread(root->pid, root->tid, &state) || state.exiting ||
+				     strchr("STt", state.state) ||
+				     (state.state == 'D' && !proc_may_be_in_clone(root->tid));
 		if (root->seen_outside)
 			continue;
 		attachment->unseen_roots++;

@@ -33,8 +33,7 @@ struct thread_coverage {
 
 void thread_coverage_deinit(struct thread_coverage *coverage);
 
-/* Notes that the thread with this TID had the set at this time. This and the functions below return false if out of
- * memory. */
+/* Notes that the thread had the set at this time. This and the functions below return false if out of memory. */
 bool thread_coverage_put(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns);
 
 /* Does the thread with this TID that started at `start_ns` have the set? `start_ns` may be too early by one clock tick
@@ -60,10 +59,9 @@ bool thread_coverage_is_same(const struct thread_coverage *coverage, pid_t tid, 
 /* Notes that every thread that was alive at this time has the set. */
 void thread_coverage_set_complete(struct thread_coverage *coverage, uint64_t time_ns);
 
-/* The open events: the event set of each thread, on every CPU. The attachment owns the file descriptors. */
-
+/* An open event: one of the event set of a thread, on one CPU. */
 struct attached_event {
-	int fd;
+	int fd; /* owned by the attachment */
 	int cpu;
 	uint32_t root;
 	uint32_t event; /* index in the event set; UINT32_MAX: the coverage event */
@@ -119,8 +117,8 @@ struct attachment {
 	struct map root_of_thread;	   /* by TID: the latest root */
 	struct map event_of_id;
 	struct map samples_of_id; /* number of samples that were read; only if the kernel does not count lost ones */
-	struct map
-	    id_in_file; /* for events opened after the head of the file was written: the identifier to write instead */
+	/* For events opened after the head of the file was written: the identifier to write instead. */
+	struct map id_in_file;
 	struct thread_coverage coverage;
 	size_t unseen_roots;	     /* roots not yet seen outside of clone(), as of attach_check_outside() */
 	uint64_t unseen_since_ns;    /* when the last of these roots became complete */
@@ -130,7 +128,7 @@ struct attachment {
 /* Borrows `set` and `rings`, which must outlive the attachment. */
 void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings);
 
-/* Closes every descriptor. Accepts a zeroed value. */
+/* Accepts a zeroed value. */
 void attach_deinit(struct attachment *attachment);
 
 /* How many threads can be attached to in reasonable time. `large_dumps`: with events for large stack dumps. */
@@ -158,7 +156,7 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 /*
  * Opens the set on every CPU, for all processes or for those in a control group. `cgroup`: the group's directory,
  * borrowed; -1: all processes. After the first call, the head of the file does not contain the new identifiers: see
- * attach_id_in_file().
+ * `id_in_file`.
  */
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;
 
@@ -168,9 +166,6 @@ void attach_close_cpus(struct attachment *attachment);
 /* Opens the set on a CPU that came online during the recording, after closing the events that the CPU had before.
  * `gone_ret`: the CPU is offline again. */
 struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret) MMT_MUST_CHECK;
-
-/* Returns the identifier under which the file knows the event. */
-uint64_t attach_id_in_file(const struct attachment *attachment, uint64_t id);
 
 /* Notes a SWITCH record or, with `coverage_event_id` 0, an EXIT record about a thread, in any order. */
 struct mmt_error *attach_note(struct attachment *attachment, pid_t tid, uint64_t time_ns,
@@ -211,7 +206,7 @@ bool attach_disable_some(struct attachment *attachment, size_t *next);
 /* Does the kernel count lost records (PERF_FORMAT_LOST)? */
 bool attach_counts_lost(const struct attachment *attachment);
 
-/* Counts a sample that was read, if the kernel does not count lost ones. False: out of memory. */
+/* Counts a sample that was read, if the kernel does not count lost ones. */
 bool attach_note_sample(struct attachment *attachment, uint64_t id);
 
 /*
@@ -235,8 +230,7 @@ enum switch_state attach_switch_state(const struct attachment *attachment);
 /* Asks the thread to end early, without waiting for it. Returns true if it has ended, or if there is none. */
 bool attach_stop_switch(struct attachment *attachment);
 
-/* Stops switching early and waits for the thread, so that only some events may have been switched. Call this before
- * closing descriptors. */
+/* Stops switching early and waits for the thread. Call this before closing descriptors. */
 void attach_end_switch(struct attachment *attachment);
 
 #endif

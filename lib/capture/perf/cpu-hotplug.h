@@ -20,7 +20,6 @@
  * missed.
  */
 
-/* Zero-initialise an empty list; free it with vector_deinit(). */
 typedef VECTOR(int) cpu_list;
 
 /* Appends the CPUs of a list like "0-3,5". False: out of memory. */
@@ -61,7 +60,6 @@ struct cpu_watch {
 	uint64_t stopped_check_ns;
 };
 
-/* Closes every descriptor. */
 void cpu_watch_deinit(struct cpu_watch *watch);
 
 /* Opens a hotplug event for an online CPU and closes the previous one. Returns 0 or an errno value; ENODEV: the CPU is

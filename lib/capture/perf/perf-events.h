@@ -53,10 +53,9 @@ void events_deinit(struct event_set *set);
 /* Changes the set to per-CPU events, which are not inherited. Call this before any event is opened. */
 void events_put_on_cpus(struct event_set *set);
 
-/* Returns the size of the stack dump in each sample that has one, in bytes; 0: no stack dumps. */
+/* Return the size of the stack dump in each sample that has one, in bytes, and that of the large dumps, which calls
+ * have in addition while the call rate is low; 0: none. */
 uint32_t events_dump_bytes(const struct mmt_record_options *options);
-/* Returns the size of the large dumps, in bytes; 0: no large dumps. Calls have them in addition to a small dump while
- * the call rate is low. */
 uint32_t events_large_dump_bytes(const struct mmt_record_options *options);
 /* Removes large dumps from the set if there is no ring for them. Call this before any event is opened. */
 void events_leave_out_large_dumps(struct event_set *set);

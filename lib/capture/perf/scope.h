@@ -43,10 +43,8 @@ struct scope {
 	uint64_t passed_over; /* number of calls of other processes */
 };
 
-/*
- * Are per-thread events cheap? For each mapping, the kernel walks all events of the thread, those of other CPUs too,
- * and it copies them for each new thread. `events`: of a thread on one CPU.
- */
+/* Are per-thread events cheap? For each mapping, the kernel walks all events of the thread, those of other CPUs too,
+ * and it copies them for each new thread. `events`: of a thread on one CPU. */
 bool scope_threads_are_cheap(size_t cpus, size_t events);
 
 /* Estimates how much longer than on a small machine a pair of mmap() and munmap() takes with per-thread events. */
@@ -66,7 +64,7 @@ bool scope_note_fork(struct scope *scope, pid_t pid, pid_t parent, uint64_t time
  */
 bool scope_apply_forks(struct scope *scope, uint64_t until_ns);
 
-/* Forgets processes that were recorded before this time and are not in the process table any more: they have ended. */
+/* Forgets processes that were recorded before this time and have left the process table, because they have ended. */
 void scope_forget(struct scope *scope, const struct process_table *known, uint64_t before_ns);
 
 /* Should activity of this process at this time be recorded? */

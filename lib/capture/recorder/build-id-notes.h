@@ -17,13 +17,6 @@
 #include "trace/sections/copies.h"
 #include "trace/sections/sections.h"
 
-/*
- * The modules of the recorded processes. Each file is opened (O_PATH) when it is first seen and stays open, because it
- * can then be read after its process, its path and its mount namespace are gone. When recording ends, files that a
- * report would not find by their path are copied into the recording: files of a container or another root directory,
- * and files that were replaced or deleted.
- */
-
 struct blocking_calls;
 struct recorder;
 struct stat;
@@ -33,6 +26,12 @@ struct kept_file {
 	uint64_t bytes; /* size when first seen; the copy is limited to it if the file grows */
 };
 
+/*
+ * The modules of the recorded processes. Each file is opened (O_PATH) when it is first seen and stays open, because it
+ * can then be read after its process, its path and its mount namespace are gone. When recording ends, files that a
+ * report would not find by their path are copied into the recording: files of a container or another root directory,
+ * and files that were replaced or deleted.
+ */
 struct kept_modules {
 	struct module_copies index;
 	VECTOR(struct kept_file) files; /* in the order of `index` */
@@ -43,7 +42,6 @@ struct kept_modules {
 	size_t interrupted, failed; /* number of files not copied: stopped by the user, or errors */
 };
 
-/* Accepts a zeroed value. */
 void kept_modules_deinit(struct kept_modules *kept);
 
 /*
@@ -61,8 +59,6 @@ struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_mod
 struct mmt_error *kept_modules_encode(struct recorder *recorder, struct kept_modules *kept,
 				      struct buffer *buffer) MMT_MUST_CHECK;
 
-/* The build-ids of the mapped modules, read while the files are accessible. */
-
 struct build_id_mapping {
 	pid_t pid;
 	uint64_t start, end;
@@ -76,6 +72,7 @@ struct wanted_build_id {
 	char *path;			 /* owned */
 };
 
+/* The build-ids of the mapped modules, read while the files are accessible. */
 struct build_id_notes {
 	struct intern seen; /* key: device, inode and path */
 	VECTOR(struct wanted_build_id) wanted;
@@ -83,7 +80,6 @@ struct build_id_notes {
 	size_t in_pieces; /* number of elements of `found` already written as incremental metadata */
 };
 
-/* Accepts a zeroed value. */
 void build_id_notes_deinit(struct build_id_notes *notes);
 
 /* Requests the build-id of the file of an executable mapping, once per file. Copies its arguments. */

@@ -43,6 +43,14 @@ void large_dumps_init(struct large_dumps *large, uint64_t now_ns)
 	large_dumps_rule_init(&large->rule, now_ns);
 }
 
+/* Notes whether large stack dumps are on from this time on. */
+static struct mmt_error *note_state(struct recorder *recorder, uint64_t time_ns)
+{
+	const struct large_dumps *large = &recorder->reader.large_dumps;
+
+	return recorder_note(recorder, NOTE_LARGE_DUMPS, 0, time_ns, large->on, large->switches);
+}
+
 static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64_t now_ns)
 {
 	struct large_dumps *large = &recorder->reader.large_dumps;
@@ -60,7 +68,7 @@ static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64
 	if (on)
 		large->off_total_ns += now_ns - large->off_ns;
 	large->switches++;
-	return recorder_note_large_dumps(recorder, now_ns);
+	return note_state(recorder, now_ns);
 }
 
 static struct mmt_error *continue_switch(struct recorder *recorder, uint64_t now_ns)
@@ -110,7 +118,7 @@ struct mmt_error *large_dumps_begin(struct recorder *recorder)
 		return NULL;
 	large->off_ns = recorder->start_ns;
 	large->switches++;
-	return recorder_note_large_dumps(recorder, recorder->start_ns);
+	return note_state(recorder, recorder->start_ns);
 }
 
 void large_dumps_end(struct recorder *recorder)

@@ -201,12 +201,6 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder)
 	return error;
 }
 
-struct mmt_error *recorder_note_large_dumps(struct recorder *recorder, uint64_t now_ns)
-{
-	return recorder_note(recorder, NOTE_LARGE_DUMPS, 0, now_ns, recorder->reader.large_dumps.on,
-			     recorder->reader.large_dumps.switches);
-}
-
 struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns,
 					const char *control_group)
 {

@@ -95,7 +95,6 @@ uint64_t recorder_end_ns(const struct recorder *recorder);
 /* Is this a helper process of the recorder, which is not recorded? */
 bool recorder_has_helper(const struct recorder *recorder, pid_t pid);
 
-/* Was a stop requested? */
 bool recorder_is_stopped(const struct recorder *recorder);
 /* Returns the number of stop requests, or 1 if the descriptor does not count them. */
 unsigned recorder_stop_requests(const struct recorder *recorder);
@@ -119,8 +118,6 @@ void recorder_append(struct recorder *recorder, const void *record, size_t size,
 void recorder_end_round(struct recorder *recorder);
 void recorder_flush(struct recorder *recorder);
 
-/* The metadata of the file: the head, the sections after the records, and the incremental metadata (see below). */
-
 /* Writes the head of the file: the event attributes and the sections that are known when recording starts.
  * recorder->start_ns must be set. */
 struct mmt_error *file_metadata_add_head(struct recorder *recorder) MMT_MUST_CHECK;
@@ -133,9 +130,7 @@ struct mmt_error *file_metadata_add_head(struct recorder *recorder) MMT_MUST_CHE
  */
 void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost);
 
-/* Records of the recorder itself, in the format of kernel records. */
-
-/* Begins a record of the kernel's `type` in the buffer and discards what the buffer contains. */
+/* Begins a record of the recorder itself, of the kernel's `type`, and discards what the buffer contains. */
 void own_record_begin(struct buffer *record, uint32_t type, uint16_t misc);
 
 /* Ends the record with the sample_id_all trailer and appends it to the recording. */
@@ -153,9 +148,6 @@ void own_record_begin_bytes(struct buffer *record);
 struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buffer *record, pid_t pid, uint64_t time_ns,
 					  uint64_t id) MMT_MUST_CHECK;
 
-/* Notes that the recorder writes during a recording: marks of the user, RSS readings, the state of large stack
- * dumps. */
-
 /* Writes a mark for each timestamp that is waiting in options->mark_fd. */
 struct mmt_error *recorder_note_marks(struct recorder *recorder) MMT_MUST_CHECK;
 
@@ -167,9 +159,6 @@ struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, 
 /* Notes when a process started, in nanoseconds since boot, and the path of its control group; NULL: unknown. */
 struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns,
 					const char *control_group) MMT_MUST_CHECK;
-
-/* Notes whether large stack dumps are on from now on. */
-struct mmt_error *recorder_note_large_dumps(struct recorder *recorder, uint64_t now_ns) MMT_MUST_CHECK;
 
 /*
  * Incremental metadata: perf maps, jitdumps and build-ids are also written between the records while they grow, because

@@ -113,11 +113,13 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 
 static void put_id_in_file(const struct recorder *recorder, uint8_t *record, size_t offset)
 {
+	const uint64_t *in_file;
 	uint64_t id;
 
 	memcpy(&id, record + offset, sizeof(id));
-	id = attach_id_in_file(&recorder->reader.attachment, id);
-	memcpy(record + offset, &id, sizeof(id));
+	in_file = map_get(&recorder->reader.attachment.id_in_file, id);
+	if (in_file)
+		memcpy(record + offset, in_file, sizeof(id));
 }
 
 /* Copies a record that may be changed before it is written. Replaces the identifier of an event that was opened after
@@ -398,6 +400,18 @@ static struct mmt_error *note_new_process(void *context, const void *record, siz
 	return &error_no_memory;
 }
 
+/* Hands the records of all rings that have more than dumps to `handle`, and leaves them there. */
+static struct mmt_error *peek_rings(struct rings *rings, ring_handler handle, void *context)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < rings->items.count; i++) {
+		if (rings->items.items[i].kind == RING_SYSCALL)
+			error = rings_peek(&rings->items.items[i], handle, context);
+	}
+	return error;
+}
+
 /*
  * Searches all rings for FORK records up to the heads noted before. A process that made a record up to these heads was
  * forked earlier, so its FORK record is in some ring by now. The rings are searched one after the other, so only some
@@ -406,14 +420,11 @@ static struct mmt_error *note_new_process(void *context, const void *record, siz
 static struct mmt_error *find_forks(struct recorder *recorder)
 {
 	uint64_t begin_ns = clock_now_ns();
-	struct mmt_error *error = NULL;
+	struct mmt_error *error;
 
 	if (recorder->reader.scope.kind == SCOPE_THREADS)
 		return NULL;
-	for (size_t i = 0; !error && i < recorder->reader.rings.items.count; i++) {
-		if (recorder->reader.rings.items.items[i].kind == RING_SYSCALL)
-			error = rings_peek(&recorder->reader.rings.items.items[i], note_new_process, recorder);
-	}
+	error = peek_rings(&recorder->reader.rings, note_new_process, recorder);
 	return error || scope_apply_forks(&recorder->reader.scope, begin_ns) ? error : &error_no_memory;
 }
 
@@ -467,12 +478,10 @@ struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *n
 {
 	struct rings *rings = &recorder->reader.rings;
 	struct awaited_exec exec = {.name = name};
-	struct mmt_error *error = NULL;
+	struct mmt_error *error;
 
 	rings_note_heads(rings);
-	for (size_t i = 0; !error && i < rings->items.count; i++)
-		if (rings->items.items[i].kind == RING_SYSCALL)
-			error = rings_peek(&rings->items.items[i], note_exec, &exec);
+	error = peek_rings(rings, note_exec, &exec);
 	for (size_t i = 0; !error && !exec.pid && i < rings->items.count; i++)
 		error = rings_read(&rings->items.items[i], discard, &recorder->reader.attachment);
 	/* Search them again for FORK records. */
@@ -489,11 +498,12 @@ struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *n
 /* Reads either the rings of large dumps or all other rings. */
 static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
 {
+	struct rings *rings = &recorder->reader.rings;
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->reader.rings.items.count; i++) {
-		if ((recorder->reader.rings.items.items[i].kind == RING_LARGE_DUMP) == large_dumps)
-			error = rings_read(&recorder->reader.rings.items.items[i], handle_record, recorder);
+	for (size_t i = 0; !error && i < rings->items.count; i++) {
+		if ((rings->items.items[i].kind == RING_LARGE_DUMP) == large_dumps)
+			error = rings_read(&rings->items.items[i], handle_record, recorder);
 	}
 	return error;
 }
@@ -606,8 +616,9 @@ struct mmt_error *ring_reader_give_way(struct recorder *recorder)
 	return NULL;
 }
 
-void ring_reader_begin_wait(struct recorder *recorder)
+void ring_reader_begin_wait(void *context)
 {
+	struct recorder *recorder = context;
 	struct ring_thread *thread = &recorder->reader.thread;
 
 	if (thread->waits++ || !thread->started)
@@ -618,8 +629,9 @@ void ring_reader_begin_wait(struct recorder *recorder)
 	pthread_mutex_unlock(&thread->lock);
 }
 
-void ring_reader_end_wait(struct recorder *recorder)
+void ring_reader_end_wait(void *context)
 {
+	struct recorder *recorder = context;
 	struct ring_thread *thread = &recorder->reader.thread;
 	int before = errno;
 
@@ -628,16 +640,6 @@ void ring_reader_end_wait(struct recorder *recorder)
 		thread->waiting = false;
 	}
 	errno = before;
-}
-
-static void begin_wait(void *recorder)
-{
-	ring_reader_begin_wait(recorder);
-}
-
-static void end_wait(void *recorder)
-{
-	ring_reader_end_wait(recorder);
 }
 
 static void pass_warning(void *recorder, const char *text)
@@ -650,8 +652,8 @@ struct mmt_error *ring_reader_start_helper(struct recorder *recorder)
 	const struct blocking_host host = {.context = recorder,
 					   .stop_fd = recorder->options->stop_fd,
 					   .raise_nice = recorder->priority.has_nice,
-					   .begin_wait = begin_wait,
-					   .end_wait = end_wait,
+					   .begin_wait = ring_reader_begin_wait,
+					   .end_wait = ring_reader_end_wait,
 					   .warn = pass_warning};
 
 	return blocking_calls_start(&recorder->calls, &host);
@@ -678,21 +680,18 @@ void ring_reader_end(struct recorder *recorder)
  */
 static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_list *online)
 {
+	struct attachment *attachment = &recorder->reader.attachment;
 	struct mmt_error *error = NULL;
-	bool ok = true;
+	bool ok = true, gone = false;
 	int cpu;
 
 	/* The recording has stopped: new events would only fill a ring that is no longer read. */
 	if (recorder->stop_ns)
 		return NULL;
-	while (ok && !error && cpu_watch_pop_online(&recorder->reader.attachment.cpus, online, &cpu)) {
-		bool gone;
-
-		error = attach_cpu_later(&recorder->reader.attachment, cpu, &gone);
+	while (!gone && !error && cpu_watch_pop_online(&attachment->cpus, online, &cpu)) {
+		error = attach_cpu_later(attachment, cpu, &gone);
 		if (gone)
-			ok = cpu_watch_add_without_events(&recorder->reader.attachment.cpus, cpu);
-		if (gone)
-			break;
+			ok = cpu_watch_add_without_events(&attachment->cpus, cpu);
 	}
 	if (error)
 		recorder_message(recorder, true, "calls on CPU %d are not recorded: %s", cpu,

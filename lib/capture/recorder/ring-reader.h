@@ -25,8 +25,7 @@ struct ring_thread {
 	pthread_t thread;
 	/* Held by the recorder's own thread, except while that thread waits and this one may read the rings. */
 	pthread_mutex_t lock;
-	/* Signalled when the recorder's own thread begins to wait or requests a reading, and when this thread must end.
-	 */
+	/* Signalled when the recorder's own thread begins to wait or requests a reading, or when this one must end. */
 	pthread_cond_t wake;
 	pthread_cond_t done; /* signalled when the requested reading of the rings is complete */
 	bool started;
@@ -54,8 +53,8 @@ struct ring_reader {
 	bool lost_waiting;		 /* events were lost while a process was waited for */
 	VECTOR(uint64_t) lost_before;	 /* by event: records lost before start_ns */
 	VECTOR(uint64_t) lost;		 /* by event: records lost since start_ns, counted at the end */
-	_Alignas(
-	    8) uint8_t changed[RINGS_RECORD_BYTES_MAX]; /* buffer for a record that is modified before it is written */
+	/* Buffer for a record that is modified before it is written. */
+	_Alignas(8) uint8_t changed[RINGS_RECORD_BYTES_MAX];
 };
 
 /*
@@ -95,8 +94,8 @@ struct mmt_error *ring_reader_catch_up(struct recorder *recorder) MMT_MUST_CHECK
  * only state that reading the rings does not touch: not the writer, messages, events or rings. errno is preserved.
  * Pairs may be nested.
  */
-void ring_reader_begin_wait(struct recorder *recorder);
-void ring_reader_end_wait(struct recorder *recorder);
+void ring_reader_begin_wait(void *recorder);
+void ring_reader_end_wait(void *recorder);
 
 /* Starts the helper that makes blocking calls, during which the rings are read. */
 struct mmt_error *ring_reader_start_helper(struct recorder *recorder) MMT_MUST_CHECK;
