@@ -149,14 +149,14 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 	info->all_processes = recorder->reader.scope.kind == SCOPE_ALL_PROCESSES;
 	info->in_cgroups = recorder->reader.scope.cgroups.count;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		if (recorder->processes.items.items[i]->target &&
-		    !vector_push(&info->targets, recorder->processes.items.items[i]->pid))
+		const struct traced_process *process = recorder->processes.items.items[i];
+
+		if (process->target && !vector_push(&info->targets, process->pid))
 			return &error_no_memory;
 	}
-	for (size_t i = 0; i < recorder->reader.events.items.count; i++) {
+	for (size_t i = 0; i < recorder->reader.events.items.count; i++)
 		if (!vector_push(&info->roles, recorder->reader.events.items.items[i].role))
 			return &error_no_memory;
-	}
 	return vector_push(&info->roles, ROLE_SNAPSHOT) ? find_hugetlbfs(recorder, info) : &error_no_memory;
 }
 
@@ -167,26 +167,13 @@ static struct mmt_error *add_string(struct recorder *recorder, enum format_featu
 	return add_section(recorder, feature, buffer);
 }
 
-static struct mmt_error *add_command_line(struct recorder *recorder, struct buffer *buffer)
+static struct mmt_error *add_host_and_command_line(struct recorder *recorder, struct buffer *buffer)
 {
 	const char *const *words = recorder->options->command_line;
-	uint32_t count = 0;
-
-	if (!words)
-		return NULL;
-	while (words[count])
-		count++;
-	buffer_put_u32(buffer, count);
-	for (uint32_t i = 0; i < count; i++)
-		writer_put_text(buffer, words[i]);
-	return add_section(recorder, FEATURE_CMDLINE, buffer);
-}
-
-static struct mmt_error *add_host(struct recorder *recorder, struct buffer *buffer)
-{
-	char version[64];
 	struct utsname host = {0};
 	struct mmt_error *error;
+	uint32_t count = 0;
+	char version[64];
 
 	uname(&host);
 	snprintf(version, sizeof(version), "mmtrace %s", mmt_version());
@@ -198,7 +185,15 @@ static struct mmt_error *add_host(struct recorder *recorder, struct buffer *buff
 		return error;
 	buffer_put_u32(buffer, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
 	buffer_put_u32(buffer, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
-	return add_section(recorder, FEATURE_NRCPUS, buffer);
+	error = add_section(recorder, FEATURE_NRCPUS, buffer);
+	if (error || !words)
+		return error;
+	while (words[count])
+		count++;
+	buffer_put_u32(buffer, count);
+	for (uint32_t i = 0; i < count; i++)
+		writer_put_text(buffer, words[i]);
+	return add_section(recorder, FEATURE_CMDLINE, buffer);
 }
 
 static struct mmt_error *add_clock(struct recorder *recorder, struct buffer *buffer)
@@ -234,8 +229,7 @@ struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 		error = add_section(recorder, FEATURE_TRACING_DATA, &buffer);
 	}
 	if (!error)
-		error = add_host(recorder, &buffer)
-			    ?: add_command_line(recorder, &buffer) ?: add_clock(recorder, &buffer);
+		error = add_host_and_command_line(recorder, &buffer) ?: add_clock(recorder, &buffer);
 	recording_info_deinit(&info);
 	buffer_deinit(&buffer);
 	return error;

@@ -515,8 +515,9 @@ static struct mmt_error *drain_for(struct recorder *recorder, uint64_t duration_
  * the user who stops the recording should not wait with them. */
 static uint64_t end_of_wait_ns(const struct recorder *recorder, uint64_t end_ns, uint64_t sleep_end_ns, bool sleeping)
 {
-	return sleeping && recorder->summary.end == MMT_RECORD_END_STOPPED && sleep_end_ns < end_ns ? sleep_end_ns
-												    : end_ns;
+	bool sooner = sleeping && recorder->summary.end == MMT_RECORD_END_STOPPED && sleep_end_ns < end_ns;
+
+	return sooner ? sleep_end_ns : end_ns;
 }
 
 static bool all_sleep(const struct in_flight *in_flight)

@@ -208,15 +208,12 @@ static struct mmt_error *attach_to_command(struct recorder *recorder)
 	return error;
 }
 
-static void set_start(struct recorder *recorder, uint64_t start_ns)
+static uint64_t read_clock(clockid_t clock)
 {
-	struct timespec now;
+	struct timespec time;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	recorder->start_realtime_ns =
-	    (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - (clock_now_ns() - start_ns);
-	recorder->start_ns = start_ns;
-	output_file_limit_waiting(writer_file(recorder->writer), recorder->options->stop_fd, recorder_end_ns(recorder));
+	clock_gettime(clock, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
 /* Begins to write the file, which is completed from now on, whatever fails later. */
@@ -316,18 +313,6 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 	return error;
 }
 
-/* Lets the command run. Finds write errors before: if the exec fails, a recording with the same file name is not
- * replaced. */
-static struct mmt_error *release_command(struct recorder *recorder)
-{
-	/* Do this before the command runs, because it may end at once. */
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		if (recorder->processes.items.items[i]->from_exec)
-			perf_maps_watch(recorder, recorder->processes.items.items[i], 0, recorder->start_ns);
-	}
-	return writer_write_head(recorder->writer) ?: command_release(&recorder->command);
-}
-
 static struct mmt_error *start(struct recorder *recorder)
 {
 	bool command = recorder->options->command, waits = recorder->options->wait_name;
@@ -365,10 +350,20 @@ static struct mmt_error *start(struct recorder *recorder)
 		if (!process->ended && !process->from_exec)
 			process->break_before = snapshot_find_break(recorder, process->pid);
 	}
-	set_start(recorder, exec_ns ?: clock_now_ns());
+	recorder->start_ns = exec_ns ?: clock_now_ns();
+	recorder->start_realtime_ns = read_clock(CLOCK_REALTIME);
+	recorder->start_realtime_ns -= clock_now_ns() - recorder->start_ns;
+	output_file_limit_waiting(writer_file(recorder->writer), recorder->options->stop_fd, recorder_end_ns(recorder));
 	error = file_metadata_add_head(recorder);
+	/* Do this before the command runs, because it may end at once. */
+	for (size_t i = 0; !error && command && i < recorder->processes.items.count; i++) {
+		if (recorder->processes.items.items[i]->from_exec)
+			perf_maps_watch(recorder, recorder->processes.items.items[i], 0, recorder->start_ns);
+	}
+	/* Find write errors before the command runs: if its exec fails, a recording with the same file name is not
+	 * replaced. */
 	if (!error && command)
-		error = release_command(recorder);
+		error = writer_write_head(recorder->writer) ?: command_release(&recorder->command);
 	if (!error)
 		error = start_writing(recorder);
 	if (!error && waits)
@@ -438,14 +433,6 @@ static void finish(struct recorder *recorder)
 	summary->processes = recorder->processes.items.count + recorder->processes.forgotten;
 }
 
-static uint64_t cpu_used_ns(void)
-{
-	struct timespec used;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
-}
-
 static struct mmt_error *run(struct recorder *recorder)
 {
 	const struct mmt_record_options *options = recorder->options;
@@ -482,7 +469,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 	    .jobs = {.memory = &memory, .runtimes = &runtimes, .jit_reader = &jit_reader, .heap = &heap}};
 	struct mmt_error *error =
 	    options_copy(asked, &options, sizeof(options), "mmt_record_options") ?: check_options(&options);
-	uint64_t cpu_before_ns = cpu_used_ns();
+	uint64_t cpu_before_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
 
 	if (error)
 		return error;
@@ -491,7 +478,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 	error = run(&recorder);
 	if (!error) {
 		recorder.summary.recorder_cpu_ns =
-		    cpu_used_ns() - cpu_before_ns + recorder.calls.spent_ns + heap.spent_ns;
+		    read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_before_ns + recorder.calls.spent_ns + heap.spent_ns;
 		recorder.summary.recorder_memory_bytes = proc_own_peak_bytes();
 		/* Ring pages belong to the kernel and are not part of the recorder's RSS. */
 		for (size_t i = 0; i < recorder.reader.rings.items.count; i++)

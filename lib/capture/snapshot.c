@@ -67,30 +67,26 @@ static struct mmt_error *append_line(struct reading *reading, const struct procm
 				 SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_LINE));
 }
 
-static struct mmt_error *note_code(struct reading *reading, const struct procmaps_line *line)
-{
-	struct recorder *recorder = reading->recorder;
-	const struct build_id_mapping mapping = {reading->pid,	     line->start, line->end, line->device_major,
-						 line->device_minor, line->inode, line->path};
-	struct mmt_error *error =
-	    jit_reader_note(recorder, reading->pid, line->path, reading->scan.line_ns, reading->kind == SNAPSHOT_FIRST);
-
-	ask_runtime_note_module(reading->process, line->path);
-	return error ?: jitdumps_note(recorder, &mapping, reading->begin_ns)
-		    ?: build_id_notes_want(&recorder->jobs.build_ids, &mapping);
-}
-
 static struct mmt_error *handle_line(struct reading *reading, const struct procmaps_line *line)
 {
+	struct recorder *recorder = reading->recorder;
 	const struct mapped_range range = {line->start, line->end, !line->shared && !line->inode,
 					   line->protection == PROT_NONE};
+	const struct build_id_mapping mapping = {reading->pid,	     line->start, line->end, line->device_major,
+						 line->device_minor, line->inode, line->path};
 	struct mmt_error *error;
 
 	if (reading->wants_ranges && !vector_push(&reading->process->ranges, range))
 		return &error_no_memory;
-	reading->recorder->jobs.memory->snapshot_lines++;
+	recorder->jobs.memory->snapshot_lines++;
 	error = append_line(reading, line);
-	return error || !(line->protection & PROT_EXEC) ? error : note_code(reading, line);
+	if (error || !(line->protection & PROT_EXEC))
+		return error;
+	error =
+	    jit_reader_note(recorder, reading->pid, line->path, reading->scan.line_ns, reading->kind == SNAPSHOT_FIRST);
+	ask_runtime_note_module(reading->process, line->path);
+	return error ?: jitdumps_note(recorder, &mapping, reading->begin_ns)
+		    ?: build_id_notes_want(&recorder->jobs.build_ids, &mapping);
 }
 
 /*

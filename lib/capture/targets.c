@@ -140,29 +140,24 @@ static struct mmt_error *children_add(struct recorder *recorder, bool *added_ret
 	return error;
 }
 
-static bool is_requested(const struct recorder *recorder, pid_t pid)
-{
-	for (size_t i = 0; i < recorder->options->pid_count; i++) {
-		if (recorder->options->pids[i] == pid)
-			return true;
-	}
-	return false;
-}
-
 /* With options->tree: reports to the user which processes were added. */
 static void children_report_added(const struct recorder *recorder)
 {
+	const struct mmt_record_options *options = recorder->options;
 	char list[NAMES_SHOWN * (PROC_NAME_BYTES + 16)] = "";
 	size_t count = 0, length = 0;
 	char text[sizeof(list) + 128];
 
-	if (!recorder->options->tree)
+	if (!options->tree)
 		return;
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = recorder->processes.items.items[i];
 		char name[PROC_NAME_BYTES];
+		size_t k = 0;
 
-		if (process->ended || is_requested(recorder, process->pid))
+		while (k < options->pid_count && options->pids[k] != process->pid)
+			k++;
+		if (process->ended || k < options->pid_count)
 			continue;
 		if (count++ < NAMES_SHOWN && proc_name(process->pid, process->pid, name))
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%d (%s)",

@@ -261,33 +261,25 @@ static void close_root(struct attachment *attachment, uint32_t root)
 	attachment->roots.items[root].complete_ns = 0;
 }
 
-static struct mmt_error *add_root(struct attachment *attachment, pid_t pid, pid_t tid, uint64_t thread_start_ns,
-				  uint32_t *root_ret)
-{
-	struct attached_root root = {
-	    .pid = pid, .tid = tid, .cgroup = -1, .thread_start_ns = thread_start_ns, .begin_ns = clock_now_ns()};
-
-	*root_ret = (uint32_t)attachment->roots.count;
-	return vector_push(&attachment->roots, root) ? NULL : &error_no_memory;
-}
-
 struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t tid, bool *gone_ret)
 {
 	struct proc_thread state, later;
+	uint32_t root = (uint32_t)attachment->roots.count;
+	struct attached_root added = {.pid = pid, .tid = tid, .cgroup = -1};
 	struct mmt_error *error;
 	uint64_t complete_ns;
-	uint32_t root;
 
 	*gone_ret = !proc_read_thread(pid, tid, &state);
 	if (*gone_ret)
 		return NULL;
-	error = add_root(attachment, pid, tid, clock_from_ticks(state.start_ticks), &root);
-	if (error)
-		return error;
+	added.thread_start_ns = clock_from_ticks(state.start_ticks);
+	added.begin_ns = clock_now_ns();
+	if (!vector_push(&attachment->roots, added))
+		return &error_no_memory;
 	error = open_set(attachment, root, 0, attachment->rings->cpus.count, true, gone_ret);
 	complete_ns = clock_now_ns();
 	/* Meanwhile the TID may have been reused for a thread that has only some of the events. */
-	if (!error && !*gone_ret && complete_ns - attachment->roots.items[root].begin_ns >= NUMBER_REUSE_NS)
+	if (!error && !*gone_ret && complete_ns - added.begin_ns >= NUMBER_REUSE_NS)
 		*gone_ret = !proc_read_thread(pid, tid, &later) || later.start_ticks != state.start_ticks;
 	if (!error && !*gone_ret &&
 	    (!thread_coverage_put(&attachment->coverage, tid, complete_ns) ||
@@ -301,14 +293,15 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 
 struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret)
 {
+	struct attached_root root = {.pid = pid, .tid = pid, .cgroup = -1, .begin_ns = clock_now_ns()};
 	struct mmt_error *error;
-	uint32_t root;
 
 	*gone_ret = false;
 	attachment->on_exec = true;
-	error = add_root(attachment, pid, pid, 0, &root);
-	if (!error)
-		error = open_set(attachment, root, 0, attachment->rings->cpus.count, false, gone_ret);
+	if (!vector_push(&attachment->roots, root))
+		return &error_no_memory;
+	error = open_set(attachment, (uint32_t)attachment->roots.count - 1, 0, attachment->rings->cpus.count, false,
+			 gone_ret);
 	if (!error && !thread_coverage_put(&attachment->coverage, pid, clock_now_ns()))
 		error = &error_no_memory;
 	thread_coverage_set_complete(&attachment->coverage, clock_now_ns());
@@ -349,28 +342,27 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 {
 	size_t first = attachment->events.count;
 	bool later = attachment->first_ids.count;
-	struct mmt_error *error, *noted;
-	uint32_t root;
+	const cpu_list *cpus = &attachment->rings->cpus;
+	uint32_t root = (uint32_t)attachment->roots.count;
+	struct attached_root added = {.pid = -1, .tid = -1, .cgroup = cgroup, .begin_ns = clock_now_ns()};
+	struct mmt_error *error = NULL, *noted;
 
-	error = add_root(attachment, -1, -1, 0, &root);
-	if (error)
-		return error;
-	attachment->roots.items[root].cgroup = cgroup;
-	for (size_t cpu = 0; !error && cpu < attachment->rings->cpus.count; cpu++) {
+	if (!vector_push(&attachment->roots, added))
+		return &error_no_memory;
+	for (size_t i = 0; !error && i < cpus->count; i++) {
 		bool gone = false;
 
 		if (!later)
-			error = open_hotplug_event(attachment, attachment->rings->cpus.items[cpu], &gone);
+			error = open_hotplug_event(attachment, cpus->items[i], &gone);
 		if (!error && !gone)
-			error = open_set(attachment, root, cpu, 1, false, &gone);
-		if (gone && !error &&
-		    !cpu_watch_add_without_events(&attachment->cpus, attachment->rings->cpus.items[cpu]))
+			error = open_set(attachment, root, i, 1, false, &gone);
+		if (gone && !error && !cpu_watch_add_without_events(&attachment->cpus, cpus->items[i]))
 			error = &error_no_memory;
 	}
 	/* Do this even if some events could not be opened: the rings may already contain records of the others. */
 	noted = later ? note_later_ids(attachment, first) : error ? NULL : note_first_ids(attachment);
 	thread_coverage_set_complete(&attachment->coverage, clock_now_ns());
-	return error ? error : noted;
+	return error ?: noted;
 }
 
 void attach_close_cpus(struct attachment *attachment)

@@ -203,14 +203,9 @@ static bool is_id(const char *text)
 }
 
 /* In the names of its groups, systemd uses '_' instead of '-'. */
-static char plain(char character)
-{
-	return character == '_' ? '-' : character;
-}
-
 static bool begins_with_id(const char *name, const char *id)
 {
-	while (*id && plain(*name) == plain(*id)) {
+	while (*id && (*name == *id || (*name && strchr("-_", *name) && strchr("-_", *id)))) {
 		name++;
 		id++;
 	}

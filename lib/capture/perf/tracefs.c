@@ -327,28 +327,22 @@ static struct mmt_error *decode(const uint8_t *data, size_t size, struct tracepo
 	return error_create(MMT_ERROR_FORMAT, TRACEFS_SAVED_NAME " is damaged; run `mmtrace setup` again as root");
 }
 
-/* Reads the saved file if it is from this boot and only root can have written it. */
-static struct mmt_error *load(const char *directory, struct tracepoints *tracepoints_ret)
-{
-	CLEANUP(free) uint8_t *data = NULL;
-	CLEANUP(close) int fd = -1;
-	struct mmt_error *error = open_safely(directory, 0, &fd);
-	size_t size = 0;
-
-	if (error)
-		return error;
-	return error_context(read_content(fd, &data, &size) ?: decode(data, size, tracepoints_ret), "%s", directory);
-}
-
 struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
 {
 	struct tracepoint_source source = {.directory = open_directory()};
+	CLEANUP(free) uint8_t *data = NULL;
+	CLEANUP(close) int fd = -1;
 	struct mmt_error *error = NULL;
 	int errno_value = -source.directory;
+	size_t size = 0;
 
+	/* Read the saved file if it is from this boot and only root can have written it. */
 	if (source.directory < 0) {
 		source.directory = -1;
-		error = load(TRACEFS_SAVED_DIRECTORY, &source.saved);
+		error = open_safely(TRACEFS_SAVED_DIRECTORY, 0, &fd);
+		if (!error)
+			error = error_context(read_content(fd, &data, &size) ?: decode(data, size, &source.saved),
+					      TRACEFS_SAVED_DIRECTORY);
 	}
 	if (!error) {
 		*source_ret = source;
