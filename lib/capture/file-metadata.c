@@ -19,13 +19,10 @@
 
 #include <mmtrace/version.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/memory/residency.h"
-#include "capture/recorder/ring-reader.h"
 #include "capture/runtimes/jit-files.h"
 #include "trace/format/format.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/record-loop.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,18 +8,13 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "capture/procfs/clock.h"
-#include "capture/recorder/ring-reader.h"
 #include "capture/heap/heap-readings.h"
 #include "capture/jit-code/jit-reader.h"
-#include "capture/process/process-table.h"
 #include "capture/memory/residency.h"
-#include "capture/recorder/recorder.h"
 #include "capture/runtimes/jit-files.h"
 #include "capture/procfs/proc.h"
 #include "capture/snapshot.h"
 #include "capture/targets.h"
-#include "capture/procfs/scheduling-priority.h"
 
 #define TICK_NS 50000000ULL /* longest delay until the recorder notices a new process or exec */
 #define SECOND_NS 1000000000ULL
@@ -256,7 +250,9 @@ static struct mmt_error *flush_if_due(struct recorder *recorder)
 	return error;
 }
 
-struct mmt_error *loop_serve(struct recorder *recorder)
+/* Takes the snapshots and reads the build-ids that records have required, and copies the JIT files of ended
+ * processes. */
+static struct mmt_error *serve(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
@@ -421,10 +417,9 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		error = resident_series_read(recorder, false);
 	while (!error) {
 		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
+		uint64_t now_ns = clock_now_ns();
 		bool ended, safe_is_due;
-		uint64_t now_ns;
 
-		now_ns = clock_now_ns();
 		priority_begin_work(&recorder->priority, now_ns);
 		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->reader.rings), now_ns);
 		ended = process_table_update(&recorder->processes) || command_has_ended(&recorder->command);
@@ -438,7 +433,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		if (!error && (safe_is_due || recorder->round_bytes >= ROUND_BYTES))
 			recorder_end_round(recorder);
 		if (!error)
-			error = loop_serve(recorder);
+			error = serve(recorder);
 		if (!error && !ended)
 			error = resident_series_read(recorder, false);
 		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns) {

@@ -21,8 +21,4 @@ struct mmt_error *loop_apply_events(struct recorder *recorder) MMT_MUST_CHECK;
 /* Drains the rings: reads them and applies the events found. Only the loop calls this, between two jobs. */
 struct mmt_error *loop_drain(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Takes the snapshots and reads the build-ids that records have required, and copies the JIT files of ended
- * processes. */
-struct mmt_error *loop_serve(struct recorder *recorder) MMT_MUST_CHECK;
-
 #endif

@@ -2,7 +2,6 @@
 /* mmt_record(): chooses the events, starts the recording, runs the loop, and completes the file. */
 #include <mmtrace/record.h>
 
-#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -13,8 +12,6 @@
 #include "base/api.h"
 #include "base/limits.h"
 #include "capture/heap/heap-readings.h"
-#include "capture/procfs/clock.h"
-#include "capture/recorder/ring-reader.h"
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/record-loop.h"
@@ -25,7 +22,6 @@
 #include "capture/snapshot.h"
 #include "capture/targets.h"
 #include "capture/perf/tracefs.h"
-#include "capture/procfs/scheduling-priority.h"
 
 void mmt_record_options_init_size(struct mmt_record_options *options, size_t size)
 {

@@ -2,20 +2,14 @@
 #include "capture/snapshot.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "capture/procfs/clock.h"
-#include "capture/recorder/ring-reader.h"
 #include "capture/memory/residency.h"
 #include "capture/jit-code/jit-reader.h"
-#include "capture/recorder/recorder.h"
 #include "capture/procfs/proc.h"
 
 /* A snapshot in progress. */

@@ -10,11 +10,7 @@
 #include <mmtrace/record.h>
 
 #include "base/cleanup.h"
-#include "base/map.h"
-#include "capture/perf/scope.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/recorder/ring-reader.h"
 
 #define GROUPS_MAX 8	 /* events are opened on every CPU if the targets are in more control groups */
 #define COST_WARNED_US 5 /* as much as recording costs on a small machine */

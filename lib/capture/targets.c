@@ -5,23 +5,15 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <mmtrace/record.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "base/map.h"
-#include "capture/perf/scope.h"
-#include "capture/procfs/clock.h"
 #include "capture/record-loop.h"
-#include "capture/recorder/ring-reader.h"
 #include "capture/procfs/proc.h"
-#include "capture/procfs/scheduling-priority.h"
 
 #define PASS_PAUSE_MICROSECONDS 1000 /* lets new threads run and report inherited events */
 #define WAIT_TICK_MILLISECONDS 20
@@ -604,44 +596,41 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 	return children_count_unrecorded(recorder);
 }
 
-/* Adds a process that was waited for, which may have ended by now. */
-static struct mmt_error *add_awaited(struct recorder *recorder, pid_t pid, uint64_t exec_ns)
-{
-	struct mmt_error *error = proc_check_target(&recorder->calls, pid);
-	struct traced_process *process;
-	char text[128];
-
-	if (error && mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS)
-		return error;
-	mmt_error_destroy(error);
-	process = process_table_add(&recorder->processes, pid, true);
-	if (!process || !scope_follow(&recorder->reader.scope, pid, exec_ns))
-		return &error_no_memory;
-	process->from_exec = true;
-	snprintf(text, sizeof(text), "process %d has started: recording", (int)pid);
-	recorder_inform(recorder, text);
-	return NULL;
-}
-
 struct mmt_error *targets_wait(struct recorder *recorder, uint64_t *exec_ns_ret)
 {
 	const struct mmt_record_options *options = recorder->options;
 	struct pollfd stop = {.fd = options->stop_fd, .events = POLLIN};
+	struct traced_process *process;
 	struct mmt_error *error;
+	char text[128];
 	pid_t pid;
 
 	if (options->started)
 		options->started(options->context);
 	for (;;) {
 		error = ring_reader_find_exec(recorder, options->wait_name, &pid, exec_ns_ret);
-		if (error || pid)
-			return error ?: add_awaited(recorder, pid, *exec_ns_ret);
+		if (error)
+			return error;
+		if (pid)
+			break;
 		if (poll(&stop, 1, WAIT_TICK_MILLISECONDS) > 0)
 			return refuse_stopped();
 		error = ring_reader_check_cpus(recorder);
 		if (error)
 			return error;
 	}
+	/* It may have ended by now. */
+	error = proc_check_target(&recorder->calls, pid);
+	if (error && mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS)
+		return error;
+	mmt_error_destroy(error);
+	process = process_table_add(&recorder->processes, pid, true);
+	if (!process || !scope_follow(&recorder->reader.scope, pid, *exec_ns_ret))
+		return &error_no_memory;
+	process->from_exec = true;
+	snprintf(text, sizeof(text), "process %d has started: recording", (int)pid);
+	recorder_inform(recorder, text);
+	return NULL;
 }
 
 /* Were records lost that may have been FORK records? Those are of the side band, the first event of the set. */

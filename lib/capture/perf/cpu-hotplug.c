@@ -2,7 +2,6 @@
 #include "capture/perf/cpu-hotplug.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>

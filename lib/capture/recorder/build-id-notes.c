@@ -11,15 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/limits.h"
 #include "base/strings.h"
 #include "capture/procfs/proc.h"
-#include "capture/process/process-table.h"
 #include "capture/recorder/recorder.h"
-#include "capture/recorder/ring-reader.h"
 #include "trace/format/format.h"
 
 #define HEAD_BYTES 4096 /* The ELF header and the program headers must lie in the first HEAD_BYTES of a file. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/recorder/large-dumps.h"
 
-#include "capture/procfs/clock.h"
 #include "capture/recorder/recorder.h"
 
 #define SECOND_NS 1000000000ULL

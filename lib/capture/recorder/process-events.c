@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/recorder/process-events.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
-#include "base/vector.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
 

@@ -48,8 +48,8 @@ struct process_event {
 struct process_events {
 	VECTOR(struct process_event) items;
 	VECTOR(char) paths;
-	struct map
-	    executing; /* by PID: the time of an exec after which the process has made no call yet, in nanoseconds */
+	/* By PID: the time of an exec after which the process has made no call yet, in nanoseconds. */
+	struct map executing;
 };
 
 void process_events_deinit(struct process_events *events);

@@ -9,9 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
 #include "base/limits.h"
-#include "capture/procfs/clock.h"
 #include "trace/format/format.h"
 
 uint64_t recorder_end_ns(const struct recorder *recorder)

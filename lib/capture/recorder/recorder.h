@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The state of a recording in progress, shared by the files of lib/capture. */
+/* The state of a recording in progress, shared by the files of lib/capture, with the headers of its parts. */
 #ifndef CAPTURE_RECORDER_RECORDER_H
 #define CAPTURE_RECORDER_RECORDER_H
 
@@ -95,6 +95,7 @@ uint64_t recorder_end_ns(const struct recorder *recorder);
 /* Is this a helper process of the recorder, which is not recorded? */
 bool recorder_has_helper(const struct recorder *recorder, pid_t pid);
 
+/* Was a stop requested? */
 bool recorder_is_stopped(const struct recorder *recorder);
 /* Returns the number of stop requests, or 1 if the descriptor does not count them. */
 unsigned recorder_stop_requests(const struct recorder *recorder);
@@ -133,15 +134,14 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 /* Begins a record of the recorder itself, of the kernel's `type`, and discards what the buffer contains. */
 void own_record_begin(struct buffer *record, uint32_t type, uint16_t misc);
 
-/* Ends the record with the sample_id_all trailer and appends it to the recording. */
+/* Ends the record with the sample_id_all trailer and appends it. */
 struct mmt_error *own_record_append(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
 				    uint64_t time_ns, uint64_t id) MMT_MUST_CHECK;
 
 /*
- * Does the same for mmtrace's own data, in a PERF_RECORD_TEXT_POKE record, which perf ignores in user space. The caller
+ * Do the same for mmtrace's own data, in a PERF_RECORD_TEXT_POKE record, which perf ignores in user space. The caller
  * appends the content to the buffer between the two calls. `id`: the kind of content, NAME_PIECE_ID or NOTE_ID.
- * own_record_append_bytes() always frees the buffer, even if it fails because the content is too large or memory is
- * short.
+ * own_record_append_bytes() always frees the buffer, even if the content is too large or memory is short.
  */
 void own_record_begin_bytes(struct buffer *record);
 
@@ -151,8 +151,7 @@ struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buff
 /* Writes a mark for each timestamp that is waiting in options->mark_fd. */
 struct mmt_error *recorder_note_marks(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Writes a note of this kind, which format.h describes with its value and number. `pid`: the process that it is about;
- * 0: none. */
+/* Writes a note: see format.h for its value and number. `pid`: the process that it is about; 0: none. */
 struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
 				uint64_t value, uint64_t number) MMT_MUST_CHECK;
 

@@ -9,15 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
 #include "base/api.h"
 #include "base/cleanup.h"
 #include "base/syscall-table.h"
-#include "capture/procfs/clock.h"
-#include "capture/process/process-table.h"
 #include "capture/recorder/recorder.h"
 #include "capture/procfs/proc.h"
-#include "capture/procfs/scheduling-priority.h"
 #include "trace/format/sample-layout.h"
 
 #define SAMPLE_ID_OFFSET 8
