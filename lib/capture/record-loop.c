@@ -53,16 +53,17 @@ static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uin
 static struct mmt_error *apply_new(struct recorder *recorder, const struct process_event *event)
 {
 	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
+	bool forked = event->kind == PROCESS_FORK;
 	struct mmt_error *error = NULL;
 
 	if (!process || process->ended)
 		process = process_table_add(&recorder->processes, event->pid, false);
 	if (!process)
 		return &error_no_memory;
-	if (event->kind == PROCESS_FORK)
+	if (forked)
 		error = begin_program(recorder, event->pid, event->time_ns);
 	if (!error)
-		want_snapshot(process, event->recorded ? SNAPSHOT_FIRST : SNAPSHOT_START, event->time_ns);
+		want_snapshot(process, forked && event->recorded ? SNAPSHOT_FIRST : SNAPSHOT_START, event->time_ns);
 	return error;
 }
 

@@ -89,7 +89,6 @@ static size_t hide_strings(const struct recorder *recorder, const struct event_d
 static void count_sample(struct recorder *recorder, const struct event_description *event,
 			 const struct ring_reader_sample *sample)
 {
-	bool have_large = recorder->reader.large_dumps.on && events_count_large_dumps(&recorder->reader.events);
 	struct mmt_record_summary *summary = &recorder->summary;
 
 	if (event->role == ROLE_SYSCALL && !event->is_enter) {
@@ -103,7 +102,8 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 	else if (event->has_dump)
 		summary->stack_dumps++;
 	/* Most calls with a large dump also have a small one: count their stack only once. */
-	if (event->has_dump && (event->role != ROLE_DUMP || !have_large))
+	if (event->has_dump && (event->role != ROLE_DUMP || !recorder->reader.large_dumps.on ||
+				!events_count_large_dumps(&recorder->reader.events)))
 		summary->deep_stacks += sample->copied_bytes == sample->stack_bytes;
 }
 
