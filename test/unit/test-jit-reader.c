@@ -421,9 +421,9 @@ START_TEST(processes_are_read_in_turn)
 	note(getpid(), 1);
 	step_ns = 2 * LIMIT_CODE_PASS_NS;
 	look();
-	ck_assert(reader->programs.items[0].opened && !reader->programs.items[1].opened);
+	ck_assert(reader->programs.items[0].opened_ns && !reader->programs.items[1].opened_ns);
 	look();
-	ck_assert(reader->programs.items[1].opened);
+	ck_assert(reader->programs.items[1].opened_ns);
 	end_child(child);
 }
 END_TEST
@@ -559,7 +559,6 @@ static void expect_program(size_t index, uint64_t until_ns, bool ended, uint64_t
 /* As when its memory was opened then. */
 static void open_at(uint64_t time_ns)
 {
-	recorder.jobs.jit_reader->programs.items[0].opened = true;
 	recorder.jobs.jit_reader->programs.items[0].opened_ns = time_ns;
 }
 

@@ -381,7 +381,6 @@ static void jit_program_open(const struct code_pass *pass, struct jit_program *p
 {
 	bool denied, gone;
 
-	program->opened = true;
 	program->opened_ns = clock_now_ns();
 	program->missing = CODE_COMPLETE;
 	program->memory = open_file(pass, program, "mem");
@@ -402,7 +401,7 @@ static struct mmt_error *read_program(struct code_pass *pass, struct jit_program
 {
 	struct mmt_error *error;
 
-	if (!program->opened || (pass->at_end && program->memory < 0))
+	if (!program->opened_ns || (pass->at_end && program->memory < 0))
 		jit_program_open(pass, program);
 	program->pagemap.gave_up = false;
 	program->pagemap.bytes = program->pagemap.begin_ns = program->pagemap.waited_ns = 0;
@@ -514,7 +513,7 @@ struct mmt_error *jit_reader_end_program(struct recorder *recorder, pid_t pid, u
 	if (!program)
 		return NULL;
 	noted_ns = program->noted_ns > time_ns ? program->noted_ns : 0;
-	if (!program->ended && (!program->opened || program->opened_ns > time_ns)) {
+	if (!program->ended && (!program->opened_ns || program->opened_ns > time_ns)) {
 		program->from_ns = 0;
 		program->noted_ns = noted_ns;
 		return NULL;

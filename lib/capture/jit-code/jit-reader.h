@@ -15,7 +15,6 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/memory/residency.h"
-#include "capture/procfs/blocking-calls.h"
 
 struct recorder;
 
@@ -38,11 +37,10 @@ enum code_missing { CODE_COMPLETE, CODE_DENIED, CODE_WITHOUT_DESCRIPTORS, CODE_M
 /* One program that a process runs or ran: its memory, and which of its pages have been read. */
 struct jit_program {
 	pid_t pid;
-	uint64_t noted_ns; /* when its latest JIT code was mapped; 0: none is known, so its memory is not read */
-	uint64_t until_ns; /* when the program ended, as in struct jit_code_program */
-	uint64_t from_ns;  /* do not read its code before this time */
-	bool opened;	   /* opening its memory was tried */
-	uint64_t opened_ns;
+	uint64_t noted_ns;  /* when its latest JIT code was mapped; 0: none is known, so its memory is not read */
+	uint64_t until_ns;  /* when the program ended, as in struct jit_code_program */
+	uint64_t from_ns;   /* do not read its code before this time */
+	uint64_t opened_ns; /* when opening its memory was tried; 0: not yet */
 	enum code_missing missing; /* why its memory could not be opened */
 	bool ended;
 	int memory, maps; /* of its address space, valid even after an exec; -1: not open */

@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 

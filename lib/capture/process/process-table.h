@@ -4,12 +4,10 @@
 #define CAPTURE_PROCESS_PROCESS_TABLE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
 
-#include "base/errors.h"
 #include "base/helper-process.h"
 #include "base/map.h"
 #include "base/vector.h"

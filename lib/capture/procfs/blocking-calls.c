@@ -146,15 +146,12 @@ static void serve(void *context, int socket, pid_t recorder)
 	}
 }
 
-static bool start(struct blocking_calls *calls)
-{
-	return helper_process_start(&calls->process, SOCK_SEQPACKET, serve, &calls->host);
-}
-
 struct mmt_error *blocking_calls_start(struct blocking_calls *calls, const struct blocking_host *host)
 {
 	calls->host = *host;
-	return start(calls) ? NULL : error_system(errno, "cannot create a helper process (ulimit -u, pids.max)");
+	if (helper_process_start(&calls->process, SOCK_SEQPACKET, serve, &calls->host))
+		return NULL;
+	return error_system(errno, "cannot create a helper process (ulimit -u, pids.max)");
 }
 
 /* Forgets the places of helpers that have returned from their calls and are gone. */
@@ -190,15 +187,6 @@ static void report_helper(struct blocking_calls *calls, const char *fault)
 		  "a helper process that reads the mappings and files of recorded processes %s: some of these are "
 		  "missing",
 		  fault);
-}
-
-/* Starts a helper if there is none. */
-static bool can_ask(struct blocking_calls *calls)
-{
-	if (calls->process.child || start(calls))
-		return true;
-	report_helper(calls, "cannot be created (ulimit -u, pids.max)");
-	return false;
 }
 
 bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
@@ -326,7 +314,12 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 		errno = answer.failure;
 		return true;
 	}
-	if (blocking_calls_are_stuck(calls, call->place) || !can_ask(calls)) {
+	if (blocking_calls_are_stuck(calls, call->place)) {
+		errno = ETIMEDOUT;
+		return false;
+	}
+	if (!calls->process.child && !helper_process_start(&calls->process, SOCK_SEQPACKET, serve, &calls->host)) {
+		report_helper(calls, "cannot be created (ulimit -u, pids.max)");
 		errno = ETIMEDOUT;
 		return false;
 	}

@@ -12,7 +12,6 @@
 #include "base/errors.h"
 #include "base/limits.h"
 #include "base/vector.h"
-#include "trace/format/format.h"
 
 struct blocking_calls;
 

@@ -19,7 +19,6 @@
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/clock.h"
-#include "capture/runtimes/jit-files.h"
 #include "capture/procfs/proc.h"
 
 #define ATTACH_NS 5000000000ULL

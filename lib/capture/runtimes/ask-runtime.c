@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,7 +23,6 @@
 #include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/jit-files.h"
-#include "trace/sections/copies.h"
 #include "trace/sections/jit-code.h"
 
 #define STUCK_NS 500000000ULL /* a child that waits in the kernel for so long may never return */
@@ -253,12 +251,6 @@ static enum helper_answer take_answer(struct traced_process *process, char refus
 	return HELPER_REFUSED;
 }
 
-/* Returns the state after the answer. A runtime that keeps writing is asked to stop when recording ends. */
-static enum ask_state after_answer(const struct traced_process *process)
-{
-	return process->runtime->keeps_writing ? ASKED_WRITES : ASKED_DONE;
-}
-
 static void take_first_answer(const struct recorder *recorder, struct traced_process *process)
 {
 	char refusal[HELPER_REFUSAL_BYTES] = "";
@@ -275,7 +267,8 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 		break;
 	case HELPER_UNANSWERED:
 		report_refusal(recorder, process, refusal);
-		process->asked = after_answer(process); /* it may still write a map */
+		/* It may still write a map. */
+		process->asked = process->runtime->keeps_writing ? ASKED_WRITES : ASKED_DONE;
 		break;
 	case HELPER_REFUSED:
 		/* A helper that does not exit is stuck, as the next one would be. */
@@ -302,7 +295,8 @@ static void check_map_appeared(struct recorder *recorder, struct traced_process 
 	} else {
 		return;
 	}
-	process->asked = after_answer(process);
+	/* A runtime that keeps writing is asked to stop when recording ends. */
+	process->asked = process->runtime->keeps_writing ? ASKED_WRITES : ASKED_DONE;
 }
 
 /* Makes one step for one process. `at_end`: a process that has not been asked yet, because it was found too late, is

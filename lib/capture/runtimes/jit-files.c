@@ -2,14 +2,10 @@
 #include "capture/runtimes/jit-files.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +17,6 @@
 #include "capture/recorder/recorder.h"
 #include "capture/recorder/ring-reader.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
 #define EXEC_SLACK_NS 10000000ULL   /* file times have the resolution of the kernel's tick */
@@ -518,27 +513,6 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 	return &error_no_memory;
 }
 
-static void report_missing_code(const struct recorder *recorder)
-{
-	size_t cut = 0, overwritten = 0, count = recorder->jobs.runtimes->jitdumps.items.count;
-
-	for (size_t i = 0; i < count; i++) {
-		cut += recorder->jobs.runtimes->jitdumps.items.items[i].cut;
-		overwritten += recorder->jobs.runtimes->jitdumps.items.items[i].overwritten;
-	}
-	if (cut)
-		recorder_message(
-		    recorder, true,
-		    "%zu of %zu jitdumps are missing or truncated: the jitdumps of a recording are limited to "
-		    "256 MiB together; some JIT code may have no names",
-		    cut, count);
-	if (overwritten)
-		recorder_message(recorder, true,
-				 "%zu of %zu jitdumps are missing: the next program of the process has overwritten the "
-				 "file; some JIT code may have no names",
-				 overwritten, count);
-}
-
 static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdump *note)
 {
 	CLEANUP(close) int fd = note->fd;
@@ -611,15 +585,30 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer)
 {
 	const struct jitdump_notes *dumps = &recorder->jobs.runtimes->jitdumps;
+	size_t cut = 0, overwritten = 0, count = dumps->items.count;
 	struct jitdump_copies copies = {0};
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < dumps->items.count; i++) {
+	for (size_t i = 0; !error && i < count; i++) {
 		if (!dumps->items.items[i].ended)
 			error = keep_dump(recorder, &dumps->items.items[i]);
 	}
-	report_missing_code(recorder);
-	for (size_t i = 0; !error && i < dumps->items.count; i++) {
+	for (size_t i = 0; i < count; i++) {
+		cut += dumps->items.items[i].cut;
+		overwritten += dumps->items.items[i].overwritten;
+	}
+	if (cut)
+		recorder_message(
+		    recorder, true,
+		    "%zu of %zu jitdumps are missing or truncated: the jitdumps of a recording are limited to "
+		    "256 MiB together; some JIT code may have no names",
+		    cut, count);
+	if (overwritten)
+		recorder_message(recorder, true,
+				 "%zu of %zu jitdumps are missing: the next program of the process has overwritten the "
+				 "file; some JIT code may have no names",
+				 overwritten, count);
+	for (size_t i = 0; !error && i < count; i++) {
 		struct noted_jitdump *note = &dumps->items.items[i];
 		struct jitdump_copy copy = {.pid = note->pid,
 					    .namespace_pid = note->namespace_pid,

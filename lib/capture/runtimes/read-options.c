@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/recorder/recorder.h"
-#include "trace/format/format.h"
 
 struct process_text {
 	char *bytes; /* a zero byte follows */
