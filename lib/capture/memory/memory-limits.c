@@ -9,11 +9,6 @@
 #include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
 
-static struct memory_limit *limit_of(struct memory_limit limits[NOTE_LIMITS], enum note_kind kind)
-{
-	return &limits[kind - NOTE_LIMIT_FIRST];
-}
-
 /* The soft limit in the line "NAME   SOFT   HARD   bytes". */
 static uint64_t find_soft_limit(const char *limits, const char *name)
 {
@@ -32,10 +27,10 @@ static uint64_t find_number(const char *text, const char *name)
 
 void limits_parse_process(const char *limits, const char *status, struct memory_limit parsed[NOTE_LIMITS])
 {
-	limit_of(parsed, NOTE_LIMIT_ADDRESS_SPACE)->bytes = find_soft_limit(limits, "Max address space");
-	limit_of(parsed, NOTE_LIMIT_DATA)->bytes = find_soft_limit(limits, "Max data size");
-	limit_of(parsed, NOTE_LIMIT_LOCKED)->bytes = find_soft_limit(limits, "Max locked memory");
-	limit_of(parsed, NOTE_LIMIT_LOCKED)->used = text_file_bytes(status, "VmLck");
+	parsed[NOTE_LIMIT_ADDRESS_SPACE - NOTE_LIMIT_FIRST].bytes = find_soft_limit(limits, "Max address space");
+	parsed[NOTE_LIMIT_DATA - NOTE_LIMIT_FIRST].bytes = find_soft_limit(limits, "Max data size");
+	parsed[NOTE_LIMIT_LOCKED - NOTE_LIMIT_FIRST].bytes = find_soft_limit(limits, "Max locked memory");
+	parsed[NOTE_LIMIT_LOCKED - NOTE_LIMIT_FIRST].used = text_file_bytes(status, "VmLck");
 }
 
 void limits_parse_machine(const char *meminfo, int64_t overcommit, struct memory_limit parsed[NOTE_LIMITS])
@@ -44,13 +39,13 @@ void limits_parse_machine(const char *meminfo, int64_t overcommit, struct memory
 	uint64_t left = find_number(meminfo, "HugePages_Free") - find_number(meminfo, "HugePages_Rsvd");
 
 	if (page)
-		*limit_of(parsed, NOTE_LIMIT_HUGE_PAGES) =
+		parsed[NOTE_LIMIT_HUGE_PAGES - NOTE_LIMIT_FIRST] =
 		    (struct memory_limit){.bytes = total * page, .used = (total - left) * page};
 	if (overcommit == 0)
-		limit_of(parsed, NOTE_LIMIT_MEMORY)->bytes =
+		parsed[NOTE_LIMIT_MEMORY - NOTE_LIMIT_FIRST].bytes =
 		    text_file_bytes(meminfo, "MemTotal") + text_file_bytes(meminfo, "SwapTotal");
 	if (overcommit == 2)
-		*limit_of(parsed, NOTE_LIMIT_COMMIT) = (struct memory_limit){
+		parsed[NOTE_LIMIT_COMMIT - NOTE_LIMIT_FIRST] = (struct memory_limit){
 		    .bytes = text_file_bytes(meminfo, "CommitLimit"), .used = text_file_bytes(meminfo, "Committed_AS")};
 }
 

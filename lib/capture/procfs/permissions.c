@@ -103,7 +103,7 @@ bool permission_was_refused(int errno_value)
 	return errno_value == EPERM || errno_value == EACCES || errno_value == ENOSYS;
 }
 
-static enum reason find_reason(enum permission permission)
+const struct mmt_refusal *permission_explain(enum permission permission)
 {
 	bool process = permission == PERMISSION_PROCESS, events = permission <= PERMISSION_CPU_EVENTS;
 	uint64_t enough = process ? 1ull << CAP_SYS_PTRACE : 1ull << CAP_PERFMON | 1ull << CAP_SYS_ADMIN;
@@ -112,18 +112,13 @@ static enum reason find_reason(enum permission permission)
 	bool permitted = text_file_number(-1, "/proc/sys/kernel/perf_event_paranoid", 0) <= PARANOID_MAX;
 
 	if (events && (capable || (permission == PERMISSION_EVENTS && (filtered || permitted))))
-		return filtered ? REASON_FILTER : REASON_MODULE;
+		return &refusals[filtered ? REASON_FILTER : REASON_MODULE];
 	if (!permission_is_global())
-		return REASON_NAMESPACE;
+		return &refusals[REASON_NAMESPACE];
 	if (process && capable)
-		return REASON_PROTECTED;
+		return &refusals[REASON_PROTECTED];
 	/* Nor would sudo help. */
 	if (geteuid() == 0 || read_own("NoNewPrivs", 10) || !(read_own("CapBnd", 16) & enough))
-		return permission == PERMISSION_TRACEPOINTS ? REASON_NO_TRACEFS : REASON_CAPABILITIES;
-	return REASON_PARANOID + permission;
-}
-
-const struct mmt_refusal *permission_explain(enum permission permission)
-{
-	return &refusals[find_reason(permission)];
+		return &refusals[permission == PERMISSION_TRACEPOINTS ? REASON_NO_TRACEFS : REASON_CAPABILITIES];
+	return &refusals[REASON_PARANOID + permission];
 }
