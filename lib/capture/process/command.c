@@ -112,10 +112,11 @@ static int open_program(const char *name)
 
 struct mmt_error *command_start(struct traced_command *command, char *const *arguments)
 {
-	CLEANUP(close) int fd = open_program(arguments[0]);
-	int error_pipe[2], errno_value;
+	int fd = open_program(arguments[0]), error_pipe[2], errno_value;
+	bool is_32_bit = fd >= 0 && proc_is_32_bit_program(fd);
 
-	if (fd >= 0 && proc_is_32_bit_program(fd))
+	close_descriptor(&fd);
+	if (is_32_bit)
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "%s is a 32-bit program: its system calls cannot be recorded on a 64-bit kernel",
 				    arguments[0]);
