@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/strings.h"
 #include "capture/procfs/proc.h"
 
 #define NO_LIMIT_BYTES (1ULL << 62) /* version 1 has a number near 2^63 where there is no limit */
@@ -35,25 +36,25 @@ static uint64_t find_number(const char *text, const char *key)
 
 bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES])
 {
-	static const struct {
-		const char *current, *anon, *file, *shmem, *kernel, *limit;
-	} names[] = {{"memory.current", "anon", "file", "shmem", "kernel", "memory.max"},
-		     {"memory.usage_in_bytes", "total_rss", "total_cache", "total_shmem", "memory.kmem.usage_in_bytes",
-		      "memory.limit_in_bytes"}};
+	/* Files of a number, and keys in memory.stat, in the order of the figures. */
+	static const char *const names[][NOTE_GROUP_FIGURES] = {
+	    {"memory.current", "anon", "file", "shmem", "kernel", "memory.max"},
+	    {"memory.usage_in_bytes", "total_rss", "total_cache", "total_shmem", "memory.kmem.usage_in_bytes",
+	     "memory.limit_in_bytes"},
+	};
+	uint64_t *limit = &figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST];
 	CLEANUP(free) char *text = NULL;
-	int directory = memory->directory, v = memory->version_1;
 
-	if (directory < 0 || text_file_read(directory, "memory.stat", &text) < 0)
+	if (memory->directory < 0 || text_file_read(memory->directory, "memory.stat", &text) < 0)
 		return false;
-	figures[NOTE_GROUP_CURRENT - NOTE_GROUP_FIRST] = read_number(directory, names[v].current);
-	figures[NOTE_GROUP_ANON - NOTE_GROUP_FIRST] = find_number(text, names[v].anon);
-	figures[NOTE_GROUP_FILE - NOTE_GROUP_FIRST] = find_number(text, names[v].file);
-	figures[NOTE_GROUP_SHMEM - NOTE_GROUP_FIRST] = find_number(text, names[v].shmem);
-	figures[NOTE_GROUP_KERNEL - NOTE_GROUP_FIRST] =
-	    v ? read_number(directory, names[v].kernel) : find_number(text, names[v].kernel);
-	figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST] = read_number(directory, names[v].limit);
-	if (figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST] > NO_LIMIT_BYTES)
-		figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST] = GROUP_MEMORY_NONE;
+	for (unsigned i = 0; i < NOTE_GROUP_FIGURES; i++) {
+		const char *name = names[memory->version_1][i];
+
+		figures[i] =
+		    starts_with(name, "memory.") ? read_number(memory->directory, name) : find_number(text, name);
+	}
+	if (*limit > NO_LIMIT_BYTES)
+		*limit = GROUP_MEMORY_NONE;
 	return figures[0] != GROUP_MEMORY_NONE;
 }
 

@@ -27,9 +27,8 @@
 #define STEP_MICROSECONDS 10000
 
 struct java {
-	pid_t pid;
+	const struct helper_target *target;
 	uid_t owner;
-	int pidfd;
 	int directory; /* the process's /tmp, O_PATH */
 	bool handles_signal;
 	char socket_name[32], trigger_name[32];
@@ -53,7 +52,7 @@ static bool make_trigger(const struct java *java, bool *made_ret)
 
 static int connect_to(const struct java *java)
 {
-	return target_socket_connect(java->pid, java->owner, java->directory, java->socket_name);
+	return target_socket_connect(java->target->pid, java->owner, java->directory, java->socket_name);
 }
 
 /*
@@ -78,7 +77,7 @@ static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BY
 			 strerrorname_np(errno));
 		return -1;
 	}
-	if (syscall(SYS_pidfd_send_signal, java->pidfd, SIGQUIT, NULL, 0) < 0)
+	if (syscall(SYS_pidfd_send_signal, java->target->pidfd, SIGQUIT, NULL, 0) < 0)
 		snprintf(refusal, HELPER_REFUSAL_BYTES, "cannot send SIGQUIT to it: %s", strerrorname_np(errno));
 	while (!*refusal && (fd = connect_to(java)) < 0) {
 		if (clock_now_ns() >= until_ns)
@@ -152,15 +151,14 @@ static void remove_trigger(struct recorder *recorder, const struct traced_proces
 
 static enum helper_answer ask(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES])
 {
-	struct java java = {.pid = target->pid,
-			    .pidfd = target->pidfd,
+	struct java java = {.target = target,
 			    .directory = target_directory_open(target->pid, "/tmp"),
 			    .handles_signal = proc_catches_signal(target->pid, SIGQUIT)};
 	CLEANUP(close) int directory = java.directory;
 	CLEANUP(close) int fd = -1;
 	const char *refused = target_become_user(target->pid, &java.owner);
 
-	if (directory < 0 || java.pidfd < 0)
+	if (directory < 0 || target->pidfd < 0)
 		refused = "cannot open its /tmp";
 	if (refused) {
 		snprintf(refusal_ret, HELPER_REFUSAL_BYTES, "%s", refused);
