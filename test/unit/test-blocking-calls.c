@@ -56,36 +56,30 @@ static void tear_down(void)
 	close(stop_ends[1]);
 }
 
-_Noreturn static size_t say_nothing(const void *argument, int given, void *result, int *opened_ret)
+_Noreturn static void say_nothing(struct blocking_call *call)
 {
-	(void)argument;
-	(void)given;
-	(void)result;
-	(void)opened_ret;
+	(void)call;
 	for (;;)
 		pause();
 }
 
-static size_t crash(const void *argument, int given, void *result, int *opened_ret)
+static void crash(struct blocking_call *call)
 {
-	(void)argument;
-	(void)given;
-	(void)result;
-	(void)opened_ret;
+	(void)call;
 	_exit(1);
 }
 
 /* Reverses the argument; opens the descriptor that it was given once more; fails with ENOTTY. */
-static size_t reverse(const void *argument, int given, void *result, int *opened_ret)
+static void reverse(struct blocking_call *call)
 {
-	const char *text = argument;
+	const char *text = call->argument;
 	size_t length = strlen(text);
 
 	for (size_t i = 0; i < length; i++)
-		((char *)result)[i] = text[length - 1 - i];
-	*opened_ret = given < 0 ? -1 : dup(given);
+		((char *)call->result)[i] = text[length - 1 - i];
+	call->opened = call->given < 0 ? -1 : dup(call->given);
+	call->result_bytes = length;
 	errno = ENOTTY;
-	return length;
 }
 
 /* On a busy machine, a helper may get a CPU after the short deadline of a stopped recording: then ask again. */
@@ -175,7 +169,7 @@ START_TEST(stuck_places_get_no_helper)
 
 		other.child = fork();
 		if (other.child == 0)
-			(void)say_nothing(NULL, -1, NULL, NULL);
+			say_nothing(NULL);
 		ck_assert(vector_push(&calls->blocked, other));
 		if (i == 20) {
 			ck_assert(is_silent(PLACE + 10));
@@ -211,14 +205,10 @@ START_TEST(dead_helper_is_replaced)
 }
 END_TEST
 
-static size_t sleep_a_while(const void *argument, int given, void *result, int *opened_ret)
+static void sleep_a_while(struct blocking_call *call)
 {
-	(void)argument;
-	(void)given;
-	(void)result;
-	(void)opened_ret;
+	(void)call;
 	usleep(20000);
-	return 0;
 }
 
 START_TEST(waiting_is_measured)
@@ -272,13 +262,10 @@ START_TEST(a_stop_leaves_time_for_calls)
 }
 END_TEST
 
-static size_t become_nobody(const void *argument, int given, void *result, int *opened_ret)
+static void become_nobody(struct blocking_call *call)
 {
-	(void)argument;
-	(void)given;
-	(void)opened_ret;
-	*(int *)result = setuid(65534);
-	return sizeof(int);
+	*(int *)call->result = setuid(65534);
+	call->result_bytes = sizeof(int);
 }
 
 /* As with the security module Yama, the helper may not open memory that the recorder may open. */
@@ -322,7 +309,7 @@ START_TEST(silence_does_not_change_a_mark)
 	ck_assert_uint_eq(length, 4);
 	blocked.child = fork();
 	if (blocked.child == 0)
-		(void)say_nothing(NULL, -1, NULL, NULL);
+		say_nothing(NULL);
 	ck_assert(vector_push(&calls->blocked, blocked));
 	ck_assert(!file_mark_check(recorder, &process, &mark, fileno(file), &status, &length));
 	ck_assert(!file_mark_set(recorder, &process, &mark, fileno(file), 1, 3));
@@ -367,20 +354,17 @@ START_TEST(large_reads_open_the_file_rarely)
 }
 END_TEST
 
-static size_t count_descriptors(const void *argument, int given, void *result, int *opened_ret)
+static void count_descriptors(struct blocking_call *call)
 {
 	DIR *directory = opendir("/proc/self/fd");
 	const struct dirent *entry;
 	unsigned count = 0;
 
-	(void)argument;
-	(void)given;
-	(void)opened_ret;
 	while (directory && (entry = readdir(directory)))
 		count += entry->d_name[0] != '.';
 	closedir(directory);
-	memcpy(result, &count, sizeof(count));
-	return sizeof(count);
+	memcpy(call->result, &count, sizeof(count));
+	call->result_bytes = sizeof(count);
 }
 
 /* A helper that outlives the recorder keeps no pipe open: standard streams (of /dev/null), the socket, the directory.

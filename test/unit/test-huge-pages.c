@@ -189,13 +189,10 @@ START_TEST(sampling_causes_no_page_faults)
 }
 END_TEST
 
-static size_t become_nobody(const void *argument, int given, void *result, int *opened_ret)
+static void become_nobody(struct blocking_call *call)
 {
-	(void)argument;
-	(void)given;
-	(void)opened_ret;
-	*(int *)result = setuid(65534);
-	return sizeof(int);
+	*(int *)call->result = setuid(65534);
+	call->result_bytes = sizeof(int);
 }
 
 /* As with the security module Yama, the helper may not read this memory, but the recorder may open it. */

@@ -189,30 +189,29 @@ static struct mmt_error *give_way(struct code_pass *pass)
 }
 
 /* Runs in the helper: lists the first mappings between two addresses. */
-static size_t list_mappings(const void *argument, int given, void *result, int *opened_ret)
+static void list_mappings(struct blocking_call *call)
 {
-	const struct resident_run *wanted = argument;
-	struct code_list *list = result;
+	const struct resident_run *wanted = call->argument;
+	struct code_list *list = call->result;
 	enum mapped_kind kind = MAPPED_CODE;
 	struct procmaps_line line = {.end = wanted->start};
 	struct mapping_scan scan;
 
-	(void)opened_ret;
 	list->count = 0;
 	while (line.end < wanted->end && list->count < RANGES_MAX &&
-	       (kind = mapping_query(given, line.end, &line)) == MAPPED_CODE) {
+	       (kind = mapping_query(call->given, line.end, &line)) == MAPPED_CODE) {
 		if (jit_code_is_wanted(line.path))
 			list->ranges[list->count++] = (struct resident_run){line.start, line.end};
 	}
 	list->queried = kind != MAPPED_UNKNOWN;
-	if (!list->queried && mapping_scan_begin(&scan, NULL, 0, given)) {
-		while (list->count < RANGES_MAX && mapping_scan_next(&scan, given, &line)) {
+	if (!list->queried && mapping_scan_begin(&scan, NULL, 0, call->given)) {
+		while (list->count < RANGES_MAX && mapping_scan_next(&scan, call->given, &line)) {
 			if (line.end > wanted->start && line.protection & PROT_EXEC && jit_code_is_wanted(line.path))
 				list->ranges[list->count++] = (struct resident_run){line.start, line.end};
 		}
 		mapping_scan_end(&scan);
 	}
-	return offsetof(struct code_list, ranges) + list->count * sizeof(*list->ranges);
+	call->result_bytes = offsetof(struct code_list, ranges) + list->count * sizeof(*list->ranges);
 }
 
 static void list_code(const struct code_pass *pass, const struct jit_program *program, uint64_t start, uint64_t end,

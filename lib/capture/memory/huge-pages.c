@@ -92,26 +92,25 @@ struct sample_result {
 };
 
 /* Runs in the helper. Reads a random page of each part, compares it with zero, and overwrites the copy. */
-static size_t sample_huge_page(const void *argument, int given, void *result, int *opened_ret)
+static void sample_huge_page(struct blocking_call *call)
 {
-	const struct sample_argument *wanted = argument;
+	const struct sample_argument *wanted = call->argument;
 	CLEANUP(free) uint8_t *page = malloc(wanted->page_bytes);
 	size_t size = page ? wanted->page_bytes : 0;
 	struct sample_result sample = {0};
 
-	(void)opened_ret;
 	for (uint64_t i = 0; size && i < HUGE_PAGES_PER_SAMPLE; i++) {
 		uint64_t number = i * wanted->part_pages + scatter(wanted->address + i) % wanted->part_pages;
 
-		if (pread(given, page, size, (off_t)(wanted->address + number * size)) != (ssize_t)size)
+		if (pread(call->given, page, size, (off_t)(wanted->address + number * size)) != (ssize_t)size)
 			break;
 		sample.read_bytes += size;
 		sample.zero_bytes += !page[0] && !memcmp(page, page + 1, size - 1) ? size : 0;
 	}
 	if (page)
 		explicit_bzero(page, size);
-	memcpy(result, &sample, sizeof(sample));
-	return sizeof(sample);
+	call->result_bytes = sizeof(sample);
+	memcpy(call->result, &sample, sizeof(sample));
 }
 
 static void add_sample(struct residency_reader *reader, int memory, const struct sample_argument *argument,

@@ -108,18 +108,17 @@ void residency_close(struct residency_reader *reader)
 	}
 }
 
-static size_t scan_pages(const void *argument, int given, void *result, int *opened_ret)
+static void scan_pages(struct blocking_call *call)
 {
-	struct scan_result *found = result;
+	struct scan_result *found = call->result;
 
-	(void)opened_ret;
-	memcpy(&found->argument, argument, sizeof(found->argument));
+	memcpy(&found->argument, call->argument, sizeof(found->argument));
 	found->argument.regions = (uint64_t)(uintptr_t)found->regions;
 	do
-		found->count = ioctl(given, SCAN_IOCTL, &found->argument);
+		found->count = ioctl(call->given, SCAN_IOCTL, &found->argument);
 	while (found->count < 0 && errno == EINTR);
-	return offsetof(struct scan_result, regions) +
-	       (found->count > 0 ? (size_t)found->count : 0) * sizeof(*found->regions);
+	call->result_bytes = offsetof(struct scan_result, regions) +
+			     (found->count > 0 ? (size_t)found->count : 0) * sizeof(*found->regions);
 }
 
 void residency_pause(struct residency_reader *reader, uint64_t worked_ns)

@@ -98,22 +98,20 @@ static ssize_t exchange(int socket, struct iovec parts[2], int *fd, bool receive
 	return size;
 }
 
-/* Returns the size of the result. */
-static size_t make_call(blocking_function *run, const void *argument, int given, void *result, int *opened_ret,
-			struct answer *answer)
+static void make_call(struct blocking_call *call, struct answer *answer)
 {
 	uint64_t work_began_ns = clock_thread_ns(), took_ns;
-	size_t size;
 
+	call->result_bytes = 0;
+	call->opened = -1;
 	answer->began_ns = clock_now_ns();
 	errno = 0;
-	size = run(argument, given, result, opened_ret);
+	call->run(call);
 	answer->failure = errno;
 	answer->spent_ns = clock_thread_ns() - work_began_ns;
 	took_ns = clock_now_ns() - answer->began_ns;
 	/* The two clocks differ slightly. */
 	answer->waited_ns = took_ns > answer->spent_ns ? took_ns - answer->spent_ns : 0;
-	return size;
 }
 
 /* The helper makes one call after the other, until the recorder closes its end of the socket. */
@@ -132,17 +130,19 @@ static void serve(void *context, int socket, pid_t recorder)
 		struct iovec received[2] = {{&request, sizeof(request)}, {argument, BLOCKING_ARGUMENT_BYTES}};
 		struct answer answer = {0};
 		struct iovec sent[2] = {{&answer, sizeof(answer)}, {result, 0}};
-		int given, opened = -1;
+		struct blocking_call call = {.argument = argument, .result = result};
 
-		if (exchange(socket, received, &given, true) < (ssize_t)sizeof(request))
+		if (exchange(socket, received, &call.given, true) < (ssize_t)sizeof(request))
 			_exit(0);
-		sent[1].iov_len = make_call(request.run, argument, given, result, &opened, &answer);
-		if (exchange(socket, sent, &opened, false) < 0)
+		call.run = request.run;
+		make_call(&call, &answer);
+		sent[1].iov_len = call.result_bytes;
+		if (exchange(socket, sent, &call.opened, false) < 0)
 			_exit(0);
-		if (given >= 0)
-			close(given);
-		if (opened >= 0)
-			close(opened);
+		if (call.given >= 0)
+			close(call.given);
+		if (call.opened >= 0)
+			close(call.opened);
 	}
 }
 
@@ -306,8 +306,7 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 	if (!calls || !calls->host.context) {
 		struct answer answer;
 
-		call->result_bytes =
-		    make_call(call->run, call->argument, call->given, call->result, &call->opened, &answer);
+		make_call(call, &answer);
 		if (calls)
 			calls->began_ns = answer.began_ns;
 		call->waited_ns = answer.waited_ns;
@@ -362,15 +361,15 @@ struct file_request {
 	char path[PATH_MAX];
 };
 
-static size_t handle_file(const void *argument, int given, void *result, int *opened_ret)
+static void handle_file(struct blocking_call *call)
 {
-	const struct file_request *wanted = argument;
+	const struct file_request *wanted = call->argument;
 	struct file_answer answer = {.opened = -1};
 
-	answer.good = wanted->run(wanted, given, &answer);
-	*opened_ret = answer.opened;
-	memcpy(result, &answer, sizeof(answer));
-	return sizeof(answer);
+	answer.good = wanted->run(wanted, call->given, &answer);
+	call->opened = answer.opened;
+	call->result_bytes = sizeof(answer);
+	memcpy(call->result, &answer, sizeof(answer));
 }
 
 /* False: no answer, or the request failed. */
@@ -556,17 +555,16 @@ struct part {
 	uint64_t size;
 };
 
-static size_t read_process(const void *argument, int given, void *result, int *opened_ret)
+static void read_process(struct blocking_call *call)
 {
-	const struct part *part = argument;
+	const struct part *part = call->argument;
 	ssize_t count;
 
-	(void)opened_ret;
 	do
-		count = part->offset < 0 ? read(given, result, part->size)
-					 : pread(given, result, part->size, (off_t)part->offset);
+		count = part->offset < 0 ? read(call->given, call->result, part->size)
+					 : pread(call->given, call->result, part->size, (off_t)part->offset);
 	while (count < 0 && errno == EINTR);
-	return count > 0 ? (size_t)count : 0;
+	call->result_bytes = count > 0 ? (size_t)count : 0;
 }
 
 ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void *data, size_t size, int64_t offset)
@@ -585,12 +583,9 @@ ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void 
 	return call.result_bytes || !errno ? (ssize_t)call.result_bytes : -1;
 }
 
-static size_t open_process_file(const void *argument, int given, void *result, int *opened_ret)
+static void open_process_file(struct blocking_call *call)
 {
-	(void)given;
-	(void)result;
-	*opened_ret = open(argument, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return 0;
+	call->opened = open(call->argument, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 int process_file_open(struct blocking_calls *calls, pid_t pid, const char *name)
@@ -608,6 +603,6 @@ int process_file_open(struct blocking_calls *calls, pid_t pid, const char *name)
 	/* The Yama security module may let only ancestors of a process open its memory, and the helper is none. The
 	 * kernel refuses this as the last step, so opening does not block here either. */
 	if (call.opened < 0 && (errno == EACCES || errno == EPERM) && !strcmp(name, "mem"))
-		(void)open_process_file(path, -1, NULL, &call.opened);
+		open_process_file(&call);
 	return call.opened;
 }

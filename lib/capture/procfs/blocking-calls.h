@@ -58,12 +58,14 @@ struct blocking_calls {
 	bool reported_memory, reported_files, reported_helper;
 };
 
+struct blocking_call;
+
 /*
- * Runs in the helper. `given`: the descriptor of the call, which stays open; -1: none. *opened_ret, initially -1: a
- * descriptor for the caller. Only descriptors whose close() cannot block may be opened for it: O_PATH and /proc.
- * Returns the number of bytes of the result.
+ * Runs in the helper. Gets the argument and `given`, which stays open. Writes the result, and sets its size, which is 0
+ * before. `opened`, which is -1 before: a descriptor for the caller. Only descriptors whose close() cannot block may be
+ * opened for it: O_PATH and /proc.
  */
-typedef size_t blocking_function(const void *argument, int given, void *result, int *opened_ret);
+typedef void blocking_function(struct blocking_call *call);
 
 struct blocking_call {
 	uint64_t place;

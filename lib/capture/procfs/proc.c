@@ -282,17 +282,15 @@ bool proc_is_32_bit_program(int fd)
 
 /* Opens /proc/PID/exe, whose file system may not answer. Returns whether it is a 32-bit program; errno is set if it
  * cannot be opened, or if there is no answer. */
-static size_t check_class(const void *argument, int given, void *result, int *opened_ret)
+static void check_class(struct blocking_call *call)
 {
-	CLEANUP(close) int fd = open(argument, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	CLEANUP(close) int fd = open(call->argument, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool is_32_bit = fd >= 0 && proc_is_32_bit_program(fd);
 	int failure = fd < 0 ? errno : 0;
 
-	(void)given;
-	(void)opened_ret;
-	memcpy(result, &is_32_bit, sizeof(is_32_bit));
+	call->result_bytes = sizeof(is_32_bit);
+	memcpy(call->result, &is_32_bit, sizeof(is_32_bit));
 	errno = failure;
-	return sizeof(is_32_bit);
 }
 
 bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid)

@@ -209,22 +209,20 @@ struct module_look {
 	uint64_t elf_bytes; /* the size of an ELF file; 0: it is none */
 };
 
-static size_t look_at_module(const void *argument, int given, void *result, int *opened_ret)
+static void look_at_module(struct blocking_call *call)
 {
-	CLEANUP(close) int fd = target_file_reopen(given);
+	CLEANUP(close) int fd = target_file_reopen(call->given);
 	struct module_look look = {0};
 	unsigned char magic[SELFMAG];
 	struct stat status;
 
-	(void)argument;
-	(void)opened_ret;
 	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0 &&
 	    pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, ELFMAG, sizeof(magic))) {
 		look.elf_bytes = (uint64_t)status.st_size;
 		look.found = read_open_file(fd, &look.entry);
 	}
-	memcpy(result, &look, sizeof(look));
-	return sizeof(look);
+	call->result_bytes = sizeof(look);
+	memcpy(call->result, &look, sizeof(look));
 }
 
 static struct mmt_error *read_wanted(struct recorder *recorder, struct wanted_build_id *wanted)
@@ -299,9 +297,9 @@ struct module_argument {
 };
 
 /* Will a report on this machine find this file, or another file with the same build-id, by the path? */
-static size_t is_provided(const void *argument, int given, void *result, int *opened_ret)
+static void is_provided(struct blocking_call *call)
 {
-	const struct module_argument *wanted = argument;
+	const struct module_argument *wanted = call->argument;
 	const struct module_copy *module = &wanted->module;
 	/* Open the path in the recorder's root directory, as a report on this machine would. */
 	CLEANUP(free) char *linked = strndup(wanted->path, mapped_path_length(wanted->path));
@@ -310,13 +308,12 @@ static size_t is_provided(const void *argument, int given, void *result, int *op
 	struct stat status, other;
 	bool provided = false;
 
-	(void)opened_ret;
-	if (fd >= 0 && fstat(fd, &other) == 0 && fstat(given, &status) == 0)
+	if (fd >= 0 && fstat(fd, &other) == 0 && fstat(call->given, &status) == 0)
 		provided = (other.st_dev == status.st_dev && other.st_ino == status.st_ino) ||
 			   (module->build_id_size && read_open_file(fd, &found) &&
 			    found.size == module->build_id_size && !memcmp(found.bytes, module->build_id, found.size));
-	memcpy(result, &provided, sizeof(provided));
-	return sizeof(provided);
+	call->result_bytes = sizeof(provided);
+	memcpy(call->result, &provided, sizeof(provided));
 }
 
 static bool path_provides(struct blocking_calls *calls, const struct module_copy *module, int fd)
