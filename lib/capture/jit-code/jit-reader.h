@@ -82,10 +82,8 @@ struct mmt_error *jit_reader_end_program(struct recorder *recorder, pid_t pid, u
 /* The process has ended, and its PID has not been reused yet. */
 void jit_reader_end_process(struct recorder *recorder, pid_t pid);
 
-/*
- * Reads new JIT code if a pass is due. Uses a small share of the time, reads few bytes at once, and lets the ring
- * reader work in between. Errors: reading the rings failed, or out of memory.
- */
+/* Reads new JIT code if a pass is due. Uses a small share of the time, reads few bytes at once, and lets the ring
+ * reader work in between. Errors: reading the rings failed, or out of memory. */
 struct mmt_error *jit_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Reads the JIT code of living programs once more when recording ends, and warns about code that is missing. */

@@ -55,23 +55,18 @@ bool residency_is_valid(const struct residency_reader *reader);
 /* Is the page at this address resident now, in anonymous memory? */
 bool residency_has_page(const struct residency_reader *reader, uint64_t address);
 
-/*
- * Pauses if the reader has worked for some time, now for `worked_ns` more. Each read holds the target's mmap_lock.
- * Without a pause, the next read would take the lock again before a call of the target that waits for it gets a CPU.
- */
+/* Pauses if the reader has worked for some time, now for `worked_ns` more. Each read holds the target's mmap_lock.
+ * Without a pause, the next read would take the lock again before a call of the target that waits for it gets a CPU. */
 void residency_pause(struct residency_reader *reader, uint64_t worked_ns);
 
-/*
- * Appends the runs of resident pages from START to END. The range may overlap ranges read before but must end above
+/* Appends the runs of resident pages from START to END. The range may overlap ranges read before but must end above
  * them. Reads in bounded steps, so that the process is not blocked for long. Does nothing if the reader has given up.
  */
 struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start, uint64_t end,
 				 struct process_residency *residency) MMT_MUST_CHECK;
 
-/*
- * Does the same as residency_read() for several ranges in ascending order, which may overlap. Ranges close to each
- * other are read together, because each call may wait for the target's mmap_lock.
- */
+/* Does the same for several ranges in ascending order, which may overlap. Ranges close to each other are read together,
+ * because each call may wait for the target's mmap_lock. */
 struct mmt_error *residency_read_ranges(struct residency_reader *reader, const struct mapped_range *ranges,
 					size_t count, struct process_residency *residency) MMT_MUST_CHECK;
 
@@ -125,8 +120,7 @@ struct final_residency {
 	struct recording_huge_pages huge;
 };
 
-/*
- * Reads which pages of the START snapshots are resident into start_residency, and discards the ranges of these
+/* Reads which pages of the START snapshots are resident into start_residency, and discards the ranges of these
  * snapshots. Lets the ring reader work in between. A process whose pages cannot be read, or are too many, is left out.
  */
 struct mmt_error *read_start_residency(struct recorder *recorder) MMT_MUST_CHECK;

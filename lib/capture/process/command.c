@@ -46,13 +46,16 @@ void command_deinit(struct traced_command *command)
 	}
 }
 
-/* Restores signals for the command. The recorder may catch or ignore signals that its caller did not, and block signals
- * that it reads from a descriptor; the command must not inherit this. Its exec resets caught signals to their default
- * action. */
-static void set_signals(const struct traced_command *command)
+/* In the child: waits for the release, then executes the command. */
+_Noreturn static void run_child(const struct traced_command *command, char *const *arguments, int error_pipe)
 {
+	struct rlimit limit;
 	sigset_t blocked;
+	char word;
+	int errno_value;
 
+	/* The recorder may catch or ignore signals that its caller did not, and block signals that it reads from a
+	 * descriptor; the command must not inherit this. Its exec resets caught signals to their default action. */
 	signal(SIGPIPE, SIG_DFL);
 	for (const int *number = command->ignores; number && *number; number++)
 		signal(*number, SIG_IGN);
@@ -60,16 +63,6 @@ static void set_signals(const struct traced_command *command)
 	for (const int *number = command->blocks; number && *number; number++)
 		sigaddset(&blocked, *number);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
-}
-
-/* In the child: waits for the release, then executes the command. */
-_Noreturn static void run_child(const struct traced_command *command, char *const *arguments, int error_pipe)
-{
-	struct rlimit limit;
-	char word;
-	int errno_value;
-
-	set_signals(command);
 	if (command->descriptor_limit && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = command->descriptor_limit;
 		setrlimit(RLIMIT_NOFILE, &limit);

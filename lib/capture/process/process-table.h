@@ -99,10 +99,8 @@ struct process_table {
 
 void process_table_deinit(struct process_table *processes);
 
-/*
- * Adds a process and opens its pidfd. The caller must call perf_maps_watch() for the other descriptors. The process may
- * have ended already; see `ended`. NULL: out of memory.
- */
+/* Adds a process and opens its pidfd. The caller must call perf_maps_watch() for the other descriptors. The process may
+ * have ended already; see `ended`. NULL: out of memory. */
 struct traced_process *process_table_add(struct process_table *processes, pid_t pid, bool target);
 
 /* Removes the process that was added last, because it is not recorded. */
@@ -117,10 +115,8 @@ int process_table_spare(int fd);
 /* Checks which processes have ended. Returns true if there are targets and all of them have ended. */
 bool process_table_update(struct process_table *processes);
 
-/*
- * Removes processes that need no more work: they are not targets, ended a while ago, are released, and have no perf
- * map. Frees them, so the loop calls this only while no job runs.
- */
+/* Removes processes that need no more work: they are not targets, ended a while ago, are released, and have no perf
+ * map. Frees them, so the loop calls this only while no job runs. */
 void process_table_forget_ended(struct process_table *processes);
 
 /* Closes the pagemap, and empties the ranges. */

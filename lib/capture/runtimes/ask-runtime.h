@@ -20,10 +20,8 @@
 struct recorder;
 struct traced_process;
 
-/*
- * The runtime helper: a child process of the recorder that sends one request to a runtime. The child can wait for the
- * answer and change to the target's user; the recorder does neither.
- */
+/* The runtime helper: a child process of the recorder that sends one request to a runtime. The child can wait for the
+ * answer and change to the target's user; the recorder does neither. */
 
 #define HELPER_REFUSAL_BYTES 256
 
@@ -56,11 +54,8 @@ enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_RE
  * does not trust the target: it follows no link out of the target's root directory, and every wait has a time limit.
  */
 
-/*
- * Permanently changes this process to the target's user and group, without any capability that this user does not have.
- * The user determines the peer credentials and the owner of new files. *owner_ret: the user. Returns NULL, or why it
- * failed.
- */
+/* Permanently changes this process to the target's user and group, without any capability that this user does not have.
+ * The user determines the peer credentials and the owner of new files. Returns NULL, or why it failed. */
 const char *target_become_user(pid_t pid, uid_t *owner_ret);
 
 /* Connects, non-blocking, to a socket that the user owns and that the target itself listens on. Returns -1 and errno on

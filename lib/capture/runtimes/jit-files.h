@@ -48,10 +48,8 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced
 /* Notes the length of the map if it has grown. If the file was rewritten, notes its growth since then. */
 void perf_maps_note_growth(struct recorder *recorder, struct traced_process *process, uint64_t now_ns);
 
-/*
- * Copies the perf map of the process, if there is one, into its perf_map.text. A refused map is left out with a
- * warning. Lets the ring reader work in between. Errors: reading the rings failed.
- */
+/* Copies the perf map of the process, if there is one, into its perf_map.text. A refused map is left out with a
+ * warning. Lets the ring reader work in between. Errors: reading the rings failed. */
 struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_process *process) MMT_MUST_CHECK;
 
 /* Is there a map that could be copied? */
