@@ -171,18 +171,6 @@ static int compare_places(const void *left, const void *right)
 	return order_of(a->range.from_ns, b->range.from_ns) ?: order_of(a->order, b->order);
 }
 
-static struct mmt_error *make_timeline(struct jitdump *dump)
-{
-	for (size_t i = 0; dump->stats.other_clock && i < dump->places.count; i++)
-		dump->places.items[i].range.from_ns = 0;
-	vector_sort(&dump->places, compare_places);
-	for (size_t i = 0; i < dump->places.count; i++) {
-		if (!vector_push(&dump->ranges, dump->places.items[i].range))
-			return &error_no_memory;
-	}
-	return code_timeline_create(dump->ranges.items, dump->ranges.count, &dump->timeline);
-}
-
 /* No version has extended the header; trust its size field up to the end of the file. */
 static struct mmt_error *read_header(struct bytes *bytes, uint64_t *flags_ret)
 {
@@ -218,8 +206,15 @@ struct mmt_error *jitdump_create(const void *data, size_t size, uint64_t clock_e
 		error = &error_no_memory;
 	dump->stats.other_clock = flags & FLAG_ARCH_TIMESTAMP ||
 				  (dump->last_ns > clock_end_ns && dump->last_ns - clock_end_ns > CLOCK_SLACK_NS);
+	for (size_t i = 0; dump->stats.other_clock && i < dump->places.count; i++)
+		dump->places.items[i].range.from_ns = 0;
+	vector_sort(&dump->places, compare_places);
+	for (size_t i = 0; !error && i < dump->places.count; i++) {
+		if (!vector_push(&dump->ranges, dump->places.items[i].range))
+			error = &error_no_memory;
+	}
 	if (!error)
-		error = make_timeline(dump);
+		error = code_timeline_create(dump->ranges.items, dump->ranges.count, &dump->timeline);
 	if (error)
 		jitdump_destroy(dump);
 	else

@@ -114,15 +114,6 @@ static bool parse_lines(struct perf_map *map, const void *text, size_t text_size
 	return true;
 }
 
-static bool are_ascending(const struct perf_map_step *steps, size_t count)
-{
-	for (size_t i = 1; i < count; i++) {
-		if (steps[i].time_ns < steps[i - 1].time_ns || steps[i].length < steps[i - 1].length)
-			return false;
-	}
-	return true;
-}
-
 struct mmt_error *perf_map_create(const void *text, size_t size, const struct perf_map_step *steps, size_t step_count,
 				  struct perf_map **map_ret)
 {
@@ -131,8 +122,10 @@ struct mmt_error *perf_map_create(const void *text, size_t size, const struct pe
 
 	if (!map)
 		return error;
-	if (!are_ascending(steps, step_count))
-		step_count = 0;
+	for (size_t i = 1; i < step_count; i++) {
+		if (steps[i].time_ns < steps[i - 1].time_ns || steps[i].length < steps[i - 1].length)
+			step_count = 0;
+	}
 	if (parse_lines(map, text, size, steps, step_count))
 		error = code_timeline_create(map->ranges.items, map->ranges.count, &map->timeline);
 	if (error)
