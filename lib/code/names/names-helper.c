@@ -188,29 +188,25 @@ static void put_type(struct server *server, const char *name)
 	put_text(&server->answer, type);
 }
 
-static void open_module(struct server *server, uint32_t number, struct bytes *request)
-{
-	enum symbols_use use = bytes_u8(request);
-	struct bytes description = bytes_sub(request, bytes_u64(request));
-	struct symbols *symbols = server->calls->open(server->calls->context, &description, use);
-
-	if (symbols && !map_put_pointer(&server->opened, number, symbols))
-		_exit(EXIT_FAILURE);
-}
-
 static void serve_one(struct server *server, struct bytes *request)
 {
 	enum names_request kind = bytes_u8(request);
 	uint32_t number = bytes_u32(request);
 	struct symbols *symbols = map_get_pointer(&server->opened, number);
 	uint64_t address, start = 0, end = 0;
+	struct bytes description;
+	enum symbols_use use;
 	size_t others = 0;
 	const char *name;
 	bool found;
 
 	switch (kind) {
 	case REQUEST_OPEN:
-		open_module(server, number, request);
+		use = bytes_u8(request);
+		description = bytes_sub(request, bytes_u64(request));
+		symbols = server->calls->open(server->calls->context, &description, use);
+		if (symbols && !map_put_pointer(&server->opened, number, symbols))
+			_exit(EXIT_FAILURE);
 		break;
 	case REQUEST_NAMES:
 		put_frames(server, symbols, bytes_u64(request));
@@ -430,33 +426,28 @@ static void begin_request(struct names_helper *helper, enum names_request kind, 
 	buffer_put_u32(&helper->request, names->number);
 }
 
-static void put_open(struct names_helper *helper, struct remote_names *names)
-{
-	size_t place;
-	uint64_t size;
-
-	names->helper = helper->ends + 1;
-	begin_request(helper, REQUEST_OPEN, names);
-	buffer_put_u8(&helper->request, (uint8_t)names->use);
-	place = helper->request.size;
-	buffer_put_u64(&helper->request, 0);
-	helper->calls.describe(names, &helper->request);
-	size = helper->request.size - place - sizeof(size);
-	if (!helper->request.error)
-		memcpy(helper->request.data + place, &size, sizeof(size));
-}
-
 /* Send one request per query, all of one module, until a helper answers. False: none
  * does. */
 static bool ask(struct names_helper *helper, enum names_request kind, const struct names_query *queries, size_t count,
 		const char *name, struct bytes *answer_ret)
 {
 	struct remote_names *names = queries->names;
+	uint64_t size;
+	size_t place;
 
 	while (start(helper)) {
 		buffer_clear(&helper->request);
-		if (names->helper != helper->ends + 1 && names->use != SYMBOLS_NONE)
-			put_open(helper, names);
+		if (names->helper != helper->ends + 1 && names->use != SYMBOLS_NONE) {
+			names->helper = helper->ends + 1;
+			begin_request(helper, REQUEST_OPEN, names);
+			buffer_put_u8(&helper->request, (uint8_t)names->use);
+			place = helper->request.size;
+			buffer_put_u64(&helper->request, 0);
+			helper->calls.describe(names, &helper->request);
+			size = helper->request.size - place - sizeof(size);
+			if (!helper->request.error)
+				memcpy(helper->request.data + place, &size, sizeof(size));
+		}
 		for (size_t i = 0; i < count; i++) {
 			begin_request(helper, kind, names);
 			if (kind == REQUEST_RANGE)
@@ -528,32 +519,27 @@ static void keep_frames(struct names_helper *helper, const struct names_query *q
 		query->names->state = state;
 }
 
-/* Each module has the limits of one exchange. */
-static void fetch_module(struct names_helper *helper, const struct names_query *queries, size_t count)
-{
-	size_t kept = helper->fetched.count, kept_frames = helper->frames.count;
-	struct bytes answer;
-
-	while (ask(helper, REQUEST_NAMES, queries, count, NULL, &answer)) {
-		for (size_t i = 0; i < count && bytes_ok(&answer); i++)
-			keep_frames(helper, &queries[i], &answer);
-		if (is_valid(helper, queries->names, &answer))
-			return;
-		helper->fetched.count = kept;
-		helper->frames.count = kept_frames;
-	}
-}
-
 void remote_names_fetch(struct names_helper *helper, const struct names_query *queries, size_t count, bool more)
 {
 	if (!more) {
 		helper->fetched.count = 0;
 		helper->frames.count = 0;
 	}
-	for (size_t i = 0, next; i < count; i = next) {
-		for (next = i + 1; next < count && queries[next].names == queries[i].names; next++)
+	/* Each module has the limits of one exchange. */
+	for (size_t first = 0, next; first < count; first = next) {
+		size_t kept = helper->fetched.count, kept_frames = helper->frames.count;
+		struct bytes answer;
+
+		for (next = first + 1; next < count && queries[next].names == queries[first].names; next++)
 			;
-		fetch_module(helper, queries + i, next - i);
+		while (ask(helper, REQUEST_NAMES, queries + first, next - first, NULL, &answer)) {
+			for (size_t i = first; i < next && bytes_ok(&answer); i++)
+				keep_frames(helper, &queries[i], &answer);
+			if (is_valid(helper, queries[first].names, &answer))
+				break;
+			helper->fetched.count = kept;
+			helper->frames.count = kept_frames;
+		}
 	}
 }
 
