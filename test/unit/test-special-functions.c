@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/unwind/stack-end.h"
+#include "code/unwind/unwind.h"
 
 #include <check.h>
 #include <elf.h>

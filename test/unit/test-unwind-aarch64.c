@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <string.h>
 
-#include "code/unwind/stack-end.h"
 #include "code/unwind/unwind.h"
 #include "support/suite.h"
 

@@ -3,8 +3,10 @@
 
 #include <capstone/capstone.h>
 #include <elf.h>
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct disassembly {
 	uint16_t machine;
@@ -14,7 +16,6 @@ struct disassembly {
 
 #define SHORTEST_CALL 2 /* bytes, on x86-64 */
 #define LONGEST_CALL 9
-#define AARCH64_INSTRUCTION_BYTES 4
 
 struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **disassembly_ret)
 {
@@ -26,11 +27,11 @@ struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **
 	disassembly->machine = elf_machine;
 	if (elf_machine == EM_X86_64)
 		result = cs_open(CS_ARCH_X86, CS_MODE_64, &disassembly->handle);
-	if (result == CS_ERR_OK) {
+	if (result != CS_ERR_OK)
+		disassembly->handle = 0;
+	if (disassembly->handle) {
 		(void)cs_option(disassembly->handle, CS_OPT_DETAIL, CS_OPT_ON);
 		disassembly->instruction = cs_malloc(disassembly->handle);
-	} else {
-		disassembly->handle = 0;
 	}
 	if (result == CS_ERR_MEM || (disassembly->handle && !disassembly->instruction)) {
 		disassembly_destroy(disassembly);
@@ -51,19 +52,19 @@ void disassembly_destroy(struct disassembly *disassembly)
 	free(disassembly);
 }
 
-/* bl; blr; blraa, blrab, blraaz, blrabz, which check the signature of the function's address. */
-static bool is_aarch64_call(const uint8_t *code)
-{
-	uint32_t instruction = code[0] | code[1] << 8 | code[2] << 16 | (uint32_t)code[3] << 24;
-
-	return (instruction & 0xfc000000) == 0x94000000 || (instruction & 0xfffffc1f) == 0xd63f0000 ||
-	       (instruction & 0xfefff800) == 0xd63f0800;
-}
-
 int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *code, size_t size)
 {
-	if (disassembly->machine == EM_AARCH64)
-		return size < AARCH64_INSTRUCTION_BYTES ? -1 : is_aarch64_call(code + size - AARCH64_INSTRUCTION_BYTES);
+	if (disassembly->machine == EM_AARCH64) {
+		uint32_t last;
+
+		if (size < sizeof(last))
+			return -1;
+		memcpy(&last, code + size - sizeof(last), sizeof(last));
+		last = le32toh(last);
+		/* bl; blr; blraa, blrab, blraaz, blrabz, which check the signature of the function's address. */
+		return (last & 0xfc000000) == 0x94000000 || (last & 0xfffffc1f) == 0xd63f0000 ||
+		       (last & 0xfefff800) == 0xd63f0800;
+	}
 	if (!disassembly->handle || size < SHORTEST_CALL)
 		return -1;
 	for (size_t length = SHORTEST_CALL; length <= LONGEST_CALL && length <= size; length++) {

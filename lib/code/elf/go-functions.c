@@ -224,8 +224,36 @@ static bool read_header(struct go_functions *functions)
 	return functions->count > 0;
 }
 
-static bool find_in_section(struct go_functions *functions, struct bytes bytes, uint64_t address, bool anywhere)
+/*
+ * Find the table: a section of its own, or in position-independent programs that another linker has written, somewhere
+ * in a section with other data.
+ */
+static bool find_table(struct go_functions *functions)
 {
+	struct bytes bytes = bytes_over(NULL, 0);
+	bool has_section = false, is_go = false;
+	Elf_Scn *section = NULL;
+	uint64_t address = 0;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(functions->elf, &names))
+		return false;
+	while (!has_section && (section = elf_nextscn(functions->elf, section))) {
+		const char *name;
+
+		if (!gelf_getshdr(section, &header) || !(name = elf_strptr(functions->elf, names, header.sh_name)) ||
+		    header.sh_type != SHT_PROGBITS)
+			continue;
+		has_section = strstr(name, ".gopclntab");
+		is_go |= has_section || !strcmp(name, ".go.buildinfo");
+		if (has_section || !strcmp(name, ".data.rel.ro")) {
+			bytes = section_bytes(section);
+			address = header.sh_addr;
+		}
+	}
+	if (!is_go)
+		return false;
 	do {
 		functions->bytes = bytes.position;
 		functions->size = bytes_left(&bytes);
@@ -233,38 +261,8 @@ static bool find_in_section(struct go_functions *functions, struct bytes bytes, 
 		if (read_header(functions))
 			return true;
 		bytes_skip(&bytes, 2 * sizeof(uint64_t));
-	} while (anywhere && bytes_left(&bytes));
+	} while (!has_section && bytes_left(&bytes));
 	return false;
-}
-
-/*
- * Find the table: a section of its own, or in position-independent programs that another linker has written, somewhere
- * in a section with other data.
- */
-static bool find_table(struct go_functions *functions)
-{
-	Elf_Scn *section = NULL, *mixed = NULL;
-	GElf_Shdr header, mixed_header = {0};
-	bool is_go = false;
-	size_t names;
-
-	if (elf_getshdrstrndx(functions->elf, &names))
-		return false;
-	while ((section = elf_nextscn(functions->elf, section))) {
-		const char *name;
-
-		if (!gelf_getshdr(section, &header) || !(name = elf_strptr(functions->elf, names, header.sh_name)) ||
-		    header.sh_type != SHT_PROGBITS)
-			continue;
-		if (strstr(name, ".gopclntab"))
-			return find_in_section(functions, section_bytes(section), header.sh_addr, false);
-		is_go |= !strcmp(name, ".go.buildinfo");
-		if (strcmp(name, ".data.rel.ro"))
-			continue;
-		mixed = section;
-		mixed_header = header;
-	}
-	return is_go && mixed && find_in_section(functions, section_bytes(mixed), mixed_header.sh_addr, true);
 }
 
 struct mmt_error *go_functions_create(Elf *elf, struct go_functions **functions_ret)
@@ -424,36 +422,10 @@ static void set_rule(struct deduced_row *row, uint8_t number, int32_t offset)
 	    (struct cfi_rule){.number = number, .kind = CFI_RULE_OFFSET, .offset = offset};
 }
 
-/* The return address is above the frame; the frame pointer is saved next to it. */
-static void make_x86_64_row(struct deduced_row *row, int32_t depth, bool frame_pointer, bool switches_stack)
-{
-	bool by_frame_pointer = switches_stack && frame_pointer;
-
-	row->row.cfa_register = by_frame_pointer ? RBP : RSP;
-	row->row.cfa_offset = by_frame_pointer ? 2 * WORD : depth + WORD;
-	row->row.other_stack = switches_stack && !frame_pointer;
-	row->row.return_column = RETURN_ADDRESS;
-	if (frame_pointer)
-		set_rule(row, RBP, -2 * WORD);
-	set_rule(row, RETURN_ADDRESS, -WORD);
-}
-
-/* The return address is at the stack pointer, and the frame pointer is saved below it. */
-static void make_aarch64_row(struct deduced_row *row, int32_t depth, bool switches_stack)
-{
-	row->row.cfa_register = STACK_POINTER;
-	row->row.cfa_offset = depth;
-	row->row.other_stack = switches_stack;
-	row->row.return_column = LINK_REGISTER;
-	if (!depth)
-		return;
-	set_rule(row, FRAME_POINTER, -depth - WORD);
-	set_rule(row, LINK_REGISTER, -depth);
-}
-
 bool go_functions_row(const struct go_functions *functions, uint64_t address, struct deduced_row *deduced_ret,
 		      bool *frame_pointer_ret)
 {
+	struct cfi_row *row = &deduced_ret->row;
 	struct go_function function;
 	int32_t depth;
 
@@ -465,11 +437,29 @@ bool go_functions_row(const struct go_functions *functions, uint64_t address, st
 	if (depth < 0 || depth > DEPTH_MAX || depth % WORD)
 		return false;
 	if (functions->machine == EM_X86_64) {
-		*frame_pointer_ret = depth && sets_frame_pointer(functions, function.start, address);
-		make_x86_64_row(deduced_ret, depth, *frame_pointer_ret, function.switches_stack);
+		bool kept = depth && sets_frame_pointer(functions, function.start, address);
+		bool by_frame_pointer = function.switches_stack && kept;
+
+		/* The return address is above the frame; the frame pointer is saved next to it. */
+		row->cfa_register = by_frame_pointer ? RBP : RSP;
+		row->cfa_offset = by_frame_pointer ? 2 * WORD : depth + WORD;
+		row->other_stack = function.switches_stack && !kept;
+		row->return_column = RETURN_ADDRESS;
+		if (kept)
+			set_rule(deduced_ret, RBP, -2 * WORD);
+		set_rule(deduced_ret, RETURN_ADDRESS, -WORD);
+		*frame_pointer_ret = kept;
 	} else if (functions->machine == EM_AARCH64) {
+		/* The return address is at the stack pointer, and the frame pointer is saved below it. */
+		row->cfa_register = STACK_POINTER;
+		row->cfa_offset = depth;
+		row->other_stack = function.switches_stack;
+		row->return_column = LINK_REGISTER;
+		if (depth) {
+			set_rule(deduced_ret, FRAME_POINTER, -depth - WORD);
+			set_rule(deduced_ret, LINK_REGISTER, -depth);
+		}
 		*frame_pointer_ret = depth > 0;
-		make_aarch64_row(deduced_ret, depth, function.switches_stack);
 	} else {
 		return false;
 	}

@@ -26,7 +26,7 @@
 #include "code/elf/go-functions.h"
 #include "code/unwind/cfi.h"
 #include "code/unwind/instruction-analysis.h"
-#include "code/unwind/stack-end.h"
+#include "code/unwind/unwind.h"
 
 /* Opens an ELF file, verifies its build-id, and provides its segments. */
 
@@ -145,39 +145,34 @@ static size_t find_build_id(Elf *elf, const void **id_ret)
 	return 0;
 }
 
-static enum module_state check_elf(Elf *elf, uint16_t machine, const uint8_t *build_id, size_t build_id_size)
-{
-	const void *found = NULL;
-	size_t count, found_size;
-	GElf_Ehdr header;
-	GElf_Phdr first;
-
-	if (elf_kind(elf) != ELF_K_ELF)
-		return MODULE_NOT_ELF;
-	if (!gelf_getehdr(elf, &header) || elf_getphdrnum(elf, &count) || !count || !gelf_getphdr(elf, 0, &first))
-		return MODULE_BROKEN;
-	if (header.e_machine != machine)
-		return MODULE_OTHER_BUILD;
-	if (!build_id_size)
-		return MODULE_READABLE;
-	found_size = find_build_id(elf, &found);
-	return equal_build_ids(found, found_size, build_id, build_id_size) ? MODULE_READABLE : MODULE_OTHER_BUILD;
-}
-
 /* Takes ownership of `elf`, which may be NULL. */
 static struct mmt_error *accept_elf(struct elf_file *file, Elf *elf, uint16_t machine, const uint8_t *build_id,
 				    size_t build_id_size)
 {
+	const void *found = NULL;
 	GElf_Ehdr header;
+	GElf_Phdr first;
+	size_t count;
 
-	file->state = elf ? check_elf(elf, machine, build_id, build_id_size) : MODULE_BROKEN;
+	file->state = MODULE_BROKEN;
+	if (!elf)
+		return NULL;
+	if (elf_kind(elf) != ELF_K_ELF)
+		file->state = MODULE_NOT_ELF;
+	else if (gelf_getehdr(elf, &header) && !elf_getphdrnum(elf, &count) && count && gelf_getphdr(elf, 0, &first))
+		file->state = header.e_machine == machine ? MODULE_READABLE : MODULE_OTHER_BUILD;
+	if (file->state == MODULE_READABLE && build_id_size) {
+		size_t found_size = find_build_id(elf, &found);
+
+		if (!equal_build_ids(found, found_size, build_id, build_id_size))
+			file->state = MODULE_OTHER_BUILD;
+	}
 	if (file->state != MODULE_READABLE) {
 		elf_end(elf);
 		return NULL;
 	}
 	file->elf = elf;
-	if (gelf_getehdr(elf, &header))
-		file->entry = header.e_entry;
+	file->entry = header.e_entry;
 	return read_segments(file) ? NULL : &error_no_memory;
 }
 
@@ -769,33 +764,26 @@ int modules_ends_with_call(struct modules *modules, const uint8_t *code, size_t 
 	return disassembly_ends_with_call(modules->disassembly, code + size - used, used);
 }
 
-/* The cache slot of an address; NULL: it is not cached. */
-static struct known_call *find_call(const struct module *module, uint64_t address)
-{
-	struct modules *modules = module->modules;
-	uint64_t place = address ^ address / CALLS_KEPT ^ module->names.number << 8;
-
-	if (address >> CALL_ADDRESS_BITS || module->names.number >> CALL_PROGRAM_BITS)
-		return NULL;
-	if (!modules->calls)
-		modules->calls = calloc(CALLS_KEPT, sizeof(*modules->calls));
-	return modules->calls ? &modules->calls[place % CALLS_KEPT] : NULL;
-}
-
 int module_follows_call(struct module *module, uint64_t address)
 {
-	struct known_call *known = find_call(module, address);
+	struct modules *modules = module->modules;
+	uint32_t number = module->names.number;
+	struct known_call *known = NULL;
 	const uint8_t *code = NULL;
 	size_t size;
 	int answer;
 
-	if (known && known->module == module->names.number && known->address == address)
+	if (!modules->calls)
+		modules->calls = calloc(CALLS_KEPT, sizeof(*modules->calls));
+	if (modules->calls && !(address >> CALL_ADDRESS_BITS) && !(number >> CALL_PROGRAM_BITS))
+		known = &modules->calls[(address ^ address / CALLS_KEPT ^ number << 8) % CALLS_KEPT];
+	if (known && known->module == number && known->address == address)
 		return (int)known->answer - 1;
 	size = elf_file_code_before(&module->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
-	answer = size ? disassembly_ends_with_call(module->modules->disassembly, code, size) : -1;
+	answer = size ? disassembly_ends_with_call(modules->disassembly, code, size) : -1;
 	if (known)
 		*known = (struct known_call){.address = address & ((1ULL << CALL_ADDRESS_BITS) - 1),
-					     .module = module->names.number & ((1ULL << CALL_PROGRAM_BITS) - 1),
+					     .module = number & ((1ULL << CALL_PROGRAM_BITS) - 1),
 					     .answer = (uint64_t)(answer + 1) & 3};
 	return answer;
 }

@@ -265,16 +265,12 @@ static bool is_cplusplus(Dwarf_Die *die)
 /* A definition refers to its declaration, an inlined instance to its abstract origin. */
 static void find_declaration(Dwarf_Die *die)
 {
-	static const unsigned references[] = {DW_AT_abstract_origin, DW_AT_specification};
-	Dwarf_Attribute attribute;
+	Dwarf_Attribute reference;
+	Dwarf_Die next;
 
 	for (int i = 0; i < LIMIT_DWARF_REFERENCES; i++) {
-		Dwarf_Die next;
-		bool moved = false;
-
-		for (size_t j = 0; j < sizeof(references) / sizeof(*references) && !moved; j++)
-			moved = dwarf_attr(die, references[j], &attribute) && dwarf_formref_die(&attribute, &next);
-		if (!moved)
+		if (!dwarf_formref_die(dwarf_attr(die, DW_AT_abstract_origin, &reference), &next) &&
+		    !dwarf_formref_die(dwarf_attr(die, DW_AT_specification, &reference), &next))
 			return;
 		*die = next;
 	}
@@ -326,25 +322,13 @@ static bool prepend_scopes(struct dwarf_names *names, Dwarf_Die *declaration, st
 	return true;
 }
 
-static const char *make_name(struct dwarf_names *names, Dwarf_Die *declaration)
-{
-	const char *name = dwarf_diename(declaration);
-	struct scope_text text = {.start = LIMIT_DWARF_NAME_BYTES - 1};
-	size_t own;
-
-	if (!name || !is_cplusplus(declaration) || !prepend(&text, name))
-		return NULL;
-	own = text.start;
-	if (!prepend_scopes(names, declaration, &text) || text.start == own)
-		return NULL;
-	return arena_string(&names->arena, text.bytes + text.start);
-}
-
 const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame)
 {
 	Dwarf_Die die = frame->function;
-	const char *name;
+	struct scope_text text = {.start = LIMIT_DWARF_NAME_BYTES - 1};
+	const char *name, *qualified = NULL;
 	uint64_t key;
+	size_t own;
 
 	if (!frame->name || frame->linkage_name)
 		return NULL;
@@ -352,9 +336,14 @@ const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_
 	key = (uint64_t)(uintptr_t)die.addr;
 	if (map_get(&names->qualified, key))
 		return map_get_pointer(&names->qualified, key);
-	name = make_name(names, &die);
-	(void)map_put_pointer(&names->qualified, key, name);
-	return name;
+	name = dwarf_diename(&die);
+	if (name && is_cplusplus(&die) && prepend(&text, name)) {
+		own = text.start;
+		if (prepend_scopes(names, &die, &text) && text.start != own)
+			qualified = arena_string(&names->arena, text.bytes + text.start);
+	}
+	(void)map_put_pointer(&names->qualified, key, qualified);
+	return qualified;
 }
 
 /* ---- functions and lines by address ---- */
@@ -424,7 +413,6 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_re
 	struct dwarf_names *names = calloc(1, sizeof(*names));
 	Dwarf_CU *position = NULL;
 	struct unit unit = {0};
-	Dwarf_Die lines;
 	uint8_t type;
 	int end;
 
@@ -439,8 +427,7 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_re
 		names->warnings_parts |= unit.warnings_part;
 		if (type != DW_UT_skeleton || unit.warnings_part)
 			unit.scopes = unit.lines;
-		lines = unit.lines;
-		if (!add_ranges(names, &names->ranges, &lines, names->units.count) ||
+		if (!add_ranges(names, &names->ranges, &unit.lines, names->units.count) ||
 		    !vector_push(&names->units, unit)) {
 			dwarf_names_destroy(names);
 			return &error_no_memory;
@@ -452,13 +439,13 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_re
 	return NULL;
 }
 
-enum dwarf_names_state dwarf_names_state(const struct dwarf_names *names)
+enum module_state dwarf_names_state(const struct dwarf_names *names)
 {
 	if (names->damaged)
-		return DWARF_NAMES_DAMAGED;
+		return MODULE_POOR_NAMES;
 	if (names->limited)
-		return DWARF_NAMES_LIMITED;
-	return names->met_warning ? DWARF_NAMES_MISSING : DWARF_NAMES_SOUND;
+		return MODULE_LIMITED_NAMES;
+	return names->met_warning ? MODULE_MISSING_NAMES : MODULE_READABLE;
 }
 
 static const char *text_attribute(Dwarf_Die *die, unsigned name)
@@ -503,22 +490,18 @@ static char *describe_supplement(Dwarf *dwarf)
 
 char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret)
 {
-	const struct unit *first = NULL;
-	Dwarf_Die skeleton;
-	size_t count = 0;
+	struct unit *first = NULL;
 
 	*others_ret = 0;
 	for (size_t i = 0; i < names->units.count; i++) {
 		if (!names->units.items[i].met_warning)
 			continue;
+		*others_ret += first != NULL;
 		first = first ? first : &names->units.items[i];
-		count++;
 	}
-	if (!first)
-		return names->met_warning ? describe_supplement(names->dwarf) : NULL;
-	*others_ret = count - 1;
-	skeleton = first->lines;
-	return describe_part(&skeleton);
+	if (first)
+		return describe_part(&first->lines);
+	return names->met_warning ? describe_supplement(names->dwarf) : NULL;
 }
 
 bool dwarf_names_expected(Elf *elf)
@@ -557,18 +540,6 @@ void dwarf_names_destroy(struct dwarf_names *names)
 	free(names);
 }
 
-/* The next entry on the same level. Reject references to earlier entries, which would never end. */
-static bool next_sibling(struct dwarf_names *names, Dwarf_Die *die)
-{
-	Dwarf_Off offset = dwarf_dieoffset(die);
-	int missing = dwarf_siblingof(die, die);
-
-	if (!missing && dwarf_dieoffset(die) > offset)
-		return true;
-	names->damaged |= missing <= 0;
-	return false;
-}
-
 /* `budget`: number of ranges that may still be checked. */
 static bool covers(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint64_t *budget)
 {
@@ -585,6 +556,7 @@ static bool covers(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, 
 static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t address, uint64_t *budget)
 {
 	Dwarf_Die child;
+	Dwarf_Off offset;
 	int missing = dwarf_child(die, &child);
 
 	names->damaged |= missing < 0;
@@ -593,14 +565,17 @@ static bool find_scope(struct dwarf_names *names, Dwarf_Die *die, uint64_t addre
 	do {
 		int tag = dwarf_tag(&child);
 
-		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block && tag != DW_TAG_try_block &&
-		    tag != DW_TAG_catch_block)
-			continue;
-		if (covers(names, &child, address, budget)) {
+		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+		     tag == DW_TAG_catch_block) &&
+		    covers(names, &child, address, budget)) {
 			*die = child;
 			return true;
 		}
-	} while (*budget && next_sibling(names, &child));
+		offset = dwarf_dieoffset(&child);
+		missing = *budget ? dwarf_siblingof(&child, &child) : 1;
+	} while (!missing && dwarf_dieoffset(&child) > offset);
+	/* A reference to an earlier entry would never end. */
+	names->damaged |= missing <= 0;
 	names->limited |= !*budget;
 	return false;
 }
@@ -641,19 +616,6 @@ static uint32_t integer_attribute(Dwarf_Die *die, unsigned name)
 	return (uint32_t)value;
 }
 
-/* The call site of an inlined function. */
-static void describe_call(const struct unit *unit, Dwarf_Die *inlined, struct debug_frame *frame)
-{
-	uint32_t file = integer_attribute(inlined, DW_AT_call_file);
-	Dwarf_Die die = unit->scopes;
-	Dwarf_Files *files;
-	size_t count;
-
-	frame->source_line = integer_attribute(inlined, DW_AT_call_line);
-	if (!dwarf_getsrcfiles(&die, &files, &count) && file < count)
-		frame->source_file = dwarf_filesrc(files, file, NULL, NULL);
-}
-
 static void describe_function(Dwarf_Die *die, struct debug_frame *frame)
 {
 	Dwarf_Addr base, entry, end;
@@ -676,24 +638,24 @@ size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debu
 	const struct code_range *found = find_range(&names->ranges, address);
 	struct unit *unit = found ? &names->units.items[found->value] : NULL;
 	Dwarf_Die scopes[LIMIT_INLINED_FRAMES];
+	size_t count, file_count;
 	const char *directory;
 	Dwarf_Lines *table;
-	Dwarf_Die die;
-	size_t count;
+	Dwarf_Files *files;
+	uint32_t file;
 	int line;
 
 	if (!unit)
 		return 0;
 	unit->met_warning |= unit->warnings_part;
 	names->met_warning |= unit->warnings_part || names->warnings_supplement;
-	die = unit->lines;
-	directory = text_attribute(&die, DW_AT_comp_dir);
+	directory = text_attribute(&unit->lines, DW_AT_comp_dir);
 	frames[0] = (struct debug_frame){.directory = directory};
-	if (dwarf_getsrclines(&die, &table, &count))
-		names->damaged |= dwarf_hasattr(&die, DW_AT_stmt_list);
-	else if (!dwarf_lineno(dwarf_getsrc_die(&die, address), &line) && line > 0) {
+	if (dwarf_getsrclines(&unit->lines, &table, &count))
+		names->damaged |= dwarf_hasattr(&unit->lines, DW_AT_stmt_list);
+	else if (!dwarf_lineno(dwarf_getsrc_die(&unit->lines, address), &line) && line > 0) {
 		frames[0].source_line = (uint32_t)line;
-		frames[0].source_file = dwarf_linesrc(dwarf_getsrc_die(&die, address), NULL, NULL);
+		frames[0].source_file = dwarf_linesrc(dwarf_getsrc_die(&unit->lines, address), NULL, NULL);
 	}
 	count = find_scopes(names, unit, address, scopes);
 	for (size_t i = 0; i < count; i++) {
@@ -702,8 +664,12 @@ size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debu
 		describe_function(scope, &frames[i]);
 		if (i + 1 == count)
 			return count;
-		frames[i + 1] = (struct debug_frame){.directory = directory};
-		describe_call(unit, scope, &frames[i + 1]);
+		/* The call site of an inlined function. */
+		frames[i + 1] = (struct debug_frame){.directory = directory,
+						     .source_line = integer_attribute(scope, DW_AT_call_line)};
+		file = integer_attribute(scope, DW_AT_call_file);
+		if (!dwarf_getsrcfiles(&unit->scopes, &files, &file_count) && file < file_count)
+			frames[i + 1].source_file = dwarf_filesrc(files, file, NULL, NULL);
 	}
 	return frames[0].source_line > 0;
 }

@@ -10,6 +10,7 @@
 
 #include "base/errors.h"
 #include "base/limits.h"
+#include "code/elf/module.h"
 
 struct dwarf_names;
 
@@ -18,15 +19,8 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_re
 
 void dwarf_names_destroy(struct dwarf_names *names);
 
-/* The worst problem found so far. */
-enum dwarf_names_state {
-	DWARF_NAMES_SOUND,
-	DWARF_NAMES_MISSING, /* a lookup needed a missing file */
-	DWARF_NAMES_LIMITED, /* something exceeds a limit */
-	DWARF_NAMES_DAMAGED, /* something cannot be decoded */
-};
-
-enum dwarf_names_state dwarf_names_state(const struct dwarf_names *names);
+/* The worst problem found so far, see module_known_state(). */
+enum module_state dwarf_names_state(const struct dwarf_names *names);
 
 /* The first missing file that a lookup needed, and the number of others. The caller frees it. NULL: none, or unknown.
  */

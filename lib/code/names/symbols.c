@@ -19,7 +19,7 @@
 #include "base/strings.h"
 #include "code/names/demangle.h"
 #include "code/names/dwarf-names.h"
-#include "code/unwind/stack-end.h"
+#include "code/unwind/unwind.h"
 
 /* Maximum number of symbols before an address that are checked, from the nearest downwards. */
 #define OVERLAPPING_SYMBOLS 64
@@ -75,24 +75,10 @@ static const Dwfl_Callbacks callbacks[] = {
 		     .section_address = dwfl_offline_section_address},
 };
 
-static Dwfl_Module *add_module(Dwfl *dwfl, const struct symbols_source *source)
-{
-	Dwfl_Module *module;
-	int own;
-
-	if (source->image)
-		return dwfl_report_offline_memory(dwfl, source->path, source->path, source->image, source->size);
-	own = dup(source->fd);
-	module = own < 0 ? NULL : dwfl_report_elf(dwfl, source->path, source->path, own, 0, true);
-	/* libdwfl keeps the descriptor only if it could read the file. */
-	if (!module && own >= 0)
-		close(own);
-	return module;
-}
-
 struct symbols *symbols_create(const struct symbols_source *source)
 {
 	struct symbols *symbols = calloc(1, sizeof(*symbols));
+	int fd = -1;
 
 	if (!symbols)
 		return NULL;
@@ -100,7 +86,14 @@ struct symbols *symbols_create(const struct symbols_source *source)
 	symbols->dwfl = dwfl_begin(&callbacks[source->use]);
 	if (!symbols->dwfl)
 		return symbols;
-	symbols->module = add_module(symbols->dwfl, source);
+	if (source->image)
+		symbols->module =
+		    dwfl_report_offline_memory(symbols->dwfl, source->path, source->path, source->image, source->size);
+	else if ((fd = dup(source->fd)) >= 0)
+		symbols->module = dwfl_report_elf(symbols->dwfl, source->path, source->path, fd, 0, true);
+	/* libdwfl keeps the descriptor only if it could read the file. */
+	if (!symbols->module && fd >= 0)
+		close(fd);
 	dwfl_report_end(symbols->dwfl, NULL, NULL);
 	if (symbols->module && !dwfl_module_getelf(symbols->module, &symbols->bias))
 		symbols->module = NULL;
@@ -128,15 +121,6 @@ static bool is_plain_name(const char *name)
 
 #define RANK_GO 4 /* after all symbols */
 
-static uint8_t rank_symbol(const GElf_Sym *symbol, const char *name)
-{
-	uint8_t rank = is_plain_name(name) ? 0 : 1;
-
-	if (GELF_ST_BIND(symbol->st_info) == STB_LOCAL)
-		rank = 2;
-	return GELF_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ? 3 : rank;
-}
-
 static bool add_symbol(struct symbols *symbols, int index)
 {
 	GElf_Sym symbol;
@@ -160,8 +144,12 @@ static bool add_symbol(struct symbols *symbols, int index)
 				.name = name,
 				.index = (uint32_t)index,
 				.length = (uint16_t)strnlen(name, LIMIT_COMPARED_NAME_BYTES),
-				.rank = rank_symbol(&symbol, name),
+				.rank = is_plain_name(name) ? 0 : 1,
 				.sized = symbol.st_size > 0};
+	if (type == STT_GNU_IFUNC)
+		entry.rank = 3;
+	else if (GELF_ST_BIND(symbol.st_info) == STB_LOCAL)
+		entry.rank = 2;
 	if (!entry.sized)
 		entry.end = entry.start + (header.sh_size - (symbol.st_value - header.sh_addr));
 	if (entry.end <= entry.start)
@@ -283,28 +271,10 @@ static bool expand_zstd(Elf *elf)
 	return expanded;
 }
 
-static Dwarf *open_dwarf(struct symbols *symbols, Elf *elf)
+static void load_debug(struct symbols *symbols)
 {
 	CLEANUP(close) int fd = -1;
 	const char *path = NULL;
-	Dwarf *dwarf;
-
-	expand_zstd(elf);
-	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
-	if (dwarf)
-		return dwarf;
-	(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
-	fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	symbols->separate = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
-	if (!symbols->separate || !expand_zstd(symbols->separate) || !has_same_addresses(elf, symbols->separate))
-		return NULL;
-	symbols->separate_dwarf = dwarf_begin_elf(symbols->separate, DWARF_C_READ, NULL);
-	symbols->debug_bias = symbols->bias;
-	return symbols->separate_dwarf;
-}
-
-static void load_debug(struct symbols *symbols)
-{
 	Dwarf *dwarf;
 	Elf *elf;
 
@@ -312,7 +282,16 @@ static void load_debug(struct symbols *symbols)
 		return;
 	symbols->debug_loaded = true;
 	elf = dwfl_module_getelf(symbols->module, &symbols->bias);
-	dwarf = open_dwarf(symbols, elf);
+	expand_zstd(elf);
+	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
+	if (!dwarf) {
+		(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
+		fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+		symbols->separate = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+		if (symbols->separate && expand_zstd(symbols->separate) && has_same_addresses(elf, symbols->separate))
+			dwarf = symbols->separate_dwarf = dwarf_begin_elf(symbols->separate, DWARF_C_READ, NULL);
+		symbols->debug_bias = symbols->bias;
+	}
 	if (dwarf)
 		mmt_error_destroy(dwarf_names_create(dwarf, &symbols->dwarf_names));
 	else
@@ -327,10 +306,8 @@ static void load(struct symbols *symbols)
 		return;
 	symbols->loaded = true;
 	count = symbols->module ? dwfl_module_getsymtab(symbols->module) : 0;
-	for (int i = 1; i < count; i++) {
-		if (!add_symbol(symbols, i))
-			break;
-	}
+	for (int i = 1; i < count && add_symbol(symbols, i); i++)
+		;
 	add_go_functions(symbols);
 	vector_sort(&symbols->table, compare_symbols);
 	merge_aliases(symbols);
@@ -342,18 +319,6 @@ static size_t symbols_up_to(const struct symbols *symbols, uint64_t address)
 	return partition_point(symbols->table.count, i, symbols->table.items[i].start <= address);
 }
 
-/* After the end of an unsized function there is another function without a symbol. */
-static void measure(const struct symbols *symbols, struct symbol *symbol, const struct symbol *next)
-{
-	if (symbol->sized || symbol->measured)
-		return;
-	symbol->measured = true;
-	if (next && next->start < symbol->end)
-		symbol->end = next->start;
-	if (symbols->source.measure)
-		symbol->end = symbols->source.measure(symbols->source.context, symbol->start, symbol->end);
-}
-
 /* The nearest symbol. But if a sized symbol covers the address, that is the function, and an unsized one is a label in
  * it. */
 static const struct symbol *find_symbol(const struct symbols *symbols, uint64_t address)
@@ -363,8 +328,14 @@ static const struct symbol *find_symbol(const struct symbols *symbols, uint64_t 
 
 	if (nearest && nearest->sized && address < nearest->end)
 		return nearest;
-	if (nearest)
-		measure(symbols, nearest, next < symbols->table.count ? nearest + 1 : NULL);
+	/* After the end of an unsized function there is another function without a symbol. */
+	if (nearest && !nearest->sized && !nearest->measured) {
+		nearest->measured = true;
+		if (next < symbols->table.count && nearest[1].start < nearest->end)
+			nearest->end = nearest[1].start;
+		if (symbols->source.measure)
+			nearest->end = symbols->source.measure(symbols->source.context, nearest->start, nearest->end);
+	}
 	for (size_t i = 0; i < OVERLAPPING_SYMBOLS && next > 0; i++) {
 		const struct symbol *symbol = &symbols->table.items[--next];
 
@@ -545,16 +516,9 @@ bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *st
 
 enum module_state symbols_debug_state(const struct symbols *symbols)
 {
-	static const enum module_state states[] = {
-	    [DWARF_NAMES_SOUND] = MODULE_READABLE,
-	    [DWARF_NAMES_MISSING] = MODULE_MISSING_NAMES,
-	    [DWARF_NAMES_LIMITED] = MODULE_LIMITED_NAMES,
-	    [DWARF_NAMES_DAMAGED] = MODULE_POOR_NAMES,
-	};
-
 	if (symbols->debug_unreadable)
 		return MODULE_POOR_NAMES;
-	return symbols->dwarf_names ? states[dwarf_names_state(symbols->dwarf_names)] : MODULE_READABLE;
+	return symbols->dwarf_names ? dwarf_names_state(symbols->dwarf_names) : MODULE_READABLE;
 }
 
 char *symbols_missing_part(const struct symbols *symbols, size_t *others_ret)

@@ -220,23 +220,6 @@ static bool read_fde(const struct cfi_section *section, size_t offset, struct cf
 	return true;
 }
 
-/* Iterate over entries: `for (size_t position = 0; cfi_entries_next(section, &position, &offset);)`. The entry at
- * `offset` need not be an FDE. */
-static bool cfi_entries_next(const struct cfi_section *section, size_t *position, size_t *offset_ret)
-{
-	struct bytes cursor;
-	struct cfi_table_entry entry = {0};
-
-	if (section->size >= LIMIT_CFI_SECTION_BYTES || *position >= section->size)
-		return false;
-	cursor = bytes_over(section->bytes + *position, section->size - *position);
-	if (!read_entry(section, &cursor, &entry) || (section->ends_with_terminator && !bytes_left(&entry.bytes)))
-		return false;
-	*offset_ret = *position;
-	*position = (size_t)(cursor.position - section->bytes);
-	return true;
-}
-
 static int compare_entries(const void *left, const void *right)
 {
 	const struct cfi_index_entry *a = left, *b = right;
@@ -249,11 +232,16 @@ static int compare_entries(const void *left, const void *right)
 static bool index_entries(struct cfi_rows *rows)
 {
 	const struct cfi_section *section = &rows->section;
-	size_t offset;
+	struct bytes cursor = bytes_over(section->bytes, section->size);
 
-	for (size_t position = 0; cfi_entries_next(section, &position, &offset);) {
+	while (section->size < LIMIT_CFI_SECTION_BYTES && bytes_left(&cursor)) {
+		size_t offset = (size_t)(cursor.position - section->bytes);
+		struct cfi_table_entry entry = {0};
 		struct cfi_fde fde;
 
+		if (!read_entry(section, &cursor, &entry) ||
+		    (section->ends_with_terminator && !bytes_left(&entry.bytes)))
+			break;
 		if (read_fde(section, offset, &fde) &&
 		    !vector_push(&rows->index,
 				 ((struct cfi_index_entry){.start = fde.start, .offset = (uint32_t)offset})))
@@ -268,24 +256,7 @@ static bool index_entries(struct cfi_rows *rows)
 	return true;
 }
 
-#define HEADER_VERSION 1
-#define PAIR_BYTES 8
-
-/* Use the table of .eh_frame_hdr, in the form that every linker writes: pairs of 4-byte offsets from the header, the
- * start of the code and its entry. */
-static void use_header(struct cfi_rows *rows)
-{
-	struct bytes bytes = bytes_over(rows->section.header, rows->section.header_size);
-
-	if (bytes_u8(&bytes) != HEADER_VERSION)
-		return;
-	bytes_skip(&bytes, 1); /* encoding of the section's address */
-	if (bytes_u8(&bytes) != DW_EH_PE_udata4 || bytes_u8(&bytes) != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
-		return;
-	bytes_skip(&bytes, 4);
-	rows->pair_count = bytes_count_u32(&bytes, PAIR_BYTES);
-	rows->pairs = bytes;
-}
+#define PAIR_BYTES 8 /* of .eh_frame_hdr: 4-byte offsets from it, of the start of the code and of its entry */
 
 static size_t entry_count(const struct cfi_rows *rows)
 {
@@ -591,6 +562,7 @@ static bool cfi_machine_run(struct cfi_machine *machine, struct bytes *instructi
 /* ---- the rows of a section ---- */
 
 #define DISTINCT_MAX 65536
+#define HEADER_VERSION 1
 
 /* A row, of which only the used rules are stored. Its bytes, with `row.rules` NULL, are the key. */
 struct stored_row {
@@ -613,11 +585,17 @@ void cfi_rows_destroy(struct cfi_rows *rows)
 struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_rows **rows_ret)
 {
 	struct cfi_rows *rows = calloc(1, sizeof(*rows));
+	struct bytes header = bytes_over(section->header, section->header_size);
 
 	if (!rows)
 		return &error_no_memory;
 	rows->section = *section;
-	use_header(rows);
+	/* Use the table of .eh_frame_hdr if it has the form that every linker writes. */
+	if (bytes_u8(&header) == HEADER_VERSION && bytes_take(&header, 1) && bytes_u8(&header) == DW_EH_PE_udata4 &&
+	    bytes_u8(&header) == (DW_EH_PE_datarel | DW_EH_PE_sdata4) && bytes_take(&header, 4)) {
+		rows->pair_count = bytes_count_u32(&header, PAIR_BYTES);
+		rows->pairs = header;
+	}
 	if (!rows->pair_count && !index_entries(rows)) {
 		cfi_rows_destroy(rows);
 		return &error_no_memory;

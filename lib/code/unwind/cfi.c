@@ -109,27 +109,6 @@ static struct bytes segment_bytes(Elf *elf, uint64_t address)
 	return bytes_over(NULL, 0);
 }
 
-/* .eh_frame_hdr, found as the running program finds it. */
-static void find_header(Elf *elf, struct cfi_section *section)
-{
-	GElf_Phdr header;
-	size_t count;
-
-	if (elf_getphdrnum(elf, &count))
-		return;
-	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
-		struct bytes bytes;
-
-		if (header.p_type != PT_GNU_EH_FRAME)
-			continue;
-		bytes = file_bytes(elf, header.p_offset, header.p_filesz);
-		section->header = bytes.position;
-		section->header_size = bytes_left(&bytes);
-		section->header_address = header.p_vaddr;
-		return;
-	}
-}
-
 /* Without section headers, .eh_frame_hdr points to .eh_frame. */
 static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
 {
@@ -154,9 +133,21 @@ static struct cfi_section find_eh_frame(Elf *elf)
 {
 	struct cfi_section section = {0};
 	struct bytes bytes;
+	GElf_Phdr segment;
 	GElf_Shdr header;
+	size_t count;
 
-	find_header(elf, &section);
+	if (elf_getphdrnum(elf, &count))
+		count = 0;
+	/* Find .eh_frame_hdr as the running program finds it. */
+	for (size_t i = 0; i < count && !section.header && gelf_getphdr(elf, (int)i, &segment); i++) {
+		if (segment.p_type != PT_GNU_EH_FRAME)
+			continue;
+		bytes = file_bytes(elf, segment.p_offset, segment.p_filesz);
+		section.header = bytes.position;
+		section.header_size = bytes_left(&bytes);
+		section.header_address = segment.p_vaddr;
+	}
 	if (find_section(elf, ".eh_frame", &header)) {
 		bytes = file_bytes(elf, header.sh_offset, header.sh_size);
 		section.bytes = bytes.position;

@@ -84,17 +84,6 @@ static void set_register(struct path *path, uint8_t number, struct content conte
 		path->registers[number] = content;
 }
 
-static bool push(struct path *path, uint8_t number)
-{
-	path->stack_pointer.offset -= WORD;
-	if (path->stored_count == STORED_MAX)
-		return false;
-	path->stored[path->stored_count].place = path->stack_pointer;
-	path->stored[path->stored_count++].content =
-	    number < DEDUCED_REGISTERS ? path->registers[number] : (struct content){.kind = CONTENT_UNKNOWN};
-	return true;
-}
-
 static void pop(struct path *path, uint8_t number)
 {
 	set_register(path, number, content_at(path, path->stack_pointer));
@@ -124,7 +113,14 @@ static bool apply(struct path *path, const struct instruction *instruction)
 
 	switch ((enum instruction_kind)instruction->kind) {
 	case INSTRUCTION_PUSH:
-		return push(path, instruction->reg);
+		path->stack_pointer.offset -= WORD;
+		if (path->stored_count == STORED_MAX)
+			return false;
+		path->stored[path->stored_count].place = path->stack_pointer;
+		path->stored[path->stored_count++].content = instruction->reg < DEDUCED_REGISTERS
+								 ? path->registers[instruction->reg]
+								 : (struct content){.kind = CONTENT_UNKNOWN};
+		return true;
 	case INSTRUCTION_POP:
 		pop(path, instruction->reg);
 		return true;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Decides whether a stack is complete or truncated, and recognises the functions that complete it. */
-#include "code/unwind/stack-end.h"
+/* The names of stack ends, and the functions that complete a stack or redirect unwinding. */
+#include "code/unwind/unwind.h"
 
 #include <elf.h>
 #include <string.h>
 
 #include "base/strings.h"
-#include "code/unwind/unwind-state.h"
 
 const char *mmt_stack_end_name(enum mmt_stack_end end)
 {
@@ -29,88 +28,6 @@ bool mmt_stack_end_is_complete(enum mmt_stack_end end)
 {
 	return end == MMT_STACK_END_ENTRY || end == MMT_STACK_END_COROUTINE;
 }
-
-enum mmt_stack_end unwind_end_of_steps(const struct unwind_state *state, enum unwind_step last)
-{
-	static const enum mmt_stack_end ends[] = {
-	    [UNWIND_STEP_ENTRY] = MMT_STACK_END_ENTRY,
-	    [UNWIND_STEP_COROUTINE] = MMT_STACK_END_COROUTINE,
-	    [UNWIND_STEP_OTHER_STACK] = MMT_STACK_END_OTHER_STACK,
-	    [UNWIND_STEP_MISSING] = MMT_STACK_END_DUMP_EXHAUSTED,
-	    [UNWIND_STEP_INVALID] = MMT_STACK_END_INVALID,
-	};
-
-	if (last != UNWIND_STEP_NO_DATA)
-		return ends[last];
-	return state->other_stack ? MMT_STACK_END_OTHER_STACK : MMT_STACK_END_NO_UNWIND_DATA;
-}
-
-/* The kind of the last frame's function, by the slow callback. */
-static enum code_special_function last_function(const struct unwind_state *state)
-{
-	const struct unwind_result *result = state->result;
-	const struct unwind_callbacks *callbacks = state->callbacks;
-	const struct unwind_frame *last;
-
-	if (!result->frame_count || !callbacks->find_special_function)
-		return CODE_SPECIAL_FUNCTION_NONE;
-	last = &result->frames[result->frame_count - 1];
-	return callbacks->find_special_function(callbacks->context, last->address, last->is_return_address);
-}
-
-enum mmt_stack_end unwind_recognise_end(const struct unwind_state *state, enum mmt_stack_end end)
-{
-	if (end != MMT_STACK_END_NO_UNWIND_DATA && end != MMT_STACK_END_INVALID)
-		return end;
-	switch (last_function(state)) {
-	case CODE_SPECIAL_FUNCTION_ENTRY:
-		return MMT_STACK_END_ENTRY;
-	case CODE_SPECIAL_FUNCTION_COROUTINE:
-		return MMT_STACK_END_COROUTINE;
-	case CODE_SPECIAL_FUNCTION_STACK_SWITCH:
-		return MMT_STACK_END_OTHER_STACK;
-	default:
-		return end;
-	}
-}
-
-enum mmt_stack_end unwind_recognise_thread(const struct unwind_state *state)
-{
-	enum mmt_stack_end end = state->result->end;
-
-	if ((end == MMT_STACK_END_DUMP_EXHAUSTED || end == MMT_STACK_END_CALLCHAIN) &&
-	    last_function(state) == CODE_SPECIAL_FUNCTION_THREAD_START)
-		return MMT_STACK_END_ENTRY;
-	return end;
-}
-
-bool unwind_end_is_open(enum mmt_stack_end end)
-{
-	return end != MMT_STACK_END_ENTRY && end != MMT_STACK_END_COROUTINE && end != MMT_STACK_END_DEPTH_LIMIT;
-}
-
-/* The kernel stops where the frame pointer chain ends, often in libc, a few frames before the entry function. Only that
- * function has no caller. */
-enum mmt_stack_end unwind_end_of_callchain(const struct unwind_state *state)
-{
-	const struct unwind_result *result = state->result;
-	const struct unwind_frame *last;
-	struct code_place place = {0};
-	enum code_special_function special_function;
-
-	if (!result->frame_count)
-		return MMT_STACK_END_NOT_RECORDED;
-	last = &result->frames[result->frame_count - 1];
-	if (state->rules)
-		unwind_find(state, last->address, last->is_return_address, &place);
-	special_function = unwind_find_special_function(state, &place, last->address, last->is_return_address);
-	if (special_function == CODE_SPECIAL_FUNCTION_ENTRY || special_function == CODE_SPECIAL_FUNCTION_THREAD_START ||
-	    (place.row && cfi_row_is_outermost(place.row)))
-		return MMT_STACK_END_ENTRY;
-	return state->input->callchain_full ? MMT_STACK_END_DEPTH_LIMIT : MMT_STACK_END_CALLCHAIN;
-}
-
-/* Special functions. */
 
 /* Machine code; bits that are not in `mask`, which may be NULL, are ignored. */
 struct code_text {

@@ -168,31 +168,25 @@ static bool matches(const struct unwind_cache *cache, const struct unwind_cache_
 	return true;
 }
 
-/* Follow the tree to a candidate entry; NULL: none. */
-static const struct unwind_cache_entry *follow_way(const struct unwind_cache *cache, const struct start *start,
-						   const struct unwind_input *input)
-{
-	const uint64_t *node = map_get(&cache->ways, hash_start(start));
-
-	while (node && *node & NODE_BRANCH) {
-		size_t index = *node & ~NODE_BRANCH;
-		const struct branch *branch = &cache->branches.items[index];
-		struct unwind_read read = read_again(input, start->stack_pointer, branch->offset, branch->is_address);
-
-		node = map_get(&cache->ways, hash_way(index, &read));
-	}
-	return node ? &cache->entries.items[*node] : NULL;
-}
-
 bool unwind_cache_get(struct unwind_cache *cache, uint64_t generation, const struct unwind_input *input,
 		      uint32_t *value_ret)
 {
 	const struct unwind_cache_entry *entry;
+	const uint64_t *node;
 	struct start start;
 
 	if (!cache->rules || !describe_start(cache, generation, input, &start))
 		return false;
-	entry = follow_way(cache, &start, input);
+	/* Follow the tree to a candidate. */
+	node = map_get(&cache->ways, hash_start(&start));
+	while (node && *node & NODE_BRANCH) {
+		size_t index = *node & ~NODE_BRANCH;
+		const struct branch *branch = &cache->branches.items[index];
+		struct unwind_read read = read_again(input, start.stack_pointer, branch->offset, branch->is_address);
+
+		node = map_get(&cache->ways, hash_way(index, &read));
+	}
+	entry = node ? &cache->entries.items[*node] : NULL;
 	if (!entry || !matches(cache, entry, &start, input))
 		return false;
 	*value_ret = entry->value;
@@ -242,19 +236,6 @@ static struct descent descend(const struct unwind_cache *cache, const struct sta
 	}
 }
 
-/* Index of the first read in which a stack differs from an entry. */
-static size_t first_difference(const struct unwind_cache *cache, const struct unwind_cache_entry *entry,
-			       const struct unwind_result *result)
-{
-	const struct unwind_read *reads = cache->reads.items + entry->read_start;
-	size_t i = 0;
-
-	while (i < entry->read_count && i < result->read_count && reads[i].offset == result->reads[i].offset &&
-	       reads[i].kind == result->reads[i].kind && reads[i].value == result->reads[i].value)
-		i++;
-	return i;
-}
-
 /* Insert a branch at read number `depth` into the path: to the old node, and to the new entry. */
 static void fork_way(struct unwind_cache *cache, const struct descent *descent, size_t old_entry, size_t new_entry,
 		     size_t depth)
@@ -278,14 +259,19 @@ static void insert(struct unwind_cache *cache, const struct start *start, const 
 	struct descent descent = descend(cache, start, result, SIZE_MAX);
 	size_t nearest = descent.node; /* the entry that shares the most reads with the new stack */
 	struct unwind_cache_entry *entry;
-	size_t depth;
+	const struct unwind_read *reads;
+	size_t depth = 0; /* index of the first read that differs */
 
 	if (descent.is_open)
 		nearest = cache->branches.items[descent.branch].entry;
 	else if (descent.node & NODE_BRANCH)
 		nearest = cache->branches.items[descent.node & ~NODE_BRANCH].entry;
 	entry = &cache->entries.items[nearest];
-	depth = first_difference(cache, entry, result);
+	reads = cache->reads.items + entry->read_start;
+	while (depth < entry->read_count && depth < result->read_count &&
+	       reads[depth].offset == result->reads[depth].offset && reads[depth].kind == result->reads[depth].kind &&
+	       reads[depth].value == result->reads[depth].value)
+		depth++;
 	/* Hash collision: do not cache this stack. */
 	if (!is_same_start(&entry->start, start))
 		return;
@@ -296,7 +282,7 @@ static void insert(struct unwind_cache *cache, const struct start *start, const 
 	/* The result is not a function of its reads: one stack has fewer reads, or reads something else after the same
 	 * values. */
 	if (depth == entry->read_count || depth == result->read_count ||
-	    cache->reads.items[entry->read_start + depth].offset != result->reads[depth].offset)
+	    reads[depth].offset != result->reads[depth].offset)
 		return;
 	descent = descend(cache, start, result, depth + 1);
 	if (!add_entry(cache, start, result, value))

@@ -54,15 +54,6 @@ static uint64_t known(struct evaluation *evaluation, struct unwind_value value)
 	return value.value;
 }
 
-static uint64_t register_value(struct evaluation *evaluation, unsigned number)
-{
-	struct unwind_state *state = evaluation->state;
-
-	if (number == state->rules->instruction_pointer)
-		return state->address - state->is_return_address;
-	return known(evaluation, number < CFI_REGISTERS ? state->registers[number] : (struct unwind_value){0});
-}
-
 static uint64_t load(struct evaluation *evaluation, unsigned size)
 {
 	uint64_t word = known(evaluation, unwind_load(evaluation->state, pop(evaluation)));
@@ -83,47 +74,6 @@ static void jump(struct evaluation *evaluation, bool taken)
 		evaluation->failed = UNWIND_STEP_NO_DATA;
 	else if (taken)
 		bytes_skip(&evaluation->bytes, (size_t)distance);
-}
-
-/* An operation that pushes a constant. False: it is another one. */
-static bool read_constant(struct bytes *bytes, uint8_t operation, uint64_t *value_ret)
-{
-	switch (operation) {
-	case DW_OP_lit0 ... DW_OP_lit31:
-		*value_ret = operation - DW_OP_lit0;
-		break;
-	case DW_OP_const1u:
-		*value_ret = bytes_u8(bytes);
-		break;
-	case DW_OP_const1s:
-		*value_ret = (uint64_t)(int8_t)bytes_u8(bytes);
-		break;
-	case DW_OP_const2u:
-		*value_ret = bytes_u16(bytes);
-		break;
-	case DW_OP_const2s:
-		*value_ret = (uint64_t)(int16_t)bytes_u16(bytes);
-		break;
-	case DW_OP_const4u:
-		*value_ret = bytes_u32(bytes);
-		break;
-	case DW_OP_const4s:
-		*value_ret = (uint64_t)(int32_t)bytes_u32(bytes);
-		break;
-	case DW_OP_const8u:
-	case DW_OP_const8s:
-		*value_ret = bytes_u64(bytes);
-		break;
-	case DW_OP_constu:
-		*value_ret = bytes_uleb128(bytes);
-		break;
-	case DW_OP_consts:
-		*value_ret = (uint64_t)bytes_sleb128(bytes);
-		break;
-	default:
-		return false;
-	}
-	return true;
 }
 
 /* Replaces `left` and `right`, which was pushed last, by one word. Not accepted: division, and what needs a debugger.
@@ -169,6 +119,38 @@ static void combine(struct evaluation *evaluation, uint8_t operation)
 	}
 }
 
+/* An operation that pushes a constant, or another one with operands on the stack. */
+static void push_constant(struct evaluation *evaluation, uint8_t operation)
+{
+	struct bytes *bytes = &evaluation->bytes;
+
+	switch (operation) {
+	case DW_OP_lit0 ... DW_OP_lit31:
+		return push(evaluation, operation - DW_OP_lit0);
+	case DW_OP_const1u:
+		return push(evaluation, bytes_u8(bytes));
+	case DW_OP_const1s:
+		return push(evaluation, (uint64_t)(int8_t)bytes_u8(bytes));
+	case DW_OP_const2u:
+		return push(evaluation, bytes_u16(bytes));
+	case DW_OP_const2s:
+		return push(evaluation, (uint64_t)(int16_t)bytes_u16(bytes));
+	case DW_OP_const4u:
+		return push(evaluation, bytes_u32(bytes));
+	case DW_OP_const4s:
+		return push(evaluation, (uint64_t)(int32_t)bytes_u32(bytes));
+	case DW_OP_const8u:
+	case DW_OP_const8s:
+		return push(evaluation, bytes_u64(bytes));
+	case DW_OP_constu:
+		return push(evaluation, bytes_uleb128(bytes));
+	case DW_OP_consts:
+		return push(evaluation, (uint64_t)bytes_sleb128(bytes));
+	default:
+		combine(evaluation, operation);
+	}
+}
+
 static void exchange(uint64_t *one, uint64_t *other)
 {
 	uint64_t word = *one;
@@ -179,16 +161,19 @@ static void exchange(uint64_t *one, uint64_t *other)
 
 static void run(struct evaluation *evaluation, uint8_t operation)
 {
+	struct unwind_state *state = evaluation->state;
 	struct bytes *bytes = &evaluation->bytes;
+	unsigned number;
 	uint64_t word;
 
-	if (read_constant(bytes, operation, &word)) {
-		push(evaluation, word);
-		return;
-	}
 	switch (operation) {
 	case DW_OP_breg0 ... DW_OP_breg31:
-		word = register_value(evaluation, operation - DW_OP_breg0);
+		number = operation - DW_OP_breg0;
+		if (number == state->rules->instruction_pointer)
+			word = state->address - state->is_return_address;
+		else
+			word = known(evaluation,
+				     number < CFI_REGISTERS ? state->registers[number] : (struct unwind_value){0});
 		return push(evaluation, word + (uint64_t)bytes_sleb128(bytes));
 	case DW_OP_deref:
 		return push(evaluation, load(evaluation, sizeof(word)));
@@ -224,7 +209,7 @@ static void run(struct evaluation *evaluation, uint8_t operation)
 	case DW_OP_nop:
 		return;
 	default:
-		combine(evaluation, operation);
+		push_constant(evaluation, operation);
 	}
 }
 
@@ -267,18 +252,17 @@ enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state)
 
 static enum unwind_step compute_cfa(struct unwind_state *state, const struct cfi_row *row, uint64_t *cfa_ret)
 {
-	struct unwind_value base = {0};
+	struct unwind_value base = state->registers[row->cfa_register];
 
 	if (row->cfa_kind == CFI_CFA_EXPRESSION)
 		return evaluate(state, cfi_row_expression(row, row->cfa_offset), NULL, cfa_ret);
 	if (state->stack_pointer_is_bound && row->cfa_register == state->rules->stack_pointer)
 		return UNWIND_STEP_NO_DATA;
-	base = state->registers[row->cfa_register];
 	if (!unwind_use_pointer(state, base, cfa_ret))
 		return unwind_failed_value(state, base);
 	*cfa_ret += (uint64_t)(int64_t)row->cfa_offset;
 	if (row->cfa_kind == CFI_CFA_PLT && (state->address & 15) >= row->plt_threshold)
-		*cfa_ret += state->rules->word;
+		*cfa_ret += UNWIND_WORD;
 	if (row->cfa_kind == CFI_CFA_LOAD) {
 		base = unwind_load(state, *cfa_ret);
 		if (!unwind_use_pointer(state, base, cfa_ret))
@@ -294,7 +278,7 @@ static enum unwind_step find_cfa(struct unwind_state *state, const struct cfi_ro
 
 	if (step != UNWIND_STEP_DONE)
 		return step;
-	if (cfa & (state->rules->word - 1u))
+	if (cfa & (UNWIND_WORD - 1u))
 		return UNWIND_STEP_INVALID;
 	/* Only a leaf function that keeps its return address in a register may have no frame. */
 	least = state->rules->return_address_pushed || state->is_return_address ? 1 : 0;

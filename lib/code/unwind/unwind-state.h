@@ -13,19 +13,20 @@
 
 #include "code/unwind/unwind.h"
 
+/* Bytes of a word; also the alignment of the stack pointer. A frame record, to which the frame pointer points, consists
+ * of the caller's frame pointer and the return address. */
+#define UNWIND_WORD 8
+
 /* Porting: fill one in for the new architecture (see unwind.c). */
 struct unwind_rules {
 	uint16_t elf_machine;
 	uint8_t register_count;					   /* the tracked registers are 0 to this, exclusive */
 	uint8_t instruction_pointer, stack_pointer, frame_pointer; /* DWARF numbers */
 	uint64_t preserved;					   /* mask of the callee-saved registers */
-	uint8_t word; /* bytes, 8; also the alignment of the stack pointer */
 	/* A call pushes the return address; false: it sets the link register. */
 	bool return_address_pushed;
 	uint8_t link_register;
 	uint64_t address_mask; /* removes the signature that a return address may carry */
-	/* Byte offsets from the frame pointer. */
-	int8_t saved_frame_pointer, saved_return_address, frame_end;
 	/* Offset of each register from the stack pointer at the signal return trampoline. */
 	uint16_t signal_registers[CFI_REGISTERS];
 };
@@ -125,19 +126,23 @@ static inline struct unwind_value unwind_load(const struct unwind_state *state, 
 	return unwind_look_at(state, unwind_saved_value(state, address));
 }
 
+/* Read a value that is needed; false: it is unknown. */
+static inline bool unwind_use(struct unwind_state *state, struct unwind_value *value)
+{
+	*value = unwind_look_at(state, *value);
+	if (value->state == UNWIND_VALUE_MISSING)
+		unwind_write_down(state, value->source, UNWIND_READ_MISSING, 0);
+	return value->state == UNWIND_VALUE_KNOWN;
+}
+
 /* Use a value as a pointer into the stack; false: it is unknown or not a stack pointer. */
 static inline bool unwind_use_pointer(struct unwind_state *state, struct unwind_value value, uint64_t *pointer_ret)
 {
 	uint64_t offset;
 
-	value = unwind_look_at(state, value);
+	if (!unwind_use(state, &value))
+		return false;
 	offset = value.value - state->base;
-	if (value.state == UNWIND_VALUE_LOST)
-		return false;
-	if (value.state == UNWIND_VALUE_MISSING) {
-		unwind_write_down(state, value.source, UNWIND_READ_MISSING, 0);
-		return false;
-	}
 	if (offset >= UNWIND_STACK_REACH) {
 		unwind_write_down(state, value.source, UNWIND_READ_OUTSIDE, value.value);
 		return false;
@@ -150,15 +155,9 @@ static inline bool unwind_use_pointer(struct unwind_state *state, struct unwind_
 /* Use a value as a code address; false: it is unknown. */
 static inline bool unwind_use_address(struct unwind_state *state, struct unwind_value value, uint64_t *address_ret)
 {
-	value = unwind_look_at(state, value);
 	/* A value computed from the stack pointer is not a code address, and would differ from stack to stack. */
-	if (value.state == UNWIND_VALUE_LOST ||
-	    (value.state == UNWIND_VALUE_KNOWN && value.source == UNWIND_SOURCE_DERIVED))
+	if (!unwind_use(state, &value) || value.source == UNWIND_SOURCE_DERIVED)
 		return false;
-	if (value.state == UNWIND_VALUE_MISSING) {
-		unwind_write_down(state, value.source, UNWIND_READ_MISSING, 0);
-		return false;
-	}
 	unwind_write_down(state, value.source, UNWIND_READ_ADDRESS, value.value);
 	*address_ret = value.value & state->rules->address_mask;
 	return true;
@@ -180,43 +179,6 @@ void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *
 enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi_row *row);
 enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state);
 
-enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, bool is_return_address,
-			   struct code_place *place_ret);
 int unwind_follows_call(const struct unwind_state *state, uint64_t return_address);
-
-/* As struct code_place has it, or else by the slow callback. */
-static inline enum code_special_function unwind_find_special_function(const struct unwind_state *state,
-								      const struct code_place *place, uint64_t address,
-								      bool is_return_address)
-{
-	const struct unwind_callbacks *callbacks = state->callbacks;
-
-	return place->special_function == CODE_SPECIAL_FUNCTION_NONE && callbacks->find_special_function
-		   ? callbacks->find_special_function(callbacks->context, address, is_return_address)
-		   : place->special_function;
-}
-
-/* How the stack ends: stack-end.c. */
-
-enum mmt_stack_end unwind_end_of_steps(const struct unwind_state *state, enum unwind_step last);
-
-/* A stack that cannot be continued may have reached the start function of its thread or coroutine. */
-enum mmt_stack_end unwind_recognise_end(const struct unwind_state *state, enum mmt_stack_end end);
-
-/* A stack that has reached the function that the entry of a thread calls is complete even if the dump or the callchain
- * ends there. */
-enum mmt_stack_end unwind_recognise_thread(const struct unwind_state *state);
-
-/* Classify the end of a stack whose last frames come from the callchain. */
-enum mmt_stack_end unwind_end_of_callchain(const struct unwind_state *state);
-
-/* Whether the kernel's callchain may contain more frames. */
-bool unwind_end_is_open(enum mmt_stack_end end);
-
-/* Continue with the kernel's callchain after the frames from the dump, which ended with `result->end`. */
-void unwind_splice(struct unwind_state *state);
-
-/* Use only the callchain. */
-void unwind_callchain(struct unwind_state *state);
 
 #endif

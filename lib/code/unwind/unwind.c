@@ -22,11 +22,7 @@ const struct unwind_rules unwind_rules_x86_64 = {
     .frame_pointer = RBP,
     .preserved = 1 << RBX | 1 << RBP | 1 << R12 | 1 << R13 | 1 << R14 | 1 << R15,
     .address_mask = UINT64_MAX,
-    .word = 8,
     .return_address_pushed = true,
-    .saved_frame_pointer = 0,
-    .saved_return_address = 8,
-    .frame_end = 16,
     .signal_registers =
 	{
 	    [R8] = X86_64_SIGNAL_REGISTER(0),
@@ -68,13 +64,20 @@ static const struct unwind_rules unwind_rules_aarch64 = {
     .link_register = LINK_REGISTER,
     .preserved = ((1ULL << (FRAME_POINTER + 1)) - 1) & ~((1ULL << X19) - 1),
     .address_mask = (1ULL << 48) - 1,
-    .word = 8,
-    .saved_frame_pointer = 0,
-    .saved_return_address = 8,
-    .frame_end = 16,
     .signal_registers = {FOUR(0), FOUR(4), FOUR(8), FOUR(12), FOUR(16), FOUR(20), FOUR(24),
 			 FOUR(28), [PROGRAM_COUNTER] = AARCH64_SIGNAL_REGISTER(PROGRAM_COUNTER)},
 };
+
+const struct unwind_rules *unwind_rules_find(uint16_t elf_machine)
+{
+	static const struct unwind_rules *const all[] = {&unwind_rules_x86_64, &unwind_rules_aarch64};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		if (all[i]->elf_machine == elf_machine)
+			return all[i];
+	}
+	return NULL;
+}
 
 /* Maximum stack use of code that never returns. */
 #define ENTRY_WORDS 16
@@ -90,7 +93,7 @@ static struct unwind_value unwind_register(const struct unwind_input *input, uns
 }
 
 /* False: there are too many frames. */
-static bool unwind_push(struct unwind_result *result, const struct unwind_frame *frame)
+static bool push_frame(struct unwind_result *result, const struct unwind_frame *frame)
 {
 	if (result->frame_count == LIMIT_UNWIND_FRAMES)
 		return false;
@@ -98,11 +101,23 @@ static bool unwind_push(struct unwind_result *result, const struct unwind_frame 
 	return true;
 }
 
-enum code_kind unwind_find(const struct unwind_state *state, uint64_t address, bool is_return_address,
-			   struct code_place *place_ret)
+static enum code_kind find_place(const struct unwind_state *state, uint64_t address, bool is_return_address,
+				 struct code_place *place_ret)
 {
 	*place_ret = (struct code_place){0};
 	return state->callbacks->find(state->callbacks->context, address, is_return_address, place_ret);
+}
+
+/* As struct code_place has it, or else by the slow callback. */
+static enum code_special_function find_special_function(const struct unwind_state *state,
+							const struct code_place *place, uint64_t address,
+							bool is_return_address)
+{
+	const struct unwind_callbacks *callbacks = state->callbacks;
+
+	return place->special_function == CODE_SPECIAL_FUNCTION_NONE && callbacks->find_special_function
+		   ? callbacks->find_special_function(callbacks->context, address, is_return_address)
+		   : place->special_function;
 }
 
 int unwind_follows_call(const struct unwind_state *state, uint64_t return_address)
@@ -134,7 +149,6 @@ void unwind_enter_caller(struct unwind_state *state, const struct unwind_value *
 static enum unwind_step step_by_stack_pointer(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
-	struct unwind_value caller[UNWIND_REGISTERS];
 	struct code_place caller_place;
 	enum code_kind kind;
 	uint64_t place, address;
@@ -142,24 +156,13 @@ static enum unwind_step step_by_stack_pointer(struct unwind_state *state)
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &place) ||
 	    !unwind_use_address(state, unwind_load(state, place), &address) || !address)
 		return UNWIND_STEP_NO_DATA;
-	kind = unwind_find(state, address, true, &caller_place);
+	kind = find_place(state, address, true, &caller_place);
 	if (kind == CODE_NONE || unwind_follows_call(state, address) < (kind == CODE_OTHER ? -1 : 1) ||
 	    unwind_follows_call(state, address) == 0)
 		return UNWIND_STEP_NO_DATA;
-	memcpy(caller, state->registers, sizeof(caller));
-	caller[rules->stack_pointer] = unwind_derived_value(place + rules->word);
-	unwind_enter_caller(state, caller, address, place, UNWIND_BY_STACK_POINTER);
+	state->registers[rules->stack_pointer] = unwind_derived_value(place + UNWIND_WORD);
+	unwind_enter_frame(state, address, place, UNWIND_BY_STACK_POINTER);
 	return UNWIND_STEP_DONE;
-}
-
-/* Whether the saved frame pointer may be that of code without CFI: frame pointers only grow, or end with 0. */
-static bool is_outer_frame(struct unwind_state *state, struct unwind_value saved, uint64_t frame)
-{
-	uint64_t outer;
-
-	if (unwind_use_pointer(state, saved, &outer))
-		return outer > frame;
-	return saved.state == UNWIND_VALUE_KNOWN && !saved.value;
 }
 
 static enum unwind_step step_by_frame_pointer(struct unwind_state *state)
@@ -168,27 +171,29 @@ static enum unwind_step step_by_frame_pointer(struct unwind_state *state)
 	struct unwind_value caller[UNWIND_REGISTERS] = {0};
 	struct unwind_value frame_pointer = state->registers[rules->frame_pointer];
 	struct unwind_value saved, return_address;
-	uint64_t frame, stack_pointer, slot, address;
+	uint64_t frame, stack_pointer, slot, address, outer;
 	struct code_place place;
 
 	if (!unwind_use_pointer(state, frame_pointer, &frame))
 		return unwind_failed_value(state, frame_pointer);
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &stack_pointer) ||
-	    frame < stack_pointer || frame & (rules->word - 1u))
+	    frame < stack_pointer || frame & (UNWIND_WORD - 1u))
 		return UNWIND_STEP_NO_DATA;
-	slot = frame + (uint64_t)(int64_t)rules->saved_return_address;
+	slot = frame + UNWIND_WORD;
 	return_address = unwind_load(state, slot);
 	if (!unwind_use_address(state, return_address, &address)) {
 		state->wanted = slot;
 		return UNWIND_STEP_MISSING;
 	}
-	if (!address || unwind_find(state, address, true, &place) == CODE_NONE)
+	if (!address || find_place(state, address, true, &place) == CODE_NONE)
 		return UNWIND_STEP_NO_DATA;
-	saved = unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_frame_pointer);
-	if (!place.row && !is_outer_frame(state, saved, frame))
+	saved = unwind_load(state, frame);
+	/* The frame pointers of code without CFI only grow, or end with 0. */
+	if (!place.row && (unwind_use_pointer(state, saved, &outer) ? outer <= frame
+								    : saved.state != UNWIND_VALUE_KNOWN || saved.value))
 		return UNWIND_STEP_NO_DATA;
 	caller[rules->frame_pointer] = saved;
-	caller[rules->stack_pointer] = unwind_derived_value(frame + (uint64_t)(int64_t)rules->frame_end);
+	caller[rules->stack_pointer] = unwind_derived_value(frame + 2 * UNWIND_WORD);
 	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_FRAME_POINTER);
 	state->doubtful = state->no_frame_pointer || unwind_follows_call(state, address) == 0;
 	/* A frame record may be anywhere in its frame. */
@@ -204,20 +209,16 @@ static enum unwind_step step_by_frame_pointer(struct unwind_state *state)
 static enum unwind_step step_by_link_register(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
-	struct unwind_value caller[UNWIND_REGISTERS];
 	uint64_t frame, address, recorded;
 
 	if (!unwind_use_address(state, state->registers[rules->link_register], &address) || !address ||
 	    unwind_follows_call(state, address) != 1)
 		return UNWIND_STEP_NO_DATA;
 	if (unwind_use_pointer(state, state->registers[rules->frame_pointer], &frame) &&
-	    unwind_use_address(state, unwind_load(state, frame + (uint64_t)(int64_t)rules->saved_return_address),
-			       &recorded) &&
-	    recorded == address)
+	    unwind_use_address(state, unwind_load(state, frame + UNWIND_WORD), &recorded) && recorded == address)
 		return UNWIND_STEP_NO_DATA;
-	memcpy(caller, state->registers, sizeof(caller));
-	caller[rules->link_register] = (struct unwind_value){0};
-	unwind_enter_caller(state, caller, address, 0, UNWIND_BY_LINK_REGISTER);
+	state->registers[rules->link_register] = (struct unwind_value){0};
+	unwind_enter_frame(state, address, 0, UNWIND_BY_LINK_REGISTER);
 	state->stack_pointer_is_bound = state->doubtful = true;
 	return UNWIND_STEP_DONE;
 }
@@ -234,18 +235,18 @@ static enum unwind_step step_to_entry(struct unwind_state *state)
 	struct code_place code;
 	uint64_t place, address;
 
-	if (unwind_find(state, state->address, true, &code) != CODE_NATIVE ||
+	if (find_place(state, state->address, true, &code) != CODE_NATIVE ||
 	    !unwind_use_pointer(state, state->registers[rules->stack_pointer], &place))
 		return UNWIND_STEP_NO_DATA;
-	for (unsigned i = 0; i < ENTRY_WORDS; i++, place += rules->word) {
+	for (unsigned i = 0; i < ENTRY_WORDS; i++, place += UNWIND_WORD) {
 		if (!unwind_use_address(state, unwind_load(state, place), &address))
 			return UNWIND_STEP_NO_DATA;
 		if (unwind_follows_call(state, address) != 1)
 			continue;
-		unwind_find(state, address, true, &code);
-		if (unwind_find_special_function(state, &code, address, true) != CODE_SPECIAL_FUNCTION_ENTRY)
+		find_place(state, address, true, &code);
+		if (find_special_function(state, &code, address, true) != CODE_SPECIAL_FUNCTION_ENTRY)
 			return UNWIND_STEP_NO_DATA;
-		caller[rules->stack_pointer] = unwind_derived_value(place + rules->word);
+		caller[rules->stack_pointer] = unwind_derived_value(place + UNWIND_WORD);
 		unwind_enter_caller(state, caller, address, place, UNWIND_BY_SPECIAL_FUNCTION);
 		return UNWIND_STEP_DONE;
 	}
@@ -272,7 +273,6 @@ static enum unwind_step step_without_cfi(struct unwind_state *state)
 static enum unwind_step step_by_python_trampoline(struct unwind_state *state)
 {
 	const struct unwind_rules *rules = state->rules;
-	struct unwind_value caller[UNWIND_REGISTERS];
 	struct unwind_value return_address;
 	uint64_t stack_pointer, frame, slot, address;
 
@@ -280,15 +280,14 @@ static enum unwind_step step_by_python_trampoline(struct unwind_state *state)
 		return unwind_failed_value(state, state->registers[rules->stack_pointer]);
 	if (unwind_use_pointer(state, state->registers[rules->frame_pointer], &frame) && frame == stack_pointer)
 		return step_by_frame_pointer(state);
-	slot = stack_pointer + rules->word;
+	slot = stack_pointer + UNWIND_WORD;
 	return_address = unwind_load(state, slot);
 	if (!unwind_use_address(state, return_address, &address)) {
 		state->wanted = slot;
 		return UNWIND_STEP_MISSING;
 	}
-	memcpy(caller, state->registers, sizeof(caller));
-	caller[rules->stack_pointer] = unwind_derived_value(slot + rules->word);
-	unwind_enter_caller(state, caller, address, slot, UNWIND_BY_SPECIAL_FUNCTION);
+	state->registers[rules->stack_pointer] = unwind_derived_value(slot + UNWIND_WORD);
+	unwind_enter_frame(state, address, slot, UNWIND_BY_SPECIAL_FUNCTION);
 	state->doubtful = unwind_follows_call(state, address) == 0;
 	return UNWIND_STEP_DONE;
 }
@@ -329,13 +328,99 @@ static enum unwind_step step(struct unwind_state *state, const struct code_place
 	return last;
 }
 
+/* ---- how the stack ends ---- */
+
+static enum mmt_stack_end end_of_steps(const struct unwind_state *state, enum unwind_step last)
+{
+	static const enum mmt_stack_end ends[] = {
+	    [UNWIND_STEP_ENTRY] = MMT_STACK_END_ENTRY,
+	    [UNWIND_STEP_COROUTINE] = MMT_STACK_END_COROUTINE,
+	    [UNWIND_STEP_OTHER_STACK] = MMT_STACK_END_OTHER_STACK,
+	    [UNWIND_STEP_MISSING] = MMT_STACK_END_DUMP_EXHAUSTED,
+	    [UNWIND_STEP_INVALID] = MMT_STACK_END_INVALID,
+	};
+
+	if (last != UNWIND_STEP_NO_DATA)
+		return ends[last];
+	return state->other_stack ? MMT_STACK_END_OTHER_STACK : MMT_STACK_END_NO_UNWIND_DATA;
+}
+
+/* The kind of the last frame's function, by the slow callback. */
+static enum code_special_function last_function(const struct unwind_state *state)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_callbacks *callbacks = state->callbacks;
+	const struct unwind_frame *last;
+
+	if (!result->frame_count || !callbacks->find_special_function)
+		return CODE_SPECIAL_FUNCTION_NONE;
+	last = &result->frames[result->frame_count - 1];
+	return callbacks->find_special_function(callbacks->context, last->address, last->is_return_address);
+}
+
+/* A stack that cannot be continued may have reached the start function of its thread or coroutine. */
+static enum mmt_stack_end recognise_end(const struct unwind_state *state, enum mmt_stack_end end)
+{
+	if (end != MMT_STACK_END_NO_UNWIND_DATA && end != MMT_STACK_END_INVALID)
+		return end;
+	switch (last_function(state)) {
+	case CODE_SPECIAL_FUNCTION_ENTRY:
+		return MMT_STACK_END_ENTRY;
+	case CODE_SPECIAL_FUNCTION_COROUTINE:
+		return MMT_STACK_END_COROUTINE;
+	case CODE_SPECIAL_FUNCTION_STACK_SWITCH:
+		return MMT_STACK_END_OTHER_STACK;
+	default:
+		return end;
+	}
+}
+
+/* A stack that has reached the function that the entry of a thread calls is complete even if the dump or the callchain
+ * ends there. */
+static enum mmt_stack_end recognise_thread(const struct unwind_state *state)
+{
+	enum mmt_stack_end end = state->result->end;
+
+	if ((end == MMT_STACK_END_DUMP_EXHAUSTED || end == MMT_STACK_END_CALLCHAIN) &&
+	    last_function(state) == CODE_SPECIAL_FUNCTION_THREAD_START)
+		return MMT_STACK_END_ENTRY;
+	return end;
+}
+
+/* Whether the kernel's callchain may contain more frames. */
+static bool end_is_open(enum mmt_stack_end end)
+{
+	return end != MMT_STACK_END_ENTRY && end != MMT_STACK_END_COROUTINE && end != MMT_STACK_END_DEPTH_LIMIT;
+}
+
+/* The kernel stops where the frame pointer chain ends, often in libc, a few frames before the entry function. Only that
+ * function has no caller. */
+static enum mmt_stack_end end_of_callchain(const struct unwind_state *state)
+{
+	const struct unwind_result *result = state->result;
+	const struct unwind_frame *last;
+	struct code_place place = {0};
+	enum code_special_function special_function;
+
+	if (!result->frame_count)
+		return MMT_STACK_END_NOT_RECORDED;
+	last = &result->frames[result->frame_count - 1];
+	if (state->rules)
+		find_place(state, last->address, last->is_return_address, &place);
+	special_function = find_special_function(state, &place, last->address, last->is_return_address);
+	if (special_function == CODE_SPECIAL_FUNCTION_ENTRY || special_function == CODE_SPECIAL_FUNCTION_THREAD_START ||
+	    (place.row && cfi_row_is_outermost(place.row)))
+		return MMT_STACK_END_ENTRY;
+	return state->input->callchain_full ? MMT_STACK_END_DEPTH_LIMIT : MMT_STACK_END_CALLCHAIN;
+}
+
 static enum mmt_stack_end walk_stack(struct unwind_state *state)
 {
 	enum unwind_step last;
 
 	do {
 		struct code_place place;
-		enum code_kind kind = unwind_find(state, state->address, state->is_return_address, &place);
+		enum code_kind kind = find_place(state, state->address, state->is_return_address, &place);
 		struct unwind_frame frame = {.address = state->address,
 					     .is_return_address = state->is_return_address,
 					     .doubtful = state->doubtful,
@@ -349,59 +434,16 @@ static enum mmt_stack_end walk_stack(struct unwind_state *state)
 		     !(place.row && place.row->signal_frame)) ||
 		    place.special_function == CODE_SPECIAL_FUNCTION_COROUTINE)
 			frame.is_return_address = false;
-		if (!unwind_push(state->result, &frame))
+		if (!push_frame(state->result, &frame))
 			return MMT_STACK_END_DEPTH_LIMIT;
-		if (state->base & (state->rules->word - 1u))
+		if (state->base & (UNWIND_WORD - 1u))
 			return MMT_STACK_END_INVALID;
 		state->by_frame_pointer = place.row && place.row->cfa_kind == CFI_CFA_REGISTER &&
 					  place.row->cfa_register == state->rules->frame_pointer;
 		state->no_frame_pointer = place.frame_pointer == CODE_FRAME_POINTER_NONE;
 		last = step(state, &place);
 	} while (last == UNWIND_STEP_DONE);
-	return unwind_end_of_steps(state, last);
-}
-
-void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
-	    const struct unwind_callbacks *callbacks, struct unwind_result *result)
-{
-	struct unwind_state state = {.rules = rules, .input = input, .callbacks = callbacks, .result = result};
-	bool have_registers = rules && input->registers && input->registers->known >> rules->instruction_pointer & 1 &&
-			      input->registers->known >> rules->stack_pointer & 1;
-
-	result->rules = rules;
-	result->frame_count = result->read_count = 0;
-	result->reads_overflow = result->spliced = false;
-	result->end = MMT_STACK_END_NOT_RECORDED;
-	if (input->callchain_count && (!have_registers || !input->stack_size)) {
-		unwind_callchain(&state);
-		/* A dump was requested, but is empty. */
-		if (result->end == MMT_STACK_END_CALLCHAIN && have_registers && input->stack)
-			result->end = MMT_STACK_END_DUMP_EXHAUSTED;
-		result->end = unwind_recognise_thread(&state);
-		return;
-	}
-	if (!rules || !input->registers || !(input->registers->known >> rules->instruction_pointer & 1))
-		return;
-	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
-		state.registers[i] = unwind_register(input, i);
-	state.address = input->registers->values[rules->instruction_pointer];
-	state.base = input->registers->values[rules->stack_pointer];
-	state.origin = UNWIND_BY_REGISTERS;
-	result->end = unwind_recognise_end(&state, walk_stack(&state));
-	if (unwind_end_is_open(result->end) && input->callchain_count > 1)
-		unwind_splice(&state);
-	result->end = unwind_recognise_thread(&state);
-}
-
-const struct unwind_rules *unwind_rules_find(uint16_t elf_machine)
-{
-	static const struct unwind_rules *const all[] = {&unwind_rules_x86_64, &unwind_rules_aarch64};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		if (all[i]->elf_machine == elf_machine)
-			return all[i];
-	}
-	return NULL;
+	return end_of_steps(state, last);
 }
 
 /*
@@ -417,39 +459,33 @@ struct continuation {
 	bool exact;  /* no frame can be missing in between */
 };
 
-/* The kernel follows frame pointers wherever they lead. If it left the dump with the frame pointer that we have at the
- * end, it read entry `next` in that frame, which belongs to the last function or to one of its callers. */
-static void continue_on_other_stack(struct unwind_state *state, struct unwind_value frame_pointer, size_t next,
-				    struct continuation *continuation_ret)
-{
-	struct unwind_value ours = unwind_look_at(state, state->registers[state->rules->frame_pointer]);
-	bool same = ours.state == UNWIND_VALUE_KNOWN && frame_pointer.state == UNWIND_VALUE_KNOWN &&
-		    ours.value == frame_pointer.value;
-
-	*continuation_ret = (struct continuation){.next = state->input->callchain_count};
-	if (state->result->end == MMT_STACK_END_OTHER_STACK && same)
-		*continuation_ret = (struct continuation){.next = next, .exact = state->by_frame_pointer};
-}
-
 /* Match by stack address; false: the addresses are unknown. A register that does not point into the stack is not a
  * frame pointer, and the kernel did not read a stack there. */
 static bool continue_by_place(struct unwind_state *state, struct continuation *continuation_ret)
 {
 	const struct unwind_rules *rules = state->rules;
 	const struct unwind_input *input = state->input;
-	int64_t to_return_address = rules->saved_return_address, to_saved = rules->saved_frame_pointer;
 	uint64_t first = state->wanted ? state->wanted : state->slot + 1;
 	struct unwind_value frame_pointer = unwind_register(input, rules->frame_pointer);
 
+	*continuation_ret = (struct continuation){.next = input->callchain_count};
 	for (size_t i = 1; i < input->callchain_count; i++) {
 		struct unwind_value word;
 		uint64_t frame, place, address;
 
 		if (!unwind_use_pointer(state, frame_pointer, &frame)) {
-			continue_on_other_stack(state, frame_pointer, i, continuation_ret);
-			return frame_pointer.state == UNWIND_VALUE_KNOWN;
+			struct unwind_value ours = unwind_look_at(state, state->registers[rules->frame_pointer]);
+			bool known = frame_pointer.state == UNWIND_VALUE_KNOWN;
+
+			/* The kernel follows frame pointers wherever they lead. If it left the dump with the frame
+			 * pointer that we have at the end, it read this entry in that frame, which belongs to the last
+			 * function or to one of its callers. */
+			if (state->result->end == MMT_STACK_END_OTHER_STACK && known &&
+			    ours.state == UNWIND_VALUE_KNOWN && ours.value == frame_pointer.value)
+				*continuation_ret = (struct continuation){.next = i, .exact = state->by_frame_pointer};
+			return known;
 		}
-		place = frame + (uint64_t)to_return_address;
+		place = frame + UNWIND_WORD;
 		word = unwind_load(state, place);
 		if (unwind_use_address(state, word, &address) && address != input->callchain[i])
 			return false;
@@ -457,9 +493,8 @@ static bool continue_by_place(struct unwind_state *state, struct continuation *c
 			*continuation_ret = (struct continuation){.next = i, .exact = place == state->wanted};
 			return true;
 		}
-		frame_pointer = unwind_load(state, frame + (uint64_t)to_saved);
+		frame_pointer = unwind_load(state, frame);
 	}
-	*continuation_ret = (struct continuation){.next = input->callchain_count};
 	return true;
 }
 
@@ -484,7 +519,7 @@ static bool leads_to_caller(const struct unwind_state *state, uint64_t address)
 	size_t frames = 0, entries = 0;
 	struct code_place place;
 
-	unwind_find(state, address, true, &place);
+	find_place(state, address, true, &place);
 	if (!keeps_frame_pointer(state, &place))
 		return false;
 	/* A recursive function occurs several times with the same return address. */
@@ -519,10 +554,11 @@ static void continue_by_address(struct unwind_state *state, struct continuation 
 static bool follows_no_call(const struct unwind_state *state, const struct code_place *place, uint64_t address)
 {
 	return unwind_follows_call(state, address) == 0 &&
-	       unwind_find_special_function(state, place, address, true) != CODE_SPECIAL_FUNCTION_ENTRY;
+	       find_special_function(state, place, address, true) != CODE_SPECIAL_FUNCTION_ENTRY;
 }
 
-void unwind_splice(struct unwind_state *state)
+/* Continue with the kernel's callchain after the frames from the dump, which ended with `result->end`. */
+static void splice(struct unwind_state *state)
 {
 	const struct unwind_input *input = state->input;
 	struct unwind_result *result = state->result;
@@ -540,24 +576,24 @@ void unwind_splice(struct unwind_state *state)
 
 		/* Code that uses the frame pointer register for other data makes the kernel read words that are not
 		 * return addresses. */
-		if (!address || unwind_find(state, address, true, &place) == CODE_NONE)
+		if (!address || find_place(state, address, true, &place) == CODE_NONE)
 			return;
 		frame.doubtful = !exact || follows_no_call(state, &place, address);
-		if (!unwind_push(result, &frame)) {
+		if (!push_frame(result, &frame)) {
 			result->end = MMT_STACK_END_DEPTH_LIMIT;
 			return;
 		}
 		result->spliced = true;
 		exact = keeps_frame_pointer(state, &place);
-		if (!exact &&
-		    unwind_find_special_function(state, &place, address, true) == CODE_SPECIAL_FUNCTION_THREAD_START)
+		if (!exact && find_special_function(state, &place, address, true) == CODE_SPECIAL_FUNCTION_THREAD_START)
 			break;
 	}
 	if (result->spliced)
-		result->end = unwind_end_of_callchain(state);
+		result->end = end_of_callchain(state);
 }
 
-void unwind_callchain(struct unwind_state *state)
+/* Use only the callchain. */
+static void use_callchain(struct unwind_state *state)
 {
 	const struct unwind_input *input = state->input;
 	struct unwind_result *result = state->result;
@@ -571,17 +607,49 @@ void unwind_callchain(struct unwind_state *state)
 		enum code_kind kind = CODE_OTHER;
 
 		if (state->rules)
-			kind = unwind_find(state, frame.address, frame.is_return_address, &place);
+			kind = find_place(state, frame.address, frame.is_return_address, &place);
 		if (!i)
 			starts_in_code = state->rules && kind != CODE_NONE;
 		frame.doubtful = i && (lost || follows_no_call(state, &(struct code_place){0}, frame.address) ||
 				       (starts_in_code && kind == CODE_NONE));
-		if (!unwind_push(result, &frame)) {
+		if (!push_frame(result, &frame)) {
 			result->end = MMT_STACK_END_DEPTH_LIMIT;
 			return;
 		}
 		/* The kernel skips the caller of a function without a frame pointer. */
 		lost = place.frame_pointer == CODE_FRAME_POINTER_NONE;
 	}
-	result->end = unwind_end_of_callchain(state);
+	result->end = end_of_callchain(state);
+}
+
+void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
+	    const struct unwind_callbacks *callbacks, struct unwind_result *result)
+{
+	struct unwind_state state = {.rules = rules, .input = input, .callbacks = callbacks, .result = result};
+	bool have_registers = rules && input->registers && input->registers->known >> rules->instruction_pointer & 1 &&
+			      input->registers->known >> rules->stack_pointer & 1;
+
+	result->rules = rules;
+	result->frame_count = result->read_count = 0;
+	result->reads_overflow = result->spliced = false;
+	result->end = MMT_STACK_END_NOT_RECORDED;
+	if (input->callchain_count && (!have_registers || !input->stack_size)) {
+		use_callchain(&state);
+		/* A dump was requested, but is empty. */
+		if (result->end == MMT_STACK_END_CALLCHAIN && have_registers && input->stack)
+			result->end = MMT_STACK_END_DUMP_EXHAUSTED;
+		result->end = recognise_thread(&state);
+		return;
+	}
+	if (!rules || !input->registers || !(input->registers->known >> rules->instruction_pointer & 1))
+		return;
+	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
+		state.registers[i] = unwind_register(input, i);
+	state.address = input->registers->values[rules->instruction_pointer];
+	state.base = input->registers->values[rules->stack_pointer];
+	state.origin = UNWIND_BY_REGISTERS;
+	result->end = recognise_end(&state, walk_stack(&state));
+	if (end_is_open(result->end) && input->callchain_count > 1)
+		splice(&state);
+	result->end = recognise_thread(&state);
 }

@@ -34,7 +34,7 @@ enum code_kind {
 	CODE_OTHER,  /* executable, but no module: JIT */
 };
 
-/* Functions that need special treatment. */
+/* Functions that end or redirect unwinding: stack-end.c. */
 enum code_special_function {
 	CODE_SPECIAL_FUNCTION_NONE,
 	CODE_SPECIAL_FUNCTION_SIGNAL_RETURN,	 /* the trampoline that a signal handler returns to */
@@ -158,5 +158,25 @@ bool unwind_cache_get(struct unwind_cache *cache, uint64_t generation, const str
 /* Add a stack. If memory runs out, the stack is not cached. */
 void unwind_cache_put(struct unwind_cache *cache, uint64_t generation, const struct unwind_input *input,
 		      const struct unwind_result *result, uint32_t value);
+
+/* Recognise special functions. */
+
+#define SPECIAL_FUNCTIONS_CODE_MAX 16
+
+#define SPECIAL_FUNCTIONS_CODE_BEFORE 8
+
+/* Classify by the instructions that will be executed: up to SPECIAL_FUNCTIONS_CODE_MAX bytes from a return address on,
+ * and up to SPECIAL_FUNCTIONS_CODE_BEFORE that end there. */
+enum code_special_function stack_end_by_code(uint16_t elf_machine, const uint8_t *code, size_t size,
+					     const uint8_t *before, size_t before_size);
+
+/* Classify by symbol name. glibc's internal names count only in glibc: any program may define a `clone`. */
+enum code_special_function stack_end_by_name(const char *function, bool in_c_library);
+
+/* Whether a function contains a system call instruction, as all functions that start or end a thread do. */
+bool stack_end_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t size);
+
+/* Whether a file of this name is libc, libpthread or the dynamic loader. */
+bool stack_end_is_c_library(const char *path);
 
 #endif
