@@ -95,8 +95,7 @@ static inline uint64_t bytes_u64(struct bytes *bytes)
 uint64_t bytes_uleb128(struct bytes *bytes);
 int64_t bytes_sleb128(struct bytes *bytes);
 
-/* Skip to the next multiple of `alignment` (a power of two) counted from the cursor's start; stops at the end without
- * failing. */
+/* Skip to a multiple of `alignment` (a power of two) from the cursor's start; at most to the end, without failing. */
 void bytes_align(struct bytes *bytes, size_t alignment);
 
 /* Returns a cursor over the next `size` bytes and skips them in this one. */
@@ -113,10 +112,8 @@ static inline struct bytes bytes_sub(struct bytes *bytes, uint64_t size)
 /* Returns a borrowed NUL-terminated string. Without a NUL before the end, fails and returns "". */
 const char *bytes_string(struct bytes *bytes);
 
-/*
- * Checks a count of elements that follow, of at least `element_size` bytes each. Fails, and returns 0, if they do not
- * fit into the remaining bytes, so that a count cannot claim more memory than a multiple of the input.
- */
+/* Checks a count of elements that follow, of at least `element_size` bytes each. Fails, and returns 0, if they do not
+ * fit into the remaining bytes, so that a count cannot claim more memory than a multiple of the input. */
 static inline uint64_t bytes_count(struct bytes *bytes, uint64_t count, size_t element_size)
 {
 	if (bytes->failure)
@@ -163,6 +160,12 @@ struct buffer {
 void buffer_init(struct buffer *buffer, size_t maximum);
 /* Accepts a zeroed buffer. */
 void buffer_deinit(struct buffer *buffer);
+
+/* For CLEANUP(buffer). */
+static inline void cleanup_buffer(struct buffer *buffer)
+{
+	buffer_deinit(buffer);
+}
 
 /* Adds `size` uninitialised bytes at the end and returns them; NULL after a failure. */
 void *buffer_extend(struct buffer *buffer, size_t size);

@@ -10,10 +10,8 @@
 /* The fastest level: targets do not wait for the recorder, but share the CPUs with it. */
 #define LEVEL 1
 
-/*
- * Records repeat long sequences with small differences, which this level compresses better at the same speed. Its
- * tables are reduced, so that the CPU caches stay with the target.
- */
+/* Records repeat long sequences with small differences, which this level compresses better at the same speed. Its
+ * tables are reduced, so that the CPU caches stay with the target. */
 #define LEVEL_OF_RECORDS 3
 #define LONG_MATCHES_LOG 15
 #define SHORT_MATCHES_LOG 13

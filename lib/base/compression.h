@@ -44,11 +44,9 @@ const char *compress_library_version(void);
 /* Decompresses one zstd frame that has exactly this size. False: it is damaged, or has another size. */
 bool compress_expand_frame(const void *data, size_t size, void *expanded, size_t expanded_size);
 
-/*
- * A stream that compresses its content into `below`, which stays open when this stream is closed. The time in the
+/* A stream that compresses its content into `below`, which stays open when this stream is closed. The time in the
  * header is 0, so that equal contents give equal files. NULL: out of memory. An error of `below` is an error of this
- * stream; fclose() reports the last one.
- */
+ * stream; fclose() reports the last one. */
 FILE *gzip_open(FILE *below);
 
 #endif

@@ -20,8 +20,7 @@
  */
 void confine_thread(const int *places, size_t count);
 
-/* What confine_thread() would do without because the kernel does not have it, or refuses it: "Landlock", "seccomp" or
- * both. NULL: nothing. */
+/* What the kernel does not have, or refuses, for confine_thread(): "Landlock", "seccomp" or both. NULL: nothing. */
 const char *confine_missing(void);
 
 #endif

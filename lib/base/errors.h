@@ -20,10 +20,8 @@ struct mmt_error *error_system(int errno_value, const char *format, ...) ERROR_P
 struct mmt_error *error_refused(const struct mmt_refusal *refusal, const char *format, ...)
     ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
 
-/*
- * Prepends "context: " to the message of `cause` and returns it; takes `cause`. Code and errno are kept. NULL stays
- * NULL, so `return error_context(f(), "%s", path);` is allowed.
- */
+/* Prepends "context: " to the message of `cause` and returns it; takes `cause`. Code and errno are kept. NULL stays
+ * NULL, so `return error_context(f(), "%s", path);` is allowed. */
 struct mmt_error *error_context(struct mmt_error *cause, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
 
 /* Changes the code of an error, for callers that know why the system call failed. Takes and returns `error`. */

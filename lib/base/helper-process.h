@@ -15,8 +15,7 @@ struct helper {
 	int answer;	   /* the parent's end of the socket */
 };
 
-/* Runs in the child, and does not return. It closes the other end of the socket with all other descriptors of the
- * parent. */
+/* Runs in the child, and does not return. It closes the parent's descriptors, and with them the other end. */
 typedef void helper_process_main(void *context, int end, pid_t parent);
 
 /* Forks a child that runs `main`, connected by a socket of this type. All signals are blocked in it: only the parent

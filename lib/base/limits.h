@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The limits of memory and time for hostile or huge input. Each comment says what is bounded, why the number is what it
+/* The limits of memory and time for hostile or huge input. Each comment says what is bounded, why the number is what it
  * is, and what happens beyond it, where that differs from the first line of its group. mmtrace-internals(7) lists them.
  */
 #ifndef BASE_LIMITS_H
@@ -8,27 +7,22 @@
 
 /* A recording: beyond these, mmtrace refuses the file, the section or the record. */
 
-/* Type of a record; the kernel's types end at 63, those of perf's tools are far below this */
-#define LIMIT_RECORD_TYPE 256
+#define LIMIT_RECORD_TYPE 256		/* Type of a record; the kernel's types end at 63, perf's are far below this */
 #define LIMIT_ATTRIBUTES 4096		/* Events of a file: far more than perf opens */
 #define LIMIT_IDS (1u << 24)		/* Event IDs of a file: 2,048 events on each of 8,192 CPUs */
 #define LIMIT_SECTION_BYTES (1u << 30)	/* A section, packed or not */
 #define LIMIT_UNPACKED_BYTES (1u << 30) /* All sections of a file together, decompressed; and ... */
-/* ... this, plus LIMIT_UNPACKED_EXPANSION times its size: a small file must not fill memory */
-#define LIMIT_UNPACKED_ANYWHERE_BYTES (48ULL << 20)
-#define LIMIT_UNPACKED_EXPANSION 12   /* Far beyond what text of perf maps reaches */
+#define LIMIT_UNPACKED_ANYWHERE_BYTES (48ULL << 20) /* ... this, plus LIMIT_UNPACKED_EXPANSION times its size */
+#define LIMIT_UNPACKED_EXPANSION 12   /* Far beyond what text of perf maps reaches; a small file must not fill memory */
 #define LIMIT_FRAME_BYTES (64u << 20) /* A compressed record, decompressed; mmtrace writes at most 8 MiB */
-/* Decompressed records of a file of any size: some seconds; and ... */
-#define LIMIT_PLAIN_RECORDS_ANYWHERE (2u << 20)
+#define LIMIT_PLAIN_RECORDS_ANYWHERE (2u << 20) /* Decompressed records of any file: some seconds; and ... */
 #define LIMIT_PLAIN_BYTES_ANYWHERE (1ull << 30) /* ... their bytes; a larger file may have ... */
 #define LIMIT_PLAIN_EXPANSION 600		/* ... this many times its size: beyond what real records reach */
 #define LIMIT_CALLCHAIN 8192			/* Entries of a callchain: a record of 64 KiB has no more */
 #define LIMIT_PATH_BYTES 4096			/* A path: the kernel's PATH_MAX */
 #define LIMIT_PROCESSES (1u << 22)		/* Processes in a section: the kernel's largest PID */
-/* End of a process's addresses, with 5-level page tables; larger sizes are cut to it */
-#define LIMIT_RESIDENT_BYTES (1ULL << 56)
-/* Runs of resident pages kept at a time: 256 MiB; later readings are invalid */
-#define LIMIT_RESIDENT_RUNS (1u << 24)
+#define LIMIT_RESIDENT_BYTES (1ULL << 56) /* End of addresses with 5-level page tables; larger sizes are cut to it */
+#define LIMIT_RESIDENT_RUNS (1u << 24)	  /* Runs of resident pages in memory: 256 MiB; later readings are invalid */
 #define LIMIT_INCREMENTAL_METADATA (1u << 24) /* Pieces of metadata */
 #define LIMIT_IMAGE_BYTES (1u << 30)	      /* All kept ELF files, decompressed; the recorder keeps 256 MiB */
 #define LIMIT_IMAGE_INDEX_BYTES (256u << 20)  /* Their index: a million entries with paths of 200 bytes */
@@ -41,8 +35,7 @@
 #define LIMIT_ATTRIBUTE_BYTES 4096	      /* A perf_event_attr: the kernel refuses more than a page */
 #define LIMIT_COMMAND_LINE_BYTES (64u << 20)  /* The recorded command line; the kernel allows 6 MiB */
 #define LIMIT_EPOCHS 256		      /* Jumps of the clock: more are damage */
-/* Records that wait for their order in a file without rounds; then the older half is handed out */
-#define LIMIT_ORDER_WINDOW_BYTES (32u << 20)
+#define LIMIT_ORDER_WINDOW_BYTES (32u << 20)  /* Waiting records, without rounds; then the older half is handed out */
 #define LIMIT_ORDER_ROUNDS_BYTES (512u << 20) /* ... in a file whose rounds do not end */
 
 /* Replay: beyond these, the report counts or leaves out what exceeds them, unless the line says otherwise. */
@@ -51,12 +44,10 @@
 #define LIMIT_PROCESSES_ANYWHERE 16384
 /* ... of these bytes; of processes that ended, there may be three times as many: their records take 45, compressed */
 #define LIMIT_PROCESS_BYTES 110
-/* Mappings that forked processes inherit, in a file of any size: 100 MB; plus one for each ... */
-#define LIMIT_INTERVALS_ANYWHERE (768u << 10)
-#define LIMIT_INTERVAL_BYTES 16		  /* ... of these bytes of the file, and one for each byte beyond ... */
-#define LIMIT_SMALL_FILE_BYTES (5u << 20) /* ... this size */
-/* Different stacks of any file, each up to 3 KB; calls with further ones count as without a stack; plus one for each
- * ... */
+#define LIMIT_INTERVALS_ANYWHERE (768u << 10) /* Mappings that forks inherit: 100 MB; plus one for each ... */
+#define LIMIT_INTERVAL_BYTES 16		      /* ... of these bytes of the file, and one for each byte beyond ... */
+#define LIMIT_SMALL_FILE_BYTES (5u << 20)     /* ... this size */
+/* Different stacks of any file, of 3 KB; calls with further ones count as without a stack; plus one for each ... */
 #define LIMIT_STACKS_ANYWHERE (48u << 10)
 /* ... of these bytes of the file, and one for each byte beyond LIMIT_SMALL_FILE_BYTES: calls of a real program, each
  * with a stack of its own, take as much when they are compressed */
@@ -74,11 +65,9 @@
 #define LIMIT_READ_PROCESSES 4096	/* Processes whose RSS is kept over time */
 #define LIMIT_READINGS 1024		/* Readings of RSS; then every second one is dropped */
 #define LIMIT_READING_POINTS (1u << 19) /* ... of all processes together */
-/* Contexts of io_setup of a process; fs.aio-max-nr allows 65,536 events for all processes */
-#define LIMIT_AIO_RINGS 1024
-/* Ranges changed between two reads of a process's maps; further ones count as unchanged */
-#define LIMIT_SNAPSHOT_TOUCHED 4096
-#define LIMIT_PENDING_UNMAPS 1024 /* Unmaps of a process that wait: one per thread; the oldest goes */
+#define LIMIT_AIO_RINGS 1024		/* Contexts of io_setup of a process; fs.aio-max-nr allows 65,536 events */
+#define LIMIT_SNAPSHOT_TOUCHED 4096	/* Ranges changed between two reads of maps; others count as unchanged */
+#define LIMIT_PENDING_UNMAPS 1024	/* Unmaps of a process that wait: one per thread; the oldest goes */
 
 /* Report: beyond these, a figure is left out or computed more coarsely. */
 
@@ -89,28 +78,24 @@
 #define LIMIT_DIFF_LISTED 64		    /* Stacks that are looked at for one function */
 #define LIMIT_STEPS 10000		    /* Steps of --every; more is an error: nobody reads them */
 #define LIMIT_STEP_FIGURES (1u << 24)	    /* Figures of all rows in these steps: 128 MiB; lower ranks have none */
-/* Steps for pages that mremap moved; beyond them, the parts of growth are left out */
-#define LIMIT_MOVE_STEPS (1u << 26)
+#define LIMIT_MOVE_STEPS (1u << 26) /* Steps for pages that mremap moved; then the parts of growth are left out */
 #define LIMIT_JSON_STRING_BYTES (64u << 20) /* A string of JSON, escaped; longer is an error */
 #define LIMIT_HTML_STRING_BYTES (1u << 20)  /* A string of HTML; the rest is cut */
-/* Lifetimes on a page, of 12 bytes, or twice the number of parts; then they are coarser */
-#define LIMIT_HTML_LIFETIMES 20000
-#define LIMIT_HTML_READINGS 1000       /* Points of RSS on a page: as many as a screen has columns */
-#define LIMIT_PERFETTO_REGIONS 1000    /* Regions of an export */
-#define LIMIT_EXPORT_BYTES (64u << 20) /* A table of an export: strings, frames, ...; more is an error */
+#define LIMIT_HTML_LIFETIMES 20000	    /* Lifetimes of 12 bytes, or twice the number of parts; then coarser */
+#define LIMIT_HTML_READINGS 1000	    /* Points of RSS on a page: as many as a screen has columns */
+#define LIMIT_PERFETTO_REGIONS 1000	    /* Regions of an export */
+#define LIMIT_EXPORT_BYTES (64u << 20)	    /* A table of an export: strings, frames, ...; more is an error */
 
-/* ELF files, debug information and JIT code: beyond these, a name, line or rule is missing. No compiler comes near
- * them. */
+/* ELF files, debug information, JIT code: beyond these, a name, line or rule is missing. No compiler comes near. */
 
-#define LIMIT_SEGMENTS 4096	       /* Program headers; the rest is ignored */
-#define LIMIT_VDSO_BYTES (64u << 10)   /* A copied vdso; real ones have a few pages */
-#define LIMIT_GO_FUNCTIONS (1u << 24)  /* Functions of a Go program */
-#define LIMIT_GO_NAME_BYTES 4096       /* A name: many functions of a hostile file may share one of megabytes */
-#define LIMIT_GO_VALUES (1u << 18)     /* Changes of a value within one function */
-#define LIMIT_GO_FUNCTION_DATA 64      /* Tables of a function */
-#define LIMIT_COMPARED_NAME_BYTES 1024 /* Bytes of a symbol's name that count in the choice among several */
-/* Expansion of a compressed section: the most that deflate reaches; beyond it the size is a lie */
-#define LIMIT_INFLATION 1032
+#define LIMIT_SEGMENTS 4096		     /* Program headers; the rest is ignored */
+#define LIMIT_VDSO_BYTES (64u << 10)	     /* A copied vdso; real ones have a few pages */
+#define LIMIT_GO_FUNCTIONS (1u << 24)	     /* Functions of a Go program */
+#define LIMIT_GO_NAME_BYTES 4096	     /* A name: many functions of a hostile file may share one of megabytes */
+#define LIMIT_GO_VALUES (1u << 18)	     /* Changes of a value within one function */
+#define LIMIT_GO_FUNCTION_DATA 64	     /* Tables of a function */
+#define LIMIT_COMPARED_NAME_BYTES 1024	     /* Bytes of a symbol's name that count in the choice among several */
+#define LIMIT_INFLATION 1032		     /* Expansion of a section: the most that deflate reaches; more is a lie */
 #define LIMIT_BUILD_ID_BYTES 64		     /* A build-id; linkers write 8 to 32 bytes */
 #define LIMIT_DWARF_NESTING 64		     /* Nested entries; deeper ones are ignored */
 #define LIMIT_DWARF_REFERENCES 8	     /* References from an entry to its declaration */
@@ -129,16 +114,14 @@
 #define LIMIT_CFI_AUGMENTATION 32	     /* A CIE's augmentation; each FDE may have a CIE of its own */
 #define LIMIT_CFI_CIE_BYTES 1024	     /* A CIE's instructions */
 #define LIMIT_CFI_SAVED_STATES 128	     /* States that an FDE saves */
-/* Instructions of an entry, which are executed for each address in it; entries of real programs have some 50 bytes, and
- * at most some 12,000 */
+/* Instructions of an entry, executed for each address in it; real ones have some 50 bytes, at most 12,000 */
 #define LIMIT_CFI_ENTRY_BYTES 32768
 #define LIMIT_EXPRESSION_BYTES 256	 /* A DWARF expression, which runs each of its bytes at most once */
 #define LIMIT_FUNCTION_RANGE_BYTES 65536 /* A function whose instructions are analyzed; of a longer one, this much */
 /* Frames of a stack: their addresses fit into a record of a packed recording; the report says that it is cut */
 #define LIMIT_UNWIND_FRAMES 8000
-/* Lines of a perf map, or records of a jitdump: 200 MB; a warning counts the rest */
-#define LIMIT_TIMELINE_RANGES (1u << 23)
-#define LIMIT_JIT_NAME_SOURCES 256 /* Perf maps and jitdumps with names: an index of 8 bits */
+#define LIMIT_TIMELINE_RANGES (1u << 23) /* Lines of a perf map, or records of a jitdump: 200 MB */
+#define LIMIT_JIT_NAME_SOURCES 256	 /* Perf maps and jitdumps with names: an index of 8 bits */
 
 /* What a target can make the recorder read. Beyond these, the recording has less; a warning or the report says what. */
 
@@ -158,8 +141,7 @@
 #define LIMIT_TEXT_FILE_BYTES (1u << 20) /* A text file of /proc or /sys; a longer one counts as unreadable */
 #define LIMIT_ENVIRONMENT_BYTES (1u << 20) /* The environment of a process */
 #define LIMIT_BREAK_LINES 1000		   /* Lines of maps that are searched for the heap: it is among the first */
-/* Descriptors that are searched for a userfaultfd; a process with more counts as having one */
-#define LIMIT_DESCRIPTORS 65536
+#define LIMIT_DESCRIPTORS 65536		   /* Searched for a userfaultfd; a process with more counts as having one */
 #define LIMIT_FIRST_READINGS 8 /* First readings of the maps of a process that keeps moving mappings, within ... */
 #define LIMIT_FIRST_READINGS_NS 1000000000ULL /* ... this time */
 #define LIMIT_MOVING_PROCESSES 64	      /* Processes up to which maps are read again */
@@ -167,20 +149,18 @@
 #define LIMIT_ATTACH_NS 20000000000ULL	      /* Attaching to the threads of a process that keeps starting some */
 #define LIMIT_UNSEEN_NS 5000000000ULL	      /* ... since the last one was attached to */
 #define LIMIT_BLOCKED_HELPERS 32 /* Helpers that wait for a target or file system; with more, no calls are made */
-#define LIMIT_BLOCKED_MEMORY_NS 5000000000ULL /* A reading of a process: it may hold its mmap_lock for seconds */
-#define LIMIT_BLOCKED_FILES_NS 1000000000ULL  /* A call on a file system */
-/* All calls that are not answered, once the user stops the recording */
-#define LIMIT_BLOCKED_STOPPED_NS 1000000000ULL
-#define LIMIT_RETURN_NS 2000000000ULL	    /* Waiting for calls that free gigabytes or wait for a CPU, at the end */
-#define LIMIT_EXIT_NS 3000000000ULL	    /* Waiting for processes that are exiting */
-#define LIMIT_SLEEP_NS 700000000ULL	    /* Both while all sleep, once the user stops the recording */
-#define LIMIT_RESIDENCY_RUNS (4u << 20)	    /* Runs of resident pages of a process: 64 MiB */
-#define LIMIT_RESIDENCY_BYTES (64ULL << 30) /* Memory checked page by page, without PAGEMAP_SCAN, within ... */
-#define LIMIT_RESIDENCY_NS 2000000000ULL    /* ... this time */
-/* Reserved memory (PROT_NONE) checked so: terabytes of it may be empty */
-#define LIMIT_RESIDENCY_RESERVED_BYTES (4ULL << 30)
-#define LIMIT_RESIDENCY_WAIT_NS 5000000000ULL /* Waiting for a process's memory */
-#define LIMIT_SMAPS_NS 1000000000ull	      /* Reading smaps of all processes */
+#define LIMIT_BLOCKED_MEMORY_NS 5000000000ULL  /* A reading of a process: it may hold its mmap_lock for seconds */
+#define LIMIT_BLOCKED_FILES_NS 1000000000ULL   /* A call on a file system */
+#define LIMIT_BLOCKED_STOPPED_NS 1000000000ULL /* All unanswered calls, once the user stops the recording */
+#define LIMIT_RETURN_NS 2000000000ULL	       /* Waiting for calls that free gigabytes or wait for a CPU, at the end */
+#define LIMIT_EXIT_NS 3000000000ULL	       /* Waiting for processes that are exiting */
+#define LIMIT_SLEEP_NS 700000000ULL	       /* Both while all sleep, once the user stops the recording */
+#define LIMIT_RESIDENCY_RUNS (4u << 20)	       /* Runs of resident pages of a process: 64 MiB */
+#define LIMIT_RESIDENCY_BYTES (64ULL << 30)    /* Memory checked page by page, without PAGEMAP_SCAN, within ... */
+#define LIMIT_RESIDENCY_NS 2000000000ULL       /* ... this time */
+#define LIMIT_RESIDENCY_RESERVED_BYTES (4ULL << 30) /* PROT_NONE memory checked so: terabytes may be empty */
+#define LIMIT_RESIDENCY_WAIT_NS 5000000000ULL	    /* Waiting for a process's memory */
+#define LIMIT_SMAPS_NS 1000000000ull		    /* Reading smaps of all processes */
 #define LIMIT_LIVE_RUNS (1u << 20)   /* Runs of a process during the recording: those read first stay in memory */
 #define LIMIT_START_RUNS (4u << 20)  /* Runs of all processes in the first readings: 64 MiB, within ... */
 #define LIMIT_START_NS 5000000000ULL /* ... this time */
@@ -194,18 +174,15 @@
 #define LIMIT_CPU_LIST 65536		  /* CPU numbers of a kernel's list */
 #define LIMIT_BUDGET_SAVED_NS 200000000LL /* Time that a job may save up for later */
 #define LIMIT_CODE_PASS_NS 5000000ULL	  /* CPU time of a pass over JIT code; the next pass continues where it ended */
-/* Reserve of CPU time for it: a starting program generates much code at once */
-#define LIMIT_CODE_SPENT_NS 400000000LL
+#define LIMIT_CODE_SPENT_NS 400000000LL	  /* Reserve for it: a starting program generates much code at once */
 #define LIMIT_CODE_END_NS 10000000000ULL  /* CPU time for it when recording ends */
 #define LIMIT_HEAP_NS 2000000000ULL	  /* Processor time for reading a heap */
 #define LIMIT_HEAP_WAIT_NS 10000000000ULL /* ... and all time; then it is given up */
 #define LIMIT_HEAP_END_NS 4000000000ULL	  /* ... once recording has stopped */
-/* Heap that is walked in this time; parts of a larger one are left out */
-#define LIMIT_HEAP_WALKED_BYTES (4ULL << 30)
-#define LIMIT_HEAP_REGIONS 65536   /* Heaps of all arenas: they have up to 64 MiB */
-#define LIMIT_HEAP_MAPPINGS 200000 /* Mappings of a process with a heap that is walked */
-/* Free chunks in fastbins: 32 MiB; with more, what is in use is a range */
-#define LIMIT_HEAP_FASTBIN_CHUNKS (4u << 20)
+#define LIMIT_HEAP_WALKED_BYTES (4ULL << 30)   /* Heap walked in this time; parts of a larger one are left out */
+#define LIMIT_HEAP_REGIONS 65536	       /* Heaps of all arenas: they have up to 64 MiB */
+#define LIMIT_HEAP_MAPPINGS 200000	       /* Mappings of a process with a heap that is walked */
+#define LIMIT_HEAP_FASTBIN_CHUNKS (4u << 20)   /* Free chunks in fastbins: 32 MiB; then what is in use is a range */
 #define LIMIT_HEAP_TCACHES 65536	       /* Threads whose tcaches are known */
 #define LIMIT_HEAP_CONTENTS 65536	       /* Different first words of chunks, and groups with an exact size */
 #define LIMIT_HEAP_NAME_BYTES 1024	       /* The name of a type; a longer one is not a name */

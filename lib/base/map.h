@@ -14,8 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * For caches of a fixed size, where a collision costs no more than a miss, so that an attacker gains nothing: one
+/* For caches of a fixed size, where a collision costs no more than a miss, so that an attacker gains nothing: one
  * multiplication. The upper bits are the good ones. The tables below spread their keys with two, and with their seed.
  */
 static inline uint64_t hash_number(uint64_t number)
@@ -52,12 +51,10 @@ bool map_add(struct map *map, uint64_t key, uint64_t number);
 /* False when absent. */
 bool map_remove(struct map *map, uint64_t key);
 
-/* Iterate in an order that differs from run to run: `for (size_t i = 0; map_next(&map, &i, &key, &value);)`. No
- * map_put() while iterating. */
+/* Iterate in a random order, without map_put(): `for (size_t i = 0; map_next(&map, &i, &key, &value);)`. */
 bool map_next(const struct map *map, size_t *position, uint64_t *key_ret, uint64_t *value_ret);
 
-/* map_get(), map_put() and map_next() for a map whose values are pointers; NULL when absent, or at the end of the
- * iteration. */
+/* The same for a map whose values are pointers; NULL when absent, or at the end of the iteration. */
 static inline void *map_get_pointer(const struct map *map, uint64_t key)
 {
 	const uint64_t *value = map_get(map, key);
@@ -120,10 +117,8 @@ struct intern {
 
 void intern_deinit(struct intern *intern);
 
-/*
- * Returns the id of these bytes and adds them if needed. Ids count from 0 in order of insertion: an id equal to the
- * previous count is new. INTERN_NONE: out of memory, or more than 32 GiB. The stored copy is 8-byte aligned.
- */
+/* Returns the id of these bytes and adds them if needed. Ids count from 0 in order of insertion: an id equal to the
+ * previous count is new. INTERN_NONE: out of memory, or more than 32 GiB. The stored copy is 8-byte aligned. */
 uint32_t intern_put(struct intern *intern, const void *data, size_t size);
 
 /* As intern_put(), for a string including its NUL. */

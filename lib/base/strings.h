@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How strings and paths begin and end. Inline: most are compared with a constant whose first character already differs.
- */
+/* How strings and paths begin and end. Inline: often the first character already differs. */
 #ifndef BASE_STRINGS_H
 #define BASE_STRINGS_H
 

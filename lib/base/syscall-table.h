@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The table of the memory syscalls that mmtrace records. A new syscall needs a row here, a rule in
+/* The table of the memory syscalls that mmtrace records. A new syscall needs a row here, a rule in
  * lib/model/space/syscall-rules.c and a test of that rule; the recorder, the reader and the warnings read the table.
- * enum mmt_event_count in mmtrace/record.h lists the public counters.
- */
+ * enum mmt_event_count in mmtrace/record.h lists the public counters. */
 #ifndef BASE_SYSCALL_TABLE_H
 #define BASE_SYSCALL_TABLE_H
 

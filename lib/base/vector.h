@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A growable array of any element type: `VECTOR(struct frame) frames = {0};`. Element pointers are valid until the next
- * append. Zero initialisation makes an empty one.
- */
+/* A growable array of any element type: `VECTOR(struct frame) frames = {0};`. Element pointers are valid until the next
+ * append. Zero initialisation makes an empty one. */
 #ifndef BASE_VECTOR_H
 #define BASE_VECTOR_H
 
@@ -57,10 +55,8 @@
 void vector_trim_bytes(void **items, size_t *capacity, size_t count, size_t element_size);
 bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size);
 
-/*
- * Binary search: how many of `count` sorted items, which are numbered `index` in `condition`, satisfy the condition. If
- * one does not, none after it does.
- */
+/* Binary search: how many of `count` sorted items, which are numbered `index` in `condition`, satisfy the condition. If
+ * one does not, none after it does. */
 #define partition_point(count, index, condition)                                                                       \
 	({                                                                                                             \
 		size_t low_ = 0, high_ = (count);                                                                      \
