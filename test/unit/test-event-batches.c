@@ -17,7 +17,7 @@
 static struct recording_file *file;
 static struct metadata metadata;
 static struct layouts layouts;
-static struct decoder *decoder;
+static struct decoder decoder;
 static struct event_batches *batches;
 
 static uint64_t address(uint64_t number, size_t index)
@@ -68,14 +68,14 @@ static void open_batches(enum ordered_end end)
 	ck_assert_ptr_null(recording_file_open(report_file_path(), NULL, &file));
 	ck_assert_ptr_null(metadata_load(&metadata, file));
 	ck_assert_ptr_null(layouts_create(file, &layouts));
-	ck_assert_ptr_null(decoder_create(file, &layouts, &metadata.values, &decoder));
-	ck_assert_ptr_null(event_batches_create(file, &layouts, decoder, end, &batches));
+	ck_assert_ptr_null(decoder_init(&decoder, file, &layouts, &metadata.values));
+	ck_assert_ptr_null(event_batches_create(file, &layouts, &decoder, end, &batches));
 }
 
 static void close_batches(void)
 {
 	event_batches_destroy(batches);
-	decoder_destroy(decoder);
+	decoder_deinit(&decoder);
 	layouts_deinit(&layouts);
 	metadata_deinit(&metadata);
 	recording_file_close(file);

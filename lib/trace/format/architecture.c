@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Register numbers: perf's from asm/perf_regs.h of x86, DWARF's from the System V ABI, AMD64 supplement, figure 3.36.
- */
+/* Registers: perf's numbers from asm/perf_regs.h of x86, DWARF's from the AMD64 ABI, figure 3.36. */
 
 #define X86_64_MACHINE 62 /* EM_X86_64 */
 #define X86_64_REGISTERS 24
@@ -33,8 +32,7 @@ const struct architecture architecture_x86_64 = {
     .saved_registers = 0xf00002, /* bx, r12 to r15 */
 };
 
-/* Register numbers: perf's from asm/perf_regs.h of arm64, DWARF's from "DWARF for the Arm 64-bit Architecture",
- * section 4.1. */
+/* Registers: perf's from asm/perf_regs.h of arm64, DWARF's from "DWARF for the Arm 64-bit Architecture", 4.1. */
 
 #define AARCH64_MACHINE 183 /* EM_AARCH64 */
 #define AARCH64_FRAME_POINTER 29

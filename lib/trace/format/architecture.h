@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Everything that depends on the processor architecture when records are written and read: one constant description per
+/* Everything that depends on the processor architecture when records are written and read: one constant description per
  * architecture, and no #ifdef elsewhere. To port: add a description with every field, add it to architecture_find(),
- * record a golden file, and see code/unwind/unwind-state.h.
- */
+ * record a golden file, and see code/unwind/unwind-state.h. */
 #ifndef TRACE_FORMAT_ARCHITECTURE_H
 #define TRACE_FORMAT_ARCHITECTURE_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Constants of the perf.data file format (documented in the kernel tree,
+/* Constants of the perf.data file format (documented in the kernel tree,
  * tools/perf/Documentation/perf.data-file-format.txt) and of mmtrace's additions; mmtrace-file(5) describes every byte
- * and limit named here.
- */
+ * and limit named here. */
 #ifndef TRACE_FORMAT_FORMAT_H
 #define TRACE_FORMAT_FORMAT_H
 
+#include <linux/perf_event.h>
 #include <stdint.h>
+#include <string.h>
 
 #define FORMAT_MAGIC 0x32454c4946524550ULL	   /* "PERFILE2" */
 #define FORMAT_MAGIC_SWAPPED 0x50455246494c4532ULL /* in the other byte order */
@@ -27,8 +27,7 @@ enum format_feature {
 	FEATURE_CLOCKID = 23,
 	FEATURE_COMPRESSED = 27,
 	FEATURE_CLOCK_DATA = 29,
-	/* mmtrace's own features: perf ignores bits that it does not know (but not record types). Each section begins
-	 * with a u32 version. */
+	/* mmtrace's own: perf ignores bits that it does not know (but not record types). First comes a u32 version. */
 	FEATURE_MMTRACE_INFO = 224,
 	FEATURE_MMTRACE_LOSS = 225,
 	FEATURE_MMTRACE_PERF_MAPS = 226,
@@ -64,42 +63,45 @@ enum format_record {
 	RECORD_COMPRESSED2 = 83,
 };
 
-/*
- * Between the attributes and the data of mmtrace's files is the preamble: the sections that are known when recording
+#define RECORD_HEADER_BYTES sizeof(struct perf_event_header)
+
+/* A record may have any alignment. */
+static inline struct perf_event_header record_header(const void *record)
+{
+	struct perf_event_header header;
+
+	memcpy(&header, record, sizeof(header));
+	return header;
+}
+
+/* Between the attributes and the data of mmtrace's files is the preamble: the sections that are known when recording
  * starts, so that the file of a killed recorder still describes its events. perf ignores the gap. Layout: u64 magic,
  * u32 version, u32 count, count x {u32 feature, u32 zero, u64 file offset, u64 size}, then the sections. The feature
- * table at the end points into it.
- */
+ * table at the end points into it. */
 #define PREAMBLE_MAGIC 0x304552505254544dULL /* "MTTRPRE0" */
 #define PREAMBLE_VERSION 1
 
-/*
- * Snapshots of /proc/PID/maps are stored in the data as MMAP2 records (COMM records begin and end a snapshot) of an
+/* Snapshots of /proc/PID/maps are stored in the data as MMAP2 records (COMM records begin and end a snapshot) of an
  * event that never fires: perf uses them like the records that it synthesizes, and they survive a killed recorder.
- * Their identifiers cannot be the kernel's, which count from 1: SNAPSHOT_ID(kind, part).
- */
+ * Their identifiers cannot be the kernel's, which count from 1: SNAPSHOT_ID(kind, part). */
 #define SNAPSHOT_ID_FIRST 0x4d4d545200000000ULL
 enum snapshot_part { SNAPSHOT_PART_BEGIN = 0, SNAPSHOT_PART_LINE = 1, SNAPSHOT_PART_END = 2, SNAPSHOT_PARTS = 3 };
 #define SNAPSHOT_ID(kind, part) (SNAPSHOT_ID_FIRST + (uint64_t)(kind)*SNAPSHOT_PARTS + (uint64_t)(part))
 #define SNAPSHOT_ID_NAME (SNAPSHOT_ID_FIRST + 0x10000) /* the name a thread had at the start: an ordinary COMM */
 
-/*
- * Incremental metadata, which symbolizes the stacks of a killed recorder, is also stored in the data:
+/* Incremental metadata, which symbolizes the stacks of a killed recorder, is also stored in the data:
  * PERF_RECORD_TEXT_POKE records for user space, which perf ignores. u64 zero, u16 zero, u16 size, then that many bytes:
  * u32 enum name_piece, i32 pid, i32 namespace pid, u32 zero, u64 time of the previous reading, u64 time, u64 offset in
- * the file, and the bytes there.
- */
+ * the file, and the bytes there. */
 #define RECORD_TEXT_POKE 20
 #define NAME_PIECE_ID (SNAPSHOT_ID_FIRST + 0x20000)
 #define NAME_PIECE_FIXED_BYTES 40
 enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BUILD_IDS = 2 };
 
-/*
- * In a pipe, sections that perf does not read there are stored in the data in pieces: PERF_RECORD_HEADER_EVENT_TYPE
+/* In a pipe, sections that perf does not read there are stored in the data in pieces: PERF_RECORD_HEADER_EVENT_TYPE
  * records, which perf no longer uses and skips (private bits in HEADER_FEATURE records make perf fail). u64 magic, u32
  * feature, u32 zero, u64 size of the section, u64 offset of this piece in it, u32 size of this piece, u32 zero, then
- * the bytes. The pieces of one section follow each other.
- */
+ * the bytes. The pieces of one section follow each other. */
 #define SECTION_PIECE_MAGIC 0x304345535254544dULL /* "MTTRSEC0" */
 #define SECTION_PIECE_BYTES 48			  /* including the record's header */
 
@@ -144,23 +146,19 @@ enum note_kind {
 #define NOTE_GROUP_FIGURES (NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST + 1)
 #define NOTE_LIMITS (NOTE_LIMIT_HUGE_PAGES - NOTE_LIMIT_FIRST + 1)
 
-/*
- * Which pages of the record's process were resident at its time, in PERF_RECORD_TEXT_POKE records: u32 reading, the
+/* Which pages of the record's process were resident at its time, in PERF_RECORD_TEXT_POKE records: u32 reading, the
  * same for all processes that were read together; u32 flags; u64 RSS in bytes; then runs of pages, u64 start and u64
  * end each, ascending. The runs continue in further records up to one with RESIDENT_PAGES_LAST; without such a record
- * the reading is incomplete.
- */
+ * the reading is incomplete. */
 #define RESIDENT_PAGES_ID (SNAPSHOT_ID_FIRST + 0x40000)
 #define RESIDENT_PAGES_FIXED_BYTES 16
 #define RESIDENT_PAGES_LAST 1u
 #define RESIDENT_RUN_BYTES 16
 #define RESIDENT_RUNS_PER_RECORD 4000
 
-/*
- * What the record's process shares with others at its time, from /proc/PID/smaps_rollup and stat, in
+/* What the record's process shares with others at its time, from /proc/PID/smaps_rollup and stat, in
  * PERF_RECORD_TEXT_POKE records: u64 number of the reading, as in the notes; u64 Rss, Pss, SwapPss, bytes of pages that
- * no other process maps, and AnonHugePages, in bytes; u64 page faults so far.
- */
+ * no other process maps, and AnonHugePages, in bytes; u64 page faults so far. */
 #define PSS_ID (SNAPSHOT_ID_FIRST + 0x50000)
 #define PSS_BYTES 56
 

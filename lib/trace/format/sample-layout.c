@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#define HEADER_BYTES sizeof(struct perf_event_header)
 #define BRANCH_ENTRY_BYTES 24
 #define BRANCH_COUNTERS (1ULL << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, absent in older headers */
 #define READ_LOST (1ULL << 4)	     /* PERF_FORMAT_LOST, also absent in older headers */
@@ -49,7 +48,7 @@ static struct sample_layout describe(const struct perf_event_attr *attr, size_t 
 {
 	uint64_t type = attr->sample_type;
 	struct sample_layout layout = {.shape = sample_shape_of(attr)};
-	uint16_t offset = HEADER_BYTES, id;
+	uint16_t offset = RECORD_HEADER_BYTES, id;
 
 	layout.sample_id = place(type, PERF_SAMPLE_IDENTIFIER, &offset);
 	place(type, PERF_SAMPLE_IP, &offset);
@@ -111,10 +110,8 @@ void layouts_deinit(struct layouts *layouts)
 	*layouts = (struct layouts){0};
 }
 
-/*
- * The id must be read before the attribute is known: all attributes of a file have it at the same offset, because of
- * IDENTIFIER or of equal sample types, so use the first attribute. 0: none; false: the record is too short for it.
- */
+/* The id must be read before the attribute is known: all attributes of a file have it at the same offset, because of
+ * IDENTIFIER or of equal sample types, so use the first attribute. 0: none; false: the record is too short for it. */
 static inline bool read_id(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 			   uint64_t *id_ret)
 {
@@ -126,7 +123,7 @@ static inline bool read_id(const struct layouts *layouts, const struct perf_even
 	if (offset == LAYOUT_ABSENT || (!sample && first->trailer_size == 0))
 		return true;
 	if (!sample) {
-		if (header->size < HEADER_BYTES + first->trailer_size)
+		if (header->size < RECORD_HEADER_BYTES + first->trailer_size)
 			return false;
 		/* IDENTIFIER is always last in the trailer. */
 		offset += header->size - first->trailer_size;
@@ -148,7 +145,7 @@ static inline bool has_fields(const struct sample_layout *layout, const struct p
 	if (header->type == PERF_RECORD_SAMPLE)
 		return has_field(layout->sample_task, header->size) && has_field(layout->sample_time, header->size) &&
 		       has_field(layout->sample_cpu, header->size);
-	return layout->trailer_size == 0 || header->size >= HEADER_BYTES + layout->trailer_size;
+	return layout->trailer_size == 0 || header->size >= RECORD_HEADER_BYTES + layout->trailer_size;
 }
 
 static inline void read_fields(const uint8_t *start, uint16_t task_place, uint16_t time_place, uint16_t cpu_place,
@@ -218,18 +215,6 @@ void layouts_read(const struct layouts *layouts, const struct perf_event_header 
 	 PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT)
 #define STRIPPED_FIELDS (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT)
 
-/* For perf's register number: the index of the call argument that it holds; -1: none. */
-static int find_argument(const struct architecture *architecture, unsigned number)
-{
-	int dwarf = number < architecture->perf_register_count ? architecture->perf_to_dwarf[number] : -1;
-
-	for (int i = 0; dwarf >= 0 && i < 6; i++) {
-		if (architecture->argument_registers[i] == dwarf)
-			return i;
-	}
-	return -1;
-}
-
 struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const struct architecture *architecture,
 				       bool numbered)
 {
@@ -272,13 +257,16 @@ static void put_arguments(const struct perf_event_attr *attr, const struct archi
 	if (!parts->registers)
 		return;
 	for (uint64_t left = attr->sample_regs_user; left; left &= left - 1) {
-		int argument = find_argument(architecture, (unsigned)__builtin_ctzll(left));
+		unsigned number = (unsigned)__builtin_ctzll(left);
+		int dwarf = number < architecture->perf_register_count ? architecture->perf_to_dwarf[number] : -1;
 		uint64_t value = bytes_u64(&values);
 
-		if (argument < 0)
-			continue;
-		arguments[argument] = value;
-		kept[kept_count++] = argument;
+		for (int i = 0; i < 6; i++) {
+			if (architecture->argument_registers[i] != dwarf)
+				continue;
+			arguments[i] = value;
+			kept[kept_count++] = i;
+		}
 	}
 	used = call_arguments_used(call, arguments);
 	for (int i = 0; i < kept_count; i++)
@@ -313,17 +301,14 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 	bool registers = stack && attr->sample_regs_user & architecture_argument_mask(architecture, 6);
 	struct sample_shape shape = sample_shape_of(attr);
 	size_t start = buffer->size;
-	struct perf_event_header header;
+	struct perf_event_header header = record_header(record);
 	struct sample_parts parts;
 	struct bytes bytes;
 
 	if (attr->sample_type & ~(uint64_t)KNOWN_FIELDS)
 		return error_create(MMT_ERROR_UNSUPPORTED, "samples with fields that mmtrace does not support (0x%llx)",
 				    (unsigned long long)(attr->sample_type & ~(uint64_t)KNOWN_FIELDS));
-	bytes = bytes_over(record, sizeof(header));
-	header.type = bytes_u32(&bytes);
-	header.misc = bytes_u16(&bytes);
-	bytes = bytes_over(record, bytes_u16(&bytes));
+	bytes = bytes_over(record, header.size);
 	bytes_skip(&bytes, sizeof(header));
 	parts = sample_walk(&shape, &bytes);
 	if (!bytes_ok(&bytes))

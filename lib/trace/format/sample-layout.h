@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The layout of the samples of an attribute, and the only parser of a sample: the recorder, the reader and pack find
- * the parts of a sample with sample_walk().
- */
+/* The layout of the samples of an attribute, and the only parser of a sample: the recorder, the reader and pack find
+ * the parts of a sample with sample_walk(). */
 #ifndef TRACE_FORMAT_SAMPLE_LAYOUT_H
 #define TRACE_FORMAT_SAMPLE_LAYOUT_H
 
@@ -45,8 +43,7 @@ static inline struct sample_shape sample_shape_of(const struct perf_event_attr *
 				     .registers = (uint8_t)__builtin_popcountll(attr->sample_regs_user)};
 }
 
-/* The parts of a sample behind its fixed fields, borrowed from the record. A part that does not exist is NULL, its
- * count 0. */
+/* The parts of a sample behind its fixed fields, borrowed from the record. An absent part is NULL, its count 0. */
 struct sample_parts {
 	const uint8_t *callchain;
 	uint64_t callchain_count; /* including the context markers */
@@ -81,8 +78,7 @@ SAMPLE_WALK void sample_walk_stack(struct bytes *bytes, struct sample_parts *par
 		bytes_fail(bytes, "more stack bytes copied than the dump has");
 }
 
-/* `bytes` must be positioned behind the record's header. Afterwards it has failed if the record does not match the
- * shape. */
+/* `bytes` must be behind the record's header. Afterwards it has failed if the record does not match the shape. */
 SAMPLE_WALK struct sample_parts sample_walk(const struct sample_shape *shape, struct bytes *bytes)
 {
 	struct sample_parts parts = {0};
@@ -163,10 +159,8 @@ static inline uint64_t layout_word(const uint8_t *record, size_t place)
 	return le64toh(value);
 }
 
-/*
- * Samples for packed recordings: without stack bytes, and only with the registers that hold the arguments of the call.
- * Instead, the lower half of the field that perf calls weight has the number of the stack.
- */
+/* Samples for packed recordings: without stack bytes, and only with the registers that hold the arguments of the call.
+ * Instead, the lower half of the field that perf calls weight has the number of the stack. */
 
 /* The attribute for such samples; `numbered`: they are calls that have stacks. */
 struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const struct architecture *architecture,
@@ -180,10 +174,7 @@ struct stripped_stack {
 	size_t callchain_count;
 };
 
-/*
- * Convert a sample of `attr` to one of strip_attribute(attr, ..., stack != NULL), and append it. Arguments that
- * `call` does not use become zero.
- */
+/* Append a sample of `attr` as one of strip_attribute(attr, ..., stack != NULL). Unused arguments become zero. */
 struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct architecture *architecture,
 			       const void *record, enum call call, const struct stripped_stack *stack,
 			       struct buffer *buffer) MMT_MUST_CHECK;

@@ -165,15 +165,14 @@ static struct mmt_error *decode(struct bytes *bytes, struct tracepoints *tracepo
 
 struct mmt_error *tracepoints_decode(struct bytes *bytes, struct tracepoints *tracepoints_ret)
 {
-	struct tracepoints tracepoints = {0};
-	struct mmt_error *error = decode(bytes, &tracepoints);
+	struct mmt_error *error;
 
+	*tracepoints_ret = (struct tracepoints){0};
+	error = decode(bytes, tracepoints_ret);
 	if (!error)
 		error = bytes_finish(bytes, "tracepoint formats");
 	if (error)
-		tracepoints_deinit(&tracepoints);
-	else
-		*tracepoints_ret = tracepoints;
+		tracepoints_deinit(tracepoints_ret);
 	return error;
 }
 
@@ -186,10 +185,8 @@ const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints,
 	return NULL;
 }
 
-/*
- * "\tfield:unsigned long addr;\toffset:16;\tsize:8;\tsigned:0;" is the only form that the kernel writes. Not parsed
- * with libtraceevent, which crashes on damaged texts. `line` has no newline; `name_size_ret` counts from `name_ret`.
- */
+/* "\tfield:unsigned long addr;\toffset:16;\tsize:8;\tsigned:0;" is the only form that the kernel writes. Not parsed
+ * with libtraceevent, which crashes on damaged texts. `line` has no newline; `name_size_ret` counts from `name_ret`. */
 static bool read_field_line(const char *line, size_t size, const char **name_ret, size_t *name_size_ret,
 			    struct tracepoint_field *field_ret)
 {

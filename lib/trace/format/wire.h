@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Numbers in a recording that stand for values of the public API. They never change, even if the API does;
- * mmtrace-file(5) lists them. test/lint/wire.sh checks that what is written to a file has a fixed number.
- */
+/* Numbers in a recording that stand for values of the public API. They never change, even if the API does;
+ * mmtrace-file(5) lists them. test/lint/wire.sh checks that what is written to a file has a fixed number. */
 #ifndef TRACE_FORMAT_WIRE_H
 #define TRACE_FORMAT_WIRE_H
 
@@ -58,11 +56,8 @@ enum wire_program_state {
 };
 
 enum wire_call_graph wire_call_graph(enum mmt_call_graph call_graph);
-
 enum wire_record_end wire_record_end(enum mmt_record_end end);
-
 enum wire_stack_end wire_stack_end(enum mmt_stack_end end);
-
 enum wire_frame_kind wire_frame_kind(enum mmt_frame_kind kind);
 
 /* A number unknown to this version becomes MMT_STACK_END_INVALID. */

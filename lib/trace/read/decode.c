@@ -10,16 +10,30 @@
 #include "base/syscall-table.h"
 #include "trace/format/format.h"
 
-#define HEADER_BYTES sizeof(struct perf_event_header)
 #define NOTE_OFFSET 12	  /* u64 address, u16 old size, u16 new size */
 #define BUILD_ID_BYTES 24 /* replaces device and inode */
 
-/* The format text must have the fields that the role of the attribute needs. */
 static void find_fields(const struct reader_metadata *metadata, const struct perf_event_attr *attr,
 			const struct reader_attribute *attribute, struct decode_fields *fields)
 {
 	const struct tracepoint *tracepoint = NULL;
 
+	for (unsigned i = 0; i < 64; i++) {
+		bool known = i < metadata->architecture->perf_register_count;
+		int8_t number = known ? metadata->architecture->perf_to_dwarf[i] : -1;
+
+		if (!(attr->sample_regs_user >> i & 1))
+			continue;
+		if (number < 0 || number >= REGISTER_NUMBERS)
+			number = -1;
+		else
+			fields->registers_known |= 1ULL << number;
+		fields->registers[fields->register_count++] = number;
+	}
+	/* Reports show no stacks of calls that release memory, unless they failed. */
+	fields->uses_stack = attribute->is_call &&
+			     (call_has_stack(attribute->call) || attribute->is_enter || role_is_dump(attribute->role));
+	/* The format text must have the fields that the role of the attribute needs. */
 	if (attr->type == PERF_TYPE_TRACEPOINT)
 		tracepoint = tracepoints_find(&metadata->tracepoints, (uint32_t)attr->config);
 	if (!tracepoint || !(attr->sample_type & PERF_SAMPLE_RAW))
@@ -35,62 +49,29 @@ static void find_fields(const struct reader_metadata *metadata, const struct per
 	}
 }
 
-static void find_registers(const struct architecture *architecture, const struct perf_event_attr *attr,
-			   struct decode_fields *fields)
+struct mmt_error *decoder_init(struct decoder *decoder, const struct recording_file *file,
+			       const struct layouts *layouts, const struct reader_metadata *metadata)
 {
-	for (unsigned i = 0; i < 64; i++) {
-		int8_t number = i < architecture->perf_register_count ? architecture->perf_to_dwarf[i] : -1;
-
-		if (!(attr->sample_regs_user >> i & 1))
-			continue;
-		if (number < 0 || number >= REGISTER_NUMBERS)
-			number = -1;
-		else
-			fields->registers_known |= 1ULL << number;
-		fields->registers[fields->register_count++] = number;
-	}
-}
-
-struct mmt_error *decoder_create(const struct recording_file *file, const struct layouts *layouts,
-				 const struct reader_metadata *metadata, struct decoder **decoder_ret)
-{
-	struct decoder *decoder = calloc(1, sizeof(*decoder));
-
-	if (!decoder)
-		return &error_no_memory;
-	decoder->layouts = layouts;
-	decoder->metadata = metadata;
+	*decoder = (struct decoder){.layouts = layouts, .metadata = metadata, .no_data_mappings = true};
 	decoder->fields = calloc(layouts->count, sizeof(*decoder->fields));
-	if (!decoder->fields) {
-		decoder_destroy(decoder);
+	if (!decoder->fields)
 		return &error_no_memory;
-	}
-	decoder->no_data_mappings = true;
 	for (size_t i = 0; i < layouts->count; i++) {
 		const struct perf_event_attr *attr = &file->attributes.items[i].attr;
 		const struct reader_attribute *attribute = &metadata->attributes[i];
 
 		find_fields(metadata, attr, attribute, &decoder->fields[i]);
-		find_registers(metadata->architecture, attr, &decoder->fields[i]);
-		/* Reports show no stacks of calls that release memory, unless they failed. */
-		decoder->fields[i].uses_stack =
-		    attribute->is_call &&
-		    (call_has_stack(attribute->call) || attribute->is_enter || role_is_dump(attribute->role));
 		if (attribute->is_call && !attribute->is_enter)
 			decoder->exits |= 1u << attribute->call;
 		if (attr->mmap_data)
 			decoder->no_data_mappings = false;
 	}
-	*decoder_ret = decoder;
 	return NULL;
 }
 
-void decoder_destroy(struct decoder *decoder)
+void decoder_deinit(struct decoder *decoder)
 {
-	if (!decoder)
-		return;
 	free(decoder->fields);
-	free(decoder);
 }
 
 static void read_task(struct bytes *bytes, struct event *event)
@@ -454,7 +435,7 @@ bool decoder_decode(struct decoder *decoder, const struct perf_event_header *hea
 
 	start_event(header, identity, event);
 	*bytes = bytes_over(record, header->size - trailer_size);
-	bytes_skip(bytes, HEADER_BYTES);
+	bytes_skip(bytes, RECORD_HEADER_BYTES);
 	switch (header->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:

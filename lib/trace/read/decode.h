@@ -40,14 +40,13 @@ struct decoder {
 };
 
 /* Borrows the layouts and the metadata. */
-struct mmt_error *decoder_create(const struct recording_file *file, const struct layouts *layouts,
-				 const struct reader_metadata *metadata, struct decoder **decoder_ret) MMT_MUST_CHECK;
+struct mmt_error *decoder_init(struct decoder *decoder, const struct recording_file *file,
+			       const struct layouts *layouts, const struct reader_metadata *metadata) MMT_MUST_CHECK;
 
-/* Accepts NULL. */
-void decoder_destroy(struct decoder *decoder);
+/* Accepts a zeroed decoder. */
+void decoder_deinit(struct decoder *decoder);
 
-/* The event borrows from the record and from `callchain`. False: `bytes` describes what is wrong with the record,
- * counted from its start. */
+/* The event borrows from the record and from `callchain`. False: `bytes` describes what is wrong with the record. */
 bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
 		    const struct record_identity *identity, struct event *event, struct bytes *bytes);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Event dedup: finds duplicate events. A thread created while mmtrace attached to its process can inherit an event from
+/* Event dedup: finds duplicate events. A thread created while mmtrace attached to its process can inherit an event from
  * several roots. Each of these fires, so one call produces several records. Of the roots that fire for one (thread,
- * attribute, CPU), only the first counts; ids are per root and CPU.
- */
+ * attribute, CPU), only the first counts; ids are per root and CPU. */
 #ifndef TRACE_READ_DEDUP_H
 #define TRACE_READ_DEDUP_H
 

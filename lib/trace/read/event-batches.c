@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Puts the records of a recording into time order and decodes them to batches of events, on a thread of its own where
- * that pays. */
+/* Puts records into time order and decodes them to batches of events, on a thread of its own where that pays. */
 #include "trace/read/event-batches.h"
 
 #include <pthread.h>
@@ -68,18 +67,6 @@ static void note_damage(struct event_batch *batch, struct mmt_error *damage)
 		batch->damage = damage;
 }
 
-/* A FORK record also has a time in its body, which is used if records have no trailer. */
-static uint64_t find_time(const struct record *record)
-{
-	struct bytes bytes;
-
-	if (record->header.type != PERF_RECORD_FORK && record->header.type != PERF_RECORD_EXIT)
-		return 0;
-	bytes = bytes_over(record->data, record->header.size);
-	bytes_skip(&bytes, sizeof(struct perf_event_header) + 4 * sizeof(uint32_t));
-	return bytes_u64(&bytes);
-}
-
 /* The data has ended, with or without damage. */
 static struct mmt_error *stop_pushing(struct event_batches *batches, struct event_batch *batch,
 				      struct mmt_error *damage)
@@ -99,6 +86,7 @@ static struct mmt_error *push_record(struct event_batches *batches, struct event
 	struct record_identity identity;
 	struct record record;
 	struct mmt_error *damage, *error;
+	struct bytes bytes;
 	bool end;
 
 	error = records_next(batches->records, &record, &end, &damage);
@@ -112,8 +100,14 @@ static struct mmt_error *push_record(struct event_batches *batches, struct event
 		return stop_pushing(
 		    batches, batch,
 		    describe_damage(record.offset, record.header.type, "ends too early", record.header.size));
+	/* A FORK record also has a time in its body, which is used if records have no trailer. */
+	if (!identity.time_ns && (record.header.type == PERF_RECORD_FORK || record.header.type == PERF_RECORD_EXIT)) {
+		bytes = bytes_over(record.data, record.header.size);
+		bytes_skip(&bytes, RECORD_HEADER_BYTES + 4 * sizeof(uint32_t));
+		identity.time_ns = bytes_u64(&bytes);
+	}
 	/* Records without a time, which perf synthesized before it began, keep their place in the file. */
-	item = (struct reorder_item){.time_ns = identity.time_ns ? identity.time_ns : find_time(&record),
+	item = (struct reorder_item){.time_ns = identity.time_ns,
 				     .record = record.data,
 				     .block = record.block,
 				     .attribute = identity.attribute,
@@ -132,7 +126,7 @@ static void decode_item(struct event_batches *batches, const struct reorder_item
 
 	if (item->epoch != batches->dedup.epoch)
 		dedup_begin_epoch(&batches->dedup, item->epoch);
-	memcpy(&header, item->record, sizeof(header));
+	header = record_header(item->record);
 	layouts_read(batches->layouts, &header, item->record, item->attribute, &identity);
 	/* The parts of a snapshot have different ids. */
 	may_be_copy = identity.attribute != UINT32_MAX && identity.id && identity.id < SNAPSHOT_ID_FIRST &&
@@ -155,8 +149,7 @@ static void decode_item(struct event_batches *batches, const struct reorder_item
 	batch->count++;
 }
 
-/* Take the next records from the order. The blocks of the ones before belong to this batch: it has the last of their
- * events. */
+/* Take the next records from the order. The blocks before belong to this batch: it has the last of their events. */
 static void take_records(struct event_batches *batches, struct event_batch *batch)
 {
 	record_blocks_add(&batch->done, TAKE(batches->done));

@@ -14,7 +14,6 @@
 #include "base/map.h"
 #include "trace/format/format.h"
 #include "trace/read/records.h"
-#include "trace/sections/section-codec.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
@@ -130,9 +129,9 @@ static void put_quoted(struct buffer *buffer, const char *word)
 
 static struct mmt_error *load_command_line(const struct recording_file *file, char **text_ret)
 {
+	CLEANUP(buffer) struct buffer line = {.maximum = LIMIT_COMMAND_LINE_BYTES};
 	CLEANUP(free) uint8_t *data = NULL;
 	struct mmt_error *error;
-	struct buffer line;
 	struct bytes bytes;
 	uint64_t count;
 	size_t size;
@@ -140,7 +139,6 @@ static struct mmt_error *load_command_line(const struct recording_file *file, ch
 	error = recording_file_load(file, FEATURE_CMDLINE, &data, &size);
 	if (error)
 		return error;
-	buffer_init(&line, LIMIT_COMMAND_LINE_BYTES);
 	bytes = bytes_over(data, size);
 	count = data ? bytes_u32(&bytes) : 0;
 	count = bytes_count(&bytes, count, sizeof(uint32_t));
@@ -153,10 +151,8 @@ static struct mmt_error *load_command_line(const struct recording_file *file, ch
 	error = bytes_finish(&bytes, "command line section");
 	if (!error)
 		error = buffer_finish(&line);
-	if (error)
-		buffer_deinit(&line);
-	else
-		*text_ret = (char *)line.data;
+	if (!error)
+		*text_ret = (char *)TAKE(line.data);
 	return error;
 }
 
@@ -208,28 +204,25 @@ static struct mmt_error *load_names(const struct recording_file *file, struct re
 	return bytes_finish(&bytes, "event description section");
 }
 
-static char *make_name(const struct tracepoint *tracepoint, const struct perf_event_attr *attr)
-{
-	char *name;
-	int written = tracepoint ? asprintf(&name, "%s:%s", tracepoint->system, tracepoint->name)
-				 : asprintf(&name, "type %u config %llu", attr->type, (unsigned long long)attr->config);
-
-	return written < 0 ? NULL : name;
-}
-
 static struct mmt_error *describe_attributes(const struct recording_file *file, struct reader_metadata *values)
 {
 	for (size_t i = 0; i < values->attribute_count; i++) {
 		const struct perf_event_attr *attr = &file->attributes.items[i].attr;
 		struct reader_attribute *attribute = &values->attributes[i];
 		const struct tracepoint *tracepoint = NULL;
+		int written = 0;
 
 		if (attr->type == PERF_TYPE_TRACEPOINT)
 			tracepoint = tracepoints_find(&values->tracepoints, (uint32_t)attr->config);
-		if (!attribute->name)
-			attribute->name = make_name(tracepoint, attr);
-		if (!attribute->name)
+		if (!attribute->name && tracepoint)
+			written = asprintf(&attribute->name, "%s:%s", tracepoint->system, tracepoint->name);
+		else if (!attribute->name)
+			written = asprintf(&attribute->name, "type %u config %llu", attr->type,
+					   (unsigned long long)attr->config);
+		if (written < 0) {
+			attribute->name = NULL;
 			return &error_no_memory;
+		}
 		attribute->sample_type = attr->sample_type;
 		attribute->is_call = tracepoint && strcmp(tracepoint->system, "syscalls") == 0 &&
 				     call_find_tracepoint(tracepoint->name, &attribute->call, &attribute->is_enter);

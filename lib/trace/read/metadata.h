@@ -17,10 +17,7 @@ struct metadata {
 struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file) MMT_MUST_CHECK;
 void metadata_deinit(struct metadata *metadata);
 
-/*
- * Incremental metadata: perf maps, jitdumps and build-ids that were written between the records, for recordings whose
- * recorder was killed.
- */
+/* Incremental metadata: perf maps, jitdumps and build-ids between the records, for killed recorders. */
 
 /* Adds the pieces to `values`. A piece that does not continue the previous one ends the file that it belongs to.
  * *damage_ret: there are more pieces than a recorder writes; the rest is ignored. */

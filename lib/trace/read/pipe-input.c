@@ -15,8 +15,7 @@
 #include "base/vector.h"
 #include "trace/format/format.h"
 
-#define PIPE_HEADER_SIZE 16 /* u64 magic, u64 size */
-#define RECORD_HEADER_BYTES sizeof(struct perf_event_header)
+#define PIPE_HEADER_SIZE 16	/* u64 magic, u64 size */
 #define WINDOW_BYTES (1u << 20) /* more than any record */
 #define SECTION_ENTRY_BYTES 16	/* u64 offset, u64 size */
 #define ATTRIBUTES_BYTES_MAX ((uint64_t)LIMIT_IDS * 8 + (uint64_t)LIMIT_ATTRIBUTES * UINT16_MAX)
@@ -83,14 +82,6 @@ static struct mmt_error *keep_begin(struct kept_bytes *kept)
 				    kept->name, directory);
 	(void)unlink(path);
 	return NULL;
-}
-
-static void keep_end(struct kept_bytes *kept)
-{
-	if (kept->fd >= 0)
-		close(kept->fd);
-	buffer_deinit(&kept->pending);
-	kept->fd = -1;
 }
 
 static struct mmt_error *describe_full(const struct kept_bytes *kept)
@@ -175,6 +166,7 @@ static struct mmt_error *pass_on(struct pipe_input *pipe, uint64_t size, struct 
 	return NULL;
 }
 
+/* NULL: nothing was wrong so far. */
 static struct mmt_error *check(const struct pipe_input *pipe, const struct bytes *bytes, const char *what)
 {
 	return error_context(bytes_finish(bytes, what), "%s", pipe->name);
@@ -321,7 +313,7 @@ static struct mmt_error *take_records(struct pipe_input *pipe)
 			pipe->cut = true;
 			return NULL;
 		}
-		memcpy(&header, pipe->window + pipe->start, sizeof(header));
+		header = record_header(pipe->window + pipe->start);
 		/* What follows cannot be parsed; the reader reports the offset. */
 		if (header.size < sizeof(header))
 			return pass_on(pipe, WINDOW_BYTES / 4, &pipe->data);
@@ -359,8 +351,8 @@ static struct mmt_error *append_file(struct pipe_input *pipe, struct kept_bytes 
 /* The table, then the sections themselves. Truncated sections are left out. */
 static struct mmt_error *write_sections(struct pipe_input *pipe, uint64_t features[FEATURE_BITS / 64])
 {
+	CLEANUP(buffer) struct buffer table = {.maximum = FEATURE_BITS * SECTION_ENTRY_BYTES};
 	struct mmt_error *error;
-	struct buffer table;
 	uint64_t base;
 	size_t count = 0;
 
@@ -369,7 +361,6 @@ static struct mmt_error *write_sections(struct pipe_input *pipe, uint64_t featur
 		count += pipe->features[i].present;
 	}
 	base = pipe->data.size + count * SECTION_ENTRY_BYTES;
-	buffer_init(&table, FEATURE_BITS * SECTION_ENTRY_BYTES);
 	for (size_t i = 0; i < FEATURE_BITS; i++) {
 		if (!pipe->features[i].present)
 			continue;
@@ -380,7 +371,6 @@ static struct mmt_error *write_sections(struct pipe_input *pipe, uint64_t featur
 	error = buffer_finish(&table);
 	if (!error)
 		error = keep(&pipe->data, table.data, table.size);
-	buffer_deinit(&table);
 	return error ? error : append_file(pipe, &pipe->data, &pipe->sections);
 }
 
@@ -510,8 +500,10 @@ struct mmt_error *pipe_input_keep(int input, const char *name, const struct mmt_
 		*cut_ret = pipe.cut;
 		pipe.data.fd = -1;
 	}
-	keep_end(&pipe.data);
-	keep_end(&pipe.sections);
+	cleanup_close(&pipe.data.fd);
+	cleanup_close(&pipe.sections.fd);
+	buffer_deinit(&pipe.data.pending);
+	buffer_deinit(&pipe.sections.pending);
 	buffer_deinit(&pipe.attributes);
 	buffer_deinit(&pipe.build_ids);
 	vector_deinit(&pipe.items);

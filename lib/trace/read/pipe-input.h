@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Converts a recording that comes through a pipe to a file: a report first needs what comes last (build-ids, perf
+/* Converts a recording that comes through a pipe to a file: a report first needs what comes last (build-ids, perf
  * maps), and may search for the ends of its window before it replays. The file has no name and is in TMPDIR (/var/tmp);
- * memory is bounded. perf's pipe format is converted to its file format; a file that comes through a pipe is copied.
- */
+ * memory is bounded. perf's pipe format is converted to its file format; a file that comes through a pipe is copied. */
 #ifndef TRACE_READ_PIPE_INPUT_H
 #define TRACE_READ_PIPE_INPUT_H
 

@@ -19,7 +19,7 @@ struct reader {
 	struct event_batches *batches; /* NULL: the last event was returned */
 	struct event_batch *batch;     /* NULL: before the first batch and after the last */
 	size_t position;	       /* of the next event in the batch */
-	struct decoder *decoder;
+	struct decoder decoder;
 	struct mmt_error *damage;	      /* first damage */
 	uint64_t out_of_order;		      /* so far */
 	struct reorder_unfinished unfinished; /* at the end */
@@ -48,9 +48,9 @@ static struct mmt_error *start(struct mmt_error *error, struct recording_file *f
 	if (!error && reader->metadata.values.ours && !reader->metadata.values.has_loss)
 		error = incremental_metadata_read(file, &reader->layouts, &reader->metadata.values, &reader->damage);
 	if (!error)
-		error = decoder_create(file, &reader->layouts, &reader->metadata.values, &reader->decoder);
+		error = decoder_init(&reader->decoder, file, &reader->layouts, &reader->metadata.values);
 	if (!error)
-		error = event_batches_create(file, &reader->layouts, reader->decoder, end_of(&reader->metadata.values),
+		error = event_batches_create(file, &reader->layouts, &reader->decoder, end_of(&reader->metadata.values),
 					     &reader->batches);
 	if (error)
 		reader_close(reader);
@@ -90,7 +90,7 @@ struct mmt_error *reader_rewind(struct reader *reader)
 	reader->batch = NULL;
 	reader->out_of_order = 0;
 	reader->unfinished = (struct reorder_unfinished){0};
-	return event_batches_create(reader->file, &reader->layouts, reader->decoder, end_of(&reader->metadata.values),
+	return event_batches_create(reader->file, &reader->layouts, &reader->decoder, end_of(&reader->metadata.values),
 				    &reader->batches);
 }
 
@@ -99,7 +99,7 @@ void reader_close(struct reader *reader)
 	if (!reader)
 		return;
 	event_batches_destroy(reader->batches);
-	decoder_destroy(reader->decoder);
+	decoder_deinit(&reader->decoder);
 	layouts_deinit(&reader->layouts);
 	metadata_deinit(&reader->metadata);
 	recording_file_close(reader->file);
@@ -114,7 +114,7 @@ const struct recording_file *reader_file(const struct reader *reader)
 
 void reader_leave_out_unused_stacks(struct reader *reader)
 {
-	reader->decoder->only_used_stacks = true;
+	reader->decoder.only_used_stacks = true;
 }
 
 const struct reader_metadata *reader_metadata(const struct reader *reader)

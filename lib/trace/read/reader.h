@@ -63,8 +63,7 @@ struct reader_metadata {
 	bool compressed;
 };
 
-/* `progress` is for input from a pipe; it may be NULL. Errors: cannot open, not perf.data, empty, foreign byte order,
- * inconsistent header. */
+/* `progress` is for a pipe; it may be NULL. Errors: cannot open, not perf.data, empty, foreign byte order, damage. */
 struct mmt_error *reader_open(const char *path, const struct mmt_progress *progress,
 			      struct reader **reader_ret) MMT_MUST_CHECK;
 struct mmt_error *reader_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
@@ -87,17 +86,13 @@ void reader_leave_out_unused_stacks(struct reader *reader);
 
 const struct reader_metadata *reader_metadata(const struct reader *reader);
 
-/*
- * Returns the next event in time order; *end_ret: there are no more. Damage in the data ends the events early, without
- * an error: see reader_damage(). Errors are failures of this machine (out of memory, read error).
- */
+/* Returns the next event in time order; *end_ret: there are no more. Damage in the data ends the events early, without
+ * an error: see reader_damage(). Errors are failures of this machine (out of memory, read error). */
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret) MMT_MUST_CHECK;
 
-/*
- * One line about damage; NULL if there is none. The first undecodable record, such as "record at offset 4711 (MMAP2):
+/* One line about damage; NULL if there is none. The first undecodable record, such as "record at offset 4711 (MMAP2):
  * ends too early at byte 40", or else a section that was ignored, such as "residency section: version 0 at byte 4".
- * Valid until the next call of reader_next().
- */
+ * Valid until the next call of reader_next(). */
 const char *reader_damage(const struct reader *reader);
 
 /* Number of events returned after a younger one, because the rounds in the file are wrong. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The outer structure of a perf.data file: header, attributes with their ids, offsets of the data and of the feature
- * sections. */
+/* The outer structure of a perf.data file: header, attributes with their ids, places of the data and the sections. */
 #ifndef TRACE_READ_RECORDING_FILE_H
 #define TRACE_READ_RECORDING_FILE_H
 
@@ -62,10 +61,8 @@ struct mmt_error *recording_file_read(const struct recording_file *file, uint64_
 struct mmt_error *recording_file_load(const struct recording_file *file, enum format_feature feature,
 				      uint8_t **data_ret, size_t *size_ret) MMT_MUST_CHECK;
 
-/*
- * Blocks of memory that hold records: a part of the file, or the content of one compressed record. Code that keeps a
- * record keeps its block, so no record is copied; a pool reuses returned blocks.
- */
+/* Blocks of memory that hold records: a part of the file, or the content of one compressed record. Code that keeps a
+ * record keeps its block, so no record is copied; a pool reuses returned blocks. */
 
 struct record_block {
 	struct buffer content;
@@ -86,8 +83,7 @@ struct record_blocks {
 /* Also frees the returned blocks. */
 void record_blocks_deinit(struct record_blocks *blocks);
 
-/* Returns an empty block for at most `maximum` bytes; `expected` (0: unknown) is the probable size. NULL: out of
- * memory. */
+/* Returns an empty block for at most `maximum` bytes, probably `expected` (0: unknown). NULL: out of memory. */
 struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum);
 
 /* Adds a list of blocks, linked by `next`, to another; both may be NULL. */

@@ -9,7 +9,6 @@
 #include "base/compression.h"
 #include "base/limits.h"
 
-#define HEADER_BYTES sizeof(struct perf_event_header)
 #define WINDOW_BYTES (256u << 10) /* the part of the file in memory, at most; larger than any record */
 
 struct records {
@@ -163,14 +162,6 @@ static struct mmt_error *move_window(struct records *records, uint64_t offset)
 	return error;
 }
 
-static struct perf_event_header read_record_header(const uint8_t *data)
-{
-	struct perf_event_header header;
-
-	memcpy(&header, data, sizeof(header));
-	return header;
-}
-
 /* The next record that is in the file itself. A truncated file ends with its last complete record. */
 static struct mmt_error *next_outer(struct records *records, struct record *record, struct mmt_error **damage_ret)
 {
@@ -192,12 +183,12 @@ static struct mmt_error *next_outer(struct records *records, struct record *reco
 	record->block = records->window;
 	record->data = record->block->content.data + (records->offset - record->block->offset);
 	record->offset = records->offset;
-	record->header = size < HEADER_BYTES ? (struct perf_event_header){0} : read_record_header(record->data);
-	if (size < HEADER_BYTES || record->header.size > size) {
+	record->header = size < RECORD_HEADER_BYTES ? (struct perf_event_header){0} : record_header(record->data);
+	if (size < RECORD_HEADER_BYTES || record->header.size > size) {
 		records->ended = true;
 		if (!records->file->incomplete)
 			fail(records, record, "reaches beyond the data", damage_ret);
-	} else if (record->header.size < HEADER_BYTES) {
+	} else if (record->header.size < RECORD_HEADER_BYTES) {
 		fail(records, record, "size less than a record header", damage_ret);
 	} else if (record->header.type >= LIMIT_RECORD_TYPE) {
 		fail(records, record, "unknown record type", damage_ret);
@@ -210,7 +201,7 @@ static struct mmt_error *next_outer(struct records *records, struct record *reco
 /* A payload that follows the record and is not included in its size. */
 static void skip_payload(struct records *records, const struct record *record, struct mmt_error **damage_ret)
 {
-	struct bytes bytes = bytes_over(record->data + HEADER_BYTES, record->header.size - HEADER_BYTES);
+	struct bytes bytes = bytes_over(record->data + RECORD_HEADER_BYTES, record->header.size - RECORD_HEADER_BYTES);
 	uint64_t left = records->file->data_end - records->offset;
 	uint64_t size = record->header.type == RECORD_AUXTRACE ? bytes_u64(&bytes) : bytes_u32(&bytes);
 
@@ -225,35 +216,10 @@ static void skip_payload(struct records *records, const struct record *record, s
 		fail(records, record, "its payload reaches beyond the data", damage_ret);
 }
 
-/* Continue with the part of a record that the previous frame ended with: in its block if that has nothing else, or else
- * in a new one. Many small frames must not copy it each time. */
-static struct mmt_error *begin_plain(struct records *records, const struct record *record, size_t expected)
-{
-	struct record_block *before = records->plain, *plain;
-
-	if (before && !records->plain_position) {
-		before->offset = record->offset;
-		before->content.maximum = LIMIT_FRAME_BYTES;
-		return NULL;
-	}
-	plain = record_blocks_take(records->blocks, expected, LIMIT_FRAME_BYTES);
-	if (!plain)
-		return &error_no_memory;
-	if (before)
-		buffer_put(&plain->content, before->content.data + records->plain_position,
-			   before->content.size - records->plain_position);
-	plain->offset = record->offset;
-	plain->compressed = true;
-	leave_block(records, before);
-	records->plain = plain;
-	records->plain_position = 0;
-	return buffer_finish(&plain->content);
-}
-
 bool records_find_stream(const uint8_t *record, size_t size, const uint8_t **data_ret, size_t *size_ret)
 {
-	struct bytes bytes = bytes_over(record + HEADER_BYTES, size - HEADER_BYTES);
-	struct perf_event_header header = read_record_header(record);
+	struct bytes bytes = bytes_over(record + RECORD_HEADER_BYTES, size - RECORD_HEADER_BYTES);
+	struct perf_event_header header = record_header(record);
 	uint64_t given = header.type == RECORD_COMPRESSED2 ? bytes_u64(&bytes) : bytes_left(&bytes);
 
 	if (!bytes_ok(&bytes) || given > bytes_left(&bytes))
@@ -265,6 +231,7 @@ bool records_find_stream(const uint8_t *record, size_t size, const uint8_t **dat
 
 static struct mmt_error *decompress(struct records *records, const struct record *record, struct mmt_error **damage_ret)
 {
+	struct record_block *before = records->plain, *plain;
 	const struct recording_file *file = records->file;
 	const uint8_t *data;
 	struct mmt_error *error;
@@ -281,9 +248,29 @@ static struct mmt_error *decompress(struct records *records, const struct record
 		fail(records, record, "more compressed records than a file of this size can have", damage_ret);
 		return NULL;
 	}
-	error = begin_plain(records, record, compress_expect_content(data, size, LIMIT_FRAME_BYTES));
-	if (error)
-		return error;
+	/* Continue with the part of a record that the previous frame ended with: in its block if that has nothing else,
+	 * or else in a new one. Many small frames must not copy it each time. */
+	if (before && !records->plain_position) {
+		before->offset = record->offset;
+		before->content.maximum = LIMIT_FRAME_BYTES;
+	} else {
+		size_t expected = compress_expect_content(data, size, LIMIT_FRAME_BYTES);
+
+		plain = record_blocks_take(records->blocks, expected, LIMIT_FRAME_BYTES);
+		if (!plain)
+			return &error_no_memory;
+		if (before)
+			buffer_put(&plain->content, before->content.data + records->plain_position,
+				   before->content.size - records->plain_position);
+		plain->offset = record->offset;
+		plain->compressed = true;
+		leave_block(records, before);
+		records->plain = plain;
+		records->plain_position = 0;
+		error = buffer_finish(&plain->content);
+		if (error)
+			return error;
+	}
 	error = decompressor_feed(records->decompressor, data, size, &records->plain->content);
 	if (error && mmt_error_get_code(error) != MMT_ERROR_NO_MEMORY) {
 		records->plain_damage =
@@ -302,14 +289,14 @@ static inline bool next_inner(struct records *records, struct record *record, st
 	const char *wrong = NULL;
 	const uint8_t *data;
 
-	if (left < HEADER_BYTES)
+	if (left < RECORD_HEADER_BYTES)
 		return false;
 	data = plain->content.data + records->plain_position;
-	record->header = read_record_header(data);
+	record->header = record_header(data);
 	record->data = data;
 	record->offset = plain->offset;
 	record->block = plain;
-	if (record->header.size < HEADER_BYTES)
+	if (record->header.size < RECORD_HEADER_BYTES)
 		wrong = "size less than a record header, inside a compressed record";
 	else if (record->header.type >= LIMIT_RECORD_TYPE)
 		wrong = "unknown record type, inside a compressed record";

@@ -24,24 +24,19 @@ struct records;
 struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret) MMT_MUST_CHECK;
 void records_destroy(struct records *records);
 
-/*
- * From now on take blocks from `blocks`, and do not free a block after its last record was read: a block with pending
- * records belongs to the code that made them pending, others are returned by records_retired().
- */
+/* From now on take blocks from `blocks`, and do not free a block after its last record was read: a block with pending
+ * records belongs to the code that made them pending, others are returned by records_retired(). */
 void records_share_blocks(struct records *records, struct record_blocks *blocks);
 /* Returns a list for record_blocks_give_back(); NULL: none since the last call. */
 struct record_block *records_retired(struct records *records);
 bool records_has_retired(const struct records *records);
 
-/*
- * The end is the end of the data, the end of a truncated file, or the first damage: *damage_ret is then an error that
- * the caller owns. The return value is for failures of this machine.
- */
+/* The end is the end of the data, the end of a truncated file, or the first damage: *damage_ret is then an error that
+ * the caller owns. The return value is for failures of this machine. */
 struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,
 			       struct mmt_error **damage_ret) MMT_MUST_CHECK;
 
-/* Finds the part of the zstd stream in a RECORD_COMPRESSED or RECORD_COMPRESSED2 of `size` bytes. False: the size
- * inside is wrong. */
+/* Finds the zstd stream in a RECORD_COMPRESSED or RECORD_COMPRESSED2. False: the size inside is wrong. */
 bool records_find_stream(const uint8_t *record, size_t size, const uint8_t **data_ret, size_t *size_ret);
 
 /* Returns "MMAP2", or "UNKNOWN", because "record type 77" would need a buffer. Static. */

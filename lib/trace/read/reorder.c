@@ -22,8 +22,7 @@ struct stream {
 };
 
 struct order {
-	/* From `first` on: records that may be handed out, up to `releasable`, then the rest of the sorted ones, then
-	 * new ones. */
+	/* From `first` on: records to hand out, up to `releasable`, then other sorted ones, then new ones. */
 	VECTOR(struct reorder_item) items;
 	VECTOR(struct reorder_item) merged; /* room for merging */
 	VECTOR(size_t) runs;		    /* start of each run, and finally the end of the last */
@@ -109,8 +108,7 @@ static inline struct timestamp timestamp_of(const struct reorder_item *item)
 	return (struct timestamp){.time_ns = item->time_ns, .epoch = item->epoch};
 }
 
-/* Merge two runs into `to`. The upper one may already be there, at its end. With equal times the lower run comes
- * first. */
+/* Merge two runs into `to`, whose end may be the upper one. With equal times the lower run comes first. */
 static void merge_runs(const struct reorder_item *lower, size_t lower_count, const struct reorder_item *upper,
 		       size_t upper_count, struct reorder_item *to)
 {
@@ -129,8 +127,7 @@ static void merge_runs(const struct reorder_item *lower, size_t lower_count, con
 		memcpy(to, upper, (size_t)(upper_end - upper) * sizeof(*to));
 }
 
-/* Merge the runs behind the first into one: adjacent pairs, from one array into the same positions of the other.
- * Returns the array with the result. */
+/* Merge adjacent pairs of the runs behind the first, between the two arrays. Returns the one with the result. */
 static struct reorder_item *merge_later_runs(struct order *order)
 {
 	struct reorder_item *from = order->items.items, *to = order->merged.items;
@@ -160,10 +157,8 @@ static size_t find_younger_in(const struct reorder_item *items, size_t low, size
 	return low + partition_point(high - low, i, !is_younger(timestamp_of(&items[low + i]), timestamp));
 }
 
-/*
- * Merge the waiting records into one run. The first run is already sorted; nearly all new records are younger, so merge
- * these first, and then with the end of the first run.
- */
+/* Merge the waiting records into one run. The first run is already sorted; nearly all new records are younger, so merge
+ * these first, and then with the end of the first run. */
 static struct mmt_error *sort(struct order *order)
 {
 	struct reorder_item *items = order->items.items, *later;
@@ -198,19 +193,7 @@ static size_t find_younger(const struct order *order, struct timestamp timestamp
 	return find_younger_in(order->items.items, order->first, order->items.count, timestamp);
 }
 
-static struct mmt_error *release_half(struct order *order)
-{
-	struct mmt_error *error = sort(order);
-	size_t middle = order->first + (order->items.count - order->first) / 2;
-
-	if (!error)
-		order->releasable = find_younger(order, timestamp_of(&order->items.items[middle]));
-	order->seam_waits -= order->seam_waits > 0;
-	return error;
-}
-
-/* The clock jumped back from `before_ns` to `after_ns`. Records of this round from after the jump move to the new
- * epoch. */
+/* The clock jumped back from `before_ns` to `after_ns`. Records of this round after it move to the new epoch. */
 static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_ns)
 {
 	size_t start = order->round_start > order->releasable ? order->round_start : order->releasable;
@@ -264,11 +247,9 @@ static inline void place_in_time(struct order *order, struct reorder_item *item,
 		*stream = (struct stream){.last = timestamp_of(item), .seen = true};
 	if (is_younger(timestamp_of(item), order->youngest))
 		order->youngest = timestamp_of(item);
-	/*
-	 * The recorder reads its clock, then the heads of all rings, and then the records before these. So everything
+	/* The recorder reads its clock, then the heads of all rings, and then the records before these. So everything
 	 * older than a record of its own has been read. When a record of a ring was written, older ones may still have
-	 * been on their way to other rings.
-	 */
+	 * been on their way to other rings. */
 	reached = timestamp_of(item);
 	if (stream)
 		reached.time_ns -= reached.time_ns < ORDER_IN_FLIGHT_NS ? reached.time_ns : ORDER_IN_FLIGHT_NS;
@@ -302,8 +283,16 @@ struct mmt_error *reorder_push(struct order *order, const struct reorder_item *i
 	}
 	order->bytes += item->size + ITEM_BYTES;
 	if ((order->bytes > limit || order->block_bytes > limit + ORDER_BLOCK_BYTES) &&
-	    order->first == order->releasable)
-		return release_half(order);
+	    order->first == order->releasable) {
+		/* Release the older half. */
+		struct mmt_error *error = sort(order);
+		size_t middle = order->first + (order->items.count - order->first) / 2;
+
+		if (!error)
+			order->releasable = find_younger(order, timestamp_of(&order->items.items[middle]));
+		order->seam_waits -= order->seam_waits > 0;
+		return error;
+	}
 	return NULL;
 }
 

@@ -51,10 +51,8 @@ struct mmt_error *reorder_create(size_t streams, struct order **order_ret) MMT_M
 /* Returns blocks with waiting records to `blocks`. Accepts NULL. */
 void reorder_destroy(struct order *order, struct record_blocks *blocks);
 
-/*
- * Add a record and count it as pending in its block. Records with equal times keep their order of arrival.
- * ORDER_NO_STREAM: the record does not show clock jumps.
- */
+/* Add a record and count it as pending in its block. Records with equal times keep their order of arrival.
+ * ORDER_NO_STREAM: the record does not show clock jumps. */
 struct mmt_error *reorder_push(struct order *order, const struct reorder_item *item, uint32_t stream) MMT_MUST_CHECK;
 
 struct mmt_error *reorder_end_round(struct order *order) MMT_MUST_CHECK;
@@ -73,11 +71,9 @@ struct reorder_unfinished {
 struct mmt_error *reorder_end_early(struct order *order, struct reorder_unfinished *unfinished_ret,
 				    struct record_block **done) MMT_MUST_CHECK;
 
-/*
- * Takes the next records that may be handed out: at most `maximum`, and no more than needed to fill `bytes`. Returns
+/* Takes the next records that may be handed out: at most `maximum`, and no more than needed to fill `bytes`. Returns
  * their number. Blocks that give no more records are added to *done: return them when these records are no longer
- * needed.
- */
+ * needed. */
 size_t reorder_take(struct order *order, struct reorder_item *items_ret, size_t maximum, size_t bytes,
 		    struct record_block **done);
 

@@ -74,40 +74,39 @@ struct copied {
 static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size, struct copied *copied,
 				      struct module_copies *copies)
 {
-	struct module_copy image = {.device_major = bytes_u32(bytes), .device_minor = bytes_u32(bytes)};
+	struct module_copy *image = vector_append(&copies->images);
 	const void *build_id;
 	uint32_t build_id_size;
 
-	image.inode = bytes_u64(bytes);
-	image.offset = bytes_u32(bytes);
-	image.stored = bytes_u32(bytes);
-	image.size = bytes_u64(bytes);
-	build_id = bytes_take(bytes, sizeof(image.build_id));
+	if (!image)
+		return &error_no_memory;
+	image->device_major = bytes_u32(bytes);
+	image->device_minor = bytes_u32(bytes);
+	image->inode = bytes_u64(bytes);
+	image->offset = bytes_u32(bytes);
+	image->stored = bytes_u32(bytes);
+	image->size = bytes_u64(bytes);
+	build_id = bytes_take(bytes, sizeof(image->build_id));
 	build_id_size = bytes_u32(bytes);
-	if (build_id_size > sizeof(image.build_id))
+	if (build_id_size > sizeof(image->build_id))
 		bytes_fail(bytes, "invalid size of a build-id");
-	if (image.offset > section_size || image.stored > section_size - image.offset)
+	if (image->offset > section_size || image->stored > section_size - image->offset)
 		bytes_fail(bytes, "copy beyond the section");
 	/* Copies must be in sequence: no bytes may belong to two modules. */
-	if (image.size && image.offset < copied->end)
+	if (image->size && image->offset < copied->end)
 		bytes_fail(bytes, "copy within another one");
-	if (image.size > LIMIT_IMAGE_BYTES || image.size > LIMIT_IMAGE_BYTES - copied->bytes)
+	if (image->size > LIMIT_IMAGE_BYTES || image->size > LIMIT_IMAGE_BYTES - copied->bytes)
 		bytes_fail(bytes, "copies larger than the limit");
-	if (image.size && bytes_ok(bytes)) {
-		copied->end = (uint64_t)image.offset + image.stored;
-		copied->bytes += image.size;
+	if (image->size && bytes_ok(bytes)) {
+		copied->end = (uint64_t)image->offset + image->stored;
+		copied->bytes += image->size;
 	}
-	image.path = strdup(bytes_string(bytes));
-	if (!image.path)
-		return &error_no_memory;
+	image->path = strdup(bytes_string(bytes));
 	if (build_id && bytes_ok(bytes)) {
-		memcpy(image.build_id, build_id, sizeof(image.build_id));
-		image.build_id_size = (uint8_t)build_id_size;
+		memcpy(image->build_id, build_id, sizeof(image->build_id));
+		image->build_id_size = (uint8_t)build_id_size;
 	}
-	if (vector_push(&copies->images, image))
-		return NULL;
-	free(image.path);
-	return &error_no_memory;
+	return image->path ? NULL : &error_no_memory;
 }
 
 static struct mmt_error *decode_index(const struct recording_file *file, struct module_copies *copies)
@@ -170,10 +169,9 @@ struct mmt_error *module_copies_extract(const struct module_copies *copies, cons
 	const struct file_section *section = &copies->file->sections[FEATURE_MMTRACE_IMAGES];
 	CLEANUP(free) uint8_t *stored = malloc(image->stored ? image->stored : 1);
 	struct decompressor *decompressor = NULL;
+	CLEANUP(buffer) struct buffer content = {.maximum = image->size};
 	struct mmt_error *error = stored ? NULL : &error_no_memory;
-	struct buffer content;
 
-	buffer_init(&content, image->size);
 	if (!error)
 		error = recording_file_read(copies->file, section->offset + image->offset, stored, image->stored);
 	if (!error)
@@ -184,10 +182,7 @@ struct mmt_error *module_copies_extract(const struct module_copies *copies, cons
 	if (!error && content.size != image->size)
 		error = error_create(MMT_ERROR_FORMAT, "%zu bytes instead of %llu", content.size,
 				     (unsigned long long)image->size);
-	if (!error) {
-		*data_ret = content.data;
-		return NULL;
-	}
-	buffer_deinit(&content);
+	if (!error)
+		*data_ret = TAKE(content.data);
 	return error_context(error, "copy of %s", image->path);
 }

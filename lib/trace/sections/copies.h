@@ -11,10 +11,8 @@
 #include "base/vector.h"
 #include "trace/read/recording-file.h"
 
-/*
- * FEATURE_MMTRACE_IMAGES: the mapped modules, by device and inode, which do not depend on the root in which a path is
- * resolved; and copies of modules that cannot be found by their path on the recording machine.
- */
+/* FEATURE_MMTRACE_IMAGES: the mapped modules, by device and inode, which do not depend on the root in which a path is
+ * resolved; and copies of modules that cannot be found by their path on the recording machine. */
 
 struct module_copy {
 	uint32_t device_major, device_minor;
@@ -36,8 +34,7 @@ void module_copies_deinit(struct module_copies *copies);
 /* The size of an image's index entry. */
 uint64_t module_copies_entry_bytes(const struct module_copy *image);
 
-/*
- * The section begins with the index. The copies are appended to the same buffer, and then entered in the index: image
+/* The section begins with the index. The copies are appended to the same buffer, and then entered in the index: image
  * `number` has `stored` bytes at `offset`, which are `size` bytes uncompressed. `places` has an element for each image.
  */
 void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer, size_t *places);

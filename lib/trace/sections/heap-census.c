@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "trace/sections/section-codec.h"
 
 #define CENSUS_BYTES 150 /* without names and groups */
 #define GROUP_BYTES 61	 /* with an empty name */
@@ -52,49 +51,45 @@ static void code_group(struct codec *codec, struct mmt_heap_group *group)
 	codec_text(codec, &group->name);
 }
 
-static void code_census(struct codec *codec, struct mmt_heap_census *census)
-{
-	uint64_t *const amounts[] = {&census->arenas,	     &census->mapped_bytes, &census->walked_bytes,
-				     &census->in_use_count,  &census->in_use_low,   &census->in_use_high,
-				     &census->free_count,    &census->free_bytes,   &census->tcache_bytes,
-				     &census->fastbin_bytes, &census->top_bytes,    &census->trimmable_bytes,
-				     &census->mmapped_count, &census->mmapped_bytes};
-	size_t count;
-
-	codec_u32(codec, census->pid);
-	codec_u32(codec, census->when);
-	codec_u32(codec, census->allocator);
-	codec_u32(codec, census->result);
-	if (census->when > MMT_HEAP_AT_STOP || census->allocator > MMT_ALLOCATOR_OTHER ||
-	    census->result > MMT_HEAP_ENDED)
-		codec_fail(codec, "unknown kind of a heap census");
-	codec_text(codec, &census->allocator_name);
-	codec_u64(codec, census->time_ns);
-	codec_u64(codec, census->elapsed_ns);
-	codec_u64(codec, census->processor_ns);
-	codec_u64(codec, census->stopped_at);
-	code_amounts(codec, amounts, sizeof(amounts) / sizeof(*amounts));
-	if (census->in_use_low > census->in_use_high || census->walked_bytes > census->mapped_bytes)
-		codec_fail(codec, "sizes of a heap that contradict each other");
-	count = codec_count(codec, census->group_count, GROUP_BYTES, LIMIT_HEAP_GROUPS);
-	if (!codec->to) {
-		census->groups = calloc(count + 1, sizeof(*census->groups));
-		census->group_count = census->groups ? count : 0;
-		if (!census->groups)
-			codec->error = &error_no_memory;
-	}
-	for (size_t i = 0; i < count && codec_ok(codec); i++)
-		code_group(codec, &census->groups[i]);
-}
-
 static void code_censuses(struct codec *codec, void *value)
 {
 	struct heap_censuses *censuses = value;
 	uint64_t count = codec_count(codec, censuses->items.count, CENSUS_BYTES, LIMIT_HEAP_CENSUSES);
 	struct mmt_heap_census *census;
 
-	codec_each(codec, &censuses->items, count, census)
-		code_census(codec, census);
+	codec_each(codec, &censuses->items, count, census) {
+		uint64_t *const amounts[] = {&census->arenas,	     &census->mapped_bytes, &census->walked_bytes,
+					     &census->in_use_count,  &census->in_use_low,   &census->in_use_high,
+					     &census->free_count,    &census->free_bytes,   &census->tcache_bytes,
+					     &census->fastbin_bytes, &census->top_bytes,    &census->trimmable_bytes,
+					     &census->mmapped_count, &census->mmapped_bytes};
+		size_t groups;
+
+		codec_u32(codec, census->pid);
+		codec_u32(codec, census->when);
+		codec_u32(codec, census->allocator);
+		codec_u32(codec, census->result);
+		if (census->when > MMT_HEAP_AT_STOP || census->allocator > MMT_ALLOCATOR_OTHER ||
+		    census->result > MMT_HEAP_ENDED)
+			codec_fail(codec, "unknown kind of a heap census");
+		codec_text(codec, &census->allocator_name);
+		codec_u64(codec, census->time_ns);
+		codec_u64(codec, census->elapsed_ns);
+		codec_u64(codec, census->processor_ns);
+		codec_u64(codec, census->stopped_at);
+		code_amounts(codec, amounts, sizeof(amounts) / sizeof(*amounts));
+		if (census->in_use_low > census->in_use_high || census->walked_bytes > census->mapped_bytes)
+			codec_fail(codec, "sizes of a heap that contradict each other");
+		groups = codec_count(codec, census->group_count, GROUP_BYTES, LIMIT_HEAP_GROUPS);
+		if (!codec->to) {
+			census->groups = calloc(groups + 1, sizeof(*census->groups));
+			census->group_count = census->groups ? groups : 0;
+			if (!census->groups)
+				codec->error = &error_no_memory;
+		}
+		for (size_t i = 0; i < groups && codec_ok(codec); i++)
+			code_group(codec, &census->groups[i]);
+	}
 }
 
 const struct section_kind section_heap = {

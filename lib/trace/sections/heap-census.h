@@ -6,18 +6,15 @@
 
 #include <mmtrace/heap.h>
 
-#include "base/bytes.h"
-#include "base/vector.h"
+#include "trace/sections/section-codec.h"
 
 struct heap_censuses {
 	VECTOR(struct mmt_heap_census) items;
 };
 
-struct section_kind;
-extern const struct section_kind section_heap; /* see section_read() */
+extern const struct section_kind section_heap; /* for section_read() */
 
 void heap_census_deinit(struct mmt_heap_census *census);
-
 void heap_censuses_deinit(void *value);
 
 /* Compressed with zstd inside. */

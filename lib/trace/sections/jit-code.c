@@ -85,21 +85,6 @@ static const struct jit_code_run *find_run(const struct jit_code_program *progra
 	return run && address - run->start < run->size ? run : NULL;
 }
 
-/* Recordings of earlier versions say where code was replaced. */
-static void skip_changes(struct bytes *bytes, uint32_t version, uint64_t count)
-{
-	count = bytes_count(bytes, count, CHANGE_BYTES);
-	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		uint64_t size;
-
-		bytes_skip(bytes, sizeof(uint64_t));
-		size = bytes_u64(bytes);
-		bytes_skip(bytes, sizeof(uint64_t));
-		if (version == BYTES_VERSION)
-			bytes_skip(bytes, bytes_count(bytes, size, 1));
-	}
-}
-
 static void read_program(struct codec *codec, struct jit_code_program *program)
 {
 	uint64_t count, change_count = 0, previous = 0;
@@ -125,7 +110,17 @@ static void read_program(struct codec *codec, struct jit_code_program *program)
 		if (bytes_ok(bytes) && !vector_push(&program->runs, run))
 			codec->error = &error_no_memory;
 	}
-	skip_changes(bytes, codec->version, change_count);
+	/* Recordings of earlier versions say where code was replaced. */
+	change_count = bytes_count(bytes, change_count, CHANGE_BYTES);
+	for (uint64_t i = 0; i < change_count && bytes_ok(bytes); i++) {
+		uint64_t size;
+
+		bytes_skip(bytes, sizeof(uint64_t));
+		size = bytes_u64(bytes);
+		bytes_skip(bytes, sizeof(uint64_t));
+		if (codec->version == BYTES_VERSION)
+			bytes_skip(bytes, bytes_count(bytes, size, 1));
+	}
 }
 
 static void read_code(struct codec *codec, void *value)

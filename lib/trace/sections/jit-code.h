@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The section FEATURE_MMTRACE_CODE: the latest bytes of JIT code, by process and program. lib/capture/jit-code reads
- * them from the processes, analysis/resolver/jit-rows.h unwinds with them.
- */
+/* The section FEATURE_MMTRACE_CODE: the latest bytes of JIT code, by process and program. lib/capture/jit-code reads
+ * them from the processes, analysis/resolver/jit-rows.h unwinds with them. */
 #ifndef TRACE_SECTIONS_JIT_CODE_H
 #define TRACE_SECTIONS_JIT_CODE_H
 
@@ -10,9 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
-#include "base/errors.h"
-#include "base/vector.h"
 #include "trace/sections/section-codec.h"
 
 /* Contiguous bytes. */
@@ -37,8 +32,7 @@ struct jit_code {
 /* The kernel's names for memory that belongs to no module: executable memory there is JIT code. */
 bool jit_code_is_path(const char *path);
 
-/* The same, and modules of .NET: their precompiled code has no frame pointers and no unwind tables that mmtrace
- * reads. */
+/* The same, and modules of .NET: their precompiled code has no frame pointers and no known unwind tables. */
 bool jit_code_is_wanted(const char *path);
 
 extern const struct section_kind section_code; /* only for section_read() */

@@ -5,7 +5,6 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "trace/sections/section-codec.h"
 
 #define NAME_BYTES 44
 #define FRAME_BYTES_MIN 8
@@ -48,18 +47,6 @@ static void code_text_number(struct codec *codec, const struct packed_stacks *st
 	codec_u32(codec, *number);
 	if (*number != RESOLVED_NO_TEXT && *number >= stacks->read_texts.count)
 		codec_fail(codec, "number of a text that does not exist");
-}
-
-static void code_texts(struct codec *codec, struct packed_stacks *stacks)
-{
-	uint64_t count = codec_count(codec, stacks->texts.count, 1, UINT32_MAX);
-
-	for (uint32_t i = 0; i < count && codec_ok(codec); i++) {
-		if (codec->to)
-			buffer_put_string(codec->to, intern_get(&stacks->texts, i, NULL));
-		else if (!vector_push(&stacks->read_texts, bytes_string(codec->from)))
-			codec->error = &error_no_memory;
-	}
 }
 
 static void code_names(struct codec *codec, struct packed_stacks *stacks)
@@ -197,10 +184,17 @@ static void code_packed_stacks(struct codec *codec, void *value)
 {
 	struct packed_stacks *stacks = value;
 	uint32_t flags = STACKS_WITHOUT_DUMPS;
+	uint64_t count;
 
 	if (!codec->to)
 		stacks->content = TAKE(codec->plain->data); /* the texts are in it */
-	code_texts(codec, stacks);
+	count = codec_count(codec, stacks->texts.count, 1, UINT32_MAX);
+	for (uint32_t i = 0; i < count && codec_ok(codec); i++) {
+		if (codec->to)
+			buffer_put_string(codec->to, intern_get(&stacks->texts, i, NULL));
+		else if (!vector_push(&stacks->read_texts, bytes_string(codec->from)))
+			codec->error = &error_no_memory;
+	}
 	code_names(codec, stacks);
 	if (codec->version >= 3)
 		skip_instructions(codec);

@@ -7,17 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
-#include "base/errors.h"
 #include "base/map.h"
-#include "base/vector.h"
 #include "trace/format/wire.h"
 #include "trace/sections/section-codec.h"
 
-/*
- * FEATURE_MMTRACE_STACKS, of packed recordings: all symbolized stacks. They replace the stack dumps needed to unwind
- * them, and the modules and maps needed to symbolize them. Samples have the number of their stack.
- */
+/* FEATURE_MMTRACE_STACKS, of packed recordings: all symbolized stacks. They replace the stack dumps needed to unwind
+ * them, and the modules and maps needed to symbolize them. Samples have the number of their stack. */
 
 #define RESOLVED_NO_TEXT UINT32_MAX
 

@@ -6,7 +6,6 @@
 
 #include "base/limits.h"
 #include "base/strings.h"
-#include "trace/sections/section-codec.h"
 
 #define VALUE_BYTES 24
 

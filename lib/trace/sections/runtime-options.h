@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * FEATURE_MMTRACE_OPTIONS: options with which the programs of recorded processes were started, as far as they are in
+/* FEATURE_MMTRACE_OPTIONS: options with which the programs of recorded processes were started, as far as they are in
  * the table of runtime-options.c. Command lines and environments contain passwords, so nothing else of them is
  * recorded, and of these options only numbers. Collect only those that a report uses. To add one, add its number here,
- * and a row there.
- */
+ * and a row there. */
 #ifndef TRACE_SECTIONS_RUNTIME_OPTIONS_H
 #define TRACE_SECTIONS_RUNTIME_OPTIONS_H
 
@@ -12,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
-#include "base/errors.h"
-#include "base/vector.h"
+#include "trace/sections/section-codec.h"
 
 /* Numbers in the file. */
 enum runtime_option {
@@ -40,8 +36,7 @@ struct runtime_options {
 	VECTOR(struct option_value) values; /* ascending by pid, began_ns and option, if decoded */
 };
 
-struct section_kind;
-extern const struct section_kind section_options; /* see section_read() */
+extern const struct section_kind section_options; /* for section_read() */
 
 void runtime_options_deinit(void *value);
 

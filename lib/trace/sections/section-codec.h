@@ -38,10 +38,8 @@ struct unpacked_section {
 	struct bytes bytes;  /* the content; empty after an error */
 };
 
-/*
- * The decompressed size is limited by `limit` and by `*room`, from which it is subtracted, so that a small file cannot
- * decompress to more than that in total. Call section_end() after an error, too.
- */
+/* The decompressed size is limited by `limit` and by `*room`, from which it is subtracted, so that a small file cannot
+ * decompress to more than that in total. Call section_end() after an error, too. */
 struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
 				uint32_t newest, size_t limit, size_t *room) MMT_MUST_CHECK;
 /* Returns `error`, or that of reading. Bytes behind those of this version are no error. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "trace/sections/section-codec.h"
 
 void recording_info_deinit(void *value)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* mmtrace's own feature sections, and perf's table of build-ids, as plain values. mmtrace-file(5) has their layouts in
- * the file. */
+/* mmtrace's feature sections and perf's table of build-ids as plain values. mmtrace-file(5) has their layouts. */
 #ifndef TRACE_SECTIONS_SECTIONS_H
 #define TRACE_SECTIONS_SECTIONS_H
 
@@ -8,9 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
 #include "base/map.h"
-#include "base/vector.h"
 #include "trace/format/wire.h"
 #include "trace/sections/section-codec.h"
 
@@ -56,8 +53,7 @@ struct recording_info {
 	VECTOR(struct device_number) hugetlb_devices;
 };
 
-/* FEATURE_MMTRACE_LOSS, written when recording stops: if it is missing in mmtrace's own file, the recorder did not
- * finish. */
+/* FEATURE_MMTRACE_LOSS, written when recording stops: in mmtrace's files without it, it did not finish. */
 struct recording_loss {
 	uint64_t stop_ns;
 	enum wire_record_end end;

@@ -310,10 +310,8 @@ struct mmt_error *output_file_sync(struct output_file *file)
 	return fsync(file->fd) < 0 && errno != EINVAL ? error_system(errno, "cannot write %s", file->path) : NULL;
 }
 
-/*
- * The file must have a name at every time, even if the process is killed. So OLD first becomes another link to it. If
- * the file system has no hard links, the file is renamed.
- */
+/* The file must have a name at every time, even if the process is killed. So OLD first becomes another link to it. If
+ * the file system has no hard links, the file is renamed. */
 static bool keep_earlier(const struct output_file *file, const char *old, bool *linked_ret)
 {
 	char aside[NAME_MAX + 1]; /* no allocation: if one fails, the tool ends and leaves the temporary file behind */
@@ -529,37 +527,25 @@ static struct mmt_error *open_result(struct output_file *file)
 	return error;
 }
 
-/* The stream has its own descriptor, so that the file can get its name after all errors of writing are known. */
-static struct mmt_error *write_stream(const struct output_file *file, const char *path,
-				      struct mmt_error *(*write)(const void *context, FILE *stream),
-				      const void *context)
-{
-	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
-	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
-	struct mmt_error *error;
-
-	if (!stream) {
-		error = error_system(errno, "cannot write %s", path);
-		if (fd >= 0)
-			close(fd);
-		return error;
-	}
-	error = write(context, stream);
-	if (!error && (fflush(stream) != 0 || ferror(stream)))
-		error = error_system(errno, "cannot write %s", path);
-	if (fclose(stream) != 0 && !error)
-		error = error_system(errno, "cannot write %s", path);
-	return error;
-}
-
 struct mmt_error *mmt_write_file(const char *path, struct mmt_error *(*write)(const void *context, FILE *stream),
 				 const void *context)
 {
 	struct output_file file = {.path = strdup(path), .mode = 0666, .replaces = true, .directory = -1, .fd = -1};
 	struct mmt_error *error = file.path ? open_result(&file) : &error_no_memory;
+	/* The stream has its own descriptor: the file gets its name once all errors of writing are known. */
+	int fd = error ? -1 : fcntl(file.fd, F_DUPFD_CLOEXEC, 0);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
 
+	if (!error && !stream)
+		error = error_system(errno, "cannot write %s", path);
+	if (!stream && fd >= 0)
+		close(fd);
 	if (!error)
-		error = write_stream(&file, path, write, context);
+		error = write(context, stream);
+	if (!error && (fflush(stream) != 0 || ferror(stream)))
+		error = error_system(errno, "cannot write %s", path);
+	if (stream && fclose(stream) != 0 && !error)
+		error = error_system(errno, "cannot write %s", path);
 	if (!error)
 		error = output_file_take_name(&file);
 	output_file_close(&file);

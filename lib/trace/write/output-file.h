@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * A file that gets its name late: it is written beside its target, so that a failure leaves an earlier file intact, and
+/* A file that gets its name late: it is written beside its target, so that a failure leaves an earlier file intact, and
  * so that mmtrace never writes through a link that another user created. Until then it has no name if the
- * file system supports that, so that nothing remains of it however the process ends.
- */
+ * file system supports that, so that nothing remains of it however the process ends. */
 #ifndef TRACE_WRITE_OUTPUT_FILE_H
 #define TRACE_WRITE_OUTPUT_FILE_H
 
@@ -40,18 +38,15 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 /* Uses standard output, unless it is a terminal. */
 struct mmt_error *output_file_open_stream(struct output_file *file_ret) MMT_MUST_CHECK;
 
-/*
- * For a stream: writing waits for the reader until `stop_fd` (-1: none) is readable or CLOCK_MONOTONIC has reached
- * `until_ns` (UINT64_MAX: no limit). After that, writing fails if the reader does not read for a while.
- */
+/* For a stream: writing waits for the reader until `stop_fd` (-1: none) is readable or CLOCK_MONOTONIC has reached
+ * `until_ns` (UINT64_MAX: no limit). After that, writing fails if the reader does not read for a while. */
 void output_file_limit_waiting(struct output_file *file, int stop_fd, uint64_t until_ns);
 
 /* Writes everything or returns an error; *written_ret may be NULL. */
 struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,
 				    size_t *written_ret) MMT_MUST_CHECK;
 
-/* Returns an error if the output is lost: the file was removed after it got its name, or the reader of a pipe has
- * exited. */
+/* Returns an error if the output is lost: the named file was removed, or the reader of a pipe has exited. */
 struct mmt_error *output_file_check(const struct output_file *file) MMT_MUST_CHECK;
 
 struct mmt_error *output_file_cut(struct output_file *file, uint64_t size) MMT_MUST_CHECK;
@@ -70,8 +65,7 @@ struct mmt_error *output_file_take_name(struct output_file *file) MMT_MUST_CHECK
 enum output_place { OUTPUT_AT_PATH, OUTPUT_AT_OLD, OUTPUT_ELSEWHERE };
 enum output_place output_file_find(const struct output_file *file);
 
-/* Where mmt_write_file() will write: a descriptor (O_PATH) of the directory or, if it is there, of the pipe or device.
- * Negative: nowhere. */
+/* Where mmt_write_file() will write: an O_PATH descriptor of the directory, pipe or device. Negative: nowhere. */
 int output_file_place(const char *path);
 
 /* Removes a file that has not got its name. */

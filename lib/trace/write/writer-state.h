@@ -11,7 +11,6 @@
 #include "trace/write/output-file.h"
 #include "trace/write/writer.h"
 
-#define RECORD_HEADER_BYTES sizeof(struct perf_event_header)
 #define HEAD_BYTES_MAX (256u << 20) /* everything before the data */
 #define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
 #define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* payload of one record, with padding */
@@ -19,8 +18,7 @@
 #define PUSH_BYTES (64u << 10)	 /* output collected before complete rounds of it are written */
 #define OUTPUT_BYTES (16u << 20) /* a larger round is written in parts */
 
-/* Size of an attribute that every perf since MMAP2 with build-ids can read (PERF_ATTR_SIZE_VER7); older versions refuse
- * a longer one. */
+/* PERF_ATTR_SIZE_VER7, which every perf since MMAP2 with build-ids can read; older versions refuse a longer one. */
 #define ATTRIBUTE_BYTES 128
 _Static_assert(sizeof(struct perf_event_attr) >= ATTRIBUTE_BYTES, "kernel headers too old");
 

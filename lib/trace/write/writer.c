@@ -107,14 +107,10 @@ struct mmt_error *writer_take_section(struct writer *writer, enum format_feature
 
 struct mmt_error *writer_add_section(struct writer *writer, enum format_feature feature, const void *data, size_t size)
 {
-	struct mmt_error *error;
-	struct buffer copy;
+	CLEANUP(buffer) struct buffer copy = {.maximum = size};
 
-	buffer_init(&copy, size);
 	buffer_put(&copy, data, size);
-	error = writer_take_section(writer, feature, &copy);
-	buffer_deinit(&copy);
-	return error;
+	return writer_take_section(writer, feature, &copy);
 }
 
 /* Total size of the complete records at the beginning of `size` bytes. */
@@ -123,9 +119,8 @@ static size_t measure_complete_records(const uint8_t *data, size_t size)
 	size_t offset = 0;
 
 	while (size - offset >= RECORD_HEADER_BYTES) {
-		struct perf_event_header header;
+		struct perf_event_header header = record_header(data + offset);
 
-		memcpy(&header, data + offset, sizeof(header));
 		if (header.size < RECORD_HEADER_BYTES || header.size > size - offset)
 			break;
 		offset += header.size;
@@ -166,9 +161,8 @@ static size_t find_middle(const uint8_t *records, size_t size)
 	size_t offset = 0;
 
 	while (offset < size / 2) {
-		struct perf_event_header header;
+		struct perf_event_header header = record_header(records + offset);
 
-		memcpy(&header, records + offset, sizeof(header));
 		if (offset && offset + header.size > size / 2)
 			break;
 		offset += header.size;
@@ -193,10 +187,8 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 	if (error)
 		return error;
 	if (fits) {
-		/*
-		 * One frame in one record. The payload is padded to a multiple of 8 by a skippable frame, which must
-		 * come first: perf 6.1 gives the decoder a wrong output position after the first frame with content.
-		 */
+		/* One frame in one record. The payload is padded to a multiple of 8 by a skippable frame, which must
+		 * come first: perf 6.1 gives the decoder a wrong output position after the first frame with content. */
 		padding = -writer->scratch.size & 7;
 		record = RECORD_HEADER_BYTES + (padding ? 8 + padding : 0) + writer->scratch.size;
 		put_record_header(&writer->output, RECORD_COMPRESSED, record);
@@ -221,11 +213,9 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 	return error ? error : buffer_finish(&writer->output);
 }
 
-/*
- * Repetitions are only found within a frame, so that each frame can be read separately: larger frames compress better.
+/* Repetitions are only found within a frame, so that each frame can be read separately: larger frames compress better.
  * But a frame that does not fit into a record is compressed again in halves, which takes time: choose a size at which
- * the next one will fit.
- */
+ * the next one will fit. */
 size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compressed)
 {
 	if (compressed > FRAME_RECORD_BYTES) {
@@ -330,35 +320,6 @@ static struct mmt_error *write_buffer(struct writer *writer, struct buffer *buff
 	return error;
 }
 
-/* At least one piece, so that an empty section exists. */
-static struct mmt_error *write_pieces(struct writer *writer, const struct section *section)
-{
-	struct mmt_error *error;
-	struct buffer buffer;
-	uint64_t offset = 0;
-
-	buffer_init(&buffer, 2 * PIECE_BYTES);
-	do {
-		uint64_t left = section->size - offset;
-		size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-
-		put_record_header(&buffer, RECORD_HEADER_EVENT_TYPE, SECTION_PIECE_BYTES + ((size + 7) & ~(size_t)7));
-		buffer_put_u64(&buffer, SECTION_PIECE_MAGIC);
-		buffer_put_u32(&buffer, section->feature);
-		buffer_put_u32(&buffer, 0);
-		buffer_put_u64(&buffer, section->size);
-		buffer_put_u64(&buffer, offset);
-		buffer_put_u32(&buffer, (uint32_t)size);
-		buffer_put_u32(&buffer, 0);
-		buffer_put(&buffer, section->data + offset, size);
-		buffer_align(&buffer, 8);
-		error = write_buffer(writer, &buffer);
-		offset += size;
-	} while (!error && offset < section->size);
-	buffer_deinit(&buffer);
-	return error;
-}
-
 static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *head)
 {
 	buffer_put_u64(head, FORMAT_MAGIC);
@@ -378,8 +339,7 @@ static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *h
 	for (size_t i = 0; i < writer->sections.count; i++) {
 		struct section *section = &writer->sections.items[i];
 
-		/* Those of perf's own features that perf reads from a pipe, if they fit; TRACING_DATA and BUILD_ID have
-		 * their own records. */
+		/* perf reads these from a pipe, if they fit; TRACING_DATA and BUILD_ID have their own records. */
 		if (section->feature <= FEATURE_BUILD_ID || section->feature >= FEATURE_MMTRACE_INFO ||
 		    section->feature == FEATURE_EVENT_DESC || section->size > PIECE_BYTES)
 			continue;
@@ -406,14 +366,38 @@ static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *h
 	return NULL;
 }
 
-/* All sections that are not written yet. */
+/* All sections that are not written yet, in pieces: at least one, so that an empty section exists. */
 static struct mmt_error *write_sections(struct writer *writer)
 {
+	CLEANUP(buffer) struct buffer buffer = {.maximum = 2 * PIECE_BYTES};
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < writer->sections.count; i++) {
-		if (writer->sections.items[i].data)
-			error = write_pieces(writer, &writer->sections.items[i]);
+	for (size_t i = 0; i < writer->sections.count; i++) {
+		const struct section *section = &writer->sections.items[i];
+		uint64_t offset = 0;
+
+		if (!section->data)
+			continue;
+		do {
+			uint64_t left = section->size - offset;
+			size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+
+			put_record_header(&buffer, RECORD_HEADER_EVENT_TYPE,
+					  SECTION_PIECE_BYTES + ((size + 7) & ~(size_t)7));
+			buffer_put_u64(&buffer, SECTION_PIECE_MAGIC);
+			buffer_put_u32(&buffer, section->feature);
+			buffer_put_u32(&buffer, 0);
+			buffer_put_u64(&buffer, section->size);
+			buffer_put_u64(&buffer, offset);
+			buffer_put_u32(&buffer, (uint32_t)size);
+			buffer_put_u32(&buffer, 0);
+			buffer_put(&buffer, section->data + offset, size);
+			buffer_align(&buffer, 8);
+			error = write_buffer(writer, &buffer);
+			offset += size;
+		} while (!error && offset < section->size);
+		if (error)
+			break;
 	}
 	return error;
 }
@@ -441,10 +425,8 @@ void writer_put_text(struct buffer *buffer, const char *text)
 /* FEATURE_EVENT_DESC: names and ids of the attributes. */
 static struct mmt_error *add_event_descriptions(struct writer *writer)
 {
-	struct mmt_error *error;
-	struct buffer buffer;
+	CLEANUP(buffer) struct buffer buffer = {.maximum = HEAD_BYTES_MAX};
 
-	buffer_init(&buffer, HEAD_BYTES_MAX);
 	buffer_put_u32(&buffer, (uint32_t)writer->attributes.count);
 	buffer_put_u32(&buffer, ATTRIBUTE_BYTES);
 	for (size_t i = 0; i < writer->attributes.count; i++) {
@@ -455,9 +437,7 @@ static struct mmt_error *add_event_descriptions(struct writer *writer)
 		writer_put_text(&buffer, attribute->name);
 		buffer_put(&buffer, attribute->ids.items, attribute->ids.count * sizeof(uint64_t));
 	}
-	error = writer_take_section(writer, FEATURE_EVENT_DESC, &buffer);
-	buffer_deinit(&buffer);
-	return error;
+	return writer_take_section(writer, FEATURE_EVENT_DESC, &buffer);
 }
 
 /* Header, ids, attributes, preamble. */
@@ -508,9 +488,9 @@ static void put_head(struct writer *writer, struct buffer *head)
 /* `data_size` 0: the recorder has not finished, and there is no feature table. */
 static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 {
+	CLEANUP(buffer) struct buffer header = {.maximum = FORMAT_HEADER_SIZE};
 	uint64_t features[FEATURE_BITS / 64] = {0};
 	struct mmt_error *error;
-	struct buffer header;
 
 	for (size_t i = 0; data_size && i < writer->sections.count; i++) {
 		const struct section *section = &writer->sections.items[i];
@@ -518,7 +498,6 @@ static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 		if (section->offset)
 			features[section->feature / 64] |= 1ULL << (section->feature % 64);
 	}
-	buffer_init(&header, FORMAT_HEADER_SIZE);
 	buffer_put_u64(&header, FORMAT_MAGIC);
 	buffer_put_u64(&header, FORMAT_HEADER_SIZE);
 	buffer_put_u64(&header, ATTRIBUTE_BYTES + 16);
@@ -531,29 +510,24 @@ static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 	for (unsigned i = 0; i < FEATURE_BITS / 64; i++)
 		buffer_put_u64(&header, features[i]);
 	error = buffer_finish(&header);
-	if (!error)
-		error = output_file_write(&writer->file, header.data, header.size, 0, NULL);
-	buffer_deinit(&header);
-	return error;
+	return error ? error : output_file_write(&writer->file, header.data, header.size, 0, NULL);
 }
 
 struct mmt_error *writer_write_head(struct writer *writer)
 {
 	/* version, type, level, ratio (known at the end), largest decompressed size of a frame */
 	static const uint32_t compression[] = {1, COMPRESSED_ZSTD, 1, 1, FRAME_BYTES};
+	CLEANUP(buffer) struct buffer head = {.maximum = HEAD_BYTES_MAX};
 	struct mmt_error *error = add_event_descriptions(writer);
-	struct buffer head;
 
 	if (!error && !writer->plain)
 		error = writer_add_section(writer, FEATURE_COMPRESSED, compression, sizeof(compression));
-	buffer_init(&head, HEAD_BYTES_MAX);
 	if (!error && writer->file.stream)
 		error = put_stream_head(writer, &head);
 	else if (!error)
 		put_head(writer, &head);
 	if (!error)
 		error = write_buffer(writer, &head);
-	buffer_deinit(&head);
 	if (!error)
 		error = writer->file.stream ? write_sections(writer) : write_header(writer, 0);
 	if (error)
@@ -587,11 +561,10 @@ static int compare_sections(const void *left, const void *right)
 /* The feature table, which perf expects directly behind the data, and the late sections of at most `limit` bytes. */
 static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 {
-	struct mmt_error *error;
-	struct buffer table;
+	CLEANUP(buffer) struct buffer table = {.maximum = FEATURE_BITS * 16};
 	uint64_t offset = writer->file_bytes;
+	struct mmt_error *error;
 
-	buffer_init(&table, FEATURE_BITS * 16);
 	for (size_t i = 0; i < writer->sections.count; i++) {
 		if (!writer->sections.items[i].data || writer->sections.items[i].size <= limit)
 			offset += 16;
@@ -609,7 +582,6 @@ static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 		}
 	}
 	error = write_buffer(writer, &table);
-	buffer_deinit(&table);
 	for (size_t i = 0; !error && i < writer->sections.count; i++) {
 		const struct section *section = &writer->sections.items[i];
 
@@ -619,10 +591,8 @@ static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 	return error;
 }
 
-/*
- * If the disk is full, the sections that perf and the report need must still fit: drop the large late sections first,
- * then the records of the last write. True: the tail is written, and `error_ret` reports what was dropped.
- */
+/* If the disk is full, the sections that perf and the report need must still fit: drop the large late sections first,
+ * then the records of the last write. True: the tail is written, and `error_ret` reports what was dropped. */
 static bool write_tail_somehow(struct writer *writer, uint64_t *data_end_ret, struct mmt_error **error_ret)
 {
 	const size_t limits[] = {SIZE_MAX, PUSH_BYTES, PUSH_BYTES / 16, PUSH_BYTES / 16};

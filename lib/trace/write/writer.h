@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Writes a recording. Order of calls: create, add attributes and early sections, (write the head,) start, append and
- * end rounds, add late sections, finish; destroy at any time.
- */
+/* Writes a recording. Order of calls: create, add attributes and early sections, (write the head,) start, append and
+ * end rounds, add late sections, finish; destroy at any time. */
 #ifndef TRACE_WRITE_WRITER_H
 #define TRACE_WRITE_WRITER_H
 
@@ -17,11 +15,9 @@
 
 struct writer;
 
-/*
- * "-": the records go to standard output, in perf's pipe format; mmtrace-file(5) lists what it omits. Otherwise check
+/* "-": the records go to standard output, in perf's pipe format; mmtrace-file(5) lists what it omits. Otherwise check
  * that `path` can be written and prepare a file beside it (0600, no symlink followed). Existing files are not changed
- * before writer_start().
- */
+ * before writer_start(). */
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MMT_MUST_CHECK;
 
 /* Write uncompressed records, for tools that cannot read compressed ones. Call this before the head is written. */
@@ -52,15 +48,12 @@ struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
 /* Appends one or more complete records, 8-aligned in size, of at most FRAME_BYTES. Buffered; compressed into frames. */
 struct mmt_error *writer_append(struct writer *writer, const void *records, size_t size) MMT_MUST_CHECK;
 
-/*
- * Ends a round: all rings have been drained up to a head read in this round. The round is written as a unit unless it
+/* Ends a round: all rings have been drained up to a head read in this round. The round is written as a unit unless it
  * is very large. If a killed recorder left only a part of it, rings that were read first would have later calls than
- * others.
- */
+ * others. */
 struct mmt_error *writer_end_round(struct writer *writer) MMT_MUST_CHECK;
 
-/* Push buffered records to the kernel, so that a killed recorder loses only later ones. Fails if the file has been
- * removed. */
+/* Push buffered records to the kernel, for a killed recorder. Fails if the file has been removed. */
 struct mmt_error *writer_flush(struct writer *writer) MMT_MUST_CHECK;
 
 /* Flush, write the late sections and make the header valid. */
