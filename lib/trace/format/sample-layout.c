@@ -163,49 +163,54 @@ static inline void read_fields(const uint8_t *start, uint16_t task_place, uint16
 		identity->cpu = (int32_t)(uint32_t)layout_word(start, cpu_place);
 }
 
+static inline void read_known(const struct layouts *layouts, const struct perf_event_header *header,
+			      const uint8_t *record, struct record_identity *identity)
+{
+	const struct sample_layout *layout;
+
+	identity->pid = identity->tid = identity->cpu = -1;
+	if (identity->attribute == UINT32_MAX)
+		return;
+	layout = &layouts->items[identity->attribute];
+	if (header->type == PERF_RECORD_SAMPLE)
+		read_fields(record, layout->sample_task, layout->sample_time, layout->sample_cpu, identity);
+	else if (layout->trailer_size)
+		read_fields(record + header->size - layout->trailer_size, layout->trailer_task, layout->trailer_time,
+			    layout->trailer_cpu, identity);
+}
+
 bool layouts_identify(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		      struct record_identity *identity_ret)
 {
-	uint32_t attribute = UINT32_MAX, stream = UINT32_MAX;
-	const uint64_t *source;
-	uint64_t id;
+	const uint64_t *source = NULL;
 
+	*identity_ret = (struct record_identity){.attribute = UINT32_MAX, .stream = UINT32_MAX};
 	if (header->type < RECORD_HEADER_ATTR) {
-		if (!read_id(layouts, header, record, &id))
+		if (!read_id(layouts, header, record, &identity_ret->id))
 			return false;
-		source = id ? map_get(&layouts->by_id, id) : NULL;
+		if (identity_ret->id)
+			source = map_get(&layouts->by_id, identity_ret->id);
 		if (source) {
-			attribute = (uint32_t)*source;
-			stream = (uint32_t)(*source >> 32);
-		} else if (id && layouts->count == 1) {
-			attribute = 0;
+			identity_ret->attribute = (uint32_t)*source;
+			identity_ret->stream = (uint32_t)(*source >> 32);
+		} else if (identity_ret->id && layouts->count == 1) {
+			identity_ret->attribute = 0;
 		}
-		if (attribute != UINT32_MAX && !has_fields(&layouts->items[attribute], header))
+		if (identity_ret->attribute != UINT32_MAX &&
+		    !has_fields(&layouts->items[identity_ret->attribute], header))
 			return false;
 	}
-	layouts_read(layouts, header, record, attribute, identity_ret);
-	identity_ret->stream = stream;
+	read_known(layouts, header, record, identity_ret);
 	return true;
 }
 
 void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		  uint32_t attribute, struct record_identity *identity_ret)
 {
-	const struct sample_layout *layout;
-
-	*identity_ret =
-	    (struct record_identity){.attribute = attribute, .stream = UINT32_MAX, .pid = -1, .tid = -1, .cpu = -1};
-	if (header->type >= RECORD_HEADER_ATTR)
-		return;
-	(void)read_id(layouts, header, record, &identity_ret->id);
-	if (attribute == UINT32_MAX)
-		return;
-	layout = &layouts->items[attribute];
-	if (header->type == PERF_RECORD_SAMPLE)
-		read_fields(record, layout->sample_task, layout->sample_time, layout->sample_cpu, identity_ret);
-	else if (layout->trailer_size)
-		read_fields(record + header->size - layout->trailer_size, layout->trailer_task, layout->trailer_time,
-			    layout->trailer_cpu, identity_ret);
+	*identity_ret = (struct record_identity){.attribute = attribute, .stream = UINT32_MAX};
+	if (header->type < RECORD_HEADER_ATTR)
+		(void)read_id(layouts, header, record, &identity_ret->id);
+	read_known(layouts, header, record, identity_ret);
 }
 
 /* ---- samples without what pack removes ---- */

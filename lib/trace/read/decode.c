@@ -270,15 +270,19 @@ static void start_event(const struct perf_event_header *header, const struct rec
 /* Fails `bytes` if the raw data is shorter. */
 static uint64_t read_field(struct bytes *bytes, struct bytes raw, const struct tracepoint_field *field)
 {
-	size_t size = field->size == 1 || field->size == 2 || field->size == 4 ? field->size : sizeof(uint64_t);
-	unsigned unused_bits = (unsigned)(64 - 8 * size);
-	uint64_t value;
-
 	if (field->offset + field->size > bytes_left(&raw))
 		bytes_fail(bytes, "raw data shorter than the tracepoint's fields");
 	bytes_skip(&raw, field->offset);
-	value = bytes_number(&raw, size);
-	return field->is_signed ? (uint64_t)((int64_t)(value << unused_bits) >> unused_bits) : value;
+	switch (field->size) {
+	case 1:
+		return field->is_signed ? (uint64_t)(int8_t)bytes_u8(&raw) : bytes_u8(&raw);
+	case 2:
+		return field->is_signed ? (uint64_t)(int16_t)bytes_u16(&raw) : bytes_u16(&raw);
+	case 4:
+		return field->is_signed ? (uint64_t)(int32_t)bytes_u32(&raw) : bytes_u32(&raw);
+	default:
+		return bytes_u64(&raw);
+	}
 }
 
 static void take_arguments_from_registers(const struct architecture *architecture, struct event *event)
