@@ -330,30 +330,12 @@ static struct mmt_error *take_records(struct pipe_input *pipe)
 
 /* ---- the file ---- */
 
-static struct mmt_error *append_file(struct pipe_input *pipe, struct kept_bytes *to, struct kept_bytes *from)
-{
-	struct mmt_error *error = keep_flush(from);
-	uint64_t done = 0;
-
-	while (!error && done < from->size) {
-		ssize_t got = pread(from->fd, pipe->window, WINDOW_BYTES / 2, (off_t)done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return error_system(got < 0 ? errno : EIO, "%s: cannot read the stored recording", pipe->name);
-		error = keep(to, pipe->window, (size_t)got);
-		done += (uint64_t)got;
-	}
-	return error;
-}
-
 /* The table, then the sections themselves. Truncated sections are left out. */
 static struct mmt_error *write_sections(struct pipe_input *pipe, uint64_t features[FEATURE_BITS / 64])
 {
 	CLEANUP(buffer) struct buffer table = {.maximum = FEATURE_BITS * SECTION_ENTRY_BYTES};
 	struct mmt_error *error;
-	uint64_t base;
+	uint64_t base, done = 0;
 	size_t count = 0;
 
 	for (size_t i = 0; i < FEATURE_BITS; i++) {
@@ -371,7 +353,19 @@ static struct mmt_error *write_sections(struct pipe_input *pipe, uint64_t featur
 	error = buffer_finish(&table);
 	if (!error)
 		error = keep(&pipe->data, table.data, table.size);
-	return error ? error : append_file(pipe, &pipe->data, &pipe->sections);
+	if (!error)
+		error = keep_flush(&pipe->sections);
+	while (!error && done < pipe->sections.size) {
+		ssize_t got = pread(pipe->sections.fd, pipe->window, WINDOW_BYTES / 2, (off_t)done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return error_system(got < 0 ? errno : EIO, "%s: cannot read the stored recording", pipe->name);
+		error = keep(&pipe->data, pipe->window, (size_t)got);
+		done += (uint64_t)got;
+	}
+	return error;
 }
 
 /* Attributes of one size, each with the offset of its ids, then the ids. */

@@ -81,19 +81,6 @@ static void code_names(struct codec *codec, struct packed_stacks *stacks)
 #define INSTRUCTIONS_BYTES_MIN 28
 #define LINE_BYTES 12
 
-/* Skip the instructions around frames that older versions wrote. */
-static void skip_instructions(struct codec *codec)
-{
-	uint64_t count = codec_count(codec, 0, INSTRUCTIONS_BYTES_MIN, UINT32_MAX);
-	struct bytes *bytes = codec->from;
-
-	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
-		bytes_skip(bytes, 2 * sizeof(uint64_t) + sizeof(uint32_t)); /* address, site, flags */
-		bytes_skip(bytes, bytes_u32(bytes));
-		bytes_skip(bytes, LINE_BYTES * (uint64_t)bytes_u32(bytes));
-	}
-}
-
 static void code_frames(struct codec *codec, struct packed_stacks *stacks)
 {
 	uint64_t count = codec_count(codec, stacks->frames.count, FRAME_BYTES_MIN, UINT32_MAX), names = 0;
@@ -196,8 +183,13 @@ static void code_packed_stacks(struct codec *codec, void *value)
 			codec->error = &error_no_memory;
 	}
 	code_names(codec, stacks);
-	if (codec->version >= 3)
-		skip_instructions(codec);
+	/* The instructions around frames, which older versions wrote. */
+	count = codec->version >= 3 ? codec_count(codec, 0, INSTRUCTIONS_BYTES_MIN, UINT32_MAX) : 0;
+	for (uint64_t i = 0; i < count && codec_ok(codec); i++) {
+		bytes_skip(codec->from, 2 * sizeof(uint64_t) + sizeof(uint32_t)); /* address, site, flags */
+		bytes_skip(codec->from, bytes_u32(codec->from));
+		bytes_skip(codec->from, LINE_BYTES * (uint64_t)bytes_u32(codec->from));
+	}
 	code_frames(codec, stacks);
 	code_stacks(codec, stacks);
 	code_processes(codec, stacks);

@@ -47,22 +47,6 @@ struct mmt_error *packing_flush(struct section_packing *packing)
 	return error;
 }
 
-/* Large contents have a frame of their own, so that they are in memory only once. */
-static struct mmt_error *packing_put(struct section_packing *packing, const void *data, size_t size, size_t packed_size)
-{
-	struct mmt_error *error;
-
-	if (!packed_size && size < LARGE_BYTES) {
-		buffer_put(&packing->plain, data, size);
-		return NULL;
-	}
-	error = packing_flush(packing);
-	if (error || !packed_size)
-		return error ? error : compressor_frame(packing->compressor, data, size, packing->packed);
-	buffer_put(packing->packed, data, packed_size);
-	return NULL;
-}
-
 struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error)
 {
 	if (!error)
@@ -111,11 +95,21 @@ void codec_content(struct codec *codec, uint8_t **data, size_t *size, size_t pac
 	const void *bytes;
 	uint64_t wanted = *size;
 
-	if (codec->to) {
-		if (!codec->error)
-			codec->error = packing_put(codec->packing, *data, *size, packed_size);
+	if (codec->to && !codec->error && !packed_size && *size < LARGE_BYTES) {
+		buffer_put(codec->to, *data, *size);
 		return;
 	}
+	if (codec->to && !codec->error) {
+		/* Large contents have a frame of their own, so that they are in memory only once. */
+		codec->error = packing_flush(codec->packing);
+		if (!codec->error && packed_size)
+			buffer_put(codec->packing->packed, *data, packed_size);
+		else if (!codec->error)
+			codec->error =
+			    compressor_frame(codec->packing->compressor, *data, *size, codec->packing->packed);
+	}
+	if (codec->to)
+		return;
 	bytes = bytes_take(codec->from, bytes_count(codec->from, wanted, 1));
 	*data = malloc(bytes && wanted ? wanted : 1);
 	*size = *data && bytes ? wanted : 0;
