@@ -19,9 +19,7 @@ void options_init(void *options, size_t size, const void *defaults, size_t defau
  */
 struct mmt_error *options_copy(const void *options, void *copy_ret, size_t copy_size, const char *name) MMT_MUST_CHECK;
 
-/* Starts threads of the library. They block all signals, so that the threads of the program handle them. */
-
-/* Returns 0, or an errno value if no thread was started. */
+/* Starts a thread of the library, which blocks all signals: those of the program handle them. Returns 0 or an errno. */
 int thread_start(pthread_t *thread_ret, void *(*run)(void *), void *context);
 
 #endif

@@ -237,19 +237,6 @@ struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const
 	return stripped;
 }
 
-static void put_callchain(const struct stripped_stack *stack, const struct sample_parts *parts, struct buffer *buffer)
-{
-	if (stack->keep_callchain) {
-		buffer_put_u64(buffer, parts->callchain_count);
-		buffer_put(buffer, parts->callchain, parts->callchain_count * sizeof(uint64_t));
-		return;
-	}
-	buffer_put_u64(buffer, stack->callchain_count ? stack->callchain_count + 1 : 0);
-	if (stack->callchain_count)
-		buffer_put_u64(buffer, (uint64_t)PERF_CONTEXT_USER);
-	buffer_put(buffer, stack->callchain, stack->callchain_count * sizeof(uint64_t));
-}
-
 static void put_arguments(const struct perf_event_attr *attr, const struct architecture *architecture, enum call call,
 			  const struct sample_parts *parts, struct buffer *buffer)
 {
@@ -322,8 +309,15 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 	buffer_put_u16(buffer, header.misc);
 	buffer_put_u16(buffer, 0);
 	buffer_put(buffer, (const uint8_t *)record + sizeof(header), shape.fixed_bytes);
-	if (stack)
-		put_callchain(stack, &parts, buffer);
+	if (stack && stack->keep_callchain) {
+		buffer_put_u64(buffer, parts.callchain_count);
+		buffer_put(buffer, parts.callchain, parts.callchain_count * sizeof(uint64_t));
+	} else if (stack) {
+		buffer_put_u64(buffer, stack->callchain_count ? stack->callchain_count + 1 : 0);
+		if (stack->callchain_count)
+			buffer_put_u64(buffer, (uint64_t)PERF_CONTEXT_USER);
+		buffer_put(buffer, stack->callchain, stack->callchain_count * sizeof(uint64_t));
+	}
 	if (attr->sample_type & PERF_SAMPLE_RAW)
 		put_raw(&parts, call, buffer);
 	if (attr->sample_type & PERF_SAMPLE_REGS_USER && registers)

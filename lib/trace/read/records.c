@@ -142,26 +142,6 @@ static void fail(struct records *records, const struct record *record, const cha
 	*damage_ret = describe_damage(record->offset, record->header.type, what);
 }
 
-/* Load the part of the file at `offset`. */
-static struct mmt_error *move_window(struct records *records, uint64_t offset)
-{
-	uint64_t left = records->file->data_end - offset;
-	size_t size = left < WINDOW_BYTES ? left : WINDOW_BYTES;
-	struct record_block *window = record_blocks_take(records->blocks, size, WINDOW_BYTES);
-	void *room = window ? buffer_extend(&window->content, size) : NULL;
-	struct mmt_error *error;
-
-	leave_block(records, records->window);
-	records->window = window;
-	if (!room)
-		return window ? buffer_finish(&window->content) : &error_no_memory;
-	window->offset = offset;
-	error = recording_file_read(records->file, offset, room, size);
-	if (error)
-		window->content.size = 0;
-	return error;
-}
-
 /* The next record that is in the file itself. A truncated file ends with its last complete record. */
 static struct mmt_error *next_outer(struct records *records, struct record *record, struct mmt_error **damage_ret)
 {
@@ -175,10 +155,21 @@ static struct mmt_error *next_outer(struct records *records, struct record *reco
 	}
 	if (!window || records->offset < window->offset ||
 	    records->offset + size > window->offset + window->content.size) {
-		struct mmt_error *error = move_window(records, records->offset);
+		size_t loaded = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+		struct record_block *moved = record_blocks_take(records->blocks, loaded, WINDOW_BYTES);
+		void *room = moved ? buffer_extend(&moved->content, loaded) : NULL;
+		struct mmt_error *error;
 
-		if (error)
+		leave_block(records, records->window);
+		records->window = moved;
+		if (!room)
+			return moved ? buffer_finish(&moved->content) : &error_no_memory;
+		moved->offset = records->offset;
+		error = recording_file_read(records->file, records->offset, room, loaded);
+		if (error) {
+			moved->content.size = 0;
 			return error;
+		}
 	}
 	record->block = records->window;
 	record->data = record->block->content.data + (records->offset - record->block->offset);
