@@ -135,6 +135,7 @@ static struct mmt_error *open_new(struct output_file *file)
 	if (file->nameless)
 		return NULL;
 	close(file->fd);
+	file->fd = -1;
 	return make_temporary(file);
 }
 
