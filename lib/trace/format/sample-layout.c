@@ -193,7 +193,7 @@ bool layouts_identify(const struct layouts *layouts, const struct perf_event_hea
 		if (source) {
 			identity_ret->attribute = (uint32_t)*source;
 			identity_ret->stream = (uint32_t)(*source >> 32);
-		} else if (identity_ret->id && layouts->count == 1) {
+		} else if (!identity_ret->id || layouts->count == 1) { /* 0: synthesized by perf */
 			identity_ret->attribute = 0;
 		}
 		if (identity_ret->attribute != UINT32_MAX &&
