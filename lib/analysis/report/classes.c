@@ -145,18 +145,6 @@ static bool is_call(const struct mmt_frame *frame, const char *call)
 	return frame->function && !strcmp(frame->function + strspn(frame->function, "_"), call);
 }
 
-/* malloc changes permissions only to grow an arena. */
-static bool is_grown_arena(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class)
-{
-	if (!frame_count || !(PRIVATE_MEMORY >> memory_class & 1) || !is_call(frames[0], "mprotect"))
-		return false;
-	for (size_t i = 1; i < frame_count && origin_is_c_library(frames[i]); i++) {
-		if (is_malloc(frames[i]->function))
-			return true;
-	}
-	return false;
-}
-
 /* A stripped C library has a name only for its exported function; decide from that and the class. */
 static enum mmt_pattern find_by_entry(const struct mmt_frame *const *frames, size_t frame_count,
 				      enum mmt_class memory_class)
@@ -165,7 +153,11 @@ static enum mmt_pattern find_by_entry(const struct mmt_frame *const *frames, siz
 		if (is_malloc(frames[i]->function)) {
 			if (memory_class == MMT_CLASS_HEAP)
 				return MMT_PATTERN_HEAP;
-			return memory_class == MMT_CLASS_GC_RESERVE ? MMT_PATTERN_ARENA : MMT_PATTERN_NONE;
+			/* malloc changes permissions only to grow an arena. */
+			return memory_class == MMT_CLASS_GC_RESERVE ||
+				       ((PRIVATE_MEMORY >> memory_class & 1) && is_call(frames[0], "mprotect"))
+				   ? MMT_PATTERN_ARENA
+				   : MMT_PATTERN_NONE;
 		}
 		if (frames[i]->function && (starts_with(frames[i]->function, "pthread_create") ||
 					    starts_with(frames[i]->function, "__pthread_create")))
@@ -203,8 +195,8 @@ enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t fra
 	enum mmt_pattern pattern = find_by_entry(frames, frame_count, memory_class);
 
 	/* glibc extended the heap; the caller does not matter. */
-	if (pattern || is_grown_arena(frames, frame_count, memory_class))
-		return pattern ? pattern : MMT_PATTERN_ARENA;
+	if (pattern)
+		return pattern;
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
 		if (!(rules[i].classes >> memory_class & 1))
 			continue;

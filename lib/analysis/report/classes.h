@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a mapping is, in more detail than its class: the pattern of its stack, arenas of malloc, heaps of runtimes.
- * Pure. */
+/* What a mapping is, in more detail than its class: the pattern of its stack (known behaviour of allocators and
+ * runtimes whose memory grows and stays without being a leak), arenas of malloc, heaps of runtimes. Pure. */
 #ifndef ANALYSIS_REPORT_CLASSES_H
 #define ANALYSIS_REPORT_CLASSES_H
 
@@ -20,12 +20,10 @@ enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_patter
  * stack. */
 bool classes_is_above_guard(const struct space *space, const struct space_interval *interval);
 
-/* Patterns: known behaviour of allocators and runtimes whose memory grows and stays without being a leak. Pure. */
-
 /* The pattern of a stack (innermost frame first) that mapped or committed memory of this class. */
 enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class);
 
-/* The pattern of a file or shared mapping whose stack has none. `path`: as above. */
+/* The pattern of a file or shared mapping whose stack has none. `path`: the name of the mapping, "" for none. */
 enum mmt_pattern patterns_of_shared(enum mmt_class memory_class, const char *path);
 
 /* Managed heaps that are recognised by their addresses or names. */
@@ -55,11 +53,9 @@ bool heap_finder_is_arena(const struct heap_finder *finder, const struct space_i
 uint64_t heap_finder_find_arena(const struct heap_finder *finder, const struct space_interval *interval,
 				enum mmt_class memory_class);
 
-/* `path`: the name of the mapping, "" for none. */
 enum gc_heap heap_finder_ask(const struct heap_finder *finder, const struct space_interval *interval,
 			     enum mmt_class memory_class, const char *path);
 
-/* For people; NULL for none. */
-const char *gc_heap_name(enum gc_heap heap);
+const char *gc_heap_name(enum gc_heap heap); /* for people; NULL for none */
 
 #endif

@@ -217,22 +217,10 @@ struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const st
 	return error;
 }
 
-/* Untrusted values: two ranges that do not overlap. */
-static bool move_runs(const struct page_runs *runs, uint64_t from, uint64_t to, uint64_t length,
-		      resident_runs *moved_ret)
-{
-	uint64_t low = from < to ? from : to, high = from < to ? to : from;
-
-	return append_runs(moved_ret, *runs, 0, low, 0) &&
-	       (to > from || append_runs(moved_ret, *runs, from, from + length, to - from)) &&
-	       append_runs(moved_ret, *runs, low + length, high, 0) &&
-	       (to < from || append_runs(moved_ret, *runs, from, from + length, to - from)) &&
-	       append_runs(moved_ret, *runs, high + length, UINT64_MAX, 0);
-}
-
 bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, uint64_t length)
 {
 	struct page_changes *const sets[] = {&pages->all, &pages->alone};
+	/* Untrusted values: two ranges that do not overlap. */
 	uint64_t low = from < to ? from : to, high = from < to ? to : from;
 
 	if (!pages->all.start.count || !length || high - low < length || high > LIMIT_RESIDENT_BYTES - length ||
@@ -241,10 +229,15 @@ bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, 
 	pages->move_steps += pages->all.start.count + pages->alone.start.count;
 	pages->moves_unknown |= pages->move_steps > LIMIT_MOVE_STEPS;
 	for (unsigned i = 0; i < 2 && !pages->moves_unknown; i++) {
-		struct page_cursor cursor = {.runs = sets[i]->start};
+		const struct page_runs runs = sets[i]->start;
+		struct page_cursor cursor = {.runs = runs};
 		resident_runs moved = {0};
 
-		if (!move_runs(&sets[i]->start, from, to, length, &moved)) {
+		if (!append_runs(&moved, runs, 0, low, 0) ||
+		    (to < from && !append_runs(&moved, runs, from, from + length, to - from)) ||
+		    !append_runs(&moved, runs, low + length, high, 0) ||
+		    (to > from && !append_runs(&moved, runs, from, from + length, to - from)) ||
+		    !append_runs(&moved, runs, high + length, UINT64_MAX, 0)) {
 			vector_deinit(&moved);
 			return false;
 		}
@@ -258,12 +251,9 @@ bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, 
 
 struct sums {
 	const struct replay *replay;
-	struct map bytes; /* of a place and what is mapped there: int64_t as uint64_t */
-	uint64_t start_bytes, end_bytes;
-	int64_t hugetlb_bytes;
-	uint64_t start_ns, end_ns; /* of the earliest reading of each; 0: not known */
-	bool at_end;		   /* the pages of all processes were read when recording ended */
-	bool alone;		   /* only pages that no other process maps */
+	struct map bytes;	  /* of a place and what is mapped there: int64_t as uint64_t */
+	struct mmt_growth growth; /* its pages, of all processes; times are of the earliest reading of each */
+	bool at_end;		  /* the pages of all processes were read when recording ended */
 };
 
 static uint64_t earlier(uint64_t left, uint64_t right)
@@ -273,16 +263,17 @@ static uint64_t earlier(uint64_t left, uint64_t right)
 
 static struct mmt_error *add_process(struct sums *sums, const struct process_pages *pages)
 {
-	const struct page_changes *of = sums->alone ? &pages->alone : &pages->all;
+	const struct page_changes *of = sums->growth.parts_private ? &pages->alone : &pages->all;
+	struct mmt_growth *growth = &sums->growth;
 	struct mmt_error *error = NULL;
 	size_t position = 0;
 	uint64_t key, bytes;
 
-	sums->start_bytes += of->start_bytes;
-	sums->end_bytes += of->end_bytes;
-	sums->hugetlb_bytes += pages->hugetlb_change_bytes;
-	sums->start_ns = earlier(sums->start_ns, pages->start_ns);
-	sums->end_ns = earlier(sums->end_ns, pages->resident.time_ns);
+	growth->pages_start_bytes += of->start_bytes;
+	growth->pages_end_bytes += of->end_bytes;
+	growth->hugetlb_bytes += pages->hugetlb_change_bytes;
+	growth->pages_start_ns = earlier(growth->pages_start_ns, pages->start_ns);
+	growth->pages_end_ns = earlier(growth->pages_end_ns, pages->resident.time_ns);
 	sums->at_end &= pages->resident.at_end;
 	while (!error && map_next(&of->parts, &position, &key, &bytes))
 		error = add(&sums->bytes, key, (int64_t)bytes);
@@ -294,16 +285,17 @@ static struct mmt_error *add_unread_process(struct sums *sums, const struct proc
 					    const struct process_readings *readings)
 {
 	bool existed = process->started_ns <= sums->replay->window.from_ns;
+	bool alone = sums->growth.parts_private;
 	uint64_t start_bytes = !readings || !existed ? 0
-			       : sums->alone	     ? readings->of.start_private_bytes
+			       : alone		     ? readings->of.start_private_bytes
 						     : readings->of.start_resident_bytes;
 	uint64_t end_bytes = !readings || process->ended ? 0
-			     : sums->alone		 ? readings->of.end_private_bytes
+			     : alone			 ? readings->of.end_private_bytes
 							 : readings->of.end_resident_bytes;
 	enum mmt_growth_place place = process->ended ? MMT_GROWTH_ENDED : MMT_GROWTH_UNREAD;
 
-	sums->start_bytes += start_bytes;
-	sums->end_bytes += end_bytes;
+	sums->growth.pages_start_bytes += start_bytes;
+	sums->growth.pages_end_bytes += end_bytes;
 	return add(&sums->bytes, (uint64_t)place << PLACE_SHIFT, (int64_t)(end_bytes - start_bytes));
 }
 
@@ -357,9 +349,10 @@ uint64_t growth_part_size(const struct mmt_growth_part *part)
 static int compare_parts(const void *left, const void *right)
 {
 	const struct mmt_growth_part *a = left, *b = right;
-	uint64_t first = growth_part_size(a), second = growth_part_size(b);
 
-	return order_of(second, first) ?: order_of(a->place, b->place) ?: order_of(a->order, b->order);
+	return order_of(growth_part_size(b), growth_part_size(a))
+		   ?: order_of(a->place, b->place)
+		   ?: order_of(a->order, b->order);
 }
 
 enum mmt_pattern growth_pattern(const struct mmt_growth_part *part)
@@ -424,9 +417,9 @@ static void compare_with_sizes(struct mmt_growth *growth, int64_t explained_byte
 	growth->changing_bytes = end_first - start_first - explained_bytes - growth->unexplained_bytes;
 }
 
-static struct mmt_error *publish(const struct sums *sums, struct arena *arena, struct mmt_report *report)
+static struct mmt_error *publish(struct sums *sums, struct arena *arena, struct mmt_report *report)
 {
-	struct mmt_growth *growth = &report->growth;
+	struct mmt_growth *growth = &sums->growth;
 	struct mmt_growth_part *parts = arena_alloc(arena, sums->bytes.count, sizeof(*parts));
 	uint64_t key, bytes;
 	uint64_t explained_bytes = 0; /* int64_t as uint64_t */
@@ -438,13 +431,7 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, s
 		if (!row_kinds_limits_arenas(sums->replay, process))
 			arenas = ARENAS_OF_SEVERAL_THREADS;
 	}
-	growth->pages_start_bytes = sums->start_bytes;
-	growth->pages_end_bytes = sums->end_bytes;
-	growth->hugetlb_bytes = sums->hugetlb_bytes;
-	growth->pages_start_ns = sums->start_ns;
-	growth->pages_end_ns = sums->end_ns;
 	growth->pages_at_ends = !report->windowed && sums->at_end;
-	growth->parts_private = sums->alone;
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
 
@@ -464,13 +451,14 @@ static struct mmt_error *publish(const struct sums *sums, struct arena *arena, s
 	qsort(parts, growth->part_count, sizeof(*parts), compare_parts);
 	growth->parts = parts;
 	growth->parts_known = true;
+	report->growth = *growth;
 	return NULL;
 }
 
 struct mmt_error *growth_parts_build(const struct page_readings *readings, struct mmt_report *report)
 {
 	const struct rows *rows = readings->rows;
-	struct sums sums = {.replay = rows->replay, .at_end = true};
+	struct sums sums = {.replay = rows->replay, .growth = report->growth, .at_end = true};
 	struct known_process process = {0};
 	struct mmt_error *error = NULL;
 	bool known = false; /* the pages of any process */
@@ -478,7 +466,7 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 	/* The rows exclude recent mappings, so they do not show everything that was mapped. */
 	if (!readings->known || rows->replay->window.allocations_to_ns != UINT64_MAX)
 		return NULL;
-	sums.alone = report->growth.by_pss && !report->windowed && is_alone_known(readings);
+	sums.growth.parts_private = report->growth.by_pss && !report->windowed && is_alone_known(readings);
 	while (!error && next_process(readings, &process)) {
 		known |= process.pages != NULL;
 		error = process.pages ? add_process(&sums, process.pages)

@@ -20,7 +20,7 @@
  * of the window, by what they belong to.
  */
 
-/* Resident pages; the runs ascend. */
+/* Ascending. */
 struct page_runs {
 	const struct resident_run *items;
 	size_t count;
@@ -45,7 +45,7 @@ struct page_cursor {
 
 uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end);
 
-/* The resident bytes of the rows of a report. An all-zero value is empty. */
+/* The resident bytes of the rows of a report. */
 struct resident_sums {
 	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: in memory that belongs to no row. Swapped
 	 * pages are known only at the end. */
@@ -62,9 +62,9 @@ struct resident_sums {
  * when mapped bytes are complete. */
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes);
 
-/* The pages of a process at the start, and where they changed until the latest reading. */
+/* The pages of a process in the reading nearest to the start of the window (empty for a process that began later), and
+ * where they changed until the latest reading. */
 struct page_changes {
-	/* Nearest to the start of the window. Empty for a process that began later. */
 	bool start_known;
 	struct page_runs start; /* in the metadata, or in own_start */
 	resident_runs own_start;
@@ -100,7 +100,7 @@ struct process_pages {
 	struct page_changes alone; /* only pages that no other process maps, without huge pages of hugetlbfs */
 };
 
-/* What was resident by kind when recording began and when it ended. An all-zero value is empty. */
+/* What was resident by kind when recording began and when it ended. */
 struct resident_kinds {
 	struct intern keys; /* class, heap of a runtime and name of the file; its ids are places in `items` */
 	VECTOR(struct mmt_resident_kind) items;
@@ -152,9 +152,8 @@ void huge_pages_build(const struct rows *rows, struct mmt_report *report);
 /* Equal for what is one kind in two recordings. NULL: out of memory; the caller frees it. */
 char *resident_kind_key(const struct mmt_resident_kind *kind);
 
-/* growth-processes.c: whether the processes grow. */
-
-/* Fills in report->growth, without its parts, and the verdicts on the readings of each process. */
+/* growth-processes.c: whether the processes grow. Fills in report->growth, without its parts, and the verdicts on the
+ * readings of each process. */
 struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* The readings of a process; NULL: none, or its space was that of another process in all of them. */
@@ -217,18 +216,13 @@ struct mmt_error *heap_growth_compare(struct arena *arena, struct mmt_diff *diff
 /* Whether the growth of the heap of each of these processes is known; `pids` NULL: of any. */
 bool heap_growth_known(const struct mmt_report *report, const int32_t *pids, size_t count);
 
-/* row-figures.c: the figures of the rows, from the ledger and the mappings that exist at the end. */
-
-/*
- * Fill in rows, their sums in the report and the counts of stacks and frames in its completeness. Fails if allocated,
- * freed and unfreed bytes do not agree. `resident`: NULL if unknown.
- */
+/* row-figures.c: the figures of the rows, from the ledger and the mappings that exist at the end; their sums in the
+ * report; and the counts of stacks and frames in its completeness. Fails if allocated, freed and unfreed bytes do not
+ * agree. `resident`: NULL if unknown. */
 struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sums *resident,
 				    struct mmt_report *report) MMT_MUST_CHECK;
 
-/* row-rates.c */
-
-/* What an account holds at the end. */
+/* row-rates.c. What an account holds at the end. */
 struct account_memory {
 	struct held_memory held;
 	uint64_t recent_bytes; /* set by row_rates_add() */
@@ -261,20 +255,17 @@ void steps_deinit(struct steps *steps);
 /* Make the replay of the readings call at the end of each step. */
 void steps_watch(struct steps *steps, const struct page_readings *readings);
 
-/* Call this after the pass: adds the steps after the last event, and sets their number in the report. */
+/* After the pass: adds the steps after the last event, and sets their number in the report. */
 struct mmt_error *steps_end(struct steps *steps, struct mmt_report *report) MMT_MUST_CHECK;
 
-/* Call this after the report has its sums, which are those of the last step. */
+/* The report must have its sums, which are those of the last step. */
 struct mmt_error *steps_publish(const struct steps *steps, struct mmt_report *report) MMT_MUST_CHECK;
 
-/* The parts of a report's rows (process, thread, class and file) and the lifetimes of their mappings. */
-
-/* Call this after rows and processes are complete. Does nothing if lifetimes are not kept. */
+/* The parts of a report's rows (process, thread, class and file) and the lifetimes of their mappings, if these are
+ * kept. Rows and processes must be complete. */
 struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
 
-/* Warnings of a report: what the recording does not contain, and why. */
-
-/* Call this last, when the rest of the report is complete. */
+/* Warnings: what the recording does not contain, and why. The rest of the report must be complete. */
 struct mmt_error *warnings_describe(const struct replay *replay, struct arena *arena,
 				    struct mmt_report *report) MMT_MUST_CHECK;
 

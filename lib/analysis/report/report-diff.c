@@ -308,9 +308,8 @@ static struct mmt_error *add_between(struct diff *diff, struct intern *keys, con
 static int compare_between(const void *left, const void *right)
 {
 	const struct mmt_growth_part *a = left, *b = right;
-	uint64_t first = growth_part_size(a), second = growth_part_size(b);
 
-	return order_of(second, first) ?: order_of(a->order, b->order);
+	return order_of(growth_part_size(b), growth_part_size(a)) ?: order_of(a->order, b->order);
 }
 
 /* In which kinds of memory one process grew between the recordings. */

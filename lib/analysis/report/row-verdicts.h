@@ -15,8 +15,7 @@
 #include "base/arena.h"
 #include "base/errors.h"
 
-/* The slope of the line through `values` that has the least squares. The slopes of parts add up to that of their sum.
- */
+/* By least squares: the slopes of parts add up to that of their sum. */
 double slope_of(const double *times, const double *values, size_t count);
 
 int64_t bytes_per_minute(double bytes, double span_ns);
@@ -63,9 +62,8 @@ enum mmt_row_verdict survivors_judge(const struct survivors *survivors, const st
  */
 uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window);
 
-/* row-kinds.c */
-
-/* Set the class of each row, which is that of most of its bytes, and its files. `figures`: by row number - 1. */
+/* row-kinds.c. Set the class of each row, which is that of most of its bytes, and its files. `figures`: by row number
+ * - 1. */
 struct mmt_error *row_kinds_add(const struct rows *rows, struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* Accessible memory in the malloc arenas of a process: all of it, and that of the thread that has most. */
@@ -83,10 +81,8 @@ enum arena_use row_kinds_arena_use(const struct replay *replay, const struct are
 /* Whether the process was started with a limit of malloc arenas as low as the one that hints advise. */
 bool row_kinds_limits_arenas(const struct replay *replay, const struct process *process);
 
-/* verdict-sets.c */
-
-/* Accounts are judged together that have one stack, at the same lines or at any; whose stacks are one path; and whose
- * stacks have one function, or one pattern of an allocator or a runtime. */
+/* verdict-sets.c. Accounts are judged together that have one stack, at the same lines or at any; whose stacks are one
+ * path; and whose stacks have one function, or one pattern of an allocator or a runtime. */
 enum verdict_level { VERDICT_LINES, VERDICT_STACK, VERDICT_PATH, VERDICT_FUNCTION, VERDICT_LEVELS };
 
 #define VERDICT_NO_SET UINT32_MAX
@@ -101,9 +97,7 @@ struct mmt_error *verdict_sets_find(struct rows *rows, const struct mmt_report *
 				    struct verdict_sets *sets) MMT_MUST_CHECK;
 void verdict_sets_deinit(struct verdict_sets *sets);
 
-/* row-verdicts.c */
-
-/* The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
+/* row-verdicts.c. The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
 uint32_t verdict_row_of(const struct ledger *ledger, const struct allocation *allocation);
 
 struct account_memory;
@@ -113,11 +107,9 @@ struct account_memory;
 struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report,
 				   const struct account_memory *memory, struct mmt_row *figures) MMT_MUST_CHECK;
 
-/* row-causes.c. The causes of a report: each combines the rows of one function or one pattern. A row that only
- * committed what another row reserved has the cause of that row. */
-
-/* Call this after sorting. `rows` are those of the report; this sets their joined_to. Without stacks there are no
- * causes. */
+/* row-causes.c. The causes of a report, whose rows must be sorted: each combines the rows of one function or one
+ * pattern. A row that only committed what another row reserved has the cause of that row. Sets the rows' joined_to.
+ * Without stacks there are no causes. */
 struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *figures,
 				   struct arena *arena) MMT_MUST_CHECK;
 

@@ -215,11 +215,11 @@ struct mmt_error *rows_describe(struct rows *rows, size_t place, struct mmt_row 
 				    .lines_differ = row->lines_differ};
 	if (are_stacks(rows))
 		return rows_name_stack(rows, row->stack, row_ret);
-	if (row->by != MMT_BY_PROCESS && !is_pair(rows))
+	if (rows->options->by != MMT_BY_PROCESS && !is_pair(rows))
 		return NULL;
 	/* Processes and threads have the names that they have at the end: "worker (123)", and as pairs
 	 * "malloc / worker (123)". */
-	first = name_by(rows, row, row->by, row->name);
+	first = name_by(rows, row, rows->options->by, row->name);
 	second = is_pair(rows) ? name_by(rows, row, rows->options->then_by, row->second_name) : NULL;
 	if (first && second && asprintf(&pair, "%s / %s", first, second) < 0)
 		pair = NULL;
@@ -302,7 +302,6 @@ static struct mmt_error *find_named_row(struct rows *rows, const struct account 
 	CLEANUP(free) char *key = NULL;
 	const struct row_description row = {.name = has_name(by) ? first : NULL,
 					    .second_name = has_name(then_by) ? second : NULL,
-					    .by = by,
 					    .process = account->process,
 					    .thread = account->thread};
 
@@ -366,7 +365,7 @@ struct mmt_error *rows_find(void *context, struct account *account)
 {
 	struct rows *rows = context;
 	enum mmt_class memory_class = classes_kind_class(account->kind);
-	struct row_description stack = {.by = rows->options->by};
+	struct row_description stack = {0};
 	struct mmt_error *error = name_stack(rows, account->stack, &stack.stack_end);
 	const struct mmt_frame *const *frames = rows->frames.items;
 	size_t count = rows->frames.count;

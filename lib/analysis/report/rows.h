@@ -23,8 +23,7 @@
 #include "model/processes.h"
 
 struct row_description {
-	const char *name;	 /* NULL: a stack, process or thread, as second_name */
-	enum mmt_row_key by;	 /* its key */
+	const char *name;	 /* by the first key; NULL: a stack, process or thread, as second_name */
 	const char *second_name; /* by two keys: that of the second */
 	uint32_t stack;		 /* by stack: the first of those that are this row */
 	uint64_t lines;		 /* identity_lines() of that stack */
