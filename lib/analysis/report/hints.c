@@ -102,28 +102,6 @@ static const char *hint_of_arenas(enum arena_use use)
 					     : mmt_pattern_explanation(MMT_PATTERN_ARENA);
 }
 
-static const char stacks_of_finished[] =
-    "stacks of threads that finished and were never joined or detached: a leak. Call pthread_join() or "
-    "pthread_detach() for every thread";
-
-static const char stacks_of_running[] =
-    "stacks of threads that still run: a leak if their number keeps growing. `gdb -p PID -batch -ex 'thread apply all "
-    "bt'` shows what they wait for; a thread pool limits them";
-
-static const char stacks_used_deeper[] =
-    "threads used more of their stacks than before (deep calls, large local variables); not a leak";
-
-static const char touched_file[] = "pages of a mapped file are page cache, which the kernel takes back when memory is "
-				   "short unless the process changed them; not a leak";
-
-static const char touched_without_call[] = "touched without a memory call, so no stack shows the code: `perf record -e "
-					   "page-faults -g -p PID -- sleep 10`, then "
-					   "`perf report`, shows which code touches new pages";
-
-static const char touched_when_writable[] =
-    "touched after mprotect made it writable, or without a memory call, so no row shows the code: `perf record -e "
-    "page-faults -g -p PID -- sleep 10`, then `perf report`, shows which code touches new pages";
-
 /* Managed heaps, and allocators that malloc calls or that replace it. */
 static const struct {
 	const char *module, *function; /* prefixes of a frame's names; NULL: any */
@@ -195,8 +173,11 @@ static const char *hint_of_stacks(const struct mmt_row *row, uint64_t live_threa
 		return mmt_pattern_explanation(MMT_PATTERN_THREAD_STACK);
 	finished = row->unfreed_count > live_threads ? row->unfreed_count - live_threads : 0;
 	if (finished > row->unfreed_count / 2 && row->unfreed_bytes / row->unfreed_count * finished > STACK_CACHE_BYTES)
-		return stacks_of_finished;
-	return finished ? mmt_pattern_explanation(MMT_PATTERN_THREAD_STACK) : stacks_of_running;
+		return "stacks of threads that finished and were never joined or detached: a leak. Call pthread_join() "
+		       "or pthread_detach() for every thread";
+	return finished ? mmt_pattern_explanation(MMT_PATTERN_THREAD_STACK)
+			: "stacks of threads that still run: a leak if their number keeps growing. `gdb -p PID -batch "
+			  "-ex 'thread apply all bt'` shows what they wait for; a thread pool limits them";
 }
 
 /*
@@ -241,9 +222,10 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 		return NULL;
 	switch (part->pattern) {
 	case MMT_PATTERN_THREAD_STACK:
-		return stacks_used_deeper;
+		return "threads used more of their stacks than before (deep calls, large local variables); not a leak";
 	case MMT_PATTERN_FILE:
-		return touched_file;
+		return "pages of a mapped file are page cache, which the kernel takes back when memory is short unless "
+		       "the process changed them; not a leak";
 	case MMT_PATTERN_GC_HEAP:
 		for (size_t i = 0; part->runtime && i < sizeof(variants) / sizeof(*variants); i++) {
 			if (variants[i].label && !strcmp(variants[i].label, part->runtime))
@@ -260,25 +242,26 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 	if (part->pattern || part->place != MMT_GROWTH_BEFORE ||
 	    (part->memory_class != MMT_CLASS_ANON && part->memory_class != MMT_CLASS_SHM))
 		return NULL;
-	return made_writable_bytes >= (uint64_t)part->bytes / 2 ? touched_when_writable : touched_without_call;
+	return made_writable_bytes >= (uint64_t)part->bytes / 2
+		   ? "touched after mprotect made it writable, or without a memory call, so no row shows the code: "
+		     "`perf record -e page-faults -g -p PID -- sleep 10`, then `perf report`, shows which code touches "
+		     "new pages"
+		   : "touched without a memory call, so no stack shows the code: `perf record -e page-faults -g -p PID "
+		     "-- sleep 10`, then `perf report`, shows which code touches new pages";
 }
-
-static const char heap_with_census[] =
-    "malloc heap: the stack is only the caller that triggered the growth. The line \"malloc heap\" shows which "
-    "blocks in use grow (a leak if in every census, or a cache), or that free ones lie between them (fragmentation); "
-    "malloc_trim(0) gives free pages back";
-
-static const char arena_with_census[] =
-    "malloc arena: the stack is only a caller that needed more. The line \"malloc heap\" shows which blocks in use "
-    "grow (a leak if in every census, or a cache), or that free ones do: then try MALLOC_ARENA_MAX=2 in its "
-    "environment, or malloc_trim(0)";
 
 const char *hints_with_census(const char *hint)
 {
 	if (hint && (hint == mmt_pattern_explanation(MMT_PATTERN_HEAP) || hint == arena_of_one_thread ||
 		     hint == arenas_limited))
-		return heap_with_census;
-	return hint && hint == mmt_pattern_explanation(MMT_PATTERN_ARENA) ? arena_with_census : hint;
+		return "malloc heap: the stack is only the caller that triggered the growth. The line \"malloc heap\" "
+		       "shows which blocks in use grow (a leak if in every census, or a cache), or that free ones lie "
+		       "between them (fragmentation); malloc_trim(0) gives free pages back";
+	return hint && hint == mmt_pattern_explanation(MMT_PATTERN_ARENA)
+		   ? "malloc arena: the stack is only a caller that needed more. The line \"malloc heap\" shows which "
+		     "blocks in use grow (a leak if in every census, or a cache), or that free ones do: then try "
+		     "MALLOC_ARENA_MAX=2 in its environment, or malloc_trim(0)"
+		   : hint;
 }
 
 #define HUGE_FLOOR_BYTES (8ull << 20)
@@ -286,20 +269,17 @@ const char *hints_with_census(const char *hint)
 #define HUGE_SHARE 4			   /* a smaller share of the huge pages than 1/this is harmless */
 #define HUGE_MEMORY_SHARE 16		   /* nor is less than 1/this of the memory */
 
-static const char huge_always[] =
-    "a huge page takes 2 MiB of RSS as soon as a byte of it is written, and this system gives them to every program. "
-    "`echo madvise >/sys/kernel/mm/transparent_hugepage/enabled` limits them to programs that ask for them; for this "
-    "one alone, prctl(PR_SET_THP_DISABLE) turns them off when it starts, or madvise(MADV_NOHUGEPAGE) for one mapping";
-
-static const char huge_on_request[] = "a huge page takes 2 MiB of RSS as soon as a byte of it is written. The program "
-				      "or its allocator asks for them with madvise(MADV_HUGEPAGE): ask only for memory "
-				      "that is filled soon. prctl(PR_SET_THP_DISABLE) turns them off when it starts";
-
 const char *hints_of_huge_pages(const struct mmt_huge_pages *huge, uint64_t memory_bytes, bool always)
 {
 	if (!huge->bytes || huge->zero_bytes == MMT_UNKNOWN || huge->zero_bytes < HUGE_FLOOR_BYTES ||
 	    huge->sampled_bytes < HUGE_SAMPLE_BYTES_MIN || huge->zero_bytes < huge->bytes / HUGE_SHARE ||
 	    huge->zero_bytes < memory_bytes / HUGE_MEMORY_SHARE)
 		return NULL;
-	return always ? huge_always : huge_on_request;
+	return always ? "a huge page takes 2 MiB of RSS as soon as a byte of it is written, and this system gives them "
+			"to every program. `echo madvise >/sys/kernel/mm/transparent_hugepage/enabled` limits them to "
+			"programs that ask for them; for this one alone, prctl(PR_SET_THP_DISABLE) turns them off when "
+			"it starts, or madvise(MADV_NOHUGEPAGE) for one mapping"
+		      : "a huge page takes 2 MiB of RSS as soon as a byte of it is written. The program or its "
+			"allocator asks for them with madvise(MADV_HUGEPAGE): ask only for memory that is filled soon. "
+			"prctl(PR_SET_THP_DISABLE) turns them off when it starts";
 }
