@@ -36,6 +36,7 @@ static const struct mmt_frame *const parse[] = {FRAME("mmap", "libc.so.6"), FRAM
 #define STACK(list) .frames = list, .frame_count = sizeof(list) / sizeof(*(list)), .origin = 1
 
 static struct mmt_row rows[ROWS_MAX];
+static const struct build_id_paths no_build_ids;
 static struct mmt_report report;
 static struct arena arena;
 
@@ -51,7 +52,7 @@ static void build(size_t count, const struct mmt_row *given)
 		rows[i].unfreed_count = rows[i].unfreed_bytes > 0;
 	}
 	report = (struct mmt_report){.rows = rows, .row_count = count};
-	ck_assert_ptr_null(row_causes_build(&report, rows, &arena));
+	ck_assert_ptr_null(row_causes_build(&report, rows, &no_build_ids, &arena));
 }
 
 #define BUILD(...)                                                                                                     \
@@ -121,7 +122,7 @@ START_TEST(patterns_by_design_are_one_cause)
 		assert_cause(0, "parse (server)", pattern, 5000, 2);
 		assert_cause(1, "load (server)", pattern, 4000, 1);
 		rows[1].pattern = MMT_PATTERN_NONE;
-		ck_assert_ptr_null(row_causes_build(&report, rows, &arena));
+		ck_assert_ptr_null(row_causes_build(&report, rows, &no_build_ids, &arena));
 		assert_cause(0, "parse (server)", MMT_PATTERN_NONE, 5000, 2);
 	}
 }
@@ -259,7 +260,7 @@ START_TEST(only_stacks_have_causes)
 
 	BUILD({STACK(load), .memory_bytes = 4000});
 	report = (struct mmt_report){.rows = rows, .row_count = 1, .by = keys[_i][0], .then_by = keys[_i][1]};
-	ck_assert_ptr_null(row_causes_build(&report, rows, &arena));
+	ck_assert_ptr_null(row_causes_build(&report, rows, &no_build_ids, &arena));
 	ck_assert_uint_eq(report.cause_count, 0);
 }
 END_TEST

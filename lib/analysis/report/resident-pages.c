@@ -83,8 +83,7 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
 		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 		const struct account *owner = process_totals_owner(replay, interval);
-		const struct account *account =
-		    owner ? rows_holder(rows, interval, owner) : rows_committer(rows, interval);
+		const struct account *account = rows_holder(rows, interval, allocation, owner);
 		uint64_t bytes = page_cursor_count(&cursor, interval->start, interval->end);
 		uint32_t number = account ? (uint32_t)(account - replay->ledger.accounts.items) : 0;
 		bool is_owner = owner && allocation && allocation->account == number;
@@ -94,8 +93,7 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 			sums->owned_hugetlb_bytes += owner ? bytes : 0;
 		}
 		sums->owned_bytes += owner ? bytes : 0;
-		if (!owner &&
-		    (!account || !interval->attributes.protection || !rows_exclude_mapping(rows, interval, allocation)))
+		if (!account)
 			continue;
 		if (!add_to_map(&sums->held[owner ? HELD_RESIDENT : HELD_RESIDENT_BEFORE],
 				(uint64_t)number << 32 | (is_owner ? allocation->thread : LEDGER_NO_THREAD), bytes))

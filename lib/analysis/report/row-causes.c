@@ -21,7 +21,7 @@ struct causes {
 	struct mmt_row *rows;
 	struct intern names; /* its ids are those of causes */
 	struct intern function_names;
-	struct build_id_paths build_ids;
+	const struct build_id_paths *build_ids;
 	struct row_place {
 		uint32_t function; /* id in function_names */
 		uint32_t cause;	   /* INTERN_NONE: it holds nothing */
@@ -280,7 +280,7 @@ static struct mmt_error *find_caller(const struct causes *causes, struct callers
 		if (!row->memory_bytes || frame >= row->frame_count || !identity_has_name(row->frames[frame]) ||
 		    (stem->depth && common_depth(&causes->rows[stem->place], row) < stem->depth))
 			continue;
-		checksum = identity_frame_checksum(&causes->build_ids, row->frames[frame]);
+		checksum = identity_frame_checksum(causes->build_ids, row->frames[frame]);
 		if (!map_add(&callers->bytes, checksum, row->memory_bytes))
 			return &error_no_memory;
 		bytes = map_get(&callers->bytes, checksum);
@@ -384,13 +384,15 @@ static struct mmt_error *find_causes(struct causes *causes, struct arena *arena)
 	return NULL;
 }
 
-struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *rows, struct arena *arena)
+struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *rows,
+				   const struct build_id_paths *build_ids, struct arena *arena)
 {
 	size_t count = report->row_count;
 	CLEANUP(free) struct row_place *of_rows = calloc(count + 1, sizeof(*of_rows));
 	CLEANUP(free) struct cause_sums *sums = calloc(count + 1, sizeof(*sums));
 	struct causes causes = {.report = report,
 				.rows = rows,
+				.build_ids = build_ids,
 				.of_rows = of_rows,
 				.items = arena_alloc(arena, count, sizeof(*causes.items)),
 				.sums = sums};
@@ -401,10 +403,9 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *ro
 	if (!of_rows || !sums || !causes.items)
 		return &error_no_memory;
 	join_halves(rows, count);
-	error = build_id_paths_init(&causes.build_ids, report) ? find_causes(&causes, arena) : &error_no_memory;
+	error = find_causes(&causes, arena);
 	intern_deinit(&causes.names);
 	intern_deinit(&causes.function_names);
-	build_id_paths_deinit(&causes.build_ids);
 	if (error)
 		return error;
 	qsort(causes.items, causes.count, sizeof(*causes.items), compare_causes);

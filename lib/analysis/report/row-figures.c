@@ -45,6 +45,7 @@ static struct mmt_error *start_rows(struct grouping *grouping)
 		if (error)
 			return error;
 		row->origin = origin_of_stack(row->frames, row->frame_count);
+		row->identity = row->name ? 0 : identity_checksum(&grouping->rows->build_ids, row);
 		row->smallest_bytes = UINT64_MAX;
 		row->resident_bytes = row->resident_before_bytes = MMT_UNKNOWN;
 		if (i + 1 >= ledger->rows.count)
@@ -79,18 +80,6 @@ static struct mmt_error *start_rows(struct grouping *grouping)
 			completeness->complete_stacks += count;
 	}
 	return NULL;
-}
-
-static struct mmt_error *identify_stacks(struct grouping *grouping)
-{
-	struct build_id_paths paths;
-	bool complete = build_id_paths_init(&paths, grouping->report);
-
-	for (size_t i = 0; complete && i < grouping->row_count; i++)
-		if (!grouping->figures[i].name)
-			grouping->figures[i].identity = identity_checksum(&paths, &grouping->figures[i]);
-	build_id_paths_deinit(&paths);
-	return complete ? NULL : &error_no_memory;
 }
 
 /* For lost calls, the number of calls, their times and their threads are unknown. */
@@ -163,23 +152,6 @@ static bool add_reserver(struct grouping *grouping, uint32_t row, uint32_t reser
 	return row == reserver || map_add(&grouping->reservers, (uint64_t)row << 32 | reserver, bytes);
 }
 
-static bool add_owned(struct grouping *grouping, const struct space_interval *interval, const struct account *owner,
-		      const struct allocation *allocation)
-{
-	uint64_t bytes = interval->end - interval->start;
-	struct mmt_row *row = &grouping->figures[owner->row - 1];
-	const struct account *committer = rows_holder(grouping->rows, interval, owner);
-	const struct account *reserver = ledger_counted(&grouping->replay->ledger, allocation->reserver);
-
-	row->unfreed_bytes += bytes;
-	row->class_bytes[owner->memory_class] += bytes;
-	if (!interval->attributes.protection)
-		return add_interval(grouping, owner, allocation, HELD_RESERVED, bytes);
-	return add_interval(grouping, committer, allocation, HELD_COMMITTED, bytes) &&
-	       add_reserver(grouping, committer->row, owner->row, bytes) &&
-	       (!reserver || add_reserver(grouping, owner->row, reserver->row, bytes));
-}
-
 static bool is_account_of(const struct grouping *grouping, uint32_t number)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
@@ -215,20 +187,29 @@ static bool add_space(struct grouping *grouping, const struct space *space)
 	for (uint64_t address = 0; ok && (interval = space_next(space, address)); address = interval->end) {
 		const struct allocation *allocation =
 		    ledger_allocation(&grouping->replay->ledger, interval->allocation);
-		const struct account *owner = process_totals_owner(grouping->replay, interval), *committer;
-		bool continues = previous && space_continues_mapping(previous, interval);
+		const struct account *owner = process_totals_owner(grouping->replay, interval), *reserver;
+		const struct account *holder = rows_holder(grouping->rows, interval, allocation, owner);
+		uint64_t bytes = interval->end - interval->start;
 
-		previous = interval;
 		add_unfiltered(grouping, interval, allocation);
-		if (owner)
-			grouping->figures[owner->row - 1].mapping_count += !continues;
-		committer = owner ? NULL : rows_committer(grouping->rows, interval);
-		if (owner)
-			ok = add_owned(grouping, interval, owner, allocation);
-		else if (committer && interval->attributes.protection &&
-			 rows_exclude_mapping(grouping->rows, interval, allocation))
-			ok = add_interval(grouping, committer, NULL, HELD_COMMITTED_BEFORE,
-					  interval->end - interval->start);
+		if (owner) {
+			struct mmt_row *row = &grouping->figures[owner->row - 1];
+
+			row->mapping_count += !previous || !space_continues_mapping(previous, interval);
+			row->unfreed_bytes += bytes;
+			row->class_bytes[owner->memory_class] += bytes;
+		}
+		previous = interval;
+		if (!owner) {
+			ok = !holder || add_interval(grouping, holder, NULL, HELD_COMMITTED_BEFORE, bytes);
+		} else if (!interval->attributes.protection) {
+			ok = add_interval(grouping, owner, allocation, HELD_RESERVED, bytes);
+		} else {
+			reserver = ledger_counted(&grouping->replay->ledger, allocation->reserver);
+			ok = add_interval(grouping, holder, allocation, HELD_COMMITTED, bytes) &&
+			     add_reserver(grouping, holder->row, owner->row, bytes) &&
+			     (!reserver || add_reserver(grouping, owner->row, reserver->row, bytes));
+		}
 	}
 	return ok;
 }
@@ -454,7 +435,7 @@ static struct mmt_error *rank(struct grouping *grouping)
 	}
 	grouping->report->rows = figures;
 	grouping->report->row_count = count;
-	return row_causes_build(grouping->report, figures, grouping->rows->arena);
+	return row_causes_build(grouping->report, figures, &grouping->rows->build_ids, grouping->rows->arena);
 }
 
 static uint64_t count_live_threads(const struct replay *replay, const struct mmt_row *row)
@@ -587,10 +568,9 @@ struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sum
 				    .accounts = accounts,
 				    .row_count = rows->items.count,
 				    .resident = resident};
-	struct mmt_error *error = grouping.figures && accounts ? start_rows(&grouping) : &error_no_memory;
+	bool complete = grouping.figures && accounts && build_id_paths_init(&rows->build_ids, report);
+	struct mmt_error *error = complete ? start_rows(&grouping) : &error_no_memory;
 
-	if (!error)
-		error = identify_stacks(&grouping);
 	if (!error)
 		error = add_memory(&grouping);
 	if (!error)

@@ -111,6 +111,6 @@ struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *r
  * pattern. A row that only committed what another row reserved has the cause of that row. Sets the rows' joined_to.
  * Without stacks there are no causes. */
 struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *figures,
-				   struct arena *arena) MMT_MUST_CHECK;
+				   const struct build_id_paths *build_ids, struct arena *arena) MMT_MUST_CHECK;
 
 #endif

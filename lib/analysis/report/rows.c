@@ -20,6 +20,7 @@ void rows_deinit(struct rows *rows)
 {
 	filters_deinit(&rows->filters);
 	identities_deinit(&rows->identities);
+	build_id_paths_deinit(&rows->build_ids);
 	intern_deinit(&rows->keys);
 	vector_deinit(&rows->items);
 	vector_deinit(&rows->name_numbers);
@@ -397,20 +398,18 @@ struct mmt_error *rows_find(void *context, struct account *account)
 	return error;
 }
 
-const struct account *rows_committer(const struct rows *rows, const struct space_interval *interval)
+const struct account *rows_holder(const struct rows *rows, const struct space_interval *interval,
+				  const struct allocation *allocation, const struct account *owner)
 {
 	const struct ledger *ledger = &rows->replay->ledger;
-
-	return ledger_counted(ledger, ledger_commit_account(ledger, interval->commit));
-}
-
-const struct account *rows_holder(const struct rows *rows, const struct space_interval *interval,
-				  const struct account *owner)
-{
 	bool by_kind = rows->options->by == MMT_BY_CLASS || rows->options->by == MMT_BY_FILE;
-	const struct account *committer = by_kind ? NULL : rows_committer(rows, interval);
+	const struct account *committer = ledger_counted(ledger, ledger_commit_account(ledger, interval->commit));
 
-	return committer ? committer : owner;
+	if (owner)
+		return committer && !by_kind ? committer : owner;
+	return committer && interval->attributes.protection && rows_exclude_mapping(rows, interval, allocation)
+		   ? committer
+		   : NULL;
 }
 
 bool rows_exclude_mapping(const struct rows *rows, const struct space_interval *interval,

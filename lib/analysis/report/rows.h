@@ -47,6 +47,7 @@ struct rows {
 	uint32_t lost_stack; /* stack of lost calls; STACKS_NONE: none */
 	struct arena *arena;
 	struct identities identities;
+	struct build_id_paths build_ids;	 /* set by row_figures_build() */
 	struct intern keys;			 /* its ids are row numbers - 1 */
 	VECTOR(struct row_description) items;	 /* by row number - 1 */
 	VECTOR(uint32_t) name_numbers;		 /* of all frames, those of one frame in a row */
@@ -82,13 +83,10 @@ char *rows_function_name(const struct mmt_frame *origin);
 /* For the ledger; `context` is the rows. */
 struct mmt_error *rows_find(void *context, struct account *account) MMT_MUST_CHECK;
 
-/* The account that committed the interval, if that is not the one that mapped it. */
-const struct account *rows_committer(const struct rows *rows, const struct space_interval *interval);
-
-/* The account that the accessible bytes of an interval and its resident pages count for: the one that committed them.
- * If rows are kinds of memory, the one that mapped them (`owner`). */
+/* The account that the accessible bytes of an interval and its resident pages count for: the one that committed them
+ * or, if rows are kinds of memory, the one that mapped them (`owner`). NULL: they are not in this report. */
 const struct account *rows_holder(const struct rows *rows, const struct space_interval *interval,
-				  const struct account *owner);
+				  const struct allocation *allocation, const struct account *owner);
 
 /* Whether the mapping itself is not in this report: it was mapped before the window, or the options exclude it. */
 bool rows_exclude_mapping(const struct rows *rows, const struct space_interval *interval,

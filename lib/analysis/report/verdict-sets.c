@@ -43,7 +43,6 @@ struct path_node {
 struct uses {
 	struct rows *rows;
 	uint64_t tolerated_ns; /* how long two stacks of a path may be in use side by side */
-	struct build_id_paths build_ids;
 	struct intern keys, identities, functions;
 	VECTOR(struct use) items; /* by id of its key */
 	VECTOR(uint32_t) names;	  /* checksums */
@@ -86,7 +85,7 @@ static bool list_names(struct uses *uses, size_t origin, struct use *use)
 			inlinable &= i > origin;
 			continue;
 		}
-		if (!vector_push(&uses->names, (uint32_t)identity_frame_checksum(&uses->build_ids, frames[i])))
+		if (!vector_push(&uses->names, (uint32_t)identity_frame_checksum(&uses->rows->build_ids, frames[i])))
 			return false;
 		inlinable &= jit;
 		use->inlinable += inlinable;
@@ -298,7 +297,7 @@ static struct mmt_error *number_sets(struct uses *uses, struct verdict_sets *set
 struct mmt_error *verdict_sets_find(struct rows *rows, const struct mmt_report *report, struct verdict_sets *sets)
 {
 	struct uses uses = {.rows = rows, .tolerated_ns = (report->to_ns - report->from_ns) / VERDICT_PARTS};
-	struct mmt_error *error = build_id_paths_init(&uses.build_ids, report) ? NULL : &error_no_memory;
+	struct mmt_error *error = NULL;
 
 	*sets = (struct verdict_sets){0};
 	for (unsigned level = 0; !error && level < VERDICT_LEVELS; level++) {
@@ -307,7 +306,6 @@ struct mmt_error *verdict_sets_find(struct rows *rows, const struct mmt_report *
 	}
 	if (!error)
 		error = number_sets(&uses, sets);
-	build_id_paths_deinit(&uses.build_ids);
 	intern_deinit(&uses.keys);
 	intern_deinit(&uses.identities);
 	intern_deinit(&uses.functions);
