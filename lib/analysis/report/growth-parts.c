@@ -11,7 +11,6 @@
 #include "analysis/resolver/resolver.h"
 #include "base/saturating-sum.h"
 #include "base/limits.h"
-#include "base/map.h"
 
 #define PLACE_SHIFT 60
 #define SIZE_MAX_COMPARED (1LL << 59) /* no real process is larger */

@@ -10,7 +10,6 @@
 
 #include "analysis/report/verdict-rules.h"
 #include "base/cleanup.h"
-#include "base/saturating-sum.h"
 
 #define BRIEF_SHARE 16 /* a process that lived for less than 1/BRIEF_SHARE of the window is brief */
 #define BRIEF_SIBLINGS_MIN 2

@@ -11,13 +11,11 @@
 
 #include "analysis/replay/refused-calls.h"
 #include "analysis/report/report-build.h"
-#include "analysis/report/row-verdicts.h"
 #include "analysis/report/stack-origin.h"
 #include "analysis/resolver/resolver.h"
 #include "base/api.h"
 #include "base/cleanup.h"
 #include "base/syscall-table.h"
-#include "code/elf/disassembly.h"
 
 #define EXEC_NS 100000000ULL /* the old memory may be unmapped up to this long before the exec record */
 

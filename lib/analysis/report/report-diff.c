@@ -9,7 +9,6 @@
 #include "analysis/report/hints.h"
 #include "analysis/report/report-build.h"
 #include "base/cleanup.h"
-#include "base/errors.h"
 #include "base/vector.h"
 #include "base/saturating-sum.h"
 

@@ -14,7 +14,6 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/strings.h"
-#include "trace/format/format.h"
 #include "trace/read/decode.h"
 
 #define UNREAD_SHARE 10		     /* of mapped memory: as much may be of processes without a reading */
@@ -93,9 +92,8 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 			sums->owned_hugetlb_bytes += owner ? bytes : 0;
 		}
 		sums->owned_bytes += owner ? bytes : 0;
-		if (!account)
-			continue;
-		if (!add_to_map(&sums->held[owner ? HELD_RESIDENT : HELD_RESIDENT_BEFORE],
+		if (account &&
+		    !add_to_map(&sums->held[owner ? HELD_RESIDENT : HELD_RESIDENT_BEFORE],
 				(uint64_t)number << 32 | (is_owner ? allocation->thread : LEDGER_NO_THREAD), bytes))
 			return &error_no_memory;
 	}
@@ -147,13 +145,13 @@ char *resident_kind_key(const struct mmt_resident_kind *kind)
 		   : key;
 }
 
-static struct mmt_error *hold_piece(struct resident_kinds *kinds, struct mmt_resident_kind kind, const char *path,
+static struct mmt_error *hold_piece(struct page_readings *readings, struct mmt_resident_kind kind, const char *path,
 				    uint64_t bytes, bool at_start)
 {
+	struct resident_kinds *kinds = &readings->kinds;
 	/* A file may be deleted between two recordings. */
 	size_t length = kind.memory_class == MMT_CLASS_FILE ? mapped_path_length(path) : 0;
-	CLEANUP(free) char *name = strndup(path, length);
-	CLEANUP(free) char *key = NULL;
+	CLEANUP(free) char *name = strndup(path, length), *key = NULL;
 	uint32_t id;
 
 	if (!bytes)
@@ -161,18 +159,22 @@ static struct mmt_error *hold_piece(struct resident_kinds *kinds, struct mmt_res
 	kind.name = length ? name : NULL;
 	key = name ? resident_kind_key(&kind) : NULL;
 	id = key ? intern_put_string(&kinds->keys, key) : INTERN_NONE;
-	if (id == INTERN_NONE || (id == kinds->items.count && !vector_push(&kinds->items, kind)))
+	if (id == INTERN_NONE)
 		return &error_no_memory;
-	if (id == kinds->items.count - 1 && kinds->items.items[id].name == name)
-		name = NULL; /* the list has it now */
+	if (id == kinds->items.count) {
+		kind.name = length ? arena_string(readings->rows->arena, name) : NULL;
+		if ((length && !kind.name) || !vector_push(&kinds->items, kind))
+			return &error_no_memory;
+	}
 	*(at_start ? &kinds->items.items[id].start_bytes : &kinds->items.items[id].end_bytes) += bytes;
 	return NULL;
 }
 
-static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay *replay, const struct process *process,
+static struct mmt_error *hold(struct page_readings *readings, const struct process *process,
 			      const struct process_residency *residency, bool at_start)
 {
 	static const struct mmt_resident_kind arenas = {.memory_class = MMT_CLASS_ANON, .arena = true};
+	const struct replay *replay = readings->rows->replay;
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	const struct space_interval *interval;
 	struct page_cursor pages = {.runs = page_runs_of(&residency->runs)};
@@ -180,8 +182,8 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 
 	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
 	     address = interval->end) {
-		const char *path =
-		    interval->attributes.path ? resolver_path_name(replay->code, interval->attributes.path) : "";
+		uint32_t id = interval->attributes.path;
+		const char *path = id ? resolver_path_name(replay->code, id) : "";
 		struct mmt_resident_kind kind = {.memory_class = class_in_maps(process->space, interval, path)};
 		uint64_t arena = heap_finder_find_arena(&heaps, interval, kind.memory_class);
 		struct space_interval below = *interval;
@@ -193,9 +195,9 @@ static struct mmt_error *hold(struct resident_kinds *kinds, const struct replay 
 		below.end = arena;
 		kind.memory_class = class_in_maps(process->space, &below, path);
 		kind.runtime = gc_heap_name(heap_finder_ask(&heaps, &below, kind.memory_class, path));
-		error = hold_piece(kinds, kind, path, bytes, at_start);
+		error = hold_piece(readings, kind, path, bytes, at_start);
 		if (!error)
-			error = hold_piece(kinds, arenas, path, arena_bytes, at_start);
+			error = hold_piece(readings, arenas, path, arena_bytes, at_start);
 	}
 	return error;
 }
@@ -300,9 +302,8 @@ static struct mmt_error *take_start(void *context, const struct replay *replay, 
 		error = growth_parts_leave_out_shared(pages, page_runs_of(&shared->runs));
 	if (error || map_get(&readings->kinds.started, (uint32_t)process->pid))
 		return error;
-	return map_put(&readings->kinds.started, (uint32_t)process->pid, 1)
-		   ? hold(&readings->kinds, replay, process, residency, true)
-		   : &error_no_memory;
+	return map_put(&readings->kinds.started, (uint32_t)process->pid, 1) ? hold(readings, process, residency, true)
+									    : &error_no_memory;
 }
 
 /* Use the runs just received, which receive() has counted, as the start of the window. */
@@ -454,8 +455,6 @@ void page_readings_watch(struct page_readings *readings, const struct rows *rows
 
 void page_readings_deinit(struct page_readings *readings)
 {
-	struct resident_kinds *kinds = &readings->kinds;
-
 	for (size_t i = 0; i < readings->items.count; i++) {
 		struct process_pages *pages = &readings->items.items[i];
 
@@ -467,11 +466,9 @@ void page_readings_deinit(struct page_readings *readings)
 	vector_deinit(&readings->items);
 	map_deinit(&readings->places);
 	resident_sums_deinit(&readings->resident);
-	intern_deinit(&kinds->keys);
-	for (size_t i = 0; i < kinds->items.count; i++)
-		free((char *)kinds->items.items[i].name);
-	vector_deinit(&kinds->items);
-	map_deinit(&kinds->started);
+	intern_deinit(&readings->kinds.keys);
+	vector_deinit(&readings->kinds.items);
+	map_deinit(&readings->kinds.started);
 }
 
 /* Add the pages that were swapped out when recording ended. */
@@ -635,7 +632,7 @@ struct mmt_error *resident_kinds_build(struct page_readings *readings, struct mm
 		if (process->borrows_space || process->ended)
 			continue;
 		growth->kinds_at_end &= end != NULL;
-		error = end ? hold(&readings->kinds, replay, process, end, false) : NULL;
+		error = end ? hold(readings, process, end, false) : NULL;
 	}
 	growth->kinds = readings->kinds.items.items;
 	growth->kind_count = readings->kinds.items.count;

@@ -2,11 +2,9 @@
 /* The causes of a report: which rows have one cause. */
 #include "analysis/report/row-verdicts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/report-build.h"
 #include "analysis/report/stack-identity.h"
 #include "base/cleanup.h"
 #include "base/figures.h"

@@ -5,18 +5,12 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <mmtrace/report.h>
-
-#include "analysis/replay/replay.h"
 #include "analysis/report/hints.h"
 #include "analysis/report/row-verdicts.h"
-#include "analysis/report/rows.h"
 #include "base/cleanup.h"
 #include "base/figures.h"
 #include "base/limits.h"
-#include "base/map.h"
 
 struct grouping {
 	struct replay *replay; /* that of the rows */

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "analysis/report/classes.h"
+#include "analysis/replay/memory-classes.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Whether the unfreed mappings of a row are a leak, from the times when they were mapped and how long others lived. */
 #include "analysis/report/row-verdicts.h"
-#include "analysis/report/verdict-rules.h"
 
 #define ADVISED_MAX_NS (24 * 3600 * 1000000000ull)
 
