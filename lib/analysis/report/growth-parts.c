@@ -328,18 +328,6 @@ static bool next_process(const struct page_readings *readings, struct known_proc
 	return false;
 }
 
-/* Whether the pages that each process has alone are known. */
-static bool is_alone_known(const struct page_readings *readings)
-{
-	struct known_process known = {0};
-
-	while (next_process(readings, &known)) {
-		if (known.pages ? !known.pages->alone.parts_known : known.sizes && !known.sizes->of.private_known)
-			return false;
-	}
-	return true;
-}
-
 uint64_t growth_part_size(const struct mmt_growth_part *part)
 {
 	return magnitude_of(part->bytes);
@@ -465,7 +453,13 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 	/* The rows exclude recent mappings, so they do not show everything that was mapped. */
 	if (!readings->known || rows->replay->window.allocations_to_ns != UINT64_MAX)
 		return NULL;
-	sums.growth.parts_private = report->growth.by_pss && !report->windowed && is_alone_known(readings);
+	/* Compare the pages that each process has alone if these are known of all. */
+	sums.growth.parts_private = report->growth.by_pss && !report->windowed;
+	while (next_process(readings, &process)) {
+		if (process.pages ? !process.pages->alone.parts_known
+				  : process.sizes && !process.sizes->of.private_known)
+			sums.growth.parts_private = false;
+	}
 	while (!error && next_process(readings, &process)) {
 		known |= process.pages != NULL;
 		error = process.pages ? add_process(&sums, process.pages)

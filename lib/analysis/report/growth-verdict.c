@@ -246,24 +246,11 @@ static enum mmt_verdict judge_trend(const struct troughs *troughs)
 	return MMT_VERDICT_TOO_SHORT;
 }
 
-/* There are too few saw-teeth for a trend; but if the end is level, the growth is over. */
-static enum mmt_verdict judge_end(const struct troughs *troughs)
-{
-	double level = level_room(troughs);
-	double change = mean_of_quarter(troughs->bytes, 3) - troughs->bytes[0];
-
-	if (!is_level_at_end(troughs->bytes, level))
-		return MMT_VERDICT_TOO_SHORT;
-	if (magnitude(change) <= level)
-		return MMT_VERDICT_STEADY;
-	return change > 0 ? MMT_VERDICT_PLATEAU : MMT_VERDICT_SHRINKING;
-}
-
 static enum mmt_verdict judge(const struct troughs *troughs)
 {
 	double range = troughs->highest - troughs->lowest;
 	double tooth = larger(VERDICT_LARGE * range, troughs->least), high = troughs->bytes[0];
-	double smoothed[WINDOWS], change;
+	double smoothed[WINDOWS], change, level = level_room(troughs);
 	unsigned falls = 0; /* by so much, from the highest size since it fell before */
 
 	/* The size is at its maximum, and it is too early to tell whether it stays there. */
@@ -291,7 +278,15 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 		falls += falls_now;
 		high = falls_now ? troughs->bytes[i] : larger(high, troughs->bytes[i]);
 	}
-	return falls < VERDICT_TEETH ? judge_end(troughs) : judge_trend(troughs);
+	if (falls >= VERDICT_TEETH)
+		return judge_trend(troughs);
+	/* There are too few saw-teeth for a trend; but if the end is level, the growth is over. */
+	change = mean_of_quarter(troughs->bytes, 3) - troughs->bytes[0];
+	if (!is_level_at_end(troughs->bytes, level))
+		return MMT_VERDICT_TOO_SHORT;
+	if (magnitude(change) <= level)
+		return MMT_VERDICT_STEADY;
+	return change > 0 ? MMT_VERDICT_PLATEAU : MMT_VERDICT_SHRINKING;
 }
 
 /* Since when the size has not been below `near` any more. */

@@ -87,13 +87,12 @@ const char *mmt_pattern_explanation(enum mmt_pattern pattern)
 
 static const char arena_of_one_thread[] =
     "malloc arena: most of it belongs to one thread, and freed blocks stay in it; the stack is only a caller that "
-    "needed more. A heap profiler such as heaptrack shows which blocks are not freed; malloc_trim(0) "
-    "gives free pages back";
+    "needed more. A heap profiler such as heaptrack shows which blocks are not freed; malloc_trim(0) gives free pages "
+    "back";
 
 static const char arenas_limited[] =
     "malloc arena: freed blocks stay in it, and MALLOC_ARENA_MAX limits the number of arenas already; malloc_trim(0) "
-    "gives "
-    "free pages back. If it still grows, a heap profiler such as heaptrack shows which blocks are not freed";
+    "gives free pages back. If it still grows, a heap profiler such as heaptrack shows which blocks are not freed";
 
 static const char *hint_of_arenas(enum arena_use use)
 {

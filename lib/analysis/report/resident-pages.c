@@ -530,16 +530,6 @@ bool page_readings_count(const struct page_readings *readings, const struct proc
 	return !process->ended || readings->keeps_ended;
 }
 
-/* Whether the last reading of a process that ended stands for its end: little has changed since. */
-static bool is_recent(const struct process_pages *pages, const struct replay *replay, const struct process *process)
-{
-	uint64_t start_ns = process->program_ns > replay->first_ns ? process->program_ns : replay->first_ns;
-	uint64_t life_ns = process->ended_ns > start_ns ? process->ended_ns - start_ns : 0;
-
-	return pages->end_known && life_ns >= RECENT_LIFE_NS &&
-	       process->ended_ns - pages->resident.time_ns <= life_ns / RECENT_SHARE;
-}
-
 /* Processes that ended count as just before their end if no other is alive. Their last readings stand for that time,
  * unless too much memory is of processes without a recent one. */
 static bool keeps_ended(const struct page_readings *readings)
@@ -551,10 +541,16 @@ static bool keeps_ended(const struct page_readings *readings)
 		return false;
 	for (const struct process *process = NULL; (process = rows_next(readings->rows, process));) {
 		const uint64_t *place = map_get(&readings->places, process->index);
+		const struct process_pages *pages = place ? &readings->items.items[*place] : NULL;
 		uint64_t held = process->borrows_space ? 0 : space_measure(process->space).bytes;
+		uint64_t start_ns = process->program_ns > replay->first_ns ? process->program_ns : replay->first_ns;
+		uint64_t life_ns = process->ended_ns > start_ns ? process->ended_ns - start_ns : 0;
 
 		bytes += held;
-		unread_bytes += place && is_recent(&readings->items.items[*place], replay, process) ? 0 : held;
+		/* A last reading stands for the end if little has changed since. */
+		if (!pages || !pages->end_known || life_ns < RECENT_LIFE_NS ||
+		    process->ended_ns - pages->resident.time_ns > life_ns / RECENT_SHARE)
+			unread_bytes += held;
 	}
 	return unread_bytes < bytes / UNREAD_SHARE;
 }

@@ -364,27 +364,11 @@ static int compare_causes(const void *left, const void *right)
 		   ?: order_of(a->rows[0], b->rows[0]);
 }
 
-static struct mmt_error *find_causes(struct causes *causes, struct arena *arena)
-{
-	const struct mmt_growth *growth = &causes->report->growth;
-	enum mmt_verdict verdict = growth->by_process ? growth->sum_verdict : growth->verdict;
-	struct mmt_error *error = add_rows(causes, arena);
-
-	if (!error)
-		error = list_rows(causes, arena);
-	if (!error)
-		error = name_callers(causes, arena);
-	if (error)
-		return error;
-	decide(causes);
-	if (verdict == MMT_VERDICT_PLATEAU || verdict == MMT_VERDICT_STEADY)
-		find_unfreed_growth(causes);
-	return NULL;
-}
-
 struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *rows,
 				   const struct build_id_paths *build_ids, struct arena *arena)
 {
+	const struct mmt_growth *growth = &report->growth;
+	enum mmt_verdict verdict = growth->by_process ? growth->sum_verdict : growth->verdict;
 	size_t count = report->row_count;
 	CLEANUP(free) struct row_place *of_rows = calloc(count + 1, sizeof(*of_rows));
 	CLEANUP(free) struct cause_sums *sums = calloc(count + 1, sizeof(*sums));
@@ -401,11 +385,18 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *ro
 	if (!of_rows || !sums || !causes.items)
 		return &error_no_memory;
 	join_halves(rows, count);
-	error = find_causes(&causes, arena);
+	error = add_rows(&causes, arena);
+	if (!error)
+		error = list_rows(&causes, arena);
+	if (!error)
+		error = name_callers(&causes, arena);
 	intern_deinit(&causes.names);
 	intern_deinit(&causes.function_names);
 	if (error)
 		return error;
+	decide(&causes);
+	if (verdict == MMT_VERDICT_PLATEAU || verdict == MMT_VERDICT_STEADY)
+		find_unfreed_growth(&causes);
 	qsort(causes.items, causes.count, sizeof(*causes.items), compare_causes);
 	for (size_t i = 0; i < causes.count; i++) {
 		for (size_t j = 0; j < causes.items[i].row_count; j++)

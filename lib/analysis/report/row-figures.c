@@ -23,7 +23,6 @@ struct grouping {
 	uint64_t unfreed_bytes, committed_bytes; /* of all classes, functions and threads */
 	struct map reservers;			 /* (row that committed) << 32 | row that had reserved -> bytes */
 	struct map thread_bytes;		 /* (row - 1) << 32 | thread -> unfreed bytes */
-	size_t step_figures;			 /* of all rows so far */
 };
 
 /* Fill in what the ledger and the rows know about each row. */
@@ -368,45 +367,34 @@ struct mmt_error *row_figures_verify(const struct mmt_row *row)
 			    row->frame_count && row->frames[0]->function ? row->frames[0]->function : "");
 }
 
-/* Only the largest rows have steps if there are too many rows for all. */
-static struct mmt_error *copy_steps(struct grouping *grouping, struct mmt_row *row, uint32_t number)
-{
-	size_t count = grouping->report->step_count;
-	uint64_t *bytes;
-
-	if (!count || grouping->step_figures + count > LIMIT_STEP_FIGURES)
-		return NULL;
-	grouping->step_figures += count;
-	bytes = arena_alloc(grouping->rows->arena, count, sizeof(*bytes));
-	if (!bytes)
-		return &error_no_memory;
-	steps_of_rows_get(&grouping->replay->ledger.steps, number, bytes, count);
-	row->step_bytes = bytes;
-	row->step_count = count;
-	return NULL;
-}
-
 static struct mmt_error *rank(struct grouping *grouping)
 {
 	size_t count = grouping->row_count;
 	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
 	CLEANUP(free) uint64_t *most = calloc(count + 1, sizeof(*most)); /* of reserved bytes */
 	uint32_t *ids = arena_alloc(grouping->rows->arena, count + 1, sizeof(*ids));
+	size_t step_count = grouping->report->step_count;
 	struct mmt_row *figures = grouping->figures;
-	struct mmt_error *error = NULL;
-	uint64_t key, bytes;
+	uint64_t key, bytes, *steps;
 
 	if (!order || !most || !ids)
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
 	qsort_r(order, count, sizeof(*order), compare_rows, figures);
-	for (size_t i = 0; !error && i < count; i++) {
-		error = copy_steps(grouping, &figures[order[i]], order[i] + 1);
-		figures[order[i]].id = ids[order[i]] = (uint32_t)i + 1;
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_row *row = &figures[order[i]];
+
+		row->id = ids[order[i]] = (uint32_t)i + 1;
+		/* Only the largest rows have steps if there are too many rows for all. */
+		if (!step_count || step_count * (i + 1) > LIMIT_STEP_FIGURES)
+			continue;
+		row->step_count = step_count;
+		row->step_bytes = steps = arena_alloc(grouping->rows->arena, step_count, sizeof(*steps));
+		if (!steps)
+			return &error_no_memory;
+		steps_of_rows_get(&grouping->replay->ledger.steps, order[i] + 1, steps, step_count);
 	}
-	if (error)
-		return error;
 	grouping->rows->row_ids = ids;
 	/* Link each row to the row that had reserved most of the bytes it committed. */
 	for (size_t i = 0; map_next(&grouping->reservers, &i, &key, &bytes);) {
@@ -432,19 +420,6 @@ static struct mmt_error *rank(struct grouping *grouping)
 	return row_causes_build(grouping->report, figures, &grouping->rows->build_ids, grouping->rows->arena);
 }
 
-static uint64_t count_live_threads(const struct replay *replay, const struct mmt_row *row)
-{
-	uint64_t count = 0;
-
-	for (size_t i = 0; row->pattern == MMT_PATTERN_THREAD_STACK && i < row->pid_count; i++) {
-		const struct process *process = processes_find(replay->processes, row->pids[i]);
-
-		for (const struct thread *thread = process ? process->threads : NULL; thread; thread = thread->next)
-			count++;
-	}
-	return count;
-}
-
 /* Rows other than stacks have the pattern that most of their memory has, so that an allocator's memory is not called a
  * leak of the function that called it. All rows have the hint of their pattern. */
 static struct mmt_error *find_patterns(struct grouping *grouping)
@@ -463,15 +438,21 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 	}
 	for (size_t i = 0; i < grouping->row_count; i++) {
 		struct mmt_row *row = &grouping->figures[i];
-		uint64_t committed = row->committed_bytes + row->committed_before_bytes;
+		uint64_t committed = row->committed_bytes + row->committed_before_bytes, live_threads = 0;
 
 		for (unsigned pattern = 1; pattern < MMT_PATTERN_KINDS; pattern++) {
 			if (row->name && bytes[i][pattern] > committed / 2)
 				row->pattern = (enum mmt_pattern)pattern;
 		}
+		for (size_t j = 0; row->pattern == MMT_PATTERN_THREAD_STACK && j < row->pid_count; j++) {
+			const struct process *process = processes_find(grouping->replay->processes, row->pids[j]);
+
+			for (const struct thread *thread = process ? process->threads : NULL; thread;
+			     thread = thread->next)
+				live_threads++;
+		}
 		if (row->pattern)
-			row->hint = hints_of_row(row, count_live_threads(grouping->replay, row),
-						 row_kinds_arena_use(grouping->replay, arenas, row));
+			row->hint = hints_of_row(row, live_threads, row_kinds_arena_use(grouping->replay, arenas, row));
 		if (hints_with_census(row->hint) != row->hint &&
 		    heap_growth_known(grouping->report, row->pids, row->pid_count))
 			row->hint = hints_with_census(row->hint);

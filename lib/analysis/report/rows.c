@@ -73,25 +73,6 @@ bool rows_need_threads(const struct rows *rows)
 	return rows->filters.by_threads || (is_pair(rows) && is_by(rows, MMT_BY_THREAD));
 }
 
-/* Numbers of the names of a frame, as many as it has names. NULL: out of memory. */
-static const uint32_t *number_names(struct rows *rows, uint32_t frame, const struct mmt_frame *names, size_t count)
-{
-	while (rows->numbered.count <= frame) {
-		if (!vector_append(&rows->numbered))
-			return NULL;
-	}
-	if (!rows->numbered.items[frame]) {
-		for (size_t i = 0; i < count; i++) {
-			uint32_t name = identity_of_frame(&rows->identities, NULL, &names[i]);
-
-			if (name == IDENTITY_NONE || !vector_push(&rows->name_numbers, name))
-				return NULL;
-		}
-		rows->numbered.items[frame] = (uint32_t)(rows->name_numbers.count - count) + 1;
-	}
-	return rows->name_numbers.items + rows->numbered.items[frame] - 1;
-}
-
 /* Put the names of a stack and their numbers into the scratch vectors. */
 static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
 {
@@ -103,12 +84,26 @@ static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_
 		const struct mmt_frame *frames;
 		size_t name_count;
 		struct mmt_error *error = resolver_names(rows->code, numbers[i], &frames, &name_count);
-		const uint32_t *names = error ? NULL : number_names(rows, numbers[i], frames, name_count);
+		bool is_new;
 
-		if (!names)
-			return error ? error : &error_no_memory;
+		if (error)
+			return error;
+		while (rows->numbered.count <= numbers[i]) {
+			if (!vector_append(&rows->numbered))
+				return &error_no_memory;
+		}
+		is_new = !rows->numbered.items[numbers[i]];
+		if (is_new)
+			rows->numbered.items[numbers[i]] = (uint32_t)rows->name_numbers.count + 1;
 		for (size_t j = 0; j < name_count; j++) {
-			if (!vector_push(&rows->frames, &frames[j]) || !vector_push(&rows->frame_names, names[j]))
+			size_t place = rows->numbered.items[numbers[i]] - 1 + j;
+
+			if (is_new &&
+			    !vector_push(&rows->name_numbers, identity_of_frame(&rows->identities, NULL, &frames[j])))
+				return &error_no_memory;
+			if (rows->name_numbers.items[place] == IDENTITY_NONE ||
+			    !vector_push(&rows->frames, &frames[j]) ||
+			    !vector_push(&rows->frame_names, rows->name_numbers.items[place]))
 				return &error_no_memory;
 		}
 	}
