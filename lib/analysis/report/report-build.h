@@ -222,19 +222,15 @@ bool heap_growth_known(const struct mmt_report *report, const int32_t *pids, siz
 struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sums *resident,
 				    struct mmt_report *report) MMT_MUST_CHECK;
 
-/* row-rates.c. What an account holds at the end. */
-struct account_memory {
-	struct held_memory held;
-	uint64_t recent_bytes; /* set by row_rates_add() */
-};
-
 /* All accessible bytes. */
-uint64_t account_committed(const struct account_memory *memory);
+uint64_t account_committed(const struct held_memory *memory);
 
-/* Set the rate of each row, which must have all other figures. `memory`: by account number; `rows`: by row
- * number - 1. */
-struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report, struct account_memory *memory,
-				struct mmt_row *figures) MMT_MUST_CHECK;
+/* row-rates.c */
+
+/* Set the rate of each row, which must have all other figures. `memory`: what each account holds at the end, by number;
+ * `figures`: by row number - 1. */
+struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report,
+				const struct held_memory *memory, struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* Compare the sum of the rates with the rate of RSS. */
 void row_rates_sum(struct mmt_report *report);

@@ -32,21 +32,6 @@ struct causes {
 	} * sums; /* by cause */
 };
 
-/* Show a row that only reserved memory together with the row that committed most of it. */
-static void join_halves(struct mmt_row *rows, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct mmt_row *reserver = rows[i].reserved_by ? &rows[rows[i].reserved_by - 1] : NULL;
-
-		if (!reserver || !rows[i].memory_bytes || reserver->memory_bytes || reserver->joined_to)
-			continue;
-		reserver->joined_to = rows[i].id;
-		/* Only the reserving row has the number of mappings. */
-		if (!rows[i].hint)
-			rows[i].hint = reserver->hint;
-	}
-}
-
 static const struct mmt_row *find_cause_row(const struct causes *causes, const struct mmt_row *row)
 {
 	if (row->unfreed_bytes || !row->reserved_by)
@@ -64,24 +49,6 @@ static char *name_function(const struct mmt_row *origin)
 	return origin->lost
 		   ? strdup(LOST_NAME)
 		   : rows_function_name(origin->origin < origin->frame_count ? origin->frames[origin->origin] : NULL);
-}
-
-/* Start a cause with its first row, which is the largest. */
-static struct mmt_error *start_cause(struct causes *causes, size_t place, struct arena *arena)
-{
-	const struct mmt_row *row = &causes->rows[place], *origin = find_cause_row(causes, row);
-	struct mmt_cause *cause = &causes->items[causes->count++];
-
-	*cause = (struct mmt_cause){.pattern =
-					mmt_pattern_is_by_design(origin->pattern) ? origin->pattern : MMT_PATTERN_NONE,
-				    .memory_class = row->memory_class,
-				    .file = row->file,
-				    .resident_bytes = MMT_UNKNOWN,
-				    .first_ns = UINT64_MAX};
-	if (mmt_pattern_is_by_design(origin->pattern))
-		return NULL;
-	cause->name = arena_string(arena, intern_get(&causes->function_names, causes->of_rows[place].function, NULL));
-	return cause->name ? NULL : &error_no_memory;
 }
 
 static void add_row(struct causes *causes, uint32_t number, const struct mmt_row *row)
@@ -140,11 +107,11 @@ static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 		const struct mmt_row *row = &causes->rows[i], *origin = find_cause_row(causes, row);
 		struct row_place *place = &causes->of_rows[i];
 		CLEANUP(free) char *name = name_function(origin);
-		struct mmt_error *error = NULL;
+		struct mmt_cause *cause = &causes->items[causes->count];
+		bool by_design = mmt_pattern_is_by_design(origin->pattern);
 		/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call.
 		 */
-		uint32_t key[] = {0, mmt_row_leaks(origin->verdict) && !origin->lost &&
-					 !mmt_pattern_is_by_design(origin->pattern)};
+		uint32_t key[] = {0, mmt_row_leaks(origin->verdict) && !origin->lost && !by_design};
 
 		place->cause = INTERN_NONE;
 		place->function = key[0] = name ? intern_put_string(&causes->function_names, name) : INTERN_NONE;
@@ -155,10 +122,18 @@ static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 		place->cause = intern_put(&causes->names, key, sizeof(key));
 		if (place->cause == INTERN_NONE)
 			return &error_no_memory;
-		if (place->cause == causes->count)
-			error = start_cause(causes, i, arena);
-		if (error)
-			return error;
+		if (place->cause == causes->count) {
+			causes->count++;
+			/* The first row is the largest. */
+			*cause = (struct mmt_cause){.name = by_design ? NULL : arena_string(arena, name),
+						    .pattern = by_design ? origin->pattern : MMT_PATTERN_NONE,
+						    .memory_class = row->memory_class,
+						    .file = row->file,
+						    .resident_bytes = MMT_UNKNOWN,
+						    .first_ns = UINT64_MAX};
+			if (!by_design && !cause->name)
+				return &error_no_memory;
+		}
 		add_row(causes, place->cause, row);
 	}
 	return NULL;
@@ -384,7 +359,17 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *ro
 		return NULL;
 	if (!of_rows || !sums || !causes.items)
 		return &error_no_memory;
-	join_halves(rows, count);
+	/* Show a row that only reserved memory together with the row that committed most of it. */
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_row *reserver = rows[i].reserved_by ? &rows[rows[i].reserved_by - 1] : NULL;
+
+		if (!reserver || !rows[i].memory_bytes || reserver->memory_bytes || reserver->joined_to)
+			continue;
+		reserver->joined_to = rows[i].id;
+		/* Only the reserving row has the number of mappings. */
+		if (!rows[i].hint)
+			rows[i].hint = reserver->hint;
+	}
 	error = add_rows(&causes, arena);
 	if (!error)
 		error = list_rows(&causes, arena);

@@ -19,7 +19,7 @@ struct grouping {
 	struct mmt_row *figures; /* by row number - 1 */
 	size_t row_count;
 	const struct resident_sums *resident;	 /* NULL: not known */
-	struct account_memory *accounts;	 /* by account number */
+	struct held_memory *accounts;		 /* by account number */
 	uint64_t unfreed_bytes, committed_bytes; /* of all classes, functions and threads */
 	struct map reservers;			 /* (row that committed) << 32 | row that had reserved -> bytes */
 	struct map thread_bytes;		 /* (row - 1) << 32 | thread -> unfreed bytes */
@@ -105,9 +105,9 @@ static struct mmt_error *add_allocations(struct grouping *grouping)
 	return NULL;
 }
 
-uint64_t account_committed(const struct account_memory *memory)
+uint64_t account_committed(const struct held_memory *memory)
 {
-	return memory->held.bytes[HELD_COMMITTED] + memory->held.bytes[HELD_COMMITTED_BEFORE];
+	return memory->bytes[HELD_COMMITTED] + memory->bytes[HELD_COMMITTED_BEFORE];
 }
 
 /* Add to what an account has and, if the ledger keeps lifetimes, to the thread's part of it. False: out of memory. */
@@ -115,7 +115,7 @@ static bool add_held(struct grouping *grouping, uint32_t account, uint32_t threa
 {
 	struct lifetimes *lifetimes = &grouping->replay->ledger.lifetimes;
 	bool known = kind == HELD_RESIDENT || kind == HELD_RESIDENT_BEFORE;
-	struct held_memory *held = &grouping->accounts[account].held;
+	struct held_memory *held = &grouping->accounts[account];
 	struct lifetime_part *part;
 
 	figure_add(&held->bytes[kind], bytes);
@@ -207,43 +207,34 @@ static bool add_space(struct grouping *grouping, const struct space *space)
 	return ok;
 }
 
-static bool add_residents(struct grouping *grouping)
-{
-	const struct replay *replay = grouping->replay;
-	const struct resident_sums *resident = grouping->resident;
-	uint64_t key, bytes;
-	bool ok = true;
-
-	for (unsigned kind = 0; resident && kind < HELD_PAGES; kind++) {
-		for (size_t i = 0; ok && map_next(&resident->held[kind], &i, &key, &bytes);) {
-			if (ledger_counted(&replay->ledger, (uint32_t)(key >> 32)))
-				ok = add_held(grouping, (uint32_t)(key >> 32), (uint32_t)key, (enum held_kind)kind,
-					      bytes);
-		}
-	}
-	for (size_t i = 0; i < replay->ledger.lifetimes.parts.count; i++) {
-		uint64_t *held = replay->ledger.lifetimes.parts.items[i].held.bytes;
-
-		resident_sums_limit(resident, &held[HELD_RESIDENT], held[HELD_COMMITTED] + held[HELD_RESERVED]);
-		resident_sums_limit(resident, &held[HELD_RESIDENT_BEFORE], held[HELD_COMMITTED_BEFORE]);
-	}
-	return ok;
-}
-
 /* Add what is mapped at the end to the accounts, and these to the rows and, if the ledger keeps lifetimes, to their
  * parts. A space may contain bytes of any process that ever shared it; the rows decide which are selected. */
 static struct mmt_error *add_memory(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
+	const struct resident_sums *resident = grouping->resident;
+	uint64_t key, bytes;
 	bool ok = true;
 
 	for (const struct process *process = NULL;
 	     ok && (process = processes_next(grouping->replay->processes, process));) {
 		ok = process->borrows_space || add_space(grouping, process->space);
 	}
-	ok = ok && add_residents(grouping);
+	for (unsigned kind = 0; resident && kind < HELD_PAGES; kind++) {
+		for (size_t i = 0; ok && map_next(&resident->held[kind], &i, &key, &bytes);) {
+			if (ledger_counted(ledger, (uint32_t)(key >> 32)))
+				ok = add_held(grouping, (uint32_t)(key >> 32), (uint32_t)key, (enum held_kind)kind,
+					      bytes);
+		}
+	}
+	for (size_t i = 0; i < ledger->lifetimes.parts.count; i++) {
+		uint64_t *held = ledger->lifetimes.parts.items[i].held.bytes;
+
+		resident_sums_limit(resident, &held[HELD_RESIDENT], held[HELD_COMMITTED] + held[HELD_RESERVED]);
+		resident_sums_limit(resident, &held[HELD_RESIDENT_BEFORE], held[HELD_COMMITTED_BEFORE]);
+	}
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
-		const struct held_memory *held = &grouping->accounts[i].held;
+		const struct held_memory *held = &grouping->accounts[i];
 		struct mmt_row *row;
 
 		if (ledger->accounts.items[i].row == LEDGER_NO_ROW)
@@ -535,7 +526,7 @@ static struct mmt_error *publish(struct grouping *grouping)
 struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sums *resident, struct mmt_report *report)
 {
 	size_t account_count = rows->replay->ledger.accounts.count;
-	CLEANUP(free) struct account_memory *accounts = calloc(account_count + 1, sizeof(*accounts));
+	CLEANUP(free) struct held_memory *accounts = calloc(account_count + 1, sizeof(*accounts));
 	struct grouping grouping = {.replay = rows->replay,
 				    .rows = rows,
 				    .report = report,

@@ -68,66 +68,57 @@ static double share_of_row(const struct mmt_row *row)
 			  saturating_add(row->committed_bytes, row->committed_before_bytes, MMT_BYTES_MAX));
 }
 
-/* Add what each account made accessible since rates count, as far as it is still mapped. */
-static void find_recent(const struct ledger *ledger, const struct mmt_report *report, struct account_memory *memory)
+/* What of a row is new decides how much of its growth is in use: it may also hold memory that was never touched. */
+struct recent {
+	double bytes, used_bytes;
+};
+
+struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report,
+				const struct held_memory *memory, struct mmt_row *figures)
 {
+	const struct ledger *ledger = &rows->replay->ledger;
+	CLEANUP(free) struct recent *recents = calloc(rows->items.count + 1, sizeof(*recents));
+	/* By account: what it made accessible since rates count, as far as it is still mapped. */
+	CLEANUP(free) uint64_t *recent_bytes = calloc(ledger->accounts.count + 1, sizeof(*recent_bytes));
 	uint64_t start_ns = start_of_rates(report);
 	unsigned first, end;
 
+	if (!recents || !recent_bytes)
+		return &error_no_memory;
 	find_points(report, &first, &end);
 	for (size_t i = 0; i < ledger->allocations.count; i++) {
 		const struct allocation *allocation = &ledger->allocations.items[i];
 
 		if (allocation->in_use && allocation->account != LEDGER_NO_ACCOUNT && allocation->time_ns >= start_ns &&
 		    allocation->live_bytes > allocation->uncommitted_bytes)
-			memory[allocation->account].recent_bytes +=
-			    allocation->live_bytes - allocation->uncommitted_bytes;
+			recent_bytes[allocation->account] += allocation->live_bytes - allocation->uncommitted_bytes;
 	}
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
-		uint64_t points[MMT_TREND_POINTS] = {0};
+		const struct account *account = &ledger->accounts.items[i];
+		struct recent *recent;
+		uint64_t points[MMT_TREND_POINTS] = {0}, used_bytes = 0;
 		int64_t growth;
+		double share;
 
-		trends_sum(&ledger->commit_trends, ledger->accounts.items[i].trend, report->to_ns, 1, points,
-			   MMT_TREND_POINTS);
-		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[first < end ? first : 0]);
-		memory[i].recent_bytes += growth > 0 ? (uint64_t)growth : 0;
-	}
-}
-
-/* What of a row is new decides how much of its growth is in use: it may also hold memory that was never touched. */
-struct recent {
-	double bytes, used_bytes;
-};
-
-struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report, struct account_memory *memory,
-				struct mmt_row *figures)
-{
-	const struct ledger *ledger = &rows->replay->ledger;
-	CLEANUP(free) struct recent *recents = calloc(rows->items.count + 1, sizeof(*recents));
-
-	if (!recents)
-		return &error_no_memory;
-	find_recent(ledger, report, memory);
-	for (size_t i = 0; i < ledger->accounts.count; i++) {
-		uint32_t row = ledger->accounts.items[i].row;
-		double bytes = (double)memory[i].recent_bytes, share;
-		uint64_t used_bytes = 0;
-
-		if (row == LEDGER_NO_ROW)
+		if (account->row == LEDGER_NO_ROW)
 			continue;
+		recent = &recents[account->row - 1];
+		trends_sum(&ledger->commit_trends, account->trend, report->to_ns, 1, points, MMT_TREND_POINTS);
+		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[first < end ? first : 0]);
+		recent_bytes[i] += growth > 0 ? (uint64_t)growth : 0;
 		/* In rows of files and classes, what an account made accessible counts for the one that mapped it. */
 		for (unsigned kind = 0; kind < HELD_PAGES; kind++)
-			figure_add(&used_bytes, memory[i].held.bytes[kind]);
-		share = memory[i].held.resident_known ? used_share(used_bytes, account_committed(&memory[i]))
-						      : share_of_row(&figures[row - 1]);
-		recents[row - 1].bytes += bytes;
-		recents[row - 1].used_bytes += bytes * share;
+			figure_add(&used_bytes, memory[i].bytes[kind]);
+		share = memory[i].resident_known ? used_share(used_bytes, account_committed(&memory[i]))
+						 : share_of_row(&figures[account->row - 1]);
+		recent->bytes += (double)recent_bytes[i];
+		recent->used_bytes += (double)recent_bytes[i] * share;
 	}
 	for (size_t i = 0; i < rows->items.count; i++) {
-		struct mmt_row *row = &figures[i];
-		double share = recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes : share_of_row(row);
+		double share =
+		    recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes : share_of_row(&figures[i]);
 
-		row->bytes_per_minute = find_rate(report, row, share);
+		figures[i].bytes_per_minute = find_rate(report, &figures[i], share);
 	}
 	return NULL;
 }

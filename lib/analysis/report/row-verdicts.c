@@ -69,13 +69,17 @@ static struct survivors_window window_of(const struct mmt_report *report, const 
 	return window;
 }
 
-/* Add up the lifetimes of freed mappings. `sets`: the set of each account, or VERDICT_NO_SET. */
-static struct mmt_error *join_freed(const struct ledger *ledger, const uint32_t *sets,
-				    struct lifetime_histogram *freed_ret)
+/* `sets`: the set of each account, or VERDICT_NO_SET. */
+static struct mmt_error *judge_survivors(const struct judging *judging, const uint32_t *sets, size_t set_count,
+					 struct row_judgement *judgements)
 {
+	const struct ledger *ledger = judging->ledger;
+	CLEANUP(free) struct survivors *survivors = calloc(set_count + 1, sizeof(*survivors));
+	CLEANUP(free) struct lifetime_histogram *freed = calloc(set_count + 1, sizeof(*freed));
+	CLEANUP(free) uint64_t *counts = calloc(set_count + 1, sizeof(*counts));
 	CLEANUP(free) bool *joined = calloc(ledger->freed_lifetimes.count + 1, sizeof(*joined));
 
-	if (!joined)
+	if (!survivors || !freed || !counts || !joined)
 		return &error_no_memory;
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		uint32_t lifetimes = ledger->accounts.items[i].lifetimes;
@@ -84,22 +88,8 @@ static struct mmt_error *join_freed(const struct ledger *ledger, const uint32_t 
 		if (sets[i] == VERDICT_NO_SET || !lifetimes || joined[lifetimes - 1])
 			continue;
 		joined[lifetimes - 1] = true;
-		lifetime_histogram_join(&freed_ret[sets[i]], &ledger->freed_lifetimes.items[lifetimes - 1]);
+		lifetime_histogram_join(&freed[sets[i]], &ledger->freed_lifetimes.items[lifetimes - 1]);
 	}
-	return NULL;
-}
-
-static struct mmt_error *judge_survivors(const struct judging *judging, const uint32_t *sets, size_t set_count,
-					 struct row_judgement *judgements)
-{
-	const struct ledger *ledger = judging->ledger;
-	CLEANUP(free) struct survivors *survivors = calloc(set_count + 1, sizeof(*survivors));
-	CLEANUP(free) struct lifetime_histogram *freed = calloc(set_count + 1, sizeof(*freed));
-	CLEANUP(free) uint64_t *counts = calloc(set_count + 1, sizeof(*counts));
-	struct mmt_error *error = survivors && freed && counts ? join_freed(ledger, sets, freed) : &error_no_memory;
-
-	if (error)
-		return error;
 	/* Two passes: the number of survivors decides which are old. */
 	for (int round = 0; round < 2; round++) {
 		for (size_t i = 0; i < ledger->allocations.count; i++) {
@@ -284,7 +274,7 @@ struct leaking {
 };
 
 /* A row leaks if enough of its memory does. Memory that an allocator keeps is no leak of another row. */
-static void add_leaks(const struct judging *judging, const struct account_memory *memory, const uint8_t *leaks,
+static void add_leaks(const struct judging *judging, const struct held_memory *memory, const uint8_t *leaks,
 		      struct leaking *leaking, struct mmt_row *rows)
 {
 	const struct ledger *ledger = judging->ledger;
@@ -388,8 +378,8 @@ static struct mmt_error *judge_rows(const struct judging *judging, const uint32_
 	return error;
 }
 
-struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report,
-				   const struct account_memory *memory, struct mmt_row *figures)
+struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report, const struct held_memory *memory,
+				   struct mmt_row *figures)
 {
 	const struct ledger *ledger = &rows->replay->ledger;
 	const struct judging judging = {ledger, rows, report, window_of(report, rows)};

@@ -100,12 +100,10 @@ void verdict_sets_deinit(struct verdict_sets *sets);
 /* row-verdicts.c. The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
 uint32_t verdict_row_of(const struct ledger *ledger, const struct allocation *allocation);
 
-struct account_memory;
-
 /* Set the verdict of each row, and its trends. The rows, by row number - 1, must have their sums and patterns;
  * `memory`: by account number. */
-struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report,
-				   const struct account_memory *memory, struct mmt_row *figures) MMT_MUST_CHECK;
+struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report, const struct held_memory *memory,
+				   struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* row-causes.c. The causes of a report, whose rows must be sorted: each combines the rows of one function or one
  * pattern. A row that only committed what another row reserved has the cause of that row. Sets the rows' joined_to.

@@ -192,22 +192,6 @@ static bool follows(const struct uses *uses, const struct use *use, const struct
 	return first_ns != UINT64_MAX && (first_ns >= last_ns || last_ns - first_ns <= uses->tolerated_ns);
 }
 
-/* Start a path, which is found by each function that can be the innermost one. False: out of memory. */
-static bool start_path(struct uses *uses, const struct use *use, uint32_t scope)
-{
-	const struct call_path path = {(uint32_t)(use - uses->items.items), use->first_ns, use->last_ns};
-
-	for (size_t i = 0; i == 0 || (i < use->inlinable && i < INLINED_MAX); i++) {
-		uint64_t key = i ? join(uses->names.items[use->first + i], UINT64_MAX - scope) : use->key;
-		const uint64_t *first = map_get(&uses->first_nodes, key);
-		const struct path_node node = {(uint32_t)uses->paths.count, first ? (uint32_t)*first : 0};
-
-		if (!vector_push(&uses->nodes, node) || !map_put(&uses->first_nodes, key, uses->nodes.count))
-			return false;
-	}
-	return vector_push(&uses->paths, path);
-}
-
 /* Add the stack to the path that it can be a part of, or start one. False: out of memory. */
 static bool add_to_path(struct uses *uses, struct use *use, uint32_t scope)
 {
@@ -225,13 +209,23 @@ static bool add_to_path(struct uses *uses, struct use *use, uint32_t scope)
 		next = uses->nodes.items[next - 1].next;
 	}
 	use->path = (uint32_t)(best ? best - uses->paths.items : (ptrdiff_t)uses->paths.count);
-	if (!best)
-		return start_path(uses, use, scope);
-	if (use->first_ns != UINT64_MAX) {
+	if (best && use->first_ns != UINT64_MAX) {
 		best->first_ns = use->first_ns < best->first_ns ? use->first_ns : best->first_ns;
 		best->last_ns = use->last_ns > best->last_ns ? use->last_ns : best->last_ns;
 	}
-	return true;
+	/* A new path is found by each function that can be the innermost one. */
+	for (size_t i = 0; !best && (i == 0 || (i < use->inlinable && i < INLINED_MAX)); i++) {
+		uint64_t key = i ? join(uses->names.items[use->first + i], UINT64_MAX - scope) : use->key;
+		struct path_node node = {.path = use->path};
+
+		first = map_get(&uses->first_nodes, key);
+		node.next = first ? (uint32_t)*first : 0;
+		if (!vector_push(&uses->nodes, node) || !map_put(&uses->first_nodes, key, uses->nodes.count))
+			return false;
+	}
+	return best ||
+	       vector_push(&uses->paths,
+			   ((struct call_path){(uint32_t)(use - uses->items.items), use->first_ns, use->last_ns}));
 }
 
 /* False: out of memory. */
