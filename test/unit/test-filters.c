@@ -113,16 +113,17 @@ START_TEST(failed_calls_by_stack)
 {
 	static const struct selecting selecting = {{"mmap", "class=heap"}, {"thread=*"}, true},
 				      other = {{"nothing", "class=file"}, {0}, false};
+	const struct filter_subject call = {.frames = stack, .frame_count = 4, .frames_only = true};
 	struct mmt_report_options options = options_of(&selecting);
 	struct filters filters = {0};
 
 	ck_assert_ptr_null(filters_parse(&options, &filters));
 	ck_assert(filters.by_frames && filters.by_threads);
-	ck_assert(filters_select_stack(&filters, stack, 4));
+	ck_assert(filters_select(&filters, &call));
 	filters_deinit(&filters);
 	options = options_of(&other);
 	ck_assert_ptr_null(filters_parse(&options, &filters));
-	ck_assert(!filters_select_stack(&filters, stack, 4));
+	ck_assert(!filters_select(&filters, &call));
 	filters_deinit(&filters);
 }
 END_TEST

@@ -136,9 +136,9 @@ static bool matches(const struct filter *filter, const struct filter_subject *su
 	return false;
 }
 
-/* `considered`: bits 1 << enum filter_key; patterns with other keys are ignored. */
-static bool select_by(const struct filters *filters, const struct filter_subject *subject, unsigned considered)
+bool filters_select(const struct filters *filters, const struct filter_subject *subject)
 {
+	unsigned considered = subject->frames_only ? FRAME_KEYS : ALL_KEYS;
 	unsigned asked = 0, matched = 0; /* keys, as bits */
 
 	for (size_t i = 0; i < filters->items.count; i++) {
@@ -154,16 +154,4 @@ static bool select_by(const struct filters *filters, const struct filter_subject
 			matched |= key;
 	}
 	return asked == matched;
-}
-
-bool filters_select(const struct filters *filters, const struct filter_subject *subject)
-{
-	return select_by(filters, subject, ALL_KEYS);
-}
-
-bool filters_select_stack(const struct filters *filters, const struct mmt_frame *const *frames, size_t frame_count)
-{
-	const struct filter_subject subject = {.frames = frames, .frame_count = frame_count};
-
-	return select_by(filters, &subject, FRAME_KEYS);
 }

@@ -42,6 +42,7 @@ struct filter_subject {
 	const char *file;   /* path of what is mapped; NULL: no file */
 	const char *thread; /* its name; NULL: not known */
 	int32_t tid;
+	bool frames_only; /* only patterns of functions and modules count: a call without a class or file */
 };
 
 /* MMT_ERROR_INVALID: an unknown key or class, or no pattern. The patterns stay those of the options. */
@@ -54,9 +55,6 @@ static inline bool filters_are_given(const struct filters *filters)
 }
 
 bool filters_select(const struct filters *filters, const struct filter_subject *subject);
-
-/* The same, with only the patterns of functions and modules: for calls without a class or file. */
-bool filters_select_stack(const struct filters *filters, const struct mmt_frame *const *frames, size_t frame_count);
 
 /* Whether the name equals the pattern or matches it as a shell pattern. `name` may be NULL. */
 bool filters_match(const char *pattern, const char *name);

@@ -583,7 +583,7 @@ void mmt_report_destroy(struct mmt_report *result)
 	if (!report)
 		return;
 	rows_deinit(&report->rows);
-	steps_deinit(&report->steps);
+	vector_deinit(&report->steps.items);
 	page_readings_deinit(&report->readings);
 	map_deinit(&report->programs);
 	arena_deinit(&report->arena);

@@ -246,8 +246,6 @@ struct steps {
 	VECTOR(struct mmt_step) items;
 };
 
-void steps_deinit(struct steps *steps);
-
 /* Make the replay of the readings call at the end of each step. */
 void steps_watch(struct steps *steps, const struct page_readings *readings);
 

@@ -61,10 +61,15 @@ static int64_t growth(const struct mmt_diff_entry *entry)
 	return entry->bytes ? entry->bytes : entry->committed_bytes;
 }
 
-static struct mmt_diff_entry make_entry(const struct mmt_diff *diff, const struct mmt_row *before,
-					const struct mmt_row *after, const struct row_match *match)
+static bool is_held(const struct mmt_diff_entry *entry)
 {
-	const struct mmt_row *base = diff->relation == MMT_DIFF_SAME_PROCESS ? NULL : before;
+	return (entry->before && row_holds_memory(entry->before)) || (entry->after && row_holds_memory(entry->after));
+}
+
+static struct mmt_error *add_entry(struct diff *diff, const struct mmt_row *before, const struct mmt_row *after,
+				   const struct row_match *match)
+{
+	const struct mmt_row *base = diff->result.relation == MMT_DIFF_SAME_PROCESS ? NULL : before;
 	struct mmt_diff_entry entry = {
 	    .before = before,
 	    .after = after,
@@ -73,9 +78,10 @@ static struct mmt_diff_entry make_entry(const struct mmt_diff *diff, const struc
 	    .bytes = (int64_t)((after ? after->unfreed_bytes : 0) - (base ? base->unfreed_bytes : 0)),
 	    .committed_bytes = (int64_t)(committed_of(after) - committed_of(base)),
 	    .count = (int64_t)((after ? after->unfreed_count : 0) - (base ? base->unfreed_count : 0)),
-	    .before_bytes_per_second = bytes_per_second(before, diff->before),
-	    .after_bytes_per_second = bytes_per_second(after, diff->after),
+	    .before_bytes_per_second = bytes_per_second(before, diff->result.before),
+	    .after_bytes_per_second = bytes_per_second(after, diff->result.after),
 	};
+	bool complete;
 
 	if (!before || !after)
 		entry.change = before ? MMT_CHANGE_GONE : MMT_CHANGE_NEW;
@@ -83,19 +89,8 @@ static struct mmt_diff_entry make_entry(const struct mmt_diff *diff, const struc
 		entry.change = MMT_CHANGE_SAME;
 	else
 		entry.change = growth(&entry) > 0 ? MMT_CHANGE_GROWN : MMT_CHANGE_SHRUNK;
-	return entry;
-}
-
-static bool is_held(const struct mmt_diff_entry *entry)
-{
-	return (entry->before && row_holds_memory(entry->before)) || (entry->after && row_holds_memory(entry->after));
-}
-
-static struct mmt_error *add_entry(struct diff *diff, struct mmt_diff_entry entry)
-{
-	bool complete = is_held(&entry) && entry.change != MMT_CHANGE_SAME ? vector_push(&diff->changed, entry)
-									   : vector_push(&diff->unchanged, entry);
-
+	complete = is_held(&entry) && entry.change != MMT_CHANGE_SAME ? vector_push(&diff->changed, entry)
+								      : vector_push(&diff->unchanged, entry);
 	return complete ? NULL : &error_no_memory;
 }
 
@@ -110,14 +105,13 @@ static struct mmt_error *compare_rows(struct diff *diff)
 	if (!error)
 		error = row_matcher_match(&diff->matcher, matches);
 	for (size_t i = 0; !error && i < after->row_count; i++)
-		error = add_entry(
-		    diff, make_entry(&diff->result, after_matches[i].other, &after->rows[i], &after_matches[i]));
+		error = add_entry(diff, after_matches[i].other, &after->rows[i], &after_matches[i]);
 	/* Whether the process still holds what the first recording shows is unknown for single rows. */
 	if (diff->result.relation == MMT_DIFF_SAME_PROCESS)
 		return error;
 	for (size_t i = 0; !error && i < before->row_count; i++) {
 		if (!before_matches[i].other)
-			error = add_entry(diff, make_entry(&diff->result, &before->rows[i], NULL, &before_matches[i]));
+			error = add_entry(diff, &before->rows[i], NULL, &before_matches[i]);
 	}
 	return error;
 }
@@ -271,20 +265,6 @@ static bool is_long(const struct mmt_report *report)
 	return report->end_ns > report->start_ns && report->end_ns - report->start_ns >= RATED_NS;
 }
 
-static struct mmt_error *relate(struct mmt_diff *diff)
-{
-	const struct mmt_report *before = diff->before, *after = diff->after;
-	bool common;
-	struct mmt_error *error = has_common_name(before, after, &common);
-
-	diff->rated = is_long(before) && is_long(after);
-	diff->relation = common ? MMT_DIFF_RUNS : MMT_DIFF_OTHER_PROGRAM;
-	if (error || !before->host || !after->host || strcmp(before->host, after->host) != 0 ||
-	    after->start_ns < before->end_ns)
-		return error;
-	return match_processes(diff);
-}
-
 /* Add what the kind has in one of the reports: what it has in both is one part. */
 static struct mmt_error *add_between(struct diff *diff, struct intern *keys, const struct mmt_resident_kind *kind,
 				     uint64_t bytes)
@@ -358,14 +338,20 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 	const struct mmt_report *const reports[DIFF_SIDES] = {before, after};
 	struct diff *diff = calloc(1, sizeof(*diff));
 	struct mmt_error *error;
+	bool common = false;
 
 	if (!diff)
 		return &error_no_memory;
 	diff->result.before = before;
 	diff->result.after = after;
+	diff->result.rated = is_long(before) && is_long(after);
 	error = row_matcher_init(&diff->matcher, reports);
 	if (!error)
-		error = relate(&diff->result);
+		error = has_common_name(before, after, &common);
+	diff->result.relation = common ? MMT_DIFF_RUNS : MMT_DIFF_OTHER_PROGRAM;
+	if (!error && before->host && after->host && !strcmp(before->host, after->host) &&
+	    after->start_ns >= before->end_ns)
+		error = match_processes(&diff->result);
 	diff->matcher.task_ids = diff->result.relation == MMT_DIFF_SAME_PROCESS;
 	if (!error)
 		error = compare_reports(diff);

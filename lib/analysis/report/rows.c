@@ -164,6 +164,7 @@ struct mmt_error *rows_identify_stack(struct rows *rows, uint32_t stack, uint32_
 
 struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *selects_ret)
 {
+	struct filter_subject subject = {.frames_only = true};
 	enum mmt_stack_end end;
 	struct mmt_error *error = NULL;
 
@@ -171,7 +172,9 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 	if (!rows->filters.by_frames)
 		return NULL;
 	error = name_stack(rows, stack, &end);
-	*selects_ret = !error && filters_select_stack(&rows->filters, rows->frames.items, rows->frames.count);
+	subject.frames = rows->frames.items;
+	subject.frame_count = rows->frames.count;
+	*selects_ret = !error && filters_select(&rows->filters, &subject);
 	return error;
 }
 

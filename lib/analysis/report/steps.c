@@ -10,11 +10,6 @@
 #include "base/limits.h"
 #include "base/saturating-sum.h"
 
-void steps_deinit(struct steps *steps)
-{
-	vector_deinit(&steps->items);
-}
-
 /* All events before `time_ns` have been applied: the steps up to it have the present state. */
 static struct mmt_error *pass_timestamps(void *context, struct replay *replay, uint64_t time_ns)
 {
