@@ -12,15 +12,6 @@
 
 #define CANDIDATES 8 /* edit distances for a stack */
 
-/* What is compared of a frame, by its number. */
-struct frame_words {
-	uint32_t function; /* WORD_NONE: no name */
-	uint32_t module;
-	uint32_t build; /* WORD_NONE: unknown */
-};
-
-#define WORD_NONE UINT32_MAX
-
 /* A stack before, by a word that it has: see make_word(); or by how far it is from another one. */
 struct posting {
 	uint64_t word;
@@ -40,37 +31,25 @@ struct candidate {
 
 struct similar_search {
 	const struct similar_stacks *similar;
-	struct intern texts;
-	VECTOR(struct frame_words) words; /* by the number of the frame */
-	VECTOR(struct posting) postings;  /* of the stacks before, by word and stack */
-	VECTOR(struct posting) nearest;	  /* scratch: what one stack may be similar to */
+	VECTOR(struct posting) postings; /* of the stacks before, by word and stack */
+	VECTOR(struct posting) nearest;	 /* scratch: what one stack may be similar to */
 	VECTOR(struct candidate) candidates;
 	struct distance *cells; /* scratch: two rows of states */
 };
 
-static bool add_frame_words(struct similar_search *search, uint32_t number)
+/* What is compared of a frame, by its number. */
+static const struct frame_identity *frame_of(const struct similar_search *search, uint32_t number)
 {
-	const struct identities *identities = &search->similar->matcher->identities;
-	const struct mmt_frame *frame = identities->frames.items[number];
-	const char *module = frame->module ? frame->module : "", *build = identity_build_id(identities, number);
-	struct frame_words words = {WORD_NONE, WORD_NONE, WORD_NONE};
-
-	words.module = intern_put(&search->texts, module, strlen(module));
-	if (build)
-		words.build = intern_put(&search->texts, build, strlen(build));
-	if (frame->function)
-		words.function = intern_put(&search->texts, frame->function, identity_name_length(frame));
-	return words.module != INTERN_NONE && (!build || words.build != INTERN_NONE) &&
-	       (!frame->function || words.function != INTERN_NONE) && vector_push(&search->words, words);
+	return intern_get(&search->similar->matcher->identities.frames, number, NULL);
 }
 
 /* By which a frame is found: a function; a module, by its functions that have no name; or a module, by all of them. */
 enum { WORD_FUNCTION, WORD_UNNAMED, WORD_MODULE, WORD_KINDS };
 
 /* Origins have words of their own. */
-static uint64_t make_word(const struct frame_words *words, unsigned kind, bool as_origin)
+static uint64_t make_word(const struct frame_identity *frame, unsigned kind, bool as_origin)
 {
-	return ((uint64_t)(kind == WORD_FUNCTION ? words->function : words->module) * WORD_KINDS + kind) * 2 +
+	return ((uint64_t)(kind == WORD_FUNCTION ? frame->function : frame->module) * WORD_KINDS + kind) * 2 +
 	       as_origin;
 }
 
@@ -87,12 +66,12 @@ static bool index_words(struct similar_search *search, uint32_t stack_count)
 		const struct unmatched_stack *stack = &search->similar->stacks[DIFF_BEFORE].items[i];
 
 		for (uint32_t j = 0; j < stack->count && j < LIMIT_DIFF_WORDS; j++) {
-			const struct frame_words *words = &search->words.items[stack->frames[j]];
-			unsigned kind = words->function == WORD_NONE ? WORD_UNNAMED : WORD_FUNCTION;
+			const struct frame_identity *frame = frame_of(search, stack->frames[j]);
+			unsigned kind = frame->function == INTERN_NONE ? WORD_UNNAMED : WORD_FUNCTION;
 
 			for (unsigned as_origin = 0; as_origin <= (j == stack->origin); as_origin++) {
-				struct posting own = {make_word(words, kind, as_origin), i};
-				struct posting module = {make_word(words, WORD_MODULE, as_origin), i};
+				struct posting own = {make_word(frame, kind, as_origin), i};
+				struct posting module = {make_word(frame, WORD_MODULE, as_origin), i};
 
 				if (!vector_push(&search->postings, own) || !vector_push(&search->postings, module))
 					return false;
@@ -144,14 +123,14 @@ static bool look_at_word(struct similar_search *search, uint64_t word, uint32_t 
 }
 
 /* Look for a frame that can be that of the stack, in which a name may be missing. */
-static bool look_at_frame(struct similar_search *search, uint32_t stack, uint32_t frame, bool as_origin)
+static bool look_at_frame(struct similar_search *search, uint32_t stack, uint32_t number, bool as_origin)
 {
-	const struct frame_words *words = &search->words.items[frame];
+	const struct frame_identity *frame = frame_of(search, number);
 
-	if (words->function == WORD_NONE)
-		return look_at_word(search, make_word(words, WORD_MODULE, as_origin), stack);
-	return look_at_word(search, make_word(words, WORD_FUNCTION, as_origin), stack) &&
-	       look_at_word(search, make_word(words, WORD_UNNAMED, as_origin), stack);
+	if (frame->function == INTERN_NONE)
+		return look_at_word(search, make_word(frame, WORD_MODULE, as_origin), stack);
+	return look_at_word(search, make_word(frame, WORD_FUNCTION, as_origin), stack) &&
+	       look_at_word(search, make_word(frame, WORD_UNNAMED, as_origin), stack);
 }
 
 /* The edit distance */
@@ -175,17 +154,17 @@ static struct distance nearer(struct distance left, struct distance right)
 /* FAR: different functions. */
 static uint32_t cost_of(const struct similar_search *search, uint32_t before, uint32_t after)
 {
-	const struct frame_words *a = &search->words.items[before], *b = &search->words.items[after];
+	const struct frame_identity *a = frame_of(search, before), *b = frame_of(search, after);
 
 	if (before == after)
 		return 0;
-	if (a->function != WORD_NONE && b->function != WORD_NONE)
+	if (a->function != INTERN_NONE && b->function != INTERN_NONE)
 		return a->function == b->function ? ALIKE_COST : FAR;
-	if (a->module != b->module ||
-	    search->similar->matcher->identities.frames.items[before]->kind == MMT_FRAME_UNKNOWN)
+	if (a->module != b->module || a->kind == MMT_FRAME_UNKNOWN)
 		return FAR;
 	/* In one build, different places without names are different functions. */
-	return a->function == b->function && a->build == b->build && a->build != WORD_NONE ? FAR : ALIKE_COST;
+	return a->function == b->function && a->build_id == b->build_id && a->build_id != INTERN_NONE ? FAR
+												      : ALIKE_COST;
 }
 
 /* The parts of two stacks between their common beginning and their common end. */
@@ -369,12 +348,6 @@ static void choose_pairs(struct similar_search *search, struct row_match *const 
 
 static struct mmt_error *run_search(struct similar_search *search, const uint32_t counts[DIFF_SIDES])
 {
-	const struct identities *identities = &search->similar->matcher->identities;
-
-	for (uint32_t i = 0; i < identities->frames.count; i++) {
-		if (!add_frame_words(search, i))
-			return &error_no_memory;
-	}
 	if (!index_words(search, counts[DIFF_BEFORE]))
 		return &error_no_memory;
 	for (uint32_t i = 0; i < counts[DIFF_AFTER]; i++) {
@@ -405,8 +378,6 @@ struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct ro
 	error = cells ? run_search(&search, counts) : &error_no_memory;
 	if (!error)
 		choose_pairs(&search, matches);
-	intern_deinit(&search.texts);
-	vector_deinit(&search.words);
 	vector_deinit(&search.postings);
 	vector_deinit(&search.nearest);
 	vector_deinit(&search.candidates);
