@@ -68,9 +68,10 @@ struct heap_finder growth_parts_find_heaps(const struct replay *replay, const st
 
 /* Add the changes from the pages of the start to those of the end, and what is left of those of the start as unmapped.
  */
-static struct mmt_error *count_changes(struct page_changes *of, uint64_t start_ns, const struct replay *replay,
-				       const struct process *process, struct page_runs end_pages, uint64_t *hugetlb_ret)
+static struct mmt_error *count_changes(const struct process_pages *pages, struct page_changes *of,
+				       const struct replay *replay, struct page_runs end_pages, uint64_t *hugetlb_ret)
 {
+	const struct process *process = processes_at(replay->processes, pages->process);
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	struct page_cursor start = {.runs = of->start}, end = {.runs = end_pages};
 	const struct space_interval *interval;
@@ -89,7 +90,7 @@ static struct mmt_error *count_changes(struct page_changes *of, uint64_t start_n
 		piece.start = address > interval->start ? address : interval->start;
 		piece.end = piece.start < arena ? arena : interval->end;
 		/* Pages that were resident at the start can belong to the mapping only if it existed then. */
-		if (!allocation || allocation->side == LEDGER_BEFORE || allocation->time_ns < start_ns)
+		if (!allocation || allocation->side == LEDGER_BEFORE || allocation->time_ns < pages->start_ns)
 			before = page_cursor_count(&start, piece.start, piece.end);
 		after = page_cursor_count(&end, piece.start, piece.end);
 		if (pages_are_hugetlb(replay, interval))
@@ -103,11 +104,10 @@ static struct mmt_error *count_changes(struct page_changes *of, uint64_t start_n
 }
 
 struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
-				     const struct process *process, struct page_runs end_pages)
+				     struct page_runs end_pages)
 {
 	uint64_t hugetlb_bytes;
-	struct mmt_error *error =
-	    count_changes(&pages->all, pages->start_ns, replay, process, end_pages, &hugetlb_bytes);
+	struct mmt_error *error = count_changes(pages, &pages->all, replay, end_pages, &hugetlb_bytes);
 
 	pages->hugetlb_change_bytes = (int64_t)(hugetlb_bytes - pages->start_hugetlb_bytes);
 	return error;
@@ -164,9 +164,10 @@ static bool append_others(resident_runs *list, struct page_runs runs, struct pag
 	return ok && append_runs(list, runs, kept_to, UINT64_MAX, 0);
 }
 
-struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, const struct replay *replay,
-						 const struct process *process)
+struct mmt_error *growth_parts_leave_out_hugetlb(struct page_readings *readings, struct process_pages *pages)
 {
+	const struct replay *replay = readings->rows->replay;
+	const struct process *process = processes_at(replay->processes, pages->process);
 	uint64_t bytes = growth_parts_hugetlb_bytes(replay, process, pages->all.start);
 	const struct space_interval *interval;
 	resident_runs hugetlb = {0}, kept = {0};
@@ -181,11 +182,13 @@ struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, co
 	}
 	ok = ok && append_others(&kept, pages->all.start, page_runs_of(&hugetlb));
 	vector_deinit(&hugetlb);
-	if (ok)
-		set_start(&pages->all, &kept);
-	else
+	if (!ok) {
 		vector_deinit(&kept);
-	return ok ? NULL : &error_no_memory;
+		return &error_no_memory;
+	}
+	readings->run_count += kept.count - pages->all.own_start.count;
+	set_start(&pages->all, &kept);
+	return NULL;
 }
 
 struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, struct page_runs shared)
@@ -200,8 +203,7 @@ struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, str
 }
 
 struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
-					   const struct process *process, struct page_runs end_pages,
-					   struct page_runs shared)
+					   struct page_runs end_pages, struct page_runs shared)
 {
 	resident_runs alone = {0};
 	uint64_t hugetlb_bytes = 0;
@@ -209,7 +211,7 @@ struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const st
 	const struct page_runs end = page_runs_of(&alone);
 
 	if (!error)
-		error = count_changes(&pages->alone, pages->start_ns, replay, process, end, &hugetlb_bytes);
+		error = count_changes(pages, &pages->alone, replay, end, &hugetlb_bytes);
 	pages->alone.end_bytes = page_runs_bytes(end) - hugetlb_bytes;
 	pages->alone.parts_known = !error;
 	vector_deinit(&alone);

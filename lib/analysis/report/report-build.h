@@ -171,23 +171,20 @@ struct heap_finder growth_parts_find_heaps(const struct replay *replay, const st
 /* How much of the pages is in huge pages of hugetlbfs. */
 uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct process *process, struct page_runs runs);
 
-/* Take the huge pages of hugetlbfs out of the pages of the start, which are those of the process as the model has it
- * now. */
-struct mmt_error *growth_parts_leave_out_hugetlb(struct process_pages *pages, const struct replay *replay,
-						 const struct process *process) MMT_MUST_CHECK;
+/* Take the huge pages of hugetlbfs, which RSS does not count, out of the pages of the start: these are those of the
+ * process as the model has it now. */
+struct mmt_error *growth_parts_leave_out_hugetlb(struct page_readings *readings,
+						 struct process_pages *pages) MMT_MUST_CHECK;
 
 /* Fill in the start of pages->alone, after the huge pages of hugetlbfs were taken out. `shared`: those of the start. */
 struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, struct page_runs shared) MMT_MUST_CHECK;
 
-/* Fill in the parts of pages->alone, like growth_parts_count(). `shared`: those of the end. */
-struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
-					   const struct process *process, struct page_runs end_pages,
-					   struct page_runs shared) MMT_MUST_CHECK;
-
-/* Fill in pages->all.parts: the change from the pages of the start to those of the end, by what they belong to in the
- * model as it is now. */
+/* Fill in the changes from the pages of the start to those of the end, by what they belong to in the model as it is
+ * now: of all pages, and of those that are not shared. */
 struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
-				     const struct process *process, struct page_runs end_pages) MMT_MUST_CHECK;
+				     struct page_runs end_pages) MMT_MUST_CHECK;
+struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
+					   struct page_runs end_pages, struct page_runs shared) MMT_MUST_CHECK;
 
 /*
  * Into report->growth. No parts where one of the two readings is missing, or equal to the other; where a target has

@@ -25,9 +25,9 @@ struct diff {
 	VECTOR(struct mmt_diff_entry) changed, unchanged;
 	VECTOR(struct mmt_growth_part) between;
 	struct row_matcher matcher;
-	struct map place_of_function;
-	VECTOR(struct function_growth) functions;
-	struct arena arena; /* of the heaps */
+	struct intern function_keys;
+	VECTOR(struct function_growth) functions; /* by id of its key */
+	struct arena arena;			  /* of the heaps */
 };
 
 const char *mmt_change_name(enum mmt_change change)
@@ -120,21 +120,17 @@ static struct mmt_error *add_to_function(struct diff *diff, const struct mmt_dif
 {
 	/* What may be part of another stack counts for the function of that one. */
 	const struct mmt_row *after = entry->part_of ? entry->part_of : entry->after;
-	uint64_t function;
-	const uint64_t *place;
+	uint64_t key;
+	uint32_t id;
 
 	if (!row_matcher_function(&diff->matcher, after ? DIFF_AFTER : DIFF_BEFORE, after ? after : entry->before,
-				  &function))
+				  &key))
 		return &error_no_memory;
-	place = map_get(&diff->place_of_function, function);
-	if (!place) {
-		if (!vector_append(&diff->functions) ||
-		    !map_put(&diff->place_of_function, function, diff->functions.count - 1))
-			return &error_no_memory;
-		place = map_get(&diff->place_of_function, function);
-	}
-	diff->functions.items[*place].bytes += (uint64_t)entry->bytes;
-	diff->functions.items[*place].committed_bytes += (uint64_t)entry->committed_bytes;
+	id = intern_put(&diff->function_keys, &key, sizeof(key));
+	if (id == INTERN_NONE || (id == diff->functions.count && !vector_append(&diff->functions)))
+		return &error_no_memory;
+	diff->functions.items[id].bytes += (uint64_t)entry->bytes;
+	diff->functions.items[id].committed_bytes += (uint64_t)entry->committed_bytes;
 	return NULL;
 }
 
@@ -378,7 +374,7 @@ void mmt_diff_destroy(struct mmt_diff *result)
 	vector_deinit(&diff->unchanged);
 	vector_deinit(&diff->between);
 	vector_deinit(&diff->functions);
-	map_deinit(&diff->place_of_function);
+	intern_deinit(&diff->function_keys);
 	arena_deinit(&diff->arena);
 	free(diff);
 }

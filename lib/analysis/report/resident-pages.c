@@ -254,8 +254,7 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 				      struct page_runs runs, uint64_t time_ns, uint64_t resident_bytes,
 				      bool is_replaced)
 {
-	const struct replay *replay = readings->rows->replay;
-	const struct process *process = processes_at(replay->processes, pages->process);
+	const struct process *process = processes_at(readings->rows->processes, pages->process);
 	struct mmt_error *error;
 
 	forget_end(pages);
@@ -265,19 +264,7 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 	pages->all.end_bytes = resident_bytes;
 	pages->all.parts_known = !is_replaced && pages->all.start_known && resident_bytes && !pages->moves_unknown;
 	if (!error && pages->all.parts_known)
-		error = growth_parts_count(pages, replay, process, runs);
-	return error;
-}
-
-/* The kernel does not count the huge pages of hugetlbfs in RSS, which the parts are compared with. */
-static struct mmt_error *leave_out_hugetlb(struct page_readings *readings, struct process_pages *pages)
-{
-	const struct replay *replay = readings->rows->replay;
-	struct mmt_error *error;
-
-	readings->run_count -= pages->all.own_start.count;
-	error = growth_parts_leave_out_hugetlb(pages, replay, processes_at(replay->processes, pages->process));
-	readings->run_count += pages->all.own_start.count;
+		error = growth_parts_count(pages, readings->rows->replay, runs);
 	return error;
 }
 
@@ -297,7 +284,7 @@ static struct mmt_error *take_start(void *context, const struct replay *replay, 
 	if (!process->borrows_space)
 		error = find_pages(readings, process, &pages);
 	if (!error && pages && pages->all.start_known)
-		error = leave_out_hugetlb(readings, pages);
+		error = growth_parts_leave_out_hugetlb(readings, pages);
 	if (!error && pages && pages->all.start_known && !pages->alone.start_known && shared)
 		error = growth_parts_leave_out_shared(pages, page_runs_of(&shared->runs));
 	if (error || map_get(&readings->kinds.started, (uint32_t)process->pid))
@@ -322,7 +309,7 @@ static struct mmt_error *use_as_start(struct page_readings *readings, struct pro
 	pages->start_ns = pages->time_ns;
 	pages->start_hugetlb_bytes = 0;
 	pages->moves_unknown = pages->alone.start_known = false;
-	return leave_out_hugetlb(readings, pages);
+	return growth_parts_leave_out_hugetlb(readings, pages);
 }
 
 /* The records are untrusted: ignore a reading whose runs do not ascend or exceed the limit. */
@@ -518,7 +505,7 @@ static struct mmt_error *take_final(struct page_readings *readings)
 			error = add_swapped(&pages->resident, readings->rows, process);
 		shared = recording_residency_at_end(&replay->metadata->shared, process->pid);
 		if (!error && shared && pages->all.parts_known && pages->alone.start_known)
-			error = growth_parts_count_alone(pages, replay, process, page_runs_of(&final->runs),
+			error = growth_parts_count_alone(pages, replay, page_runs_of(&final->runs),
 							 page_runs_of(&shared->runs));
 		pages->resident.at_end = true;
 	}
