@@ -42,7 +42,7 @@ struct rows {
 	const struct mmt_report_options *options;
 	struct resolver *code;
 	struct processes *processes;
-	struct replay *replay; /* needed only after the pass, and with accounts by thread */
+	struct replay *replay; /* set by the caller, as are the two above and lost_stack */
 	struct filters filters;
 	uint32_t lost_stack; /* stack of lost calls; STACKS_NONE: none */
 	struct arena *arena;
