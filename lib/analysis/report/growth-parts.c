@@ -417,7 +417,7 @@ static struct mmt_error *publish(struct sums *sums, struct arena *arena, struct 
 	if (!parts)
 		return &error_no_memory;
 	for (const struct process *process = NULL; (process = processes_next(sums->replay->processes, process));) {
-		if (!row_kinds_limits_arenas(sums->replay, process))
+		if (!row_limits_arenas(sums->replay, process))
 			arenas = ARENAS_OF_SEVERAL_THREADS;
 	}
 	growth->pages_at_ends = !report->windowed && sums->at_end;

@@ -219,6 +219,9 @@ bool heap_growth_known(const struct mmt_report *report, const int32_t *pids, siz
 struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sums *resident,
 				    struct mmt_report *report) MMT_MUST_CHECK;
 
+/* Whether the process was started with a limit of malloc arenas as low as the one that hints advise. */
+bool row_limits_arenas(const struct replay *replay, const struct process *process);
+
 /* All accessible bytes. */
 uint64_t account_committed(const struct held_memory *memory);
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/replay/memory-classes.h"
 #include "analysis/report/hints.h"
 #include "analysis/report/row-verdicts.h"
 #include "base/cleanup.h"
@@ -411,15 +412,130 @@ static struct mmt_error *rank(struct grouping *grouping)
 	return row_causes_build(grouping->report, figures, &grouping->rows->build_ids, grouping->rows->arena);
 }
 
+static uint64_t kind_key(const struct account *account)
+{
+	return (uint64_t)(account->row - 1) << 32 | account->kind;
+}
+
+/* Each row has the class and file of most of its bytes. */
+static struct mmt_error *add_kinds(struct grouping *grouping)
+{
+	const struct rows *rows = grouping->rows;
+	const struct ledger *ledger = &grouping->replay->ledger;
+	CLEANUP(free) uint64_t *most = calloc(rows->items.count + 1, sizeof(*most)); /* plus 1; 0: none yet */
+	struct map sums = {0};
+	size_t position = 0;
+	uint64_t key, bytes;
+	bool ok = most;
+
+	for (size_t i = 0; ok && i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+
+		ok = account->row == LEDGER_NO_ROW || map_add(&sums, kind_key(account),
+							      account->allocated_bytes > account->freed_bytes
+								  ? account->allocated_bytes - account->freed_bytes
+								  : 0);
+	}
+	while (ok && map_next(&sums, &position, &key, &bytes))
+		grouping->figures[key >> 32].file_count += bytes && classes_kind_path((uint32_t)key);
+	for (size_t i = 0; ok && i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
+		uint32_t path = classes_kind_path(account->kind);
+		struct mmt_row *row;
+
+		if (account->row == LEDGER_NO_ROW)
+			continue;
+		bytes = *map_get(&sums, kind_key(account));
+		if (bytes < most[account->row - 1])
+			continue;
+		most[account->row - 1] = bytes + 1;
+		row = &grouping->figures[account->row - 1];
+		row->memory_class = account->memory_class;
+		row->file = path ? arena_string(rows->arena, resolver_path_name(rows->code, path)) : NULL;
+		ok = !path || row->file;
+	}
+	map_deinit(&sums);
+	return ok ? NULL : &error_no_memory;
+}
+
+#define ONE_ARENA_PERCENT 75
+#define ARENAS_ADVISED 2
+
+/* Accessible memory in the malloc arenas of a process: all of it, and that of the thread that has most. */
+struct arena_bytes {
+	uint64_t all, largest;
+};
+
+/* `bytes_ret`: by index of the process. False: out of memory. */
+static bool measure_arenas(const struct replay *replay, struct arena_bytes *bytes_ret)
+{
+	bool ok = true;
+
+	for (const struct process *process = NULL; ok && (process = processes_next(replay->processes, process));) {
+		struct arena_bytes *of_process = &bytes_ret[process->index];
+		const struct space_interval *interval;
+		struct map threads = {0}; /* -> bytes */
+		uint64_t thread, bytes;
+
+		if (process->borrows_space)
+			continue;
+		for (uint64_t address = 0; ok && (interval = space_next(process->space, address));
+		     address = interval->end) {
+			const struct account *owner = process_totals_owner(replay, interval);
+			bool is_used = interval->attributes.noreserve && interval->attributes.protection;
+
+			if (is_used && owner && owner->pattern == MMT_PATTERN_ARENA)
+				ok = map_add(&threads, ledger_allocation(&replay->ledger, interval->allocation)->thread,
+					     interval->end - interval->start);
+		}
+		for (size_t i = 0; map_next(&threads, &i, &thread, &bytes);) {
+			of_process->largest = bytes > of_process->largest ? bytes : of_process->largest;
+			of_process->all += bytes;
+		}
+		map_deinit(&threads);
+	}
+	return ok;
+}
+
+bool row_limits_arenas(const struct replay *replay, const struct process *process)
+{
+	const uint64_t *limit = runtime_options_find(&replay->metadata->options, process->pid, process->program_ns,
+						     OPTION_MALLOC_ARENA_MAX);
+
+	return limit && *limit && *limit <= ARENAS_ADVISED;
+}
+
+static enum arena_use find_arena_use(const struct replay *replay, const struct arena_bytes *bytes,
+				     const struct mmt_row *row)
+{
+	uint64_t largest = 0, all = 0;
+	bool limited = true;
+
+	for (size_t i = 0; i < row->pid_count; i++) {
+		const struct process *process = processes_find(replay->processes, row->pids[i]);
+
+		if (!process)
+			continue;
+		largest += bytes[process->index].largest;
+		all += bytes[process->index].all;
+		limited &= row_limits_arenas(replay, process);
+	}
+	if (limited && row->pid_count)
+		return ARENAS_LIMITED;
+	return all && largest >= all / 100 * ONE_ARENA_PERCENT ? ARENAS_OF_ONE_THREAD : ARENAS_OF_SEVERAL_THREADS;
+}
+
 /* Rows other than stacks have the pattern that most of their memory has, so that an allocator's memory is not called a
  * leak of the function that called it. All rows have the hint of their pattern. */
 static struct mmt_error *find_patterns(struct grouping *grouping)
 {
-	const struct ledger *ledger = &grouping->replay->ledger;
+	const struct replay *replay = grouping->replay;
+	const struct ledger *ledger = &replay->ledger;
 	CLEANUP(free) uint64_t(*bytes)[MMT_PATTERN_KINDS] = calloc(grouping->row_count + 1, sizeof(*bytes));
-	CLEANUP(free) struct arena_bytes *arenas = row_kinds_arenas(grouping->replay);
+	CLEANUP(free)
+	struct arena_bytes *arenas = calloc(processes_count(replay->processes) + 1, sizeof(*arenas));
 
-	if (!bytes || !arenas)
+	if (!bytes || !arenas || !measure_arenas(replay, arenas))
 		return &error_no_memory;
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
@@ -436,14 +552,14 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 				row->pattern = (enum mmt_pattern)pattern;
 		}
 		for (size_t j = 0; row->pattern == MMT_PATTERN_THREAD_STACK && j < row->pid_count; j++) {
-			const struct process *process = processes_find(grouping->replay->processes, row->pids[j]);
+			const struct process *process = processes_find(replay->processes, row->pids[j]);
 
 			for (const struct thread *thread = process ? process->threads : NULL; thread;
 			     thread = thread->next)
 				live_threads++;
 		}
 		if (row->pattern)
-			row->hint = hints_of_row(row, live_threads, row_kinds_arena_use(grouping->replay, arenas, row));
+			row->hint = hints_of_row(row, live_threads, find_arena_use(replay, arenas, row));
 		if (hints_with_census(row->hint) != row->hint &&
 		    heap_growth_known(grouping->report, row->pids, row->pid_count))
 			row->hint = hints_with_census(row->hint);
@@ -542,7 +658,7 @@ struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sum
 	if (!error)
 		error = add_allocations(&grouping);
 	if (!error)
-		error = row_kinds_add(rows, grouping.figures);
+		error = add_kinds(&grouping);
 	if (!error)
 		error = add_threads(&grouping);
 	if (!error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the report says of rows beyond their sums: kind, verdict and cause. */
+/* What the report says of rows beyond their sums: verdict and cause. */
 #ifndef ANALYSIS_REPORT_ROW_VERDICTS_H
 #define ANALYSIS_REPORT_ROW_VERDICTS_H
 
@@ -61,25 +61,6 @@ enum mmt_row_verdict survivors_judge(const struct survivors *survivors, const st
  * lived for a small part of it and for as many survivors as show a pattern, at least twice as long as this one.
  */
 uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window);
-
-/* row-kinds.c. Set the class of each row, which is that of most of its bytes, and its files. `figures`: by row number
- * - 1. */
-struct mmt_error *row_kinds_add(const struct rows *rows, struct mmt_row *figures) MMT_MUST_CHECK;
-
-/* Accessible memory in the malloc arenas of a process: all of it, and that of the thread that has most. */
-struct arena_bytes {
-	uint64_t all, largest;
-};
-
-/* By index of the process; the caller frees them. NULL: out of memory. */
-struct arena_bytes *row_kinds_arenas(const struct replay *replay);
-
-/* What is known of the arenas of the row's processes. */
-enum arena_use row_kinds_arena_use(const struct replay *replay, const struct arena_bytes *bytes,
-				   const struct mmt_row *row);
-
-/* Whether the process was started with a limit of malloc arenas as low as the one that hints advise. */
-bool row_kinds_limits_arenas(const struct replay *replay, const struct process *process);
 
 /* verdict-sets.c. Accounts are judged together that have one stack, at the same lines or at any; whose stacks are one
  * path; and whose stacks have one function, or one pattern of an allocator or a runtime. */
