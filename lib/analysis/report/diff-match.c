@@ -111,21 +111,6 @@ static bool number_function(struct row_matcher *matcher, unsigned side, const st
 	return true;
 }
 
-static bool note_caller(struct row_matcher *matcher, unsigned side, const struct mmt_row *row)
-{
-	uint32_t numbers[2];
-	const uint64_t *known;
-
-	if (row->name || !row_holds_memory(row))
-		return true;
-	if (!number_function(matcher, side, row, numbers))
-		return false;
-	known = map_get(&matcher->callers[side], numbers[0]);
-	if (known && *known == numbers[1])
-		return true;
-	return map_put(&matcher->callers[side], numbers[0], known ? SEVERAL_CALLERS : numbers[1]);
-}
-
 bool row_matcher_function(struct row_matcher *matcher, unsigned side, const struct mmt_row *row, uint64_t *function_ret)
 {
 	uint32_t numbers[2];
@@ -251,7 +236,17 @@ struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_matc
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		by_function &= matcher->reports[side]->by == MMT_BY_FUNCTION;
 		for (size_t i = 0; i < matcher->reports[side]->row_count; i++) {
-			if (!note_caller(matcher, side, &matcher->reports[side]->rows[i]))
+			const struct mmt_row *row = &matcher->reports[side]->rows[i];
+			const uint64_t *known;
+			uint32_t numbers[2];
+
+			if (row->name || !row_holds_memory(row))
+				continue;
+			if (!number_function(matcher, side, row, numbers))
+				return &error_no_memory;
+			known = map_get(&matcher->callers[side], numbers[0]);
+			if ((!known || *known != numbers[1]) &&
+			    !map_put(&matcher->callers[side], numbers[0], known ? SEVERAL_CALLERS : numbers[1]))
 				return &error_no_memory;
 		}
 	}

@@ -357,23 +357,6 @@ enum mmt_pattern growth_pattern(const struct mmt_growth_part *part)
 	return patterns_of_shared(part->memory_class, part->name ? part->name : "");
 }
 
-static void name_part(const struct replay *replay, uint64_t key, struct mmt_growth_part *part)
-{
-	uint32_t kind = (uint32_t)key;
-
-	part->place = (enum mmt_growth_place)(key >> PLACE_SHIFT);
-	part->order = key;
-	part->memory_class = MMT_CLASS_KINDS;
-	if (part->place != MMT_GROWTH_BEFORE)
-		return;
-	part->arena = key & ARENA_BIT;
-	part->memory_class = part->arena ? MMT_CLASS_ANON : classes_kind_class(kind);
-	if (!part->arena && classes_kind_path(kind))
-		part->name = resolver_path_name(replay->code, classes_kind_path(kind));
-	part->runtime = gc_heap_name((enum gc_heap)(key >> HEAP_SHIFT & HEAP_MASK));
-	part->pattern = growth_pattern(part);
-}
-
 /* No sum of a few of these overflows. */
 static int64_t limit_size(uint64_t bytes)
 {
@@ -426,10 +409,21 @@ static struct mmt_error *publish(struct sums *sums, struct arena *arena, struct 
 
 		if (!bytes)
 			continue;
-		name_part(sums->replay, key, part);
-		if (part->name && !(part->name = arena_string(arena, part->name)))
-			return &error_no_memory;
-		part->bytes = (int64_t)bytes;
+		*part = (struct mmt_growth_part){.place = (enum mmt_growth_place)(key >> PLACE_SHIFT),
+						 .memory_class = MMT_CLASS_KINDS,
+						 .bytes = (int64_t)bytes,
+						 .order = key};
+		if (part->place == MMT_GROWTH_BEFORE) {
+			uint32_t path = key & ARENA_BIT ? 0 : classes_kind_path((uint32_t)key);
+
+			part->arena = key & ARENA_BIT;
+			part->memory_class = part->arena ? MMT_CLASS_ANON : classes_kind_class((uint32_t)key);
+			part->name = path ? arena_string(arena, resolver_path_name(sums->replay->code, path)) : NULL;
+			if (path && !part->name)
+				return &error_no_memory;
+			part->runtime = gc_heap_name((enum gc_heap)(key >> HEAP_SHIFT & HEAP_MASK));
+			part->pattern = growth_pattern(part);
+		}
 		part->hint = hints_of_growth(part, sums->replay->made_writable_bytes, arenas);
 		if (heap_growth_known(report, NULL, 0))
 			part->hint = hints_with_census(part->hint);

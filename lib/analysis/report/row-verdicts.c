@@ -357,27 +357,6 @@ static void add_survivor_trends(const struct judging *judging, struct mmt_row *r
 	}
 }
 
-/* Judge each row as a whole. `row_of_accounts`: as sets. */
-static struct mmt_error *judge_rows(const struct judging *judging, const uint32_t *row_of_accounts,
-				    struct mmt_row *rows, bool *open_ret)
-{
-	size_t row_count = judging->rows->items.count;
-	CLEANUP(free) struct row_judgement *judgements = calloc(row_count + 1, sizeof(*judgements));
-	struct mmt_error *error =
-	    judgements ? judge(judging, row_of_accounts, row_count, true, judgements) : &error_no_memory;
-
-	for (size_t i = 0; !error && i < row_count; i++) {
-		rows[i].verdict = judgements[i].verdict;
-		rows[i].advised_ns = judgements[i].advised_ns;
-		rows[i].outlived_count = judgements[i].outlived_count;
-		rows[i].outlived_ns = judgements[i].outlived_ns;
-		*open_ret |= survivors_length(&judging->window) >= VERDICT_SPAN_NS &&
-			     (is_open(rows[i].verdict) || rows[i].verdict == MMT_ROW_TRAFFIC ||
-			      (rows[i].verdict == MMT_ROW_LEAK && mmt_pattern_is_by_design(rows[i].pattern)));
-	}
-	return error;
-}
-
 struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report, const struct held_memory *memory,
 				   struct mmt_row *figures)
 {
@@ -386,15 +365,26 @@ struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *r
 	CLEANUP(free) uint32_t *row_of_accounts = calloc(ledger->accounts.count + 1, sizeof(*row_of_accounts));
 	CLEANUP(free) uint8_t *leaks = calloc(ledger->accounts.count + 1, sizeof(*leaks));
 	CLEANUP(free) struct leaking *leaking = calloc(rows->items.count + 1, sizeof(*leaking));
+	CLEANUP(free) struct row_judgement *judgements = calloc(rows->items.count + 1, sizeof(*judgements));
 	struct mmt_error *error;
 	bool open = false; /* whether it is worth naming all stacks */
 
-	if (!row_of_accounts || !leaks || !leaking)
+	if (!row_of_accounts || !leaks || !leaking || !judgements)
 		return &error_no_memory;
 	for (size_t i = 0; i < ledger->accounts.count; i++)
 		row_of_accounts[i] =
 		    ledger->accounts.items[i].row == LEDGER_NO_ROW ? VERDICT_NO_SET : ledger->accounts.items[i].row - 1;
-	error = judge_rows(&judging, row_of_accounts, figures, &open);
+	error = judge(&judging, row_of_accounts, rows->items.count, true, judgements);
+	for (size_t i = 0; !error && i < rows->items.count; i++) {
+		enum mmt_row_verdict verdict = figures[i].verdict = judgements[i].verdict;
+
+		figures[i].advised_ns = judgements[i].advised_ns;
+		figures[i].outlived_count = judgements[i].outlived_count;
+		figures[i].outlived_ns = judgements[i].outlived_ns;
+		open |= survivors_length(&judging.window) >= VERDICT_SPAN_NS &&
+			(is_open(verdict) || verdict == MMT_ROW_TRAFFIC ||
+			 (verdict == MMT_ROW_LEAK && mmt_pattern_is_by_design(figures[i].pattern)));
+	}
 	if (!error && open)
 		error = find_leaks(&judging, leaks);
 	if (!error && open)

@@ -71,7 +71,8 @@ static size_t without_line(const char *name)
 	return length;
 }
 
-size_t identity_name_length(const struct mmt_frame *frame)
+/* The length of the function's name without what differs between builds. */
+static size_t name_length(const struct mmt_frame *frame)
 {
 	if (!frame->function)
 		return 0;
@@ -99,7 +100,7 @@ uint32_t identity_of_frame(struct identities *identities, const struct build_id_
 			   const struct mmt_frame *frame)
 {
 	const char *module = frame->module ? frame->module : "", *file = NULL, *build_id = NULL;
-	size_t name_length = identity_name_length(frame);
+	size_t length = name_length(frame);
 	struct frame_identity key = {.place = place_of(identities->anywhere, frame),
 				     .function = INTERN_NONE,
 				     .source_file = INTERN_NONE,
@@ -111,11 +112,11 @@ uint32_t identity_of_frame(struct identities *identities, const struct build_id_
 	if (identities->by_line) {
 		file = frame->source_file ? frame->source_file : "";
 		key.line = (uint64_t)frame->source_line << 1 | frame->inlined;
-		name_length = frame->function ? strlen(frame->function) : 0;
+		length = frame->function ? strlen(frame->function) : 0;
 	}
 	key.module = intern_put(&identities->texts, module, strlen(module));
 	if (frame->function)
-		key.function = intern_put(&identities->texts, frame->function, name_length);
+		key.function = intern_put(&identities->texts, frame->function, length);
 	if (file)
 		key.source_file = intern_put(&identities->texts, file, strlen(file));
 	if (build_id)
@@ -153,7 +154,7 @@ static uint64_t add_frame(uint64_t sum, const struct build_id_paths *paths, cons
 	const char *module = frame->module ? frame->module : "", *build_id = NULL;
 
 	if (frame->function)
-		return add_text(add_text(sum, module, strlen(module)), frame->function, identity_name_length(frame));
+		return add_text(add_text(sum, module, strlen(module)), frame->function, name_length(frame));
 	if (frame->kind == MMT_FRAME_NATIVE)
 		build_id = build_id_paths_find(paths, frame->module_path);
 	module = build_id ? build_id : module;

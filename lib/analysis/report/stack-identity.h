@@ -57,9 +57,6 @@ uint32_t identity_of_frame(struct identities *identities, const struct build_id_
 /* Number of a sequence of frame numbers. */
 uint32_t identity_of_stack(struct identities *identities, const uint32_t *frames, size_t count);
 
-/* The function's name without what differs between builds; it begins where the name does. */
-size_t identity_name_length(const struct mmt_frame *frame);
-
 /* All interpreted functions have the same frame. */
 bool identity_has_name(const struct mmt_frame *frame);
 
