@@ -4,9 +4,6 @@
 #ifndef ANALYSIS_REPORT_CLASSES_H
 #define ANALYSIS_REPORT_CLASSES_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <mmtrace/report.h>
 
 #include "analysis/replay/memory-classes.h"

@@ -3,10 +3,6 @@
 #ifndef ANALYSIS_REPORT_FILTERS_H
 #define ANALYSIS_REPORT_FILTERS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <mmtrace/report.h>
 
 #include "base/vector.h"

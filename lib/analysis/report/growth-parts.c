@@ -6,7 +6,7 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
-#include "analysis/report/row-verdicts.h"
+#include "analysis/report/hints.h"
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/resolver.h"
 #include "base/saturating-sum.h"

@@ -3,13 +3,10 @@
 #ifndef ANALYSIS_REPORT_ROW_VERDICTS_H
 #define ANALYSIS_REPORT_ROW_VERDICTS_H
 
-#include <stdint.h>
-
 #include <mmtrace/report.h>
 
 #include "analysis/replay/replay.h"
 #include "analysis/replay/row-history.h"
-#include "analysis/report/hints.h"
 #include "analysis/report/rows.h"
 #include "analysis/report/verdict-rules.h"
 #include "base/arena.h"
