@@ -251,48 +251,6 @@ static bool can_be_heap(const struct space_interval *interval)
 	       !(interval->attributes.protection & PROT_EXEC);
 }
 
-/* Adjacent mappings of which some belong to a heap: those from `start` to the end of the last large part. */
-struct range_search {
-	uint64_t mapped_end;  /* of the interval before */
-	uint64_t start;	      /* where regions may begin; 0: none */
-	uint64_t first, last; /* the range so far; 0: no large part */
-	uint64_t best_start, best_end;
-};
-
-static void end_range(struct range_search *search)
-{
-	if (search->first && search->last - search->first > search->best_end - search->best_start) {
-		search->best_start = search->first;
-		search->best_end = search->last;
-	}
-	search->start = search->first = search->last = 0;
-}
-
-/* Other memory ends a sequence of regions that has no large part yet. */
-static void look_at(struct range_search *search, const struct space *space, const struct space_interval *interval)
-{
-	uint64_t bytes = interval->end - interval->start;
-
-	if (interval->start != search->mapped_end || !can_be_heap(interval))
-		end_range(search);
-	search->mapped_end = interval->end;
-	if (!can_be_heap(interval))
-		return;
-	if (interval->attributes.protection) {
-		bool other = is_arena_shaped(space, interval) || classes_is_above_guard(space, interval) ||
-			     (interval->start % REGION_BYTES && bytes < FIRST_PART_BYTES);
-
-		if (other)
-			search->start = 0;
-		else if (!search->start || interval->start % REGION_BYTES)
-			search->start = interval->start;
-	}
-	if (bytes < RANGE_PART_BYTES || !search->start)
-		return;
-	search->first = search->first ? search->first : search->start;
-	search->last = interval->end;
-}
-
 static bool may_be_go_heap(const struct space_interval *interval)
 {
 	return interval->start >= GO_HEAP_START && interval->end <= GO_HEAP_END && can_be_heap(interval);
@@ -328,20 +286,41 @@ static bool has_arenas(const struct heap_finder *finder)
 struct heap_finder heap_finder_create(const struct space *space, const struct runtime *runtime, bool glibc)
 {
 	struct heap_finder finder = {.space = space, .runtime = runtime};
-	const struct space_interval *interval;
-	struct range_search search = {0};
 	uint64_t least = is_runtime(&finder, "java") ? JAVA_RANGE_BYTES : 0;
+	uint64_t mapped_end = 0; /* of the interval before */
+	uint64_t start = 0;	 /* where regions may begin; 0: none */
+	uint64_t first = 0;	 /* of the range so far; 0: no large part */
+	const struct space_interval *interval;
 
 	finder.has_arenas = glibc && has_arenas(&finder);
 	if (!is_runtime(&finder, "java") && !is_runtime(&finder, "dotnet"))
 		return finder;
-	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end)
-		look_at(&search, space, interval);
-	end_range(&search);
-	if (search.best_end - search.best_start >= least) {
-		finder.start = search.best_start;
-		finder.end = search.best_end;
+	/* Of adjacent mappings, those belong to a heap that lie from `start` to the end of the last large part. */
+	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
+		uint64_t bytes = interval->end - interval->start;
+
+		if (interval->start != mapped_end || !can_be_heap(interval))
+			start = first = 0;
+		mapped_end = interval->end;
+		if (!can_be_heap(interval))
+			continue;
+		/* Other memory ends a sequence of regions that has no large part yet. */
+		if (interval->attributes.protection &&
+		    (is_arena_shaped(space, interval) || classes_is_above_guard(space, interval) ||
+		     (interval->start % REGION_BYTES && bytes < FIRST_PART_BYTES)))
+			start = 0;
+		else if (interval->attributes.protection && (!start || interval->start % REGION_BYTES))
+			start = interval->start;
+		if (bytes < RANGE_PART_BYTES || !start)
+			continue;
+		first = first ? first : start;
+		if (interval->end - first > finder.end - finder.start) {
+			finder.start = first;
+			finder.end = interval->end;
+		}
 	}
+	if (finder.end - finder.start < least)
+		finder.start = finder.end = 0;
 	return finder;
 }
 

@@ -23,6 +23,7 @@ struct troughs {
 	double highest, lowest;		       /* of them */
 	double least;			       /* changes up to this do not count, */
 	double floor;			       /* and changes up to this may be noise */
+	double level;			       /* what a size may still change while it counts as level */
 	double spread;			       /* from the lowest to the highest size of a part, as a rule */
 	double end;			       /* the last reading */
 	double before_end;		       /* the highest before the last part */
@@ -109,10 +110,9 @@ static bool fill_gaps(struct troughs *troughs, const struct mmt_resident_reading
 }
 
 /* False: too many parts have no reading. */
-static bool find_troughs(const struct mmt_resident_reading *readings, size_t count, double peak,
-			 struct troughs *troughs)
+static bool find_troughs(const struct mmt_resident_reading *readings, size_t count, struct troughs *troughs)
 {
-	double highest[WINDOWS], spreads[WINDOWS], bends[WINDOWS - 2];
+	double highest[WINDOWS], spreads[WINDOWS], bends[WINDOWS - 2], peak = 0;
 	bool seen[WINDOWS] = {false};
 	size_t spread_count = 0;
 
@@ -124,6 +124,7 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 		size_t window = (size_t)(since * WINDOWS);
 		double bytes = in_use(&readings[i]);
 
+		peak = larger(peak, bytes);
 		if (window >= WINDOWS)
 			window = WINDOWS - 1;
 		if (!seen[window] || bytes < troughs->bytes[window]) {
@@ -150,6 +151,7 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 	for (size_t i = 0; i < WINDOWS - 2; i++)
 		bends[i] = magnitude(troughs->bytes[i] - 2 * troughs->bytes[i + 1] + troughs->bytes[i + 2]);
 	troughs->floor = larger(troughs->least, VERDICT_NOISE * (median(bends, WINDOWS - 2) / NORMAL_BEND));
+	troughs->level = larger(troughs->floor, VERDICT_SMALL * (troughs->highest - troughs->lowest));
 	return true;
 }
 
@@ -174,11 +176,6 @@ static double largest_rise(const double *bytes, size_t count, double sign)
 	return rise;
 }
 
-static double largest_fall(const double *bytes, size_t count)
-{
-	return largest_rise(bytes, count, -1);
-}
-
 /* Whether the size rises, or falls: Kendall's S, the pairs that rise minus those that fall, is at least `z` standard
  * deviations of a series without trend. */
 static bool rises_by(const double *bytes, size_t count, int sign, double z)
@@ -191,24 +188,18 @@ static bool rises_by(const double *bytes, size_t count, int sign, double z)
 	return rises > 0 && rises * rises >= z * z * n * (n - 1) * (2 * n + 5) / 18;
 }
 
-/* What a size may still change while it counts as level. */
-static double level_room(const struct troughs *troughs)
-{
-	return larger(troughs->floor, VERDICT_SMALL * (troughs->highest - troughs->lowest));
-}
-
 /* Whether the last quarter is level. */
 static bool is_level_at_end(const double *bytes, double level)
 {
 	const double *last = &bytes[WINDOWS - QUARTER];
 
-	return largest_rise(last, QUARTER, 1) <= level && largest_fall(last, QUARTER) <= level;
+	return largest_rise(last, QUARTER, 1) <= level && largest_rise(last, QUARTER, -1) <= level;
 }
 
 /* The size rose without significant falls: judge whether it still rises. */
 static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *bytes)
 {
-	double all = troughs->highest - troughs->lowest, level = level_room(troughs);
+	double all = troughs->highest - troughs->lowest, level = troughs->level;
 	double late = bytes[WINDOWS - 1] - bytes[HALF - 1];
 	double third = bytes[WINDOWS - 1 - QUARTER] - bytes[HALF - 1], fourth = late - third;
 	double last_share = (mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 2)) /
@@ -250,7 +241,7 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 {
 	double range = troughs->highest - troughs->lowest;
 	double tooth = larger(VERDICT_LARGE * range, troughs->least), high = troughs->bytes[0];
-	double smoothed[WINDOWS], change, level = level_room(troughs);
+	double smoothed[WINDOWS], change, level = troughs->level;
 	unsigned falls = 0; /* by so much, from the highest size since it fell before */
 
 	/* The size is at its maximum, and it is too early to tell whether it stays there. */
@@ -266,11 +257,9 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 	for (size_t i = 1; i + 1 < WINDOWS; i++)
 		smoothed[i] = median(&troughs->bytes[i - 1], 3);
 	change = mean_of_quarter(smoothed, 3) - mean_of_quarter(smoothed, 0);
-	if (magnitude(change) > troughs->floor && largest_fall(smoothed, WINDOWS) <= VERDICT_LARGE * range &&
-	    change > 0)
+	if (change > troughs->floor && largest_rise(smoothed, WINDOWS, -1) <= VERDICT_LARGE * range)
 		return judge_rise(troughs, smoothed);
-	if (magnitude(change) > troughs->floor && largest_rise(smoothed, WINDOWS, 1) <= VERDICT_LARGE * range &&
-	    change < 0)
+	if (change < -troughs->floor && largest_rise(smoothed, WINDOWS, 1) <= VERDICT_LARGE * range)
 		return MMT_VERDICT_SHRINKING;
 	for (size_t i = 1; i < WINDOWS; i++) {
 		bool falls_now = high - troughs->bytes[i] >= tooth;
@@ -350,7 +339,7 @@ static void find_rate(const struct troughs *troughs, struct mmt_growth *growth)
 	growth->bytes_per_minute = bytes_per_minute(slope, 1);
 	if (growth->verdict == MMT_VERDICT_STEADY ||
 	    magnitude(slope) * part_ns * (double)(WINDOWS - first) <=
-		(growth->verdict == MMT_VERDICT_PLATEAU ? level_room(troughs) : troughs->floor))
+		(growth->verdict == MMT_VERDICT_PLATEAU ? troughs->level : troughs->floor))
 		growth->bytes_per_minute = 0;
 }
 
@@ -391,7 +380,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 				    .bytes_per_minute = MMT_RATE_UNKNOWN,
 				    .older_bytes_per_minute = MMT_RATE_UNKNOWN};
 	struct troughs troughs;
-	double peak = 0, slope_bytes;
+	double slope_bytes;
 	uint64_t span_ns;
 
 	if (!count)
@@ -399,13 +388,10 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	describe(readings, count, &growth);
 	span_ns = growth.end_ns > growth.start_ns ? growth.end_ns - growth.start_ns : 0;
 	growth.verdict = MMT_VERDICT_TOO_SHORT;
-	for (size_t i = 0; i < count; i++)
-		peak = larger(peak, in_use(&readings[i]));
-	if (count >= READINGS_MIN && span_ns >= VERDICT_SPAN_NS && find_troughs(readings, count, peak, &troughs)) {
+	if (count >= READINGS_MIN && span_ns >= VERDICT_SPAN_NS && find_troughs(readings, count, &troughs)) {
 		growth.verdict = judge(&troughs);
 		if (growth.verdict == MMT_VERDICT_PLATEAU)
-			growth.settled_ns =
-			    find_settled(readings, count, troughs.bytes[WINDOWS - 1] - level_room(&troughs));
+			growth.settled_ns = find_settled(readings, count, troughs.bytes[WINDOWS - 1] - troughs.level);
 		find_rate(&troughs, &growth);
 		/* What the size changes within a part, apart from its slope: the troughs of saw-teeth do not show that.
 		 */
