@@ -228,10 +228,7 @@ static struct distance compare_parts(const struct similar_search *search, const 
 		if (i + band + 1 <= after)
 			clear_cell(row + (size_t)(i + band + 1) * STATES);
 		for (uint32_t j = first; j <= last; j++) {
-			if (i || j)
-				fill_cell(search, comparison, i, j, rows[(i + 1) % 2], row);
-			else
-				clear_cell(row);
+			fill_cell(search, comparison, i, j, rows[(i + 1) % 2], row);
 			if (!i && !j)
 				row[MATCHED].cost = 0;
 		}

@@ -172,9 +172,8 @@ struct parts {
 	struct mmt_report *report;
 	size_t *processes;	/* by index of the replay, of those that are selected: place in the report */
 	struct intern keys;	/* struct part_key; IDs are indexes into the arrays below, before sorting */
-	uint32_t *numbers;	/* by place in the ledger's lifetimes */
+	uint32_t *numbers;	/* by place in the ledger's lifetimes: id, and after sorting place in the report */
 	struct mmt_part *items; /* by id */
-	uint32_t *places;	/* by id: place in the report */
 };
 
 static struct mmt_error *describe_part(const struct parts *parts, const struct part_key *key, struct mmt_part *part)
@@ -241,21 +240,24 @@ static int compare_parts(const void *left, const void *right, void *context)
 		   ?: order_of(a, b);
 }
 
-static struct mmt_error *sort_parts(struct parts *parts)
+static struct mmt_error *sort_parts(struct parts *parts, size_t number_count)
 {
 	size_t count = parts->keys.count;
 	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
+	CLEANUP(free) uint32_t *places = calloc(count + 1, sizeof(*places)); /* by id */
 	struct mmt_part *sorted = arena_alloc(parts->rows->arena, count, sizeof(*sorted));
 
-	if (!order || !sorted)
+	if (!order || !places || !sorted)
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
 	qsort_r(order, count, sizeof(*order), compare_parts, parts->items);
 	for (size_t i = 0; i < count; i++) {
 		sorted[i] = parts->items[order[i]];
-		parts->places[order[i]] = (uint32_t)i;
+		places[order[i]] = (uint32_t)i;
 	}
+	for (size_t i = 0; i < number_count; i++)
+		parts->numbers[i] = places[parts->numbers[i]];
 	parts->report->parts = sorted;
 	parts->report->part_count = count;
 	return NULL;
@@ -308,30 +310,6 @@ static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cel
 	return NULL;
 }
 
-static struct mmt_error *build(struct parts *parts, struct lifetimes *lifetimes)
-{
-	struct mmt_error *error = NULL;
-	size_t place = 0;
-
-	/* The report's processes are the selected ones of the replay, in the same order. */
-	for (const struct process *process = NULL; (process = rows_next(parts->rows, process));)
-		parts->processes[process->index] = place++;
-	for (size_t i = 0; !error && i < lifetimes->parts.count; i++)
-		error = add_part(parts, i);
-	if (!error)
-		error = sort_parts(parts);
-	if (error)
-		return error;
-	for (size_t i = 0; i < lifetimes->parts.count; i++)
-		parts->numbers[i] = parts->places[parts->numbers[i]];
-	if (lifetimes->cells.count)
-		qsort_r(lifetimes->cells.items, lifetimes->cells.count, sizeof(*lifetimes->cells.items), compare_cells,
-			parts->numbers);
-	parts->report->lifetime_step_ns = lifetimes->step_ns;
-	parts->report->lifetime_steps = lifetimes_steps(lifetimes);
-	return hand_out(parts, lifetimes->cells.items, lifetimes->cells.count);
-}
-
 struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report)
 {
 	struct ledger *ledger = &rows->replay->ledger;
@@ -339,20 +317,29 @@ struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report
 	struct mmt_error *error = lifetimes->steps_max ? ledger_end_lifetimes(ledger) : NULL;
 	CLEANUP(free) size_t *processes = calloc(processes_count(rows->processes) + 1, sizeof(*processes));
 	CLEANUP(free) uint32_t *numbers = calloc(lifetimes->parts.count + 1, sizeof(*numbers));
-	CLEANUP(free) uint32_t *places = calloc(lifetimes->parts.count + 1, sizeof(*places));
 	CLEANUP(free) struct mmt_part *items = calloc(lifetimes->parts.count + 1, sizeof(*items));
-	struct parts parts = {.rows = rows,
-			      .report = report,
-			      .processes = processes,
-			      .numbers = numbers,
-			      .items = items,
-			      .places = places};
+	struct parts parts = {
+	    .rows = rows, .report = report, .processes = processes, .numbers = numbers, .items = items};
+	size_t place = 0;
 
 	if (error || !lifetimes->steps_max)
 		return error;
-	if (!processes || !numbers || !places || !items || !lifetimes_reach(lifetimes, report->to_ns))
+	if (!processes || !numbers || !items || !lifetimes_reach(lifetimes, report->to_ns))
 		return &error_no_memory;
-	error = build(&parts, lifetimes);
+	/* The report's processes are the selected ones of the replay, in the same order. */
+	for (const struct process *process = NULL; (process = rows_next(rows, process));)
+		processes[process->index] = place++;
+	for (size_t i = 0; !error && i < lifetimes->parts.count; i++)
+		error = add_part(&parts, i);
+	if (!error)
+		error = sort_parts(&parts, lifetimes->parts.count);
+	if (!error && lifetimes->cells.count)
+		qsort_r(lifetimes->cells.items, lifetimes->cells.count, sizeof(*lifetimes->cells.items), compare_cells,
+			numbers);
+	report->lifetime_step_ns = lifetimes->step_ns;
+	report->lifetime_steps = lifetimes_steps(lifetimes);
+	if (!error)
+		error = hand_out(&parts, lifetimes->cells.items, lifetimes->cells.count);
 	intern_deinit(&parts.keys);
 	/* The cells are no longer needed. */
 	lifetimes_deinit(lifetimes);
