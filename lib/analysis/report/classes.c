@@ -135,11 +135,6 @@ static bool matches(const struct rule *rule, const struct mmt_frame *frame)
 	return !*rule->function || (frame->function && origin_matches(frame->function, rule->function));
 }
 
-static bool is_malloc(const char *function)
-{
-	return origin_is_allocator(function) || (function && (!strcmp(function, "free") || !strcmp(function, "cfree")));
-}
-
 static bool is_call(const struct mmt_frame *frame, const char *call)
 {
 	return frame->function && !strcmp(frame->function + strspn(frame->function, "_"), call);
@@ -150,7 +145,10 @@ static enum mmt_pattern find_by_entry(const struct mmt_frame *const *frames, siz
 				      enum mmt_class memory_class)
 {
 	for (size_t i = 0; i < frame_count && origin_is_c_library(frames[i]); i++) {
-		if (is_malloc(frames[i]->function)) {
+		const char *function = frames[i]->function;
+
+		if (origin_is_allocator(function) ||
+		    (function && (!strcmp(function, "free") || !strcmp(function, "cfree")))) {
 			if (memory_class == MMT_CLASS_HEAP)
 				return MMT_PATTERN_HEAP;
 			/* malloc changes permissions only to grow an arena. */
@@ -159,8 +157,7 @@ static enum mmt_pattern find_by_entry(const struct mmt_frame *const *frames, siz
 				   ? MMT_PATTERN_ARENA
 				   : MMT_PATTERN_NONE;
 		}
-		if (frames[i]->function && (starts_with(frames[i]->function, "pthread_create") ||
-					    starts_with(frames[i]->function, "__pthread_create")))
+		if (function && (starts_with(function, "pthread_create") || starts_with(function, "__pthread_create")))
 			return MMT_PATTERN_THREAD_STACK;
 	}
 	return MMT_PATTERN_NONE;

@@ -369,7 +369,8 @@ static struct mmt_error *describe_modules(struct report *report)
 
 static struct mmt_error *describe_recording(struct report *report, const struct mmt_report_options *options)
 {
-	const struct reader_metadata *metadata = report->replay.metadata;
+	const struct replay *replay = &report->replay;
+	const struct reader_metadata *metadata = replay->metadata;
 	struct mmt_report *result = &report->result;
 	CLEANUP(free) char *recorded_by = NULL;
 	struct mmt_error *error;
@@ -386,16 +387,15 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->command_line = metadata->command_line;
 	result->host = metadata->host;
 	result->kernel = metadata->kernel;
-	result->start_ns = report->replay.first_ns;
-	result->end_ns = report->replay.last_ns > result->start_ns ? report->replay.last_ns : result->start_ns;
-	result->from_ns = report->replay.window.from_ns ? report->replay.window.from_ns : result->start_ns;
-	result->to_ns = report->replay.window.to_ns < result->end_ns ? report->replay.window.to_ns : result->end_ns;
-	result->allocations_to_ns = report->replay.window.allocations_to_ns < result->to_ns
-					? report->replay.window.allocations_to_ns
-					: result->to_ns;
-	result->windowed = report->replay.window.windowed;
+	result->start_ns = replay->first_ns;
+	result->end_ns = replay->last_ns > result->start_ns ? replay->last_ns : result->start_ns;
+	result->from_ns = replay->window.from_ns ? replay->window.from_ns : result->start_ns;
+	result->to_ns = replay->window.to_ns < result->end_ns ? replay->window.to_ns : result->end_ns;
+	result->allocations_to_ns =
+	    replay->window.allocations_to_ns < result->to_ns ? replay->window.allocations_to_ns : result->to_ns;
+	result->windowed = replay->window.windowed;
 	/* If the window ends early, the rest of the recording is not read. */
-	if (report->replay.window.ends_early) {
+	if (replay->window.ends_early) {
 		result->end_ns = metadata->has_loss ? metadata->loss.stop_ns : metadata->last_ns;
 		result->end_ns = result->end_ns > result->to_ns ? result->end_ns : result->to_ns + 1;
 	}
@@ -405,8 +405,8 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->mapping_limit = metadata->info.mapping_limit;
 	result->stack_dump_bytes = metadata->ours ? metadata->info.stack_dump_bytes : 0;
 	result->start_realtime_ns = metadata->ours ? metadata->info.start_realtime_ns : 0;
-	memcpy(result->events, report->replay.call_counts, sizeof(result->events));
-	notes_describe(&report->replay.notes, result->from_ns, result);
+	memcpy(result->events, replay->call_counts, sizeof(result->events));
+	notes_describe(&replay->notes, result->from_ns, result);
 	error = growth_judge(&report->rows, result);
 	/* The recording is long enough, but RSS was read in a small part of it only. */
 	if (result->to_ns > result->from_ns && result->growth.advised_ns <= result->to_ns - result->from_ns)
@@ -416,20 +416,21 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 
 static void describe_loss(struct report *report)
 {
-	const struct reader_metadata *metadata = report->replay.metadata;
+	const struct replay *replay = &report->replay;
+	const struct reader_metadata *metadata = replay->metadata;
 	struct mmt_completeness *completeness = &report->result.completeness;
 
 	completeness->incomplete = metadata->incomplete;
-	completeness->large_dumps_off_ns = notes_large_dumps_off_ns(&report->replay.notes, report->replay.last_ns);
-	completeness->unfinished_records = reader_unfinished(report->replay.reader).records;
-	completeness->unfinished_ns = reader_unfinished(report->replay.reader).span_ns;
+	completeness->large_dumps_off_ns = notes_large_dumps_off_ns(&replay->notes, replay->last_ns);
+	completeness->unfinished_records = reader_unfinished(replay->reader).records;
+	completeness->unfinished_ns = reader_unfinished(replay->reader).span_ns;
 	completeness->missed_threads = metadata->loss.missed_threads;
 	completeness->missed_cpus = metadata->loss.missed_cpus;
 	completeness->left_processes = metadata->loss.left_processes;
-	completeness->damage = reader_damage(report->replay.reader);
+	completeness->damage = reader_damage(replay->reader);
 	completeness->damaged = completeness->damage != NULL;
-	completeness->out_of_order_events = reader_out_of_order(report->replay.reader);
-	lost_events_count(metadata, report->replay.lost_events, completeness);
+	completeness->out_of_order_events = reader_out_of_order(replay->reader);
+	lost_events_count(metadata, replay->lost_events, completeness);
 	completeness->reconciled_by_loss = completeness->reconciled_bytes && completeness->lost_events;
 	/* If all large dumps are present, no larger size can be recommended. */
 	for (size_t i = 0; i < metadata->attribute_count; i++) {

@@ -33,8 +33,8 @@ struct warnings {
 	bool out_of_memory;
 };
 
-__attribute__((format(printf, 3, 4))) static void warn(struct warnings *warnings, enum mmt_warning code,
-						       const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add(struct warnings *warnings, enum mmt_warning code,
+						      const char *format, ...)
 {
 	CLEANUP(free) char *text = NULL;
 	va_list arguments;
@@ -81,50 +81,50 @@ static void find_missing_sources(const struct replay *replay, struct warnings *w
 			found |= attribute->is_call && !attribute->is_enter && attribute->call == call;
 		}
 		if (description->missing && !found)
-			warn(warnings, MMT_WARNING_MISSING_SYSCALL, "no syscalls:sys_exit_%s events: %s",
-			     description->name, description->missing);
+			add(warnings, MMT_WARNING_MISSING_SYSCALL, "no syscalls:sys_exit_%s events: %s",
+			    description->name, description->missing);
 	}
 	if (!replay->has_snapshots)
-		warn(warnings, MMT_WARNING_NO_SNAPSHOTS,
-		     "the mappings of the process were never read: what was mapped before is not known, and the result "
-		     "is not checked against the kernel");
+		add(warnings, MMT_WARNING_NO_SNAPSHOTS,
+		    "the mappings of the process were never read: what was mapped before is not known, and the result "
+		    "is not checked against the kernel");
 	if (!has_dumps && !has_sample_bits(metadata, PERF_SAMPLE_CALLCHAIN))
-		warn(warnings, MMT_WARNING_NO_STACKS, "recorded without call stacks: record with --call-graph");
+		add(warnings, MMT_WARNING_NO_STACKS, "recorded without call stacks: record with --call-graph");
 	else if (!has_dumps)
-		warn(warnings, MMT_WARNING_NO_STACK_DUMPS,
-		     "recorded without registers and stack dumps: the direct caller of mmap is missing from most call "
-		     "stacks");
-	warn(warnings, MMT_WARNING_RECORDED_BY_PERF,
-	     "recorded by perf: resident sizes and copies of perf maps are missing; `mmtrace record` records them");
+		add(warnings, MMT_WARNING_NO_STACK_DUMPS,
+		    "recorded without registers and stack dumps: the direct caller of mmap is missing from most call "
+		    "stacks");
+	add(warnings, MMT_WARNING_RECORDED_BY_PERF,
+	    "recorded by perf: resident sizes and copies of perf maps are missing; `mmtrace record` records them");
 }
 
 /* Names that are present but incomplete. */
 static void find_poor_names(int32_t pid, const struct jit_names_state *names, struct warnings *warnings)
 {
 	if (names->dropped_lines)
-		warn(warnings, MMT_WARNING_PERF_MAP_LIMIT,
-		     "the perf map of process %" PRId32 " has %zu lines beyond a limit: their code has no names", pid,
-		     names->dropped_lines);
+		add(warnings, MMT_WARNING_PERF_MAP_LIMIT,
+		    "the perf map of process %" PRId32 " has %zu lines beyond a limit: their code has no names", pid,
+		    names->dropped_lines);
 	if (names->other_clock)
-		warn(warnings, MMT_WARNING_JITDUMP_CLOCK,
-		     "the jitdump of process %" PRId32
-		     " uses another clock: replaced code gets the name of the code that replaced it",
-		     pid);
+		add(warnings, MMT_WARNING_JITDUMP_CLOCK,
+		    "the jitdump of process %" PRId32
+		    " uses another clock: replaced code gets the name of the code that replaced it",
+		    pid);
 	if (names->lost_records)
-		warn(warnings, MMT_WARNING_JITDUMP_RECORDS,
-		     "%zu %s of the jitdump of process %" PRId32
-		     " cannot be used because %s: some code has no name, line or unwind table",
-		     names->lost_records, names->lost_records == 1 ? "record" : "records", pid,
-		     names->lost_records == 1 ? "it is malformed or exceeds a limit"
-					      : "they are malformed or exceed a limit");
+		add(warnings, MMT_WARNING_JITDUMP_RECORDS,
+		    "%zu %s of the jitdump of process %" PRId32
+		    " cannot be used because %s: some code has no name, line or unwind table",
+		    names->lost_records, names->lost_records == 1 ? "record" : "records", pid,
+		    names->lost_records == 1 ? "it is malformed or exceeds a limit"
+					     : "they are malformed or exceed a limit");
 	if (names->unread_bytes)
-		warn(warnings, MMT_WARNING_JITDUMP_CUT,
-		     "the jitdump of process %" PRId32
-		     " ends within a record: code that its last %zu bytes describe has no name",
-		     pid, names->unread_bytes);
+		add(warnings, MMT_WARNING_JITDUMP_CUT,
+		    "the jitdump of process %" PRId32
+		    " ends within a record: code that its last %zu bytes describe has no name",
+		    pid, names->unread_bytes);
 	if (names->jitdump_failure)
-		warn(warnings, MMT_WARNING_JITDUMP_UNUSABLE, "the jitdump of process %" PRId32 " is not used: %s", pid,
-		     names->jitdump_failure);
+		add(warnings, MMT_WARNING_JITDUMP_UNUSABLE, "the jitdump of process %" PRId32 " is not used: %s", pid,
+		    names->jitdump_failure);
 }
 
 /* The recording shows only that a program was executed and that the thread's events ended before its first mapping. If
@@ -140,18 +140,18 @@ static void find_setuid_execs_programs(const struct replay *replay, const struct
 		return;
 	name = processes_name(replay->processes, count.name);
 	if (count.programs == 1)
-		warn(warnings, MMT_WARNING_SET_USER_ID,
-		     "the calls of program %s are not in the recording: %sit is set-user-ID or set-group-ID, so the "
-		     "kernel closed the events of its thread (--scope cpus records it), or it ended before it was "
-		     "loaded",
-		     name, lossy ? "its records were lost, or " : "");
+		add(warnings, MMT_WARNING_SET_USER_ID,
+		    "the calls of program %s are not in the recording: %sit is set-user-ID or set-group-ID, so the "
+		    "kernel closed the events of its thread (--scope cpus records it), or it ended before it was "
+		    "loaded",
+		    name, lossy ? "its records were lost, or " : "");
 	else
-		warn(warnings, MMT_WARNING_SET_USER_ID,
-		     "the calls of %" PRIu64
-		     " programs (%s and others) are not in the recording: %sthey are set-user-ID or set-group-ID, so "
-		     "the kernel closed the events of their threads (--scope cpus records them), or they ended before "
-		     "they were loaded",
-		     count.programs, name, lossy ? "their records were lost, or " : "");
+		add(warnings, MMT_WARNING_SET_USER_ID,
+		    "the calls of %" PRIu64
+		    " programs (%s and others) are not in the recording: %sthey are set-user-ID or set-group-ID, so "
+		    "the kernel closed the events of their threads (--scope cpus records them), or they ended before "
+		    "they were loaded",
+		    count.programs, name, lossy ? "their records were lost, or " : "");
 }
 
 /* `with_option`: also name the option for complete stacks. */
@@ -164,26 +164,26 @@ static void find_missing_names(const struct replay *replay, const struct process
 	int32_t pid = process->pid;
 
 	if (code->names.has_perf_map || code->names.has_jitdump)
-		warn(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
-		     "some JIT code of process %" PRId32 " has no name: it is missing from the %s", pid,
-		     code->names.has_perf_map ? "perf map" : "jitdump");
+		add(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
+		    "some JIT code of process %" PRId32 " has no name: it is missing from the %s", pid,
+		    code->names.has_perf_map ? "perf map" : "jitdump");
 	else if (option)
-		warn(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
-		     "no names for JIT code in process %" PRId32
-		     " (%s): it was started with %s, but the recording has no perf map of it",
-		     pid, code->runtime->label, option);
+		add(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
+		    "no names for JIT code in process %" PRId32
+		    " (%s): it was started with %s, but the recording has no perf map of it",
+		    pid, code->runtime->label, option);
 	else if (code->runtime)
-		warn(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
-		     "no names for JIT code in process %" PRId32 " (%s): %s%s%s%s%s", pid, code->runtime->label,
-		     code->runtime->advice, with_option ? "; and start it with " : "",
-		     with_option ? code->runtime->frame_pointers : "",
-		     with_option && code->runtime->in_environment ? " in its environment" : "",
-		     with_option ? ", without which stacks may end at its code" : "");
+		add(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
+		    "no names for JIT code in process %" PRId32 " (%s): %s%s%s%s%s", pid, code->runtime->label,
+		    code->runtime->advice, with_option ? "; and start it with " : "",
+		    with_option ? code->runtime->frame_pointers : "",
+		    with_option && code->runtime->in_environment ? " in its environment" : "",
+		    with_option ? ", without which stacks may end at its code" : "");
 	else
-		warn(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
-		     "no names for JIT code in process %" PRId32
-		     ": mmtrace does not know its runtime; check whether it can write a perf map",
-		     pid);
+		add(warnings, MMT_WARNING_JIT_CODE_UNNAMED,
+		    "no names for JIT code in process %" PRId32
+		    ": mmtrace does not know its runtime; check whether it can write a perf map",
+		    pid);
 }
 
 static void find_interpreted(const struct replay *replay, const struct process *process,
@@ -198,12 +198,12 @@ static void find_interpreted(const struct replay *replay, const struct process *
 					       OPTION_JAVA_COMPILED, "-Xcomp") == 1))
 		return;
 	option = runtimes_names_option(runtime, true, replay->metadata, process->pid, process->program_ns);
-	warn(warnings, MMT_WARNING_INTERPRETED_CODE_UNNAMED,
-	     "interpreted functions of process %" PRId32 " (%s) have no names: %s%s%s", process->pid, runtime->label,
-	     option ? "it was started with " : runtime->interpreted_advice, option ? option : "",
-	     !option			? ""
-	     : code->names.has_perf_map ? ", but its perf map does not have them"
-					: ", but the recording has no perf map of it");
+	add(warnings, MMT_WARNING_INTERPRETED_CODE_UNNAMED,
+	    "interpreted functions of process %" PRId32 " (%s) have no names: %s%s%s", process->pid, runtime->label,
+	    option ? "it was started with " : runtime->interpreted_advice, option ? option : "",
+	    !option		       ? ""
+	    : code->names.has_perf_map ? ", but its perf map does not have them"
+				       : ", but the recording has no perf map of it");
 }
 
 static void find_unnamed_code(const struct replay *replay, struct warnings *warnings)
@@ -222,23 +222,23 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 		find_poor_names(pid, &code.names, warnings);
 		/* Unwinding by frame pointers skips callers that keep none, and the recording does not show where. */
 		if (code.unchecked_frames && keeps != 1)
-			warn(warnings, MMT_WARNING_FRAME_POINTERS_UNKNOWN,
-			     "process %" PRId32
-			     " (%s) %s without %s%s: %scallers of compiled methods %s missing from its stacks",
-			     pid, runtime->label, keeps ? "may have been started" : "was started",
-			     runtime->frame_pointers, runtime->in_environment ? " in its environment" : "",
-			     keeps ? "then " : "", keeps ? "are" : "may be");
+			add(warnings, MMT_WARNING_FRAME_POINTERS_UNKNOWN,
+			    "process %" PRId32
+			    " (%s) %s without %s%s: %scallers of compiled methods %s missing from its stacks",
+			    pid, runtime->label, keeps ? "may have been started" : "was started",
+			    runtime->frame_pointers, runtime->in_environment ? " in its environment" : "",
+			    keeps ? "then " : "", keeps ? "are" : "may be");
 		if (code.stacks_end_there && runtime && runtime->complete_stacks)
-			warn(warnings, MMT_WARNING_STACKS_END_IN_JIT_CODE,
-			     "stacks of process %" PRId32 " (%s) end in JIT code: %s", pid, runtime->label,
-			     runtime->complete_stacks);
+			add(warnings, MMT_WARNING_STACKS_END_IN_JIT_CODE,
+			    "stacks of process %" PRId32 " (%s) end in JIT code: %s", pid, runtime->label,
+			    runtime->complete_stacks);
 		if (code.unnamed)
 			find_missing_names(replay, process, &code, keeps != 1 && !code.unchecked_frames, warnings);
 		if (code.unnamed_precompiled && runtime && !strcmp(runtime->name, "dotnet"))
-			warn(warnings, MMT_WARNING_PRECOMPILED_CODE_UNNAMED,
-			     "precompiled code of process %" PRId32
-			     " (%s) has no names: start it with DOTNET_ReadyToRun=0 in its environment%s",
-			     pid, runtime->label, code.names.has_perf_map ? "" : " and with a perf map");
+			add(warnings, MMT_WARNING_PRECOMPILED_CODE_UNNAMED,
+			    "precompiled code of process %" PRId32
+			    " (%s) has no names: start it with DOTNET_ReadyToRun=0 in its environment%s",
+			    pid, runtime->label, code.names.has_perf_map ? "" : " and with a perf map");
 		find_interpreted(replay, process, &code, warnings);
 	}
 }
@@ -259,16 +259,15 @@ static void find_unusable_programs(const struct replay *replay, struct warnings 
 		if (state >= MODULE_POOR_NAMES)
 			continue;
 		if (++count <= PROGRAMS_NAMED)
-			warn(warnings, MMT_WARNING_MODULE_UNUSABLE,
-			     "%s %s: its frames have no names, and stacks may end there", path, reasons[state]);
+			add(warnings, MMT_WARNING_MODULE_UNUSABLE,
+			    "%s %s: its frames have no names, and stacks may end there", path, reasons[state]);
 	}
 	if (count > PROGRAMS_NAMED)
-		warn(warnings, MMT_WARNING_MODULE_UNUSABLE, "%zu more ELF files cannot be used",
-		     count - PROGRAMS_NAMED);
+		add(warnings, MMT_WARNING_MODULE_UNUSABLE, "%zu more ELF files cannot be used", count - PROGRAMS_NAMED);
 	if (count)
-		warn(warnings, MMT_WARNING_MODULES_NOT_KEPT,
-		     "to keep names in a recording, run `mmtrace pack` where its ELF files are, or record with "
-		     "--images all");
+		add(warnings, MMT_WARNING_MODULES_NOT_KEPT,
+		    "to keep names in a recording, run `mmtrace pack` where its ELF files are, or record with "
+		    "--images all");
 }
 
 static void find_poor_debug_information(const struct replay *replay, struct warnings *warnings)
@@ -295,22 +294,22 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 		if (state < MODULE_POOR_NAMES || ++count > PROGRAMS_NAMED)
 			continue;
 		if (state == MODULE_UNREAD_NAMES)
-			warn(warnings, MMT_WARNING_NAMES_UNREAD,
-			     "names and lines of %s are missing: the process that reads them %s%s", path, unread,
-			     failure > 0 ? strerrordesc_np(failure) : "");
+			add(warnings, MMT_WARNING_NAMES_UNREAD,
+			    "names and lines of %s are missing: the process that reads them %s%s", path, unread,
+			    failure > 0 ? strerrordesc_np(failure) : "");
 		else if (part)
-			warn(warnings, MMT_WARNING_DEBUG_INFORMATION,
-			     "the debug information of %s refers to other files that are missing (%s): some of its "
-			     "lines and inlined functions are missing",
-			     path, part);
+			add(warnings, MMT_WARNING_DEBUG_INFORMATION,
+			    "the debug information of %s refers to other files that are missing (%s): some of its "
+			    "lines and inlined functions are missing",
+			    path, part);
 		else
-			warn(warnings, MMT_WARNING_DEBUG_INFORMATION,
-			     "the debug information of %s %s: some of its lines and inlined functions are missing",
-			     path, reasons[state]);
+			add(warnings, MMT_WARNING_DEBUG_INFORMATION,
+			    "the debug information of %s %s: some of its lines and inlined functions are missing", path,
+			    reasons[state]);
 	}
 	if (count > PROGRAMS_NAMED)
-		warn(warnings, MMT_WARNING_DEBUG_INFORMATION,
-		     "the debug information of %zu more ELF files is incomplete", count - PROGRAMS_NAMED);
+		add(warnings, MMT_WARNING_DEBUG_INFORMATION,
+		    "the debug information of %zu more ELF files is incomplete", count - PROGRAMS_NAMED);
 }
 
 /* Calls that are counted although their events do not show their effect. */
@@ -321,8 +320,8 @@ static void find_unknown_effects(const struct mmt_report *report, struct warning
 		uint64_t count = report->events[description->counter];
 
 		if (description->unknown && count)
-			warn(warnings, MMT_WARNING_UNKNOWN_EFFECT, "%" PRIu64 " %s of %s: %s", count,
-			     count == 1 ? "call" : "calls", description->name, description->unknown);
+			add(warnings, MMT_WARNING_UNKNOWN_EFFECT, "%" PRIu64 " %s of %s: %s", count,
+			    count == 1 ? "call" : "calls", description->name, description->unknown);
 	}
 }
 
@@ -337,16 +336,16 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 	for (size_t i = 0; i < report->process_count; i++)
 		wrong |= report->processes[i].mismatch_bytes > 0;
 	if (replay->faked_calls)
-		warn(warnings, MMT_WARNING_FAKED_CALLS,
-		     "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a tracer "
-				"answered the calls in its place. They mapped nothing and are ignored; other calls "
-				"answered in this way cannot be recognized",
-		     replay->faked_calls, replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
+		add(warnings, MMT_WARNING_FAKED_CALLS,
+		    "%" PRIu64 " %s returned address 0, which the kernel never does: a seccomp filter or a tracer "
+		    "answered the calls in its place. They mapped nothing and are ignored; other calls "
+		    "answered in this way cannot be recognized",
+		    replay->faked_calls, replay->faked_calls == 1 ? "call that maps memory" : "calls that map memory");
 	else if (replay->metadata->ours && !lossy && wrong)
-		warn(warnings, MMT_WARNING_UNEXPLAINED_MISMATCH,
-		     "the figures differ from the kernel's maps although no event was lost; possible causes: a seccomp "
-		     "filter that skips calls but makes them look successful, or 32-bit calls (int 0x80) of a 64-bit "
-		     "program, which are not recorded");
+		add(warnings, MMT_WARNING_UNEXPLAINED_MISMATCH,
+		    "the figures differ from the kernel's maps although no event was lost; possible causes: a seccomp "
+		    "filter that skips calls but makes them look successful, or 32-bit calls (int 0x80) of a 64-bit "
+		    "program, which are not recorded");
 }
 
 /* What a report leaves out to bound its memory; and the memory of a supervisor may be level while that of its workers
@@ -356,23 +355,23 @@ static void find_left_out(const struct replay *replay, struct warnings *warnings
 	uint64_t not_copied = processes_not_copied(replay->processes);
 
 	if (not_copied)
-		warn(warnings, MMT_WARNING_INHERITED_NOT_COPIED,
-		     "the mappings that %" PRIu64
-		     " forked processes inherited are left out: too many for a recording of this size",
-		     not_copied);
+		add(warnings, MMT_WARNING_INHERITED_NOT_COPIED,
+		    "the mappings that %" PRIu64
+		    " forked processes inherited are left out: too many for a recording of this size",
+		    not_copied);
 	if (replay->stacks_left_out)
-		warn(warnings, MMT_WARNING_STACKS_LEFT_OUT,
-		     "the stacks of %" PRIu64
-		     " calls are left out: too many different ones for a recording of this size",
-		     replay->stacks_left_out);
+		add(warnings, MMT_WARNING_STACKS_LEFT_OUT,
+		    "the stacks of %" PRIu64
+		    " calls are left out: too many different ones for a recording of this size",
+		    replay->stacks_left_out);
 	for (size_t i = 0; i < replay->notes.unrecorded_children.count; i++) {
 		const struct missing_children *children = &replay->notes.unrecorded_children.items[i];
 
-		warn(warnings, MMT_WARNING_UNRECORDED_CHILDREN,
-		     "process %" PRId32 " had %" PRIu64
-		     " %s when recording began, which %s not in the recording: record with --tree",
-		     children->parent, children->count, children->count == 1 ? "child" : "children",
-		     children->count == 1 ? "is" : "are");
+		add(warnings, MMT_WARNING_UNRECORDED_CHILDREN,
+		    "process %" PRId32 " had %" PRIu64
+		    " %s when recording began, which %s not in the recording: record with --tree",
+		    children->parent, children->count, children->count == 1 ? "child" : "children",
+		    children->count == 1 ? "is" : "are");
 	}
 }
 
@@ -393,13 +392,13 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 	if (!replay->metadata->ours)
 		find_missing_sources(replay, &warnings);
 	else if (!has_new_tasks)
-		warn(&warnings, MMT_WARNING_VFORK_CHILDREN,
-		     "recorded without CAP_PERFMON: vfork children, which share their parent's memory until they "
-		     "execute a program, are treated as copies of it");
+		add(&warnings, MMT_WARNING_VFORK_CHILDREN,
+		    "recorded without CAP_PERFMON: vfork children, which share their parent's memory until they "
+		    "execute a program, are treated as copies of it");
 	if (replay->calls_without_entry)
-		warn(&warnings, MMT_WARNING_MISSING_ARGUMENTS,
-		     "%" PRIu64 " calls were recorded without their arguments and are ignored",
-		     replay->calls_without_entry);
+		add(&warnings, MMT_WARNING_MISSING_ARGUMENTS,
+		    "%" PRIu64 " calls were recorded without their arguments and are ignored",
+		    replay->calls_without_entry);
 	find_left_out(replay, &warnings);
 	find_unknown_effects(report, &warnings);
 	find_faked_calls(replay, report, &warnings);
@@ -407,15 +406,15 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 		allocated_bytes =
 		    saturating_add(allocated_bytes, replay->ledger.accounts.items[i].allocated_bytes, MMT_BYTES_MAX);
 	if (allocated_bytes == MMT_BYTES_MAX)
-		warn(&warnings, MMT_WARNING_SUMS_NOT_EXACT,
-		     "16 EiB or more were mapped in total: sums of that size are not exact");
+		add(&warnings, MMT_WARNING_SUMS_NOT_EXACT,
+		    "16 EiB or more were mapped in total: sums of that size are not exact");
 	find_setuid_execs_programs(replay, completeness, &warnings);
 	find_unnamed_code(replay, &warnings);
 	find_unusable_programs(replay, &warnings);
 	find_poor_debug_information(replay, &warnings);
 	if (warnings.left_out) {
 		warnings.maximum++;
-		warn(&warnings, MMT_WARNING_MORE_WARNINGS, "%zu more notes are not shown", warnings.left_out);
+		add(&warnings, MMT_WARNING_MORE_WARNINGS, "%zu more notes are not shown", warnings.left_out);
 	}
 	completeness->warnings = warnings.items;
 	completeness->warning_codes = warnings.codes;
