@@ -62,24 +62,22 @@ static struct mmt_error *parse(const char *option, bool ignores, const char *tex
 
 struct mmt_error *filters_parse(const struct mmt_report_options *options, struct filters *filters_ret)
 {
-	struct filters filters = {0};
 	struct mmt_error *error = NULL;
 	struct filter filter;
 
+	*filters_ret = (struct filters){0};
 	for (size_t i = 0; !error && i < options->focus_count + options->ignore_count; i++) {
 		bool ignores = i >= options->focus_count;
 		const char *text = ignores ? options->ignore[i - options->focus_count] : options->focus[i];
 
 		error = parse(ignores ? "--ignore" : "--focus", ignores, text, &filter);
-		if (!error && !vector_push(&filters.items, filter))
+		if (!error && !vector_push(&filters_ret->items, filter))
 			error = &error_no_memory;
-		filters.by_frames |= FRAME_KEYS >> filter.key & 1;
-		filters.by_threads |= filter.key == FILTER_THREAD;
+		filters_ret->by_frames |= FRAME_KEYS >> filter.key & 1;
+		filters_ret->by_threads |= filter.key == FILTER_THREAD;
 	}
 	if (error)
-		filters_deinit(&filters);
-	else
-		*filters_ret = filters;
+		filters_deinit(filters_ret);
 	return error;
 }
 

@@ -31,7 +31,6 @@ struct sum {
 };
 
 struct judgement {
-	const struct replay *replay;
 	const struct rows *rows;
 	struct memory_readings *memory;
 	size_t first, count; /* places of the readings in the window */
@@ -93,7 +92,7 @@ struct ended_children {
  */
 static struct mmt_error *leave_out_brief(struct judgement *judgement)
 {
-	struct processes *processes = judgement->replay->processes;
+	struct processes *processes = judgement->rows->replay->processes;
 	CLEANUP(free)
 	struct ended_children *children = calloc(processes_count(processes) + 1, sizeof(*children)); /* by parent */
 
@@ -107,7 +106,7 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 
 		if (!process->ended || process->forked_from == process->index || process->borrows_space)
 			continue;
-		size = largest_size(growth_process_readings(judgement->replay, process));
+		size = largest_size(growth_process_readings(judgement->rows->replay, process));
 		of->count++;
 		if (size > of->largest_bytes) {
 			of->second_bytes = of->largest_bytes;
@@ -117,11 +116,11 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 		}
 	}
 	for (const struct process *process = NULL; (process = processes_next(processes, process));) {
-		struct process_readings *readings = growth_process_readings(judgement->replay, process);
+		struct process_readings *readings = growth_process_readings(judgement->rows->replay, process);
 		const struct ended_children *of = &children[process->forked_from];
 		uint64_t size, largest;
 
-		if (!readings || !lived_briefly(judgement, process) || is_target(judgement->replay, process->pid))
+		if (!readings || !lived_briefly(judgement, process) || is_target(judgement->rows->replay, process->pid))
 			continue;
 		size = largest_size(readings);
 		largest = process->ended && size == of->largest_bytes ? of->second_bytes : of->largest_bytes;
@@ -330,7 +329,7 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 
 	least = least > GROWER_BYTES_MIN ? least : GROWER_BYTES_MIN;
 	for (const struct process *process = NULL; (process = rows_next(judgement->rows, process));) {
-		struct process_readings *readings = growth_process_readings(judgement->replay, process);
+		struct process_readings *readings = growth_process_readings(judgement->rows->replay, process);
 		size_t count = readings && !readings->of.brief ? make_series_of_process(judgement, readings) : 0;
 		struct mmt_process_readings *of;
 		struct mmt_growth own;
@@ -363,14 +362,14 @@ static struct mmt_error *sum_up(struct judgement *judgement)
 	bool all_brief;
 
 	for (const struct process *process = NULL; !error && (process = rows_next(judgement->rows, process));) {
-		const struct process_readings *readings = growth_process_readings(judgement->replay, process);
+		const struct process_readings *readings = growth_process_readings(judgement->rows->replay, process);
 
 		judgement->processes += readings && readings->points.count;
 		judgement->brief += readings && readings->points.count && readings->of.brief;
 	}
 	all_brief = judgement->brief == judgement->processes;
 	for (const struct process *process = NULL; !error && (process = rows_next(judgement->rows, process));) {
-		struct process_readings *readings = growth_process_readings(judgement->replay, process);
+		struct process_readings *readings = growth_process_readings(judgement->rows->replay, process);
 
 		if (!readings || !readings->points.count)
 			continue;
@@ -451,7 +450,7 @@ static size_t count_before_end(const struct rows *rows, const struct mmt_report 
 struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *report)
 {
 	struct memory_readings *memory = &rows->replay->notes.memory;
-	struct judgement judgement = {.replay = rows->replay, .rows = rows, .memory = memory};
+	struct judgement judgement = {.rows = rows, .memory = memory};
 	size_t count = count_before_end(rows, report);
 	struct mmt_error *error;
 

@@ -520,20 +520,6 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	return error;
 }
 
-static struct mmt_error *check_options(const struct mmt_report_options *options)
-{
-	uint32_t steps = options->lifetime_steps;
-
-	if (steps && (steps < LIFETIME_STEPS_MIN || steps > LIFETIME_STEPS_MAX))
-		return error_create(MMT_ERROR_INVALID, "lifetime_steps: %" PRIu32 " is neither 0 nor from %d to %d",
-				    steps, LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
-	if (options->then_by != MMT_BY_STACK &&
-	    (options->by == MMT_BY_STACK || options->by == options->then_by || steps))
-		return error_create(MMT_ERROR_INVALID,
-				    "then_by: needs a different key in `by`, not stacks, and no lifetime_steps");
-	return NULL;
-}
-
 struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, struct mmt_report **report_ret)
 {
 	struct report *report = calloc(1, sizeof(*report));
@@ -541,17 +527,24 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, stru
 	struct replay_options replay = {.find_row = rows_find};
 	struct mmt_error *error;
 	bool has_events = false;
+	uint32_t steps;
 
 	if (!report)
 		return &error_no_memory;
+	replay.report = options = &report->result.options;
 	error = options_copy(asked, &report->result.options, sizeof(report->result.options), "mmt_report_options");
-	if (!error)
-		error = check_options(&report->result.options);
+	steps = options->lifetime_steps;
+	if (!error && steps && (steps < LIFETIME_STEPS_MIN || steps > LIFETIME_STEPS_MAX))
+		error = error_create(MMT_ERROR_INVALID, "lifetime_steps: %" PRIu32 " is neither 0 nor from %d to %d",
+				     steps, LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
+	if (!error && options->then_by != MMT_BY_STACK &&
+	    (options->by == MMT_BY_STACK || options->by == options->then_by || steps))
+		error = error_create(MMT_ERROR_INVALID,
+				     "then_by: needs a different key in `by`, not stacks, and no lifetime_steps");
 	if (error) {
 		free(report);
 		return error;
 	}
-	replay.report = options = &report->result.options;
 	error = rows_init(&report->rows, options, &report->arena);
 	replay.context = &report->rows;
 	replay.by_thread = rows_need_threads(&report->rows);

@@ -312,19 +312,6 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 		    "the debug information of %zu more ELF files is incomplete", count - PROGRAMS_NAMED);
 }
 
-/* Calls that are counted although their events do not show their effect. */
-static void find_unknown_effects(const struct mmt_report *report, struct warnings *warnings)
-{
-	for (unsigned call = 0; call < CALL_KINDS; call++) {
-		const struct call_description *description = call_describe((enum call)call);
-		uint64_t count = report->events[description->counter];
-
-		if (description->unknown && count)
-			add(warnings, MMT_WARNING_UNKNOWN_EFFECT, "%" PRIu64 " %s of %s: %s", count,
-			    count == 1 ? "call" : "calls", description->name, description->unknown);
-	}
-}
-
 /* Calls that a seccomp filter or a tracer answered instead of the kernel. */
 static void find_faked_calls(const struct replay *replay, const struct mmt_report *report, struct warnings *warnings)
 {
@@ -400,7 +387,15 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 		    "%" PRIu64 " calls were recorded without their arguments and are ignored",
 		    replay->calls_without_entry);
 	find_left_out(replay, &warnings);
-	find_unknown_effects(report, &warnings);
+	/* Calls that are counted although their events do not show their effect. */
+	for (unsigned call = 0; call < CALL_KINDS; call++) {
+		const struct call_description *description = call_describe((enum call)call);
+		uint64_t count = report->events[description->counter];
+
+		if (description->unknown && count)
+			add(&warnings, MMT_WARNING_UNKNOWN_EFFECT, "%" PRIu64 " %s of %s: %s", count,
+			    count == 1 ? "call" : "calls", description->name, description->unknown);
+	}
 	find_faked_calls(replay, report, &warnings);
 	for (size_t i = 0; i < replay->ledger.accounts.count; i++)
 		allocated_bytes =
