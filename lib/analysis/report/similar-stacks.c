@@ -307,55 +307,28 @@ static int compare_candidates(const void *left, const void *right)
 		   ?: order_of(a->stacks[DIFF_BEFORE], b->stacks[DIFF_BEFORE]);
 }
 
-static const struct unmatched_stack *stack_of(const struct similar_search *search, const struct candidate *candidate,
-					      unsigned side)
-{
-	return &search->similar->stacks[side].items[candidate->stacks[side]];
-}
-
-/* Pair stacks, each once. One that is left may be part of one that it is similar to: another build has inlined the
+/* Pair stacks, each once. Then one that is left may be part of one that it is similar to: another build has inlined the
  * functions in which both differ. */
-static void choose_pairs(struct similar_search *search, struct row_match *const matches[DIFF_SIDES])
+static void choose_pairs(struct similar_search *search, bool joins, struct row_match *const matches[DIFF_SIDES])
 {
-	vector_sort(&search->candidates, compare_candidates);
 	for (size_t i = 0; i < search->candidates.count; i++) {
 		const struct candidate *candidate = &search->candidates.items[i];
-		const struct unmatched_stack *before = stack_of(search, candidate, DIFF_BEFORE);
-		const struct unmatched_stack *after = stack_of(search, candidate, DIFF_AFTER);
-		struct row_match *const before_match = &matches[DIFF_BEFORE][before->place];
-		struct row_match *const after_match = &matches[DIFF_AFTER][after->place];
-
-		if (before_match->other || after_match->other)
-			continue;
-		*before_match = (struct row_match){after->row, NULL, candidate->distance.frames};
-		*after_match = (struct row_match){before->row, NULL, candidate->distance.frames};
-	}
-	for (size_t i = 0; i < search->candidates.count; i++) {
-		const struct candidate *candidate = &search->candidates.items[i];
-		const struct unmatched_stack *after = stack_of(search, candidate, DIFF_AFTER);
-		struct row_match *before_match = &matches[DIFF_BEFORE][stack_of(search, candidate, DIFF_BEFORE)->place];
+		const uint32_t *stacks = candidate->stacks;
+		const struct unmatched_stack *before = &search->similar->stacks[DIFF_BEFORE].items[stacks[DIFF_BEFORE]];
+		const struct unmatched_stack *after = &search->similar->stacks[DIFF_AFTER].items[stacks[DIFF_AFTER]];
+		struct row_match *before_match = &matches[DIFF_BEFORE][before->place];
 		struct row_match *after_match = &matches[DIFF_AFTER][after->place];
+		size_t frames = candidate->distance.frames;
 
-		if (!before_match->other && !before_match->joined)
-			*before_match = (struct row_match){NULL, after->row, candidate->distance.frames};
-		else if (!after_match->other && !after_match->joined && before_match->other)
-			*after_match = (struct row_match){NULL, before_match->other, candidate->distance.frames};
-	}
-}
-
-static struct mmt_error *run_search(struct similar_search *search, const uint32_t counts[DIFF_SIDES])
-{
-	if (!index_words(search, counts[DIFF_BEFORE]))
-		return &error_no_memory;
-	for (uint32_t i = 0; i < counts[DIFF_AFTER]; i++) {
-		if (search->similar->matcher->work > LIMIT_DIFF_WORK) {
-			search->similar->matcher->limited = true;
-			break;
+		if (!joins && !before_match->other && !after_match->other) {
+			*before_match = (struct row_match){after->row, NULL, frames};
+			*after_match = (struct row_match){before->row, NULL, frames};
+		} else if (joins && !before_match->other && !before_match->joined) {
+			*before_match = (struct row_match){NULL, after->row, frames};
+		} else if (joins && !after_match->other && !after_match->joined && before_match->other) {
+			*after_match = (struct row_match){NULL, before_match->other, frames};
 		}
-		if (!add_candidates(search, i))
-			return &error_no_memory;
 	}
-	return NULL;
 }
 
 struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct row_match *const matches[DIFF_SIDES])
@@ -372,9 +345,18 @@ struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct ro
 	}
 	if (!counts[DIFF_BEFORE] || !counts[DIFF_AFTER])
 		return NULL;
-	error = cells ? run_search(&search, counts) : &error_no_memory;
-	if (!error)
-		choose_pairs(&search, matches);
+	error = cells && index_words(&search, counts[DIFF_BEFORE]) ? NULL : &error_no_memory;
+	for (uint32_t i = 0; !error && i < counts[DIFF_AFTER]; i++) {
+		if (similar->matcher->work > LIMIT_DIFF_WORK) {
+			similar->matcher->limited = true;
+			break;
+		}
+		if (!add_candidates(&search, i))
+			error = &error_no_memory;
+	}
+	vector_sort(&search.candidates, compare_candidates);
+	for (unsigned joins = 0; !error && joins < 2; joins++)
+		choose_pairs(&search, joins, matches);
 	vector_deinit(&search.postings);
 	vector_deinit(&search.nearest);
 	vector_deinit(&search.candidates);
