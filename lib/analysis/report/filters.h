@@ -45,11 +45,6 @@ struct filter_subject {
 struct mmt_error *filters_parse(const struct mmt_report_options *options, struct filters *filters_ret) MMT_MUST_CHECK;
 void filters_deinit(struct filters *filters);
 
-static inline bool filters_are_given(const struct filters *filters)
-{
-	return filters->items.count > 0;
-}
-
 bool filters_select(const struct filters *filters, const struct filter_subject *subject);
 
 /* Whether the name equals the pattern or matches it as a shell pattern. `name` may be NULL. */

@@ -330,16 +330,11 @@ static bool next_process(const struct page_readings *readings, struct known_proc
 	return false;
 }
 
-uint64_t growth_part_size(const struct mmt_growth_part *part)
-{
-	return magnitude_of(part->bytes);
-}
-
 static int compare_parts(const void *left, const void *right)
 {
 	const struct mmt_growth_part *a = left, *b = right;
 
-	return order_of(growth_part_size(b), growth_part_size(a))
+	return order_of(magnitude_of(b->bytes), magnitude_of(a->bytes))
 		   ?: order_of(a->place, b->place)
 		   ?: order_of(a->order, b->order);
 }

@@ -195,9 +195,6 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 /* Of a part of MMT_GROWTH_BEFORE, from its class, file and runtime. */
 enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
 
-/* The absolute value of its bytes. */
-uint64_t growth_part_size(const struct mmt_growth_part *part);
-
 /* For names that a report does not have yet; as long as the report lives. */
 const struct resolver *report_code(const struct mmt_report *report);
 

@@ -284,7 +284,7 @@ static int compare_between(const void *left, const void *right)
 {
 	const struct mmt_growth_part *a = left, *b = right;
 
-	return order_of(growth_part_size(b), growth_part_size(a)) ?: order_of(a->order, b->order);
+	return order_of(magnitude_of(b->bytes), magnitude_of(a->bytes)) ?: order_of(a->order, b->order);
 }
 
 /* In which kinds of memory one process grew between the recordings. */

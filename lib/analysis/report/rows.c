@@ -416,7 +416,7 @@ bool rows_exclude_mapping(const struct rows *rows, const struct space_interval *
 	if (interval->allocation < ALLOCATION_FIRST || (allocation && allocation->side == LEDGER_BEFORE))
 		return true;
 	if (allocation && allocation->account != LEDGER_NO_ACCOUNT &&
-	    (rows->options->classes || filters_are_given(&rows->filters)))
+	    (rows->options->classes || rows->filters.items.count))
 		return true;
 	return allocation && !rows_selects(rows, processes_at(rows->processes, allocation->process));
 }

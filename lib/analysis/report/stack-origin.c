@@ -122,7 +122,7 @@ static bool is_language_library(const char *function)
 	return matches_any(function, starts) && !matches_any(function, callers);
 }
 
-bool origin_is_library(const struct mmt_frame *frame)
+static bool is_library(const struct mmt_frame *frame)
 {
 	return origin_is_c_library(frame) ||
 	       (frame->kind == MMT_FRAME_NATIVE &&
@@ -169,7 +169,7 @@ size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
 {
 	size_t place = 0;
 
-	while (place < frame_count && origin_is_library(frames[place]))
+	while (place < frame_count && is_library(frames[place]))
 		place++;
 	if (place < frame_count)
 		return place;
@@ -192,7 +192,7 @@ size_t origin_of_stack(const struct mmt_frame *const *frames, size_t frame_count
 		return origin;
 	for (size_t i = origin + 1; i < frame_count; i++) {
 		if (frames[i]->function && !mmt_frame_is_runtime(frames[i]) && !is_host(frames[i]) &&
-		    !origin_is_library(frames[i]))
+		    !is_library(frames[i]))
 			return i;
 	}
 	return origin;

@@ -18,10 +18,8 @@ bool origin_is_loader(const struct mmt_frame *frame);
  */
 bool origin_is_c_library(const struct mmt_frame *frame);
 
-/* Or of the library of a language, such as the containers of C++, which is compiled into the program. */
-bool origin_is_library(const struct mmt_frame *frame);
-
-/* Place of the innermost frame outside these; frame_count: there is none. */
+/* Place of the innermost frame outside these and the libraries of languages, such as the containers of C++, which are
+ * compiled into the program; frame_count: there is none. */
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count);
 
 /*
