@@ -261,7 +261,8 @@ static struct mmt_error *find_leaks(const struct judging *judging, uint8_t *leak
 			sets.of_accounts[VERDICT_FUNCTION][i] = VERDICT_NO_SET;
 		}
 	}
-	verdict_sets_deinit(&sets);
+	for (unsigned level = 0; level < VERDICT_LEVELS; level++)
+		free(sets.of_accounts[level]);
 	return error;
 }
 

@@ -70,10 +70,9 @@ struct verdict_sets {
 	size_t counts[VERDICT_LEVELS];
 };
 
-/* Deinitialise them on errors, too. */
+/* The caller frees `of_accounts`, on errors, too. */
 struct mmt_error *verdict_sets_find(struct rows *rows, const struct mmt_report *report,
 				    struct verdict_sets *sets) MMT_MUST_CHECK;
-void verdict_sets_deinit(struct verdict_sets *sets);
 
 /* row-verdicts.c. The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
 uint32_t verdict_row_of(const struct ledger *ledger, const struct allocation *allocation);

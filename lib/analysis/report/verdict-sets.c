@@ -310,9 +310,3 @@ struct mmt_error *verdict_sets_find(struct rows *rows, const struct mmt_report *
 	map_deinit(&uses.first_nodes);
 	return error;
 }
-
-void verdict_sets_deinit(struct verdict_sets *sets)
-{
-	for (unsigned level = 0; level < VERDICT_LEVELS; level++)
-		free(sets->of_accounts[level]);
-}
