@@ -12,6 +12,13 @@
 
 #define CANDIDATES 8 /* edit distances for a stack */
 
+/* What is compared of a frame, by its number. */
+struct frame_words {
+	uint32_t function; /* INTERN_NONE: no name */
+	uint32_t module;
+	uint32_t build_id; /* INTERN_NONE: unknown */
+};
+
 /* A stack before, by a word that it has: see make_word(); or by how far it is from another one. */
 struct posting {
 	uint64_t word;
@@ -31,23 +38,35 @@ struct candidate {
 
 struct similar_search {
 	const struct similar_stacks *similar;
-	VECTOR(struct posting) postings; /* of the stacks before, by word and stack */
-	VECTOR(struct posting) nearest;	 /* scratch: what one stack may be similar to */
+	struct intern texts;
+	VECTOR(struct frame_words) words; /* by the number of the frame */
+	VECTOR(struct posting) postings;  /* of the stacks before, by word and stack */
+	VECTOR(struct posting) nearest;	  /* scratch: what one stack may be similar to */
 	VECTOR(struct candidate) candidates;
 	struct distance *cells; /* scratch: two rows of states */
 };
 
-/* What is compared of a frame, by its number. */
-static const struct frame_identity *frame_of(const struct similar_search *search, uint32_t number)
+static bool add_frame_words(struct similar_search *search, uint32_t number)
 {
-	return intern_get(&search->similar->matcher->identities.frames, number, NULL);
+	const struct identities *identities = &search->similar->matcher->identities;
+	const struct mmt_frame *frame = identities->frames.items[number];
+	const char *module = frame->module ? frame->module : "", *build = identity_build_id(identities, number);
+	struct frame_words words = {INTERN_NONE, INTERN_NONE, INTERN_NONE};
+
+	words.module = intern_put(&search->texts, module, strlen(module));
+	if (build)
+		words.build_id = intern_put(&search->texts, build, strlen(build));
+	if (frame->function)
+		words.function = intern_put(&search->texts, frame->function, identity_name_length(frame));
+	return words.module != INTERN_NONE && (!build || words.build_id != INTERN_NONE) &&
+	       (!frame->function || words.function != INTERN_NONE) && vector_push(&search->words, words);
 }
 
 /* By which a frame is found: a function; a module, by its functions that have no name; or a module, by all of them. */
 enum { WORD_FUNCTION, WORD_UNNAMED, WORD_MODULE, WORD_KINDS };
 
 /* Origins have words of their own. */
-static uint64_t make_word(const struct frame_identity *frame, unsigned kind, bool as_origin)
+static uint64_t make_word(const struct frame_words *frame, unsigned kind, bool as_origin)
 {
 	return ((uint64_t)(kind == WORD_FUNCTION ? frame->function : frame->module) * WORD_KINDS + kind) * 2 +
 	       as_origin;
@@ -66,7 +85,7 @@ static bool index_words(struct similar_search *search, uint32_t stack_count)
 		const struct unmatched_stack *stack = &search->similar->stacks[DIFF_BEFORE].items[i];
 
 		for (uint32_t j = 0; j < stack->count && j < LIMIT_DIFF_WORDS; j++) {
-			const struct frame_identity *frame = frame_of(search, stack->frames[j]);
+			const struct frame_words *frame = &search->words.items[stack->frames[j]];
 			unsigned kind = frame->function == INTERN_NONE ? WORD_UNNAMED : WORD_FUNCTION;
 
 			for (unsigned as_origin = 0; as_origin <= (j == stack->origin); as_origin++) {
@@ -125,7 +144,7 @@ static bool look_at_word(struct similar_search *search, uint64_t word, uint32_t 
 /* Look for a frame that can be that of the stack, in which a name may be missing. */
 static bool look_at_frame(struct similar_search *search, uint32_t stack, uint32_t number, bool as_origin)
 {
-	const struct frame_identity *frame = frame_of(search, number);
+	const struct frame_words *frame = &search->words.items[number];
 
 	if (frame->function == INTERN_NONE)
 		return look_at_word(search, make_word(frame, WORD_MODULE, as_origin), stack);
@@ -154,13 +173,14 @@ static struct distance nearer(struct distance left, struct distance right)
 /* FAR: different functions. */
 static uint32_t cost_of(const struct similar_search *search, uint32_t before, uint32_t after)
 {
-	const struct frame_identity *a = frame_of(search, before), *b = frame_of(search, after);
+	const struct frame_words *a = &search->words.items[before], *b = &search->words.items[after];
 
 	if (before == after)
 		return 0;
 	if (a->function != INTERN_NONE && b->function != INTERN_NONE)
 		return a->function == b->function ? ALIKE_COST : FAR;
-	if (a->module != b->module || a->kind == MMT_FRAME_UNKNOWN)
+	if (a->module != b->module ||
+	    search->similar->matcher->identities.frames.items[before]->kind == MMT_FRAME_UNKNOWN)
 		return FAR;
 	/* In one build, different places without names are different functions. */
 	return a->function == b->function && a->build_id == b->build_id && a->build_id != INTERN_NONE ? FAR
@@ -345,7 +365,11 @@ struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct ro
 	}
 	if (!counts[DIFF_BEFORE] || !counts[DIFF_AFTER])
 		return NULL;
-	error = cells && index_words(&search, counts[DIFF_BEFORE]) ? NULL : &error_no_memory;
+	error = cells ? NULL : &error_no_memory;
+	for (uint32_t i = 0; !error && i < similar->matcher->identities.frames.count; i++)
+		error = add_frame_words(&search, i) ? NULL : &error_no_memory;
+	if (!error && !index_words(&search, counts[DIFF_BEFORE]))
+		error = &error_no_memory;
 	for (uint32_t i = 0; !error && i < counts[DIFF_AFTER]; i++) {
 		if (similar->matcher->work > LIMIT_DIFF_WORK) {
 			similar->matcher->limited = true;
@@ -357,6 +381,8 @@ struct mmt_error *similar_stacks_match(struct similar_stacks *similar, struct ro
 	vector_sort(&search.candidates, compare_candidates);
 	for (unsigned joins = 0; !error && joins < 2; joins++)
 		choose_pairs(&search, joins, matches);
+	intern_deinit(&search.texts);
+	vector_deinit(&search.words);
 	vector_deinit(&search.postings);
 	vector_deinit(&search.nearest);
 	vector_deinit(&search.candidates);

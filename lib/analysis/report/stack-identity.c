@@ -71,8 +71,7 @@ static size_t without_line(const char *name)
 	return length;
 }
 
-/* The length of the function's name without what differs between builds. */
-static size_t name_length(const struct mmt_frame *frame)
+size_t identity_name_length(const struct mmt_frame *frame)
 {
 	if (!frame->function)
 		return 0;
@@ -89,42 +88,77 @@ static uint64_t place_of(bool anywhere, const struct mmt_frame *frame)
 	return anywhere ? 0 : frame->address;
 }
 
+static bool same_text(const char *left, const char *right)
+{
+	return left == right || !strcmp(left ? left : "", right ? right : "");
+}
+
+static size_t name_length(const struct identities *identities, const struct mmt_frame *frame)
+{
+	if (identities->by_line)
+		return frame->function ? strlen(frame->function) : 0;
+	return identity_name_length(frame);
+}
+
+static uint64_t hash_text(struct identities *identities, const char *text)
+{
+	return id_table_hash(&identities->by_hash, text, text ? strlen(text) : 0);
+}
+
+const char *identity_build_id(const struct identities *identities, uint32_t number)
+{
+	return number < identities->build_ids.count ? identities->build_ids.items[number] : NULL;
+}
+
+static bool is_same(const struct identities *identities, uint32_t number, const struct mmt_frame *b,
+		    const char *build_id)
+{
+	const struct mmt_frame *a = identities->frames.items[number];
+	size_t length = name_length(identities, a);
+
+	if (a->kind != b->kind || !same_text(a->module, b->module) || length != name_length(identities, b) ||
+	    !a->function != !b->function || (length && strncmp(a->function, b->function, length) != 0))
+		return false;
+	if (!a->function && (place_of(identities->anywhere, a) != place_of(identities->anywhere, b) ||
+			     !same_text(identity_build_id(identities, number), build_id)))
+		return false;
+	return !identities->by_line || (a->inlined == b->inlined && a->source_line == b->source_line &&
+					same_text(a->source_file, b->source_file));
+}
+
 void identities_deinit(struct identities *identities)
 {
-	intern_deinit(&identities->texts);
-	intern_deinit(&identities->frames);
+	id_table_deinit(&identities->by_hash);
+	vector_deinit(&identities->frames);
+	vector_deinit(&identities->build_ids);
 	intern_deinit(&identities->stacks);
 }
 
 uint32_t identity_of_frame(struct identities *identities, const struct build_id_paths *paths,
 			   const struct mmt_frame *frame)
 {
-	const char *module = frame->module ? frame->module : "", *file = NULL, *build_id = NULL;
-	size_t length = name_length(frame);
-	struct frame_identity key = {.place = place_of(identities->anywhere, frame),
-				     .function = INTERN_NONE,
-				     .source_file = INTERN_NONE,
-				     .build_id = INTERN_NONE,
-				     .kind = frame->kind};
+	const char *build_id = frame->kind == MMT_FRAME_NATIVE ? build_id_paths_find(paths, frame->module_path) : NULL;
+	bool by_line = identities->by_line;
+	uint64_t key[] = {
+	    place_of(identities->anywhere, frame),
+	    hash_text(identities, frame->module),
+	    id_table_hash(&identities->by_hash, frame->function, name_length(identities, frame)),
+	    frame->function ? 0 : hash_text(identities, build_id),
+	    by_line ? hash_text(identities, frame->source_file) : 0,
+	    by_line ? (uint64_t)frame->source_line << 1 | frame->inlined : 0,
+	    frame->kind,
+	};
+	uint64_t hash = id_table_hash(&identities->by_hash, key, sizeof(key));
+	size_t position = 0;
+	uint32_t number;
 
-	if (!frame->function && frame->kind == MMT_FRAME_NATIVE)
-		build_id = build_id_paths_find(paths, frame->module_path);
-	if (identities->by_line) {
-		file = frame->source_file ? frame->source_file : "";
-		key.line = (uint64_t)frame->source_line << 1 | frame->inlined;
-		length = frame->function ? strlen(frame->function) : 0;
+	while ((number = id_table_next(&identities->by_hash, hash, &position)) != ID_NONE) {
+		if (is_same(identities, number, frame, build_id))
+			return number;
 	}
-	key.module = intern_put(&identities->texts, module, strlen(module));
-	if (frame->function)
-		key.function = intern_put(&identities->texts, frame->function, length);
-	if (file)
-		key.source_file = intern_put(&identities->texts, file, strlen(file));
-	if (build_id)
-		key.build_id = intern_put(&identities->texts, build_id, strlen(build_id));
-	if (key.module == INTERN_NONE || (frame->function && key.function == INTERN_NONE) ||
-	    (file && key.source_file == INTERN_NONE) || (build_id && key.build_id == INTERN_NONE))
+	if (!vector_push(&identities->frames, frame) || (paths && !vector_push(&identities->build_ids, build_id)))
 		return IDENTITY_NONE;
-	return intern_put(&identities->frames, &key, sizeof(key));
+	return id_table_add(&identities->by_hash, hash);
 }
 
 uint32_t identity_of_stack(struct identities *identities, const uint32_t *frames, size_t count)
@@ -154,7 +188,7 @@ static uint64_t add_frame(uint64_t sum, const struct build_id_paths *paths, cons
 	const char *module = frame->module ? frame->module : "", *build_id = NULL;
 
 	if (frame->function)
-		return add_text(add_text(sum, module, strlen(module)), frame->function, name_length(frame));
+		return add_text(add_text(sum, module, strlen(module)), frame->function, identity_name_length(frame));
 	if (frame->kind == MMT_FRAME_NATIVE)
 		build_id = build_id_paths_find(paths, frame->module_path);
 	module = build_id ? build_id : module;

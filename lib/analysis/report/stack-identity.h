@@ -29,33 +29,31 @@ const char *build_id_paths_find(const struct build_id_paths *paths, const char *
 bool build_id_paths_init(struct build_id_paths *paths, const struct mmt_report *report);
 void build_id_paths_deinit(struct build_id_paths *paths);
 
-/* What is compared of a frame: texts by their ids, INTERN_NONE: none. */
-struct frame_identity {
-	uint64_t place; /* of a frame without a function: the address that identifies it */
-	uint64_t line;	/* and whether it was inlined */
-	uint32_t module, function, source_file;
-	uint32_t build_id; /* of the module of a frame without a function */
-	uint64_t kind;	   /* enum mmt_frame_kind; 64 bits leave no padding */
-};
-
 struct identities {
 	bool by_line;  /* set by the caller: lines, files and inlining count, too */
 	bool anywhere; /* set by the caller: ignore addresses of frames in no file, which differ between runs */
-	struct intern texts;
-	struct intern frames; /* struct frame_identity */
-	struct intern stacks; /* numbers of frames */
+	struct id_table by_hash;
+	VECTOR(const struct mmt_frame *) frames; /* by number: the first one with this identity */
+	VECTOR(const char *) build_ids;		 /* of their modules, NULL: unknown; empty without paths */
+	struct intern stacks;
 };
 
 #define IDENTITY_NONE INTERN_NONE
 
 void identities_deinit(struct identities *identities);
 
-/* Number of a frame. `paths` may be NULL. IDENTITY_NONE: out of memory. */
+/* Number of a frame, which must live as long as `identities`. `paths`: always or never NULL. IDENTITY_NONE: out of
+ * memory. */
 uint32_t identity_of_frame(struct identities *identities, const struct build_id_paths *paths,
 			   const struct mmt_frame *frame);
 
+const char *identity_build_id(const struct identities *identities, uint32_t number);
+
 /* Number of a sequence of frame numbers. */
 uint32_t identity_of_stack(struct identities *identities, const uint32_t *frames, size_t count);
+
+/* The function's name without what differs between builds; it begins where the name does. */
+size_t identity_name_length(const struct mmt_frame *frame);
 
 /* All interpreted functions have the same frame. */
 bool identity_has_name(const struct mmt_frame *frame);
