@@ -7,7 +7,7 @@
 START_TEST(equal_stacks_have_equal_numbers)
 {
 	const uint32_t frames[] = {1, 2, 3}, others[] = {1, 2, 4};
-	struct stacks stacks = {0};
+	struct intern stacks = {0};
 	const uint32_t *got;
 	size_t count;
 	uint32_t end;
@@ -17,19 +17,19 @@ START_TEST(equal_stacks_have_equal_numbers)
 	ck_assert_uint_eq(stacks_put(&stacks, frames, 2, 7), 2);
 	ck_assert_uint_eq(stacks_put(&stacks, frames, 3, 8), 3);
 	ck_assert_uint_eq(stacks_put(&stacks, frames, 3, 7), 0);
-	ck_assert_uint_eq(stacks_count(&stacks), 4);
+	ck_assert_uint_eq(stacks.count, 4);
 	got = stacks_get(&stacks, 3, &count, &end);
 	ck_assert_uint_eq(count, 3);
 	ck_assert_uint_eq(end, 8);
 	ck_assert_mem_eq(got, frames, sizeof(frames));
-	stacks_deinit(&stacks);
+	intern_deinit(&stacks);
 }
 END_TEST
 
 START_TEST(empty_and_very_deep_stacks)
 {
 	uint32_t frames[1000];
-	struct stacks stacks = {0};
+	struct intern stacks = {0};
 	const uint32_t *got;
 	size_t count;
 
@@ -42,7 +42,7 @@ START_TEST(empty_and_very_deep_stacks)
 	got = stacks_get(&stacks, 1, &count, NULL);
 	ck_assert_uint_eq(count, 1000);
 	ck_assert_mem_eq(got, frames, sizeof(frames));
-	stacks_deinit(&stacks);
+	intern_deinit(&stacks);
 }
 END_TEST
 

@@ -44,7 +44,7 @@ struct rows {
 	struct processes *processes;
 	struct replay *replay; /* set by the caller, as are the two above and lost_stack */
 	struct filters filters;
-	uint32_t lost_stack; /* stack of lost calls; STACKS_NONE: none */
+	uint32_t lost_stack; /* stack of lost calls; INTERN_NONE: none */
 	struct arena *arena;
 	struct identities identities;
 	struct build_id_paths build_ids;	 /* set by row_figures_build() */

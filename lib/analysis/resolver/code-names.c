@@ -21,32 +21,30 @@ struct jit_names *resolver_jit_names(struct resolver *resolver, uint32_t process
 	return state->jit_names;
 }
 
-/* Programs without recorded code share the code of the next program that has some. */
-static struct jit_rows *share_rows(struct resolver *resolver, const struct jit_code_program *recorded)
+struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, uint64_t program_ns)
 {
+	struct process_state *state = &resolver->processes.items[process];
 	const struct jit_code *code = &resolver->metadata->code;
-	size_t place = (size_t)(recorded - code->programs.items);
+	const struct jit_code_program *recorded;
+	size_t place;
 
+	if (state->code_looked_up && state->code_ns == program_ns)
+		return state->rows;
+	state->rows = NULL;
+	state->code_ns = program_ns;
+	state->code_looked_up = true;
+	recorded = jit_code_find(code, state->pid, program_ns);
+	if (!recorded)
+		return NULL;
+	/* Programs without recorded code share the code of the next program that has some. */
+	place = (size_t)(recorded - code->programs.items);
 	while (resolver->rows.count <= place) {
 		if (!vector_append(&resolver->rows))
 			return NULL;
 	}
 	if (!resolver->rows.items[place])
 		resolver->rows.items[place] = jit_rows_create(code, recorded, resolver->mapped.modules);
-	return resolver->rows.items[place];
-}
-
-struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, uint64_t program_ns)
-{
-	struct process_state *state = &resolver->processes.items[process];
-	const struct jit_code_program *recorded;
-
-	if (state->code_looked_up && state->code_ns == program_ns)
-		return state->rows;
-	recorded = jit_code_find(&resolver->metadata->code, state->pid, program_ns);
-	state->rows = recorded ? share_rows(resolver, recorded) : NULL;
-	state->code_ns = program_ns;
-	state->code_looked_up = true;
+	state->rows = resolver->rows.items[place];
 	return state->rows;
 }
 
@@ -136,7 +134,7 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 	struct frame_record *record = &resolver->frames.items[number];
 	const struct frame_key *key = &record->key;
 	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = record->address};
-	size_t count = 0;
+	size_t count = is_native(record) ? name_native(resolver, key, functions) : 0;
 
 	if (key->image != NO_IMAGE) {
 		frame.module_path = mapped_modules_image_path(&resolver->mapped, key->image);
@@ -144,8 +142,6 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 	}
 	if (key->kind == MMT_FRAME_NATIVE)
 		frame.module_offset = key->address;
-	if (is_native(record))
-		count = name_native(resolver, key, functions);
 	if (count)
 		return put_names(resolver, record, &frame, functions, count);
 	if (!key->readable && !name_jit(resolver, key, record->address, &frame) && key->kind == MMT_FRAME_JIT)
@@ -200,67 +196,60 @@ static bool is_named(const struct mmt_frame *frame, const char *start)
 	return frame->raw_function && starts_with(frame->raw_function, start);
 }
 
-/* An interpreter runs code in frames of its own functions; in Java these are JIT code too. */
-static void note_interpreter(struct process_state *state, const struct mmt_frame *frame)
+/* Call this after a frame of the process has been symbolized: the name may identify the runtime. An interpreter runs
+ * code in frames of its own functions; in Java these are JIT code too. */
+static void note_runtime(struct process_state *state, const struct mmt_frame *frame)
 {
-	const struct runtime *runtime = state->runtime;
+	const struct runtime *runtime = state->code.runtime;
 
 	if (frame->kind == MMT_FRAME_JIT) {
 		if (runtime && runtime->interpreted_named)
 			state->interpreted_named |= is_named(frame, runtime->interpreted_named);
 		if (runtime && runtime->interpreted && *runtime->interpreted && is_named(frame, runtime->interpreted))
-			state->interpreter = runtime;
+			state->code.interpreter = runtime;
 		return;
 	}
-	if (state->interpreter || !frame->module_path)
+	if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module)
+		state->code.unnamed_precompiled |= ends_with(frame->module, ".dll") ||
+						   ends_with(frame->module, ".exe") ||
+						   starts_with(frame->module, BUNDLED);
+	if (state->code.interpreter || !frame->module_path)
 		return;
 	runtime = runtimes_of_file(frame->module_path);
 	if (runtime && runtime->interpreted && (!*runtime->interpreted || is_named(frame, runtime->interpreted)))
-		state->interpreter = runtime;
-}
-
-/* Call this after a frame of the process has been symbolized: the name may identify the runtime. */
-static void resolver_note_runtime(struct process_state *state, const struct mmt_frame *frame)
-{
-	note_interpreter(state, frame);
-	if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module)
-		state->unnamed_precompiled |= ends_with(frame->module, ".dll") || ends_with(frame->module, ".exe") ||
-					      starts_with(frame->module, BUNDLED);
-}
-
-static void note_code(struct resolver *resolver, uint32_t process, bool named)
-{
-	resolver->processes.items[process].has_code = true;
-	if (!named)
-		resolver->processes.items[process].unnamed = true;
+		state->code.interpreter = runtime;
 }
 
 struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, const struct mmt_frame **frames_ret,
 				 size_t *count_ret)
 {
 	struct frame_record *record = &resolver->frames.items[frame];
+	struct process_state *state = &resolver->processes.items[record->process];
 
 	if (!record->name_count && !(is_native(record) ? name_frames(resolver, frame) : name_frame(resolver, frame)))
 		return &error_no_memory;
 	if (!record->noted) {
 		record->noted = true;
-		resolver_note_runtime(&resolver->processes.items[record->process], record->names);
+		note_runtime(state, record->names);
 	}
-	if (record->names->kind == MMT_FRAME_JIT)
-		note_code(resolver, record->process, record->names->function);
+	if (record->names->kind == MMT_FRAME_JIT) {
+		state->code.has_code = true;
+		state->code.unnamed |= !record->names->function;
+	}
 	*frames_ret = record->names;
 	*count_ret = record->name_count;
 	return NULL;
 }
 
-/* resolver_unusable() and resolver_jit() for packed recordings. */
-static const char *resolver_resolved_unusable(const struct resolver *resolver, size_t *position,
-					      enum module_state *state_ret, char **missing_ret)
+const char *resolver_unusable(const struct resolver *resolver, size_t *position, enum module_state *state_ret,
+			      char **missing_ret)
 {
 	const struct packed_stacks *stacks = &resolver->metadata->stacks;
 	const struct packed_module *module;
 	const char *missing;
 
+	if (!resolver->metadata->packed)
+		return mapped_modules_unusable(&resolver->mapped, position, state_ret, missing_ret);
 	if (missing_ret)
 		*missing_ret = NULL;
 	do {
@@ -275,74 +264,23 @@ static const char *resolver_resolved_unusable(const struct resolver *resolver, s
 	return packed_stacks_text(stacks, module->path);
 }
 
-const char *resolver_unusable(const struct resolver *resolver, size_t *position, enum module_state *state_ret,
-			      char **missing_ret)
-{
-	if (resolver->metadata->packed)
-		return resolver_resolved_unusable(resolver, position, state_ret, missing_ret);
-	return mapped_modules_unusable(&resolver->mapped, position, state_ret, missing_ret);
-}
-
-static struct jit_names_state resolver_resolved_names(const struct resolver *resolver, uint32_t index)
-{
-	const struct packed_process *process = resolver->processes.items[index].resolved;
-
-	return (struct jit_names_state){
-	    .has_perf_map = process->has_perf_map,
-	    .has_jitdump = process->has_jitdump,
-	    .dropped_lines = process->dropped_lines,
-	    .lost_records = process->lost_records,
-	    .unread_bytes = process->unread_bytes,
-	    .other_clock = process->other_clock,
-	    .jitdump_failure = packed_stacks_text(&resolver->metadata->stacks, process->jitdump_failure),
-	};
-}
-
 struct jit_code_state resolver_jit(struct resolver *resolver, uint32_t process)
 {
-	struct jit_code_state generated = {0};
 	const struct jit_names *names;
+	struct jit_code_state code;
 
 	if (process >= resolver->processes.count)
-		return generated;
-	generated.runtime = resolver->processes.items[process].runtime;
-	generated.has_code = resolver->processes.items[process].has_code;
-	generated.unnamed = resolver->processes.items[process].unnamed;
-	generated.unchecked_frames = resolver->processes.items[process].unchecked_frames;
-	generated.unnamed_precompiled = resolver->processes.items[process].unnamed_precompiled;
-	if (!resolver->processes.items[process].interpreted_named)
-		generated.interpreter = resolver->processes.items[process].interpreter;
-	generated.stacks_end_there = resolver->processes.items[process].stacks_end_there;
-	if (resolver->processes.items[process].resolved) {
-		generated.names = resolver_resolved_names(resolver, process);
-		return generated;
-	}
-	names = resolver_jit_names(resolver, process);
+		return (struct jit_code_state){0};
+	code = resolver->processes.items[process].code;
+	if (resolver->processes.items[process].interpreted_named)
+		code.interpreter = NULL;
+	names = resolver->metadata->packed ? NULL : resolver_jit_names(resolver, process);
 	if (names)
-		generated.names = jit_names_state(names);
-	return generated;
+		code.names = jit_names_state(names);
+	return code;
 }
 
 /* Packed recordings: their tables hold the stacks and names resolved by mmtrace pack. */
-
-static struct mmt_frame name_resolved(const struct packed_stacks *stacks, const struct packed_name *name, bool demangle)
-{
-	struct mmt_frame frame = {.kind = wire_to_frame_kind(name->kind),
-				  .inlined = name->inlined,
-				  .doubtful = name->doubtful,
-				  .function = packed_stacks_text(stacks, name->function),
-				  .raw_function = packed_stacks_text(stacks, name->raw_function),
-				  .module = packed_stacks_text(stacks, name->module),
-				  .module_path = packed_stacks_text(stacks, name->module_path),
-				  .source_file = packed_stacks_text(stacks, name->source_file),
-				  .source_line = name->source_line,
-				  .address = name->address,
-				  .module_offset = name->module_offset};
-
-	if (!demangle && frame.kind == MMT_FRAME_NATIVE)
-		frame.function = frame.raw_function;
-	return frame;
-}
 
 static struct mmt_error *take_resolved_frames(struct resolver *resolver, bool demangle)
 {
@@ -351,8 +289,23 @@ static struct mmt_error *take_resolved_frames(struct resolver *resolver, bool de
 
 	if (!frames)
 		return &error_no_memory;
-	for (size_t i = 0; i < stacks->names.count; i++)
-		frames[i] = name_resolved(stacks, &stacks->names.items[i], demangle);
+	for (size_t i = 0; i < stacks->names.count; i++) {
+		const struct packed_name *name = &stacks->names.items[i];
+
+		frames[i] = (struct mmt_frame){.kind = wire_to_frame_kind(name->kind),
+					       .inlined = name->inlined,
+					       .doubtful = name->doubtful,
+					       .function = packed_stacks_text(stacks, name->function),
+					       .raw_function = packed_stacks_text(stacks, name->raw_function),
+					       .module = packed_stacks_text(stacks, name->module),
+					       .module_path = packed_stacks_text(stacks, name->module_path),
+					       .source_file = packed_stacks_text(stacks, name->source_file),
+					       .source_line = name->source_line,
+					       .address = name->address,
+					       .module_offset = name->module_offset};
+		if (!demangle && frames[i].kind == MMT_FRAME_NATIVE)
+			frames[i].function = frames[i].raw_function;
+	}
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		const struct packed_frame *frame = &stacks->frames.items[i];
 		const struct mmt_frame *names = frames + frame->first_name;
@@ -373,32 +326,11 @@ static struct mmt_error *take_resolved_frames(struct resolver *resolver, bool de
 	return NULL;
 }
 
-/* Which names of a module the recording has, and where better ones may be. */
+/* Which names of a module the recording has, and where better ones may be; by the text of the module's path. */
 struct known_names {
 	bool has_lines, lacks_functions, looked_up;
 	uint32_t image;
 };
-
-/* By the text of the module's path; the caller frees it. NULL: out of memory. */
-static struct known_names *find_known_names(const struct packed_stacks *stacks)
-{
-	struct known_names *modules = calloc(stacks->read_texts.count + 1, sizeof(*modules));
-
-	for (size_t i = 0; modules && i < stacks->frames.count; i++) {
-		const struct packed_name *name = &stacks->names.items[stacks->frames.items[i].first_name];
-
-		if (name->module_path == RESOLVED_NO_TEXT)
-			continue;
-		modules[name->module_path].has_lines |= name->source_line != 0;
-		modules[name->module_path].lacks_functions |= name->function == RESOLVED_NO_TEXT;
-	}
-	return modules;
-}
-
-static bool is_better(const struct module_frame *found, const struct mmt_frame *recorded)
-{
-	return found->function && ((found->source_line && !recorded->source_line) || !recorded->function);
-}
 
 /* Replace the recorded names of frames, which are in modules that may have better ones. False: out of memory. */
 static bool improve_names(struct resolver *resolver, const struct module_query *queries, const uint32_t *numbers,
@@ -413,8 +345,9 @@ static bool improve_names(struct resolver *resolver, const struct module_query *
 		const struct packed_name *name = &stacks->names.items[stacks->frames.items[numbers[i]].first_name];
 		const struct mmt_frame recorded = *record->names;
 		size_t found = name_native(resolver, &record->key, functions);
+		bool adds_line = found && functions->source_line && !recorded.source_line;
 
-		if (!found || !is_better(functions, &recorded))
+		if (!found || !functions->function || (!adds_line && recorded.function))
 			continue;
 		if (!put_names(resolver, record, &recorded, functions, found) ||
 		    !map_put(&resolver->improved, name->module_path, 1))
@@ -428,12 +361,22 @@ static bool improve_names(struct resolver *resolver, const struct module_query *
 static struct mmt_error *improve_resolved_frames(struct resolver *resolver)
 {
 	const struct packed_stacks *stacks = &resolver->metadata->stacks;
-	CLEANUP(free) struct known_names *modules = find_known_names(stacks);
+	CLEANUP(free) struct known_names *modules = calloc(stacks->read_texts.count + 1, sizeof(*modules));
 	struct module_query queries[MODULE_FETCH_MAX];
 	uint32_t numbers[MODULE_FETCH_MAX];
 	size_t count = 0;
 
-	for (uint32_t i = 0; modules && i < resolver->frames.count; i++) {
+	if (!modules)
+		return &error_no_memory;
+	for (size_t i = 0; i < stacks->frames.count; i++) {
+		const struct packed_name *name = &stacks->names.items[stacks->frames.items[i].first_name];
+
+		if (name->module_path == RESOLVED_NO_TEXT)
+			continue;
+		modules[name->module_path].has_lines |= name->source_line != 0;
+		modules[name->module_path].lacks_functions |= name->function == RESOLVED_NO_TEXT;
+	}
+	for (uint32_t i = 0; i < resolver->frames.count; i++) {
 		struct frame_key *key = &resolver->frames.items[i].key;
 		uint32_t path = stacks->names.items[stacks->frames.items[i].first_name].module_path;
 		struct known_names *known = path == RESOLVED_NO_TEXT || !key->readable ? NULL : &modules[path];
@@ -456,7 +399,7 @@ static struct mmt_error *improve_resolved_frames(struct resolver *resolver)
 			return &error_no_memory;
 		count = 0;
 	}
-	return modules && improve_names(resolver, queries, numbers, count) ? NULL : &error_no_memory;
+	return improve_names(resolver, queries, numbers, count) ? NULL : &error_no_memory;
 }
 
 struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangle)
@@ -470,30 +413,35 @@ struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangl
 		const struct packed_stack *stack = &stacks->stacks.items[i];
 		uint32_t end =
 		    stack->end == WIRE_STACK_END_LOST ? STACK_END_LOST : (uint32_t)wire_to_stack_end(stack->end);
-		uint32_t number = STACKS_NONE;
+		uint32_t number = stacks_put(&resolver->stacks, stacks->stack_frames.items + stack->first_frame,
+					     stack->frame_count, end);
 
-		number = stacks_put(&resolver->stacks, stacks->stack_frames.items + stack->first_frame,
-				    stack->frame_count, end);
-		if (number == STACKS_NONE || !vector_push(&resolver->resolved, number))
+		if (number == INTERN_NONE || !vector_push(&resolver->resolved, number))
 			error = &error_no_memory;
 	}
 	for (size_t i = 0; !error && i < stacks->processes.count; i++) {
-		const struct packed_process *resolved = &stacks->processes.items[i];
-		const char *runtime = packed_stacks_text(stacks, resolved->runtime);
-		struct process_state *state = vector_append(&resolver->processes);
+		const struct packed_process *process = &stacks->processes.items[i];
+		const char *runtime = packed_stacks_text(stacks, process->runtime);
+		struct jit_code_state code = {
+		    .runtime = runtime ? runtimes_find(runtime) : NULL,
+		    .unchecked_frames = process->unchecked_frames,
+		    .stacks_end_there = process->stacks_end_there,
+		    .names = {.has_perf_map = process->has_perf_map,
+			      .has_jitdump = process->has_jitdump,
+			      .dropped_lines = process->dropped_lines,
+			      .lost_records = process->lost_records,
+			      .unread_bytes = process->unread_bytes,
+			      .other_clock = process->other_clock,
+			      .jitdump_failure = packed_stacks_text(stacks, process->jitdump_failure)},
+		};
 
-		if (!state)
+		if (!vector_push(&resolver->processes, (struct process_state){.code = code}))
 			return &error_no_memory;
-		state->resolved = resolved;
-		state->unchecked_frames = resolved->unchecked_frames;
-		state->stacks_end_there = resolved->stacks_end_there;
-		state->runtime = runtime ? runtimes_find(runtime) : NULL;
 	}
 	for (size_t i = 0; !error && i < resolver->frames.count; i++) {
 		const struct frame_record *record = &resolver->frames.items[i];
 
-		if (record->process < resolver->processes.count)
-			resolver_note_runtime(&resolver->processes.items[record->process], record->names);
+		note_runtime(&resolver->processes.items[record->process], record->names);
 	}
 	return error;
 }

@@ -34,26 +34,18 @@ struct jit_names {
 static struct mmt_error *load_perf_map(struct jit_names *names, const struct perf_map_copy *copy)
 {
 	CLEANUP(free) struct perf_map_step *steps = malloc((copy->growth.count + 1) * sizeof(*steps));
-	struct jit_name_source source = {0};
-	struct mmt_error *error;
+	struct jit_name_source *source = steps ? vector_append(&names->items) : NULL;
 
-	if (!steps)
+	if (!source)
 		return &error_no_memory;
-	if (names->items.count == LIMIT_JIT_NAME_SOURCES)
-		return NULL;
 	for (size_t i = 0; i < copy->growth.count; i++)
 		steps[i] = (struct perf_map_step){.time_ns = copy->growth.items[i].time_ns,
 						  .length = copy->growth.items[i].length};
 	if (copy->growth.count) {
-		source.seen_ns = steps[0].time_ns;
-		source.begins_empty = !steps[0].length;
+		source->seen_ns = steps[0].time_ns;
+		source->begins_empty = !steps[0].length;
 	}
-	error = perf_map_create(copy->text, copy->text_size, steps, copy->growth.count, &source.map);
-	if (!error && !vector_push(&names->items, source)) {
-		perf_map_destroy(source.map);
-		error = &error_no_memory;
-	}
-	return error;
+	return perf_map_create(copy->text, copy->text_size, steps, copy->growth.count, &source->map);
 }
 
 /* An unreadable jitdump is skipped. */
@@ -61,23 +53,20 @@ static struct mmt_error *load_jitdump(struct jit_names *names, const struct read
 				      const struct jitdump_copy *copy)
 {
 	uint64_t end_ns = metadata->has_loss ? metadata->loss.stop_ns : UINT64_MAX;
-	struct jit_name_source source = {
-	    .seen_ns = copy->program_ns, .begins_empty = copy->program_ns > 0, .knows_program = copy->knows_program};
+	struct jit_name_source *source = vector_append(&names->items);
 	struct mmt_error *error;
 
-	if (names->items.count == LIMIT_JIT_NAME_SOURCES)
-		return NULL;
-	error = jitdump_create(copy->data, copy->size, end_ns, &source.dump);
-	if (error && error != &error_no_memory) {
-		mmt_error_destroy(names->jitdump_failure);
-		names->jitdump_failure = error;
-		return NULL;
-	}
-	if (!error && !vector_push(&names->items, source)) {
-		jitdump_destroy(source.dump);
-		error = &error_no_memory;
-	}
-	return error;
+	if (!source)
+		return &error_no_memory;
+	*source = (struct jit_name_source){
+	    .seen_ns = copy->program_ns, .begins_empty = copy->program_ns > 0, .knows_program = copy->knows_program};
+	error = jitdump_create(copy->data, copy->size, end_ns, &source->dump);
+	if (!error || error == &error_no_memory)
+		return error;
+	names->items.count--;
+	mmt_error_destroy(names->jitdump_failure);
+	names->jitdump_failure = error;
+	return NULL;
 }
 
 struct mmt_error *jit_names_create(const struct reader_metadata *metadata, int32_t pid, struct jit_names **names_ret)
@@ -86,11 +75,11 @@ struct mmt_error *jit_names_create(const struct reader_metadata *metadata, int32
 	struct mmt_error *error = names ? NULL : &error_no_memory;
 
 	for (size_t i = 0; !error && i < metadata->perf_maps.maps.count; i++) {
-		if (metadata->perf_maps.maps.items[i].pid == pid)
+		if (metadata->perf_maps.maps.items[i].pid == pid && names->items.count < LIMIT_JIT_NAME_SOURCES)
 			error = load_perf_map(names, &metadata->perf_maps.maps.items[i]);
 	}
 	for (size_t i = 0; !error && i < metadata->jitdumps.dumps.count; i++) {
-		if (metadata->jitdumps.dumps.items[i].pid == pid)
+		if (metadata->jitdumps.dumps.items[i].pid == pid && names->items.count < LIMIT_JIT_NAME_SOURCES)
 			error = load_jitdump(names, metadata, &metadata->jitdumps.dumps.items[i]);
 	}
 	if (error)
@@ -116,12 +105,6 @@ void jit_names_destroy(struct jit_names *names)
 static const struct jit_name_source *source_of(const struct jit_names *names, uint32_t number)
 {
 	return &names->items.items[number >> SOURCE_SHIFT];
-}
-
-/* The jitdump of a number; NULL: it is from a perf map. */
-static struct jitdump *dump_of(const struct jit_names *names, uint32_t number)
-{
-	return source_of(names, number)->dump;
 }
 
 static uint32_t entry_of(uint32_t number)
@@ -183,27 +166,25 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
 
 struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number)
 {
-	const struct jitdump *dump = dump_of(names, number);
-	struct jit_name name = {0};
+	const struct jit_name_source *source = source_of(names, number);
 	struct jitdump_code code;
 
-	if (!dump) {
-		struct perf_map_entry entry = perf_map_entry(source_of(names, number)->map, entry_of(number));
+	if (!source->dump) {
+		struct perf_map_entry entry = perf_map_entry(source->map, entry_of(number));
 
 		return (struct jit_name){.name = entry.name, .start = entry.start, .size = entry.size};
 	}
-	code = jitdump_code(dump, entry_of(number));
-	name.name = code.name;
-	name.start = code.start;
-	name.size = code.size;
-	name.code = code.bytes;
-	name.code_size = code.bytes ? (size_t)code.size : 0;
-	return name;
+	code = jitdump_code(source->dump, entry_of(number));
+	return (struct jit_name){.name = code.name,
+				 .start = code.start,
+				 .size = code.size,
+				 .code = code.bytes,
+				 .code_size = code.bytes ? (size_t)code.size : 0};
 }
 
 const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret)
 {
-	const struct jitdump *dump = dump_of(names, number);
+	const struct jitdump *dump = source_of(names, number)->dump;
 	const char *file = NULL;
 
 	*line_ret = 0;
@@ -212,7 +193,7 @@ const char *jit_names_line(const struct jit_names *names, uint32_t number, uint6
 
 const struct cfi_row *jit_names_cfi(struct jit_names *names, uint32_t number, uint64_t address)
 {
-	struct jitdump *dump = dump_of(names, number);
+	struct jitdump *dump = source_of(names, number)->dump;
 
 	return dump ? jitdump_cfi(dump, entry_of(number), address) : NULL;
 }

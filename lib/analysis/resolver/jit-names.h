@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "base/errors.h"
-#include "code/elf/module.h"
 #include "code/unwind/cfi.h"
 #include "trace/read/reader.h"
 
@@ -19,11 +18,9 @@ struct mmt_error *jit_names_create(const struct reader_metadata *metadata, int32
 				   struct jit_names **names_ret) MMT_MUST_CHECK;
 void jit_names_destroy(struct jit_names *names);
 
-/*
- * Find the JIT code at `address` at this time, in the program that the process has run since `program_ns` (0: from the
- * beginning). Returns a number; 0: unknown. See code_timeline_find(). Jitdumps come before perf maps. Names
- * written by earlier programs of the process do not count.
- */
+/* Find the JIT code at `address` at this time, in the program that the process has run since `program_ns` (0: from the
+ * beginning). Returns a number; 0: unknown. See code_timeline_find(). Jitdumps come before perf maps. Names written by
+ * earlier programs of the process do not count. */
 uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time_ns, uint64_t program_ns);
 
 /* A number that changes whenever the answer for some address may change. */

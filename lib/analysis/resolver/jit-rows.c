@@ -97,10 +97,8 @@ static bool read_prologue(struct bytes code, int32_t *size_ret)
 	return false;
 }
 
-/*
- * A method that is too large to follow its instructions to a return: compilers of methods give each a frame of one
- * size, which its prologue shows.
- */
+/* A method that is too large to follow its instructions to a return: compilers of methods give each a frame of one
+ * size, which its prologue shows. */
 static bool find_row_by_prologue(const struct jit_rows *rows, uint64_t start, uint64_t address,
 				 struct deduced_row *deduced)
 {

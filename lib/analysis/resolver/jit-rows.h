@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The recorded bytes of the JIT code of one program: how to unwind it, and where it calls. They were read only now and
- * then, and are those that were read last, so a sample's code may differ: check every answer against the stack.
- */
+/* The recorded bytes of the JIT code of one program: how to unwind it, and where it calls. They were read only now and
+ * then, and are those that were read last, so a sample's code may differ: check every answer against the stack. */
 #ifndef ANALYSIS_RESOLVER_JIT_ROWS_H
 #define ANALYSIS_RESOLVER_JIT_ROWS_H
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Which language runtime a process runs, recognised by the files that it maps, and how that runtime names its code. To
+/* Which language runtime a process runs, recognised by the files that it maps, and how that runtime names its code. To
  * add a runtime that writes a perf map or a jitdump, add a row to the tables of known-runtimes.c: what it is, and its
  * files. A new format of names needs a parser in lib/code/jit, a copier in lib/capture/runtimes, a section in
- * lib/trace/sections, and a source in lib/analysis/resolver/jit-names.c. Hints about its memory are in hints.c.
- */
+ * lib/trace/sections, and a source in lib/analysis/resolver/jit-names.c. Hints about its memory are in hints.c. */
 #ifndef ANALYSIS_RESOLVER_KNOWN_RUNTIMES_H
 #define ANALYSIS_RESOLVER_KNOWN_RUNTIMES_H
-
-#include <mmtrace/report.h>
 
 #include "trace/read/reader.h"
 
@@ -26,11 +22,9 @@ struct runtime {
 	const char *interpreter; /* function in whose frame its code runs; NULL: its code has frames of its own */
 	const char *
 	    complete_stacks; /* how to unwind past its code, or why that is impossible; NULL: stacks do not end there */
-	/*
-	 * Frames of its interpreter, which do not show the program's functions. `interpreted`: prefix of the function
+	/* Frames of its interpreter, which do not show the program's functions. `interpreted`: prefix of the function
 	 * names of such frames, "" for any function in its files; NULL: not known. `interpreted_advice`: how to get
-	 * names for these frames. `interpreted_named`: prefix of these names in the perf map; "" for any name.
-	 */
+	 * names for these frames. `interpreted_named`: prefix of these names in the perf map; "" for any name. */
 	const char *interpreted, *interpreted_named, *interpreted_advice;
 	const char *loop; /* prefix of the name of the function that interprets code; NULL: none, or not known */
 };

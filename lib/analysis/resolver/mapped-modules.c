@@ -6,74 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-
-#define NO_RECORD UINT32_MAX
 #define NO_BUILD_ID UINT64_MAX
 #define STATE_BITS 8 /* bits of enum module_state in a key of `reported` */
-
-/* A mapped file. Hashed as bytes, so without padding. */
-struct image_key {
-	uint64_t inode;
-	uint32_t device_major, device_minor;
-	uint32_t path;
-	uint32_t unused;
-};
-
-/* When recording ended, since the epoch; 0: unknown. */
-static uint64_t recorded_until(const struct reader_metadata *metadata)
-{
-	if (!metadata->ours || !metadata->has_loss || metadata->loss.stop_ns < metadata->info.start_ns)
-		return 0;
-	return metadata->info.start_realtime_ns + (metadata->loss.stop_ns - metadata->info.start_ns);
-}
-
-/* Insert a record before the others of its key, and return the previous first one. */
-static bool link_record(struct mapped_modules *mapped, const struct image_key *key, uint32_t record, uint32_t *next_ret)
-{
-	uint32_t id = intern_put(&mapped->record_keys, key, sizeof(*key));
-
-	*next_ret = NO_RECORD;
-	if (id == INTERN_NONE)
-		return false;
-	if (id == mapped->first_records.count)
-		return vector_push(&mapped->first_records, record);
-	*next_ret = mapped->first_records.items[id];
-	mapped->first_records.items[id] = record;
-	return true;
-}
-
-/* Insert from the last to the first, so that lookups find each key's records in file order. */
-static struct mmt_error *index_records(struct mapped_modules *mapped)
-{
-	const struct module_copies *copies = &mapped->metadata->images;
-
-	for (size_t i = 0; i < copies->images.count; i++) {
-		if (!vector_append(&mapped->record_links))
-			return &error_no_memory;
-	}
-	for (uint32_t i = (uint32_t)copies->images.count; i-- > 0;) {
-		const struct module_copy *record = &copies->images.items[i];
-		struct record_links *links = &mapped->record_links.items[i];
-		struct image_key file = {
-		    .inode = record->inode, .device_major = record->device_major, .device_minor = record->device_minor};
-		struct image_key named = {.inode = SPACE_INODE_UNKNOWN};
-		struct mmt_error *error = mapped_modules_path(mapped, record->path, &named.path);
-
-		if (error)
-			return error;
-		if (!link_record(mapped, &file, i, &links->next_of_file) ||
-		    !link_record(mapped, &named, i, &links->next_of_path))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
-static bool is_same_build(const struct build_ids *ids, uint64_t left, uint64_t right)
-{
-	return left < ids->entries.count && ids->entries.items[left].size == ids->entries.items[right].size &&
-	       !memcmp(ids->entries.items[left].bytes, ids->entries.items[right].bytes, ids->entries.items[left].size);
-}
 
 /* The first build-id of a path counts. In a packed recording nothing tells to which of several a frame belongs: none of
  * them counts. */
@@ -82,13 +16,18 @@ static struct mmt_error *index_build_ids(struct mapped_modules *mapped)
 	const struct build_ids *ids = &mapped->metadata->build_ids;
 
 	for (size_t i = ids->entries.count; i-- > 0;) {
+		const struct build_id_entry *entry = &ids->entries.items[i], *other = NULL;
 		uint32_t path;
-		struct mmt_error *error = mapped_modules_path(mapped, ids->entries.items[i].path, &path);
+		struct mmt_error *error = mapped_modules_path(mapped, entry->path, &path);
 		const uint64_t *later = error ? NULL : map_get(&mapped->build_ids, path);
-		bool several = mapped->metadata->packed && later && !is_same_build(ids, *later, i);
+		bool several = mapped->metadata->packed && later;
 
 		if (error)
 			return error;
+		if (several && *later != NO_BUILD_ID) {
+			other = &ids->entries.items[*later];
+			several = other->size != entry->size || memcmp(other->bytes, entry->bytes, entry->size);
+		}
 		if (!map_put(&mapped->build_ids, path, several ? NO_BUILD_ID : i))
 			return &error_no_memory;
 	}
@@ -104,21 +43,18 @@ struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struc
 	mapped->metadata = metadata;
 	if (error)
 		return error;
-	modules_recorded_until(mapped->modules, recorded_until(metadata));
+	if (metadata->ours && metadata->has_loss && metadata->loss.stop_ns >= metadata->info.start_ns)
+		modules_recorded_until(mapped->modules, metadata->info.start_realtime_ns +
+							    (metadata->loss.stop_ns - metadata->info.start_ns));
 	if (metadata->kernel)
 		modules_recorded_on(mapped->modules, metadata->kernel);
 	error = mapped_modules_path(mapped, "", &unnamed);
-	if (!error)
-		error = index_records(mapped);
 	return error ? error : index_build_ids(mapped);
 }
 
 void mapped_modules_deinit(struct mapped_modules *mapped)
 {
 	vector_deinit(&mapped->image_states);
-	vector_deinit(&mapped->first_records);
-	vector_deinit(&mapped->record_links);
-	intern_deinit(&mapped->record_keys);
 	map_deinit(&mapped->build_ids);
 	map_deinit(&mapped->reported);
 	intern_deinit(&mapped->paths);
@@ -142,13 +78,6 @@ const char *mapped_modules_path_name(const struct mapped_modules *mapped, uint32
 	return intern_get(&mapped->paths, path, NULL);
 }
 
-static const struct build_id_entry *find_build_id(const struct mapped_modules *mapped, uint32_t path)
-{
-	const uint64_t *entry = map_get(&mapped->build_ids, path);
-
-	return entry && *entry != NO_BUILD_ID ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
-}
-
 uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_attributes *attributes)
 {
 	struct image_key key = {.inode = attributes->inode,
@@ -157,17 +86,14 @@ uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_
 				.path = attributes->path};
 	uint32_t image = intern_put(&mapped->images, &key, sizeof(key));
 
-	while (image != NO_IMAGE && mapped->image_states.count <= image) {
-		struct image_key new_key;
-		struct image_state state = {0};
+	struct image_state state = {.key = key};
 
-		memcpy(&new_key, intern_get(&mapped->images, (uint32_t)mapped->image_states.count, NULL),
-		       sizeof(new_key));
-		state.path = arena_string(&mapped->arena, mapped_modules_path_name(mapped, new_key.path));
+	if (image == mapped->image_states.count) {
+		state.path = arena_string(&mapped->arena, mapped_modules_path_name(mapped, key.path));
 		if (!state.path || !vector_push(&mapped->image_states, state))
 			return NO_IMAGE;
 	}
-	return image;
+	return image < mapped->image_states.count ? image : NO_IMAGE;
 }
 
 const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image)
@@ -175,47 +101,13 @@ const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint3
 	return mapped->image_states.items[image].path;
 }
 
-/* The first record of a file or of a path. */
-static uint32_t first_record(const struct mapped_modules *mapped, const struct image_key *key)
+/* Is the record of this file? If the inode is unknown, its path tells. */
+static bool is_of_file(const struct module_copy *record, const struct image_key *key, const char *path)
 {
-	uint32_t id = intern_find(&mapped->record_keys, key, sizeof(*key));
-
-	return id == INTERN_NONE ? NO_RECORD : mapped->first_records.items[id];
-}
-
-static const struct module_copy *record_at(const struct mapped_modules *mapped, uint32_t record)
-{
-	return &mapped->metadata->images.images.items[record];
-}
-
-/* If the inode is unknown, find records by path only. */
-static uint32_t first_candidate(const struct mapped_modules *mapped, const struct image_key *key)
-{
-	struct image_key wanted = *key;
-
 	if (key->inode == SPACE_INODE_UNKNOWN)
-		wanted.device_major = wanted.device_minor = 0;
-	else
-		wanted.path = 0;
-	return first_record(mapped, &wanted);
-}
-
-static uint32_t next_candidate(const struct mapped_modules *mapped, const struct image_key *key, uint32_t record)
-{
-	const struct record_links *links = &mapped->record_links.items[record];
-
-	return key->inode == SPACE_INODE_UNKNOWN ? links->next_of_path : links->next_of_file;
-}
-
-/* The record made when this file was mapped under this path. */
-static const struct module_copy *own_record(const struct mapped_modules *mapped, const struct image_key *key,
-					    const char *path)
-{
-	for (uint32_t i = first_candidate(mapped, key); i != NO_RECORD; i = next_candidate(mapped, key, i)) {
-		if (!strcmp(record_at(mapped, i)->path, path))
-			return record_at(mapped, i);
-	}
-	return NULL;
+		return !strcmp(record->path, path);
+	return record->inode == key->inode && record->device_major == key->device_major &&
+	       record->device_minor == key->device_minor;
 }
 
 /* The kernel reuses the inode of a deleted file: under another path, only an equal build-id proves that it is the same
@@ -226,47 +118,46 @@ static bool is_same_file(const struct module_copy *own, const struct module_copy
 				 !memcmp(own->build_id, record->build_id, own->build_id_size));
 }
 
-static struct module *open_copy(struct mapped_modules *mapped, const struct module_copy *record)
+/* Open the copy of the module, or the file at its path. */
+static struct module *open_record(struct mapped_modules *mapped, const struct module_copy *record, bool copy)
 {
 	struct module *module = NULL;
+	struct mmt_error *error;
 	uint8_t *content;
-	struct mmt_error *error = module_copies_extract(&mapped->metadata->images, record, &content);
 
-	if (!error)
-		error = modules_open_content(mapped->modules, record->path, content, record->size, record->build_id,
-					     record->build_id_size, &module);
+	if (!copy) {
+		error = modules_open(mapped->modules, record->path, record->build_id_size ? record->build_id : NULL,
+				     record->build_id_size, record->inode == SPACE_INODE_UNKNOWN ? 0 : record->inode,
+				     &module);
+	} else {
+		error = module_copies_extract(&mapped->metadata->images, record, &content);
+		if (!error)
+			error = modules_open_content(mapped->modules, record->path, content, record->size,
+						     record->build_id, record->build_id_size, &module);
+	}
 	mmt_error_destroy(error);
-	return module;
-}
-
-static uint64_t known_inode(uint64_t inode)
-{
-	return inode == SPACE_INODE_UNKNOWN ? 0 : inode;
-}
-
-static struct module *open_record(struct mapped_modules *mapped, const struct module_copy *record)
-{
-	struct module *module = NULL;
-
-	mmt_error_destroy(modules_open(mapped->modules, record->path, record->build_id_size ? record->build_id : NULL,
-				       record->build_id_size, known_inode(record->inode), &module));
 	return module;
 }
 
 /* Open the copy in the recording, or else the first of the file's paths that has the recorded build. */
 static struct module *open_recorded(struct mapped_modules *mapped, const struct image_key *key, const char *path)
 {
-	const struct module_copy *own = own_record(mapped, key, path);
+	const struct module_copies *copies = &mapped->metadata->images;
+	const struct module_copy *own = NULL; /* made when this file was mapped under this path */
 	struct module *unusable = NULL;
 
-	for (int copies = 1; own && copies >= 0; copies--) {
-		for (uint32_t i = first_candidate(mapped, key); i != NO_RECORD; i = next_candidate(mapped, key, i)) {
-			const struct module_copy *record = record_at(mapped, i);
+	for (size_t i = 0; !own && i < copies->images.count; i++) {
+		if (is_of_file(&copies->images.items[i], key, path) && !strcmp(copies->images.items[i].path, path))
+			own = &copies->images.items[i];
+	}
+	for (int kept = 1; own && kept >= 0; kept--) {
+		for (size_t i = 0; i < copies->images.count; i++) {
+			const struct module_copy *record = &copies->images.items[i];
 			struct module *module;
 
-			if (!is_same_file(own, record) || (copies && !record->size))
+			if (!is_of_file(record, key, path) || !is_same_file(own, record) || (kept && !record->size))
 				continue;
-			module = copies ? open_copy(mapped, record) : open_record(mapped, record);
+			module = open_record(mapped, record, kept);
 			if (module && module_state(module) == MODULE_READABLE)
 				return module;
 			if (module && !unusable)
@@ -276,24 +167,16 @@ static struct module *open_recorded(struct mapped_modules *mapped, const struct 
 	return unusable;
 }
 
-/* Why stacks could not use the module; MODULE_READABLE: they could, or it is not a module at all. */
-static enum module_state unusable_state(const struct module *module, const char *path)
-{
-	enum module_state state;
-
-	if (!module || jit_code_is_path(path) || path[0] != '/')
-		return MODULE_READABLE;
-	state = module_state(module);
-	return state == MODULE_NOT_ELF ? MODULE_READABLE : state;
-}
-
-/* Report each path only once per state. */
+/* Why stacks could not use the module, for each path only once per state; MODULE_READABLE: they could, or it is not a
+ * module at all. */
 static enum module_state state_to_report(struct mapped_modules *mapped, const struct module *module, uint32_t path)
 {
-	enum module_state state = unusable_state(module, mapped_modules_path_name(mapped, path));
+	const char *name = mapped_modules_path_name(mapped, path);
+	enum module_state state = module ? module_state(module) : MODULE_READABLE;
 	uint64_t key = (uint64_t)path << STATE_BITS | state;
 
-	if (state == MODULE_READABLE || map_get(&mapped->reported, key))
+	if (state == MODULE_READABLE || state == MODULE_NOT_ELF || jit_code_is_path(name) || name[0] != '/' ||
+	    map_get(&mapped->reported, key))
 		return MODULE_READABLE;
 	(void)map_put(&mapped->reported, key, 1);
 	return state;
@@ -304,27 +187,26 @@ static struct module *open_image(struct mapped_modules *mapped, const struct ima
 {
 	const char *path = mapped_modules_path_name(mapped, key->path);
 	struct module *module = key->inode ? open_recorded(mapped, key, path) : NULL;
-	const struct build_id_entry *build_id;
+	const uint64_t *entry = map_get(&mapped->build_ids, key->path);
+	const struct build_id_entry *build_id =
+	    entry && *entry != NO_BUILD_ID ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
 
-	if (module)
-		return module;
-	build_id = find_build_id(mapped, key->path);
-	mmt_error_destroy(modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
-				       build_id ? build_id->size : 0, known_inode(key->inode), &module));
+	if (!module)
+		mmt_error_destroy(modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
+					       build_id ? build_id->size : 0,
+					       key->inode == SPACE_INODE_UNKNOWN ? 0 : key->inode, &module));
 	return module;
 }
 
 struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image)
 {
 	struct image_state *state = &mapped->image_states.items[image];
-	struct image_key key;
 
 	if (state->opened)
 		return state->module;
 	state->opened = true;
-	memcpy(&key, intern_get(&mapped->images, image, NULL), sizeof(key));
-	state->module = open_image(mapped, &key);
-	state->to_report = state_to_report(mapped, state->module, key.path);
+	state->module = open_image(mapped, &state->key);
+	state->to_report = state_to_report(mapped, state->module, state->key.path);
 	return state->module;
 }
 
@@ -339,16 +221,6 @@ struct module *mapped_modules_find(struct mapped_modules *mapped, uint32_t image
 }
 
 #define DEBUG_DIRECTORY "/usr/lib/debug/.build-id/"
-
-/* The path of the debug file with this build-id; NULL: out of memory. */
-static char *debug_path(const struct build_id_entry *build_id)
-{
-	char id[2 * sizeof(build_id->bytes) + 1], *path;
-
-	for (size_t i = 0; i < build_id->size; i++)
-		(void)snprintf(id + 2 * i, 3, "%02x", build_id->bytes[i]);
-	return asprintf(&path, DEBUG_DIRECTORY "%.2s/%s.debug", id, id + 2) < 0 ? NULL : path;
-}
 
 /* Open the file at the path if it has the build-id. */
 static uint32_t open_build(struct mapped_modules *mapped, const char *path, uint64_t build_id)
@@ -370,19 +242,23 @@ uint32_t mapped_modules_improved(struct mapped_modules *mapped, const char *path
 {
 	uint32_t number = intern_find(&mapped->paths, path, strlen(path) + 1), image;
 	const uint64_t *entry = number == INTERN_NONE ? NULL : map_get(&mapped->build_ids, number);
-	CLEANUP(free) char *debug = NULL;
-	uint64_t build_id;
+	const struct build_id_entry *build_id;
+	char id[2 * sizeof(build_id->bytes) + 1], debug[sizeof(DEBUG_DIRECTORY) + sizeof(id) + sizeof("/.debug")];
+	uint64_t place;
 	bool has_debug;
 
 	if (!entry || *entry == NO_BUILD_ID)
 		return NO_IMAGE;
-	build_id = *entry;
-	debug = debug_path(&mapped->metadata->build_ids.entries.items[build_id]);
-	has_debug = debug && access(debug, R_OK) == 0;
+	place = *entry;
+	build_id = &mapped->metadata->build_ids.entries.items[place];
+	for (size_t i = 0; i < build_id->size; i++)
+		(void)snprintf(id + 2 * i, 3, "%02x", build_id->bytes[i]);
+	(void)snprintf(debug, sizeof(debug), DEBUG_DIRECTORY "%.2s/%s.debug", id, id + 2);
+	has_debug = access(debug, R_OK) == 0;
 	if (!has_debug && !symbols && !getenv("DEBUGINFOD_URLS"))
 		return NO_IMAGE;
-	image = open_build(mapped, path, build_id);
-	return image == NO_IMAGE && has_debug ? open_build(mapped, debug, build_id) : image;
+	image = open_build(mapped, path, place);
+	return image == NO_IMAGE && has_debug ? open_build(mapped, debug, place) : image;
 }
 
 /* What to report about its names; MODULE_READABLE: nothing. */
@@ -411,14 +287,14 @@ static bool is_first_with_poor_names(const struct mapped_modules *mapped, size_t
 static char *missing_part(struct module *module)
 {
 	size_t others;
-	CLEANUP(free) char *first = module_missing_part(module, &others);
-	char *text;
+	char *first = module_missing_part(module, &others), *text = NULL;
 
-	if (!first)
-		return NULL;
-	if (!others)
-		return strdup(first);
-	return asprintf(&text, "%s and %zu more", first, others) < 0 ? NULL : text;
+	if (!first || !others)
+		return first;
+	if (asprintf(&text, "%s and %zu more", first, others) < 0)
+		text = NULL;
+	free(first);
+	return text;
 }
 
 const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position, enum module_state *state_ret,

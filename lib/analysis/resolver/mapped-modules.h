@@ -18,16 +18,20 @@
 
 #define NO_IMAGE UINT32_MAX
 
+/* A mapped file. Hashed as bytes, so without padding. */
+struct image_key {
+	uint64_t inode;
+	uint32_t device_major, device_minor;
+	uint32_t path;
+	uint32_t unused;
+};
+
 struct image_state {
+	struct image_key key;
 	const char *path; /* in `arena` */
 	bool opened;
 	struct module *module;
 	enum module_state to_report; /* MODULE_READABLE: nothing, or reported with another module */
-};
-
-/* The next records with the same key, in file order. */
-struct record_links {
-	uint32_t next_of_file, next_of_path;
 };
 
 struct mapped_modules {
@@ -36,9 +40,6 @@ struct mapped_modules {
 	struct intern paths;
 	struct intern images;
 	VECTOR(struct image_state) image_states;
-	struct intern record_keys; /* keys of the recording's modules: file or path */
-	VECTOR(uint32_t) first_records;
-	VECTOR(struct record_links) record_links;
 	struct map build_ids; /* path -> entry of the build-ids */
 	struct map reported;  /* path and state of the warnings so far */
 	struct arena arena;

@@ -15,24 +15,12 @@
 
 #define STACK_END_LOST MMT_STACK_END_KINDS
 
-/* Interned call stacks: equal sequences of frame numbers have equal stack numbers. */
-
-struct stacks {
-	struct intern interned;
-};
-
-#define STACKS_NONE UINT32_MAX
-
-void stacks_deinit(struct stacks *stacks);
-
 /* Number of a stack: `frames` innermost first (the caller's numbers), `end` the reason why it ends (part of its
- * identity). STACKS_NONE: out of memory. */
-uint32_t stacks_put(struct stacks *stacks, const uint32_t *frames, size_t count, uint32_t end);
+ * identity). INTERN_NONE: out of memory. */
+uint32_t stacks_put(struct intern *stacks, const uint32_t *frames, size_t count, uint32_t end);
 
 /* Frames of a stack, valid until the next stacks_put(). */
-const uint32_t *stacks_get(const struct stacks *stacks, uint32_t stack, size_t *count_ret, uint32_t *end_ret);
-
-size_t stacks_count(const struct stacks *stacks);
+const uint32_t *stacks_get(const struct intern *stacks, uint32_t stack, size_t *count_ret, uint32_t *end_ret);
 
 /* Identity of a frame. Hashed as bytes, so without padding. */
 struct frame_key {
@@ -55,7 +43,7 @@ struct frame_record {
 	};
 	uint32_t process; /* index of the process where the frame was first seen */
 	uint32_t name_count : 31;
-	uint32_t noted : 1; /* the names were used: resolver_note_runtime() */
+	uint32_t noted : 1; /* the names were used: note_runtime() */
 };
 
 /* What is at an address of a process at the time of a sample. The unwinder and the frames made of its result ask for
@@ -77,20 +65,12 @@ struct location {
 struct process_state {
 	int32_t pid;
 	bool looked_up, code_looked_up;
-	bool has_code;	       /* has frames in JIT code */
-	bool unnamed;	       /* has frames that a perf map could have named */
-	bool unchecked_frames; /* like the next field: see struct jit_code_state */
-	bool stacks_end_there;
-	bool unnamed_precompiled;
 	bool interpreted_named;	     /* some frame has the name of an interpreted function */
-	uint64_t program_ns;	     /* start time of the latest program seen in it */
 	struct jit_names *jit_names; /* NULL: not looked up, or out of memory */
 	struct jit_rows *rows;	     /* recorded JIT code of the program that began at code_ns; borrowed, NULL: none */
 	uint64_t code_ns;
-	const struct runtime *interpreter; /* runtime whose interpreter has frames; NULL: none */
-	const struct runtime *runtime;
-	uint64_t looked_at;		       /* code generation in which no runtime was found; 0: none yet */
-	const struct packed_process *resolved; /* of a packed recording, else NULL */
+	struct jit_code_state code; /* its `names` only in packed recordings */
+	uint64_t looked_at;	    /* code generation in which no runtime was found; 0: none yet */
 };
 
 struct resolver {
@@ -107,7 +87,7 @@ struct resolver {
 	bool has_last_generation;
 	struct id_table frames_by_key; /* IDs are frame numbers */
 	VECTOR(struct frame_record) frames;
-	struct stacks stacks;
+	struct intern stacks;	   /* see stacks_put() */
 	VECTOR(uint32_t) resolved; /* packed recordings: number in their table -> number here */
 	struct map improved;	   /* packed recordings: texts of paths of modules whose recorded names were replaced */
 	struct intern *callchains; /* NULL: not wanted; else the cached values are their numbers, not those of stacks */

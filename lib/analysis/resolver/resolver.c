@@ -13,13 +13,8 @@
 
 #define FEW_FRAMES 255
 
-void stacks_deinit(struct stacks *stacks)
-{
-	intern_deinit(&stacks->interned);
-}
-
 /* Stored as the end, followed by the frames. */
-uint32_t stacks_put(struct stacks *stacks, const uint32_t *frames, size_t count, uint32_t end)
+uint32_t stacks_put(struct intern *stacks, const uint32_t *frames, size_t count, uint32_t end)
 {
 	CLEANUP(free) uint32_t *many = NULL;
 	uint32_t few[FEW_FRAMES + 1];
@@ -27,31 +22,26 @@ uint32_t stacks_put(struct stacks *stacks, const uint32_t *frames, size_t count,
 
 	if (count > FEW_FRAMES) {
 		if (count > SIZE_MAX / sizeof(*words) - 1)
-			return STACKS_NONE;
+			return INTERN_NONE;
 		words = many = malloc((count + 1) * sizeof(*words));
 		if (!words)
-			return STACKS_NONE;
+			return INTERN_NONE;
 	}
 	words[0] = end;
 	if (count)
 		memcpy(words + 1, frames, count * sizeof(*frames));
-	return intern_put(&stacks->interned, words, (count + 1) * sizeof(*words));
+	return intern_put(stacks, words, (count + 1) * sizeof(*words));
 }
 
-const uint32_t *stacks_get(const struct stacks *stacks, uint32_t stack, size_t *count_ret, uint32_t *end_ret)
+const uint32_t *stacks_get(const struct intern *stacks, uint32_t stack, size_t *count_ret, uint32_t *end_ret)
 {
 	size_t size;
-	const uint32_t *words = intern_get(&stacks->interned, stack, &size);
+	const uint32_t *words = intern_get(stacks, stack, &size);
 
 	*count_ret = size / sizeof(*words) - 1;
 	if (end_ret)
 		*end_ret = words[0];
 	return words + 1;
-}
-
-size_t stacks_count(const struct stacks *stacks)
-{
-	return stacks->interned.count;
 }
 
 #define UNWIND_CACHE_ENTRIES (1u << 16)
@@ -90,11 +80,8 @@ void resolver_destroy(struct resolver *resolver)
 {
 	if (!resolver)
 		return;
-	for (size_t i = 0; i < resolver->processes.count; i++) {
-		struct process_state *state = &resolver->processes.items[i];
-
-		jit_names_destroy(state->jit_names);
-	}
+	for (size_t i = 0; i < resolver->processes.count; i++)
+		jit_names_destroy(resolver->processes.items[i].jit_names);
 	vector_deinit(&resolver->processes);
 	for (size_t i = 0; i < resolver->rows.count; i++)
 		jit_rows_destroy(resolver->rows.items[i]);
@@ -105,7 +92,7 @@ void resolver_destroy(struct resolver *resolver)
 	intern_deinit(&resolver->generations);
 	id_table_deinit(&resolver->frames_by_key);
 	vector_deinit(&resolver->frames);
-	stacks_deinit(&resolver->stacks);
+	intern_deinit(&resolver->stacks);
 	unwind_cache_destroy(resolver->unwind_cache);
 	mapped_modules_deinit(&resolver->mapped);
 	free(resolver);
@@ -163,38 +150,46 @@ static uint32_t find_jit(struct lookup *lookup, uint64_t address)
 	return location->jit;
 }
 
-/* CPython names the trampolines that it generates to make Python frames visible to profilers. */
-static bool is_python_trampoline(struct lookup *lookup, uint64_t address)
-{
-	uint32_t generated = find_jit(lookup, address);
-	struct jit_names *names = resolver_jit_names(lookup->resolver, lookup->process->index);
-
-	return generated && starts_with(jit_names_describe(names, generated).name, "py::");
-}
-
-/* Unwind rows that the runtime wrote for its code. */
-static const struct cfi_row *find_jit_row(struct lookup *lookup, uint64_t address)
+/* The JIT code there, from a perf map or jitdump; unknown: its name is "" and the rest 0. */
+static struct jit_name describe_jit(struct lookup *lookup, uint64_t address)
 {
 	uint32_t number = find_jit(lookup, address);
 
-	return number ? jit_names_cfi(resolver_jit_names(lookup->resolver, lookup->process->index), number, address)
-		      : NULL;
+	return number ? jit_names_describe(resolver_jit_names(lookup->resolver, lookup->process->index), number)
+		      : (struct jit_name){.name = ""};
+}
+
+/* The next mapping of a file with executable code, from *position on; NULL: none. */
+static const struct space_interval *next_code(const struct space *space, uint64_t *position)
+{
+	const struct space_interval *interval;
+
+	while ((interval = space_next(space, *position))) {
+		*position = interval->end;
+		if (interval->attributes.protection & PROT_EXEC && interval->attributes.inode)
+			return interval;
+	}
+	return NULL;
 }
 
 const struct runtime *resolver_runtime(const struct resolver *resolver, const struct space *space)
 {
 	const struct space_interval *interval;
+	const struct runtime *runtime = NULL;
+	uint64_t position = 0;
 
-	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
-		const struct runtime *runtime;
-
-		if (!(interval->attributes.protection & PROT_EXEC) || !interval->attributes.inode)
-			continue;
+	while (!runtime && (interval = next_code(space, &position)))
 		runtime = runtimes_of_file(resolver_path_name(resolver, interval->attributes.path));
-		if (runtime)
-			return runtime;
-	}
-	return NULL;
+	return runtime;
+}
+
+/* The module of a mapping; NULL: no readable one. */
+static struct module *find_module(struct resolver *resolver, const struct space_attributes *attributes)
+{
+	uint64_t ignored;
+
+	return mapped_modules_find(&resolver->mapped, mapped_modules_image(&resolver->mapped, attributes),
+				   attributes->file_offset, &ignored);
 }
 
 const char *resolver_type_name(const struct resolver *resolver, const char *name)
@@ -211,7 +206,7 @@ int resolver_names_failure(const struct resolver *resolver)
 static bool has_packed_go(const struct resolver *resolver)
 {
 	for (size_t i = 0; i < resolver->processes.count; i++) {
-		const struct runtime *runtime = resolver->processes.items[i].runtime;
+		const struct runtime *runtime = resolver->processes.items[i].code.runtime;
 
 		if (runtime && !strcmp(runtime->name, "go"))
 			return true;
@@ -229,31 +224,23 @@ bool resolver_is_go(struct resolver *resolver, const struct space *space)
 {
 	const struct space_interval *interval;
 	struct module *module;
-	uint64_t ignored;
+	uint64_t position = 0;
 
 	if (resolver->metadata->packed)
 		return has_packed_go(resolver);
-	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
-		if (!(interval->attributes.protection & PROT_EXEC) || !interval->attributes.inode)
-			continue;
-		/* The program is below its libraries. */
-		module = mapped_modules_find(&resolver->mapped,
-					     mapped_modules_image(&resolver->mapped, &interval->attributes),
-					     interval->attributes.file_offset, &ignored);
-		return module && module_is_go(module);
-	}
-	return false;
+	/* The program is below its libraries. */
+	interval = next_code(space, &position);
+	module = interval ? find_module(resolver, &interval->attributes) : NULL;
+	return module && module_is_go(module);
 }
 
 bool resolver_has_glibc(const struct resolver *resolver, const struct space *space)
 {
 	const struct space_interval *interval;
+	uint64_t position = 0;
 
-	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
-		const char *path = interval->attributes.inode && interval->attributes.protection & PROT_EXEC
-				       ? resolver_path_name(resolver, interval->attributes.path)
-				       : "";
-		const char *slash = strrchr(path, '/');
+	while ((interval = next_code(space, &position))) {
+		const char *slash = strrchr(resolver_path_name(resolver, interval->attributes.path), '/');
 
 		if (slash && (starts_with(slash, "/libc.so.6") || starts_with(slash, "/libc-2.")))
 			return true;
@@ -269,20 +256,15 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 	const struct runtime *runtime = resolver_runtime(resolver, space);
 	const struct cfi_row *row = NULL;
 	const struct space_interval *interval;
-	struct module *last = NULL;
+	struct module *module, *last = NULL;
+	uint64_t position = 0;
 
 	if (!runtime || !runtime->interpreter)
 		return NULL;
-	for (uint64_t position = 0; !row && (interval = space_next(space, position)); position = interval->end) {
-		const struct space_attributes *attributes = &interval->attributes;
-		struct module *module = NULL;
-		uint64_t ignored;
-
-		if (attributes->protection & PROT_EXEC && attributes->inode &&
-		    runtimes_of_file(resolver_path_name(resolver, attributes->path)) == runtime)
-			module =
-			    mapped_modules_find(&resolver->mapped, mapped_modules_image(&resolver->mapped, attributes),
-						attributes->file_offset, &ignored);
+	while (!row && (interval = next_code(space, &position))) {
+		if (runtimes_of_file(resolver_path_name(resolver, interval->attributes.path)) != runtime)
+			continue;
+		module = find_module(resolver, &interval->attributes);
 		if (module && module != last)
 			row = module_frame_row(module, runtime->interpreter);
 		last = module ? module : last;
@@ -304,55 +286,33 @@ static struct jit_rows *find_rows(struct lookup *lookup)
 	return rows;
 }
 
-/* module_follows_call() for code that the runtime recorded. */
-static int written_follows_call(struct lookup *lookup, uint64_t return_address)
-{
-	uint32_t number = find_jit(lookup, return_address - 1);
-	struct jit_name name;
-	uint64_t before;
-
-	if (!number)
-		return -1;
-	name = jit_names_describe(resolver_jit_names(lookup->resolver, lookup->process->index), number);
-	before = return_address - name.start;
-	if (!name.code || before > name.code_size)
-		return -1;
-	return modules_ends_with_call(lookup->resolver->mapped.modules, name.code, (size_t)before);
-}
-
-/* Java's interpreter calls with a return address from a table: no call instruction precedes it. */
-static bool is_interpreter(struct lookup *lookup, uint64_t address)
-{
-	uint32_t generated = find_jit(lookup, address);
-	struct jit_names *names = resolver_jit_names(lookup->resolver, lookup->process->index);
-
-	return generated && !strcmp(jit_names_describe(names, generated).name, "Interpreter");
-}
-
-/* Code that the runtime recorded is the code of this timestamp. Bytes read later may be other code: a call found there
- * proves a call, but a missing one proves nothing. */
+/* module_follows_call() for JIT code. Code that the runtime recorded is the code of this timestamp. Bytes read later
+ * may be other code: a call found there proves a call, but a missing one proves nothing. */
 static int generated_follows_call(struct lookup *lookup, uint64_t return_address)
 {
-	int answer = written_follows_call(lookup, return_address);
+	struct jit_name name = describe_jit(lookup, return_address - 1);
+	uint64_t before = return_address - name.start;
+	int answer = -1;
 
-	if (answer >= 0)
-		return answer;
-	if (jit_rows_follow_call(find_rows(lookup), return_address) == 1 || is_interpreter(lookup, return_address - 1))
-		return 1;
-	return -1;
+	if (name.code && before <= name.code_size)
+		answer = modules_ends_with_call(lookup->resolver->mapped.modules, name.code, (size_t)before);
+	/* Java's interpreter calls with a return address from a table: no call instruction precedes it. */
+	if (answer < 0 &&
+	    (jit_rows_follow_call(find_rows(lookup), return_address) == 1 || !strcmp(name.name, "Interpreter")))
+		answer = 1;
+	return answer;
 }
 
 /* The process has JIT code: identify its runtime while the runtime's files are mapped. NULL: unknown. */
-static const struct runtime *note_runtime(struct resolver *resolver, const struct process *process)
+static const struct runtime *note_runtime(struct lookup *lookup)
 {
-	struct process_state *state = &resolver->processes.items[process->index];
-	uint64_t generation = space_code_generation(process->space) + 1;
+	struct process_state *state = &lookup->resolver->processes.items[lookup->process->index];
+	uint64_t generation = space_code_generation(lookup->process->space) + 1;
 
-	if (state->runtime || state->looked_at == generation)
-		return state->runtime;
+	if (!state->code.runtime && state->looked_at != generation)
+		state->code.runtime = resolver_runtime(lookup->resolver, lookup->process->space);
 	state->looked_at = generation;
-	state->runtime = resolver_runtime(resolver, process->space);
-	return state->runtime;
+	return state->code.runtime;
 }
 
 /* Methods have signatures; what the runtime itself generates, such as its interpreter, keeps frame pointers. */
@@ -367,7 +327,7 @@ static bool is_method(const char *name)
  * frame pointers. If the option is not known, a method whose code was copied since is more likely to omit them. */
 static bool may_omit_frame_pointers(struct lookup *lookup, const struct jit_rows *rows, uint64_t address)
 {
-	const struct runtime *runtime = note_runtime(lookup->resolver, lookup->process);
+	const struct runtime *runtime = note_runtime(lookup);
 	int started_with =
 	    !runtime || !runtime->frame_pointers
 		? 1
@@ -381,20 +341,15 @@ static bool may_omit_frame_pointers(struct lookup *lookup, const struct jit_rows
  * prologue is more reliable than an analysis of the code after a call that may not return. */
 static void find_generated_place(struct lookup *lookup, uint64_t address, struct code_place *place)
 {
-	struct resolver *resolver = lookup->resolver;
-	uint32_t number = find_jit(lookup, address - 1);
+	struct jit_name name = describe_jit(lookup, address - 1);
 	struct jit_rows *rows = find_rows(lookup);
-	struct jit_name name = {0};
-	bool keeps;
+	bool keeps = jit_rows_keep_frame_pointer(rows, name.start, address);
+	bool known_prologue = lookup->resolver->rules == &unwind_rules_x86_64;
 
-	if (number)
-		name = jit_names_describe(resolver_jit_names(resolver, lookup->process->index), number);
-	keeps = jit_rows_keep_frame_pointer(rows, name.start, address);
-	place->row = jit_rows_find(rows, resolver->rules == &unwind_rules_x86_64 ? name.start : 0, address, true);
+	place->row = jit_rows_find(rows, known_prologue ? name.start : 0, address, true);
 	if (place->row && !place->row->other_stack && keeps)
 		place->row = NULL;
-	else if (!place->row && number && is_method(name.name) && !keeps &&
-		 may_omit_frame_pointers(lookup, rows, address))
+	else if (!place->row && is_method(name.name) && !keeps && may_omit_frame_pointers(lookup, rows, address))
 		place->frame_pointer = CODE_FRAME_POINTER_NONE;
 }
 
@@ -402,6 +357,7 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 {
 	struct lookup *lookup = context;
 	const struct location *location = locate(lookup, address - is_return_address);
+	uint32_t number;
 
 	*place_ret = (struct code_place){0};
 	if (!location->executable)
@@ -411,10 +367,15 @@ static enum code_kind find_code(void *context, uint64_t address, bool is_return_
 		    module_place(location->module, location->file_address + is_return_address, is_return_address);
 		return CODE_NATIVE;
 	}
-	place_ret->row = find_jit_row(lookup, address - is_return_address);
+	/* The runtime may have written rows for its code. */
+	number = find_jit(lookup, address - is_return_address);
+	if (number)
+		place_ret->row = jit_names_cfi(resolver_jit_names(lookup->resolver, lookup->process->index), number,
+					       address - is_return_address);
 	if (place_ret->row)
 		return CODE_NATIVE;
-	if (is_return_address && is_python_trampoline(lookup, address - 1)) {
+	/* CPython names the trampolines that it generates to make Python frames visible to profilers. */
+	if (is_return_address && starts_with(describe_jit(lookup, address - 1).name, "py::")) {
 		place_ret->special_function = CODE_SPECIAL_FUNCTION_PYTHON_TRAMPOLINE;
 		return CODE_OTHER;
 	}
@@ -444,8 +405,7 @@ static int follows_call(void *context, uint64_t return_address)
 				: generated_follows_call(context, return_address);
 }
 
-static void describe_frame(struct lookup *lookup, const struct process *process, const struct unwind_frame *frame,
-			   struct frame_key *key)
+static void describe_frame(struct lookup *lookup, const struct unwind_frame *frame, struct frame_key *key)
 {
 	uint64_t address = frame->address - frame->is_return_address;
 	const struct location *location = locate(lookup, address);
@@ -460,7 +420,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 		key->address = location->file_address + frame->is_return_address;
 		return;
 	}
-	key->process = process->index;
+	key->process = lookup->process->index;
 	key->address = frame->address;
 	if (!location->mapped) {
 		key->kind = MMT_FRAME_UNKNOWN;
@@ -469,7 +429,7 @@ static void describe_frame(struct lookup *lookup, const struct process *process,
 	key->generated = find_jit(lookup, address); /* may be precompiled .NET code, too */
 	if (location->in_jit_memory) {
 		key->kind = MMT_FRAME_JIT;
-		(void)note_runtime(lookup->resolver, process);
+		(void)note_runtime(lookup);
 		return;
 	}
 	key->kind = MMT_FRAME_NATIVE;
@@ -496,43 +456,24 @@ static struct mmt_error *put_frame(struct resolver *resolver, const struct frame
 	return &error_no_memory;
 }
 
-static struct mmt_error *put_process(struct resolver *resolver, const struct process *process)
-{
-	while (resolver->processes.count <= process->index) {
-		if (!vector_append(&resolver->processes))
-			return &error_no_memory;
-	}
-	resolver->processes.items[process->index].pid = process->pid;
-	resolver->processes.items[process->index].program_ns = process->program_ns;
-	return NULL;
-}
-
-/* Whether the caller of a frame in JIT code was found by frame pointer, without evidence that the code keeps one, or
- * although it does not. */
-static bool is_unchecked(struct lookup *lookup, const struct unwind_frame *frame, const struct unwind_frame *caller)
-{
-	return (caller->origin == UNWIND_BY_FRAME_POINTER || caller->origin == UNWIND_BY_CALLCHAIN) &&
-	       ((caller->doubtful && caller->origin == UNWIND_BY_FRAME_POINTER) ||
-		generated_follows_call(lookup, frame->address) < 0);
-}
-
-/* Note what the callers of a frame in JIT code, or their absence, show about the code. */
+/* Note what the callers of a frame in JIT code, or their absence, show about the code: a caller found by frame pointer
+ * is unchecked if nothing shows that the code keeps one, or if it does not. */
 static void check_caller(struct lookup *lookup, const struct unwind_frame *frame, bool is_last)
 {
-	struct resolver *resolver = lookup->resolver;
-	struct process_state *state = &resolver->processes.items[lookup->process->index];
+	enum mmt_stack_end end = lookup->resolver->result.end;
+	struct jit_code_state *code = &lookup->resolver->processes.items[lookup->process->index].code;
 
 	if (is_last) {
-		state->stacks_end_there |= resolver->result.end == MMT_STACK_END_NO_UNWIND_DATA ||
-					   resolver->result.end == MMT_STACK_END_INVALID;
-		state->unchecked_frames |= state->stacks_end_there;
-		return;
+		code->stacks_end_there |= end == MMT_STACK_END_NO_UNWIND_DATA || end == MMT_STACK_END_INVALID;
+		code->unchecked_frames |= code->stacks_end_there;
+	} else if (frame[1].origin == UNWIND_BY_FRAME_POINTER || frame[1].origin == UNWIND_BY_CALLCHAIN) {
+		code->unchecked_frames |= (frame[1].doubtful && frame[1].origin == UNWIND_BY_FRAME_POINTER) ||
+					  generated_follows_call(lookup, frame->address) < 0;
 	}
-	state->unchecked_frames |= is_unchecked(lookup, frame, frame + 1);
 }
 
 /* Convert the unwinder's addresses to frame numbers, and those to a stack number. */
-static struct mmt_error *put_stack(struct lookup *lookup, const struct process *process, uint32_t *stack_ret)
+static struct mmt_error *put_stack(struct lookup *lookup, uint32_t *stack_ret)
 {
 	struct resolver *resolver = lookup->resolver;
 	uint32_t frames[LIMIT_UNWIND_FRAMES];
@@ -542,36 +483,27 @@ static struct mmt_error *put_stack(struct lookup *lookup, const struct process *
 		struct mmt_error *error;
 		struct frame_key key;
 
-		describe_frame(lookup, process, frame, &key);
+		describe_frame(lookup, frame, &key);
 		if (key.kind == MMT_FRAME_JIT)
 			check_caller(lookup, frame, i + 1 == resolver->result.frame_count);
-		error = put_frame(resolver, &key, frame->address, process->index, &frames[i]);
+		error = put_frame(resolver, &key, frame->address, lookup->process->index, &frames[i]);
 		if (error)
 			return error;
 	}
 	*stack_ret = stacks_put(&resolver->stacks, frames, resolver->result.frame_count, resolver->result.end);
-	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
+	return *stack_ret == INTERN_NONE ? &error_no_memory : NULL;
 }
 
 struct mmt_error *resolver_no_stack(struct resolver *resolver, uint32_t *stack_ret)
 {
 	*stack_ret = stacks_put(&resolver->stacks, NULL, 0, MMT_STACK_END_NOT_RECORDED);
-	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
+	return *stack_ret == INTERN_NONE ? &error_no_memory : NULL;
 }
 
 struct mmt_error *resolver_lost_stack(struct resolver *resolver, uint32_t *stack_ret)
 {
 	*stack_ret = stacks_put(&resolver->stacks, NULL, 0, STACK_END_LOST);
-	return *stack_ret == STACKS_NONE ? &error_no_memory : NULL;
-}
-
-/* Compare word by word: only word-sized loads benefit from store forwarding, as the key was just written. */
-static bool is_last_generation(const struct resolver *resolver, const uint64_t *key)
-{
-	const uint64_t *last = resolver->last_generation_key;
-
-	return resolver->has_last_generation && key[0] == last[0] && key[1] == last[1] && key[2] == last[2] &&
-	       key[3] == last[3];
+	return *stack_ret == INTERN_NONE ? &error_no_memory : NULL;
 }
 
 /* A number for the code that is mapped in a process now, including the names of its JIT code. */
@@ -582,8 +514,11 @@ static struct mmt_error *find_generation(struct resolver *resolver, const struct
 	    process->index < resolver->processes.count ? &resolver->processes.items[process->index] : NULL;
 	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns,
 			  state && state->jit_names ? jit_names_epoch(state->jit_names, time_ns) : 0};
+	const uint64_t *last = resolver->last_generation_key;
 
-	if (is_last_generation(resolver, key)) {
+	/* Compare word by word: only word-sized loads benefit from store forwarding, as the key was just written. */
+	if (resolver->has_last_generation && key[0] == last[0] && key[1] == last[1] && key[2] == last[2] &&
+	    key[3] == last[3]) {
 		*generation_ret = resolver->last_generation;
 		return NULL;
 	}
@@ -594,14 +529,6 @@ static struct mmt_error *find_generation(struct resolver *resolver, const struct
 	resolver->last_generation = *generation_ret;
 	resolver->has_last_generation = true;
 	return NULL;
-}
-
-/* A dump is empty if the page of the stack pointer was not present. */
-static const uint8_t *copied_stack(const struct event_stack *stack)
-{
-	static const uint8_t nothing[1];
-
-	return stack->bytes || !stack->bytes_wanted ? stack->bytes : nothing;
 }
 
 void resolver_keep_callchains(struct resolver *resolver, struct intern *callchains)
@@ -634,16 +561,19 @@ static struct mmt_error *unwind_again(struct resolver *resolver, const struct pr
 					     .find_special_function = find_special_function,
 					     .follows_call = follows_call,
 					     .context = &lookup};
-	struct mmt_error *error = put_process(resolver, process);
+	struct mmt_error *error;
 
-	if (error)
-		return error;
+	while (resolver->processes.count <= process->index) {
+		if (!vector_append(&resolver->processes))
+			return &error_no_memory;
+	}
+	resolver->processes.items[process->index].pid = process->pid;
 	unwind(resolver->rules, input, &callbacks, &resolver->result);
 	/* A bare callchain omits the caller of a frameless function such as mmap in glibc: the entry after the first
 	 * frame may not be its caller. */
 	if (!input->stack_size && resolver->result.frame_count > 1)
 		resolver->result.frames[1].doubtful = true;
-	error = put_stack(&lookup, process, value_ret);
+	error = put_stack(&lookup, value_ret);
 	if (!error && resolver->callchains)
 		*value_ret = put_callchain(resolver, *value_ret, resolver->result.frame_count);
 	if (!error && *value_ret == INTERN_NONE)
@@ -670,8 +600,10 @@ static struct mmt_error *take_unwound(struct resolver *resolver, const struct ev
 struct mmt_error *resolver_unwind(struct resolver *resolver, const struct process *process,
 				  const struct event_stack *stack, uint32_t *stack_ret)
 {
+	static const uint8_t nothing[1];
+	/* A dump is empty if the page of the stack pointer was not present. */
 	const struct unwind_input input = {.registers = &stack->registers,
-					   .stack = copied_stack(stack),
+					   .stack = stack->bytes || !stack->bytes_wanted ? stack->bytes : nothing,
 					   .stack_size = stack->bytes ? stack->byte_count : 0,
 					   .callchain = stack->callchain,
 					   .callchain_count = stack->callchain ? stack->callchain_count : 0,
@@ -719,7 +651,7 @@ bool resolver_stack_is_doubtful(const struct resolver *resolver, uint32_t stack)
 
 size_t resolver_stack_count(const struct resolver *resolver)
 {
-	return stacks_count(&resolver->stacks);
+	return resolver->stacks.count;
 }
 
 uint32_t resolver_frame_process(const struct resolver *resolver, uint32_t frame)

@@ -9,7 +9,6 @@
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/jit-names.h"
 #include "base/map.h"
-#include "code/elf/disassembly.h"
 #include "code/elf/module.h"
 #include "model/processes.h"
 #include "trace/format/event.h"
@@ -31,10 +30,8 @@ struct mmt_error *resolver_path(struct resolver *resolver, const char *path, uin
 struct mmt_error *resolver_unwind(struct resolver *resolver, const struct process *process,
 				  const struct event_stack *stack, uint32_t *stack_ret) MMT_MUST_CHECK;
 
-/*
- * Also intern the callchain of each stack that is unwound from now on: an array of u64 that has the stack's number plus
- * 1, and its instruction pointer and return addresses in the process. Borrowed.
- */
+/* Also intern the callchain of each stack that is unwound from now on: an array of u64 that has the stack's number plus
+ * 1, and its instruction pointer and return addresses in the process. Borrowed. */
 void resolver_keep_callchains(struct resolver *resolver, struct intern *callchains);
 
 /* Number of the callchain of the last stack that was unwound. */
@@ -81,18 +78,14 @@ uint32_t resolver_frame_process(const struct resolver *resolver, uint32_t frame)
 /* How a packed recording can look up the frame. */
 enum packed_lookup resolver_frame_lookup(const struct resolver *resolver, uint32_t frame);
 
-/*
- * Names of a frame: one or more, inlined functions first. The first call symbolizes it; they live as long as the
- * resolver.
- */
+/* Names of a frame: one or more, inlined functions first. The first call symbolizes it; they live as long as the
+ * resolver. */
 struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, const struct mmt_frame **frames_ret,
 				 size_t *count_ret) MMT_MUST_CHECK;
 
-/*
- * Iterate, with *position starting at 0, over the modules that stacks needed but could not (fully) use; NULL: no more.
+/* Iterate, with *position starting at 0, over the modules that stacks needed but could not (fully) use; NULL: no more.
  * With MODULE_MISSING_NAMES `*missing_ret` lists the missing files as text, NULL if they are unknown; the caller frees
- * it. `missing_ret` may be NULL.
- */
+ * it. `missing_ret` may be NULL. */
 const char *resolver_unusable(const struct resolver *resolver, size_t *position, enum module_state *state_ret,
 			      char **missing_ret);
 
