@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The public reader of events, one after another. A report reads a recording with replay/replay.c instead. */
 #include <stdlib.h>
-#include <string.h>
 
 #include <mmtrace/events.h>
 
@@ -29,9 +28,8 @@ struct mmt_events {
 	struct mmt_recording recording;
 	struct mmt_event_attribute *attributes;
 	struct mmt_events_state state;
-	const struct mmt_progress *progress; /* NULL: do not report progress */
-	struct mmt_progress progress_copy;
-	struct mmt_report_options report; /* for the stacks */
+	struct mmt_progress progress;	  /* a copy of the caller's */
+	struct mmt_report_options report; /* for the stacks; its `progress` is NULL if none is wanted */
 	uint32_t until_progress;	  /* events */
 	uint64_t calls;			  /* see call_stacks_counts() */
 	bool ended;
@@ -65,39 +63,16 @@ static const enum mmt_event_kind kinds[] = {
     [EVENT_RESIDENT] = MMT_EVENT_RESIDENT,
     [EVENT_RESIDENT_PAGES] = MMT_EVENT_RESIDENT_PAGES,
     [EVENT_LARGE_DUMPS] = MMT_EVENT_LARGE_DUMPS,
-    [EVENT_UNRECORDED_CHILDREN] = MMT_EVENT_OTHER,
-    [EVENT_PROCESS_STARTED] = MMT_EVENT_OTHER,
-    [EVENT_SWAPPED] = MMT_EVENT_OTHER,
-    [EVENT_BREAK] = MMT_EVENT_OTHER,
-    [EVENT_LAZY_FREE] = MMT_EVENT_OTHER,
-    [EVENT_PSS] = MMT_EVENT_OTHER,
-    [EVENT_GROUP_MEMORY] = MMT_EVENT_OTHER,
-    [EVENT_LIMIT] = MMT_EVENT_OTHER,
-    [EVENT_OTHER] = MMT_EVENT_OTHER,
+    [EVENT_UNRECORDED_CHILDREN... EVENT_OTHER] = MMT_EVENT_OTHER,
 };
 
 const char *mmt_event_kind_name(enum mmt_event_kind kind)
 {
+	/* In the order of the enum. */
 	static const char *const names[] = {
-	    [MMT_EVENT_CALL] = "call",
-	    [MMT_EVENT_CALL_ENTER] = "enter",
-	    [MMT_EVENT_STACK_DUMP] = "stack-dump",
-	    [MMT_EVENT_NEW_TASK] = "new-task",
-	    [MMT_EVENT_MAPPING] = "mapping",
-	    [MMT_EVENT_COMM] = "comm",
-	    [MMT_EVENT_FORK] = "fork",
-	    [MMT_EVENT_EXIT] = "exit",
-	    [MMT_EVENT_LOST] = "lost",
-	    [MMT_EVENT_LOST_DUMPS] = "lost-dumps",
-	    [MMT_EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
-	    [MMT_EVENT_SNAPSHOT_LINE] = "snapshot-line",
-	    [MMT_EVENT_SNAPSHOT_END] = "snapshot-end",
-	    [MMT_EVENT_MARK] = "mark",
-	    [MMT_EVENT_RESIDENT] = "resident",
-	    [MMT_EVENT_RESIDENT_PAGES] = "resident-pages",
-	    [MMT_EVENT_LARGE_DUMPS] = "large-dumps",
-	    [MMT_EVENT_OTHER] = "other",
-	};
+	    "call",	    "enter", "stack-dump", "new-task",	  "mapping",	    "comm",
+	    "fork",	    "exit",  "lost",	   "lost-dumps",  "snapshot-begin", "snapshot-line",
+	    "snapshot-end", "mark",  "resident",   "large-dumps", "other",	    "resident-pages"};
 
 	return (size_t)kind < sizeof(names) / sizeof(*names) ? names[kind] : "unknown";
 }
@@ -112,22 +87,39 @@ static const char *name_snapshot(enum snapshot_kind kind)
 	return names[kind];
 }
 
-static const char *name_role(enum attribute_role role)
+static struct mmt_error *describe_attributes(struct mmt_events *events)
 {
-	static const char *const names[] = {
+	static const char *const roles[] = {
 	    [ROLE_OTHER] = "other",	    [ROLE_SYSCALL] = "syscall",
 	    [ROLE_DUMP] = "stack-dump",	    [ROLE_NEW_TASK] = "new-task",
 	    [ROLE_SIDE_BAND] = "side-band", [ROLE_SNAPSHOT] = "snapshot",
 	    [ROLE_LOCK] = "lock",	    [ROLE_LARGE_DUMP] = "large-stack-dump",
 	};
-
-	return names[role];
-}
-
-static void describe_recording(struct mmt_events *events)
-{
 	const struct reader_metadata *metadata = events->metadata;
 
+	events->attributes = calloc(metadata->attribute_count + 1, sizeof(*events->attributes));
+	if (!events->attributes)
+		return &error_no_memory;
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		const struct reader_attribute *attribute = &metadata->attributes[i];
+		bool has_lost = metadata->has_loss && i < metadata->loss.lost.count;
+
+		events->attributes[i] = (struct mmt_event_attribute){
+		    .name = attribute->name,
+		    .role = roles[attribute->role],
+		    .sample_type = attribute->sample_type,
+		    .has_lost = has_lost,
+		    .lost = has_lost ? metadata->loss.lost.items[i] : 0,
+		};
+	}
+	return NULL;
+}
+
+static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_events_options *options)
+{
+	const struct reader_metadata *metadata = reader_metadata(events->reader);
+
+	events->metadata = metadata;
 	events->recording = (struct mmt_recording){
 	    .by_mmtrace = metadata->ours,
 	    .architecture = metadata->architecture->name,
@@ -140,41 +132,12 @@ static void describe_recording(struct mmt_events *events)
 	    .in_cgroups = metadata->info.in_cgroups,
 	    .attribute_count = metadata->attribute_count,
 	};
-}
-
-static struct mmt_error *describe_attributes(struct mmt_events *events)
-{
-	const struct reader_metadata *metadata = events->metadata;
-
-	events->attributes = calloc(metadata->attribute_count + 1, sizeof(*events->attributes));
-	if (!events->attributes)
-		return &error_no_memory;
-	for (size_t i = 0; i < metadata->attribute_count; i++) {
-		const struct reader_attribute *attribute = &metadata->attributes[i];
-		bool has_lost = metadata->has_loss && i < metadata->loss.lost.count;
-
-		events->attributes[i] = (struct mmt_event_attribute){
-		    .name = attribute->name,
-		    .role = name_role(attribute->role),
-		    .sample_type = attribute->sample_type,
-		    .has_lost = has_lost,
-		    .lost = has_lost ? metadata->loss.lost.items[i] : 0,
-		};
-	}
-	return NULL;
-}
-
-static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_events_options *options)
-{
-	events->metadata = reader_metadata(events->reader);
-	describe_recording(events);
 	mmt_report_options_init(&events->report);
 	events->report.no_demangle = options->no_demangle;
 	if (options->progress) {
-		events->progress_copy = *options->progress;
-		events->progress = &events->progress_copy;
+		events->progress = *options->progress;
+		events->report.progress = &events->progress;
 	}
-	events->report.progress = events->progress;
 	events->until_progress = PROGRESS_EVENTS;
 	return describe_attributes(events);
 }
@@ -214,18 +177,13 @@ struct mmt_error *mmt_events_open_fd(int fd, const struct mmt_events_options *op
 	return open_events(NULL, fd, options, events_ret);
 }
 
-static void forget_stacks(struct event_stacks *stacks)
-{
-	if (stacks->found)
-		replay_deinit(&stacks->replay);
-	vector_deinit(&stacks->frames);
-}
-
 void mmt_events_close(struct mmt_events *events)
 {
 	if (!events)
 		return;
-	forget_stacks(&events->stacks);
+	if (events->stacks.found)
+		replay_deinit(&events->stacks.replay);
+	vector_deinit(&events->stacks.frames);
 	reader_close(events->reader);
 	free(events->attributes);
 	free(events);
@@ -248,24 +206,13 @@ const struct mmt_heap_census *mmt_events_get_heap(const struct mmt_events *event
 	return index < heaps->items.count ? &heaps->items.items[index] : NULL;
 }
 
-/* The call must have succeeded. */
-static void find_range(enum call call, const uint64_t arguments[6], uint64_t result, struct mmt_event_call *public_call)
-{
-	const struct call_description *description = call_describe(call);
-	bool at_result = description->place == CALL_AT_RESULT || call == CALL_MREMAP;
-
-	if (!description->length)
-		return;
-	public_call->range_start = at_result ? result : arguments[0];
-	public_call->range_bytes = arguments[description->length - 1];
-}
-
 static void convert_call(struct mmt_events *events)
 {
 	const struct event *event = &events->internal;
 	const struct call_description *description = call_describe(event->call.call);
-
-	int64_t result = event->kind == EVENT_CALL_ENTER ? 0 : event->call.result;
+	bool enters = event->kind == EVENT_CALL_ENTER;
+	bool at_result = description->place == CALL_AT_RESULT || event->call.call == CALL_MREMAP;
+	int64_t result = enters ? 0 : event->call.result;
 
 	events->call = (struct mmt_event_call){
 	    .name = description->name,
@@ -276,8 +223,10 @@ static void convert_call(struct mmt_events *events)
 	    .result = result,
 	    .failed = call_is_error(result),
 	};
-	if (event->call.has_arguments && event->kind != EVENT_CALL_ENTER && !events->call.failed)
-		find_range(event->call.call, event->call.arguments, (uint64_t)result, &events->call);
+	if (event->call.has_arguments && !enters && !events->call.failed && description->length) {
+		events->call.range_start = at_result ? (uint64_t)result : event->call.arguments[0];
+		events->call.range_bytes = event->call.arguments[description->length - 1];
+	}
 	events->event.call = &events->call;
 }
 
@@ -334,11 +283,8 @@ static uint64_t sum_runs(const uint8_t *runs, size_t count)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		uint64_t run_bytes = decode_word(runs, 2 * i + 1) - decode_word(runs, 2 * i);
-
-		bytes = saturating_add(bytes, run_bytes, MMT_BYTES_MAX);
-	}
+	for (size_t i = 0; i < count; i++)
+		bytes = saturating_add(bytes, decode_word(runs, 2 * i + 1) - decode_word(runs, 2 * i), MMT_BYTES_MAX);
 	return bytes;
 }
 
@@ -409,23 +355,25 @@ static void convert_details(struct mmt_events *events)
 	case EVENT_LARGE_DUMPS:
 		converted->enabled = event->large_dumps.on;
 		break;
-	case EVENT_UNRECORDED_CHILDREN:
-	case EVENT_PROCESS_STARTED:
-	case EVENT_SWAPPED:
-	case EVENT_BREAK:
-	case EVENT_LAZY_FREE:
-	case EVENT_PSS:
-	case EVENT_GROUP_MEMORY:
-	case EVENT_LIMIT:
-	case EVENT_OTHER:
+	default: /* MMT_EVENT_OTHER */
 		break;
 	}
 }
 
-static void convert(struct mmt_events *events)
+struct mmt_error *mmt_events_next(struct mmt_events *events, const struct mmt_event **event_ret)
 {
 	const struct event *event = &events->internal;
+	struct mmt_error *error;
+	bool end;
 
+	*event_ret = NULL;
+	if (events->ended)
+		return NULL;
+	error = reader_next(events->reader, &events->internal, &end);
+	events->ended = error || end;
+	if (events->ended)
+		return error;
+	events->calls += call_stacks_counts(event);
 	events->event = (struct mmt_event){
 	    .kind = kinds[event->kind],
 	    .pid = event->pid,
@@ -439,33 +387,11 @@ static void convert(struct mmt_events *events)
 	    .record_bytes = event->record_size,
 	};
 	convert_details(events);
-}
-
-static void report_progress(struct mmt_events *events)
-{
-	const struct mmt_progress *progress = events->progress;
-
-	if (!progress || --events->until_progress)
-		return;
-	events->until_progress = PROGRESS_EVENTS;
-	progress->tell(progress->context, events->internal.file_offset, reader_file(events->reader)->data_end);
-}
-
-struct mmt_error *mmt_events_next(struct mmt_events *events, const struct mmt_event **event_ret)
-{
-	struct mmt_error *error;
-	bool end;
-
-	*event_ret = NULL;
-	if (events->ended)
-		return NULL;
-	error = reader_next(events->reader, &events->internal, &end);
-	events->ended = error || end;
-	if (events->ended)
-		return error;
-	events->calls += call_stacks_counts(&events->internal);
-	convert(events);
-	report_progress(events);
+	if (events->report.progress && --events->until_progress == 0) {
+		events->until_progress = PROGRESS_EVENTS;
+		events->progress.tell(events->progress.context, events->internal.file_offset,
+				      reader_file(events->reader)->data_end);
+	}
 	*event_ret = &events->event;
 	return NULL;
 }
@@ -479,21 +405,6 @@ const struct mmt_events_state *mmt_events_get_state(struct mmt_events *events)
 	    .damage = reader_damage(events->reader),
 	};
 	return &events->state;
-}
-
-/* Read the recording from its start, as a report does. */
-static struct mmt_error *find_stacks(struct event_stacks *stacks, const struct mmt_events *events)
-{
-	const struct replay_options options = {.report = &events->report, .recording = events->reader};
-	struct mmt_error *error = replay_init(&stacks->replay, &options);
-
-	if (error)
-		return error;
-	error = replay_find_stacks(&stacks->replay);
-	stacks->found = !error;
-	if (error)
-		replay_deinit(&stacks->replay);
-	return error;
 }
 
 static struct mmt_error *name_frames(struct event_stacks *stacks, uint32_t stack)
@@ -519,18 +430,28 @@ static struct mmt_error *name_frames(struct event_stacks *stacks, uint32_t stack
 
 struct mmt_error *mmt_events_symbolize(struct mmt_events *events, const struct mmt_stack **stack_ret)
 {
+	const struct replay_options options = {.report = &events->report, .recording = events->reader};
 	struct event_stacks *stacks = &events->stacks;
-	struct mmt_error *error = stacks->found ? NULL : find_stacks(stacks, events);
+	struct mmt_error *error;
 	uint32_t number = 0;
 
-	if (error)
-		return error;
+	/* Read the recording from its start, as a report does. */
+	if (!stacks->found) {
+		error = replay_init(&stacks->replay, &options);
+		if (error)
+			return error;
+		error = replay_find_stacks(&stacks->replay);
+		stacks->found = !error;
+		if (error) {
+			replay_deinit(&stacks->replay);
+			return error;
+		}
+	}
 	if (call_stacks_counts(&events->internal))
 		number = call_stacks_get(&stacks->replay.stacks, events->calls);
 	stacks->frames.count = 0;
 	stacks->stack = (struct mmt_stack){.end = MMT_STACK_END_NOT_RECORDED, .number = number};
-	if (number)
-		error = name_frames(stacks, number - 1);
+	error = number ? name_frames(stacks, number - 1) : NULL;
 	if (error)
 		return error;
 	stacks->stack.frames = stacks->frames.items;

@@ -3,12 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <mmtrace/pack.h>
 #include <mmtrace/report.h>
@@ -36,14 +33,6 @@ struct pack_stacks {
 	struct packed_stacks resolved;
 	bool lacks_names; /* a process that reads names ended early */
 };
-
-static void pack_stacks_deinit(struct pack_stacks *stacks)
-{
-	call_stacks_deinit(&stacks->calls);
-	intern_deinit(&stacks->callchains);
-	packed_stacks_deinit(&stacks->resolved);
-	*stacks = (struct pack_stacks){0};
-}
 
 static bool resolve_name(struct packed_stacks *resolved, const struct mmt_frame *frame)
 {
@@ -148,19 +137,6 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 	return packed_stacks_put_text(resolved, damage, &resolved->damage) ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *run(struct pack_stacks *stacks, struct replay *replay)
-{
-	struct mmt_error *error;
-
-	replay->stacks.callchains = &stacks->callchains;
-	resolver_keep_callchains(replay->code, &stacks->callchains);
-	error = replay_find_stacks(replay);
-	for (size_t i = 0; !error && i < resolver_stack_count(replay->code); i++)
-		error = resolve_stack(stacks, replay, (uint32_t)i);
-	stacks->lacks_names = resolver_names_failure(replay->code) != 0;
-	return error ? error : resolve_facts(&stacks->resolved, replay);
-}
-
 /* Run the pass. Returns the reader, at the start of the recording. */
 static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
 					  const struct mmt_progress *progress, struct reader **reader_ret)
@@ -176,30 +152,23 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 	error = replay_init(&replay, &replay_options);
 	if (error)
 		return error;
+	replay.stacks.callchains = &stacks->callchains;
+	resolver_keep_callchains(replay.code, &stacks->callchains);
 	if (replay.metadata->ours)
-		error = run(stacks, &replay);
+		error = replay_find_stacks(&replay);
 	else
 		error = error_create(MMT_ERROR_UNSUPPORTED, "%s: only recordings of mmtrace can be packed", input);
+	for (size_t i = 0; !error && i < resolver_stack_count(replay.code); i++)
+		error = resolve_stack(stacks, &replay, (uint32_t)i);
+	stacks->lacks_names = resolver_names_failure(replay.code) != 0;
+	if (!error)
+		error = resolve_facts(&stacks->resolved, &replay);
 	stacks->calls = replay.stacks;
 	replay.stacks = (struct call_stacks){0};
 	if (!error)
 		error = reader_rewind(*reader_ret = TAKE(replay.reader));
 	replay_deinit(&replay);
 	return error;
-}
-
-/* What the sample of a call gets. The callchain is valid as long as `stacks`. */
-static struct stripped_stack pack_stacks_get(const struct pack_stacks *stacks, uint64_t call)
-{
-	uint32_t number = call_stacks_get(&stacks->calls, call);
-	const uint64_t *words;
-	size_t size;
-
-	if (!number)
-		return (struct stripped_stack){0};
-	words = intern_get(&stacks->callchains, number - 1, &size);
-	return (struct stripped_stack){
-	    .number = (uint32_t)words[0], .callchain = words + 1, .callchain_count = size / sizeof(*words) - 1};
 }
 
 /* Second pass of packing: read the recording again and add stack numbers to its calls. */
@@ -224,22 +193,6 @@ struct pack {
 static bool is_numbered(const struct reader_attribute *attribute)
 {
 	return attribute->role == ROLE_SYSCALL && attribute->is_call && !attribute->is_enter;
-}
-
-static struct mmt_error *add_attributes(struct pack *pack)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < pack->file->attributes.count; i++) {
-		const struct file_attribute *attribute = &pack->file->attributes.items[i];
-		const struct reader_attribute *described = &pack->metadata->attributes[i];
-		struct perf_event_attr stripped =
-		    strip_attribute(&attribute->attr, pack->metadata->architecture, is_numbered(described));
-
-		error = writer_add_attribute(pack->writer, &stripped, described->name, attribute->ids.items,
-					     attribute->ids.count);
-	}
-	return error;
 }
 
 /* Copy sections without changes. */
@@ -303,9 +256,18 @@ static struct mmt_error *add_head(struct pack *pack)
 	static const enum format_feature early[] = {FEATURE_MMTRACE_INFO, FEATURE_TRACING_DATA, FEATURE_HOSTNAME,
 						    FEATURE_OSRELEASE,	  FEATURE_VERSION,	FEATURE_ARCH,
 						    FEATURE_NRCPUS,	  FEATURE_CLOCKID,	FEATURE_CLOCK_DATA};
-	struct mmt_error *error = add_attributes(pack);
+	struct mmt_error *error = NULL;
 	struct buffer buffer;
 
+	for (size_t i = 0; !error && i < pack->file->attributes.count; i++) {
+		const struct file_attribute *attribute = &pack->file->attributes.items[i];
+		const struct reader_attribute *described = &pack->metadata->attributes[i];
+		struct perf_event_attr stripped =
+		    strip_attribute(&attribute->attr, pack->metadata->architecture, is_numbered(described));
+
+		error = writer_add_attribute(pack->writer, &stripped, described->name, attribute->ids.items,
+					     attribute->ids.count);
+	}
 	if (!error)
 		error = copy_sections(pack, early, sizeof(early) / sizeof(*early));
 	if (!error)
@@ -336,15 +298,22 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 	const struct perf_event_attr *attr = &pack->file->attributes.items[event->attribute].attr;
 	const struct reader_attribute *described = &pack->metadata->attributes[event->attribute];
 	bool numbered = is_numbered(described);
-	struct stripped_stack stack = {0};
+	struct stripped_stack stack = {.keep_callchain = pack->metadata->packed};
 	struct mmt_error *error;
+	const uint64_t *words;
+	uint32_t call_stack;
+	size_t size;
 
 	pack->held = role_is_dump(described->role);
 	if (pack->held && pack->metadata->has_loss)
 		return NULL;
-	if (numbered && call_stacks_counts(event))
-		stack = pack_stacks_get(&pack->stacks, pack->calls);
-	stack.keep_callchain = pack->metadata->packed;
+	call_stack = numbered && call_stacks_counts(event) ? call_stacks_get(&pack->stacks.calls, pack->calls) : 0;
+	if (call_stack) {
+		words = intern_get(&pack->stacks.callchains, call_stack - 1, &size);
+		stack.number = (uint32_t)words[0];
+		stack.callchain = words + 1;
+		stack.callchain_count = size / sizeof(*words) - 1;
+	}
 	buffer_clear(&pack->sample);
 	error = strip_sample(attr, pack->metadata->architecture, event->record,
 			     described->is_call ? described->call : CALL_MMAP, numbered ? &stack : NULL, &pack->sample);
@@ -366,10 +335,8 @@ static bool is_note(const struct event *event)
 	       event->kind == EVENT_LIMIT;
 }
 
-/*
- * Keep records of mappings, tasks and losses, and notes, unchanged, and drop the rest: other records, now or of a later
- * recorder, may contain memory contents (stack dumps and chunks of perf maps and jitdumps do).
- */
+/* Keep records of mappings, tasks and losses, and notes, unchanged, and drop the rest: other records, now or of a later
+ * recorder, may contain memory contents (stack dumps and chunks of perf maps and jitdumps do). */
 static struct mmt_error *write_event(struct pack *pack, const struct event *event)
 {
 	switch (event->record_type) {
@@ -390,18 +357,6 @@ static struct mmt_error *write_event(struct pack *pack, const struct event *even
 	}
 }
 
-/* A recording without an end has the build-ids among its records instead. */
-static struct mmt_error *add_build_ids(struct pack *pack)
-{
-	struct buffer buffer;
-
-	if (!pack->metadata->build_ids.entries.count)
-		return NULL;
-	buffer_init(&buffer, LIMIT_SECTION_BYTES);
-	build_ids_encode(&pack->metadata->build_ids, &buffer);
-	return writer_take_section(pack->writer, FEATURE_BUILD_ID, &buffer);
-}
-
 /* Report progress of the first of two passes. */
 static void report_first_pass(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
@@ -410,20 +365,14 @@ static void report_first_pass(void *context, uint64_t done_bytes, uint64_t total
 	progress->tell(progress->context, done_bytes, 2 * total_bytes);
 }
 
-static void report_second_pass(const struct pack *pack, const struct event *event)
-{
-	uint64_t total_bytes = reader_file(pack->reader)->data_end;
-
-	if (pack->progress)
-		pack->progress->tell(pack->progress->context, total_bytes + event->file_offset, 2 * total_bytes);
-}
-
 static struct mmt_error *write_all(struct pack *pack)
 {
 	static const enum format_feature late[] = {
 	    FEATURE_SAMPLE_TIME,     FEATURE_MMTRACE_LOSS,    FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_HUGE_PAGES,
 	    FEATURE_MMTRACE_SWAPPED, FEATURE_MMTRACE_OPTIONS, FEATURE_MMTRACE_SHARED,	 FEATURE_MMTRACE_HEAP};
 	struct mmt_error *error = add_head(pack);
+	uint64_t total_bytes = reader_file(pack->reader)->data_end;
+	struct buffer buffer;
 	bool end = false;
 
 	if (!error)
@@ -436,46 +385,31 @@ static struct mmt_error *write_all(struct pack *pack)
 			break;
 		pack->calls += call_stacks_counts(&event);
 		error = write_event(pack, &event);
-		if (count % PROGRESS_EVENTS == 0)
-			report_second_pass(pack, &event);
+		if (count % PROGRESS_EVENTS == 0 && pack->progress)
+			pack->progress->tell(pack->progress->context, total_bytes + event.file_offset, 2 * total_bytes);
 	}
 	/* Without a loss section, the time of the last record is when the recording ends. */
 	if (!error && pack->held && !pack->metadata->has_loss)
 		error = append(pack, pack->sample.data, pack->sample.size);
 	if (!error)
 		error = writer_end_round(pack->writer);
-	if (!error)
-		error = add_build_ids(pack);
+	/* A recording without an end has the build-ids among its records instead. */
+	if (!error && pack->metadata->build_ids.entries.count) {
+		buffer_init(&buffer, LIMIT_SECTION_BYTES);
+		build_ids_encode(&pack->metadata->build_ids, &buffer);
+		error = writer_take_section(pack->writer, FEATURE_BUILD_ID, &buffer);
+	}
 	if (!error)
 		error = copy_sections(pack, late, sizeof(late) / sizeof(*late));
 	return error ? error : writer_finish(pack->writer);
 }
 
-/* Check that the input was not written since it was opened and, if the output replaces it, still has its name. */
-static struct mmt_error *check_input(const struct pack *pack, const struct mmt_pack_options *options)
-{
-	struct stat status, named;
-
-	if (fstat(pack->file->fd, &status) < 0)
-		return error_system(errno, "cannot stat it");
-	if ((uint64_t)status.st_size != pack->file->size)
-		return error_create(MMT_ERROR_INVALID,
-				    "it changed while it was packed: pack it after recording has ended");
-	if (options->output)
-		return NULL;
-	if (stat(options->input, &named) < 0)
-		return error_system(errno, "cannot stat it");
-	/* Of a recording that was written to a pipe, an unnamed copy was read. */
-	if (named.st_dev != pack->named.st_dev || named.st_ino != pack->named.st_ino ||
-	    named.st_size != pack->named.st_size)
-		return error_create(MMT_ERROR_INVALID, "another file now has its name, and was not replaced");
-	return NULL;
-}
-
-/* Rename the output to its final name once it is complete and synced. */
+/* Rename the output to its final name once it is complete and synced. The input must not have been written since it was
+ * opened and, if the output replaces it, must still have its name. */
 static struct mmt_error *take_name(struct pack *pack, const struct mmt_pack_options *options)
 {
-	struct mmt_error *error = NULL;
+	struct stat status, named;
+	struct mmt_error *error;
 
 	/* Only the raw recording can have them. */
 	if (!options->output && pack->stacks.lacks_names)
@@ -483,19 +417,20 @@ static struct mmt_error *take_name(struct pack *pack, const struct mmt_pack_opti
 				    "a process that reads names from ELF files ended early, and some may be missing: "
 				    "the recording was not replaced; with --output, it is packed all the same");
 	error = output_file_sync(writer_file(pack->writer));
-	if (!error)
-		error = check_input(pack, options);
-	return error ? error : writer_start(pack->writer);
-}
-
-static void count_names(const struct packed_stacks *resolved, struct mmt_pack_summary *summary)
-{
-	summary->stacks = resolved->stacks.count;
-	summary->frames = resolved->frames.count;
-	for (size_t i = 0; i < resolved->frames.count; i++) {
-		if (resolved->names.items[resolved->frames.items[i].first_name].function == RESOLVED_NO_TEXT)
-			summary->frames_without_name++;
-	}
+	if (error)
+		return error;
+	if (fstat(pack->file->fd, &status) < 0)
+		return error_system(errno, "cannot stat it");
+	if ((uint64_t)status.st_size != pack->file->size)
+		return error_create(MMT_ERROR_INVALID,
+				    "it changed while it was packed: pack it after recording has ended");
+	if (!options->output && stat(options->input, &named) < 0)
+		return error_system(errno, "cannot stat it");
+	/* Of a recording that was written to a pipe, an unnamed copy was read. */
+	if (!options->output && (named.st_dev != pack->named.st_dev || named.st_ino != pack->named.st_ino ||
+				 named.st_size != pack->named.st_size))
+		return error_create(MMT_ERROR_INVALID, "another file now has its name, and was not replaced");
+	return writer_start(pack->writer);
 }
 
 /* Check the output before the work starts. */
@@ -504,13 +439,6 @@ static struct mmt_error *create_output(struct pack *pack, const struct mmt_pack_
 	struct mmt_error *error = writer_create(options->output ? options->output : options->input, &pack->writer);
 
 	return error ? error : output_file_check_room(writer_file(pack->writer), input_bytes);
-}
-
-static void confine(const struct pack *pack)
-{
-	CLEANUP(close) int spill = open(pipe_input_directory(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	confine_thread((const int[]){writer_file(pack->writer)->directory, spill}, 2);
 }
 
 static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
@@ -523,8 +451,11 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 		error = create_output(pack, options, (uint64_t)pack->named.st_size);
 	else if (options->output)
 		error = create_output(pack, options, 0);
-	if (!error && options->confine && pack->writer)
-		confine(pack);
+	if (!error && options->confine && pack->writer) {
+		CLEANUP(close) int spill = open(pipe_input_directory(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		confine_thread((const int[]){writer_file(pack->writer)->directory, spill}, 2);
+	}
 	if (!error)
 		error = pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
 	if (!error)
@@ -547,20 +478,27 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pack_summary *summary_ret)
 {
 	struct pack pack = {.progress = options->progress};
+	const struct packed_stacks *resolved = &pack.stacks.resolved;
 	struct mmt_error *error;
 
-	*summary_ret = (struct mmt_pack_summary){0};
 	buffer_init(&pack.sample, 2 * UINT16_MAX);
 	error = pack_into(&pack, options);
-	if (!error) {
-		summary_ret->input_bytes = pack.file->size;
-		summary_ret->output_bytes = writer_bytes(pack.writer);
-		count_names(&pack.stacks.resolved, summary_ret);
+	*summary_ret = (struct mmt_pack_summary){0};
+	if (!error)
+		*summary_ret = (struct mmt_pack_summary){.input_bytes = pack.file->size,
+							 .output_bytes = writer_bytes(pack.writer),
+							 .stacks = resolved->stacks.count,
+							 .frames = resolved->frames.count};
+	for (size_t i = 0; i < summary_ret->frames; i++) {
+		if (resolved->names.items[resolved->frames.items[i].first_name].function == RESOLVED_NO_TEXT)
+			summary_ret->frames_without_name++;
 	}
 	writer_destroy(pack.writer);
 	recording_file_close(pack.file);
 	reader_close(pack.reader);
-	pack_stacks_deinit(&pack.stacks);
+	call_stacks_deinit(&pack.stacks.calls);
+	intern_deinit(&pack.stacks.callchains);
+	packed_stacks_deinit(&pack.stacks.resolved);
 	buffer_deinit(&pack.sample);
 	return error;
 }
