@@ -7,9 +7,7 @@
 
 #include <mmtrace/error.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MMT_BEGIN_C
 
 /*
  * From now on the calling thread, and the threads and processes that it creates, cannot execute programs, connect to
@@ -27,8 +25,6 @@ extern "C" {
  */
 MMT_PUBLIC void mmt_confine(const char *const *inputs, size_t input_count, const char *output);
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Compares the reports of two recordings of the same program. Stacks match if the module and the function of every
+/* Compares the reports of two recordings of the same program. Stacks match if the module and the function of every
  * frame are equal or, of a frame without a name, the build-id and the place in the module; addresses, lines and source
  * files do not matter. Of the stacks that are left, similar ones match, which is uncertain: see `differing_frames`.
- * Rows that are not stacks match by name. Sizes are in bytes. The diff owns its entries. Any number of threads may
- * read it.
- */
+ * Rows that are not stacks match by name. Sizes are in bytes. The diff owns its entries. Any number of threads may read
+ * it. */
 #ifndef MMTRACE_DIFF_H
 #define MMTRACE_DIFF_H
 
 #include <mmtrace/report.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MMT_BEGIN_C
 
 enum mmt_change { MMT_CHANGE_NEW, MMT_CHANGE_GONE, MMT_CHANGE_GROWN, MMT_CHANGE_SHRUNK, MMT_CHANGE_SAME };
 
@@ -45,8 +41,7 @@ MMT_PUBLIC const char *mmt_diff_relation_name(enum mmt_diff_relation relation);
 
 struct mmt_diff {
 	const struct mmt_report *before, *after;
-	const struct mmt_diff_entry
-	    *entries; /* from the largest growth to the largest decrease; without MMT_CHANGE_SAME */
+	const struct mmt_diff_entry *entries; /* largest growth first, largest decrease last; without CHANGE_SAME */
 	size_t entry_count;
 	/* Entries of the other rows: those with MMT_CHANGE_SAME, and those that hold nothing in either report, where
 	 * `change` has no meaning. */
@@ -57,17 +52,13 @@ struct mmt_diff {
 	bool search_limited;	/* so many stacks differ that similar ones were searched only for the largest */
 	enum mmt_diff_relation relation;
 	bool rated; /* both recordings lasted at least 10 seconds: the rates of the entries are meaningful */
-	/*
-	 * For MMT_DIFF_SAME_PROCESS: the time between the recordings, and the bytes that the process had mapped at the
+	/* For MMT_DIFF_SAME_PROCESS: the time between the recordings, and the bytes that the process had mapped at the
 	 * end of each. Then `before` counts as 0 in the figures of an entry, because everything that the stacks of
-	 * `after` hold was mapped later; there are no entries for stacks of `before` alone.
-	 */
+	 * `after` hold was mapped later; there are no entries for stacks of `before` alone. */
 	uint64_t between_ns, mapped_before_bytes, mapped_after_bytes;
-	/*
-	 * Likewise: by how much RSS differs between the end of `before` and the start of `after`, in which kinds of
+	/* Likewise: by how much RSS differs between the end of `before` and the start of `after`, in which kinds of
 	 * memory (MMT_GROWTH_BEFORE, largest change first), and what these leave unexplained. Not known if a recording
-	 * has no resident pages of these times.
-	 */
+	 * has no resident pages of these times. */
 	bool between_parts_known;
 	int64_t between_bytes, between_unexplained_bytes;
 	const struct mmt_growth_part *between_parts;
@@ -94,8 +85,6 @@ MMT_PUBLIC struct mmt_error *mmt_diff_create(const struct mmt_report *before, co
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_diff_destroy(struct mmt_diff *diff);
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif

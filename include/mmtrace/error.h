@@ -20,9 +20,16 @@
 #define MMT_MUST_CHECK
 #endif
 
+/* Around the declarations of a header: functions of C, also in C++. */
 #ifdef __cplusplus
-extern "C" {
+#define MMT_BEGIN_C extern "C" {
+#define MMT_END_C }
+#else
+#define MMT_BEGIN_C
+#define MMT_END_C
 #endif
+
+MMT_BEGIN_C
 
 enum mmt_error_code {
 	MMT_ERROR_NO_MEMORY,   /* out of memory */
@@ -63,8 +70,6 @@ MMT_PUBLIC const struct mmt_refusal *mmt_error_get_refusal(const struct mmt_erro
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_error_destroy(struct mmt_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif

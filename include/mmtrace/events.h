@@ -33,19 +33,14 @@
 #include <mmtrace/progress.h>
 #include <mmtrace/report.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MMT_BEGIN_C
 
 struct mmt_events; /* a reader of events */
 
 enum mmt_event_kind {
 	MMT_EVENT_CALL,		  /* a memory system call returned: `call`, `stack` */
-	MMT_EVENT_CALL_ENTER,	  /* entry of a call, in recordings of perf or of aarch64: `call` without result,
-				   * `stack` */
-	MMT_EVENT_STACK_DUMP,	  /* stack dump of a call of the same thread, before or after the call's event: `call`,
-				   * `stack`
-				   */
+	MMT_EVENT_CALL_ENTER,	  /* its entry, by perf or on aarch64: `call` without result, `stack` */
+	MMT_EVENT_STACK_DUMP,	  /* of a call of this thread, before or after its event: `call`, `stack` */
 	MMT_EVENT_NEW_TASK,	  /* a thread was created; the flags of clone(2): `task` */
 	MMT_EVENT_MAPPING,	  /* the kernel's record of a new or changed mapping: `mapping` */
 	MMT_EVENT_COMM,		  /* a thread changed its name or executed a program: `task` */
@@ -60,8 +55,7 @@ enum mmt_event_kind {
 	MMT_EVENT_RESIDENT,	  /* resident size of a process: `resident_bytes` */
 	MMT_EVENT_LARGE_DUMPS,	  /* large stack dumps were switched on or off: `enabled` */
 	MMT_EVENT_OTHER,	  /* a record that mmtrace ignores: `record_name` */
-	MMT_EVENT_RESIDENT_PAGES, /* resident pages of a process, or a part of them: `resident_bytes` is the size of
-				   * these pages, `resident_reading` the number of the reading, `count` that of runs */
+	MMT_EVENT_RESIDENT_PAGES, /* some or all of a process: `resident_bytes`, `resident_reading`, `count` of runs */
 };
 
 /* Name that mmtrace-dump(1) prints, for instance "snapshot-line"; "unknown" for other values. Static. */
@@ -176,11 +170,9 @@ struct mmt_events_options {
 	bool no_demangle;
 };
 
-/*
- * Open a recording by path ("-": standard input) or by descriptor. The caller keeps the descriptor and
- * may close it after the call. The options and their strings are copied. A pipe is first copied into an unnamed file in
- * TMPDIR (default /var/tmp). `options` may be NULL. MMT_ERROR_FORMAT: the file is not a recording.
- */
+/* Open a recording by path ("-": standard input) or by descriptor. The caller keeps the descriptor and may close it
+ * after the call. The options and their strings are copied. A pipe is first copied into an unnamed file in TMPDIR
+ * (default /var/tmp). `options` may be NULL. MMT_ERROR_FORMAT: the file is not a recording. */
 MMT_PUBLIC struct mmt_error *mmt_events_open(const char *path, const struct mmt_events_options *options,
 					     struct mmt_events **events_ret) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_events_open_fd(int fd, const struct mmt_events_options *options,
@@ -195,10 +187,8 @@ MMT_PUBLIC const struct mmt_recording *mmt_events_get_recording(const struct mmt
 MMT_PUBLIC const struct mmt_event_attribute *mmt_events_get_attribute(const struct mmt_events *events,
 								      size_t attribute);
 
-/*
- * Return the next event, or NULL after the last one. Damage and lost events are not errors: see mmt_events_get_state().
- * After an error (out of memory, read error) there are no more events.
- */
+/* Return the next event, or NULL after the last one. Damage and lost events are not errors: see mmt_events_get_state().
+ * After an error (out of memory, read error) there are no more events. */
 MMT_PUBLIC struct mmt_error *mmt_events_next(struct mmt_events *events,
 					     const struct mmt_event **event_ret) MMT_MUST_CHECK;
 
@@ -226,8 +216,6 @@ struct mmt_stack {
 MMT_PUBLIC struct mmt_error *mmt_events_symbolize(struct mmt_events *events,
 						  const struct mmt_stack **stack_ret) MMT_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif

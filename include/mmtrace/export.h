@@ -9,9 +9,7 @@
 
 #include <mmtrace/report.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MMT_BEGIN_C
 
 /* The figure of each stack in formats that have only one: "folded" and "svg". */
 enum mmt_weight {
@@ -56,16 +54,12 @@ static inline void mmt_export_options_init(struct mmt_export_options *options)
 	mmt_export_options_init_size(options, sizeof(*options));
 }
 
-/*
- * The report must be by stack and have lifetimes (mmt_report_options.lifetime_steps). The stream is not flushed; the
+/* The report must be by stack and have lifetimes (mmt_report_options.lifetime_steps). The stream is not flushed; the
  * caller checks for write errors with ferror(). MMT_ERROR_INVALID: no such format, or the report is not by stack or has
- * no lifetimes. Several threads may export the same report, each to its own stream.
- */
+ * no lifetimes. Several threads may export the same report, each to its own stream. */
 MMT_PUBLIC struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_export_options *options,
 					FILE *stream) MMT_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif

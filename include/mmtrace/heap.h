@@ -6,12 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* These enums have the numbers of the file. */
-
 enum mmt_heap_time { MMT_HEAP_AT_START = 0, MMT_HEAP_AT_SNAPSHOT = 1, MMT_HEAP_AT_STOP = 2 };
 
 enum mmt_heap_allocator {
@@ -24,18 +19,16 @@ enum mmt_heap_result {
 	MMT_HEAP_NOT_WALKED = 0,
 	MMT_HEAP_COMPLETE = 1,
 	MMT_HEAP_SAMPLED = 2,	 /* the limit of processor time was reached: parts were not read */
-	MMT_HEAP_DAMAGED = 3,	 /* some bytes have no valid chunk headers, the first ones at `stopped_at`: the program
-				    changed them meanwhile, or they are corrupted */
+	MMT_HEAP_DAMAGED = 3,	 /* no valid chunk header at `stopped_at`: changed meanwhile, or corrupted */
 	MMT_HEAP_UNREADABLE = 4, /* no permission */
 	MMT_HEAP_ENDED = 5	 /* the process ended meanwhile, or the reading took too long and was given up */
 };
 
 enum mmt_heap_content {
 	MMT_HEAP_UNKNOWN = 0,
-	MMT_HEAP_TYPE = 1, /* a C++ object: `name` is the mangled name of its type, such as "N3app7SessionE" */
-	MMT_HEAP_TEXT = 2, /* begins with printable characters */
-	MMT_HEAP_POINTER =
-	    3 /* begins with a pointer to data of module `name`, `offset` bytes after its first mapping */
+	MMT_HEAP_TYPE = 1,   /* a C++ object: `name` is the mangled name of its type, such as "N3app7SessionE" */
+	MMT_HEAP_TEXT = 2,   /* begins with printable characters */
+	MMT_HEAP_POINTER = 3 /* begins with a pointer into module `name`, `offset` bytes after its first mapping */
 };
 
 /* In-use chunks with the same content. Sizes include the chunk's header, as malloc_usable_size(3) does not. */
@@ -49,11 +42,9 @@ struct mmt_heap_group {
 	uint64_t offset;
 };
 
-/*
- * Bytes of chunks that were walked, unless it says otherwise. `in_use_low` to `in_use_high` is the range for the whole
+/* Bytes of chunks that were walked, unless it says otherwise. `in_use_low` to `in_use_high` is the range for the whole
  * heap, including what was not walked. Bytes of the heap are mapped_bytes = walked_bytes + what was not walked; walked
- * bytes are in use (at least in_use_low), in free_bytes, tcache_bytes, fastbin_bytes or top_bytes.
- */
+ * bytes are in use (at least in_use_low), in free_bytes, tcache_bytes, fastbin_bytes or top_bytes. */
 struct mmt_heap_census {
 	int32_t pid;
 	uint64_t time_ns; /* recording's clock, when it began */
@@ -75,9 +66,5 @@ struct mmt_heap_census {
 	struct mmt_heap_group *groups;	       /* the largest, by bytes; sums of the others follow */
 	size_t group_count;
 };
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

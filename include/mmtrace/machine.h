@@ -8,9 +8,7 @@
 
 #include <mmtrace/error.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MMT_BEGIN_C
 
 enum mmt_check_state {
 	MMT_CHECK_GOOD,
@@ -32,10 +30,8 @@ struct mmt_check {
 	bool can_record; /* no item has MMT_CHECK_MISSING */
 };
 
-/*
- * Check with the permissions of the caller. Opens and closes perf events, reads /proc and /sys, and changes nothing.
- * The check owns its items. Any number of threads may read it.
- */
+/* Check with the permissions of the caller. Opens and closes perf events, reads /proc and /sys, and changes nothing.
+ * The check owns its items. Any number of threads may read it. */
 MMT_PUBLIC struct mmt_error *mmt_check_create(struct mmt_check **check_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_check_destroy(struct mmt_check *check);
@@ -46,8 +42,6 @@ MMT_PUBLIC const char *mmt_setup_path(void);
 /* Permit all users to record their own processes until the next boot. MMT_ERROR_PERMISSION: the caller is not root. */
 MMT_PUBLIC struct mmt_error *mmt_setup(void) MMT_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif

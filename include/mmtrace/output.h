@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Writes reports, diffs and events to a stream. The caller owns the stream, flushes it, and checks it for write errors
- * with ferror(). Several threads may write the same report or diff to different streams.
- */
+/* Writes reports, diffs and events to a stream. The caller owns the stream, flushes it, and checks it for write errors
+ * with ferror(). Several threads may write the same report or diff to different streams. */
 #ifndef MMTRACE_OUTPUT_H
 #define MMTRACE_OUTPUT_H
 
@@ -12,9 +10,7 @@
 #include <mmtrace/progress.h>
 #include <mmtrace/report.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MMT_BEGIN_C
 
 /* The "version" field of JSON documents. It increases when a field is removed or changes its meaning. */
 #define MMT_JSON_VERSION 5
@@ -45,36 +41,28 @@ MMT_PUBLIC struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, co
 MMT_PUBLIC struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options,
 						 FILE *stream) MMT_MUST_CHECK;
 
-/*
- * For spreadsheets: RFC 4180 with a header line, bytes and seconds as plain numbers, unknown figures empty. A record
- * for each of the report's `steps` if `every_ns` was set, otherwise for each row; see mmtrace-report(1).
- */
+/* For spreadsheets: RFC 4180 with a header line, bytes and seconds as plain numbers, unknown figures empty. A record
+ * for each of the report's `steps` if `every_ns` was set, otherwise for each row; see mmtrace-report(1). */
 MMT_PUBLIC struct mmt_error *mmt_report_write_csv(const struct mmt_report *report,
 						  const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
 
 #define MMT_HTML_LIMIT_DEFAULT 10000 /* stacks; a browser still draws that many at once */
 #define MMT_HTML_LIFETIME_STEPS 400  /* enough for selecting ranges */
 
-/*
- * Write a self-contained HTML page with the stacks that `limit` and `min_bytes` select. It offers time ranges if the
- * report has `lifetime_steps`. MMT_ERROR_INVALID: the report is not grouped by stack.
- */
+/* Write a self-contained HTML page with the stacks that `limit` and `min_bytes` select. It offers time ranges if the
+ * report has `lifetime_steps`. MMT_ERROR_INVALID: the report is not grouped by stack. */
 MMT_PUBLIC struct mmt_error *mmt_report_write_html(const struct mmt_report *report,
 						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_diff_write_html(const struct mmt_diff *diff, const struct mmt_text_options *options,
 						 FILE *stream) MMT_MUST_CHECK;
 
-/*
- * Write one line per event, in time order, with all fields. mmtrace-dump(1) describes the format, which is stable.
- * `progress` may be NULL.
- */
+/* Write one line per event, in time order, with all fields. mmtrace-dump(1) describes the format, which is stable.
+ * `progress` may be NULL. */
 MMT_PUBLIC struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress,
 				      FILE *stream) MMT_MUST_CHECK;
 
-/*
- * Write untrusted text so that it is safe for terminals and logs: control characters, bidirectional control characters
- * and invalid UTF-8 become \xNN.
- */
+/* Write untrusted text so that it is safe for terminals and logs: control characters, bidirectional control characters
+ * and invalid UTF-8 become \xNN. */
 MMT_PUBLIC void mmt_write_escaped(const char *text, FILE *stream);
 
 /* The following functions store a string such as "1.50 GiB", "4.00 KiB" or "12 B" in `text` and return it. */
@@ -90,18 +78,14 @@ MMT_PUBLIC const char *mmt_format_count(uint64_t count, char text[MMT_SIZE_TEXT]
 /* "62.1 s", "5 min 3 s", "350 ms". */
 MMT_PUBLIC const char *mmt_format_duration(uint64_t duration_ns, char text[MMT_SIZE_TEXT]);
 
-/*
- * Writes to the file `path` what `write` writes to the stream. The file gets its name when it is complete: until then
+/* Writes to the file `path` what `write` writes to the stream. The file gets its name when it is complete: until then
  * an existing file stays as it is, and nothing is left behind if the process is killed. Symbolic links of the user and
  * of root are followed; a pipe or a device is written directly. MMT_ERROR_INVALID: the file is a recording, which would
- * be lost, or a symbolic link or named pipe of another user. Returns the errors of `write`, too.
- */
+ * be lost, or a symbolic link or named pipe of another user. Returns the errors of `write`, too. */
 MMT_PUBLIC struct mmt_error *mmt_write_file(const char *path,
 					    struct mmt_error *(*write)(const void *context, FILE *stream),
 					    const void *context) MMT_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif

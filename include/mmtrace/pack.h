@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Packs a recording: unwinds and symbolizes all stacks, and writes the recording again with the names, but without
- * stack dumps, perf maps, jitdumps, copied modules, and registers other than arguments of calls. A report on the
- * packed recording equals that on the original, on any machine.
- */
+/* Packs a recording: unwinds and symbolizes all stacks, and writes the recording again with the names, but without
+ * stack dumps, perf maps, jitdumps, copied modules, and registers other than arguments of calls. A report on the packed
+ * recording equals that on the original, on any machine. */
 #ifndef MMTRACE_PACK_H
 #define MMTRACE_PACK_H
 
@@ -13,9 +11,7 @@
 #include <mmtrace/error.h>
 #include <mmtrace/progress.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MMT_BEGIN_C
 
 struct mmt_pack_options {
 	const char *input;		     /* recorded by mmtrace; may already be packed */
@@ -46,8 +42,6 @@ struct mmt_pack_summary {
 MMT_PUBLIC struct mmt_error *mmt_pack(const struct mmt_pack_options *options,
 				      struct mmt_pack_summary *summary_ret) MMT_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif

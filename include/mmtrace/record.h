@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Records live processes. Sizes are in bytes, times in nanoseconds. The library only reads the options and the objects
- * that they point to, and only until mmt_record() returns.
- */
+/* Records live processes. Sizes are in bytes, times in nanoseconds. The library only reads the options and the objects
+ * that they point to, and only until mmt_record() returns. */
 #ifndef MMTRACE_RECORD_H
 #define MMTRACE_RECORD_H
 
@@ -13,13 +11,11 @@
 
 #include <mmtrace/error.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MMT_BEGIN_C
 
 enum mmt_call_graph {
-	MMT_CALL_GRAPH_AUTO,  /* kernel callchain, registers and a stack dump; while the call rate is low, a second dump
-				 of  MMT_STACK_DUMP_BYTES_MAX */
+	/* Kernel callchain, registers and a stack dump; while the call rate is low, another of STACK_DUMP_BYTES_MAX. */
+	MMT_CALL_GRAPH_AUTO,
 	MMT_CALL_GRAPH_FP,    /* kernel callchain, registers and the few stack bytes that contain the caller of mmap */
 	MMT_CALL_GRAPH_DWARF, /* kernel callchain, registers and a dump of stack_dump_bytes */
 	MMT_CALL_GRAPH_NONE,  /* no call stacks */
@@ -27,9 +23,8 @@ enum mmt_call_graph {
 
 /* Modules to copy into the recording, up to 256 MiB in total. */
 enum mmt_images {
-	MMT_IMAGES_MISSING, /* modules that cannot be opened by their path: in containers, or replaced
-			     */
-	MMT_IMAGES_ALL,	    /* all, so that stacks can be unwound and symbolized on another machine */
+	MMT_IMAGES_MISSING, /* those that cannot be opened by their path: in containers, or replaced */
+	MMT_IMAGES_ALL,	    /* so that stacks can be unwound and symbolized on another machine */
 	MMT_IMAGES_NONE,
 };
 
@@ -47,8 +42,7 @@ enum mmt_record_end {
 	MMT_RECORD_END_STOPPED,	     /* the stop descriptor became readable */
 	MMT_RECORD_END_DURATION,     /* duration_ns has elapsed */
 	MMT_RECORD_END_TARGET_ENDED, /* all target processes have ended */
-	MMT_RECORD_END_WRITE_FAILED, /* writing failed, for instance because the disk is full; the data written before
-					is intact */
+	MMT_RECORD_END_WRITE_FAILED, /* for instance because the disk is full; what was written before is intact */
 	MMT_RECORD_END_SIZE,	     /* the recording has reached max_bytes */
 };
 
@@ -76,8 +70,7 @@ struct mmt_record_progress {
 	const struct mmt_resident_reading *resident_readings;
 	size_t resident_reading_count;
 	size_t resident_processes; /* in the last of these: their resident size counts shared memory once for each */
-	/* The Pss of several processes, in which it counts once, at some of these times; none while there is only one
-	   process, or if the kernel does not say. */
+	/* The Pss of several processes at some of these times; none of one process, or if the kernel does not say. */
 	const struct mmt_resident_reading *pss_readings;
 	size_t pss_reading_count;
 };
@@ -85,8 +78,7 @@ struct mmt_record_progress {
 /* Where the events are opened. Events on CPUs see all processes, or those of control groups; mmtrace discards those of
    processes not recorded. */
 enum mmt_record_scope {
-	MMT_SCOPE_AUTO, /* for each thread; with many threads or CPUs in the targets' own control group, or else on CPUs
-			 */
+	MMT_SCOPE_AUTO, /* for each thread; with many threads or CPUs, in the targets' control group or on CPUs */
 	MMT_SCOPE_THREADS,
 	MMT_SCOPE_CPUS,
 	MMT_SCOPE_CGROUP, /* on every CPU, in the control groups of the targets */
@@ -98,12 +90,10 @@ struct mmt_record_options {
 	   combined with all_cpus or a control group; the recording then ends with the command. */
 	const pid_t *pids;
 	size_t pid_count;
-	const pid_t *tids; /* threads, and threads and processes that they start; other threads of their processes count
-			      as missed */
+	const pid_t *tids; /* and what they start; other threads of their processes count as missed */
 	size_t tid_count;
-	bool all_cpus; /* all processes of the system */
-	const char
-	    *cgroup; /* all processes in it and below: its directory, or its path below the mount point; NULL: none */
+	bool all_cpus;	    /* all processes of the system */
+	const char *cgroup; /* with those below: its directory, or its path below the mount point; NULL: none */
 	enum mmt_record_scope scope;
 	char *const *command; /* NULL-terminated argument vector; NULL: none */
 	/* Signals that the command ignores in addition to those that the caller ignores, and signals that it blocks.
@@ -120,31 +110,21 @@ struct mmt_record_options {
 	uint32_t stack_dump_bytes; /* for MMT_CALL_GRAPH_DWARF: a multiple of 8, from 8 to MMT_STACK_DUMP_BYTES_MAX */
 	uint64_t duration_ns;	   /* 0: no limit */
 	uint64_t max_bytes; /* stop when this much is written; data written at the end is not counted. 0: no limit */
-	/* Record less: no callchains, so that stacks end with the dump, and no MMAP2 records of data mappings. Not with
-	   MMT_CALL_GRAPH_FP. */
-	bool lean;
-	bool no_compress; /* write uncompressed records, for tools that cannot read compressed ones; the file is much
-			     larger */
-	/* Also record processes below the targets that exist already: their children, the children of these, and so on.
-	   Not with no_inherit. */
-	bool tree;
-	bool no_inherit; /* do not record child processes; new threads are still recorded */
+	bool lean;	    /* no callchains and no MMAP2 records of data mappings; not with MMT_CALL_GRAPH_FP */
+	bool no_compress;   /* write uncompressed records, for tools that cannot read others: a much larger file */
+	bool tree;	    /* also record all existing descendants of the targets; not with no_inherit */
+	bool no_inherit;    /* do not record child processes; new threads are still recorded */
 	/* Interval at which mmtrace reads the mappings of all processes, for checks, and which of their pages are
 	   resident. 0: only the mappings of a command and its children, at increasing intervals: a tenth of the time
 	   since the start. */
 	uint64_t snapshot_interval_ns;
 	enum mmt_images images;
 	enum mmt_code code;
-	bool ask_runtime; /* make .NET and Java write perf maps if they have none; mmtrace-record(1) describes the side
-			     effects */
-	/* A nonblocking pipe. Each uint64_t read from it sets a mark at that time, in nanoseconds of CLOCK_MONOTONIC.
-	   -1: none. */
-	int mark_fd;
-	int stop_fd; /* the recording stops when it becomes readable; more bytes shorten the work at the end. -1:
-			none */
+	bool ask_runtime; /* make .NET and Java write perf maps if they have none; see mmtrace-record(1) */
+	int mark_fd;	  /* nonblocking pipe: each uint64_t, a time of CLOCK_MONOTONIC, sets a mark; -1: none */
+	int stop_fd;	  /* stops recording when it is readable; more bytes shorten the work at the end; -1: none */
 
-	/* Prints a message: a warning, the processes that `tree` has found, or information if `verbose`. One line
-	   without a newline. May be NULL. */
+	/* Prints a line: a warning, the processes that `tree` has found, or information if `verbose`. May be NULL. */
 	void (*message)(void *context, bool warning, const char *text);
 	/* Called once, when all events are enabled and the command runs, or the process is waited for. May be NULL. */
 	void (*started)(void *context);
@@ -152,10 +132,8 @@ struct mmt_record_options {
 	void (*progress)(void *context, const struct mmt_record_progress *progress);
 	void *context;
 	bool verbose;
-	/* Record only the calls of madvise(2) that affect fork(2). */
-	bool no_madvise;
-	/* Do not count the chunks of malloc heaps. */
-	bool no_census;
+	bool no_madvise; /* record only the calls of madvise(2) that affect fork(2) */
+	bool no_census;	 /* do not count the chunks of malloc heaps */
 	/* Instead of a target: record the next process that executes a program of this name, from its exec on. It is a
 	   command name or a pattern as for mmt_find_processes(). With events on CPUs. NULL: none. */
 	const char *wait_name;
@@ -196,14 +174,11 @@ struct mmt_record_summary {
 	char scope[256];	    /* where they were, in words: "on every CPU" */
 	uint64_t passed_over_calls; /* on_cpus: calls of processes not recorded, which were discarded */
 	uint64_t threads;
-	/* Threads whose calls were not recorded. More than 0 only if the target starts threads faster than mmtrace can
-	   attach to them, or after an error. */
-	uint64_t missed_threads;
+	uint64_t missed_threads; /* not attached to: started too fast, or after an error */
 	uint64_t missed_cpus; /* CPUs that came online during the recording: some or all of their events are missing */
 	uint64_t left_processes;    /* left the control group; their later calls were not recorded */
 	uint64_t guarded_processes; /* whose maps cannot be read: their earlier mappings are unknown */
-	/* Cost of the recording: processor time of this process in mmt_record(), its peak memory, and the rings, which
-	   are not part of that memory. */
+	/* Cost: processor time and peak memory of this process in mmt_record(), and the rings in addition. */
 	uint64_t recorder_cpu_ns;
 	uint64_t recorder_memory_bytes;
 	uint64_t ring_bytes;  /* over all CPUs */
@@ -216,17 +191,13 @@ struct mmt_record_summary {
 	int command_status;	     /* wait status of the command if it has ended; otherwise -1 */
 };
 
-/*
- * Find the processes with this command name, which is that of /proc/PID/comm, or whose name matches it as a pattern of
+/* Find the processes with this command name, which is that of /proc/PID/comm, or whose name matches it as a pattern of
  * fnmatch(3), in ascending order. The kernel stores 15 bytes of a name: only the first 15 of a longer one count. Kernel
  * threads, processes that have ended and the calling process are left out. The caller frees *pids_ret with free();
- * *count_ret may be 0.
- */
+ * *count_ret may be 0. */
 MMT_PUBLIC struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t *count_ret) MMT_MUST_CHECK;
 
-/* Return the PID that the process has in its own PID namespace, for instance in its container; `pid` if that is not
- * known.
- */
+/* The PID that the process has in its own PID namespace, such as its container; `pid` if that is not known. */
 MMT_PUBLIC pid_t mmt_pid_in_container(pid_t pid);
 
 /* Set the defaults: stop_fd and mark_fd -1, output "mmtrace.data", everything else except `size` 0. */
@@ -254,8 +225,6 @@ MMT_PUBLIC struct mmt_error *mmt_record(const struct mmt_record_options *options
 					struct mmt_record_summary *summary_ret,
 					struct mmt_error **write_error_ret) MMT_MUST_CHECK;
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif

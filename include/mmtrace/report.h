@@ -21,9 +21,7 @@
 #include <mmtrace/progress.h>
 #include <mmtrace/record.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MMT_BEGIN_C
 
 #define MMT_UNKNOWN UINT64_MAX	   /* the recording does not have the data for this figure */
 #define MMT_RATE_UNKNOWN INT64_MIN /* likewise, for bytes per minute */
@@ -40,9 +38,6 @@ enum mmt_class {
 	MMT_CLASS_GC_RESERVE, /* address space of a managed heap: large, PROT_NONE and MAP_NORESERVE */
 	MMT_CLASS_KINDS,
 };
-
-/* As in options and JSON documents, for instance "thread-stack". Static. */
-MMT_PUBLIC const char *mmt_class_name(enum mmt_class memory_class);
 
 /* What the rows of a report are. */
 enum mmt_row_key {
@@ -61,8 +56,7 @@ enum mmt_timestamp_kind {
 	MMT_TIMESTAMP_SINCE_START, /* ns after the start of the recording */
 	MMT_TIMESTAMP_BEFORE_END,  /* ns before the end of the recording */
 	MMT_TIMESTAMP_REALTIME,	   /* ns since the epoch */
-	MMT_TIMESTAMP_TIME_OF_DAY, /* ns since midnight, local time; the first such time after the start of the
-				      recording */
+	MMT_TIMESTAMP_TIME_OF_DAY, /* ns since midnight, local time; the first after the start of the recording */
 	MMT_TIMESTAMP_CLOCK,	   /* ns of the recording's clock */
 	MMT_TIMESTAMP_MARK,	   /* the time of the mark whose number is `ns` */
 };
@@ -86,30 +80,23 @@ struct mmt_report_options {
 	const char *const *hide;
 	size_t hide_count;
 	enum mmt_row_key by;
-	/* Rows of pairs of keys: MMT_BY_STACK, the default, means one key. Otherwise neither key is
-	   MMT_BY_STACK, both differ, MMT_BY_THREAD means the thread, and lifetime_steps is 0. */
+	/* For pairs of different keys, neither MMT_BY_STACK, with lifetime_steps 0. MMT_BY_STACK: one key. */
 	enum mmt_row_key then_by;
 	uint32_t classes; /* bits 1 << enum mmt_class of the classes to report; 0: all */
-	/*
-	 * The time window. Mappings count if they were mapped in [from, to - min_age). They count as freed if
-	 * they were unmapped before `to`, so that allocated - freed = unfreed in every window.
-	 */
+	/* The time window. Mappings count if they were mapped in [from, to - min_age). They count as freed if they were
+	 * unmapped before `to`, so that allocated - freed = unfreed in every window. */
 	struct mmt_timestamp from, to;
 	uint64_t min_age_ns;
 	uint64_t every_ns; /* interval of `steps` of the report and `step_bytes` of its rows; 0: none */
-	/*
-	 * Divide the window into at most this many steps, from 16 to MMT_LIFETIME_STEPS_MAX, and report `parts` with
+	/* Divide the window into at most this many steps, from 16 to MMT_LIFETIME_STEPS_MAX, and report `parts` with
 	 * the lifetimes of the mappings; 0: none. There are fewer and longer steps if there would be more than 262,144
-	 * lifetimes, which bounds the memory; sums stay exact. Without every_ns and with more than 16 steps, the
-	 * report then has about 200 `steps` if the end of the recording is known.
-	 */
+	 * lifetimes, which bounds the memory; sums stay exact. Without every_ns and with more than 16 steps, the report
+	 * then has about 200 `steps` if the end of the recording is known. */
 	uint32_t lifetime_steps;
-	/*
-	 * Only the memory that these patterns select: "KEY=PATTERN", or a pattern alone, of the shell. KEY is function
+	/* Only the memory that these patterns select: "KEY=PATTERN", or a pattern alone, of the shell. KEY is function
 	 * or module (of any frame of the stack), file (which is mapped: its path or base name), class, or thread (which
 	 * mapped it: its name at that time, or its ID). A pattern alone is one of functions and modules. Memory is
-	 * selected if for each KEY given in `focus` one of its patterns matches, and none of those in `ignore`.
-	 */
+	 * selected if for each KEY given in `focus` one of its patterns matches, and none of those in `ignore`. */
 	const char *const *focus;
 	size_t focus_count;
 	const char *const *ignore;
@@ -127,14 +114,10 @@ enum mmt_stack_end {
 	MMT_STACK_END_CALLCHAIN,      /* the kernel's frame-pointer chain ended before an entry was seen */
 	MMT_STACK_END_INVALID,	    /* the next frame would not be further up the stack, or is at an invalid address */
 	MMT_STACK_END_NOT_RECORDED, /* no stack in the recording (--call-graph none, or the sample was lost) */
-	MMT_STACK_END_OTHER_STACK,  /* the callers are on a stack that was not dumped, such as an alternate signal stack
-				     */
+	MMT_STACK_END_OTHER_STACK,  /* the callers are on another stack, such as an alternate signal stack */
 	MMT_STACK_END_COROUTINE,    /* reached the function that makecontext(3) started */
 	MMT_STACK_END_KINDS,
 };
-
-/* For instance "stack dump exhausted". Static. */
-MMT_PUBLIC const char *mmt_stack_end_name(enum mmt_stack_end end);
 
 /* True if the stack reached the entry of the thread or of a coroutine. Otherwise the stack is truncated. */
 MMT_PUBLIC bool mmt_stack_end_is_complete(enum mmt_stack_end end);
@@ -155,9 +138,8 @@ struct mmt_frame {
 	const char *module_path;  /* as the kernel reported it; NULL for MMT_FRAME_UNKNOWN */
 	const char *source_file;  /* NULL: unknown */
 	uint32_t source_line;	  /* 0: unknown */
-	uint64_t
-	    address; /* in one of the processes with this frame; a return address, except for the innermost frame */
-	uint64_t module_offset; /* MMT_FRAME_NATIVE: ELF virtual address in the module */
+	uint64_t address;	  /* in one of its processes; a return address, except in the innermost frame */
+	uint64_t module_offset;	  /* MMT_FRAME_NATIVE: ELF virtual address in the module */
 };
 
 /* True if the frame is in a module of a language runtime, unless it is a main function that only starts the runtime. */
@@ -204,11 +186,10 @@ enum mmt_pattern {
 /* Memory that an allocator or a runtime keeps by design, so that its stack is not what leaks. */
 MMT_PUBLIC bool mmt_pattern_is_by_design(enum mmt_pattern pattern);
 
-/* Name in JSON documents, and an explanation of one sentence. Static; NULL for MMT_PATTERN_NONE. */
-MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
+/* An explanation of one sentence. Static; NULL for MMT_PATTERN_NONE. */
 MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
 
-/* The verdict on a row or a cause. mmtrace-internals(7) describes the rules. */
+/* The verdict on a row or a cause; see mmtrace-internals(7). */
 enum mmt_row_verdict {
 	MMT_ROW_UNKNOWN,       /* it holds nothing that was mapped or made accessible in the window */
 	MMT_ROW_TOO_SHORT,     /* the window is too short for any verdict */
@@ -222,21 +203,15 @@ enum mmt_row_verdict {
 	MMT_ROW_VERDICTS,
 };
 
-/* Word of documents: "leak", "cache", "traffic", "too-short" (undecided, too) or "unknown". Static. */
-MMT_PUBLIC const char *mmt_row_verdict_name(enum mmt_row_verdict verdict);
-
 /* LEAK, PART_OF_LEAK and KEEPS_GROWING. */
 MMT_PUBLIC bool mmt_row_leaks(enum mmt_row_verdict verdict);
 
-/*
- * Private anonymous memory in transparent huge pages when recording ended. A huge page is resident as a whole as soon
- * as a byte of it is written. The recorder compares a sample of these pages with zero.
- */
+/* Private anonymous memory in transparent huge pages when recording ended. A huge page is resident as a whole as soon
+ * as a byte of it is written. The recorder compares a sample of these pages with zero. */
 struct mmt_huge_pages {
 	uint64_t bytes;		/* 0: none, or unknown */
 	uint64_t sampled_bytes; /* size of the pages in the sample; 0: there is none */
-	uint64_t zero_bytes;	/* if there is a sample, an estimate from it: how much contains only zeros, most likely
-				   because it was never written; the sum of the processes that have a sample */
+	uint64_t zero_bytes;	/* estimate from the sample: only zeros, so most likely never written */
 	const char *hint;	/* what helps if that is a large part; otherwise NULL */
 };
 
@@ -249,32 +224,25 @@ struct mmt_row {
 	const char *name; /* of the function, module, file, class or process; NULL: the row is a stack */
 	const struct mmt_frame *const *frames; /* innermost first; only if the row is a stack. Rows share frames */
 	size_t frame_count;
-	size_t origin; /* place in `frames` of the frame that stands for the stack in one line: the innermost function
-			  of the program, outside the C library, the loader, and the libraries of C++, Rust and Go;
-			  frame_count: there is none */
-	bool lines_differ; /* with `merge_lines`: `frames` are those of one of several stacks, whose lines or inlining
-			      differ */
+	size_t origin; /* place in `frames` of the innermost function of the program, outside the C library, the loader,
+			  and the libraries of C++, Rust and Go; frame_count: there is none */
+	bool lines_differ; /* with `merge_lines`: `frames` are those of one of several merged stacks */
 	/* A stack of the same functions has the same number in every recording: their modules and names or, of
 	 * functions without a name, build-id and place. 0: the row has a name. Hostile recordings can choose it. */
 	uint64_t identity;
 	size_t hidden_frame_count; /* removed by `hide`, from the first of the merged stacks */
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
-	const char *hint; /* what this memory is, whether it is likely a leak, and what helps; NULL: no known cause, or
-			     too little of it */
+	const char *hint; /* what this memory is, whether it is likely a leak, and what helps; NULL: none */
 	uint64_t class_bytes[MMT_CLASS_KINDS]; /* unfreed bytes by class */
-	bool lost; /* mapped by calls that were lost: without a stack, and known only from the kernel's maps, as is
-		      allocated_bytes */
+	bool lost; /* mapped by calls that were lost: known only from the kernel's maps, as is allocated_bytes */
 
 	MMT_ROW_FIGURES(MMT_MEMBER)
-	uint32_t reserved_by; /* id of the row that reserved most of the bytes that this row made accessible; 0:
-				 itself, or none */
+	uint32_t reserved_by; /* id of the row that reserved most of what this one made accessible; 0: itself, none */
 	uint32_t joined_to;   /* id of the largest row that made accessible what this one only reserved; 0: none */
 	uint64_t trend[MMT_TREND_POINTS];	   /* unfreed bytes at equal intervals; the last at the end */
 	uint64_t survivor_trend[MMT_TREND_POINTS]; /* the same, only of bytes that are unfreed at the end */
-	/* MMT_TREND_POINTS integers: committed bytes at the same times, including those in memory mapped before; NULL:
-	 * as `trend`. */
-	const uint64_t *committed_trend;
+	const uint64_t *committed_trend;	   /* committed bytes then, in any memory; NULL: as `trend` */
 	/* From the lifetimes of its mappings, or from committed_trend if it has no mappings of its own. */
 	enum mmt_row_verdict verdict;
 	enum mmt_class memory_class; /* of most of the unfreed bytes, or of the committed bytes if there are none */
@@ -301,11 +269,9 @@ struct mmt_lifetime {
 	uint64_t count; /* number of mappings, counted at their last piece */
 };
 
-/*
- * The memory of a row that one thread mapped, of one class and file. The figures of the parts of a row add up to
+/* The memory of a row that one thread mapped, of one class and file. The figures of the parts of a row add up to
  * those of the row. The lifetimes of a part add up to its allocated_bytes, those with MMT_STILL_MAPPED to its
- * unfreed_bytes.
- */
+ * unfreed_bytes. */
 struct mmt_part {
 	size_t row;	/* index in the report's rows */
 	size_t process; /* index in the report's processes */
@@ -319,10 +285,8 @@ struct mmt_part {
 	size_t lifetime_count;
 };
 
-/*
- * The rows of one function or pattern together, with those that made accessible what these reserved. The leaks of a
- * function are a separate cause.
- */
+/* The rows of one function or pattern together, with those that made accessible what these reserved. The leaks of a
+ * function are a separate cause. */
 struct mmt_cause {
 	const char *name;	     /* of the innermost function of the program, with its module; NULL: see pattern */
 	enum mmt_pattern pattern;    /* that more than half of its bytes have */
@@ -350,9 +314,6 @@ enum mmt_verdict {
 	MMT_VERDICT_SHRINKING,
 	MMT_VERDICT_KINDS,
 };
-
-/* Word of documents, for instance "too-short". Static. */
-MMT_PUBLIC const char *mmt_verdict_name(enum mmt_verdict verdict);
 
 /* The first and the last reading of a process in the window; see resident_readings. */
 struct mmt_process_readings {
@@ -386,8 +347,7 @@ struct mmt_process {
 	const struct mmt_process_readings *readings; /* NULL: none */
 };
 
-/* By how much the memory of the process changed from its first reading to its last: readings->growth_bytes, or if that
- * is not known, resident and swapped memory together. 0 if `readings` is NULL. */
+/* readings->growth_bytes or, if that is not known, the change of resident and swapped memory; 0 without readings. */
 MMT_PUBLIC int64_t mmt_process_growth(const struct mmt_process *process);
 
 /* Why a report may be incomplete: DO(id, name in JSON documents, meaning). The names are stable. */
@@ -428,14 +388,10 @@ DO(NAMES_UNREAD, "names-unread", "the process that reads names was killed or not
 
 enum mmt_warning { MMT_WARNINGS(MMT_WARNING_ID) };
 
-/* Name in JSON documents, for instance "no-snapshots"; "unknown" for other values. Static. */
-MMT_PUBLIC const char *mmt_warning_name(enum mmt_warning warning);
-
 /* What is missing in a recording. */
 struct mmt_completeness {
 	bool incomplete;	     /* the recorder did not finish, or the file is truncated */
-	uint64_t unfinished_records; /* discarded at the end, because records from other CPUs are
-					missing */
+	uint64_t unfinished_records; /* discarded at the end, because records from other CPUs are missing */
 	uint64_t unfinished_ns;	     /* duration of the discarded records */
 	bool damaged;		     /* some data cannot be decoded; only the events before it are used */
 	const char *damage;	     /* description; NULL if not damaged */
@@ -451,12 +407,11 @@ struct mmt_completeness {
 	uint64_t reconciled_bytes;	 /* see struct mmt_process */
 	bool reconciled_by_loss;	 /* because events were lost; false: because the model was wrong */
 	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of calls that mapped memory or made it accessible */
-	uint64_t complete_stacks, doubtful_stacks, truncated_stacks; /* of the same; doubtful: complete, with
-									doubtful frames */
-	uint64_t frames, frames_without_name;			     /* in the rows */
-	uint64_t jit_frames_without_name,
-	    runtime_frames_without_name; /* part of these: in JIT code, in modules of a runtime */
-	const char *const *warnings;	 /* sentences: what is missing ("no munmap events: ...") and how to fix it */
+	/* Of the same; doubtful: complete, with doubtful frames. */
+	uint64_t complete_stacks, doubtful_stacks, truncated_stacks;
+	uint64_t frames, frames_without_name;			       /* in the rows */
+	uint64_t jit_frames_without_name, runtime_frames_without_name; /* part of these */
+	const char *const *warnings; /* sentences: what is missing ("no munmap events: ...") and how to fix it */
 	const enum mmt_warning *warning_codes; /* of the warnings, in the same order */
 	size_t warning_count;
 };
@@ -477,9 +432,6 @@ struct mmt_limit {
 	enum mmt_limit_kind kind;
 	uint64_t value, used;
 };
-
-/* The name that the kernel or its interfaces use, for instance "RLIMIT_AS"; NULL: MMT_LIMIT_NONE. Static. */
-MMT_PUBLIC const char *mmt_limit_name(enum mmt_limit_kind kind);
 
 /* Failed calls of one stack. */
 struct mmt_failure {
@@ -516,9 +468,6 @@ enum mmt_growth_place {
 	MMT_GROWTH_PLACES,
 };
 
-/* Name in JSON documents, for instance "before". Static. */
-MMT_PUBLIC const char *mmt_growth_place_name(enum mmt_growth_place place);
-
 struct mmt_growth_part {
 	enum mmt_growth_place place;
 	enum mmt_class memory_class; /* for MMT_GROWTH_BEFORE; otherwise MMT_CLASS_KINDS */
@@ -545,16 +494,13 @@ struct mmt_growth {
 	/* Of resident and swapped memory together, as the verdict. parts_known: end_bytes - start_bytes, or in a window
 	 * pages_end_bytes - pages_start_bytes, is the sum of the parts, changing_bytes and unexplained_bytes. */
 	MMT_GROWTH_FIGURES(MMT_MEMBER)
-	/*
-	 * Of several processes that share memory, the verdict and the figures below go by their proportional set size
+	/* Of several processes that share memory, the verdict and the figures below go by their proportional set size
 	 * (by_pss), in which shared memory counts once, and otherwise by RSS; in both cases without processes that only
-	 * come and go, such as those that a server forks for each request. Swap is that of the same processes.
-	 */
+	 * come and go, such as those that a server forks for each request. Swap is that of the same processes. */
 	bool by_pss;
 	bool pss_missing; /* the Pss of some process is not known, so that shared memory may count several times */
 	uint64_t sharers; /* processes that count, at the end */
-	/* The verdict is MMT_VERDICT_GROWING because some processes grow (see `grows` in struct mmt_process_readings),
-	 * although that on all of them together would be `sum_verdict`. */
+	/* MMT_VERDICT_GROWING because some processes grow, although that on all together would be `sum_verdict`. */
 	bool by_process;
 	enum mmt_verdict sum_verdict;
 	bool parts_known; /* residency was recorded near the start of the window, and later in it */
@@ -562,9 +508,7 @@ struct mmt_growth {
 	 * only, and add up to end_private_bytes - start_private_bytes. The rest of the change of Pss is in pages that
 	 * several processes have mapped. */
 	bool parts_private;
-	/* The pages were read when recording began and ended, as start_bytes and end_bytes were; otherwise they are not
-	 * compared with these. */
-	bool pages_at_ends;
+	bool pages_at_ends; /* read when start_bytes and end_bytes were; otherwise they are not compared with these */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;
 	/* Resident memory of the processes by kind. kinds_at_start, kinds_at_end: the resident pages of all of them are
@@ -594,9 +538,6 @@ enum mmt_heap_verdict {
 	MMT_HEAP_IN_USE_GROWS, /* from each census to the next */
 	MMT_HEAP_FREE_GROWS,   /* likewise */
 };
-
-/* Name in JSON documents, for instance "level". Static. */
-MMT_PUBLIC const char *mmt_heap_verdict_name(enum mmt_heap_verdict verdict);
 
 /* Blocks of one type, or of near sizes if no type is known. */
 struct mmt_heap_kind {
@@ -689,8 +630,7 @@ struct mmt_report {
 	size_t left_out_process_count; /* number of processes that the options do not select */
 	const struct mmt_row *rows;    /* by id: largest memory_bytes first, then the largest without memory */
 	size_t row_count;
-	const struct mmt_cause *causes; /* leaks, then the others, largest memory_bytes first; none unless the rows
-					   are stacks */
+	const struct mmt_cause *causes; /* leaks first, then by memory_bytes; only if rows are stacks */
 	size_t cause_count;
 	MMT_REPORT_FIGURES(MMT_MEMBER)		       /* sums of the rows, or of the processes */
 	const struct mmt_control_group *control_group; /* NULL: none was recorded, or it has no counters */
@@ -709,8 +649,7 @@ struct mmt_report {
 	size_t mark_count;
 	const struct mmt_resident_reading *resident_readings; /* in the window, in time order; none: not recorded */
 	size_t resident_reading_count;
-	/* What the verdict is about, if that is something else: Pss, or RSS without processes that only come and go;
-	 * see `growth`. */
+	/* What the verdict is about, if that is something else: Pss, or RSS without short-lived processes. */
 	const struct mmt_resident_reading *judged_readings;
 	size_t judged_reading_count;
 	struct mmt_growth growth;
@@ -725,6 +664,18 @@ struct mmt_report {
 	const struct mmt_release *releases; /* most bytes first */
 	size_t release_count;
 };
+
+/* The words of documents and options, for instance "thread-stack" or "too-short". Static. NULL for MMT_PATTERN_NONE and
+ * MMT_LIMIT_NONE; "unknown" for other warnings. Limits have the names that the kernel uses, such as "RLIMIT_AS". */
+MMT_PUBLIC const char *mmt_class_name(enum mmt_class memory_class);
+MMT_PUBLIC const char *mmt_stack_end_name(enum mmt_stack_end end);
+MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
+MMT_PUBLIC const char *mmt_row_verdict_name(enum mmt_row_verdict verdict);
+MMT_PUBLIC const char *mmt_verdict_name(enum mmt_verdict verdict);
+MMT_PUBLIC const char *mmt_warning_name(enum mmt_warning warning);
+MMT_PUBLIC const char *mmt_limit_name(enum mmt_limit_kind kind);
+MMT_PUBLIC const char *mmt_growth_place_name(enum mmt_growth_place place);
+MMT_PUBLIC const char *mmt_heap_verdict_name(enum mmt_heap_verdict verdict);
 
 /* Set the defaults: input "mmtrace.data", everything else except `size` 0. */
 MMT_PUBLIC void mmt_report_options_init_size(struct mmt_report_options *options, size_t size);
@@ -753,8 +704,6 @@ MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);
  * since peak_ns: the rows do not have it. 0: less than half of the growth. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report);
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif

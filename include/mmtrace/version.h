@@ -4,14 +4,10 @@
 
 #include <mmtrace/error.h>
 
-/*
- * The binary interface of versions 0.x is not stable: structs can change in any version. Compile programs against the
- * headers of the library that they run with. From 1.0 on, the soname identifies the binary interface.
- */
+/* The binary interface of versions 0.x is not stable: structs can change in any version. Compile programs against the
+ * headers of the library that they run with. From 1.0 on, the soname identifies the binary interface. */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MMT_BEGIN_C
 
 /* "0.1.0". Static. */
 MMT_PUBLIC const char *mmt_version(void);
@@ -19,8 +15,6 @@ MMT_PUBLIC const char *mmt_version(void);
 /* Versions of the libraries that are used, one "name version" on each line. For bug reports. Static. */
 MMT_PUBLIC const char *mmt_version_details(void);
 
-#ifdef __cplusplus
-}
-#endif
+MMT_END_C
 
 #endif
