@@ -59,12 +59,18 @@ static void print_verdict(const struct mmt_check *check)
 		printf("\nyou can record %s\n", others ? "all processes" : "your own processes");
 }
 
-static int check_machine(const struct command *command)
+int cmd_check(const struct command *command, int argc, char **argv)
 {
+	const struct option_entry table[] = {OPTIONS_END};
+	int first = 0, status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	struct mmt_check *check;
-	struct mmt_error *error = mmt_check_create(&check);
-	int status;
+	struct mmt_error *error;
 
+	if (status >= 0)
+		return status;
+	if (argv[first])
+		return message_usage(command, "unexpected argument '%s'", argv[first]);
+	error = mmt_check_create(&check);
 	if (error)
 		return message_error(command, error);
 	for (size_t i = 0; i < check->item_count; i++)
@@ -73,16 +79,4 @@ static int check_machine(const struct command *command)
 	status = check->can_record ? EXIT_OK : EXIT_EXCEEDED;
 	mmt_check_destroy(check);
 	return status;
-}
-
-int cmd_check(const struct command *command, int argc, char **argv)
-{
-	const struct option_entry table[] = {OPTIONS_END};
-	int first = 0, status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
-
-	if (status >= 0)
-		return status;
-	if (argv[first])
-		return message_usage(command, "unexpected argument '%s'", argv[first]);
-	return check_machine(command);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The commands of the tool. To add one: write cmd/NAME.c with its option table, declare it here, add a row to
+/* The commands of the tool. To add one: write cmd/NAME.c with its option table, declare it here, add a row to
  * commands[] in main.c, write man/mmtrace-NAME.1 and name it in mmtrace(1). test/lint/options.sh compares table, --help
- * and page.
- */
+ * and page. */
 #ifndef CMD_H
 #define CMD_H
 
@@ -29,7 +27,7 @@ struct command {
 	const char *summary;
 	const char *const *usage;    /* what may follow "mmtrace NAME", one form a line; NULL-terminated */
 	const char *about;	     /* a sentence or two for --help */
-	const char *const *examples; /* what may follow "mmtrace", and what it does; NULL-terminated; NULL: none */
+	const char *const *examples; /* what may follow "mmtrace", and what it does; NULL-terminated */
 };
 
 /* NULL-terminated by an entry without name. */

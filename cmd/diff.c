@@ -18,11 +18,6 @@ struct diff_settings {
 
 #define RESIDENT_NOISE_BYTES (1u << 20) /* RSS varies by this much between runs; used if floor_bytes is unknown */
 
-static uint64_t resident_noise(const struct mmt_growth *growth)
-{
-	return growth->floor_bytes > RESIDENT_NOISE_BYTES ? growth->floor_bytes : RESIDENT_NOISE_BYTES;
-}
-
 /* Swapped memory has not been given back. */
 static double end_in_use(const struct mmt_growth *growth, bool by_pss)
 {
@@ -42,8 +37,8 @@ static double growth_in_use(const struct mmt_growth *growth, bool by_pss)
 static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 {
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
-	uint64_t noise =
-	    resident_noise(before) > resident_noise(after) ? resident_noise(before) : resident_noise(after);
+	uint64_t floor = before->floor_bytes > after->floor_bytes ? before->floor_bytes : after->floor_bytes;
+	uint64_t noise = floor > RESIDENT_NOISE_BYTES ? floor : RESIDENT_NOISE_BYTES;
 	bool by_pss = before->by_pss && after->by_pss;
 	double growth = diff->relation == MMT_DIFF_SAME_PROCESS
 			    ? end_in_use(after, by_pss) - end_in_use(before, by_pss)
@@ -52,11 +47,6 @@ static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN || growth <= (double)noise)
 		return 0;
 	return growth < (double)INT64_MAX ? (uint64_t)growth : INT64_MAX;
-}
-
-static bool swaps(const struct mmt_growth *growth)
-{
-	return growth->start_swap_bytes || growth->end_swap_bytes;
 }
 
 /* Why figures of this recording may be wrong; NULL: no reason is known. */
@@ -111,6 +101,9 @@ static bool is_exceeded(const struct command *command, const char *what, uint64_
 static int check_growth(const struct command *command, const struct diff_settings *settings,
 			const struct mmt_diff *diff)
 {
+	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
+	bool swaps =
+	    before->start_swap_bytes || before->end_swap_bytes || after->start_swap_bytes || after->end_swap_bytes;
 	bool sound, exceeded, stacks = diff->after->by == MMT_BY_STACK;
 
 	if (!settings->fail_above_given)
@@ -126,45 +119,32 @@ static int check_growth(const struct command *command, const struct diff_setting
 			diff->committed_growth_bytes, settings->fail_above);
 	/* RSS covers all memory, including what the options exclude. */
 	if (!diff->after->options.focus_count && !diff->after->options.ignore_count)
-		exceeded |=
-		    is_exceeded(command,
-				swaps(&diff->before->growth) || swaps(&diff->after->growth) ? "RSS and swap grew by"
-											    : "RSS grew by",
-				sum_resident_growth(diff), settings->fail_above);
+		exceeded |= is_exceeded(command, swaps ? "RSS and swap grew by" : "RSS grew by",
+					sum_resident_growth(diff), settings->fail_above);
 	return exceeded ? EXIT_EXCEEDED : EXIT_OK;
 }
 
-/* What the page is made from. */
-struct diff_page {
+/* What the output is made from. */
+struct diff_output {
 	const struct mmt_diff *diff;
-	const struct mmt_text_options *options;
+	const struct display *display;
 };
 
-static struct mmt_error *write_page(const void *context, FILE *stream)
+static struct mmt_error *write_diff(const void *context, FILE *stream)
 {
-	const struct diff_page *page = context;
+	const struct diff_output *output = context;
 
-	return mmt_diff_write_html(page->diff, page->options, stream);
-}
-
-static struct mmt_error *write_diff(const struct diff_settings *settings, const struct mmt_diff *diff)
-{
-	if (settings->display.json)
-		return mmt_diff_write_json(diff, &settings->display.text, stdout);
-	return mmt_diff_write_text(diff, &settings->display.text, stdout);
-}
-
-/* The text output contains this warning itself. */
-static void warn_of_programs(const struct command *command, const struct diff_settings *settings,
-			     const struct mmt_diff *diff)
-{
-	if (diff->relation == MMT_DIFF_OTHER_PROGRAM && (settings->display.json || settings->display.html))
-		message(command, "warning: the recordings are of different programs: few of their stacks will match");
+	if (output->display->html)
+		return mmt_diff_write_html(output->diff, &output->display->text, stream);
+	if (output->display->json)
+		return mmt_diff_write_json(output->diff, &output->display->text, stream);
+	return mmt_diff_write_text(output->diff, &output->display->text, stream);
 }
 
 static int run_diff(const struct command *command, struct diff_settings *settings)
 {
 	const char *const inputs[] = {settings->before.input, settings->after.input};
+	const struct display *display = &settings->display;
 	struct mmt_report *before = NULL, *after = NULL;
 	struct mmt_diff *diff = NULL;
 	struct mmt_error *error;
@@ -177,13 +157,13 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 		error = report_create(&settings->after, &after);
 	if (!error)
 		error = mmt_diff_create(before, after, &diff);
-	if (!error)
-		warn_of_programs(command, settings, diff);
-	if (!error && settings->display.html)
-		status = result_file_write(command, settings->display.html, write_page,
-					   &(struct diff_page){diff, &settings->display.text});
+	/* The text output contains this warning itself. */
+	if (!error && diff->relation == MMT_DIFF_OTHER_PROGRAM && (display->json || display->html))
+		message(command, "warning: the recordings are of different programs: few of their stacks will match");
+	if (!error && display->html)
+		status = result_file_write(command, display->html, write_diff, &(struct diff_output){diff, display});
 	else if (!error)
-		error = write_diff(settings, diff);
+		error = write_diff(&(struct diff_output){diff, display}, stdout);
 	if (error)
 		status = message_error(command, error);
 	truncated_files_report(command);
@@ -196,22 +176,10 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	return status;
 }
 
-/* Negative: continue. */
-static int check_keys(const struct command *command, const struct diff_settings *settings)
-{
-	const enum mmt_row_key *by = settings->selection.by;
-
-	if (settings->display.html && by[0] != MMT_BY_STACK)
-		return message_usage(
-		    command, "--html shows stacks and cannot be combined with --by; the page merges them by function");
-	if (by[0] == MMT_BY_THREAD && by[1] == MMT_BY_STACK)
-		return message_usage(command, "--by: a diff has no rows of threads alone; pass --by thread,function");
-	return -1;
-}
-
 int cmd_diff(const struct command *command, int argc, char **argv)
 {
-	struct diff_settings settings = {0};
+	struct diff_settings settings = {.display = DISPLAY_DEFAULTS};
+	const enum mmt_row_key *by = settings.selection.by;
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION(0, "fail-above", SIZE, &settings.fail_above, "BYTES",
@@ -225,18 +193,15 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	};
 
 	report_selection_init(&settings.selection);
-	display_init(&settings.display);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0 && argc - first != 2)
 		status = message_usage(command, "pass two recordings, the earlier one first");
 	if (status < 0)
-		status = check_keys(command, &settings);
-	if (status < 0 && !display_check(command, &settings.display))
-		status = EXIT_UNUSABLE;
+		status = report_selection_check_html(command, &settings.selection, &settings.display);
+	if (status < 0 && by[0] == MMT_BY_THREAD && by[1] == MMT_BY_STACK)
+		status = message_usage(command, "--by: a diff has no rows of threads alone; pass --by thread,function");
 	if (status < 0) {
 		report_selection_apply(&settings.selection);
-		if (settings.display.html)
-			settings.selection.report.lifetime_steps = MMT_HTML_LIFETIME_STEPS;
 		settings.selection.report.merge_lines = true;
 		settings.before = settings.after = settings.selection.report;
 		settings.before.input = argv[first];

@@ -9,39 +9,14 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 
-/* If the events go to the terminal, they show the progress themselves. */
-static bool goes_to_file(void)
-{
-	struct stat status;
-
-	return fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
-}
-
-static int run_dump(const struct command *command, const char *input, bool no_pager)
-{
-	const struct mmt_progress *watch = NULL;
-	struct progress progress;
-	struct mmt_error *error;
-	int status = EXIT_OK;
-
-	pager_start(command, !no_pager);
-	mmt_confine(&input, 1, NULL);
-	if (goes_to_file())
-		watch = progress_begin(&progress, input);
-	error = mmt_dump(input, watch, stdout);
-	if (watch)
-		progress_end(&progress);
-	if (error) {
-		fflush(stdout);
-		status = message_input_error(command, input, error);
-	}
-	return pager_finish(command, status);
-}
-
 int cmd_dump(const struct command *command, int argc, char **argv)
 {
 	const char *input = NULL;
 	bool no_pager = false;
+	const struct mmt_progress *watch = NULL;
+	struct progress progress;
+	struct mmt_error *error;
+	struct stat output;
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE "); -: standard input"),
@@ -53,5 +28,17 @@ int cmd_dump(const struct command *command, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	status = options_take_recording(command, argv + first, &input);
-	return status >= 0 ? status : run_dump(command, input, no_pager);
+	if (status >= 0)
+		return status;
+	pager_start(command, !no_pager);
+	mmt_confine(&input, 1, NULL);
+	/* If the events go to the terminal, they show the progress themselves. */
+	if (fstat(STDOUT_FILENO, &output) == 0 && S_ISREG(output.st_mode))
+		watch = progress_begin(&progress, input);
+	error = mmt_dump(input, watch, stdout);
+	progress_end();
+	if (!error)
+		return pager_finish(command, EXIT_OK);
+	fflush(stdout);
+	return pager_finish(command, message_input_error(command, input, error));
 }

@@ -21,7 +21,7 @@ struct export_settings {
 	const struct mmt_export_format *format;
 	const char *output; /* NULL: standard output */
 	char *own_output;   /* a name that the user did not choose; owned */
-	int format_place, weight;
+	int format_place;
 	uint64_t every_ns;
 	bool format_given, weight_given;
 	const char *format_names[FORMATS_MAX + 1];
@@ -74,22 +74,6 @@ static int write_file(const struct command *command, const struct export_setting
 	return result_file_write(command, path, write_exported, &(struct exported){report, &settings->options});
 }
 
-/* With a name that the user did not choose, say how to open it. */
-static int write_named(const struct command *command, const struct export_settings *settings,
-		       const struct mmt_report *report)
-{
-	const struct mmt_export_format *format = settings->format;
-	int status = write_file(command, settings, report, settings->output);
-
-	if (status != EXIT_OK || !settings->own_output)
-		return status;
-	if (format->viewer)
-		message(command, "wrote %s; to open it: %s %s", settings->output, format->viewer, settings->output);
-	else
-		message(command, "wrote %s; open it with %s", settings->output, format->description);
-	return EXIT_OK;
-}
-
 static int write_numbered(const struct command *command, const struct export_settings *settings,
 			  const struct mmt_report *report, uint64_t number)
 {
@@ -104,23 +88,13 @@ static int write_numbered(const struct command *command, const struct export_set
 	return status;
 }
 
-/* A viewer that reads all numbered files would treat those of an earlier, longer series as later states. */
-static void warn_of_older_files(const struct command *command, const struct export_settings *settings, uint64_t count)
-{
-	char *name = series_name(settings->output, count + 1);
-
-	if (name && access(name, F_OK) == 0)
-		message(command, "warning: %s is from an earlier, longer series: remove it and the files after it",
-			name);
-	free(name);
-}
-
 /* Write the state after each `every_ns` of the window of the report `last`; each state is a separate report. */
 static int write_series(const struct command *command, struct export_settings *settings, const struct mmt_report *last)
 {
 	uint64_t from_ns = last->from_ns, length_ns = last->to_ns - from_ns;
 	uint64_t count = length_ns ? (length_ns - 1) / settings->every_ns + 1 : 1;
 	int status = EXIT_OK;
+	char *older;
 
 	if (count > SERIES_MAX)
 		return message_usage(command, "--every: %" PRIu64 " files exceed the limit of %d: use longer steps",
@@ -139,24 +113,37 @@ static int write_series(const struct command *command, struct export_settings *s
 	}
 	if (status == EXIT_OK)
 		status = write_numbered(command, settings, last, count);
-	if (status == EXIT_OK)
-		warn_of_older_files(command, settings, count);
+	/* A viewer that reads all numbered files would treat those of an earlier, longer series as later states. */
+	older = status == EXIT_OK ? series_name(settings->output, count + 1) : NULL;
+	if (older && access(older, F_OK) == 0)
+		message(command, "warning: %s is from an earlier, longer series: remove it and the files after it",
+			older);
+	free(older);
 	return status;
 }
 
 static int write_export(const struct command *command, struct export_settings *settings,
 			const struct mmt_report *report)
 {
+	const struct mmt_export_format *format = settings->format;
 	struct mmt_error *error;
+	int status;
 
 	if (settings->every_ns)
 		return write_series(command, settings, report);
-	if (settings->output)
-		return write_named(command, settings, report);
-	error = mmt_export(report, &settings->options, stdout);
-	if (!error)
-		return pager_finish(command, EXIT_OK);
-	return message_error(command, error);
+	if (!settings->output) {
+		error = mmt_export(report, &settings->options, stdout);
+		return error ? message_error(command, error) : pager_finish(command, EXIT_OK);
+	}
+	status = write_file(command, settings, report, settings->output);
+	if (status != EXIT_OK || !settings->own_output)
+		return status;
+	/* The user did not choose the name: say how to open it. */
+	if (format->viewer)
+		message(command, "wrote %s; to open it: %s %s", settings->output, format->viewer, settings->output);
+	else
+		message(command, "wrote %s; open it with %s", settings->output, format->description);
+	return EXIT_OK;
 }
 
 static int run_export(const struct command *command, struct export_settings *settings)
@@ -256,7 +243,6 @@ static int take_arguments(const struct command *command, struct export_settings 
 		return message_usage(command, "choose a format: --format %s", settings->format_words);
 	settings->format = &mmt_export_formats(NULL)[settings->format_place];
 	settings->options.format = settings->format->name;
-	settings->options.weight = (enum mmt_weight)settings->weight;
 	settings->selection.report.lifetime_steps = settings->format->lifetime_steps;
 	if (settings->output && !*settings->output)
 		return message_usage(command, "--output: the file's name is empty");
@@ -282,30 +268,18 @@ static int take_arguments(const struct command *command, struct export_settings 
 	return -1;
 }
 
-static void name_choices(struct export_settings *settings)
-{
-	size_t count, size = 0;
-	const struct mmt_export_format *formats = mmt_export_formats(&count);
-
-	for (size_t i = 0; i < count && i < FORMATS_MAX; i++) {
-		settings->format_names[i] = formats[i].name;
-		size += (size_t)snprintf(settings->format_words + size, sizeof(settings->format_words) - size, "%s%s",
-					 i ? "|" : "", formats[i].name);
-	}
-	for (enum mmt_weight weight = 0; weight < MMT_WEIGHT_KINDS; weight++)
-		settings->weight_names[weight] = mmt_weight_name(weight);
-}
-
 int cmd_export(const struct command *command, int argc, char **argv)
 {
 	struct export_settings settings = {0};
+	size_t count, size = 0;
+	const struct mmt_export_format *formats = mmt_export_formats(&count);
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    OPTION('f', "format", CHOICE, &settings.format_place, settings.format_words, "the format of the file",
 		   .choices = settings.format_names, .given = &settings.format_given),
 	    OPTION('o', "output", STRING, &settings.output, "FILE",
 		   "write to FILE (default: on a terminal, a file named after the recording; else standard output)"),
-	    OPTION(0, "weight", CHOICE, &settings.weight, "memory|unfreed|resident|committed|allocated|count",
+	    OPTION(0, "weight", CHOICE, &settings.options.weight, "memory|unfreed|resident|committed|allocated|count",
 		   "the figure of each stack in svg and folded (default memory, as in reports)",
 		   .choices = settings.weight_names, .given = &settings.weight_given),
 	    OPTION(0, "every", DURATION, &settings.every_ns, "TIME",
@@ -314,7 +288,13 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	    OPTIONS_END,
 	};
 
-	name_choices(&settings);
+	for (size_t i = 0; i < count && i < FORMATS_MAX; i++) {
+		settings.format_names[i] = formats[i].name;
+		size += (size_t)snprintf(settings.format_words + size, sizeof(settings.format_words) - size, "%s%s",
+					 i ? "|" : "", formats[i].name);
+	}
+	for (enum mmt_weight weight = 0; weight < MMT_WEIGHT_KINDS; weight++)
+		settings.weight_names[weight] = mmt_weight_name(weight);
 	mmt_export_options_init(&settings.options);
 	report_selection_init(&settings.selection);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);

@@ -42,40 +42,11 @@ static bool has_page(const char *page)
 	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Show the manual page, or the output of --help if it is not installed. */
-static int show_command(const struct command *command, const struct command *subject)
-{
-	char page[64];
-	char name[32], option[] = "--help";
-	char *arguments[] = {name, option, NULL};
-
-	snprintf(page, sizeof(page), "mmtrace-%s", subject->name);
-	if (has_page(page))
-		execlp("man", "man", page, (char *)NULL);
-	message(command, "the manual page %s is not installed; showing mmtrace %s --help", page, subject->name);
-	snprintf(name, sizeof(name), "%s", subject->name);
-	return subject->run(subject, 2, arguments);
-}
-
-static int show_overview(void)
-{
-	if (has_page("mmtrace"))
-		execlp("man", "man", "mmtrace", (char *)NULL);
-	help_print();
-	return EXIT_OK;
-}
-
-static int show_examples(void)
-{
-	for (const struct command *command = commands; command->name; command++)
-		for (const char *const *example = command->examples; example && *example; example++)
-			printf("mmtrace %s\n", *example);
-	return EXIT_OK;
-}
-
 int cmd_help(const struct command *command, int argc, char **argv)
 {
 	const struct option_entry table[] = {OPTIONS_END};
+	char page[64], name[32], option[] = "--help";
+	char *arguments[] = {name, option, NULL};
 	const struct command *subject;
 	int first = 0, status;
 
@@ -84,10 +55,25 @@ int cmd_help(const struct command *command, int argc, char **argv)
 		return status;
 	if (argc - first > 1)
 		return message_usage(command, "pass only one command");
-	if (argc == first)
-		return show_overview();
-	if (!strcmp(argv[first], "examples"))
-		return show_examples();
+	if (argc == first) {
+		if (has_page("mmtrace"))
+			execlp("man", "man", "mmtrace", (char *)NULL);
+		help_print();
+		return EXIT_OK;
+	}
+	if (!strcmp(argv[first], "examples")) {
+		for (subject = commands; subject->name; subject++)
+			for (const char *const *example = subject->examples; *example; example++)
+				printf("mmtrace %s\n", *example);
+		return EXIT_OK;
+	}
 	subject = command_find(argv[first]);
-	return subject ? show_command(command, subject) : command_refuse(argv[first]);
+	if (!subject)
+		return command_refuse(argv[first]);
+	snprintf(page, sizeof(page), "mmtrace-%s", subject->name);
+	if (has_page(page))
+		execlp("man", "man", page, (char *)NULL);
+	message(command, "the manual page %s is not installed; showing mmtrace %s --help", page, subject->name);
+	snprintf(name, sizeof(name), "%s", subject->name);
+	return subject->run(subject, 2, arguments);
 }

@@ -5,7 +5,6 @@
 #include <mmtrace/version.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,58 +20,45 @@
 
 #define LARGE_BLOCK_BYTES (1 << 20)
 
-static const char *const record_usage[] = {"[OPTIONS] -p PID[,PID...]", "[OPTIONS] [--] COMMAND [ARGUMENT...]", NULL};
-static const char *const report_usage[] = {"[OPTIONS] [FILE]", NULL};
-static const char *const export_usage[] = {"[OPTIONS] --format FORMAT [FILE]", NULL};
-static const char *const diff_usage[] = {"[OPTIONS] BEFORE AFTER", NULL};
-static const char *const dump_usage[] = {"[OPTIONS] [FILE]", NULL};
-static const char *const pack_usage[] = {"[OPTIONS] [FILE]", NULL};
-static const char *const check_usage[] = {"", NULL};
-static const char *const setup_usage[] = {"[OPTIONS]", NULL};
-static const char *const help_usage[] = {"[COMMAND | examples]", NULL};
-
-static const char *const record_examples[] = {"record -p 1234                      a process, until Ctrl-C",
-					      "record --duration 1m -- ./server    a new process, for a minute",
-					      "record --comm 'worker-*' --report   by name; then show the report",
-					      NULL};
-static const char *const report_examples[] = {"report                              mmtrace.data of this directory",
-					      "report --html page.html x.data      a page for a browser",
-					      "report --from 30s --focus 'lib*.so' made after 30 s by these modules",
-					      NULL};
-static const char *const export_examples[] = {"export -f pprof -o leak.pb.gz       for pprof",
-					      "export -f svg -o leak.svg           a flame graph for a browser", NULL};
-static const char *const diff_examples[] = {"diff before.data after.data         what grew between two recordings",
-					    "diff --fail-above 10M a.data b.data status 1 if 10 MiB more leak", NULL};
+#define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 const struct command commands[] = {
-    {"record", cmd_record, "record the memory calls of a running process", record_usage,
+    {"record", cmd_record, "record the memory calls of a running process",
+     LINES("[OPTIONS] -p PID[,PID...]", "[OPTIONS] [--] COMMAND [ARGUMENT...]"),
      "Record every mmap, munmap, mremap, brk, mprotect, shmat and shmdt of a process into a file, each with its call "
      "stack. mmtrace changes nothing in the process unless --ask-runtime is given. Recording stops on "
      "Ctrl-C or SIGTERM, when the process ends, or after --duration.",
-     record_examples},
-    {"report", cmd_report, "show unfreed bytes by stack", report_usage,
+     LINES("record -p 1234                      a process, until Ctrl-C",
+	   "record --duration 1m -- ./server    a new process, for a minute",
+	   "record --comm 'worker-*' --report   by name; then show the report")},
+    {"report", cmd_report, "show unfreed bytes by stack", LINES("[OPTIONS] [FILE]"),
      "Show the call stacks that mapped memory which was still mapped when the recording ended, largest first.",
-     report_examples},
-    {"export", cmd_export, "write a report in the format of another viewer", export_usage,
+     LINES("report                              mmtrace.data of this directory",
+	   "report --html page.html x.data      a page for a browser",
+	   "report --from 30s --focus 'lib*.so' made after 30 s by these modules")},
+    {"export", cmd_export, "write a report in the format of another viewer", LINES("[OPTIONS] --format FORMAT [FILE]"),
      "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope, Firefox "
      "Profiler, Perfetto and heaptrack.",
-     export_examples},
-    {"diff", cmd_diff, "show what grew between two recordings", diff_usage,
-     "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk.", diff_examples},
-    {"dump", cmd_dump, "show a recording event by event", dump_usage,
-     "Write one line per event in time order, with every field.", NULL},
-    {"pack", cmd_pack, "symbolize a recording so that it can be reported elsewhere", pack_usage,
+     LINES("export -f pprof -o leak.pb.gz       for pprof",
+	   "export -f svg -o leak.svg           a flame graph for a browser")},
+    {"diff", cmd_diff, "show what grew between two recordings", LINES("[OPTIONS] BEFORE AFTER"),
+     "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk.",
+     LINES("diff before.data after.data         what grew between two recordings",
+	   "diff --fail-above 10M a.data b.data status 1 if 10 MiB more leak")},
+    {"dump", cmd_dump, "show a recording event by event", LINES("[OPTIONS] [FILE]"),
+     "Write one line per event in time order, with every field.", LINES(NULL)},
+    {"pack", cmd_pack, "symbolize a recording so that it can be reported elsewhere", LINES("[OPTIONS] [FILE]"),
      "Unwind and symbolize every stack of a recording and replace the copied stack memory by the function names. The "
      "packed recording can be reported on any machine and shared without memory contents.",
-     NULL},
-    {"check", cmd_check, "show what can be recorded here", check_usage,
-     "Show what can be recorded on this machine with the user's permissions, and how to fix what cannot.", NULL},
-    {"setup", cmd_setup, "let users record their own processes", setup_usage,
+     LINES(NULL)},
+    {"check", cmd_check, "show what can be recorded here", LINES(""),
+     "Show what can be recorded on this machine with the user's permissions, and how to fix what cannot.", LINES(NULL)},
+    {"setup", cmd_setup, "let users record their own processes", LINES("[OPTIONS]"),
      "Run by root once after each boot: store in /run/mmtrace the tracepoint numbers that other users may not read, so "
      "that they can record their own processes.",
-     NULL},
-    {"help", cmd_help, "open the manual of a command", help_usage,
-     "Open the manual page of a command; `help examples` shows what to begin with.", NULL},
+     LINES(NULL)},
+    {"help", cmd_help, "open the manual of a command", LINES("[COMMAND | examples]"),
+     "Open the manual page of a command; `help examples` shows what to begin with.", LINES(NULL)},
     {.name = NULL},
 };
 
@@ -84,29 +70,21 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-/* The command that begins with the name, or has the most similar one; NULL: none. */
-static const char *command_suggest(const char *name)
+int command_refuse(const char *name)
 {
-	const char *suggestion = NULL;
+	const char *suggestion = NULL; /* begins with the name, or else is the most similar one */
 	unsigned best = 3;
 
 	for (const struct command *command = commands; command->name; command++) {
 		unsigned distance = value_distance(name, command->name);
 
 		if (name[0] && name[1] && !strncmp(name, command->name, strlen(name)))
-			return command->name;
+			distance = 0;
 		if (distance < best) {
 			best = distance;
 			suggestion = command->name;
 		}
 	}
-	return suggestion;
-}
-
-int command_refuse(const char *name)
-{
-	const char *suggestion = command_suggest(name);
-
 	if (suggestion)
 		return message_usage(NULL, "unknown command '%s'; did you mean '%s'?", name, suggestion);
 	return message_usage(NULL, "unknown command '%s'", name);
@@ -148,12 +126,6 @@ static int run(int argc, char **argv)
 	return command->run(command, argc - 1, argv + 1);
 }
 
-/* Allocate large tables with mmap(): they grow by mremap() without being copied, and leave no holes in the heap. */
-static void keep_memory_whole(void)
-{
-	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
-}
-
 #define STACK_ROOM_BYTES (1u << 20)
 
 /* A stack that cannot grow ends the program without a message. libdw needs some of this. */
@@ -163,13 +135,6 @@ static __attribute__((noinline)) void grow_stack(void)
 
 	room[0] = 0;
 	(void)room[0];
-}
-
-static bool has_room(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return memory != MAP_FAILED && munmap(memory, bytes) == 0;
 }
 
 #define STACK_BYTES (8u << 20)
@@ -195,8 +160,11 @@ static int run_on_large_stack(int argc, char **argv)
 	void *stack;
 
 	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_BYTES) {
-		if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && has_room(STACK_ROOM_BYTES))
-			grow_stack();
+		if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+			stack = mmap(NULL, STACK_ROOM_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			if (stack != MAP_FAILED && munmap(stack, STACK_ROOM_BYTES) == 0)
+				grow_stack();
+		}
 		return run(argc, argv);
 	}
 	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE,
@@ -224,7 +192,10 @@ int main(int argc, char **argv)
 	/* A line of a message is one write, so that lines of other programs do not cut it. */
 	(void)setvbuf(stderr, line, _IOLBF, sizeof(line));
 	out_of_memory_ends("mmtrace: out of memory: the output is incomplete");
-	keep_memory_whole();
+	/* Allocate large tables with mmap(): they grow by mremap() without being copied, and leave no holes in the
+	 * heap.
+	 */
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 	stop_signals_note_inherited();
 	/* A script may send the signal for marks to every process named mmtrace; reports ignore it. */
 	stop_signals_survive(SIGUSR1);

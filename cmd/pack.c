@@ -24,7 +24,7 @@ int pack_recording(const struct command *command, const struct pack_arguments *a
 	options.progress = arguments->quiet ? NULL : watch;
 	error = mmt_pack(&options, &summary);
 	stop_signals_end_with("");
-	progress_end(&progress);
+	progress_end();
 	if (error)
 		return message_input_error(command, input, error);
 	if (arguments->quiet || arguments->no_summary)

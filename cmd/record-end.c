@@ -28,18 +28,16 @@ static void put_counted(uint64_t count, const char *singular, const char *plural
 
 const char *describe_verdict(enum mmt_verdict verdict)
 {
-	switch (verdict) {
-	case MMT_VERDICT_GROWING:
-		return "growing";
-	case MMT_VERDICT_PLATEAU:
-		return "grew, now level";
-	case MMT_VERDICT_STEADY:
-		return "steady";
-	case MMT_VERDICT_SHRINKING:
-		return "shrinking";
-	default:
-		return "too short to tell";
-	}
+	static const char *const words[] = {
+	    [MMT_VERDICT_UNKNOWN] = "too short to tell",
+	    [MMT_VERDICT_TOO_SHORT] = "too short to tell",
+	    [MMT_VERDICT_GROWING] = "growing",
+	    [MMT_VERDICT_PLATEAU] = "grew, now level",
+	    [MMT_VERDICT_STEADY] = "steady",
+	    [MMT_VERDICT_SHRINKING] = "shrinking",
+	};
+
+	return words[verdict];
 }
 
 static uint64_t count_events(const struct mmt_record_summary *summary)
@@ -121,13 +119,9 @@ static void put_command_status(const struct record_end *end)
 
 void record_end_put_reason(const struct record_end *end)
 {
-	static const char *const reasons[] = {
-	    [MMT_RECORD_END_STOPPED] = "stopped",
-	    [MMT_RECORD_END_DURATION] = "duration over",
-	    [MMT_RECORD_END_TARGET_ENDED] = "target ended",
-	    [MMT_RECORD_END_WRITE_FAILED] = "could not be written completely",
-	    [MMT_RECORD_END_SIZE] = "maximum size reached",
-	};
+	/* In the order of enum mmt_record_end. */
+	static const char *const reasons[] = {"stopped", "duration over", "target ended",
+					      "could not be written completely", "maximum size reached"};
 	const struct mmt_record_summary *summary = end->summary;
 	char text[MMT_SIZE_TEXT];
 
@@ -252,13 +246,6 @@ static void put_advice(const struct record_end *end)
 		fputs("  only stack dumps were lost: all figures are correct, but some stacks are truncated\n", stderr);
 }
 
-static bool is_plain(const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-
-	return *word && word[strspn(word, plain)] == '\0';
-}
-
 /* Has the word bytes that must not be written to a terminal? Also true if out of memory. */
 static bool needs_escapes(const char *word)
 {
@@ -277,9 +264,10 @@ static bool needs_escapes(const char *word)
 
 void put_shell_word(const char *word, FILE *stream)
 {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
 	bool escape = needs_escapes(word);
 
-	if (is_plain(word)) {
+	if (*word && !word[strspn(word, plain)]) {
 		fputs(word, stream);
 		return;
 	}
@@ -295,19 +283,6 @@ void put_shell_word(const char *word, FILE *stream)
 			putc(*word, stream);
 	}
 	putc('\'', stream);
-}
-
-static void put_earlier(const struct record_end *end)
-{
-	const char *output = end->options->output;
-
-	if (!end->summary->earlier_kept)
-		return;
-	fputs("  the previous ", stderr);
-	mmt_write_escaped(output, stderr);
-	fputs(" was kept as ", stderr);
-	mmt_write_escaped(output, stderr);
-	fputs(end->summary->older_replaced ? ".old, replacing an earlier file of that name\n" : ".old\n", stderr);
 }
 
 void record_end_put_answer(struct record_end *end, const char *file, bool packed)
@@ -333,7 +308,13 @@ void record_end_put_answer(struct record_end *end, const char *file, bool packed
 		put_stacks(summary);
 	if (end->options->verbose)
 		put_own_cost(summary);
-	put_earlier(end);
+	if (summary->earlier_kept) {
+		fputs("  the previous ", stderr);
+		mmt_write_escaped(end->options->output, stderr);
+		fputs(" was kept as ", stderr);
+		mmt_write_escaped(end->options->output, stderr);
+		fputs(summary->older_replaced ? ".old, replacing an earlier file of that name\n" : ".old\n", stderr);
+	}
 	put_advice(end);
 	if (stream || !file)
 		return;

@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -27,6 +25,7 @@
 #include "cli/options.h"
 #include "cli/out-of-memory.h"
 #include "cli/stop-signals.h"
+#include "cli/terminal.h"
 #include "cmd.h"
 #include "record-end.h"
 
@@ -41,7 +40,6 @@ struct record_arguments {
 	struct value_words names; /* command names of processes */
 	bool quiet, raw, report, wait;
 	size_t ready_fd; /* 0: none */
-	int images, code, scope;
 };
 
 struct record_context {
@@ -71,35 +69,25 @@ static const char *parse_ring_bytes(const char *text, void *value)
 	return NULL;
 }
 
-static const char *parse_dump_bytes(const char *text, struct mmt_record_options *options)
-{
-	uint64_t bytes = 0;
-
-	if (value_size(text, &bytes) || bytes < 8 || bytes > MMT_STACK_DUMP_BYTES_MAX || bytes % 8)
-		return "auto, fp, none, or dwarf,SIZE with a multiple of 8 up to 65280";
-	options->stack_dump_bytes = (uint32_t)bytes;
-	return NULL;
-}
-
 static const char *parse_call_graph(const char *text, void *value)
 {
+	static const char *const words[] = {"auto", "fp", "dwarf", "none"}; /* enum mmt_call_graph */
 	struct mmt_record_options *options = value;
+	uint64_t bytes = MMT_STACK_DUMP_BYTES_DEFAULT;
+	unsigned word = 0;
 
 	if (strncmp(text, "dwarf,", 6) == 0) {
-		options->call_graph = MMT_CALL_GRAPH_DWARF;
-		return parse_dump_bytes(text + 6, options);
+		word = MMT_CALL_GRAPH_DWARF;
+		if (value_size(text + 6, &bytes) || bytes < 8 || bytes > MMT_STACK_DUMP_BYTES_MAX || bytes % 8)
+			return "auto, fp, none, or dwarf,SIZE with a multiple of 8 up to 65280";
+	} else {
+		while (word < sizeof(words) / sizeof(*words) && strcmp(text, words[word]) != 0)
+			word++;
+		if (word == sizeof(words) / sizeof(*words))
+			return "auto, fp, dwarf, dwarf,SIZE or none";
 	}
-	if (strcmp(text, "auto") == 0)
-		options->call_graph = MMT_CALL_GRAPH_AUTO;
-	else if (strcmp(text, "fp") == 0)
-		options->call_graph = MMT_CALL_GRAPH_FP;
-	else if (strcmp(text, "dwarf") == 0)
-		options->call_graph = MMT_CALL_GRAPH_DWARF;
-	else if (strcmp(text, "none") == 0)
-		options->call_graph = MMT_CALL_GRAPH_NONE;
-	else
-		return "auto, fp, dwarf, dwarf,SIZE or none";
-	options->stack_dump_bytes = MMT_STACK_DUMP_BYTES_DEFAULT;
+	options->call_graph = (enum mmt_call_graph)word;
+	options->stack_dump_bytes = (uint32_t)bytes;
 	return NULL;
 }
 
@@ -134,11 +122,6 @@ static const char *parse_pids(const char *text, void *value)
 		return expected;
 	snprintf(instead, sizeof(instead), "a PID; %s", hint);
 	return instead;
-}
-
-static const char *parse_name(const char *text, void *value)
-{
-	return value_word(text, value);
 }
 
 static const char *parse_interval(const char *text, void *value)
@@ -226,23 +209,17 @@ static void put_growth(struct status_line *line, const struct record_end *end)
 	put_status(line, "%s", describe_verdict(growth->verdict));
 }
 
-static size_t terminal_columns(void)
-{
-	struct winsize size = {0};
-
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
-}
-
 /* Rewrites the status line every second. The last call has the last readings. */
 static void show_progress(void *context, const struct mmt_record_progress *progress)
 {
 	struct record_context *record = context;
-	struct status_line line = {.width = terminal_columns() - 1};
+	struct status_line line = {0};
 	char text[MMT_SIZE_TEXT];
 
 	judge_growth(&record->end, progress);
 	if (!record->shows_progress)
 		return;
+	line.width = terminal_width(STDERR_FILENO) - 1;
 	if (line.width >= sizeof(line.text))
 		line.width = sizeof(line.text) - 1;
 	put_status(&line, "%s", mmt_format_duration(progress->elapsed_ns, text));
@@ -266,10 +243,7 @@ static void show_message(void *context, bool warning, const char *text)
 	if (!warning && record->quiet && !record->options->verbose)
 		return;
 	clear_progress(record);
-	if (warning)
-		message(record->command, "warning: %s", text);
-	else
-		message(record->command, "%s", text);
+	message(record->command, "%s%s", warning ? "warning: " : "", text);
 }
 
 /* Prints name and PID of a process, as far as it still runs. */
@@ -370,17 +344,6 @@ static void show_start(void *context)
 	record->ready_fd = -1;
 }
 
-static int exit_status(const struct mmt_record_options *options, const struct mmt_record_summary *summary)
-{
-	if (summary->end == MMT_RECORD_END_WRITE_FAILED)
-		return EXIT_EXCEEDED;
-	if (!options->command || summary->command_status == -1)
-		return EXIT_OK;
-	if (WIFSIGNALED(summary->command_status))
-		return EXIT_SIGNAL + WTERMSIG(summary->command_status);
-	return WIFEXITED(summary->command_status) ? WEXITSTATUS(summary->command_status) : EXIT_OK;
-}
-
 /* Writes what the user may have meant by a command that does not exist. False: nothing is known. */
 static bool describe_missing(const char *name, char hint[256])
 {
@@ -412,23 +375,11 @@ static void put_as_root(const struct mmt_record_options *options)
 	putc('\n', stderr);
 }
 
-/* Prints what to do first, then why, then what permits recording for good. */
-static void put_refusal(const struct mmt_record_options *options, const struct mmt_error *error)
-{
-	const struct mmt_refusal *refusal = mmt_error_get_refusal(error);
-
-	fputs("mmtrace record: ", stderr);
-	if (refusal->root_may)
-		put_as_root(options);
-	fprintf(stderr, "%s\n", mmt_error_get_message(error));
-	for (const struct mmt_remedy *remedy = refusal->remedies; remedy->command; remedy++)
-		fprintf(stderr, "%s:\n  %s\n", remedy->effect, remedy->command);
-}
-
 /* Prints the error. Returns the status that a shell returns for a command that it cannot run. */
 static int report_failure(const struct command *command, const struct mmt_record_options *options,
 			  struct mmt_error *error)
 {
+	const struct mmt_refusal *refusal = mmt_error_get_refusal(error);
 	int status = EXIT_UNUSABLE;
 	char hint[256];
 
@@ -436,16 +387,21 @@ static int report_failure(const struct command *command, const struct mmt_record
 		status = EXIT_SIGNAL + stop_signals_number(options->stop_fd);
 	if (mmt_error_get_code(error) == MMT_ERROR_COMMAND)
 		status = mmt_error_get_errno(error) == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
-	if (mmt_error_get_refusal(error)) {
-		put_refusal(options, error);
-		mmt_error_destroy(error);
-		return status;
+	if (refusal) {
+		/* What to do first, then why, then what permits recording for good. */
+		fputs("mmtrace record: ", stderr);
+		if (refusal->root_may)
+			put_as_root(options);
+		fprintf(stderr, "%s\n", mmt_error_get_message(error));
+		for (const struct mmt_remedy *remedy = refusal->remedies; remedy->command; remedy++)
+			fprintf(stderr, "%s:\n  %s\n", remedy->effect, remedy->command);
+	} else {
+		if (status != EXIT_NOT_FOUND || !describe_missing(options->command[0], hint))
+			*hint = '\0';
+		message(command, "%s%s%s%s", mmt_error_get_message(error),
+			mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY ? message_no_memory_cause() : "",
+			*hint ? "; " : "", hint);
 	}
-	if (status != EXIT_NOT_FOUND || !describe_missing(options->command[0], hint))
-		*hint = '\0';
-	message(command, "%s%s%s%s", mmt_error_get_message(error),
-		mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY ? message_no_memory_cause() : "", *hint ? "; " : "",
-		hint);
 	mmt_error_destroy(error);
 	return status;
 }
@@ -521,7 +477,7 @@ static bool pack_recorded(const struct command *command, const char *file, const
 	packed = pack_recording(command, &pack) == EXIT_OK;
 	if (!packed)
 		fputs(failed ? failed : "", stderr);
-	out_of_memory_returns();
+	out_of_memory_ends(NULL);
 	/* Packing has replaced the words of the signal handler. */
 	free(interrupted);
 	free(exhausted);
@@ -550,15 +506,6 @@ static pid_t start_viewer(const char *file, int *wake_ret)
 	close(ends[0]);
 	*wake_ret = ends[1];
 	return child;
-}
-
-static void show_report(pid_t viewer, int wake)
-{
-	ssize_t written = write(wake, "", 1);
-
-	close(wake);
-	while (written == 1 && waitpid(viewer, NULL, 0) < 0 && errno == EINTR)
-		;
 }
 
 /* Returns the current name of the recording, owned. NULL: its name is not known, or out of memory. */
@@ -591,7 +538,7 @@ static int conclude(const struct command *command, const struct record_arguments
 	bool shows = arguments->report && !arguments->quiet && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
 	bool packed = false;
 	pid_t viewer = -1;
-	int wake = -1;
+	int wake = -1, status = end->summary->command_status;
 
 	if (write_error) {
 		message(command, "%s", mmt_error_get_message(write_error));
@@ -610,10 +557,21 @@ static int conclude(const struct command *command, const struct record_arguments
 		message(command, "the recording was not packed and contains stack memory");
 	if (!removed && !arguments->quiet)
 		record_end_put_answer(end, found || stream ? file : NULL, packed);
-	if (viewer > 0)
-		show_report(viewer, wake);
+	if (viewer > 0) {
+		ssize_t written = write(wake, "", 1);
+
+		close(wake);
+		while (written == 1 && waitpid(viewer, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
 	free(found);
-	return exit_status(options, end->summary);
+	if (end->summary->end == MMT_RECORD_END_WRITE_FAILED)
+		return EXIT_EXCEEDED;
+	if (!options->command || status == -1)
+		return EXIT_OK;
+	if (WIFSIGNALED(status))
+		return EXIT_SIGNAL + WTERMSIG(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_OK;
 }
 
 static int record(const struct command *command, struct record_arguments *arguments, char **words)
@@ -642,8 +600,8 @@ static int record(const struct command *command, struct record_arguments *argume
 	options->context = &context;
 	options->stop_fd = stop_signals_catch();
 	options->mark_fd = stop_signals_marks();
-	options->command_ignores = stop_signals_ignored();
-	options->command_blocks = stop_signals_blocked();
+	options->command_ignores = stop_signals_ignored;
+	options->command_blocks = stop_signals_blocked;
 	if (options->stop_fd < 0 || options->mark_fd < 0) {
 		free(command_line);
 		message(command, "cannot set up signal handling: %s", strerror(errno));
@@ -651,7 +609,7 @@ static int record(const struct command *command, struct record_arguments *argume
 	}
 	/* With SIGPIPE ignored, writing to a closed pipe fails like writing to a full disk. */
 	stop_signals_survive(SIGPIPE);
-	out_of_memory_returns();
+	out_of_memory_ends(NULL);
 	error = mmt_record(options, &summary, &write_error);
 	clear_progress(&context);
 	status =
@@ -726,12 +684,6 @@ static int find_in_containers(const struct command *command, struct record_argum
 	return -1;
 }
 
-static const char *const scope_words[] = {[MMT_SCOPE_AUTO] = "auto",
-					  [MMT_SCOPE_THREADS] = "threads",
-					  [MMT_SCOPE_CPUS] = "cpus",
-					  [MMT_SCOPE_CGROUP] = "cgroup",
-					  NULL};
-
 /* Checks what mmt_record() does not, and passes it the rest. Returns the exit status; negative: continue. */
 static int check_arguments(const struct command *command, struct record_arguments *given, char **arguments)
 {
@@ -761,10 +713,10 @@ static int check_arguments(const struct command *command, struct record_argument
 	return -1;
 }
 
-static const char *const image_words[] = {
-    [MMT_IMAGES_MISSING] = "missing", [MMT_IMAGES_ALL] = "all", [MMT_IMAGES_NONE] = "none", NULL};
-
-static const char *const code_words[] = {[MMT_CODE_ALL] = "all", [MMT_CODE_NONE] = "none", NULL};
+/* In the order of enum mmt_record_scope, mmt_images and mmt_code. */
+static const char *const scope_words[] = {"auto", "threads", "cpus", "cgroup", NULL};
+static const char *const image_words[] = {"missing", "all", "none", NULL};
+static const char *const code_words[] = {"all", "none", NULL};
 
 /* Parses the command line. Returns the same as options_parse(). */
 static int parse_arguments(const struct command *command, struct record_arguments *arguments, int argc, char **argv,
@@ -775,10 +727,9 @@ static int parse_arguments(const struct command *command, struct record_argument
 		'p', "pid", OTHER, &arguments->pids, "PID[,PID...]",
 		"attach to these processes, with all their threads and later children; --tree adds existing children",
 		.parse = parse_pids, .group = "What to record"),
-	    OPTION(0, "comm", OTHER, &arguments->names, "COMM",
+	    OPTION(0, "comm", WORDS, &arguments->names, "COMM",
 		   "attach to every process with this command name, as `ps -e -o comm` shows it; may be a pattern such "
-		   "as 'worker-*', and repeated",
-		   .parse = parse_name),
+		   "as 'worker-*', and repeated"),
 	    OPTION(0, "wait", FLAG, &arguments->wait, NULL,
 		   "wait for the next process of the name in --comm, and record it from its start; needs root"),
 	    OPTION(0, "tree", FLAG, &arguments->options.tree, NULL,
@@ -829,7 +780,7 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION(0, "no-inherit", FLAG, &arguments->options.no_inherit, NULL,
 		   "do not record child processes; new threads are still recorded"),
 	    OPTION(
-		0, "scope", CHOICE, &arguments->scope, "auto|threads|cgroup|cpus",
+		0, "scope", CHOICE, &arguments->options.scope, "auto|threads|cgroup|cpus",
 		"where to open the events; auto: for each thread, or in the control group or on the CPUs if there are "
 		"too many threads or CPUs",
 		.choices = scope_words),
@@ -839,11 +790,11 @@ static int parse_arguments(const struct command *command, struct record_argument
 		"only a command and its children, at growing intervals",
 		.parse = parse_interval),
 	    OPTION(
-		0, "images", CHOICE, &arguments->images, "missing|all|none",
+		0, "images", CHOICE, &arguments->options.images, "missing|all|none",
 		"which ELF files to copy into the recording; missing (default): those that this machine cannot open by "
 		"their path, as in containers",
 		.choices = image_words),
-	    OPTION(0, "code", CHOICE, &arguments->code, "all|none",
+	    OPTION(0, "code", CHOICE, &arguments->options.code, "all|none",
 		   "whether to copy JIT code into the recording; unwinding JIT code without frame pointers needs it",
 		   .choices = code_words),
 	    OPTIONS_END,
@@ -854,16 +805,11 @@ static int parse_arguments(const struct command *command, struct record_argument
 
 int cmd_record(const struct command *command, int argc, char **argv)
 {
-	struct record_arguments arguments = {
-	    .images = MMT_IMAGES_MISSING, .code = MMT_CODE_ALL, .scope = MMT_SCOPE_AUTO};
-	struct mmt_record_options *options = &arguments.options;
+	struct record_arguments arguments = {0};
 	int first = 0, status;
 
-	mmt_record_options_init(options);
+	mmt_record_options_init(&arguments.options);
 	status = parse_arguments(command, &arguments, argc, argv, &first);
-	options->images = (enum mmt_images)arguments.images;
-	options->code = (enum mmt_code)arguments.code;
-	options->scope = (enum mmt_record_scope)arguments.scope;
 	if (status < 0)
 		status = check_arguments(command, &arguments, argv + first);
 	if (status < 0)

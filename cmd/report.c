@@ -4,7 +4,6 @@
 #include <mmtrace/report.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/report-command.h"
 #include "cli/terminal.h"
@@ -13,12 +12,12 @@
 struct report_settings {
 	struct report_selection selection;
 	struct display display;
-	int sort; /* place in sort_choices, which is enum mmt_sort */
 	bool check, csv;
 };
 
 #define WORD(name, unit, known, sum, csv, text, sorted, id, word, ...) MMT_IF_##sorted(word, )
 #define OR_WORD(name, unit, known, sum, csv, text, sorted, id, word, ...) MMT_IF_##sorted("|" word)
+/* In the order of enum mmt_sort. */
 static const char *const sort_choices[] = {"unfreed", MMT_ROW_FIGURES(WORD) NULL};
 static const char sort_words[] = "unfreed" MMT_ROW_FIGURES(OR_WORD);
 
@@ -33,43 +32,30 @@ static void report_omitted(const struct command *command, size_t count, const ch
 			count - CHECK_LINES == 1 ? "process" : "processes", what);
 }
 
-static void say_wrong(const struct command *command, const struct mmt_process *process)
-{
-	char size[MMT_SIZE_TEXT];
-
-	if (process->mismatch_bytes)
-		message(command, "--check: pid %" PRId32 " (%s) differs from the kernel's maps by %s", process->pid,
-			process->name ? process->name : "", mmt_format_bytes(process->mismatch_bytes, size));
-	else
-		message(command, "--check: pid %" PRId32 " (%s) was reconciled with the kernel's maps: %s",
-			process->pid, process->name ? process->name : "",
-			mmt_format_bytes(process->reconciled_bytes, size));
-}
-
 /* Whether calls are missing in the recording; prints which. */
 static bool say_missing_calls(const struct command *command, const struct mmt_completeness *completeness)
 {
-	if (completeness->lost_events)
-		message(command,
-			"--check: %" PRIu64 " events were lost: their effects are known only from the kernel's maps, "
-			"if at all; record with a larger --ring-size",
-			completeness->lost_events);
-	if (completeness->missed_threads)
-		message(command, "--check: %" PRIu64 " threads were missed: their calls are not in the recording",
-			completeness->missed_threads);
-	if (completeness->missed_cpus)
-		message(command,
-			"--check: %" PRIu64
-			" CPUs came online during recording: some or all of the calls made there are missing",
-			completeness->missed_cpus);
-	if (completeness->left_processes)
-		message(command,
-			"--check: %" PRIu64 " processes left the control group: their calls outside it are missing",
-			completeness->left_processes);
+	const struct {
+		uint64_t count;
+		const char *what;
+	} lines[] = {
+	    {completeness->lost_events, "events were lost: their effects are known only from the kernel's maps, if at "
+					"all; record with a larger --ring-size"},
+	    {completeness->missed_threads, "threads were missed: their calls are not in the recording"},
+	    {completeness->missed_cpus,
+	     "CPUs came online during recording: some or all of the calls made there are missing"},
+	    {completeness->left_processes, "processes left the control group: their calls outside it are missing"},
+	};
+	bool missing = completeness->damaged;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		if (lines[i].count)
+			message(command, "--check: %" PRIu64 " %s", lines[i].count, lines[i].what);
+		missing |= lines[i].count > 0;
+	}
 	if (completeness->damaged)
 		message(command, "--check: the recording is damaged: the figures do not include the unreadable parts");
-	return completeness->lost_events || completeness->missed_threads || completeness->missed_cpus ||
-	       completeness->left_processes || completeness->damaged;
+	return missing;
 }
 
 /* Exit status of --check; prints what is wrong. */
@@ -77,22 +63,30 @@ static int check_report(const struct command *command, const struct mmt_report *
 {
 	bool any_checked = report_has_checked(report);
 	size_t unchecked = 0, wrong = 0;
+	const char *problem = NULL;
+	char size[MMT_SIZE_TEXT];
 
-	if (!report->process_count) {
-		message(command, "--check: the recording contains no process");
-		return EXIT_UNUSABLE;
-	}
-	if (report->windowed && report->to_ns < report->end_ns) {
-		message(command,
-			"--check: the kernel's final map shows the end of the recording, not the time of --to");
+	if (!report->process_count)
+		problem = "the recording contains no process";
+	else if (report->windowed && report->to_ns < report->end_ns)
+		problem = "the kernel's final map shows the end of the recording, not the time of --to";
+	if (problem) {
+		message(command, "--check: %s", problem);
 		return EXIT_UNUSABLE;
 	}
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct mmt_process *process = &report->processes[i];
 
 		if (process->checked && (process->mismatch_bytes || process->reconciled_bytes)) {
-			if (++wrong <= CHECK_LINES)
-				say_wrong(command, process);
+			if (++wrong > CHECK_LINES)
+				continue;
+			message(command, "--check: pid %" PRId32 " (%s) %s%s", process->pid,
+				process->name ? process->name : "",
+				process->mismatch_bytes ? "differs from the kernel's maps by "
+							: "was reconciled with the kernel's maps: ",
+				mmt_format_bytes(process->mismatch_bytes ? process->mismatch_bytes
+									 : process->reconciled_bytes,
+						 size));
 		} else if (report_is_unchecked(process, any_checked) && ++unchecked <= CHECK_LINES) {
 			report_say_unchecked(command, "--check", NULL, process);
 		}
@@ -104,26 +98,24 @@ static int check_report(const struct command *command, const struct mmt_report *
 	return unchecked ? EXIT_UNUSABLE : EXIT_OK;
 }
 
-/* What the page is made from. */
-struct report_page {
+/* What the output is made from. */
+struct report_output {
 	const struct mmt_report *report;
-	const struct mmt_text_options *options;
+	const struct report_settings *settings;
 };
 
-static struct mmt_error *write_page(const void *context, FILE *stream)
+static struct mmt_error *write_report(const void *context, FILE *stream)
 {
-	const struct report_page *page = context;
+	const struct report_output *output = context;
+	const struct display *display = &output->settings->display;
 
-	return mmt_report_write_html(page->report, page->options, stream);
-}
-
-static struct mmt_error *write_report(const struct report_settings *settings, struct mmt_report *report)
-{
-	if (settings->display.json)
-		return mmt_report_write_json(report, &settings->display.text, stdout);
-	if (settings->csv)
-		return mmt_report_write_csv(report, &settings->display.text, stdout);
-	return mmt_report_write_text(report, &settings->display.text, stdout);
+	if (display->html)
+		return mmt_report_write_html(output->report, &display->text, stream);
+	if (display->json)
+		return mmt_report_write_json(output->report, &display->text, stream);
+	if (output->settings->csv)
+		return mmt_report_write_csv(output->report, &display->text, stream);
+	return mmt_report_write_text(output->report, &display->text, stream);
 }
 
 /* Creates the report. Programs get the end, also where people get the moment before the processes freed what grew. */
@@ -157,10 +149,10 @@ static int run_report(const struct command *command, struct report_settings *set
 	if (error)
 		return message_input_error(command, options->input, error);
 	if (settings->display.html)
-		status = result_file_write(command, settings->display.html, write_page,
-					   &(struct report_page){report, &settings->display.text});
+		status = result_file_write(command, settings->display.html, write_report,
+					   &(struct report_output){report, settings});
 	else
-		error = write_report(settings, report);
+		error = write_report(&(struct report_output){report, settings}, stdout);
 	if (error)
 		status = message_error(command, error);
 	truncated_files_report(command);
@@ -184,27 +176,19 @@ static int take_arguments(const struct command *command, struct report_settings 
 		settings->display.text.limit = 0;
 		settings->display.limit_given = true;
 	}
-	if (settings->display.html && settings->selection.by[0] != MMT_BY_STACK)
-		return message_usage(
-		    command, "--html shows stacks and cannot be combined with --by; the page merges them by function");
-	if (!display_check(command, &settings->display))
-		return EXIT_UNUSABLE;
-	if (settings->display.html)
-		settings->selection.report.lifetime_steps = MMT_HTML_LIFETIME_STEPS;
-	settings->display.text.sort = (enum mmt_sort)settings->sort;
-	return -1;
+	return report_selection_check_html(command, &settings->selection, &settings->display);
 }
 
 int cmd_report(const struct command *command, int argc, char **argv)
 {
-	struct report_settings settings = {.sort = MMT_SORT_MEMORY};
+	struct report_settings settings = {.display = DISPLAY_DEFAULTS};
 	int first = 0, status;
 	const struct option_entry table[] = {
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    BY_OPTION(&settings.selection),
 	    OPTION(0, "every", DURATION, &settings.selection.report.every_ns, "TIME",
 		   "also show the totals over time, in steps of TIME (10s, 5m)"),
-	    OPTION('s', "sort", CHOICE, &settings.sort, sort_words,
+	    OPTION('s', "sort", CHOICE, &settings.display.text.sort, sort_words,
 		   "sort by this figure, largest first (default memory); age: oldest first", .choices = sort_choices),
 	    OPTION(0, "csv", FLAG, &settings.csv, NULL,
 		   "write CSV for spreadsheets: a record for each row or, with --every, for each step"),
@@ -217,7 +201,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	};
 
 	report_selection_init(&settings.selection);
-	display_init(&settings.display);
+	settings.display.text.sort = MMT_SORT_MEMORY;
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0)
 		status = take_arguments(command, &settings, argv + first);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <mmtrace/machine.h>
-#include <stdio.h>
 
 #include "cli/message.h"
 #include "cli/options.h"
@@ -20,7 +19,7 @@ int cmd_setup(const struct command *command, int argc, char **argv)
 		return status;
 	if (argv[first])
 		return message_usage(command, "unexpected argument '%s'", argv[first]);
-	out_of_memory_returns();
+	out_of_memory_ends(NULL);
 	error = mmt_setup();
 	if (error)
 		return message_error(command, error);

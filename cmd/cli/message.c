@@ -38,25 +38,19 @@ void message(const struct command *command, const char *format, ...)
 	va_end(arguments);
 }
 
-/* The address space in use, in pages; 0: unknown. */
-static uint64_t read_pages(void)
-{
-	char text[32] = "";
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	return count > 0 ? strtoull(text, NULL, 10) : 0;
-}
-
 const char *message_no_memory_cause(void)
 {
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	struct rlimit limit;
+	char pages[32] = ""; /* of the address space in use */
 
+	if (fd >= 0) {
+		(void)!read(fd, pages, sizeof(pages) - 1);
+		close(fd);
+	}
 	/* A request that fails may be as large as what is left. */
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	    read_pages() * (uint64_t)sysconf(_SC_PAGESIZE) < limit.rlim_cur / 2)
+	    strtoull(pages, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) < limit.rlim_cur / 2)
 		return "";
 	return "; the limit of the address space is too low: raise it with `ulimit -v`";
 }
@@ -124,7 +118,6 @@ static void wipe_at(int number)
 {
 	struct sigaction action = {.sa_handler = wipe_and_die}, before;
 
-	sigemptyset(&action.sa_mask);
 	if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
 		(void)sigaction(number, &action, NULL);
 }
@@ -137,16 +130,11 @@ static uint64_t now_ns(void)
 	return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_nsec;
 }
 
-/* The remaining time if the rate stays the same. */
-static uint64_t estimate_ns(uint64_t elapsed_ns, uint64_t done, uint64_t total)
-{
-	return done && total > done ? (uint64_t)((double)elapsed_ns * (double)(total - done) / (double)done) : 0;
-}
-
 static void write_line(const struct progress *progress, uint64_t elapsed_ns, uint64_t done, uint64_t total,
 		       FILE *stream)
 {
 	char text[MMT_SIZE_TEXT];
+	uint64_t left_ns;
 
 	fputs("reading ", stream);
 	mmt_write_escaped(progress->name, stream);
@@ -156,9 +144,11 @@ static void write_line(const struct progress *progress, uint64_t elapsed_ns, uin
 	}
 	done = done < total ? done : total;
 	fprintf(stream, ": %.0f %%", 100.0 * (double)done / (double)total);
-	if (elapsed_ns >= ESTIMATE_FROM_NS && done)
-		fprintf(stream, ", %" PRIu64 " s left",
-			(estimate_ns(elapsed_ns, done, total) + SECOND_NS - 1) / SECOND_NS);
+	if (elapsed_ns < ESTIMATE_FROM_NS || !done)
+		return;
+	/* If the rate stays the same. */
+	left_ns = (uint64_t)((double)elapsed_ns * (double)(total - done) / (double)done);
+	fprintf(stream, ", %" PRIu64 " s left", (left_ns + SECOND_NS - 1) / SECOND_NS);
 }
 
 static void tell(void *context, uint64_t done, uint64_t total)
@@ -169,7 +159,6 @@ static void tell(void *context, uint64_t done, uint64_t total)
 	if (now - progress->start_ns < PATIENCE_NS || now - progress->told_ns < AGAIN_NS)
 		return;
 	progress->told_ns = now;
-	progress->shown = true;
 	line_stands = true;
 	fputs(WIPE, stderr);
 	write_line(progress, now - progress->start_ns, done, total, stderr);
@@ -204,12 +193,8 @@ const struct mmt_progress *progress_begin(struct progress *progress, const char 
 	return &progress->watch;
 }
 
-void progress_end(struct progress *progress)
+void progress_end(void)
 {
-	if (progress->shown) {
-		fputs(WIPE, stderr);
-		fflush(stderr);
-	}
-	progress->shown = false;
+	progress_wipe();
 	line_stands = false;
 }

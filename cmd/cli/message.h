@@ -3,8 +3,6 @@
 #ifndef CLI_MESSAGE_H
 #define CLI_MESSAGE_H
 
-#include <stdbool.h>
-
 #include <mmtrace/progress.h>
 
 #include "cmd.h"
@@ -33,12 +31,11 @@ struct progress {
 	struct mmt_progress watch;
 	const char *name; /* of the recording */
 	uint64_t start_ns, told_ns;
-	bool shown;
 };
 
 /* For the options of a report. NULL: standard error is not a terminal, or belongs to another job. */
 const struct mmt_progress *progress_begin(struct progress *progress, const char *name);
-void progress_end(struct progress *progress);
+void progress_end(void);
 
 /* For signal handlers and when out of memory: removes the progress line. */
 void progress_wipe(void);

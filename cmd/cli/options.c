@@ -45,49 +45,41 @@ static bool parse_decimal(const char **text, uint64_t *whole_ret, uint64_t *part
 	return true;
 }
 
-const char *value_count(const char *text, size_t *count_ret)
+const char *value_count(const char *text, void *count_ret)
 {
 	uint64_t value = 0;
 
 	if (!parse_digits(&text, &value) || *text || value > SIZE_MAX)
 		return "a number such as 0 or 20";
-	*count_ret = (size_t)value;
+	*(size_t *)count_ret = (size_t)value;
 	return NULL;
 }
 
-static bool parse_size_unit(const char *unit, unsigned *shift_ret)
+const char *value_size(const char *text, void *bytes_ret)
 {
 	static const char letters[] = "kmgt";
-	const char *letter;
-
-	*shift_ret = 0;
-	if (!*unit || strcasecmp(unit, "b") == 0)
-		return true;
-	letter = strchr(letters, tolower((unsigned char)*unit));
-	if (!letter || !*letter)
-		return false;
-	*shift_ret = 10 * (unsigned)(letter - letters + 1);
-	unit++;
-	return !*unit || strcasecmp(unit, "b") == 0 || strcasecmp(unit, "ib") == 0;
-}
-
-const char *value_size(const char *text, uint64_t *bytes_ret)
-{
-	static const char *const expected = "a size such as 4096, 512K, 4M or 1.5G";
 	uint64_t value = 0, part, scale;
-	unsigned shift;
+	const char *letter = NULL;
+	unsigned shift = 0;
+	bool valid = parse_decimal(&text, &value, &part, &scale);
 
-	if (!parse_decimal(&text, &value, &part, &scale) || !parse_size_unit(text, &shift))
-		return expected;
+	if (valid && *text)
+		letter = strchr(letters, tolower((unsigned char)*text));
+	if (letter) {
+		shift = 10 * (unsigned)(letter - letters + 1);
+		text++;
+	}
+	if (!valid || (*text && strcasecmp(text, "b") != 0 && !(letter && strcasecmp(text, "ib") == 0)))
+		return "a size such as 4096, 512K, 4M or 1.5G";
 	if (scale > 1 && !shift)
 		return "a whole number of bytes";
 	if (value << shift >> shift != value)
 		return "a smaller size";
-	*bytes_ret = (value << shift) + (part << shift) / scale;
+	*(uint64_t *)bytes_ret = (value << shift) + (part << shift) / scale;
 	return NULL;
 }
 
-const char *value_duration(const char *text, uint64_t *ns_ret)
+const char *value_duration(const char *text, void *ns_ret)
 {
 	static const struct {
 		const char *name;
@@ -108,7 +100,7 @@ const char *value_duration(const char *text, uint64_t *ns_ret)
 			return "a shorter time";
 		if (!total)
 			return "a time longer than 0";
-		*ns_ret = total;
+		*(uint64_t *)ns_ret = total;
 		return NULL;
 	}
 	return "a time such as 10s, 500ms, 2m or 1h";
@@ -157,20 +149,17 @@ static bool parse_date_time(const char **text, uint64_t *seconds_ret)
 	return timestamp >= 0 && local.tm_mday == (int)day;
 }
 
-static const char *read_timestamp(const char *text, struct mmt_timestamp *timestamp)
+const char *value_timestamp(const char *text, void *timestamp_ret)
 {
 	static const char *const expected =
 	    "a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS";
+	struct mmt_timestamp *timestamp = timestamp_ret;
+	bool mark = !strncmp(text, "mark:", 5);
 
-	if (*text == '@') {
-		text++;
-		timestamp->kind = MMT_TIMESTAMP_CLOCK;
-		return parse_digits(&text, &timestamp->ns) && !*text ? NULL : expected;
-	}
 	timestamp->ns = 0;
-	if (!strncmp(text, "mark:", 5)) {
-		text += 5;
-		timestamp->kind = MMT_TIMESTAMP_MARK;
+	if (mark || *text == '@') {
+		text += mark ? 5 : 1;
+		timestamp->kind = mark ? MMT_TIMESTAMP_MARK : MMT_TIMESTAMP_CLOCK;
 		return parse_digits(&text, &timestamp->ns) && !*text ? NULL : expected;
 	}
 	if (strchr(text, ':')) {
@@ -191,59 +180,41 @@ static const char *read_timestamp(const char *text, struct mmt_timestamp *timest
 	return value_duration(text, &timestamp->ns) ? expected : NULL;
 }
 
-const char *value_timestamp(const char *text, struct mmt_timestamp *timestamp_ret)
+const char *value_classes(const char *text, void *classes_ret)
 {
-	struct mmt_timestamp timestamp = {0};
-	const char *expected = read_timestamp(text, &timestamp);
+	uint32_t *classes = classes_ret;
 
-	if (!expected)
-		*timestamp_ret = timestamp;
-	return expected;
-}
-
-static const char *read_class(const char *word, size_t length, uint32_t *classes_ret)
-{
-	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
-		const char *name = mmt_class_name((enum mmt_class)kind);
-
-		if (strlen(name) == length && !strncmp(name, word, length)) {
-			*classes_ret |= 1u << kind;
-			return NULL;
-		}
-	}
-	return "of anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve";
-}
-
-const char *value_classes(const char *text, uint32_t *classes_ret)
-{
-	for (;;) {
+	do {
 		size_t length = strcspn(text, ",");
-		const char *expected = read_class(text, length, classes_ret);
+		unsigned kind = 0;
+		const char *name;
 
-		if (expected || !text[length])
-			return expected;
-		text += length + 1;
-	}
+		for (; kind < MMT_CLASS_KINDS; kind++) {
+			name = mmt_class_name((enum mmt_class)kind);
+			if (strlen(name) == length && !strncmp(name, text, length))
+				break;
+		}
+		if (kind == MMT_CLASS_KINDS)
+			return "of anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve";
+		*classes |= 1u << kind;
+		text += length;
+	} while (*text++);
+	return NULL;
 }
 
-static bool add_pid(struct value_pids *pids, pid_t pid)
+const char *value_pids_add(struct value_pids *pids, pid_t pid)
 {
 	pid_t *items;
 
 	for (size_t i = 0; i < pids->count; i++)
 		if (pids->items[i] == pid)
-			return true;
+			return NULL;
 	items = reallocarray(pids->items, pids->count + 1, sizeof(*items));
 	if (!items)
-		return false;
+		return "a shorter list (out of memory)";
 	pids->items = items;
 	items[pids->count++] = pid;
-	return true;
-}
-
-const char *value_pids_add(struct value_pids *pids, pid_t pid)
-{
-	return add_pid(pids, pid) ? NULL : "a shorter list (out of memory)";
+	return NULL;
 }
 
 #define BLANKS " \t\n"
@@ -262,7 +233,7 @@ static bool skip_separator(const char **text)
 	return *text != begin || !**text;
 }
 
-const char *value_pids(const char *text, struct value_pids *pids)
+const char *value_pids(const char *text, void *pids)
 {
 	static const char *const expected = "a PID or TID, or a list of them such as 123,456 or '123 456'";
 	uint64_t value = 0;
@@ -288,8 +259,9 @@ void value_pids_deinit(struct value_pids *pids)
 	*pids = (struct value_pids){0};
 }
 
-const char *value_word(const char *text, struct value_words *words)
+const char *value_word(const char *text, void *value)
 {
+	struct value_words *words = value;
 	const char **items;
 
 	if (!*text)
@@ -390,20 +362,15 @@ static const struct option_entry *find_entry(const struct option_entry *table, i
 	return NULL;
 }
 
-static const char *read_choice(const struct option_entry *entry, const char *text)
-{
-	for (int i = 0; entry->choices[i]; i++) {
-		if (strcmp(entry->choices[i], text) == 0) {
-			*(int *)entry->value = i;
-			return NULL;
-		}
-	}
-	return entry->argument;
-}
-
 /* Returns NULL, or a description of what is expected. */
 static const char *read_value(const struct option_entry *entry, const char *text)
 {
+	static const char *(*const parsers[])(const char *text, void *value) = {
+	    [OPTION_COUNT] = value_count,	  [OPTION_SIZE] = value_size,  [OPTION_DURATION] = value_duration,
+	    [OPTION_PIDS] = value_pids,		  [OPTION_WORDS] = value_word, [OPTION_CLASSES] = value_classes,
+	    [OPTION_TIMESTAMP] = value_timestamp,
+	};
+
 	if (entry->given)
 		*entry->given = true;
 	switch (entry->kind) {
@@ -413,20 +380,19 @@ static const char *read_value(const struct option_entry *entry, const char *text
 	case OPTION_STRING:
 		*(const char **)entry->value = text;
 		return NULL;
-	case OPTION_COUNT:
-		return value_count(text, entry->value);
-	case OPTION_SIZE:
-		return value_size(text, entry->value);
-	case OPTION_DURATION:
-		return value_duration(text, entry->value);
-	case OPTION_PIDS:
-		return value_pids(text, entry->value);
 	case OPTION_CHOICE:
-		return read_choice(entry, text);
+		for (int i = 0; entry->choices[i]; i++) {
+			if (strcmp(entry->choices[i], text) == 0) {
+				*(int *)entry->value = i;
+				return NULL;
+			}
+		}
+		return entry->argument;
 	case OPTION_OTHER:
-		break;
+		return entry->parse(text, entry->value);
+	default:
+		return parsers[entry->kind](text, entry->value);
 	}
-	return entry->parse(text, entry->value);
 }
 
 /* The option with the most similar name, or NULL. */
@@ -539,7 +505,7 @@ static int refuse(const struct command *command, const struct option_entry *tabl
 #define HELP_COLUMN 32
 #define HELP_WIDTH 100
 
-const struct option_entry options_help_entry = {
+static const struct option_entry help_entry = {
     .letter = 'h', .name = "help", .help = "with -h: the options on one screen"};
 
 /* Print words from `column` on, where the cursor is; further lines are indented to it. */
@@ -567,12 +533,9 @@ static void put_wrapped(const char *words, int column)
 
 static void put_entry(const struct option_entry *entry)
 {
-	int length;
+	int length =
+	    entry->letter ? printf("  -%c, --%s", entry->letter, entry->name) : printf("      --%s", entry->name);
 
-	if (entry->letter)
-		length = printf("  -%c, --%s", entry->letter, entry->name);
-	else
-		length = printf("      --%s", entry->name);
 	if (entry->argument)
 		length += printf(" %s", entry->argument);
 	if (length + 2 > HELP_COLUMN) {
@@ -627,7 +590,7 @@ static int options_help(const struct command *command, const struct option_entry
 		lead = "";
 	}
 	putchar('\n');
-	for (const char *const *example = command->examples; example && *example; example++)
+	for (const char *const *example = command->examples; *example; example++)
 		printf("  mmtrace %s\n%s", *example, example[1] ? "" : "\n");
 	if (complete)
 		put_wrapped(command->about, 0);
@@ -646,7 +609,7 @@ static int options_help(const struct command *command, const struct option_entry
 			put_brief(table);
 	}
 	if (complete)
-		put_entry(&options_help_entry);
+		put_entry(&help_entry);
 	printf(complete ? "\nThe manual: mmtrace help %s\n"
 			: "\nmmtrace %1$s --help describes every option; mmtrace help %1$s: the manual\n",
 	       command->name);
@@ -655,11 +618,8 @@ static int options_help(const struct command *command, const struct option_entry
 
 static void list_entry(const struct option_entry *entry)
 {
-	char letter[3] = "-";
-
-	if (entry->letter)
-		snprintf(letter, sizeof(letter), "-%c", entry->letter);
-	printf("--%s %s %s %s\n", entry->name, letter, entry->argument ? entry->argument : "-", entry->help);
+	printf("--%s -%.*s %s %s\n", entry->name, entry->letter ? 1 : 0, &entry->letter,
+	       entry->argument ? entry->argument : "-", entry->help);
 }
 
 /* One line an option: "--pid -p PID[,PID...] HELP"; "-" stands for no letter or no argument. */
@@ -667,7 +627,7 @@ static int options_list(const struct option_entry *table)
 {
 	for (; table->name; table++)
 		list_entry(table);
-	list_entry(&options_help_entry);
+	list_entry(&help_entry);
 	return EXIT_OK;
 }
 

@@ -22,26 +22,24 @@ struct value_words {
 	size_t count;
 };
 
-const char *value_count(const char *text, size_t *count_ret);
-/* 4096, 512K, 4M, 1.5G; KiB and the like too: always powers of 1024. */
-const char *value_size(const char *text, uint64_t *bytes_ret);
-/* 10s, 500ms, 2m, 1h; a plain number is seconds; fractions are allowed. */
-const char *value_duration(const char *text, uint64_t *ns_ret);
-/*
- * 10s, 500ms, 2m: after the start of the recording; -10s: before its end; 2026-11-21T10:12:03 (a blank for the T, with
- * or without seconds): local time; @NS: the recording's own clock. 10:12 and 10:12:03 are local times of the day on
- * which the recording began: MMT_TIMESTAMP_TIME_OF_DAY.
- */
-const char *value_timestamp(const char *text, struct mmt_timestamp *timestamp_ret);
-/* "anon,heap": adds bits 1 << enum mmt_class. */
-const char *value_classes(const char *text, uint32_t *classes_ret);
-/* "123,456", or "123 456" as pidof(1) and pgrep(1) print them. Adds to `pids`. */
-const char *value_pids(const char *text, struct value_pids *pids);
+const char *value_count(const char *text, void *count_ret); /* size_t */
+/* uint64_t: 4096, 512K, 4M, 1.5G; KiB and the like too: always powers of 1024. */
+const char *value_size(const char *text, void *bytes_ret);
+/* uint64_t: 10s, 500ms, 2m, 1h; a plain number is seconds; fractions are allowed. */
+const char *value_duration(const char *text, void *ns_ret);
+/* struct mmt_timestamp: 10s, 500ms, 2m: after the start of the recording; -10s: before its end; 2026-11-21T10:12:03 (a
+ * blank for the T, with or without seconds): local time; @NS: the recording's own clock. 10:12 and 10:12:03 are local
+ * times of the day on which the recording began: MMT_TIMESTAMP_TIME_OF_DAY. */
+const char *value_timestamp(const char *text, void *timestamp_ret);
+/* uint32_t: "anon,heap" adds bits 1 << enum mmt_class. */
+const char *value_classes(const char *text, void *classes_ret);
+/* struct value_pids: "123,456", or "123 456" as pidof(1) and pgrep(1) print them, are added. */
+const char *value_pids(const char *text, void *pids);
 const char *value_pids_add(struct value_pids *pids, pid_t pid);
 void value_pids_deinit(struct value_pids *pids);
 
-/* Any text; adds it to `words`, which does not own it. */
-const char *value_word(const char *text, struct value_words *words);
+/* struct value_words, which does not own the text that is added. */
+const char *value_word(const char *text, void *words);
 void value_words_deinit(struct value_words *words);
 
 /* Edit distance: the number of letters to add, remove, change or swap. */
@@ -53,14 +51,17 @@ unsigned value_distance(const char *from, const char *to);
 #define OPTIONS_MAX 64 /* of a command */
 
 enum option_kind {
-	OPTION_FLAG,	 /* bool: true when given */
-	OPTION_STRING,	 /* const char * */
-	OPTION_COUNT,	 /* size_t */
-	OPTION_SIZE,	 /* uint64_t */
-	OPTION_DURATION, /* uint64_t, nanoseconds */
-	OPTION_PIDS,	 /* struct value_pids */
-	OPTION_CHOICE,	 /* int: the word's place in `choices` */
-	OPTION_OTHER,	 /* read by `parse` */
+	OPTION_FLAG,	  /* bool: true when given */
+	OPTION_STRING,	  /* const char * */
+	OPTION_COUNT,	  /* size_t */
+	OPTION_SIZE,	  /* uint64_t */
+	OPTION_DURATION,  /* uint64_t, nanoseconds */
+	OPTION_PIDS,	  /* struct value_pids */
+	OPTION_WORDS,	  /* struct value_words; repeated */
+	OPTION_CLASSES,	  /* uint32_t, as value_classes() */
+	OPTION_TIMESTAMP, /* struct mmt_timestamp */
+	OPTION_CHOICE,	  /* int or enum: the word's place in `choices` */
+	OPTION_OTHER,	  /* read by `parse` */
 };
 
 struct option_entry {
@@ -104,9 +105,5 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 /* For commands that read one recording: store it, or DEFAULT_FILE, in `*input`, which is that of --input or NULL.
  * Returns a negative number to continue; otherwise the exit status, after a message. `arguments` end with NULL. */
 int options_take_recording(const struct command *command, char **arguments, const char **input);
-
-/* Print an option table, for people and for programs. Both return the exit status. */
-
-extern const struct option_entry options_help_entry; /* of --help */
 
 #endif

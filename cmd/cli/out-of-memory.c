@@ -26,11 +26,6 @@ void out_of_memory_ends(const char *text)
 	atomic_store(&last_words, text);
 }
 
-void out_of_memory_returns(void)
-{
-	atomic_store(&last_words, NULL);
-}
-
 #ifdef __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -86,13 +81,19 @@ static bool find_next(void)
 	return next.posix_memalign;
 }
 
-/* Must not allocate. If several threads get here, one writes and the others wait for the exit. */
-static _Noreturn void end(const char *text)
+/* Ends the tool if the allocation failed. Must not allocate. If several threads get here, one writes and the others
+ * wait for the exit. */
+static void check(const void *block, size_t size)
 {
 	static atomic_flag ending = ATOMIC_FLAG_INIT;
-	const char *cause;
+	const char *text, *cause;
 	ssize_t written;
 
+	if (block || !size || size > PLAUSIBLE_BYTES)
+		return;
+	text = atomic_load(&last_words);
+	if (!text)
+		return;
 	while (atomic_flag_test_and_set(&ending))
 		pause();
 	pager_end();
@@ -102,17 +103,6 @@ static _Noreturn void end(const char *text)
 			 (struct iovec[]){{(char *)text, strlen(text)}, {(char *)cause, strlen(cause)}, {"\n", 1}}, 3);
 	(void)written;
 	_exit(EXIT_UNUSABLE);
-}
-
-static void check(const void *block, size_t size)
-{
-	const char *text;
-
-	if (block || !size || size > PLAUSIBLE_BYTES)
-		return;
-	text = atomic_load(&last_words);
-	if (text)
-		end(text);
 }
 
 void *REPLACEMENT(malloc)(size_t size)

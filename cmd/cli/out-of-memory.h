@@ -5,11 +5,9 @@
 #ifndef CLI_OUT_OF_MEMORY_H
 #define CLI_OUT_OF_MEMORY_H
 
-/* From now on a failing allocation prints `text`, which must stay valid, and ends the tool. Does nothing in a build
- * with AddressSanitizer, which replaces the allocation functions itself. */
+/* From now on a failing allocation prints `text`, which must stay valid, and ends the tool. NULL: it returns NULL as
+ * usual, because a recording must be finished in any case. Does nothing in a build with AddressSanitizer, which
+ * replaces the allocation functions itself. */
 void out_of_memory_ends(const char *text);
-
-/* From now on a failing allocation returns NULL as usual: a recording must be finished in any case. */
-void out_of_memory_returns(void);
 
 #endif

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -37,7 +36,6 @@ void truncated_files_ignore(void)
 {
 	struct sigaction action = {.sa_sigaction = handle_bus_error, .sa_flags = SA_SIGINFO};
 
-	sigemptyset(&action.sa_mask);
 	(void)sigaction(SIGBUS, &action, NULL);
 }
 
@@ -48,25 +46,11 @@ void truncated_files_report(const struct command *command)
 				 "stacks may end early");
 }
 
-const char *report_selection_parse_classes(const char *text, void *value)
-{
-	return value_classes(text, value);
-}
-
-const char *report_selection_parse_timestamp(const char *text, void *value)
-{
-	return value_timestamp(text, value);
-}
-
-const char *report_selection_parse_word(const char *text, void *value)
-{
-	return value_word(text, value);
-}
-
 void report_selection_init(struct report_selection *selection)
 {
 	*selection = (struct report_selection){0};
 	mmt_report_options_init(&selection->report);
+	selection->report.input = NULL;
 }
 
 void report_selection_deinit(struct report_selection *selection)
@@ -95,25 +79,38 @@ void report_selection_apply(struct report_selection *selection)
 
 int report_selection_finish(const struct command *command, struct report_selection *selection, char **arguments)
 {
-	int status = options_take_recording(command, arguments, &selection->input);
+	int status = options_take_recording(command, arguments, &selection->report.input);
 
-	if (status >= 0)
-		return status;
-	selection->report.input = selection->input;
-	report_selection_apply(selection);
-	return -1;
+	if (status < 0)
+		report_selection_apply(selection);
+	return status;
 }
 
-const char *const report_by_choices[] = {
+int report_selection_check_html(const struct command *command, struct report_selection *selection,
+				const struct display *display)
+{
+	if (!display->html)
+		return -1;
+	if (selection->by[0] != MMT_BY_STACK)
+		return message_usage(
+		    command, "--html shows stacks and cannot be combined with --by; the page merges them by function");
+	selection->report.lifetime_steps = MMT_HTML_LIFETIME_STEPS;
+	if (*display->html && !display->json)
+		return -1;
+	message(command, *display->html ? "--html and --json cannot be combined" : "--html: the file's name is empty");
+	return EXIT_UNUSABLE;
+}
+
+static const char *const by_choices[] = {
     [MMT_BY_STACK] = "stack", [MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module", [MMT_BY_FILE] = "file",
-    [MMT_BY_CLASS] = "class", [MMT_BY_PROCESS] = "process",   [MMT_BY_THREAD] = "thread", [MMT_BY_THREAD + 1] = NULL,
+    [MMT_BY_CLASS] = "class", [MMT_BY_PROCESS] = "process",   [MMT_BY_THREAD] = "thread",
 };
 
-/* Place in report_by_choices; negative: none. */
+/* Place in by_choices; negative: none. */
 static int find_key(const char *text, size_t length)
 {
-	for (int i = 0; report_by_choices[i]; i++)
-		if (strlen(report_by_choices[i]) == length && !strncmp(report_by_choices[i], text, length))
+	for (int i = 0; i <= MMT_BY_THREAD; i++)
+		if (strlen(by_choices[i]) == length && !strncmp(by_choices[i], text, length))
 			return i;
 	return -1;
 }
@@ -152,7 +149,7 @@ struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_r
 
 	options->progress = progress_begin(&progress, options->input);
 	error = mmt_report_create(options, report_ret);
-	progress_end(&progress);
+	progress_end();
 	return error;
 }
 

@@ -9,6 +9,7 @@
 #include <mmtrace/report.h>
 
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "cmd.h"
 
 /* Libraries read ELF and debug files through mappings. If such a file is truncated meanwhile, the kernel sends SIGBUS
@@ -22,8 +23,7 @@ void truncated_files_report(const struct command *command);
 /* The options that select a part of the recording, which all commands that make reports share. */
 
 struct report_selection {
-	struct mmt_report_options report;
-	const char *input; /* as an option; NULL: not given */
+	struct mmt_report_options report; /* its `input` is NULL until an option or argument gives it */
 	struct value_pids pids;
 	struct value_words focus, ignore, hide;
 	enum mmt_row_key by[2]; /* keys; the second is MMT_BY_STACK if there is only one */
@@ -31,34 +31,28 @@ struct report_selection {
 
 /* The entries of an option table; more may stand before and after. */
 #define REPORT_SELECTION_OPTIONS(selection)                                                                            \
-	OPTION('i', "input", STRING, &(selection)->input, "FILE",                                                      \
+	OPTION('i', "input", STRING, &(selection)->report.input, "FILE",                                               \
 	       "the recording (default " DEFAULT_FILE "); -: standard input", .group = "Which memory"),                \
 	    OPTION('p', "pid", PIDS, &(selection)->pids, "PID[,PID...]", "only these processes"),                      \
-	    OPTION(0, "class", OTHER, &(selection)->report.classes,                                                    \
-		   "anon|file|heap|shm|thread-stack|hugetlb|jit|gc-reserve[,...]", "only memory of these classes",     \
-		   .parse = report_selection_parse_classes),                                                           \
-	    OPTION(0, "from", OTHER, &(selection)->report.from, "TIME",                                                \
-		   "only mappings made since TIME: 10s (after the start), -10s (before the end), 10:12:03",            \
-		   .parse = report_selection_parse_timestamp),                                                         \
-	    OPTION(0, "to", OTHER, &(selection)->report.to, "TIME", "show the state at TIME instead of the end",       \
-		   .parse = report_selection_parse_timestamp),                                                         \
+	    OPTION(0, "class", CLASSES, &(selection)->report.classes,                                                  \
+		   "anon|file|heap|shm|thread-stack|hugetlb|jit|gc-reserve[,...]", "only memory of these classes"),    \
+	    OPTION(0, "from", TIMESTAMP, &(selection)->report.from, "TIME",                                            \
+		   "only mappings made since TIME: 10s (after the start), -10s (before the end), 10:12:03"),           \
+	    OPTION(0, "to", TIMESTAMP, &(selection)->report.to, "TIME", "show the state at TIME instead of the end"),  \
 	    OPTION(0, "min-age", DURATION, &(selection)->report.min_age_ns, "TIME",                                    \
 		   "ignore mappings younger than TIME at the end (10s, 5m)"),                                          \
 	    NAME_OPTIONS(selection)
 
 /* The options among these that select by name, for commands with several recordings. */
 #define NAME_OPTIONS(selection)                                                                                        \
-	OPTION(0, "focus", OTHER, &(selection)->focus, "[KEY=]PATTERN",                                                \
+	OPTION(0, "focus", WORDS, &(selection)->focus, "[KEY=]PATTERN",                                                \
 	       "only memory mapped through this function or module ('std::*'), or whose KEY (function, "               \
-	       "module, file, class, thread) matches; may be repeated",                                                \
-	       .parse = report_selection_parse_word),                                                                  \
-	    OPTION(0, "ignore", OTHER, &(selection)->ignore, "[KEY=]PATTERN",                                          \
-		   "exclude memory that matches, as with --focus; may be repeated",                                    \
-		   .parse = report_selection_parse_word),                                                              \
-	    OPTION(0, "hide", OTHER, &(selection)->hide, "NAME",                                                       \
+	       "module, file, class, thread) matches; may be repeated"),                                               \
+	    OPTION(0, "ignore", WORDS, &(selection)->ignore, "[KEY=]PATTERN",                                          \
+		   "exclude memory that matches, as with --focus; may be repeated"),                                   \
+	    OPTION(0, "hide", WORDS, &(selection)->hide, "NAME",                                                       \
 		   "hide frames of this function or module, which may be a pattern (malloc, 'libc.so*'); may be "      \
-		   "repeated",                                                                                         \
-		   .parse = report_selection_parse_word),                                                              \
+		   "repeated"),                                                                                        \
 	    OPTION(0, "no-demangle", FLAG, &(selection)->report.no_demangle, NULL, "show mangled C++ and Rust names")
 
 #define REPORT_BY_ARGUMENT "stack|function|module|file|class|process|thread[,KEY]"
@@ -67,8 +61,6 @@ struct report_selection {
 	OPTION(0, "by", OTHER, (selection)->by, REPORT_BY_ARGUMENT,                                                    \
 	       "group by this key (default stack); with two, such as function,thread, a row for each pair",            \
 	       .parse = report_selection_parse_by, .group = "Rows and output")
-
-extern const char *const report_by_choices[];
 
 /* Call this before using the table, which points into the selection. */
 void report_selection_init(struct report_selection *selection);
@@ -80,6 +72,10 @@ void report_selection_apply(struct report_selection *selection);
 /* The same with the arguments after the options: at most one, the recording. Returns a negative number to continue;
  * otherwise the exit status, after a message. */
 int report_selection_finish(const struct command *command, struct report_selection *selection, char **arguments);
+
+/* What does not go with --html; sets what the page needs of a report. Returns as report_selection_finish(). */
+int report_selection_check_html(const struct command *command, struct report_selection *selection,
+				const struct display *display);
 
 /* mmt_report_create() with a progress line. `options` are those of one report. */
 struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_report **report_ret);
@@ -95,10 +91,7 @@ struct freed_at_end {
 struct mmt_error *report_create_before_end(struct mmt_report_options *options, struct mmt_report **report_ret,
 					   struct freed_at_end *freed_ret);
 
-const char *report_selection_parse_classes(const char *text, void *value);
-const char *report_selection_parse_timestamp(const char *text, void *value);
 const char *report_selection_parse_by(const char *text, void *value);
-const char *report_selection_parse_word(const char *text, void *value);
 
 /* The check against the kernel's maps, which --check and --fail-above need. */
 

@@ -13,7 +13,7 @@
 #include "cli/message.h"
 
 static int write_end = -1, mark_end = -1;
-static int ignored[NSIG], blocked[NSIG];
+int stop_signals_ignored[NSIG], stop_signals_blocked[NSIG];
 static const char *last_words;
 
 void stop_signals_note_inherited(void)
@@ -25,22 +25,12 @@ void stop_signals_note_inherited(void)
 	sigprocmask(SIG_SETMASK, NULL, &mask);
 	for (int number = 1; number < NSIG; number++) {
 		if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-			ignored[ignored_count++] = number;
+			stop_signals_ignored[ignored_count++] = number;
 		if (sigismember(&mask, number) == 1)
-			blocked[blocked_count++] = number;
+			stop_signals_blocked[blocked_count++] = number;
 	}
 	/* A process that ignores SIGCHLD does not get the status of its children. */
 	signal(SIGCHLD, SIG_DFL);
-}
-
-const int *stop_signals_ignored(void)
-{
-	return ignored;
-}
-
-const int *stop_signals_blocked(void)
-{
-	return blocked;
 }
 
 static void handle_signal(int number)
@@ -79,7 +69,6 @@ int stop_signals_catch(void)
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -1;
 	write_end = ends[1];
-	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < sizeof(stop_numbers) / sizeof(stop_numbers[0]); i++) {
 		if (sigaction(stop_numbers[i], NULL, &before) != 0)
 			return -1;
@@ -105,7 +94,6 @@ void stop_signals_end_with(const char *text)
 	struct sigaction action = {.sa_handler = write_last_words}, before;
 
 	last_words = text;
-	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < sizeof(stop_numbers) / sizeof(stop_numbers[0]); i++) {
 		if (sigaction(stop_numbers[i], NULL, &before) == 0 && before.sa_handler == handle_signal)
 			(void)sigaction(stop_numbers[i], &action, NULL);
@@ -120,7 +108,6 @@ int stop_signals_marks(void)
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -1;
 	mark_end = ends[1];
-	sigemptyset(&action.sa_mask);
 	return sigaction(SIGUSR1, &action, NULL) == 0 ? ends[0] : -1;
 }
 

@@ -7,13 +7,10 @@
 void stop_signals_note_inherited(void);
 
 /* The signals that were ignored and those that were blocked at that time; the lists end with 0. */
-const int *stop_signals_ignored(void);
-const int *stop_signals_blocked(void);
+extern int stop_signals_ignored[], stop_signals_blocked[];
 
-/*
- * From now on SIGINT, SIGTERM and SIGHUP make the returned descriptor readable instead of ending the process; those
- * that were ignored stay ignored (nohup). -1 and errno on failure.
- */
+/* From now on SIGINT, SIGTERM and SIGHUP make the returned descriptor readable instead of ending the process; those
+ * that were ignored stay ignored (nohup). -1 and errno on failure. */
 int stop_signals_catch(void);
 
 /* The signals end the process again, after writing `text`, which must stay valid, on standard error. */

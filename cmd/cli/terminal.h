@@ -23,11 +23,10 @@ int pager_finish(const struct command *command, int status);
 /* For signal handlers and when out of memory: close standard output and wait for the pager. */
 void pager_end(void);
 
-/* What standard output can show. */
+/* Columns of the terminal; 0: the descriptor is none. */
+unsigned terminal_width(int fd);
 
-extern const char *const colour_choices[]; /* in that order */
-
-#define COLOUR_ARGUMENT "auto|always|never"
+extern const char *const colour_choices[];
 
 /* Options that report and diff share, and how their result reaches standard output. */
 
@@ -50,16 +49,16 @@ struct display {
 		   "show at most N frames of a stack (default 12); all or 0: every frame, runtime frames too",         \
 		   .parse = display_parse_stacks),                                                                     \
 	    OPTION(0, "no-pager", FLAG, &(display)->no_pager, NULL, "write straight to the terminal"),                 \
-	    OPTION(0, "colour", CHOICE, &(display)->colour, COLOUR_ARGUMENT,                                           \
+	    OPTION(0, "colour", CHOICE, &(display)->colour, "auto|always|never",                                       \
 		   "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never",                \
 		   .alias = "color", .choices = colour_choices)
 
-void display_init(struct display *display);
+#define DISPLAY_DEFAULTS                                                                                               \
+	{                                                                                                              \
+		.text = {.limit = 10, .stack_frames = 12 }                                                             \
+	}
 
 const char *display_parse_stacks(const char *text, void *value);
-
-/* Options that do not go with --html. False after a message. */
-bool display_check(const struct command *command, const struct display *display);
 
 /* After parsing: fill in what depends on the terminal, start the pager, confine the process. */
 void display_start(const struct command *command, struct display *display, const char *const *inputs,

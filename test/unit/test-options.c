@@ -9,7 +9,7 @@
 #include "support/suite.h"
 
 static const char *const usage[] = {"[OPTIONS] FILE", NULL};
-static const struct command command = {.name = "test", .usage = usage, .about = "About."};
+static const struct command command = {.name = "test", .usage = usage, .about = "About.", .examples = usage + 1};
 
 struct settings {
 	bool flag, size_given;

@@ -23,10 +23,6 @@ void out_of_memory_ends(const char *text)
 	(void)text;
 }
 
-void out_of_memory_returns(void)
-{
-}
-
 #define READINGS 4
 #define MEBIBYTE (1ull << 20)
 
