@@ -20,10 +20,14 @@ enum {
 
 #define DEFAULT_FILE "mmtrace.data"
 
+struct command;
+
+/* argv[0] is the name of the command; gives the exit status. */
+typedef int command_function(const struct command *command, int argc, char **argv);
+
 struct command {
 	const char *name;
-	int (*run)(const struct command *command, int argc,
-		   char **argv); /* argv[0] is the name; gives the exit status */
+	command_function *run;
 	const char *summary;
 	const char *const *usage;    /* what may follow "mmtrace NAME", one form a line; NULL-terminated */
 	const char *about;	     /* a sentence or two for --help */
@@ -37,15 +41,7 @@ const struct command *command_find(const char *name);
 /* Print that there is no such command, and the most similar one. Returns the exit status. */
 int command_refuse(const char *name);
 
-int cmd_record(const struct command *command, int argc, char **argv);
-int cmd_report(const struct command *command, int argc, char **argv);
-int cmd_export(const struct command *command, int argc, char **argv);
-int cmd_diff(const struct command *command, int argc, char **argv);
-int cmd_dump(const struct command *command, int argc, char **argv);
-int cmd_pack(const struct command *command, int argc, char **argv);
-int cmd_check(const struct command *command, int argc, char **argv);
-int cmd_setup(const struct command *command, int argc, char **argv);
-int cmd_help(const struct command *command, int argc, char **argv);
+command_function cmd_record, cmd_report, cmd_export, cmd_diff, cmd_dump, cmd_pack, cmd_check, cmd_setup, cmd_help;
 
 /* Print the list of commands on standard output. */
 void help_print(void);

@@ -161,8 +161,9 @@ static int run_on_large_stack(int argc, char **argv)
 
 	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_BYTES) {
 		if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-			stack = mmap(NULL, STACK_ROOM_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-			if (stack != MAP_FAILED && munmap(stack, STACK_ROOM_BYTES) == 0)
+			void *room = mmap(NULL, STACK_ROOM_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+			if (room != MAP_FAILED && munmap(room, STACK_ROOM_BYTES) == 0)
 				grow_stack();
 		}
 		return run(argc, argv);

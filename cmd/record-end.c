@@ -19,11 +19,11 @@
 #define SHARE_NS_MIN 100000000
 #define JUDGED_EVENTS_MAX 1000000 /* a second or less */
 
-static void put_counted(uint64_t count, const char *singular, const char *plural)
+static void put_counted(const char *before, uint64_t count, const char *singular, const char *plural, const char *after)
 {
 	char text[MMT_SIZE_TEXT];
 
-	fprintf(stderr, "%s %s", mmt_format_count(count, text), count == 1 ? singular : plural);
+	fprintf(stderr, "%s%s %s%s", before, mmt_format_count(count, text), count == 1 ? singular : plural, after);
 }
 
 const char *describe_verdict(enum mmt_verdict verdict)
@@ -126,8 +126,7 @@ void record_end_put_reason(const struct record_end *end)
 	char text[MMT_SIZE_TEXT];
 
 	fprintf(stderr, "recorded %s, ", mmt_format_duration(summary->duration_ns, text));
-	put_counted(summary->processes, "process", "processes");
-	fputs("; ", stderr);
+	put_counted("", summary->processes, "process", "processes", "; ");
 	if (end->options->command && summary->command_status != -1) {
 		mmt_write_escaped(end->options->command[0], stderr);
 		putc(' ', stderr);
@@ -156,11 +155,8 @@ static void put_events(const struct mmt_record_summary *summary)
 	fputs(*separator == ',' ? "\n" : "", stderr);
 	fputs("  recorded ", stderr);
 	mmt_write_escaped(summary->scope, stderr);
-	if (summary->on_cpus) {
-		fputs("; ", stderr);
-		put_counted(summary->passed_over_calls, "event", "events");
-		fputs(" of other processes ignored", stderr);
-	}
+	if (summary->on_cpus)
+		put_counted("; ", summary->passed_over_calls, "event", "events", " of other processes ignored");
 	fputc('\n', stderr);
 }
 
@@ -168,22 +164,18 @@ static void put_stacks(const struct mmt_record_summary *summary)
 {
 	char lost[MMT_SIZE_TEXT], deep[MMT_SIZE_TEXT];
 
-	fputs("  ", stderr);
-	put_counted(summary->stack_dumps, "stack dump", "stack dumps");
+	put_counted("  ", summary->stack_dumps, "stack dump", "stack dumps", "");
 	fprintf(stderr, "; %s lost", mmt_format_count(summary->lost_stack_dumps, lost));
 	if (summary->deep_stacks)
 		fprintf(stderr, "; %s of stacks larger than a dump (the report shows which are truncated)",
 			mmt_format_count(summary->deep_stacks, deep));
-	if (summary->cut_callchains) {
-		fputs("; ", stderr);
-		put_counted(summary->cut_callchains, "callchain", "callchains");
-		fputs(" truncated at kernel.perf_event_max_stack", stderr);
-	}
+	if (summary->cut_callchains)
+		put_counted("; ", summary->cut_callchains, "callchain", "callchains",
+			    " truncated at kernel.perf_event_max_stack");
 	fputc('\n', stderr);
 	if (!summary->large_stack_dumps && !summary->large_dump_switches)
 		return;
-	fputs("  ", stderr);
-	put_counted(summary->large_stack_dumps, "large stack dump", "large stack dumps");
+	put_counted("  ", summary->large_stack_dumps, "large stack dump", "large stack dumps", "");
 	if (summary->lost_large_stack_dumps)
 		fprintf(stderr, "; %s lost", mmt_format_count(summary->lost_large_stack_dumps, lost));
 	if (summary->large_dump_switches)
@@ -215,26 +207,24 @@ static void put_advice(const struct record_end *end)
 		uint64_t count;
 		const char *before, *singular, *plural, *after;
 	} lines[] = {
-	    {summary->missed_threads, "", "thread was", "threads were",
-	     " missed: their calls are not in the recording, figures may be wrong"},
-	    {summary->missed_cpus, "", "CPU", "CPUs",
-	     " came online during recording: some or all of their events are missing, figures may be wrong"},
-	    {summary->left_processes, "", "process", "processes",
+	    {summary->missed_threads, "  ", "thread was", "threads were",
+	     " missed: their calls are not in the recording, figures may be wrong\n"},
+	    {summary->missed_cpus, "  ", "CPU", "CPUs",
+	     " came online during recording: some or all of their events are missing, figures may be wrong\n"},
+	    {summary->left_processes, "  ", "process", "processes",
 	     end->options->cgroup
-		 ? " left the control group: their calls after that are not in the recording, figures may be wrong"
-		 : " left the control group: calls of up to a second are missing, figures may be wrong"},
-	    {summary->guarded_processes, "the mappings of ", "process", "processes",
-	     " could not be read: what they had mapped before is not in the recording, and they are not checked"},
-	    {summary->marks, "", "mark", "marks",
-	     ": `mmtrace report --from mark:1` reports what happened after the first"},
+		 ? " left the control group: their calls after that are not in the recording, figures may be wrong\n"
+		 : " left the control group: calls of up to a second are missing, figures may be wrong\n"},
+	    {summary->guarded_processes, "  the mappings of ", "process", "processes",
+	     " could not be read: what they had mapped before is not in the recording, and they are not checked\n"},
+	    {summary->marks, "  ", "mark", "marks",
+	     ": `mmtrace report --from mark:1` reports what happened after the first\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
-		if (!lines[i].count)
-			continue;
-		fprintf(stderr, "  %s", lines[i].before);
-		put_counted(lines[i].count, lines[i].singular, lines[i].plural);
-		fprintf(stderr, "%s\n", lines[i].after);
+		if (lines[i].count)
+			put_counted(lines[i].before, lines[i].count, lines[i].singular, lines[i].plural,
+				    lines[i].after);
 	}
 	if (summary->restricted)
 		fputs("  recorded without CAP_PERFMON: vfork children, which share their parent's memory, are treated "
@@ -300,7 +290,7 @@ void record_end_put_answer(struct record_end *end, const char *file, bool packed
 	fprintf(stderr, ": %s, ",
 		mmt_format_bytes(
 		    stream || !file || stat(file, &status) ? summary->file_bytes : (uint64_t)status.st_size, text));
-	put_counted(count_events(summary), "event", "events");
+	put_counted("", count_events(summary), "event", "events", "");
 	fprintf(stderr, ", %s lost\n", mmt_format_count(summary->lost_events, text));
 	if (end->options->verbose)
 		put_events(summary);

@@ -56,15 +56,14 @@ static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct resol
 {
 	while (stacks->resolved.frames.count <= last) {
 		uint32_t number = (uint32_t)stacks->resolved.frames.count;
-		struct packed_frame frame = {.first_name = (uint32_t)stacks->resolved.names.count,
-					     .process = resolver_frame_process(code, number),
-					     .lookup = resolver_frame_lookup(code, number)};
+		struct packed_frame frame = resolver_packed_frame(code, number);
 		const struct mmt_frame *names;
 		size_t count;
 		struct mmt_error *error = resolver_names(code, number, &names, &count);
 
 		if (error)
 			return error;
+		frame.first_name = (uint32_t)stacks->resolved.names.count;
 		frame.name_count = (uint32_t)count;
 		for (size_t i = 0; i < count; i++) {
 			if (!resolve_name(&stacks->resolved, &names[i]))

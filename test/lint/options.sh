@@ -84,7 +84,7 @@ for command in $commands; do
 done
 
 same "commands of --help and files of cmd/" "$(sort <<<"$commands")" \
-	"$(sed -nE 's/^int cmd_([a-z]+)\(.*/\1/p' cmd/cmd.h | sort)"
+	"$(grep -oE '\bcmd_[a-z]+' cmd/cmd.h | sed 's/^cmd_//' | sort)"
 same "commands of --help and of mmtrace.1" "$(sort <<<"$commands")" \
 	"$(sed -nE '/^\.Sh DESCRIPTION/,/^\.Ss/s/^\.It Cm ([a-z]+)$/\1/p' man/mmtrace.1 | sort)"
 

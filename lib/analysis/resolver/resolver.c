@@ -654,16 +654,12 @@ size_t resolver_stack_count(const struct resolver *resolver)
 	return resolver->stacks.count;
 }
 
-uint32_t resolver_frame_process(const struct resolver *resolver, uint32_t frame)
+struct packed_frame resolver_packed_frame(const struct resolver *resolver, uint32_t frame)
 {
-	return resolver->frames.items[frame].process;
-}
+	const struct frame_record *record = &resolver->frames.items[frame];
+	enum packed_lookup readable =
+	    record->key.is_return_address ? PACKED_LOOKUP_RETURN_ADDRESS : PACKED_LOOKUP_ADDRESS;
 
-enum packed_lookup resolver_frame_lookup(const struct resolver *resolver, uint32_t frame)
-{
-	const struct frame_key *key = &resolver->frames.items[frame].key;
-
-	if (!key->readable)
-		return PACKED_LOOKUP_NONE;
-	return key->is_return_address ? PACKED_LOOKUP_RETURN_ADDRESS : PACKED_LOOKUP_ADDRESS;
+	return (struct packed_frame){.process = record->process,
+				     .lookup = record->key.readable ? readable : PACKED_LOOKUP_NONE};
 }

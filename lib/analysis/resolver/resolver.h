@@ -72,11 +72,8 @@ bool resolver_stack_is_doubtful(const struct resolver *resolver, uint32_t stack)
 /* Stack numbers are less than this. */
 size_t resolver_stack_count(const struct resolver *resolver);
 
-/* Index of the process where a frame was first seen. */
-uint32_t resolver_frame_process(const struct resolver *resolver, uint32_t frame);
-
-/* How a packed recording can look up the frame. */
-enum packed_lookup resolver_frame_lookup(const struct resolver *resolver, uint32_t frame);
+/* A frame as in packed recordings, still without names. */
+struct packed_frame resolver_packed_frame(const struct resolver *resolver, uint32_t frame);
 
 /* Names of a frame: one or more, inlined functions first. The first call symbolizes it; they live as long as the
  * resolver. */
