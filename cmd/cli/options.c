@@ -395,23 +395,6 @@ static const char *read_value(const struct option_entry *entry, const char *text
 	}
 }
 
-/* The option with the most similar name, or NULL. */
-static const char *suggest(const struct option_entry *table, const char *name)
-{
-	unsigned best = strlen(name) > 4 ? 3 : 2;
-	const char *suggestion = NULL;
-
-	for (; table->name; table++) {
-		unsigned distance = value_distance(name, table->name);
-
-		if (distance < best) {
-			best = distance;
-			suggestion = table->name;
-		}
-	}
-	return suggestion;
-}
-
 #define DURATION "--duration TIME stops after TIME"
 #define OUTPUT "use `> FILE` or --html FILE, or `mmtrace export -o FILE` for other formats"
 #define FORMAT "use --json, --csv or --html FILE, or `mmtrace export -f FORMAT`"
@@ -464,8 +447,9 @@ static const struct other_option *find_other(const struct command *command, cons
 static int refuse_long(const struct command *command, const struct option_entry *table, const char *word)
 {
 	const struct other_option *other;
-	const char *suggestion;
+	const char *suggestion = NULL;
 	char name[64] = "";
+	unsigned best;
 	size_t length;
 
 	word += strspn(word, "-");
@@ -479,7 +463,15 @@ static int refuse_long(const struct command *command, const struct option_entry 
 		return message_usage(command, "option --%s was removed; %s", name, other->instead);
 	if (other)
 		return message_usage(command, "unknown option --%s; %s", name, other->instead);
-	suggestion = suggest(table, name);
+	best = strlen(name) > 4 ? 3 : 2;
+	for (; table->name; table++) {
+		unsigned distance = value_distance(name, table->name);
+
+		if (distance < best) {
+			best = distance;
+			suggestion = table->name;
+		}
+	}
 	if (suggestion)
 		return message_usage(command, "unknown option --%s; did you mean --%s?", name, suggestion);
 	return message_usage(command, "unknown option --%s", name);

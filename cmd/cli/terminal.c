@@ -162,16 +162,6 @@ unsigned terminal_width(int fd)
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
-static bool terminal_colour(enum colour_choice choice)
-{
-	const char *no_colour = getenv("NO_COLOR");
-	const char *kind = getenv("TERM");
-
-	if (choice != COLOUR_AUTO)
-		return choice == COLOUR_ALWAYS;
-	return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && kind && strcmp(kind, "dumb") != 0;
-}
-
 const char *display_parse_stacks(const char *text, void *value)
 {
 	size_t *frames = value;
@@ -186,12 +176,16 @@ const char *display_parse_stacks(const char *text, void *value)
 void display_start(const struct command *command, struct display *display, const char *const *inputs,
 		   size_t input_count)
 {
+	const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
 	if (!display->limit_given)
 		display->text.limit = display->html ? MMT_HTML_LIMIT_DEFAULT : display->json ? 0 : display->text.limit;
 	if (!display->html) {
 		display->text.fold = !display->limit_given && !display->json;
 		display->text.width = terminal_width(STDOUT_FILENO);
-		display->text.colour = terminal_colour(display->colour);
+		display->text.colour = display->colour == COLOUR_ALWAYS ||
+				       (display->colour == COLOUR_AUTO && isatty(STDOUT_FILENO) &&
+					!(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0);
 		display->text.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 		pager_start(command, !display->no_pager);
 	}

@@ -48,25 +48,6 @@ struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, 
 	return state->rows;
 }
 
-static bool name_jit(struct resolver *resolver, const struct frame_key *key, uint64_t address, struct mmt_frame *frame)
-{
-	const struct jit_names *names = resolver->processes.items[key->process].jit_names;
-	char normalised[1024];
-	struct jit_name name;
-
-	if (!key->generated)
-		return false;
-	name = jit_names_describe(names, key->generated);
-	perf_map_normalise(name.name, normalised, sizeof(normalised));
-	frame->kind = MMT_FRAME_JIT;
-	frame->module = "[jit]";
-	frame->raw_function = name.name;
-	frame->function = strcmp(normalised, name.name) ? arena_string(&resolver->arena, normalised) : name.name;
-	frame->source_file =
-	    jit_names_line(names, key->generated, address - key->is_return_address, &frame->source_line);
-	return true;
-}
-
 static bool is_native(const struct frame_record *record)
 {
 	return !record->name_count && record->key.readable && record->key.image != NO_IMAGE;
@@ -135,6 +116,9 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 	const struct frame_key *key = &record->key;
 	struct mmt_frame frame = {.kind = key->kind, .doubtful = key->doubtful, .address = record->address};
 	size_t count = is_native(record) ? name_native(resolver, key, functions) : 0;
+	const struct jit_names *names;
+	char normalised[1024];
+	struct jit_name name;
 
 	if (key->image != NO_IMAGE) {
 		frame.module_path = mapped_modules_image_path(&resolver->mapped, key->image);
@@ -144,10 +128,20 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 		frame.module_offset = key->address;
 	if (count)
 		return put_names(resolver, record, &frame, functions, count);
-	if (!key->readable && !name_jit(resolver, key, record->address, &frame) && key->kind == MMT_FRAME_JIT)
+	if (!key->readable && (key->generated || key->kind == MMT_FRAME_JIT))
 		frame.module = "[jit]";
-	if (frame.raw_function && !frame.function)
-		return false;
+	if (!key->readable && key->generated) {
+		names = resolver->processes.items[key->process].jit_names;
+		name = jit_names_describe(names, key->generated);
+		perf_map_normalise(name.name, normalised, sizeof(normalised));
+		frame.kind = MMT_FRAME_JIT;
+		frame.raw_function = name.name;
+		frame.function = strcmp(normalised, name.name) ? arena_string(&resolver->arena, normalised) : name.name;
+		frame.source_file =
+		    jit_names_line(names, key->generated, record->address - key->is_return_address, &frame.source_line);
+		if (!frame.function)
+			return false;
+	}
 	functions[0] = (struct module_frame){.function = frame.function,
 					     .raw_function = frame.raw_function,
 					     .source_file = frame.source_file,

@@ -110,14 +110,6 @@ static bool is_of_file(const struct module_copy *record, const struct image_key 
 	       record->device_minor == key->device_minor;
 }
 
-/* The kernel reuses the inode of a deleted file: under another path, only an equal build-id proves that it is the same
- * file. */
-static bool is_same_file(const struct module_copy *own, const struct module_copy *record)
-{
-	return record == own || (own->build_id_size && own->build_id_size == record->build_id_size &&
-				 !memcmp(own->build_id, record->build_id, own->build_id_size));
-}
-
 /* Open the copy of the module, or the file at its path. */
 static struct module *open_record(struct mapped_modules *mapped, const struct module_copy *record, bool copy)
 {
@@ -155,7 +147,12 @@ static struct module *open_recorded(struct mapped_modules *mapped, const struct 
 			const struct module_copy *record = &copies->images.items[i];
 			struct module *module;
 
-			if (!is_of_file(record, key, path) || !is_same_file(own, record) || (kept && !record->size))
+			if (!is_of_file(record, key, path) || (kept && !record->size))
+				continue;
+			/* The kernel reuses the inode of a deleted file: under another path, only an equal build-id
+			 * proves that it is the same file. */
+			if (record != own && (!own->build_id_size || own->build_id_size != record->build_id_size ||
+					      memcmp(own->build_id, record->build_id, own->build_id_size)))
 				continue;
 			module = open_record(mapped, record, kept);
 			if (module && module_state(module) == MODULE_READABLE)

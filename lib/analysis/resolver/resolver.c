@@ -11,22 +11,13 @@
 #include "base/limits.h"
 #include "base/strings.h"
 
-#define FEW_FRAMES 255
-
 /* Stored as the end, followed by the frames. */
 uint32_t stacks_put(struct intern *stacks, const uint32_t *frames, size_t count, uint32_t end)
 {
-	CLEANUP(free) uint32_t *many = NULL;
-	uint32_t few[FEW_FRAMES + 1];
-	uint32_t *words = few;
+	CLEANUP(free) uint32_t *words = malloc((count + 1) * sizeof(*words));
 
-	if (count > FEW_FRAMES) {
-		if (count > SIZE_MAX / sizeof(*words) - 1)
-			return INTERN_NONE;
-		words = many = malloc((count + 1) * sizeof(*words));
-		if (!words)
-			return INTERN_NONE;
-	}
+	if (!words)
+		return INTERN_NONE;
 	words[0] = end;
 	if (count)
 		memcpy(words + 1, frames, count * sizeof(*frames));
@@ -583,20 +574,6 @@ static struct mmt_error *unwind_again(struct resolver *resolver, const struct pr
 	return error;
 }
 
-/* A stack that need not be unwound. */
-static struct mmt_error *take_unwound(struct resolver *resolver, const struct event_stack *stack, uint32_t *stack_ret)
-{
-	struct mmt_error *error = NULL;
-
-	if (stack->resolved && stack->resolved <= resolver->resolved.count)
-		*stack_ret = resolver->resolved.items[stack->resolved - 1];
-	else
-		error = resolver_no_stack(resolver, stack_ret);
-	if (!error && resolver->callchains)
-		resolver->callchain = put_callchain(resolver, *stack_ret, 0);
-	return !error && resolver->callchain == INTERN_NONE ? &error_no_memory : error;
-}
-
 struct mmt_error *resolver_unwind(struct resolver *resolver, const struct process *process,
 				  const struct event_stack *stack, uint32_t *stack_ret)
 {
@@ -609,10 +586,17 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
 					   .callchain_count = stack->callchain ? stack->callchain_count : 0,
 					   .callchain_full = stack->callchain_full};
 	uint32_t generation, value;
-	struct mmt_error *error;
+	struct mmt_error *error = NULL;
 
-	if (resolver->metadata->packed || (!input.callchain_count && (!stack->registers.known || !input.stack_size)))
-		return take_unwound(resolver, stack, stack_ret);
+	if (resolver->metadata->packed || (!input.callchain_count && (!stack->registers.known || !input.stack_size))) {
+		if (stack->resolved && stack->resolved <= resolver->resolved.count)
+			*stack_ret = resolver->resolved.items[stack->resolved - 1];
+		else
+			error = resolver_no_stack(resolver, stack_ret);
+		if (!error && resolver->callchains)
+			resolver->callchain = put_callchain(resolver, *stack_ret, 0);
+		return !error && resolver->callchain == INTERN_NONE ? &error_no_memory : error;
+	}
 	error = find_generation(resolver, process, stack->time_ns, &generation);
 	if (!error && !unwind_cache_get(resolver->unwind_cache, generation, &input, &value))
 		error = unwind_again(resolver, process, generation, stack->time_ns, &input, &value);
