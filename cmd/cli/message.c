@@ -100,9 +100,9 @@ static volatile sig_atomic_t line_stands;
 void progress_wipe(void)
 {
 	static const char wipe[] = WIPE;
-	ssize_t written = line_stands ? write(STDERR_FILENO, wipe, sizeof(wipe) - 1) : 0;
 
-	(void)written;
+	if (line_stands)
+		(void)!write(STDERR_FILENO, wipe, sizeof(wipe) - 1);
 }
 
 /* Remove the line, so that the shell's prompt does not appear behind it. */

@@ -87,7 +87,6 @@ static void check(const void *block, size_t size)
 {
 	static atomic_flag ending = ATOMIC_FLAG_INIT;
 	const char *text, *cause;
-	ssize_t written;
 
 	if (block || !size || size > PLAUSIBLE_BYTES)
 		return;
@@ -99,9 +98,8 @@ static void check(const void *block, size_t size)
 	pager_end();
 	progress_wipe();
 	cause = message_no_memory_cause();
-	written = writev(STDERR_FILENO,
-			 (struct iovec[]){{(char *)text, strlen(text)}, {(char *)cause, strlen(cause)}, {"\n", 1}}, 3);
-	(void)written;
+	(void)!writev(STDERR_FILENO,
+		      (struct iovec[]){{(char *)text, strlen(text)}, {(char *)cause, strlen(cause)}, {"\n", 1}}, 3);
 	_exit(EXIT_UNUSABLE);
 }
 

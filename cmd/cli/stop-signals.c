@@ -36,9 +36,8 @@ void stop_signals_note_inherited(void)
 static void handle_signal(int number)
 {
 	int saved = errno;
-	ssize_t written = write(write_end, &(char){(char)number}, 1);
 
-	(void)written; /* if the pipe is full, it is readable already */
+	(void)!write(write_end, &(char){(char)number}, 1); /* if the pipe is full, it is readable already */
 	errno = saved;
 }
 
@@ -48,13 +47,12 @@ static void handle_mark(int number)
 	int saved = errno;
 	struct timespec now;
 	uint64_t time_ns;
-	ssize_t written;
 
 	(void)number;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	written = write(mark_end, &time_ns, sizeof(time_ns));
-	(void)written; /* marks are lost only if the pipe is full (8192 marks) */
+	/* Marks are lost only if the pipe is full (8192 marks). */
+	(void)!write(mark_end, &time_ns, sizeof(time_ns));
 	errno = saved;
 }
 
@@ -80,11 +78,8 @@ int stop_signals_catch(void)
 
 static void write_last_words(int number)
 {
-	ssize_t written;
-
 	progress_wipe();
-	written = write(STDERR_FILENO, last_words, strlen(last_words));
-	(void)written;
+	(void)!write(STDERR_FILENO, last_words, strlen(last_words));
 	signal(number, SIG_DFL);
 	raise(number); /* delivered when this returns */
 }

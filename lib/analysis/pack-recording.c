@@ -34,28 +34,11 @@ struct pack_stacks {
 	bool lacks_names; /* a process that reads names ended early */
 };
 
-static bool resolve_name(struct packed_stacks *resolved, const struct mmt_frame *frame)
-{
-	struct packed_name name = {.address = frame->address,
-				   .module_offset = frame->module_offset,
-				   .source_line = frame->source_line,
-				   .kind = wire_frame_kind(frame->kind),
-				   .inlined = frame->inlined,
-				   .doubtful = frame->doubtful};
-
-	return packed_stacks_put_text(resolved, frame->function, &name.function) &&
-	       packed_stacks_put_text(resolved, frame->raw_function, &name.raw_function) &&
-	       packed_stacks_put_text(resolved, frame->module, &name.module) &&
-	       packed_stacks_put_text(resolved, frame->module_path, &name.module_path) &&
-	       packed_stacks_put_text(resolved, frame->source_file, &name.source_file) &&
-	       vector_push(&resolved->names, name);
-}
-
 /* Resolve all frames up to this one: frame numbers follow the order of the stacks. */
-static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct resolver *code, uint32_t last)
+static struct mmt_error *resolve_frames(struct packed_stacks *resolved, struct resolver *code, uint32_t last)
 {
-	while (stacks->resolved.frames.count <= last) {
-		uint32_t number = (uint32_t)stacks->resolved.frames.count;
+	while (resolved->frames.count <= last) {
+		uint32_t number = (uint32_t)resolved->frames.count;
 		struct packed_frame frame = resolver_packed_frame(code, number);
 		const struct mmt_frame *names;
 		size_t count;
@@ -63,13 +46,25 @@ static struct mmt_error *resolve_frames(struct pack_stacks *stacks, struct resol
 
 		if (error)
 			return error;
-		frame.first_name = (uint32_t)stacks->resolved.names.count;
+		frame.first_name = (uint32_t)resolved->names.count;
 		frame.name_count = (uint32_t)count;
 		for (size_t i = 0; i < count; i++) {
-			if (!resolve_name(&stacks->resolved, &names[i]))
+			struct packed_name name = {.address = names[i].address,
+						   .module_offset = names[i].module_offset,
+						   .source_line = names[i].source_line,
+						   .kind = wire_frame_kind(names[i].kind),
+						   .inlined = names[i].inlined,
+						   .doubtful = names[i].doubtful};
+
+			if (!packed_stacks_put_text(resolved, names[i].function, &name.function) ||
+			    !packed_stacks_put_text(resolved, names[i].raw_function, &name.raw_function) ||
+			    !packed_stacks_put_text(resolved, names[i].module, &name.module) ||
+			    !packed_stacks_put_text(resolved, names[i].module_path, &name.module_path) ||
+			    !packed_stacks_put_text(resolved, names[i].source_file, &name.source_file) ||
+			    !vector_push(&resolved->names, name))
 				return &error_no_memory;
 		}
-		if (!vector_push(&stacks->resolved.frames, frame))
+		if (!vector_push(&resolved->frames, frame))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -85,7 +80,7 @@ static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct 
 				     .frame_count = (uint32_t)count};
 
 	for (size_t i = 0; i < count; i++) {
-		struct mmt_error *error = resolve_frames(stacks, replay->code, frames[i]);
+		struct mmt_error *error = resolve_frames(&stacks->resolved, replay->code, frames[i]);
 
 		if (error)
 			return error;

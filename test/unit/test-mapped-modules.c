@@ -65,9 +65,10 @@ static void begin(size_t image_count)
 
 static struct module *open_mapped(const char *path, uint64_t inode)
 {
-	struct space_attributes attributes = {.device_major = 8, .inode = inode};
+	struct space_attributes attributes = {
+	    .device_major = 8, .inode = inode, .path = intern_put_string(&mapped.paths, path)};
 
-	ck_assert_ptr_null(mapped_modules_path(&mapped, path, &attributes.path));
+	ck_assert_uint_ne(attributes.path, INTERN_NONE);
 	return mapped_modules_open(&mapped, mapped_modules_image(&mapped, &attributes));
 }
 

@@ -17,13 +17,12 @@ static struct mmt_error *index_build_ids(struct mapped_modules *mapped)
 
 	for (size_t i = ids->entries.count; i-- > 0;) {
 		const struct build_id_entry *entry = &ids->entries.items[i], *other = NULL;
-		uint32_t path;
-		struct mmt_error *error = mapped_modules_path(mapped, entry->path, &path);
-		const uint64_t *later = error ? NULL : map_get(&mapped->build_ids, path);
+		uint32_t path = intern_put_string(&mapped->paths, entry->path);
+		const uint64_t *later = path == INTERN_NONE ? NULL : map_get(&mapped->build_ids, path);
 		bool several = mapped->metadata->packed && later;
 
-		if (error)
-			return error;
+		if (path == INTERN_NONE)
+			return &error_no_memory;
 		if (several && *later != NO_BUILD_ID) {
 			other = &ids->entries.items[*later];
 			several = other->size != entry->size || memcmp(other->bytes, entry->bytes, entry->size);
@@ -38,7 +37,6 @@ struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struc
 				      bool demangle)
 {
 	struct mmt_error *error = modules_create(metadata->architecture->elf_machine, demangle, &mapped->modules);
-	uint32_t unnamed; /* 0: the model's path for mappings without a name */
 
 	mapped->metadata = metadata;
 	if (error)
@@ -48,8 +46,8 @@ struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struc
 							    (metadata->loss.stop_ns - metadata->info.start_ns));
 	if (metadata->kernel)
 		modules_recorded_on(mapped->modules, metadata->kernel);
-	error = mapped_modules_path(mapped, "", &unnamed);
-	return error ? error : index_build_ids(mapped);
+	/* 0 is the model's path for mappings without a name. */
+	return intern_put_string(&mapped->paths, "") == INTERN_NONE ? &error_no_memory : index_build_ids(mapped);
 }
 
 void mapped_modules_deinit(struct mapped_modules *mapped)
@@ -63,21 +61,6 @@ void mapped_modules_deinit(struct mapped_modules *mapped)
 	modules_destroy(mapped->modules);
 }
 
-struct mmt_error *mapped_modules_path(struct mapped_modules *mapped, const char *path, uint32_t *path_ret)
-{
-	uint32_t number = intern_put_string(&mapped->paths, path);
-
-	if (number == INTERN_NONE)
-		return &error_no_memory;
-	*path_ret = number;
-	return NULL;
-}
-
-const char *mapped_modules_path_name(const struct mapped_modules *mapped, uint32_t path)
-{
-	return intern_get(&mapped->paths, path, NULL);
-}
-
 uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_attributes *attributes)
 {
 	struct image_key key = {.inode = attributes->inode,
@@ -85,11 +68,10 @@ uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_
 				.device_minor = attributes->device_minor,
 				.path = attributes->path};
 	uint32_t image = intern_put(&mapped->images, &key, sizeof(key));
-
 	struct image_state state = {.key = key};
 
 	if (image == mapped->image_states.count) {
-		state.path = arena_string(&mapped->arena, mapped_modules_path_name(mapped, key.path));
+		state.path = arena_string(&mapped->arena, intern_get(&mapped->paths, key.path, NULL));
 		if (!state.path || !vector_push(&mapped->image_states, state))
 			return NO_IMAGE;
 	}
@@ -168,7 +150,7 @@ static struct module *open_recorded(struct mapped_modules *mapped, const struct 
  * module at all. */
 static enum module_state state_to_report(struct mapped_modules *mapped, const struct module *module, uint32_t path)
 {
-	const char *name = mapped_modules_path_name(mapped, path);
+	const char *name = intern_get(&mapped->paths, path, NULL);
 	enum module_state state = module ? module_state(module) : MODULE_READABLE;
 	uint64_t key = (uint64_t)path << STATE_BITS | state;
 
@@ -182,7 +164,7 @@ static enum module_state state_to_report(struct mapped_modules *mapped, const st
 /* Open the module even if the file has changed since. NULL: out of memory. */
 static struct module *open_image(struct mapped_modules *mapped, const struct image_key *key)
 {
-	const char *path = mapped_modules_path_name(mapped, key->path);
+	const char *path = intern_get(&mapped->paths, key->path, NULL);
 	struct module *module = key->inode ? open_recorded(mapped, key, path) : NULL;
 	const uint64_t *entry = map_get(&mapped->build_ids, key->path);
 	const struct build_id_entry *build_id =
@@ -222,14 +204,12 @@ struct module *mapped_modules_find(struct mapped_modules *mapped, uint32_t image
 /* Open the file at the path if it has the build-id. */
 static uint32_t open_build(struct mapped_modules *mapped, const char *path, uint64_t build_id)
 {
-	struct space_attributes attributes = {0};
-	struct mmt_error *error = mapped_modules_path(mapped, path, &attributes.path);
+	struct space_attributes attributes = {.path = intern_put_string(&mapped->paths, path)};
 	const struct module *module = NULL;
 	uint32_t image = NO_IMAGE;
 
-	if (!error && map_put(&mapped->build_ids, attributes.path, build_id))
+	if (attributes.path != INTERN_NONE && map_put(&mapped->build_ids, attributes.path, build_id))
 		image = mapped_modules_image(mapped, &attributes);
-	mmt_error_destroy(error);
 	if (image != NO_IMAGE)
 		module = mapped_modules_open(mapped, image);
 	return module && module_state(module) == MODULE_READABLE ? image : NO_IMAGE;

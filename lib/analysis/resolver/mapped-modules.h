@@ -37,7 +37,7 @@ struct image_state {
 struct mapped_modules {
 	const struct reader_metadata *metadata;
 	struct modules *modules;
-	struct intern paths;
+	struct intern paths; /* their numbers are those of space_attributes */
 	struct intern images;
 	VECTOR(struct image_state) image_states;
 	struct map build_ids; /* path -> entry of the build-ids */
@@ -49,11 +49,6 @@ struct mapped_modules {
 struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struct reader_metadata *metadata,
 				      bool demangle) MMT_MUST_CHECK;
 void mapped_modules_deinit(struct mapped_modules *mapped);
-
-/* Number of a path, for space_attributes, and back. The text is valid until the next number is made. */
-struct mmt_error *mapped_modules_path(struct mapped_modules *mapped, const char *path,
-				      uint32_t *path_ret) MMT_MUST_CHECK;
-const char *mapped_modules_path_name(const struct mapped_modules *mapped, uint32_t path);
 
 /* Number of the mapped file. NO_IMAGE: out of memory; the code is then unreadable, and the stack records that. */
 uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_attributes *attributes);

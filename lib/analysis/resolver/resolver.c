@@ -91,12 +91,13 @@ void resolver_destroy(struct resolver *resolver)
 
 struct mmt_error *resolver_path(struct resolver *resolver, const char *path, uint32_t *path_ret)
 {
-	return mapped_modules_path(&resolver->mapped, path, path_ret);
+	*path_ret = intern_put_string(&resolver->mapped.paths, path);
+	return *path_ret == INTERN_NONE ? &error_no_memory : NULL;
 }
 
 const char *resolver_path_name(const struct resolver *resolver, uint32_t path)
 {
-	return mapped_modules_path_name(&resolver->mapped, path);
+	return intern_get(&resolver->mapped.paths, path, NULL);
 }
 
 /* The one way from an address to what is there. Valid until the next call. */
