@@ -126,11 +126,10 @@ static const char *parse_pids(const char *text, void *value)
 
 static const char *parse_interval(const char *text, void *value)
 {
-	if (strcmp(text, "0") == 0) {
-		*(uint64_t *)value = 0;
-		return NULL;
-	}
-	return value_duration(text, value);
+	if (strcmp(text, "0") != 0)
+		return value_duration(text, value);
+	*(uint64_t *)value = 0;
+	return NULL;
 }
 
 static void clear_progress(struct record_context *record)

@@ -7,9 +7,7 @@
 
 #include "cmd.h"
 
-/* One-line messages on standard error; control characters and invalid UTF-8 are shown as \xNN. */
-
-/* "mmtrace NAME: ..."; command NULL: "mmtrace: ...". */
+/* Print a line: "mmtrace NAME: ..."; command NULL: "mmtrace: ...". Control characters and invalid UTF-8 become \xNN. */
 void message(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* When out of memory: what to do if the limit of the address space is the cause, else "". Static; allocates nothing. */
@@ -26,7 +24,6 @@ int message_usage(const struct command *command, const char *format, ...) __attr
 
 /* A progress line on the terminal, with an estimate, while reading a recording takes more than a second. It is removed
  * before anything else is written. */
-
 struct progress {
 	struct mmt_progress watch;
 	const char *name; /* of the recording */

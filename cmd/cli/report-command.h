@@ -14,14 +14,12 @@
 
 /* Libraries read ELF and debug files through mappings. If such a file is truncated meanwhile, the kernel sends SIGBUS
  * for the missing pages. This maps zeros in their place, so that the file reads like a damaged one. */
-
 void truncated_files_ignore(void);
 
 /* Print a warning if that has happened. */
 void truncated_files_report(const struct command *command);
 
 /* The options that select a part of the recording, which all commands that make reports share. */
-
 struct report_selection {
 	struct mmt_report_options report; /* its `input` is NULL until an option or argument gives it */
 	struct value_pids pids;
@@ -93,8 +91,7 @@ struct mmt_error *report_create_before_end(struct mmt_report_options *options, s
 
 const char *report_selection_parse_by(const char *text, void *value);
 
-/* The check against the kernel's maps, which --check and --fail-above need. */
-
+/* Was a process checked against the kernel's maps? For --check and --fail-above, as the next two. */
 bool report_has_checked(const struct mmt_report *report);
 
 /* A process that ended by itself may have no maps. Usually it is a short-lived child, which does not count if others

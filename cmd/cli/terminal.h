@@ -10,10 +10,8 @@
 #include "cli/options.h"
 #include "cmd.h"
 
-/* Standard output through a pager when it is a terminal: MMTRACE_PAGER, PAGER, less. */
-
-/* Call this before mmt_confine() and the first output, with which the pager begins to run. Does nothing if no pager is
- * wanted or installed. */
+/* Send standard output through a pager if it is a terminal: MMTRACE_PAGER, PAGER, less. Call this before mmt_confine()
+ * and the first output, with which the pager begins to run. Does nothing if no pager is wanted or installed. */
 void pager_start(const struct command *command, bool wanted);
 
 /* Flush standard output and wait for the pager. Returns `status`, or EXIT_UNUSABLE after a message if the output could
@@ -29,7 +27,6 @@ unsigned terminal_width(int fd);
 extern const char *const colour_choices[];
 
 /* Options that report and diff share, and how their result reaches standard output. */
-
 struct display {
 	bool json, no_pager, limit_given;
 	const char *html; /* file for a page; NULL: not asked for */

@@ -202,11 +202,7 @@ MMT_PUBLIC pid_t mmt_pid_in_container(pid_t pid);
 
 /* Set the defaults: stop_fd and mark_fd -1, output "mmtrace.data", everything else except `size` 0. */
 MMT_PUBLIC void mmt_record_options_init_size(struct mmt_record_options *options, size_t size);
-
-static inline void mmt_record_options_init(struct mmt_record_options *options)
-{
-	mmt_record_options_init_size(options, sizeof(*options));
-}
+#define mmt_record_options_init(options) mmt_record_options_init_size((options), sizeof(*(options)))
 
 /*
  * Record until stopped. A command starts without blocked signals. If the recording ends before the command, the command

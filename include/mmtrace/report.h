@@ -679,11 +679,7 @@ MMT_PUBLIC const char *mmt_heap_verdict_name(enum mmt_heap_verdict verdict);
 
 /* Set the defaults: input "mmtrace.data", everything else except `size` 0. */
 MMT_PUBLIC void mmt_report_options_init_size(struct mmt_report_options *options, size_t size);
-
-static inline void mmt_report_options_init(struct mmt_report_options *options)
-{
-	mmt_report_options_init_size(options, sizeof(*options));
-}
+#define mmt_report_options_init(options) mmt_report_options_init_size((options), sizeof(*(options)))
 
 /*
  * Create a report. Damage and lost events are not errors: see `completeness`. MMT_ERROR_FORMAT: the input is not a
