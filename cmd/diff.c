@@ -10,6 +10,7 @@
 
 struct diff_settings {
 	struct mmt_report_options before, after;
+	const struct mmt_diff *diff; /* what is written */
 	struct report_selection selection;
 	struct display display;
 	uint64_t fail_above;
@@ -124,21 +125,16 @@ static int check_growth(const struct command *command, const struct diff_setting
 	return exceeded ? EXIT_EXCEEDED : EXIT_OK;
 }
 
-/* What the output is made from. */
-struct diff_output {
-	const struct mmt_diff *diff;
-	const struct display *display;
-};
-
 static struct mmt_error *write_diff(const void *context, FILE *stream)
 {
-	const struct diff_output *output = context;
+	const struct diff_settings *settings = context;
+	const struct mmt_text_options *text = &settings->display.text;
 
-	if (output->display->html)
-		return mmt_diff_write_html(output->diff, &output->display->text, stream);
-	if (output->display->json)
-		return mmt_diff_write_json(output->diff, &output->display->text, stream);
-	return mmt_diff_write_text(output->diff, &output->display->text, stream);
+	if (settings->display.html)
+		return mmt_diff_write_html(settings->diff, text, stream);
+	if (settings->display.json)
+		return mmt_diff_write_json(settings->diff, text, stream);
+	return mmt_diff_write_text(settings->diff, text, stream);
 }
 
 static int run_diff(const struct command *command, struct diff_settings *settings)
@@ -160,10 +156,11 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	/* The text output contains this warning itself. */
 	if (!error && diff->relation == MMT_DIFF_OTHER_PROGRAM && (display->json || display->html))
 		message(command, "warning: the recordings are of different programs: few of their stacks will match");
+	settings->diff = diff;
 	if (!error && display->html)
-		status = result_file_write(command, display->html, write_diff, &(struct diff_output){diff, display});
+		status = result_file_write(command, display->html, write_diff, settings);
 	else if (!error)
-		error = write_diff(&(struct diff_output){diff, display}, stdout);
+		error = write_diff(settings, stdout);
 	if (error)
 		status = message_error(command, error);
 	truncated_files_report(command);

@@ -17,6 +17,7 @@
 
 struct export_settings {
 	struct report_selection selection;
+	const struct mmt_report *report; /* what is written */
 	struct mmt_export_options options;
 	const struct mmt_export_format *format;
 	const char *output; /* NULL: standard output */
@@ -55,42 +56,30 @@ static char *series_name(const char *path, uint64_t number)
 	return asprintf(&name, "%.*s.%04" PRIu64 "%s", stem, path, number, path + stem) < 0 ? NULL : name;
 }
 
-/* What a file is made from. */
-struct exported {
-	const struct mmt_report *report;
-	const struct mmt_export_options *options;
-};
-
 static struct mmt_error *write_exported(const void *context, FILE *stream)
 {
-	const struct exported *exported = context;
+	const struct export_settings *settings = context;
 
-	return mmt_export(exported->report, exported->options, stream);
+	return mmt_export(settings->report, &settings->options, stream);
 }
 
-static int write_file(const struct command *command, const struct export_settings *settings,
-		      const struct mmt_report *report, const char *path)
-{
-	return result_file_write(command, path, write_exported, &(struct exported){report, &settings->options});
-}
-
-static int write_numbered(const struct command *command, const struct export_settings *settings,
-			  const struct mmt_report *report, uint64_t number)
+static int write_numbered(const struct command *command, const struct export_settings *settings, uint64_t number)
 {
 	char *name = series_name(settings->output, number);
 	int status = EXIT_UNUSABLE;
 
 	if (name)
-		status = write_file(command, settings, report, name);
+		status = result_file_write(command, name, write_exported, settings);
 	else
 		message(command, "out of memory");
 	free(name);
 	return status;
 }
 
-/* Write the state after each `every_ns` of the window of the report `last`; each state is a separate report. */
-static int write_series(const struct command *command, struct export_settings *settings, const struct mmt_report *last)
+/* Write the state after each `every_ns` of the window of the report; each state is a separate report. */
+static int write_series(const struct command *command, struct export_settings *settings)
 {
+	const struct mmt_report *last = settings->report;
 	uint64_t from_ns = last->from_ns, length_ns = last->to_ns - from_ns;
 	uint64_t count = length_ns ? (length_ns - 1) / settings->every_ns + 1 : 1;
 	int status = EXIT_OK;
@@ -108,11 +97,13 @@ static int write_series(const struct command *command, struct export_settings *s
 		error = report_create(&settings->selection.report, &report);
 		if (error)
 			return message_input_error(command, settings->selection.report.input, error);
-		status = write_numbered(command, settings, report, i);
+		settings->report = report;
+		status = write_numbered(command, settings, i);
 		mmt_report_destroy(report);
 	}
+	settings->report = last;
 	if (status == EXIT_OK)
-		status = write_numbered(command, settings, last, count);
+		status = write_numbered(command, settings, count);
 	/* A viewer that reads all numbered files would treat those of an earlier, longer series as later states. */
 	older = status == EXIT_OK ? series_name(settings->output, count + 1) : NULL;
 	if (older && access(older, F_OK) == 0)
@@ -122,20 +113,19 @@ static int write_series(const struct command *command, struct export_settings *s
 	return status;
 }
 
-static int write_export(const struct command *command, struct export_settings *settings,
-			const struct mmt_report *report)
+static int write_export(const struct command *command, struct export_settings *settings)
 {
 	const struct mmt_export_format *format = settings->format;
 	struct mmt_error *error;
 	int status;
 
 	if (settings->every_ns)
-		return write_series(command, settings, report);
+		return write_series(command, settings);
 	if (!settings->output) {
-		error = mmt_export(report, &settings->options, stdout);
+		error = write_exported(settings, stdout);
 		return error ? message_error(command, error) : pager_finish(command, EXIT_OK);
 	}
-	status = write_file(command, settings, report, settings->output);
+	status = result_file_write(command, settings->output, write_exported, settings);
 	if (status != EXIT_OK || !settings->own_output)
 		return status;
 	/* The user did not choose the name: say how to open it. */
@@ -167,7 +157,8 @@ static int run_export(const struct command *command, struct export_settings *set
 		    "warning: %s shows only what was mapped in the window: it leaves out %s that was mapped earlier "
 		    "and made accessible in it, which svg, folded, pprof, speedscope and html show",
 		    settings->format->name, mmt_format_bytes(report->committed_before_bytes, text));
-	status = write_export(command, settings, report);
+	settings->report = report;
+	status = write_export(command, settings);
 	mmt_report_destroy(report);
 	return status;
 }

@@ -11,6 +11,7 @@
 
 struct report_settings {
 	struct report_selection selection;
+	const struct mmt_report *report; /* what is written */
 	struct display display;
 	bool check, csv;
 };
@@ -98,24 +99,18 @@ static int check_report(const struct command *command, const struct mmt_report *
 	return unchecked ? EXIT_UNUSABLE : EXIT_OK;
 }
 
-/* What the output is made from. */
-struct report_output {
-	const struct mmt_report *report;
-	const struct report_settings *settings;
-};
-
 static struct mmt_error *write_report(const void *context, FILE *stream)
 {
-	const struct report_output *output = context;
-	const struct display *display = &output->settings->display;
+	const struct report_settings *settings = context;
+	const struct mmt_text_options *text = &settings->display.text;
 
-	if (display->html)
-		return mmt_report_write_html(output->report, &display->text, stream);
-	if (display->json)
-		return mmt_report_write_json(output->report, &display->text, stream);
-	if (output->settings->csv)
-		return mmt_report_write_csv(output->report, &display->text, stream);
-	return mmt_report_write_text(output->report, &display->text, stream);
+	if (settings->display.html)
+		return mmt_report_write_html(settings->report, text, stream);
+	if (settings->display.json)
+		return mmt_report_write_json(settings->report, text, stream);
+	if (settings->csv)
+		return mmt_report_write_csv(settings->report, text, stream);
+	return mmt_report_write_text(settings->report, text, stream);
 }
 
 /* Creates the report. Programs get the end, also where people get the moment before the processes freed what grew. */
@@ -148,11 +143,11 @@ static int run_report(const struct command *command, struct report_settings *set
 	error = create_report(settings, &report);
 	if (error)
 		return message_input_error(command, options->input, error);
+	settings->report = report;
 	if (settings->display.html)
-		status = result_file_write(command, settings->display.html, write_report,
-					   &(struct report_output){report, settings});
+		status = result_file_write(command, settings->display.html, write_report, settings);
 	else
-		error = write_report(&(struct report_output){report, settings}, stdout);
+		error = write_report(settings, stdout);
 	if (error)
 		status = message_error(command, error);
 	truncated_files_report(command);

@@ -87,7 +87,7 @@ static const char *name_snapshot(enum snapshot_kind kind)
 	return names[kind];
 }
 
-static struct mmt_error *describe_attributes(struct mmt_events *events)
+static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_events_options *options)
 {
 	static const char *const roles[] = {
 	    [ROLE_OTHER] = "other",	    [ROLE_SYSCALL] = "syscall",
@@ -95,28 +95,6 @@ static struct mmt_error *describe_attributes(struct mmt_events *events)
 	    [ROLE_SIDE_BAND] = "side-band", [ROLE_SNAPSHOT] = "snapshot",
 	    [ROLE_LOCK] = "lock",	    [ROLE_LARGE_DUMP] = "large-stack-dump",
 	};
-	const struct reader_metadata *metadata = events->metadata;
-
-	events->attributes = calloc(metadata->attribute_count + 1, sizeof(*events->attributes));
-	if (!events->attributes)
-		return &error_no_memory;
-	for (size_t i = 0; i < metadata->attribute_count; i++) {
-		const struct reader_attribute *attribute = &metadata->attributes[i];
-		bool has_lost = metadata->has_loss && i < metadata->loss.lost.count;
-
-		events->attributes[i] = (struct mmt_event_attribute){
-		    .name = attribute->name,
-		    .role = roles[attribute->role],
-		    .sample_type = attribute->sample_type,
-		    .has_lost = has_lost,
-		    .lost = has_lost ? metadata->loss.lost.items[i] : 0,
-		};
-	}
-	return NULL;
-}
-
-static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_events_options *options)
-{
 	const struct reader_metadata *metadata = reader_metadata(events->reader);
 
 	events->metadata = metadata;
@@ -139,7 +117,20 @@ static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_eve
 		events->report.progress = &events->progress;
 	}
 	events->until_progress = PROGRESS_EVENTS;
-	return describe_attributes(events);
+	events->attributes = calloc(metadata->attribute_count + 1, sizeof(*events->attributes));
+	for (size_t i = 0; events->attributes && i < metadata->attribute_count; i++) {
+		const struct reader_attribute *attribute = &metadata->attributes[i];
+		bool has_lost = metadata->has_loss && i < metadata->loss.lost.count;
+
+		events->attributes[i] = (struct mmt_event_attribute){
+		    .name = attribute->name,
+		    .role = roles[attribute->role],
+		    .sample_type = attribute->sample_type,
+		    .has_lost = has_lost,
+		    .lost = has_lost ? metadata->loss.lost.items[i] : 0,
+		};
+	}
+	return events->attributes ? NULL : &error_no_memory;
 }
 
 /* Open `path`, or `fd` if `path` is NULL. */
