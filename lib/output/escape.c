@@ -42,21 +42,12 @@ static bool is_hostile(uint32_t character)
 
 static bool must_escape(uint32_t character, enum escape_mode mode)
 {
-	switch (mode) {
-	case ESCAPE_FOR_JSON:
+	bool is_quote = character == '"' || character == '\\';
+
+	if (mode == ESCAPE_FOR_JSON)
 		return false;
-	case ESCAPE_FOR_WORD:
-		if (character == ' ')
-			return true;
-		/* fall through */
-	case ESCAPE_FOR_QUOTES:
-		return is_hostile(character) || character == '"' || character == '\\';
-	case ESCAPE_FOR_ASCII:
-		return is_hostile(character) || character >= 0x80;
-	case ESCAPE_FOR_TERMINAL:
-		break;
-	}
-	return is_hostile(character);
+	return is_hostile(character) || (mode == ESCAPE_FOR_ASCII && character >= 0x80) ||
+	       (mode == ESCAPE_FOR_QUOTES && is_quote) || (mode == ESCAPE_FOR_WORD && (is_quote || character == ' '));
 }
 
 bool escape_next(const char **position, enum escape_mode mode, struct escape_piece *piece_ret)

@@ -312,8 +312,8 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_e
 	if (!error)
 		error = writers[number].gzip ? write_compressed(&export, writers[number].write, stream)
 					     : writers[number].write(&export, stream);
-	export_events_deinit(&export.events);
-	export_levels_deinit(&export.levels);
+	free(export.events.items);
+	free(export.levels.items);
 	intern_deinit(&export.paths);
 	map_deinit(&export.modules);
 	return error;
@@ -365,12 +365,6 @@ struct mmt_error *export_events_create(const struct mmt_report *report, struct e
 	return NULL;
 }
 
-void export_events_deinit(struct export_events *events)
-{
-	free(events->items);
-	*events = (struct export_events){0};
-}
-
 struct mmt_error *export_levels_create(const struct mmt_report *report, const struct export_events *events,
 				       struct export_levels *levels_ret)
 {
@@ -392,12 +386,6 @@ struct mmt_error *export_levels_create(const struct mmt_report *report, const st
 	}
 	*levels_ret = levels;
 	return NULL;
-}
-
-void export_levels_deinit(struct export_levels *levels)
-{
-	free(levels->items);
-	*levels = (struct export_levels){0};
 }
 
 uint64_t export_step_ns(const struct mmt_report *report, uint32_t step)

@@ -101,7 +101,6 @@ struct export_events {
 
 struct mmt_error *export_events_create(const struct mmt_report *report,
 				       struct export_events *events_ret) MMT_MUST_CHECK;
-void export_events_deinit(struct export_events *events);
 
 /* The unfreed bytes at the end of each step in which they change; at least one. */
 struct export_level {
@@ -116,7 +115,6 @@ struct export_levels {
 
 struct mmt_error *export_levels_create(const struct mmt_report *report, const struct export_events *events,
 				       struct export_levels *levels_ret) MMT_MUST_CHECK;
-void export_levels_deinit(struct export_levels *levels);
 
 /* The start time of a step, at most the window's end, on the recording's clock. */
 uint64_t export_step_ns(const struct mmt_report *report, uint32_t step);

@@ -428,40 +428,36 @@ static size_t process_of_event(const void *context, size_t place)
 	return firefox->export->report->parts[firefox->export->events.items[place].part].process;
 }
 
-static struct mmt_error *put_document(struct firefox *firefox)
-{
-	struct export_track tracks[EXPORT_TRACKS];
-	const struct mmt_report *report = firefox->export->report;
-
-	firefox->failed |= !export_by_process_create(report, firefox->export->events.count, process_of_event, firefox,
-						     &firefox->by_process);
-	(void)put_text(firefox, "mark");
-	for (size_t i = 0; i < report->row_count; i++)
-		put_row(firefox, i);
-	if (firefox->failed)
-		return &error_no_memory;
-	put_meta(firefox);
-	document_open_array(firefox->document, "libs");
-	document_close(firefox->document);
-	put_shared(firefox);
-	document_each(firefox->document, "threads", i, report->process_count)
-		put_thread(firefox, i);
-	export_tracks(firefox->export, tracks);
-	document_each(firefox->document, "counters", i, EXPORT_TRACKS)
-		put_track(firefox, &tracks[i]);
-	return document_finish(firefox->document);
-}
-
 struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 {
+	const struct mmt_report *report = export->report;
 	struct firefox firefox = {.export = export};
 	struct intern *tables[] = {&firefox.strings, &firefox.functions, &firefox.frames,
 				   &firefox.stacks,  &firefox.resources, &firefox.sources};
+	struct export_track tracks[EXPORT_TRACKS];
 	struct mmt_error *error = document_create(stream, DOCUMENT_COMPACT, &firefox.document);
 
-	firefox.row_stacks = calloc(export->report->row_count + 1, sizeof(*firefox.row_stacks));
-	if (!error)
-		error = firefox.row_stacks ? put_document(&firefox) : &error_no_memory;
+	firefox.row_stacks = calloc(report->row_count + 1, sizeof(*firefox.row_stacks));
+	firefox.failed =
+	    error || !firefox.row_stacks ||
+	    !export_by_process_create(report, export->events.count, process_of_event, &firefox, &firefox.by_process);
+	(void)put_text(&firefox, "mark");
+	for (size_t i = 0; i < report->row_count && !firefox.failed; i++)
+		put_row(&firefox, i);
+	if (!error && firefox.failed)
+		error = &error_no_memory;
+	if (!error) {
+		put_meta(&firefox);
+		document_open_array(firefox.document, "libs");
+		document_close(firefox.document);
+		put_shared(&firefox);
+		document_each(firefox.document, "threads", i, report->process_count)
+			put_thread(&firefox, i);
+		export_tracks(export, tracks);
+		document_each(firefox.document, "counters", i, EXPORT_TRACKS)
+			put_track(&firefox, &tracks[i]);
+		error = document_finish(firefox.document);
+	}
 	export_by_process_deinit(&firefox.by_process);
 	document_destroy(firefox.document);
 	free(firefox.row_stacks);

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <mmtrace/output.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/figures.h"
 #include "base/limits.h"
@@ -237,22 +236,17 @@ static void begin_sequence(struct perfetto *perfetto)
 	buffer_clear(&perfetto->interned);
 }
 
-static void put_clock(struct perfetto *perfetto, enum clock_id clock, uint64_t time_ns)
-{
-	protobuf_number(&perfetto->inner, CLOCK_CLOCK_ID, clock);
-	protobuf_number(&perfetto->inner, CLOCK_TIMESTAMP, time_ns);
-	protobuf_message(&perfetto->message, SNAPSHOT_CLOCKS, &perfetto->inner);
-}
-
 static void put_clocks(struct perfetto *perfetto)
 {
+	static const enum clock_id clocks[] = {CLOCK_ID_REALTIME, CLOCK_ID_MONOTONIC, CLOCK_ID_MONOTONIC_COARSE,
+					       CLOCK_ID_BOOTTIME};
 	const struct mmt_report *report = perfetto->export->report;
 
-	if (report->start_realtime_ns)
-		put_clock(perfetto, CLOCK_ID_REALTIME, report->start_realtime_ns);
-	put_clock(perfetto, CLOCK_ID_MONOTONIC, report->start_ns);
-	put_clock(perfetto, CLOCK_ID_MONOTONIC_COARSE, report->start_ns);
-	put_clock(perfetto, CLOCK_ID_BOOTTIME, report->start_ns);
+	for (size_t i = report->start_realtime_ns ? 0 : 1; i < sizeof(clocks) / sizeof(*clocks); i++) {
+		protobuf_number(&perfetto->inner, CLOCK_CLOCK_ID, clocks[i]);
+		protobuf_number(&perfetto->inner, CLOCK_TIMESTAMP, i ? report->start_ns : report->start_realtime_ns);
+		protobuf_message(&perfetto->message, SNAPSHOT_CLOCKS, &perfetto->inner);
+	}
 	protobuf_number(&perfetto->message, SNAPSHOT_PRIMARY_CLOCK, CLOCK_ID_MONOTONIC);
 	put_common(perfetto, report->start_ns, PACKET_CLOCK_SNAPSHOT);
 }

@@ -11,7 +11,6 @@
 
 #include "base/limits.h"
 #include "base/map.h"
-#include "base/strings.h"
 #include "output/export/export-report.h"
 
 enum pprof_field {

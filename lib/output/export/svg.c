@@ -205,36 +205,13 @@ static bool put_boxes(struct svg *svg)
 	return true;
 }
 
-static bool put_picture(struct svg *svg, FILE *stream)
-{
-	size_t height;
-
-	if (!put_boxes(svg))
-		return false;
-	svg->stream = stream;
-	height = TOP + (svg->rows + 1) * ROW;
-	fprintf(stream,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" viewBox=\"0 0 %d %zu\">\n"
-		"<title>mmtrace</title>\n",
-		WIDTH, height, WIDTH, height);
-	fwrite(page_boxes, 1, page_boxes_size, stream);
-	fputs("<text id=\"said\" x=\"4\" y=\"18\">", stream);
-	put_text(svg->export->report->input, stream);
-	fprintf(stream, ": %s ", mmt_weight_name(svg->export->weight));
-	put_figure(svg, svg->total);
-	fputs("</text>\n", stream);
-	if (!put_boxes(svg))
-		return false;
-	fputs("</svg>\n", stream);
-	return true;
-}
-
 struct mmt_error *export_svg(const struct export *export, FILE *stream)
 {
 	struct svg svg = {.export = export};
 	size_t position = 0, first;
 	struct mmt_part sum;
 	bool good = true;
+	size_t height;
 
 	while (good && export_next(export->report, &position, &first, &sum)) {
 		uint64_t weight = export_weight(&sum, export->weight);
@@ -245,7 +222,24 @@ struct mmt_error *export_svg(const struct export *export, FILE *stream)
 	}
 	if (good && svg.stacks.count)
 		qsort_r(svg.stacks.items, svg.stacks.count, sizeof(*svg.stacks.items), compare_stacks, svg.path.items);
-	good = good && put_picture(&svg, stream);
+	good = good && put_boxes(&svg);
+	if (good) {
+		svg.stream = stream;
+		height = TOP + (svg.rows + 1) * ROW;
+		fprintf(
+		    stream,
+		    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" viewBox=\"0 0 %d %zu\">\n"
+		    "<title>mmtrace</title>\n",
+		    WIDTH, height, WIDTH, height);
+		fwrite(page_boxes, 1, page_boxes_size, stream);
+		fputs("<text id=\"said\" x=\"4\" y=\"18\">", stream);
+		put_text(svg.export->report->input, stream);
+		fprintf(stream, ": %s ", mmt_weight_name(svg.export->weight));
+		put_figure(&svg, svg.total);
+		fputs("</text>\n", stream);
+		good = put_boxes(&svg);
+		fputs("</svg>\n", stream);
+	}
 	intern_deinit(&svg.strings);
 	intern_deinit(&svg.frames);
 	vector_deinit(&svg.path);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The page of --html: its data, and the lifetimes of the parts in steps that are long enough for a page. */
-#include <inttypes.h>
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 #include <mmtrace/version.h>

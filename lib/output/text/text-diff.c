@@ -4,8 +4,6 @@
 
 #include <mmtrace/output.h>
 
-#include <inttypes.h>
-
 #include "base/errors.h"
 #include "output/selection.h"
 #include "output/text/text-stack.h"

@@ -4,10 +4,8 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/figures.h"
-#include "base/strings.h"
 #include "base/saturating-sum.h"
 #include "output/text/text.h"
 

@@ -450,36 +450,17 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 	explanations->largest_dumps |= report->stack_dump_bytes >= MMT_STACK_DUMP_BYTES_MAX;
 }
 
-/* If a dump was lost, only a few bytes or the kernel's callchain are left: a larger dump need not help. */
-static const char *explain_callchain(const struct text_explanations *explanations)
-{
-	if (explanations->no_dumps)
-		return "callers missing, frame-pointer chain: code without frame pointers; record with --call-graph "
-		       "dwarf.";
-	if (explanations->small_dumps)
-		return "callers missing, frame-pointer chain: code without frame pointers, farther out than the stack "
-		       "dump reaches; record with --call-graph dwarf,65280.";
-	return "callers missing, frame-pointer chain: code without frame pointers, farther out than the largest stack "
-	       "dump reaches; build it with -fno-omit-frame-pointer.";
-}
-
-/* With frame pointers, the kernel's callchain continues where the dump ends. */
-static const char *explain_exhausted(const struct text_explanations *explanations)
-{
-	if (explanations->largest_dumps && !explanations->small_dumps && !explanations->no_dumps)
-		return "callers missing, dump exhausted: they lie beyond the largest dump, in a deeper stack or behind "
-		       "a larger array or alloca(3) of one function, as in threads of Ruby and Ada; only frame "
-		       "pointers in the outer functions (-fno-omit-frame-pointer) lead there.";
-	return "callers missing, dump exhausted: record with --call-graph dwarf,65280 for deeper stacks.";
-}
-
 void text_explanations(struct text *text, const struct text_explanations *explanations)
 {
 	const struct text_stack_marks *marks = &explanations->marks;
 	const bool *ends = marks->ends;
 	bool lost = explanations->lost_stack_dumps > 0;
 	bool exhausted = ends[MMT_STACK_END_DUMP_EXHAUSTED], not_recorded = ends[MMT_STACK_END_NOT_RECORDED];
+	/* If a dump was lost, only a few bytes or the kernel's callchain are left: a larger dump need not help. */
 	bool callchain = ends[MMT_STACK_END_CALLCHAIN], any = false;
+	/* With frame pointers, the kernel's callchain continues where the dump ends. */
+	bool exhausted_largest = exhausted && explanations->exhausted_stacks > explanations->lost_stack_dumps &&
+				 explanations->largest_dumps && !explanations->small_dumps && !explanations->no_dumps;
 	const struct {
 		bool applies;
 		const char *sentence;
@@ -492,15 +473,26 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	    {marks->folded || marks->cut, "...: frames omitted; --stacks all shows every frame."},
 	    {marks->between, "frames of the interpreter between two functions are omitted; --stacks all shows them."},
 	    {marks->hidden, "frames hidden by --hide are omitted."},
-	    {exhausted && explanations->exhausted_stacks > explanations->lost_stack_dumps,
-	     explain_exhausted(explanations)},
+	    {exhausted_largest,
+	     "callers missing, dump exhausted: they lie beyond the largest dump, in a deeper stack or behind a larger "
+	     "array or alloca(3) of one function, as in threads of Ruby and Ada; only frame pointers in the outer "
+	     "functions (-fno-omit-frame-pointer) lead there."},
+	    {exhausted && !exhausted_largest && explanations->exhausted_stacks > explanations->lost_stack_dumps,
+	     "callers missing, dump exhausted: record with --call-graph dwarf,65280 for deeper stacks."},
 	    {ends[MMT_STACK_END_DEPTH_LIMIT],
 	     "callers missing, depth limit: raise kernel.perf_event_max_stack (sysctl) before recording."},
 	    {lost && (not_recorded || callchain || exhausted),
 	     "callers missing, stack dumps lost: record with a larger --ring-size (-m)."},
 	    {!lost && not_recorded && explanations->stacks_not_asked_for,
 	     "no stack: record with a call graph (--call-graph auto)."},
-	    {!lost && callchain, explain_callchain(explanations)},
+	    {!lost && callchain && explanations->no_dumps,
+	     "callers missing, frame-pointer chain: code without frame pointers; record with --call-graph dwarf."},
+	    {!lost && callchain && !explanations->no_dumps && explanations->small_dumps,
+	     "callers missing, frame-pointer chain: code without frame pointers, farther out than the stack dump "
+	     "reaches; record with --call-graph dwarf,65280."},
+	    {!lost && callchain && !explanations->no_dumps && !explanations->small_dumps,
+	     "callers missing, frame-pointer chain: code without frame pointers, farther out than the largest stack "
+	     "dump reaches; build it with -fno-omit-frame-pointer."},
 	    {ends[MMT_STACK_END_OTHER_STACK],
 	     "callers missing, another stack: a signal handler on an alternate stack, or a runtime that changed "
 	     "stacks; the other one is not recorded."},

@@ -375,19 +375,6 @@ const char *text_plural(uint64_t count, const char *singular, const char *plural
 
 #define TREND_COLUMNS 16
 
-/* The highest value of the points of a column, so that no peak is hidden. */
-static uint64_t trend_column(const uint64_t *points, unsigned column)
-{
-	unsigned first = column * MMT_TREND_POINTS / TREND_COLUMNS,
-		 last = (column + 1) * MMT_TREND_POINTS / TREND_COLUMNS;
-	uint64_t highest = 0;
-
-	for (unsigned point = first; point < last; point++)
-		if (points[point] > highest)
-			highest = points[point];
-	return highest;
-}
-
 /* 0 to `levels` - 1; only the value 0 has level 0. */
 static unsigned trend_level(uint64_t value, uint64_t lowest, uint64_t highest, unsigned levels)
 {
@@ -405,13 +392,17 @@ static unsigned trend_level(uint64_t value, uint64_t lowest, uint64_t highest, u
 void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS], uint64_t floor)
 {
 	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-	uint64_t highest = 0, lowest = UINT64_MAX;
+	uint64_t values[TREND_COLUMNS] = {0}, highest = 0, lowest = UINT64_MAX;
 
 	for (unsigned column = 0; column < TREND_COLUMNS; column++) {
-		uint64_t value = trend_column(points, column);
+		uint64_t *value = &values[column];
 
-		highest = value > highest ? value : highest;
-		lowest = value && value < lowest ? value : lowest;
+		/* The highest value of the points of a column, so that no peak is hidden. */
+		for (unsigned point = column * MMT_TREND_POINTS / TREND_COLUMNS;
+		     point < (column + 1) * MMT_TREND_POINTS / TREND_COLUMNS; point++)
+			*value = points[point] > *value ? points[point] : *value;
+		highest = *value > highest ? *value : highest;
+		lowest = *value && *value < lowest ? *value : lowest;
 	}
 	if (!highest)
 		return;
@@ -419,12 +410,10 @@ void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS], uint
 		lowest = highest;
 	text_begin_part(text, TREND_COLUMNS);
 	for (unsigned column = 0; column < TREND_COLUMNS; column++) {
-		uint64_t value = trend_column(points, column);
-
 		if (text->options->ascii)
-			text_format(text, TEXT_PLAIN, "%u", trend_level(value, lowest, highest, 10));
+			fprintf(text->stream, "%u", trend_level(values[column], lowest, highest, 10));
 		else
-			fputs(bars[trend_level(value, lowest, highest, 8)], text->stream);
+			fputs(bars[trend_level(values[column], lowest, highest, 8)], text->stream);
 	}
-	text->column += text->options->ascii ? 0 : TREND_COLUMNS;
+	text->column += TREND_COLUMNS;
 }
