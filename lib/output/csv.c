@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A report for spreadsheets: RFC 4180, numbers without units. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -162,6 +163,6 @@ struct mmt_error *mmt_report_write_csv(const struct mmt_report *report, const st
 		put_steps(report, &selection, stream);
 	else
 		put_rows(report, &selection, stream);
-	selection_deinit(&selection);
+	free(selection.rows);
 	return error;
 }

@@ -58,26 +58,19 @@ static void print_stack(FILE *stream, const struct mmt_event_stack *stack)
 
 static const char *name_advice(uint64_t advice)
 {
-	static const struct {
-		uint64_t advice;
-		const char *name;
-	} names[] = {
-	    {0, "MADV_NORMAL"},		  {1, "MADV_RANDOM"},	      {2, "MADV_SEQUENTIAL"},
-	    {3, "MADV_WILLNEED"},	  {4, "MADV_DONTNEED"},	      {8, "MADV_FREE"},
-	    {9, "MADV_REMOVE"},		  {10, "MADV_DONTFORK"},      {11, "MADV_DOFORK"},
-	    {12, "MADV_MERGEABLE"},	  {13, "MADV_UNMERGEABLE"},   {14, "MADV_HUGEPAGE"},
-	    {15, "MADV_NOHUGEPAGE"},	  {16, "MADV_DONTDUMP"},      {17, "MADV_DODUMP"},
-	    {18, "MADV_WIPEONFORK"},	  {19, "MADV_KEEPONFORK"},    {20, "MADV_COLD"},
-	    {21, "MADV_PAGEOUT"},	  {22, "MADV_POPULATE_READ"}, {23, "MADV_POPULATE_WRITE"},
-	    {24, "MADV_DONTNEED_LOCKED"}, {25, "MADV_COLLAPSE"},      {102, "MADV_GUARD_INSTALL"},
-	    {103, "MADV_GUARD_REMOVE"},
+	static const char *const names[] = {
+	    [0] = "MADV_NORMAL",	   [1] = "MADV_RANDOM",		[2] = "MADV_SEQUENTIAL",
+	    [3] = "MADV_WILLNEED",	   [4] = "MADV_DONTNEED",	[8] = "MADV_FREE",
+	    [9] = "MADV_REMOVE",	   [10] = "MADV_DONTFORK",	[11] = "MADV_DOFORK",
+	    [12] = "MADV_MERGEABLE",	   [13] = "MADV_UNMERGEABLE",	[14] = "MADV_HUGEPAGE",
+	    [15] = "MADV_NOHUGEPAGE",	   [16] = "MADV_DONTDUMP",	[17] = "MADV_DODUMP",
+	    [18] = "MADV_WIPEONFORK",	   [19] = "MADV_KEEPONFORK",	[20] = "MADV_COLD",
+	    [21] = "MADV_PAGEOUT",	   [22] = "MADV_POPULATE_READ", [23] = "MADV_POPULATE_WRITE",
+	    [24] = "MADV_DONTNEED_LOCKED", [25] = "MADV_COLLAPSE",	[102] = "MADV_GUARD_INSTALL",
+	    [103] = "MADV_GUARD_REMOVE",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (names[i].advice == advice)
-			return names[i].name;
-	}
-	return NULL;
+	return advice < sizeof(names) / sizeof(*names) ? names[advice] : NULL;
 }
 
 static void print_call(FILE *stream, const struct mmt_event *event)

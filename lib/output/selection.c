@@ -13,16 +13,10 @@
 const char *const selection_heap_results[] = {"not-walked", "complete", "sampled", "damaged", "unreadable", "ended"};
 const char *const selection_heap_contents[] = {"unknown", "type", "text", "pointer"};
 
-const char *selection_key_word(enum mmt_row_key by)
-{
-	static const char *const words[] = {
-	    [MMT_BY_STACK] = "stack",	[MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module",
-	    [MMT_BY_FILE] = "file",	[MMT_BY_CLASS] = "class",	[MMT_BY_PROCESS] = "process",
-	    [MMT_BY_THREAD] = "thread",
-	};
-
-	return words[by];
-}
+const char *const selection_key_words[] = {
+    [MMT_BY_STACK] = "stack", [MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module", [MMT_BY_FILE] = "file",
+    [MMT_BY_CLASS] = "class", [MMT_BY_PROCESS] = "process",   [MMT_BY_THREAD] = "thread",
+};
 
 uint64_t mmt_report_freed_at_end(const struct mmt_report *report)
 {
@@ -168,11 +162,6 @@ struct mmt_error *selection_create(const struct mmt_report *report, const struct
 	return NULL;
 }
 
-void selection_deinit(struct selection *selection)
-{
-	free(selection->rows);
-}
-
 const char *selection_row_name(const struct mmt_row *row, char room[EXPORT_NAME_BYTES])
 {
 	if (row->name)
@@ -203,9 +192,4 @@ struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mm
 	}
 	*selection_ret = selection;
 	return NULL;
-}
-
-void selection_of_diff_deinit(struct diff_selection *selection)
-{
-	free(selection->entries);
 }

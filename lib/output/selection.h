@@ -7,25 +7,21 @@
 
 #include "output/export/export-report.h"
 
-/* Words of several formats, by enum mmt_heap_result and enum mmt_heap_content. */
-extern const char *const selection_heap_results[], *const selection_heap_contents[];
-
-/* What the rows of a report are: "stack", "function" and so on. */
-const char *selection_key_word(enum mmt_row_key by);
+/* Words of several formats, by enum mmt_heap_result, enum mmt_heap_content and enum mmt_row_key. */
+extern const char *const selection_heap_results[], *const selection_heap_contents[], *const selection_key_words[];
 
 /* Rows omitted by the limit or by min_bytes. */
 struct hidden_rows {
 	size_t count;
-	uint64_t bytes;
-	uint64_t memory_bytes;
+	uint64_t bytes, memory_bytes;
 };
 
 struct selection {
-	const struct mmt_row **rows; /* owned array */
+	const struct mmt_row **rows; /* the caller frees the array */
 	size_t count;
 	struct hidden_rows hidden; /* number of omitted rows with unfreed bytes, and these bytes */
-	struct hidden_rows hidden_by_allocated, hidden_by_freed; /* number of omitted rows, and the bytes that they
-								      mapped; number of those that freed memory */
+	/* All omitted rows, with the bytes that they mapped; those that freed memory, with these bytes. */
+	struct hidden_rows hidden_by_allocated, hidden_by_freed;
 };
 
 /* Whether the user chose some of the memory by --focus or --ignore. */
@@ -48,7 +44,6 @@ struct cause_selection {
 };
 
 struct mmt_cause selection_cause(const struct mmt_report *report, size_t place);
-
 /* Choose at most `most`: the first one, and others until one is minor. */
 struct cause_selection selection_of_causes(const struct mmt_report *report, size_t most);
 
@@ -56,9 +51,6 @@ struct cause_selection selection_of_causes(const struct mmt_report *report, size
  * another one shows. */
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
 				   bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
-
-void selection_deinit(struct selection *selection);
-
 /* The name of a row or, of a stack, its innermost function of the program. */
 const char *selection_row_name(const struct mmt_row *row, char room[EXPORT_NAME_BYTES]);
 
@@ -68,13 +60,11 @@ static inline const char *selection_process_name(const struct mmt_process *proce
 }
 
 struct diff_selection {
-	const struct mmt_diff_entry **entries; /* owned array */
-	size_t count;
-	size_t hidden_count;
+	const struct mmt_diff_entry **entries; /* the caller frees the array */
+	size_t count, hidden_count;
 };
 
 struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mmt_text_options *options,
 				    struct diff_selection *selection_ret) MMT_MUST_CHECK;
-void selection_of_diff_deinit(struct diff_selection *selection);
 
 #endif

@@ -72,7 +72,7 @@ table=include/mmtrace/figures.h
 figures=$(sed -nE 's/^(FIGURE\(DO, |DO\()([a-z_]+), .*/\2/p' $table)
 keys=$(grep -oE 'MMT_SORTED\([A-Z]+, "[a-z]+"' $table | grep -oE '[a-z]+')
 [[ -n $figures && -n $keys ]] || complain "$table: no figures found"
-fields=$(comm -23 <((grep -ohE 'document_[a-z_]+\([a-z]+, "[a-z_]+"' lib/output/json/*.c | grep -oE '"[a-z_]+"' | tr -d '"'; echo "$figures") | sort -u) \
+fields=$(comm -23 <((grep -ohE '(document|put|open)_[a-z_]+\([a-z]+, "[a-z_]+"' lib/output/json/*.c | grep -oE '"[a-z_]+"' | tr -d '"'; echo "$figures") | sort -u) \
 	<(grep -hE '^\.(It )?Va ' man/mmtrace-json.5 | grep -oE '[a-z_]+' | sort -u))
 [[ -z $fields ]] || complain "fields of the JSON output that no page explains: $fields"
 keys=$(comm -23 <(sort -u <<<"$keys") <(sed -n '/^\.It Fl s , Fl Fl sort/,/^\.It Fl Fl/p' man/mmtrace-report.1 | grep -oE '^\.Cm [a-z]+' | cut -d' ' -f2 | sort -u))

@@ -20,7 +20,6 @@
 
 /* Name of the function, or module and offset. Only the latter is written to `text`, truncated if longer. */
 const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NAME_BYTES]);
-
 /* The frame that stands for a stack that has frames: its origin, or the first. */
 const struct mmt_frame *export_origin(const struct mmt_row *row);
 
@@ -33,7 +32,6 @@ const struct mmt_frame *export_origin(const struct mmt_row *row);
 
 /* "demo (3074)". */
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES]);
-
 /* The text for a row without frames. Static. */
 const char *export_no_frames(const struct mmt_row *row);
 
@@ -94,9 +92,8 @@ struct export_event {
 };
 
 struct export_events {
-	struct export_event *items; /* owned */
-	size_t count;
-	size_t lifetime_count;
+	struct export_event *items; /* the caller frees them */
+	size_t count, lifetime_count;
 };
 
 struct mmt_error *export_events_create(const struct mmt_report *report,
@@ -109,7 +106,7 @@ struct export_level {
 };
 
 struct export_levels {
-	struct export_level *items; /* owned */
+	struct export_level *items; /* the caller frees them */
 	size_t count;
 };
 
@@ -137,15 +134,11 @@ static inline bool export_is_unfreed(const struct mmt_report *report, const stru
 
 /* A number without a field, for packed fields. */
 void protobuf_varint(struct buffer *buffer, uint64_t value);
-
 /* Fields of type uint64, int64, uint32, bool and enum. */
 void protobuf_number(struct buffer *buffer, uint32_t field, uint64_t value);
-
 void protobuf_bytes(struct buffer *buffer, uint32_t field, const void *data, size_t size);
-
 /* Control characters and invalid UTF-8 become \xNN. */
 void protobuf_string(struct buffer *buffer, uint32_t field, const char *text);
-
 /* An inner message or packed numbers, from `message`, which is cleared. */
 void protobuf_message(struct buffer *buffer, uint32_t field, struct buffer *message);
 
@@ -174,14 +167,11 @@ struct export_track {
 #define EXPORT_TRACKS 3
 
 void export_tracks(const struct export *export, struct export_track tracks[EXPORT_TRACKS]);
-
 /* `offset`: track->time or track->bytes. */
 uint64_t export_track_value(const struct export_track *track, size_t point, size_t offset);
 
 /* One function for each format, in a file of its name. */
-
 typedef struct mmt_error *export_function(const struct export *export, FILE *stream);
-
 export_function export_svg, export_folded, export_pprof, export_speedscope, export_firefox, export_heaptrack,
     export_perfetto;
 

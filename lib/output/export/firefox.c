@@ -53,36 +53,30 @@ static uint32_t put_text(struct firefox *firefox, const char *text)
 	return put(firefox, &firefox->strings, text, strlen(text) + 1);
 }
 
-static uint32_t put_frame(struct firefox *firefox, const char *name, const struct mmt_frame *frame)
-{
-	struct firefox_function function = {.name = put_text(firefox, name)};
-	struct firefox_frame key = {.line = frame ? frame->source_line : 0};
-	uint32_t text;
-
-	if (frame && frame->module) {
-		text = put_text(firefox, frame->module);
-		function.resource = put(firefox, &firefox->resources, &text, sizeof(text)) + 1;
-	}
-	if (frame && frame->source_file) {
-		text = put_text(firefox, frame->source_file);
-		function.source = put(firefox, &firefox->sources, &text, sizeof(text)) + 1;
-	}
-	key.function = put(firefox, &firefox->functions, &function, sizeof(function));
-	return put(firefox, &firefox->frames, &key, sizeof(key));
-}
-
 /* A prefix has a smaller number than the stacks that it is a prefix of. */
 static void put_row(struct firefox *firefox, size_t place)
 {
-	uint32_t stack = NO_STACK;
+	uint32_t stack = NO_STACK, text;
 	struct export_stack frames;
 
 	export_stack_begin(&frames, &firefox->export->report->rows[place]);
 	while (!firefox->failed && export_stack_next(&frames)) {
-		const struct firefox_stack key = {.prefix = stack == NO_STACK ? 0 : stack + 1,
-						  .frame = put_frame(firefox, frames.name, frames.frame)};
+		const struct mmt_frame *frame = frames.frame;
+		struct firefox_function function = {.name = put_text(firefox, frames.name)};
+		struct firefox_frame key = {.line = frame ? frame->source_line : 0};
+		struct firefox_stack stack_key = {.prefix = stack == NO_STACK ? 0 : stack + 1};
 
-		stack = put(firefox, &firefox->stacks, &key, sizeof(key));
+		if (frame && frame->module) {
+			text = put_text(firefox, frame->module);
+			function.resource = put(firefox, &firefox->resources, &text, sizeof(text)) + 1;
+		}
+		if (frame && frame->source_file) {
+			text = put_text(firefox, frame->source_file);
+			function.source = put(firefox, &firefox->sources, &text, sizeof(text)) + 1;
+		}
+		key.function = put(firefox, &firefox->functions, &function, sizeof(function));
+		stack_key.frame = put(firefox, &firefox->frames, &key, sizeof(key));
+		stack = put(firefox, &firefox->stacks, &stack_key, sizeof(stack_key));
 	}
 	firefox->row_stacks[place] = stack;
 }
@@ -398,15 +392,9 @@ static const struct table_column source_columns[] = {
     {.name = NULL},
 };
 
-static const struct table_column symbol_columns[] = {
-    {.name = "libIndex"}, {.name = "address"}, {.name = "name"}, {.name = "functionSize"}, {.name = NULL}};
-static const struct table_column location_columns[] = {
-    {.name = "source"}, {.name = "line"}, {.name = "column"}, {.name = NULL}};
-
 static void put_shared(const struct firefox *firefox)
 {
 	struct document *document = firefox->document;
-	const struct intern none = {0};
 
 	document_open_object(document, "shared");
 	put_table(document, "stackTable", &firefox->stacks, stack_columns);
@@ -414,8 +402,9 @@ static void put_shared(const struct firefox *firefox)
 	put_table(document, "funcTable", &firefox->functions, function_columns);
 	put_table(document, "resourceTable", &firefox->resources, resource_columns);
 	put_table(document, "sources", &firefox->sources, source_columns);
-	put_table(document, "nativeSymbols", &none, symbol_columns);
-	put_table(document, "sourceLocationTable", &none, location_columns);
+	document_raw(document,
+		     "\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0},"
+		     "\"sourceLocationTable\":{\"source\":[],\"line\":[],\"column\":[],\"length\":0}");
 	document_each(document, "stringArray", i, firefox->strings.count)
 		document_string(document, NULL, intern_get(&firefox->strings, i, NULL));
 	document_close(document);

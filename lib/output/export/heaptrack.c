@@ -147,23 +147,6 @@ static void put_allocation(struct heaptrack *heaptrack, char sign, uint64_t size
 	fwrite(lines, line_size, (size_t)count, heaptrack->stream);
 }
 
-static void put_event(struct heaptrack *heaptrack, const struct export_event *event)
-{
-	const struct mmt_report *report = heaptrack->export->report;
-	const struct mmt_lifetime *lifetime = export_event_lifetime(report, event);
-	uint64_t trace = put_stack(heaptrack, &report->parts[event->part]);
-	uint64_t count = lifetime->count ? lifetime->count : 1, size = lifetime->bytes / count;
-	uint64_t larger = lifetime->bytes % count; /* this many of them are one byte larger */
-	char sign = event->is_release ? '-' : '+';
-
-	if (!lifetime->bytes)
-		return;
-	if (size && count > larger)
-		put_allocation(heaptrack, sign, size, trace, count - larger);
-	if (larger)
-		put_allocation(heaptrack, sign, size + 1, trace, larger);
-}
-
 /* Write the time, and the resident sizes that were read until then. */
 static void put_time(struct heaptrack *heaptrack, uint64_t time_ns)
 {
@@ -194,10 +177,18 @@ struct mmt_error *export_heaptrack(const struct export *export, FILE *stream)
 	fprintf(stream, "I %x 0\n", PAGE_BYTES);
 	for (size_t i = 0; i < export->events.count && !heaptrack.failed; i++) {
 		const struct export_event *event = &export->events.items[i];
+		const struct mmt_lifetime *lifetime = export_event_lifetime(export->report, event);
+		uint64_t count = lifetime->count ? lifetime->count : 1, size = lifetime->bytes / count, trace;
+		uint64_t larger = lifetime->bytes % count; /* this many of them are one byte larger */
+		char sign = event->is_release ? '-' : '+';
 
 		if (!i || event->step != event[-1].step)
 			put_time(&heaptrack, export_step_ns(export->report, event->step));
-		put_event(&heaptrack, event);
+		trace = put_stack(&heaptrack, &export->report->parts[event->part]);
+		if (size && count > larger)
+			put_allocation(&heaptrack, sign, size, trace, count - larger);
+		if (larger)
+			put_allocation(&heaptrack, sign, size + 1, trace, larger);
 	}
 	put_time(&heaptrack, export->report->to_ns);
 	error = buffer_finish(&heaptrack.text);

@@ -274,18 +274,6 @@ static void put_processes(struct perfetto *perfetto)
 	put_common(perfetto, report->start_ns, PACKET_PROCESS_TREE);
 }
 
-/* Sum the parts of a class in a run. False: there are none. */
-static bool sum_class(const struct mmt_report *report, const struct part_run *run, enum mmt_class memory_class,
-		      struct mmt_part *sum)
-{
-	*sum = (struct mmt_part){.row = report->parts[run->first].row};
-	for (size_t i = run->first; i < run->end; i++) {
-		if (report->parts[i].memory_class == memory_class)
-			figures_add_to_part(sum, &report->parts[i]);
-	}
-	return sum->allocated_bytes;
-}
-
 /* Use only letters and dots: the viewer puts the name into a query. */
 static const char *heap_name(enum mmt_class memory_class, char text[HEAP_NAME_BYTES])
 {
@@ -306,10 +294,15 @@ static void put_dump(struct perfetto *perfetto, size_t process, enum mmt_class m
 
 	buffer_clear(message);
 	for (size_t i = runs->starts[process]; i < runs->starts[process + 1]; i++) {
-		struct mmt_part sum;
+		const struct part_run *run = &perfetto->runs.items[runs->places[i]];
+		struct mmt_part sum = {.row = report->parts[run->first].row};
 		bool uncounted;
 
-		if (!sum_class(report, &perfetto->runs.items[runs->places[i]], memory_class, &sum))
+		for (size_t j = run->first; j < run->end; j++) {
+			if (report->parts[j].memory_class == memory_class)
+				figures_add_to_part(&sum, &report->parts[j]);
+		}
+		if (!sum.allocated_bytes)
 			continue;
 		/* The viewer hides stacks without a live allocation; lost calls have no count, so count one. */
 		uncounted = sum.unfreed_bytes && !sum.unfreed_count;

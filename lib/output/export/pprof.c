@@ -162,30 +162,13 @@ static uint64_t put_function(struct pprof *pprof, const struct mmt_frame *frame)
 	return id;
 }
 
-/* Write the location that pprof->key describes. */
-static void write_location(struct pprof *pprof, uint64_t id)
-{
-	struct buffer *message = &pprof->message, *line = &pprof->inner;
-	const uint64_t *words = (const uint64_t *)pprof->key.data;
-
-	protobuf_number(message, LOCATION_ID, id);
-	if (words[0])
-		protobuf_number(message, LOCATION_MAPPING_ID, words[0]);
-	protobuf_number(message, LOCATION_ADDRESS, words[1]);
-	for (size_t i = 2; i < pprof->key.size / sizeof(*words); i += 2) {
-		protobuf_number(line, LINE_FUNCTION_ID, words[i]);
-		if (words[i + 1])
-			protobuf_number(line, LINE_LINE, words[i + 1]);
-		protobuf_message(message, LOCATION_LINE, line);
-	}
-	put_field(pprof, PROFILE_LOCATION, message);
-}
-
 /* Put the location of one instruction: its function, and those that it was inlined into. Returns the number of these
  * frames. */
 static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *frames, size_t count, uint64_t *id_ret)
 {
 	const struct mmt_frame *first = frames[0];
+	struct buffer *message = &pprof->message, *line = &pprof->inner;
+	const uint64_t *words;
 	size_t used = 0;
 	bool is_new;
 
@@ -201,8 +184,20 @@ static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *f
 		buffer_put_u64(&pprof->key, frames[used]->source_line);
 	} while (frames[used++]->inlined && used < count);
 	*id_ret = export_number(&pprof->locations, pprof->key.data, pprof->key.size, &is_new, &pprof->failed);
-	if (is_new && !pprof->failed && !pprof->key.error)
-		write_location(pprof, *id_ret);
+	if (is_new && !pprof->failed && !pprof->key.error) {
+		words = (const uint64_t *)pprof->key.data;
+		protobuf_number(message, LOCATION_ID, *id_ret);
+		if (words[0])
+			protobuf_number(message, LOCATION_MAPPING_ID, words[0]);
+		protobuf_number(message, LOCATION_ADDRESS, words[1]);
+		for (size_t i = 2; i < pprof->key.size / sizeof(*words); i += 2) {
+			protobuf_number(line, LINE_FUNCTION_ID, words[i]);
+			if (words[i + 1])
+				protobuf_number(line, LINE_LINE, words[i + 1]);
+			protobuf_message(message, LOCATION_LINE, line);
+		}
+		put_field(pprof, PROFILE_LOCATION, message);
+	}
 	return used;
 }
 

@@ -123,16 +123,10 @@ static bool page_lifetimes_init(struct page_lifetimes *lifetimes, const struct m
 #define NO_STACK UINT32_MAX
 #define RECORDINGS_MAX 2
 
-enum frame_flag {
-	FRAME_INLINED = 1,
-	FRAME_DOUBTFUL = 2,
-	FRAME_RUNTIME = 4,
-	FRAME_JIT = 8,
-};
+enum frame_flag { FRAME_INLINED = 1, FRAME_DOUBTFUL = 2, FRAME_RUNTIME = 4, FRAME_JIT = 8 };
 
 struct frame_row {
-	uint32_t name, line;
-	uint32_t origin; /* in `origins` */
+	uint32_t name, line, origin; /* the latter in `origins` */
 };
 
 /* The properties that many frames share. */
@@ -519,23 +513,9 @@ static void put_times(struct page *page, const struct page_stack *stack)
 	}
 }
 
-/* Put the verdict of the report, or of the later one; nothing if there is none. */
-static void put_verdict(struct page *page, const struct page_stack *stack)
-{
-	const struct mmt_report *report = page->reports[page->report_count - 1];
-	const struct mmt_row *row = stack->rows[page->report_count - 1];
-	enum mmt_row_verdict verdict = row ? row->verdict : MMT_ROW_UNKNOWN;
-
-	if (verdict <= MMT_ROW_UNDECIDED)
-		return;
-	document_string(page->document, "verdict", mmt_row_verdict_name(verdict));
-	document_string(page->document, "verdictWord", text_verdict_word(report, verdict).word);
-}
-
 static void put_stack(struct page *page, const struct page_stack *stack)
 {
-	const struct mmt_row *row =
-	    stack->rows[page->report_count - 1] ? stack->rows[page->report_count - 1] : stack->rows[0];
+	const struct mmt_row *last = stack->rows[page->report_count - 1], *row = last ? last : stack->rows[0];
 	struct document *document = page->document;
 	char uncertain[TEXT_DIFF_UNCERTAIN_BYTES];
 	uint32_t previous = 0;
@@ -555,7 +535,12 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 		document_string(document, "pattern", row->hint);
 	if (page->diff && page->diff->relation == MMT_DIFF_SAME_PROCESS && stack->rows[0])
 		document_bool(document, "inFirst", true);
-	put_verdict(page, stack);
+	/* The verdict of the report, or of the later one. */
+	if (last && last->verdict > MMT_ROW_UNDECIDED) {
+		document_string(document, "verdict", mmt_row_verdict_name(last->verdict));
+		document_string(document, "verdictWord",
+				text_verdict_word(page->reports[page->report_count - 1], last->verdict).word);
+	}
 	put_times(page, stack);
 	if (row->origin)
 		document_unsigned(document, "title", row->origin);
@@ -627,7 +612,7 @@ static struct mmt_error *choose_stacks_of_report(struct page *page)
 			error = &error_no_memory;
 	}
 	page->left_out = report->row_count - selection.count;
-	selection_deinit(&selection);
+	free(selection.rows);
 	return error;
 }
 
@@ -643,7 +628,7 @@ static struct mmt_error *choose_stacks_of_diff(struct page *page)
 			error = &error_no_memory;
 	}
 	page->left_out = selection.hidden_count;
-	selection_of_diff_deinit(&selection);
+	free(selection.entries);
 	for (size_t i = 0; !error && i < diff->unchanged_count; i++) {
 		if (page->options->limit && page->stacks.count >= page->options->limit)
 			page->left_out++;
@@ -678,24 +663,6 @@ static struct mmt_error *prepare(struct page *page)
 	return page->diff ? choose_stacks_of_diff(page) : choose_stacks_of_report(page);
 }
 
-static void put_page(struct page *page)
-{
-	document_string(page->document, "version", mmt_version());
-	document_unsigned(page->document, "unit", page->unit);
-	document_unsigned(page->document, "leftOut", page->left_out);
-	if (page->diff) {
-		document_string(page->document, "relation", mmt_diff_relation_name(page->diff->relation));
-		document_open_array(page->document, "relationLines");
-		put_lines(page, NULL, NULL, NULL);
-		document_close(page->document);
-	}
-	document_each(page->document, "classes", kind, MMT_CLASS_KINDS)
-		document_string(page->document, NULL, mmt_class_name((enum mmt_class)kind));
-	document_each(page->document, "recordings", i, page->report_count)
-		put_recording(page, i);
-	put_tables(page);
-}
-
 static struct mmt_error *write_page(struct page *page, FILE *stream)
 {
 	struct mmt_error *error;
@@ -706,7 +673,20 @@ static struct mmt_error *write_page(struct page *page, FILE *stream)
 	if (!error)
 		error = document_create(stream, DOCUMENT_FOR_HTML, &page->document);
 	if (!error) {
-		put_page(page);
+		document_string(page->document, "version", mmt_version());
+		document_unsigned(page->document, "unit", page->unit);
+		document_unsigned(page->document, "leftOut", page->left_out);
+		if (page->diff) {
+			document_string(page->document, "relation", mmt_diff_relation_name(page->diff->relation));
+			document_open_array(page->document, "relationLines");
+			put_lines(page, NULL, NULL, NULL);
+			document_close(page->document);
+		}
+		document_each(page->document, "classes", kind, MMT_CLASS_KINDS)
+			document_string(page->document, NULL, mmt_class_name((enum mmt_class)kind));
+		document_each(page->document, "recordings", i, page->report_count)
+			put_recording(page, i);
+		put_tables(page);
 		error = document_finish(page->document);
 	}
 	if (!error && page->out_of_memory)

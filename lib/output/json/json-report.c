@@ -4,27 +4,23 @@
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "output/json/json-document.h"
 #include "output/selection.h"
 
 /* The words of the JSON format; mmt_stack_end_name() is for people. */
-static const char *stack_end_word(enum mmt_stack_end end)
-{
-	static const char *const words[MMT_STACK_END_KINDS] = {
-	    [MMT_STACK_END_ENTRY] = "entry",
-	    [MMT_STACK_END_DUMP_EXHAUSTED] = "dump_exhausted",
-	    [MMT_STACK_END_DEPTH_LIMIT] = "depth_limit",
-	    [MMT_STACK_END_NO_UNWIND_DATA] = "no_unwind_data",
-	    [MMT_STACK_END_CALLCHAIN] = "callchain_end",
-	    [MMT_STACK_END_INVALID] = "invalid",
-	    [MMT_STACK_END_NOT_RECORDED] = "not_recorded",
-	    [MMT_STACK_END_OTHER_STACK] = "other_stack",
-	    [MMT_STACK_END_COROUTINE] = "coroutine",
-	};
-
-	return words[end];
-}
+static const char *const stack_end_words[MMT_STACK_END_KINDS] = {
+    [MMT_STACK_END_ENTRY] = "entry",
+    [MMT_STACK_END_DUMP_EXHAUSTED] = "dump_exhausted",
+    [MMT_STACK_END_DEPTH_LIMIT] = "depth_limit",
+    [MMT_STACK_END_NO_UNWIND_DATA] = "no_unwind_data",
+    [MMT_STACK_END_CALLCHAIN] = "callchain_end",
+    [MMT_STACK_END_INVALID] = "invalid",
+    [MMT_STACK_END_NOT_RECORDED] = "not_recorded",
+    [MMT_STACK_END_OTHER_STACK] = "other_stack",
+    [MMT_STACK_END_COROUTINE] = "coroutine",
+};
 
 static void put_completeness(struct document *document, const struct mmt_completeness *completeness)
 {
@@ -47,7 +43,7 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	document_bool(document, "reconciled_by_loss", completeness->reconciled_by_loss);
 	document_open_object(document, "stacks_by_end");
 	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
-		document_unsigned(document, stack_end_word(end), completeness->stacks_by_end[end]);
+		document_unsigned(document, stack_end_words[end], completeness->stacks_by_end[end]);
 	document_close(document);
 	document_unsigned(document, "complete_stacks", completeness->complete_stacks);
 	document_unsigned(document, "doubtful_stacks", completeness->doubtful_stacks);
@@ -117,6 +113,16 @@ static void put_process(struct document *document, const struct mmt_process *it)
 	document_close(document);
 }
 
+/* Open the object, or put null in its place. */
+static bool open_known(struct document *document, const char *key, bool known)
+{
+	if (known)
+		document_open_object(document, key);
+	else
+		document_null(document, key);
+	return known;
+}
+
 static void put_pids(struct document *document, const int32_t *pids, size_t count)
 {
 	document_each(document, "pids", i, count)
@@ -126,7 +132,7 @@ static void put_pids(struct document *document, const int32_t *pids, size_t coun
 static void put_stack(struct document *document, enum mmt_stack_end end, size_t hidden_count,
 		      const struct mmt_frame *const *frames, size_t count)
 {
-	document_string(document, "stack_end", stack_end_word(end));
+	document_string(document, "stack_end", stack_end_words[end]);
 	document_unsigned(document, "hidden_frame_count", hidden_count);
 	document_each(document, "frames", i, count) {
 		const struct mmt_frame *frame = frames[i];
@@ -168,12 +174,9 @@ static void put_row(struct document *document, const char *key, const struct mmt
 {
 	char room[EXPORT_NAME_BYTES], identity[17];
 
-	if (!it) {
-		document_null(document, key);
+	if (!open_known(document, key, it))
 		return;
-	}
 	snprintf(identity, sizeof(identity), "%016" PRIx64, it->identity);
-	document_open_object(document, key);
 	document_unsigned(document, "id", it->id);
 	document_string(document, "name", selection_row_name(it, room));
 	document_string(document, "identity", it->identity ? identity : NULL);
@@ -315,11 +318,8 @@ static void put_counters(struct document *document, const char *name, uint64_t t
 
 static void put_control_group(struct document *document, const struct mmt_control_group *row)
 {
-	if (!row) {
-		document_null(document, "control_group");
+	if (!open_known(document, "control_group", row))
 		return;
-	}
-	document_open_object(document, "control_group");
 	put_counters(document, "start", row->start_ns, row->start_bytes);
 	put_counters(document, "end", row->end_ns, row->end_bytes);
 	document_unsigned(document, "peak_bytes", row->peak_bytes);
@@ -328,11 +328,8 @@ static void put_control_group(struct document *document, const struct mmt_contro
 
 static void put_huge_pages(struct document *document, const struct mmt_report *report)
 {
-	if (!report->huge_pages_known) {
-		document_null(document, "huge_pages");
+	if (!open_known(document, "huge_pages", report->huge_pages_known))
 		return;
-	}
-	document_open_object(document, "huge_pages");
 	document_unsigned(document, "bytes", report->huge_pages.bytes);
 	document_unsigned(document, "zero_bytes", report->huge_pages.zero_bytes);
 	document_string(document, "hint", report->huge_pages.hint);
@@ -347,11 +344,8 @@ static void put_words(struct document *document, const char *key, const char *co
 
 static void put_census(struct document *document, const char *key, const struct mmt_heap_census *it)
 {
-	if (!it) {
-		document_null(document, key);
+	if (!open_known(document, key, it))
 		return;
-	}
-	document_open_object(document, key);
 	put_unsigned(document, "time_ns", it->time_ns, it->time_ns);
 	document_string(document, "result", selection_heap_results[it->result]);
 	MMT_CENSUS_FIGURES(PUT)
@@ -400,8 +394,8 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	document_bool(document, "stacks_recorded", it->stacks_recorded);
 	document_unsigned(document, "stack_dump_bytes", it->stack_dump_bytes);
 	put_unsigned(document, "mapping_limit", it->mapping_limit, it->mapping_limit);
-	document_string(document, "by", selection_key_word(it->by));
-	document_string(document, "then_by", it->then_by == MMT_BY_STACK ? NULL : selection_key_word(it->then_by));
+	document_string(document, "by", selection_key_words[it->by]);
+	document_string(document, "then_by", it->then_by == MMT_BY_STACK ? NULL : selection_key_words[it->then_by]);
 	put_words(document, "hide", it->options.hide, it->options.hide_count);
 	put_words(document, "focus", it->options.focus, it->options.focus_count);
 	put_words(document, "ignore", it->options.ignore, it->options.ignore_count);
@@ -484,7 +478,7 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		put_side_figures(document, report);
 		error = document_finish(document);
 	}
-	selection_deinit(&selection);
+	free(selection.rows);
 	document_destroy(document);
 	return error;
 }
@@ -556,7 +550,7 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct 
 			put_entry(document, diff, selection.entries[i]);
 		error = document_finish(document);
 	}
-	selection_of_diff_deinit(&selection);
+	free(selection.entries);
 	document_destroy(document);
 	return error;
 }

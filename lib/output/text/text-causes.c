@@ -142,16 +142,11 @@ static void put_name(struct text *text, const struct mmt_cause *cause)
 /* At most five columns. */
 static const char *name_class(enum mmt_class memory_class)
 {
-	switch (memory_class) {
-	case MMT_CLASS_THREAD_STACK:
-		return "stack";
-	case MMT_CLASS_HUGETLB:
-		return "huge";
-	case MMT_CLASS_GC_RESERVE:
-		return "gc";
-	default:
-		return mmt_class_name(memory_class);
-	}
+	static const char *const names[] = {
+	    [MMT_CLASS_THREAD_STACK] = "stack", [MMT_CLASS_HUGETLB] = "huge", [MMT_CLASS_GC_RESERVE] = "gc"};
+
+	return memory_class < sizeof(names) / sizeof(*names) && names[memory_class] ? names[memory_class]
+										    : mmt_class_name(memory_class);
 }
 
 static void put_heads(struct text *text, const struct mmt_report *report)
@@ -162,9 +157,9 @@ static void put_heads(struct text *text, const struct mmt_report *report)
 	text_pad_to(text, KIND_COLUMN);
 	text_put(text, TEXT_FAINT, "what");
 	text_pad_to(text, NAME_COLUMN);
-	text_put(text, TEXT_FAINT, stacks ? "mapped by" : selection_key_word(report->by));
+	text_put(text, TEXT_FAINT, stacks ? "mapped by" : selection_key_words[report->by]);
 	if (report->then_by != MMT_BY_STACK)
-		text_format(text, TEXT_FAINT, " / %s", selection_key_word(report->then_by));
+		text_format(text, TEXT_FAINT, " / %s", selection_key_words[report->then_by]);
 	text_end_line(text);
 }
 

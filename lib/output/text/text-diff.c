@@ -3,10 +3,9 @@
 #include "output/text/text-parts.h"
 
 #include <mmtrace/output.h>
+#include <stdlib.h>
 
 #include "base/errors.h"
-#include "output/selection.h"
-#include "output/text/text-stack.h"
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
@@ -273,6 +272,6 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 		text_explanations_add(&explanations, recordings[i]);
 	}
 	text_explanations(&text, &explanations);
-	selection_of_diff_deinit(&selection);
+	free(selection.entries);
 	return text_end(&text) ? NULL : &error_no_memory;
 }

@@ -7,7 +7,6 @@
 
 #include "base/figures.h"
 #include "base/saturating-sum.h"
-#include "output/text/text.h"
 
 #define INDENT 2
 #define NEGLIGIBLE 20 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */

@@ -198,6 +198,7 @@ static void add_process(struct check_sum *sum, const struct mmt_process *process
 	sum->unverifiable_bytes += process->unverifiable_bytes;
 	sum->unread_bytes += process->unread_bytes;
 	sum->unknown_bytes += process->unknown_bytes;
+	sum->oldest_ns = process->check_age_ns > sum->oldest_ns ? process->check_age_ns : sum->oldest_ns;
 }
 
 /* Otherwise, the latest reading counts. */
@@ -343,7 +344,6 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 void text_checks(struct text *text, const struct mmt_report *report)
 {
 	struct checks checks = checks_sum(report);
-	uint64_t oldest_ns = 0;
 
 	put_wrong(text, report, &checks.wrong);
 	if (checks.equal.processes) {
@@ -352,20 +352,13 @@ void text_checks(struct text *text, const struct mmt_report *report)
 		text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 	}
 	if (checks.earlier.processes) {
-		for (size_t i = 0; i < report->process_count; i++) {
-			const struct mmt_process *process = &report->processes[i];
-
-			if (process->checked && !process->mismatch_bytes && !is_final(report, process) &&
-			    process->check_age_ns > oldest_ns)
-				oldest_ns = process->check_age_ns;
-		}
 		if (report->process_count == 1)
 			add_label_of(text, report, &report->processes[0]);
 		else if (report->completeness.incomplete)
 			text_add(text, "  checked against the kernel's last maps: ");
 		else
 			text_add(text, "  checked against the kernel's maps up to %s before they ended: ",
-				 text_duration(text, oldest_ns));
+				 text_duration(text, checks.earlier.oldest_ns));
 		add_sum(text, &checks.earlier, report->process_count > 1);
 		text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 	}

@@ -9,8 +9,6 @@
 #include "output/text/text-stack.h"
 #include "output/text/text.h"
 
-/* The lines above the figures: what was recorded, and how reliable it is. */
-
 /* Prominent lines about missing or damaged data; nothing if there is none. */
 void text_warnings(struct text *text, const struct mmt_report *report);
 /* The same; target, duration and verdict; what stands above the causes. */
@@ -28,11 +26,12 @@ void text_events(struct text *text, const struct mmt_report *report);
 void text_stacks(struct text *text, const struct mmt_report *report);
 void text_reconciled(struct text *text, const struct mmt_report *report);
 
-/* The result of the comparison with the kernel's maps, in a few lines for any number of processes. */
+/* The result of the comparison with the kernel's maps. */
 
 struct check_sum {
 	uint64_t processes, mappings;
 	uint64_t mismatch_bytes, unverifiable_bytes, unread_bytes, unknown_bytes;
+	uint64_t oldest_ns; /* the longest time from a check to the end */
 };
 
 struct checks {
@@ -48,13 +47,12 @@ struct checks checks_sum(const struct mmt_report *report);
 /* The processes that differ most, by name; then a line for those that are equal, and one for those not checked. */
 void text_checks(struct text *text, const struct mmt_report *report);
 
-/* The word for the verdict on a row or a cause, and its style. */
-
 struct verdict_word {
 	const char *word; /* NULL: there is none */
 	enum text_style style;
 };
 
+/* The word for the verdict on a row or a cause. */
 struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_row_verdict verdict);
 
 /* The table of causes with most memory, one line each. */
@@ -70,14 +68,10 @@ struct cause_words {
 
 /* Another function that the cause has to do with; NULL: none. */
 const char *text_cause_other(const struct mmt_cause *cause, struct cause_words *words);
-
 /* Whether the rate of a cause is more than noise. */
 bool text_shows_rate(const struct mmt_growth *growth, const struct mmt_cause *cause);
-
 /* Prints an empty line before it; nothing if a single row holds all memory. */
 void text_causes(struct text *text, const struct mmt_report *report);
-
-/* The first lines of a report: how much the recorded processes grew, whether they still grow, and in which memory. */
 
 /* What processes are sorted by; false: leave the process out. */
 typedef bool (*text_rank_fn)(const struct mmt_report *report, const struct mmt_process *process, int64_t *rank_ret);

@@ -10,10 +10,7 @@
 
 #include "base/errors.h"
 #include "base/saturating-sum.h"
-#include "output/selection.h"
 #include "output/text/text-parts.h"
-#include "output/text/text-stack.h"
-#include "output/text/text.h"
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
@@ -22,7 +19,6 @@
 #define FILE_COLUMNS 48
 #define TREND_FLOOR 1000 /* smaller parts of the bytes are not shown as a change */
 #define MAPPINGS_SHARE 2 /* of vm.max_map_count: shown from this share on */
-
 #define THREADS_NAMED 3
 
 /* "thread main (12)", "threads a (1), b (2) and 3 more"; nothing for the main thread of the only process. */
@@ -49,32 +45,21 @@ static void put_threads(struct text *text, const struct mmt_report *report, cons
 	text_end_part(text, TEXT_PLAIN);
 }
 
-/* What RSS may change without being a growth. */
-static uint64_t growth_floor(const struct mmt_report *report)
-{
-	return report->growth.floor_bytes ? report->growth.floor_bytes : COMMITTED_FLOOR_BYTES;
-}
-
-static bool grew(const struct mmt_report *report)
-{
-	const struct mmt_growth *growth = &report->growth;
-
-	return mmt_growth_change(growth) > 0 && (uint64_t)mmt_growth_change(growth) > growth_floor(report);
-}
-
 /* Do not report "no leak" for a process that grows in older memory, or may grow. */
 static void add_doubts(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 	bool swaps = growth->start_swap_bytes || growth->end_swap_bytes;
+	/* What RSS may change without being a growth. */
+	uint64_t floor_bytes = growth->floor_bytes ? growth->floor_bytes : COMMITTED_FLOOR_BYTES, events = 0;
+	bool grew = mmt_growth_change(growth) > 0 && (uint64_t)mmt_growth_change(growth) > floor_bytes;
 	const char *what = text_measure_with_swap(growth);
-	uint64_t events = 0;
 
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
 		events += report->events[kind];
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
 		text_add(text, "; RSS over time was not recorded: memory mapped before may have grown");
-	else if (grew(report))
+	else if (grew)
 		/* The parts are of RSS alone: they do not explain what was swapped out. */
 		text_add(text, "; %s grew by %s%s", what, text_bytes(text, (uint64_t)mmt_growth_change(growth)),
 			 !text_growth_is_of_all(report)
@@ -88,13 +73,13 @@ static void add_doubts(struct text *text, const struct mmt_report *report)
 		text_add(text, "; %s %s growing, see above", what, swaps ? "are" : "is");
 	else if (growth->verdict == MMT_VERDICT_TOO_SHORT)
 		text_add(text, "; it cannot tell whether %s %s, see above", what, swaps ? "grow" : "grows");
-	if (report->committed_before_bytes > growth_floor(report))
+	if (report->committed_before_bytes > floor_bytes)
 		text_add(text, "; %s of memory mapped before were made accessible",
 			 text_bytes(text, report->committed_before_bytes));
 	if (!events && !report->windowed)
 		text_add(text, "; no memory call was recorded: %s",
-			 grew(report) ? "touching memory that is already mapped needs none"
-				      : "the process needed none, or other processes do its work");
+			 grew ? "touching memory that is already mapped needs none"
+			      : "the process needed none, or other processes do its work");
 	if (report->ended_bytes)
 		text_add(text, "; processes that ended by themselves held %s until then",
 			 text_bytes(text, report->ended_bytes));
@@ -329,23 +314,6 @@ static void put_history(struct text *text, const struct mmt_report *report, cons
 		text_trend(text, trend, trend[MMT_TREND_POINTS - 1] / TREND_FLOOR);
 }
 
-static void put_row(struct text *text, const struct mmt_report *report, const struct mmt_row *row, enum mmt_sort sort,
-		    uint64_t memory_bytes)
-{
-	text->indent = ROW_INDENT;
-	put_lead(text, row, memory_bytes);
-	put_sort_key(text, report, row, sort);
-	put_verdict(text, report, row);
-	put_kind(text, row);
-	put_counts(text, row);
-	put_sizes_of_kinds(text, report, row, sort);
-	if (text->room->extras || text->below) {
-		put_history(text, report, row);
-		put_threads(text, report, row);
-	}
-	text_end_line(text);
-}
-
 static void put_line(struct text *text, const char *line)
 {
 	text_pad_to(text, STACK_INDENT);
@@ -419,23 +387,35 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 	if (!text->below && shortened.stack_frames > text->room->frames)
 		shortened.stack_frames = text->room->frames;
 	for (size_t i = 0; i < selection->count; i++) {
-		bool complete = text->room->extras && (options->stack_frames <= text->room->frames ||
-						       selection->rows[i]->frame_count <= text->room->frames);
+		const struct mmt_row *row = selection->rows[i];
+		bool complete = text->room->extras &&
+				(options->stack_frames <= text->room->frames || row->frame_count <= text->room->frames);
 
 		/* The first row stands below, too, if something of it was left out. */
 		if (text->below ? i == first && complete : i != first)
 			continue;
 		text_end_line(text);
 		/* A heading above the first row without memory. */
-		if (options->sort == MMT_SORT_MEMORY && !selection->rows[i]->memory_bytes &&
+		if (options->sort == MMT_SORT_MEMORY && !row->memory_bytes &&
 		    (!i || selection->rows[i - 1]->memory_bytes)) {
 			text_put(text, TEXT_STRONG, "address space without memory");
 			text_line(text, TEXT_FAINT, "%s", why);
 			text_end_line(text);
 		}
-		put_row(text, report, selection->rows[i], options->sort, memory_bytes);
+		text->indent = ROW_INDENT;
+		put_lead(text, row, memory_bytes);
+		put_sort_key(text, report, row, options->sort);
+		put_verdict(text, report, row);
+		put_kind(text, row);
+		put_counts(text, row);
+		put_sizes_of_kinds(text, report, row, options->sort);
+		if (text->room->extras || text->below) {
+			put_history(text, report, row);
+			put_threads(text, report, row);
+		}
+		text_end_line(text);
 		text->options = &shortened;
-		put_identity(text, report, selection->rows[i], explanations);
+		put_identity(text, report, row, explanations);
 		text->options = options;
 	}
 }
@@ -534,6 +514,6 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 		text_threads(&text, report);
 	text_explanations_add(&explanations, report);
 	text_explanations(&text, &explanations);
-	selection_deinit(&selection);
+	free(selection.rows);
 	return text_end(&text) ? NULL : &error_no_memory;
 }

@@ -196,22 +196,6 @@ void text_put_name(struct text *text, enum text_style style, const char *name, u
 	end_style(text, style);
 }
 
-/* Print a space or start a new line, depending on what follows. The style ends with the line, as pagers expect. */
-static void separate_words(struct text *text, enum text_style style, unsigned columns, unsigned indent)
-{
-	unsigned width = text->options->width;
-
-	if (!width || text->column <= indent || text->column + 1 + columns <= width) {
-		putc(' ', text->stream);
-		text->column++;
-		return;
-	}
-	end_style(text, style);
-	text_end_line(text);
-	text_pad_to(text, indent);
-	begin_style(text, style);
-}
-
 /* A word, of which the middle is left out if it does not fit on a line of its own. */
 static void put_word(struct text *text, const char *word, size_t size, unsigned columns)
 {
@@ -231,6 +215,7 @@ static void put_word(struct text *text, const char *word, size_t size, unsigned 
 
 static void put_words(struct text *text, enum text_style style, const char *sentence, unsigned indent)
 {
+	unsigned width = text->options->width;
 	const char *end;
 
 	begin_style(text, style);
@@ -241,8 +226,16 @@ static void put_words(struct text *text, enum text_style style, const char *sent
 		end = strchrnul(word, ' ');
 		for (const char *at = word; at < end && escape_next(&at, text->escape, &piece);)
 			columns += piece.columns;
-		if (word != sentence)
-			separate_words(text, style, columns, indent);
+		/* A space or a new line, depending on what follows. The style ends with the line, as pagers expect. */
+		if (word != sentence && width && text->column > indent && text->column + 1 + columns > width) {
+			end_style(text, style);
+			text_end_line(text);
+			text_pad_to(text, indent);
+			begin_style(text, style);
+		} else if (word != sentence) {
+			putc(' ', text->stream);
+			text->column++;
+		}
 		put_word(text, word, (size_t)(end - word), columns);
 		if (!*end)
 			break;

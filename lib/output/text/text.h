@@ -11,13 +11,7 @@
 #include "base/vector.h"
 #include "output/escape.h"
 
-enum text_style {
-	TEXT_PLAIN,
-	TEXT_STRONG,
-	TEXT_FAINT,
-	TEXT_GOOD,
-	TEXT_BAD,
-};
+enum text_style { TEXT_PLAIN, TEXT_STRONG, TEXT_FAINT, TEXT_GOOD, TEXT_BAD };
 
 #define TEXT_NUMBERS 8 /* a power of two */
 
@@ -59,6 +53,7 @@ void text_format(struct text *text, enum text_style style, const char *format, .
 void text_put_name(struct text *text, enum text_style style, const char *name, unsigned columns_max);
 /* A sentence that may contain names from a recording, and the end of its last line. Further lines have this indent. */
 void text_put_sentence(struct text *text, enum text_style style, const char *sentence, unsigned indent);
+
 /* Add to a sentence, which may contain names from a recording; and print it. */
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool text_has_sentence(const struct text *text);
@@ -73,10 +68,8 @@ unsigned text_name_columns(const struct text *text, const char *name);
 void text_pad_to(struct text *text, unsigned column);
 void text_end_line(struct text *text);
 
-/*
- * Begin the next part of a row, `columns` wide: three spaces after the part before, or on a new line, indented, when it
- * would not fit.
- */
+/* Begin the next part of a row, `columns` wide: three spaces after the part before, or on a new line, indented, when it
+ * would not fit. */
 void text_begin_part(struct text *text, unsigned columns);
 /* The sentence as a part; and text as one. */
 void text_end_part(struct text *text, enum text_style style);
