@@ -151,33 +151,30 @@ static bool parse_date_time(const char **text, uint64_t *seconds_ret)
 
 const char *value_timestamp(const char *text, void *timestamp_ret)
 {
-	static const char *const expected =
-	    "a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS";
-	struct mmt_timestamp *timestamp = timestamp_ret;
-	bool mark = !strncmp(text, "mark:", 5);
+	struct mmt_timestamp timestamp = {0};
+	bool mark = !strncmp(text, "mark:", 5), good;
 
-	timestamp->ns = 0;
 	if (mark || *text == '@') {
 		text += mark ? 5 : 1;
-		timestamp->kind = mark ? MMT_TIMESTAMP_MARK : MMT_TIMESTAMP_CLOCK;
-		return parse_digits(&text, &timestamp->ns) && !*text ? NULL : expected;
-	}
-	if (strchr(text, ':')) {
+		timestamp.kind = mark ? MMT_TIMESTAMP_MARK : MMT_TIMESTAMP_CLOCK;
+		good = parse_digits(&text, &timestamp.ns) && !*text;
+	} else if (strchr(text, ':')) {
 		bool dated = strchr(text, '-') != NULL;
 
-		timestamp->kind = dated ? MMT_TIMESTAMP_REALTIME : MMT_TIMESTAMP_TIME_OF_DAY;
-		if (!(dated ? parse_date_time(&text, &timestamp->ns) : parse_time_of_day(&text, &timestamp->ns)) ||
-		    *text)
-			return expected;
-		timestamp->ns *= NS_PER_SECOND;
-		return NULL;
+		timestamp.kind = dated ? MMT_TIMESTAMP_REALTIME : MMT_TIMESTAMP_TIME_OF_DAY;
+		good =
+		    (dated ? parse_date_time(&text, &timestamp.ns) : parse_time_of_day(&text, &timestamp.ns)) && !*text;
+		timestamp.ns *= NS_PER_SECOND;
+	} else {
+		timestamp.kind = *text == '-' ? MMT_TIMESTAMP_BEFORE_END : MMT_TIMESTAMP_SINCE_START;
+		text += *text == '-';
+		/* 0 is not a duration, but "0s" is a valid timestamp: the start. */
+		good = !strcmp(text, "0") || !strcmp(text, "0s") || !value_duration(text, &timestamp.ns);
 	}
-	timestamp->kind = *text == '-' ? MMT_TIMESTAMP_BEFORE_END : MMT_TIMESTAMP_SINCE_START;
-	text += *text == '-';
-	/* 0 is not a duration, but "0s" is a valid timestamp: the start. */
-	if (!strcmp(text, "0") || !strcmp(text, "0s"))
-		return NULL;
-	return value_duration(text, &timestamp->ns) ? expected : NULL;
+	if (!good)
+		return "a time such as 10s, -10s, 10:12:03, 2026-11-21T10:12, mark:1 or @NANOSECONDS";
+	*(struct mmt_timestamp *)timestamp_ret = timestamp;
+	return NULL;
 }
 
 const char *value_classes(const char *text, void *classes_ret)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define NO_BUILD_ID UINT64_MAX
+#define NO_RECORD UINT32_MAX
 #define STATE_BITS 8 /* bits of enum module_state in a key of `reported` */
 
 /* The first build-id of a path counts. In a packed recording nothing tells to which of several a frame belongs: none of
@@ -33,6 +34,30 @@ static struct mmt_error *index_build_ids(struct mapped_modules *mapped)
 	return NULL;
 }
 
+static struct mmt_error *index_records(struct mapped_modules *mapped)
+{
+	const struct module_copies *copies = &mapped->metadata->images;
+
+	for (size_t i = 0; i < copies->images.count; i++) {
+		if (!vector_append(&mapped->next_records))
+			return &error_no_memory;
+	}
+	for (size_t i = copies->images.count; i-- > 0;) {
+		const struct module_copy *record = &copies->images.items[i];
+		uint32_t path = intern_put_string(&mapped->paths, record->path);
+		const uint64_t keys[MODULE_RECORD_ORDERS] = {record->inode, path};
+
+		for (unsigned by = 0; by < MODULE_RECORD_ORDERS; by++) {
+			const uint64_t *later = map_get(&mapped->first_records[by], keys[by]);
+
+			mapped->next_records.items[i].by[by] = later ? (uint32_t)*later : NO_RECORD;
+			if (path == INTERN_NONE || !map_put(&mapped->first_records[by], keys[by], i))
+				return &error_no_memory;
+		}
+	}
+	return NULL;
+}
+
 struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struct reader_metadata *metadata,
 				      bool demangle)
 {
@@ -47,7 +72,9 @@ struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struc
 	if (metadata->kernel)
 		modules_recorded_on(mapped->modules, metadata->kernel);
 	/* 0 is the model's path for mappings without a name. */
-	return intern_put_string(&mapped->paths, "") == INTERN_NONE ? &error_no_memory : index_build_ids(mapped);
+	return intern_put_string(&mapped->paths, "") == INTERN_NONE
+		   ? &error_no_memory
+		   : index_build_ids(mapped) ?: index_records(mapped);
 }
 
 void mapped_modules_deinit(struct mapped_modules *mapped)
@@ -55,6 +82,9 @@ void mapped_modules_deinit(struct mapped_modules *mapped)
 	vector_deinit(&mapped->image_states);
 	map_deinit(&mapped->build_ids);
 	map_deinit(&mapped->reported);
+	map_deinit(&mapped->first_records[RECORDS_BY_INODE]);
+	map_deinit(&mapped->first_records[RECORDS_BY_PATH]);
+	vector_deinit(&mapped->next_records);
 	intern_deinit(&mapped->paths);
 	intern_deinit(&mapped->images);
 	arena_deinit(&mapped->arena);
@@ -116,17 +146,20 @@ static struct module *open_record(struct mapped_modules *mapped, const struct mo
 /* Open the copy in the recording, or else the first of the file's paths that has the recorded build. */
 static struct module *open_recorded(struct mapped_modules *mapped, const struct image_key *key, const char *path)
 {
-	const struct module_copies *copies = &mapped->metadata->images;
+	const struct module_copy *records = mapped->metadata->images.images.items;
+	const struct next_records *next = mapped->next_records.items;
+	unsigned by = key->inode == SPACE_INODE_UNKNOWN ? RECORDS_BY_PATH : RECORDS_BY_INODE;
+	const uint64_t *first = map_get(&mapped->first_records[by], by == RECORDS_BY_PATH ? key->path : key->inode);
 	const struct module_copy *own = NULL; /* made when this file was mapped under this path */
 	struct module *unusable = NULL;
 
-	for (size_t i = 0; !own && i < copies->images.count; i++) {
-		if (is_of_file(&copies->images.items[i], key, path) && !strcmp(copies->images.items[i].path, path))
-			own = &copies->images.items[i];
+	for (uint32_t i = first ? (uint32_t)*first : NO_RECORD; !own && i != NO_RECORD; i = next[i].by[by]) {
+		if (is_of_file(&records[i], key, path) && !strcmp(records[i].path, path))
+			own = &records[i];
 	}
 	for (int kept = 1; own && kept >= 0; kept--) {
-		for (size_t i = 0; i < copies->images.count; i++) {
-			const struct module_copy *record = &copies->images.items[i];
+		for (uint32_t i = (uint32_t)*first; i != NO_RECORD; i = next[i].by[by]) {
+			const struct module_copy *record = &records[i];
 			struct module *module;
 
 			if (!is_of_file(record, key, path) || (kept && !record->size))

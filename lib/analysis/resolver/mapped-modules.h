@@ -34,6 +34,12 @@ struct image_state {
 	enum module_state to_report; /* MODULE_READABLE: nothing, or reported with another module */
 };
 
+enum { RECORDS_BY_INODE, RECORDS_BY_PATH, MODULE_RECORD_ORDERS };
+
+struct next_records {
+	uint32_t by[MODULE_RECORD_ORDERS]; /* NO_RECORD: none */
+};
+
 struct mapped_modules {
 	const struct reader_metadata *metadata;
 	struct modules *modules;
@@ -42,6 +48,10 @@ struct mapped_modules {
 	VECTOR(struct image_state) image_states;
 	struct map build_ids; /* path -> entry of the build-ids */
 	struct map reported;  /* path and state of the warnings so far */
+	/* The module records: the first one of each inode and of each path, and after each the next one. A hostile
+	 * recording has a million records and as many images. */
+	struct map first_records[MODULE_RECORD_ORDERS];
+	VECTOR(struct next_records) next_records;
 	struct arena arena;
 };
 
