@@ -37,7 +37,7 @@ const char *describe_verdict(enum mmt_verdict verdict)
 	    [MMT_VERDICT_SHRINKING] = "shrinking",
 	};
 
-	return words[verdict];
+	return words[verdict < MMT_VERDICT_KINDS ? verdict : MMT_VERDICT_UNKNOWN];
 }
 
 static uint64_t count_events(const struct mmt_record_summary *summary)

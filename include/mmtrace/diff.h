@@ -41,7 +41,7 @@ MMT_PUBLIC const char *mmt_diff_relation_name(enum mmt_diff_relation relation);
 
 struct mmt_diff {
 	const struct mmt_report *before, *after;
-	const struct mmt_diff_entry *entries; /* largest growth first, largest decrease last; without CHANGE_SAME */
+	const struct mmt_diff_entry *entries; /* largest growth first, largest decrease last; without MMT_CHANGE_SAME */
 	size_t entry_count;
 	/* Entries of the other rows: those with MMT_CHANGE_SAME, and those that hold nothing in either report, where
 	 * `change` has no meaning. */

@@ -48,7 +48,10 @@ struct mmt_export_options {
 
 /* Set everything to 0, then the defaults: the size, and the format "folded". */
 MMT_PUBLIC void mmt_export_options_init_size(struct mmt_export_options *options, size_t size);
-#define mmt_export_options_init(options) mmt_export_options_init_size((options), sizeof(*(options)))
+static inline void mmt_export_options_init(struct mmt_export_options *options)
+{
+	mmt_export_options_init_size(options, sizeof(*options));
+}
 
 /* The report must be by stack and have lifetimes (mmt_report_options.lifetime_steps). The stream is not flushed; the
  * caller checks for write errors with ferror(). MMT_ERROR_INVALID: no such format, or the report is not by stack or has

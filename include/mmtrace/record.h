@@ -14,7 +14,8 @@
 MMT_BEGIN_C
 
 enum mmt_call_graph {
-	/* Kernel callchain, registers and a stack dump; while the call rate is low, another of STACK_DUMP_BYTES_MAX. */
+	/* Kernel callchain, registers and a stack dump; while the call rate is low, another of
+	   MMT_STACK_DUMP_BYTES_MAX. */
 	MMT_CALL_GRAPH_AUTO,
 	MMT_CALL_GRAPH_FP,    /* kernel callchain, registers and the few stack bytes that contain the caller of mmap */
 	MMT_CALL_GRAPH_DWARF, /* kernel callchain, registers and a dump of stack_dump_bytes */
@@ -90,10 +91,11 @@ struct mmt_record_options {
 	   combined with all_cpus or a control group; the recording then ends with the command. */
 	const pid_t *pids;
 	size_t pid_count;
-	const pid_t *tids; /* and what they start; other threads of their processes count as missed */
+	const pid_t *tids; /* threads, and what they start; other threads of their processes count as missed */
 	size_t tid_count;
 	bool all_cpus;	    /* all processes of the system */
-	const char *cgroup; /* with those below: its directory, or its path below the mount point; NULL: none */
+	const char *cgroup; /* all processes in it and below: its directory, or its path below the mount point; NULL:
+			       none */
 	enum mmt_record_scope scope;
 	char *const *command; /* NULL-terminated argument vector; NULL: none */
 	/* Signals that the command ignores in addition to those that the caller ignores, and signals that it blocks.
@@ -110,10 +112,11 @@ struct mmt_record_options {
 	uint32_t stack_dump_bytes; /* for MMT_CALL_GRAPH_DWARF: a multiple of 8, from 8 to MMT_STACK_DUMP_BYTES_MAX */
 	uint64_t duration_ns;	   /* 0: no limit */
 	uint64_t max_bytes; /* stop when this much is written; data written at the end is not counted. 0: no limit */
-	bool lean;	    /* no callchains and no MMAP2 records of data mappings; not with MMT_CALL_GRAPH_FP */
-	bool no_compress;   /* write uncompressed records, for tools that cannot read others: a much larger file */
-	bool tree;	    /* also record all existing descendants of the targets; not with no_inherit */
-	bool no_inherit;    /* do not record child processes; new threads are still recorded */
+	bool lean; /* no callchains, so that stacks end with the dump, and no MMAP2 records of data mappings; not with
+		      MMT_CALL_GRAPH_FP */
+	bool no_compress; /* write uncompressed records, for tools that cannot read others: a much larger file */
+	bool tree;	  /* also record all existing descendants of the targets; not with no_inherit */
+	bool no_inherit;  /* do not record child processes; new threads are still recorded */
 	/* Interval at which mmtrace reads the mappings of all processes, for checks, and which of their pages are
 	   resident. 0: only the mappings of a command and its children, at increasing intervals: a tenth of the time
 	   since the start. */
@@ -124,7 +127,8 @@ struct mmt_record_options {
 	int mark_fd;	  /* nonblocking pipe: each uint64_t, a time of CLOCK_MONOTONIC, sets a mark; -1: none */
 	int stop_fd;	  /* stops recording when it is readable; more bytes shorten the work at the end; -1: none */
 
-	/* Prints a line: a warning, the processes that `tree` has found, or information if `verbose`. May be NULL. */
+	/* Prints a line, which ends without a newline: a warning, the processes that `tree` has found, or information
+	 * if `verbose`. May be NULL. */
 	void (*message)(void *context, bool warning, const char *text);
 	/* Called once, when all events are enabled and the command runs, or the process is waited for. May be NULL. */
 	void (*started)(void *context);
@@ -202,7 +206,10 @@ MMT_PUBLIC pid_t mmt_pid_in_container(pid_t pid);
 
 /* Set the defaults: stop_fd and mark_fd -1, output "mmtrace.data", everything else except `size` 0. */
 MMT_PUBLIC void mmt_record_options_init_size(struct mmt_record_options *options, size_t size);
-#define mmt_record_options_init(options) mmt_record_options_init_size((options), sizeof(*(options)))
+static inline void mmt_record_options_init(struct mmt_record_options *options)
+{
+	mmt_record_options_init_size(options, sizeof(*options));
+}
 
 /*
  * Record until stopped. A command starts without blocked signals. If the recording ends before the command, the command

@@ -80,7 +80,8 @@ struct mmt_report_options {
 	const char *const *hide;
 	size_t hide_count;
 	enum mmt_row_key by;
-	/* For pairs of different keys, neither MMT_BY_STACK, with lifetime_steps 0. MMT_BY_STACK: one key. */
+	/* Rows of pairs of keys: MMT_BY_STACK, the default, means one key. Otherwise neither key is MMT_BY_STACK, both
+	 * differ, MMT_BY_THREAD means the thread, and lifetime_steps is 0. */
 	enum mmt_row_key then_by;
 	uint32_t classes; /* bits 1 << enum mmt_class of the classes to report; 0: all */
 	/* The time window. Mappings count if they were mapped in [from, to - min_age). They count as freed if they were
@@ -211,7 +212,8 @@ MMT_PUBLIC bool mmt_row_leaks(enum mmt_row_verdict verdict);
 struct mmt_huge_pages {
 	uint64_t bytes;		/* 0: none, or unknown */
 	uint64_t sampled_bytes; /* size of the pages in the sample; 0: there is none */
-	uint64_t zero_bytes;	/* estimate from the sample: only zeros, so most likely never written */
+	uint64_t zero_bytes;	/* estimate from the sample: only zeros, so most likely never written; the sum of the
+				   processes that have a sample */
 	const char *hint;	/* what helps if that is a large part; otherwise NULL */
 };
 
@@ -242,7 +244,8 @@ struct mmt_row {
 	uint32_t joined_to;   /* id of the largest row that made accessible what this one only reserved; 0: none */
 	uint64_t trend[MMT_TREND_POINTS];	   /* unfreed bytes at equal intervals; the last at the end */
 	uint64_t survivor_trend[MMT_TREND_POINTS]; /* the same, only of bytes that are unfreed at the end */
-	const uint64_t *committed_trend;	   /* committed bytes then, in any memory; NULL: as `trend` */
+	const uint64_t *committed_trend; /* MMT_TREND_POINTS integers: committed bytes at these times, also in memory
+					    mapped before; NULL: as `trend` */
 	/* From the lifetimes of its mappings, or from committed_trend if it has no mappings of its own. */
 	enum mmt_row_verdict verdict;
 	enum mmt_class memory_class; /* of most of the unfreed bytes, or of the committed bytes if there are none */
@@ -665,8 +668,9 @@ struct mmt_report {
 	size_t release_count;
 };
 
-/* The words of documents and options, for instance "thread-stack" or "too-short". Static. NULL for MMT_PATTERN_NONE and
- * MMT_LIMIT_NONE; "unknown" for other warnings. Limits have the names that the kernel uses, such as "RLIMIT_AS". */
+/* The words of documents and options, for instance "thread-stack" or "too-short". Static. Verdicts on rows share words:
+ * those that are undecided are "too-short", parts of leaks and what keeps growing are "leak". NULL for MMT_PATTERN_NONE
+ * and MMT_LIMIT_NONE; "unknown" for other warnings. Limits have the names that the kernel uses, such as "RLIMIT_AS". */
 MMT_PUBLIC const char *mmt_class_name(enum mmt_class memory_class);
 MMT_PUBLIC const char *mmt_stack_end_name(enum mmt_stack_end end);
 MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
@@ -679,7 +683,10 @@ MMT_PUBLIC const char *mmt_heap_verdict_name(enum mmt_heap_verdict verdict);
 
 /* Set the defaults: input "mmtrace.data", everything else except `size` 0. */
 MMT_PUBLIC void mmt_report_options_init_size(struct mmt_report_options *options, size_t size);
-#define mmt_report_options_init(options) mmt_report_options_init_size((options), sizeof(*(options)))
+static inline void mmt_report_options_init(struct mmt_report_options *options)
+{
+	mmt_report_options_init_size(options, sizeof(*options));
+}
 
 /*
  * Create a report. Damage and lost events are not errors: see `completeness`. MMT_ERROR_FORMAT: the input is not a

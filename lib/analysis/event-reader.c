@@ -68,11 +68,26 @@ static const enum mmt_event_kind kinds[] = {
 
 const char *mmt_event_kind_name(enum mmt_event_kind kind)
 {
-	/* In the order of the enum. */
 	static const char *const names[] = {
-	    "call",	    "enter", "stack-dump", "new-task",	  "mapping",	    "comm",
-	    "fork",	    "exit",  "lost",	   "lost-dumps",  "snapshot-begin", "snapshot-line",
-	    "snapshot-end", "mark",  "resident",   "large-dumps", "other",	    "resident-pages"};
+	    [MMT_EVENT_CALL] = "call",
+	    [MMT_EVENT_CALL_ENTER] = "enter",
+	    [MMT_EVENT_STACK_DUMP] = "stack-dump",
+	    [MMT_EVENT_NEW_TASK] = "new-task",
+	    [MMT_EVENT_MAPPING] = "mapping",
+	    [MMT_EVENT_COMM] = "comm",
+	    [MMT_EVENT_FORK] = "fork",
+	    [MMT_EVENT_EXIT] = "exit",
+	    [MMT_EVENT_LOST] = "lost",
+	    [MMT_EVENT_LOST_DUMPS] = "lost-dumps",
+	    [MMT_EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
+	    [MMT_EVENT_SNAPSHOT_LINE] = "snapshot-line",
+	    [MMT_EVENT_SNAPSHOT_END] = "snapshot-end",
+	    [MMT_EVENT_MARK] = "mark",
+	    [MMT_EVENT_RESIDENT] = "resident",
+	    [MMT_EVENT_RESIDENT_PAGES] = "resident-pages",
+	    [MMT_EVENT_LARGE_DUMPS] = "large-dumps",
+	    [MMT_EVENT_OTHER] = "other",
+	};
 
 	return (size_t)kind < sizeof(names) / sizeof(*names) ? names[kind] : "unknown";
 }

@@ -14,6 +14,7 @@
 #define LEVEL_BYTES (256u << 10)    /* as are smaller ones */
 #define CENSUSES_MIN 3		    /* fewer show no trend */
 #define PIDS_CHECKED 16		    /* of a row */
+#define HEAPS_COMPARED 1024	    /* of a diff; those that changed most are first */
 
 /* A program that starts in the recording has an empty heap. */
 static const struct mmt_heap_census empty;
@@ -346,10 +347,11 @@ struct mmt_error *heap_growth_build(const struct replay *replay, const struct ro
 	return error;
 }
 
+/* A process that has executed another program has another heap. */
 static bool is_same(const struct mmt_process *a, const struct mmt_process *b, bool same_process)
 {
-	return same_process ? a->pid == b->pid && a->start_boot_ns == b->start_boot_ns
-			    : a->name && b->name && !strcmp(a->name, b->name);
+	return a->name && *a->name && b->name && !strcmp(a->name, b->name) &&
+	       (!same_process || (a->pid == b->pid && a->start_boot_ns && a->start_boot_ns == b->start_boot_ns));
 }
 
 /* The heap of the process, or of the only one with its name; NULL: there is none, or there are several. */
@@ -358,7 +360,7 @@ static const struct mmt_heap *find_heap(const struct mmt_report *report, const s
 {
 	const struct mmt_heap *found = NULL;
 
-	for (size_t i = 0; i < report->heap_count; i++) {
+	for (size_t i = 0; i < report->heap_count && i < HEAPS_COMPARED; i++) {
 		const struct mmt_heap *heap = &report->heaps[i];
 
 		if (!heap->census_count || !is_same(heap->process, process, same_process))
@@ -373,15 +375,11 @@ static const struct mmt_heap *find_heap(const struct mmt_report *report, const s
 struct mmt_error *heap_growth_compare(struct arena *arena, struct mmt_diff *diff)
 {
 	bool same_process = diff->relation == MMT_DIFF_SAME_PROCESS;
-	struct mmt_heap *heaps;
-	struct mmt_error *error;
+	size_t count = diff->after->heap_count < HEAPS_COMPARED ? diff->after->heap_count : HEAPS_COMPARED;
+	struct mmt_heap *heaps = arena_alloc(arena, count + 1, sizeof(*heaps));
+	struct mmt_error *error = heaps ? NULL : &error_no_memory;
 
-	if (!diff->after->heap_count)
-		return NULL;
-	heaps = arena_alloc(arena, diff->after->heap_count, sizeof(*heaps));
-	error = heaps ? NULL : &error_no_memory;
-
-	for (size_t i = 0; !error && i < diff->after->heap_count; i++) {
+	for (size_t i = 0; !error && i < count; i++) {
 		const struct mmt_process *process = diff->after->heaps[i].process;
 		const struct mmt_heap *before = find_heap(diff->before, process, same_process);
 		const struct mmt_heap *after = find_heap(diff->after, process, same_process);
@@ -389,7 +387,7 @@ struct mmt_error *heap_growth_compare(struct arena *arena, struct mmt_diff *diff
 		if (!before || !after)
 			continue;
 		heaps[diff->heap_count] =
-		    (struct mmt_heap){.process = process, .start = before->end, .end = after->end};
+		    (struct mmt_heap){.process = process, .start = before->end, .end = after->end, .census_count = 2};
 		error = find_kinds(report_code(diff->after), &heaps[diff->heap_count++], arena);
 	}
 	if (!error)

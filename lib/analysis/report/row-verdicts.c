@@ -75,11 +75,14 @@ static struct mmt_error *judge_survivors(const struct judging *judging, const ui
 {
 	const struct ledger *ledger = judging->ledger;
 	CLEANUP(free) struct survivors *survivors = calloc(set_count + 1, sizeof(*survivors));
-	CLEANUP(free) struct lifetime_histogram *freed = calloc(set_count + 1, sizeof(*freed));
+	/* Of most sets nothing was freed: the first histogram is empty. */
+	CLEANUP(free) struct lifetime_histogram *freed = calloc(ledger->freed_lifetimes.count + 1, sizeof(*freed));
+	CLEANUP(free) uint32_t *places = calloc(set_count + 1, sizeof(*places)); /* in `freed` */
 	CLEANUP(free) uint64_t *counts = calloc(set_count + 1, sizeof(*counts));
 	CLEANUP(free) bool *joined = calloc(ledger->freed_lifetimes.count + 1, sizeof(*joined));
+	uint32_t used = 0;
 
-	if (!survivors || !freed || !counts || !joined)
+	if (!survivors || !freed || !places || !counts || !joined)
 		return &error_no_memory;
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		uint32_t lifetimes = ledger->accounts.items[i].lifetimes;
@@ -88,7 +91,9 @@ static struct mmt_error *judge_survivors(const struct judging *judging, const ui
 		if (sets[i] == VERDICT_NO_SET || !lifetimes || joined[lifetimes - 1])
 			continue;
 		joined[lifetimes - 1] = true;
-		lifetime_histogram_join(&freed[sets[i]], &ledger->freed_lifetimes.items[lifetimes - 1]);
+		if (!places[sets[i]])
+			places[sets[i]] = ++used;
+		lifetime_histogram_join(&freed[places[sets[i]]], &ledger->freed_lifetimes.items[lifetimes - 1]);
 	}
 	/* Two passes: the number of survivors decides which are old. */
 	for (int round = 0; round < 2; round++) {
@@ -105,7 +110,7 @@ static struct mmt_error *judge_survivors(const struct judging *judging, const ui
 				counts[set]++;
 		}
 		for (size_t i = 0; !round && i < set_count; i++)
-			survivors_begin(&survivors[i], &judging->window, &freed[i], counts[i]);
+			survivors_begin(&survivors[i], &judging->window, &freed[places[i]], counts[i]);
 	}
 	for (size_t i = 0; i < set_count; i++) {
 		judgements[i] = (struct row_judgement){.verdict = survivors_judge(&survivors[i], &judging->window),

@@ -74,7 +74,7 @@ struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struc
 	/* 0 is the model's path for mappings without a name. */
 	return intern_put_string(&mapped->paths, "") == INTERN_NONE
 		   ? &error_no_memory
-		   : index_build_ids(mapped) ?: index_records(mapped);
+		   : index_records(mapped) ?: index_build_ids(mapped);
 }
 
 void mapped_modules_deinit(struct mapped_modules *mapped)

@@ -412,7 +412,8 @@ bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
 			    lseek(fd, 0, SEEK_CUR) == (off_t)(DOT_ENTRIES + threads->count - count) &&
 			    (syscall(SYS_tgkill, pid, threads->items[threads->count - 1], 0) == 0 || errno != ESRCH);
 	}
-	if (complete_ret)
+	/* A process that is gone has no list that could be incomplete. */
+	if (complete_ret && fd >= 0 && entries)
 		*complete_ret = complete;
 	return ok;
 }

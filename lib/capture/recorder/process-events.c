@@ -16,8 +16,8 @@ void process_events_deinit(struct process_events *events)
 struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event, const char *path)
 {
 	struct process_events *events = &recorder->process_events;
-	const uint64_t *known_ns = map_get(&events->executing, (uint64_t)event->pid);
 	struct process_event copy = *event;
+	const uint64_t *known_ns;
 	bool ok = true;
 
 	/* A busy target maps data 100,000 times a second or more, which concerns neither the process table nor a job.
@@ -28,6 +28,7 @@ struct mmt_error *process_events_push(struct recorder *recorder, const struct pr
 	for (size_t i = 0; ok && event->kind == PROCESS_MAPPING && (!i || path[i - 1]); i++)
 		ok = vector_push(&events->paths, path[i]);
 	/* The later one of several execs counts. */
+	known_ns = event->kind == PROCESS_EXEC ? map_get(&events->executing, (uint64_t)event->pid) : NULL;
 	if (event->kind == PROCESS_EXEC && (!known_ns || *known_ns <= event->time_ns))
 		ok = map_put(&events->executing, (uint64_t)event->pid, event->time_ns);
 	return ok && vector_push(&events->items, copy) ? NULL : &error_no_memory;

@@ -730,7 +730,8 @@ struct code_place module_place(struct module *module, uint64_t address, bool is_
 	go = go_of(module);
 	if (go && go_functions_row(go, address - is_return_address, &deduced, &keeps_frame_pointer)) {
 		place.row = keep_row(module->modules, &deduced);
-		place.frame_pointer = keeps_frame_pointer ? CODE_FRAME_POINTER_KEPT : CODE_FRAME_POINTER_NONE;
+		if (place.row)
+			place.frame_pointer = keeps_frame_pointer ? CODE_FRAME_POINTER_KEPT : CODE_FRAME_POINTER_NONE;
 	}
 	if (!place.row)
 		place.row = module_cfi(module, address - is_return_address);

@@ -145,7 +145,6 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 		text_line(text, TEXT_BAD, "Too many stacks differ: only the largest were matched to similar ones.");
 	if (diff->relation == MMT_DIFF_SAME_PROCESS)
 		put_same_process(text, diff);
-	text_diff_heaps(text, diff);
 	if (diff->relation != MMT_DIFF_OTHER_PROGRAM)
 		return;
 	text_put(text, TEXT_BAD, "warning: ");
@@ -250,6 +249,7 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 		text_trust(&text, recordings[i]);
 	}
 	text_diff_relation(&text, diff);
+	text_diff_heaps(&text, diff);
 	if (text.lines)
 		text_end_line(&text);
 	put_sums(&text, diff);
