@@ -303,6 +303,7 @@ START_TEST(heaps_of_processes_that_ended)
 	enum { CHILDREN = 5 };
 	struct recording_builder *builder = begin();
 	struct mmt_heap_census censuses[CHILDREN + 1] = {FIRST};
+	char no_allocator[] = "";
 	struct mmt_report *report;
 	char *text;
 
@@ -310,7 +311,7 @@ START_TEST(heaps_of_processes_that_ended)
 		int32_t pid = CHILD + i;
 
 		censuses[i + 1] = (struct mmt_heap_census){
-		    .pid = pid, .time_ns = 7 * SECOND, .result = MMT_HEAP_ENDED, .allocator_name = (char[]){""}};
+		    .pid = pid, .time_ns = 7 * SECOND, .result = MMT_HEAP_ENDED, .allocator_name = no_allocator};
 		builder_fork(builder, 6 * SECOND, pid, pid, PID, PID);
 		builder_new_task(builder, 6 * SECOND + 1, PID, PID, pid, 0);
 	}
