@@ -109,8 +109,13 @@ expect_json '.heaps | length == 1 and (.[0] | .end.free_bytes - .start.free_byte
 expect_json '.heaps[0].kinds | any(.name == "app::Session" and .start_count == .end_count)' diff.json
 expect_json '.heaps[0].kinds | any(.smallest_bytes <= 512 and .largest_bytes >= 512 and .end_count - .start_count >= 990)' diff.json
 "$MMTRACE" diff --no-pager plain.data "$recording" >diff.txt || fail "diff: status $?"
-grep -Eq 'malloc heap \+[0-9.]+ MiB from the end of the first recording to that of the second: in use \+.*: fragmentation' diff.txt ||
+grep -Eq 'malloc heap \+[0-9.]+ MiB from the last count in the first recording to that in the second: in use \+.*: fragmentation' diff.txt ||
 	fail "diff does not compare the heaps: $(head -20 diff.txt)"
+
+# The other way round, it says what is gone.
+"$MMTRACE" diff --no-pager "$recording" plain.data >diff.txt || fail "diff: status $?"
+grep -Eq 'malloc heap -[0-9.]+ MiB from .*: in use -[^;]*: [0-9,]+ fewer blocks of ' diff.txt ||
+	fail "diff does not say what is gone: $(head -20 diff.txt)"
 
 # An allocator that is recognised by its library is not walked.
 gcc -shared -o libjemalloc.so.2 -x c /dev/null || fail "the library cannot be built"

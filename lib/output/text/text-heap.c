@@ -109,29 +109,31 @@ static void add_table(struct text *text, const struct mmt_heap_kind *kind)
 /* "29,998 more app::Session (...)" */
 static void add_kind(struct text *text, const struct mmt_heap *heap, const struct mmt_heap_kind *kind)
 {
-	uint64_t count;
+	bool fewer = kind->end_count < kind->start_count;
+	uint64_t count = fewer ? kind->start_count - kind->end_count : kind->end_count - kind->start_count;
 
 	if (kind->is_one_block) {
 		add_table(text, kind);
 		return;
 	}
-	count = kind->end_count - (heap->start ? kind->start_count : 0);
-	text_add(text, heap->start ? "%s more " : "%s ", text_count(text, count));
+	text_add(text, "%s %s", text_count(text, count), !heap->start ? "" : fewer ? "fewer " : "more ");
 	add_what(text, kind, count == 1);
 }
 
-/* The kinds with most of the growth. */
+/* The kinds with most of the growth or, if less is in use, of what is gone. They are in the order of growth. */
 static void add_kinds(struct text *text, const struct mmt_heap *heap)
 {
 	int64_t in_use = (int64_t)(heap->end->in_use_low - start_of(heap)->in_use_low);
+	bool less = in_use < 0;
 
 	for (size_t i = 0, named = 0; i < heap->kind_count && named < KINDS_NAMED; i++) {
-		const struct mmt_heap_kind *kind = &heap->kinds[i];
+		const struct mmt_heap_kind *kind = &heap->kinds[less ? heap->kind_count - 1 - i : i];
 		int64_t bytes = (int64_t)(kind->end_bytes - kind->start_bytes);
 
-		if (bytes <= 0 || bytes < in_use / KIND_SHARE)
+		if ((less ? bytes >= 0 : bytes <= 0) || magnitude_of(bytes) < magnitude_of(in_use) / KIND_SHARE)
 			break;
-		if (kind->end_count <= kind->start_count && !kind->is_one_block)
+		if ((less ? kind->end_count >= kind->start_count : kind->end_count <= kind->start_count) &&
+		    !kind->is_one_block)
 			continue;
 		text_add(text, named++ ? ", " : ": ");
 		add_kind(text, heap, kind);
@@ -265,8 +267,9 @@ static void put_unread(struct text *text, const struct mmt_report *report, const
 	else
 		text_add(text, " not read: %s.",
 			 census->result == MMT_HEAP_UNREADABLE ? "this was not permitted"
-			 : census->result == MMT_HEAP_ENDED    ? "the process ended, or reading took too long"
-							       : "its structure is not known");
+			 : census->result == MMT_HEAP_ENDED
+			     ? "the process ended, or reading took too long or was skipped"
+			     : "its structure is not known");
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
 }
 
@@ -337,7 +340,8 @@ void text_diff_heaps(struct text *text, const struct mmt_diff *diff)
 
 		if (magnitude_of(change_of(heap)) < CHANGE_BYTES && magnitude_of(free_change(heap)) < CHANGE_BYTES)
 			continue;
-		put_answer(text, diff->after, heap, " from the end of the first recording to that of the second");
+		put_answer(text, diff->after, heap,
+			   " from the last count in the first recording to that in the second");
 		put_table(text, diff->after, heap);
 	}
 }
