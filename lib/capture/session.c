@@ -204,14 +204,6 @@ static struct mmt_error *attach_to_command(struct recorder *recorder)
 	return error;
 }
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec time;
-
-	clock_gettime(clock, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 /* Begins to write the file, which is completed from now on, whatever fails later. */
 static struct mmt_error *start_writing(struct recorder *recorder)
 {
@@ -347,7 +339,7 @@ static struct mmt_error *start(struct recorder *recorder)
 			process->break_before = snapshot_find_break(recorder, process->pid);
 	}
 	recorder->start_ns = exec_ns ?: clock_now_ns();
-	recorder->start_realtime_ns = read_clock(CLOCK_REALTIME);
+	recorder->start_realtime_ns = clock_read_ns(CLOCK_REALTIME);
 	recorder->start_realtime_ns -= clock_now_ns() - recorder->start_ns;
 	output_file_limit_waiting(writer_file(recorder->writer), recorder->options->stop_fd, recorder_end_ns(recorder));
 	error = file_metadata_add_head(recorder);
@@ -465,7 +457,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 	    .jobs = {.memory = &memory, .runtimes = &runtimes, .jit_reader = &jit_reader, .heap = &heap}};
 	struct mmt_error *error =
 	    options_copy(asked, &options, sizeof(options), "mmt_record_options") ?: check_options(&options);
-	uint64_t cpu_before_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t cpu_before_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	if (error)
 		return error;
@@ -474,7 +466,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_
 	error = run(&recorder);
 	if (!error) {
 		recorder.summary.recorder_cpu_ns =
-		    read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_before_ns + recorder.calls.spent_ns + heap.spent_ns;
+		    clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_before_ns + recorder.calls.spent_ns + heap.spent_ns;
 		recorder.summary.recorder_memory_bytes = proc_own_peak_bytes();
 		/* Ring pages belong to the kernel and are not part of the recorder's RSS. */
 		for (size_t i = 0; i < recorder.reader.rings.items.count; i++)

@@ -340,7 +340,7 @@ struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
 		source.directory = -1;
 		error = open_safely(TRACEFS_SAVED_DIRECTORY, 0, &fd);
 		if (!error)
-			error = error_context(read_content(fd, &data, &size) ?: decode(data, size, &source.saved),
+			error = error_context(read_content(fd, &data, &size) ?: decode(data, size, &source.saved), "%s",
 					      TRACEFS_SAVED_DIRECTORY);
 	}
 	if (!error) {
