@@ -92,7 +92,8 @@ static void put_memory(const struct record_end *end)
 	else
 		fprintf(stderr, " to %s, peak %s; %s", mmt_format_bytes(end_bytes, last),
 			mmt_format_bytes(peak_bytes, peak), mmt_format_change(mmt_growth_change(growth), change));
-	if (growth->bytes_per_minute && growth->bytes_per_minute != MMT_RATE_UNKNOWN && clear)
+	if (growth->bytes_per_minute && growth->bytes_per_minute != MMT_RATE_UNKNOWN && clear &&
+	    growth->verdict != MMT_VERDICT_TOO_SHORT)
 		fprintf(stderr, ", %s/min", mmt_format_change(growth->bytes_per_minute, rate));
 	if (growth->end_swap_bytes)
 		fprintf(stderr, ", %s of it swapped", mmt_format_bytes(growth->end_swap_bytes, rate));
