@@ -4,6 +4,7 @@
 #include "record-end.h"
 
 #include <signal.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,9 @@ static void judge_report(struct record_end *end, const char *file)
 		end->growth_of = report->growth.by_pss ? "Pss" : report->growth.sharers > 1 ? "sum of RSS" : "RSS";
 		end->growth_known = end->reported = true;
 	}
+	if (!error && report->control_group && report->control_group->start[MMT_GROUP_OOM_KILLS] != MMT_UNKNOWN)
+		end->oom_kills =
+		    report->control_group->end[MMT_GROUP_OOM_KILLS] - report->control_group->start[MMT_GROUP_OOM_KILLS];
 	if (!error)
 		mmt_report_destroy(report);
 	mmt_error_destroy(error);
@@ -82,6 +86,9 @@ static void put_memory(const struct record_end *end)
 	uint64_t peak_bytes = by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
 	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT], peak[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
 
+	if (end->oom_kills)
+		fprintf(stderr, "  the kernel's OOM killer ended %" PRIu64 " process%s of the control group\n",
+			end->oom_kills, end->oom_kills == 1 ? "" : "es");
 	if (!end->growth_known && end->summary->end == MMT_RECORD_END_TARGET_ENDED)
 		fputs("  nothing to see: it ended before its memory could be read\n", stderr);
 	if (!end->growth_known)

@@ -591,21 +591,25 @@ struct mmt_step {
 	uint64_t process_resident_bytes; /* from the last resident reading before to_ns; MMT_UNKNOWN: there is none */
 };
 
-/* Memory counters of a control group. Files include those on tmpfs and shared memory, which SHMEM has alone. */
+/* Counters of a control group. Files include those on tmpfs and shared memory, which SHMEM has alone. */
 enum mmt_group_figure {
 	MMT_GROUP_CURRENT,
 	MMT_GROUP_ANON,
 	MMT_GROUP_FILE,
 	MMT_GROUP_SHMEM,
 	MMT_GROUP_KERNEL,
-	MMT_GROUP_LIMIT, /* MMT_UNKNOWN: none */
+	MMT_GROUP_LIMIT,     /* MMT_UNKNOWN: none */
+	MMT_GROUP_OOM_KILLS, /* processes of the group that the kernel's OOM killer has killed so far */
+	MMT_GROUP_STALLED,   /* microseconds so far in which some thread waited for memory (PSI) */
 	MMT_GROUP_FIGURES
 };
 
-/* At the first and the last reading in the window; MMT_UNKNOWN: the kernel does not have this counter. */
+/* At the first and the last reading in the window: bytes, but for the last two; MMT_UNKNOWN: the kernel does not have
+ * this counter. */
 struct mmt_control_group {
+	bool selected; /* the recording is of this group; false: the first target is in it */
 	uint64_t start_ns, end_ns;
-	uint64_t start_bytes[MMT_GROUP_FIGURES], end_bytes[MMT_GROUP_FIGURES];
+	uint64_t start[MMT_GROUP_FIGURES], end[MMT_GROUP_FIGURES];
 	uint64_t peak_bytes; /* the largest MMT_GROUP_CURRENT */
 };
 
@@ -706,6 +710,13 @@ MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);
 /* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments,
  * since peak_ns: the rows do not have it. 0: less than half of the growth. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report);
+
+/* Bytes at the end that the kernel can only swap out, not drop as it drops the page cache. */
+MMT_PUBLIC uint64_t mmt_control_group_used(const struct mmt_control_group *group);
+
+/* Nanoseconds after the end in which the growth of the processes fills the group up to its limit; MMT_UNKNOWN: they do
+ * not grow, or there is no limit. */
+MMT_PUBLIC uint64_t mmt_control_group_full_ns(const struct mmt_report *report);
 
 MMT_END_C
 

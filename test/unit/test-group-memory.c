@@ -41,6 +41,10 @@ START_TEST(version_2)
 	write_file(directory, "memory.stat",
 		   _i ? "anon 1000\nfile 90000\nshmem 80000\nfile_mapped 7\n"
 		      : "anon 1000\nfile 90000\nkernel 5000\nkernel_stack 16\nshmem 80000\n");
+	write_file(directory, "memory.events.local", "low 0\nhigh 7\nmax 9\noom 5\noom_kill 3\n");
+	if (!_i)
+		write_file(directory, "memory.pressure",
+			   "some avg10=0.00 avg60=0.00 avg300=0.00 total=8224\nfull avg10=0.00 total=2327\n");
 	fd = open(directory, O_RDONLY | O_DIRECTORY);
 	ck_assert(group_memory_open(fd, getpid(), &memory));
 	ck_assert(!memory.version_1);
@@ -51,6 +55,8 @@ START_TEST(version_2)
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_SHMEM), 80000);
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_KERNEL), _i ? GROUP_MEMORY_NONE : 5000);
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_LIMIT), _i ? GROUP_MEMORY_NONE : 512000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_OOM_KILLS), 3);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_STALLED), _i ? GROUP_MEMORY_NONE : 8224);
 	group_memory_close(&memory);
 	close(fd);
 }
@@ -69,6 +75,7 @@ START_TEST(version_1)
 	/* Those of the group alone come first, then those with the groups below. */
 	write_file(directory, "memory.stat",
 		   "cache 1\nrss 2\nshmem 3\ntotal_cache 90000\ntotal_rss 1000\ntotal_rss_huge 4\ntotal_shmem 80000\n");
+	write_file(directory, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
 	memory.directory = open(directory, O_RDONLY | O_DIRECTORY);
 	ck_assert(group_memory_read(&memory, figures));
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_CURRENT), 126000);
@@ -77,6 +84,8 @@ START_TEST(version_1)
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_SHMEM), 80000);
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_KERNEL), 5000);
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_LIMIT), _i ? GROUP_MEMORY_NONE : 512000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_OOM_KILLS), 2);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_STALLED), GROUP_MEMORY_NONE);
 	group_memory_close(&memory);
 }
 END_TEST

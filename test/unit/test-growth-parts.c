@@ -414,11 +414,11 @@ START_TEST(counters_of_a_control_group)
 	ck_assert_ptr_nonnull(group);
 	ck_assert_uint_eq(group->start_ns, 1100);
 	ck_assert_uint_eq(group->end_ns, 1102);
-	ck_assert_uint_eq(group->start_bytes[MMT_GROUP_CURRENT], 100 + NOTE_GROUP_CURRENT);
-	ck_assert_uint_eq(group->end_bytes[MMT_GROUP_SHMEM], 300 + NOTE_GROUP_SHMEM);
-	ck_assert_uint_eq(group->end_bytes[MMT_GROUP_KERNEL], 300 + NOTE_GROUP_KERNEL);
-	ck_assert_uint_eq(group->start_bytes[MMT_GROUP_LIMIT], MMT_UNKNOWN);
-	ck_assert_uint_eq(group->end_bytes[MMT_GROUP_LIMIT], 5000);
+	ck_assert_uint_eq(group->start[MMT_GROUP_CURRENT], 100 + NOTE_GROUP_CURRENT);
+	ck_assert_uint_eq(group->end[MMT_GROUP_SHMEM], 300 + NOTE_GROUP_SHMEM);
+	ck_assert_uint_eq(group->end[MMT_GROUP_KERNEL], 300 + NOTE_GROUP_KERNEL);
+	ck_assert_uint_eq(group->start[MMT_GROUP_LIMIT], MMT_UNKNOWN);
+	ck_assert_uint_eq(group->end[MMT_GROUP_LIMIT], 5000);
 	ck_assert_uint_eq(group->peak_bytes, 900 + NOTE_GROUP_CURRENT);
 	mmt_report_destroy(report);
 }

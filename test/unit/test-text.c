@@ -1308,8 +1308,9 @@ END_TEST
 START_TEST(line_of_a_control_group)
 {
 	static const struct mmt_control_group row = {
-	    .start_bytes = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, MMT_UNKNOWN},
-	    .end_bytes = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20}};
+	    .selected = true,
+	    .start = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, MMT_UNKNOWN},
+	    .end = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20}};
 	struct mmt_report report = sample_report();
 	char *text;
 
@@ -1323,6 +1324,47 @@ START_TEST(line_of_a_control_group)
 	report.control_group = NULL;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_ABSENT(text, "control group");
+	free(text);
+}
+END_TEST
+
+/* A group of which only a target is recorded has a line if its limit is near, or the kernel acted because of it. */
+START_TEST(pressure_in_a_control_group)
+{
+	struct mmt_control_group row = {.end_ns = 10000000000,
+					.start = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, 512 << 20, 4, 1000},
+					.end = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20, 4, 1000}};
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.control_group = &row;
+	report.growth.verdict = MMT_VERDICT_GROWING;
+	report.growth.bytes_per_minute = 1 << 20;
+	ck_assert_uint_eq(mmt_control_group_used(&row), 94 << 20);
+	ck_assert_uint_eq(mmt_control_group_full_ns(&report), 418 * 60000000000);
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_ABSENT(text, "control group");
+	free(text);
+	report.growth.bytes_per_minute = 209 << 20;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text,
+		   "\n  control group: 94.00 MiB of its limit of 512.0 MiB are in use besides page cache, and this "
+		   "growth fills it in 2 min 0 s\n");
+	free(text);
+	report.growth.verdict = MMT_VERDICT_STEADY;
+	ck_assert_uint_eq(mmt_control_group_full_ns(&report), MMT_UNKNOWN);
+	row.end[MMT_GROUP_OOM_KILLS] = 6;
+	row.end[MMT_GROUP_STALLED] = 1000 + 150000;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text,
+		   "\n  control group: the kernel's OOM killer ended 2 of its processes; threads waited 150 ms for "
+		   "memory\n");
+	free(text);
+	row.end[MMT_GROUP_ANON] = 400 << 20;
+	row.end[MMT_GROUP_OOM_KILLS] = MMT_UNKNOWN;
+	row.end[MMT_GROUP_STALLED] = 1000 + 90000;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\n  control group: 484.0 MiB of its limit of 512.0 MiB are in use besides page cache\n");
 	free(text);
 }
 END_TEST
@@ -2259,9 +2301,10 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, advice_depends_on_the_ending, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_loop_test(cases, long_names_keep_the_function, 0, (int)(sizeof(long_names) / sizeof(long_names[0])));
 	tcase_add_tests(cases, sentences_are_complete, selection, sorted_by_memory, line_of_a_control_group,
-			sorted_by_resident_and_committed, table_of_causes, rates_of_the_table, table_of_rows,
-			memory_freed_at_the_end, nothing_to_see, leaks_without_growth, counts_of_mappings,
-			refused_calls_come_first, trend_of_survivors, verdicts_of_rows, nothing_unfreed);
+			pressure_in_a_control_group, sorted_by_resident_and_committed, table_of_causes,
+			rates_of_the_table, table_of_rows, memory_freed_at_the_end, nothing_to_see,
+			leaks_without_growth, counts_of_mappings, refused_calls_come_first, trend_of_survivors,
+			verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_tests(cases, parts_of_growth, growth_beside_a_selection, growth_partly_shown_by_rows,
 			huge_pages_that_are_mostly_empty);

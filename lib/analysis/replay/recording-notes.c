@@ -86,24 +86,24 @@ const struct noted_limit *notes_limit(const struct notes *notes, int32_t pid, en
 static void take_group_memory(struct notes *notes, const struct event *event)
 {
 	struct mmt_control_group *group = &notes->control_group;
-	uint64_t bytes = event->group_memory.bytes;
+	uint64_t value = event->group_memory.value;
 
 	if (event->time_ns < notes->memory.from_ns || event->group_memory.figure >= MMT_GROUP_FIGURES)
 		return;
 	/* The limit may be missing. */
-	if (bytes > MMT_BYTES_MAX)
-		bytes = MMT_UNKNOWN;
+	if (value > MMT_BYTES_MAX)
+		value = MMT_UNKNOWN;
 	if (!group->end_ns) {
 		group->start_ns = event->time_ns;
 		for (size_t i = 0; i < MMT_GROUP_FIGURES; i++)
-			group->start_bytes[i] = group->end_bytes[i] = MMT_UNKNOWN;
+			group->start[i] = group->end[i] = MMT_UNKNOWN;
 	}
 	if (event->time_ns == group->start_ns)
-		group->start_bytes[event->group_memory.figure] = bytes;
+		group->start[event->group_memory.figure] = value;
 	group->end_ns = event->time_ns;
-	group->end_bytes[event->group_memory.figure] = bytes;
-	if (event->group_memory.figure == MMT_GROUP_CURRENT && bytes != MMT_UNKNOWN && bytes > group->peak_bytes)
-		group->peak_bytes = bytes;
+	group->end[event->group_memory.figure] = value;
+	if (event->group_memory.figure == MMT_GROUP_CURRENT && value != MMT_UNKNOWN && value > group->peak_bytes)
+		group->peak_bytes = value;
 }
 
 struct mmt_error *notes_take(struct notes *notes, const struct event *event)

@@ -194,6 +194,7 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 		replay->large_dumps |= metadata->attributes[i].role == ROLE_LARGE_DUMP;
 	}
 	replay->notes.memory.from_ns = replay->window.from_ns;
+	replay->notes.control_group.selected = replay->metadata->info.all_processes;
 	replay->notes.memory.page_bytes = spaces.page_bytes;
 	accounts.from_ns = replay->window.from_ns;
 	accounts.allocations_to_ns = replay->window.allocations_to_ns;

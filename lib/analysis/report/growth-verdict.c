@@ -7,6 +7,7 @@
 
 #include "analysis/report/row-verdicts.h"
 #include "analysis/report/verdict-rules.h"
+#include "base/saturating-sum.h"
 #include "base/vector.h"
 
 #define WINDOWS VERDICT_PARTS
@@ -427,4 +428,27 @@ int64_t mmt_process_growth(const struct mmt_process *process)
 		return readings->growth_bytes;
 	return (int64_t)(readings->end_resident_bytes + readings->end_swapped_bytes - readings->start_resident_bytes -
 			 readings->start_swapped_bytes);
+}
+
+uint64_t mmt_control_group_used(const struct mmt_control_group *group)
+{
+	static const enum mmt_group_figure parts[] = {MMT_GROUP_ANON, MMT_GROUP_SHMEM, MMT_GROUP_KERNEL};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (group->end[parts[i]] != MMT_UNKNOWN)
+			sum = saturating_add(sum, group->end[parts[i]], MMT_BYTES_MAX);
+	}
+	return sum;
+}
+
+uint64_t mmt_control_group_full_ns(const struct mmt_report *report)
+{
+	const struct mmt_growth *growth = &report->growth;
+	uint64_t limit = report->control_group ? report->control_group->end[MMT_GROUP_LIMIT] : MMT_UNKNOWN, used;
+
+	if (limit == MMT_UNKNOWN || growth->verdict != MMT_VERDICT_GROWING || growth->bytes_per_minute <= 0)
+		return MMT_UNKNOWN;
+	used = mmt_control_group_used(report->control_group);
+	return used < limit ? (uint64_t)((double)(limit - used) / (double)growth->bytes_per_minute * 60e9) : 0;
 }

@@ -21,7 +21,7 @@ static uint64_t read_number(int directory, const char *name)
 	return (uint64_t)text_file_number(directory, name, (int64_t)GROUP_MEMORY_NONE);
 }
 
-/* Returns the number in the line "KEY NUMBER". */
+/* Returns the number in the line "KEY NUMBER"; `text` may be NULL. */
 static uint64_t find_number(const char *text, const char *key)
 {
 	size_t length = strlen(key);
@@ -37,22 +37,30 @@ static uint64_t find_number(const char *text, const char *key)
 bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES])
 {
 	/* Files of a number, and keys in memory.stat, in the order of the figures. */
-	static const char *const names[][NOTE_GROUP_FIGURES] = {
-	    {"memory.current", "anon", "file", "shmem", "kernel", "memory.max"},
+	static const char *const names[][NOTE_GROUP_STALLED - NOTE_GROUP_FIRST] = {
+	    {"memory.current", "anon", "file", "shmem", "kernel", "memory.max", "oom_kill"},
 	    {"memory.usage_in_bytes", "total_rss", "total_cache", "total_shmem", "memory.kmem.usage_in_bytes",
-	     "memory.limit_in_bytes"},
+	     "memory.limit_in_bytes", "oom_kill"},
 	};
 	uint64_t *limit = &figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST];
-	CLEANUP(free) char *text = NULL;
+	CLEANUP(free) char *text = NULL, *events = NULL, *pressure = NULL;
+	const char *stalled;
 
 	if (memory->directory < 0 || text_file_read(memory->directory, "memory.stat", &text) < 0)
 		return false;
-	for (unsigned i = 0; i < NOTE_GROUP_FIGURES; i++) {
+	(void)text_file_read(memory->directory, memory->version_1 ? "memory.oom_control" : "memory.events.local",
+			     &events);
+	(void)text_file_read(memory->directory, "memory.pressure", &pressure);
+	for (unsigned i = 0; i < NOTE_GROUP_STALLED - NOTE_GROUP_FIRST; i++) {
 		const char *name = names[memory->version_1][i];
 
-		figures[i] =
-		    starts_with(name, "memory.") ? read_number(memory->directory, name) : find_number(text, name);
+		figures[i] = starts_with(name, "memory.") ? read_number(memory->directory, name)
+							  : find_number(starts_with(name, "oom") ? events : text, name);
 	}
+	/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=8224" */
+	stalled = pressure ? strstr(pressure, "total=") : NULL;
+	figures[NOTE_GROUP_STALLED - NOTE_GROUP_FIRST] =
+	    stalled ? strtoull(stalled + strlen("total="), NULL, 10) : GROUP_MEMORY_NONE;
 	if (*limit > NO_LIMIT_BYTES)
 		*limit = GROUP_MEMORY_NONE;
 	return figures[0] != GROUP_MEMORY_NONE;
@@ -93,8 +101,8 @@ char *group_memory_path(pid_t pid)
 	return NULL;
 }
 
-/* The mount of the version 1 hierarchy may show only a part of it, as in a container: its root is then the group. */
-static int open_version_1(const char *path)
+/* The mount of the hierarchy may show only a part of it, as in a container: its root is then the group. */
+static int open_mounted(const char *path, bool version_1)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
 	const struct mntent *mount;
@@ -103,7 +111,8 @@ static int open_version_1(const char *path)
 	while (mounts && directory < 0 && (mount = getmntent(mounts))) {
 		char full_path[PATH_MAX];
 
-		if (strcmp(mount->mnt_type, "cgroup") != 0 || !hasmntopt(mount, "memory") ||
+		if (strcmp(mount->mnt_type, version_1 ? "cgroup" : "cgroup2") != 0 ||
+		    (version_1 && !hasmntopt(mount, "memory")) ||
 		    snprintf(full_path, sizeof(full_path), "%s%s", mount->mnt_dir, path) >= (int)sizeof(full_path))
 			continue;
 		directory = open(full_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -117,21 +126,23 @@ static int open_version_1(const char *path)
 
 bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 {
-	CLEANUP(free) char *text = NULL;
-	const char *path;
-
-	*memory = (struct group_memory){.directory = -1};
-	if (faccessat(group, "memory.current", F_OK, 0) == 0) {
+	*memory = (struct group_memory){.directory = -1, .version_1 = true};
+	if (group >= 0 && faccessat(group, "memory.current", F_OK, 0) == 0) {
+		memory->version_1 = false;
 		memory->directory = openat(group, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		return memory->directory >= 0;
 	}
-	text = proc_text(member, "cgroup");
-	path = text ? group_memory_find(text, "memory") : NULL;
-	if (!path || !strcmp(path, "/"))
-		return false;
-	memory->directory = open_version_1(path);
-	memory->version_1 = true;
-	return memory->directory >= 0;
+	for (int version = 1; version <= (group < 0 ? 2 : 1); version++) {
+		CLEANUP(free) char *text = proc_text(member, "cgroup");
+		const char *path = text ? group_memory_find(text, version == 1 ? "memory" : "") : NULL;
+
+		if (!path || !strcmp(path, "/"))
+			continue;
+		memory->version_1 = version == 1;
+		memory->directory = open_mounted(path, memory->version_1);
+		return memory->directory >= 0;
+	}
+	return false;
 }
 
 void group_memory_close(struct group_memory *memory)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The memory counters of a control group: also of what no process maps, such as files on tmpfs. */
+/* The memory counters of a control group: also of what no process maps, such as files on tmpfs, and the pressure that
+ * its limit causes. */
 #ifndef CAPTURE_PROCFS_GROUP_MEMORY_H
 #define CAPTURE_PROCFS_GROUP_MEMORY_H
 
@@ -13,6 +14,7 @@
 struct group_memory {
 	int directory; /* -1: not found */
 	bool version_1;
+	bool searched; /* for the user */
 };
 
 /* Not known, or no limit. */
@@ -20,8 +22,9 @@ struct group_memory {
 
 /*
  * Opens the memory controller's directory. `group`: the recorded group, if its hierarchy has the controller; otherwise
- * the controller has a hierarchy of version 1, in which the group of the process `member` is used. False: there is no
- * controller, or the group is the root, whose counters are those of the machine.
+ * the controller has a hierarchy of version 1, in which the group of the process `member` is used. -1: no group is
+ * recorded, use that of `member`. False: there is no controller, or the group is the root, whose counters are those of
+ * the machine.
  */
 bool group_memory_open(int group, pid_t member, struct group_memory *memory);
 void group_memory_close(struct group_memory *memory);

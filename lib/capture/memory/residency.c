@@ -484,22 +484,29 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 	return boot_ns ? recorder_note_started(recorder, process->pid, now_ns, boot_ns, control_group) : NULL;
 }
 
-/* Notes the counters of the control group. A group may get its first process later. */
+/* Notes the counters of the control group, the recorded one or that of the first target. A group may get its first
+ * process later. */
 static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, uint64_t reading)
 {
 	struct group_memory *memory = &recorder->jobs.memory->group_memory;
 	uint64_t figures[NOTE_GROUP_FIGURES];
 	struct mmt_error *error = NULL;
+	unsigned first = 0;
 
-	for (size_t i = 0; memory->directory < 0 && i < recorder->processes.items.count; i++) {
+	for (size_t i = 0; !memory->searched && i < recorder->processes.items.count; i++) {
 		if (recorder->processes.items.items[i]->ended)
 			continue;
-		(void)group_memory_open(recorder->cgroup, recorder->processes.items.items[i]->pid, memory);
+		memory->searched =
+		    group_memory_open(recorder->cgroup, recorder->processes.items.items[i]->pid, memory) ||
+		    recorder->cgroup < 0;
 		break;
 	}
 	if (!group_memory_read(memory, figures))
 		return NULL;
-	for (unsigned i = 0; !error && i < NOTE_GROUP_FIGURES; i++)
+	/* When the targets have ended, only the counters still tell about them. */
+	if (recorder->cgroup < 0 && !recorder->jobs.memory->resident_series.processes)
+		first = NOTE_GROUP_OOM_KILLS - NOTE_GROUP_FIRST;
+	for (unsigned i = first; !error && i < NOTE_GROUP_FIGURES; i++)
 		error = recorder_note(recorder, NOTE_GROUP_FIRST + i, 0, now_ns, figures[i], reading);
 	return error;
 }
@@ -544,7 +551,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 		sum.swapped_bytes += swapped;
 		series->processes++;
 	}
-	if (!error && recorder->cgroup >= 0)
+	if (!error && !recorder->options->all_cpus)
 		error = note_group(recorder, now_ns, reading);
 	if (!error)
 		error = limits_note_machine(recorder, now_ns);

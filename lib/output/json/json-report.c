@@ -303,26 +303,31 @@ static void put_growth(struct document *document, const struct mmt_growth *it)
 }
 
 static void put_counters(struct document *document, const char *name, uint64_t time_ns,
-			 const uint64_t bytes[MMT_GROUP_FIGURES])
+			 const uint64_t figures[MMT_GROUP_FIGURES])
 {
 	document_open_object(document, name);
 	document_unsigned(document, "time_ns", time_ns);
-	document_unsigned(document, "current_bytes", bytes[MMT_GROUP_CURRENT]);
-	document_unsigned(document, "anon_bytes", bytes[MMT_GROUP_ANON]);
-	document_unsigned(document, "file_bytes", bytes[MMT_GROUP_FILE]);
-	document_unsigned(document, "shmem_bytes", bytes[MMT_GROUP_SHMEM]);
-	document_unsigned(document, "kernel_bytes", bytes[MMT_GROUP_KERNEL]);
-	document_unsigned(document, "limit_bytes", bytes[MMT_GROUP_LIMIT]);
+	document_unsigned(document, "current_bytes", figures[MMT_GROUP_CURRENT]);
+	document_unsigned(document, "anon_bytes", figures[MMT_GROUP_ANON]);
+	document_unsigned(document, "file_bytes", figures[MMT_GROUP_FILE]);
+	document_unsigned(document, "shmem_bytes", figures[MMT_GROUP_SHMEM]);
+	document_unsigned(document, "kernel_bytes", figures[MMT_GROUP_KERNEL]);
+	document_unsigned(document, "limit_bytes", figures[MMT_GROUP_LIMIT]);
+	document_unsigned(document, "oom_kills", figures[MMT_GROUP_OOM_KILLS]);
+	document_unsigned(document, "stalled_us", figures[MMT_GROUP_STALLED]);
 	document_close(document);
 }
 
-static void put_control_group(struct document *document, const struct mmt_control_group *row)
+static void put_control_group(struct document *document, const struct mmt_report *report)
 {
+	const struct mmt_control_group *row = report->control_group;
+
 	if (!open_known(document, "control_group", row))
 		return;
-	put_counters(document, "start", row->start_ns, row->start_bytes);
-	put_counters(document, "end", row->end_ns, row->end_bytes);
+	put_counters(document, "start", row->start_ns, row->start);
+	put_counters(document, "end", row->end_ns, row->end);
 	document_unsigned(document, "peak_bytes", row->peak_bytes);
+	document_unsigned(document, "full_in_ns", mmt_control_group_full_ns(report));
 	document_close(document);
 }
 
@@ -411,7 +416,7 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	document_unsigned(document, "failed_calls", it->failed_calls);
 	put_completeness(document, &it->completeness);
 	put_growth(document, &it->growth);
-	put_control_group(document, it->control_group);
+	put_control_group(document, it);
 	put_huge_pages(document, it);
 	document_each(document, "heaps", i, it->heap_count)
 		put_heap(document, &it->heaps[i]);

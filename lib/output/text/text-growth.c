@@ -416,9 +416,39 @@ static void put_huge_pages(struct text *text, const struct mmt_report *report)
 
 static int64_t group_change(const struct mmt_control_group *group, enum mmt_group_figure figure)
 {
-	uint64_t start = group->start_bytes[figure], end = group->end_bytes[figure];
+	uint64_t start = group->start[figure], end = group->end[figure];
 
 	return start == MMT_UNKNOWN || end == MMT_UNKNOWN ? 0 : (int64_t)(end - start);
+}
+
+#define NEAR_SHARE 5	     /* a group is nearly full if less than 1/this of its limit is left, */
+#define NEAR_NS 600000000000 /* or if it is full so soon */
+#define STALLED_SHARE 100    /* of the time: a shorter wait for memory is no problem */
+
+/* How near the limit of the group is, and what the kernel did about it, if that is a problem. */
+static void put_pressure(struct text *text, const struct mmt_report *report)
+{
+	const struct mmt_control_group *group = report->control_group;
+	uint64_t used = mmt_control_group_used(group), limit = group->end[MMT_GROUP_LIMIT];
+	uint64_t full_ns = mmt_control_group_full_ns(report);
+	int64_t kills = group_change(group, MMT_GROUP_OOM_KILLS);
+	double stalled_ns = (double)group_change(group, MMT_GROUP_STALLED) * 1000;
+	const char *before = "  control group: ";
+
+	if (kills > 0) {
+		text_add(text, "%sthe kernel's OOM killer ended %" PRId64 " of its processes", before, kills);
+		before = "; ";
+	}
+	if (limit != MMT_UNKNOWN && (used >= limit - limit / NEAR_SHARE || full_ns < NEAR_NS)) {
+		text_add(text, "%s%s of its limit of %s are in use besides page cache", before, text_bytes(text, used),
+			 text_bytes(text, limit));
+		if (full_ns != MMT_UNKNOWN)
+			text_add(text, ", and this growth fills it in %s", text_duration(text, full_ns));
+		before = "; ";
+	}
+	if (stalled_ns > (double)(group->end_ns - group->start_ns) / STALLED_SHARE)
+		text_add(text, "%sthreads waited %s for memory", before, text_duration(text, (uint64_t)stalled_ns));
+	text_end_sentence(text, TEXT_BAD, 2 * INDENT);
 }
 
 /* "control group +84.00 MiB (now 120.00 MiB of 512.00 MiB): +80.00 MiB files on tmpfs ..., processes +0 B" */
@@ -438,13 +468,16 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 	const char *before = ": ";
 	int64_t change;
 
-	if (!row || row->end_bytes[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
+	if (!row || row->end[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
+		return;
+	put_pressure(text, report);
+	if (!row->selected)
 		return;
 	change = group_change(row, MMT_GROUP_CURRENT);
 	text_add(text, "  control group %s (now %s", text_change(text, change),
-		 text_bytes(text, row->end_bytes[MMT_GROUP_CURRENT]));
-	if (row->end_bytes[MMT_GROUP_LIMIT] != MMT_UNKNOWN)
-		text_add(text, " of %s", text_bytes(text, row->end_bytes[MMT_GROUP_LIMIT]));
+		 text_bytes(text, row->end[MMT_GROUP_CURRENT]));
+	if (row->end[MMT_GROUP_LIMIT] != MMT_UNKNOWN)
+		text_add(text, " of %s", text_bytes(text, row->end[MMT_GROUP_LIMIT]));
 	text_add(text, ")");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		if (!is_large(parts[i].bytes) || magnitude_of(parts[i].bytes) < magnitude_of(change) / NEGLIGIBLE)

@@ -124,7 +124,7 @@ struct event {
 		} pss;				/* EVENT_PSS */
 		struct {
 			uint32_t figure; /* below NOTE_GROUP_FIGURES */
-			uint64_t bytes;
+			uint64_t value;
 		} group_memory; /* EVENT_GROUP_MEMORY */
 		struct {
 			uint32_t kind; /* below NOTE_LIMITS */

@@ -114,8 +114,9 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * its control group with a NUL. Swapped memory of the
  * record's process: bytes, and the number of the reading, as for RSS. Break of the record's process just before the
  * recording began: its address, and 0. Resident memory of the record's process that it freed with MADV_FREE: bytes,
- * and the number of the reading, as for RSS. Memory counters of the recorded control group, of no process: bytes, and
- * the number of the reading. Limits of the record's process, or of the machine: bytes, and how many of them are used.
+ * and the number of the reading, as for RSS. Memory counters of the control group that is recorded or that the first
+ * target is in, of no process: bytes, a number of processes or microseconds, and the number of the reading. Limits of
+ * the record's process, or of the machine: bytes, and how many of them are used.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
@@ -135,6 +136,8 @@ enum note_kind {
 	NOTE_GROUP_SHMEM = 11,
 	NOTE_GROUP_KERNEL = 12,
 	NOTE_GROUP_LIMIT = 13,
+	NOTE_GROUP_OOM_KILLS = 14,
+	NOTE_GROUP_STALLED = 15,
 	NOTE_LIMIT_FIRST = 16,
 	NOTE_LIMIT_ADDRESS_SPACE = NOTE_LIMIT_FIRST,
 	NOTE_LIMIT_DATA = 17,
@@ -143,7 +146,7 @@ enum note_kind {
 	NOTE_LIMIT_MEMORY = 20,
 	NOTE_LIMIT_HUGE_PAGES = 21
 };
-#define NOTE_GROUP_FIGURES (NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST + 1)
+#define NOTE_GROUP_FIGURES (NOTE_GROUP_STALLED - NOTE_GROUP_FIRST + 1)
 #define NOTE_LIMITS (NOTE_LIMIT_HUGE_PAGES - NOTE_LIMIT_FIRST + 1)
 
 /* Which pages of the record's process were resident at its time, in PERF_RECORD_TEXT_POKE records: u32 reading, the

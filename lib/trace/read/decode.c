@@ -165,10 +165,10 @@ static void decode_note(struct bytes *bytes, struct event *event)
 						     : EVENT_LAZY_FREE;
 		event->resident.bytes = value;
 		event->resident.reading = bytes_u64(bytes);
-	} else if (kind >= NOTE_GROUP_FIRST && kind <= NOTE_GROUP_LIMIT) {
+	} else if (kind >= NOTE_GROUP_FIRST && kind - NOTE_GROUP_FIRST < NOTE_GROUP_FIGURES) {
 		event->kind = EVENT_GROUP_MEMORY;
 		event->group_memory.figure = kind - NOTE_GROUP_FIRST;
-		event->group_memory.bytes = value;
+		event->group_memory.value = value;
 	} else if (kind >= NOTE_LIMIT_FIRST && kind - NOTE_LIMIT_FIRST < NOTE_LIMITS) {
 		event->kind = EVENT_LIMIT;
 		event->limit.kind = kind - NOTE_LIMIT_FIRST;

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# A process in a control group with a limit: the report says how full the group is and when it will be full, and, when the
+# kernel has killed the process, that this is why it ended.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+unified=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+memory=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts)
+group=${memory:-$unified}/mmtrace-test-$$
+limit=memory.limit_in_bytes
+[ -n "$memory" ] || limit=memory.max
+[ -n "$memory" ] || echo +memory >"$unified/cgroup.subtree_control" 2>/dev/null
+mkdir "$group" 2>/dev/null && [ -e "$group/$limit" ] || {
+	rmdir "$group" 2>/dev/null
+	skip "no control group with a limit of memory can be made here"
+}
+remove_group() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		rmdir "$group" 2>/dev/null && break
+		sleep 0.1
+	done
+}
+trap 'end_everything; remove_group' EXIT
+# A program that can swap is not killed.
+[ -z "$memory" ] || echo 0 >"$group/memory.swappiness"
+[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+echo $((64 << 20)) >"$group/$limit" || fail "the limit cannot be set"
+
+start_workload growth steadily
+echo "$pid" >"$group/cgroup.procs" || fail "a process cannot be put into a control group"
+start_recording -p "$pid"
+echo >&3
+wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
+wait "$pid"
+[ $? = 137 ] || skip "the kernel did not kill the process: its memory has no limit here"
+report_json
+expect_json ".control_group | .end.limit_bytes == $((64 << 20)) and .end.oom_kills - .start.oom_kills == 1"
+expect_json '.growth.verdict == "growing" and .control_group.full_in_ns < 60000000000'
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+grep -qE "^  control group: the kernel's OOM killer ended 1 of its processes; [0-9.]+ MiB of its limit of 64.00 MiB are in use besides page cache, and this growth fills it in [0-9.]+ m?s" report.txt ||
+	fail "no line of the group: $(cat report.txt)"
+grep -qx "  the kernel's OOM killer ended 1 process of the control group" record.log || fail "record does not say why: $(cat record.log)"
+
+# Far from its limit, the group has no line.
+limited=$((1 << 40))
+echo "$limited" >"$group/$limit" || fail "the limit cannot be set"
+start_workload growth mmap
+echo "$pid" >"$group/cgroup.procs" || fail "a process cannot be put into a control group"
+record_work -p "$pid"
+expect_json ".control_group | .end.limit_bytes == $limited and .end.oom_kills == .start.oom_kills"
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+! grep -q "control group" report.txt || fail "a line of the group: $(cat report.txt)"
