@@ -13,13 +13,14 @@
 
 MMT_BEGIN_C
 
+/* Recordings contain these numbers. */
 enum mmt_call_graph {
 	/* Kernel callchain, registers and a stack dump; while the call rate is low, another of
 	   MMT_STACK_DUMP_BYTES_MAX. */
-	MMT_CALL_GRAPH_AUTO,
-	MMT_CALL_GRAPH_FP,    /* kernel callchain, registers and the few stack bytes that contain the caller of mmap */
-	MMT_CALL_GRAPH_DWARF, /* kernel callchain, registers and a dump of stack_dump_bytes */
-	MMT_CALL_GRAPH_NONE,  /* no call stacks */
+	MMT_CALL_GRAPH_AUTO = 0,
+	MMT_CALL_GRAPH_FP = 1, /* kernel callchain, registers and the few stack bytes that contain the caller of mmap */
+	MMT_CALL_GRAPH_DWARF = 2, /* kernel callchain, registers and a dump of stack_dump_bytes */
+	MMT_CALL_GRAPH_NONE = 3,  /* no call stacks */
 };
 
 /* Modules to copy into the recording, up to 256 MiB in total. */
@@ -39,12 +40,13 @@ enum mmt_code {
 #define MMT_STACK_DUMP_BYTES_LEAN 1024	  /* with MMT_CALL_GRAPH_AUTO and `lean` */
 #define MMT_STACK_DUMP_BYTES_MAX 65280
 
+/* Recordings contain these numbers. */
 enum mmt_record_end {
-	MMT_RECORD_END_STOPPED,	     /* the stop descriptor became readable */
-	MMT_RECORD_END_DURATION,     /* duration_ns has elapsed */
-	MMT_RECORD_END_TARGET_ENDED, /* all target processes have ended */
-	MMT_RECORD_END_WRITE_FAILED, /* for instance because the disk is full; what was written before is intact */
-	MMT_RECORD_END_SIZE,	     /* the recording has reached max_bytes */
+	MMT_RECORD_END_STOPPED = 0,	 /* the stop descriptor became readable */
+	MMT_RECORD_END_DURATION = 1,	 /* duration_ns has elapsed */
+	MMT_RECORD_END_TARGET_ENDED = 2, /* all target processes have ended */
+	MMT_RECORD_END_WRITE_FAILED = 3, /* for instance because the disk is full; what was written before is intact */
+	MMT_RECORD_END_SIZE = 4,	 /* the recording has reached max_bytes */
 };
 
 /* A later recording with the same name renames this one to OUTPUT.old, even while it is still being written. */

@@ -106,27 +106,28 @@ struct mmt_report_options {
 	bool merge_lines;
 };
 
-/* Why a stack ends. */
+/* Why a stack ends. Recordings contain these numbers. */
 enum mmt_stack_end {
-	MMT_STACK_END_ENTRY,	      /* reached the thread's entry: _start, clone, start_thread */
-	MMT_STACK_END_DUMP_EXHAUSTED, /* the dump ended and the kernel's callchain did not continue it */
-	MMT_STACK_END_DEPTH_LIMIT,    /* kernel.perf_event_max_stack, or mmtrace's own limit */
-	MMT_STACK_END_NO_UNWIND_DATA, /* nothing describes the caller of the last frame */
-	MMT_STACK_END_CALLCHAIN,      /* the kernel's frame-pointer chain ended before an entry was seen */
-	MMT_STACK_END_INVALID,	    /* the next frame would not be further up the stack, or is at an invalid address */
-	MMT_STACK_END_NOT_RECORDED, /* no stack in the recording (--call-graph none, or the sample was lost) */
-	MMT_STACK_END_OTHER_STACK,  /* the callers are on another stack, such as an alternate signal stack */
-	MMT_STACK_END_COROUTINE,    /* reached the function that makecontext(3) started */
+	MMT_STACK_END_ENTRY = 0,	  /* reached the thread's entry: _start, clone, start_thread */
+	MMT_STACK_END_DUMP_EXHAUSTED = 1, /* the dump ended and the kernel's callchain did not continue it */
+	MMT_STACK_END_DEPTH_LIMIT = 2,	  /* kernel.perf_event_max_stack, or mmtrace's own limit */
+	MMT_STACK_END_NO_UNWIND_DATA = 3, /* nothing describes the caller of the last frame */
+	MMT_STACK_END_CALLCHAIN = 4,	  /* the kernel's frame-pointer chain ended before an entry was seen */
+	MMT_STACK_END_INVALID = 5, /* the next frame would not be further up the stack, or is at an invalid address */
+	MMT_STACK_END_NOT_RECORDED = 6, /* no stack in the recording (--call-graph none, or the sample was lost) */
+	MMT_STACK_END_OTHER_STACK = 7,	/* the callers are on another stack, such as an alternate signal stack */
+	MMT_STACK_END_COROUTINE = 8,	/* reached the function that makecontext(3) started */
 	MMT_STACK_END_KINDS,
 };
 
 /* True if the stack reached the entry of the thread or of a coroutine. Otherwise the stack is truncated. */
 MMT_PUBLIC bool mmt_stack_end_is_complete(enum mmt_stack_end end);
 
+/* Recordings contain these numbers. */
 enum mmt_frame_kind {
-	MMT_FRAME_NATIVE,  /* in a module */
-	MMT_FRAME_JIT,	   /* in JIT code, with or without a name */
-	MMT_FRAME_UNKNOWN, /* in no known mapping */
+	MMT_FRAME_NATIVE = 0,  /* in a module */
+	MMT_FRAME_JIT = 1,     /* in JIT code, with or without a name */
+	MMT_FRAME_UNKNOWN = 2, /* in no known mapping */
 };
 
 struct mmt_frame {

@@ -52,7 +52,7 @@ static struct mmt_error *resolve_frames(struct packed_stacks *resolved, struct r
 			struct packed_name name = {.address = names[i].address,
 						   .module_offset = names[i].module_offset,
 						   .source_line = names[i].source_line,
-						   .kind = wire_frame_kind(names[i].kind),
+						   .kind = names[i].kind,
 						   .inlined = names[i].inlined,
 						   .doubtful = names[i].doubtful};
 
@@ -75,7 +75,7 @@ static struct mmt_error *resolve_stack(struct pack_stacks *stacks, const struct 
 	enum mmt_stack_end end;
 	size_t count;
 	const uint32_t *frames = resolver_stack(replay->code, number, &count, &end);
-	struct packed_stack stack = {.end = number == replay->lost_stack ? WIRE_STACK_END_LOST : wire_stack_end(end),
+	struct packed_stack stack = {.end = number == replay->lost_stack ? STACK_END_LOST : end,
 				     .first_frame = (uint32_t)stacks->resolved.stack_frames.count,
 				     .frame_count = (uint32_t)count};
 
@@ -119,7 +119,7 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 	}
 	while ((path = resolver_unusable(replay->code, &position, &state, &missing))) {
 		CLEANUP(free) char *part = missing;
-		struct packed_module module = {.state = wire_program_state(state)};
+		struct packed_module module = {.state = state};
 
 		if (!packed_stacks_put_text(resolved, path, &module.path) ||
 		    !packed_stacks_put_text(resolved, part, &module.missing) ||

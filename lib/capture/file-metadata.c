@@ -137,7 +137,7 @@ static struct mmt_error *fill_info(const struct recorder *recorder, struct recor
 	info->start_ns = recorder->start_ns;
 	info->start_realtime_ns = recorder->start_realtime_ns;
 	info->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
-	info->call_graph = wire_call_graph(recorder->options->call_graph);
+	info->call_graph = recorder->options->call_graph;
 	info->stack_dump_bytes = events_dump_bytes(recorder->options);
 	info->callchain_limit = recorder->reader.callchain_limit;
 	info->mapping_limit = (uint32_t)text_file_number(-1, "/proc/sys/vm/max_map_count", 0);
@@ -235,7 +235,7 @@ struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *lost, struct buffer *buffer)
 {
 	struct recording_loss loss = {.stop_ns = recorder->stop_ns,
-				      .end = wire_record_end(recorder->summary.end),
+				      .end = recorder->summary.end,
 				      .missed_threads = recorder->summary.missed_threads,
 				      .missed_cpus = recorder->summary.missed_cpus,
 				      .left_processes = recorder->summary.left_processes};

@@ -18,8 +18,9 @@ static struct packed_stacks make_stacks(void)
 	    .address = 0x7f0000001234, .module_offset = 0x1234, .source_line = 12, .inlined = true};
 	struct packed_frame frames[] = {{.first_name = 0, .name_count = 2},
 					{.first_name = 2, .name_count = 1, .lookup = PACKED_LOOKUP_RETURN_ADDRESS}};
-	struct packed_stack both = {.end = WIRE_STACK_END_NO_UNWIND_DATA, .first_frame = 0, .frame_count = 2};
-	struct packed_stack lost = {.end = WIRE_STACK_END_LOST, .first_frame = 2};
+	struct packed_stack both = {.end = MMT_STACK_END_NO_UNWIND_DATA, .first_frame = 0, .frame_count = 2};
+	struct packed_stack lost = {.end = STACK_END_LOST, .first_frame = 2};
+	struct packed_stack newer = {.end = 77, .first_frame = 2};
 	struct packed_process process = {.has_perf_map = true,
 					 .other_clock = true,
 					 .unchecked_frames = true,
@@ -44,6 +45,7 @@ static struct packed_stacks make_stacks(void)
 	ck_assert(vector_push(&stacks.stack_frames, 0));
 	ck_assert(vector_push(&stacks.stacks, both));
 	ck_assert(vector_push(&stacks.stacks, lost));
+	ck_assert(vector_push(&stacks.stacks, newer));
 	ck_assert(packed_stacks_put_text(&stacks, "dotnet", &process.runtime));
 	ck_assert(packed_stacks_put_text(&stacks, "broken", &process.jitdump_failure));
 	ck_assert(vector_push(&stacks.processes, process));
@@ -89,11 +91,12 @@ START_TEST(everything_is_restored)
 	ck_assert_uint_eq(read.frames.items[1].first_name, 2);
 	ck_assert_int_eq(read.frames.items[0].lookup, PACKED_LOOKUP_NONE);
 	ck_assert_int_eq(read.frames.items[1].lookup, PACKED_LOOKUP_RETURN_ADDRESS);
-	ck_assert_uint_eq(read.stacks.count, 2);
+	ck_assert_uint_eq(read.stacks.count, 3);
 	ck_assert_uint_eq(read.stacks.items[0].end, 3);
 	ck_assert_uint_eq(read.stack_frames.items[read.stacks.items[0].first_frame], 1);
-	ck_assert_uint_eq(read.stacks.items[1].end, WIRE_STACK_END_LOST);
+	ck_assert_uint_eq(read.stacks.items[1].end, STACK_END_LOST);
 	ck_assert_uint_eq(read.stacks.items[1].frame_count, 0);
+	ck_assert_uint_eq(read.stacks.items[2].end, MMT_STACK_END_INVALID);
 	ck_assert_str_eq(packed_stacks_text(&read, read.processes.items[0].runtime), "dotnet");
 	ck_assert(read.processes.items[0].has_perf_map && read.processes.items[0].other_clock &&
 		  read.processes.items[0].unchecked_frames && read.processes.items[0].stacks_end_there);
@@ -148,7 +151,7 @@ START_TEST(older_versions_are_read)
 	ck_assert_ptr_null(pack_section(&section.plain, older_number, &older));
 	bytes = bytes_over(older.data, older.size);
 	ck_assert_ptr_null(section_read(&section_stacks, &bytes, &room, &read));
-	ck_assert_uint_eq(read.stacks.count, 2);
+	ck_assert_uint_eq(read.stacks.count, 3);
 	ck_assert_str_eq(packed_stacks_text(&read, read.modules.items[0].path), "/opt/gone");
 	ck_assert_ptr_null(packed_stacks_text(&read, read.modules.items[0].missing));
 	packed_stacks_deinit(&read);
@@ -201,7 +204,7 @@ START_TEST(instructions_of_older_versions_are_ignored)
 	bytes = bytes_over(older.data, older.size);
 	ck_assert_ptr_null(section_read(&section_stacks, &bytes, &room, &read));
 	ck_assert_uint_eq(read.frames.count, 2);
-	ck_assert_uint_eq(read.stacks.count, 2);
+	ck_assert_uint_eq(read.stacks.count, 3);
 	ck_assert_str_eq(packed_stacks_text(&read, read.modules.items[0].path), "/opt/gone");
 	packed_stacks_deinit(&read);
 	packed_stacks_deinit(&stacks);

@@ -251,7 +251,10 @@ const char *resolver_unusable(const struct resolver *resolver, size_t *position,
 			return NULL;
 		module = &stacks->modules.items[(*position)++];
 	} while (map_get(&resolver->improved, module->path));
-	*state_ret = wire_to_program_state(module->state);
+	/* Numbers that this version does not know become MODULE_BROKEN. */
+	*state_ret = module->state >= MODULE_MISSING && module->state <= MODULE_SLOW_NAMES
+			 ? (enum module_state)module->state
+			 : MODULE_BROKEN;
 	missing = packed_stacks_text(stacks, module->missing);
 	if (missing_ret && missing)
 		*missing_ret = strdup(missing);
@@ -286,7 +289,7 @@ static struct mmt_error *take_resolved_frames(struct resolver *resolver, bool de
 	for (size_t i = 0; i < stacks->names.count; i++) {
 		const struct packed_name *name = &stacks->names.items[i];
 
-		frames[i] = (struct mmt_frame){.kind = wire_to_frame_kind(name->kind),
+		frames[i] = (struct mmt_frame){.kind = name->kind,
 					       .inlined = name->inlined,
 					       .doubtful = name->doubtful,
 					       .function = packed_stacks_text(stacks, name->function),
@@ -405,10 +408,8 @@ struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangl
 		error = improve_resolved_frames(resolver);
 	for (size_t i = 0; !error && i < stacks->stacks.count; i++) {
 		const struct packed_stack *stack = &stacks->stacks.items[i];
-		uint32_t end =
-		    stack->end == WIRE_STACK_END_LOST ? STACK_END_LOST : (uint32_t)wire_to_stack_end(stack->end);
 		uint32_t number = stacks_put(&resolver->stacks, stacks->stack_frames.items + stack->first_frame,
-					     stack->frame_count, end);
+					     stack->frame_count, stack->end);
 
 		if (number == INTERN_NONE || !vector_push(&resolver->resolved, number))
 			error = &error_no_memory;
@@ -438,32 +439,4 @@ struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangl
 		note_runtime(&resolver->processes.items[record->process], record->names);
 	}
 	return error;
-}
-
-enum wire_program_state wire_program_state(enum module_state state)
-{
-	static const enum wire_program_state states[] = {
-	    [MODULE_READABLE] = WIRE_PROGRAM_BROKEN,
-	    [MODULE_NOT_ELF] = WIRE_PROGRAM_BROKEN,
-	    [MODULE_MISSING] = WIRE_PROGRAM_MISSING,
-	    [MODULE_OTHER_BUILD] = WIRE_PROGRAM_OTHER_BUILD,
-	    [MODULE_BROKEN] = WIRE_PROGRAM_BROKEN,
-	    [MODULE_CHANGED] = WIRE_PROGRAM_CHANGED,
-	    [MODULE_POOR_NAMES] = WIRE_PROGRAM_POOR_NAMES,
-	    [MODULE_LIMITED_NAMES] = WIRE_PROGRAM_LIMITED_NAMES,
-	    [MODULE_SLOW_NAMES] = WIRE_PROGRAM_SLOW_NAMES,
-	    [MODULE_MISSING_NAMES] = WIRE_PROGRAM_MISSING_NAMES,
-	    [MODULE_UNREAD_NAMES] = WIRE_PROGRAM_UNREAD_NAMES,
-	};
-
-	return states[state];
-}
-
-enum module_state wire_to_program_state(enum wire_program_state state)
-{
-	for (unsigned i = MODULE_MISSING; i <= MODULE_UNREAD_NAMES; i++) {
-		if (wire_program_state((enum module_state)i) == state)
-			return (enum module_state)i;
-	}
-	return MODULE_BROKEN;
 }

@@ -13,8 +13,6 @@
 #include "base/vector.h"
 #include "code/unwind/unwind.h"
 
-#define STACK_END_LOST MMT_STACK_END_KINDS
-
 /* Number of a stack: `frames` innermost first (the caller's numbers), `end` the reason why it ends (part of its
  * identity). INTERN_NONE: out of memory. */
 uint32_t stacks_put(struct intern *stacks, const uint32_t *frames, size_t count, uint32_t end);

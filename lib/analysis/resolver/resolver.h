@@ -12,7 +12,6 @@
 #include "code/elf/module.h"
 #include "model/processes.h"
 #include "trace/format/event.h"
-#include "trace/format/wire.h"
 #include "trace/read/reader.h"
 
 struct resolver;
@@ -85,10 +84,6 @@ struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, cons
  * it. `missing_ret` may be NULL. */
 const char *resolver_unusable(const struct resolver *resolver, size_t *position, enum module_state *state_ret,
 			      char **missing_ret);
-
-/* The states of modules in packed recordings. Numbers that this version does not know become MODULE_BROKEN. */
-enum wire_program_state wire_program_state(enum module_state state);
-enum module_state wire_to_program_state(enum wire_program_state state);
 
 /* State of the JIT code of a process, as far as its frames have been symbolized. */
 struct jit_code_state {

@@ -29,19 +29,21 @@ int modules_names_failure(const struct modules *modules);
 /* The name of a C++ type, demangled if possible. Lives as long as the modules, or as `name`. */
 const char *modules_type_name(const struct modules *modules, const char *name);
 
+/* Packed recordings contain these numbers. */
 enum module_state {
-	MODULE_READABLE,
-	MODULE_NOT_ELF,	    /* not an ELF file: a .dll, a memfd, a device */
-	MODULE_MISSING,	    /* cannot be opened */
-	MODULE_OTHER_BUILD, /* build-id differs from the recorded one */
-	MODULE_BROKEN,	    /* ELF, but unreadable */
-	MODULE_CHANGED, /* no build-id was recorded, and the file is newer than the recording or has another inode */
+	MODULE_READABLE = 0,
+	MODULE_NOT_ELF = 1,	/* not an ELF file: a .dll, a memfd, a device */
+	MODULE_MISSING = 2,	/* cannot be opened */
+	MODULE_OTHER_BUILD = 3, /* build-id differs from the recorded one */
+	MODULE_BROKEN = 4,	/* ELF, but unreadable */
+	MODULE_CHANGED =
+	    5, /* no build-id was recorded, and the file is newer than the recording or has another inode */
 	/* Readable, but with incomplete debug information: only from module_known_state(). */
-	MODULE_POOR_NAMES,    /* the debug information is damaged */
-	MODULE_LIMITED_NAMES, /* the debug information exceeds a limit */
-	MODULE_SLOW_NAMES,    /* reading the debug information takes too long */
-	MODULE_MISSING_NAMES, /* a file with a part of the debug information is missing */
-	MODULE_UNREAD_NAMES,  /* the process that reads names was killed, or could not be started */
+	MODULE_POOR_NAMES = 6,	  /* the debug information is damaged */
+	MODULE_LIMITED_NAMES = 7, /* the debug information exceeds a limit */
+	MODULE_MISSING_NAMES = 8, /* a file with a part of the debug information is missing */
+	MODULE_UNREAD_NAMES = 9,  /* the process that reads names was killed, or could not be started */
+	MODULE_SLOW_NAMES = 10,	  /* reading the debug information takes too long */
 };
 
 /*

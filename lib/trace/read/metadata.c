@@ -339,7 +339,7 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 		return error;
 	values->compressed = file->sections[FEATURE_COMPRESSED].present;
 	values->incomplete = file->incomplete;
-	if (values->ours && (!values->has_loss || values->loss.end == WIRE_RECORD_END_WRITE_FAILED))
+	if (values->ours && (!values->has_loss || values->loss.end == MMT_RECORD_END_WRITE_FAILED))
 		values->incomplete = true;
 	return NULL;
 }

@@ -70,10 +70,10 @@ static void code_names(struct codec *codec, struct packed_stacks *stacks)
 		codec_u32(codec, word);
 		if (codec->to)
 			continue;
-		name->kind = (enum wire_frame_kind)(word & UINT16_MAX);
+		name->kind = (enum mmt_frame_kind)(word & UINT16_MAX);
 		name->inlined = word & NAME_INLINED;
 		name->doubtful = word & NAME_DOUBTFUL;
-		if (name->kind > WIRE_FRAME_UNKNOWN)
+		if (name->kind > MMT_FRAME_UNKNOWN)
 			codec_fail(codec, "unknown kind of frame");
 	}
 }
@@ -115,6 +115,8 @@ static void code_stacks(struct codec *codec, struct packed_stacks *stacks)
 		codec_u32(codec, stack->end);
 		frames = codec_count(codec, stack->frame_count, sizeof(uint32_t), UINT32_MAX);
 		if (!codec->to) {
+			if (stack->end >= MMT_STACK_END_KINDS && stack->end != STACK_END_LOST)
+				stack->end = MMT_STACK_END_INVALID;
 			stack->first_frame = (uint32_t)stacks->stack_frames.count;
 			stack->frame_count = (uint32_t)frames;
 		}

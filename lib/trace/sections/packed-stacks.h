@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <mmtrace/report.h>
+
 #include "base/map.h"
-#include "trace/format/wire.h"
 #include "trace/sections/section-codec.h"
 
 /* FEATURE_MMTRACE_STACKS, of packed recordings: all symbolized stacks. They replace the stack dumps needed to unwind
@@ -21,7 +22,7 @@ struct packed_name {
 	uint64_t address, module_offset;
 	uint32_t function, raw_function, module, module_path, source_file;
 	uint32_t source_line;
-	enum wire_frame_kind kind;
+	enum mmt_frame_kind kind;
 	bool inlined, doubtful;
 };
 
@@ -39,8 +40,10 @@ struct packed_frame {
 	enum packed_lookup lookup;
 };
 
+#define STACK_END_LOST 255 /* instead of an enum mmt_stack_end: for the stacks of calls that were lost */
+
 struct packed_stack {
-	enum wire_stack_end end;
+	uint32_t end;
 	uint32_t first_frame, frame_count; /* in stack_frames */
 };
 
@@ -57,8 +60,8 @@ struct packed_process {
 
 /* A module that could not be used. */
 struct packed_module {
-	uint32_t path; /* text */
-	enum wire_program_state state;
+	uint32_t path;	  /* text */
+	uint32_t state;	  /* enum module_state */
 	uint32_t missing; /* text: the missing files that cause the state; or none */
 };
 

@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <mmtrace/record.h>
+
 #include "base/map.h"
-#include "trace/format/wire.h"
 #include "trace/sections/section-codec.h"
 
 /* The purpose of an event attribute; the index is the position of the attribute in the file. */
@@ -39,7 +40,7 @@ struct recording_info {
 	uint64_t start_ns;	/* recording's clock, when events were enabled */
 	uint64_t start_realtime_ns;
 	uint32_t page_bytes;
-	enum wire_call_graph call_graph;
+	enum mmt_call_graph call_graph;
 	uint32_t stack_dump_bytes; /* 0: no dumps */
 	uint32_t callchain_limit;  /* kernel.perf_event_max_stack */
 	uint32_t mapping_limit;	   /* vm.max_map_count; 0: not known, always so before version 3 */
@@ -56,7 +57,7 @@ struct recording_info {
 /* FEATURE_MMTRACE_LOSS, written when recording stops: in mmtrace's files without it, it did not finish. */
 struct recording_loss {
 	uint64_t stop_ns;
-	enum wire_record_end end;
+	enum mmt_record_end end;
 	VECTOR(uint64_t) lost; /* by attribute, from PERF_FORMAT_LOST */
 	uint64_t missed_threads;
 	uint64_t missed_cpus;	 /* came online without events */
