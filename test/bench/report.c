@@ -55,7 +55,7 @@ __typeof__(resolver_names) __real_resolver_names, __wrap_resolver_names;
 struct mmt_error *__wrap_resolver_unwind(struct resolver *view, const struct process *process,
 					 const struct event_stack *stack, uint32_t *stack_ret)
 {
-	return leave_out_stacks ? resolver_no_stack(view, stack_ret)
+	return leave_out_stacks ? resolver_empty_stack(view, MMT_STACK_END_NOT_RECORDED, stack_ret)
 				: __real_resolver_unwind(view, process, stack, stack_ret);
 }
 

@@ -234,9 +234,9 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	if (!error)
 		error = resolver_create(replay->metadata, !options->report->no_demangle, &replay->code);
 	if (!error)
-		error = resolver_lost_stack(replay->code, &replay->lost_stack);
+		error = resolver_empty_stack(replay->code, STACK_END_LOST, &replay->lost_stack);
 	if (!error)
-		error = resolver_no_stack(replay->code, &replay->no_stack);
+		error = resolver_empty_stack(replay->code, MMT_STACK_END_NOT_RECORDED, &replay->no_stack);
 	return error;
 }
 
@@ -245,9 +245,8 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 	struct mmt_error *error;
 
 	*replay = (struct replay){.progress = options->report->progress, .passes = 1};
-	error = options->recording
-		    ? reader_open_again(options->recording, &replay->reader)
-		    : reader_open(options->report->input, options->report->progress, &replay->reader);
+	error = options->recording ? reader_open_again(options->recording, &replay->reader)
+				   : reader_open(options->report->input, options->report->progress, &replay->reader);
 	if (error)
 		return error;
 	reader_leave_out_unused_stacks(replay->reader);

@@ -486,15 +486,9 @@ static struct mmt_error *put_stack(struct lookup *lookup, uint32_t *stack_ret)
 	return *stack_ret == INTERN_NONE ? &error_no_memory : NULL;
 }
 
-struct mmt_error *resolver_no_stack(struct resolver *resolver, uint32_t *stack_ret)
+struct mmt_error *resolver_empty_stack(struct resolver *resolver, uint32_t end, uint32_t *stack_ret)
 {
-	*stack_ret = stacks_put(&resolver->stacks, NULL, 0, MMT_STACK_END_NOT_RECORDED);
-	return *stack_ret == INTERN_NONE ? &error_no_memory : NULL;
-}
-
-struct mmt_error *resolver_lost_stack(struct resolver *resolver, uint32_t *stack_ret)
-{
-	*stack_ret = stacks_put(&resolver->stacks, NULL, 0, STACK_END_LOST);
+	*stack_ret = stacks_put(&resolver->stacks, NULL, 0, end);
 	return *stack_ret == INTERN_NONE ? &error_no_memory : NULL;
 }
 
@@ -593,7 +587,7 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
 		if (stack->resolved && stack->resolved <= resolver->resolved.count)
 			*stack_ret = resolver->resolved.items[stack->resolved - 1];
 		else
-			error = resolver_no_stack(resolver, stack_ret);
+			error = resolver_empty_stack(resolver, MMT_STACK_END_NOT_RECORDED, stack_ret);
 		if (!error && resolver->callchains)
 			resolver->callchain = put_callchain(resolver, *stack_ret, 0);
 		return !error && resolver->callchain == INTERN_NONE ? &error_no_memory : error;

@@ -36,11 +36,9 @@ void resolver_keep_callchains(struct resolver *resolver, struct intern *callchai
 /* Number of the callchain of the last stack that was unwound. */
 uint32_t resolver_callchain(const struct resolver *resolver);
 
-/* The stack of a call whose sample has none. */
-struct mmt_error *resolver_no_stack(struct resolver *resolver, uint32_t *stack_ret) MMT_MUST_CHECK;
-
-/* The stack number that stands for lost calls: distinct from all others, without frames. */
-struct mmt_error *resolver_lost_stack(struct resolver *resolver, uint32_t *stack_ret) MMT_MUST_CHECK;
+/* The stack without frames of calls whose sample has none (MMT_STACK_END_NOT_RECORDED), or of calls that were lost
+ * (STACK_END_LOST). */
+struct mmt_error *resolver_empty_stack(struct resolver *resolver, uint32_t end, uint32_t *stack_ret) MMT_MUST_CHECK;
 
 /* The path of a number from resolver_path(); valid until the next one. */
 const char *resolver_path_name(const struct resolver *resolver, uint32_t path);
