@@ -16,6 +16,36 @@ struct early_sample {
 	struct early_sample *next; /* next sample of the same process; the list is circular */
 };
 
+void lost_events_deinit(struct lost_events *lost)
+{
+	vector_deinit(&lost->latest);
+}
+
+bool lost_events_note(struct lost_events *lost, int32_t cpu, uint64_t sequence)
+{
+	lost->anywhere = sequence;
+	if (cpu < 0 || cpu >= LIMIT_CPUS) {
+		lost->everywhere = sequence;
+		return true;
+	}
+	while (lost->latest.count <= (size_t)cpu) {
+		if (!vector_push(&lost->latest, 0))
+			return false;
+	}
+	lost->latest.items[cpu] = sequence;
+	return true;
+}
+
+/* Whether records of this CPU (-1: any) were lost after the event with this sequence. */
+static bool lost_since(const struct lost_events *lost, int32_t cpu, uint64_t sequence)
+{
+	if (lost->anywhere <= sequence)
+		return false;
+	if (cpu < 0 || lost->everywhere > sequence)
+		return true;
+	return (size_t)cpu < lost->latest.count && lost->latest.items[cpu] > sequence;
+}
+
 #define BYTES_KEPT_MAX 16384 /* free larger buffers: they would add up in programs with many threads */
 
 static struct mmt_error *keep_stack(struct kept_sample *kept, const struct event_stack *stack)
@@ -106,7 +136,7 @@ bool kept_sample_is_of_present(const struct kept_sample *kept, const struct even
 	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&
 	       same_registers(&left->registers, &right->registers) &&
 	       (!left->bytes || !right->bytes || !memcmp(left->bytes, right->bytes, common)) &&
-	       !lost_events_since(lost, kept->cpu, kept->sequence);
+	       !lost_since(lost, kept->cpu, kept->sequence);
 }
 
 void kept_sample_deinit(struct kept_sample *kept)

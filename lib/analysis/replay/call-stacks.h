@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/replay/lost-events.h"
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -21,6 +20,25 @@
 
 struct replay;
 struct thread_state;
+
+/*
+ * Lost events. The recorder reads the kernel's counts at the end (PERF_FORMAT_LOST; lib/capture/session.c) and writes
+ * them into a section of the file. During the recording, a ring buffer that was full reports the loss in a
+ * PERF_RECORD_LOST before the next record that fits: each CPU has its own buffer, so the records of other CPUs are not
+ * affected. Reports warn of lost events in lib/output/text/text-header.c.
+ */
+
+/* The PERF_RECORD_LOST of one kind of ring buffer. Zero-initialise an empty one. */
+struct lost_events {
+	VECTOR(uint64_t) latest; /* by CPU: sequence of the event that reported the loss; 0: none */
+	uint64_t anywhere;	 /* latest loss on any CPU */
+	uint64_t everywhere;	 /* latest loss on an unknown CPU */
+};
+
+void lost_events_deinit(struct lost_events *lost);
+
+/* cpu -1: unknown. False: out of memory. */
+bool lost_events_note(struct lost_events *lost, int32_t cpu, uint64_t sequence);
 
 #define CALL_STACKS_CHUNK 4096
 

@@ -11,7 +11,6 @@
 
 #include "analysis/replay/call-stacks.h"
 #include "analysis/replay/ledger.h"
-#include "analysis/replay/lost-events.h"
 #include "analysis/replay/process-totals.h"
 #include "analysis/replay/recording-notes.h"
 #include "analysis/resolver/resolver.h"

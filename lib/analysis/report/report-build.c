@@ -419,6 +419,7 @@ static void describe_loss(struct report *report)
 	const struct replay *replay = &report->replay;
 	const struct reader_metadata *metadata = replay->metadata;
 	struct mmt_completeness *completeness = &report->result.completeness;
+	bool has_large_dumps = false;
 
 	completeness->incomplete = metadata->incomplete;
 	completeness->large_dumps_off_ns = notes_large_dumps_off_ns(&replay->notes, replay->last_ns);
@@ -430,14 +431,24 @@ static void describe_loss(struct report *report)
 	completeness->damage = reader_damage(replay->reader);
 	completeness->damaged = completeness->damage != NULL;
 	completeness->out_of_order_events = reader_out_of_order(replay->reader);
-	lost_events_count(metadata, replay->lost_events, completeness);
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		enum attribute_role role = metadata->attributes[i].role;
+		uint64_t lost = i < metadata->loss.lost.count ? metadata->loss.lost.items[i] : 0;
+
+		has_large_dumps |= role == ROLE_LARGE_DUMP;
+		if (role == ROLE_DUMP)
+			completeness->lost_stack_dumps += lost;
+		else if (role == ROLE_LARGE_DUMP)
+			completeness->lost_large_stack_dumps += lost;
+		else
+			completeness->lost_events += lost;
+	}
+	if (!metadata->has_loss)
+		completeness->lost_events = replay->lost_events;
 	completeness->reconciled_by_loss = completeness->reconciled_bytes && completeness->lost_events;
 	/* If all large dumps are present, no larger size can be recommended. */
-	for (size_t i = 0; i < metadata->attribute_count; i++) {
-		if (metadata->attributes[i].role == ROLE_LARGE_DUMP && !completeness->large_dumps_off_ns &&
-		    !completeness->lost_large_stack_dumps)
-			report->result.stack_dump_bytes = MMT_STACK_DUMP_BYTES_MAX;
-	}
+	if (has_large_dumps && !completeness->large_dumps_off_ns && !completeness->lost_large_stack_dumps)
+		report->result.stack_dump_bytes = MMT_STACK_DUMP_BYTES_MAX;
 }
 
 static struct mmt_error *add_figures(struct report *report)
