@@ -24,7 +24,6 @@ struct event_batches {
 	const struct layouts *layouts;
 	struct decoder *decoder;
 	struct dedup dedup;
-	struct record_blocks blocks;
 	struct records *records;
 	struct order *order;
 	enum ordered_end end;
@@ -160,11 +159,12 @@ static void take_records(struct event_batches *batches, struct event_batch *batc
 		    reorder_take(batches->order, batches->ordered, ORDERED_RECORDS, ORDERED_BYTES, &batches->done);
 		batches->ended = !batches->ordered_count && batches->drained;
 		/* Read until some records may be handed out, or a block may be returned. */
-		while (!batch->error && !batches->ordered_count && !batches->drained &&
-		       !reorder_has_releasable(batches->order) && !records_has_retired(batches->records))
+		while (!batch->error && !batches->ordered_count && !batches->drained && !batches->done &&
+		       !reorder_has_releasable(batches->order)) {
 			batch->error = push_record(batches, batch);
-		/* Records that were taken may be in these blocks. */
-		record_blocks_add(&batches->done, records_retired(batches->records));
+			/* Records that were taken may be in these blocks. */
+			record_blocks_add(&batches->done, records_retired(batches->records));
+		}
 	}
 }
 
@@ -172,7 +172,7 @@ static void fill(struct event_batches *batches, struct event_batch *batch)
 {
 	struct decoder *decoder = batches->decoder;
 
-	record_blocks_give_back(&batches->blocks, TAKE(batch->done));
+	record_blocks_give_back(records_blocks(batches->records), TAKE(batch->done));
 	batch->count = 0;
 	decoder->callchain = batch->callchains;
 	decoder->callchain_left = CALLCHAINS * LIMIT_CALLCHAIN;
@@ -242,15 +242,17 @@ struct mmt_error *event_batches_create(const struct recording_file *file, const 
 		event_batches_destroy(batches);
 		return error;
 	}
-	records_share_blocks(batches->records, &batches->blocks);
 	*batches_ret = batches;
 	return NULL;
 }
 
 void event_batches_destroy(struct event_batches *batches)
 {
+	struct record_blocks *blocks;
+
 	if (!batches)
 		return;
+	blocks = batches->records ? records_blocks(batches->records) : NULL;
 	if (batches->threaded) {
 		pthread_mutex_lock(&batches->lock);
 		batches->stop = true;
@@ -261,14 +263,13 @@ void event_batches_destroy(struct event_batches *batches)
 	for (size_t i = 0; i < BATCHES; i++) {
 		mmt_error_destroy(batches->items[i].damage);
 		mmt_error_destroy(batches->items[i].error);
-		record_blocks_give_back(&batches->blocks, batches->items[i].done);
+		record_blocks_give_back(blocks, batches->items[i].done);
 		free(batches->items[i].callchains);
 	}
-	record_blocks_give_back(&batches->blocks, batches->done);
-	/* `records` returns the blocks that are still being read, the order returns all others. */
-	reorder_destroy(batches->order, &batches->blocks);
+	record_blocks_give_back(blocks, batches->done);
+	/* `records` frees the blocks that are still being read, the order returns all others. */
+	reorder_destroy(batches->order, blocks);
 	records_destroy(batches->records);
-	record_blocks_deinit(&batches->blocks);
 	dedup_deinit(&batches->dedup);
 	pthread_cond_destroy(&batches->change);
 	pthread_mutex_destroy(&batches->lock);

@@ -13,9 +13,9 @@
 
 struct records {
 	const struct recording_file *file;
-	struct record_blocks own, *blocks; /* `blocks` is `own` or the caller's */
-	struct record_block *window;	   /* of the file; NULL: none yet */
-	uint64_t offset;		   /* of the next record in the file */
+	struct record_blocks blocks;
+	struct record_block *window; /* of the file; NULL: none yet */
+	uint64_t offset;	     /* of the next record in the file */
 	struct decompressor *decompressor;
 	struct record_block *plain; /* decompressed; a record may begin in one compressed record and end in a later one;
 				       NULL: none yet */
@@ -78,7 +78,6 @@ struct mmt_error *records_create(const struct recording_file *file, struct recor
 		return &error_no_memory;
 	records->file = file;
 	records->offset = file->data_offset;
-	records->blocks = &records->own;
 	error = decompressor_create(&records->decompressor);
 	if (error)
 		records_destroy(records);
@@ -87,19 +86,14 @@ struct mmt_error *records_create(const struct recording_file *file, struct recor
 	return error;
 }
 
-void records_share_blocks(struct records *records, struct record_blocks *blocks)
+struct record_blocks *records_blocks(struct records *records)
 {
-	records->blocks = blocks;
+	return &records->blocks;
 }
 
 struct record_block *records_retired(struct records *records)
 {
 	return TAKE(records->retired);
-}
-
-bool records_has_retired(const struct records *records)
-{
-	return records->retired;
 }
 
 void records_destroy(struct records *records)
@@ -108,10 +102,10 @@ void records_destroy(struct records *records)
 		return;
 	mmt_error_destroy(records->plain_damage);
 	decompressor_destroy(records->decompressor);
-	record_blocks_give_back(&records->own, records->window);
-	record_blocks_give_back(&records->own, records->plain);
-	record_blocks_give_back(&records->own, records->retired);
-	record_blocks_deinit(&records->own);
+	record_blocks_give_back(&records->blocks, records->window);
+	record_blocks_give_back(&records->blocks, records->plain);
+	record_blocks_give_back(&records->blocks, records->retired);
+	record_blocks_deinit(&records->blocks);
 	free(records);
 }
 
@@ -121,9 +115,7 @@ static void leave_block(struct records *records, struct record_block *block)
 	if (!block)
 		return;
 	block->left = true;
-	if (records->blocks == &records->own) {
-		record_blocks_give_back(&records->own, block);
-	} else if (!block->pending) {
+	if (!block->pending) {
 		block->next = records->retired;
 		records->retired = block;
 	}
@@ -156,7 +148,7 @@ static struct mmt_error *next_outer(struct records *records, struct record *reco
 	if (!window || records->offset < window->offset ||
 	    records->offset + size > window->offset + window->content.size) {
 		size_t loaded = left < WINDOW_BYTES ? left : WINDOW_BYTES;
-		struct record_block *moved = record_blocks_take(records->blocks, loaded, WINDOW_BYTES);
+		struct record_block *moved = record_blocks_take(&records->blocks, loaded, WINDOW_BYTES);
 		void *room = moved ? buffer_extend(&moved->content, loaded) : NULL;
 		struct mmt_error *error;
 
@@ -247,7 +239,7 @@ static struct mmt_error *decompress(struct records *records, const struct record
 	} else {
 		size_t expected = compress_expect_content(data, size, LIMIT_FRAME_BYTES);
 
-		plain = record_blocks_take(records->blocks, expected, LIMIT_FRAME_BYTES);
+		plain = record_blocks_take(&records->blocks, expected, LIMIT_FRAME_BYTES);
 		if (!plain)
 			return &error_no_memory;
 		if (before)
@@ -312,6 +304,7 @@ struct mmt_error *records_next(struct records *records, struct record *record_re
 
 	*end_ret = false;
 	*damage_ret = NULL;
+	record_blocks_give_back(&records->blocks, TAKE(records->retired));
 	while (!error && !*damage_ret && !records->ended) {
 		if (next_inner(records, record_ret, damage_ret))
 			return NULL;

@@ -24,12 +24,12 @@ struct records;
 struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret) MMT_MUST_CHECK;
 void records_destroy(struct records *records);
 
-/* From now on take blocks from `blocks`, and do not free a block after its last record was read: a block with pending
- * records belongs to the code that made them pending, others are returned by records_retired(). */
-void records_share_blocks(struct records *records, struct record_blocks *blocks);
-/* Returns a list for record_blocks_give_back(); NULL: none since the last call. */
+/* The pool of the blocks. After its last record was read, a block with pending records belongs to the code that made
+ * them pending. */
+struct record_blocks *records_blocks(struct records *records);
+/* Takes the list of other blocks whose last record was read, for record_blocks_give_back(). Without this, the next call
+ * of records_next() gives them back. */
 struct record_block *records_retired(struct records *records);
-bool records_has_retired(const struct records *records);
 
 /* The end is the end of the data, the end of a truncated file, or the first damage: *damage_ret is then an error that
  * the caller owns. The return value is for failures of this machine. */
