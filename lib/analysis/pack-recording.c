@@ -173,7 +173,7 @@ struct pack {
 	struct pack_stacks stacks;
 	struct reader *reader;
 	const struct reader_metadata *metadata;
-	struct recording_file *file;
+	const struct recording_file *file; /* of the reader */
 	struct writer *writer;
 	struct buffer sample;
 	bool held; /* `sample` is a dump that may be the last record of an incomplete recording */
@@ -453,11 +453,10 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 	if (!error)
 		error = pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
 	if (!error)
-		error = recording_file_open_again(reader_file(pack->reader), &pack->file);
-	if (!error)
 		error = pack->writer ? NULL : create_output(pack, options, 0);
 	if (error)
 		return error;
+	pack->file = reader_file(pack->reader);
 	pack->metadata = reader_metadata(pack->reader);
 	if (!options->output)
 		writer_file(pack->writer)->replaces = true;
@@ -488,7 +487,6 @@ struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pa
 			summary_ret->frames_without_name++;
 	}
 	writer_destroy(pack.writer);
-	recording_file_close(pack.file);
 	reader_close(pack.reader);
 	call_stacks_deinit(&pack.stacks.calls);
 	intern_deinit(&pack.stacks.callchains);

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,45 +12,26 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "base/vector.h"
-#include "trace/format/format.h"
 
-#define PIPE_HEADER_SIZE 16	/* u64 magic, u64 size */
-#define WINDOW_BYTES (1u << 20) /* more than any record */
-#define SECTION_ENTRY_BYTES 16	/* u64 offset, u64 size */
-#define ATTRIBUTES_BYTES_MAX ((uint64_t)LIMIT_IDS * 8 + (uint64_t)LIMIT_ATTRIBUTES * UINT16_MAX)
+#define PIPE_HEADER_SIZE 16	   /* u64 magic, u64 size */
+#define WINDOW_BYTES (256u << 10)  /* more than any record */
+#define PROGRESS_BYTES (64u << 10) /* as much as a pipe usually holds */
 
-/* A file that is written sequentially. */
+/* An unnamed file that is written sequentially. */
 struct kept_bytes {
-	const char *name; /* of the input, for messages */
-	int fd;
+	FILE *stream;
 	uint64_t size;
-	struct buffer pending;
-};
-
-struct kept_attribute {
-	size_t offset; /* in `attributes`: the attribute, then its ids */
-	uint32_t size, id_bytes;
-};
-
-struct kept_section {
-	bool present;
-	uint64_t offset, size, done; /* in `sections` */
 };
 
 struct pipe_input {
-	int fd;
-	const char *name;
+	FILE *stream;
+	struct recording_file *file; /* to fill in; its path is for messages */
 	const struct mmt_progress *progress;
 	uint64_t taken; /* bytes */
 	uint8_t *window;
-	size_t start, end;
-	bool ended;
-	bool cut;
-	struct kept_bytes data, sections;
-	struct buffer attributes, build_ids;
-	VECTOR(struct kept_attribute) items;
-	struct kept_section features[FEATURE_BITS];
+	struct kept_bytes data, sections; /* sections: moved behind the data in the end */
+	uint64_t done[FEATURE_BITS];	  /* bytes of each section so far */
+	struct buffer build_ids;
 };
 
 /* ---- unnamed files ---- */
@@ -62,146 +43,121 @@ const char *pipe_input_directory(void)
 	return directory && *directory == '/' ? directory : "/var/tmp";
 }
 
-static struct mmt_error *keep_begin(struct kept_bytes *kept)
+static struct mmt_error *keep_begin(const struct pipe_input *pipe, struct kept_bytes *kept)
 {
 	const char *directory = pipe_input_directory();
 	CLEANUP(free) char *path = NULL;
+	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	buffer_init(&kept->pending, 2 * WINDOW_BYTES);
-	kept->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (kept->fd >= 0)
-		return NULL;
 	/* Not every file system supports O_TMPFILE. */
-	if (asprintf(&path, "%s/mmtrace-XXXXXX", directory) < 0) {
+	if (fd < 0 && asprintf(&path, "%s/mmtrace-XXXXXX", directory) < 0) {
 		path = NULL;
 		return &error_no_memory;
 	}
-	kept->fd = mkostemp(path, O_CLOEXEC);
-	if (kept->fd < 0)
+	if (path)
+		fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
 		return error_system(errno, "%s: cannot create a temporary file in %s; set TMPDIR to another directory",
-				    kept->name, directory);
-	(void)unlink(path);
-	return NULL;
+				    pipe->file->path, directory);
+	if (path)
+		(void)unlink(path);
+	kept->stream = fdopen(fd, "w+");
+	if (kept->stream)
+		return NULL;
+	close(fd);
+	return &error_no_memory;
 }
 
-static struct mmt_error *describe_full(const struct kept_bytes *kept)
+static struct mmt_error *describe_full(const struct pipe_input *pipe)
 {
-	return error_system(errno, "%s: cannot store the recording in %s; set TMPDIR to another directory", kept->name,
-			    pipe_input_directory());
+	return error_system(errno, "%s: cannot store the recording in %s; set TMPDIR to another directory",
+			    pipe->file->path, pipe_input_directory());
 }
 
-static struct mmt_error *keep_flush(struct kept_bytes *kept)
+static struct mmt_error *keep(const struct pipe_input *pipe, struct kept_bytes *kept, const void *data, size_t size)
 {
-	size_t done = 0;
-
-	while (done < kept->pending.size) {
-		ssize_t written = write(kept->fd, kept->pending.data + done, kept->pending.size - done);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return describe_full(kept);
-		done += (size_t)written;
-	}
-	buffer_clear(&kept->pending);
-	return NULL;
-}
-
-static struct mmt_error *keep(struct kept_bytes *kept, const void *data, size_t size)
-{
-	struct mmt_error *error = NULL;
-
-	if (kept->pending.size + size > WINDOW_BYTES)
-		error = keep_flush(kept);
-	if (error)
-		return error;
-	buffer_put(&kept->pending, data, size);
 	kept->size += size;
-	return kept->pending.error ? buffer_finish(&kept->pending) : NULL;
+	return fwrite(data, 1, size, kept->stream) == size ? NULL : describe_full(pipe);
 }
 
 /* ---- the stream ---- */
 
-/* Read at least `size` bytes, at most WINDOW_BYTES, into the window, unless the stream ends before. */
-static struct mmt_error *fill(struct pipe_input *pipe, size_t size)
+/* Read `size` bytes into the window, from `offset` on; fewer if the stream ends before. */
+static struct mmt_error *take(struct pipe_input *pipe, size_t offset, size_t size, size_t *taken_ret)
 {
-	if (pipe->end - pipe->start < size && pipe->start) {
-		memmove(pipe->window, pipe->window + pipe->start, pipe->end - pipe->start);
-		pipe->end -= pipe->start;
-		pipe->start = 0;
-	}
-	while (!pipe->ended && pipe->end - pipe->start < size) {
-		ssize_t got = read(pipe->fd, pipe->window + pipe->end, WINDOW_BYTES - pipe->end);
+	uint64_t before = pipe->taken;
+	size_t done = 0;
 
-		if (got < 0 && errno == EINTR)
+	while (done < size && !feof(pipe->stream)) {
+		done += fread(pipe->window + offset + done, 1, size - done, pipe->stream);
+		if (!ferror(pipe->stream))
 			continue;
-		if (got < 0)
-			return error_system(errno, "%s: cannot read", pipe->name);
-		pipe->ended = got == 0;
-		pipe->end += (size_t)got;
-		pipe->taken += (uint64_t)got;
-		if (pipe->progress)
-			pipe->progress->tell(pipe->progress->context, pipe->taken, 0);
+		if (errno != EINTR)
+			return error_system(errno, "%s: cannot read", pipe->file->path);
+		clearerr(pipe->stream);
 	}
+	pipe->taken += done;
+	if (pipe->progress && before / PROGRESS_BYTES != pipe->taken / PROGRESS_BYTES)
+		pipe->progress->tell(pipe->progress->context, pipe->taken, 0);
+	*taken_ret = done;
 	return NULL;
 }
 
-/* Write the next `size` bytes to a file; NULL: skip them. */
-static struct mmt_error *pass_on(struct pipe_input *pipe, uint64_t size, struct kept_bytes *kept)
+/* Write the next `size` bytes to a file; NULL: skip them. *all_ret: the stream has that many. */
+static struct mmt_error *pass_on(struct pipe_input *pipe, uint64_t size, struct kept_bytes *kept, bool *all_ret)
 {
-	while (size) {
-		size_t wanted = size < WINDOW_BYTES / 4 ? (size_t)size : WINDOW_BYTES / 4, here;
-		struct mmt_error *error = fill(pipe, wanted);
+	struct mmt_error *error = NULL;
 
-		here = pipe->end - pipe->start < wanted ? pipe->end - pipe->start : wanted;
-		if (!error && here == 0)
-			pipe->cut = true;
+	*all_ret = true;
+	while (!error && size && *all_ret) {
+		size_t wanted = size < WINDOW_BYTES ? (size_t)size : WINDOW_BYTES, here = 0;
+
+		error = take(pipe, 0, wanted, &here);
 		if (!error && kept)
-			error = keep(kept, pipe->window + pipe->start, here);
-		if (error || here == 0)
-			return error;
-		pipe->start += here;
+			error = keep(pipe, kept, pipe->window, here);
+		*all_ret = here == wanted;
 		size -= here;
 	}
-	return NULL;
+	return error;
 }
 
 /* NULL: nothing was wrong so far. */
 static struct mmt_error *check(const struct pipe_input *pipe, const struct bytes *bytes, const char *what)
 {
-	return error_context(bytes_finish(bytes, what), "%s", pipe->name);
+	return error_context(bytes_finish(bytes, what), "%s", pipe->file->path);
 }
 
 static struct mmt_error *take_attribute(struct pipe_input *pipe, const uint8_t *body, size_t size)
 {
 	struct bytes bytes = bytes_over(body, size);
-	struct kept_attribute attribute = {.offset = pipe->attributes.size};
+	struct recording_file *file = pipe->file;
+	size_t attribute_size;
 
 	bytes_skip(&bytes, 4); /* type */
-	attribute.size = bytes_u32(&bytes);
-	if (attribute.size == 0)
-		attribute.size = PERF_ATTR_SIZE_VER0;
-	if (attribute.size > size || attribute.size < PERF_ATTR_SIZE_VER0 || attribute.size % 8 != 0)
+	attribute_size = bytes_u32(&bytes);
+	if (attribute_size == 0)
+		attribute_size = PERF_ATTR_SIZE_VER0;
+	if (attribute_size > size || attribute_size < PERF_ATTR_SIZE_VER0 || attribute_size > LIMIT_ATTRIBUTE_BYTES ||
+	    attribute_size % 8 != 0)
 		bytes_fail(&bytes, "invalid size of the attribute");
-	else if (pipe->items.count >= LIMIT_ATTRIBUTES)
+	else if (file->attributes.count >= LIMIT_ATTRIBUTES)
 		bytes_fail(&bytes, "too many attributes");
+	else if ((size - attribute_size) / sizeof(uint64_t) > LIMIT_IDS - file->id_count)
+		bytes_fail(&bytes, "too many ids");
 	if (!bytes_ok(&bytes))
 		return check(pipe, &bytes, "event attribute");
-	attribute.id_bytes = (uint32_t)(size - attribute.size) & ~7u;
-	buffer_put(&pipe->attributes, body, attribute.size + attribute.id_bytes);
-	return vector_push(&pipe->items, attribute) ? NULL : &error_no_memory;
+	return recording_file_add_attribute(file, body, attribute_size, body + attribute_size,
+					    (size - attribute_size) / sizeof(uint64_t));
 }
 
-/* A section that has `here` bytes next in the stream. */
-static struct kept_section *start_section(struct pipe_input *pipe, uint64_t feature, uint64_t size)
+/* A section that has `size` bytes, the first ones next in the stream. False: an invalid number, or a duplicate. */
+static bool start_section(struct pipe_input *pipe, uint64_t feature, uint64_t size)
 {
-	struct kept_section *section;
-
-	if (feature >= FEATURE_BITS || size > LIMIT_SECTION_BYTES || pipe->features[feature].present)
-		return NULL;
-	section = &pipe->features[feature];
-	*section = (struct kept_section){.present = true, .offset = pipe->sections.size, .size = size};
-	return section;
+	if (feature >= FEATURE_BITS || size > LIMIT_SECTION_BYTES || pipe->file->sections[feature].present)
+		return false;
+	pipe->file->sections[feature] =
+	    (struct file_section){.present = true, .offset = pipe->sections.size, .size = size};
+	return true;
 }
 
 static struct mmt_error *take_feature(struct pipe_input *pipe, const uint8_t *body, size_t size)
@@ -209,25 +165,23 @@ static struct mmt_error *take_feature(struct pipe_input *pipe, const uint8_t *bo
 	struct bytes bytes = bytes_over(body, size);
 	uint64_t feature = bytes_u64(&bytes);
 	size_t left = bytes_left(&bytes);
-	struct kept_section *section;
 
 	/* A feature without content marks the end. */
 	if (!bytes_ok(&bytes) || !left)
 		return NULL;
-	section = start_section(pipe, feature, left);
-	if (!section) {
+	if (!start_section(pipe, feature, left)) {
 		bytes_fail(&bytes, "invalid number, or a duplicate");
 		return check(pipe, &bytes, "feature section");
 	}
-	section->done = left;
-	return keep(&pipe->sections, bytes.position, left);
+	pipe->done[feature] = left;
+	return keep(pipe, &pipe->sections, bytes.position, left);
 }
 
 /* A piece of a section that perf does not know in a pipe. */
 static struct mmt_error *take_section_piece(struct pipe_input *pipe, const uint8_t *body, size_t size)
 {
 	struct bytes bytes = bytes_over(body, size);
-	struct kept_section *section;
+	const struct file_section *section;
 	uint64_t total, offset;
 	uint32_t feature, here;
 
@@ -243,15 +197,15 @@ static struct mmt_error *take_section_piece(struct pipe_input *pipe, const uint8
 		bytes_fail(&bytes, "invalid size or number");
 	if (!bytes_ok(&bytes))
 		return check(pipe, &bytes, "piece of a section");
-	section = offset ? &pipe->features[feature] : start_section(pipe, feature, total);
+	section = &pipe->file->sections[feature];
 	/* The bytes of a section are contiguous, so its pieces must not be mixed with others. */
-	if (!section || !section->present || section->size != total || section->done != offset ||
-	    here > total - offset || pipe->sections.size != section->offset + offset)
+	if ((!offset && !start_section(pipe, feature, total)) || !section->present || section->size != total ||
+	    pipe->done[feature] != offset || here > total - offset || pipe->sections.size != section->offset + offset)
 		bytes_fail(&bytes, "out of order");
 	if (!bytes_ok(&bytes))
 		return check(pipe, &bytes, "piece of a section");
-	section->done += here;
-	return keep(&pipe->sections, bytes.position, here);
+	pipe->done[feature] += here;
+	return keep(pipe, &pipe->sections, bytes.position, here);
 }
 
 /* The tracepoint formats follow their record. */
@@ -259,27 +213,31 @@ static struct mmt_error *take_tracing_data(struct pipe_input *pipe, const uint8_
 {
 	struct bytes bytes = bytes_over(body, size);
 	uint32_t bytes_behind = bytes_u32(&bytes);
-	struct kept_section *section =
-	    bytes_ok(&bytes) ? start_section(pipe, FEATURE_TRACING_DATA, bytes_behind) : NULL;
+	uint64_t start = pipe->sections.size;
 	struct mmt_error *error;
+	bool all, padded = true;
 
-	if (!section) {
+	if (!bytes_ok(&bytes) || !start_section(pipe, FEATURE_TRACING_DATA, bytes_behind)) {
 		bytes_fail(&bytes, "invalid size, or a duplicate");
 		return check(pipe, &bytes, "formats of the tracepoints");
 	}
-	error = pass_on(pipe, bytes_behind, &pipe->sections);
-	section->done = pipe->sections.size - section->offset;
-	return error ? error : pass_on(pipe, -(uint64_t)bytes_behind & 7, NULL);
+	error = pass_on(pipe, bytes_behind, &pipe->sections, &all);
+	pipe->done[FEATURE_TRACING_DATA] = pipe->sections.size - start;
+	if (!error)
+		error = pass_on(pipe, -(uint64_t)bytes_behind & 7, NULL, &padded);
+	pipe->file->cut = !all || !padded;
+	return error;
 }
 
 /* The complete record is in the window. */
 static struct mmt_error *take_record(struct pipe_input *pipe, const struct perf_event_header *header)
 {
-	const uint8_t *record = pipe->window + pipe->start, *body = record + RECORD_HEADER_BYTES;
+	const uint8_t *record = pipe->window, *body = record + RECORD_HEADER_BYTES;
 	size_t size = header->size - RECORD_HEADER_BYTES;
+	struct mmt_error *error;
 	struct bytes bytes;
+	bool all;
 
-	pipe->start += header->size;
 	switch (header->type) {
 	case RECORD_HEADER_ATTR:
 		return take_attribute(pipe, body, size);
@@ -294,35 +252,40 @@ static struct mmt_error *take_record(struct pipe_input *pipe, const struct perf_
 		return NULL;
 	case RECORD_AUXTRACE:
 		bytes = bytes_over(body, size);
-		return pass_on(pipe, bytes_u64(&bytes), NULL);
+		error = pass_on(pipe, bytes_u64(&bytes), NULL, &all);
+		pipe->file->cut = !all;
+		return error;
 	default:
-		return keep(&pipe->data, record, header->size);
+		return keep(pipe, &pipe->data, record, header->size);
 	}
 }
 
 static struct mmt_error *take_records(struct pipe_input *pipe)
 {
-	struct perf_event_header header;
+	const size_t header_size = sizeof(struct perf_event_header);
 	struct mmt_error *error = NULL;
 
-	while (!error && !pipe->cut) {
-		error = fill(pipe, sizeof(header));
-		if (error || pipe->end == pipe->start)
+	while (!error && !pipe->file->cut) {
+		struct perf_event_header header;
+		size_t taken, rest = 0;
+		bool all;
+
+		error = take(pipe, 0, header_size, &taken);
+		if (error || !taken)
 			return error;
-		if (pipe->end - pipe->start < sizeof(header)) {
-			pipe->cut = true;
-			return NULL;
+		header = record_header(pipe->window);
+		if (taken == header_size && header.size < header_size) {
+			/* What follows cannot be parsed; the reader reports the offset. */
+			error = keep(pipe, &pipe->data, pipe->window, taken);
+			if (!error)
+				error = pass_on(pipe, WINDOW_BYTES - taken, &pipe->data, &all);
+			pipe->file->cut = !error && !all;
+			return error;
 		}
-		header = record_header(pipe->window + pipe->start);
-		/* What follows cannot be parsed; the reader reports the offset. */
-		if (header.size < sizeof(header))
-			return pass_on(pipe, WINDOW_BYTES / 4, &pipe->data);
-		error = fill(pipe, header.size);
-		if (!error && pipe->end - pipe->start < header.size) {
-			pipe->cut = true;
-			return NULL;
-		}
-		if (!error)
+		if (taken == header_size)
+			error = take(pipe, taken, header.size - taken, &rest);
+		pipe->file->cut = taken < header_size || taken + rest < header.size;
+		if (!error && !pipe->file->cut)
 			error = take_record(pipe, &header);
 	}
 	return error;
@@ -330,122 +293,41 @@ static struct mmt_error *take_records(struct pipe_input *pipe)
 
 /* ---- the file ---- */
 
-/* The table, then the sections themselves. Truncated sections are left out. */
-static struct mmt_error *write_sections(struct pipe_input *pipe, uint64_t features[FEATURE_BITS / 64])
-{
-	CLEANUP(buffer) struct buffer table = {.maximum = FEATURE_BITS * SECTION_ENTRY_BYTES};
-	struct mmt_error *error;
-	uint64_t base, done = 0;
-	size_t count = 0;
-
-	for (size_t i = 0; i < FEATURE_BITS; i++) {
-		pipe->features[i].present &= pipe->features[i].done == pipe->features[i].size;
-		count += pipe->features[i].present;
-	}
-	base = pipe->data.size + count * SECTION_ENTRY_BYTES;
-	for (size_t i = 0; i < FEATURE_BITS; i++) {
-		if (!pipe->features[i].present)
-			continue;
-		features[i / 64] |= 1ull << i % 64;
-		buffer_put_u64(&table, base + pipe->features[i].offset);
-		buffer_put_u64(&table, pipe->features[i].size);
-	}
-	error = buffer_finish(&table);
-	if (!error)
-		error = keep(&pipe->data, table.data, table.size);
-	if (!error)
-		error = keep_flush(&pipe->sections);
-	while (!error && done < pipe->sections.size) {
-		ssize_t got = pread(pipe->sections.fd, pipe->window, WINDOW_BYTES / 2, (off_t)done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return error_system(got < 0 ? errno : EIO, "%s: cannot read the stored recording", pipe->name);
-		error = keep(&pipe->data, pipe->window, (size_t)got);
-		done += (uint64_t)got;
-	}
-	return error;
-}
-
-/* Attributes of one size, each with the offset of its ids, then the ids. */
-static struct mmt_error *write_attributes(struct pipe_input *pipe, uint64_t *entry_bytes_ret)
-{
-	static const uint8_t zeros[UINT16_MAX];
-	struct mmt_error *error = NULL;
-	uint64_t entry = PERF_ATTR_SIZE_VER0, ids;
-
-	for (size_t i = 0; i < pipe->items.count; i++)
-		entry = pipe->items.items[i].size > entry ? pipe->items.items[i].size : entry;
-	*entry_bytes_ret = entry + SECTION_ENTRY_BYTES;
-	ids = pipe->data.size + pipe->items.count * *entry_bytes_ret;
-	for (size_t i = 0; !error && i < pipe->items.count; i++) {
-		const struct kept_attribute *item = &pipe->items.items[i];
-		const uint64_t section[] = {ids, item->id_bytes};
-
-		ids += item->id_bytes;
-		error = keep(&pipe->data, pipe->attributes.data + item->offset, item->size);
-		if (!error)
-			error = keep(&pipe->data, zeros, entry - item->size);
-		if (!error)
-			error = keep(&pipe->data, section, sizeof(section));
-	}
-	for (size_t i = 0; !error && i < pipe->items.count; i++) {
-		const struct kept_attribute *item = &pipe->items.items[i];
-
-		error = keep(&pipe->data, pipe->attributes.data + item->offset + item->size, item->id_bytes);
-	}
-	return error;
-}
-
-static struct mmt_error *write_file(struct pipe_input *pipe)
-{
-	uint64_t header[FORMAT_HEADER_SIZE / 8] = {FORMAT_MAGIC, FORMAT_HEADER_SIZE};
-	uint64_t data_end = pipe->data.size;
-	struct mmt_error *error = write_sections(pipe, header + 9);
-
-	header[3] = pipe->data.size;
-	if (!error)
-		error = write_attributes(pipe, &header[2]);
-	header[4] = pipe->items.count * header[2];
-	header[5] = FORMAT_HEADER_SIZE;
-	header[6] = data_end - FORMAT_HEADER_SIZE;
-	if (!error)
-		error = keep_flush(&pipe->data);
-	if (!error && pwrite(pipe->data.fd, header, sizeof(header), 0) != sizeof(header))
-		error = describe_full(&pipe->data);
-	return error;
-}
-
 static struct mmt_error *convert(struct pipe_input *pipe)
 {
-	const struct perf_event_header nothing = {.type = RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
-	static const uint8_t header[FORMAT_HEADER_SIZE];
-	struct kept_section *section = NULL;
-	struct mmt_error *error;
+	static const uint8_t header[FORMAT_HEADER_SIZE]; /* so that records have the same offsets as in a file */
+	struct recording_file *file = pipe->file;
+	struct mmt_error *error = keep(pipe, &pipe->data, header, sizeof(header));
+	bool all;
 
-	pipe->start += PIPE_HEADER_SIZE;
-	error = keep(&pipe->data, header, sizeof(header));
 	if (!error)
 		error = take_records(pipe);
 	if (!error)
-		error = buffer_finish(&pipe->attributes);
-	if (!error)
-		error = error_context(buffer_finish(&pipe->build_ids), "%s: build-ids", pipe->name);
-	if (!error && pipe->build_ids.size)
-		section = start_section(pipe, FEATURE_BUILD_ID, pipe->build_ids.size);
-	if (section) {
-		section->done = section->size;
-		error = keep(&pipe->sections, pipe->build_ids.data, pipe->build_ids.size);
+		error = error_context(buffer_finish(&pipe->build_ids), "%s: build-ids", file->path);
+	if (!error && pipe->build_ids.size && start_section(pipe, FEATURE_BUILD_ID, pipe->build_ids.size)) {
+		pipe->done[FEATURE_BUILD_ID] = pipe->build_ids.size;
+		error = keep(pipe, &pipe->sections, pipe->build_ids.data, pipe->build_ids.size);
 	}
-	if (!error && pipe->data.size == sizeof(header)) {
-		if (pipe->cut)
-			return error_create(MMT_ERROR_FORMAT, "%s: the stream was truncated before its first record",
-					    pipe->name);
-		/* Data of size 0 would mean a killed recorder, without a feature table. */
-		error = keep(&pipe->data, &nothing, sizeof(nothing));
+	if (!error && file->cut && pipe->data.size == sizeof(header))
+		error =
+		    error_create(MMT_ERROR_FORMAT, "%s: the stream was truncated before its first record", file->path);
+	else if (!error && !file->attributes.count)
+		error = error_create(MMT_ERROR_FORMAT, "%s: header: no event attributes", file->path);
+	file->data_offset = sizeof(header);
+	file->data_end = pipe->data.size;
+	for (size_t i = 0; i < FEATURE_BITS; i++) {
+		file->sections[i].present &= pipe->done[i] == file->sections[i].size;
+		file->sections[i].offset += pipe->data.size;
 	}
-	return error ? error : write_file(pipe);
+	if (error)
+		return error;
+	if (fflush(pipe->sections.stream) != 0)
+		return describe_full(pipe);
+	rewind(pipe->sections.stream);
+	fclose(pipe->stream);
+	pipe->stream = TAKE(pipe->sections.stream);
+	pipe->progress = NULL;
+	return pass_on(pipe, pipe->sections.size, &pipe->data, &all);
 }
 
 static bool begins_with_pipe_header(const void *data, size_t size)
@@ -463,44 +345,53 @@ bool pipe_input_is_pipe_format(int fd)
 	return got > 0 && begins_with_pipe_header(header, (size_t)got);
 }
 
-struct mmt_error *pipe_input_keep(int input, const char *name, const struct mmt_progress *progress, int *fd_ret,
-				  bool *cut_ret)
+static struct mmt_error *keep_all(struct pipe_input *pipe)
 {
-	struct pipe_input pipe = {.fd = input,
-				  .name = name,
-				  .progress = progress,
-				  .data = {.name = name, .fd = -1},
-				  .sections = {.name = name, .fd = -1}};
+	struct mmt_error *error = keep_begin(pipe, &pipe->data);
+	size_t taken;
+	bool all;
+
+	if (!error)
+		error = keep_begin(pipe, &pipe->sections);
+	if (!error)
+		error = take(pipe, 0, PIPE_HEADER_SIZE, &taken);
+	if (error)
+		return error;
+	if (begins_with_pipe_header(pipe->window, taken)) {
+		error = convert(pipe);
+	} else {
+		error = keep(pipe, &pipe->data, pipe->window, taken);
+		if (!error)
+			error = pass_on(pipe, UINT64_MAX, &pipe->data, &all);
+	}
+	if (!error && fflush(pipe->data.stream) != 0)
+		error = describe_full(pipe);
+	if (error)
+		return error;
+	pipe->file->size = pipe->data.size;
+	pipe->file->fd = fcntl(fileno(pipe->data.stream), F_DUPFD_CLOEXEC, 0);
+	return pipe->file->fd < 0 ? error_system(errno, "%s: cannot read", pipe->file->path) : NULL;
+}
+
+struct mmt_error *pipe_input_keep(int input, struct recording_file *file, const struct mmt_progress *progress)
+{
+	struct pipe_input pipe = {.file = file, .progress = progress};
+	int fd = fcntl(input, F_DUPFD_CLOEXEC, 0);
 	struct mmt_error *error;
 
-	buffer_init(&pipe.attributes, ATTRIBUTES_BYTES_MAX);
 	buffer_init(&pipe.build_ids, LIMIT_SECTION_BYTES);
 	pipe.window = malloc(WINDOW_BYTES);
-	error = pipe.window ? keep_begin(&pipe.data) : &error_no_memory;
-	if (!error)
-		error = keep_begin(&pipe.sections);
-	if (!error)
-		error = fill(&pipe, PIPE_HEADER_SIZE);
-	if (!error && begins_with_pipe_header(pipe.window, pipe.end)) {
-		error = convert(&pipe);
-	} else if (!error) {
-		error = pass_on(&pipe, UINT64_MAX, &pipe.data);
-		pipe.cut = false;
-		if (!error)
-			error = keep_flush(&pipe.data);
-	}
-	if (!error) {
-		*fd_ret = pipe.data.fd;
-		*cut_ret = pipe.cut;
-		pipe.data.fd = -1;
-	}
-	cleanup_close(&pipe.data.fd);
-	cleanup_close(&pipe.sections.fd);
-	buffer_deinit(&pipe.data.pending);
-	buffer_deinit(&pipe.sections.pending);
-	buffer_deinit(&pipe.attributes);
+	pipe.stream = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!pipe.stream)
+		error = error_system(errno, "%s: cannot read", file->path);
+	else
+		error = pipe.window ? keep_all(&pipe) : &error_no_memory;
+	if (!pipe.stream && fd >= 0)
+		close(fd);
+	cleanup_fclose(&pipe.stream);
+	cleanup_fclose(&pipe.data.stream);
+	cleanup_fclose(&pipe.sections.stream);
 	buffer_deinit(&pipe.build_ids);
-	vector_deinit(&pipe.items);
 	free(pipe.window);
 	return error;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Converts a recording that comes through a pipe to a file: a report first needs what comes last (build-ids, perf
  * maps), and may search for the ends of its window before it replays. The file has no name and is in TMPDIR (/var/tmp);
- * memory is bounded. perf's pipe format is converted to its file format; a file that comes through a pipe is copied. */
+ * memory is bounded. Of perf's pipe format, the records are stored first, and then each section; a file that comes
+ * through a pipe is copied. */
 #ifndef TRACE_READ_PIPE_INPUT_H
 #define TRACE_READ_PIPE_INPUT_H
 
@@ -10,6 +11,7 @@
 #include <mmtrace/progress.h>
 
 #include "base/errors.h"
+#include "trace/read/recording-file.h"
 
 /* A regular file, not parsed yet, with the content of the pipe. */
 bool pipe_input_is_pipe_format(int fd);
@@ -17,9 +19,10 @@ bool pipe_input_is_pipe_format(int fd);
 /* Where the unnamed files are. */
 const char *pipe_input_directory(void);
 
-/* Reads all of `input` from its current position. *cut_ret: it ended in the middle of a record. `progress` may be NULL.
- * Every message begins with `name`. */
-struct mmt_error *pipe_input_keep(int input, const char *name, const struct mmt_progress *progress, int *fd_ret,
-				  bool *cut_ret) MMT_MUST_CHECK;
+/* Reads all of `input` from its current position into a file that becomes the descriptor of `file`, whose path is for
+ * messages. If it has perf's pipe format, the file is complete afterwards; else its data_end is 0. `progress` may be
+ * NULL. */
+struct mmt_error *pipe_input_keep(int input, struct recording_file *file,
+				  const struct mmt_progress *progress) MMT_MUST_CHECK;
 
 #endif

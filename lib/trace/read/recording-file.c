@@ -24,7 +24,7 @@ struct header {
 
 void recording_file_close(struct recording_file *file)
 {
-	if (!file)
+	if (!file || --file->users)
 		return;
 	for (size_t i = 0; i < file->attributes.count; i++)
 		vector_deinit(&file->attributes.items[i].ids);
@@ -159,50 +159,47 @@ static struct mmt_error *check_header(const struct recording_file *file, const s
 	return error_create(MMT_ERROR_FORMAT, "%s: header: %s", file->path, wrong);
 }
 
-static struct mmt_error *read_ids(const struct recording_file *file, const struct file_section *section,
-				  struct file_attribute *attribute, uint64_t *total)
+struct mmt_error *recording_file_add_attribute(struct recording_file *file, const void *attribute, size_t size,
+					       const uint8_t *ids, size_t id_count)
 {
-	CLEANUP(free) uint8_t *data = NULL;
-	struct mmt_error *error;
-	struct bytes bytes;
+	struct file_attribute *added = vector_append(&file->attributes);
+	struct bytes bytes = bytes_over(ids, id_count * sizeof(uint64_t));
 
-	if (section->size % sizeof(uint64_t) != 0 || section->size / sizeof(uint64_t) > LIMIT_IDS - *total ||
-	    !lies_inside(file, section->offset, section->size))
-		return error_create(MMT_ERROR_FORMAT, "%s: event attribute: invalid number or place of its ids",
-				    file->path);
-	error = load(file, section->offset, section->size, &data);
-	bytes = bytes_over(data, error ? 0 : section->size);
-	while (!error && bytes_left(&bytes)) {
-		if (!vector_push(&attribute->ids, bytes_u64(&bytes)))
-			error = &error_no_memory;
+	if (!added)
+		return &error_no_memory;
+	/* Older and newer kernels have shorter and longer attributes. */
+	memcpy(&added->attr, attribute, size < sizeof(added->attr) ? size : sizeof(added->attr));
+	while (bytes_left(&bytes)) {
+		if (!vector_push(&added->ids, bytes_u64(&bytes)))
+			return &error_no_memory;
 	}
-	*total += attribute->ids.count;
-	return error;
+	file->id_count += id_count;
+	return NULL;
 }
 
 static struct mmt_error *read_attributes(struct recording_file *file, const struct header *header)
 {
 	CLEANUP(free) uint8_t *data = NULL;
 	struct mmt_error *error = load(file, header->attributes.offset, header->attributes.size, &data);
-	size_t size = header->attribute_bytes - SECTION_BYTES;
-	uint64_t total_ids = 0;
-	struct bytes bytes;
+	struct bytes bytes = bytes_over(data, error ? 0 : header->attributes.size);
 
-	if (error)
-		return error;
-	bytes = bytes_over(data, header->attributes.size);
 	while (!error && bytes_left(&bytes)) {
-		struct file_attribute *attribute = vector_append(&file->attributes);
-		const void *attr = bytes_take(&bytes, size);
-		struct file_section ids = read_section(&bytes);
+		size_t size = header->attribute_bytes - SECTION_BYTES;
+		const void *attribute = bytes_take(&bytes, size);
+		struct file_section section = read_section(&bytes);
+		CLEANUP(free) uint8_t *ids = NULL;
 
-		if (!attribute)
-			return &error_no_memory;
-		if (!attr)
+		if (!bytes_ok(&bytes))
 			return error_context(bytes_finish(&bytes, "event attributes"), "%s", file->path);
-		/* Older and newer kernels have shorter and longer attributes. */
-		memcpy(&attribute->attr, attr, size < sizeof(attribute->attr) ? size : sizeof(attribute->attr));
-		error = read_ids(file, &ids, attribute, &total_ids);
+		if (section.size % sizeof(uint64_t) != 0 ||
+		    section.size / sizeof(uint64_t) > LIMIT_IDS - file->id_count ||
+		    !lies_inside(file, section.offset, section.size))
+			return error_create(MMT_ERROR_FORMAT, "%s: event attribute: invalid number or place of its ids",
+					    file->path);
+		error = load(file, section.offset, section.size, &ids);
+		if (!error)
+			error =
+			    recording_file_add_attribute(file, attribute, size, ids, section.size / sizeof(uint64_t));
 	}
 	return error;
 }
@@ -305,7 +302,7 @@ static struct mmt_error *open_descriptor(struct recording_file *file, int fd, co
 	if (isatty(fd))
 		return error_create(MMT_ERROR_INVALID, "%s is a terminal: pipe a recording into it", file->path);
 	if (!S_ISREG(status.st_mode))
-		return pipe_input_keep(fd, file->path, progress, &file->fd, &file->cut);
+		return pipe_input_keep(fd, file, progress);
 	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return file->fd < 0 ? error_system(errno, "%s: cannot read", file->path) : NULL;
 }
@@ -318,7 +315,7 @@ static struct mmt_error *open_path(struct recording_file *file, const struct mmt
 
 	/* A named pipe, or one made by the shell, is read like standard input. Only opening one may block. */
 	if (fd >= 0 && pipe)
-		return pipe_input_keep(fd, file->path, progress, &file->fd, &file->cut);
+		return pipe_input_keep(fd, file, progress);
 	if (fd >= 0) {
 		file->fd = fd;
 		fd = -1;
@@ -343,24 +340,42 @@ static struct mmt_error *measure(struct recording_file *file)
 	return NULL;
 }
 
-/* Read the open descriptor. Takes `error` and the file. */
-static struct mmt_error *accept(struct recording_file *file, struct mmt_error *error, struct recording_file **file_ret)
+/* Find the parts of the open file. */
+static struct mmt_error *read_parts(struct recording_file *file)
 {
-	if (!error)
-		error = measure(file);
-	/* A file that holds the output of a pipe. */
-	if (!error && pipe_input_is_pipe_format(file->fd)) {
-		int kept = -1;
+	struct mmt_error *error = file->data_end ? NULL : measure(file);
 
-		error = pipe_input_keep(file->fd, file->path, NULL, &kept, &file->cut);
-		close(file->fd);
-		file->fd = kept;
-		if (!error)
-			error = measure(file);
+	/* A file that holds the output of a pipe. */
+	if (!error && !file->data_end && pipe_input_is_pipe_format(file->fd)) {
+		CLEANUP(close) int stored = file->fd;
+
+		file->fd = -1;
+		error = pipe_input_keep(stored, file, NULL);
 	}
-	if (!error)
+	if (!error && !file->data_end)
 		error = read_frame(file);
 	file->incomplete |= file->cut;
+	return error;
+}
+
+/* Open the path, or with `fd` not -1 this descriptor, which then has the name `path`. */
+static struct mmt_error *open_file(const char *path, int fd, const struct mmt_progress *progress,
+				   struct recording_file **file_ret)
+{
+	struct recording_file *file = calloc(1, sizeof(*file));
+	struct mmt_error *error;
+
+	if (!file)
+		return &error_no_memory;
+	file->users = 1;
+	file->fd = -1;
+	file->path = strdup(path);
+	if (!file->path)
+		error = &error_no_memory;
+	else
+		error = fd < 0 ? open_path(file, progress) : open_descriptor(file, fd, progress);
+	if (!error)
+		error = read_parts(file);
 	if (error)
 		recording_file_close(file);
 	else
@@ -368,49 +383,24 @@ static struct mmt_error *accept(struct recording_file *file, struct mmt_error *e
 	return error;
 }
 
-/* Creates a file that is not open yet; NULL: out of memory. */
-static struct recording_file *create(const char *name)
-{
-	struct recording_file *file = calloc(1, sizeof(*file));
-
-	if (!file)
-		return NULL;
-	file->fd = -1;
-	file->path = strdup(name);
-	if (file->path)
-		return file;
-	free(file);
-	return NULL;
-}
-
 struct mmt_error *recording_file_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
 						 struct recording_file **file_ret)
 {
-	struct recording_file *file = create(name);
-
-	return file ? accept(file, open_descriptor(file, fd, progress), file_ret) : &error_no_memory;
+	return open_file(name, fd, progress, file_ret);
 }
 
 struct mmt_error *recording_file_open(const char *path, const struct mmt_progress *progress,
 				      struct recording_file **file_ret)
 {
-	struct recording_file *file;
+	bool piped = !strcmp(path, RECORDING_STANDARD_INPUT);
 
-	if (!strcmp(path, RECORDING_STANDARD_INPUT))
-		return recording_file_open_descriptor(STDIN_FILENO, "standard input", progress, file_ret);
-	file = create(path);
-	return file ? accept(file, open_path(file, progress), file_ret) : &error_no_memory;
+	return open_file(piped ? "standard input" : path, piped ? STDIN_FILENO : -1, progress, file_ret);
 }
 
-struct mmt_error *recording_file_open_again(const struct recording_file *file, struct recording_file **file_ret)
+struct recording_file *recording_file_share(struct recording_file *file)
 {
-	struct recording_file *again = create(file->path);
-
-	if (!again)
-		return &error_no_memory;
-	again->cut = file->cut;
-	again->fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
-	return accept(again, again->fd < 0 ? error_system(errno, "cannot open %s", file->path) : NULL, file_ret);
+	file->users++;
+	return file;
 }
 
 #define SPARE_BYTES (32u << 20)

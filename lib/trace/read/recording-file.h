@@ -32,7 +32,9 @@ struct recording_file {
 	uint64_t data_offset, data_end;
 	bool cut;	 /* the input of a pipe ended in the middle of a record */
 	bool incomplete; /* the recorder did not finish, or the file is shorter than its header says */
+	unsigned users;	 /* see recording_file_share() */
 	VECTOR(struct file_attribute) attributes; /* at least one */
+	uint64_t id_count;			  /* of all attributes */
 	struct file_section sections[FEATURE_BITS];
 };
 
@@ -46,9 +48,12 @@ struct mmt_error *recording_file_open(const char *path, const struct mmt_progres
 struct mmt_error *recording_file_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
 						 struct recording_file **file_ret) MMT_MUST_CHECK;
 
-/* Opens the same file again, even if its name now belongs to another file. */
-struct mmt_error *recording_file_open_again(const struct recording_file *file,
-					    struct recording_file **file_ret) MMT_MUST_CHECK;
+/* Adds an attribute of any size, and its ids. */
+struct mmt_error *recording_file_add_attribute(struct recording_file *file, const void *attribute, size_t size,
+					       const uint8_t *ids, size_t id_count) MMT_MUST_CHECK;
+
+/* Returns the file, which must be closed once more. */
+struct recording_file *recording_file_share(struct recording_file *file);
 
 /* Accepts NULL. */
 void recording_file_close(struct recording_file *file);
