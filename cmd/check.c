@@ -35,8 +35,8 @@ static void print_item(const struct mmt_check_item *item, const char *previous)
 	print_remedy(item, STATE_COLUMNS + 6);
 }
 
-/* What the lines above mean for the user, with the first command that helps. */
-static void print_verdict(const struct mmt_check *check)
+/* What the lines above mean for the user, with the first command that helps. True: the user can record. */
+static bool print_verdict(const struct mmt_check *check)
 {
 	const struct mmt_check_item *missing = NULL;
 	bool others = true;
@@ -57,6 +57,7 @@ static void print_verdict(const struct mmt_check *check)
 		printf("\nyou cannot record yet: %s\n", missing->finding);
 	else
 		printf("\nyou can record %s\n", others ? "all processes" : "your own processes");
+	return !missing;
 }
 
 int cmd_check(const struct command *command, int argc, char **argv)
@@ -75,8 +76,7 @@ int cmd_check(const struct command *command, int argc, char **argv)
 		return message_error(command, error);
 	for (size_t i = 0; i < check->item_count; i++)
 		print_item(&check->items[i], i ? check->items[i - 1].remedy : NULL);
-	print_verdict(check);
-	status = check->can_record ? EXIT_OK : EXIT_EXCEEDED;
+	status = print_verdict(check) ? EXIT_OK : EXIT_EXCEEDED;
 	mmt_check_destroy(check);
 	return status;
 }

@@ -18,8 +18,8 @@
 struct export_settings {
 	struct report_selection selection;
 	const struct mmt_report *report; /* what is written */
-	struct mmt_export_options options;
 	const struct mmt_export_format *format;
+	enum mmt_weight weight;
 	const char *output; /* NULL: standard output */
 	char *own_output;   /* a name that the user did not choose; owned */
 	int format_place;
@@ -60,7 +60,7 @@ static struct mmt_error *write_exported(const void *context, FILE *stream)
 {
 	const struct export_settings *settings = context;
 
-	return mmt_export(settings->report, &settings->options, stream);
+	return mmt_export(settings->report, settings->format->name, settings->weight, stream);
 }
 
 static int write_numbered(const struct command *command, const struct export_settings *settings, uint64_t number)
@@ -149,7 +149,7 @@ static int run_export(const struct command *command, struct export_settings *set
 	if (error)
 		return message_input_error(command, settings->selection.report.input, error);
 	truncated_files_report(command);
-	if (settings->options.weight == MMT_WEIGHT_RESIDENT && report->resident_bytes == MMT_UNKNOWN)
+	if (settings->weight == MMT_WEIGHT_RESIDENT && report->resident_bytes == MMT_UNKNOWN)
 		message(command, "warning: the recording has no resident sizes of this time: every weight is 0");
 	if (settings->format->only_made && report->committed_before_bytes)
 		message(
@@ -233,7 +233,6 @@ static int take_arguments(const struct command *command, struct export_settings 
 	if (!settings->format_given)
 		return message_usage(command, "choose a format: --format %s", settings->format_words);
 	settings->format = &mmt_export_formats(NULL)[settings->format_place];
-	settings->options.format = settings->format->name;
 	settings->selection.report.lifetime_steps = settings->format->lifetime_steps;
 	if (settings->output && !*settings->output)
 		return message_usage(command, "--output: the file's name is empty");
@@ -270,7 +269,7 @@ int cmd_export(const struct command *command, int argc, char **argv)
 		   .choices = settings.format_names, .given = &settings.format_given),
 	    OPTION('o', "output", STRING, &settings.output, "FILE",
 		   "write to FILE (default: on a terminal, a file named after the recording; else standard output)"),
-	    OPTION(0, "weight", CHOICE, &settings.options.weight, "memory|unfreed|resident|committed|allocated|count",
+	    OPTION(0, "weight", CHOICE, &settings.weight, "memory|unfreed|resident|committed|allocated|count",
 		   "the figure of each stack in svg and folded (default memory, as in reports)",
 		   .choices = settings.weight_names, .given = &settings.weight_given),
 	    OPTION(0, "every", DURATION, &settings.every_ns, "TIME",
@@ -286,7 +285,6 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	}
 	for (enum mmt_weight weight = 0; weight < MMT_WEIGHT_KINDS; weight++)
 		settings.weight_names[weight] = mmt_weight_name(weight);
-	mmt_export_options_init(&settings.options);
 	report_selection_init(&settings.selection);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0)

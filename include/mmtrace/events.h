@@ -9,9 +9,7 @@
  *
  * The reader owns everything that it returns. An event and the objects that it points to are valid until the next call
  * of mmt_events_next(), a stack until the next call of mmt_events_symbolize(), everything else until
- * mmt_events_close(). The library allocates the structs of this header, because later versions can append members:
- * callers must not copy them or put them into arrays. Later versions can also add values to enumerations: ignore events
- * of unknown kinds.
+ * mmt_events_close(). Later versions can add values to enumerations: ignore events of unknown kinds.
  *
  * Times are nanoseconds of the recording's clock: CLOCK_MONOTONIC, unless perf recorded with another clock. Addresses
  * are those of the recorded process. Sizes are in bytes. Strings come from the recording and can contain any byte
@@ -163,20 +161,10 @@ struct mmt_events_state {
 	const char *damage;	     /* description of data that cannot be decoded, where the events end; NULL: none */
 };
 
-/* Set `size` to sizeof(struct mmt_events_options) and unused members to 0. */
-struct mmt_events_options {
-	size_t size;
-	const struct mmt_progress *progress; /* NULL: none */
-	bool no_demangle;
-};
-
-/* Open a recording by path ("-": standard input) or by descriptor. The caller keeps the descriptor and may close it
- * after the call. The options and their strings are copied. A pipe is first copied into an unnamed file in TMPDIR
- * (default /var/tmp). `options` may be NULL. MMT_ERROR_FORMAT: the file is not a recording. */
-MMT_PUBLIC struct mmt_error *mmt_events_open(const char *path, const struct mmt_events_options *options,
+/* Open a recording ("-": standard input). A pipe is first copied into an unnamed file in TMPDIR (default /var/tmp).
+ * `progress`, of which a copy is kept, may be NULL. MMT_ERROR_FORMAT: the file is not a recording. */
+MMT_PUBLIC struct mmt_error *mmt_events_open(const char *path, const struct mmt_progress *progress,
 					     struct mmt_events **events_ret) MMT_MUST_CHECK;
-MMT_PUBLIC struct mmt_error *mmt_events_open_fd(int fd, const struct mmt_events_options *options,
-						struct mmt_events **events_ret) MMT_MUST_CHECK;
 
 /* End the threads and free everything. Accepts NULL. */
 MMT_PUBLIC void mmt_events_close(struct mmt_events *events);

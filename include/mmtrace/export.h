@@ -32,7 +32,7 @@ struct mmt_export_format {
 	const char *suffix;	 /* of the file's name, for instance ".pb.gz" */
 	bool suffix_needed;	 /* the viewer opens no file whose name ends otherwise */
 	const char *viewer;	 /* a command that opens the file named after it; NULL: see the description */
-	bool weighted;		 /* uses mmt_export_options.weight */
+	bool weighted;		 /* uses the weight */
 	bool only_made;		 /* leaves out memory mapped before the window and made accessible in it */
 	uint32_t lifetime_steps; /* minimum for mmt_report_options.lifetime_steps */
 };
@@ -40,23 +40,11 @@ struct mmt_export_format {
 /* All formats; *count_ret may be NULL. Static. */
 MMT_PUBLIC const struct mmt_export_format *mmt_export_formats(size_t *count_ret);
 
-struct mmt_export_options {
-	size_t size;	    /* of the struct; mmt_export_options_init() sets it */
-	const char *format; /* name of one of the formats */
-	enum mmt_weight weight;
-};
-
-/* Set everything to 0, then the defaults: the size, and the format "folded". */
-MMT_PUBLIC void mmt_export_options_init_size(struct mmt_export_options *options, size_t size);
-static inline void mmt_export_options_init(struct mmt_export_options *options)
-{
-	mmt_export_options_init_size(options, sizeof(*options));
-}
-
-/* The report must be by stack and have lifetimes (mmt_report_options.lifetime_steps). The stream is not flushed; the
- * caller checks for write errors with ferror(). MMT_ERROR_INVALID: no such format, or the report is not by stack or has
- * no lifetimes. Several threads may export the same report, each to its own stream. */
-MMT_PUBLIC struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_export_options *options,
+/* `format` is the name of one of the formats. The report must be by stack and have lifetimes
+ * (mmt_report_options.lifetime_steps). The stream is not flushed; the caller checks for write errors with ferror().
+ * MMT_ERROR_INVALID: no such format, or the report is not by stack or has no lifetimes. Several threads may export the
+ * same report, each to its own stream. */
+MMT_PUBLIC struct mmt_error *mmt_export(const struct mmt_report *report, const char *format, enum mmt_weight weight,
 					FILE *stream) MMT_MUST_CHECK;
 
 MMT_END_C

@@ -27,11 +27,11 @@ struct mmt_check_item {
 struct mmt_check {
 	const struct mmt_check_item *items;
 	size_t item_count;
-	bool can_record; /* no item has MMT_CHECK_MISSING */
 };
 
-/* Check with the permissions of the caller. Opens and closes perf events, reads /proc and /sys, and changes nothing.
- * The check owns its items. Any number of threads may read it. */
+/* Check with the permissions of the caller: recording is possible unless an item has MMT_CHECK_MISSING. Opens and
+ * closes perf events, reads /proc and /sys, and changes nothing. The check owns its items. Any number of threads may
+ * read it. */
 MMT_PUBLIC struct mmt_error *mmt_check_create(struct mmt_check **check_ret) MMT_MUST_CHECK;
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_check_destroy(struct mmt_check *check);

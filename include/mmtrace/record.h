@@ -88,7 +88,6 @@ enum mmt_record_scope {
 };
 
 struct mmt_record_options {
-	size_t size; /* of this struct; mmt_record_options_init() sets it */
 	/* Targets: processes and threads, all processes, a control group, or a command to start. A command can be
 	   combined with all_cpus or a control group; the recording then ends with the command. */
 	const pid_t *pids;
@@ -206,12 +205,8 @@ MMT_PUBLIC struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_r
 /* The PID that the process has in its own PID namespace, such as its container; `pid` if that is not known. */
 MMT_PUBLIC pid_t mmt_pid_in_container(pid_t pid);
 
-/* Set the defaults: stop_fd and mark_fd -1, output "mmtrace.data", everything else except `size` 0. */
-MMT_PUBLIC void mmt_record_options_init_size(struct mmt_record_options *options, size_t size);
-static inline void mmt_record_options_init(struct mmt_record_options *options)
-{
-	mmt_record_options_init_size(options, sizeof(*options));
-}
+/* Set the defaults: stop_fd and mark_fd -1, output "mmtrace.data", everything else 0. */
+MMT_PUBLIC void mmt_record_options_init(struct mmt_record_options *options);
 
 /*
  * Record until stopped. A command starts without blocked signals. If the recording ends before the command, the command

@@ -69,7 +69,6 @@ struct mmt_timestamp {
 #define MMT_LIFETIME_STEPS_MAX 65534
 
 struct mmt_report_options {
-	size_t size;	     /* of this struct; mmt_report_options_init() sets it */
 	const char *input;   /* path of the recording */
 	const int32_t *pids; /* only these processes; NULL: all */
 	size_t pid_count;
@@ -686,12 +685,8 @@ MMT_PUBLIC const char *mmt_limit_name(enum mmt_limit_kind kind);
 MMT_PUBLIC const char *mmt_growth_place_name(enum mmt_growth_place place);
 MMT_PUBLIC const char *mmt_heap_verdict_name(enum mmt_heap_verdict verdict);
 
-/* Set the defaults: input "mmtrace.data", everything else except `size` 0. */
-MMT_PUBLIC void mmt_report_options_init_size(struct mmt_report_options *options, size_t size);
-static inline void mmt_report_options_init(struct mmt_report_options *options)
-{
-	mmt_report_options_init_size(options, sizeof(*options));
-}
+/* Set the defaults: input "mmtrace.data", everything else 0. */
+MMT_PUBLIC void mmt_report_options_init(struct mmt_report_options *options);
 
 /*
  * Create a report. Damage and lost events are not errors: see `completeness`. MMT_ERROR_FORMAT: the input is not a

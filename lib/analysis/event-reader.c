@@ -6,7 +6,6 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/resolver/resolver.h"
-#include "base/api.h"
 #include "base/errors.h"
 #include "base/vector.h"
 #include "base/saturating-sum.h"
@@ -102,7 +101,7 @@ static const char *name_snapshot(enum snapshot_kind kind)
 	return names[kind];
 }
 
-static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_events_options *options)
+static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_progress *progress)
 {
 	static const char *const roles[] = {
 	    [ROLE_OTHER] = "other",	    [ROLE_SYSCALL] = "syscall",
@@ -126,9 +125,8 @@ static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_eve
 	    .attribute_count = metadata->attribute_count,
 	};
 	mmt_report_options_init(&events->report);
-	events->report.no_demangle = options->no_demangle;
-	if (options->progress) {
-		events->progress = *options->progress;
+	if (progress) {
+		events->progress = *progress;
 		events->report.progress = &events->progress;
 	}
 	events->until_progress = PROGRESS_EVENTS;
@@ -148,39 +146,21 @@ static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_eve
 	return events->attributes ? NULL : &error_no_memory;
 }
 
-/* Open `path`, or `fd` if `path` is NULL. */
-static struct mmt_error *open_events(const char *path, int fd, const struct mmt_events_options *asked,
-				     struct mmt_events **events_ret)
+struct mmt_error *mmt_events_open(const char *path, const struct mmt_progress *progress, struct mmt_events **events_ret)
 {
 	struct mmt_events *events = calloc(1, sizeof(*events));
-	struct mmt_events_options options = {0};
 	struct mmt_error *error;
 
 	if (!events)
 		return &error_no_memory;
-	error = asked ? options_copy(asked, &options, sizeof(options), "mmt_events_options") : NULL;
-	if (!error && path)
-		error = reader_open(path, options.progress, &events->reader);
-	else if (!error)
-		error = reader_open_descriptor(fd, "recording", options.progress, &events->reader);
+	error = reader_open(path, progress, &events->reader);
 	if (!error)
-		error = prepare(events, &options);
+		error = prepare(events, progress);
 	if (error)
 		mmt_events_close(events);
 	else
 		*events_ret = events;
 	return error;
-}
-
-struct mmt_error *mmt_events_open(const char *path, const struct mmt_events_options *options,
-				  struct mmt_events **events_ret)
-{
-	return open_events(path, -1, options, events_ret);
-}
-
-struct mmt_error *mmt_events_open_fd(int fd, const struct mmt_events_options *options, struct mmt_events **events_ret)
-{
-	return open_events(NULL, fd, options, events_ret);
 }
 
 void mmt_events_close(struct mmt_events *events)

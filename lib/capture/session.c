@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/api.h"
 #include "base/limits.h"
 #include "capture/heap/heap-readings.h"
 #include "capture/recorder/recorder.h"
@@ -23,12 +22,9 @@
 #include "capture/targets.h"
 #include "capture/perf/tracefs.h"
 
-void mmt_record_options_init_size(struct mmt_record_options *options, size_t size)
+void mmt_record_options_init(struct mmt_record_options *options)
 {
-	const struct mmt_record_options defaults = {
-	    .size = size, .stop_fd = -1, .mark_fd = -1, .output = "mmtrace.data"};
-
-	options_init(options, size, &defaults, sizeof(defaults));
+	*options = (struct mmt_record_options){.stop_fd = -1, .mark_fd = -1, .output = "mmtrace.data"};
 }
 
 static struct mmt_error *check_options(const struct mmt_record_options *options)
@@ -443,20 +439,18 @@ static struct mmt_error *run(struct recorder *recorder)
 	return error;
 }
 
-struct mmt_error *mmt_record(const struct mmt_record_options *asked, struct mmt_record_summary *summary_ret,
+struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mmt_record_summary *summary_ret,
 			     struct mmt_error **write_error_ret)
 {
-	struct mmt_record_options options;
 	struct memory_jobs memory = {.group_memory.directory = -1};
 	struct runtime_jobs runtimes = {0};
 	struct jit_reader jit_reader = {0};
 	struct heap_jobs heap = {0};
 	struct recorder recorder = {
-	    .options = &options,
+	    .options = options,
 	    .cgroup = -1,
 	    .jobs = {.memory = &memory, .runtimes = &runtimes, .jit_reader = &jit_reader, .heap = &heap}};
-	struct mmt_error *error =
-	    options_copy(asked, &options, sizeof(options), "mmt_record_options") ?: check_options(&options);
+	struct mmt_error *error = check_options(options);
 	uint64_t cpu_before_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	if (error)

@@ -238,9 +238,6 @@ struct mmt_error *mmt_check_create(struct mmt_check **check_ret)
 		    "reports read recordings confined by Landlock and seccomp");
 	check->result.items = check->items.items;
 	check->result.item_count = check->items.count;
-	check->result.can_record = true;
-	for (size_t i = 0; i < check->items.count; i++)
-		check->result.can_record &= check->items.items[i].state != MMT_CHECK_MISSING;
 	if (check->out_of_memory) {
 		mmt_check_destroy(&check->result);
 		return &error_no_memory;

@@ -245,11 +245,10 @@ static void print_head(FILE *stream, const struct mmt_events *events)
 
 struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress, FILE *stream)
 {
-	const struct mmt_events_options options = {.size = sizeof(options), .progress = progress};
 	const struct mmt_events_state *state;
 	const struct mmt_event *event;
 	struct mmt_events *events;
-	struct mmt_error *error = mmt_events_open(input, &options, &events);
+	struct mmt_error *error = mmt_events_open(input, progress, &events);
 
 	if (error)
 		return error;

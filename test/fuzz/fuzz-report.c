@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Any bytes are a recording: report it, write some kinds of output, which the bytes determine, and check that the
- * report's figures are consistent. No programs are opened, and no names helper is started, which would cost more than the
- * report: see the functions that the linker replaces. */
+ * report's figures are consistent. No programs are opened, and no names helper is started, which would cost more than
+ * the report: see the functions that the linker replaces. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -114,11 +114,7 @@ static const struct mmt_text_options terminal = {.width = 80};
 
 static void export(const struct mmt_report *report, const char *format, FILE *stream)
 {
-	struct mmt_export_options options;
-
-	mmt_export_options_init(&options);
-	options.format = format;
-	require(mmt_export(report, &options, stream));
+	require(mmt_export(report, format, MMT_WEIGHT_MEMORY, stream));
 }
 
 static void write_texts(struct mmt_report *report, FILE *stream)

@@ -220,36 +220,13 @@ START_TEST(stacks_match_the_report)
 }
 END_TEST
 
-START_TEST(a_descriptor_stays_the_callers)
-{
-	struct mmt_events *events;
-	const struct mmt_stack *stack;
-	size_t count;
-	int fd;
-
-	record_calls();
-	count = count_and_close(open_calls());
-	fd = open(report_file_path(), O_RDONLY | O_CLOEXEC);
-	ck_assert_int_ge(fd, 0);
-	require(mmt_events_open_fd(fd, NULL, &events));
-	ck_assert_int_eq(close(fd), 0);
-	find(events, MMT_EVENT_CALL);
-	require(mmt_events_symbolize(events, &stack));
-	ck_assert_uint_gt(stack->frame_count, 0);
-	mmt_events_close(events);
-	fd = open(report_file_path(), O_RDONLY | O_CLOEXEC);
-	require(mmt_events_open_fd(fd, NULL, &events));
-	ck_assert_uint_eq(count_and_close(events), count);
-	ck_assert_int_eq(close(fd), 0);
-}
-END_TEST
-
 START_TEST(a_pipe_is_read_to_its_end)
 {
 	struct mmt_events *events;
 	char buffer[65536];
 	size_t count, size;
 	FILE *file;
+	char path[32];
 	int ends[2];
 
 	record_calls();
@@ -262,7 +239,8 @@ START_TEST(a_pipe_is_read_to_its_end)
 	ck_assert_int_eq(pipe(ends), 0);
 	ck_assert_int_eq(write(ends[1], buffer, size), (ssize_t)size);
 	close(ends[1]);
-	require(mmt_events_open_fd(ends[0], NULL, &events));
+	snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+	require(mmt_events_open(path, NULL, &events));
 	close(ends[0]);
 	ck_assert_uint_eq(count_and_close(events), count);
 }
@@ -275,74 +253,6 @@ static void check_refused(struct mmt_error *error, enum mmt_error_code code)
 	mmt_error_destroy(error);
 }
 
-START_TEST(options_of_another_size_are_understood)
-{
-	struct {
-		struct mmt_events_options options;
-		uint64_t of_a_later_version;
-	} later = {.options.size = sizeof(later)};
-	struct mmt_events_options unset = {0};
-	struct mmt_events *events = NULL;
-
-	record_calls();
-	check_refused(mmt_events_open(report_file_path(), &unset, &events), MMT_ERROR_INVALID);
-	require(mmt_events_open(report_file_path(), &later.options, &events));
-	mmt_events_close(events);
-	later.of_a_later_version = 1;
-	check_refused(mmt_events_open(report_file_path(), &later.options, &events), MMT_ERROR_UNSUPPORTED);
-	unset.size = sizeof(unset.size);
-	require(mmt_events_open(report_file_path(), &unset, &events));
-	mmt_events_close(events);
-}
-END_TEST
-
-/* Like a caller compiled with a shorter or a longer struct. */
-START_TEST(options_of_reports_have_a_size)
-{
-	struct {
-		struct mmt_report_options options;
-		uint64_t of_a_later_version;
-	} later = {.of_a_later_version = 1};
-	struct mmt_report_options unset = {.input = report_file_path()}, shorter;
-	struct mmt_report *report = NULL;
-
-	record_calls();
-	check_refused(mmt_report_create(&unset, &report), MMT_ERROR_INVALID);
-	mmt_report_options_init_size(&later.options, sizeof(later));
-	ck_assert_uint_eq(later.of_a_later_version, 0);
-	later.options.input = report_file_path();
-	require(mmt_report_create(&later.options, &report));
-	mmt_report_destroy(report);
-	later.of_a_later_version = 1;
-	check_refused(mmt_report_create(&later.options, &report), MMT_ERROR_UNSUPPORTED);
-	memset(&shorter, 0xff, sizeof(shorter));
-	mmt_report_options_init_size(&shorter, offsetof(struct mmt_report_options, pids));
-	shorter.input = report_file_path();
-	require(mmt_report_create(&shorter, &report));
-	ck_assert_uint_eq(report->row_count, 1);
-	mmt_report_destroy(report);
-}
-END_TEST
-
-START_TEST(options_of_recording_have_a_size)
-{
-	struct {
-		struct mmt_record_options options;
-		uint64_t of_a_later_version;
-	} later;
-	struct mmt_record_summary summary;
-	struct mmt_error *write_error;
-
-	mmt_record_options_init_size(&later.options, sizeof(later));
-	ck_assert_uint_eq(later.of_a_later_version, 0);
-	ck_assert_int_eq(later.options.stop_fd, -1);
-	later.of_a_later_version = 1;
-	check_refused(mmt_record(&later.options, &summary, &write_error), MMT_ERROR_UNSUPPORTED);
-	later.options.size = 0;
-	check_refused(mmt_record(&later.options, &summary, &write_error), MMT_ERROR_INVALID);
-}
-END_TEST
-
 START_TEST(other_files_are_refused)
 {
 	struct mmt_events *events = NULL;
@@ -354,7 +264,6 @@ START_TEST(other_files_are_refused)
 	fputs("a text that is long enough for the header of a recording, which it is not", file);
 	fclose(file);
 	check_refused(mmt_events_open(report_file_path(), NULL, &events), MMT_ERROR_FORMAT);
-	check_refused(mmt_events_open_fd(-1, NULL, &events), MMT_ERROR_SYSTEM);
 	ck_assert_ptr_null(events);
 	mmt_events_close(NULL);
 }
@@ -367,8 +276,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_tests(tcase, events_have_the_fields_of_their_kind, calls_have_arguments_results_and_ranges,
-			the_recording_is_described, stacks_match_the_report, a_descriptor_stays_the_callers,
-			a_pipe_is_read_to_its_end, options_of_another_size_are_understood,
-			options_of_reports_have_a_size, options_of_recording_have_a_size, other_files_are_refused);
+			the_recording_is_described, stacks_match_the_report, a_pipe_is_read_to_its_end,
+			other_files_are_refused);
 	return suite;
 }

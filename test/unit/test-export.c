@@ -146,15 +146,11 @@ static struct mmt_report huge_report(bool lines)
 static char *export_report(const struct mmt_report *report, const char *format, enum mmt_weight weight,
 			   size_t *size_ret)
 {
-	struct mmt_export_options options;
 	char *text = NULL;
 	FILE *stream = open_memstream(&text, size_ret);
 
 	ck_assert_ptr_nonnull(stream);
-	mmt_export_options_init(&options);
-	options.format = format;
-	options.weight = weight;
-	ck_assert_ptr_null(mmt_export(report, &options, stream));
+	ck_assert_ptr_null(mmt_export(report, format, weight, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	return text;
 }
@@ -660,22 +656,17 @@ END_TEST
 START_TEST(invalid_requests_are_refused)
 {
 	struct mmt_report report = hostile_report();
-	struct mmt_export_options options;
-	struct mmt_error *error;
+	struct mmt_error *error = mmt_export(&report, "flamegraph", MMT_WEIGHT_MEMORY, stdout);
 
-	mmt_export_options_init(&options);
-	options.format = "flamegraph";
-	error = mmt_export(&report, &options, stdout);
 	ck_assert_str_eq(mmt_error_get_message(error), "unknown format 'flamegraph'");
 	mmt_error_destroy(error);
-	options.format = "folded";
 	report.by = MMT_BY_FUNCTION;
-	error = mmt_export(&report, &options, stdout);
+	error = mmt_export(&report, "folded", MMT_WEIGHT_MEMORY, stdout);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
 	mmt_error_destroy(error);
 	report = hostile_report();
 	report.lifetime_step_ns = 0;
-	error = mmt_export(&report, &options, stdout);
+	error = mmt_export(&report, "folded", MMT_WEIGHT_MEMORY, stdout);
 	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
 	mmt_error_destroy(error);
 }

@@ -13,7 +13,6 @@
 #include "analysis/report/report-build.h"
 #include "analysis/report/stack-origin.h"
 #include "analysis/resolver/resolver.h"
-#include "base/api.h"
 #include "base/cleanup.h"
 #include "base/syscall-table.h"
 
@@ -213,11 +212,9 @@ const struct resolver *report_code(const struct mmt_report *result)
 	return ((const struct report *)result)->replay.code;
 }
 
-void mmt_report_options_init_size(struct mmt_report_options *options, size_t size)
+void mmt_report_options_init(struct mmt_report_options *options)
 {
-	const struct mmt_report_options defaults = {.size = size, .input = "mmtrace.data"};
-
-	options_init(options, size, &defaults, sizeof(defaults));
+	*options = (struct mmt_report_options){.input = "mmtrace.data"};
 }
 
 static void describe_check(const struct report *report, const struct process *process, struct space_check check,
@@ -531,21 +528,19 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	return error;
 }
 
-struct mmt_error *mmt_report_create(const struct mmt_report_options *asked, struct mmt_report **report_ret)
+struct mmt_error *mmt_report_create(const struct mmt_report_options *options, struct mmt_report **report_ret)
 {
 	struct report *report = calloc(1, sizeof(*report));
-	const struct mmt_report_options *options;
 	struct replay_options replay = {.find_row = rows_find};
-	struct mmt_error *error;
+	uint32_t steps = options->lifetime_steps;
+	struct mmt_error *error = NULL;
 	bool has_events = false;
-	uint32_t steps;
 
 	if (!report)
 		return &error_no_memory;
+	report->result.options = *options;
 	replay.report = options = &report->result.options;
-	error = options_copy(asked, &report->result.options, sizeof(report->result.options), "mmt_report_options");
-	steps = options->lifetime_steps;
-	if (!error && steps && (steps < LIFETIME_STEPS_MIN || steps > LIFETIME_STEPS_MAX))
+	if (steps && (steps < LIFETIME_STEPS_MIN || steps > LIFETIME_STEPS_MAX))
 		error = error_create(MMT_ERROR_INVALID, "lifetime_steps: %" PRIu32 " is neither 0 nor from %d to %d",
 				     steps, LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
 	if (!error && options->then_by != MMT_BY_STACK &&

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/api.h"
+#include "base/thread.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"

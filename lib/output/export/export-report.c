@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/api.h"
 #include "base/compression.h"
 #include "base/figures.h"
 #include "base/limits.h"
@@ -69,13 +68,6 @@ const char *mmt_weight_name(enum mmt_weight weight)
 	};
 
 	return weight < MMT_WEIGHT_KINDS ? names[weight] : "unknown";
-}
-
-void mmt_export_options_init_size(struct mmt_export_options *options, size_t size)
-{
-	const struct mmt_export_options defaults = {.size = size, .format = "folded"};
-
-	options_init(options, size, &defaults, sizeof(defaults));
 }
 
 const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NAME_BYTES])
@@ -290,25 +282,22 @@ uint64_t export_track_value(const struct export_track *track, size_t point, size
 	return value;
 }
 
-struct mmt_error *mmt_export(const struct mmt_report *report, const struct mmt_export_options *asked, FILE *stream)
+struct mmt_error *mmt_export(const struct mmt_report *report, const char *format, enum mmt_weight weight, FILE *stream)
 {
-	struct mmt_export_options options;
 	struct export export;
-	struct mmt_error *error = options_copy(asked, &options, sizeof(options), "mmt_export_options");
+	struct mmt_error *error;
 	size_t number = 0;
 
-	if (error)
-		return error;
-	while (number < FORMAT_COUNT && options.format && strcmp(formats[number].name, options.format) != 0)
+	while (number < FORMAT_COUNT && strcmp(formats[number].name, format) != 0)
 		number++;
-	if (number == FORMAT_COUNT || !options.format)
-		return error_create(MMT_ERROR_INVALID, "unknown format '%s'", options.format ? options.format : "");
-	if (options.weight >= MMT_WEIGHT_KINDS)
-		return error_create(MMT_ERROR_INVALID, "unknown weight %d", (int)options.weight);
+	if (number == FORMAT_COUNT)
+		return error_create(MMT_ERROR_INVALID, "unknown format '%s'", format);
+	if (weight >= MMT_WEIGHT_KINDS)
+		return error_create(MMT_ERROR_INVALID, "unknown weight %d", (int)weight);
 	if (report->by != MMT_BY_STACK || !report->lifetime_step_ns)
 		return error_create(MMT_ERROR_INVALID, "%s: only a report by stack with lifetimes can be exported",
 				    report->input);
-	error = prepare(report, options.weight, formats[number].lifetime_steps == TIMES, &export);
+	error = prepare(report, weight, formats[number].lifetime_steps == TIMES, &export);
 	if (!error)
 		error = writers[number].gzip ? write_compressed(&export, writers[number].write, stream)
 					     : writers[number].write(&export, stream);

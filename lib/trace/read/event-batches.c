@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/api.h"
+#include "base/thread.h"
 #include "base/cleanup.h"
 #include "base/cold.h"
 #include "base/limits.h"

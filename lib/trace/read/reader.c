@@ -67,15 +67,6 @@ struct mmt_error *reader_open(const char *path, const struct mmt_progress *progr
 	return start(error, file, reader_ret);
 }
 
-struct mmt_error *reader_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
-					 struct reader **reader_ret)
-{
-	struct recording_file *file = NULL;
-	struct mmt_error *error = recording_file_open_descriptor(fd, name, progress, &file);
-
-	return start(error, file, reader_ret);
-}
-
 struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret)
 {
 	return start(NULL, recording_file_share(reader->file), reader_ret);

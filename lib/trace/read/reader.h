@@ -66,8 +66,6 @@ struct reader_metadata {
 /* `progress` is for a pipe; it may be NULL. Errors: cannot open, not perf.data, empty, foreign byte order, damage. */
 struct mmt_error *reader_open(const char *path, const struct mmt_progress *progress,
 			      struct reader **reader_ret) MMT_MUST_CHECK;
-struct mmt_error *reader_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
-					 struct reader **reader_ret) MMT_MUST_CHECK;
 
 /* Events between two checks of the clock for progress reports. */
 #define PROGRESS_EVENTS 1024
