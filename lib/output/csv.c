@@ -20,16 +20,15 @@ static bool is_formula(const char *text)
 	return *text && strchr("=+-@", *text) != NULL;
 }
 
-/* The content of a quoted cell. `separator`: a character that is replaced by ':'; 0: none. */
-static void put_quoted_part(FILE *stream, const char *text, char separator)
+/* The content of a quoted cell. */
+static void put_quoted_part(FILE *stream, const char *text, enum escape_mode mode)
 {
 	struct escape_piece piece;
 
-	while (escape_next(&text, ESCAPE_FOR_TERMINAL, &piece)) {
+	while (escape_next(&text, mode, &piece)) {
 		if (piece.size == 1 && piece.text[0] == '"')
 			putc('"', stream);
-		fwrite(separator && piece.size == 1 && piece.text[0] == separator ? ":" : piece.text, 1, piece.size,
-		       stream);
+		fwrite(piece.text, 1, piece.size, stream);
 	}
 }
 
@@ -76,7 +75,7 @@ static void put_stack(FILE *stream, const struct mmt_row *row)
 
 		if (i + 1 == row->frame_count && is_formula(name))
 			putc('\'', stream);
-		put_quoted_part(stream, name, ';');
+		put_quoted_part(stream, name, ESCAPE_FOR_STACK);
 		if (i)
 			putc(';', stream);
 	}
@@ -90,7 +89,7 @@ static void put_steps(const struct mmt_report *report, const struct selection *s
 	fputs("seconds,time,rss_bytes,committed_bytes,unfreed_bytes,reserved_bytes", stream);
 	for (size_t i = 0; i < selection->count; i++) {
 		fprintf(stream, ",\"#%" PRIu32 " ", selection->rows[i]->id);
-		put_quoted_part(stream, selection_row_name(selection->rows[i], room), 0);
+		put_quoted_part(stream, selection_row_name(selection->rows[i], room), ESCAPE_FOR_TERMINAL);
 		fputs(" unfreed_bytes\"", stream);
 	}
 	fputs(END_OF_RECORD, stream);
@@ -138,7 +137,7 @@ static void put_rows(const struct mmt_report *report, const struct selection *se
 
 		fprintf(stream, "%" PRIu32 ",", row->id);
 		fputs(is_formula(name) ? "\"'" : "\"", stream);
-		put_quoted_part(stream, name, 0);
+		put_quoted_part(stream, name, ESCAPE_FOR_TERMINAL);
 		putc('"', stream);
 		MMT_ROW_FIGURES(PUT_COLUMN)
 		put_time(report, row->unfreed_count > 0, row->first_ns, stream);

@@ -63,6 +63,8 @@ bool escape_next(const char **position, enum escape_mode mode, struct escape_pie
 	if (size && !must_escape(character, mode)) {
 		memcpy(piece_ret->text, text, size);
 		piece_ret->text[size] = '\0';
+		if (mode == ESCAPE_FOR_STACK && character == ';')
+			*piece_ret->text = ':';
 		piece_ret->size = size;
 		columns = character < 0x80 ? 1 : wcwidth((wchar_t)character);
 		piece_ret->columns = columns < 0 ? 1 : (unsigned)columns;
@@ -85,6 +87,14 @@ void escape_write(const char *text, enum escape_mode mode, FILE *stream)
 
 	while (escape_next(&text, mode, &piece))
 		fwrite(piece.text, 1, piece.size, stream);
+}
+
+void escape_put(const char *text, enum escape_mode mode, struct buffer *buffer)
+{
+	struct escape_piece piece;
+
+	while (escape_next(&text, mode, &piece))
+		buffer_put(buffer, piece.text, piece.size);
 }
 
 void mmt_write_escaped(const char *text, FILE *stream)

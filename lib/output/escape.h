@@ -8,11 +8,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/bytes.h"
+
 enum escape_mode {
 	ESCAPE_FOR_TERMINAL,
 	ESCAPE_FOR_ASCII,  /* everything beyond ASCII too */
 	ESCAPE_FOR_QUOTES, /* double quotes and backslashes too */
 	ESCAPE_FOR_WORD,   /* and spaces */
+	ESCAPE_FOR_STACK,  /* semicolons, which separate frames, become colons */
 	ESCAPE_FOR_JSON,   /* only invalid UTF-8: JSON has its own escapes for the others */
 };
 
@@ -26,5 +29,6 @@ struct escape_piece {
 bool escape_next(const char **position, enum escape_mode mode, struct escape_piece *piece_ret);
 
 void escape_write(const char *text, enum escape_mode mode, FILE *stream);
+void escape_put(const char *text, enum escape_mode mode, struct buffer *buffer);
 
 #endif

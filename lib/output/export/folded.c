@@ -6,14 +6,6 @@
 #include "output/escape.h"
 #include "output/export/export-report.h"
 
-static void put_name(const char *name, FILE *stream)
-{
-	struct escape_piece piece;
-
-	while (escape_next(&name, ESCAPE_FOR_TERMINAL, &piece))
-		fwrite(piece.size == 1 && *piece.text == ';' ? ":" : piece.text, 1, piece.size, stream);
-}
-
 struct mmt_error *export_folded(const struct export *export, FILE *stream)
 {
 	size_t position = 0, first;
@@ -25,11 +17,12 @@ struct mmt_error *export_folded(const struct export *export, FILE *stream)
 
 		if (!weight)
 			continue;
-		put_name(export_process_name(&export->report->processes[sum.process], stack.text), stream);
+		escape_write(export_process_name(&export->report->processes[sum.process], stack.text), ESCAPE_FOR_STACK,
+			     stream);
 		export_stack_begin(&stack, &export->report->rows[sum.row]);
 		while (export_stack_next(&stack)) {
 			putc(';', stream);
-			put_name(stack.name, stream);
+			escape_write(stack.name, ESCAPE_FOR_STACK, stream);
 		}
 		fprintf(stream, " %" PRIu64 "\n", weight);
 	}

@@ -18,8 +18,6 @@
 #define HEAPTRACK_VERSION 0x10400
 #define FILE_VERSION 3
 #define PAGE_BYTES 4096
-#define LINE_BYTES 20 /* a sign, a space, 16 digits, a newline, and room */
-#define LINES_AT_ONCE 32
 
 struct instruction_key {
 	uint64_t address;
@@ -38,23 +36,15 @@ struct heaptrack {
 	bool failed;
 };
 
-/* Set the text, with control characters and invalid UTF-8 as \xNN. */
-static void escape(struct heaptrack *heaptrack, const char *text)
-{
-	struct escape_piece piece;
-
-	buffer_clear(&heaptrack->text);
-	while (escape_next(&text, ESCAPE_FOR_TERMINAL, &piece))
-		buffer_put(&heaptrack->text, piece.text, piece.size);
-}
-
+/* Control characters and invalid UTF-8 become \xNN. */
 static uint64_t put_string(struct heaptrack *heaptrack, const char *text)
 {
-	const struct buffer *escaped = &heaptrack->text;
+	struct buffer *escaped = &heaptrack->text;
 	uint64_t id;
 	bool is_new;
 
-	escape(heaptrack, text);
+	buffer_clear(escaped);
+	escape_put(text, ESCAPE_FOR_TERMINAL, escaped);
 	id = export_number(&heaptrack->strings, escaped->data, escaped->size, &is_new, &heaptrack->failed);
 	if (is_new) {
 		fprintf(heaptrack->stream, "s %zx ", escaped->size);
@@ -125,26 +115,17 @@ static uint64_t put_stack(struct heaptrack *heaptrack, const struct mmt_part *pa
 static void put_allocation(struct heaptrack *heaptrack, char sign, uint64_t size, uint64_t trace, uint64_t count)
 {
 	const uint64_t key[] = {size, trace};
-	char line[LINE_BYTES], lines[LINES_AT_ONCE * LINE_BYTES];
-	size_t start = sizeof(line), line_size, copies = count < LINES_AT_ONCE ? (size_t)count : LINES_AT_ONCE;
+	char line[32];
+	size_t size_of_line;
 	bool is_new;
 	uint64_t id = export_number(&heaptrack->allocations, key, sizeof(key), &is_new, &heaptrack->failed) - 1;
 
 	if (is_new)
 		fprintf(heaptrack->stream, "a %" PRIx64 " %" PRIx64 "\n", size, trace);
 	/* "+ 1f", `count` times: most of the file. */
-	line[--start] = '\n';
-	do
-		line[--start] = "0123456789abcdef"[id & 0xf];
-	while (id >>= 4);
-	line[--start] = ' ';
-	line[--start] = sign;
-	line_size = sizeof(line) - start;
-	for (size_t i = 0; i < copies; i++)
-		memcpy(lines + i * line_size, line + start, line_size);
-	for (; count > copies; count -= copies)
-		fwrite(lines, line_size, copies, heaptrack->stream);
-	fwrite(lines, line_size, (size_t)count, heaptrack->stream);
+	size_of_line = (size_t)snprintf(line, sizeof(line), "%c %" PRIx64 "\n", sign, id);
+	for (; count; count--)
+		fwrite(line, 1, size_of_line, heaptrack->stream);
 }
 
 /* Write the time, and the resident sizes that were read until then. */
@@ -171,9 +152,9 @@ struct mmt_error *export_heaptrack(const struct export *export, FILE *stream)
 		return &error_no_memory;
 	buffer_init(&heaptrack.text, LIMIT_EXPORT_BYTES);
 	fprintf(stream, "v %x %x\n", HEAPTRACK_VERSION, FILE_VERSION);
-	escape(&heaptrack, export->report->input);
-	fprintf(stream, "X mmtrace export %.*s\n", (int)heaptrack.text.size,
-		heaptrack.text.size ? (const char *)heaptrack.text.data : "");
+	fputs("X mmtrace export ", stream);
+	escape_write(export->report->input, ESCAPE_FOR_TERMINAL, stream);
+	putc('\n', stream);
 	fprintf(stream, "I %x 0\n", PAGE_BYTES);
 	for (size_t i = 0; i < export->events.count && !heaptrack.failed; i++) {
 		const struct export_event *event = &export->events.items[i];

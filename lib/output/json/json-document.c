@@ -187,7 +187,6 @@ static int write_escaped(const char *text, size_t size, void *context)
 void document_string(struct document *document, const char *key, const char *value)
 {
 	struct buffer *escaped = &document->escaped;
-	struct escape_piece piece;
 	struct mmt_error *error;
 	json_t *string;
 
@@ -201,8 +200,7 @@ void document_string(struct document *document, const char *key, const char *val
 		return;
 	}
 	buffer_clear(escaped);
-	while (escape_next(&value, ESCAPE_FOR_JSON, &piece))
-		buffer_put(escaped, piece.text, piece.size);
+	escape_put(value, ESCAPE_FOR_JSON, escaped);
 	buffer_put_u8(escaped, 0);
 	error = buffer_finish(escaped);
 	string = error ? NULL : json_string((const char *)escaped->data);
