@@ -34,6 +34,11 @@
 		(vector)->count = (vector)->capacity = 0;                                                              \
 	} while (0)
 
+/* Loop over an array, which may be NULL if it is empty; `item` points to each element. */
+#define array_each(item, items, count)                                                                                 \
+	for (__typeof__(*(items)) *item = (items), *item##_end = item ? item + (count) : item; item != item##_end;     \
+	     item++)
+
 /* As qsort(). */
 #define vector_sort(vector, compare)                                                                                   \
 	do {                                                                                                           \

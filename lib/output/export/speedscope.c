@@ -31,6 +31,7 @@ static uint32_t number_frame(struct speedscope_names *names, const char *name, c
 	return number;
 }
 
+/* Put it into the open object. */
 static void put_profile(const struct export *export, enum mmt_weight weight, struct speedscope_names *names,
 			struct document *document)
 {
@@ -39,7 +40,6 @@ static void put_profile(const struct export *export, enum mmt_weight weight, str
 	struct mmt_part sum;
 	uint64_t total = 0;
 
-	document_open_object(document, NULL);
 	document_string(document, "type", "sampled");
 	document_string(document, "name", mmt_weight_name(weight));
 	document_string(document, "unit", weight == MMT_WEIGHT_COUNT ? "none" : "bytes");
@@ -68,7 +68,6 @@ static void put_profile(const struct export *export, enum mmt_weight weight, str
 	}
 	document_close(document);
 	document_unsigned(document, "endValue", total);
-	document_close(document);
 }
 
 struct mmt_error *export_speedscope(const struct export *export, FILE *stream)
@@ -83,19 +82,17 @@ struct mmt_error *export_speedscope(const struct export *export, FILE *stream)
 	document_string(document, "exporter", "mmtrace");
 	document_string(document, "name", export->report->input);
 	document_unsigned(document, "activeProfileIndex", MMT_WEIGHT_MEMORY);
-	document_each(document, "profiles", weight, MMT_WEIGHT_KINDS)
+	document_each_object(document, "profiles", weight, MMT_WEIGHT_KINDS)
 		put_profile(export, (enum mmt_weight)weight, &names, document);
 	document_open_object(document, "shared");
-	document_each(document, "frames", i, names.failed ? 0 : names.frames.count) {
+	document_each_object(document, "frames", i, names.failed ? 0 : names.frames.count) {
 		const struct speedscope_frame *key = intern_get(&names.frames, i, NULL);
 
-		document_open_object(document, NULL);
 		document_string(document, "name", intern_get(&names.strings, key->name, NULL));
 		if (key->file)
 			document_string(document, "file", intern_get(&names.strings, key->file - 1, NULL));
 		if (key->line)
 			document_unsigned(document, "line", key->line);
-		document_close(document);
 	}
 	error = names.failed ? &error_no_memory : document_finish(document);
 	document_destroy(document);

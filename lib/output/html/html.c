@@ -350,13 +350,12 @@ static void put_causes(struct page *page, const struct mmt_report *report)
 	struct cause_selection selection = selection_of_causes(report, CAUSES_SHOWN);
 	struct document *document = page->document;
 
-	document_each(document, "causes", i, selection.shown) {
+	document_each_object(document, "causes", i, selection.shown) {
 		struct mmt_cause cause = selection_cause(report, i);
 		const char *kind = cause.file ? path_file_name(cause.file) : mmt_class_name(cause.memory_class);
 		struct cause_words words;
 		const char *other = text_cause_other(&cause, &words);
 
-		document_open_object(document, NULL);
 		document_unsigned(document, "bytes", cause.memory_bytes);
 		if (report->growth.verdict != MMT_VERDICT_TOO_SHORT && text_shows_rate(&report->growth, &cause))
 			document_signed(document, "rate", cause.bytes_per_minute);
@@ -369,7 +368,6 @@ static void put_causes(struct page *page, const struct mmt_report *report)
 		document_string(document, "beforeName", words.before_name);
 		document_string(document, "beforeOther", words.before_other);
 		document_string(document, "other", other ? escape(page, other) : NULL);
-		document_close(document);
 	}
 	document_unsigned(document, "otherCauses", selection.count - selection.shown);
 	document_unsigned(document, "otherBytes", selection.rest_bytes);
@@ -410,8 +408,7 @@ static void put_part(struct page *page, unsigned recording, const struct mmt_par
 	document_signed(document, NULL,
 			part->resident_bytes == MMT_UNKNOWN ? -1 : (int64_t)(part->resident_bytes + before));
 	page->out_of_memory |= !merge(lifetimes, part);
-	for (size_t i = 0; i < lifetimes->current.count; i++) {
-		const struct mmt_lifetime *lifetime = &lifetimes->current.items[i];
+	array_each(lifetime, lifetimes->current.items, lifetimes->current.count) {
 		bool mapped = lifetime->released_step == MMT_STILL_MAPPED;
 
 		document_unsigned(document, NULL, lifetime->allocated_step - step);
@@ -463,7 +460,6 @@ static void put_recording(struct page *page, unsigned recording)
 	struct document *document = page->document;
 	struct intern threads = {0};
 
-	document_open_object(document, NULL);
 	put_words(page, report);
 	put_causes(page, report);
 	document_unsigned(document, "duration", since(report, report->to_ns));
@@ -494,7 +490,6 @@ static void put_recording(struct page *page, unsigned recording)
 		document_close(document);
 	}
 	intern_deinit(&threads);
-	document_close(document);
 }
 
 /* Put the times when the oldest and the newest unfreed mapping were mapped. */
@@ -520,7 +515,6 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 	char uncertain[TEXT_DIFF_UNCERTAIN_BYTES];
 	uint32_t previous = 0;
 
-	document_open_object(document, NULL);
 	if (stack->entry && stack->entry->differing_frames)
 		document_string(document, "uncertain", text_diff_uncertain(stack->entry, uncertain));
 	if (row->lines_differ)
@@ -552,7 +546,6 @@ static void put_stack(struct page *page, const struct page_stack *stack)
 		document_signed(document, NULL, (int64_t)number - previous);
 		previous = number;
 	}
-	document_close(document);
 }
 
 static void put_tables(struct page *page)
@@ -560,7 +553,7 @@ static void put_tables(struct page *page)
 	struct document *document = page->document;
 	uint32_t previous_name = 0;
 
-	document_each(document, "stacks", i, page->stacks.count)
+	document_each_object(document, "stacks", i, page->stacks.count)
 		put_stack(page, &page->stacks.items[i]);
 	document_open_array(document, "frames");
 	for (uint32_t i = 0; i < page->frames.count && !page->out_of_memory; i++) {
@@ -684,7 +677,7 @@ static struct mmt_error *write_page(struct page *page, FILE *stream)
 		}
 		document_each(page->document, "classes", kind, MMT_CLASS_KINDS)
 			document_string(page->document, NULL, mmt_class_name((enum mmt_class)kind));
-		document_each(page->document, "recordings", i, page->report_count)
+		document_each_object(page->document, "recordings", i, page->report_count)
 			put_recording(page, i);
 		put_tables(page);
 		error = document_finish(page->document);

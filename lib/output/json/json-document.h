@@ -34,6 +34,13 @@ void document_close(struct document *document);
 	for (size_t index_ = (document_open_array(document_, key_), 0);                                                \
 	     index_ < (count_) || (document_close(document_), false); index_++)
 
+/* The same for an array of objects, each of which is open in the loop. */
+#define document_each_object(document_, key_, index_, count_)                                                          \
+	for (size_t index_ = (document_open_array(document_, key_), 0);                                                \
+	     (index_ < (count_) && (document_open_object(document_, NULL), true)) ||                                   \
+	     (document_close(document_), false);                                                                       \
+	     document_close(document_), index_++)
+
 void document_null(struct document *document, const char *key);
 void document_bool(struct document *document, const char *key, bool value);
 void document_signed(struct document *document, const char *key, int64_t value);

@@ -22,40 +22,57 @@ static const char *const stack_end_words[MMT_STACK_END_KINDS] = {
     [MMT_STACK_END_COROUTINE] = "coroutine",
 };
 
-static void put_completeness(struct document *document, const struct mmt_completeness *completeness)
+/* A member of `it`, with its name as the key. */
+#define PUT_MEMBER(name)                                                                                               \
+	_Generic(it->name, bool : document_bool, const char * : document_string, int64_t : document_signed,            \
+		 default : document_unsigned)(document, #name, it->name);
+
+#define RECORDING_MEMBERS(DO)                                                                                          \
+	DO(input)                                                                                                      \
+	DO(command_line)                                                                                               \
+	DO(host) DO(kernel) DO(recorded_by) DO(start_ns) DO(end_ns) DO(from_ns) DO(to_ns) DO(allocations_to_ns)        \
+	    DO(windowed) DO(stacks_recorded) DO(stack_dump_bytes)
+
+#define LOSS_MEMBERS(DO)                                                                                               \
+	DO(incomplete)                                                                                                 \
+	DO(unfinished_records)                                                                                         \
+	DO(unfinished_ns) DO(damaged) DO(damage) DO(lost_events) DO(lost_stack_dumps) DO(lost_large_stack_dumps)       \
+	    DO(large_dumps_off_ns) DO(missed_threads) DO(missed_cpus) DO(left_processes) DO(ambiguous_events)          \
+		DO(out_of_order_events) DO(reconciled_bytes) DO(reconciled_by_loss)
+
+#define STACK_MEMBERS(DO)                                                                                              \
+	DO(complete_stacks)                                                                                            \
+	DO(doubtful_stacks)                                                                                            \
+	DO(truncated_stacks) DO(frames) DO(frames_without_name) DO(jit_frames_without_name)                            \
+	    DO(runtime_frames_without_name)
+
+#define STEP_MEMBERS(DO)                                                                                               \
+	DO(to_ns) DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) DO(process_resident_bytes)
+
+#define THREAD_MEMBERS(DO)                                                                                             \
+	DO(allocated_bytes)                                                                                            \
+	DO(allocated_count)                                                                                            \
+	DO(freed_by_itself_bytes) DO(freed_by_others_bytes) DO(unfreed_bytes) DO(unfreed_count) DO(released_bytes)
+
+#define DIFF_MEMBERS(DO)                                                                                               \
+	DO(bytes)                                                                                                      \
+	DO(committed_bytes)                                                                                            \
+	DO(growth_bytes) DO(committed_growth_bytes) DO(entry_count) DO(uncertain_count) DO(search_limited)             \
+	    DO(same_count)
+
+static void put_completeness(struct document *document, const struct mmt_completeness *it)
 {
 	document_open_object(document, "completeness");
-	document_bool(document, "incomplete", completeness->incomplete);
-	document_unsigned(document, "unfinished_records", completeness->unfinished_records);
-	document_unsigned(document, "unfinished_ns", completeness->unfinished_ns);
-	document_bool(document, "damaged", completeness->damaged);
-	document_string(document, "damage", completeness->damage);
-	document_unsigned(document, "lost_events", completeness->lost_events);
-	document_unsigned(document, "lost_stack_dumps", completeness->lost_stack_dumps);
-	document_unsigned(document, "lost_large_stack_dumps", completeness->lost_large_stack_dumps);
-	document_unsigned(document, "large_dumps_off_ns", completeness->large_dumps_off_ns);
-	document_unsigned(document, "missed_threads", completeness->missed_threads);
-	document_unsigned(document, "missed_cpus", completeness->missed_cpus);
-	document_unsigned(document, "left_processes", completeness->left_processes);
-	document_unsigned(document, "ambiguous_events", completeness->ambiguous_events);
-	document_unsigned(document, "out_of_order_events", completeness->out_of_order_events);
-	document_unsigned(document, "reconciled_bytes", completeness->reconciled_bytes);
-	document_bool(document, "reconciled_by_loss", completeness->reconciled_by_loss);
+	LOSS_MEMBERS(PUT_MEMBER)
 	document_open_object(document, "stacks_by_end");
 	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
-		document_unsigned(document, stack_end_words[end], completeness->stacks_by_end[end]);
+		document_unsigned(document, stack_end_words[end], it->stacks_by_end[end]);
 	document_close(document);
-	document_unsigned(document, "complete_stacks", completeness->complete_stacks);
-	document_unsigned(document, "doubtful_stacks", completeness->doubtful_stacks);
-	document_unsigned(document, "truncated_stacks", completeness->truncated_stacks);
-	document_unsigned(document, "frames", completeness->frames);
-	document_unsigned(document, "frames_without_name", completeness->frames_without_name);
-	document_unsigned(document, "jit_frames_without_name", completeness->jit_frames_without_name);
-	document_unsigned(document, "runtime_frames_without_name", completeness->runtime_frames_without_name);
-	document_each(document, "warnings", i, completeness->warning_count)
-		document_string(document, NULL, completeness->warnings[i]);
-	document_each(document, "warning_codes", i, completeness->warning_count)
-		document_string(document, NULL, mmt_warning_name(completeness->warning_codes[i]));
+	STACK_MEMBERS(PUT_MEMBER)
+	document_each(document, "warnings", i, it->warning_count)
+		document_string(document, NULL, it->warnings[i]);
+	document_each(document, "warning_codes", i, it->warning_count)
+		document_string(document, NULL, mmt_warning_name(it->warning_codes[i]));
 	document_close(document);
 }
 
@@ -95,9 +112,9 @@ static void put_process_readings(struct document *document, const struct mmt_pro
 	document_bool(document, "brief", it->brief);
 }
 
+/* Put it into the open object. */
 static void put_process(struct document *document, const struct mmt_process *it)
 {
-	document_open_object(document, NULL);
 	document_signed(document, "pid", it->pid);
 	put_signed(document, "parent_pid", it->parent_pid, it->parent_pid);
 	document_string(document, "name", it->name);
@@ -110,7 +127,6 @@ static void put_process(struct document *document, const struct mmt_process *it)
 	put_process_readings(document, it->readings);
 	document_bool(document, "checked", it->checked);
 	document_bool(document, "checked_before_exec", it->checked_before_exec);
-	document_close(document);
 }
 
 /* Open the object, or put null in its place. */
@@ -134,7 +150,7 @@ static void put_stack(struct document *document, enum mmt_stack_end end, size_t 
 {
 	document_string(document, "stack_end", stack_end_words[end]);
 	document_unsigned(document, "hidden_frame_count", hidden_count);
-	document_each(document, "frames", i, count) {
+	document_each_object(document, "frames", i, count) {
 		const struct mmt_frame *frame = frames[i];
 		static const char *const kinds[] = {
 		    [MMT_FRAME_NATIVE] = "native",
@@ -142,7 +158,6 @@ static void put_stack(struct document *document, enum mmt_stack_end end, size_t 
 		    [MMT_FRAME_UNKNOWN] = "unknown",
 		};
 
-		document_open_object(document, NULL);
 		document_string(document, "kind", kinds[frame->kind]);
 		document_string(document, "function", frame->function);
 		document_string(document, "raw_function", frame->raw_function);
@@ -157,7 +172,6 @@ static void put_stack(struct document *document, enum mmt_stack_end end, size_t 
 			document_address(document, "module_offset", frame->module_offset);
 		else
 			document_null(document, "module_offset");
-		document_close(document);
 	}
 }
 
@@ -212,27 +226,19 @@ static void put_steps(struct document *document, const struct mmt_report *report
 	if (!report->step_count)
 		return;
 	document_unsigned(document, "every_ns", report->every_ns);
-	document_each(document, "steps", i, report->step_count) {
-		const struct mmt_step *step = &report->steps[i];
+	document_each_object(document, "steps", i, report->step_count) {
+		const struct mmt_step *it = &report->steps[i];
 
-		document_open_object(document, NULL);
-		document_unsigned(document, "to_ns", step->to_ns);
-		document_unsigned(document, "unfreed_bytes", step->unfreed_bytes);
-		document_unsigned(document, "committed_bytes", step->committed_bytes);
-		document_unsigned(document, "reserved_bytes", step->reserved_bytes);
-		document_unsigned(document, "resident_bytes", step->resident_bytes);
-		document_unsigned(document, "process_resident_bytes", step->process_resident_bytes);
-		document_close(document);
+		STEP_MEMBERS(PUT_MEMBER)
 	}
 }
 
 /* The figures that are not of rows. */
 static void put_side_figures(struct document *document, const struct mmt_report *report)
 {
-	document_each(document, "failures", i, report->failure_count) {
+	document_each_object(document, "failures", i, report->failure_count) {
 		const struct mmt_failure *failure = &report->failures[i];
 
-		document_open_object(document, NULL);
 		document_string(document, "call", mmt_event_count_name(failure->call));
 		document_signed(document, "error", failure->error);
 		document_unsigned(document, "count", failure->count);
@@ -246,38 +252,26 @@ static void put_side_figures(struct document *document, const struct mmt_report 
 		document_string(document, "limit", mmt_limit_name(failure->limit.kind));
 		document_unsigned(document, "limit_value", failure->limit.kind ? failure->limit.value : MMT_UNKNOWN);
 		document_unsigned(document, "limit_used", failure->limit.kind ? failure->limit.used : MMT_UNKNOWN);
-		document_close(document);
 	}
-	document_each(document, "thread_totals", i, report->thread_total_count) {
-		const struct mmt_thread_total *total = &report->thread_totals[i];
+	document_each_object(document, "thread_totals", i, report->thread_total_count) {
+		const struct mmt_thread_total *it = &report->thread_totals[i];
 
-		document_open_object(document, NULL);
-		put_thread(document, "thread", &total->thread);
-		document_unsigned(document, "allocated_bytes", total->allocated_bytes);
-		document_unsigned(document, "allocated_count", total->allocated_count);
-		document_unsigned(document, "freed_by_itself_bytes", total->freed_by_itself_bytes);
-		document_unsigned(document, "freed_by_others_bytes", total->freed_by_others_bytes);
-		document_unsigned(document, "unfreed_bytes", total->unfreed_bytes);
-		document_unsigned(document, "unfreed_count", total->unfreed_count);
-		document_unsigned(document, "released_bytes", total->released_bytes);
-		document_close(document);
+		put_thread(document, "thread", &it->thread);
+		THREAD_MEMBERS(PUT_MEMBER)
 	}
-	document_each(document, "releases", i, report->release_count) {
-		document_open_object(document, NULL);
+	document_each_object(document, "releases", i, report->release_count) {
 		document_unsigned(document, "owner", report->releases[i].owner);
 		document_unsigned(document, "releaser", report->releases[i].releaser);
 		document_unsigned(document, "bytes", report->releases[i].bytes);
-		document_close(document);
 	}
 }
 
 static void put_parts(struct document *document, const char *key, const struct mmt_growth_part *parts, size_t count)
 {
-	document_each(document, key, i, count) {
+	document_each_object(document, key, i, count) {
 		const struct mmt_growth_part *part = &parts[i];
 		bool has_class = part->memory_class < MMT_CLASS_KINDS;
 
-		document_open_object(document, NULL);
 		document_string(document, "place", mmt_growth_place_name(part->place));
 		document_string(document, "class", has_class ? mmt_class_name(part->memory_class) : NULL);
 		document_bool(document, "arena", part->arena);
@@ -286,7 +280,6 @@ static void put_parts(struct document *document, const char *key, const struct m
 		document_string(document, "runtime", part->runtime);
 		document_string(document, "hint", part->hint);
 		document_signed(document, "bytes", part->bytes);
-		document_close(document);
 	}
 }
 
@@ -357,47 +350,32 @@ static void put_census(struct document *document, const char *key, const struct 
 	document_close(document);
 }
 
+/* Put it into the open object. */
 static void put_heap(struct document *document, const struct mmt_heap *heap)
 {
 	const char *allocator = heap->end->allocator_name;
 
-	document_open_object(document, NULL);
 	document_signed(document, "pid", heap->process->pid);
 	document_string(document, "allocator", allocator && *allocator ? allocator : NULL);
 	document_string(document, "verdict", mmt_heap_verdict_name(heap->verdict));
 	document_unsigned(document, "census_count", heap->census_count);
 	put_census(document, "start", heap->start);
 	put_census(document, "end", heap->end);
-	document_each(document, "kinds", i, heap->kind_count) {
+	document_each_object(document, "kinds", i, heap->kind_count) {
 		const struct mmt_heap_kind *it = &heap->kinds[i];
 
-		document_open_object(document, NULL);
 		document_string(document, "content", selection_heap_contents[it->content]);
 		document_string(document, "name", it->name);
 		document_unsigned(document, "offset", it->content == MMT_HEAP_POINTER ? it->offset : MMT_UNKNOWN);
 		document_bool(document, "is_one_block", it->is_one_block);
 		MMT_HEAP_KIND_FIGURES(PUT)
-		document_close(document);
 	}
-	document_close(document);
 }
 
 /* Put everything except the rows into the open object. */
 static void put_recording(struct document *document, const struct mmt_report *it)
 {
-	document_string(document, "input", it->input);
-	document_string(document, "command_line", it->command_line);
-	document_string(document, "host", it->host);
-	document_string(document, "kernel", it->kernel);
-	document_string(document, "recorded_by", it->recorded_by);
-	document_unsigned(document, "start_ns", it->start_ns);
-	document_unsigned(document, "end_ns", it->end_ns);
-	document_unsigned(document, "from_ns", it->from_ns);
-	document_unsigned(document, "to_ns", it->to_ns);
-	document_unsigned(document, "allocations_to_ns", it->allocations_to_ns);
-	document_bool(document, "windowed", it->windowed);
-	document_bool(document, "stacks_recorded", it->stacks_recorded);
-	document_unsigned(document, "stack_dump_bytes", it->stack_dump_bytes);
+	RECORDING_MEMBERS(PUT_MEMBER)
 	put_unsigned(document, "mapping_limit", it->mapping_limit, it->mapping_limit);
 	document_string(document, "by", selection_key_words[it->by]);
 	document_string(document, "then_by", it->then_by == MMT_BY_STACK ? NULL : selection_key_words[it->then_by]);
@@ -418,22 +396,18 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	put_growth(document, &it->growth);
 	put_control_group(document, it);
 	put_huge_pages(document, it);
-	document_each(document, "heaps", i, it->heap_count)
+	document_each_object(document, "heaps", i, it->heap_count)
 		put_heap(document, &it->heaps[i]);
-	document_each(document, "marks", i, it->mark_count) {
-		document_open_object(document, NULL);
+	document_each_object(document, "marks", i, it->mark_count) {
 		document_unsigned(document, "number", it->marks[i].number);
 		document_unsigned(document, "time_ns", it->marks[i].time_ns);
-		document_close(document);
 	}
-	document_each(document, "resident_readings", i, it->resident_reading_count) {
-		document_open_object(document, NULL);
+	document_each_object(document, "resident_readings", i, it->resident_reading_count) {
 		document_unsigned(document, "time_ns", it->resident_readings[i].time_ns);
 		document_unsigned(document, "resident_bytes", it->resident_readings[i].resident_bytes);
 		document_unsigned(document, "swapped_bytes", it->resident_readings[i].swapped_bytes);
-		document_close(document);
 	}
-	document_each(document, "processes", i, it->process_count)
+	document_each_object(document, "processes", i, it->process_count)
 		put_process(document, &it->processes[i]);
 	document_unsigned(document, "left_out_process_count", it->left_out_process_count);
 	MMT_REPORT_FIGURES(PUT)
@@ -442,10 +416,9 @@ static void put_recording(struct document *document, const struct mmt_report *it
 
 static void put_causes(struct document *document, const struct mmt_report *report)
 {
-	document_each(document, "causes", i, report->cause_count) {
+	document_each_object(document, "causes", i, report->cause_count) {
 		const struct mmt_cause *it = &report->causes[i];
 
-		document_open_object(document, NULL);
 		document_string(document, "name", it->name);
 		document_string(document, "pattern", mmt_pattern_name(it->pattern));
 		document_string(document, "memory_class", mmt_class_name(it->memory_class));
@@ -457,7 +430,6 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 		MMT_CAUSE_FIGURES(PUT)
 		document_each(document, "groups", j, it->row_count)
 			document_unsigned(document, NULL, it->rows[j]);
-		document_close(document);
 	}
 }
 
@@ -498,7 +470,6 @@ static void put_rate(struct document *document, const char *key, double bytes_pe
 
 static void put_entry(struct document *document, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
 {
-	document_open_object(document, NULL);
 	document_string(document, "change", mmt_change_name(entry->change));
 	document_signed(document, "bytes", entry->bytes);
 	document_signed(document, "committed_bytes", entry->committed_bytes);
@@ -509,17 +480,16 @@ static void put_entry(struct document *document, const struct mmt_diff *diff, co
 	put_rate(document, "after_bytes_per_second", diff->rated ? entry->after_bytes_per_second : -1);
 	put_row(document, "before", entry->before);
 	put_row(document, "after", entry->after);
-	document_close(document);
 }
 
-struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct mmt_text_options *options, FILE *stream)
+struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mmt_text_options *options, FILE *stream)
 {
-	bool same = diff->relation == MMT_DIFF_SAME_PROCESS;
+	bool same = it->relation == MMT_DIFF_SAME_PROCESS;
 	/* Of memory that was mapped before, the part that --focus and --ignore select is not known. */
-	bool mapped_known = same && !selection_has_patterns(diff->before) && !selection_has_patterns(diff->after);
+	bool mapped_known = same && !selection_has_patterns(it->before) && !selection_has_patterns(it->after);
 	struct diff_selection selection = {0};
 	struct document *document = NULL;
-	struct mmt_error *error = selection_of_diff(diff, options, &selection);
+	struct mmt_error *error = selection_of_diff(it, options, &selection);
 
 	if (!error)
 		error = document_create(stream, DOCUMENT_SPACED, &document);
@@ -527,32 +497,25 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *diff, const struct 
 		document_string(document, "mmtrace", "diff");
 		document_unsigned(document, "version", MMT_JSON_VERSION);
 		document_open_object(document, "before");
-		put_recording(document, diff->before);
+		put_recording(document, it->before);
 		document_close(document);
 		document_open_object(document, "after");
-		put_recording(document, diff->after);
+		put_recording(document, it->after);
 		document_close(document);
-		document_string(document, "relation", mmt_diff_relation_name(diff->relation));
-		put_unsigned(document, "between_ns", diff->between_ns, same);
-		put_unsigned(document, "mapped_before_bytes", diff->mapped_before_bytes, mapped_known);
-		put_unsigned(document, "mapped_after_bytes", diff->mapped_after_bytes, mapped_known);
-		put_signed(document, "between_bytes", diff->between_bytes, diff->between_parts_known);
-		put_signed(document, "between_unexplained_bytes", diff->between_unexplained_bytes,
-			   diff->between_parts_known);
-		put_parts(document, "between_parts", diff->between_parts, diff->between_part_count);
-		document_each(document, "heaps", i, diff->heap_count)
-			put_heap(document, &diff->heaps[i]);
-		document_signed(document, "bytes", diff->bytes);
-		document_signed(document, "committed_bytes", diff->committed_bytes);
-		document_unsigned(document, "growth_bytes", diff->growth_bytes);
-		document_unsigned(document, "committed_growth_bytes", diff->committed_growth_bytes);
-		document_unsigned(document, "entry_count", diff->entry_count);
-		document_unsigned(document, "uncertain_count", diff->uncertain_count);
-		document_bool(document, "search_limited", diff->search_limited);
-		document_unsigned(document, "same_count", diff->same_count);
+		document_string(document, "relation", mmt_diff_relation_name(it->relation));
+		put_unsigned(document, "between_ns", it->between_ns, same);
+		put_unsigned(document, "mapped_before_bytes", it->mapped_before_bytes, mapped_known);
+		put_unsigned(document, "mapped_after_bytes", it->mapped_after_bytes, mapped_known);
+		put_signed(document, "between_bytes", it->between_bytes, it->between_parts_known);
+		put_signed(document, "between_unexplained_bytes", it->between_unexplained_bytes,
+			   it->between_parts_known);
+		put_parts(document, "between_parts", it->between_parts, it->between_part_count);
+		document_each_object(document, "heaps", i, it->heap_count)
+			put_heap(document, &it->heaps[i]);
+		DIFF_MEMBERS(PUT_MEMBER)
 		document_unsigned(document, "hidden_count", selection.hidden_count);
-		document_each(document, "entries", i, selection.count)
-			put_entry(document, diff, selection.entries[i]);
+		document_each_object(document, "entries", i, selection.count)
+			put_entry(document, it, selection.entries[i]);
 		error = document_finish(document);
 	}
 	free(selection.entries);
