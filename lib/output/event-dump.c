@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/errors.h"
+#include "base/vector.h"
 #include "output/escape.h"
 #include "output/selection.h"
 
@@ -198,9 +199,7 @@ static void print_heap(FILE *stream, const struct mmt_heap_census *census)
 #define PRINT_FIGURE(name, ...) fprintf(stream, " " #name "=%" PRIu64, census->name);
 	MMT_CENSUS_FIGURES(PRINT_FIGURE)
 	putc('\n', stream);
-	for (size_t i = 0; i < census->group_count; i++) {
-		const struct mmt_heap_group *group = &census->groups[i];
-
+	array_each(group, census->groups, census->group_count) {
 		fprintf(stream,
 			"# heap-group content=%s smallest_bytes=%" PRIu64 " largest_bytes=%" PRIu64 " count=%" PRIu64
 			" bytes=%" PRIu64 " after_free_count=%" PRIu64 " after_free_bytes=%" PRIu64 " offset=%#" PRIx64

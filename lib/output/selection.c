@@ -144,9 +144,7 @@ struct mmt_error *selection_create(const struct mmt_report *report, const struct
 		return &error_no_memory;
 	for (size_t i = 0; options->fold && sort == MMT_SORT_MEMORY && i < report->row_count; i++)
 		memory_bytes = saturating_add(memory_bytes, report->rows[i].memory_bytes, MMT_BYTES_MAX);
-	for (size_t i = 0; i < report->row_count; i++) {
-		const struct mmt_row *row = &report->rows[i];
-
+	array_each(row, report->rows, report->row_count) {
 		if (!freed_too && (!held_bytes(row) || (sort == MMT_SORT_MEMORY && row->joined_to)))
 			continue;
 		if (held_bytes(row) >= options->min_bytes &&
@@ -180,9 +178,7 @@ struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mm
 
 	if (!selection.entries)
 		return &error_no_memory;
-	for (size_t i = 0; i < diff->entry_count; i++) {
-		const struct mmt_diff_entry *entry = &diff->entries[i];
-
+	array_each(entry, diff->entries, diff->entry_count) {
 		/* A committed change counts only where the bytes did not change. */
 		if (magnitude_of(entry->bytes ? entry->bytes : entry->committed_bytes) >= options->min_bytes &&
 		    (!options->limit || selection.count < options->limit))

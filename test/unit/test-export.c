@@ -429,32 +429,26 @@ END_TEST
 #define PROCESSES 1000
 #define ROUNDS 3
 
-static size_t process_of_item(const void *context, size_t place)
+/* Each event once, those of a process in their earlier order. */
+START_TEST(events_by_process)
 {
-	++*(size_t *)context;
-	return (place * 7 + place / PROCESSES) % PROCESSES;
-}
-
-/* Each item once, in order; with a thousand processes the list is not read a thousand times. */
-START_TEST(items_by_process)
-{
-	const struct mmt_report report = {.process_count = PROCESSES};
+	static const struct mmt_lifetime mapped = {.released_step = MMT_STILL_MAPPED, .bytes = 1};
+	static struct mmt_part owned[ROUNDS * PROCESSES];
 	const size_t count = ROUNDS * PROCESSES;
-	struct export_by_process by_process;
-	size_t calls = 0, ignored = 0;
+	const struct mmt_report report = {.parts = owned, .part_count = count, .process_count = PROCESSES};
+	struct export_events events;
 
-	ck_assert(export_by_process_create(&report, count, process_of_item, &calls, &by_process));
-	ck_assert_uint_le(calls, 2 * count);
-	ck_assert_uint_eq(by_process.starts[0], 0);
-	ck_assert_uint_eq(by_process.starts[PROCESSES], count);
-	for (size_t owner = 0; owner < PROCESSES; owner++) {
-		ck_assert_uint_eq(by_process.starts[owner + 1] - by_process.starts[owner], ROUNDS);
-		for (size_t i = by_process.starts[owner]; i < by_process.starts[owner + 1]; i++) {
-			ck_assert_uint_eq(process_of_item(&ignored, by_process.places[i]), owner);
-			ck_assert(i == by_process.starts[owner] || by_process.places[i - 1] < by_process.places[i]);
-		}
+	for (size_t i = 0; i < count; i++)
+		owned[i] = (struct mmt_part){
+		    .process = (i * 7 + i / PROCESSES) % PROCESSES, .lifetimes = &mapped, .lifetime_count = 1};
+	ck_assert_ptr_null(export_events_create(&report, &events));
+	export_events_sort_by_process(&report, &events);
+	ck_assert_uint_eq(events.count, count);
+	for (size_t i = 0; i < count; i++) {
+		ck_assert_uint_eq(owned[events.items[i].part].process, i / ROUNDS);
+		ck_assert(i % ROUNDS == 0 || events.items[i - 1].number < events.items[i].number);
 	}
-	export_by_process_deinit(&by_process);
+	free(events.items);
 }
 END_TEST
 
@@ -680,7 +674,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, folded_lines, 0, MMT_WEIGHT_KINDS);
 	tcase_add_tests(tests, folded_memory_of_unknown_residency, hostile_names, names_of_a_picture,
 			without_any_memory, huge_figures, heaptrack_lines, heaptrack_events_are_balanced,
-			items_by_process, many_processes, protobuf_encoding, compressed_stream);
+			events_by_process, many_processes, protobuf_encoding, compressed_stream);
 	tcase_add_loop_test(tests, window_has_its_marks, 0, 2);
 	tcase_add_test(tests, long_text);
 	tcase_add_loop_test(tests, long_name, 0, 2);

@@ -188,31 +188,6 @@ struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count
 	return error;
 }
 
-bool export_by_process_create(const struct mmt_report *report, size_t count, export_process_of *process_of,
-			      const void *context, struct export_by_process *by_process_ret)
-{
-	size_t *starts = calloc(report->process_count + 2, sizeof(*starts));
-	size_t *places = calloc(count + 1, sizeof(*places));
-
-	*by_process_ret = (struct export_by_process){starts, places};
-	if (!starts || !places)
-		return false;
-	/* starts[process + 1] is the next free place of a process at first, and then its end. */
-	for (size_t i = 0; i < count; i++)
-		starts[process_of(context, i) + 2]++;
-	for (size_t i = 1; i <= report->process_count + 1; i++)
-		starts[i] += starts[i - 1];
-	for (size_t i = 0; i < count; i++)
-		places[starts[process_of(context, i) + 1]++] = i;
-	return true;
-}
-
-void export_by_process_deinit(struct export_by_process *by_process)
-{
-	free(by_process->starts);
-	free(by_process->places);
-}
-
 static struct mmt_error *write_compressed(const struct export *export, export_function *write, FILE *below)
 {
 	FILE *stream = gzip_open(below);
@@ -354,6 +329,20 @@ struct mmt_error *export_events_create(const struct mmt_report *report, struct e
 	return NULL;
 }
 
+static int compare_processes(const void *left, const void *right, void *context)
+{
+	const struct export_event *a = left, *b = right;
+	const struct mmt_report *report = context;
+
+	return order_of(report->parts[a->part].process, report->parts[b->part].process)
+		   ?: compare_events(left, right, context);
+}
+
+void export_events_sort_by_process(const struct mmt_report *report, const struct export_events *events)
+{
+	qsort_r(events->items, events->count, sizeof(*events->items), compare_processes, (void *)report);
+}
+
 struct mmt_error *export_levels_create(const struct mmt_report *report, const struct export_events *events,
 				       struct export_levels *levels_ret)
 {
@@ -363,8 +352,7 @@ struct mmt_error *export_levels_create(const struct mmt_report *report, const st
 	if (!levels.items)
 		return &error_no_memory;
 	levels.items[0].time_ns = export_step_ns(report, 0);
-	for (size_t i = 0; i < events->count; i++) {
-		const struct export_event *event = &events->items[i];
+	array_each(event, events->items, events->count) {
 		struct export_level *last = &levels.items[levels.count - 1];
 		uint64_t bytes = export_event_lifetime(report, event)->bytes;
 
@@ -418,8 +406,7 @@ void protobuf_string(struct buffer *buffer, uint32_t field, const char *text)
 		size += piece.size;
 	protobuf_varint(buffer, field << 3 | WIRE_LENGTH_DELIMITED);
 	protobuf_varint(buffer, size);
-	for (position = text; escape_next(&position, ESCAPE_FOR_TERMINAL, &piece);)
-		buffer_put(buffer, piece.text, piece.size);
+	escape_put(text, ESCAPE_FOR_TERMINAL, buffer);
 }
 
 void protobuf_message(struct buffer *buffer, uint32_t field, struct buffer *message)

@@ -66,20 +66,6 @@ void export_begin_buffers(struct buffer *const *buffers, size_t count);
 struct mmt_error *export_end_buffers(struct buffer *const *buffers, size_t count,
 				     struct mmt_error *error) MMT_MUST_CHECK;
 
-/* The items of a list, such as events, in the order of the processes that they belong to. */
-struct export_by_process {
-	size_t *starts; /* by process: the first of its items in `places`; they end where the next process starts */
-	size_t *places; /* of the items in the list; those of one process keep their order */
-};
-
-/* The process of an item, as place in the report's processes. */
-typedef size_t export_process_of(const void *context, size_t place);
-
-/* False: out of memory. Call export_by_process_deinit() in any case. */
-bool export_by_process_create(const struct mmt_report *report, size_t count, export_process_of *process_of,
-			      const void *context, struct export_by_process *by_process_ret);
-void export_by_process_deinit(struct export_by_process *by_process);
-
 /* The lifetimes of a report's parts as events in time order, for formats that have events. A lifetime begins with an
  * allocation, and ends with a release unless it is still mapped at the end. In each step, releases of older memory come
  * first, then allocations, then releases of what the step allocated. */
@@ -98,6 +84,8 @@ struct export_events {
 
 struct mmt_error *export_events_create(const struct mmt_report *report,
 				       struct export_events *events_ret) MMT_MUST_CHECK;
+/* Sort them by process, then as before. */
+void export_events_sort_by_process(const struct mmt_report *report, const struct export_events *events);
 
 /* The unfreed bytes at the end of each step in which they change; at least one. */
 struct export_level {

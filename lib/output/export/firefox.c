@@ -34,7 +34,7 @@ struct firefox_stack {
 struct firefox {
 	const struct export *export;
 	struct document *document;
-	struct export_by_process by_process;				      /* events */
+	size_t first, end;						      /* events of the current process */
 	struct intern strings, functions, frames, stacks, resources, sources; /* the last two: of string ids */
 	uint32_t *row_stacks;						      /* the innermost of each row */
 	bool failed;
@@ -135,18 +135,16 @@ static void put_empty_cell(const struct firefox *firefox, enum column column, ui
 
 /* Write the column of the process's events; or, as samples, of what is still mapped, with an empty sample at each end.
  * Returns the number of cells. */
-static size_t put_column(const struct firefox *firefox, size_t process, const char *key, enum column column,
-			 bool samples)
+static size_t put_column(const struct firefox *firefox, const char *key, enum column column, bool samples)
 {
 	const struct mmt_report *report = firefox->export->report;
-	const struct export_by_process *events = &firefox->by_process;
 	size_t count = 0;
 
 	document_open_array(firefox->document, key);
 	if (samples)
 		put_empty_cell(firefox, column, report->from_ns);
-	for (size_t i = events->starts[process]; i < events->starts[process + 1]; i++) {
-		const struct export_event *event = &firefox->export->events.items[events->places[i]];
+	for (size_t i = firefox->first; i < firefox->end; i++) {
+		const struct export_event *event = &firefox->export->events.items[i];
 
 		if (samples && !export_is_unfreed(report, event))
 			continue;
@@ -170,11 +168,9 @@ static void put_markers(const struct firefox *firefox, bool wanted)
 		first++;
 	count = report->mark_count - first;
 	document_open_object(document, "markers");
-	document_each(document, "data", i, count) {
-		document_open_object(document, NULL);
+	document_each_object(document, "data", i, count) {
 		document_string(document, "type", "mark");
 		document_unsigned(document, "number", report->marks[first + i].number);
-		document_close(document);
 	}
 	put_repeated(document, "name", count, intern_find(&firefox->strings, "mark", sizeof("mark")));
 	document_each(document, "startTime", i, count)
@@ -195,14 +191,19 @@ static void put_pid(struct document *document, const char *key, int32_t pid)
 	document_string(document, key, text);
 }
 
-static void put_thread(const struct firefox *firefox, size_t place)
+/* Put the process, which follows the one before it, into the open object. */
+static void put_thread(struct firefox *firefox, size_t place)
 {
 	const struct mmt_report *report = firefox->export->report;
 	const struct mmt_process *process = &report->processes[place];
+	const struct export_events *events = &firefox->export->events;
 	struct document *document = firefox->document;
 	size_t count;
 
-	document_open_object(document, NULL);
+	for (firefox->first = firefox->end; firefox->end < events->count; firefox->end++) {
+		if (report->parts[events->items[firefox->end].part].process != place)
+			break;
+	}
 	document_raw(document, "\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
 			       "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
 			       "\"showMarkersInTimeline\":true");
@@ -214,24 +215,23 @@ static void put_thread(const struct firefox *firefox, size_t place)
 	/* What is still mapped as samples, which the viewer opens on. The empty ones make it show the range of the
 	 * window. */
 	document_open_object(document, "samples");
-	put_column(firefox, place, "stack", COLUMN_STACK, true);
-	put_column(firefox, place, "time", COLUMN_TIME, true);
-	count = put_column(firefox, place, "weight", COLUMN_WEIGHT, true);
+	put_column(firefox, "stack", COLUMN_STACK, true);
+	put_column(firefox, "time", COLUMN_TIME, true);
+	count = put_column(firefox, "weight", COLUMN_WEIGHT, true);
 	document_string(document, "weightType", "bytes");
 	document_unsigned(document, "length", count);
 	document_close(document);
-	if (firefox->by_process.starts[place + 1] > firefox->by_process.starts[place]) {
+	if (firefox->end > firefox->first) {
 		document_open_object(document, "nativeAllocations");
-		put_column(firefox, place, "time", COLUMN_TIME, false);
-		put_column(firefox, place, "weight", COLUMN_WEIGHT, false);
+		put_column(firefox, "time", COLUMN_TIME, false);
+		put_column(firefox, "weight", COLUMN_WEIGHT, false);
 		document_string(document, "weightType", "bytes");
-		put_column(firefox, place, "stack", COLUMN_STACK, false);
-		put_column(firefox, place, "memoryAddress", COLUMN_ADDRESS, false);
-		document_unsigned(document, "length", put_column(firefox, place, "threadId", COLUMN_THREAD, false));
+		put_column(firefox, "stack", COLUMN_STACK, false);
+		put_column(firefox, "memoryAddress", COLUMN_ADDRESS, false);
+		document_unsigned(document, "length", put_column(firefox, "threadId", COLUMN_THREAD, false));
 		document_close(document);
 	}
 	put_markers(firefox, !place);
-	document_close(document);
 }
 
 static void put_meta(const struct firefox *firefox)
@@ -410,13 +410,6 @@ static void put_shared(const struct firefox *firefox)
 	document_close(document);
 }
 
-static size_t process_of_event(const void *context, size_t place)
-{
-	const struct firefox *firefox = context;
-
-	return firefox->export->report->parts[firefox->export->events.items[place].part].process;
-}
-
 struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 {
 	const struct mmt_report *report = export->report;
@@ -427,9 +420,8 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 	struct mmt_error *error = document_create(stream, DOCUMENT_COMPACT, &firefox.document);
 
 	firefox.row_stacks = calloc(report->row_count + 1, sizeof(*firefox.row_stacks));
-	firefox.failed =
-	    error || !firefox.row_stacks ||
-	    !export_by_process_create(report, export->events.count, process_of_event, &firefox, &firefox.by_process);
+	firefox.failed = error || !firefox.row_stacks;
+	export_events_sort_by_process(report, &export->events);
 	(void)put_text(&firefox, "mark");
 	for (size_t i = 0; i < report->row_count && !firefox.failed; i++)
 		put_row(&firefox, i);
@@ -440,14 +432,13 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 		document_open_array(firefox.document, "libs");
 		document_close(firefox.document);
 		put_shared(&firefox);
-		document_each(firefox.document, "threads", i, report->process_count)
+		document_each_object(firefox.document, "threads", i, report->process_count)
 			put_thread(&firefox, i);
 		export_tracks(export, tracks);
 		document_each(firefox.document, "counters", i, EXPORT_TRACKS)
 			put_track(&firefox, &tracks[i]);
 		error = document_finish(firefox.document);
 	}
-	export_by_process_deinit(&firefox.by_process);
 	document_destroy(firefox.document);
 	free(firefox.row_stacks);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)

@@ -110,14 +110,13 @@ struct perfetto_frame {
 
 /* Parts [first, end) of the report, which are of one row and process. */
 struct part_run {
-	size_t first, end;
+	size_t first, end, process;
 };
 
 struct perfetto {
 	const struct export *export;
 	FILE *stream;
-	VECTOR(struct part_run) runs;
-	struct export_by_process by_process; /* runs */
+	VECTOR(struct part_run) runs; /* sorted by process */
 	struct intern strings, mappings, frames,
 	    stacks; /* the interned data of the current sequence; stacks: of rows */
 	struct buffer packet, message, inner, interned, callstack, out;
@@ -255,9 +254,7 @@ static void put_processes(struct perfetto *perfetto)
 {
 	const struct mmt_report *report = perfetto->export->report;
 
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-
+	array_each(process, report->processes, report->process_count) {
 		protobuf_number(&perfetto->inner, PROCESS_PID, (uint64_t)process->pid);
 		protobuf_number(&perfetto->inner, PROCESS_PPID, (uint64_t)process->parent_pid);
 		protobuf_string(&perfetto->inner, PROCESS_CMDLINE, process->name ? process->name : "");
@@ -285,16 +282,17 @@ static const char *heap_name(enum mmt_class memory_class, char text[HEAP_NAME_BY
 	return text;
 }
 
-static void put_dump(struct perfetto *perfetto, size_t process, enum mmt_class memory_class, struct buffer *profile)
+/* Put the heap of the process that the run `first` is of. Returns the first run of the next process. */
+static size_t put_dump(struct perfetto *perfetto, size_t first, enum mmt_class memory_class, struct buffer *profile)
 {
 	const struct mmt_report *report = perfetto->export->report;
-	const struct export_by_process *runs = &perfetto->by_process;
+	size_t process = perfetto->runs.items[first].process, i = first;
 	struct buffer *message = &perfetto->message, *inner = &perfetto->inner;
 	char text[HEAP_NAME_BYTES];
 
 	buffer_clear(message);
-	for (size_t i = runs->starts[process]; i < runs->starts[process + 1]; i++) {
-		const struct part_run *run = &perfetto->runs.items[runs->places[i]];
+	for (; i < perfetto->runs.count && perfetto->runs.items[i].process == process; i++) {
+		const struct part_run *run = &perfetto->runs.items[i];
 		struct mmt_part sum = {.row = report->parts[run->first].row};
 		bool uncounted;
 
@@ -314,12 +312,13 @@ static void put_dump(struct perfetto *perfetto, size_t process, enum mmt_class m
 		protobuf_message(message, DUMP_SAMPLES, inner);
 	}
 	if (!message->size)
-		return;
+		return i;
 	protobuf_number(message, DUMP_PID, (uint64_t)report->processes[process].pid);
 	protobuf_number(message, DUMP_TIMESTAMP, report->to_ns);
 	protobuf_string(message, DUMP_HEAP_NAME, heap_name(memory_class, text));
 	protobuf_number(message, DUMP_INTERVAL_BYTES, 1);
 	protobuf_message(profile, PROFILE_PROCESS_DUMPS, message);
+	return i;
 }
 
 /* Interned data must precede the packets that refer to it, in a separate packet. */
@@ -329,11 +328,11 @@ static void put_interned(struct perfetto *perfetto, uint32_t sequence, enum sequ
 		   &perfetto->interned);
 }
 
-static size_t process_of_run(const void *context, size_t place)
+static int compare_runs(const void *left, const void *right)
 {
-	const struct perfetto *perfetto = context;
+	const struct part_run *a = left, *b = right;
 
-	return perfetto->export->report->parts[perfetto->runs.items[place].first].process;
+	return order_of(a->process, b->process) ?: order_of(a->first, b->first);
 }
 
 static struct mmt_error *put_heaps(struct perfetto *perfetto)
@@ -345,16 +344,16 @@ static struct mmt_error *put_heaps(struct perfetto *perfetto)
 	struct mmt_error *error;
 
 	while (export_next(report, &run.end, &run.first, &sum)) {
+		run.process = sum.process;
 		if (!vector_push(&perfetto->runs, run))
 			return &error_no_memory;
 	}
-	if (!export_by_process_create(report, perfetto->runs.count, process_of_run, perfetto, &perfetto->by_process))
-		return &error_no_memory;
+	vector_sort(&perfetto->runs, compare_runs);
 	buffer_init(&profile, LIMIT_EXPORT_BYTES);
 	for (enum mmt_class memory_class = 0; memory_class < MMT_CLASS_KINDS; memory_class++) {
 		begin_sequence(perfetto);
-		for (size_t i = 0; i < report->process_count; i++)
-			put_dump(perfetto, i, memory_class, &profile);
+		for (size_t i = 0; i < perfetto->runs.count;)
+			i = put_dump(perfetto, i, memory_class, &profile);
 		if (!profile.size)
 			continue;
 		protobuf_number(&profile, PROFILE_INDEX, 0);
@@ -509,7 +508,6 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 	if (!error && perfetto.failed)
 		error = &error_no_memory;
 	begin_sequence(&perfetto);
-	export_by_process_deinit(&perfetto.by_process);
 	vector_deinit(&perfetto.runs);
 	return error;
 }

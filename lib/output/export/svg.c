@@ -188,9 +188,7 @@ static bool put_boxes(struct svg *svg)
 	const struct svg_stack *previous = NULL;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < svg->stacks.count; i++) {
-		const struct svg_stack *stack = &svg->stacks.items[i];
-
+	array_each(stack, svg->stacks.items, svg->stacks.count) {
 		if (previous)
 			close_boxes(svg, previous, shared_frames(svg->path.items, previous, stack), sum);
 		while (svg->starts.count < stack->count) {

@@ -137,10 +137,8 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 {
 	if (diff->uncertain_count)
-		text_line(text, TEXT_PLAIN,
-			  "%s %s uncertain, because the code differs between the recordings: see below.",
-			  text_count(text, diff->uncertain_count),
-			  text_plural(diff->uncertain_count, "match is", "matches are"));
+		text_line(text, TEXT_PLAIN, "%s uncertain, because the code differs between the recordings: see below.",
+			  text_counted(text, diff->uncertain_count, "match is", "matches are"));
 	if (diff->search_limited)
 		text_line(text, TEXT_BAD, "Too many stacks differ: only the largest were matched to similar ones.");
 	if (diff->relation == MMT_DIFF_SAME_PROCESS)

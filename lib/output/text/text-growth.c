@@ -106,8 +106,7 @@ bool text_has_nothing_to_see(const struct mmt_report *report)
 	if ((verdict != MMT_VERDICT_UNKNOWN && verdict != MMT_VERDICT_TOO_SHORT) ||
 	    report->end_ns - report->start_ns >= SHORT_NS || !report->cause_count || was_refused_memory(report))
 		return false;
-	for (size_t i = 0; i < report->cause_count; i++) {
-		const struct mmt_cause *cause = &report->causes[i];
+	array_each(cause, report->causes, report->cause_count) {
 		uint64_t most = cause->pattern == MMT_PATTERN_HEAP	? HEAP_BYTES
 				: cause->pattern == MMT_PATTERN_CODE	? MMT_BYTES_MAX
 				: cause->memory_class == MMT_CLASS_FILE ? HEAP_BYTES
@@ -515,9 +514,7 @@ static void put_lazy_free(struct text *text, const struct mmt_report *report)
 {
 	uint64_t bytes = 0, resident = 0;
 
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-
+	array_each(process, report->processes, report->process_count) {
 		if (!process->readings || process->ended)
 			continue;
 		bytes = saturating_add(bytes, process->readings->lazy_free_bytes, MMT_BYTES_MAX);
@@ -534,9 +531,7 @@ static bool is_elsewhere(const struct mmt_growth *growth)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < growth->part_count; i++) {
-		const struct mmt_growth_part *part = &growth->parts[i];
-
+	array_each(part, growth->parts, growth->part_count) {
 		if (part->place != MMT_GROWTH_MADE && part->place != MMT_GROWTH_COMMITTED)
 			bytes = saturating_add(bytes, magnitude_of(part->bytes), MMT_BYTES_MAX);
 	}

@@ -21,8 +21,8 @@ static void put_missed(struct text *text, uint64_t missed, const char *one, cons
 {
 	if (!missed)
 		return;
-	text_add(text, ": %s %s: mappings may be missing, or shown although they were freed.", text_count(text, missed),
-		 text_plural(missed, one, several));
+	text_add(text, ": %s: mappings may be missing, or shown although they were freed.",
+		 text_counted(text, missed, one, several));
 	put_warning(text, "MISSED");
 }
 
@@ -157,11 +157,11 @@ void text_stacks(struct text *text, const struct mmt_report *report)
 	}
 	text_add(text, completeness->truncated_stacks ? ")" : "");
 	if (completeness->lost_stack_dumps)
-		text_add(text, "; %s stack %s lost", text_count(text, completeness->lost_stack_dumps),
-			 text_plural(completeness->lost_stack_dumps, "dump", "dumps"));
+		text_add(text, "; %s lost",
+			 text_counted(text, completeness->lost_stack_dumps, "stack dump", "stack dumps"));
 	if (completeness->lost_large_stack_dumps)
-		text_add(text, "; %s large %s lost", text_count(text, completeness->lost_large_stack_dumps),
-			 text_plural(completeness->lost_large_stack_dumps, "dump", "dumps"));
+		text_add(text, "; %s lost",
+			 text_counted(text, completeness->lost_large_stack_dumps, "large dump", "large dumps"));
 	if (completeness->large_dumps_off_ns)
 		text_add(text, "; large dumps off for %s", text_duration(text, completeness->large_dumps_off_ns));
 	/* "; 36 of 408 frames without a name (20 in JIT code, 12 in runtime libraries)" */
@@ -181,9 +181,9 @@ void text_reconciled(struct text *text, const struct mmt_report *report)
 
 	if (!completeness->reconciled_bytes)
 		return;
-	text_add(text, "  reconciled with the kernel's maps: %s%s", text_bytes(text, completeness->reconciled_bytes),
-		 completeness->reconciled_by_loss ? ", because events were lost" : ", although no event was lost");
-	text_end_sentence(text, TEXT_BAD, 2 * INDENT);
+	text_line(text, TEXT_BAD, "  reconciled with the kernel's maps: %s%s",
+		  text_bytes(text, completeness->reconciled_bytes),
+		  completeness->reconciled_by_loss ? ", because events were lost" : ", although no event was lost");
 }
 
 /* The comparison with the kernel's maps, in a few lines for any number of processes. */
@@ -211,9 +211,7 @@ struct checks checks_sum(const struct mmt_report *report)
 {
 	struct checks checks = {0};
 
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-
+	array_each(process, report->processes, report->process_count) {
 		if (process->checked) {
 			add_process(&checks.checked, process);
 			if (process->mismatch_bytes)
@@ -303,9 +301,8 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 	if (wrong->processes <= WRONG_NAMED)
 		return;
 	add_label(text, report);
-	text_add(text, "%s more %s, %s differ", text_count(text, wrong->processes - WRONG_NAMED),
-		 text_plural(wrong->processes - WRONG_NAMED, "process", "processes"), text_bytes(text, rest_bytes));
-	text_end_sentence(text, TEXT_BAD, 2 * INDENT);
+	text_line(text, TEXT_BAD, "%s more %s, %s differ", text_count(text, wrong->processes - WRONG_NAMED),
+		  text_plural(wrong->processes - WRONG_NAMED, "process", "processes"), text_bytes(text, rest_bytes));
 }
 
 /* Print one line for all processes that were not checked, if any. */

@@ -311,9 +311,7 @@ void text_heaps(struct text *text, const struct mmt_report *report, bool that_ma
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < report->heap_count; i++) {
-		const struct mmt_heap *heap = &report->heaps[i];
-
+	array_each(heap, report->heaps, report->heap_count) {
 		if (!is_worth_words(heap) || count++ >= HEAPS_SHOWN ||
 		    (heap->census_count && matters(report, heap)) != that_matter)
 			continue;

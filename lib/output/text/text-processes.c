@@ -19,9 +19,7 @@ const struct mmt_process *text_next_process(const struct mmt_report *report, con
 
 	if (previous)
 		(void)rank_of(report, previous, &previous_rank);
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
-
+	array_each(process, report->processes, report->process_count) {
 		if (!rank_of(report, process, &rank) ||
 		    (previous && (rank > previous_rank || (rank == previous_rank && process <= previous))) ||
 		    (next && rank <= next_rank))
@@ -231,8 +229,7 @@ void text_put_growth_of_ended(struct text *text, const struct mmt_report *report
 	uint64_t bytes = 0;
 	size_t grown = 0;
 
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct mmt_process *process = &report->processes[i];
+	array_each(process, report->processes, report->process_count) {
 		int64_t growth = mmt_process_growth(process);
 
 		if (!process->ended || growth <= ENDED_FLOOR_BYTES)

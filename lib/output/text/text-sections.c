@@ -173,9 +173,7 @@ void text_threads(struct text *text, const struct mmt_report *report)
 	text_pad_to(text, THREAD_TABLE_COLUMNS);
 	text_line(text, TEXT_STRONG, "  %9s  %9s  %9s  %9s  %9s", "unfreed", "mapped", "freed own", "by others",
 		  "released");
-	for (size_t i = 0; i < shown; i++) {
-		const struct mmt_thread_total *total = &report->thread_totals[i];
-
+	array_each(total, report->thread_totals, shown) {
 		text_put(text, TEXT_PLAIN, "  ");
 		put_thread(text, &total->thread);
 		text_pad_to(text, THREAD_TABLE_COLUMNS);
@@ -187,9 +185,7 @@ void text_threads(struct text *text, const struct mmt_report *report)
 		text_line(text, TEXT_PLAIN, "  and %zu more threads", report->thread_total_count - shown);
 	if (releases)
 		text_end_line(text);
-	for (size_t i = 0; i < releases; i++) {
-		const struct mmt_release *release = &report->releases[i];
-
+	array_each(release, report->releases, releases) {
 		text_format(text, TEXT_PLAIN, "  %10s  mapped by ", text_bytes(text, release->bytes));
 		put_thread(text, &report->thread_totals[release->owner].thread);
 		text_put(text, TEXT_PLAIN, ", released by ");
@@ -276,8 +272,7 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 {
 	size_t shown = report->failure_count < FAILURES_SHOWN ? report->failure_count : FAILURES_SHOWN;
 
-	for (size_t i = 0; i < shown; i++) {
-		const struct mmt_failure *failure = &report->failures[i];
+	array_each(failure, report->failures, shown) {
 		struct mmt_row stack = {.frames = failure->frames,
 					.frame_count = failure->frame_count,
 					.hidden_frame_count = failure->hidden_frame_count,

@@ -293,8 +293,7 @@ static struct layout make_layout(struct text *text, const struct mmt_row *row, c
 	}
 	if (limit)
 		choose_lines(row, named, limit, &layout);
-	for (size_t i = 0; i < layout.lines.count; i++) {
-		const struct line *line = &layout.lines.items[i];
+	array_each(line, layout.lines.items, layout.lines.count) {
 		const struct mmt_frame *frame = row->frames[line->first];
 		unsigned source = source_columns(text, frame);
 		unsigned name = text_name_columns(text, text_frame_name(frame, path)) + (frame->doubtful ? 2 : 0);
