@@ -300,7 +300,6 @@ void replay_deinit(struct replay *replay)
 
 static COLD struct mmt_error *make_state(struct replay *replay, struct thread *thread)
 {
-	struct replay_thread number = {.tid = thread->tid, .process = thread->process, .thread = thread};
 	struct thread_state *state = calloc(1, sizeof(*state));
 
 	if (!state || !vector_push(&replay->thread_states, state)) {
@@ -310,7 +309,7 @@ static COLD struct mmt_error *make_state(struct replay *replay, struct thread *t
 	thread->context = state;
 	state->place = replay->thread_states.count - 1;
 	state->number = (uint32_t)replay->threads.count;
-	return vector_push(&replay->threads, number) ? NULL : &error_no_memory;
+	return vector_push(&replay->threads, thread) ? NULL : &error_no_memory;
 }
 
 static inline struct mmt_error *find_state(struct replay *replay, struct thread *thread,
@@ -358,7 +357,7 @@ static struct mmt_error *describe_mapping(struct replay *replay, const struct ev
 void replay_mmap2_forget(struct replay *replay, struct thread_state *state)
 {
 	if (state->mmap2_records.count)
-		replay->mmap2_counts.items[replay->threads.items[state->number].process] -=
+		replay->mmap2_counts.items[replay->threads.items[state->number]->process] -=
 		    (uint32_t)state->mmap2_records.count;
 	state->mmap2_records.count = 0;
 }
@@ -367,7 +366,7 @@ void replay_mmap2_forget(struct replay *replay, struct thread_state *state)
 static struct mmt_error *keep_mmap2(struct replay *replay, struct thread_state *state,
 				    const struct event_mapping *mapping, uint64_t time_ns)
 {
-	const struct replay_thread *thread = &replay->threads.items[state->number];
+	const struct thread *thread = replay->threads.items[state->number];
 	struct space_mmap2 mmap2_record = {.start = mapping->start, .end = mapping->start + mapping->length};
 	struct mmt_error *error = describe_mapping(replay, mapping, &mmap2_record.attributes);
 	bool made = false;
@@ -392,7 +391,7 @@ static struct mmt_error *keep_mmap2(struct replay *replay, struct thread_state *
 /* Keep the records: they describe the call in flight, which may still claim them. */
 static struct mmt_error *apply_mmap2_records(struct replay *replay, struct thread_state *state)
 {
-	const struct replay_thread *thread = &replay->threads.items[state->number];
+	const struct thread *thread = replay->threads.items[state->number];
 	struct space *space = processes_at(replay->processes, thread->process)->space;
 
 	for (size_t i = 0; i < state->mmap2_records.count; i++) {
@@ -426,7 +425,7 @@ static struct mmt_error *apply_mmap2_of_process(struct replay *replay, uint32_t 
 	for (size_t i = 0; !error && i < replay->thread_states.count; i++) {
 		struct thread_state *state = replay->thread_states.items[i];
 
-		if (replay->threads.items[state->number].process == process)
+		if (replay->threads.items[state->number]->process == process)
 			error = apply_mmap2_records(replay, state);
 	}
 	return error;

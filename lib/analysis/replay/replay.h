@@ -25,12 +25,6 @@
 
 struct replay;
 
-struct replay_thread {
-	int32_t tid;
-	uint32_t process;	     /* index */
-	const struct thread *thread; /* for its current name */
-};
-
 /* Callbacks for inspecting the model during the pass. */
 struct replay_watch {
 	/* Called after each call has been applied. */
@@ -80,7 +74,7 @@ struct replay {
 	uint64_t stacks_max, stacks_left_out;	     /* calls with a later stack count as without one; how many */
 	uint32_t applying_thread;		     /* number of the thread whose call is being applied */
 	struct mmt_error *observer_error;	     /* the first error: observers cannot return errors */
-	VECTOR(struct replay_thread) threads;	     /* indexed by allocation.thread */
+	VECTOR(const struct thread *) threads;	     /* indexed by allocation.thread; ended ones, too */
 	VECTOR(struct thread_state *) thread_states; /* of live threads */
 	VECTOR(uint32_t) mmap2_counts;		     /* by process: pending MMAP2 records */
 	struct call_stacks stacks;

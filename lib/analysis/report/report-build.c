@@ -84,7 +84,7 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 	for (size_t i = 0; i < count; i++) {
 		places[i] = NO_PLACE;
 		if (i < replay->threads.count && (accounts[i].allocated_bytes || accounts[i].released_bytes) &&
-		    rows_selects(rows, processes_at(rows->processes, replay->threads.items[i].process)))
+		    rows_selects(rows, processes_at(rows->processes, replay->threads.items[i]->process)))
 			numbers[report->thread_total_count++] = (uint32_t)i;
 	}
 	if (report->thread_total_count)
@@ -93,14 +93,14 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 	if (!sorted)
 		return &error_no_memory;
 	for (size_t i = 0; i < report->thread_total_count; i++) {
-		const struct replay_thread *thread = &replay->threads.items[numbers[i]];
+		const struct thread *thread = replay->threads.items[numbers[i]];
 		const struct thread_account *account = &accounts[numbers[i]];
 
 		sorted[i] = (struct mmt_thread_total){
 		    .thread = {.pid = processes_at(rows->processes, thread->process)->pid,
 			       .tid = thread->tid,
 			       .name =
-				   arena_string(rows->arena, processes_name(rows->processes, thread->thread->name))},
+				   arena_string(rows->arena, processes_name(rows->processes, thread->name))},
 		    .allocated_bytes = account->allocated_bytes,
 		    .allocated_count = account->allocated_count,
 		    .freed_by_itself_bytes = account->freed_by_itself_bytes,

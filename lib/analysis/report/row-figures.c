@@ -284,7 +284,7 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 	bool ok = shares && threads && pids;
 
 	for (size_t i = 0; ok && map_next(&grouping->thread_bytes, &i, &key, &bytes);) {
-		uint32_t process = replay->threads.items[(uint32_t)key].process;
+		uint32_t process = replay->threads.items[(uint32_t)key]->process;
 
 		shares[count++] = (struct row_share){bytes, (uint32_t)(key >> 32), (uint32_t)key,
 						     processes_at(replay->processes, process)->pid};
@@ -304,11 +304,11 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 		if (!shares[i].bytes && row->thread_count)
 			continue;
 		if (shares[i].bytes) {
-			const struct thread *thread = replay->threads.items[shares[i].thread].thread;
+			const struct thread *thread = replay->threads.items[shares[i].thread];
 
 			*threads =
 			    (struct mmt_thread){.pid = shares[i].pid,
-						.tid = replay->threads.items[shares[i].thread].tid,
+						.tid = thread->tid,
 						.name = arena_string(grouping->rows->arena,
 								     processes_name(replay->processes, thread->name))};
 			ok = threads->name;

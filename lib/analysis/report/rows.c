@@ -192,9 +192,9 @@ static char *name_by(const struct rows *rows, const struct row_description *row,
 	if (by == MMT_BY_THREAD && row->thread == LEDGER_NO_THREAD)
 		return strdup("[unknown thread]");
 	if (by == MMT_BY_THREAD) {
-		const struct replay_thread *thread = &rows->replay->threads.items[row->thread];
+		const struct thread *thread = rows->replay->threads.items[row->thread];
 
-		name = processes_name(rows->processes, thread->thread->name);
+		name = processes_name(rows->processes, thread->name);
 		kind = "thread";
 		id = thread->tid;
 	}
@@ -352,9 +352,9 @@ static bool is_wanted(const struct rows *rows, const struct account *account)
 	if (rows->options->classes && !(rows->options->classes >> account->memory_class & 1))
 		return false;
 	if (rows->filters.by_threads && account->thread != LEDGER_NO_THREAD) {
-		const struct replay_thread *thread = &rows->replay->threads.items[account->thread];
+		const struct thread *thread = rows->replay->threads.items[account->thread];
 
-		subject.thread = processes_name(rows->processes, thread->thread->name);
+		subject.thread = processes_name(rows->processes, thread->name);
 		subject.tid = thread->tid;
 	}
 	return filters_select(&rows->filters, &subject);

@@ -179,8 +179,8 @@ struct parts {
 static struct mmt_error *describe_part(const struct parts *parts, const struct part_key *key, struct mmt_part *part)
 {
 	const struct rows *rows = parts->rows;
-	const struct replay_thread *thread =
-	    key->thread < rows->replay->threads.count ? &rows->replay->threads.items[key->thread] : NULL;
+	const struct thread *thread =
+	    key->thread < rows->replay->threads.count ? rows->replay->threads.items[key->thread] : NULL;
 
 	*part = (struct mmt_part){
 	    .row = key->row,
@@ -188,7 +188,7 @@ static struct mmt_error *describe_part(const struct parts *parts, const struct p
 	    .thread = {.pid = parts->report->processes[key->process].pid,
 		       .tid = thread ? thread->tid : 0,
 		       .name = arena_string(rows->arena,
-					    thread ? processes_name(rows->processes, thread->thread->name) : "")},
+					    thread ? processes_name(rows->processes, thread->name) : "")},
 	    .file = key->path ? arena_string(rows->arena, resolver_path_name(rows->code, key->path)) : NULL,
 	    .memory_class = (enum mmt_class)key->memory_class,
 	    .resident_bytes = MMT_UNKNOWN,
