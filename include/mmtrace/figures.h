@@ -133,9 +133,6 @@ FIGURE(DO, outside_bytes, CHANGE, _,_,_,_,_,G,_, it->by_pss, MMT_PLAIN,         
        "change of Pss because other processes began (negative) or stopped sharing memory: no growth")                 \
 FIGURE(DO, bytes_per_minute, RATE, _,_,_,_,_,G,_, it->bytes_per_minute != MMT_RATE_UNKNOWN, MMT_PLAIN,                \
        "slope of the lowest readings since rate_from_ns; 0 if it is noise; unknown below two seconds")                \
-FIGURE(DO, older_bytes_per_minute, RATE, _,_,_,_,_,G,_, it->older_bytes_per_minute != MMT_RATE_UNKNOWN, MMT_PLAIN,    \
-       "what the rates of the rows leave of it: memory that was touched, or given back, later than it "               \
-       "was mapped or made accessible; unknown, too, if judged_readings are given")                                   \
 FIGURE(DO, rate_from_ns, NS, _,_,_,_,_,G,_, it->verdict, MMT_PLAIN,                                                   \
        "the second half, or when a plateau was reached if that is later")                                             \
 FIGURE(DO, floor_bytes, BYTES, _,_,_,_,_,G,_, it->floor_bytes, MMT_PLAIN, "smaller changes are noise; 0: unknown")    \

@@ -175,11 +175,9 @@ START_TEST(only_resident_memory_counts)
 	assert_mib_per_minute(report->rows[0].bytes_per_minute, 29, 31);
 	ck_assert_int_eq(report->rows[1].bytes_per_minute, 0);
 	assert_mib_per_minute(report->growth.bytes_per_minute, 44, 46);
-	assert_mib_per_minute(report->growth.older_bytes_per_minute, 14, 16);
 	for (int by = MMT_BY_MODULE; by <= MMT_BY_PROCESS; by++) {
 		ck_assert_uint_eq(report_by((enum mmt_row_key)by)->row_count, 1);
 		assert_mib_per_minute(report->rows[0].bytes_per_minute, 29, 31);
-		assert_mib_per_minute(report->growth.older_bytes_per_minute, 14, 16);
 	}
 }
 END_TEST
@@ -222,26 +220,6 @@ START_TEST(only_resident_memory_of_reservations_counts)
 }
 END_TEST
 
-/* A report of a part of the memory says nothing about the rest. */
-START_TEST(rates_of_a_selection_do_not_add_up)
-{
-	struct recording_builder *builder = start_recording();
-	const struct resident_run run = {ADDRESS, ADDRESS + 4096};
-	struct mmt_report_options options;
-
-	builder_mmap_exit(builder, START + 1, PID, PID, ADDRESS, MEBIBYTE, CODE + 1);
-	add_readings(builder, MEBIBYTE);
-	add_pages(builder, &run, 1);
-	builder_finish(builder, START + 60 * SECOND);
-	ck_assert_int_ne(report_by(MMT_BY_STACK)->growth.older_bytes_per_minute, MMT_RATE_UNKNOWN);
-	mmt_report_destroy(report);
-	mmt_report_options_init(&options);
-	options.classes = 1u << MMT_CLASS_ANON;
-	report = report_file_report(&options);
-	ck_assert_int_eq(report->growth.older_bytes_per_minute, MMT_RATE_UNKNOWN);
-}
-END_TEST
-
 /* Of 1 MiB in each second, an eighth is resident at the end and the rest is swapped out. */
 START_TEST(swapped_memory_counts)
 {
@@ -264,7 +242,6 @@ START_TEST(swapped_memory_counts)
 	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);
 	ck_assert_uint_eq(report->rows[0].memory_bytes, 60 * MEBIBYTE);
 	assert_mib_per_minute(report->rows[0].bytes_per_minute, 58, 62);
-	assert_mib_per_minute(report->growth.older_bytes_per_minute, -2, 2);
 }
 END_TEST
 
@@ -285,35 +262,6 @@ START_TEST(short_recordings_have_no_rates)
 }
 END_TEST
 
-/* Rows count what two processes share once for each of them, but Pss counts it once. */
-START_TEST(rates_of_rows_and_pss_do_not_add_up)
-{
-	const struct resident_run run = {ADDRESS, ADDRESS + 4096};
-	struct recording_builder *builder = start_recording();
-
-	builder_snapshot(builder, SNAPSHOT_START, START, PID + 1, NULL, 0);
-	builder_mmap_exit(builder, START + 1, PID, PID, ADDRESS, MEBIBYTE, CODE + 1);
-	for (uint64_t i = 0; i < READINGS; i++) {
-		for (int32_t pid = PID; pid <= PID + 1; pid++) {
-			uint64_t time_ns = START + i * SECOND / 2 + 9, bytes = (100 + i) * MEBIBYTE;
-
-			builder_note(builder, time_ns, pid, NOTE_RESIDENT, bytes, i + 1);
-			builder_pss(builder, time_ns, pid,
-				    &(struct builder_pss){.reading = i + 1,
-							  .resident_bytes = bytes,
-							  .pss_bytes = bytes / 2,
-							  .faults = bytes / 4096});
-		}
-		builder_round(builder);
-	}
-	add_pages(builder, &run, 1);
-	builder_finish(builder, START + 60 * SECOND);
-	ck_assert(report_by(MMT_BY_STACK)->growth.by_pss);
-	ck_assert_uint_ne(report->resident_bytes, MMT_UNKNOWN);
-	ck_assert_int_eq(report->growth.older_bytes_per_minute, MMT_RATE_UNKNOWN);
-}
-END_TEST
-
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("row-rates");
@@ -321,7 +269,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, churn_is_no_growth, reserved_memory_is_no_growth, only_resident_memory_counts,
-			only_resident_memory_of_reservations_counts, rates_of_a_selection_do_not_add_up,
-			swapped_memory_counts, short_recordings_have_no_rates, rates_of_rows_and_pss_do_not_add_up);
+			only_resident_memory_of_reservations_counts, swapped_memory_counts,
+			short_recordings_have_no_rates);
 	return suite;
 }

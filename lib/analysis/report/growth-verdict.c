@@ -378,8 +378,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 				    .start_bytes = MMT_UNKNOWN,
 				    .end_bytes = MMT_UNKNOWN,
 				    .peak_bytes = MMT_UNKNOWN,
-				    .bytes_per_minute = MMT_RATE_UNKNOWN,
-				    .older_bytes_per_minute = MMT_RATE_UNKNOWN};
+				    .bytes_per_minute = MMT_RATE_UNKNOWN};
 	struct troughs troughs;
 	double slope_bytes;
 	uint64_t span_ns;

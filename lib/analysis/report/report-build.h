@@ -229,9 +229,6 @@ uint64_t account_committed(const struct held_memory *memory);
 struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report,
 				const struct held_memory *memory, struct mmt_row *figures) MMT_MUST_CHECK;
 
-/* Compare the sum of the rates with the rate of RSS. */
-void row_rates_sum(struct mmt_report *report);
-
 /* Fails unless allocated - freed = unfreed in this row. */
 struct mmt_error *row_figures_verify(const struct mmt_row *row) MMT_MUST_CHECK;
 

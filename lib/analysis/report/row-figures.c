@@ -632,11 +632,7 @@ static struct mmt_error *publish(struct grouping *grouping)
 			completeness->runtime_frames_without_name += mmt_frame_is_runtime(row->frames[j]);
 		}
 	}
-	if (!error)
-		error = rank(grouping);
-	if (!error)
-		row_rates_sum(report);
-	return error;
+	return error ? error : rank(grouping);
 }
 
 struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sums *resident, struct mmt_report *report)

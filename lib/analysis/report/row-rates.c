@@ -122,23 +122,3 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 	}
 	return NULL;
 }
-
-void row_rates_sum(struct mmt_report *report)
-{
-	/* RSS counts all memory of the processes, but rows may show only a part of it, and the verdict may go by
-	 * another measure or by a part of the processes. */
-	bool complete = !report->growth.by_pss && !report->judged_reading_count &&
-			report->growth.verdict != MMT_VERDICT_UNKNOWN && report->resident_bytes != MMT_UNKNOWN &&
-			!report->options.classes && !report->options.focus_count && !report->options.ignore_count &&
-			!report->ended_bytes && report->allocations_to_ns >= report->to_ns;
-	double sum = 0;
-
-	if (!complete || report->growth.bytes_per_minute == MMT_RATE_UNKNOWN)
-		return;
-	for (size_t i = 0; i < report->row_count; i++) {
-		if (report->rows[i].bytes_per_minute == MMT_RATE_UNKNOWN)
-			return;
-		sum += (double)report->rows[i].bytes_per_minute;
-	}
-	report->growth.older_bytes_per_minute = bytes_per_minute((double)report->growth.bytes_per_minute - sum, 60e9);
-}
