@@ -479,7 +479,7 @@ END_TEST
 /* The ranges may be any values: what is replaced where memory is moved to is gone, and nothing counts twice. */
 START_TEST(pages_that_move)
 {
-	static const struct resident_run runs[] = {{PAGE, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 12 * PAGE}};
+	static struct resident_run runs[] = {{PAGE, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 12 * PAGE}};
 	static const struct {
 		uint64_t from, to, length, displaced;
 		struct resident_run expected[4];
@@ -497,14 +497,15 @@ START_TEST(pages_that_move)
 	    {PAGE, UINT64_MAX - PAGE, 2 * PAGE, 0, {{PAGE, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 12 * PAGE}}, 3},
 	    {PAGE, 30 * PAGE, 0, 0, {{PAGE, 3 * PAGE}, {5 * PAGE, 6 * PAGE}, {8 * PAGE, 12 * PAGE}}, 3},
 	};
-	struct process_pages pages = {.all.start = {runs, 3}};
+	const resident_runs start = {runs, 3, 3}, none = {0};
+	struct process_pages pages = {.all.start = &start, .alone.start = &none};
 
 	ck_assert(growth_parts_move(&pages, cases[_i].from, cases[_i].to, cases[_i].length));
 	ck_assert_uint_eq(pages.all.displaced_bytes, cases[_i].displaced);
-	ck_assert_uint_eq(pages.all.start.count, cases[_i].count);
+	ck_assert_uint_eq(pages.all.start->count, cases[_i].count);
 	for (size_t i = 0; i < cases[_i].count; i++) {
-		ck_assert_uint_eq(pages.all.start.items[i].start, cases[_i].expected[i].start);
-		ck_assert_uint_eq(pages.all.start.items[i].end, cases[_i].expected[i].end);
+		ck_assert_uint_eq(pages.all.start->items[i].start, cases[_i].expected[i].start);
+		ck_assert_uint_eq(pages.all.start->items[i].end, cases[_i].expected[i].end);
 	}
 	vector_deinit(&pages.all.own_start);
 }
@@ -513,13 +514,14 @@ END_TEST
 /* Following very many moves could take hours: the parts are then left out instead of wrong. */
 START_TEST(too_many_moves)
 {
-	static const struct resident_run runs[] = {{PAGE, 3 * PAGE}};
-	struct process_pages pages = {.all.start = {runs, 1}, .move_steps = 1u << 26};
+	struct resident_run runs[] = {{PAGE, 3 * PAGE}};
+	const resident_runs start = {runs, 1, 1}, none = {0};
+	struct process_pages pages = {.all.start = &start, .alone.start = &none, .move_steps = 1u << 26};
 
 	ck_assert(growth_parts_move(&pages, PAGE, 10 * PAGE, PAGE));
 	ck_assert(pages.moves_unknown);
-	ck_assert_uint_eq(pages.all.start.count, 1);
-	ck_assert_ptr_eq(pages.all.start.items, runs);
+	ck_assert_uint_eq(pages.all.start->count, 1);
+	ck_assert_ptr_eq(pages.all.start->items, runs);
 }
 END_TEST
 
@@ -914,6 +916,8 @@ START_TEST(runs_are_counted_once)
 	struct replay replay;
 	struct arena arena = {0};
 	struct rows rows;
+	const struct process_pages *pages;
+	size_t position = 0;
 
 	write_readings();
 	mmt_report_options_init(&options);
@@ -929,8 +933,9 @@ START_TEST(runs_are_counted_once)
 	rows.replay = &replay;
 	page_readings_watch(&readings, &rows);
 	ck_assert_ptr_null(replay_run(&replay));
-	ck_assert_uint_eq(readings.items.count, 1);
-	ck_assert_uint_eq(readings.items.items[0].all.own_start.count, 3);
+	ck_assert_uint_eq(readings.processes.count, 1);
+	pages = map_next_pointer(&readings.processes, &position);
+	ck_assert_uint_eq(pages->all.own_start.count, 3);
 	ck_assert_uint_eq(readings.run_count, 3);
 	page_readings_deinit(&readings);
 	rows_deinit(&rows);

@@ -69,9 +69,10 @@ struct heap_finder growth_parts_find_heaps(const struct replay *replay, const st
 /* Add the changes from the pages of the start to those of the end, and what is left of those of the start as unmapped.
  */
 static struct mmt_error *count_changes(const struct process_pages *pages, struct page_changes *of,
-				       const struct replay *replay, struct page_runs end_pages, uint64_t *hugetlb_ret)
+				       const struct replay *replay, const resident_runs *end_pages,
+				       uint64_t *hugetlb_ret)
 {
-	const struct process *process = processes_at(replay->processes, pages->process);
+	const struct process *process = pages->process;
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	struct page_cursor start = {.runs = of->start}, end = {.runs = end_pages};
 	const struct space_interval *interval;
@@ -104,7 +105,7 @@ static struct mmt_error *count_changes(const struct process_pages *pages, struct
 }
 
 struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
-				     struct page_runs end_pages)
+				     const resident_runs *end_pages)
 {
 	uint64_t hugetlb_bytes;
 	struct mmt_error *error = count_changes(pages, &pages->all, replay, end_pages, &hugetlb_bytes);
@@ -114,12 +115,12 @@ struct mmt_error *growth_parts_count(struct process_pages *pages, const struct r
 }
 
 /* Append what `runs` have in START to END, moved by `shift`. */
-static bool append_runs(resident_runs *list, struct page_runs runs, uint64_t start, uint64_t end, uint64_t shift)
+static bool append_runs(resident_runs *list, const resident_runs *runs, uint64_t start, uint64_t end, uint64_t shift)
 {
-	size_t first = partition_point(runs.count, i, runs.items[i].end <= start);
+	size_t first = partition_point(runs->count, i, runs->items[i].end <= start);
 
-	for (size_t i = first; i < runs.count && runs.items[i].start < end; i++) {
-		struct resident_run run = runs.items[i];
+	for (size_t i = first; i < runs->count && runs->items[i].start < end; i++) {
+		struct resident_run run = runs->items[i];
 
 		run.start = (run.start > start ? run.start : start) + shift;
 		run.end = (run.end < end ? run.end : end) + shift;
@@ -131,7 +132,8 @@ static bool append_runs(resident_runs *list, struct page_runs runs, uint64_t sta
 	return true;
 }
 
-uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct process *process, struct page_runs runs)
+uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct process *process,
+				    const resident_runs *runs)
 {
 	struct page_cursor cursor = {.runs = runs};
 	const struct space_interval *interval;
@@ -148,18 +150,18 @@ static void set_start(struct page_changes *of, const resident_runs *runs)
 {
 	vector_deinit(&of->own_start);
 	of->own_start = *runs;
-	of->start = page_runs_of(runs);
+	of->start = &of->own_start;
 }
 
 /* Append the pages that are not among those to leave out. */
-static bool append_others(resident_runs *list, struct page_runs runs, struct page_runs left_out)
+static bool append_others(resident_runs *list, const resident_runs *runs, const resident_runs *left_out)
 {
 	uint64_t kept_to = 0;
 	bool ok = true;
 
-	for (size_t i = 0; ok && i < left_out.count; i++) {
-		ok = append_runs(list, runs, kept_to, left_out.items[i].start, 0);
-		kept_to = left_out.items[i].end;
+	for (size_t i = 0; ok && i < left_out->count; i++) {
+		ok = append_runs(list, runs, kept_to, left_out->items[i].start, 0);
+		kept_to = left_out->items[i].end;
 	}
 	return ok && append_runs(list, runs, kept_to, UINT64_MAX, 0);
 }
@@ -167,7 +169,7 @@ static bool append_others(resident_runs *list, struct page_runs runs, struct pag
 struct mmt_error *growth_parts_leave_out_hugetlb(struct page_readings *readings, struct process_pages *pages)
 {
 	const struct replay *replay = readings->rows->replay;
-	const struct process *process = processes_at(replay->processes, pages->process);
+	const struct process *process = pages->process;
 	uint64_t bytes = growth_parts_hugetlb_bytes(replay, process, pages->all.start);
 	const struct space_interval *interval;
 	resident_runs hugetlb = {0}, kept = {0};
@@ -180,7 +182,7 @@ struct mmt_error *growth_parts_leave_out_hugetlb(struct page_readings *readings,
 		if (pages_are_hugetlb(replay, interval))
 			ok = vector_push(&hugetlb, ((struct resident_run){interval->start, interval->end}));
 	}
-	ok = ok && append_others(&kept, pages->all.start, page_runs_of(&hugetlb));
+	ok = ok && append_others(&kept, pages->all.start, &hugetlb);
 	vector_deinit(&hugetlb);
 	if (!ok) {
 		vector_deinit(&kept);
@@ -191,7 +193,7 @@ struct mmt_error *growth_parts_leave_out_hugetlb(struct page_readings *readings,
 	return NULL;
 }
 
-struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, struct page_runs shared)
+struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, const resident_runs *shared)
 {
 	resident_runs alone = {0};
 
@@ -203,16 +205,15 @@ struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, str
 }
 
 struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
-					   struct page_runs end_pages, struct page_runs shared)
+					   const resident_runs *end_pages, const resident_runs *shared)
 {
 	resident_runs alone = {0};
 	uint64_t hugetlb_bytes = 0;
 	struct mmt_error *error = append_others(&alone, end_pages, shared) ? NULL : &error_no_memory;
-	const struct page_runs end = page_runs_of(&alone);
 
 	if (!error)
-		error = count_changes(pages, &pages->alone, replay, end, &hugetlb_bytes);
-	pages->alone.end_bytes = page_runs_bytes(end) - hugetlb_bytes;
+		error = count_changes(pages, &pages->alone, replay, &alone, &hugetlb_bytes);
+	pages->alone.end_bytes = page_runs_bytes(&alone) - hugetlb_bytes;
 	pages->alone.parts_known = !error;
 	vector_deinit(&alone);
 	return error;
@@ -224,13 +225,13 @@ bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, 
 	/* Untrusted values: two ranges that do not overlap. */
 	uint64_t low = from < to ? from : to, high = from < to ? to : from;
 
-	if (!pages->all.start.count || !length || high - low < length || high > LIMIT_RESIDENT_BYTES - length ||
+	if (!pages->all.start->count || !length || high - low < length || high > LIMIT_RESIDENT_BYTES - length ||
 	    length > LIMIT_RESIDENT_BYTES)
 		return true;
-	pages->move_steps += pages->all.start.count + pages->alone.start.count;
+	pages->move_steps += pages->all.start->count + pages->alone.start->count;
 	pages->moves_unknown |= pages->move_steps > LIMIT_MOVE_STEPS;
 	for (unsigned i = 0; i < 2 && !pages->moves_unknown; i++) {
-		const struct page_runs runs = sets[i]->start;
+		const resident_runs *runs = sets[i]->start;
 		struct page_cursor cursor = {.runs = runs};
 		resident_runs moved = {0};
 
@@ -315,16 +316,14 @@ static bool next_process(const struct page_readings *readings, struct known_proc
 
 	while ((known->process = rows_next(readings->rows, known->process))) {
 		const struct process *process = known->process;
-		const uint64_t *place = map_get(&readings->places, process->index);
+		struct process_pages *pages = map_get_pointer(&readings->processes, process->index);
 
 		known->sizes = growth_process_readings(replay, process);
 		if ((known->sizes && known->sizes->of.brief) ||
 		    (process->ended ? process->ended_ns <= replay->window.from_ns
-				    : replay->window.ends_early && !place && process->started_ns > readings->latest_ns))
+				    : replay->window.ends_early && !pages && process->started_ns > readings->latest_ns))
 			continue;
-		known->pages = place && page_readings_count(readings, process) ? &readings->items.items[*place] : NULL;
-		if (known->pages && !known->pages->all.parts_known)
-			known->pages = NULL;
+		known->pages = pages && pages->all.parts_known && page_readings_count(readings, process) ? pages : NULL;
 		return true;
 	}
 	return false;

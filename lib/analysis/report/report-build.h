@@ -20,25 +20,14 @@
  * of the window, by what they belong to.
  */
 
-/* Ascending. */
-struct page_runs {
-	const struct resident_run *items;
-	size_t count;
-};
-
-static inline struct page_runs page_runs_of(const resident_runs *runs)
-{
-	return (struct page_runs){runs->items, runs->count};
-}
-
-uint64_t page_runs_bytes(struct page_runs runs);
+uint64_t page_runs_bytes(const resident_runs *runs);
 
 /* Whether the pages of the interval are huge pages of hugetlbfs, which RSS does not include. */
 bool pages_are_hugetlb(const struct replay *replay, const struct space_interval *interval);
 
 /* Counts the resident bytes of address ranges in ascending order. */
 struct page_cursor {
-	struct page_runs runs;
+	const resident_runs *runs;
 	size_t next;
 	uint64_t counted_bytes; /* in all ranges so far */
 };
@@ -66,7 +55,7 @@ void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_by
  * where they changed until the latest reading. */
 struct page_changes {
 	bool start_known;
-	struct page_runs start; /* in the metadata, or in own_start */
+	const resident_runs *start; /* in the metadata, or own_start */
 	resident_runs own_start;
 	uint64_t start_bytes;	  /* of all pages: RSS in statm */
 	uint64_t displaced_bytes; /* of the start: replaced by memory that was moved there */
@@ -78,7 +67,7 @@ struct page_changes {
 
 /* The readings of one process that the report needs. */
 struct process_pages {
-	uint32_t process; /* index */
+	const struct process *process;
 
 	/* A reading whose records follow each other, until its last one. */
 	uint32_t reading;
@@ -109,10 +98,9 @@ struct resident_kinds {
 
 struct page_readings {
 	const struct rows *rows;
-	VECTOR(struct process_pages) items;
-	struct map places;  /* process index -> place in `items` */
-	size_t run_count;   /* in all `incoming` and `own_start` */
-	uint64_t latest_ns; /* time of the latest reading during the recording; 0: none */
+	struct map processes; /* by index: struct process_pages */
+	size_t run_count;     /* in all `incoming` and `own_start` */
+	uint64_t latest_ns;   /* time of the latest reading during the recording; 0: none */
 
 	/* Set by page_readings_end(). */
 	bool ended;
@@ -169,7 +157,8 @@ bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, 
 struct heap_finder growth_parts_find_heaps(const struct replay *replay, const struct process *process);
 
 /* How much of the pages is in huge pages of hugetlbfs. */
-uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct process *process, struct page_runs runs);
+uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct process *process,
+				    const resident_runs *runs);
 
 /* Take the huge pages of hugetlbfs, which RSS does not count, out of the pages of the start: these are those of the
  * process as the model has it now. */
@@ -177,14 +166,15 @@ struct mmt_error *growth_parts_leave_out_hugetlb(struct page_readings *readings,
 						 struct process_pages *pages) MMT_MUST_CHECK;
 
 /* Fill in the start of pages->alone, after the huge pages of hugetlbfs were taken out. `shared`: those of the start. */
-struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, struct page_runs shared) MMT_MUST_CHECK;
+struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages,
+						const resident_runs *shared) MMT_MUST_CHECK;
 
 /* Fill in the changes from the pages of the start to those of the end, by what they belong to in the model as it is
  * now: of all pages, and of those that are not shared. */
 struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
-				     struct page_runs end_pages) MMT_MUST_CHECK;
+				     const resident_runs *end_pages) MMT_MUST_CHECK;
 struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
-					   struct page_runs end_pages, struct page_runs shared) MMT_MUST_CHECK;
+					   const resident_runs *end_pages, const resident_runs *shared) MMT_MUST_CHECK;
 
 /*
  * Into report->growth. No parts where one of the two readings is missing, or equal to the other; where a target has

@@ -22,7 +22,7 @@
 
 uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end)
 {
-	const struct page_runs *runs = &cursor->runs;
+	const resident_runs *runs = cursor->runs;
 	uint64_t bytes = 0;
 
 	while (cursor->next < runs->count && runs->items[cursor->next].end <= start)
@@ -37,12 +37,12 @@ uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t 
 	return bytes;
 }
 
-uint64_t page_runs_bytes(struct page_runs runs)
+uint64_t page_runs_bytes(const resident_runs *runs)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < runs.count; i++)
-		bytes += runs.items[i].end - runs.items[i].start;
+	for (size_t i = 0; i < runs->count; i++)
+		bytes += runs->items[i].end - runs->items[i].start;
 	return bytes;
 }
 
@@ -69,16 +69,16 @@ static bool add_to_map(struct map *map, uint64_t key, uint64_t bytes)
 	return map_put(map, key, saturating_add(sum ? *sum : 0, bytes, MMT_BYTES_MAX));
 }
 
-/* Add the resident pages of a process, as the model has its mappings now. Zero counts, too: then the figure of an
- * account is known. */
+/* Add the pages of a process that are resident or, if `swapped`, swapped out, as the model has its mappings now. Zero
+ * counts, too: then the figure of an account is known. */
 static struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct rows *rows,
-					   const struct process *process, struct page_runs runs)
+					   const struct process *process, const resident_runs *runs, bool swapped)
 {
 	const struct replay *replay = rows->replay;
 	const struct space_interval *interval;
 	struct page_cursor cursor = {.runs = runs};
 
-	sums->pages_bytes += page_runs_bytes(runs);
+	sums->pages_bytes += swapped ? 0 : page_runs_bytes(runs);
 	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
 		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 		const struct account *owner = process_totals_owner(replay, interval);
@@ -86,30 +86,19 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 		uint64_t bytes = page_cursor_count(&cursor, interval->start, interval->end);
 		uint32_t number = account ? (uint32_t)(account - replay->ledger.accounts.items) : 0;
 		bool is_owner = owner && allocation && allocation->account == number;
+		enum held_kind kind = swapped ? HELD_SWAPPED : owner ? HELD_RESIDENT : HELD_RESIDENT_BEFORE;
 
-		if (pages_are_hugetlb(replay, interval)) {
+		if (!swapped && pages_are_hugetlb(replay, interval)) {
 			sums->hugetlb_bytes += bytes;
 			sums->owned_hugetlb_bytes += owner ? bytes : 0;
 		}
-		sums->owned_bytes += owner ? bytes : 0;
+		sums->owned_bytes += owner && !swapped ? bytes : 0;
 		if (account &&
-		    !add_to_map(&sums->held[owner ? HELD_RESIDENT : HELD_RESIDENT_BEFORE],
+		    !add_to_map(&sums->held[kind],
 				(uint64_t)number << 32 | (is_owner ? allocation->thread : LEDGER_NO_THREAD), bytes))
 			return &error_no_memory;
 	}
 	return NULL;
-}
-
-static bool merge_maps(struct map *map, const struct map *other)
-{
-	size_t position = 0;
-	uint64_t key, bytes;
-
-	while (map_next(other, &position, &key, &bytes)) {
-		if (!add_to_map(map, key, bytes))
-			return false;
-	}
-	return true;
 }
 
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes)
@@ -177,7 +166,7 @@ static struct mmt_error *hold(struct page_readings *readings, const struct proce
 	const struct replay *replay = readings->rows->replay;
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	const struct space_interval *interval;
-	struct page_cursor pages = {.runs = page_runs_of(&residency->runs)};
+	struct page_cursor pages = {.runs = &residency->runs};
 	struct mmt_error *error = NULL;
 
 	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
@@ -216,20 +205,19 @@ static struct mmt_error *find_pages(struct page_readings *readings, const struct
 	const struct replay *replay = readings->rows->replay;
 	const struct process_residency *residency =
 	    recording_residency_at_start(&replay->metadata->residency, process->pid);
-	const uint64_t *place = map_get(&readings->places, process->index);
-	struct process_pages *pages = place ? &readings->items.items[*place] : NULL;
+	struct process_pages *pages = map_get_pointer(&readings->processes, process->index);
 
 	*pages_ret = pages;
 	if (pages)
 		return NULL;
-	if (!map_put(&readings->places, process->index, readings->items.count))
+	*pages_ret = pages = arena_alloc(readings->rows->arena, 1, sizeof(*pages));
+	if (!pages || !map_put_pointer(&readings->processes, process->index, pages))
 		return &error_no_memory;
-	*pages_ret = pages = vector_append(&readings->items);
-	if (!pages)
-		return &error_no_memory;
-	pages->process = process->index;
+	pages->process = process;
+	pages->all.start = &pages->all.own_start;
+	pages->alone.start = &pages->alone.own_start;
 	if (residency && residency->resident_bytes && !process->started_ns) {
-		pages->all.start = page_runs_of(&residency->runs);
+		pages->all.start = &residency->runs;
 		pages->all.start_bytes = residency->resident_bytes;
 		pages->start_ns = residency->time_ns;
 		pages->all.start_known = true;
@@ -251,14 +239,13 @@ static void forget_end(struct process_pages *pages)
 /* Take a complete reading: all pages of the process at `time_ns`, the time of the model. `is_replaced`: a reading of
  * the end follows, so no parts are needed. */
 static struct mmt_error *take_reading(struct page_readings *readings, struct process_pages *pages,
-				      struct page_runs runs, uint64_t time_ns, uint64_t resident_bytes,
+				      const resident_runs *runs, uint64_t time_ns, uint64_t resident_bytes,
 				      bool is_replaced)
 {
-	const struct process *process = processes_at(readings->rows->processes, pages->process);
 	struct mmt_error *error;
 
 	forget_end(pages);
-	error = resident_sums_add(&pages->resident, readings->rows, process, runs);
+	error = resident_sums_add(&pages->resident, readings->rows, pages->process, runs, false);
 	pages->resident.time_ns = time_ns;
 	pages->end_known = true;
 	pages->all.end_bytes = resident_bytes;
@@ -286,7 +273,7 @@ static struct mmt_error *take_start(void *context, const struct replay *replay, 
 	if (!error && pages && pages->all.start_known)
 		error = growth_parts_leave_out_hugetlb(readings, pages);
 	if (!error && pages && pages->all.start_known && !pages->alone.start_known && shared)
-		error = growth_parts_leave_out_shared(pages, page_runs_of(&shared->runs));
+		error = growth_parts_leave_out_shared(pages, &shared->runs);
 	if (error || map_get(&readings->kinds.started, (uint32_t)process->pid))
 		return error;
 	return map_put(&readings->kinds.started, (uint32_t)process->pid, 1) ? hold(readings, process, residency, true)
@@ -301,7 +288,7 @@ static struct mmt_error *use_as_start(struct page_readings *readings, struct pro
 	vector_deinit(&pages->all.own_start);
 	map_deinit(&pages->all.parts);
 	pages->all = (struct page_changes){.start_known = true,
-					   .start = page_runs_of(&pages->incoming),
+					   .start = &pages->all.own_start,
 					   .own_start = pages->incoming,
 					   .start_bytes = resident_bytes,
 					   .end_bytes = pages->all.end_bytes};
@@ -374,7 +361,7 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 										    : LIMIT_RESIDENT_BYTES;
 
 		pages->snapshot_ns = check.time_ns;
-		error = take_reading(readings, pages, page_runs_of(&pages->incoming), pages->time_ns, bytes,
+		error = take_reading(readings, pages, &pages->incoming, pages->time_ns, bytes,
 				     find_final(replay, process) != NULL);
 		if (!error && readings->rows->options->from.kind != MMT_TIMESTAMP_DEFAULT &&
 		    (!pages->all.start_known || (pages->start_ns < from_ns && distance(pages->time_ns, from_ns) <=
@@ -415,16 +402,13 @@ static struct mmt_error *take_move(void *context, const struct replay *replay, c
 
 uint64_t page_readings_latest(const struct page_readings *readings)
 {
+	const struct process_pages *pages;
 	uint64_t bytes = 0;
 
 	if (readings->ended)
 		return readings->latest_bytes;
-	for (size_t i = 0; i < readings->items.count; i++) {
-		const struct process_pages *pages = &readings->items.items[i];
-
-		if (!processes_at(readings->rows->processes, pages->process)->ended)
-			bytes += pages->resident.owned_bytes;
-	}
+	for (size_t i = 0; (pages = map_next_pointer(&readings->processes, &i));)
+		bytes += pages->process->ended ? 0 : pages->resident.owned_bytes;
 	return bytes;
 }
 
@@ -442,38 +426,19 @@ void page_readings_watch(struct page_readings *readings, const struct rows *rows
 
 void page_readings_deinit(struct page_readings *readings)
 {
-	for (size_t i = 0; i < readings->items.count; i++) {
-		struct process_pages *pages = &readings->items.items[i];
+	struct process_pages *pages;
 
+	for (size_t i = 0; (pages = map_next_pointer(&readings->processes, &i));) {
 		forget_end(pages);
 		vector_deinit(&pages->incoming);
 		vector_deinit(&pages->all.own_start);
 		vector_deinit(&pages->alone.own_start);
 	}
-	vector_deinit(&readings->items);
-	map_deinit(&readings->places);
+	map_deinit(&readings->processes);
 	resident_sums_deinit(&readings->resident);
 	intern_deinit(&readings->kinds.keys);
 	vector_deinit(&readings->kinds.items);
 	map_deinit(&readings->kinds.started);
-}
-
-/* Add the pages that were swapped out when recording ended. */
-static struct mmt_error *add_swapped(struct resident_sums *sums, const struct rows *rows, const struct process *process)
-{
-	const struct process_residency *swapped =
-	    recording_residency_at_end(&rows->replay->metadata->swapped, process->pid);
-	struct resident_sums pages = {0};
-	struct mmt_error *error;
-
-	if (!swapped)
-		return NULL;
-	error = resident_sums_add(&pages, rows, process, page_runs_of(&swapped->runs));
-	if (!error && (!merge_maps(&sums->held[HELD_SWAPPED], &pages.held[HELD_RESIDENT]) ||
-		       !merge_maps(&sums->held[HELD_SWAPPED], &pages.held[HELD_RESIDENT_BEFORE])))
-		error = &error_no_memory;
-	resident_sums_deinit(&pages);
-	return error;
 }
 
 /* The readings at the end of the recording are in a separate section. */
@@ -483,7 +448,7 @@ static struct mmt_error *take_final(struct page_readings *readings)
 	struct mmt_error *error = NULL;
 
 	for (const struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
-		const struct process_residency *final = find_final(replay, process), *shared;
+		const struct process_residency *final = find_final(replay, process), *shared, *swapped;
 		struct process_pages *pages;
 
 		if (!final)
@@ -492,21 +457,19 @@ static struct mmt_error *take_final(struct page_readings *readings)
 		if (error)
 			break;
 		if (process->borrows_space) {
-			pages->resident.pages_bytes = page_runs_bytes(page_runs_of(&final->runs));
-			pages->resident.hugetlb_bytes =
-			    growth_parts_hugetlb_bytes(replay, process, page_runs_of(&final->runs));
+			pages->resident.pages_bytes = page_runs_bytes(&final->runs);
+			pages->resident.hugetlb_bytes = growth_parts_hugetlb_bytes(replay, process, &final->runs);
 			pages->resident.time_ns = final->time_ns;
 			pages->resident.at_end = pages->end_known = true;
 			continue;
 		}
-		error = take_reading(readings, pages, page_runs_of(&final->runs), final->time_ns, final->resident_bytes,
-				     false);
-		if (!error)
-			error = add_swapped(&pages->resident, readings->rows, process);
+		error = take_reading(readings, pages, &final->runs, final->time_ns, final->resident_bytes, false);
+		swapped = recording_residency_at_end(&replay->metadata->swapped, process->pid);
+		if (!error && swapped)
+			error = resident_sums_add(&pages->resident, readings->rows, process, &swapped->runs, true);
 		shared = recording_residency_at_end(&replay->metadata->shared, process->pid);
 		if (!error && shared && pages->all.parts_known && pages->alone.start_known)
-			error = growth_parts_count_alone(pages, replay, page_runs_of(&final->runs),
-							 page_runs_of(&shared->runs));
+			error = growth_parts_count_alone(pages, replay, &final->runs, &shared->runs);
 		pages->resident.at_end = true;
 	}
 	return error;
@@ -527,8 +490,7 @@ static bool keeps_ended(const struct page_readings *readings)
 	if (replay->has_survivors && !readings->rows->options->pids)
 		return false;
 	for (const struct process *process = NULL; (process = rows_next(readings->rows, process));) {
-		const uint64_t *place = map_get(&readings->places, process->index);
-		const struct process_pages *pages = place ? &readings->items.items[*place] : NULL;
+		const struct process_pages *pages = map_get_pointer(&readings->processes, process->index);
 		uint64_t held = process->borrows_space ? 0 : space_measure(process->space).bytes;
 		uint64_t start_ns = process->program_ns > replay->first_ns ? process->program_ns : replay->first_ns;
 		uint64_t life_ns = process->ended_ns > start_ns ? process->ended_ns - start_ns : 0;
@@ -546,33 +508,31 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 {
 	const struct replay *replay = readings->rows->replay;
 	struct resident_sums *sums = &readings->resident;
+	struct process_pages *pages;
 	struct mmt_error *error;
+	uint64_t key, bytes;
 
 	readings->latest_bytes = page_readings_latest(readings);
 	readings->ended = true;
 	/* Discard readings from before the window, and of a program that the process has replaced since. */
-	for (size_t i = 0; i < readings->items.count; i++) {
-		struct process_pages *pages = &readings->items.items[i];
-		const struct process *process = processes_at(replay->processes, pages->process);
-
+	for (size_t i = 0; (pages = map_next_pointer(&readings->processes, &i));) {
 		if (pages->end_known && (pages->resident.time_ns < replay->window.from_ns ||
-					 space_check_result(process->space).earlier_program))
+					 space_check_result(pages->process->space).earlier_program))
 			forget_end(pages);
 	}
 	readings->keeps_ended = keeps_ended(readings);
 	error = take_final(readings);
 	readings->known = replay->metadata->has_residency && !replay->window.ends_early;
 	sums->at_end = true;
-	for (size_t i = 0; !error && i < readings->items.count; i++) {
-		const struct process_pages *pages = &readings->items.items[i];
-
-		if (!pages->end_known ||
-		    !page_readings_count(readings, processes_at(replay->processes, pages->process)))
+	for (size_t i = 0; !error && (pages = map_next_pointer(&readings->processes, &i));) {
+		if (!pages->end_known || !page_readings_count(readings, pages->process))
 			continue;
 		readings->known = true;
 		for (unsigned kind = 0; kind < HELD_PAGES; kind++) {
-			if (!merge_maps(&sums->held[kind], &pages->resident.held[kind]))
-				return &error_no_memory;
+			for (size_t j = 0; map_next(&pages->resident.held[kind], &j, &key, &bytes);) {
+				if (!add_to_map(&sums->held[kind], key, bytes))
+					return &error_no_memory;
+			}
 		}
 		sums->owned_bytes += pages->resident.owned_bytes;
 		sums->pages_bytes += pages->resident.pages_bytes;
@@ -588,10 +548,9 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 const struct resident_sums *page_readings_of_process(const struct page_readings *readings,
 						     const struct process *process)
 {
-	const uint64_t *place =
-	    page_readings_count(readings, process) ? map_get(&readings->places, process->index) : NULL;
+	const struct process_pages *pages = map_get_pointer(&readings->processes, process->index);
 
-	return place && readings->items.items[*place].end_known ? &readings->items.items[*place].resident : NULL;
+	return pages && pages->end_known && page_readings_count(readings, process) ? &pages->resident : NULL;
 }
 
 /* A process that existed when recording began must have a reading of the start; one that is alive at the end must have
