@@ -44,26 +44,7 @@ struct mmt_events {
 	struct mmt_event_task task;
 };
 
-static const enum mmt_event_kind kinds[] = {
-    [EVENT_CALL] = MMT_EVENT_CALL,
-    [EVENT_CALL_ENTER] = MMT_EVENT_CALL_ENTER,
-    [EVENT_STACK_DUMP] = MMT_EVENT_STACK_DUMP,
-    [EVENT_NEW_TASK] = MMT_EVENT_NEW_TASK,
-    [EVENT_MAPPING] = MMT_EVENT_MAPPING,
-    [EVENT_COMM] = MMT_EVENT_COMM,
-    [EVENT_FORK] = MMT_EVENT_FORK,
-    [EVENT_EXIT] = MMT_EVENT_EXIT,
-    [EVENT_LOST] = MMT_EVENT_LOST,
-    [EVENT_LOST_DUMPS] = MMT_EVENT_LOST_DUMPS,
-    [EVENT_SNAPSHOT_BEGIN] = MMT_EVENT_SNAPSHOT_BEGIN,
-    [EVENT_SNAPSHOT_LINE] = MMT_EVENT_SNAPSHOT_LINE,
-    [EVENT_SNAPSHOT_END] = MMT_EVENT_SNAPSHOT_END,
-    [EVENT_MARK] = MMT_EVENT_MARK,
-    [EVENT_RESIDENT] = MMT_EVENT_RESIDENT,
-    [EVENT_RESIDENT_PAGES] = MMT_EVENT_RESIDENT_PAGES,
-    [EVENT_LARGE_DUMPS] = MMT_EVENT_LARGE_DUMPS,
-    [EVENT_UNRECORDED_CHILDREN... EVENT_OTHER] = MMT_EVENT_OTHER,
-};
+_Static_assert((int)EVENT_RESIDENT_PAGES == (int)MMT_EVENT_RESIDENT_PAGES, "the kinds have the same order");
 
 const char *mmt_event_kind_name(enum mmt_event_kind kind)
 {
@@ -361,7 +342,7 @@ struct mmt_error *mmt_events_next(struct mmt_events *events, const struct mmt_ev
 		return error;
 	events->calls += call_stacks_counts(event);
 	events->event = (struct mmt_event){
-	    .kind = kinds[event->kind],
+	    .kind = event->kind <= EVENT_RESIDENT_PAGES ? (enum mmt_event_kind)event->kind : MMT_EVENT_OTHER,
 	    .pid = event->pid,
 	    .tid = event->tid,
 	    .cpu = event->cpu,

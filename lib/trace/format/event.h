@@ -10,6 +10,7 @@
 #include "base/syscall-table.h"
 #include "base/registers.h"
 
+/* Up to EVENT_RESIDENT_PAGES in the order of enum mmt_event_kind, which has no more. */
 enum event_kind {
 	EVENT_CALL,	  /* a memory syscall returned */
 	EVENT_CALL_ENTER, /* its entry: where exits carry no arguments (plain perf) or not the first (aarch64) */
@@ -28,8 +29,9 @@ enum event_kind {
 	EVENT_SNAPSHOT_END,
 	EVENT_MARK,		   /* a mark of the user */
 	EVENT_RESIDENT,		   /* resident size of a process */
-	EVENT_RESIDENT_PAGES,	   /* resident pages of a process, or a part of them */
 	EVENT_LARGE_DUMPS,	   /* large stack dumps were switched on or off */
+	EVENT_OTHER,		   /* an unused record; only the event dump shows it */
+	EVENT_RESIDENT_PAGES,	   /* resident pages of a process, or a part of them */
 	EVENT_UNRECORDED_CHILDREN, /* children of a process that existed when recording began and are not recorded */
 	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
 	EVENT_SWAPPED,		   /* swapped memory of a process */
@@ -38,7 +40,6 @@ enum event_kind {
 	EVENT_PSS,		   /* what a process shares with others */
 	EVENT_GROUP_MEMORY,	   /* a memory counter of the control group */
 	EVENT_LIMIT,		   /* a limit of memory, of a process or of the machine */
-	EVENT_OTHER,		   /* an unused record; only the event dump shows it */
 };
 
 /* Why a snapshot was taken. */
