@@ -17,7 +17,7 @@
 struct event_stacks {
 	bool found;
 	struct replay replay;
-	VECTOR(const struct mmt_frame *) frames; /* of `stack` */
+	named_frames frames; /* of `stack` */
 	struct mmt_stack stack;
 };
 
@@ -374,32 +374,11 @@ const struct mmt_events_state *mmt_events_get_state(struct mmt_events *events)
 	return &events->state;
 }
 
-static struct mmt_error *name_frames(struct event_stacks *stacks, uint32_t stack)
-{
-	struct resolver *code = stacks->replay.code;
-	size_t count;
-	const uint32_t *numbers = resolver_stack(code, stack, &count, &stacks->stack.end);
-
-	for (size_t i = 0; i < count; i++) {
-		const struct mmt_frame *names;
-		size_t name_count;
-		struct mmt_error *error = resolver_names(code, numbers[i], &names, &name_count);
-
-		if (error)
-			return error;
-		for (size_t k = 0; k < name_count; k++) {
-			if (!vector_push(&stacks->frames, &names[k]))
-				return &error_no_memory;
-		}
-	}
-	return NULL;
-}
-
 struct mmt_error *mmt_events_symbolize(struct mmt_events *events, const struct mmt_stack **stack_ret)
 {
 	const struct replay_options options = {.report = &events->report, .recording = events->reader};
 	struct event_stacks *stacks = &events->stacks;
-	struct mmt_error *error;
+	struct mmt_error *error = NULL;
 	uint32_t number = 0;
 
 	/* Read the recording from its start, as a report does. */
@@ -418,7 +397,8 @@ struct mmt_error *mmt_events_symbolize(struct mmt_events *events, const struct m
 		number = call_stacks_get(&stacks->replay.stacks, events->calls);
 	stacks->frames.count = 0;
 	stacks->stack = (struct mmt_stack){.end = MMT_STACK_END_NOT_RECORDED, .number = number};
-	error = number ? name_frames(stacks, number - 1) : NULL;
+	if (number)
+		error = resolver_named_stack(stacks->replay.code, number - 1, &stacks->frames, &stacks->stack.end);
 	if (error)
 		return error;
 	stacks->stack.frames = stacks->frames.items;

@@ -28,7 +28,6 @@ void row_matcher_deinit(struct row_matcher *matcher)
 	}
 	identities_deinit(&matcher->identities);
 	intern_deinit(&matcher->names);
-	vector_deinit(&matcher->frame_names);
 }
 
 bool row_holds_memory(const struct mmt_row *row)
@@ -81,17 +80,8 @@ static bool number_row(struct row_matcher *matcher, unsigned side, const struct 
 		*number_ret = (uint64_t)number << 1 | 1;
 		return number != INTERN_NONE;
 	}
-	matcher->frame_names.count = 0;
-	/* Lost calls and calls without a recorded stack both have no frames: distinguish them by a name that no frame
-	 * has. */
-	if (row->lost && !vector_push(&matcher->frame_names, IDENTITY_NONE))
-		return false;
-	for (size_t i = 0; i < row->frame_count; i++) {
-		number = identity_of_frame(&matcher->identities, &matcher->paths[side], row->frames[i]);
-		if (number == IDENTITY_NONE || !vector_push(&matcher->frame_names, number))
-			return false;
-	}
-	number = identity_of_stack(&matcher->identities, matcher->frame_names.items, matcher->frame_names.count);
+	number =
+	    identity_of_stack(&matcher->identities, &matcher->paths[side], row->frames, row->frame_count, row->lost);
 	*number_ret = (uint64_t)number << 1;
 	return number != IDENTITY_NONE;
 }

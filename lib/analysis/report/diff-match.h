@@ -29,7 +29,6 @@ struct row_matcher {
 	struct identities identities;
 	struct intern names;		/* of rows */
 	struct map callers[DIFF_SIDES]; /* of a stack's origin: its caller, or SEVERAL_CALLERS */
-	VECTOR(uint32_t) frame_names;	/* scratch */
 };
 
 /* Call row_matcher_deinit() on errors, too. */

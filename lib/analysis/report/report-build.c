@@ -84,7 +84,7 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 	for (size_t i = 0; i < count; i++) {
 		places[i] = NO_PLACE;
 		if (i < replay->threads.count && (accounts[i].allocated_bytes || accounts[i].released_bytes) &&
-		    rows_selects(rows, processes_at(rows->processes, replay->threads.items[i]->process)))
+		    rows_selects_pid(rows, processes_at(rows->processes, replay->threads.items[i]->process)->pid))
 			numbers[report->thread_total_count++] = (uint32_t)i;
 	}
 	if (report->thread_total_count)
@@ -99,8 +99,7 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 		sorted[i] = (struct mmt_thread_total){
 		    .thread = {.pid = processes_at(rows->processes, thread->process)->pid,
 			       .tid = thread->tid,
-			       .name =
-				   arena_string(rows->arena, processes_name(rows->processes, thread->name))},
+			       .name = arena_string(rows->arena, processes_name(rows->processes, thread->name))},
 		    .allocated_bytes = account->allocated_bytes,
 		    .allocated_count = account->allocated_count,
 		    .freed_by_itself_bytes = account->freed_by_itself_bytes,
@@ -170,7 +169,7 @@ static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report
 		struct mmt_error *error;
 		bool selected;
 
-		if (!rows_selects(rows, processes_at(replay->processes, failure->process)))
+		if (!rows_selects_pid(rows, processes_at(replay->processes, failure->process)->pid))
 			continue;
 		error = rows_selects_stack(rows, failure->stack, &selected);
 		if (error)

@@ -253,7 +253,7 @@ static struct mmt_error *find_caller(const struct causes *causes, struct callers
 		if (!row->memory_bytes || frame >= row->frame_count || !identity_has_name(row->frames[frame]) ||
 		    (stem->depth && common_depth(&causes->rows[stem->place], row) < stem->depth))
 			continue;
-		checksum = identity_frame_checksum(causes->build_ids, row->frames[frame]);
+		checksum = identity_frame_checksum(0, causes->build_ids, row->frames[frame]);
 		if (!map_add(&callers->bytes, checksum, row->memory_bytes))
 			return &error_no_memory;
 		bytes = map_get(&callers->bytes, checksum);

@@ -151,8 +151,8 @@ static bool is_account_of(const struct grouping *grouping, uint32_t number)
 	const struct ledger *ledger = &grouping->replay->ledger;
 
 	return number < ledger->accounts.count &&
-	       rows_selects(grouping->rows,
-			    processes_at(grouping->replay->processes, ledger->accounts.items[number].process));
+	       rows_selects_pid(grouping->rows,
+				processes_at(grouping->replay->processes, ledger->accounts.items[number].process)->pid);
 }
 
 /* Add to the sums that ignore --class, --focus and --ignore. */

@@ -23,10 +23,7 @@ void rows_deinit(struct rows *rows)
 	build_id_paths_deinit(&rows->build_ids);
 	intern_deinit(&rows->keys);
 	vector_deinit(&rows->items);
-	vector_deinit(&rows->name_numbers);
-	vector_deinit(&rows->numbered);
 	vector_deinit(&rows->frames);
-	vector_deinit(&rows->frame_names);
 }
 
 bool rows_selects_pid(const struct rows *rows, int32_t pid)
@@ -38,16 +35,11 @@ bool rows_selects_pid(const struct rows *rows, int32_t pid)
 	return !rows->options->pids;
 }
 
-bool rows_selects(const struct rows *rows, const struct process *process)
-{
-	return rows_selects_pid(rows, process->pid);
-}
-
 struct process *rows_next(const struct rows *rows, const struct process *process)
 {
 	struct process *next = processes_next(rows->processes, process);
 
-	while (next && !rows_selects(rows, next))
+	while (next && !rows_selects_pid(rows, next->pid))
 		next = processes_next(rows->processes, next);
 	return next;
 }
@@ -73,44 +65,7 @@ bool rows_need_threads(const struct rows *rows)
 	return rows->filters.by_threads || (is_pair(rows) && is_by(rows, MMT_BY_THREAD));
 }
 
-/* Put the names of a stack and their numbers into the scratch vectors. */
-static struct mmt_error *name_stack(struct rows *rows, uint32_t stack, enum mmt_stack_end *end_ret)
-{
-	size_t count;
-	const uint32_t *numbers = resolver_stack(rows->code, stack, &count, end_ret);
-
-	rows->frames.count = rows->frame_names.count = 0;
-	for (size_t i = 0; i < count; i++) {
-		const struct mmt_frame *frames;
-		size_t name_count;
-		struct mmt_error *error = resolver_names(rows->code, numbers[i], &frames, &name_count);
-		bool is_new;
-
-		if (error)
-			return error;
-		while (rows->numbered.count <= numbers[i]) {
-			if (!vector_append(&rows->numbered))
-				return &error_no_memory;
-		}
-		is_new = !rows->numbered.items[numbers[i]];
-		if (is_new)
-			rows->numbered.items[numbers[i]] = (uint32_t)rows->name_numbers.count + 1;
-		for (size_t j = 0; j < name_count; j++) {
-			size_t place = rows->numbered.items[numbers[i]] - 1 + j;
-
-			if (is_new &&
-			    !vector_push(&rows->name_numbers, identity_of_frame(&rows->identities, NULL, &frames[j])))
-				return &error_no_memory;
-			if (rows->name_numbers.items[place] == IDENTITY_NONE ||
-			    !vector_push(&rows->frames, &frames[j]) ||
-			    !vector_push(&rows->frame_names, rows->name_numbers.items[place]))
-				return &error_no_memory;
-		}
-	}
-	return NULL;
-}
-
-/* Remove frames that --hide selects from the scratch vectors. Returns their number. */
+/* Remove frames that --hide selects from the scratch vector. Returns their number. */
 static size_t hide_frames(struct rows *rows)
 {
 	size_t count = rows->frames.count, kept = 0;
@@ -127,17 +82,16 @@ static size_t hide_frames(struct rows *rows)
 		}
 		if (hidden)
 			continue;
-		rows->frames.items[kept] = frame;
-		rows->frame_names.items[kept++] = rows->frame_names.items[i];
+		rows->frames.items[kept++] = frame;
 	}
-	rows->frames.count = rows->frame_names.count = kept;
+	rows->frames.count = kept;
 	return count - kept;
 }
 
 struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct mmt_row *row_ret)
 {
 	const struct mmt_frame **frames;
-	struct mmt_error *error = name_stack(rows, stack, &row_ret->stack_end);
+	struct mmt_error *error = resolver_named_stack(rows->code, stack, &rows->frames, &row_ret->stack_end);
 
 	if (error)
 		return error;
@@ -151,14 +105,21 @@ struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct mmt_
 	return NULL;
 }
 
+/* The number of the stack whose frames are in the scratch vector; IDENTITY_NONE: out of memory. */
+static uint32_t identify(struct rows *rows, uint32_t stack)
+{
+	return identity_of_stack(&rows->identities, NULL, rows->frames.items, rows->frames.count,
+				 stack == rows->lost_stack);
+}
+
 struct mmt_error *rows_identify_stack(struct rows *rows, uint32_t stack, uint32_t *identity_ret)
 {
 	enum mmt_stack_end end;
-	struct mmt_error *error = name_stack(rows, stack, &end);
+	struct mmt_error *error = resolver_named_stack(rows->code, stack, &rows->frames, &end);
 
 	if (error)
 		return error;
-	*identity_ret = identity_of_stack(&rows->identities, rows->frame_names.items, rows->frame_names.count);
+	*identity_ret = identify(rows, stack);
 	return *identity_ret != IDENTITY_NONE ? NULL : &error_no_memory;
 }
 
@@ -171,7 +132,7 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 	*selects_ret = true;
 	if (!rows->filters.by_frames)
 		return NULL;
-	error = name_stack(rows, stack, &end);
+	error = resolver_named_stack(rows->code, stack, &rows->frames, &end);
 	subject.frames = rows->frames.items;
 	subject.frame_count = rows->frames.count;
 	*selects_ret = !error && filters_select(&rows->filters, &subject);
@@ -251,7 +212,7 @@ static bool has_name(enum mmt_row_key by)
 	return by != MMT_BY_STACK && by != MMT_BY_PROCESS && by != MMT_BY_THREAD;
 }
 
-/* The name of the account's row by a key, "" if it has none; the stack's names are in the scratch vectors. */
+/* The name of the account's row by a key, "" if it has none; the stack's frames are in the scratch vector. */
 static char *row_name(const struct rows *rows, const struct account *account, enum mmt_row_key by)
 {
 	size_t count = rows->frames.count;
@@ -316,20 +277,17 @@ static struct mmt_error *find_named_row(struct rows *rows, const struct account 
 	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
 }
 
-/* `row` describes the stack, whose names are in the scratch vectors. */
+/* `row` describes the stack, whose frames are in the scratch vector. */
 static struct mmt_error *find_stack_row(struct rows *rows, const struct account *account, struct row_description *row,
 					uint32_t *row_ret)
 {
-	uint32_t key[2] = {0, account->stack == rows->lost_stack};
+	uint32_t identity = identify(rows, account->stack);
 
 	row->stack = account->stack;
-	row->lost = key[1];
+	row->lost = account->stack == rows->lost_stack;
 	if (rows->options->merge_lines)
 		row->lines = identity_lines(rows->frames.items, rows->frames.count);
-	key[0] = identity_of_stack(&rows->identities, rows->frame_names.items, rows->frame_names.count);
-	if (key[0] == IDENTITY_NONE)
-		return &error_no_memory;
-	*row_ret = intern_put(&rows->keys, key, sizeof(key));
+	*row_ret = identity == IDENTITY_NONE ? INTERN_NONE : intern_put(&rows->keys, &identity, sizeof(identity));
 	if (*row_ret == INTERN_NONE)
 		return &error_no_memory;
 	if (*row_ret == rows->items.count)
@@ -338,7 +296,7 @@ static struct mmt_error *find_stack_row(struct rows *rows, const struct account 
 	return NULL;
 }
 
-/* The scratch vectors contain the stack's names, including hidden ones. */
+/* The scratch vector contains the stack's frames, including hidden ones. */
 static bool is_wanted(const struct rows *rows, const struct account *account)
 {
 	uint32_t path = account->memory_class == MMT_CLASS_FILE ? classes_kind_path(account->kind) : 0;
@@ -347,7 +305,7 @@ static bool is_wanted(const struct rows *rows, const struct account *account)
 					 .memory_class = account->memory_class,
 					 .file = path ? resolver_path_name(rows->code, path) : NULL};
 
-	if (!rows_selects(rows, processes_at(rows->processes, account->process)))
+	if (!rows_selects_pid(rows, processes_at(rows->processes, account->process)->pid))
 		return false;
 	if (rows->options->classes && !(rows->options->classes >> account->memory_class & 1))
 		return false;
@@ -365,7 +323,7 @@ struct mmt_error *rows_find(void *context, struct account *account)
 	struct rows *rows = context;
 	enum mmt_class memory_class = classes_kind_class(account->kind);
 	struct row_description stack = {0};
-	struct mmt_error *error = name_stack(rows, account->stack, &stack.stack_end);
+	struct mmt_error *error = resolver_named_stack(rows->code, account->stack, &rows->frames, &stack.stack_end);
 	const struct mmt_frame *const *frames = rows->frames.items;
 	size_t count = rows->frames.count;
 	uint32_t path = classes_kind_path(account->kind);
@@ -418,5 +376,5 @@ bool rows_exclude_mapping(const struct rows *rows, const struct space_interval *
 	if (allocation && allocation->account != LEDGER_NO_ACCOUNT &&
 	    (rows->options->classes || rows->filters.items.count))
 		return true;
-	return allocation && !rows_selects(rows, processes_at(rows->processes, allocation->process));
+	return allocation && !rows_selects_pid(rows, processes_at(rows->processes, allocation->process)->pid);
 }

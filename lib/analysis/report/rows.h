@@ -4,7 +4,7 @@
  * row's peak. Stacks with equal names are one row, whatever their addresses.
  *
  * Therefore every stack is symbolized, even if it is not shown in the end: a row's peak is not the sum of its stacks'
- * peaks. Each frame is symbolized and compared once, in however many stacks it is; test/README has the cost.
+ * peaks. Each frame is symbolized once, in however many stacks it is; test/README has the cost.
  * The figures of a row are a struct mmt_row, which row-figures.c fills in.
  */
 #ifndef ANALYSIS_REPORT_ROWS_H
@@ -47,14 +47,11 @@ struct rows {
 	uint32_t lost_stack; /* stack of lost calls; INTERN_NONE: none */
 	struct arena *arena;
 	struct identities identities;
-	struct build_id_paths build_ids;	 /* set by row_figures_build() */
-	struct intern keys;			 /* its ids are row numbers - 1 */
-	VECTOR(struct row_description) items;	 /* by row number - 1 */
-	VECTOR(uint32_t) name_numbers;		 /* of all frames, those of one frame in a row */
-	VECTOR(uint32_t) numbered;		 /* by the resolver's frame number: place + 1 in these; 0: not yet */
-	VECTOR(const struct mmt_frame *) frames; /* scratch: of one stack */
-	VECTOR(uint32_t) frame_names;		 /* scratch */
-	const uint32_t *row_ids;		 /* of the report's rows, by row number - 1, when they are built */
+	struct build_id_paths build_ids;      /* set by row_figures_build() */
+	struct intern keys;		      /* its ids are row numbers - 1 */
+	VECTOR(struct row_description) items; /* by row number - 1 */
+	named_frames frames;		      /* scratch: of one stack */
+	const uint32_t *row_ids;	      /* of the report's rows, by row number - 1, when they are built */
 };
 
 /* Borrows all arguments; the other fields become zero. Deinitialise the value on errors, too. */
@@ -63,7 +60,6 @@ struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *
 void rows_deinit(struct rows *rows);
 
 bool rows_selects_pid(const struct rows *rows, int32_t pid);
-bool rows_selects(const struct rows *rows, const struct process *process);
 
 /* Iterate over the processes that they select: the one after this one. NULL: the first, or there is none. */
 struct process *rows_next(const struct rows *rows, const struct process *process);

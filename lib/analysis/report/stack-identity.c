@@ -93,6 +93,7 @@ void identities_deinit(struct identities *identities)
 	intern_deinit(&identities->texts);
 	intern_deinit(&identities->frames);
 	intern_deinit(&identities->stacks);
+	vector_deinit(&identities->numbers);
 }
 
 /* 0: out of memory. */
@@ -124,9 +125,20 @@ uint32_t identity_of_frame(struct identities *identities, const struct build_id_
 	return intern_put(&identities->frames, &identity, sizeof(identity));
 }
 
-uint32_t identity_of_stack(struct identities *identities, const uint32_t *frames, size_t count)
+uint32_t identity_of_stack(struct identities *identities, const struct build_id_paths *paths,
+			   const struct mmt_frame *const *frames, size_t count, bool lost)
 {
-	return intern_put(&identities->stacks, frames, count * sizeof(*frames));
+	identities->numbers.count = 0;
+	if (lost && !vector_push(&identities->numbers, IDENTITY_NONE))
+		return IDENTITY_NONE;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t number = identity_of_frame(identities, paths, frames[i]);
+
+		if (number == IDENTITY_NONE || !vector_push(&identities->numbers, number))
+			return IDENTITY_NONE;
+	}
+	return intern_put(&identities->stacks, identities->numbers.items,
+			  identities->numbers.count * sizeof(*identities->numbers.items));
 }
 
 static uint64_t add_text(uint64_t sum, const char *text, size_t length)
@@ -146,7 +158,7 @@ bool identity_has_name(const struct mmt_frame *frame)
 	return frame->function && (frame->kind != MMT_FRAME_JIT || strcmp(frame->function, "Interpreter") != 0);
 }
 
-static uint64_t add_frame(uint64_t sum, const struct build_id_paths *paths, const struct mmt_frame *frame)
+uint64_t identity_frame_checksum(uint64_t sum, const struct build_id_paths *paths, const struct mmt_frame *frame)
 {
 	const char *module = frame->module ? frame->module : "", *build_id = NULL;
 
@@ -158,18 +170,13 @@ static uint64_t add_frame(uint64_t sum, const struct build_id_paths *paths, cons
 	return add_number(add_text(sum, module, strlen(module)), place_of(true, frame));
 }
 
-uint64_t identity_frame_checksum(const struct build_id_paths *paths, const struct mmt_frame *frame)
-{
-	return add_frame(0, paths, frame);
-}
-
 uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_row *row)
 {
 	/* A stack without frames of lost calls differs from one that was not recorded, which has 1. */
 	uint64_t sum = row->lost ? 2 : 0;
 
 	for (size_t i = 0; i < row->frame_count; i++)
-		sum = add_frame(sum, paths, row->frames[i]);
+		sum = identity_frame_checksum(sum, paths, row->frames[i]);
 	return sum ? sum : 1;
 }
 

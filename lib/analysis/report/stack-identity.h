@@ -43,8 +43,9 @@ struct identities {
 	bool by_line;  /* set by the caller: lines, files and inlining count, too */
 	bool anywhere; /* set by the caller: ignore addresses of frames in no file, which differ between runs */
 	struct intern texts;
-	struct intern frames; /* struct frame_identity, by number */
-	struct intern stacks;
+	struct intern frames;	  /* struct frame_identity, by number */
+	struct intern stacks;	  /* numbers of frames */
+	VECTOR(uint32_t) numbers; /* scratch */
 };
 
 #define IDENTITY_NONE INTERN_NONE
@@ -55,8 +56,9 @@ void identities_deinit(struct identities *identities);
 uint32_t identity_of_frame(struct identities *identities, const struct build_id_paths *paths,
 			   const struct mmt_frame *frame);
 
-/* Number of a sequence of frame numbers. */
-uint32_t identity_of_stack(struct identities *identities, const uint32_t *frames, size_t count);
+/* Number of a stack. Those of lost calls differ from calls without a recorded stack: neither has frames. */
+uint32_t identity_of_stack(struct identities *identities, const struct build_id_paths *paths,
+			   const struct mmt_frame *const *frames, size_t count, bool lost);
 
 /* The function's name without what differs between builds; it begins where the name does. */
 size_t identity_name_length(const struct mmt_frame *frame);
@@ -64,8 +66,8 @@ size_t identity_name_length(const struct mmt_frame *frame);
 /* All interpreted functions have the same frame. */
 bool identity_has_name(const struct mmt_frame *frame);
 
-/* A number that a frame has in every recording. */
-uint64_t identity_frame_checksum(const struct build_id_paths *paths, const struct mmt_frame *frame);
+/* A number that a frame has in every recording, after others whose checksum is `sum`. */
+uint64_t identity_frame_checksum(uint64_t sum, const struct build_id_paths *paths, const struct mmt_frame *frame);
 
 /* A number that a stack has in every recording, never 0. */
 uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_row *row);

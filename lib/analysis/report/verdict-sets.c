@@ -85,7 +85,7 @@ static bool list_names(struct uses *uses, size_t origin, struct use *use)
 			inlinable &= i > origin;
 			continue;
 		}
-		if (!vector_push(&uses->names, (uint32_t)identity_frame_checksum(&uses->rows->build_ids, frames[i])))
+		if (!vector_push(&uses->names, (uint32_t)identity_frame_checksum(0, &uses->rows->build_ids, frames[i])))
 			return false;
 		inlinable &= jit;
 		use->inlinable += inlinable;
@@ -146,7 +146,7 @@ static struct mmt_error *find_use(struct uses *uses, const struct account *accou
 	if (error)
 		return error;
 	use.identity =
-	    intern_put(&uses->identities, (const uint32_t[]){scope, identity, pattern, lost}, 4 * sizeof(uint32_t));
+	    intern_put(&uses->identities, (const uint32_t[]){scope, identity, pattern}, 3 * sizeof(uint32_t));
 	return use.identity != INTERN_NONE && vector_push(&uses->items, use) ? NULL : &error_no_memory;
 }
 

@@ -615,6 +615,27 @@ const uint32_t *resolver_stack(const struct resolver *resolver, uint32_t stack, 
 	return frames;
 }
 
+struct mmt_error *resolver_named_stack(struct resolver *resolver, uint32_t stack, named_frames *list,
+				       enum mmt_stack_end *end_ret)
+{
+	size_t count, name_count;
+	const uint32_t *numbers = resolver_stack(resolver, stack, &count, end_ret);
+	const struct mmt_frame *frames;
+
+	list->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct mmt_error *error = resolver_names(resolver, numbers[i], &frames, &name_count);
+
+		for (size_t j = 0; !error && j < name_count; j++) {
+			if (!vector_push(list, &frames[j]))
+				error = &error_no_memory;
+		}
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
 bool resolver_stack_is_doubtful(const struct resolver *resolver, uint32_t stack)
 {
 	enum mmt_stack_end end;

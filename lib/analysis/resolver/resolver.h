@@ -77,6 +77,13 @@ struct packed_frame resolver_packed_frame(const struct resolver *resolver, uint3
 struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, const struct mmt_frame **frames_ret,
 				 size_t *count_ret) MMT_MUST_CHECK;
 
+/* All frames of stacks, by pointer; they live as long as the resolver. */
+typedef VECTOR(const struct mmt_frame *) named_frames;
+
+/* Put all frames of a stack, with their names, into the list in place of what it has. */
+struct mmt_error *resolver_named_stack(struct resolver *resolver, uint32_t stack, named_frames *list,
+				       enum mmt_stack_end *end_ret) MMT_MUST_CHECK;
+
 /* Iterate, with *position starting at 0, over the modules that stacks needed but could not (fully) use; NULL: no more.
  * With MODULE_MISSING_NAMES `*missing_ret` lists the missing files as text, NULL if they are unknown; the caller frees
  * it. `missing_ret` may be NULL. */
