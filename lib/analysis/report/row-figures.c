@@ -19,11 +19,10 @@ struct grouping {
 	struct mmt_report *report;
 	struct mmt_row *figures; /* by row number - 1 */
 	size_t row_count;
-	const struct resident_sums *resident;	 /* NULL: not known */
-	struct held_memory *accounts;		 /* by account number */
-	uint64_t unfreed_bytes, committed_bytes; /* of all classes, functions and threads */
-	struct map reservers;			 /* (row that committed) << 32 | row that had reserved -> bytes */
-	struct map thread_bytes;		 /* (row - 1) << 32 | thread -> unfreed bytes */
+	const struct resident_sums *resident; /* NULL: not known */
+	struct held_memory *accounts;	      /* by account number */
+	struct map reservers;		      /* (row that committed) << 32 | row that had reserved -> bytes */
+	struct map thread_bytes;	      /* (row - 1) << 32 | thread -> unfreed bytes */
 };
 
 /* Fill in what the ledger and the rows know about each row. */
@@ -163,14 +162,14 @@ static void add_unfiltered(struct grouping *grouping, const struct space_interva
 	bool counts = allocation && is_account_of(grouping, allocation->account);
 
 	if (counts)
-		grouping->unfreed_bytes += bytes;
+		grouping->report->unfiltered_unfreed_bytes += bytes;
 	if (!interval->attributes.protection)
 		return;
 	if (!counts)
 		counts = rows_exclude_mapping(grouping->rows, interval, allocation) &&
 			 is_account_of(grouping, ledger_commit_account(&grouping->replay->ledger, interval->commit));
 	if (counts)
-		grouping->committed_bytes += bytes;
+		grouping->report->unfiltered_committed_bytes += bytes;
 }
 
 static bool add_space(struct grouping *grouping, const struct space *space)
@@ -612,8 +611,6 @@ static struct mmt_error *publish(struct grouping *grouping)
 	report->swapped_known = grouping->replay->metadata->has_swapped && !grouping->replay->window.ends_early;
 	report->resident_hugetlb_bytes = grouping->resident ? grouping->resident->owned_hugetlb_bytes : 0;
 	report->resident_ns = grouping->resident ? grouping->resident->time_ns : 0;
-	report->unfiltered_unfreed_bytes = grouping->unfreed_bytes;
-	report->unfiltered_committed_bytes = grouping->committed_bytes;
 	if (ledger->rows.count) {
 		report->peak_bytes = ledger->rows.items[LEDGER_ROW_TOTAL].peak_bytes;
 		report->peak_ns = ledger->rows.items[LEDGER_ROW_TOTAL].peak_ns;
