@@ -52,7 +52,7 @@ static struct mmt_error *list_releases(const struct rows *rows, const size_t *pl
 {
 	const struct map *map = &rows->replay->ledger.releases;
 	struct mmt_release *releases = arena_alloc(rows->arena, map->count, sizeof(*releases));
-	size_t thread_count = rows->replay->ledger.threads.count, position = 0;
+	size_t position = 0;
 	uint64_t key, bytes;
 
 	if (!releases)
@@ -60,8 +60,7 @@ static struct mmt_error *list_releases(const struct rows *rows, const size_t *pl
 	while (map_next(map, &position, &key, &bytes)) {
 		size_t owner = (size_t)(key >> 32), releaser = (uint32_t)key;
 
-		if (owner < thread_count && releaser < thread_count && places[owner] != NO_PLACE &&
-		    places[releaser] != NO_PLACE)
+		if (places[owner] != NO_PLACE && places[releaser] != NO_PLACE)
 			releases[report->release_count++] =
 			    (struct mmt_release){.owner = places[owner], .releaser = places[releaser], .bytes = bytes};
 	}
@@ -83,7 +82,7 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++) {
 		places[i] = NO_PLACE;
-		if (i < replay->threads.count && (accounts[i].allocated_bytes || accounts[i].released_bytes) &&
+		if ((accounts[i].allocated_bytes || accounts[i].released_bytes) &&
 		    rows_selects_pid(rows, processes_at(rows->processes, replay->threads.items[i]->process)->pid))
 			numbers[report->thread_total_count++] = (uint32_t)i;
 	}

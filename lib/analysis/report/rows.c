@@ -139,17 +139,23 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 	return error;
 }
 
-/* "name (123)", or `name`, if it is the name of the row by this key; the caller frees it. */
+/* Names of processes and threads may change: only at the end they are known. */
+static bool has_name(enum mmt_row_key by)
+{
+	return by != MMT_BY_STACK && by != MMT_BY_PROCESS && by != MMT_BY_THREAD;
+}
+
+/* "name (123)", or the name in the row's key; the caller frees it. */
 static char *name_by(const struct rows *rows, const struct row_description *row, enum mmt_row_key by,
-		     const char *row_name)
+		     const char *in_key)
 {
 	const struct process *process = processes_at(rows->processes, row->process);
 	const char *name = processes_name(rows->processes, process->name), *kind = "process";
 	int32_t id = process->pid;
 	char *text;
 
-	if (row_name)
-		return strdup(row_name);
+	if (has_name(by))
+		return strdup(in_key);
 	if (by == MMT_BY_THREAD && row->thread == LEDGER_NO_THREAD)
 		return strdup("[unknown thread]");
 	if (by == MMT_BY_THREAD) {
@@ -162,25 +168,26 @@ static char *name_by(const struct rows *rows, const struct row_description *row,
 	return asprintf(&text, "%s (%" PRId32 ")", *name ? name : kind, id) < 0 ? NULL : text;
 }
 
+#define KEY_NUMBERS 16 /* characters */
+
 struct mmt_error *rows_describe(struct rows *rows, size_t place, struct mmt_row *row_ret)
 {
 	const struct row_description *row = &rows->items.items[place];
 	CLEANUP(free) char *first = NULL, *second = NULL, *pair = NULL;
+	const char *names;
 
-	*row_ret = (struct mmt_row){.name = row->name,
-				    .hidden_frame_count = row->hidden_frame_count,
+	*row_ret = (struct mmt_row){.hidden_frame_count = row->hidden_frame_count,
 				    .stack_end = row->stack_end,
 				    .pattern = row->pattern,
 				    .lost = row->lost,
 				    .lines_differ = row->lines_differ};
 	if (are_stacks(rows))
 		return rows_name_stack(rows, row->stack, row_ret);
-	if (rows->options->by != MMT_BY_PROCESS && !is_pair(rows))
-		return NULL;
+	names = (const char *)intern_get(&rows->keys, (uint32_t)place, NULL) + KEY_NUMBERS;
 	/* Processes and threads have the names that they have at the end: "worker (123)", and as pairs
 	 * "malloc / worker (123)". */
-	first = name_by(rows, row, rows->options->by, row->name);
-	second = is_pair(rows) ? name_by(rows, row, rows->options->then_by, row->second_name) : NULL;
+	first = name_by(rows, row, rows->options->by, names);
+	second = is_pair(rows) ? name_by(rows, row, rows->options->then_by, names + strlen(names) + 1) : NULL;
 	if (first && second && asprintf(&pair, "%s / %s", first, second) < 0)
 		pair = NULL;
 	row_ret->name = first && (pair || !is_pair(rows)) ? arena_string(rows->arena, pair ? pair : first) : NULL;
@@ -204,12 +211,6 @@ char *rows_function_name(const struct mmt_frame *frame)
 	else
 		length = asprintf(&name, "%s", frame->module);
 	return length < 0 ? NULL : name;
-}
-
-/* Names of processes and threads may still change: they are known by their numbers. */
-static bool has_name(enum mmt_row_key by)
-{
-	return by != MMT_BY_STACK && by != MMT_BY_PROCESS && by != MMT_BY_THREAD;
 }
 
 /* The name of the account's row by a key, "" if it has none; the stack's frames are in the scratch vector. */
@@ -238,43 +239,27 @@ static char *row_name(const struct rows *rows, const struct account *account, en
 	}
 }
 
-static struct mmt_error *start_row(struct rows *rows, const struct row_description *row)
-{
-	struct row_description *description = vector_append(&rows->items);
-
-	if (!description)
-		return &error_no_memory;
-	*description = *row;
-	if (row->name)
-		description->name = arena_string(rows->arena, row->name);
-	if (row->second_name)
-		description->second_name = arena_string(rows->arena, row->second_name);
-	return !description->name == !row->name && !description->second_name == !row->second_name ? NULL
-												  : &error_no_memory;
-}
-
 /* The row of one or two keys. */
 static struct mmt_error *find_named_row(struct rows *rows, const struct account *account, uint32_t *row_ret)
 {
-	enum mmt_row_key by = rows->options->by, then_by = rows->options->then_by;
-	CLEANUP(free) char *first = row_name(rows, account, by);
-	CLEANUP(free) char *second = row_name(rows, account, then_by);
+	CLEANUP(free) char *first = row_name(rows, account, rows->options->by);
+	CLEANUP(free) char *second = row_name(rows, account, rows->options->then_by);
 	CLEANUP(free) char *key = NULL;
-	const struct row_description row = {.name = has_name(by) ? first : NULL,
-					    .second_name = has_name(then_by) ? second : NULL,
-					    .process = account->process,
-					    .thread = account->thread};
+	const struct row_description row = {.process = account->process, .thread = account->thread};
+	int length = -1;
 
-	if (!first || !second ||
-	    asprintf(&key, "%" PRIu32 " %" PRIu32 " %s\n%s", is_by(rows, MMT_BY_PROCESS) ? account->process : 0,
-		     is_by(rows, MMT_BY_THREAD) ? account->thread : 0, first, second) < 0) {
+	if (first && second)
+		length = asprintf(&key, "%08" PRIx32 "%08" PRIx32 "%s%c%s",
+				  is_by(rows, MMT_BY_PROCESS) ? account->process : 0,
+				  is_by(rows, MMT_BY_THREAD) ? account->thread : 0, first, '\0', second);
+	if (length < 0) {
 		key = NULL;
 		return &error_no_memory;
 	}
-	*row_ret = intern_put_string(&rows->keys, key);
-	if (*row_ret == INTERN_NONE)
-		return &error_no_memory;
-	return *row_ret == rows->items.count ? start_row(rows, &row) : NULL;
+	*row_ret = intern_put(&rows->keys, key, (size_t)length + 1);
+	return *row_ret == INTERN_NONE || (*row_ret == rows->items.count && !vector_push(&rows->items, row))
+		   ? &error_no_memory
+		   : NULL;
 }
 
 /* `row` describes the stack, whose frames are in the scratch vector. */
@@ -291,7 +276,7 @@ static struct mmt_error *find_stack_row(struct rows *rows, const struct account 
 	if (*row_ret == INTERN_NONE)
 		return &error_no_memory;
 	if (*row_ret == rows->items.count)
-		return start_row(rows, row);
+		return vector_push(&rows->items, *row) ? NULL : &error_no_memory;
 	rows->items.items[*row_ret].lines_differ |= rows->items.items[*row_ret].lines != row->lines;
 	return NULL;
 }

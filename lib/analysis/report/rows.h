@@ -22,12 +22,11 @@
 #include "base/vector.h"
 #include "model/processes.h"
 
+/* What is known of a row that has no name, or none yet: names are in the keys. */
 struct row_description {
-	const char *name;	 /* by the first key; NULL: a stack, process or thread, as second_name */
-	const char *second_name; /* by two keys: that of the second */
-	uint32_t stack;		 /* by stack: the first of those that are this row */
-	uint64_t lines;		 /* identity_lines() of that stack */
-	bool lines_differ;	 /* another stack of the row has others */
+	uint32_t stack;	   /* by stack: the first of those that are this row */
+	uint64_t lines;	   /* identity_lines() of that stack */
+	bool lines_differ; /* another stack of the row has others */
 	size_t hidden_frame_count;
 	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
