@@ -2,6 +2,7 @@
 /* Whether the recorded processes grow: the verdict about RSS over time. row-verdicts.c judges single stacks. */
 #include <mmtrace/report.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,11 +61,6 @@ static double larger(double left, double right)
 static double smaller(double left, double right)
 {
 	return left < right ? left : right;
-}
-
-static double magnitude(double value)
-{
-	return value < 0 ? -value : value;
 }
 
 static int compare_doubles(const void *left, const void *right)
@@ -150,7 +146,7 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 	troughs->least = larger(VERDICT_FLOOR_BYTES, VERDICT_NEGLIGIBLE * peak);
 	/* The standard deviation of the troughs from a smooth line: their second differences ignore a slope. */
 	for (size_t i = 0; i < WINDOWS - 2; i++)
-		bends[i] = magnitude(troughs->bytes[i] - 2 * troughs->bytes[i + 1] + troughs->bytes[i + 2]);
+		bends[i] = fabs(troughs->bytes[i] - 2 * troughs->bytes[i + 1] + troughs->bytes[i + 2]);
 	troughs->floor = larger(troughs->least, VERDICT_NOISE * (median(bends, WINDOWS - 2) / NORMAL_BEND));
 	troughs->level = larger(troughs->floor, VERDICT_SMALL * (troughs->highest - troughs->lowest));
 	return true;
@@ -228,7 +224,7 @@ static enum mmt_verdict judge_trend(const struct troughs *troughs)
 	double change = mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 0);
 	double late = mean_of_quarter(bytes, 3) - mean_of_quarter(bytes, 2);
 
-	if (magnitude(change) <= troughs->least || magnitude(change) < VERDICT_HALF * troughs->spread ||
+	if (fabs(change) <= troughs->least || fabs(change) < VERDICT_HALF * troughs->spread ||
 	    (!rises_by(bytes, WINDOWS, 1, VERDICT_MAYBE_Z) && !rises_by(bytes, WINDOWS, -1, VERDICT_MAYBE_Z)))
 		return MMT_VERDICT_STEADY;
 	if (rises_by(bytes, WINDOWS, -1, VERDICT_TREND_Z))
@@ -274,7 +270,7 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 	change = mean_of_quarter(troughs->bytes, 3) - troughs->bytes[0];
 	if (!is_level_at_end(troughs->bytes, level))
 		return MMT_VERDICT_TOO_SHORT;
-	if (magnitude(change) <= level)
+	if (fabs(change) <= level)
 		return MMT_VERDICT_STEADY;
 	return change > 0 ? MMT_VERDICT_PLATEAU : MMT_VERDICT_SHRINKING;
 }
@@ -310,7 +306,7 @@ int64_t bytes_per_minute(double bytes, double span_ns)
 {
 	double rate = span_ns > 0 ? bytes * 60e9 / span_ns : 0;
 
-	return magnitude(rate) < 9e15 ? (int64_t)rate : rate < 0 ? -9000000000000000 : 9000000000000000;
+	return fabs(rate) < 9e15 ? (int64_t)rate : rate < 0 ? -9000000000000000 : 9000000000000000;
 }
 
 double slope_of(const double *times, const double *values, size_t count)
@@ -339,7 +335,7 @@ static void find_rate(const struct troughs *troughs, struct mmt_growth *growth)
 	growth->rate_from_ns = growth->start_ns + (uint64_t)(part_ns * (double)first);
 	growth->bytes_per_minute = bytes_per_minute(slope, 1);
 	if (growth->verdict == MMT_VERDICT_STEADY ||
-	    magnitude(slope) * part_ns * (double)(WINDOWS - first) <=
+	    fabs(slope) * part_ns * (double)(WINDOWS - first) <=
 		(growth->verdict == MMT_VERDICT_PLATEAU ? troughs->level : troughs->floor))
 		growth->bytes_per_minute = 0;
 }
@@ -395,7 +391,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 		find_rate(&troughs, &growth);
 		/* What the size changes within a part, apart from its slope: the troughs of saw-teeth do not show that.
 		 */
-		slope_bytes = magnitude((double)growth.bytes_per_minute) / 60e9 * (double)troughs.span_ns / WINDOWS;
+		slope_bytes = fabs((double)growth.bytes_per_minute) / 60e9 * (double)troughs.span_ns / WINDOWS;
 		growth.floor_bytes = (uint64_t)larger(troughs.floor, troughs.spread - slope_bytes);
 		if (growth.verdict == MMT_VERDICT_GROWING)
 			growth.settled_ns = find_level_end(readings, count, troughs.floor, &growth);
