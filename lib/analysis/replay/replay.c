@@ -539,7 +539,7 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 	default:
 		error = space_snapshot_end(process->space, event->time_ns);
 		if (!error && event->snapshot == SNAPSHOT_START && replay->watch.started)
-			error = replay->watch.started(replay->watch.started_context, replay, process);
+			error = replay->watch.started(replay->watch.pages_context, replay, process);
 		return error ? error : call_stacks_unwind_early(replay, process->index);
 	}
 }

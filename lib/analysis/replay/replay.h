@@ -35,14 +35,13 @@ struct replay_watch {
 	uint64_t timestamp_ns;
 	void *context;
 	/* Called for each EVENT_RESIDENT_PAGES, when everything before it has been applied. */
-	struct mmt_error *(*pages)(void *context, struct replay *replay, const struct event *event);
+	struct mmt_error *(*pages)(void *pages_context, struct replay *replay, const struct event *event);
 	/* Called after each mremap(2) that moved memory to another address. */
 	struct mmt_error *(*moved)(void *pages_context, const struct replay *replay, const struct process *process,
 				   const struct event *event);
-	void *pages_context;
 	/* Called when the first snapshot of a process, which the recorder read when it began, is complete. */
-	struct mmt_error *(*started)(void *started_context, const struct replay *replay, const struct process *process);
-	void *started_context;
+	struct mmt_error *(*started)(void *pages_context, const struct replay *replay, const struct process *process);
+	void *pages_context;
 };
 
 struct replay_options {

@@ -421,7 +421,6 @@ void page_readings_watch(struct page_readings *readings, const struct rows *rows
 	replay->watch.moved = take_move;
 	replay->watch.pages_context = readings;
 	replay->watch.started = take_start;
-	replay->watch.started_context = readings;
 }
 
 void page_readings_deinit(struct page_readings *readings)
