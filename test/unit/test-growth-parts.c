@@ -927,9 +927,6 @@ START_TEST(runs_are_counted_once)
 	replay_options.report = &options;
 	replay_options.context = &rows;
 	ck_assert_ptr_null(replay_init(&replay, &replay_options));
-	rows.code = replay.code;
-	rows.processes = replay.processes;
-	rows.lost_stack = replay.lost_stack;
 	rows.replay = &replay;
 	page_readings_watch(&readings, &rows);
 	ck_assert_ptr_null(replay_run(&replay));

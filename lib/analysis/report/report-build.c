@@ -83,7 +83,8 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 	for (size_t i = 0; i < count; i++) {
 		places[i] = NO_PLACE;
 		if ((accounts[i].allocated_bytes || accounts[i].released_bytes) &&
-		    rows_selects_pid(rows, processes_at(rows->processes, replay->threads.items[i]->process)->pid))
+		    rows_selects_pid(rows,
+				     processes_at(rows->replay->processes, replay->threads.items[i]->process)->pid))
 			numbers[report->thread_total_count++] = (uint32_t)i;
 	}
 	if (report->thread_total_count)
@@ -96,9 +97,10 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 		const struct thread_account *account = &accounts[numbers[i]];
 
 		sorted[i] = (struct mmt_thread_total){
-		    .thread = {.pid = processes_at(rows->processes, thread->process)->pid,
+		    .thread = {.pid = processes_at(rows->replay->processes, thread->process)->pid,
 			       .tid = thread->tid,
-			       .name = arena_string(rows->arena, processes_name(rows->processes, thread->name))},
+			       .name =
+				   arena_string(rows->arena, processes_name(rows->replay->processes, thread->name))},
 		    .allocated_bytes = account->allocated_bytes,
 		    .allocated_count = account->allocated_count,
 		    .freed_by_itself_bytes = account->freed_by_itself_bytes,
@@ -133,7 +135,7 @@ static struct mmt_error *describe_failure(struct rows *rows, const struct failur
 
 	if (error || !pid)
 		return error ? error : &error_no_memory;
-	*pid = processes_at(rows->processes, failure->process)->pid;
+	*pid = processes_at(rows->replay->processes, failure->process)->pid;
 	*described = (struct mmt_failure){
 	    .call = (enum mmt_event_count)failure->call,
 	    .error = failure->error,
@@ -480,9 +482,6 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	struct mmt_process *processes = NULL;
 	struct mmt_error *error;
 
-	report->rows.code = replay->code;
-	report->rows.processes = replay->processes;
-	report->rows.lost_stack = replay->lost_stack;
 	report->rows.replay = replay;
 	page_readings_watch(&report->readings, &report->rows);
 	steps_watch(&report->steps, &report->readings);

@@ -450,7 +450,7 @@ static struct mmt_error *add_kinds(struct grouping *grouping)
 		most[account->row - 1] = bytes + 1;
 		row = &grouping->figures[account->row - 1];
 		row->memory_class = account->memory_class;
-		row->file = path ? arena_string(rows->arena, resolver_path_name(rows->code, path)) : NULL;
+		row->file = path ? arena_string(rows->arena, resolver_path_name(rows->replay->code, path)) : NULL;
 		ok = !path || row->file;
 	}
 	map_deinit(&sums);

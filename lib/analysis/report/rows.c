@@ -11,7 +11,7 @@
 
 struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
 {
-	*rows = (struct rows){.options = options, .arena = arena, .lost_stack = UINT32_MAX};
+	*rows = (struct rows){.options = options, .arena = arena};
 	rows->identities.by_line = !options->merge_lines;
 	return filters_parse(options, &rows->filters);
 }
@@ -37,10 +37,10 @@ bool rows_selects_pid(const struct rows *rows, int32_t pid)
 
 struct process *rows_next(const struct rows *rows, const struct process *process)
 {
-	struct process *next = processes_next(rows->processes, process);
+	struct process *next = processes_next(rows->replay->processes, process);
 
 	while (next && !rows_selects_pid(rows, next->pid))
-		next = processes_next(rows->processes, next);
+		next = processes_next(rows->replay->processes, next);
 	return next;
 }
 
@@ -91,7 +91,7 @@ static size_t hide_frames(struct rows *rows)
 struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct mmt_row *row_ret)
 {
 	const struct mmt_frame **frames;
-	struct mmt_error *error = resolver_named_stack(rows->code, stack, &rows->frames, &row_ret->stack_end);
+	struct mmt_error *error = resolver_named_stack(rows->replay->code, stack, &rows->frames, &row_ret->stack_end);
 
 	if (error)
 		return error;
@@ -109,13 +109,13 @@ struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct mmt_
 static uint32_t identify(struct rows *rows, uint32_t stack)
 {
 	return identity_of_stack(&rows->identities, NULL, rows->frames.items, rows->frames.count,
-				 stack == rows->lost_stack);
+				 stack == rows->replay->lost_stack);
 }
 
 struct mmt_error *rows_identify_stack(struct rows *rows, uint32_t stack, uint32_t *identity_ret)
 {
 	enum mmt_stack_end end;
-	struct mmt_error *error = resolver_named_stack(rows->code, stack, &rows->frames, &end);
+	struct mmt_error *error = resolver_named_stack(rows->replay->code, stack, &rows->frames, &end);
 
 	if (error)
 		return error;
@@ -132,7 +132,7 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 	*selects_ret = true;
 	if (!rows->filters.by_frames)
 		return NULL;
-	error = resolver_named_stack(rows->code, stack, &rows->frames, &end);
+	error = resolver_named_stack(rows->replay->code, stack, &rows->frames, &end);
 	subject.frames = rows->frames.items;
 	subject.frame_count = rows->frames.count;
 	*selects_ret = !error && filters_select(&rows->filters, &subject);
@@ -149,8 +149,8 @@ static bool has_name(enum mmt_row_key by)
 static char *name_by(const struct rows *rows, const struct row_description *row, enum mmt_row_key by,
 		     const char *in_key)
 {
-	const struct process *process = processes_at(rows->processes, row->process);
-	const char *name = processes_name(rows->processes, process->name), *kind = "process";
+	const struct process *process = processes_at(rows->replay->processes, row->process);
+	const char *name = processes_name(rows->replay->processes, process->name), *kind = "process";
 	int32_t id = process->pid;
 	char *text;
 
@@ -161,7 +161,7 @@ static char *name_by(const struct rows *rows, const struct row_description *row,
 	if (by == MMT_BY_THREAD) {
 		const struct thread *thread = rows->replay->threads.items[row->thread];
 
-		name = processes_name(rows->processes, thread->name);
+		name = processes_name(rows->replay->processes, thread->name);
 		kind = "thread";
 		id = thread->tid;
 	}
@@ -230,7 +230,7 @@ static char *row_name(const struct rows *rows, const struct account *account, en
 		return strdup(!frame ? "[no module]" : frame->module ? frame->module : "[unknown]");
 	case MMT_BY_FILE:
 		if (account->memory_class == MMT_CLASS_FILE && path)
-			return strdup(resolver_path_name(rows->code, path));
+			return strdup(resolver_path_name(rows->replay->code, path));
 		return asprintf(&name, "[%s]", mmt_class_name(account->memory_class)) < 0 ? NULL : name;
 	case MMT_BY_CLASS:
 		return strdup(mmt_class_name(account->memory_class));
@@ -269,7 +269,7 @@ static struct mmt_error *find_stack_row(struct rows *rows, const struct account 
 	uint32_t identity = identify(rows, account->stack);
 
 	row->stack = account->stack;
-	row->lost = account->stack == rows->lost_stack;
+	row->lost = account->stack == rows->replay->lost_stack;
 	if (rows->options->merge_lines)
 		row->lines = identity_lines(rows->frames.items, rows->frames.count);
 	*row_ret = identity == IDENTITY_NONE ? INTERN_NONE : intern_put(&rows->keys, &identity, sizeof(identity));
@@ -288,16 +288,16 @@ static bool is_wanted(const struct rows *rows, const struct account *account)
 	struct filter_subject subject = {.frames = rows->frames.items,
 					 .frame_count = rows->frames.count,
 					 .memory_class = account->memory_class,
-					 .file = path ? resolver_path_name(rows->code, path) : NULL};
+					 .file = path ? resolver_path_name(rows->replay->code, path) : NULL};
 
-	if (!rows_selects_pid(rows, processes_at(rows->processes, account->process)->pid))
+	if (!rows_selects_pid(rows, processes_at(rows->replay->processes, account->process)->pid))
 		return false;
 	if (rows->options->classes && !(rows->options->classes >> account->memory_class & 1))
 		return false;
 	if (rows->filters.by_threads && account->thread != LEDGER_NO_THREAD) {
 		const struct thread *thread = rows->replay->threads.items[account->thread];
 
-		subject.thread = processes_name(rows->processes, thread->name);
+		subject.thread = processes_name(rows->replay->processes, thread->name);
 		subject.tid = thread->tid;
 	}
 	return filters_select(&rows->filters, &subject);
@@ -308,7 +308,8 @@ struct mmt_error *rows_find(void *context, struct account *account)
 	struct rows *rows = context;
 	enum mmt_class memory_class = classes_kind_class(account->kind);
 	struct row_description stack = {0};
-	struct mmt_error *error = resolver_named_stack(rows->code, account->stack, &rows->frames, &stack.stack_end);
+	struct mmt_error *error =
+	    resolver_named_stack(rows->replay->code, account->stack, &rows->frames, &stack.stack_end);
 	const struct mmt_frame *const *frames = rows->frames.items;
 	size_t count = rows->frames.count;
 	uint32_t path = classes_kind_path(account->kind);
@@ -322,11 +323,12 @@ struct mmt_error *rows_find(void *context, struct account *account)
 		memory_class = MMT_CLASS_GC_RESERVE;
 	stack.pattern = patterns_find(frames, count, memory_class);
 	if (!stack.pattern)
-		stack.pattern = patterns_of_shared(memory_class, path ? resolver_path_name(rows->code, path) : "");
+		stack.pattern =
+		    patterns_of_shared(memory_class, path ? resolver_path_name(rows->replay->code, path) : "");
 	account->pattern = stack.pattern;
 	account->memory_class = (uint8_t)classes_with_pattern(memory_class, stack.pattern);
 	account->stack_end = (uint8_t)stack.stack_end;
-	account->doubtful = resolver_stack_is_doubtful(rows->code, account->stack);
+	account->doubtful = resolver_stack_is_doubtful(rows->replay->code, account->stack);
 	account->row = LEDGER_NO_ROW;
 	wanted = is_wanted(rows, account);
 	stack.hidden_frame_count = hide_frames(rows);
@@ -361,5 +363,5 @@ bool rows_exclude_mapping(const struct rows *rows, const struct space_interval *
 	if (allocation && allocation->account != LEDGER_NO_ACCOUNT &&
 	    (rows->options->classes || rows->filters.items.count))
 		return true;
-	return allocation && !rows_selects_pid(rows, processes_at(rows->processes, allocation->process)->pid);
+	return allocation && !rows_selects_pid(rows, processes_at(rows->replay->processes, allocation->process)->pid);
 }

@@ -20,7 +20,6 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "model/processes.h"
 
 /* What is known of a row that has no name, or none yet: names are in the keys. */
 struct row_description {
@@ -39,11 +38,8 @@ struct replay;
 
 struct rows {
 	const struct mmt_report_options *options;
-	struct resolver *code;
-	struct processes *processes;
-	struct replay *replay; /* set by the caller, as are the two above and lost_stack */
+	struct replay *replay; /* set by the caller */
 	struct filters filters;
-	uint32_t lost_stack; /* stack of lost calls; INTERN_NONE: none */
 	struct arena *arena;
 	struct identities identities;
 	struct build_id_paths build_ids;      /* set by row_figures_build() */

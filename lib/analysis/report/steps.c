@@ -187,8 +187,9 @@ static struct mmt_error *describe_part(const struct parts *parts, const struct p
 	    .process = key->process,
 	    .thread = {.pid = parts->report->processes[key->process].pid,
 		       .tid = thread ? thread->tid : 0,
-		       .name = arena_string(rows->arena, thread ? processes_name(rows->processes, thread->name) : "")},
-	    .file = key->path ? arena_string(rows->arena, resolver_path_name(rows->code, key->path)) : NULL,
+		       .name = arena_string(rows->arena,
+					    thread ? processes_name(rows->replay->processes, thread->name) : "")},
+	    .file = key->path ? arena_string(rows->arena, resolver_path_name(rows->replay->code, key->path)) : NULL,
 	    .memory_class = (enum mmt_class)key->memory_class,
 	    .resident_bytes = MMT_UNKNOWN,
 	    .resident_before_bytes = MMT_UNKNOWN};
@@ -314,7 +315,7 @@ struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report
 	struct ledger *ledger = &rows->replay->ledger;
 	struct lifetimes *lifetimes = &ledger->lifetimes;
 	struct mmt_error *error = lifetimes->steps_max ? ledger_end_lifetimes(ledger) : NULL;
-	CLEANUP(free) size_t *processes = calloc(processes_count(rows->processes) + 1, sizeof(*processes));
+	CLEANUP(free) size_t *processes = calloc(processes_count(rows->replay->processes) + 1, sizeof(*processes));
 	CLEANUP(free) uint32_t *numbers = calloc(lifetimes->parts.count + 1, sizeof(*numbers));
 	CLEANUP(free) struct mmt_part *items = calloc(lifetimes->parts.count + 1, sizeof(*items));
 	struct parts parts = {

@@ -129,7 +129,7 @@ static struct mmt_error *describe_use(struct uses *uses, uint32_t scope, enum mm
 static struct mmt_error *find_use(struct uses *uses, const struct account *account, uint32_t *use_ret)
 {
 	enum mmt_pattern pattern = account->pattern;
-	bool lost = account->stack == uses->rows->lost_stack;
+	bool lost = account->stack == uses->rows->replay->lost_stack;
 	uint32_t scope = scope_of(uses->rows, account), identity;
 	const uint32_t key[] = {scope, account->stack, pattern};
 	struct use use = {.first_ns = UINT64_MAX};
