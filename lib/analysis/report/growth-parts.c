@@ -104,16 +104,6 @@ static struct mmt_error *count_changes(const struct process_pages *pages, struct
 			   (int64_t)(start.counted_bytes - page_runs_bytes(of->start) - of->displaced_bytes));
 }
 
-struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
-				     const resident_runs *end_pages)
-{
-	uint64_t hugetlb_bytes;
-	struct mmt_error *error = count_changes(pages, &pages->all, replay, end_pages, &hugetlb_bytes);
-
-	pages->hugetlb_change_bytes = (int64_t)(hugetlb_bytes - pages->start_hugetlb_bytes);
-	return error;
-}
-
 /* Append what `runs` have in START to END, moved by `shift`. */
 static bool append_runs(resident_runs *list, const resident_runs *runs, uint64_t start, uint64_t end, uint64_t shift)
 {
@@ -204,15 +194,19 @@ struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, con
 	return pages->alone.start_known ? NULL : &error_no_memory;
 }
 
-struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
-					   const resident_runs *end_pages, const resident_runs *shared)
+struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
+				     const resident_runs *end_pages, const resident_runs *shared)
 {
 	resident_runs alone = {0};
-	uint64_t hugetlb_bytes = 0;
-	struct mmt_error *error = append_others(&alone, end_pages, shared) ? NULL : &error_no_memory;
+	uint64_t hugetlb_bytes;
+	struct mmt_error *error = count_changes(pages, &pages->all, replay, end_pages, &hugetlb_bytes);
 
-	if (!error)
-		error = count_changes(pages, &pages->alone, replay, &alone, &hugetlb_bytes);
+	pages->hugetlb_change_bytes = (int64_t)(hugetlb_bytes - pages->start_hugetlb_bytes);
+	if (error || !shared || !pages->alone.start_known)
+		return error;
+	error = append_others(&alone, end_pages, shared)
+		    ? count_changes(pages, &pages->alone, replay, &alone, &hugetlb_bytes)
+		    : &error_no_memory;
 	pages->alone.end_bytes = page_runs_bytes(&alone) - hugetlb_bytes;
 	pages->alone.parts_known = !error;
 	vector_deinit(&alone);

@@ -107,13 +107,13 @@ static void add_group(struct mmt_heap_kind *kinds, size_t *count, const struct m
 	}
 }
 
-/* Join what compare() has as equal; the kinds are sorted by it. */
-static size_t join(struct mmt_heap_kind *kinds, size_t count, int (*compare)(const void *, const void *))
+/* Join kinds of equal sizes; they are sorted by these. */
+static size_t join(struct mmt_heap_kind *kinds, size_t count)
 {
 	size_t joined = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (joined && !compare(&kinds[joined - 1], &kinds[i]))
+		if (joined && !compare_sizes(&kinds[joined - 1], &kinds[i]))
 			add_kind(&kinds[joined - 1], &kinds[i]);
 		else
 			kinds[joined++] = kinds[i];
@@ -191,7 +191,7 @@ static struct mmt_error *find_kinds(const struct resolver *code, struct mmt_heap
 	for (size_t i = 0; heap->start && i < heap->start->group_count; i++)
 		add_group(kinds, &count, &heap->start->groups[i], false);
 	qsort(kinds, count, sizeof(*kinds), compare_sizes);
-	count = join(kinds, count, compare_sizes);
+	count = join(kinds, count);
 	count = find_tables(kinds, join_near(kinds, count));
 	for (size_t i = 0; i < count; i++) {
 		const char *name = kinds[i].name;
@@ -313,11 +313,10 @@ static int compare_heaps(const void *left, const void *right)
 	return order_of(b->start != NULL, a->start != NULL) ?: order_of(rank(b), rank(a)) ?: order_of(a->process, b->process);
 }
 
-struct mmt_error *heap_growth_build(const struct replay *replay, const struct rows *rows, struct arena *arena,
-				    struct mmt_report *report)
+struct mmt_error *heap_growth_build(const struct rows *rows, struct mmt_report *report)
 {
-	const struct heap_censuses *recorded = &replay->metadata->heaps;
-	struct mmt_heap *heaps = arena_alloc(arena, report->process_count, sizeof(*heaps));
+	const struct heap_censuses *recorded = &rows->replay->metadata->heaps;
+	struct mmt_heap *heaps = arena_alloc(rows->arena, report->process_count, sizeof(*heaps));
 	const struct mmt_process *described = report->processes;
 	struct mmt_error *error = NULL;
 	censuses sorted = {0};
@@ -338,7 +337,7 @@ struct mmt_error *heap_growth_build(const struct replay *replay, const struct ro
 		if (!heap->end)
 			continue;
 		if (heap->census_count)
-			error = find_kinds(replay->code, heap, arena);
+			error = find_kinds(rows->replay->code, heap, rows->arena);
 		report->heap_count++;
 	}
 	qsort(heaps, report->heap_count, sizeof(*heaps), compare_heaps);

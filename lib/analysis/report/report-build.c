@@ -455,7 +455,7 @@ static struct mmt_error *add_figures(struct report *report)
 	struct mmt_error *error = steps_end(&report->steps, result);
 
 	if (!error)
-		error = heap_growth_build(replay, &report->rows, &report->arena, result);
+		error = heap_growth_build(&report->rows, result);
 	if (!error)
 		error = row_figures_build(&report->rows, report->readings.known ? &report->readings.resident : NULL,
 					  result);

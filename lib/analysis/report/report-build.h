@@ -170,11 +170,9 @@ struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages,
 						const resident_runs *shared) MMT_MUST_CHECK;
 
 /* Fill in the changes from the pages of the start to those of the end, by what they belong to in the model as it is
- * now: of all pages, and of those that are not shared. */
+ * now: of all pages and, unless `shared` is NULL, of those that are not among these. */
 struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
-				     const resident_runs *end_pages) MMT_MUST_CHECK;
-struct mmt_error *growth_parts_count_alone(struct process_pages *pages, const struct replay *replay,
-					   const resident_runs *end_pages, const resident_runs *shared) MMT_MUST_CHECK;
+				     const resident_runs *end_pages, const resident_runs *shared) MMT_MUST_CHECK;
 
 /*
  * Into report->growth. No parts where one of the two readings is missing, or equal to the other; where a target has
@@ -191,8 +189,7 @@ const struct resolver *report_code(const struct mmt_report *report);
 /* heap-growth.c: what the censuses of malloc heaps show. */
 
 /* Fill in report->heaps. The report must have its processes. */
-struct mmt_error *heap_growth_build(const struct replay *replay, const struct rows *rows, struct arena *arena,
-				    struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *heap_growth_build(const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* Fill in diff->heaps, for which the relation must be known. */
 struct mmt_error *heap_growth_compare(struct arena *arena, struct mmt_diff *diff) MMT_MUST_CHECK;

@@ -236,11 +236,11 @@ static void forget_end(struct process_pages *pages)
 	pages->end_known = pages->all.parts_known = pages->alone.parts_known = false;
 }
 
-/* Take a complete reading: all pages of the process at `time_ns`, the time of the model. `is_replaced`: a reading of
- * the end follows, so no parts are needed. */
+/* Take a complete reading: all pages of the process at `time_ns`, the time of the model, and which of them are shared
+ * (NULL: not known). `is_replaced`: a reading of the end follows, so no parts are needed. */
 static struct mmt_error *take_reading(struct page_readings *readings, struct process_pages *pages,
-				      const resident_runs *runs, uint64_t time_ns, uint64_t resident_bytes,
-				      bool is_replaced)
+				      const resident_runs *runs, const resident_runs *shared, uint64_t time_ns,
+				      uint64_t resident_bytes, bool is_replaced)
 {
 	struct mmt_error *error;
 
@@ -251,7 +251,7 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 	pages->all.end_bytes = resident_bytes;
 	pages->all.parts_known = !is_replaced && pages->all.start_known && resident_bytes && !pages->moves_unknown;
 	if (!error && pages->all.parts_known)
-		error = growth_parts_count(pages, readings->rows->replay, runs);
+		error = growth_parts_count(pages, readings->rows->replay, runs, shared);
 	return error;
 }
 
@@ -361,7 +361,7 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 										    : LIMIT_RESIDENT_BYTES;
 
 		pages->snapshot_ns = check.time_ns;
-		error = take_reading(readings, pages, &pages->incoming, pages->time_ns, bytes,
+		error = take_reading(readings, pages, &pages->incoming, NULL, pages->time_ns, bytes,
 				     find_final(replay, process) != NULL);
 		if (!error && readings->rows->options->from.kind != MMT_TIMESTAMP_DEFAULT &&
 		    (!pages->all.start_known || (pages->start_ns < from_ns && distance(pages->time_ns, from_ns) <=
@@ -462,13 +462,12 @@ static struct mmt_error *take_final(struct page_readings *readings)
 			pages->resident.at_end = pages->end_known = true;
 			continue;
 		}
-		error = take_reading(readings, pages, &final->runs, final->time_ns, final->resident_bytes, false);
+		shared = recording_residency_at_end(&replay->metadata->shared, process->pid);
 		swapped = recording_residency_at_end(&replay->metadata->swapped, process->pid);
+		error = take_reading(readings, pages, &final->runs, shared ? &shared->runs : NULL, final->time_ns,
+				     final->resident_bytes, false);
 		if (!error && swapped)
 			error = resident_sums_add(&pages->resident, readings->rows, process, &swapped->runs, true);
-		shared = recording_residency_at_end(&replay->metadata->shared, process->pid);
-		if (!error && shared && pages->all.parts_known && pages->alone.start_known)
-			error = growth_parts_count_alone(pages, replay, &final->runs, &shared->runs);
 		pages->resident.at_end = true;
 	}
 	return error;
