@@ -20,10 +20,9 @@ static uint64_t start_of_rates(const struct mmt_report *report)
 	return report->from_ns + (report->allocations_to_ns - report->from_ns) / 2;
 }
 
-/* The points of a trend from `first` on count, without the last `excluded` ones. */
-static void find_points(const struct mmt_report *report, unsigned *first_ret, unsigned *end_ret)
+/* The points of a trend from `first` to before `end` count. */
+static void find_points(const struct mmt_report *report, double step_ns, unsigned *first_ret, unsigned *end_ret)
 {
-	double step_ns = (double)(report->to_ns - report->from_ns) / MMT_TREND_POINTS;
 	uint64_t end_ns = report->allocations_to_ns, start_ns = start_of_rates(report);
 	double first, end;
 
@@ -35,25 +34,17 @@ static void find_points(const struct mmt_report *report, unsigned *first_ret, un
 	*first_ret = first < *end_ret ? (unsigned)first : *end_ret;
 }
 
-static int64_t find_rate(const struct mmt_report *report, const struct mmt_row *row, double share)
+/* In bytes per point. */
+static double slope_of_row(const struct mmt_row *row, unsigned first, unsigned end)
 {
 	double times[MMT_TREND_POINTS], values[MMT_TREND_POINTS];
-	double step_ns = (double)(report->to_ns - report->from_ns) / MMT_TREND_POINTS;
 	const uint64_t *trend = row->committed_trend ? row->committed_trend : row->trend;
-	unsigned first, end;
 
-	if (report->to_ns < report->from_ns + VERDICT_SPAN_NS)
-		return MMT_RATE_UNKNOWN;
-	find_points(report, &first, &end);
-	if (end - first < POINTS_MIN) {
-		first = 0;
-		end = MMT_TREND_POINTS;
-	}
 	for (unsigned i = first; i < end; i++) {
 		times[i] = i;
 		values[i] = (double)trend[i];
 	}
-	return bytes_per_minute(slope_of(times + first, values + first, end - first) * share, step_ns);
+	return slope_of(times + first, values + first, end - first);
 }
 
 /* What is resident or swapped out, as in the rate of RSS, of what an account or a row made accessible. */
@@ -80,12 +71,13 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 	CLEANUP(free) struct recent *recents = calloc(rows->items.count + 1, sizeof(*recents));
 	/* By account: what it made accessible since rates count, as far as it is still mapped. */
 	CLEANUP(free) uint64_t *recent_bytes = calloc(ledger->accounts.count + 1, sizeof(*recent_bytes));
+	double step_ns = (double)(report->to_ns - report->from_ns) / MMT_TREND_POINTS;
 	uint64_t start_ns = start_of_rates(report);
 	unsigned first, end;
 
 	if (!recents || !recent_bytes)
 		return &error_no_memory;
-	find_points(report, &first, &end);
+	find_points(report, step_ns, &first, &end);
 	for (size_t i = 0; i < ledger->allocations.count; i++) {
 		const struct allocation *allocation = &ledger->allocations.items[i];
 
@@ -114,11 +106,18 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 		recent->bytes += (double)recent_bytes[i];
 		recent->used_bytes += (double)recent_bytes[i] * share;
 	}
+	if (end - first < POINTS_MIN) {
+		first = 0;
+		end = MMT_TREND_POINTS;
+	}
 	for (size_t i = 0; i < rows->items.count; i++) {
 		double share =
 		    recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes : share_of_row(&figures[i]);
 
-		figures[i].bytes_per_minute = find_rate(report, &figures[i], share);
+		figures[i].bytes_per_minute =
+		    report->to_ns < report->from_ns + VERDICT_SPAN_NS
+			? MMT_RATE_UNKNOWN
+			: bytes_per_minute(slope_of_row(&figures[i], first, end) * share, step_ns);
 	}
 	return NULL;
 }
