@@ -276,7 +276,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .threads = process->thread_count,
 	    .start_boot_ns = start ? start->boot_ns : 0,
 	    .control_group = start ? intern_get(&notes->control_groups, start->control_group, NULL) : "",
-	    .resident_bytes = sums ? sums->pages_bytes - sums->hugetlb_bytes : MMT_UNKNOWN,
+	    .resident_bytes = sums ? sums->rss_bytes : MMT_UNKNOWN,
 	    .readings = readings ? &readings->of : NULL,
 	    .unfreed_bytes = now->unfreed + ended->unfreed,
 	    .committed_bytes = now->committed + ended->committed,

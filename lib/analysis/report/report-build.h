@@ -39,12 +39,11 @@ struct resident_sums {
 	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: in memory that belongs to no row. Swapped
 	 * pages are known only at the end. */
 	struct map held[HELD_PAGES];
-	uint64_t owned_bytes; /* sum of held[HELD_RESIDENT] */
-	uint64_t pages_bytes; /* of the processes, in any memory */
-	uint64_t time_ns;     /* when the pages were read; 0: not known */
-	bool at_end;	      /* they were read when recording ended: no event is later */
-	/* Those of pages_bytes, and of owned_bytes, that RSS does not include. */
-	uint64_t hugetlb_bytes, owned_hugetlb_bytes;
+	uint64_t owned_bytes;	      /* of a process: sum of held[HELD_RESIDENT] */
+	uint64_t rss_bytes;	      /* in any memory of a process, without huge pages of hugetlbfs */
+	uint64_t time_ns;	      /* when the pages were read; 0: not known */
+	bool at_end;		      /* they were read when recording ended: no event is later */
+	uint64_t owned_hugetlb_bytes; /* of held[HELD_RESIDENT]: what RSS does not include */
 };
 
 /* Limit resident bytes to mapped bytes: pages that were read before the end may have been unmapped since. Call this

@@ -78,7 +78,7 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 	const struct space_interval *interval;
 	struct page_cursor cursor = {.runs = runs};
 
-	sums->pages_bytes += swapped ? 0 : page_runs_bytes(runs);
+	sums->rss_bytes += swapped ? 0 : page_runs_bytes(runs);
 	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
 		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 		const struct account *owner = process_totals_owner(replay, interval);
@@ -89,7 +89,7 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 		enum held_kind kind = swapped ? HELD_SWAPPED : owner ? HELD_RESIDENT : HELD_RESIDENT_BEFORE;
 
 		if (!swapped && pages_are_hugetlb(replay, interval)) {
-			sums->hugetlb_bytes += bytes;
+			sums->rss_bytes -= bytes;
 			sums->owned_hugetlb_bytes += owner ? bytes : 0;
 		}
 		sums->owned_bytes += owner && !swapped ? bytes : 0;
@@ -456,8 +456,8 @@ static struct mmt_error *take_final(struct page_readings *readings)
 		if (error)
 			break;
 		if (process->borrows_space) {
-			pages->resident.pages_bytes = page_runs_bytes(&final->runs);
-			pages->resident.hugetlb_bytes = growth_parts_hugetlb_bytes(replay, process, &final->runs);
+			pages->resident.rss_bytes =
+			    page_runs_bytes(&final->runs) - growth_parts_hugetlb_bytes(replay, process, &final->runs);
 			pages->resident.time_ns = final->time_ns;
 			pages->resident.at_end = pages->end_known = true;
 			continue;
@@ -532,9 +532,6 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 					return &error_no_memory;
 			}
 		}
-		sums->owned_bytes += pages->resident.owned_bytes;
-		sums->pages_bytes += pages->resident.pages_bytes;
-		sums->hugetlb_bytes += pages->resident.hugetlb_bytes;
 		sums->owned_hugetlb_bytes += pages->resident.owned_hugetlb_bytes;
 		if (!sums->time_ns || pages->resident.time_ns < sums->time_ns)
 			sums->time_ns = pages->resident.time_ns;
