@@ -303,17 +303,18 @@ struct mmt_error *memory_readings_sort(struct memory_readings *memory)
 	return NULL;
 }
 
-struct process_readings *memory_readings_of(const struct memory_readings *memory, int32_t pid, uint64_t started_ns,
-					    uint64_t ended_ns)
+struct process_readings *memory_readings_of(const struct memory_readings *memory, const struct process *process)
 {
 	struct process_readings *all = memory->processes.items, *found;
 	const uint32_t *sorted = memory->sorted.items;
-	size_t after = partition_point(memory->sorted.count, i,
-				       all[sorted[i]].pid < pid ||
-					   (all[sorted[i]].pid == pid && all[sorted[i]].of.start_ns <= ended_ns));
+	int32_t pid = process->pid;
+	size_t after = partition_point(
+	    memory->sorted.count, i,
+	    all[sorted[i]].pid < pid || (all[sorted[i]].pid == pid && all[sorted[i]].of.start_ns <= process->ended_ns));
 
 	if (!after)
 		return NULL;
 	found = &all[sorted[after - 1]];
-	return found->pid == pid && found->of.start_ns >= started_ns ? found : NULL;
+	/* A process without a known parent was there when recording began. */
+	return found->pid == pid && (!process->parent_pid || found->of.start_ns >= process->started_ns) ? found : NULL;
 }

@@ -12,6 +12,7 @@
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
+#include "model/processes.h"
 #include "trace/format/event.h"
 
 /* One process in one reading. */
@@ -69,8 +70,7 @@ uint64_t memory_readings_resident(const struct memory_readings *memory);
 /* Call this after the last event, and before memory_readings_of(). */
 struct mmt_error *memory_readings_sort(struct memory_readings *memory) MMT_MUST_CHECK;
 
-/* The readings of the process with this PID that lived in this period; NULL: none. */
-struct process_readings *memory_readings_of(const struct memory_readings *memory, int32_t pid, uint64_t started_ns,
-					    uint64_t ended_ns);
+/* The readings of a process; NULL: none, or its space was that of another process in all of them. */
+struct process_readings *memory_readings_of(const struct memory_readings *memory, const struct process *process);
 
 #endif

@@ -312,7 +312,7 @@ static bool next_process(const struct page_readings *readings, struct known_proc
 		const struct process *process = known->process;
 		struct process_pages *pages = map_get_pointer(&readings->processes, process->index);
 
-		known->sizes = growth_process_readings(replay, process);
+		known->sizes = memory_readings_of(&replay->notes.memory, process);
 		if ((known->sizes && known->sizes->of.brief) ||
 		    (process->ended ? process->ended_ns <= replay->window.from_ns
 				    : replay->window.ends_early && !pages && process->started_ns > readings->latest_ns))

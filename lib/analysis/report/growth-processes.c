@@ -43,13 +43,6 @@ struct judgement {
 	bool complete_only; /* leave readings out in which a process has no Pss */
 };
 
-struct process_readings *growth_process_readings(const struct replay *replay, const struct process *process)
-{
-	/* A process without a known parent was there when recording began. */
-	return memory_readings_of(&replay->notes.memory, process->pid, process->parent_pid ? process->started_ns : 0,
-				  process->ended_ns);
-}
-
 static uint64_t largest_size(const struct process_readings *readings)
 {
 	uint64_t bytes = 0;
@@ -106,7 +99,7 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 
 		if (!process->ended || process->forked_from == process->index || process->borrows_space)
 			continue;
-		size = largest_size(growth_process_readings(judgement->rows->replay, process));
+		size = largest_size(memory_readings_of(judgement->memory, process));
 		of->count++;
 		if (size > of->largest_bytes) {
 			of->second_bytes = of->largest_bytes;
@@ -116,7 +109,7 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 		}
 	}
 	for (const struct process *process = NULL; (process = processes_next(processes, process));) {
-		struct process_readings *readings = growth_process_readings(judgement->rows->replay, process);
+		struct process_readings *readings = memory_readings_of(judgement->memory, process);
 		const struct ended_children *of = &children[process->forked_from];
 		uint64_t size, largest;
 
@@ -329,7 +322,7 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 
 	least = least > GROWER_BYTES_MIN ? least : GROWER_BYTES_MIN;
 	for (const struct process *process = NULL; (process = rows_next(judgement->rows, process));) {
-		struct process_readings *readings = growth_process_readings(judgement->rows->replay, process);
+		struct process_readings *readings = memory_readings_of(judgement->memory, process);
 		size_t count = readings && !readings->of.brief ? make_series_of_process(judgement, readings) : 0;
 		struct mmt_process_readings *of;
 		struct mmt_growth own;
@@ -362,14 +355,14 @@ static struct mmt_error *sum_up(struct judgement *judgement)
 	bool all_brief;
 
 	for (const struct process *process = NULL; !error && (process = rows_next(judgement->rows, process));) {
-		const struct process_readings *readings = growth_process_readings(judgement->rows->replay, process);
+		const struct process_readings *readings = memory_readings_of(judgement->memory, process);
 
 		judgement->processes += readings && readings->points.count;
 		judgement->brief += readings && readings->points.count && readings->of.brief;
 	}
 	all_brief = judgement->brief == judgement->processes;
 	for (const struct process *process = NULL; !error && (process = rows_next(judgement->rows, process));) {
-		struct process_readings *readings = growth_process_readings(judgement->rows->replay, process);
+		struct process_readings *readings = memory_readings_of(judgement->memory, process);
 
 		if (!readings || !readings->points.count)
 			continue;

@@ -262,7 +262,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 {
 	const struct process_totals process_totals = process_totals_of(&report->replay, process);
 	const struct held_bytes *now = &process_totals.now, *ended = &process_totals.ended;
-	const struct process_readings *readings = growth_process_readings(&report->replay, process);
+	const struct process_readings *readings = memory_readings_of(&report->replay.notes.memory, process);
 	const struct resident_sums *sums = page_readings_of_process(&report->readings, process);
 	const struct notes *notes = &report->replay.notes;
 	const struct process_start *start = notes_start(notes, process->pid);

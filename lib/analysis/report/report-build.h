@@ -143,9 +143,6 @@ char *resident_kind_key(const struct mmt_resident_kind *kind);
  * readings of each process. */
 struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
 
-/* The readings of a process; NULL: none, or its space was that of another process in all of them. */
-struct process_readings *growth_process_readings(const struct replay *replay, const struct process *process);
-
 /* growth-parts.c: where RSS grew. */
 
 /* mremap(2) moved `length` bytes: pages of the start that were in them are at the new address from now on. False: out
