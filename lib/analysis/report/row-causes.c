@@ -20,10 +20,7 @@ struct causes {
 	struct intern names; /* its ids are those of causes */
 	struct intern function_names;
 	const struct build_id_paths *build_ids;
-	struct row_place {
-		uint32_t function; /* id in function_names */
-		uint32_t cause;	   /* INTERN_NONE: it holds nothing */
-	} * of_rows;		   /* by place of the row */
+	uint32_t *functions; /* by place of the row: id in function_names */
 	struct mmt_cause *items;
 	size_t count;
 	struct cause_sums {
@@ -105,7 +102,7 @@ static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 {
 	for (size_t i = 0; i < causes->report->row_count; i++) {
 		const struct mmt_row *row = &causes->rows[i], *origin = find_cause_row(causes, row);
-		struct row_place *place = &causes->of_rows[i];
+		uint32_t number;
 		CLEANUP(free) char *name = name_function(origin);
 		struct mmt_cause *cause = &causes->items[causes->count];
 		bool by_design = mmt_pattern_is_by_design(origin->pattern);
@@ -113,16 +110,16 @@ static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 		 */
 		uint32_t key[] = {0, mmt_row_leaks(origin->verdict) && !origin->lost && !by_design};
 
-		place->cause = INTERN_NONE;
-		place->function = key[0] = name ? intern_put_string(&causes->function_names, name) : INTERN_NONE;
-		if (place->function == INTERN_NONE)
+		causes->functions[i] = key[0] = name ? intern_put_string(&causes->function_names, name) : INTERN_NONE;
+		if (key[0] == INTERN_NONE)
 			return &error_no_memory;
 		if (!row->unfreed_bytes && !row->memory_bytes)
 			continue;
-		place->cause = intern_put(&causes->names, key, sizeof(key));
-		if (place->cause == INTERN_NONE)
+		number = intern_put(&causes->names, key, sizeof(key));
+		if (number == INTERN_NONE)
 			return &error_no_memory;
-		if (place->cause == causes->count) {
+		causes->rows[i].cause = number + 1;
+		if (number == causes->count) {
 			causes->count++;
 			/* The first row is the largest. */
 			*cause = (struct mmt_cause){.name = by_design ? NULL : arena_string(arena, name),
@@ -134,7 +131,7 @@ static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 			if (!by_design && !cause->name)
 				return &error_no_memory;
 		}
-		add_row(causes, place->cause, row);
+		add_row(causes, number, row);
 	}
 	return NULL;
 }
@@ -155,8 +152,7 @@ static void find_unfreed_growth(struct causes *causes)
 
 	for (size_t i = 0; i < report->row_count; i++) {
 		const struct mmt_row *row = &causes->rows[i];
-		uint32_t number = causes->of_rows[i].cause;
-		const struct mmt_cause *cause = number == INTERN_NONE ? NULL : &causes->items[number];
+		const struct mmt_cause *cause = row->cause ? &causes->items[row->cause - 1] : NULL;
 		uint64_t at_end = row->trend[MMT_TREND_POINTS - 1];
 
 		if (!cause || !mmt_row_leaks(cause->verdict) || cause->resident_bytes == MMT_UNKNOWN ||
@@ -179,12 +175,11 @@ static struct mmt_error *list_rows(struct causes *causes, struct arena *arena)
 		causes->items[i].row_count = 0;
 	}
 	for (size_t i = 0; i < causes->report->row_count; i++) {
-		struct mmt_cause *cause;
+		const struct mmt_row *row = &causes->rows[i];
+		struct mmt_cause *cause = row->cause ? &causes->items[row->cause - 1] : NULL;
 
-		if (causes->of_rows[i].cause == INTERN_NONE)
-			continue;
-		cause = &causes->items[causes->of_rows[i].cause];
-		((uint32_t *)cause->rows)[cause->row_count++] = causes->rows[i].id;
+		if (cause)
+			((uint32_t *)cause->rows)[cause->row_count++] = row->id;
 	}
 	return NULL;
 }
@@ -226,12 +221,12 @@ static bool find_common_depth(const struct causes *causes, const struct callers 
 
 	*depth_ret = SIZE_MAX;
 	*several_causes_ret = false;
-	for (uint32_t i = callers->firsts[causes->of_rows[stem->place].function]; i; i = callers->nexts[i - 1]) {
+	for (uint32_t i = callers->firsts[causes->functions[stem->place]]; i; i = callers->nexts[i - 1]) {
 		size_t depth = i == stem->place + 1 ? SIZE_MAX : common_depth(row, &causes->rows[i - 1]);
 
 		if (depth < stem->depth)
 			continue;
-		*several_causes_ret |= causes->of_rows[i - 1].cause != causes->of_rows[stem->place].cause;
+		*several_causes_ret |= causes->rows[i - 1].cause != row->cause;
 		*depth_ret = depth < *depth_ret ? depth : *depth_ret;
 	}
 	return *depth_ret != SIZE_MAX;
@@ -316,10 +311,10 @@ static struct mmt_error *name_callers(struct causes *causes, struct arena *arena
 	if (!firsts || !nexts)
 		return &error_no_memory;
 	for (uint32_t i = 0; i < causes->report->row_count; i++) {
-		if (causes->of_rows[i].cause == INTERN_NONE)
+		if (!causes->rows[i].cause)
 			continue;
-		nexts[i] = firsts[causes->of_rows[i].function];
-		firsts[causes->of_rows[i].function] = i + 1;
+		nexts[i] = firsts[causes->functions[i]];
+		firsts[causes->functions[i]] = i + 1;
 	}
 	for (size_t i = 0; !error && i < causes->count; i++)
 		error = name_caller(causes, &callers, arena, &causes->items[i]);
@@ -345,19 +340,19 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *ro
 	const struct mmt_growth *growth = &report->growth;
 	enum mmt_verdict verdict = growth->by_process ? growth->sum_verdict : growth->verdict;
 	size_t count = report->row_count;
-	CLEANUP(free) struct row_place *of_rows = calloc(count + 1, sizeof(*of_rows));
+	CLEANUP(free) uint32_t *functions = calloc(count + 1, sizeof(*functions));
 	CLEANUP(free) struct cause_sums *sums = calloc(count + 1, sizeof(*sums));
 	struct causes causes = {.report = report,
 				.rows = rows,
 				.build_ids = build_ids,
-				.of_rows = of_rows,
+				.functions = functions,
 				.items = arena_alloc(arena, count, sizeof(*causes.items)),
 				.sums = sums};
 	struct mmt_error *error;
 
 	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
 		return NULL;
-	if (!of_rows || !sums || !causes.items)
+	if (!functions || !sums || !causes.items)
 		return &error_no_memory;
 	/* Show a row that only reserved memory together with the row that committed most of it. */
 	for (size_t i = 0; i < count; i++) {
