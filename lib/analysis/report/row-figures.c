@@ -25,11 +25,10 @@ struct grouping {
 	struct map thread_bytes;	      /* (row - 1) << 32 | thread -> unfreed bytes */
 };
 
-/* Fill in what the ledger and the rows know about each row. */
+/* Fill in what is known about each row without its accounts. */
 static struct mmt_error *start_rows(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
-	struct mmt_completeness *completeness = &grouping->report->completeness;
 
 	for (size_t i = 0; i < grouping->row_count; i++) {
 		struct mmt_row *row = &grouping->figures[i];
@@ -46,31 +45,6 @@ static struct mmt_error *start_rows(struct grouping *grouping)
 		row->peak_bytes = ledger->rows.items[i + 1].peak_bytes;
 		row->peak_ns = ledger->rows.items[i + 1].peak_ns;
 		ledger_trend(ledger, (uint32_t)i + 1, grouping->report->to_ns, row->trend, MMT_TREND_POINTS);
-	}
-	for (size_t i = 0; i < ledger->accounts.count; i++) {
-		const struct account *account = &ledger->accounts.items[i];
-		struct mmt_row *row;
-		uint64_t count;
-
-		if (account->row == LEDGER_NO_ROW)
-			continue;
-		row = &grouping->figures[account->row - 1];
-		figure_add(&row->allocated_bytes, account->allocated_bytes);
-		row->allocated_count += account->allocated_count;
-		figure_add(&row->freed_bytes, account->freed_bytes);
-		row->freed_count += account->freed_count;
-		/* The calls that mapped memory or made it accessible. Lost calls have bytes, but neither a count nor a
-		 * stack. */
-		count = account->allocated_count + account->committed_count;
-		if (!count)
-			count = account->allocated_bytes > 0;
-		completeness->stacks_by_end[account->stack_end] += count;
-		if (!mmt_stack_end_is_complete(account->stack_end))
-			completeness->truncated_stacks += count;
-		else if (account->doubtful)
-			completeness->doubtful_stacks += count;
-		else
-			completeness->complete_stacks += count;
 	}
 	return NULL;
 }
@@ -207,8 +181,8 @@ static bool add_space(struct grouping *grouping, const struct space *space)
 	return ok;
 }
 
-/* Add what is mapped at the end to the accounts, and these to the rows and, if the ledger keeps lifetimes, to their
- * parts. A space may contain bytes of any process that ever shared it; the rows decide which are selected. */
+/* Add what is mapped at the end to the accounts and, if the ledger keeps lifetimes, to their parts. A space may contain
+ * bytes of any process that ever shared it; the rows decide which are selected. */
 static struct mmt_error *add_memory(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
@@ -233,13 +207,39 @@ static struct mmt_error *add_memory(struct grouping *grouping)
 		resident_sums_limit(resident, &held[HELD_RESIDENT], held[HELD_COMMITTED] + held[HELD_RESERVED]);
 		resident_sums_limit(resident, &held[HELD_RESIDENT_BEFORE], held[HELD_COMMITTED_BEFORE]);
 	}
+	return ok ? NULL : &error_no_memory;
+}
+
+/* Add the accounts to their rows. */
+static void add_accounts(struct grouping *grouping)
+{
+	const struct ledger *ledger = &grouping->replay->ledger;
+	struct mmt_completeness *completeness = &grouping->report->completeness;
+
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const struct account *account = &ledger->accounts.items[i];
 		const struct held_memory *held = &grouping->accounts[i];
+		/* The calls that mapped memory or made it accessible. Lost calls have bytes, but neither a count nor a
+		 * stack. */
+		uint64_t count = account->allocated_count + account->committed_count;
 		struct mmt_row *row;
 
-		if (ledger->accounts.items[i].row == LEDGER_NO_ROW)
+		if (account->row == LEDGER_NO_ROW)
 			continue;
-		row = &grouping->figures[ledger->accounts.items[i].row - 1];
+		row = &grouping->figures[account->row - 1];
+		figure_add(&row->allocated_bytes, account->allocated_bytes);
+		row->allocated_count += account->allocated_count;
+		figure_add(&row->freed_bytes, account->freed_bytes);
+		row->freed_count += account->freed_count;
+		if (!count)
+			count = account->allocated_bytes > 0;
+		completeness->stacks_by_end[account->stack_end] += count;
+		if (!mmt_stack_end_is_complete(account->stack_end))
+			completeness->truncated_stacks += count;
+		else if (account->doubtful)
+			completeness->doubtful_stacks += count;
+		else
+			completeness->complete_stacks += count;
 		row->committed_bytes += held->bytes[HELD_COMMITTED];
 		row->committed_before_bytes += held->bytes[HELD_COMMITTED_BEFORE];
 		row->reserved_bytes += held->bytes[HELD_RESERVED];
@@ -249,7 +249,6 @@ static struct mmt_error *add_memory(struct grouping *grouping)
 			figure_add(&row->resident_before_bytes, held->bytes[HELD_RESIDENT_BEFORE]);
 		}
 	}
-	return ok ? NULL : &error_no_memory;
 }
 
 /* What a thread of a process has of a row, or a process that only made its memory accessible. */
@@ -648,6 +647,8 @@ struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sum
 
 	if (!error)
 		error = add_memory(&grouping);
+	if (!error)
+		add_accounts(&grouping);
 	if (!error)
 		error = add_allocations(&grouping);
 	if (!error)
