@@ -176,13 +176,11 @@ struct mmt_error *rows_describe(struct rows *rows, size_t place, struct mmt_row 
 	CLEANUP(free) char *first = NULL, *second = NULL, *pair = NULL;
 	const char *names;
 
-	*row_ret = (struct mmt_row){.hidden_frame_count = row->hidden_frame_count,
-				    .stack_end = row->stack_end,
-				    .pattern = row->pattern,
-				    .lost = row->lost,
-				    .lines_differ = row->lines_differ};
-	if (are_stacks(rows))
+	*row_ret = (struct mmt_row){.pattern = row->pattern, .lines_differ = row->lines_differ};
+	if (are_stacks(rows)) {
+		row_ret->lost = row->stack == rows->replay->lost_stack;
 		return rows_name_stack(rows, row->stack, row_ret);
+	}
 	names = (const char *)intern_get(&rows->keys, (uint32_t)place, NULL) + KEY_NUMBERS;
 	/* Processes and threads have the names that they have at the end: "worker (123)", and as pairs
 	 * "malloc / worker (123)". */
@@ -262,22 +260,20 @@ static struct mmt_error *find_named_row(struct rows *rows, const struct account 
 		   : NULL;
 }
 
-/* `row` describes the stack, whose frames are in the scratch vector. */
-static struct mmt_error *find_stack_row(struct rows *rows, const struct account *account, struct row_description *row,
-					uint32_t *row_ret)
+/* The row of the account's stack, whose frames are in the scratch vector. */
+static struct mmt_error *find_stack_row(struct rows *rows, const struct account *account, uint32_t *row_ret)
 {
+	struct row_description row = {.stack = account->stack, .pattern = (enum mmt_pattern)account->pattern};
 	uint32_t identity = identify(rows, account->stack);
 
-	row->stack = account->stack;
-	row->lost = account->stack == rows->replay->lost_stack;
 	if (rows->options->merge_lines)
-		row->lines = identity_lines(rows->frames.items, rows->frames.count);
+		row.lines = identity_lines(rows->frames.items, rows->frames.count);
 	*row_ret = identity == IDENTITY_NONE ? INTERN_NONE : intern_put(&rows->keys, &identity, sizeof(identity));
 	if (*row_ret == INTERN_NONE)
 		return &error_no_memory;
 	if (*row_ret == rows->items.count)
-		return vector_push(&rows->items, *row) ? NULL : &error_no_memory;
-	rows->items.items[*row_ret].lines_differ |= rows->items.items[*row_ret].lines != row->lines;
+		return vector_push(&rows->items, row) ? NULL : &error_no_memory;
+	rows->items.items[*row_ret].lines_differ |= rows->items.items[*row_ret].lines != row.lines;
 	return NULL;
 }
 
@@ -307,13 +303,12 @@ struct mmt_error *rows_find(void *context, struct account *account)
 {
 	struct rows *rows = context;
 	enum mmt_class memory_class = classes_kind_class(account->kind);
-	struct row_description stack = {0};
-	struct mmt_error *error =
-	    resolver_named_stack(rows->replay->code, account->stack, &rows->frames, &stack.stack_end);
+	enum mmt_stack_end end;
+	struct mmt_error *error = resolver_named_stack(rows->replay->code, account->stack, &rows->frames, &end);
 	const struct mmt_frame *const *frames = rows->frames.items;
 	size_t count = rows->frames.count;
 	uint32_t path = classes_kind_path(account->kind);
-	bool wanted;
+	enum mmt_pattern pattern;
 
 	if (error)
 		return error;
@@ -321,20 +316,18 @@ struct mmt_error *rows_find(void *context, struct account *account)
 	if (classes_kind_is_range(account->kind) &&
 	    patterns_find(frames, count, MMT_CLASS_GC_RESERVE) == MMT_PATTERN_GC_HEAP)
 		memory_class = MMT_CLASS_GC_RESERVE;
-	stack.pattern = patterns_find(frames, count, memory_class);
-	if (!stack.pattern)
-		stack.pattern =
-		    patterns_of_shared(memory_class, path ? resolver_path_name(rows->replay->code, path) : "");
-	account->pattern = stack.pattern;
-	account->memory_class = (uint8_t)classes_with_pattern(memory_class, stack.pattern);
-	account->stack_end = (uint8_t)stack.stack_end;
+	pattern = patterns_find(frames, count, memory_class);
+	if (!pattern)
+		pattern = patterns_of_shared(memory_class, path ? resolver_path_name(rows->replay->code, path) : "");
+	account->pattern = pattern;
+	account->memory_class = (uint8_t)classes_with_pattern(memory_class, pattern);
+	account->stack_end = (uint8_t)end;
 	account->doubtful = resolver_stack_is_doubtful(rows->replay->code, account->stack);
 	account->row = LEDGER_NO_ROW;
-	wanted = is_wanted(rows, account);
-	stack.hidden_frame_count = hide_frames(rows);
-	if (!wanted)
+	if (!is_wanted(rows, account))
 		return NULL;
-	error = are_stacks(rows) ? find_stack_row(rows, account, &stack, &account->row)
+	hide_frames(rows);
+	error = are_stacks(rows) ? find_stack_row(rows, account, &account->row)
 				 : find_named_row(rows, account, &account->row);
 	if (!error)
 		account->row++;

@@ -26,12 +26,9 @@ struct row_description {
 	uint32_t stack;	   /* by stack: the first of those that are this row */
 	uint64_t lines;	   /* identity_lines() of that stack */
 	bool lines_differ; /* another stack of the row has others */
-	size_t hidden_frame_count;
-	enum mmt_stack_end stack_end;
 	enum mmt_pattern pattern;
 	uint32_t process; /* by process: its index */
 	uint32_t thread;  /* with two keys: its number, or LEDGER_NO_THREAD */
-	bool lost;
 };
 
 struct replay;
