@@ -249,7 +249,6 @@ struct sums {
 	const struct replay *replay;
 	struct map bytes;	  /* of a place and what is mapped there: int64_t as uint64_t */
 	struct mmt_growth growth; /* its pages, of all processes; times are of the earliest reading of each */
-	bool at_end;		  /* the pages of all processes were read when recording ended */
 };
 
 static uint64_t earlier(uint64_t left, uint64_t right)
@@ -270,7 +269,7 @@ static struct mmt_error *add_process(struct sums *sums, const struct process_pag
 	growth->hugetlb_bytes += pages->hugetlb_change_bytes;
 	growth->pages_start_ns = earlier(growth->pages_start_ns, pages->start_ns);
 	growth->pages_end_ns = earlier(growth->pages_end_ns, pages->resident.time_ns);
-	sums->at_end &= pages->resident.at_end;
+	growth->pages_at_ends &= pages->resident.at_end;
 	while (!error && map_next(&of->parts, &position, &key, &bytes))
 		error = add(&sums->bytes, key, (int64_t)bytes);
 	return error;
@@ -391,7 +390,6 @@ static struct mmt_error *publish(struct sums *sums, struct arena *arena, struct 
 		if (!row_limits_arenas(sums->replay, process))
 			arenas = ARENAS_OF_SEVERAL_THREADS;
 	}
-	growth->pages_at_ends = !report->windowed && sums->at_end;
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
 
@@ -429,7 +427,7 @@ static struct mmt_error *publish(struct sums *sums, struct arena *arena, struct 
 struct mmt_error *growth_parts_build(const struct page_readings *readings, struct mmt_report *report)
 {
 	const struct rows *rows = readings->rows;
-	struct sums sums = {.replay = rows->replay, .growth = report->growth, .at_end = true};
+	struct sums sums = {.replay = rows->replay, .growth = report->growth};
 	struct known_process process = {0};
 	struct mmt_error *error = NULL;
 	bool known = false; /* the pages of any process */
@@ -437,6 +435,7 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 	/* The rows exclude recent mappings, so they do not show everything that was mapped. */
 	if (!readings->known || rows->replay->window.allocations_to_ns != UINT64_MAX)
 		return NULL;
+	sums.growth.pages_at_ends = !report->windowed;
 	/* Compare the pages that each process has alone if these are known of all. */
 	sums.growth.parts_private = report->growth.by_pss && !report->windowed;
 	while (next_process(readings, &process)) {
