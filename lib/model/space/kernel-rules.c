@@ -23,11 +23,6 @@ static uint32_t read_version(const char *release)
 	return VERSION(numbers[0], numbers[1]);
 }
 
-struct kernel_rules kernel_rules_newest(void)
-{
-	return kernel_rules_of("");
-}
-
 struct kernel_rules kernel_rules_of(const char *release)
 {
 	uint32_t version = read_version(release);

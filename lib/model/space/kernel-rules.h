@@ -33,9 +33,6 @@ struct kernel_rules {
 	enum shm_merging shm_merging;
 };
 
-/* The rules of the newest kernel. */
-struct kernel_rules kernel_rules_newest(void);
-
 /* The rules for a kernel release such as "6.1.0-50-amd64"; those of the newest kernel if it is not a version number. */
 struct kernel_rules kernel_rules_of(const char *release);
 

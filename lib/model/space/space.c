@@ -16,7 +16,7 @@ struct mmt_error *space_create(const struct space_options *options, struct space
 	if (options->observer)
 		space->observer = *options->observer;
 	space->page_bytes = options->page_bytes;
-	space->rules = options->rules ? *options->rules : kernel_rules_newest();
+	space->rules = options->rules ? *options->rules : kernel_rules_of("");
 	space->reconcile_ns = space->lowest_break = UINT64_MAX;
 	if (!intervals_insert(&space->unknown, &everything, 0)) {
 		free(space);

@@ -367,15 +367,6 @@ static bool apply_madvise(struct space *space, const struct space_call *call)
 	return true;
 }
 
-/* The event contains neither the ranges, which are in an array of the caller, nor the process, which a descriptor
- * identifies. */
-static bool apply_process_madvise(struct space *space, const struct space_call *call)
-{
-	(void)space;
-	(void)call;
-	return true;
-}
-
 static void seal(void *context, struct space_interval *interval)
 {
 	(void)context;
@@ -700,6 +691,7 @@ static bool shmat_place_is_requested(const uint64_t arguments[6])
 
 /* The rules that the table of calls refers to. */
 struct call_rule {
+	/* NULL: the event does not show what the call did. */
 	bool (*apply)(struct space *space, const struct space_call *call);
 	/* For a call that returns an address: whether the caller requested address 0. NULL: 0 means success. */
 	bool (*may_return_zero)(const uint64_t arguments[6]);
@@ -717,24 +709,18 @@ static const struct call_rule rule_io_setup = {apply_io_setup, NULL};
 static const struct call_rule rule_io_destroy = {apply_io_destroy, NULL};
 static const struct call_rule rule_madvise = {apply_madvise, NULL};
 static const struct call_rule rule_mseal = {apply_mseal, NULL};
-static const struct call_rule rule_process_madvise = {apply_process_madvise, NULL};
+/* The ranges are in an array of the caller, and a descriptor identifies the process. */
+static const struct call_rule rule_process_madvise = {NULL, NULL};
 
-static const struct call_rule *find_rule(enum call call)
-{
-	switch (call) {
-#define CALL(constant, syscall, rule, ...)                                                                             \
-	case CALL_##constant:                                                                                          \
-		return &rule_##rule;
-		CALL_TABLE(CALL)
+static const struct call_rule *const rules[CALL_KINDS] = {
+#define CALL(constant, syscall, rule, ...) [CALL_##constant] = &rule_##rule,
+    CALL_TABLE(CALL)
 #undef CALL
-	case CALL_KINDS:
-		break;
-	}
-	return NULL;
-}
+};
 
 struct mmt_error *space_apply(struct space *space, const struct space_call *call)
 {
+	const struct call_rule *rule = rules[call->kind];
 	bool done = true;
 
 	space->now_ns = call->time_ns;
@@ -750,14 +736,14 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 		    space_calls_valid_mmap2(space, mmap2_record))
 			done = add_missing(space, mmap2_record);
 	}
-	done = done && find_rule(call->kind)->apply(space, call) && pending_unmaps_note(space, call);
+	done = done && (!rule->apply || rule->apply(space, call)) && pending_unmaps_note(space, call);
 	space->now_ns = 0;
 	return done ? NULL : &error_no_memory;
 }
 
 bool space_call_is_faked(enum call call, const uint64_t arguments[6], int64_t result)
 {
-	const struct call_rule *rule = find_rule(call);
+	const struct call_rule *rule = rules[call];
 
 	return !result && rule->may_return_zero && !rule->may_return_zero(arguments);
 }
