@@ -131,7 +131,7 @@ void lifetimes_deinit(struct lifetimes *lifetimes)
 	vector_deinit(&lifetimes->parts);
 	vector_deinit(&lifetimes->cells);
 	map_deinit(&lifetimes->part_numbers);
-	id_table_deinit(&lifetimes->cells_by_key);
+	map_deinit(&lifetimes->cells_by_key);
 }
 
 struct lifetime_part *lifetimes_part(struct lifetimes *lifetimes, uint32_t account, uint32_t thread)
@@ -147,24 +147,16 @@ struct lifetime_part *lifetimes_part(struct lifetimes *lifetimes, uint32_t accou
 	return &lifetimes->parts.items[lifetimes->parts.count - 1];
 }
 
-static uint64_t cell_key(const struct lifetime_cell *cell)
-{
-	return (uint64_t)cell->part << 32 | (uint32_t)cell->allocated_step << 16 | cell->released_step;
-}
-
 static bool add_cell(struct lifetimes *lifetimes, const struct lifetime_cell *cell)
 {
-	uint64_t key = cell_key(cell), hash = id_table_hash(&lifetimes->cells_by_key, &key, sizeof(key));
+	uint64_t key = (uint64_t)cell->part << 32 | (uint32_t)cell->allocated_step << 16 | cell->released_step;
+	const uint64_t *place = map_get(&lifetimes->cells_by_key, key);
 	struct lifetime_cell *sum;
-	size_t position = 0;
-	uint32_t place;
 
-	do
-		place = id_table_next(&lifetimes->cells_by_key, hash, &position);
-	while (place != ID_NONE && cell_key(&lifetimes->cells.items[place]) != key);
-	if (place == ID_NONE)
-		return id_table_add(&lifetimes->cells_by_key, hash) != ID_NONE && vector_push(&lifetimes->cells, *cell);
-	sum = &lifetimes->cells.items[place];
+	if (!place)
+		return map_put(&lifetimes->cells_by_key, key, lifetimes->cells.count) &&
+		       vector_push(&lifetimes->cells, *cell);
+	sum = &lifetimes->cells.items[*place];
 	sum->bytes = saturating_add(sum->bytes, cell->bytes, MMT_BYTES_MAX);
 	sum->count += cell->count;
 	return true;
@@ -175,7 +167,7 @@ static bool double_steps(struct lifetimes *lifetimes)
 	size_t count = lifetimes->cells.count;
 
 	lifetimes->step_ns = lifetimes->step_ns > UINT64_MAX / 2 ? UINT64_MAX : lifetimes->step_ns * 2;
-	id_table_deinit(&lifetimes->cells_by_key);
+	map_deinit(&lifetimes->cells_by_key);
 	lifetimes->cells.count = 0;
 	/* Merged cells never overwrite cells that are still to be read: there are at most as many. */
 	for (size_t i = 0; i < count; i++) {

@@ -83,8 +83,8 @@ struct lifetimes {
 	uint64_t latest_ns; /* of all times so far */
 	VECTOR(struct lifetime_part) parts;
 	VECTOR(struct lifetime_cell) cells;
-	struct map part_numbers;      /* account << 32 | thread -> place in `parts` */
-	struct id_table cells_by_key; /* ids: places in `cells`, by part, allocated_step and released_step */
+	struct map part_numbers; /* account << 32 | thread -> place in `parts` */
+	struct map cells_by_key; /* part, allocated_step and released_step -> place in `cells` */
 };
 
 /* `steps_max`: from LIFETIME_STEPS_MIN to LIFETIME_STEPS_MAX, or 0. */
