@@ -10,12 +10,6 @@
 #include "base/limits.h"
 #include "base/syscall-table.h"
 
-/* A call of a process whose code is not known yet. */
-struct early_sample {
-	struct kept_sample sample;
-	struct early_sample *next; /* next sample of the same process; the list is circular */
-};
-
 void lost_events_deinit(struct lost_events *lost)
 {
 	vector_deinit(&lost->latest);
@@ -173,66 +167,55 @@ static struct mmt_error *unwind_call(struct replay *replay, const struct process
 	return set_number(&replay->stacks, call, replay->stacks.callchains ? resolver_callchain(replay->code) : number);
 }
 
-/* Append to the circular list of its process; the map holds the last item. */
+static void free_sample(struct kept_sample *sample)
+{
+	kept_sample_deinit(sample);
+	free(sample);
+}
+
 static struct mmt_error *keep_early_sample(struct call_stacks *stacks, uint32_t process, uint64_t call,
 					   const struct event_stack *stack)
 {
-	struct early_sample *early = calloc(1, sizeof(*early));
-	struct early_sample *before = map_get_pointer(&stacks->early_samples, process);
+	struct kept_sample *early = calloc(1, sizeof(*early));
 
-	if (!early || !map_put_pointer(&stacks->early_samples, process, early)) {
+	if (!early || !vector_push(&stacks->early, early)) {
 		free(early);
 		return &error_no_memory;
 	}
-	early->next = before ? before->next : early;
-	if (before)
-		before->next = early;
-	stacks->early_count++;
 	stacks->early_bytes += stack->byte_count;
-	early->sample.number = call;
-	return keep_stack(&early->sample, stack);
-}
-
-static void forget_early(struct call_stacks *stacks, uint32_t process)
-{
-	struct early_sample *last = map_get_pointer(&stacks->early_samples, process);
-	struct early_sample *early = last ? last->next : NULL;
-
-	map_remove(&stacks->early_samples, process);
-	while (early) {
-		struct early_sample *next = early == last ? NULL : early->next;
-
-		stacks->early_bytes -= early->sample.stack.byte_count;
-		kept_sample_deinit(&early->sample);
-		free(early);
-		stacks->early_count--;
-		early = next;
-	}
+	early->process = process;
+	early->number = call;
+	return keep_stack(early, stack);
 }
 
 struct mmt_error *call_stacks_unwind_early(struct replay *replay, uint32_t process)
 {
-	const struct early_sample *last = map_get_pointer(&replay->stacks.early_samples, process);
-	struct early_sample *early = last ? last->next : NULL, *first = early;
+	struct call_stacks *stacks = &replay->stacks;
 	struct mmt_error *error = NULL;
+	size_t kept = 0;
 
-	while (!error && early) {
-		error = unwind_call(replay, processes_at(replay->processes, process), early->sample.number,
-				    &early->sample.stack);
-		early = early->next == first ? NULL : early->next;
+	for (size_t i = 0; i < stacks->early.count; i++) {
+		struct kept_sample *early = stacks->early.items[i];
+
+		if (early->process != process) {
+			stacks->early.items[kept++] = early;
+			continue;
+		}
+		if (!error)
+			error =
+			    unwind_call(replay, processes_at(replay->processes, process), early->number, &early->stack);
+		stacks->early_bytes -= early->stack.byte_count;
+		free_sample(early);
 	}
-	if (first)
-		forget_early(&replay->stacks, process);
+	stacks->early.count = kept;
 	return error;
 }
 
 void call_stacks_deinit(struct call_stacks *stacks)
 {
-	uint64_t process, early;
-
-	for (size_t i = 0; map_next(&stacks->early_samples, &i, &process, &early);)
-		forget_early(stacks, (uint32_t)process);
-	map_deinit(&stacks->early_samples);
+	for (size_t i = 0; i < stacks->early.count; i++)
+		free_sample(stacks->early.items[i]);
+	vector_deinit(&stacks->early);
 	for (size_t i = 0; i < stacks->chunks.count; i++)
 		free(stacks->chunks.items[i]);
 	vector_deinit(&stacks->chunks);
@@ -246,7 +229,7 @@ static struct mmt_error *unwind_or_keep(struct replay *replay, uint32_t index, u
 	struct call_stacks *stacks = &replay->stacks;
 
 	if (!replay->metadata->ours || replay->metadata->packed || space_is_described(process->space) ||
-	    stacks->early_count >= LIMIT_EARLY_SAMPLES || stacks->early_bytes >= LIMIT_EARLY_BYTES)
+	    stacks->early.count >= LIMIT_EARLY_SAMPLES || stacks->early_bytes >= LIMIT_EARLY_BYTES)
 		return unwind_call(replay, process, call, stack);
 	return keep_early_sample(stacks, index, call, stack);
 }
