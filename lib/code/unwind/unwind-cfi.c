@@ -240,7 +240,7 @@ enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state)
 	if (!unwind_use_pointer(state, state->registers[rules->stack_pointer], &frame))
 		return UNWIND_STEP_MISSING;
 	for (unsigned i = 0; i < rules->register_count; i++)
-		caller[i] = unwind_load(state, frame + rules->signal_registers[i]);
+		caller[rules->signal_registers[i]] = unwind_load(state, frame + rules->signal_offset + UNWIND_WORD * i);
 	if (!unwind_use_address(state, caller[rules->instruction_pointer], &address))
 		return UNWIND_STEP_MISSING;
 	unwind_enter_caller(state, caller, address, frame, UNWIND_BY_SIGNAL_FRAME);

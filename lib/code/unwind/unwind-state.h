@@ -27,8 +27,10 @@ struct unwind_rules {
 	bool return_address_pushed;
 	uint8_t link_register;
 	uint64_t address_mask; /* removes the signature that a return address may carry */
-	/* Offset of each register from the stack pointer at the signal return trampoline. */
-	uint16_t signal_registers[CFI_REGISTERS];
+	/* At the signal return trampoline: the registers that are saved from this offset of the stack pointer on, a
+	 * word each. */
+	uint16_t signal_offset;
+	uint8_t signal_registers[CFI_REGISTERS];
 };
 
 enum unwind_step {

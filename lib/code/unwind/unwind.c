@@ -10,10 +10,6 @@
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
 
-/* struct ucontext, at the stack pointer after the handler has returned: flags, link and stack, then the general
- * registers. */
-#define X86_64_SIGNAL_REGISTER(n) (40 + 8 * (n))
-
 const struct unwind_rules unwind_rules_x86_64 = {
     .elf_machine = EM_X86_64,
     .register_count = RIP + 1,
@@ -23,37 +19,12 @@ const struct unwind_rules unwind_rules_x86_64 = {
     .preserved = 1 << RBX | 1 << RBP | 1 << R12 | 1 << R13 | 1 << R14 | 1 << R15,
     .address_mask = UINT64_MAX,
     .return_address_pushed = true,
-    .signal_registers =
-	{
-	    [R8] = X86_64_SIGNAL_REGISTER(0),
-	    [R9] = X86_64_SIGNAL_REGISTER(1),
-	    [R10] = X86_64_SIGNAL_REGISTER(2),
-	    [R11] = X86_64_SIGNAL_REGISTER(3),
-	    [R12] = X86_64_SIGNAL_REGISTER(4),
-	    [R13] = X86_64_SIGNAL_REGISTER(5),
-	    [R14] = X86_64_SIGNAL_REGISTER(6),
-	    [R15] = X86_64_SIGNAL_REGISTER(7),
-	    [RDI] = X86_64_SIGNAL_REGISTER(8),
-	    [RSI] = X86_64_SIGNAL_REGISTER(9),
-	    [RBP] = X86_64_SIGNAL_REGISTER(10),
-	    [RBX] = X86_64_SIGNAL_REGISTER(11),
-	    [RDX] = X86_64_SIGNAL_REGISTER(12),
-	    [RAX] = X86_64_SIGNAL_REGISTER(13),
-	    [RCX] = X86_64_SIGNAL_REGISTER(14),
-	    [RSP] = X86_64_SIGNAL_REGISTER(15),
-	    [RIP] = X86_64_SIGNAL_REGISTER(16),
-	},
+    /* struct ucontext: flags, link and stack, then the general registers. */
+    .signal_offset = 40,
+    .signal_registers = {R8, R9, R10, R11, R12, R13, R14, R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RIP},
 };
 
 enum { X19 = 19, FRAME_POINTER = 29, LINK_REGISTER, STACK_POINTER, PROGRAM_COUNTER };
-
-/* struct rt_sigframe, at the stack pointer after the handler has returned: siginfo, then ucontext. Its sigcontext is
- * aligned to 16 bytes and begins with the fault address. */
-#define AARCH64_SIGNAL_REGISTER(n) (128 + 176 + 8 + 8 * (n))
-
-#define FOUR(n)                                                                                                        \
-	[n] = AARCH64_SIGNAL_REGISTER(n), [(n) + 1] = AARCH64_SIGNAL_REGISTER((n) + 1),                                \
-	[(n) + 2] = AARCH64_SIGNAL_REGISTER((n) + 2), [(n) + 3] = AARCH64_SIGNAL_REGISTER((n) + 3)
 
 static const struct unwind_rules unwind_rules_aarch64 = {
     .elf_machine = EM_AARCH64,
@@ -64,8 +35,11 @@ static const struct unwind_rules unwind_rules_aarch64 = {
     .link_register = LINK_REGISTER,
     .preserved = ((1ULL << (FRAME_POINTER + 1)) - 1) & ~((1ULL << X19) - 1),
     .address_mask = (1ULL << 48) - 1,
-    .signal_registers = {FOUR(0), FOUR(4), FOUR(8), FOUR(12), FOUR(16), FOUR(20), FOUR(24),
-			 FOUR(28), [PROGRAM_COUNTER] = AARCH64_SIGNAL_REGISTER(PROGRAM_COUNTER)},
+    /* struct rt_sigframe: siginfo, then ucontext. Its sigcontext is aligned to 16 bytes and begins with the fault
+     * address. */
+    .signal_offset = 128 + 176 + 8,
+    .signal_registers = {0,  1,	 2,  3,	 4,  5,	 6,  7,	 8,  9,	 10, 11, 12, 13, 14, 15, 16,
+			 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32},
 };
 
 const struct unwind_rules *unwind_rules_find(uint16_t elf_machine)
