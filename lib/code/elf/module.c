@@ -271,11 +271,6 @@ static size_t elf_file_code_before(const struct elf_file *file, uint64_t address
 	return *code_ret ? size : 0;
 }
 
-/* Size of the cache of module_follows_call(); each address has one slot. */
-#define CALLS_KEPT (1u << 17)
-#define CALL_ADDRESS_BITS 46 /* larger addresses are not cached */
-#define CALL_PROGRAM_BITS 16
-
 struct module {
 	bool copied; /* the file is in the recording */
 	struct modules *modules;
@@ -292,12 +287,7 @@ struct module {
 	int contains_coreclr; /* -1: unknown */
 	struct map places;    /* address and is_return_address -> index into `known_places` */
 	VECTOR(struct code_place) known_places;
-};
-
-struct known_call {
-	uint64_t address : CALL_ADDRESS_BITS;
-	uint64_t module : CALL_PROGRAM_BITS; /* number of the module; 0: unused */
-	uint64_t answer : 2;		     /* plus 1 */
+	struct map calls; /* address -> answer of module_follows_call(), plus 1 */
 };
 
 struct modules {
@@ -307,9 +297,8 @@ struct modules {
 	bool other_kernel;	    /* recorded on a different kernel from the running one */
 	struct disassembly *disassembly;
 	struct names_helper *helper;
-	struct intern keys;	  /* path and build-id, or inode */
-	struct map by_key;	  /* id -> module */
-	struct known_call *calls; /* CALLS_KEPT slots; NULL: not used yet */
+	struct intern keys; /* path and build-id, or inode */
+	struct map by_key;  /* id -> module */
 	VECTOR(struct module *) items;
 	struct arena rows; /* struct deduced_row of places */
 };
@@ -322,6 +311,7 @@ static void module_destroy(struct module *module)
 	go_functions_destroy(module->go);
 	elf_file_close(&module->file);
 	map_deinit(&module->places);
+	map_deinit(&module->calls);
 	vector_deinit(&module->known_places);
 	free(module->path);
 	free(module);
@@ -336,7 +326,6 @@ void modules_destroy(struct modules *modules)
 	vector_deinit(&modules->items);
 	intern_deinit(&modules->keys);
 	map_deinit(&modules->by_key);
-	free(modules->calls);
 	names_helper_destroy(modules->helper);
 	disassembly_destroy(modules->disassembly);
 	arena_deinit(&modules->rows);
@@ -767,25 +756,16 @@ int modules_ends_with_call(struct modules *modules, const uint8_t *code, size_t 
 
 int module_follows_call(struct module *module, uint64_t address)
 {
-	struct modules *modules = module->modules;
-	uint32_t number = module->names.number;
-	struct known_call *known = NULL;
+	const uint64_t *known = map_get(&module->calls, address);
 	const uint8_t *code = NULL;
 	size_t size;
 	int answer;
 
-	if (!modules->calls)
-		modules->calls = calloc(CALLS_KEPT, sizeof(*modules->calls));
-	if (modules->calls && !(address >> CALL_ADDRESS_BITS) && !(number >> CALL_PROGRAM_BITS))
-		known = &modules->calls[(address ^ address / CALLS_KEPT ^ number << 8) % CALLS_KEPT];
-	if (known && known->module == number && known->address == address)
-		return (int)known->answer - 1;
-	size = elf_file_code_before(&module->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
-	answer = size ? disassembly_ends_with_call(modules->disassembly, code, size) : -1;
 	if (known)
-		*known = (struct known_call){.address = address & ((1ULL << CALL_ADDRESS_BITS) - 1),
-					     .module = number & ((1ULL << CALL_PROGRAM_BITS) - 1),
-					     .answer = (uint64_t)(answer + 1) & 3};
+		return (int)*known - 1;
+	size = elf_file_code_before(&module->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
+	answer = size ? disassembly_ends_with_call(module->modules->disassembly, code, size) : -1;
+	(void)map_put(&module->calls, address, (uint64_t)(answer + 1));
 	return answer;
 }
 
