@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -61,9 +59,7 @@ struct dwarf_names {
 	VECTOR(struct unit) units;
 	struct code_ranges ranges; /* of the units */
 	struct map entries;	   /* Dwarf_CU -> struct unit_entries */
-	struct map qualified;	   /* entry of a declaration -> text; 0: none */
-	struct arena arena;
-	uint64_t ranges_left; /* maximum number of ranges left that the file can describe */
+	uint64_t ranges_left;	   /* maximum number of ranges left that the file can describe */
 	bool warnings_parts;
 	bool warnings_supplement; /* such a file is missing: any entry may refer to it */
 	bool met_warning;	  /* a lookup needed a missing file */
@@ -322,28 +318,21 @@ static bool prepend_scopes(struct dwarf_names *names, Dwarf_Die *declaration, st
 	return true;
 }
 
-const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame)
+char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame)
 {
 	Dwarf_Die die = frame->function;
 	struct scope_text text = {.start = LIMIT_DWARF_NAME_BYTES - 1};
-	const char *name, *qualified = NULL;
-	uint64_t key;
+	const char *name;
 	size_t own;
 
 	if (!frame->name || frame->linkage_name)
 		return NULL;
 	find_declaration(&die);
-	key = (uint64_t)(uintptr_t)die.addr;
-	if (map_get(&names->qualified, key))
-		return map_get_pointer(&names->qualified, key);
 	name = dwarf_diename(&die);
-	if (name && is_cplusplus(&die) && prepend(&text, name)) {
-		own = text.start;
-		if (prepend_scopes(names, &die, &text) && text.start != own)
-			qualified = arena_string(&names->arena, text.bytes + text.start);
-	}
-	(void)map_put_pointer(&names->qualified, key, qualified);
-	return qualified;
+	if (!name || !is_cplusplus(&die) || !prepend(&text, name))
+		return NULL;
+	own = text.start;
+	return prepend_scopes(names, &die, &text) && text.start != own ? strdup(text.bytes + text.start) : NULL;
 }
 
 /* ---- functions and lines by address ---- */
@@ -533,8 +522,6 @@ void dwarf_names_destroy(struct dwarf_names *names)
 		free(unit);
 	}
 	map_deinit(&names->entries);
-	map_deinit(&names->qualified);
-	arena_deinit(&names->arena);
 	vector_deinit(&names->units);
 	vector_deinit(&names->ranges);
 	free(names);

@@ -44,7 +44,8 @@ struct debug_frame {
  * 0: `address` (of the Dwarf) is unknown. */
 size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debug_frame frames[LIMIT_INLINED_FRAMES]);
 
-/* The qualified name, with namespaces and classes, of a function already found; NULL: none, or use the linkage name. */
-const char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame);
+/* The qualified name, with namespaces and classes, of a function already found; NULL: none, or use the linkage name.
+ * The caller frees it. */
+char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/compression.h"
 #include "base/limits.h"
 #include "base/strings.h"
+#include "base/vector.h"
 #include "code/names/demangle.h"
 #include "code/names/dwarf-names.h"
 #include "code/unwind/unwind.h"
@@ -46,7 +47,8 @@ struct symbols {
 	struct dwarf_names *dwarf_names;
 	bool debug_unreadable; /* there is debug information, but it is unreadable */
 	Dwarf_Addr debug_bias;
-	struct synthesized_names made;
+	bool ada;	      /* names that nothing else demangles are Ada's */
+	VECTOR(char *) texts; /* made for the last lookup */
 };
 
 /* libdwfl would also search the working directory for a file named after the program, which may belong to another
@@ -100,11 +102,18 @@ struct symbols *symbols_create(const struct symbols_source *source)
 	return symbols;
 }
 
+static void forget_texts(struct symbols *symbols)
+{
+	while (symbols->texts.count)
+		free(symbols->texts.items[--symbols->texts.count]);
+}
+
 void symbols_destroy(struct symbols *symbols)
 {
 	if (!symbols)
 		return;
-	synthesized_names_deinit(&symbols->made);
+	forget_texts(symbols);
+	vector_deinit(&symbols->texts);
 	vector_deinit(&symbols->table);
 	dwarf_names_destroy(symbols->dwarf_names);
 	(void)dwarf_end(symbols->separate_dwarf);
@@ -155,7 +164,7 @@ static bool add_symbol(struct symbols *symbols, int index)
 	if (entry.end <= entry.start)
 		return true;
 	/* Each program of Ada has the first, its libraries have packages that begin with the second. */
-	symbols->made.ada |= !strcmp(name, "adainit") || starts_with(name, "system__");
+	symbols->ada |= !strcmp(name, "adainit") || starts_with(name, "system__");
 	return vector_push(&symbols->table, entry);
 }
 
@@ -345,15 +354,24 @@ static const struct symbol *find_symbol(const struct symbols *symbols, uint64_t 
 	return nearest && address < nearest->end ? nearest : NULL;
 }
 
+/* Keep a text, which may be NULL, until the next lookup. */
+static const char *keep(struct symbols *symbols, char *text)
+{
+	if (text && vector_push(&symbols->texts, text))
+		return text;
+	free(text);
+	return NULL;
+}
+
 static void set_function(struct symbols *symbols, const char *raw, const char *fallback, struct module_frame *frame)
 {
 	const char *version = strchr(raw, '@');
 	const char *demangled;
 
 	if (version && version != raw)
-		raw = synthesized_names_without_version(&symbols->made, raw, version);
+		raw = keep(symbols, strndup(raw, (size_t)(version - raw)));
 	frame->raw_function = raw;
-	demangled = raw && symbols->source.demangle ? synthesized_names_demangle(&symbols->made, raw) : NULL;
+	demangled = raw && symbols->source.demangle ? keep(symbols, demangle(raw, symbols->ada)) : NULL;
 	frame->function = demangled ? demangled : fallback && symbols->source.demangle ? fallback : raw;
 }
 
@@ -385,7 +403,7 @@ static bool set_mangled_function(struct symbols *symbols, const struct debug_fra
 	set_function(symbols, symbol->name, NULL, frame);
 	clone = frame->function && frame->function != frame->raw_function ? strstr(frame->function, " [clone ") : NULL;
 	if (clone)
-		frame->function = synthesized_names_without_version(&symbols->made, frame->function, clone);
+		frame->function = keep(symbols, strndup(frame->function, (size_t)(clone - frame->function)));
 	return frame->function != NULL;
 }
 
@@ -421,7 +439,7 @@ static void set_debug_function(struct symbols *symbols, const struct debug_frame
 	if (!is_plain_name(raw) && symbol && symbol->rank == 0)
 		return set_function(symbols, symbol->name, NULL, frame);
 	if (!debug->linkage_name)
-		fallback = dwarf_names_qualified(symbols->dwarf_names, debug);
+		fallback = keep(symbols, dwarf_names_qualified(symbols->dwarf_names, debug));
 	else if (debug->name && !shows_class(debug->linkage_name, debug->name))
 		fallback = debug->name;
 	set_function(symbols, raw, fallback, frame);
@@ -449,6 +467,7 @@ size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_fra
 	const struct symbol *symbol;
 	size_t count = 0;
 
+	forget_texts(symbols);
 	load_debug(symbols);
 	load(symbols);
 	symbol = find_symbol(symbols, address);
@@ -456,9 +475,10 @@ size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_fra
 		count = dwarf_names_find(symbols->dwarf_names, address + symbols->bias - symbols->debug_bias, debug);
 	for (size_t i = 0; i < count; i++) {
 		const char *file = debug[i].source_file;
+		char *path;
 
 		if (file && *file != '/' && debug[i].directory)
-			file = synthesized_names_path(&symbols->made, debug[i].directory, file);
+			file = asprintf(&path, "%s/%s", debug[i].directory, file) < 0 ? NULL : keep(symbols, path);
 		frames_ret[i] = (struct module_frame){
 		    .source_file = file, .source_line = debug[i].source_line, .inlined = debug[i].inlined};
 		if (debug[i].name || debug[i].linkage_name)

@@ -7,11 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/errors.h"
 #include "base/limits.h"
-#include "base/map.h"
-#include "base/vector.h"
 #include "code/elf/go-functions.h"
 #include "code/elf/module.h"
 
@@ -44,7 +41,7 @@ struct symbols *symbols_create(const struct symbols_source *source);
 
 void symbols_destroy(struct symbols *symbols);
 
-/* See module_names(). Strings live as long as `symbols`. */
+/* See module_names(). Strings live until the next call. */
 size_t symbols_find(struct symbols *symbols, uint64_t address, struct module_frame frames_ret[LIMIT_INLINED_FRAMES]);
 
 /* The next function that stack_end_by_name() knows; start with *position 0. NULL: no more. */
