@@ -19,8 +19,9 @@ int cmd_dump(const struct command *command, int argc, char **argv)
 	struct stat output;
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    OPTION('i', "input", STRING, &input, "FILE", "the recording (default " DEFAULT_FILE "); -: standard input"),
-	    OPTION(0, "no-pager", FLAG, &no_pager, NULL, "write straight to the terminal"),
+	    OPTION('i', "input", value_string, &input, "FILE",
+		   "the recording (default " DEFAULT_FILE "); -: standard input"),
+	    OPTION(0, "no-pager", value_flag, &no_pager, NULL, "write straight to the terminal"),
 	    OPTIONS_END,
 	};
 

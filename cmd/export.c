@@ -265,14 +265,14 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	const struct mmt_export_format *formats = mmt_export_formats(&count);
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    OPTION('f', "format", CHOICE, &settings.format_place, settings.format_words, "the format of the file",
+	    OPTION('f', "format", NULL, &settings.format_place, settings.format_words, "the format of the file",
 		   .choices = settings.format_names, .given = &settings.format_given),
-	    OPTION('o', "output", STRING, &settings.output, "FILE",
+	    OPTION('o', "output", value_string, &settings.output, "FILE",
 		   "write to FILE (default: on a terminal, a file named after the recording; else standard output)"),
-	    OPTION(0, "weight", CHOICE, &settings.weight, "memory|unfreed|resident|committed|allocated|count",
+	    OPTION(0, "weight", NULL, &settings.weight, "memory|unfreed|resident|committed|allocated|count",
 		   "the figure of each stack in svg and folded (default memory, as in reports)",
 		   .choices = settings.weight_names, .given = &settings.weight_given),
-	    OPTION(0, "every", DURATION, &settings.every_ns, "TIME",
+	    OPTION(0, "every", value_duration, &settings.every_ns, "TIME",
 		   "write a pprof file after each TIME (10s, 5m), numbered"),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    OPTIONS_END,

@@ -42,10 +42,10 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 	struct pack_arguments arguments = {0};
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    OPTION('i', "input", STRING, &arguments.input, "FILE", "the recording (default " DEFAULT_FILE ")"),
-	    OPTION('o', "output", STRING, &arguments.output, "FILE",
+	    OPTION('i', "input", value_string, &arguments.input, "FILE", "the recording (default " DEFAULT_FILE ")"),
+	    OPTION('o', "output", value_string, &arguments.output, "FILE",
 		   "write to FILE, renaming an existing FILE to FILE.old; default: replace the recording"),
-	    OPTION('q', "quiet", FLAG, &arguments.quiet, NULL, "print only errors"),
+	    OPTION('q', "quiet", value_flag, &arguments.quiet, NULL, "print only errors"),
 	    OPTIONS_END,
 	};
 

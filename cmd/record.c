@@ -723,77 +723,76 @@ static int parse_arguments(const struct command *command, struct record_argument
 {
 	const struct option_entry table[] = {
 	    OPTION(
-		'p', "pid", OTHER, &arguments->pids, "PID[,PID...]",
+		'p', "pid", parse_pids, &arguments->pids, "PID[,PID...]",
 		"attach to these processes, with all their threads and later children; --tree adds existing children",
-		.parse = parse_pids, .group = "What to record"),
-	    OPTION(0, "comm", WORDS, &arguments->names, "COMM",
+		.group = "What to record"),
+	    OPTION(0, "comm", value_word, &arguments->names, "COMM",
 		   "attach to every process with this command name, as `ps -e -o comm` shows it; may be a pattern such "
 		   "as 'worker-*', and repeated"),
-	    OPTION(0, "wait", FLAG, &arguments->wait, NULL,
+	    OPTION(0, "wait", value_flag, &arguments->wait, NULL,
 		   "wait for the next process of the name in --comm, and record it from its start; needs root"),
-	    OPTION(0, "tree", FLAG, &arguments->options.tree, NULL,
+	    OPTION(0, "tree", value_flag, &arguments->options.tree, NULL,
 		   "also record existing children, and the children of these; with -p or --comm"),
-	    OPTION('t', "tid", PIDS, &arguments->tids, "TID[,TID...]",
+	    OPTION('t', "tid", value_pids, &arguments->tids, "TID[,TID...]",
 		   "attach to these threads only, and to those that they start; unmapping by other threads is not "
 		   "recorded"),
-	    OPTION('a', "all-cpus", FLAG, &arguments->options.all_cpus, NULL, "record every process, now and later",
-		   .exact = true),
-	    OPTION('G', "cgroup", STRING, &arguments->options.cgroup, "PATH|ID",
+	    OPTION('a', "all-cpus", value_flag, &arguments->options.all_cpus, NULL,
+		   "record every process, now and later", .exact = true),
+	    OPTION('G', "cgroup", value_string, &arguments->options.cgroup, "PATH|ID",
 		   "record every process of this control group, and of the groups below it, such as a container or "
 		   "service"),
-	    OPTION(0, "duration", DURATION, &arguments->options.duration_ns, "TIME",
+	    OPTION(0, "duration", value_duration, &arguments->options.duration_ns, "TIME",
 		   "stop after TIME: 10s, 500ms, 2m, 1h", .group = "How long"),
-	    OPTION(0, "max-size", SIZE, &arguments->options.max_bytes, "SIZE", "stop when SIZE is written: 100M, 2G"),
-	    OPTION('g', "call-graph", OTHER, &arguments->options, "auto|fp|dwarf[,SIZE]|none",
+	    OPTION(0, "max-size", value_size, &arguments->options.max_bytes, "SIZE",
+		   "stop when SIZE is written: 100M, 2G"),
+	    OPTION('g', "call-graph", parse_call_graph, &arguments->options, "auto|fp|dwarf[,SIZE]|none",
 		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",
-		   .parse = parse_call_graph, .group = "Stacks and names"),
-	    OPTION(0, "ask-runtime", FLAG, &arguments->options.ask_runtime, NULL,
+		   .group = "Stacks and names"),
+	    OPTION(0, "ask-runtime", value_flag, &arguments->options.ask_runtime, NULL,
 		   "ask .NET and Java processes for a perf map, if they were started without one", .exact = true),
-	    OPTION('o', "output", STRING, &arguments->options.output, "FILE",
+	    OPTION('o', "output", value_string, &arguments->options.output, "FILE",
 		   "write the recording to FILE (default " DEFAULT_FILE "); an existing FILE is renamed to FILE.old; "
 		   "-: write to standard output, for a pipe",
 		   .group = "Output"),
-	    OPTION(0, "report", FLAG, &arguments->report, NULL,
+	    OPTION(0, "report", value_flag, &arguments->report, NULL,
 		   "show the report when recording has ended; on a terminal, unless -q"),
 	    OPTION(
-		0, "raw", FLAG, &arguments->raw, NULL,
+		0, "raw", value_flag, &arguments->raw, NULL,
 		"keep stack memory and registers instead of packing the recording at the end, as `mmtrace pack` does"),
-	    OPTION(0, "ready-fd", COUNT, &arguments->ready_fd, "N",
+	    OPTION(0, "ready-fd", value_count, &arguments->ready_fd, "N",
 		   "write a line to descriptor N when recording begins; then close it"),
-	    OPTION('q', "quiet", FLAG, &arguments->quiet, NULL, "print only warnings and errors"),
-	    OPTION('v', "verbose", FLAG, &arguments->options.verbose, NULL,
+	    OPTION('q', "quiet", value_flag, &arguments->quiet, NULL, "print only warnings and errors"),
+	    OPTION('v', "verbose", value_flag, &arguments->options.verbose, NULL,
 		   "show what the recorder is doing, and its events, stack dumps and cost"),
-	    OPTION('m', "ring-size", OTHER, &arguments->options.ring_bytes, "SIZE",
-		   "ring buffer memory per CPU; a larger one loses fewer events under load", .parse = parse_ring_bytes,
-		   .group = "More"),
+	    OPTION('m', "ring-size", parse_ring_bytes, &arguments->options.ring_bytes, "SIZE",
+		   "ring buffer memory per CPU; a larger one loses fewer events under load", .group = "More"),
 	    OPTION(
-		0, "lean", FLAG, &arguments->options.lean, NULL,
+		0, "lean", value_flag, &arguments->options.lean, NULL,
 		"record only a small stack dump with each call: cheap, for programs that map and unmap all the time"),
-	    OPTION(0, "no-compress", FLAG, &arguments->options.no_compress, NULL,
+	    OPTION(0, "no-compress", value_flag, &arguments->options.no_compress, NULL,
 		   "write uncompressed records: a much larger file, which older tools can read"),
-	    OPTION(0, "no-census", FLAG, &arguments->options.no_census, NULL,
+	    OPTION(0, "no-census", value_flag, &arguments->options.no_census, NULL,
 		   "do not count what is in the malloc heaps of the processes"),
-	    OPTION(0, "no-madvise", FLAG, &arguments->options.no_madvise, NULL,
+	    OPTION(0, "no-madvise", value_flag, &arguments->options.no_madvise, NULL,
 		   "do not record calls of madvise that give memory back; cheaper for programs that make very many of "
 		   "them"),
-	    OPTION(0, "no-inherit", FLAG, &arguments->options.no_inherit, NULL,
+	    OPTION(0, "no-inherit", value_flag, &arguments->options.no_inherit, NULL,
 		   "do not record child processes; new threads are still recorded"),
 	    OPTION(
-		0, "scope", CHOICE, &arguments->options.scope, "auto|threads|cgroup|cpus",
+		0, "scope", NULL, &arguments->options.scope, "auto|threads|cgroup|cpus",
 		"where to open the events; auto: for each thread, or in the control group or on the CPUs if there are "
 		"too many threads or CPUs",
 		.choices = scope_words),
 	    OPTION(
-		0, "snapshot-interval", OTHER, &arguments->options.snapshot_interval_ns, "TIME",
+		0, "snapshot-interval", parse_interval, &arguments->options.snapshot_interval_ns, "TIME",
 		"check against the kernel's maps every TIME, and record which pages are resident; 0 (default): check "
-		"only a command and its children, at growing intervals",
-		.parse = parse_interval),
+		"only a command and its children, at growing intervals"),
 	    OPTION(
-		0, "images", CHOICE, &arguments->options.images, "missing|all|none",
+		0, "images", NULL, &arguments->options.images, "missing|all|none",
 		"which ELF files to copy into the recording; missing (default): those that this machine cannot open by "
 		"their path, as in containers",
 		.choices = image_words),
-	    OPTION(0, "code", CHOICE, &arguments->options.code, "all|none",
+	    OPTION(0, "code", NULL, &arguments->options.code, "all|none",
 		   "whether to copy JIT code into the recording; unwinding JIT code without frame pointers needs it",
 		   .choices = code_words),
 	    OPTIONS_END,
@@ -813,8 +812,8 @@ int cmd_record(const struct command *command, int argc, char **argv)
 		status = check_arguments(command, &arguments, argv + first);
 	if (status < 0)
 		status = record(command, &arguments, argv);
-	value_pids_deinit(&arguments.pids);
-	value_pids_deinit(&arguments.tids);
-	value_words_deinit(&arguments.names);
+	free(arguments.pids.items);
+	free(arguments.tids.items);
+	free(arguments.names.items);
 	return status;
 }

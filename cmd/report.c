@@ -181,14 +181,14 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	const struct option_entry table[] = {
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    BY_OPTION(&settings.selection),
-	    OPTION(0, "every", DURATION, &settings.selection.report.every_ns, "TIME",
+	    OPTION(0, "every", value_duration, &settings.selection.report.every_ns, "TIME",
 		   "also show the totals over time, in steps of TIME (10s, 5m)"),
-	    OPTION('s', "sort", CHOICE, &settings.display.text.sort, sort_words,
+	    OPTION('s', "sort", NULL, &settings.display.text.sort, sort_words,
 		   "sort by this figure, largest first (default memory); age: oldest first", .choices = sort_choices),
-	    OPTION(0, "csv", FLAG, &settings.csv, NULL,
+	    OPTION(0, "csv", value_flag, &settings.csv, NULL,
 		   "write CSV for spreadsheets: a record for each row or, with --every, for each step"),
 	    DISPLAY_OPTIONS(&settings.display),
-	    OPTION(0, "check", FLAG, &settings.check, NULL,
+	    OPTION(0, "check", value_flag, &settings.check, NULL,
 		   "check the result: exit 1 when it differs from the kernel's final maps or calls are missing, 2 when "
 		   "it cannot be "
 		   "checked"),

@@ -9,7 +9,7 @@ int cmd_setup(const struct command *command, int argc, char **argv)
 {
 	bool quiet = false;
 	const struct option_entry table[] = {
-	    OPTION('q', "quiet", FLAG, &quiet, NULL, "print nothing on success"),
+	    OPTION('q', "quiet", value_flag, &quiet, NULL, "print nothing on success"),
 	    OPTIONS_END,
 	};
 	int first = 0, status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);

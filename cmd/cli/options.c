@@ -45,6 +45,19 @@ static bool parse_decimal(const char **text, uint64_t *whole_ret, uint64_t *part
 	return true;
 }
 
+const char *value_flag(const char *text, void *given_ret)
+{
+	(void)text;
+	*(bool *)given_ret = true;
+	return NULL;
+}
+
+const char *value_string(const char *text, void *string_ret)
+{
+	*(const char **)string_ret = text;
+	return NULL;
+}
+
 const char *value_count(const char *text, void *count_ret)
 {
 	uint64_t value = 0;
@@ -250,12 +263,6 @@ const char *value_pids(const char *text, void *pids)
 	return NULL;
 }
 
-void value_pids_deinit(struct value_pids *pids)
-{
-	free(pids->items);
-	*pids = (struct value_pids){0};
-}
-
 const char *value_word(const char *text, void *value)
 {
 	struct value_words *words = value;
@@ -269,12 +276,6 @@ const char *value_word(const char *text, void *value)
 	words->items = items;
 	items[words->count++] = text;
 	return NULL;
-}
-
-void value_words_deinit(struct value_words *words)
-{
-	free(words->items);
-	*words = (struct value_words){0};
 }
 
 #define WORD_MAX 32
@@ -336,7 +337,7 @@ static void build_tables(const struct option_entry *table, enum options_order or
 	add_name(tables, &count, "help", false, VALUE_HELP);
 	add_name(tables, &count, "list-options", false, VALUE_LIST);
 	for (int i = 0; table[i].name; i++) {
-		bool argument = table[i].kind != OPTION_FLAG;
+		bool argument = table[i].argument != NULL;
 
 		add_name(tables, &count, table[i].name, argument, VALUE_FIRST + i);
 		if (table[i].alias)
@@ -362,34 +363,17 @@ static const struct option_entry *find_entry(const struct option_entry *table, i
 /* Returns NULL, or a description of what is expected. */
 static const char *read_value(const struct option_entry *entry, const char *text)
 {
-	static const char *(*const parsers[])(const char *text, void *value) = {
-	    [OPTION_COUNT] = value_count,	  [OPTION_SIZE] = value_size,  [OPTION_DURATION] = value_duration,
-	    [OPTION_PIDS] = value_pids,		  [OPTION_WORDS] = value_word, [OPTION_CLASSES] = value_classes,
-	    [OPTION_TIMESTAMP] = value_timestamp,
-	};
-
 	if (entry->given)
 		*entry->given = true;
-	switch (entry->kind) {
-	case OPTION_FLAG:
-		*(bool *)entry->value = true;
-		return NULL;
-	case OPTION_STRING:
-		*(const char **)entry->value = text;
-		return NULL;
-	case OPTION_CHOICE:
-		for (int i = 0; entry->choices[i]; i++) {
-			if (strcmp(entry->choices[i], text) == 0) {
-				*(int *)entry->value = i;
-				return NULL;
-			}
-		}
-		return entry->argument;
-	case OPTION_OTHER:
+	if (!entry->choices)
 		return entry->parse(text, entry->value);
-	default:
-		return parsers[entry->kind](text, entry->value);
+	for (int i = 0; entry->choices[i]; i++) {
+		if (strcmp(entry->choices[i], text) == 0) {
+			*(int *)entry->value = i;
+			return NULL;
+		}
 	}
+	return entry->argument;
 }
 
 #define DURATION "--duration TIME stops after TIME"

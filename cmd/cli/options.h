@@ -13,16 +13,18 @@
 #include "cmd.h"
 
 struct value_pids {
-	pid_t *items; /* owned, without duplicates */
+	pid_t *items; /* without duplicates; the caller frees them */
 	size_t count;
 };
 
 struct value_words {
-	const char **items; /* owned array */
+	const char **items; /* the caller frees the array */
 	size_t count;
 };
 
-const char *value_count(const char *text, void *count_ret); /* size_t */
+const char *value_flag(const char *text, void *given_ret);    /* bool: true */
+const char *value_string(const char *text, void *string_ret); /* const char * */
+const char *value_count(const char *text, void *count_ret);   /* size_t */
 /* uint64_t: 4096, 512K, 4M, 1.5G; KiB and the like too: always powers of 1024. */
 const char *value_size(const char *text, void *bytes_ret);
 /* uint64_t: 10s, 500ms, 2m, 1h; a plain number is seconds; fractions are allowed. */
@@ -36,11 +38,9 @@ const char *value_classes(const char *text, void *classes_ret);
 /* struct value_pids: "123,456", or "123 456" as pidof(1) and pgrep(1) print them, are added. */
 const char *value_pids(const char *text, void *pids);
 const char *value_pids_add(struct value_pids *pids, pid_t pid);
-void value_pids_deinit(struct value_pids *pids);
 
 /* struct value_words, which does not own the text that is added. */
 const char *value_word(const char *text, void *words);
-void value_words_deinit(struct value_words *words);
 
 /* Edit distance: the number of letters to add, remove, change or swap. */
 unsigned value_distance(const char *from, const char *to);
@@ -50,42 +50,29 @@ unsigned value_distance(const char *from, const char *to);
 
 #define OPTIONS_MAX 64 /* of a command */
 
-enum option_kind {
-	OPTION_FLAG,	  /* bool: true when given */
-	OPTION_STRING,	  /* const char * */
-	OPTION_COUNT,	  /* size_t */
-	OPTION_SIZE,	  /* uint64_t */
-	OPTION_DURATION,  /* uint64_t, nanoseconds */
-	OPTION_PIDS,	  /* struct value_pids */
-	OPTION_WORDS,	  /* struct value_words; repeated */
-	OPTION_CLASSES,	  /* uint32_t, as value_classes() */
-	OPTION_TIMESTAMP, /* struct mmt_timestamp */
-	OPTION_CHOICE,	  /* int or enum: the word's place in `choices` */
-	OPTION_OTHER,	  /* read by `parse` */
-};
-
 struct option_entry {
 	char letter;	   /* 0: none */
 	const char *name;  /* NULL ends the table */
 	const char *alias; /* another spelling, which --help does not list; may be NULL */
-	enum option_kind kind;
+	/* Returns NULL, or a description of what is expected: value_count() and the like. */
+	const char *(*parse)(const char *text, void *value);
 	void *value;
 	/* NULL for flags. Shells complete files for "FILE", directories for "PATH", IDs for "PID" and "TID", and the
 	   words of "one|two"; with "]" at the end, as in "one|two[,...]", lists of them. */
 	const char *argument;
 	const char *help;
-	const char *const *choices;			     /* NULL-terminated */
-	const char *(*parse)(const char *text, void *value); /* returns NULL, or a description of what is expected */
-	bool *given;					     /* set when the option was used; may be NULL */
+	/* NULL-terminated words: the value, an int or enum, is the place of the given one, and `parse` is NULL. */
+	const char *const *choices;
+	bool *given;	   /* set when the option was used; may be NULL */
 	const char *group; /* the heading of this and the entries after it; NULL: none of its own */
 	bool exact; /* an abbreviation of the name is refused: of a flag that does more than what one would guess */
 };
 
 /* A row of a table; optional fields follow as designated initialisers: OPTION(..., .choices = names). */
-#define OPTION(letter_, name_, kind_, value_, argument_, help_, ...)                                                   \
+#define OPTION(letter_, name_, parse_, value_, argument_, help_, ...)                                                  \
 	{                                                                                                              \
-		.letter = (letter_), .name = (name_), .kind = OPTION_##kind_, .value = (value_),                       \
-		.argument = (argument_), .help = (help_), __VA_ARGS__                                                  \
+		.letter = (letter_), .name = (name_), .parse = (parse_), .value = (value_), .argument = (argument_),   \
+		.help = (help_), __VA_ARGS__                                                                           \
 	}
 #define OPTIONS_END                                                                                                    \
 	{                                                                                                              \

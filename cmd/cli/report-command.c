@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -55,10 +56,10 @@ void report_selection_init(struct report_selection *selection)
 
 void report_selection_deinit(struct report_selection *selection)
 {
-	value_pids_deinit(&selection->pids);
-	value_words_deinit(&selection->focus);
-	value_words_deinit(&selection->ignore);
-	value_words_deinit(&selection->hide);
+	free(selection->pids.items);
+	free(selection->focus.items);
+	free(selection->ignore.items);
+	free(selection->hide.items);
 }
 
 void report_selection_apply(struct report_selection *selection)

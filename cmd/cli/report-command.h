@@ -29,36 +29,38 @@ struct report_selection {
 
 /* The entries of an option table; more may stand before and after. */
 #define REPORT_SELECTION_OPTIONS(selection)                                                                            \
-	OPTION('i', "input", STRING, &(selection)->report.input, "FILE",                                               \
+	OPTION('i', "input", value_string, &(selection)->report.input, "FILE",                                         \
 	       "the recording (default " DEFAULT_FILE "); -: standard input", .group = "Which memory"),                \
-	    OPTION('p', "pid", PIDS, &(selection)->pids, "PID[,PID...]", "only these processes"),                      \
-	    OPTION(0, "class", CLASSES, &(selection)->report.classes,                                                  \
+	    OPTION('p', "pid", value_pids, &(selection)->pids, "PID[,PID...]", "only these processes"),                \
+	    OPTION(0, "class", value_classes, &(selection)->report.classes,                                            \
 		   "anon|file|heap|shm|thread-stack|hugetlb|jit|gc-reserve[,...]", "only memory of these classes"),    \
-	    OPTION(0, "from", TIMESTAMP, &(selection)->report.from, "TIME",                                            \
+	    OPTION(0, "from", value_timestamp, &(selection)->report.from, "TIME",                                      \
 		   "only mappings made since TIME: 10s (after the start), -10s (before the end), 10:12:03"),           \
-	    OPTION(0, "to", TIMESTAMP, &(selection)->report.to, "TIME", "show the state at TIME instead of the end"),  \
-	    OPTION(0, "min-age", DURATION, &(selection)->report.min_age_ns, "TIME",                                    \
+	    OPTION(0, "to", value_timestamp, &(selection)->report.to, "TIME",                                          \
+		   "show the state at TIME instead of the end"),                                                       \
+	    OPTION(0, "min-age", value_duration, &(selection)->report.min_age_ns, "TIME",                              \
 		   "ignore mappings younger than TIME at the end (10s, 5m)"),                                          \
 	    NAME_OPTIONS(selection)
 
 /* The options among these that select by name, for commands with several recordings. */
 #define NAME_OPTIONS(selection)                                                                                        \
-	OPTION(0, "focus", WORDS, &(selection)->focus, "[KEY=]PATTERN",                                                \
+	OPTION(0, "focus", value_word, &(selection)->focus, "[KEY=]PATTERN",                                           \
 	       "only memory mapped through this function or module ('std::*'), or whose KEY (function, "               \
 	       "module, file, class, thread) matches; may be repeated"),                                               \
-	    OPTION(0, "ignore", WORDS, &(selection)->ignore, "[KEY=]PATTERN",                                          \
+	    OPTION(0, "ignore", value_word, &(selection)->ignore, "[KEY=]PATTERN",                                     \
 		   "exclude memory that matches, as with --focus; may be repeated"),                                   \
-	    OPTION(0, "hide", WORDS, &(selection)->hide, "NAME",                                                       \
+	    OPTION(0, "hide", value_word, &(selection)->hide, "NAME",                                                  \
 		   "hide frames of this function or module, which may be a pattern (malloc, 'libc.so*'); may be "      \
 		   "repeated"),                                                                                        \
-	    OPTION(0, "no-demangle", FLAG, &(selection)->report.no_demangle, NULL, "show mangled C++ and Rust names")
+	    OPTION(0, "no-demangle", value_flag, &(selection)->report.no_demangle, NULL,                               \
+		   "show mangled C++ and Rust names")
 
 #define REPORT_BY_ARGUMENT "stack|function|module|file|class|process|thread[,KEY]"
 
 #define BY_OPTION(selection)                                                                                           \
-	OPTION(0, "by", OTHER, (selection)->by, REPORT_BY_ARGUMENT,                                                    \
+	OPTION(0, "by", report_selection_parse_by, (selection)->by, REPORT_BY_ARGUMENT,                                \
 	       "group by this key (default stack); with two, such as function,thread, a row for each pair",            \
-	       .parse = report_selection_parse_by, .group = "Rows and output")
+	       .group = "Rows and output")
 
 /* Call this before using the table, which points into the selection. */
 void report_selection_init(struct report_selection *selection);

@@ -36,17 +36,17 @@ struct display {
 
 /* The entries of an option table; more may stand before and after. */
 #define DISPLAY_OPTIONS(display)                                                                                       \
-	OPTION(0, "json", FLAG, &(display)->json, NULL, "write JSON; every stack unless --limit is given"),            \
-	    OPTION(0, "html", STRING, &(display)->html, "FILE", "write a self-contained page for a browser to FILE"),  \
-	    OPTION('n', "limit", COUNT, &(display)->text.limit, "N",                                                   \
+	OPTION(0, "json", value_flag, &(display)->json, NULL, "write JSON; every stack unless --limit is given"),      \
+	    OPTION(0, "html", value_string, &(display)->html, "FILE",                                                  \
+		   "write a self-contained page for a browser to FILE"),                                               \
+	    OPTION('n', "limit", value_count, &(display)->text.limit, "N",                                             \
 		   "show the first N stacks (default 10; with --html 10000; with --json all; 0: all)",                 \
 		   .given = &(display)->limit_given),                                                                  \
-	    OPTION(0, "min-bytes", SIZE, &(display)->text.min_bytes, "SIZE", "hide stacks with less than SIZE"),       \
-	    OPTION(0, "stacks", OTHER, &(display)->text.stack_frames, "N|all",                                         \
-		   "show at most N frames of a stack (default 12); all or 0: every frame, runtime frames too",         \
-		   .parse = display_parse_stacks),                                                                     \
-	    OPTION(0, "no-pager", FLAG, &(display)->no_pager, NULL, "write straight to the terminal"),                 \
-	    OPTION(0, "colour", CHOICE, &(display)->colour, "auto|always|never",                                       \
+	    OPTION(0, "min-bytes", value_size, &(display)->text.min_bytes, "SIZE", "hide stacks with less than SIZE"), \
+	    OPTION(0, "stacks", display_parse_stacks, &(display)->text.stack_frames, "N|all",                          \
+		   "show at most N frames of a stack (default 12); all or 0: every frame, runtime frames too"),        \
+	    OPTION(0, "no-pager", value_flag, &(display)->no_pager, NULL, "write straight to the terminal"),           \
+	    OPTION(0, "colour", NULL, &(display)->colour, "auto|always|never",                                         \
 		   "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never",                \
 		   .alias = "color", .choices = colour_choices)
 

@@ -25,13 +25,13 @@ static const char *const words[] = {"red", "green", NULL};
 static int parse(struct settings *settings, enum options_order order, char **argv, int *first_ret)
 {
 	const struct option_entry table[] = {
-	    OPTION('f', "flag", FLAG, &settings->flag, NULL, "a flag"),
-	    OPTION('o', "output", STRING, &settings->file, "FILE", "a file"),
-	    OPTION('s', "size", SIZE, &settings->size, "SIZE", "a size", .given = &settings->size_given),
-	    OPTION(0, "duration", DURATION, &settings->duration, "TIME", "a time"),
-	    OPTION('n', "limit", COUNT, &settings->count, "N", "a number"),
-	    OPTION(0, "colour", CHOICE, &settings->choice, "red|green", "a colour", .alias = "color", .choices = words),
-	    OPTION('p', "pid", PIDS, &settings->pids, "PID[,PID...]", "processes"),
+	    OPTION('f', "flag", value_flag, &settings->flag, NULL, "a flag"),
+	    OPTION('o', "output", value_string, &settings->file, "FILE", "a file"),
+	    OPTION('s', "size", value_size, &settings->size, "SIZE", "a size", .given = &settings->size_given),
+	    OPTION(0, "duration", value_duration, &settings->duration, "TIME", "a time"),
+	    OPTION('n', "limit", value_count, &settings->count, "N", "a number"),
+	    OPTION(0, "colour", NULL, &settings->choice, "red|green", "a colour", .alias = "color", .choices = words),
+	    OPTION('p', "pid", value_pids, &settings->pids, "PID[,PID...]", "processes"),
 	    OPTIONS_END,
 	};
 	int argc = 0;
@@ -64,7 +64,7 @@ START_TEST(every_kind_of_option)
 	ck_assert_uint_eq(settings.pids.count, 3);
 	ck_assert_int_eq(settings.pids.items[2], 9);
 	ck_assert_str_eq(argv[first], "rest");
-	value_pids_deinit(&settings.pids);
+	free(settings.pids.items);
 }
 END_TEST
 
@@ -109,7 +109,7 @@ START_TEST(invalid_options_are_refused)
 	int first = 0;
 
 	ck_assert_int_eq(parse(&settings, OPTIONS_ANYWHERE, argv, &first), EXIT_UNUSABLE);
-	value_pids_deinit(&settings.pids);
+	free(settings.pids.items);
 }
 END_TEST
 
