@@ -102,17 +102,15 @@ int report_selection_check_html(const struct command *command, struct report_sel
 	return EXIT_UNUSABLE;
 }
 
-static const char *const by_choices[] = {
-    [MMT_BY_STACK] = "stack", [MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module", [MMT_BY_FILE] = "file",
-    [MMT_BY_CLASS] = "class", [MMT_BY_PROCESS] = "process",   [MMT_BY_THREAD] = "thread",
-};
-
-/* Place in by_choices; negative: none. */
+/* Negative: no key has this name. */
 static int find_key(const char *text, size_t length)
 {
-	for (int i = 0; i <= MMT_BY_THREAD; i++)
-		if (strlen(by_choices[i]) == length && !strncmp(by_choices[i], text, length))
+	for (int i = 0; i <= MMT_BY_THREAD; i++) {
+		const char *name = mmt_row_key_name((enum mmt_row_key)i);
+
+		if (strlen(name) == length && !strncmp(name, text, length))
 			return i;
+	}
 	return -1;
 }
 

@@ -11,8 +11,6 @@
 
 MMT_BEGIN_C
 
-enum mmt_change { MMT_CHANGE_NEW, MMT_CHANGE_GONE, MMT_CHANGE_GROWN, MMT_CHANGE_SHRUNK, MMT_CHANGE_SAME };
-
 struct mmt_diff_entry {
 	enum mmt_change change;
 	const struct mmt_row *before; /* NULL if MMT_CHANGE_NEW */
@@ -28,16 +26,6 @@ struct mmt_diff_entry {
 	 * one, because calls were inlined in one of the builds. Its growth counts for the function of that one. */
 	const struct mmt_row *part_of;
 };
-
-/* What the two recordings are of. */
-enum mmt_diff_relation {
-	MMT_DIFF_RUNS,		/* runs of one program: the growth within each is compared */
-	MMT_DIFF_SAME_PROCESS,	/* one process, first earlier, then later */
-	MMT_DIFF_OTHER_PROGRAM, /* no two processes have the same name: stacks can hardly match */
-};
-
-/* "runs", "same-process" or "other-program". Static. */
-MMT_PUBLIC const char *mmt_diff_relation_name(enum mmt_diff_relation relation);
 
 struct mmt_diff {
 	const struct mmt_report *before, *after;
@@ -73,9 +61,6 @@ struct mmt_diff {
 	const struct mmt_heap *heaps;
 	size_t heap_count;
 };
-
-/* "new", "gone", "grown", "shrunk" or "same". Static. */
-MMT_PUBLIC const char *mmt_change_name(enum mmt_change change);
 
 /* Both reports must outlive the diff, and be made with the same options. If their rows are stacks, `merge_lines` must
  * be set: otherwise stacks that differ only in lines are paired by size. */

@@ -35,30 +35,6 @@ MMT_BEGIN_C
 
 struct mmt_events; /* a reader of events */
 
-enum mmt_event_kind {
-	MMT_EVENT_CALL,		  /* a memory system call returned: `call`, `stack` */
-	MMT_EVENT_CALL_ENTER,	  /* its entry, by perf or on aarch64: `call` without result, `stack` */
-	MMT_EVENT_STACK_DUMP,	  /* of a call of this thread, before or after its event: `call`, `stack` */
-	MMT_EVENT_NEW_TASK,	  /* a thread was created; the flags of clone(2): `task` */
-	MMT_EVENT_MAPPING,	  /* the kernel's record of a new or changed mapping: `mapping` */
-	MMT_EVENT_COMM,		  /* a thread changed its name or executed a program: `task` */
-	MMT_EVENT_FORK,		  /* a thread or process started: `task` */
-	MMT_EVENT_EXIT,		  /* a thread ended: `task` */
-	MMT_EVENT_LOST,		  /* system calls were lost: `count` */
-	MMT_EVENT_LOST_DUMPS,	  /* stack dumps were lost: `count` */
-	MMT_EVENT_SNAPSHOT_BEGIN, /* reading of /proc/PID/maps started: `snapshot`, `task` */
-	MMT_EVENT_SNAPSHOT_LINE,  /* one mapping: `snapshot`, `mapping` */
-	MMT_EVENT_SNAPSHOT_END,	  /* `snapshot`, `task` */
-	MMT_EVENT_MARK,		  /* set by the user while recording: `mark` */
-	MMT_EVENT_RESIDENT,	  /* resident size of a process: `resident_bytes` */
-	MMT_EVENT_LARGE_DUMPS,	  /* large stack dumps were switched on or off: `enabled` */
-	MMT_EVENT_OTHER,	  /* a record that mmtrace ignores: `record_name` */
-	MMT_EVENT_RESIDENT_PAGES, /* some or all of a process: `resident_bytes`, `resident_reading`, `count` of runs */
-};
-
-/* Name that mmtrace-dump(1) prints, for instance "snapshot-line"; "unknown" for other values. Static. */
-MMT_PUBLIC const char *mmt_event_kind_name(enum mmt_event_kind kind);
-
 struct mmt_event_call {
 	const char *name;	   /* name of the system call, for instance "mmap". Static */
 	bool has_arguments;	   /* false: MMT_EVENT_CALL_ENTER has the arguments of this exit */

@@ -11,20 +11,6 @@
 
 MMT_BEGIN_C
 
-/* The figure of each stack in formats that have only one: "folded" and "svg". */
-enum mmt_weight {
-	MMT_WEIGHT_MEMORY,   /* the default, as reports are sorted: see mmt_row.memory_bytes */
-	MMT_WEIGHT_UNFREED,  /* includes address space that is only reserved */
-	MMT_WEIGHT_RESIDENT, /* of unfreed bytes; 0 where not known */
-	MMT_WEIGHT_COMMITTED,
-	MMT_WEIGHT_ALLOCATED,
-	MMT_WEIGHT_COUNT, /* mappings that are not unmapped */
-	MMT_WEIGHT_KINDS,
-};
-
-/* Word of options, for instance "unfreed". Static. */
-MMT_PUBLIC const char *mmt_weight_name(enum mmt_weight weight);
-
 struct mmt_export_format {
 	const char *name;	 /* word of options, for instance "pprof" */
 	const char *description; /* a line for the user */

@@ -20,35 +20,12 @@
 #include <mmtrace/heap.h>
 #include <mmtrace/progress.h>
 #include <mmtrace/record.h>
+#include <mmtrace/words.h>
 
 MMT_BEGIN_C
 
 #define MMT_UNKNOWN UINT64_MAX	   /* the recording does not have the data for this figure */
 #define MMT_RATE_UNKNOWN INT64_MIN /* likewise, for bytes per minute */
-
-/* Kind of memory, derived from the call that mapped it, its file, and later calls such as mprotect(2). */
-enum mmt_class {
-	MMT_CLASS_ANON,		/* other anonymous memory */
-	MMT_CLASS_FILE,		/* a file, memfd or device */
-	MMT_CLASS_HEAP,		/* brk */
-	MMT_CLASS_SHM,		/* System V and anonymous shared memory */
-	MMT_CLASS_THREAD_STACK, /* MAP_STACK, or mapped by a function that creates thread stacks */
-	MMT_CLASS_HUGETLB,
-	MMT_CLASS_JIT,	      /* anonymous memory or memfd, executable now or earlier */
-	MMT_CLASS_GC_RESERVE, /* address space of a managed heap: large, PROT_NONE and MAP_NORESERVE */
-	MMT_CLASS_KINDS,
-};
-
-/* What the rows of a report are. */
-enum mmt_row_key {
-	MMT_BY_STACK,
-	MMT_BY_FUNCTION, /* the innermost function outside the C library and the loader */
-	MMT_BY_MODULE,	 /* the module of that function */
-	MMT_BY_FILE,	 /* path of the mapped file, or the class in brackets: "[anon]" */
-	MMT_BY_CLASS,
-	MMT_BY_PROCESS,
-	MMT_BY_THREAD, /* the rows are stacks; see `thread_totals` and `releases` of the report */
-};
 
 /* How a time of the recording is given. */
 enum mmt_timestamp_kind {
@@ -103,20 +80,6 @@ struct mmt_report_options {
 	size_t ignore_count;
 	/* Stacks that differ only in lines or inlining are one row: for mmt_diff_create(). */
 	bool merge_lines;
-};
-
-/* Why a stack ends. Recordings contain these numbers. */
-enum mmt_stack_end {
-	MMT_STACK_END_ENTRY = 0,	  /* reached the thread's entry: _start, clone, start_thread */
-	MMT_STACK_END_DUMP_EXHAUSTED = 1, /* the dump ended and the kernel's callchain did not continue it */
-	MMT_STACK_END_DEPTH_LIMIT = 2,	  /* kernel.perf_event_max_stack, or mmtrace's own limit */
-	MMT_STACK_END_NO_UNWIND_DATA = 3, /* nothing describes the caller of the last frame */
-	MMT_STACK_END_CALLCHAIN = 4,	  /* the kernel's frame-pointer chain ended before an entry was seen */
-	MMT_STACK_END_INVALID = 5, /* the next frame would not be further up the stack, or is at an invalid address */
-	MMT_STACK_END_NOT_RECORDED = 6, /* no stack in the recording (--call-graph none, or the sample was lost) */
-	MMT_STACK_END_OTHER_STACK = 7,	/* the callers are on another stack, such as an alternate signal stack */
-	MMT_STACK_END_COROUTINE = 8,	/* reached the function that makecontext(3) started */
-	MMT_STACK_END_KINDS,
 };
 
 /* True if the stack reached the entry of the thread or of a coroutine. Otherwise the stack is truncated. */
@@ -187,22 +150,9 @@ enum mmt_pattern {
 /* Memory that an allocator or a runtime keeps by design, so that its stack is not what leaks. */
 MMT_PUBLIC bool mmt_pattern_is_by_design(enum mmt_pattern pattern);
 
-/* An explanation of one sentence. Static; NULL for MMT_PATTERN_NONE. */
+/* The word of documents, and an explanation of one sentence. Static; NULL for MMT_PATTERN_NONE. */
+MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
 MMT_PUBLIC const char *mmt_pattern_explanation(enum mmt_pattern pattern);
-
-/* The verdict on a row or a cause; see mmtrace-internals(7). */
-enum mmt_row_verdict {
-	MMT_ROW_UNKNOWN,       /* it holds nothing that was mapped or made accessible in the window */
-	MMT_ROW_TOO_SHORT,     /* the window is too short for any verdict */
-	MMT_ROW_UNDECIDED,     /* it is long enough for other rows: see advised_ns */
-	MMT_ROW_LEAK,	       /* allocated throughout the recording, older than freed mappings were */
-	MMT_ROW_PART_OF_LEAK,  /* of a row: not a leak by itself, but together with other rows of its function */
-	MMT_ROW_KEEPS_GROWING, /* an allocator or a runtime keeps this memory by design: not a leak of the program */
-	MMT_ROW_CACHE,	       /* allocated early, and kept */
-	MMT_ROW_MADE_EARLY,    /* too few mappings for a cache; they may be a pool that is touched bit by bit */
-	MMT_ROW_TRAFFIC,       /* no older than freed mappings were */
-	MMT_ROW_VERDICTS,
-};
 
 /* LEAK, PART_OF_LEAK and KEEPS_GROWING. */
 MMT_PUBLIC bool mmt_row_leaks(enum mmt_row_verdict verdict);
@@ -307,17 +257,6 @@ struct mmt_cause {
 	size_t row_count;
 };
 
-/* How the resident size changed over time. mmtrace-internals(7) describes the rules. */
-enum mmt_verdict {
-	MMT_VERDICT_UNKNOWN,   /* no resident sizes were recorded */
-	MMT_VERDICT_TOO_SHORT, /* the recording is too short: see advised_ns */
-	MMT_VERDICT_GROWING,
-	MMT_VERDICT_PLATEAU, /* grew and then stayed level: see settled_ns */
-	MMT_VERDICT_STEADY,
-	MMT_VERDICT_SHRINKING,
-	MMT_VERDICT_KINDS,
-};
-
 /* The first and the last reading of a process in the window; see resident_readings. */
 struct mmt_process_readings {
 	uint64_t start_ns, end_ns;
@@ -353,44 +292,6 @@ struct mmt_process {
 /* readings->growth_bytes or, if that is not known, the change of resident and swapped memory; 0 without readings. */
 MMT_PUBLIC int64_t mmt_process_growth(const struct mmt_process *process);
 
-/* Why a report may be incomplete: DO(id, name in JSON documents, meaning). The names are stable. */
-/* clang-format off */
-#define MMT_WARNINGS(DO) \
-DO(MISSING_SYSCALL, "missing-syscall", "no events of a system call") \
-DO(NO_SNAPSHOTS, "no-snapshots", "the mappings of the process were never read") \
-DO(NO_STACKS, "no-stacks", "recorded without call stacks") \
-DO(NO_STACK_DUMPS, "no-stack-dumps", "recorded without registers and stack memory") \
-DO(RECORDED_BY_PERF, "recorded-by-perf", "no resident sizes and perf maps") \
-DO(VFORK_CHILDREN, "vfork-children", "children of vfork(2) may count twice") \
-DO(MISSING_ARGUMENTS, "missing-arguments", "calls without arguments are ignored") \
-DO(UNKNOWN_EFFECT, "unknown-effect", "events do not show the effect of these calls") \
-DO(FAKED_CALLS, "faked-calls", "a seccomp filter or a tracer answered calls") \
-DO(UNEXPLAINED_MISMATCH, "unexplained-mismatch", "differs from the kernel's maps, with no event lost") \
-DO(SUMS_NOT_EXACT, "sums-not-exact", "16 EiB or more") \
-DO(SET_USER_ID, "set-user-id", "calls of set-user-ID programs are missing") \
-DO(JIT_CODE_UNNAMED, "jit-code-unnamed", "no names for JIT code") \
-DO(PERF_MAP_LIMIT, "perf-map-limit", "lines of a perf map were ignored") \
-DO(JITDUMP_CLOCK, "jitdump-clock", "a jitdump uses another clock") \
-DO(JITDUMP_RECORDS, "jitdump-records", "records of a jitdump were ignored") \
-DO(JITDUMP_CUT, "jitdump-cut", "a jitdump ends within a record") \
-DO(JITDUMP_UNUSABLE, "jitdump-unusable", "a jitdump was ignored") \
-DO(FRAME_POINTERS_UNKNOWN, "frame-pointers-unknown", "JIT code may have no frame pointers: callers may be missing") \
-DO(STACKS_END_IN_JIT_CODE, "stacks-end-in-jit-code", "their callers are missing") \
-DO(PRECOMPILED_CODE_UNNAMED, "precompiled-code-unnamed", "no names for precompiled .NET code") \
-DO(INTERPRETED_CODE_UNNAMED, "interpreted-code-unnamed", "no names for interpreted functions") \
-DO(MODULE_UNUSABLE, "module-unusable", "an ELF file is missing, or is not the recorded one") \
-DO(MODULES_NOT_KEPT, "modules-not-kept", "advice for such files") \
-DO(DEBUG_INFORMATION, "debug-information", "debug information is damaged or incomplete") \
-DO(MORE_WARNINGS, "more-warnings", "number of warnings that were omitted") \
-DO(UNRECORDED_CHILDREN, "unrecorded-children", "a process had children that are not in the recording") \
-DO(INHERITED_NOT_COPIED, "inherited-not-copied", "what forked processes inherited is left out") \
-DO(STACKS_LEFT_OUT, "stacks-left-out", "there are too many different call stacks") \
-DO(NAMES_UNREAD, "names-unread", "the process that reads names was killed or not started")
-/* clang-format on */
-#define MMT_WARNING_ID(id, ...) MMT_WARNING_##id,
-
-enum mmt_warning { MMT_WARNINGS(MMT_WARNING_ID) };
-
 /* What is missing in a recording. */
 struct mmt_completeness {
 	bool incomplete;	     /* the recorder did not finish, or the file is truncated */
@@ -419,18 +320,6 @@ struct mmt_completeness {
 	size_t warning_count;
 };
 
-enum mmt_limit_kind {
-	MMT_LIMIT_NONE,	    /* none that is known */
-	MMT_LIMIT_MAPPINGS, /* vm.max_map_count; `value` and `used` are numbers of mappings, below they are bytes */
-	MMT_LIMIT_ADDRESS_SPACE, /* RLIMIT_AS */
-	MMT_LIMIT_DATA,		 /* RLIMIT_DATA */
-	MMT_LIMIT_LOCKED,	 /* RLIMIT_MEMLOCK */
-	MMT_LIMIT_COMMIT,	 /* CommitLimit, with vm.overcommit_memory 2; `used`: Committed_AS at most */
-	MMT_LIMIT_MEMORY,	 /* a call may not ask for more than RAM and swap, with vm.overcommit_memory 0 */
-	MMT_LIMIT_HUGE_PAGES,	 /* the pool of huge pages of the default size */
-	MMT_LIMIT_KINDS,
-};
-
 struct mmt_limit {
 	enum mmt_limit_kind kind;
 	uint64_t value, used;
@@ -457,18 +346,6 @@ struct mmt_failure {
 struct mmt_mark {
 	uint64_t number; /* from 1 */
 	uint64_t time_ns;
-};
-
-/* Owner of a page that was resident either at the start or at the end, but not both. */
-enum mmt_growth_place {
-	MMT_GROWTH_MADE,      /* a mapping made during the recording */
-	MMT_GROWTH_COMMITTED, /* an older mapping that was made accessible during the recording */
-	MMT_GROWTH_BEFORE,    /* memory that was accessible before the recording */
-	MMT_GROWTH_KERNEL,    /* mapped by the kernel: programs, stacks */
-	MMT_GROWTH_UNMAPPED,  /* an older mapping that was unmapped */
-	MMT_GROWTH_ENDED,     /* a process that ended: all of its RSS */
-	MMT_GROWTH_UNREAD,    /* a process whose pages were not read: the change of its RSS */
-	MMT_GROWTH_PLACES,
 };
 
 struct mmt_growth_part {
@@ -533,14 +410,6 @@ MMT_PUBLIC int64_t mmt_growth_rate_noise(const struct mmt_growth *growth);
 /* By how much the judged memory, with swap and without outside_bytes, changed from the first reading to the last; 0 if
  * it is unknown. */
 MMT_PUBLIC int64_t mmt_growth_change(const struct mmt_growth *growth);
-
-/* What the censuses of a malloc heap show. */
-enum mmt_heap_verdict {
-	MMT_HEAP_NO_VERDICT, /* no trend, or fewer than three censuses */
-	MMT_HEAP_LEVEL,
-	MMT_HEAP_IN_USE_GROWS, /* from each census to the next */
-	MMT_HEAP_FREE_GROWS,   /* likewise */
-};
 
 /* Blocks of one type, or of near sizes if no type is known. */
 struct mmt_heap_kind {
@@ -671,19 +540,6 @@ struct mmt_report {
 	const struct mmt_release *releases; /* most bytes first */
 	size_t release_count;
 };
-
-/* The words of documents and options, for instance "thread-stack" or "too-short". Static. Verdicts on rows share words:
- * those that are undecided are "too-short", parts of leaks and what keeps growing are "leak". NULL for MMT_PATTERN_NONE
- * and MMT_LIMIT_NONE; "unknown" for other warnings. Limits have the names that the kernel uses, such as "RLIMIT_AS". */
-MMT_PUBLIC const char *mmt_class_name(enum mmt_class memory_class);
-MMT_PUBLIC const char *mmt_stack_end_name(enum mmt_stack_end end);
-MMT_PUBLIC const char *mmt_pattern_name(enum mmt_pattern pattern);
-MMT_PUBLIC const char *mmt_row_verdict_name(enum mmt_row_verdict verdict);
-MMT_PUBLIC const char *mmt_verdict_name(enum mmt_verdict verdict);
-MMT_PUBLIC const char *mmt_warning_name(enum mmt_warning warning);
-MMT_PUBLIC const char *mmt_limit_name(enum mmt_limit_kind kind);
-MMT_PUBLIC const char *mmt_growth_place_name(enum mmt_growth_place place);
-MMT_PUBLIC const char *mmt_heap_verdict_name(enum mmt_heap_verdict verdict);
 
 /* Set the defaults: input "mmtrace.data", everything else 0. */
 MMT_PUBLIC void mmt_report_options_init(struct mmt_report_options *options);

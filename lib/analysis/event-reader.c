@@ -46,32 +46,6 @@ struct mmt_events {
 
 _Static_assert((int)EVENT_RESIDENT_PAGES == (int)MMT_EVENT_RESIDENT_PAGES, "the kinds have the same order");
 
-const char *mmt_event_kind_name(enum mmt_event_kind kind)
-{
-	static const char *const names[] = {
-	    [MMT_EVENT_CALL] = "call",
-	    [MMT_EVENT_CALL_ENTER] = "enter",
-	    [MMT_EVENT_STACK_DUMP] = "stack-dump",
-	    [MMT_EVENT_NEW_TASK] = "new-task",
-	    [MMT_EVENT_MAPPING] = "mapping",
-	    [MMT_EVENT_COMM] = "comm",
-	    [MMT_EVENT_FORK] = "fork",
-	    [MMT_EVENT_EXIT] = "exit",
-	    [MMT_EVENT_LOST] = "lost",
-	    [MMT_EVENT_LOST_DUMPS] = "lost-dumps",
-	    [MMT_EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
-	    [MMT_EVENT_SNAPSHOT_LINE] = "snapshot-line",
-	    [MMT_EVENT_SNAPSHOT_END] = "snapshot-end",
-	    [MMT_EVENT_MARK] = "mark",
-	    [MMT_EVENT_RESIDENT] = "resident",
-	    [MMT_EVENT_RESIDENT_PAGES] = "resident-pages",
-	    [MMT_EVENT_LARGE_DUMPS] = "large-dumps",
-	    [MMT_EVENT_OTHER] = "other",
-	};
-
-	return (size_t)kind < sizeof(names) / sizeof(*names) ? names[kind] : "unknown";
-}
-
 static const char *name_snapshot(enum snapshot_kind kind)
 {
 	static const char *const names[SNAPSHOT_KINDS] = {

@@ -13,11 +13,6 @@
 const char *const selection_heap_results[] = {"not-walked", "complete", "sampled", "damaged", "unreadable", "ended"};
 const char *const selection_heap_contents[] = {"unknown", "type", "text", "pointer"};
 
-const char *const selection_key_words[] = {
-    [MMT_BY_STACK] = "stack", [MMT_BY_FUNCTION] = "function", [MMT_BY_MODULE] = "module", [MMT_BY_FILE] = "file",
-    [MMT_BY_CLASS] = "class", [MMT_BY_PROCESS] = "process",   [MMT_BY_THREAD] = "thread",
-};
-
 uint64_t mmt_report_freed_at_end(const struct mmt_report *report)
 {
 	enum mmt_verdict verdict = report->growth.verdict;

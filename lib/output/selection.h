@@ -7,8 +7,8 @@
 
 #include "output/export/export-report.h"
 
-/* Words of several formats, by enum mmt_heap_result, enum mmt_heap_content and enum mmt_row_key. */
-extern const char *const selection_heap_results[], *const selection_heap_contents[], *const selection_key_words[];
+/* Words of several formats, by enum mmt_heap_result and enum mmt_heap_content. */
+extern const char *const selection_heap_results[], *const selection_heap_contents[];
 
 /* Rows omitted by the limit or by min_bytes. */
 struct hidden_rows {

@@ -14,22 +14,6 @@
 
 _Static_assert(MMT_CLASS_KINDS <= 1 << CLASS_BITS, "a class fits its bits");
 
-const char *mmt_class_name(enum mmt_class memory_class)
-{
-	static const char *const names[MMT_CLASS_KINDS] = {
-	    [MMT_CLASS_ANON] = "anon",
-	    [MMT_CLASS_FILE] = "file",
-	    [MMT_CLASS_HEAP] = "heap",
-	    [MMT_CLASS_SHM] = "shm",
-	    [MMT_CLASS_THREAD_STACK] = "thread-stack",
-	    [MMT_CLASS_HUGETLB] = "hugetlb",
-	    [MMT_CLASS_JIT] = "jit",
-	    [MMT_CLASS_GC_RESERVE] = "gc-reserve",
-	};
-
-	return memory_class < MMT_CLASS_KINDS ? names[memory_class] : "unknown";
-}
-
 static bool is_stack(const struct space_attributes *attributes, const char *path)
 {
 	return attributes->stack || attributes->thread_stack || attributes->growsdown || starts_with(path, "[stack") ||

@@ -130,14 +130,3 @@ struct mmt_limit refused_calls_limit(const struct replay *replay, const struct f
 	return find_memory_limit(replay, failure);
 }
 
-const char *mmt_limit_name(enum mmt_limit_kind kind)
-{
-	static const char *const names[MMT_LIMIT_KINDS] = {
-	    [MMT_LIMIT_MAPPINGS] = "vm.max_map_count",	[MMT_LIMIT_ADDRESS_SPACE] = "RLIMIT_AS",
-	    [MMT_LIMIT_DATA] = "RLIMIT_DATA",		[MMT_LIMIT_LOCKED] = "RLIMIT_MEMLOCK",
-	    [MMT_LIMIT_COMMIT] = "CommitLimit",		[MMT_LIMIT_MEMORY] = "MemTotal+SwapTotal",
-	    [MMT_LIMIT_HUGE_PAGES] = "HugePages_Total",
-	};
-
-	return kind < MMT_LIMIT_KINDS ? names[kind] : NULL;
-}

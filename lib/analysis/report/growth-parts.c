@@ -18,17 +18,6 @@
 #define HEAP_SHIFT 56 /* enum gc_heap, 3 bits */
 #define HEAP_MASK 7
 
-const char *mmt_growth_place_name(enum mmt_growth_place place)
-{
-	static const char *const names[MMT_GROWTH_PLACES] = {
-	    [MMT_GROWTH_MADE] = "made",	    [MMT_GROWTH_COMMITTED] = "committed", [MMT_GROWTH_BEFORE] = "before",
-	    [MMT_GROWTH_KERNEL] = "kernel", [MMT_GROWTH_UNMAPPED] = "unmapped",	  [MMT_GROWTH_ENDED] = "ended",
-	    [MMT_GROWTH_UNREAD] = "unread",
-	};
-
-	return place < MMT_GROWTH_PLACES ? names[place] : "unknown";
-}
-
 /* The values of `parts` are int64_t as uint64_t. */
 static struct mmt_error *add(struct map *parts, uint64_t key, int64_t bytes)
 {

@@ -42,17 +42,6 @@ bool mmt_growth_goes_by_pss(uint64_t resident_bytes, uint64_t pss_bytes)
 	return shared_bytes >= SHARED_BYTES_MIN && shared_bytes >= resident_bytes / SHARED_SHARE;
 }
 
-const char *mmt_verdict_name(enum mmt_verdict verdict)
-{
-	static const char *const names[MMT_VERDICT_KINDS] = {
-	    [MMT_VERDICT_UNKNOWN] = "unknown", [MMT_VERDICT_TOO_SHORT] = "too-short",
-	    [MMT_VERDICT_GROWING] = "growing", [MMT_VERDICT_PLATEAU] = "plateau",
-	    [MMT_VERDICT_STEADY] = "steady",   [MMT_VERDICT_SHRINKING] = "shrinking",
-	};
-
-	return verdict < MMT_VERDICT_KINDS ? names[verdict] : "unknown";
-}
-
 static double larger(double left, double right)
 {
 	return left > right ? left : right;

@@ -415,14 +415,3 @@ uint64_t mmt_heap_free_bytes(const struct mmt_heap_census *census)
 	return census->free_bytes + census->tcache_bytes + census->fastbin_bytes + census->top_bytes;
 }
 
-const char *mmt_heap_verdict_name(enum mmt_heap_verdict verdict)
-{
-	static const char *const names[] = {
-	    [MMT_HEAP_NO_VERDICT] = "unknown",
-	    [MMT_HEAP_LEVEL] = "level",
-	    [MMT_HEAP_IN_USE_GROWS] = "in-use-grows",
-	    [MMT_HEAP_FREE_GROWS] = "free-grows",
-	};
-
-	return verdict < sizeof(names) / sizeof(*names) ? names[verdict] : "unknown";
-}

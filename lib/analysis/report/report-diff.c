@@ -30,20 +30,6 @@ struct diff {
 	struct arena arena;			  /* of the heaps */
 };
 
-const char *mmt_change_name(enum mmt_change change)
-{
-	static const char *const names[] = {"new", "gone", "grown", "shrunk", "same"};
-
-	return change <= MMT_CHANGE_SAME ? names[change] : "unknown";
-}
-
-const char *mmt_diff_relation_name(enum mmt_diff_relation relation)
-{
-	static const char *const names[] = {"runs", "same-process", "other-program"};
-
-	return relation <= MMT_DIFF_OTHER_PROGRAM ? names[relation] : "unknown";
-}
-
 static uint64_t committed_of(const struct mmt_row *row)
 {
 	return row ? row->committed_bytes + row->committed_before_bytes : 0;

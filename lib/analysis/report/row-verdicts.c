@@ -24,17 +24,6 @@ struct row_judgement {
 	uint64_t advised_ns, outlived_count, outlived_ns; /* see struct mmt_row */
 };
 
-const char *mmt_row_verdict_name(enum mmt_row_verdict verdict)
-{
-	static const char *const names[MMT_ROW_VERDICTS] = {
-	    [MMT_ROW_UNKNOWN] = "unknown", [MMT_ROW_TOO_SHORT] = "too-short", [MMT_ROW_UNDECIDED] = "too-short",
-	    [MMT_ROW_LEAK] = "leak",	   [MMT_ROW_PART_OF_LEAK] = "leak",   [MMT_ROW_KEEPS_GROWING] = "leak",
-	    [MMT_ROW_CACHE] = "cache",	   [MMT_ROW_MADE_EARLY] = "cache",    [MMT_ROW_TRAFFIC] = "traffic",
-	};
-
-	return verdict < MMT_ROW_VERDICTS ? names[verdict] : "unknown";
-}
-
 bool mmt_row_leaks(enum mmt_row_verdict verdict)
 {
 	return verdict == MMT_ROW_LEAK || verdict == MMT_ROW_PART_OF_LEAK || verdict == MMT_ROW_KEEPS_GROWING;

@@ -16,15 +16,6 @@
 #define WARNINGS_MAX 32
 #define PROGRAMS_NAMED 8 /* on another machine all of them are missing */
 
-#define WARNING_NAME(id, name, ...) name,
-
-const char *mmt_warning_name(enum mmt_warning warning)
-{
-	static const char *const names[] = {MMT_WARNINGS(WARNING_NAME)};
-
-	return (size_t)warning < sizeof(names) / sizeof(*names) ? names[warning] : "unknown";
-}
-
 struct warnings {
 	struct arena *arena;
 	const char **items;

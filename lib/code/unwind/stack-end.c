@@ -7,23 +7,6 @@
 
 #include "base/strings.h"
 
-const char *mmt_stack_end_name(enum mmt_stack_end end)
-{
-	static const char *const names[MMT_STACK_END_KINDS] = {
-	    [MMT_STACK_END_ENTRY] = "complete",
-	    [MMT_STACK_END_DUMP_EXHAUSTED] = "stack dump exhausted",
-	    [MMT_STACK_END_DEPTH_LIMIT] = "depth limit reached",
-	    [MMT_STACK_END_NO_UNWIND_DATA] = "no unwind data",
-	    [MMT_STACK_END_CALLCHAIN] = "end of the frame-pointer chain",
-	    [MMT_STACK_END_INVALID] = "stack does not advance",
-	    [MMT_STACK_END_NOT_RECORDED] = "no stack recorded",
-	    [MMT_STACK_END_OTHER_STACK] = "continues on another stack",
-	    [MMT_STACK_END_COROUTINE] = "start of a coroutine",
-	};
-
-	return end < MMT_STACK_END_KINDS ? names[end] : "unknown";
-}
-
 bool mmt_stack_end_is_complete(enum mmt_stack_end end)
 {
 	return end == MMT_STACK_END_ENTRY || end == MMT_STACK_END_COROUTINE;

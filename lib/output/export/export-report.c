@@ -59,17 +59,6 @@ const struct mmt_export_format *mmt_export_formats(size_t *count_ret)
 	return formats;
 }
 
-const char *mmt_weight_name(enum mmt_weight weight)
-{
-	static const char *const names[MMT_WEIGHT_KINDS] = {
-	    [MMT_WEIGHT_MEMORY] = "memory",	  [MMT_WEIGHT_UNFREED] = "unfreed",
-	    [MMT_WEIGHT_RESIDENT] = "resident",	  [MMT_WEIGHT_COMMITTED] = "committed",
-	    [MMT_WEIGHT_ALLOCATED] = "allocated", [MMT_WEIGHT_COUNT] = "count",
-	};
-
-	return weight < MMT_WEIGHT_KINDS ? names[weight] : "unknown";
-}
-
 const char *export_frame_name(const struct mmt_frame *frame, char text[EXPORT_NAME_BYTES])
 {
 	if (frame->function)

@@ -9,18 +9,9 @@
 #include "output/json/json-document.h"
 #include "output/selection.h"
 
-/* The words of the JSON format; mmt_stack_end_name() is for people. */
-static const char *const stack_end_words[MMT_STACK_END_KINDS] = {
-    [MMT_STACK_END_ENTRY] = "entry",
-    [MMT_STACK_END_DUMP_EXHAUSTED] = "dump_exhausted",
-    [MMT_STACK_END_DEPTH_LIMIT] = "depth_limit",
-    [MMT_STACK_END_NO_UNWIND_DATA] = "no_unwind_data",
-    [MMT_STACK_END_CALLCHAIN] = "callchain_end",
-    [MMT_STACK_END_INVALID] = "invalid",
-    [MMT_STACK_END_NOT_RECORDED] = "not_recorded",
-    [MMT_STACK_END_OTHER_STACK] = "other_stack",
-    [MMT_STACK_END_COROUTINE] = "coroutine",
-};
+/* mmt_stack_end_name() is for people. */
+#define STACK_END_WORD(end, name, word) word,
+static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD)};
 
 /* A member of `it`, with its name as the key. */
 #define PUT_MEMBER(name)                                                                                               \
@@ -30,21 +21,23 @@ static const char *const stack_end_words[MMT_STACK_END_KINDS] = {
 #define RECORDING_MEMBERS(DO)                                                                                          \
 	DO(input)                                                                                                      \
 	DO(command_line)                                                                                               \
-	DO(host) DO(kernel) DO(recorded_by) DO(start_ns) DO(end_ns) DO(from_ns) DO(to_ns) DO(allocations_to_ns)        \
-	    DO(windowed) DO(stacks_recorded) DO(stack_dump_bytes)
+	DO(host)                                                                                                       \
+	DO(kernel) DO(recorded_by) DO(start_ns) DO(end_ns) DO(from_ns) DO(to_ns) DO(allocations_to_ns) DO(windowed)    \
+	    DO(stacks_recorded) DO(stack_dump_bytes)
 
 #define LOSS_MEMBERS(DO)                                                                                               \
 	DO(incomplete)                                                                                                 \
 	DO(unfinished_records)                                                                                         \
-	DO(unfinished_ns) DO(damaged) DO(damage) DO(lost_events) DO(lost_stack_dumps) DO(lost_large_stack_dumps)       \
-	    DO(large_dumps_off_ns) DO(missed_threads) DO(missed_cpus) DO(left_processes) DO(ambiguous_events)          \
-		DO(out_of_order_events) DO(reconciled_bytes) DO(reconciled_by_loss)
+	DO(unfinished_ns)                                                                                              \
+	DO(damaged) DO(damage) DO(lost_events) DO(lost_stack_dumps) DO(lost_large_stack_dumps) DO(large_dumps_off_ns)  \
+	    DO(missed_threads) DO(missed_cpus) DO(left_processes) DO(ambiguous_events) DO(out_of_order_events)         \
+		DO(reconciled_bytes) DO(reconciled_by_loss)
 
 #define STACK_MEMBERS(DO)                                                                                              \
 	DO(complete_stacks)                                                                                            \
 	DO(doubtful_stacks)                                                                                            \
-	DO(truncated_stacks) DO(frames) DO(frames_without_name) DO(jit_frames_without_name)                            \
-	    DO(runtime_frames_without_name)
+	DO(truncated_stacks)                                                                                           \
+	DO(frames) DO(frames_without_name) DO(jit_frames_without_name) DO(runtime_frames_without_name)
 
 #define STEP_MEMBERS(DO)                                                                                               \
 	DO(to_ns) DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) DO(process_resident_bytes)
@@ -57,8 +50,8 @@ static const char *const stack_end_words[MMT_STACK_END_KINDS] = {
 #define DIFF_MEMBERS(DO)                                                                                               \
 	DO(bytes)                                                                                                      \
 	DO(committed_bytes)                                                                                            \
-	DO(growth_bytes) DO(committed_growth_bytes) DO(entry_count) DO(uncertain_count) DO(search_limited)             \
-	    DO(same_count)
+	DO(growth_bytes)                                                                                               \
+	DO(committed_growth_bytes) DO(entry_count) DO(uncertain_count) DO(search_limited) DO(same_count)
 
 static void put_completeness(struct document *document, const struct mmt_completeness *it)
 {
@@ -377,8 +370,8 @@ static void put_recording(struct document *document, const struct mmt_report *it
 {
 	RECORDING_MEMBERS(PUT_MEMBER)
 	put_unsigned(document, "mapping_limit", it->mapping_limit, it->mapping_limit);
-	document_string(document, "by", selection_key_words[it->by]);
-	document_string(document, "then_by", it->then_by == MMT_BY_STACK ? NULL : selection_key_words[it->then_by]);
+	document_string(document, "by", mmt_row_key_name(it->by));
+	document_string(document, "then_by", it->then_by == MMT_BY_STACK ? NULL : mmt_row_key_name(it->then_by));
 	put_words(document, "hide", it->options.hide, it->options.hide_count);
 	put_words(document, "focus", it->options.focus, it->options.focus_count);
 	put_words(document, "ignore", it->options.ignore, it->options.ignore_count);

@@ -157,9 +157,9 @@ static void put_heads(struct text *text, const struct mmt_report *report)
 	text_pad_to(text, KIND_COLUMN);
 	text_put(text, TEXT_FAINT, "what");
 	text_pad_to(text, NAME_COLUMN);
-	text_put(text, TEXT_FAINT, stacks ? "mapped by" : selection_key_words[report->by]);
+	text_put(text, TEXT_FAINT, stacks ? "mapped by" : mmt_row_key_name(report->by));
 	if (report->then_by != MMT_BY_STACK)
-		text_format(text, TEXT_FAINT, " / %s", selection_key_words[report->then_by]);
+		text_format(text, TEXT_FAINT, " / %s", mmt_row_key_name(report->then_by));
 	text_end_line(text);
 }
 
