@@ -13,7 +13,6 @@
 
 #include "cmd.h"
 #include "cli/message.h"
-#include "cli/out-of-memory.h"
 #include "cli/terminal.h"
 #include "cli/stop-signals.h"
 #include "cli/options.h"

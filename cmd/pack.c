@@ -6,7 +6,6 @@
 
 #include "cli/message.h"
 #include "cli/options.h"
-#include "cli/out-of-memory.h"
 #include "cli/stop-signals.h"
 #include "cmd.h"
 

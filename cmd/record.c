@@ -23,7 +23,6 @@
 
 #include "cli/message.h"
 #include "cli/options.h"
-#include "cli/out-of-memory.h"
 #include "cli/stop-signals.h"
 #include "cli/terminal.h"
 #include "cmd.h"

@@ -3,7 +3,6 @@
 
 #include "cli/message.h"
 #include "cli/options.h"
-#include "cli/out-of-memory.h"
 
 int cmd_setup(const struct command *command, int argc, char **argv)
 {

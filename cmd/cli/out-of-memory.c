@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "cli/out-of-memory.h"
-
+/* Replaces the allocation functions by those that end the tool. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "output/text/text-stack.h"
+/* The frames of one stack, and what explains their marks. */
+#include "output/text/text-parts.h"
 
 #include <inttypes.h>
 #include <string.h>
