@@ -47,11 +47,12 @@ struct lookup {
 
 struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool demangle, struct resolver **view_ret)
 {
-	struct resolver *resolver = calloc(1, sizeof(*resolver));
+	struct resolver *resolver = malloc(sizeof(*resolver));
 	struct mmt_error *error;
 
 	if (!resolver)
 		return &error_no_memory;
+	memset(resolver, 0, offsetof(struct resolver, result)); /* the result is large */
 	resolver->metadata = metadata;
 	resolver->rules = unwind_rules_find(metadata->architecture->elf_machine);
 	error = mapped_modules_init(&resolver->mapped, metadata, demangle);

@@ -29,18 +29,20 @@ struct event_batches {
 	enum ordered_end end;
 	bool drained; /* no more records to push to the order */
 	struct reorder_unfinished unfinished;
-	struct reorder_item ordered[ORDERED_RECORDS]; /* taken from the order */
-	size_t ordered_count, position;		      /* `position`: of the next one to decode */
-	struct record_block *done;		      /* blocks that give no more records after these */
-	bool ended;				      /* the order is empty */
-	uint64_t sequence;			      /* of the last event */
+	size_t ordered_count, position; /* in `ordered`; `position`: of the next one to decode */
+	struct record_block *done;	/* blocks that give no more records after these */
+	bool ended;			/* the order is empty */
+	uint64_t sequence;		/* of the last event */
 
-	struct event_batch items[BATCHES];
 	size_t filled, taken; /* number of batches so far */
 	bool threaded, stop;
 	pthread_t thread;
 	pthread_mutex_t lock; /* protects filled, taken, stop */
 	pthread_cond_t change;
+
+	/* Large: not cleared, except for what stands before the events. */
+	struct event_batch items[BATCHES];	      /* only the first without a thread */
+	struct reorder_item ordered[ORDERED_RECORDS]; /* taken from the order */
 };
 
 /* Offset in the file of the record, or of the compressed record that holds it. */
@@ -219,11 +221,14 @@ struct mmt_error *event_batches_create(const struct recording_file *file, const 
 				       struct decoder *decoder, enum ordered_end end,
 				       struct event_batches **batches_ret)
 {
-	struct event_batches *batches = calloc(1, sizeof(*batches));
+	struct event_batches *batches = malloc(sizeof(*batches));
 	struct mmt_error *error;
 
 	if (!batches)
 		return &error_no_memory;
+	memset(batches, 0, offsetof(struct event_batches, items));
+	for (size_t i = 0; i < BATCHES; i++)
+		memset(&batches->items[i], 0, offsetof(struct event_batch, events));
 	pthread_mutex_init(&batches->lock, NULL);
 	pthread_cond_init(&batches->change, NULL);
 	batches->data_bytes = file->data_end - file->data_offset;
@@ -278,10 +283,11 @@ void event_batches_destroy(struct event_batches *batches)
 
 struct event_batch *event_batches_next(struct event_batches *batches)
 {
-	struct event_batch *batch = &batches->items[batches->taken % BATCHES];
+	struct event_batch *batch;
 
 	if (!batches->taken && batches->data_bytes > THREAD_FROM_BYTES)
 		batches->threaded = thread_start(&batches->thread, run, batches) == 0;
+	batch = &batches->items[batches->threaded ? batches->taken % BATCHES : 0];
 	if (!batches->threaded)
 		fill(batches, batch);
 	pthread_mutex_lock(&batches->lock);

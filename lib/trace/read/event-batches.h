@@ -23,15 +23,15 @@ enum ordered_end {
 };
 
 struct event_batch {
-	struct event events[EVENT_BATCH_EVENTS]; /* borrow from records and from `callchains` */
-	size_t count;
+	size_t count;			      /* of `events` */
 	uint64_t violations;		      /* number of records out of order so far */
 	struct reorder_unfinished unfinished; /* discarded records at the end */
 	struct mmt_error *damage;	      /* ends the events after this batch; the caller may take it */
 	struct mmt_error *error;	      /* error of this machine; likewise */
 	bool last;			      /* there are no more batches */
 	uint64_t *callchains;
-	struct record_block *done; /* blocks to give back after it */
+	struct record_block *done;		 /* blocks to give back after it */
+	struct event events[EVENT_BATCH_EVENTS]; /* borrow from records and from `callchains` */
 };
 
 struct event_batches;
