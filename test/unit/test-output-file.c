@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -446,6 +448,26 @@ START_TEST(link_of_another_user_is_refused)
 }
 END_TEST
 
+/* There, the link /dev/stdout belongs to nobody that the user namespace knows. */
+START_TEST(standard_output_in_a_user_namespace)
+{
+	uid_t user = geteuid() ? geteuid() : ANOTHER_USER;
+	char text[32];
+	int fds[2], map;
+
+	ck_assert(setresuid(user, user, user) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
+	if (unshare(CLONE_NEWUSER))
+		SKIP_TEST("no user namespaces");
+	snprintf(text, sizeof(text), "0 %u 1", (unsigned)user);
+	map = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(write(map, text, strlen(text)), (ssize_t)strlen(text));
+	close(map);
+	ck_assert(pipe2(fds, O_CLOEXEC) == 0 && dup2(fds[1], STDOUT_FILENO) == STDOUT_FILENO);
+	ck_assert_ptr_null(mmt_write_file("/dev/stdout", write_text, "new"));
+	ck_assert_int_eq(read(fds[0], text, sizeof(text)), 3);
+}
+END_TEST
+
 /* The link appears after mmtrace found nothing at its path, so it is replaced. */
 START_TEST(link_that_appears_late_is_replaced)
 {
@@ -525,6 +547,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, result_follows_links_and_pipes, 0, 3);
 	tcase_add_loop_test(tests, result_of_dangling_link, 0, 3);
 	tcase_add_loop_test(tests, link_of_another_user_is_refused, 0, 3);
+	tcase_add_test(tests, standard_output_in_a_user_namespace);
 	tcase_add_loop_test(tests, link_that_appears_late_is_replaced, 0, 3);
 	tcase_add_loop_test(tests, pipe_and_mode_of_another_user, 0, 3);
 	tcase_add_loop_test(tests, directory_is_kept, 0, 3);

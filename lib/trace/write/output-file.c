@@ -486,9 +486,15 @@ static struct mmt_error *find_result(struct output_file *file, int *found_ret, s
 	return error;
 }
 
+/* In a user namespace, the owner of the link /dev/stdout may be unknown. */
+static char *copy_path(const char *path)
+{
+	return strdup(strcmp(path, "/dev/stdout") != 0 ? path : "/proc/self/fd/1");
+}
+
 int output_file_place(const char *path)
 {
-	struct output_file file = {.path = strdup(path), .directory = -1, .fd = -1};
+	struct output_file file = {.path = copy_path(path), .directory = -1, .fd = -1};
 	CLEANUP(close) int found = -1;
 	struct stat status;
 	struct mmt_error *error = file.path ? find_result(&file, &found, &status) : &error_no_memory;
@@ -531,7 +537,7 @@ static struct mmt_error *open_result(struct output_file *file)
 struct mmt_error *mmt_write_file(const char *path, struct mmt_error *(*write)(const void *context, FILE *stream),
 				 const void *context)
 {
-	struct output_file file = {.path = strdup(path), .mode = 0666, .replaces = true, .directory = -1, .fd = -1};
+	struct output_file file = {.path = copy_path(path), .mode = 0666, .replaces = true, .directory = -1, .fd = -1};
 	struct mmt_error *error = file.path ? open_result(&file) : &error_no_memory;
 	/* The stream has its own descriptor: the file gets its name once all errors of writing are known. */
 	int fd = error ? -1 : fcntl(file.fd, F_DUPFD_CLOEXEC, 0);
