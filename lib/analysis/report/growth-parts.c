@@ -399,7 +399,9 @@ static struct mmt_error *publish(struct sums *sums, struct arena *arena, struct 
 			part->runtime = gc_heap_name((enum gc_heap)(key >> HEAP_SHIFT & HEAP_MASK));
 			part->pattern = growth_pattern(part);
 		}
-		part->hint = hints_of_growth(part, sums->replay->made_writable_bytes, arenas);
+		part->hint = hints_of_growth(
+		    part, report->from_ns > report->start_ns ? HINTS_CALLS_UNKNOWN : sums->replay->made_writable_bytes,
+		    arenas);
 		if (heap_growth_known(report, NULL, 0))
 			part->hint = hints_with_census(part->hint);
 		explained_bytes += bytes;

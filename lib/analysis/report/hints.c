@@ -241,6 +241,11 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 	if (part->pattern || part->place != MMT_GROWTH_BEFORE ||
 	    (part->memory_class != MMT_CLASS_ANON && part->memory_class != MMT_CLASS_SHM))
 		return NULL;
+	if (made_writable_bytes == HINTS_CALLS_UNKNOWN)
+		return "no row shows the code: calls outside of the reported time may have mapped it. A longer window "
+		       "or "
+		       "recording shows their stacks; `perf record -e page-faults -g -p PID -- sleep 10`, then `perf "
+		       "report`, shows which code touches new pages";
 	return made_writable_bytes >= (uint64_t)part->bytes / 2
 		   ? "touched after mprotect made it writable, or without a memory call, so no row shows the code: "
 		     "`perf record -e page-faults -g -p PID -- sleep 10`, then `perf report`, shows which code touches "

@@ -19,7 +19,8 @@ enum arena_use {
 const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum arena_use arenas);
 
 /* The hint for memory that was mapped before the recording; NULL: none. `made_writable_bytes`: of readable memory, by
- * mprotect(2). */
+ * mprotect(2), or HINTS_CALLS_UNKNOWN if the calls of a part of the time are not in the report. */
+#define HINTS_CALLS_UNKNOWN UINT64_MAX
 const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes, enum arena_use arenas);
 
 /* The hint instead of this one, which may be NULL, if the censuses of the heap show what grows. */
