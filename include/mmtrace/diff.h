@@ -44,6 +44,9 @@ struct mmt_diff {
 	 * end of each. Then `before` counts as 0 in the figures of an entry, because everything that the stacks of
 	 * `after` hold was mapped later; there are no entries for stacks of `before` alone. */
 	uint64_t between_ns, mapped_before_bytes, mapped_after_bytes;
+	size_t same_process_count; /* likewise: processes that are in both recordings */
+	/* Likewise, or NULL: the first of these that executed another program after the end of `before`. */
+	const struct mmt_process *executed_before, *executed_after;
 	/* Likewise: by how much RSS differs between the end of `before` and the start of `after`, in which kinds of
 	 * memory (MMT_GROWTH_BEFORE, largest change first), and what these leave unexplained. Not known if a recording
 	 * has no resident pages of these times. */

@@ -193,6 +193,15 @@ START_TEST(recordings_of_one_process_are_recognized)
 	identify(&after, &second, 25000000000);
 	diff = make_diff(&before, &after);
 	ck_assert_int_eq(diff->relation, MMT_DIFF_SAME_PROCESS);
+	ck_assert_uint_eq(diff->same_process_count, 1);
+	ck_assert_ptr_null(diff->executed_after);
+	mmt_diff_destroy(diff);
+	/* The path of a program that was replaced changes, too, but not the name of the process. */
+	first.program = "/usr/bin/a";
+	second.program = "/usr/bin/b";
+	diff = make_diff(&before, &after);
+	ck_assert_ptr_eq(diff->executed_before, &first);
+	ck_assert_ptr_eq(diff->executed_after, &second);
 	ck_assert_uint_eq(diff->between_ns, 5000000000);
 	ck_assert_uint_eq(diff->mapped_before_bytes, 53248);
 	ck_assert_uint_eq(diff->mapped_after_bytes, 65536);
@@ -328,6 +337,39 @@ START_TEST(leaks_of_a_report_are_leaks_of_a_diff)
 	ck_assert_ptr_nonnull(strstr(text, "/var/cache"));
 	ck_assert_msg(!strstr(text, "not a leak"), "%s", text);
 	free(text);
+	mmt_diff_destroy(diff);
+}
+END_TEST
+
+/* A parent and its children have one name: they are paired in the order in which they started, not by size. */
+START_TEST(processes_of_one_name_pair_by_start)
+{
+	static const int32_t pids[] = {70, 71, 72};
+	struct mmt_row before_rows[] = {
+	    {.id = 1, .name = "w (70)", .pids = &pids[0], .pid_count = 1, .unfreed_bytes = 40960},
+	    {.id = 2, .name = "w (71)", .pids = &pids[1], .pid_count = 1, .unfreed_bytes = 8192},
+	};
+	struct mmt_row after_rows[] = {
+	    {.id = 1, .name = "w (72)", .pids = &pids[2], .pid_count = 1, .unfreed_bytes = 12288},
+	    {.id = 2, .name = "w (70)", .pids = &pids[0], .pid_count = 1},
+	};
+	struct mmt_process first[] = {{.pid = 71, .name = "w", .start_boot_ns = 60},
+				      {.pid = 70, .name = "w", .start_boot_ns = 50}};
+	struct mmt_process second[] = {{.pid = 70, .name = "w", .start_boot_ns = 80},
+				       {.pid = 72, .name = "w", .start_boot_ns = 90}};
+	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
+	struct mmt_diff *diff;
+
+	before.by = after.by = MMT_BY_PROCESS;
+	before.processes = first;
+	after.processes = second;
+	before.process_count = after.process_count = 2;
+	diff = make_diff(&before, &after);
+	ck_assert_uint_eq(diff->entry_count, 2);
+	ck_assert_ptr_eq(diff->entries[0].before, &before_rows[1]);
+	ck_assert_ptr_eq(diff->entries[0].after, &after_rows[0]);
+	ck_assert_ptr_eq(diff->entries[1].before, &before_rows[0]);
+	ck_assert_ptr_eq(diff->entries[1].after, &after_rows[1]);
 	mmt_diff_destroy(diff);
 }
 END_TEST
@@ -706,8 +748,8 @@ Suite *test_suite(void)
 	tcase_add_tests(tcase, addresses_do_not_matter, growth_between_recordings_of_one_process,
 			leaks_of_a_report_are_leaks_of_a_diff, every_kind_of_change, lost_calls_match_lost_calls,
 			commits_count_without_mappings, shrunk_comes_last, unnamed_code_is_matched_by_rank,
-			recordings_of_one_process_are_recognized, many_processes, short_recordings_have_no_rates,
-			names_identify_a_stack, names_of_jit_code_can_contain_lines,
+			recordings_of_one_process_are_recognized, processes_of_one_name_pair_by_start, many_processes,
+			short_recordings_have_no_rates, names_identify_a_stack, names_of_jit_code_can_contain_lines,
 			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
 			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_rows,
 			many_similar_stacks, hostile_stacks);

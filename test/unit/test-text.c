@@ -2262,9 +2262,18 @@ START_TEST(diff_of_one_process)
 	value.between_parts_known = true;
 	value.between_parts = &swapped_out;
 	value.between_part_count = 1;
+	value.same_process_count = 4;
+	value.executed_before = &(struct mmt_process){.name = "sh", .pid = 3};
+	value.executed_after = &(struct mmt_process){.name = "sleep", .pid = 3};
 	stream = open_memstream(&text, &size);
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
+	ASSERT_HAS(text, "4 processes in both recordings: ");
+	ASSERT_HAS(text,
+		   "\n  sh (pid 3) executed another program after the end of the first: the sizes below are of two "
+		   "programs, the second of sleep (pid 3).\n");
+	value.executed_after = NULL;
+	value.same_process_count = 1;
 	ASSERT_HAS(text,
 		   "\n  RSS: 60.00 MiB when the first ended, 20.00 MiB when the second began, 21.00 MiB at its end: "
 		   "-40.00 MiB between the recordings, +1.00 MiB in the second\n"
@@ -2279,6 +2288,7 @@ START_TEST(diff_of_one_process)
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	ASSERT_HAS(text, "One process in both recordings");
+	ASSERT_ABSENT(text, "executed another program");
 	ASSERT_ABSENT(text, "mapped: ");
 	ASSERT_ABSENT(text, "by calls between");
 	free(text);

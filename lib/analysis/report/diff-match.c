@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/report/diff-match.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -9,12 +10,45 @@
 
 #define SEVERAL_CALLERS UINT64_MAX
 
+#define RANK_SHIFT 33 /* above the numbers of names */
+
+static int compare_starts(const void *left, const void *right)
+{
+	const struct mmt_process *a = *(const struct mmt_process *const *)left;
+	const struct mmt_process *b = *(const struct mmt_process *const *)right;
+
+	return strcmp(a->name ? a->name : "", b->name ? b->name : "") ?: order_of(a->start_boot_ns, b->start_boot_ns)
+		?: order_of(a->pid, b->pid);
+}
+
+/* Number the processes of each name in the order in which they started: the first is usually the parent of others. */
+static bool rank_processes(struct row_matcher *matcher, unsigned side)
+{
+	const struct mmt_report *report = matcher->reports[side];
+	CLEANUP(free)
+	const struct mmt_process **order = calloc(report->process_count + 1, sizeof(const struct mmt_process *));
+	uint64_t rank = 0;
+	bool ok = order;
+
+	for (size_t i = 0; ok && i < report->process_count; i++)
+		order[i] = &report->processes[i];
+	if (ok)
+		qsort(order, report->process_count, sizeof(const struct mmt_process *), compare_starts);
+	for (size_t i = 0; ok && i < report->process_count; i++) {
+		const char *name = order[i]->name, *previous = i ? order[i - 1]->name : NULL;
+
+		rank = name && previous && !strcmp(name, previous) ? rank + 1 : 1;
+		ok = map_put(&matcher->ranks[side], (uint32_t)order[i]->pid, rank);
+	}
+	return ok;
+}
+
 struct mmt_error *row_matcher_init(struct row_matcher *matcher, const struct mmt_report *const reports[DIFF_SIDES])
 {
 	*matcher = (struct row_matcher){.identities = {.anywhere = true}};
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		matcher->reports[side] = reports[side];
-		if (!build_id_paths_init(&matcher->paths[side], reports[side]))
+		if (!build_id_paths_init(&matcher->paths[side], reports[side]) || !rank_processes(matcher, side))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -25,6 +59,7 @@ void row_matcher_deinit(struct row_matcher *matcher)
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		build_id_paths_deinit(&matcher->paths[side]);
 		map_deinit(&matcher->callers[side]);
+		map_deinit(&matcher->ranks[side]);
 	}
 	identities_deinit(&matcher->identities);
 	intern_deinit(&matcher->names);
@@ -68,7 +103,7 @@ static size_t module_length(const char *name, enum mmt_row_key by)
 		   : 0;
 }
 
-/* Numbers of stacks are even, those of names odd. */
+/* Numbers of stacks are even, those of names odd; of one process, its rank among those of its name is added. */
 static bool number_row(struct row_matcher *matcher, unsigned side, const struct mmt_row *row, uint64_t *number_ret)
 {
 	uint32_t number;
@@ -76,8 +111,14 @@ static bool number_row(struct row_matcher *matcher, unsigned side, const struct 
 	if (row->name) {
 		CLEANUP(free) char *name = stable_name(matcher, row->name, matcher->reports[side]);
 
+		const struct mmt_report *report = matcher->reports[side];
+		bool by_process = report->by == MMT_BY_PROCESS || report->then_by == MMT_BY_PROCESS;
+		const uint64_t *rank = by_process && row->pid_count == 1 && !matcher->task_ids
+					   ? map_get(&matcher->ranks[side], (uint32_t)row->pids[0])
+					   : NULL;
+
 		number = name ? intern_put_string(&matcher->names, name) : INTERN_NONE;
-		*number_ret = (uint64_t)number << 1 | 1;
+		*number_ret = (rank ? *rank << RANK_SHIFT : 0) | (uint64_t)number << 1 | 1;
 		return number != INTERN_NONE;
 	}
 	number =
@@ -158,7 +199,7 @@ static bool find_key(struct row_matcher *matcher, unsigned side, const struct mm
 		number = intern_put(&matcher->names, row->name, length);
 	else if (!number_row(matcher, side, row, &number))
 		return false;
-	*key_ret = number << 1 | row_holds_memory(row);
+	*key_ret = number << 1 | (row_holds_memory(row) || number >> RANK_SHIFT);
 	return number != INTERN_NONE;
 }
 

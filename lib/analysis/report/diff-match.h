@@ -28,6 +28,7 @@ struct row_matcher {
 	struct build_id_paths paths[DIFF_SIDES];
 	struct identities identities;
 	struct intern names;		/* of rows */
+	struct map ranks[DIFF_SIDES];	/* PID -> number of the process among those of its name, from 1 */
 	struct map callers[DIFF_SIDES]; /* of a stack's origin: its caller, or SEVERAL_CALLERS */
 };
 

@@ -230,13 +230,23 @@ static struct mmt_error *match_processes(struct mmt_diff *diff)
 	for (size_t i = 0; ok && i < before->process_count; i++) {
 		struct process_key key = key_of(&before->processes[i]);
 		uint32_t id = key.start_boot_ns ? intern_find(&keys, &key, sizeof(key)) : INTERN_NONE;
+		const struct mmt_process *from, *to;
 
 		if (id == INTERN_NONE)
 			continue;
+		from = &before->processes[i];
+		to = &after->processes[places[id]];
 		diff->relation = MMT_DIFF_SAME_PROCESS;
+		diff->same_process_count++;
+		/* The path of a program changes if its file is replaced, and its name if the process renames itself. */
+		if (!diff->executed_after && from->program && to->program && strcmp(from->program, to->program) != 0 &&
+		    strcmp(from->name ? from->name : "", to->name ? to->name : "") != 0) {
+			diff->executed_before = from;
+			diff->executed_after = to;
+		}
 		diff->between_ns = after->start_ns - before->end_ns;
-		diff->mapped_before_bytes += mapped_bytes(&before->processes[i]);
-		diff->mapped_after_bytes += mapped_bytes(&after->processes[places[id]]);
+		diff->mapped_before_bytes += mapped_bytes(from);
+		diff->mapped_after_bytes += mapped_bytes(to);
 	}
 	intern_deinit(&keys);
 	return ok ? NULL : &error_no_memory;
@@ -296,8 +306,7 @@ static struct mmt_error *attribute_between(struct diff *diff)
 		struct mmt_growth_part *part = &diff->between.items[i];
 
 		part->pattern = growth_pattern(part);
-		/* The calls between the recordings are not known. */
-		part->hint = hints_of_growth(part, UINT64_MAX, ARENAS_OF_SEVERAL_THREADS);
+		part->hint = hints_of_growth(part, HINTS_CALLS_UNKNOWN, ARENAS_OF_SEVERAL_THREADS);
 		if (diff->result.heap_count)
 			part->hint = hints_with_census(part->hint);
 		/* New threads and mappings are as likely as deeper calls and touched pages, which is all that a report

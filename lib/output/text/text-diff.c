@@ -111,8 +111,21 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 	int64_t change = (int64_t)(diff->mapped_after_bytes - diff->mapped_before_bytes);
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
 
-	text_line(text, TEXT_STRONG, "One process in both recordings: the second began %s after the end of the first.",
+	text_line(text, TEXT_STRONG, "%s in both recordings: the second began %s after the end of the first.",
+		  diff->same_process_count > 1 ? text_counted(text, diff->same_process_count, "process", "processes")
+					       : "One process",
 		  text_duration(text, diff->between_ns));
+	if (diff->executed_after) {
+		text_add(text, "  ");
+		text_add_process(text, diff->executed_before);
+		text_add(
+		    text,
+		    " executed another program after the end of the first: the sizes below are of two programs, the "
+		    "second of ");
+		text_add_process(text, diff->executed_after);
+		text_add(text, ".");
+	}
+	text_end_sentence(text, TEXT_BAD, 2);
 	if (before->verdict != MMT_VERDICT_UNKNOWN && after->verdict != MMT_VERDICT_UNKNOWN) {
 		put_sizes(text, "RSS", before->end_bytes, after->start_bytes, after->end_bytes);
 		if (before->end_swap_bytes || after->start_swap_bytes || after->end_swap_bytes)
