@@ -60,7 +60,7 @@ done
 "$MMTRACE" record -o "$recording" -- sh -c 'for i in 1 2 3; do sleep 0.2; (sleep 0.1); done & sleep 0.3; wait' 2>record.log ||
 	fail "several processes: $(cat record.log)"
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "no report"
-sizes=$(tr '\n' ' ' <report.txt | sed -nE 's/.* {2,}((sum of )?RSS|Pss) ([0-9.]+ .?i?B) at start, ([0-9.]+ .?i?B) at end .*/\1 \3 \4/p')
+sizes=$(tr '\n' ' ' <report.txt | sed -nE 's/.* {2,}((sum of )?RSS|Pss) ([0-9.]+ .?i?B) (at start|after [0-9.]+ s), ([0-9.]+ .?i?B) at end .*/\1 \3 \5/p')
 [ -n "$sizes" ] && [ "$(sed -nE 's/^  ((sum of )?RSS|Pss) ([0-9.]+ .?i?B) to ([0-9.]+ .?i?B), .*: too short to tell$/\1 \3 \4/p' record.log)" = "$sizes" ] ||
 	fail "the end differs from the report: $(cat record.log report.txt)"
 

@@ -450,6 +450,7 @@ START_TEST(growth_of_processes)
 	    "--pid 105 shows what it held when it ended.\n");
 	ASSERT_HAS(text, "\n  process                      growth  RSS at end     unfreed      before\n"
 			 "  worker (102)             +41.00 MiB   60.00 MiB  ");
+	ASSERT_HAS(text, "child of 100, ended, last read at ");
 	free(text);
 	/* Nothing grew: no line. */
 	report.growth.end_bytes = 89 << 20;
@@ -1594,6 +1595,38 @@ static const struct {
      "\nSTEADY: RSS and swap have no steady trend: 0 B from start to end, noise "},
 };
 
+/* The words say when RSS was read, and of which time nothing is known. */
+START_TEST(times_of_readings)
+{
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_GROWING,
+					    .start_ns = report.start_ns + 4000000000,
+					    .start_bytes = 90 << 20,
+					    .end_bytes = 100 << 20,
+					    .end_swap_bytes = 1 << 20,
+					    .floor_bytes = 262144};
+	report.resident_bytes = 20 << 20;
+	report.before_bytes = 0;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_HAS(text, "   RSS 90.00 MiB after 4.0 s, 100.0 MiB at end   swap 0 B after 4.0 s, 1.00 MiB at end");
+	ASSERT_HAS(text, " hold 20.00 MiB, of which 10.00 MiB were there when RSS was first read.");
+	free(text);
+	report.growth.start_ns = report.start_ns;
+	report.before_bytes = 50 << 20;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_HAS(text, "   RSS 90.00 MiB at start, 100.0 MiB at end");
+	ASSERT_HAS(text, " hold 20.00 MiB; memory that was mapped before gave back 10.00 MiB.");
+	free(text);
+	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_UNKNOWN};
+	report.windowed = true;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_HAS(text, "NO VERDICT: RSS over time is not known for this window: only mappings are judged.");
+	free(text);
+}
+END_TEST
+
 /* Without readings of pages: what the rows hold is compared with the growth of RSS, and swap has a line of its own. */
 START_TEST(place_of_growth_with_swap)
 {
@@ -2316,8 +2349,8 @@ Suite *test_suite(void)
 			leaks_without_growth, counts_of_mappings, refused_calls_come_first, trend_of_survivors,
 			verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
-	tcase_add_tests(cases, parts_of_growth, growth_beside_a_selection, growth_partly_shown_by_rows,
-			huge_pages_that_are_mostly_empty);
+	tcase_add_tests(cases, times_of_readings, parts_of_growth, growth_beside_a_selection,
+			growth_partly_shown_by_rows, huge_pages_that_are_mostly_empty);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
 	tcase_add_tests(cases, unfreed_grows_while_rss_is_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));

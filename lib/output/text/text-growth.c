@@ -32,10 +32,14 @@ static void put_trend(struct text *text, const struct mmt_report *report)
 	text_trend(text, points, report->growth.floor_bytes);
 }
 
+#define SHORT_NS 1000000000
+
 /* What the processes use, or what is known without readings; then the sizes. */
 static void put_headline(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
+	bool late = growth->verdict != MMT_VERDICT_UNKNOWN && growth->start_ns > report->from_ns + SHORT_NS;
+	const char *when = late ? text_since(text, report, growth->start_ns) : "start";
 	uint64_t resident_bytes = MMT_UNKNOWN;
 
 	text_add_headline(text, report);
@@ -46,19 +50,21 @@ static void put_headline(struct text *text, const struct mmt_report *report)
 		for (size_t i = 0; i < report->process_count; i++)
 			figure_add(&resident_bytes, report->processes[i].resident_bytes);
 		if (resident_bytes == MMT_UNKNOWN)
-			text_part(text, TEXT_PLAIN, "RSS not recorded");
+			text_part(text, TEXT_PLAIN, "RSS not %s",
+				  report->windowed ? "read in this window" : "recorded");
 		else
 			text_part(text, TEXT_PLAIN, "RSS %s at end, start not recorded",
 				  text_bytes(text, resident_bytes));
 		text_end_line(text);
 		return;
 	}
-	text_part(text, TEXT_STRONG, "%s %s at start, %s at end", text_measure(growth),
+	text_part(text, TEXT_STRONG, "%s %s %s %s, %s at end", text_measure(growth),
 		  text_bytes(text, growth->by_pss ? growth->start_pss_bytes : growth->start_bytes),
+		  late ? "after" : "at", when,
 		  text_bytes(text, growth->by_pss ? growth->end_pss_bytes : growth->end_bytes));
 	if (growth->start_swap_bytes || growth->end_swap_bytes)
-		text_part(text, TEXT_STRONG, "swap %s at start, %s at end", text_bytes(text, growth->start_swap_bytes),
-			  text_bytes(text, growth->end_swap_bytes));
+		text_part(text, TEXT_STRONG, "swap %s %s %s, %s at end", text_bytes(text, growth->start_swap_bytes),
+			  late ? "after" : "at", when, text_bytes(text, growth->end_swap_bytes));
 	if (growth->bytes_per_minute != MMT_RATE_UNKNOWN && growth->verdict != MMT_VERDICT_TOO_SHORT)
 		text_part(text, TEXT_STRONG, "%s per minute", text_change(text, growth->bytes_per_minute));
 	/* The RSS of several processes counts what they share several times. */
@@ -95,7 +101,6 @@ static bool was_refused_memory(const struct mmt_report *report)
 	return false;
 }
 
-#define SHORT_NS 1000000000
 #define LITTLE_BYTES 65536 /* any program maps as much when it starts */
 #define HEAP_BYTES 1048576 /* likewise, by malloc */
 
@@ -131,7 +136,9 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 			text_add(text, "%s is too short to judge anything.",
 				 text_duration(text, report->end_ns - report->start_ns));
 		else
-			text_add(text, "RSS over time is not in the recording: only mappings are judged.");
+			text_add(text, "RSS %s: only mappings are judged.",
+				 report->windowed ? "over time is not known for this window"
+						  : "over time is not in the recording");
 		return;
 	}
 	text_add(text, "%s ", text_measure_with_swap(growth));
@@ -238,7 +245,11 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	if (rest <= change / NEGLIGIBLE && rest >= -change / NEGLIGIBLE) {
 		text_add(text, "Mappings made in this recording hold all of %s: %s.", it, size);
 	} else if (made > change / NEGLIGIBLE && rest < 0) {
-		text_add(text, "Mappings made in this recording hold %s; memory that was mapped before gave back %s.",
+		text_add(text,
+			 report->before_bytes
+			     ? "Mappings made in this recording hold %s; memory that was mapped before gave back %s."
+			     : "Mappings made in this recording hold %s, of which %s were there when RSS was first "
+			       "read.",
 			 size, text_bytes(text, (uint64_t)-rest));
 	} else {
 		text_add(text, "%s of %s is in mappings made in this recording", made ? size : "None", it);

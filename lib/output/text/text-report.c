@@ -58,7 +58,8 @@ static void add_doubts(struct text *text, const struct mmt_report *report)
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
 		events += report->events[kind];
 	if (growth->verdict == MMT_VERDICT_UNKNOWN)
-		text_add(text, "; RSS over time was not recorded: memory mapped before may have grown");
+		text_add(text, "; RSS over time %s: memory mapped before may have grown",
+			 report->windowed ? "is not known for this window" : "was not recorded");
 	else if (grew)
 		/* The parts are of RSS alone: they do not explain what was swapped out. */
 		text_add(text, "; %s grew by %s%s", what, text_bytes(text, (uint64_t)mmt_growth_change(growth)),

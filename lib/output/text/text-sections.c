@@ -145,6 +145,8 @@ void text_processes(struct text *text, const struct mmt_report *report)
 			text_add(text, "  child of %" PRId32, process->parent_pid);
 		if (process->ended)
 			text_add(text, process->parent_pid ? ", ended" : "  ended");
+		if (process->ended && readings)
+			text_add(text, ", last read at %s", text_since(text, report, readings->end_ns));
 		if (text_has_sentence(text))
 			text_end_sentence(text, TEXT_PLAIN, THREAD_COLUMNS);
 		else
