@@ -87,7 +87,7 @@ static void add_censuses(void)
 	censuses[2].result = MMT_HEAP_NOT_WALKED;
 	censuses[2].allocator_name = other;
 	buffer_init(&buffer, 1 << 20);
-	if (!heap_censuses_encode(&heaps, &buffer))
+	if (!section_write(&section_heap, &heaps, &buffer))
 		builder_section(builder, FEATURE_MMTRACE_HEAP, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
 }

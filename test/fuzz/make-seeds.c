@@ -314,7 +314,7 @@ static void put_heaps(struct recording_builder *builder, struct buffer *buffer)
 
 		check(vector_push(&heaps.items, census));
 	}
-	put_section(builder, FEATURE_MMTRACE_HEAP, buffer, heap_censuses_encode(&heaps, buffer));
+	put_section(builder, FEATURE_MMTRACE_HEAP, buffer, section_write(&section_heap, &heaps, buffer));
 	vector_deinit(&heaps.items);
 }
 

@@ -74,7 +74,7 @@ static void end(struct recording_builder *builder, struct mmt_heap_census *censu
 		builder_note(builder, 1001 + i * SECOND, PID, NOTE_RESIDENT, i < 5 ? 26 * MEBIBYTE : end_bytes, i + 1);
 	add_pages(builder, end_bytes);
 	buffer_init(&buffer, 1 << 20);
-	ck_assert_ptr_null(heap_censuses_encode(&heaps, &buffer));
+	ck_assert_ptr_null(section_write(&section_heap, &heaps, &buffer));
 	builder_section(builder, FEATURE_MMTRACE_HEAP, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
 	builder_finish(builder, 21 * SECOND);

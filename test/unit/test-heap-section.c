@@ -69,7 +69,7 @@ static struct mmt_error *pass(const struct mmt_heap_census *census, struct heap_
 	struct bytes bytes;
 
 	buffer_clear(&buffer);
-	ck_assert_ptr_null(heap_censuses_encode(&heaps, &buffer));
+	ck_assert_ptr_null(section_write(&section_heap, &heaps, &buffer));
 	bytes = bytes_over(buffer.data, buffer.size);
 	return section_read(&section_heap, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, read);
 }

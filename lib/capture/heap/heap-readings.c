@@ -349,7 +349,7 @@ static void run_helper(void *context, int end, pid_t parent)
 	if (!helper_process_begin(&end, &request.mem, parent) || setrlimit(RLIMIT_CPU, &limit) < 0)
 		return;
 	buffer_init(&buffer, ANSWER_BYTES);
-	if (heap_census_take(request.pid, request.mem, &census) || heap_censuses_encode(&one, &buffer))
+	if (heap_census_take(request.pid, request.mem, &census) || section_write(&section_heap, &one, &buffer))
 		return;
 	for (size_t sent = 0; sent < buffer.size;) {
 		ssize_t count = write(end, buffer.data + sent, buffer.size - sent);
@@ -581,5 +581,5 @@ struct mmt_error *heap_census_encode(struct recorder *recorder, struct buffer *b
 		if (!error && !jobs->helper->child)
 			error = start_next(recorder);
 	}
-	return error || !jobs->done.items.count ? error : heap_censuses_encode(&jobs->done, buffer);
+	return error || !jobs->done.items.count ? error : section_write(&section_heap, &jobs->done, buffer);
 }

@@ -94,8 +94,3 @@ static void code_censuses(struct codec *codec, void *value)
 
 const struct section_kind section_heap = {
     "heap section", 1, LIMIT_SECTION_BYTES, sizeof(struct heap_censuses), code_censuses, heap_censuses_deinit};
-
-struct mmt_error *heap_censuses_encode(const struct heap_censuses *censuses, struct buffer *buffer)
-{
-	return section_write(&section_heap, censuses, buffer);
-}

@@ -12,12 +12,9 @@ struct heap_censuses {
 	VECTOR(struct mmt_heap_census) items;
 };
 
-extern const struct section_kind section_heap; /* for section_read() */
+extern const struct section_kind section_heap; /* for section_read() and section_write() */
 
 void heap_census_deinit(struct mmt_heap_census *census);
 void heap_censuses_deinit(void *value);
-
-/* Compressed with zstd inside. */
-struct mmt_error *heap_censuses_encode(const struct heap_censuses *censuses, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif
