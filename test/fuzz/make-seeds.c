@@ -338,19 +338,19 @@ static void put_module(struct recording_builder *builder, struct buffer *buffer,
 	struct module_copy *copy = vector_append(&copies.images);
 	struct compressor *compressor = NULL;
 	struct buffer content;
-	size_t place, start;
 
 	buffer_init(&content, 1 << 20);
 	read_module(path, &content);
 	check(copy && (copy->path = strdup(LIBRARY_PATH)));
 	copy->inode = 77;
 	copy->size = content.size;
-	module_copies_encode_index(&copies, buffer, &place);
-	start = buffer->size;
+	module_copies_encode_index(&copies, buffer);
+	copy->offset = (uint32_t)buffer->size;
 	require(compressor_create(&compressor));
 	require(compressor_frame(compressor, content.data, content.size, buffer));
 	compressor_destroy(compressor);
-	module_copies_patch(buffer, place, start, buffer->size - start, content.size);
+	copy->stored = (uint32_t)buffer->size - copy->offset;
+	module_copies_encode_index(&copies, buffer);
 	put_section(builder, FEATURE_MMTRACE_IMAGES, buffer, NULL);
 	module_copies_deinit(&copies);
 	buffer_deinit(&content);

@@ -129,10 +129,9 @@ static struct recording_file keep_copy(struct module_copy *image, const void *da
 	struct compressor *compressor = NULL;
 	struct recording_file file = {.path = (char *)"test", .fd = fileno(tmpfile())};
 	struct buffer buffer;
-	size_t place;
 
 	buffer_init(&buffer, 1 << 24);
-	module_copies_encode_index(&copies, &buffer, &place);
+	module_copies_encode_index(&copies, &buffer);
 	image->offset = (uint32_t)buffer.size;
 	ck_assert_ptr_null(compressor_create(&compressor));
 	ck_assert_ptr_null(compressor_frame(compressor, data, size, &buffer));

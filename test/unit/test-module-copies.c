@@ -22,16 +22,17 @@ static struct recording_file make_file(struct buffer *buffer)
 	};
 	struct module_copies copies = {.images = {images, 2, 2}};
 	struct compressor *compressor = NULL;
-	size_t places[2], offset;
 
 	buffer_init(buffer, 4096);
-	module_copies_encode_index(&copies, buffer, places);
-	offset = buffer->size;
+	module_copies_encode_index(&copies, buffer);
+	images[1].offset = (uint32_t)buffer->size;
 	ck_assert_ptr_null(compressor_create(&compressor));
 	ck_assert_ptr_null(compressor_frame(compressor, content, 10, buffer));
 	ck_assert_ptr_null(compressor_frame(compressor, content + 10, sizeof(content) - 10, buffer));
 	compressor_destroy(compressor);
-	module_copies_patch(buffer, places[1], offset, buffer->size - offset, sizeof(content));
+	images[1].stored = (uint32_t)buffer->size - images[1].offset;
+	images[1].size = sizeof(content);
+	module_copies_encode_index(&copies, buffer);
 	return file;
 }
 
@@ -128,19 +129,21 @@ START_TEST(overlapping_or_excessive_copies_are_refused)
 	struct recording_file file;
 	struct mmt_error *error;
 	struct buffer buffer;
-	size_t places[3];
 
 	file = make_file(&buffer);
 	for (unsigned lie = 0; lie < 3; lie++) {
 		size_t offset;
 
 		buffer_clear(&buffer);
-		module_copies_encode_index(&copies, &buffer, places);
+		module_copies_encode_index(&copies, &buffer);
 		offset = buffer.size;
 		buffer_put(&buffer, content, 30);
-		for (size_t i = 0; i < 3; i++)
-			module_copies_patch(&buffer, places[i], offset + 10 * i - (lie == 1 && i == 2), 10,
-					    lie == 2 ? LIMIT_IMAGE_BYTES / 2 : 10);
+		for (size_t i = 0; i < 3; i++) {
+			images[i].offset = (uint32_t)(offset + 10 * i - (lie == 1 && i == 2));
+			images[i].stored = 10;
+			images[i].size = lie == 2 ? LIMIT_IMAGE_BYTES / 2 : 10;
+		}
+		module_copies_encode_index(&copies, &buffer);
 		write_file(&file, &buffer, buffer.size);
 		error = module_copies_load(&file, &read);
 		ck_assert_int_eq(error == NULL, lie == 0);

@@ -443,29 +443,33 @@ static bool add_copy(struct recorder *recorder, struct compressor *compressor, c
 
 struct mmt_error *kept_modules_encode(struct recorder *recorder, struct kept_modules *kept, struct buffer *buffer)
 {
-	CLEANUP(free) size_t *places = calloc(kept->files.count + 1, sizeof(*places));
-	struct compressor *compressor = NULL;
-	struct mmt_error *error = places ? compressor_create(&compressor) : &error_no_memory;
+	struct compressor *compressor;
+	struct mmt_error *error = compressor_create(&compressor);
 
-	if (!error) {
-		module_copies_encode_index(&kept->index, buffer, places);
-		error = buffer_finish(buffer);
-	}
+	if (error)
+		return error;
+	module_copies_encode_index(&kept->index, buffer);
+	error = buffer_finish(buffer);
 	for (size_t i = 0; !error && i < kept->files.count; i++) {
-		const struct module_copy *module = &kept->index.images.items[i];
+		struct module_copy *module = &kept->index.images.items[i];
 		uint64_t place = place_of_device(module->device_major, module->device_minor);
 		size_t offset = buffer->size;
-		uint64_t size = 0;
 
 		if (kept->files.items[i].fd < 0)
 			continue;
-		if (add_copy(recorder, compressor, &kept->files.items[i], place, buffer, &size))
-			module_copies_patch(buffer, places[i], offset, buffer->size - offset, size);
-		else if (is_interrupted(recorder))
+		if (add_copy(recorder, compressor, &kept->files.items[i], place, buffer, &module->size)) {
+			module->offset = (uint32_t)offset;
+			module->stored = (uint32_t)(buffer->size - offset);
+			continue;
+		}
+		module->size = 0;
+		if (is_interrupted(recorder))
 			kept->interrupted++;
 		else
 			kept->failed++;
 	}
+	if (!error)
+		module_copies_encode_index(&kept->index, buffer);
 	compressor_destroy(compressor);
 	return error;
 }

@@ -13,9 +13,6 @@
 #define IMAGES_VERSION 1
 #define HEADER_BYTES 16
 #define ENTRY_BYTES_MIN 57 /* with an empty path */
-#define OFFSET_PLACE 16	   /* offset in an entry of the fields that are filled in later */
-#define STORED_PLACE 20
-#define SIZE_PLACE 24
 
 void module_copies_deinit(struct module_copies *copies)
 {
@@ -30,18 +27,18 @@ uint64_t module_copies_entry_bytes(const struct module_copy *image)
 	return ENTRY_BYTES_MIN + strlen(image->path);
 }
 
-void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer, size_t *places)
+void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer)
 {
-	size_t start = buffer->size;
+	size_t end = buffer->size;
 
+	buffer->size = 0;
 	buffer_put_u32(buffer, IMAGES_VERSION);
 	buffer_put_u32(buffer, (uint32_t)copies->images.count);
-	buffer_put_u32(buffer, 0); /* size of the index, patched later */
+	buffer_put_u32(buffer, 0); /* size of the index, patched below */
 	buffer_put_u32(buffer, 0);
 	for (size_t i = 0; i < copies->images.count; i++) {
 		const struct module_copy *image = &copies->images.items[i];
 
-		places[i] = buffer->size;
 		buffer_put_u32(buffer, image->device_major);
 		buffer_put_u32(buffer, image->device_minor);
 		buffer_put_u64(buffer, image->inode);
@@ -52,18 +49,9 @@ void module_copies_encode_index(const struct module_copies *copies, struct buffe
 		buffer_put_u32(buffer, image->build_id_size);
 		buffer_put_string(buffer, image->path);
 	}
-	if (!buffer->error)
-		buffer_patch_u32(buffer, start + 8, (uint32_t)(buffer->size - start));
-}
-
-void module_copies_patch(struct buffer *buffer, size_t place, size_t offset, size_t stored, uint64_t size)
-{
-	if (buffer->error)
-		return;
-	buffer_patch_u32(buffer, place + OFFSET_PLACE, (uint32_t)offset);
-	buffer_patch_u32(buffer, place + STORED_PLACE, (uint32_t)stored);
-	buffer_patch_u32(buffer, place + SIZE_PLACE, (uint32_t)size);
-	buffer_patch_u32(buffer, place + SIZE_PLACE + sizeof(uint32_t), (uint32_t)(size >> 32));
+	buffer_patch_u32(buffer, 8, (uint32_t)buffer->size);
+	if (end > buffer->size)
+		buffer->size = end;
 }
 
 /* The end of the copies so far in the section, and their total decompressed size. */

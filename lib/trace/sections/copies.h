@@ -34,11 +34,9 @@ void module_copies_deinit(struct module_copies *copies);
 /* The size of an image's index entry. */
 uint64_t module_copies_entry_bytes(const struct module_copy *image);
 
-/* The section begins with the index. The copies are appended to the same buffer, and then entered in the index: image
- * `number` has `stored` bytes at `offset`, which are `size` bytes uncompressed. `places` has an element for each image.
- */
-void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer, size_t *places);
-void module_copies_patch(struct buffer *buffer, size_t place, size_t offset, size_t stored, uint64_t size);
+/* Writes the index to the start of the buffer, or over the one that is there: first encode it, to make room, then
+ * append the copies, enter them in `copies`, and encode it again. */
+void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer);
 
 /* Decodes the index; on error the value is empty. The file must outlive it. */
 struct mmt_error *module_copies_load(const struct recording_file *file,
