@@ -358,15 +358,18 @@ static struct mmt_error *read_parts(struct recording_file *file)
 	return error;
 }
 
-/* Open the path, or with `fd` not -1 this descriptor, which then has the name `path`. */
-static struct mmt_error *open_file(const char *path, int fd, const struct mmt_progress *progress,
-				   struct recording_file **file_ret)
+struct mmt_error *recording_file_open(const char *path, int fd, const struct mmt_progress *progress,
+				      struct recording_file **file_ret)
 {
 	struct recording_file *file = calloc(1, sizeof(*file));
 	struct mmt_error *error;
 
 	if (!file)
 		return &error_no_memory;
+	if (fd < 0 && !strcmp(path, RECORDING_STANDARD_INPUT)) {
+		fd = STDIN_FILENO;
+		path = "standard input";
+	}
 	file->users = 1;
 	file->fd = -1;
 	file->path = strdup(path);
@@ -381,20 +384,6 @@ static struct mmt_error *open_file(const char *path, int fd, const struct mmt_pr
 	else
 		*file_ret = file;
 	return error;
-}
-
-struct mmt_error *recording_file_open_descriptor(int fd, const char *name, const struct mmt_progress *progress,
-						 struct recording_file **file_ret)
-{
-	return open_file(name, fd, progress, file_ret);
-}
-
-struct mmt_error *recording_file_open(const char *path, const struct mmt_progress *progress,
-				      struct recording_file **file_ret)
-{
-	bool piped = !strcmp(path, RECORDING_STANDARD_INPUT);
-
-	return open_file(piped ? "standard input" : path, piped ? STDIN_FILENO : -1, progress, file_ret);
 }
 
 struct recording_file *recording_file_share(struct recording_file *file)
