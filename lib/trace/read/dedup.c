@@ -49,23 +49,27 @@ static void sweep(struct dedup *dedup, uint64_t now_ns)
 	*dedup = kept;
 }
 
-bool dedup_check_cold(struct dedup *dedup, const struct dedup_root *fresh)
+bool dedup_check(struct dedup *dedup, int32_t tid, uint32_t attribute, int32_t cpu, uint64_t id, uint64_t time_ns)
 {
-	const uint64_t *allocation, *place = map_get(&dedup->places, fresh->key);
+	/* Attributes are fewer than 2^12, processors than 2^20. */
+	const uint64_t key =
+	    (uint64_t)(uint32_t)tid << 32 | (uint64_t)(attribute & 0xfff) << 20 | ((uint32_t)cpu & 0xfffff);
+	const struct dedup_root fresh = {.key = key, .id = id, .time_ns = time_ns};
+	const uint64_t *allocation, *place = map_get(&dedup->places, key);
 	struct dedup_root *root = place && *place < dedup->roots.count ? &dedup->roots.items[*place] : NULL;
 
 	if (root) {
-		dedup->recent[dedup_recent_place(fresh->key)] = (uint32_t)*place + 1;
-		allocation = map_get(&dedup->allocations, fresh->key >> 32);
-		if (root->id != fresh->id && is_recent(root->time_ns, fresh->time_ns) &&
-		    !(allocation && root->time_ns < *allocation))
-			return true;
-		*root = *fresh;
+		if (root->id != id && is_recent(root->time_ns, time_ns)) {
+			allocation = map_get(&dedup->allocations, (uint32_t)tid);
+			if (!allocation || root->time_ns >= *allocation)
+				return true;
+		}
+		*root = fresh;
 		return false;
 	}
 	if (dedup->roots.count >= SWEEP_MINIMUM && dedup->roots.count >= dedup->sweep_at)
-		sweep(dedup, fresh->time_ns);
-	(void)add_root(dedup, fresh);
+		sweep(dedup, time_ns);
+	(void)add_root(dedup, &fresh);
 	return false;
 }
 
