@@ -80,9 +80,6 @@ struct resolver {
 	VECTOR(struct process_state) processes;
 	VECTOR(struct jit_rows *) rows; /* by index of the program among those with recorded code */
 	struct intern generations;
-	uint64_t last_generation_key[4]; /* usually that of the next stack too */
-	uint32_t last_generation;
-	bool has_last_generation;
 	struct id_table frames_by_key; /* IDs are frame numbers */
 	VECTOR(struct frame_record) frames;
 	struct intern stacks;	   /* see stacks_put() */

@@ -501,21 +501,9 @@ static struct mmt_error *find_generation(struct resolver *resolver, const struct
 	    process->index < resolver->processes.count ? &resolver->processes.items[process->index] : NULL;
 	uint64_t key[] = {process->index, space_code_generation(process->space), process->program_ns,
 			  state && state->jit_names ? jit_names_epoch(state->jit_names, time_ns) : 0};
-	const uint64_t *last = resolver->last_generation_key;
 
-	/* Compare word by word: only word-sized loads benefit from store forwarding, as the key was just written. */
-	if (resolver->has_last_generation && key[0] == last[0] && key[1] == last[1] && key[2] == last[2] &&
-	    key[3] == last[3]) {
-		*generation_ret = resolver->last_generation;
-		return NULL;
-	}
 	*generation_ret = intern_put(&resolver->generations, key, sizeof(key));
-	if (*generation_ret == INTERN_NONE)
-		return &error_no_memory;
-	memcpy(resolver->last_generation_key, key, sizeof(key));
-	resolver->last_generation = *generation_ret;
-	resolver->has_last_generation = true;
-	return NULL;
+	return *generation_ret == INTERN_NONE ? &error_no_memory : NULL;
 }
 
 void resolver_keep_callchains(struct resolver *resolver, struct intern *callchains)
