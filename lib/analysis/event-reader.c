@@ -282,11 +282,11 @@ static void convert_details(struct mmt_events *events)
 		converted->count = event->lost.count;
 		break;
 	case EVENT_MARK:
-		converted->mark = event->mark.number;
+		converted->mark = event->note.value;
 		break;
 	case EVENT_RESIDENT:
-		converted->resident_bytes = event->resident.bytes;
-		converted->resident_reading = event->resident.reading;
+		converted->resident_bytes = event->note.value;
+		converted->resident_reading = event->note.number;
 		break;
 	case EVENT_RESIDENT_PAGES:
 		converted->resident_bytes = sum_runs(event->pages.runs, event->pages.run_count);
@@ -294,7 +294,7 @@ static void convert_details(struct mmt_events *events)
 		converted->count = event->pages.run_count;
 		break;
 	case EVENT_LARGE_DUMPS:
-		converted->enabled = event->large_dumps.on;
+		converted->enabled = event->note.value;
 		break;
 	default: /* MMT_EVENT_OTHER */
 		break;

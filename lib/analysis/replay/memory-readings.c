@@ -89,7 +89,7 @@ static struct mmt_error *add_point(struct memory_readings *memory, struct proces
 static struct mmt_error *take_process(struct memory_readings *memory, const struct event *event)
 {
 	struct process_readings *process = find_latest(memory, event->pid);
-	uint64_t bytes = limit_size(event->resident.bytes);
+	uint64_t bytes = limit_size(event->note.value);
 
 	if (event->time_ns < memory->from_ns)
 		return NULL;
@@ -117,16 +117,16 @@ static struct mmt_error *take_resident(struct memory_readings *memory, const str
 	const struct mmt_resident_reading next = {.time_ns = event->time_ns};
 	struct mmt_resident_reading *reading;
 
-	if (!memory->readings.count || event->resident.reading != memory->number) {
+	if (!memory->readings.count || event->note.number != memory->number) {
 		if (memory->readings.count == LIMIT_READINGS || memory->point_count >= LIMIT_READING_POINTS)
 			halve_readings(memory);
 		if (!vector_push(&memory->readings, next))
 			return &error_no_memory;
 	}
-	memory->number = event->resident.reading;
+	memory->number = event->note.number;
 	reading = &memory->readings.items[memory->readings.count - 1];
 	/* Saturate: differences of readings of a corrupt file must not overflow. */
-	reading->resident_bytes = saturating_add(reading->resident_bytes, event->resident.bytes, LIMIT_RESIDENT_BYTES);
+	reading->resident_bytes = saturating_add(reading->resident_bytes, event->note.value, LIMIT_RESIDENT_BYTES);
 	return take_process(memory, event);
 }
 
@@ -137,13 +137,13 @@ static void take_swapped(struct memory_readings *memory, const struct event *eve
 	struct memory_point *point = find_point(memory, process);
 	struct mmt_resident_reading *reading;
 
-	if (!memory->readings.count || event->resident.reading != memory->number)
+	if (!memory->readings.count || event->note.number != memory->number)
 		return;
 	reading = &memory->readings.items[memory->readings.count - 1];
-	reading->swapped_bytes = saturating_add(reading->swapped_bytes, event->resident.bytes, LIMIT_RESIDENT_BYTES);
+	reading->swapped_bytes = saturating_add(reading->swapped_bytes, event->note.value, LIMIT_RESIDENT_BYTES);
 	if (!process || process->over || event->time_ns < memory->from_ns)
 		return;
-	process->of.end_swapped_bytes = limit_size(event->resident.bytes);
+	process->of.end_swapped_bytes = limit_size(event->note.value);
 	if (process->of.start_ns == process->of.end_ns)
 		process->of.start_swapped_bytes = process->of.end_swapped_bytes;
 	if (!point || point->has_pss)
@@ -250,8 +250,8 @@ struct mmt_error *memory_readings_take(struct memory_readings *memory, const str
 		take_swapped(memory, event);
 	else if (event->kind == EVENT_PSS)
 		take_pss(memory, event);
-	else if (find_point(memory, process) && event->resident.reading == memory->number)
-		process->of.lazy_free_bytes = limit_size(event->resident.bytes);
+	else if (find_point(memory, process) && event->note.number == memory->number)
+		process->of.lazy_free_bytes = limit_size(event->note.value);
 	return NULL;
 }
 

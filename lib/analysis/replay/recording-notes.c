@@ -37,8 +37,8 @@ uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)
 
 static struct mmt_error *take_start(struct notes *notes, const struct event *event)
 {
-	const char *path = event->started.control_group;
-	struct process_start start = {event->pid, event->started.boot_ns, 0};
+	const char *path = event->note.control_group;
+	struct process_start start = {event->pid, event->note.value, 0};
 
 	/* The note precedes the first reading of a process. */
 	memory_readings_end_process(&notes->memory, event->pid);
@@ -64,14 +64,14 @@ static uint64_t limit_key(int32_t pid, uint32_t kind)
 
 static struct mmt_error *take_limit(struct notes *notes, const struct event *event)
 {
-	const uint64_t key = limit_key(event->pid, event->limit.kind), *place = map_get(&notes->limit_places, key);
+	const uint64_t key = limit_key(event->pid, event->note.figure), *place = map_get(&notes->limit_places, key);
 	struct noted_limit *limit = place ? &notes->limits.items[*place] : vector_append(&notes->limits);
 
 	if (!limit || (!place && !map_put(&notes->limit_places, key, notes->limits.count - 1)))
 		return &error_no_memory;
-	limit->bytes = event->limit.bytes;
-	if (event->limit.used > limit->used)
-		limit->used = event->limit.used;
+	limit->bytes = event->note.value;
+	if (event->note.number > limit->used)
+		limit->used = event->note.number;
 	return NULL;
 }
 
@@ -86,9 +86,9 @@ const struct noted_limit *notes_limit(const struct notes *notes, int32_t pid, en
 static void take_group_memory(struct notes *notes, const struct event *event)
 {
 	struct mmt_control_group *group = &notes->control_group;
-	uint64_t value = event->group_memory.value;
+	uint64_t value = event->note.value;
 
-	if (event->time_ns < notes->memory.from_ns || event->group_memory.figure >= MMT_GROUP_FIGURES)
+	if (event->time_ns < notes->memory.from_ns || event->note.figure >= MMT_GROUP_FIGURES)
 		return;
 	/* The limit may be missing. */
 	if (value > MMT_BYTES_MAX)
@@ -99,10 +99,10 @@ static void take_group_memory(struct notes *notes, const struct event *event)
 			group->start[i] = group->end[i] = MMT_UNKNOWN;
 	}
 	if (event->time_ns == group->start_ns)
-		group->start[event->group_memory.figure] = value;
+		group->start[event->note.figure] = value;
 	group->end_ns = event->time_ns;
-	group->end[event->group_memory.figure] = value;
-	if (event->group_memory.figure == MMT_GROUP_CURRENT && value != MMT_UNKNOWN && value > group->peak_bytes)
+	group->end[event->note.figure] = value;
+	if (event->note.figure == MMT_GROUP_CURRENT && value != MMT_UNKNOWN && value > group->peak_bytes)
 		group->peak_bytes = value;
 }
 
@@ -131,19 +131,19 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 	case EVENT_UNRECORDED_CHILDREN:
 		if (notes_count(notes, note.pid) && notes->unrecorded_children.count < LIMIT_CHILDREN)
 			done = vector_push(&notes->unrecorded_children,
-					   ((struct missing_children){note.pid, note.children.count}));
+					   ((struct missing_children){note.pid, note.note.value}));
 		break;
 	case EVENT_LARGE_DUMPS:
-		if (notes->large_dumps_off == !note.large_dumps.on)
+		if (notes->large_dumps_off == !note.note.value)
 			break;
 		notes->large_dumps_off_ns = notes_large_dumps_off_ns(notes, note.time_ns);
 		notes->large_dumps_off_since_ns = note.time_ns;
-		notes->large_dumps_off = !note.large_dumps.on;
+		notes->large_dumps_off = !note.note.value;
 		break;
 	case EVENT_MARK:
 		if (notes->marks.count < LIMIT_MARKS)
 			done = vector_push(&notes->marks,
-					   ((struct mmt_mark){.number = note.mark.number, .time_ns = note.time_ns}));
+					   ((struct mmt_mark){.number = note.note.value, .time_ns = note.time_ns}));
 		break;
 	default:
 		break;

@@ -105,8 +105,7 @@ static bool observe(void *context, struct process *process, struct space_observe
 
 static bool is_mark(const struct mmt_timestamp *timestamp, const struct event *event)
 {
-	return timestamp->kind == MMT_TIMESTAMP_MARK && event->kind == EVENT_MARK &&
-	       event->mark.number == timestamp->ns;
+	return timestamp->kind == MMT_TIMESTAMP_MARK && event->kind == EVENT_MARK && event->note.value == timestamp->ns;
 }
 
 /* Find the first and last timestamp, for files without them, and the marks. If the last timestamp is given, reading
@@ -595,7 +594,7 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_LOST_DUMPS:
 		return lost_events_note(&replay->lost_dumps, event->cpu, event->sequence) ? NULL : &error_no_memory;
 	case EVENT_LARGE_DUMPS:
-		replay->large_dumps = event->large_dumps.on;
+		replay->large_dumps = event->note.value;
 		return notes_take(&replay->notes, event);
 	case EVENT_RESIDENT_PAGES:
 		return replay->watch.pages ? replay->watch.pages(replay->watch.pages_context, replay, event) : NULL;
@@ -652,8 +651,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	case EVENT_COMM:
 		return replay_exec(replay, thread, state, event);
 	case EVENT_BREAK:
-		space_break_before(processes_at(replay->processes, thread->process)->space,
-				   event->program_break.address);
+		space_break_before(processes_at(replay->processes, thread->process)->space, event->note.value);
 		return NULL;
 	default:
 		return replay_snapshot(replay, processes_at(replay->processes, thread->process), thread, event);

@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/vector.h"
-#include "code/jit/code-timeline.h"
 #include "code/jit/jitdump.h"
 #include "code/jit/perf-map.h"
 

@@ -110,27 +110,22 @@ struct event {
 			uint64_t clone_flags;
 		} new_task;
 		struct {
-			uint64_t number;
-		} mark; /* EVENT_MARK */
+			/* EVENT_MARK: its number. EVENT_LARGE_DUMPS: 1 for on. EVENT_UNRECORDED_CHILDREN: how many.
+			   EVENT_PROCESS_STARTED: nanoseconds since boot. EVENT_BREAK: the address. Others: bytes. */
+			uint64_t value;
+			uint64_t number; /* of the reading, the same for all processes at one time; EVENT_LIMIT: bytes
+					    in use */
+			uint32_t
+			    figure; /* EVENT_GROUP_MEMORY: below NOTE_GROUP_FIGURES; EVENT_LIMIT: below NOTE_LIMITS */
+			const char *control_group; /* EVENT_PROCESS_STARTED: path; "": not recorded */
+		} note;
 		struct {
-			uint64_t bytes;
-			uint64_t reading; /* the same for all processes at one time */
-		} resident;		  /* EVENT_RESIDENT, EVENT_SWAPPED, EVENT_LAZY_FREE */
-		struct {
-			uint64_t reading; /* as in `resident`, whose event precedes this one */
+			uint64_t reading; /* as in the note EVENT_RESIDENT, which precedes this one */
 			uint64_t resident_bytes, pss_bytes, swap_pss_bytes;
 			uint64_t private_bytes; /* of pages that no other process maps */
 			uint64_t huge_bytes;	/* in anonymous huge pages */
 			uint64_t faults;	/* page faults since the process started */
 		} pss;				/* EVENT_PSS */
-		struct {
-			uint32_t figure; /* below NOTE_GROUP_FIGURES */
-			uint64_t value;
-		} group_memory; /* EVENT_GROUP_MEMORY */
-		struct {
-			uint32_t kind; /* below NOTE_LIMITS */
-			uint64_t bytes, used;
-		} limit; /* EVENT_LIMIT */
 		struct {
 			uint32_t reading;	 /* the same for all processes that were read together */
 			bool last;		 /* the process has no further runs in this reading */
@@ -138,19 +133,6 @@ struct event {
 			const uint8_t *runs;	 /* as in the file: u64 start, u64 end */
 			size_t run_count;
 		} pages; /* EVENT_RESIDENT_PAGES */
-		struct {
-			bool on;
-		} large_dumps; /* EVENT_LARGE_DUMPS */
-		struct {
-			uint64_t count;
-		} children; /* EVENT_UNRECORDED_CHILDREN */
-		struct {
-			uint64_t boot_ns;	   /* nanoseconds since boot */
-			const char *control_group; /* path; "": not recorded */
-		} started;			   /* EVENT_PROCESS_STARTED */
-		struct {
-			uint64_t address;
-		} program_break; /* EVENT_BREAK */
 		struct {
 			uint64_t count;
 		} lost; /* EVENT_LOST, EVENT_LOST_DUMPS */

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/syscall-table.h"
 #include "trace/format/format.h"
 
@@ -147,50 +146,34 @@ static void decode_lost(const struct decoder *decoder, const struct perf_event_h
 		bytes_fail(bytes, "more lost events than possible");
 }
 
-/* Notes of the recorder. */
 static void decode_note(struct bytes *bytes, struct event *event)
 {
-	uint64_t value;
+	static const enum event_kind kinds[] = {
+	    [NOTE_MARK] = EVENT_MARK,
+	    [NOTE_RESIDENT] = EVENT_RESIDENT,
+	    [NOTE_LARGE_DUMPS] = EVENT_LARGE_DUMPS,
+	    [NOTE_UNRECORDED_CHILDREN] = EVENT_UNRECORDED_CHILDREN,
+	    [NOTE_STARTED] = EVENT_PROCESS_STARTED,
+	    [NOTE_SWAPPED] = EVENT_SWAPPED,
+	    [NOTE_BREAK] = EVENT_BREAK,
+	    [NOTE_LAZY_FREE] = EVENT_LAZY_FREE,
+	    [NOTE_GROUP_FIRST... NOTE_GROUP_STALLED] = EVENT_GROUP_MEMORY,
+	    [NOTE_LIMIT_FIRST... NOTE_LIMIT_HUGE_PAGES] = EVENT_LIMIT,
+	};
 	uint32_t kind;
 
 	bytes_skip(bytes, NOTE_OFFSET);
 	kind = bytes_u32(bytes);
-	value = bytes_u64(bytes);
-	if (kind == NOTE_MARK) {
-		event->kind = EVENT_MARK;
-		event->mark.number = value;
-	} else if (kind == NOTE_RESIDENT || kind == NOTE_SWAPPED || kind == NOTE_LAZY_FREE) {
-		event->kind = kind == NOTE_RESIDENT  ? EVENT_RESIDENT
-			      : kind == NOTE_SWAPPED ? EVENT_SWAPPED
-						     : EVENT_LAZY_FREE;
-		event->resident.bytes = value;
-		event->resident.reading = bytes_u64(bytes);
-	} else if (kind >= NOTE_GROUP_FIRST && kind - NOTE_GROUP_FIRST < NOTE_GROUP_FIGURES) {
-		event->kind = EVENT_GROUP_MEMORY;
-		event->group_memory.figure = kind - NOTE_GROUP_FIRST;
-		event->group_memory.value = value;
-	} else if (kind >= NOTE_LIMIT_FIRST && kind - NOTE_LIMIT_FIRST < NOTE_LIMITS) {
-		event->kind = EVENT_LIMIT;
-		event->limit.kind = kind - NOTE_LIMIT_FIRST;
-		event->limit.bytes = value;
-		event->limit.used = bytes_u64(bytes);
-	} else if (kind == NOTE_LARGE_DUMPS) {
-		event->kind = EVENT_LARGE_DUMPS;
-		event->large_dumps.on = value;
-	} else if (kind == NOTE_UNRECORDED_CHILDREN) {
-		event->kind = EVENT_UNRECORDED_CHILDREN;
-		event->children.count = value;
-		if (value > LIMIT_PROCESSES)
-			bytes_fail(bytes, "more children than a system can have");
-	} else if (kind == NOTE_STARTED) {
-		event->kind = EVENT_PROCESS_STARTED;
-		event->started.boot_ns = value;
-		bytes_u64(bytes); /* number */
-		event->started.control_group = bytes_left(bytes) ? bytes_string(bytes) : "";
-	} else if (kind == NOTE_BREAK) {
-		event->kind = EVENT_BREAK;
-		event->program_break.address = value;
-	}
+	if (kind >= sizeof(kinds) / sizeof(*kinds) || !kinds[kind])
+		return;
+	event->kind = kinds[kind];
+	event->note.value = bytes_u64(bytes);
+	event->note.number = bytes_u64(bytes);
+	event->note.figure = kind - (event->kind == EVENT_LIMIT ? NOTE_LIMIT_FIRST : NOTE_GROUP_FIRST);
+	event->note.control_group =
+	    event->kind == EVENT_PROCESS_STARTED && bytes_left(bytes) ? bytes_string(bytes) : "";
+	if (event->kind == EVENT_UNRECORDED_CHILDREN && event->note.value > LIMIT_PROCESSES)
+		bytes_fail(bytes, "more children than a system can have");
 }
 
 /* The runs stay in the record; the consumer of the event checks their order. */
