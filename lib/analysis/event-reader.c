@@ -41,10 +41,7 @@ struct mmt_events {
 	struct mmt_event_stack stack;
 	struct mmt_register registers[REGISTER_NUMBERS];
 	struct mmt_event_mapping mapping;
-	struct mmt_event_task task;
 };
-
-_Static_assert((int)EVENT_RESIDENT_PAGES == (int)MMT_EVENT_RESIDENT_PAGES, "the kinds have the same order");
 
 static const char *name_snapshot(enum snapshot_kind kind)
 {
@@ -214,12 +211,6 @@ static void convert_mapping(struct mmt_events *events)
 	events->event.mapping = &events->mapping;
 }
 
-static void convert_task(struct mmt_events *events, struct mmt_event_task task)
-{
-	events->task = task;
-	events->event.task = &events->task;
-}
-
 static uint64_t sum_runs(const uint8_t *runs, size_t count)
 {
 	uint64_t bytes = 0;
@@ -242,14 +233,6 @@ static void convert_details(struct mmt_events *events)
 		convert_call(events);
 		convert_stack(events);
 		break;
-	case EVENT_NEW_TASK:
-		convert_task(events, (struct mmt_event_task){.pid = -1,
-							     .tid = event->new_task.tid,
-							     .parent_pid = -1,
-							     .parent_tid = -1,
-							     .clone_flags = event->new_task.clone_flags,
-							     .name = ""});
-		break;
 	case EVENT_SNAPSHOT_LINE:
 		converted->snapshot = name_snapshot(event->snapshot);
 		convert_mapping(events);
@@ -261,21 +244,11 @@ static void convert_details(struct mmt_events *events)
 	case EVENT_SNAPSHOT_END:
 		converted->snapshot = name_snapshot(event->snapshot);
 		/* fall through */
+	case EVENT_NEW_TASK:
 	case EVENT_COMM:
-		convert_task(events, (struct mmt_event_task){.pid = event->pid,
-							     .tid = event->tid,
-							     .parent_pid = -1,
-							     .parent_tid = -1,
-							     .name = event->comm.name,
-							     .exec = event->kind == EVENT_COMM && event->comm.exec});
-		break;
 	case EVENT_FORK:
 	case EVENT_EXIT:
-		convert_task(events, (struct mmt_event_task){.pid = event->task.pid,
-							     .tid = event->task.tid,
-							     .parent_pid = event->task.parent_pid,
-							     .parent_tid = event->task.parent_tid,
-							     .name = ""});
+		converted->task = &event->task;
 		break;
 	case EVENT_LOST:
 	case EVENT_LOST_DUMPS:

@@ -39,7 +39,7 @@ static uint64_t look_at(const struct event *event)
 			abort();
 		return strlen(event->mapping.path);
 	case EVENT_COMM:
-		return strlen(event->comm.name);
+		return strlen(event->task.name);
 	default:
 		return 0;
 	}

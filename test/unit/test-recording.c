@@ -217,7 +217,7 @@ static void check_events(struct reader *reader)
 
 	check_snapshot(reader, SNAPSHOT_START, 10, 2);
 	expect(reader, EVENT_COMM, 20, &event);
-	ck_assert_str_eq(event.comm.name, "target");
+	ck_assert_str_eq(event.task.name, "target");
 	expect(reader, EVENT_MAPPING, 30, &event);
 	check_mapping(&event, &lines[1]);
 	ck_assert_int_eq(event.tid, 6);
@@ -231,8 +231,8 @@ static void check_events(struct reader *reader)
 	ck_assert_int_eq(event.task.parent_pid, 5);
 	ck_assert_int_eq(event.task.parent_tid, 6);
 	expect(reader, EVENT_NEW_TASK, 51, &event);
-	ck_assert_int_eq(event.new_task.tid, 9);
-	ck_assert_uint_eq(event.new_task.clone_flags, 0x1200011);
+	ck_assert_int_eq(event.task.tid, 9);
+	ck_assert_uint_eq(event.task.clone_flags, 0x1200011);
 	expect(reader, EVENT_CALL, 60, &event);
 	ck_assert_int_eq(event.call.call, CALL_MUNMAP);
 	ck_assert_int_eq(event.call.result, 0);
@@ -654,16 +654,16 @@ START_TEST(names_at_the_start_hide_no_records)
 	builder_finish(builder, 60);
 	reader = open_reader();
 	expect(reader, EVENT_COMM, 10, &event);
-	ck_assert_str_eq(event.comm.name, "worker");
+	ck_assert_str_eq(event.task.name, "worker");
 	ck_assert_int_eq(event.tid, 6);
-	ck_assert(!event.comm.exec);
+	ck_assert(!event.task.exec);
 	ck_assert_int_eq(reader_metadata(reader)->attributes[event.attribute].role, ROLE_SNAPSHOT);
 	expect(reader, EVENT_SNAPSHOT_BEGIN, 11, &event);
 	expect(reader, EVENT_SNAPSHOT_END, 11, &event);
 	expect(reader, EVENT_MAPPING, 20, &event);
 	expect(reader, EVENT_COMM, 30, &event);
 	expect(reader, EVENT_COMM, 40, &event);
-	ck_assert_str_eq(event.comm.name, "again");
+	ck_assert_str_eq(event.task.name, "again");
 	expect(reader, EVENT_EXIT, 50, &event);
 	expect_end(reader);
 }

@@ -441,7 +441,7 @@ static struct mmt_error *replay_exec(struct replay *replay, struct thread *threa
 	if (error)
 		return error;
 	replay_mmap2_forget(replay, state);
-	error = processes_comm(replay->processes, thread, event->comm.name, true, event->time_ns);
+	error = processes_comm(replay->processes, thread, event->task.name, true, event->time_ns);
 	if (!error && !setuid_execs_executed(&replay->setuid_execs, thread->tid, thread->name))
 		error = &error_no_memory;
 	return error;
@@ -521,7 +521,7 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 	case EVENT_SNAPSHOT_BEGIN:
 		error = apply_mmap2_of_process(replay, process->index);
 		if (!error && thread)
-			error = processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
+			error = processes_comm(replay->processes, thread, event->task.name, false, event->time_ns);
 		if (!error)
 			error = space_snapshot_begin(
 			    process->space, check ? SPACE_SNAPSHOT_CHECK : SPACE_SNAPSHOT_DEFINE,
@@ -585,7 +585,7 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_EXIT:
 		return replay_exit(replay, event);
 	case EVENT_NEW_TASK:
-		return processes_new_task(replay->processes, event->new_task.tid, event->new_task.clone_flags);
+		return processes_new_task(replay->processes, event->task.tid, event->task.clone_flags);
 	case EVENT_LOST:
 		/* The record names the CPU of the loss, but not the process. */
 		replay->lost_events += event->lost.count;
@@ -633,8 +633,8 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	error = processes_thread(replay->processes, event->pid, event->tid, event->time_ns, &thread);
 	if (error || !thread)
 		return error;
-	if (event->kind == EVENT_COMM && !event->comm.exec)
-		return processes_comm(replay->processes, thread, event->comm.name, false, event->time_ns);
+	if (event->kind == EVENT_COMM && !event->task.exec)
+		return processes_comm(replay->processes, thread, event->task.name, false, event->time_ns);
 	error = find_state(replay, thread, &state);
 	if (error)
 		return error;

@@ -7,31 +7,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <mmtrace/events.h>
+
 #include "base/syscall-table.h"
 #include "base/registers.h"
 
-/* Up to EVENT_RESIDENT_PAGES in the order of enum mmt_event_kind, which has no more. */
 enum event_kind {
-	EVENT_CALL,	  /* a memory syscall returned */
-	EVENT_CALL_ENTER, /* its entry: where exits carry no arguments (plain perf) or not the first (aarch64) */
-	EVENT_STACK_DUMP, /* the deep stack of a call, from a separate ring; belongs to the EVENT_CALL of the same
-			     thread with equal registers, which may come before or after it. There may be two, of
-			     which the larger one replaces the other. */
-	EVENT_NEW_TASK,	  /* task:task_newtask: clone flags of the thread whose FORK came just before */
-	EVENT_MAPPING,	  /* PERF_RECORD_MMAP2 (or MMAP) by the kernel or, in perf's files, synthesized at start */
-	EVENT_COMM,
-	EVENT_FORK,	      /* a thread or a process */
-	EVENT_EXIT,	      /* a thread */
-	EVENT_LOST,	      /* syscall events were lost, on this CPU */
-	EVENT_LOST_DUMPS,     /* stack dumps were lost, on this CPU */
-	EVENT_SNAPSHOT_BEGIN, /* one reading of /proc/PID/maps: begin, lines in ascending order, end */
-	EVENT_SNAPSHOT_LINE,
-	EVENT_SNAPSHOT_END,
-	EVENT_MARK,		   /* a mark of the user */
-	EVENT_RESIDENT,		   /* resident size of a process */
-	EVENT_LARGE_DUMPS,	   /* large stack dumps were switched on or off */
-	EVENT_OTHER,		   /* an unused record; only the event dump shows it */
-	EVENT_RESIDENT_PAGES,	   /* resident pages of a process, or a part of them */
+	/* A memory syscall returned. */
+	EVENT_CALL = MMT_EVENT_CALL,
+	/* Its entry: where exits carry no arguments (plain perf) or not the first (aarch64). */
+	EVENT_CALL_ENTER = MMT_EVENT_CALL_ENTER,
+	/* The deep stack of a call, from a separate ring; belongs to the EVENT_CALL of the same thread with equal
+	   registers, which may come before or after it. There may be two, of which the larger one replaces the other.
+	 */
+	EVENT_STACK_DUMP = MMT_EVENT_STACK_DUMP,
+	/* task:task_newtask: clone flags of the thread whose FORK came just before. */
+	EVENT_NEW_TASK = MMT_EVENT_NEW_TASK,
+	/* PERF_RECORD_MMAP2 (or MMAP) by the kernel or, in perf's files, synthesized at start. */
+	EVENT_MAPPING = MMT_EVENT_MAPPING,
+	EVENT_COMM = MMT_EVENT_COMM,
+	EVENT_FORK = MMT_EVENT_FORK,		 /* a thread or a process */
+	EVENT_EXIT = MMT_EVENT_EXIT,		 /* a thread */
+	EVENT_LOST = MMT_EVENT_LOST,		 /* syscall events were lost, on this CPU */
+	EVENT_LOST_DUMPS = MMT_EVENT_LOST_DUMPS, /* stack dumps were lost, on this CPU */
+	/* One reading of /proc/PID/maps: begin, lines in ascending order, end. */
+	EVENT_SNAPSHOT_BEGIN = MMT_EVENT_SNAPSHOT_BEGIN,
+	EVENT_SNAPSHOT_LINE = MMT_EVENT_SNAPSHOT_LINE,
+	EVENT_SNAPSHOT_END = MMT_EVENT_SNAPSHOT_END,
+	EVENT_MARK = MMT_EVENT_MARK,			 /* a mark of the user */
+	EVENT_RESIDENT = MMT_EVENT_RESIDENT,		 /* resident size of a process */
+	EVENT_LARGE_DUMPS = MMT_EVENT_LARGE_DUMPS,	 /* large stack dumps were switched on or off */
+	EVENT_OTHER = MMT_EVENT_OTHER,			 /* an unused record; only the event dump shows it */
+	EVENT_RESIDENT_PAGES = MMT_EVENT_RESIDENT_PAGES, /* resident pages of a process, or a part of them */
+	/* The event dump shows these as others. */
 	EVENT_UNRECORDED_CHILDREN, /* children of a process that existed when recording began and are not recorded */
 	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
 	EVENT_SWAPPED,		   /* swapped memory of a process */
@@ -98,17 +106,8 @@ struct event {
 			struct event_stack stack;
 		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP */
 		struct event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
-		struct {
-			const char *name;
-			bool exec;
-		} comm;
-		struct {
-			int32_t pid, tid, parent_pid, parent_tid;
-		} task; /* EVENT_FORK, EVENT_EXIT */
-		struct {
-			int32_t tid;
-			uint64_t clone_flags;
-		} new_task;
+		struct mmt_event_task task;   /* EVENT_NEW_TASK, EVENT_COMM, EVENT_FORK, EVENT_EXIT,
+						 EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_END */
 		struct {
 			/* EVENT_MARK: its number. EVENT_LARGE_DUMPS: 1 for on. EVENT_UNRECORDED_CHILDREN: how many.
 			   EVENT_PROCESS_STARTED: nanoseconds since boot. EVENT_BREAK: the address. Others: bytes. */

@@ -120,6 +120,7 @@ static void decode_task(const struct perf_event_header *header, struct bytes *by
 	uint64_t time_ns;
 
 	event->kind = fork ? EVENT_FORK : EVENT_EXIT;
+	event->task.name = "";
 	event->task.pid = (int32_t)bytes_u32(bytes);
 	event->task.parent_pid = (int32_t)bytes_u32(bytes);
 	event->task.tid = (int32_t)bytes_u32(bytes);
@@ -226,6 +227,8 @@ static void make_snapshot(const struct record_identity *identity, struct event *
 	event->snapshot = (enum snapshot_kind)(number / SNAPSHOT_PARTS);
 	if (kind == EVENT_SNAPSHOT_LINE)
 		event->mapping.executable_only_record = false;
+	else
+		event->task.exec = false;
 }
 
 static void start_event(const struct perf_event_header *header, const struct record_identity *identity,
@@ -409,8 +412,9 @@ static void decode_sample(struct decoder *decoder, const struct record_identity 
 		return;
 	raw = bytes_over(parts.raw, parts.raw_bytes);
 	event->kind = EVENT_NEW_TASK;
-	event->new_task.tid = (int32_t)read_field(bytes, raw, &fields->task);
-	event->new_task.clone_flags = read_field(bytes, raw, &fields->clone_flags);
+	event->task = (struct mmt_event_task){.pid = -1, .parent_pid = -1, .parent_tid = -1, .name = ""};
+	event->task.tid = (int32_t)read_field(bytes, raw, &fields->task);
+	event->task.clone_flags = read_field(bytes, raw, &fields->clone_flags);
 }
 
 bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
@@ -439,8 +443,12 @@ bool decoder_decode(struct decoder *decoder, const struct perf_event_header *hea
 	case PERF_RECORD_COMM:
 		event->kind = EVENT_COMM;
 		read_task(bytes, event);
-		event->comm.name = bytes_string(bytes);
-		event->comm.exec = header->misc & PERF_RECORD_MISC_COMM_EXEC;
+		event->task = (struct mmt_event_task){.pid = event->pid,
+						      .tid = event->tid,
+						      .parent_pid = -1,
+						      .parent_tid = -1,
+						      .name = bytes_string(bytes),
+						      .exec = header->misc & PERF_RECORD_MISC_COMM_EXEC};
 		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
