@@ -2,25 +2,22 @@
 #include "model/space/kernel-rules.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define VERSION(major, minor) ((uint32_t)(major) << 16 | (minor))
-#define NUMBER_MAX UINT16_MAX
 
 /* UINT32_MAX: the release does not start with a version number. */
 static uint32_t read_version(const char *release)
 {
-	uint32_t numbers[2] = {0};
+	char *end;
+	unsigned long major = isdigit((unsigned char)*release) ? strtoul(release, &end, 10) : ULONG_MAX, minor;
 
-	for (int i = 0; i < 2; i++, release++) {
-		if (!isdigit((unsigned char)*release))
-			return UINT32_MAX;
-		for (; isdigit((unsigned char)*release) && numbers[i] <= NUMBER_MAX; release++)
-			numbers[i] = numbers[i] * 10 + (uint32_t)(*release - '0');
-		if (numbers[i] > NUMBER_MAX || (i == 0 && *release != '.'))
-			return UINT32_MAX;
-	}
-	return VERSION(numbers[0], numbers[1]);
+	if (major > UINT16_MAX || *end != '.' || !isdigit((unsigned char)end[1]))
+		return UINT32_MAX;
+	minor = strtoul(end + 1, NULL, 10);
+	return minor > UINT16_MAX ? UINT32_MAX : VERSION(major, minor);
 }
 
 struct kernel_rules kernel_rules_of(const char *release)
