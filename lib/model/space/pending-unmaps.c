@@ -16,9 +16,9 @@ static void remove_pending_unmap(struct space *space, size_t index)
 	space->pending_unmaps.count--;
 }
 
-static void give_up(struct space *space, size_t index)
+static void give_up_oldest(struct space *space)
 {
-	struct pending_unmap *pending_unmap = &space->pending_unmaps.items[index];
+	struct pending_unmap *pending_unmap = space->pending_unmaps.items;
 	struct space_call unseen = {.kind = CALL_MUNMAP, .time_ns = pending_unmap->time_ns, .thread = -1};
 	struct interval_node *node;
 
@@ -26,7 +26,7 @@ static void give_up(struct space *space, size_t index)
 	     position = node->interval.end)
 		space_edit_notify_released(space, &node->interval, &unseen);
 	space->counts.ambiguous++;
-	remove_pending_unmap(space, index);
+	remove_pending_unmap(space, 0);
 }
 
 /* A snapshot or an MMAP2 record may have shown the mapping before its call returned: then it replaces only itself. */
@@ -51,7 +51,7 @@ static bool set_aside(struct space *space, const struct space_call *call, uint64
 	bool done = true;
 
 	if (space->pending_unmaps.count == LIMIT_PENDING_UNMAPS)
-		give_up(space, 0);
+		give_up_oldest(space);
 	for (size_t i = 0; done && i < saved->count; i++)
 		done = intervals_insert(&pending_unmap.saved, &saved->items[i], 0);
 	done = done && vector_push(&space->pending_unmaps, pending_unmap);
@@ -206,7 +206,7 @@ void pending_unmaps_expire(struct space *space, uint64_t now_ns)
 {
 	while (space->pending_unmaps.count && now_ns > space->pending_unmaps.items[0].time_ns &&
 	       now_ns - space->pending_unmaps.items[0].time_ns > PENDING_UNMAP_NS)
-		give_up(space, 0);
+		give_up_oldest(space);
 }
 
 bool pending_unmaps_note(struct space *space, const struct space_call *call)
@@ -221,5 +221,5 @@ bool pending_unmaps_note(struct space *space, const struct space_call *call)
 void pending_unmaps_give_up(struct space *space)
 {
 	while (space->pending_unmaps.count)
-		give_up(space, 0);
+		give_up_oldest(space);
 }
