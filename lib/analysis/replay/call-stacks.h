@@ -101,20 +101,12 @@ struct mmt_error *call_stacks_unwind_early(struct replay *replay, uint32_t proce
 
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
 
-/* Slow path of kept_sample_is_of(). */
-bool kept_sample_is_of_present(const struct kept_sample *kept, const struct event *event,
-			       const struct lost_events *lost);
-
 /*
  * Whether the event is the other sample of the same call: both are taken at the same return, on the same CPU. `lost`:
  * losses of the ring buffer that the event is from. If two consecutive calls have identical records, each may have lost
  * one sample: return false where that is possible.
  */
-static inline bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event,
-				     const struct lost_events *lost)
-{
-	return kept->present && kept_sample_is_of_present(kept, event, lost);
-}
+bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event, const struct lost_events *lost);
 
 void kept_sample_deinit(struct kept_sample *kept);
 

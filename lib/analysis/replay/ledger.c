@@ -255,14 +255,6 @@ void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uin
 	forget_empty(ledger, allocation);
 }
 
-void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
-{
-	const struct allocation *allocation = ledger->options.every_ns ? find_allocation(ledger, number) : NULL;
-
-	if (allocation && allocation->account != LEDGER_NO_ACCOUNT)
-		ledger_rows_reserve(ledger, ledger->accounts.items[allocation->account].row, bytes);
-}
-
 static void add_to_trend(struct ledger *ledger, uint32_t account, uint64_t time_ns, uint64_t bytes)
 {
 	uint32_t *number = &ledger->accounts.items[account].trend;

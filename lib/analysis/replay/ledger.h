@@ -71,7 +71,7 @@ struct row {
 	uint64_t peak_bytes, peak_ns;
 };
 
-/* What a failed call would have added, and what its process had mapped then: see refused-calls.h. */
+/* What a failed call would have added, and what its process had mapped then: see refused-calls.c. */
 struct refused_call {
 	uint64_t grows_bytes; /* 0: it adds nothing, or it is not known how much */
 	struct space_size size;
@@ -151,8 +151,8 @@ struct mmt_error *ledger_born(struct ledger *ledger, uint32_t allocation, uint32
 
 void ledger_released(struct ledger *ledger, uint32_t allocation, uint64_t bytes, uint32_t releaser);
 
-/* Add to (modulo 2^64: subtract from) the PROT_NONE bytes of an allocation. Call this after ledger_born() and before
- * ledger_released(). */
+/* Add to (modulo 2^64: subtract from) the PROT_NONE bytes of an allocation, in steps of the total. Call this after
+ * ledger_born() and before ledger_released(). */
 void ledger_reserved(struct ledger *ledger, uint32_t allocation, uint64_t bytes);
 
 /* `allocation` replaces PROT_NONE bytes of `reserved`. */
@@ -203,10 +203,6 @@ struct mmt_error *ledger_end_lifetimes(struct ledger *ledger) MMT_MUST_CHECK;
 /* Add `bytes` to a row (modulo 2^64: a decrease is a large number). They count from `trend_ns` in its trend, and from
  * now in its steps. */
 void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
-
-/* Add `bytes` to (modulo 2^64: subtract from) the PROT_NONE part of the total. The row decides whether they count. Only
- * the steps are affected. */
-void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t bytes);
 
 /* Unfreed bytes of a row at `points` equal steps between from_ns and `end_ns`. */
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points);

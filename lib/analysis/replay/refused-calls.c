@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/replay/refused-calls.h"
+/* Which limit made a memory call fail, and how near it was. */
+#include "analysis/replay/replay.h"
 
 #include <errno.h>
 #include <sys/mman.h>

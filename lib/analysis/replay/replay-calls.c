@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "analysis/replay/memory-classes.h"
-#include "analysis/replay/refused-calls.h"
 #include "base/syscall-table.h"
 #include "base/saturating-sum.h"
 

@@ -297,10 +297,14 @@ void replay_deinit(struct replay *replay)
 	*replay = (struct replay){0};
 }
 
-static COLD struct mmt_error *make_state(struct replay *replay, struct thread *thread)
+static struct mmt_error *find_state(struct replay *replay, struct thread *thread, struct thread_state **state_ret)
 {
-	struct thread_state *state = calloc(1, sizeof(*state));
+	struct thread_state *state = thread->context;
 
+	*state_ret = state;
+	if (state)
+		return NULL;
+	*state_ret = state = calloc(1, sizeof(*state));
 	if (!state || !vector_push(&replay->thread_states, state)) {
 		free(state);
 		return &error_no_memory;
@@ -309,15 +313,6 @@ static COLD struct mmt_error *make_state(struct replay *replay, struct thread *t
 	state->place = replay->thread_states.count - 1;
 	state->number = (uint32_t)replay->threads.count;
 	return vector_push(&replay->threads, thread) ? NULL : &error_no_memory;
-}
-
-static inline struct mmt_error *find_state(struct replay *replay, struct thread *thread,
-					   struct thread_state **state_ret)
-{
-	struct mmt_error *error = thread->context ? NULL : make_state(replay, thread);
-
-	*state_ret = thread->context;
-	return error;
 }
 
 /* Convert a mapping record to the model's attributes. */

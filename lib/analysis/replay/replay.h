@@ -143,4 +143,13 @@ struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *
 /* Class and file of an interval: the ledger's `kind`. */
 uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval);
 
+/* Describe what a call that has failed would have added to the space, which it has not changed. */
+struct mmt_error *refused_calls_describe(struct replay *replay, const struct process *process,
+					 const struct event *event, struct refused_call *refused_ret) MMT_MUST_CHECK;
+
+/* Find the limit that the failed calls met; MMT_LIMIT_NONE: none that is known. `mappings_at_end`: how many the
+ * process had then by the kernel's count, which may be larger than that of the model; 0: not known. */
+struct mmt_limit refused_calls_limit(const struct replay *replay, const struct failure *failure,
+				     uint64_t mappings_at_end);
+
 #endif

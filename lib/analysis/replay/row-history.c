@@ -236,9 +236,11 @@ static COLD void add_step(struct ledger *ledger, struct steps_of_rows *steps, ui
 		ledger->out_of_memory = true;
 }
 
-void ledger_rows_reserve(struct ledger *ledger, uint32_t row, uint64_t bytes)
+void ledger_reserved(struct ledger *ledger, uint32_t number, uint64_t bytes)
 {
-	if (row != LEDGER_NO_ROW && ledger->options.every_ns)
+	const struct allocation *allocation = ledger->options.every_ns ? ledger_allocation(ledger, number) : NULL;
+
+	if (allocation && ledger_counted(ledger, allocation->account))
 		add_step(ledger, &ledger->reserved_steps, LEDGER_ROW_TOTAL, bytes);
 }
 

@@ -9,7 +9,6 @@
 
 #include <mmtrace/record.h>
 
-#include "analysis/replay/refused-calls.h"
 #include "analysis/report/report-build.h"
 #include "analysis/report/stack-origin.h"
 #include "analysis/resolver/resolver.h"
