@@ -21,7 +21,6 @@ struct code_timeline {
 	uint32_t *entries;   /* numbers of ranges, ascending in each node */
 	uint32_t *starts;    /* by node: its first entry; its last one is before that of the next node */
 	uint32_t *replacing; /* by range: how many up to this one replaced something */
-	size_t existing;     /* number of ranges that existed at the time of the last query */
 };
 
 /* Entries of overlapping ranges: at least this many, or so many times the number of ranges. Later ranges are left out.
@@ -177,26 +176,20 @@ void code_timeline_destroy(struct code_timeline *timeline)
 	free(timeline);
 }
 
-/* Returns the number of ranges that existed at this time. It is rarely another one than that of the last query. */
-static size_t count_existing(struct code_timeline *timeline, uint64_t time_ns)
+/* Number of ranges that existed at this time. */
+static size_t count_existing(const struct code_timeline *timeline, uint64_t time_ns)
 {
-	const struct timed_range *ranges = timeline->ranges;
-	size_t existing = timeline->existing;
-
-	if ((existing && ranges[existing - 1].from_ns > time_ns) ||
-	    (existing < timeline->count && ranges[existing].from_ns <= time_ns))
-		timeline->existing = partition_point(timeline->count, i, ranges[i].from_ns <= time_ns);
-	return timeline->existing;
+	return partition_point(timeline->count, i, timeline->ranges[i].from_ns <= time_ns);
 }
 
-uint64_t code_timeline_epoch(struct code_timeline *timeline, uint64_t time_ns)
+uint64_t code_timeline_epoch(const struct code_timeline *timeline, uint64_t time_ns)
 {
 	size_t existing = count_existing(timeline, time_ns);
 
 	return existing ? timeline->replacing[existing - 1] : 0;
 }
 
-uint32_t code_timeline_find(struct code_timeline *timeline, uint64_t address, uint64_t time_ns)
+uint32_t code_timeline_find(const struct code_timeline *timeline, uint64_t address, uint64_t time_ns)
 {
 	uint32_t latest = CODE_TIMELINE_NONE, first = CODE_TIMELINE_NONE;
 	size_t existing = count_existing(timeline, time_ns), piece = bounds_up_to(timeline, address);

@@ -30,9 +30,9 @@ void code_timeline_destroy(struct code_timeline *timeline);
  * that follows, because runtimes record JIT code with a delay, some only when they exit. CODE_TIMELINE_NONE: none
  * at any time.
  */
-uint32_t code_timeline_find(struct code_timeline *timeline, uint64_t address, uint64_t time_ns);
+uint32_t code_timeline_find(const struct code_timeline *timeline, uint64_t address, uint64_t time_ns);
 
 /* A number that is another one whenever the range at some address may be another one. */
-uint64_t code_timeline_epoch(struct code_timeline *timeline, uint64_t time_ns);
+uint64_t code_timeline_epoch(const struct code_timeline *timeline, uint64_t time_ns);
 
 #endif
