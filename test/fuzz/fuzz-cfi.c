@@ -106,12 +106,13 @@ static void compile_elf(const uint8_t *data, size_t size)
 {
 	char *image = malloc(size);
 	Elf *elf = NULL;
-	struct cfi *cfi = NULL;
+	struct cfi *cfi;
 
 	require(elf_version(EV_CURRENT) != EV_NONE && image);
 	memcpy(image, data, size);
 	elf = elf_memory(image, size);
-	if (elf && !cfi_create(elf, &cfi)) {
+	cfi = elf ? cfi_create(elf) : NULL;
+	if (cfi) {
 		for (uint64_t address = 0; address < 1u << 16; address += 256)
 			(void)cfi_find(cfi, address);
 	}

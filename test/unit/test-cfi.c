@@ -209,7 +209,8 @@ static void add_entry(struct section *table, uint64_t start, uint64_t size, cons
 
 static void end_table(struct section *table)
 {
-	ck_assert_ptr_null(cfi_create_from_memory(table->bytes, table->size, SECTION, &table->cfi));
+	table->cfi = cfi_create_from_memory(table->bytes, table->size, SECTION);
+	ck_assert_ptr_nonnull(table->cfi);
 	memset(table->bytes, 0xff, sizeof(table->bytes)); /* not needed any more */
 }
 

@@ -162,5 +162,5 @@ int jit_rows_follow_call(const struct jit_rows *rows, uint64_t return_address)
 	size_t size =
 	    rows ? jit_code_before(rows->code, rows->program, return_address, DISASSEMBLY_INSTRUCTION_MAX, &code) : 0;
 
-	return size ? modules_ends_with_call(rows->modules, code, size) : -1;
+	return size ? disassembly_ends_with_call(modules_disassembly(rows->modules), code, size) : -1;
 }

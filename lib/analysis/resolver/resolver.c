@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/strings.h"
+#include "code/elf/disassembly.h"
 
 /* Stored as the end, followed by the frames. */
 uint32_t stacks_put(struct intern *stacks, const uint32_t *frames, size_t count, uint32_t end)
@@ -288,7 +289,8 @@ static int generated_follows_call(struct lookup *lookup, uint64_t return_address
 	int answer = -1;
 
 	if (name.code && before <= name.code_size)
-		answer = modules_ends_with_call(lookup->resolver->mapped.modules, name.code, (size_t)before);
+		answer = disassembly_ends_with_call(modules_disassembly(lookup->resolver->mapped.modules), name.code,
+						    (size_t)before);
 	/* Java's interpreter calls with a return address from a table: no call instruction precedes it. */
 	if (answer < 0 &&
 	    (jit_rows_follow_call(find_rows(lookup), return_address) == 1 || !strcmp(name.name, "Interpreter")))

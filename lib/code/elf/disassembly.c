@@ -17,13 +17,13 @@ struct disassembly {
 #define SHORTEST_CALL 2 /* bytes, on x86-64 */
 #define LONGEST_CALL 9
 
-struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **disassembly_ret)
+struct disassembly *disassembly_create(uint16_t elf_machine)
 {
 	struct disassembly *disassembly = calloc(1, sizeof(*disassembly));
 	cs_err result = CS_ERR_ARCH;
 
 	if (!disassembly)
-		return &error_no_memory;
+		return NULL;
 	disassembly->machine = elf_machine;
 	if (elf_machine == EM_X86_64)
 		result = cs_open(CS_ARCH_X86, CS_MODE_64, &disassembly->handle);
@@ -35,10 +35,9 @@ struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **
 	}
 	if (result == CS_ERR_MEM || (disassembly->handle && !disassembly->instruction)) {
 		disassembly_destroy(disassembly);
-		return &error_no_memory;
+		return NULL;
 	}
-	*disassembly_ret = disassembly;
-	return NULL;
+	return disassembly;
 }
 
 void disassembly_destroy(struct disassembly *disassembly)

@@ -7,13 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/errors.h"
-#include "base/vector.h"
-
 struct disassembly;
 
-/* For ELF machine `elf_machine`. An unknown machine is not an error; all answers are then "unknown". */
-struct mmt_error *disassembly_create(uint16_t elf_machine, struct disassembly **disassembly_ret) MMT_MUST_CHECK;
+/* For ELF machine `elf_machine`; all answers for an unknown machine are "unknown". NULL: out of memory. */
+struct disassembly *disassembly_create(uint16_t elf_machine);
 
 void disassembly_destroy(struct disassembly *disassembly);
 

@@ -265,21 +265,19 @@ static bool find_table(struct go_functions *functions)
 	return false;
 }
 
-struct mmt_error *go_functions_create(Elf *elf, struct go_functions **functions_ret)
+struct go_functions *go_functions_create(Elf *elf)
 {
-	struct go_functions found = {.elf = elf};
+	struct go_functions found = {.elf = elf}, *functions;
 	GElf_Ehdr header;
 
-	*functions_ret = NULL;
 	if (!gelf_getehdr(elf, &header) || !find_table(&found))
 		return NULL;
 	found.machine = header.e_machine;
 	find_module_data(&found);
-	*functions_ret = malloc(sizeof(found));
-	if (!*functions_ret)
-		return &error_no_memory;
-	**functions_ret = found;
-	return NULL;
+	functions = malloc(sizeof(found));
+	if (functions)
+		*functions = found;
+	return functions;
 }
 
 void go_functions_destroy(struct go_functions *functions)

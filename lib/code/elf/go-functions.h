@@ -12,14 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/errors.h"
 #include "code/unwind/instruction-analysis.h"
 
 struct go_functions;
 
-/* Borrows `elf`, whose bytes may be arbitrary. *functions_ret is NULL if it has no table, or one of an unknown format.
- */
-struct mmt_error *go_functions_create(Elf *elf, struct go_functions **functions_ret) MMT_MUST_CHECK;
+/* Borrows `elf`, whose bytes may be arbitrary. NULL: it has no table, or one of an unknown format; or out of memory. */
+struct go_functions *go_functions_create(Elf *elf);
 
 void go_functions_destroy(struct go_functions *functions);
 

@@ -489,7 +489,7 @@ bool module_address(const struct module *module, uint64_t file_offset, uint64_t 
 static const struct go_functions *go_of(struct module *module)
 {
 	if (!module->go_loaded && module->file.state == MODULE_READABLE)
-		mmt_error_destroy(go_functions_create(module->file.elf, &module->go));
+		module->go = go_functions_create(module->file.elf);
 	module->go_loaded = true;
 	return module->go;
 }
@@ -505,7 +505,7 @@ static struct cfi *cfi_of(struct module *module)
 	if (module->file.state != MODULE_READABLE)
 		return NULL;
 	if (!module->cfi)
-		mmt_error_destroy(cfi_create(module->file.elf, &module->cfi));
+		module->cfi = cfi_create(module->file.elf);
 	return module->cfi;
 }
 
@@ -607,22 +607,20 @@ static struct symbols *open_in_helper(void *context, struct bytes *description, 
 struct mmt_error *modules_create(uint16_t elf_machine, bool demangle, struct modules **modules_ret)
 {
 	struct modules *modules = calloc(1, sizeof(*modules));
-	struct mmt_error *error;
 
 	if (!modules)
 		return &error_no_memory;
 	(void)elf_version(EV_CURRENT); /* libelf opens no file before this call */
 	modules->machine = elf_machine;
 	modules->demangle = demangle;
-	error = disassembly_create(elf_machine, &modules->disassembly);
+	modules->disassembly = disassembly_create(elf_machine);
 	modules->helper = names_helper_create(&(struct names_calls){describe_module, open_in_helper, modules});
-	if (!error && !modules->helper)
-		error = &error_no_memory;
-	if (error)
+	if (!modules->disassembly || !modules->helper) {
 		modules_destroy(modules);
-	else
-		*modules_ret = modules;
-	return error;
+		return &error_no_memory;
+	}
+	*modules_ret = modules;
+	return NULL;
 }
 
 /* A module's entry function is shorter than this, and its callee never returns. */
@@ -745,13 +743,6 @@ struct code_place module_place(struct module *module, uint64_t address, bool is_
 struct disassembly *modules_disassembly(struct modules *modules)
 {
 	return modules->disassembly;
-}
-
-int modules_ends_with_call(struct modules *modules, const uint8_t *code, size_t size)
-{
-	size_t used = size < DISASSEMBLY_INSTRUCTION_MAX ? size : DISASSEMBLY_INSTRUCTION_MAX;
-
-	return disassembly_ends_with_call(modules->disassembly, code + size - used, used);
 }
 
 int module_follows_call(struct module *module, uint64_t address)

@@ -90,9 +90,6 @@ enum code_special_function module_special_function(struct module *module, uint64
 struct disassembly;
 struct disassembly *modules_disassembly(struct modules *modules);
 
-/* Whether code in memory ends with a call; results as below. */
-int modules_ends_with_call(struct modules *modules, const uint8_t *code, size_t size);
-
 /* 1: the instruction that ends at `address` is a call; 0: it is not; -1: unknown. */
 int module_follows_call(struct module *module, uint64_t address);
 

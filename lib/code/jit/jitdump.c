@@ -312,7 +312,7 @@ const struct cfi_row *jitdump_cfi(struct jitdump *dump, uint32_t number, uint64_
 		/* perf places the section after the code, so runtimes write offsets relative to that place. */
 		uint64_t place = code->address + ((code->size + 7) & ~7ULL);
 
-		mmt_error_destroy(cfi_create_from_memory(code->eh_frame, code->eh_frame_size, place, &code->cfi));
+		code->cfi = cfi_create_from_memory(code->eh_frame, code->eh_frame_size, place);
 	}
 	code->cfi_made = true;
 	return code->cfi ? cfi_find(code->cfi, loaded_address(dump, number, address)) : NULL;

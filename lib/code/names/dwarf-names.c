@@ -397,7 +397,7 @@ static bool find_part(Dwarf_CU *position, Dwarf_Die *part_ret)
 
 /* Read the ranges of all units from the units themselves: many compilers write no .debug_aranges, which the library's
  * own search needs. */
-struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_ret)
+struct dwarf_names *dwarf_names_create(Dwarf *dwarf)
 {
 	struct dwarf_names *names = calloc(1, sizeof(*names));
 	Dwarf_CU *position = NULL;
@@ -406,7 +406,7 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_re
 	int end;
 
 	if (!names)
-		return &error_no_memory;
+		return NULL;
 	names->dwarf = dwarf;
 	look_at_sections(names, dwarf);
 	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, NULL))) {
@@ -419,13 +419,12 @@ struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_re
 		if (!add_ranges(names, &names->ranges, &unit.lines, names->units.count) ||
 		    !vector_push(&names->units, unit)) {
 			dwarf_names_destroy(names);
-			return &error_no_memory;
+			return NULL;
 		}
 	}
 	names->damaged |= end < 0;
 	vector_sort(&names->ranges, compare_ranges);
-	*names_ret = names;
-	return NULL;
+	return names;
 }
 
 enum module_state dwarf_names_state(const struct dwarf_names *names)

@@ -8,14 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/errors.h"
 #include "base/limits.h"
 #include "code/elf/module.h"
 
 struct dwarf_names;
 
-/* Borrows `dwarf`. */
-struct mmt_error *dwarf_names_create(Dwarf *dwarf, struct dwarf_names **names_ret) MMT_MUST_CHECK;
+/* Borrows `dwarf`. NULL: out of memory. */
+struct dwarf_names *dwarf_names_create(Dwarf *dwarf);
 
 void dwarf_names_destroy(struct dwarf_names *names);
 

@@ -302,7 +302,7 @@ static void load_debug(struct symbols *symbols)
 		symbols->debug_bias = symbols->bias;
 	}
 	if (dwarf)
-		mmt_error_destroy(dwarf_names_create(dwarf, &symbols->dwarf_names));
+		symbols->dwarf_names = dwarf_names_create(dwarf);
 	else
 		symbols->debug_unreadable = dwarf_names_expected(elf);
 }

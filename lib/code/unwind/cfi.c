@@ -11,55 +11,44 @@
 /* The sections of an ELF file. */
 
 /* Tables are loaded on demand; .debug_frame only if .eh_frame has no row. */
-struct cfi_source {
-	struct cfi_rows *rows; /* NULL: none */
-	bool found;
-};
-
 struct cfi {
-	Elf *elf;	/* NULL: not from a file */
-	uint8_t *bytes; /* then a copy */
-	struct cfi_source eh_frame, debug_frame;
+	Elf *elf;		    /* NULL: not from a file */
+	uint8_t *bytes;		    /* then a copy */
+	struct cfi_rows *tables[2]; /* .eh_frame, .debug_frame; NULL: none */
+	bool loaded[2];
 };
 
-struct mmt_error *cfi_create(Elf *elf, struct cfi **cfi_ret)
+struct cfi *cfi_create(Elf *elf)
 {
 	struct cfi *cfi = calloc(1, sizeof(*cfi));
 
-	if (!cfi)
-		return &error_no_memory;
-	cfi->elf = elf;
-	*cfi_ret = cfi;
-	return NULL;
+	if (cfi)
+		cfi->elf = elf;
+	return cfi;
 }
 
-struct mmt_error *cfi_create_from_memory(const uint8_t *bytes, size_t size, uint64_t address, struct cfi **cfi_ret)
+struct cfi *cfi_create_from_memory(const uint8_t *bytes, size_t size, uint64_t address)
 {
 	struct cfi_section section = {.size = size, .address = address, .ends_with_terminator = true};
-	struct mmt_error *error;
-	struct cfi *cfi = NULL;
+	struct cfi *cfi = cfi_create(NULL);
 
-	error = cfi_create(NULL, &cfi);
-	if (error)
-		return error;
-	cfi->eh_frame.found = cfi->debug_frame.found = true;
+	if (!cfi)
+		return NULL;
+	cfi->loaded[false] = cfi->loaded[true] = true;
 	section.bytes = cfi->bytes = malloc(size ? size : 1);
 	if (cfi->bytes && size)
 		memcpy(cfi->bytes, bytes, size);
-	error = cfi->bytes ? cfi_rows_create(&section, &cfi->eh_frame.rows) : &error_no_memory;
-	if (error)
-		cfi_destroy(cfi);
-	else
-		*cfi_ret = cfi;
-	return error;
+	if (cfi->bytes)
+		mmt_error_destroy(cfi_rows_create(&section, &cfi->tables[false]));
+	return cfi;
 }
 
 void cfi_destroy(struct cfi *cfi)
 {
 	if (!cfi)
 		return;
-	cfi_rows_destroy(cfi->eh_frame.rows);
-	cfi_rows_destroy(cfi->debug_frame.rows);
+	cfi_rows_destroy(cfi->tables[false]);
+	cfi_rows_destroy(cfi->tables[true]);
 	free(cfi->bytes);
 	free(cfi);
 }
@@ -195,57 +184,47 @@ static struct cfi_section find_debug_frame(Elf *elf)
 	return section;
 }
 
-static struct cfi_rows *rows_of(struct cfi *cfi, struct cfi_source *source)
+struct cfi_rows *cfi_table(struct cfi *cfi, bool debug_frame)
 {
 	const char *identification;
 	struct cfi_section section;
 
-	if (source->found)
-		return source->rows;
-	source->found = true;
+	if (cfi->loaded[debug_frame])
+		return cfi->tables[debug_frame];
+	cfi->loaded[debug_frame] = true;
 	identification = elf_getident(cfi->elf, NULL);
 	if (!identification || identification[EI_CLASS] != ELFCLASS64 || identification[EI_DATA] != ELFDATA2LSB)
 		return NULL;
-	section = source == &cfi->eh_frame ? find_eh_frame(cfi->elf) : find_debug_frame(cfi->elf);
+	section = debug_frame ? find_debug_frame(cfi->elf) : find_eh_frame(cfi->elf);
 	if (section.size)
-		mmt_error_destroy(cfi_rows_create(&section, &source->rows));
-	return source->rows;
-}
-
-struct cfi_rows *cfi_eh_frame(struct cfi *cfi)
-{
-	return rows_of(cfi, &cfi->eh_frame);
-}
-
-struct cfi_rows *cfi_debug_frame(struct cfi *cfi)
-{
-	return rows_of(cfi, &cfi->debug_frame);
+		mmt_error_destroy(cfi_rows_create(&section, &cfi->tables[debug_frame]));
+	return cfi->tables[debug_frame];
 }
 
 const struct cfi_row *cfi_find(struct cfi *cfi, uint64_t address)
 {
-	struct cfi_rows *rows = cfi_eh_frame(cfi);
-	const struct cfi_row *row = rows ? cfi_rows_find(rows, address) : NULL;
+	const struct cfi_row *row = NULL;
 
-	if (row)
-		return row;
-	rows = cfi_debug_frame(cfi);
-	return rows ? cfi_rows_find(rows, address) : NULL;
+	for (int i = 0; i < 2 && !row; i++) {
+		struct cfi_rows *rows = cfi_table(cfi, i);
+
+		row = rows ? cfi_rows_find(rows, address) : NULL;
+	}
+	return row;
 }
 
 bool cfi_function_range(struct cfi *cfi, uint64_t address, uint64_t *end_ret)
 {
-	struct cfi_rows *tables[] = {cfi_eh_frame(cfi), cfi_debug_frame(cfi)};
+	bool begins = false;
 
 	*end_ret = UINT64_MAX;
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
-		uint64_t end;
-		bool begins = tables[i] && cfi_rows_function_range(tables[i], address, &end);
+	for (int i = 0; i < 2 && !begins; i++) {
+		struct cfi_rows *rows = cfi_table(cfi, i);
+		uint64_t end = UINT64_MAX;
 
-		if (tables[i] && end < *end_ret)
+		begins = rows && cfi_rows_function_range(rows, address, &end);
+		if (end < *end_ret)
 			*end_ret = end;
-		if (begins)
-			return true;
 	}
-	return false;
+	return begins;
 }

@@ -323,13 +323,10 @@ static enum mmt_stack_end end_of_steps(const struct unwind_state *state, enum un
 static enum code_special_function last_function(const struct unwind_state *state)
 {
 	const struct unwind_result *result = state->result;
-	const struct unwind_callbacks *callbacks = state->callbacks;
-	const struct unwind_frame *last;
+	const struct unwind_frame *last = result->frame_count ? &result->frames[result->frame_count - 1] : NULL;
 
-	if (!result->frame_count || !callbacks->find_special_function)
-		return CODE_SPECIAL_FUNCTION_NONE;
-	last = &result->frames[result->frame_count - 1];
-	return callbacks->find_special_function(callbacks->context, last->address, last->is_return_address);
+	return last ? find_special_function(state, &(struct code_place){0}, last->address, last->is_return_address)
+		    : CODE_SPECIAL_FUNCTION_NONE;
 }
 
 /* A stack that cannot be continued may have reached the start function of its thread or coroutine. */

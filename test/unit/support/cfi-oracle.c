@@ -173,13 +173,14 @@ int cfi_oracle_compare(const char *path, int debug_frame, struct cfi_oracle_resu
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	Elf *elf = fd >= 0 && elf_version(EV_CURRENT) ? elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL) : NULL;
 	Dwarf *dwarf = elf && debug_frame ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
-	struct cfi *cfi = NULL;
+	struct cfi *cfi;
 
 	*result = (struct cfi_oracle_result){0};
 	if (elf)
 		comparison.oracle = debug_frame ? dwarf_getcfi(dwarf) : dwarf_getcfi_elf(elf);
-	if (comparison.oracle && !cfi_create(elf, &cfi)) {
-		comparison.rows = debug_frame ? cfi_debug_frame(cfi) : cfi_eh_frame(cfi);
+	cfi = comparison.oracle ? cfi_create(elf) : NULL;
+	if (cfi) {
+		comparison.rows = cfi_table(cfi, debug_frame);
 		if (comparison.rows)
 			compare_rows(&comparison);
 	}
