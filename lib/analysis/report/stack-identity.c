@@ -96,7 +96,7 @@ void identities_deinit(struct identities *identities)
 	vector_deinit(&identities->numbers);
 }
 
-/* 0: out of memory. */
+/* From 1; 0: out of memory. */
 static uint32_t number_text(struct identities *identities, const char *text, size_t length)
 {
 	return intern_put(&identities->texts, text, length) + 1;
@@ -116,11 +116,14 @@ uint32_t identity_of_frame(struct identities *identities, const struct build_id_
 	if (function)
 		identity.function = number_text(identities, function,
 						identities->by_line ? strlen(function) : identity_name_length(frame));
-	identity.module = number_text(identities, module, strlen(module));
+	if (*module)
+		identity.module = number_text(identities, module, strlen(module));
 	if (build_id)
 		identity.build_id = number_text(identities, build_id, strlen(build_id));
-	identity.file = number_text(identities, file, strlen(file));
-	if (!identity.module || !identity.file || (function && !identity.function) || (build_id && !identity.build_id))
+	if (*file)
+		identity.file = number_text(identities, file, strlen(file));
+	if ((*module && !identity.module) || (*file && !identity.file) || (function && !identity.function) ||
+	    (build_id && !identity.build_id))
 		return IDENTITY_NONE;
 	return intern_put(&identities->frames, &identity, sizeof(identity));
 }

@@ -31,10 +31,10 @@ void build_id_paths_deinit(struct build_id_paths *paths);
 
 /* What is compared of a frame. Numbers of texts are from 1. */
 struct frame_identity {
-	uint64_t place;	   /* of a frame without a function */
-	uint32_t function; /* 0: no name */
-	uint32_t build_id; /* of a frame without a function; 0: unknown */
-	uint32_t module, file;
+	uint64_t place;	       /* of a frame without a function */
+	uint32_t function;     /* 0: no name */
+	uint32_t build_id;     /* of a frame without a function; 0: unknown */
+	uint32_t module, file; /* 0: none */
 	uint32_t line;
 	uint32_t kind; /* enum mmt_frame_kind << 1 | inlined */
 };
