@@ -3,6 +3,7 @@
 #ifndef BASE_CLEANUP_H
 #define BASE_CLEANUP_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,6 +26,19 @@ static inline void cleanup_fclose(FILE **stream)
 {
 	if (*stream)
 		fclose(*stream);
+}
+
+static inline void cleanup_closedir(DIR **directory)
+{
+	if (*directory)
+		closedir(*directory);
+}
+
+/* Closes a descriptor, if it is open, which then is -1. */
+static inline void close_descriptor(int *fd)
+{
+	cleanup_close(fd);
+	*fd = -1;
 }
 
 /* Move the value out of the scope: `*text_ret = TAKE(text);` leaves NULL for the guard. */

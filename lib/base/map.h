@@ -38,6 +38,7 @@ struct map {
 };
 
 void map_deinit(struct map *map);
+#define cleanup_map map_deinit /* for CLEANUP(map) */
 
 /* Pointer to the value, valid until the next map_put(); NULL when absent. */
 uint64_t *map_get(const struct map *map, uint64_t key);

@@ -39,6 +39,9 @@
 	for (__typeof__(*(items)) *item = (items), *item##_end = item ? item + (count) : item; item != item##_end;     \
 	     item++)
 
+/* For CLEANUP(vector): the pointer to the items is the first member. */
+#define cleanup_vector cleanup_free
+
 /* As qsort(). */
 #define vector_sort(vector, compare)                                                                                   \
 	do {                                                                                                           \

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -22,13 +22,6 @@
 void command_init(struct traced_command *command)
 {
 	*command = (struct traced_command){.pidfd = -1, .go_pipe = {-1, -1}, .error_pipe = -1, .status = -1};
-}
-
-static void close_descriptor(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
 }
 
 void command_deinit(struct traced_command *command)
@@ -82,25 +75,20 @@ _Noreturn static void run_child(const struct traced_command *command, char *cons
 static int open_program(const char *name)
 {
 	const char *directories = getenv("PATH");
+	char path[PATH_MAX];
+	int fd = -1;
 
 	if (strchr(name, '/'))
 		return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	while (directories && *directories) {
+	while (fd < 0 && directories && *directories) {
 		size_t length = strcspn(directories, ":");
-		CLEANUP(free) char *path = NULL;
-		int fd = -1;
 
-		if (asprintf(&path, "%.*s/%s", length ? (int)length : 1, length ? directories : ".", name) < 0) {
-			path = NULL;
-			return -1;
-		}
+		snprintf(path, sizeof(path), "%.*s/%s", length ? (int)length : 1, length ? directories : ".", name);
 		if (access(path, X_OK) == 0)
 			fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		if (fd >= 0)
-			return fd;
 		directories += length + (directories[length] == ':');
 	}
-	return -1;
+	return fd;
 }
 
 struct mmt_error *command_start(struct traced_command *command, char *const *arguments)
