@@ -89,10 +89,6 @@ struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_co
 	    attachment->events.count + thread_count * per_thread + attachment->rings->items.count + SPARE_DESCRIPTORS;
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return error_system(errno, "cannot read the limit of open files");
-	if (limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
 	return attachment->descriptors_wanted > limit.rlim_cur ? refuse_descriptors(attachment) : NULL;
 }
 

@@ -134,8 +134,7 @@ void attach_deinit(struct attachment *attachment);
 /* How many threads can be attached to in reasonable time. `large_dumps`: with events for large stack dumps. */
 size_t attach_threads_max(const struct attachment *attachment, bool large_dumps);
 
-/* Raises the soft limit of open files to the hard limit. Fails if that is too low for the events of so many more
- * threads. */
+/* Fails if the limit of open files is too low for the events of so many more threads. */
 struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count) MMT_MUST_CHECK;
 
 /*

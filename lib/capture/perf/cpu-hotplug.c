@@ -62,25 +62,22 @@ static bool has(const cpu_list *cpus, int cpu)
 bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus, size_t *left_out_ret)
 {
 	size_t most = 2 * cpus->count;
-	cpu_list all = {0};
-	bool ok = true;
+	CLEANUP(vector) cpu_list all = {0};
 
 	*left_out_ret = 0;
-
 	/* Skip disabled SMT siblings. They may be half of all possible CPUs and do not come online by themselves, and
 	 * events on them would be expensive. */
-	if (strncmp(smt_control, "off", 3) && strncmp(smt_control, "forceoff", 8))
-		ok = cpus_parse(present, &all);
-	for (size_t i = 0; ok && i < all.count; i++) {
+	if (strncmp(smt_control, "off", 3) && strncmp(smt_control, "forceoff", 8) && !cpus_parse(present, &all))
+		return false;
+	for (size_t i = 0; i < all.count; i++) {
 		if (has(cpus, all.items[i]))
 			continue;
-		if (cpus->count < most)
-			ok = vector_push(cpus, all.items[i]);
-		else
+		if (cpus->count == most)
 			++*left_out_ret;
+		else if (!vector_push(cpus, all.items[i]))
+			return false;
 	}
-	vector_deinit(&all);
-	return ok;
+	return true;
 }
 
 struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *left_out_ret)
@@ -101,10 +98,8 @@ struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *l
 
 void cpu_watch_deinit(struct cpu_watch *watch)
 {
-	for (size_t i = 0; i < watch->items.count; i++) {
-		if (watch->items.items[i].fd >= 0)
-			close(watch->items.items[i].fd);
-	}
+	for (size_t i = 0; i < watch->items.count; i++)
+		close_descriptor(&watch->items.items[i].fd);
 	vector_deinit(&watch->items);
 }
 
@@ -131,9 +126,10 @@ int cpu_watch_open(struct cpu_watch *watch, int cpu)
 
 	if (!watched)
 		return ENOMEM;
-	if (watched->fd >= 0)
-		close(watched->fd);
-	events_describe_hotplug_event(&attribute);
+	close_descriptor(&watched->fd);
+	events_describe_dummy(&attribute);
+	attribute.inherit = 0;
+	attribute.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
 	watched->fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	errno_value = watched->fd < 0 ? errno : 0;
 	watched->enabled_ns = 0;

@@ -31,7 +31,7 @@ static void describe_common(struct perf_event_attr *attribute)
 	attribute->clockid = CLOCK_MONOTONIC;
 }
 
-static void describe_dummy(struct perf_event_attr *attribute)
+void events_describe_dummy(struct perf_event_attr *attribute)
 {
 	describe_common(attribute);
 	attribute->type = PERF_TYPE_SOFTWARE;
@@ -39,33 +39,19 @@ static void describe_dummy(struct perf_event_attr *attribute)
 	attribute->exclude_kernel = 1;
 }
 
-void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t watermark)
-{
-	describe_dummy(attribute);
-	attribute->inherit = 0;
-	attribute->wakeup_watermark = watermark;
-}
-
 void events_describe_coverage_event(struct event_description *description)
 {
 	*description = (struct event_description){.name = "context switches", .ring = RING_SYSCALL};
-	describe_dummy(&description->attribute);
+	events_describe_dummy(&description->attribute);
 	description->attribute.config = PERF_COUNT_SW_TASK_CLOCK;
 	description->attribute.sample_period = COVERAGE_PERIOD_NS;
 	description->attribute.context_switch = 1;
 }
 
-void events_describe_hotplug_event(struct perf_event_attr *attribute)
-{
-	describe_dummy(attribute);
-	attribute->inherit = attribute->disabled = 0;
-	attribute->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
-}
-
 void events_describe_snapshot(struct event_description *description)
 {
 	memset(description, 0, sizeof(*description));
-	describe_dummy(&description->attribute);
+	events_describe_dummy(&description->attribute);
 	description->role = ROLE_SNAPSHOT;
 	snprintf(description->name, sizeof(description->name), "mmtrace-snapshot");
 }
@@ -93,7 +79,7 @@ static struct mmt_error *add_side_band(const struct mmt_record_options *options,
 
 	if (!event)
 		return &error_no_memory;
-	describe_dummy(&event->attribute);
+	events_describe_dummy(&event->attribute);
 	event->attribute.mmap = 1;
 	event->attribute.mmap2 = 1;
 	event->attribute.mmap_data = !options->lean;
@@ -276,7 +262,7 @@ static void add_optional(struct event_set *set, bool no_inherit)
 {
 	struct perf_event_attr lost, thread;
 
-	describe_dummy(&lost);
+	events_describe_dummy(&lost);
 	thread = lost;
 	lost.read_format |= PERF_FORMAT_LOST;
 	thread.inherit_thread = 1;
@@ -301,7 +287,7 @@ struct mmt_error *events_check_permitted(void)
 	struct perf_event_attr attribute;
 	int errno_value;
 
-	describe_dummy(&attribute);
+	events_describe_dummy(&attribute);
 	errno_value = try_event(&attribute);
 	if (permission_was_refused(errno_value))
 		return error_refused(permission_explain(PERMISSION_EVENTS), "none");

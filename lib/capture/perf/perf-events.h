@@ -69,8 +69,8 @@ bool kernel_is_supported(const char *release);
 /* Does the system permit events at all? */
 struct mmt_error *events_check_permitted(void) MMT_MUST_CHECK;
 
-/* Describes the event that owns a ring. The kernel wakes the reader when the ring has `watermark` bytes. */
-void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t watermark);
+/* Describes an event that counts nothing. */
+void events_describe_dummy(struct perf_event_attr *attribute);
 
 /*
  * Describes the coverage event of a thread: a dummy event, opened after all others while attaching. A thread that
@@ -78,10 +78,6 @@ void events_describe_ring_owner(struct perf_event_attr *attribute, uint32_t wate
  * space.
  */
 void events_describe_coverage_event(struct event_description *description);
-
-/* Describes the hotplug event of a CPU. Its count advances while the CPU is online, and stops for good when the CPU
- * goes offline. */
-void events_describe_hotplug_event(struct perf_event_attr *attribute);
 
 /* Describes the event of the snapshot records in the file, which is never opened. */
 void events_describe_snapshot(struct event_description *description);

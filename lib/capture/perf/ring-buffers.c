@@ -83,7 +83,9 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 	if (!ring)
 		return &error_no_memory;
 	*ring = (struct ring){.cpu = cpu, .kind = kind, .data_bytes = data_bytes, .wrapped = rings->wrapped};
-	events_describe_ring_owner(&attribute, (uint32_t)(data_bytes / 4));
+	events_describe_dummy(&attribute);
+	attribute.inherit = 0;
+	attribute.wakeup_watermark = (uint32_t)(data_bytes / 4);
 	ring->fd = (int)syscall(SYS_perf_event_open, &attribute, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (ring->fd < 0) {
 		int errno_value = errno;

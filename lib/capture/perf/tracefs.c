@@ -58,9 +58,7 @@ static int open_directory(void)
 
 void tracefs_close(struct tracepoint_source *source)
 {
-	if (source->directory >= 0)
-		close(source->directory);
-	source->directory = -1;
+	close_descriptor(&source->directory);
 	tracepoints_deinit(&source->saved);
 }
 
