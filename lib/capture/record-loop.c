@@ -23,6 +23,7 @@
 #define IN_FLIGHT_NS 1000000ULL /* longest time from a record's timestamp until the record is in the ring */
 #define MILLISECOND_MICROSECONDS 1000
 #define FEW_PROCESSES 16
+#define CHILDREN_SHARE 4	      /* first snapshots of children may take 1/CHILDREN_SHARE of the time */
 #define LAST_ATTEMPTS 5		      /* to read the final maps of a process that calls exec again and again */
 #define CHECK_INTERVAL_NS 20000000ULL /* shortest interval between two checks of the command's maps ... */
 #define CHECK_AGE_SHARE 10	      /* ... which is at least the elapsed time divided by this ... */
@@ -178,7 +179,8 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	 * A process that forks all the time and has many mappings would keep the recorder busy with reading the maps of
 	 * its children. So first snapshots of children have a time budget, and many children exit before they get one.
 	 */
-	if (!process->ended && kind == SNAPSHOT_FIRST && !time_budget_allows(&recorder->jobs.children_budget, begin_ns))
+	if (!process->ended && kind == SNAPSHOT_FIRST &&
+	    !time_budget_allows(&recorder->jobs.children_budget, begin_ns, CHILDREN_SHARE, LIMIT_BUDGET_SAVED_NS))
 		return NULL;
 	process->snapshot_wanted = false;
 	if (process->ended)
@@ -189,7 +191,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	perf_maps_watch(recorder, process, kind == SNAPSHOT_START ? 0 : program_ns, begin_ns);
 	error = snapshot_take(recorder, process, kind, NULL);
 	if (kind == SNAPSHOT_FIRST)
-		time_budget_spend(&recorder->jobs.children_budget, clock_now_ns() - begin_ns);
+		recorder->jobs.children_budget.left_ns -= (int64_t)(clock_now_ns() - begin_ns);
 	return error;
 }
 
@@ -391,13 +393,9 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t cost_
 {
 	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
 
-	if (!interval_ns && (recorder->options->command || recorder->options->wait_name)) {
-		interval_ns = (now_ns - recorder->start_ns) / CHECK_AGE_SHARE;
-		if (interval_ns < CHECK_INTERVAL_NS)
-			interval_ns = CHECK_INTERVAL_NS;
-		if (interval_ns < cost_ns * CHECK_COST_SHARE)
-			interval_ns = cost_ns * CHECK_COST_SHARE;
-	}
+	if (!interval_ns && (recorder->options->command || recorder->options->wait_name))
+		interval_ns = longest_ns(CHECK_INTERVAL_NS, (now_ns - recorder->start_ns) / CHECK_AGE_SHARE,
+					 cost_ns * CHECK_COST_SHARE);
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;
 }
 

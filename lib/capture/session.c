@@ -332,7 +332,7 @@ static struct mmt_error *start(struct recorder *recorder)
 		struct traced_process *process = recorder->processes.items.items[i];
 
 		if (!process->ended && !process->from_exec)
-			process->break_before = snapshot_find_break(recorder, process->pid);
+			process->break_before = mapping_find_break(&recorder->calls, process->pid);
 	}
 	recorder->start_ns = exec_ns ?: clock_now_ns();
 	recorder->start_realtime_ns = clock_read_ns(CLOCK_REALTIME);

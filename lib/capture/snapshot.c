@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/memory/residency.h"
 #include "capture/jit-code/jit-reader.h"
@@ -163,13 +162,6 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 	return append_part(reading, name, reading->scan.read_ns, SNAPSHOT_PART_END);
 }
 
-uint64_t snapshot_find_break(struct recorder *recorder, pid_t pid)
-{
-	CLEANUP(close) int fd = process_file_open(&recorder->calls, pid, "maps");
-
-	return fd < 0 ? 0 : mapping_find_break(&recorder->calls, pid, fd);
-}
-
 /* A process that is stuck in the kernel gets its snapshot when its memory can be read again. */
 static void want_again(const struct reading *reading)
 {
@@ -236,8 +228,8 @@ struct mmt_error *snapshot_take(struct recorder *recorder, struct traced_process
 struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bool *alive_ret)
 {
 	struct mmt_error *error = NULL;
-	proc_pids threads = {0};
-	struct buffer record;
+	CLEANUP(vector) proc_pids threads = {0};
+	CLEANUP(buffer) struct buffer record;
 
 	*alive_ret = false;
 	buffer_init(&record, UINT16_MAX);
@@ -258,7 +250,5 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bo
 		if (!error)
 			error = ring_reader_give_way(recorder);
 	}
-	buffer_deinit(&record);
-	vector_deinit(&threads);
 	return error;
 }

@@ -15,10 +15,6 @@
 struct mmt_error *snapshot_take(struct recorder *recorder, struct traced_process *process, enum snapshot_kind kind,
 				bool *complete_ret) MMT_MUST_CHECK;
 
-/* Returns the break of a process, rounded up to a page; 0: it has no heap, or its maps cannot be read. Lets the ring
- * reader work in between. */
-uint64_t snapshot_find_break(struct recorder *recorder, pid_t pid);
-
 /*
  * Writes the names of the threads as COMM records. Their identifier is not that of a real event: otherwise the reader
  * would treat them as the first record of that thread's events, and drop the thread's own records as duplicates.

@@ -105,7 +105,7 @@ static void note(pid_t pid, uint64_t time_ns)
 static void look(void)
 {
 	recorder.jobs.jit_reader->next_ns = 0;
-	recorder.jobs.jit_reader->spent_ns = 0;
+	recorder.jobs.jit_reader->budget.left_ns = 0;
 	ck_assert_ptr_null(jit_reader_read(&recorder));
 }
 
@@ -520,10 +520,10 @@ START_TEST(the_share_of_the_time_is_kept)
 	note(getpid(), 1);
 	look();
 	reader->next_ns = 0;
-	reader->spent_ns = INT64_MAX / 2;
+	reader->budget.left_ns = -INT64_MAX / 2;
 	ck_assert_ptr_null(jit_reader_read(&recorder));
-	ck_assert_int_lt(reader->spent_ns, INT64_MAX / 2);
-	ck_assert_uint_ge(reader->reckoned_ns, before_ns);
+	ck_assert_int_gt(reader->budget.left_ns, -INT64_MAX / 2);
+	ck_assert_uint_ge(reader->budget.at_ns, before_ns);
 	ck_assert_uint_eq(reader->next_ns, 0);
 }
 END_TEST

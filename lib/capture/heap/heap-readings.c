@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/heap/heap-readings.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +16,7 @@
 #include "base/strings.h"
 #include "capture/heap/heap-walk.h"
 #include "capture/memory/residency.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/recorder/process-events.h"
 #include "capture/recorder/recorder.h"
 #include "trace/sections/section-codec.h"
 
@@ -131,31 +127,19 @@ static uint64_t find_module_end(struct live *live, uint64_t start)
 {
 	uint8_t data[MODULE_HEADER_BYTES];
 	const resident_runs *runs = find_runs(live, start, start + sizeof(data));
-	struct bytes header = bytes_over(data, sizeof(data)), programs = header;
-	uint64_t lowest = UINT64_MAX, highest = 0, first;
-	uint16_t entry_bytes, count;
+	uint64_t lowest = UINT64_MAX, highest = 0, end;
+	Elf64_Phdr program;
 
-	if (!runs->count || pread(live->mem, data, sizeof(data), (off_t)start) != sizeof(data) ||
-	    memcmp(data, ELFMAG, SELFMAG))
+	if (!runs->count || pread(live->mem, data, sizeof(data), (off_t)start) != sizeof(data))
 		return UINT64_MAX;
-	bytes_skip(&header, offsetof(Elf64_Ehdr, e_phoff));
-	bytes_skip(&programs, bytes_u64(&header));
-	bytes_skip(&header, offsetof(Elf64_Ehdr, e_phentsize) - offsetof(Elf64_Ehdr, e_shoff));
-	entry_bytes = bytes_u16(&header);
-	count = bytes_u16(&header);
-	for (uint16_t i = 0; i < count && bytes_ok(&programs); i++) {
-		struct bytes program = bytes_sub(&programs, entry_bytes);
-
-		if (bytes_u32(&program) != PT_LOAD)
+	for (size_t i = 0; elf_program_header(data, sizeof(data), i, &program); i++) {
+		if (program.p_type != PT_LOAD)
 			continue;
-		bytes_skip(&program, offsetof(Elf64_Phdr, p_vaddr) - offsetof(Elf64_Phdr, p_flags));
-		first = bytes_u64(&program);
-		bytes_skip(&program, offsetof(Elf64_Phdr, p_memsz) - offsetof(Elf64_Phdr, p_paddr));
-		lowest = first < lowest ? first : lowest;
-		first += bytes_u64(&program);
-		highest = bytes_ok(&program) && first > highest ? first : highest;
+		lowest = program.p_vaddr < lowest ? program.p_vaddr : lowest;
+		end = program.p_vaddr + program.p_memsz;
+		highest = end > highest ? end : highest;
 	}
-	if (!bytes_ok(&programs) || lowest >= highest)
+	if (lowest >= highest)
 		return UINT64_MAX;
 	highest += start - (lowest & ~(live->page_bytes - 1));
 	return (highest + live->page_bytes - 1) & ~(live->page_bytes - 1);
@@ -205,7 +189,7 @@ static bool add_mapping(struct live *live, const struct procmaps_line *line, siz
 static struct mmt_error *read_mappings(struct live *live, pid_t pid)
 {
 	CLEANUP(close) int maps = process_file_open(NULL, pid, "maps");
-	struct procmaps_line *line = malloc(sizeof(*line));
+	CLEANUP(free) struct procmaps_line *line = malloc(sizeof(*line));
 	struct mapping_scan scan = {0};
 	size_t module = SIZE_MAX;
 	bool good = line && mapping_scan_begin(&scan, NULL, pid, maps);
@@ -221,7 +205,6 @@ static struct mmt_error *read_mappings(struct live *live, pid_t pid)
 	live->source.mappings = live->mappings.items;
 	live->source.mapping_count = live->mappings.count;
 	mapping_scan_end(&scan);
-	free(line);
 	return good ? NULL : &error_no_memory;
 }
 
@@ -230,7 +213,7 @@ static struct mmt_error *read_mappings(struct live *live, pid_t pid)
 static unsigned find_glibc_version(struct live *live, const struct heap_mapping *libc)
 {
 	static const char word[] = "GLIBC_2.";
-	uint8_t *data = malloc(VERSION_BYTES + 1);
+	CLEANUP(free) uint8_t *data = malloc(VERSION_BYTES + 1);
 	size_t wanted = libc->end - libc->start < VERSION_BYTES ? libc->end - libc->start : VERSION_BYTES;
 	ssize_t count = data ? pread(live->mem, data, wanted, (off_t)libc->start) : 0;
 	size_t size = count > 0 ? (size_t)count : 0;
@@ -245,7 +228,6 @@ static unsigned find_glibc_version(struct live *live, const struct heap_mapping 
 		found = strtoul((const char *)at, NULL, 10);
 		version = found > version && found < 1000 ? (unsigned)found : version;
 	}
-	free(data);
 	return version;
 }
 
@@ -264,7 +246,7 @@ static bool find_allocator(struct live *live, struct mmt_heap_census *census)
 
 	for (size_t i = 0; i < live->mappings.count; i++) {
 		const struct heap_mapping *mapping = &live->mappings.items[i];
-		const char *slash = strrchr(mapping->path, '/'), *base = slash ? slash + 1 : "";
+		const char *base = path_file_name(mapping->path);
 
 		for (size_t j = 0; j < sizeof(others) / sizeof(*others); j++)
 			other = starts_with(base, others[j][0]) ? others[j][1] : other;
@@ -381,25 +363,25 @@ static int compare_size(const void *left, const void *right)
 static struct mmt_error *begin_round(struct recorder *recorder, enum mmt_heap_time when)
 {
 	struct heap_jobs *jobs = recorder->jobs.heap;
-	VECTOR(struct traced_process *) largest = {0};
-	bool good = true;
+	CLEANUP(vector) VECTOR(struct traced_process *) largest = {0};
 
 	jobs->when = when;
 	jobs->round_spent_ns = 0;
 	jobs->waiting.count = 0;
-	for (size_t i = 0; good && i < recorder->processes.items.count; i++) {
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];
 
 		if (!process->ended && !process->lender && !process->left &&
 		    !(when == MMT_HEAP_AT_START && process->from_exec) &&
-		    !process_events_want_snapshot(recorder, process->pid))
-			good = vector_push(&largest, process);
+		    !process_events_want_snapshot(recorder, process->pid) && !vector_push(&largest, process))
+			return &error_no_memory;
 	}
 	vector_sort(&largest, compare_size);
-	for (size_t i = 0; good && i < largest.count && i < LIMIT_HEAP_PROCESSES; i++)
-		good = vector_push(&jobs->waiting, largest.items[i]->pid);
-	vector_deinit(&largest);
-	return good ? NULL : &error_no_memory;
+	for (size_t i = 0; i < largest.count && i < LIMIT_HEAP_PROCESSES; i++) {
+		if (!vector_push(&jobs->waiting, largest.items[i]->pid))
+			return &error_no_memory;
+	}
+	return NULL;
 }
 
 /* There is no census of this process: say so. */
@@ -440,8 +422,7 @@ static struct mmt_error *start_next(struct recorder *recorder)
 		buffer_init(&jobs->answer, ANSWER_BYTES);
 		if (stuck || !helper_process_start(jobs->helper, SOCK_STREAM, run_helper, &request))
 			error = keep_none(jobs, request.pid, request.when);
-		if (request.mem >= 0)
-			close(request.mem);
+		close_descriptor(&request.mem);
 	}
 	return error;
 }
@@ -493,18 +474,11 @@ static struct mmt_error *receive(struct heap_jobs *jobs)
 	return keep_answer(jobs);
 }
 
-static uint64_t interval_ns(const struct recorder *recorder)
+static uint64_t next_round_ns(const struct recorder *recorder)
 {
-	uint64_t interval_ns = (clock_now_ns() - recorder->start_ns) / AGE_SHARE;
-	uint64_t cost_ns = recorder->jobs.heap->round_spent_ns * COST_SHARE;
+	uint64_t now_ns = clock_now_ns(), age_ns = now_ns - recorder->start_ns;
 
-	interval_ns = interval_ns < INTERVAL_NS ? INTERVAL_NS : interval_ns;
-	return interval_ns < cost_ns ? cost_ns : interval_ns;
-}
-
-static bool is_full(const struct heap_jobs *jobs)
-{
-	return jobs->done_bytes >= LIMIT_RECORDED_HEAPS_BYTES;
+	return now_ns + longest_ns(INTERVAL_NS, age_ns / AGE_SHARE, recorder->jobs.heap->round_spent_ns * COST_SHARE);
 }
 
 struct mmt_error *heap_census_continue(struct recorder *recorder)
@@ -515,14 +489,14 @@ struct mmt_error *heap_census_continue(struct recorder *recorder)
 
 	if (recorder->options->no_census)
 		return NULL;
-	if (!busy && !is_full(jobs) && clock_now_ns() >= jobs->next_ns) {
+	if (!busy && jobs->done_bytes < LIMIT_RECORDED_HEAPS_BYTES && clock_now_ns() >= jobs->next_ns) {
 		error = begin_round(recorder, jobs->began ? MMT_HEAP_AT_SNAPSHOT : MMT_HEAP_AT_START);
 		jobs->began = true;
-		jobs->next_ns = clock_now_ns() + interval_ns(recorder);
+		jobs->next_ns = next_round_ns(recorder);
 	} else if (jobs->helper->child) {
 		error = receive(jobs);
 		if (!jobs->helper->child && !jobs->waiting.count)
-			jobs->next_ns = clock_now_ns() + interval_ns(recorder);
+			jobs->next_ns = next_round_ns(recorder);
 	}
 	if (!error && !jobs->helper->child)
 		error = start_next(recorder);

@@ -10,11 +10,8 @@
 #include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/limits.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/process/process-table.h"
 #include "capture/recorder/recorder.h"
-#include "capture/recorder/ring-reader.h"
 #include "trace/sections/jit-code.h"
 
 /* What is stored of each page */
@@ -334,13 +331,10 @@ static struct mmt_error *read_code(struct code_pass *pass, struct jit_program *p
 
 static void jit_program_close(struct jit_program *program)
 {
-	if (program->memory >= 0)
-		close(program->memory);
-	if (program->maps >= 0)
-		close(program->maps);
+	close_descriptor(&program->memory);
+	close_descriptor(&program->maps);
 	if (program->pagemap.fd >= 0)
 		residency_close(&program->pagemap);
-	program->memory = program->maps = -1;
 }
 
 /* Stops looking for JIT code of this program. Only what is stored of it stays. */
@@ -575,16 +569,12 @@ struct mmt_error *jit_reader_read(struct recorder *recorder)
 	if (!reader->programs.count || pass.now_ns < reader->next_ns)
 		return NULL;
 	drop_programs(reader);
-	reader->spent_ns -= (int64_t)((pass.now_ns - reader->reckoned_ns) / TIME_SHARE);
-	if (reader->spent_ns < 0)
-		reader->spent_ns = 0;
-	reader->reckoned_ns = pass.now_ns;
-	if (reader->spent_ns > LIMIT_CODE_SPENT_NS)
+	if (!time_budget_allows(&reader->budget, pass.now_ns, TIME_SHARE, LIMIT_CODE_SPENT_NS))
 		return NULL;
 	pass.due_ns = pass.now_ns;
 	error = code_pass_read(&pass);
 	reader->next_ns = pass.now_ns + INTERVAL_NS;
-	reader->spent_ns += (int64_t)spent_ns(&pass);
+	reader->budget.left_ns -= (int64_t)spent_ns(&pass);
 	return error;
 }
 

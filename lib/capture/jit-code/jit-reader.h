@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/memory/residency.h"
+#include "capture/procfs/clock.h"
 
 struct recorder;
 
@@ -60,8 +61,7 @@ struct jit_reader {
 	size_t stored_pages_max, stored_bytes_max;
 	size_t turn;	  /* index of the program that is read next */
 	uint64_t next_ns; /* when the next pass is due */
-	int64_t spent_ns; /* CPU time used beyond the allowed share, up to reckoned_ns */
-	uint64_t reckoned_ns;
+	struct time_budget budget;
 	bool full;			    /* a limit prevented a complete copy */
 	bool out_of_time;		    /* at the end of the recording the time was not enough to read all code */
 	size_t missing[CODE_MISSING_KINDS]; /* programs that have ended */

@@ -20,23 +20,20 @@
 static bool is_safe(pid_t pid)
 {
 	char path[64], target[64];
+	CLEANUP(closedir) DIR *directory = NULL;
 	const struct dirent *entry;
 	size_t count = 0;
-	bool found = false;
-	DIR *directory;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	directory = opendir(path);
-	if (!directory)
-		return false;
-	while (!found && (entry = readdir(directory))) {
+	while (directory && (entry = readdir(directory))) {
 		ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
 
 		target[length > 0 ? length : 0] = '\0';
-		found = ++count > LIMIT_DESCRIPTORS || strstr(target, "[userfaultfd]");
+		if (++count > LIMIT_DESCRIPTORS || strstr(target, "[userfaultfd]"))
+			return false;
 	}
-	closedir(directory);
-	return !found;
+	return directory;
 }
 
 enum huge_setting huge_pages_setting(void)
@@ -97,20 +94,19 @@ static void sample_huge_page(struct blocking_call *call)
 	const struct sample_argument *wanted = call->argument;
 	CLEANUP(free) uint8_t *page = malloc(wanted->page_bytes);
 	size_t size = page ? wanted->page_bytes : 0;
-	struct sample_result sample = {0};
+	struct sample_result *sample = call->result;
 
+	*sample = (struct sample_result){0};
 	for (uint64_t i = 0; size && i < HUGE_PAGES_PER_SAMPLE; i++) {
 		uint64_t number = i * wanted->part_pages + scatter(wanted->address + i) % wanted->part_pages;
 
 		if (pread(call->given, page, size, (off_t)(wanted->address + number * size)) != (ssize_t)size)
 			break;
-		sample.read_bytes += size;
-		sample.zero_bytes += !page[0] && !memcmp(page, page + 1, size - 1) ? size : 0;
+		sample->read_bytes += size;
+		sample->zero_bytes += !page[0] && !memcmp(page, page + 1, size - 1) ? size : 0;
 	}
 	if (page)
 		explicit_bzero(page, size);
-	call->result_bytes = sizeof(sample);
-	memcpy(call->result, &sample, sizeof(sample));
 }
 
 static void add_sample(struct residency_reader *reader, int memory, const struct sample_argument *argument,

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "capture/procfs/clock.h"
 #include "capture/memory/residency.h"
 #include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"

@@ -7,11 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/memory/residency.h"
 #include "capture/recorder/recorder.h"
-#include "capture/recorder/ring-reader.h"
 
 #define PAGE_NS 60 /* of a 4 KiB page, if nothing is known about the process: with some margin */
 #define PAGE_BYTES 4096

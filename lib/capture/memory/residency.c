@@ -2,7 +2,6 @@
 #include "capture/memory/residency.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <linux/kcmp.h>
 #include <stdlib.h>
@@ -15,10 +14,8 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
-#include "capture/recorder/ring-reader.h"
 
 #define PIECE_BYTES (64ull << 20)
 #define STEP_BYTES (4ull << 30) /* of one read; the kernel skips sparse ranges quickly */
@@ -461,11 +458,6 @@ static uint64_t read_swapped(pid_t pid)
 	return text ? text_file_bytes(text, "VmSwap") : 0;
 }
 
-static uint64_t larger(uint64_t left, uint64_t right)
-{
-	return left > right ? left : right;
-}
-
 void resident_series_deinit(struct resident_series *series)
 {
 	vector_deinit(&series->sums);
@@ -559,9 +551,9 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 		error = &error_no_memory;
 	if (!series->begin_ns)
 		series->begin_ns = now_ns;
-	interval_ns = larger(INTERVAL_NS, (now_ns - series->begin_ns) / ELAPSED_SHARE);
-	interval_ns = larger(interval_ns, recorder->processes.items.count * PROCESS_NS);
-	series->next_ns = now_ns + larger(interval_ns, (clock_thread_ns() - began_ns) * COST_SHARE);
+	interval_ns = longest_ns(INTERVAL_NS, (now_ns - series->begin_ns) / ELAPSED_SHARE,
+				 (clock_thread_ns() - began_ns) * COST_SHARE);
+	series->next_ns = now_ns + longest_ns(interval_ns, recorder->processes.items.count * PROCESS_NS, 0);
 	return error ? error : pss_series_read(recorder, now_ns, reading, last);
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/helper-process.h"
 #include "base/limits.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
@@ -37,7 +35,7 @@
 
 struct request {
 	blocking_function *run;
-	uint64_t argument_bytes;
+	size_t result_bytes;
 };
 
 struct answer {
@@ -102,7 +100,6 @@ static void make_call(struct blocking_call *call, struct answer *answer)
 {
 	uint64_t work_began_ns = clock_thread_ns(), took_ns;
 
-	call->result_bytes = 0;
 	call->opened = -1;
 	answer->began_ns = clock_now_ns();
 	errno = 0;
@@ -135,14 +132,13 @@ static void serve(void *context, int socket, pid_t recorder)
 		if (exchange(socket, received, &call.given, true) < (ssize_t)sizeof(request))
 			_exit(0);
 		call.run = request.run;
+		call.result_bytes = request.result_bytes;
 		make_call(&call, &answer);
 		sent[1].iov_len = call.result_bytes;
 		if (exchange(socket, sent, &call.opened, false) < 0)
 			_exit(0);
-		if (call.given >= 0)
-			close(call.given);
-		if (call.opened >= 0)
-			close(call.opened);
+		close_descriptor(&call.given);
+		close_descriptor(&call.opened);
 	}
 }
 
@@ -274,33 +270,46 @@ static bool wait_for_answer(struct blocking_calls *calls, uint64_t place)
 	return false;
 }
 
-/* Returns whether the helper answers. *dead_ret: it has ended. */
-static bool ask(struct blocking_calls *calls, struct blocking_call *call, bool *dead_ret)
+/* Returns whether the helper answers. */
+static bool ask(struct blocking_calls *calls, struct blocking_call *call)
 {
-	struct request request = {call->run, call->argument_bytes};
+	struct request request = {call->run, call->result_bytes};
 	struct iovec sent[2] = {{&request, sizeof(request)}, {(void *)(uintptr_t)call->argument, call->argument_bytes}};
 	struct answer answer = {0};
 	struct iovec received[2] = {{&answer, sizeof(answer)}, {call->result, call->result_bytes}};
+	bool dead, answered = false;
 	ssize_t size;
 
-	*dead_ret = exchange(calls->process.answer, sent, &call->given, false) < 0;
-	if (*dead_ret || !wait_for_answer(calls, call->place))
+	if (!calls->process.child && !helper_process_start(&calls->process, SOCK_SEQPACKET, serve, &calls->host)) {
+		report_helper(calls, "cannot be created (ulimit -u, pids.max)");
 		return false;
-	size = exchange(calls->process.answer, received, &call->opened, true);
-	*dead_ret = size < (ssize_t)sizeof(answer);
-	call->result_bytes = *dead_ret ? 0 : (size_t)size - sizeof(answer);
-	calls->began_ns = answer.began_ns;
-	calls->spent_ns += answer.spent_ns;
-	call->waited_ns = answer.waited_ns;
-	errno = call->opened == NO_ROOM ? EMFILE : answer.failure;
-	call->opened = call->opened == NO_ROOM ? -1 : call->opened;
-	return !*dead_ret;
+	}
+	calls->host.begin_wait(calls->host.context);
+	dead = exchange(calls->process.answer, sent, &call->given, false) < 0;
+	if (!dead && wait_for_answer(calls, call->place)) {
+		size = exchange(calls->process.answer, received, &call->opened, true);
+		answered = size >= (ssize_t)sizeof(answer);
+		dead = !answered;
+		call->result_bytes = dead ? 0 : (size_t)size - sizeof(answer);
+	}
+	calls->host.end_wait(calls->host.context);
+	if (dead) {
+		(void)helper_end(&calls->process, END_MILLISECONDS);
+		report_helper(calls, "was killed, perhaps because memory is short");
+	} else if (!answered) {
+		abandon(calls, call->place);
+	} else {
+		calls->began_ns = answer.began_ns;
+		calls->spent_ns += answer.spent_ns;
+		call->waited_ns = answer.waited_ns;
+		errno = call->opened == NO_ROOM ? EMFILE : answer.failure;
+		call->opened = call->opened == NO_ROOM ? -1 : call->opened;
+	}
+	return answered;
 }
 
 bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 {
-	bool answered, dead;
-
 	call->opened = -1;
 	call->waited_ns = 0;
 	if (!calls || !calls->host.context) {
@@ -313,26 +322,8 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 		errno = answer.failure;
 		return true;
 	}
-	if (blocking_calls_are_stuck(calls, call->place)) {
-		errno = ETIMEDOUT;
-		return false;
-	}
-	if (!calls->process.child && !helper_process_start(&calls->process, SOCK_SEQPACKET, serve, &calls->host)) {
-		report_helper(calls, "cannot be created (ulimit -u, pids.max)");
-		errno = ETIMEDOUT;
-		return false;
-	}
-	calls->host.begin_wait(calls->host.context);
-	answered = ask(calls, call, &dead);
-	calls->host.end_wait(calls->host.context);
-	if (answered)
+	if (!blocking_calls_are_stuck(calls, call->place) && ask(calls, call))
 		return true;
-	if (dead) {
-		(void)helper_end(&calls->process, END_MILLISECONDS);
-		report_helper(calls, "was killed, perhaps because memory is short");
-	} else {
-		abandon(calls, call->place);
-	}
 	errno = ETIMEDOUT;
 	return false;
 }
@@ -364,12 +355,11 @@ struct file_request {
 static void handle_file(struct blocking_call *call)
 {
 	const struct file_request *wanted = call->argument;
-	struct file_answer answer = {.opened = -1};
+	struct file_answer *answer = call->result;
 
-	answer.good = wanted->run(wanted, call->given, &answer);
-	call->opened = answer.opened;
-	call->result_bytes = sizeof(answer);
-	memcpy(call->result, &answer, sizeof(answer));
+	*answer = (struct file_answer){.opened = -1};
+	answer->good = wanted->run(wanted, call->given, answer);
+	call->opened = answer->opened;
 }
 
 /* False: no answer, or the request failed. */
@@ -415,8 +405,7 @@ int target_file_find(struct blocking_calls *calls, uint64_t place, int directory
 	struct file_answer answer;
 
 	if (!ask_about_file(calls, place, directory == AT_FDCWD ? -1 : directory, &request, path, &answer)) {
-		if (answer.opened >= 0)
-			close(answer.opened);
+		close_descriptor(&answer.opened);
 		return -1;
 	}
 	if (status_ret)
@@ -525,8 +514,7 @@ ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, v
 			count = pread(answer.opened, (uint8_t *)data + total,
 				      answer.copied_bytes < size - total ? answer.copied_bytes : size - total, 0);
 		total += count > 0 ? (size_t)count : 0;
-		if (answer.opened >= 0)
-			close(answer.opened);
+		close_descriptor(&answer.opened);
 	}
 	return count < 0 && !total ? -1 : (ssize_t)total;
 }
@@ -605,4 +593,20 @@ int process_file_open(struct blocking_calls *calls, pid_t pid, const char *name)
 	if (call.opened < 0 && (errno == EACCES || errno == EPERM) && !strcmp(name, "mem"))
 		open_process_file(&call);
 	return call.opened;
+}
+
+bool process_text_read(struct blocking_calls *calls, pid_t pid, const char *name, size_t room, char *text,
+		       size_t *size_ret)
+{
+	CLEANUP(close) int fd = process_file_open(calls, pid, name);
+	ssize_t count = fd < 0 ? -1 : 1;
+	size_t size = 0;
+
+	while (count > 0 && size < room) {
+		count = process_file_read(calls, pid, fd, text + size, room - size, (int64_t)size);
+		size += count > 0 ? (size_t)count : 0;
+	}
+	text[size] = '\0';
+	*size_ret = size;
+	return count == 0;
 }

@@ -61,9 +61,9 @@ struct blocking_calls {
 struct blocking_call;
 
 /*
- * Runs in the helper. Gets the argument and `given`, which stays open. Writes the result, and sets its size, which is 0
- * before. `opened`, which is -1 before: a descriptor for the caller. Only descriptors whose close() cannot block may be
- * opened for it: O_PATH and /proc.
+ * Runs in the helper. Gets the argument and `given`, which stays open. Writes the result, and sets its size if that is
+ * not all of its room. `opened`, which is -1 before: a descriptor for the caller. Only descriptors whose close() cannot
+ * block may be opened for it: O_PATH and /proc.
  */
 typedef void blocking_function(struct blocking_call *call);
 
@@ -131,5 +131,9 @@ int process_file_open(struct blocking_calls *calls, pid_t pid, const char *name)
 
 /* As pread(2), of at most BLOCKING_RESULT_BYTES; the offset -1 stands for the position of the file, as in read(2). */
 ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void *data, size_t size, int64_t offset);
+
+/* Reads a file of /proc/PID of at most `room` bytes; a zero byte follows. Returns whether it is complete. */
+bool process_text_read(struct blocking_calls *calls, pid_t pid, const char *name, size_t room, char *text,
+		       size_t *size_ret);
 
 #endif

@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "capture/procfs/proc.h"
 
 #define SECOND_NS 1000000000ULL
@@ -27,6 +25,13 @@ uint64_t clock_read_ns(clockid_t clock)
 uint64_t clock_now_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t longest_ns(uint64_t least_ns, uint64_t age_ns, uint64_t cost_ns)
+{
+	uint64_t longest = least_ns > age_ns ? least_ns : age_ns;
+
+	return longest > cost_ns ? longest : cost_ns;
 }
 
 bool clock_is_of_events(void)
@@ -59,16 +64,11 @@ uint64_t clock_thread_ns(void)
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-bool time_budget_allows(struct time_budget *budget, uint64_t now_ns)
+bool time_budget_allows(struct time_budget *budget, uint64_t now_ns, unsigned share, int64_t saved_ns)
 {
-	budget->left_ns += (int64_t)((now_ns - budget->at_ns) / TIME_BUDGET_SHARE);
+	budget->left_ns += (int64_t)((now_ns - budget->at_ns) / share);
 	budget->at_ns = now_ns;
-	if (budget->left_ns > LIMIT_BUDGET_SAVED_NS)
-		budget->left_ns = LIMIT_BUDGET_SAVED_NS;
+	if (budget->left_ns > saved_ns)
+		budget->left_ns = saved_ns;
 	return budget->left_ns > 0;
-}
-
-void time_budget_spend(struct time_budget *budget, uint64_t spent_ns)
-{
-	budget->left_ns -= (int64_t)spent_ns;
 }

@@ -2,7 +2,6 @@
 #include "capture/procfs/proc.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -14,12 +13,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/procfs/clock.h"
@@ -81,7 +80,7 @@ bool text_file_field(const char *text, const char *name, char *value, size_t val
 
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		if (!strncmp(line, name, name_length) && line[name_length] == ':') {
+		if (!strncmp(line, name, name_length) && (line[name_length] == ':' || line[name_length] == ' ')) {
 			line += name_length + 1;
 			line += strspn(line, " \t");
 			snprintf(value, value_size, "%.*s", (int)strcspn(line, "\n"), line);
@@ -152,6 +151,13 @@ bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 static bool read_stat(pid_t tid, struct proc_thread *thread)
 {
 	return proc_read_thread(tid, tid, thread);
+}
+
+static bool is_zombie(pid_t tid)
+{
+	struct proc_thread thread;
+
+	return read_stat(tid, &thread) && (thread.state == 'Z' || thread.state == 'X');
 }
 
 #define UNKNOWN_CALL LONG_MIN
@@ -230,17 +236,15 @@ pid_t proc_parent_of(pid_t pid)
 
 bool proc_list_processes(proc_pids *pids)
 {
-	DIR *directory = opendir("/proc");
+	CLEANUP(closedir) DIR *directory = opendir("/proc");
 	const struct dirent *entry;
-	bool ok = directory;
 
-	while (ok && (entry = readdir(directory))) {
-		if (entry->d_name[0] > '0' && entry->d_name[0] <= '9')
-			ok = vector_push(pids, (pid_t)strtol(entry->d_name, NULL, 10));
+	while (directory && (entry = readdir(directory))) {
+		if (entry->d_name[0] > '0' && entry->d_name[0] <= '9' &&
+		    !vector_push(pids, (pid_t)strtol(entry->d_name, NULL, 10)))
+			return false;
 	}
-	if (directory)
-		closedir(directory);
-	return ok;
+	return directory;
 }
 
 static bool read_status_field(pid_t pid, const char *name, char value[STATUS_BYTES])
@@ -280,16 +284,36 @@ bool proc_is_32_bit_program(int fd)
 	       !memcmp(identification, ELFMAG, SELFMAG) && identification[EI_CLASS] == ELFCLASS32;
 }
 
+bool elf_program_header(const void *data, size_t size, size_t number, Elf64_Phdr *header_ret)
+{
+	struct bytes bytes = bytes_over(data, size);
+	const void *header;
+	Elf64_Ehdr file;
+
+	if (size < sizeof(file))
+		return false;
+	memcpy(&file, data, sizeof(file));
+	if (memcmp(file.e_ident, ELFMAG, SELFMAG) || file.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    file.e_ident[EI_DATA] != ELFDATA2LSB || number >= file.e_phnum || file.e_phnum > LIMIT_PROGRAM_HEADERS ||
+	    file.e_phentsize < sizeof(*header_ret))
+		return false;
+	bytes_skip(&bytes, file.e_phoff);
+	bytes_skip(&bytes, number * file.e_phentsize);
+	header = bytes_take(&bytes, sizeof(*header_ret));
+	if (header)
+		memcpy(header_ret, header, sizeof(*header_ret));
+	return header;
+}
+
 /* Opens /proc/PID/exe, whose file system may not answer. Returns whether it is a 32-bit program; errno is set if it
  * cannot be opened, or if there is no answer. */
 static void check_class(struct blocking_call *call)
 {
 	CLEANUP(close) int fd = open(call->argument, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool is_32_bit = fd >= 0 && proc_is_32_bit_program(fd);
+	bool *is_32_bit = call->result;
 	int failure = fd < 0 ? errno : 0;
 
-	call->result_bytes = sizeof(is_32_bit);
-	memcpy(call->result, &is_32_bit, sizeof(is_32_bit));
+	*is_32_bit = fd >= 0 && proc_is_32_bit_program(fd);
 	errno = failure;
 }
 
@@ -343,7 +367,7 @@ struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid)
 		return error_refused(permission_explain(PERMISSION_PROCESS),
 				     "cannot read the maps of process %d: permission denied", pid);
 	if (errno && errno != ETIMEDOUT)
-		return proc_has_ended(pid) && proc_is_zombie(pid) ? refuse_zombie(pid) : error_no_process(pid);
+		return proc_has_ended(pid) && is_zombie(pid) ? refuse_zombie(pid) : error_no_process(pid);
 	if (is_32_bit)
 		return error_create(MMT_ERROR_UNSUPPORTED,
 				    "process %d is a 32-bit program: its system calls cannot be recorded on a 64-bit "
@@ -372,13 +396,6 @@ bool proc_name_matches(const char *command, const char *name)
 		return true;
 	return strlen(name) > STORED_NAME_BYTES && strlen(command) == STORED_NAME_BYTES &&
 	       !strncmp(name, command, STORED_NAME_BYTES);
-}
-
-bool proc_is_zombie(pid_t tid)
-{
-	struct proc_thread thread;
-
-	return read_stat(tid, &thread) && (thread.state == 'Z' || thread.state == 'X');
 }
 
 bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
@@ -421,15 +438,15 @@ bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
 /* Returns a thread that is alive; 0: there is none, -1: unknown. */
 static pid_t find_living_thread(pid_t pid)
 {
-	proc_pids threads = {0};
-	pid_t living = proc_list_threads(pid, &threads, NULL) ? 0 : -1;
+	CLEANUP(vector) proc_pids threads = {0};
 
-	for (size_t i = 0; !living && i < threads.count; i++) {
-		if (!proc_is_zombie(threads.items[i]))
-			living = threads.items[i];
+	if (!proc_list_threads(pid, &threads, NULL))
+		return -1;
+	for (size_t i = 0; i < threads.count; i++) {
+		if (!is_zombie(threads.items[i]))
+			return threads.items[i];
 	}
-	vector_deinit(&threads);
-	return living;
+	return 0;
 }
 
 /* The kernel sets the end of the code when it has mapped the program and its interpreter. */
@@ -442,40 +459,40 @@ bool proc_is_loading(pid_t pid)
 
 bool proc_has_ended(pid_t pid)
 {
-	return (kill(pid, 0) < 0 && errno == ESRCH) || (proc_is_zombie(pid) && !find_living_thread(pid));
+	return (kill(pid, 0) < 0 && errno == ESRCH) || (is_zombie(pid) && !find_living_thread(pid));
 }
 
 bool proc_sleeps(pid_t pid)
 {
-	proc_pids threads = {0};
-	bool sleeps = proc_list_threads(pid, &threads, NULL);
+	CLEANUP(vector) proc_pids threads = {0};
+	struct proc_thread state;
 
-	for (size_t i = 0; sleeps && i < threads.count; i++) {
-		struct proc_thread state;
-
-		sleeps = !proc_read_thread(pid, threads.items[i], &state) || state.state != 'R';
+	if (!proc_list_threads(pid, &threads, NULL))
+		return false;
+	for (size_t i = 0; i < threads.count; i++) {
+		if (proc_read_thread(pid, threads.items[i], &state) && state.state == 'R')
+			return false;
 	}
-	vector_deinit(&threads);
-	return sleeps;
+	return true;
 }
 
 bool proc_is_ending(pid_t pid)
 {
-	proc_pids threads = {0};
-	bool ending = proc_list_threads(pid, &threads, NULL) || (kill(pid, 0) < 0 && errno == ESRCH);
+	CLEANUP(vector) proc_pids threads = {0};
+	struct proc_thread state;
 
-	for (size_t i = 0; ending && i < threads.count; i++) {
-		struct proc_thread state;
-
-		ending = !proc_read_thread(pid, threads.items[i], &state) || state.exiting;
+	if (!proc_list_threads(pid, &threads, NULL))
+		return kill(pid, 0) < 0 && errno == ESRCH;
+	for (size_t i = 0; i < threads.count; i++) {
+		if (proc_read_thread(pid, threads.items[i], &state) && !state.exiting)
+			return false;
 	}
-	vector_deinit(&threads);
-	return ending;
+	return true;
 }
 
 pid_t proc_living_thread(pid_t pid)
 {
-	pid_t living = proc_is_zombie(pid) ? find_living_thread(pid) : 0;
+	pid_t living = is_zombie(pid) ? find_living_thread(pid) : 0;
 
 	return living > 0 ? living : pid;
 }
@@ -518,20 +535,11 @@ bool proc_catches_signal(pid_t pid, int number)
 char *proc_environment(pid_t pid, const char *name)
 {
 	CLEANUP(free) char *text = malloc(LIMIT_ENVIRONMENT_BYTES + 1);
-	CLEANUP(close) int fd = -1;
 	size_t length = strlen(name), size = 0;
-	ssize_t count = 1;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", proc_living_thread(pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && text && size < LIMIT_ENVIRONMENT_BYTES && count > 0) {
-		count = read(fd, text + size, LIMIT_ENVIRONMENT_BYTES - size);
-		size += count > 0 ? (size_t)count : 0;
-	}
 	if (!text)
 		return NULL;
-	text[size] = '\0';
+	(void)process_text_read(NULL, pid, "environ", LIMIT_ENVIRONMENT_BYTES, text, &size);
 	for (const char *entry = text; entry < text + size; entry += strlen(entry) + 1) {
 		bool cut = entry + strlen(entry) == text + size;
 
@@ -758,13 +766,14 @@ bool mapping_scan_next(struct mapping_scan *scan, int maps, struct procmaps_line
 	return mapping_scan_line(scan, maps, &line, &length) && procmaps_parse(line, length, line_ret);
 }
 
-uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid, int maps)
+uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid)
 {
+	CLEANUP(close) int maps = process_file_open(calls, pid, "maps");
 	struct mapping_scan scan;
 	struct procmaps_line line;
 	uint64_t end = 0;
 
-	if (!mapping_scan_begin(&scan, calls, pid, maps))
+	if (maps < 0 || !mapping_scan_begin(&scan, calls, pid, maps))
 		return 0;
 	for (size_t i = 0; i < LIMIT_BREAK_LINES && mapping_scan_next(&scan, maps, &line); i++) {
 		if (!strcmp(line.path, "[heap]"))

@@ -3,6 +3,7 @@
 #ifndef CAPTURE_PROCFS_PROC_H
 #define CAPTURE_PROCFS_PROC_H
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,9 +41,6 @@ bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 /* Is `name` this command name, or its pattern? Of a longer name only the bytes that the kernel stores count. */
 bool proc_name_matches(const char *command, const char *name);
 
-/* Is this thread (or process) a zombie? */
-bool proc_is_zombie(pid_t tid);
-
 /* Is the thread inside a call that opens or looks up a file? */
 bool proc_waits_for_file(pid_t tid);
 
@@ -74,6 +72,10 @@ bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid);
 /* Is this an ELF file of the 32-bit class? System calls of 32-bit programs do not reach the tracepoints of a 64-bit
  * kernel. */
 bool proc_is_32_bit_program(int fd);
+
+/* Copies the program header with this number of a 64-bit ELF file that begins with these bytes. False: there is none,
+ * or it is not among these bytes. */
+bool elf_program_header(const void *data, size_t size, size_t number, Elf64_Phdr *header_ret);
 
 bool proc_catches_signal(pid_t pid, int number);
 
@@ -140,7 +142,8 @@ char *proc_text(pid_t pid, const char *name);
 /* Returns the number at the start of the file, or `fallback` if it cannot be read. */
 int64_t text_file_number(int directory, const char *path, int64_t fallback);
 
-/* Copies the text after "NAME:" and blanks, up to the end of that line, cut to fit. False: there is no such line. */
+/* Copies the text after "NAME:" or "NAME " and blanks, up to the end of that line, cut to fit. False: there is no such
+ * line. */
 bool text_file_field(const char *text, const char *name, char *value, size_t value_size);
 
 /* Returns the bytes in the line "NAME: NUMBER kB"; 0: there is no such line. */
@@ -205,7 +208,8 @@ bool mapping_scan_next(struct mapping_scan *scan, int maps, struct procmaps_line
 /* Accepts a zeroed value. */
 void mapping_scan_end(struct mapping_scan *scan);
 
-/* Returns the end of the heap, which is the break; 0: no heap in the first thousand lines. */
-uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid, int maps);
+/* Returns the break of a process, rounded up to a page: the end of its heap; 0: no heap in the first thousand lines of
+ * its maps, or they cannot be read. */
+uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid);
 
 #endif

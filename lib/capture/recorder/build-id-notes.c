@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/recorder/build-id-notes.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +19,6 @@
 #include "trace/format/format.h"
 
 #define HEAD_BYTES 4096 /* The ELF header and the program headers must lie in the first HEAD_BYTES of a file. */
-#define PROGRAM_HEADER_BYTES 56
 
 void build_id_notes_deinit(struct build_id_notes *notes)
 {
@@ -114,34 +112,10 @@ static bool find_in_segment(const struct build_id_source *source, uint64_t offse
 
 static bool find_build_id(const struct build_id_source *source, struct build_id_entry *entry)
 {
-	struct bytes header = bytes_over(source->data, source->size);
-	struct bytes programs = header;
-	const unsigned char *identification = bytes_take(&header, EI_NIDENT);
-	uint64_t program_offset;
-	uint16_t entry_bytes, count;
+	Elf64_Phdr program;
 
-	if (!identification || memcmp(identification, ELFMAG, SELFMAG) || identification[EI_CLASS] != ELFCLASS64 ||
-	    identification[EI_DATA] != ELFDATA2LSB)
-		return false;
-	bytes_skip(&header, 16); /* type, machine, version, entry */
-	program_offset = bytes_u64(&header);
-	bytes_skip(&header, 14); /* section headers, flags, header size */
-	entry_bytes = bytes_u16(&header);
-	count = bytes_u16(&header);
-	if (!bytes_ok(&header) || program_offset > source->size || entry_bytes < PROGRAM_HEADER_BYTES ||
-	    count > LIMIT_PROGRAM_HEADERS)
-		return false;
-	bytes_skip(&programs, program_offset);
-	for (uint16_t i = 0; i < count && bytes_ok(&programs); i++) {
-		struct bytes program = bytes_sub(&programs, entry_bytes);
-		uint32_t type = bytes_u32(&program);
-		uint64_t offset, size;
-
-		bytes_skip(&program, 4); /* flags */
-		offset = bytes_u64(&program);
-		bytes_skip(&program, 16); /* addresses */
-		size = bytes_u64(&program);
-		if (bytes_ok(&program) && type == PT_NOTE && find_in_segment(source, offset, size, entry))
+	for (size_t i = 0; elf_program_header(source->data, source->size, i, &program); i++) {
+		if (program.p_type == PT_NOTE && find_in_segment(source, program.p_offset, program.p_filesz, entry))
 			return true;
 	}
 	return false;
@@ -179,8 +153,7 @@ static int find_mapped_file(struct blocking_calls *calls, const struct wanted_bu
 
 	if (fd >= 0 && S_ISREG(status.st_mode))
 		return fd;
-	if (fd >= 0)
-		close(fd);
+	close_descriptor(&fd);
 	/* Symbolic links cannot leave the process's root directory. If the process has exited: most processes have the
 	 * same root directory as the recorder. */
 	root = process_root_open(mapping->pid);
@@ -212,17 +185,16 @@ struct module_look {
 static void look_at_module(struct blocking_call *call)
 {
 	CLEANUP(close) int fd = target_file_reopen(call->given);
-	struct module_look look = {0};
+	struct module_look *look = call->result;
 	unsigned char magic[SELFMAG];
 	struct stat status;
 
+	*look = (struct module_look){0};
 	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0 &&
 	    pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, ELFMAG, sizeof(magic))) {
-		look.elf_bytes = (uint64_t)status.st_size;
-		look.found = read_open_file(fd, &look.entry);
+		look->elf_bytes = (uint64_t)status.st_size;
+		look->found = read_open_file(fd, &look->entry);
 	}
-	call->result_bytes = sizeof(look);
-	memcpy(call->result, &look, sizeof(look));
 }
 
 static struct mmt_error *read_wanted(struct recorder *recorder, struct wanted_build_id *wanted)
@@ -282,10 +254,8 @@ struct mmt_error *build_id_notes_read(struct recorder *recorder)
 
 void kept_modules_deinit(struct kept_modules *kept)
 {
-	for (size_t i = 0; i < kept->files.count; i++) {
-		if (kept->files.items[i].fd >= 0)
-			close(kept->files.items[i].fd);
-	}
+	for (size_t i = 0; i < kept->files.count; i++)
+		close_descriptor(&kept->files.items[i].fd);
 	vector_deinit(&kept->files);
 	module_copies_deinit(&kept->index);
 	free(TAKE(kept->left_out));
@@ -306,14 +276,13 @@ static void is_provided(struct blocking_call *call)
 	CLEANUP(close) int fd = linked ? regular_file_open(linked) : -1;
 	struct build_id_entry found = {0};
 	struct stat status, other;
-	bool provided = false;
+	bool *provided = call->result;
 
+	*provided = false;
 	if (fd >= 0 && fstat(fd, &other) == 0 && fstat(call->given, &status) == 0)
-		provided = (other.st_dev == status.st_dev && other.st_ino == status.st_ino) ||
-			   (module->build_id_size && read_open_file(fd, &found) &&
-			    found.size == module->build_id_size && !memcmp(found.bytes, module->build_id, found.size));
-	call->result_bytes = sizeof(provided);
-	memcpy(call->result, &provided, sizeof(provided));
+		*provided = (other.st_dev == status.st_dev && other.st_ino == status.st_ino) ||
+			    (module->build_id_size && read_open_file(fd, &found) &&
+			     found.size == module->build_id_size && !memcmp(found.bytes, module->build_id, found.size));
 }
 
 static bool path_provides(struct blocking_calls *calls, const struct module_copy *module, int fd)
@@ -389,8 +358,7 @@ struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_mod
 	} else {
 		if (wanted || too_many)
 			leave_out(kept, module->path);
-		if (fd >= 0)
-			close(fd);
+		close_descriptor(&fd);
 	}
 	if (too_many)
 		return NULL;
@@ -403,8 +371,7 @@ struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_mod
 		}
 		kept->files.count--;
 	}
-	if (file.fd >= 0)
-		close(file.fd);
+	close_descriptor(&file.fd);
 	free(copy.path);
 	return &error_no_memory;
 }

@@ -9,25 +9,6 @@
 #include "base/limits.h"
 #include "capture/recorder/recorder.h"
 
-/* Reads a file of the process; a zero byte follows. Returns whether it is complete. */
-static bool read_text(struct blocking_calls *calls, pid_t pid, const char *name, char *text, size_t *size_ret)
-{
-	CLEANUP(close) int fd = process_file_open(calls, pid, name);
-	ssize_t count = fd < 0 ? -1 : 1;
-	size_t size = 0;
-
-	while (count > 0 && size < LIMIT_OPTION_TEXT_BYTES) {
-		size_t room = LIMIT_OPTION_TEXT_BYTES - size;
-
-		count = process_file_read(calls, pid, fd, text + size,
-					  room < BLOCKING_RESULT_BYTES ? room : BLOCKING_RESULT_BYTES, (int64_t)size);
-		size += count > 0 ? (size_t)count : 0;
-	}
-	text[size] = '\0';
-	*size_ret = size;
-	return count == 0;
-}
-
 struct mmt_error *read_options(struct recorder *recorder, struct traced_process *process)
 {
 	uint64_t began_ns = process->program_ns;
@@ -44,10 +25,12 @@ struct mmt_error *read_options(struct recorder *recorder, struct traced_process 
 	if (!arguments || !variables)
 		return &error_no_memory;
 	/* If the process is stuck or its exec has not set the arguments yet, try again later. */
-	process->options_read =
-	    read_text(&recorder->calls, process->pid, "cmdline", arguments, &arguments_size) && arguments_size;
+	process->options_read = process_text_read(&recorder->calls, process->pid, "cmdline", LIMIT_OPTION_TEXT_BYTES,
+						  arguments, &arguments_size) &&
+				arguments_size;
 	process->options_ns = began_ns;
-	complete = read_text(&recorder->calls, process->pid, "environ", variables, &variables_size);
+	complete = process_text_read(&recorder->calls, process->pid, "environ", LIMIT_OPTION_TEXT_BYTES, variables,
+				     &variables_size);
 	stored = !process->options_read ||
 		 /* A text that was cut may end within a value. */
 		 runtime_options_scan(&recorder->jobs.runtimes->options, process->pid, began_ns, arguments,
