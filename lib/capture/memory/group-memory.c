@@ -24,14 +24,9 @@ static uint64_t read_number(int directory, const char *name)
 /* Returns the number in the line "KEY NUMBER"; `text` may be NULL. */
 static uint64_t find_number(const char *text, const char *key)
 {
-	size_t length = strlen(key);
+	char value[32];
 
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, key, length) && line[length] == ' ')
-			return strtoull(line + length, NULL, 10);
-	}
-	return GROUP_MEMORY_NONE;
+	return text_file_field(text, key, value, sizeof(value)) ? strtoull(value, NULL, 10) : GROUP_MEMORY_NONE;
 }
 
 bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES])
@@ -87,16 +82,23 @@ const char *group_memory_find(char *text, const char *controller)
 	return NULL;
 }
 
+char *group_path(pid_t pid, const char *controller)
+{
+	CLEANUP(free) char *text = proc_text(pid, "cgroup");
+	const char *path = text ? group_memory_find(text, controller) : NULL;
+
+	return path ? strdup(path) : NULL;
+}
+
 char *group_memory_path(pid_t pid)
 {
 	static const char *const controllers[] = {"", "memory"};
 
 	for (size_t i = 0; i < sizeof(controllers) / sizeof(*controllers); i++) {
-		CLEANUP(free) char *text = proc_text(pid, "cgroup");
-		const char *path = text ? group_memory_find(text, controllers[i]) : NULL;
+		CLEANUP(free) char *path = group_path(pid, controllers[i]);
 
 		if (path && strcmp(path, "/") != 0)
-			return strdup(path);
+			return TAKE(path);
 	}
 	return NULL;
 }
@@ -147,7 +149,5 @@ bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 
 void group_memory_close(struct group_memory *memory)
 {
-	if (memory->directory >= 0)
-		close(memory->directory);
-	memory->directory = -1;
+	close_descriptor(&memory->directory);
 }

@@ -36,6 +36,9 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
  * version 2. NULL: none. Changes the text. */
 const char *group_memory_find(char *text, const char *controller);
 
+/* Returns that path of the process's group, which the caller frees. NULL: there is none. */
+char *group_path(pid_t pid, const char *controller);
+
 /* Returns the path of the process's group in the hierarchy of version 2 or, if that is the root, in that of the memory
  * controller. The caller frees it. NULL: it is the root of both. */
 char *group_memory_path(pid_t pid);

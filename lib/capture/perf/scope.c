@@ -115,6 +115,7 @@ bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns)
 /* What cgroup_open() found under the paths that it tried. */
 struct cgroup_search {
 	bool by_id;		     /* the path is the ID of a container or a pod */
+	bool mounted;		     /* a hierarchy that perf events can use */
 	int fd;			     /* -1: no usable group found yet */
 	struct mmt_error *error;     /* the ID is not unique */
 	char tried[TRIED_MAX * 256]; /* the paths tried: "/sys/fs/cgroup/a, ..." */
@@ -122,32 +123,21 @@ struct cgroup_search {
 };
 
 /* Reads the process's group in the hierarchy that perf events use: the perf_event hierarchy of version 1 if there is
- * one, or else the unified one. NULL: not known. The caller frees *text. */
-static const char *find_own_path(pid_t pid, bool *version_1, char **text)
+ * one, or else the unified one. NULL: not known. The caller frees it. */
+static char *find_own_path(pid_t pid, bool *version_1)
 {
-	const char *path;
-	char name[64];
+	char *path = group_path(pid, "perf_event");
 
-	snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
-	for (int version = 1; version <= 2; version++) {
-		if (text_file_read(-1, name, text) < 0)
-			return NULL;
-		*version_1 = version == 1;
-		path = group_memory_find(*text, *version_1 ? "perf_event" : "");
-		if (path)
-			return path;
-		free(TAKE(*text));
-	}
-	return NULL;
+	*version_1 = path;
+	return path ?: group_path(pid, "");
 }
 
 /* Can perf events use this hierarchy? */
 static bool has_perf_events(const struct mntent *mount)
 {
-	CLEANUP(free) char *text = NULL;
-	bool version_1 = false;
+	bool version_1;
 
-	(void)find_own_path(getpid(), &version_1, &text);
+	free(find_own_path(getpid(), &version_1));
 	return version_1 ? !strcmp(mount->mnt_type, "cgroup") && hasmntopt(mount, "perf_event")
 			 : !strcmp(mount->mnt_type, "cgroup2");
 }
@@ -155,7 +145,7 @@ static bool has_perf_events(const struct mntent *mount)
 /* Is the directory in a hierarchy that perf events can use? If no mount shows its hierarchy, let the kernel decide. */
 static bool is_usable(int directory)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
 	bool usable = false, known = false;
 	struct mntent *mount;
 	struct stat own, root;
@@ -167,31 +157,30 @@ static bool is_usable(int directory)
 		known = true;
 		usable = has_perf_events(mount);
 	}
-	if (mounts)
-		endmntent(mounts);
 	return usable || !known;
 }
 
-static void try_group(struct cgroup_search *search, const char *path)
+/* `told`: the path is one of those in the message that nothing was found. */
+static void try_group(struct cgroup_search *search, const char *path, bool told)
 {
 	size_t used = strlen(search->tried);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct statfs state;
 	/* Any directory may have a file with the name of the list of processes. */
 	bool foreign = fd >= 0 && (fstatfs(fd, &state) < 0 ||
 				   (state.f_type != CGROUP2_SUPER_MAGIC && state.f_type != CGROUP_SUPER_MAGIC));
 
-	snprintf(search->tried + used, sizeof(search->tried) - used, "%s%s%s", used ? ", " : "", path,
-		 foreign ? " (not in a cgroup file system)" : "");
-	if (fd >= 0 && !foreign && faccessat(fd, PROCESSES_FILE, F_OK, 0) == 0) {
-		if (is_usable(fd)) {
-			search->fd = fd;
-			return;
-		}
+	if (told)
+		snprintf(search->tried + used, sizeof(search->tried) - used, "%s%s%s", used ? ", " : "", path,
+			 foreign ? " (not in a cgroup file system)" : "");
+	if (fd < 0 || foreign || faccessat(fd, PROCESSES_FILE, F_OK, 0) != 0)
+		return;
+	if (!is_usable(fd)) {
 		snprintf(search->other, sizeof(search->other), "%s", path);
+		return;
 	}
-	if (fd >= 0)
-		close(fd);
+	search->fd = fd;
+	fd = -1;
 }
 
 /* Can it be the ID of a container or the beginning of one, or the UID of a pod? */
@@ -229,7 +218,7 @@ static bool is_named_by(const char *name, const char *id)
 	return false;
 }
 
-static void try_groups_below(struct cgroup_search *search, char *mount, const char *id)
+static void try_groups_below(struct cgroup_search *search, char *mount, const char *id, bool told)
 {
 	char *const roots[] = {mount, NULL};
 	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
@@ -251,32 +240,27 @@ static void try_groups_below(struct cgroup_search *search, char *mount, const ch
 	if (tree)
 		fts_close(tree);
 	if (*found && !search->error)
-		try_group(search, found);
+		try_group(search, found, told);
 }
 
-/* Tries the path under all mounts of hierarchies that perf events can use (`known`) or cannot use. False: none is
- * mounted. */
-static bool try_under_mounts(struct cgroup_search *search, const char *path, bool known)
+/* Tries the path under all mounts of hierarchies that perf events can use, or of the others. */
+static void try_under_mounts(struct cgroup_search *search, const char *path, bool usable)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
 	struct mntent *mount;
-	bool any = false;
 
 	while (mounts && search->fd < 0 && !search->error && (mount = getmntent(mounts))) {
 		char full_path[PATH_MAX];
 
-		if (strncmp(mount->mnt_type, "cgroup", 6) != 0 || has_perf_events(mount) != known)
+		if (strncmp(mount->mnt_type, "cgroup", 6) != 0 || has_perf_events(mount) != usable)
 			continue;
-		any = true;
+		search->mounted |= usable;
 		if (search->by_id)
-			try_groups_below(search, mount->mnt_dir, path);
+			try_groups_below(search, mount->mnt_dir, path, usable);
 		else if (snprintf(full_path, sizeof(full_path), "%s/%s", mount->mnt_dir, path + (*path == '/')) <
 			 (int)sizeof(full_path))
-			try_group(search, full_path);
+			try_group(search, full_path, usable);
 	}
-	if (mounts)
-		endmntent(mounts);
-	return any;
 }
 
 /* Returns the path in a line of /proc/PID/cgroup such as "0::/user.slice" or "4:perf_event:/user.slice", or the ID in
@@ -293,7 +277,7 @@ static const char *skip_hierarchy(const char *path)
 	return colon && colon[1] == '/' ? colon + 1 : path;
 }
 
-static struct mmt_error *no_group(const struct cgroup_search *search, const char *path, bool mounted)
+static struct mmt_error *no_group(const struct cgroup_search *search, const char *path)
 {
 	if (*search->other)
 		return error_create(
@@ -302,7 +286,7 @@ static struct mmt_error *no_group(const struct cgroup_search *search, const char
 		    "the group of the cgroup2 or perf_event hierarchy (/proc/PID/cgroup lists the groups of a "
 		    "process), or record the processes of this one: -p \"$(paste -sd, %s/" PROCESSES_FILE ")\"",
 		    search->other, search->other);
-	if (!mounted)
+	if (!search->mounted)
 		return error_create(MMT_ERROR_INVALID,
 				    "no control group %s: there is no such directory with " PROCESSES_FILE
 				    ", and no cgroup2 or perf_event hierarchy is mounted; record the processes with -p "
@@ -326,32 +310,23 @@ static struct mmt_error *no_group(const struct cgroup_search *search, const char
 struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 {
 	struct cgroup_search search = {.fd = -1};
-	bool mounted = true;
 
 	path = skip_hierarchy(path);
 	if (!*path)
 		return error_create(MMT_ERROR_INVALID, "the path of the control group is empty");
-	try_group(&search, path);
-	for (int by_id = 0; by_id <= is_id(path); by_id++) {
-		struct cgroup_search tried;
-
-		search.by_id = by_id;
-		if (search.fd < 0 && !*search.other)
-			mounted = try_under_mounts(&search, path, true);
-		tried = search;
-		if (search.fd < 0 && !*search.other && !search.error)
-			(void)try_under_mounts(&search, path, false);
-		memcpy(search.tried, tried.tried, sizeof(search.tried));
+	try_group(&search, path, true);
+	for (int i = 0; i < (is_id(path) ? 4 : 2) && search.fd < 0 && !*search.other && !search.error; i++) {
+		search.by_id = i / 2;
+		try_under_mounts(&search, path, i % 2 == 0);
 	}
 	*fd_ret = search.fd;
-	return search.fd >= 0 ? NULL : search.error ? search.error : no_group(&search, path, mounted);
+	return search.fd >= 0 ? NULL : search.error ? search.error : no_group(&search, path);
 }
 
 struct mmt_error *cgroup_open_own(pid_t pid, int *fd_ret)
 {
-	CLEANUP(free) char *text = NULL;
 	bool version_1;
-	const char *path = find_own_path(pid, &version_1, &text);
+	CLEANUP(free) char *path = find_own_path(pid, &version_1);
 	struct statfs state;
 	struct mmt_error *error;
 	const char *problem;
@@ -373,8 +348,7 @@ struct mmt_error *cgroup_open_own(pid_t pid, int *fd_ret)
 		problem = "whose processes cannot be listed";
 	else
 		return NULL;
-	close(*fd_ret);
-	*fd_ret = -1;
+	close_descriptor(fd_ret);
 	return error_create(MMT_ERROR_INVALID, "process %d is in the control group %s, %s: use --scope cpus", pid, path,
 			    problem);
 }
