@@ -516,15 +516,14 @@ static uint64_t end_of_wait_ns(const struct recorder *recorder, uint64_t end_ns,
 
 static bool all_sleep(const struct in_flight *in_flight)
 {
-	bool sleep = true;
+	struct proc_thread state;
+	pid_t pid, tid;
 
-	for (size_t i = 0; sleep && i < in_flight->threads.count; i++) {
-		const struct in_flight_thread *thread = &in_flight->threads.items[i];
-		struct proc_thread state;
-
-		sleep = proc_read_thread(thread->pid, thread->tid, &state) && state.state != 'R';
+	for (size_t i = 0; in_flight_next(in_flight, &i, &pid, &tid);) {
+		if (!proc_read_thread(pid, tid, &state) || state.state == 'R')
+			return false;
 	}
-	return sleep;
+	return true;
 }
 
 /* A call is recorded when it returns. A final snapshot may show the effect of calls that have not returned yet, so wait
@@ -535,6 +534,7 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 	uint64_t end_ns = clock_now_ns() + LIMIT_RETURN_NS;
 	struct mmt_error *error = NULL, *ignored = NULL;
 	bool any = false, gone;
+	pid_t pid, tid;
 
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = recorder->processes.items.items[i];
@@ -552,9 +552,8 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 	in_flight_remove_returned(in_flight);
 	/* Sample threads that were in a call in user space. If the event cannot be opened, the thread's next record
 	 * also shows that it has left the call. */
-	for (size_t i = 0; !error && !ignored && i < in_flight->threads.count; i++)
-		ignored =
-		    attach_sample_user_space(&recorder->reader.attachment, in_flight->threads.items[i].tid, &gone);
+	for (size_t i = 0; !error && !ignored && in_flight_next(in_flight, &i, &pid, &tid);)
+		ignored = attach_sample_user_space(&recorder->reader.attachment, tid, &gone);
 	mmt_error_destroy(ignored);
 	while (!error && in_flight->threads.count && !recorder->write_error &&
 	       clock_now_ns() < end_of_wait_ns(recorder, end_ns, sleep_end_ns, all_sleep(in_flight))) {
@@ -569,7 +568,7 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 		    "%zu %s still inside a system call when recording stopped: that call may be missing, and the final "
 		    "check may then report a mismatch",
 		    in_flight->threads.count, in_flight->threads.count == 1 ? "thread was" : "threads were");
-	in_flight_deinit(in_flight);
+	map_deinit(&in_flight->threads);
 	return error;
 }
 

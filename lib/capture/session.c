@@ -79,12 +79,11 @@ static void recorder_deinit(struct recorder *recorder)
 	writer_destroy(recorder->writer);
 	attach_deinit(&recorder->reader.attachment);
 	scope_deinit(&recorder->reader.scope);
-	in_flight_deinit(&recorder->reader.in_flight);
+	map_deinit(&recorder->reader.in_flight.threads);
 	map_deinit(&recorder->reader.threads);
 	rings_deinit(&recorder->reader.rings);
 	events_deinit(&recorder->reader.events);
 	process_table_deinit(&recorder->processes);
-	vector_deinit(&recorder->unrecorded_children);
 	map_deinit(&recorder->left_out_children);
 	process_events_deinit(&recorder->process_events);
 	group_memory_close(&recorder->jobs.memory->group_memory);

@@ -17,36 +17,31 @@
 
 size_t targets_count_threads(pid_t pid)
 {
-	proc_pids threads = {0};
-	size_t count = proc_list_threads(pid, &threads, NULL) ? threads.count : 0;
+	CLEANUP(vector) proc_pids threads = {0};
 
-	vector_deinit(&threads);
-	return count;
+	return proc_list_threads(pid, &threads, NULL) ? threads.count : 0;
 }
 
 /* Lists the processes of all groups with events, in `members` by PID. */
 static struct mmt_error *list_members(const struct scope *scope, struct map *members)
 {
-	struct mmt_error *error = NULL;
-	proc_pids pids = {0};
+	CLEANUP(vector) proc_pids pids = {0};
 
-	for (size_t i = 0; !error && i < scope->cgroups.count; i++)
+	for (size_t i = 0; i < scope->cgroups.count; i++)
 		if (!cgroup_list_processes(scope->cgroups.items[i], &pids))
-			error = error_system(errno, "cannot list the processes to be recorded");
-	for (size_t i = 0; !error && i < pids.count; i++)
+			return error_system(errno, "cannot list the processes to be recorded");
+	for (size_t i = 0; i < pids.count; i++)
 		if (!map_put(members, (uint32_t)pids.items[i], 1))
-			error = &error_no_memory;
-	vector_deinit(&pids);
-	return error;
+			return &error_no_memory;
+	return NULL;
 }
 
 struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t pid, bool *found_ret)
 {
-	struct map members = {0};
+	CLEANUP(map) struct map members = {0};
 	struct mmt_error *error = list_members(&recorder->reader.scope, &members);
 
 	*found_ret = map_get(&members, (uint32_t)pid);
-	map_deinit(&members);
 	return error;
 }
 
@@ -113,11 +108,11 @@ static struct mmt_error *list_requested(const struct recorder *recorder, struct 
 	struct mmt_error *error = NULL;
 
 	requested->thread_count = options->tid_count;
-	for (size_t i = 0; !error && i < options->pid_count; i++) {
+	for (size_t i = 0; i < options->pid_count; i++) {
 		if (!vector_push(&requested->pids, options->pids[i]))
-			error = &error_no_memory;
+			return &error_no_memory;
 	}
-	if (!error && options->tree)
+	if (options->tree)
 		error = children_list_below(options->pids, options->pid_count, &requested->pids);
 	for (size_t i = 0; !error && i < requested->pids.count; i++)
 		requested->thread_count += targets_count_threads(requested->pids.items[i]);
@@ -163,7 +158,7 @@ static bool waits_for_recorder(const struct recorder *recorder, pid_t pid)
  * threads in the groups are others. */
 static struct mmt_error *choose_groups(struct recorder *recorder, const struct requested *requested)
 {
-	struct map members = {0};
+	CLEANUP(map) struct map members = {0};
 	struct mmt_error *error = open_groups(recorder, requested) ?: list_members(&recorder->reader.scope, &members);
 	size_t other_threads = 0;
 	uint64_t pid, value;
@@ -174,8 +169,8 @@ static struct mmt_error *choose_groups(struct recorder *recorder, const struct r
 		if (!waits_for_recorder(recorder, (pid_t)pid))
 			other_threads += targets_count_threads((pid_t)pid);
 	}
-	map_deinit(&members);
-	if (error == &error_no_memory)
+	/* Other errors do not mean that the groups cannot be used. */
+	if (error && mmt_error_get_code(error) != MMT_ERROR_INVALID && !is_gone(error))
 		return error;
 	if (error || other_threads > requested->thread_count) {
 		leave_groups(&recorder->reader.scope);
@@ -272,8 +267,8 @@ static bool follow_missed_children(struct recorder *recorder, pid_t pid)
 {
 	struct process_event seen = {.kind = PROCESS_SEEN, .time_ns = clock_now_ns()};
 	struct mmt_error *error = NULL;
-	struct map followed = {0};
-	proc_pids below = {0};
+	CLEANUP(map) struct map followed = {0};
+	CLEANUP(vector) proc_pids below = {0};
 
 	if (!recorder->options->no_inherit)
 		error = children_list_below(&pid, 1, &below);
@@ -292,8 +287,6 @@ static bool follow_missed_children(struct recorder *recorder, pid_t pid)
 			    ? process_events_push(recorder, &seen, NULL)
 			    : &error_no_memory;
 	}
-	map_deinit(&followed);
-	vector_deinit(&below);
 	mmt_error_destroy(error);
 	return error != &error_no_memory;
 }
@@ -343,7 +336,7 @@ struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
 {
 	const struct scope *scope = &recorder->reader.scope;
 	struct mmt_error *error = ring_reader_check_cpus(recorder);
-	struct map members = {0};
+	CLEANUP(map) struct map members = {0};
 
 	if (error || !scope->cgroups.count || !cgroup_has_processes(scope->cgroups.items[0]))
 		return error;
@@ -372,7 +365,6 @@ struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
 		map_deinit(&members);
 		error = list_members(scope, &members);
 	}
-	map_deinit(&members);
 	/* A group that is gone has no processes. */
 	if (error != &error_no_memory)
 		mmt_error_destroy(TAKE(error));

@@ -30,46 +30,44 @@ typedef VECTOR(struct family) families;
 
 static struct mmt_error *list_families(families *all)
 {
-	struct mmt_error *error = NULL;
-	proc_pids pids = {0};
+	CLEANUP(vector) proc_pids pids = {0};
 
 	if (!proc_list_processes(&pids))
-		error = error_create(MMT_ERROR_SYSTEM, "cannot list the processes in /proc");
-	for (size_t i = 0; !error && i < pids.count; i++) {
+		return error_create(MMT_ERROR_SYSTEM, "cannot list the processes in /proc");
+	for (size_t i = 0; i < pids.count; i++) {
 		const struct family family = {pids.items[i], proc_parent_of(pids.items[i])};
 
 		if (family.parent > 0 && family.pid != getpid() && !vector_push(all, family))
-			error = &error_no_memory;
+			return &error_no_memory;
 	}
-	vector_deinit(&pids);
-	return error;
+	return NULL;
 }
 
 struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, proc_pids *below)
 {
-	families all = {0};
-	struct map inside = {0};
+	CLEANUP(vector) families all = {0};
+	CLEANUP(map) struct map inside = {0};
 	struct mmt_error *error = list_families(&all);
 	size_t before;
 
-	for (size_t i = 0; !error && i < root_count; i++) {
+	if (error)
+		return error;
+	for (size_t i = 0; i < root_count; i++) {
 		if (!map_put(&inside, (uint64_t)roots[i], 1))
-			error = &error_no_memory;
+			return &error_no_memory;
 	}
 	/* Repeat this until it adds none, because a child can have a lower PID than its parent. */
 	do {
 		before = below->count;
-		for (size_t i = 0; !error && i < all.count; i++) {
+		for (size_t i = 0; i < all.count; i++) {
 			const struct family *family = &all.items[i];
 
 			if (map_get(&inside, (uint64_t)family->parent) && !map_get(&inside, (uint64_t)family->pid) &&
 			    (!map_put(&inside, (uint64_t)family->pid, 1) || !vector_push(below, family->pid)))
-				error = &error_no_memory;
+				return &error_no_memory;
 		}
 	} while (below->count != before);
-	vector_deinit(&all);
-	map_deinit(&inside);
-	return error;
+	return NULL;
 }
 
 static bool is_recorded(const struct recorder *recorder, pid_t pid)
@@ -110,25 +108,23 @@ static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *a
  */
 static struct mmt_error *children_add(struct recorder *recorder, bool *added_ret)
 {
-	struct mmt_error *error = NULL;
-	proc_pids roots = {0}, below = {0};
+	struct mmt_error *error;
+	CLEANUP(vector) proc_pids roots = {0};
+	CLEANUP(vector) proc_pids below = {0};
 
 	*added_ret = false;
 	if (!recorder->options->tree)
 		return NULL;
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = recorder->processes.items.items[i];
 
 		/* The PID of an ended process may belong to another process by now. */
 		if (!process->ended && !vector_push(&roots, process->pid))
-			error = &error_no_memory;
+			return &error_no_memory;
 	}
-	if (!error)
-		error = children_list_below(roots.items, roots.count, &below);
+	error = children_list_below(roots.items, roots.count, &below);
 	for (size_t i = 0; !error && i < below.count; i++)
 		error = add_child(recorder, below.items[i], added_ret);
-	vector_deinit(&roots);
-	vector_deinit(&below);
 	return error;
 }
 
@@ -160,9 +156,16 @@ static void children_report_added(const struct recorder *recorder)
 	recorder_inform(recorder, text);
 }
 
-static void warn_of_unrecorded(const struct recorder *recorder)
+/* The number of children of a target that are not recorded. */
+struct unrecorded_children {
+	pid_t parent;
+	uint64_t count;
+};
+
+typedef VECTOR(struct unrecorded_children) unrecorded_children_list;
+
+static void warn_of_unrecorded(const struct recorder *recorder, const unrecorded_children_list *list)
 {
-	const unrecorded_children_list *list = &recorder->unrecorded_children;
 	const char *advice = recorder->options->tree ? "" : ": add --tree";
 
 	for (size_t i = 0; i < list->count && i < WARNINGS_MAX; i++) {
@@ -179,17 +182,12 @@ static void warn_of_unrecorded(const struct recorder *recorder)
 				 list->count - WARNINGS_MAX, advice);
 }
 
-/* Counts the living children of targets that are not recorded, and warns the user, unless options->no_inherit excludes
- * children. */
-static struct mmt_error *children_count_unrecorded(struct recorder *recorder)
+static struct mmt_error *count_unrecorded(struct recorder *recorder, unrecorded_children_list *list)
 {
-	unrecorded_children_list *list = &recorder->unrecorded_children;
-	families all = {0};
-	struct mmt_error *error;
+	CLEANUP(vector) families all = {0};
+	/* Of children that were forked meanwhile, there are records. */
+	struct mmt_error *error = list_families(&all) ?: loop_drain(recorder);
 
-	if (!recorder->options->pid_count)
-		return NULL;
-	error = list_families(&all);
 	for (size_t i = 0; !error && i < all.count; i++) {
 		const struct family *child = &all.items[i];
 		const struct traced_process *parent = process_table_find(&recorder->processes, child->parent);
@@ -206,22 +204,19 @@ static struct mmt_error *children_count_unrecorded(struct recorder *recorder)
 		else
 			error = &error_no_memory;
 	}
-	vector_deinit(&all);
-	if (!error && !recorder->options->no_inherit)
-		warn_of_unrecorded(recorder);
 	return error;
 }
 
 struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 {
-	struct mmt_error *error = NULL;
+	CLEANUP(vector) unrecorded_children_list list = {0};
+	struct mmt_error *error = recorder->options->pid_count ? count_unrecorded(recorder, &list) : NULL;
 
-	for (size_t i = 0; !error && i < recorder->unrecorded_children.count; i++) {
-		const struct unrecorded_children *children = &recorder->unrecorded_children.items[i];
-
-		error = recorder_note(recorder, NOTE_UNRECORDED_CHILDREN, children->parent, recorder->start_ns,
-				      children->count, 0);
-	}
+	if (!error && !recorder->options->no_inherit)
+		warn_of_unrecorded(recorder, &list);
+	for (size_t i = 0; !error && i < list.count; i++)
+		error = recorder_note(recorder, NOTE_UNRECORDED_CHILDREN, list.items[i].parent, recorder->start_ns,
+				      list.items[i].count, 0);
 	return error;
 }
 
@@ -335,7 +330,7 @@ static struct mmt_error *scan_process(struct recorder *recorder, const struct tr
 {
 	bool all = scan->all || !process->partly;
 	bool complete = true, ok = true;
-	proc_pids threads = {0};
+	CLEANUP(vector) proc_pids threads = {0};
 
 	if (!proc_list_threads(process->pid, &threads, &complete))
 		threads.count = 0;
@@ -361,7 +356,6 @@ static struct mmt_error *scan_process(struct recorder *recorder, const struct tr
 		else
 			ok = vector_push(&scan->uncovered, thread);
 	}
-	vector_deinit(&threads);
 	return ok ? NULL : &error_no_memory;
 }
 
@@ -508,13 +502,12 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 /* Adds all processes that have an address space of their own, or all of them in the control group. */
 static struct mmt_error *add_all_processes(struct recorder *recorder)
 {
-	struct mmt_error *error = NULL;
-	proc_pids pids = {0};
+	CLEANUP(vector) proc_pids pids = {0};
 	size_t foreign = 0;
 
 	if (!(recorder->cgroup < 0 ? proc_list_processes(&pids) : cgroup_list_processes(recorder->cgroup, &pids)))
-		error = error_system(errno, "cannot list the processes to be recorded");
-	for (size_t i = 0; !error && i < pids.count; i++) {
+		return error_system(errno, "cannot list the processes to be recorded");
+	for (size_t i = 0; i < pids.count; i++) {
 		pid_t pid = pids.items[i];
 
 		if (pid == getpid() || process_table_find(&recorder->processes, pid) || proc_has_ended(pid) ||
@@ -522,15 +515,14 @@ static struct mmt_error *add_all_processes(struct recorder *recorder)
 			continue;
 		foreign += proc_runs_32_bit_program(&recorder->calls, pid);
 		if (!process_table_add(&recorder->processes, pid, false))
-			error = &error_no_memory;
+			return &error_no_memory;
 	}
 	if (foreign)
 		recorder_message(recorder, true,
 				 "%zu processes run 32-bit programs: their system calls cannot be recorded on a 64-bit "
 				 "kernel",
 				 foreign);
-	vector_deinit(&pids);
-	return error;
+	return NULL;
 }
 
 /* Begins to record the processes that exist now. Later ones are added by their FORK records. */
@@ -593,7 +585,7 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 			recorder_message(recorder, true, "process %d ended while mmtrace attached to it", process->pid);
 	}
 	children_report_added(recorder);
-	return children_count_unrecorded(recorder);
+	return NULL;
 }
 
 struct mmt_error *targets_wait(struct recorder *recorder, uint64_t *exec_ns_ret)
@@ -676,26 +668,21 @@ static int compare_pids(const void *left, const void *right)
 
 struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t *count_ret)
 {
-	struct mmt_error *error = NULL;
-	proc_pids all = {0}, found = {0};
+	CLEANUP(vector) proc_pids all = {0};
+	CLEANUP(vector) proc_pids found = {0};
 
 	if (!proc_list_processes(&all))
-		error = error_create(MMT_ERROR_SYSTEM, "cannot list the processes in /proc");
-	for (size_t i = 0; !error && i < all.count; i++) {
+		return error_create(MMT_ERROR_SYSTEM, "cannot list the processes in /proc");
+	for (size_t i = 0; i < all.count; i++) {
 		char command[PROC_NAME_BYTES];
 		pid_t pid = all.items[i];
 
 		if (pid != getpid() && proc_name(pid, pid, command) && proc_name_matches(command, name) &&
 		    !proc_has_ended(pid) && !proc_is_kernel_thread(pid) && !vector_push(&found, pid))
-			error = &error_no_memory;
-	}
-	vector_deinit(&all);
-	if (error) {
-		vector_deinit(&found);
-		return error;
+			return &error_no_memory;
 	}
 	vector_sort(&found, compare_pids);
-	*pids_ret = found.items;
+	*pids_ret = TAKE(found.items);
 	*count_ret = found.count;
 	return NULL;
 }

@@ -48,13 +48,13 @@ static void teardown(void)
 {
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	in_flight_deinit(&in_flight);
+	map_deinit(&in_flight.threads);
 }
 
 static bool wait_for_count(size_t count)
 {
 	for (int i = 0; i < TRIES; i++) {
-		in_flight_deinit(&in_flight);
+		map_deinit(&in_flight.threads);
 		ck_assert(in_flight_add(&in_flight, child, READ_NS));
 		if (in_flight.threads.count == count)
 			return true;
@@ -79,19 +79,23 @@ END_TEST
 
 START_TEST(busy_thread_has_returned_when_an_event_shows_it)
 {
+	pid_t pid, tid;
+
 	start(BUSY);
 	ck_assert(wait_for_count(1));
-	ck_assert_int_eq(in_flight.threads.items[0].tid, child);
+	ck_assert(in_flight_next(&in_flight, &(size_t){0}, &pid, &tid));
+	ck_assert_int_eq(pid, child);
+	ck_assert_int_eq(tid, child);
 	/* However long it runs: it may be in the kernel all the time. */
 	usleep(100000);
 	in_flight_remove_returned(&in_flight);
 	ck_assert_uint_eq(in_flight.threads.count, 1);
 	/* Of another thread, with its calls from before the maps were read. */
-	in_flight_note_outside(&in_flight, child + 1, READ_NS + 1);
-	in_flight_note_outside(&in_flight, child, READ_NS);
+	in_flight_note_outside(&in_flight, child, child + 1, READ_NS + 1);
+	in_flight_note_outside(&in_flight, child, child, READ_NS);
 	in_flight_remove_returned(&in_flight);
 	ck_assert_uint_eq(in_flight.threads.count, 1);
-	in_flight_note_outside(&in_flight, child, READ_NS + 1);
+	in_flight_note_outside(&in_flight, child, child, READ_NS + 1);
 	in_flight_remove_returned(&in_flight);
 	ck_assert_uint_eq(in_flight.threads.count, 0);
 }

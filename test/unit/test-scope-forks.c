@@ -44,7 +44,7 @@ static void setup(void)
 static void teardown(void)
 {
 	scope_deinit(&recorder->reader.scope);
-	in_flight_deinit(&recorder->reader.in_flight);
+	map_deinit(&recorder->reader.in_flight.threads);
 	process_table_deinit(&recorder->processes);
 	process_events_deinit(&recorder->process_events);
 	map_deinit(&recorder->reader.attachment.event_of_id);

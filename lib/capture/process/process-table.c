@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 
@@ -17,8 +18,7 @@
 
 void traced_process_drop_ranges(struct traced_process *process)
 {
-	if (process->pagemap >= 0)
-		close(process->pagemap);
+	close_descriptor(&process->pagemap);
 	process->pagemap = -EBADF;
 	vector_deinit(&process->ranges);
 }
@@ -34,12 +34,9 @@ static void destroy(struct traced_process *process)
 
 void process_table_release(struct traced_process *process)
 {
-	if (process->pidfd >= 0)
-		close(process->pidfd);
-	if (process->tmp_directory >= 0)
-		close(process->tmp_directory);
+	close_descriptor(&process->pidfd);
+	close_descriptor(&process->tmp_directory);
 	(void)helper_end(&process->helper, 0);
-	process->pidfd = process->tmp_directory = -1;
 }
 
 void process_table_deinit(struct process_table *processes)
@@ -83,7 +80,7 @@ void process_table_drop_last(struct process_table *processes)
 	(void)map_remove(&processes->index_of_pid, (uint64_t)process->pid);
 	process_table_release(process);
 	processes->items.count--;
-	free(process);
+	destroy(process);
 }
 
 struct traced_process *process_table_find(const struct process_table *processes, pid_t pid)
@@ -153,46 +150,47 @@ void process_table_forget_ended(struct process_table *processes)
 	processes->items.count = kept;
 }
 
-void in_flight_deinit(struct in_flight *in_flight)
+#define THREAD_KEY(pid, tid) ((uint64_t)(uint32_t)(pid) << 32 | (uint32_t)(tid))
+
+bool in_flight_next(const struct in_flight *in_flight, size_t *position, pid_t *pid_ret, pid_t *tid_ret)
 {
-	vector_deinit(&in_flight->threads);
-	map_deinit(&in_flight->read_ns);
+	uint64_t key, read_ns;
+
+	if (!map_next(&in_flight->threads, position, &key, &read_ns))
+		return false;
+	*pid_ret = (pid_t)(key >> 32);
+	*tid_ret = (pid_t)(uint32_t)key;
+	return true;
 }
 
 bool in_flight_add(struct in_flight *in_flight, pid_t pid, uint64_t read_ns)
 {
-	proc_pids tids = {0};
-	bool done = proc_list_threads(pid, &tids, NULL);
+	CLEANUP(vector) proc_pids tids = {0};
 
-	for (size_t i = 0; done && i < tids.count; i++) {
-		struct in_flight_thread thread = {.pid = pid, .tid = tids.items[i]};
-
-		if (proc_may_be_in_memory_call(pid, thread.tid))
-			done = vector_push(&in_flight->threads, thread) &&
-			       map_put(&in_flight->read_ns, (uint32_t)thread.tid, read_ns);
+	if (!proc_list_threads(pid, &tids, NULL))
+		return false;
+	for (size_t i = 0; i < tids.count; i++) {
+		if (proc_may_be_in_memory_call(pid, tids.items[i]) &&
+		    !map_put(&in_flight->threads, THREAD_KEY(pid, tids.items[i]), read_ns))
+			return false;
 	}
-	vector_deinit(&tids);
-	return done;
+	return true;
 }
 
-void in_flight_note_outside(struct in_flight *in_flight, pid_t tid, uint64_t time_ns)
+void in_flight_note_outside(struct in_flight *in_flight, pid_t pid, pid_t tid, uint64_t time_ns)
 {
-	const uint64_t *read_ns = in_flight->threads.count ? map_get(&in_flight->read_ns, (uint32_t)tid) : NULL;
+	const uint64_t *read_ns = in_flight->threads.count ? map_get(&in_flight->threads, THREAD_KEY(pid, tid)) : NULL;
 
 	if (read_ns && time_ns > *read_ns)
-		(void)map_remove(&in_flight->read_ns, (uint32_t)tid);
+		(void)map_remove(&in_flight->threads, THREAD_KEY(pid, tid));
 }
 
 void in_flight_remove_returned(struct in_flight *in_flight)
 {
-	size_t kept = 0;
+	pid_t pid, tid;
 
-	for (size_t i = 0; i < in_flight->threads.count; i++) {
-		struct in_flight_thread thread = in_flight->threads.items[i];
-
-		if (map_get(&in_flight->read_ns, (uint32_t)thread.tid) &&
-		    proc_may_be_in_memory_call(thread.pid, thread.tid))
-			in_flight->threads.items[kept++] = thread;
+	for (size_t i = 0; in_flight_next(in_flight, &i, &pid, &tid);) {
+		if (!proc_may_be_in_memory_call(pid, tid))
+			(void)map_remove(&in_flight->threads, THREAD_KEY(pid, tid));
 	}
-	in_flight->threads.count = kept;
 }

@@ -68,6 +68,7 @@ struct traced_process {
 	int tmp_directory;  /* the process's /tmp, O_PATH; -1: none */
 	uint64_t tmp_place; /* see blocking-calls.h */
 	pid_t namespace_pid;
+	char map_name[32];
 	uid_t owner;
 	uint64_t started_realtime_ns;
 	uint64_t map_checked_ns;
@@ -132,25 +133,20 @@ void process_table_release(struct traced_process *process);
  * middle of a call.
  */
 
-struct in_flight_thread {
-	pid_t pid, tid;
-};
-
 /* Zero-initialise an empty set. */
 struct in_flight {
-	VECTOR(struct in_flight_thread) threads;
-	struct map read_ns; /* by TID: when the maps were read; contains only threads without a record since then */
+	struct map threads; /* by PID and TID: when the maps were read */
 };
 
-/* Empties the set. Accepts a zeroed value. */
-void in_flight_deinit(struct in_flight *in_flight);
+/* Iterates over the threads in the set. */
+bool in_flight_next(const struct in_flight *in_flight, size_t *position, pid_t *pid_ret, pid_t *tid_ret);
 
 /* Adds the threads of a process that may be in a call. Call this after its maps have been read. False: out of memory,
  * or the process is gone. */
 bool in_flight_add(struct in_flight *in_flight, pid_t pid, uint64_t read_ns);
 
 /* Notes that the thread made a record at this time: at the entry or exit of a call, or in user space. */
-void in_flight_note_outside(struct in_flight *in_flight, pid_t tid, uint64_t time_ns);
+void in_flight_note_outside(struct in_flight *in_flight, pid_t pid, pid_t tid, uint64_t time_ns);
 
 /* Removes the threads that have returned or exited. */
 void in_flight_remove_returned(struct in_flight *in_flight);

@@ -23,14 +23,6 @@
 #include "trace/format/architecture.h"
 #include "trace/write/writer.h"
 
-/* The number of children of a target that are not recorded. */
-struct unrecorded_children {
-	pid_t parent;
-	uint64_t count;
-};
-
-typedef VECTOR(struct unrecorded_children) unrecorded_children_list;
-
 /*
  * The jobs: slow work that the loop runs between two drains of the rings, such as reading maps, JIT code, perf maps,
  * build-ids and resident pages. A job appends records of its own. It neither reads the rings nor uses the state of the
@@ -69,9 +61,8 @@ struct recorder {
 	struct jobs jobs;
 
 	struct traced_command command;
-	int cgroup;				      /* directory of the group of -G; borrowed; -1: none */
-	unrecorded_children_list unrecorded_children; /* children of targets that existed when recording began */
-	struct map left_out_children;		      /* with options->tree: PIDs of children that cannot be recorded */
+	int cgroup;		      /* directory of the group of -G; borrowed; -1: none */
+	struct map left_out_children; /* with options->tree: PIDs of children that cannot be recorded */
 	bool descriptors_reported;
 	bool denied_maps_reported;
 

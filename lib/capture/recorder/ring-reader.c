@@ -192,7 +192,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	/* The exit of a call, the entry of the next one, and a sample in user space all show that the thread has left
 	 * its last call. An entry that is recorded beside the exit may be that of the last call. */
 	if (!event || (event->role == ROLE_SYSCALL && !event->is_enter))
-		in_flight_note_outside(&reader->in_flight, tid, time_ns);
+		in_flight_note_outside(&reader->in_flight, pid, tid, time_ns);
 	if (!event)
 		return attach_note_outside(&reader->attachment, tid, time_ns, id);
 	if (!attach_note_sample(&reader->attachment, id))
@@ -701,7 +701,7 @@ struct mmt_error *ring_reader_check_cpus(struct recorder *recorder)
 {
 	struct cpu_watch *cpus = &recorder->reader.attachment.cpus;
 	uint64_t now_ns = clock_now_ns();
-	cpu_list online = {0};
+	CLEANUP(vector) cpu_list online = {0};
 	struct mmt_error *error;
 	bool ok = true;
 
@@ -720,7 +720,6 @@ struct mmt_error *ring_reader_check_cpus(struct recorder *recorder)
 	mmt_error_destroy(error);
 	cpus->checked_ns = clock_now_ns();
 	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
-	vector_deinit(&online);
 	if (!recorder->summary.missed_cpus && cpus->missed_count)
 		recorder_message(recorder, true,
 				 "CPU %d came online during recording: some or all of its events are missing",
