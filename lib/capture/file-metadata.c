@@ -50,7 +50,7 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 	const struct event_set *set = &recorder->reader.events;
 	struct event_description snapshot;
 	struct mmt_error *error = NULL;
-	VECTOR(uint64_t) ids = {0};
+	CLEANUP(vector) VECTOR(uint64_t) ids = {0};
 	bool ok = true;
 
 	for (size_t i = 0; ok && !error && i < set->items.count; i++) {
@@ -74,7 +74,6 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 	if (ok && !error)
 		error =
 		    writer_add_attribute(recorder->writer, &snapshot.attribute, snapshot.name, ids.items, ids.count);
-	vector_deinit(&ids);
 	return ok ? error : &error_no_memory;
 }
 
@@ -474,9 +473,9 @@ static struct mmt_error *write_perf_map(struct recorder *recorder, struct traced
 static struct mmt_error *write_jitdump(struct recorder *recorder, struct noted_jitdump *note, uint64_t tick_end)
 {
 	struct piece piece = {.kind = NAME_PIECE_JITDUMP,
-			      .pid = note->pid,
-			      .namespace_pid = note->namespace_pid,
-			      .from_ns = note->knows_program ? note->program_ns : 0,
+			      .pid = note->copy.pid,
+			      .namespace_pid = note->copy.namespace_pid,
+			      .from_ns = note->copy.knows_program ? note->copy.program_ns : 0,
 			      .now_ns = clock_now_ns(),
 			      .offset = note->in_pieces};
 	struct mmt_error *error;
@@ -499,13 +498,12 @@ static struct mmt_error *write_build_ids(struct recorder *recorder)
 	for (; !error && notes->in_pieces < notes->found.entries.count; notes->in_pieces++) {
 		const struct build_ids one = {
 		    .entries = {.items = &notes->found.entries.items[notes->in_pieces], .count = 1}};
-		struct buffer bytes;
+		CLEANUP(buffer) struct buffer bytes;
 
 		buffer_init(&bytes, PIECE_BYTES);
 		build_ids_encode(&one, &bytes);
 		if (!bytes.error && bytes.size)
 			error = append_piece(recorder, &piece, bytes.data, bytes.size);
-		buffer_deinit(&bytes);
 	}
 	return error;
 }

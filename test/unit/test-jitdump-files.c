@@ -63,12 +63,12 @@ START_TEST(dumps_belong_to_the_last_program_before_them)
 {
 	static const uint64_t orders[][3] = {{10, 20, 30}, {30, 20, 10}, {20, 30, 10}, {10, 30, 20}};
 
-	add((struct noted_jitdump){.pid = 5, .fd = -1, .mapped_ns = 25});
-	add((struct noted_jitdump){.pid = 6, .fd = -1, .mapped_ns = 25});
+	add((struct noted_jitdump){.copy.pid = 5, .fd = -1, .mapped_ns = 25});
+	add((struct noted_jitdump){.copy.pid = 6, .fd = -1, .mapped_ns = 25});
 	for (int i = 0; i < 3; i++)
 		jitdumps_note_begin(&recorder, 5, orders[_i][i]);
-	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.items.items[0].program_ns, 20);
-	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.items.items[1].program_ns, 0);
+	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.items.items[0].copy.program_ns, 20);
+	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.items.items[1].copy.program_ns, 0);
 }
 END_TEST
 
@@ -81,8 +81,8 @@ START_TEST(dumps_beyond_the_limit_are_cut)
 	struct bytes bytes;
 
 	recorder.jobs.runtimes->jitdumps.kept_bytes = LIMIT_RECORDED_JITDUMPS_BYTES - DUMP_BYTES - 1;
-	add((struct noted_jitdump){.pid = 5, .fd = make_file()});
-	add((struct noted_jitdump){.pid = 6, .fd = make_file()});
+	add((struct noted_jitdump){.copy.pid = 5, .fd = make_file()});
+	add((struct noted_jitdump){.copy.pid = 6, .fd = make_file()});
 	buffer_init(&section, SIZE_MAX);
 	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
 	bytes = bytes_over(section.data, section.size);
@@ -106,7 +106,7 @@ START_TEST(large_dumps_take_little_memory)
 	int fd = make_file();
 
 	ck_assert_int_eq(ftruncate(fd, (off_t)bytes), 0);
-	add((struct noted_jitdump){.pid = 5, .fd = fd});
+	add((struct noted_jitdump){.copy.pid = 5, .fd = fd});
 	buffer_init(&section, SIZE_MAX);
 	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
 	ck_assert_uint_gt(before, 0);
@@ -129,15 +129,15 @@ START_TEST(next_program_reuses_the_file)
 	ck_assert_int_eq(clock_gettime(CLOCK_REALTIME, &time), 0);
 	recorder.start_ns = now_ns;
 	recorder.start_realtime_ns = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec + begun_ns[_i];
-	add((struct noted_jitdump){.pid = 5, .fd = make_file()});
-	add((struct noted_jitdump){.pid = 6, .fd = make_file()});
-	add((struct noted_jitdump){.pid = 7, .fd = -1});
+	add((struct noted_jitdump){.copy.pid = 5, .fd = make_file()});
+	add((struct noted_jitdump){.copy.pid = 6, .fd = make_file()});
+	add((struct noted_jitdump){.copy.pid = 7, .fd = -1});
 	ck_assert_ptr_null(jitdumps_end_program(&recorder, 5, now_ns - 1000000000));
 	ck_assert_ptr_null(jitdumps_end_program(&recorder, 6, clock_now_ns() + 1000000000));
 	ck_assert_ptr_null(jitdumps_end_program(&recorder, 7, now_ns - 1000000000));
-	ck_assert_ptr_null(recorder.jobs.runtimes->jitdumps.items.items[0].kept);
+	ck_assert_ptr_null(recorder.jobs.runtimes->jitdumps.items.items[0].copy.data);
 	ck_assert_int_eq(recorder.jobs.runtimes->jitdumps.items.items[0].fd, -1);
-	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.items.items[1].kept_bytes, DUMP_BYTES);
+	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.items.items[1].copy.size, DUMP_BYTES);
 	buffer_init(&section, SIZE_MAX);
 	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
 	ck_assert_uint_eq(messages, 1);

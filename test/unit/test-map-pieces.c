@@ -26,6 +26,7 @@ static void add_process(pid_t pid)
 					   .pidfd = -1,
 					   .owner = getuid(),
 					   .tmp_directory = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+	snprintf(process->map_name, sizeof(process->map_name), "perf-%d.map", pid);
 }
 
 static void set_up(void)

@@ -138,9 +138,15 @@ static pid_t trace(pid_t child)
 	return 0;
 }
 
+static bool start_helper(helper_ask *ask)
+{
+	target.ask = ask;
+	return helper_start(&helper, &target);
+}
+
 START_TEST(a_target_that_agrees)
 {
-	ck_assert(helper_start(&helper, &target, agree));
+	ck_assert(start_helper(agree));
 	ck_assert_int_eq(wait_for_answer(), HELPER_AGREED);
 	ck_assert_str_eq(refusal, "");
 }
@@ -148,7 +154,7 @@ END_TEST
 
 START_TEST(a_target_that_refuses_has_a_reason)
 {
-	ck_assert(helper_start(&helper, &target, refuse));
+	ck_assert(start_helper(refuse));
 	ck_assert_int_eq(wait_for_answer(), HELPER_REFUSED);
 	ck_assert_uint_eq(strlen(refusal), HELPER_REFUSAL_BYTES - 1);
 	ck_assert_uint_eq(strspn(refusal, "r"), strlen(refusal));
@@ -157,7 +163,7 @@ END_TEST
 
 START_TEST(helper_may_be_killed_by_the_target)
 {
-	ck_assert(helper_start(&helper, &target, die));
+	ck_assert(start_helper(die));
 	ck_assert_int_eq(wait_for_answer(), HELPER_UNANSWERED);
 	ck_assert_str_eq(refusal, "asking it failed");
 }
@@ -167,7 +173,7 @@ START_TEST(no_caller_waits_for_an_answer)
 {
 	pid_t child;
 
-	ck_assert(helper_start(&helper, &target, hang));
+	ck_assert(start_helper(hang));
 	ck_assert_int_eq(helper_poll(&helper, refusal), HELPER_WAITS);
 	ck_assert_str_eq(refusal, "untouched");
 	child = helper.child;
@@ -187,7 +193,7 @@ START_TEST(helper_has_no_descriptors_of_the_recorder)
 	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
 	for (int with = 0; with < 2; with++) {
 		target.pidfd = with ? pidfd : -1;
-		ck_assert(helper_start(&helper, &target, look_for_files));
+		ck_assert(start_helper(look_for_files));
 		ck_assert_int_eq(wait_for_answer(), HELPER_REFUSED);
 		ck_assert_str_eq(refusal, "");
 	}
@@ -201,7 +207,7 @@ START_TEST(a_helper_that_exits_late_is_still_reaped)
 {
 	pid_t child, tracer;
 
-	ck_assert(helper_start(&helper, &target, hang));
+	ck_assert(start_helper(hang));
 	child = helper.child;
 	tracer = trace(child);
 	(void)helper_end(&helper, 0);
@@ -209,12 +215,12 @@ START_TEST(a_helper_that_exits_late_is_still_reaped)
 	if (!tracer)
 		SKIP_TEST("tracing is not permitted here");
 	ck_assert_int_eq(helper.dying, child);
-	ck_assert(!helper_start(&helper, &target, agree));
+	ck_assert(!start_helper(agree));
 	kill(tracer, SIGKILL);
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	wait_for_end();
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
-	ck_assert(helper_start(&helper, &target, agree));
+	ck_assert(start_helper(agree));
 	ck_assert_int_eq(wait_for_answer(), HELPER_AGREED);
 }
 END_TEST

@@ -11,7 +11,6 @@
 #include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/procfs/blocking-calls.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 
 #define WAIT_NS 5000000000ULL
@@ -29,23 +28,17 @@
  * behind. */
 static int connect_to(const struct helper_target *target, uid_t owner, int directory)
 {
-	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+	CLEANUP(closedir)
+	DIR *listing = fdopendir(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	const struct dirent *entry;
 	char prefix[64];
 	int connected = -1;
 
-	if (!listing) {
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
 	snprintf(prefix, sizeof(prefix), "dotnet-diagnostic-%d-", (int)target->namespace_pid);
-	for (unsigned i = 0; connected < 0 && i < LIMIT_SOCKET_ENTRIES && (entry = readdir(listing)); i++) {
+	for (unsigned i = 0; listing && connected < 0 && i < LIMIT_SOCKET_ENTRIES && (entry = readdir(listing)); i++) {
 		if (!strncmp(entry->d_name, prefix, strlen(prefix)) && strstr(entry->d_name, "-socket"))
 			connected = target_socket_connect(target->pid, owner, directory, entry->d_name);
 	}
-	closedir(listing);
 	return connected;
 }
 
@@ -81,9 +74,7 @@ static enum helper_answer judge_response(const uint8_t *response, size_t size, c
 static enum helper_answer exchange(int fd, bool enable, char refusal[HELPER_REFUSAL_BYTES])
 {
 	uint8_t response[HEADER_BYTES + sizeof(uint32_t)];
-	uint64_t until_ns = clock_now_ns() + WAIT_NS;
-	struct mmt_error *error;
-	struct buffer request;
+	CLEANUP(buffer) struct buffer request;
 	size_t received = 0;
 
 	buffer_init(&request, HEADER_BYTES + sizeof(uint32_t));
@@ -94,11 +85,8 @@ static enum helper_answer exchange(int fd, bool enable, char refusal[HELPER_REFU
 	buffer_put_u16(&request, 0);
 	if (enable)
 		buffer_put_u32(&request, TYPE_PERF_MAP);
-	error = buffer_finish(&request);
-	if (!error && target_socket_send(fd, request.data, request.size, until_ns))
-		received = target_socket_receive(fd, response, sizeof(response), until_ns);
-	mmt_error_destroy(error);
-	buffer_deinit(&request);
+	if (!request.error)
+		received = target_socket_exchange(fd, request.data, request.size, response, sizeof(response), WAIT_NS);
 	return judge_response(response, received, refusal);
 }
 

@@ -14,11 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/process/process-table.h"
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "capture/procfs/blocking-calls.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 
 #define ATTACH_NS 5000000000ULL
@@ -50,11 +47,6 @@ static bool make_trigger(const struct java *java, bool *made_ret)
 	return S_ISREG(status.st_mode) && status.st_uid == java->owner;
 }
 
-static int connect_to(const struct java *java)
-{
-	return target_socket_connect(java->target->pid, java->owner, java->directory, java->socket_name);
-}
-
 /*
  * Makes the JVM start its listener thread, as it does at the first attach. An existing socket may be stale: a killed
  * JVM leaves it behind, and a new JVM may get the same PID.
@@ -79,7 +71,8 @@ static int wake_listener(const struct java *java, char refusal[HELPER_REFUSAL_BY
 	}
 	if (syscall(SYS_pidfd_send_signal, java->target->pidfd, SIGQUIT, NULL, 0) < 0)
 		snprintf(refusal, HELPER_REFUSAL_BYTES, "cannot send SIGQUIT to it: %s", strerrorname_np(errno));
-	while (!*refusal && (fd = connect_to(java)) < 0) {
+	while (!*refusal &&
+	       (fd = target_socket_connect(java->target->pid, java->owner, java->directory, java->socket_name)) < 0) {
 		if (clock_now_ns() >= until_ns)
 			snprintf(refusal, HELPER_REFUSAL_BYTES,
 				 "it did not open its attach socket within %llu s: it runs with "
@@ -97,14 +90,10 @@ static enum helper_answer command(int fd, char refusal[HELPER_REFUSAL_BYTES])
 {
 	/* The version of the protocol, the command, and three arguments, of which two are empty. */
 	static const char request[] = "1\0jcmd\0Compiler.perfmap\0\0";
-	uint64_t until_ns = clock_now_ns() + ANSWER_NS;
 	char answer[ANSWER_BYTES + 1];
 	const char *text;
-	size_t received = 0;
 
-	if (target_socket_send(fd, request, sizeof(request), until_ns))
-		received = target_socket_receive(fd, answer, ANSWER_BYTES, until_ns);
-	answer[received] = '\0';
+	answer[target_socket_exchange(fd, request, sizeof(request), answer, ANSWER_BYTES, ANSWER_NS)] = '\0';
 	text = strchr(answer, '\n');
 	if (!strncmp(answer, "0\n", 2))
 		return HELPER_AGREED;
@@ -166,7 +155,7 @@ static enum helper_answer ask(const struct helper_target *target, char refusal_r
 	}
 	snprintf(java.socket_name, sizeof(java.socket_name), ".java_pid%d", (int)target->namespace_pid);
 	name_trigger(target->namespace_pid, java.trigger_name);
-	fd = connect_to(&java);
+	fd = target_socket_connect(target->pid, java.owner, directory, java.socket_name);
 	if (fd < 0)
 		fd = wake_listener(&java, refusal_ret);
 	return fd >= 0 ? command(fd, refusal_ret) : HELPER_REFUSED;

@@ -19,39 +19,32 @@
 
 #include "base/cleanup.h"
 #include "base/strings.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
-#include "capture/runtimes/jit-files.h"
 #include "trace/sections/jit-code.h"
 
 #define STUCK_NS 500000000ULL /* a child that waits in the kernel for so long may never return */
-
-struct helper_request {
-	struct helper_target target;
-	helper_ask *ask;
-};
 
 /* Runs in the child: sends the answer with one write(), a byte and the reason for a refusal. */
 static void run_child(void *context, int answer, pid_t recorder)
 {
 	char text[1 + HELPER_REFUSAL_BYTES] = {HELPER_UNANSWERED};
-	struct helper_request *request = context;
+	struct helper_target target = *(const struct helper_target *)context;
 
-	if (helper_process_begin(&answer, &request->target.pidfd, recorder))
-		text[0] = (char)request->ask(&request->target, text + 1);
+	if (helper_process_begin(&answer, &target.pidfd, recorder))
+		text[0] = (char)target.ask(&target, text + 1);
 	else
 		snprintf(text, sizeof(text), "%c%s", HELPER_REFUSED,
 			 "cannot close the recorder's files in the helper process");
 	_exit(write(answer, text, 1 + strlen(text + 1)) < 0);
 }
 
-bool helper_start(struct helper *helper, const struct helper_target *target, helper_ask *ask)
+bool helper_start(struct helper *helper, const struct helper_target *target)
 {
-	struct helper_request request = {*target, ask};
+	struct helper_target copy = *target;
 
 	helper_reap(helper);
-	return !helper->dying && helper_process_start(helper, SOCK_STREAM | SOCK_NONBLOCK, run_child, &request);
+	return !helper->dying && helper_process_start(helper, SOCK_STREAM | SOCK_NONBLOCK, run_child, &copy);
 }
 
 enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES])
@@ -137,10 +130,10 @@ int target_socket_connect(pid_t pid, uid_t owner, int directory, const char *nam
 	return -1;
 }
 
-static bool wait_for(int fd, short events, uint64_t until_ns)
+static bool wait_for_input(int fd, uint64_t until_ns)
 {
 	for (uint64_t now_ns = clock_now_ns(); now_ns < until_ns; now_ns = clock_now_ns()) {
-		struct pollfd poll_fd = {.fd = fd, .events = events};
+		struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 
 		if (poll(&poll_fd, 1, (int)((until_ns - now_ns) / 1000000) + 1) > 0)
 			return true;
@@ -148,27 +141,16 @@ static bool wait_for(int fd, short events, uint64_t until_ns)
 	return false;
 }
 
-bool target_socket_send(int fd, const void *data, size_t size, uint64_t until_ns)
+size_t target_socket_exchange(int fd, const void *request, size_t size, void *answer, size_t room, uint64_t wait_ns)
 {
-	size_t sent = 0;
-
-	while (sent < size) {
-		ssize_t count = send(fd, (const uint8_t *)data + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-		if (count > 0)
-			sent += (size_t)count;
-		else if ((count < 0 && errno != EAGAIN && errno != EINTR) || !wait_for(fd, POLLOUT, until_ns))
-			return false;
-	}
-	return true;
-}
-
-size_t target_socket_receive(int fd, void *data, size_t size, uint64_t until_ns)
-{
+	uint64_t until_ns = clock_now_ns() + wait_ns;
 	size_t received = 0;
 
-	while (received < size && wait_for(fd, POLLIN, until_ns)) {
-		ssize_t count = recv(fd, (uint8_t *)data + received, size - received, MSG_DONTWAIT);
+	/* A new socket has room for a request, which is short. */
+	if (send(fd, request, size, MSG_NOSIGNAL) != (ssize_t)size)
+		return 0;
+	while (received < room && wait_for_input(fd, until_ns)) {
+		ssize_t count = recv(fd, (uint8_t *)answer + received, room - received, MSG_DONTWAIT);
 
 		if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
 			break;
@@ -237,10 +219,11 @@ static void report_still_writing(const struct recorder *recorder, const struct t
 
 static void put(struct traced_process *process, bool stop)
 {
-	const struct helper_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd, stop};
+	const struct helper_target target = {process->pid, proc_namespace_pid(process->pid), process->pidfd,
+					     process->runtime->ask, stop};
 
 	/* If no helper can be started, take_answer() reports a refusal. */
-	(void)helper_start(&process->helper, &target, process->runtime->ask);
+	(void)helper_start(&process->helper, &target);
 }
 
 static enum helper_answer take_answer(struct traced_process *process, char refusal[HELPER_REFUSAL_BYTES])
@@ -404,7 +387,7 @@ static void count_unasked(struct recorder *recorder, const struct traced_process
 	if (!recorder->options->ask_runtime)
 		return;
 	for (size_t i = 0; i < dumps->items.count; i++) {
-		if (dumps->items.items[i].pid == process->pid)
+		if (dumps->items.items[i].copy.pid == process->pid)
 			return;
 	}
 	if (process->perf_map.text || perf_maps_exists(recorder, process))

@@ -17,6 +17,7 @@
 #include "capture/runtimes/jit-files.h"
 #include "trace/sections/runtime-options.h"
 
+struct helper_target;
 struct recorder;
 struct traced_process;
 
@@ -24,13 +25,6 @@ struct traced_process;
  * answer and change to the target's user; the recorder does neither. */
 
 #define HELPER_REFUSAL_BYTES 256
-
-/* The process that receives the request. */
-struct helper_target {
-	pid_t pid, namespace_pid;
-	int pidfd;
-	bool stop; /* ask it to stop writing its perf map, and not for one */
-};
 
 enum helper_answer {
 	HELPER_WAITS,
@@ -43,8 +37,16 @@ enum helper_answer {
  * the target's pidfd. `refusal_ret`, initially "": why the target refused. */
 typedef enum helper_answer helper_ask(const struct helper_target *target, char refusal_ret[HELPER_REFUSAL_BYTES]);
 
+/* The process that receives the request. */
+struct helper_target {
+	pid_t pid, namespace_pid;
+	int pidfd;
+	helper_ask *ask;
+	bool stop; /* ask it to stop writing its perf map, and not for one */
+};
+
 /* Starts a helper. False: no process or pipe can be created, or the previous child has not exited yet. */
-bool helper_start(struct helper *helper, const struct helper_target *target, helper_ask *ask);
+bool helper_start(struct helper *helper, const struct helper_target *target);
 
 /* Returns the answer, or HELPER_WAITS if there is none yet. After an answer the request is over. */
 enum helper_answer helper_poll(struct helper *helper, char refusal_ret[HELPER_REFUSAL_BYTES]);
@@ -62,11 +64,9 @@ const char *target_become_user(pid_t pid, uid_t *owner_ret);
  * failure. */
 int target_socket_connect(pid_t pid, uid_t owner, int directory, const char *name);
 
-/* Sends all bytes before the deadline. False: it failed. */
-bool target_socket_send(int fd, const void *data, size_t size, uint64_t until_ns);
-
-/* Reads until `size` bytes have arrived, the peer closes, or the deadline has passed. Returns the number of bytes. */
-size_t target_socket_receive(int fd, void *data, size_t size, uint64_t until_ns);
+/* Sends a request and reads the answer until `room` bytes have arrived, the peer closes, or the time is over. Returns
+ * the number of bytes. */
+size_t target_socket_exchange(int fd, const void *request, size_t size, void *answer, size_t room, uint64_t wait_ns);
 
 /* Processes without a perf map: their number, and the PID of the first one. */
 struct unasked {

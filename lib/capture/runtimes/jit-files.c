@@ -12,10 +12,8 @@
 #include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/limits.h"
-#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
-#include "capture/recorder/ring-reader.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "trace/sections/sections.h"
 
@@ -25,11 +23,6 @@
 static uint64_t nanoseconds(struct timespec time)
 {
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-static void format_name(const struct traced_process *process, char name[32])
-{
-	snprintf(name, 32, "perf-%d.map", process->namespace_pid);
 }
 
 static const char too_old[] = "it is older than the process";
@@ -136,15 +129,11 @@ static void add_growth(struct recorder *recorder, struct traced_process *process
  * not belong to the target. Returns -1 and errno on failure. */
 static int find_map(struct recorder *recorder, const struct traced_process *process, struct stat *status)
 {
-	char name[32];
-
-	format_name(process, name);
-	if (process->tmp_directory < 0) {
-		errno = ENOENT;
-		return -1;
-	}
-	return target_file_find(&recorder->calls, process->tmp_place, process->tmp_directory, name, TARGET_BESIDE,
-				status);
+	if (process->tmp_directory >= 0)
+		return target_file_find(&recorder->calls, process->tmp_place, process->tmp_directory, process->map_name,
+					TARGET_BESIDE, status);
+	errno = ENOENT;
+	return -1;
 }
 
 int perf_maps_open(struct recorder *recorder, const struct traced_process *process, struct stat *status,
@@ -182,12 +171,11 @@ bool perf_maps_remove(struct recorder *recorder, const struct traced_process *pr
 {
 	struct stat status;
 	CLEANUP(close) int fd = earlier ? find_map(recorder, process, &status) : -1;
-	char name[32];
 
 	if (earlier && (fd < 0 || !is_same_state(&process->earlier_map, &status)))
 		return true;
-	format_name(process, name);
-	return target_file_remove(&recorder->calls, process->tmp_place, process->tmp_directory, name, process->owner);
+	return target_file_remove(&recorder->calls, process->tmp_place, process->tmp_directory, process->map_name,
+				  process->owner);
 }
 
 void perf_maps_note_growth(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)
@@ -213,11 +201,11 @@ void perf_maps_watch(struct recorder *recorder, struct traced_process *process, 
 
 	if (directory < 0)
 		return;
-	if (process->tmp_directory >= 0)
-		close(process->tmp_directory);
+	close_descriptor(&process->tmp_directory);
 	process->tmp_directory = directory;
 	process->tmp_place = place;
 	process->namespace_pid = proc_namespace_pid(process->pid);
+	snprintf(process->map_name, sizeof(process->map_name), "perf-%d.map", process->namespace_pid);
 	process->started_realtime_ns = proc_start_realtime_ns(process->pid);
 	if (!proc_owner(process->pid, &process->owner))
 		process->owner = (uid_t)-1;
@@ -242,6 +230,7 @@ static struct mmt_error *read_packed(struct recorder *recorder, uint64_t place, 
 	const uint8_t *zero = NULL;
 	size_t length = 0;
 
+	buffer_init(packed, SIZE_MAX);
 	while (!error && !zero && length < size) {
 		size_t wanted = size - length < PIECE_BYTES ? size - length : PIECE_BYTES;
 		ssize_t count = target_file_read(&recorder->calls, place, fd, piece, wanted, length);
@@ -256,6 +245,8 @@ static struct mmt_error *read_packed(struct recorder *recorder, uint64_t place, 
 			error = ring_reader_give_way(recorder);
 	}
 	compressor_destroy(compressor);
+	if (error)
+		buffer_deinit(packed);
 	*size_ret = length;
 	return error;
 }
@@ -273,12 +264,9 @@ static struct mmt_error *take_text(struct recorder *recorder, struct traced_proc
 		*refused_ret = "all perf maps of a recording together may have 256 MiB";
 		return NULL;
 	}
-	buffer_init(&packed, SIZE_MAX);
 	error = read_packed(recorder, process->tmp_place, fd, size, true, &packed, &length);
-	if (error) {
-		buffer_deinit(&packed);
+	if (error)
 		return error;
-	}
 	map->pid = process->pid;
 	map->namespace_pid = process->namespace_pid;
 	recorder->jobs.runtimes->perf_map_bytes += length - map->text_size;
@@ -295,13 +283,10 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 	struct mmt_error *error = NULL;
 	const char *refused = NULL;
 	struct stat status = {0};
-	pid_t pid = process->pid;
-	char name[32];
 
 	fd = perf_maps_open(recorder, process, &status, &refused);
 	if (fd < 0 && !refused)
 		return NULL;
-	format_name(process, name);
 	if (!refused && status.st_size) {
 		add_growth(recorder, process, clock_now_ns(), fd, &status);
 		error = take_text(recorder, process, fd, (size_t)status.st_size, &refused);
@@ -310,10 +295,10 @@ struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_proces
 	if (refused && is_same_state(&process->earlier_map, &status))
 		return NULL;
 	if (refused == too_old && !process->target)
-		unasked_count(&recorder->jobs.runtimes->old_maps, pid);
+		unasked_count(&recorder->jobs.runtimes->old_maps, process->pid);
 	else if (refused)
-		recorder_message(recorder, true, "cannot use /tmp/%s of process %d (%llu bytes): %s", name, pid,
-				 (unsigned long long)status.st_size, refused);
+		recorder_message(recorder, true, "cannot use /tmp/%s of process %d (%llu bytes): %s", process->map_name,
+				 process->pid, (unsigned long long)status.st_size, refused);
 	return error;
 }
 
@@ -360,9 +345,8 @@ struct mmt_error *perf_maps_end_program(struct recorder *recorder, struct traced
 void jitdumps_deinit(struct jitdump_notes *notes)
 {
 	for (size_t i = 0; i < notes->items.count; i++) {
-		if (notes->items.items[i].fd >= 0)
-			close(notes->items.items[i].fd);
-		free(notes->items.items[i].kept);
+		close_descriptor(&notes->items.items[i].fd);
+		free(notes->items.items[i].copy.data);
 	}
 	vector_deinit(&notes->items);
 }
@@ -400,9 +384,7 @@ static bool know_writer(struct recorder *recorder, pid_t pid, struct writer_proc
 		writer->started_realtime_ns = proc_start_realtime_ns(pid);
 		return true;
 	}
-	if (writer->root >= 0)
-		close(writer->root);
-	writer->root = -1;
+	close_descriptor(&writer->root);
 	if (!process || process->tmp_directory < 0)
 		return false;
 	writer->namespace_pid = process->namespace_pid;
@@ -439,14 +421,13 @@ static void open_dump(struct recorder *recorder, const struct build_id_mapping *
 		/* The process chose the path, so open it below the process's own root directory. */
 		while (*path == '/')
 			path++;
-		note->namespace_pid = writer.namespace_pid;
+		note->copy.namespace_pid = writer.namespace_pid;
 		note->fd = process_table_spare(
 		    target_file_find(&recorder->calls, note->place, root, path, TARGET_IN_ROOT, &status));
 		refused = refuse(mapping, &writer, note->fd, &status);
 		if (refused) {
 			/* The path does not lead to this file any more, but the mapped file is still accessible. */
-			if (note->fd >= 0)
-				close(note->fd);
+			close_descriptor(&note->fd);
 			note->fd = process_table_spare(mapped_file_find(&recorder->calls, mapping, &status));
 			if (note->fd >= 0)
 				refused = refuse(mapping, &writer, note->fd, &status);
@@ -454,19 +435,17 @@ static void open_dump(struct recorder *recorder, const struct build_id_mapping *
 	}
 	if (!refused)
 		return;
-	recorder_message(recorder, true, "cannot use %s of process %d: %s", mapping->path, note->pid, refused);
-	if (note->fd >= 0)
-		close(note->fd);
-	note->fd = -1;
+	recorder_message(recorder, true, "cannot use %s of process %d: %s", mapping->path, note->copy.pid, refused);
+	close_descriptor(&note->fd);
 }
 
 /* Finds the program of the dump among the program starts known so far. jitdumps_note_begin() adds later ones. */
 static void find_program(const struct recorder *recorder, struct noted_jitdump *note)
 {
-	const struct traced_process *process = process_table_find(&recorder->processes, note->pid);
+	const struct traced_process *process = process_table_find(&recorder->processes, note->copy.pid);
 
-	note->knows_program = process && process->program_ns <= note->mapped_ns;
-	note->program_ns = note->knows_program ? process->program_ns : 0;
+	note->copy.knows_program = process && process->program_ns <= note->mapped_ns;
+	note->copy.program_ns = note->copy.knows_program ? process->program_ns : 0;
 }
 
 void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
@@ -474,14 +453,14 @@ void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 	for (size_t i = 0; i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
 		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
 
-		if (note->pid == pid && time_ns <= note->mapped_ns && time_ns > note->program_ns)
-			note->program_ns = time_ns;
+		if (note->copy.pid == pid && time_ns <= note->mapped_ns && time_ns > note->copy.program_ns)
+			note->copy.program_ns = time_ns;
 	}
 }
 
 struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id_mapping *mapping, uint64_t time_ns)
 {
-	struct noted_jitdump note = {.pid = mapping->pid,
+	struct noted_jitdump note = {.copy = {.pid = mapping->pid},
 				     .device_major = mapping->device_major,
 				     .device_minor = mapping->device_minor,
 				     .inode = mapping->inode,
@@ -495,8 +474,9 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 	for (size_t i = 0; i < dumps->items.count; i++) {
 		struct noted_jitdump *known = &dumps->items.items[i];
 
-		if (known->pid != note.pid || known->inode != note.inode || known->device_major != note.device_major ||
-		    known->device_minor != note.device_minor || known->ended)
+		if (known->copy.pid != note.copy.pid || known->inode != note.inode ||
+		    known->device_major != note.device_major || known->device_minor != note.device_minor ||
+		    known->ended)
 			continue;
 		if (known->mapped_ns < time_ns) {
 			known->mapped_ns = time_ns;
@@ -508,8 +488,7 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 	open_dump(recorder, mapping, &note);
 	if (vector_push(&recorder->jobs.runtimes->jitdumps.items, note))
 		return NULL;
-	if (note.fd >= 0)
-		close(note.fd);
+	close_descriptor(&note.fd);
 	return &error_no_memory;
 }
 
@@ -528,15 +507,12 @@ static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdu
 	room = LIMIT_RECORDED_JITDUMPS_BYTES - dumps->kept_bytes;
 	note->cut = (uint64_t)status.st_size > room;
 	size = note->cut ? room : (uint64_t)status.st_size;
-	buffer_init(&packed, SIZE_MAX);
 	error = read_packed(recorder, note->place, fd, size, false, &packed, &size);
-	if (error) {
-		buffer_deinit(&packed);
+	if (error)
 		return error;
-	}
-	note->kept = packed.data;
-	note->kept_packed = packed.size;
-	note->kept_bytes = size;
+	note->copy.data = packed.data;
+	note->copy.packed_size = packed.size;
+	note->copy.size = size;
 	dumps->kept_bytes += size;
 	return NULL;
 }
@@ -566,7 +542,7 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
 
 		/* If the next program has mapped the file, the record of the exec was read later. */
-		if (note->pid != pid || note->ended || note->mapped_ns >= exec_ns)
+		if (note->copy.pid != pid || note->ended || note->mapped_ns >= exec_ns)
 			continue;
 		note->ended = true;
 		if (note->fd < 0)
@@ -575,8 +551,7 @@ struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uin
 			error = keep_dump(recorder, note);
 		} else {
 			note->overwritten = true;
-			close(note->fd);
-			note->fd = -1;
+			close_descriptor(&note->fd);
 		}
 	}
 	return error;
@@ -609,19 +584,12 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 				 "file; some JIT code may have no names",
 				 overwritten, count);
 	for (size_t i = 0; !error && i < count; i++) {
-		struct noted_jitdump *note = &dumps->items.items[i];
-		struct jitdump_copy copy = {.pid = note->pid,
-					    .namespace_pid = note->namespace_pid,
-					    .knows_program = note->knows_program,
-					    .program_ns = note->program_ns,
-					    .data = note->kept,
-					    .size = note->kept_bytes,
-					    .packed_size = note->kept_packed};
+		struct jitdump_copy *copy = &dumps->items.items[i].copy;
 
-		if (note->kept && !vector_push(&copies.dumps, copy))
+		if (copy->data && !vector_push(&copies.dumps, *copy))
 			error = &error_no_memory;
 		else
-			note->kept = NULL;
+			copy->data = NULL;
 	}
 	if (!error && copies.dumps.count)
 		error = section_write(&section_jitdumps, &copies, buffer);

@@ -12,6 +12,7 @@
 #include "base/errors.h"
 #include "base/vector.h"
 #include "capture/recorder/build-id-notes.h"
+#include "trace/sections/sections.h"
 
 struct file_mark;
 struct recorder;
@@ -65,20 +66,16 @@ bool perf_maps_remove(struct recorder *recorder, const struct traced_process *pr
  */
 
 struct noted_jitdump {
-	pid_t pid, namespace_pid;
+	struct jitdump_copy copy; /* its content: that at the end of its program */
 	uint32_t device_major, device_minor;
 	uint64_t inode;
-	int fd;		     /* O_PATH; -1: the dump was refused, or its program has ended */
-	uint64_t place;	     /* see blocking-calls.h */
-	uint64_t in_pieces;  /* bytes already written as incremental metadata */
-	uint64_t program_ns; /* start of its program, the last one before the mapping; 0: before the recording */
-	uint64_t mapped_ns;  /* when the file was last seen mapped */
-	bool knows_program;  /* otherwise the dump may belong to any program of its process */
-	bool ended;	     /* its program has ended with an exec */
-	uint8_t *kept;	     /* content at the end of its program, in zstd frames; owned */
-	size_t kept_bytes, kept_packed; /* its size, and that of the frames */
-	bool cut;			/* the content was too long and was cut */
-	bool overwritten;		/* the next program overwrote the file before its content was copied */
+	int fd;		    /* O_PATH; -1: the dump was refused, or its program has ended */
+	uint64_t place;	    /* see blocking-calls.h */
+	uint64_t in_pieces; /* bytes already written as incremental metadata */
+	uint64_t mapped_ns; /* when the file was last seen mapped */
+	bool ended;	    /* its program has ended with an exec */
+	bool cut;	    /* the content was too long and was cut */
+	bool overwritten;   /* the next program overwrote the file before its content was copied */
 };
 
 struct jitdump_notes {
