@@ -23,7 +23,6 @@
 #include "base/limits.h"
 #include "capture/procfs/proc.h"
 #include "capture/memory/residency.h"
-#include "capture/runtimes/jit-files.h"
 #include "trace/format/format.h"
 
 /* log2 of the sizes of huge pages on any architecture */
@@ -106,25 +105,23 @@ static struct mmt_error *find_mounted_hugetlbfs(pid_t pid, struct map *namespace
 /* Huge pages of hugetlbfs are not in RSS, and only the device of a mapping shows that it has such pages. */
 static struct mmt_error *find_hugetlbfs(const struct recorder *recorder, struct recording_info *info)
 {
-	struct mmt_error *error = NULL;
-	struct map namespaces = {0};
+	struct mmt_error *error;
+	CLEANUP(map) struct map namespaces = {0};
 
 	/* The kernel's own hugetlbfs, one for each size of huge pages, has MAP_HUGETLB mappings, SHM_HUGETLB segments
 	 * and memfds. */
-	for (unsigned shift = HUGETLB_SHIFT_MIN; !error && shift <= HUGETLB_SHIFT_MAX; shift++) {
+	for (unsigned shift = HUGETLB_SHIFT_MIN; shift <= HUGETLB_SHIFT_MAX; shift++) {
 		CLEANUP(close) int fd = memfd_create("", MFD_CLOEXEC | MFD_HUGETLB | shift << MFD_HUGE_SHIFT);
 		struct stat state;
 
 		if (fd >= 0 && fstat(fd, &state) == 0 &&
 		    !vector_push(&info->hugetlb_devices,
 				 ((struct device_number){major(state.st_dev), minor(state.st_dev)})))
-			error = &error_no_memory;
+			return &error_no_memory;
 	}
-	if (!error)
-		error = find_mounted_hugetlbfs(getpid(), &namespaces, info);
+	error = find_mounted_hugetlbfs(getpid(), &namespaces, info);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++)
 		error = find_mounted_hugetlbfs(recorder->processes.items.items[i]->pid, &namespaces, info);
-	map_deinit(&namespaces);
 	return error;
 }
 

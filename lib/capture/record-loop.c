@@ -11,7 +11,6 @@
 #include "capture/heap/heap-readings.h"
 #include "capture/jit-code/jit-reader.h"
 #include "capture/memory/residency.h"
-#include "capture/runtimes/jit-files.h"
 #include "capture/procfs/proc.h"
 #include "capture/snapshot.h"
 #include "capture/targets.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* mmt_record(): chooses the events, starts the recording, runs the loop, and completes the file. */
-#include <mmtrace/record.h>
 
 #include <string.h>
 #include <sys/resource.h>
@@ -11,11 +10,9 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/heap/heap-readings.h"
-#include "capture/recorder/recorder.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/record-loop.h"
 #include "capture/jit-code/jit-reader.h"
-#include "capture/runtimes/jit-files.h"
 #include "capture/procfs/proc.h"
 #include "capture/memory/residency.h"
 #include "capture/snapshot.h"

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <mmtrace/record.h>
-
 #include "base/cleanup.h"
 #include "capture/procfs/proc.h"
 

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <mmtrace/record.h>
-
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/record-loop.h"

@@ -67,7 +67,6 @@ struct jit_reader {
 	size_t missing[CODE_MISSING_KINDS]; /* programs that have ended */
 };
 
-/* Accepts a zeroed value. */
 void jit_reader_deinit(struct jit_reader *reader);
 
 /* The process made memory executable at this time, or still had it then; `path` is the kernel's name for it. `forked`:

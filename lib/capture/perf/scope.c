@@ -17,7 +17,6 @@
 
 #include "base/cleanup.h"
 #include "capture/memory/group-memory.h"
-#include "capture/procfs/proc.h"
 
 #define CHEAP_EVENTS 192 /* a pair of mmap() and munmap() takes about a fifth longer than with those of two CPUs */
 #define WALK_NS 10	 /* for each event and pair; more if they do not fit into the caches */

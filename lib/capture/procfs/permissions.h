@@ -20,7 +20,6 @@ enum permission {
 	PERMISSION_PROCESS,	/* to read its maps */
 };
 
-/* Find the reason. */
 const struct mmt_refusal *permission_explain(enum permission permission);
 
 /* The effective capabilities of the caller, as bits 1 << CAP_... */

@@ -20,7 +20,6 @@
 
 #include "base/bytes.h"
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/permissions.h"

@@ -45,7 +45,6 @@ void priority_leave_realtime(struct priority *priority);
 /* Switches to the real-time policy if a ring is filling, and back when no ring has been filling for
  * PRIORITY_REALTIME_NS. */
 void priority_follow_rings(struct priority *priority, bool filling, uint64_t now_ns);
-/* Restores the original priority. */
 void priority_restore(struct priority *priority);
 
 /* Begins a slice of work, because the recorder was idle until now. */
@@ -54,7 +53,6 @@ void priority_begin_work(struct priority *priority, uint64_t now_ns);
 bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns);
 /* Pauses, then begins a new slice. */
 void priority_pause(struct priority *priority);
-/* Pauses if a pause is due. */
 void priority_pause_if_due(struct priority *priority);
 
 #endif

@@ -53,7 +53,6 @@ void perf_maps_note_growth(struct recorder *recorder, struct traced_process *pro
  * warning. Lets the ring reader work in between. Errors: reading the rings failed. */
 struct mmt_error *perf_maps_copy(struct recorder *recorder, struct traced_process *process) MMT_MUST_CHECK;
 
-/* Is there a map that could be copied? */
 bool perf_maps_exists(struct recorder *recorder, const struct traced_process *process);
 
 /* Removes the map. `earlier`: the one seen by perf_maps_end_program(), unless the current program has written to it
@@ -83,7 +82,6 @@ struct jitdump_notes {
 	uint64_t kept_bytes; /* size of all copies; at most LIMIT_RECORDED_JITDUMPS_BYTES */
 };
 
-/* Accepts a zeroed value. */
 void jitdumps_deinit(struct jitdump_notes *notes);
 
 /* Checks whether an executable mapping, present at this time, is a jitdump, and opens it. Accepts only the mapped file
