@@ -67,7 +67,7 @@ expect_refused "${hash:0:11}" "no control group ${hash:0:11}: .*at least 12 digi
 pod=kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod${uid//-/_}.slice
 make_group "$pod/crio-conmon-$hash.scope"
 make_group "$pod/cri-containerd-$hash.scope"
-expect_found "${hash:0:12}" "containerd://$hash" "$uid"
+expect_found "${hash:0:12}" "containerd://$hash" "$uid" "${hash^^}" "${uid//-/_}" "${uid^^}"
 # Another container with the same beginning.
 make_group "system.slice/docker-$twin.scope"
 expect_refused "${hash:0:12}" "several control groups have the ID ${hash:0:12} in their names: $top/.* and $top/.*"
@@ -78,6 +78,10 @@ expect_found "$other"
 uid=${hash:0:8}-${other:8:4}-${other:12:4}-${other:16:4}-${other:20:12}
 make_group "kubepods/besteffort/pod$uid/$(tr 0-9a-f 1-9a-f0 <<<"$other")"
 expect_found "$uid"
+# In a node that is a container, a pod whose resources are guaranteed.
+uid=$(rev <<<"$uid")
+make_group "system.slice/docker-$twin.scope/kubelet/kubelet-kubepods-pod${uid//-/_}.slice/cri-containerd-${other//[0-9]/e}.scope"
+expect_found "$uid" "${other//[0-9]/e}"
 
 # In another hierarchy there are no events of groups: the message says what to do.
 if [ -n "$memory" ] && mkdir "$memory/mmtrace-test-$$"; then

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/perf/scope.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -107,7 +108,7 @@ bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns)
 #define DEPTH_MAX 64
 #define PROCESSES_FILE "cgroup.procs"
 #define TRIED_MAX 8 /* a system mounts fewer hierarchies than this */
-#define HEX_DIGITS "0123456789abcdef"
+#define HEX_DIGITS "0123456789abcdefABCDEF"
 #define ID_DIGITS 64
 #define ID_DIGITS_MIN 12
 
@@ -190,10 +191,10 @@ static bool is_id(const char *text)
 	return length >= ID_DIGITS_MIN && !text[length];
 }
 
-/* In the names of its groups, systemd uses '_' instead of '-'. */
+/* In the names of its groups, systemd uses '_' instead of '-'. Their digits are of lower case. */
 static bool begins_with_id(const char *name, const char *id)
 {
-	while (*id && (*name == *id || (*name && strchr("-_", *name) && strchr("-_", *id)))) {
+	while (*id && (*name == tolower((unsigned char)*id) || (*name && strchr("-_", *name) && strchr("-_", *id)))) {
 		name++;
 		id++;
 	}
