@@ -84,6 +84,14 @@ record_work -p "$pid"
 "$MMTRACE" export -f pprof -o heap.pb.gz "$recording" && zcat heap.pb.gz >heap.pb || fail "export -f pprof"
 grep -aqF "$name" heap.pb || fail "the profile has no label with the control group"
 
+# In a hierarchy of version 1, the memory of a group of other processes, such as that of this shell, is not the group's.
+if [ -n "$memory" ]; then
+	start_workload leak-anon
+	echo "$pid" >"$unified/$name/cgroup.procs" || fail "a process cannot be put into a control group"
+	record_work -G "$name"
+	expect_json '.control_group == null'
+fi
+
 # A directory is not a control group because it has such a file.
 mkdir no-group && touch no-group/cgroup.procs
 "$MMTRACE" record -o no.data -G "$PWD/no-group" 2>wrong.log

@@ -61,7 +61,7 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 	return figures[0] != GROUP_MEMORY_NONE;
 }
 
-const char *group_memory_find(char *text, const char *controller)
+char *group_memory_find(char *text, const char *controller)
 {
 	char *rest = text, *line, *name, *path, *next;
 
@@ -103,7 +103,7 @@ char *group_memory_path(pid_t pid)
 	return NULL;
 }
 
-/* The mount of the hierarchy may show only a part of it, as in a container: its root is then the group. */
+/* Opens the group of a path in the memory hierarchy of version 1, or in that of version 2. */
 static int open_mounted(const char *path, bool version_1)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -113,17 +113,31 @@ static int open_mounted(const char *path, bool version_1)
 	while (mounts && directory < 0 && (mount = getmntent(mounts))) {
 		char full_path[PATH_MAX];
 
-		if (strcmp(mount->mnt_type, version_1 ? "cgroup" : "cgroup2") != 0 ||
-		    (version_1 && !hasmntopt(mount, "memory")) ||
-		    snprintf(full_path, sizeof(full_path), "%s%s", mount->mnt_dir, path) >= (int)sizeof(full_path))
-			continue;
-		directory = open(full_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (directory < 0)
-			directory = open(mount->mnt_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (!strcmp(mount->mnt_type, version_1 ? "cgroup" : "cgroup2") &&
+		    (!version_1 || hasmntopt(mount, "memory")) &&
+		    snprintf(full_path, sizeof(full_path), "%s%s", mount->mnt_dir, path) < (int)sizeof(full_path))
+			directory = open(full_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	if (mounts)
 		endmntent(mounts);
 	return directory;
+}
+
+/* Cuts the member's path off where the group's ends: it may be in a group below. False: it is in another group. */
+static bool cut_to_group(char *member, int group)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", group);
+	length = readlink(link, path, sizeof(path));
+	for (size_t end = strlen(member); length > 0 && end > 1; end--) {
+		if (strchr("/", member[end]) && end <= (size_t)length && !memcmp(path + length - end, member, end)) {
+			member[end] = '\0';
+			return true;
+		}
+	}
+	return false;
 }
 
 bool group_memory_open(int group, pid_t member, struct group_memory *memory)
@@ -134,17 +148,17 @@ bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 		memory->directory = openat(group, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		return memory->directory >= 0;
 	}
-	for (int version = 1; version <= (group < 0 ? 2 : 1); version++) {
+	for (int version = 1; version <= (group < 0 ? 2 : 1) && memory->directory < 0; version++) {
 		CLEANUP(free) char *text = proc_text(member, "cgroup");
-		const char *path = text ? group_memory_find(text, version == 1 ? "memory" : "") : NULL;
+		char *path = text ? group_memory_find(text, version == 1 ? "memory" : "") : NULL;
 
-		if (!path || !strcmp(path, "/"))
+		/* In another hierarchy, the process may be in a group with other members, such as that of a shell. */
+		if (!path || !strcmp(path, "/") || (group >= 0 && !cut_to_group(path, group)))
 			continue;
 		memory->version_1 = version == 1;
 		memory->directory = open_mounted(path, memory->version_1);
-		return memory->directory >= 0;
 	}
-	return false;
+	return memory->directory >= 0;
 }
 
 void group_memory_close(struct group_memory *memory)

@@ -22,9 +22,9 @@ struct group_memory {
 
 /*
  * Opens the memory controller's directory. `group`: the recorded group, if its hierarchy has the controller; otherwise
- * the controller has a hierarchy of version 1, in which the group of the process `member` is used. -1: no group is
- * recorded, use that of `member`. False: there is no controller, or the group is the root, whose counters are those of
- * the machine.
+ * the controller has a hierarchy of version 1, in which the group with the same path is used: the process `member` is
+ * in it. -1: no group is recorded, use that of `member`. False: there is no controller, or the group is the root, whose
+ * counters are those of the machine.
  */
 bool group_memory_open(int group, pid_t member, struct group_memory *memory);
 void group_memory_close(struct group_memory *memory);
@@ -34,7 +34,7 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 
 /* Finds the path of the group in `text`, which is /proc/PID/cgroup, in the version 1 hierarchy of the controller; "":
  * version 2. NULL: none. Changes the text. */
-const char *group_memory_find(char *text, const char *controller);
+char *group_memory_find(char *text, const char *controller);
 
 /* Returns that path of the process's group, which the caller frees. NULL: there is none. */
 char *group_path(pid_t pid, const char *controller);
