@@ -274,7 +274,8 @@ struct mmt_process_readings {
 
 struct mmt_process {
 	int32_t pid;
-	int32_t parent_pid; /* 0: unknown */
+	int32_t parent_pid;    /* 0: unknown */
+	int32_t container_pid; /* in its own PID namespace; 0: unknown */
 	const char *name;
 	const char *program;	   /* path of the executed file, as the kernel's maps name it; NULL: unknown */
 	const char *control_group; /* path in its hierarchy, as in /proc/PID/cgroup; "": unknown, or the root */

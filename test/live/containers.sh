@@ -80,6 +80,8 @@ start_target
 echo "$pid" >target-pid
 record_beside $needed,ipc_lock,sys_nice --uts -p "$pid"
 grep -qx "mmtrace record: recording leak (pid $(cat target-pid), 1 in its container); Ctrl-C stops" record.log || fail "$(cat record.log)"
+expect_json ".processes[] | .pid == $(cat target-pid) and .container_pid == 1"
+"$MMTRACE" report --no-pager -i "$recording" >report.txt && grep -q "^leak (pid $(cat target-pid), 1 in its container), " report.txt || fail "$(cat report.txt)"
 
 # A PID that only a process in a container has, and one that two have: in PID namespaces in which no other process has it.
 cat >nested <<'END'

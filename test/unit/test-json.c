@@ -72,6 +72,7 @@ START_TEST(report_fields)
 	process = json_array_get(json_object_get(root, "processes"), 0);
 	ck_assert_int_eq(number(process, "mismatch_bytes"), 0);
 	ck_assert(json_is_null(json_object_get(process, "parent_pid")));
+	ck_assert(json_is_null(json_object_get(process, "container_pid")));
 	row = json_array_get(json_object_get(root, "groups"), 0);
 	ck_assert_int_eq(number(row, "unfreed_count"), 256);
 	ck_assert_int_eq(number(row, "original_bytes"), 2147483648);

@@ -87,7 +87,7 @@ START_TEST(readings_of_processes)
 	builder_exit(builder, 3100, SECOND, SECOND);
 	builder_fork(builder, 3200, SECOND, SECOND, FIRST, FIRST);
 	builder_note(builder, 4000, FIRST, NOTE_RESIDENT, 6 * MEBIBYTE, 4);
-	builder_note(builder, 4000, SECOND, NOTE_STARTED, 3, 0);
+	builder_note(builder, 4000, SECOND, NOTE_STARTED, 3, 7);
 	builder_note(builder, 4000, SECOND, NOTE_RESIDENT, MEBIBYTE, 4);
 	builder_round(builder);
 	builder_finish(builder, 7000);
@@ -97,6 +97,8 @@ START_TEST(readings_of_processes)
 		options.from = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = 1900};
 	report = report_file_report(&options);
 	ck_assert_uint_eq(report->process_count, 3);
+	ck_assert_int_eq(report->processes[0].container_pid, 0);
+	ck_assert_int_eq(report->processes[2].container_pid, 7);
 	ck_assert_uint_eq(report->processes[0].readings->start_resident_bytes, (_i ? 4 : 3) * MEBIBYTE);
 	ck_assert_uint_eq(report->processes[0].readings->start_swapped_bytes, _i ? MEBIBYTE : 0);
 	ck_assert_uint_eq(report->processes[0].readings->end_resident_bytes, 6 * MEBIBYTE);

@@ -380,12 +380,14 @@ START_TEST(table_of_processes)
 						    .unfreed_bytes = 4096 * (uint64_t)i,
 						    .before_bytes = 8192};
 	report.processes = processes;
+	processes[0].container_pid = 100;
+	processes[1].container_pid = 7;
 	report.process_count = 3;
 	report.resident_reading_count = 0;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "\n  process                    unfreed      before\n"
 			 "  server (102)              8.00 KiB    8.00 KiB  child of 100, ended\n"
-			 "  server (101)              4.00 KiB    8.00 KiB  child of 100\n"
+			 "  server (101)              4.00 KiB    8.00 KiB  child of 100, 7 in its container\n"
 			 "  server (100)                   0 B    8.00 KiB\n");
 	free(text);
 	report.process_count = 12;

@@ -23,7 +23,7 @@ struct missing_children {
 };
 
 struct process_start {
-	int32_t pid;
+	int32_t pid, inside; /* 0: unknown */
 	uint64_t boot_ns;
 	uint32_t control_group; /* in notes->control_groups */
 };

@@ -270,6 +270,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	*described = (struct mmt_process){
 	    .pid = process->pid,
 	    .parent_pid = process->parent_pid,
+	    .container_pid = start ? start->inside : 0,
 	    .name = arena_string(&report->arena, processes_name(report->replay.processes, process->name)),
 	    .ended = process->ended,
 	    .threads = process->thread_count,

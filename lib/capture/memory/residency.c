@@ -473,7 +473,9 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 
 	process->start_noted = true;
 	process->lender = parent && !parent->ended ? parent->pid : 0;
-	return boot_ns ? recorder_note_started(recorder, process->pid, now_ns, boot_ns, control_group) : NULL;
+	return boot_ns ? recorder_note_started(recorder, process->pid, proc_namespace_pid(process->pid), now_ns,
+					       boot_ns, control_group)
+		       : NULL;
 }
 
 /* Notes the counters of the control group, the recorded one or that of the first target. A group may get its first

@@ -199,12 +199,12 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder)
 	return error;
 }
 
-struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, uint64_t time_ns, uint64_t boot_ns,
-					const char *control_group)
+struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, pid_t inside, uint64_t time_ns,
+					uint64_t boot_ns, const char *control_group)
 {
 	struct buffer record;
 
-	begin_note(&record, NOTE_STARTED, boot_ns, 0);
+	begin_note(&record, NOTE_STARTED, boot_ns, (uint64_t)inside);
 	if (control_group)
 		buffer_put(&record, control_group, strlen(control_group) + 1);
 	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);

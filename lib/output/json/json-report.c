@@ -110,6 +110,7 @@ static void put_process(struct document *document, const struct mmt_process *it)
 {
 	document_signed(document, "pid", it->pid);
 	put_signed(document, "parent_pid", it->parent_pid, it->parent_pid);
+	put_signed(document, "container_pid", it->container_pid, it->container_pid);
 	document_string(document, "name", it->name);
 	document_unsigned(document, "start_boot_ns", it->start_boot_ns ? it->start_boot_ns : MMT_UNKNOWN);
 	document_bool(document, "ended", it->ended);

@@ -143,8 +143,11 @@ void text_processes(struct text *text, const struct mmt_report *report)
 			    text_bytes(text, process->before_bytes));
 		if (process->parent_pid)
 			text_add(text, "  child of %" PRId32, process->parent_pid);
+		if (process->container_pid && process->container_pid != process->pid)
+			text_add(text, "%s%" PRId32 " in its container", text_has_sentence(text) ? ", " : "  ",
+				 process->container_pid);
 		if (process->ended)
-			text_add(text, process->parent_pid ? ", ended" : "  ended");
+			text_add(text, text_has_sentence(text) ? ", ended" : "  ended");
 		if (process->ended && readings)
 			text_add(text, ", last read at %s", text_since(text, report, readings->end_ns));
 		if (text_has_sentence(text))

@@ -283,7 +283,10 @@ void text_end_sentence(struct text *text, enum text_style style, unsigned indent
 
 void text_add_process(struct text *text, const struct mmt_process *process)
 {
-	text_add(text, "%s (pid %" PRId32 ")", selection_process_name(process), process->pid);
+	text_add(text, "%s (pid %" PRId32, selection_process_name(process), process->pid);
+	if (process->container_pid && process->container_pid != process->pid)
+		text_add(text, ", %" PRId32 " in its container", process->container_pid);
+	text_add(text, ")");
 }
 
 void text_pad_to(struct text *text, unsigned column)
