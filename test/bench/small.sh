@@ -132,7 +132,8 @@ must CPUs untraced threads -g fp cgroup cpus perf -g perf -a us to create a thre
 must <n>( <n>){5,7} <d> <d>
 must to attach
 must threads --scope threads --scope cgroup( threads,<n>_CPUs)+
-must <n> <d> ms <d> ms( <n> files <d> s)+
+must <n> (<d>|-) ms <d> ms( <n> files <d> s)+
+must --scope cgroup( <n> files <d> s)+
 must rings of <n> CPUs: <d> [KMG]iB of rings
 END
 else
@@ -144,7 +145,7 @@ may only half of the available memory is used: <n> MiB
 must pairs of mmap and munmap: the median, .*
 must thread kept its processor, .*
 must are resident is read as well as the maps.
-must (16 MiB resident|64 MiB mapped, 16 MiB resident|600 mappings of a page|16 MiB in huge pages):
+must (16 MiB resident|64 MiB mapped, 16 MiB resident|1024 MiB mapped, 16 MiB resident|600 mappings of a page|16 MiB in huge pages):
 must reading elapsed ms CPU ms longest ms calls
 must (start|stop) <d> <d> <d> <n>
 must the recorder with(out)? readings: <d> ms of processor time, <n> bytes
