@@ -110,10 +110,11 @@ struct event {
 						 EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_END */
 		struct {
 			/* EVENT_MARK: its number. EVENT_LARGE_DUMPS: 1 for on. EVENT_UNRECORDED_CHILDREN: how many.
-			   EVENT_PROCESS_STARTED: nanoseconds since boot. EVENT_BREAK: the address. Others: bytes. */
+			   EVENT_PROCESS_STARTED: nanoseconds since boot. EVENT_BREAK: the address.
+			   EVENT_GROUP_MEMORY: see enum mmt_group_figure. Others: bytes. */
 			uint64_t value;
 			uint64_t number; /* of the reading, the same for all processes at one time; EVENT_LIMIT: bytes
-					    in use */
+					    in use; EVENT_PROCESS_STARTED: the PID in its container, 0 if unknown */
 			uint32_t
 			    figure; /* EVENT_GROUP_MEMORY: below NOTE_GROUP_FIGURES; EVENT_LIMIT: below NOTE_LIMITS */
 			const char *control_group; /* EVENT_PROCESS_STARTED: path; "": not recorded */
