@@ -94,8 +94,9 @@ static void put_memory(const struct record_end *end)
 	if (!end->growth_known)
 		return;
 	fprintf(stderr, "  %s %s", end->growth_of, mmt_format_bytes(start_bytes, first));
+	/* The first reading may be late. */
 	if (peak_bytes == start_bytes && end_bytes == start_bytes)
-		fputs(", unchanged", stderr);
+		fprintf(stderr, ", unchanged for %s", mmt_format_duration(growth->end_ns - growth->start_ns, last));
 	else
 		fprintf(stderr, " to %s, peak %s; %s", mmt_format_bytes(end_bytes, last),
 			mmt_format_bytes(peak_bytes, peak), mmt_format_change(mmt_growth_change(growth), change));

@@ -33,7 +33,7 @@ report_json
 let_end
 expect_workload_answer yes
 expect_order '^recorded [0-9.]+ m?s, 1 process; stopped$' \
-	'^  RSS [0-9.]+ [KMG]iB( to .*; \+[0-9.]+ [KMG]iB.*|, unchanged): (too short to tell|growing|steady|grew, now level)$' \
+	'^  RSS [0-9.]+ [KMG]iB( to .*; \+[0-9.]+ [KMG]iB.*|, unchanged for [0-9.]+ [mun]?s): (too short to tell|growing|steady|grew, now level)$' \
 	'^.*mmtrace.data: [0-9.]+ KiB, [0-9,]+ events, 0 lost$' '^next: mmtrace report -i .*mmtrace.data$'
 ! grep -qE 'stack dump|recorder|ring|priority|packed' record.log || fail "diagnostics without -v: $(cat record.log)"
 
