@@ -37,8 +37,9 @@ struct process {
 
 struct thread {
 	int32_t tid;
-	uint32_t process;		/* index */
-	uint32_t name;			/* index for processes_name() */
+	uint32_t process; /* index */
+	uint32_t name;	  /* index for processes_name() */
+	bool ended;
 	void *context;			/* the caller's; initially NULL */
 	struct thread *next, *previous; /* in the list of live threads */
 };

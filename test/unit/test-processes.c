@@ -34,11 +34,6 @@ static struct thread *thread_of(int32_t pid, int32_t tid)
 	return thread;
 }
 
-static bool is_live(const struct thread *thread)
-{
-	return thread_of(-1, thread->tid) == thread;
-}
-
 static void fork_task(int32_t pid, int32_t tid, int32_t parent_pid, int32_t parent_tid, uint64_t flags,
 		      uint64_t time_ns)
 {
@@ -116,7 +111,7 @@ START_TEST(threads_share_the_space_and_the_last_ends_the_process)
 	ck_assert_str_eq(processes_name(processes, second->name), "main");
 	ck_assert_uint_eq(process->thread_count, 2);
 	exit_task(100, 100, 20);
-	ck_assert(!is_live(first));
+	ck_assert(first->ended);
 	ck_assert(!process->ended);
 	map(100, 10, 25);
 	exit_task(100, 101, 30);
@@ -238,7 +233,7 @@ START_TEST(exec_from_a_thread_ends_the_others)
 	exit_task(100, 102, 13);
 	exit_task(100, 100, 14);
 	exec_task(100, 100, 15);
-	ck_assert(!is_live(caller));
+	ck_assert(caller->ended);
 	ck_assert(!process->ended);
 	ck_assert_uint_eq(count_live(process), 1);
 	ck_assert_uint_eq(processes_count(processes), 1);
@@ -531,7 +526,7 @@ START_TEST(reused_tid_ends_the_thread_whose_exit_was_lost)
 	fork_task(200, 101, 200, 200, CLONE_VM | CLONE_THREAD, 12);
 	second = thread_of(-1, 101);
 	ck_assert_ptr_ne(first, second);
-	ck_assert(!is_live(first));
+	ck_assert(first->ended);
 	ck_assert_uint_eq(count_live(processes_find(processes, 100)), 1);
 	ck_assert_uint_eq(count_live(processes_find(processes, 200)), 2);
 	ck_assert_ptr_eq(processes_at(processes, second->process), processes_find(processes, 200));
@@ -643,11 +638,11 @@ START_TEST(exec_ends_only_the_threads_of_its_process)
 
 	ck_assert_uint_eq(count_live(processes_find(processes, 1)), 3);
 	exit_task(1, 2, NOW_NS);
-	ck_assert(!is_live(second));
+	ck_assert(second->ended);
 	exec_task(1, 3, NOW_NS);
-	ck_assert(!is_live(first));
-	ck_assert(is_live(third));
-	ck_assert(is_live(other));
+	ck_assert(first->ended);
+	ck_assert(!third->ended);
+	ck_assert(!other->ended);
 	ck_assert_ptr_eq(processes_find(processes, 1)->threads, third);
 	ck_assert_ptr_null(third->next);
 	ck_assert_ptr_null(third->previous);
