@@ -49,7 +49,7 @@ struct mmt_error *processes_create(const struct processes_options *options, stru
 		return &error_no_memory;
 	}
 	processes->options = *options;
-	processes->rules = options->rules ? *options->rules : kernel_rules_newest();
+	processes->rules = options->rules ? *options->rules : kernel_rules_of("");
 	processes->options.rules = &processes->rules;
 	if (create_space(processes, &processes->let_go)) {
 		processes_destroy(processes);
