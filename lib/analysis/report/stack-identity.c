@@ -88,44 +88,78 @@ static uint64_t place_of(bool anywhere, const struct mmt_frame *frame)
 	return anywhere ? 0 : frame->address;
 }
 
-void identities_deinit(struct identities *identities)
+static bool same_text(const char *left, const char *right)
 {
-	intern_deinit(&identities->texts);
-	intern_deinit(&identities->frames);
-	intern_deinit(&identities->stacks);
-	vector_deinit(&identities->numbers);
+	return left == right || !strcmp(left ? left : "", right ? right : "");
 }
 
-/* From 1; 0: out of memory. */
-static uint32_t number_text(struct identities *identities, const char *text, size_t length)
+static size_t name_length(const struct identities *identities, const struct mmt_frame *frame)
 {
-	return intern_put(&identities->texts, text, length) + 1;
+	if (identities->by_line)
+		return frame->function ? strlen(frame->function) : 0;
+	return identity_name_length(frame);
+}
+
+static uint64_t hash_text(struct identities *identities, const char *text)
+{
+	return id_table_hash(&identities->by_hash, text, text ? strlen(text) : 0);
+}
+
+const char *identity_build_id(const struct identities *identities, uint32_t number)
+{
+	return number < identities->build_ids.count ? identities->build_ids.items[number] : NULL;
+}
+
+static bool is_same(const struct identities *identities, uint32_t number, const struct mmt_frame *b,
+		    const char *build_id)
+{
+	const struct mmt_frame *a = identities->frames.items[number];
+	size_t length = name_length(identities, a);
+
+	if (a->kind != b->kind || !same_text(a->module, b->module) || length != name_length(identities, b) ||
+	    !a->function != !b->function || (length && strncmp(a->function, b->function, length) != 0))
+		return false;
+	if (!a->function && (place_of(identities->anywhere, a) != place_of(identities->anywhere, b) ||
+			     !same_text(identity_build_id(identities, number), build_id)))
+		return false;
+	return !identities->by_line || (a->inlined == b->inlined && a->source_line == b->source_line &&
+					same_text(a->source_file, b->source_file));
+}
+
+void identities_deinit(struct identities *identities)
+{
+	id_table_deinit(&identities->by_hash);
+	vector_deinit(&identities->frames);
+	vector_deinit(&identities->build_ids);
+	intern_deinit(&identities->stacks);
+	vector_deinit(&identities->numbers);
 }
 
 uint32_t identity_of_frame(struct identities *identities, const struct build_id_paths *paths,
 			   const struct mmt_frame *frame)
 {
-	const char *function = frame->function, *module = frame->module ? frame->module : "", *build_id = NULL;
-	const char *file = identities->by_line && frame->source_file ? frame->source_file : "";
-	struct frame_identity identity = {.place = place_of(identities->anywhere, frame),
-					  .line = identities->by_line ? frame->source_line : 0,
-					  .kind = frame->kind << 1 | (identities->by_line && frame->inlined)};
+	const char *build_id = frame->kind == MMT_FRAME_NATIVE ? build_id_paths_find(paths, frame->module_path) : NULL;
+	bool by_line = identities->by_line;
+	uint64_t key[] = {
+	    place_of(identities->anywhere, frame),
+	    hash_text(identities, frame->module),
+	    id_table_hash(&identities->by_hash, frame->function, name_length(identities, frame)),
+	    frame->function ? 0 : hash_text(identities, build_id),
+	    by_line ? hash_text(identities, frame->source_file) : 0,
+	    by_line ? (uint64_t)frame->source_line << 1 | frame->inlined : 0,
+	    frame->kind,
+	};
+	uint64_t hash = id_table_hash(&identities->by_hash, key, sizeof(key));
+	size_t position = 0;
+	uint32_t number;
 
-	if (!function && frame->kind == MMT_FRAME_NATIVE)
-		build_id = build_id_paths_find(paths, frame->module_path);
-	if (function)
-		identity.function = number_text(identities, function,
-						identities->by_line ? strlen(function) : identity_name_length(frame));
-	if (*module)
-		identity.module = number_text(identities, module, strlen(module));
-	if (build_id)
-		identity.build_id = number_text(identities, build_id, strlen(build_id));
-	if (*file)
-		identity.file = number_text(identities, file, strlen(file));
-	if ((*module && !identity.module) || (*file && !identity.file) || (function && !identity.function) ||
-	    (build_id && !identity.build_id))
+	while ((number = id_table_next(&identities->by_hash, hash, &position)) != ID_NONE) {
+		if (is_same(identities, number, frame, build_id))
+			return number;
+	}
+	if (!vector_push(&identities->frames, frame) || (paths && !vector_push(&identities->build_ids, build_id)))
 		return IDENTITY_NONE;
-	return intern_put(&identities->frames, &identity, sizeof(identity));
+	return id_table_add(&identities->by_hash, hash);
 }
 
 uint32_t identity_of_stack(struct identities *identities, const struct build_id_paths *paths,

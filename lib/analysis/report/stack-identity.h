@@ -29,32 +29,26 @@ const char *build_id_paths_find(const struct build_id_paths *paths, const char *
 bool build_id_paths_init(struct build_id_paths *paths, const struct mmt_report *report);
 void build_id_paths_deinit(struct build_id_paths *paths);
 
-/* What is compared of a frame. Numbers of texts are from 1. */
-struct frame_identity {
-	uint64_t place;	       /* of a frame without a function */
-	uint32_t function;     /* 0: no name */
-	uint32_t build_id;     /* of a frame without a function; 0: unknown */
-	uint32_t module, file; /* 0: none */
-	uint32_t line;
-	uint32_t kind; /* enum mmt_frame_kind << 1 | inlined */
-};
-
 struct identities {
 	bool by_line;  /* set by the caller: lines, files and inlining count, too */
 	bool anywhere; /* set by the caller: ignore addresses of frames in no file, which differ between runs */
-	struct intern texts;
-	struct intern frames;	  /* struct frame_identity, by number */
-	struct intern stacks;	  /* numbers of frames */
-	VECTOR(uint32_t) numbers; /* scratch */
+	struct id_table by_hash;
+	VECTOR(const struct mmt_frame *) frames; /* by number: the first one with this identity */
+	VECTOR(const char *) build_ids;		 /* of their modules, NULL: unknown; empty without paths */
+	struct intern stacks;			 /* numbers of frames */
+	VECTOR(uint32_t) numbers;		 /* scratch */
 };
 
 #define IDENTITY_NONE INTERN_NONE
 
 void identities_deinit(struct identities *identities);
 
-/* Number of a frame. `paths` may be NULL. IDENTITY_NONE: out of memory. */
+/* Number of a frame, which must live as long as `identities`. `paths`: always or never NULL. IDENTITY_NONE: out of
+ * memory. */
 uint32_t identity_of_frame(struct identities *identities, const struct build_id_paths *paths,
 			   const struct mmt_frame *frame);
+
+const char *identity_build_id(const struct identities *identities, uint32_t number);
 
 /* Number of a stack. Those of lost calls differ from calls without a recorded stack: neither has frames. */
 uint32_t identity_of_stack(struct identities *identities, const struct build_id_paths *paths,
