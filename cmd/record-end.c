@@ -69,9 +69,8 @@ static void judge_report(struct record_end *end, const char *file)
 		end->growth_of = report->growth.by_pss ? "Pss" : report->growth.sharers > 1 ? "sum of RSS" : "RSS";
 		end->growth_known = end->reported = true;
 	}
-	if (!error && report->control_group && report->control_group->start[MMT_GROUP_OOM_KILLS] != MMT_UNKNOWN)
-		end->oom_kills =
-		    report->control_group->end[MMT_GROUP_OOM_KILLS] - report->control_group->start[MMT_GROUP_OOM_KILLS];
+	if (!error)
+		end->oom_kills = mmt_control_group_oom_kills(report->control_group);
 	if (!error)
 		mmt_report_destroy(report);
 	mmt_error_destroy(error);
@@ -95,7 +94,9 @@ static void put_memory(const struct record_end *end)
 		return;
 	fprintf(stderr, "  %s %s", end->growth_of, mmt_format_bytes(start_bytes, first));
 	/* The first reading may be late. */
-	if (peak_bytes == start_bytes && end_bytes == start_bytes)
+	if (peak_bytes == start_bytes && end_bytes == start_bytes && growth->end_ns <= growth->start_ns)
+		fputs(", read once", stderr);
+	else if (peak_bytes == start_bytes && end_bytes == start_bytes)
 		fprintf(stderr, ", unchanged for %s", mmt_format_duration(growth->end_ns - growth->start_ns, last));
 	else
 		fprintf(stderr, " to %s, peak %s; %s", mmt_format_bytes(end_bytes, last),

@@ -474,8 +474,8 @@ enum mmt_group_figure {
 	MMT_GROUP_FIGURES
 };
 
-/* At the first and the last reading in the window: bytes, but for the last two; MMT_UNKNOWN: the kernel does not have
- * this counter. */
+/* At the first and the last reading in the window: bytes, but for OOM_KILLS and STALLED; MMT_UNKNOWN: the kernel does
+ * not have this counter. */
 struct mmt_control_group {
 	bool selected; /* the recording is of this group; false: the first target is in it */
 	uint64_t start_ns, end_ns;
@@ -564,11 +564,14 @@ MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);
  * since peak_ns: the rows do not have it. 0: less than half of the growth. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report);
 
-/* Bytes at the end that the kernel can only swap out, not drop as it drops the page cache. */
+/* Processes of the group that the OOM killer ended in the window; 0, too, if that is not known. `group` may be NULL. */
+MMT_PUBLIC uint64_t mmt_control_group_oom_kills(const struct mmt_control_group *group);
+
+/* Bytes at the end that the kernel cannot drop as it drops the page cache; counters that are not known count as 0. */
 MMT_PUBLIC uint64_t mmt_control_group_used(const struct mmt_control_group *group);
 
 /* Nanoseconds after the end in which the growth of the processes fills the group up to its limit; MMT_UNKNOWN: they do
- * not grow, or there is no limit. */
+ * not grow, are not all in the group, or there is no limit. */
 MMT_PUBLIC uint64_t mmt_control_group_full_ns(const struct mmt_report *report);
 
 MMT_END_C

@@ -41,7 +41,7 @@ START_TEST(version_2)
 	write_file(directory, "memory.stat",
 		   _i ? "anon 1000\nfile 90000\nshmem 80000\nfile_mapped 7\n"
 		      : "anon 1000\nfile 90000\nkernel 5000\nkernel_stack 16\nshmem 80000\n");
-	write_file(directory, "memory.events.local", "low 0\nhigh 7\nmax 9\noom 5\noom_kill 3\n");
+	write_file(directory, "memory.events", "low 0\nhigh 7\nmax 9\noom 5\noom_kill 3\n");
 	if (!_i)
 		write_file(directory, "memory.pressure",
 			   "some avg10=0.00 avg60=0.00 avg300=0.00 total=8224\nfull avg10=0.00 total=2327\n");

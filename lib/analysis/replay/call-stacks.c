@@ -10,6 +10,12 @@
 #include "base/limits.h"
 #include "base/syscall-table.h"
 
+/* A call of a process whose code is not known yet. */
+struct early_sample {
+	struct kept_sample sample;
+	struct early_sample *next; /* next sample of the same process; the list is circular */
+};
+
 void lost_events_deinit(struct lost_events *lost)
 {
 	vector_deinit(&lost->latest);
@@ -166,55 +172,66 @@ static struct mmt_error *unwind_call(struct replay *replay, const struct process
 	return set_number(&replay->stacks, call, replay->stacks.callchains ? resolver_callchain(replay->code) : number);
 }
 
-static void free_sample(struct kept_sample *sample)
-{
-	kept_sample_deinit(sample);
-	free(sample);
-}
-
+/* Append to the circular list of its process; the map holds the last item. */
 static struct mmt_error *keep_early_sample(struct call_stacks *stacks, uint32_t process, uint64_t call,
 					   const struct event_stack *stack)
 {
-	struct kept_sample *early = calloc(1, sizeof(*early));
+	struct early_sample *early = calloc(1, sizeof(*early));
+	struct early_sample *before = map_get_pointer(&stacks->early_samples, process);
 
-	if (!early || !vector_push(&stacks->early, early)) {
+	if (!early || !map_put_pointer(&stacks->early_samples, process, early)) {
 		free(early);
 		return &error_no_memory;
 	}
+	early->next = before ? before->next : early;
+	if (before)
+		before->next = early;
+	stacks->early_count++;
 	stacks->early_bytes += stack->byte_count;
-	early->process = process;
-	early->number = call;
-	return keep_stack(early, stack);
+	early->sample.number = call;
+	return keep_stack(&early->sample, stack);
+}
+
+static void forget_early(struct call_stacks *stacks, uint32_t process)
+{
+	struct early_sample *last = map_get_pointer(&stacks->early_samples, process);
+	struct early_sample *early = last ? last->next : NULL;
+
+	map_remove(&stacks->early_samples, process);
+	while (early) {
+		struct early_sample *next = early == last ? NULL : early->next;
+
+		stacks->early_bytes -= early->sample.stack.byte_count;
+		kept_sample_deinit(&early->sample);
+		free(early);
+		stacks->early_count--;
+		early = next;
+	}
 }
 
 struct mmt_error *call_stacks_unwind_early(struct replay *replay, uint32_t process)
 {
-	struct call_stacks *stacks = &replay->stacks;
+	const struct early_sample *last = map_get_pointer(&replay->stacks.early_samples, process);
+	struct early_sample *early = last ? last->next : NULL, *first = early;
 	struct mmt_error *error = NULL;
-	size_t kept = 0;
 
-	for (size_t i = 0; i < stacks->early.count; i++) {
-		struct kept_sample *early = stacks->early.items[i];
-
-		if (early->process != process) {
-			stacks->early.items[kept++] = early;
-			continue;
-		}
-		if (!error)
-			error =
-			    unwind_call(replay, processes_at(replay->processes, process), early->number, &early->stack);
-		stacks->early_bytes -= early->stack.byte_count;
-		free_sample(early);
+	while (!error && early) {
+		error = unwind_call(replay, processes_at(replay->processes, process), early->sample.number,
+				    &early->sample.stack);
+		early = early->next == first ? NULL : early->next;
 	}
-	stacks->early.count = kept;
+	if (first)
+		forget_early(&replay->stacks, process);
 	return error;
 }
 
 void call_stacks_deinit(struct call_stacks *stacks)
 {
-	for (size_t i = 0; i < stacks->early.count; i++)
-		free_sample(stacks->early.items[i]);
-	vector_deinit(&stacks->early);
+	uint64_t process, early;
+
+	for (size_t i = 0; map_next(&stacks->early_samples, &i, &process, &early);)
+		forget_early(stacks, (uint32_t)process);
+	map_deinit(&stacks->early_samples);
 	for (size_t i = 0; i < stacks->chunks.count; i++)
 		free(stacks->chunks.items[i]);
 	vector_deinit(&stacks->chunks);
@@ -228,7 +245,7 @@ static struct mmt_error *unwind_or_keep(struct replay *replay, uint32_t index, u
 	struct call_stacks *stacks = &replay->stacks;
 
 	if (!replay->metadata->ours || replay->metadata->packed || space_is_described(process->space) ||
-	    stacks->early.count >= LIMIT_EARLY_SAMPLES || stacks->early_bytes >= LIMIT_EARLY_BYTES)
+	    stacks->early_count >= LIMIT_EARLY_SAMPLES || stacks->early_bytes >= LIMIT_EARLY_BYTES)
 		return unwind_call(replay, process, call, stack);
 	return keep_early_sample(stacks, index, call, stack);
 }

@@ -44,10 +44,10 @@ bool lost_events_note(struct lost_events *lost, int32_t cpu, uint64_t sequence);
 
 /* All-zero: no call has a stack. */
 struct call_stacks {
-	VECTOR(uint32_t *) chunks; /* by call, in the order of the recording: number plus 1; NULL: all 0, none */
-	struct intern *callchains; /* the numbers are those of resolver_keep_callchains(); NULL: of stacks */
-	VECTOR(struct kept_sample *) early; /* calls of processes whose code is not known yet, oldest first */
-	size_t early_bytes;		    /* of their stack dumps */
+	VECTOR(uint32_t *) chunks;	 /* by call, in the order of the recording: number plus 1; NULL: all 0, none */
+	struct intern *callchains;	 /* the numbers are those of resolver_keep_callchains(); NULL: of stacks */
+	struct map early_samples;	 /* process whose code is not known yet -> its last call, struct early_sample */
+	size_t early_count, early_bytes; /* totals: samples, and bytes of their stack dumps */
 };
 
 /* A sample kept beyond its event. */

@@ -38,7 +38,8 @@ uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)
 static struct mmt_error *take_start(struct notes *notes, const struct event *event)
 {
 	const char *path = event->note.control_group;
-	struct process_start start = {event->pid, (int32_t)event->note.number, event->note.value, 0};
+	struct process_start start = {event->pid, event->note.number <= INT32_MAX ? (int32_t)event->note.number : 0,
+				      event->note.value, 0};
 
 	/* The note precedes the first reading of a process. */
 	memory_readings_end_process(&notes->memory, event->pid);

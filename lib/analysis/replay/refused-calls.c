@@ -130,4 +130,3 @@ struct mmt_limit refused_calls_limit(const struct replay *replay, const struct f
 		return limit;
 	return find_memory_limit(replay, failure);
 }
-

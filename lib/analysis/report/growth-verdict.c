@@ -414,6 +414,14 @@ int64_t mmt_process_growth(const struct mmt_process *process)
 			 readings->start_swapped_bytes);
 }
 
+uint64_t mmt_control_group_oom_kills(const struct mmt_control_group *group)
+{
+	uint64_t start = group ? group->start[MMT_GROUP_OOM_KILLS] : MMT_UNKNOWN;
+	uint64_t end = group ? group->end[MMT_GROUP_OOM_KILLS] : MMT_UNKNOWN;
+
+	return start != MMT_UNKNOWN && end != MMT_UNKNOWN && end > start ? end - start : 0;
+}
+
 uint64_t mmt_control_group_used(const struct mmt_control_group *group)
 {
 	static const enum mmt_group_figure parts[] = {MMT_GROUP_ANON, MMT_GROUP_SHMEM, MMT_GROUP_KERNEL};
@@ -429,10 +437,17 @@ uint64_t mmt_control_group_used(const struct mmt_control_group *group)
 uint64_t mmt_control_group_full_ns(const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	uint64_t limit = report->control_group ? report->control_group->end[MMT_GROUP_LIMIT] : MMT_UNKNOWN, used;
+	const struct mmt_control_group *group = report->control_group;
+	uint64_t limit = group ? group->end[MMT_GROUP_LIMIT] : MMT_UNKNOWN, used;
+	double ns;
 
 	if (limit == MMT_UNKNOWN || growth->verdict != MMT_VERDICT_GROWING || growth->bytes_per_minute <= 0)
 		return MMT_UNKNOWN;
-	used = mmt_control_group_used(report->control_group);
-	return used < limit ? (uint64_t)((double)(limit - used) / (double)growth->bytes_per_minute * 60e9) : 0;
+	for (size_t i = 1; !group->selected && i < report->process_count; i++) {
+		if (strcmp(report->processes[i].control_group, report->processes[0].control_group) != 0)
+			return MMT_UNKNOWN;
+	}
+	used = mmt_control_group_used(group);
+	ns = used < limit ? (double)(limit - used) / (double)growth->bytes_per_minute * 60e9 : 0;
+	return ns < 0x1p63 ? (uint64_t)ns : MMT_UNKNOWN;
 }

@@ -242,7 +242,7 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 	    (part->memory_class != MMT_CLASS_ANON && part->memory_class != MMT_CLASS_SHM))
 		return NULL;
 	if (made_writable_bytes == HINTS_CALLS_UNKNOWN)
-		return "no row shows the code: calls outside of the reported time may have mapped it. A longer window "
+		return "no row shows the code: calls outside the reported time may have mapped it. A longer window "
 		       "or "
 		       "recording shows their stacks; `perf record -e page-faults -g -p PID -- sleep 10`, then `perf "
 		       "report`, shows which code touches new pages";

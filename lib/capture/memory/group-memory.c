@@ -43,8 +43,7 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 
 	if (memory->directory < 0 || text_file_read(memory->directory, "memory.stat", &text) < 0)
 		return false;
-	(void)text_file_read(memory->directory, memory->version_1 ? "memory.oom_control" : "memory.events.local",
-			     &events);
+	(void)text_file_read(memory->directory, memory->version_1 ? "memory.oom_control" : "memory.events", &events);
 	(void)text_file_read(memory->directory, "memory.pressure", &pressure);
 	for (unsigned i = 0; i < NOTE_GROUP_STALLED - NOTE_GROUP_FIRST; i++) {
 		const char *name = names[memory->version_1][i];
@@ -117,6 +116,11 @@ static int open_mounted(const char *path, bool version_1)
 		    (!version_1 || hasmntopt(mount, "memory")) &&
 		    snprintf(full_path, sizeof(full_path), "%s%s", mount->mnt_dir, path) < (int)sizeof(full_path))
 			directory = open(full_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		else
+			continue;
+		/* The mount may show only a part of the hierarchy, as in a container: its root is then the group. */
+		if (directory < 0)
+			directory = open(mount->mnt_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	if (mounts)
 		endmntent(mounts);
@@ -153,10 +157,13 @@ bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 		char *path = text ? group_memory_find(text, version == 1 ? "memory" : "") : NULL;
 
 		/* In another hierarchy, the process may be in a group with other members, such as that of a shell. */
-		if (!path || !strcmp(path, "/") || (group >= 0 && !cut_to_group(path, group)))
+		if (!path || (version == 1 && !strcmp(path, "/")) || (group >= 0 && !cut_to_group(path, group)))
 			continue;
 		memory->version_1 = version == 1;
 		memory->directory = open_mounted(path, memory->version_1);
+		/* The root of the machine has none; that of a container's namespace has one. */
+		if (!memory->version_1 && faccessat(memory->directory, "memory.current", F_OK, 0) != 0)
+			close_descriptor(&memory->directory);
 	}
 	return memory->directory >= 0;
 }

@@ -14,7 +14,8 @@
 struct group_memory {
 	int directory; /* -1: not found */
 	bool version_1;
-	bool searched; /* for the user */
+	bool searched;	  /* by the user of this: do not try again */
+	uint64_t next_ns; /* likewise: when to read the counters next */
 };
 
 /* Not known, or no limit. */
@@ -23,8 +24,8 @@ struct group_memory {
 /*
  * Opens the memory controller's directory. `group`: the recorded group, if its hierarchy has the controller; otherwise
  * the controller has a hierarchy of version 1, in which the group with the same path is used: the process `member` is
- * in it. -1: no group is recorded, use that of `member`. False: there is no controller, or the group is the root, whose
- * counters are those of the machine.
+ * in it. -1: no group is recorded, use that of `member`. False: there is no controller, or the group is the root of
+ * the machine.
  */
 bool group_memory_open(int group, pid_t member, struct group_memory *memory);
 void group_memory_close(struct group_memory *memory);

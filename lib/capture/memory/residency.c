@@ -425,6 +425,7 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 	return residency_read(reader, start, end, residency);
 }
 
+#define GROUP_INTERVAL_NS 500000000ULL /* shortest between two readings of the group of a target */
 #define INTERVAL_NS 50000000ULL
 #define ELAPSED_SHARE 256     /* shortest interval between two readings: the elapsed time divided by this */
 #define PROCESS_NS 5000000ULL /* shortest interval for each process: at most 200 notes a second */
@@ -480,7 +481,7 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 
 /* Notes the counters of the control group, the recorded one or that of the first target. A group may get its first
  * process later. */
-static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, uint64_t reading)
+static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, uint64_t reading, bool last)
 {
 	struct group_memory *memory = &recorder->jobs.memory->group_memory;
 	uint64_t figures[NOTE_GROUP_FIGURES];
@@ -495,6 +496,10 @@ static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, 
 		    recorder->cgroup < 0;
 		break;
 	}
+	/* The kernel adds up the counters of all CPUs for this. */
+	if (recorder->cgroup < 0 && now_ns < memory->next_ns && !last)
+		return NULL;
+	memory->next_ns = now_ns + GROUP_INTERVAL_NS;
 	if (!group_memory_read(memory, figures))
 		return NULL;
 	/* When the targets have ended, only the counters still tell about them. */
@@ -546,7 +551,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 		series->processes++;
 	}
 	if (!error && !recorder->options->all_cpus)
-		error = note_group(recorder, now_ns, reading);
+		error = note_group(recorder, now_ns, reading, last);
 	if (!error)
 		error = limits_note_machine(recorder, now_ns);
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))

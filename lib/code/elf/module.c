@@ -756,7 +756,9 @@ int module_follows_call(struct module *module, uint64_t address)
 		return (int)*known - 1;
 	size = elf_file_code_before(&module->file, address, DISASSEMBLY_INSTRUCTION_MAX, &code);
 	answer = size ? disassembly_ends_with_call(module->modules->disassembly, code, size) : -1;
-	(void)map_put(&module->calls, address, (uint64_t)(answer + 1));
+	/* Only for addresses in the file: their number is limited. */
+	if (size)
+		(void)map_put(&module->calls, address, (uint64_t)(answer + 1));
 	return answer;
 }
 

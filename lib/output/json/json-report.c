@@ -22,14 +22,16 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 	DO(input)                                                                                                      \
 	DO(command_line)                                                                                               \
 	DO(host)                                                                                                       \
-	DO(kernel) DO(recorded_by) DO(start_ns) DO(end_ns) DO(from_ns) DO(to_ns) DO(allocations_to_ns) DO(windowed)    \
+	DO(kernel)                                                                                                     \
+	DO(recorded_by) DO(start_ns) DO(end_ns) DO(from_ns) DO(to_ns) DO(allocations_to_ns) DO(windowed)               \
 	    DO(stacks_recorded) DO(stack_dump_bytes)
 
 #define LOSS_MEMBERS(DO)                                                                                               \
 	DO(incomplete)                                                                                                 \
 	DO(unfinished_records)                                                                                         \
 	DO(unfinished_ns)                                                                                              \
-	DO(damaged) DO(damage) DO(lost_events) DO(lost_stack_dumps) DO(lost_large_stack_dumps) DO(large_dumps_off_ns)  \
+	DO(damaged)                                                                                                    \
+	DO(damage) DO(lost_events) DO(lost_stack_dumps) DO(lost_large_stack_dumps) DO(large_dumps_off_ns)              \
 	    DO(missed_threads) DO(missed_cpus) DO(left_processes) DO(ambiguous_events) DO(out_of_order_events)         \
 		DO(reconciled_bytes) DO(reconciled_by_loss)
 
@@ -311,6 +313,7 @@ static void put_control_group(struct document *document, const struct mmt_report
 
 	if (!open_known(document, "control_group", row))
 		return;
+	document_bool(document, "selected", row->selected);
 	put_counters(document, "start", row->start_ns, row->start);
 	put_counters(document, "end", row->end_ns, row->end);
 	document_unsigned(document, "peak_bytes", row->peak_bytes);

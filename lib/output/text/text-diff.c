@@ -118,12 +118,9 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 	if (diff->executed_after) {
 		text_add(text, "  ");
 		text_add_process(text, diff->executed_before);
-		text_add(
-		    text,
-		    " executed another program after the end of the first: the sizes below are of two programs, the "
-		    "second of ");
+		text_add(text, " is another program in the second, ");
 		text_add_process(text, diff->executed_after);
-		text_add(text, ".");
+		text_add(text, ": the change between the recordings is not that of one program.");
 	}
 	text_end_sentence(text, TEXT_BAD, 2);
 	if (before->verdict != MMT_VERDICT_UNKNOWN && after->verdict != MMT_VERDICT_UNKNOWN) {

@@ -441,23 +441,24 @@ static void put_pressure(struct text *text, const struct mmt_report *report)
 	const struct mmt_control_group *group = report->control_group;
 	uint64_t used = mmt_control_group_used(group), limit = group->end[MMT_GROUP_LIMIT];
 	uint64_t full_ns = mmt_control_group_full_ns(report);
-	int64_t kills = group_change(group, MMT_GROUP_OOM_KILLS);
-	double stalled_ns = (double)group_change(group, MMT_GROUP_STALLED) * 1000;
+	uint64_t kills = mmt_control_group_oom_kills(group);
+	int64_t stalled = group_change(group, MMT_GROUP_STALLED); /* microseconds */
+	uint64_t stalled_ns = stalled > 0 && stalled < INT64_MAX / 1000 ? (uint64_t)stalled * 1000 : 0;
 	const char *before = "  control group: ";
 
-	if (kills > 0) {
-		text_add(text, "%sthe kernel's OOM killer ended %" PRId64 " of its processes", before, kills);
+	if (kills) {
+		text_add(text, "%sthe kernel's OOM killer ended %" PRIu64 " of its processes", before, kills);
 		before = "; ";
 	}
 	if (limit != MMT_UNKNOWN && (used >= limit - limit / NEAR_SHARE || full_ns < NEAR_NS)) {
 		text_add(text, "%s%s of its limit of %s are in use besides page cache", before, text_bytes(text, used),
 			 text_bytes(text, limit));
-		if (full_ns != MMT_UNKNOWN)
+		if (full_ns != MMT_UNKNOWN && !kills)
 			text_add(text, ", and this growth fills it in %s", text_duration(text, full_ns));
 		before = "; ";
 	}
-	if (stalled_ns > (double)(group->end_ns - group->start_ns) / STALLED_SHARE)
-		text_add(text, "%sthreads waited %s for memory", before, text_duration(text, (uint64_t)stalled_ns));
+	if (stalled_ns > (group->end_ns - group->start_ns) / STALLED_SHARE)
+		text_add(text, "%sthreads waited %s for memory", before, text_duration(text, stalled_ns));
 	text_end_sentence(text, TEXT_BAD, 2 * INDENT);
 }
 
@@ -478,10 +479,9 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 	const char *before = ": ";
 	int64_t change;
 
-	if (!row || row->end[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
-		return;
-	put_pressure(text, report);
-	if (!row->selected)
+	if (row)
+		put_pressure(text, report);
+	if (!row || !row->selected || row->end[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
 		return;
 	change = group_change(row, MMT_GROUP_CURRENT);
 	text_add(text, "  control group %s (now %s", text_change(text, change),

@@ -110,13 +110,13 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * u32 enum note_kind, u64 value, u64 number. A mark: its number and 0. RSS of the record's process: bytes, and the
  * number of the reading, which is the same for all processes at that time. Large stack dumps: 1 for on or 0 for off,
  * and how often they have been switched so far. Unrecorded children of the record's process that existed when recording
- * began: their number, and 0. Start of the record's process: nanoseconds since boot, 0, and if it is known the path of
- * its control group with a NUL. Swapped memory of the
- * record's process: bytes, and the number of the reading, as for RSS. Break of the record's process just before the
- * recording began: its address, and 0. Resident memory of the record's process that it freed with MADV_FREE: bytes,
- * and the number of the reading, as for RSS. Memory counters of the control group that is recorded or that the first
- * target is in, of no process: bytes, a number of processes or microseconds, and the number of the reading. Limits of
- * the record's process, or of the machine: bytes, and how many of them are used.
+ * began: their number, and 0. Start of the record's process: nanoseconds since boot, its PID in its own PID namespace
+ * (0: not known), and if it is known the path of its control group with a NUL. Swapped memory of the record's process:
+ * bytes, and the number of the reading, as for RSS. Break of the record's process just before the recording began: its
+ * address, and 0. Resident memory of the record's process that it freed with MADV_FREE: bytes, and the number of the
+ * reading, as for RSS. Memory counters of the control group that is recorded or that the first target is in, of no
+ * process: bytes, a number of processes or microseconds, and the number of the reading. Limits of the record's process,
+ * or of the machine: bytes, and how many of them are used.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20

@@ -13,7 +13,7 @@
 #include "base/errors.h"
 #include "trace/read/recording-file.h"
 
-/* A regular file, not parsed yet, with the content of the pipe. */
+/* Does the file begin with the header of perf's pipe format? */
 bool pipe_input_is_pipe_format(int fd);
 
 /* Where the unnamed files are. */

@@ -15,6 +15,10 @@
 #define NAME_DOUBTFUL (2u << 16)
 #define STACKS_WITHOUT_DUMPS 2u /* for older readers */
 
+/* The numbers of enum mmt_stack_end are in recordings. */
+_Static_assert(MMT_STACK_END_CALLCHAIN == 4 && MMT_STACK_END_NOT_RECORDED == 6 && MMT_STACK_END_COROUTINE == 8,
+	       "the order of the reasons cannot change");
+
 void packed_stacks_deinit(void *value)
 {
 	struct packed_stacks *stacks = value;
