@@ -13,9 +13,8 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 
-#define PIPE_HEADER_SIZE 16	   /* u64 magic, u64 size */
-#define WINDOW_BYTES (256u << 10)  /* more than any record */
-#define PROGRESS_BYTES (64u << 10) /* as much as a pipe usually holds */
+#define PIPE_HEADER_SIZE 16	  /* u64 magic, u64 size */
+#define WINDOW_BYTES (256u << 10) /* more than any record */
 
 /* An unnamed file that is written sequentially. */
 struct kept_bytes {
@@ -24,7 +23,8 @@ struct kept_bytes {
 };
 
 struct pipe_input {
-	FILE *stream;
+	int fd;
+	FILE *stream; /* reads `fd` */
 	struct recording_file *file; /* to fill in; its path is for messages */
 	const struct mmt_progress *progress;
 	uint64_t taken; /* bytes */
@@ -82,25 +82,28 @@ static struct mmt_error *keep(const struct pipe_input *pipe, struct kept_bytes *
 
 /* ---- the stream ---- */
 
+/* The input may be slow: tell of each piece of it. */
+static ssize_t read_piece(void *context, char *data, size_t size)
+{
+	struct pipe_input *pipe = context;
+	ssize_t got;
+
+	do
+		got = read(pipe->fd, data, size);
+	while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		return got;
+	pipe->taken += (uint64_t)got;
+	if (pipe->progress)
+		pipe->progress->tell(pipe->progress->context, pipe->taken, 0);
+	return got;
+}
+
 /* Read `size` bytes into the window, from `offset` on; fewer if the stream ends before. */
 static struct mmt_error *take(struct pipe_input *pipe, size_t offset, size_t size, size_t *taken_ret)
 {
-	uint64_t before = pipe->taken;
-	size_t done = 0;
-
-	while (done < size && !feof(pipe->stream)) {
-		done += fread(pipe->window + offset + done, 1, size - done, pipe->stream);
-		if (!ferror(pipe->stream))
-			continue;
-		if (errno != EINTR)
-			return error_system(errno, "%s: cannot read", pipe->file->path);
-		clearerr(pipe->stream);
-	}
-	pipe->taken += done;
-	if (pipe->progress && before / PROGRESS_BYTES != pipe->taken / PROGRESS_BYTES)
-		pipe->progress->tell(pipe->progress->context, pipe->taken, 0);
-	*taken_ret = done;
-	return NULL;
+	*taken_ret = fread(pipe->window + offset, 1, size, pipe->stream);
+	return ferror(pipe->stream) ? error_system(errno, "%s: cannot read", pipe->file->path) : NULL;
 }
 
 /* Write the next `size` bytes to a file; NULL: skip them. *all_ret: the stream has that many. */
@@ -375,19 +378,13 @@ static struct mmt_error *keep_all(struct pipe_input *pipe)
 
 struct mmt_error *pipe_input_keep(int input, struct recording_file *file, const struct mmt_progress *progress)
 {
-	struct pipe_input pipe = {.file = file, .progress = progress};
-	int fd = fcntl(input, F_DUPFD_CLOEXEC, 0);
+	struct pipe_input pipe = {.fd = input, .file = file, .progress = progress};
 	struct mmt_error *error;
 
 	buffer_init(&pipe.build_ids, LIMIT_SECTION_BYTES);
 	pipe.window = malloc(WINDOW_BYTES);
-	pipe.stream = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!pipe.stream)
-		error = error_system(errno, "%s: cannot read", file->path);
-	else
-		error = pipe.window ? keep_all(&pipe) : &error_no_memory;
-	if (!pipe.stream && fd >= 0)
-		close(fd);
+	pipe.stream = fopencookie(&pipe, "r", (cookie_io_functions_t){.read = read_piece});
+	error = pipe.window && pipe.stream ? keep_all(&pipe) : &error_no_memory;
 	cleanup_fclose(&pipe.stream);
 	cleanup_fclose(&pipe.data.stream);
 	cleanup_fclose(&pipe.sections.stream);
