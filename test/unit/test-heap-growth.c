@@ -297,6 +297,24 @@ START_TEST(programs_that_start)
 }
 END_TEST
 
+/* Blocks that point into mappings without a path are distinguished by nothing but the offset. */
+START_TEST(modules_without_a_name)
+{
+	struct mmt_report *report = REPORT_WITH(
+	    "\n  malloc heap +2.75 MiB: ", FIRST,
+	    CENSUS(PID, 20 * SECOND, 26 * MEBIBYTE + 30000 * 96, 26 * MEBIBYTE + 30000 * 96 - 4096, .top_bytes = 4096,
+		   GROUPS(GROUP(MMT_HEAP_POINTER, 96, 10000, "", .offset = 0x1000),
+			  GROUP(MMT_HEAP_POINTER, 96, 10000, "", .offset = 0x2000),
+			  GROUP(MMT_HEAP_POINTER, 96, 10000, "/usr/lib/libz.so", .offset = 0x1000))));
+
+	ck_assert_uint_eq(report->heaps[0].kind_count, 3);
+	ck_assert_ptr_null(report->heaps[0].kinds[0].name);
+	ck_assert_ptr_null(report->heaps[0].kinds[1].name);
+	ck_assert_str_eq(report->heaps[0].kinds[2].name, "/usr/lib/libz.so");
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* Children for requests end before their heaps are read. */
 START_TEST(heaps_of_processes_that_ended)
 {
@@ -337,6 +355,6 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(cases, report_file_setup, report_file_teardown);
 	tcase_add_tests(cases, objects_that_are_kept, free_memory_that_is_held_apart, trends, near_sizes_are_one_kind,
 			a_table_that_grew, blocks_that_moved_into_the_heap, heaps_read_in_part, what_is_not_known,
-			programs_that_start, heaps_of_processes_that_ended);
+			programs_that_start, modules_without_a_name, heaps_of_processes_that_ended);
 	return suite;
 }

@@ -56,7 +56,7 @@ static int compare_near(const void *left, const void *right)
 		return order;
 	if (has_sizes_only(a))
 		return order_of(octave(a), octave(b));
-	order = strcmp(a->name, b->name);
+	order = strcmp(a->name ? a->name : "", b->name ? b->name : "");
 	return order ? order : order_of(a->offset, b->offset);
 }
 
@@ -414,4 +414,3 @@ uint64_t mmt_heap_free_bytes(const struct mmt_heap_census *census)
 {
 	return census->free_bytes + census->tcache_bytes + census->fastbin_bytes + census->top_bytes;
 }
-
