@@ -75,7 +75,7 @@ static double read_file(const char *path)
 	struct recording_file *file;
 	double start;
 
-	require(recording_file_open(path, -1, NULL, &file));
+	require(recording_file_open(path, NULL, &file));
 	start = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	for (uint64_t offset = file->data_offset; offset < file->data_end; offset += sizeof(window)) {
 		uint64_t left = file->data_end - offset;
@@ -95,7 +95,7 @@ static double read_records(const char *path)
 	bool end = false;
 
 	events = 0;
-	require(recording_file_open(path, -1, NULL, &file));
+	require(recording_file_open(path, NULL, &file));
 	require(records_create(file, &records));
 	while (!end) {
 		struct mmt_error *damage;

@@ -66,7 +66,7 @@ static void write_recording(void)
 static void open_batches(enum ordered_end end)
 {
 	metadata = (struct metadata){0};
-	ck_assert_ptr_null(recording_file_open(report_file_path(), -1, NULL, &file));
+	ck_assert_ptr_null(recording_file_open(report_file_path(), NULL, &file));
 	ck_assert_ptr_null(metadata_load(&metadata, file));
 	ck_assert_ptr_null(layouts_create(file, &layouts));
 	ck_assert_ptr_null(decoder_init(&decoder, file, &layouts, &metadata.values));

@@ -88,7 +88,7 @@ static void make_stream(void)
 	void *data;
 	uint64_t size;
 
-	require(recording_file_open(path, -1, NULL, &file));
+	require(recording_file_open(path, NULL, &file));
 	size = file->data_end - file->data_offset;
 	buffer_init(&stream, 16u << 20);
 	buffer_put_u64(&stream, FORMAT_MAGIC);
@@ -225,7 +225,7 @@ START_TEST(a_stream_may_be_stored_in_a_file)
 	expect_calls(reader, CALLS);
 	reader_close(reader);
 	/* A section in pieces is complete. */
-	require(recording_file_open(path, -1, NULL, &file));
+	require(recording_file_open(path, NULL, &file));
 	require(recording_file_load(file, (enum format_feature)250, &data, &size));
 	ck_assert_uint_eq(size, 5000);
 	free(data);

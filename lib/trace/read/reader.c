@@ -62,7 +62,7 @@ static struct mmt_error *start(struct mmt_error *error, struct recording_file *f
 struct mmt_error *reader_open(const char *path, const struct mmt_progress *progress, struct reader **reader_ret)
 {
 	struct recording_file *file = NULL;
-	struct mmt_error *error = recording_file_open(path, -1, progress, &file);
+	struct mmt_error *error = recording_file_open(path, progress, &file);
 
 	return start(error, file, reader_ret);
 }

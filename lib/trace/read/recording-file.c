@@ -358,25 +358,22 @@ static struct mmt_error *read_parts(struct recording_file *file)
 	return error;
 }
 
-struct mmt_error *recording_file_open(const char *path, int fd, const struct mmt_progress *progress,
+struct mmt_error *recording_file_open(const char *path, const struct mmt_progress *progress,
 				      struct recording_file **file_ret)
 {
 	struct recording_file *file = calloc(1, sizeof(*file));
+	bool is_input = !strcmp(path, RECORDING_STANDARD_INPUT);
 	struct mmt_error *error;
 
 	if (!file)
 		return &error_no_memory;
-	if (fd < 0 && !strcmp(path, RECORDING_STANDARD_INPUT)) {
-		fd = STDIN_FILENO;
-		path = "standard input";
-	}
 	file->users = 1;
 	file->fd = -1;
-	file->path = strdup(path);
+	file->path = strdup(is_input ? "standard input" : path);
 	if (!file->path)
 		error = &error_no_memory;
 	else
-		error = fd < 0 ? open_path(file, progress) : open_descriptor(file, fd, progress);
+		error = is_input ? open_descriptor(file, STDIN_FILENO, progress) : open_path(file, progress);
 	if (!error)
 		error = read_parts(file);
 	if (error)

@@ -40,9 +40,8 @@ struct recording_file {
 
 #define RECORDING_STANDARD_INPUT "-" /* instead of a path; a pipe is first read to its end */
 
-/* Opens the path or, unless `fd` is -1, reads this file or pipe, which the caller keeps. Every message begins with the
- * path. `progress` is for input from a pipe; it may be NULL. */
-struct mmt_error *recording_file_open(const char *path, int fd, const struct mmt_progress *progress,
+/* Opens the path. Every message begins with it. `progress` is for input from a pipe; it may be NULL. */
+struct mmt_error *recording_file_open(const char *path, const struct mmt_progress *progress,
 				      struct recording_file **file_ret) MMT_MUST_CHECK;
 
 /* Adds an attribute of any size, and its ids. */

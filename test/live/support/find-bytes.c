@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 
 	if (argc != 3)
 		return 2;
-	need(recording_file_open(argv[1], -1, NULL, &file));
+	need(recording_file_open(argv[1], NULL, &file));
 	count = count_in_records(file, argv[2]);
 	for (unsigned feature = 0; feature < FEATURE_BITS; feature++)
 		count += count_in_section(file, feature, argv[2]);
