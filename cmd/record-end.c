@@ -302,6 +302,10 @@ void record_end_put_answer(struct record_end *end, const char *file, bool packed
 		    stream || !file || stat(file, &status) ? summary->file_bytes : (uint64_t)status.st_size, text));
 	put_counted("", count_events(summary), "event", "events", "");
 	fprintf(stderr, ", %s lost\n", mmt_format_count(summary->lost_events, text));
+	if (summary->lost_faults || (end->options->verbose && summary->fault_samples)) {
+		put_counted("  ", summary->fault_samples, "page fault sample", "page fault samples", "");
+		fprintf(stderr, "; about %s page faults lost\n", mmt_format_count(summary->lost_faults, text));
+	}
 	if (end->options->verbose)
 		put_events(summary);
 	if (end->options->call_graph != MMT_CALL_GRAPH_NONE && (end->options->verbose || summary->lost_stack_dumps))

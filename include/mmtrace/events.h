@@ -104,6 +104,8 @@ struct mmt_event {
 	uint64_t resident_bytes;
 	uint64_t resident_reading; /* number; equal for all processes that were read at the same time */
 	bool enabled;
+	uint64_t address;
+	uint64_t page_bytes; /* size of the page that is there now; 0: not known */
 	/* The record in the file: see mmtrace-file(5). */
 	const char *record_name; /* for instance "MMAP2". Static */
 	uint32_t record_type, record_bytes;

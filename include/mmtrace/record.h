@@ -87,6 +87,12 @@ enum mmt_record_scope {
 	MMT_SCOPE_CGROUP, /* on every CPU, in the control groups of the targets */
 };
 
+enum mmt_faults {
+	MMT_FAULTS_NONE,
+	MMT_FAULTS_SAMPLED, /* every 97th page fault, with its stack */
+	MMT_FAULTS_ALL,	    /* every page fault: doubles the cost of touching memory for the first time */
+};
+
 struct mmt_record_options {
 	/* Targets: processes and threads, all processes, a control group, or a command to start. A command can be
 	   combined with all_cpus or a control group; the recording then ends with the command. */
@@ -142,6 +148,7 @@ struct mmt_record_options {
 	/* Instead of a target: record the next process that executes a program of this name, from its exec on. It is a
 	   command name or a pattern as for mmt_find_processes(). With events on CPUs. NULL: none. */
 	const char *wait_name;
+	enum mmt_faults faults;
 };
 
 enum mmt_event_count {
@@ -173,6 +180,8 @@ struct mmt_record_summary {
 	uint64_t large_stack_dumps, lost_large_stack_dumps; /* of MMT_CALL_GRAPH_AUTO, in addition to stack_dumps */
 	uint64_t large_dump_switches;			    /* how often they were switched on or off */
 	uint64_t large_dumps_off_ns;
+	uint64_t fault_samples;	    /* of page faults */
+	uint64_t lost_faults;	    /* page faults whose samples were lost, estimated from their period */
 	uint64_t file_bytes;	    /* 0: the file was deleted during the recording */
 	uint64_t processes;	    /* recorded, including children */
 	bool on_cpus;		    /* the events were opened on CPUs, not for threads */

@@ -60,7 +60,8 @@ DO(MMT_EVENT_MARK, "mark")                     /* set by the user while recordin
 DO(MMT_EVENT_RESIDENT, "resident")             /* resident size of a process: `resident_bytes` */ \
 DO(MMT_EVENT_LARGE_DUMPS, "large-dumps")       /* large stack dumps were switched on or off: `enabled` */ \
 DO(MMT_EVENT_OTHER, "other")                   /* a record that mmtrace ignores: `record_name` */ \
-DO(MMT_EVENT_RESIDENT_PAGES, "resident-pages") /* of a process: `resident_bytes`, `resident_reading`, `count` of runs */
+DO(MMT_EVENT_RESIDENT_PAGES, "resident-pages") /* of a process: `resident_bytes`, `resident_reading`, `count` of runs */ \
+DO(MMT_EVENT_FAULT, "fault")                   /* page faults: the `address` of one of `count`, `page_bytes`, `stack` */
 enum mmt_event_kind { MMT_EVENT_KIND_WORDS(MMT_VALUE) };
 MMT_PUBLIC const char *mmt_event_kind_name(enum mmt_event_kind kind);
 

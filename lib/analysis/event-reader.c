@@ -60,6 +60,7 @@ static struct mmt_error *prepare(struct mmt_events *events, const struct mmt_pro
 	    [ROLE_DUMP] = "stack-dump",	    [ROLE_NEW_TASK] = "new-task",
 	    [ROLE_SIDE_BAND] = "side-band", [ROLE_SNAPSHOT] = "snapshot",
 	    [ROLE_LOCK] = "lock",	    [ROLE_LARGE_DUMP] = "large-stack-dump",
+	    [ROLE_FAULT] = "page-fault",
 	};
 	const struct reader_metadata *metadata = reader_metadata(events->reader);
 
@@ -233,6 +234,12 @@ static void convert_details(struct mmt_events *events)
 		convert_call(events);
 		convert_stack(events);
 		break;
+	case EVENT_FAULT:
+		converted->address = event->call.arguments[FAULT_ADDRESS];
+		converted->page_bytes = event->call.arguments[FAULT_PAGE_BYTES];
+		converted->count = event->call.arguments[FAULT_WEIGHT];
+		convert_stack(events);
+		break;
 	case EVENT_SNAPSHOT_LINE:
 		converted->snapshot = name_snapshot(event->snapshot);
 		convert_mapping(events);
@@ -289,7 +296,7 @@ struct mmt_error *mmt_events_next(struct mmt_events *events, const struct mmt_ev
 		return error;
 	events->calls += call_stacks_counts(event);
 	events->event = (struct mmt_event){
-	    .kind = event->kind <= EVENT_RESIDENT_PAGES ? (enum mmt_event_kind)event->kind : MMT_EVENT_OTHER,
+	    .kind = event->kind <= EVENT_FAULT ? (enum mmt_event_kind)event->kind : MMT_EVENT_OTHER,
 	    .pid = event->pid,
 	    .tid = event->tid,
 	    .cpu = event->cpu,

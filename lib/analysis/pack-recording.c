@@ -183,10 +183,11 @@ struct pack {
 	struct stat named;		     /* of the input, before it is read */
 };
 
-/* Events of calls that may have a stack. */
+/* Events of calls and page faults that may have a stack. */
 static bool is_numbered(const struct reader_attribute *attribute)
 {
-	return attribute->role == ROLE_SYSCALL && attribute->is_call && !attribute->is_enter;
+	return attribute->role == ROLE_FAULT ||
+	       (attribute->role == ROLE_SYSCALL && attribute->is_call && !attribute->is_enter);
 }
 
 /* Copy sections without changes. */

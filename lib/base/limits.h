@@ -53,6 +53,7 @@
  * with a stack of its own, take as much when they are compressed */
 #define LIMIT_STACK_BYTES 24
 #define LIMIT_COPIES_PER_INTERVAL 128	/* Copies made for each of these mappings: some seconds */
+#define LIMIT_FAULT_PERIOD 100000	/* Page faults per sample; other recordings have no page faults */
 #define LIMIT_EARLY_SAMPLES 20000	/* Stacks that wait for their call, or calls for their stack; the oldest goes */
 #define LIMIT_EARLY_BYTES (256u << 20)	/* ... and their dumps */
 #define LIMIT_ANCESTORS 64		/* Parents that are searched for limits of memory; deeper trees are rare */

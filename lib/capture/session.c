@@ -143,6 +143,13 @@ static struct mmt_error *prepare(struct recorder *recorder)
 				     &reader->rings);
 	if (!error && !reader->rings.has_large_dumps)
 		events_leave_out_large_dumps(&reader->events);
+	if (!error && options->faults && !rings_add_faults(&reader->rings, options->faults == MMT_FAULTS_ALL)) {
+		events_leave_out_faults(&reader->events);
+		recorder_message(
+		    recorder, true,
+		    "page faults are not recorded: the kernel grants no ring buffers for them, raise `ulimit "
+		    "-l` and `ulimit -n`");
+	}
 	if (!error)
 		error = writer_create(options->output, &recorder->writer);
 	if (error)
@@ -151,6 +158,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 		writer_keep_plain(recorder->writer);
 	attach_init(&reader->attachment, &reader->events, &reader->rings);
 	large_dumps_init(&reader->large_dumps, clock_now_ns());
+	large_dumps_rule_init(&reader->fault_dumps, clock_now_ns());
 	for (size_t i = 0; i < reader->events.items.count; i++) {
 		if (!vector_push(&reader->lost_before, 0) || !vector_push(&reader->lost, 0))
 			return &error_no_memory;
@@ -293,6 +301,19 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 	return error;
 }
 
+/* Samples page faults of threads on CPUs, if that is permitted. Single threads need events of their own. */
+static struct mmt_error *put_faults_on_cpus(struct recorder *recorder)
+{
+	struct ring_reader *reader = &recorder->reader;
+	const struct mmt_record_options *options = recorder->options;
+
+	if (reader->scope.kind != SCOPE_THREADS || options->faults != MMT_FAULTS_SAMPLED || options->tid_count ||
+	    !events_put_faults_on_cpus(&reader->events, reader->rings.cpus.items[0]))
+		return NULL;
+	reader->faults_on_cpus = true;
+	return attach_faults(&reader->attachment);
+}
+
 static struct mmt_error *start(struct recorder *recorder)
 {
 	bool command = recorder->options->command, waits = recorder->options->wait_name;
@@ -310,8 +331,12 @@ static struct mmt_error *start(struct recorder *recorder)
 	if (!error && !waits)
 		error = ring_reader_start(recorder);
 	if (!error)
+		error = put_faults_on_cpus(recorder);
+	if (!error)
 		error = command && recorder->reader.scope.kind == SCOPE_THREADS ? attach_to_command(recorder)
 										: targets_attach(recorder);
+	if (!error && recorder->reader.faults_on_cpus)
+		error = targets_follow(recorder);
 	if (!error)
 		error = loop_drain(recorder);
 	if (!error && waits)
@@ -370,6 +395,8 @@ static void count_lost_events(struct recorder *recorder)
 			summary->lost_stack_dumps += lost[i];
 		else if (reader->events.items.items[i].role == ROLE_LARGE_DUMP)
 			summary->lost_large_stack_dumps += lost[i];
+		else if (reader->events.items.items[i].role == ROLE_FAULT)
+			summary->lost_faults += lost[i] * reader->events.items.items[i].attribute.sample_period;
 		else
 			summary->lost_events += lost[i];
 	}

@@ -523,8 +523,7 @@ static struct mmt_error *add_all_processes(struct recorder *recorder)
 	return NULL;
 }
 
-/* Begins to record the processes that exist now. Later ones are added by their FORK records. */
-static struct mmt_error *follow_processes(struct recorder *recorder)
+struct mmt_error *targets_follow(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		if (!scope_follow(&recorder->reader.scope, recorder->processes.items.items[i]->pid, 0))
@@ -546,7 +545,7 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 		error = attach_keep_tracepoints(attachment);
 	/* This scan finds processes that were created before the events were opened. FORK records report later ones. */
 	if (!error && scope->kind == SCOPE_PROCESSES)
-		error = add_targets_and_children(recorder) ?: follow_processes(recorder);
+		error = add_targets_and_children(recorder) ?: targets_follow(recorder);
 	if (!error && !scope->cgroups.count)
 		error = attach_cpus(attachment, -1);
 	for (size_t i = 0; !error && i < scope->cgroups.count; i++)
@@ -556,7 +555,7 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 	else if (!error)
 		error = children_add(recorder, &added);
 	if (!error)
-		error = follow_processes(recorder);
+		error = targets_follow(recorder);
 	if (!error && process_table_update(&recorder->processes))
 		error = refuse_ended(recorder);
 	if (error)

@@ -24,6 +24,9 @@ struct mmt_error *targets_find_in_group(const struct recorder *recorder, pid_t p
  */
 struct mmt_error *targets_attach(struct recorder *recorder) MMT_MUST_CHECK;
 
+/* Begins to record the processes that exist now. Later ones are added by their FORK records. */
+struct mmt_error *targets_follow(struct recorder *recorder) MMT_MUST_CHECK;
+
 /* With options->wait_name: waits for the process, and adds it. *exec_ns_ret: when it executed its program. Its records
  * since then are in the rings. */
 struct mmt_error *targets_wait(struct recorder *recorder, uint64_t *exec_ns_ret) MMT_MUST_CHECK;

@@ -144,6 +144,10 @@ static void print_fields(FILE *stream, const struct mmt_event *event)
 		fputs(" name=", stream);
 		print_text(stream, event->task->name);
 		break;
+	case MMT_EVENT_FAULT:
+		fprintf(stream, " address=%#" PRIx64 " page_bytes=%" PRIu64 " weight=%" PRIu64, event->address,
+			event->page_bytes, event->count);
+		break;
 	case MMT_EVENT_MARK:
 		fprintf(stream, " number=%" PRIu64, event->mark);
 		break;

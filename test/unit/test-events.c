@@ -301,6 +301,43 @@ START_TEST(large_dumps_come_last)
 }
 END_TEST
 
+START_TEST(page_faults_have_a_ring_of_their_own)
+{
+	struct mmt_record_options options;
+	size_t count;
+
+	mmt_record_options_init(&options);
+	make_set(&options);
+	ck_assert_uint_eq(count_role(ROLE_FAULT), 0);
+	count = set.items.count;
+	events_deinit(&set);
+	options.faults = MMT_FAULTS_SAMPLED;
+	make_set(&options);
+	ck_assert_uint_eq(count_role(ROLE_FAULT), 2);
+	ck_assert_int_eq(find("minor-faults")->ring, RING_FAULT);
+	ck_assert_uint_eq(find("minor-faults")->attribute.sample_period, 97);
+	ck_assert(!(find("minor-faults")->attribute.sample_type & PERF_SAMPLE_PERIOD));
+	ck_assert_uint_eq(find("major-faults")->attribute.sample_period, 1);
+	ck_assert_uint_eq(find("minor-faults")->attribute.sample_stack_user, MMT_STACK_DUMP_BYTES_DEFAULT);
+	/* Arguments of calls stay in packed samples: a page fault has none. */
+	ck_assert(!(find("minor-faults")->attribute.sample_regs_user &
+		    architecture_argument_mask(architecture_find("x86_64"), 6)));
+	ck_assert_uint_eq(events_count_large_dumps(&set), 4);
+	events_leave_out_faults(&set);
+	ck_assert_uint_eq(set.items.count, count);
+	ck_assert_uint_eq(events_count_large_dumps(&set), 4);
+	events_deinit(&set);
+	options.faults = MMT_FAULTS_ALL;
+	make_set(&options);
+	ck_assert_uint_eq(find("minor-faults")->attribute.sample_period, 1);
+	ck_assert_uint_eq(find("minor-faults")->attribute.sample_stack_user, EVENTS_LEAF_BYTES);
+	events_deinit(&set);
+	options.call_graph = MMT_CALL_GRAPH_NONE;
+	make_set(&options);
+	ck_assert(!(find("minor-faults")->attribute.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER)));
+}
+END_TEST
+
 START_TEST(a_fixed_dump_size_adds_no_large_dumps)
 {
 	struct mmt_record_options options;
@@ -399,8 +436,9 @@ Suite *test_suite(void)
 			madvise_is_recorded_at_entry_and_filtered, a_kernel_without_madvise_exits_is_reported,
 			successful_mseal_is_recorded, threads_are_inherited_even_without_children,
 			calls_carry_their_arguments_and_no_more, rare_calls_have_their_dump_with_them,
-			large_dumps_come_last, a_fixed_dump_size_adds_no_large_dumps,
-			a_lean_set_has_one_event_for_each_call, aarch64_records_entries,
-			aarch64_records_madvise_once_without_madvise, only_little_endian_architectures_are_known);
+			large_dumps_come_last, page_faults_have_a_ring_of_their_own,
+			a_fixed_dump_size_adds_no_large_dumps, a_lean_set_has_one_event_for_each_call,
+			aarch64_records_entries, aarch64_records_madvise_once_without_madvise,
+			only_little_endian_architectures_are_known);
 	return suite;
 }

@@ -320,6 +320,15 @@ struct mmt_error *call_stacks_applied(struct replay *replay, struct thread_state
 	return error;
 }
 
+struct mmt_error *call_stacks_fault(struct replay *replay, const struct process *process, const struct event *event)
+{
+	const struct event_stack *stack = &event->call.stack;
+
+	if (replay->metadata->packed)
+		return stack->resolved ? unwind_call(replay, process, replay->calls, stack) : NULL;
+	return unwind_or_keep(replay, process->index, replay->calls, stack);
+}
+
 struct mmt_error *call_stacks_dump(struct replay *replay, struct thread_state *state, const struct event *event)
 {
 	bool is_large = replay->metadata->attributes[event->attribute].role == ROLE_LARGE_DUMP;

@@ -67,10 +67,11 @@ struct kept_sample {
 
 void call_stacks_deinit(struct call_stacks *stacks);
 
-/* Whether the event is one of the calls that are counted, because they may need a stack. */
+/* Whether the event is one of the calls and page faults that are counted, because they may need a stack. */
 static inline bool call_stacks_counts(const struct event *event)
 {
-	return event->kind == EVENT_CALL && (call_has_stack(event->call.call) || event->call.result);
+	return event->kind == EVENT_FAULT ||
+	       (event->kind == EVENT_CALL && (call_has_stack(event->call.call) || event->call.result));
 }
 
 /* Number of the stack or callchain of the call that was counted last, plus 1; 0: none. `count`: of all so far. */
@@ -88,6 +89,10 @@ static inline uint32_t call_stacks_get(const struct call_stacks *stacks, uint64_
 /* The call that returned last has been applied. `needed`: it did something that is reported with a stack. */
 struct mmt_error *call_stacks_applied(struct replay *replay, struct thread_state *state, const struct process *process,
 				      const struct event *event, bool needed) MMT_MUST_CHECK;
+
+/* A page fault, whose stack is complete. */
+struct mmt_error *call_stacks_fault(struct replay *replay, const struct process *process,
+				    const struct event *event) MMT_MUST_CHECK;
 
 /* The stack dump of a call, before or after its exit. */
 struct mmt_error *call_stacks_dump(struct replay *replay, struct thread_state *state,

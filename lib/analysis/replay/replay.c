@@ -554,6 +554,16 @@ static struct mmt_error *replay_later_snapshot(struct replay *replay, const stru
 	return *done_ret ? replay_snapshot(replay, process, NULL, event) : error;
 }
 
+/* Faults of a process of which no other event is known, such as those before its exec, say nothing. */
+static struct mmt_error *replay_fault(struct replay *replay, const struct event *event)
+{
+	const struct process *process = processes_find(replay->processes, event->pid);
+
+	if (!process || process->ended)
+		return NULL;
+	return replay->finds_stacks ? call_stacks_fault(replay, process, event) : NULL;
+}
+
 /* The sizes of a child of clone(CLONE_VM) or vfork are those of the process whose space it uses now. This is the only
  * place that drops them: later it may have a space of its own, by exec or because it outlived the other process. */
 static bool is_counted_already(const struct replay *replay, const struct event *event)
@@ -575,6 +585,8 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_SNAPSHOT_LINE:
 	case EVENT_SNAPSHOT_END:
 		return replay_later_snapshot(replay, event, done_ret);
+	case EVENT_FAULT:
+		return replay_fault(replay, event);
 	case EVENT_FORK:
 		return replay_fork(replay, event);
 	case EVENT_EXIT:

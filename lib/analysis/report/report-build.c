@@ -437,6 +437,8 @@ static void describe_loss(struct report *report)
 			completeness->lost_stack_dumps += lost;
 		else if (role == ROLE_LARGE_DUMP)
 			completeness->lost_large_stack_dumps += lost;
+		else if (role == ROLE_FAULT)
+			completeness->lost_faults += lost * metadata->attributes[i].period;
 		else
 			completeness->lost_events += lost;
 	}

@@ -196,7 +196,10 @@ static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, 
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t index = i < attachment->set->items.count ? i : COVERAGE_EVENT;
+		bool on_cpus = index != COVERAGE_EVENT && attachment->set->items.items[index].on_cpus;
 
+		if (on_cpus != attachment->roots.items[root].faults_only)
+			continue;
 		for (size_t cpu = first_cpu; !error && !*gone_ret && cpu < first_cpu + cpu_count; cpu++)
 			error = open_on_cpu(attachment, index, root, cpu, gone_ret);
 	}
@@ -359,6 +362,20 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 	noted = later ? note_later_ids(attachment, first) : error ? NULL : note_first_ids(attachment);
 	thread_coverage_set_complete(&attachment->coverage, clock_now_ns());
 	return error ?: noted;
+}
+
+struct mmt_error *attach_faults(struct attachment *attachment)
+{
+	const struct attached_root root = {
+	    .pid = -1, .tid = -1, .cgroup = -1, .begin_ns = clock_now_ns(), .faults_only = true};
+	struct mmt_error *error = vector_push(&attachment->roots, root) ? NULL : &error_no_memory;
+
+	for (size_t i = 0; !error && i < attachment->rings->cpus.count; i++) {
+		bool gone = false; /* the CPU is offline */
+
+		error = open_set(attachment, (uint32_t)attachment->roots.count - 1, i, 1, false, &gone);
+	}
+	return error;
 }
 
 void attach_close_cpus(struct attachment *attachment)

@@ -73,6 +73,7 @@ struct attached_event {
 struct attached_root {
 	pid_t pid, tid;		  /* -1: a place */
 	int cgroup;		  /* the place: the directory of a control group, borrowed; -1: the machine */
+	bool faults_only;	  /* it has the events of the set that are `on_cpus`, and no others */
 	uint64_t thread_start_ns; /* too early by at most one clock tick */
 	uint64_t begin_ns;	  /* before the first event was opened */
 	uint64_t complete_ns;	  /* when the last event had been opened; 0: not yet, or the events were closed again */
@@ -158,6 +159,9 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
  * `id_in_file`.
  */
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;
+
+/* Opens the events of the set that are `on_cpus` on every CPU, for all processes. */
+struct mmt_error *attach_faults(struct attachment *attachment) MMT_MUST_CHECK;
 
 /* Closes what attach_cpus() opened. Read the rings first. */
 void attach_close_cpus(struct attachment *attachment);

@@ -11,10 +11,8 @@
 #include "base/syscall-table.h"
 #include "capture/procfs/permissions.h"
 
-/* Bytes of the stack that contain the return address of a frameless system call wrapper. The kernel's callchain skips
- * this frame. */
-#define LEAF_STACK_BYTES 64
 #define COVERAGE_PERIOD_NS 1000000
+#define FAULT_PERIOD 97 /* a prime: programs touch memory in powers of two */
 
 static void describe_common(struct perf_event_attr *attribute)
 {
@@ -143,7 +141,7 @@ static void add_stack(const struct mmt_record_options *options, const struct arc
 	if (options->call_graph == MMT_CALL_GRAPH_NONE)
 		return;
 	event->has_dump = dump_bytes && (options->lean || call_describe(event->call)->rare);
-	add_bytes(architecture, event->has_dump ? dump_bytes : LEAF_STACK_BYTES, attribute);
+	add_bytes(architecture, event->has_dump ? dump_bytes : EVENTS_LEAF_BYTES, attribute);
 	if (options->lean) {
 		event->ring = RING_DUMP; /* separate, so that dumps never displace calls that release memory */
 		return;
@@ -274,6 +272,44 @@ static void add_optional(struct event_set *set, bool no_inherit)
 	}
 }
 
+/*
+ * Minor faults are sampled, major ones rare. Both fire when the fault is done, so the size of the page is known
+ * (Linux 5.11 and later). PERF_SAMPLE_PERIOD must not be added: with it, the kernel reports every fault. Every fault
+ * has a dump only where it is asked for: it would cost more than the fault.
+ */
+static struct mmt_error *add_faults(const struct mmt_record_options *options, const struct architecture *architecture,
+				    struct event_set *set)
+{
+	static const struct {
+		const char *name;
+		uint64_t config;
+	} events[] = {{"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN}, {"major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ}};
+	bool all = options->faults == MMT_FAULTS_ALL, lean = options->lean;
+	uint32_t dump_bytes = all && options->call_graph != MMT_CALL_GRAPH_DWARF ? 0 : events_dump_bytes(options);
+
+	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++) {
+		struct event_description *event = vector_append(&set->items);
+
+		if (!event)
+			return &error_no_memory;
+		*event = (struct event_description){.role = ROLE_FAULT, .ring = RING_FAULT, .has_dump = dump_bytes};
+		snprintf(event->name, sizeof(event->name), "%s", events[i].name);
+		describe_common(&event->attribute);
+		event->attribute.type = PERF_TYPE_SOFTWARE;
+		event->attribute.config = events[i].config;
+		event->attribute.sample_period = all || i ? 1 : FAULT_PERIOD;
+		event->attribute.sample_type |= PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
+		if (try_event(&event->attribute) == EINVAL)
+			event->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_DATA_PAGE_SIZE;
+		if (options->call_graph == MMT_CALL_GRAPH_NONE)
+			continue;
+		event->attribute.sample_type |= PERF_SAMPLE_REGS_USER | (lean ? 0 : PERF_SAMPLE_CALLCHAIN);
+		event->attribute.sample_regs_user = architecture->saved_registers;
+		add_bytes(architecture, dump_bytes ? dump_bytes : EVENTS_LEAF_BYTES, &event->attribute);
+	}
+	return NULL;
+}
+
 bool kernel_is_supported(const char *release)
 {
 	unsigned major = 0, minor = 0;
@@ -332,6 +368,8 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 		error = add_call(set, source, options, architecture, (enum call)call);
 	if (!error && dump_bytes && !options->lean)
 		error = add_dumps(set, architecture, ROLE_DUMP, dump_bytes);
+	if (!error && options->faults != MMT_FAULTS_NONE)
+		error = add_faults(options, architecture, set);
 	if (!error && large_dump_bytes)
 		error = add_dumps(set, architecture, ROLE_LARGE_DUMP, large_dump_bytes);
 	for (size_t i = 0; i < set->items.count; i++)
@@ -352,6 +390,41 @@ size_t events_count_large_dumps(const struct event_set *set)
 void events_leave_out_large_dumps(struct event_set *set)
 {
 	set->items.count -= events_count_large_dumps(set);
+}
+
+bool events_put_faults_on_cpus(struct event_set *set, int cpu)
+{
+	bool permitted = false;
+
+	for (size_t i = 0; i < set->items.count; i++) {
+		struct event_description *event = &set->items.items[i];
+		struct perf_event_attr attribute = event->attribute;
+		int fd;
+
+		if (event->role != ROLE_FAULT)
+			continue;
+		attribute.inherit = attribute.inherit_thread = 0;
+		fd = permitted ? -1 : (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		permitted |= fd >= 0;
+		if (fd >= 0)
+			close(fd);
+		if (!permitted)
+			return false;
+		event->attribute = attribute;
+		event->on_cpus = true;
+	}
+	return permitted;
+}
+
+void events_leave_out_faults(struct event_set *set)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < set->items.count; i++) {
+		if (set->items.items[i].role != ROLE_FAULT)
+			set->items.items[kept++] = set->items.items[i];
+	}
+	set->items.count = kept;
 }
 
 void events_put_on_cpus(struct event_set *set)

@@ -17,7 +17,8 @@
 #include "trace/sections/sections.h"
 #include "trace/format/tracepoint.h"
 
-enum ring_kind { RING_SYSCALL, RING_DUMP, RING_LARGE_DUMP, RING_KINDS };
+/* Rings from RING_LARGE_DUMP on are read last. RING_KINDS: those that share the memory of -m. */
+enum ring_kind { RING_SYSCALL, RING_DUMP, RING_LARGE_DUMP, RING_KINDS, RING_FAULT = RING_KINDS };
 
 struct event_description {
 	struct perf_event_attr attribute;
@@ -29,6 +30,7 @@ struct event_description {
 	enum ring_kind ring;
 	bool has_dump;	     /* of more of the stack than the direct caller needs */
 	bool has_large_dump; /* another event takes a large dump while the call rate is low */
+	bool on_cpus;	     /* one on each CPU, for all processes, although the other events are those of threads */
 };
 
 /* Events in the order in which they are opened. The cheapest comes first, so that a thread that has exited costs
@@ -50,6 +52,14 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 				struct event_set *set) MMT_MUST_CHECK;
 void events_deinit(struct event_set *set);
 
+/*
+ * Changes sampled page faults to per-CPU events, if that is permitted on this CPU: the kernel counts inherited events
+ * for each thread and CPU apart, so that short threads would give no samples. Call this before any event is opened.
+ */
+bool events_put_faults_on_cpus(struct event_set *set, int cpu);
+/* Removes page faults from the set if there is no ring for them. Call this before any event is opened. */
+void events_leave_out_faults(struct event_set *set);
+
 /* Changes the set to per-CPU events, which are not inherited. Call this before any event is opened. */
 void events_put_on_cpus(struct event_set *set);
 
@@ -59,7 +69,8 @@ uint32_t events_dump_bytes(const struct mmt_record_options *options);
 uint32_t events_large_dump_bytes(const struct mmt_record_options *options);
 /* Removes large dumps from the set if there is no ring for them. Call this before any event is opened. */
 void events_leave_out_large_dumps(struct event_set *set);
-/* Returns the number of events for large dumps, which are the last of the set. */
+/* Returns the number of events for large dumps, which are the last of the set. Those of page faults, if any, come just
+ * before them. */
 size_t events_count_large_dumps(const struct event_set *set);
 
 /* Is this release of the kernel new enough? Parts that kernels of these versions may lack are optional. */
@@ -82,7 +93,12 @@ void events_describe_coverage_event(struct event_description *description);
 /* Describes the event of the snapshot records in the file, which is never opened. */
 void events_describe_snapshot(struct event_description *description);
 
-/* Every record has these fields in this order; samples begin with the identifier and the instruction pointer. */
+/* Bytes of the stack that contain the return address of a frameless function, such as a system call wrapper. The
+ * kernel's callchain skips this frame. */
+#define EVENTS_LEAF_BYTES 64
+
+/* Every record has these fields in this order, perhaps with others between; samples begin with the identifier and the
+ * instruction pointer. */
 #define EVENTS_SAMPLE_TYPE                                                                                             \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 

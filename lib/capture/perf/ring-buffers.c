@@ -13,6 +13,8 @@
 #include "capture/procfs/permissions.h"
 
 #define SYSCALL_BYTES_MIN (16u << 10)
+#define FAULT_PART 8 /* of the default memory of rings, unless every fault is recorded */
+#define FAULT_BYTES_MIN (64u << 10)
 #define OFFLINE_PART 8 /* rings of an offline CPU have 1/8 of the size: it may never come online */
 
 static uint64_t floor_power_of_two(uint64_t value)
@@ -56,11 +58,12 @@ void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum l
 	sizes_ret[RING_LARGE_DUMP] = large_dump;
 }
 
-static void close_rings(struct rings *rings)
+/* Keeps the first ones. */
+static void close_rings(struct rings *rings, size_t kept)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 
-	for (size_t i = 0; i < rings->items.count; i++) {
+	for (size_t i = kept; i < rings->items.count; i++) {
 		struct ring *ring = &rings->items.items[i];
 
 		if (ring->mapping)
@@ -68,7 +71,9 @@ static void close_rings(struct rings *rings)
 		if (ring->fd >= 0)
 			close(ring->fd);
 	}
-	vector_deinit(&rings->items);
+	rings->items.count = kept;
+	if (!kept)
+		vector_deinit(&rings->items);
 }
 
 /* `refused_ret`: the kernel may accept smaller rings, or rings without those for large dumps. */
@@ -117,6 +122,30 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 	return NULL;
 }
 
+bool rings_add_faults(struct rings *rings, bool all)
+{
+	uint64_t most = all ? RINGS_ALL_FAULTS_BYTES : RINGS_FAULT_BYTES;
+	uint64_t bytes = floor_power_of_two(LIMIT_RINGS_TOTAL_BYTES / rings->cpus.count / (all ? 1 : FAULT_PART));
+	size_t count = rings->items.count;
+	bool refused = true, done = false;
+
+	for (bytes = bytes < most ? bytes : most; !done && refused && bytes >= FAULT_BYTES_MIN; bytes /= 2) {
+		done = true;
+		refused = false;
+		for (size_t i = 0; done && i < rings->cpus.count; i++) {
+			struct mmt_error *error = open_ring(rings, rings->cpus.items[i], RING_FAULT, bytes, &refused);
+
+			done = !error;
+			mmt_error_destroy(error);
+		}
+		if (done)
+			rings->bytes_per_cpu += bytes;
+		else
+			close_rings(rings, count);
+	}
+	return done;
+}
+
 static struct mmt_error *open_rings(struct rings *rings, const uint64_t online[RING_KINDS],
 				    const uint64_t offline[RING_KINDS], bool *refused_ret)
 {
@@ -149,7 +178,7 @@ static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cp
 		error = open_rings(rings, sizes, offline, refused_ret);
 		if (!error)
 			return NULL;
-		close_rings(rings);
+		close_rings(rings, 0);
 		if (!*refused_ret || large == LARGE_DUMPS_LEFT_OUT)
 			return error;
 		mmt_error_destroy(error);
@@ -204,7 +233,7 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint
 
 void rings_deinit(struct rings *rings)
 {
-	close_rings(rings);
+	close_rings(rings, 0);
 	free(rings->wrapped);
 	vector_deinit(&rings->cpus);
 }
@@ -306,7 +335,7 @@ static bool any_is_half_full(const struct rings *rings, bool large_dumps)
 	for (size_t i = 0; i < rings->items.count; i++) {
 		const struct ring *ring = &rings->items.items[i];
 
-		if ((large_dumps || ring->kind != RING_LARGE_DUMP) &&
+		if ((large_dumps || ring->kind < RING_LARGE_DUMP) &&
 		    present_head(ring) - control_page(ring)->data_tail > ring->data_bytes / 2)
 			return true;
 	}

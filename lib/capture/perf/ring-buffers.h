@@ -18,7 +18,9 @@
 
 #define RINGS_BYTES_DEFAULT (32u << 20) /* per CPU */
 #define RINGS_RECORD_BYTES_MAX 65536
-#define RINGS_LARGE_DUMP_BYTES (8u << 20) /* room for 127 large dumps, about as many as a starting program needs */
+#define RINGS_LARGE_DUMP_BYTES (8u << 20)  /* room for 127 large dumps, about as many as a starting program needs */
+#define RINGS_FAULT_BYTES (4u << 20)	   /* some 50,000 faults */
+#define RINGS_ALL_FAULTS_BYTES (32u << 20) /* some 100,000 faults */
 
 struct ring {
 	int cpu;
@@ -46,6 +48,9 @@ struct rings {
  * ring. */
 struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint32_t large_dump_bytes,
 			       struct rings *rings) MMT_MUST_CHECK;
+/* Adds a ring for page faults to each CPU, of the largest size that the kernel allows. False: it allows none, or fewer
+ * than one for each CPU. `all`: for every fault. */
+bool rings_add_faults(struct rings *rings, bool all);
 /* Accepts a zeroed value. */
 void rings_deinit(struct rings *rings);
 
@@ -67,7 +72,8 @@ struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *conte
 
 /* Is any ring more than half full? */
 bool rings_are_filling(const struct rings *rings);
-/* Is any ring other than those for large dumps more than half full? Reading large dumps must not delay the others. */
+/* Is any ring other than those for large dumps and page faults more than half full? Reading these must not delay the
+ * others. */
 bool rings_are_urgent(const struct rings *rings);
 
 struct ring_needs {

@@ -42,7 +42,7 @@ unsigned scope_threads_cost_us(size_t cpus, size_t events)
 	return (unsigned)(cpus * events * WALK_NS / 1000);
 }
 
-static bool is_followed(const struct scope *scope, pid_t pid, uint64_t time_ns)
+bool scope_follows(const struct scope *scope, pid_t pid, uint64_t time_ns)
 {
 	const uint64_t *begin_ns = map_get(&scope->begins, (uint32_t)pid);
 	const uint64_t *end_ns = map_get(&scope->ends, (uint32_t)pid);
@@ -74,10 +74,10 @@ bool scope_apply_forks(struct scope *scope, uint64_t until_ns)
 	vector_sort(&scope->forks, compare_times);
 	for (; ok && applied < count && scope->forks.items[applied].time_ns <= until_ns; applied++) {
 		const struct scope_fork fork = scope->forks.items[applied];
-		bool followed = !scope->no_inherit && is_followed(scope, fork.parent, fork.time_ns);
+		bool followed = !scope->no_inherit && scope_follows(scope, fork.parent, fork.time_ns);
 
 		/* If its PID was used before, it is a new process now, and older records are not its own. */
-		if (!is_followed(scope, fork.pid, fork.time_ns))
+		if (!scope_follows(scope, fork.pid, fork.time_ns))
 			ok = !followed || scope_follow(scope, fork.pid, fork.time_ns);
 		else
 			ok = followed || map_put(&scope->ends, (uint32_t)fork.pid, fork.time_ns);
@@ -102,7 +102,7 @@ void scope_forget(struct scope *scope, const struct process_table *known, uint64
 
 bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns)
 {
-	return scope->kind == SCOPE_THREADS || is_followed(scope, pid, time_ns);
+	return scope->kind == SCOPE_THREADS || scope_follows(scope, pid, time_ns);
 }
 
 #define DEPTH_MAX 64

@@ -67,7 +67,10 @@ bool scope_apply_forks(struct scope *scope, uint64_t until_ns);
 /* Forgets processes that were recorded before this time and have left the process table, because they have ended. */
 void scope_forget(struct scope *scope, const struct process_table *known, uint64_t before_ns);
 
-/* Should activity of this process at this time be recorded? */
+/* Was this process to be recorded at this time? */
+bool scope_follows(const struct scope *scope, pid_t pid, uint64_t time_ns);
+
+/* Should activity of this process at this time be recorded? Per-thread events have only such activity. */
 bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns);
 
 /* Opens the directory of a control group: `path` itself, or `path` below a mounted hierarchy that perf events can use.

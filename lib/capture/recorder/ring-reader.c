@@ -44,14 +44,17 @@ bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const voi
 size_t ring_reader_cut_dump(uint8_t *record, const struct ring_reader_sample *sample, size_t kept_bytes)
 {
 	uint64_t dump_bytes = (kept_bytes / sizeof(uint64_t) + 1) * sizeof(uint64_t), copied_bytes = kept_bytes;
-	size_t size = sample->stack_offset + dump_bytes + sizeof(copied_bytes);
-	uint8_t *stack = record + sample->stack_offset;
+	uint8_t *stack = record + sample->stack_offset, *end = stack + sample->stack_bytes + sizeof(copied_bytes);
 	struct perf_event_header header;
+	size_t size;
 
+	memcpy(&header, record, sizeof(header));
 	memset(stack + kept_bytes, 0, dump_bytes - kept_bytes);
 	memcpy(stack - sizeof(dump_bytes), &dump_bytes, sizeof(dump_bytes));
 	memcpy(stack + dump_bytes, &copied_bytes, sizeof(copied_bytes));
-	memcpy(&header, record, sizeof(header));
+	size = (size_t)(record + header.size - end);
+	memmove(stack + dump_bytes + sizeof(copied_bytes), end, size);
+	size += sample->stack_offset + dump_bytes + sizeof(copied_bytes);
 	header.size = (uint16_t)size;
 	memcpy(record, &header, sizeof(header));
 	return size;
@@ -80,7 +83,11 @@ static size_t hide_strings(const struct recorder *recorder, const struct event_d
 			   8 * (size_t)__builtin_popcountll(sampled & ((UINT64_C(1) << bit) - 1)),
 		       sizeof(stack_pointer));
 	kept = program_strings_find(stack, sample->copied_bytes, stack_pointer);
-	if (event->role == ROLE_LARGE_DUMP && kept + sizeof(uint64_t) < sample->stack_bytes)
+	if (event->role == ROLE_FAULT && event->has_dump && !recorder->reader.fault_dumps.on &&
+	    kept > EVENTS_LEAF_BYTES)
+		kept = EVENTS_LEAF_BYTES;
+	if ((event->role == ROLE_LARGE_DUMP || event->role == ROLE_FAULT) &&
+	    kept + sizeof(uint64_t) < sample->stack_bytes)
 		return ring_reader_cut_dump(record, sample, kept);
 	memset(stack + kept, 0, sample->stack_bytes - kept);
 	return size;
@@ -97,6 +104,9 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 		 * more. */
 		summary->cut_callchains += sample->callchain_count > recorder->reader.callchain_limit;
 	}
+	summary->fault_samples += event->role == ROLE_FAULT;
+	if (event->role == ROLE_FAULT)
+		return;
 	if (event->role == ROLE_LARGE_DUMP)
 		summary->large_stack_dumps++;
 	else if (event->has_dump)
@@ -174,7 +184,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	struct bytes bytes = bytes_over(record, size);
 	const struct event_description *event;
 	struct ring_reader_sample sample;
-	struct mmt_error *error;
+	struct mmt_error *error = NULL;
 	const uint64_t *index;
 	uint64_t id, time_ns;
 	uint8_t *copy;
@@ -198,14 +208,18 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	if (!attach_note_sample(&reader->attachment, id))
 		return &error_no_memory;
 	reader->large_dumps.calls += event->has_large_dump;
-	error = check_scope(recorder, pid, time_ns, &mine);
-	reader->scope.passed_over += !mine;
+	if (event->role == ROLE_FAULT)
+		mine = event->on_cpus ? scope_follows(&reader->scope, pid, time_ns)
+				      : scope_admits(&reader->scope, pid, time_ns);
+	else
+		error = check_scope(recorder, pid, time_ns, &mine);
+	reader->scope.passed_over += !mine && event->role != ROLE_FAULT;
 	if (error || !mine)
 		return error;
 	if (!is_recorded(recorder, time_ns) || is_unrecorded_child(recorder, pid))
 		return NULL;
-	if (event->role == ROLE_LARGE_DUMP) {
-		/* Reading a ring of large dumps takes milliseconds, and another ring may overflow in that time. */
+	if (event->role == ROLE_LARGE_DUMP || event->role == ROLE_FAULT) {
+		/* Reading such a ring takes milliseconds, and another ring may overflow in that time. */
 		reader->large_dumps.discard = reader->large_dumps.discard || rings_are_urgent(&reader->rings);
 		if (reader->large_dumps.discard) {
 			reader->lost.items[*index]++;
@@ -216,7 +230,10 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		return error_create(MMT_ERROR_SYSTEM,
 				    "the kernel's ring buffer contains a sample of %s with an unexpected layout",
 				    event->name);
-	error = process_events_note_call(recorder, pid, time_ns);
+	if (event->role == ROLE_FAULT)
+		large_dumps_rule_update(&reader->fault_dumps, event->has_dump, time_ns);
+	else
+		error = process_events_note_call(recorder, pid, time_ns);
 	if (error)
 		return error;
 	count_sample(recorder, event, &sample);
@@ -298,11 +315,11 @@ static void handle_lost(struct recorder *recorder, struct bytes bytes, bool coun
 	uint64_t count = bytes_u64(&bytes);
 	enum attribute_role role = index ? recorder->reader.events.items.items[*index].role : ROLE_OTHER;
 
-	/* Stack dumps have rings of their own, without FORK records. */
-	recorder->reader.attachment.coverage.forks_missing |= !role_is_dump(role);
+	/* Stack dumps and page faults have rings of their own, without FORK records. */
+	recorder->reader.attachment.coverage.forks_missing |= !role_is_dump(role) && role != ROLE_FAULT;
 	if (counted && role == ROLE_DUMP)
 		recorder->progress.lost_stack_dumps += count;
-	else if (counted && role != ROLE_LARGE_DUMP)
+	else if (counted && role != ROLE_LARGE_DUMP && role != ROLE_FAULT)
 		recorder->progress.lost_events += count;
 }
 
@@ -391,9 +408,12 @@ static struct mmt_error *note_new_process(void *context, const void *record, siz
 	pid = (pid_t)bytes_u32(&bytes);
 	parent = (pid_t)bytes_u32(&bytes);
 	bytes_skip(&bytes, 8); /* tid and the parent's tid */
-	if (pid == parent || scope_note_fork(&recorder->reader.scope, pid, parent, bytes_u64(&bytes)))
+	if (pid == parent)
 		return NULL;
-	return &error_no_memory;
+	/* Per-thread events have only FORK records of recorded processes. */
+	if (recorder->reader.scope.kind == SCOPE_THREADS)
+		return scope_follow(&recorder->reader.scope, pid, bytes_u64(&bytes)) ? NULL : &error_no_memory;
+	return scope_note_fork(&recorder->reader.scope, pid, parent, bytes_u64(&bytes)) ? NULL : &error_no_memory;
 }
 
 /* Hands the records of all rings that have more than dumps to `handle`, and leaves them there. */
@@ -418,7 +438,7 @@ static struct mmt_error *find_forks(struct recorder *recorder)
 	uint64_t begin_ns = clock_now_ns();
 	struct mmt_error *error;
 
-	if (recorder->reader.scope.kind == SCOPE_THREADS)
+	if (recorder->reader.scope.kind == SCOPE_THREADS && !recorder->reader.faults_on_cpus)
 		return NULL;
 	error = peek_rings(&recorder->reader.rings, note_new_process, recorder);
 	return error || scope_apply_forks(&recorder->reader.scope, begin_ns) ? error : &error_no_memory;
@@ -491,14 +511,14 @@ struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *n
 	return error;
 }
 
-/* Reads either the rings of large dumps or all other rings. */
-static struct mmt_error *read_rings(struct recorder *recorder, bool large_dumps)
+/* Reads either the rings of large dumps and page faults or all other rings. */
+static struct mmt_error *read_rings(struct recorder *recorder, bool last)
 {
 	struct rings *rings = &recorder->reader.rings;
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < rings->items.count; i++) {
-		if ((rings->items.items[i].kind == RING_LARGE_DUMP) == large_dumps)
+		if ((rings->items.items[i].kind >= RING_LARGE_DUMP) == last)
 			error = rings_read(&rings->items.items[i], handle_record, recorder);
 	}
 	return error;

@@ -46,7 +46,9 @@ struct ring_reader {
 	struct scope scope;
 	struct map threads; /* while attaching to single threads: TIDs of them and of threads they create */
 	struct large_dumps large_dumps;
-	struct in_flight in_flight; /* used while recording stops */
+	struct large_dumps_rule fault_dumps; /* whether samples of page faults keep their stack dumps */
+	bool faults_on_cpus;		     /* page faults of all processes are sampled, to be filtered */
+	struct in_flight in_flight;	     /* used while recording stops */
 	uint32_t callchain_limit;
 	bool drained; /* all rings were read since the round began and the recorder appended a record */
 	int64_t bytes_until_clock_check; /* bytes to read until the next check of the clock */
@@ -117,8 +119,9 @@ bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const voi
 			      struct ring_reader_sample *sample_ret);
 
 /*
- * Keeps only the first `kept_bytes` of the sample's stack dump, followed by a few zeros that mark the end of the stack:
- * most of the space that a large dump reserves is unused. Returns the new size of the record.
+ * Keeps only the first `kept_bytes` of the sample's stack dump, followed by a few zeros that mark the end of the stack,
+ * and by the rest of the record: most of the space that a large dump reserves is unused. Returns the new size of the
+ * record.
  */
 size_t ring_reader_cut_dump(uint8_t *record, const struct ring_reader_sample *sample, size_t kept_bytes);
 

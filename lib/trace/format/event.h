@@ -39,6 +39,7 @@ enum event_kind {
 	EVENT_LARGE_DUMPS = MMT_EVENT_LARGE_DUMPS,	 /* large stack dumps were switched on or off */
 	EVENT_OTHER = MMT_EVENT_OTHER,			 /* an unused record; only the event dump shows it */
 	EVENT_RESIDENT_PAGES = MMT_EVENT_RESIDENT_PAGES, /* resident pages of a process, or a part of them */
+	EVENT_FAULT = MMT_EVENT_FAULT,			 /* a page fault is done; see enum fault_argument */
 	/* The event dump shows these as others. */
 	EVENT_UNRECORDED_CHILDREN, /* children of a process that existed when recording began and are not recorded */
 	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
@@ -58,6 +59,13 @@ enum snapshot_kind {
 	SNAPSHOT_INTERVAL = 3,
 	SNAPSHOT_STOP = 4, /* the final check */
 	SNAPSHOT_KINDS = 5,
+};
+
+/* Arguments of EVENT_FAULT; its result is 1 for a major fault. */
+enum fault_argument {
+	FAULT_ADDRESS,
+	FAULT_PAGE_BYTES, /* 0: not known */
+	FAULT_WEIGHT,	  /* it stands for so many faults */
 };
 
 struct event_stack {
@@ -104,7 +112,7 @@ struct event {
 			bool at_entry;	/* EVENT_CALL: recorded at its entry, so it has no result */
 			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
 			struct event_stack stack;
-		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP */
+		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP, EVENT_FAULT */
 		struct event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
 		struct mmt_event_task task;   /* EVENT_NEW_TASK, EVENT_COMM, EVENT_FORK, EVENT_EXIT,
 						 EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_END */

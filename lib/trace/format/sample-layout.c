@@ -54,7 +54,7 @@ static struct sample_layout describe(const struct perf_event_attr *attr, size_t 
 	place(type, PERF_SAMPLE_IP, &offset);
 	layout.sample_task = place(type, PERF_SAMPLE_TID, &offset);
 	layout.sample_time = place(type, PERF_SAMPLE_TIME, &offset);
-	place(type, PERF_SAMPLE_ADDR, &offset);
+	layout.sample_address = place(type, PERF_SAMPLE_ADDR, &offset);
 	id = place(type, PERF_SAMPLE_ID, &offset);
 	place(type, PERF_SAMPLE_STREAM_ID, &offset);
 	layout.sample_cpu = place(type, PERF_SAMPLE_CPU, &offset);
@@ -217,7 +217,7 @@ void layouts_read(const struct layouts *layouts, const struct perf_event_header 
 
 #define KNOWN_FIELDS                                                                                                   \
 	(SAMPLE_FIXED_FIELDS | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |                       \
-	 PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT)
+	 PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_PAGE_SIZE)
 #define STRIPPED_FIELDS (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT)
 
 struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const struct architecture *architecture,
@@ -324,6 +324,8 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 		put_arguments(attr, architecture, call, &parts, buffer);
 	if (stack)
 		buffer_put_u64(buffer, stack->number);
+	if (attr->sample_type & PERF_SAMPLE_DATA_PAGE_SIZE)
+		buffer_put_u64(buffer, parts.page_bytes);
 	buffer_align(buffer, sizeof(uint64_t));
 	if (buffer->size - start > UINT16_MAX)
 		return error_create(MMT_ERROR_FORMAT, "sample too large");

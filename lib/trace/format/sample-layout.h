@@ -25,6 +25,11 @@
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |             \
 	 PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
+/* Fields between those that sample_walk() finds and the page size, which is then not found. */
+#define SAMPLE_FIELDS_BEFORE_PAGE_SIZE                                                                                 \
+	(PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR |              \
+	 PERF_SAMPLE_CGROUP | PERF_SAMPLE_WEIGHT_STRUCT)
+
 /* What sample_walk() needs from the attribute. */
 struct sample_shape {
 	uint64_t fields; /* sample_type */
@@ -45,6 +50,7 @@ static inline struct sample_shape sample_shape_of(const struct perf_event_attr *
 
 /* The parts of a sample behind its fixed fields, borrowed from the record. An absent part is NULL, its count 0. */
 struct sample_parts {
+	const uint8_t *fixed; /* the fixed fields */
 	const uint8_t *callchain;
 	uint64_t callchain_count; /* including the context markers */
 	const uint8_t *raw;
@@ -55,6 +61,7 @@ struct sample_parts {
 	size_t stack_bytes;  /* as requested by the attribute, limited to the size of a record */
 	size_t copied_bytes; /* bytes copied by the kernel; the rest is old content of the ring */
 	uint64_t weight;
+	uint64_t page_bytes; /* 0: not known */
 };
 
 /* Fields that mmtrace does not record but perf may. */
@@ -84,7 +91,7 @@ SAMPLE_WALK struct sample_parts sample_walk(const struct sample_shape *shape, st
 	struct sample_parts parts = {0};
 	uint64_t fields = shape->fields;
 
-	bytes_skip(bytes, shape->fixed_bytes);
+	parts.fixed = bytes_take(bytes, shape->fixed_bytes);
 	if (__builtin_expect(fields & PERF_SAMPLE_READ, 0))
 		sample_skip_read(shape, bytes);
 	if (fields & PERF_SAMPLE_CALLCHAIN) {
@@ -109,6 +116,8 @@ SAMPLE_WALK struct sample_parts sample_walk(const struct sample_shape *shape, st
 		sample_walk_stack(bytes, &parts);
 	if (fields & PERF_SAMPLE_WEIGHT)
 		parts.weight = bytes_u64(bytes);
+	if (fields & PERF_SAMPLE_DATA_PAGE_SIZE && !(fields & SAMPLE_FIELDS_BEFORE_PAGE_SIZE))
+		parts.page_bytes = bytes_u64(bytes);
 	return parts;
 }
 
@@ -117,7 +126,7 @@ SAMPLE_WALK struct sample_parts sample_walk(const struct sample_shape *shape, st
 
 struct sample_layout {
 	struct sample_shape shape;
-	uint16_t sample_id, sample_task, sample_time, sample_cpu;
+	uint16_t sample_id, sample_task, sample_time, sample_address, sample_cpu;
 	uint16_t trailer_size; /* of records other than samples; 0: they have none */
 	uint16_t trailer_id, trailer_task, trailer_time, trailer_cpu;
 	bool may_come_twice; /* it may be a copy, inherited from several roots */

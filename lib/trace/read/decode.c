@@ -29,9 +29,11 @@ static void find_fields(const struct reader_metadata *metadata, const struct per
 			fields->registers_known |= 1ULL << number;
 		fields->registers[fields->register_count++] = number;
 	}
+	fields->major_faults = attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ;
 	/* Reports show no stacks of calls that release memory, unless they failed. */
-	fields->uses_stack = attribute->is_call &&
-			     (call_has_stack(attribute->call) || attribute->is_enter || role_is_dump(attribute->role));
+	fields->uses_stack = attribute->role == ROLE_FAULT ||
+			     (attribute->is_call && (call_has_stack(attribute->call) || attribute->is_enter ||
+						     role_is_dump(attribute->role)));
 	/* The format text must have the fields that the role of the attribute needs. */
 	if (attr->type == PERF_TYPE_TRACEPOINT)
 		tracepoint = tracepoints_find(&metadata->tracepoints, (uint32_t)attr->config);
@@ -140,6 +142,8 @@ static void decode_lost(const struct decoder *decoder, const struct perf_event_h
 	    event->attribute != UINT32_MAX && role_is_dump(decoder->metadata->attributes[event->attribute].role);
 
 	event->kind = dump ? EVENT_LOST_DUMPS : EVENT_LOST;
+	if (event->attribute != UINT32_MAX && decoder->metadata->attributes[event->attribute].role == ROLE_FAULT)
+		event->kind = EVENT_OTHER;
 	if (header->type == PERF_RECORD_LOST)
 		bytes_u64(bytes); /* id */
 	event->lost.count = bytes_u64(bytes);
@@ -364,16 +368,12 @@ static void read_callchain(struct decoder *decoder, const struct sample_parts *p
 	stack->callchain_full = entries >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
 }
 
-static void decode_call(struct decoder *decoder, const struct sample_parts *parts, struct bytes *bytes,
-			struct event *event)
+/* What a sample has of the stack beside the callchain. */
+static inline void read_stack(const struct decoder *decoder, const struct sample_parts *parts, struct event *event)
 {
 	const struct decode_fields *fields = &decoder->fields[event->attribute];
-	bool unused = decoder->only_used_stacks && !fields->uses_stack;
 	struct event_stack *stack = &event->call.stack;
-	struct bytes raw = bytes_over(parts->raw, parts->raw_bytes);
 
-	if (!unused)
-		read_callchain(decoder, parts, stack);
 	if (parts->registers && parts->abi == PERF_SAMPLE_REGS_ABI_64) {
 		for (size_t i = 0; i < fields->register_count; i++) {
 			if (fields->registers[i] >= 0)
@@ -386,12 +386,41 @@ static void decode_call(struct decoder *decoder, const struct sample_parts *part
 	stack->bytes_wanted = parts->stack_bytes;
 	if (decoder->metadata->packed)
 		stack->resolved = (uint32_t)parts->weight;
+}
+
+static void decode_call(struct decoder *decoder, const struct sample_parts *parts, struct bytes *bytes,
+			struct event *event)
+{
+	const struct decode_fields *fields = &decoder->fields[event->attribute];
+	bool unused = decoder->only_used_stacks && !fields->uses_stack;
+	struct event_stack *stack = &event->call.stack;
+	struct bytes raw = bytes_over(parts->raw, parts->raw_bytes);
+
+	if (!unused)
+		read_callchain(decoder, parts, stack);
+	read_stack(decoder, parts, event);
 	if (!fields->complete)
 		return;
 	stack->time_ns = event->time_ns;
 	fill_call(decoder, fields, &raw, bytes, event);
 	if (unused && event->call.result)
 		read_callchain(decoder, parts, stack);
+}
+
+static void decode_fault(struct decoder *decoder, const struct sample_parts *parts, struct event *event)
+{
+	const struct sample_layout *layout = &decoder->layouts->items[event->attribute];
+	const struct reader_attribute *attribute = &decoder->metadata->attributes[event->attribute];
+
+	if (layout->sample_address == LAYOUT_ABSENT || !attribute->period || attribute->period > LIMIT_FAULT_PERIOD)
+		return;
+	read_stack(decoder, parts, event);
+	event->call.stack.time_ns = event->time_ns;
+	event->call.arguments[FAULT_ADDRESS] = layout_word(parts->fixed, layout->sample_address - RECORD_HEADER_BYTES);
+	event->call.arguments[FAULT_PAGE_BYTES] = parts->page_bytes;
+	event->call.arguments[FAULT_WEIGHT] = attribute->period;
+	event->call.result = decoder->fields[event->attribute].major_faults;
+	event->kind = EVENT_FAULT;
 }
 
 /* `bytes` is positioned behind the record's header. */
@@ -404,6 +433,11 @@ static void decode_sample(struct decoder *decoder, const struct record_identity 
 
 	if (!bytes_ok(bytes))
 		return;
+	if (decoder->metadata->attributes[identity->attribute].role == ROLE_FAULT) {
+		read_callchain(decoder, &parts, &event->call.stack);
+		decode_fault(decoder, &parts, event);
+		return;
+	}
 	if (decoder->metadata->attributes[identity->attribute].is_call) {
 		decode_call(decoder, &parts, bytes, event);
 		return;

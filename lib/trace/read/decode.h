@@ -23,7 +23,8 @@ struct decode_fields {
 	int8_t registers[64];	  /* DWARF numbers of the registers in the sample's order; -1: not used */
 	size_t register_count;	  /* in the sample */
 	uint64_t registers_known; /* bits of their DWARF numbers */
-	bool uses_stack;	  /* the stack of the call is needed even if it did not fail */
+	bool major_faults;
+	bool uses_stack; /* the stack of the call is needed even if it did not fail */
 };
 
 struct decoder {

@@ -224,6 +224,7 @@ static struct mmt_error *describe_attributes(const struct recording_file *file, 
 			return &error_no_memory;
 		}
 		attribute->sample_type = attr->sample_type;
+		attribute->period = attr->freq ? 0 : attr->sample_period;
 		attribute->is_call = tracepoint && strcmp(tracepoint->system, "syscalls") == 0 &&
 				     call_find_tracepoint(tracepoint->name, &attribute->call, &attribute->is_enter);
 		if (values->ours && i < values->info.roles.count)

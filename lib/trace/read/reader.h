@@ -29,6 +29,7 @@ struct reader_attribute {
 	bool is_call, is_enter;	  /* whether `call` is valid */
 	enum call call;
 	uint64_t sample_type;
+	uint64_t period; /* one of so many events has a sample */
 };
 
 /* All of a recording except its events. Borrowed; lives as long as the reader. */

@@ -23,6 +23,7 @@ enum attribute_role {
 	ROLE_LOCK = 6, /* mmap_lock events of old recordings, which are ignored */
 	ROLE_LARGE_DUMP =
 	    7, /* a larger stack dump of a call that also has a ROLE_DUMP; enabled while the call rate is low */
+	ROLE_FAULT = 8, /* page faults, one of as many as the attribute's period says */
 };
 
 static inline bool role_is_dump(enum attribute_role role)
