@@ -127,7 +127,7 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 }
 
 /* In the first pass no stack is known. */
-static struct mmt_error *find_stack(struct replay *replay, const struct event *event, uint32_t *stack_ret)
+struct mmt_error *replay_calls_stack(struct replay *replay, const struct event *event, uint32_t *stack_ret)
 {
 	uint32_t number = call_stacks_counts(event) ? call_stacks_get(&replay->stacks, replay->calls) : 0;
 	struct mmt_error *error = NULL;
@@ -161,7 +161,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	    .mmap2_count = state->mmap2_records.count};
 	bool needs_stack = has_failed(event);
 	uint32_t stack;
-	struct mmt_error *error = find_stack(replay, event, &stack);
+	struct mmt_error *error = replay_calls_stack(replay, event, &stack);
 
 	if (!error && has_failed(event))
 		error = count_failure(replay, process, event, stack);
@@ -180,6 +180,8 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	needs_stack |= ledger_close(&replay->ledger, call.allocation) || call.commit != COMMIT_WITH_ALLOCATION;
 	if (error)
 		return error;
+	if (!touched_pages_apply(replay, process, event))
+		return &error_no_memory;
 	if (replay->watch.call)
 		replay->watch.call(replay->watch.context, replay, process, event);
 	if (replay->watch.moved && call.kind == CALL_MREMAP && call.result > 0 && (uint64_t)call.result != arguments[0])

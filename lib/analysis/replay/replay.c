@@ -82,6 +82,10 @@ static void on_released(void *context, const struct space_interval *interval, ui
 	if (interval->commit != COMMIT_WITH_ALLOCATION)
 		ledger_uncommitted(&replay->ledger, interval->allocation, -bytes, false);
 	ledger_committed(&replay->ledger, interval->commit, -bytes);
+	if (replay->touched.spaces.count &&
+	    !touched_pages_forget(&replay->touched, processes_at(replay->processes, observed->process), interval->start,
+				  interval->end))
+		replay->ledger.out_of_memory = true;
 	ledger_released(&replay->ledger, interval->allocation, bytes, releaser);
 }
 
@@ -191,6 +195,7 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 	for (size_t i = 0; i < metadata->attribute_count; i++) {
 		replay->has_dumps |= role_is_dump(metadata->attributes[i].role);
 		replay->large_dumps |= metadata->attributes[i].role == ROLE_LARGE_DUMP;
+		replay->touched.recorded |= metadata->attributes[i].role == ROLE_FAULT;
 	}
 	replay->notes.memory.from_ns = replay->window.from_ns;
 	replay->notes.control_group.selected = replay->metadata->info.all_processes;
@@ -267,6 +272,7 @@ static void thread_state_deinit(struct thread_state *state)
 
 static void end_pass(struct replay *replay)
 {
+	touched_pages_deinit(&replay->touched);
 	processes_destroy(replay->processes);
 	for (size_t i = 0; i < replay->thread_states.count; i++) {
 		thread_state_deinit(replay->thread_states.items[i]);
@@ -558,10 +564,15 @@ static struct mmt_error *replay_later_snapshot(struct replay *replay, const stru
 static struct mmt_error *replay_fault(struct replay *replay, const struct event *event)
 {
 	const struct process *process = processes_find(replay->processes, event->pid);
+	struct mmt_error *error;
+	uint32_t stack;
 
 	if (!process || process->ended)
 		return NULL;
-	return replay->finds_stacks ? call_stacks_fault(replay, process, event) : NULL;
+	if (replay->finds_stacks)
+		return call_stacks_fault(replay, process, event);
+	error = replay_calls_stack(replay, event, &stack);
+	return error ? error : touched_pages_note(replay, process, event, stack);
 }
 
 /* The sizes of a child of clone(CLONE_VM) or vfork are those of the process whose space it uses now. This is the only

@@ -13,6 +13,7 @@
 #include "analysis/replay/ledger.h"
 #include "analysis/replay/process-totals.h"
 #include "analysis/replay/recording-notes.h"
+#include "analysis/replay/touched-pages.h"
 #include "analysis/resolver/resolver.h"
 #include "base/arena.h"
 #include "base/errors.h"
@@ -76,6 +77,7 @@ struct replay {
 	VECTOR(const struct thread *) threads;	     /* indexed by allocation.thread; ended ones, too */
 	VECTOR(struct thread_state *) thread_states; /* of live threads */
 	VECTOR(uint32_t) mmap2_counts;		     /* by process: pending MMAP2 records */
+	struct touched_pages touched;
 	struct call_stacks stacks;
 	uint64_t calls;	   /* see call_stacks_counts() */
 	bool finds_stacks; /* this is the first of two passes */
@@ -139,6 +141,10 @@ void replay_mmap2_forget(struct replay *replay, struct thread_state *state);
 /* Apply a call that has returned, with the arguments of its sys_enter event if one was recorded. */
 struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state,
 				    struct event *event) MMT_MUST_CHECK;
+
+/* The stack of a call or page fault. */
+struct mmt_error *replay_calls_stack(struct replay *replay, const struct event *event,
+				     uint32_t *stack_ret) MMT_MUST_CHECK;
 
 /* Class and file of an interval: the ledger's `kind`. */
 uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval);

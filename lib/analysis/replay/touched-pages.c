@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "analysis/replay/touched-pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "analysis/replay/replay.h"
+#include "base/limits.h"
+
+#define HUGE_PAGE_BYTES_MAX (1ull << 30)
+#define ADVICE_OF_RANGE 3 /* the argument of a call that names its range before */
+
+void touched_pages_deinit(struct touched_pages *touched)
+{
+	uint64_t space, faults;
+
+	for (size_t i = 0; map_next(&touched->spaces, &i, &space, &faults);) {
+		page_faults_deinit((struct page_faults *)(uintptr_t)faults);
+		free((void *)(uintptr_t)faults);
+	}
+	map_deinit(&touched->spaces);
+}
+
+static struct page_faults *faults_of(const struct touched_pages *touched, const struct process *process)
+{
+	return touched->spaces.count ? map_get_pointer(&touched->spaces, (uintptr_t)process->space) : NULL;
+}
+
+const struct page_faults *touched_pages_of(const struct touched_pages *touched, const struct process *process)
+{
+	return faults_of(touched, process);
+}
+
+/*
+ * A major fault in anonymous memory reads a page back from swap: whoever touched it first stays. The size of a page in
+ * the file is not trusted, and only a part of a huge page may be mapped.
+ */
+struct mmt_error *touched_pages_note(struct replay *replay, const struct process *process, const struct event *event,
+				     uint32_t stack)
+{
+	struct touched_pages *touched = &replay->touched;
+	uint64_t address = event->call.arguments[FAULT_ADDRESS], bytes = event->call.arguments[FAULT_PAGE_BYTES];
+	const struct space_interval *interval = space_find(process->space, address);
+	struct page_fault fault = {
+	    .stack = stack, .weight = (uint32_t)event->call.arguments[FAULT_WEIGHT], .time_ns = event->time_ns};
+	struct page_faults *faults = faults_of(touched, process);
+
+	touched->period = fault.weight > touched->period ? fault.weight : touched->period;
+	if (!interval || (event->call.result && !interval->attributes.inode))
+		return NULL;
+	if (bytes < replay->notes.memory.page_bytes || bytes > HUGE_PAGE_BYTES_MAX || bytes & (bytes - 1))
+		bytes = replay->notes.memory.page_bytes;
+	fault.start = address & -bytes;
+	fault.end = fault.start + bytes;
+	fault.start = fault.start > interval->start ? fault.start : interval->start;
+	fault.end = fault.end < interval->end ? fault.end : interval->end;
+	if (touched->run_count >= LIMIT_TOUCHED_RUNS) {
+		touched->left_out += fault.weight;
+		return NULL;
+	}
+	if (!faults) {
+		faults = calloc(1, sizeof(*faults));
+		if (!faults || !map_put_pointer(&touched->spaces, (uintptr_t)process->space, faults)) {
+			free(faults);
+			return &error_no_memory;
+		}
+	}
+	touched->run_count -= faults->runs.count;
+	if (!page_faults_add(faults, &fault))
+		return &error_no_memory;
+	touched->run_count += faults->runs.count;
+	return NULL;
+}
+
+bool touched_pages_forget(struct touched_pages *touched, const struct process *process, uint64_t start, uint64_t end)
+{
+	struct page_faults *faults = faults_of(touched, process);
+	bool ok;
+
+	if (!faults)
+		return true;
+	touched->run_count -= faults->runs.count;
+	ok = page_faults_forget(faults, start, end);
+	touched->run_count += faults->runs.count;
+	return ok;
+}
+
+bool touched_pages_apply(struct replay *replay, const struct process *process, const struct event *event)
+{
+	const uint64_t *arguments = event->call.arguments;
+	struct page_faults *faults = faults_of(&replay->touched, process);
+	uint64_t page_bytes = replay->notes.memory.page_bytes, length;
+
+	if (!faults)
+		return true;
+	/* With ENOMEM, madvise() has gone on behind a hole. */
+	if (call_describe(event->call.call)->advice == ADVICE_OF_RANGE &&
+	    (!event->call.result || event->call.result == -ENOMEM) && arguments[0] <= UINT64_MAX - arguments[1] &&
+	    (arguments[2] == MADV_DONTNEED || arguments[2] == MADV_FREE || arguments[2] == MADV_REMOVE))
+		return touched_pages_forget(&replay->touched, process, arguments[0],
+					    (arguments[0] + arguments[1] + page_bytes - 1) & -page_bytes);
+	if (event->call.call != CALL_MREMAP || event->call.result <= 0 || !arguments[1] ||
+	    (uint64_t)event->call.result == arguments[0])
+		return true;
+	length = arguments[1] < arguments[2] ? arguments[1] : arguments[2];
+	return page_faults_move(faults, arguments[0], (uint64_t)event->call.result,
+				(length + page_bytes - 1) & -page_bytes);
+}
