@@ -350,6 +350,16 @@ struct mmt_mark {
 	uint64_t time_ns;
 };
 
+/* Code that touched memory of a part: a function, with the stack that touched most of it. */
+struct mmt_toucher {
+	const char *name;
+	uint64_t bytes, error_bytes; /* an estimate, if page faults were sampled; 95 % of all errors are smaller */
+	const struct mmt_frame *const *frames;
+	size_t frame_count, hidden_frame_count;
+	size_t origin; /* place in `frames`, as in struct mmt_row */
+	enum mmt_stack_end stack_end;
+};
+
 struct mmt_growth_part {
 	enum mmt_growth_place place;
 	enum mmt_class memory_class; /* for MMT_GROWTH_BEFORE; otherwise MMT_CLASS_KINDS */
@@ -360,6 +370,11 @@ struct mmt_growth_part {
 	const char *hint;	     /* as in the rows */
 	int64_t bytes;
 	uint64_t order; /* sorts parts with equal bytes */
+	/* The code that brought in pages that are still there, largest first; none for the heaps of malloc and of
+	 * runtimes, where the code that needs the next page is rarely the one that keeps it. */
+	const struct mmt_toucher *touchers;
+	size_t toucher_count;
+	uint64_t touched_bytes, touched_error_bytes; /* of all of these */
 };
 
 /* Resident memory of one kind, as the kernel's maps alone show it, so that two recordings can be compared. */
@@ -390,7 +405,8 @@ struct mmt_growth {
 	 * only, and add up to end_private_bytes - start_private_bytes. The rest of the change of Pss is in pages that
 	 * several processes have mapped. */
 	bool parts_private;
-	bool pages_at_ends; /* read when start_bytes and end_bytes were; otherwise they are not compared with these */
+	bool faults_recorded; /* page faults, which show who touched the parts */
+	bool pages_at_ends;   /* read when start_bytes and end_bytes were; otherwise they are not compared with these */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;
 	/* Resident memory of the processes by kind. kinds_at_start, kinds_at_end: the resident pages of all of them are

@@ -153,7 +153,7 @@ START_TEST(growth_before)
 	struct mmt_growth_part part = {.place = MMT_GROWTH_BEFORE, .bytes = 2 * MIB};
 
 	/* mmtrace has no stack for it, perf has. */
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "perf record -e page-faults"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "--faults=sampled"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "touched without a memory call"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, HINTS_CALLS_UNKNOWN, SEVERAL), "may have mapped it"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB, SEVERAL), "after mprotect made it writable"));

@@ -55,6 +55,22 @@ struct heap_finder growth_parts_find_heaps(const struct replay *replay, const st
 	return heap_finder_create(process->space, runtime, resolver_has_glibc(replay->code, process->space));
 }
 
+/*
+ * Whether the code that touches the memory is the one that keeps it. In the heaps of malloc and of runtimes, it is the
+ * one that needs a new page, because others keep the blocks that it freed before. Runtimes have anonymous memory that
+ * is no heap, but it cannot be told apart.
+ */
+static bool toucher_owns(uint64_t key, enum mmt_class memory_class, const struct heap_finder *heaps)
+{
+	enum mmt_growth_place place = (enum mmt_growth_place)(key >> PLACE_SHIFT);
+
+	if (place != MMT_GROWTH_BEFORE && place != MMT_GROWTH_KERNEL)
+		return false;
+	return !(key & ARENA_BIT) && !(place == MMT_GROWTH_BEFORE && key >> HEAP_SHIFT & HEAP_MASK) &&
+	       memory_class != MMT_CLASS_HEAP && memory_class != MMT_CLASS_GC_RESERVE &&
+	       !(memory_class == MMT_CLASS_ANON && heaps->runtime);
+}
+
 /* Add the changes from the pages of the start to those of the end, and what is left of those of the start as unmapped.
  */
 static struct mmt_error *count_changes(const struct process_pages *pages, struct page_changes *of,
@@ -63,6 +79,7 @@ static struct mmt_error *count_changes(const struct process_pages *pages, struct
 {
 	const struct process *process = pages->process;
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
+	const struct page_faults *faults = touched_pages_of(&replay->touched, process);
 	struct page_cursor start = {.runs = of->start}, end = {.runs = end_pages};
 	const struct space_interval *interval;
 	struct space_interval piece;
@@ -73,7 +90,7 @@ static struct mmt_error *count_changes(const struct process_pages *pages, struct
 		enum mmt_class memory_class = classes_kind_class(replay_calls_kind(replay, interval));
 		uint64_t arena = heap_finder_find_arena(&heaps, interval, memory_class);
 		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
-		uint64_t before = 0, after;
+		uint64_t before = 0, after, key;
 
 		/* The kernel shows an arena and what lies right below it as one mapping. */
 		piece = *interval;
@@ -83,10 +100,14 @@ static struct mmt_error *count_changes(const struct process_pages *pages, struct
 		if (!allocation || allocation->side == LEDGER_BEFORE || allocation->time_ns < pages->start_ns)
 			before = page_cursor_count(&start, piece.start, piece.end);
 		after = page_cursor_count(&end, piece.start, piece.end);
-		if (pages_are_hugetlb(replay, interval))
+		if (pages_are_hugetlb(replay, interval)) {
 			*hugetlb_ret += after;
-		else
-			error = add(&of->parts, make_key(replay, &piece, &heaps), (int64_t)(after - before));
+			continue;
+		}
+		key = make_key(replay, &piece, &heaps);
+		error = add(&of->parts, key, (int64_t)(after - before));
+		if (!error && faults && toucher_owns(key, memory_class, &heaps))
+			error = touchers_count(&of->touched, faults, &piece, key, of->start, end_pages);
 	}
 	return error ? error
 		     : add(&of->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
@@ -236,7 +257,8 @@ bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, 
 
 struct sums {
 	const struct replay *replay;
-	struct map bytes;	  /* of a place and what is mapped there: int64_t as uint64_t */
+	struct map bytes; /* of a place and what is mapped there: int64_t as uint64_t */
+	struct touch_sums touched;
 	struct mmt_growth growth; /* its pages, of all processes; times are of the earliest reading of each */
 };
 
@@ -261,7 +283,7 @@ static struct mmt_error *add_process(struct sums *sums, const struct process_pag
 	growth->pages_at_ends &= pages->resident.at_end;
 	while (!error && map_next(&of->parts, &position, &key, &bytes))
 		error = add(&sums->bytes, key, (int64_t)bytes);
-	return error;
+	return error ? error : touchers_add(&sums->touched, &of->touched);
 }
 
 /* A process of which only the RSS is known, or that ended: its pages are gone. */
@@ -365,13 +387,15 @@ static void compare_with_sizes(struct mmt_growth *growth, int64_t explained_byte
 	growth->changing_bytes = end_first - start_first - explained_bytes - growth->unexplained_bytes;
 }
 
-static struct mmt_error *publish(struct sums *sums, struct arena *arena, struct mmt_report *report)
+static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mmt_report *report)
 {
+	struct arena *arena = rows->arena;
 	struct mmt_growth *growth = &sums->growth;
 	struct mmt_growth_part *parts = arena_alloc(arena, sums->bytes.count, sizeof(*parts));
 	uint64_t key, bytes;
 	uint64_t explained_bytes = 0; /* int64_t as uint64_t */
 	enum arena_use arenas = ARENAS_LIMITED;
+	struct mmt_error *error;
 
 	if (!parts)
 		return &error_no_memory;
@@ -379,6 +403,7 @@ static struct mmt_error *publish(struct sums *sums, struct arena *arena, struct 
 		if (!row_limits_arenas(sums->replay, process))
 			arenas = ARENAS_OF_SEVERAL_THREADS;
 	}
+	growth->faults_recorded = sums->replay->touched.recorded;
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
 
@@ -399,6 +424,9 @@ static struct mmt_error *publish(struct sums *sums, struct arena *arena, struct 
 			part->runtime = gc_heap_name((enum gc_heap)(key >> HEAP_SHIFT & HEAP_MASK));
 			part->pattern = growth_pattern(part);
 		}
+		error = touchers_publish(&sums->touched, rows, part);
+		if (error)
+			return error;
 		part->hint = hints_of_growth(
 		    part, report->from_ns > report->start_ns ? HINTS_CALLS_UNKNOWN : sums->replay->made_writable_bytes,
 		    arenas);
@@ -415,9 +443,8 @@ static struct mmt_error *publish(struct sums *sums, struct arena *arena, struct 
 	return NULL;
 }
 
-struct mmt_error *growth_parts_build(const struct page_readings *readings, struct mmt_report *report)
+struct mmt_error *growth_parts_build(const struct page_readings *readings, struct rows *rows, struct mmt_report *report)
 {
-	const struct rows *rows = readings->rows;
 	struct sums sums = {.replay = rows->replay, .growth = report->growth};
 	struct known_process process = {0};
 	struct mmt_error *error = NULL;
@@ -440,7 +467,8 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 				      : add_unread_process(&sums, process.process, process.sizes);
 	}
 	if (!error && known)
-		error = publish(&sums, rows->arena, report);
+		error = publish(&sums, rows, report);
 	map_deinit(&sums.bytes);
+	touch_sums_deinit(&sums.touched);
 	return error;
 }

@@ -238,7 +238,7 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 	default:
 		break;
 	}
-	if (part->pattern || part->place != MMT_GROWTH_BEFORE ||
+	if (part->pattern || part->place != MMT_GROWTH_BEFORE || part->toucher_count ||
 	    (part->memory_class != MMT_CLASS_ANON && part->memory_class != MMT_CLASS_SHM))
 		return NULL;
 	if (made_writable_bytes == HINTS_CALLS_UNKNOWN)
@@ -248,10 +248,11 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 		       "report`, shows which code touches new pages";
 	return made_writable_bytes >= (uint64_t)part->bytes / 2
 		   ? "touched after mprotect made it writable, or without a memory call, so no row shows the code: "
-		     "`perf record -e page-faults -g -p PID -- sleep 10`, then `perf report`, shows which code touches "
-		     "new pages"
-		   : "touched without a memory call, so no stack shows the code: `perf record -e page-faults -g -p PID "
-		     "-- sleep 10`, then `perf report`, shows which code touches new pages";
+		     "record "
+		     "with --faults=sampled to see which code touches new pages"
+		   : "touched without a memory call, so no stack shows the code: record with --faults=sampled to see "
+		     "which "
+		     "code touches new pages";
 }
 
 const char *hints_with_census(const char *hint)

@@ -464,7 +464,7 @@ static struct mmt_error *add_figures(struct report *report)
 	if (!error)
 		error = parts_build(&report->rows, result);
 	if (!error)
-		error = growth_parts_build(&report->readings, result);
+		error = growth_parts_build(&report->readings, &report->rows, result);
 	if (!error)
 		error = resident_kinds_build(&report->readings, result);
 	if (!error)

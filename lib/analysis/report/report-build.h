@@ -50,6 +50,31 @@ struct resident_sums {
  * when mapped bytes are complete. */
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes);
 
+/* touchers.c: the page faults of parts whose pages are still resident, by stack. */
+struct touch_sum {
+	uint64_t part;
+	uint32_t stack;
+	double bytes, variance;
+};
+
+struct touch_sums {
+	struct intern keys; /* part and stack; its ids are places in `items` */
+	VECTOR(struct touch_sum) items;
+};
+
+void touch_sums_deinit(struct touch_sums *sums);
+
+/* Count those in the piece, which belongs to the part: in pages that are resident at the end, but not at the start. */
+struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faults *faults,
+				 const struct space_interval *piece, uint64_t part, const resident_runs *start,
+				 const resident_runs *end) MMT_MUST_CHECK;
+
+struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sums *more) MMT_MUST_CHECK;
+
+/* Into the part, whose `order` is its number. */
+struct mmt_error *touchers_publish(const struct touch_sums *sums, struct rows *rows,
+				   struct mmt_growth_part *part) MMT_MUST_CHECK;
+
 /* The pages of a process in the reading nearest to the start of the window (empty for a process that began later), and
  * where they changed until the latest reading. */
 struct page_changes {
@@ -61,6 +86,7 @@ struct page_changes {
 
 	bool parts_known;
 	uint64_t end_bytes;
+	struct touch_sums touched;
 	struct map parts; /* since the start: place and what is mapped there -> int64_t as uint64_t */
 };
 
@@ -174,7 +200,8 @@ struct mmt_error *growth_parts_count(struct process_pages *pages, const struct r
  * Into report->growth. No parts where one of the two readings is missing, or equal to the other; where a target has
  * ended; or where the options leave recent mappings out.
  */
-struct mmt_error *growth_parts_build(const struct page_readings *readings, struct mmt_report *report) MMT_MUST_CHECK;
+struct mmt_error *growth_parts_build(const struct page_readings *readings, struct rows *rows,
+				     struct mmt_report *report) MMT_MUST_CHECK;
 
 /* Of a part of MMT_GROWTH_BEFORE, from its class, file and runtime. */
 enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);

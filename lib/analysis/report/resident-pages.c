@@ -232,6 +232,8 @@ static void forget_end(struct process_pages *pages)
 {
 	map_deinit(&pages->all.parts);
 	map_deinit(&pages->alone.parts);
+	touch_sums_deinit(&pages->all.touched);
+	touch_sums_deinit(&pages->alone.touched);
 	resident_sums_deinit(&pages->resident);
 	pages->end_known = pages->all.parts_known = pages->alone.parts_known = false;
 }

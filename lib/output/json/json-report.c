@@ -276,6 +276,19 @@ static void put_parts(struct document *document, const char *key, const struct m
 		document_string(document, "runtime", part->runtime);
 		document_string(document, "hint", part->hint);
 		document_signed(document, "bytes", part->bytes);
+		document_unsigned(document, "touched_bytes", part->touched_bytes);
+		document_unsigned(document, "touched_error_bytes", part->touched_error_bytes);
+		document_each(document, "touchers", k, part->toucher_count) {
+			const struct mmt_toucher *toucher = &part->touchers[k];
+
+			document_open_object(document, NULL);
+			document_string(document, "function", toucher->name);
+			document_unsigned(document, "bytes", toucher->bytes);
+			document_unsigned(document, "error_bytes", toucher->error_bytes);
+			put_stack(document, toucher->stack_end, toucher->hidden_frame_count, toucher->frames,
+				  toucher->frame_count);
+			document_close(document);
+		}
 	}
 }
 
@@ -285,6 +298,7 @@ static void put_growth(struct document *document, const struct mmt_growth *it)
 	document_string(document, "verdict", mmt_verdict_name(it->verdict));
 	document_string(document, "measure", !it->verdict ? NULL : it->by_pss ? "pss" : "rss");
 	document_string(document, "sum_verdict", mmt_verdict_name(it->by_process ? it->sum_verdict : it->verdict));
+	document_bool(document, "faults_recorded", it->faults_recorded);
 	document_string(document, "parts_measure", !it->parts_known ? NULL : it->parts_private ? "private" : "rss");
 	MMT_GROWTH_FIGURES(PUT)
 	put_parts(document, "parts", it->parts, it->part_count);

@@ -309,6 +309,34 @@ void text_put_part_hint(struct text *text, const struct mmt_growth_part *part)
 	text_put_sentence(text, TEXT_FAINT, part->hint, PART_INDENT);
 }
 
+#define TOUCHERS_SHOWN 3
+
+void text_add_touched(struct text *text, const struct mmt_toucher *toucher)
+{
+	double percent = toucher->bytes ? (double)toucher->error_bytes / (double)toucher->bytes * 100 : 0;
+
+	text_add(text, "%s", text_bytes(text, toucher->bytes));
+	if (toucher->error_bytes)
+		text_add(text, " (+- %.0f %%)", percent < 1 ? 1.0 : percent);
+}
+
+/* "by fill_pool (server): 412.0 MiB (+- 6 %); ..." */
+static void put_touchers(struct text *text, const struct mmt_growth_part *part)
+{
+	if (!part->toucher_count || part->bytes < PART_FLOOR_BYTES)
+		return;
+	text_pad_to(text, PART_INDENT);
+	for (size_t i = 0; i < part->toucher_count && i < TOUCHERS_SHOWN; i++) {
+		const struct mmt_toucher *toucher = &part->touchers[i];
+
+		if (i && toucher->bytes < part->touched_bytes / NEGLIGIBLE)
+			break;
+		text_add(text, "%s%s: ", i ? "; " : "by ", toucher->name);
+		text_add_touched(text, toucher);
+	}
+	text_end_sentence(text, TEXT_STRONG, PART_INDENT);
+}
+
 /* "+36.90 MiB  touched in malloc arenas ..." Private pages come and go by what other processes do, too. */
 static void put_part(struct text *text, const struct mmt_report *report, const struct mmt_growth_part *part)
 {
@@ -330,6 +358,7 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 		text_add(text, ", mapped before this %s began", period);
 	}
 	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
+	put_touchers(text, part);
 	if (part->place == MMT_GROWTH_BEFORE && !has_leak(report))
 		text_put_part_hint(text, part);
 }

@@ -103,6 +103,9 @@ void text_growth_below(struct text *text, const struct mmt_report *report);
 
 /* Add what a part of MMT_GROWTH_BEFORE is, for instance "malloc arenas", or the name of its file. */
 void text_add_kind(struct text *text, const struct mmt_growth_part *part);
+
+/* "412.0 MiB (+- 6 %)" */
+void text_add_touched(struct text *text, const struct mmt_toucher *toucher);
 /* Below a part: what explains it, if anything is known. */
 void text_put_part_hint(struct text *text, const struct mmt_growth_part *part);
 /* A line of growth that belongs to no part; nothing if it is 0. */
@@ -175,6 +178,8 @@ void text_threads(struct text *text, const struct mmt_report *report);
 /* The most frequent call for which the kernel refused memory, and the limit that it met, if that is known. */
 void text_refused(struct text *text, const struct mmt_report *report);
 /* Failed calls, the most frequent ones with their stacks. */
+/* The stacks that touched memory that was mapped before. */
+void text_touchers(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
 /* The table of report --every: memory at equal steps of time. */
 void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection);

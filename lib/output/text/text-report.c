@@ -501,6 +501,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	text.below = true;
 	put_rows(&text, report, &selection, &explanations);
 	put_hidden(&text, &selection, report, options->sort);
+	text_touchers(&text, report, &explanations.marks);
 	text_failures(&text, report, &explanations.marks);
 	text_heaps(&text, report, true);
 	text_end_line(&text);

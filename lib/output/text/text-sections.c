@@ -273,6 +273,35 @@ void text_refused(struct text *text, const struct mmt_report *report)
 	text_end_sentence(text, TEXT_PLAIN, 2);
 }
 
+#define TOUCHERS_SHOWN 3	/* of each part */
+#define TOUCHER_BYTES_MIN 65536 /* smaller ones are in --json */
+
+void text_touchers(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)
+{
+	for (size_t i = 0; i < report->growth.part_count; i++) {
+		const struct mmt_growth_part *part = &report->growth.parts[i];
+
+		for (size_t k = 0; k < part->toucher_count && k < TOUCHERS_SHOWN; k++) {
+			const struct mmt_toucher *toucher = &part->touchers[k];
+			struct mmt_row stack = {.frames = toucher->frames,
+						.frame_count = toucher->frame_count,
+						.hidden_frame_count = toucher->hidden_frame_count,
+						.stack_end = toucher->stack_end};
+
+			if (toucher->bytes < TOUCHER_BYTES_MIN)
+				break;
+			text_end_line(text);
+			text_add(text, "touched: ");
+			text_add_touched(text, toucher);
+			text_add(text, " in ");
+			text_add_kind(text, part);
+			text_add(text, ", mapped before");
+			text_end_sentence(text, TEXT_STRONG, STACK_INDENT);
+			text_stack(text, &stack, NULL, STACK_INDENT, marks);
+		}
+	}
+}
+
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)
 {
 	size_t shown = report->failure_count < FAILURES_SHOWN ? report->failure_count : FAILURES_SHOWN;

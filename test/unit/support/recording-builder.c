@@ -17,6 +17,8 @@
 #define CALLCHAIN_LIMIT 127
 #define SAMPLE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW)
 #define CALL_SAMPLE_TYPE (SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+#define FAULT_SAMPLE_TYPE                                                                                              \
+	((SAMPLE_TYPE & ~PERF_SAMPLE_RAW) | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_DATA_PAGE_SIZE)
 #define COMMON_FIELDS                                                                                                  \
 	"format:\n"                                                                                                    \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                                         \
@@ -122,7 +124,7 @@ static void add_attribute(struct writer *writer, struct recording_info *info, st
 	attr->use_clockid = 1;
 	attr->sample_id_all = 1;
 	attr->inherit = 1;
-	attr->sample_period = 1;
+	attr->sample_period = attr->sample_period ? attr->sample_period : 1;
 	require(writer_add_attribute(writer, attr, name, ids, 2));
 	if (!vector_push(&info->roles, role))
 		abort();
@@ -217,6 +219,7 @@ struct contents {
 	bool no_stacks, dumps, large_dumps, locks;
 	uint64_t start_ns;
 	const char *architecture; /* NULL: x86_64 */
+	uint64_t fault_period;	  /* 0: no page faults */
 };
 
 static struct recording_builder *create(const char *path, const struct contents *contents)
@@ -228,6 +231,10 @@ static struct recording_builder *create(const char *path, const struct contents 
 				      .start_ns = contents->start_ns};
 	struct perf_event_attr task = {
 	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_NEW_TASK_ID, .sample_type = SAMPLE_TYPE};
+	struct perf_event_attr fault = {.type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
+					.sample_type = FAULT_SAMPLE_TYPE,
+					.sample_period = contents->fault_period};
 	struct perf_event_attr lock = {
 	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_LOCK_ID, .sample_type = SAMPLE_TYPE};
 	struct perf_event_attr side_band = {.type = PERF_TYPE_SOFTWARE,
@@ -256,6 +263,8 @@ static struct recording_builder *create(const char *path, const struct contents 
 		add_call_attributes(builder->writer, builder->architecture, &info, ROLE_DUMP, false);
 	if (contents->large_dumps)
 		add_call_attributes(builder->writer, builder->architecture, &info, ROLE_LARGE_DUMP, false);
+	if (contents->fault_period)
+		add_attribute(builder->writer, &info, &fault, "minor-faults", BUILDER_FAULT_ID, ROLE_FAULT);
 	add_attribute(builder->writer, &info, &task, "task:task_newtask", BUILDER_NEW_TASK_ID, ROLE_NEW_TASK);
 	add_attribute(builder->writer, &info, &side_band, "dummy:u", BUILDER_SIDE_BAND_ID, ROLE_SIDE_BAND);
 	if (contents->locks)
@@ -276,6 +285,11 @@ struct recording_builder *builder_create(const char *path)
 struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks)
 {
 	return create(path, &(struct contents){.dumps = dumps, .locks = locks});
+}
+
+struct recording_builder *builder_create_with_faults(const char *path, uint64_t period)
+{
+	return create(path, &(struct contents){.dumps = true, .fault_period = period});
 }
 
 struct recording_builder *builder_create_with_large_dumps(const char *path)
@@ -408,6 +422,22 @@ static void append_entry(struct recording_builder *builder, const struct builder
 	require(buffer_finish(&body));
 	builder_record(builder, PERF_RECORD_SAMPLE, body.data, body.size);
 	buffer_deinit(&body);
+}
+
+void builder_fault(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,
+		   uint64_t page_bytes, uint64_t caller)
+{
+	const uint64_t words[] = {BUILDER_FAULT_ID,
+				  (uint64_t)(uint32_t)pid << 32 | (uint32_t)pid,
+				  time_ns,
+				  address,
+				  0,
+				  /* CPU */ 2,
+				  (uint64_t)PERF_CONTEXT_USER,
+				  caller,
+				  page_bytes};
+
+	builder_record(builder, PERF_RECORD_SAMPLE, words, sizeof(words));
 }
 
 void builder_lock(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t space,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Recordings for tests, made with the library's own writer as if by a recorder on x86-64 or aarch64. Any failure ends the
- * test program. Records are written as given: the caller chooses the times, and ends rounds if order matters.
+ * Recordings for tests, made with the library's own writer as if by a recorder on x86-64 or aarch64. Any failure ends
+ * the test program. Records are written as given: the caller chooses the times, and ends rounds if order matters.
  */
 #ifndef SUPPORT_RECORDING_BUILDER_H
 #define SUPPORT_RECORDING_BUILDER_H
@@ -24,12 +24,13 @@ struct writer;
 #define BUILDER_NEW_TASK_ID 300
 #define BUILDER_SIDE_BAND_ID 301
 #define BUILDER_LOCK_ID 302
+#define BUILDER_FAULT_ID 303
 #define BUILDER_LARGE_DUMP_ID 400
 #define BUILDER_ENTER_ID 500 /* of calls' entries, in recordings of aarch64 */
 #define BUILDER_SECOND_ROOT 1000
 #define BUILDER_HUGETLB_MINOR 250 /* of the device 0:250, which is that of hugetlbfs in all recordings */
 #define BUILDER_MAPPING_LIMIT 65530
-#define BUILDER_STACK_BYTES 64	  /* in every sample of a call, at least, where samples have any */
+#define BUILDER_STACK_BYTES 64 /* in every sample of a call, at least, where samples have any */
 
 struct builder_call {
 	enum call call;
@@ -53,6 +54,8 @@ struct recording_builder *builder_create(const char *path);
 /* The same without stack-dump events, or without lock events. */
 struct recording_builder *builder_create_with(const char *path, bool dumps, bool locks);
 /* With large stack dumps, too. */
+/* With samples of page faults, one of `period`. */
+struct recording_builder *builder_create_with_faults(const char *path, uint64_t period);
 struct recording_builder *builder_create_with_large_dumps(const char *path);
 /* No stack bytes in samples either, as written by record -g fp. Dumps of calls are omitted. */
 struct recording_builder *builder_create_without_stacks(const char *path);
@@ -62,6 +65,9 @@ struct recording_builder *builder_create_for_aarch64(const char *path);
 struct recording_builder *builder_create_at(const char *path, uint64_t start_ns);
 
 void builder_call(struct recording_builder *builder, const struct builder_call *call);
+/* A page fault, in a recording of builder_create_with_faults(). */
+void builder_fault(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,
+		   uint64_t page_bytes, uint64_t caller);
 /* mmap(NULL, length, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = address, with one return address as its
  * callchain. */
 void builder_mmap_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t address,

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Which code touched memory that was mapped before the recording: page faults whose pages are still resident. */
+#include "analysis/report/report-build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/saturating-sum.h"
+
+#define ROOT_STEPS 100	/* from any number that a variance can be */
+#define CONFIDENCE 1.96 /* standard deviations that cover 95 % of errors */
+
+void touch_sums_deinit(struct touch_sums *sums)
+{
+	intern_deinit(&sums->keys);
+	vector_deinit(&sums->items);
+	*sums = (struct touch_sums){0};
+}
+
+static struct mmt_error *add(struct touch_sums *sums, const struct touch_sum *sum)
+{
+	const uint64_t key[] = {sum->part, sum->stack};
+	uint32_t number = intern_put(&sums->keys, key, sizeof(key));
+
+	if (number == INTERN_NONE || (number == sums->items.count && !vector_append(&sums->items)))
+		return &error_no_memory;
+	sums->items.items[number].part = sum->part;
+	sums->items.items[number].stack = sum->stack;
+	sums->items.items[number].bytes += sum->bytes;
+	sums->items.items[number].variance += sum->variance;
+	return NULL;
+}
+
+struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sums *more)
+{
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < more->items.count; i++)
+		error = add(sums, &more->items.items[i]);
+	return error;
+}
+
+static uint64_t count_within(const resident_runs *runs, uint64_t start, uint64_t end)
+{
+	struct page_cursor cursor = {.runs = runs};
+
+	cursor.next = partition_point(runs->count, i, runs->items[i].end <= start);
+	return page_cursor_count(&cursor, start, end);
+}
+
+/* A sample stands for as many pages as its weight: the variance of their number is weight * (weight - 1). */
+struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faults *faults,
+				 const struct space_interval *piece, uint64_t part, const resident_runs *start,
+				 const resident_runs *end)
+{
+	struct mmt_error *error = NULL;
+	uint64_t position = piece->start;
+	struct page_fault fault;
+
+	while (!error && page_faults_next(faults, &position, piece->end, &fault)) {
+		uint64_t before = count_within(start, fault.start, fault.end);
+		uint64_t after = count_within(end, fault.start, fault.end);
+		double bytes = after > before ? (double)(after - before) : 0;
+		const struct touch_sum sum = {.part = part,
+					      .stack = fault.stack,
+					      .bytes = bytes * fault.weight,
+					      .variance = bytes * bytes * fault.weight * (fault.weight - 1.0)};
+
+		if (bytes > 0)
+			error = add(sums, &sum);
+	}
+	return error;
+}
+
+static double square_root(double value)
+{
+	double root = value > 1 ? value : 1;
+
+	for (unsigned i = 0; i < ROOT_STEPS; i++)
+		root = (root + value / root) / 2;
+	return root;
+}
+
+static int compare_touchers(const void *left, const void *right)
+{
+	const struct mmt_toucher *a = left, *b = right;
+
+	return order_of(b->bytes, a->bytes) ?: strcmp(a->name, b->name);
+}
+
+/* Functions, each with the stack that touched most. */
+struct touchers {
+	struct intern names; /* its ids are places in `items` */
+	struct mmt_toucher *items;
+	struct touched {
+		double bytes, variance, largest_bytes;
+	} * sums;
+};
+
+static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows, const struct touch_sum *sum)
+{
+	struct mmt_row stack = {0};
+	struct mmt_error *error = rows_name_stack(rows, sum->stack, &stack);
+	CLEANUP(free) char *name = NULL;
+	struct mmt_toucher *toucher;
+	struct touched *touched;
+	uint32_t number;
+
+	if (error)
+		return error;
+	stack.origin = origin_of_stack(stack.frames, stack.frame_count);
+	name = rows_function_name(stack.origin < stack.frame_count ? stack.frames[stack.origin] : NULL);
+	number = name ? intern_put_string(&touchers->names, name) : INTERN_NONE;
+	if (number == INTERN_NONE)
+		return &error_no_memory;
+	toucher = &touchers->items[number];
+	touched = &touchers->sums[number];
+	touched->bytes += sum->bytes;
+	touched->variance += sum->variance;
+	if (toucher->name && sum->bytes <= touched->largest_bytes)
+		return NULL;
+	touched->largest_bytes = sum->bytes;
+	*toucher = (struct mmt_toucher){.name = toucher->name ? toucher->name : arena_string(rows->arena, name),
+					.frames = stack.frames,
+					.frame_count = stack.frame_count,
+					.hidden_frame_count = stack.hidden_frame_count,
+					.origin = stack.origin,
+					.stack_end = stack.stack_end};
+	return toucher->name ? NULL : &error_no_memory;
+}
+
+/* No more was touched than the part grew: a larger estimate is wrong by the difference. */
+static void set_figures(const struct touchers *touchers, size_t count, struct mmt_growth_part *part)
+{
+	double bytes = 0, variance = 0, share;
+
+	for (size_t i = 0; i < count; i++) {
+		bytes += touchers->sums[i].bytes;
+		variance += touchers->sums[i].variance;
+	}
+	share = bytes > (double)part->bytes ? (double)part->bytes / bytes : 1;
+	for (size_t i = 0; i < count; i++) {
+		touchers->items[i].bytes = (uint64_t)(touchers->sums[i].bytes * share);
+		touchers->items[i].error_bytes =
+		    (uint64_t)(CONFIDENCE * square_root(touchers->sums[i].variance) * share);
+	}
+	part->touched_bytes = (uint64_t)(bytes * share);
+	part->touched_error_bytes = (uint64_t)(CONFIDENCE * square_root(variance) * share);
+}
+
+struct mmt_error *touchers_publish(const struct touch_sums *sums, struct rows *rows, struct mmt_growth_part *part)
+{
+	struct touchers touchers = {0};
+	struct mmt_error *error = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < sums->items.count; i++)
+		count += sums->items.items[i].part == part->order;
+	if (!count || part->bytes <= 0)
+		return NULL;
+	touchers.items = arena_alloc(rows->arena, count, sizeof(*touchers.items));
+	touchers.sums = calloc(count, sizeof(*touchers.sums));
+	if (!touchers.items || !touchers.sums)
+		error = &error_no_memory;
+	for (size_t i = 0; !error && i < sums->items.count; i++) {
+		if (sums->items.items[i].part == part->order)
+			error = add_stack(&touchers, rows, &sums->items.items[i]);
+	}
+	if (!error) {
+		count = touchers.names.count;
+		set_figures(&touchers, count, part);
+		qsort(touchers.items, count, sizeof(*touchers.items), compare_touchers);
+		part->touchers = touchers.items;
+		part->toucher_count = count;
+	}
+	intern_deinit(&touchers.names);
+	free(touchers.sums);
+	return error;
+}

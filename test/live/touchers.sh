@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tags: sanitize
+# Growth in memory that was mapped before names the function that touched it, sampled figures with their error; a malloc heap
+# names none, because the function that needs the next page is not the one that keeps it.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+pool=$((64 << 20))
+others=$((16 << 20))
+anonymous='(.growth.parts[] | select(.place == "before" and .class == "anon"))'
+# expect_touchers ALLOWED: each size is within so many times its stated error, which 95 of 100 are within once.
+expect_touchers() {
+	expect_true_report
+	expect_json ".growth.faults_recorded and .completeness.lost_faults == 0"
+	expect_json "$anonymous | .bytes >= $pool + $others and .touched_bytes <= .bytes and (.touchers | length) >= 2"
+	expect_json "$anonymous.touchers | (.[0].function | startswith(\"fill_pool \")) and
+		(.[1].function | startswith(\"fill_others \")) and
+		(.[0].bytes - $pool | fabs) <= $1 * .[0].error_bytes and (.[1].bytes - $others | fabs) <= $1 * .[1].error_bytes"
+	# Without frame pointers, a stack is only complete with its dump, which would cost more than a fault.
+	[ "$1" = 0 ] || expect_json "$anonymous.touchers | all(.[:2][]; .stack_end == \"entry\" and
+		any(.frames[]; .function == \"main\"))"
+	"$MMTRACE" report --no-pager -i "$recording" >"$directory/report.txt" || fail "report: status $?"
+	grep -qE "by fill_pool \(touch\): [0-9.]+ MiB$2; fill_others \(touch\): [0-9.]+ MiB" "$directory/report.txt" &&
+		! grep -q 'which code touches' "$directory/report.txt" || {
+		cat "$directory/report.txt" >&2
+		fail "the text does not say who touched the memory"
+	}
+}
+start_workload touch
+record_work --faults=sampled -p "$pid"
+expect_touchers 3 ' \(\+- [0-9]+ %\)'
+start_workload touch
+record_work --faults=all -p "$pid"
+expect_touchers 0 ''
+# Without page faults, the report says how to record them.
+start_workload touch
+record_work -p "$pid"
+expect_json ".growth.faults_recorded == false and $anonymous.touchers == [] and ($anonymous.hint | test(\"--faults=sampled\"))"
+
+start_workload churn
+record_work --faults=all -p "$pid"
+expect_true_report
+expect_json '.growth.faults_recorded and all(.growth.parts[] | select(.class == "heap" or .arena); .touchers == [])'
+expect_json 'all(.causes[] | select(.verdict == "leak"); .name // "" | test("^(temp|batch|fill) ") | not)'
+for options in '' '--limit 0'; do
+	# shellcheck disable=SC2086
+	"$MMTRACE" report --no-pager $options -i "$recording" >"$directory/report.txt" || fail "report $options: status $?"
+	! grep -E '(touched|by|LEAK).* (temp|batch|fill) \(' "$directory/report.txt" || fail "the report blames who needed a page"
+done

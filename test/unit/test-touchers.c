@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Who touched memory that was mapped before, in a recording with page faults. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "analysis/report/report-build.h"
+#include "support/report-file.h"
+#include "support/suite.h"
+
+#define PID 7
+#define PAGE 4096ull
+#define HEAP 0x555555600000ull
+#define PROGRAM 0x555555400000ull
+#define POOL 0x7f0000000000ull
+#define POOL_PAGES 4000
+#define FILL (PROGRAM + 0x100)
+#define OTHER (PROGRAM + 0x200)
+
+static const struct event_mapping lines[] = {
+    {.start = PROGRAM,
+     .length = 16 * PAGE,
+     .protection = PROT_READ | PROT_EXEC,
+     .flags = MAP_PRIVATE,
+     .inode = 5,
+     .path = "/usr/bin/app"},
+    {.start = HEAP, .length = 64 * PAGE, .protection = PROT_READ | PROT_WRITE, .flags = MAP_PRIVATE, .path = "[heap]"},
+    {.start = POOL,
+     .length = POOL_PAGES * PAGE,
+     .protection = PROT_READ | PROT_WRITE,
+     .flags = MAP_PRIVATE,
+     .path = ""},
+};
+
+static struct recording_builder *begin(uint64_t period)
+{
+	struct recording_builder *builder = builder_create_with_faults(report_file_path(), period);
+
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, lines, sizeof(lines) / sizeof(lines[0]));
+	return builder;
+}
+
+static void add(process_residencies *processes, const struct resident_run *runs, size_t count)
+{
+	struct process_residency *process = vector_append(processes);
+
+	ck_assert_ptr_nonnull(process);
+	process->pid = PID;
+	process->time_ns = 1;
+	for (size_t i = 0; i < count; i++) {
+		process->resident_bytes += runs[i].end - runs[i].start;
+		ck_assert(vector_push(&process->runs, runs[i]));
+	}
+}
+
+/* Nothing of the pool is resident at the start, these pages of it at the end, and the heap. */
+static struct mmt_report *finish(struct recording_builder *builder, uint64_t pages)
+{
+	const struct resident_run start = {PROGRAM, PROGRAM + PAGE};
+	const struct resident_run end[] = {
+	    {PROGRAM, PROGRAM + PAGE}, {HEAP, HEAP + 20 * PAGE}, {POOL, POOL + pages * PAGE}};
+	struct recording_residency residency = {0};
+
+	add(&residency.at_start, &start, 1);
+	add(&residency.processes, end, 3);
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 9000000);
+	return report_file_report(NULL);
+}
+
+static const struct mmt_growth_part *find(const struct mmt_report *report, enum mmt_class memory_class)
+{
+	ck_assert(report->growth.parts_known);
+	for (size_t i = 0; i < report->growth.part_count; i++) {
+		if (report->growth.parts[i].memory_class == memory_class)
+			return &report->growth.parts[i];
+	}
+	ck_abort_msg("no part of %s", mmt_class_name(memory_class));
+	return NULL;
+}
+
+START_TEST(touchers_of_a_pool_are_named)
+{
+	struct recording_builder *builder = begin(1);
+	const struct mmt_growth_part *part;
+	struct mmt_report *report;
+
+	for (uint64_t i = 0; i < 100; i++)
+		builder_fault(builder, 2000 + i, PID, POOL + i * PAGE + 5, PAGE, i < 70 ? FILL : OTHER);
+	builder_fault(builder, 3000, PID, HEAP + PAGE, PAGE, OTHER);
+	/* No more than the pages that are there. */
+	builder_fault(builder, 3001, PID, POOL + 200 * PAGE, PAGE, OTHER);
+	report = finish(builder, 100);
+	ck_assert(report->growth.faults_recorded);
+	part = find(report, MMT_CLASS_ANON);
+	ck_assert_int_eq(part->bytes, 100 * PAGE);
+	ck_assert_uint_eq(part->touched_bytes, 100 * PAGE);
+	ck_assert_uint_eq(part->touched_error_bytes, 0);
+	ck_assert_uint_eq(part->toucher_count, 2);
+	ck_assert_str_eq(part->touchers[0].name, "app+0x100");
+	ck_assert_uint_eq(part->touchers[0].bytes, 70 * PAGE);
+	ck_assert_str_eq(part->touchers[1].name, "app+0x200");
+	ck_assert_uint_eq(part->touchers[1].bytes, 30 * PAGE);
+	ck_assert_uint_eq(part->touchers[1].frame_count, 1);
+	ck_assert_ptr_null(part->hint);
+	/* Who needs the next page of a heap is not who keeps it. */
+	ck_assert_uint_eq(find(report, MMT_CLASS_HEAP)->toucher_count, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+START_TEST(what_was_unmapped_has_no_toucher)
+{
+	struct recording_builder *builder = begin(1);
+	const struct mmt_growth_part *part;
+	struct mmt_report *report;
+
+	builder_fault(builder, 2000, PID, POOL, 16 * PAGE, FILL);
+	builder_munmap_exit(builder, 2100, PID, PID, POOL, 8 * PAGE);
+	builder_fault(builder, 2200, PID, POOL, PAGE, OTHER);
+	report = finish(builder, 100);
+	part = find(report, MMT_CLASS_ANON);
+	ck_assert_uint_eq(part->toucher_count, 1);
+	ck_assert_uint_eq(part->touchers[0].bytes, 8 * PAGE);
+	ck_assert_uint_eq(part->touched_bytes, 8 * PAGE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* 95 of 100 estimates are within the error that they state: of 50 random programs at least
+ * 45. One of ten pages has a sample, and one of two functions touched it. */
+START_TEST(errors_of_estimates_are_true)
+{
+	unsigned within = 0;
+
+	srand(1);
+	for (unsigned program = 0; program < 50; program++) {
+		struct recording_builder *builder = begin(10);
+		const struct mmt_growth_part *part;
+		uint64_t truth = 0, next = (unsigned)rand() % 10;
+		struct mmt_report *report;
+
+		for (uint64_t i = 0; i < POOL_PAGES; i++) {
+			bool fill = rand() % 10 < 7;
+
+			truth += fill;
+			if (i % 10 == next)
+				builder_fault(builder, 2000 + i, PID, POOL + i * PAGE, PAGE, fill ? FILL : OTHER);
+		}
+		report = finish(builder, POOL_PAGES);
+		part = find(report, MMT_CLASS_ANON);
+		ck_assert_uint_eq(part->touched_bytes, POOL_PAGES * PAGE);
+		ck_assert_str_eq(part->touchers[0].name, "app+0x100");
+		within += (uint64_t)llabs((long long)(part->touchers[0].bytes - truth * PAGE)) <=
+			  part->touchers[0].error_bytes;
+		mmt_report_destroy(report);
+	}
+	ck_assert_uint_ge(within, 45);
+}
+END_TEST
+
+START_TEST(hostile_faults_are_harmless)
+{
+	static const uint64_t sizes[] = {0, 1, 3, PAGE, 1ull << 30, 1ull << 40, UINT64_MAX};
+	struct recording_builder *builder = begin(100000);
+	const struct mmt_growth_part *part;
+	struct mmt_report *report;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		builder_fault(builder, 2000 + i, PID, POOL + i * PAGE, sizes[i], FILL);
+		builder_fault(builder, 2500 + i, PID, UINT64_MAX - sizes[i], sizes[i], FILL);
+		builder_fault(builder, 3000 + i, PID + 1, POOL, sizes[i], FILL);
+	}
+	report = finish(builder, 10);
+	part = find(report, MMT_CLASS_ANON);
+	ck_assert_uint_le(part->touched_bytes, 10 * PAGE);
+	mmt_report_destroy(report);
+	/* Such a period is none of the recorder's. */
+	builder = begin(100001);
+	builder_fault(builder, 2000, PID, POOL, PAGE, FILL);
+	report = finish(builder, 10);
+	ck_assert_uint_eq(find(report, MMT_CLASS_ANON)->toucher_count, 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("touchers");
+	TCase *tests = add_tcase(suite, "touchers");
+
+	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
+	tcase_add_tests(tests, touchers_of_a_pool_are_named, what_was_unmapped_has_no_toucher,
+			errors_of_estimates_are_true, hostile_faults_are_harmless);
+	return suite;
+}
