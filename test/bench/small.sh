@@ -51,6 +51,11 @@ END
 # A running program can only be recorded if the kernel permits it.
 recorded=must refused=may
 "$BUILD/test/workload/perf-allowed" >"$directory/reason" || recorded=may refused=must
+expect "$bench/touch-cost" <<END
+must CPU time of the first touch of a page, ns
+must (none|default|sampled|all) <n> [+-]<d> %
+perf perf <n> [+-]<d> %
+END
 expect "$bench/report-speed" <<END
 must <n> events, <n> stacks, <n> live mappings: <n> bytes
 must (read|decompress|order|decode|replay|group|unwind) <s> ns/event
