@@ -569,6 +569,9 @@ START_TEST(another_function_is_another_stack)
 	STACK(leak_deep, NAMED("mmap"), NAMED("leak"), NAMED("parse"), DEEP);
 	STACK(other_deep, NAMED("mmap"), NAMED("other"), NAMED("parse"), DEEP);
 	STACK(by_other, NAMED("mmap"), NAMED("leak"), NAMED("load"), DEEP);
+	STACK(main_before, NAMED("mmap"), NAMED("main"), OUTER);
+	const struct mmt_frame other_main = {.function = "main", .raw_function = "main", .module = "other"};
+	const struct mmt_frame *const main_after[] = {main_before[0], &other_main, main_before[2]};
 	struct mmt_row before_rows[] = {FROM(1, leak_deep, 8192, 1)};
 	struct mmt_row after_rows[] = {FROM(1, other_deep, 8192, 1)};
 	struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
@@ -585,6 +588,15 @@ START_TEST(another_function_is_another_stack)
 	ck_assert_uint_eq(diff->entry_count, 2);
 	ck_assert_uint_eq(diff->uncertain_count, 0);
 	ck_assert_uint_eq(diff->growth_bytes, 0);
+	mmt_diff_destroy(diff);
+
+	/* The main functions of two programs are two functions. */
+	after_rows[0].frames = main_after;
+	before_rows[0].frames = main_before;
+	after_rows[0].frame_count = before_rows[0].frame_count = 3;
+	diff = make_diff(&before, &after);
+	ck_assert_uint_eq(diff->entry_count, 2);
+	ck_assert_uint_eq(diff->uncertain_count, 0);
 	mmt_diff_destroy(diff);
 }
 END_TEST

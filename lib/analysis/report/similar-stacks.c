@@ -215,7 +215,12 @@ static void fill_cell(const struct similar_search *search, const struct compared
 		const struct distance *last = above + (size_t)(j - 1) * STATES;
 		uint32_t cost =
 		    cost_of(search, comparison->frames[DIFF_BEFORE][i - 1], comparison->frames[DIFF_AFTER][j - 1]);
+		const char *function =
+		    search->similar->matcher->identities.frames.items[comparison->frames[DIFF_AFTER][j - 1]]->function;
 
+		/* Every program has a main function. */
+		if (cost && (keeps_before || keeps_after) && function && !strcmp(function, "main"))
+			cost = FAR;
 		if (cost != FAR)
 			cell[MATCHED] = longer(nearer(nearer(last[MATCHED], last[GAP_BEFORE]), last[GAP_AFTER]), cost);
 	}
