@@ -2279,6 +2279,8 @@ START_TEST(diff_of_one_process)
 				 .mapped_after_bytes = 3 << 20,
 				 .bytes = 2 << 20,
 				 .committed_bytes = 2 << 20};
+	static const struct mmt_process several[4] = {
+	    {.pid = 1, .name = "a"}, {.pid = 2, .name = "b"}, {.pid = 3, .name = "c"}, {.pid = 4, .name = "d"}};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
@@ -2302,12 +2304,16 @@ START_TEST(diff_of_one_process)
 	value.between_parts = &swapped_out;
 	value.between_part_count = 1;
 	value.same_process_count = 4;
+	before.process_count = after.process_count = 4;
+	before.processes = after.processes = several;
 	value.executed_before = &(struct mmt_process){.name = "sh", .pid = 3};
 	value.executed_after = &(struct mmt_process){.name = "sleep", .pid = 3};
 	stream = open_memstream(&text, &size);
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	ASSERT_HAS(text, "4 processes in both recordings: ");
+	ASSERT_ABSENT(text, "only in the");
+	ASSERT_ABSENT(text, "later one");
 	ASSERT_HAS(
 	    text,
 	    "\n  sh (pid 3) is another program in the second, sleep (pid 3): the change between the recordings is "
@@ -2322,12 +2328,18 @@ START_TEST(diff_of_one_process)
 	ASSERT_HAS(text, "\n    -40.00 MiB  the heap (brk)");
 	ASSERT_HAS(text, "\n    +40.00 MiB  in swap, not in RSS: ");
 	free(text);
+	before.process_count = 2;
+	before.start_realtime_ns = 2;
+	after.start_realtime_ns = 1;
+	after.process_count = 3;
 	after.options.ignore_count = before.options.ignore_count = 1;
 	after.options.ignore = before.options.ignore = &(const char *const){"x"};
 	stream = open_memstream(&text, &size);
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
 	ASSERT_HAS(text, "One process in both recordings");
+	ASSERT_HAS(text, "\n  1 process only in the first, 2 only in the second: figures of RSS are of all.\n");
+	ASSERT_HAS(text, "The first recording is the later one: pass the earlier one first.\n");
 	ASSERT_ABSENT(text, "another program");
 	ASSERT_ABSENT(text, "mapped: ");
 	ASSERT_ABSENT(text, "by calls between");

@@ -110,11 +110,17 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 {
 	int64_t change = (int64_t)(diff->mapped_after_bytes - diff->mapped_before_bytes);
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
+	size_t same = diff->same_process_count, first = diff->before->process_count,
+	       second = diff->after->process_count;
+	bool others = first > same || second > same;
 
 	text_line(text, TEXT_STRONG, "%s in both recordings: the second began %s after the end of the first.",
-		  diff->same_process_count > 1 ? text_counted(text, diff->same_process_count, "process", "processes")
-					       : "One process",
+		  same > 1 ? text_counted(text, same, "process", "processes") : "One process",
 		  text_duration(text, diff->between_ns));
+	if (others)
+		text_line(text, TEXT_BAD, "  %s only in the first, %s only in the second: figures of RSS are of all.",
+			  text_counted(text, first > same ? first - same : 0, "process", "processes"),
+			  text_count(text, second > same ? second - same : 0));
 	if (diff->executed_after) {
 		text_add(text, "  ");
 		text_add_process(text, diff->executed_before);
@@ -132,9 +138,9 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 	/* The selected part of memory that was mapped before is unknown. */
 	if (selection_has_patterns(diff->before) || selection_has_patterns(diff->after))
 		return;
-	text_line(text, TEXT_PLAIN, "  mapped: %s at the end of the first, %s at the end of the second: %s",
-		  text_bytes(text, diff->mapped_before_bytes), text_bytes(text, diff->mapped_after_bytes),
-		  text_change(text, change));
+	text_line(text, TEXT_PLAIN, "  mapped%s: %s at the end of the first, %s at the end of the second: %s",
+		  others ? " by processes in both" : "", text_bytes(text, diff->mapped_before_bytes),
+		  text_bytes(text, diff->mapped_after_bytes), text_change(text, change));
 	/* Mapped bytes include only processes that are in both recordings. */
 	if (diff->before->process_count > 1 || diff->after->process_count > 1)
 		return;
@@ -146,6 +152,8 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 
 void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 {
+	if (diff->after->start_realtime_ns && diff->before->start_realtime_ns > diff->after->start_realtime_ns)
+		text_line(text, TEXT_BAD, "The first recording is the later one: pass the earlier one first.");
 	if (diff->uncertain_count)
 		text_line(text, TEXT_PLAIN, "%s uncertain, because the code differs between the recordings: see below.",
 			  text_counted(text, diff->uncertain_count, "match is", "matches are"));
