@@ -70,7 +70,7 @@ static void judge_report(struct record_end *end, const char *file)
 		end->growth_known = end->reported = true;
 	}
 	if (!error)
-		end->oom_kills = mmt_control_group_oom_kills(report->control_group);
+		end->oom_kills = mmt_control_group_oom_kills(report->limiting_group);
 	if (!error)
 		mmt_report_destroy(report);
 	mmt_error_destroy(error);

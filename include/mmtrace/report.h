@@ -494,7 +494,8 @@ enum mmt_group_figure {
 /* At the first and the last reading in the window: bytes, but for OOM_KILLS and STALLED; MMT_UNKNOWN: the kernel does
  * not have this counter. */
 struct mmt_control_group {
-	bool selected; /* the recording is of this group; false: the first target is in it */
+	const char *path; /* of its directory; "": not recorded */
+	bool selected;	  /* the recording is of this group; false: a target is in it, or below it */
 	uint64_t start_ns, end_ns;
 	uint64_t start[MMT_GROUP_FIGURES], end[MMT_GROUP_FIGURES];
 	uint64_t peak_bytes; /* the largest MMT_GROUP_CURRENT */
@@ -526,8 +527,12 @@ struct mmt_report {
 	size_t row_count;
 	const struct mmt_cause *causes; /* leaks first, then by memory_bytes; only if rows are stacks */
 	size_t cause_count;
-	MMT_REPORT_FIGURES(MMT_MEMBER)		       /* sums of the rows, or of the processes */
-	const struct mmt_control_group *control_group; /* NULL: none was recorded, or it has no counters */
+	MMT_REPORT_FIGURES(MMT_MEMBER) /* sums of the rows, or of the processes */
+	/* The recorded group, or else `limiting_group`. NULL: none was recorded, or it has no counters. */
+	const struct mmt_control_group *control_group;
+	/* Of this group, those of the targets, and those above: in which the OOM killer ended most processes, or whose
+	 * limit was the nearest at the end. NULL: as above. */
+	const struct mmt_control_group *limiting_group;
 	bool swapped_known;		 /* which pages are swapped out; false: not read, or the window ends earlier */
 	uint64_t resident_hugetlb_bytes; /* of resident_bytes: huge pages of hugetlbfs, which are not in RSS */
 	uint64_t every_ns;		 /* from the options, or chosen for `lifetime_steps` */
@@ -587,8 +592,11 @@ MMT_PUBLIC uint64_t mmt_control_group_oom_kills(const struct mmt_control_group *
 /* Bytes at the end that the kernel cannot drop as it drops the page cache; counters that are not known count as 0. */
 MMT_PUBLIC uint64_t mmt_control_group_used(const struct mmt_control_group *group);
 
-/* Nanoseconds after the end in which the growth of the processes fills the group up to its limit; MMT_UNKNOWN: they do
- * not grow, are not all in the group, or there is no limit. */
+/* Bytes up to the limit at the end, with page cache in use; MMT_UNKNOWN: there is no limit. */
+MMT_PUBLIC uint64_t mmt_control_group_room(const struct mmt_control_group *group);
+
+/* Nanoseconds after the end in which the growth of the processes fills the limiting group up to its limit; MMT_UNKNOWN:
+ * they do not grow, are not all in the group, or there is no limit. */
 MMT_PUBLIC uint64_t mmt_control_group_full_ns(const struct mmt_report *report);
 
 MMT_END_C

@@ -59,6 +59,7 @@
 #define LIMIT_ANCESTORS 64		/* Parents that are searched for limits of memory; deeper trees are rare */
 #define LIMIT_LIFETIME_CELLS (1u << 18) /* Cells of all matrices of lifetimes; then their steps get longer */
 #define LIMIT_CHILDREN 4096		/* Children from before the recording, which a warning names */
+#define LIMIT_GROUPS 64			/* Control groups with counters, in the recorder, too */
 #define LIMIT_STARTS 4096		/* Processes whose start is noted */
 #define LIMIT_MARKS 65536		/* Marks, in the recorder, too: a script may set one per step */
 #define LIMIT_LOST (1ULL << 48)		/* Losses of one kind; more are damage: a year of nine million a second */

@@ -83,7 +83,7 @@ static void recorder_deinit(struct recorder *recorder)
 	process_table_deinit(&recorder->processes);
 	map_deinit(&recorder->left_out_children);
 	process_events_deinit(&recorder->process_events);
-	group_memory_close(&recorder->jobs.memory->group_memory);
+	group_memories_deinit(&recorder->jobs.memory->groups);
 	resident_series_deinit(&recorder->jobs.memory->resident_series);
 	jitdumps_deinit(&recorder->jobs.runtimes->jitdumps);
 	build_id_notes_deinit(&recorder->jobs.build_ids);
@@ -465,7 +465,7 @@ static struct mmt_error *run(struct recorder *recorder)
 struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mmt_record_summary *summary_ret,
 			     struct mmt_error **write_error_ret)
 {
-	struct memory_jobs memory = {.group_memory.directory = -1};
+	struct memory_jobs memory = {0};
 	struct runtime_jobs runtimes = {0};
 	struct jit_reader jit_reader = {0};
 	struct heap_jobs heap = {0};

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A process in a control group with a limit: the report says how full the group is and when it will be full, and, when the
-# kernel has killed the process, that this is why it ended.
+# kernel has killed the process, that this is why it ended. The limit may be that of a group above, and a target may enter its
+# group after recording began.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -18,7 +19,8 @@ mkdir "$group" 2>/dev/null && [ -e "$group/$limit" ] || {
 remove_group() {
 	local i
 	for ((i = 0; i < 100; i++)); do
-		rmdir "$group" 2>/dev/null && break
+		rmdir "$group"/* "$group" 2>/dev/null
+		[ -e "$group" ] || break
 		sleep 0.1
 	done
 }
@@ -39,9 +41,22 @@ report_json
 expect_json ".control_group | .end.limit_bytes == $((64 << 20)) and .end.oom_kills - .start.oom_kills == 1"
 expect_json '.growth.verdict == "growing" and .control_group.full_in_ns < 60000000000'
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
-grep -qE "^  control group: the kernel's OOM killer ended 1 of its processes; [0-9.]+ MiB of its limit of 64.00 MiB are in use besides page cache" report.txt ||
+grep -qE "^  control group $group: the kernel's OOM killer ended 1 of its processes; [0-9.]+ MiB of its limit of 64.00 MiB are in use besides page cache" report.txt ||
 	fail "no line of the group: $(cat report.txt)"
 grep -qx "  the kernel's OOM killer ended 1 process of the control group" record.log || fail "record does not say why: $(cat record.log)"
+
+# The second target is in a group below, into which it comes after recording began.
+mkdir "$group/below" || fail "no group can be made in a control group"
+echo $((256 << 20)) >"$group/$limit" || fail "the limit cannot be set"
+start_workload growth mmap
+start_recording -p "$pid,$$"
+echo "$pid" >"$group/below/cgroup.procs" || fail "a process cannot be put into a control group"
+let_work
+let_recorder_catch_up
+stop_recording
+let_end
+report_json
+expect_json ".control_group | .path == \"$group\" and .end.limit_bytes == $((256 << 20)) and (.selected | not)"
 
 # Far from its limit, the group has no line.
 limited=$((1 << 40))
@@ -49,6 +64,6 @@ echo "$limited" >"$group/$limit" || fail "the limit cannot be set"
 start_workload growth mmap
 echo "$pid" >"$group/cgroup.procs" || fail "a process cannot be put into a control group"
 record_work -p "$pid"
-expect_json ".control_group | .end.limit_bytes == $limited and .end.oom_kills == .start.oom_kills"
+expect_json ".control_group | .path == \"$group\" and .end.limit_bytes == $limited and .end.oom_kills == .start.oom_kills"
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
 ! grep -q "control group" report.txt || fail "a line of the group: $(cat report.txt)"

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/memory/group-memory.h"
@@ -90,6 +91,41 @@ START_TEST(version_1)
 }
 END_TEST
 
+/* The limit that is the nearest may be that of a group above; a group is found once. */
+START_TEST(limits_above)
+{
+	static const struct {
+		const char *outer_limit, *outer_current, *inner_limit;
+		uint64_t found;
+	} cases[] = {
+	    {"1000", "900", "300", 1}, {"1000", "900", "150", 0}, {"max", "900", "200", 0}, {"900", "950", "max", 1}};
+	char directory[TEMPORARY_PATH_SIZE], inner[TEMPORARY_PATH_SIZE + 2];
+	struct group_memories groups = {0};
+	uint64_t found;
+	int fd;
+
+	temporary_directory(directory);
+	snprintf(inner, sizeof(inner), "%s/a", directory);
+	ck_assert_int_eq(mkdir(inner, 0700), 0);
+	write_file(inner, "memory.current", "100\n");
+	write_file(inner, "memory.max", cases[_i].inner_limit);
+	write_file(directory, "memory.current", cases[_i].outer_current);
+	write_file(directory, "memory.max", cases[_i].outer_limit);
+	fd = open(inner, O_RDONLY | O_DIRECTORY);
+	found = group_memories_find(&groups, fd, getpid());
+	ck_assert_uint_eq(found, 0);
+	ck_assert_uint_eq(group_memories_find(&groups, fd, getpid()), 0);
+	for (int i = 0; i < 2; i++)
+		ck_assert_uint_eq(group_memories_find_limit(&groups, 0), cases[_i].found);
+	ck_assert_uint_eq(groups.items.count, 2);
+	group_memories_close(&groups, 0);
+	ck_assert_uint_eq(group_memories_find(&groups, fd, getpid()), 2);
+	ck_assert_uint_eq(group_memories_find(&groups, -1, -1), GROUP_MEMORY_NONE);
+	group_memories_deinit(&groups);
+	close(fd);
+}
+END_TEST
+
 /* Each controller of version 1 has a path of its own; controllers may share a hierarchy. */
 START_TEST(paths)
 {
@@ -128,6 +164,7 @@ Suite *test_suite(void)
 
 	tcase_add_loop_test(cases, version_2, 0, 2);
 	tcase_add_loop_test(cases, version_1, 0, 2);
+	tcase_add_loop_test(cases, limits_above, 0, 4);
 	tcase_add_tests(cases, paths);
 	return suite;
 }

@@ -394,6 +394,31 @@ START_TEST(ended_and_unread_processes)
 }
 END_TEST
 
+/* Of several groups, that counts in which the OOM killer ended processes, or whose limit is the nearest at the end. */
+START_TEST(control_group_with_the_nearest_limit)
+{
+	static const uint64_t limits[][2] = {{UINT64_MAX, UINT64_MAX}, {6000, 5000}, {5500, 5500}};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct mmt_report *report;
+
+	builder_mmap_exit(builder, 1000, PID, PID, MADE, 16 * PAGE, 0x1234);
+	for (uint64_t i = 0; i < 2; i++) {
+		for (int32_t group = 0; group < 3; group++) {
+			builder_note(builder, 1100 + i, group, NOTE_GROUP_CURRENT, 4900, i);
+			builder_note(builder, 1100 + i, group, NOTE_GROUP_LIMIT, limits[group][i], i);
+			builder_note(builder, 1100 + i, group, NOTE_GROUP_OOM_KILLS, _i && !group ? i : 7, i);
+		}
+		builder_note(builder, 1100 + i, INT32_MAX, NOTE_GROUP_CURRENT, 1, i);
+	}
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	ck_assert_ptr_eq(report->limiting_group, report->control_group);
+	ck_assert_uint_eq(report->limiting_group->end[MMT_GROUP_LIMIT], _i ? MMT_UNKNOWN : 5000);
+	ck_assert_uint_eq(mmt_control_group_oom_kills(report->limiting_group), _i ? 1 : 0);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* The counters of a control group have the first and the last reading, and the largest. */
 START_TEST(counters_of_a_control_group)
 {
@@ -1313,6 +1338,7 @@ Suite *test_suite(void)
 	    memory_unmapped_after_the_last_reading_is_not_held, huge_pages_of_the_process, huge_pages_without_a_sample,
 	    estimates_of_huge_pages_add_up, moved_memory_is_not_new, too_many_moves);
 	tcase_add_loop_test(tests, made_writable_is_touched_after_a_call, 0, 2);
+	tcase_add_loop_test(tests, control_group_with_the_nearest_limit, 0, 2);
 	tcase_add_loop_test(tests, pages_that_move, 0, 6);
 	return suite;
 }

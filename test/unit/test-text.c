@@ -1317,7 +1317,7 @@ START_TEST(line_of_a_control_group)
 	struct mmt_report report = sample_report();
 	char *text;
 
-	report.control_group = &row;
+	report.control_group = report.limiting_group = &row;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text,
 		   "\n  control group +84.00 MiB (now 124.0 MiB of 512.0 MiB): +80.00 MiB files on tmpfs or shared "
@@ -1334,13 +1334,14 @@ END_TEST
 /* A group of which only a target is recorded has a line if its limit is near, or the kernel acted because of it. */
 START_TEST(pressure_in_a_control_group)
 {
-	struct mmt_control_group row = {.end_ns = 10000000000,
+	struct mmt_control_group row = {.path = "/sys/fs/cgroup/a",
+					.end_ns = 10000000000,
 					.start = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, 512 << 20, 4, 1000},
 					.end = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20, 4, 1000}};
 	struct mmt_report report = sample_report();
 	char *text;
 
-	report.control_group = &row;
+	report.control_group = report.limiting_group = &row;
 	report.growth.verdict = MMT_VERDICT_GROWING;
 	report.growth.bytes_per_minute = 1 << 20;
 	ck_assert_uint_eq(mmt_control_group_used(&row), 94 << 20);
@@ -1351,8 +1352,8 @@ START_TEST(pressure_in_a_control_group)
 	report.growth.bytes_per_minute = 209 << 20;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text,
-		   "\n  control group: 94.00 MiB of its limit of 512.0 MiB are in use besides page cache, and this "
-		   "growth fills it in 2 min 0 s\n");
+		   "\n  control group /sys/fs/cgroup/a: 94.00 MiB of its limit of 512.0 MiB are in use besides page "
+		   "cache, and this growth fills it in 2 min 0 s\n");
 	free(text);
 	row.end[MMT_GROUP_LIMIT] = 1ULL << 60;
 	report.growth.bytes_per_minute = 1;
@@ -1363,15 +1364,18 @@ START_TEST(pressure_in_a_control_group)
 	row.end[MMT_GROUP_OOM_KILLS] = 6;
 	row.end[MMT_GROUP_STALLED] = 1000 + 150000;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text,
-		   "\n  control group: the kernel's OOM killer ended 2 of its processes; threads waited 150 ms for "
-		   "memory\n");
+	ASSERT_HAS(
+	    text,
+	    "\n  control group /sys/fs/cgroup/a: the kernel's OOM killer ended 2 of its processes; threads waited "
+	    "150 ms for memory\n");
 	free(text);
 	row.end[MMT_GROUP_ANON] = 400 << 20;
 	row.end[MMT_GROUP_OOM_KILLS] = MMT_UNKNOWN;
 	row.end[MMT_GROUP_STALLED] = 1000 + 90000;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "\n  control group: 484.0 MiB of its limit of 512.0 MiB are in use besides page cache\n");
+	ASSERT_HAS(
+	    text,
+	    "\n  control group /sys/fs/cgroup/a: 484.0 MiB of its limit of 512.0 MiB are in use besides page cache\n");
 	free(text);
 }
 END_TEST

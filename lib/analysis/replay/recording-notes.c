@@ -15,6 +15,7 @@ void notes_deinit(struct notes *notes)
 	vector_deinit(&notes->unrecorded_children);
 	vector_deinit(&notes->starts);
 	intern_deinit(&notes->control_groups);
+	vector_deinit(&notes->groups);
 	vector_deinit(&notes->limits);
 	map_deinit(&notes->limit_places);
 }
@@ -37,7 +38,7 @@ uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)
 
 static struct mmt_error *take_start(struct notes *notes, const struct event *event)
 {
-	const char *path = event->note.control_group;
+	const char *path = event->note.text;
 	struct process_start start = {event->pid, event->note.number <= INT32_MAX ? (int32_t)event->note.number : 0,
 				      event->note.value, 0};
 
@@ -84,13 +85,21 @@ const struct noted_limit *notes_limit(const struct notes *notes, int32_t pid, en
 }
 
 /* The records of one reading have the same time. */
-static void take_group_memory(struct notes *notes, const struct event *event)
+static struct mmt_error *take_group_memory(struct notes *notes, const struct event *event)
 {
-	struct mmt_control_group *group = &notes->control_group;
+	const char *path = event->note.text;
 	uint64_t value = event->note.value;
+	struct mmt_control_group *group;
+	struct noted_group *noted;
 
-	if (event->time_ns < notes->memory.from_ns || event->note.figure >= MMT_GROUP_FIGURES)
-		return;
+	if (event->time_ns < notes->memory.from_ns || event->note.figure >= MMT_GROUP_FIGURES || event->pid < 0 ||
+	    event->pid >= LIMIT_GROUPS)
+		return NULL;
+	while (notes->groups.count <= (size_t)event->pid)
+		if (!vector_push(&notes->groups, (struct noted_group){0}))
+			return &error_no_memory;
+	noted = &notes->groups.items[event->pid];
+	group = &noted->counters;
 	/* The limit may be missing. */
 	if (value > MMT_BYTES_MAX)
 		value = MMT_UNKNOWN;
@@ -98,6 +107,10 @@ static void take_group_memory(struct notes *notes, const struct event *event)
 		group->start_ns = event->time_ns;
 		for (size_t i = 0; i < MMT_GROUP_FIGURES; i++)
 			group->start[i] = group->end[i] = MMT_UNKNOWN;
+		noted->path = intern_put_string(&notes->control_groups, strlen(path) < LIMIT_PATH_BYTES ? path : "");
+		if (noted->path == INTERN_NONE)
+			return &error_no_memory;
+		group->selected = notes->group_selected && event->pid == 0;
 	}
 	if (event->time_ns == group->start_ns)
 		group->start[event->note.figure] = value;
@@ -105,6 +118,7 @@ static void take_group_memory(struct notes *notes, const struct event *event)
 	group->end[event->note.figure] = value;
 	if (event->note.figure == MMT_GROUP_CURRENT && value != MMT_UNKNOWN && value > group->peak_bytes)
 		group->peak_bytes = value;
+	return NULL;
 }
 
 struct mmt_error *notes_take(struct notes *notes, const struct event *event)
@@ -127,8 +141,7 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 	case EVENT_LIMIT:
 		return take_limit(notes, &note);
 	case EVENT_GROUP_MEMORY:
-		take_group_memory(notes, &note);
-		break;
+		return take_group_memory(notes, &note);
 	case EVENT_UNRECORDED_CHILDREN:
 		if (notes_count(notes, note.pid) && notes->unrecorded_children.count < LIMIT_CHILDREN)
 			done = vector_push(&notes->unrecorded_children,
@@ -173,6 +186,31 @@ struct mmt_error *notes_resolve(const struct notes *notes, const char *option, s
 			    (unsigned long long)notes->marks.items[notes->marks.count - 1].number);
 }
 
+/* Is the first group nearer to its limit, or did the OOM killer end more of its processes? */
+static bool is_pressed_more(const struct mmt_control_group *group, const struct mmt_control_group *other)
+{
+	uint64_t kills = mmt_control_group_oom_kills(group), others = mmt_control_group_oom_kills(other);
+
+	return kills != others ? kills > others : mmt_control_group_room(group) < mmt_control_group_room(other);
+}
+
+static void describe_groups(const struct notes *notes, struct mmt_report *report)
+{
+	array_each(noted, notes->groups.items, notes->groups.count) {
+		struct mmt_control_group *group = &noted->counters;
+
+		if (!group->end_ns)
+			continue;
+		group->path = intern_get(&notes->control_groups, noted->path, NULL);
+		if (!report->limiting_group || is_pressed_more(group, report->limiting_group))
+			report->limiting_group = group;
+		if (group->selected)
+			report->control_group = group;
+	}
+	if (!report->control_group)
+		report->control_group = report->limiting_group;
+}
+
 void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_report *report)
 {
 	size_t first = memory_readings_first(&notes->memory, from_ns);
@@ -182,7 +220,7 @@ void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_repo
 	report->resident_reading_count = notes->memory.readings.count - first;
 	if (report->resident_reading_count)
 		report->resident_readings = notes->memory.readings.items + first;
-	report->control_group = notes->control_group.end_ns ? &notes->control_group : NULL;
+	describe_groups(notes, report);
 }
 
 #define EXITED (1ULL << 32) /* beside the name */

@@ -33,6 +33,11 @@ struct noted_limit {
 	uint64_t bytes, used;
 };
 
+struct noted_group {
+	struct mmt_control_group counters; /* end_ns 0: none */
+	uint32_t path;			   /* in notes->control_groups */
+};
+
 /* All-zero notes are empty. Whatever the recording contains, the times of marks and readings ascend. */
 struct notes {
 	const int32_t *pids; /* processes whose RSS counts; NULL: all. Borrowed. */
@@ -43,9 +48,10 @@ struct notes {
 	VECTOR(struct process_start) starts;
 	struct intern control_groups; /* paths */
 	VECTOR(struct noted_limit) limits;
-	struct map limit_places;		/* see notes_limit() */
-	uint64_t latest_ns;			/* time of the last note */
-	struct mmt_control_group control_group; /* end_ns 0: not recorded */
+	struct map limit_places;	   /* see notes_limit() */
+	uint64_t latest_ns;		   /* time of the last note */
+	bool group_selected;		   /* the first group is the recorded one */
+	VECTOR(struct noted_group) groups; /* by their numbers */
 	bool large_dumps_off;
 	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
 };

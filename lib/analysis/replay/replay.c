@@ -198,7 +198,7 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 		replay->touched.recorded |= metadata->attributes[i].role == ROLE_FAULT;
 	}
 	replay->notes.memory.from_ns = replay->window.from_ns;
-	replay->notes.control_group.selected = replay->metadata->info.all_processes;
+	replay->notes.group_selected = replay->metadata->info.all_processes;
 	replay->notes.memory.page_bytes = spaces.page_bytes;
 	accounts.from_ns = replay->window.from_ns;
 	accounts.allocations_to_ns = replay->window.allocations_to_ns;

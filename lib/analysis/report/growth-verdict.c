@@ -434,16 +434,23 @@ uint64_t mmt_control_group_used(const struct mmt_control_group *group)
 	return sum;
 }
 
+uint64_t mmt_control_group_room(const struct mmt_control_group *group)
+{
+	uint64_t limit = group->end[MMT_GROUP_LIMIT], used = group->end[MMT_GROUP_CURRENT];
+
+	return limit == MMT_UNKNOWN || used == MMT_UNKNOWN ? MMT_UNKNOWN : used < limit ? limit - used : 0;
+}
+
 uint64_t mmt_control_group_full_ns(const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	const struct mmt_control_group *group = report->control_group;
+	const struct mmt_control_group *group = report->limiting_group;
 	uint64_t limit = group ? group->end[MMT_GROUP_LIMIT] : MMT_UNKNOWN, used;
 	double ns;
 
 	if (limit == MMT_UNKNOWN || growth->verdict != MMT_VERDICT_GROWING || growth->bytes_per_minute <= 0)
 		return MMT_UNKNOWN;
-	for (size_t i = 1; !group->selected && i < report->process_count; i++) {
+	for (size_t i = 1; !report->control_group->selected && i < report->process_count; i++) {
 		if (strcmp(report->processes[i].control_group, report->processes[0].control_group) != 0)
 			return MMT_UNKNOWN;
 	}

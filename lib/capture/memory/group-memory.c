@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/strings.h"
 #include "capture/procfs/proc.h"
 
@@ -171,4 +173,94 @@ bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 void group_memory_close(struct group_memory *memory)
 {
 	close_descriptor(&memory->directory);
+}
+
+/* Takes the open group. */
+static uint64_t add_group(struct group_memories *groups, struct group_memory memory)
+{
+	struct stat status;
+	bool ok = fstat(memory.directory, &status) == 0;
+
+	memory.device = status.st_dev;
+	memory.inode = status.st_ino;
+	for (size_t i = 0; ok && i < groups->items.count; i++) {
+		const struct group_memory *known = &groups->items.items[i];
+
+		if (known->directory < 0 || known->device != memory.device || known->inode != memory.inode)
+			continue;
+		group_memory_close(&memory);
+		return i;
+	}
+	if (ok && groups->items.count < LIMIT_GROUPS && vector_push(&groups->items, memory))
+		return groups->items.count - 1;
+	group_memory_close(&memory);
+	return GROUP_MEMORY_NONE;
+}
+
+uint64_t group_memories_find(struct group_memories *groups, int group, pid_t member)
+{
+	CLEANUP(free) char *text = proc_text(member, "cgroup");
+	uint64_t key = text ? map_checksum(text, strlen(text)) : 0, index = GROUP_MEMORY_NONE;
+	const uint64_t *known = text ? map_get(&groups->known, key) : NULL;
+	struct group_memory memory;
+
+	if (known || !text)
+		return known ? *known : index;
+	if (group_memory_open(group, member, &memory))
+		index = add_group(groups, memory);
+	/* Without memory for this, the search is repeated. */
+	(void)map_put(&groups->known, key, index);
+	return index;
+}
+
+static const char *limit_name(const struct group_memory *memory)
+{
+	return memory->version_1 ? "memory.limit_in_bytes" : "memory.max";
+}
+
+static uint64_t read_room(const struct group_memory *memory)
+{
+	uint64_t limit = read_number(memory->directory, limit_name(memory));
+	uint64_t used = read_number(memory->directory, memory->version_1 ? "memory.usage_in_bytes" : "memory.current");
+
+	if (limit > NO_LIMIT_BYTES || used == GROUP_MEMORY_NONE)
+		return GROUP_MEMORY_NONE;
+	return used < limit ? limit - used : 0;
+}
+
+uint64_t group_memories_find_limit(struct group_memories *groups, uint64_t index)
+{
+	uint64_t found = index, least = read_room(&groups->items.items[index]);
+
+	while (index != GROUP_MEMORY_NONE) {
+		struct group_memory above = groups->items.items[index];
+		uint64_t room;
+
+		above.noted = false;
+		above.directory = openat(above.directory, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (above.directory >= 0 && faccessat(above.directory, limit_name(&above), F_OK, 0) != 0)
+			group_memory_close(&above);
+		index = above.directory < 0 ? GROUP_MEMORY_NONE : add_group(groups, above);
+		room = index == GROUP_MEMORY_NONE ? index : read_room(&groups->items.items[index]);
+		if (room < least) {
+			found = index;
+			least = room;
+		}
+	}
+	return found;
+}
+
+void group_memories_close(struct group_memories *groups, uint64_t index)
+{
+	group_memory_close(&groups->items.items[index]);
+	map_deinit(&groups->known);
+	groups->known = (struct map){0};
+}
+
+void group_memories_deinit(struct group_memories *groups)
+{
+	for (size_t i = 0; i < groups->items.count; i++)
+		group_memory_close(&groups->items.items[i]);
+	vector_deinit(&groups->items);
+	map_deinit(&groups->known);
 }

@@ -8,14 +8,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/map.h"
+#include "base/vector.h"
 #include "trace/format/format.h"
 
 /* The memory controller's directory of a group. */
 struct group_memory {
-	int directory; /* -1: not found */
+	int directory; /* -1: not found, or the group is gone */
 	bool version_1;
-	bool searched;	  /* by the user of this: do not try again */
-	uint64_t next_ns; /* likewise: when to read the counters next */
+	bool noted;   /* by the user of this: its counters are in the recording */
+	dev_t device; /* for group_memories_find() */
+	ino_t inode;  /* likewise */
+};
+
+/* Groups of the targets, and groups above them. Zero-initialise one without groups. */
+struct group_memories {
+	VECTOR(struct group_memory) items;
+	struct map known; /* by checksum of /proc/PID/cgroup: index in `items`, or GROUP_MEMORY_NONE */
+	uint64_t next_ns; /* by the user of this: when to read the counters next */
 };
 
 /* Not known, or no limit. */
@@ -29,6 +39,17 @@ struct group_memory {
  */
 bool group_memory_open(int group, pid_t member, struct group_memory *memory);
 void group_memory_close(struct group_memory *memory);
+
+/* Finds the group that the process is in at present, as group_memory_open() does. Returns its index; GROUP_MEMORY_NONE:
+ * there is none, or there are too many. */
+uint64_t group_memories_find(struct group_memories *groups, int group, pid_t member);
+
+/* Finds the group whose limit is the nearest: this one, or one above it. */
+uint64_t group_memories_find_limit(struct group_memories *groups, uint64_t index);
+
+/* Closes a group that is gone: another one may get its path. */
+void group_memories_close(struct group_memories *groups, uint64_t index);
+void group_memories_deinit(struct group_memories *groups);
 
 /* Reads the counters, by NOTE_GROUP_* - NOTE_GROUP_FIRST. False: the group is gone. */
 bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES]);

@@ -2,6 +2,7 @@
 #include "capture/memory/residency.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <linux/kcmp.h>
 #include <stdlib.h>
@@ -425,7 +426,8 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 	return residency_read(reader, start, end, residency);
 }
 
-#define GROUP_INTERVAL_NS 500000000ULL /* shortest between two readings of the group of a target */
+#define GROUP_INTERVAL_NS 500000000ULL /* shortest between two readings of the groups of targets */
+#define GROUP_PROCESSES 64	       /* most processes whose groups are looked up in a reading */
 #define INTERVAL_NS 50000000ULL
 #define ELAPSED_SHARE 256     /* shortest interval between two readings: the elapsed time divided by this */
 #define PROCESS_NS 5000000ULL /* shortest interval for each process: at most 200 notes a second */
@@ -474,39 +476,62 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 
 	process->start_noted = true;
 	process->lender = parent && !parent->ended ? parent->pid : 0;
-	return boot_ns ? recorder_note_started(recorder, process->pid, proc_namespace_pid(process->pid), now_ns,
-					       boot_ns, control_group)
+	return boot_ns ? recorder_note_text(recorder, NOTE_STARTED, process->pid, now_ns, boot_ns,
+					    (uint64_t)proc_namespace_pid(process->pid), control_group)
 		       : NULL;
 }
 
-/* Notes the counters of the control group, the recorded one or that of the first target. A group may get its first
- * process later. */
-static struct mmt_error *note_group(struct recorder *recorder, uint64_t now_ns, uint64_t reading, bool last)
+/* Notes the counters of a control group. False: it is gone. */
+static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_ns, uint64_t reading,
+		       struct mmt_error **error_ret)
 {
-	struct group_memory *memory = &recorder->jobs.memory->group_memory;
+	const struct group_memory *memory = &recorder->jobs.memory->groups.items.items[index];
 	uint64_t figures[NOTE_GROUP_FIGURES];
-	struct mmt_error *error = NULL;
+	char path[PATH_MAX];
 	unsigned first = 0;
 
-	for (size_t i = 0; !memory->searched && i < recorder->processes.items.count; i++) {
-		if (recorder->processes.items.items[i]->ended)
-			continue;
-		memory->searched =
-		    group_memory_open(recorder->cgroup, recorder->processes.items.items[i]->pid, memory) ||
-		    recorder->cgroup < 0;
-		break;
-	}
-	/* The kernel adds up the counters of all CPUs for this. */
-	if (recorder->cgroup < 0 && now_ns < memory->next_ns && !last)
-		return NULL;
-	memory->next_ns = now_ns + GROUP_INTERVAL_NS;
 	if (!group_memory_read(memory, figures))
-		return NULL;
+		return false;
+	(void)cgroup_path(memory->directory, path, sizeof(path));
 	/* When the targets have ended, only the counters still tell about them. */
 	if (recorder->cgroup < 0 && !recorder->jobs.memory->resident_series.processes)
 		first = NOTE_GROUP_OOM_KILLS - NOTE_GROUP_FIRST;
-	for (unsigned i = first; !error && i < NOTE_GROUP_FIGURES; i++)
-		error = recorder_note(recorder, NOTE_GROUP_FIRST + i, 0, now_ns, figures[i], reading);
+	for (unsigned i = first; !*error_ret && i < NOTE_GROUP_FIGURES; i++)
+		*error_ret = recorder_note_text(recorder, NOTE_GROUP_FIRST + i, (pid_t)index, now_ns, figures[i],
+						reading, i ? NULL : path);
+	return true;
+}
+
+/* Notes the counters of the recorded control group or of the groups that the targets are in at present, and those of
+ * the groups that limit them. A group may get its first process later. */
+static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns, uint64_t reading, bool last)
+{
+	struct group_memories *groups = &recorder->jobs.memory->groups;
+	struct mmt_error *error = NULL;
+	size_t searched = 0;
+
+	/* The kernel adds up the counters of all CPUs for this. */
+	if (recorder->cgroup < 0 && now_ns < groups->next_ns && !last)
+		return NULL;
+	groups->next_ns = now_ns + GROUP_INTERVAL_NS;
+	for (size_t i = 0; i < recorder->processes.items.count && searched < GROUP_PROCESSES; i++) {
+		const struct traced_process *process = recorder->processes.items.items[i];
+		uint64_t own =
+		    process->ended ? GROUP_MEMORY_NONE : group_memories_find(groups, recorder->cgroup, process->pid);
+
+		searched += !process->ended;
+		if (own == GROUP_MEMORY_NONE)
+			continue;
+		groups->items.items[own].noted = true;
+		groups->items.items[group_memories_find_limit(groups, own)].noted = true;
+		if (recorder->cgroup >= 0)
+			break;
+	}
+	for (size_t i = 0; !error && i < groups->items.count; i++) {
+		if (groups->items.items[i].noted && groups->items.items[i].directory >= 0 &&
+		    !note_group(recorder, i, now_ns, reading, &error))
+			group_memories_close(groups, i);
+	}
 	return error;
 }
 
@@ -551,7 +576,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 		series->processes++;
 	}
 	if (!error && !recorder->options->all_cpus)
-		error = note_group(recorder, now_ns, reading, last);
+		error = note_groups(recorder, now_ns, reading, last);
 	if (!error)
 		error = limits_note_machine(recorder, now_ns);
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))

@@ -211,7 +211,7 @@ struct mmt_error *limits_note_machine(struct recorder *recorder, uint64_t now_ns
 struct memory_jobs {
 	uint64_t snapshot_lines; /* lines of all snapshots so far */
 
-	struct group_memory group_memory; /* of the recorded control group */
+	struct group_memories groups;
 	struct resident_series resident_series;
 	struct memory_limit machine_limits[NOTE_LIMITS]; /* as noted last */
 	uint64_t pss_next_ns;				 /* when Pss is read again */

@@ -158,21 +158,24 @@ struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buff
 	return error;
 }
 
-static void begin_note(struct buffer *record, enum note_kind kind, uint64_t value, uint64_t number)
+struct mmt_error *recorder_note_text(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
+				     uint64_t value, uint64_t number, const char *text)
 {
-	own_record_begin_bytes(record);
-	buffer_put_u32(record, kind);
-	buffer_put_u64(record, value);
-	buffer_put_u64(record, number);
+	struct buffer record;
+
+	own_record_begin_bytes(&record);
+	buffer_put_u32(&record, kind);
+	buffer_put_u64(&record, value);
+	buffer_put_u64(&record, number);
+	if (text)
+		buffer_put(&record, text, strlen(text) + 1);
+	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
 }
 
 struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
 				uint64_t value, uint64_t number)
 {
-	struct buffer record;
-
-	begin_note(&record, kind, value, number);
-	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
+	return recorder_note_text(recorder, kind, pid, time_ns, value, number, NULL);
 }
 
 struct mmt_error *recorder_note_marks(struct recorder *recorder)
@@ -197,15 +200,4 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder)
 				 (double)(time_ns - recorder->start_ns) / 1e9);
 	}
 	return error;
-}
-
-struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, pid_t inside, uint64_t time_ns,
-					uint64_t boot_ns, const char *control_group)
-{
-	struct buffer record;
-
-	begin_note(&record, NOTE_STARTED, boot_ns, (uint64_t)inside);
-	if (control_group)
-		buffer_put(&record, control_group, strlen(control_group) + 1);
-	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
 }

@@ -146,10 +146,9 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder) MMT_MUST_CHECK;
 struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
 				uint64_t value, uint64_t number) MMT_MUST_CHECK;
 
-/* Notes when a process started, in nanoseconds since boot, its PID in its container, and the path of its control group;
- * NULL: unknown. */
-struct mmt_error *recorder_note_started(struct recorder *recorder, pid_t pid, pid_t inside, uint64_t time_ns,
-					uint64_t boot_ns, const char *control_group) MMT_MUST_CHECK;
+/* Writes a note that ends with a text; NULL: it has none. */
+struct mmt_error *recorder_note_text(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
+				     uint64_t value, uint64_t number, const char *text) MMT_MUST_CHECK;
 
 /*
  * Incremental metadata: perf maps, jitdumps and build-ids are also written between the records while they grow, because

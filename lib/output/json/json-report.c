@@ -23,17 +23,20 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 	DO(command_line)                                                                                               \
 	DO(host)                                                                                                       \
 	DO(kernel)                                                                                                     \
-	DO(recorded_by) DO(start_ns) DO(end_ns) DO(from_ns) DO(to_ns) DO(allocations_to_ns) DO(windowed)               \
-	    DO(stacks_recorded) DO(stack_dump_bytes)
+	DO(recorded_by)                                                                                                \
+	DO(start_ns)                                                                                                   \
+	DO(end_ns) DO(from_ns) DO(to_ns) DO(allocations_to_ns) DO(windowed) DO(stacks_recorded) DO(stack_dump_bytes)
 
 #define LOSS_MEMBERS(DO)                                                                                               \
 	DO(incomplete)                                                                                                 \
 	DO(unfinished_records)                                                                                         \
 	DO(unfinished_ns)                                                                                              \
 	DO(damaged)                                                                                                    \
-	DO(damage) DO(lost_events) DO(lost_stack_dumps) DO(lost_large_stack_dumps) DO(large_dumps_off_ns) DO(lost_faults)              \
-	    DO(missed_threads) DO(missed_cpus) DO(left_processes) DO(ambiguous_events) DO(out_of_order_events)         \
-		DO(reconciled_bytes) DO(reconciled_by_loss)
+	DO(damage)                                                                                                     \
+	DO(lost_events)                                                                                                \
+	DO(lost_stack_dumps) DO(lost_large_stack_dumps) DO(large_dumps_off_ns) DO(lost_faults) DO(missed_threads)      \
+	    DO(missed_cpus) DO(left_processes) DO(ambiguous_events) DO(out_of_order_events) DO(reconciled_bytes)       \
+		DO(reconciled_by_loss)
 
 #define STACK_MEMBERS(DO)                                                                                              \
 	DO(complete_stacks)                                                                                            \
@@ -321,17 +324,18 @@ static void put_counters(struct document *document, const char *name, uint64_t t
 	document_close(document);
 }
 
-static void put_control_group(struct document *document, const struct mmt_report *report)
+static void put_control_group(struct document *document, const struct mmt_report *report, const char *key,
+			      const struct mmt_control_group *row)
 {
-	const struct mmt_control_group *row = report->control_group;
-
-	if (!open_known(document, "control_group", row))
+	if (!open_known(document, key, row))
 		return;
+	document_string(document, "path", row->path);
 	document_bool(document, "selected", row->selected);
 	put_counters(document, "start", row->start_ns, row->start);
 	put_counters(document, "end", row->end_ns, row->end);
 	document_unsigned(document, "peak_bytes", row->peak_bytes);
-	document_unsigned(document, "full_in_ns", mmt_control_group_full_ns(report));
+	document_unsigned(document, "full_in_ns",
+			  row == report->limiting_group ? mmt_control_group_full_ns(report) : MMT_UNKNOWN);
 	document_close(document);
 }
 
@@ -405,7 +409,9 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	document_unsigned(document, "failed_calls", it->failed_calls);
 	put_completeness(document, &it->completeness);
 	put_growth(document, &it->growth);
-	put_control_group(document, it);
+	put_control_group(document, it, "control_group", it->control_group);
+	put_control_group(document, it, "limiting_group",
+			  it->limiting_group == it->control_group ? NULL : it->limiting_group);
 	put_huge_pages(document, it);
 	document_each_object(document, "heaps", i, it->heap_count)
 		put_heap(document, &it->heaps[i]);

@@ -467,14 +467,17 @@ static int64_t group_change(const struct mmt_control_group *group, enum mmt_grou
 /* How near the limit of the group is, and what the kernel did about it, if that is a problem. */
 static void put_pressure(struct text *text, const struct mmt_report *report)
 {
-	const struct mmt_control_group *group = report->control_group;
+	const struct mmt_control_group *group = report->limiting_group;
 	uint64_t used = mmt_control_group_used(group), limit = group->end[MMT_GROUP_LIMIT];
 	uint64_t full_ns = mmt_control_group_full_ns(report);
 	uint64_t kills = mmt_control_group_oom_kills(group);
 	int64_t stalled = group_change(group, MMT_GROUP_STALLED); /* microseconds */
 	uint64_t stalled_ns = stalled > 0 && stalled < INT64_MAX / 1000 ? (uint64_t)stalled * 1000 : 0;
-	const char *before = "  control group: ";
+	char begin[256];
+	const char *before = begin;
 
+	snprintf(begin, sizeof(begin), "  control group%s%s: ", group->path && *group->path ? " " : "",
+		 group->path ?: "");
 	if (kills) {
 		text_add(text, "%sthe kernel's OOM killer ended %" PRIu64 " of its processes", before, kills);
 		before = "; ";

@@ -125,7 +125,8 @@ struct event {
 					    in use; EVENT_PROCESS_STARTED: the PID in its container, 0 if unknown */
 			uint32_t
 			    figure; /* EVENT_GROUP_MEMORY: below NOTE_GROUP_FIGURES; EVENT_LIMIT: below NOTE_LIMITS */
-			const char *control_group; /* EVENT_PROCESS_STARTED: path; "": not recorded */
+			const char *text; /* EVENT_PROCESS_STARTED, EVENT_GROUP_MEMORY: path of the control group; "":
+					     not recorded */
 		} note;
 		struct {
 			uint64_t reading; /* as in the note EVENT_RESIDENT, which precedes this one */

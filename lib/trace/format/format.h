@@ -114,9 +114,9 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * (0: not known), and if it is known the path of its control group with a NUL. Swapped memory of the record's process:
  * bytes, and the number of the reading, as for RSS. Break of the record's process just before the recording began: its
  * address, and 0. Resident memory of the record's process that it freed with MADV_FREE: bytes, and the number of the
- * reading, as for RSS. Memory counters of the control group that is recorded or that the first target is in, of no
- * process: bytes, a number of processes or microseconds, and the number of the reading. Limits of the record's process,
- * or of the machine: bytes, and how many of them are used.
+ * reading, as for RSS. Memory counters of a control group, with its number, from 0, instead of a process: bytes, a
+ * number of processes or microseconds, and the number of the reading; after NOTE_GROUP_CURRENT its path with a NUL.
+ * Limits of the record's process, or of the machine: bytes, and how many of them are used.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20

@@ -175,8 +175,10 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	event->note.value = bytes_u64(bytes);
 	event->note.number = bytes_u64(bytes);
 	event->note.figure = kind - (event->kind == EVENT_LIMIT ? NOTE_LIMIT_FIRST : NOTE_GROUP_FIRST);
-	event->note.control_group =
-	    event->kind == EVENT_PROCESS_STARTED && bytes_left(bytes) ? bytes_string(bytes) : "";
+	event->note.text =
+	    (event->kind == EVENT_PROCESS_STARTED || event->kind == EVENT_GROUP_MEMORY) && bytes_left(bytes)
+		? bytes_string(bytes)
+		: "";
 	if (event->kind == EVENT_UNRECORDED_CHILDREN && event->note.value > LIMIT_PROCESSES)
 		bytes_fail(bytes, "more children than a system can have");
 }

@@ -14,7 +14,7 @@ static inline void recorder_state_init(struct recorder *recorder)
 	static struct runtime_jobs runtimes;
 	static struct jit_reader jit_reader;
 
-	memory = (struct memory_jobs){.group_memory.directory = -1};
+	memory = (struct memory_jobs){0};
 	runtimes = (struct runtime_jobs){0};
 	jit_reader = (struct jit_reader){0};
 	recorder->jobs.memory = &memory;
