@@ -85,7 +85,14 @@ static void put_memory(const struct record_end *end)
 	uint64_t peak_bytes = by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
 	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT], peak[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
 
-	if (end->oom_kills)
+	if (end->summary->oom_kills) {
+		fputs("  the kernel's OOM killer ended ", stderr);
+		mmt_write_escaped(end->summary->oom_name, stderr);
+		fprintf(stderr, " (pid %d)", (int)end->summary->oom_pid);
+		if (end->summary->oom_kills > 1)
+			put_counted(" and ", end->summary->oom_kills - 1, "more process", "more processes", "");
+		putc('\n', stderr);
+	} else if (end->oom_kills)
 		fprintf(stderr, "  the kernel's OOM killer ended %" PRIu64 " process%s of the control group\n",
 			end->oom_kills, end->oom_kills == 1 ? "" : "es");
 	if (!end->growth_known && end->summary->end == MMT_RECORD_END_TARGET_ENDED)

@@ -202,7 +202,10 @@ struct mmt_record_summary {
 	enum mmt_record_place place; /* where the recording is at the end */
 	bool earlier_kept;	     /* an existing file was renamed to OUTPUT.old */
 	bool older_replaced;	     /* ... and replaced an existing OUTPUT.old */
-	int command_status;	     /* wait status of the command if it has ended; otherwise -1 */
+	uint64_t oom_kills; /* recorded processes that the kernel's OOM killer ended; 0, too, without CAP_PERFMON */
+	pid_t oom_pid;	    /* the first of them */
+	char oom_name[16];
+	int command_status; /* wait status of the command if it has ended; otherwise -1 */
 };
 
 /* Find the processes with this command name, which is that of /proc/PID/comm, or whose name matches it as a pattern of

@@ -345,9 +345,12 @@ struct mmt_failure {
 };
 
 /* Set while recording: see mmt_record_options.mark_fd. */
+/* The user set a mark, or the kernel's OOM killer chose a process, which may be another than the recorded ones. */
 struct mmt_mark {
-	uint64_t number; /* from 1 */
+	uint64_t number; /* from 1; 0: an OOM kill */
 	uint64_t time_ns;
+	int32_t pid;   /* of the victim */
+	char name[16]; /* of the victim; "": not known */
 };
 
 /* Code that touched memory of a part: a function, with the stack that touched most of it. */
@@ -359,6 +362,7 @@ struct mmt_toucher {
 	size_t origin; /* place in `frames`, as in struct mmt_row */
 	enum mmt_stack_end stack_end;
 };
+#define MMT_MARK_TEXT 64
 
 struct mmt_growth_part {
 	enum mmt_growth_place place;
@@ -585,6 +589,12 @@ MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);
 /* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments,
  * since peak_ns: the rows do not have it. 0: less than half of the growth. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report);
+
+/* "mark 1", or "OOM kill of NAME (pid 12)". */
+MMT_PUBLIC const char *mmt_mark_describe(const struct mmt_mark *mark, char text[MMT_MARK_TEXT]);
+
+/* The selected process that an OOM kill ended; NULL: another one, or it is no OOM kill. */
+MMT_PUBLIC const struct mmt_process *mmt_mark_victim(const struct mmt_report *report, const struct mmt_mark *mark);
 
 /* Processes of the group that the OOM killer ended in the window; 0, too, if that is not known. `group` may be NULL. */
 MMT_PUBLIC uint64_t mmt_control_group_oom_kills(const struct mmt_control_group *group);

@@ -319,7 +319,7 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 
 /* Records of the recorder that hold only numbers and marks: marks of the user, RSS, swap, LazyFree, Pss, addresses of
  * resident pages, which dumps a call waits for, missing children, process start times, breaks, memory counters of a
- * group, and limits.
+ * group, limits, and victims of the OOM killer.
  */
 static bool is_note(const struct event *event)
 {
@@ -327,7 +327,7 @@ static bool is_note(const struct event *event)
 	       event->kind == EVENT_LARGE_DUMPS || event->kind == EVENT_UNRECORDED_CHILDREN ||
 	       event->kind == EVENT_PROCESS_STARTED || event->kind == EVENT_SWAPPED || event->kind == EVENT_BREAK ||
 	       event->kind == EVENT_LAZY_FREE || event->kind == EVENT_PSS || event->kind == EVENT_GROUP_MEMORY ||
-	       event->kind == EVENT_LIMIT;
+	       event->kind == EVENT_LIMIT || event->kind == EVENT_OOM_KILL;
 }
 
 /* Keep records of mappings, tasks and losses, and notes, unchanged, and drop the rest: other records, now or of a later

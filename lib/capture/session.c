@@ -137,10 +137,13 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	error = events_are_restricted(&source, &recorder->summary.restricted)
 		    ?: events_create(options, &source, recorder->summary.restricted, recorder->architecture,
 				     &reader->events);
-	tracefs_close(&source);
 	if (!error)
 		error = rings_create(options->ring_bytes, events_dump_bytes(options), events_large_dump_bytes(options),
 				     &reader->rings);
+	attach_init(&reader->attachment, &reader->events, &reader->rings);
+	if (!error)
+		error = attach_watch_oom(&reader->attachment, &source);
+	tracefs_close(&source);
 	if (!error && !reader->rings.has_large_dumps)
 		events_leave_out_large_dumps(&reader->events);
 	if (!error && options->faults && !rings_add_faults(&reader->rings, options->faults == MMT_FAULTS_ALL)) {
@@ -156,7 +159,6 @@ static struct mmt_error *prepare(struct recorder *recorder)
 		return error;
 	if (options->no_compress)
 		writer_keep_plain(recorder->writer);
-	attach_init(&reader->attachment, &reader->events, &reader->rings);
 	large_dumps_init(&reader->large_dumps, clock_now_ns());
 	large_dumps_rule_init(&reader->fault_dumps, clock_now_ns());
 	for (size_t i = 0; i < reader->events.items.count; i++) {

@@ -40,7 +40,7 @@ static const struct mmt_lifetime huge[] = {{0, MMT_STILL_MAPPED, MMT_BYTES_MAX, 
 
 static const struct mmt_process process = {.pid = 7, .name = HOSTILE};
 static const struct mmt_module module = {HOSTILE, "0123456789abcdef"};
-static const struct mmt_mark mark = {1, 2500};
+static const struct mmt_mark mark = {.number = 1, .time_ns = 2500};
 static const struct mmt_resident_reading reading = {3000, 1 << 20, 0};
 static const struct mmt_step step = {.to_ns = 9000, .unfreed_bytes = 4112, .committed_bytes = 4096};
 

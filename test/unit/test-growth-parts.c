@@ -419,6 +419,30 @@ START_TEST(control_group_with_the_nearest_limit)
 }
 END_TEST
 
+/* OOM kills of recorded processes and of others are between the marks, but not marks of the user. */
+START_TEST(oom_kills)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	char text[MMT_MARK_TEXT];
+	struct mmt_report *report;
+
+	builder_mmap_exit(builder, 1000, PID, PID, MADE, 16 * PAGE, 0x1234);
+	builder_note(builder, 1100, PID, NOTE_OOM_KILL, PID, 0);
+	builder_note(builder, 1200, 0, NOTE_MARK, 1, 0);
+	builder_note(builder, 1300, PID + 1, NOTE_OOM_KILL, PID, 0);
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	ck_assert_uint_eq(report->mark_count, 3);
+	ck_assert_uint_eq(report->marks[0].time_ns, 1100);
+	ck_assert_ptr_eq(mmt_mark_victim(report, &report->marks[0]), &report->processes[0]);
+	ck_assert_ptr_null(mmt_mark_victim(report, &report->marks[1]));
+	ck_assert_ptr_null(mmt_mark_victim(report, &report->marks[2]));
+	ck_assert_str_eq(mmt_mark_describe(&report->marks[1], text), "mark 1");
+	ck_assert_ptr_nonnull(strstr(mmt_mark_describe(&report->marks[2], text), "OOM kill of a process (pid "));
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* The counters of a control group have the first and the last reading, and the largest. */
 START_TEST(counters_of_a_control_group)
 {
@@ -1329,7 +1353,7 @@ Suite *test_suite(void)
 	tcase_add_tests(
 	    tests, every_page_has_a_part, aligned_memory_without_glibc_is_no_arena, arena_above_a_stack,
 	    pages_taken_from_a_mapping_that_stays, child_in_the_same_space, hugetlb_is_apart,
-	    swapped_memory_belongs_to_rows, ended_and_unread_processes, counters_of_a_control_group,
+	    swapped_memory_belongs_to_rows, ended_and_unread_processes, counters_of_a_control_group, oom_kills,
 	    parts_add_up_while_the_process_runs, no_parts_without_the_first_reading, window_ends_with_its_last_reading,
 	    window_starts_with_the_nearest_reading, mapping_between_start_and_nearest_reading_keeps_its_pages,
 	    no_parts_without_two_readings, steps_have_their_readings, impossible_readings_are_ignored,

@@ -287,6 +287,34 @@ START_TEST(few_descriptors)
 }
 END_TEST
 
+/* Linux before 6.9 gives only the PID of the victim. */
+START_TEST(victim_of_the_oom_killer)
+{
+	char name[16] = "not changed";
+	struct buffer buffer;
+	pid_t pid = 0;
+
+	buffer_init(&buffer, UINT16_MAX);
+	for (int i = 0; i < 6; i++)
+		buffer_put_u64(&buffer, 0);
+	buffer_put_u32(&buffer, _i ? 76 : 12);
+	buffer_put_u64(&buffer, 0);
+	buffer_put_u32(&buffer, 4711);
+	if (_i) {
+		buffer_put_u32(&buffer, 7 << 16 | 64);
+		for (int i = 0; i < 6; i++)
+			buffer_put_u64(&buffer, 0xffffffffffffffff);
+		buffer_put(&buffer, "worker\0\0\0\0\0", 12);
+	}
+	ck_assert(ring_reader_parse_victim(buffer.data, buffer.size, &pid, name));
+	ck_assert_int_eq(pid, 4711);
+	ck_assert_str_eq(name, _i ? "worker" : "");
+	for (size_t size = 0; size < buffer.size; size++)
+		ck_assert(!ring_reader_parse_victim(buffer.data, size, &pid, name));
+	buffer_deinit(&buffer);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("rings");
@@ -295,5 +323,6 @@ Suite *test_suite(void)
 	tcase_add_tests(rings, memory_is_divided_among_rings, room_for_large_dumps, few_descriptors, sample_layout,
 			unused_part_of_a_dump_is_removed, sample_cut_short, wrapped_record,
 			rings_of_many_cpus_take_less_than_a_quarter_gigabyte, impossible_record);
+	tcase_add_loop_test(rings, victim_of_the_oom_killer, 0, 2);
 	return suite;
 }

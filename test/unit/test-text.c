@@ -1331,6 +1331,32 @@ START_TEST(line_of_a_control_group)
 }
 END_TEST
 
+/* The report begins with the OOM kill; the figures of the victim are older than its end. */
+START_TEST(report_of_a_victim)
+{
+	struct mmt_report report = sample_report();
+	const struct mmt_process_readings readings = {.end_ns = report.start_ns + 1000000000};
+	struct mmt_process process = report.processes[0];
+	struct mmt_mark marks[] = {{.time_ns = report.start_ns + 1250000000, .pid = process.pid},
+				   {.time_ns = report.start_ns + 1300000000, .pid = 1, .name = "other"},
+				   {.number = 1, .time_ns = report.start_ns + 1500000000}};
+	char *text;
+
+	process.readings = &readings;
+	report.processes = &process;
+	report.process_count = 1;
+	report.marks = marks;
+	report.mark_count = 3;
+	text = render(&report, &(struct mmt_text_options){0});
+	ck_assert_ptr_eq(strstr(text, "OOM-KILLED: the kernel's OOM killer ended "), text);
+	ASSERT_HAS(text,
+		   "(pid 3074) 1.2 s after the start; its figures are those of its last reading, 250 ms before\n");
+	ASSERT_HAS(text, "ended other (pid 1), which is not in this report, 1.3 s after the start\n");
+	ASSERT_HAS(text, "\n  marks: 1 at 1.5 s\n");
+	free(text);
+}
+END_TEST
+
 /* A group of which only a target is recorded has a line if its limit is near, or the kernel acted because of it. */
 START_TEST(pressure_in_a_control_group)
 {
@@ -2366,9 +2392,9 @@ Suite *test_suite(void)
 			discarded_parts);
 	tcase_add_loop_test(cases, advice_depends_on_the_ending, 0, (int)(sizeof(advice) / sizeof(advice[0])));
 	tcase_add_loop_test(cases, long_names_keep_the_function, 0, (int)(sizeof(long_names) / sizeof(long_names[0])));
-	tcase_add_tests(cases, sentences_are_complete, selection, sorted_by_memory, line_of_a_control_group,
-			pressure_in_a_control_group, sorted_by_resident_and_committed, table_of_causes,
-			rates_of_the_table, table_of_rows, memory_freed_at_the_end, nothing_to_see,
+	tcase_add_tests(cases, report_of_a_victim, sentences_are_complete, selection, sorted_by_memory,
+			line_of_a_control_group, pressure_in_a_control_group, sorted_by_resident_and_committed,
+			table_of_causes, rates_of_the_table, table_of_rows, memory_freed_at_the_end, nothing_to_see,
 			leaks_without_growth, counts_of_mappings, refused_calls_come_first, trend_of_survivors,
 			verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);

@@ -2,6 +2,7 @@
 #include "analysis/replay/recording-notes.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -84,6 +85,19 @@ const struct noted_limit *notes_limit(const struct notes *notes, int32_t pid, en
 	return place ? &notes->limits.items[*place] : NULL;
 }
 
+static bool take_mark(struct notes *notes, const struct event *event)
+{
+	struct mmt_mark mark = {.time_ns = event->time_ns};
+
+	if (event->kind == EVENT_MARK) {
+		mark.number = notes->last_mark = event->note.value;
+	} else {
+		mark.pid = event->pid;
+		snprintf(mark.name, sizeof(mark.name), "%s", event->note.text);
+	}
+	return vector_push(&notes->marks, mark);
+}
+
 /* The records of one reading have the same time. */
 static struct mmt_error *take_group_memory(struct notes *notes, const struct event *event)
 {
@@ -155,9 +169,8 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 		notes->large_dumps_off = !note.note.value;
 		break;
 	case EVENT_MARK:
-		if (notes->marks.count < LIMIT_MARKS)
-			done = vector_push(&notes->marks,
-					   ((struct mmt_mark){.number = note.note.value, .time_ns = note.time_ns}));
+	case EVENT_OOM_KILL:
+		done = notes->marks.count == LIMIT_MARKS || take_mark(notes, &note);
 		break;
 	default:
 		break;
@@ -172,18 +185,17 @@ struct mmt_error *notes_resolve(const struct notes *notes, const char *option, s
 	if (timestamp->kind != MMT_TIMESTAMP_MARK)
 		return NULL;
 	for (size_t i = 0; i < notes->marks.count; i++) {
-		if (notes->marks.items[i].number != number)
+		if (!number || notes->marks.items[i].number != number)
 			continue;
 		*timestamp = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = notes->marks.items[i].time_ns};
 		return NULL;
 	}
-	if (!notes->marks.count)
+	if (!notes->last_mark)
 		return error_create(MMT_ERROR_INVALID,
 				    "--%s: the recording has no marks; send SIGUSR1 to the recorder to set one",
 				    option);
 	return error_create(MMT_ERROR_INVALID, "--%s: the recording has no mark %llu; its marks are 1 to %llu", option,
-			    (unsigned long long)number,
-			    (unsigned long long)notes->marks.items[notes->marks.count - 1].number);
+			    (unsigned long long)number, (unsigned long long)notes->last_mark);
 }
 
 /* Is the first group nearer to its limit, or did the OOM killer end more of its processes? */

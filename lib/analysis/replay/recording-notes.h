@@ -43,6 +43,7 @@ struct notes {
 	const int32_t *pids; /* processes whose RSS counts; NULL: all. Borrowed. */
 	size_t pid_count;
 	VECTOR(struct mmt_mark) marks;
+	uint64_t last_mark;	       /* number of the last one; 0: none */
 	struct memory_readings memory; /* of these processes */
 	VECTOR(struct missing_children) unrecorded_children;
 	VECTOR(struct process_start) starts;
@@ -59,7 +60,7 @@ struct notes {
 void notes_deinit(struct notes *notes);
 
 /* Handles marks, readings of memory, EVENT_LARGE_DUMPS, EVENT_UNRECORDED_CHILDREN, EVENT_PROCESS_STARTED,
- * EVENT_GROUP_MEMORY and EVENT_LIMIT, and ignores other events. */
+ * EVENT_GROUP_MEMORY, EVENT_LIMIT and EVENT_OOM_KILL, and ignores other events. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
 
 /* Whether the readings of this process count. */

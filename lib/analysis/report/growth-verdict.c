@@ -2,7 +2,9 @@
 /* Whether the recorded processes grow: the verdict about RSS over time. row-verdicts.c judges single stacks. */
 #include <mmtrace/report.h>
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -412,6 +414,28 @@ int64_t mmt_process_growth(const struct mmt_process *process)
 		return readings->growth_bytes;
 	return (int64_t)(readings->end_resident_bytes + readings->end_swapped_bytes - readings->start_resident_bytes -
 			 readings->start_swapped_bytes);
+}
+
+const char *mmt_mark_describe(const struct mmt_mark *mark, char text[MMT_MARK_TEXT])
+{
+	if (mark->number)
+		snprintf(text, MMT_MARK_TEXT, "mark %" PRIu64, mark->number);
+	else
+		snprintf(text, MMT_MARK_TEXT, "OOM kill of %s (pid %" PRId32 ")",
+			 *mark->name ? mark->name : "a process", mark->pid);
+	return text;
+}
+
+const struct mmt_process *mmt_mark_victim(const struct mmt_report *report, const struct mmt_mark *mark)
+{
+	const struct mmt_process *victim = NULL;
+
+	/* The last one with this PID. */
+	array_each(process, report->processes, mark->number ? 0 : report->process_count) {
+		if (process->pid == mark->pid)
+			victim = process;
+	}
+	return victim;
 }
 
 uint64_t mmt_control_group_oom_kills(const struct mmt_control_group *group)

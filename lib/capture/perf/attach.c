@@ -6,9 +6,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/permissions.h"
@@ -16,6 +18,7 @@
 #include "capture/procfs/scheduling-priority.h"
 
 #define ANY (-1)
+#define INITIAL_PID_NAMESPACE 0xeffffffc
 #define COVERAGE_EVENT UINT32_MAX /* no event of the set */
 #define DISABLED_AT_ONCE 64
 #define SPARE_DESCRIPTORS 64	      /* for other files, pipes, ring buffers and /proc */
@@ -42,6 +45,7 @@ void attach_deinit(struct attachment *attachment)
 	vector_deinit(&attachment->roots);
 	vector_deinit(&attachment->events);
 	vector_deinit(&attachment->notes);
+	map_deinit(&attachment->oom_ids);
 	map_deinit(&attachment->root_of_coverage_event);
 	map_deinit(&attachment->root_of_thread);
 	map_deinit(&attachment->event_of_id);
@@ -130,6 +134,38 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 		}
 	}
 	return NULL;
+}
+
+/* A tracepoint has PIDs of the machine, which another PID namespace may have given to other processes. */
+static bool has_machine_pids(void)
+{
+	struct stat status;
+
+	return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == INITIAL_PID_NAMESPACE;
+}
+
+struct mmt_error *attach_watch_oom(struct attachment *attachment, const struct tracepoint_source *source)
+{
+	const struct rings *rings = attachment->rings;
+	struct perf_event_attr attribute;
+	struct mmt_error *error;
+	bool found = has_machine_pids();
+
+	error = found ? events_describe_oom_kill(source, &attribute, &found) : NULL;
+	for (size_t i = 0; !error && found && i < rings->cpus.count; i++) {
+		const struct ring *ring = rings_find(rings, i, RING_SYSCALL);
+		CLEANUP(close)
+		int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, ring->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		uint64_t id;
+
+		if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0 ||
+		    ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
+			continue;
+		if (!map_put(&attachment->oom_ids, id, 1) || !vector_push(&attachment->kept_tracepoints, fd))
+			return &error_no_memory;
+		fd = -1;
+	}
+	return error;
 }
 
 /* Opens one event, redirects its output into the CPU's ring after its filter is set, and adds it to the open events.

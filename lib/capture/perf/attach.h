@@ -114,6 +114,7 @@ struct attachment {
 	VECTOR(uint64_t) lost_earlier; /* per-CPU events: records lost by events that were closed, by event */
 	struct event_switch switching;
 	VECTOR(int) kept_tracepoints;	   /* dummy events that keep the tracepoints in use; they never fire */
+	struct map oom_ids;		   /* identifiers of the events of attach_watch_oom() */
 	struct map root_of_coverage_event; /* by identifier */
 	struct map root_of_thread;	   /* by TID: the latest root */
 	struct map event_of_id;
@@ -143,6 +144,13 @@ struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_co
  * tracepoint after its last event was closed, and the exit of any thread may close the last event.
  */
 struct mmt_error *attach_keep_tracepoints(struct attachment *attachment) MMT_MUST_CHECK;
+
+/*
+ * Opens the event of OOM kills on every CPU, for all processes: it fires in the thread that ran out of memory. Without
+ * the permission, or the event, does nothing. The events are not in the set: the reader turns their samples into notes.
+ */
+struct mmt_error *attach_watch_oom(struct attachment *attachment,
+				   const struct tracepoint_source *source) MMT_MUST_CHECK;
 
 /*
  * Opens the complete set for a thread. `gone_ret`: the thread has exited, and nothing is open. A thread that inherits

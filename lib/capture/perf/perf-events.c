@@ -348,6 +348,20 @@ struct mmt_error *events_are_restricted(const struct tracepoint_source *source, 
 	return error;
 }
 
+struct mmt_error *events_describe_oom_kill(const struct tracepoint_source *source, struct perf_event_attr *attribute,
+					   bool *found_ret)
+{
+	struct tracepoints tracepoints = {0};
+	struct mmt_error *error = tracefs_add_tracepoint(source, "oom", "mark_victim", &tracepoints, found_ret);
+
+	if (!error && *found_ret) {
+		describe_tracepoint(attribute, &tracepoints);
+		attribute->inherit = 0;
+	}
+	tracepoints_deinit(&tracepoints);
+	return error;
+}
+
 struct mmt_error *events_create(const struct mmt_record_options *options, const struct tracepoint_source *source,
 				bool restricted, const struct architecture *architecture, struct event_set *set)
 {

@@ -90,6 +90,10 @@ void events_describe_dummy(struct perf_event_attr *attribute);
  */
 void events_describe_coverage_event(struct event_description *description);
 
+/* Describes the event of OOM kills, for all processes on a CPU. *found_ret is false if the kernel has no such event. */
+struct mmt_error *events_describe_oom_kill(const struct tracepoint_source *source, struct perf_event_attr *attribute,
+					   bool *found_ret) MMT_MUST_CHECK;
+
 /* Describes the event of the snapshot records in the file, which is never opened. */
 void events_describe_snapshot(struct event_description *description);
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,9 @@
 
 #define SAMPLE_ID_OFFSET 8
 #define SAMPLE_PID_OFFSET 24
+#define SAMPLE_RAW_OFFSET 48
+#define RAW_VICTIM_OFFSET 8  /* after the fields of every tracepoint */
+#define RAW_NAMED_BYTES 60   /* since Linux 6.9 */
 #define WAIT_TICK_NS 2000000 /* interval at which the thread of the ring reader checks the rings */
 #define CLOCK_CHECK_BYTES                                                                                              \
 	(32 << 10)	 /* bytes of records between two checks of the clock, about 50 microseconds of work */
@@ -178,6 +182,51 @@ static struct mmt_error *check_scope(struct recorder *recorder, pid_t pid, uint6
 	return scope_follow(scope, pid, 0) ? process_events_push(recorder, &seen, NULL) : &error_no_memory;
 }
 
+bool ring_reader_parse_victim(const void *record, size_t size, pid_t *pid_ret, char name_ret[16])
+{
+	struct bytes bytes = bytes_over(record, size), raw;
+	uint32_t raw_bytes, name = 0;
+	const void *content;
+
+	bytes_skip(&bytes, SAMPLE_RAW_OFFSET);
+	raw_bytes = bytes_u32(&bytes);
+	content = bytes_take(&bytes, raw_bytes);
+	if (!bytes_ok(&bytes))
+		return false;
+	raw = bytes_over(content, raw_bytes);
+	bytes_skip(&raw, RAW_VICTIM_OFFSET);
+	*pid_ret = (pid_t)bytes_u32(&raw);
+	*name_ret = '\0';
+	if (!bytes_ok(&raw) || raw_bytes < RAW_NAMED_BYTES)
+		return bytes_ok(&raw);
+	name = bytes_u32(&raw);
+	raw = bytes_over(content, raw_bytes);
+	bytes_skip(&raw, name & UINT16_MAX);
+	snprintf(name_ret, 16, "%s", bytes_string(&raw) ?: "");
+	return bytes_ok(&raw);
+}
+
+/* Notes which process the OOM killer chose, in any scope. */
+static struct mmt_error *note_oom_kill(struct recorder *recorder, const void *record, size_t size, pid_t tid,
+				       uint64_t time_ns)
+{
+	struct mmt_record_summary *summary = &recorder->summary;
+	char name[sizeof(summary->oom_name)];
+	CLEANUP(free) char *text = NULL;
+	pid_t pid;
+
+	if (!is_recorded(recorder, time_ns) || !ring_reader_parse_victim(record, size, &pid, name))
+		return NULL;
+	text = *name ? NULL : proc_text(pid, "comm");
+	if (text)
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "\n"), text);
+	if (process_table_find(&recorder->processes, pid) && !summary->oom_kills++) {
+		summary->oom_pid = pid;
+		memcpy(summary->oom_name, name, sizeof(name));
+	}
+	return recorder_note_text(recorder, NOTE_OOM_KILL, pid, time_ns, (uint64_t)tid, 0, name);
+}
+
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
 	struct ring_reader *reader = &recorder->reader;
@@ -199,6 +248,8 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	pid = (pid_t)bytes_u32(&bytes);
 	tid = (pid_t)bytes_u32(&bytes);
 	time_ns = bytes_u64(&bytes);
+	if (map_get(&reader->attachment.oom_ids, id))
+		return note_oom_kill(recorder, record, size, tid, time_ns);
 	/* The exit of a call, the entry of the next one, and a sample in user space all show that the thread has left
 	 * its last call. An entry that is recorded beside the exit may be that of the last call. */
 	if (!event || (event->role == ROLE_SYSCALL && !event->is_enter))

@@ -118,6 +118,10 @@ struct ring_reader_sample {
 bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			      struct ring_reader_sample *sample_ret);
 
+/* Finds the victim in a sample of the event of OOM kills. Linux before 6.9 gives its PID without its name, which is ""
+ * then. Pure. False: the sample is too short. */
+bool ring_reader_parse_victim(const void *record, size_t size, pid_t *pid_ret, char name_ret[16]);
+
 /*
  * Keeps only the first `kept_bytes` of the sample's stack dump, followed by a few zeros that mark the end of the stack,
  * and by the rest of the record: most of the space that a large dump reserves is unused. Returns the new size of the

@@ -16,6 +16,7 @@
 #define GECKO_VERSION 24
 #define ADDRESS_UNIT 4096
 #define NO_STACK UINT32_MAX
+#define OOM_KILL "OOM kill"
 
 enum resource_type { RESOURCE_LIBRARY = 1 };
 
@@ -172,7 +173,11 @@ static void put_markers(const struct firefox *firefox, bool wanted)
 		document_string(document, "type", "mark");
 		document_unsigned(document, "number", report->marks[first + i].number);
 	}
-	put_repeated(document, "name", count, intern_find(&firefox->strings, "mark", sizeof("mark")));
+	document_each(document, "name", i, count) {
+		const char *name = report->marks[first + i].number ? "mark" : OOM_KILL;
+
+		document_unsigned(document, NULL, intern_find(&firefox->strings, name, strlen(name) + 1));
+	}
 	document_each(document, "startTime", i, count)
 		document_milliseconds(document, NULL, since_start(firefox, report->marks[first + i].time_ns));
 	document_each(document, "endTime", i, count)
@@ -423,6 +428,7 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 	firefox.failed = error || !firefox.row_stacks;
 	export_events_sort_by_process(report, &export->events);
 	(void)put_text(&firefox, "mark");
+	(void)put_text(&firefox, OOM_KILL);
 	for (size_t i = 0; i < report->row_count && !firefox.failed; i++)
 		put_row(&firefox, i);
 	if (!error && firefox.failed)

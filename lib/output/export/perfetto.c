@@ -484,7 +484,7 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 	size_t count = sizeof(buffers) / sizeof(*buffers);
 	const struct mmt_report *report = export->report;
 	struct mmt_error *error;
-	char text[32];
+	char text[MMT_MARK_TEXT];
 
 	export_begin_buffers(buffers, count);
 	put_clocks(&perfetto);
@@ -500,8 +500,8 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 	if (report->mark_count)
 		put_track(&perfetto, UUID_MARKS, 0, "marks", 0);
 	for (size_t i = 0; i < report->mark_count; i++) {
-		snprintf(text, sizeof(text), "mark %" PRIu64, report->marks[i].number);
-		put_event(&perfetto, report->marks[i].time_ns, UUID_MARKS, EVENT_INSTANT, text, 0);
+		put_event(&perfetto, report->marks[i].time_ns, UUID_MARKS, EVENT_INSTANT,
+			  mmt_mark_describe(&report->marks[i], text), 0);
 	}
 	put_regions(&perfetto);
 	error = export_end_buffers(buffers, count, error);

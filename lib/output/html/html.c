@@ -314,6 +314,7 @@ static void put_pair(struct page *page, uint64_t first, uint64_t second)
 static void put_series(struct page *page, const struct mmt_report *report)
 {
 	size_t count = report->resident_reading_count, every = (count + LIMIT_HTML_READINGS - 1) / LIMIT_HTML_READINGS;
+	char text[MMT_MARK_TEXT];
 
 	document_open_array(page->document, "rss");
 	for (size_t first = 0; first < count; first += every) {
@@ -339,7 +340,8 @@ static void put_series(struct page *page, const struct mmt_report *report)
 		if (report->marks[i].time_ns < report->from_ns)
 			continue;
 		document_open_array(page->document, NULL);
-		put_pair(page, report->marks[i].number, since(report, report->marks[i].time_ns));
+		document_string(page->document, NULL, mmt_mark_describe(&report->marks[i], text));
+		document_unsigned(page->document, NULL, since(report, report->marks[i].time_ns));
 		document_close(page->document);
 	}
 }

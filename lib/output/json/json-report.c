@@ -324,6 +324,26 @@ static void put_counters(struct document *document, const char *name, uint64_t t
 	document_close(document);
 }
 
+static void put_marks(struct document *document, const struct mmt_report *report, const char *key, bool oom_kills)
+{
+	document_each(document, key, i, report->mark_count) {
+		const struct mmt_mark *mark = &report->marks[i];
+
+		if (oom_kills != !mark->number)
+			continue;
+		document_open_object(document, NULL);
+		if (!oom_kills)
+			document_unsigned(document, "number", mark->number);
+		document_unsigned(document, "time_ns", mark->time_ns);
+		if (oom_kills) {
+			document_signed(document, "pid", mark->pid);
+			document_string(document, "name", *mark->name ? mark->name : NULL);
+			document_bool(document, "in_report", mmt_mark_victim(report, mark));
+		}
+		document_close(document);
+	}
+}
+
 static void put_control_group(struct document *document, const struct mmt_report *report, const char *key,
 			      const struct mmt_control_group *row)
 {
@@ -415,10 +435,8 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	put_huge_pages(document, it);
 	document_each_object(document, "heaps", i, it->heap_count)
 		put_heap(document, &it->heaps[i]);
-	document_each_object(document, "marks", i, it->mark_count) {
-		document_unsigned(document, "number", it->marks[i].number);
-		document_unsigned(document, "time_ns", it->marks[i].time_ns);
-	}
+	put_marks(document, it, "marks", false);
+	put_marks(document, it, "oom_kills", true);
 	document_each_object(document, "resident_readings", i, it->resident_reading_count) {
 		document_unsigned(document, "time_ns", it->resident_readings[i].time_ns);
 		document_unsigned(document, "resident_bytes", it->resident_readings[i].resident_bytes);

@@ -460,6 +460,7 @@ static int64_t group_change(const struct mmt_control_group *group, enum mmt_grou
 	return start == MMT_UNKNOWN || end == MMT_UNKNOWN ? 0 : (int64_t)(end - start);
 }
 
+#define OOM_KILLS_SHOWN 3
 #define NEAR_SHARE 5	     /* a group is nearly full if less than 1/this of its limit is left, */
 #define NEAR_NS 600000000000 /* or if it is full so soon */
 #define STALLED_SHARE 100    /* of the time: a shorter wait for memory is no problem */
@@ -532,12 +533,38 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 }
 
+/* Before all else: the figures of a victim are older than its end, when the kernel has freed its memory already. */
+static void put_oom_kills(struct text *text, const struct mmt_report *report)
+{
+	unsigned shown = 0;
+
+	array_each(mark, report->marks, report->mark_count) {
+		const struct mmt_process *victim = mmt_mark_victim(report, mark);
+		uint64_t read_ns = victim && victim->readings ? victim->readings->end_ns : UINT64_MAX;
+
+		if (mark->number || mark->time_ns < report->from_ns || shown++ >= OOM_KILLS_SHOWN)
+			continue;
+		text_add(text, "OOM-KILLED: the kernel's OOM killer ended ");
+		if (victim)
+			text_add_process(text, victim);
+		else
+			text_add(text, "%s (pid %" PRId32 "), which is not in this report,",
+				 *mark->name ? mark->name : "a process", mark->pid);
+		text_add(text, " %s after the start", text_since(text, report, mark->time_ns));
+		if (read_ns <= mark->time_ns)
+			text_add(text, "; its figures are those of its last reading, %s before",
+				 text_duration(text, mark->time_ns - read_ns));
+		text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
+	}
+}
+
 void text_verdict(struct text *text, const struct mmt_report *report)
 {
 	uint64_t unmapped = mmt_report_freed_at_end(report);
 	uint64_t peak_ms = report->peak_ns > report->start_ns ? (report->peak_ns - report->start_ns) / 1000000 : 0;
 
 	text->indent = INDENT;
+	put_oom_kills(text, report);
 	put_headline(text, report);
 	put_verdict(text, report);
 	if (unmapped)

@@ -73,17 +73,18 @@ void text_window(struct text *text, const struct mmt_report *report)
 
 void text_marks(struct text *text, const struct mmt_report *report)
 {
-	size_t shown = report->mark_count < MARKS_SHOWN ? report->mark_count : MARKS_SHOWN;
+	size_t count = 0;
 
-	if (!report->mark_count)
-		return;
-	text_put(text, TEXT_PLAIN, "  marks:");
-	for (size_t i = 0; i < shown; i++)
-		text_format(text, TEXT_PLAIN, "%s %" PRIu64 " at %s", i ? "," : "", report->marks[i].number,
-			    text_since(text, report, report->marks[i].time_ns));
-	if (shown < report->mark_count)
-		text_format(text, TEXT_PLAIN, " and %zu more", report->mark_count - shown);
-	text_end_line(text);
+	array_each(mark, report->marks, report->mark_count) {
+		if (mark->number && count++ < MARKS_SHOWN)
+			text_format(text, TEXT_PLAIN, "%s %" PRIu64 " at %s",
+				    count > 1 ? "," : "  marks:", mark->number,
+				    text_since(text, report, mark->time_ns));
+	}
+	if (count > MARKS_SHOWN)
+		text_format(text, TEXT_PLAIN, " and %zu more", count - MARKS_SHOWN);
+	if (count)
+		text_end_line(text);
 }
 
 void text_classes(struct text *text, const struct mmt_report *report)

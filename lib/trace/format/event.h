@@ -49,6 +49,7 @@ enum event_kind {
 	EVENT_PSS,		   /* what a process shares with others */
 	EVENT_GROUP_MEMORY,	   /* a memory counter of the control group */
 	EVENT_LIMIT,		   /* a limit of memory, of a process or of the machine */
+	EVENT_OOM_KILL,		   /* the OOM killer chose this process, of any scope */
 };
 
 /* Why a snapshot was taken. */
@@ -125,8 +126,8 @@ struct event {
 					    in use; EVENT_PROCESS_STARTED: the PID in its container, 0 if unknown */
 			uint32_t
 			    figure; /* EVENT_GROUP_MEMORY: below NOTE_GROUP_FIGURES; EVENT_LIMIT: below NOTE_LIMITS */
-			const char *text; /* EVENT_PROCESS_STARTED, EVENT_GROUP_MEMORY: path of the control group; "":
-					     not recorded */
+			const char *text; /* EVENT_PROCESS_STARTED, EVENT_GROUP_MEMORY: path of the control group;
+					     EVENT_OOM_KILL: name; "": not recorded */
 		} note;
 		struct {
 			uint64_t reading; /* as in the note EVENT_RESIDENT, which precedes this one */

@@ -116,7 +116,9 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * address, and 0. Resident memory of the record's process that it freed with MADV_FREE: bytes, and the number of the
  * reading, as for RSS. Memory counters of a control group, with its number, from 0, instead of a process: bytes, a
  * number of processes or microseconds, and the number of the reading; after NOTE_GROUP_CURRENT its path with a NUL.
- * Limits of the record's process, or of the machine: bytes, and how many of them are used.
+ * Limits of the record's process, or of the machine: bytes, and how many of them are used. A victim of the
+ * OOM killer, which may be another process than the recorded ones: the thread that ran out of memory, 0, and the name
+ * of the process, if it is known, with a NUL.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
@@ -144,7 +146,8 @@ enum note_kind {
 	NOTE_LIMIT_LOCKED = 18,
 	NOTE_LIMIT_COMMIT = 19,
 	NOTE_LIMIT_MEMORY = 20,
-	NOTE_LIMIT_HUGE_PAGES = 21
+	NOTE_LIMIT_HUGE_PAGES = 21,
+	NOTE_OOM_KILL = 22
 };
 #define NOTE_GROUP_FIGURES (NOTE_GROUP_STALLED - NOTE_GROUP_FIRST + 1)
 #define NOTE_LIMITS (NOTE_LIMIT_HUGE_PAGES - NOTE_LIMIT_FIRST + 1)

@@ -164,6 +164,7 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	    [NOTE_LAZY_FREE] = EVENT_LAZY_FREE,
 	    [NOTE_GROUP_FIRST... NOTE_GROUP_STALLED] = EVENT_GROUP_MEMORY,
 	    [NOTE_LIMIT_FIRST... NOTE_LIMIT_HUGE_PAGES] = EVENT_LIMIT,
+	    [NOTE_OOM_KILL] = EVENT_OOM_KILL,
 	};
 	uint32_t kind;
 
@@ -175,10 +176,9 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	event->note.value = bytes_u64(bytes);
 	event->note.number = bytes_u64(bytes);
 	event->note.figure = kind - (event->kind == EVENT_LIMIT ? NOTE_LIMIT_FIRST : NOTE_GROUP_FIRST);
-	event->note.text =
-	    (event->kind == EVENT_PROCESS_STARTED || event->kind == EVENT_GROUP_MEMORY) && bytes_left(bytes)
-		? bytes_string(bytes)
-		: "";
+	event->note.text = "";
+	if (event->kind == EVENT_PROCESS_STARTED || event->kind == EVENT_GROUP_MEMORY || event->kind == EVENT_OOM_KILL)
+		event->note.text = bytes_left(bytes) ? bytes_string(bytes) : "";
 	if (event->kind == EVENT_UNRECORDED_CHILDREN && event->note.value > LIMIT_PROCESSES)
 		bytes_fail(bytes, "more children than a system can have");
 }

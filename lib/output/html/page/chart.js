@@ -175,7 +175,7 @@ function drawMarks(context) {
 	context.textBaseline = "top";
 	context.textAlign = "left";
 	data.recordings.forEach((recording, i) => {
-		for (const [number, ns] of recording.marks) {
+		for (const [name, ns] of recording.marks) {
 			const x = Math.round(chartX(ns)) + 0.5;
 			context.strokeStyle = context.fillStyle = colour("--ink");
 			context.globalAlpha = isDiff && i === 0 ? 0.4 : 0.8;
@@ -185,7 +185,7 @@ function drawMarks(context) {
 			context.moveTo(x, chart.top - 8);
 			context.lineTo(x, chart.height - chart.bottom);
 			context.stroke();
-			context.fillText("mark " + number, x + 3, chart.top - 10);
+			context.fillText(name, x + 3, chart.top - 10);
 			context.setLineDash([]);
 			context.globalAlpha = 1;
 		}
