@@ -52,6 +52,15 @@
 /* For comparisons: less than, equal to or greater than 0. Joined with `?:`, the first difference decides. */
 #define order_of(left, right) (((left) > (right)) - ((left) < (right)))
 
+/* Defines a comparison for qsort(), where `order` compares what `a` and `b` point to. */
+#define COMPARISON(name, type, order)                                                                                  \
+	static int name(const void *left, const void *right)                                                           \
+	{                                                                                                              \
+		const __typeof__(type) *a = left, *b = right;                                                          \
+                                                                                                                       \
+		return order;                                                                                          \
+	}
+
 /* Free unused capacity. */
 #define vector_trim(vector)                                                                                            \
 	vector_trim_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count, sizeof(*(vector)->items))

@@ -333,14 +333,9 @@ static bool next_process(const struct page_readings *readings, struct known_proc
 	return false;
 }
 
-static int compare_parts(const void *left, const void *right)
-{
-	const struct mmt_growth_part *a = left, *b = right;
-
-	return order_of(magnitude_of(b->bytes), magnitude_of(a->bytes))
-		   ?: order_of(a->place, b->place)
-		   ?: order_of(a->order, b->order);
-}
+COMPARISON(compare_parts, struct mmt_growth_part,
+	   order_of(magnitude_of(b->bytes), magnitude_of(a->bytes)) ?: order_of(a->place, b->place)
+	   ?: order_of(a->order, b->order))
 
 enum mmt_pattern growth_pattern(const struct mmt_growth_part *part)
 {

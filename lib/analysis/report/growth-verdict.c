@@ -54,12 +54,7 @@ static double smaller(double left, double right)
 	return left < right ? left : right;
 }
 
-static int compare_doubles(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return order_of(a, b);
-}
+COMPARISON(compare_doubles, double, order_of(*a, *b))
 
 static double median(const double *values, size_t count)
 {

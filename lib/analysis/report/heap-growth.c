@@ -60,21 +60,12 @@ static int compare_near(const void *left, const void *right)
 	return order ? order : order_of(a->offset, b->offset);
 }
 
-static int compare_sizes(const void *left, const void *right)
-{
-	const struct mmt_heap_kind *a = left, *b = right;
-	int order = compare_near(a, b);
+COMPARISON(compare_sizes, struct mmt_heap_kind,
+	   compare_near(a, b) ?: order_of(a->smallest_bytes, b->smallest_bytes)
+	   ?: order_of(a->largest_bytes, b->largest_bytes))
 
-	return order ? order : order_of(a->smallest_bytes, b->smallest_bytes) ?: order_of(a->largest_bytes, b->largest_bytes);
-}
-
-static int compare_growth(const void *left, const void *right)
-{
-	const struct mmt_heap_kind *a = left, *b = right;
-	int64_t a_growth = growth_of(a), b_growth = growth_of(b);
-
-	return order_of(b_growth, a_growth) ?: order_of(b->end_bytes, a->end_bytes) ?: compare_sizes(a, b);
-}
+COMPARISON(compare_growth, struct mmt_heap_kind,
+	   order_of(growth_of(b), growth_of(a)) ?: order_of(b->end_bytes, a->end_bytes) ?: compare_sizes(a, b))
 
 static void add_kind(struct mmt_heap_kind *sum, const struct mmt_heap_kind *kind)
 {
@@ -262,13 +253,8 @@ static bool is_in_window(const struct mmt_report *report, const struct mmt_heap_
 typedef VECTOR(const struct mmt_heap_census *) censuses;
 
 /* Those of a process follow each other. */
-static int compare_processes(const void *left, const void *right)
-{
-	const struct mmt_heap_census *a = *(const struct mmt_heap_census *const *)left;
-	const struct mmt_heap_census *b = *(const struct mmt_heap_census *const *)right;
-
-	return order_of(a->pid, b->pid) ?: order_of(a->time_ns, b->time_ns);
-}
+COMPARISON(compare_processes, const struct mmt_heap_census *,
+	   order_of((*a)->pid, (*b)->pid) ?: order_of((*a)->time_ns, (*b)->time_ns))
 
 /* Leaves `end` NULL if there is no census. */
 static void compare_censuses(const censuses *sorted, const struct process *process, const struct mmt_report *report,
@@ -306,12 +292,9 @@ static uint64_t rank(const struct mmt_heap *heap)
 	return magnitude_of((int64_t)(heap->end->mapped_bytes - (heap->start ? heap->start->mapped_bytes : 0)));
 }
 
-static int compare_heaps(const void *left, const void *right)
-{
-	const struct mmt_heap *a = left, *b = right;
-
-	return order_of(b->start != NULL, a->start != NULL) ?: order_of(rank(b), rank(a)) ?: order_of(a->process, b->process);
-}
+COMPARISON(compare_heaps, struct mmt_heap,
+	   order_of(b->start != NULL, a->start != NULL) ?: order_of(rank(b), rank(a))
+	   ?: order_of(a->process, b->process))
 
 struct mmt_error *heap_growth_build(const struct rows *rows, struct mmt_report *report)
 {

@@ -39,12 +39,8 @@ static int compare_totals(const void *left, const void *right, void *context)
 		   ?: order_of(number, other);
 }
 
-static int compare_releases(const void *left, const void *right)
-{
-	const struct mmt_release *a = left, *b = right;
-
-	return order_of(b->bytes, a->bytes) ?: order_of(a->owner, b->owner) ?: order_of(a->releaser, b->releaser);
-}
+COMPARISON(compare_releases, struct mmt_release,
+	   order_of(b->bytes, a->bytes) ?: order_of(a->owner, b->owner) ?: order_of(a->releaser, b->releaser))
 
 /* `places`: by thread number, its index in the totals. */
 static struct mmt_error *list_releases(const struct rows *rows, const size_t *places, struct mmt_report *report)
@@ -116,14 +112,9 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 	return list_releases(rows, places, report);
 }
 
-static int compare_failures(const void *left, const void *right)
-{
-	const struct mmt_failure *a = left, *b = right;
-
-	return order_of(b->count, a->count)
-		   ?: order_of(b->asked_bytes, a->asked_bytes)
-		   ?: order_of(a->first_ns, b->first_ns);
-}
+COMPARISON(compare_failures, struct mmt_failure,
+	   order_of(b->count, a->count) ?: order_of(b->asked_bytes, a->asked_bytes)
+	   ?: order_of(a->first_ns, b->first_ns))
 
 static struct mmt_error *describe_failure(struct rows *rows, const struct failure *failure,
 					  struct mmt_failure *described)

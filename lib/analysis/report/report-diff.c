@@ -276,12 +276,8 @@ static struct mmt_error *add_between(struct diff *diff, struct intern *keys, con
 	return NULL;
 }
 
-static int compare_between(const void *left, const void *right)
-{
-	const struct mmt_growth_part *a = left, *b = right;
-
-	return order_of(magnitude_of(b->bytes), magnitude_of(a->bytes)) ?: order_of(a->order, b->order);
-}
+COMPARISON(compare_between, struct mmt_growth_part,
+	   order_of(magnitude_of(b->bytes), magnitude_of(a->bytes)) ?: order_of(a->order, b->order))
 
 /* In which kinds of memory one process grew between the recordings. */
 static struct mmt_error *attribute_between(struct diff *diff)

@@ -259,13 +259,9 @@ struct row_share {
 	int32_t pid;
 };
 
-static int compare_shares(const void *left, const void *right)
-{
-	const struct row_share *a = left, *b = right;
-
-	return order_of(a->row, b->row)
-		   ?: order_of(b->bytes, a->bytes) ?: order_of(a->thread, b->thread) ?: order_of(a->pid, b->pid);
-}
+COMPARISON(compare_shares, struct row_share,
+	   order_of(a->row, b->row) ?: order_of(b->bytes, a->bytes) ?: order_of(a->thread, b->thread)
+	   ?: order_of(a->pid, b->pid))
 
 /* List the threads of each row with the sums of (row, thread) pairs. Stacks that only made memory accessible that
  * others had mapped have no threads, but processes. */

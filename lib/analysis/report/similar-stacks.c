@@ -72,12 +72,7 @@ static uint64_t make_word(const struct frame_words *frame, unsigned kind, bool a
 	       as_origin;
 }
 
-static int compare_postings(const void *left, const void *right)
-{
-	const struct posting *a = left, *b = right;
-
-	return order_of(a->word, b->word) ?: order_of(a->stack, b->stack);
-}
+COMPARISON(compare_postings, struct posting, order_of(a->word, b->word) ?: order_of(a->stack, b->stack))
 
 static bool index_words(struct similar_search *search, uint32_t stack_count)
 {
@@ -323,14 +318,9 @@ static bool add_candidates(struct similar_search *search, uint32_t stack)
 	return true;
 }
 
-static int compare_candidates(const void *left, const void *right)
-{
-	const struct candidate *a = left, *b = right;
-
-	return order_of(a->distance.cost, b->distance.cost)
-		   ?: order_of(a->stacks[DIFF_AFTER], b->stacks[DIFF_AFTER])
-		   ?: order_of(a->stacks[DIFF_BEFORE], b->stacks[DIFF_BEFORE]);
-}
+COMPARISON(compare_candidates, struct candidate,
+	   order_of(a->distance.cost, b->distance.cost) ?: order_of(a->stacks[DIFF_AFTER], b->stacks[DIFF_AFTER])
+	   ?: order_of(a->stacks[DIFF_BEFORE], b->stacks[DIFF_BEFORE]))
 
 /* Pair stacks, each once. Then one that is left may be part of one that it is similar to: another build has inlined the
  * functions in which both differ. */

@@ -328,12 +328,7 @@ static void put_interned(struct perfetto *perfetto, uint32_t sequence, enum sequ
 		   &perfetto->interned);
 }
 
-static int compare_runs(const void *left, const void *right)
-{
-	const struct part_run *a = left, *b = right;
-
-	return order_of(a->process, b->process) ?: order_of(a->first, b->first);
-}
+COMPARISON(compare_runs, struct part_run, order_of(a->process, b->process) ?: order_of(a->first, b->first))
 
 static struct mmt_error *put_heaps(struct perfetto *perfetto)
 {

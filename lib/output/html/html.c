@@ -29,12 +29,8 @@ struct page_lifetimes {
 #define STEPS_MIN 16
 #define UNIT_MAX 65536
 
-static int compare_lifetimes(const void *left, const void *right)
-{
-	const struct mmt_lifetime *a = left, *b = right;
-
-	return order_of(a->allocated_step, b->allocated_step) ?: order_of(a->released_step, b->released_step);
-}
+COMPARISON(compare_lifetimes, struct mmt_lifetime,
+	   order_of(a->allocated_step, b->allocated_step) ?: order_of(a->released_step, b->released_step))
 
 /* Merge the part's lifetimes into longer steps; those with the same two steps become one. */
 static bool merge(struct page_lifetimes *lifetimes, const struct mmt_part *part)
