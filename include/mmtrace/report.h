@@ -352,6 +352,7 @@ struct mmt_mark {
 	int32_t pid;   /* of the victim */
 	char name[16]; /* of the victim; "": not known */
 };
+#define MMT_MARK_TEXT 64
 
 /* Code that touched memory of a part: a function, with the stack that touched most of it. */
 struct mmt_toucher {
@@ -362,7 +363,6 @@ struct mmt_toucher {
 	size_t origin; /* place in `frames`, as in struct mmt_row */
 	enum mmt_stack_end stack_end;
 };
-#define MMT_MARK_TEXT 64
 
 struct mmt_growth_part {
 	enum mmt_growth_place place;
