@@ -126,7 +126,8 @@ static const void *skip_empty_frames(const void *data, size_t *size)
 	return frame;
 }
 
-size_t compress_expect_content(const void *data, size_t size, size_t maximum)
+/* The content size in the header of a frame; 0: not known, or more than `maximum`. */
+static size_t expect_content(const void *data, size_t size, size_t maximum)
 {
 	const void *frame = skip_empty_frames(data, &size);
 	unsigned long long content = ZSTD_getFrameContentSize(frame, size);
@@ -139,7 +140,7 @@ size_t compress_expect_content(const void *data, size_t size, size_t maximum)
 /* One call, where the streaming API takes several. */
 bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
 {
-	size_t content = compress_expect_content(data, size, buffer->maximum - buffer->size);
+	size_t content = expect_content(data, size, buffer->maximum - buffer->size);
 	const void *frame = skip_empty_frames(data, &size);
 	size_t before = buffer->size, result;
 	void *room;

@@ -29,8 +29,6 @@ struct mmt_error *compressor_frame_within(struct compressor *compressor, const v
 
 struct mmt_error *decompressor_create(struct decompressor **decompressor_ret) MMT_MUST_CHECK;
 void decompressor_destroy(struct decompressor *decompressor);
-/* The content size in the header of a frame; 0: not known, or more than `maximum`. */
-size_t compress_expect_content(const void *data, size_t size, size_t maximum);
 /* Decompresses the next bytes of a zstd stream: perf continues one stream over many records, mmtrace ends it in each.
  * Appends to `buffer`, whose maximum limits the size. */
 struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,

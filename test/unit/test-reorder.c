@@ -27,7 +27,7 @@ static void create(void)
 
 static void destroy(void)
 {
-	reorder_destroy(order, NULL);
+	reorder_destroy(order);
 }
 
 static void push_from(uint32_t stream, uint64_t time_ns, uint8_t name)

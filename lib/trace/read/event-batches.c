@@ -174,7 +174,7 @@ static void fill(struct event_batches *batches, struct event_batch *batch)
 {
 	struct decoder *decoder = batches->decoder;
 
-	record_blocks_give_back(records_blocks(batches->records), TAKE(batch->done));
+	record_blocks_destroy(TAKE(batch->done));
 	batch->count = 0;
 	decoder->callchain = batch->callchains;
 	decoder->callchain_left = CALLCHAINS * LIMIT_CALLCHAIN;
@@ -253,11 +253,8 @@ struct mmt_error *event_batches_create(const struct recording_file *file, const 
 
 void event_batches_destroy(struct event_batches *batches)
 {
-	struct record_blocks *blocks;
-
 	if (!batches)
 		return;
-	blocks = batches->records ? records_blocks(batches->records) : NULL;
 	if (batches->threaded) {
 		pthread_mutex_lock(&batches->lock);
 		batches->stop = true;
@@ -268,12 +265,12 @@ void event_batches_destroy(struct event_batches *batches)
 	for (size_t i = 0; i < BATCHES; i++) {
 		mmt_error_destroy(batches->items[i].damage);
 		mmt_error_destroy(batches->items[i].error);
-		record_blocks_give_back(blocks, batches->items[i].done);
+		record_blocks_destroy(batches->items[i].done);
 		free(batches->items[i].callchains);
 	}
-	record_blocks_give_back(blocks, batches->done);
-	/* `records` frees the blocks that are still being read, the order returns all others. */
-	reorder_destroy(batches->order, blocks);
+	record_blocks_destroy(batches->done);
+	/* `records` destroys the blocks that are still being read, the order all others. */
+	reorder_destroy(batches->order);
 	records_destroy(batches->records);
 	dedup_deinit(&batches->dedup);
 	pthread_cond_destroy(&batches->change);

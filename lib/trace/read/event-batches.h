@@ -30,7 +30,7 @@ struct event_batch {
 	struct mmt_error *error;	      /* error of this machine; likewise */
 	bool last;			      /* there are no more batches */
 	uint64_t *callchains;
-	struct record_block *done;		 /* blocks to give back after it */
+	struct record_block *done;		 /* blocks to destroy after it */
 	struct event events[EVENT_BATCH_EVENTS]; /* borrow from records and from `callchains` */
 };
 

@@ -389,10 +389,7 @@ struct recording_file *recording_file_share(struct recording_file *file)
 	return file;
 }
 
-#define SPARE_BYTES (32u << 20)
-#define SPARES_MAX 64 /* the search checks all of them */
-
-static void destroy_blocks(struct record_block *list)
+void record_blocks_destroy(struct record_block *list)
 {
 	while (list) {
 		struct record_block *block = list;
@@ -403,38 +400,12 @@ static void destroy_blocks(struct record_block *list)
 	}
 }
 
-void record_blocks_deinit(struct record_blocks *blocks)
+struct record_block *record_block_create(size_t maximum)
 {
-	destroy_blocks(blocks->spare);
-	*blocks = (struct record_blocks){0};
-}
+	struct record_block *block = calloc(1, sizeof(*block));
 
-struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum)
-{
-	struct record_block **best = NULL, *block;
-
-	/* Memory that was already used is faster than new memory: take the smallest spare block that is large enough,
-	 * or the one returned last if the size is not known. */
-	for (struct record_block **place = &blocks->spare; *place; place = &(*place)->next) {
-		size_t capacity = (*place)->content.capacity;
-
-		if (capacity >= expected && (!best || capacity < (*best)->content.capacity))
-			best = place;
-		if (!expected)
-			break;
-	}
-	block = best ? *best : calloc(1, sizeof(*block));
-	if (!block)
-		return NULL;
-	if (best) {
-		*best = block->next;
-		blocks->spare_bytes -= block->content.capacity;
-		blocks->spare_count--;
-	}
-	block->content.size = 0;
-	block->content.maximum = maximum;
-	block->left = block->compressed = false;
-	block->next = NULL;
+	if (block)
+		buffer_init(&block->content, maximum);
 	return block;
 }
 
@@ -447,23 +418,4 @@ void record_blocks_add(struct record_block **list, struct record_block *more)
 		block->next = *list;
 		*list = block;
 	}
-}
-
-void record_blocks_give_back(struct record_blocks *blocks, struct record_block *list)
-{
-	struct record_block *surplus = NULL;
-
-	while (list) {
-		struct record_block *block = list;
-		bool keep =
-		    blocks->spare_count < SPARES_MAX && blocks->spare_bytes + block->content.capacity <= SPARE_BYTES;
-		struct record_block **place = keep ? &blocks->spare : &surplus;
-
-		list = block->next;
-		block->next = *place;
-		*place = block;
-		blocks->spare_bytes += keep ? block->content.capacity : 0;
-		blocks->spare_count += keep;
-	}
-	destroy_blocks(surplus);
 }

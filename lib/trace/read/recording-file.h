@@ -63,7 +63,7 @@ struct mmt_error *recording_file_load(const struct recording_file *file, enum fo
 				      uint8_t **data_ret, size_t *size_ret) MMT_MUST_CHECK;
 
 /* Blocks of memory that hold records: a part of the file, or the content of one compressed record. Code that keeps a
- * record keeps its block, so no record is copied; a pool reuses returned blocks. */
+ * record keeps its block, so no record is copied. */
 
 struct record_block {
 	struct buffer content;
@@ -75,22 +75,13 @@ struct record_block {
 	struct record_block *next;
 };
 
-/* Zero-initialise it. */
-struct record_blocks {
-	struct record_block *spare;
-	size_t spare_bytes, spare_count;
-};
-
-/* Also frees the returned blocks. */
-void record_blocks_deinit(struct record_blocks *blocks);
-
-/* Returns an empty block for at most `maximum` bytes, probably `expected` (0: unknown). NULL: out of memory. */
-struct record_block *record_blocks_take(struct record_blocks *blocks, size_t expected, size_t maximum);
+/* Returns an empty block for at most `maximum` bytes. NULL: out of memory. */
+struct record_block *record_block_create(size_t maximum);
 
 /* Adds a list of blocks, linked by `next`, to another; both may be NULL. */
 void record_blocks_add(struct record_block **list, struct record_block *more);
 
-/* Returns a list of blocks; may be NULL. */
-void record_blocks_give_back(struct record_blocks *blocks, struct record_block *list);
+/* Destroys a list of blocks; may be NULL. */
+void record_blocks_destroy(struct record_block *list);
 
 #endif

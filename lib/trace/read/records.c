@@ -13,7 +13,6 @@
 
 struct records {
 	const struct recording_file *file;
-	struct record_blocks blocks;
 	struct record_block *window; /* of the file; NULL: none yet */
 	uint64_t offset;	     /* of the next record in the file */
 	struct decompressor *decompressor;
@@ -86,11 +85,6 @@ struct mmt_error *records_create(const struct recording_file *file, struct recor
 	return error;
 }
 
-struct record_blocks *records_blocks(struct records *records)
-{
-	return &records->blocks;
-}
-
 struct record_block *records_retired(struct records *records)
 {
 	return TAKE(records->retired);
@@ -102,10 +96,9 @@ void records_destroy(struct records *records)
 		return;
 	mmt_error_destroy(records->plain_damage);
 	decompressor_destroy(records->decompressor);
-	record_blocks_give_back(&records->blocks, records->window);
-	record_blocks_give_back(&records->blocks, records->plain);
-	record_blocks_give_back(&records->blocks, records->retired);
-	record_blocks_deinit(&records->blocks);
+	record_blocks_destroy(records->window);
+	record_blocks_destroy(records->plain);
+	record_blocks_destroy(records->retired);
 	free(records);
 }
 
@@ -148,7 +141,7 @@ static struct mmt_error *next_outer(struct records *records, struct record *reco
 	if (!window || records->offset < window->offset ||
 	    records->offset + size > window->offset + window->content.size) {
 		size_t loaded = left < WINDOW_BYTES ? left : WINDOW_BYTES;
-		struct record_block *moved = record_blocks_take(&records->blocks, loaded, WINDOW_BYTES);
+		struct record_block *moved = record_block_create(WINDOW_BYTES);
 		void *room = moved ? buffer_extend(&moved->content, loaded) : NULL;
 		struct mmt_error *error;
 
@@ -237,9 +230,7 @@ static struct mmt_error *decompress(struct records *records, const struct record
 		before->offset = record->offset;
 		before->content.maximum = LIMIT_FRAME_BYTES;
 	} else {
-		size_t expected = compress_expect_content(data, size, LIMIT_FRAME_BYTES);
-
-		plain = record_blocks_take(&records->blocks, expected, LIMIT_FRAME_BYTES);
+		plain = record_block_create(LIMIT_FRAME_BYTES);
 		if (!plain)
 			return &error_no_memory;
 		if (before)
@@ -304,7 +295,7 @@ struct mmt_error *records_next(struct records *records, struct record *record_re
 
 	*end_ret = false;
 	*damage_ret = NULL;
-	record_blocks_give_back(&records->blocks, TAKE(records->retired));
+	record_blocks_destroy(TAKE(records->retired));
 	while (!error && !*damage_ret && !records->ended) {
 		if (next_inner(records, record_ret, damage_ret))
 			return NULL;

@@ -24,11 +24,8 @@ struct records;
 struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret) MMT_MUST_CHECK;
 void records_destroy(struct records *records);
 
-/* The pool of the blocks. After its last record was read, a block with pending records belongs to the code that made
- * them pending. */
-struct record_blocks *records_blocks(struct records *records);
-/* Takes the list of other blocks whose last record was read, for record_blocks_give_back(). Without this, the next call
- * of records_next() gives them back. */
+/* Takes the list of blocks whose last record was read, for record_blocks_destroy(). Without this, the next call of
+ * records_next() destroys them. A block with pending records belongs to the code that made them pending. */
 struct record_block *records_retired(struct records *records);
 
 /* The end is the end of the data, the end of a truncated file, or the first damage: *damage_ret is then an error that

@@ -74,7 +74,7 @@ static void let_go(struct order *order, struct record_block *block, struct recor
 	*done = block;
 }
 
-void reorder_destroy(struct order *order, struct record_blocks *blocks)
+void reorder_destroy(struct order *order)
 {
 	struct record_block *done = NULL;
 
@@ -82,8 +82,7 @@ void reorder_destroy(struct order *order, struct record_blocks *blocks)
 		return;
 	for (size_t i = order->first; i < order->items.count; i++)
 		let_go(order, order->items.items[i].block, &done);
-	if (done)
-		record_blocks_give_back(blocks, done);
+	record_blocks_destroy(done);
 	vector_deinit(&order->items);
 	vector_deinit(&order->merged);
 	vector_deinit(&order->runs);

@@ -48,8 +48,8 @@ struct reorder_item {
 /* Streams: sources whose records come in order, each known by its number. */
 struct mmt_error *reorder_create(size_t streams, struct order **order_ret) MMT_MUST_CHECK;
 
-/* Returns blocks with waiting records to `blocks`. Accepts NULL. */
-void reorder_destroy(struct order *order, struct record_blocks *blocks);
+/* Also destroys the blocks that only waiting records keep. Accepts NULL. */
+void reorder_destroy(struct order *order);
 
 /* Add a record and count it as pending in its block. Records with equal times keep their order of arrival.
  * ORDER_NO_STREAM: the record does not show clock jumps. */
