@@ -11,10 +11,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void look_up(struct jitdump *dump, uint64_t address, uint64_t time_ns, const uint8_t *data, size_t size)
 {
 	uint32_t number = jitdump_find(dump, address, time_ns), line;
-	struct jitdump_code code;
+	struct named_code code;
 	const char *file;
 
-	if (number == JITDUMP_NONE)
+	if (number == CODE_TIMELINE_NONE)
 		return;
 	code = jitdump_code(dump, number);
 	if (address < code.start || address - code.start >= code.size)

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (int j = 0; j < 2; j++, address &= 0xfff) {
 			uint32_t entry = perf_map_find(map, address, 1500 * (uint64_t)j);
 
-			if (entry == PERF_MAP_NONE)
+			if (entry == CODE_TIMELINE_NONE)
 				continue;
 			name = perf_map_entry(map, entry).name;
 			if (perf_map_entry(map, entry).start > address || !*name)

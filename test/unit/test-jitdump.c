@@ -90,17 +90,17 @@ static void expect_name(struct jitdump *dump, uint64_t address, uint64_t time_ns
 	uint32_t number = jitdump_find(dump, address, time_ns);
 
 	if (name) {
-		ck_assert_uint_ne(number, JITDUMP_NONE);
+		ck_assert_uint_ne(number, CODE_TIMELINE_NONE);
 		ck_assert_str_eq(jitdump_code(dump, number).name, name);
 	} else {
-		ck_assert_uint_eq(number, JITDUMP_NONE);
+		ck_assert_uint_eq(number, CODE_TIMELINE_NONE);
 	}
 }
 
 START_TEST(test_loads_by_time)
 {
 	struct jitdump *dump;
-	struct jitdump_code code;
+	struct named_code code;
 
 	put_load(100, 0x1000, 16, 0, "first");
 	put_load(300, 0x1008, 16, 1, "second");

@@ -18,9 +18,9 @@ static struct perf_map *parse(const void *text, size_t size)
 static const char *find_name(struct perf_map *map, uint64_t address, uint64_t *start_ret)
 {
 	uint32_t number = perf_map_find(map, address, UINT64_MAX);
-	struct perf_map_entry entry;
+	struct named_code entry;
 
-	if (number == PERF_MAP_NONE)
+	if (number == CODE_TIMELINE_NONE)
 		return NULL;
 	entry = perf_map_entry(map, number);
 	if (start_ret)
@@ -174,7 +174,7 @@ START_TEST(test_lines_are_found_by_time)
 		if (cases[i].name)
 			ck_assert_str_eq(perf_map_entry(map, entry).name, cases[i].name);
 		else
-			ck_assert_uint_eq(entry, PERF_MAP_NONE);
+			ck_assert_uint_eq(entry, CODE_TIMELINE_NONE);
 	}
 	perf_map_destroy(map);
 	/* The epoch changes if and only if the answers change. */
@@ -221,7 +221,7 @@ START_TEST(test_random_times_match_a_model)
 					expected = i <= time ? i : expected;
 				}
 				expected = expected < 0 ? first : expected;
-				ck_assert_int_eq(entry == PERF_MAP_NONE ? -1 : (int)entry, expected);
+				ck_assert_int_eq(entry == CODE_TIMELINE_NONE ? -1 : (int)entry, expected);
 			}
 		}
 		perf_map_destroy(map);

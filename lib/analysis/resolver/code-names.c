@@ -118,7 +118,7 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 	size_t count = is_native(record) ? name_native(resolver, key, functions) : 0;
 	const struct jit_names *names;
 	char normalised[1024];
-	struct jit_name name;
+	struct named_code code;
 
 	if (key->image != NO_IMAGE) {
 		frame.module_path = mapped_modules_image_path(&resolver->mapped, key->image);
@@ -132,11 +132,11 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 		frame.module = "[jit]";
 	if (!key->readable && key->generated) {
 		names = resolver->processes.items[key->process].jit_names;
-		name = jit_names_describe(names, key->generated);
-		perf_map_normalise(name.name, normalised, sizeof(normalised));
+		code = jit_names_describe(names, key->generated);
+		perf_map_normalise(code.name, normalised, sizeof(normalised));
 		frame.kind = MMT_FRAME_JIT;
-		frame.raw_function = name.name;
-		frame.function = strcmp(normalised, name.name) ? arena_string(&resolver->arena, normalised) : name.name;
+		frame.raw_function = code.name;
+		frame.function = strcmp(normalised, code.name) ? arena_string(&resolver->arena, normalised) : code.name;
 		frame.source_file =
 		    jit_names_line(names, key->generated, record->address - key->is_return_address, &frame.source_line);
 		if (!frame.function)

@@ -111,6 +111,11 @@ static uint32_t entry_of(uint32_t number)
 	return (number & ENTRY_MASK) - 1;
 }
 
+static struct named_code code_of(const struct jit_name_source *source, uint32_t entry)
+{
+	return source->dump ? jitdump_code(source->dump, entry) : perf_map_entry(source->map, entry);
+}
+
 /* 0: nothing found, or the entry belongs to an earlier program. */
 static uint32_t find_in(const struct jit_name_source *source, uint64_t address, uint64_t time_ns, uint64_t program_ns)
 {
@@ -119,23 +124,17 @@ static uint32_t find_in(const struct jit_name_source *source, uint64_t address, 
 
 	if (source->begins_empty && time_ns < source->seen_ns)
 		return 0;
-	if (source->dump) {
-		/* Independent of the jitdump's clock. */
-		if (source->knows_program && source->seen_ns < program_ns)
-			return 0;
-		entry = jitdump_find(source->dump, address, time_ns);
-		if (entry == JITDUMP_NONE)
-			return 0;
-		from_ns = jitdump_code(source->dump, entry).from_ns;
-	} else {
-		entry = perf_map_find(source->map, address, time_ns);
-		if (entry == PERF_MAP_NONE)
-			return 0;
-		from_ns = perf_map_entry(source->map, entry).from_ns;
-		/* The entry was already there when the map was first seen. */
-		if (!from_ns)
-			from_ns = source->seen_ns;
-	}
+	/* Independent of the jitdump's clock. */
+	if (source->knows_program && source->seen_ns < program_ns)
+		return 0;
+	entry =
+	    source->dump ? jitdump_find(source->dump, address, time_ns) : perf_map_find(source->map, address, time_ns);
+	if (entry == CODE_TIMELINE_NONE)
+		return 0;
+	from_ns = code_of(source, entry).from_ns;
+	/* The entry was already there when the map was first seen. */
+	if (!from_ns && source->map)
+		from_ns = source->seen_ns;
 	return from_ns && from_ns < program_ns ? 0 : entry + 1;
 }
 
@@ -163,22 +162,9 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
 	return epoch;
 }
 
-struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number)
+struct named_code jit_names_describe(const struct jit_names *names, uint32_t number)
 {
-	const struct jit_name_source *source = source_of(names, number);
-	struct jitdump_code code;
-
-	if (!source->dump) {
-		struct perf_map_entry entry = perf_map_entry(source->map, entry_of(number));
-
-		return (struct jit_name){.name = entry.name, .start = entry.start, .size = entry.size};
-	}
-	code = jitdump_code(source->dump, entry_of(number));
-	return (struct jit_name){.name = code.name,
-				 .start = code.start,
-				 .size = code.size,
-				 .code = code.bytes,
-				 .code_size = code.bytes ? (size_t)code.size : 0};
+	return code_of(source_of(names, number), entry_of(number));
 }
 
 const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret)

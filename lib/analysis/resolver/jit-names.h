@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/errors.h"
+#include "code/jit/code-timeline.h"
 #include "code/unwind/cfi.h"
 #include "trace/read/reader.h"
 
@@ -26,15 +27,8 @@ uint32_t jit_names_find(struct jit_names *names, uint64_t address, uint64_t time
 /* A number that changes whenever the answer for some address may change. */
 uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns);
 
-struct jit_name {
-	const char *name; /* as written by the runtime; borrowed, as all pointers here */
-	uint64_t start, size;
-	const uint8_t *code; /* from `start` on; NULL: unknown */
-	size_t code_size;
-};
-
 /* `number` must not be 0. */
-struct jit_name jit_names_describe(const struct jit_names *names, uint32_t number);
+struct named_code jit_names_describe(const struct jit_names *names, uint32_t number);
 
 /* The source file of an address in it; NULL: unknown. This searches all lines: use it only for displayed frames. */
 const char *jit_names_line(const struct jit_names *names, uint32_t number, uint64_t address, uint32_t *line_ret);

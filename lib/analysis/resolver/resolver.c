@@ -145,12 +145,12 @@ static uint32_t find_jit(struct lookup *lookup, uint64_t address)
 }
 
 /* The JIT code there, from a perf map or jitdump; unknown: its name is "" and the rest 0. */
-static struct jit_name describe_jit(struct lookup *lookup, uint64_t address)
+static struct named_code describe_jit(struct lookup *lookup, uint64_t address)
 {
 	uint32_t number = find_jit(lookup, address);
 
 	return number ? jit_names_describe(resolver_jit_names(lookup->resolver, lookup->process->index), number)
-		      : (struct jit_name){.name = ""};
+		      : (struct named_code){.name = ""};
 }
 
 /* The next mapping of a file with executable code, from *position on; NULL: none. */
@@ -284,16 +284,16 @@ static struct jit_rows *find_rows(struct lookup *lookup)
  * may be other code: a call found there proves a call, but a missing one proves nothing. */
 static int generated_follows_call(struct lookup *lookup, uint64_t return_address)
 {
-	struct jit_name name = describe_jit(lookup, return_address - 1);
-	uint64_t before = return_address - name.start;
+	struct named_code code = describe_jit(lookup, return_address - 1);
+	uint64_t before = return_address - code.start;
 	int answer = -1;
 
-	if (name.code && before <= name.code_size)
-		answer = disassembly_ends_with_call(modules_disassembly(lookup->resolver->mapped.modules), name.code,
+	if (code.bytes && before <= code.size)
+		answer = disassembly_ends_with_call(modules_disassembly(lookup->resolver->mapped.modules), code.bytes,
 						    (size_t)before);
 	/* Java's interpreter calls with a return address from a table: no call instruction precedes it. */
 	if (answer < 0 &&
-	    (jit_rows_follow_call(find_rows(lookup), return_address) == 1 || !strcmp(name.name, "Interpreter")))
+	    (jit_rows_follow_call(find_rows(lookup), return_address) == 1 || !strcmp(code.name, "Interpreter")))
 		answer = 1;
 	return answer;
 }
@@ -336,15 +336,15 @@ static bool may_omit_frame_pointers(struct lookup *lookup, const struct jit_rows
  * prologue is more reliable than an analysis of the code after a call that may not return. */
 static void find_generated_place(struct lookup *lookup, uint64_t address, struct code_place *place)
 {
-	struct jit_name name = describe_jit(lookup, address - 1);
+	struct named_code code = describe_jit(lookup, address - 1);
 	struct jit_rows *rows = find_rows(lookup);
-	bool keeps = jit_rows_keep_frame_pointer(rows, name.start, address);
+	bool keeps = jit_rows_keep_frame_pointer(rows, code.start, address);
 	bool known_prologue = lookup->resolver->rules == &unwind_rules_x86_64;
 
-	place->row = jit_rows_find(rows, known_prologue ? name.start : 0, address, true);
+	place->row = jit_rows_find(rows, known_prologue ? code.start : 0, address, true);
 	if (place->row && !place->row->other_stack && keeps)
 		place->row = NULL;
-	else if (!place->row && is_method(name.name) && !keeps && may_omit_frame_pointers(lookup, rows, address))
+	else if (!place->row && is_method(code.name) && !keeps && may_omit_frame_pointers(lookup, rows, address))
 		place->frame_pointer = CODE_FRAME_POINTER_NONE;
 }
 

@@ -17,6 +17,14 @@ struct timed_range {
 	uint64_t from_ns;    /* exists from this time on */
 };
 
+/* What a perf map or jitdump says of JIT code; the pointers are borrowed from it. */
+struct named_code {
+	const char *name; /* as written by the runtime */
+	uint64_t start, size;
+	uint64_t from_ns;     /* it exists from this time on, or was recorded then; 0: unknown, or always */
+	const uint8_t *bytes; /* `size` bytes; NULL: unknown */
+};
+
 struct code_timeline;
 
 /* Borrows the ranges: at most LIMIT_TIMELINE_RANGES, ascending by time. */

@@ -9,7 +9,6 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
-#include "code/jit/code-timeline.h"
 
 #define MAGIC 0x4a695444u
 #define MAGIC_SWAPPED 0x4454694au
@@ -245,7 +244,7 @@ uint32_t jitdump_find(struct jitdump *dump, uint64_t address, uint64_t time_ns)
 {
 	uint32_t place = code_timeline_find(dump->timeline, address, time_ns);
 
-	return place == CODE_TIMELINE_NONE || dump->places.items[place].code == NO_CODE ? JITDUMP_NONE : place;
+	return place == CODE_TIMELINE_NONE || dump->places.items[place].code == NO_CODE ? CODE_TIMELINE_NONE : place;
 }
 
 uint64_t jitdump_epoch(struct jitdump *dump, uint64_t time_ns)
@@ -253,17 +252,17 @@ uint64_t jitdump_epoch(struct jitdump *dump, uint64_t time_ns)
 	return code_timeline_epoch(dump->timeline, time_ns);
 }
 
-struct jitdump_code jitdump_code(const struct jitdump *dump, uint32_t number)
+struct named_code jitdump_code(const struct jitdump *dump, uint32_t number)
 {
 	const struct placed *place = &dump->places.items[number];
 	const struct code *code = &dump->codes.items[place->code];
 	uint64_t size = place->range.end - place->range.start;
 
-	return (struct jitdump_code){.name = code->name,
-				     .start = place->range.start,
-				     .size = size,
-				     .from_ns = place->range.from_ns,
-				     .bytes = size <= code->size ? code->bytes : NULL};
+	return (struct named_code){.name = code->name,
+				   .start = place->range.start,
+				   .size = size,
+				   .from_ns = place->range.from_ns,
+				   .bytes = size <= code->size ? code->bytes : NULL};
 }
 
 /* An address in the place, converted to the address space of the LOAD. */

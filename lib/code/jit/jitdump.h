@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/errors.h"
+#include "code/jit/code-timeline.h"
 #include "code/unwind/cfi.h"
 
 struct jitdump;
@@ -31,21 +32,13 @@ struct jitdump_stats {
 };
 struct jitdump_stats jitdump_stats(const struct jitdump *dump);
 
-#define JITDUMP_NONE UINT32_MAX
-
-/* The code at `address` at this time, see code_timeline_find(); JITDUMP_NONE: none. */
+/* The code at `address` at this time, see code_timeline_find(). */
 uint32_t jitdump_find(struct jitdump *dump, uint64_t address, uint64_t time_ns);
 
 /* See code_timeline_epoch(). */
 uint64_t jitdump_epoch(struct jitdump *dump, uint64_t time_ns);
 
-struct jitdump_code {
-	const char *name; /* borrowed from the data, as all pointers here */
-	uint64_t start, size;
-	uint64_t from_ns;     /* when the record was written; 0: unknown */
-	const uint8_t *bytes; /* `size` bytes; NULL: none */
-};
-struct jitdump_code jitdump_code(const struct jitdump *dump, uint32_t number);
+struct named_code jitdump_code(const struct jitdump *dump, uint32_t number);
 
 /* Source line of an address in that code; false: unknown. */
 bool jitdump_line(const struct jitdump *dump, uint32_t number, uint64_t address, const char **file_ret,

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/vector.h"
-#include "code/jit/code-timeline.h"
 
 struct perf_map {
 	VECTOR(struct timed_range) ranges; /* in file order */
@@ -156,14 +155,14 @@ uint64_t perf_map_epoch(struct perf_map *map, uint64_t time_ns)
 	return code_timeline_epoch(map->timeline, time_ns);
 }
 
-struct perf_map_entry perf_map_entry(const struct perf_map *map, uint32_t entry)
+struct named_code perf_map_entry(const struct perf_map *map, uint32_t entry)
 {
 	const struct timed_range *range = &map->ranges.items[entry];
 
-	return (struct perf_map_entry){.name = map->names.items + map->name_offsets.items[entry],
-				       .start = range->start,
-				       .size = range->end - range->start,
-				       .from_ns = range->from_ns};
+	return (struct named_code){.name = map->names.items + map->name_offsets.items[entry],
+				   .start = range->start,
+				   .size = range->end - range->start,
+				   .from_ns = range->from_ns};
 }
 
 size_t perf_map_dropped(const struct perf_map *map)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/errors.h"
+#include "code/jit/code-timeline.h"
 
 struct perf_map;
 
@@ -22,21 +23,14 @@ struct mmt_error *perf_map_create(const void *text, size_t size, const struct pe
 				  struct perf_map **map_ret) MMT_MUST_CHECK;
 void perf_map_destroy(struct perf_map *map);
 
-#define PERF_MAP_NONE UINT32_MAX
-
-/* The entry at `address` at this time, see code_timeline_find(); PERF_MAP_NONE: none. A line written between two looks
- * at the file counts from the first of them on. */
+/* The entry at `address` at this time, see code_timeline_find(). A line written between two looks at the file counts
+ * from the first of them on. */
 uint32_t perf_map_find(struct perf_map *map, uint64_t address, uint64_t time_ns);
 
 /* See code_timeline_epoch(). */
 uint64_t perf_map_epoch(struct perf_map *map, uint64_t time_ns);
 
-struct perf_map_entry {
-	const char *name; /* borrowed */
-	uint64_t start, size;
-	uint64_t from_ns; /* time from which on it may exist; 0: always */
-};
-struct perf_map_entry perf_map_entry(const struct perf_map *map, uint32_t entry);
+struct named_code perf_map_entry(const struct perf_map *map, uint32_t entry);
 
 /* Number of lines over the limit, which are ignored. */
 size_t perf_map_dropped(const struct perf_map *map);
