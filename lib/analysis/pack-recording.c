@@ -317,19 +317,6 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 	return error || pack->held ? error : append(pack, pack->sample.data, pack->sample.size);
 }
 
-/* Records of the recorder that hold only numbers and marks: marks of the user, RSS, swap, LazyFree, Pss, addresses of
- * resident pages, which dumps a call waits for, missing children, process start times, breaks, memory counters of a
- * group, limits, and victims of the OOM killer.
- */
-static bool is_note(const struct event *event)
-{
-	return event->kind == EVENT_MARK || event->kind == EVENT_RESIDENT || event->kind == EVENT_RESIDENT_PAGES ||
-	       event->kind == EVENT_LARGE_DUMPS || event->kind == EVENT_UNRECORDED_CHILDREN ||
-	       event->kind == EVENT_PROCESS_STARTED || event->kind == EVENT_SWAPPED || event->kind == EVENT_BREAK ||
-	       event->kind == EVENT_LAZY_FREE || event->kind == EVENT_PSS || event->kind == EVENT_GROUP_MEMORY ||
-	       event->kind == EVENT_LIMIT || event->kind == EVENT_OOM_KILL;
-}
-
 /* Keep records of mappings, tasks and losses, and notes, unchanged, and drop the rest: other records, now or of a later
  * recorder, may contain memory contents (stack dumps and chunks of perf maps and jitdumps do). */
 static struct mmt_error *write_event(struct pack *pack, const struct event *event)
@@ -347,8 +334,11 @@ static struct mmt_error *write_event(struct pack *pack, const struct event *even
 		return append(pack, event->record, event->record_size);
 	case PERF_RECORD_SAMPLE:
 		return event->attribute < pack->file->attributes.count ? write_sample(pack, event) : NULL;
+	case RECORD_TEXT_POKE:
+		/* Those with a kind hold only numbers and marks: notes, Pss, addresses of resident pages. */
+		return event->kind != EVENT_OTHER ? append(pack, event->record, event->record_size) : NULL;
 	default:
-		return is_note(event) ? append(pack, event->record, event->record_size) : NULL;
+		return NULL;
 	}
 }
 
