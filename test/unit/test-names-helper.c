@@ -158,7 +158,7 @@ static void expect_damage(enum deed deed, enum module_state state)
 	}
 	plan->deeds[5] = deed;
 	names[5].helper = 0;
-	remote_names_fetch(helper, queries, MODULES, false);
+	remote_names_fetch(helper, queries, MODULES);
 	for (uint32_t i = 1; i <= MODULES; i++)
 		ck_assert_pstr_eq(function_of(i), i == 2 || i == 5 ? NULL : "test_suite");
 	ck_assert_int_eq(names[5].state, state);

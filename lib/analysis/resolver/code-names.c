@@ -152,10 +152,9 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 /* Native frames get their names in batches: a report needs nearly all of them. False: out of memory. */
 static bool name_frames(struct resolver *resolver, uint32_t number)
 {
-	struct module_frame functions[LIMIT_INLINED_FRAMES];
-	struct module_query queries[MODULE_FETCH_MAX], targets[MODULE_FETCH_MAX];
+	struct module_query queries[MODULE_FETCH_MAX];
 	uint32_t numbers[MODULE_FETCH_MAX];
-	size_t count = 0, target_count = 0;
+	size_t count = 0;
 
 	for (uint32_t i = number; i < resolver->frames.count && count < MODULE_FETCH_MAX; i++) {
 		const struct frame_key *key = &resolver->frames.items[i].key;
@@ -169,15 +168,7 @@ static bool name_frames(struct resolver *resolver, uint32_t number)
 	}
 	if (!count)
 		return name_frame(resolver, number);
-	modules_fetch_names(resolver->mapped.modules, queries, count, false);
-	for (size_t i = 0; i < count; i++) {
-		const struct frame_key *key = &resolver->frames.items[numbers[i]].key;
-
-		(void)module_names(queries[i].module, queries[i].address, functions);
-		if (is_target(queries[i].module, key, functions))
-			targets[target_count++] = (struct module_query){queries[i].module, key->address};
-	}
-	modules_fetch_names(resolver->mapped.modules, targets, target_count, true);
+	modules_fetch_names(resolver->mapped.modules, queries, count);
 	for (size_t i = 0; i < count; i++) {
 		if (!name_frame(resolver, numbers[i]))
 			return false;
@@ -336,7 +327,7 @@ static bool improve_names(struct resolver *resolver, const struct module_query *
 	const struct packed_stacks *stacks = &resolver->metadata->stacks;
 	struct module_frame functions[LIMIT_INLINED_FRAMES];
 
-	modules_fetch_names(resolver->mapped.modules, queries, count, false);
+	modules_fetch_names(resolver->mapped.modules, queries, count);
 	for (size_t i = 0; i < count; i++) {
 		struct frame_record *record = &resolver->frames.items[numbers[i]];
 		const struct packed_name *name = &stacks->names.items[stacks->frames.items[numbers[i]].first_name];

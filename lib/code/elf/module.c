@@ -777,7 +777,7 @@ static int compare_modules(const void *left, const void *right)
 	return order_of(a->names->number, b->names->number);
 }
 
-void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count, bool more)
+void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count)
 {
 	struct names_query wanted[MODULE_FETCH_MAX];
 	size_t number = 0;
@@ -787,5 +787,5 @@ void modules_fetch_names(struct modules *modules, const struct module_query *que
 			wanted[number++] = (struct names_query){&queries[i].module->names, queries[i].address};
 	}
 	qsort(wanted, number, sizeof(*wanted), compare_modules);
-	remote_names_fetch(modules->helper, wanted, number, more);
+	remote_names_fetch(modules->helper, wanted, number);
 }

@@ -114,8 +114,7 @@ struct module_query {
 
 #define MODULE_FETCH_MAX 256
 
-/* Fetch names that module_names() will soon be asked for, at most MODULE_FETCH_MAX in one step; `more`: keep those that
- * were fetched before. */
-void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count, bool more);
+/* Fetch names that module_names() will soon be asked for, at most MODULE_FETCH_MAX, in one step. */
+void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count);
 
 #endif

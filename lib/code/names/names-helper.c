@@ -519,12 +519,8 @@ static void keep_frames(struct names_helper *helper, const struct names_query *q
 		query->names->state = state;
 }
 
-void remote_names_fetch(struct names_helper *helper, const struct names_query *queries, size_t count, bool more)
+static void fetch(struct names_helper *helper, const struct names_query *queries, size_t count)
 {
-	if (!more) {
-		helper->fetched.count = 0;
-		helper->frames.count = 0;
-	}
 	/* Each module has the limits of one exchange. */
 	for (size_t first = 0, next; first < count; first = next) {
 		size_t kept = helper->fetched.count, kept_frames = helper->frames.count;
@@ -543,6 +539,13 @@ void remote_names_fetch(struct names_helper *helper, const struct names_query *q
 	}
 }
 
+void remote_names_fetch(struct names_helper *helper, const struct names_query *queries, size_t count)
+{
+	helper->fetched.count = 0;
+	helper->frames.count = 0;
+	fetch(helper, queries, count);
+}
+
 static const struct fetched *find_fetched(const struct names_helper *helper, const struct remote_names *names,
 					  uint64_t address)
 {
@@ -559,7 +562,7 @@ size_t remote_names_find(struct names_helper *helper, struct remote_names *names
 	const struct fetched *fetched = find_fetched(helper, names, address);
 
 	if (!fetched) {
-		remote_names_fetch(helper, &(struct names_query){names, address}, 1, true);
+		fetch(helper, &(struct names_query){names, address}, 1);
 		fetched = find_fetched(helper, names, address);
 	}
 	frames_ret[0] = (struct module_frame){0};

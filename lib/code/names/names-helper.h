@@ -61,9 +61,9 @@ struct names_query {
 	uint64_t address;
 };
 
-/* Fetch names that remote_names_find() will soon be asked for; `more`: keep those that were fetched before. The limits
- * of time begin again with each query of another module than the query before. */
-void remote_names_fetch(struct names_helper *helper, const struct names_query *queries, size_t count, bool more);
+/* Fetch names that remote_names_find() will soon be asked for, and forget those fetched before. The limits of time
+ * begin again with each query of another module than the query before. */
+void remote_names_fetch(struct names_helper *helper, const struct names_query *queries, size_t count);
 
 /* The function that contains the address, if stack_end_by_name() knows its name; NULL: it does not. */
 const struct special_function *remote_names_special(struct names_helper *helper, struct remote_names *names,
