@@ -211,7 +211,6 @@ static void end_table(struct section *table)
 {
 	table->cfi = cfi_create_from_memory(table->bytes, table->size, SECTION);
 	ck_assert_ptr_nonnull(table->cfi);
-	memset(table->bytes, 0xff, sizeof(table->bytes)); /* not needed any more */
 }
 
 /* Offset of the CFA at an address; -1: no row. */

@@ -13,7 +13,6 @@
 /* Tables are loaded on demand; .debug_frame only if .eh_frame has no row. */
 struct cfi {
 	Elf *elf;		    /* NULL: not from a file */
-	uint8_t *bytes;		    /* then a copy */
 	struct cfi_rows *tables[2]; /* .eh_frame, .debug_frame; NULL: none */
 	bool loaded[2];
 };
@@ -29,17 +28,13 @@ struct cfi *cfi_create(Elf *elf)
 
 struct cfi *cfi_create_from_memory(const uint8_t *bytes, size_t size, uint64_t address)
 {
-	struct cfi_section section = {.size = size, .address = address, .ends_with_terminator = true};
+	struct cfi_section section = {.bytes = bytes, .size = size, .address = address, .ends_with_terminator = true};
 	struct cfi *cfi = cfi_create(NULL);
 
 	if (!cfi)
 		return NULL;
 	cfi->loaded[false] = cfi->loaded[true] = true;
-	section.bytes = cfi->bytes = malloc(size ? size : 1);
-	if (cfi->bytes && size)
-		memcpy(cfi->bytes, bytes, size);
-	if (cfi->bytes)
-		mmt_error_destroy(cfi_rows_create(&section, &cfi->tables[false]));
+	mmt_error_destroy(cfi_rows_create(&section, &cfi->tables[false]));
 	return cfi;
 }
 
@@ -49,7 +44,6 @@ void cfi_destroy(struct cfi *cfi)
 		return;
 	cfi_rows_destroy(cfi->tables[false]);
 	cfi_rows_destroy(cfi->tables[true]);
-	free(cfi->bytes);
 	free(cfi);
 }
 

@@ -138,7 +138,7 @@ struct cfi;
 struct cfi *cfi_create(Elf *elf);
 
 /* Use the bytes of an .eh_frame section, as in jitdump's UNWINDING_INFO, as if loaded at `address`. Rows use that
- * address space. The bytes are not needed afterwards. */
+ * address space. Borrows the bytes. */
 struct cfi *cfi_create_from_memory(const uint8_t *bytes, size_t size, uint64_t address);
 void cfi_destroy(struct cfi *cfi);
 
