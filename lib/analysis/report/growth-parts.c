@@ -425,6 +425,8 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 		part->hint = hints_of_growth(
 		    part, report->from_ns > report->start_ns ? HINTS_CALLS_UNKNOWN : sums->replay->made_writable_bytes,
 		    arenas);
+		if (growth->faults_recorded)
+			part->hint = hints_with_faults(part->hint);
 		if (heap_growth_known(report, NULL, 0))
 			part->hint = hints_with_census(part->hint);
 		explained_bytes += bytes;

@@ -215,6 +215,16 @@ const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum 
 	}
 }
 
+static const char calls_unknown[] =
+    "no row shows the code: calls outside the reported time may have mapped it. A longer "
+    "window or recording shows their stacks; record with --faults=sampled to see which "
+    "code touches new pages";
+static const char made_writable[] =
+    "touched after mprotect made it writable, or without a memory call, so no row shows "
+    "the code: record with --faults=sampled to see which code touches new pages";
+static const char touched_only[] = "touched without a memory call, so no stack shows the code: record with "
+				   "--faults=sampled to see which code touches new pages";
+
 const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes, enum arena_use arenas)
 {
 	if (part->bytes < (int64_t)FLOOR_BYTES)
@@ -242,17 +252,16 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 	    (part->memory_class != MMT_CLASS_ANON && part->memory_class != MMT_CLASS_SHM))
 		return NULL;
 	if (made_writable_bytes == HINTS_CALLS_UNKNOWN)
-		return "no row shows the code: calls outside the reported time may have mapped it. A longer window "
-		       "or "
-		       "recording shows their stacks; `perf record -e page-faults -g -p PID -- sleep 10`, then `perf "
-		       "report`, shows which code touches new pages";
-	return made_writable_bytes >= (uint64_t)part->bytes / 2
-		   ? "touched after mprotect made it writable, or without a memory call, so no row shows the code: "
-		     "record "
-		     "with --faults=sampled to see which code touches new pages"
-		   : "touched without a memory call, so no stack shows the code: record with --faults=sampled to see "
-		     "which "
-		     "code touches new pages";
+		return calls_unknown;
+	return made_writable_bytes >= (uint64_t)part->bytes / 2 ? made_writable : touched_only;
+}
+
+const char *hints_with_faults(const char *hint)
+{
+	return hint && (hint == calls_unknown || hint == made_writable || hint == touched_only)
+		   ? "no recorded page fault brought these pages in: the kernel did without one, for mlock, madvise, "
+		     "direct I/O or a neighbour in a file, or the samples have none of so few"
+		   : hint;
 }
 
 const char *hints_with_census(const char *hint)

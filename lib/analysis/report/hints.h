@@ -23,6 +23,9 @@ const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum 
 #define HINTS_CALLS_UNKNOWN UINT64_MAX
 const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes, enum arena_use arenas);
 
+/* The same in a recording with page faults, none of which is in the part. */
+const char *hints_with_faults(const char *hint);
+
 /* The hint instead of this one, which may be NULL, if the censuses of the heap show what grows. */
 const char *hints_with_census(const char *hint);
 
