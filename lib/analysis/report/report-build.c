@@ -433,6 +433,7 @@ static void describe_loss(struct report *report)
 		else
 			completeness->lost_events += lost;
 	}
+	completeness->lost_faults += replay->touched.left_out;
 	if (!metadata->has_loss)
 		completeness->lost_events = replay->lost_events;
 	completeness->reconciled_by_loss = completeness->reconciled_bytes && completeness->lost_events;
