@@ -189,8 +189,11 @@ static void put_older(struct text *text, const struct mmt_report *report, const 
 		text_pad_to(text, NAME_COLUMN);
 		text_add_kind(text, part);
 		text_add(text, ", before");
-		if (part->toucher_count && part->touchers[0].bytes >= (uint64_t)part->bytes / 2)
-			text_add(text, ", touched by %s", part->touchers[0].name);
+		if (part->toucher_count && part->touchers[0].bytes >= (uint64_t)part->bytes / 2) {
+			text_add(text, ", touched by %s, ", part->touchers[0].name);
+			text_add_touched(text, &part->touchers[0]);
+			text_add(text, " of %s", text_bytes(text, (uint64_t)part->bytes));
+		}
 		text_end_sentence(text, TEXT_STRONG, NAME_COLUMN);
 		shown++;
 	}
