@@ -33,6 +33,15 @@ expect_touchers 3 ' \(\+- [0-9]+ %\)'
 start_workload touch
 record_work --faults=all -p "$pid"
 expect_touchers 0 ''
+# Beside causes that hold less, it is the first one.
+start_workload touch map
+record_work --faults=all -p "$pid"
+expect_true_report
+"$MMTRACE" report --no-pager -i "$recording" >"$directory/report.txt" || fail "report: status $?"
+grep -qE 'before, touched by fill_pool \(touch\), 64\.0[0-9]* MiB of [0-9.]+ MiB' "$directory/report.txt" || {
+	cat "$directory/report.txt" >&2
+	fail "the causes do not say who touched the memory"
+}
 # Without page faults, the report says how to record them.
 start_workload touch
 record_work -p "$pid"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Memory that was mapped before recording is touched during it, most of it by one function. With the operand "pages",
- * some of it is given back, moved and inherited by a child; then each process prints which of its pages are present.
+ * Memory that was mapped before recording is touched during it, most of it by one function. With the operand "map", two
+ * functions map a little more. With "pages", some of it is given back, moved and inherited by a child; then each
+ * process prints which of its pages are present.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -36,6 +37,18 @@ VISIBLE void fill_others(char *start, size_t length)
 {
 	for (size_t i = 0; i < length; i += page_bytes)
 		((volatile char *)start)[i] = 1;
+}
+
+VISIBLE void map_one(void)
+{
+	fill_others(map_pages(MEBIBYTE), MEBIBYTE);
+	KEEP_FRAME();
+}
+
+VISIBLE void map_another(void)
+{
+	fill_others(map_pages(MEBIBYTE), MEBIBYTE);
+	KEEP_FRAME();
 }
 
 VISIBLE void touch_some(char *area, unsigned seed, unsigned share)
@@ -131,6 +144,10 @@ int main(int argc, char **argv)
 	} else {
 		fill_pool(pool, POOL);
 		fill_others(others, OTHERS);
+	}
+	if (stage.operand_count > 0 && !strcmp(stage.operands[0], "map")) {
+		map_one();
+		map_another();
 	}
 	stage_end(&stage);
 	return 0;
