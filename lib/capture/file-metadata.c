@@ -77,19 +77,19 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 }
 
 /* In the mount namespace of the process, unless a process in it has been seen. */
-static struct mmt_error *find_mounted_hugetlbfs(pid_t pid, struct map *namespaces, struct recording_info *info)
+static struct mmt_error *find_mounted_hugetlbfs(struct blocking_calls *calls, pid_t pid, struct map *namespaces,
+						struct recording_info *info)
 {
 	CLEANUP(free) char *text = NULL;
-	char *rest, *line, path[64];
-	struct stat state;
+	char *rest, *line;
+	uint64_t namespace = place_of_paths(calls, pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
-	if (stat(path, &state) < 0 || map_get(namespaces, state.st_ino))
+	if (map_get(namespaces, namespace))
 		return NULL;
-	if (!map_put(namespaces, state.st_ino, 1))
+	if (!map_put(namespaces, namespace, 1))
 		return &error_no_memory;
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
-	if (text_file_read(-1, path, &text) < 0)
+	text = proc_text(pid, "mountinfo");
+	if (!text)
 		return NULL;
 	for (rest = text; (line = strsep(&rest, "\n"));) {
 		struct device_number device;
@@ -103,7 +103,7 @@ static struct mmt_error *find_mounted_hugetlbfs(pid_t pid, struct map *namespace
 }
 
 /* Huge pages of hugetlbfs are not in RSS, and only the device of a mapping shows that it has such pages. */
-static struct mmt_error *find_hugetlbfs(const struct recorder *recorder, struct recording_info *info)
+static struct mmt_error *find_hugetlbfs(struct recorder *recorder, struct recording_info *info)
 {
 	struct mmt_error *error;
 	CLEANUP(map) struct map namespaces = {0};
@@ -119,13 +119,14 @@ static struct mmt_error *find_hugetlbfs(const struct recorder *recorder, struct 
 				 ((struct device_number){major(state.st_dev), minor(state.st_dev)})))
 			return &error_no_memory;
 	}
-	error = find_mounted_hugetlbfs(getpid(), &namespaces, info);
+	error = find_mounted_hugetlbfs(&recorder->calls, getpid(), &namespaces, info);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++)
-		error = find_mounted_hugetlbfs(recorder->processes.items.items[i]->pid, &namespaces, info);
+		error = find_mounted_hugetlbfs(&recorder->calls, recorder->processes.items.items[i]->pid, &namespaces,
+					       info);
 	return error;
 }
 
-static struct mmt_error *fill_info(const struct recorder *recorder, struct recording_info *info)
+static struct mmt_error *fill_info(struct recorder *recorder, struct recording_info *info)
 {
 	info->recorder_version = strdup(mmt_version());
 	if (!info->recorder_version)

@@ -541,24 +541,24 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 		if (!process->ranges.count)
 			continue;
 		any = true;
-		(void)in_flight_add(in_flight, process->pid, clock_now_ns());
+		(void)in_flight_add(in_flight, &recorder->calls, process->pid, clock_now_ns());
 		error = ring_reader_give_way(recorder);
 	}
 	if (!error && any)
 		error = drain_for(recorder, RETURN_NS);
 	if (!error)
 		error = loop_drain(recorder);
-	in_flight_remove_returned(in_flight);
+	in_flight_remove_returned(in_flight, &recorder->calls);
 	/* Sample threads that were in a call in user space. If the event cannot be opened, the thread's next record
 	 * also shows that it has left the call. */
 	for (size_t i = 0; !error && !ignored && in_flight_next(in_flight, &i, &pid, &tid);)
-		ignored = attach_sample_user_space(&recorder->reader.attachment, tid, &gone);
+		ignored = attach_sample_user_space(&recorder->reader.attachment, pid, tid, &gone);
 	mmt_error_destroy(ignored);
 	while (!error && in_flight->threads.count && !recorder->write_error &&
 	       clock_now_ns() < end_of_wait_ns(recorder, end_ns, sleep_end_ns, all_sleep(in_flight))) {
 		usleep(MILLISECOND_MICROSECONDS);
 		error = loop_drain(recorder) ?: flush_if_due(recorder);
-		in_flight_remove_returned(in_flight);
+		in_flight_remove_returned(in_flight, &recorder->calls);
 	}
 	attach_close_coverage_events(&recorder->reader.attachment);
 	if (in_flight->threads.count)

@@ -140,7 +140,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	if (!error)
 		error = rings_create(options->ring_bytes, events_dump_bytes(options), events_large_dump_bytes(options),
 				     &reader->rings);
-	attach_init(&reader->attachment, &reader->events, &reader->rings);
+	attach_init(&reader->attachment, &reader->events, &reader->rings, &recorder->calls);
 	if (!error)
 		error = attach_watch_oom(&reader->attachment, &source);
 	tracefs_close(&source);

@@ -273,12 +273,12 @@ static bool follow_missed_children(struct recorder *recorder, pid_t pid)
 	/* Parents come before their children. */
 	for (size_t i = 0; !error && i < below.count; i++) {
 		pid_t parent = proc_parent_of(below.items[i]);
-		struct proc_thread state;
+		uint64_t start_ticks;
 
 		seen.pid = below.items[i];
 		if (process_table_find(&recorder->processes, seen.pid) ||
-		    !proc_read_thread(seen.pid, seen.pid, &state) ||
-		    clock_from_ticks(state.start_ticks) < recorder->start_ns ||
+		    !proc_read_start(&recorder->calls, seen.pid, seen.pid, &start_ticks) ||
+		    clock_from_ticks(start_ticks) < recorder->start_ns ||
 		    (!process_table_find(&recorder->processes, parent) && !map_get(&followed, (uint32_t)parent)))
 			continue;
 		error = map_put(&followed, (uint32_t)seen.pid, 1) && scope_follow(&recorder->reader.scope, seen.pid, 0)

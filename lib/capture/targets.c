@@ -307,8 +307,9 @@ struct thread_scan {
 	proc_pids gone; /* threads that have exited and are not known to have had the event set */
 	uint64_t begin_ns;
 	size_t thread_count;
-	bool complete; /* all lists of threads were complete */
-	bool all;      /* also scan threads that were not requested */
+	size_t stuck_count; /* of these, threads to which nobody can attach */
+	bool complete;	    /* all lists of threads were complete */
+	bool all;	    /* also scan threads that were not requested */
 };
 
 static void thread_scan_deinit(struct thread_scan *scan)
@@ -340,11 +341,14 @@ static struct mmt_error *scan_process(struct recorder *recorder, const struct tr
 		if (!all && !map_get(&recorder->reader.threads, (uint32_t)thread.tid))
 			continue;
 		scan->thread_count++;
-		if (!proc_read_thread(thread.pid, thread.tid, &state)) {
-			ok = vector_push(&scan->gone, thread.tid);
+		if (!proc_read_thread(thread.pid, thread.tid, &state) ||
+		    !proc_read_start(&recorder->calls, thread.pid, thread.tid, &thread.start_ticks)) {
+			if (blocking_calls_are_stuck(&recorder->calls, place_of_process(thread.pid)))
+				scan->stuck_count++;
+			else
+				ok = vector_push(&scan->gone, thread.tid);
 			continue;
 		}
-		thread.start_ticks = state.start_ticks;
 		if (is_covered(recorder, &thread))
 			continue;
 		/* A thread that has exited may have created another one since it was listed. */
@@ -416,6 +420,12 @@ static bool is_complete(const struct recorder *recorder, const struct thread_sca
 static void note_complete(struct recorder *recorder, const struct thread_scan *scan)
 {
 	recorder->summary.threads = scan->thread_count;
+	recorder->summary.missed_threads = scan->uncovered.count + scan->stuck_count;
+	if (scan->stuck_count)
+		recorder_message(recorder, true,
+				 "%zu threads of processes that are stuck in the kernel cannot be attached to: their "
+				 "calls are missing",
+				 scan->stuck_count);
 	thread_coverage_set_complete(&recorder->reader.attachment.coverage, scan->begin_ns);
 }
 
@@ -480,13 +490,17 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 		struct thread_scan scan;
 
 		error = scan_processes(recorder, false, &scan);
-		recorder->summary.missed_threads = scan.uncovered.count;
 		recorder_message(recorder, true,
 				 "the target creates threads faster than mmtrace can attach to them: calls of some "
 				 "threads are missing; record the command from its start, or all processes with -a");
 		note_complete(recorder, &scan);
 		thread_scan_deinit(&scan);
 	}
+	if (!error && !recorder->reader.attachment.events.count)
+		error = error_create(MMT_ERROR_SYSTEM,
+				     "cannot attach to process %d: it is stuck in the kernel, perhaps on a file system "
+				     "that does not answer",
+				     recorder->processes.items.items[0]->pid);
 	if (error)
 		return error;
 	attach_close_coverage_events(&recorder->reader.attachment);
@@ -644,11 +658,13 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 	for (size_t i = 0; !error && i < scan.uncovered.count; i++) {
 		const struct listed_thread *thread = &scan.uncovered.items[i];
 		struct proc_thread state;
+		uint64_t start_ticks;
 
 		/* Check in this order: a thread that is not exiting at the second check still has its entry in the
 		 * coverage. */
 		missed += !is_covered(recorder, thread) && proc_read_thread(thread->pid, thread->tid, &state) &&
-			  !state.exiting && state.start_ticks == thread->start_ticks;
+			  !state.exiting && proc_read_start(&recorder->calls, thread->pid, thread->tid, &start_ticks) &&
+			  start_ticks == thread->start_ticks;
 	}
 	thread_scan_deinit(&scan);
 	if (missed > recorder->summary.missed_threads && !forks_may_be_lost(&recorder->reader))

@@ -114,3 +114,49 @@ for when in before during; do
 	kill -9 "$pid"
 	wait_for_end "$pid"
 done
+
+# A target in an exec that closes a file: the kernel lets everybody wait who reads its stat, exe or maps, or opens an event of
+# one of its threads. The rings are read all the time.
+is_in_exec() {
+	local size code
+	read -r size _ _ code _ <"/proc/$1/statm" && [ "$size" -gt 0 ] && [ "$code" = 0 ]
+}
+
+has_grown() {
+	[ "$(stat -c %s "$recording")" -gt "$size" ]
+}
+
+# start_exec: a target in the mount namespace of the silent file system.
+start_exec() {
+	start_command nsenter --mount --target "$files" "$programs/stuck" "$directory/files/file" exec
+	executing=$pid
+}
+
+begin_exec() {
+	echo >&3
+	wait_until "the target to be in its exec" is_in_exec "$executing"
+}
+
+# Descriptor 3 is that of the command started last, which waits for input.
+for options in "-p FIRST,EXEC --scope cpus" "-p FIRST,EXEC --scope threads"; do
+	for when in before during; do
+		start_silent_files
+		start_command "$programs/stuck"
+		first=$pid
+		start_exec
+		[ $when = during ] || begin_exec
+		read -r -a words <<<"$(sed "s/FIRST/$first/; s/EXEC/$executing/" <<<"$options")"
+		begin_recording "${words[@]}"
+		[ $when = before ] || begin_exec
+		wait_until "the recorder to find that there is no answer" grep -q 'is stuck in the kernel' record.log
+		size=$(stat -c %s "$recording")
+		wait_until "events to be recorded" has_grown
+		end_recording 0
+		[ -z "$(grep 'is stuck in the kernel' record.log | grep -v "process $executing")" ] ||
+			fail "another process is said to be stuck: $(cat record.log)"
+		report_json
+		expect_json ".completeness.lost_events == 0 and (.processes[] | select(.pid == $first) | .checked)"
+		kill -9 "$files" "$first" "$executing"
+		wait_for_end "$files" "$first" "$executing"
+	done
+done

@@ -136,6 +136,12 @@ static bool is_silent(uint64_t place)
 	return !answered;
 }
 
+static void kill_blocked(void)
+{
+	for (size_t i = 0; i < calls->blocked.count; i++)
+		kill(calls->blocked.items[i].child, SIGKILL);
+}
+
 /* The user has stopped the recording, so this test need not wait for the usual deadlines. */
 START_TEST(silence_is_survived)
 {
@@ -153,7 +159,10 @@ START_TEST(silence_is_survived)
 	ck_assert_uint_eq(warnings, 2);
 	expect_answer();
 	ck_assert_uint_gt(calls->lost_ns, 500000000);
-	/* The killed helpers return from their calls at once, and their places can be used again. */
+	/* A place costs one deadline, and can be used again when its helper is gone. */
+	ck_assert(blocking_calls_are_stuck(calls, PLACE));
+	ck_assert_uint_eq(calls->blocked.count, 3);
+	kill_blocked();
 	while (blocking_calls_are_stuck(calls, PLACE))
 		usleep(1000);
 }
@@ -185,8 +194,7 @@ START_TEST(stuck_places_get_no_helper)
 	ck_assert(recorder_has_helper(recorder, child));
 	ck_assert(recorder_has_helper(recorder, calls->blocked.items[39].child));
 	ck_assert(!recorder_has_helper(recorder, getpid()));
-	for (size_t i = 0; i < calls->blocked.count; i++)
-		kill(calls->blocked.items[i].child, SIGKILL);
+	kill_blocked();
 	while (blocking_calls_are_stuck(calls, PLACE))
 		usleep(1000);
 	expect_answer();

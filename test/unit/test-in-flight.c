@@ -55,7 +55,7 @@ static bool wait_for_count(size_t count)
 {
 	for (int i = 0; i < TRIES; i++) {
 		map_deinit(&in_flight.threads);
-		ck_assert(in_flight_add(&in_flight, child, READ_NS));
+		ck_assert(in_flight_add(&in_flight, NULL, child, READ_NS));
 		if (in_flight.threads.count == count)
 			return true;
 		usleep(1000);
@@ -88,15 +88,15 @@ START_TEST(busy_thread_has_returned_when_an_event_shows_it)
 	ck_assert_int_eq(tid, child);
 	/* However long it runs: it may be in the kernel all the time. */
 	usleep(100000);
-	in_flight_remove_returned(&in_flight);
+	in_flight_remove_returned(&in_flight, NULL);
 	ck_assert_uint_eq(in_flight.threads.count, 1);
 	/* Of another thread, with its calls from before the maps were read. */
 	in_flight_note_outside(&in_flight, child, child + 1, READ_NS + 1);
 	in_flight_note_outside(&in_flight, child, child, READ_NS);
-	in_flight_remove_returned(&in_flight);
+	in_flight_remove_returned(&in_flight, NULL);
 	ck_assert_uint_eq(in_flight.threads.count, 1);
 	in_flight_note_outside(&in_flight, child, child, READ_NS + 1);
-	in_flight_remove_returned(&in_flight);
+	in_flight_remove_returned(&in_flight, NULL);
 	ck_assert_uint_eq(in_flight.threads.count, 0);
 }
 END_TEST
@@ -107,9 +107,9 @@ START_TEST(thread_that_has_ended_is_not_waited_for)
 	ck_assert(wait_for_count(1));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	in_flight_remove_returned(&in_flight);
+	in_flight_remove_returned(&in_flight, NULL);
 	ck_assert_uint_eq(in_flight.threads.count, 0);
-	ck_assert(!in_flight_add(&in_flight, child, READ_NS));
+	ck_assert(!in_flight_add(&in_flight, NULL, child, READ_NS));
 }
 END_TEST
 

@@ -38,7 +38,7 @@ static void setup(void)
 	recorder->cgroup = -1;
 	for (int i = 0; i < EVENTS; i++)
 		ck_assert_ptr_nonnull(vector_append(&recorder->reader.events.items));
-	attach_init(&recorder->reader.attachment, &recorder->reader.events, &recorder->reader.rings);
+	attach_init(&recorder->reader.attachment, &recorder->reader.events, &recorder->reader.rings, &recorder->calls);
 	*messages = '\0';
 	warned = false;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * silent-files DIRECTORY: mounts a FUSE file system there whose only file, "file", can be opened and mapped. It reads
- * every other request, such as that for the file's contents or for another name, and never answers it, so that no
- * signal ends the call. Prints "ready" and runs until it is killed, which ends all calls. Needs no library, and no
- * program of FUSE.
+ * every other request, such as that for the file's contents, for another name, or when the file is closed, and never
+ * answers it, so that no signal ends the call. Prints "ready" and runs until it is killed, which ends all calls, or for
+ * ten minutes: whoever looks at a stuck process is stuck, too. Needs no library, and no program of FUSE.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 #define FILE_NODE 2
 #define FILE_BYTES (1u << 20)
 #define VALID_SECONDS 1000000
+#define LIFE_SECONDS 600
 
 static void fill(struct fuse_attr *attributes, uint64_t node)
 {
@@ -83,6 +84,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "silent-files: %s: %s\n", argv[1], strerror(errno));
 		return 2;
 	}
+	(void)alarm(LIFE_SECONDS);
 	puts("ready");
 	fflush(stdout);
 	for (;;) {

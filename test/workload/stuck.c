@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * stuck [FILE]: a target of the tests with silent-files. Maps memory at intervals and prints "ready". With FILE, whose
- * contents never arrive: maps it; a child reads the mapping in /proc/PID/mem, which takes the mmap_lock and keeps it;
- * from then on this process is stuck in mmap(), and so are all processes that need the lock. Prints "stuck" first.
+ * stuck [FILE [exec]]: a target of the tests with silent-files. Maps memory at intervals and prints "ready". With FILE,
+ * whose contents never arrive: maps it; a child reads the mapping in /proc/PID/mem, which takes the mmap_lock and keeps
+ * it; from then on this process is stuck in mmap(), and so are all processes that need the lock. Prints "stuck" first.
+ * With "exec": opens FILE instead, and executes itself; the exec is stuck when it closes FILE.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,13 +80,18 @@ int main(int argc, char **argv)
 {
 	const void *mapped = argc == 2 ? map_file(argv[1]) : NULL;
 
+	if (argc == 3)
+		(void)open(argv[1], O_RDONLY | O_CLOEXEC);
+
 	map_runtime();
 	puts("ready");
 	fflush(stdout);
-	if (mapped) {
+	if (argc > 1)
 		(void)getchar();
+	if (argc == 3)
+		execl("/proc/self/exe", argv[0], NULL);
+	if (mapped)
 		hold_lock(mapped);
-	}
 	for (;;) {
 		void *memory = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

@@ -50,17 +50,14 @@ uint64_t pss_expected_ns(uint64_t resident_bytes, uint64_t last_resident_bytes, 
 
 static bool read_counts(struct blocking_calls *calls, pid_t pid, struct pss_counts *counts)
 {
-	CLEANUP(close) int fd = process_file_open(calls, pid, "smaps_rollup");
-	CLEANUP(free) char *stat = NULL;
-	char rollup[ROLLUP_BYTES];
-	ssize_t size = fd < 0 ? -1 : process_file_read(calls, pid, fd, rollup, sizeof(rollup) - 1, 0);
+	char text[ROLLUP_BYTES + 1];
+	size_t size;
 
-	rollup[size > 0 ? size : 0] = '\0';
-	if (!pss_parse_rollup(rollup, counts))
+	if (!process_text_read(calls, pid, "smaps_rollup", ROLLUP_BYTES, text, &size) ||
+	    !pss_parse_rollup(text, counts))
 		return false;
-	stat = proc_text(pid, "stat");
-	if (stat)
-		counts->faults = pss_parse_faults(stat);
+	if (process_text_read(calls, pid, "stat", ROLLUP_BYTES, text, &size))
+		counts->faults = pss_parse_faults(text);
 	return true;
 }
 

@@ -470,7 +470,7 @@ void resident_series_deinit(struct resident_series *series)
 /* Notes the start time of a process and its control group once. PID and start time identify a process. */
 static struct mmt_error *note_start(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)
 {
-	uint64_t boot_ns = proc_start_boot_ns(process->pid);
+	uint64_t boot_ns = proc_start_boot_ns(&recorder->calls, process->pid);
 	const struct traced_process *parent = process_table_find(&recorder->processes, proc_parent_of(process->pid));
 	CLEANUP(free) char *control_group = group_memory_path(process->pid);
 
@@ -535,6 +535,31 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 	return error;
 }
 
+/* Runs in the helper: the kernel lets it wait while one of the two is in an exec. */
+static void compare_memory(struct blocking_call *call)
+{
+	const pid_t *pids = call->argument;
+
+	*(bool *)call->result = syscall(SYS_kcmp, pids[0], pids[1], KCMP_VM, 0, 0) == 0;
+}
+
+/* Is the memory of the process still that of its parent? */
+static bool is_lent(struct recorder *recorder, const struct traced_process *process)
+{
+	const pid_t pids[] = {process->pid, process->lender};
+	bool same = false;
+	struct blocking_call call = {.place = place_of_process(process->pid),
+				     .run = compare_memory,
+				     .argument = pids,
+				     .argument_bytes = sizeof(pids),
+				     .given = -1,
+				     .result = &same,
+				     .result_bytes = sizeof(same)};
+
+	return !blocking_calls_are_stuck(&recorder->calls, place_of_process(process->lender)) &&
+	       blocking_call(&recorder->calls, &call) && same;
+}
+
 struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 {
 	struct resident_series *series = &recorder->jobs.memory->resident_series;
@@ -566,7 +591,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 			error = recorder_note(recorder, NOTE_SWAPPED, process->pid, now_ns, swapped, reading);
 		/* A child of clone(CLONE_VM) or vfork has the memory of its parent, until it executes a program or the
 		 * parent ends. */
-		if (process->lender && syscall(SYS_kcmp, process->pid, process->lender, KCMP_VM, 0, 0) != 0)
+		if (process->lender && !is_lent(recorder, process))
 			process->lender = 0;
 		process->resident_bytes = process->lender ? 0 : bytes;
 		if (process->lender)

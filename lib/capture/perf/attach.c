@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/thread.h"
+#include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"
@@ -25,9 +26,10 @@
 #define DESCRIPTORS_FOR_THREADS 32768 /* opening so many takes about a second, closing them some seconds */
 #define NUMBER_REUSE_NS 10000000ULL   /* the kernel does not reuse a TID sooner than this */
 
-void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings)
+void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings,
+		 struct blocking_calls *calls)
 {
-	*attachment = (struct attachment){.set = set, .rings = rings};
+	*attachment = (struct attachment){.set = set, .rings = rings, .calls = calls};
 }
 
 void attach_deinit(struct attachment *attachment)
@@ -168,23 +170,56 @@ struct mmt_error *attach_watch_oom(struct attachment *attachment, const struct t
 	return error;
 }
 
+struct opening {
+	struct perf_event_attr attribute;
+	pid_t tid;
+	int cpu;
+};
+
+/* Runs in the helper: the kernel lets it wait while the thread's process is in an exec. */
+static void open_of_thread(struct blocking_call *call)
+{
+	const struct opening *wanted = call->argument;
+
+	call->opened =
+	    (int)syscall(SYS_perf_event_open, &wanted->attribute, wanted->tid, wanted->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Returns -1 and errno on failure. */
+static int open_perf_event(struct attachment *attachment, const struct perf_event_attr *attribute,
+			   const struct attached_root *owner, int cpu)
+{
+	const struct opening opening = {*attribute, owner->tid, cpu};
+	struct blocking_call call = {.place = place_of_process(owner->pid),
+				     .run = open_of_thread,
+				     .argument = &opening,
+				     .argument_bytes = sizeof(opening),
+				     .given = -1};
+
+	if (owner->tid <= 0)
+		return (int)syscall(SYS_perf_event_open, attribute, owner->cgroup, cpu, -1,
+				    PERF_FLAG_FD_CLOEXEC | (owner->cgroup >= 0 ? PERF_FLAG_PID_CGROUP : 0));
+	return blocking_call(attachment->calls, &call) ? call.opened : -1;
+}
+
 /* Opens one event, redirects its output into the CPU's ring after its filter is set, and adds it to the open events.
- * `gone_ret`: the thread has exited or, for a per-CPU event, the CPU is offline. */
-static struct mmt_error *open_event(struct attachment *attachment, const struct event_description *event, pid_t tid,
-				    int cgroup, size_t cpu_index, struct attached_event added, bool *gone_ret)
+ * `gone_ret`: the thread has exited or does not answer or, for a per-CPU event, the CPU is offline. */
+static struct mmt_error *open_event(struct attachment *attachment, const struct event_description *event,
+				    const struct attached_root *owner, size_t cpu_index, struct attached_event added,
+				    bool *gone_ret)
 {
 	const struct ring *ring = rings_find(attachment->rings, cpu_index, event->ring);
-	unsigned long flags = PERF_FLAG_FD_CLOEXEC | (cgroup >= 0 ? PERF_FLAG_PID_CGROUP : 0);
-	int fd = (int)syscall(SYS_perf_event_open, &event->attribute, cgroup >= 0 ? cgroup : tid, ring->cpu, -1, flags);
+	int fd = open_perf_event(attachment, &event->attribute, owner, ring->cpu);
+	pid_t tid = owner->tid;
 	struct mmt_error *error = NULL;
 
-	if (fd < 0 && (errno == ESRCH || (tid < 0 && errno == ENODEV))) {
+	if (fd < 0 && (tid > 0 ? errno == ESRCH || errno == ETIMEDOUT : errno == ENODEV)) {
 		*gone_ret = true;
 		return NULL;
 	}
 	if (fd < 0 || (event->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, event->filter) < 0) ||
 	    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
-		error = explain_open_failure(attachment, errno, event->name, tid, cgroup);
+		error = explain_open_failure(attachment, errno, event->name, tid, owner->cgroup);
 	added.fd = fd;
 	added.cpu = ring->cpu;
 	if (!error && !vector_push(&attachment->events, added))
@@ -211,8 +246,8 @@ static struct mmt_error *open_on_cpu(struct attachment *attachment, uint32_t ind
 		event.attribute.disabled = event.attribute.enable_on_exec = attachment->on_exec;
 		event.attribute.disabled |= attachment->large_dumps_off && event.role == ROLE_LARGE_DUMP;
 	}
-	error = open_event(attachment, &event, owner->tid, owner->cgroup, cpu,
-			   (struct attached_event){.root = root, .event = index}, gone_ret);
+	error =
+	    open_event(attachment, &event, owner, cpu, (struct attached_event){.root = root, .event = index}, gone_ret);
 	if (error || *gone_ret)
 		return error;
 	added = &attachment->events.items[attachment->events.count - 1];
@@ -298,16 +333,16 @@ static void close_root(struct attachment *attachment, uint32_t root)
 
 struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t tid, bool *gone_ret)
 {
-	struct proc_thread state, later;
+	uint64_t start_ticks, later_ticks;
 	uint32_t root = (uint32_t)attachment->roots.count;
 	struct attached_root added = {.pid = pid, .tid = tid, .cgroup = -1};
 	struct mmt_error *error;
 	uint64_t complete_ns;
 
-	*gone_ret = !proc_read_thread(pid, tid, &state);
+	*gone_ret = !proc_read_start(attachment->calls, pid, tid, &start_ticks);
 	if (*gone_ret)
 		return NULL;
-	added.thread_start_ns = clock_from_ticks(state.start_ticks);
+	added.thread_start_ns = clock_from_ticks(start_ticks);
 	added.begin_ns = clock_now_ns();
 	if (!vector_push(&attachment->roots, added))
 		return &error_no_memory;
@@ -315,7 +350,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 	complete_ns = clock_now_ns();
 	/* Meanwhile the TID may have been reused for a thread that has only some of the events. */
 	if (!error && !*gone_ret && complete_ns - added.begin_ns >= NUMBER_REUSE_NS)
-		*gone_ret = !proc_read_thread(pid, tid, &later) || later.start_ticks != state.start_ticks;
+		*gone_ret = !proc_read_start(attachment->calls, pid, tid, &later_ticks) || later_ticks != start_ticks;
 	if (!error && !*gone_ret &&
 	    (!thread_coverage_put(&attachment->coverage, tid, complete_ns) ||
 	     !map_put(&attachment->root_of_thread, (uint32_t)tid, root)))
@@ -439,8 +474,9 @@ struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool 
 	return error ? error : noted;
 }
 
-struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t tid, bool *gone_ret)
+struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t pid, pid_t tid, bool *gone_ret)
 {
+	const struct attached_root owner = {.pid = pid, .tid = tid, .cgroup = -1};
 	struct event_description event;
 	struct mmt_error *error = NULL;
 
@@ -448,7 +484,7 @@ struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t 
 	events_describe_coverage_event(&event);
 	event.attribute.inherit = event.attribute.context_switch = 0;
 	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++)
-		error = open_event(attachment, &event, tid, -1, cpu, (struct attached_event){.event = COVERAGE_EVENT},
+		error = open_event(attachment, &event, &owner, cpu, (struct attached_event){.event = COVERAGE_EVENT},
 				   gone_ret);
 	return error;
 }
@@ -557,9 +593,9 @@ void attach_check_outside(struct attachment *attachment)
 		if (!root->complete_ns || root->seen_outside)
 			continue;
 		/* Inside of clone(), a thread is neither stopped nor in an interruptible sleep. */
-		root->seen_outside = !proc_read_thread(root->pid, root->tid, &state) || state.exiting ||
-				     strchr("STt", state.state) ||
-				     (state.state == 'D' && !proc_may_be_in_clone(root->tid));
+		root->seen_outside =
+		    !proc_read_thread(root->pid, root->tid, &state) || state.exiting || strchr("STt", state.state) ||
+		    (state.state == 'D' && !proc_may_be_in_clone(attachment->calls, root->pid, root->tid));
 		if (root->seen_outside)
 			continue;
 		attachment->unseen_roots++;

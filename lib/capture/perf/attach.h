@@ -104,6 +104,7 @@ struct event_switch {
 struct attachment {
 	const struct event_set *set;
 	const struct rings *rings;
+	struct blocking_calls *calls;
 	bool on_exec;	      /* the events are enabled by the next exec */
 	bool large_dumps_off; /* open new large-dump events disabled */
 	VECTOR(struct attached_root) roots;
@@ -127,8 +128,9 @@ struct attachment {
 	uint64_t descriptors_wanted; /* number of descriptors needed, for messages */
 };
 
-/* Borrows `set` and `rings`, which must outlive the attachment. */
-void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings);
+/* Borrows all of these, which must outlive the attachment. */
+void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings,
+		 struct blocking_calls *calls);
 
 /* Accepts a zeroed value. */
 void attach_deinit(struct attachment *attachment);
@@ -205,7 +207,8 @@ struct mmt_error *attach_resolve(struct attachment *attachment, size_t count) MM
 
 /* Samples this thread in user space until attach_close_coverage_events(). The events have identifiers of their own.
  * `gone_ret`: the thread has exited. */
-struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t tid, bool *gone_ret) MMT_MUST_CHECK;
+struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t pid, pid_t tid,
+					   bool *gone_ret) MMT_MUST_CHECK;
 
 /* Closes all coverage events, which stops the SWITCH records. Call this when all threads are attached to. */
 void attach_close_coverage_events(struct attachment *attachment);

@@ -163,14 +163,14 @@ bool in_flight_next(const struct in_flight *in_flight, size_t *position, pid_t *
 	return true;
 }
 
-bool in_flight_add(struct in_flight *in_flight, pid_t pid, uint64_t read_ns)
+bool in_flight_add(struct in_flight *in_flight, struct blocking_calls *calls, pid_t pid, uint64_t read_ns)
 {
 	CLEANUP(vector) proc_pids tids = {0};
 
 	if (!proc_list_threads(pid, &tids, NULL))
 		return false;
 	for (size_t i = 0; i < tids.count; i++) {
-		if (proc_may_be_in_memory_call(pid, tids.items[i]) &&
+		if (proc_may_be_in_memory_call(calls, pid, tids.items[i]) &&
 		    !map_put(&in_flight->threads, THREAD_KEY(pid, tids.items[i]), read_ns))
 			return false;
 	}
@@ -185,12 +185,12 @@ void in_flight_note_outside(struct in_flight *in_flight, pid_t pid, pid_t tid, u
 		(void)map_remove(&in_flight->threads, THREAD_KEY(pid, tid));
 }
 
-void in_flight_remove_returned(struct in_flight *in_flight)
+void in_flight_remove_returned(struct in_flight *in_flight, struct blocking_calls *calls)
 {
 	pid_t pid, tid;
 
 	for (size_t i = 0; in_flight_next(in_flight, &i, &pid, &tid);) {
-		if (!proc_may_be_in_memory_call(pid, tid))
+		if (!proc_may_be_in_memory_call(calls, pid, tid))
 			(void)map_remove(&in_flight->threads, THREAD_KEY(pid, tid));
 	}
 }

@@ -133,6 +133,8 @@ void process_table_release(struct traced_process *process);
  * middle of a call.
  */
 
+struct blocking_calls;
+
 /* Zero-initialise an empty set. */
 struct in_flight {
 	struct map threads; /* by PID and TID: when the maps were read */
@@ -143,12 +145,12 @@ bool in_flight_next(const struct in_flight *in_flight, size_t *position, pid_t *
 
 /* Adds the threads of a process that may be in a call. Call this after its maps have been read. False: out of memory,
  * or the process is gone. */
-bool in_flight_add(struct in_flight *in_flight, pid_t pid, uint64_t read_ns);
+bool in_flight_add(struct in_flight *in_flight, struct blocking_calls *calls, pid_t pid, uint64_t read_ns);
 
 /* Notes that the thread made a record at this time: at the entry or exit of a call, or in user space. */
 void in_flight_note_outside(struct in_flight *in_flight, pid_t pid, pid_t tid, uint64_t time_ns);
 
 /* Removes the threads that have returned or exited. */
-void in_flight_remove_returned(struct in_flight *in_flight);
+void in_flight_remove_returned(struct in_flight *in_flight, struct blocking_calls *calls);
 
 #endif

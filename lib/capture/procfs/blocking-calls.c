@@ -53,18 +53,6 @@ uint64_t place_of_device(uint64_t device_major, uint64_t device_minor)
 	return makedev(device_major, device_minor) & ~(PROCESS_BIT | PATHS_BIT);
 }
 
-uint64_t place_of_paths(pid_t pid)
-{
-	char path[64], name[64];
-	unsigned namespace;
-	ssize_t length;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", proc_living_thread(pid));
-	length = readlink(path, name, sizeof(name) - 1);
-	name[length > 0 ? length : 0] = '\0';
-	return sscanf(name, "mnt:[%u]", &namespace) == 1 ? PATHS_BIT | namespace : PATHS_BIT | place_of_process(pid);
-}
-
 /* Sends or receives one message with at most one descriptor. Returns the size of the message, or -1. */
 static ssize_t exchange(int socket, struct iovec parts[2], int *fd, bool receive)
 {
@@ -150,6 +138,33 @@ struct mmt_error *blocking_calls_start(struct blocking_calls *calls, const struc
 	return error_system(errno, "cannot create a helper process (ulimit -u, pids.max)");
 }
 
+/* Runs in the helper. */
+static void find_namespace(struct blocking_call *call)
+{
+	struct stat status = {0};
+
+	(void)stat(call->argument, &status);
+	*(uint64_t *)call->result = status.st_ino;
+}
+
+uint64_t place_of_paths(struct blocking_calls *calls, pid_t pid)
+{
+	uint64_t namespace = 0;
+	char path[64];
+	struct blocking_call call = {.place = place_of_process(pid),
+				     .run = find_namespace,
+				     .argument = path,
+				     .argument_bytes = sizeof(path),
+				     .given = -1,
+				     .result = &namespace,
+				     .result_bytes = sizeof(namespace)};
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", proc_living_thread(pid));
+	if (!blocking_call(calls, &call))
+		return place_of_process(pid);
+	return PATHS_BIT | (namespace ?: place_of_process(pid));
+}
+
 /* Forgets the places of helpers that have returned from their calls and are gone. */
 static void reap(struct blocking_calls *calls)
 {
@@ -203,18 +218,20 @@ bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
 void blocking_calls_end(struct blocking_calls *calls)
 {
 	(void)helper_end(&calls->process, END_MILLISECONDS);
+	for (size_t i = 0; i < calls->blocked.count; i++)
+		kill(calls->blocked.items[i].child, SIGKILL);
 	reap(calls);
 	vector_deinit(&calls->blocked);
 	*calls = (struct blocking_calls){0};
 }
 
-/* The helper does not answer, and another one is started for the next call. */
+/* The helper does not answer, and another one is started for the next call. This one exits when its call returns: until
+ * then its place is known to be stuck, while a killed helper might leave it at once. */
 static void abandon(struct blocking_calls *calls, uint64_t place)
 {
 	const struct blocked_place blocked = {place, calls->process.child};
 
 	close(calls->process.answer);
-	kill(calls->process.child, SIGKILL);
 	calls->process.child = 0;
 	(void)vector_push(&calls->blocked, blocked);
 	if (place & PROCESS_BIT)
@@ -413,19 +430,19 @@ int target_file_find(struct blocking_calls *calls, uint64_t place, int directory
 	return answer.opened;
 }
 
-int process_root_open(pid_t pid)
+int process_root_open(struct blocking_calls *calls, pid_t pid)
 {
 	char name[64];
 
 	snprintf(name, sizeof(name), "/proc/%d/root", proc_living_thread(pid));
-	return open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return target_file_find(calls, place_of_process(pid), AT_FDCWD, name, TARGET_ANYWHERE, NULL);
 }
 
 int target_directory_open(pid_t pid, const char *path)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
 			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	CLEANUP(close) int root = process_root_open(pid);
+	CLEANUP(close) int root = process_root_open(NULL, pid);
 
 	return root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
@@ -448,7 +465,7 @@ int target_directory_find(struct blocking_calls *calls, pid_t pid, const char *p
 	struct file_request request = {.run = find_directory, .pid = pid};
 	struct file_answer answer;
 
-	if (!ask_about_file(calls, place_of_paths(pid), -1, &request, path, &answer))
+	if (!ask_about_file(calls, place_of_paths(calls, pid), -1, &request, path, &answer))
 		return -1;
 	*place_ret = answer.place;
 	return answer.opened;
@@ -595,18 +612,51 @@ int process_file_open(struct blocking_calls *calls, pid_t pid, const char *name)
 	return call.opened;
 }
 
+struct text_request {
+	uint64_t offset;
+	char path[64];
+};
+
+static void read_text(struct blocking_call *call)
+{
+	const struct text_request *wanted = call->argument;
+	CLEANUP(close) int fd = open(wanted->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t room = call->result_bytes;
+	ssize_t count = fd < 0 ? 0 : 1;
+
+	call->result_bytes = 0;
+	while (count > 0 && call->result_bytes < room) {
+		count = pread(fd, (char *)call->result + call->result_bytes, room - call->result_bytes,
+			      (off_t)(wanted->offset + call->result_bytes));
+		call->result_bytes += count > 0 ? (size_t)count : 0;
+	}
+}
+
 bool process_text_read(struct blocking_calls *calls, pid_t pid, const char *name, size_t room, char *text,
 		       size_t *size_ret)
 {
-	CLEANUP(close) int fd = process_file_open(calls, pid, name);
-	ssize_t count = fd < 0 ? -1 : 1;
-	size_t size = 0;
+	struct text_request request;
+	size_t part, count;
+	bool good;
 
-	while (count > 0 && size < room) {
-		count = process_file_read(calls, pid, fd, text + size, room - size, (int64_t)size);
-		size += count > 0 ? (size_t)count : 0;
-	}
-	text[size] = '\0';
-	*size_ret = size;
-	return count == 0;
+	snprintf(request.path, sizeof(request.path), "/proc/%d/%s", proc_living_thread(pid), name);
+	*size_ret = 0;
+	do {
+		struct blocking_call call = {.place = place_of_process(pid),
+					     .run = read_text,
+					     .argument = &request,
+					     .argument_bytes = sizeof(request),
+					     .given = -1,
+					     .result = text + *size_ret};
+
+		part = room - *size_ret < BLOCKING_RESULT_BYTES ? room - *size_ret : BLOCKING_RESULT_BYTES;
+		call.result_bytes = part;
+		request.offset = *size_ret;
+		good = blocking_call(calls, &call);
+		count = good ? call.result_bytes : 0;
+		*size_ret += count;
+		good = good && !errno;
+	} while (good && count == part && *size_ret < room);
+	text[*size_ret] = '\0';
+	return good && *size_ret < room;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * System calls that may never return: on a file system that does not answer (FUSE, NFS), or on the memory of a process
- * that holds its mmap_lock while it waits for one. No signal ends such a call, and no process exits while one of its
- * threads makes one. So an expendable helper process makes these calls, with a deadline. A helper that does not answer
- * is killed but not waited for, and the recorder does without the result.
+ * System calls that may never return: on a file system that does not answer (FUSE, NFS), or on a process that holds its
+ * mmap_lock while it waits for one, or whose exec does (see proc.h). No signal ends such a call, or only one that
+ * kills, and no process exits while one of its threads makes one. So an expendable helper process makes these calls,
+ * with a deadline. A helper that does not answer is left alone until its call returns, and the recorder does without
+ * the result.
  */
 #ifndef CAPTURE_PROCESS_BLOCKING_CALLS_H
 #define CAPTURE_PROCESS_BLOCKING_CALLS_H
@@ -19,6 +20,8 @@
 #include "base/helper-process.h"
 #include "base/errors.h"
 #include "base/vector.h"
+
+struct blocking_calls;
 
 /* What the calls need of the recorder. */
 struct blocking_host {
@@ -40,11 +43,11 @@ struct blocking_host {
  */
 uint64_t place_of_process(pid_t pid);
 uint64_t place_of_device(uint64_t device_major, uint64_t device_minor);
-uint64_t place_of_paths(pid_t pid);
+uint64_t place_of_paths(struct blocking_calls *calls, pid_t pid); /* that of the process if it is stuck */
 
 struct blocked_place {
 	uint64_t place;
-	pid_t child; /* killed, but still inside the call */
+	pid_t child; /* still inside the call, after which it exits */
 };
 
 /* Zeroed: the calling process makes the calls itself. */
@@ -112,8 +115,10 @@ int target_directory_find(struct blocking_calls *calls, pid_t pid, const char *p
  * the helper runs. */
 int target_file_reopen(int given);
 
-/* Open the root directory of the process, or a directory by its path there (O_PATH); -1: it cannot be opened. */
-int process_root_open(pid_t pid);
+/* Opens the root directory of the process (O_PATH); -1: it cannot be opened. */
+int process_root_open(struct blocking_calls *calls, pid_t pid);
+
+/* Opens a directory by its path there (O_PATH), as only helpers may. */
 int target_directory_open(pid_t pid, const char *path);
 
 bool target_file_stat(struct blocking_calls *calls, uint64_t place, int fd, struct stat *status_ret);

@@ -114,40 +114,68 @@ bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, ui
 	return status->st_ino == inode && (same_device || device_major == 0 || major(status->st_dev) == 0);
 }
 
-/* PF_KTHREAD and PF_EXITING in the flags of /proc/PID/stat */
-#define KERNEL_THREAD_FLAG 0x00200000u
-#define EXITING_FLAG 0x00000004u
-#define WORKER_FLAGS 0x00004010u /* PF_IO_WORKER and PF_USER_WORKER: these threads are always inside the kernel */
+/* PF_IO_WORKER and PF_USER_WORKER in the flags of /proc/PID/stat: these threads are always inside the kernel */
+#define WORKER_FLAGS 0x00004010u
+#define KERNEL_PARENT 2 /* the parent of all other kernel threads */
+#define STAT_BYTES 1024
 #define STATUS_BYTES 128
 #define DIRECTORY_BYTES (1u << 20) /* larger than the list of as many threads as there can be file descriptors */
 #define DOT_ENTRIES 2
 
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 {
+	char name[32], state[STATUS_BYTES], parent[STATUS_BYTES], value[STATUS_BYTES];
 	CLEANUP(free) char *text = NULL;
-	const char *position;
-	char name[32];
+	bool has_memory;
 
-	/* /proc/TID/stat would sum up all threads of the process. */
-	snprintf(name, sizeof(name), "task/%d/stat", tid);
+	snprintf(name, sizeof(name), "task/%d/status", tid);
 	text = proc_text(pid, name);
-	if (!text)
+	if (!text || !text_file_field(text, "State", state, sizeof(state)) ||
+	    !text_file_field(text, "PPid", parent, sizeof(parent)))
 		return false;
-	/* The command name may contain blanks and parentheses, so the other fields begin after the last parenthesis. */
-	position = strrchr(text, ')');
-	if (!position ||
-	    sscanf(position + 1,
-		   " %c %d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64
-		   " %" SCNu64 " %*d %*u %*u %" SCNu64,
-		   &thread_ret->state, &thread_ret->parent, &thread_ret->flags, &thread_ret->start_ticks,
-		   &thread_ret->memory_bytes, &thread_ret->code_end) != 6)
-		return false;
-	thread_ret->exiting = thread_ret->flags & EXITING_FLAG;
+	has_memory = text_file_field(text, "VmSize", value, sizeof(value));
+	*thread_ret = (struct proc_thread){.state = state[0], .parent = (pid_t)strtol(parent, NULL, 10)};
+	/* Linux before 6.10 has no such line. */
+	thread_ret->in_kernel = text_file_field(text, "Kthread", value, sizeof(value))
+				    ? value[0] == '1'
+				    : !has_memory && (thread_ret->parent == KERNEL_PARENT || tid == KERNEL_PARENT);
+	/* An exiting thread gives up its memory before the kernel writes its EXIT record. */
+	thread_ret->exiting = !has_memory && !thread_ret->in_kernel;
 	return true;
 }
 
+/* Returns a text that the caller frees, with errno ETIMEDOUT if NULL because the process does not answer. */
+static char *read_thread_text(struct blocking_calls *calls, pid_t pid, pid_t tid, const char *file)
+{
+	CLEANUP(free) char *text = malloc(STAT_BYTES + 1);
+	char name[32];
+	size_t size;
+
+	snprintf(name, sizeof(name), "task/%d/%s", tid, file);
+	return text && process_text_read(calls, pid, name, STAT_BYTES, text, &size) ? TAKE(text) : NULL;
+}
+
+static bool read_stat(struct blocking_calls *calls, pid_t pid, pid_t tid, uint32_t *flags_ret, uint64_t *ticks_ret)
+{
+	CLEANUP(free) char *text = read_thread_text(calls, pid, tid, "stat");
+	/* The command name may contain blanks and parentheses, so the other fields begin after the last parenthesis. */
+	const char *position = text ? strrchr(text, ')') : NULL;
+
+	return position &&
+	       sscanf(position + 1,
+		      " %*c %*d %*d %*d %*d %*d %" SCNu32 " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+		      flags_ret, ticks_ret) == 2;
+}
+
+bool proc_read_start(struct blocking_calls *calls, pid_t pid, pid_t tid, uint64_t *ticks_ret)
+{
+	uint32_t flags;
+
+	return read_stat(calls, pid, tid, &flags, ticks_ret);
+}
+
 /* Reads the main thread of a process, or a thread whose process is not known. */
-static bool read_stat(pid_t tid, struct proc_thread *thread)
+static bool read_main(pid_t tid, struct proc_thread *thread)
 {
 	return proc_read_thread(tid, tid, thread);
 }
@@ -156,16 +184,16 @@ static bool is_zombie(pid_t tid)
 {
 	struct proc_thread thread;
 
-	return read_stat(tid, &thread) && (thread.state == 'Z' || thread.state == 'X');
+	return read_main(tid, &thread) && (thread.state == 'Z' || thread.state == 'X');
 }
 
 #define UNKNOWN_CALL LONG_MIN
 
 /* Returns the number of the system call that the thread is in, -1 for none, or UNKNOWN_CALL, as for a running thread.
  */
-static long read_call(pid_t tid)
+static long read_call(struct blocking_calls *calls, pid_t pid, pid_t tid)
 {
-	CLEANUP(free) char *text = proc_text(tid, "syscall"); /* "NUMBER 0x..." or "running" */
+	CLEANUP(free) char *text = read_thread_text(calls, pid, tid, "syscall"); /* "NUMBER 0x..." or "running" */
 	char *end = text;
 	long call = text ? strtol(text, &end, 10) : 0;
 
@@ -186,12 +214,12 @@ bool proc_waits_for_file(pid_t tid)
 	static const long calls[] = {SYS_openat,   SYS_openat2,	   SYS_newfstatat, SYS_faccessat, SYS_faccessat2,
 				     SYS_unlinkat, SYS_getdents64, SYS_statx,	   SYS_fstat,	  SYS_close};
 
-	return is_one_of(read_call(tid), calls, sizeof(calls) / sizeof(calls[0]));
+	return is_one_of(read_call(NULL, tid, tid), calls, sizeof(calls) / sizeof(calls[0]));
 }
 
-bool proc_may_be_in_clone(pid_t tid)
+bool proc_may_be_in_clone(struct blocking_calls *calls, pid_t pid, pid_t tid)
 {
-	static const long calls[] = {
+	static const long clones[] = {
 	    UNKNOWN_CALL,
 #ifdef SYS_fork
 	    SYS_fork,
@@ -202,35 +230,38 @@ bool proc_may_be_in_clone(pid_t tid)
 	    SYS_clone,	  SYS_clone3,
 	};
 
-	return is_one_of(read_call(tid), calls, sizeof(calls) / sizeof(calls[0]));
+	return is_one_of(read_call(calls, pid, tid), clones, sizeof(clones) / sizeof(clones[0]));
 }
 
-bool proc_may_be_in_memory_call(pid_t pid, pid_t tid)
+bool proc_may_be_in_memory_call(struct blocking_calls *calls, pid_t pid, pid_t tid)
 {
-	static const long calls[] = {
+	static const long memory_calls[] = {
 	    UNKNOWN_CALL,      SYS_mmap,  SYS_munmap, SYS_mremap,	    SYS_brk,	  SYS_mprotect,
 	    SYS_pkey_mprotect, SYS_shmat, SYS_shmdt,  SYS_remap_file_pages, SYS_io_setup, SYS_io_destroy,
 	};
 	struct proc_thread thread;
+	uint64_t start_ticks;
+	uint32_t flags;
 
-	if (!proc_read_thread(pid, tid, &thread) || thread.exiting || thread.flags & WORKER_FLAGS)
+	if (!proc_read_thread(pid, tid, &thread) || thread.exiting || !strchr("RD", thread.state) ||
+	    (read_stat(calls, pid, tid, &flags, &start_ticks) && flags & WORKER_FLAGS))
 		return false;
 	return thread.state == 'R' ||
-	       (thread.state == 'D' && is_one_of(read_call(tid), calls, sizeof(calls) / sizeof(calls[0])));
+	       is_one_of(read_call(calls, pid, tid), memory_calls, sizeof(memory_calls) / sizeof(memory_calls[0]));
 }
 
 bool proc_is_kernel_thread(pid_t pid)
 {
 	struct proc_thread thread;
 
-	return read_stat(pid, &thread) && thread.flags & KERNEL_THREAD_FLAG;
+	return read_main(pid, &thread) && thread.in_kernel;
 }
 
 pid_t proc_parent_of(pid_t pid)
 {
 	struct proc_thread thread;
 
-	return read_stat(pid, &thread) ? thread.parent : 0;
+	return read_main(pid, &thread) ? thread.parent : 0;
 }
 
 bool proc_list_processes(proc_pids *pids)
@@ -320,7 +351,7 @@ bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid)
 {
 	bool is_32_bit = false;
 	char path[64];
-	struct blocking_call call = {.place = place_of_paths(pid),
+	struct blocking_call call = {.place = place_of_paths(calls, pid),
 				     .run = check_class,
 				     .argument = path,
 				     .argument_bytes = sizeof(path),
@@ -350,14 +381,14 @@ struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid)
 		return error_create(MMT_ERROR_INVALID, "%d is not a PID", pid);
 	if (pid == getpid())
 		return error_create(MMT_ERROR_INVALID, "cannot record process %d: it is the recorder itself", pid);
-	if (!read_stat(pid, &thread) || !read_status_field(pid, "Tgid", value))
+	if (!read_main(pid, &thread) || !read_status_field(pid, "Tgid", value))
 		return error_no_process(pid);
 	process = strtol(value, NULL, 10);
 	if (process != pid)
 		return error_create(MMT_ERROR_INVALID,
 				    "%d is a thread of process %ld: use -p %ld, or -t %d for what this thread does",
 				    pid, process, process, pid);
-	if (thread.flags & KERNEL_THREAD_FLAG)
+	if (thread.in_kernel)
 		return error_create(MMT_ERROR_UNSUPPORTED, "%d is a kernel thread: it has no memory of its own", pid);
 	if (proc_has_ended(pid))
 		return refuse_zombie(pid);
@@ -451,9 +482,10 @@ static pid_t find_living_thread(pid_t pid)
 /* The kernel sets the end of the code when it has mapped the program and its interpreter. */
 bool proc_is_loading(pid_t pid)
 {
-	struct proc_thread thread;
+	CLEANUP(free) char *text = proc_text(pid, "statm"); /* pages: size, resident, shared, code ... */
+	uint64_t size, code;
 
-	return read_stat(pid, &thread) && thread.memory_bytes && !thread.code_end;
+	return text && sscanf(text, "%" SCNu64 " %*u %*u %" SCNu64, &size, &code) == 2 && size && !code;
 }
 
 bool proc_has_ended(pid_t pid)
@@ -548,25 +580,21 @@ char *proc_environment(pid_t pid, const char *name)
 	return NULL;
 }
 
-uint64_t proc_start_boot_ns(pid_t pid)
+uint64_t proc_start_boot_ns(struct blocking_calls *calls, pid_t pid)
 {
-	struct proc_thread thread;
+	uint64_t ticks;
 
-	if (!read_stat(pid, &thread))
-		return 0;
-	return thread.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+	return proc_read_start(calls, pid, pid, &ticks) ? ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK)) : 0;
 }
 
-uint64_t proc_start_realtime_ns(pid_t pid)
+uint64_t proc_start_realtime_ns(struct blocking_calls *calls, pid_t pid)
 {
-	struct proc_thread thread;
-	uint64_t started_ns, boot_ns, real_ns;
+	uint64_t started_ns = proc_start_boot_ns(calls, pid), boot_ns, real_ns;
 
-	if (!read_stat(pid, &thread))
+	if (!started_ns)
 		return 0;
 	boot_ns = clock_read_ns(CLOCK_BOOTTIME);
 	real_ns = clock_read_ns(CLOCK_REALTIME);
-	started_ns = thread.start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
 	return boot_ns > started_ns ? real_ns - (boot_ns - started_ns) : real_ns;
 }
 

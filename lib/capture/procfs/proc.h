@@ -23,19 +23,26 @@ typedef VECTOR(pid_t) proc_pids;
 /* Can this process be recorded? Returns NULL, or the reason why not. */
 struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid) MMT_MUST_CHECK;
 
-/* Unless they say otherwise, these functions return false if the thread is gone or cannot be read. */
+/*
+ * Unless they say otherwise, these functions return false if the thread is gone or cannot be read.
+ *
+ * While a process is in an exec, the kernel lets everybody wait who reads what needs permission to trace it: stat,
+ * syscall, exe, root, ns, fd, maps and others. A process whose exec closes a file may stay so for ever. The functions
+ * without `calls` read only what never waits: status, statm, comm, cgroup, limits, mountinfo and the list of threads.
+ */
 
 struct proc_thread {
 	char state; /* R, S, D ...: see proc(5) */
 	pid_t parent;
-	uint32_t flags;	      /* PF_* */
-	uint64_t start_ticks; /* clock ticks since boot; two threads with the same TID have different ones */
-	uint64_t memory_bytes;
-	uint64_t code_end; /* 1 without permission to trace the process */
-	bool exiting;	   /* the thread makes no more system calls */
+	bool in_kernel; /* a kernel thread */
+	bool exiting;	/* the thread makes no more system calls, and its EXIT record may have been written */
 };
 
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
+
+/* Reads the start in clock ticks since boot; two threads with the same TID have different ones. False with errno
+ * ETIMEDOUT: the process does not answer. */
+bool proc_read_start(struct blocking_calls *calls, pid_t pid, pid_t tid, uint64_t *ticks_ret);
 bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 
 /* Is `name` this command name, or its pattern? Of a longer name only the bytes that the kernel stores count. */
@@ -45,11 +52,11 @@ bool proc_name_matches(const char *command, const char *name);
 bool proc_waits_for_file(pid_t tid);
 
 /* Might the thread be inside a call that creates a thread or a process? True if unknown. */
-bool proc_may_be_in_clone(pid_t tid);
+bool proc_may_be_in_clone(struct blocking_calls *calls, pid_t pid, pid_t tid);
 
 /* Might the thread be inside a call that changes mappings? True if it is running or waiting for a CPU, because its call
  * is not known. */
-bool proc_may_be_in_memory_call(pid_t pid, pid_t tid);
+bool proc_may_be_in_memory_call(struct blocking_calls *calls, pid_t pid, pid_t tid);
 
 /* Does no thread of the process run or wait for a CPU? */
 bool proc_sleeps(pid_t pid);
@@ -113,8 +120,8 @@ uint64_t proc_own_peak_bytes(void);
 char *proc_environment(pid_t pid, const char *name);
 
 /* Return the start time in nanoseconds since boot or of CLOCK_REALTIME, to a hundredth of a second; 0: not known. */
-uint64_t proc_start_boot_ns(pid_t pid);
-uint64_t proc_start_realtime_ns(pid_t pid);
+uint64_t proc_start_boot_ns(struct blocking_calls *calls, pid_t pid);
+uint64_t proc_start_realtime_ns(struct blocking_calls *calls, pid_t pid);
 
 /*
  * Finds the arguments and the environment of a program in a stack dump. The kernel puts them at the upper end of the

@@ -156,7 +156,7 @@ static int find_mapped_file(struct blocking_calls *calls, const struct wanted_bu
 	close_descriptor(&fd);
 	/* Symbolic links cannot leave the process's root directory. If the process has exited: most processes have the
 	 * same root directory as the recorder. */
-	root = process_root_open(mapping->pid);
+	root = process_root_open(calls, mapping->pid);
 	fd = target_file_find(calls, place, root >= 0 ? root : AT_FDCWD, wanted->path,
 			      root >= 0 ? TARGET_IN_ROOT : TARGET_ANYWHERE, &status);
 	if (fd >= 0 && (!S_ISREG(status.st_mode) || !regular_file_is_mapped(&status, mapping->device_major,
@@ -289,7 +289,7 @@ static bool path_provides(struct blocking_calls *calls, const struct module_copy
 {
 	struct module_argument argument = {.module = *module};
 	bool provided = false;
-	struct blocking_call call = {.place = place_of_paths(getpid()),
+	struct blocking_call call = {.place = place_of_paths(calls, getpid()),
 				     .run = is_provided,
 				     .argument = &argument,
 				     .argument_bytes = sizeof(argument),

@@ -23,10 +23,10 @@ is_ours() {
 	grep -qx "PPid:[[:space:]]*$$" "/proc/$1/status" || grep -qaF "$directory" "/proc/$1/environ"
 } 2>/dev/null
 
-# lives PROCESS: an ended process may still be a zombie.
+# lives PROCESS: an ended process may still be a zombie. Whoever reads the stat of a stuck process is stuck, too.
 lives() {
-	local state
-	read -r state <"/proc/$1/stat" && [[ ${state##*) } != [ZX]* ]]
+	local key state
+	while read -r key state _ && [ "$key" != State: ]; do :; done <"/proc/$1/status" && [[ $state != [ZX] ]]
 } 2>/dev/null
 
 # own_traces [TEST...]: NUMBER PATH of files that killed runtimes leave in shared directories, and of perf maps: those of
