@@ -15,8 +15,8 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 
 /* A member of `it`, with its name as the key. */
 #define PUT_MEMBER(name)                                                                                               \
-	_Generic(it->name, bool : document_bool, const char * : document_string, int32_t : document_signed,            \
-		 int64_t : document_signed, default : document_unsigned)(document, #name, it->name);
+	_Generic(it->name, bool : document_bool, const char * : document_string, int64_t : document_signed,            \
+		 default : document_unsigned)(document, #name, it->name);
 
 #define RECORDING_MEMBERS(DO)                                                                                          \
 	DO(input)                                                                                                      \
@@ -38,14 +38,25 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 	    DO(missed_cpus) DO(left_processes) DO(ambiguous_events) DO(out_of_order_events) DO(reconciled_bytes)       \
 		DO(reconciled_by_loss)
 
-/* Several of them, in this order. A macro does not expand itself, so each pass over the text puts one more. */
-#define PUT_MEMBERS(...) PASSES(PUT_NEXT(__VA_ARGS__))
-#define PUT_NEXT(name, ...) PUT_MEMBER(name) __VA_OPT__(PUT_OTHERS PARENTHESES(__VA_ARGS__))
-#define PUT_OTHERS() PUT_NEXT
-#define PARENTHESES ()
-#define PASSES(...) FOUR_PASSES(FOUR_PASSES(FOUR_PASSES(FOUR_PASSES(__VA_ARGS__))))
-#define FOUR_PASSES(...) PASS(PASS(PASS(PASS(__VA_ARGS__))))
-#define PASS(...) __VA_ARGS__
+#define STACK_MEMBERS(DO)                                                                                              \
+	DO(complete_stacks)                                                                                            \
+	DO(doubtful_stacks)                                                                                            \
+	DO(truncated_stacks)                                                                                           \
+	DO(frames) DO(frames_without_name) DO(jit_frames_without_name) DO(runtime_frames_without_name)
+
+#define STEP_MEMBERS(DO)                                                                                               \
+	DO(to_ns) DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) DO(process_resident_bytes)
+
+#define THREAD_MEMBERS(DO)                                                                                             \
+	DO(allocated_bytes)                                                                                            \
+	DO(allocated_count)                                                                                            \
+	DO(freed_by_itself_bytes) DO(freed_by_others_bytes) DO(unfreed_bytes) DO(unfreed_count) DO(released_bytes)
+
+#define DIFF_MEMBERS(DO)                                                                                               \
+	DO(bytes)                                                                                                      \
+	DO(committed_bytes)                                                                                            \
+	DO(growth_bytes)                                                                                               \
+	DO(committed_growth_bytes) DO(entry_count) DO(uncertain_count) DO(search_limited) DO(same_count)
 
 static void put_completeness(struct document *document, const struct mmt_completeness *it)
 {
@@ -55,8 +66,7 @@ static void put_completeness(struct document *document, const struct mmt_complet
 	for (unsigned end = 0; end < MMT_STACK_END_KINDS; end++)
 		document_unsigned(document, stack_end_words[end], it->stacks_by_end[end]);
 	document_close(document);
-	PUT_MEMBERS(complete_stacks, doubtful_stacks, truncated_stacks, frames, frames_without_name,
-		    jit_frames_without_name, runtime_frames_without_name)
+	STACK_MEMBERS(PUT_MEMBER)
 	document_each(document, "warnings", i, it->warning_count)
 		document_string(document, NULL, it->warnings[i]);
 	document_each(document, "warning_codes", i, it->warning_count)
@@ -96,21 +106,26 @@ static void put_process_readings(struct document *document, const struct mmt_pro
 	put_signed(document, "growth_bytes", it->growth_bytes, it->growth_known);
 	put_signed(document, "bytes_per_minute", it->bytes_per_minute,
 		   it->growth_known && it->verdict > MMT_VERDICT_TOO_SHORT);
-	PUT_MEMBERS(grows, brief)
+	document_bool(document, "grows", it->grows);
+	document_bool(document, "brief", it->brief);
 }
 
 /* Put it into the open object. */
 static void put_process(struct document *document, const struct mmt_process *it)
 {
-	PUT_MEMBER(pid)
+	document_signed(document, "pid", it->pid);
 	put_signed(document, "parent_pid", it->parent_pid, it->parent_pid);
 	put_signed(document, "container_pid", it->container_pid, it->container_pid);
-	PUT_MEMBER(name)
+	document_string(document, "name", it->name);
 	document_unsigned(document, "start_boot_ns", it->start_boot_ns ? it->start_boot_ns : MMT_UNKNOWN);
-	PUT_MEMBERS(ended, runtime, unnamed_code, threads)
+	document_bool(document, "ended", it->ended);
+	document_string(document, "runtime", it->runtime);
+	document_bool(document, "unnamed_code", it->unnamed_code);
+	document_unsigned(document, "threads", it->threads);
 	MMT_PROCESS_FIGURES(PUT)
 	put_process_readings(document, it->readings);
-	PUT_MEMBERS(checked, checked_before_exec)
+	document_bool(document, "checked", it->checked);
+	document_bool(document, "checked_before_exec", it->checked_before_exec);
 }
 
 /* Open the object, or put null in its place. */
@@ -135,29 +150,36 @@ static void put_stack(struct document *document, enum mmt_stack_end end, size_t 
 	document_string(document, "stack_end", stack_end_words[end]);
 	document_unsigned(document, "hidden_frame_count", hidden_count);
 	document_each_object(document, "frames", i, count) {
-		const struct mmt_frame *it = frames[i];
+		const struct mmt_frame *frame = frames[i];
 		static const char *const kinds[] = {
 		    [MMT_FRAME_NATIVE] = "native",
 		    [MMT_FRAME_JIT] = "jit",
 		    [MMT_FRAME_UNKNOWN] = "unknown",
 		};
 
-		document_string(document, "kind", kinds[it->kind]);
-		PUT_MEMBERS(function, raw_function, module, module_path, source_file)
-		put_unsigned(document, "source_line", it->source_line, it->source_line);
-		PUT_MEMBERS(inlined, doubtful)
-		document_address(document, "address", it->address);
-		if (it->kind == MMT_FRAME_NATIVE)
-			document_address(document, "module_offset", it->module_offset);
+		document_string(document, "kind", kinds[frame->kind]);
+		document_string(document, "function", frame->function);
+		document_string(document, "raw_function", frame->raw_function);
+		document_string(document, "module", frame->module);
+		document_string(document, "module_path", frame->module_path);
+		document_string(document, "source_file", frame->source_file);
+		document_unsigned(document, "source_line", frame->source_line ? frame->source_line : MMT_UNKNOWN);
+		document_bool(document, "inlined", frame->inlined);
+		document_bool(document, "doubtful", frame->doubtful);
+		document_address(document, "address", frame->address);
+		if (frame->kind == MMT_FRAME_NATIVE)
+			document_address(document, "module_offset", frame->module_offset);
 		else
 			document_null(document, "module_offset");
 	}
 }
 
-static void put_thread(struct document *document, const char *key, const struct mmt_thread *it)
+static void put_thread(struct document *document, const char *key, const struct mmt_thread *thread)
 {
 	document_open_object(document, key);
-	PUT_MEMBERS(pid, tid, name)
+	document_signed(document, "pid", thread->pid);
+	document_signed(document, "tid", thread->tid);
+	document_string(document, "name", thread->name);
 	document_close(document);
 }
 
@@ -168,22 +190,24 @@ static void put_row(struct document *document, const char *key, const struct mmt
 	if (!open_known(document, key, it))
 		return;
 	snprintf(identity, sizeof(identity), "%016" PRIx64, it->identity);
-	PUT_MEMBER(id)
+	document_unsigned(document, "id", it->id);
 	document_string(document, "name", selection_row_name(it, room));
 	document_string(document, "identity", it->identity ? identity : NULL);
-	PUT_MEMBER(lines_differ)
+	document_bool(document, "lines_differ", it->lines_differ);
 	document_string(document, "pattern", mmt_pattern_name(it->pattern));
-	PUT_MEMBERS(hint, lost)
+	document_string(document, "hint", it->hint);
+	document_bool(document, "lost", it->lost);
 	document_open_object(document, "class_bytes");
 	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
 		document_unsigned(document, mmt_class_name((enum mmt_class)kind), it->class_bytes[kind]);
 	document_close(document);
 	document_string(document, "memory_class", mmt_class_name(it->memory_class));
-	PUT_MEMBERS(file, file_count)
+	document_string(document, "file", it->file);
+	document_unsigned(document, "file_count", it->file_count);
 	document_string(document, "verdict", mmt_row_verdict_name(it->verdict));
 	MMT_ROW_FIGURES(PUT)
-	put_unsigned(document, "reserved_by", it->reserved_by, it->reserved_by);
-	put_unsigned(document, "joined_to", it->joined_to, it->joined_to);
+	document_unsigned(document, "reserved_by", it->reserved_by ? it->reserved_by : MMT_UNKNOWN);
+	document_unsigned(document, "joined_to", it->joined_to ? it->joined_to : MMT_UNKNOWN);
 	document_numbers(document, "trend", it->trend, MMT_TREND_POINTS);
 	document_numbers(document, "survivor_trend", it->survivor_trend, MMT_TREND_POINTS);
 	document_numbers(document, "committed_trend", it->committed_trend, it->committed_trend ? MMT_TREND_POINTS : 0);
@@ -204,8 +228,7 @@ static void put_steps(struct document *document, const struct mmt_report *report
 	document_each_object(document, "steps", i, report->step_count) {
 		const struct mmt_step *it = &report->steps[i];
 
-		PUT_MEMBERS(to_ns, unfreed_bytes, committed_bytes, reserved_bytes, resident_bytes,
-			    process_resident_bytes)
+		STEP_MEMBERS(PUT_MEMBER)
 	}
 }
 
@@ -213,28 +236,32 @@ static void put_steps(struct document *document, const struct mmt_report *report
 static void put_side_figures(struct document *document, const struct mmt_report *report)
 {
 	document_each_object(document, "failures", i, report->failure_count) {
-		const struct mmt_failure *it = &report->failures[i];
+		const struct mmt_failure *failure = &report->failures[i];
 
-		document_string(document, "call", mmt_event_count_name(it->call));
-		PUT_MEMBERS(error, count, asked_bytes, first_ns, last_ns)
-		put_pids(document, it->pids, it->pid_count);
-		put_stack(document, it->stack_end, it->hidden_frame_count, it->frames, it->frame_count);
-		PUT_MEMBER(refused)
-		document_string(document, "limit", mmt_limit_name(it->limit.kind));
-		put_unsigned(document, "limit_value", it->limit.value, it->limit.kind);
-		put_unsigned(document, "limit_used", it->limit.used, it->limit.kind);
+		document_string(document, "call", mmt_event_count_name(failure->call));
+		document_signed(document, "error", failure->error);
+		document_unsigned(document, "count", failure->count);
+		document_unsigned(document, "asked_bytes", failure->asked_bytes);
+		document_unsigned(document, "first_ns", failure->first_ns);
+		document_unsigned(document, "last_ns", failure->last_ns);
+		put_pids(document, failure->pids, failure->pid_count);
+		put_stack(document, failure->stack_end, failure->hidden_frame_count, failure->frames,
+			  failure->frame_count);
+		document_bool(document, "refused", failure->refused);
+		document_string(document, "limit", mmt_limit_name(failure->limit.kind));
+		document_unsigned(document, "limit_value", failure->limit.kind ? failure->limit.value : MMT_UNKNOWN);
+		document_unsigned(document, "limit_used", failure->limit.kind ? failure->limit.used : MMT_UNKNOWN);
 	}
 	document_each_object(document, "thread_totals", i, report->thread_total_count) {
 		const struct mmt_thread_total *it = &report->thread_totals[i];
 
 		put_thread(document, "thread", &it->thread);
-		PUT_MEMBERS(allocated_bytes, allocated_count, freed_by_itself_bytes, freed_by_others_bytes,
-			    unfreed_bytes, unfreed_count, released_bytes)
+		THREAD_MEMBERS(PUT_MEMBER)
 	}
 	document_each_object(document, "releases", i, report->release_count) {
-		const struct mmt_release *it = &report->releases[i];
-
-		PUT_MEMBERS(owner, releaser, bytes)
+		document_unsigned(document, "owner", report->releases[i].owner);
+		document_unsigned(document, "releaser", report->releases[i].releaser);
+		document_unsigned(document, "bytes", report->releases[i].bytes);
 	}
 }
 
@@ -334,11 +361,11 @@ static void put_control_group(struct document *document, const struct mmt_report
 
 static void put_huge_pages(struct document *document, const struct mmt_report *report)
 {
-	const struct mmt_huge_pages *it = &report->huge_pages;
-
 	if (!open_known(document, "huge_pages", report->huge_pages_known))
 		return;
-	PUT_MEMBERS(bytes, zero_bytes, hint)
+	document_unsigned(document, "bytes", report->huge_pages.bytes);
+	document_unsigned(document, "zero_bytes", report->huge_pages.zero_bytes);
+	document_string(document, "hint", report->huge_pages.hint);
 	document_close(document);
 }
 
@@ -373,9 +400,9 @@ static void put_heap(struct document *document, const struct mmt_heap *heap)
 		const struct mmt_heap_kind *it = &heap->kinds[i];
 
 		document_string(document, "content", selection_heap_contents[it->content]);
-		PUT_MEMBER(name)
-		put_unsigned(document, "offset", it->offset, it->content == MMT_HEAP_POINTER);
-		PUT_MEMBER(is_one_block)
+		document_string(document, "name", it->name);
+		document_unsigned(document, "offset", it->content == MMT_HEAP_POINTER ? it->offset : MMT_UNKNOWN);
+		document_bool(document, "is_one_block", it->is_one_block);
 		MMT_HEAP_KIND_FIGURES(PUT)
 	}
 }
@@ -399,7 +426,7 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	for (unsigned kind = 0; kind < MMT_COUNT_KINDS; kind++)
 		document_unsigned(document, mmt_event_count_name(kind), it->events[kind]);
 	document_close(document);
-	PUT_MEMBER(failed_calls)
+	document_unsigned(document, "failed_calls", it->failed_calls);
 	put_completeness(document, &it->completeness);
 	put_growth(document, &it->growth);
 	put_control_group(document, it, "control_group", it->control_group);
@@ -417,7 +444,7 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	}
 	document_each_object(document, "processes", i, it->process_count)
 		put_process(document, &it->processes[i]);
-	PUT_MEMBER(left_out_process_count)
+	document_unsigned(document, "left_out_process_count", it->left_out_process_count);
 	MMT_REPORT_FIGURES(PUT)
 	document_unsigned(document, "group_count", it->row_count);
 }
@@ -427,13 +454,14 @@ static void put_causes(struct document *document, const struct mmt_report *repor
 	document_each_object(document, "causes", i, report->cause_count) {
 		const struct mmt_cause *it = &report->causes[i];
 
-		PUT_MEMBER(name)
+		document_string(document, "name", it->name);
 		document_string(document, "pattern", mmt_pattern_name(it->pattern));
 		document_string(document, "memory_class", mmt_class_name(it->memory_class));
-		PUT_MEMBERS(file, caller)
-		put_unsigned(document, "caller_bytes", it->caller_bytes, it->caller);
+		document_string(document, "file", it->file);
+		document_string(document, "caller", it->caller);
+		document_unsigned(document, "caller_bytes", it->caller ? it->caller_bytes : MMT_UNKNOWN);
 		document_string(document, "verdict", mmt_row_verdict_name(it->verdict));
-		PUT_MEMBER(leaks_together)
+		document_bool(document, "leaks_together", it->leaks_together);
 		MMT_CAUSE_FIGURES(PUT)
 		document_each(document, "groups", j, it->row_count)
 			document_unsigned(document, NULL, it->rows[j]);
@@ -475,15 +503,18 @@ static void put_rate(struct document *document, const char *key, double bytes_pe
 	document_unsigned(document, key, usable ? (uint64_t)(bytes_per_second + 0.5) : MMT_UNKNOWN);
 }
 
-static void put_entry(struct document *document, const struct mmt_diff *diff, const struct mmt_diff_entry *it)
+static void put_entry(struct document *document, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
 {
-	document_string(document, "change", mmt_change_name(it->change));
-	PUT_MEMBERS(bytes, committed_bytes, count, differing_frames)
-	document_unsigned(document, "part_of", it->part_of ? it->part_of->id : MMT_UNKNOWN);
-	put_rate(document, "before_bytes_per_second", diff->rated ? it->before_bytes_per_second : -1);
-	put_rate(document, "after_bytes_per_second", diff->rated ? it->after_bytes_per_second : -1);
-	put_row(document, "before", it->before);
-	put_row(document, "after", it->after);
+	document_string(document, "change", mmt_change_name(entry->change));
+	document_signed(document, "bytes", entry->bytes);
+	document_signed(document, "committed_bytes", entry->committed_bytes);
+	document_signed(document, "count", entry->count);
+	document_unsigned(document, "differing_frames", entry->differing_frames);
+	document_unsigned(document, "part_of", entry->part_of ? entry->part_of->id : MMT_UNKNOWN);
+	put_rate(document, "before_bytes_per_second", diff->rated ? entry->before_bytes_per_second : -1);
+	put_rate(document, "after_bytes_per_second", diff->rated ? entry->after_bytes_per_second : -1);
+	put_row(document, "before", entry->before);
+	put_row(document, "after", entry->after);
 }
 
 struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mmt_text_options *options, FILE *stream)
@@ -516,8 +547,7 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mm
 		put_parts(document, "between_parts", it->between_parts, it->between_part_count);
 		document_each_object(document, "heaps", i, it->heap_count)
 			put_heap(document, &it->heaps[i]);
-		PUT_MEMBERS(bytes, committed_bytes, growth_bytes, committed_growth_bytes, entry_count, uncertain_count,
-			    search_limited, same_count)
+		DIFF_MEMBERS(PUT_MEMBER)
 		document_unsigned(document, "hidden_count", selection.hidden_count);
 		document_each_object(document, "entries", i, selection.count)
 			put_entry(document, it, selection.entries[i]);
