@@ -19,9 +19,10 @@ enum mmt_heap_result {
 	MMT_HEAP_NOT_WALKED = 0,
 	MMT_HEAP_COMPLETE = 1,
 	MMT_HEAP_SAMPLED = 2,	 /* the limit of processor time was reached: parts were not read */
-	MMT_HEAP_DAMAGED = 3,	 /* no valid chunk header at `stopped_at`: changed meanwhile, or corrupted */
+	MMT_HEAP_DAMAGED = 3,	 /* no valid chunk header at `stopped_at`, nor later: corrupted */
 	MMT_HEAP_UNREADABLE = 4, /* no permission */
-	MMT_HEAP_ENDED = 5	 /* the process ended meanwhile, or the reading took too long and was given up */
+	MMT_HEAP_ENDED = 5,	 /* the process ended meanwhile, or the reading took too long and was given up */
+	MMT_HEAP_CHANGING = 6	 /* no valid chunk header at `stopped_at`, where the process made changes meanwhile */
 };
 
 enum mmt_heap_content {

@@ -10,7 +10,8 @@
 #define MINOR_SHARE 100
 #define LAST_MOMENTS_SHARE 16 /* of the window */
 
-const char *const selection_heap_results[] = {"not-walked", "complete", "sampled", "damaged", "unreadable", "ended"};
+const char *const selection_heap_results[] = {"not-walked", "complete", "sampled", "damaged",
+					      "unreadable", "ended",	"changing"};
 const char *const selection_heap_contents[] = {"unknown", "type", "text", "pointer"};
 
 uint64_t mmt_report_freed_at_end(const struct mmt_report *report)

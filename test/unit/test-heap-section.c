@@ -121,7 +121,7 @@ START_TEST(contradictions_are_damage)
 	census.walked_bytes = census.mapped_bytes + 1;
 	refuse(&census, "contradict");
 	census = example;
-	census.result = MMT_HEAP_ENDED + 1;
+	census.result = MMT_HEAP_CHANGING + 1;
 	refuse(&census, "unknown kind");
 	census = example;
 	census.mmapped_bytes = LIMIT_RESIDENT_BYTES + 1;

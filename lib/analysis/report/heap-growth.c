@@ -21,7 +21,8 @@ static const struct mmt_heap_census empty;
 
 static bool is_walked(const struct mmt_heap_census *census)
 {
-	return census->result >= MMT_HEAP_COMPLETE && census->result <= MMT_HEAP_DAMAGED;
+	return (census->result >= MMT_HEAP_COMPLETE && census->result <= MMT_HEAP_DAMAGED) ||
+	       census->result == MMT_HEAP_CHANGING;
 }
 
 static int64_t growth_of(const struct mmt_heap_kind *kind)

@@ -26,7 +26,8 @@ enum { PREV_IN_USE = 1, IS_MMAPPED = 2, NON_MAIN_ARENA = 4, FLAGS = 7 };
 #define CHAIN 8		/* headers in a row that are no coincidence */
 #define KEPT_PAGES 256
 #define SAMPLE_BYTES (1u << 20)
-#define SAMPLES 32     /* that are read again */
+#define SAMPLES 32 /* that are read again */
+#define DAMAGE_READS 3
 #define CHECK_SHARE 16 /* reads for each look at the clock */
 #define PART_BYTES (64ULL << 20)
 
@@ -89,6 +90,9 @@ struct walk {
 	bool fast_unsure;      /* a fastbin could not be followed */
 	uint64_t unsure_bytes; /* of chunks that may be in use or in a fastbin */
 	unsigned checks;       /* of the time */
+	struct sample last;    /* part before the bytes at stopped_at, which are no chunk */
+	uint64_t last_head;    /* size of the chunk there */
+	bool damaged;	       /* these bytes still are no chunk */
 	bool stopped;	       /* the time is over */
 	bool parts;	       /* only parts of the heap are walked */
 	bool measuring;	       /* a bounded amount, even if the time is over */
@@ -610,11 +614,16 @@ static bool load_next(struct walk *walk, const struct region *region, const stru
 }
 
 /* Goes on behind bytes that are no chunk. Returns where. */
-static uint64_t skip(struct walk *walk, const struct region *region, uint64_t address, uint64_t end)
+static uint64_t skip(struct walk *walk, const struct region *region, const struct chunk *chunk, uint64_t end)
 {
-	if (!walk->census->stopped_at && !walk->stopped)
-		walk->census->stopped_at = address;
-	return resynchronize(walk, region, address + ALIGNMENT, end);
+	if (!walk->census->stopped_at && !walk->stopped) {
+		walk->census->stopped_at = chunk->address;
+		walk->last = (struct sample){region, chunk->address, chunk->address, 0};
+		walk->last_head = chunk->head;
+		if (walk->samples.count && walk->samples.items[walk->samples.count - 1].end == chunk->address)
+			walk->last = walk->samples.items[walk->samples.count - 1];
+	}
+	return resynchronize(walk, region, chunk->address + ALIGNMENT, end);
 }
 
 /* Fenceposts end a segment of the break; behind them are bytes of others, and the next segment. */
@@ -695,6 +704,25 @@ static uint64_t measure_change(struct walk *walk, const struct sample *sample)
 	       (chunk.address < sample->end ? sample->end - chunk.address : 0);
 }
 
+/* Do chunks still end at stopped_at? If not, the process has changed them, so that nothing is wrong there. */
+static bool is_damaged(struct walk *walk)
+{
+	for (unsigned tries = 0; tries < DAMAGE_READS; tries++) {
+		struct chunk chunk, next;
+
+		forget_memory(walk);
+		(void)load(walk, walk->last.region, walk->last.start, &chunk);
+		while (chunk.address < walk->last.end && load_next(walk, walk->last.region, &chunk, &next))
+			chunk = next;
+		if (chunk.address == walk->last.end && load(walk, walk->last.region, chunk.address, &chunk) &&
+		    chunk.head == walk->last_head && !load_next(walk, walk->last.region, &chunk, &next) &&
+		    (!is_plausible(walk->last.region, chunk.address, chunk.head) ||
+		     load(walk, walk->last.region, chunk.address + size_of(&chunk), &next)))
+			return true;
+	}
+	return false;
+}
+
 /* The parts are from different moments: a block that is freed in one and allocated in another may count twice, or not
  * at all. What has changed in some of them since shows how much that can be. */
 static uint64_t estimate_change(struct walk *walk)
@@ -703,6 +731,7 @@ static uint64_t estimate_change(struct walk *walk)
 	uint64_t change = 0;
 
 	walk->measuring = true;
+	walk->damaged = walk->census->stopped_at && is_damaged(walk);
 	for (size_t i = 0; i < count; i += step, read++)
 		change += measure_change(walk, &walk->samples.items[i]);
 	walk->measuring = false;
@@ -742,7 +771,7 @@ static struct mmt_error *walk_chunks(struct walk *walk, struct region *region, u
 			again = address;
 			forget_memory(walk);
 		} else {
-			address = skip(walk, region, address, end);
+			address = skip(walk, region, &chunk, end);
 		}
 	}
 	*reached_ret = address;
@@ -802,7 +831,8 @@ static void finish_sums(struct walk *walk, struct mmt_heap_census *census)
 	change += walk->unsure_bytes + (walk->stopped ? walk->late_bytes : 0);
 	census->in_use_low -= change < census->in_use_low ? change : census->in_use_low;
 	census->result = walk->stopped || walk->parts ? MMT_HEAP_SAMPLED
-			 : census->stopped_at	      ? MMT_HEAP_DAMAGED
+			 : walk->damaged	      ? MMT_HEAP_DAMAGED
+			 : census->stopped_at	      ? MMT_HEAP_CHANGING
 			 : census->arenas	      ? MMT_HEAP_COMPLETE
 						      : MMT_HEAP_NOT_WALKED;
 }

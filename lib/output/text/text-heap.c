@@ -176,6 +176,9 @@ static void add_heap_name(struct text *text, const struct mmt_report *report, co
 
 static void add_verdict(struct text *text, const struct mmt_heap *heap)
 {
+	if (heap->end->result == MMT_HEAP_DAMAGED)
+		text_add(text, "; the header of the block at %#" PRIx64 " or of the next one is corrupted",
+			 heap->end->stopped_at);
 	if (heap->verdict == MMT_HEAP_LEVEL)
 		text_add(text, "; level from the first of %s readings on", text_count(text, heap->census_count));
 	else if (heap->verdict)

@@ -70,7 +70,7 @@ static void code_censuses(struct codec *codec, void *value)
 		codec_u32(codec, census->allocator);
 		codec_u32(codec, census->result);
 		if (census->when > MMT_HEAP_AT_STOP || census->allocator > MMT_ALLOCATOR_OTHER ||
-		    census->result > MMT_HEAP_ENDED)
+		    census->result > MMT_HEAP_CHANGING)
 			codec_fail(codec, "unknown kind of a heap census");
 		codec_text(codec, &census->allocator_name);
 		codec_u64(codec, census->time_ns);
