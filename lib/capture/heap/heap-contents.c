@@ -83,14 +83,18 @@ static char *read_type_name(const struct heap_source *source, uint64_t vtable)
 	return length > first && length < size && !name[length] ? strdup(name + first) : NULL;
 }
 
+static bool is_printable(char byte)
+{
+	return (byte >= ' ' && byte <= '~') || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
 static bool is_text(const uint64_t words[2])
 {
 	char bytes[2 * sizeof(*words)];
 	size_t length = 0;
 
 	memcpy(bytes, words, sizeof(bytes));
-	while (length < sizeof(bytes) && bytes[length] &&
-	       (isprint((unsigned char)bytes[length]) || strchr("\t\n\r", bytes[length])))
+	while (length < sizeof(bytes) && is_printable(bytes[length]))
 		length++;
 	return length == sizeof(bytes) || (length >= TEXT_BYTES_MIN && !bytes[length]);
 }
@@ -168,6 +172,7 @@ static void add_to(struct mmt_heap_group *group, const struct mmt_heap_group *ad
 struct mmt_error *heap_contents_add(struct heap_contents *contents, uint64_t bytes, const uint64_t words[2],
 				    uint64_t below)
 {
+	struct heap_recent *recent;
 	const struct mmt_heap_group chunk = {.smallest_bytes = bytes,
 					     .largest_bytes = bytes,
 					     .count = 1,
@@ -182,9 +187,13 @@ struct mmt_error *heap_contents_add(struct heap_contents *contents, uint64_t byt
 	if (error)
 		return error;
 	key = choose_key(contents, bytes, &place);
-	known = map_get(&contents->places, key);
-	if (known) {
-		add_to(&contents->groups.items[*known], &chunk);
+	recent = &contents->recent[(bytes / 16 + place) % HEAP_RECENT_GROUPS];
+	if (recent->key != key) {
+		known = map_get(&contents->places, key);
+		*recent = (struct heap_recent){key, known ? *known : contents->groups.count};
+	}
+	if (recent->group < contents->groups.count) {
+		add_to(&contents->groups.items[recent->group], &chunk);
 		return NULL;
 	}
 	if (!map_put(&contents->places, key, contents->groups.count) || !vector_push(&contents->groups, chunk))

@@ -14,13 +14,20 @@ struct heap_content {
 	uint64_t offset;
 };
 
+#define HEAP_RECENT_GROUPS 64
+
+struct heap_recent {
+	uint64_t key, group;
+};
+
 struct heap_contents {
 	const struct heap_source *source;
 	uint64_t lowest, highest; /* addresses of modules */
 	struct map known;	  /* first word -> place in `found` */
 	VECTOR(struct heap_content) found;
-	struct map places;		      /* size and place in `found` -> place in `groups` */
-	VECTOR(struct mmt_heap_group) groups; /* `offset`: place in `found` */
+	struct map places;			       /* size and place in `found` -> place in `groups` */
+	VECTOR(struct mmt_heap_group) groups;	       /* `offset`: place in `found` */
+	struct heap_recent recent[HEAP_RECENT_GROUPS]; /* of `places` */
 };
 
 struct mmt_error *heap_contents_init(struct heap_contents *contents, const struct heap_source *source) MMT_MUST_CHECK;

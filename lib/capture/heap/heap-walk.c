@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cold.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -85,6 +86,7 @@ struct walk {
 	VECTOR(uint64_t) fastbins; /* free chunks; ascending */
 	size_t next_fastbin;
 	struct map tcache_keys;
+	uint64_t key_bits;     /* 1 << key % 64 of each key */
 	unsigned guesses;      /* words that were looked up as a key */
 	uint64_t late_bytes;   /* counted before the last key that was found, so that some of them may be free */
 	bool fast_unsure;      /* a fastbin could not be followed */
@@ -118,21 +120,28 @@ static void forget_memory(struct walk *walk)
 	memset(walk->kept, 0xff, sizeof(walk->kept));
 }
 
-/* These bytes, out of the window; NULL: they are not in memory. */
-static const void *look(struct walk *walk, uint64_t address, size_t size, uint64_t end)
+static bool is_in_window(const struct walk *walk, uint64_t address, size_t size)
 {
-	if (address < walk->window_start || address - walk->window_start + size > walk->window_bytes) {
-		uint64_t start = address & ~(uint64_t)(PAGE_BYTES - 1), wanted = end > start ? end - start : 0;
+	return address >= walk->window_start && address - walk->window_start + size <= walk->window_bytes;
+}
 
-		walk->window_start = start;
-		walk->window_bytes = 0;
-		if (address + size > end || is_over(walk))
-			return NULL;
+static COLD void move_window(struct walk *walk, uint64_t address, size_t size, uint64_t end)
+{
+	uint64_t start = address & ~(uint64_t)(PAGE_BYTES - 1), wanted = end > start ? end - start : 0;
+
+	walk->window_start = start;
+	walk->window_bytes = 0;
+	if (address + size <= end && !is_over(walk))
 		walk->window_bytes =
 		    read_memory(walk, start, walk->window, wanted < WINDOW_BYTES ? wanted : WINDOW_BYTES);
-	}
-	return address - walk->window_start + size <= walk->window_bytes ? walk->window + (address - walk->window_start)
-									 : NULL;
+}
+
+/* These bytes, out of the window; NULL: they are not in memory. */
+static inline const void *look(struct walk *walk, uint64_t address, size_t size, uint64_t end)
+{
+	if (!is_in_window(walk, address, size))
+		move_window(walk, address, size, end);
+	return is_in_window(walk, address, size) ? walk->window + (address - walk->window_start) : NULL;
 }
 
 /* As look(), for single words anywhere: leaves the window where it is. Pages are kept, because lists often lead to the
@@ -162,15 +171,17 @@ static bool peek(struct walk *walk, uint64_t address, void *data, size_t size)
 /* The bytes of fenceposts, and of chunks that were never written, may not be in memory. */
 static bool load(struct walk *walk, const struct region *region, uint64_t address, struct chunk *chunk)
 {
-	const void *bytes;
-	size_t size = CHUNK_BYTES_MIN;
+	const void *bytes = look(walk, address, CHUNK_BYTES_MIN, region->end);
 
+	chunk->address = address;
+	if (bytes) {
+		memcpy(&chunk->below, bytes, CHUNK_BYTES_MIN);
+		return true;
+	}
 	*chunk = (struct chunk){.address = address};
-	bytes = look(walk, address, size, region->end);
-	if (!bytes)
-		bytes = look(walk, address, size = FENCE_BYTES, region->end);
+	bytes = look(walk, address, FENCE_BYTES, region->end);
 	if (bytes)
-		memcpy(&chunk->below, bytes, size);
+		memcpy(&chunk->below, bytes, FENCE_BYTES);
 	return bytes;
 }
 
@@ -308,6 +319,17 @@ static uint64_t find_in_libc(struct walk *walk, size_t bytes,
 
 /* ---- tcache and fastbins ---- */
 
+static uint64_t key_bit(uint64_t word)
+{
+	return 1ULL << word % 64;
+}
+
+/* Few words pass the first test, which costs next to nothing. */
+static inline bool has_key(const struct walk *walk, const struct chunk *chunk)
+{
+	return walk->key_bits & key_bit(chunk->words[1]) && map_get(&walk->tcache_keys, chunk->words[1]);
+}
+
 /*
  * A block that was just handed out has a word of the program in place of the key, which may be in many blocks: a count,
  * a pointer. The key is the address of the tcache, or a random number, which libc keeps in its data: no small number
@@ -346,6 +368,7 @@ static struct mmt_error *note_tcache(struct walk *walk, const struct chunk *chun
 			return NULL;
 		if (!first)
 			walk->late_bytes = walk->census->in_use_low;
+		walk->key_bits |= key_bit(block[2]);
 		return map_put(&walk->tcache_keys, block[2], 1) ? NULL : &error_no_memory;
 	}
 	return NULL;
@@ -565,7 +588,7 @@ static struct mmt_error *count_in_use(struct walk *walk, const struct chunk *chu
 		census->fastbin_bytes += size;
 		return NULL;
 	}
-	if (map_get(&walk->tcache_keys, chunk->words[1])) {
+	if (has_key(walk, chunk)) {
 		census->tcache_bytes += size;
 		return NULL;
 	}
@@ -696,7 +719,7 @@ static uint64_t measure_change(struct walk *walk, const struct sample *sample)
 	(void)load(walk, sample->region, sample->start, &chunk);
 	while (chunk.address < sample->end && chunk.address - sample->start < 2 * SAMPLE_BYTES &&
 	       load_next(walk, sample->region, &chunk, &next)) {
-		if (next.head & PREV_IN_USE && !map_get(&walk->tcache_keys, chunk.words[1]))
+		if (next.head & PREV_IN_USE && !has_key(walk, &chunk))
 			bytes += size_of(&chunk);
 		chunk = next;
 	}
@@ -877,7 +900,8 @@ struct mmt_error *heap_walk(const struct heap_source *source, struct mmt_heap_ce
 				      .census = census,
 				      .window = walk.window,
 				      .main_arena = walk.main_arena,
-				      .tcache_keys = walk.tcache_keys};
+				      .tcache_keys = walk.tcache_keys,
+				      .key_bits = walk.key_bits};
 
 		*census = empty;
 		walk = second;
