@@ -480,6 +480,9 @@ struct mmt_step {
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
 	uint64_t resident_bytes;	 /* of the pages read in this step; MMT_UNKNOWN: none were read */
 	uint64_t process_resident_bytes; /* from the last resident reading before to_ns; MMT_UNKNOWN: there is none */
+	/* Of malloc heaps, from the last census of each before to_ns; MMT_UNKNOWN: there is none. At least so much is
+	 * in use. */
+	uint64_t heap_in_use_bytes, heap_free_bytes;
 };
 
 /* Counters of a control group. Files include those on tmpfs and shared memory, which SHMEM has alone. */

@@ -86,7 +86,8 @@ static void put_steps(const struct mmt_report *report, const struct selection *s
 {
 	char room[EXPORT_NAME_BYTES];
 
-	fputs("seconds,time,rss_bytes,committed_bytes,unfreed_bytes,reserved_bytes", stream);
+	fputs("seconds,time,rss_bytes,committed_bytes,unfreed_bytes,reserved_bytes,heap_in_use_bytes,heap_free_bytes",
+	      stream);
 	for (size_t i = 0; i < selection->count; i++) {
 		fprintf(stream, ",\"#%" PRIu32 " ", selection->rows[i]->id);
 		put_quoted_part(stream, selection_row_name(selection->rows[i], room), ESCAPE_FOR_TERMINAL);
@@ -105,6 +106,8 @@ static void put_steps(const struct mmt_report *report, const struct selection *s
 		put_number(stream, step->committed_bytes);
 		put_number(stream, step->unfreed_bytes);
 		put_number(stream, step->reserved_bytes);
+		put_number(stream, step->heap_in_use_bytes);
+		put_number(stream, step->heap_free_bytes);
 		for (size_t j = 0; j < selection->count; j++) {
 			const struct mmt_row *row = selection->rows[j];
 
@@ -124,12 +127,40 @@ static void put_time(const struct mmt_report *report, bool known, uint64_t ns, F
 /* first_ns and last_ns are seconds there. */
 #define COLUMN_NAME(name, unit, known, sum, csv, ...) MMT_IF_##csv("," #name)
 #define PUT_COLUMN(name, unit, known, sum, csv, ...) MMT_IF_##csv(put_number(stream, row->name);)
+#define PUT_EMPTY(name, unit, known, sum, csv, ...) MMT_IF_##csv(put_number(stream, MMT_UNKNOWN);)
+#define HEAP_NAME(name, ...) ",heap_" #name
+#define PUT_HEAP(name, ...) put_number(stream, kind->name);
+#define PUT_NO_HEAP(name, ...) put_number(stream, MMT_UNKNOWN);
 
-static void put_rows(const struct mmt_report *report, const struct selection *selection, FILE *stream)
+/* The kinds of blocks in a malloc heap, as rows without an id. */
+static void put_kinds(const struct mmt_heap *heap, const struct mmt_text_options *options, FILE *stream)
+{
+	for (size_t i = 0; i < heap->kind_count && (!options->limit || i < options->limit); i++) {
+		const struct mmt_heap_kind *kind = &heap->kinds[i];
+
+		fprintf(stream, ",\"malloc heap of %" PRId32 ": ", heap->process->pid);
+		put_quoted_part(stream,
+				kind->name			 ? kind->name
+				: kind->content == MMT_HEAP_TEXT ? "text"
+								 : "blocks",
+				ESCAPE_FOR_TERMINAL);
+		if (kind->content == MMT_HEAP_POINTER)
+			fprintf(stream, "+%#" PRIx64, kind->offset);
+		putc('"', stream);
+		MMT_ROW_FIGURES(PUT_EMPTY)
+		fputs(",,,,", stream);
+		MMT_HEAP_KIND_FIGURES(PUT_HEAP)
+		fputs(END_OF_RECORD, stream);
+	}
+}
+
+static void put_rows(const struct mmt_report *report, const struct selection *selection,
+		     const struct mmt_text_options *options, FILE *stream)
 {
 	char room[EXPORT_NAME_BYTES];
 
-	fputs("id,name" MMT_ROW_FIGURES(COLUMN_NAME) ",first_seconds,last_seconds,stack,identity" END_OF_RECORD,
+	fputs("id,name" MMT_ROW_FIGURES(COLUMN_NAME) ",first_seconds,last_seconds,stack,identity" MMT_HEAP_KIND_FIGURES(
+		  HEAP_NAME) END_OF_RECORD,
 	      stream);
 	for (size_t i = 0; i < selection->count; i++) {
 		const struct mmt_row *row = selection->rows[i];
@@ -146,8 +177,11 @@ static void put_rows(const struct mmt_report *report, const struct selection *se
 		putc(',', stream);
 		if (row->identity)
 			fprintf(stream, "\"%016" PRIx64 "\"", row->identity);
+		MMT_HEAP_KIND_FIGURES(PUT_NO_HEAP)
 		fputs(END_OF_RECORD, stream);
 	}
+	for (size_t i = 0; i < report->heap_count; i++)
+		put_kinds(&report->heaps[i], options, stream);
 }
 
 struct mmt_error *mmt_report_write_csv(const struct mmt_report *report, const struct mmt_text_options *options,
@@ -161,7 +195,7 @@ struct mmt_error *mmt_report_write_csv(const struct mmt_report *report, const st
 	if (report->every_ns)
 		put_steps(report, &selection, stream);
 	else
-		put_rows(report, &selection, stream);
+		put_rows(report, &selection, options, stream);
 	free(selection.rows);
 	return error;
 }

@@ -89,6 +89,14 @@ grep -q 'content=type smallest_bytes=176 largest_bytes=176 count=\(6000\|599[0-9
 "$MMTRACE" pack -q -o packed.data "$recording" || fail "pack: status $?"
 "$MMTRACE" dump -i packed.data | grep '^# heap' | cmp - <(grep '^# heap' dump.out) || fail "the packed recording has another census"
 cp "$recording" plain.data
+
+# The kinds are rows without an id in CSV, steps have sums, and the page has the table.
+"$MMTRACE" report --csv plain.data >rows.csv || fail "report --csv: status $?"
+grep -Eq '^,"malloc heap of [0-9]+: app::Session",.*,928,928,' rows.csv || fail "no sessions in CSV: $(tail -5 rows.csv)"
+"$MMTRACE" report --json --every 50ms plain.data >steps.json || fail "report --every: status $?"
+expect_json '.steps[-1] | .heap_in_use_bytes > 27000000 and .heap_free_bytes < 1000000' steps.json
+"$MMTRACE" report --html page.html plain.data || fail "report --html: status $?"
+grep -q 'blocks in use in the malloc heap' page.html && grep -q 'app::Session' page.html || fail "no blocks on the page"
 census --no-census
 [ ! -s heap.out ] || fail "a census in spite of --no-census"
 kill "$pid"

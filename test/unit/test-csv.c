@@ -69,7 +69,8 @@ START_TEST(frames_have_names_or_addresses)
 	report.row_count = 1;
 	text = render(&report);
 	ck_assert_msg(strstr(text, "\r\n1,\"a.so+0x12\",") != NULL, "%s", text);
-	ck_assert_msg(strstr(text, ",\"Main(LList:I);a.so+0x12\",\"00000000000000ab\"\r\n") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, ",\"Main(LList:I);a.so+0x12\",\"00000000000000ab\",,,,,,,,\r\n") != NULL, "%s",
+		      text);
 	free(text);
 	row.origin = 1;
 	text = render(&report);
@@ -85,10 +86,17 @@ START_TEST(each_step_is_one_record)
 	     .unfreed_bytes = 7,
 	     .committed_bytes = 5,
 	     .reserved_bytes = 2,
-	     .process_resident_bytes = MMT_UNKNOWN},
+	     .process_resident_bytes = MMT_UNKNOWN,
+	     .heap_in_use_bytes = MMT_UNKNOWN,
+	     .heap_free_bytes = MMT_UNKNOWN},
 	    {.to_ns = 4000000000, .unfreed_bytes = 9, .committed_bytes = 9, .process_resident_bytes = 4096},
 	    /* The end of the recording is the end of its last step. */
-	    {.to_ns = 4000000000, .unfreed_bytes = 11, .committed_bytes = 11, .process_resident_bytes = 8192},
+	    {.to_ns = 4000000000,
+	     .unfreed_bytes = 11,
+	     .committed_bytes = 11,
+	     .process_resident_bytes = 8192,
+	     .heap_in_use_bytes = 512,
+	     .heap_free_bytes = 64},
 	};
 	struct mmt_report report = sample_report();
 	char *text;
@@ -100,9 +108,11 @@ START_TEST(each_step_is_one_record)
 	report.step_count = 3;
 	report.row_count = 0;
 	text = render(&report);
-	ck_assert_str_eq(text, "seconds,time,rss_bytes,committed_bytes,unfreed_bytes,reserved_bytes\r\n"
-			       "2.500000000,,,5,7,2\r\n"
-			       "3.000000000,,8192,11,11,0\r\n");
+	ck_assert_str_eq(
+	    text,
+	    "seconds,time,rss_bytes,committed_bytes,unfreed_bytes,reserved_bytes,heap_in_use_bytes,heap_free_bytes\r\n"
+	    "2.500000000,,,5,7,2,,\r\n"
+	    "3.000000000,,8192,11,11,0,512,64\r\n");
 	free(text);
 }
 END_TEST

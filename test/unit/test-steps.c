@@ -281,7 +281,9 @@ START_TEST(resident_sizes_in_json)
 					     "      \"committed_bytes\": 0,\n"
 					     "      \"reserved_bytes\": 0,\n"
 					     "      \"resident_bytes\": null,\n"
-					     "      \"process_resident_bytes\": null\n"
+					     "      \"process_resident_bytes\": null,\n"
+					     "      \"heap_in_use_bytes\": null,\n"
+					     "      \"heap_free_bytes\": null\n"
 					     "    },\n"
 					     "    {\n"
 					     "      \"to_ns\": 3000,\n"
@@ -289,7 +291,9 @@ START_TEST(resident_sizes_in_json)
 					     "      \"committed_bytes\": 1048576,\n"
 					     "      \"reserved_bytes\": 0,\n"
 					     "      \"resident_bytes\": null,\n"
-					     "      \"process_resident_bytes\": 5242880\n");
+					     "      \"process_resident_bytes\": 5242880,\n"
+					     "      \"heap_in_use_bytes\": null,\n"
+					     "      \"heap_free_bytes\": null\n");
 }
 END_TEST
 

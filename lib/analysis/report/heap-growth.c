@@ -257,6 +257,69 @@ typedef VECTOR(const struct mmt_heap_census *) censuses;
 COMPARISON(compare_processes, const struct mmt_heap_census *,
 	   order_of((*a)->pid, (*b)->pid) ?: order_of((*a)->time_ns, (*b)->time_ns))
 
+/* A census that belongs to another program of the process does not count. */
+static bool is_of(const struct process *process, const struct mmt_heap_census *census)
+{
+	return census->time_ns >= process->program_ns && !(process->ended && census->time_ns > process->ended_ns);
+}
+
+static size_t first_of(const censuses *sorted, const struct process *process)
+{
+	return partition_point(sorted->count, i, sorted->items[i]->pid < process->pid);
+}
+
+static struct mmt_error *sort_censuses(const struct rows *rows, censuses *sorted)
+{
+	const struct heap_censuses *recorded = &rows->replay->metadata->heaps;
+
+	for (size_t i = 0; i < recorded->items.count; i++) {
+		if (!vector_push(sorted, &recorded->items.items[i]))
+			return &error_no_memory;
+	}
+	vector_sort(sorted, compare_processes);
+	return NULL;
+}
+
+static void add_to_steps(const censuses *sorted, const struct process *process, const struct mmt_report *report,
+			 struct mmt_step *steps)
+{
+	const struct mmt_heap_census *last = NULL;
+	size_t next = first_of(sorted, process);
+
+	if (next == sorted->count || sorted->items[next]->pid != process->pid || process->borrows_space)
+		return;
+	for (size_t i = 0; i < report->step_count; i++) {
+		/* The last census is taken when recording has stopped. */
+		bool all = i + 1 == report->step_count && !report->windowed;
+
+		for (; next < sorted->count && sorted->items[next]->pid == process->pid &&
+		       (all || sorted->items[next]->time_ns <= steps[i].to_ns);
+		     next++)
+			last = is_of(process, sorted->items[next]) && is_walked(sorted->items[next])
+				   ? sorted->items[next]
+				   : last;
+		if (!last || (process->ended && process->ended_ns <= steps[i].to_ns))
+			continue;
+		if (steps[i].heap_in_use_bytes == MMT_UNKNOWN)
+			steps[i].heap_in_use_bytes = steps[i].heap_free_bytes = 0;
+		steps[i].heap_in_use_bytes += last->in_use_low;
+		steps[i].heap_free_bytes += mmt_heap_free_bytes(last);
+	}
+}
+
+struct mmt_error *heap_growth_at_steps(const struct rows *rows, const struct mmt_report *report, struct mmt_step *steps)
+{
+	censuses sorted = {0};
+	struct mmt_error *error = sort_censuses(rows, &sorted);
+
+	for (size_t i = 0; i < report->step_count; i++)
+		steps[i].heap_in_use_bytes = steps[i].heap_free_bytes = MMT_UNKNOWN;
+	for (const struct process *process = NULL; !error && (process = rows_next(rows, process));)
+		add_to_steps(&sorted, process, report, steps);
+	vector_deinit(&sorted);
+	return error;
+}
+
 /* Leaves `end` NULL if there is no census. */
 static void compare_censuses(const censuses *sorted, const struct process *process, const struct mmt_report *report,
 			     struct mmt_heap *heap)
@@ -266,12 +329,10 @@ static void compare_censuses(const censuses *sorted, const struct process *proce
 	struct heap_trend trend = {0};
 
 	heap->start = is_new && !report->windowed ? &empty : NULL;
-	for (size_t i = partition_point(sorted->count, j, sorted->items[j]->pid < process->pid);
-	     i < sorted->count && sorted->items[i]->pid == process->pid; i++) {
+	for (size_t i = first_of(sorted, process); i < sorted->count && sorted->items[i]->pid == process->pid; i++) {
 		const struct mmt_heap_census *census = sorted->items[i];
 
-		if (census->time_ns < process->program_ns || (process->ended && census->time_ns > process->ended_ns) ||
-		    !is_in_window(report, census))
+		if (!is_of(process, census) || !is_in_window(report, census))
 			continue;
 		if (!is_walked(census)) {
 			heap->end = heap->end ? heap->end : census;
@@ -299,19 +360,11 @@ COMPARISON(compare_heaps, struct mmt_heap,
 
 struct mmt_error *heap_growth_build(const struct rows *rows, struct mmt_report *report)
 {
-	const struct heap_censuses *recorded = &rows->replay->metadata->heaps;
 	struct mmt_heap *heaps = arena_alloc(rows->arena, report->process_count, sizeof(*heaps));
 	const struct mmt_process *described = report->processes;
-	struct mmt_error *error = NULL;
 	censuses sorted = {0};
+	struct mmt_error *error = heaps ? sort_censuses(rows, &sorted) : &error_no_memory;
 
-	for (size_t i = 0; heaps && i < recorded->items.count; i++) {
-		if (!vector_push(&sorted, &recorded->items.items[i]))
-			error = &error_no_memory;
-	}
-	if (!heaps)
-		error = &error_no_memory;
-	vector_sort(&sorted, compare_processes);
 	for (const struct process *process = NULL; !error && (process = rows_next(rows, process)); described++) {
 		struct mmt_heap *heap = &heaps[report->heap_count];
 

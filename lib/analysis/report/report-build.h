@@ -214,6 +214,10 @@ const struct resolver *report_code(const struct mmt_report *report);
 /* Fill in report->heaps. The report must have its processes. */
 struct mmt_error *heap_growth_build(const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
 
+/* Fill in what the heaps had at the steps of the report. */
+struct mmt_error *heap_growth_at_steps(const struct rows *rows, const struct mmt_report *report,
+				       struct mmt_step *steps) MMT_MUST_CHECK;
+
 /* Fill in diff->heaps, for which the relation must be known. */
 struct mmt_error *heap_growth_compare(struct arena *arena, struct mmt_diff *diff) MMT_MUST_CHECK;
 

@@ -159,7 +159,7 @@ struct mmt_error *steps_publish(const struct steps *steps, struct mmt_report *re
 			      .resident_bytes = report->resident_bytes,
 			      .process_resident_bytes = memory_readings_resident(&replay->notes.memory)};
 	report->steps = published;
-	return NULL;
+	return heap_growth_at_steps(steps->readings->rows, report, published);
 }
 
 /* The identity of a part. Several accounts can belong to one part, because they also differ in addresses and flags. */

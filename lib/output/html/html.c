@@ -98,6 +98,7 @@ static bool page_lifetimes_init(struct page_lifetimes *lifetimes, const struct m
  *     relationLines   lines of the text diff that say so
  *     recordings   one, or before and after. Times are nanoseconds since the start of the window.
  *       growth     lines of the text report: headline, verdict, what the growth consists of
+ *       heaps      lines of the text report: blocks in malloc heaps
  *       trust      [tone, line]; tone: good, wait, bad
  *       causes     those of the text report: bytes, rate per minute or null, the rest in words
  *       otherCauses, otherBytes     how many it does not show, and their memory
@@ -268,6 +269,12 @@ static void put_trust(struct page *page, const struct mmt_report *report)
 	document_close(page->document);
 }
 
+static void put_heaps(struct text *text, const struct mmt_report *report)
+{
+	text_heaps(text, report, true);
+	text_heaps(text, report, false);
+}
+
 static void put_words(struct page *page, const struct mmt_report *report)
 {
 	document_string(page->document, "input", escape(page, report->input));
@@ -279,6 +286,9 @@ static void put_words(struct page *page, const struct mmt_report *report)
 	put_lines(page, report, text_verdict, NULL);
 	put_lines(page, report, text_growth_above, NULL);
 	put_lines(page, report, text_growth_below, NULL);
+	document_close(page->document);
+	document_open_array(page->document, "heaps");
+	put_lines(page, report, put_heaps, NULL);
 	document_close(page->document);
 	put_trust(page, report);
 	document_open_array(page->document, "limits");

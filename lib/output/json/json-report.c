@@ -45,7 +45,8 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 	DO(frames) DO(frames_without_name) DO(jit_frames_without_name) DO(runtime_frames_without_name)
 
 #define STEP_MEMBERS(DO)                                                                                               \
-	DO(to_ns) DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) DO(process_resident_bytes)
+	DO(to_ns) DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) DO(process_resident_bytes) \
+	DO(heap_in_use_bytes) DO(heap_free_bytes)
 
 #define THREAD_MEMBERS(DO)                                                                                             \
 	DO(allocated_bytes)                                                                                            \

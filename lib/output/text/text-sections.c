@@ -343,7 +343,7 @@ struct step_time {
 struct table {
 	const struct mmt_report *report;
 	unsigned digits; /* of a second, enough to distinguish the steps */
-	bool clock, rss;
+	bool clock, rss, heap;
 };
 
 static void format_fraction(char *text, size_t size, uint64_t ns, unsigned digits)
@@ -392,6 +392,8 @@ static void put_heads(struct text *text, const struct table *table, const struct
 		text_format(text, TEXT_FAINT, "%*s", COLUMN + 2, "time");
 	if (table->rss)
 		text_format(text, TEXT_FAINT, "%*s", COLUMN, "RSS");
+	if (table->heap)
+		text_format(text, TEXT_FAINT, "%*s", COLUMN, "heap in use");
 	text_format(text, TEXT_FAINT, "%*s%*s", COLUMN, "committed", COLUMN, "unfreed");
 	for (size_t i = 0; i < row_count; i++) {
 		char head[16];
@@ -414,8 +416,10 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 		table.digits++;
 	for (size_t i = 0; i < report->step_count; i++)
 		table.rss |= report->steps[i].process_resident_bytes != MMT_UNKNOWN;
+	for (size_t i = 0; i < report->step_count; i++)
+		table.heap |= report->steps[i].heap_in_use_bytes != MMT_UNKNOWN;
 	/* The rows that fit on the terminal. */
-	columns = 3 + (table.clock ? 2 : 0) + table.rss;
+	columns = 3 + (table.clock ? 2 : 0) + table.rss + table.heap;
 	while (row_count < selection->count && row_count < ROWS_MAX && selection->rows[row_count]->step_count &&
 	       (!width || (columns + row_count + 1) * COLUMN <= width))
 		row_count++;
@@ -437,6 +441,8 @@ void text_steps(struct text *text, const struct mmt_report *report, const struct
 			text_format(text, TEXT_PLAIN, "%*s", COLUMN + 2, time.clock);
 		if (table.rss)
 			put_cell(text, step->process_resident_bytes);
+		if (table.heap)
+			put_cell(text, step->heap_in_use_bytes);
 		put_cell(text, step->committed_bytes);
 		put_cell(text, step->unfreed_bytes);
 		for (size_t j = 0; j < row_count; j++)

@@ -35,6 +35,12 @@ function notesBox(recording) {
 	return box;
 }
 
+function heapsBox(recording) {
+	const box = element("details", "more");
+	box.append(element("summary", "", "Blocks in the malloc heap"), element("pre", "", recording.heaps.join("\n")));
+	return box;
+}
+
 // "demo (pid 15604), 6.7 s   RSS 1.34 MiB at start ...": the processes, and the figures, without the small graph.
 function splitHeadline(recording) {
 	const parts = recording.growth[0].replace(/[\u2581-\u2588]+\s*$/, "").trim().split(/\s{3,}/);
@@ -58,6 +64,8 @@ function verdictBox(recording, i) {
 		box.append(causesTable(recording));
 	if (growth.firstChild)
 		box.append(growth);
+	if (recording.heaps.length)
+		box.append(heapsBox(recording));
 	box.append(trustBox(recording));
 	box.lastChild.append(notesBox(recording));
 	return box;
