@@ -22,16 +22,20 @@
 #include "trace/format/sample-layout.h"
 #include "trace/read/pipe-input.h"
 #include "trace/read/recording-file.h"
+#include "trace/sections/heap-census.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/write/writer.h"
 
 /* First pass of packing: find the stack of each call and symbolize all stacks. */
 
+#define VTABLES_NAMED 64 /* of each census, by their symbols */
+
 struct pack_stacks {
 	struct call_stacks calls;
 	struct intern callchains; /* as resolver_keep_callchains() makes them; stack number 0: none */
 	struct packed_stacks resolved;
-	bool lacks_names; /* a process that reads names ended early */
+	struct heap_censuses heaps; /* with the types that only symbols name */
+	bool lacks_names;	    /* a process that reads names ended early */
 };
 
 /* Resolve all frames up to this one: frame numbers follow the order of the stacks. */
@@ -131,6 +135,47 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 	return packed_stacks_put_text(resolved, damage, &resolved->damage) ? NULL : &error_no_memory;
 }
 
+/* Only now do vtables have symbols. Reads the censuses again, because those of the reader are its own. */
+static struct mmt_error *name_vtables(struct heap_censuses *heaps, const struct replay *replay)
+{
+	CLEANUP(free) uint8_t *data = NULL;
+	size_t size, room = LIMIT_UNPACKED_BYTES;
+	struct bytes bytes;
+	struct mmt_error *error = recording_file_load(reader_file(replay->reader), FEATURE_MMTRACE_HEAP, &data, &size);
+
+	if (error || !data || !replay->metadata->heaps.items.count)
+		return error;
+	bytes = bytes_over(data, size);
+	error = section_read(&section_heap, &bytes, &room, heaps);
+	for (size_t i = 0; !error && i < heaps->items.count; i++) {
+		struct mmt_heap_census *census = &heaps->items.items[i];
+		const struct process *process = processes_find(replay->processes, census->pid);
+
+		for (size_t j = 0; process && j < census->group_count && j < VTABLES_NAMED; j++) {
+			struct mmt_heap_group *group = &census->groups[j];
+			const char *type =
+			    group->content == MMT_HEAP_POINTER
+				? resolver_vtable_type(replay->code, process->space, group->name, group->offset)
+				: NULL;
+			char *name = type ? strdup(type) : NULL;
+
+			if (!name)
+				continue;
+			free(group->name);
+			*group = (struct mmt_heap_group){MMT_HEAP_TYPE,
+							 group->smallest_bytes,
+							 group->largest_bytes,
+							 group->count,
+							 group->bytes,
+							 group->after_free_count,
+							 group->after_free_bytes,
+							 name,
+							 0};
+		}
+	}
+	return error;
+}
+
 /* Run the pass. Returns the reader, at the start of the recording. */
 static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char *input,
 					  const struct mmt_progress *progress, struct reader **reader_ret)
@@ -157,6 +202,8 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 	stacks->lacks_names = resolver_names_failure(replay.code) != 0;
 	if (!error)
 		error = resolve_facts(&stacks->resolved, &replay);
+	if (!error && !replay.metadata->packed)
+		error = name_vtables(&stacks->heaps, &replay);
 	stacks->calls = replay.stacks;
 	replay.stacks = (struct call_stacks){0};
 	if (!error)
@@ -355,6 +402,7 @@ static struct mmt_error *write_all(struct pack *pack)
 	static const enum format_feature late[] = {
 	    FEATURE_SAMPLE_TIME,     FEATURE_MMTRACE_LOSS,    FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_HUGE_PAGES,
 	    FEATURE_MMTRACE_SWAPPED, FEATURE_MMTRACE_OPTIONS, FEATURE_MMTRACE_SHARED,	 FEATURE_MMTRACE_HEAP};
+	const size_t count_late = sizeof(late) / sizeof(*late) - (pack->stacks.heaps.items.count > 0);
 	struct mmt_error *error = add_head(pack);
 	uint64_t total_bytes = reader_file(pack->reader)->data_end;
 	struct buffer buffer;
@@ -385,7 +433,14 @@ static struct mmt_error *write_all(struct pack *pack)
 		error = writer_take_section(pack->writer, FEATURE_BUILD_ID, &buffer);
 	}
 	if (!error)
-		error = copy_sections(pack, late, sizeof(late) / sizeof(*late));
+		error = copy_sections(pack, late, count_late);
+	if (!error && pack->stacks.heaps.items.count) {
+		buffer_init(&buffer, LIMIT_SECTION_BYTES);
+		error = section_write(&section_heap, &pack->stacks.heaps, &buffer);
+		if (!error)
+			error = writer_take_section(pack->writer, FEATURE_MMTRACE_HEAP, &buffer);
+		buffer_deinit(&buffer);
+	}
 	return error ? error : writer_finish(pack->writer);
 }
 
@@ -482,6 +537,7 @@ struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pa
 	call_stacks_deinit(&pack.stacks.calls);
 	intern_deinit(&pack.stacks.callchains);
 	packed_stacks_deinit(&pack.stacks.resolved);
+	heap_censuses_deinit(&pack.stacks.heaps);
 	buffer_deinit(&pack.sample);
 	return error;
 }

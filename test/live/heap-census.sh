@@ -101,6 +101,14 @@ census --no-census
 [ ! -s heap.out ] || fail "a census in spite of --no-census"
 kill "$pid"
 
+# Without type information, the vtable has a symbol.
+g++ -O1 -fno-rtti -o typeless types.cc || fail "types.cc does not compile"
+start_command "$PWD/typeless"
+census
+"$MMTRACE" report --json "$recording" >typeless.json || fail "report: status $?"
+expect_json '.heaps[0].kinds | any(.name == "app::Session" and .content == "type" and .end_count > 29900)' typeless.json
+kill "$pid"
+
 start_command "$PWD/types" fragmented
 census
 [ "$(field result)" = complete ] || fail "no complete census at the end: $(cat heap.out)"

@@ -13,6 +13,7 @@
 #define LEVEL_SHARE 20		    /* changes of less than 1/this of a heap are noise */
 #define LEVEL_BYTES (256u << 10)    /* as are smaller ones */
 #define CENSUSES_MIN 3		    /* fewer show no trend */
+#define VTABLES_NAMED 64	    /* by their symbols, of those that grew most */
 #define PIDS_CHECKED 16		    /* of a row */
 #define HEAPS_COMPARED 1024	    /* of a diff; those that changed most are first */
 
@@ -171,7 +172,9 @@ static size_t find_tables(struct mmt_heap_kind *kinds, size_t count)
 	return count;
 }
 
-static struct mmt_error *find_kinds(const struct resolver *code, struct mmt_heap *heap, struct arena *arena)
+/* `space`: of the process; NULL: unknown. */
+static struct mmt_error *find_kinds(struct resolver *code, const struct space *space, struct mmt_heap *heap,
+				    struct arena *arena)
 {
 	size_t most = heap->end->group_count + (heap->start ? heap->start->group_count : 0), count = 0;
 	struct mmt_heap_kind *kinds = arena_alloc(arena, most, sizeof(*kinds));
@@ -185,16 +188,24 @@ static struct mmt_error *find_kinds(const struct resolver *code, struct mmt_heap
 	qsort(kinds, count, sizeof(*kinds), compare_sizes);
 	count = join(kinds, count);
 	count = find_tables(kinds, join_near(kinds, count));
+	qsort(kinds, count, sizeof(*kinds), compare_growth);
 	for (size_t i = 0; i < count; i++) {
-		const char *name = kinds[i].name;
+		const char *name = kinds[i].name, *type = NULL;
 
+		/* Without type information, a vtable may have a symbol. */
+		if (kinds[i].content == MMT_HEAP_POINTER && space && i < VTABLES_NAMED)
+			type = resolver_vtable_type(code, space, name, kinds[i].offset);
+		if (type) {
+			kinds[i].content = MMT_HEAP_TYPE;
+			kinds[i].offset = 0;
+			name = type;
+		}
 		if (kinds[i].content == MMT_HEAP_TYPE)
 			name = resolver_type_name(code, name);
 		kinds[i].name = *name ? arena_string(arena, name) : NULL;
 		if (*name && !kinds[i].name)
 			return &error_no_memory;
 	}
-	qsort(kinds, count, sizeof(*kinds), compare_growth);
 	heap->kinds = kinds;
 	heap->kind_count = count;
 	return NULL;
@@ -374,7 +385,7 @@ struct mmt_error *heap_growth_build(const struct rows *rows, struct mmt_report *
 		if (!heap->end)
 			continue;
 		if (heap->census_count)
-			error = find_kinds(rows->replay->code, heap, rows->arena);
+			error = find_kinds(rows->replay->code, process->space, heap, rows->arena);
 		report->heap_count++;
 	}
 	qsort(heaps, report->heap_count, sizeof(*heaps), compare_heaps);
@@ -424,7 +435,7 @@ struct mmt_error *heap_growth_compare(struct arena *arena, struct mmt_diff *diff
 			continue;
 		heaps[diff->heap_count] =
 		    (struct mmt_heap){.process = process, .start = before->end, .end = after->end, .census_count = 2};
-		error = find_kinds(report_code(diff->after), &heaps[diff->heap_count++], arena);
+		error = find_kinds(report_code(diff->after), NULL, &heaps[diff->heap_count++], arena);
 	}
 	if (!error)
 		qsort(heaps, diff->heap_count, sizeof(*heaps), compare_heaps);

@@ -197,7 +197,7 @@ struct report {
 	struct map programs; /* of shared spaces */
 };
 
-const struct resolver *report_code(const struct mmt_report *result)
+struct resolver *report_code(const struct mmt_report *result)
 {
 	return ((const struct report *)result)->replay.code;
 }

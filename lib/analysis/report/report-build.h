@@ -207,7 +207,7 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 enum mmt_pattern growth_pattern(const struct mmt_growth_part *part);
 
 /* For names that a report does not have yet; as long as the report lives. */
-const struct resolver *report_code(const struct mmt_report *report);
+struct resolver *report_code(const struct mmt_report *report);
 
 /* heap-growth.c: what the censuses of malloc heaps show. */
 

@@ -191,6 +191,28 @@ const char *resolver_type_name(const struct resolver *resolver, const char *name
 	return modules_type_name(resolver->mapped.modules, name);
 }
 
+const char *resolver_vtable_type(struct resolver *resolver, const struct space *space, const char *path,
+				 uint64_t offset)
+{
+	const struct space_interval *interval = space_next(space, 0);
+	struct module_frame frames[LIMIT_INLINED_FRAMES];
+	struct module *module;
+	uint64_t address;
+
+	while (interval && (!interval->attributes.inode ||
+			    strcmp(resolver_path_name(resolver, interval->attributes.path), path) != 0))
+		interval = space_next(space, interval->end);
+	module =
+	    interval && !resolver->metadata->packed
+		? mapped_modules_find(&resolver->mapped, mapped_modules_image(&resolver->mapped, &interval->attributes),
+				      interval->attributes.file_offset, &address)
+		: NULL;
+	if (!module || !module_names(module, address + offset, frames) || !frames->raw_function ||
+	    !starts_with(frames->raw_function, VTABLE_PREFIX))
+		return NULL;
+	return frames->raw_function + strlen(VTABLE_PREFIX);
+}
+
 int resolver_names_failure(const struct resolver *resolver)
 {
 	return modules_names_failure(resolver->mapped.modules);

@@ -49,6 +49,11 @@ const struct runtime *resolver_runtime(const struct resolver *resolver, const st
 /* See modules_type_name(). */
 const char *resolver_type_name(const struct resolver *resolver, const char *name);
 
+/* The mangled name of the C++ type whose vtable is at this offset from the first mapping of the module in the space, by
+ * its symbol; NULL: unknown. Valid until the next names are looked up. */
+const char *resolver_vtable_type(struct resolver *resolver, const struct space *space, const char *path,
+				 uint64_t offset);
+
 /* See names_helper_failure(). */
 int resolver_names_failure(const struct resolver *resolver);
 

@@ -93,6 +93,8 @@ struct disassembly *modules_disassembly(struct modules *modules);
 /* 1: the instruction that ends at `address` is a call; 0: it is not; -1: unknown. */
 int module_follows_call(struct module *module, uint64_t address);
 
+#define VTABLE_PREFIX "_ZTV" /* of symbols in data; the mangled name of the C++ type follows */
+
 struct module_frame {
 	const char *function; /* demangled; NULL: no symbol. Borrowed from the module */
 	const char *raw_function;

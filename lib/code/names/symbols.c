@@ -130,6 +130,7 @@ static bool is_plain_name(const char *name)
 
 #define RANK_GO 4 /* after all symbols */
 
+/* Functions, and the vtables of C++, which name the types of objects. */
 static bool add_symbol(struct symbols *symbols, int index)
 {
 	GElf_Sym symbol;
@@ -139,14 +140,16 @@ static bool add_symbol(struct symbols *symbols, int index)
 	GElf_Shdr header;
 	const char *name = dwfl_module_getsym_info(symbols->module, index, &symbol, &address, &section, &elf, NULL);
 	struct symbol entry;
+	bool vtable;
 	int type;
 
 	if (!name || !*name || *name == '$' || !strncmp(name, ".L", 2) || section == SHN_UNDEF)
 		return true;
 	type = GELF_ST_TYPE(symbol.st_info);
-	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+	vtable = type == STT_OBJECT && symbol.st_size && starts_with(name, VTABLE_PREFIX);
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE && !vtable)
 		return true;
-	if (!elf || !gelf_getshdr(elf_getscn(elf, section), &header) || !(header.sh_flags & SHF_EXECINSTR))
+	if (!elf || !gelf_getshdr(elf_getscn(elf, section), &header) || (!(header.sh_flags & SHF_EXECINSTR) && !vtable))
 		return true;
 	entry = (struct symbol){.start = address - symbols->bias,
 				.end = address - symbols->bias + symbol.st_size,
