@@ -296,6 +296,7 @@ MMT_PUBLIC int64_t mmt_process_growth(const struct mmt_process *process);
 /* What is missing in a recording. */
 struct mmt_completeness {
 	bool incomplete;	     /* the recorder did not finish, or the file is truncated */
+	bool truncated;		     /* the file is truncated, which `damage` says */
 	uint64_t unfinished_records; /* discarded at the end, because records from other CPUs are missing */
 	uint64_t unfinished_ns;	     /* duration of the discarded records */
 	bool damaged;		     /* some data cannot be decoded; only the events before it are used */

@@ -403,6 +403,7 @@ static struct mmt_error *write_all(struct pack *pack)
 	    FEATURE_SAMPLE_TIME,     FEATURE_MMTRACE_LOSS,    FEATURE_MMTRACE_RESIDENCY, FEATURE_MMTRACE_HUGE_PAGES,
 	    FEATURE_MMTRACE_SWAPPED, FEATURE_MMTRACE_OPTIONS, FEATURE_MMTRACE_SHARED,	 FEATURE_MMTRACE_HEAP};
 	const size_t count_late = sizeof(late) / sizeof(*late) - (pack->stacks.heaps.items.count > 0);
+	const uint32_t checksum[] = {1, 0}; /* version; filled in by the writer */
 	struct mmt_error *error = add_head(pack);
 	uint64_t total_bytes = reader_file(pack->reader)->data_end;
 	struct buffer buffer;
@@ -441,6 +442,8 @@ static struct mmt_error *write_all(struct pack *pack)
 			error = writer_take_section(pack->writer, FEATURE_MMTRACE_HEAP, &buffer);
 		buffer_deinit(&buffer);
 	}
+	if (!error && !writer_file(pack->writer)->stream)
+		error = writer_add_section(pack->writer, FEATURE_MMTRACE_CHECKSUM, checksum, sizeof(checksum));
 	return error ? error : writer_finish(pack->writer);
 }
 

@@ -37,6 +37,7 @@ struct mmt_error *compressor_create(struct compressor **compressor_ret)
 		return &error_no_memory;
 	}
 	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_compressionLevel, LEVEL);
+	(void)ZSTD_CCtx_setParameter(compressor->context, ZSTD_c_checksumFlag, 1);
 	*compressor_ret = compressor;
 	return NULL;
 }
@@ -186,6 +187,11 @@ struct mmt_error *decompressor_feed(struct decompressor *decompressor, const voi
 	return NULL;
 }
 
+bool decompressor_is_inside(const struct decompressor *decompressor)
+{
+	return decompressor->inside;
+}
+
 const char *compress_library_version(void)
 {
 	return ZSTD_versionString();
@@ -199,6 +205,11 @@ const char *compress_library_version(void)
 bool compress_expand_frame(const void *data, size_t size, void *expanded, size_t expanded_size)
 {
 	return ZSTD_decompress(expanded, expanded_size, data, size) == expanded_size;
+}
+
+uint32_t compress_checksum(uint32_t sum, const void *data, size_t size)
+{
+	return (uint32_t)crc32_z(sum, data, size);
 }
 
 struct gzip {

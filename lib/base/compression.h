@@ -33,6 +33,8 @@ void decompressor_destroy(struct decompressor *decompressor);
  * Appends to `buffer`, whose maximum limits the size. */
 struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
 				    struct buffer *buffer) MMT_MUST_CHECK;
+/* Whether the bytes so far end inside a frame. */
+bool decompressor_is_inside(const struct decompressor *decompressor);
 /* Decompresses exactly one frame with a known content size. False: it is not of this form, or damaged, or out of
  * memory; then nothing is appended, and decompressor_feed() will return the error. Do not call this inside a frame. */
 bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer);
@@ -45,6 +47,9 @@ bool compress_expand_frame(const void *data, size_t size, void *expanded, size_t
 /* A stream that compresses its content into `below`, which stays open when this stream is closed. The time in the
  * header is 0, so that equal contents give equal files. NULL: out of memory. An error of `below` is an error of this
  * stream; fclose() reports the last one. */
+/* The CRC-32 of zlib; `sum` is that of the bytes before, or 0. */
+uint32_t compress_checksum(uint32_t sum, const void *data, size_t size);
+
 FILE *gzip_open(FILE *below);
 
 #endif

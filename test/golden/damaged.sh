@@ -25,4 +25,32 @@ if ! sed '/^unfreed before/q' "$directory/out" | grep -F -A2 "  $copy, from" | g
 	echo "FAILED: diff: $(head -20 "$directory/out")" >&2
 	failed=1
 fi
+
+# No changed bit gives another report without a word, wherever it is in a packed recording.
+packed=$directory/packed.data
+"$MMTRACE" pack -q -o "$packed" "$recordings/leak.data" || failed=1
+"$MMTRACE" report --no-pager "$packed" >"$directory/sound" || failed=1
+size=$(stat -c %s "$packed")
+for part in {0..99}; do
+	at=$((size * part / 100))
+	cp "$packed" "$copy"
+	byte=$(($(od -An -tu1 -j $at -N 1 "$packed") ^ 1 << part % 8))
+	printf "\\x$(printf %x $byte)" | dd of="$copy" bs=1 seek=$at conv=notrunc status=none || exit 2
+	status=0
+	"$MMTRACE" report --no-pager "$copy" >"$directory/out" 2>&1 || status=$?
+	[ $status = 2 ] || grep -q '^DAMAGED: ' "$directory/out" || {
+		echo "FAILED: byte $at of $size changed: status $status, $(diff "$directory/sound" "$directory/out")" >&2
+		failed=1
+	}
+done
+# A file whose end is missing was not left so by the recorder.
+for bytes in 1 100 400; do
+	head -c -$bytes "$packed" >"$copy"
+	"$MMTRACE" report --no-pager "$copy" >"$directory/out" 2>&1
+	if ! grep -q '^DAMAGED: the file was truncated: its end is missing' "$directory/out" ||
+		grep -q 'did not finish' "$directory/out"; then
+		echo "FAILED: without its last $bytes bytes: $(cat "$directory/out")" >&2
+		failed=1
+	fi
+done
 exit $failed

@@ -410,6 +410,7 @@ static void describe_loss(struct report *report)
 	bool has_large_dumps = false;
 
 	completeness->incomplete = metadata->incomplete;
+	completeness->truncated = metadata->cut;
 	completeness->large_dumps_off_ns = notes_large_dumps_off_ns(&replay->notes, replay->last_ns);
 	completeness->unfinished_records = reader_unfinished(replay->reader).records;
 	completeness->unfinished_ns = reader_unfinished(replay->reader).span_ns;

@@ -30,7 +30,7 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 
-	if (completeness->incomplete) {
+	if (completeness->incomplete && !completeness->truncated) {
 		text_add(text, ": the recorder did not finish. The report shows the state at its last write.");
 		put_warning(text, "INCOMPLETE");
 	}
@@ -311,7 +311,8 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 /* Print one line for all processes that were not checked, if any. */
 static void put_unchecked(struct text *text, const struct mmt_report *report, const struct checks *checks)
 {
-	const char *why = report->completeness.incomplete
+	const char *why = report->completeness.truncated ? "the file was truncated"
+			  : report->completeness.incomplete
 			      ? "the recorder did not finish"
 			      : "the recording contains no maps of the kernel to compare with";
 	const struct check_sum unknown = {.unknown_bytes = checks->ended.unknown_bytes + checks->missing.unknown_bytes};

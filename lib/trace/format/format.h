@@ -41,6 +41,7 @@ enum format_feature {
 	FEATURE_MMTRACE_OPTIONS = 236,
 	FEATURE_MMTRACE_SHARED = 237,
 	FEATURE_MMTRACE_HEAP = 238,
+	FEATURE_MMTRACE_CHECKSUM = 239, /* u32 version, u32 CRC-32 of all bytes before it: the end of the file */
 	FEATURE_BITS = 256,
 };
 

@@ -319,9 +319,14 @@ static struct mmt_error *load_texts(const struct recording_file *file, struct me
 struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file)
 {
 	struct reader_metadata *values = &metadata->values;
-	struct mmt_error *error = load_texts(file, metadata);
+	static const char truncated[] = "the file was truncated: its end is missing";
+	struct mmt_error *error = NULL;
 	const char *packed_damage;
 
+	if (file->cut)
+		error = pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", truncated));
+	if (!error)
+		error = load_texts(file, metadata);
 	if (!error)
 		error = load_architecture(file, values);
 	if (!error)
@@ -336,10 +341,13 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 		error = pass_damage(metadata, load_names(file, values));
 	if (!error)
 		error = describe_attributes(file, values);
+	if (!error && file->changed)
+		error = pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "the file does not match its checksum"));
 	if (error)
 		return error;
 	values->compressed = file->sections[FEATURE_COMPRESSED].present;
 	values->incomplete = file->incomplete;
+	values->cut = file->cut || (packed_damage && !strcmp(packed_damage, truncated));
 	if (values->ours && (!values->has_loss || values->loss.end == MMT_RECORD_END_WRITE_FAILED))
 		values->incomplete = true;
 	return NULL;

@@ -37,6 +37,7 @@ struct reader_metadata {
 	struct recording_info info;
 	bool ours;	 /* written by mmtrace: `info` is filled */
 	bool incomplete; /* the recorder was killed, or the file was truncated */
+	bool cut;	 /* the file was truncated */
 	bool has_loss;
 	struct recording_loss loss;
 	struct perf_map_copies perf_maps;

@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/compression.h"
 #include "base/limits.h"
 #include "trace/read/pipe-input.h"
 
 #define SECTION_BYTES 16 /* u64 offset, u64 size */
 #define ATTRIBUTE_BYTES_MIN PERF_ATTR_SIZE_VER0
 #define PREAMBLE_ENTRY_BYTES 24
+#define CHECKED_BYTES 65536 /* at a time */
 
 struct header {
 	uint64_t attribute_bytes; /* size of each, including its section of ids */
@@ -209,7 +211,7 @@ static void note_section(struct recording_file *file, uint64_t feature, struct f
 	if (feature >= FEATURE_BITS || file->sections[feature].present)
 		return;
 	if (!lies_inside(file, section.offset, section.size)) {
-		file->incomplete = true;
+		file->cut = true;
 		return;
 	}
 	section.present = true;
@@ -234,7 +236,7 @@ static struct mmt_error *read_feature_table(struct recording_file *file, const s
 			continue;
 		section = read_section(&bytes);
 		if (!bytes_ok(&bytes)) {
-			file->incomplete = true;
+			file->cut = true;
 			break;
 		}
 		note_section(file, i, section);
@@ -271,6 +273,29 @@ static struct mmt_error *read_preamble(struct recording_file *file, const struct
 	return error_context(bytes_finish(&bytes, "preamble"), "%s", file->path);
 }
 
+/* Packed recordings end with the checksum of all bytes before it. */
+static struct mmt_error *check_sum(struct recording_file *file)
+{
+	const struct file_section *section = &file->sections[FEATURE_MMTRACE_CHECKSUM];
+	uint64_t end = file->size - sizeof(uint32_t);
+	CLEANUP(free) uint8_t *bytes = section->present ? malloc(CHECKED_BYTES) : NULL;
+	struct mmt_error *error = section->present && !bytes ? &error_no_memory : NULL;
+	uint32_t sum = 0, stored = 0;
+
+	if (!section->present)
+		return NULL;
+	for (uint64_t offset = 0; !error && offset < end; offset += CHECKED_BYTES) {
+		size_t size = end - offset < CHECKED_BYTES ? (size_t)(end - offset) : CHECKED_BYTES;
+
+		error = recording_file_read(file, offset, bytes, size);
+		sum = error ? 0 : compress_checksum(sum, bytes, size);
+	}
+	if (!error)
+		error = recording_file_read(file, end, &stored, sizeof(stored));
+	file->changed = stored != sum || section->offset + section->size != file->size;
+	return error;
+}
+
 static struct mmt_error *read_frame(struct recording_file *file)
 {
 	struct header header = {0};
@@ -286,11 +311,14 @@ static struct mmt_error *read_frame(struct recording_file *file)
 	file->data_end = header.data.offset + header.data.size;
 	if (header.data.size == 0 || file->data_end > file->size) {
 		file->incomplete = true;
+		file->cut = header.data.size > 0;
 		file->data_end = file->size;
 	} else {
 		error = read_feature_table(file, &header);
 	}
-	return error ? error : read_preamble(file, &header);
+	if (!error)
+		error = read_preamble(file, &header);
+	return error ? error : check_sum(file);
 }
 
 static struct mmt_error *open_descriptor(struct recording_file *file, int fd, const struct mmt_progress *progress)

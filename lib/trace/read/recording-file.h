@@ -30,7 +30,8 @@ struct recording_file {
 	int fd;
 	uint64_t size;
 	uint64_t data_offset, data_end;
-	bool cut;	 /* the input of a pipe ended in the middle of a record */
+	bool cut;	 /* its end is missing */
+	bool changed;	 /* it does not match its checksum */
 	bool incomplete; /* the recorder did not finish, or the file is shorter than its header says */
 	unsigned users;	 /* see recording_file_share() */
 	VECTOR(struct file_attribute) attributes; /* at least one */

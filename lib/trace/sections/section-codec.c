@@ -76,6 +76,8 @@ struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *
 		size = bytes_left(packed);
 		error = decompressor_feed(decompressor, bytes_take(packed, size), size, &section->plain);
 	}
+	if (!error && decompressor_is_inside(decompressor))
+		error = error_create(MMT_ERROR_FORMAT, "zstd: the last frame is incomplete");
 	*room -= section->plain.size;
 	decompressor_destroy(decompressor);
 	section->bytes = bytes_over(section->plain.data, error ? 0 : section->plain.size);

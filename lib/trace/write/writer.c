@@ -3,8 +3,10 @@
  * their content in lib/capture/file-metadata.c. */
 #include "trace/write/writer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "trace/write/writer-state.h"
@@ -618,6 +620,25 @@ static bool write_tail_somehow(struct writer *writer, uint64_t *data_end_ret, st
 	return false;
 }
 
+/* Of a complete file, which the checksum ends. */
+static struct mmt_error *write_checksum(struct writer *writer)
+{
+	uint64_t end = writer->file_bytes - sizeof(uint32_t), offset = 0;
+	CLEANUP(free) uint8_t *bytes = malloc(OUTPUT_BYTES);
+	uint32_t sum = 0;
+
+	while (bytes && offset < end) {
+		size_t wanted = end - offset < OUTPUT_BYTES ? (size_t)(end - offset) : OUTPUT_BYTES;
+		ssize_t got = pread(writer->file.fd, bytes, wanted, (off_t)offset);
+
+		if (got <= 0)
+			return error_system(got ? errno : EIO, "%s: cannot read", writer->file.path);
+		sum = compress_checksum(sum, bytes, (size_t)got);
+		offset += (size_t)got;
+	}
+	return bytes ? output_file_write(&writer->file, &sum, sizeof(sum), end, NULL) : &error_no_memory;
+}
+
 struct mmt_error *writer_finish(struct writer *writer)
 {
 	struct mmt_error *first = writer_flush(writer), *error = NULL;
@@ -634,6 +655,8 @@ struct mmt_error *writer_finish(struct writer *writer)
 						  writer->compressed_offset + COMPRESSED_RATIO_OFFSET, NULL);
 		if (!error)
 			error = write_header(writer, data_end - writer->data_offset);
+		if (!error && writer->sections.items[writer->sections.count - 1].feature == FEATURE_MMTRACE_CHECKSUM)
+			error = write_checksum(writer);
 	} else {
 		/* Without a tail the data extends to the end of the file: nothing else may be there. */
 		error = output_file_cut(&writer->file, data_end);
