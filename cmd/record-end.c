@@ -71,6 +71,11 @@ static void judge_report(struct record_end *end, const char *file)
 	}
 	if (!error)
 		end->oom_kills = mmt_control_group_oom_kills(report->limiting_group);
+	if (!error && mmt_control_group_is_near(report)) {
+		end->group_limit = mmt_control_group_limit(report->limiting_group);
+		end->group_used = mmt_control_group_used(report->limiting_group);
+		end->group_full_ns = mmt_control_group_full_ns(report);
+	}
 	if (!error)
 		mmt_report_destroy(report);
 	mmt_error_destroy(error);
@@ -95,6 +100,13 @@ static void put_memory(const struct record_end *end)
 	} else if (end->oom_kills)
 		fprintf(stderr, "  the kernel's OOM killer ended %" PRIu64 " process%s of the control group\n",
 			end->oom_kills, end->oom_kills == 1 ? "" : "es");
+	if (end->group_limit) {
+		fprintf(stderr, "  %s of %s of the control group's limit in use",
+			mmt_format_bytes(end->group_used, first), mmt_format_bytes(end->group_limit, last));
+		if (end->group_full_ns != MMT_UNKNOWN && !end->oom_kills)
+			fprintf(stderr, ", full in %s at this rate", mmt_format_duration(end->group_full_ns, rate));
+		putc('\n', stderr);
+	}
 	if (!end->growth_known && end->summary->end == MMT_RECORD_END_TARGET_ENDED)
 		fputs("  nothing to see: it ended before its memory could be read\n", stderr);
 	if (!end->growth_known)

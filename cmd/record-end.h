@@ -15,8 +15,9 @@ struct record_end {
 	struct mmt_growth growth; /* of the readings, as in the status line, or of the report */
 	const char *growth_of;	  /* "RSS", "sum of RSS" or "Pss" */
 	bool growth_known, reported;
-	uint64_t oom_kills; /* in the control group of the targets, by the report */
-	int stop_signal;    /* that ended the recording; 0: none */
+	uint64_t oom_kills;				 /* in the control group of the targets, by the report */
+	uint64_t group_used, group_limit, group_full_ns; /* of a control group; limit 0: it is not near */
+	int stop_signal;				 /* that ended the recording; 0: none */
 };
 
 /* Prints how recording ended. */

@@ -496,11 +496,13 @@ enum mmt_group_figure {
 	MMT_GROUP_LIMIT,     /* MMT_UNKNOWN: none */
 	MMT_GROUP_OOM_KILLS, /* processes of the group that the kernel's OOM killer has killed so far */
 	MMT_GROUP_STALLED,   /* microseconds so far in which some thread waited for memory (PSI) */
+	MMT_GROUP_HIGH,	     /* MMT_UNKNOWN: no memory.high, above which the kernel slows the group down */
+	MMT_GROUP_THROTTLED, /* how often it has done so */
 	MMT_GROUP_FIGURES
 };
 
-/* At the first and the last reading in the window: bytes, but for OOM_KILLS and STALLED; MMT_UNKNOWN: the kernel does
- * not have this counter. */
+/* At the first and the last reading in the window: bytes, but for OOM_KILLS, STALLED and THROTTLED; MMT_UNKNOWN: the
+ * kernel does not have this counter. */
 struct mmt_control_group {
 	const char *path; /* of its directory; "": not recorded */
 	bool selected;	  /* the recording is of this group; false: a target is in it, or below it */
@@ -606,12 +608,18 @@ MMT_PUBLIC uint64_t mmt_control_group_oom_kills(const struct mmt_control_group *
 /* Bytes at the end that the kernel cannot drop as it drops the page cache; counters that are not known count as 0. */
 MMT_PUBLIC uint64_t mmt_control_group_used(const struct mmt_control_group *group);
 
-/* Bytes up to the limit at the end, with page cache in use; MMT_UNKNOWN: there is no limit. */
+/* The limit at the end, or memory.high if that is less; MMT_UNKNOWN: there is none. */
+MMT_PUBLIC uint64_t mmt_control_group_limit(const struct mmt_control_group *group);
+
+/* Bytes up to that limit at the end, with page cache in use; MMT_UNKNOWN: there is no limit. */
 MMT_PUBLIC uint64_t mmt_control_group_room(const struct mmt_control_group *group);
 
 /* Nanoseconds after the end in which the growth of the processes fills the limiting group up to its limit; MMT_UNKNOWN:
  * they do not grow, are not all in the group, or there is no limit. */
 MMT_PUBLIC uint64_t mmt_control_group_full_ns(const struct mmt_report *report);
+
+/* Is most of the limiting group's limit in use, or will it be soon? */
+MMT_PUBLIC bool mmt_control_group_is_near(const struct mmt_report *report);
 
 MMT_END_C
 

@@ -57,6 +57,8 @@ grep -qE "^  control group $group: the kernel's OOM killer ended 1 of its proces
 	fail "no line of the group: $(cat report.txt)"
 grep -qx "  the kernel's OOM killer $says" record.log || fail "record does not say why: $(cat record.log)"
 
+grep -qE "^  [0-9.]+ MiB of 64.00 MiB of the control group's limit in use" record.log || fail "record does not name the limit: $(cat record.log)"
+
 # The second target is in a group below, into which it comes after recording began.
 mkdir "$group/below" || fail "no group can be made in a control group"
 echo $((256 << 20)) >"$group/$limit" || fail "the limit cannot be set"

@@ -24,7 +24,8 @@ static void write_file(const char *directory, const char *name, const char *text
 
 static uint64_t figure(const uint64_t *figures, enum note_kind kind)
 {
-	return figures[kind - NOTE_GROUP_FIRST];
+	return figures[kind < NOTE_GROUP_HIGH ? kind - NOTE_GROUP_FIRST
+					      : NOTE_GROUP_FIGURES - 1 - NOTE_GROUP_THROTTLED + kind];
 }
 
 /* The directory of the recorded group has the counters. */
@@ -38,6 +39,7 @@ START_TEST(version_2)
 	temporary_directory(directory);
 	write_file(directory, "memory.current", "126000\n");
 	write_file(directory, "memory.max", _i ? "max\n" : "512000\n");
+	write_file(directory, "memory.high", _i ? "max\n" : "400000\n");
 	/* Linux before 5.18 has no sum of kernel memory. */
 	write_file(directory, "memory.stat",
 		   _i ? "anon 1000\nfile 90000\nshmem 80000\nfile_mapped 7\n"
@@ -58,6 +60,10 @@ START_TEST(version_2)
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_LIMIT), _i ? GROUP_MEMORY_NONE : 512000);
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_OOM_KILLS), 3);
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_STALLED), _i ? GROUP_MEMORY_NONE : 8224);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_HIGH), _i ? GROUP_MEMORY_NONE : 400000);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_THROTTLED), 7);
+	for (unsigned i = 0; i < NOTE_GROUP_FIGURES; i++)
+		ck_assert_uint_eq(figure(figures, (enum note_kind)NOTE_GROUP_KIND(i)), figures[i]);
 	group_memory_close(&memory);
 	close(fd);
 }
@@ -87,6 +93,8 @@ START_TEST(version_1)
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_LIMIT), _i ? GROUP_MEMORY_NONE : 512000);
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_OOM_KILLS), 2);
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_STALLED), GROUP_MEMORY_NONE);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_HIGH), GROUP_MEMORY_NONE);
+	ck_assert_uint_eq(figure(figures, NOTE_GROUP_THROTTLED), GROUP_MEMORY_NONE);
 	group_memory_close(&memory);
 }
 END_TEST
@@ -95,10 +103,13 @@ END_TEST
 START_TEST(limits_above)
 {
 	static const struct {
-		const char *outer_limit, *outer_current, *inner_limit;
+		const char *outer_limit, *outer_high, *outer_current, *inner_limit;
 		uint64_t found;
-	} cases[] = {
-	    {"1000", "900", "300", 1}, {"1000", "900", "150", 0}, {"max", "900", "200", 0}, {"900", "950", "max", 1}};
+	} cases[] = {{"1000", "max", "900", "300", 1},
+		     {"1000", "max", "900", "150", 0},
+		     {"max", "max", "900", "200", 0},
+		     {"max", "950", "900", "200", 1},
+		     {"900", "max", "950", "max", 1}};
 	char directory[TEMPORARY_PATH_SIZE], inner[TEMPORARY_PATH_SIZE + 2];
 	struct group_memories groups = {0};
 	uint64_t found;
@@ -111,6 +122,7 @@ START_TEST(limits_above)
 	write_file(inner, "memory.max", cases[_i].inner_limit);
 	write_file(directory, "memory.current", cases[_i].outer_current);
 	write_file(directory, "memory.max", cases[_i].outer_limit);
+	write_file(directory, "memory.high", cases[_i].outer_high);
 	fd = open(inner, O_RDONLY | O_DIRECTORY);
 	found = group_memories_find(&groups, fd, getpid());
 	ck_assert_uint_eq(found, 0);
@@ -164,7 +176,7 @@ Suite *test_suite(void)
 
 	tcase_add_loop_test(cases, version_2, 0, 2);
 	tcase_add_loop_test(cases, version_1, 0, 2);
-	tcase_add_loop_test(cases, limits_above, 0, 4);
+	tcase_add_loop_test(cases, limits_above, 0, 5);
 	tcase_add_tests(cases, paths);
 	return suite;
 }

@@ -1313,7 +1313,7 @@ START_TEST(line_of_a_control_group)
 	static const struct mmt_control_group row = {
 	    .selected = true,
 	    .start = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, MMT_UNKNOWN},
-	    .end = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20}};
+	    .end = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20, [MMT_GROUP_HIGH] = MMT_UNKNOWN}};
 	struct mmt_report report = sample_report();
 	char *text;
 
@@ -1360,10 +1360,11 @@ END_TEST
 /* A group of which only a target is recorded has a line if its limit is near, or the kernel acted because of it. */
 START_TEST(pressure_in_a_control_group)
 {
-	struct mmt_control_group row = {.path = "/sys/fs/cgroup/a",
-					.end_ns = 10000000000,
-					.start = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, 512 << 20, 4, 1000},
-					.end = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20, 4, 1000}};
+	struct mmt_control_group row = {
+	    .path = "/sys/fs/cgroup/a",
+	    .end_ns = 10000000000,
+	    .start = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, 512 << 20, 4, 1000},
+	    .end = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20, 4, 1000, MMT_UNKNOWN}};
 	struct mmt_report report = sample_report();
 	char *text;
 
@@ -1402,6 +1403,14 @@ START_TEST(pressure_in_a_control_group)
 	ASSERT_HAS(
 	    text,
 	    "\n  control group /sys/fs/cgroup/a: 484.0 MiB of its limit of 512.0 MiB are in use besides page cache\n");
+	free(text);
+	row.end[MMT_GROUP_HIGH] = 500 << 20;
+	row.end[MMT_GROUP_THROTTLED] = 3;
+	ck_assert_uint_eq(mmt_control_group_room(&row), 376 << 20);
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text,
+		   "a: 484.0 MiB of its memory.high of 500.0 MiB are in use besides page cache; the kernel slowed "
+		   "it down 3 times at its memory.high\n");
 	free(text);
 }
 END_TEST

@@ -14,6 +14,8 @@
 #include "base/vector.h"
 
 #define WINDOWS VERDICT_PARTS
+#define NEAR_SHARE 5	     /* a group is nearly full if less than 1/this of its limit is left, */
+#define NEAR_NS 600000000000 /* or if it is full so soon */
 #define HALF (WINDOWS / 2)
 #define QUARTER (WINDOWS / 4)
 #define GAPS_MAX QUARTER	   /* parts without a reading */
@@ -453,9 +455,16 @@ uint64_t mmt_control_group_used(const struct mmt_control_group *group)
 	return sum;
 }
 
+uint64_t mmt_control_group_limit(const struct mmt_control_group *group)
+{
+	uint64_t limit = group->end[MMT_GROUP_LIMIT], high = group->end[MMT_GROUP_HIGH];
+
+	return high < limit ? high : limit;
+}
+
 uint64_t mmt_control_group_room(const struct mmt_control_group *group)
 {
-	uint64_t limit = group->end[MMT_GROUP_LIMIT], used = group->end[MMT_GROUP_CURRENT];
+	uint64_t limit = mmt_control_group_limit(group), used = group->end[MMT_GROUP_CURRENT];
 
 	return limit == MMT_UNKNOWN || used == MMT_UNKNOWN ? MMT_UNKNOWN : used < limit ? limit - used : 0;
 }
@@ -464,7 +473,7 @@ uint64_t mmt_control_group_full_ns(const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
 	const struct mmt_control_group *group = report->limiting_group;
-	uint64_t limit = group ? group->end[MMT_GROUP_LIMIT] : MMT_UNKNOWN, used;
+	uint64_t limit = group ? mmt_control_group_limit(group) : MMT_UNKNOWN, used;
 	double ns;
 
 	if (limit == MMT_UNKNOWN || growth->verdict != MMT_VERDICT_GROWING || growth->bytes_per_minute <= 0)
@@ -476,4 +485,13 @@ uint64_t mmt_control_group_full_ns(const struct mmt_report *report)
 	used = mmt_control_group_used(group);
 	ns = used < limit ? (double)(limit - used) / (double)growth->bytes_per_minute * 60e9 : 0;
 	return ns < 0x1p63 ? (uint64_t)ns : MMT_UNKNOWN;
+}
+
+bool mmt_control_group_is_near(const struct mmt_report *report)
+{
+	const struct mmt_control_group *group = report->limiting_group;
+	uint64_t limit = group ? mmt_control_group_limit(group) : MMT_UNKNOWN;
+
+	return limit != MMT_UNKNOWN && (mmt_control_group_used(group) >= limit - limit / NEAR_SHARE ||
+					mmt_control_group_full_ns(report) < NEAR_NS);
 }

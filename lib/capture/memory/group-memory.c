@@ -34,10 +34,10 @@ static uint64_t find_number(const char *text, const char *key)
 bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES])
 {
 	/* Files of a number, and keys in memory.stat, in the order of the figures. */
-	static const char *const names[][NOTE_GROUP_STALLED - NOTE_GROUP_FIRST] = {
-	    {"memory.current", "anon", "file", "shmem", "kernel", "memory.max", "oom_kill"},
+	static const char *const names[][NOTE_GROUP_FIGURES] = {
+	    {"memory.current", "anon", "file", "shmem", "kernel", "memory.max", "oom_kill", "", "memory.high", "high"},
 	    {"memory.usage_in_bytes", "total_rss", "total_cache", "total_shmem", "memory.kmem.usage_in_bytes",
-	     "memory.limit_in_bytes", "oom_kill"},
+	     "memory.limit_in_bytes", "oom_kill", "", "", ""},
 	};
 	uint64_t *limit = &figures[NOTE_GROUP_LIMIT - NOTE_GROUP_FIRST];
 	CLEANUP(free) char *text = NULL, *events = NULL, *pressure = NULL;
@@ -47,11 +47,13 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 		return false;
 	(void)text_file_read(memory->directory, memory->version_1 ? "memory.oom_control" : "memory.events", &events);
 	(void)text_file_read(memory->directory, "memory.pressure", &pressure);
-	for (unsigned i = 0; i < NOTE_GROUP_STALLED - NOTE_GROUP_FIRST; i++) {
+	for (unsigned i = 0; i < NOTE_GROUP_FIGURES; i++) {
 		const char *name = names[memory->version_1][i];
 
-		figures[i] = starts_with(name, "memory.") ? read_number(memory->directory, name)
-							  : find_number(starts_with(name, "oom") ? events : text, name);
+		figures[i] =
+		    starts_with(name, "memory.")
+			? read_number(memory->directory, name)
+			: find_number(!strcmp(name, "oom_kill") || !strcmp(name, "high") ? events : text, name);
 	}
 	/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=8224" */
 	stalled = pressure ? strstr(pressure, "total=") : NULL;
@@ -221,8 +223,10 @@ static const char *limit_name(const struct group_memory *memory)
 static uint64_t read_room(const struct group_memory *memory)
 {
 	uint64_t limit = read_number(memory->directory, limit_name(memory));
+	uint64_t high = memory->version_1 ? limit : read_number(memory->directory, "memory.high");
 	uint64_t used = read_number(memory->directory, memory->version_1 ? "memory.usage_in_bytes" : "memory.current");
 
+	limit = high < limit ? high : limit;
 	if (limit > NO_LIMIT_BYTES || used == GROUP_MEMORY_NONE)
 		return GROUP_MEMORY_NONE;
 	return used < limit ? limit - used : 0;

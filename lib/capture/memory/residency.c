@@ -497,8 +497,8 @@ static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_n
 	if (recorder->cgroup < 0 && !recorder->jobs.memory->resident_series.processes)
 		first = NOTE_GROUP_OOM_KILLS - NOTE_GROUP_FIRST;
 	for (unsigned i = first; !*error_ret && i < NOTE_GROUP_FIGURES; i++)
-		*error_ret = recorder_note_text(recorder, NOTE_GROUP_FIRST + i, (pid_t)index, now_ns, figures[i],
-						reading, i ? NULL : path);
+		*error_ret = recorder_note_text(recorder, NOTE_GROUP_KIND(i), (pid_t)index, now_ns, figures[i], reading,
+						i ? NULL : path);
 	return true;
 }
 

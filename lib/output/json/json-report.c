@@ -34,8 +34,9 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 	DO(damaged)                                                                                                    \
 	DO(damage)                                                                                                     \
 	DO(lost_events)                                                                                                \
-	DO(lost_stack_dumps) DO(lost_large_stack_dumps) DO(large_dumps_off_ns) DO(lost_faults) DO(missed_threads)      \
-	    DO(missed_cpus) DO(left_processes) DO(ambiguous_events) DO(out_of_order_events) DO(reconciled_bytes)       \
+	DO(lost_stack_dumps)                                                                                           \
+	DO(lost_large_stack_dumps) DO(large_dumps_off_ns) DO(lost_faults) DO(missed_threads) DO(missed_cpus)           \
+	    DO(left_processes) DO(ambiguous_events) DO(out_of_order_events) DO(reconciled_bytes)                       \
 		DO(reconciled_by_loss)
 
 #define STACK_MEMBERS(DO)                                                                                              \
@@ -45,8 +46,9 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 	DO(frames) DO(frames_without_name) DO(jit_frames_without_name) DO(runtime_frames_without_name)
 
 #define STEP_MEMBERS(DO)                                                                                               \
-	DO(to_ns) DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) DO(process_resident_bytes) \
-	DO(heap_in_use_bytes) DO(heap_free_bytes)
+	DO(to_ns)                                                                                                      \
+	DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) DO(process_resident_bytes)         \
+	    DO(heap_in_use_bytes) DO(heap_free_bytes)
 
 #define THREAD_MEMBERS(DO)                                                                                             \
 	DO(allocated_bytes)                                                                                            \
@@ -322,6 +324,8 @@ static void put_counters(struct document *document, const char *name, uint64_t t
 	document_unsigned(document, "limit_bytes", figures[MMT_GROUP_LIMIT]);
 	document_unsigned(document, "oom_kills", figures[MMT_GROUP_OOM_KILLS]);
 	document_unsigned(document, "stalled_us", figures[MMT_GROUP_STALLED]);
+	document_unsigned(document, "high_bytes", figures[MMT_GROUP_HIGH]);
+	document_unsigned(document, "throttled", figures[MMT_GROUP_THROTTLED]);
 	document_close(document);
 }
 

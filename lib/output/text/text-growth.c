@@ -461,18 +461,17 @@ static int64_t group_change(const struct mmt_control_group *group, enum mmt_grou
 }
 
 #define OOM_KILLS_SHOWN 3
-#define NEAR_SHARE 5	     /* a group is nearly full if less than 1/this of its limit is left, */
-#define NEAR_NS 600000000000 /* or if it is full so soon */
-#define STALLED_SHARE 100    /* of the time: a shorter wait for memory is no problem */
+#define STALLED_SHARE 100 /* of the time: a shorter wait for memory is no problem */
 
 /* How near the limit of the group is, and what the kernel did about it, if that is a problem. */
 static void put_pressure(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_control_group *group = report->limiting_group;
-	uint64_t used = mmt_control_group_used(group), limit = group->end[MMT_GROUP_LIMIT];
+	uint64_t used = mmt_control_group_used(group), limit = mmt_control_group_limit(group);
 	uint64_t full_ns = mmt_control_group_full_ns(report);
 	uint64_t kills = mmt_control_group_oom_kills(group);
 	int64_t stalled = group_change(group, MMT_GROUP_STALLED); /* microseconds */
+	int64_t throttled = group_change(group, MMT_GROUP_THROTTLED);
 	uint64_t stalled_ns = stalled > 0 && stalled < INT64_MAX / 1000 ? (uint64_t)stalled * 1000 : 0;
 	char begin[256];
 	const char *before = begin;
@@ -483,11 +482,16 @@ static void put_pressure(struct text *text, const struct mmt_report *report)
 		text_add(text, "%sthe kernel's OOM killer ended %" PRIu64 " of its processes", before, kills);
 		before = "; ";
 	}
-	if (limit != MMT_UNKNOWN && (used >= limit - limit / NEAR_SHARE || full_ns < NEAR_NS)) {
-		text_add(text, "%s%s of its limit of %s are in use besides page cache", before, text_bytes(text, used),
-			 text_bytes(text, limit));
+	if (mmt_control_group_is_near(report)) {
+		text_add(text, "%s%s of its %s of %s are in use besides page cache", before, text_bytes(text, used),
+			 limit == group->end[MMT_GROUP_LIMIT] ? "limit" : "memory.high", text_bytes(text, limit));
 		if (full_ns != MMT_UNKNOWN && !kills)
 			text_add(text, ", and this growth fills it in %s", text_duration(text, full_ns));
+		before = "; ";
+	}
+	if (throttled > 0) {
+		text_add(text, "%sthe kernel slowed it down %s at its memory.high", before,
+			 text_counted(text, (uint64_t)throttled, "time", "times"));
 		before = "; ";
 	}
 	if (stalled_ns > (group->end_ns - group->start_ns) / STALLED_SHARE)

@@ -148,9 +148,15 @@ enum note_kind {
 	NOTE_LIMIT_COMMIT = 19,
 	NOTE_LIMIT_MEMORY = 20,
 	NOTE_LIMIT_HUGE_PAGES = 21,
-	NOTE_OOM_KILL = 22
+	NOTE_OOM_KILL = 22,
+	NOTE_GROUP_HIGH = 23,
+	NOTE_GROUP_THROTTLED = 24
 };
-#define NOTE_GROUP_FIGURES (NOTE_GROUP_STALLED - NOTE_GROUP_FIRST + 1)
+/* The figures of a group are numbered from 0; the last two have kinds apart. */
+#define NOTE_GROUP_FIGURES (NOTE_GROUP_STALLED - NOTE_GROUP_FIRST + 3)
+#define NOTE_GROUP_KIND(figure)                                                                                        \
+	((figure) <= NOTE_GROUP_STALLED - NOTE_GROUP_FIRST ? NOTE_GROUP_FIRST + (figure)                               \
+							   : NOTE_GROUP_THROTTLED + 1 - NOTE_GROUP_FIGURES + (figure))
 #define NOTE_LIMITS (NOTE_LIMIT_HUGE_PAGES - NOTE_LIMIT_FIRST + 1)
 
 /* Which pages of the record's process were resident at its time, in PERF_RECORD_TEXT_POKE records: u32 reading, the

@@ -165,6 +165,7 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	    [NOTE_GROUP_FIRST... NOTE_GROUP_STALLED] = EVENT_GROUP_MEMORY,
 	    [NOTE_LIMIT_FIRST... NOTE_LIMIT_HUGE_PAGES] = EVENT_LIMIT,
 	    [NOTE_OOM_KILL] = EVENT_OOM_KILL,
+	    [NOTE_GROUP_HIGH... NOTE_GROUP_THROTTLED] = EVENT_GROUP_MEMORY,
 	};
 	uint32_t kind;
 
@@ -176,6 +177,8 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	event->note.value = bytes_u64(bytes);
 	event->note.number = bytes_u64(bytes);
 	event->note.figure = kind - (event->kind == EVENT_LIMIT ? NOTE_LIMIT_FIRST : NOTE_GROUP_FIRST);
+	if (event->kind == EVENT_GROUP_MEMORY && kind >= NOTE_GROUP_HIGH)
+		event->note.figure = kind + NOTE_GROUP_FIGURES - 1 - NOTE_GROUP_THROTTLED;
 	event->note.text = "";
 	if (event->kind == EVENT_PROCESS_STARTED || event->kind == EVENT_GROUP_MEMORY || event->kind == EVENT_OOM_KILL)
 		event->note.text = bytes_left(bytes) ? bytes_string(bytes) : "";
