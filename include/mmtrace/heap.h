@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <mmtrace/figures.h>
+
 /* These enums have the numbers of the file. */
 enum mmt_heap_time { MMT_HEAP_AT_START = 0, MMT_HEAP_AT_SNAPSHOT = 1, MMT_HEAP_AT_STOP = 2 };
 
@@ -56,15 +58,8 @@ struct mmt_heap_census {
 	uint64_t stopped_at;  /* address; 0: nowhere */
 	uint64_t elapsed_ns, processor_ns;
 	uint64_t arenas;
-	uint64_t mapped_bytes; /* of the main heap and all arenas, without mmapped chunks */
-	uint64_t walked_bytes;
-	uint64_t in_use_count, in_use_low, in_use_high;
-	uint64_t free_count, free_bytes; /* in bins */
-	uint64_t tcache_bytes, fastbin_bytes;
-	uint64_t top_bytes;
-	uint64_t trimmable_bytes; /* whole pages in free and top chunks: the most that malloc_trim(0) returns */
-	uint64_t mmapped_count, mmapped_bytes; /* large chunks in mappings of their own */
-	struct mmt_heap_group *groups;	       /* the largest, by bytes; sums of the others follow */
+	MMT_CENSUS_FIGURES(MMT_MEMBER)
+	struct mmt_heap_group *groups; /* the largest, by bytes; sums of the others follow */
 	size_t group_count;
 };
 
