@@ -26,7 +26,6 @@ struct export_settings {
 	uint64_t every_ns;
 	bool format_given, weight_given;
 	const char *format_names[FORMATS_MAX + 1];
-	const char *weight_names[MMT_WEIGHT_KINDS + 1];
 	char format_words[256]; /* for --help: "folded|pprof" */
 };
 
@@ -260,6 +259,7 @@ static int take_arguments(const struct command *command, struct export_settings 
 
 int cmd_export(const struct command *command, int argc, char **argv)
 {
+	static const char *const weights[] = {MMT_WEIGHT_WORDS(CHOICE) NULL};
 	struct export_settings settings = {0};
 	size_t count, size = 0;
 	const struct mmt_export_format *formats = mmt_export_formats(&count);
@@ -270,8 +270,8 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	    OPTION('o', "output", value_string, &settings.output, "FILE",
 		   "write to FILE (default: on a terminal, a file named after the recording; else standard output)"),
 	    OPTION(0, "weight", NULL, &settings.weight, "memory|unfreed|resident|committed|allocated|count",
-		   "the figure of each stack in svg and folded (default memory, as in reports)",
-		   .choices = settings.weight_names, .given = &settings.weight_given),
+		   "the figure of each stack in svg and folded (default memory, as in reports)", .choices = weights,
+		   .given = &settings.weight_given),
 	    OPTION(0, "every", value_duration, &settings.every_ns, "TIME",
 		   "write a pprof file after each TIME (10s, 5m), numbered"),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
@@ -283,8 +283,6 @@ int cmd_export(const struct command *command, int argc, char **argv)
 		size += (size_t)snprintf(settings.format_words + size, sizeof(settings.format_words) - size, "%s%s",
 					 i ? "|" : "", formats[i].name);
 	}
-	for (enum mmt_weight weight = 0; weight < MMT_WEIGHT_KINDS; weight++)
-		settings.weight_names[weight] = mmt_weight_name(weight);
 	report_selection_init(&settings.selection);
 	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0)

@@ -70,21 +70,18 @@ static const char *parse_ring_bytes(const char *text, void *value)
 
 static const char *parse_call_graph(const char *text, void *value)
 {
-	static const char *const words[] = {"auto", "fp", "dwarf", "none"}; /* enum mmt_call_graph */
+	static const char *const words[] = {"auto", "fp", "dwarf", "none", NULL}; /* enum mmt_call_graph */
 	struct mmt_record_options *options = value;
 	uint64_t bytes = MMT_STACK_DUMP_BYTES_DEFAULT;
-	unsigned word = 0;
+	int word = value_choice(words, text, strlen(text));
 
 	if (strncmp(text, "dwarf,", 6) == 0) {
 		word = MMT_CALL_GRAPH_DWARF;
 		if (value_size(text + 6, &bytes) || bytes < 8 || bytes > MMT_STACK_DUMP_BYTES_MAX || bytes % 8)
 			return "auto, fp, none, or dwarf,SIZE with a multiple of 8 up to 65280";
-	} else {
-		while (word < sizeof(words) / sizeof(*words) && strcmp(text, words[word]) != 0)
-			word++;
-		if (word == sizeof(words) / sizeof(*words))
-			return "auto, fp, dwarf, dwarf,SIZE or none";
 	}
+	if (word < 0)
+		return "auto, fp, dwarf, dwarf,SIZE or none";
 	options->call_graph = (enum mmt_call_graph)word;
 	options->stack_dump_bytes = (uint32_t)bytes;
 	return NULL;

@@ -190,21 +190,24 @@ const char *value_timestamp(const char *text, void *timestamp_ret)
 	return NULL;
 }
 
+int value_choice(const char *const *words, const char *text, size_t length)
+{
+	for (int i = 0; words[i]; i++)
+		if (strlen(words[i]) == length && !strncmp(words[i], text, length))
+			return i;
+	return -1;
+}
+
 const char *value_classes(const char *text, void *classes_ret)
 {
+	static const char *const words[] = {MMT_CLASS_WORDS(CHOICE) NULL};
 	uint32_t *classes = classes_ret;
 
 	do {
 		size_t length = strcspn(text, ",");
-		unsigned kind = 0;
-		const char *name;
+		int kind = value_choice(words, text, length);
 
-		for (; kind < MMT_CLASS_KINDS; kind++) {
-			name = mmt_class_name((enum mmt_class)kind);
-			if (strlen(name) == length && !strncmp(name, text, length))
-				break;
-		}
-		if (kind == MMT_CLASS_KINDS)
+		if (kind < 0)
 			return "of anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve";
 		*classes |= 1u << kind;
 		text += length;
@@ -363,17 +366,16 @@ static const struct option_entry *find_entry(const struct option_entry *table, i
 /* Returns NULL, or a description of what is expected. */
 static const char *read_value(const struct option_entry *entry, const char *text)
 {
+	int place;
+
 	if (entry->given)
 		*entry->given = true;
 	if (!entry->choices)
 		return entry->parse(text, entry->value);
-	for (int i = 0; entry->choices[i]; i++) {
-		if (strcmp(entry->choices[i], text) == 0) {
-			*(int *)entry->value = i;
-			return NULL;
-		}
-	}
-	return entry->argument;
+	place = value_choice(entry->choices, text, strlen(text));
+	if (place >= 0)
+		*(int *)entry->value = place;
+	return place < 0 ? entry->argument : NULL;
 }
 
 #define DURATION "--duration TIME stops after TIME"

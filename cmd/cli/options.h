@@ -42,6 +42,11 @@ const char *value_pids_add(struct value_pids *pids, pid_t pid);
 /* struct value_words, which does not own the text that is added. */
 const char *value_word(const char *text, void *words);
 
+/* The place of the word that these characters are; negative: it is none of them. NULL ends the words, which CHOICE
+ * makes from a list of mmtrace/words.h. */
+int value_choice(const char *const *words, const char *text, size_t length);
+#define CHOICE(value, word, ...) word,
+
 /* Edit distance: the number of letters to add, remove, change or swap. */
 unsigned value_distance(const char *from, const char *to);
 

@@ -102,23 +102,12 @@ int report_selection_check_html(const struct command *command, struct report_sel
 	return EXIT_UNUSABLE;
 }
 
-/* Negative: no key has this name. */
-static int find_key(const char *text, size_t length)
-{
-	for (int i = 0; i <= MMT_BY_THREAD; i++) {
-		const char *name = mmt_row_key_name((enum mmt_row_key)i);
-
-		if (strlen(name) == length && !strncmp(name, text, length))
-			return i;
-	}
-	return -1;
-}
-
 /* "function", or "function,thread". */
 const char *report_selection_parse_by(const char *text, void *value)
 {
+	static const char *const keys[] = {MMT_ROW_KEY_WORDS(CHOICE) NULL};
 	size_t length = strcspn(text, ",");
-	int first = find_key(text, length), second;
+	int first = value_choice(keys, text, length), second;
 	enum mmt_row_key *by = value;
 
 	by[0] = (enum mmt_row_key)first;
@@ -130,7 +119,7 @@ const char *report_selection_parse_by(const char *text, void *value)
 	text += length + 1;
 	if (strchr(text, ','))
 		return "one key or two";
-	second = find_key(text, strlen(text));
+	second = value_choice(keys, text, strlen(text));
 	if (second < 0)
 		return REPORT_BY_ARGUMENT;
 	if (first == MMT_BY_STACK || second == MMT_BY_STACK)
