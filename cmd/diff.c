@@ -148,11 +148,9 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 
 	truncated_files_ignore();
 	display_start(command, &settings->display, inputs, 2);
-	error = report_create(&settings->before, &before);
-	if (!error)
-		error = report_create(&settings->after, &after);
-	if (!error)
-		error = mmt_diff_create(before, after, &diff);
+	error = report_create(&settings->before, &before)
+		    ?: report_create(&settings->after, &after)
+		    ?: mmt_diff_create(before, after, &diff);
 	/* The text output contains this warning itself. */
 	if (!error && diff->relation == MMT_DIFF_OTHER_PROGRAM && (display->json || display->html))
 		message(command, "warning: the recordings are of different programs: few of their stacks will match");

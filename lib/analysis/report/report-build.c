@@ -480,15 +480,11 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	report->rows.replay = replay;
 	page_readings_watch(&report->readings, &report->rows);
 	steps_watch(&report->steps, &report->readings);
-	error = replay_run(replay);
-	if (!error)
-		error = memory_readings_sort(&replay->notes.memory);
-	if (!error)
-		error = page_readings_end(&report->readings);
-	if (!error)
-		error = describe_recording(report, options);
-	if (!error)
-		error = describe_modules(report);
+	error = replay_run(replay)
+		    ?: memory_readings_sort(&replay->notes.memory)
+		    ?: page_readings_end(&report->readings)
+		    ?: describe_recording(report, options)
+		    ?: describe_modules(report);
 	/* Processes that ended before the recording hold nothing; spaces that were released at the end of their process
 	 * are empty. If all have ended, each counts as just before its end, and so does a process that was selected by
 	 * PID. */
@@ -500,9 +496,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	if (!error && !options->pids && replay->has_survivors)
 		error = replay_take_error(replay);
 	if (!error)
-		error = process_totals_sum(replay);
-	if (!error)
-		error = describe_processes(report, &processes);
+		error = process_totals_sum(replay) ?: describe_processes(report, &processes);
 	if (error)
 		return error;
 	if (options->pids && !report->result.process_count)

@@ -332,20 +332,14 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 	diff->result.before = before;
 	diff->result.after = after;
 	diff->result.rated = is_long(before) && is_long(after);
-	error = row_matcher_init(&diff->matcher, reports);
-	if (!error)
-		error = has_common_name(before, after, &common);
+	error = row_matcher_init(&diff->matcher, reports) ?: has_common_name(before, after, &common);
 	diff->result.relation = common ? MMT_DIFF_RUNS : MMT_DIFF_OTHER_PROGRAM;
 	if (!error && before->host && after->host && !strcmp(before->host, after->host) &&
 	    after->start_ns >= before->end_ns)
 		error = match_processes(&diff->result);
 	diff->matcher.task_ids = diff->result.relation == MMT_DIFF_SAME_PROCESS;
 	if (!error)
-		error = compare_reports(diff);
-	if (!error)
-		error = heap_growth_compare(&diff->arena, &diff->result);
-	if (!error)
-		error = attribute_between(diff);
+		error = compare_reports(diff) ?: heap_growth_compare(&diff->arena, &diff->result) ?: attribute_between(diff);
 	row_matcher_deinit(&diff->matcher);
 	if (error) {
 		mmt_diff_destroy(&diff->result);

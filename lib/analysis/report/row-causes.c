@@ -365,11 +365,7 @@ struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *ro
 		if (!rows[i].hint)
 			rows[i].hint = reserver->hint;
 	}
-	error = add_rows(&causes, arena);
-	if (!error)
-		error = list_rows(&causes, arena);
-	if (!error)
-		error = name_callers(&causes, arena);
+	error = add_rows(&causes, arena) ?: list_rows(&causes, arena) ?: name_callers(&causes, arena);
 	intern_deinit(&causes.names);
 	intern_deinit(&causes.function_names);
 	if (error)

@@ -564,12 +564,10 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 /* Figures that are computed from the sums. */
 static struct mmt_error *complete_rows(struct grouping *grouping)
 {
-	struct mmt_error *error;
-
 	for (size_t i = 0; i < grouping->row_count; i++) {
 		struct mmt_row *row = &grouping->figures[i];
+		struct mmt_error *error = row_figures_verify(row);
 
-		error = row_figures_verify(row);
 		if (error)
 			return error;
 		if (row->resident_bytes == MMT_UNKNOWN) {
@@ -585,10 +583,9 @@ static struct mmt_error *complete_rows(struct grouping *grouping)
 		if (!row->unfreed_count)
 			row->smallest_bytes = 0;
 	}
-	error = find_patterns(grouping);
-	if (!error)
-		error = row_verdicts_add(grouping->rows, grouping->report, grouping->accounts, grouping->figures);
-	return error ? error : row_rates_add(grouping->rows, grouping->report, grouping->accounts, grouping->figures);
+	return find_patterns(grouping)
+		   ?: row_verdicts_add(grouping->rows, grouping->report, grouping->accounts, grouping->figures)
+		   ?: row_rates_add(grouping->rows, grouping->report, grouping->accounts, grouping->figures);
 }
 
 static struct mmt_error *publish(struct grouping *grouping)
@@ -646,13 +643,7 @@ struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sum
 	if (!error)
 		add_accounts(&grouping);
 	if (!error)
-		error = add_allocations(&grouping);
-	if (!error)
-		error = add_kinds(&grouping);
-	if (!error)
-		error = add_threads(&grouping);
-	if (!error)
-		error = publish(&grouping);
+		error = add_allocations(&grouping) ?: add_kinds(&grouping) ?: add_threads(&grouping) ?: publish(&grouping);
 	map_deinit(&grouping.reservers);
 	map_deinit(&grouping.thread_bytes);
 	return error;

@@ -225,9 +225,8 @@ static struct mmt_error *judge_commits(const struct judging *judging, const uint
 static struct mmt_error *judge(const struct judging *judging, const uint32_t *sets, size_t set_count, bool are_rows,
 			       struct row_judgement *judgements)
 {
-	struct mmt_error *error = judge_survivors(judging, sets, set_count, judgements);
-
-	return error ? error : judge_commits(judging, sets, set_count, are_rows, judgements);
+	return judge_survivors(judging, sets, set_count, judgements)
+		   ?: judge_commits(judging, sets, set_count, are_rows, judgements);
 }
 
 /* What leaks of an account. */

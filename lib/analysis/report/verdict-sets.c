@@ -140,9 +140,8 @@ static struct mmt_error *find_use(struct uses *uses, const struct account *accou
 		return &error_no_memory;
 	if (*use_ret < uses->items.count)
 		return NULL;
-	error = rows_identify_stack(uses->rows, account->stack, &identity);
-	if (!error)
-		error = describe_use(uses, scope, pattern, lost, &use);
+	error = rows_identify_stack(uses->rows, account->stack, &identity)
+		    ?: describe_use(uses, scope, pattern, lost, &use);
 	if (error)
 		return error;
 	use.identity =

@@ -670,9 +670,7 @@ static struct mmt_error *write_page(struct page *page, FILE *stream)
 
 	fwrite(page_head, 1, page_head_size, stream);
 	buffer_init(&page->escaped, LIMIT_HTML_STRING_BYTES);
-	error = prepare(page);
-	if (!error)
-		error = document_create(stream, DOCUMENT_FOR_HTML, &page->document);
+	error = prepare(page) ?: document_create(stream, DOCUMENT_FOR_HTML, &page->document);
 	if (!error) {
 		document_string(page->document, "version", mmt_version());
 		document_unsigned(page->document, "unit", page->unit);

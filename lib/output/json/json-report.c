@@ -478,10 +478,9 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 {
 	struct selection selection = {0};
 	struct document *document = NULL;
-	struct mmt_error *error = selection_create(report, options, true, &selection);
+	struct mmt_error *error =
+	    selection_create(report, options, true, &selection) ?: document_create(stream, DOCUMENT_SPACED, &document);
 
-	if (!error)
-		error = document_create(stream, DOCUMENT_SPACED, &document);
 	if (!error) {
 		document_string(document, "mmtrace", "report");
 		document_unsigned(document, "version", MMT_JSON_VERSION);
@@ -529,10 +528,9 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mm
 	bool mapped_known = same && !selection_has_patterns(it->before) && !selection_has_patterns(it->after);
 	struct diff_selection selection = {0};
 	struct document *document = NULL;
-	struct mmt_error *error = selection_of_diff(it, options, &selection);
+	struct mmt_error *error =
+	    selection_of_diff(it, options, &selection) ?: document_create(stream, DOCUMENT_SPACED, &document);
 
-	if (!error)
-		error = document_create(stream, DOCUMENT_SPACED, &document);
 	if (!error) {
 		document_string(document, "mmtrace", "diff");
 		document_unsigned(document, "version", MMT_JSON_VERSION);
