@@ -266,8 +266,7 @@ struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_matc
 
 	for (unsigned side = 0; side < DIFF_SIDES; side++) {
 		by_function &= matcher->reports[side]->by == MMT_BY_FUNCTION;
-		for (size_t i = 0; i < matcher->reports[side]->row_count; i++) {
-			const struct mmt_row *row = &matcher->reports[side]->rows[i];
+		array_each(row, matcher->reports[side]->rows, matcher->reports[side]->row_count) {
 			const uint64_t *known;
 			uint32_t numbers[2];
 

@@ -139,8 +139,7 @@ bool filters_select(const struct filters *filters, const struct filter_subject *
 	unsigned considered = subject->frames_only ? FRAME_KEYS : ALL_KEYS;
 	unsigned asked = 0, matched = 0; /* keys, as bits */
 
-	for (size_t i = 0; i < filters->items.count; i++) {
-		const struct filter *filter = &filters->items.items[i];
+	array_each(filter, filters->items.items, filters->items.count) {
 		unsigned key = considered & 1u << filter->key;
 
 		if (filter->ignores && key && matches(filter, subject))

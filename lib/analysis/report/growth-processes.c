@@ -211,9 +211,7 @@ static void choose_measure(struct judgement *judgement)
 	size_t complete = 0;
 	bool shared = false;
 
-	for (size_t i = 0; i < judgement->count; i++) {
-		const struct sum *sum = &judgement->sums[i];
-
+	array_each(sum, judgement->sums, judgement->count) {
 		complete += is_complete(sum);
 		shared |= sum->processes > 1 && is_complete(sum) &&
 			  mmt_growth_goes_by_pss(to_bytes(sum->resident), to_bytes(sum->pss));

@@ -153,8 +153,7 @@ static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report
 
 	if (!failures)
 		return &error_no_memory;
-	for (size_t i = 0; i < count; i++) {
-		const struct failure *failure = &replay->ledger.failures.items[i];
+	array_each(failure, replay->ledger.failures.items, count) {
 		const struct call_description *call;
 		struct mmt_failure *described;
 		struct mmt_error *error;

@@ -147,9 +147,7 @@ static struct mmt_error *compare_reports(struct diff *diff)
 		result->uncertain_count += entry->differing_frames > 0;
 		error = add_to_function(diff, entry);
 	}
-	for (size_t i = 0; i < diff->functions.count; i++) {
-		const struct function_growth *function = &diff->functions.items[i];
-
+	array_each(function, diff->functions.items, diff->functions.count) {
 		result->growth_bytes = add_growth(result->growth_bytes, function->bytes);
 		result->committed_growth_bytes = add_growth(result->committed_growth_bytes, function->committed_bytes);
 	}
@@ -298,9 +296,7 @@ static struct mmt_error *attribute_between(struct diff *diff)
 	vector_sort(&diff->between, compare_between);
 	while (diff->between.count && !diff->between.items[diff->between.count - 1].bytes)
 		diff->between.count--;
-	for (size_t i = 0; i < diff->between.count; i++) {
-		struct mmt_growth_part *part = &diff->between.items[i];
-
+	array_each(part, diff->between.items, diff->between.count) {
 		part->pattern = growth_pattern(part);
 		part->hint = hints_of_growth(part, HINTS_CALLS_UNKNOWN, ARENAS_OF_SEVERAL_THREADS);
 		if (diff->result.heap_count)

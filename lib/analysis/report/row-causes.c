@@ -150,8 +150,7 @@ static void find_unfreed_growth(struct causes *causes)
 	unsigned first = point < MMT_TREND_POINTS - 1 ? (unsigned)point : MMT_TREND_POINTS - 1;
 	uint64_t grown = 0;
 
-	for (size_t i = 0; i < report->row_count; i++) {
-		const struct mmt_row *row = &causes->rows[i];
+	array_each(row, causes->rows, report->row_count) {
 		const struct mmt_cause *cause = row->cause ? &causes->items[row->cause - 1] : NULL;
 		uint64_t at_end = row->trend[MMT_TREND_POINTS - 1];
 
@@ -174,8 +173,7 @@ static struct mmt_error *list_rows(struct causes *causes, struct arena *arena)
 			return &error_no_memory;
 		causes->items[i].row_count = 0;
 	}
-	for (size_t i = 0; i < causes->report->row_count; i++) {
-		const struct mmt_row *row = &causes->rows[i];
+	array_each(row, causes->rows, causes->report->row_count) {
 		struct mmt_cause *cause = row->cause ? &causes->items[row->cause - 1] : NULL;
 
 		if (cause)

@@ -54,8 +54,7 @@ static struct mmt_error *add_allocations(struct grouping *grouping)
 {
 	const struct ledger *ledger = &grouping->replay->ledger;
 
-	for (size_t i = 0; i < ledger->allocations.count; i++) {
-		const struct allocation *allocation = &ledger->allocations.items[i];
+	array_each(allocation, ledger->allocations.items, ledger->allocations.count) {
 		uint32_t number = verdict_row_of(ledger, allocation);
 		struct mmt_row *row;
 
@@ -564,8 +563,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 /* Figures that are computed from the sums. */
 static struct mmt_error *complete_rows(struct grouping *grouping)
 {
-	for (size_t i = 0; i < grouping->row_count; i++) {
-		struct mmt_row *row = &grouping->figures[i];
+	array_each(row, grouping->figures, grouping->row_count) {
 		struct mmt_error *error = row_figures_verify(row);
 
 		if (error)

@@ -78,9 +78,7 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 	if (!recents || !recent_bytes)
 		return &error_no_memory;
 	find_points(report, step_ns, &first, &end);
-	for (size_t i = 0; i < ledger->allocations.count; i++) {
-		const struct allocation *allocation = &ledger->allocations.items[i];
-
+	array_each(allocation, ledger->allocations.items, ledger->allocations.count) {
 		if (allocation->in_use && allocation->account != LEDGER_NO_ACCOUNT && allocation->time_ns >= start_ns &&
 		    allocation->live_bytes > allocation->uncommitted_bytes)
 			recent_bytes[allocation->account] += allocation->live_bytes - allocation->uncommitted_bytes;

@@ -86,8 +86,7 @@ static struct mmt_error *judge_survivors(const struct judging *judging, const ui
 	}
 	/* Two passes: the number of survivors decides which are old. */
 	for (int round = 0; round < 2; round++) {
-		for (size_t i = 0; i < ledger->allocations.count; i++) {
-			const struct allocation *allocation = &ledger->allocations.items[i];
+		array_each(allocation, ledger->allocations.items, ledger->allocations.count) {
 			uint32_t set = verdict_row_of(ledger, allocation) == LEDGER_NO_ROW ? VERDICT_NO_SET
 											   : sets[allocation->account];
 
@@ -334,8 +333,7 @@ static void add_survivor_trends(const struct judging *judging, struct mmt_row *r
 	const struct mmt_report *report = judging->report;
 	uint64_t length = report->to_ns > report->from_ns ? report->to_ns - report->from_ns : 0;
 
-	for (size_t i = 0; i < ledger->allocations.count; i++) {
-		const struct allocation *allocation = &ledger->allocations.items[i];
+	array_each(allocation, ledger->allocations.items, ledger->allocations.count) {
 		uint32_t row = verdict_row_of(ledger, allocation);
 		uint64_t since = allocation->time_ns > report->from_ns ? allocation->time_ns - report->from_ns : 0;
 		double point = length ? (double)since / (double)length * MMT_TREND_POINTS : 0;

@@ -326,8 +326,7 @@ COMPARISON(compare_candidates, struct candidate,
  * functions in which both differ. */
 static void choose_pairs(struct similar_search *search, bool joins, struct row_match *const matches[DIFF_SIDES])
 {
-	for (size_t i = 0; i < search->candidates.count; i++) {
-		const struct candidate *candidate = &search->candidates.items[i];
+	array_each(candidate, search->candidates.items, search->candidates.count) {
 		const uint32_t *stacks = candidate->stacks;
 		const struct unmatched_stack *before = &search->similar->stacks[DIFF_BEFORE].items[stacks[DIFF_BEFORE]];
 		const struct unmatched_stack *after = &search->similar->stacks[DIFF_AFTER].items[stacks[DIFF_AFTER]];

@@ -261,8 +261,7 @@ static struct mmt_error *number_sets(struct uses *uses, struct verdict_sets *set
 	}
 	if (error)
 		return error;
-	for (size_t i = 0; i < ledger->allocations.count; i++) {
-		const struct allocation *allocation = &ledger->allocations.items[i];
+	array_each(allocation, ledger->allocations.items, ledger->allocations.count) {
 		struct use *use;
 
 		if (verdict_row_of(ledger, allocation) == LEDGER_NO_ROW)

@@ -66,9 +66,7 @@ static void find_missing_sources(const struct replay *replay, struct warnings *w
 		const struct call_description *description = call_describe((enum call)call);
 		bool found = false;
 
-		for (size_t i = 0; i < metadata->attribute_count; i++) {
-			const struct reader_attribute *attribute = &metadata->attributes[i];
-
+		array_each(attribute, metadata->attributes, metadata->attribute_count) {
 			found |= attribute->is_call && !attribute->is_enter && attribute->call == call;
 		}
 		if (description->missing && !found)
@@ -342,9 +340,7 @@ static void find_left_out(const struct replay *replay, struct warnings *warnings
 		    "the stacks of %" PRIu64
 		    " calls are left out: too many different ones for a recording of this size",
 		    replay->stacks_left_out);
-	for (size_t i = 0; i < replay->notes.unrecorded_children.count; i++) {
-		const struct missing_children *children = &replay->notes.unrecorded_children.items[i];
-
+	array_each(children, replay->notes.unrecorded_children.items, replay->notes.unrecorded_children.count) {
 		add(warnings, MMT_WARNING_UNRECORDED_CHILDREN,
 		    "process %" PRId32 " had %" PRIu64
 		    " %s when recording began, which %s not in the recording: record with --tree",
