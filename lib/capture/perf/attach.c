@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/thread.h"
-#include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"
@@ -170,50 +169,20 @@ struct mmt_error *attach_watch_oom(struct attachment *attachment, const struct t
 	return error;
 }
 
-struct opening {
-	struct perf_event_attr attribute;
-	pid_t tid;
-	int cpu;
-};
-
-/* Runs in the helper: the kernel lets it wait while the thread's process is in an exec. */
-static void open_of_thread(struct blocking_call *call)
-{
-	const struct opening *wanted = call->argument;
-
-	call->opened =
-	    (int)syscall(SYS_perf_event_open, &wanted->attribute, wanted->tid, wanted->cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-/* Returns -1 and errno on failure. */
-static int open_perf_event(struct attachment *attachment, const struct perf_event_attr *attribute,
-			   const struct attached_root *owner, int cpu)
-{
-	const struct opening opening = {*attribute, owner->tid, cpu};
-	struct blocking_call call = {.place = place_of_process(owner->pid),
-				     .run = open_of_thread,
-				     .argument = &opening,
-				     .argument_bytes = sizeof(opening),
-				     .given = -1};
-
-	if (owner->tid <= 0)
-		return (int)syscall(SYS_perf_event_open, attribute, owner->cgroup, cpu, -1,
-				    PERF_FLAG_FD_CLOEXEC | (owner->cgroup >= 0 ? PERF_FLAG_PID_CGROUP : 0));
-	return blocking_call(attachment->calls, &call) ? call.opened : -1;
-}
-
 /* Opens one event, redirects its output into the CPU's ring after its filter is set, and adds it to the open events.
- * `gone_ret`: the thread has exited or does not answer or, for a per-CPU event, the CPU is offline. */
+ * The kernel lets the caller wait while the thread is in an exec: ask the helper about the thread before. `gone_ret`:
+ * the thread has exited or, for a per-CPU event, the CPU is offline. */
 static struct mmt_error *open_event(struct attachment *attachment, const struct event_description *event,
 				    const struct attached_root *owner, size_t cpu_index, struct attached_event added,
 				    bool *gone_ret)
 {
 	const struct ring *ring = rings_find(attachment->rings, cpu_index, event->ring);
-	int fd = open_perf_event(attachment, &event->attribute, owner, ring->cpu);
 	pid_t tid = owner->tid;
+	int fd = (int)syscall(SYS_perf_event_open, &event->attribute, tid > 0 ? tid : owner->cgroup, ring->cpu, -1,
+			      PERF_FLAG_FD_CLOEXEC | (owner->cgroup >= 0 ? PERF_FLAG_PID_CGROUP : 0));
 	struct mmt_error *error = NULL;
 
-	if (fd < 0 && (tid > 0 ? errno == ESRCH || errno == ETIMEDOUT : errno == ENODEV)) {
+	if (fd < 0 && errno == (tid > 0 ? ESRCH : ENODEV)) {
 		*gone_ret = true;
 		return NULL;
 	}
@@ -479,8 +448,9 @@ struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t 
 	const struct attached_root owner = {.pid = pid, .tid = tid, .cgroup = -1};
 	struct event_description event;
 	struct mmt_error *error = NULL;
+	uint64_t start_ticks;
 
-	*gone_ret = false;
+	*gone_ret = !proc_read_start(attachment->calls, pid, tid, &start_ticks);
 	events_describe_coverage_event(&event);
 	event.attribute.inherit = event.attribute.context_switch = 0;
 	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++)
