@@ -453,9 +453,11 @@ static struct mmt_error *keep_answer(struct heap_jobs *jobs)
 	return NULL;
 }
 
-/* Receives without waiting. */
-static struct mmt_error *receive(struct heap_jobs *jobs)
+/* Receives without waiting. The helper itself opens the maps of the process, which never returns if the process is
+ * stuck in the kernel. */
+static struct mmt_error *receive(struct recorder *recorder)
 {
+	struct heap_jobs *jobs = recorder->jobs.heap;
 	ssize_t count = 1;
 
 	while (count > 0 && !jobs->answer.error) {
@@ -465,7 +467,8 @@ static struct mmt_error *receive(struct heap_jobs *jobs)
 		if (count > 0)
 			buffer_put(&jobs->answer, block, (size_t)count);
 	}
-	if (count < 0 && (errno == EAGAIN || errno == EINTR) && clock_now_ns() - jobs->since_ns < LIMIT_HEAP_WAIT_NS)
+	if (count < 0 && (errno == EAGAIN || errno == EINTR) && clock_now_ns() - jobs->since_ns < LIMIT_HEAP_WAIT_NS &&
+	    !blocking_calls_are_stuck(&recorder->calls, place_of_process(jobs->pid)))
 		return NULL;
 	(void)helper_end(jobs->helper, count ? 0 : END_MILLISECONDS);
 	if (jobs->answer.error)
@@ -494,7 +497,7 @@ struct mmt_error *heap_census_continue(struct recorder *recorder)
 		jobs->began = true;
 		jobs->next_ns = next_round_ns(recorder);
 	} else if (jobs->helper->child) {
-		error = receive(jobs);
+		error = receive(recorder);
 		if (!jobs->helper->child && !jobs->waiting.count)
 			jobs->next_ns = next_round_ns(recorder);
 	}
@@ -551,7 +554,7 @@ struct mmt_error *heap_census_encode(struct recorder *recorder, struct buffer *b
 		}
 		(void)poll(&answer, 1, jobs->helper->child ? POLL_MILLISECONDS : 1);
 		if (jobs->helper->child)
-			error = receive(jobs);
+			error = receive(recorder);
 		if (!error && !jobs->helper->child)
 			error = start_next(recorder);
 	}
