@@ -277,7 +277,7 @@ static bool follow_missed_children(struct recorder *recorder, pid_t pid)
 
 		seen.pid = below.items[i];
 		if (process_table_find(&recorder->processes, seen.pid) ||
-		    !proc_read_start(&recorder->calls, seen.pid, seen.pid, &start_ticks) ||
+		    !proc_read_start(&recorder->calls, seen.pid, seen.pid, &start_ticks, NULL) ||
 		    clock_from_ticks(start_ticks) < recorder->start_ns ||
 		    (!process_table_find(&recorder->processes, parent) && !map_get(&followed, (uint32_t)parent)))
 			continue;

@@ -336,13 +336,12 @@ static struct mmt_error *scan_process(struct recorder *recorder, const struct tr
 	scan->complete &= complete;
 	for (size_t i = 0; ok && i < threads.count; i++) {
 		struct listed_thread thread = {.pid = process->pid, .tid = threads.items[i]};
-		struct proc_thread state;
+		bool exiting;
 
 		if (!all && !map_get(&recorder->reader.threads, (uint32_t)thread.tid))
 			continue;
 		scan->thread_count++;
-		if (!proc_read_thread(thread.pid, thread.tid, &state) ||
-		    !proc_read_start(&recorder->calls, thread.pid, thread.tid, &thread.start_ticks)) {
+		if (!proc_read_start(&recorder->calls, thread.pid, thread.tid, &thread.start_ticks, &exiting)) {
 			if (blocking_calls_are_stuck(&recorder->calls, place_of_process(thread.pid)))
 				scan->stuck_count++;
 			else
@@ -352,7 +351,7 @@ static struct mmt_error *scan_process(struct recorder *recorder, const struct tr
 		if (is_covered(recorder, &thread))
 			continue;
 		/* A thread that has exited may have created another one since it was listed. */
-		if (state.exiting)
+		if (exiting)
 			ok = vector_push(&scan->gone, thread.tid) &&
 			     thread_coverage_put(&recorder->reader.attachment.coverage, thread.tid, clock_now_ns());
 		else
@@ -420,7 +419,7 @@ static bool is_complete(const struct recorder *recorder, const struct thread_sca
 static void note_complete(struct recorder *recorder, const struct thread_scan *scan)
 {
 	recorder->summary.threads = scan->thread_count;
-	recorder->summary.missed_threads = scan->uncovered.count + scan->stuck_count;
+	recorder->summary.missed_threads += scan->stuck_count;
 	if (scan->stuck_count)
 		recorder_message(recorder, true,
 				 "%zu threads of processes that are stuck in the kernel cannot be attached to: their "
@@ -490,6 +489,7 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 		struct thread_scan scan;
 
 		error = scan_processes(recorder, false, &scan);
+		recorder->summary.missed_threads = scan.uncovered.count;
 		recorder_message(recorder, true,
 				 "the target creates threads faster than mmtrace can attach to them: calls of some "
 				 "threads are missing; record the command from its start, or all processes with -a");
@@ -663,7 +663,8 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 		/* Check in this order: a thread that is not exiting at the second check still has its entry in the
 		 * coverage. */
 		missed += !is_covered(recorder, thread) && proc_read_thread(thread->pid, thread->tid, &state) &&
-			  !state.exiting && proc_read_start(&recorder->calls, thread->pid, thread->tid, &start_ticks) &&
+			  !state.exiting &&
+			  proc_read_start(&recorder->calls, thread->pid, thread->tid, &start_ticks, NULL) &&
 			  start_ticks == thread->start_ticks;
 	}
 	thread_scan_deinit(&scan);

@@ -308,7 +308,7 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 	struct mmt_error *error;
 	uint64_t complete_ns;
 
-	*gone_ret = !proc_read_start(attachment->calls, pid, tid, &start_ticks);
+	*gone_ret = !proc_read_start(attachment->calls, pid, tid, &start_ticks, NULL);
 	if (*gone_ret)
 		return NULL;
 	added.thread_start_ns = clock_from_ticks(start_ticks);
@@ -319,7 +319,8 @@ struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t 
 	complete_ns = clock_now_ns();
 	/* Meanwhile the TID may have been reused for a thread that has only some of the events. */
 	if (!error && !*gone_ret && complete_ns - added.begin_ns >= NUMBER_REUSE_NS)
-		*gone_ret = !proc_read_start(attachment->calls, pid, tid, &later_ticks) || later_ticks != start_ticks;
+		*gone_ret =
+		    !proc_read_start(attachment->calls, pid, tid, &later_ticks, NULL) || later_ticks != start_ticks;
 	if (!error && !*gone_ret &&
 	    (!thread_coverage_put(&attachment->coverage, tid, complete_ns) ||
 	     !map_put(&attachment->root_of_thread, (uint32_t)tid, root)))
@@ -450,7 +451,7 @@ struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t 
 	struct mmt_error *error = NULL;
 	uint64_t start_ticks;
 
-	*gone_ret = !proc_read_start(attachment->calls, pid, tid, &start_ticks);
+	*gone_ret = !proc_read_start(attachment->calls, pid, tid, &start_ticks, NULL);
 	events_describe_coverage_event(&event);
 	event.attribute.inherit = event.attribute.context_switch = 0;
 	for (size_t cpu = 0; !error && !*gone_ret && cpu < attachment->rings->cpus.count; cpu++)

@@ -116,7 +116,8 @@ bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, ui
 
 /* PF_IO_WORKER and PF_USER_WORKER in the flags of /proc/PID/stat: these threads are always inside the kernel */
 #define WORKER_FLAGS 0x00004010u
-#define KERNEL_PARENT 2 /* the parent of all other kernel threads */
+#define EXITING_FLAG 0x00000004u /* PF_EXITING: no event can be opened any more */
+#define KERNEL_PARENT 2		 /* the parent of all other kernel threads */
 #define STAT_BYTES 1024
 #define STATUS_BYTES 128
 #define DIRECTORY_BYTES (1u << 20) /* larger than the list of as many threads as there can be file descriptors */
@@ -152,6 +153,8 @@ static char *read_thread_text(struct blocking_calls *calls, pid_t pid, pid_t tid
 	size_t size;
 
 	snprintf(name, sizeof(name), "task/%d/%s", tid, file);
+	if (!calls)
+		return proc_text(pid, name);
 	return text && process_text_read(calls, pid, name, STAT_BYTES, text, &size) ? TAKE(text) : NULL;
 }
 
@@ -167,11 +170,16 @@ static bool read_stat(struct blocking_calls *calls, pid_t pid, pid_t tid, uint32
 		      flags_ret, ticks_ret) == 2;
 }
 
-bool proc_read_start(struct blocking_calls *calls, pid_t pid, pid_t tid, uint64_t *ticks_ret)
+bool proc_read_start(struct blocking_calls *calls, pid_t pid, pid_t tid, uint64_t *ticks_ret, bool *exiting_ret)
 {
 	uint32_t flags;
 
-	return read_stat(calls, pid, tid, &flags, ticks_ret);
+	/* Threads are attached to as fast as they are created: the helper is only asked when the kernel could wait. */
+	if (!read_stat(proc_is_loading(pid) ? calls : NULL, pid, tid, &flags, ticks_ret))
+		return false;
+	if (exiting_ret)
+		*exiting_ret = flags & EXITING_FLAG;
+	return true;
 }
 
 /* Reads the main thread of a process, or a thread whose process is not known. */
@@ -584,7 +592,8 @@ uint64_t proc_start_boot_ns(struct blocking_calls *calls, pid_t pid)
 {
 	uint64_t ticks;
 
-	return proc_read_start(calls, pid, pid, &ticks) ? ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK)) : 0;
+	return proc_read_start(calls, pid, pid, &ticks, NULL) ? ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK))
+							      : 0;
 }
 
 uint64_t proc_start_realtime_ns(struct blocking_calls *calls, pid_t pid)

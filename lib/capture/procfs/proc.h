@@ -41,8 +41,9 @@ struct proc_thread {
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
 
 /* Reads the start in clock ticks since boot; two threads with the same TID have different ones. False with errno
- * ETIMEDOUT: the process does not answer. */
-bool proc_read_start(struct blocking_calls *calls, pid_t pid, pid_t tid, uint64_t *ticks_ret);
+ * ETIMEDOUT: the process does not answer. `exiting_ret` may be NULL; set from the beginning of the exit, earlier than in
+ * struct proc_thread. */
+bool proc_read_start(struct blocking_calls *calls, pid_t pid, pid_t tid, uint64_t *ticks_ret, bool *exiting_ret);
 bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 
 /* Is `name` this command name, or its pattern? Of a longer name only the bytes that the kernel stores count. */
