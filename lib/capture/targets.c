@@ -496,7 +496,7 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 		note_complete(recorder, &scan);
 		thread_scan_deinit(&scan);
 	}
-	if (!error && !recorder->reader.attachment.events.count)
+	if (!error && !recorder->reader.attachment.root_of_thread.count && recorder->summary.missed_threads)
 		error = error_create(MMT_ERROR_SYSTEM,
 				     "cannot attach to process %d: it is stuck in the kernel, perhaps on a file system "
 				     "that does not answer",

@@ -129,7 +129,9 @@ static void put_time(const struct mmt_report *report, bool known, uint64_t ns, F
 #define PUT_COLUMN(name, unit, known, sum, csv, ...) MMT_IF_##csv(put_number(stream, row->name);)
 #define PUT_EMPTY(name, unit, known, sum, csv, ...) MMT_IF_##csv(put_number(stream, MMT_UNKNOWN);)
 #define HEAP_NAME(name, ...) ",heap_" #name
-#define PUT_HEAP(name, ...) put_number(stream, kind->name);
+/* Without a first census, nobody knows what there was at the start. */
+#define PUT_HEAP(name, ...)                                                                                            \
+	put_number(stream, !heap->start && !strncmp(#name, "start_", sizeof("start_") - 1) ? MMT_UNKNOWN : kind->name);
 #define PUT_NO_HEAP(name, ...) put_number(stream, MMT_UNKNOWN);
 
 /* The kinds of blocks in a malloc heap, as rows without an id. */

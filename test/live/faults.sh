@@ -7,10 +7,14 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
 pages=$(((64 + 16) * 1048576 / $(getconf PAGE_SIZE)))
+left_out=0
 # expect_faults LEAST MOST: this many faults fewer or more than pages were touched.
 expect_faults() {
 	"$MMTRACE" dump -i "$recording" >"$directory/dump.out" || fail "dump failed"
-	! grep -q 'page faults lost' "$directory/record.log" || skip "samples were lost"
+	! grep -q 'page faults lost' "$directory/record.log" || {
+		left_out=$((left_out + 1))
+		return
+	}
 	awk -v pages="$pages" -v least="$1" -v most="$2" '/ fault event=minor-faults/ {
 		match($0, /weight=[0-9]+/)
 		sum += substr($0, RSTART + 7, RLENGTH - 7)
@@ -34,6 +38,7 @@ for options in --faults=sampled --faults=all '--faults=sampled -t' '--faults=sam
 		expect_faults 8500 10000
 	fi
 done
+[ "$left_out" -lt 5 ] || skip "samples were lost in each recording"
 start_workload touch
 record_work --raw --no-compress --faults=sampled -p "$pid"
 if command -v perf >/dev/null && perf script -i "$recording" >"$directory/script.out" 2>/dev/null; then

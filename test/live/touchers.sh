@@ -9,6 +9,17 @@ need_perf
 pool=$((64 << 20))
 others=$((16 << 20))
 anonymous='(.growth.parts[] | select(.place == "before" and .class == "anon"))'
+# record_faults OPTION WORKLOAD...: again where another process filled the ring of a CPU.
+record_faults() {
+	local attempt
+	for attempt in 1 2 3 4 5; do
+		start_workload "${@:2}"
+		record_work "$1" -p "$pid"
+		! "$MMTRACE" report --json -i "$recording" | jq -e '.completeness.lost_faults > 0' >/dev/null || continue
+		return
+	done
+	skip "samples of page faults were lost $attempt times"
+}
 # expect_touchers ALLOWED: each size is within so many times its stated error, which 95 of 100 are within once.
 expect_touchers() {
 	expect_true_report
@@ -27,15 +38,12 @@ expect_touchers() {
 		fail "the text does not say who touched the memory"
 	}
 }
-start_workload touch
-record_work --faults=sampled -p "$pid"
+record_faults --faults=sampled touch
 expect_touchers 3 ' \(\+- [0-9]+ %\)'
-start_workload touch
-record_work --faults=all -p "$pid"
+record_faults --faults=all touch
 expect_touchers 0 ''
 # Beside causes that hold less, it is the first one.
-start_workload touch map
-record_work --faults=all -p "$pid"
+record_faults --faults=all touch map
 expect_true_report
 "$MMTRACE" report --no-pager -i "$recording" >"$directory/report.txt" || fail "report: status $?"
 grep -qE 'before, touched by fill_pool \(touch\), 64\.0[0-9]* MiB of [0-9.]+ MiB' "$directory/report.txt" || {
@@ -47,8 +55,7 @@ start_workload touch
 record_work -p "$pid"
 expect_json ".growth.faults_recorded == false and $anonymous.touchers == [] and ($anonymous.hint | test(\"--faults=sampled\"))"
 
-start_workload churn
-record_work --faults=all -p "$pid"
+record_faults --faults=all churn
 expect_true_report
 expect_json '.growth.faults_recorded and all(.growth.parts[] | select(.class == "heap" or .arena); .touchers == [])'
 expect_json 'all(.causes[] | select(.verdict == "leak"); .name // "" | test("^(temp|batch|fill) ") | not)'

@@ -91,6 +91,7 @@ bool touched_pages_apply(struct replay *replay, const struct process *process, c
 	const uint64_t *arguments = event->call.arguments;
 	struct page_faults *faults = faults_of(&replay->touched, process);
 	uint64_t page_bytes = replay->notes.memory.page_bytes, length;
+	bool ok;
 
 	if (!faults)
 		return true;
@@ -104,6 +105,9 @@ bool touched_pages_apply(struct replay *replay, const struct process *process, c
 	    (uint64_t)event->call.result == arguments[0])
 		return true;
 	length = arguments[1] < arguments[2] ? arguments[1] : arguments[2];
-	return page_faults_move(faults, arguments[0], (uint64_t)event->call.result,
-				(length + page_bytes - 1) & -page_bytes);
+	replay->touched.run_count -= faults->runs.count;
+	ok = page_faults_move(faults, arguments[0], (uint64_t)event->call.result,
+			      (length + page_bytes - 1) & -page_bytes);
+	replay->touched.run_count += faults->runs.count;
+	return ok;
 }

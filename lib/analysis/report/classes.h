@@ -32,6 +32,7 @@ struct heap_finder {
 	const struct runtime *runtime; /* that runs there; NULL: none that is known */
 	uint64_t start, end;	       /* addresses that it has reserved for its heap; equal: not known */
 	bool has_arenas;
+	bool other_malloc; /* an allocator other than that of glibc is in use */
 };
 
 /* Whether the space has memory where the heap of a Go program usually is. Other programs may have theirs there. */

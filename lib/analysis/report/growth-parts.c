@@ -48,17 +48,23 @@ static uint64_t make_key(const struct replay *replay, const struct space_interva
 
 struct heap_finder growth_parts_find_heaps(const struct replay *replay, const struct process *process)
 {
+	static const char *const glibc[] = {"libc.so.6", "libc-2.", NULL};
+	static const char *const other_mallocs[] = {"libjemalloc", "libtcmalloc", "libmimalloc",
+						    "ld-musl-",	   "libc.musl-",  NULL};
 	const struct runtime *runtime = resolver_runtime(replay->code, process->space);
+	struct heap_finder finder;
 
 	if (!runtime && classes_may_have_go_heap(process->space) && resolver_is_go(replay->code, process->space))
 		runtime = runtimes_find("go");
-	return heap_finder_create(process->space, runtime, resolver_has_glibc(replay->code, process->space));
+	finder = heap_finder_create(process->space, runtime, resolver_has_module(replay->code, process->space, glibc));
+	finder.other_malloc = resolver_has_module(replay->code, process->space, other_mallocs);
+	return finder;
 }
 
 /*
  * Whether the code that touches the memory is the one that keeps it. In the heaps of malloc and of runtimes, it is the
  * one that needs a new page, because others keep the blocks that it freed before. Runtimes have anonymous memory that
- * is no heap, but it cannot be told apart.
+ * is no heap, but it cannot be told apart, and so it is with allocators other than that of glibc.
  */
 static bool toucher_owns(uint64_t key, enum mmt_class memory_class, const struct heap_finder *heaps)
 {
@@ -68,7 +74,7 @@ static bool toucher_owns(uint64_t key, enum mmt_class memory_class, const struct
 		return false;
 	return !(key & ARENA_BIT) && !(place == MMT_GROWTH_BEFORE && key >> HEAP_SHIFT & HEAP_MASK) &&
 	       memory_class != MMT_CLASS_HEAP && memory_class != MMT_CLASS_GC_RESERVE &&
-	       !(memory_class == MMT_CLASS_ANON && heaps->runtime);
+	       !(memory_class == MMT_CLASS_ANON && (heaps->runtime || heaps->other_malloc));
 }
 
 /* Add the changes from the pages of the start to those of the end, and what is left of those of the start as unmapped.

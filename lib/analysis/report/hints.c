@@ -259,8 +259,8 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 const char *hints_with_faults(const char *hint)
 {
 	return hint && (hint == calls_unknown || hint == made_writable || hint == touched_only)
-		   ? "no recorded page fault brought these pages in: the kernel did without one, for mlock, madvise, "
-		     "direct I/O or a neighbour in a file, or the samples have none of so few"
+		   ? "page faults name nobody here: who touches memory of a runtime is rarely who keeps it, and some "
+		     "pages come without a recorded fault (mlock, madvise, direct I/O, neighbours in a file)"
 		   : hint;
 }
 

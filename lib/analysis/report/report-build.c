@@ -429,7 +429,10 @@ static void describe_loss(struct report *report)
 		else if (role == ROLE_LARGE_DUMP)
 			completeness->lost_large_stack_dumps += lost;
 		else if (role == ROLE_FAULT)
-			completeness->lost_faults += lost * metadata->attributes[i].period;
+			completeness->lost_faults +=
+			    (lost < UINT32_MAX ? lost : UINT32_MAX) *
+			    (metadata->attributes[i].period < LIMIT_FAULT_PERIOD ? metadata->attributes[i].period
+										 : LIMIT_FAULT_PERIOD);
 		else
 			completeness->lost_events += lost;
 	}

@@ -250,7 +250,7 @@ bool resolver_is_go(struct resolver *resolver, const struct space *space)
 	return module && module_is_go(module);
 }
 
-bool resolver_has_glibc(const struct resolver *resolver, const struct space *space)
+bool resolver_has_module(const struct resolver *resolver, const struct space *space, const char *const *names)
 {
 	const struct space_interval *interval;
 	uint64_t position = 0;
@@ -258,8 +258,10 @@ bool resolver_has_glibc(const struct resolver *resolver, const struct space *spa
 	while ((interval = next_code(space, &position))) {
 		const char *slash = strrchr(resolver_path_name(resolver, interval->attributes.path), '/');
 
-		if (slash && (starts_with(slash, "/libc.so.6") || starts_with(slash, "/libc-2.")))
-			return true;
+		for (size_t i = 0; slash && names[i]; i++) {
+			if (starts_with(slash + 1, names[i]))
+				return true;
+		}
 	}
 	return false;
 }

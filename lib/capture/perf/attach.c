@@ -18,7 +18,6 @@
 #include "capture/procfs/scheduling-priority.h"
 
 #define ANY (-1)
-#define INITIAL_PID_NAMESPACE 0xeffffffc
 #define COVERAGE_EVENT UINT32_MAX /* no event of the set */
 #define DISABLED_AT_ONCE 64
 #define SPARE_DESCRIPTORS 64	      /* for other files, pipes, ring buffers and /proc */
@@ -137,23 +136,18 @@ struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 	return NULL;
 }
 
-/* A tracepoint has PIDs of the machine, which another PID namespace may have given to other processes. */
-static bool has_machine_pids(void)
-{
-	struct stat status;
-
-	return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == INITIAL_PID_NAMESPACE;
-}
-
 struct mmt_error *attach_watch_oom(struct attachment *attachment, const struct tracepoint_source *source)
 {
 	const struct rings *rings = attachment->rings;
 	struct perf_event_attr attribute;
 	struct mmt_error *error;
-	bool found = has_machine_pids();
+	bool found = proc_has_machine_pids();
 
-	error = found ? events_describe_oom_kill(source, &attribute, &found) : NULL;
-	for (size_t i = 0; !error && found && i < rings->cpus.count; i++) {
+	if (found && (error = events_describe_oom_kill(source, &attribute, &found))) {
+		mmt_error_destroy(error);
+		return NULL;
+	}
+	for (size_t i = 0; found && i < rings->cpus.count; i++) {
 		const struct ring *ring = rings_find(rings, i, RING_SYSCALL);
 		CLEANUP(close)
 		int fd = (int)syscall(SYS_perf_event_open, &attribute, -1, ring->cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -166,7 +160,7 @@ struct mmt_error *attach_watch_oom(struct attachment *attachment, const struct t
 			return &error_no_memory;
 		fd = -1;
 	}
-	return error;
+	return NULL;
 }
 
 /* Opens one event, redirects its output into the CPU's ring after its filter is set, and adds it to the open events.
@@ -257,14 +251,18 @@ static struct mmt_error *open_hotplug_event(struct attachment *attachment, int c
 
 /* Reads how many samples were lost, or the number of all samples if the kernel does not count lost ones: then
  * attach_add_lost() subtracts those that were read. */
-static uint64_t read_lost(const struct attached_event *event)
+static uint64_t read_lost(const struct attachment *attachment, const struct attached_event *event)
 {
+	const struct event_description *set = attachment->set->items.items;
+	uint64_t period = event->event == COVERAGE_EVENT ? 1 : set[event->event].attribute.sample_period;
 	struct {
 		uint64_t value, id, lost;
 	} counts;
 	ssize_t size = read(event->fd, &counts, sizeof(counts));
 
-	return size == sizeof(counts) ? counts.lost : size == offsetof(__typeof__(counts), lost) ? counts.value : 0;
+	return size == sizeof(counts)			    ? counts.lost
+	       : size == offsetof(__typeof__(counts), lost) ? counts.value / (period ?: 1)
+							    : 0;
 }
 
 /* Closes the events of this root, on this CPU, and with this index in the set; ANY: of all. */
@@ -288,7 +286,7 @@ static void close_events(struct attachment *attachment, int64_t root, int64_t cp
 			(void)(map_remove(&attachment->event_of_id, event.id) &&
 			       map_remove(&attachment->samples_of_id, event.id));
 		else
-			attachment->lost_earlier.items[event.event] += read_lost(&event);
+			attachment->lost_earlier.items[event.event] += read_lost(attachment, &event);
 		close(event.fd);
 	}
 	attachment->events.count = kept;
@@ -492,7 +490,7 @@ void attach_add_lost(const struct attachment *attachment, uint64_t *lost)
 	for (size_t event = 0; event < attachment->lost_earlier.count; event++)
 		lost[event] += attachment->lost_earlier.items[event];
 	for (size_t i = 0; i < attachment->events.count; i++)
-		lost[attachment->events.items[i].event] += read_lost(&attachment->events.items[i]);
+		lost[attachment->events.items[i].event] += read_lost(attachment, &attachment->events.items[i]);
 	/* A count that could not be read is smaller than that of the samples. */
 	for (size_t i = 0; map_next(&attachment->samples_of_id, &i, &id, &samples);) {
 		const uint64_t *event = map_get(&attachment->event_of_id, id);
@@ -508,7 +506,7 @@ uint64_t attach_lost_of(const struct attachment *attachment, size_t event)
 
 	for (size_t i = 0; i < attachment->events.count; i++) {
 		if (attachment->events.items[i].event == event)
-			lost += read_lost(&attachment->events.items[i]);
+			lost += read_lost(attachment, &attachment->events.items[i]);
 	}
 	return lost;
 }

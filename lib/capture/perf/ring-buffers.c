@@ -129,6 +129,7 @@ bool rings_add_faults(struct rings *rings, bool all)
 	size_t count = rings->items.count;
 	bool refused = true, done = false;
 
+	bytes = bytes > FAULT_BYTES_MIN ? bytes : FAULT_BYTES_MIN;
 	for (bytes = bytes < most ? bytes : most; !done && refused && bytes >= FAULT_BYTES_MIN; bytes /= 2) {
 		done = true;
 		refused = false;

@@ -123,6 +123,15 @@ bool regular_file_is_mapped(const struct stat *status, uint32_t device_major, ui
 #define DIRECTORY_BYTES (1u << 20) /* larger than the list of as many threads as there can be file descriptors */
 #define DOT_ENTRIES 2
 
+#define INITIAL_PID_NAMESPACE 0xeffffffc
+
+bool proc_has_machine_pids(void)
+{
+	struct stat status;
+
+	return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == INITIAL_PID_NAMESPACE;
+}
+
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 {
 	char name[32], state[STATUS_BYTES], parent[STATUS_BYTES], value[STATUS_BYTES];
@@ -139,7 +148,9 @@ bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 	/* Linux before 6.10 has no such line. */
 	thread_ret->in_kernel = text_file_field(text, "Kthread", value, sizeof(value))
 				    ? value[0] == '1'
-				    : !has_memory && (thread_ret->parent == KERNEL_PARENT || tid == KERNEL_PARENT);
+				    : !has_memory && !strchr("ZX", state[0]) &&
+					  (thread_ret->parent == KERNEL_PARENT || tid == KERNEL_PARENT) &&
+					  proc_has_machine_pids();
 	/* An exiting thread gives up its memory before the kernel writes its EXIT record. */
 	thread_ret->exiting = !has_memory && !thread_ret->in_kernel;
 	return true;

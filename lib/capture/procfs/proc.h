@@ -38,6 +38,9 @@ struct proc_thread {
 	bool exiting;	/* the thread makes no more system calls, and its EXIT record may have been written */
 };
 
+/* Whether PIDs here are those of the machine. Another PID namespace may have given these to other processes. */
+bool proc_has_machine_pids(void);
+
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
 
 /* Reads the start in clock ticks since boot; two threads with the same TID have different ones. False with errno

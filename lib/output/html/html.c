@@ -346,7 +346,7 @@ static void put_series(struct page *page, const struct mmt_report *report)
 		if (report->marks[i].time_ns < report->from_ns)
 			continue;
 		document_open_array(page->document, NULL);
-		document_string(page->document, NULL, mmt_mark_describe(&report->marks[i], text));
+		document_string(page->document, NULL, escape(page, mmt_mark_describe(&report->marks[i], text)));
 		document_unsigned(page->document, NULL, since(report, report->marks[i].time_ns));
 		document_close(page->document);
 	}

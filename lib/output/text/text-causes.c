@@ -189,7 +189,10 @@ static void put_older(struct text *text, const struct mmt_report *report, const 
 		text_pad_to(text, NAME_COLUMN);
 		text_add_kind(text, part);
 		text_add(text, ", before");
-		if (part->toucher_count && part->touchers[0].bytes >= (uint64_t)part->bytes / 2) {
+		/* A guess from a few samples, or code without a name, is no answer. */
+		if (part->toucher_count && part->touchers[0].bytes >= (uint64_t)part->bytes / 2 &&
+		    part->touchers[0].error_bytes <= part->touchers[0].bytes / 2 &&
+		    part->touchers[0].origin < part->touchers[0].frame_count) {
 			text_add(text, ", touched by %s, ", part->touchers[0].name);
 			text_add_touched(text, &part->touchers[0]);
 			text_add(text, " of %s", text_bytes(text, (uint64_t)part->bytes));
