@@ -345,8 +345,8 @@ struct mmt_failure {
 	struct mmt_limit limit; /* which the first of them met */
 };
 
-/* Set while recording: see mmt_record_options.mark_fd. */
-/* The user set a mark, or the kernel's OOM killer chose a process, which may be another than the recorded ones. */
+/* The user set a mark (see mmt_record_options.mark_fd), or the kernel's OOM killer chose a process, which may be
+ * another than the recorded ones. */
 struct mmt_mark {
 	uint64_t number; /* from 1; 0: an OOM kill */
 	uint64_t time_ns;

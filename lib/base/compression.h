@@ -44,12 +44,12 @@ const char *compress_library_version(void);
 /* Decompresses one zstd frame that has exactly this size. False: it is damaged, or has another size. */
 bool compress_expand_frame(const void *data, size_t size, void *expanded, size_t expanded_size);
 
-/* A stream that compresses its content into `below`, which stays open when this stream is closed. The time in the
- * header is 0, so that equal contents give equal files. NULL: out of memory. An error of `below` is an error of this
- * stream; fclose() reports the last one. */
 /* The CRC-32 of zlib; `sum` is that of the bytes before, or 0. */
 uint32_t compress_checksum(uint32_t sum, const void *data, size_t size);
 
+/* A stream that compresses its content into `below`, which stays open when this stream is closed. The time in the
+ * header is 0, so that equal contents give equal files. NULL: out of memory. An error of `below` is an error of this
+ * stream; fclose() reports the last one. */
 FILE *gzip_open(FILE *below);
 
 #endif

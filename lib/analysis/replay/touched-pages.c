@@ -7,6 +7,7 @@
 
 #include "analysis/replay/replay.h"
 #include "base/limits.h"
+#include "base/saturating-sum.h"
 
 #define HUGE_PAGE_BYTES_MAX (1ull << 30)
 #define ADVICE_OF_RANGE 3 /* the argument of a call that names its range before */
@@ -33,8 +34,8 @@ const struct page_faults *touched_pages_of(const struct touched_pages *touched, 
 }
 
 /*
- * A major fault in anonymous memory reads a page back from swap: whoever touched it first stays. The size of a page in
- * the file is not trusted, and only a part of a huge page may be mapped.
+ * A major fault in anonymous memory reads a page back from swap, so the page keeps the stack that it has. The size of a
+ * page in the file is not trusted, and only a part of a huge page may be mapped.
  */
 struct mmt_error *touched_pages_note(struct replay *replay, const struct process *process, const struct event *event,
 				     uint32_t stack)
@@ -46,7 +47,6 @@ struct mmt_error *touched_pages_note(struct replay *replay, const struct process
 	    .stack = stack, .weight = (uint32_t)event->call.arguments[FAULT_WEIGHT], .time_ns = event->time_ns};
 	struct page_faults *faults = faults_of(touched, process);
 
-	touched->period = fault.weight > touched->period ? fault.weight : touched->period;
 	if (!interval || (event->call.result && !interval->attributes.inode))
 		return NULL;
 	if (bytes < replay->notes.memory.page_bytes || bytes > HUGE_PAGE_BYTES_MAX || bytes & (bytes - 1))
@@ -105,6 +105,15 @@ bool touched_pages_apply(struct replay *replay, const struct process *process, c
 	    (uint64_t)event->call.result == arguments[0])
 		return true;
 	length = arguments[1] < arguments[2] ? arguments[1] : arguments[2];
+	/* Then a move costs too much: who touched these pages is no longer known. */
+	replay->touched.move_steps += faults->runs.count;
+	if (replay->touched.move_steps > LIMIT_MOVE_STEPS) {
+		replay->touched.left_out++;
+		return touched_pages_forget(&replay->touched, process, arguments[0],
+					    saturating_add(arguments[0], length, UINT64_MAX)) &&
+		       touched_pages_forget(&replay->touched, process, (uint64_t)event->call.result,
+					    saturating_add((uint64_t)event->call.result, length, UINT64_MAX));
+	}
 	replay->touched.run_count -= faults->runs.count;
 	ok = page_faults_move(faults, arguments[0], (uint64_t)event->call.result,
 			      (length + page_bytes - 1) & -page_bytes);

@@ -13,11 +13,11 @@ struct replay;
 
 /* All-zero: no page faults. */
 struct touched_pages {
-	struct map spaces;  /* address space -> struct page_faults, owned */
-	uint64_t run_count; /* at most, in all of them */
-	uint64_t left_out;  /* faults that the limit left out */
-	bool recorded;	    /* the recording has page faults, perhaps none of them */
-	uint64_t period;    /* the largest weight */
+	struct map spaces;   /* address space -> struct page_faults, owned */
+	uint64_t run_count;  /* at most, in all of them */
+	uint64_t left_out;   /* faults that the limit left out */
+	bool recorded;	     /* the recording has page faults, perhaps none of them */
+	uint64_t move_steps; /* runs that mremap moved */
 };
 
 void touched_pages_deinit(struct touched_pages *touched);

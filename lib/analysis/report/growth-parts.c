@@ -405,6 +405,7 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 			arenas = ARENAS_OF_SEVERAL_THREADS;
 	}
 	growth->faults_recorded = sums->replay->touched.recorded;
+	touchers_sort(&sums->touched);
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
 

@@ -60,6 +60,7 @@ struct touch_sum {
 struct touch_sums {
 	struct intern keys; /* part and stack; its ids are places in `items` */
 	VECTOR(struct touch_sum) items;
+	size_t named; /* stacks of all parts */
 };
 
 void touch_sums_deinit(struct touch_sums *sums);
@@ -71,8 +72,12 @@ struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faul
 
 struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sums *more) MMT_MUST_CHECK;
 
-/* Into the part, whose `order` is its number. */
-struct mmt_error *touchers_publish(const struct touch_sums *sums, struct rows *rows,
+/* Nothing can be added then. */
+void touchers_sort(struct touch_sums *sums);
+
+/* Into the part, whose `order` is its number. The sums are sorted. Beyond LIMIT_TOUCHERS, stacks have bytes but no
+ * name. */
+struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows,
 				   struct mmt_growth_part *part) MMT_MUST_CHECK;
 
 /* The pages of a process in the reading nearest to the start of the window (empty for a process that began later), and

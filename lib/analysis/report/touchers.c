@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/saturating-sum.h"
 
 #define ROOT_STEPS 100	/* from any number that a variance can be */
@@ -131,9 +132,10 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 }
 
 /* No more was touched than the part grew: a larger estimate is wrong by the difference. */
-static void set_figures(const struct touchers *touchers, size_t count, struct mmt_growth_part *part)
+static void set_figures(const struct touchers *touchers, size_t count, struct touched unnamed,
+			struct mmt_growth_part *part)
 {
-	double bytes = 0, variance = 0, share;
+	double bytes = unnamed.bytes, variance = unnamed.variance, share;
 
 	for (size_t i = 0; i < count; i++) {
 		bytes += touchers->sums[i].bytes;
@@ -149,27 +151,47 @@ static void set_figures(const struct touchers *touchers, size_t count, struct mm
 	part->touched_error_bytes = (uint64_t)(CONFIDENCE * square_root(variance) * share);
 }
 
-struct mmt_error *touchers_publish(const struct touch_sums *sums, struct rows *rows, struct mmt_growth_part *part)
+/* By part; the stacks that touched most come first. */
+static int compare_sums(const void *left, const void *right)
 {
-	struct touchers touchers = {0};
-	struct mmt_error *error = NULL;
-	size_t count = 0;
+	const struct touch_sum *a = left, *b = right;
 
-	for (size_t i = 0; i < sums->items.count; i++)
-		count += sums->items.items[i].part == part->order;
+	return order_of(a->part, b->part) ?: order_of(b->bytes, a->bytes) ?: order_of(a->stack, b->stack);
+}
+
+void touchers_sort(struct touch_sums *sums)
+{
+	vector_sort(&sums->items, compare_sums);
+}
+
+struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows, struct mmt_growth_part *part)
+{
+	const struct touch_sum *first = sums->items.items;
+	struct touchers touchers = {0};
+	struct touched unnamed = {0};
+	struct mmt_error *error = NULL;
+	size_t count = 0, left = LIMIT_TOUCHERS - sums->named;
+
+	first += partition_point(sums->items.count, i, first[i].part < part->order);
+	while (first + count < sums->items.items + sums->items.count && first[count].part == part->order)
+		count++;
 	if (!count || part->bytes <= 0)
 		return NULL;
+	for (size_t i = left; i < count; i++) {
+		unnamed.bytes += first[i].bytes;
+		unnamed.variance += first[i].variance;
+	}
+	count = count < left ? count : left;
+	sums->named += count;
 	touchers.items = arena_alloc(rows->arena, count, sizeof(*touchers.items));
 	touchers.sums = calloc(count, sizeof(*touchers.sums));
 	if (!touchers.items || !touchers.sums)
 		error = &error_no_memory;
-	for (size_t i = 0; !error && i < sums->items.count; i++) {
-		if (sums->items.items[i].part == part->order)
-			error = add_stack(&touchers, rows, &sums->items.items[i]);
-	}
+	for (size_t i = 0; !error && i < count; i++)
+		error = add_stack(&touchers, rows, &first[i]);
 	if (!error) {
 		count = touchers.names.count;
-		set_figures(&touchers, count, part);
+		set_figures(&touchers, count, unnamed, part);
 		qsort(touchers.items, count, sizeof(*touchers.items), compare_touchers);
 		part->touchers = touchers.items;
 		part->toucher_count = count;

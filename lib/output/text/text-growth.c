@@ -560,6 +560,10 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 				 text_duration(text, mark->time_ns - read_ns));
 		text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
 	}
+	if (shown > OOM_KILLS_SHOWN) {
+		text_add(text, "OOM-KILLED: %u more; --json has all", shown - OOM_KILLS_SHOWN);
+		text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
+	}
 }
 
 void text_verdict(struct text *text, const struct mmt_report *report)

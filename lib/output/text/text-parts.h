@@ -177,9 +177,9 @@ void text_classes(struct text *text, const struct mmt_report *report);
 void text_threads(struct text *text, const struct mmt_report *report);
 /* The most frequent call for which the kernel refused memory, and the limit that it met, if that is known. */
 void text_refused(struct text *text, const struct mmt_report *report);
-/* Failed calls, the most frequent ones with their stacks. */
 /* The stacks that touched memory that was mapped before. */
 void text_touchers(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
+/* Failed calls, the most frequent ones with their stacks. */
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
 /* The table of report --every: memory at equal steps of time. */
 void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection);
