@@ -23,10 +23,10 @@ is_ours() {
 	grep -qx "PPid:[[:space:]]*$$" "/proc/$1/status" || grep -qaF "$directory" "/proc/$1/environ"
 } 2>/dev/null
 
-# lives PROCESS: an ended process may still be a zombie. Whoever reads the stat of a stuck process is stuck, too.
+# lives PROCESS: an ended process may still be a zombie. Whoever reads the stat of a stuck process is stuck, too. No read of
+# bash: if the process ends meanwhile, bash cannot seek back to the next line, and gives the rest to a later read.
 lives() {
-	local key state
-	while read -r key state _ && [ "$key" != State: ]; do :; done <"/proc/$1/status" && [[ $state != [ZX] ]]
+	grep -q '^State:[[:space:]]*[^ZX]' "/proc/$1/status"
 } 2>/dev/null
 
 # own_traces [TEST...]: NUMBER PATH of files that killed runtimes leave in shared directories, and of perf maps: those of
