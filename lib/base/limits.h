@@ -120,7 +120,6 @@
 #define LIMIT_CFI_SAVED_STATES 128	     /* States that an FDE saves */
 /* Instructions of an entry, executed for each address in it; real ones have some 50 bytes, at most 12,000 */
 #define LIMIT_CFI_ENTRY_BYTES 32768
-#define LIMIT_EXPRESSION_BYTES 256	 /* A DWARF expression, which runs each of its bytes at most once */
 #define LIMIT_FUNCTION_RANGE_BYTES 65536 /* A function whose instructions are analyzed; of a longer one, this much */
 /* Frames of a stack: their addresses fit into a record of a packed recording; the report says that it is cut */
 #define LIMIT_UNWIND_FRAMES 8000

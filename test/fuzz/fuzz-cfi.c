@@ -51,29 +51,18 @@ static void unwind_with(const struct cfi_row *row)
 	unwind(&unwind_rules_x86_64, &input, &callbacks, &result);
 }
 
-static void check_expression(const struct cfi_row *row, int32_t place)
-{
-	struct bytes expression = cfi_row_expression(row, place);
-
-	require(expression.position >= row->section->bytes &&
-		expression.end <= row->section->bytes + row->section->size);
-}
-
 static void check_row(const struct cfi_row *row)
 {
 	require(row->rule_count <= CFI_REGISTERS && row->return_column < CFI_REGISTERS);
-	require(row->cfa_kind <= CFI_CFA_EXPRESSION && row->cfa_register < CFI_REGISTERS);
+	require(row->cfa_kind <= CFI_CFA_UNKNOWN && row->cfa_register < CFI_REGISTERS);
 	require((row->cfa_kind == CFI_CFA_PLT) == (row->plt_threshold > 0));
-	if (row->cfa_kind == CFI_CFA_EXPRESSION)
-		check_expression(row, row->cfa_offset);
+	require(!row->cfa_addend || row->cfa_kind == CFI_CFA_LOAD || row->cfa_kind == CFI_CFA_UNKNOWN);
 	for (size_t i = 0; i < row->rule_count; i++) {
 		const struct cfi_rule *rule = &row->rules[i];
 
 		require(rule->number < CFI_REGISTERS && rule->reg < CFI_REGISTERS);
 		require(!i || rule->number > row->rules[i - 1].number);
-		require(rule->kind <= CFI_RULE_VALUE_EXPRESSION);
-		if (rule->kind == CFI_RULE_EXPRESSION || rule->kind == CFI_RULE_VALUE_EXPRESSION)
-			check_expression(row, rule->offset);
+		require(rule->kind <= CFI_RULE_UNKNOWN);
 	}
 	unwind_with(row);
 }

@@ -71,7 +71,7 @@ static void check_row(const struct cfi_row *row, bool has_host)
 {
 	const struct cfi_rule *last = &row->rules[row->rule_count - 1];
 
-	require(row->deduced && !row->has_expressions && !row->signal_frame);
+	require(row->deduced && !row->signal_frame);
 	if (row->other_stack)
 		return;
 	require(row->cfa_kind == CFI_CFA_REGISTER && is_base(row->cfa_register));

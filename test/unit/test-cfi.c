@@ -59,7 +59,7 @@ static void compare_rule(const struct cfi_rule *rule, const char *text, unsigned
 		ck_assert_msg(rule->kind == CFI_RULE_OFFSET, "%#lx: %s", address, text);
 		ck_assert_int_eq(rule->offset, atoi(text + 1));
 	} else {
-		ck_assert_msg(rule->kind == CFI_RULE_EXPRESSION || rule->kind == CFI_RULE_AT_REGISTER ||
+		ck_assert_msg(rule->kind == CFI_RULE_UNKNOWN || rule->kind == CFI_RULE_AT_REGISTER ||
 				  rule->kind == CFI_RULE_REGISTER,
 			      "%#lx: %s", address, text);
 	}
@@ -498,14 +498,16 @@ END_TEST
 
 START_TEST(test_expressions)
 {
-	static const uint8_t expression[] = {0x77, 16, 0x06, 0x23, 8}; /* [rsp + 16] + 8 */
 	struct section table;
-	struct bytes found;
 	const struct cfi_row *row;
 
 	begin_table(&table);
 	ADD_ENTRY(&table, 0x1000, 0x40, 0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0, /* [rbp - 8]; rbp at rbp + 0 */
-		  0x50, 0x0f, 5, 0x77, 16, 0x06, 0x23, 8, 0x16, 3, 2, 0x70, 0);
+		  0x50, 0x0f, 5, 0x77, 16, 0x06, 0x23, 8, 0x16, 3, 2, 0x70, 0,
+		  /* rsp * 2; rbx at rsp + 24, without the CFA; rbp at the CFA, loaded */
+		  0x50, 0x0f, 4, 0x77, 0, 0x32, 0x1e, 0x10, 3, 3, 0x13, 0x77, 24, 0x10, 6, 1, 0x06,
+		  /* [rsp] + 8, and then a load; rsp + 8 */
+		  0x50, 0x0f, 6, 0x77, 0, 0x06, 0x23, 8, 0x06, 0x48, 0x0c, 7, 8);
 	end_table(&table);
 	row = cfi_find(table.cfi, 0x1000);
 	ck_assert_int_eq(row->cfa_kind, CFI_CFA_LOAD);
@@ -513,13 +515,21 @@ START_TEST(test_expressions)
 	ck_assert_int_eq(row->cfa_offset, -8);
 	ck_assert_int_eq(cfi_row_rule(row, 6)->kind, CFI_RULE_AT_REGISTER);
 	row = cfi_find(table.cfi, 0x1010);
-	ck_assert_int_eq(row->cfa_kind, CFI_CFA_EXPRESSION);
-	found = cfi_row_expression(row, row->cfa_offset);
-	ck_assert_uint_eq(bytes_left(&found), sizeof(expression));
-	ck_assert_mem_eq(found.position, expression, sizeof(expression));
-	ck_assert_int_eq(cfi_row_rule(row, 3)->kind, CFI_RULE_VALUE_EXPRESSION);
-	found = cfi_row_expression(row, cfi_row_rule(row, 3)->offset);
-	ck_assert_uint_eq(bytes_left(&found), 2);
+	ck_assert_int_eq(row->cfa_kind, CFI_CFA_LOAD); /* [rsp + 16] + 8; rbx is value 7 */
+	ck_assert_int_eq(row->cfa_register, 7);
+	ck_assert_int_eq(row->cfa_offset, 16);
+	ck_assert_uint_eq(row->cfa_addend, 8);
+	ck_assert_int_eq(cfi_row_rule(row, 3)->kind, CFI_RULE_UNKNOWN);
+	row = cfi_find(table.cfi, 0x1020);
+	ck_assert_int_eq(row->cfa_kind, CFI_CFA_UNKNOWN);
+	ck_assert_int_eq(cfi_row_rule(row, 3)->kind, CFI_RULE_AT_REGISTER);
+	ck_assert_int_eq(cfi_row_rule(row, 3)->reg, 7);
+	ck_assert_int_eq(cfi_row_rule(row, 3)->offset, 24);
+	ck_assert_int_eq(cfi_row_rule(row, 6)->kind, CFI_RULE_UNKNOWN);
+	ck_assert_int_eq(cfi_find(table.cfi, 0x1030)->cfa_kind, CFI_CFA_UNKNOWN);
+	row = cfi_find(table.cfi, 0x1038);
+	ck_assert_int_eq(row->cfa_kind, CFI_CFA_REGISTER);
+	ck_assert_uint_eq(row->cfa_addend, 0);
 	cfi_destroy(table.cfi);
 }
 END_TEST

@@ -39,14 +39,13 @@ uint64_t cfi_entries_pointer(const struct cfi_section *section, struct bytes *by
 #define CFI_REGISTERS REGISTER_NUMBERS
 
 enum cfi_rule_kind {
-	CFI_RULE_SAME,		   /* register unchanged */
-	CFI_RULE_UNDEFINED,	   /* undefined; for the return address: this is the outermost frame */
-	CFI_RULE_OFFSET,	   /* saved at CFA + offset */
-	CFI_RULE_VALUE,		   /* value is CFA + offset */
-	CFI_RULE_REGISTER,	   /* in another register */
-	CFI_RULE_AT_REGISTER,	   /* saved at register + offset (functions that align their stack) */
-	CFI_RULE_EXPRESSION,	   /* saved at the address that a DWARF expression computes */
-	CFI_RULE_VALUE_EXPRESSION, /* value computed by a DWARF expression */
+	CFI_RULE_SAME,	      /* register unchanged */
+	CFI_RULE_UNDEFINED,   /* undefined; for the return address: this is the outermost frame */
+	CFI_RULE_OFFSET,      /* saved at CFA + offset */
+	CFI_RULE_VALUE,	      /* value is CFA + offset */
+	CFI_RULE_REGISTER,    /* in another register */
+	CFI_RULE_AT_REGISTER, /* saved at register + offset (functions that align their stack) */
+	CFI_RULE_UNKNOWN,     /* by another DWARF expression */
 };
 
 struct cfi_rule {
@@ -54,33 +53,32 @@ struct cfi_rule {
 	uint8_t kind;	/* enum cfi_rule_kind */
 	uint8_t reg;	/* CFI_RULE_REGISTER, CFI_RULE_AT_REGISTER */
 	uint8_t unused;
-	int32_t offset; /* for expressions: see cfi_row_expression() */
+	int32_t offset;
 };
 
 enum cfi_cfa_kind {
 	CFI_CFA_REGISTER, /* register + offset */
-	CFI_CFA_LOAD,	  /* word at register + offset */
+	CFI_CFA_LOAD,	  /* word at register + offset, plus cfa_addend */
 	CFI_CFA_PLT,	  /* register + offset, plus a word if the low four bits of the address are >= plt_threshold */
-	CFI_CFA_EXPRESSION, /* `cfa_offset` is for cfi_row_expression() */
+	CFI_CFA_UNKNOWN,  /* another DWARF expression: only cryptographic code without calls has some */
 };
 
 /* Registers without a rule follow the calling convention of the architecture: preserved, or undefined. The stack
  * pointer becomes the CFA. */
 struct cfi_row {
-	const struct cfi_rule *rules;	   /* by ascending number */
-	const struct cfi_section *section; /* has the expressions */
+	const struct cfi_rule *rules; /* by ascending number */
 	int32_t cfa_offset;
+	uint32_t cfa_addend;
 	uint8_t cfa_kind; /* enum cfi_cfa_kind */
 	uint8_t cfa_register;
 	uint8_t plt_threshold;
 	uint8_t rule_count;
 	uint8_t return_column; /* column of the return address */
 	bool signal_frame;
-	bool has_expressions; /* needs DWARF expressions: see unwind-cfi.c */
-	bool deduced;	      /* from instruction analysis, without an unwind table */
-	bool other_stack;     /* the caller is on another stack: the other members are unused */
-	bool unsure;	      /* the instructions may have changed: use the row only if the resulting return address
-				 follows a call */
+	bool deduced;	  /* from instruction analysis, without an unwind table */
+	bool other_stack; /* the caller is on another stack: the other members are unused */
+	bool unsure;	  /* the instructions may have changed: use the row only if the resulting return address
+			     follows a call */
 };
 
 /* The rule for register `number`; NULL: none. */
@@ -92,15 +90,6 @@ static inline const struct cfi_rule *cfi_row_rule(const struct cfi_row *row, uns
 			return &row->rules[i];
 	}
 	return NULL;
-}
-
-/* The expression whose length is at offset `place` of the section. */
-static inline struct bytes cfi_row_expression(const struct cfi_row *row, int32_t place)
-{
-	struct bytes bytes = bytes_over(row->section->bytes, row->section->size);
-
-	bytes_skip(&bytes, (uint32_t)place);
-	return bytes_sub(&bytes, bytes_uleb128(&bytes));
 }
 
 /* Whether the row marks its function as outermost. */

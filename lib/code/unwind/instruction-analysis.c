@@ -246,8 +246,7 @@ static bool describe_host(const struct path *path, const struct cfi_row *host, s
 {
 	if (path->stack_pointer.base != STACK_POINTER || path->stack_pointer.offset < 0 ||
 	    host->cfa_kind != CFI_CFA_REGISTER || host->cfa_register != STACK_POINTER ||
-	    !is_plausible(host->cfa_offset) || host->has_expressions ||
-	    host->rule_count > sizeof(deduced->rules) / sizeof(*deduced->rules))
+	    !is_plausible(host->cfa_offset) || host->rule_count > sizeof(deduced->rules) / sizeof(*deduced->rules))
 		return false;
 	for (uint8_t i = 0; i < host->rule_count; i++) {
 		if (host->rules[i].kind != CFI_RULE_OFFSET)

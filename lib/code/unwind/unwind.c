@@ -479,7 +479,7 @@ static bool keeps_frame_pointer(const struct unwind_state *state, const struct c
 		return place->frame_pointer == CODE_FRAME_POINTER_KEPT;
 	if (!row || row->deduced || !state->rules->return_address_pushed)
 		return true;
-	return (row->cfa_kind == CFI_CFA_REGISTER || row->cfa_kind == CFI_CFA_LOAD) &&
+	return (row->cfa_kind == CFI_CFA_REGISTER || row->cfa_kind == CFI_CFA_LOAD) && !row->cfa_addend &&
 	       row->cfa_register == state->rules->frame_pointer;
 }
 

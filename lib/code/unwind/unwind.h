@@ -74,7 +74,6 @@ struct unwind_callbacks {
 enum unwind_origin {
 	UNWIND_BY_REGISTERS, /* the first frame */
 	UNWIND_BY_CFI,
-	UNWIND_BY_EXPRESSION, /* CFI with DWARF expressions */
 	UNWIND_BY_FRAME_POINTER,
 	UNWIND_BY_STACK_POINTER, /* word at the stack pointer of a frameless first frame */
 	UNWIND_BY_SPECIAL_FUNCTION,

@@ -48,8 +48,9 @@ static struct meaning meaning_of_operations(const Dwarf_Op *ops, size_t count)
 	bool is_value = count && ops[count - 1].atom == DW_OP_stack_value;
 
 	count -= is_value;
-	if (count == 2 && !is_value && ops[0].atom == DW_OP_call_frame_cfa &&
-	    is_register_offset(&ops[1], &meaning.reg, &meaning.offset)) {
+	if (count >= 2 && count <= 3 && !is_value && ops[0].atom == DW_OP_call_frame_cfa &&
+	    (count == 2 || ops[1].atom == DW_OP_drop) &&
+	    is_register_offset(&ops[count - 1], &meaning.reg, &meaning.offset)) {
 		meaning.kind = CFI_RULE_AT_REGISTER;
 	} else if (count == 1 && ops[0].atom == DW_OP_call_frame_cfa) {
 		meaning.kind = is_value ? CFI_RULE_VALUE : CFI_RULE_OFFSET;
@@ -85,7 +86,7 @@ static struct meaning our_meaning(const struct cfi_row *row, unsigned number)
 	if (!rule)
 		return (struct meaning){.kind = number == STACK_POINTER ? CFI_RULE_VALUE : BY_CONVENTION};
 	meaning = (struct meaning){.kind = rule->kind, .offset = rule->offset, .reg = rule->reg};
-	if (rule->kind == CFI_RULE_EXPRESSION || rule->kind == CFI_RULE_VALUE_EXPRESSION)
+	if (rule->kind == CFI_RULE_UNKNOWN)
 		meaning = (struct meaning){.kind = EXPRESSION};
 	return meaning;
 }
@@ -97,11 +98,13 @@ static bool same_cfa(const struct cfi_row *row, const Dwarf_Op *ops, size_t coun
 
 	if (count == 1 && is_register_offset(&ops[0], &reg, &offset))
 		return row->cfa_kind == CFI_CFA_REGISTER && row->cfa_register == reg && row->cfa_offset == offset;
-	if (count == 2 && is_register_offset(&ops[0], &reg, &offset) && ops[1].atom == DW_OP_deref)
-		return row->cfa_kind == CFI_CFA_LOAD && row->cfa_register == reg && row->cfa_offset == offset;
+	if (count >= 2 && is_register_offset(&ops[0], &reg, &offset) && ops[1].atom == DW_OP_deref &&
+	    (count == 2 || (count == 3 && ops[2].atom == DW_OP_plus_uconst)))
+		return row->cfa_kind == CFI_CFA_LOAD && row->cfa_register == reg && row->cfa_offset == offset &&
+		       row->cfa_addend == (count == 3 ? ops[2].number : 0);
 	if (row->cfa_kind == CFI_CFA_PLT)
 		return count == 9 && ops[4].atom == DW_OP_lit0 + row->plt_threshold && ops[8].atom == DW_OP_plus;
-	return row->cfa_kind == CFI_CFA_EXPRESSION;
+	return row->cfa_kind == CFI_CFA_UNKNOWN;
 }
 
 static void note_difference(struct comparison *comparison, uint64_t address, const char *what, int number)
