@@ -67,7 +67,8 @@ static void judge_report(struct record_end *end, const char *file)
 	if (!error && report->resident_reading_count) {
 		end->growth = report->growth;
 		end->growth_of = report->growth.by_pss ? "Pss" : report->growth.sharers > 1 ? "sum of RSS" : "RSS";
-		end->growth_known = end->reported = true;
+		end->growth_known = true;
+		end->headline = mmt_report_headline(report);
 	}
 	if (!error)
 		end->oom_kills = mmt_control_group_oom_kills(report->limiting_group);
@@ -84,7 +85,7 @@ static void judge_report(struct record_end *end, const char *file)
 static void put_memory(const struct record_end *end)
 {
 	const struct mmt_growth *growth = &end->growth;
-	bool by_pss = end->reported && growth->by_pss, clear = end->reported || end->summary->processes == 1;
+	bool by_pss = end->headline && growth->by_pss, clear = end->headline || end->summary->processes == 1;
 	uint64_t start_bytes = by_pss ? growth->start_pss_bytes : growth->start_bytes;
 	uint64_t end_bytes = by_pss ? growth->end_pss_bytes : growth->end_bytes;
 	uint64_t peak_bytes = by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
@@ -125,8 +126,12 @@ static void put_memory(const struct record_end *end)
 		fprintf(stderr, ", %s/min", mmt_format_change(growth->bytes_per_minute, rate));
 	if (growth->end_swap_bytes)
 		fprintf(stderr, ", %s of it swapped", mmt_format_bytes(growth->end_swap_bytes, rate));
-	if (clear)
-		fprintf(stderr, ": %s", describe_verdict(growth->verdict));
+	/* The readings of RSS alone do not show what the report may find. */
+	if (end->headline || (clear && growth->verdict == MMT_VERDICT_GROWING))
+		fprintf(stderr, ": %s", end->headline ?: "GROWING");
+	if (growth->verdict == MMT_VERDICT_GROWING && growth->settled_ns && growth->end_ns > growth->settled_ns)
+		fprintf(stderr, ", but level for the last %s",
+			mmt_format_duration(growth->end_ns - growth->settled_ns, last));
 	putc('\n', stderr);
 }
 

@@ -14,7 +14,8 @@ struct record_end {
 	const struct mmt_record_summary *summary;
 	struct mmt_growth growth; /* of the readings, as in the status line, or of the report */
 	const char *growth_of;	  /* "RSS", "sum of RSS" or "Pss" */
-	bool growth_known, reported;
+	const char *headline;	  /* of the report; NULL: the figures are those of the readings */
+	bool growth_known;
 	uint64_t oom_kills;				 /* in the control group of the targets, by the report */
 	uint64_t group_used, group_limit, group_full_ns; /* of a control group; limit 0: it is not near */
 	int stop_signal;				 /* that ended the recording; 0: none */

@@ -592,6 +592,14 @@ MMT_PUBLIC struct mmt_error *mmt_report_create(const struct mmt_report_options *
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_report_destroy(struct mmt_report *report);
 
+/* The word that the report begins with, and `record` ends with: "LEAK", "GROWING", ... Static. */
+MMT_PUBLIC const char *mmt_report_headline(const struct mmt_report *report);
+/* Whether so short a recording has only what programs map when they start. */
+MMT_PUBLIC bool mmt_report_has_nothing_to_see(const struct mmt_report *report);
+/* Whether a cause that holds memory is a leak, and whether the kernel refused a call for want of memory. */
+MMT_PUBLIC bool mmt_report_has_leak(const struct mmt_report *report);
+MMT_PUBLIC bool mmt_report_was_refused_memory(const struct mmt_report *report);
+
 /* How much the processes, all of which grew, or ran too briefly to tell, and ended, unmapped in their last moments,
  * since peak_ns: the rows do not have it. 0: less than half of the growth. */
 MMT_PUBLIC uint64_t mmt_report_freed_at_end(const struct mmt_report *report);

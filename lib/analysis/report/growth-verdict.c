@@ -20,7 +20,10 @@
 #define QUARTER (WINDOWS / 4)
 #define GAPS_MAX QUARTER	   /* parts without a reading */
 #define READINGS_MIN (3 * WINDOWS) /* on average three in each part, so that one may be missing */
-#define NORMAL_BEND 1.652 /* median of the absolute second difference of a normal variable, in standard deviations */
+#define BRIEF_NS 1000000000
+#define LITTLE_BYTES 65536 /* any program maps as much when it starts */
+#define HEAP_BYTES 1048576 /* likewise, by malloc */
+#define NORMAL_BEND 1.652  /* median of the absolute second difference of a normal variable, in standard deviations */
 
 /* The lowest sizes in equal parts of the recording, which exclude memory that a garbage collector or a cache gives
  * back. */
@@ -399,6 +402,57 @@ int64_t mmt_growth_change(const struct mmt_growth *growth)
 		return 0;
 	return (int64_t)(end_bytes + growth->end_swap_bytes - start_bytes - growth->start_swap_bytes -
 			 (uint64_t)growth->outside_bytes);
+}
+
+bool mmt_report_has_leak(const struct mmt_report *report)
+{
+	for (size_t i = 0; i < report->cause_count; i++) {
+		if (report->causes[i].memory_bytes && mmt_row_leaks(report->causes[i].verdict))
+			return true;
+	}
+	return false;
+}
+
+bool mmt_report_was_refused_memory(const struct mmt_report *report)
+{
+	for (size_t i = 0; i < report->failure_count; i++) {
+		if (report->failures[i].refused)
+			return true;
+	}
+	return false;
+}
+
+bool mmt_report_has_nothing_to_see(const struct mmt_report *report)
+{
+	if (report->growth.verdict > MMT_VERDICT_TOO_SHORT || report->end_ns - report->start_ns >= BRIEF_NS ||
+	    !report->cause_count || mmt_report_was_refused_memory(report))
+		return false;
+	array_each(cause, report->causes, report->cause_count) {
+		uint64_t most = cause->pattern == MMT_PATTERN_HEAP	? HEAP_BYTES
+				: cause->pattern == MMT_PATTERN_CODE	? MMT_BYTES_MAX
+				: cause->memory_class == MMT_CLASS_FILE ? HEAP_BYTES
+									: LITTLE_BYTES;
+
+		if (mmt_row_leaks(cause->verdict) || cause->unfreed_bytes > most || cause->memory_bytes > most)
+			return false;
+	}
+	return true;
+}
+
+const char *mmt_report_headline(const struct mmt_report *report)
+{
+	static const char *const words[MMT_VERDICT_KINDS] = {
+	    [MMT_VERDICT_UNKNOWN] = "NO VERDICT", [MMT_VERDICT_TOO_SHORT] = "TOO SHORT TO TELL",
+	    [MMT_VERDICT_GROWING] = "GROWING",	  [MMT_VERDICT_PLATEAU] = "PLATEAU",
+	    [MMT_VERDICT_STEADY] = "STEADY",	  [MMT_VERDICT_SHRINKING] = "SHRINKING",
+	};
+
+	if (mmt_report_has_nothing_to_see(report))
+		return "NOTHING TO SEE";
+	return report->growth.verdict == MMT_VERDICT_TOO_SHORT &&
+		       (report->growth.unfreed_growth_bytes || mmt_report_has_leak(report))
+		   ? "LEAK"
+		   : words[report->growth.verdict];
 }
 
 int64_t mmt_process_growth(const struct mmt_process *process)

@@ -208,7 +208,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 	int64_t rate = selection.rest_bytes_per_minute;
 
 	if (!selection.count || (selection.count == 1 && selection_cause(report, 0).row_count == 1) ||
-	    text_has_nothing_to_see(report))
+	    mmt_report_has_nothing_to_see(report))
 		return;
 	text_end_line(text);
 	put_heads(text, report);

@@ -82,47 +82,6 @@ static int64_t swap_change(const struct mmt_growth *growth)
 	return (int64_t)(growth->end_swap_bytes - growth->start_swap_bytes);
 }
 
-/* Whether a cause that holds memory is a leak. */
-static bool has_leak(const struct mmt_report *report)
-{
-	for (size_t i = 0; i < report->cause_count; i++) {
-		if (report->causes[i].memory_bytes && mmt_row_leaks(report->causes[i].verdict))
-			return true;
-	}
-	return false;
-}
-
-static bool was_refused_memory(const struct mmt_report *report)
-{
-	for (size_t i = 0; i < report->failure_count; i++) {
-		if (report->failures[i].refused)
-			return true;
-	}
-	return false;
-}
-
-#define LITTLE_BYTES 65536 /* any program maps as much when it starts */
-#define HEAP_BYTES 1048576 /* likewise, by malloc */
-
-bool text_has_nothing_to_see(const struct mmt_report *report)
-{
-	enum mmt_verdict verdict = report->growth.verdict;
-
-	if ((verdict != MMT_VERDICT_UNKNOWN && verdict != MMT_VERDICT_TOO_SHORT) ||
-	    report->end_ns - report->start_ns >= SHORT_NS || !report->cause_count || was_refused_memory(report))
-		return false;
-	array_each(cause, report->causes, report->cause_count) {
-		uint64_t most = cause->pattern == MMT_PATTERN_HEAP	? HEAP_BYTES
-				: cause->pattern == MMT_PATTERN_CODE	? MMT_BYTES_MAX
-				: cause->memory_class == MMT_CLASS_FILE ? HEAP_BYTES
-									: LITTLE_BYTES;
-
-		if (mmt_row_leaks(cause->verdict) || cause->unfreed_bytes > most || cause->memory_bytes > most)
-			return false;
-	}
-	return true;
-}
-
 /* The reason for the verdict. */
 static void add_reason(struct text *text, const struct mmt_report *report)
 {
@@ -132,7 +91,7 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 	int64_t noise = mmt_growth_rate_noise(growth);
 
 	if (growth->verdict == MMT_VERDICT_UNKNOWN) {
-		if (report->end_ns - report->start_ns < SHORT_NS && !has_leak(report))
+		if (report->end_ns - report->start_ns < SHORT_NS && !mmt_report_has_leak(report))
 			text_add(text, "%s is too short to judge anything.",
 				 text_duration(text, report->end_ns - report->start_ns));
 		else
@@ -158,9 +117,9 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 		text_add(text, ", but level for the last %s, since %s after the start%s", text_duration(text, level_ns),
 			 text_since(text, report, growth->settled_ns),
 			 /* A leak may be level because it can get no further. */
-			 was_refused_memory(report)
+			 mmt_report_was_refused_memory(report)
 			     ? ": the kernel refused it more memory, so it may be a leak that can get no further."
-			 : growth->unfreed_growth_bytes || has_leak(report)
+			 : growth->unfreed_growth_bytes || mmt_report_has_leak(report)
 			     ? "."
 			     : ": a warm-up, a cache or a single allocation rather than a leak.");
 		break;
@@ -182,28 +141,21 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 
 static void put_verdict(struct text *text, const struct mmt_report *report)
 {
-	static const struct {
-		const char *word;
-		enum text_style style;
-	} words[MMT_VERDICT_KINDS] = {
-	    [MMT_VERDICT_UNKNOWN] = {"NO VERDICT", TEXT_STRONG},
-	    [MMT_VERDICT_TOO_SHORT] = {"TOO SHORT TO TELL", TEXT_STRONG},
-	    [MMT_VERDICT_GROWING] = {"GROWING", TEXT_BAD},
-	    [MMT_VERDICT_PLATEAU] = {"PLATEAU", TEXT_GOOD},
-	    [MMT_VERDICT_STEADY] = {"STEADY", TEXT_GOOD},
-	    [MMT_VERDICT_SHRINKING] = {"SHRINKING", TEXT_GOOD},
+	static const enum text_style styles[MMT_VERDICT_KINDS] = {
+	    [MMT_VERDICT_UNKNOWN] = TEXT_STRONG, [MMT_VERDICT_TOO_SHORT] = TEXT_STRONG,
+	    [MMT_VERDICT_GROWING] = TEXT_BAD,	 [MMT_VERDICT_PLATEAU] = TEXT_GOOD,
+	    [MMT_VERDICT_STEADY] = TEXT_GOOD,	 [MMT_VERDICT_SHRINKING] = TEXT_GOOD,
 	};
 	enum mmt_verdict verdict = report->growth.verdict;
 	bool leaks = verdict != MMT_VERDICT_UNKNOWN && verdict != MMT_VERDICT_GROWING &&
-		     (report->growth.unfreed_growth_bytes || has_leak(report));
+		     (report->growth.unfreed_growth_bytes || mmt_report_has_leak(report));
 
-	if (text_has_nothing_to_see(report)) {
-		text_line(text, TEXT_STRONG, "NOTHING TO SEE: in %s, only what every program loads was mapped.",
-			  text_duration(text, report->end_ns - report->start_ns));
+	if (mmt_report_has_nothing_to_see(report)) {
+		text_line(text, TEXT_STRONG, "%s: in %s, only what every program loads was mapped.",
+			  mmt_report_headline(report), text_duration(text, report->end_ns - report->start_ns));
 		return;
 	}
-	text_put(text, leaks ? TEXT_BAD : words[verdict].style,
-		 leaks && verdict == MMT_VERDICT_TOO_SHORT ? "LEAK" : words[verdict].word);
+	text_put(text, leaks ? TEXT_BAD : styles[verdict], mmt_report_headline(report));
 	text_put(text, TEXT_PLAIN, ": ");
 	if (report->growth.by_process) {
 		text_put_growers(text, report);
@@ -359,7 +311,7 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 	}
 	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
 	put_touchers(text, part);
-	if (part->place == MMT_GROWTH_BEFORE && !has_leak(report))
+	if (part->place == MMT_GROWTH_BEFORE && !mmt_report_has_leak(report))
 		text_put_part_hint(text, part);
 }
 

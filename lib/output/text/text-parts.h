@@ -95,8 +95,6 @@ void text_put_growth_of_ended(struct text *text, const struct mmt_report *report
 
 /* Processes, duration and resident sizes; the verdict. */
 void text_verdict(struct text *text, const struct mmt_report *report);
-/* Whether so short a recording has only what programs map when they start. */
-bool text_has_nothing_to_see(const struct mmt_report *report);
 /* Where the growth is: above the causes if these do not show it, and otherwise below. */
 void text_growth_above(struct text *text, const struct mmt_report *report);
 void text_growth_below(struct text *text, const struct mmt_report *report);
