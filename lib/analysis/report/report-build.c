@@ -516,7 +516,40 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	return error;
 }
 
-struct mmt_error *mmt_report_create(const struct mmt_report_options *options, struct mmt_report **report_ret)
+/* Replace PIDs by those of the only processes that have them inside their containers. *found_ret: whether all have one.
+ */
+static struct mmt_error *find_in_containers(const struct mmt_report_options *options, int32_t *pids, bool *found_ret)
+{
+	struct mmt_report_options of_all = {.input = options->input};
+	struct mmt_report *all;
+	struct mmt_error *error = mmt_report_create(&of_all, &all);
+
+	if (error)
+		return error;
+	*found_ret = true;
+	for (size_t i = 0; !error && i < options->pid_count; i++) {
+		size_t count = 0;
+
+		array_each(process, all->processes, all->process_count) {
+			if (process->container_pid != options->pids[i])
+				continue;
+			pids[i] = process->pid;
+			count++;
+		}
+		*found_ret &= count > 0;
+		if (count > 1)
+			error = error_create(MMT_ERROR_INVALID,
+					     "%s: %zu processes have the PID %" PRId32
+					     " in their containers: pass the PID outside, such as %" PRId32,
+					     options->input, count, options->pids[i], pids[i]);
+	}
+	mmt_report_destroy(all);
+	return error;
+}
+
+/* *missing_ret: whether the recording has none of the selected processes. */
+static struct mmt_error *create(const struct mmt_report_options *options, struct mmt_report **report_ret,
+				bool *missing_ret)
 {
 	struct report *report = calloc(1, sizeof(*report));
 	struct replay_options replay = {.find_row = rows_find};
@@ -556,12 +589,40 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *options, st
 				     options->input);
 	if (!error)
 		error = build(report, options);
+	/* The caller's may be temporary. */
+	if (!error && options->pids) {
+		int32_t *pids = arena_alloc(&report->arena, options->pid_count, sizeof(*pids));
+
+		if (pids)
+			memcpy(pids, options->pids, options->pid_count * sizeof(*pids));
+		report->result.options.pids = pids;
+		error = pids ? NULL : &error_no_memory;
+	}
 	if (error) {
+		*missing_ret = options->pids && report->replay.notes.starts.count && !report->result.process_count;
 		mmt_report_destroy(&report->result);
 		return error;
 	}
 	*report_ret = &report->result;
 	return NULL;
+}
+
+struct mmt_error *mmt_report_create(const struct mmt_report_options *options, struct mmt_report **report_ret)
+{
+	bool missing = false, found = false;
+	struct mmt_error *error = create(options, report_ret, &missing);
+	struct mmt_report_options outside = *options;
+	CLEANUP(free) int32_t *pids = NULL;
+
+	if (!error || !missing || mmt_error_get_code(error) != MMT_ERROR_INVALID)
+		return error;
+	outside.pids = pids = calloc(options->pid_count, sizeof(*pids));
+	mmt_error_destroy(error);
+	error = pids ? find_in_containers(options, pids, &found) : &error_no_memory;
+	if (error)
+		return error;
+	return found ? create(&outside, report_ret, &missing)
+		     : error_create(MMT_ERROR_INVALID, "%s: contains none of these processes", options->input);
 }
 
 void mmt_report_destroy(struct mmt_report *result)
