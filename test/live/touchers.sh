@@ -42,6 +42,11 @@ record_faults --faults=sampled touch
 expect_touchers 3 ' \(\+- [0-9]+ %\)'
 record_faults --faults=all touch
 expect_touchers 0 ''
+# A page that is read before it is written has two faults. Only a privileged user sees that the first maps the zero page.
+record_faults --faults=sampled touch read
+expect_json "$anonymous.touchers | [.[] | {(.function | split(\" \")[0]): .}] | add |
+	(.fill_pool.bytes - $pool | fabs) <= 3 * .fill_pool.error_bytes and
+	(.read_pool == null or .read_pool.bytes <= 3 * .read_pool.error_bytes)"
 # Beside causes that hold less, it is the first one.
 record_faults --faults=all touch map
 expect_true_report

@@ -160,6 +160,53 @@ START_TEST(errors_of_estimates_are_true)
 }
 END_TEST
 
+/* Each page is read before it is written. One of ten faults has a sample. */
+START_TEST(reads_of_the_zero_page_do_not_count)
+{
+	struct recording_builder *builder = begin(10);
+	const struct mmt_growth_part *part;
+	struct mmt_report *report;
+
+	for (uint64_t i = 0; i < POOL_PAGES; i += 10) {
+		builder_zero_page(builder, 2000 + i, PID, POOL + (i + 5) * PAGE, OTHER);
+		builder_fault(builder, 9000 + i, PID, POOL + i * PAGE, PAGE, FILL);
+	}
+	builder_fault(builder, 20000, PID, POOL + PAGE, PAGE, OTHER);
+	builder_zero_page(builder, 20001, PID, POOL + PAGE, OTHER);
+	report = finish(builder, POOL_PAGES);
+	part = find(report, MMT_CLASS_ANON);
+	ck_assert_uint_eq(part->toucher_count, 1);
+	ck_assert_str_eq(part->touchers[0].name, "app+0x100");
+	ck_assert_uint_eq(part->touchers[0].bytes, POOL_PAGES * PAGE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Each page has two faults, as by a write after fork, and samples see one or the other. */
+START_TEST(errors_cover_pages_with_two_faults)
+{
+	struct recording_builder *builder = begin(10);
+	const struct mmt_growth_part *part;
+	struct mmt_report *report;
+
+	for (uint64_t i = 0; i < POOL_PAGES; i += 10) {
+		builder_fault(builder, 2000 + i, PID, POOL + (i + 5) * PAGE, PAGE, OTHER);
+		builder_fault(builder, 9000 + i, PID, POOL + i * PAGE, PAGE, FILL);
+	}
+	report = finish(builder, POOL_PAGES);
+	part = find(report, MMT_CLASS_ANON);
+	ck_assert_uint_eq(part->toucher_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		bool fills = !strcmp(part->touchers[i].name, "app+0x100");
+		uint64_t truth = fills ? POOL_PAGES * PAGE : 0;
+
+		ck_assert_uint_le((uint64_t)llabs((long long)(part->touchers[i].bytes - truth)),
+				  part->touchers[i].error_bytes);
+	}
+	mmt_report_destroy(report);
+}
+END_TEST
+
 START_TEST(hostile_faults_are_harmless)
 {
 	static const uint64_t sizes[] = {0, 1, 3, PAGE, 1ull << 30, 1ull << 40, UINT64_MAX};
@@ -192,6 +239,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_tests(tests, touchers_of_a_pool_are_named, what_was_unmapped_has_no_toucher,
-			errors_of_estimates_are_true, hostile_faults_are_harmless);
+			errors_of_estimates_are_true, reads_of_the_zero_page_do_not_count,
+			errors_cover_pages_with_two_faults, hostile_faults_are_harmless);
 	return suite;
 }

@@ -33,6 +33,12 @@ VISIBLE void fill_pool(char *start, size_t length)
 		((volatile char *)start)[i] = 1;
 }
 
+VISIBLE void read_pool(const char *start, size_t length)
+{
+	for (size_t i = 0; i < length; i += page_bytes)
+		(void)((const volatile char *)start)[i];
+}
+
 VISIBLE void fill_others(char *start, size_t length)
 {
 	for (size_t i = 0; i < length; i += page_bytes)
@@ -142,6 +148,8 @@ int main(int argc, char **argv)
 	if (pages) {
 		use_pages(area, elsewhere);
 	} else {
+		if (stage.operand_count > 0 && !strcmp(stage.operands[0], "read"))
+			read_pool(pool, POOL);
 		fill_pool(pool, POOL);
 		fill_others(others, OTHERS);
 	}

@@ -55,6 +55,9 @@ struct mmt_error *touched_pages_note(struct replay *replay, const struct process
 	fault.end = fault.start + bytes;
 	fault.start = fault.start > interval->start ? fault.start : interval->start;
 	fault.end = fault.end < interval->end ? fault.end : interval->end;
+	/* The zero page is not resident: a write replaces it, with another fault. */
+	if (event->call.arguments[FAULT_ZERO_PAGE] && !interval->attributes.shared && !interval->attributes.inode)
+		return touched_pages_forget(touched, process, fault.start, fault.end) ? NULL : &error_no_memory;
 	if (touched->run_count >= LIMIT_TOUCHED_RUNS) {
 		touched->left_out += fault.weight;
 		return NULL;

@@ -131,21 +131,32 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 	return toucher->name ? NULL : &error_no_memory;
 }
 
-/* No more was touched than the part grew: a larger estimate is wrong by the difference. */
+/*
+ * No more was touched than the part grew: a larger estimate is wrong by the difference. If that is no error of
+ * sampling, pages had several faults, such as a write after fork(2). Samples do not show which: any function may have
+ * all of them.
+ */
 static void set_figures(const struct touchers *touchers, size_t count, struct touched unnamed,
 			struct mmt_growth_part *part)
 {
-	double bytes = unnamed.bytes, variance = unnamed.variance, share;
+	double bytes = unnamed.bytes, variance = unnamed.variance, share, repeated;
 
 	for (size_t i = 0; i < count; i++) {
 		bytes += touchers->sums[i].bytes;
 		variance += touchers->sums[i].variance;
 	}
 	share = bytes > (double)part->bytes ? (double)part->bytes / bytes : 1;
+	repeated = bytes - (double)part->bytes;
+	if (variance <= 0 || repeated <= CONFIDENCE * square_root(variance))
+		repeated = 0;
 	for (size_t i = 0; i < count; i++) {
-		touchers->items[i].bytes = (uint64_t)(touchers->sums[i].bytes * share);
-		touchers->items[i].error_bytes =
-		    (uint64_t)(CONFIDENCE * square_root(touchers->sums[i].variance) * share);
+		double sum = touchers->sums[i].bytes, least = sum > repeated ? sum - repeated : 0;
+		double below = sum * share - least, above = sum - sum * share;
+		double error = CONFIDENCE * square_root(touchers->sums[i].variance) * share;
+
+		error += !repeated ? 0 : below > above ? below : above;
+		touchers->items[i].bytes = (uint64_t)(sum * share);
+		touchers->items[i].error_bytes = (uint64_t)error;
 	}
 	part->touched_bytes = (uint64_t)(bytes * share);
 	part->touched_error_bytes = (uint64_t)(CONFIDENCE * square_root(variance) * share);

@@ -40,6 +40,7 @@ bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const voi
 	    .callchain_count = parts.callchain_count,
 	    .registers_offset = parts.registers ? (size_t)(parts.registers - (const uint8_t *)record) : 0,
 	    .stack_offset = parts.stack ? (size_t)(parts.stack - (const uint8_t *)record) : 0,
+	    .physical_offset = parts.physical ? (size_t)(parts.physical - (const uint8_t *)record) : 0,
 	    .stack_bytes = parts.stack_bytes,
 	    .copied_bytes = parts.copied_bytes};
 	return bytes_ok(&bytes);
@@ -229,6 +230,7 @@ static struct mmt_error *note_oom_kill(struct recorder *recorder, const void *re
 
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
+	static const uint64_t none = 0, some = 1;
 	struct ring_reader *reader = &recorder->reader;
 	struct bytes bytes = bytes_over(record, size);
 	const struct event_description *event;
@@ -289,6 +291,9 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		return error;
 	count_sample(recorder, event, &sample);
 	copy = copy_record(recorder, record, size);
+	/* Others may read the file: it has 1 instead of the physical address of a page. */
+	if (sample.physical_offset && memcmp(copy + sample.physical_offset, &none, sizeof(none)))
+		memcpy(copy + sample.physical_offset, &some, sizeof(some));
 	if (sample.stack_bytes)
 		size = hide_strings(recorder, event, &sample, copy, size);
 	recorder_append(recorder, copy, size, time_ns);

@@ -110,6 +110,7 @@ struct ring_reader_sample {
 	uint64_t callchain_count;
 	size_t registers_offset; /* in the record; 0: no registers */
 	size_t stack_offset;	 /* in the record */
+	size_t physical_offset;	 /* of the physical address in the record; 0: it has none */
 	uint64_t stack_bytes;	 /* size of the dump in the record; 0: no stack dump */
 	uint64_t copied_bytes;	 /* bytes of the dump that the kernel has filled in */
 };

@@ -67,6 +67,7 @@ enum fault_argument {
 	FAULT_ADDRESS,
 	FAULT_PAGE_BYTES, /* 0: not known */
 	FAULT_WEIGHT,	  /* it stands for so many faults */
+	FAULT_ZERO_PAGE,  /* what it mapped has no physical address */
 };
 
 struct event_stack {

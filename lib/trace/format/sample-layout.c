@@ -217,7 +217,7 @@ void layouts_read(const struct layouts *layouts, const struct perf_event_header 
 
 #define KNOWN_FIELDS                                                                                                   \
 	(SAMPLE_FIXED_FIELDS | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER |                       \
-	 PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_PAGE_SIZE)
+	 PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE)
 #define STRIPPED_FIELDS (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT)
 
 struct perf_event_attr strip_attribute(const struct perf_event_attr *attr, const struct architecture *architecture,
@@ -324,6 +324,8 @@ struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct 
 		put_arguments(attr, architecture, call, &parts, buffer);
 	if (stack)
 		buffer_put_u64(buffer, stack->number);
+	if (attr->sample_type & PERF_SAMPLE_PHYS_ADDR)
+		buffer_put(buffer, parts.physical, sizeof(uint64_t));
 	if (attr->sample_type & PERF_SAMPLE_DATA_PAGE_SIZE)
 		buffer_put_u64(buffer, parts.page_bytes);
 	buffer_align(buffer, sizeof(uint64_t));

@@ -25,10 +25,10 @@
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |             \
 	 PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
-/* Fields between those that sample_walk() finds and the page size, which is then not found. */
+/* Fields between those that sample_walk() finds and the last two, which are then not found. */
 #define SAMPLE_FIELDS_BEFORE_PAGE_SIZE                                                                                 \
-	(PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR |              \
-	 PERF_SAMPLE_CGROUP | PERF_SAMPLE_WEIGHT_STRUCT)
+	(PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_CGROUP |                 \
+	 PERF_SAMPLE_WEIGHT_STRUCT)
 
 /* What sample_walk() needs from the attribute. */
 struct sample_shape {
@@ -61,7 +61,8 @@ struct sample_parts {
 	size_t stack_bytes;  /* as requested by the attribute, limited to the size of a record */
 	size_t copied_bytes; /* bytes copied by the kernel; the rest is old content of the ring */
 	uint64_t weight;
-	uint64_t page_bytes; /* 0: not known */
+	const uint8_t *physical; /* the physical address: 0 if it has none */
+	uint64_t page_bytes;	 /* 0: not known */
 };
 
 /* Fields that mmtrace does not record but perf may. */
@@ -116,7 +117,11 @@ SAMPLE_WALK struct sample_parts sample_walk(const struct sample_shape *shape, st
 		sample_walk_stack(bytes, &parts);
 	if (fields & PERF_SAMPLE_WEIGHT)
 		parts.weight = bytes_u64(bytes);
-	if (fields & PERF_SAMPLE_DATA_PAGE_SIZE && !(fields & SAMPLE_FIELDS_BEFORE_PAGE_SIZE))
+	if (fields & SAMPLE_FIELDS_BEFORE_PAGE_SIZE)
+		return parts;
+	if (fields & PERF_SAMPLE_PHYS_ADDR)
+		parts.physical = bytes_take(bytes, sizeof(uint64_t));
+	if (fields & PERF_SAMPLE_DATA_PAGE_SIZE)
 		parts.page_bytes = bytes_u64(bytes);
 	return parts;
 }

@@ -424,6 +424,7 @@ static void decode_fault(struct decoder *decoder, const struct sample_parts *par
 	event->call.arguments[FAULT_ADDRESS] = layout_word(parts->fixed, layout->sample_address - RECORD_HEADER_BYTES);
 	event->call.arguments[FAULT_PAGE_BYTES] = parts->page_bytes;
 	event->call.arguments[FAULT_WEIGHT] = attribute->period;
+	event->call.arguments[FAULT_ZERO_PAGE] = parts->physical && !decode_word(parts->physical, 0);
 	event->call.result = decoder->fields[event->attribute].major_faults;
 	event->kind = EVENT_FAULT;
 }

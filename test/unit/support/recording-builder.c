@@ -18,7 +18,8 @@
 #define SAMPLE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW)
 #define CALL_SAMPLE_TYPE (SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 #define FAULT_SAMPLE_TYPE                                                                                              \
-	((SAMPLE_TYPE & ~PERF_SAMPLE_RAW) | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_DATA_PAGE_SIZE)
+	((SAMPLE_TYPE & ~PERF_SAMPLE_RAW) | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_PHYS_ADDR |         \
+	 PERF_SAMPLE_DATA_PAGE_SIZE)
 #define COMMON_FIELDS                                                                                                  \
 	"format:\n"                                                                                                    \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                                         \
@@ -424,8 +425,8 @@ static void append_entry(struct recording_builder *builder, const struct builder
 	buffer_deinit(&body);
 }
 
-void builder_fault(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,
-		   uint64_t page_bytes, uint64_t caller)
+static void add_fault(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,
+		      uint64_t page_bytes, uint64_t caller, bool zero_page)
 {
 	const uint64_t words[] = {BUILDER_FAULT_ID,
 				  (uint64_t)(uint32_t)pid << 32 | (uint32_t)pid,
@@ -435,9 +436,22 @@ void builder_fault(struct recording_builder *builder, uint64_t time_ns, int32_t 
 				  /* CPU */ 2,
 				  (uint64_t)PERF_CONTEXT_USER,
 				  caller,
+				  !zero_page,
 				  page_bytes};
 
 	builder_record(builder, PERF_RECORD_SAMPLE, words, sizeof(words));
+}
+
+void builder_fault(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,
+		   uint64_t page_bytes, uint64_t caller)
+{
+	add_fault(builder, time_ns, pid, address, page_bytes, caller, false);
+}
+
+void builder_zero_page(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,
+		       uint64_t caller)
+{
+	add_fault(builder, time_ns, pid, address, PAGE_BYTES, caller, true);
 }
 
 void builder_lock(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t space,

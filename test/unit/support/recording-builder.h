@@ -68,6 +68,9 @@ void builder_call(struct recording_builder *builder, const struct builder_call *
 /* A page fault, in a recording of builder_create_with_faults(). */
 void builder_fault(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,
 		   uint64_t page_bytes, uint64_t caller);
+/* A fault that maps the zero page. */
+void builder_zero_page(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,
+		       uint64_t caller);
 /* mmap(NULL, length, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = address, with one return address as its
  * callchain. */
 void builder_mmap_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, uint64_t address,
