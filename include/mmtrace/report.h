@@ -109,6 +109,10 @@ struct mmt_frame {
 /* True if the frame is in a module of a language runtime, unless it is a main function that only starts the runtime. */
 MMT_PUBLIC bool mmt_frame_is_runtime(const struct mmt_frame *frame);
 
+/* True for code that is compiled into the program, but that its author did not write: allocators that only call malloc,
+ * the containers of C++ and Rust, and the runtime of Go. */
+MMT_PUBLIC bool mmt_frame_is_language_library(const struct mmt_frame *frame);
+
 /* True if the frame is in a file of an interpreter (Python, PHP, Ruby), or an extension module of Python's library.
  * is_loop_ret: whether it is in the function that interprets the program's code; may be NULL. */
 MMT_PUBLIC bool mmt_frame_is_interpreter(const struct mmt_frame *frame, bool *is_loop_ret);

@@ -131,6 +131,52 @@ START_TEST(library_frames_are_omitted_first)
 }
 END_TEST
 
+/* Containers of C++ below the program's function are one line; what it calls, and what calls it, stay. */
+START_TEST(containers_are_folded)
+{
+	static const char *const functions[] = {"malloc",
+						"operator new(unsigned long)",
+						"__gnu_cxx::new_allocator<char>::allocate(unsigned long, void const*)",
+						"std::allocator_traits<std::allocator<char> >::allocate(unsigned long)",
+						"void std::vector<char>::_M_realloc_insert<char>(char&&)",
+						"std::vector<char>::push_back(char&&)",
+						"keep()",
+						"std::for_each()",
+						"std::a()",
+						"std::b()",
+						"std::c()",
+						"main"};
+	enum { COUNT = sizeof(functions) / sizeof(functions[0]) };
+	struct mmt_frame room[COUNT];
+	const struct mmt_frame *pointers[COUNT];
+	struct mmt_report report = sample_report();
+	struct mmt_row row = report.rows[0];
+	char *text;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		room[i] = (struct mmt_frame){.kind = MMT_FRAME_NATIVE, .module = "app", .function = functions[i]};
+		pointers[i] = &room[i];
+	}
+	row.frames = pointers;
+	row.frame_count = COUNT;
+	row.origin = 6;
+	report.rows = &row;
+	report.row_count = 1;
+	text = render(&report, &(struct mmt_text_options){.stack_frames = COUNT});
+	ASSERT_HAS(text, "      malloc                                 app\n"
+			 "      ... 4 library frames\n"
+			 "      std::vector<char>::push_back(char&&)   app\n"
+			 "      keep()                                 app\n"
+			 "      std::for_each()                        app\n"
+			 "      std::a()                               app\n");
+	ASSERT_HAS(text, "...: frames omitted; --stacks all shows every frame.\n");
+	free(text);
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_ABSENT(text, "library frames");
+	free(text);
+}
+END_TEST
+
 /* What the table names is in the stack below it, however few frames fit. */
 START_TEST(named_function_stays)
 {
@@ -2391,8 +2437,8 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("text");
 	TCase *cases = add_tcase(suite, "text");
 
-	tcase_add_tests(cases, first_screen, frames, library_frames_are_omitted_first, named_function_stays,
-			program_frames_stay, hostile_names);
+	tcase_add_tests(cases, first_screen, frames, library_frames_are_omitted_first, containers_are_folded,
+			named_function_stays, program_frames_stay, hostile_names);
 	tcase_add_loop_test(cases, escapes, 0, (int)(sizeof(hostile) / sizeof(hostile[0])));
 	tcase_add_tests(cases, dump_of_hostile_names, warnings_come_first, differences_from_the_kernel,
 			table_of_processes, growth_of_processes, requested_figures, checks_before_the_exit,

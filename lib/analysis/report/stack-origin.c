@@ -74,10 +74,9 @@ static const char *skip_return_type(const char *function)
 	return name;
 }
 
-/* Code that is compiled into the program, but that its author did not write: allocators that only call malloc, the
- * containers of C++ and Rust, and the runtime of Go. */
-static bool is_language_library(const char *function)
+bool mmt_frame_is_language_library(const struct mmt_frame *frame)
 {
+	const char *function = frame->kind == MMT_FRAME_NATIVE ? frame->function : NULL;
 	static const char *const starts[] = {"operator new(",
 					     "operator new[](",
 					     "std::",
@@ -126,7 +125,7 @@ static bool is_library(const struct mmt_frame *frame)
 {
 	return origin_is_c_library(frame) ||
 	       (frame->kind == MMT_FRAME_NATIVE &&
-		(is_language_library(frame->function) || origin_is_allocator(frame->function)));
+		(mmt_frame_is_language_library(frame) || origin_is_allocator(frame->function)));
 }
 
 static bool is_host(const struct mmt_frame *frame)

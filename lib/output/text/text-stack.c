@@ -20,7 +20,7 @@ struct gap {
 	size_t first, last;
 };
 
-enum line_kind { LINE_FRAME, LINE_RUNTIME, LINE_INTERPRETER };
+enum line_kind { LINE_FRAME, LINE_RUNTIME, LINE_INTERPRETER, LINE_LIBRARY };
 
 /* A line shows the first of its frames, or replaces all of them. */
 struct line {
@@ -123,7 +123,8 @@ static struct line line_of_frame(const struct mmt_row *row, struct layout *layou
 	return line;
 }
 
-/* The line that begins with this frame. Runtime frames without a name are always folded. */
+/* The line that begins with this frame. Runtime frames without a name are always folded; so are the allocators of C++
+ * and Rust below the program's function, except the outermost, which it calls. */
 static struct line line_at(const struct mmt_row *row, struct layout *layout, size_t first)
 {
 	const struct interpreter_run *run = find_interpreter_run(row, layout, first);
@@ -135,6 +136,11 @@ static struct line line_at(const struct mmt_row *row, struct layout *layout, siz
 			   : line_of_frame(row, layout, first);
 	if (first == layout->outer.first && layout->outer.last > first)
 		return (struct line){.kind = LINE_RUNTIME, .frames = layout->outer.last - first};
+	while (last < row->origin && last < row->frame_count && mmt_frame_is_language_library(row->frames[last]))
+		last++;
+	if (last - first >= FOLD_MIN)
+		return (struct line){.kind = LINE_LIBRARY, .frames = last - first - 1};
+	last = first;
 	while (last < row->frame_count && last != layout->outer.first && !row->frames[last]->function &&
 	       mmt_frame_is_runtime(row->frames[last]))
 		last++;
@@ -395,6 +401,8 @@ static size_t put_hidden(struct text *text, const struct layout *layout, size_t 
 void text_stack(struct text *text, const struct mmt_row *row, const char *named, unsigned indent,
 		struct text_stack_marks *marks)
 {
+	static const char *const kinds[] = {
+	    [LINE_RUNTIME] = "runtime ", [LINE_INTERPRETER] = "interpreter ", [LINE_LIBRARY] = "library "};
 	struct layout layout = make_layout(text, row, named, indent);
 	const char *why = mmt_stack_end_name(row->stack_end);
 
@@ -409,7 +417,7 @@ void text_stack(struct text *text, const struct mmt_row *row, const char *named,
 		}
 		i++;
 		if (line->kind != LINE_FRAME) {
-			put_gap(text, line->frames, line->kind == LINE_RUNTIME ? "runtime " : "interpreter ", indent);
+			put_gap(text, line->frames, kinds[line->kind], indent);
 			marks->folded = true;
 			continue;
 		}
