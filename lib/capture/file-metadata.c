@@ -282,7 +282,7 @@ static struct mmt_error *add_pages(struct recorder *recorder, enum format_featur
 {
 	const struct recording_residency residency = {.processes = *processes, .at_start = *at_start};
 
-	if (!processes->count)
+	if (!processes->count && !at_start->count)
 		return NULL;
 	return section_write(&section_residency, &residency, buffer) ?: add_section(recorder, feature, buffer);
 }

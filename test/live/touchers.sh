@@ -60,6 +60,28 @@ start_workload touch
 record_work -p "$pid"
 expect_json ".growth.faults_recorded == false and $anonymous.touchers == [] and ($anonymous.hint | test(\"--faults=sampled\"))"
 
+# end_recorded OPTION...: a recording of a process that ends by itself, three seconds after its work.
+end_recorded() {
+	start_workload touch
+	begin_recording --faults=sampled "$@" -p "$pid"
+	let_work
+	sleep 3
+	let_end
+	wait "$recorder" || fail "record: status $?: $(cat "$directory/record.log")"
+	report_json
+	"$MMTRACE" report --no-pager -i "$recording" >"$directory/report.txt" || fail "report: status $?"
+}
+end_recorded
+grep -q 'Page faults were recorded, but not which of the pages stayed' "$directory/report.txt" ||
+	fail "the report does not say why nobody is named: $(cat "$directory/report.txt")"
+# The last reading counts if it is recent.
+for attempt in 1 2 3 4 5; do
+	end_recorded --snapshot-interval 100ms
+	! grep -q 'by fill_pool (touch): ' "$directory/report.txt" || break
+done
+grep -q 'by fill_pool (touch): ' "$directory/report.txt" ||
+	fail "nobody is named after $attempt recordings: $(cat "$directory/report.txt")"
+
 record_faults --faults=all churn
 expect_true_report
 expect_json '.growth.faults_recorded and all(.growth.parts[] | select(.class == "heap" or .arena); .touchers == [])'

@@ -404,7 +404,6 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 		if (!row_limits_arenas(sums->replay, process))
 			arenas = ARENAS_OF_SEVERAL_THREADS;
 	}
-	growth->faults_recorded = sums->replay->touched.recorded;
 	touchers_sort(&sums->touched);
 	for (size_t i = 0; map_next(&sums->bytes, &i, &key, &bytes);) {
 		struct mmt_growth_part *part = &parts[growth->part_count];
@@ -449,11 +448,13 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 
 struct mmt_error *growth_parts_build(const struct page_readings *readings, struct rows *rows, struct mmt_report *report)
 {
-	struct sums sums = {.replay = rows->replay, .growth = report->growth};
+	struct sums sums = {.replay = rows->replay};
 	struct known_process process = {0};
 	struct mmt_error *error = NULL;
 	bool known = false; /* the pages of any process */
 
+	report->growth.faults_recorded = rows->replay->touched.recorded;
+	sums.growth = report->growth;
 	/* The rows exclude recent mappings, so they do not show everything that was mapped. */
 	if (!readings->known || rows->replay->window.allocations_to_ns != UINT64_MAX)
 		return NULL;

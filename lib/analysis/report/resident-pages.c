@@ -522,7 +522,7 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 	}
 	readings->keeps_ended = keeps_ended(readings);
 	error = take_final(readings);
-	readings->known = replay->metadata->has_residency && !replay->window.ends_early;
+	readings->known = replay->metadata->residency.processes.count && !replay->window.ends_early;
 	sums->at_end = true;
 	for (size_t i = 0; !error && (pages = map_next_pointer(&readings->processes, &i));) {
 		if (!pages->end_known || !page_readings_count(readings, pages->process))
@@ -558,7 +558,7 @@ struct mmt_error *resident_kinds_build(struct page_readings *readings, struct mm
 	struct mmt_growth *growth = &report->growth;
 	struct mmt_error *error = NULL;
 
-	if (!replay->metadata->has_residency || report->windowed)
+	if (!replay->metadata->residency.processes.count || report->windowed)
 		return NULL;
 	growth->kinds_at_start = readings->kinds.started.count && !report->left_out_process_count;
 	growth->kinds_at_end = true;

@@ -579,6 +579,10 @@ static void put_growth(struct text *text, const struct mmt_report *report)
 		return;
 	}
 	put_place(text, report);
+	if (growth->faults_recorded && is_large(mmt_growth_change(growth)))
+		text_line(text, TEXT_PLAIN,
+			  "  Page faults were recorded, but not which of the pages stayed: of a process that ends by "
+			  "itself, --snapshot-interval of record reads them before");
 	if (text_growth_is_of_all(report))
 		text_put_swap(text, swap_change(growth));
 }
