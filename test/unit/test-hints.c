@@ -155,6 +155,7 @@ START_TEST(growth_before)
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "--faults=sampled"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "touched without a memory call"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, HINTS_CALLS_UNKNOWN, SEVERAL), "may have mapped it"));
+	ck_assert_ptr_null(strstr(hints_of_growth(&part, HINTS_BETWEEN, SEVERAL), "--faults"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB, SEVERAL), "after mprotect made it writable"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB - 1, SEVERAL), "touched without a memory call"));
 	ck_assert_ptr_null(strstr(hints_with_faults(hints_of_growth(&part, 0, SEVERAL)), "--faults"));

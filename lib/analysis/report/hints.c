@@ -251,6 +251,8 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 	if (part->pattern || part->place != MMT_GROWTH_BEFORE || part->toucher_count ||
 	    (part->memory_class != MMT_CLASS_ANON && part->memory_class != MMT_CLASS_SHM))
 		return NULL;
+	if (made_writable_bytes == HINTS_BETWEEN)
+		return "it grew between the two recordings: only one of that time shows the code";
 	if (made_writable_bytes == HINTS_CALLS_UNKNOWN)
 		return calls_unknown;
 	return made_writable_bytes >= (uint64_t)part->bytes / 2 ? made_writable : touched_only;

@@ -21,6 +21,7 @@ const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum 
 /* The hint for memory that was mapped before the recording; NULL: none. `made_writable_bytes`: of readable memory, by
  * mprotect(2), or HINTS_CALLS_UNKNOWN if the calls of a part of the time are not in the report. */
 #define HINTS_CALLS_UNKNOWN UINT64_MAX
+#define HINTS_BETWEEN (UINT64_MAX - 1) /* the growth is between two recordings */
 const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes, enum arena_use arenas);
 
 /* The same in a recording with page faults, none of which is in the part. */

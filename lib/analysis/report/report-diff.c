@@ -298,7 +298,7 @@ static struct mmt_error *attribute_between(struct diff *diff)
 		diff->between.count--;
 	array_each(part, diff->between.items, diff->between.count) {
 		part->pattern = growth_pattern(part);
-		part->hint = hints_of_growth(part, HINTS_CALLS_UNKNOWN, ARENAS_OF_SEVERAL_THREADS);
+		part->hint = hints_of_growth(part, HINTS_BETWEEN, ARENAS_OF_SEVERAL_THREADS);
 		if (diff->result.heap_count)
 			part->hint = hints_with_census(part->hint);
 		/* New threads and mappings are as likely as deeper calls and touched pages, which is all that a report
