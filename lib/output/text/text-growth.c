@@ -275,6 +275,8 @@ void text_add_touched(struct text *text, const struct mmt_toucher *toucher)
 /* "by fill_pool (server): 412.0 MiB (+- 6 %); ..." */
 static void put_touchers(struct text *text, const struct mmt_growth_part *part)
 {
+	uint64_t others = part->touched_bytes;
+
 	if (!part->toucher_count || part->bytes < PART_FLOOR_BYTES)
 		return;
 	text_pad_to(text, PART_INDENT);
@@ -285,7 +287,10 @@ static void put_touchers(struct text *text, const struct mmt_growth_part *part)
 			break;
 		text_add(text, "%s%s: ", i ? "; " : "by ", toucher->name);
 		text_add_touched(text, toucher);
+		others -= toucher->bytes;
 	}
+	if (others > part->touched_bytes / NEGLIGIBLE && others <= part->touched_bytes)
+		text_add(text, "; others: %s", text_bytes(text, others));
 	text_end_sentence(text, TEXT_STRONG, PART_INDENT);
 }
 

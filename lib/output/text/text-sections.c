@@ -294,9 +294,13 @@ void text_touchers(struct text *text, const struct mmt_report *report, struct te
 			text_end_line(text);
 			text_add(text, "touched: ");
 			text_add_touched(text, toucher);
-			text_add(text, " in ");
-			text_add_kind(text, part);
-			text_add(text, ", mapped before");
+			text_add(text, part->place == MMT_GROWTH_BEFORE
+					   ? " in "
+					   : " in programs and stacks, which the kernel mapped itself");
+			if (part->place == MMT_GROWTH_BEFORE) {
+				text_add_kind(text, part);
+				text_add(text, ", mapped before");
+			}
 			text_end_sentence(text, TEXT_STRONG, STACK_INDENT);
 			text_stack(text, &stack, NULL, STACK_INDENT, marks);
 		}
