@@ -77,6 +77,8 @@ struct mmt_error *compressor_frame_within(struct compressor *compressor, const v
 	buffer->size = before + (*fits_ret ? written : 0);
 	if (*fits_ret || ZSTD_getErrorCode(written) == ZSTD_error_dstSize_tooSmall)
 		return NULL;
+	if (ZSTD_getErrorCode(written) == ZSTD_error_memory_allocation)
+		return &error_no_memory;
 	return error_create(MMT_ERROR_SYSTEM, "zstd: %s", ZSTD_getErrorName(written));
 }
 
@@ -180,7 +182,9 @@ struct mmt_error *decompressor_feed(struct decompressor *decompressor, const voi
 		result = ZSTD_decompressStream(decompressor->stream, &output, &input);
 		buffer->size = before + output.pos;
 		if (ZSTD_isError(result))
-			return error_create(MMT_ERROR_FORMAT, "zstd: %s", ZSTD_getErrorName(result));
+			return ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation
+				   ? &error_no_memory
+				   : error_create(MMT_ERROR_FORMAT, "zstd: %s", ZSTD_getErrorName(result));
 		decompressor->inside = result != 0;
 		full = output.pos == step && result != 0;
 	}

@@ -154,8 +154,8 @@ static bool add_cell(struct lifetimes *lifetimes, const struct lifetime_cell *ce
 	struct lifetime_cell *sum;
 
 	if (!place)
-		return map_put(&lifetimes->cells_by_key, key, lifetimes->cells.count) &&
-		       vector_push(&lifetimes->cells, *cell);
+		return vector_push(&lifetimes->cells, *cell) &&
+		       map_put(&lifetimes->cells_by_key, key, lifetimes->cells.count - 1);
 	sum = &lifetimes->cells.items[*place];
 	sum->bytes = saturating_add(sum->bytes, cell->bytes, MMT_BYTES_MAX);
 	sum->count += cell->count;

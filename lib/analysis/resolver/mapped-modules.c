@@ -103,8 +103,9 @@ uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_
 	if (image == mapped->image_states.count) {
 		state.path = arena_string(&mapped->arena, intern_get(&mapped->paths, key.path, NULL));
 		if (!state.path || !vector_push(&mapped->image_states, state))
-			return NO_IMAGE;
+			image = INTERN_NONE;
 	}
+	mapped->out_of_memory |= image >= mapped->image_states.count;
 	return image < mapped->image_states.count ? image : NO_IMAGE;
 }
 
@@ -120,6 +121,13 @@ static bool is_of_file(const struct module_copy *record, const struct image_key 
 		return !strcmp(record->path, path);
 	return record->inode == key->inode && record->device_major == key->device_major &&
 	       record->device_minor == key->device_minor;
+}
+
+/* The file has no module then. One that cannot be read has one, whose state says why. */
+static void note_error(struct mapped_modules *mapped, struct mmt_error *error)
+{
+	mapped->out_of_memory |= error && mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY;
+	mmt_error_destroy(error);
 }
 
 /* Open the copy of the module, or the file at its path. */
@@ -139,7 +147,7 @@ static struct module *open_record(struct mapped_modules *mapped, const struct mo
 			error = modules_open_content(mapped->modules, record->path, content, record->size,
 						     record->build_id, record->build_id_size, &module);
 	}
-	mmt_error_destroy(error);
+	note_error(mapped, error);
 	return module;
 }
 
@@ -204,9 +212,9 @@ static struct module *open_image(struct mapped_modules *mapped, const struct ima
 	    entry && *entry != NO_BUILD_ID ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
 
 	if (!module)
-		mmt_error_destroy(modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
-					       build_id ? build_id->size : 0,
-					       key->inode == SPACE_INODE_UNKNOWN ? 0 : key->inode, &module));
+		note_error(mapped, modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
+						build_id ? build_id->size : 0,
+						key->inode == SPACE_INODE_UNKNOWN ? 0 : key->inode, &module));
 	return module;
 }
 

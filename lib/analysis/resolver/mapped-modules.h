@@ -53,6 +53,7 @@ struct mapped_modules {
 	struct map first_records[MODULE_RECORD_ORDERS];
 	VECTOR(struct next_records) next_records;
 	struct arena arena;
+	bool out_of_memory; /* once; some code seemed unreadable then */
 };
 
 /* Borrows the metadata. Zero the value before; deinitialise it on error too. */
@@ -60,7 +61,7 @@ struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struc
 				      bool demangle) MMT_MUST_CHECK;
 void mapped_modules_deinit(struct mapped_modules *mapped);
 
-/* Number of the mapped file. NO_IMAGE: out of memory; the code is then unreadable, and the stack records that. */
+/* Number of the mapped file. NO_IMAGE: out of memory; the code is then unreadable. */
 uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_attributes *attributes);
 /* The text lives as long as the modules. */
 const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image);

@@ -570,6 +570,8 @@ static struct mmt_error *unwind_again(struct resolver *resolver, const struct pr
 	}
 	resolver->processes.items[process->index].pid = process->pid;
 	unwind(resolver->rules, input, &callbacks, &resolver->result);
+	if (resolver->mapped.out_of_memory)
+		return &error_no_memory;
 	/* A bare callchain omits the caller of a frameless function such as mmap in glibc: the entry after the first
 	 * frame may not be its caller. */
 	if (!input->stack_size && resolver->result.frame_count > 1)

@@ -17,13 +17,20 @@ struct disassembly {
 #define SHORTEST_CALL 2 /* bytes, on x86-64 */
 #define LONGEST_CALL 9
 
+/* Capstone crashes if it cannot allocate the few KB that it needs. */
+#define CAPSTONE_BYTES (64u << 10)
+
 struct disassembly *disassembly_create(uint16_t elf_machine)
 {
 	struct disassembly *disassembly = calloc(1, sizeof(*disassembly));
+	void *room = malloc(CAPSTONE_BYTES);
 	cs_err result = CS_ERR_ARCH;
 
-	if (!disassembly)
+	free(room);
+	if (!disassembly || !room) {
+		free(disassembly);
 		return NULL;
+	}
 	disassembly->machine = elf_machine;
 	if (elf_machine == EM_X86_64)
 		result = cs_open(CS_ARCH_X86, CS_MODE_64, &disassembly->handle);
