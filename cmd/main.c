@@ -191,7 +191,6 @@ int main(int argc, char **argv)
 
 	/* A line of a message is one write, so that lines of other programs do not cut it. */
 	(void)setvbuf(stderr, line, _IOLBF, sizeof(line));
-	out_of_memory_ends("mmtrace: out of memory: the output is incomplete");
 	/* Large tables then grow by mremap() without being copied, and leave no holes in the heap. */
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 	stop_signals_note_inherited();

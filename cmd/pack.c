@@ -58,6 +58,5 @@ int cmd_pack(const struct command *command, int argc, char **argv)
 		return message_usage(command, "--output: the file's name is empty");
 	if (!strcmp(arguments.input, "-"))
 		return message_usage(command, "cannot pack standard input: pass a file");
-	out_of_memory_ends("mmtrace pack: out of memory: nothing was changed");
 	return pack_recording(command, &arguments);
 }

@@ -462,20 +462,16 @@ static bool pack_recorded(const struct command *command, const char *file, const
 	/* The signal may come when the packed recording has just replaced it. */
 	char *interrupted =
 	    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain", "\n");
-	char *exhausted = describe_unpacked("out of memory: ", file, failure, "");
 	char *failed = describe_unpacked("", file, failure, "\n");
 	bool packed;
 
 	lower_priority();
 	stop_signals_end_with(interrupted ? interrupted : "");
-	out_of_memory_ends(exhausted ? exhausted : "");
 	packed = pack_recording(command, &pack) == EXIT_OK;
 	if (!packed)
 		fputs(failed ? failed : "", stderr);
-	out_of_memory_ends(NULL);
 	/* Packing has replaced the words of the signal handler. */
 	free(interrupted);
-	free(exhausted);
 	free(failed);
 	return packed;
 }
@@ -604,7 +600,6 @@ static int record(const struct command *command, struct record_arguments *argume
 	}
 	/* With SIGPIPE ignored, writing to a closed pipe fails like writing to a full disk. */
 	stop_signals_survive(SIGPIPE);
-	out_of_memory_ends(NULL);
 	error = mmt_record(options, &summary, &write_error);
 	clear_progress(&context);
 	status =

@@ -18,7 +18,6 @@ int cmd_setup(const struct command *command, int argc, char **argv)
 		return status;
 	if (argv[first])
 		return message_usage(command, "unexpected argument '%s'", argv[first]);
-	out_of_memory_ends(NULL);
 	error = mmt_setup();
 	if (error)
 		return message_error(command, error);

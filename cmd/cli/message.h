@@ -10,12 +10,6 @@
 /* Print a line: "mmtrace NAME: ..."; command NULL: "mmtrace: ...". Control characters and invalid UTF-8 become \xNN. */
 void message(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* From now on the first allocation that fails anywhere prints `text`, which must stay valid, and ends the tool with
- * EXIT_UNUSABLE: libmmtrace returns an error, but the libraries that it uses may crash, exit with another status, or
- * silently drop data. NULL: it returns NULL as usual, because a recording must be finished in any case. Does nothing in
- * a build with AddressSanitizer, which replaces the allocation functions itself. */
-void out_of_memory_ends(const char *text);
-
 /* When out of memory: what to do if the limit of the address space is the cause, else "". Static; allocates nothing. */
 const char *message_no_memory_cause(void);
 
@@ -40,7 +34,7 @@ struct progress {
 const struct mmt_progress *progress_begin(struct progress *progress, const char *name);
 void progress_end(void);
 
-/* For signal handlers and when out of memory: removes the progress line. */
+/* For signal handlers: removes the progress line. */
 void progress_wipe(void);
 
 #endif

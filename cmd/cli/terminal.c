@@ -56,14 +56,6 @@ static void __attribute__((noreturn)) run_pager(const char *program, int input)
 	_exit(EXIT_NOT_FOUND);
 }
 
-void pager_end(void)
-{
-	if (pager.pid)
-		close(STDOUT_FILENO);
-	while (pager.pid && waitpid(pager.pid, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
 /* Ctrl-C ends the output. The pager, which gets the signal too, keeps the terminal until its user quits, so mmtrace
  * must not exit before. Only this thread receives signals, and it waits here. */
 static void end_with_pager(int number)
@@ -71,7 +63,10 @@ static void end_with_pager(int number)
 	sigset_t set;
 
 	progress_wipe();
-	pager_end();
+	if (pager.pid)
+		close(STDOUT_FILENO);
+	while (pager.pid && waitpid(pager.pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	sigemptyset(&set);
 	sigaddset(&set, number);
 	signal(number, SIG_DFL);

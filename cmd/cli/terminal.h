@@ -18,9 +18,6 @@ void pager_start(const struct command *command, bool wanted);
  * not be written; quitting the pager early is not a failure. */
 int pager_finish(const struct command *command, int status);
 
-/* For signal handlers and when out of memory: close standard output and wait for the pager. */
-void pager_end(void);
-
 /* Columns of the terminal; 0: the descriptor is none. */
 unsigned terminal_width(int fd);
 

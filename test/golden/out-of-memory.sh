@@ -13,6 +13,8 @@ library=$(find "$BUILD/test" -maxdepth 1 -name 'libfail-allocation.so')
 put_program
 cd "$recordings" || exit 1
 runs=0 failures=0
+# A locale that cannot be loaded is no error.
+export LC_ALL=C
 
 # run WORD...: with FAIL_ALLOCATION. A file that it writes is the only one in its directory.
 run() {
@@ -27,7 +29,7 @@ try_all() {
 	FAIL_ALLOCATION=0 COUNT_ALLOCATIONS=$directory/count run "$@" || { echo "FAILED: $*: $(cat "$directory/errors")" >&2 && exit 1; }
 	count=$(cat "$directory/count")
 	cp "$directory/out" "$directory/expected"
-	[ "$count" -gt 200 ] || { echo "FAILED: $*: only $count allocations" >&2 && exit 1; }
+	[ "$count" -gt 100 ] || { echo "FAILED: $*: only $count allocations" >&2 && exit 1; }
 	for ((number = 1; number <= count; number += number < 30 ? 1 : step)); do
 		FAIL_ALLOCATION=$number run "$@"
 		status=$?
@@ -51,5 +53,5 @@ try_all 97 report --no-pager --every 100ms -i more.data
 try_all 97 diff --json leak.data more.data
 try_all 61 dump -i leak.data
 try_all 61 pack -q -o "$directory/written/packed" leak.data
-[ $failures -gt $((runs * 9 / 10)) ] || { echo "FAILED: only $failures of $runs runs failed" >&2 && exit 1; }
+[ $failures -gt $((runs * 3 / 4)) ] || { echo "FAILED: only $failures of $runs runs failed" >&2 && exit 1; }
 echo "$failures of $runs runs ended for lack of memory"

@@ -17,12 +17,6 @@
 
 #include "../../cmd/cli/stop-signals.c"
 
-/* No test here runs out of memory. */
-void out_of_memory_ends(const char *text)
-{
-	(void)text;
-}
-
 #define READINGS 4
 #define MEBIBYTE (1ull << 20)
 
