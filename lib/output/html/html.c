@@ -428,40 +428,6 @@ static void put_part(struct page *page, unsigned recording, const struct mmt_par
 	document_close(document);
 }
 
-/* Without lifetimes, each row is one part that was mapped at an unknown time. */
-static void put_rows_as_parts(struct page *page, unsigned recording, struct intern *threads)
-{
-	const struct mmt_report *report = page->reports[recording];
-
-	for (size_t i = 0; i < report->row_count; i++) {
-		const struct mmt_row *row = &report->rows[i];
-		const struct mmt_lifetime lifetimes[] = {
-		    {.bytes = row->freed_bytes, .count = row->freed_count},
-		    {.released_step = MMT_STILL_MAPPED, .bytes = row->unfreed_bytes, .count = row->unfreed_count},
-		};
-		struct mmt_part part = {.row = i,
-					.lifetimes = lifetimes,
-					.lifetime_count = 2,
-					.unfreed_bytes = row->unfreed_bytes,
-					.committed_bytes = row->committed_bytes,
-					.committed_before_bytes = row->committed_before_bytes,
-					.resident_bytes = row->resident_bytes,
-					.resident_before_bytes = row->resident_before_bytes};
-
-		for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
-			if (row->class_bytes[kind] > row->class_bytes[part.memory_class])
-				part.memory_class = (enum mmt_class)kind;
-		}
-		if (row->thread_count)
-			part.thread = row->threads[0];
-		for (size_t process = 0; row->pid_count && process < report->process_count; process++) {
-			if (report->processes[process].pid == row->pids[0])
-				part.process = process;
-		}
-		put_part(page, recording, &part, threads);
-	}
-}
-
 static void put_recording(struct page *page, unsigned recording)
 {
 	const struct mmt_report *report = page->reports[recording];
@@ -485,8 +451,6 @@ static void put_recording(struct page *page, unsigned recording)
 	document_open_array(document, "parts");
 	for (size_t i = 0; i < report->part_count; i++)
 		put_part(page, recording, &report->parts[i], &threads);
-	if (!report->part_count)
-		put_rows_as_parts(page, recording, &threads);
 	document_close(document);
 	document_each(document, "threads", i, threads.count) {
 		const struct thread_row *row = intern_get(&threads, i, NULL);
@@ -653,8 +617,6 @@ static struct mmt_error *prepare(struct page *page)
 			return &error_no_memory;
 		for (size_t row = 0; row < report->row_count; row++)
 			stacks[row] = NO_STACK;
-		/* The rows stand for the parts then, with sizes of any number of bytes. */
-		bits |= report->part_count ? 0 : 1;
 		for (size_t part = 0; part < report->part_count; part++) {
 			for (size_t j = 0; j < report->parts[part].lifetime_count; j++)
 				bits |= report->parts[part].lifetimes[j].bytes;
@@ -668,6 +630,11 @@ static struct mmt_error *write_page(struct page *page, FILE *stream)
 {
 	struct mmt_error *error;
 
+	for (unsigned i = 0; i < page->report_count; i++) {
+		if (!page->reports[i]->lifetime_step_ns)
+			return error_create(MMT_ERROR_INVALID, "%s: only a report with lifetimes can be a page",
+					    page->reports[i]->input);
+	}
 	fwrite(page_head, 1, page_head_size, stream);
 	buffer_init(&page->escaped, LIMIT_HTML_STRING_BYTES);
 	error = prepare(page) ?: document_create(stream, DOCUMENT_FOR_HTML, &page->document);
