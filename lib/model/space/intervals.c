@@ -63,36 +63,18 @@ static inline bool is_found_again(const struct intervals *intervals, uint64_t ad
 	       chunk->slots[place.index + 1].start > address;
 }
 
-/* Count the slots that start at or below `address`. Three independent comparisons at a time need no branches, which
- * would be mispredicted. */
-static inline size_t count_up_to(const struct interval_slot *slots, size_t count, uint64_t address)
-{
-	const struct interval_slot *base = slots;
-
-	while (count >= 4) {
-		size_t part = count / 4;
-		size_t below = (size_t)((base[part - 1].start <= address) + (base[2 * part - 1].start <= address) +
-					(base[3 * part - 1].start <= address));
-
-		base += below * part;
-		count = below == 3 ? count - 3 * part : part;
-	}
-	for (; count && base->start <= address; count--)
-		base++;
-	return (size_t)(base - slots);
-}
-
 /* False: no range starts at or below `address`. */
 static COLD bool search_start(const struct intervals *intervals, uint64_t address)
 {
 	const struct interval_slot *chunks = intervals->chunks.items;
-	size_t count = intervals->count ? count_up_to(chunks, intervals->chunks.count, address) : 0;
+	size_t count = partition_point(intervals->chunks.count, i, chunks[i].start <= address);
 	const struct interval_chunk *chunk;
 
 	if (!count)
 		return false;
 	chunk = chunks[count - 1].chunk;
-	remember(intervals, (struct interval_place){count - 1, count_up_to(chunk->slots, chunk->count, address) - 1});
+	remember(intervals, (struct interval_place){
+				count - 1, partition_point(chunk->count, i, chunk->slots[i].start <= address) - 1});
 	return true;
 }
 
