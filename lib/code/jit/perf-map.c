@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/jit/perf-map.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,77 +20,47 @@ struct perf_map {
 	size_t dropped; /* lines over the limit, ignored */
 };
 
-static bool is_blank(uint8_t byte)
+/* Read a hexadecimal number and the blanks around it; false: not a number, too large, or not followed by a blank. */
+static bool parse_number(const char **position, uint64_t *number_ret)
 {
-	return byte == ' ' || byte == '\t';
-}
+	static const char blanks[] = " \t";
+	char *end;
 
-static void skip_blanks(struct bytes *line)
-{
-	while (bytes_left(line) && is_blank(*line->position))
-		bytes_skip(line, 1);
-}
-
-static int hexadecimal_digit(uint8_t byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	byte |= 0x20;
-	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
-/* Read a number and the blanks after it; false: not a number, too large, or not followed by a blank. */
-static bool parse_number(struct bytes *line, uint64_t *number_ret)
-{
-	uint64_t number = 0;
-	size_t digits = 0;
-
-	skip_blanks(line);
-	if (bytes_left(line) > 2 && line->position[0] == '0' && (line->position[1] | 0x20) == 'x')
-		bytes_skip(line, 2);
-	for (; bytes_left(line); digits++) {
-		int digit = hexadecimal_digit(*line->position);
-
-		if (digit < 0)
-			break;
-		if (number >> 60)
-			return false;
-		number = number << 4 | (uint64_t)digit;
-		bytes_skip(line, 1);
-	}
-	if (!digits || !bytes_left(line) || !is_blank(*line->position))
+	*position += strspn(*position, blanks);
+	if (!isxdigit((unsigned char)**position))
 		return false;
-	skip_blanks(line);
-	*number_ret = number;
-	return true;
+	errno = 0;
+	*number_ret = strtoull(*position, &end, 16);
+	*position = end + strspn(end, blanks);
+	return !errno && *position > end;
 }
 
-/* False: out of memory. */
+/* The line is copied to where its name will be. False: out of memory. */
 static bool add_line(struct perf_map *map, struct bytes line, uint64_t from_ns)
 {
 	struct timed_range range = {.from_ns = from_ns};
-	size_t name_offset = map->names.count;
+	size_t name_offset = map->names.count, length = bytes_left(&line);
+	const char *name;
 	uint64_t size;
-	size_t name_size;
+	char *text;
 
-	if (!parse_number(&line, &range.start) || !parse_number(&line, &size))
-		return true;
-	name_size = bytes_left(&line);
-	if (name_size && line.position[name_size - 1] == '\r')
-		name_size--;
-	name_size = strnlen((const char *)line.position, name_size);
-	if (!name_size || !size || range.start + size < range.start)
+	if (!vector_reserve_bytes((void **)&map->names.items, &map->names.capacity, name_offset + length + 1, 1))
+		return false;
+	name = text = map->names.items + name_offset;
+	memcpy(text, line.position, length);
+	length -= text[length - 1] == '\r';
+	text[length] = '\0';
+	if (!parse_number(&name, &range.start) || !parse_number(&name, &size) || !*name || !size ||
+	    range.start + size < range.start)
 		return true;
 	if (map->ranges.count == LIMIT_TIMELINE_RANGES) {
 		map->dropped++;
 		return true;
 	}
 	range.end = range.start + size;
-	if (!vector_reserve_bytes((void **)&map->names.items, &map->names.capacity, name_offset + name_size + 1, 1))
-		return false;
-	memcpy(map->names.items + name_offset, line.position, name_size);
-	map->names.items[name_offset + name_size] = '\0';
-	map->names.count += name_size + 1;
+	length = strlen(name) + 1;
+	memmove(text, name, length);
+	map->names.count += length;
 	return vector_push(&map->name_offsets, name_offset) && vector_push(&map->ranges, range);
 }
 
