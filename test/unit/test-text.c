@@ -1757,8 +1757,20 @@ END_TEST
 /* The largest parts have lines of their own, and all lines add up. */
 START_TEST(parts_of_growth)
 {
+	static const struct mmt_toucher touchers[] = {
+	    {.name = "first", .bytes = 16 << 20},
+	    {.name = "second", .bytes = 12 << 20},
+	    {.name = "third", .bytes = 8 << 20},
+	    {.name = "fourth", .bytes = 4 << 20},
+	};
 	static const struct mmt_growth_part parts[] = {
-	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_ANON, .arena = true, .bytes = 40 << 20},
+	    {.place = MMT_GROWTH_BEFORE,
+	     .memory_class = MMT_CLASS_ANON,
+	     .arena = true,
+	     .bytes = 40 << 20,
+	     .touched_bytes = 40 << 20,
+	     .touchers = touchers,
+	     .toucher_count = 4},
 	    {.place = MMT_GROWTH_MADE, .memory_class = MMT_CLASS_KINDS, .bytes = 8 << 20},
 	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_FILE, .name = "/x\x1b[31m", .bytes = -(4 << 20)},
 	    {.place = MMT_GROWTH_COMMITTED, .memory_class = MMT_CLASS_KINDS, .bytes = 3 << 20},
@@ -1775,7 +1787,8 @@ START_TEST(parts_of_growth)
 	report.growth.changing_bytes = 1 << 20;
 	report.growth.unexplained_bytes = -8192;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "\n    +40.00 MiB  touched in malloc arenas, mapped before this recording began\n");
+	ASSERT_HAS(text, "\n    +40.00 MiB  touched in malloc arenas, mapped before this recording began\n"
+			 "                by first: 16.00 MiB; second: 12.00 MiB; third: 8.00 MiB; others: 4.00 MiB\n");
 	ASSERT_HAS(text, "\n     +8.00 MiB  in mappings made in this recording: see the rows below\n");
 	ASSERT_HAS(text, "\n     -4.00 MiB  given back in /x\\x1b[31m, mapped before this recording began\n");
 	ASSERT_HAS(text, "\n     +3.00 MiB  in memory mapped before, made accessible in this recording: ");

@@ -111,7 +111,11 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 	if (error)
 		return error;
 	stack.origin = origin_of_stack(stack.frames, stack.frame_count);
-	name = rows_function_name(stack.origin < stack.frame_count ? stack.frames[stack.origin] : NULL);
+	/* Of library functions alone, the one that touched it is named. */
+	if (stack.frame_count)
+		name = rows_function_name(stack.frames[stack.origin < stack.frame_count ? stack.origin : 0]);
+	else
+		name = strdup("[no stack]");
 	number = name ? intern_put_string(&touchers->names, name) : INTERN_NONE;
 	if (number == INTERN_NONE)
 		return &error_no_memory;
