@@ -171,6 +171,10 @@ START_TEST(containers_are_folded)
 			 "      std::a()                               app\n");
 	ASSERT_HAS(text, "...: frames omitted; --stacks all shows every frame.\n");
 	free(text);
+	/* With frames that are omitted for want of room, they are one line. */
+	text = render(&report, &(struct mmt_text_options){.stack_frames = 3});
+	ASSERT_HAS(text, "app\n      ... 5 library frames\n      keep() ");
+	free(text);
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_ABSENT(text, "library frames");
 	free(text);

@@ -387,22 +387,28 @@ static void put_gap(struct text *text, size_t count, const char *what, unsigned 
 	text_line(text, TEXT_FAINT, "... %zu %s%s", count, what, text_plural(count, "frame", "frames"));
 }
 
+static bool is_hidden(const struct line *line)
+{
+	return !line->shown || line->kind == LINE_LIBRARY;
+}
+
 /* The lines from `first` on that are not shown, as one; the first line after these. */
 static size_t put_hidden(struct text *text, const struct layout *layout, size_t first)
 {
 	size_t frames = 0, line = first;
 
-	for (; line < layout->lines.count && !layout->lines.items[line].shown; line++)
+	for (; line < layout->lines.count && is_hidden(&layout->lines.items[line]); line++)
 		frames += layout->lines.items[line].frames;
-	put_gap(text, frames, first && line <= layout->own ? "library " : "more ", layout->indent);
+	put_gap(text, frames,
+		(first || layout->lines.items[first].kind == LINE_LIBRARY) && line <= layout->own ? "library "
+												  : "more ",
+		layout->indent);
 	return line;
 }
 
 void text_stack(struct text *text, const struct mmt_row *row, const char *named, unsigned indent,
 		struct text_stack_marks *marks)
 {
-	static const char *const kinds[] = {
-	    [LINE_RUNTIME] = "runtime ", [LINE_INTERPRETER] = "interpreter ", [LINE_LIBRARY] = "library "};
 	struct layout layout = make_layout(text, row, named, indent);
 	const char *why = mmt_stack_end_name(row->stack_end);
 
@@ -410,14 +416,14 @@ void text_stack(struct text *text, const struct mmt_row *row, const char *named,
 		const struct line *line = &layout.lines.items[i];
 		const struct mmt_frame *frame = row->frames[line->first];
 
-		if (!line->shown) {
+		if (is_hidden(line)) {
 			i = put_hidden(text, &layout, i);
 			marks->cut = true;
 			continue;
 		}
 		i++;
 		if (line->kind != LINE_FRAME) {
-			put_gap(text, line->frames, kinds[line->kind], indent);
+			put_gap(text, line->frames, line->kind == LINE_RUNTIME ? "runtime " : "interpreter ", indent);
 			marks->folded = true;
 			continue;
 		}
