@@ -16,7 +16,8 @@ struct jit_names *resolver_jit_names(struct resolver *resolver, uint32_t process
 	struct process_state *state = &resolver->processes.items[process];
 
 	if (!state->looked_up)
-		mmt_error_destroy(jit_names_create(resolver->metadata, state->pid, &state->jit_names));
+		mapped_modules_note(&resolver->mapped,
+				    jit_names_create(resolver->metadata, state->pid, &state->jit_names));
 	state->looked_up = true;
 	return state->jit_names;
 }
@@ -38,13 +39,14 @@ struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, 
 		return NULL;
 	/* Programs without recorded code share the code of the next program that has some. */
 	place = (size_t)(recorded - code->programs.items);
-	while (resolver->rows.count <= place) {
-		if (!vector_append(&resolver->rows))
-			return NULL;
+	while (resolver->rows.count <= place && vector_append(&resolver->rows))
+		;
+	if (resolver->rows.count > place) {
+		if (!resolver->rows.items[place])
+			resolver->rows.items[place] = jit_rows_create(code, recorded, resolver->mapped.modules);
+		state->rows = resolver->rows.items[place];
 	}
-	if (!resolver->rows.items[place])
-		resolver->rows.items[place] = jit_rows_create(code, recorded, resolver->mapped.modules);
-	state->rows = resolver->rows.items[place];
+	mapped_modules_note(&resolver->mapped, state->rows ? NULL : &error_no_memory);
 	return state->rows;
 }
 

@@ -123,8 +123,7 @@ static bool is_of_file(const struct module_copy *record, const struct image_key 
 	       record->device_minor == key->device_minor;
 }
 
-/* The file has no module then. One that cannot be read has one, whose state says why. */
-static void note_error(struct mapped_modules *mapped, struct mmt_error *error)
+void mapped_modules_note(struct mapped_modules *mapped, struct mmt_error *error)
 {
 	mapped->out_of_memory |= error && mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY;
 	mmt_error_destroy(error);
@@ -147,7 +146,7 @@ static struct module *open_record(struct mapped_modules *mapped, const struct mo
 			error = modules_open_content(mapped->modules, record->path, content, record->size,
 						     record->build_id, record->build_id_size, &module);
 	}
-	note_error(mapped, error);
+	mapped_modules_note(mapped, error);
 	return module;
 }
 
@@ -212,9 +211,9 @@ static struct module *open_image(struct mapped_modules *mapped, const struct ima
 	    entry && *entry != NO_BUILD_ID ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
 
 	if (!module)
-		note_error(mapped, modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
-						build_id ? build_id->size : 0,
-						key->inode == SPACE_INODE_UNKNOWN ? 0 : key->inode, &module));
+		mapped_modules_note(mapped, modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
+							 build_id ? build_id->size : 0,
+							 key->inode == SPACE_INODE_UNKNOWN ? 0 : key->inode, &module));
 	return module;
 }
 
