@@ -18,48 +18,33 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 	_Generic(it->name, bool : document_bool, const char * : document_string, int64_t : document_signed,            \
 		 default : document_unsigned)(document, #name, it->name);
 
-#define RECORDING_MEMBERS(DO)                                                                                          \
-	DO(input)                                                                                                      \
-	DO(command_line)                                                                                               \
-	DO(host)                                                                                                       \
-	DO(kernel)                                                                                                     \
-	DO(recorded_by)                                                                                                \
-	DO(start_ns)                                                                                                   \
-	DO(end_ns) DO(from_ns) DO(to_ns) DO(allocations_to_ns) DO(windowed) DO(stacks_recorded) DO(stack_dump_bytes)
+/* clang-format off */
+#define RECORDING_MEMBERS(DO) \
+	DO(input) DO(command_line) DO(host) DO(kernel) DO(recorded_by) DO(start_ns) DO(end_ns) DO(from_ns) \
+	DO(to_ns) DO(allocations_to_ns) DO(windowed) DO(stacks_recorded) DO(stack_dump_bytes)
 
-#define LOSS_MEMBERS(DO)                                                                                               \
-	DO(incomplete)                                                                                                 \
-	DO(unfinished_records)                                                                                         \
-	DO(unfinished_ns)                                                                                              \
-	DO(damaged)                                                                                                    \
-	DO(damage)                                                                                                     \
-	DO(lost_events)                                                                                                \
-	DO(lost_stack_dumps)                                                                                           \
-	DO(lost_large_stack_dumps) DO(large_dumps_off_ns) DO(lost_faults) DO(missed_threads) DO(missed_cpus)           \
-	    DO(left_processes) DO(ambiguous_events) DO(out_of_order_events) DO(reconciled_bytes)                       \
-		DO(reconciled_by_loss)
+#define LOSS_MEMBERS(DO) \
+	DO(incomplete) DO(unfinished_records) DO(unfinished_ns) DO(damaged) DO(damage) DO(lost_events) \
+	DO(lost_stack_dumps) DO(lost_large_stack_dumps) DO(large_dumps_off_ns) DO(lost_faults) DO(missed_threads) \
+	DO(missed_cpus) DO(left_processes) DO(ambiguous_events) DO(out_of_order_events) DO(reconciled_bytes) \
+	DO(reconciled_by_loss)
 
-#define STACK_MEMBERS(DO)                                                                                              \
-	DO(complete_stacks)                                                                                            \
-	DO(doubtful_stacks)                                                                                            \
-	DO(truncated_stacks)                                                                                           \
-	DO(frames) DO(frames_without_name) DO(jit_frames_without_name) DO(runtime_frames_without_name)
+#define STACK_MEMBERS(DO) \
+	DO(complete_stacks) DO(doubtful_stacks) DO(truncated_stacks) DO(frames) DO(frames_without_name) \
+	DO(jit_frames_without_name) DO(runtime_frames_without_name)
 
-#define STEP_MEMBERS(DO)                                                                                               \
-	DO(to_ns)                                                                                                      \
-	DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) DO(process_resident_bytes)         \
-	    DO(heap_in_use_bytes) DO(heap_free_bytes)
+#define STEP_MEMBERS(DO) \
+	DO(to_ns) DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) \
+	DO(process_resident_bytes) DO(heap_in_use_bytes) DO(heap_free_bytes)
 
-#define THREAD_MEMBERS(DO)                                                                                             \
-	DO(allocated_bytes)                                                                                            \
-	DO(allocated_count)                                                                                            \
-	DO(freed_by_itself_bytes) DO(freed_by_others_bytes) DO(unfreed_bytes) DO(unfreed_count) DO(released_bytes)
+#define THREAD_MEMBERS(DO) \
+	DO(allocated_bytes) DO(allocated_count) DO(freed_by_itself_bytes) DO(freed_by_others_bytes) \
+	DO(unfreed_bytes) DO(unfreed_count) DO(released_bytes)
 
-#define DIFF_MEMBERS(DO)                                                                                               \
-	DO(bytes)                                                                                                      \
-	DO(committed_bytes)                                                                                            \
-	DO(growth_bytes)                                                                                               \
-	DO(committed_growth_bytes) DO(entry_count) DO(uncertain_count) DO(search_limited) DO(same_count)
+#define DIFF_MEMBERS(DO) \
+	DO(bytes) DO(committed_bytes) DO(growth_bytes) DO(committed_growth_bytes) DO(entry_count) \
+	DO(uncertain_count) DO(search_limited) DO(same_count)
+/* clang-format on */
 
 static void put_completeness(struct document *document, const struct mmt_completeness *it)
 {
