@@ -67,10 +67,10 @@ struct mmt_event_stack {
 };
 
 struct mmt_event_mapping {
-	uint64_t start, bytes;
+	uint64_t start, length;
 	uint64_t file_offset;
-	uint64_t inode;
 	uint32_t device_major, device_minor;
+	uint64_t inode;
 	uint32_t protection; /* PROT_* of mmap(2) */
 	uint32_t flags;	     /* MAP_SHARED or MAP_PRIVATE, and other MAP_* flags of the record */
 	bool code_only;	     /* the recording has such records only for executable mappings */

@@ -40,7 +40,6 @@ struct mmt_events {
 	struct mmt_event_call call;
 	struct mmt_event_stack stack;
 	struct mmt_register registers[REGISTER_NUMBERS];
-	struct mmt_event_mapping mapping;
 };
 
 static const char *name_snapshot(enum snapshot_kind kind)
@@ -193,25 +192,6 @@ static void convert_stack(struct mmt_events *events)
 	events->event.stack = &events->stack;
 }
 
-static void convert_mapping(struct mmt_events *events)
-{
-	const struct event_mapping *mapping = &events->internal.mapping;
-
-	events->mapping = (struct mmt_event_mapping){
-	    .start = mapping->start,
-	    .bytes = mapping->length,
-	    .file_offset = mapping->file_offset,
-	    .inode = mapping->inode,
-	    .device_major = mapping->device_major,
-	    .device_minor = mapping->device_minor,
-	    .protection = mapping->protection,
-	    .flags = mapping->flags,
-	    .code_only = mapping->executable_only_record,
-	    .path = mapping->path,
-	};
-	events->event.mapping = &events->mapping;
-}
-
 static uint64_t sum_runs(const uint8_t *runs, size_t count)
 {
 	uint64_t bytes = 0;
@@ -242,10 +222,10 @@ static void convert_details(struct mmt_events *events)
 		break;
 	case EVENT_SNAPSHOT_LINE:
 		converted->snapshot = name_snapshot(event->snapshot);
-		convert_mapping(events);
+		converted->mapping = &event->mapping;
 		break;
 	case EVENT_MAPPING:
-		convert_mapping(events);
+		converted->mapping = &event->mapping;
 		break;
 	case EVENT_SNAPSHOT_BEGIN:
 	case EVENT_SNAPSHOT_END:

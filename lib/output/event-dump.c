@@ -104,7 +104,7 @@ static void print_mapping(FILE *stream, const struct mmt_event_mapping *mapping)
 	fprintf(stream,
 		" start=%#" PRIx64 " length=%#" PRIx64 " offset=%#" PRIx64 " device=%u:%u inode=%" PRIu64
 		" protection=%#x flags=%#x path=",
-		mapping->start, mapping->bytes, mapping->file_offset, mapping->device_major, mapping->device_minor,
+		mapping->start, mapping->length, mapping->file_offset, mapping->device_major, mapping->device_minor,
 		mapping->inode, mapping->protection, mapping->flags);
 	print_text(stream, mapping->path);
 	if (mapping->code_only)

@@ -29,11 +29,11 @@ static void record_calls(void)
 					    .tid = THREAD,
 					    .arguments = {ADDRESS, MEBIBYTE, TOO_LARGE},
 					    .result = -ENOMEM};
-	const struct event_mapping line = {.start = 0x400000,
-					   .length = 0x2000,
-					   .protection = PROT_READ | PROT_EXEC,
-					   .flags = MAP_PRIVATE,
-					   .path = "/nonexistent/program"};
+	const struct mmt_event_mapping line = {.start = 0x400000,
+					       .length = 0x2000,
+					       .protection = PROT_READ | PROT_EXEC,
+					       .flags = MAP_PRIVATE,
+					       .path = "/nonexistent/program"};
 	struct recording_builder *builder = builder_create(report_file_path());
 
 	builder_comm(builder, 1000, PROCESS, PROCESS, "program");
@@ -107,7 +107,7 @@ START_TEST(events_have_the_fields_of_their_kind)
 	ck_assert_str_eq(event->snapshot, "start");
 	ck_assert_str_eq(event->mapping->path, "/nonexistent/program");
 	ck_assert_uint_eq(event->mapping->start, 0x400000);
-	ck_assert_uint_eq(event->mapping->bytes, 0x2000);
+	ck_assert_uint_eq(event->mapping->length, 0x2000);
 	ck_assert(!event->call && !event->stack && !event->task);
 	event = find(events, MMT_EVENT_FORK);
 	ck_assert_int_eq(event->task->tid, THREAD);

@@ -83,18 +83,6 @@ struct event_stack {
 	struct register_values registers; /* known == 0: none; at the end, because their values are not cleared */
 };
 
-struct event_mapping {
-	uint64_t start;
-	uint64_t length;
-	uint64_t file_offset;
-	uint32_t device_major, device_minor;
-	uint64_t inode;
-	uint32_t protection;	     /* PROT_* */
-	uint32_t flags;		     /* MAP_SHARED or MAP_PRIVATE, and other flags of the record */
-	bool executable_only_record; /* from a file without data mappings */
-	const char *path;	     /* "//anon" for anonymous memory, as in perf; "" in old records */
-};
-
 struct event {
 	enum event_kind kind;
 	uint64_t time_ns;
@@ -114,10 +102,10 @@ struct event {
 			bool at_entry;	/* EVENT_CALL: recorded at its entry, so it has no result */
 			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
 			struct event_stack stack;
-		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP, EVENT_FAULT */
-		struct event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
-		struct mmt_event_task task;   /* EVENT_NEW_TASK, EVENT_COMM, EVENT_FORK, EVENT_EXIT,
-						 EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_END */
+		} call;				  /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP, EVENT_FAULT */
+		struct mmt_event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
+		struct mmt_event_task task;	  /* EVENT_NEW_TASK, EVENT_COMM, EVENT_FORK, EVENT_EXIT,
+						     EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_END */
 		struct {
 			/* EVENT_MARK: its number. EVENT_LARGE_DUMPS: 1 for on. EVENT_UNRECORDED_CHILDREN: how many.
 			   EVENT_PROCESS_STARTED: nanoseconds since boot. EVENT_BREAK: the address.

@@ -84,7 +84,7 @@ static void read_task(struct bytes *bytes, struct event *event)
 static void decode_mmap(struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
 			struct event *event)
 {
-	struct event_mapping *mapping = &event->mapping;
+	struct mmt_event_mapping *mapping = &event->mapping;
 
 	/* perf synthesizes mappings of the kernel itself for its own use. */
 	event->kind =
@@ -110,7 +110,7 @@ static void decode_mmap(struct decoder *decoder, const struct perf_event_header 
 		mapping->protection = bytes_u32(bytes);
 		mapping->flags = bytes_u32(bytes);
 	}
-	mapping->executable_only_record = decoder->no_data_mappings;
+	mapping->code_only = decoder->no_data_mappings;
 	mapping->path = bytes_string(bytes);
 	if (strlen(mapping->path) >= LIMIT_PATH_BYTES)
 		bytes_fail(bytes, "path too long");
@@ -235,7 +235,7 @@ static void make_snapshot(const struct record_identity *identity, struct event *
 	event->kind = kind;
 	event->snapshot = (enum snapshot_kind)(number / SNAPSHOT_PARTS);
 	if (kind == EVENT_SNAPSHOT_LINE)
-		event->mapping.executable_only_record = false;
+		event->mapping.code_only = false;
 	else
 		event->task.exec = false;
 }
