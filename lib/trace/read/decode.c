@@ -325,22 +325,6 @@ static void fill_call(const struct decoder *decoder, const struct decode_fields 
 	event->call.result = (int64_t)read_field(bytes, *raw, &fields->result);
 }
 
-/* The usual callchain, which can be used in place: one marker, then user addresses. */
-static bool is_plain_callchain(const uint8_t *data, uint64_t count)
-{
-	uint64_t largest = 0;
-
-	if (count < 2 || decode_word(data, 0) != (uint64_t)PERF_CONTEXT_USER ||
-	    (uintptr_t)data % sizeof(uint64_t) != 0 || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-		return false;
-	for (uint64_t i = 1; i < count; i++) {
-		uint64_t address = decode_word(data, i);
-
-		largest = address > largest ? address : largest;
-	}
-	return largest < (uint64_t)PERF_CONTEXT_MAX;
-}
-
 /* Keep only user addresses. Context markers separate them from others. */
 static void read_callchain(struct decoder *decoder, const struct sample_parts *parts, struct event_stack *stack)
 {
@@ -348,11 +332,6 @@ static void read_callchain(struct decoder *decoder, const struct sample_parts *p
 	const uint8_t *data = parts->callchain;
 	bool user = false;
 
-	if (data && is_plain_callchain(data, count)) {
-		stack->callchain = (const uint64_t *)data + 1;
-		stack->callchain_count = entries = (uint32_t)(count - 1);
-		count = 0;
-	}
 	for (uint64_t i = 0; data && i < count; i++) {
 		uint64_t address = decode_word(data, i);
 
@@ -364,7 +343,7 @@ static void read_callchain(struct decoder *decoder, const struct sample_parts *p
 		if (user)
 			decoder->callchain[stack->callchain_count++] = address;
 	}
-	if (stack->callchain_count && !stack->callchain) {
+	if (stack->callchain_count) {
 		stack->callchain = decoder->callchain;
 		decoder->callchain += stack->callchain_count;
 		decoder->callchain_left -= stack->callchain_count;

@@ -31,7 +31,7 @@ struct decoder {
 	const struct layouts *layouts;
 	const struct reader_metadata *metadata;
 	struct decode_fields *fields; /* by attribute */
-	/* Room for callchains that must be copied, which is used up from its start; the caller sets it. A record needs
+	/* Room for callchains, which is used up from its start; the caller sets it. A record needs
 	   LIMIT_CALLCHAIN entries at most. */
 	uint64_t *callchain;
 	size_t callchain_left;

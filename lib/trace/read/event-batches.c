@@ -17,7 +17,7 @@
 #define THREAD_FROM_BYTES (1u << 20) /* with less data a thread is not worth starting */
 #define ORDERED_RECORDS 4096
 #define ORDERED_BYTES (1u << 20)
-#define CALLCHAINS 8 /* of the largest size, in a batch: those with kernel addresses are copied */
+#define CALLCHAINS 8 /* of the largest size, in a batch */
 
 struct event_batches {
 	uint64_t data_bytes;
