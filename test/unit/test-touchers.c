@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "analysis/replay/replay.h"
 #include "analysis/report/report-build.h"
 #include "support/report-file.h"
 #include "support/suite.h"
@@ -207,6 +208,60 @@ START_TEST(errors_cover_pages_with_two_faults)
 }
 END_TEST
 
+/* One of ten faults has a sample: that of the only huge page counts ten times. */
+START_TEST(huge_pages_do_not_change_other_figures)
+{
+	const uint64_t huge = 512, truth[] = {POOL_PAGES - huge, huge};
+	struct recording_builder *builder = begin(10);
+	const struct mmt_growth_part *part;
+	struct mmt_report *report;
+
+	builder_fault(builder, 2000, PID, POOL, huge * PAGE, OTHER);
+	for (uint64_t i = huge; i < POOL_PAGES; i += 10)
+		builder_fault(builder, 2000 + i, PID, POOL + i * PAGE, PAGE, FILL);
+	report = finish(builder, POOL_PAGES);
+	part = find(report, MMT_CLASS_ANON);
+	ck_assert_uint_eq(part->toucher_count, 2);
+	ck_assert_str_eq(part->touchers[0].name, "app+0x100");
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_uint_le((uint64_t)llabs((long long)(part->touchers[i].bytes - truth[i] * PAGE)),
+				  part->touchers[i].error_bytes);
+		ck_assert_uint_lt(part->touchers[i].error_bytes, POOL_PAGES * PAGE);
+	}
+	ck_assert_uint_lt(part->touchers[0].error_bytes, truth[0] * PAGE / 5);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* The pages of a moved mapping are counted at their new place, as one run. */
+START_TEST(moves_keep_the_number_of_runs)
+{
+	struct recording_builder *builder = begin(1);
+	struct mmt_report_options options;
+	struct replay replay;
+	const struct page_faults *faults;
+
+	for (uint64_t i = 0; i < 30; i += 3)
+		builder_fault(builder, 2000 + i, PID, POOL + i * PAGE, PAGE, FILL);
+	builder_call(builder, &(struct builder_call){.call = CALL_MREMAP,
+						     .time_ns = 3000,
+						     .pid = PID,
+						     .tid = PID,
+						     .arguments = {POOL, 16 * PAGE, 16 * PAGE, MREMAP_MAYMOVE},
+						     .result = (int64_t)(POOL + POOL_PAGES * PAGE * 2)});
+	builder_finish(builder, 9000000);
+	mmt_report_options_init(&options);
+	options.input = report_file_path();
+	ck_assert_ptr_null(replay_init(&replay, &(struct replay_options){.report = &options}));
+	ck_assert_ptr_null(replay_run(&replay));
+	faults = touched_pages_of(&replay.touched, processes_find(replay.processes, PID));
+	ck_assert_ptr_nonnull(faults);
+	ck_assert_uint_eq(faults->runs.count, 10);
+	ck_assert_uint_eq(replay.touched.run_count, faults->runs.count);
+	replay_deinit(&replay);
+}
+END_TEST
+
 START_TEST(hostile_faults_are_harmless)
 {
 	static const uint64_t sizes[] = {0, 1, 3, PAGE, 1ull << 30, 1ull << 40, UINT64_MAX};
@@ -240,6 +295,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_tests(tests, touchers_of_a_pool_are_named, what_was_unmapped_has_no_toucher,
 			errors_of_estimates_are_true, reads_of_the_zero_page_do_not_count,
-			errors_cover_pages_with_two_faults, hostile_faults_are_harmless);
+			errors_cover_pages_with_two_faults, huge_pages_do_not_change_other_figures,
+			moves_keep_the_number_of_runs, hostile_faults_are_harmless);
 	return suite;
 }

@@ -135,35 +135,43 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 	return toucher->name ? NULL : &error_no_memory;
 }
 
+/* 95 % of errors are smaller. Nobody touched more than `most`. */
+static uint64_t limit_error(double variance, double more, double bytes, double most)
+{
+	double error = CONFIDENCE * square_root(variance) + more, possible = bytes > most / 2 ? bytes : most - bytes;
+
+	return variance > 0 ? (uint64_t)(error < possible ? error : possible) : 0;
+}
+
 /*
- * No more was touched than the part grew: a larger estimate is wrong by the difference. If that is no error of
- * sampling, pages had several faults, such as a write after fork(2). Samples do not show which: any function may have
- * all of them.
+ * No more was touched than the part grew. Of what the estimates exceed that, each has its share of the variance, so
+ * that few samples of huge pages do not change the figures of small ones. If it is no error of sampling, pages had
+ * several faults, such as a write after fork(2). Samples do not show which: any function may have all of them.
  */
 static void set_figures(const struct touchers *touchers, size_t count, struct touched unnamed,
 			struct mmt_growth_part *part)
 {
-	double bytes = unnamed.bytes, variance = unnamed.variance, share, repeated;
+	double bytes = unnamed.bytes, variance = unnamed.variance, most = (double)part->bytes, excess, repeated;
 
 	for (size_t i = 0; i < count; i++) {
 		bytes += touchers->sums[i].bytes;
 		variance += touchers->sums[i].variance;
 	}
-	share = bytes > (double)part->bytes ? (double)part->bytes / bytes : 1;
-	repeated = bytes - (double)part->bytes;
-	if (variance <= 0 || repeated <= CONFIDENCE * square_root(variance))
-		repeated = 0;
+	excess = bytes > most ? bytes - most : 0;
+	repeated = excess > CONFIDENCE * square_root(variance) ? excess : 0;
 	for (size_t i = 0; i < count; i++) {
-		double sum = touchers->sums[i].bytes, least = sum > repeated ? sum - repeated : 0;
-		double below = sum * share - least, above = sum - sum * share;
-		double error = CONFIDENCE * square_root(touchers->sums[i].variance) * share;
+		const struct touched *sum = &touchers->sums[i];
+		double less = excess * (variance > 0 ? sum->variance / variance : sum->bytes / bytes);
+		double least = sum->bytes > repeated ? sum->bytes - repeated : 0, estimate = sum->bytes - less;
 
-		error += !repeated ? 0 : below > above ? below : above;
-		touchers->items[i].bytes = (uint64_t)(sum * share);
-		touchers->items[i].error_bytes = (uint64_t)error;
+		estimate = estimate > 0 ? estimate : 0;
+		touchers->items[i].bytes = (uint64_t)estimate;
+		touchers->items[i].error_bytes =
+		    limit_error(sum->variance, repeated > 0 ? (estimate - least > less ? estimate - least : less) : 0,
+				estimate, most);
 	}
-	part->touched_bytes = (uint64_t)(bytes * share);
-	part->touched_error_bytes = (uint64_t)(CONFIDENCE * square_root(variance) * share);
+	part->touched_bytes = (uint64_t)(bytes - excess);
+	part->touched_error_bytes = limit_error(variance, 0, bytes - excess, most);
 }
 
 /* By part; the stacks that touched most come first. */
