@@ -328,7 +328,8 @@ void record_end_put_answer(struct record_end *end, const char *file, bool packed
 	fprintf(stderr, ", %s lost\n", mmt_format_count(summary->lost_events, text));
 	if (summary->lost_faults || (end->options->verbose && summary->fault_samples)) {
 		put_counted("  ", summary->fault_samples, "page fault sample", "page fault samples", "");
-		fprintf(stderr, "; up to %s page faults lost\n", mmt_format_count(summary->lost_faults, text));
+		fprintf(stderr, "; %s%s page faults lost\n", summary->lost_faults ? "up to " : "",
+			mmt_format_count(summary->lost_faults, text));
 	}
 	if (end->options->verbose)
 		put_events(summary);
