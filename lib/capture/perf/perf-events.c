@@ -276,7 +276,7 @@ static void add_optional(struct event_set *set, bool no_inherit)
  * Minor faults are sampled, major ones rare. Both fire when the fault is done, so the size of the page is known
  * (Linux 5.11 and later). PERF_SAMPLE_PERIOD must not be added: with it, the kernel reports every fault. Every fault
  * has a dump only where it is asked for: it would cost more than the fault. The zero page, which a read maps, has no
- * physical address; these need privileges.
+ * physical address; these need privileges, and among all faults the write that follows shows the same.
  */
 static struct mmt_error *add_faults(const struct mmt_record_options *options, const struct architecture *architecture,
 				    struct event_set *set)
@@ -303,7 +303,7 @@ static struct mmt_error *add_faults(const struct mmt_record_options *options, co
 		if (try_event(&event->attribute) == EINVAL)
 			event->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_DATA_PAGE_SIZE;
 		event->attribute.sample_type |= PERF_SAMPLE_PHYS_ADDR;
-		if (try_event(&event->attribute))
+		if (all || try_event(&event->attribute))
 			event->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_PHYS_ADDR;
 		if (options->call_graph == MMT_CALL_GRAPH_NONE)
 			continue;
