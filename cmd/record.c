@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +33,7 @@
 #define NICE_LOWEST 19
 #define NAMES_SHOWN 8
 #define HINT_NAME_BYTES 64 /* of a name in a hint */
+#define STUCK_MILLISECONDS 1000
 
 /* The settings from the command line. */
 struct record_arguments {
@@ -454,49 +457,65 @@ static char *describe_unpacked(const char *before, const char *file, const char 
 }
 
 /* Packs the recording. If this fails, the recording stays as it is: the exit status is that of recording. */
-static bool pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments)
+static bool pack_recorded(const struct command *command, const char *file, const struct record_arguments *arguments,
+			  const char *interrupted)
 {
 	static const char failure[] = "was not packed and still contains";
 	const struct pack_arguments pack = {
 	    .input = file, .quiet = arguments->quiet, .no_summary = !arguments->options.verbose};
-	/* The signal may come when the packed recording has just replaced it. */
-	char *interrupted =
-	    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain", "\n");
 	char *failed = describe_unpacked("", file, failure, "\n");
 	bool packed;
 
-	lower_priority();
 	stop_signals_end_with(interrupted ? interrupted : "");
 	packed = pack_recording(command, &pack) == EXIT_OK;
 	if (!packed)
 		fputs(failed ? failed : "", stderr);
 	/* Packing has replaced the words of the signal handler. */
-	free(interrupted);
 	free(failed);
 	return packed;
 }
 
-/* Starts a process that shows the report when it can read from *wake_ret. Packing takes the right to start programs.
- * Returns its PID; negative: none. */
-static pid_t start_viewer(const char *file, int *wake_ret)
+/* Waits for the child that packs. A file system of the target that does not answer may keep it in the kernel, where no
+ * signal ends it: then the user's signal ends this process alone. */
+static void await_end(pid_t child, int stop_fd, const char *interrupted)
 {
-	int ends[2];
-	pid_t child;
-	char byte;
+	struct pollfd items[] = {{.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN},
+				 {.fd = stop_fd, .events = POLLIN}};
+	int status = 0, number = 0;
 
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return -1;
-	child = fork();
+	while (items[0].fd >= 0 && poll(items, 2, -1) < 0 && errno == EINTR)
+		;
+	if (items[0].fd >= 0 && items[1].revents) {
+		number = stop_signals_number(stop_fd);
+		kill(child, number);
+		if (poll(items, 1, STUCK_MILLISECONDS) <= 0) {
+			kill(child, SIGKILL);
+			fputs(interrupted ? interrupted : "", stderr);
+			child = 0;
+		}
+	}
+	close(items[0].fd);
+	while (child && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	number = WIFSIGNALED(status) ? WTERMSIG(status) : number;
+	if (number) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+}
+
+/* Shows the report, as the user would. */
+static void show_report(const char *file)
+{
+	pid_t child = fork();
+
 	if (child == 0) {
-		close(ends[1]);
 		stop_signals_end_with("");
-		if (read(ends[0], &byte, 1) == 1)
-			execl("/proc/self/exe", "mmtrace", "report", "-i", file, (char *)NULL);
+		execl("/proc/self/exe", "mmtrace", "report", "-i", file, (char *)NULL);
 		_exit(EXIT_UNUSABLE);
 	}
-	close(ends[0]);
-	*wake_ret = ends[1];
-	return child;
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 /* Returns the current name of the recording, owned. NULL: its name is not known, or out of memory. */
@@ -527,9 +546,10 @@ static int conclude(const struct command *command, const struct record_arguments
 	char *found = removed ? NULL : find_file(command, options, end->summary);
 	const char *file = found ? found : options->output;
 	bool shows = arguments->report && !arguments->quiet && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
-	bool packed = false;
-	pid_t viewer = -1;
-	int wake = -1, status = end->summary->command_status;
+	bool packs = found && !stream && !arguments->raw, packed = false;
+	int status = end->summary->command_status;
+	char *interrupted = NULL;
+	pid_t child;
 
 	if (write_error) {
 		message(command, "%s", mmt_error_get_message(write_error));
@@ -538,23 +558,33 @@ static int conclude(const struct command *command, const struct record_arguments
 		mmt_error_destroy(write_error);
 	}
 	end->stop_signal = stop_signals_number(options->stop_fd);
+	while (stop_signals_number(options->stop_fd))
+		;
 	if (!removed && !arguments->quiet)
 		record_end_put_reason(end);
-	if (found && !stream && shows)
-		viewer = start_viewer(found, &wake);
-	if (found && !stream && !arguments->raw)
-		packed = pack_recorded(command, found, arguments);
-	else if (!found && !removed && !arguments->raw)
-		message(command, "the recording was not packed and contains stack memory");
-	if (!removed && !arguments->quiet)
-		record_end_put_answer(end, found || stream ? file : NULL, packed);
-	if (viewer > 0) {
-		ssize_t written = write(wake, "", 1);
-
-		close(wake);
-		while (written == 1 && waitpid(viewer, NULL, 0) < 0 && errno == EINTR)
-			;
+	/* The signal may come when the packed recording has just replaced it. */
+	if (packs)
+		interrupted =
+		    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain", "\n");
+	if (packs)
+		lower_priority();
+	child = fork();
+	/* Without a child, this process does it. */
+	if (child <= 0) {
+		if (packs)
+			packed = pack_recorded(command, file, arguments, interrupted);
+		else if (!found && !removed && !arguments->raw)
+			message(command, "the recording was not packed and contains stack memory");
+		if (!removed && !arguments->quiet)
+			record_end_put_answer(end, found || stream ? file : NULL, packed);
 	}
+	if (child == 0)
+		_exit(EXIT_OK);
+	if (child > 0)
+		await_end(child, options->stop_fd, interrupted);
+	free(interrupted);
+	if (found && !stream && shows)
+		show_report(file);
 	free(found);
 	if (end->summary->end == MMT_RECORD_END_WRITE_FAILED)
 		return EXIT_EXCEEDED;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * stuck [FILE [exec]]: a target of the tests with silent-files. Maps memory at intervals and prints "ready". With FILE,
- * whose contents never arrive: maps it; a child reads the mapping in /proc/PID/mem, which takes the mmap_lock and keeps
- * it; from then on this process is stuck in mmap(), and so are all processes that need the lock. Prints "stuck" first.
- * With "exec": opens FILE instead, and executes itself; the exec is stuck when it closes FILE.
+ * stuck [FILE [exec | frames]]: a target of the tests with silent-files. Maps memory at intervals and prints "ready".
+ * With FILE, whose contents never arrive: maps it; a child reads the mapping in /proc/PID/mem, which takes the
+ * mmap_lock and keeps it; from then on this process is stuck in mmap(), and so are all processes that need the lock.
+ * Prints "stuck" first. With "exec": opens FILE instead, and executes itself; the exec is stuck when it closes FILE.
+ * With "frames": maps FILE as code, and makes its calls as if that code had called.
  */
+#include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -76,19 +78,42 @@ static void map_runtime(void)
 		(void)mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
 }
 
+/* With memory from alloca(), compilers find the caller by the frame pointer. */
+static void map_as_if_called_by(uint64_t caller, size_t size)
+{
+#ifdef __x86_64__
+	volatile uint64_t *frame = alloca(size);
+	register long flags __asm__("r10") = MAP_PRIVATE | MAP_ANONYMOUS;
+	register long file __asm__("r8") = -1;
+	register long offset __asm__("r9") = 0;
+	long result;
+
+	frame[0] = 0;
+	frame[1] = caller;
+	__asm__ volatile("mov %%rbp, %%rbx\n\tmov %[frame], %%rbp\n\tsyscall\n\tmov %%rbx, %%rbp"
+			 : "=a"(result)
+			 : "a"(SYS_mmap), "D"(0), "S"(PAGE_BYTES), "d"(PROT_READ), "r"(flags), "r"(file),
+			   "r"(offset), [frame] "r"(frame)
+			 : "rbx", "rcx", "r11", "memory");
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	const void *mapped = argc == 2 ? map_file(argv[1]) : NULL;
 
-	if (argc == 3)
-		(void)open(argv[1], O_RDONLY | O_CLOEXEC);
+	int executes = argc == 3 && !strcmp(argv[2], "exec");
+	int file = argc == 3 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
+	const void *code = NULL;
 
+	if (argc == 3 && !executes)
+		code = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
 	map_runtime();
 	puts("ready");
 	fflush(stdout);
-	if (argc > 1)
+	if (argc > 1 && !code)
 		(void)getchar();
-	if (argc == 3)
+	if (executes)
 		execl("/proc/self/exe", argv[0], NULL);
 	if (mapped)
 		hold_lock(mapped);
@@ -97,6 +122,8 @@ int main(int argc, char **argv)
 
 		if (memory != MAP_FAILED)
 			*(volatile char *)memory = 1;
+		if (code)
+			map_as_if_called_by((uintptr_t)code + PAGE_BYTES / 2, 2 * sizeof(uint64_t));
 		usleep(INTERVAL_MICROSECONDS);
 	}
 }
