@@ -209,10 +209,7 @@ bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
 		if (calls->blocked.items[i].place == place)
 			return true;
 	}
-	if (calls->blocked.count < LIMIT_BLOCKED_HELPERS)
-		return false;
-	report_helper(calls, "cannot be created: too many others wait for file systems that do not answer");
-	return true;
+	return false;
 }
 
 void blocking_calls_end(struct blocking_calls *calls)
@@ -339,8 +336,13 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 		errno = answer.failure;
 		return true;
 	}
-	if (!blocking_calls_are_stuck(calls, call->place) && ask(calls, call))
-		return true;
+	if (!blocking_calls_are_stuck(calls, call->place)) {
+		if (calls->blocked.count >= LIMIT_BLOCKED_HELPERS)
+			report_helper(calls,
+				      "cannot be created: too many others wait for file systems that do not answer");
+		else if (ask(calls, call))
+			return true;
+	}
 	errno = ETIMEDOUT;
 	return false;
 }
