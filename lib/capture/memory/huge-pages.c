@@ -19,7 +19,7 @@
 /* Runs in the helper. */
 static void look_for_userfaultfd(struct blocking_call *call)
 {
-	CLEANUP(closedir) DIR *directory = fdopendir(dup(call->given));
+	CLEANUP(closedir) DIR *directory = opendir(call->argument);
 	const struct dirent *entry;
 	char target[64];
 	size_t count = 0;
@@ -40,16 +40,17 @@ static void look_for_userfaultfd(struct blocking_call *call)
 static bool is_safe(struct blocking_calls *calls, pid_t pid)
 {
 	bool safe = false;
-	CLEANUP(close) int directory = -1;
 	char path[64];
-	struct blocking_call call = {
-	    .place = place_of_process(pid), .run = look_for_userfaultfd, .result = &safe, .result_bytes = sizeof(safe)};
+	struct blocking_call call = {.place = place_of_process(pid),
+				     .run = look_for_userfaultfd,
+				     .argument = path,
+				     .argument_bytes = sizeof(path),
+				     .given = -1,
+				     .result = &safe,
+				     .result_bytes = sizeof(safe)};
 
-	/* Opening never waits, but reading the links does. */
 	snprintf(path, sizeof(path), "/proc/%d/fd", proc_living_thread(pid));
-	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	call.given = directory;
-	return directory >= 0 && blocking_call(calls, &call) && safe;
+	return blocking_call(calls, &call) && safe;
 }
 
 enum huge_setting huge_pages_setting(void)
