@@ -1416,7 +1416,7 @@ START_TEST(pressure_in_a_control_group)
 	    .start = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, 512 << 20, 4, 1000},
 	    .end = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20, 4, 1000, MMT_UNKNOWN}};
 	struct mmt_report report = sample_report();
-	char *text;
+	char path[400] = "", *text;
 
 	report.control_group = report.limiting_group = &row;
 	report.growth.verdict = MMT_VERDICT_GROWING;
@@ -1461,6 +1461,11 @@ START_TEST(pressure_in_a_control_group)
 	ASSERT_HAS(text,
 		   "a: 484.0 MiB of its memory.high of 500.0 MiB are in use besides page cache; the kernel slowed "
 		   "it down 3 times at its memory.high\n");
+	free(text);
+	memset(path, 'a', sizeof(path) - 1);
+	row.path = path;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "aaaaaa: 484.0 MiB of its memory.high of 500.0 MiB are in use");
 	free(text);
 }
 END_TEST

@@ -430,6 +430,16 @@ static int64_t group_change(const struct mmt_control_group *group, enum mmt_grou
 #define OOM_KILLS_SHOWN 3
 #define STALLED_SHARE 100 /* of the time: a shorter wait for memory is no problem */
 
+/* Begins a part of the line about the group. */
+static void begin_part(struct text *text, const struct mmt_control_group *group, bool *begun)
+{
+	if (*begun)
+		text_add(text, "; ");
+	else
+		text_add(text, "  control group%s%s: ", group->path && *group->path ? " " : "", group->path ?: "");
+	*begun = true;
+}
+
 /* How near the limit of the group is, and what the kernel did about it, if that is a problem. */
 static void put_pressure(struct text *text, const struct mmt_report *report)
 {
@@ -440,29 +450,28 @@ static void put_pressure(struct text *text, const struct mmt_report *report)
 	int64_t stalled = group_change(group, MMT_GROUP_STALLED); /* microseconds */
 	int64_t throttled = group_change(group, MMT_GROUP_THROTTLED);
 	uint64_t stalled_ns = stalled > 0 && stalled < INT64_MAX / 1000 ? (uint64_t)stalled * 1000 : 0;
-	char begin[256];
-	const char *before = begin;
+	bool begun = false;
 
-	snprintf(begin, sizeof(begin), "  control group%s%s: ", group->path && *group->path ? " " : "",
-		 group->path ?: "");
 	if (kills) {
-		text_add(text, "%sthe kernel's OOM killer ended %" PRIu64 " of its processes", before, kills);
-		before = "; ";
+		begin_part(text, group, &begun);
+		text_add(text, "the kernel's OOM killer ended %" PRIu64 " of its processes", kills);
 	}
 	if (mmt_control_group_is_near(report)) {
-		text_add(text, "%s%s of its %s of %s are in use besides page cache", before, text_bytes(text, used),
+		begin_part(text, group, &begun);
+		text_add(text, "%s of its %s of %s are in use besides page cache", text_bytes(text, used),
 			 limit == group->end[MMT_GROUP_LIMIT] ? "limit" : "memory.high", text_bytes(text, limit));
 		if (full_ns != MMT_UNKNOWN && !kills)
 			text_add(text, ", and this growth fills it in %s", text_duration(text, full_ns));
-		before = "; ";
 	}
 	if (throttled > 0) {
-		text_add(text, "%sthe kernel slowed it down %s at its memory.high", before,
+		begin_part(text, group, &begun);
+		text_add(text, "the kernel slowed it down %s at its memory.high",
 			 text_counted(text, (uint64_t)throttled, "time", "times"));
-		before = "; ";
 	}
-	if (stalled_ns > (group->end_ns - group->start_ns) / STALLED_SHARE)
-		text_add(text, "%sthreads waited %s for memory", before, text_duration(text, stalled_ns));
+	if (stalled_ns > (group->end_ns - group->start_ns) / STALLED_SHARE) {
+		begin_part(text, group, &begun);
+		text_add(text, "threads waited %s for memory", text_duration(text, stalled_ns));
+	}
 	text_end_sentence(text, TEXT_BAD, 2 * INDENT);
 }
 
