@@ -291,6 +291,7 @@ struct mmt_process {
 	bool checked_before_exec; /* compared with maps from before its last exec */
 	uint32_t threads;	  /* all that it ever had */
 	uint64_t start_boot_ns;	  /* start time since boot; 0: unknown. PID and start time identify a process */
+	uint64_t started_ns;	  /* as times of events; 0: before the recording */
 	const struct mmt_process_readings *readings; /* NULL: none */
 };
 

@@ -432,6 +432,9 @@ START_TEST(oom_kills)
 	builder_note(builder, 1100, PID, NOTE_OOM_KILL, PID, 0);
 	builder_note(builder, 1200, 0, NOTE_MARK, 1, 0);
 	builder_note(builder, 1300, PID + 1, NOTE_OOM_KILL, PID, 0);
+	/* A process with a PID that the killed one had. */
+	builder_fork(builder, 2000, PID + 1, PID + 1, PID, PID);
+	builder_mmap_exit(builder, 2100, PID + 1, PID + 1, MADE, 16 * PAGE, 0x1234);
 	builder_finish(builder, 3000);
 	report = report_file_report(NULL);
 	ck_assert_uint_eq(report->mark_count, 3);

@@ -481,9 +481,9 @@ const struct mmt_process *mmt_mark_victim(const struct mmt_report *report, const
 {
 	const struct mmt_process *victim = NULL;
 
-	/* The last one with this PID. */
+	/* The last one that had this PID by then. */
 	array_each(process, report->processes, mark->number ? 0 : report->process_count) {
-		if (process->pid == mark->pid)
+		if (process->pid == mark->pid && process->started_ns <= mark->time_ns)
 			victim = process;
 	}
 	return victim;
