@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "capture/recorder/ring-reader.h"
+#include "capture/perf/attach.h"
 #include "capture/perf/ring-buffers.h"
 #include "support/suite.h"
 
@@ -46,6 +47,40 @@ static void expect_room(uint64_t bytes, enum large_dump_room room, uint64_t sysc
 	ck_assert_uint_eq(sizes[RING_DUMP], dump);
 	ck_assert_uint_eq(sizes[RING_LARGE_DUMP], large);
 }
+
+/* Events that are open in every scope, such as that of OOM kills, leave fewer descriptors. */
+START_TEST(kept_tracepoints_take_descriptors)
+{
+	struct rings rings = {0};
+	struct event_set set = {0};
+	struct attachment attachment = {.set = &set, .rings = &rings};
+	size_t before;
+
+	ck_assert(vector_push(&rings.cpus, 0));
+	before = attach_threads_max(&attachment, true);
+	for (int i = 0; i < 5; i++)
+		ck_assert(vector_push(&attachment.kept_tracepoints, -1));
+	ck_assert_uint_eq(attach_threads_max(&attachment, true), before - 5);
+	vector_deinit(&attachment.kept_tracepoints);
+	vector_deinit(&rings.cpus);
+}
+END_TEST
+
+/* CPUs that may come online do not take the memory of those that are. */
+START_TEST(offline_cpus_have_small_fault_rings)
+{
+	struct rings rings = {.online_count = 1};
+
+	for (int i = 0; i < 16; i++)
+		ck_assert(vector_push(&rings.cpus, 0));
+	/* The kernel may grant no rings here. */
+	if (rings_add_faults(&rings, true)) {
+		ck_assert_uint_eq(rings.items.count, 16);
+		ck_assert_uint_eq(rings.items.items[0].data_bytes, 8 * rings.items.items[15].data_bytes);
+	}
+	rings_deinit(&rings);
+}
+END_TEST
 
 /* Calls never get less memory because of them; small dumps do if memory is short. */
 START_TEST(room_for_large_dumps)
@@ -320,7 +355,8 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("rings");
 	TCase *rings = add_tcase(suite, "rings");
 
-	tcase_add_tests(rings, memory_is_divided_among_rings, room_for_large_dumps, few_descriptors, sample_layout,
+	tcase_add_tests(rings, memory_is_divided_among_rings, room_for_large_dumps, few_descriptors,
+			kept_tracepoints_take_descriptors, offline_cpus_have_small_fault_rings, sample_layout,
 			unused_part_of_a_dump_is_removed, sample_cut_short, wrapped_record,
 			rings_of_many_cpus_take_less_than_a_quarter_gigabyte, impossible_record);
 	tcase_add_loop_test(rings, victim_of_the_oom_killer, 0, 2);

@@ -71,7 +71,7 @@ static size_t descriptors_per_thread(const struct attachment *attachment, bool l
 
 size_t attach_threads_max(const struct attachment *attachment, bool large_dumps)
 {
-	size_t used = attachment->rings->items.count + SPARE_DESCRIPTORS;
+	size_t used = attachment->kept_tracepoints.count + attachment->rings->items.count + SPARE_DESCRIPTORS;
 	struct rlimit limit;
 	rlim_t room;
 
@@ -86,8 +86,9 @@ struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_co
 	size_t per_thread = descriptors_per_thread(attachment, true);
 	struct rlimit limit;
 
-	attachment->descriptors_wanted =
-	    attachment->events.count + thread_count * per_thread + attachment->rings->items.count + SPARE_DESCRIPTORS;
+	attachment->descriptors_wanted = attachment->events.count + thread_count * per_thread +
+					 attachment->kept_tracepoints.count + attachment->rings->items.count +
+					 SPARE_DESCRIPTORS;
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return error_system(errno, "cannot read the limit of open files");
 	return attachment->descriptors_wanted > limit.rlim_cur ? refuse_descriptors(attachment) : NULL;

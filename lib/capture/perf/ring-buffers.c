@@ -125,7 +125,7 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 bool rings_add_faults(struct rings *rings, bool all)
 {
 	uint64_t most = all ? RINGS_ALL_FAULTS_BYTES : RINGS_FAULT_BYTES;
-	uint64_t bytes = floor_power_of_two(LIMIT_RINGS_TOTAL_BYTES / rings->cpus.count / (all ? 1 : FAULT_PART));
+	uint64_t bytes = floor_power_of_two(LIMIT_RINGS_TOTAL_BYTES / rings->online_count / (all ? 1 : FAULT_PART));
 	size_t count = rings->items.count;
 	bool refused = true, done = false;
 
@@ -134,7 +134,9 @@ bool rings_add_faults(struct rings *rings, bool all)
 		done = true;
 		refused = false;
 		for (size_t i = 0; done && i < rings->cpus.count; i++) {
-			struct mmt_error *error = open_ring(rings, rings->cpus.items[i], RING_FAULT, bytes, &refused);
+			bool small = i >= rings->online_count && bytes / OFFLINE_PART >= FAULT_BYTES_MIN;
+			uint64_t size = small ? bytes / OFFLINE_PART : bytes;
+			struct mmt_error *error = open_ring(rings, rings->cpus.items[i], RING_FAULT, size, &refused);
 
 			done = !error;
 			mmt_error_destroy(error);
