@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "capture/memory/group-memory.h"
 #include "support/suite.h"
 #include "support/temporary.h"
@@ -133,6 +134,12 @@ START_TEST(limits_above)
 	group_memories_close(&groups, 0);
 	ck_assert_uint_eq(group_memories_find(&groups, fd, getpid()), 2);
 	ck_assert_uint_eq(group_memories_find(&groups, -1, -1), GROUP_MEMORY_NONE);
+	ck_assert(!groups.left_out);
+	while (groups.items.count < LIMIT_GROUPS)
+		ck_assert(vector_push(&groups.items, ((struct group_memory){.directory = -1})));
+	group_memories_close(&groups, 2);
+	ck_assert_uint_eq(group_memories_find(&groups, fd, getpid()), GROUP_MEMORY_NONE);
+	ck_assert(groups.left_out);
 	group_memories_deinit(&groups);
 	close(fd);
 }

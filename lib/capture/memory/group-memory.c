@@ -193,6 +193,7 @@ static uint64_t add_group(struct group_memories *groups, struct group_memory mem
 		group_memory_close(&memory);
 		return i;
 	}
+	groups->left_out |= groups->items.count == LIMIT_GROUPS;
 	if (ok && groups->items.count < LIMIT_GROUPS && vector_push(&groups->items, memory))
 		return groups->items.count - 1;
 	group_memory_close(&memory);

@@ -25,7 +25,11 @@ struct group_memory {
 struct group_memories {
 	VECTOR(struct group_memory) items;
 	struct map known; /* by checksum of /proc/PID/cgroup: index in `items`, or GROUP_MEMORY_NONE */
-	uint64_t next_ns; /* by the user of this: when to read the counters next */
+	bool left_out;	  /* there were too many groups, those that are gone included */
+	/* By the user of this: when to read the counters next, whose groups to look up then, and what was said. */
+	uint64_t next_ns;
+	size_t next_process;
+	bool reported;
 };
 
 /* Not known, or no limit. */

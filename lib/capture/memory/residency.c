@@ -508,14 +508,14 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 {
 	struct group_memories *groups = &recorder->jobs.memory->groups;
 	struct mmt_error *error = NULL;
-	size_t searched = 0;
+	size_t searched = 0, count = recorder->processes.items.count;
 
 	/* The kernel adds up the counters of all CPUs for this. */
 	if (recorder->cgroup < 0 && now_ns < groups->next_ns && !last)
 		return NULL;
 	groups->next_ns = now_ns + GROUP_INTERVAL_NS;
-	for (size_t i = 0; i < recorder->processes.items.count && searched < GROUP_PROCESSES; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
+	for (size_t i = 0; i < count && (searched < GROUP_PROCESSES || last); i++, groups->next_process++) {
+		const struct traced_process *process = recorder->processes.items.items[groups->next_process % count];
 		uint64_t own =
 		    process->ended ? GROUP_MEMORY_NONE : group_memories_find(groups, recorder->cgroup, process->pid);
 
@@ -527,6 +527,11 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 		if (recorder->cgroup >= 0)
 			break;
 	}
+	if (groups->left_out && !groups->reported)
+		recorder_message(recorder, true,
+				 "the processes were in too many control groups: the counters of %zu are recorded",
+				 groups->items.count);
+	groups->reported = groups->left_out;
 	for (size_t i = 0; !error && i < groups->items.count; i++) {
 		if (groups->items.items[i].noted && groups->items.items[i].directory >= 0 &&
 		    !note_group(recorder, i, now_ns, reading, &error))
