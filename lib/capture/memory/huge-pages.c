@@ -19,11 +19,13 @@
 /* Runs in the helper. */
 static void look_for_userfaultfd(struct blocking_call *call)
 {
-	CLEANUP(closedir) DIR *directory = opendir(call->argument);
+	CLEANUP(close) int copy = dup(call->given);
+	CLEANUP(closedir) DIR *directory = fdopendir(copy);
 	const struct dirent *entry;
 	char target[64];
 	size_t count = 0;
 
+	copy = directory ? -1 : copy; /* closedir() closes it */
 	*(bool *)call->result = false;
 	while (directory && (entry = readdir(directory))) {
 		ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
@@ -40,17 +42,16 @@ static void look_for_userfaultfd(struct blocking_call *call)
 static bool is_safe(struct blocking_calls *calls, pid_t pid)
 {
 	bool safe = false;
+	CLEANUP(close) int directory = -1;
 	char path[64];
-	struct blocking_call call = {.place = place_of_process(pid),
-				     .run = look_for_userfaultfd,
-				     .argument = path,
-				     .argument_bytes = sizeof(path),
-				     .given = -1,
-				     .result = &safe,
-				     .result_bytes = sizeof(safe)};
+	struct blocking_call call = {
+	    .place = place_of_process(pid), .run = look_for_userfaultfd, .result = &safe, .result_bytes = sizeof(safe)};
 
+	/* Opening never waits, but reading the links does. */
 	snprintf(path, sizeof(path), "/proc/%d/fd", proc_living_thread(pid));
-	return blocking_call(calls, &call) && safe;
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	call.given = directory;
+	return directory >= 0 && blocking_call(calls, &call) && safe;
 }
 
 enum huge_setting huge_pages_setting(void)
