@@ -22,8 +22,9 @@ static char libc[] = "/lib/libc.so.6", program[] = "/bin/program", heap_path[] =
 static struct heap_mapping mappings[5];
 static uint8_t memory[5][HEAP_BYTES];
 static unsigned reads, allowed;
-static uint64_t missing;   /* this page is not in memory */
-static uint64_t shrunk_to; /* the break from the second reading on */
+static uint64_t missing;    /* this page is not in memory */
+static uint64_t shrunk_to;  /* the break from the second reading on */
+static uint64_t grown_from; /* the break when the mappings were read */
 static struct mmt_heap_census census;
 static uint64_t repaired; /* this header is right as soon as the walk has passed over it */
 
@@ -128,16 +129,19 @@ static void create(void)
 	memset(&census, 0, sizeof(census));
 	reads = 0;
 	allowed = 100000;
-	missing = shrunk_to = repaired = 0;
+	missing = shrunk_to = grown_from = repaired = 0;
 	put_arena(ARENA, HEAP, ARENA);
 	restart_heap(HEAP);
 }
 
 static void walk(void)
 {
-	const struct heap_source source = {NULL,	  mappings,	      5,	   read_fake,
-					   resident_fake, find_resident_fake, is_over_fake};
+	struct heap_mapping listed[5];
+	const struct heap_source source = {NULL, listed, 5, read_fake, resident_fake, find_resident_fake, is_over_fake};
 
+	memcpy(listed, mappings, sizeof(listed));
+	if (grown_from)
+		listed[1].end = grown_from;
 	census.allocator = MMT_ALLOCATOR_GLIBC;
 	ck_assert_ptr_null(heap_walk(&source, &census));
 	ck_assert_uint_le(census.in_use_low, census.in_use_high);
@@ -360,6 +364,20 @@ START_TEST(a_header_that_was_wrong_for_a_moment_is_no_damage)
 }
 END_TEST
 
+/* Where the heap ended when its mapping was read: between a header and its size, within a chunk, between chunks. */
+static const uint64_t early_ends[] = {HEAP + 0x10000, HEAP + 0x11000, HEAP + 0x3f000};
+
+START_TEST(a_heap_that_grows_while_it_is_read_is_no_damage)
+{
+	for (unsigned i = 0; i < 258; i++)
+		chunk(1008, 0);
+	finish_heap(ARENA, HEAP + HEAP_BYTES);
+	grown_from = early_ends[_i];
+	walk();
+	ck_assert_int_eq(census.result, MMT_HEAP_CHANGING);
+}
+END_TEST
+
 /* The header of the top; the last one is not in memory. */
 static const uint64_t top_heads[] = {0, 1, 8, 0};
 
@@ -523,6 +541,7 @@ Suite *test_suite(void)
 			without_an_arena_nothing_is_walked);
 	tcase_add_loop_test(cases, fastbins_are_followed_with_mangled_and_plain_pointers, 0, 2);
 	tcase_add_loop_test(cases, a_top_without_a_size_ends_the_region, 0, sizeof(top_heads) / sizeof(*top_heads));
+	tcase_add_loop_test(cases, a_heap_that_grows_while_it_is_read_is_no_damage, 0, 3);
 	tcase_add_loop_test(cases, other_arenas_have_heaps_of_several_layouts, 0, 2);
 	tcase_add_loop_test(cases, a_wrong_header_is_passed_over, 0, sizeof(wrong_heads) / sizeof(*wrong_heads));
 	tcase_add_loop_test(cases, random_memory_ends_in_bounded_work, 0, 20);

@@ -727,9 +727,15 @@ static uint64_t measure_change(struct walk *walk, const struct sample *sample)
 	       (chunk.address < sample->end ? sample->end - chunk.address : 0);
 }
 
-/* Do chunks still end at stopped_at? If not, the process has changed them, so that nothing is wrong there. */
+/* Do chunks still end at stopped_at? If not, the process has changed them, so that nothing is wrong there. Nothing is
+ * wrong, either, if they go on behind the end of the region, which has grown since its mapping was read. */
 static bool is_damaged(struct walk *walk)
 {
+	struct region grown = *walk->last.region;
+
+	grown.end = UINT64_MAX;
+	if (is_top(walk, &grown, walk->census->stopped_at) || begins_chain(walk, &grown, walk->census->stopped_at))
+		return false;
 	for (unsigned tries = 0; tries < DAMAGE_READS; tries++) {
 		struct chunk chunk, next;
 
