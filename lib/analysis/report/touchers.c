@@ -195,10 +195,12 @@ struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows, s
 	struct mmt_error *error = NULL;
 	size_t count = 0, left = LIMIT_TOUCHERS - sums->named;
 
+	if (!sums->items.count || part->bytes <= 0)
+		return NULL;
 	first += partition_point(sums->items.count, i, first[i].part < part->order);
 	while (first + count < sums->items.items + sums->items.count && first[count].part == part->order)
 		count++;
-	if (!count || part->bytes <= 0)
+	if (!count)
 		return NULL;
 	for (size_t i = left; i < count; i++) {
 		unnamed.bytes += first[i].bytes;
