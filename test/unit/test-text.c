@@ -1808,8 +1808,13 @@ START_TEST(parts_of_growth)
 	free(text);
 	/* A command had no pages at its start, but some when its RSS was first read. */
 	report.growth.changing_bytes = -(1 << 20);
+	report.growth.start_bytes = 1 << 20;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "\n     -1.00 MiB  of these, already in memory when RSS was first read\n");
+	free(text);
+	report.growth.start_bytes--;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\n     -1.00 MiB  changed between the readings of RSS and of the resident pages\n");
 	free(text);
 	report.growth.pages_start_bytes = 4096;
 	text = render(&report, &(struct mmt_text_options){0});

@@ -395,7 +395,8 @@ static void put_parts(struct text *text, const struct mmt_report *report)
 	if (is_large(growth->changing_bytes))
 		text_put_rest(text, growth->changing_bytes,
 			      growth->parts_private ? "private, changed between the readings of Pss and of the pages"
-			      : growth->pages_start_bytes || growth->changing_bytes > 0
+			      : growth->pages_start_bytes || growth->changing_bytes > 0 ||
+				      growth->start_bytes < (uint64_t)-growth->changing_bytes
 				  ? "changed between the readings of RSS and of the resident pages"
 				  : "of these, already in memory when RSS was first read");
 	if (growth->pages_at_ends)
