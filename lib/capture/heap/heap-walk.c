@@ -734,12 +734,13 @@ static bool is_damaged(struct walk *walk)
 	struct region grown = *walk->last.region;
 
 	grown.end = UINT64_MAX;
-	if (is_top(walk, &grown, walk->census->stopped_at) || begins_chain(walk, &grown, walk->census->stopped_at))
-		return false;
 	for (unsigned tries = 0; tries < DAMAGE_READS; tries++) {
 		struct chunk chunk, next;
 
 		forget_memory(walk);
+		if (is_top(walk, &grown, walk->census->stopped_at) ||
+		    begins_chain(walk, &grown, walk->census->stopped_at))
+			return false;
 		(void)load(walk, walk->last.region, walk->last.start, &chunk);
 		while (chunk.address < walk->last.end && load_next(walk, walk->last.region, &chunk, &next))
 			chunk = next;
