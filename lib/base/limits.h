@@ -69,7 +69,8 @@
 #define LIMIT_READING_POINTS (1u << 19) /* ... of all processes together */
 #define LIMIT_AIO_RINGS 1024		/* Contexts of io_setup of a process; fs.aio-max-nr allows 65,536 events */
 #define LIMIT_SNAPSHOT_TOUCHED 4096	/* Ranges changed between two reads of maps; others count as unchanged */
-#define LIMIT_PENDING_UNMAPS 1024	/* Unmaps of a process that wait: one per thread; the oldest goes */
+#define LIMIT_MEASURED_MAPPINGS (1u << 24) /* Mappings counted for refused calls: 1 s; later sizes are older ones */
+#define LIMIT_PENDING_UNMAPS 1024	   /* Unmaps of a process that wait: one per thread; the oldest goes */
 
 /* Report: beyond these, a figure is left out or computed more coarsely. */
 

@@ -79,12 +79,13 @@ print(os.waitstatus_to_exitcode(status), int(usage.ru_utime + usage.ru_stime), u
 }
 
 # Valid records, of processes that share or copy what they inherit, and of which there are more than a recorder writes.
-for kind in copies wide-forks wide-ends sharers restarts chain failures; do
+for kind in copies wide-forks wide-ends sharers restarts chain; do
 	"$BUILD/test/make-bombs" "$kind" "$children" "valid-$kind" || complain "make-bombs $kind: status $?"
 done
 "$BUILD/test/make-bombs" repeats 400000 valid-repeats || complain "make-bombs repeats: status $?"
 # The largest files of strangers, whose zeros at the end allow for more processes.
 "$BUILD/test/make-bombs" forks $((children * 4)) valid-forks || complain "make-bombs forks: status $?"
+"$BUILD/test/make-bombs" failures $((children * 34)) valid-failures || complain "make-bombs failures: status $?"
 "$BUILD/test/make-bombs" maps $((children * 7)) valid-maps || complain "make-bombs maps: status $?"
 truncate -s 5000000 valid-forks
 files=(empty-* endless-record zero-* valid-*)

@@ -59,10 +59,11 @@ struct mmt_error *refused_calls_describe(struct replay *replay, const struct pro
 			return &error_no_memory;
 	}
 	/* A program may try again a million times, and have thousands of mappings. */
-	refusals->measurable += MEASURED_PER_CALL;
+	refusals->measurable += replay->measured_mappings < LIMIT_MEASURED_MAPPINGS ? MEASURED_PER_CALL : 1;
 	if (refusals->measurable > refusals->size.mappings) {
 		refusals->size = space_measure(process->space);
 		refusals->measurable = 0;
+		replay->measured_mappings += refusals->size.mappings;
 	}
 	refused_ret->size = refusals->size;
 	return NULL;
