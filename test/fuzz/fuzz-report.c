@@ -4,6 +4,7 @@
  * the report: see the functions that the linker replaces. */
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -208,6 +209,7 @@ static int open_memory(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const ways[])(struct mmt_report *, FILE *) = {write_texts, write_page, write_others, NULL};
+	static locale_t locale;
 	static int fd = -1;
 	struct mmt_report_options options;
 	struct span span;
@@ -216,6 +218,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0)
 		fd = open_memory();
+	/* Keeps the file of the locale mapped, which each text and each line of JSON would open. */
+	if (!locale)
+		locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	if (ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), DESCRIPTORS "%d", fd);
