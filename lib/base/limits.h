@@ -42,16 +42,17 @@
 
 /* Processes of any file, each some KiB; beyond them the file is refused; plus one for each ... */
 #define LIMIT_PROCESSES_ANYWHERE 16384
-/* ... of these bytes; of processes that ended, there may be three times as many: their records take 45, compressed */
-#define LIMIT_PROCESS_BYTES 110
+/* ... of these bytes, which count twice beyond LIMIT_SMALL_FILE_BYTES; of processes that ended, there may be six
+ * times as many: their records take 45, compressed */
+#define LIMIT_PROCESS_BYTES 250
 #define LIMIT_INTERVALS_ANYWHERE (768u << 10) /* Mappings that forks inherit: 100 MB; plus one for each ... */
 #define LIMIT_INTERVAL_BYTES 16		      /* ... of these bytes of the file, and one for each byte beyond ... */
 #define LIMIT_SMALL_FILE_BYTES (5u << 20)     /* ... this size */
 /* Different stacks of any file, of 3 KB; calls with further ones count as without a stack; plus one for each ... */
 #define LIMIT_STACKS_ANYWHERE (48u << 10)
-/* ... of these bytes of the file, and one for each byte beyond LIMIT_SMALL_FILE_BYTES: calls of a real program, each
- * with a stack of its own, take as much when they are compressed */
-#define LIMIT_STACK_BYTES 24
+/* ... of these bytes of the file, and one for each byte beyond LIMIT_SMALL_FILE_BYTES: no real program of that size has
+ * as many */
+#define LIMIT_STACK_BYTES 160
 #define LIMIT_COPIES_PER_INTERVAL 128	/* Copies made for each of these mappings: some seconds */
 #define LIMIT_FAULT_PERIOD 100000	/* Page faults per sample; other recordings have no page faults */
 #define LIMIT_EARLY_SAMPLES 20000	/* Stacks that wait for their call, or calls for their stack; the oldest goes */

@@ -251,7 +251,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 	struct mmt_error *error;
 
 	/* Processes whose spaces were released take less memory. */
-	if (max && (count - processes->released >= max || count / 3 >= max))
+	if (max && (count - processes->released >= max || count / 6 >= max))
 		return error_create(MMT_ERROR_FORMAT, "more than %zu processes: too many for a recording of this size",
 				    max);
 	process = calloc(1, sizeof(*process));

@@ -51,7 +51,7 @@ struct processes_options {
 	uint64_t page_bytes;
 	const struct kernel_rules *rules; /* see space_create() */
 	const uint64_t *losses;		  /* for space_count_losses(); may be NULL */
-	/* More processes whose spaces were not released are an error, or three times as many of all; 0: no limit. */
+	/* More processes whose spaces were not released are an error, or six times as many of all; 0: no limit. */
 	size_t processes_max;
 	uint64_t intervals_max; /* of all spaces: see processes_not_copied(); 0: no limit */
 	uint64_t copies_max;	/* intervals copied by all forks */

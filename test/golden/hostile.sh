@@ -12,6 +12,7 @@ failed=0
 sanitized=$(sed -n 's/^MMTRACE_SANITIZE:BOOL=//p' "$BUILD/CMakeCache.txt")
 [[ $sanitized == ON ]] && kilobytes=4000000 || kilobytes=300000
 [[ $sanitized == ON ]] && children=3000 || children=15000
+[[ $sanitized == ON ]] && many=3000 || many=500000
 
 complain() {
 	echo "$1" >&2
@@ -84,12 +85,13 @@ for kind in copies wide-forks wide-ends sharers restarts chain; do
 done
 "$BUILD/test/make-bombs" repeats 400000 valid-repeats || complain "make-bombs repeats: status $?"
 # The largest files of strangers, whose zeros at the end allow for more processes.
+"$BUILD/test/make-bombs" copies $((many / 3)) valid-many-copies || complain "make-bombs copies: status $?"
 "$BUILD/test/make-bombs" forks $((children * 4)) valid-forks || complain "make-bombs forks: status $?"
-"$BUILD/test/make-bombs" failures $((children * 34)) valid-failures || complain "make-bombs failures: status $?"
+"$BUILD/test/make-bombs" failures $many valid-failures || complain "make-bombs failures: status $?"
 "$BUILD/test/make-bombs" maps $((children * 7)) valid-maps || complain "make-bombs maps: status $?"
 truncate -s 5000000 valid-forks
 files=(empty-* endless-record zero-* valid-*)
-[ ${#files[@]} -ge 19 ] || complain "only ${#files[@]} files"
+[ ${#files[@]} -ge 20 ] || complain "only ${#files[@]} files"
 for file in "${files[@]}"; do
 	read -r status seconds memory < <(cost "$MMTRACE" report "$file")
 	[[ $status == [02] ]] || complain "$file: exit status $status"

@@ -184,7 +184,7 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 	    .page_bytes = metadata->ours ? metadata->info.page_bytes : PAGE_BYTES_DEFAULT,
 	    .rules = &rules,
 	    .losses = &replay->losses,
-	    .processes_max = LIMIT_PROCESSES_ANYWHERE + (size_t)(file_bytes / LIMIT_PROCESS_BYTES),
+	    .processes_max = LIMIT_PROCESSES_ANYWHERE + (size_t)((file_bytes + more) / LIMIT_PROCESS_BYTES),
 	    .intervals_max = LIMIT_INTERVALS_ANYWHERE + file_bytes / LIMIT_INTERVAL_BYTES + more,
 	    .observe = observe,
 	    .context = replay};
@@ -790,6 +790,7 @@ static struct mmt_error *find_stacks_first(struct replay *replay)
 			       .releases_ended = replay->releases_ended};
 	struct mmt_error *error = start_pass(&first, &accounts);
 
+	resolver_limit_stacks(replay->code, replay->stacks_max);
 	if (!error)
 		error = replay_find_stacks(&first);
 	replay->stacks = first.stacks;

@@ -83,6 +83,7 @@ struct resolver {
 	struct id_table frames_by_key; /* IDs are frame numbers */
 	VECTOR(struct frame_record) frames;
 	struct intern stacks;	   /* see stacks_put() */
+	uint64_t stacks_max;	   /* see resolver_limit_stacks() */
 	VECTOR(uint32_t) resolved; /* packed recordings: number in their table -> number here */
 	struct map improved;	   /* packed recordings: texts of paths of modules whose recorded names were replaced */
 	struct intern *callchains; /* NULL: not wanted; else the cached values are their numbers, not those of stacks */

@@ -55,6 +55,7 @@ struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool d
 		return &error_no_memory;
 	memset(resolver, 0, offsetof(struct resolver, result)); /* the result is large */
 	resolver->metadata = metadata;
+	resolver->stacks_max = UINT64_MAX;
 	resolver->rules = unwind_rules_find(metadata->architecture->elf_machine);
 	error = mapped_modules_init(&resolver->mapped, metadata, demangle);
 	if (!error)
@@ -537,6 +538,11 @@ void resolver_keep_callchains(struct resolver *resolver, struct intern *callchai
 	resolver->callchains = callchains;
 }
 
+void resolver_limit_stacks(struct resolver *resolver, uint64_t stacks_max)
+{
+	resolver->stacks_max = stacks_max;
+}
+
 uint32_t resolver_callchain(const struct resolver *resolver)
 {
 	return resolver->callchain;
@@ -610,8 +616,11 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
 		return !error && resolver->callchain == INTERN_NONE ? &error_no_memory : error;
 	}
 	error = find_generation(resolver, process, stack->time_ns, &generation);
-	if (!error && !unwind_cache_get(resolver->unwind_cache, generation, &input, &value))
-		error = unwind_again(resolver, process, generation, stack->time_ns, &input, &value);
+	if (!error && !unwind_cache_get(resolver->unwind_cache, generation, &input, &value)) {
+		value = (uint32_t)resolver->stacks_max;
+		if (resolver->callchains || resolver->stacks.count <= resolver->stacks_max)
+			error = unwind_again(resolver, process, generation, stack->time_ns, &input, &value);
+	}
 	if (error)
 		return error;
 	*stack_ret = value;

@@ -33,6 +33,9 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
  * 1, and its instruction pointer and return addresses in the process. Borrowed. */
 void resolver_keep_callchains(struct resolver *resolver, struct intern *callchains);
 
+/* Unwind no further stacks once there are more than this number, unless callchains are kept: they get this number. */
+void resolver_limit_stacks(struct resolver *resolver, uint64_t stacks_max);
+
 /* Number of the callchain of the last stack that was unwound. */
 uint32_t resolver_callchain(const struct resolver *resolver);
 
