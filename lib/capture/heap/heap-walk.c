@@ -727,19 +727,32 @@ static uint64_t measure_change(struct walk *walk, const struct sample *sample)
 	       (chunk.address < sample->end ? sample->end - chunk.address : 0);
 }
 
-/* Do chunks still end at stopped_at? If not, the process has changed them, so that nothing is wrong there. Nothing is
- * wrong, either, if they go on behind the end of the region, which has grown since its mapping was read. */
+/* Do chunks reach from stopped_at to the end of the region, which has grown since its mapping was read? */
+static bool has_grown(struct walk *walk)
+{
+	const struct region *region = walk->last.region;
+	struct region grown = *region;
+	struct chunk chunk = {.address = walk->census->stopped_at};
+
+	if (is_top(walk, &grown, chunk.address))
+		return true;
+	if (grown.top < region->end || region->end - chunk.address > SAMPLE_BYTES)
+		return false;
+	grown.end = grown.top;
+	while (chunk.address < region->end && load(walk, region, chunk.address, &chunk) &&
+	       is_plausible(&grown, chunk.address, chunk.head))
+		chunk.address += size_of(&chunk);
+	return chunk.address >= region->end;
+}
+
+/* Do chunks still end at stopped_at? If not, the process has changed them, so that nothing is wrong there. */
 static bool is_damaged(struct walk *walk)
 {
-	struct region grown = *walk->last.region;
-
-	grown.end = UINT64_MAX;
 	for (unsigned tries = 0; tries < DAMAGE_READS; tries++) {
 		struct chunk chunk, next;
 
 		forget_memory(walk);
-		if (is_top(walk, &grown, walk->census->stopped_at) ||
-		    begins_chain(walk, &grown, walk->census->stopped_at))
+		if (has_grown(walk))
 			return false;
 		(void)load(walk, walk->last.region, walk->last.start, &chunk);
 		while (chunk.address < walk->last.end && load_next(walk, walk->last.region, &chunk, &next))
