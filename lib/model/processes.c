@@ -5,21 +5,30 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/cold.h"
 #include "base/vector.h"
+
+#define RECENT_THREADS 64
+
+/* A paged array for the PIDs that Linux assigns; other PIDs are rare and go into a map. */
+#define PAGED_PIDS (1u << 22)
+#define PAGE_PIDS 1024
 
 struct processes {
 	struct processes_options options;
 	struct kernel_rules rules;
-	VECTOR(struct process *) all;	 /* by index */
-	VECTOR(struct thread *) threads; /* all processes ever created */
-	struct map latest;		 /* pid -> index of its latest process */
-	struct map live;		 /* tid -> struct thread * */
-	struct process *undecided;	 /* just forked: its clone flags will decide whether it shares or copies the
-					    space */
-	VECTOR(struct space *) retired;	 /* empty; ended processes may still refer to these spaces */
-	struct space *let_go;		 /* empty space of all released processes */
-	struct intern names;		 /* 0 is "" */
-	uint64_t copied, held;		 /* intervals: copied by all forks so far; at most in all spaces */
+	VECTOR(struct process *) all;		  /* by index */
+	VECTOR(struct thread *) threads;	  /* all processes ever created */
+	uint32_t *latest[PAGED_PIDS / PAGE_PIDS]; /* by pid: index of its latest process, plus 1 */
+	struct map latest_odd;			  /* the same for larger PIDs */
+	struct map live;			  /* tid -> struct thread * */
+	struct thread *recent[RECENT_THREADS];	  /* by tid; may have ended */
+	struct process *undecided;	/* just forked: its clone flags will decide whether it shares or copies the
+					   space */
+	VECTOR(struct space *) retired; /* empty; ended processes may still refer to these spaces */
+	struct space *let_go;		/* empty space of all released processes */
+	struct intern names;		/* 0 is "" */
+	uint64_t copied, held;		/* intervals: copied by all forks so far; at most in all spaces */
 	uint64_t recount_at, not_copied;
 	size_t released; /* processes that refer to `let_go` */
 };
@@ -65,11 +74,13 @@ void processes_destroy(struct processes *processes)
 		free(processes->threads.items[i]);
 	for (size_t i = 0; i < processes->retired.count; i++)
 		space_destroy(processes->retired.items[i]);
+	for (size_t i = 0; i < PAGED_PIDS / PAGE_PIDS; i++)
+		free(processes->latest[i]);
 	space_destroy(processes->let_go);
 	vector_deinit(&processes->retired);
 	vector_deinit(&processes->all);
 	vector_deinit(&processes->threads);
-	map_deinit(&processes->latest);
+	map_deinit(&processes->latest_odd);
 	map_deinit(&processes->live);
 	intern_deinit(&processes->names);
 	free(processes);
@@ -104,14 +115,51 @@ size_t processes_count(const struct processes *processes)
 
 struct process *processes_find(const struct processes *processes, int32_t pid)
 {
-	const uint64_t *index = map_get(&processes->latest, (uint32_t)pid);
+	uint32_t place = (uint32_t)pid;
+	const uint64_t *index;
 
+	if (place < PAGED_PIDS) {
+		const uint32_t *page = processes->latest[place / PAGE_PIDS];
+		uint32_t latest = page ? page[place % PAGE_PIDS] : 0;
+
+		return latest ? processes->all.items[latest - 1] : NULL;
+	}
+	index = map_get(&processes->latest_odd, place);
 	return index ? processes->all.items[*index] : NULL;
+}
+
+static bool put_latest(struct processes *processes, const struct process *process)
+{
+	uint32_t place = (uint32_t)process->pid, **page;
+
+	if (place >= PAGED_PIDS)
+		return map_put(&processes->latest_odd, place, process->index);
+	page = &processes->latest[place / PAGE_PIDS];
+	if (!*page)
+		*page = calloc(PAGE_PIDS, sizeof(**page));
+	if (*page)
+		(*page)[place % PAGE_PIDS] = process->index + 1;
+	return *page;
+}
+
+/* A recently used thread; NULL: not cached. */
+static inline struct thread *find_recent(const struct processes *processes, int32_t tid)
+{
+	struct thread *recent = processes->recent[(uint32_t)tid % RECENT_THREADS];
+
+	return recent && recent->tid == tid && !recent->ended ? recent : NULL;
 }
 
 static struct thread *find_live(struct processes *processes, int32_t tid)
 {
-	return map_get_pointer(&processes->live, (uint32_t)tid);
+	struct thread *thread = find_recent(processes, tid);
+
+	if (thread)
+		return thread;
+	thread = map_get_pointer(&processes->live, (uint32_t)tid);
+	if (thread)
+		processes->recent[(uint32_t)tid % RECENT_THREADS] = thread;
+	return thread;
 }
 
 #define SPACE_INTERVALS 32 /* as much memory as a space takes besides its intervals */
@@ -282,7 +330,7 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 	}
 	if (parent)
 		share_space(process, parent);
-	if (!map_put(&processes->latest, (uint32_t)process->pid, process->index))
+	if (!put_latest(processes, process))
 		return &error_no_memory;
 	*process_ret = process;
 	return NULL;
@@ -398,12 +446,23 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 	return add_thread(processes, process, tid, thread_ret);
 }
 
-struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
-				   struct thread **thread_ret)
+static COLD struct mmt_error *settle_and_find(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
+					      struct thread **thread_ret)
 {
 	struct mmt_error *error = resolve_fork(processes);
 
 	return error ? error : find_thread(processes, pid, tid, time_ns, thread_ret);
+}
+
+struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
+				   struct thread **thread_ret)
+{
+	struct thread *recent = processes->undecided ? NULL : find_recent(processes, tid);
+
+	if (!recent || processes->all.items[recent->process]->pid != pid)
+		return settle_and_find(processes, pid, tid, time_ns, thread_ret);
+	*thread_ret = recent;
+	return NULL;
 }
 
 struct mmt_error *processes_comm(struct processes *processes, struct thread *thread, const char *name, bool exec,
