@@ -127,11 +127,12 @@ static void put_memory(const struct record_end *end)
 	if (growth->end_swap_bytes)
 		fprintf(stderr, ", %s of it swapped", mmt_format_bytes(growth->end_swap_bytes, rate));
 	/* The readings of RSS alone do not show what the report may find. */
-	if (end->headline || (clear && growth->verdict == MMT_VERDICT_GROWING))
+	if (end->headline || (clear && growth->verdict == MMT_VERDICT_GROWING)) {
 		fprintf(stderr, ": %s", end->headline ?: "GROWING");
-	if (growth->verdict == MMT_VERDICT_GROWING && growth->settled_ns && growth->end_ns > growth->settled_ns)
-		fprintf(stderr, ", but level for the last %s",
-			mmt_format_duration(growth->end_ns - growth->settled_ns, last));
+		if (growth->verdict == MMT_VERDICT_GROWING && growth->settled_ns && growth->end_ns > growth->settled_ns)
+			fprintf(stderr, ", but level for the last %s",
+				mmt_format_duration(growth->end_ns - growth->settled_ns, last));
+	}
 	putc('\n', stderr);
 }
 

@@ -67,7 +67,7 @@ struct mmt_event_stack {
 };
 
 struct mmt_event_mapping {
-	uint64_t start, length;
+	uint64_t start, length; /* length in bytes */
 	uint64_t file_offset;
 	uint32_t device_major, device_minor;
 	uint64_t inode;

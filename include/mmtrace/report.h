@@ -47,7 +47,7 @@ struct mmt_timestamp {
 
 struct mmt_report_options {
 	const char *input;   /* path of the recording */
-	const int32_t *pids; /* only these processes; NULL: all */
+	const int32_t *pids; /* only these processes, also by PIDs that one has inside its container; NULL: all */
 	size_t pid_count;
 	bool no_demangle;
 	const struct mmt_progress *progress; /* NULL: none */
@@ -315,7 +315,7 @@ struct mmt_completeness {
 	uint64_t left_processes;	 /* left the recorded control group; their later calls are missing */
 	uint64_t ambiguous_events;	 /* calls that ran at the same time, in unknown order */
 	uint64_t out_of_order_events;	 /* older than the previous event: the clock jumped, or records were late */
-	uint64_t lost_faults;		 /* page faults whose samples were lost */
+	uint64_t lost_faults;		 /* page faults whose samples were lost; with events on CPUs: of any process */
 	uint64_t reconciled_bytes;	 /* see struct mmt_process */
 	bool reconciled_by_loss;	 /* because events were lost; false: because the model was wrong */
 	uint64_t stacks_by_end[MMT_STACK_END_KINDS]; /* of calls that mapped memory or made it accessible */

@@ -233,6 +233,33 @@ START_TEST(huge_pages_do_not_change_other_figures)
 }
 END_TEST
 
+/* A huge page, whose only sample has most of the variance, beside pages that fault twice. */
+START_TEST(no_more_was_touched_than_grew)
+{
+	const uint64_t huge = 512, truth[] = {POOL_PAGES - huge, huge};
+	struct recording_builder *builder = begin(10);
+	const struct mmt_growth_part *part;
+	struct mmt_report *report;
+	uint64_t touched = 0;
+
+	builder_fault(builder, 2000, PID, POOL, huge * PAGE, OTHER);
+	for (uint64_t i = huge; i < POOL_PAGES; i += 5)
+		builder_fault(builder, 2000 + i, PID, POOL + i * PAGE, PAGE, FILL);
+	report = finish(builder, POOL_PAGES);
+	part = find(report, MMT_CLASS_ANON);
+	ck_assert_uint_eq(part->toucher_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		size_t is_other = !strcmp(part->touchers[i].name, "app+0x200");
+
+		touched += part->touchers[i].bytes;
+		ck_assert_uint_le((uint64_t)llabs((long long)(part->touchers[i].bytes - truth[is_other] * PAGE)),
+				  part->touchers[i].error_bytes);
+	}
+	ck_assert_uint_le(touched, (uint64_t)part->bytes);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* The pages of a moved mapping are counted at their new place, as one run. */
 START_TEST(moves_keep_the_number_of_runs)
 {
@@ -296,6 +323,6 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, touchers_of_a_pool_are_named, what_was_unmapped_has_no_toucher,
 			errors_of_estimates_are_true, reads_of_the_zero_page_do_not_count,
 			errors_cover_pages_with_two_faults, huge_pages_do_not_change_other_figures,
-			moves_keep_the_number_of_runs, hostile_faults_are_harmless);
+			no_more_was_touched_than_grew, moves_keep_the_number_of_runs, hostile_faults_are_harmless);
 	return suite;
 }

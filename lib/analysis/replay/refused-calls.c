@@ -44,7 +44,8 @@ static void describe_call(const struct space *space, const struct event *event, 
 struct mmt_error *refused_calls_describe(struct replay *replay, const struct process *process,
 					 const struct event *event, struct refused_call *refused_ret)
 {
-	const uint64_t *place = map_get(&replay->refusal_places, process->index);
+	uint32_t owner = processes_space_owner(replay->processes, process)->index;
+	const uint64_t *place = map_get(&replay->refusal_places, owner);
 	struct process_refusals *refusals = place ? &replay->refusals.items[*place] : NULL;
 	const uint64_t mask = replay->notes.memory.page_bytes - 1;
 
@@ -55,7 +56,7 @@ struct mmt_error *refused_calls_describe(struct replay *replay, const struct pro
 	    refused_ret->grows_bytes >= UINT64_MAX - mask ? UINT64_MAX : (refused_ret->grows_bytes + mask) & ~mask;
 	if (!refusals) {
 		refusals = vector_append(&replay->refusals);
-		if (!refusals || !map_put(&replay->refusal_places, process->index, replay->refusals.count - 1))
+		if (!refusals || !map_put(&replay->refusal_places, owner, replay->refusals.count - 1))
 			return &error_no_memory;
 	}
 	/* A program may try again a million times, and have thousands of mappings. */

@@ -93,7 +93,7 @@ struct replay {
 	uint64_t calls_without_entry; /* exits without recorded arguments */
 	struct setuid_execs setuid_execs; /* set-user-ID programs */
 	VECTOR(struct process_refusals) refusals;
-	struct map refusal_places;  /* process -> its place in `refusals` */
+	struct map refusal_places;  /* owner of a space -> its place in `refusals` */
 	uint64_t measured_mappings; /* for `refusals` */
 	struct replay_watch watch;
 	const struct mmt_progress *progress; /* NULL: do not report progress */

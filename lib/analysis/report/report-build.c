@@ -532,7 +532,8 @@ static struct mmt_error *find_in_containers(const struct mmt_report_options *opt
 		size_t count = 0;
 
 		array_each(process, all->processes, all->process_count) {
-			if (process->container_pid != options->pids[i])
+			/* A PID that was reused is one PID. */
+			if (process->container_pid != options->pids[i] || (count && process->pid == pids[i]))
 				continue;
 			pids[i] = process->pid;
 			count++;

@@ -140,31 +140,35 @@ static uint64_t limit_error(double variance, double more, double bytes, double m
 {
 	double error = CONFIDENCE * square_root(variance) + more, possible = bytes > most / 2 ? bytes : most - bytes;
 
-	return variance > 0 ? (uint64_t)(error < possible ? error : possible) : 0;
+	return (uint64_t)(error < possible ? error : possible);
 }
 
 /*
  * No more was touched than the part grew. Of what the estimates exceed that, each has its share of the variance, so
  * that few samples of huge pages do not change the figures of small ones. If it is no error of sampling, pages had
- * several faults, such as a write after fork(2). Samples do not show which: any function may have all of them.
+ * several faults, such as a write after fork(2). Samples do not show which: then each has its share of the bytes, and
+ * any function may have all of them.
  */
 static void set_figures(const struct touchers *touchers, size_t count, struct touched unnamed,
 			struct mmt_growth_part *part)
 {
 	double bytes = unnamed.bytes, variance = unnamed.variance, most = (double)part->bytes, excess, repeated;
+	bool by_variance;
 
 	for (size_t i = 0; i < count; i++) {
 		bytes += touchers->sums[i].bytes;
 		variance += touchers->sums[i].variance;
 	}
 	excess = bytes > most ? bytes - most : 0;
-	repeated = excess > CONFIDENCE * square_root(variance) ? excess : 0;
+	by_variance = variance > 0 && excess <= CONFIDENCE * square_root(variance);
+	for (size_t i = 0; i < count; i++)
+		by_variance = by_variance && excess * touchers->sums[i].variance <= touchers->sums[i].bytes * variance;
+	repeated = by_variance ? 0 : excess;
 	for (size_t i = 0; i < count; i++) {
 		const struct touched *sum = &touchers->sums[i];
-		double less = excess * (variance > 0 ? sum->variance / variance : sum->bytes / bytes);
+		double less = excess * (by_variance ? sum->variance / variance : sum->bytes / bytes);
 		double least = sum->bytes > repeated ? sum->bytes - repeated : 0, estimate = sum->bytes - less;
 
-		estimate = estimate > 0 ? estimate : 0;
 		touchers->items[i].bytes = (uint64_t)estimate;
 		touchers->items[i].error_bytes =
 		    limit_error(sum->variance, repeated > 0 ? (estimate - least > less ? estimate - least : less) : 0,

@@ -585,7 +585,7 @@ static struct mmt_error *unwind_again(struct resolver *resolver, const struct pr
 	error = put_stack(&lookup, value_ret);
 	if (!error && resolver->callchains)
 		*value_ret = put_callchain(resolver, *value_ret, resolver->result.frame_count);
-	if (!error && *value_ret == INTERN_NONE)
+	if (!error && (*value_ret == INTERN_NONE || resolver->mapped.out_of_memory))
 		return &error_no_memory;
 	if (!error)
 		unwind_cache_put(resolver->unwind_cache, generation, input, &resolver->result, *value_ret);

@@ -604,7 +604,7 @@ static void put_growth(struct text *text, const struct mmt_report *report)
 		return;
 	}
 	put_place(text, report);
-	if (growth->faults_recorded && is_large(mmt_growth_change(growth)))
+	if (growth->faults_recorded && report->resident_bytes == MMT_UNKNOWN && is_large(mmt_growth_change(growth)))
 		text_line(text, TEXT_PLAIN,
 			  "  Page faults were recorded, but not which of the pages stayed: of a process that ends by "
 			  "itself, --snapshot-interval of record reads them before");

@@ -287,6 +287,7 @@ void text_touchers(struct text *text, const struct mmt_report *report, struct te
 			struct mmt_row stack = {.frames = toucher->frames,
 						.frame_count = toucher->frame_count,
 						.hidden_frame_count = toucher->hidden_frame_count,
+						.origin = toucher->origin,
 						.stack_end = toucher->stack_end};
 
 			if (toucher->bytes < TOUCHER_BYTES_MIN)
