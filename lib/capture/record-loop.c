@@ -607,6 +607,8 @@ static void cut_off(struct recorder *recorder)
 	size_t next = 0;
 
 	recorder->stop_ns = clock_now_ns();
+	/* The thread that switches large dumps would enable events again that are disabled here. */
+	attach_end_switch(&recorder->reader.attachment);
 	recorder_keep_failure(recorder, drain_for(recorder, IN_FLIGHT_NS));
 	recorder_keep_failure(recorder, loop_drain(recorder));
 	while (attach_disable_some(&recorder->reader.attachment, &next))

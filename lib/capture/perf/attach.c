@@ -11,14 +11,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"
+#include "capture/procfs/scheduling-priority.h"
 
 #define ANY (-1)
 #define COVERAGE_EVENT UINT32_MAX /* no event of the set */
 #define DISABLED_AT_ONCE 64
-#define SWITCHED_NS 2000000ULL	      /* meanwhile the rings fill */
 #define SPARE_DESCRIPTORS 64	      /* for other files, pipes, ring buffers and /proc */
 #define DESCRIPTORS_FOR_THREADS 32768 /* opening so many takes about a second, closing them some seconds */
 #define NUMBER_REUSE_NS 10000000ULL   /* the kernel does not reuse a TID sooner than this */
@@ -31,6 +32,8 @@ void attach_init(struct attachment *attachment, const struct event_set *set, con
 
 void attach_deinit(struct attachment *attachment)
 {
+	attach_end_switch(attachment);
+	vector_deinit(&attachment->switching.fds);
 	for (size_t i = 0; i < attachment->events.count; i++)
 		close(attachment->events.items[i].fd);
 	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
@@ -268,7 +271,7 @@ static void close_events(struct attachment *attachment, int64_t root, int64_t cp
 {
 	size_t kept = 0;
 
-	attachment->switched = 0;
+	attach_end_switch(attachment);
 	for (size_t i = 0; i < attachment->events.count; i++) {
 		const struct attached_event event = attachment->events.items[i];
 
@@ -678,20 +681,64 @@ void thread_coverage_set_complete(struct thread_coverage *coverage, uint64_t tim
 	map_deinit(&coverage->ends);
 }
 
-bool attach_switch_some(struct attachment *attachment, bool on)
+/* Runs in the thread that switches events. The descriptors stay open until this thread has ended. */
+static void *switch_events(void *context)
 {
-	const struct event_description *set = attachment->set->items.items;
-	uint64_t end_ns = clock_now_ns() + SWITCHED_NS;
+	struct event_switch *switching = context;
+	unsigned long request = switching->on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+	size_t done = 0;
 
-	while (attachment->switched < attachment->events.count) {
-		const struct attached_event *event = &attachment->events.items[attachment->switched++];
+	/* The recorder waits for this thread before it closes events. During that wait the rings fill. */
+	priority_raise_nice();
+	while (done < switching->fds.count && !__atomic_load_n(&switching->must_end, __ATOMIC_ACQUIRE))
+		ioctl(switching->fds.items[done++], request, 0);
+	__atomic_store_n(&switching->state, done == switching->fds.count ? SWITCH_COMPLETE : SWITCH_CUT_SHORT,
+			 __ATOMIC_RELEASE);
+	return NULL;
+}
 
-		if (event->event == COVERAGE_EVENT || set[event->event].role != ROLE_LARGE_DUMP)
-			continue;
-		ioctl(event->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
-		if (clock_now_ns() >= end_ns)
-			return true;
+struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on)
+{
+	struct event_switch *switching = &attachment->switching;
+
+	attach_end_switch(attachment);
+	switching->fds.count = 0;
+	for (size_t i = 0; i < attachment->events.count; i++) {
+		const struct attached_event *event = &attachment->events.items[i];
+
+		if (event->event != COVERAGE_EVENT &&
+		    attachment->set->items.items[event->event].role == ROLE_LARGE_DUMP &&
+		    !vector_push(&switching->fds, event->fd))
+			return &error_no_memory;
 	}
-	attachment->switched = 0;
-	return false;
+	switching->on = on;
+	switching->must_end = false;
+	switching->state = SWITCH_AT_WORK;
+	switching->has_thread = thread_start(&switching->thread, switch_events, switching) == 0;
+	/* If no thread can be created, switch in this one. */
+	if (!switching->has_thread)
+		switch_events(switching);
+	return NULL;
+}
+
+enum switch_state attach_switch_state(const struct attachment *attachment)
+{
+	return __atomic_load_n(&attachment->switching.state, __ATOMIC_ACQUIRE);
+}
+
+bool attach_stop_switch(struct attachment *attachment)
+{
+	__atomic_store_n(&attachment->switching.must_end, true, __ATOMIC_RELEASE);
+	return !attachment->switching.has_thread || attach_switch_state(attachment) != SWITCH_AT_WORK;
+}
+
+void attach_end_switch(struct attachment *attachment)
+{
+	struct event_switch *switching = &attachment->switching;
+
+	if (!switching->has_thread)
+		return;
+	__atomic_store_n(&switching->must_end, true, __ATOMIC_RELEASE);
+	pthread_join(switching->thread, NULL);
+	switching->has_thread = false;
 }

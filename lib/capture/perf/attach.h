@@ -6,6 +6,7 @@
 #ifndef CAPTURE_PERF_ATTACH_H
 #define CAPTURE_PERF_ATTACH_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -88,6 +89,18 @@ struct thread_note {
 	uint64_t coverage_event_id; /* the coverage event that reported the thread; 0: the thread exited */
 };
 
+enum switch_state { SWITCH_AT_WORK, SWITCH_COMPLETE, SWITCH_CUT_SHORT };
+
+/* The thread that switches the events of large dumps on or off. */
+struct event_switch {
+	VECTOR(int) fds;
+	pthread_t thread;
+	bool has_thread, on;
+	/* Both are read and written atomically while the thread runs. */
+	enum switch_state state;
+	bool must_end;
+};
+
 struct attachment {
 	const struct event_set *set;
 	const struct rings *rings;
@@ -98,8 +111,9 @@ struct attachment {
 	VECTOR(struct attached_event) events;
 	VECTOR(struct thread_note) notes;
 	struct cpu_watch cpus;
-	VECTOR(uint64_t) first_ids;	   /* per-CPU events: the identifiers in the head of the file, by event */
-	VECTOR(uint64_t) lost_earlier;	   /* per-CPU events: records lost by events that were closed, by event */
+	VECTOR(uint64_t) first_ids;    /* per-CPU events: the identifiers in the head of the file, by event */
+	VECTOR(uint64_t) lost_earlier; /* per-CPU events: records lost by events that were closed, by event */
+	struct event_switch switching;
 	VECTOR(int) kept_tracepoints;	   /* dummy events that keep the tracepoints in use; they never fire */
 	struct map oom_ids;		   /* identifiers of the events of attach_watch_oom() */
 	struct map root_of_coverage_event; /* by identifier */
@@ -109,7 +123,6 @@ struct attachment {
 	/* For events opened after the head of the file was written: the identifier to write instead. */
 	struct map id_in_file;
 	struct thread_coverage coverage;
-	size_t switched;	     /* number of events that attach_switch_some() has looked at */
 	size_t unseen_roots;	     /* roots not yet seen outside of clone(), as of attach_check_outside() */
 	uint64_t unseen_since_ns;    /* when the last of these roots became complete */
 	uint64_t descriptors_wanted; /* number of descriptors needed, for messages */
@@ -220,8 +233,18 @@ void attach_add_lost(const struct attachment *attachment, uint64_t *lost);
 /* Returns the kernel's lost count of one event of the set, over all threads and CPUs. */
 uint64_t attach_lost_of(const struct attachment *attachment, size_t event);
 
-/* Switches some of the events of large stack dumps on or off, including inherited ones: the kernel takes a tenth of a
- * second if thousands of threads have inherited an event. Returns false after the last one, and then begins again. */
-bool attach_switch_some(struct attachment *attachment, bool on);
+/*
+ * Switches large stack dumps on or off, including inherited events. A separate thread does this, because the kernel
+ * takes a tenth of a second if thousands of threads have inherited an event.
+ */
+struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on) MMT_MUST_CHECK;
+
+enum switch_state attach_switch_state(const struct attachment *attachment);
+
+/* Asks the thread to end early, without waiting for it. Returns true if it has ended, or if there is none. */
+bool attach_stop_switch(struct attachment *attachment);
+
+/* Stops switching early and waits for the thread. Call this before closing descriptors. */
+void attach_end_switch(struct attachment *attachment);
 
 #endif

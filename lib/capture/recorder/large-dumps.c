@@ -54,10 +54,11 @@ static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64
 {
 	struct large_dumps *large = &recorder->reader.large_dumps;
 
+	attach_end_switch(&recorder->reader.attachment);
 	large->on = on;
 	recorder->reader.attachment.large_dumps_off = !on;
-	recorder->reader.attachment.switched = 0;
 	large->passes_left = PASSES;
+	large->switching = false;
 	large->pass_ns = now_ns;
 	if (!on)
 		large->off_ns = now_ns;
@@ -69,17 +70,24 @@ static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64
 	return note_state(recorder, now_ns);
 }
 
-static void continue_switch(struct recorder *recorder, uint64_t now_ns)
+static struct mmt_error *continue_switch(struct recorder *recorder, uint64_t now_ns)
 {
 	struct large_dumps *large = &recorder->reader.large_dumps;
+	enum switch_state state = attach_switch_state(&recorder->reader.attachment);
 
-	if (!large->passes_left || now_ns < large->pass_ns ||
-	    attach_switch_some(&recorder->reader.attachment, large->on))
-		return;
-	if (large->passes_left-- == PASSES)
-		recorder_message(recorder, false, "large stack dumps are %s",
-				 large->on ? "on again" : "off: the call rate is too high");
-	large->pass_ns = now_ns + SECOND_NS;
+	if (large->switching && state == SWITCH_AT_WORK)
+		return NULL;
+	if (large->switching && state == SWITCH_COMPLETE) {
+		if (large->passes_left-- == PASSES)
+			recorder_message(recorder, false, "large stack dumps are %s",
+					 large->on ? "on again" : "off: the call rate is too high");
+		large->pass_ns = now_ns + SECOND_NS;
+	}
+	large->switching = false;
+	if (!large->passes_left || now_ns < large->pass_ns)
+		return NULL;
+	large->switching = true;
+	return attach_begin_switch(&recorder->reader.attachment, large->on);
 }
 
 struct mmt_error *large_dumps_step(struct recorder *recorder)
@@ -94,10 +102,11 @@ struct mmt_error *large_dumps_step(struct recorder *recorder)
 	now_ns = clock_now_ns();
 	on = large_dumps_rule_update(&large->rule, large->calls, now_ns);
 	large->calls = 0;
-	if (on != large->on)
+	/* Stop a switch into the other direction, which ends after its current ioctl(). A later step starts the new
+	 * one. */
+	if (on != large->on && attach_stop_switch(&recorder->reader.attachment))
 		error = begin_switch(recorder, on, now_ns);
-	continue_switch(recorder, now_ns);
-	return error;
+	return error ?: continue_switch(recorder, now_ns);
 }
 
 struct mmt_error *large_dumps_begin(struct recorder *recorder)
@@ -115,6 +124,7 @@ void large_dumps_end(struct recorder *recorder)
 {
 	struct large_dumps *large = &recorder->reader.large_dumps;
 
+	attach_end_switch(&recorder->reader.attachment);
 	if (!large->on && recorder->stop_ns > large->off_ns)
 		large->off_total_ns += recorder->stop_ns - large->off_ns;
 }

@@ -37,6 +37,7 @@ struct large_dumps {
 	bool on;	      /* whether large dumps should be on */
 	unsigned passes_left; /* how many times all events still have to be switched */
 	uint64_t pass_ns;     /* do not begin the next pass before */
+	bool switching;	      /* a pass is in progress */
 	uint64_t off_ns;      /* when large dumps were switched off */
 	uint64_t off_total_ns;
 	uint64_t switches;
