@@ -476,8 +476,8 @@ static bool pack_recorded(const struct command *command, const char *file, const
 }
 
 /* Waits for the child that packs. A file system of the target that does not answer may keep it in the kernel, where no
- * signal ends it: then the user's signal ends this process alone. */
-static void await_end(pid_t child, int stop_fd, const char *interrupted)
+ * signal ends it: then the user's signal ends this process alone. Returns whether the child has not crashed. */
+static bool await_end(pid_t child, int stop_fd, const char *interrupted)
 {
 	struct pollfd items[] = {{.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN},
 				 {.fd = stop_fd, .events = POLLIN}};
@@ -485,7 +485,7 @@ static void await_end(pid_t child, int stop_fd, const char *interrupted)
 
 	while (items[0].fd >= 0 && poll(items, 2, -1) < 0 && errno == EINTR)
 		;
-	if (items[0].fd >= 0 && items[1].revents) {
+	if (items[0].fd >= 0 && !items[0].revents && items[1].revents) {
 		number = stop_signals_number(stop_fd);
 		kill(child, number);
 		if (poll(items, 1, STUCK_MILLISECONDS) <= 0) {
@@ -497,11 +497,15 @@ static void await_end(pid_t child, int stop_fd, const char *interrupted)
 	close(items[0].fd);
 	while (child && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	number = WIFSIGNALED(status) ? WTERMSIG(status) : number;
+	/* Those of a terminal reach both processes. */
+	if (WIFSIGNALED(status) &&
+	    (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGHUP))
+		number = WTERMSIG(status);
 	if (number) {
 		signal(number, SIG_DFL);
 		raise(number);
 	}
+	return !WIFSIGNALED(status);
 }
 
 /* Shows the report, as the user would. */
@@ -566,22 +570,24 @@ static int conclude(const struct command *command, const struct record_arguments
 	if (packs)
 		interrupted =
 		    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain", "\n");
-	if (packs)
-		lower_priority();
 	child = fork();
 	/* Without a child, this process does it. */
 	if (child <= 0) {
-		if (packs)
+		if (packs) {
+			lower_priority();
 			packed = pack_recorded(command, file, arguments, interrupted);
-		else if (!found && !removed && !arguments->raw)
+		} else if (!found && !removed && !arguments->raw)
 			message(command, "the recording was not packed and contains stack memory");
 		if (!removed && !arguments->quiet)
 			record_end_put_answer(end, found || stream ? file : NULL, packed);
 	}
 	if (child == 0)
 		_exit(EXIT_OK);
-	if (child > 0)
-		await_end(child, options->stop_fd, interrupted);
+	if (child > 0 && !await_end(child, options->stop_fd, interrupted)) {
+		fputs(interrupted ? interrupted : "", stderr);
+		if (!removed && !arguments->quiet)
+			record_end_put_answer(end, found || stream ? file : NULL, false);
+	}
 	free(interrupted);
 	if (found && !stream && shows)
 		show_report(file);

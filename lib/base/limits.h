@@ -41,7 +41,7 @@
 /* Replay: beyond these, the report counts or leaves out what exceeds them, unless the line says otherwise. */
 
 /* Processes of any file, each some KiB; beyond them the file is refused; plus one for each ... */
-#define LIMIT_PROCESSES_ANYWHERE 16384
+#define LIMIT_PROCESSES_ANYWHERE 24576
 /* ... of these bytes, which count twice beyond LIMIT_SMALL_FILE_BYTES; of processes that ended, there may be six
  * times as many: their records take 45, compressed */
 #define LIMIT_PROCESS_BYTES 250

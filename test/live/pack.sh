@@ -219,7 +219,7 @@ processes+=("$packing")
 wait_until "the end of packing" grep -q syncing record.log
 # It keeps a policy that the user has chosen, as the test may run under one.
 read -r -a own <"/proc/$$/stat"
-read -r -a stat <"/proc/$packing/stat"
+read -r -a stat <"/proc/$(child_of "$packing")/stat"
 expected="nice 19, policy $((own[40] ? own[40] : 3))" # SCHED_BATCH
 [ "nice ${stat[18]}, policy ${stat[40]}" = "$expected" ] ||
 	fail "packing runs with nice ${stat[18]}, policy ${stat[40]}, not $expected"
@@ -229,6 +229,17 @@ wait "$packing"
 grep -q 'packing was interrupted: late is complete' record.log || fail "no message: $(cat record.log)"
 [ "$("$find_bytes" late 'S3cr3t#!')" -gt 20 ] || fail "the recording was changed before it was packed"
 [ -z "$(ls -d late.* 2>/dev/null)" ] || fail "left behind: $(ls -d late.*)"
+
+# If packing crashes, recording ends as it would without it.
+rm record.log
+"${preload[@]}" "$MMTRACE" record -o crashed -- env -u LD_PRELOAD sh -c 'exit 7' >/dev/null 2>record.log &
+packing=$!
+processes+=("$packing")
+wait_until "the end of packing" grep -q syncing record.log
+kill -KILL "$(child_of "$packing")"
+wait "$packing"
+[ $? = 7 ] && grep -q 'packing was interrupted: crashed is complete' record.log && grep -q '^crashed: .* 0 lost$' record.log ||
+	fail "not the end of a recording: $(cat record.log)"
 
 # If packing fails, the message has the command that packs the file.
 rm record.log

@@ -75,8 +75,10 @@ START_TEST(offline_cpus_have_small_fault_rings)
 		ck_assert(vector_push(&rings.cpus, 0));
 	/* The kernel may grant no rings here. */
 	if (rings_add_faults(&rings, true)) {
+		uint64_t eighth = rings.items.items[0].data_bytes / 8;
+
 		ck_assert_uint_eq(rings.items.count, 16);
-		ck_assert_uint_eq(rings.items.items[0].data_bytes, 8 * rings.items.items[15].data_bytes);
+		ck_assert_uint_eq(rings.items.items[15].data_bytes, eighth > 65536 ? eighth : 65536);
 	}
 	rings_deinit(&rings);
 }

@@ -523,7 +523,8 @@ static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns,
 		if (own == GROUP_MEMORY_NONE)
 			continue;
 		groups->items.items[own].noted = true;
-		groups->items.items[group_memories_find_limit(groups, own)].noted = true;
+		own = group_memories_find_limit(groups, own); /* may add groups */
+		groups->items.items[own].noted = true;
 		if (recorder->cgroup >= 0)
 			break;
 	}

@@ -134,9 +134,9 @@ bool rings_add_faults(struct rings *rings, bool all)
 		done = true;
 		refused = false;
 		for (size_t i = 0; done && i < rings->cpus.count; i++) {
-			bool small = i >= rings->online_count && bytes / OFFLINE_PART >= FAULT_BYTES_MIN;
-			uint64_t size = small ? bytes / OFFLINE_PART : bytes;
-			struct mmt_error *error = open_ring(rings, rings->cpus.items[i], RING_FAULT, size, &refused);
+			uint64_t size = i < rings->online_count ? bytes : bytes / OFFLINE_PART;
+			struct mmt_error *error = open_ring(rings, rings->cpus.items[i], RING_FAULT,
+							    size > FAULT_BYTES_MIN ? size : FAULT_BYTES_MIN, &refused);
 
 			done = !error;
 			mmt_error_destroy(error);

@@ -23,11 +23,12 @@ struct disassembly {
 struct disassembly *disassembly_create(uint16_t elf_machine)
 {
 	struct disassembly *disassembly = calloc(1, sizeof(*disassembly));
-	void *room = malloc(CAPSTONE_BYTES);
+	void *volatile room = malloc(CAPSTONE_BYTES); /* which compilers would leave out */
+	bool has_room = room;
 	cs_err result = CS_ERR_ARCH;
 
 	free(room);
-	if (!disassembly || !room) {
+	if (!disassembly || !has_room) {
 		free(disassembly);
 		return NULL;
 	}
