@@ -137,7 +137,8 @@ static void create(void)
 static void walk(void)
 {
 	struct heap_mapping listed[5];
-	const struct heap_source source = {NULL, listed, 5, read_fake, resident_fake, find_resident_fake, is_over_fake};
+	const struct heap_source source = {NULL,	 listed, 5, read_fake, resident_fake, find_resident_fake,
+					   is_over_fake, NULL};
 
 	memcpy(listed, mappings, sizeof(listed));
 	if (grown_from)

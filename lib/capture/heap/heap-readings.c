@@ -34,6 +34,7 @@
 #define SILENT_NS 1000000000ULL /* a user waits for the end of the recording that long without a reason */
 #define PAUSE_BYTES (8u << 20)	/* the target waits for at most one read, but not for the next ones */
 #define PAUSE_MICROSECONDS 500
+#define THREADS_RUN_MICROSECONDS 100000 /* any thread has had its turn, but on machines with many for each CPU */
 
 /* ---- in the helper ---- */
 
@@ -113,6 +114,12 @@ static size_t read_live(void *context, uint64_t address, void *data, size_t size
 	count = pread(live->mem, data, size, (off_t)address);
 	note_work(live, size);
 	return count > 0 ? (size_t)count : 0;
+}
+
+static void wait_for_threads(void *context)
+{
+	(void)context;
+	usleep(THREADS_RUN_MICROSECONDS);
 }
 
 static bool is_over(void *context)
@@ -287,7 +294,8 @@ struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *c
 					   .read = read_live,
 					   .resident_bytes = resident_bytes,
 					   .find_resident = find_resident,
-					   .is_over = is_over};
+					   .is_over = is_over,
+					   .wait = wait_for_threads};
 	census->pid = pid;
 	census->time_ns = clock_now_ns();
 	residency_take(&live.pages, NULL, pid, process_file_open(NULL, pid, "pagemap"));

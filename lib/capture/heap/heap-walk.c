@@ -745,25 +745,28 @@ static bool has_grown(struct walk *walk)
 	return chunk.address >= region->end;
 }
 
-/* Do chunks still end at stopped_at? If not, the process has changed them, so that nothing is wrong there. */
+/* Do chunks still end at stopped_at? If not, the process has changed them, so that nothing is wrong there. A thread
+ * that lost its CPU while it changed them looks like damage, until it runs again. */
 static bool is_damaged(struct walk *walk)
 {
 	for (unsigned tries = 0; tries < DAMAGE_READS; tries++) {
 		struct chunk chunk, next;
 
+		if (walk->source->wait)
+			walk->source->wait(walk->source->context);
 		forget_memory(walk);
 		if (has_grown(walk))
 			return false;
 		(void)load(walk, walk->last.region, walk->last.start, &chunk);
 		while (chunk.address < walk->last.end && load_next(walk, walk->last.region, &chunk, &next))
 			chunk = next;
-		if (chunk.address == walk->last.end && load(walk, walk->last.region, chunk.address, &chunk) &&
-		    chunk.head == walk->last_head && !load_next(walk, walk->last.region, &chunk, &next) &&
-		    (!is_plausible(walk->last.region, chunk.address, chunk.head) ||
-		     load(walk, walk->last.region, chunk.address + size_of(&chunk), &next)))
-			return true;
+		if (chunk.address != walk->last.end || !load(walk, walk->last.region, chunk.address, &chunk) ||
+		    chunk.head != walk->last_head || load_next(walk, walk->last.region, &chunk, &next) ||
+		    (is_plausible(walk->last.region, chunk.address, chunk.head) &&
+		     !load(walk, walk->last.region, chunk.address + size_of(&chunk), &next)))
+			return false;
 	}
-	return false;
+	return true;
 }
 
 /* The parts are from different moments: a block that is freed in one and allocated in another may count twice, or not

@@ -33,6 +33,8 @@ struct heap_source {
 	uint64_t (*find_resident)(void *context, uint64_t start, uint64_t end);
 	/* Is the time for the walk over? */
 	bool (*is_over)(void *context);
+	/* Waits until each thread of the process that wants to run has probably run; NULL: they do not run. */
+	void (*wait)(void *context);
 };
 
 /* The mapping that contains the address; NULL: none. */
