@@ -17,14 +17,18 @@ struct disassembly {
 #define SHORTEST_CALL 2 /* bytes, on x86-64 */
 #define LONGEST_CALL 9
 
-/* Capstone crashes if it cannot allocate the few KB that it needs. */
-#define CAPSTONE_BYTES (64u << 10)
+/* Capstone crashes if it cannot allocate what it needs: some KB when it is opened, 32 for its first instruction. Not so
+ * many that malloc would map them. */
+#define CAPSTONE_BYTES (100u << 10)
 
 struct disassembly *disassembly_create(uint16_t elf_machine)
 {
 	struct disassembly *disassembly = calloc(1, sizeof(*disassembly));
 	void *volatile room = malloc(CAPSTONE_BYTES); /* which compilers would leave out */
 	bool has_room = room;
+	const uint8_t bytes[] = {0x90}, *nop = bytes;
+	uint64_t address = 0;
+	size_t size = sizeof(bytes);
 	cs_err result = CS_ERR_ARCH;
 
 	free(room);
@@ -45,6 +49,8 @@ struct disassembly *disassembly_create(uint16_t elf_machine)
 		disassembly_destroy(disassembly);
 		return NULL;
 	}
+	if (disassembly->handle)
+		(void)cs_disasm_iter(disassembly->handle, &nop, &size, &address, disassembly->instruction);
 	return disassembly;
 }
 
