@@ -474,7 +474,8 @@ static struct mmt_error *add_figures(struct report *report)
 	return error ? error : warnings_describe(replay, &report->arena, result);
 }
 
-static struct mmt_error *build(struct report *report, const struct mmt_report_options *options)
+/* *missing_ret: whether the recording has none of the selected processes. */
+static struct mmt_error *build(struct report *report, const struct mmt_report_options *options, bool *missing_ret)
 {
 	struct replay *replay = &report->replay;
 	struct mmt_process *processes = NULL;
@@ -502,7 +503,8 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 		error = process_totals_sum(replay) ?: describe_processes(report, &processes);
 	if (error)
 		return error;
-	if (options->pids && !report->result.process_count)
+	*missing_ret = options->pids && !report->result.process_count;
+	if (*missing_ret)
 		return error_create(MMT_ERROR_INVALID, "%s: contains none of these processes", options->input);
 	describe_loss(report);
 	error = add_figures(report);
@@ -549,7 +551,6 @@ static struct mmt_error *find_in_containers(const struct mmt_report_options *opt
 	return error;
 }
 
-/* *missing_ret: whether the recording has none of the selected processes. */
 static struct mmt_error *create(const struct mmt_report_options *options, struct mmt_report **report_ret,
 				bool *missing_ret)
 {
@@ -590,7 +591,7 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 				     "syscalls:sys_{enter,exit}_{mmap,munmap}",
 				     options->input);
 	if (!error)
-		error = build(report, options);
+		error = build(report, options, missing_ret);
 	/* The caller's may be temporary. */
 	if (!error && options->pids) {
 		int32_t *pids = arena_alloc(&report->arena, options->pid_count, sizeof(*pids));
@@ -601,7 +602,7 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 		error = pids ? NULL : &error_no_memory;
 	}
 	if (error) {
-		*missing_ret = options->pids && report->replay.notes.starts.count && !report->result.process_count;
+		*missing_ret &= report->replay.notes.starts.count > 0;
 		mmt_report_destroy(&report->result);
 		return error;
 	}
@@ -616,7 +617,7 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *options, st
 	struct mmt_report_options outside = *options;
 	CLEANUP(free) int32_t *pids = NULL;
 
-	if (!error || !missing || mmt_error_get_code(error) != MMT_ERROR_INVALID)
+	if (!missing)
 		return error;
 	outside.pids = pids = calloc(options->pid_count, sizeof(*pids));
 	mmt_error_destroy(error);
