@@ -34,7 +34,6 @@
 #define LIMIT_FIELD_BYTES 65535		      /* Offset or size of a tracepoint's field: a record has no more bytes */
 #define LIMIT_ATTRIBUTE_BYTES 4096	      /* A perf_event_attr: the kernel refuses more than a page */
 #define LIMIT_COMMAND_LINE_BYTES (64u << 20)  /* The recorded command line; the kernel allows 6 MiB */
-#define LIMIT_EPOCHS 256		      /* Jumps of the clock: more are damage */
 #define LIMIT_ORDER_WINDOW_BYTES (32u << 20)  /* Waiting records, without rounds; then the older half is handed out */
 #define LIMIT_ORDER_ROUNDS_BYTES (512u << 20) /* ... in a file whose rounds do not end */
 

@@ -601,45 +601,6 @@ START_TEST(copies_from_a_second_root_are_dropped)
 }
 END_TEST
 
-/* Until the clock had caught up, a thread with another root would have lost its records to one with a future time. */
-START_TEST(a_clock_that_jumps_back_makes_no_duplicates)
-{
-	struct recording_builder *builder = builder_create(path);
-	const uint64_t late = 20000000000, early = 5000000000;
-	struct builder_call call = {.call = CALL_MUNMAP, .pid = 5, .tid = 5};
-	struct reader *reader;
-	struct event event;
-
-	for (uint64_t time_ns = late; time_ns < late + 2; time_ns++) {
-		call.time_ns = time_ns;
-		call.id = BUILDER_SYSCALL_ID + CALL_MUNMAP;
-		builder_call(builder, &call);
-		builder_round(builder);
-	}
-	/* Its TID is another thread's now. */
-	builder_fork(builder, early, 5, 5, 1, 1);
-	for (uint64_t time_ns = early + 1; time_ns < early + 3; time_ns++) {
-		call.time_ns = time_ns;
-		call.id = BUILDER_SYSCALL_ID + BUILDER_SECOND_ROOT + CALL_MUNMAP;
-		builder_call(builder, &call);
-		builder_round(builder);
-	}
-	/* A copy is still one. */
-	call.time_ns = early + 3;
-	call.id = BUILDER_SYSCALL_ID + CALL_MUNMAP;
-	builder_call(builder, &call);
-	builder_finish(builder, late + 3);
-	reader = open_reader();
-	expect(reader, EVENT_CALL, late, &event);
-	expect(reader, EVENT_CALL, late + 1, &event);
-	expect(reader, EVENT_FORK, early, &event);
-	expect(reader, EVENT_CALL, early + 1, &event);
-	expect(reader, EVENT_CALL, early + 2, &event);
-	ck_assert(!next(reader, &event));
-	reader_close(reader);
-}
-END_TEST
-
 /* The recorder's own record has CPU 0, whatever root the thread has there. */
 START_TEST(names_at_the_start_hide_no_records)
 {
@@ -866,9 +827,9 @@ Suite *test_suite(void)
 			every_record_is_aligned, truncated_anywhere_it_is_incomplete, any_changed_byte_is_safe,
 			other_files_are_refused_with_the_reason, an_impossible_count_of_lost_events_is_damage,
 			damage_ends_the_events_and_is_described, late_sections_are_optional,
-			copies_from_a_second_root_are_dropped, a_clock_that_jumps_back_makes_no_duplicates,
-			names_at_the_start_hide_no_records, large_and_incompressible_records_are_kept,
-			full_disk_keeps_what_was_written, names_and_modes_of_the_file,
-			nothing_is_touched_before_the_start, links_and_directories_are_no_targets, perf_reads_it);
+			copies_from_a_second_root_are_dropped, names_at_the_start_hide_no_records,
+			large_and_incompressible_records_are_kept, full_disk_keeps_what_was_written,
+			names_and_modes_of_the_file, nothing_is_touched_before_the_start,
+			links_and_directories_are_no_targets, perf_reads_it);
 	return suite;
 }

@@ -7,7 +7,6 @@
 #include "trace/read/reorder.h"
 
 #define RECORD_BYTES 64
-#define STREAMS 4
 #define LATE_NS (5000 * ORDER_JUMP_NS)
 #define LONG_NS (10 * ORDER_IN_FLIGHT_NS)
 
@@ -18,7 +17,7 @@ static uint16_t record_bytes;
 
 static void create(void)
 {
-	ck_assert_ptr_null(reorder_create(STREAMS, &order));
+	ck_assert_ptr_null(reorder_create(&order));
 	block = (struct record_block){0};
 	record_bytes = RECORD_BYTES;
 	for (unsigned i = 0; i < 256; i++)
@@ -30,17 +29,17 @@ static void destroy(void)
 	reorder_destroy(order);
 }
 
-static void push_from(uint32_t stream, uint64_t time_ns, uint8_t name)
+static void push_from(bool from_ring, uint64_t time_ns, uint8_t name)
 {
 	const struct reorder_item item = {
 	    .time_ns = time_ns, .record = &names[name], .block = &block, .attribute = name, .size = record_bytes};
 
-	ck_assert_ptr_null(reorder_push(order, &item, stream));
+	ck_assert_ptr_null(reorder_push(order, &item, from_ring));
 }
 
 static void push(uint64_t time_ns, uint8_t name)
 {
-	push_from(0, time_ns, name);
+	push_from(true, time_ns, name);
 }
 
 /* 0: nothing may be returned. */
@@ -208,6 +207,21 @@ START_TEST(rounds_of_any_number_of_runs_are_merged)
 }
 END_TEST
 
+/* A record without a time takes that of the last returned one. */
+START_TEST(a_record_without_a_time_keeps_its_place)
+{
+	push(10, 'a');
+	end_round();
+	end_round();
+	ck_assert_uint_eq(pop(), 'a');
+	push(20, 'c');
+	push_from(false, 0, 'b');
+	end();
+	ck_assert_uint_eq(pop(), 'b');
+	ck_assert_uint_eq(pop(), 'c');
+}
+END_TEST
+
 /* Ends of rounds are missing: the older half is returned when the window is full, in order. */
 START_TEST(without_rounds_memory_is_bounded)
 {
@@ -231,150 +245,6 @@ START_TEST(without_rounds_memory_is_bounded)
 }
 END_TEST
 
-/* Records sorted when the older half was returned are sorted again when a jump moves some of them behind the rest. */
-START_TEST(a_jump_moves_sorted_records)
-{
-	uint64_t now_ns = LATE_NS, jump_ns = 6 * ORDER_JUMP_NS;
-	struct record_block *done = NULL;
-	struct reorder_item item;
-
-	record_bytes = 4096;
-	do
-		push(now_ns += 1000000, 'x');
-	while (!pop());
-	while (pop())
-		;
-	push(now_ns - jump_ns, 'y');
-	end();
-	ck_assert_uint_eq(reorder_take(order, &item, 1, SIZE_MAX, &done), 1);
-	ck_assert_uint_gt(item.time_ns, now_ns - jump_ns / 2);
-	while (item.time_ns < now_ns)
-		ck_assert_uint_eq(reorder_take(order, &item, 1, SIZE_MAX, &done), 1);
-	ck_assert_uint_eq(pop(), 'y');
-	ck_assert_uint_eq(pop(), 'x');
-}
-END_TEST
-
-/* Records from before a jump are returned before later ones, which are in order again. */
-START_TEST(order_restarts_when_the_clock_jumps_back)
-{
-	push(LATE_NS + 1, 'a');
-	push(LATE_NS + 3, 'c');
-	push(LATE_NS + 2, 'b');
-	end_round();
-	push(20, 'e');
-	push(10, 'd');
-	end_round();
-	ck_assert_uint_eq(pop(), 'a');
-	ck_assert_uint_eq(pop(), 'b');
-	ck_assert_uint_eq(pop(), 'c');
-	ck_assert_uint_eq(pop(), 0);
-	push(40, 'g');
-	push(30, 'f');
-	push(15, 'x');
-	end_round();
-	ck_assert_uint_eq(pop(), 'd');
-	ck_assert_uint_eq(pop(), 'x');
-	ck_assert_uint_eq(pop(), 'e');
-	ck_assert_uint_eq(pop(), 0);
-	end();
-	ck_assert_uint_eq(pop(), 'f');
-	ck_assert_uint_eq(pop(), 'g');
-	ck_assert_uint_eq(reorder_violations(order), 1);
-}
-END_TEST
-
-/*
- * J: the jump.
- * ring 0:  a  J    d            |     f  |
- * ring 1:     J       e         |     g  |   with nothing before it
- * ring 2:  b                    | c J  h |   drained before the jump
- * round:            1                2     3
- */
-START_TEST(a_jump_inside_a_round_keeps_the_order)
-{
-	push_from(1, 50, 'e');
-	push_from(0, LATE_NS, 'a');
-	push_from(0, 10, 'd');
-	push_from(2, LATE_NS + 1, 'b');
-	end_round();
-	push_from(0, 1000, 'f');
-	push_from(1, 2000, 'g');
-	push_from(2, LATE_NS + 2, 'c');
-	push_from(2, 3000, 'h');
-	end_round();
-	ck_assert_uint_eq(pop(), 'a');
-	ck_assert_uint_eq(pop(), 'b');
-	ck_assert_uint_eq(pop(), 'c');
-	ck_assert_uint_eq(pop(), 'd');
-	ck_assert_uint_eq(pop(), 'e');
-	ck_assert_uint_eq(pop(), 0);
-	end_round();
-	ck_assert_uint_eq(pop(), 'f');
-	ck_assert_uint_eq(pop(), 'g');
-	ck_assert_uint_eq(pop(), 'h');
-	ck_assert_uint_eq(reorder_violations(order), 1);
-}
-END_TEST
-
-/* A new event shows the jump too: no event so old was expected any more. */
-START_TEST(a_jump_is_detected_by_returned_records)
-{
-	push_from(0, LATE_NS, 'a');
-	end_round();
-	push_from(0, LATE_NS + 10, 'b');
-	end_round();
-	ck_assert_uint_eq(pop(), 'a');
-	push_from(1, 7, 'c');
-	push_from(0, 8, 'd');
-	push_from(2, LATE_NS + 11, 'x');
-	end();
-	ck_assert_uint_eq(pop(), 'b');
-	ck_assert_uint_eq(pop(), 'x');
-	ck_assert_uint_eq(pop(), 'c');
-	ck_assert_uint_eq(pop(), 'd');
-	ck_assert_uint_eq(pop(), 0);
-}
-END_TEST
-
-/* The recorder's own records may be old: the clock has not jumped. */
-START_TEST(only_streams_show_the_clock)
-{
-	push_from(0, LATE_NS, 'a');
-	push_from(ORDER_NO_STREAM, 5, 'b');
-	push_from(1, LATE_NS - 1, 'c');
-	push_from(ORDER_NO_STREAM, 0, 'd');
-	end();
-	ck_assert_uint_eq(pop(), 'd');
-	ck_assert_uint_eq(pop(), 'b');
-	ck_assert_uint_eq(pop(), 'c');
-	ck_assert_uint_eq(pop(), 'a');
-	ck_assert_uint_eq(reorder_violations(order), 0);
-}
-END_TEST
-
-/* A record without a time takes that of the last returned record of its epoch, and hides no jump. */
-START_TEST(a_record_without_a_time_keeps_its_place)
-{
-	push(LATE_NS, 'a');
-	end_round();
-	end_round();
-	ck_assert_uint_eq(pop(), 'a');
-	push_from(ORDER_NO_STREAM, 0, 'b');
-	push(10, 'd');
-	push_from(ORDER_NO_STREAM, 0, 'c');
-	push(20, 'e');
-	end_round();
-	ck_assert_uint_eq(pop(), 'b');
-	ck_assert_uint_eq(pop(), 'c');
-	push(30, 'f');
-	end_round();
-	ck_assert_uint_eq(pop(), 'd');
-	ck_assert_uint_eq(pop(), 'e');
-	ck_assert_uint_eq(pop(), 0);
-}
-END_TEST
-
 /* Of each block one record stays, whose time is far ahead. */
 START_TEST(blocks_that_few_records_keep_are_bounded)
 {
@@ -387,7 +257,7 @@ START_TEST(blocks_that_few_records_keep_are_bounded)
 
 		blocks[i].left = true;
 		blocks[i].content.capacity = LIMIT_FRAME_BYTES;
-		ck_assert_ptr_null(reorder_push(order, &item, ORDER_NO_STREAM));
+		ck_assert_ptr_null(reorder_push(order, &item, false));
 		push(i + 1, 'x');
 		while (reorder_take(order, taken, 8, SIZE_MAX, &done))
 			;
@@ -411,7 +281,7 @@ START_TEST(small_records_are_bounded_too)
 	size_t most = 0, failures = 0;
 
 	for (item.time_ns = 1; item.time_ns <= 4000000; item.time_ns++) {
-		failures += reorder_push(order, &item, 0) != NULL;
+		failures += reorder_push(order, &item, true) != NULL;
 		while (reorder_take(order, taken, 8, SIZE_MAX, &done))
 			;
 		if (reorder_bytes(order) > most)
@@ -448,7 +318,7 @@ START_TEST(blocks_are_returned_with_their_last_record)
 	struct reorder_item item = {.time_ns = 2, .record = &names[1], .block = &other}, taken[4];
 
 	push(1, 'a');
-	ck_assert_ptr_null(reorder_push(order, &item, 0));
+	ck_assert_ptr_null(reorder_push(order, &item, true));
 	push(3, 'c');
 	other.left = true;
 	end();
@@ -473,7 +343,7 @@ START_TEST(records_of_an_unfinished_round_are_discarded)
 	push(LONG_NS, 'a');
 	push(2 * LONG_NS, 'b');
 	end_round();
-	ck_assert_ptr_null(reorder_push(order, &item, 0));
+	ck_assert_ptr_null(reorder_push(order, &item, true));
 	push(3 * LONG_NS, 'd');
 	push(2 * LONG_NS - ORDER_IN_FLIGHT_NS, 'c');
 	ck_assert_ptr_null(reorder_end_early(order, &unfinished, &done));
@@ -495,7 +365,7 @@ START_TEST(complete_records_of_an_unfinished_round_stay)
 	struct record_block *done = NULL;
 
 	push(LONG_NS, 'a');
-	push_from(ORDER_NO_STREAM, LONG_NS + 5, 'b');
+	push_from(false, LONG_NS + 5, 'b');
 	end_round();
 	if (_i) {
 		push(LONG_NS + 6, 'c');
@@ -560,11 +430,9 @@ Suite *test_suite(void)
 	tcase_add_test(cases, a_quiet_round_completes_the_one_before);
 	tcase_add_loop_test(cases, without_rounds_an_early_end_returns_all, 0, 2);
 	tcase_add_tests(
-	    cases, equal_times_keep_their_order, late_records_are_counted, memory_is_bounded_by_the_rounds,
-	    runs_of_any_length_are_merged, rounds_of_any_number_of_runs_are_merged, without_rounds_memory_is_bounded,
-	    a_jump_moves_sorted_records, order_restarts_when_the_clock_jumps_back,
-	    a_jump_inside_a_round_keeps_the_order, a_jump_is_detected_by_returned_records, only_streams_show_the_clock,
-	    a_record_without_a_time_keeps_its_place, blocks_that_few_records_keep_are_bounded,
-	    small_records_are_bounded_too, a_batch_is_bounded_in_bytes, blocks_are_returned_with_their_last_record);
+	    cases, equal_times_keep_their_order, late_records_are_counted, a_record_without_a_time_keeps_its_place,
+	    memory_is_bounded_by_the_rounds, runs_of_any_length_are_merged, rounds_of_any_number_of_runs_are_merged,
+	    without_rounds_memory_is_bounded, blocks_that_few_records_keep_are_bounded, small_records_are_bounded_too,
+	    a_batch_is_bounded_in_bytes, blocks_are_returned_with_their_last_record);
 	return suite;
 }

@@ -90,10 +90,7 @@ struct mmt_error *layouts_create(const struct recording_file *file, struct layou
 
 		layouts.items[i] = describe(&attribute->attr, attribute->ids.count);
 		for (size_t j = 0; j < attribute->ids.count; j++) {
-			bool made_up = attribute->ids.items[j] >= SNAPSHOT_ID_FIRST;
-			uint64_t stream = made_up ? UINT32_MAX : layouts.stream_count++;
-
-			if (map_put(&layouts.by_id, attribute->ids.items[j], stream << 32 | i))
+			if (map_put(&layouts.by_id, attribute->ids.items[j], i))
 				continue;
 			layouts_deinit(&layouts);
 			return &error_no_memory;
@@ -184,7 +181,7 @@ bool layouts_identify(const struct layouts *layouts, const struct perf_event_hea
 {
 	const uint64_t *source = NULL;
 
-	*identity_ret = (struct record_identity){.attribute = UINT32_MAX, .stream = UINT32_MAX};
+	*identity_ret = (struct record_identity){.attribute = UINT32_MAX};
 	if (header->type < RECORD_HEADER_ATTR) {
 		if (!read_id(layouts, header, record, &identity_ret->id))
 			return false;
@@ -192,7 +189,6 @@ bool layouts_identify(const struct layouts *layouts, const struct perf_event_hea
 			source = map_get(&layouts->by_id, identity_ret->id);
 		if (source) {
 			identity_ret->attribute = (uint32_t)*source;
-			identity_ret->stream = (uint32_t)(*source >> 32);
 		} else if (!identity_ret->id || layouts->count == 1) { /* 0: synthesized by perf */
 			identity_ret->attribute = 0;
 		}
@@ -207,7 +203,7 @@ bool layouts_identify(const struct layouts *layouts, const struct perf_event_hea
 void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		  uint32_t attribute, struct record_identity *identity_ret)
 {
-	*identity_ret = (struct record_identity){.attribute = attribute, .stream = UINT32_MAX};
+	*identity_ret = (struct record_identity){.attribute = attribute};
 	if (header->type < RECORD_HEADER_ATTR)
 		(void)read_id(layouts, header, record, &identity_ret->id);
 	read_known(layouts, header, record, identity_ret);

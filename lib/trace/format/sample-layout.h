@@ -140,14 +140,12 @@ struct sample_layout {
 struct layouts {
 	struct sample_layout *items; /* by attribute */
 	size_t count;
-	struct map by_id;    /* index of the attribute, and of the stream in the upper half */
-	size_t stream_count; /* number of kernel events: one per attribute and CPU */
+	struct map by_id; /* index of the attribute */
 };
 
 /* The identification of a record. */
 struct record_identity {
 	uint32_t attribute;    /* UINT32_MAX: not known */
-	uint32_t stream;       /* the kernel event, whose records are in order; UINT32_MAX: none */
 	uint64_t id;	       /* 0: synthesized by perf, or none */
 	uint64_t time_ns;      /* 0: none */
 	int32_t pid, tid, cpu; /* -1: not known */

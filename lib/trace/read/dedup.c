@@ -14,12 +14,6 @@ void dedup_deinit(struct dedup *dedup)
 	map_deinit(&dedup->allocations);
 }
 
-void dedup_begin_epoch(struct dedup *dedup, uint16_t epoch)
-{
-	dedup_deinit(dedup);
-	*dedup = (struct dedup){.epoch = epoch};
-}
-
 static bool is_recent(uint64_t then_ns, uint64_t now_ns)
 {
 	return now_ns < then_ns || now_ns - then_ns <= WINDOW_NS;
@@ -33,7 +27,7 @@ static bool add_root(struct dedup *dedup, const struct dedup_root *root)
 /* Old entries are not used, so memory need not grow with the recording. */
 static void sweep(struct dedup *dedup, uint64_t now_ns)
 {
-	struct dedup kept = {.epoch = dedup->epoch};
+	struct dedup kept = {0};
 	uint64_t tid, time_ns;
 
 	for (size_t i = 0; i < dedup->roots.count; i++) {

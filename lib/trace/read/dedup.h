@@ -24,13 +24,9 @@ struct dedup {
 	struct map places;	/* key -> place in `roots` */
 	struct map allocations; /* thread -> when its TID was last reused */
 	size_t sweep_at;
-	uint16_t epoch; /* of the clock, see reorder.h */
 };
 
 void dedup_deinit(struct dedup *dedup);
-
-/* The clock has jumped: times from before the jump are no longer comparable, so drop the entries that have them. */
-void dedup_begin_epoch(struct dedup *dedup, uint16_t epoch);
 
 /* A new thread has this TID since `time_ns`. */
 void dedup_forget(struct dedup *dedup, int32_t tid, uint64_t time_ns);

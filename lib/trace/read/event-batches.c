@@ -113,7 +113,7 @@ static struct mmt_error *push_record(struct event_batches *batches, struct event
 				     .block = record.block,
 				     .attribute = identity.attribute,
 				     .size = record.header.size};
-	return reorder_push(batches->order, &item, identity.stream);
+	return reorder_push(batches->order, &item, identity.id && identity.id < SNAPSHOT_ID_FIRST);
 }
 
 /* Append the event of the record, if it gives one. */
@@ -125,8 +125,6 @@ static void decode_item(struct event_batches *batches, const struct reorder_item
 	struct bytes bytes;
 	bool may_be_copy;
 
-	if (item->epoch != batches->dedup.epoch)
-		dedup_begin_epoch(&batches->dedup, item->epoch);
 	header = record_header(item->record);
 	layouts_read(batches->layouts, &header, item->record, item->attribute, &identity);
 	/* The parts of a snapshot have different ids. */
@@ -237,7 +235,7 @@ struct mmt_error *event_batches_create(const struct recording_file *file, const 
 	batches->end = end;
 	error = records_create(file, &batches->records);
 	if (!error)
-		error = reorder_create(layouts->stream_count, &batches->order);
+		error = reorder_create(&batches->order);
 	for (size_t i = 0; !error && i < BATCHES; i++) {
 		batches->items[i].callchains = malloc(CALLCHAINS * LIMIT_CALLCHAIN * sizeof(uint64_t));
 		if (!batches->items[i].callchains)

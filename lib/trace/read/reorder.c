@@ -8,18 +8,6 @@
 #include "base/vector.h"
 
 #define ITEM_BYTES (2 * sizeof(struct reorder_item)) /* size in `items` and `merged` */
-#define SEAM_WAITS 2				     /* the round in which the jump was seen, and the next one */
-
-/* The sort key of records. */
-struct timestamp {
-	uint64_t time_ns;
-	uint16_t epoch;
-};
-
-struct stream {
-	struct timestamp last;
-	bool seen;
-};
 
 struct order {
 	/* From `first` on: records to hand out, up to `releasable`, then other sorted ones, then new ones. */
@@ -27,39 +15,22 @@ struct order {
 	VECTOR(struct reorder_item) merged; /* room for merging */
 	VECTOR(size_t) runs;		    /* start of each run, and finally the end of the last */
 	size_t first, releasable;
-	size_t sorted;		       /* everything before it is sorted */
-	size_t round_start;	       /* the first record of this round */
-	struct timestamp youngest;     /* of this round and those before */
-	struct timestamp round_before; /* the youngest when the previous round ended */
-	struct timestamp reached;      /* if the round ended now, all records up to this time would have been pushed */
-	struct timestamp complete;     /* the same, when the previous round ended */
-	struct timestamp floor;	       /* no older record may come, unless the clock has jumped */
-	struct stream *streams;
-	size_t stream_count;
-	uint16_t epoch;		/* of the clock; the latest one remains */
-	unsigned seam_waits;	/* ends of rounds until no more records from before the last jump can come */
-	uint64_t seam_ns;	/* records younger than this are from before that jump */
-	struct timestamp taken; /* timestamp of the last record handed out */
+	size_t sorted;		  /* everything before it is sorted */
+	uint64_t youngest_ns;	  /* of this round and those before */
+	uint64_t round_before_ns; /* the youngest when the previous round ended */
+	uint64_t reached_ns;	  /* if the round ended now, all records up to this time would have been pushed */
+	uint64_t complete_ns;	  /* the same, when the previous round ended */
+	uint64_t taken_ns;	  /* of the last record handed out */
 	uint64_t violations;
 	size_t bytes;	    /* size of waiting records, including memory for sorting */
 	size_t block_bytes; /* total size of their blocks */
 	bool has_rounds;
 };
 
-struct mmt_error *reorder_create(size_t streams, struct order **order_ret)
+struct mmt_error *reorder_create(struct order **order_ret)
 {
-	struct order *order = calloc(1, sizeof(*order));
-
-	if (!order)
-		return &error_no_memory;
-	order->streams = calloc(streams ? streams : 1, sizeof(*order->streams));
-	order->stream_count = streams;
-	if (!order->streams) {
-		free(order);
-		return &error_no_memory;
-	}
-	*order_ret = order;
-	return NULL;
+	*order_ret = calloc(1, sizeof(**order_ret));
+	return *order_ret ? NULL : &error_no_memory;
 }
 
 /* Release one record of the block. */
@@ -86,25 +57,7 @@ void reorder_destroy(struct order *order)
 	vector_deinit(&order->items);
 	vector_deinit(&order->merged);
 	vector_deinit(&order->runs);
-	free(order->streams);
 	free(order);
-}
-
-static inline bool is_before(const struct reorder_item *left, const struct reorder_item *right)
-{
-	if (left->epoch != right->epoch)
-		return left->epoch < right->epoch;
-	return left->time_ns < right->time_ns;
-}
-
-static inline bool is_younger(struct timestamp left, struct timestamp right)
-{
-	return left.epoch != right.epoch ? left.epoch > right.epoch : left.time_ns > right.time_ns;
-}
-
-static inline struct timestamp timestamp_of(const struct reorder_item *item)
-{
-	return (struct timestamp){.time_ns = item->time_ns, .epoch = item->epoch};
 }
 
 /* Merge two runs into `to`, whose end may be the upper one. With equal times the lower run comes first. */
@@ -114,7 +67,7 @@ static void merge_runs(const struct reorder_item *lower, size_t lower_count, con
 	const struct reorder_item *lower_end = lower + lower_count, *upper_end = upper + upper_count;
 
 	while (lower < lower_end && upper < upper_end) {
-		bool take_upper = is_before(upper, lower);
+		bool take_upper = upper->time_ns < lower->time_ns;
 
 		*to++ = take_upper ? *upper : *lower;
 		upper += take_upper;
@@ -151,9 +104,9 @@ static struct reorder_item *merge_later_runs(struct order *order)
 }
 
 /* The first item in [low, high) that is younger; the items are sorted. */
-static size_t find_younger_in(const struct reorder_item *items, size_t low, size_t high, struct timestamp timestamp)
+static size_t find_younger_in(const struct reorder_item *items, size_t low, size_t high, uint64_t time_ns)
 {
-	return low + partition_point(high - low, i, !is_younger(timestamp_of(&items[low + i]), timestamp));
+	return low + partition_point(high - low, i, items[low + i].time_ns <= time_ns);
 }
 
 /* Merge the waiting records into one run. The first run is already sorted; nearly all new records are younger, so merge
@@ -167,7 +120,7 @@ static struct mmt_error *sort(struct order *order)
 	order->runs.count = 0;
 	enough = vector_push(&order->runs, order->first);
 	for (size_t i = order->sorted > order->first ? order->sorted : order->first + 1; i < order->items.count; i++) {
-		if (is_before(&items[i], &items[i - 1]))
+		if (items[i].time_ns < items[i - 1].time_ns)
 			enough &= vector_push(&order->runs, i);
 	}
 	if (!enough || !vector_push(&order->runs, order->items.count) ||
@@ -180,83 +133,38 @@ static struct mmt_error *sort(struct order *order)
 	later = merge_later_runs(order);
 	middle = order->runs.items[1];
 	end = order->runs.items[2];
-	start = find_younger_in(items, order->first, middle, timestamp_of(&later[middle]));
+	start = find_younger_in(items, order->first, middle, later[middle].time_ns);
 	memcpy(order->merged.items + start, items + start, (middle - start) * sizeof(*items));
 	merge_runs(order->merged.items + start, middle - start, later + middle, end - middle, items + start);
 	return NULL;
 }
 
 /* The first younger record; the waiting records are sorted. */
-static size_t find_younger(const struct order *order, struct timestamp timestamp)
+static size_t find_younger(const struct order *order, uint64_t time_ns)
 {
-	return find_younger_in(order->items.items, order->first, order->items.count, timestamp);
+	return find_younger_in(order->items.items, order->first, order->items.count, time_ns);
 }
 
-/* The clock jumped back from `before_ns` to `after_ns`. Records of this round after it move to the new epoch. */
-static void begin_epoch(struct order *order, uint64_t before_ns, uint64_t after_ns)
+static inline void place_in_time(struct order *order, struct reorder_item *item, bool from_ring)
 {
-	size_t start = order->round_start > order->releasable ? order->round_start : order->releasable;
-	uint16_t before = order->epoch;
-
-	if (before == LIMIT_EPOCHS)
-		return;
-	order->epoch++;
-	order->seam_ns = after_ns + (before_ns - after_ns) / 2;
-	order->seam_waits = SEAM_WAITS;
-	if (order->sorted > start)
-		order->sorted = start;
-	for (size_t i = start; i < order->items.count; i++) {
-		struct reorder_item *item = &order->items.items[i];
-
-		if (item->epoch != before || item->time_ns > order->seam_ns)
-			continue;
-		item->epoch = order->epoch;
-		if (is_younger(timestamp_of(item), order->youngest))
-			order->youngest = timestamp_of(item);
-	}
-}
-
-/* The epoch of a new record. */
-static inline uint16_t find_epoch(struct order *order, uint64_t time_ns, const struct stream *stream)
-{
-	bool joined = stream && stream->seen && stream->last.epoch == order->epoch;
-	uint64_t limit_ns = order->floor.epoch == order->epoch ? order->floor.time_ns : 0;
-
-	if (!joined && order->seam_waits && time_ns > order->seam_ns)
-		return order->epoch - 1;
-	if (joined && stream->last.time_ns > limit_ns)
-		limit_ns = stream->last.time_ns;
-	if (stream && limit_ns > ORDER_JUMP_NS && time_ns < limit_ns - ORDER_JUMP_NS)
-		begin_epoch(order, limit_ns, time_ns);
-	return order->epoch;
-}
-
-static inline void place_in_time(struct order *order, struct reorder_item *item, uint32_t number)
-{
-	struct stream *stream = number < order->stream_count ? &order->streams[number] : NULL;
-	struct timestamp reached;
+	uint64_t reached_ns = item->time_ns;
 
 	if (!item->time_ns) {
-		item->time_ns = order->taken.time_ns;
-		item->epoch = order->taken.epoch;
+		item->time_ns = order->taken_ns;
 		return;
 	}
-	item->epoch = find_epoch(order, item->time_ns, stream);
-	if (stream)
-		*stream = (struct stream){.last = timestamp_of(item), .seen = true};
-	if (is_younger(timestamp_of(item), order->youngest))
-		order->youngest = timestamp_of(item);
+	if (item->time_ns > order->youngest_ns)
+		order->youngest_ns = item->time_ns;
 	/* The recorder reads its clock, then the heads of all rings, and then the records before these. So everything
 	 * older than a record of its own has been read. When a record of a ring was written, older ones may still have
 	 * been on their way to other rings. */
-	reached = timestamp_of(item);
-	if (stream)
-		reached.time_ns -= reached.time_ns < ORDER_IN_FLIGHT_NS ? reached.time_ns : ORDER_IN_FLIGHT_NS;
-	if (is_younger(reached, order->reached))
-		order->reached = reached;
+	if (from_ring)
+		reached_ns -= reached_ns < ORDER_IN_FLIGHT_NS ? reached_ns : ORDER_IN_FLIGHT_NS;
+	if (reached_ns > order->reached_ns)
+		order->reached_ns = reached_ns;
 }
 
-struct mmt_error *reorder_push(struct order *order, const struct reorder_item *item, uint32_t stream)
+struct mmt_error *reorder_push(struct order *order, const struct reorder_item *item, bool from_ring)
 {
 	size_t limit = order->has_rounds ? LIMIT_ORDER_ROUNDS_BYTES : LIMIT_ORDER_WINDOW_BYTES;
 	struct reorder_item *added;
@@ -269,13 +177,12 @@ struct mmt_error *reorder_push(struct order *order, const struct reorder_item *i
 		order->items.count = held;
 		order->releasable = 0;
 		order->sorted = order->sorted > order->first ? order->sorted - order->first : 0;
-		order->round_start = order->round_start > order->first ? order->round_start - order->first : 0;
 		order->first = 0;
 	}
 	if (!vector_push(&order->items, *item))
 		return &error_no_memory;
 	added = &order->items.items[order->items.count - 1];
-	place_in_time(order, added, stream);
+	place_in_time(order, added, from_ring);
 	if (!item->block->pending++) {
 		item->block->counted = item->block->content.capacity;
 		order->block_bytes += item->block->counted;
@@ -288,8 +195,7 @@ struct mmt_error *reorder_push(struct order *order, const struct reorder_item *i
 		size_t middle = order->first + (order->items.count - order->first) / 2;
 
 		if (!error)
-			order->releasable = find_younger(order, timestamp_of(&order->items.items[middle]));
-		order->seam_waits -= order->seam_waits > 0;
+			order->releasable = find_younger(order, order->items.items[middle].time_ns);
 		return error;
 	}
 	return NULL;
@@ -297,19 +203,17 @@ struct mmt_error *reorder_push(struct order *order, const struct reorder_item *i
 
 struct mmt_error *reorder_end_round(struct order *order)
 {
+	uint64_t floor_ns = order->round_before_ns; /* no older record may come */
 	struct mmt_error *error = NULL;
 
-	order->floor = order->round_before;
 	if (order->has_rounds && order->first < order->items.count) {
 		error = sort(order);
 		if (!error)
-			order->releasable = find_younger(order, order->floor);
+			order->releasable = find_younger(order, floor_ns);
 	}
-	order->round_before = order->youngest;
-	order->complete = is_younger(order->floor, order->reached) ? order->floor : order->reached;
-	order->seam_waits -= order->seam_waits > 0;
+	order->round_before_ns = order->youngest_ns;
+	order->complete_ns = floor_ns > order->reached_ns ? floor_ns : order->reached_ns;
 	order->has_rounds = true;
-	order->round_start = order->items.count;
 	return error;
 }
 
@@ -326,16 +230,13 @@ struct mmt_error *reorder_end_early(struct order *order, struct reorder_unfinish
 {
 	struct mmt_error *error = reorder_end(order);
 	/* The end of an empty round at the start of the data does not count. */
-	bool has_round = is_younger(order->round_before, (struct timestamp){0});
-	size_t kept = error || !has_round ? order->items.count : find_younger(order, order->complete);
+	size_t kept = error || !order->round_before_ns ? order->items.count : find_younger(order, order->complete_ns);
 	const struct reorder_item *items = order->items.items;
 
 	*unfinished_ret = (struct reorder_unfinished){.records = order->items.count - kept};
 	if (error || kept == order->items.count)
 		return error;
-	/* Times on both sides of a clock jump cannot be subtracted. */
-	if (items[order->items.count - 1].epoch == order->complete.epoch)
-		unfinished_ret->span_ns = items[order->items.count - 1].time_ns - order->complete.time_ns;
+	unfinished_ret->span_ns = items[order->items.count - 1].time_ns - order->complete_ns;
 	for (size_t i = kept; i < order->items.count; i++) {
 		order->bytes -= items[i].size + ITEM_BYTES;
 		let_go(order, items[i].block, done);
@@ -351,15 +252,14 @@ size_t reorder_take(struct order *order, struct reorder_item *items_ret, size_t 
 
 	while (order->first < order->releasable && count < maximum && taken < bytes) {
 		const struct reorder_item *item = &order->items.items[order->first++];
-		struct timestamp *last = &order->taken;
-		bool late = item->time_ns < last->time_ns;
+		bool late = item->time_ns < order->taken_ns;
 
 		items_ret[count++] = *item;
 		taken += item->size;
 		let_go(order, item->block, done);
 		order->violations += late;
-		if (!late || last->time_ns - item->time_ns > ORDER_JUMP_NS || item->epoch != last->epoch)
-			*last = timestamp_of(item);
+		if (!late || order->taken_ns - item->time_ns > ORDER_JUMP_NS)
+			order->taken_ns = item->time_ns;
 	}
 	order->bytes -= taken + count * ITEM_BYTES;
 	return count;

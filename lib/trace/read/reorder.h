@@ -17,18 +17,12 @@
  * the previous round. So at the end of round n all records up to the largest time of round n-1 may be handed out.
  * Waiting records form a few ascending runs, which are merged; the records themselves are not moved.
  *
- * A clock that jumps back is detected by the events: the times of one event only rise, and no record is older than
- * those that may be handed out. Records after the jump form a new epoch, which is handed out after the previous one.
- * Rings are drained one after the other, so during this round and the next one records of both epochs may come; a
- * record belongs to the epoch to whose time at the jump it is closer.
- *
  * If a recording has no ends of rounds, the older half of the waiting records is handed out whenever
  * LIMIT_ORDER_WINDOW_BYTES are waiting. The same applies if few records keep many blocks, and to a file whose rounds do
  * not end.
  */
 
-#define ORDER_JUMP_NS 1000000000ULL
-#define ORDER_NO_STREAM UINT32_MAX
+#define ORDER_JUMP_NS 1000000000ULL /* by so much the clock has jumped back: later records are not late */
 #define ORDER_IN_FLIGHT_NS                                                                                             \
 	2000000ULL /* from a record's timestamp to its arrival in a ring, and from the first head to the last */
 
@@ -41,19 +35,18 @@ struct reorder_item {
 	uint64_t time_ns; /* 0: none, replaced by the time of the last record handed out */
 	const uint8_t *record;
 	struct record_block *block;
-	uint32_t attribute;   /* the caller's */
-	uint16_t size, epoch; /* `epoch` is set by the order */
+	uint32_t attribute; /* the caller's */
+	uint16_t size;
 };
 
-/* Streams: sources whose records come in order, each known by its number. */
-struct mmt_error *reorder_create(size_t streams, struct order **order_ret) MMT_MUST_CHECK;
+struct mmt_error *reorder_create(struct order **order_ret) MMT_MUST_CHECK;
 
 /* Also destroys the blocks that only waiting records keep. Accepts NULL. */
 void reorder_destroy(struct order *order);
 
 /* Add a record and count it as pending in its block. Records with equal times keep their order of arrival.
- * ORDER_NO_STREAM: the record does not show clock jumps. */
-struct mmt_error *reorder_push(struct order *order, const struct reorder_item *item, uint32_t stream) MMT_MUST_CHECK;
+ * `from_ring`: the kernel wrote it, not the recorder. */
+struct mmt_error *reorder_push(struct order *order, const struct reorder_item *item, bool from_ring) MMT_MUST_CHECK;
 
 struct mmt_error *reorder_end_round(struct order *order) MMT_MUST_CHECK;
 
