@@ -36,4 +36,15 @@ static inline size_t mapped_path_length(const char *path)
 	return length >= sizeof(deleted) && ends_with(path, deleted) ? length - (sizeof(deleted) - 1) : length;
 }
 
+/* How much of the path of a member of a control group, in its hierarchy, names the group, whose path begins with where
+ * that is mounted. The member may be in a group below. 0: it is in another group. */
+static inline size_t group_part_of(const char *member, const char *group)
+{
+	size_t length = strlen(group), end = strlen(member);
+
+	while (end > 1 && (!strchr("/", member[end]) || end > length || memcmp(group + length - end, member, end) != 0))
+		end--;
+	return end > 1 ? end : 0;
+}
+
 #endif

@@ -421,6 +421,41 @@ START_TEST(control_group_with_the_nearest_limit)
 }
 END_TEST
 
+/* Only groups of processes in the report count, if these are known, and those without the latest reading were removed.
+ */
+START_TEST(control_group_of_others)
+{
+	static const char *const paths[] = {"/sys/fs/cgroup/a", "/sys/fs/cgroup/b", "/sys/fs/cgroup/c",
+					    "/sys/fs/cgroup"};
+	static const int32_t pids[] = {PID + 1};
+	static const struct {
+		const char *member; /* of which PID + 1 is */
+		bool filtered;
+		int32_t number;
+	} cases[] = {{"/b/below", false, 0}, {"/b/below", true, 1}, {"/bb", true, 3}, {"", true, 3}};
+	struct mmt_report_options options = {.pids = cases[_i].filtered ? pids : NULL, .pid_count = cases[_i].filtered};
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct mmt_report *report;
+
+	builder_note_text(builder, 1000, PID, NOTE_STARTED, 1, 0, "/a");
+	builder_note_text(builder, 1000, PID + 1, NOTE_STARTED, 1, 0, cases[_i].member);
+	builder_note_text(builder, 1000, PID + 2, NOTE_STARTED, 1, 0, "/b");
+	for (int32_t i = 0; i < 2; i++) {
+		builder_mmap_exit(builder, 1000, PID + i, PID + i, MADE, 16 * PAGE, 0x1234);
+		for (int32_t group = 0; group < (i ? 4 : 3); group += group == 1 && i ? 2 : 1) {
+			builder_note_text(builder, 1100 + (uint64_t)i, group, NOTE_GROUP_CURRENT, 4900, 0,
+					  paths[group]);
+			builder_note(builder, 1100 + (uint64_t)i, group, NOTE_GROUP_LIMIT,
+				     5000 + 10 * (uint64_t)(group == 2 ? 0 : group + 1), 0);
+		}
+	}
+	builder_finish(builder, 3000);
+	report = report_file_report(&options);
+	ck_assert_str_eq(report->limiting_group->path, paths[cases[_i].number]);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* OOM kills of recorded processes and of others are between the marks, but not marks of the user. */
 START_TEST(oom_kills)
 {
@@ -1367,6 +1402,7 @@ Suite *test_suite(void)
 	    memory_unmapped_after_the_last_reading_is_not_held, huge_pages_of_the_process, huge_pages_without_a_sample,
 	    estimates_of_huge_pages_add_up, moved_memory_is_not_new, too_many_moves);
 	tcase_add_loop_test(tests, made_writable_is_touched_after_a_call, 0, 2);
+	tcase_add_loop_test(tests, control_group_of_others, 0, 4);
 	tcase_add_loop_test(tests, control_group_with_the_nearest_limit, 0, 2);
 	tcase_add_loop_test(tests, pages_that_move, 0, 6);
 	return suite;

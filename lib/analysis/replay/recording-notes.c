@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/limits.h"
+#include "base/strings.h"
 #include "trace/format/format.h"
 
 void notes_deinit(struct notes *notes)
@@ -198,12 +199,30 @@ struct mmt_error *notes_resolve(const struct notes *notes, const char *option, s
 			    (unsigned long long)number, (unsigned long long)notes->last_mark);
 }
 
-/* Is the first group nearer to its limit, or did the OOM killer end more of its processes? */
+/* Is the first group nearer to its limit, or did the OOM killer end more of its processes? A group without the latest
+ * reading was removed. */
 static bool is_pressed_more(const struct mmt_control_group *group, const struct mmt_control_group *other)
 {
 	uint64_t kills = mmt_control_group_oom_kills(group), others = mmt_control_group_oom_kills(other);
 
-	return kills != others ? kills > others : mmt_control_group_room(group) < mmt_control_group_room(other);
+	if (kills != others || group->end_ns != other->end_ns)
+		return kills != others ? kills > others : group->end_ns > other->end_ns;
+	return mmt_control_group_room(group) < mmt_control_group_room(other);
+}
+
+/* Does the group, as far as that is known, have only processes that the report leaves out? */
+static bool is_of_others(const struct notes *notes, const char *group)
+{
+	bool others = false;
+
+	array_each(start, notes->starts.items, notes->pids ? notes->starts.count : 0) {
+		if (!group_part_of(intern_get(&notes->control_groups, start->control_group, NULL), group))
+			continue;
+		if (notes_count(notes, start->pid))
+			return false;
+		others = true;
+	}
+	return others;
 }
 
 static void describe_groups(const struct notes *notes, struct mmt_report *report)
@@ -214,6 +233,8 @@ static void describe_groups(const struct notes *notes, struct mmt_report *report
 		if (!group->end_ns)
 			continue;
 		group->path = intern_get(&notes->control_groups, noted->path, NULL);
+		if (is_of_others(notes, group->path))
+			continue;
 		if (!report->limiting_group || is_pressed_more(group, report->limiting_group))
 			report->limiting_group = group;
 		if (group->selected)

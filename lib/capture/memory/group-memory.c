@@ -136,16 +136,14 @@ static bool cut_to_group(char *member, int group)
 {
 	char link[64], path[PATH_MAX];
 	ssize_t length;
+	size_t part;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", group);
-	length = readlink(link, path, sizeof(path));
-	for (size_t end = strlen(member); length > 0 && end > 1; end--) {
-		if (strchr("/", member[end]) && end <= (size_t)length && !memcmp(path + length - end, member, end)) {
-			member[end] = '\0';
-			return true;
-		}
-	}
-	return false;
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = '\0';
+	part = group_part_of(member, path);
+	member[part ?: strlen(member)] = '\0';
+	return part;
 }
 
 bool group_memory_open(int group, pid_t member, struct group_memory *memory)

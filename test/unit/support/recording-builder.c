@@ -646,8 +646,8 @@ void builder_thread_name(struct recording_builder *builder, uint64_t time_ns, in
 	append_comm(builder, SNAPSHOT_ID_NAME, time_ns, pid, tid, name);
 }
 
-void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t pid, enum note_kind kind, uint64_t value,
-		  uint64_t number)
+void builder_note_text(struct recording_builder *builder, uint64_t time_ns, int32_t pid, enum note_kind kind,
+		       uint64_t value, uint64_t number, const char *text)
 {
 	struct buffer body;
 
@@ -658,7 +658,15 @@ void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t p
 	buffer_put_u32(&body, kind);
 	buffer_put_u64(&body, value);
 	buffer_put_u64(&body, number);
+	if (text)
+		buffer_put(&body, text, strlen(text) + 1);
 	append(builder, RECORD_TEXT_POKE, &body, NOTE_ID, time_ns, pid, pid);
+}
+
+void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t pid, enum note_kind kind, uint64_t value,
+		  uint64_t number)
+{
+	builder_note_text(builder, time_ns, pid, kind, value, number, NULL);
 }
 
 void builder_pss(struct recording_builder *builder, uint64_t time_ns, int32_t pid, const struct builder_pss *pss)

@@ -113,6 +113,8 @@ void builder_pss(struct recording_builder *builder, uint64_t time_ns, int32_t pi
 /* See format.h for what they mean. */
 void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t pid, enum note_kind kind, uint64_t value,
 		  uint64_t number);
+void builder_note_text(struct recording_builder *builder, uint64_t time_ns, int32_t pid, enum note_kind kind,
+		       uint64_t value, uint64_t number, const char *text);
 void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid,
 		      const struct mmt_event_mapping *lines, size_t line_count);
 /* Any record. */
