@@ -259,9 +259,9 @@ static struct mmt_error *serve(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	warn_of_access(recorder);
-	/* Per-thread events are also open for offline CPUs. Per-CPU events have to be opened when a CPU comes
-	 * online. */
-	if (recorder->summary.on_cpus && clock_now_ns() - recorder->reader.attachment.cpus.checked_ns >= TICK_NS)
+	/* The kernel closes per-CPU events, but not those of threads, when their CPU goes offline. */
+	if ((recorder->summary.on_cpus || recorder->reader.faults_on_cpus) &&
+	    clock_now_ns() - recorder->reader.attachment.cpus.checked_ns >= TICK_NS)
 		error = ring_reader_check_cpus(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];

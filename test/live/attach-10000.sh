@@ -13,7 +13,7 @@ cpus=$(nproc --all)
 ulimit -n $((cpus > 40 ? 64 + 24 * cpus : 1024))
 start_recording -v -m 64M -p "$pid"
 grep -q 'attached to every CPU, for 10001 threads' record.log || fail "$(cat record.log)"
-# For each CPU: the events, the rings and the hotplug events; and the descriptors that keep the tracepoints open.
+# For each CPU: the events and the rings; and the descriptors that keep the tracepoints open.
 events=$(find "/proc/$recorder/fd" -lname '*perf_event*' | wc -l)
 [ "$events" -le $((16 + 28 * cpus)) ] || fail "the recorder has $events events open"
 let_work

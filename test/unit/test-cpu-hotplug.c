@@ -12,14 +12,19 @@ static void teardown(void)
 	cpu_watch_deinit(&watch);
 }
 
-static void note(const char *recorded, const char *online, bool on_cpus)
+static void note_after(const char *recorded, const char *online, bool on_cpus, uint64_t asleep_ns)
 {
 	cpu_list before = {0}, now = {0};
 
 	ck_assert(cpus_parse(recorded, &before) && cpus_parse(online, &now));
-	ck_assert(cpu_watch_note(&watch, &before, &now, on_cpus));
+	ck_assert(cpu_watch_note(&watch, &before, &now, on_cpus, asleep_ns));
 	vector_deinit(&before);
 	vector_deinit(&now);
+}
+
+static void note(const char *recorded, const char *online, bool on_cpus)
+{
+	note_after(recorded, online, on_cpus, 5000000000);
 }
 
 START_TEST(cpu_lists_are_parsed)
@@ -41,70 +46,41 @@ START_TEST(no_change_is_reported_as_none)
 {
 	note("0-3", "0-3", _i);
 	note("0-3", "0-3", _i);
-	ck_assert_uint_eq(watch.missed_count, 0);
+	ck_assert_uint_eq(watch.missed.count, 0);
 }
 END_TEST
 
 START_TEST(a_cpu_comes_online)
 {
 	note("0,2", "0-2", _i);
-	ck_assert_uint_eq(watch.missed_count, 1);
-	ck_assert_int_eq(watch.first_missed, 1);
+	ck_assert_uint_eq(watch.missed.count, 1);
+	ck_assert_int_eq(watch.missed.items[0], 1);
 	/* Counted once, even if it goes offline again. */
 	note("0,2", "0-2", _i);
 	note("0,2", "0,2", _i);
-	ck_assert_uint_eq(watch.missed_count, 1);
+	ck_assert_uint_eq(watch.missed.count, 1);
 }
 END_TEST
 
 START_TEST(a_cpu_goes_offline_and_comes_back)
 {
 	note("0-1", "0", _i);
-	ck_assert_uint_eq(watch.missed_count, 0);
+	ck_assert_uint_eq(watch.missed.count, 0);
 	note("0-1", "0-1", _i);
-	ck_assert_uint_eq(watch.missed_count, _i); /* events of threads are still there */
+	ck_assert_uint_eq(watch.missed.count, _i); /* events of threads are still there */
 }
 END_TEST
 
-/* A CPU without events gets them once when it comes online. */
-START_TEST(cpus_that_are_back_are_reported)
+/* The kernel has closed the events of all CPUs but the first. */
+START_TEST(the_machine_was_suspended)
 {
-	cpu_list online = {0};
-	int cpu = -1;
-
-	note("0-3", "0-1", true);
-	ck_assert(cpu_watch_add_without_events(&watch, 7));
-	ck_assert(cpus_parse("0-2", &online));
-	note("0-3", "0-2", true);
-	ck_assert_uint_eq(watch.missed_count, 1);
-	ck_assert(cpu_watch_pop_online(&watch, &online, &cpu));
-	ck_assert_int_eq(cpu, 2);
-	ck_assert(!cpu_watch_pop_online(&watch, &online, &cpu));
-	/* Once it has events nothing is missed, until it goes offline again. */
-	note("0-3", "0-2", true);
-	ck_assert(!cpu_watch_pop_online(&watch, &online, &cpu));
-	note("0-3", "0-1", true);
-	ck_assert(cpu_watch_pop_online(&watch, &online, &cpu));
-	vector_deinit(&online);
-}
-END_TEST
-
-/* Between two checks; a CPU that is still offline is reported when it is back. */
-START_TEST(a_cpu_was_offline_between_two_checks)
-{
-	cpu_list online = {0};
-	int cpu = -1;
-
-	note("0-3", "0-2", true);
-	ck_assert(cpu_watch_add_without_events(&watch, 1) && cpu_watch_add_without_events(&watch, 3));
-	ck_assert(cpus_parse("0-2", &online));
-	note("0-3", "0-2", true);
-	ck_assert_uint_eq(watch.missed_count, 1);
-	ck_assert_int_eq(watch.first_missed, 1);
-	ck_assert(cpu_watch_pop_online(&watch, &online, &cpu));
-	ck_assert_int_eq(cpu, 1);
-	ck_assert(!cpu_watch_pop_online(&watch, &online, &cpu));
-	vector_deinit(&online);
+	note("0-3", "0-2", _i);
+	note_after("0-3", "0-2", _i, 5000001000);
+	ck_assert_uint_eq(watch.missed.count, 0);
+	note_after("0-3", "0-2", _i, 7000000000);
+	ck_assert_uint_eq(watch.missed.count, _i ? 2 : 0);
+	note_after("0-3", "0-3", _i, 7000000000);
+	ck_assert_uint_eq(watch.missed.count, _i ? 3 : 0);
 }
 END_TEST
 
@@ -153,7 +129,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, no_change_is_reported_as_none, 0, 2);
 	tcase_add_loop_test(tests, a_cpu_comes_online, 0, 2);
 	tcase_add_loop_test(tests, a_cpu_goes_offline_and_comes_back, 0, 2);
-	tcase_add_tests(tests, cpus_that_are_back_are_reported, a_cpu_was_offline_between_two_checks,
-			possible_cpus_are_listed, possible_cpus_are_limited);
+	tcase_add_loop_test(tests, the_machine_was_suspended, 0, 2);
+	tcase_add_tests(tests, possible_cpus_are_listed, possible_cpus_are_limited);
 	return suite;
 }

@@ -185,7 +185,6 @@ static struct mmt_error *open_event(struct attachment *attachment, const struct 
 	    ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
 		error = explain_open_failure(attachment, errno, event->name, tid, owner->cgroup);
 	added.fd = fd;
-	added.cpu = ring->cpu;
 	if (!error && !vector_push(&attachment->events, added))
 		error = &error_no_memory;
 	if (error && fd >= 0)
@@ -241,15 +240,6 @@ static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, 
 	return error;
 }
 
-/* Opened before the other events of the CPU: if it has stopped, they have stopped, too. */
-static struct mmt_error *open_hotplug_event(struct attachment *attachment, int cpu, bool *gone_ret)
-{
-	int errno_value = cpu_watch_open(&attachment->cpus, cpu);
-
-	*gone_ret = errno_value == ENODEV;
-	return errno_value && !*gone_ret ? explain_open_failure(attachment, errno_value, "events", -1, -1) : NULL;
-}
-
 /* Reads how many samples were lost, or the number of all samples if the kernel does not count lost ones: then
  * attach_add_lost() subtracts those that were read. */
 static uint64_t read_lost(const struct attachment *attachment, const struct attached_event *event)
@@ -266,8 +256,8 @@ static uint64_t read_lost(const struct attachment *attachment, const struct atta
 							    : 0;
 }
 
-/* Closes the events of this root, on this CPU, and with this index in the set; ANY: of all. */
-static void close_events(struct attachment *attachment, int64_t root, int64_t cpu, int64_t index)
+/* Closes the events of this root, and with this index in the set; ANY: of all. */
+static void close_events(struct attachment *attachment, int64_t root, int64_t index)
 {
 	size_t kept = 0;
 
@@ -275,8 +265,7 @@ static void close_events(struct attachment *attachment, int64_t root, int64_t cp
 	for (size_t i = 0; i < attachment->events.count; i++) {
 		const struct attached_event event = attachment->events.items[i];
 
-		if ((root != ANY && event.root != root) || (cpu != ANY && event.cpu != cpu) ||
-		    (index != ANY && event.event != index)) {
+		if ((root != ANY && event.root != root) || (index != ANY && event.event != index)) {
 			attachment->events.items[kept++] = event;
 			continue;
 		}
@@ -295,7 +284,7 @@ static void close_events(struct attachment *attachment, int64_t root, int64_t cp
 
 static void close_root(struct attachment *attachment, uint32_t root)
 {
-	close_events(attachment, root, ANY, ANY);
+	close_events(attachment, root, ANY);
 	attachment->roots.items[root].complete_ns = 0;
 }
 
@@ -389,13 +378,10 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 	if (!vector_push(&attachment->roots, added))
 		return &error_no_memory;
 	for (size_t i = 0; !error && i < cpus->count; i++) {
-		bool gone = false;
+		bool gone = false; /* the CPU is offline */
 
-		if (!later)
-			error = open_hotplug_event(attachment, cpus->items[i], &gone);
-		if (!error && !gone)
-			error = open_set(attachment, root, i, 1, false, &gone);
-		if (gone && !error && !cpu_watch_add_without_events(&attachment->cpus, cpus->items[i]))
+		error = open_set(attachment, root, i, 1, false, &gone);
+		if (gone && !error && !vector_push(&attachment->cpus.away, cpus->items[i]))
 			error = &error_no_memory;
 	}
 	/* Do this even if some events could not be opened: the rings may already contain records of the others. */
@@ -420,27 +406,8 @@ struct mmt_error *attach_faults(struct attachment *attachment)
 
 void attach_close_cpus(struct attachment *attachment)
 {
-	close_events(attachment, ANY, ANY, ANY);
+	close_events(attachment, ANY, ANY);
 	attachment->roots.count = 0;
-}
-
-/* The kernel stopped the earlier events of the CPU when it went offline. */
-struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret)
-{
-	struct mmt_error *error, *noted;
-	size_t index = 0, first;
-
-	while (attachment->rings->cpus.items[index] != cpu)
-		index++;
-	close_events(attachment, ANY, cpu, ANY);
-	first = attachment->events.count;
-	error = open_hotplug_event(attachment, cpu, gone_ret);
-	for (uint32_t root = 0; !error && !*gone_ret && root < attachment->roots.count; root++)
-		error = open_set(attachment, root, index, 1, false, gone_ret);
-	noted = note_later_ids(attachment, first);
-	if (error || *gone_ret)
-		close_events(attachment, ANY, cpu, ANY);
-	return error ? error : noted;
 }
 
 struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t pid, pid_t tid, bool *gone_ret)
@@ -461,7 +428,7 @@ struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t 
 
 void attach_close_coverage_events(struct attachment *attachment)
 {
-	close_events(attachment, ANY, ANY, COVERAGE_EVENT);
+	close_events(attachment, ANY, COVERAGE_EVENT);
 }
 
 bool attach_disable_some(struct attachment *attachment, size_t *next)

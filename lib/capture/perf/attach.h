@@ -62,7 +62,6 @@ void thread_coverage_set_complete(struct thread_coverage *coverage, uint64_t tim
 /* An open event: one of the event set of a thread, on one CPU. */
 struct attached_event {
 	int fd; /* owned by the attachment */
-	int cpu;
 	uint32_t root;
 	uint32_t event; /* index in the event set; UINT32_MAX: the coverage event */
 	uint64_t id;
@@ -175,10 +174,6 @@ struct mmt_error *attach_faults(struct attachment *attachment) MMT_MUST_CHECK;
 
 /* Closes what attach_cpus() opened. Read the rings first. */
 void attach_close_cpus(struct attachment *attachment);
-
-/* Opens the set on a CPU that came online during the recording, after closing the events that the CPU had before.
- * `gone_ret`: the CPU is offline again. */
-struct mmt_error *attach_cpu_later(struct attachment *attachment, int cpu, bool *gone_ret) MMT_MUST_CHECK;
 
 /* Notes a SWITCH record or, with `coverage_event_id` 0, an EXIT record about a thread, in any order. */
 struct mmt_error *attach_note(struct attachment *attachment, pid_t tid, uint64_t time_ns,

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/perf/cpu-hotplug.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "capture/procfs/clock.h"
-#include "capture/perf/perf-events.h"
 #include "capture/procfs/proc.h"
 
 #define ONLINE_FILE "/sys/devices/system/cpu/online"
@@ -94,117 +89,34 @@ struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *l
 	return cpus_add_offline(present, smt_control ? smt_control : "", cpus, left_out_ret) ? NULL : &error_no_memory;
 }
 
-#define ADVANCE_NS_MAX 40000000ULL /* a running clock advances in this time: some have ticks of 10 ms */
+#define ASLEEP_NS_MIN 10000000ULL /* the two clocks are not read at the same time */
 
 void cpu_watch_deinit(struct cpu_watch *watch)
 {
-	for (size_t i = 0; i < watch->items.count; i++)
-		close_descriptor(&watch->items.items[i].fd);
-	vector_deinit(&watch->items);
+	vector_deinit(&watch->away);
+	vector_deinit(&watch->missed);
 }
 
-/* Returns NULL if out of memory. */
-static struct watched_cpu *find_or_add(struct cpu_watch *watch, int cpu)
+bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus,
+		    uint64_t asleep_ns)
 {
-	struct watched_cpu *added;
+	bool suspended = watch->checked && asleep_ns > watch->asleep_ns + ASLEEP_NS_MIN;
 
-	for (size_t i = 0; i < watch->items.count; i++) {
-		if (watch->items.items[i].cpu == cpu)
-			return &watch->items.items[i];
-	}
-	added = vector_append(&watch->items);
-	if (added)
-		*added = (struct watched_cpu){.fd = -1, .cpu = cpu};
-	return added;
-}
-
-int cpu_watch_open(struct cpu_watch *watch, int cpu)
-{
-	struct watched_cpu *watched = find_or_add(watch, cpu);
-	struct perf_event_attr attribute;
-	int errno_value;
-
-	if (!watched)
-		return ENOMEM;
-	close_descriptor(&watched->fd);
-	events_describe_dummy(&attribute);
-	attribute.inherit = 0;
-	attribute.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
-	watched->fd = (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	errno_value = watched->fd < 0 ? errno : 0;
-	watched->enabled_ns = 0;
-	watched->counted_ns = clock_now_ns();
-	return errno_value;
-}
-
-/* Has the count stopped advancing? An event that cannot be read is on a CPU that has gone offline. */
-static bool has_not_advanced(struct watched_cpu *watched)
-{
-	struct {
-		uint64_t value, enabled_ns;
-	} counts;
-
-	if (read(watched->fd, &counts, sizeof(counts)) != sizeof(counts) || counts.enabled_ns == watched->enabled_ns)
-		return true;
-	watched->enabled_ns = counts.enabled_ns;
-	watched->counted_ns = clock_now_ns();
-	return false;
-}
-
-void cpu_watch_find_stopped(struct cpu_watch *watch)
-{
-	for (size_t i = 0; i < watch->items.count; i++) {
-		struct watched_cpu *watched = &watch->items.items[i];
-		uint64_t since_ns = clock_now_ns() - watched->counted_ns;
-
-		if (watched->fd < 0 || !has_not_advanced(watched))
-			continue;
-		/* The last check was so recent that a running clock may not have advanced since. */
-		if (since_ns < ADVANCE_NS_MAX)
-			usleep((useconds_t)((ADVANCE_NS_MAX - since_ns) / 1000));
-		watched->lacks_events |= since_ns >= ADVANCE_NS_MAX || has_not_advanced(watched);
-	}
-}
-
-bool cpu_watch_add_without_events(struct cpu_watch *watch, int cpu)
-{
-	struct watched_cpu *watched = find_or_add(watch, cpu);
-
-	if (watched)
-		watched->lacks_events = true;
-	return watched;
-}
-
-bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus)
-{
-	for (size_t i = 0; i < online->count; i++) {
-		struct watched_cpu *watched = find_or_add(watch, online->items[i]);
-
-		if (!watched)
-			return false;
-		if (watched->missed || (!watched->lacks_events && has(recorded, watched->cpu)))
-			continue;
-		watched->missed = true;
-		if (!watch->missed_count++)
-			watch->first_missed = watched->cpu;
-	}
+	watch->checked = true;
+	watch->asleep_ns = asleep_ns;
 	for (size_t i = 0; on_cpus && i < recorded->count; i++) {
-		if (!has(online, recorded->items[i]) && !cpu_watch_add_without_events(watch, recorded->items[i]))
+		int cpu = recorded->items[i];
+
+		if ((!has(online, cpu) || (suspended && i)) && !has(&watch->away, cpu) &&
+		    !vector_push(&watch->away, cpu))
+			return false;
+	}
+	for (size_t i = 0; i < online->count; i++) {
+		int cpu = online->items[i];
+
+		if ((!has(recorded, cpu) || has(&watch->away, cpu)) && !has(&watch->missed, cpu) &&
+		    !vector_push(&watch->missed, cpu))
 			return false;
 	}
 	return true;
-}
-
-bool cpu_watch_pop_online(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret)
-{
-	for (size_t i = 0; i < watch->items.count; i++) {
-		struct watched_cpu *watched = &watch->items.items[i];
-
-		if (!watched->lacks_events || !has(online, watched->cpu))
-			continue;
-		watched->lacks_events = false;
-		*cpu_ret = watched->cpu;
-		return true;
-	}
-	return false;
 }

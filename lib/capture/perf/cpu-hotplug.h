@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * CPU hotplug: which CPUs are online, the hotplug events that report changes (one dummy event on each CPU), and what to
- * do when a CPU comes online while recording.
+ * CPU hotplug: which CPUs exist, and on which of them calls are missed.
  */
 #ifndef CAPTURE_PERF_CPU_HOTPLUG_H
 #define CAPTURE_PERF_CPU_HOTPLUG_H
@@ -12,13 +11,6 @@
 
 #include "base/errors.h"
 #include "base/vector.h"
-
-/*
- * Which CPUs exist, and on which of them calls are missed. The kernel also accepts per-thread events for offline CPUs
- * and enables them when the CPU comes online. It accepts per-CPU events only for online CPUs, and stops them when the
- * CPU goes offline. The recorder opens them again when it notices that the CPU is back; calls made there in between are
- * missed.
- */
 
 typedef VECTOR(int) cpu_list;
 
@@ -38,46 +30,23 @@ struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *l
 bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus, size_t *left_out_ret);
 
 /*
- * What is known of a CPU. The kernel disables the per-CPU events of a CPU that goes offline and does not enable them
- * when the CPU comes back. If both happen between two checks, no list of CPUs shows it. A hotplug event does: it only
- * counts the time since it was opened, and its count stops for good when its CPU goes offline.
+ * The kernel also accepts per-thread events for offline CPUs and enables them when the CPU comes online. It accepts
+ * per-CPU events only for online CPUs, and closes them for good when the CPU goes offline. While the machine is
+ * suspended, all CPUs but the first are. Zero-initialise one without CPUs.
  */
-struct watched_cpu {
-	int cpu;
-	bool lacks_events;   /* per-CPU events have to be opened when it is online */
-	bool missed;	     /* it was online without events */
-	int fd;		     /* its hotplug event; -1: none */
-	uint64_t enabled_ns; /* the count at the last check that found it advanced */
-	uint64_t counted_ns; /* time of that check, or when the event was opened */
-};
-
-/* Zero-initialise one without CPUs. */
 struct cpu_watch {
-	VECTOR(struct watched_cpu) items;
-	size_t missed_count;
-	int first_missed;
+	cpu_list away;	 /* went offline, and so has no per-CPU events any more */
+	cpu_list missed; /* online without events */
+	bool checked;
+	uint64_t asleep_ns; /* at the last check */
 	uint64_t checked_ns;
-	uint64_t stopped_check_ns;
 };
 
 void cpu_watch_deinit(struct cpu_watch *watch);
 
-/* Opens a hotplug event for an online CPU and closes the previous one. Returns 0 or an errno value; ENODEV: the CPU is
- * offline. */
-int cpu_watch_open(struct cpu_watch *watch, int cpu);
-
-/* Finds CPUs whose hotplug event no longer advances: they have no events. Takes up to 40 ms for each CPU that was also
- * checked a moment ago. */
-void cpu_watch_find_stopped(struct cpu_watch *watch);
-
-/* Notes that this CPU has no events. False: out of memory. */
-bool cpu_watch_add_without_events(struct cpu_watch *watch, int cpu);
-
 /* Notes which CPUs are online now. `recorded`: the CPUs for which events were opened. `on_cpus`: they are per-CPU
- * events. False: out of memory. */
-bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus);
-
-/* Finds a CPU without events that is online again, once. False: there is none. */
-bool cpu_watch_pop_online(struct cpu_watch *watch, const cpu_list *online, int *cpu_ret);
+ * events. `asleep_ns`: how long the machine has been suspended since it was booted. False: out of memory. */
+bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus,
+		    uint64_t asleep_ns);
 
 #endif

@@ -743,63 +743,22 @@ void ring_reader_end(struct recorder *recorder)
 	recorder_keep_failure(recorder, TAKE(thread->error));
 }
 
-#define STOPPED_CHECK_NS 1000000000ULL
-
-/*
- * Opens events on CPUs that have come online. Such a CPU has no events from the time when it comes online until this
- * call, and calls made there in between are missing. So the summary counts it as missed, although it is recorded from
- * now on.
- */
-static struct mmt_error *open_on_new_cpus(struct recorder *recorder, const cpu_list *online)
-{
-	struct attachment *attachment = &recorder->reader.attachment;
-	struct mmt_error *error = NULL;
-	bool ok = true, gone = false;
-	int cpu;
-
-	/* The recording has stopped: new events would only fill a ring that is no longer read. */
-	if (recorder->stop_ns)
-		return NULL;
-	while (!gone && !error && cpu_watch_pop_online(&attachment->cpus, online, &cpu)) {
-		error = attach_cpu_later(attachment, cpu, &gone);
-		if (gone)
-			ok = cpu_watch_add_without_events(&attachment->cpus, cpu);
-	}
-	if (error)
-		recorder_message(recorder, true, "calls on CPU %d are not recorded: %s", cpu,
-				 mmt_error_get_message(error));
-	mmt_error_destroy(error);
-	return ok ? NULL : &error_no_memory;
-}
-
 /* If the list of CPUs cannot be read, nothing is checked. */
 struct mmt_error *ring_reader_check_cpus(struct recorder *recorder)
 {
 	struct cpu_watch *cpus = &recorder->reader.attachment.cpus;
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = clock_now_ns(), asleep_ns = clock_read_ns(CLOCK_BOOTTIME) - now_ns;
 	CLEANUP(vector) cpu_list online = {0};
-	struct mmt_error *error;
-	bool ok = true;
+	struct mmt_error *error = cpus_list_online(&online);
+	bool on_cpus = recorder->summary.on_cpus || recorder->reader.faults_on_cpus;
+	bool ok = error || cpu_watch_note(cpus, &recorder->reader.rings.cpus, &online, on_cpus, asleep_ns);
 
-	/* Find CPUs that went offline and came back between two checks. Each check interrupts every CPU, so checks are
-	 * rare. When recording stops, check twice: a CPU may have run since the previous check and gone offline after
-	 * that, and no later check would notice. */
-	if (recorder->stop_ns || now_ns - cpus->stopped_check_ns >= STOPPED_CHECK_NS) {
-		cpus->stopped_check_ns = now_ns;
-		cpu_watch_find_stopped(cpus);
-		if (recorder->stop_ns)
-			cpu_watch_find_stopped(cpus);
-	}
-	error = cpus_list_online(&online);
-	if (!error)
-		ok = cpu_watch_note(cpus, &recorder->reader.rings.cpus, &online, recorder->summary.on_cpus);
 	mmt_error_destroy(error);
-	cpus->checked_ns = clock_now_ns();
-	error = ok ? open_on_new_cpus(recorder, &online) : &error_no_memory;
-	if (!recorder->summary.missed_cpus && cpus->missed_count)
+	cpus->checked_ns = now_ns;
+	if (!recorder->summary.missed_cpus && cpus->missed.count)
 		recorder_message(recorder, true,
 				 "CPU %d came online during recording: some or all of its events are missing",
-				 cpus->first_missed);
-	recorder->summary.missed_cpus = cpus->missed_count;
-	return error;
+				 cpus->missed.items[0]);
+	recorder->summary.missed_cpus = cpus->missed.count;
+	return ok ? NULL : &error_no_memory;
 }
