@@ -109,10 +109,10 @@
 #define LIMIT_INLINED_FRAMES 64		     /* Functions inlined at one address */
 /* Processor time for one answer of the names helper: debug information of some GB takes tens of seconds */
 #define LIMIT_NAMES_PROCESSOR_SECONDS 60
-#define LIMIT_NAMES_SECONDS 600	     /* All time for it, such as for downloads */
-#define LIMIT_NAMES_ASLEEP_SECONDS 5 /* Time in which it waits without any progress: for a FIFO, not for a disk */
-#define LIMIT_NAMES_MEMORY_SHARE 2   /* Its memory, as a fraction of the machine's */
-#define LIMIT_NAMES_ENDS 16	     /* Helpers that may end in one report; after that there are no more names */
+#define LIMIT_NAMES_SECONDS 600	      /* All time for it, such as for downloads */
+#define LIMIT_NAMES_ASLEEP_SECONDS 10 /* Time in which it waits without any progress: no disk is that slow */
+#define LIMIT_NAMES_MEMORY_SHARE 2    /* Its memory, as a fraction of the machine's */
+#define LIMIT_NAMES_ENDS 16	      /* Helpers that may end in one report; after that there are no more names */
 #define LIMIT_NAMES_ANSWER_BYTES (64u << 20) /* One answer of it */
 #define LIMIT_NAMES_TEXT_BYTES (256u << 10)  /* One name or path; longer ones are cut off */
 #define LIMIT_CFI_SECTION_BYTES (1u << 28)   /* A section of unwind information */

@@ -239,13 +239,14 @@ static void find_unusable_programs(const struct replay *replay, struct warnings 
 	    [MODULE_OTHER_BUILD] = "is not the build that was recorded",
 	    [MODULE_BROKEN] = "is not a valid ELF file",
 	    [MODULE_CHANGED] = "was changed after it was recorded, and has no build-id to compare",
+	    [MODULE_SILENT] = "is on a file system that does not answer",
 	};
 	enum module_state state;
 	size_t position = 0, count = 0;
 	const char *path;
 
 	while ((path = resolver_unusable(replay->code, &position, &state, NULL))) {
-		if (state >= MODULE_POOR_NAMES)
+		if (!reasons[state])
 			continue;
 		if (++count <= PROGRAMS_NAMED)
 			add(warnings, MMT_WARNING_MODULE_UNUSABLE,
@@ -280,7 +281,7 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 	while ((path = resolver_unusable(replay->code, &position, &state, &missing))) {
 		CLEANUP(free) char *part = missing;
 
-		if (state < MODULE_POOR_NAMES || ++count > PROGRAMS_NAMED)
+		if (state < MODULE_POOR_NAMES || state == MODULE_SILENT || ++count > PROGRAMS_NAMED)
 			continue;
 		if (state == MODULE_UNREAD_NAMES)
 			add(warnings, MMT_WARNING_NAMES_UNREAD,

@@ -245,7 +245,7 @@ const char *resolver_unusable(const struct resolver *resolver, size_t *position,
 		module = &stacks->modules.items[(*position)++];
 	} while (map_get(&resolver->improved, module->path));
 	/* Numbers that this version does not know become MODULE_BROKEN. */
-	*state_ret = module->state >= MODULE_MISSING && module->state <= MODULE_SLOW_NAMES
+	*state_ret = module->state >= MODULE_MISSING && module->state <= MODULE_SILENT
 			 ? (enum module_state)module->state
 			 : MODULE_BROKEN;
 	missing = packed_stacks_text(stacks, module->missing);

@@ -195,9 +195,10 @@ static struct mmt_error *open_vdso(uint16_t machine, const uint8_t *build_id, si
 	return accept_elf(file, elf_memory(file->image, file->image_size), machine, build_id, build_id_size);
 }
 
-/* No build-id: accept any. `state` describes problems with the file; the only error returned is out of memory. */
+/* No build-id: accept any. `state` describes problems with the file; the only error returned is out of memory. Without
+ * `helper`, which tries the file first, nothing is known of its file system. */
 static struct mmt_error *elf_file_open(const char *path, uint16_t machine, const uint8_t *build_id,
-				       size_t build_id_size, struct elf_file *file)
+				       size_t build_id_size, struct names_helper *helper, struct elf_file *file)
 {
 	size_t length = mapped_path_length(path);
 	CLEANUP(free) char *file_path = NULL;
@@ -217,6 +218,10 @@ static struct mmt_error *elf_file_open(const char *path, uint16_t machine, const
 	file_path = strndup(path, length);
 	if (!file_path)
 		return &error_no_memory;
+	if (helper && !names_helper_file_answers(helper, file_path)) {
+		file->state = MODULE_SILENT;
+		return NULL;
+	}
 	fd = open_regular(file_path, &file->identity, &file->state);
 	if (fd < 0)
 		return NULL;
@@ -401,7 +406,7 @@ static struct mmt_error *open_module(struct modules *modules, const char *path, 
 		memcpy(module->build_id, build_id, build_id_size);
 	error = content
 		    ? accept_elf(&module->file, elf_memory(content, size), modules->machine, build_id, build_id_size)
-		    : elf_file_open(path, modules->machine, build_id, build_id_size, &module->file);
+		    : elf_file_open(path, modules->machine, build_id, build_id_size, modules->helper, &module->file);
 	if (!error && !content && !build_id_size)
 		refuse_other_file(modules, inode, &module->file);
 	if (!error && (!module->path || !module->build_id || !vector_push(&modules->items, module)))
@@ -599,6 +604,7 @@ static struct symbols *open_in_helper(void *context, struct bytes *description, 
 		return NULL;
 	if (content)
 		memcpy(content, bytes, size);
+	modules->helper = NULL; /* that is this process */
 	error = open_module(modules, path, content, size, build_id.position, build_id_size, inode, &module);
 	mmt_error_destroy(error);
 	return error ? NULL : open_symbols(module, use);

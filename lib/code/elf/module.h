@@ -44,6 +44,7 @@ enum module_state {
 	MODULE_MISSING_NAMES = 8, /* a file with a part of the debug information is missing */
 	MODULE_UNREAD_NAMES = 9,  /* the process that reads names was killed, or could not be started */
 	MODULE_SLOW_NAMES = 10,	  /* reading the debug information takes too long */
+	MODULE_SILENT = 11,	  /* the file system does not answer: not opened */
 };
 
 /*

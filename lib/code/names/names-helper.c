@@ -2,6 +2,7 @@
 #include "code/names/names-helper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,7 +26,15 @@
 #define REQUEST_MAX (UINT64_C(1) << 32) /* a copied module may be large */
 #define EXIT_MILLISECONDS 5000		/* wait this long for a helper that exits, or has nothing to do */
 
-enum names_request { REQUEST_OPEN = 1, REQUEST_NAMES, REQUEST_SPECIAL, REQUEST_RANGE, REQUEST_MISSING, REQUEST_TYPE };
+enum names_request {
+	REQUEST_OPEN = 1,
+	REQUEST_NAMES,
+	REQUEST_SPECIAL,
+	REQUEST_RANGE,
+	REQUEST_MISSING,
+	REQUEST_TYPE,
+	REQUEST_FILE
+};
 
 struct fetched {
 	const struct remote_names *names;
@@ -39,6 +49,7 @@ struct names_helper {
 	int failure;	      /* errno: the last one could not be started */
 	bool ended;	      /* found while it was asked */
 	bool types_end;	      /* the name of a type ended a helper: demangle no more of them */
+	char *silent;	      /* the mount point of a file system that does not answer; NULL: none */
 	time_t second;	      /* the last one that was counted */
 	unsigned seconds;     /* that the request takes */
 	unsigned asleep;      /* of these, the last ones without progress */
@@ -62,7 +73,7 @@ static bool read_line(const char *path, char *line, size_t size)
 	return file && fgets(line, (int)size, file);
 }
 
-/* Whether the helper is stopped, or waits for something other than a disk or a processor. */
+/* Whether the helper is stopped, or waits for something other than a processor. */
 static bool is_asleep(pid_t pid)
 {
 	char path[64], line[256];
@@ -70,7 +81,7 @@ static bool is_asleep(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	name_end = read_line(path, line, sizeof(line)) ? strrchr(line, ')') : NULL;
-	return name_end && (!strncmp(name_end, ") S", 3) || !strncasecmp(name_end, ") t", 3));
+	return name_end && strncmp(name_end, ") R", 3) != 0;
 }
 
 /* Wait until the helper reads or writes. False: it makes no progress, or takes too long. Time in which this process is
@@ -188,6 +199,20 @@ static void put_type(struct server *server, const char *name)
 	put_text(&server->answer, type);
 }
 
+/* A file system that does not answer keeps this process here. */
+static void try_file(struct server *server, const char *path)
+{
+	CLEANUP(close) int fd = -1;
+	struct stat status;
+	char byte;
+
+	if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && pread(fd, &byte, 1, 0) == 1)
+		(void)!pread(fd, &byte, 1, status.st_size - 1);
+	buffer_put_u8(&server->answer, 0);
+}
+
 static void serve_one(struct server *server, struct bytes *request)
 {
 	enum names_request kind = bytes_u8(request);
@@ -225,6 +250,9 @@ static void serve_one(struct server *server, struct bytes *request)
 		break;
 	case REQUEST_TYPE:
 		put_type(server, bytes_string(request));
+		break;
+	case REQUEST_FILE:
+		try_file(server, bytes_string(request));
 		break;
 	case REQUEST_MISSING:
 		put_text(&server->answer, symbols ? symbols_missing_part(symbols, &others) : NULL);
@@ -342,6 +370,7 @@ void names_helper_destroy(struct names_helper *helper)
 		helper_reap(&helper->processes[i]);
 	buffer_deinit(&helper->request);
 	free(helper->answer);
+	free(helper->silent);
 	vector_deinit(&helper->fetched);
 	vector_deinit(&helper->frames);
 	id_table_deinit(&helper->texts_by_hash);
@@ -641,4 +670,42 @@ const char *names_helper_type(struct names_helper *helper, const char *name)
 	buffer_put_string(&helper->request, name);
 	helper->types_end = !exchange(helper, &none, &answer);
 	return helper->types_end ? NULL : keep_text(helper, &answer);
+}
+
+/* The longest mount point that the path begins with, found without asking its file system, owned. NULL: not known. */
+static char *find_mount_point(const char *path)
+{
+	CLEANUP(fclose) FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	char point[4096], *found = NULL;
+	size_t longest = 0, length;
+
+	while (mounts && fscanf(mounts, "%*s %*s %*s %*s %4095s%*[^\n]", point) == 1) {
+		length = strlen(point);
+		if (length <= longest || strncmp(path, point, length) != 0 || path[length] != '/')
+			continue;
+		longest = length;
+		free(found);
+		found = strdup(point);
+	}
+	return found;
+}
+
+bool names_helper_file_answers(struct names_helper *helper, const char *path)
+{
+	struct remote_names none = {.use = SYMBOLS_NONE};
+	CLEANUP(free) char *mount_point = helper->silent ? find_mount_point(path) : NULL;
+	struct bytes answer;
+
+	if (mount_point && !strcmp(mount_point, helper->silent))
+		return false;
+	if (!start(helper))
+		return true;
+	buffer_clear(&helper->request);
+	begin_request(helper, REQUEST_FILE, &none);
+	buffer_put_string(&helper->request, path);
+	if (exchange(helper, &none, &answer) || helper->ended)
+		return true;
+	free(helper->silent);
+	helper->silent = find_mount_point(path);
+	return false;
 }

@@ -76,6 +76,9 @@ bool remote_names_range(struct names_helper *helper, struct remote_names *names,
 /* See demangle_type(). NULL, too, after a name that ended a helper. Lives as long as the helper. */
 const char *names_helper_type(struct names_helper *helper, const char *name);
 
+/* Opens and reads the file in the helper, which it costs if the file system does not answer: false. */
+bool names_helper_file_answers(struct names_helper *helper, const char *path);
+
 /* See symbols_missing_part(). */
 char *remote_names_missing_part(struct names_helper *helper, struct remote_names *names, size_t *others_ret);
 
