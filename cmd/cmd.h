@@ -32,6 +32,7 @@ struct command {
 	const char *const *usage;    /* what may follow "mmtrace NAME", one form a line; NULL-terminated */
 	const char *about;	     /* a sentence or two for --help */
 	const char *const *examples; /* what may follow "mmtrace", and what it does; NULL-terminated */
+	bool reads;		     /* recordings, and ELF files that they name */
 };
 
 /* NULL-terminated by an entry without name. */

@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "cli/message.h"
@@ -29,35 +32,40 @@ const struct command commands[] = {
      "Ctrl-C or SIGTERM, when the process ends, or after --duration.",
      LINES("record -p 1234                      a process, until Ctrl-C",
 	   "record --duration 1m -- ./server    a new process, for a minute",
-	   "record --comm 'worker-*' --report   by name; then show the report")},
+	   "record --comm 'worker-*' --report   by name; then show the report"),
+     false},
     {"report", cmd_report, "show unfreed bytes by stack", LINES("[OPTIONS] [FILE]"),
      "Show the call stacks that mapped memory which was still mapped when the recording ended, largest first.",
      LINES("report                              mmtrace.data of this directory",
 	   "report --html page.html x.data      a page for a browser",
-	   "report --from 30s --focus 'lib*.so' made after 30 s by these modules")},
+	   "report --from 30s --focus 'lib*.so' made after 30 s by these modules"),
+     true},
     {"export", cmd_export, "write a report in the format of another viewer", LINES("[OPTIONS] --format FORMAT [FILE]"),
      "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope, Firefox "
      "Profiler, Perfetto and heaptrack.",
      LINES("export -f pprof -o leak.pb.gz       for pprof",
-	   "export -f svg -o leak.svg           a flame graph for a browser")},
+	   "export -f svg -o leak.svg           a flame graph for a browser"),
+     true},
     {"diff", cmd_diff, "show what grew between two recordings", LINES("[OPTIONS] BEFORE AFTER"),
      "Compare two recordings of the same program stack by stack: what is new, gone, grown and shrunk.",
      LINES("diff before.data after.data         what grew between two recordings",
-	   "diff --fail-above 10M a.data b.data status 1 if 10 MiB more leak")},
+	   "diff --fail-above 10M a.data b.data status 1 if 10 MiB more leak"),
+     true},
     {"dump", cmd_dump, "show a recording event by event", LINES("[OPTIONS] [FILE]"),
-     "Write one line per event in time order, with every field.", LINES(NULL)},
+     "Write one line per event in time order, with every field.", LINES(NULL), true},
     {"pack", cmd_pack, "symbolize a recording so that it can be reported elsewhere", LINES("[OPTIONS] [FILE]"),
      "Unwind and symbolize every stack of a recording and replace the copied stack memory by the function names. The "
      "packed recording can be reported on any machine and shared without memory contents.",
-     LINES(NULL)},
+     LINES(NULL), true},
     {"check", cmd_check, "show what can be recorded here", LINES(""),
-     "Show what can be recorded on this machine with the user's permissions, and how to fix what cannot.", LINES(NULL)},
+     "Show what can be recorded on this machine with the user's permissions, and how to fix what cannot.", LINES(NULL),
+     false},
     {"setup", cmd_setup, "let users record their own processes", LINES("[OPTIONS]"),
      "Run by root once after each boot: store in /run/mmtrace the tracepoint numbers that other users may not read, so "
      "that they can record their own processes.",
-     LINES(NULL)},
+     LINES(NULL), false},
     {"help", cmd_help, "open the manual of a command", LINES("[COMMAND | examples]"),
-     "Open the manual page of a command; `help examples` shows what to begin with.", LINES(NULL)},
+     "Open the manual page of a command; `help examples` shows what to begin with.", LINES(NULL), false},
     {.name = NULL},
 };
 
@@ -105,6 +113,24 @@ void *__wrap_dlopen(const char *file, int mode)
 #define LINK "link dynamic\n"
 #endif
 
+/* In a child, which may stay in the kernel. */
+static int run_apart(const struct command *command, int argc, char **argv)
+{
+	pid_t parent = getpid(), child = fork();
+	int status;
+
+	if (child == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent))
+		_exit(EXIT_UNUSABLE);
+	if (child <= 0)
+		return command->run(command, argc, argv);
+	status = stop_signals_await(child, stop_signals_catch(), NULL);
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	signal(WTERMSIG(status), SIG_DFL);
+	raise(WTERMSIG(status));
+	return EXIT_SIGNAL + WTERMSIG(status);
+}
+
 static int run(int argc, char **argv)
 {
 	const struct command *command;
@@ -122,7 +148,7 @@ static int run(int argc, char **argv)
 	command = command_find(argv[1]);
 	if (!command)
 		return *argv[1] == '-' ? message_usage(NULL, "unknown option %s", argv[1]) : command_refuse(argv[1]);
-	return command->run(command, argc - 1, argv + 1);
+	return (command->reads ? run_apart : command->run)(command, argc - 1, argv + 1);
 }
 
 #define STACK_ROOM_BYTES (1u << 20)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,7 +13,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +31,6 @@
 #define NICE_LOWEST 19
 #define NAMES_SHOWN 8
 #define HINT_NAME_BYTES 64 /* of a name in a hint */
-#define STUCK_MILLISECONDS 1000
 
 /* The settings from the command line. */
 struct record_arguments {
@@ -475,39 +472,6 @@ static bool pack_recorded(const struct command *command, const char *file, const
 	return packed;
 }
 
-/* Waits for the child that packs. A file system of the target that does not answer may keep it in the kernel, where no
- * signal ends it: then the user's signal ends this process alone. Returns whether the child has not crashed. */
-static bool await_end(pid_t child, int stop_fd, const char *interrupted)
-{
-	struct pollfd items[] = {{.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN},
-				 {.fd = stop_fd, .events = POLLIN}};
-	int status = 0, number = 0;
-
-	while (items[0].fd >= 0 && poll(items, 2, -1) < 0 && errno == EINTR)
-		;
-	if (items[0].fd >= 0 && !items[0].revents && items[1].revents) {
-		number = stop_signals_number(stop_fd);
-		kill(child, number);
-		if (poll(items, 1, STUCK_MILLISECONDS) <= 0) {
-			kill(child, SIGKILL);
-			fputs(interrupted ? interrupted : "", stderr);
-			child = 0;
-		}
-	}
-	close(items[0].fd);
-	while (child && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	/* Those of a terminal reach both processes. */
-	if (WIFSIGNALED(status) &&
-	    (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGHUP))
-		number = WTERMSIG(status);
-	if (number) {
-		signal(number, SIG_DFL);
-		raise(number);
-	}
-	return !WIFSIGNALED(status);
-}
-
 /* Shows the report, as the user would. */
 static void show_report(const char *file)
 {
@@ -583,7 +547,7 @@ static int conclude(const struct command *command, const struct record_arguments
 	}
 	if (child == 0)
 		_exit(EXIT_OK);
-	if (child > 0 && !await_end(child, options->stop_fd, interrupted)) {
+	if (child > 0 && WIFSIGNALED(stop_signals_await(child, options->stop_fd, interrupted))) {
 		fputs(interrupted ? interrupted : "", stderr);
 		if (!removed && !arguments->quiet)
 			record_end_put_answer(end, found || stream ? file : NULL, false);

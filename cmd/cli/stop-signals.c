@@ -3,14 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/message.h"
+
+#define STUCK_MILLISECONDS 1000
 
 static int write_end = -1, mark_end = -1;
 int stop_signals_ignored[NSIG], stop_signals_blocked[NSIG];
@@ -125,4 +132,50 @@ int stop_signals_number(int stop_fd)
 	char number = 0;
 
 	return read(stop_fd, &number, 1) == 1 ? number : 0;
+}
+
+/* As it is while the user reads its output in a pager. */
+static bool is_asleep(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	(void)!fscanf(file, "%*d (mmtrace) %c", &state);
+	fclose(file);
+	return state == 'S';
+}
+
+int stop_signals_await(pid_t child, int stop_fd, const char *text)
+{
+	struct pollfd items[] = {{.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN},
+				 {.fd = stop_fd, .events = POLLIN}};
+	int status = 0, number = 0;
+
+	while (items[0].fd >= 0 && poll(items, 2, -1) < 0 && errno == EINTR)
+		;
+	if (items[0].fd >= 0 && !items[0].revents && items[1].revents) {
+		number = stop_signals_number(stop_fd);
+		kill(child, number);
+		while (child && poll(items, 1, STUCK_MILLISECONDS) <= 0) {
+			if (is_asleep(child))
+				continue;
+			kill(child, SIGKILL);
+			fputs(text ? text : "", stderr);
+			child = 0;
+		}
+	}
+	close(items[0].fd);
+	while (child && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (child)
+		number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	return status;
 }

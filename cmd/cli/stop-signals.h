@@ -2,6 +2,8 @@
 #ifndef CLI_STOP_SIGNALS_H
 #define CLI_STOP_SIGNALS_H
 
+#include <sys/types.h>
+
 /* Call this first: notes the signal settings that a recorded command must inherit. SIGCHLD is no longer ignored
  * afterwards. */
 void stop_signals_note_inherited(void);
@@ -21,6 +23,11 @@ int stop_signals_marks(void);
 
 /* From now on the signal has no effect. */
 void stop_signals_survive(int number);
+
+/* Waits for a child that reads files. A file system that does not answer may keep it in the kernel, where no signal
+ * ends it: then the user's signal ends this process alone, with `text` on standard error (NULL: none). Such a signal
+ * that ended the child ends this process, too. Returns the status of waitpid(). */
+int stop_signals_await(pid_t child, int stop_fd, const char *text);
 
 /* The number of the first signal that made the descriptor readable. */
 int stop_signals_number(int stop_fd);

@@ -168,29 +168,3 @@ for options in "${scopes[@]}"; do
 		wait_for_end "$files" "$first" "$executing"
 	done
 done
-
-# Packing reads the code that was mapped from the file, which the recorder sees, too: the user ends that as well.
-says_reason() {
-	grep -q '^recorded ' record.log
-}
-
-if [ "$(uname -m)" = x86_64 ]; then
-	start_silent_files
-	start_command nsenter --mount --target "$files" "$programs/stuck" "$directory/files/file" frames
-	printf '#!/bin/sh\nexec nsenter --mount --target %s "%s" "$@"\n' "$files" "$MMTRACE" >recorder
-	chmod +x recorder
-	MMTRACE=$directory/recorder begin_recording -p "$pid"
-	wait_until "events to be recorded" has_events
-	kill -INT "$recorder"
-	wait_until "the recording to end" says_reason
-	kill -INT "$recorder"
-	wait_until "the recorder to end" has_ended
-	wait "$recorder"
-	[ $? = 130 ] || fail "record did not end of the signal: $(cat record.log)"
-	grep -q 'packing was interrupted' record.log || fail "packing needs no file: $(cat record.log)"
-	kill -9 "$files"
-	wait_for_end "$files"
-	report_json
-	expect_true_report
-	expect_json ".processes[] | select(.pid == $pid) | .checked"
-fi
