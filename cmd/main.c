@@ -40,6 +40,12 @@ const struct command commands[] = {
 	   "report --html page.html x.data      a page for a browser",
 	   "report --from 30s --focus 'lib*.so' made after 30 s by these modules"),
      true},
+    {"top", cmd_top, "show the report of a process while it runs",
+     LINES("[OPTIONS] -p PID[,PID...]", "[OPTIONS] -- COMMAND [ARGUMENT...]"),
+     "Record a process, and show each second what `mmtrace report` would show of the recording so far.",
+     LINES("top -p 1234                         a process, until Ctrl-C",
+	   "top --json --interval 1m --comm app a line of JSON each minute"),
+     false},
     {"export", cmd_export, "write a report in the format of another viewer", LINES("[OPTIONS] --format FORMAT [FILE]"),
      "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope, Firefox "
      "Profiler, Perfetto and heaptrack.",

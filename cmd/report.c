@@ -16,12 +16,6 @@ struct report_settings {
 	bool check, csv;
 };
 
-#define WORD(name, unit, known, sum, csv, text, sorted, id, word, ...) MMT_IF_##sorted(word, )
-#define OR_WORD(name, unit, known, sum, csv, text, sorted, id, word, ...) MMT_IF_##sorted("|" word)
-/* In the order of enum mmt_sort. */
-static const char *const sort_choices[] = {"unfreed", MMT_ROW_FIGURES(WORD) NULL};
-static const char sort_words[] = "unfreed" MMT_ROW_FIGURES(OR_WORD);
-
 #define CHECK_LINES 3 /* processes named, of those that differ and of those not checked */
 
 static void report_omitted(const struct command *command, size_t count, const char *what)
@@ -183,8 +177,7 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    BY_OPTION(&settings.selection),
 	    OPTION(0, "every", value_duration, &settings.selection.report.every_ns, "TIME",
 		   "also show the totals over time, in steps of TIME (10s, 5m)"),
-	    OPTION('s', "sort", NULL, &settings.display.text.sort, sort_words,
-		   "sort by this figure, largest first (default memory); age: oldest first", .choices = sort_choices),
+	    SORT_OPTION(&settings.display),
 	    OPTION(0, "csv", value_flag, &settings.csv, NULL,
 		   "write CSV for spreadsheets: a record for each row or, with --every, for each step"),
 	    DISPLAY_OPTIONS(&settings.display),

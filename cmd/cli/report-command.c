@@ -102,6 +102,11 @@ int report_selection_check_html(const struct command *command, struct report_sel
 	return EXIT_UNUSABLE;
 }
 
+#define WORD(name, unit, known, sum, csv, text, sorted, id, word, ...) MMT_IF_##sorted(word, )
+#define OR_WORD(name, unit, known, sum, csv, text, sorted, id, word, ...) MMT_IF_##sorted("|" word)
+const char *const sort_choices[] = {"unfreed", MMT_ROW_FIGURES(WORD) NULL};
+const char sort_words[] = "unfreed" MMT_ROW_FIGURES(OR_WORD);
+
 /* "function", or "function,thread". */
 const char *report_selection_parse_by(const char *text, void *value)
 {

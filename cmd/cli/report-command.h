@@ -62,6 +62,13 @@ struct report_selection {
 	       "group by this key (default stack); with two, such as function,thread, a row for each pair",            \
 	       .group = "Rows and output")
 
+extern const char *const sort_choices[]; /* in the order of enum mmt_sort */
+extern const char sort_words[];		 /* the same for --help */
+
+#define SORT_OPTION(display)                                                                                           \
+	OPTION('s', "sort", NULL, &(display)->text.sort, sort_words,                                                   \
+	       "sort by this figure, largest first (default memory); age: oldest first", .choices = sort_choices)
+
 /* Call this before using the table, which points into the selection. */
 void report_selection_init(struct report_selection *selection);
 void report_selection_deinit(struct report_selection *selection);

@@ -29,7 +29,8 @@ struct mmt_text_options {
 				frames, not folded */
 	unsigned width;	     /* in columns; 0: unlimited */
 	bool colour;
-	bool ascii; /* ASCII characters only; trends are digits */
+	bool ascii;	  /* ASCII characters only; trends are digits */
+	bool in_progress; /* the recorder still runs: do not warn that the recording is incomplete */
 };
 
 MMT_PUBLIC struct mmt_error *mmt_report_write_text(const struct mmt_report *report,

@@ -30,7 +30,7 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_completeness *completeness = &report->completeness;
 
-	if (completeness->incomplete && !completeness->truncated) {
+	if (completeness->incomplete && !completeness->truncated && !text->options->in_progress) {
 		text_add(text, ": the recorder did not finish. The report shows the state at its last write.");
 		put_warning(text, "INCOMPLETE");
 	}
@@ -40,7 +40,7 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 		put_warning(text, "DAMAGED");
 	}
 	/* The line before says why. */
-	if (completeness->unfinished_records)
+	if (completeness->unfinished_records && !text->options->in_progress)
 		text_add(text, "The last %s (%s) were discarded because records of other CPUs are missing.",
 			 text_duration(text, completeness->unfinished_ns),
 			 text_counted(text, completeness->unfinished_records, "record", "records"));
@@ -311,7 +311,8 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 /* Print one line for all processes that were not checked, if any. */
 static void put_unchecked(struct text *text, const struct mmt_report *report, const struct checks *checks)
 {
-	const char *why = report->completeness.truncated ? "the file was truncated"
+	const char *why = text->options->in_progress	   ? "the recorder still runs"
+			  : report->completeness.truncated ? "the file was truncated"
 			  : report->completeness.incomplete
 			      ? "the recorder did not finish"
 			      : "the recording contains no maps of the kernel to compare with";

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The reports of `top`: each is made in a process that is confined, as `report` is. */
+#include "top.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+
+uint64_t top_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* Writes the JSON document as a line: strings in it have no line breaks. */
+static struct mmt_error *write_line(const struct mmt_report *report, const struct mmt_text_options *text)
+{
+	char *json = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&json, &size);
+	struct mmt_error *error = stream ? mmt_report_write_json(report, text, stream) : NULL;
+
+	if (!stream || fclose(stream) != 0) {
+		fputs("mmtrace top: out of memory\n", stderr);
+		_exit(EXIT_UNUSABLE);
+	}
+	for (const char *c = error ? "" : json; *c; c++) {
+		putchar_unlocked(*c == '\n' ? ' ' : *c);
+		while (*c == '\n' && c[1] == ' ')
+			c++;
+	}
+	putchar('\n');
+	free(json);
+	return error;
+}
+
+static struct mmt_error *write_block(const struct mmt_report *report, const struct mmt_text_options *text)
+{
+	time_t now = time(NULL);
+	char time_text[16] = "";
+	struct mmt_error *error;
+	struct tm local;
+
+	if (localtime_r(&now, &local))
+		strftime(time_text, sizeof(time_text), "%H:%M:%S", &local);
+	printf("[%s]\n", time_text);
+	error = mmt_report_write_text(report, text, stdout);
+	putchar('\n');
+	return error;
+}
+
+/* In the child. Returns the exit status. */
+static int make(struct top *top)
+{
+	struct mmt_report_options *options = &top->selection.report;
+	struct display *display = &top->display;
+	struct mmt_report *report;
+	struct freed_at_end freed;
+	struct mmt_error *error;
+
+	options->input = top->path;
+	truncated_files_ignore();
+	display->text.in_progress = !top->ended;
+	/* At the end, show what `report` shows: the moment before the processes freed what grew. */
+	error = top->ended && !display->json ? report_create_before_end(options, &report, &freed)
+					     : report_create(options, &report);
+	if (error)
+		return message_input_error(top->command, top->path, error);
+	error = display->json ? write_line(report, &display->text) : write_block(report, &display->text);
+	return error ? message_error(top->command, error) : EXIT_OK;
+}
+
+bool top_report_start(struct top *top, struct top_report *report)
+{
+	pid_t parent = getpid(), child;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return false;
+	child = fork();
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(EXIT_UNUSABLE);
+		top->display.no_pager = true;
+		display_start(top->command, &top->display, &top->path, 1);
+		_exit(pager_finish(top->command, make(top)));
+	}
+	close(ends[1]);
+	if (child < 0)
+		close(ends[0]);
+	else
+		*report =
+		    (struct top_report){.pid = child, .fd = ends[0], .last = top->ended, .start_ns = top_now_ns()};
+	return child > 0;
+}
+
+int top_report_end(struct top_report *report, bool early)
+{
+	int status = 0;
+
+	if (!report->pid)
+		return 0;
+	if (early)
+		kill(report->pid, SIGKILL);
+	close(report->fd);
+	while (waitpid(report->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	report->pid = 0;
+	return status;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* `top`: starts the recorder, and shows reports of the recording while it grows. This process parses neither. */
+#include "top.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+#include "cli/stop-signals.h"
+
+#define NUMBER_TEXT 24
+#define MAX_BYTES_DEFAULT (4ULL << 30)
+
+struct top_recorder {
+	struct top *top;
+	pid_t pid;	     /* 0: none, or it has ended */
+	int pidfd;	     /* readable when it has ended */
+	int status;	     /* of its end */
+	char directory[256]; /* "": none was created */
+	char path[288];	     /* of the recording in it */
+};
+
+/* Show reports until the recorder ends, the output is closed, or `stop_fd` is readable. Returns the exit status. */
+static int show_blocks(struct top *top, int stop_fd, int recorder_fd)
+{
+	uint64_t next_ns = top_now_ns() + top->interval_ns;
+	struct top_report report = {0};
+	bool failed = false; /* the last one: it may have met a half-written record */
+
+	for (size_t shown = 0;;) {
+		uint64_t now_ns = top_now_ns();
+		struct pollfd ready[] = {
+		    {.fd = stop_fd, .events = POLLIN},
+		    {.fd = top->ended ? -1 : recorder_fd, .events = POLLIN},
+		    {.fd = report.pid ? report.fd : -1, .events = POLLIN},
+		};
+		int status;
+
+		if (!report.pid && (top->ended || now_ns >= next_ns)) {
+			next_ns = now_ns + top->interval_ns;
+			if (!top_report_start(top, &report)) {
+				message(top->command, "cannot start a report: %s", strerror(errno));
+				return EXIT_UNUSABLE;
+			}
+			continue;
+		}
+		if (poll(ready, 3, report.pid ? -1 : (int)((next_ns - now_ns) / 1000000 + 1)) < 0)
+			continue;
+		if (ready[0].revents) {
+			(void)top_report_end(&report, true);
+			status = stop_signals_number(stop_fd);
+			return status == SIGINT ? EXIT_OK : EXIT_SIGNAL + status;
+		}
+		top->ended |= ready[1].revents != 0;
+		if (!ready[2].revents)
+			continue;
+		status = top_report_end(&report, false);
+		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGPIPE)
+			message(top->command, "the report was ended by signal %d", WTERMSIG(status));
+		if (WIFSIGNALED(status))
+			return EXIT_SIGNAL + WTERMSIG(status);
+		if (report.last || ++shown == top->count || (status && failed))
+			return WEXITSTATUS(status);
+		failed = status != 0;
+	}
+}
+
+static void add_words(const char **line, size_t *count, const char *option, const struct value_words *values)
+{
+	for (size_t i = 0; i < values->count; i++) {
+		line[(*count)++] = option;
+		line[(*count)++] = values->items[i];
+	}
+}
+
+/* In the child: becomes the recorder. Its output, and that of its command, goes to standard error. */
+static void __attribute__((noreturn)) run_recorder(const struct top *top, int ready)
+{
+	size_t count = 0, words = 0;
+	char ready_text[NUMBER_TEXT], bytes_text[NUMBER_TEXT];
+	const char **line;
+
+	while (top->words && top->words[words])
+		words++;
+	line = calloc(24 + 2 * (top->pids.count + top->names.count) + words, sizeof(*line));
+	if (!line)
+		_exit(EXIT_UNUSABLE);
+	snprintf(ready_text, sizeof(ready_text), "%d", ready);
+	snprintf(bytes_text, sizeof(bytes_text), "%" PRIu64, top->max_bytes);
+	for (const char *const *word = (const char *const[]){"mmtrace", "record", "--raw", "-q", "-o", top->path,
+							     "--max-size", bytes_text, "--ready-fd", ready_text, NULL};
+	     *word; word++)
+		line[count++] = *word;
+	if (!top->all_cpus) {
+		line[count++] = "--snapshot-interval";
+		line[count++] = "5s";
+	}
+	add_words(line, &count, "-p", &top->pids);
+	add_words(line, &count, "--comm", &top->names);
+	if (top->all_cpus)
+		line[count++] = "--all-cpus";
+	if (top->cgroup) {
+		line[count++] = "-G";
+		line[count++] = top->cgroup;
+	}
+	line[count++] = "--";
+	for (size_t i = 0; i < words; i++)
+		line[count++] = top->words[i];
+	/* Signals from the terminal reach the parent, which then sends SIGTERM; SIGINT may be ignored (nohup). */
+	(void)setpgid(0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	signal(SIGTERM, SIG_DFL);
+	if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		_exit(EXIT_UNUSABLE);
+	execv("/proc/self/exe", (char **)(uintptr_t)line);
+	_exit(EXIT_CANNOT_RUN);
+}
+
+static void await_recorder(struct top_recorder *recorder)
+{
+	int status = 0;
+
+	while (waitpid(recorder->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	recorder->pid = 0;
+	recorder->status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SIGNAL + WTERMSIG(status);
+}
+
+static void stop_recorder(struct top_recorder *recorder)
+{
+	if (!recorder->pid)
+		return;
+	if (kill(-recorder->pid, SIGTERM) != 0)
+		kill(recorder->pid, SIGTERM);
+	await_recorder(recorder);
+}
+
+/* Starts the recorder and waits until it records. False: there is nothing to show, and `status` says why. */
+static bool start_recorder(struct top_recorder *recorder, int stop_fd)
+{
+	struct pollfd ready[] = {{.events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+	int ends[2], number;
+	char byte;
+
+	recorder->status = EXIT_UNUSABLE;
+	if (pipe(ends) != 0)
+		return false;
+	recorder->pid = fork();
+	if (recorder->pid == 0) {
+		close(ends[0]);
+		run_recorder(recorder->top, ends[1]);
+	}
+	close(ends[1]);
+	ready[0].fd = ends[0];
+	if (recorder->pid > 0)
+		recorder->pidfd = (int)syscall(SYS_pidfd_open, recorder->pid, 0);
+	else
+		recorder->pid = 0;
+	while (recorder->pid && poll(ready, 2, -1) < 0)
+		;
+	if (recorder->pid && recorder->pidfd < 0) {
+		message(recorder->top->command, "cannot watch the recorder: %s", strerror(errno));
+		stop_recorder(recorder);
+	} else if (recorder->pid && ready[1].revents) {
+		number = stop_signals_number(stop_fd);
+		stop_recorder(recorder);
+		recorder->status = EXIT_SIGNAL + number;
+	} else if (recorder->pid && read(ends[0], &byte, 1) != 1) {
+		await_recorder(recorder); /* it has closed the pipe because it ends */
+	}
+	close(ends[0]);
+	return recorder->pid > 0;
+}
+
+static bool create_directory(struct top_recorder *recorder)
+{
+	const char *parent = getenv("TMPDIR");
+
+	snprintf(recorder->directory, sizeof(recorder->directory), "%s/mmtrace-top-XXXXXX",
+		 parent && *parent ? parent : "/var/tmp");
+	if (!mkdtemp(recorder->directory)) {
+		message(recorder->top->command, "cannot create %s: %s", recorder->directory, strerror(errno));
+		*recorder->directory = '\0';
+		return false;
+	}
+	snprintf(recorder->path, sizeof(recorder->path), "%s/mmtrace.data", recorder->directory);
+	recorder->top->path = recorder->path;
+	return true;
+}
+
+static int top(struct top *top)
+{
+	struct top_recorder recorder = {.top = top};
+	int stop_fd = stop_signals_catch(), status = EXIT_UNUSABLE;
+
+	if (stop_fd < 0)
+		message(top->command, "cannot catch signals: %s", strerror(errno));
+	else if (top->path || create_directory(&recorder))
+		status =
+		    start_recorder(&recorder, stop_fd) ? show_blocks(top, stop_fd, recorder.pidfd) : recorder.status;
+	stop_recorder(&recorder);
+	if (*recorder.directory) {
+		(void)unlink(recorder.path);
+		(void)rmdir(recorder.directory);
+	}
+	return status;
+}
+
+/* Returns the exit status; negative: continue. */
+static int take_arguments(struct top *top, char **arguments, bool is_command)
+{
+	if (*arguments && !is_command)
+		return message_usage(top->command, "unexpected argument '%s': pass -- before a command", *arguments);
+	if (*arguments)
+		top->words = arguments;
+	else if (!top->pids.count && !top->names.count && !top->cgroup && !top->all_cpus)
+		return message_usage(top->command, "nothing to record: pass -p PID or -- COMMAND");
+	top->path = top->output;
+	report_selection_apply(&top->selection);
+	return -1;
+}
+
+int cmd_top(const struct command *command, int argc, char **argv)
+{
+	struct top settings = {.command = command,
+			       .display = DISPLAY_DEFAULTS,
+			       .interval_ns = NS_PER_SECOND,
+			       .max_bytes = MAX_BYTES_DEFAULT};
+	int first = 0, status;
+	const struct option_entry table[] = {
+	    OPTION('p', "pid", value_word, &settings.pids, "PID[,PID...]", "attach to these processes",
+		   .group = "What to record"),
+	    OPTION(0, "comm", value_word, &settings.names, "COMM",
+		   "attach to every process with this command name; may be a pattern, and repeated"),
+	    OPTION('G', "cgroup", value_string, &settings.cgroup, "PATH|ID",
+		   "record every process of this control group"),
+	    OPTION('a', "all-cpus", value_flag, &settings.all_cpus, NULL, "record every process, now and later",
+		   .exact = true),
+	    OPTION('o', "output", value_string, &settings.output, "FILE", "keep the recording in FILE"),
+	    OPTION(0, "max-size", value_size, &settings.max_bytes, "SIZE",
+		   "stop recording when SIZE is written (default 4G)"),
+	    OPTION(0, "interval", value_duration, &settings.interval_ns, "TIME", "time between reports (default 1s)",
+		   .group = "What to show"),
+	    OPTION(0, "count", value_count, &settings.count, "N", "end after N reports"),
+	    NAME_OPTIONS(&settings.selection),
+	    BY_OPTION(&settings.selection),
+	    SORT_OPTION(&settings.display),
+	    OPTION('n', "limit", value_count, &settings.display.text.limit, "N",
+		   "show the first N stacks (default 10; with --json all; 0: all)",
+		   .given = &settings.display.limit_given),
+	    OPTION(0, "json", value_flag, &settings.display.json, NULL, "write a line of JSON for each report"),
+	    OPTION(0, "colour", NULL, &settings.display.colour, "auto|always|never",
+		   "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never",
+		   .alias = "color", .choices = colour_choices),
+	    OPTIONS_END,
+	};
+
+	report_selection_init(&settings.selection);
+	settings.display.text.sort = MMT_SORT_MEMORY;
+	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);
+	if (status < 0)
+		status = take_arguments(&settings, argv + first, first > 1 && !strcmp(argv[first - 1], "--"));
+	if (status < 0)
+		status = top(&settings);
+	report_selection_deinit(&settings.selection);
+	free(settings.pids.items);
+	free(settings.names.items);
+	return status;
+}
