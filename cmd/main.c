@@ -42,8 +42,9 @@ const struct command commands[] = {
      true},
     {"top", cmd_top, "show the report of a process while it runs",
      LINES("[OPTIONS] -p PID[,PID...]", "[OPTIONS] -- COMMAND [ARGUMENT...]"),
-     "Record a process, and show each second what `mmtrace report` would show of the recording so far.",
-     LINES("top -p 1234                         a process, until Ctrl-C",
+     "Record a process, and show each second what `mmtrace report` would show of the recording so far. On a terminal "
+     "keys group, sort and filter the rows; otherwise the reports follow one another.",
+     LINES("top -p 1234                         a process; h shows the keys",
 	   "top --json --interval 1m --comm app a line of JSON each minute"),
      false},
     {"export", cmd_export, "write a report in the format of another viewer", LINES("[OPTIONS] --format FORMAT [FILE]"),

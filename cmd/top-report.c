@@ -14,6 +14,8 @@
 
 #include "cli/message.h"
 
+#define READ_BYTES 65536
+
 uint64_t top_now_ns(void)
 {
 	struct timespec now;
@@ -60,8 +62,9 @@ static struct mmt_error *write_block(const struct mmt_report *report, const stru
 }
 
 /* In the child. Returns the exit status. */
-static int make(struct top *top)
+static int make(struct top *top, bool captured)
 {
+	const char *pattern = top->filter;
 	struct mmt_report_options *options = &top->selection.report;
 	struct display *display = &top->display;
 	struct mmt_report *report;
@@ -69,18 +72,31 @@ static int make(struct top *top)
 	struct mmt_error *error;
 
 	options->input = top->path;
+	if (*pattern) {
+		options->focus = &pattern;
+		options->focus_count = 1;
+	}
+	if (top->baseline_ns)
+		options->from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, top->baseline_ns};
 	truncated_files_ignore();
 	display->text.in_progress = !top->ended;
 	/* At the end, show what `report` shows: the moment before the processes freed what grew. */
-	error = top->ended && !display->json ? report_create_before_end(options, &report, &freed)
-					     : report_create(options, &report);
+	error = top->ended && !display->json && !top->baseline_ns ? report_create_before_end(options, &report, &freed)
+								  : report_create(options, &report);
+	if (error && top->baseline_ns && mmt_error_get_code(error) == MMT_ERROR_INVALID) {
+		mmt_error_destroy(error);
+		puts("nothing has been recorded since the baseline yet");
+		return EXIT_OK;
+	}
 	if (error)
 		return message_input_error(top->command, top->path, error);
-	error = display->json ? write_line(report, &display->text) : write_block(report, &display->text);
+	error = captured	? mmt_report_write_text(report, &display->text, stdout)
+		: display->json ? write_line(report, &display->text)
+				: write_block(report, &display->text);
 	return error ? message_error(top->command, error) : EXIT_OK;
 }
 
-bool top_report_start(struct top *top, struct top_report *report)
+bool top_report_start(struct top *top, struct top_report *report, bool captured)
 {
 	pid_t parent = getpid(), child;
 	int ends[2];
@@ -94,7 +110,9 @@ bool top_report_start(struct top *top, struct top_report *report)
 			_exit(EXIT_UNUSABLE);
 		top->display.no_pager = true;
 		display_start(top->command, &top->display, &top->path, 1);
-		_exit(pager_finish(top->command, make(top)));
+		if (captured && (dup2(ends[1], STDOUT_FILENO) < 0 || dup2(ends[1], STDERR_FILENO) < 0))
+			_exit(EXIT_UNUSABLE);
+		_exit(pager_finish(top->command, make(top, captured)));
 	}
 	close(ends[1]);
 	if (child < 0)
@@ -103,6 +121,28 @@ bool top_report_start(struct top *top, struct top_report *report)
 		*report =
 		    (struct top_report){.pid = child, .fd = ends[0], .last = top->ended, .start_ns = top_now_ns()};
 	return child > 0;
+}
+
+uint64_t top_report_next_ns(const struct top *top, const struct top_report *report)
+{
+	uint64_t least_ns = 5 * (report->end_ns - report->start_ns);
+
+	return report->start_ns + (top->interval_ns > least_ns ? top->interval_ns : least_ns);
+}
+
+bool top_report_read(struct top_report *report)
+{
+	char *larger = realloc(report->text, report->size + READ_BYTES + 1);
+	ssize_t count;
+
+	if (!larger)
+		return false;
+	report->text = larger;
+	count = read(report->fd, larger + report->size, READ_BYTES);
+	if (count > 0)
+		report->size += (size_t)count;
+	larger[report->size] = '\0';
+	return count > 0 || (count < 0 && errno == EINTR);
 }
 
 int top_report_end(struct top_report *report, bool early)
@@ -117,5 +157,6 @@ int top_report_end(struct top_report *report, bool early)
 	while (waitpid(report->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	report->pid = 0;
+	report->end_ns = top_now_ns();
 	return status;
 }

@@ -26,6 +26,7 @@ struct top_recorder {
 	pid_t pid;	     /* 0: none, or it has ended */
 	int pidfd;	     /* readable when it has ended */
 	int status;	     /* of its end */
+	FILE *output;	     /* of it and its command, while a screen is shown; NULL: standard error */
 	char directory[256]; /* "": none was created */
 	char path[288];	     /* of the recording in it */
 };
@@ -33,12 +34,11 @@ struct top_recorder {
 /* Show reports until the recorder ends, the output is closed, or `stop_fd` is readable. Returns the exit status. */
 static int show_blocks(struct top *top, int stop_fd, int recorder_fd)
 {
-	uint64_t next_ns = top_now_ns() + top->interval_ns;
-	struct top_report report = {0};
+	struct top_report report = {.start_ns = top_now_ns(), .end_ns = top_now_ns()};
 	bool failed = false; /* the last one: it may have met a half-written record */
 
 	for (size_t shown = 0;;) {
-		uint64_t now_ns = top_now_ns();
+		uint64_t now_ns = top_now_ns(), next_ns = top_report_next_ns(top, &report);
 		struct pollfd ready[] = {
 		    {.fd = stop_fd, .events = POLLIN},
 		    {.fd = top->ended ? -1 : recorder_fd, .events = POLLIN},
@@ -47,8 +47,7 @@ static int show_blocks(struct top *top, int stop_fd, int recorder_fd)
 		int status;
 
 		if (!report.pid && (top->ended || now_ns >= next_ns)) {
-			next_ns = now_ns + top->interval_ns;
-			if (!top_report_start(top, &report)) {
+			if (!top_report_start(top, &report, false)) {
 				message(top->command, "cannot start a report: %s", strerror(errno));
 				return EXIT_UNUSABLE;
 			}
@@ -83,9 +82,12 @@ static void add_words(const char **line, size_t *count, const char *option, cons
 	}
 }
 
-/* In the child: becomes the recorder. Its output, and that of its command, goes to standard error. */
-static void __attribute__((noreturn)) run_recorder(const struct top *top, int ready)
+/* In the child: becomes the recorder. Its output and that of its command are not among the reports. */
+static void __attribute__((noreturn)) run_recorder(const struct top_recorder *recorder, int ready)
 {
+	int output = recorder->output ? fileno(recorder->output) : STDERR_FILENO;
+	int input = recorder->output ? open("/dev/null", O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	const struct top *top = recorder->top;
 	size_t count = 0, words = 0;
 	char ready_text[NUMBER_TEXT], bytes_text[NUMBER_TEXT];
 	const char **line;
@@ -120,7 +122,7 @@ static void __attribute__((noreturn)) run_recorder(const struct top *top, int re
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	signal(SIGTERM, SIG_DFL);
-	if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+	if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
 		_exit(EXIT_UNUSABLE);
 	execv("/proc/self/exe", (char **)(uintptr_t)line);
 	_exit(EXIT_CANNOT_RUN);
@@ -158,7 +160,7 @@ static bool start_recorder(struct top_recorder *recorder, int stop_fd)
 	recorder->pid = fork();
 	if (recorder->pid == 0) {
 		close(ends[0]);
-		run_recorder(recorder->top, ends[1]);
+		run_recorder(recorder, ends[1]);
 	}
 	close(ends[1]);
 	ready[0].fd = ends[0];
@@ -198,17 +200,34 @@ static bool create_directory(struct top_recorder *recorder)
 	return true;
 }
 
+/* Prints what the recorder and its command have written while the screen was shown. */
+static void print_output(FILE *output)
+{
+	char buffer[4096];
+	size_t count;
+
+	rewind(output);
+	while ((count = fread(buffer, 1, sizeof(buffer), output)) > 0)
+		fwrite(buffer, 1, count, stderr);
+	fclose(output);
+}
+
 static int top(struct top *top)
 {
 	struct top_recorder recorder = {.top = top};
+	bool has_screen = top_screen_fits(top);
 	int stop_fd = stop_signals_catch(), status = EXIT_UNUSABLE;
 
-	if (stop_fd < 0)
-		message(top->command, "cannot catch signals: %s", strerror(errno));
+	recorder.output = has_screen ? tmpfile() : NULL;
+	if (stop_fd < 0 || (has_screen && !recorder.output))
+		message(top->command, "cannot begin: %s", strerror(errno));
 	else if (top->path || create_directory(&recorder))
-		status =
-		    start_recorder(&recorder, stop_fd) ? show_blocks(top, stop_fd, recorder.pidfd) : recorder.status;
+		status = !start_recorder(&recorder, stop_fd) ? recorder.status
+			 : has_screen			     ? top_screen_show(top, stop_fd, recorder.pidfd)
+							     : show_blocks(top, stop_fd, recorder.pidfd);
 	stop_recorder(&recorder);
+	if (recorder.output)
+		print_output(recorder.output);
 	if (*recorder.directory) {
 		(void)unlink(recorder.path);
 		(void)rmdir(recorder.directory);
@@ -251,7 +270,7 @@ int cmd_top(const struct command *command, int argc, char **argv)
 		   "stop recording when SIZE is written (default 4G)"),
 	    OPTION(0, "interval", value_duration, &settings.interval_ns, "TIME", "time between reports (default 1s)",
 		   .group = "What to show"),
-	    OPTION(0, "count", value_count, &settings.count, "N", "end after N reports"),
+	    OPTION(0, "count", value_count, &settings.count, "N", "without a terminal: end after N reports"),
 	    NAME_OPTIONS(&settings.selection),
 	    BY_OPTION(&settings.selection),
 	    SORT_OPTION(&settings.display),

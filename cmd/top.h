@@ -25,7 +25,9 @@ struct top {
 	bool all_cpus;
 	uint64_t interval_ns, max_bytes;
 	size_t count;
-	bool ended; /* the recorder has ended */
+	bool ended;	      /* the recorder has ended */
+	uint64_t baseline_ns; /* show what was mapped since this time of the clock; 0: everything */
+	char filter[128];     /* a pattern instead of those of --focus; "": none */
 };
 
 uint64_t top_now_ns(void);
@@ -35,13 +37,27 @@ struct top_report {
 	pid_t pid; /* 0: none */
 	int fd;	   /* readable when it is complete */
 	bool last; /* it began after the end of the recording */
-	uint64_t start_ns;
+	uint64_t start_ns, end_ns;
+	char *text; /* what it has written, if it was captured */
+	size_t size;
 };
 
-/* Start a process that writes a report on standard output. False: see errno. */
-bool top_report_start(struct top *top, struct top_report *report);
+/* Start a process that writes a report on standard output or, `captured`, into `fd`. False: see errno. */
+bool top_report_start(struct top *top, struct top_report *report, bool captured);
 
-/* Returns the status of waitpid(). */
+/* When to start the next one: reports of large recordings take long, and get at most a fifth of the time. */
+uint64_t top_report_next_ns(const struct top *top, const struct top_report *report);
+
+/* Read the text that was captured when `fd` is readable. False: it is complete. */
+bool top_report_read(struct top_report *report);
+
+/* Returns the status of waitpid(). The text stays until it is freed. */
 int top_report_end(struct top_report *report, bool early);
+
+/* Whether standard output is a terminal that can show a screen. */
+bool top_screen_fits(const struct top *top);
+
+/* Show reports until the user quits or `stop_fd` is readable. Returns the exit status. */
+int top_screen_show(struct top *top, int stop_fd, int recorder_fd);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Packages: jq:jq
-# top shows what the report of the same recording shows, as blocks and as JSON, and leaves nothing behind.
+# Packages: python3:python3 jq:jq
+# top shows what the report of the same recording shows: as blocks, as JSON and on a screen with keys, which it restores.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -9,6 +9,19 @@ export TMPDIR=$directory/tmp
 mkdir tmp
 nothing_left() { # WHAT
 	[ -z "$(ls -A tmp)" ] || fail "$1: left $(ls -A tmp)"
+}
+
+find_recorder() { # of this process of top
+	local child
+	recorder=
+	for child in $(cat "/proc/$1/task/$1/children"); do
+		tr '\0' ' ' <"/proc/$child/cmdline" | grep -q ' record ' && recorder=$child
+	done
+	[ -n "$recorder" ] || fail "no recorder"
+}
+recorder_ended() { # WHY
+	wait_for_end "$recorder"
+	! lives "$recorder" || fail "$1 leaves a recorder"
 }
 
 # The last line of JSON and the last block are the report of what was recorded.
@@ -47,14 +60,12 @@ nothing_left "reports"
 top=$!
 processes+=("$top")
 wait_until "a block" grep -q . blocks
-recorder=$(for child in $(cat "/proc/$top/task/$top/children"); do
-	tr '\0' ' ' <"/proc/$child/cmdline" | grep -q ' record ' && echo "$child"
-done)
+find_recorder "$top"
 kill "$top"
 wait "$top"
 status=$?
 [ "$status" = 143 ] || fail "SIGTERM gives $status"
-[ -n "$recorder" ] && ! lives "$recorder" || fail "SIGTERM leaves a recorder"
+recorder_ended "SIGTERM"
 nothing_left "SIGTERM"
 
 # What cannot be recorded, and wrong usage.
@@ -70,3 +81,70 @@ done <<'END'
 127 -- ./missing
 END
 nothing_left "nothing to record"
+
+# in_terminal KEYS COLUMNS ROWS ARGUMENT...: $status is that of top; the terminal must be as before in the end.
+export TERM=xterm
+in_terminal() {
+	local keys=$1 columns=$2 rows=$3
+	shift 3
+	rm -f terminal before after
+	python3 "$support/in-terminal.py" terminal "$keys" sh -c 'echo $$ >shell; columns=$1 rows=$2; shift 2
+		until [ "$(stty size)" = "40 120" ]; do sleep 0.01; done; stty cols $columns rows $rows; stty -a >before
+		"$0" top "$@"; status=$?
+		for i in $(seq 1000); do stty -a >after; cmp -s before after && break; sleep 0.02; done
+		exit $status' "$MMTRACE" "$columns" "$rows" "$@"
+	status=$?
+	cmp -s before after || fail "the terminal has changed: $(diff before after)"
+	! grep -qaF $'\e[?1049h' terminal || grep -qaF $'\e[?1049l' terminal || fail "the screen of before does not come back: $(cat -v terminal)"
+}
+shown() { # PATTERN
+	grep -qaE -- "$1" terminal || fail "'$1' is not shown: $(tail -c 3000 terminal | cat -v)"
+}
+quit_by_key() {
+	[ $status = 0 ] || fail "q ends with $status: $(tail -c 3000 terminal | cat -v)"
+}
+
+# Each key, one after the other.
+in_terminal $'trust:: \nPAUSED: \nby stack  sorted by memory:g\nby function:s\nsorted by resident:/*leak*\\r\nonly --focus:b
+since the baseline:b\ntrust:e\ntrust:\\x1b[B\\x1b[6~\\x1b[H\\x1b[F\nsorted:h\nPage Up, Page Down:x\nsorted:q' \
+	80 24 --colour always -p "$pid"
+quit_by_key
+shown "only --focus .*\\*leak"
+shown $'\e\\[[0-9;]*m.*\e\\[[0-9;]*m'
+
+# Narrow, wide and tiny: the report is as wide as the terminal.
+for columns in 1 40 80 300; do
+	LC_ALL=C in_terminal 'sorted:q' $columns $((columns < 24 ? columns : 24)) -p "$pid"
+	quit_by_key
+done
+
+# The end: the view stays and says so; names cannot control the terminal; the output of the command comes afterwards.
+printf '#!/bin/sh\necho spoken\nexec sleep 0.2\n' >command
+cp command $'evil\e]0;title'
+chmod +x $'evil\e]0;title'
+in_terminal $'RECORDING HAS ENDED:x\ntrust::q' 80 24 -o top.data -- $'./evil\e]0;title'
+quit_by_key
+grep -qa spoken <(sed 's/.*\x1b\[?1049l//' terminal) || fail "the output of the command is lost: $(cat -v terminal)"
+! grep -qaF $'\e]0;' terminal || fail "a name controls the terminal: $(cat -v terminal)"
+"$MMTRACE" report top.data >/dev/null || fail "-o keeps no recording"
+in_terminal "" 80 24 -p 99999999
+[ $status = 2 ] || fail "no process: status $status"
+shown 99999999
+nothing_left "a screen"
+
+# However it ends, the terminal is restored, and no recorder is left.
+for ending in 'INT 0' 'TERM 143' 'HUP 129' 'SEGV 139' 'KILL 137'; do
+	rm -f terminal shell
+	(in_terminal "" 80 24 -p "$pid" && echo "$status" >status) &
+	test=$!
+	processes+=("$test")
+	wait_until "a report" grep -qa trust: terminal
+	top=$(cat "/proc/$(cat shell)/task/$(cat shell)/children")
+	find_recorder "${top% }"
+	# shellcheck disable=SC2086
+	kill -"${ending% *}" $top
+	wait $test || fail "SIG$ending: the terminal is not restored"
+	[ "$(cat status)" = "${ending#* }" ] || fail "SIG$ending: status $(cat status)"
+	recorder_ended "SIG$ending"
+	rm -rf tmp/*
+done

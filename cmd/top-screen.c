@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The full screen of `top`: a status line, the report, and a line of keys. */
+#include "top.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <mmtrace/output.h>
+
+#include "cli/message.h"
+#include "cli/stop-signals.h"
+
+#define FEW_FRAMES 12 /* of a stack */
+
+/* The other screen of the terminal, without a cursor and without wrapping of lines, and back. */
+#define BEGIN "\033[?1049h\033[?25l\033[?7l"
+#define END "\033[?7h\033[?25h\033[?1049l"
+
+static const char help[] = "q, Ctrl-C    quit\n"
+			   "space        pause, and go on\n"
+			   "g            group by the next key: stack, function, module, file, class, process, thread\n"
+			   "s            sort by the next figure\n"
+			   "/            show only what a pattern selects, as --focus; an empty one shows all\n"
+			   "b            show only what is mapped from now on; again: everything\n"
+			   "e            show every frame of the stacks, or less\n"
+			   "arrows       scroll; also Page Up, Page Down, Home and End\n";
+
+struct screen {
+	struct top *top;
+	struct top_report report; /* in the making */
+	char *text;		  /* that is shown; NULL: none yet */
+	char notice[80];
+	size_t scroll, lines;
+	unsigned columns, rows;
+	bool paused, helps, types, quits;
+	bool refresh;	 /* do not wait for the next report */
+	bool last_shown; /* the recorder has ended, and nothing can change */
+	struct termios before;
+	sigset_t mask;	/* SIGWINCH is received only while waiting */
+	pid_t guard;	/* the process that restores the terminal */
+	int guarded_fd; /* it waits until this is closed */
+};
+
+bool top_screen_fits(const struct top *top)
+{
+	const char *terminal = getenv("TERM");
+
+	return !top->display.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && terminal && *terminal &&
+	       strcmp(terminal, "dumb") != 0;
+}
+
+/* In a process of its own: restores the terminal when the parent ends, however it ends. */
+static void __attribute__((noreturn)) guard_terminal(const struct screen *screen, int fd)
+{
+	char byte;
+
+	for (const int *number = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTTOU, 0}; *number; number++)
+		signal(*number, SIG_IGN);
+	while (read(fd, &byte, 1) < 0 && errno == EINTR)
+		;
+	(void)!write(STDOUT_FILENO, END, sizeof(END) - 1);
+	(void)tcsetattr(STDIN_FILENO, TCSANOW, &screen->before);
+	_exit(EXIT_OK);
+}
+
+static bool begin(struct screen *screen)
+{
+	struct termios raw;
+	int ends[2];
+
+	if (tcgetattr(STDIN_FILENO, &screen->before) != 0 || pipe2(ends, O_CLOEXEC) != 0)
+		return false;
+	screen->guard = fork();
+	if (screen->guard == 0) {
+		close(ends[1]);
+		guard_terminal(screen, ends[0]);
+	}
+	close(ends[0]);
+	screen->guarded_fd = ends[1];
+	raw = screen->before;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	raw.c_cc[VMIN] = 1;
+	raw.c_cc[VTIME] = 0;
+	raw.c_cc[VSUSP] = _POSIX_VDISABLE;
+	return screen->guard > 0 && tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0 &&
+	       write(STDOUT_FILENO, BEGIN, sizeof(BEGIN) - 1) > 0;
+}
+
+static void end(struct screen *screen)
+{
+	close(screen->guarded_fd);
+	while (screen->guard > 0 && waitpid(screen->guard, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static void note_change(int number)
+{
+	(void)number;
+}
+
+static void read_size(struct screen *screen)
+{
+	struct winsize size = {0};
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col || !size.ws_row)
+		size = (struct winsize){.ws_row = 24, .ws_col = 80};
+	screen->refresh |= screen->columns && screen->columns != size.ws_col;
+	screen->columns = size.ws_col;
+	screen->rows = size.ws_row;
+}
+
+static void put_status(const struct screen *screen, FILE *stream)
+{
+	const struct top *top = screen->top;
+	const char *no_colour = getenv("NO_COLOR");
+	uint64_t took_ns = screen->report.end_ns - screen->report.start_ns;
+	char text[MMT_SIZE_TEXT];
+
+	fprintf(stream, "\033[H%smmtrace top%s%s  by %s  sorted by %s", no_colour && *no_colour ? "" : "\033[7m",
+		screen->paused ? "  PAUSED" : "", top->ended ? "  RECORDING HAS ENDED" : "",
+		mmt_row_key_name(top->selection.report.by), sort_choices[top->display.text.sort]);
+	if (*top->filter)
+		fputs("  filter ", stream);
+	mmt_write_escaped(top->filter, stream);
+	fputs(top->baseline_ns ? "  since the baseline" : "", stream);
+	if (!screen->report.pid && took_ns > NS_PER_SECOND)
+		fprintf(stream, "  (%s for a report)", mmt_format_duration(took_ns, text));
+	fputs("\033[m\033[K", stream);
+}
+
+static void draw(struct screen *screen)
+{
+	const char *text = screen->helps ? help : screen->text ? screen->text : "waiting for the first report\n";
+	size_t room = screen->rows > 2 ? screen->rows - 2 : 0, line = 0, scroll;
+	char *shown = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&shown, &size);
+
+	if (!stream)
+		return;
+	screen->lines = 0;
+	for (const char *c = text; *c; c++)
+		screen->lines += *c == '\n';
+	if (screen->scroll + room > screen->lines)
+		screen->scroll = screen->lines > room ? screen->lines - room : 0;
+	scroll = screen->helps ? 0 : screen->scroll;
+	put_status(screen, stream);
+	while (*text && line < scroll + room) {
+		size_t length = strcspn(text, "\n");
+
+		if (line++ >= scroll)
+			fprintf(stream, "\n%.*s\033[m\033[K", (int)length, text);
+		text += length + (text[length] == '\n');
+	}
+	fprintf(stream, "\033[J\033[%u;1H", screen->rows);
+	if (screen->types) {
+		fputs("filter: ", stream);
+		mmt_write_escaped(screen->top->filter, stream);
+		fputc('_', stream);
+	} else {
+		fputs(*screen->notice ? screen->notice
+				      : "q quit  space pause  g group  s sort  / filter  b baseline  e frames  h help",
+		      stream);
+	}
+	fputs("\033[K", stream);
+	if (fclose(stream) == 0)
+		screen->quits |= write(STDOUT_FILENO, shown, size) < 0 && errno != EINTR && errno != EAGAIN;
+	free(shown);
+}
+
+static void handle_filter(struct screen *screen, char key)
+{
+	char *filter = screen->top->filter;
+	size_t length = strlen(filter);
+
+	if (key == '\r' || key == '\n' || key == '\033') {
+		screen->types = false;
+		screen->refresh = true;
+	} else if (key == '\177' || key == '\b') {
+		filter[length - (length > 0)] = '\0';
+	} else if (!iscntrl((unsigned char)key) && length + 1 < sizeof(screen->top->filter)) {
+		filter[length] = key;
+		filter[length + 1] = '\0';
+	}
+}
+
+static void handle_key(struct screen *screen, char key)
+{
+	struct top *top = screen->top;
+	struct mmt_report_options *report = &top->selection.report;
+
+	screen->helps = key == 'h' || key == '?';
+	*screen->notice = '\0';
+	screen->refresh |= key && strchr("gsbe", key);
+	switch (key) {
+	case 'q':
+		screen->quits = true;
+		break;
+	case ' ':
+		screen->paused = !screen->paused;
+		screen->refresh |= !screen->paused;
+		break;
+	case 'g':
+		report->by = report->by == MMT_BY_THREAD ? MMT_BY_STACK : report->by + 1;
+		report->then_by = MMT_BY_STACK;
+		screen->scroll = 0;
+		break;
+	case 's':
+		if (!sort_choices[++top->display.text.sort])
+			top->display.text.sort = 0;
+		break;
+	case 'b':
+		top->baseline_ns = top->baseline_ns ? 0 : top_now_ns();
+		break;
+	case 'e':
+		top->display.text.stack_frames = top->display.text.stack_frames ? 0 : FEW_FRAMES;
+		break;
+	case '/':
+		screen->types = true;
+		*top->filter = '\0';
+		break;
+	default:
+		break;
+	}
+}
+
+/* What follows "ESC [". */
+static void handle_sequence(struct screen *screen, char key)
+{
+	size_t page = screen->rows > 3 ? screen->rows - 3 : 1;
+
+	if (key == 'B')
+		screen->scroll++;
+	else if (key == 'A')
+		screen->scroll -= screen->scroll > 0;
+	else if (key == '6')
+		screen->scroll += page;
+	else if (key == '5')
+		screen->scroll -= screen->scroll > page ? page : screen->scroll;
+	else if (key == 'H' || key == '1')
+		screen->scroll = 0;
+	else if (key == 'F' || key == '4')
+		screen->scroll = screen->lines;
+}
+
+static void read_keys(struct screen *screen)
+{
+	char keys[64];
+	ssize_t count = read(STDIN_FILENO, keys, sizeof(keys));
+
+	screen->quits |= count == 0 || (count < 0 && errno != EINTR);
+	for (ssize_t i = 0; i < count; i++) {
+		bool sequence = keys[i] == '\033' && i + 2 < count && (keys[i + 1] == '[' || keys[i + 1] == 'O');
+
+		if (sequence) {
+			handle_sequence(screen, keys[i + 2]);
+			i += i + 3 < count && keys[i + 3] == '~' ? 3 : 2;
+		} else if (screen->types) {
+			handle_filter(screen, keys[i]);
+		} else {
+			handle_key(screen, keys[i]);
+		}
+	}
+}
+
+static void drop_report(struct screen *screen)
+{
+	(void)top_report_end(&screen->report, true);
+	free(screen->report.text);
+	screen->report.text = NULL;
+}
+
+/* Shows the report that is complete. */
+static void take_report(struct screen *screen)
+{
+	struct top_report *report = &screen->report;
+	int status = top_report_end(report, false);
+
+	if (WIFSIGNALED(status)) {
+		snprintf(screen->notice, sizeof(screen->notice), "the report was ended by signal %d", WTERMSIG(status));
+	} else if (report->text) {
+		free(screen->text);
+		screen->text = report->text;
+		report->text = NULL;
+	}
+	screen->last_shown |= report->last;
+	free(report->text);
+	report->text = NULL;
+}
+
+/* Starts the next report if it is time. Returns for how many milliseconds to wait; -1: until something happens. */
+static int start_next(struct screen *screen)
+{
+	uint64_t now_ns = top_now_ns(), next_ns = top_report_next_ns(screen->top, &screen->report);
+
+	if (screen->refresh)
+		drop_report(screen);
+	else if (screen->report.pid || screen->paused || screen->last_shown)
+		return -1;
+	else if (now_ns < next_ns && !screen->top->ended)
+		return (int)((next_ns - now_ns) / 1000000 + 1);
+	screen->refresh = false;
+	if (!top_report_start(screen->top, &screen->report, true)) {
+		screen->report = (struct top_report){.start_ns = now_ns, .end_ns = now_ns};
+		snprintf(screen->notice, sizeof(screen->notice), "cannot start a report: %s", strerror(errno));
+		return (int)(screen->top->interval_ns / 1000000 + 1);
+	}
+	return -1;
+}
+
+static int show(struct screen *screen, int stop_fd, int recorder_fd)
+{
+	struct top *top = screen->top;
+
+	while (!screen->quits) {
+		struct pollfd ready[] = {
+		    {.fd = stop_fd, .events = POLLIN},
+		    {.fd = STDIN_FILENO, .events = POLLIN},
+		    {.fd = top->ended ? -1 : recorder_fd, .events = POLLIN},
+		    {.fd = -1, .events = POLLIN},
+		};
+		struct timespec timeout;
+		int wait, status;
+
+		read_size(screen);
+		wait = start_next(screen);
+		draw(screen);
+		ready[3].fd = screen->report.pid ? screen->report.fd : -1;
+		timeout = (struct timespec){wait / 1000, wait % 1000 * 1000000L};
+		if (ppoll(ready, 4, wait < 0 ? NULL : &timeout, &screen->mask) < 0)
+			continue;
+		if (ready[0].revents) {
+			status = stop_signals_number(stop_fd);
+			return status == SIGINT ? EXIT_OK : EXIT_SIGNAL + status;
+		}
+		if (ready[1].revents)
+			read_keys(screen);
+		top->ended |= ready[2].revents != 0;
+		if (ready[3].revents && !top_report_read(&screen->report))
+			take_report(screen);
+	}
+	return EXIT_OK;
+}
+
+int top_screen_show(struct top *top, int stop_fd, int recorder_fd)
+{
+	struct sigaction change = {.sa_handler = note_change};
+	struct screen screen = {.top = top, .refresh = true};
+	int status = EXIT_UNUSABLE;
+	sigset_t size_changes;
+
+	sigemptyset(&size_changes);
+	sigaddset(&size_changes, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &size_changes, &screen.mask);
+	(void)sigaction(SIGWINCH, &change, NULL);
+	if (begin(&screen))
+		status = show(&screen, stop_fd, recorder_fd);
+	drop_report(&screen);
+	free(screen.text);
+	end(&screen);
+	return status;
+}
