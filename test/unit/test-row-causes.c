@@ -147,6 +147,40 @@ START_TEST(heaps_name_their_callers)
 }
 END_TEST
 
+#define JIT(name) (&(const struct mmt_frame){.kind = MMT_FRAME_JIT, .function = name, .module = "[jit]"})
+
+static const struct mmt_frame *const named_buffer[] = {FRAME("mmap", "libc.so.6"), FRAME("node::Allocate()", "node"),
+						       JIT("JS:alloc node:buffer:391:30"),
+						       JIT("JS:keep /app/grow.js:1:31")};
+static const struct mmt_frame *const unnamed_buffer[] = {FRAME("mmap", "libc.so.6"), FRAME("node::Allocate()", "node"),
+							 JIT(NULL), FRAME("node::Start()", "node")};
+static const struct mmt_frame *const extension[] = {
+    FRAME("mmap", "libc.so.6"), FRAME("_PyObject_ArenaMmap", "libpython3.11.so.1.0"), FRAME("grow", "extension.so"),
+    FRAME("_PyEval_EvalFrameDefault", "libpython3.11.so.1.0")};
+static const struct mmt_frame *const interpreted[] = {
+    FRAME("mmap", "libc.so.6"), FRAME("_PyEval_EvalFrameDefault", "python3.11"), FRAME("main", "python3.11")};
+static const struct mmt_frame *const collected[] = {FRAME("mprotect", "libc.so.6"), JIT("Cache::Remember(int32)")};
+
+/* A runtime's function says less than the program's, which may have no name. */
+START_TEST(runtimes_name_the_program)
+{
+	BUILD({STACK(named_buffer), .memory_bytes = 7000}, {STACK(unnamed_buffer), .memory_bytes = 3000});
+	assert_cause(0, "node::Allocate() (node)", MMT_PATTERN_NONE, 10000, 2);
+	assert_caller(0, "JS:keep /app/grow.js:1:31", 7000);
+	BUILD({STACK(unnamed_buffer), .memory_bytes = 7000}, {STACK(named_buffer), .memory_bytes = 3000});
+	assert_caller(0, "[Node code without names]", 7000);
+	BUILD({STACK(interpreted), .memory_bytes = 7000});
+	assert_cause(0, "[Python code without names]", MMT_PATTERN_NONE, 7000, 1);
+	assert_caller(0, NULL, 0);
+	BUILD({STACK(extension), .memory_bytes = 7000, .pattern = MMT_PATTERN_PYTHON},
+	      {STACK(collected), .memory_bytes = 3000, .pattern = MMT_PATTERN_GC_HEAP},
+	      {STACK(collected), .memory_bytes = 2000, .pattern = MMT_PATTERN_THREAD_STACK});
+	assert_caller(0, "grow (extension.so)", 7000);
+	assert_caller(1, "Cache::Remember(int32)", 3000);
+	assert_caller(2, "Cache::Remember(int32)", 2000);
+}
+END_TEST
+
 /* Several functions call a wrapper, in one cause or in two. */
 START_TEST(wrappers_name_their_callers)
 {
@@ -999,9 +1033,9 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, NULL, teardown);
 	tcase_add_tests(tcase, one_cause_for_each_function, leaks_of_a_function_are_separate);
 	tcase_add_loop_test(tcase, patterns_by_design_are_one_cause, MMT_PATTERN_ARENA, MMT_PATTERN_KINDS);
-	tcase_add_tests(tcase, heaps_name_their_callers, wrappers_name_their_callers, lost_calls_have_no_function,
-			commits_belong_to_the_reservation, reservations_with_memory_are_not_joined,
-			a_leak_of_a_sixteenth_decides, figures_are_sums);
+	tcase_add_tests(tcase, heaps_name_their_callers, runtimes_name_the_program, wrappers_name_their_callers,
+			lost_calls_have_no_function, commits_belong_to_the_reservation,
+			reservations_with_memory_are_not_joined, a_leak_of_a_sixteenth_decides, figures_are_sums);
 	tcase_add_loop_test(tcase, only_stacks_have_causes, 0, 2);
 	tcase = add_tcase(suite, "together");
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "analysis/report/stack-identity.h"
+#include "analysis/report/stack-origin.h"
+#include "analysis/resolver/known-runtimes.h"
 #include "base/cleanup.h"
 #include "base/figures.h"
 #include "base/map.h"
@@ -230,6 +232,8 @@ static bool find_common_depth(const struct causes *causes, const struct callers 
 	return *depth_ret != SIZE_MAX;
 }
 
+#define OF_PROGRAM SIZE_MAX /* depth of the function for which a runtime maps memory */
+
 /* The caller with most memory of the cause, of those of the stem's function; its place is that of a row. */
 static struct mmt_error *find_caller(const struct causes *causes, struct callers *callers,
 				     const struct mmt_cause *cause, const struct stem *stem, size_t depth,
@@ -240,42 +244,72 @@ static struct mmt_error *find_caller(const struct causes *causes, struct callers
 	for (size_t i = 0; i < cause->row_count; i++) {
 		size_t place = cause->rows[i] - 1;
 		const struct mmt_row *row = &causes->rows[place];
-		size_t frame = row->origin + depth;
+		size_t frame = depth == OF_PROGRAM ? origin_of_runtime(row) : row->origin + depth;
 		uint64_t checksum, *bytes;
 
-		if (!row->memory_bytes || frame >= row->frame_count || !identity_has_name(row->frames[frame]) ||
+		if (!row->memory_bytes || frame >= row->frame_count ||
+		    (depth != OF_PROGRAM && !identity_has_name(row->frames[frame])) ||
 		    (stem->depth && common_depth(&causes->rows[stem->place], row) < stem->depth))
 			continue;
-		checksum = identity_frame_checksum(0, causes->build_ids, row->frames[frame]);
+		checksum = origin_is_unnamed_code(row->frames[frame])
+			       ? 0
+			       : identity_frame_checksum(0, causes->build_ids, row->frames[frame]);
 		if (!map_add(&callers->bytes, checksum, row->memory_bytes))
 			return &error_no_memory;
 		bytes = map_get(&callers->bytes, checksum);
 		if (*bytes > *bytes_ret) {
 			*bytes_ret = *bytes;
-			*caller_ret = (struct stem){place, depth + 1};
+			*caller_ret = (struct stem){place, frame - row->origin + 1};
 		}
 	}
 	return NULL;
 }
 
+/* NULL: out of memory. The caller frees it. */
+static char *name_frame(const struct mmt_row *row, size_t place)
+{
+	const struct runtime *runtime = NULL;
+	char *name;
+
+	if (!origin_is_unnamed_code(row->frames[place]))
+		return row->frames[place]->kind == MMT_FRAME_JIT ? strdup(row->frames[place]->function)
+								 : rows_function_name(row->frames[place]);
+	for (size_t i = 0; i < row->frame_count && !runtime; i++)
+		runtime = row->frames[i]->module_path ? runtimes_of_file(row->frames[i]->module_path) : NULL;
+	return asprintf(&name, "[%s code without names]", runtime ? runtime->label : "JIT") < 0 ? NULL : name;
+}
+
 #define CALLER_SHARE 4 /* of the memory: a caller with less than 1/CALLER_SHARE explains little */
 
-/* Name the caller of a function that several call, and the caller of that if other causes have it in common, too. */
+/* Name the caller of a function that several call, and the caller of that if other causes have it in common, too; of a
+ * runtime's own function, the program's. */
 static struct mmt_error *name_caller(const struct causes *causes, struct callers *callers, struct arena *arena,
 				     struct mmt_cause *cause)
 {
 	struct stem stem = {.place = cause->rows[0] - 1}, caller = {0};
 	enum mmt_pattern pattern = find_cause_row(causes, &causes->rows[stem.place])->pattern;
+	const struct mmt_row *row = &causes->rows[stem.place];
 	bool by_design = mmt_pattern_is_by_design(pattern), several;
+	const struct mmt_frame *origin = row->origin < row->frame_count ? row->frames[row->origin] : NULL;
+	bool of_runtime =
+	    origin && pattern != MMT_PATTERN_JVM_NATIVE && pattern != MMT_PATTERN_THREAD_STACK &&
+	    (mmt_frame_is_runtime(origin) || (pattern == MMT_PATTERN_GC_HEAP && origin->kind == MMT_FRAME_JIT));
 	CLEANUP(free) char *name = NULL;
+	struct mmt_error *error;
 	size_t depth = 0;
 	uint64_t bytes;
 
-	if (by_design && pattern != MMT_PATTERN_ARENA && pattern != MMT_PATTERN_HEAP && pattern != MMT_PATTERN_PYTHON &&
-	    pattern != MMT_PATTERN_JVM_NATIVE && pattern != MMT_PATTERN_THREAD_STACK)
+	if (of_runtime) {
+		error = find_caller(causes, callers, cause, &stem, OF_PROGRAM, &caller, &cause->caller_bytes);
+		if (error)
+			return error;
+		if (cause->caller_bytes < cause->memory_bytes / CALLER_SHARE)
+			caller.depth = 0;
+	}
+	if (!caller.depth && by_design && pattern != MMT_PATTERN_ARENA && pattern != MMT_PATTERN_HEAP &&
+	    pattern != MMT_PATTERN_PYTHON && pattern != MMT_PATTERN_JVM_NATIVE && pattern != MMT_PATTERN_THREAD_STACK)
 		return NULL;
-	for (;;) {
-		struct mmt_error *error;
+	while (!of_runtime || !caller.depth) {
 		struct stem next;
 
 		if (!by_design && (!find_common_depth(causes, callers, &stem, &depth, &several) || !depth ||
@@ -293,10 +327,18 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 	}
 	if (!caller.depth)
 		return NULL;
-	name =
-	    rows_function_name(causes->rows[caller.place].frames[causes->rows[caller.place].origin + caller.depth - 1]);
+	row = &causes->rows[caller.place];
+	name = name_frame(row, row->origin + caller.depth - 1);
 	cause->caller = name ? arena_string(arena, name) : NULL;
-	return cause->caller ? NULL : &error_no_memory;
+	if (!cause->caller)
+		return &error_no_memory;
+	/* The loop of an interpreter says nothing more. */
+	if (cause->name && origin_is_unnamed_code(row->frames[row->origin])) {
+		cause->name = cause->caller;
+		cause->caller = NULL;
+		cause->caller_bytes = 0;
+	}
+	return NULL;
 }
 
 static struct mmt_error *name_callers(struct causes *causes, struct arena *arena)

@@ -164,6 +164,44 @@ static size_t find_interpreted(const struct mmt_frame *const *frames, size_t fra
 	return place;
 }
 
+/* JIT code that is no function of the program: stubs, and what the runtime brings along. */
+static bool is_library_of_runtime(const char *function)
+{
+	static const char *const starts[] = {"java.", "jdk.",	 "sun.",    "System.", "Interop.", "IL_STUB", "Stub",
+					     "stub",  "Builtin", "vtable ", "I2C/C2I", "py::<",	   ""};
+
+	return matches_any(skip_return_type(function), starts) || strstr(function, " node:") ||
+	       (starts_with(function, "py::") && strstr(function, "/lib/python3"));
+}
+
+bool origin_is_unnamed_code(const struct mmt_frame *frame)
+{
+	bool is_loop;
+
+	if (frame->kind == MMT_FRAME_JIT)
+		return !frame->function || !strcmp(frame->function, "Interpreter");
+	return (mmt_frame_is_interpreter(frame, &is_loop) && is_loop) ||
+	       (frame->function && starts_with(frame->function, "Builtins_InterpreterEntryTrampoline"));
+}
+
+size_t origin_of_runtime(const struct mmt_row *row)
+{
+	size_t unnamed = row->frame_count;
+
+	for (size_t i = row->origin; i < row->frame_count; i++) {
+		const struct mmt_frame *frame = row->frames[i];
+
+		if (origin_is_unnamed_code(frame))
+			unnamed = unnamed < i ? unnamed : i;
+		else if (frame->function &&
+			 (frame->kind == MMT_FRAME_JIT ? !is_library_of_runtime(frame->function)
+						       : unnamed == row->frame_count && !mmt_frame_is_runtime(frame) &&
+							     !is_host(frame) && !is_library(frame)))
+			return i;
+	}
+	return unnamed;
+}
+
 size_t origin_find(const struct mmt_frame *const *frames, size_t frame_count)
 {
 	size_t place = 0;

@@ -94,7 +94,7 @@ const char *text_cause_name(const struct mmt_cause *cause)
 const char *text_cause_other(const struct mmt_cause *cause, struct cause_words *words)
 {
 	bool is_heap = cause->pattern == MMT_PATTERN_HEAP || cause->pattern == MMT_PATTERN_ARENA ||
-		       cause->pattern == MMT_PATTERN_PYTHON;
+		       cause->pattern == MMT_PATTERN_PYTHON || cause->pattern == MMT_PATTERN_GC_HEAP;
 	double percent = cause->memory_bytes ? (double)cause->caller_bytes / (double)cause->memory_bytes * 100 : 0;
 	char share[16] = "";
 
