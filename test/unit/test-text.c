@@ -31,9 +31,8 @@ START_TEST(first_screen)
 	struct mmt_report report = sample_report();
 	char *text = render(&report, &(struct mmt_text_options){.stack_frames = 32});
 
-	ASSERT_HAS(text,
-		   "MyConsoleApp (pid 3074), 62.1 s   RSS 100.0 MiB at start, 100.0 MiB at end   0 B per minute   "
-		   "peak 101.0 MiB   ");
+	ASSERT_HAS(text, "MyConsoleApp (pid 3074), 62.1 s   RSS 100.0 MiB at start, 100.0 MiB at end   "
+			 "peak 101.0 MiB   ");
 	ASSERT_HAS(text, "\nSTEADY: RSS has no steady trend: 0 B from start to end, noise ");
 	ASSERT_HAS(text, "\n  mmtrace.data\n");
 	ASSERT_HAS(text, "1,338 events: 1,333 mmap, 5 munmap; 0 lost\n");
@@ -1310,10 +1309,20 @@ START_TEST(verdicts_of_rows)
 {
 	struct mmt_report report = sample_report();
 	struct mmt_row row = report.rows[0];
+	struct mmt_cause cause = {
+	    .verdict = MMT_ROW_LEAK, .memory_bytes = 3ull << 30, .rows = (const uint32_t[]){1, 2, 3}, .row_count = 3};
 	char *text;
 
 	report.rows = &row;
 	report.row_count = 1;
+	report.causes = &cause;
+	report.cause_count = 1;
+	row.cause = 1;
+	row.verdict = MMT_ROW_PART_OF_LEAK;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "   part of a LEAK of 3.00 GiB in 3 stacks   ");
+	free(text);
+	report.cause_count = row.cause = 0;
 	row.verdict = MMT_ROW_KEEPS_GROWING;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   keeps growing +989.0 MiB per minute   ");
@@ -1847,6 +1856,11 @@ END_TEST
 
 START_TEST(nothing_unfreed_but_growth)
 {
+	const struct mmt_cause leak = {.name = "grow",
+				       .verdict = MMT_ROW_LEAK,
+				       .memory_bytes = 1 << 20,
+				       .rows = (const uint32_t[]){1},
+				       .row_count = 1};
 	struct mmt_report report = sample_report();
 	char *text;
 
@@ -1859,6 +1873,12 @@ START_TEST(nothing_unfreed_but_growth)
 	ASSERT_HAS(text, " is still mapped");
 	ASSERT_HAS(text, growths[_i].doubt);
 	ASSERT_ABSENT(text, "no leak");
+	free(text);
+	/* The table says more. */
+	report.causes = &leak;
+	report.cause_count = 1;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_ABSENT(text, " is still mapped");
 	free(text);
 }
 END_TEST

@@ -65,7 +65,8 @@ static void put_headline(struct text *text, const struct mmt_report *report)
 	if (growth->start_swap_bytes || growth->end_swap_bytes)
 		text_part(text, TEXT_STRONG, "swap %s %s %s, %s at end", text_bytes(text, growth->start_swap_bytes),
 			  late ? "after" : "at", when, text_bytes(text, growth->end_swap_bytes));
-	if (growth->bytes_per_minute != MMT_RATE_UNKNOWN && growth->verdict != MMT_VERDICT_TOO_SHORT)
+	if (growth->bytes_per_minute != MMT_RATE_UNKNOWN && growth->bytes_per_minute &&
+	    growth->verdict != MMT_VERDICT_TOO_SHORT)
 		text_part(text, TEXT_STRONG, "%s per minute", text_change(text, growth->bytes_per_minute));
 	/* The RSS of several processes counts what they share several times. */
 	if (!growth->pss_missing)

@@ -187,6 +187,10 @@ static void put_verdict(struct text *text, const struct mmt_report *report, cons
 	    row->bytes_per_minute != MMT_RATE_UNKNOWN && row->bytes_per_minute && row->memory_bytes)
 		text_part(text, verdict.style, "%s %s per minute", verdict.word,
 			  text_change(text, row->bytes_per_minute));
+	else if (row->verdict == MMT_ROW_PART_OF_LEAK && row->cause && report->causes[row->cause - 1].row_count > 1)
+		text_part(text, verdict.style, "%s of %s in %zu stacks", verdict.word,
+			  text_bytes(text, report->causes[row->cause - 1].memory_bytes),
+			  report->causes[row->cause - 1].row_count);
 	else if (row->advised_ns && row->verdict == MMT_ROW_UNDECIDED && !report->growth.advised_ns)
 		text_part(text, verdict.style, "%s: record for %s", verdict.word, text_duration(text, row->advised_ns));
 	else
@@ -467,7 +471,8 @@ static void put_first_screen(struct text *text, const struct mmt_report *report,
 		if (!sound)
 			text_trust(text, report);
 		text_causes(text, report);
-		if (!report->unfreed_bytes)
+		/* Memory mapped before can leak, too. */
+		if (!report->unfreed_bytes && !mmt_report_has_leak(report))
 			put_nothing_unfreed(text, report);
 		put_rows(text, report, selection, explanations);
 		if (sound) {
