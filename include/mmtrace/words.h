@@ -41,30 +41,6 @@ DO(MMT_STACK_END_COROUTINE, "start of a coroutine", "coroutine") /* reached the 
 enum mmt_stack_end { MMT_STACK_END_WORDS(MMT_VALUE) MMT_STACK_END_KINDS };
 MMT_PUBLIC const char *mmt_stack_end_name(enum mmt_stack_end end);
 
-/* As mmtrace-dump(1) prints them, with the members of struct mmt_event that are set. */
-#define MMT_EVENT_KIND_WORDS(DO) \
-DO(MMT_EVENT_CALL, "call")                     /* a memory system call returned: `call`, `stack` */ \
-DO(MMT_EVENT_CALL_ENTER, "enter")              /* its entry, by perf or on aarch64: `call` without result, `stack` */ \
-DO(MMT_EVENT_STACK_DUMP, "stack-dump")         /* of a call of this thread, before or after it: `call`, `stack` */ \
-DO(MMT_EVENT_NEW_TASK, "new-task")             /* a thread was created; the flags of clone(2): `task` */ \
-DO(MMT_EVENT_MAPPING, "mapping")               /* the kernel's record of a new or changed mapping: `mapping` */ \
-DO(MMT_EVENT_COMM, "comm")                     /* a thread changed its name or executed a program: `task` */ \
-DO(MMT_EVENT_FORK, "fork")                     /* a thread or process started: `task` */ \
-DO(MMT_EVENT_EXIT, "exit")                     /* a thread ended: `task` */ \
-DO(MMT_EVENT_LOST, "lost")                     /* system calls were lost: `count` */ \
-DO(MMT_EVENT_LOST_DUMPS, "lost-dumps")         /* stack dumps were lost: `count` */ \
-DO(MMT_EVENT_SNAPSHOT_BEGIN, "snapshot-begin") /* reading of /proc/PID/maps started: `snapshot`, `task` */ \
-DO(MMT_EVENT_SNAPSHOT_LINE, "snapshot-line")   /* one mapping: `snapshot`, `mapping` */ \
-DO(MMT_EVENT_SNAPSHOT_END, "snapshot-end")     /* `snapshot`, `task` */ \
-DO(MMT_EVENT_MARK, "mark")                     /* set by the user while recording: `mark` */ \
-DO(MMT_EVENT_RESIDENT, "resident")             /* resident size of a process: `resident_bytes` */ \
-DO(MMT_EVENT_LARGE_DUMPS, "large-dumps")       /* large stack dumps were switched on or off: `enabled` */ \
-DO(MMT_EVENT_OTHER, "other")                   /* a record that mmtrace ignores: `record_name` */ \
-DO(MMT_EVENT_RESIDENT_PAGES, "resident-pages") /* of a process: `resident_bytes`, `resident_reading`, `count` of runs */ \
-DO(MMT_EVENT_FAULT, "fault")                   /* page faults: the `address` of one of `count`, `page_bytes`, `stack` */
-enum mmt_event_kind { MMT_EVENT_KIND_WORDS(MMT_VALUE) };
-MMT_PUBLIC const char *mmt_event_kind_name(enum mmt_event_kind kind);
-
 /* With the names that the kernel uses. */
 #define MMT_LIMIT_WORDS(DO) \
 DO(MMT_LIMIT_NONE, NULL)                    /* none that is known */ \

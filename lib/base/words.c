@@ -17,7 +17,6 @@
 
 NAME(mmt_class_name, mmt_class, MMT_CLASS_WORDS, "unknown")
 NAME(mmt_stack_end_name, mmt_stack_end, MMT_STACK_END_WORDS, "unknown")
-NAME(mmt_event_kind_name, mmt_event_kind, MMT_EVENT_KIND_WORDS, "unknown")
 NAME(mmt_limit_name, mmt_limit_kind, MMT_LIMIT_WORDS, NULL)
 NAME(mmt_row_verdict_name, mmt_row_verdict, MMT_ROW_VERDICT_WORDS, "unknown")
 NAME(mmt_verdict_name, mmt_verdict, MMT_VERDICT_WORDS, "unknown")

@@ -6,14 +6,17 @@
  * are about the recording: its attributes come before the events, missing data after them.
  */
 #include <inttypes.h>
-#include <mmtrace/events.h>
 #include <mmtrace/output.h>
 #include <string.h>
 
 #include "base/errors.h"
+#include "base/saturating-sum.h"
 #include "base/vector.h"
 #include "output/escape.h"
 #include "output/selection.h"
+#include "trace/read/decode.h"
+#include "trace/read/reader.h"
+#include "trace/read/records.h"
 
 #define STACK_WORDS 4 /* of the dump that are shown */
 
@@ -32,23 +35,25 @@ static void print_number(FILE *stream, int32_t number)
 		fprintf(stream, "%" PRId32, number);
 }
 
-static void print_stack(FILE *stream, const struct mmt_event_stack *stack)
+static void print_stack(FILE *stream, const char *const *names, const struct event_stack *stack)
 {
 	uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a, to compare two dumps */
 
-	for (size_t i = 0; i < stack->register_count; i++)
-		fprintf(stream, " %s=%#" PRIx64, stack->registers[i].name, stack->registers[i].value);
+	for (size_t i = 0; stack->registers.known && i < REGISTER_NUMBERS; i++) {
+		if (stack->registers.known >> i & 1 && names[i])
+			fprintf(stream, " %s=%#" PRIx64, names[i], stack->registers.values[i]);
+	}
 	if (stack->callchain) {
 		fputs(" callchain=", stream);
 		for (size_t i = 0; i < stack->callchain_count; i++)
 			fprintf(stream, "%s%#" PRIx64, i ? "," : "", stack->callchain[i]);
 		fprintf(stream, " callchain_full=%s", stack->callchain_full ? "yes" : "no");
 	}
-	if (!stack->wanted_bytes)
+	if (!stack->bytes_wanted)
 		return;
 	for (size_t i = 0; i < stack->byte_count; i++)
 		hash = (hash ^ stack->bytes[i]) * 0x100000001b3ULL;
-	fprintf(stream, " stack_bytes=%zu/%zu stack_hash=%016" PRIx64, stack->byte_count, stack->wanted_bytes, hash);
+	fprintf(stream, " stack_bytes=%zu/%zu stack_hash=%016" PRIx64, stack->byte_count, stack->bytes_wanted, hash);
 	for (size_t i = 0; i < STACK_WORDS && (i + 1) * sizeof(uint64_t) <= stack->byte_count; i++) {
 		uint64_t word;
 
@@ -74,32 +79,33 @@ static const char *name_advice(uint64_t advice)
 	return advice < sizeof(names) / sizeof(*names) ? names[advice] : NULL;
 }
 
-static void print_call(FILE *stream, const struct mmt_event *event)
+static void print_call(FILE *stream, const struct event *event)
 {
-	const struct mmt_event_call *call = event->call;
+	const struct call_description *description = call_describe(event->call.call);
 
-	fprintf(stream, " %s(", call->name);
-	for (unsigned i = 0; call->has_arguments && i < call->argument_count; i++) {
-		const char *name = call->advice == i + 1 ? name_advice((uint32_t)call->arguments[i]) : NULL;
+	fprintf(stream, " %s(", description->name);
+	for (unsigned i = 0; event->call.has_arguments && i < description->arguments; i++) {
+		uint64_t argument = event->call.arguments[i];
+		const char *name = description->advice == i + 1 ? name_advice((uint32_t)argument) : NULL;
 
 		fputs(i ? ", " : "", stream);
 		if (name)
 			fputs(name, stream);
 		else
-			fprintf(stream, "%#" PRIx64, call->arguments[i]);
+			fprintf(stream, "%#" PRIx64, argument);
 	}
-	if (!call->has_arguments)
+	if (!event->call.has_arguments)
 		putc('-', stream);
 	putc(')', stream);
-	if (event->kind == MMT_EVENT_CALL_ENTER)
+	if (event->kind == EVENT_CALL_ENTER)
 		return;
-	if (call->failed)
-		fprintf(stream, " = %" PRId64, call->result);
+	if (call_is_error(event->call.result))
+		fprintf(stream, " = %" PRId64, event->call.result);
 	else
-		fprintf(stream, " = %#" PRIx64, (uint64_t)call->result);
+		fprintf(stream, " = %#" PRIx64, (uint64_t)event->call.result);
 }
 
-static void print_mapping(FILE *stream, const struct mmt_event_mapping *mapping)
+static void print_mapping(FILE *stream, const struct event_mapping *mapping)
 {
 	fprintf(stream,
 		" start=%#" PRIx64 " length=%#" PRIx64 " offset=%#" PRIx64 " device=%u:%u inode=%" PRIu64
@@ -111,68 +117,108 @@ static void print_mapping(FILE *stream, const struct mmt_event_mapping *mapping)
 		fputs(" data_mappings=no", stream);
 }
 
-static void print_fields(FILE *stream, const struct mmt_event *event)
+static uint64_t sum_runs(const uint8_t *runs, size_t count)
 {
-	if (event->snapshot)
-		fprintf(stream, " snapshot=%s", event->snapshot);
-	if (event->call)
-		print_call(stream, event);
-	if (event->stack)
-		print_stack(stream, event->stack);
-	if (event->mapping)
-		print_mapping(stream, event->mapping);
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes = saturating_add(bytes, decode_word(runs, 2 * i + 1) - decode_word(runs, 2 * i), MMT_BYTES_MAX);
+	return bytes;
+}
+
+static void print_fields(FILE *stream, const char *const *registers, const struct event *event)
+{
+	static const char *const snapshots[] = {
+	    [SNAPSHOT_START] = "start",	      [SNAPSHOT_FIRST] = "first", [SNAPSHOT_EXEC] = "exec",
+	    [SNAPSHOT_INTERVAL] = "interval", [SNAPSHOT_STOP] = "stop",
+	};
+	const struct event_task *task = &event->task;
+
 	switch (event->kind) {
-	case MMT_EVENT_NEW_TASK:
-		fprintf(stream, " new_tid=%d clone_flags=%#" PRIx64, event->task->tid, event->task->clone_flags);
+	case EVENT_CALL:
+	case EVENT_CALL_ENTER:
+	case EVENT_STACK_DUMP:
+		print_call(stream, event);
+		print_stack(stream, registers, &event->call.stack);
 		break;
-	case MMT_EVENT_COMM:
+	case EVENT_NEW_TASK:
+		fprintf(stream, " new_tid=%d clone_flags=%#" PRIx64, task->tid, task->clone_flags);
+		break;
+	case EVENT_COMM:
 		fputs(" name=", stream);
-		print_text(stream, event->task->name);
-		fprintf(stream, " exec=%s", event->task->exec ? "yes" : "no");
+		print_text(stream, task->name);
+		fprintf(stream, " exec=%s", task->exec ? "yes" : "no");
 		break;
-	case MMT_EVENT_FORK:
-	case MMT_EVENT_EXIT:
-		fprintf(stream, " pid=%d tid=%d parent_pid=%d parent_tid=%d", event->task->pid, event->task->tid,
-			event->task->parent_pid, event->task->parent_tid);
+	case EVENT_FORK:
+	case EVENT_EXIT:
+		fprintf(stream, " pid=%d tid=%d parent_pid=%d parent_tid=%d", task->pid, task->tid, task->parent_pid,
+			task->parent_tid);
 		break;
-	case MMT_EVENT_LOST:
-	case MMT_EVENT_LOST_DUMPS:
-		fprintf(stream, " count=%" PRIu64, event->count);
+	case EVENT_LOST:
+	case EVENT_LOST_DUMPS:
+		fprintf(stream, " count=%" PRIu64, event->lost.count);
 		break;
-	case MMT_EVENT_SNAPSHOT_BEGIN:
-	case MMT_EVENT_SNAPSHOT_END:
-		fputs(" name=", stream);
-		print_text(stream, event->task->name);
+	case EVENT_SNAPSHOT_BEGIN:
+	case EVENT_SNAPSHOT_END:
+		fprintf(stream, " snapshot=%s name=", snapshots[event->snapshot]);
+		print_text(stream, task->name);
 		break;
-	case MMT_EVENT_FAULT:
-		fprintf(stream, " address=%#" PRIx64 " page_bytes=%" PRIu64 " weight=%" PRIu64, event->address,
-			event->page_bytes, event->count);
+	case EVENT_SNAPSHOT_LINE:
+		fprintf(stream, " snapshot=%s", snapshots[event->snapshot]);
+		/* fall through */
+	case EVENT_MAPPING:
+		print_mapping(stream, &event->mapping);
 		break;
-	case MMT_EVENT_MARK:
-		fprintf(stream, " number=%" PRIu64, event->mark);
+	case EVENT_FAULT:
+		print_stack(stream, registers, &event->call.stack);
+		fprintf(stream, " address=%#" PRIx64 " page_bytes=%" PRIu64 " weight=%" PRIu64,
+			event->call.arguments[FAULT_ADDRESS], event->call.arguments[FAULT_PAGE_BYTES],
+			event->call.arguments[FAULT_WEIGHT]);
 		break;
-	case MMT_EVENT_RESIDENT:
-		fprintf(stream, " bytes=%" PRIu64 " reading=%" PRIu64, event->resident_bytes, event->resident_reading);
+	case EVENT_MARK:
+		fprintf(stream, " number=%" PRIu64, event->note.value);
 		break;
-	case MMT_EVENT_RESIDENT_PAGES:
-		fprintf(stream, " bytes=%" PRIu64 " runs=%" PRIu64 " reading=%" PRIu64, event->resident_bytes,
-			event->count, event->resident_reading);
+	case EVENT_RESIDENT:
+		fprintf(stream, " bytes=%" PRIu64 " reading=%" PRIu64, event->note.value, event->note.number);
 		break;
-	case MMT_EVENT_LARGE_DUMPS:
-		fprintf(stream, " on=%s", event->enabled ? "yes" : "no");
+	case EVENT_RESIDENT_PAGES:
+		fprintf(stream, " bytes=%" PRIu64 " runs=%zu reading=%" PRIu32,
+			sum_runs(event->pages.runs, event->pages.run_count), event->pages.run_count,
+			event->pages.reading);
 		break;
-	case MMT_EVENT_OTHER:
-		fprintf(stream, " record=%s type=%u size=%u", event->record_name, event->record_type,
-			event->record_bytes);
+	case EVENT_LARGE_DUMPS:
+		fprintf(stream, " on=%s", event->note.value ? "yes" : "no");
 		break;
 	default:
+		fprintf(stream, " record=%s type=%u size=%u", record_type_name(event->record_type), event->record_type,
+			event->record_size);
 		break;
 	}
 }
 
-static void print_event(FILE *stream, const struct mmt_events *events, const struct mmt_event *event)
+static void print_event(FILE *stream, const struct reader_metadata *metadata, const struct event *event)
 {
-	const struct mmt_event_attribute *attribute = mmt_events_get_attribute(events, event->attribute);
+	static const char *const kinds[] = {
+	    [EVENT_CALL] = "call",
+	    [EVENT_CALL_ENTER] = "enter",
+	    [EVENT_STACK_DUMP] = "stack-dump",
+	    [EVENT_NEW_TASK] = "new-task",
+	    [EVENT_MAPPING] = "mapping",
+	    [EVENT_COMM] = "comm",
+	    [EVENT_FORK] = "fork",
+	    [EVENT_EXIT] = "exit",
+	    [EVENT_LOST] = "lost",
+	    [EVENT_LOST_DUMPS] = "lost-dumps",
+	    [EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
+	    [EVENT_SNAPSHOT_LINE] = "snapshot-line",
+	    [EVENT_SNAPSHOT_END] = "snapshot-end",
+	    [EVENT_MARK] = "mark",
+	    [EVENT_RESIDENT] = "resident",
+	    [EVENT_LARGE_DUMPS] = "large-dumps",
+	    [EVENT_OTHER] = "other",
+	    [EVENT_RESIDENT_PAGES] = "resident-pages",
+	    [EVENT_FAULT] = "fault",
+	};
 
 	fprintf(stream, "%" PRIu64 ".%09" PRIu64 " ", event->time_ns / 1000000000, event->time_ns % 1000000000);
 	print_number(stream, event->pid);
@@ -183,9 +229,10 @@ static void print_event(FILE *stream, const struct mmt_events *events, const str
 		putc('-', stream);
 	else
 		fprintf(stream, "%03d", event->cpu);
-	fprintf(stream, "] %s event=", mmt_event_kind_name(event->kind));
-	escape_write(attribute ? attribute->name : "-", ESCAPE_FOR_WORD, stream);
-	print_fields(stream, event);
+	fprintf(stream, "] %s event=", event->kind <= EVENT_FAULT ? kinds[event->kind] : "other");
+	escape_write(event->attribute < metadata->attribute_count ? metadata->attributes[event->attribute].name : "-",
+		     ESCAPE_FOR_WORD, stream);
+	print_fields(stream, metadata->architecture->register_names, event);
 	putc('\n', stream);
 }
 
@@ -215,61 +262,82 @@ static void print_heap(FILE *stream, const struct mmt_heap_census *census)
 	}
 }
 
-static void print_head(FILE *stream, const struct mmt_events *events)
+static void print_head(FILE *stream, const struct reader_metadata *metadata)
 {
-	const struct mmt_recording *recording = mmt_events_get_recording(events);
+	static const char *const roles[] = {
+	    [ROLE_OTHER] = "other",	    [ROLE_SYSCALL] = "syscall",
+	    [ROLE_DUMP] = "stack-dump",	    [ROLE_NEW_TASK] = "new-task",
+	    [ROLE_SIDE_BAND] = "side-band", [ROLE_SNAPSHOT] = "snapshot",
+	    [ROLE_LOCK] = "lock",	    [ROLE_LARGE_DUMP] = "large-stack-dump",
+	    [ROLE_FAULT] = "page-fault",
+	};
 
-	fprintf(stream, "# %s, architecture %s, host ", recording->by_mmtrace ? "mmtrace recording" : "perf recording",
-		recording->architecture);
-	print_text(stream, recording->host);
+	fprintf(stream, "# %s, architecture %s, host ", metadata->ours ? "mmtrace recording" : "perf recording",
+		metadata->architecture->name);
+	print_text(stream, metadata->host);
 	fputs(", kernel ", stream);
-	print_text(stream, recording->kernel);
+	print_text(stream, metadata->kernel);
 	fputs(", version ", stream);
-	print_text(stream, recording->recorder);
+	print_text(stream, metadata->version);
 	fputs(", command line ", stream);
-	print_text(stream, recording->command_line);
-	if (recording->on_cpus)
-		fprintf(stream, ", events %s%s", recording->in_cgroups ? "in control groups" : "on CPUs",
-			recording->all_processes ? " of all processes" : "");
+	print_text(stream, metadata->command_line);
+	if (metadata->info.on_cpus)
+		fprintf(stream, ", events %s%s", metadata->info.in_cgroups ? "in control groups" : "on CPUs",
+			metadata->info.all_processes ? " of all processes" : "");
 	putc('\n', stream);
-	for (size_t i = 0; i < recording->attribute_count; i++) {
-		const struct mmt_event_attribute *attribute = mmt_events_get_attribute(events, i);
+	for (size_t i = 0; i < metadata->attribute_count; i++) {
+		const struct reader_attribute *attribute = &metadata->attributes[i];
 
 		fprintf(stream, "# attribute %zu: name ", i);
 		print_text(stream, attribute->name);
-		fprintf(stream, ", role %s, sample type %#" PRIx64, attribute->role, attribute->sample_type);
-		if (attribute->has_lost)
-			fprintf(stream, ", lost %" PRIu64, attribute->lost);
+		fprintf(stream, ", role %s, sample type %#" PRIx64, roles[attribute->role], attribute->sample_type);
+		if (metadata->has_loss && i < metadata->loss.lost.count)
+			fprintf(stream, ", lost %" PRIu64, metadata->loss.lost.items[i]);
 		putc('\n', stream);
 	}
-	for (size_t i = 0; mmt_events_get_heap(events, i); i++)
-		print_heap(stream, mmt_events_get_heap(events, i));
+	array_each(census, metadata->heaps.items.items, metadata->heaps.items.count)
+		print_heap(stream, census);
+}
+
+static struct mmt_error *print_events(FILE *stream, struct reader *reader, const struct mmt_progress *progress)
+{
+	const struct reader_metadata *metadata = reader_metadata(reader);
+	uint64_t unfinished;
+	bool end = false;
+
+	while (!ferror(stream)) {
+		struct event event;
+		struct mmt_error *error = reader_next(reader, &event, &end);
+
+		if (error)
+			return error;
+		if (end)
+			break;
+		print_event(stream, metadata, &event);
+		if (progress && event.sequence % PROGRESS_EVENTS == 0)
+			progress->tell(progress->context, event.file_offset, reader_file(reader)->data_end);
+	}
+	if (metadata->incomplete)
+		fputs("# incomplete: the recorder did not finish, or the file was truncated\n", stream);
+	unfinished = reader_unfinished(reader).records;
+	if (unfinished)
+		fprintf(stream, "# discarded: %" PRIu64 " records of an incomplete round\n", unfinished);
+	if (reader_out_of_order(reader))
+		fprintf(stream, "# out of order: %" PRIu64 " events\n", reader_out_of_order(reader));
+	return NULL;
 }
 
 struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress, FILE *stream)
 {
-	const struct mmt_events_state *state;
-	const struct mmt_event *event;
-	struct mmt_events *events;
-	struct mmt_error *error = mmt_events_open(input, progress, &events);
+	struct reader *reader;
+	struct mmt_error *error = reader_open(input, progress, &reader);
 
 	if (error)
 		return error;
-	print_head(stream, events);
-	while (!ferror(stream) && !(error = mmt_events_next(events, &event)) && event)
-		print_event(stream, events, event);
-	if (!error) {
-		state = mmt_events_get_state(events);
-		if (state->incomplete)
-			fputs("# incomplete: the recorder did not finish, or the file was truncated\n", stream);
-		if (state->unfinished_records)
-			fprintf(stream, "# discarded: %" PRIu64 " records of an incomplete round\n",
-				state->unfinished_records);
-		if (state->out_of_order)
-			fprintf(stream, "# out of order: %" PRIu64 " events\n", state->out_of_order);
-		if (state->damage)
-			error = error_create(MMT_ERROR_FORMAT, "%s: %s", input, state->damage);
-	}
-	mmt_events_close(events);
+	print_head(stream, reader_metadata(reader));
+	error = print_events(stream, reader, progress);
+	if (!error && reader_damage(reader))
+		error = error_create(MMT_ERROR_FORMAT, "%s: %s", input, reader_damage(reader));
+	reader_close(reader);
 	return error;
 }

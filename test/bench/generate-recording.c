@@ -79,7 +79,7 @@ struct generator {
 	struct account *accounts, total;
 	uint32_t *widths; /* how many functions there are at each level, the outermost first */
 	struct program_image image;
-	struct mmt_event_mapping code;
+	struct event_mapping code;
 	uint64_t function_bytes;
 	struct planned round[ROUND_EVENTS];
 	size_t planned;
@@ -119,10 +119,10 @@ static void place_functions(struct generator *generator)
 		return;
 	}
 	generator->function_bytes = FUNCTION_BYTES;
-	generator->code = (struct mmt_event_mapping){.start = CODE,
-						     .length = (functions * FUNCTION_BYTES + PAGE - 1) & ~(PAGE - 1),
-						     .protection = PROT_READ | PROT_EXEC,
-						     .flags = MAP_PRIVATE};
+	generator->code = (struct event_mapping){.start = CODE,
+						 .length = (functions * FUNCTION_BYTES + PAGE - 1) & ~(PAGE - 1),
+						 .protection = PROT_READ | PROT_EXEC,
+						 .flags = MAP_PRIVATE};
 }
 
 /* Innermost first: the instruction, then return addresses. */
@@ -318,7 +318,7 @@ static int compare_slots(const void *left, const void *right)
 
 static void write_snapshot(struct generator *generator, enum snapshot_kind kind)
 {
-	struct mmt_event_mapping *lines = calloc(generator->live + 1, sizeof(*lines));
+	struct event_mapping *lines = calloc(generator->live + 1, sizeof(*lines));
 
 	if (!lines)
 		abort();

@@ -12,7 +12,7 @@
 /* Its build ID, and its executable segment as the loader maps it. */
 struct program_image {
 	struct build_ids build_ids;
-	struct mmt_event_mapping mapping;
+	struct event_mapping mapping;
 };
 
 /* Borrows the path. If the file cannot be read, the program exits. */

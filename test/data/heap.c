@@ -20,11 +20,11 @@ static struct recording_builder *builder;
 
 static void add_process(int32_t pid, const char *name, uint64_t bytes_per_reading)
 {
-	const struct mmt_event_mapping heap = {.start = HEAP,
-					       .length = 1024 * MEBIBYTE,
-					       .protection = PROT_READ | PROT_WRITE,
-					       .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-					       .path = "[heap]"};
+	const struct event_mapping heap = {.start = HEAP,
+					   .length = 1024 * MEBIBYTE,
+					   .protection = PROT_READ | PROT_WRITE,
+					   .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+					   .path = "[heap]"};
 
 	builder_snapshot(builder, SNAPSHOT_START, START_NS, pid, &heap, 1);
 	builder_comm(builder, START_NS + 1, pid, pid, name);

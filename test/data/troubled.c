@@ -55,26 +55,26 @@ static void map(int64_t result, uint64_t length, const uint64_t *stack, size_t d
 	    .callchain_count = depth});
 }
 
-static struct mmt_event_mapping anonymous(uint64_t start, uint64_t length)
+static struct event_mapping anonymous(uint64_t start, uint64_t length)
 {
-	return (struct mmt_event_mapping){.start = start,
-					  .length = length,
-					  .protection = PROT_READ | PROT_WRITE,
-					  .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-					  .path = ""};
+	return (struct event_mapping){.start = start,
+				      .length = length,
+				      .protection = PROT_READ | PROT_WRITE,
+				      .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+				      .path = ""};
 }
 
-static void snapshot(enum snapshot_kind kind, const struct mmt_event_mapping *more, size_t more_count)
+static void snapshot(enum snapshot_kind kind, const struct event_mapping *more, size_t more_count)
 {
-	struct mmt_event_mapping lines[8] = {{.start = 0x401000,
-					      .length = 4096,
-					      .file_offset = 4096,
-					      .device_major = 8,
-					      .device_minor = 1,
-					      .inode = 77,
-					      .protection = PROT_READ | PROT_EXEC,
-					      .flags = MAP_PRIVATE,
-					      .path = PROGRAM}};
+	struct event_mapping lines[8] = {{.start = 0x401000,
+					  .length = 4096,
+					  .file_offset = 4096,
+					  .device_major = 8,
+					  .device_minor = 1,
+					  .inode = 77,
+					  .protection = PROT_READ | PROT_EXEC,
+					  .flags = MAP_PRIVATE,
+					  .path = PROGRAM}};
 
 	for (size_t i = 0; i < more_count; i++)
 		lines[1 + i] = more[i];
@@ -126,8 +126,8 @@ int main(int argc, char **argv)
 	builder_lost(builder, now_ns += MILLISECOND, BUILDER_SYSCALL_ID + CALL_MMAP, 2);
 	map((int64_t)MAPPED_LATER, 4 * KIBIBYTE, reserve_stack, 5);
 	snapshot(SNAPSHOT_STOP,
-		 (struct mmt_event_mapping[]){anonymous(LEAKED, 64 * KIBIBYTE), anonymous(FOUND, 32 * KIBIBYTE),
-					      anonymous(MAPPED_LATER, 4 * KIBIBYTE)},
+		 (struct event_mapping[]){anonymous(LEAKED, 64 * KIBIBYTE), anonymous(FOUND, 32 * KIBIBYTE),
+					  anonymous(MAPPED_LATER, 4 * KIBIBYTE)},
 		 3);
 	builder_comm(builder, now_ns, PID, PID, "troubled");
 	builder_round(builder);

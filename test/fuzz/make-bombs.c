@@ -30,16 +30,16 @@ static uint64_t next_ns(void)
 
 static void snapshot(size_t count)
 {
-	struct mmt_event_mapping *lines = calloc(count, sizeof(*lines));
+	struct event_mapping *lines = calloc(count, sizeof(*lines));
 
 	if (!lines)
 		abort();
 	for (size_t i = 0; i < count; i++)
-		lines[i] = (struct mmt_event_mapping){.start = 0x10000000 + 2 * i * PAGE,
-						      .length = PAGE,
-						      .protection = PROT_READ,
-						      .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-						      .path = ""};
+		lines[i] = (struct event_mapping){.start = 0x10000000 + 2 * i * PAGE,
+						  .length = PAGE,
+						  .protection = PROT_READ,
+						  .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+						  .path = ""};
 	builder_snapshot(builder, SNAPSHOT_START, now_ns, PARENT, lines, count);
 	free(lines);
 }

@@ -49,21 +49,21 @@ static void check(bool fine)
 		require(&error_no_memory);
 }
 
-static struct mmt_event_mapping line(uint64_t start, uint64_t length, uint32_t protection, const char *path)
+static struct event_mapping line(uint64_t start, uint64_t length, uint32_t protection, const char *path)
 {
-	return (struct mmt_event_mapping){.start = start,
-					  .length = length,
-					  .inode = *path == '/' ? 77 : 0,
-					  .protection = protection,
-					  .flags = MAP_PRIVATE | (*path == '/' ? 0 : MAP_ANONYMOUS),
-					  .path = path};
+	return (struct event_mapping){.start = start,
+				      .length = length,
+				      .inode = *path == '/' ? 77 : 0,
+				      .protection = protection,
+				      .flags = MAP_PRIVATE | (*path == '/' ? 0 : MAP_ANONYMOUS),
+				      .path = path};
 }
 
 /* After the calls, or before. */
 static void put_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid)
 {
 	bool after = kind == SNAPSHOT_INTERVAL || kind == SNAPSHOT_STOP;
-	const struct mmt_event_mapping lines[] = {
+	const struct event_mapping lines[] = {
 	    line(HEAP, after ? 32 * PAGE : 16 * PAGE, PROT_READ | PROT_WRITE, "[heap]"),
 	    line(ANON, 64 * PAGE, PROT_READ | PROT_WRITE, ""),
 	    line(ANON + 128 * PAGE, after ? 2 * PAGE : 0, PROT_NONE, ""),
@@ -151,7 +151,7 @@ static void put_notes(struct recording_builder *builder)
 
 static void put_events(struct recording_builder *builder, bool dumps)
 {
-	const struct mmt_event_mapping library = line(LIBRARY, 16 * PAGE, PROT_READ | PROT_EXEC, LIBRARY_PATH);
+	const struct event_mapping library = line(LIBRARY, 16 * PAGE, PROT_READ | PROT_EXEC, LIBRARY_PATH);
 
 	builder_thread_name(builder, START, PID, PID, "seed");
 	put_snapshot(builder, SNAPSHOT_START, START + 1, PID);

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Tags: sanitize
-# The program of mmtrace(3) compiles against the installed library, shared and static, and finds a leak; the program that
-# prints events finds each call of it.
+# The program of mmtrace(3) compiles against the installed library, shared and static, and finds a leak.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
 need_perf
@@ -44,17 +43,12 @@ build() {
 		"$source" "$@" >build.log 2>&1 || fail "$name does not build: $(cat build.log)"
 }
 build shared record-and-report.c $(pkg-config --libs mmtrace)
-build print-events print-events.c $(pkg-config --libs mmtrace)
 build static record-and-report.c -L"$libraries" -Wl,-Bstatic -lmmtrace -Wl,-Bdynamic $(pkg-config --static --libs mmtrace | sed 's/-lmmtrace//')
 
 for program in shared static; do
 	LD_LIBRARY_PATH=$libraries "./$program" ./leak >out 2>&1 || fail "$program ended with status $?: $(cat out)"
 	tr -d '\n' <out | grep -qE '^64\.00 MiB in 64 mappings( +[A-Za-z_0-9]*mmap[0-9]*)+    map_block    main    ' ||
 		fail "$program does not begin with the leak: $(cat out)"
-	LD_LIBRARY_PATH=$libraries ./print-events example.data >out 2>&1 ||
-		fail "print-events ended with status $?: $(cat out)"
-	[ "$(grep -A 3 'mmap of 1048576 bytes$' out | grep -cx '    map_block')" = 64 ] ||
-		fail "print-events does not print the 64 calls of map_block: $(cat out)"
 	LD_LIBRARY_PATH=$libraries "./$program" ./no-such-program >out 2>&1
 	[ $? = 1 ] && grep -qF no-such-program out || fail "$program, of a command that is not there: $(cat out)"
 done

@@ -9,7 +9,7 @@ DESTDIR=$root cmake --install "$BUILD" >"$directory/install.log" 2>&1 || fail "i
 prefix=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$BUILD/CMakeCache.txt")
 installed=$root$prefix
 
-for file in bin/mmtrace include/mmtrace/{diff,error,events,machine,output,pack,progress,record,report,version}.h \
+for file in bin/mmtrace include/mmtrace/{diff,error,machine,output,pack,progress,record,report,version}.h \
 	share/man/man1/mmtrace.1 share/man/man1/mmtrace-{record,report,diff,dump,pack,check,setup}.1 share/man/man3/mmtrace.3 \
 	share/man/man5/mmtrace-{file,json}.5 share/man/man7/mmtrace-{causes,containers,internals}.7 share/bash-completion/completions/mmtrace \
 	share/zsh/site-functions/_mmtrace share/fish/vendor_completions.d/mmtrace.fish; do
@@ -57,7 +57,6 @@ cat >program.c <<'END'
 #include <stdio.h>
 #include <mmtrace/diff.h>
 #include <mmtrace/error.h>
-#include <mmtrace/events.h>
 #include <mmtrace/machine.h>
 #include <mmtrace/output.h>
 #include <mmtrace/pack.h>
@@ -106,18 +105,6 @@ fi
 for program in "${programs[@]}"; do
 	LD_LIBRARY_PATH=$libraries "./$program" >out 2>&1 || fail "$program ended with status $?: $(cat out)"
 	grep -q '^[0-9.]*: .*/nonexistent' out || fail "$program: $(cat out)"
-done
-# The example that reads events prints the same calls as mmtrace dump, each with its stack.
-build print-events-shared "$SOURCE/test/example/print-events.c" $shared_flags
-build print-events-static "$SOURCE/test/example/print-events.c" $static_flags
-calls=$("$installed/bin/mmtrace" dump "$SOURCE/test/data/leak.data" | grep -c '^[0-9.]* [^ ]* [^ ]* call ')
-for program in print-events-shared print-events-static; do
-	LD_LIBRARY_PATH=$libraries "./$program" "$SOURCE/test/data/leak.data" >out 2>&1 ||
-		fail "$program ended with status $?: $(cat out)"
-	[ "$(grep -c '^[0-9]* ns, thread [0-9]*: ' out)" = "$calls" ] || fail "$program does not print $calls calls: $(cat out)"
-	grep -A 1 ': mmap of ' out | grep -q '^    ' || fail "$program does not print the stacks: $(cat out)"
-	LD_LIBRARY_PATH=$libraries "./$program" /nonexistent >out 2>&1
-	[ $? = 1 ] && grep -qF /nonexistent out || fail "$program, of a recording that is not there: $(cat out)"
 done
 unexpected=$(nm -D --defined-only "$libraries/libmmtrace.so" | awk '$3 !~ /^mmt_/ { print $3 }')
 [ -z "$unexpected" ] || [ ${#sanitizers[@]} -gt 0 ] || fail "exported without our prefix: $unexpected"

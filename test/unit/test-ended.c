@@ -21,22 +21,22 @@ enum { PARENT = 100, FIRST_CHILD = 1000, MILLISECOND = 1000000 };
 static void snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, size_t before_count,
 		     size_t own_count)
 {
-	struct mmt_event_mapping *lines = calloc(before_count + own_count + 1, sizeof(*lines));
+	struct event_mapping *lines = calloc(before_count + own_count + 1, sizeof(*lines));
 
 	ck_assert_ptr_nonnull(lines);
 	/* Every second page, so that the intervals are not merged. */
 	for (size_t i = 0; i < before_count; i++)
-		lines[i] = (struct mmt_event_mapping){.start = 0x1000000 + i * 8192,
-						      .length = 4096,
-						      .protection = PROT_READ,
-						      .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-						      .path = ""};
+		lines[i] = (struct event_mapping){.start = 0x1000000 + i * 8192,
+						  .length = 4096,
+						  .protection = PROT_READ,
+						  .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+						  .path = ""};
 	for (size_t i = 0; i < own_count; i++)
-		lines[before_count + i] = (struct mmt_event_mapping){.start = PARENT_ADDRESS,
-								     .length = MEBIBYTE,
-								     .protection = PROT_READ | PROT_WRITE,
-								     .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-								     .path = ""};
+		lines[before_count + i] = (struct event_mapping){.start = PARENT_ADDRESS,
+								 .length = MEBIBYTE,
+								 .protection = PROT_READ | PROT_WRITE,
+								 .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+								 .path = ""};
 	builder_snapshot(builder, kind, time_ns, PARENT, lines, before_count + own_count);
 	free(lines);
 }

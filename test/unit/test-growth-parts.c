@@ -26,16 +26,15 @@
 #define C_LIBRARY_LINE line(C_LIBRARY, 16 * PAGE, PROT_READ | PROT_EXEC, c_library, 78)
 static const char *c_library = "/usr/lib/libc.so.6";
 
-static struct mmt_event_mapping line(uint64_t start, uint64_t length, uint32_t protection, const char *path,
-				     uint64_t inode)
+static struct event_mapping line(uint64_t start, uint64_t length, uint32_t protection, const char *path, uint64_t inode)
 {
-	return (struct mmt_event_mapping){.start = start,
-					  .length = length,
-					  .protection = protection,
-					  .flags = MAP_PRIVATE,
-					  .inode = inode,
-					  .device_minor = inode ? 1 : 0,
-					  .path = path};
+	return (struct event_mapping){.start = start,
+				      .length = length,
+				      .protection = protection,
+				      .flags = MAP_PRIVATE,
+				      .inode = inode,
+				      .device_minor = inode ? 1 : 0,
+				      .path = path};
 }
 
 static void add_pages(process_residencies *processes, uint64_t resident_bytes, const struct resident_run *runs,
@@ -73,7 +72,7 @@ static void write_residency(struct recording_builder *builder, bool at_start)
 /* RSS at the start and at the end of the recording, before the pages are read; 0: none. */
 static void write_recording(bool at_start, uint64_t first_bytes, uint64_t last_bytes)
 {
-	const struct mmt_event_mapping lines[] = {
+	const struct event_mapping lines[] = {
 	    line(HEAP, 16 * PAGE, PRIVATE_RW, "[heap]", 0),
 	    line(RESERVED, 16 * PAGE, PROT_NONE, "", 0),
 	    line(GONE, 16 * PAGE, PRIVATE_RW, "", 0),
@@ -146,9 +145,9 @@ static void move(struct recording_builder *builder, uint64_t time_ns, uint64_t f
  * touched again. Two more are touched, and one that a move added; a page beside it was unmapped. */
 START_TEST(moved_memory_is_not_new)
 {
-	const struct mmt_event_mapping lines[] = {line(BUFFER_START - PAGE, PAGE, PRIVATE_RW, "", 0),
-						  line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0),
-						  line(FILE_START, 16 * PAGE, PROT_READ, "/usr/share/data", 77)};
+	const struct event_mapping lines[] = {line(BUFFER_START - PAGE, PAGE, PRIVATE_RW, "", 0),
+					      line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0),
+					      line(FILE_START, 16 * PAGE, PROT_READ, "/usr/share/data", 77)};
 	static const struct resident_run start[] = {{BUFFER_START - PAGE, BUFFER_START + PAGE},
 						    {BUFFER_START + 2 * PAGE, BUFFER_START + 6 * PAGE},
 						    {FILE_START, FILE_START + 5 * PAGE}};
@@ -190,7 +189,7 @@ END_TEST
 /* Readable memory from before is made writable, page by page, and touched: that took calls. */
 START_TEST(made_writable_is_touched_after_a_call)
 {
-	const struct mmt_event_mapping lines[] = {line(BUFFER_START, 2048 * PAGE, PROT_READ, "", 0)};
+	const struct event_mapping lines[] = {line(BUFFER_START, 2048 * PAGE, PROT_READ, "", 0)};
 	static const struct resident_run end[] = {{BUFFER_START, BUFFER_START + 1024 * PAGE}};
 	struct recording_builder *builder = builder_create(report_file_path());
 	struct recording_residency residency = {0};
@@ -219,7 +218,7 @@ END_TEST
  * nothing is unmapped. */
 START_TEST(pages_taken_from_a_mapping_that_stays)
 {
-	const struct mmt_event_mapping lines[] = {line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0)};
+	const struct event_mapping lines[] = {line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0)};
 	const struct resident_run start = {BUFFER_START, BUFFER_START + 5 * PAGE};
 	const struct resident_run end = {BUFFER_NEXT, BUFFER_NEXT + 5 * PAGE};
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -256,11 +255,10 @@ END_TEST
  * shows it, and 1 that is unmapped, are in no part, nor are 2 that are mapped in the recording. */
 START_TEST(hugetlb_is_apart)
 {
-	struct mmt_event_mapping lines[] = {
-	    line(HUGE, HUGE_PAGE, PRIVATE_RW, "/anon_hugepage (deleted)", 5),
-	    line(HUGE + 2 * HUGE_PAGE, 2 * HUGE_PAGE, PRIVATE_RW, "/mnt/huge/file", 6),
-	    line(HUGE + 8 * HUGE_PAGE, HUGE_PAGE, PRIVATE_RW, "/SYSV00000000 (deleted)", 7),
-	    line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0)};
+	struct event_mapping lines[] = {line(HUGE, HUGE_PAGE, PRIVATE_RW, "/anon_hugepage (deleted)", 5),
+					line(HUGE + 2 * HUGE_PAGE, 2 * HUGE_PAGE, PRIVATE_RW, "/mnt/huge/file", 6),
+					line(HUGE + 8 * HUGE_PAGE, HUGE_PAGE, PRIVATE_RW, "/SYSV00000000 (deleted)", 7),
+					line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0)};
 	const struct resident_run start[] = {{HUGE, HUGE + HUGE_PAGE},
 					     {HUGE + 2 * HUGE_PAGE, HUGE + 4 * HUGE_PAGE},
 					     {HUGE + 8 * HUGE_PAGE, HUGE + 9 * HUGE_PAGE},
@@ -310,7 +308,7 @@ END_TEST
  * more memory. So does what is swapped out of memory from before that was made accessible. */
 START_TEST(swapped_memory_belongs_to_rows)
 {
-	const struct mmt_event_mapping lines[] = {line(RESERVED, 16 * PAGE, PROT_NONE, "", 0)};
+	const struct event_mapping lines[] = {line(RESERVED, 16 * PAGE, PROT_NONE, "", 0)};
 	const struct resident_run resident[] = {{SWAPPED, SWAPPED + PAGE}, {MADE, MADE + 5 * PAGE}};
 	const struct resident_run out[] = {{SWAPPED + PAGE, SWAPPED + 7 * PAGE}, {RESERVED, RESERVED + 4 * PAGE}};
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -362,7 +360,7 @@ END_TEST
  * of the sum. A child that began and ended in the recording is none. */
 START_TEST(ended_and_unread_processes)
 {
-	const struct mmt_event_mapping lines[] = {line(HEAP, 16 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct event_mapping lines[] = {line(HEAP, 16 * PAGE, PRIVATE_RW, "[heap]", 0)};
 	const struct resident_run start = {HEAP, HEAP + 6 * PAGE}, end = {HEAP, HEAP + 8 * PAGE};
 	struct recording_builder *builder = builder_create(report_file_path());
 	struct recording_residency residency = {0};
@@ -519,7 +517,7 @@ END_TEST
  * report of the child alone shows its readings. */
 START_TEST(child_in_the_same_space)
 {
-	const struct mmt_event_mapping lines[] = {line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0)};
+	const struct event_mapping lines[] = {line(BUFFER_START, 8 * PAGE, PRIVATE_RW, "", 0)};
 	const struct resident_run start = {BUFFER_START, BUFFER_START + 5 * PAGE};
 	const struct resident_run end = {BUFFER_NEXT, BUFFER_NEXT + 5 * PAGE};
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -668,7 +666,7 @@ END_TEST
 START_TEST(arena_above_a_stack)
 {
 	const uint64_t stack = 2048 * PAGE, used = 5120 * PAGE; /* together larger than a stack */
-	const struct mmt_event_mapping lines[] = {
+	const struct event_mapping lines[] = {
 	    line(ARENA - stack - PAGE, PAGE, PROT_NONE, "", 0),
 	    line(ARENA - stack, stack + used, PRIVATE_RW, "", 0),
 	    line(ARENA + used, ARENA_BYTES - used, PROT_NONE, "", 0),
@@ -751,7 +749,7 @@ END_TEST
 /* The maps read just before a page reading at `time_ns`: the heap, and MADE and LATER with 16 pages, or none. */
 static void write_maps(struct recording_builder *builder, uint64_t time_ns, bool made, bool later)
 {
-	struct mmt_event_mapping lines[3] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	struct event_mapping lines[3] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
 	size_t count = 1;
 
 	if (later)
@@ -765,7 +763,7 @@ static void write_maps(struct recording_builder *builder, uint64_t time_ns, bool
  * the first at 5.5 s. RSS is the resident pages and one more. */
 static void write_readings(void)
 {
-	const struct mmt_event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
 	const struct resident_run start[] = {RUN(HEAP, 2)};
 	const struct resident_run first[] = {RUN(HEAP, 4)};
 	const struct resident_run second[] = {RUN(HEAP, 5), RUN(MADE, 8)};
@@ -947,7 +945,7 @@ START_TEST(impossible_readings_are_ignored)
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		const struct mmt_event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+		const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
 		const struct resident_run good[] = {RUN(MADE, 5)};
 		struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
 		struct mmt_report *report;
@@ -973,7 +971,7 @@ END_TEST
  * snapshot, do not count. */
 START_TEST(one_reading_for_each_snapshot)
 {
-	const struct mmt_event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
 	const struct resident_run pages[] = {RUN(HEAP, 1), RUN(HEAP, 2), RUN(HEAP, 3), RUN(HEAP, 4), RUN(HEAP, 5)};
 	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
 	static const uint64_t expected[] = {MMT_UNKNOWN, 2 * PAGE, MMT_UNKNOWN, 4 * PAGE, MMT_UNKNOWN};
@@ -1052,7 +1050,7 @@ START_TEST(absurd_sizes_do_not_overflow)
 
 	for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
 		const uint64_t *size = sizes[i / 2];
-		const struct mmt_event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+		const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
 		const struct resident_run low = {HEAP, HEAP + 2 * PAGE}, high = {0, 1ull << 56};
 		struct recording_residency residency = {0};
 		struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
@@ -1090,7 +1088,7 @@ struct touched {
 /* One process that has mapped `library` and these, each adjacent to the one before unless it has a start. */
 static void check_heaps(const char *library, const struct touched *touched, size_t count)
 {
-	struct mmt_event_mapping lines[16];
+	struct event_mapping lines[16];
 	struct resident_run runs[16];
 	struct recording_residency residency = {0};
 	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
@@ -1191,7 +1189,7 @@ END_TEST
 /* The recorder was killed: the last reading is earlier than the end, when RSS was larger. */
 START_TEST(killed_recorder_has_no_final_parts)
 {
-	const struct mmt_event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
 	const struct resident_run start[] = {RUN(HEAP, 2)}, end[] = {RUN(HEAP, 10)};
 	struct recording_residency residency = {0};
 	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
@@ -1221,7 +1219,7 @@ END_TEST
 /* Memory that was resident at the last reading, but was unmapped before the window ended, is not held. */
 START_TEST(memory_unmapped_after_the_last_reading_is_not_held)
 {
-	const struct mmt_event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct event_mapping lines[] = {line(HEAP, 64 * PAGE, PRIVATE_RW, "[heap]", 0)};
 	const struct resident_run pages[] = {RUN(LATER, 3), RUN(MADE, 8)};
 	struct recording_builder *builder = builder_create_at(report_file_path(), BASE);
 	struct mmt_report_options options;
@@ -1260,7 +1258,7 @@ END_TEST
  * with the samples. */
 static void write_huge_recording(bool all)
 {
-	const struct mmt_event_mapping lines[] = {
+	const struct event_mapping lines[] = {
 	    line(ARENA, HUGE_PAGES * HUGE_BYTES, PRIVATE_RW, "", 0),
 	    line(ARENA + HUGE_PAGES * HUGE_BYTES, ARENA_BYTES - HUGE_PAGES * HUGE_BYTES, PROT_NONE, "", 0),
 	    C_LIBRARY_LINE,
@@ -1349,7 +1347,7 @@ static void add_huge_process(struct recording_huge_pages *huge, int32_t pid, siz
  * not sampled. */
 static void write_huge_processes(void)
 {
-	const struct mmt_event_mapping lines[] = {line(HEAP, 16 * PAGE, PRIVATE_RW, "[heap]", 0)};
+	const struct event_mapping lines[] = {line(HEAP, 16 * PAGE, PRIVATE_RW, "[heap]", 0)};
 	const struct resident_run run = {MADE, MADE + HUGE_PAGES * HUGE_BYTES};
 	struct recording_builder *builder = builder_create(report_file_path());
 	struct recording_huge_pages huge = {.setting = HUGE_ALWAYS};

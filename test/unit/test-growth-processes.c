@@ -639,11 +639,11 @@ static void add_pages(process_residencies *processes, int32_t pid, uint64_t byte
  * that both have it alone. `known`: the recorder has read which pages are shared. */
 static struct mmt_report *report_of_copies(bool known)
 {
-	const struct mmt_event_mapping line = {.start = POOL_START,
-					       .length = POOL,
-					       .protection = PROT_READ | PROT_WRITE,
-					       .flags = MAP_PRIVATE,
-					       .path = ""};
+	const struct event_mapping line = {.start = POOL_START,
+					   .length = POOL,
+					   .protection = PROT_READ | PROT_WRITE,
+					   .flags = MAP_PRIVATE,
+					   .path = ""};
 	const struct size start[] = {{.resident = POOL, .pss = POOL * 3 / 4, .private = POOL / 2},
 				     {.resident = POOL / 2, .pss = POOL / 4, .faults = 1}};
 	const struct size end[] = {

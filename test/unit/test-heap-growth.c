@@ -34,11 +34,11 @@
 
 static struct recording_builder *begin(void)
 {
-	const struct mmt_event_mapping heap = {.start = HEAP,
-					       .length = 1024 * MEBIBYTE,
-					       .protection = PROT_READ | PROT_WRITE,
-					       .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-					       .path = "[heap]"};
+	const struct event_mapping heap = {.start = HEAP,
+					   .length = 1024 * MEBIBYTE,
+					   .protection = PROT_READ | PROT_WRITE,
+					   .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+					   .path = "[heap]"};
 	struct recording_builder *builder = builder_create(report_file_path());
 
 	builder_comm(builder, 900, PID, PID, "server");

@@ -28,11 +28,11 @@ static void call(struct recording_builder *builder, struct builder_call call)
 static void record(void)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
-	const struct mmt_event_mapping heap = {.start = HEAP_ADDRESS,
-					       .length = HEAP_BYTES,
-					       .protection = PROT_READ | PROT_WRITE,
-					       .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-					       .path = "[heap]"};
+	const struct event_mapping heap = {.start = HEAP_ADDRESS,
+					   .length = HEAP_BYTES,
+					   .protection = PROT_READ | PROT_WRITE,
+					   .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+					   .path = "[heap]"};
 	const uint64_t grown = HEAP_ADDRESS + HEAP_BYTES + GROWTH_BYTES;
 
 	builder_comm(builder, 1000, PID, PID, "lossy");

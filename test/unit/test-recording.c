@@ -96,7 +96,7 @@ static void expect_end(struct reader *reader)
 	reader_close(reader);
 }
 
-static const struct mmt_event_mapping lines[] = {
+static const struct event_mapping lines[] = {
     {.start = 0x400000, .length = 0x1000, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = "/bin/a"},
     {.start = 0x7000000,
      .length = 0x2000,
@@ -155,7 +155,7 @@ static void build(bool finish)
 		builder_abandon(builder);
 }
 
-static void check_mapping(const struct event *event, const struct mmt_event_mapping *line)
+static void check_mapping(const struct event *event, const struct event_mapping *line)
 {
 	ck_assert_uint_eq(event->mapping.start, line->start);
 	ck_assert_uint_eq(event->mapping.length, line->length);

@@ -27,7 +27,7 @@ enum { PARENT = 100, CHILD = 200, MILLISECOND = 1000000 };
 /* The process has 1 MiB of code, 60 MiB of data and a heap of 2 MiB. */
 static struct recording_builder *begin(void)
 {
-	const struct mmt_event_mapping lines[] = {
+	const struct event_mapping lines[] = {
 	    {.start = 0x400000, .length = CODE_BYTES, .protection = PROT_READ, .flags = ANONYMOUS, .path = ""},
 	    {.start = DATA_ADDRESS, .length = DATA_BYTES, .protection = WRITABLE, .flags = ANONYMOUS, .path = ""},
 	    {.start = HEAP_ADDRESS, .length = HEAP_BYTES, .protection = WRITABLE, .flags = ANONYMOUS, .path = "[heap]"},
@@ -195,16 +195,16 @@ END_TEST
 START_TEST(mappings)
 {
 	const uint64_t count = BUILDER_MAPPING_LIMIT - 2 - (unsigned)_i;
-	struct mmt_event_mapping *lines = calloc(count, sizeof(*lines));
+	struct event_mapping *lines = calloc(count, sizeof(*lines));
 	struct recording_builder *builder = builder_create(report_file_path());
 
 	ck_assert_ptr_nonnull(lines);
 	for (size_t i = 0; i < count; i++)
-		lines[i] = (struct mmt_event_mapping){.start = 0x10000000 + i * 8192,
-						      .length = 4096,
-						      .protection = PROT_READ,
-						      .flags = ANONYMOUS,
-						      .path = ""};
+		lines[i] = (struct event_mapping){.start = 0x10000000 + i * 8192,
+						  .length = 4096,
+						  .protection = PROT_READ,
+						  .flags = ANONYMOUS,
+						  .path = ""};
 	builder_snapshot(builder, SNAPSHOT_START, START_NS, PARENT, lines, count);
 	free(lines);
 	call(builder, CALL_MPROTECT, -ENOMEM, 0x10000000, 4096, WRITABLE, 0);

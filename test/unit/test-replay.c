@@ -23,14 +23,14 @@ enum { ALONE = 900, PID = 100, OTHER = 101, THIRD = 102, CHILD = 200 };
 static char directory[TEMPORARY_PATH_SIZE], path[TEMPORARY_PATH_SIZE + 32];
 static struct recording_builder *builder;
 
-static const struct mmt_event_mapping file = {.start = ADDRESS,
-					      .length = MEBIBYTE,
-					      .device_major = 8,
-					      .device_minor = 1,
-					      .inode = 77,
-					      .protection = PROT_READ,
-					      .flags = MAP_PRIVATE,
-					      .path = "/data/file"};
+static const struct event_mapping file = {.start = ADDRESS,
+					  .length = MEBIBYTE,
+					  .device_major = 8,
+					  .device_minor = 1,
+					  .inode = 77,
+					  .protection = PROT_READ,
+					  .flags = MAP_PRIVATE,
+					  .path = "/data/file"};
 
 static void create(void)
 {
@@ -109,11 +109,11 @@ END_TEST
 /* Growth that a snapshot has shown is not counted again with the thread's next call. */
 START_TEST(growth_shown_by_a_snapshot_is_counted_once)
 {
-	const struct mmt_event_mapping stack = {.start = ADDRESS,
-						.length = MEBIBYTE,
-						.protection = PROT_READ | PROT_WRITE,
-						.flags = MAP_PRIVATE | MAP_ANONYMOUS,
-						.path = "[stack]"};
+	const struct event_mapping stack = {.start = ADDRESS,
+					    .length = MEBIBYTE,
+					    .protection = PROT_READ | PROT_WRITE,
+					    .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+					    .path = "[stack]"};
 	struct mmt_report *report;
 
 	builder_mapping(builder, 2000, PID, PID, &stack);
@@ -154,11 +154,11 @@ static void expect_setuid_execs(const char *name, uint64_t several, bool doubtfu
 /* Unnamed JIT code in each of 40 processes, with a note for each. */
 START_TEST(omitted_notes_are_counted)
 {
-	const struct mmt_event_mapping code = {.start = ADDRESS,
-					       .length = MEBIBYTE,
-					       .protection = PROT_READ | PROT_EXEC,
-					       .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-					       .path = "//anon"};
+	const struct event_mapping code = {.start = ADDRESS,
+					   .length = MEBIBYTE,
+					   .protection = PROT_READ | PROT_EXEC,
+					   .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+					   .path = "//anon"};
 	const uint64_t caller = ADDRESS + 0x1000;
 	struct mmt_report *report;
 
@@ -429,11 +429,11 @@ static void add_deep_sample(unsigned sample, uint64_t time_ns)
 /* The samples of a call, in this order. */
 static size_t count_frames(const unsigned *samples, size_t count, bool off)
 {
-	const struct mmt_event_mapping code = {.start = 0x400000,
-					       .length = 0x100000,
-					       .protection = PROT_READ | PROT_EXEC,
-					       .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-					       .path = "//anon"};
+	const struct event_mapping code = {.start = 0x400000,
+					   .length = 0x100000,
+					   .protection = PROT_READ | PROT_EXEC,
+					   .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+					   .path = "//anon"};
 	struct mmt_report *report;
 	size_t frames;
 

@@ -328,7 +328,7 @@ static void allocate(struct recording_builder *builder, unsigned place, unsigned
 
 static struct recording_builder *start_recording(bool grows)
 {
-	const struct mmt_event_mapping mappings[] = {
+	const struct event_mapping mappings[] = {
 	    {.start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""},
 	    {.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""}};
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -853,11 +853,11 @@ START_TEST(kinds_of_memory_have_their_own_lifetimes)
 					    MEBIBYTE);
 		if (!_i || i < 35) {
 			builder_mapping(builder, START + i * SECOND + 2, PID, PID,
-					&(struct mmt_event_mapping){.start = shared + 2 * i * MEBIBYTE,
-								    .length = MEBIBYTE,
-								    .protection = PROT_READ | PROT_WRITE,
-								    .flags = MAP_SHARED,
-								    .path = "/memfd:pool"});
+					&(struct event_mapping){.start = shared + 2 * i * MEBIBYTE,
+								.length = MEBIBYTE,
+								.protection = PROT_READ | PROT_WRITE,
+								.flags = MAP_SHARED,
+								.path = "/memfd:pool"});
 			builder_call(builder,
 				     &(struct builder_call){.call = CALL_MMAP,
 							    .time_ns = START + i * SECOND + 3,

@@ -29,7 +29,7 @@ static void free_report(void)
 
 static struct recording_builder *start_recording(void)
 {
-	const struct mmt_event_mapping mappings[] = {
+	const struct event_mapping mappings[] = {
 	    {.start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""},
 	    {.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""}};
 	struct recording_builder *builder = builder_create(report_file_path());

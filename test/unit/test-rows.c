@@ -59,11 +59,11 @@ static void record_stacks(void)
 {
 	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
 	uint64_t callchain[1 + SHARED];
-	const struct mmt_event_mapping code = {.start = GENERATED,
-					       .length = 4096,
-					       .protection = PROT_READ | PROT_EXEC,
-					       .flags = MAP_PRIVATE,
-					       .path = "//anon"};
+	const struct event_mapping code = {.start = GENERATED,
+					   .length = 4096,
+					   .protection = PROT_READ | PROT_EXEC,
+					   .flags = MAP_PRIVATE,
+					   .path = "//anon"};
 
 	builder_comm(builder, 1000, PID, PID, "stacks");
 	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, &code, 1);
@@ -178,11 +178,11 @@ START_TEST(deep_library_stacks_are_searched_once)
 {
 	static const enum mmt_row_key views[] = {MMT_BY_PROCESS, MMT_BY_CLASS, MMT_BY_FILE, MMT_BY_FUNCTION,
 						 MMT_BY_MODULE};
-	const struct mmt_event_mapping library = {.start = GENERATED,
-						  .length = MEBIBYTE,
-						  .protection = PROT_READ | PROT_EXEC,
-						  .flags = MAP_PRIVATE,
-						  .path = "/nowhere/libc.so.6"};
+	const struct event_mapping library = {.start = GENERATED,
+					      .length = MEBIBYTE,
+					      .protection = PROT_READ | PROT_EXEC,
+					      .flags = MAP_PRIVATE,
+					      .path = "/nowhere/libc.so.6"};
 	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
 	uint64_t callchain[DEEP];
 	struct mmt_report_options options;
@@ -238,11 +238,11 @@ static void call_of(struct recording_builder *builder, enum call call, uint64_t 
 /* Two functions map memory in three threads each; one thread makes accessible what another has reserved, and unmaps. */
 static void record_workers(void)
 {
-	const struct mmt_event_mapping program = {.start = CALLER,
-						  .length = MEBIBYTE,
-						  .protection = PROT_READ | PROT_EXEC,
-						  .flags = MAP_PRIVATE,
-						  .path = "/nowhere/program"};
+	const struct event_mapping program = {.start = CALLER,
+					      .length = MEBIBYTE,
+					      .protection = PROT_READ | PROT_EXEC,
+					      .flags = MAP_PRIVATE,
+					      .path = "/nowhere/program"};
 	struct recording_builder *builder = builder_create_with(report_file_path(), false, false);
 	uint64_t time_ns = 2000;
 

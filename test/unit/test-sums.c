@@ -17,12 +17,12 @@ enum { PID = 100, MILLISECOND = 1000000 };
 #define PAGE 4096ull
 #define HUGE_BYTES (128ull << 40)
 
-static const struct mmt_event_mapping anonymous = {
+static const struct event_mapping anonymous = {
     .protection = PROT_READ | PROT_WRITE, .flags = MAP_PRIVATE | MAP_ANONYMOUS, .path = "//anon"};
 
-static struct mmt_event_mapping at(uint64_t start, uint64_t pages, const char *path)
+static struct event_mapping at(uint64_t start, uint64_t pages, const char *path)
 {
-	struct mmt_event_mapping mapping = anonymous;
+	struct event_mapping mapping = anonymous;
 
 	mapping.start = start;
 	mapping.length = pages * PAGE;
@@ -58,8 +58,8 @@ static bool has_note(const struct mmt_report *report, const char *text)
 /* The events are enabled before the maps are read: stack growth in between was mapped by no call. */
 START_TEST(stack_grows_before_the_first_snapshot)
 {
-	const struct mmt_event_mapping growth = at(STACK - 3 * PAGE, 3, "[stack]");
-	const struct mmt_event_mapping lines[] = {at(MAPPED, 5, "//anon"), at(STACK - 3 * PAGE, 7, "[stack]")};
+	const struct event_mapping growth = at(STACK - 3 * PAGE, 3, "[stack]");
+	const struct event_mapping lines[] = {at(MAPPED, 5, "//anon"), at(STACK - 3 * PAGE, 7, "[stack]")};
 	struct recording_builder *builder = begin();
 	struct mmt_report *report;
 
@@ -125,7 +125,7 @@ END_TEST
 /* A hint if nothing was lost, and none if everything agrees. */
 START_TEST(difference_without_losses_gets_a_hint)
 {
-	const struct mmt_event_mapping line = at(MAPPED, 1, "//anon");
+	const struct event_mapping line = at(MAPPED, 1, "//anon");
 
 	for (int wrong = 0; wrong < 2; wrong++) {
 		struct recording_builder *builder = begin();
@@ -146,7 +146,7 @@ END_TEST
 /* Maps read while an exec removed the memory prove nothing: what the report does not show needs no hint. */
 START_TEST(difference_at_the_time_of_an_exec)
 {
-	const struct mmt_event_mapping line = at(MAPPED, 1, "//anon");
+	const struct event_mapping line = at(MAPPED, 1, "//anon");
 	struct recording_builder *builder = begin();
 	struct mmt_report *report;
 
@@ -165,7 +165,7 @@ END_TEST
 /* The last reading of a child's maps is its check, even if it has executed another program since. */
 START_TEST(exec_after_the_last_reading)
 {
-	const struct mmt_event_mapping line = at(MAPPED, 1, "//anon");
+	const struct event_mapping line = at(MAPPED, 1, "//anon");
 	struct recording_builder *builder = begin();
 	struct mmt_report *report;
 
@@ -185,7 +185,7 @@ END_TEST
 /* Its other thread lives on for a while, and so does the process. */
 START_TEST(maps_read_after_the_first_thread_has_ended)
 {
-	const struct mmt_event_mapping line = at(MAPPED, 1, "//anon");
+	const struct event_mapping line = at(MAPPED, 1, "//anon");
 	struct recording_builder *builder = begin();
 	struct mmt_report *report;
 

@@ -19,7 +19,7 @@
 #define FILL (PROGRAM + 0x100)
 #define OTHER (PROGRAM + 0x200)
 
-static const struct mmt_event_mapping lines[] = {
+static const struct event_mapping lines[] = {
     {.start = PROGRAM,
      .length = 16 * PAGE,
      .protection = PROT_READ | PROT_EXEC,

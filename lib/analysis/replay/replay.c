@@ -249,8 +249,7 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 	struct mmt_error *error;
 
 	*replay = (struct replay){.progress = options->report->progress, .passes = 1};
-	error = options->recording ? reader_open_again(options->recording, &replay->reader)
-				   : reader_open(options->report->input, options->report->progress, &replay->reader);
+	error = reader_open(options->report->input, options->report->progress, &replay->reader);
 	if (error)
 		return error;
 	reader_leave_out_unused_stacks(replay->reader);
@@ -322,7 +321,7 @@ static struct mmt_error *find_state(struct replay *replay, struct thread *thread
 }
 
 /* Convert a mapping record to the model's attributes. */
-static struct mmt_error *describe_mapping(struct replay *replay, const struct mmt_event_mapping *mapping,
+static struct mmt_error *describe_mapping(struct replay *replay, const struct event_mapping *mapping,
 					  struct space_attributes *attributes_ret)
 {
 	const struct recording_info *info = &replay->metadata->info;
@@ -364,7 +363,7 @@ void replay_mmap2_forget(struct replay *replay, struct thread_state *state)
 
 /* Keep a record for the thread's next call, unless the record shows which call it belongs to. */
 static struct mmt_error *keep_mmap2(struct replay *replay, struct thread_state *state,
-				    const struct mmt_event_mapping *mapping, uint64_t time_ns)
+				    const struct event_mapping *mapping, uint64_t time_ns)
 {
 	const struct thread *thread = replay->threads.items[state->number];
 	struct space_mmap2 mmap2_record = {.start = mapping->start, .end = mapping->start + mapping->length};

@@ -47,7 +47,6 @@ struct replay_watch {
 
 struct replay_options {
 	const struct mmt_report_options *report; /* input, window, demangling */
-	const struct reader *recording;		 /* read this recording from its start; NULL: open the input */
 	/* See struct ledger_options; may be NULL. Called during the pass. */
 	struct mmt_error *(*find_row)(void *context, struct account *account);
 	void *context;

@@ -7,39 +7,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <mmtrace/events.h>
-
 #include "base/syscall-table.h"
 #include "base/registers.h"
 
 enum event_kind {
 	/* A memory syscall returned. */
-	EVENT_CALL = MMT_EVENT_CALL,
+	EVENT_CALL,
 	/* Its entry: where exits carry no arguments (plain perf) or not the first (aarch64). */
-	EVENT_CALL_ENTER = MMT_EVENT_CALL_ENTER,
+	EVENT_CALL_ENTER,
 	/* The deep stack of a call, from a separate ring; belongs to the EVENT_CALL of the same thread with equal
 	   registers, which may come before or after it. There may be two, of which the larger one replaces the other.
 	 */
-	EVENT_STACK_DUMP = MMT_EVENT_STACK_DUMP,
+	EVENT_STACK_DUMP,
 	/* task:task_newtask: clone flags of the thread whose FORK came just before. */
-	EVENT_NEW_TASK = MMT_EVENT_NEW_TASK,
+	EVENT_NEW_TASK,
 	/* PERF_RECORD_MMAP2 (or MMAP) by the kernel or, in perf's files, synthesized at start. */
-	EVENT_MAPPING = MMT_EVENT_MAPPING,
-	EVENT_COMM = MMT_EVENT_COMM,
-	EVENT_FORK = MMT_EVENT_FORK,		 /* a thread or a process */
-	EVENT_EXIT = MMT_EVENT_EXIT,		 /* a thread */
-	EVENT_LOST = MMT_EVENT_LOST,		 /* syscall events were lost, on this CPU */
-	EVENT_LOST_DUMPS = MMT_EVENT_LOST_DUMPS, /* stack dumps were lost, on this CPU */
+	EVENT_MAPPING,
+	EVENT_COMM,
+	EVENT_FORK,	  /* a thread or a process */
+	EVENT_EXIT,	  /* a thread */
+	EVENT_LOST,	  /* syscall events were lost, on this CPU */
+	EVENT_LOST_DUMPS, /* stack dumps were lost, on this CPU */
 	/* One reading of /proc/PID/maps: begin, lines in ascending order, end. */
-	EVENT_SNAPSHOT_BEGIN = MMT_EVENT_SNAPSHOT_BEGIN,
-	EVENT_SNAPSHOT_LINE = MMT_EVENT_SNAPSHOT_LINE,
-	EVENT_SNAPSHOT_END = MMT_EVENT_SNAPSHOT_END,
-	EVENT_MARK = MMT_EVENT_MARK,			 /* a mark of the user */
-	EVENT_RESIDENT = MMT_EVENT_RESIDENT,		 /* resident size of a process */
-	EVENT_LARGE_DUMPS = MMT_EVENT_LARGE_DUMPS,	 /* large stack dumps were switched on or off */
-	EVENT_OTHER = MMT_EVENT_OTHER,			 /* an unused record; only the event dump shows it */
-	EVENT_RESIDENT_PAGES = MMT_EVENT_RESIDENT_PAGES, /* resident pages of a process, or a part of them */
-	EVENT_FAULT = MMT_EVENT_FAULT,			 /* a page fault is done; see enum fault_argument */
+	EVENT_SNAPSHOT_BEGIN,
+	EVENT_SNAPSHOT_LINE,
+	EVENT_SNAPSHOT_END,
+	EVENT_MARK,	      /* a mark of the user */
+	EVENT_RESIDENT,	      /* resident size of a process */
+	EVENT_LARGE_DUMPS,    /* large stack dumps were switched on or off */
+	EVENT_OTHER,	      /* an unused record; only the event dump shows it */
+	EVENT_RESIDENT_PAGES, /* resident pages of a process, or a part of them */
+	EVENT_FAULT,	      /* a page fault is done; see enum fault_argument */
 	/* The event dump shows these as others. */
 	EVENT_UNRECORDED_CHILDREN, /* children of a process that existed when recording began and are not recorded */
 	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
@@ -68,6 +66,25 @@ enum fault_argument {
 	FAULT_PAGE_BYTES, /* 0: not known */
 	FAULT_WEIGHT,	  /* it stands for so many faults */
 	FAULT_ZERO_PAGE,  /* what it mapped has no physical address */
+};
+
+struct event_mapping {
+	uint64_t start, length; /* length in bytes */
+	uint64_t file_offset;
+	uint32_t device_major, device_minor;
+	uint64_t inode;
+	uint32_t protection; /* PROT_* of mmap(2) */
+	uint32_t flags;	     /* MAP_SHARED or MAP_PRIVATE, and other MAP_* flags of the record */
+	bool code_only;	     /* the recording has such records only for executable mappings */
+	const char *path;    /* "//anon" for anonymous memory, as in perf; "": unknown */
+};
+
+struct event_task {
+	int32_t pid, tid;		/* the task that started, ended or was created (NEW_TASK: pid is -1) */
+	int32_t parent_pid, parent_tid; /* of EVENT_FORK and EVENT_EXIT; otherwise -1 */
+	uint64_t clone_flags;		/* of EVENT_NEW_TASK; otherwise 0 */
+	const char *name;		/* of EVENT_COMM and snapshots; otherwise "" */
+	bool exec;			/* EVENT_COMM: the task executed a program */
 };
 
 struct event_stack {
@@ -102,10 +119,10 @@ struct event {
 			bool at_entry;	/* EVENT_CALL: recorded at its entry, so it has no result */
 			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
 			struct event_stack stack;
-		} call;				  /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP, EVENT_FAULT */
-		struct mmt_event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
-		struct mmt_event_task task;	  /* EVENT_NEW_TASK, EVENT_COMM, EVENT_FORK, EVENT_EXIT,
-						     EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_END */
+		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP, EVENT_FAULT */
+		struct event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
+		struct event_task task;	      /* EVENT_NEW_TASK, EVENT_COMM, EVENT_FORK, EVENT_EXIT,
+							 EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_END */
 		struct {
 			/* EVENT_MARK: its number. EVENT_LARGE_DUMPS: 1 for on. EVENT_UNRECORDED_CHILDREN: how many.
 			   EVENT_PROCESS_STARTED: nanoseconds since boot. EVENT_BREAK: the address.

@@ -84,7 +84,7 @@ static void read_task(struct bytes *bytes, struct event *event)
 static void decode_mmap(struct decoder *decoder, const struct perf_event_header *header, struct bytes *bytes,
 			struct event *event)
 {
-	struct mmt_event_mapping *mapping = &event->mapping;
+	struct event_mapping *mapping = &event->mapping;
 
 	/* perf synthesizes mappings of the kernel itself for its own use. */
 	event->kind =
@@ -431,7 +431,7 @@ static void decode_sample(struct decoder *decoder, const struct record_identity 
 		return;
 	raw = bytes_over(parts.raw, parts.raw_bytes);
 	event->kind = EVENT_NEW_TASK;
-	event->task = (struct mmt_event_task){.pid = -1, .parent_pid = -1, .parent_tid = -1, .name = ""};
+	event->task = (struct event_task){.pid = -1, .parent_pid = -1, .parent_tid = -1, .name = ""};
 	event->task.tid = (int32_t)read_field(bytes, raw, &fields->task);
 	event->task.clone_flags = read_field(bytes, raw, &fields->clone_flags);
 }
@@ -462,12 +462,12 @@ bool decoder_decode(struct decoder *decoder, const struct perf_event_header *hea
 	case PERF_RECORD_COMM:
 		event->kind = EVENT_COMM;
 		read_task(bytes, event);
-		event->task = (struct mmt_event_task){.pid = event->pid,
-						      .tid = event->tid,
-						      .parent_pid = -1,
-						      .parent_tid = -1,
-						      .name = bytes_string(bytes),
-						      .exec = header->misc & PERF_RECORD_MISC_COMM_EXEC};
+		event->task = (struct event_task){.pid = event->pid,
+						  .tid = event->tid,
+						  .parent_pid = -1,
+						  .parent_tid = -1,
+						  .name = bytes_string(bytes),
+						  .exec = header->misc & PERF_RECORD_MISC_COMM_EXEC};
 		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:

@@ -534,7 +534,7 @@ void builder_munmap_exit(struct recording_builder *builder, uint64_t time_ns, in
 }
 
 static void append_mapping(struct recording_builder *builder, uint64_t id, uint64_t time_ns, int32_t pid, int32_t tid,
-			   const struct mmt_event_mapping *mapping)
+			   const struct event_mapping *mapping)
 {
 	struct buffer body;
 
@@ -554,7 +554,7 @@ static void append_mapping(struct recording_builder *builder, uint64_t id, uint6
 }
 
 void builder_mapping(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
-		     const struct mmt_event_mapping *mapping)
+		     const struct event_mapping *mapping)
 {
 	append_mapping(builder, BUILDER_SIDE_BAND_ID, time_ns, pid, tid, mapping);
 }
@@ -708,7 +708,7 @@ void builder_pages(struct recording_builder *builder, uint64_t time_ns, int32_t 
 }
 
 void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid,
-		      const struct mmt_event_mapping *lines, size_t line_count)
+		      const struct event_mapping *lines, size_t line_count)
 {
 	append_comm(builder, SNAPSHOT_ID(kind, SNAPSHOT_PART_BEGIN), time_ns, pid, pid, "snapshot");
 	for (size_t i = 0; i < line_count; i++)

@@ -78,7 +78,7 @@ void builder_mmap_exit(struct recording_builder *builder, uint64_t time_ns, int3
 void builder_munmap_exit(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
 			 uint64_t address, uint64_t length);
 void builder_mapping(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid,
-		     const struct mmt_event_mapping *mapping);
+		     const struct event_mapping *mapping);
 void builder_comm(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name);
 /* The process executes a program: its name becomes the program's. */
 void builder_exec(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, const char *name);
@@ -116,7 +116,7 @@ void builder_note(struct recording_builder *builder, uint64_t time_ns, int32_t p
 void builder_note_text(struct recording_builder *builder, uint64_t time_ns, int32_t pid, enum note_kind kind,
 		       uint64_t value, uint64_t number, const char *text);
 void builder_snapshot(struct recording_builder *builder, enum snapshot_kind kind, uint64_t time_ns, int32_t pid,
-		      const struct mmt_event_mapping *lines, size_t line_count);
+		      const struct event_mapping *lines, size_t line_count);
 /* Any record. */
 void builder_record(struct recording_builder *builder, uint32_t type, const void *body, size_t size);
 void builder_round(struct recording_builder *builder);

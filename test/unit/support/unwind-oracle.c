@@ -58,7 +58,7 @@ static void require(struct mmt_error *error)
 
 /* ---- the recording ---- */
 
-static void add_image(const struct mmt_event_mapping *mapping)
+static void add_image(const struct event_mapping *mapping)
 {
 	struct image image = {
 	    .start = mapping->start, .end = mapping->start + mapping->length, .file_offset = mapping->file_offset};
