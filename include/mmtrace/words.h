@@ -152,7 +152,6 @@ DO(MISSING_ARGUMENTS, "missing-arguments", "calls without arguments are ignored"
 DO(UNKNOWN_EFFECT, "unknown-effect", "events do not show the effect of these calls") \
 DO(FAKED_CALLS, "faked-calls", "a seccomp filter or a tracer answered calls") \
 DO(UNEXPLAINED_MISMATCH, "unexplained-mismatch", "differs from the kernel's maps, with no event lost") \
-DO(SUMS_NOT_EXACT, "sums-not-exact", "16 EiB or more") \
 DO(SET_USER_ID, "set-user-id", "calls of set-user-ID programs are missing") \
 DO(JIT_CODE_UNNAMED, "jit-code-unnamed", "no names for JIT code") \
 DO(PERF_MAP_LIMIT, "perf-map-limit", "lines of a perf map were ignored") \

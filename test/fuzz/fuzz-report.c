@@ -60,7 +60,7 @@ static void check_sums(const struct mmt_report *report)
 	for (size_t i = 0; i < report->row_count; i++) {
 		const struct mmt_row *row = &report->rows[i];
 
-		/* The report warns that sums of that size are not exact. */
+		/* Sums of that size are not exact. */
 		if (row->allocated_bytes >= MMT_BYTES_MAX)
 			return;
 		if (row->allocated_bytes - row->freed_bytes != row->unfreed_bytes ||

@@ -101,7 +101,6 @@ START_TEST(sums_beyond_64_bits)
 	ck_assert_uint_eq(report->thread_totals[0].allocated_bytes, MMT_BYTES_MAX);
 	ck_assert_uint_eq(report->thread_totals[0].released_bytes, MMT_BYTES_MAX);
 	ck_assert_uint_eq(report->releases[0].bytes, MMT_BYTES_MAX);
-	ck_assert(has_note(report, "16 EiB or more were mapped"));
 	mmt_report_destroy(report);
 }
 END_TEST

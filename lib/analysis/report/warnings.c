@@ -358,7 +358,6 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 				    .codes = arena_alloc(arena, WARNINGS_MAX + 1, sizeof(*warnings.codes)),
 				    .maximum = WARNINGS_MAX};
 	bool has_new_tasks = false;
-	uint64_t allocated_bytes = 0;
 
 	if (!warnings.items || !warnings.codes)
 		return &error_no_memory;
@@ -385,12 +384,6 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 			    count == 1 ? "call" : "calls", description->name, description->unknown);
 	}
 	find_faked_calls(replay, report, &warnings);
-	for (size_t i = 0; i < replay->ledger.accounts.count; i++)
-		allocated_bytes =
-		    saturating_add(allocated_bytes, replay->ledger.accounts.items[i].allocated_bytes, MMT_BYTES_MAX);
-	if (allocated_bytes == MMT_BYTES_MAX)
-		add(&warnings, MMT_WARNING_SUMS_NOT_EXACT,
-		    "16 EiB or more were mapped in total: sums of that size are not exact");
 	find_setuid_execs_programs(replay, completeness, &warnings);
 	find_unnamed_code(replay, &warnings);
 	find_unusable_programs(replay, &warnings);
