@@ -33,11 +33,11 @@ struct mmt_pack_summary {
  * packed up to where it can be read; a report on the packed recording has the same warnings. On error, no file is
  * changed. MMT_ERROR_UNSUPPORTED: the input was not recorded by mmtrace.
  *
- * The function starts threads with all signals blocked; they end before it returns. It uses an unnamed temporary file
- * in /tmp with 8 bytes per event. The options must stay valid until it returns.
+ * The function starts threads with all signals blocked; they end before it returns. The options must stay valid
+ * until then.
  *
  * With `confine`, this thread gives up its rights as with mmt_confine(), except that it may write, where the kernel has
- * Landlock only below the directory of the output, /tmp and $TMPDIR (/var/tmp).
+ * Landlock only below the directory of the output and $TMPDIR (/var/tmp).
  */
 MMT_PUBLIC struct mmt_error *mmt_pack(const struct mmt_pack_options *options,
 				      struct mmt_pack_summary *summary_ret) MMT_MUST_CHECK;
