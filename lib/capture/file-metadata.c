@@ -17,7 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <mmtrace/version.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"
@@ -128,7 +127,7 @@ static struct mmt_error *find_hugetlbfs(struct recorder *recorder, struct record
 
 static struct mmt_error *fill_info(struct recorder *recorder, struct recording_info *info)
 {
-	info->recorder_version = strdup(mmt_version());
+	info->recorder_version = strdup(MMTRACE_VERSION);
 	if (!info->recorder_version)
 		return &error_no_memory;
 	info->start_ns = recorder->start_ns;
@@ -170,7 +169,7 @@ static struct mmt_error *add_host_and_command_line(struct recorder *recorder, st
 	char version[64];
 
 	uname(&host);
-	snprintf(version, sizeof(version), "mmtrace %s", mmt_version());
+	snprintf(version, sizeof(version), "mmtrace %s", MMTRACE_VERSION);
 	error = add_string(recorder, FEATURE_HOSTNAME, host.nodename, buffer)
 		    ?: add_string(recorder, FEATURE_OSRELEASE, host.release, buffer)
 		    ?: add_string(recorder, FEATURE_VERSION, version, buffer)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# #include lines respect the permitted dependencies between the layers.
+# #include lines, and the functions that files use, respect the permitted dependencies between the layers.
 set -u
 cd "${SOURCE:?}" || exit 1
 
@@ -53,6 +53,25 @@ found=$(awk '{ seen[$0] } END { for (arrow in seen) { split(arrow, of, " "); if 
 	<<<"$arrows" | sort)
 difference=$(diff <(sort <<<"$mutual") <(echo "$found")) ||
 	complain "folders that include each other: expected (<) and found (>): $difference"
+
+# What the linker joins obeys the same rules: a public function may be declared in a header that everybody includes. The
+# public functions of the analysis, which work on a report, are also for the output.
+objects=${BUILD:?}/CMakeFiles/mmtrace_objects.dir/lib
+uses=$(find "$objects" -name '*.o' -exec nm -gA {} + | sed "s|^$objects/||; s|\.o:| |" |
+	awk '$(NF - 1) != "U" && NF == 4 { place[$4] = $1 }
+	     $(NF - 1) == "U" { used[$1 " " $NF] }
+	     END { for (use in used) { split(use, of, " "); if (of[2] in place) print of[1], of[2], place[of[2]] } }')
+[[ -n $uses ]] || complain "no objects in $objects"
+while read -r file name other; do
+	layer=${file%%/*} target=${other%%/*}
+	[[ $target == "$layer" || " ${allowed[$layer]-} " == *" $target "* ]] && continue
+	[[ $layer == output && ($name == mmt_* || $file == output/version.c) ]] && continue
+	complain "lib/$file: layer $layer must not use $name() of lib/$other"
+done <<<"$uses"
+found=$(awk '{ sub("/[^/]*$", "", $1); sub("/[^/]*$", "", $3); if ($1 != $3) seen[$1 " " $3] }
+	END { for (arrow in seen) { split(arrow, of, " "); if (of[1] < of[2] && (of[2] " " of[1]) in seen) print arrow } }' \
+	<<<"$uses" | grep -vxF "$mutual")
+[[ -z $found ]] || complain "folders that use each other's functions: $found"
 
 while IFS=: read -r file line; do
 	included=$(sed -E 's/^[^"]*"([^"]*)".*/\1/' <<<"$line")

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "capture/memory/group-memory.h"
+#include "capture/procfs/proc.h"
 #include "support/suite.h"
 #include "support/temporary.h"
 
@@ -163,12 +164,12 @@ START_TEST(paths)
 		const char *path;
 
 		snprintf(text, sizeof(text), "%s", cases[i].text);
-		path = group_memory_find(text, "memory");
+		path = proc_group_find(text, "memory");
 		ck_assert_int_eq(!path, !cases[i].path);
 		if (path)
 			ck_assert_str_eq(path, cases[i].path);
 		snprintf(text, sizeof(text), "%s", cases[i].text);
-		path = group_memory_find(text, "");
+		path = proc_group_find(text, "");
 		ck_assert_int_eq(!path, !cases[i].unified);
 		if (path)
 			ck_assert_str_eq(path, cases[i].unified);

@@ -199,6 +199,28 @@ struct mmt_error *notes_resolve(const struct notes *notes, const char *option, s
 			    (unsigned long long)number, (unsigned long long)notes->last_mark);
 }
 
+uint64_t mmt_control_group_oom_kills(const struct mmt_control_group *group)
+{
+	uint64_t start = group ? group->start[MMT_GROUP_OOM_KILLS] : MMT_UNKNOWN;
+	uint64_t end = group ? group->end[MMT_GROUP_OOM_KILLS] : MMT_UNKNOWN;
+
+	return start != MMT_UNKNOWN && end != MMT_UNKNOWN && end > start ? end - start : 0;
+}
+
+uint64_t mmt_control_group_limit(const struct mmt_control_group *group)
+{
+	uint64_t limit = group->end[MMT_GROUP_LIMIT], high = group->end[MMT_GROUP_HIGH];
+
+	return high < limit ? high : limit;
+}
+
+uint64_t mmt_control_group_room(const struct mmt_control_group *group)
+{
+	uint64_t limit = mmt_control_group_limit(group), used = group->end[MMT_GROUP_CURRENT];
+
+	return limit == MMT_UNKNOWN || used == MMT_UNKNOWN ? MMT_UNKNOWN : used < limit ? limit - used : 0;
+}
+
 /* Is the first group nearer to its limit, or did the OOM killer end more of its processes? A group without the latest
  * reading was removed. */
 static bool is_pressed_more(const struct mmt_control_group *group, const struct mmt_control_group *other)

@@ -489,14 +489,6 @@ const struct mmt_process *mmt_mark_victim(const struct mmt_report *report, const
 	return victim;
 }
 
-uint64_t mmt_control_group_oom_kills(const struct mmt_control_group *group)
-{
-	uint64_t start = group ? group->start[MMT_GROUP_OOM_KILLS] : MMT_UNKNOWN;
-	uint64_t end = group ? group->end[MMT_GROUP_OOM_KILLS] : MMT_UNKNOWN;
-
-	return start != MMT_UNKNOWN && end != MMT_UNKNOWN && end > start ? end - start : 0;
-}
-
 uint64_t mmt_control_group_used(const struct mmt_control_group *group)
 {
 	static const enum mmt_group_figure parts[] = {MMT_GROUP_ANON, MMT_GROUP_SHMEM, MMT_GROUP_KERNEL};
@@ -507,20 +499,6 @@ uint64_t mmt_control_group_used(const struct mmt_control_group *group)
 			sum = saturating_add(sum, group->end[parts[i]], MMT_BYTES_MAX);
 	}
 	return sum;
-}
-
-uint64_t mmt_control_group_limit(const struct mmt_control_group *group)
-{
-	uint64_t limit = group->end[MMT_GROUP_LIMIT], high = group->end[MMT_GROUP_HIGH];
-
-	return high < limit ? high : limit;
-}
-
-uint64_t mmt_control_group_room(const struct mmt_control_group *group)
-{
-	uint64_t limit = mmt_control_group_limit(group), used = group->end[MMT_GROUP_CURRENT];
-
-	return limit == MMT_UNKNOWN || used == MMT_UNKNOWN ? MMT_UNKNOWN : used < limit ? limit - used : 0;
 }
 
 uint64_t mmt_control_group_full_ns(const struct mmt_report *report)

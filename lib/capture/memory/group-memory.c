@@ -64,41 +64,12 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 	return figures[0] != GROUP_MEMORY_NONE;
 }
 
-char *group_memory_find(char *text, const char *controller)
-{
-	char *rest = text, *line, *name, *path, *next;
-
-	while ((line = strsep(&rest, "\n"))) {
-		name = strchr(line, ':');
-		path = name ? strchr(name + 1, ':') : NULL;
-		if (!path)
-			continue;
-		*path++ = '\0';
-		for (name++; name; name = next) {
-			next = strchr(name, ',');
-			if (next)
-				*next++ = '\0';
-			if (!strcmp(name, controller))
-				return path;
-		}
-	}
-	return NULL;
-}
-
-char *group_path(pid_t pid, const char *controller)
-{
-	CLEANUP(free) char *text = proc_text(pid, "cgroup");
-	const char *path = text ? group_memory_find(text, controller) : NULL;
-
-	return path ? strdup(path) : NULL;
-}
-
 char *group_memory_path(pid_t pid)
 {
 	static const char *const controllers[] = {"", "memory"};
 
 	for (size_t i = 0; i < sizeof(controllers) / sizeof(*controllers); i++) {
-		CLEANUP(free) char *path = group_path(pid, controllers[i]);
+		CLEANUP(free) char *path = proc_group_path(pid, controllers[i]);
 
 		if (path && strcmp(path, "/") != 0)
 			return TAKE(path);
@@ -156,7 +127,7 @@ bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 	}
 	for (int version = 1; version <= (group < 0 ? 2 : 1) && memory->directory < 0; version++) {
 		CLEANUP(free) char *text = proc_text(member, "cgroup");
-		char *path = text ? group_memory_find(text, version == 1 ? "memory" : "") : NULL;
+		char *path = text ? proc_group_find(text, version == 1 ? "memory" : "") : NULL;
 
 		/* In another hierarchy, the process may be in a group with other members, such as that of a shell. */
 		if (!path || (version == 1 && !strcmp(path, "/")) || (group >= 0 && !cut_to_group(path, group)))

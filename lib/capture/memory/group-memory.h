@@ -58,13 +58,6 @@ void group_memories_deinit(struct group_memories *groups);
 /* Reads the counters, by NOTE_GROUP_* - NOTE_GROUP_FIRST. False: the group is gone. */
 bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES]);
 
-/* Finds the path of the group in `text`, which is /proc/PID/cgroup, in the version 1 hierarchy of the controller; "":
- * version 2. NULL: none. Changes the text. */
-char *group_memory_find(char *text, const char *controller);
-
-/* Returns that path of the process's group, which the caller frees. NULL: there is none. */
-char *group_path(pid_t pid, const char *controller);
-
 /* Returns the path of the process's group in the hierarchy of version 2 or, if that is the root, in that of the memory
  * controller. The caller frees it. NULL: it is the root of both. */
 char *group_memory_path(pid_t pid);

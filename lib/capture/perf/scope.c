@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/memory/group-memory.h"
 
 #define CHEAP_EVENTS 192 /* a pair of mmap() and munmap() takes about a fifth longer than with those of two CPUs */
 #define WALK_NS 10	 /* for each event and pair; more if they do not fit into the caches */
@@ -126,10 +125,10 @@ struct cgroup_search {
  * one, or else the unified one. NULL: not known. The caller frees it. */
 static char *find_own_path(pid_t pid, bool *version_1)
 {
-	char *path = group_path(pid, "perf_event");
+	char *path = proc_group_path(pid, "perf_event");
 
 	*version_1 = path;
-	return path ?: group_path(pid, "");
+	return path ?: proc_group_path(pid, "");
 }
 
 /* Can perf events use this hierarchy? */

@@ -63,6 +63,35 @@ char *proc_text(pid_t pid, const char *name)
 	return text_file_read(-1, path, &text) < 0 ? NULL : text;
 }
 
+char *proc_group_find(char *text, const char *controller)
+{
+	char *rest = text, *line, *name, *path, *next;
+
+	while ((line = strsep(&rest, "\n"))) {
+		name = strchr(line, ':');
+		path = name ? strchr(name + 1, ':') : NULL;
+		if (!path)
+			continue;
+		*path++ = '\0';
+		for (name++; name; name = next) {
+			next = strchr(name, ',');
+			if (next)
+				*next++ = '\0';
+			if (!strcmp(name, controller))
+				return path;
+		}
+	}
+	return NULL;
+}
+
+char *proc_group_path(pid_t pid, const char *controller)
+{
+	CLEANUP(free) char *text = proc_text(pid, "cgroup");
+	const char *path = text ? proc_group_find(text, controller) : NULL;
+
+	return path ? strdup(path) : NULL;
+}
+
 int64_t text_file_number(int directory, const char *path, int64_t fallback)
 {
 	CLEANUP(free) char *text = NULL;

@@ -44,8 +44,8 @@ bool proc_has_machine_pids(void);
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
 
 /* Reads the start in clock ticks since boot; two threads with the same TID have different ones. False with errno
- * ETIMEDOUT: the process does not answer. `exiting_ret` may be NULL; set from the beginning of the exit, earlier than in
- * struct proc_thread. */
+ * ETIMEDOUT: the process does not answer. `exiting_ret` may be NULL; set from the beginning of the exit, earlier than
+ * in struct proc_thread. */
 bool proc_read_start(struct blocking_calls *calls, pid_t pid, pid_t tid, uint64_t *ticks_ret, bool *exiting_ret);
 bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES]);
 
@@ -149,6 +149,13 @@ int text_file_read(int directory, const char *path, char **text_ret);
 
 /* Reads a file of /proc/PID as text_file_read() does. The caller frees the text. NULL: it cannot be read. */
 char *proc_text(pid_t pid, const char *name);
+
+/* Finds the path of the group in `text`, which is /proc/PID/cgroup, in the version 1 hierarchy of the controller; "":
+ * version 2. NULL: none. Changes the text. */
+char *proc_group_find(char *text, const char *controller);
+
+/* Returns that path of the process's group, which the caller frees. NULL: there is none. */
+char *proc_group_path(pid_t pid, const char *controller);
 
 /* Returns the number at the start of the file, or `fallback` if it cannot be read. */
 int64_t text_file_number(int directory, const char *path, int64_t fallback);
