@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmtrace check: prints what the library found out about this machine. */
 #include <mmtrace/machine.h>
 #include <mmtrace/output.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmtrace diff: compares two reports, and whether more leaks than --fail-above permits. */
 #include <mmtrace/diff.h>
 #include <mmtrace/output.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmtrace dump: prints the events of a recording. */
 #include <mmtrace/confine.h>
 #include <mmtrace/output.h>
 #include <stdio.h>

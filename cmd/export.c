@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmtrace export: writes a report, or a series of them, in the formats of other viewers. */
 #include <inttypes.h>
 #include <mmtrace/confine.h>
 #include <mmtrace/export.h>

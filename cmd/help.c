@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmtrace help: opens a manual page. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Finds the command, and runs it on a stack of its own. */
 #include <dlfcn.h>
 #include <locale.h>
 #include <malloc.h>

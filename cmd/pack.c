@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmtrace pack: replaces the stacks of a recording by names. */
 #include <mmtrace/output.h>
 #include <mmtrace/pack.h>
 #include <stdio.h>

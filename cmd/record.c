@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmtrace record: records, then packs, and says what was recorded. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmtrace report: writes a report as text, JSON, CSV or HTML. */
 #include <inttypes.h>
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>

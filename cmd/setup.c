@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* mmtrace setup: saves the numbers of tracepoints. */
 #include <mmtrace/machine.h>
 
 #include "cli/message.h"

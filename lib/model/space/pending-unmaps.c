@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Unmaps whose exit has not been seen yet: others may map the same addresses before it. */
 #include "model/space/space-state.h"
 
 #include <string.h>

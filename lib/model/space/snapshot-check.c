@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Compares an address space with a reading of /proc/PID/maps, and repairs it. */
 #include "model/space/space-state.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* The effect of each call on the address space. */
 #include "model/space/space-state.h"
 
 #include <errno.h>
@@ -6,8 +7,6 @@
 #include <sys/mman.h>
 
 #include "base/limits.h"
-
-/* The effect of each call on the address space. */
 
 #ifndef MAP_DROPPABLE
 #define MAP_DROPPABLE 0x08
