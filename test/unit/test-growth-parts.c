@@ -208,7 +208,7 @@ START_TEST(made_writable_is_touched_after_a_call)
 	builder_finish(builder, 3000);
 	report = report_file_report(NULL);
 	ck_assert_int_eq(!strstr(find_part(&report->growth, MMT_GROWTH_BEFORE, MMT_CLASS_ANON)->hint,
-				 _i ? "after mprotect made it writable" : "touched without a memory call"),
+				 _i ? "after mprotect made it writable" : "touched without a system call"),
 			 0);
 	mmt_report_destroy(report);
 }

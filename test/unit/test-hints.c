@@ -153,11 +153,11 @@ START_TEST(growth_before)
 	struct mmt_growth_part part = {.place = MMT_GROWTH_BEFORE, .bytes = 2 * MIB};
 
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "--faults=sampled"));
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "touched without a memory call"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, 0, SEVERAL), "touched without a system call"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, HINTS_CALLS_UNKNOWN, SEVERAL), "may have mapped it"));
 	ck_assert_ptr_null(strstr(hints_of_growth(&part, HINTS_BETWEEN, SEVERAL), "--faults"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB, SEVERAL), "after mprotect made it writable"));
-	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB - 1, SEVERAL), "touched without a memory call"));
+	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB - 1, SEVERAL), "touched without a system call"));
 	ck_assert_ptr_null(strstr(hints_with_faults(hints_of_growth(&part, 0, SEVERAL)), "--faults"));
 	/* A started program needs no hint. */
 	part.place = MMT_GROWTH_KERNEL;

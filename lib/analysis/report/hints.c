@@ -222,7 +222,7 @@ static const char calls_unknown[] =
 static const char made_writable[] =
     "touched after mprotect made it writable, or without a memory call, so no row shows "
     "the code: record with --faults=sampled to see which code touches new pages";
-static const char touched_only[] = "touched without a memory call, so no stack shows the code: record with "
+static const char touched_only[] = "first touched without a system call, so no stack is recorded: record with "
 				   "--faults=sampled to see which code touches new pages";
 
 const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes, enum arena_use arenas)

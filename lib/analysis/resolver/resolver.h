@@ -64,7 +64,7 @@ int resolver_names_failure(const struct resolver *resolver);
  */
 bool resolver_is_go(struct resolver *resolver, const struct space *space);
 
-/* Whether the space maps code of a module whose file name has one of these beginnings. The last one is NULL. */
+/* Whether the space maps code of a module whose file name has one of these prefixes. The last one is NULL. */
 bool resolver_has_module(const struct resolver *resolver, const struct space *space, const char *const *names);
 
 /* Frame numbers of a stack, innermost first; valid until the next resolver_unwind(). */

@@ -50,8 +50,8 @@ struct unit_entries {
 struct unit {
 	Dwarf_Die lines;    /* contains the line table */
 	Dwarf_Die scopes;   /* contains the functions; a different unit with split DWARF */
-	bool warnings_part; /* the file with its functions is missing */
-	bool met_warning;   /* a lookup needed that file */
+	bool parts_missing; /* the file with its functions is missing */
+	bool met_missing;   /* a lookup needed that file */
 };
 
 struct dwarf_names {
@@ -60,11 +60,11 @@ struct dwarf_names {
 	struct code_ranges ranges; /* of the units */
 	struct map entries;	   /* Dwarf_CU -> struct unit_entries */
 	uint64_t ranges_left;	   /* maximum number of ranges left that the file can describe */
-	bool warnings_parts;
-	bool warnings_supplement; /* such a file is missing: any entry may refer to it */
-	bool met_warning;	  /* a lookup needed a missing file */
-	bool limited;		  /* something exceeds a limit */
-	bool damaged;		  /* something that the file has, or should have, cannot be read */
+	bool parts_missing;
+	bool supplement_missing; /* such a file is missing: any entry may refer to it */
+	bool met_missing;	 /* a lookup needed a missing file */
+	bool limited;		 /* something exceeds a limit */
+	bool damaged;		 /* something that the file has, or should have, cannot be read */
 };
 
 /* ---- ranges ---- */
@@ -361,14 +361,14 @@ static void look_at_sections(struct dwarf_names *names, Dwarf *dwarf)
 			size += data->d_size;
 	}
 	names->ranges_left = size / RANGE_BYTES_MIN;
-	names->warnings_supplement = names->warnings_parts = has_supplement && !dwarf_getalt(dwarf);
+	names->supplement_missing = names->parts_missing = has_supplement && !dwarf_getalt(dwarf);
 }
 
 /* Whether the unit contains code. */
 static bool is_wanted(struct dwarf_names *names, Dwarf_Die *unit, uint8_t type)
 {
 	/* If even the unit's own name is unreadable, do not trust the rest. */
-	names->damaged |= !names->warnings_parts && dwarf_hasattr(unit, DW_AT_name) && !dwarf_diename(unit);
+	names->damaged |= !names->parts_missing && dwarf_hasattr(unit, DW_AT_name) && !dwarf_diename(unit);
 	switch (dwarf_tag(unit)) {
 	case DW_TAG_compile_unit:
 	case DW_TAG_skeleton_unit:
@@ -412,9 +412,9 @@ struct dwarf_names *dwarf_names_create(Dwarf *dwarf)
 	while (!(end = dwarf_get_units(dwarf, position, &position, NULL, &type, &unit.lines, NULL))) {
 		if (!is_wanted(names, &unit.lines, type))
 			continue;
-		unit.warnings_part = type == DW_UT_skeleton && !find_part(position, &unit.scopes);
-		names->warnings_parts |= unit.warnings_part;
-		if (type != DW_UT_skeleton || unit.warnings_part)
+		unit.parts_missing = type == DW_UT_skeleton && !find_part(position, &unit.scopes);
+		names->parts_missing |= unit.parts_missing;
+		if (type != DW_UT_skeleton || unit.parts_missing)
 			unit.scopes = unit.lines;
 		if (!add_ranges(names, &names->ranges, &unit.lines, names->units.count) ||
 		    !vector_push(&names->units, unit)) {
@@ -433,7 +433,7 @@ enum module_state dwarf_names_state(const struct dwarf_names *names)
 		return MODULE_POOR_NAMES;
 	if (names->limited)
 		return MODULE_LIMITED_NAMES;
-	return names->met_warning ? MODULE_MISSING_NAMES : MODULE_READABLE;
+	return names->met_missing ? MODULE_MISSING_NAMES : MODULE_READABLE;
 }
 
 static const char *text_attribute(Dwarf_Die *die, unsigned name)
@@ -482,14 +482,14 @@ char *dwarf_names_missing(const struct dwarf_names *names, size_t *others_ret)
 
 	*others_ret = 0;
 	for (size_t i = 0; i < names->units.count; i++) {
-		if (!names->units.items[i].met_warning)
+		if (!names->units.items[i].met_missing)
 			continue;
 		*others_ret += first != NULL;
 		first = first ? first : &names->units.items[i];
 	}
 	if (first)
 		return describe_part(&first->lines);
-	return names->met_warning ? describe_supplement(names->dwarf) : NULL;
+	return names->met_missing ? describe_supplement(names->dwarf) : NULL;
 }
 
 bool dwarf_names_expected(Elf *elf)
@@ -633,8 +633,8 @@ size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debu
 
 	if (!unit)
 		return 0;
-	unit->met_warning |= unit->warnings_part;
-	names->met_warning |= unit->warnings_part || names->warnings_supplement;
+	unit->met_missing |= unit->parts_missing;
+	names->met_missing |= unit->parts_missing || names->supplement_missing;
 	directory = text_attribute(&unit->lines, DW_AT_comp_dir);
 	frames[0] = (struct debug_frame){.directory = directory};
 	if (dwarf_getsrclines(&unit->lines, &table, &count))

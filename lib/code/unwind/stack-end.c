@@ -102,11 +102,11 @@ bool stack_end_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t
 
 bool stack_end_is_c_library(const char *path)
 {
-	static const char *const beginnings[] = {"libc.", "libc-", "libpthread", "ld-"};
+	static const char *const prefixes[] = {"libc.", "libc-", "libpthread", "ld-"};
 	const char *name = path_file_name(path);
 
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++) {
-		if (starts_with(name, beginnings[i]))
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
+		if (starts_with(name, prefixes[i]))
 			return true;
 	}
 	return false;
