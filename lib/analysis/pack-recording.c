@@ -28,8 +28,6 @@
 
 /* First pass of packing: find the stack of each call and symbolize all stacks. */
 
-#define VTABLES_NAMED 64 /* of each census, by their symbols */
-
 struct pack_stacks {
 	struct call_stacks calls;
 	struct intern callchains; /* as resolver_keep_callchains() makes them; stack number 0: none */
@@ -151,7 +149,7 @@ static struct mmt_error *name_vtables(struct heap_censuses *heaps, const struct 
 		struct mmt_heap_census *census = &heaps->items.items[i];
 		const struct process *process = processes_find(replay->processes, census->pid);
 
-		for (size_t j = 0; process && j < census->group_count && j < VTABLES_NAMED; j++) {
+		for (size_t j = 0; process && j < census->group_count && j < LIMIT_HEAP_TYPES; j++) {
 			struct mmt_heap_group *group = &census->groups[j];
 			const char *type =
 			    group->content == MMT_HEAP_POINTER

@@ -19,6 +19,7 @@
 #define LIMIT_PLAIN_BYTES_ANYWHERE (1ull << 30) /* ... their bytes; a larger file may have ... */
 #define LIMIT_PLAIN_EXPANSION 600		/* ... this many times its size: beyond what real records reach */
 #define LIMIT_CALLCHAIN 8192			/* Entries of a callchain: a record of 64 KiB has no more */
+#define LIMIT_HEAD_BYTES (256u << 20)		/* What the recorder writes before the data */
 #define LIMIT_PATH_BYTES 4096			/* A path: the kernel's PATH_MAX */
 #define LIMIT_PROCESSES (1u << 22)		/* Processes in a section: the kernel's largest PID */
 #define LIMIT_RESIDENT_BYTES (1ULL << 56) /* End of addresses with 5-level page tables; larger sizes are cut to it */
@@ -30,6 +31,7 @@
 #define LIMIT_JITDUMP_BYTES (1u << 30)	      /* A jitdump that came in pieces; the recorder copies 256 MiB */
 #define LIMIT_CODE_BYTES (256u << 20)	      /* All JIT code; the recorder keeps 64 MiB */
 #define LIMIT_HEAP_GROUPS 512		      /* Groups of chunks in a heap census; the recorder sums smaller ones */
+#define LIMIT_HEAP_TYPES 64		      /* Vtables of a census that get names: the largest groups */
 #define LIMIT_HEAP_CENSUSES 65536	      /* Heap censuses */
 #define LIMIT_FIELD_BYTES 65535		      /* Offset or size of a tracepoint's field: a record has no more bytes */
 #define LIMIT_ATTRIBUTE_BYTES 4096	      /* A perf_event_attr: the kernel refuses more than a page */
@@ -79,6 +81,7 @@
 #define LIMIT_DIFF_FRAMES 1024		    /* Frames of a stack that are compared: as many as the unwinder finds */
 #define LIMIT_DIFF_WORDS 64		    /* Functions of a stack by which similar ones are found, innermost first */
 #define LIMIT_DIFF_LISTED 64		    /* Stacks that are looked at for one function */
+#define LIMIT_DIFF_HEAPS 1024		    /* Heaps that diff compares: those that changed most */
 #define LIMIT_STEPS 10000		    /* Steps of --every; more is an error: nobody reads them */
 #define LIMIT_STEP_FIGURES (1u << 24)	    /* Figures of all rows in these steps: 128 MiB; lower ranks have none */
 #define LIMIT_TOUCHED_RUNS (1u << 20)	    /* Runs of touched pages: 128 MiB; beyond, who touched more is not known */
@@ -100,13 +103,16 @@
 #define LIMIT_GO_VALUES (1u << 18)	     /* Changes of a value within one function */
 #define LIMIT_GO_FUNCTION_DATA 64	     /* Tables of a function */
 #define LIMIT_COMPARED_NAME_BYTES 1024	     /* Bytes of a symbol's name that count in the choice among several */
+#define LIMIT_ZSTD_EXPANSION 32768	     /* Expansion with zstd: more than it reaches with debug information */
 #define LIMIT_INFLATION 1032		     /* Expansion of a section: the most that deflate reaches; more is a lie */
 #define LIMIT_BUILD_ID_BYTES 64		     /* A build-id; linkers write 8 to 32 bytes */
 #define LIMIT_DWARF_NESTING 64		     /* Nested entries; deeper ones are ignored */
 #define LIMIT_DWARF_REFERENCES 8	     /* References from an entry to its declaration */
 #define LIMIT_DWARF_LOOKUP_RANGES (1u << 20) /* Ranges that are checked for one address */
 #define LIMIT_DWARF_NAME_BYTES 2048	     /* A name with its scopes */
-#define LIMIT_INLINED_FRAMES 64		     /* Functions inlined at one address */
+/* One question to the names helper: it may have a copied module */
+#define LIMIT_NAMES_REQUEST_BYTES (UINT64_C(1) << 32)
+#define LIMIT_INLINED_FRAMES 64 /* Functions inlined at one address */
 /* Processor time for one answer of the names helper: debug information of some GB takes tens of seconds */
 #define LIMIT_NAMES_PROCESSOR_SECONDS 60
 #define LIMIT_NAMES_SECONDS 600	      /* All time for it, such as for downloads */
@@ -121,6 +127,8 @@
 #define LIMIT_CFI_SAVED_STATES 128	     /* States that an FDE saves */
 /* Instructions of an entry, executed for each address in it; real ones have some 50 bytes, at most 12,000 */
 #define LIMIT_CFI_ENTRY_BYTES 32768
+#define LIMIT_CFI_ROWS 65536		 /* Different rows of a section; others are found again each time */
+#define LIMIT_UNWIND_CACHE (1u << 16)	 /* Stacks in the unwind cache; then it starts again */
 #define LIMIT_FUNCTION_RANGE_BYTES 65536 /* A function whose instructions are analyzed; of a longer one, this much */
 /* Frames of a stack: their addresses fit into a record of a packed recording; the report says that it is cut */
 #define LIMIT_UNWIND_FRAMES 8000
@@ -175,6 +183,7 @@
 #define LIMIT_SAVED_FORMATS_BYTES (1u << 20) /* The file of saved tracepoint formats; a longer one is refused */
 /* Default size of the rings of all CPUs, without those for large dumps; with more than 6 CPUs each has less */
 #define LIMIT_RINGS_TOTAL_BYTES (192ull << 20)
+#define LIMIT_GROUP_DEPTH 64		  /* Folders of control groups below each other, in the search for an ID */
 #define LIMIT_CPU_LIST 65536		  /* CPU numbers of a kernel's list */
 #define LIMIT_BUDGET_SAVED_NS 200000000LL /* Time that a job may save up for later */
 #define LIMIT_CODE_PASS_NS 5000000ULL	  /* CPU time of a pass over JIT code; the next pass continues where it ended */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/saturating-sum.h"
 #include "base/cleanup.h"
 
@@ -13,9 +14,7 @@
 #define LEVEL_SHARE 20		    /* changes of less than 1/this of a heap are noise */
 #define LEVEL_BYTES (256u << 10)    /* as are smaller ones */
 #define CENSUSES_MIN 3		    /* fewer show no trend */
-#define VTABLES_NAMED 64	    /* by their symbols, of those that grew most */
 #define PIDS_CHECKED 16		    /* of a row */
-#define HEAPS_COMPARED 1024	    /* of a diff; those that changed most are first */
 
 /* A program that starts in the recording has an empty heap. */
 static const struct mmt_heap_census empty;
@@ -193,7 +192,7 @@ static struct mmt_error *find_kinds(struct resolver *code, const struct space *s
 		const char *name = kinds[i].name, *type = NULL;
 
 		/* Without type information, a vtable may have a symbol. */
-		if (kinds[i].content == MMT_HEAP_POINTER && space && i < VTABLES_NAMED)
+		if (kinds[i].content == MMT_HEAP_POINTER && space && i < LIMIT_HEAP_TYPES)
 			type = resolver_vtable_type(code, space, name, kinds[i].offset);
 		if (type) {
 			kinds[i].content = MMT_HEAP_TYPE;
@@ -407,7 +406,7 @@ static const struct mmt_heap *find_heap(const struct mmt_report *report, const s
 {
 	const struct mmt_heap *found = NULL;
 
-	for (size_t i = 0; i < report->heap_count && i < HEAPS_COMPARED; i++) {
+	for (size_t i = 0; i < report->heap_count && i < LIMIT_DIFF_HEAPS; i++) {
 		const struct mmt_heap *heap = &report->heaps[i];
 
 		if (!heap->census_count || !is_same(heap->process, process, same_process))
@@ -422,7 +421,7 @@ static const struct mmt_heap *find_heap(const struct mmt_report *report, const s
 struct mmt_error *heap_growth_compare(struct arena *arena, struct mmt_diff *diff)
 {
 	bool same_process = diff->relation == MMT_DIFF_SAME_PROCESS;
-	size_t count = diff->after->heap_count < HEAPS_COMPARED ? diff->after->heap_count : HEAPS_COMPARED;
+	size_t count = diff->after->heap_count < LIMIT_DIFF_HEAPS ? diff->after->heap_count : LIMIT_DIFF_HEAPS;
 	struct mmt_heap *heaps = arena_alloc(arena, count + 1, sizeof(*heaps));
 	struct mmt_error *error = heaps ? NULL : &error_no_memory;
 

@@ -36,8 +36,6 @@ const uint32_t *stacks_get(const struct intern *stacks, uint32_t stack, size_t *
 	return words + 1;
 }
 
-#define UNWIND_CACHE_ENTRIES (1u << 16)
-
 /* Context of the unwinder's callbacks. */
 struct lookup {
 	struct resolver *resolver;
@@ -59,7 +57,7 @@ struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool d
 	resolver->rules = unwind_rules_find(metadata->architecture->elf_machine);
 	error = mapped_modules_init(&resolver->mapped, metadata, demangle);
 	if (!error)
-		error = unwind_cache_create(UNWIND_CACHE_ENTRIES, &resolver->unwind_cache);
+		error = unwind_cache_create(LIMIT_UNWIND_CACHE, &resolver->unwind_cache);
 	if (!error && metadata->packed)
 		error = resolver_take_resolved(resolver, demangle);
 	if (error) {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 
 #define CHEAP_EVENTS 192 /* a pair of mmap() and munmap() takes about a fifth longer than with those of two CPUs */
 #define WALK_NS 10	 /* for each event and pair; more if they do not fit into the caches */
@@ -104,7 +105,6 @@ bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns)
 	return scope->kind == SCOPE_THREADS || scope_follows(scope, pid, time_ns);
 }
 
-#define DEPTH_MAX 64
 #define PROCESSES_FILE "cgroup.procs"
 #define TRIED_MAX 8 /* a system mounts fewer hierarchies than this */
 #define HEX_DIGITS "0123456789abcdefABCDEF"
@@ -406,7 +406,7 @@ static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
 	copy = openat(cgroup, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	removed = copy < 0 && (errno == ENOENT || errno == ENODEV);
 	directory = copy < 0 ? NULL : fdopendir(copy);
-	while (ok && directory && depth < DEPTH_MAX && (entry = readdir(directory))) {
+	while (ok && directory && depth < LIMIT_GROUP_DEPTH && (entry = readdir(directory))) {
 		CLEANUP(close) int below = -1;
 
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')

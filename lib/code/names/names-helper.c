@@ -23,8 +23,7 @@
 #include "base/map.h"
 #include "code/names/demangle.h"
 
-#define REQUEST_MAX (UINT64_C(1) << 32) /* a copied module may be large */
-#define EXIT_MILLISECONDS 5000		/* wait this long for a helper that exits, or has nothing to do */
+#define EXIT_MILLISECONDS 5000 /* wait this long for a helper that exits, or has nothing to do */
 
 enum names_request {
 	REQUEST_OPEN = 1,
@@ -357,7 +356,7 @@ struct names_helper *names_helper_create(const struct names_calls *calls)
 	if (!helper)
 		return NULL;
 	helper->calls = *calls;
-	buffer_init(&helper->request, REQUEST_MAX);
+	buffer_init(&helper->request, LIMIT_NAMES_REQUEST_BYTES);
 	return helper;
 }
 

@@ -238,8 +238,7 @@ static bool has_same_addresses(Elf *module, Elf *debug)
 	return false;
 }
 
-#define COMPRESSED_ZSTD 2   /* ELFCOMPRESS_ZSTD, which older headers lack */
-#define EXPANSION_MAX 32768 /* more than zstd reaches with debug information */
+#define COMPRESSED_ZSTD 2 /* ELFCOMPRESS_ZSTD, which older headers lack */
 
 /* False: the section is not compressed with zstd, or damaged. */
 static bool expand_section(Elf_Scn *section)
@@ -253,7 +252,7 @@ static bool expand_section(Elf_Scn *section)
 	if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS || !(header.sh_flags & SHF_COMPRESSED) ||
 	    !gelf_getchdr(section, &compression) || compression.ch_type != COMPRESSED_ZSTD ||
 	    !elf_getdata(section, NULL) || !(data = elf_rawdata(section, NULL)) || data->d_size <= sizeof(Elf64_Chdr) ||
-	    compression.ch_size / EXPANSION_MAX > data->d_size)
+	    compression.ch_size / LIMIT_ZSTD_EXPANSION > data->d_size)
 		return false;
 	size = compression.ch_size;
 	expanded = malloc(size + 1);

@@ -580,7 +580,6 @@ static bool cfi_machine_run(struct cfi_machine *machine, struct bytes *instructi
 
 /* ---- the rows of a section ---- */
 
-#define DISTINCT_MAX 65536
 #define HEADER_VERSION 1
 
 /* A row, of which only the used rules are stored. Its bytes, with `row.rules` NULL, are the key. */
@@ -631,7 +630,7 @@ static const struct cfi_row *store_row(struct cfi_rows *rows, const struct store
 
 	if (id != INTERN_NONE && id < rows->distinct.count)
 		return &rows->distinct.items[id]->row;
-	stored = rows->distinct.count < DISTINCT_MAX ? malloc(size) : NULL;
+	stored = rows->distinct.count < LIMIT_CFI_ROWS ? malloc(size) : NULL;
 	id = stored ? intern_put(&rows->keys, key, size) : INTERN_NONE;
 	if (id != rows->distinct.count || !vector_push(&rows->distinct, stored)) {
 		free(stored);

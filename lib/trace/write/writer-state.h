@@ -11,7 +11,6 @@
 #include "trace/write/output-file.h"
 #include "trace/write/writer.h"
 
-#define HEAD_BYTES_MAX (256u << 20) /* everything before the data */
 #define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
 #define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* payload of one record, with padding */
 #define FRAME_BYTES_LEAST (256u << 10)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "trace/write/writer-state.h"
 
 #define SKIPPABLE_MAGIC 0x184d2a50u /* of zstd frames that decompress to nothing */
@@ -427,7 +428,7 @@ void writer_put_text(struct buffer *buffer, const char *text)
 /* FEATURE_EVENT_DESC: names and ids of the attributes. */
 static struct mmt_error *add_event_descriptions(struct writer *writer)
 {
-	CLEANUP(buffer) struct buffer buffer = {.maximum = HEAD_BYTES_MAX};
+	CLEANUP(buffer) struct buffer buffer = {.maximum = LIMIT_HEAD_BYTES};
 
 	buffer_put_u32(&buffer, (uint32_t)writer->attributes.count);
 	buffer_put_u32(&buffer, ATTRIBUTE_BYTES);
@@ -519,7 +520,7 @@ struct mmt_error *writer_write_head(struct writer *writer)
 {
 	/* version, type, level, ratio (known at the end), largest decompressed size of a frame */
 	static const uint32_t compression[] = {1, COMPRESSED_ZSTD, 1, 1, FRAME_BYTES};
-	CLEANUP(buffer) struct buffer head = {.maximum = HEAD_BYTES_MAX};
+	CLEANUP(buffer) struct buffer head = {.maximum = LIMIT_HEAD_BYTES};
 	struct mmt_error *error = add_event_descriptions(writer);
 
 	if (!error && !writer->plain)
