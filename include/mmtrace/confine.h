@@ -21,7 +21,8 @@ MMT_BEGIN_C
  * elsewhere are.
  *
  * The mechanisms are no_new_privs, capabilities, Landlock and seccomp, each where the kernel has it. With
- * $DEBUGINFOD_URLS set, connections and files are possible as before, because libdebuginfod has a cache.
+ * $DEBUGINFOD_URLS set, connections are possible as before, and the cache of libdebuginfod can be written; without
+ * Landlock, other files, too.
  */
 MMT_PUBLIC void mmt_confine(const char *const *inputs, size_t input_count, const char *output);
 

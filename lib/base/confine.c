@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -45,9 +46,32 @@ static void allow_writing(int rules, int place)
 	(void)syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0);
 }
 
-static void forbid_writing(const int *places, size_t count)
+/* The directory that libdebuginfod would choose for its cache. */
+static int open_cache(void)
 {
-	CLEANUP(close) int null = open("/dev/null", O_PATH | O_CLOEXEC);
+	const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *caches = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char path[PATH_MAX];
+
+	home = home ?: "/";
+	snprintf(path, sizeof(path), "%s/.debuginfod_client_cache", home);
+	if (own && *own)
+		snprintf(path, sizeof(path), "%s", own);
+	else if (access(path, F_OK) < 0 && caches && *caches)
+		snprintf(path, sizeof(path), "%s/debuginfod_client", caches);
+	else if (access(path, F_OK) < 0)
+		snprintf(path, sizeof(path), "%s/.cache/debuginfod_client", home);
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		(void)mkdir(path, S_IRWXU);
+		*slash = '/';
+	}
+	(void)mkdir(path, S_IRWXU);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void forbid_writing(const int *places, size_t count, bool connects)
+{
+	CLEANUP(close) int null = open("/dev/null", O_PATH | O_CLOEXEC), cache = connects ? open_cache() : -1;
 	bool scopes = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >= SCOPES_SINCE;
 	const struct {
 		uint64_t files, network, scopes;
@@ -58,6 +82,7 @@ static void forbid_writing(const int *places, size_t count)
 	if (rules < 0)
 		return;
 	allow_writing(rules, null);
+	allow_writing(rules, cache);
 	for (size_t i = 0; i < count; i++)
 		allow_writing(rules, places[i]);
 	(void)syscall(SYS_landlock_restrict_self, rules, 0);
@@ -259,8 +284,7 @@ void confine_thread(const int *places, size_t count)
 
 	end_before_others();
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (!connects)
-		forbid_writing(places, count);
+	forbid_writing(places, count, connects);
 	drop_capabilities(count);
 	if (ARCHITECTURE)
 		filter_calls(count || connects, connects);

@@ -249,11 +249,19 @@ END_TEST
 START_TEST(debuginfod_has_its_cache_and_servers)
 {
 	char *const nothing[] = {NULL};
+	char cache[sizeof(directory) + 32];
 
 	make_places();
 	setenv("DEBUGINFOD_URLS", "http://localhost", 1);
+	snprintf(cache, sizeof(cache), "%s/new/cache", directory);
+	setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
 	mmt_confine((const char *const[]){outside}, 1, NULL);
-	ck_assert(opens(inside, O_RDWR | O_CREAT | O_EXCL));
+	snprintf(cache + strlen(cache), sizeof(cache) - strlen(cache), "/file");
+	ck_assert(opens(cache, O_RDWR | O_CREAT | O_EXCL));
+	if (has_landlock()) {
+		ck_assert(!opens(inside, O_RDWR | O_CREAT | O_EXCL));
+		ck_assert(!opens(outside, O_RDWR));
+	}
 	ck_assert_int_ge(close(socket(AF_INET, SOCK_STREAM, 0)), 0);
 	if (FILTERED)
 		ck_assert_int_eq(execve("/bin/true", nothing, nothing), -1);
