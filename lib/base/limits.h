@@ -24,20 +24,21 @@
 #define LIMIT_PROCESSES (1u << 22)		/* Processes in a section: the kernel's largest PID */
 #define LIMIT_RESIDENT_BYTES (1ULL << 56) /* End of addresses with 5-level page tables; larger sizes are cut to it */
 #define LIMIT_RESIDENT_RUNS (1u << 24)	  /* Runs of resident pages in memory: 256 MiB; later readings are invalid */
-#define LIMIT_INCREMENTAL_METADATA (1u << 24) /* Pieces of metadata */
-#define LIMIT_IMAGE_BYTES (1u << 30)	      /* All kept ELF files, decompressed; the recorder keeps 256 MiB */
-#define LIMIT_IMAGE_INDEX_BYTES (256u << 20)  /* Their index: a million entries with paths of 200 bytes */
-#define LIMIT_PERF_MAP_BYTES (1u << 30)	      /* A perf map that came in pieces; the recorder copies 256 MiB */
-#define LIMIT_JITDUMP_BYTES (1u << 30)	      /* A jitdump that came in pieces; the recorder copies 256 MiB */
-#define LIMIT_CODE_BYTES (256u << 20)	      /* All JIT code; the recorder keeps 64 MiB */
-#define LIMIT_HEAP_GROUPS 512		      /* Groups of chunks in a heap census; the recorder sums smaller ones */
-#define LIMIT_HEAP_TYPES 64		      /* Vtables of a census that get names: the largest groups */
-#define LIMIT_HEAP_CENSUSES 65536	      /* Heap censuses */
-#define LIMIT_FIELD_BYTES 65535		      /* Offset or size of a tracepoint's field: a record has no more bytes */
-#define LIMIT_ATTRIBUTE_BYTES 4096	      /* A perf_event_attr: the kernel refuses more than a page */
-#define LIMIT_COMMAND_LINE_BYTES (64u << 20)  /* The recorded command line; the kernel allows 6 MiB */
-#define LIMIT_ORDER_WINDOW_BYTES (32u << 20)  /* Waiting records, without rounds; then the older half is handed out */
-#define LIMIT_ORDER_ROUNDS_BYTES (512u << 20) /* ... in a file whose rounds do not end */
+#define LIMIT_INCREMENTAL_METADATA (1u << 24)	/* Pieces of metadata */
+#define LIMIT_IMAGE_BYTES (1u << 30)		/* All kept ELF files, decompressed; the recorder keeps 256 MiB */
+#define LIMIT_IMAGE_INDEX_BYTES (256u << 20)	/* Their index: a million entries with paths of 200 bytes */
+#define LIMIT_PERF_MAP_BYTES (1u << 30)		/* A perf map that came in pieces; the recorder copies 256 MiB */
+#define LIMIT_JITDUMP_BYTES (1u << 30)		/* A jitdump that came in pieces; the recorder copies 256 MiB */
+#define LIMIT_CODE_BYTES (256u << 20)		/* All JIT code; the recorder keeps 64 MiB */
+#define LIMIT_HEAP_GROUPS 512			/* Groups of chunks in a heap census; the recorder sums smaller ones */
+#define LIMIT_HEAP_TYPES 64			/* Vtables of a census that get names: the largest groups */
+#define LIMIT_HEAP_CENSUSES 65536		/* Heap censuses */
+#define LIMIT_FIELD_BYTES 65535			/* Offset or size of a tracepoint's field: a record has no more bytes */
+#define LIMIT_ATTRIBUTE_BYTES 4096		/* A perf_event_attr: the kernel refuses more than a page */
+#define LIMIT_COMMAND_LINE_BYTES (64u << 20)	/* The recorded command line; the kernel allows 6 MiB */
+#define LIMIT_ORDER_WINDOW_BYTES (32u << 20)	/* Waiting records, without rounds; then the older half is handed out */
+#define LIMIT_ORDER_ROUNDS_BYTES (512u << 20)	/* ... in a file whose rounds do not end, or, of a small one, ... */
+#define LIMIT_ORDER_ANYWHERE_BYTES (128u << 20) /* ... this, plus LIMIT_UNPACKED_EXPANSION times its size */
 
 /* Replay: beyond these, the report counts or leaves out what exceeds them, unless the line says otherwise. */
 
@@ -46,6 +47,10 @@
 /* ... of these bytes, which count twice beyond LIMIT_SMALL_FILE_BYTES; of processes that ended, there may be six
  * times as many: their records take 45, compressed */
 #define LIMIT_PROCESS_BYTES 250
+/* Threads of any file, and mappings of calls that live at once, of some 600 bytes; beyond them the file is refused;
+ * plus one for each ... */
+#define LIMIT_LIVE_ANYWHERE (224u << 10)
+#define LIMIT_LIVE_BYTES 64		      /* ... of these bytes, and each byte beyond ... */
 #define LIMIT_INTERVALS_ANYWHERE (768u << 10) /* Mappings that forks inherit: 100 MB; plus one for each ... */
 #define LIMIT_INTERVAL_BYTES 16		      /* ... of these bytes of the file, and one for each byte beyond ... */
 #define LIMIT_SMALL_FILE_BYTES (5u << 20)     /* ... this size */

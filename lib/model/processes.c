@@ -339,8 +339,13 @@ static struct mmt_error *add_process(struct processes *processes, int32_t pid, s
 static struct mmt_error *add_thread(struct processes *processes, struct process *process, int32_t tid,
 				    struct thread **thread_ret)
 {
-	struct thread *thread = calloc(1, sizeof(*thread));
+	const size_t max = processes->options.threads_max;
+	struct thread *thread;
 
+	if (max && processes->threads.count >= max)
+		return error_create(MMT_ERROR_FORMAT, "more than %zu threads: too many for a recording of this size",
+				    max);
+	thread = calloc(1, sizeof(*thread));
 	if (!thread || !vector_push(&processes->threads, thread)) {
 		free(thread);
 		return &error_no_memory;

@@ -53,6 +53,7 @@ struct processes_options {
 	const uint64_t *losses;		  /* for space_count_losses(); may be NULL */
 	/* More processes whose spaces were not released are an error, or six times as many of all; 0: no limit. */
 	size_t processes_max;
+	size_t threads_max;	/* more are an error; 0: no limit */
 	uint64_t intervals_max; /* of all spaces: see processes_not_copied(); 0: no limit */
 	uint64_t copies_max;	/* intervals copied by all forks */
 	bool (*observe)(void *context, struct process *process, struct space_observer *observer_ret);

@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 		snapshot(kinds[kind].lines);
 		for (int32_t i = 0; i < count; i++) {
 			kinds[kind].put(i);
-			if (i % 1024 == 1023)
+			if (i % 1024 == 1023 && kinds[kind].put != snapshots)
 				builder_round(builder);
 		}
 		for (int32_t i = 0; kinds[kind].then && i < count; i++)

@@ -89,7 +89,11 @@ done
 "$BUILD/test/make-bombs" forks $((children * 4)) valid-forks || complain "make-bombs forks: status $?"
 "$BUILD/test/make-bombs" failures $many valid-failures || complain "make-bombs failures: status $?"
 "$BUILD/test/make-bombs" maps $((children * 7)) valid-maps || complain "make-bombs maps: status $?"
-truncate -s 5000000 valid-forks
+"$BUILD/test/make-bombs" maps $((many * 6 / 5)) valid-too-many-maps || complain "make-bombs maps: status $?"
+"$BUILD/test/make-bombs" maps $((many * 3 / 5)) valid-live-maps || complain "make-bombs maps: status $?"
+"$BUILD/test/make-bombs" threads $((many * 5 / 2)) valid-threads || complain "make-bombs threads: status $?"
+"$BUILD/test/make-bombs" snapshots $((many / 100)) valid-snapshots || complain "make-bombs snapshots: status $?"
+truncate -s 5000000 valid-forks valid-live-maps
 files=(empty-* endless-record zero-* valid-*)
 [ ${#files[@]} -ge 20 ] || complain "only ${#files[@]} files"
 for file in "${files[@]}"; do
@@ -105,6 +109,8 @@ for kind in copies wide-forks wide-ends; do
 done
 [[ $sanitized == ON ]] || "$MMTRACE" report valid-maps | grep -q 'the stacks of [0-9,]* calls are left out: too many' ||
 	complain "valid-maps: the report does not say what it left out"
+[[ $sanitized == ON ]] || "$MMTRACE" report valid-too-many-maps 2>&1 | grep -q 'mappings: too many for a recording of this size' ||
+	complain "valid-too-many-maps: no message names the limit"
 "$MMTRACE" report valid-repeats | grep -q 'more compressed records than a file of this size can have' ||
 	complain "valid-repeats: the report does not say what it left out"
 

@@ -17,7 +17,7 @@ static uint16_t record_bytes;
 
 static void create(void)
 {
-	ck_assert_ptr_null(reorder_create(&order));
+	ck_assert_ptr_null(reorder_create(UINT32_MAX, &order));
 	block = (struct record_block){0};
 	record_bytes = RECORD_BYTES;
 	for (unsigned i = 0; i < 256; i++)

@@ -163,9 +163,13 @@ static struct mmt_error *add_allocation(struct ledger *ledger, const struct allo
 					uint32_t *number_ret)
 {
 	uint32_t index = (uint32_t)ledger->allocations.count;
+	const size_t max = ledger->options.allocations_max;
 
 	if (ledger->free_allocations.count)
 		index = ledger->free_allocations.items[--ledger->free_allocations.count];
+	else if (max && index >= max)
+		return error_create(MMT_ERROR_FORMAT, "more than %zu mappings: too many for a recording of this size",
+				    max);
 	else if (!vector_append(&ledger->allocations))
 		return &error_no_memory;
 	ledger->allocations.items[index] = *allocation;

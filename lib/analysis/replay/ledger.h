@@ -95,6 +95,7 @@ struct thread_account {
 
 struct ledger_options {
 	uint64_t from_ns, allocations_to_ns;
+	size_t allocations_max;	 /* more that live are an error; 0: no limit */
 	uint64_t every_ns;	 /* 0: do not keep `steps` */
 	uint32_t lifetime_steps; /* see lifetimes_init() */
 	bool by_thread;		 /* each thread has its own accounts */

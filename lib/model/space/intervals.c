@@ -167,17 +167,18 @@ static bool make_room(struct intervals *intervals, uint64_t start, struct interv
 	if (find_start(intervals, start, &place))
 		place.index++;
 	if (intervals->chunks.items[place.chunk].chunk->count == CHUNK_RANGES) {
-		/* Move the upper half to a new chunk. */
+		/* Move the upper half to a new chunk, or none if addresses ascend. */
 		upper = insert_chunk(intervals, place.chunk + 1);
 		if (!upper)
 			return false;
 		lower = intervals->chunks.items[place.chunk].chunk;
-		lower->count = upper->count = CHUNK_RANGES / 2;
+		lower->count = place.index == CHUNK_RANGES ? CHUNK_RANGES : CHUNK_RANGES / 2;
+		upper->count = CHUNK_RANGES - lower->count;
 		memcpy(upper->slots, lower->slots + lower->count, upper->count * sizeof(*upper->slots));
-		intervals->chunks.items[place.chunk + 1].start = upper->slots[0].start;
+		intervals->chunks.items[place.chunk + 1].start = upper->count ? upper->slots[0].start : start;
 		if (place.index > CHUNK_RANGES / 2) {
 			place.chunk++;
-			place.index -= CHUNK_RANGES / 2;
+			place.index -= lower->count;
 		}
 	}
 	*place_ret = place;

@@ -22,15 +22,22 @@ struct order {
 	uint64_t complete_ns;	  /* the same, when the previous round ended */
 	uint64_t taken_ns;	  /* of the last record handed out */
 	uint64_t violations;
-	size_t bytes;	    /* size of waiting records, including memory for sorting */
-	size_t block_bytes; /* total size of their blocks */
+	size_t bytes;	     /* size of waiting records, including memory for sorting */
+	size_t block_bytes;  /* total size of their blocks */
+	size_t rounds_bytes; /* limit of both in a file with rounds */
 	bool has_rounds;
 };
 
-struct mmt_error *reorder_create(struct order **order_ret)
+struct mmt_error *reorder_create(uint64_t file_bytes, struct order **order_ret)
 {
-	*order_ret = calloc(1, sizeof(**order_ret));
-	return *order_ret ? NULL : &error_no_memory;
+	const uint64_t allowed = LIMIT_ORDER_ANYWHERE_BYTES + file_bytes * LIMIT_UNPACKED_EXPANSION;
+	struct order *order = calloc(1, sizeof(*order));
+
+	if (!order)
+		return &error_no_memory;
+	order->rounds_bytes = allowed < LIMIT_ORDER_ROUNDS_BYTES ? (size_t)allowed : LIMIT_ORDER_ROUNDS_BYTES;
+	*order_ret = order;
+	return NULL;
 }
 
 /* Release one record of the block. */
@@ -166,7 +173,7 @@ static inline void place_in_time(struct order *order, struct reorder_item *item,
 
 struct mmt_error *reorder_push(struct order *order, const struct reorder_item *item, bool from_ring)
 {
-	size_t limit = order->has_rounds ? LIMIT_ORDER_ROUNDS_BYTES : LIMIT_ORDER_WINDOW_BYTES;
+	size_t limit = order->has_rounds ? order->rounds_bytes : LIMIT_ORDER_WINDOW_BYTES;
 	struct reorder_item *added;
 
 	/* Records handed out make room. */

@@ -39,7 +39,8 @@ struct reorder_item {
 	uint16_t size;
 };
 
-struct mmt_error *reorder_create(struct order **order_ret) MMT_MUST_CHECK;
+/* A small file must not fill memory. */
+struct mmt_error *reorder_create(uint64_t file_bytes, struct order **order_ret) MMT_MUST_CHECK;
 
 /* Also destroys the blocks that only waiting records keep. Accepts NULL. */
 void reorder_destroy(struct order *order);
