@@ -2305,6 +2305,15 @@ START_TEST(diff)
 	ASSERT_HAS(text, "\nfile+0x... or 0x...: no symbol");
 	ASSERT_HAS(text, "\ncallers missing, no unwind data: ");
 	free(text);
+	/* What changed comes first; a heap's stack is not to blame. */
+	value.uncertain_count = 1;
+	grown.pattern = MMT_PATTERN_HEAP;
+	stream = open_memstream(&text, &size);
+	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	ck_assert(strstr(text, "1 match is uncertain") > strstr(text, "\nchange "));
+	ASSERT_HAS(text, "   grown    LEAK   malloc heap   1.00 GiB to 2.00 GiB   ");
+	free(text);
 }
 END_TEST
 

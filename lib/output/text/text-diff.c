@@ -175,6 +175,7 @@ static void put_figures(struct text *text, const struct mmt_diff *diff, const st
 {
 	static const struct mmt_row none = {0};
 	const struct mmt_row *from = entry->before ? entry->before : &none, *to = entry->after ? entry->after : &none;
+	enum mmt_pattern pattern = (entry->after ?: entry->before)->pattern;
 	char before[MMT_SIZE_TEXT], after[MMT_SIZE_TEXT];
 	struct verdict_word verdict = {0};
 
@@ -186,6 +187,9 @@ static void put_figures(struct text *text, const struct mmt_diff *diff, const st
 	text_part(text, TEXT_STRONG, "%-6s", mmt_change_name(entry->change));
 	if (verdict.word)
 		text_part(text, verdict.style, "%s", verdict.word);
+	/* Its stack need not be to blame. */
+	if (mmt_pattern_is_by_design(pattern))
+		text_part(text, TEXT_PLAIN, "%s", text_cause_name(&(struct mmt_cause){.pattern = pattern}));
 	if (diff->relation == MMT_DIFF_SAME_PROCESS) {
 		text_part(text, TEXT_PLAIN, "%s mappings", text_count(text, to->unfreed_count));
 		if (from->unfreed_bytes)
@@ -264,11 +268,11 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 		text_warnings(&text, recordings[i]);
 		text_trust(&text, recordings[i]);
 	}
-	text_diff_relation(&text, diff);
-	text_diff_heaps(&text, diff);
 	if (text.lines)
 		text_end_line(&text);
 	put_sums(&text, diff);
+	text_diff_relation(&text, diff);
+	text_diff_heaps(&text, diff, false);
 	for (size_t i = 0; i < selection.count; i++)
 		put_entry(&text, diff, selection.entries[i], &explanations.marks);
 	if (selection.hidden_count) {
@@ -281,6 +285,7 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 		text_end_line(&text);
 		text_line(&text, TEXT_PLAIN, "No %s changed.", row_word(diff->after, 1));
 	}
+	text_diff_heaps(&text, diff, true);
 	for (size_t i = 0; i < 2; i++) {
 		text_end_line(&text);
 		text_summary(&text, recordings[i]);

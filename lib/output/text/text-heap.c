@@ -334,15 +334,19 @@ void text_heaps(struct text *text, const struct mmt_report *report, bool that_ma
 			  text_plural(count - HEAPS_SHOWN, "heap", "heaps"));
 }
 
-void text_diff_heaps(struct text *text, const struct mmt_diff *diff)
+void text_diff_heaps(struct text *text, const struct mmt_diff *diff, bool blocks)
 {
 	for (size_t i = 0; i < diff->heap_count && i < HEAPS_SHOWN; i++) {
 		const struct mmt_heap *heap = &diff->heaps[i];
 
 		if (magnitude_of(change_of(heap)) < CHANGE_BYTES && magnitude_of(free_change(heap)) < CHANGE_BYTES)
 			continue;
-		put_answer(text, diff->after, heap,
-			   " from the last count in the first recording to that in the second");
+		if (!blocks) {
+			put_answer(text, diff->after, heap,
+				   " from the last count in the first recording to that in the second");
+			continue;
+		}
+		text_end_line(text);
 		put_table(text, diff->after, heap);
 	}
 }

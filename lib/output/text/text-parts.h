@@ -120,8 +120,8 @@ void text_heap_answer(struct text *text, const struct mmt_report *report);
 /* The kinds of blocks, as tables, and why heaps were not read; of heaps with a part in the growth, or of the others. */
 void text_heaps(struct text *text, const struct mmt_report *report, bool that_matter);
 
-/* What grew in the heaps that both recordings counted. */
-void text_diff_heaps(struct text *text, const struct mmt_diff *diff);
+/* What grew in the heaps that both recordings counted; with `blocks` the kinds of blocks, as a table. */
+void text_diff_heaps(struct text *text, const struct mmt_diff *diff, bool blocks);
 
 /* The frames of one stack as aligned lines. */
 
