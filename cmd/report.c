@@ -177,15 +177,16 @@ int cmd_report(const struct command *command, int argc, char **argv)
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    BY_OPTION(&settings.selection),
 	    OPTION(0, "every", value_duration, &settings.selection.report.every_ns, "TIME",
-		   "also show the totals over time, in steps of TIME (10s, 5m)"),
+		   "also show the totals over time, in steps of TIME (10s, 5m)", .rare = true),
 	    SORT_OPTION(&settings.display),
 	    OPTION(0, "csv", value_flag, &settings.csv, NULL,
-		   "write CSV for spreadsheets: a record for each row or, with --every, for each step"),
+		   "write CSV for spreadsheets: a record for each row or, with --every, for each step", .rare = true),
 	    DISPLAY_OPTIONS(&settings.display),
 	    OPTION(0, "check", value_flag, &settings.check, NULL,
 		   "check the result: exit 1 when it differs from the kernel's final maps or calls are missing, 2 when "
 		   "it cannot be "
-		   "checked"),
+		   "checked",
+		   .rare = true),
 	    OPTIONS_END,
 	};
 

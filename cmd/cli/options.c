@@ -541,18 +541,31 @@ static void put_brief(const struct option_entry *entry)
 	printf("%*s%.*s\n", length < BRIEF_COLUMN ? BRIEF_COLUMN - length : 1, "", clause, entry->help);
 }
 
-#define REST "More" /* the group of options that few need: the screen only names them */
+#define REST "More" /* the group of options that few need */
 
-static void put_rest(const struct option_entry *rest)
+/* Print the options that many need, each on a line, or the names of the others. */
+static void put_screen(const struct option_entry *table, bool rare)
 {
-	int column = printf(REST ":");
+	int column = 0;
 
-	for (; rest->name; rest++) {
-		if (column + 3 + (int)strlen(rest->name) > BRIEF_WIDTH)
+	for (bool rest = false; table->name; table++) {
+		rest |= table->group && !strcmp(table->group, REST);
+		if ((rest || table->rare) != rare)
+			continue;
+		if (!rare) {
+			if (table->group)
+				printf("%s:\n", table->group);
+			put_brief(table);
+			continue;
+		}
+		if (!column)
+			column = printf(REST ":");
+		else if (column + 3 + (int)strlen(table->name) > BRIEF_WIDTH)
 			column = printf("\n     ") - 1;
-		column += printf(" --%s", rest->name);
+		column += printf(" --%s", table->name);
 	}
-	putchar('\n');
+	if (column)
+		putchar('\n');
 }
 
 /* With `complete` every option with its description, otherwise a screen of them. */
@@ -571,20 +584,17 @@ static int options_help(const struct command *command, const struct option_entry
 		put_wrapped(command->about, 0);
 	if (complete || !table->group)
 		printf("%sOptions:\n", complete ? "\n" : "");
-	for (; table->name; table++) {
-		if (!complete && table->group && !strcmp(table->group, REST)) {
-			put_rest(table);
-			break;
-		}
+	for (; complete && table->name; table++) {
 		if (table->group)
-			printf("%s%s:\n", complete ? "\n" : "", table->group);
-		if (complete)
-			put_entry(table);
-		else
-			put_brief(table);
+			printf("\n%s:\n", table->group);
+		put_entry(table);
 	}
-	if (complete)
+	if (complete) {
 		put_entry(&help_entry);
+	} else {
+		put_screen(table, false);
+		put_screen(table, true);
+	}
 	printf(complete ? "\nThe manual: mmtrace help %s\n"
 			: "\nmmtrace %1$s --help describes every option; mmtrace help %1$s: the manual\n",
 	       command->name);

@@ -70,6 +70,7 @@ struct option_entry {
 	const char *const *choices;
 	bool *given;	   /* set when the option was used; may be NULL */
 	const char *group; /* the heading of this and the entries after it; NULL: none of its own */
+	bool rare;	   /* -h only names it, as those of the group "More" */
 	bool exact; /* an abbreviation of the name is refused: of a flag that does more than what one would guess */
 };
 

@@ -39,7 +39,7 @@ struct report_selection {
 	    OPTION(0, "to", value_timestamp, &(selection)->report.to, "TIME",                                          \
 		   "show the state at TIME instead of the end"),                                                       \
 	    OPTION(0, "min-age", value_duration, &(selection)->report.min_age_ns, "TIME",                              \
-		   "ignore mappings younger than TIME at the end (10s, 5m)"),                                          \
+		   "ignore mappings younger than TIME at the end (10s, 5m)", .rare = true),                            \
 	    NAME_OPTIONS(selection)
 
 /* The options among these that select by name, for commands with several recordings. */
@@ -48,12 +48,13 @@ struct report_selection {
 	       "only memory mapped through this function or module ('std::*'), or whose KEY (function, "               \
 	       "module, file, class, thread) matches; may be repeated"),                                               \
 	    OPTION(0, "ignore", value_word, &(selection)->ignore, "[KEY=]PATTERN",                                     \
-		   "exclude memory that matches, as with --focus; may be repeated"),                                   \
+		   "exclude memory that matches, as with --focus; may be repeated", .rare = true),                     \
 	    OPTION(0, "hide", value_word, &(selection)->hide, "NAME",                                                  \
 		   "hide frames of this function or module, which may be a pattern (malloc, 'libc.so*'); may be "      \
-		   "repeated"),                                                                                        \
+		   "repeated",                                                                                         \
+		   .rare = true),                                                                                      \
 	    OPTION(0, "no-demangle", value_flag, &(selection)->report.no_demangle, NULL,                               \
-		   "show mangled C++ and Rust names")
+		   "show mangled C++ and Rust names", .rare = true)
 
 #define REPORT_BY_ARGUMENT "stack|function|module|file|class|process|thread[,KEY]"
 

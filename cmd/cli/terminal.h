@@ -39,13 +39,16 @@ struct display {
 	    OPTION('n', "limit", value_count, &(display)->text.limit, "N",                                             \
 		   "show the first N stacks (default 10; with --html 10000; with --json all; 0: all)",                 \
 		   .given = &(display)->limit_given),                                                                  \
-	    OPTION(0, "min-bytes", value_size, &(display)->text.min_bytes, "SIZE", "hide stacks with less than SIZE"), \
+	    OPTION(0, "min-bytes", value_size, &(display)->text.min_bytes, "SIZE", "hide stacks with less than SIZE",  \
+		   .rare = true),                                                                                      \
 	    OPTION(0, "stacks", display_parse_stacks, &(display)->text.stack_frames, "N|all",                          \
-		   "show at most N frames of a stack (default 12); all or 0: every frame, runtime frames too"),        \
-	    OPTION(0, "no-pager", value_flag, &(display)->no_pager, NULL, "write straight to the terminal"),           \
+		   "show at most N frames of a stack (default 12); all or 0: every frame, runtime frames too",         \
+		   .rare = true),                                                                                      \
+	    OPTION(0, "no-pager", value_flag, &(display)->no_pager, NULL, "write straight to the terminal",            \
+		   .rare = true),                                                                                      \
 	    OPTION(0, "colour", NULL, &(display)->colour, "auto|always|never",                                         \
 		   "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never",                \
-		   .alias = "color", .choices = colour_choices)
+		   .alias = "color", .choices = colour_choices, .rare = true)
 
 #define DISPLAY_DEFAULTS                                                                                               \
 	{                                                                                                              \

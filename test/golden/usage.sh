@@ -103,7 +103,7 @@ refuse 1 " report: --to: the recording has no marks; send SIGUSR1 to the recorde
 # -h is one screen, with examples first; they are those of help examples.
 for command in record report export diff; do
 	"$MMTRACE" $command -h >out
-	[ "$(wc -l <out)" -le 40 ] && ! grep -qE '^.{81}|[(,;:] ?$' <(sed '/^[A-Z][a-z ]*:$/d; /^  --/d' out) &&
+	[ "$(wc -l <out)" -le 23 ] && ! grep -qE '^.{81}|[(,;:] ?$' <(sed '/^[A-Z][a-z ]*:$/d; /^  --/d' out) &&
 		[ "$(sed -n '/^  mmtrace/{s/^  //p;q}' out)" = "$("$MMTRACE" help examples | grep -m 1 "^mmtrace $command ")" ] || {
 		echo "FAILED: mmtrace $command -h:" >&2
 		cat out >&2
