@@ -111,6 +111,16 @@ START_TEST(readings_of_processes)
 	ck_assert_uint_eq(report->processes[2].readings->end_resident_bytes, MEBIBYTE);
 	ck_assert_int_eq(mmt_process_growth(&report->processes[2]), 0);
 	mmt_report_destroy(report);
+	/* One PID outside, one inside a container. */
+	options.pids = (const int32_t[]){FIRST, 7};
+	options.pid_count = 2;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->process_count, 3);
+	mmt_report_destroy(report);
+	options.pids = (const int32_t[]){FIRST, 99};
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->process_count, 1);
+	mmt_report_destroy(report);
 }
 END_TEST
 

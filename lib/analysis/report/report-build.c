@@ -474,7 +474,16 @@ static struct mmt_error *add_figures(struct report *report)
 	return error ? error : warnings_describe(replay, &report->arena, result);
 }
 
-/* *missing_ret: whether the recording has none of the selected processes. */
+static bool has_process(const struct mmt_process *processes, size_t count, int32_t pid)
+{
+	size_t i = 0;
+
+	while (i < count && processes[i].pid != pid)
+		i++;
+	return i < count;
+}
+
+/* *missing_ret: whether the recording lacks a selected process. */
 static struct mmt_error *build(struct report *report, const struct mmt_report_options *options, bool *missing_ret)
 {
 	struct replay *replay = &report->replay;
@@ -503,8 +512,9 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 		error = process_totals_sum(replay) ?: describe_processes(report, &processes);
 	if (error)
 		return error;
-	*missing_ret = options->pids && !report->result.process_count;
-	if (*missing_ret)
+	for (size_t i = 0; options->pids && i < options->pid_count; i++)
+		*missing_ret |= !has_process(processes, report->result.process_count, options->pids[i]);
+	if (options->pids && !report->result.process_count)
 		return error_create(MMT_ERROR_INVALID, "%s: contains none of these processes", options->input);
 	describe_loss(report);
 	error = add_figures(report);
@@ -519,8 +529,8 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	return error;
 }
 
-/* Replace PIDs by those of the only processes that have them inside their containers. *found_ret: whether all have one.
- */
+/* Replace PIDs that no process has by those of the only processes that have them inside their containers. *found_ret:
+ * whether one has. */
 static struct mmt_error *find_in_containers(const struct mmt_report_options *options, int32_t *pids, bool *found_ret)
 {
 	struct mmt_report_options of_all = {.input = options->input};
@@ -529,10 +539,12 @@ static struct mmt_error *find_in_containers(const struct mmt_report_options *opt
 
 	if (error)
 		return error;
-	*found_ret = true;
 	for (size_t i = 0; !error && i < options->pid_count; i++) {
 		size_t count = 0;
 
+		pids[i] = options->pids[i];
+		if (has_process(all->processes, all->process_count, pids[i]))
+			continue;
 		array_each(process, all->processes, all->process_count) {
 			/* A PID that was reused is one PID. */
 			if (process->container_pid != options->pids[i] || (count && process->pid == pids[i]))
@@ -540,7 +552,7 @@ static struct mmt_error *find_in_containers(const struct mmt_report_options *opt
 			pids[i] = process->pid;
 			count++;
 		}
-		*found_ret &= count > 0;
+		*found_ret |= count > 0;
 		if (count > 1)
 			error = error_create(MMT_ERROR_INVALID,
 					     "%s: %zu processes have the PID %" PRId32
@@ -616,16 +628,22 @@ struct mmt_error *mmt_report_create(const struct mmt_report_options *options, st
 	struct mmt_error *error = create(options, report_ret, &missing);
 	struct mmt_report_options outside = *options;
 	CLEANUP(free) int32_t *pids = NULL;
+	struct mmt_error *other;
 
 	if (!missing)
 		return error;
 	outside.pids = pids = calloc(options->pid_count, sizeof(*pids));
-	mmt_error_destroy(error);
-	error = pids ? find_in_containers(options, pids, &found) : &error_no_memory;
-	if (error)
+	other = pids ? find_in_containers(options, pids, &found) : &error_no_memory;
+	/* Standard input can be read only once. */
+	if (!found && (!other || !error)) {
+		mmt_error_destroy(other);
 		return error;
-	return found ? create(&outside, report_ret, &missing)
-		     : error_create(MMT_ERROR_INVALID, "%s: contains none of these processes", options->input);
+	}
+	if (error)
+		mmt_error_destroy(error);
+	else
+		mmt_report_destroy(*report_ret);
+	return other ?: create(&outside, report_ret, &missing);
 }
 
 void mmt_report_destroy(struct mmt_report *result)
