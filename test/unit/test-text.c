@@ -44,6 +44,11 @@ START_TEST(first_screen)
 		   " 2   4.00 KiB committed   0.0 %   undecided   /memfd:evil\\x1b[31m (deleted) and 1 more file   "
 		   "2, 4.00 KiB to 8.00 KiB   1 of 3 freed   unfreed 12.00 KiB   reserved 8.00 KiB");
 	free(text);
+	report.growth.peak_bytes = 300 << 20;
+	report.growth.peak_ns = report.start_ns + 2500000000;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\n  RSS was 300.0 MiB before it fell: --to 2.500s shows what held that.\n");
+	free(text);
 }
 END_TEST
 

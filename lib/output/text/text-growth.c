@@ -546,17 +546,27 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 
 void text_verdict(struct text *text, const struct mmt_report *report)
 {
+	const struct mmt_growth *growth = &report->growth;
 	uint64_t unmapped = mmt_report_freed_at_end(report);
-	uint64_t peak_ms = report->peak_ns > report->start_ns ? (report->peak_ns - report->start_ns) / 1000000 : 0;
+	uint64_t peak_ns = unmapped ? report->peak_ns : growth->peak_ns + 999999; /* not before that reading */
+	uint64_t peak_ms = peak_ns > report->start_ns ? (peak_ns - report->start_ns) / 1000000 : 0;
+	uint64_t most = growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
+	uint64_t end = growth->by_pss ? growth->end_pss_bytes : growth->end_bytes;
+	bool fell = !report->windowed && growth->verdict != MMT_VERDICT_UNKNOWN && !growth->pss_missing &&
+		    most / 2 > end && most - end > growth->floor_bytes;
 
 	text->indent = INDENT;
 	put_oom_kills(text, report);
 	put_headline(text, report);
 	put_verdict(text, report);
 	if (unmapped)
-		text_add(text, "  %s were unmapped in the last %s: --to %" PRIu64 ".%03" PRIu64 "s shows them.",
-			 text_bytes(text, unmapped), text_duration(text, report->to_ns - report->peak_ns),
-			 peak_ms / 1000, peak_ms % 1000);
+		text_add(text, "  %s were unmapped in the last %s", text_bytes(text, unmapped),
+			 text_duration(text, report->to_ns - report->peak_ns));
+	else if (fell)
+		text_add(text, "  %s was %s before it fell", text_measure(growth), text_bytes(text, most));
+	if (unmapped || fell)
+		text_add(text, ": --to %" PRIu64 ".%03" PRIu64 "s shows what held that.", peak_ms / 1000,
+			 peak_ms % 1000);
 	text_end_sentence(text, TEXT_STRONG, INDENT);
 	put_control_group(text, report);
 	text_put_shares(text, report);
