@@ -26,7 +26,7 @@ static uint64_t missing;    /* this page is not in memory */
 static uint64_t shrunk_to;  /* the break from the second reading on */
 static uint64_t grown_from; /* the break when the mappings were read */
 static struct mmt_heap_census census;
-static uint64_t repaired; /* this header is right as soon as the walk has passed over it */
+static uint64_t repaired, right; /* this word gets this value as soon as the walk has passed over a wrong header */
 
 static void put(uint64_t address, uint64_t value);
 
@@ -41,7 +41,7 @@ static size_t read_fake(void *context, uint64_t address, void *data, size_t size
 			continue;
 		size = end - address < size ? end - address : size;
 		if (repaired && census.stopped_at)
-			put(repaired, 96 | 1);
+			put(repaired, right);
 		memcpy(data, memory[i] + (address - mappings[i].start), size);
 		return size;
 	}
@@ -355,6 +355,7 @@ START_TEST(a_header_that_was_wrong_for_a_moment_is_no_damage)
 	for (unsigned i = 0; i < 50; i++)
 		chunk(96, 0);
 	repaired = chunk(96, 0) - 8;
+	right = 96 | 1;
 	for (unsigned i = 0; i < 50; i++)
 		chunk(96, 0);
 	finish_heap(ARENA, HEAP + HEAP_BYTES);
@@ -362,6 +363,28 @@ START_TEST(a_header_that_was_wrong_for_a_moment_is_no_damage)
 	walk();
 	ck_assert_int_eq(census.result, MMT_HEAP_CHANGING);
 	ck_assert_uint_ge(census.in_use_low + census.in_use_high, 2 * 99 * 96);
+}
+END_TEST
+
+/* The heap of another arena is filled, so that the arena has its top elsewhere, or given to another arena. */
+START_TEST(a_heap_that_is_filled_or_replaced_is_no_damage)
+{
+	const uint64_t arena = SECOND + 48;
+
+	chunk(32, 0);
+	finish_heap(ARENA, HEAP + HEAP_BYTES);
+	put(SECOND, arena);
+	put(SECOND + 16, HEAP_BYTES / 2);
+	put_arena(arena, SECOND + HEAP_BYTES / 2 - 32, ARENA);
+	put(ARENA + 2160, arena);
+	restart_heap((arena + 2200 + 15) & ~15ull);
+	for (unsigned i = 0; i < 50; i++)
+		chunk(96, 0);
+	chunk(HEAP_BYTES / 2, 0);
+	repaired = (uint64_t[]){0, SECOND + 16, SECOND}[_i];
+	right = (uint64_t[]){0, HEAP_BYTES, ARENA}[_i];
+	walk();
+	ck_assert_int_eq(census.result, _i ? MMT_HEAP_CHANGING : MMT_HEAP_DAMAGED);
 }
 END_TEST
 
@@ -543,6 +566,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, fastbins_are_followed_with_mangled_and_plain_pointers, 0, 2);
 	tcase_add_loop_test(cases, a_top_without_a_size_ends_the_region, 0, sizeof(top_heads) / sizeof(*top_heads));
 	tcase_add_loop_test(cases, a_heap_that_grows_while_it_is_read_is_no_damage, 0, 3);
+	tcase_add_loop_test(cases, a_heap_that_is_filled_or_replaced_is_no_damage, 0, 3);
 	tcase_add_loop_test(cases, other_arenas_have_heaps_of_several_layouts, 0, 2);
 	tcase_add_loop_test(cases, a_wrong_header_is_passed_over, 0, sizeof(wrong_heads) / sizeof(*wrong_heads));
 	tcase_add_loop_test(cases, random_memory_ends_in_bounded_work, 0, 20);

@@ -727,13 +727,18 @@ static uint64_t measure_change(struct walk *walk, const struct sample *sample)
 	       (chunk.address < sample->end ? sample->end - chunk.address : 0);
 }
 
-/* Do chunks reach from stopped_at to the end of the region, which has grown since its mapping was read? */
+/* Do chunks reach from stopped_at to the end of the region, which has grown since its mapping was read? Heaps of
+ * arenas without a break say how large they are and whose, which is another one's if they were unmapped meanwhile. */
 static bool has_grown(struct walk *walk)
 {
 	const struct region *region = walk->last.region;
 	struct region grown = *region;
 	struct chunk chunk = {.address = walk->census->stopped_at};
+	uint64_t heap = region->start & ~(uint64_t)(PAGE_BYTES - 1), info[3] = {0};
 
+	if (!region->main &&
+	    (!peek(walk, heap, info, sizeof(info)) || info[0] != region->arena || info[2] > region->end - heap))
+		return true;
 	if (is_top(walk, &grown, chunk.address))
 		return true;
 	if (grown.top < region->end || region->end - chunk.address > SAMPLE_BYTES)
