@@ -227,11 +227,6 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 				 rings->has_large_dumps
 				     ? "too many files would be open for so many threads, raise `ulimit -n`"
 				     : "the kernel grants no ring buffers for them, raise `ulimit -l` and `ulimit -n`");
-	if (rings->left_out_count)
-		recorder_message(
-		    recorder, false,
-		    "%zu offline %s without events: mmtrace opens events on as many offline CPUs as are online",
-		    rings->left_out_count, rings->left_out_count == 1 ? "CPU is" : "CPUs are");
 	return error;
 }
 

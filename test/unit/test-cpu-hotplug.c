@@ -84,41 +84,6 @@ START_TEST(the_machine_was_suspended)
 }
 END_TEST
 
-/* No more than are online. */
-START_TEST(possible_cpus_are_limited)
-{
-	static const int expected[] = {1, 2, 0, 3};
-	size_t left_out;
-	cpu_list cpus = {0};
-
-	ck_assert(cpus_parse("1-2", &cpus));
-	ck_assert(cpus_add_offline("0-255\n", "on\n", &cpus, &left_out));
-	ck_assert_uint_eq(cpus.count, sizeof(expected) / sizeof(expected[0]));
-	ck_assert_mem_eq(cpus.items, expected, sizeof(expected));
-	ck_assert_uint_eq(left_out, 252);
-	vector_deinit(&cpus);
-}
-END_TEST
-
-/* After the existing CPUs. */
-START_TEST(possible_cpus_are_listed)
-{
-	static const int expected[] = {0, 1, 3, 2, 4};
-	size_t left_out;
-	cpu_list cpus = {0};
-
-	ck_assert(cpus_parse("0-1,3", &cpus));
-	ck_assert(cpus_add_offline("0-4\n", "off\n", &cpus, &left_out));
-	ck_assert(cpus_add_offline("0-4\n", "forceoff\n", &cpus, &left_out));
-	ck_assert_uint_eq(cpus.count, 3);
-	ck_assert(cpus_add_offline("0-4\n", "on\n", &cpus, &left_out));
-	ck_assert_uint_eq(cpus.count, sizeof(expected) / sizeof(expected[0]));
-	ck_assert_mem_eq(cpus.items, expected, sizeof(expected));
-	ck_assert_uint_eq(left_out, 0);
-	vector_deinit(&cpus);
-}
-END_TEST
-
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("cpu-hotplug");
@@ -130,6 +95,5 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, a_cpu_comes_online, 0, 2);
 	tcase_add_loop_test(tests, a_cpu_goes_offline_and_comes_back, 0, 2);
 	tcase_add_loop_test(tests, the_machine_was_suspended, 0, 2);
-	tcase_add_tests(tests, possible_cpus_are_listed, possible_cpus_are_limited);
 	return suite;
 }

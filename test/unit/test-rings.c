@@ -66,24 +66,6 @@ START_TEST(kept_tracepoints_take_descriptors)
 }
 END_TEST
 
-/* CPUs that may come online do not take the memory of those that are. */
-START_TEST(offline_cpus_have_small_fault_rings)
-{
-	struct rings rings = {.online_count = 1};
-
-	for (int i = 0; i < 16; i++)
-		ck_assert(vector_push(&rings.cpus, 0));
-	/* The kernel may grant no rings here. */
-	if (rings_add_faults(&rings, true)) {
-		uint64_t eighth = rings.items.items[0].data_bytes / 8;
-
-		ck_assert_uint_eq(rings.items.count, 16);
-		ck_assert_uint_eq(rings.items.items[15].data_bytes, eighth > 65536 ? eighth : 65536);
-	}
-	rings_deinit(&rings);
-}
-END_TEST
-
 /* Calls never get less memory because of them; small dumps do if memory is short. */
 START_TEST(room_for_large_dumps)
 {
@@ -358,9 +340,9 @@ Suite *test_suite(void)
 	TCase *rings = add_tcase(suite, "rings");
 
 	tcase_add_tests(rings, memory_is_divided_among_rings, room_for_large_dumps, few_descriptors,
-			kept_tracepoints_take_descriptors, offline_cpus_have_small_fault_rings, sample_layout,
-			unused_part_of_a_dump_is_removed, sample_cut_short, wrapped_record,
-			rings_of_many_cpus_take_less_than_a_quarter_gigabyte, impossible_record);
+			kept_tracepoints_take_descriptors, sample_layout, unused_part_of_a_dump_is_removed,
+			sample_cut_short, wrapped_record, rings_of_many_cpus_take_less_than_a_quarter_gigabyte,
+			impossible_record);
 	tcase_add_loop_test(rings, victim_of_the_oom_killer, 0, 2);
 	return suite;
 }

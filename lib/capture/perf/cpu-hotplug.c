@@ -9,8 +9,6 @@
 #include "capture/procfs/proc.h"
 
 #define ONLINE_FILE "/sys/devices/system/cpu/online"
-#define PRESENT_FILE "/sys/devices/system/cpu/present"
-#define SMT_FILE "/sys/devices/system/cpu/smt/control"
 
 bool cpus_parse(const char *text, cpu_list *cpus)
 {
@@ -52,41 +50,6 @@ static bool has(const cpu_list *cpus, int cpu)
 			return true;
 	}
 	return false;
-}
-
-bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus, size_t *left_out_ret)
-{
-	size_t most = 2 * cpus->count;
-	CLEANUP(vector) cpu_list all = {0};
-
-	*left_out_ret = 0;
-	/* Skip disabled SMT siblings. They may be half of all possible CPUs and do not come online by themselves, and
-	 * events on them would be expensive. */
-	if (strncmp(smt_control, "off", 3) && strncmp(smt_control, "forceoff", 8) && !cpus_parse(present, &all))
-		return false;
-	for (size_t i = 0; i < all.count; i++) {
-		if (has(cpus, all.items[i]))
-			continue;
-		if (cpus->count == most)
-			++*left_out_ret;
-		else if (!vector_push(cpus, all.items[i]))
-			return false;
-	}
-	return true;
-}
-
-struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *left_out_ret)
-{
-	CLEANUP(free) char *present = NULL;
-	CLEANUP(free) char *smt_control = NULL;
-	struct mmt_error *error = cpus_list_online(cpus);
-
-	*online_ret = cpus->count;
-	*left_out_ret = 0;
-	if (error || text_file_read(-1, PRESENT_FILE, &present) < 0)
-		return error;
-	(void)text_file_read(-1, SMT_FILE, &smt_control);
-	return cpus_add_offline(present, smt_control ? smt_control : "", cpus, left_out_ret) ? NULL : &error_no_memory;
 }
 
 #define ASLEEP_NS_MIN 10000000ULL /* the two clocks are not read at the same time */

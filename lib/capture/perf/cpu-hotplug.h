@@ -20,19 +20,9 @@ bool cpus_parse(const char *text, cpu_list *cpus);
 struct mmt_error *cpus_list_online(cpu_list *cpus) MMT_MUST_CHECK;
 
 /*
- * Lists the online CPUs, then the CPUs that may come online: those that are present and are not disabled SMT siblings.
- * Firmware may announce many more CPUs than the machine has, so at most as many are added as are online. `online_ret`:
- * how many are online. `left_out_ret`: how many offline CPUs were not added.
- */
-struct mmt_error *cpus_list_usable(cpu_list *cpus, size_t *online_ret, size_t *left_out_ret) MMT_MUST_CHECK;
-
-/* Appends the offline CPUs of the list of present CPUs, with the limits of cpus_list_usable(). False: out of memory. */
-bool cpus_add_offline(const char *present, const char *smt_control, cpu_list *cpus, size_t *left_out_ret);
-
-/*
- * The kernel also accepts per-thread events for offline CPUs and enables them when the CPU comes online. It accepts
- * per-CPU events only for online CPUs, and closes them for good when the CPU goes offline. While the machine is
- * suspended, all CPUs but the first are. Zero-initialise one without CPUs.
+ * Events are opened for the CPUs that are online when recording begins. When a CPU goes offline, the kernel keeps its
+ * per-thread events for later, but closes its per-CPU events for good. While the machine is suspended, all CPUs but the
+ * first are offline. Zero-initialise one without CPUs.
  */
 struct cpu_watch {
 	cpu_list away;	 /* went offline, and so has no per-CPU events any more */

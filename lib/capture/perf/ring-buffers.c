@@ -15,7 +15,6 @@
 #define SYSCALL_BYTES_MIN (16u << 10)
 #define FAULT_PART 8 /* of the default memory of rings, unless every fault is recorded */
 #define FAULT_BYTES_MIN (64u << 10)
-#define OFFLINE_PART 8 /* rings of an offline CPU have 1/8 of the size: it may never come online */
 
 static uint64_t floor_power_of_two(uint64_t value)
 {
@@ -125,7 +124,7 @@ static struct mmt_error *open_ring(struct rings *rings, int cpu, enum ring_kind 
 bool rings_add_faults(struct rings *rings, bool all)
 {
 	uint64_t most = all ? RINGS_ALL_FAULTS_BYTES : RINGS_FAULT_BYTES;
-	uint64_t bytes = floor_power_of_two(LIMIT_RINGS_TOTAL_BYTES / rings->online_count / (all ? 1 : FAULT_PART));
+	uint64_t bytes = floor_power_of_two(LIMIT_RINGS_TOTAL_BYTES / rings->cpus.count / (all ? 1 : FAULT_PART));
 	size_t count = rings->items.count;
 	bool refused = true, done = false;
 
@@ -134,9 +133,7 @@ bool rings_add_faults(struct rings *rings, bool all)
 		done = true;
 		refused = false;
 		for (size_t i = 0; done && i < rings->cpus.count; i++) {
-			uint64_t size = i < rings->online_count ? bytes : bytes / OFFLINE_PART;
-			struct mmt_error *error = open_ring(rings, rings->cpus.items[i], RING_FAULT,
-							    size > FAULT_BYTES_MIN ? size : FAULT_BYTES_MIN, &refused);
+			struct mmt_error *error = open_ring(rings, rings->cpus.items[i], RING_FAULT, bytes, &refused);
 
 			done = !error;
 			mmt_error_destroy(error);
@@ -149,15 +146,12 @@ bool rings_add_faults(struct rings *rings, bool all)
 	return done;
 }
 
-static struct mmt_error *open_rings(struct rings *rings, const uint64_t online[RING_KINDS],
-				    const uint64_t offline[RING_KINDS], bool *refused_ret)
+static struct mmt_error *open_rings(struct rings *rings, const uint64_t sizes[RING_KINDS], bool *refused_ret)
 {
 	struct mmt_error *error = NULL;
 
 	*refused_ret = false;
 	for (size_t i = 0; i < rings->cpus.count; i++) {
-		const uint64_t *sizes = i < rings->online_count ? online : offline;
-
 		for (unsigned kind = 0; !error && kind < RING_KINDS; kind++)
 			if (sizes[kind])
 				error = open_ring(rings, rings->cpus.items[i], (enum ring_kind)kind, sizes[kind],
@@ -173,12 +167,10 @@ static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cp
 	enum large_dump_room large = needs->large_dump_bytes ? LARGE_DUMPS_BESIDES : LARGE_DUMPS_LEFT_OUT;
 
 	for (;; large++) {
-		uint64_t offline[RING_KINDS];
 		struct mmt_error *error;
 
 		rings_divide(bytes_per_cpu, needs, large, sizes);
-		rings_divide(bytes_per_cpu / OFFLINE_PART, needs, large, offline);
-		error = open_rings(rings, sizes, offline, refused_ret);
+		error = open_rings(rings, sizes, refused_ret);
 		if (!error)
 			return NULL;
 		close_rings(rings, 0);
@@ -208,14 +200,14 @@ struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint
 	bool refused;
 
 	memset(rings, 0, sizeof(*rings));
-	error = cpus_list_usable(&rings->cpus, &rings->online_count, &rings->left_out_count);
+	error = cpus_list_online(&rings->cpus);
 	if (error)
 		return error;
 	rings->wrapped = malloc(RINGS_RECORD_BYTES_MAX);
 	if (!rings->wrapped)
 		return &error_no_memory;
 	if (!bytes_per_cpu)
-		bytes_per_cpu = rings_default_bytes(rings->online_count);
+		bytes_per_cpu = rings_default_bytes(rings->cpus.count);
 	rings_divide(bytes_per_cpu, &needs, LARGE_DUMPS_LEFT_OUT, wanted);
 	rings_divide(0, &needs, LARGE_DUMPS_LEFT_OUT, smallest);
 	for (;;) {

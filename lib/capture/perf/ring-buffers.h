@@ -36,11 +36,9 @@ struct ring {
 struct rings {
 	VECTOR(struct ring) items;
 	uint8_t *wrapped; /* owned; one for all rings, which are read one after the other */
-	cpu_list cpus;	  /* the online CPUs, then the CPUs that may come online */
-	size_t online_count;
-	size_t left_out_count;	/* offline CPUs without rings */
-	uint64_t bytes_per_cpu; /* size for an online CPU; the rings of an offline CPU have an eighth of it */
-	bool shrunk;		/* the rings for small dumps or syscall events are smaller than requested */
+	cpu_list cpus;	  /* online when recording began */
+	uint64_t bytes_per_cpu;
+	bool shrunk; /* the rings for small dumps or syscall events are smaller than requested */
 	bool has_large_dumps;
 };
 
