@@ -151,7 +151,7 @@ struct mmt_error *loop_drain(struct recorder *recorder)
 	return ring_reader_read(recorder) ?: loop_apply_events(recorder);
 }
 
-/* Copies the JIT files of the previous program if the process has called exec. */
+/* Copies the perf map of the previous program if the process has called exec. */
 static struct mmt_error *end_program(struct recorder *recorder, struct traced_process *process)
 {
 	uint64_t exec_ns = process->exec_ns;
@@ -160,8 +160,7 @@ static struct mmt_error *end_program(struct recorder *recorder, struct traced_pr
 	if (!exec_ns)
 		return NULL;
 	process->exec_ns = 0;
-	error =
-	    perf_maps_end_program(recorder, process, exec_ns) ?: jitdumps_end_program(recorder, process->pid, exec_ns);
+	error = perf_maps_end_program(recorder, process, exec_ns);
 	ask_runtime_clean_up(recorder, process, true);
 	return error;
 }

@@ -118,34 +118,6 @@ START_TEST(large_dumps_take_little_memory)
 }
 END_TEST
 
-/* Whatever the file clock was when recording started, and however far it has been changed since. */
-START_TEST(next_program_reuses_the_file)
-{
-	static const uint64_t hour_ns = 3600000000000, begun_ns[] = {-hour_ns, 0, hour_ns};
-	uint64_t now_ns = clock_now_ns();
-	struct buffer section;
-	struct timespec time;
-
-	ck_assert_int_eq(clock_gettime(CLOCK_REALTIME, &time), 0);
-	recorder.start_ns = now_ns;
-	recorder.start_realtime_ns = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec + begun_ns[_i];
-	add((struct noted_jitdump){.copy.pid = 5, .fd = make_file()});
-	add((struct noted_jitdump){.copy.pid = 6, .fd = make_file()});
-	add((struct noted_jitdump){.copy.pid = 7, .fd = -1});
-	ck_assert_ptr_null(jitdumps_end_program(&recorder, 5, now_ns - 1000000000));
-	ck_assert_ptr_null(jitdumps_end_program(&recorder, 6, clock_now_ns() + 1000000000));
-	ck_assert_ptr_null(jitdumps_end_program(&recorder, 7, now_ns - 1000000000));
-	ck_assert_ptr_null(recorder.jobs.runtimes->jitdumps.items.items[0].copy.data);
-	ck_assert_int_eq(recorder.jobs.runtimes->jitdumps.items.items[0].fd, -1);
-	ck_assert_uint_eq(recorder.jobs.runtimes->jitdumps.items.items[1].copy.size, DUMP_BYTES);
-	buffer_init(&section, SIZE_MAX);
-	ck_assert_ptr_null(jitdumps_encode(&recorder, &section));
-	ck_assert_uint_eq(messages, 1);
-	ck_assert_ptr_nonnull(strstr(told, "1 of 3 jitdumps are missing: the next program"));
-	buffer_deinit(&section);
-}
-END_TEST
-
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("jitdump-files");
@@ -155,6 +127,5 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, dumps_belong_to_the_last_program_before_them, 0, 4);
 	tcase_add_test(cases, dumps_beyond_the_limit_are_cut);
 	tcase_add_test(cases, large_dumps_take_little_memory);
-	tcase_add_loop_test(cases, next_program_reuses_the_file, 0, 3);
 	return suite;
 }

@@ -475,12 +475,16 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 		struct noted_jitdump *known = &dumps->items.items[i];
 
 		if (known->copy.pid != note.copy.pid || known->inode != note.inode ||
-		    known->device_major != note.device_major || known->device_minor != note.device_minor ||
-		    known->ended)
+		    known->device_major != note.device_major || known->device_minor != note.device_minor)
 			continue;
 		if (known->mapped_ns < time_ns) {
+			uint64_t program_ns = known->copy.program_ns;
+
 			known->mapped_ns = time_ns;
 			find_program(recorder, known);
+			/* The next program has overwritten the file. */
+			if (known->copy.program_ns != program_ns)
+				known->in_pieces = 0;
 		}
 		return NULL;
 	}
@@ -517,60 +521,16 @@ static struct mmt_error *keep_dump(struct recorder *recorder, struct noted_jitdu
 	return NULL;
 }
 
-/*
- * Has the next program overwritten the file, so that nothing of the earlier program is left? File times are of
- * CLOCK_REALTIME, which may have been set during the recording; its current offset is used. Then a file of the next
- * program is never attributed to the earlier one. If the clock was set back after the file was written, a file of the
- * earlier program is attributed to the next one, with a warning.
- */
-static bool was_written_since(struct recorder *recorder, const struct noted_jitdump *note, uint64_t exec_ns)
-{
-	struct stat status;
-	uint64_t now_ns;
-
-	if (!target_file_stat(&recorder->calls, note->place, note->fd, &status))
-		return true;
-	now_ns = clock_read_ns(CLOCK_REALTIME);
-	return nanoseconds(status.st_mtim) + (clock_now_ns() - exec_ns) >= now_ns;
-}
-
-struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
-		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
-
-		/* If the next program has mapped the file, the record of the exec was read later. */
-		if (note->copy.pid != pid || note->ended || note->mapped_ns >= exec_ns)
-			continue;
-		note->ended = true;
-		if (note->fd < 0)
-			continue;
-		if (!was_written_since(recorder, note, exec_ns)) {
-			error = keep_dump(recorder, note);
-		} else {
-			note->overwritten = true;
-			close_descriptor(&note->fd);
-		}
-	}
-	return error;
-}
-
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer)
 {
 	const struct jitdump_notes *dumps = &recorder->jobs.runtimes->jitdumps;
-	size_t cut = 0, overwritten = 0, count = dumps->items.count;
+	size_t cut = 0, count = dumps->items.count;
 	struct jitdump_copies copies = {0};
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < count; i++) {
-		if (!dumps->items.items[i].ended)
-			error = keep_dump(recorder, &dumps->items.items[i]);
-	}
-	for (size_t i = 0; i < count; i++) {
+		error = keep_dump(recorder, &dumps->items.items[i]);
 		cut += dumps->items.items[i].cut;
-		overwritten += dumps->items.items[i].overwritten;
 	}
 	if (cut)
 		recorder_message(
@@ -578,11 +538,6 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 		    "%zu of %zu jitdumps are missing or truncated: the jitdumps of a recording are limited to "
 		    "256 MiB together; some JIT code may have no names",
 		    cut, count);
-	if (overwritten)
-		recorder_message(recorder, true,
-				 "%zu of %zu jitdumps are missing: the next program of the process has overwritten the "
-				 "file; some JIT code may have no names",
-				 overwritten, count);
 	for (size_t i = 0; !error && i < count; i++) {
 		struct jitdump_copy *copy = &dumps->items.items[i].copy;
 

@@ -65,16 +65,14 @@ bool perf_maps_remove(struct recorder *recorder, const struct traced_process *pr
  */
 
 struct noted_jitdump {
-	struct jitdump_copy copy; /* its content: that at the end of its program */
+	struct jitdump_copy copy;
 	uint32_t device_major, device_minor;
 	uint64_t inode;
-	int fd;		    /* O_PATH; -1: the dump was refused, or its program has ended */
+	int fd;		    /* O_PATH; -1: the dump was refused */
 	uint64_t place;	    /* see blocking-calls.h */
 	uint64_t in_pieces; /* bytes already written as incremental metadata */
 	uint64_t mapped_ns; /* when the file was last seen mapped */
-	bool ended;	    /* its program has ended with an exec */
 	bool cut;	    /* the content was too long and was cut */
-	bool overwritten;   /* the next program overwrote the file before its content was copied */
 };
 
 struct jitdump_notes {
@@ -93,12 +91,8 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 /* Notes that a program of the process began. Its mappings may have been noted before. */
 void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns);
 
-/* The process has called exec, and the next program may write to the same file: copies what the earlier program has
- * written, unless the next one may have overwritten it. Lets the ring reader work in between. */
-struct mmt_error *jitdumps_end_program(struct recorder *recorder, pid_t pid, uint64_t exec_ns) MMT_MUST_CHECK;
-
 /* Encodes the section, which is empty if no jitdump was noted. Content beyond LIMIT_RECORDED_JITDUMPS_BYTES in total is
- * left out with a warning. Also warns about overwritten jitdumps. */
+ * left out with a warning. */
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 #endif
