@@ -7,6 +7,7 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/report-build.h"
+#include "base/limits.h"
 #include "support/report-file.h"
 #include "support/suite.h"
 
@@ -294,6 +295,27 @@ START_TEST(hostile_faults_are_harmless)
 }
 END_TEST
 
+/* A cut would make two runs of one: it takes the rest of it, too. */
+START_TEST(no_more_runs_than_the_limit)
+{
+	struct space *space = (struct space *)(uintptr_t)64;
+	const struct process process = {.space = space};
+	struct touched_pages touched = {.run_count = LIMIT_TOUCHED_RUNS};
+	struct page_faults *faults = calloc(1, sizeof(*faults));
+
+	ck_assert(page_faults_add(faults, &(struct page_fault){.start = 0, .end = 8 * PAGE, .weight = 1}));
+	ck_assert(map_put_pointer(&touched.spaces, (uintptr_t)space, faults));
+	ck_assert(touched_pages_forget(&touched, &process, 2 * PAGE, 3 * PAGE));
+	ck_assert_uint_eq(faults->runs.count, 1);
+	ck_assert_uint_eq(touched.run_count, LIMIT_TOUCHED_RUNS);
+	ck_assert_uint_eq(touched.left_out, 1);
+	ck_assert(touched_pages_forget(&touched, &process, 0, 2 * PAGE));
+	ck_assert_uint_eq(faults->runs.count, 0);
+	ck_assert_uint_eq(touched.left_out, 1);
+	touched_pages_deinit(&touched);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("touchers");
@@ -302,7 +324,8 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_tests(tests, touchers_of_a_pool_are_named, what_was_unmapped_has_no_toucher,
 			errors_of_estimates_are_true, reads_of_the_zero_page_do_not_count,
-			errors_cover_pages_with_two_faults, moves_keep_the_number_of_runs, hostile_faults_are_harmless);
+			errors_cover_pages_with_two_faults, moves_keep_the_number_of_runs, hostile_faults_are_harmless,
+			no_more_runs_than_the_limit);
 	tcase_add_loop_test(tests, huge_pages_do_not_change_other_figures, 0, 2);
 	return suite;
 }

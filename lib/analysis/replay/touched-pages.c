@@ -79,10 +79,18 @@ struct mmt_error *touched_pages_note(struct replay *replay, const struct process
 bool touched_pages_forget(struct touched_pages *touched, const struct process *process, uint64_t start, uint64_t end)
 {
 	struct page_faults *faults = faults_of(touched, process);
+	uint64_t position = start;
+	struct page_fault cut;
 	bool ok;
 
 	if (!faults)
 		return true;
+	/* Then no run is cut in two: who touched the upper part is no longer known. */
+	if (touched->run_count >= LIMIT_TOUCHED_RUNS && page_faults_next(faults, &position, UINT64_MAX, &cut) &&
+	    cut.start <= start && cut.end > end) {
+		touched->left_out++;
+		end = cut.end;
+	}
 	touched->run_count -= faults->runs.count;
 	ok = page_faults_forget(faults, start, end);
 	touched->run_count += faults->runs.count;
@@ -110,7 +118,7 @@ bool touched_pages_apply(struct replay *replay, const struct process *process, c
 	length = arguments[1] < arguments[2] ? arguments[1] : arguments[2];
 	/* Then a move costs too much: who touched these pages is no longer known. */
 	replay->touched.move_steps += faults->runs.count;
-	if (replay->touched.move_steps > LIMIT_MOVE_STEPS) {
+	if (replay->touched.move_steps > LIMIT_MOVE_STEPS || replay->touched.run_count >= LIMIT_TOUCHED_RUNS) {
 		replay->touched.left_out++;
 		return touched_pages_forget(&replay->touched, process, arguments[0],
 					    saturating_add(arguments[0], length, UINT64_MAX)) &&
