@@ -125,7 +125,7 @@ void *__wrap_dlopen(const char *file, int mode)
 static int run_apart(const struct command *command, int argc, char **argv)
 {
 	pid_t parent = getpid(), child = fork();
-	int status;
+	int status, number;
 
 	if (child == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent))
 		_exit(EXIT_UNUSABLE);
@@ -134,9 +134,15 @@ static int run_apart(const struct command *command, int argc, char **argv)
 	status = stop_signals_await(child, stop_signals_catch(), NULL);
 	if (!WIFSIGNALED(status))
 		return WEXITSTATUS(status);
-	signal(WTERMSIG(status), SIG_DFL);
-	raise(WTERMSIG(status));
-	return EXIT_SIGNAL + WTERMSIG(status);
+	number = WTERMSIG(status);
+	if (number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGKILL) {
+		message(command, "reading ended with signal %d (%s)%s: the output is incomplete", number,
+			sigdescr_np(number), number == SIGKILL ? ", probably because memory ran out" : "");
+		return EXIT_UNUSABLE;
+	}
+	signal(number, SIG_DFL);
+	raise(number);
+	return EXIT_SIGNAL + number;
 }
 
 static int run(int argc, char **argv)
