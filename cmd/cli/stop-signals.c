@@ -137,16 +137,16 @@ int stop_signals_number(int stop_fd)
 /* As it is while the user reads its output in a pager. */
 static bool is_asleep(pid_t pid)
 {
-	char path[64], state = 0;
+	char path[64], text[128] = "", *name;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
-	(void)!fscanf(file, "%*d (mmtrace) %c", &state);
+	name = fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
 	fclose(file);
-	return state == 'S';
+	return name && !strncmp(name, ") S", strlen(") S"));
 }
 
 int stop_signals_await(pid_t child, int stop_fd, const char *text)
