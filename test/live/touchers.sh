@@ -47,6 +47,13 @@ record_faults --faults=sampled touch read
 expect_json "$anonymous.touchers | [.[] | {(.function | split(\" \")[0]): .}] | add |
 	(.fill_pool.bytes - $pool | fabs) <= 3 * .fill_pool.error_bytes and
 	(.read_pool == null or .read_pool.bytes <= 3 * .read_pool.error_bytes)"
+# A read of a file maps pages around it, too.
+for faults in sampled all; do
+	record_faults --faults=$faults touch file
+	expect_json ".growth.parts[] | select(.place == \"before\" and .class == \"file\" and .bytes >= $pool / 2) |
+		.bytes as \$grown | .touchers[0] | (.function | startswith(\"read_pool \")) and
+		(.bytes - \$grown | fabs) <= 3 * .error_bytes + \$grown / 20"
+done
 # Beside causes that hold less, it is the first one.
 record_faults --faults=all touch map
 expect_true_report

@@ -17,6 +17,7 @@
 #define PROGRAM 0x555555400000ull
 #define POOL 0x7f0000000000ull
 #define POOL_PAGES 4000
+#define FILE_PAGES 0x7f1000000000ull
 #define FILL (PROGRAM + 0x100)
 #define OTHER (PROGRAM + 0x200)
 
@@ -33,6 +34,12 @@ static const struct event_mapping lines[] = {
      .protection = PROT_READ | PROT_WRITE,
      .flags = MAP_PRIVATE,
      .path = ""},
+    {.start = FILE_PAGES + PAGE, .length = 999 * PAGE, .protection = PROT_READ, .inode = 6, .path = "/tmp/read"},
+    {.start = FILE_PAGES + 1000 * PAGE,
+     .length = 1000 * PAGE,
+     .protection = PROT_READ | PROT_WRITE,
+     .inode = 7,
+     .path = "/tmp/written"},
 };
 
 static struct recording_builder *begin(uint64_t period)
@@ -159,6 +166,40 @@ START_TEST(errors_of_estimates_are_true)
 		mmt_report_destroy(report);
 	}
 	ck_assert_uint_ge(within, 45);
+}
+END_TEST
+
+/* A read of a file maps pages around it, and so may any fault of a recording that has every one. */
+START_TEST(neighbours_in_files_count)
+{
+	const struct resident_run start = {PROGRAM, PROGRAM + PAGE},
+				  end[] = {{PROGRAM, PROGRAM + PAGE},
+					   {FILE_PAGES + PAGE, FILE_PAGES + 40 * PAGE},
+					   {FILE_PAGES + 1000 * PAGE, FILE_PAGES + 1100 * PAGE}};
+	struct recording_builder *builder = begin(_i ? 10 : 1);
+	struct recording_residency residency = {0};
+	struct mmt_report *report;
+	const struct mmt_growth_part *part;
+
+	builder_fault(builder, 2000, PID, FILE_PAGES + 3 * PAGE, PAGE, FILL);
+	builder_fault(builder, 2001, PID, FILE_PAGES + 5 * PAGE, PAGE, OTHER);
+	builder_fault(builder, 2002, PID, FILE_PAGES + 33 * PAGE, PAGE, FILL);
+	builder_fault(builder, 2003, PID, FILE_PAGES + 1020 * PAGE, PAGE, FILL);
+	add(&residency.at_start, &start, 1);
+	add(&residency.processes, end, 3);
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 9000000);
+	report = report_file_report(NULL);
+	ck_assert_uint_eq(report->growth.part_count, 2);
+	part = &report->growth.parts[0];
+	ck_assert_uint_eq(part->touched_bytes, (_i ? 10 : 24) * PAGE);
+	part = &report->growth.parts[1];
+	ck_assert_int_eq(part->bytes, 39 * PAGE);
+	if (_i)
+		ck_assert_uint_eq(part->touched_bytes, 39 * PAGE);
+	else
+		ck_assert_uint_eq(part->touched_bytes, (4 + 28 + 7) * PAGE);
+	mmt_report_destroy(report);
 }
 END_TEST
 
@@ -326,6 +367,7 @@ Suite *test_suite(void)
 			errors_of_estimates_are_true, reads_of_the_zero_page_do_not_count,
 			errors_cover_pages_with_two_faults, moves_keep_the_number_of_runs, hostile_faults_are_harmless,
 			no_more_runs_than_the_limit);
+	tcase_add_loop_test(tests, neighbours_in_files_count, 0, 2);
 	tcase_add_loop_test(tests, huge_pages_do_not_change_other_figures, 0, 2);
 	return suite;
 }

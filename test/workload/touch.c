@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Memory that was mapped before recording is touched during it, most of it by one function. With the operand "map", two
- * functions map a little more. With "pages", some of it is given back, moved and inherited by a child; then each
- * process prints which of its pages are present.
+ * functions map a little more. With "file", the memory is that of a file, which is read. With "pages", some of it is
+ * given back, moved and inherited by a child; then each process prints which of its pages are present.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -31,6 +31,21 @@ VISIBLE void fill_pool(char *start, size_t length)
 {
 	for (size_t i = 0; i < length; i += page_bytes)
 		((volatile char *)start)[i] = 1;
+}
+
+/* Written page by page, so that the page cache has single pages. */
+static char *map_file(size_t length)
+{
+	FILE *file = tmpfile();
+	static const char zeros[4096];
+	char *area;
+
+	for (size_t i = 0; file && i < length; i += sizeof(zeros))
+		stage_need_call(fwrite(zeros, sizeof(zeros), 1, file) == 1 ? 0 : -1, "fwrite");
+	stage_need_call(file && fflush(file) == 0 ? 0 : -1, "tmpfile");
+	area = mmap(NULL, length, PROT_READ, MAP_PRIVATE, fileno(file), 0);
+	stage_need(area, "mmap");
+	return area;
 }
 
 VISIBLE void read_pool(const char *start, size_t length)
@@ -134,10 +149,11 @@ int main(int argc, char **argv)
 {
 	struct stage stage = stage_open(argc, argv);
 	bool pages = stage.operand_count > 0 && !strcmp(stage.operands[0], "pages");
+	bool file = stage.operand_count > 0 && !strcmp(stage.operands[0], "file");
 	char *pool, *others, *area, *elsewhere;
 
 	page_bytes = stage_page_bytes();
-	pool = map_pages(POOL);
+	pool = file ? map_file(POOL) : map_pages(POOL);
 	others = map_pages(OTHERS);
 	area = map_pages(PAGES * page_bytes);
 	elsewhere = map_pages(PAGES * page_bytes);
@@ -148,9 +164,10 @@ int main(int argc, char **argv)
 	if (pages) {
 		use_pages(area, elsewhere);
 	} else {
-		if (stage.operand_count > 0 && !strcmp(stage.operands[0], "read"))
+		if (file || (stage.operand_count > 0 && !strcmp(stage.operands[0], "read")))
 			read_pool(pool, POOL);
-		fill_pool(pool, POOL);
+		if (!file)
+			fill_pool(pool, POOL);
 		fill_others(others, OTHERS);
 	}
 	if (stage.operand_count > 0 && !strcmp(stage.operands[0], "map")) {

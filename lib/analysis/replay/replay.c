@@ -196,7 +196,10 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 	for (size_t i = 0; i < metadata->attribute_count; i++) {
 		replay->has_dumps |= role_is_dump(metadata->attributes[i].role);
 		replay->large_dumps |= metadata->attributes[i].role == ROLE_LARGE_DUMP;
-		replay->touched.recorded |= metadata->attributes[i].role == ROLE_FAULT;
+		if (metadata->attributes[i].role == ROLE_FAULT) {
+			replay->touched.recorded = true;
+			replay->touched.sampled |= metadata->attributes[i].period > 1;
+		}
 	}
 	replay->notes.memory.from_ns = replay->window.from_ns;
 	replay->notes.group_selected = replay->metadata->info.all_processes;

@@ -17,6 +17,7 @@ struct touched_pages {
 	uint64_t run_count;  /* at most, in all of them */
 	uint64_t left_out;   /* faults that the limit left out */
 	bool recorded;	     /* the recording has page faults, perhaps none of them */
+	bool sampled;	     /* but not every one */
 	uint64_t move_steps; /* runs that mremap moved */
 };
 

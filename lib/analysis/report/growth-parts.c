@@ -113,7 +113,8 @@ static struct mmt_error *count_changes(const struct process_pages *pages, struct
 		key = make_key(replay, &piece, &heaps);
 		error = add(&of->parts, key, (int64_t)(after - before));
 		if (!error && faults && toucher_owns(key, memory_class, &heaps))
-			error = touchers_count(&of->touched, faults, &piece, key, of->start, end_pages);
+			error = touchers_count(&of->touched, faults, &piece, key, replay->touched.sampled, of->start,
+					       end_pages);
 	}
 	return error ? error
 		     : add(&of->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,

@@ -4,13 +4,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/saturating-sum.h"
 
-#define ROOT_STEPS 100	/* from any number that a variance can be */
-#define CONFIDENCE 1.96 /* standard deviations that cover 95 % of errors */
+#define AROUND_BYTES 65536	/* as fault_around_bytes of the kernel by default */
+#define FOLIO_BYTES_MAX 2097152 /* Linux 6.18 and later map a folio of a file at once */
+#define ROOT_STEPS 100		/* from any number that a variance can be */
+#define CONFIDENCE 1.96		/* standard deviations that cover 95 % of errors */
 
 void touch_sums_deinit(struct touch_sums *sums)
 {
@@ -50,25 +53,41 @@ static uint64_t count_within(const resident_runs *runs, uint64_t start, uint64_t
 	return page_cursor_count(&cursor, start, end);
 }
 
-/* A sample stands for as many pages as its weight: the variance of their number is weight * (weight - 1). */
-struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faults *faults,
-				 const struct space_interval *piece, uint64_t part, const resident_runs *start,
-				 const resident_runs *end)
+static uint64_t least_of(uint64_t left, uint64_t right)
 {
+	return left < right ? left : right;
+}
+
+/*
+ * A sample stands for as many pages as its weight: the variance of their number is weight * (weight - 1). A read of a
+ * file maps the pages around it, too, as far as they are in the page cache. If every fault was recorded, pages without
+ * one were mapped so. Samples do not show whether pages that are writable had faults of their own.
+ */
+struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faults *faults,
+				 const struct space_interval *piece, uint64_t part, bool sampled,
+				 const resident_runs *start, const resident_runs *end)
+{
+	uint64_t position = piece->start, previous = piece->start;
+	uint64_t most = !piece->attributes.inode		    ? 0
+			: !sampled				    ? FOLIO_BYTES_MAX - 1
+			: piece->attributes.protection & PROT_WRITE ? 0
+								    : AROUND_BYTES - 1;
 	struct mmt_error *error = NULL;
-	uint64_t position = piece->start;
 	struct page_fault fault;
 
 	while (!error && page_faults_next(faults, &position, piece->end, &fault)) {
-		uint64_t before = count_within(start, fault.start, fault.end);
-		uint64_t after = count_within(end, fault.start, fault.end);
-		double bytes = after > before ? (double)(after - before) : 0;
-		const struct touch_sum sum = {.part = part,
-					      .stack = fault.stack,
-					      .bytes = bytes * fault.weight,
-					      .variance = bytes * bytes * fault.weight * (fault.weight - 1.0)};
+		struct page_fault next = {.start = piece->end};
+		struct touch_sum sum = {.part = part, .stack = fault.stack};
+		uint64_t peeked = position, from, before, after;
 
-		if (bytes > 0)
+		(void)page_faults_next(faults, &peeked, piece->end, &next);
+		from = fault.start - least_of(fault.start & most, fault.start - previous);
+		previous = fault.end + least_of(-fault.end & most, next.start - fault.end);
+		before = count_within(start, from, previous);
+		after = count_within(end, from, previous);
+		sum.bytes = after > before ? (double)(after - before) * fault.weight : 0;
+		sum.variance = sum.bytes * sum.bytes / fault.weight * (fault.weight - 1.0);
+		if (sum.bytes > 0)
 			error = add(sums, &sum);
 	}
 	return error;
