@@ -30,7 +30,6 @@ struct row_matcher {
 	struct intern names;		/* of rows */
 	struct map ranks[DIFF_SIDES];	/* PID -> number of the process among those of its name, from 1 */
 	struct map callers[DIFF_SIDES]; /* of a stack's origin: its caller, or SEVERAL_CALLERS */
-	VECTOR(uint32_t) frame_names;	/* scratch */
 	uint64_t work;			/* done so far in search of similar stacks */
 };
 

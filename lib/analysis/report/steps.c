@@ -172,7 +172,7 @@ struct parts {
 	struct mmt_report *report;
 	size_t *processes;	/* by index of the replay, of those that are selected: place in the report */
 	struct intern keys;	/* struct part_key; IDs are indexes into the arrays below, before sorting */
-	uint32_t *numbers;	/* by place in the ledger's lifetimes: id, and after sorting place in the report */
+	uint32_t *numbers;	/* by place in the ledger's lifetimes: id */
 	struct mmt_part *items; /* by id */
 };
 
@@ -240,36 +240,13 @@ static int compare_parts(const void *left, const void *right, void *context)
 		   ?: order_of(a, b);
 }
 
-static struct mmt_error *sort_parts(struct parts *parts, size_t number_count)
-{
-	size_t count = parts->keys.count;
-	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
-	CLEANUP(free) uint32_t *places = calloc(count + 1, sizeof(*places)); /* by id */
-	struct mmt_part *sorted = arena_alloc(parts->rows->arena, count, sizeof(*sorted));
-
-	if (!order || !places || !sorted)
-		return &error_no_memory;
-	for (size_t i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
-	qsort_r(order, count, sizeof(*order), compare_parts, parts->items);
-	for (size_t i = 0; i < count; i++) {
-		sorted[i] = parts->items[order[i]];
-		places[order[i]] = (uint32_t)i;
-	}
-	for (size_t i = 0; i < number_count; i++)
-		parts->numbers[i] = places[parts->numbers[i]];
-	parts->report->parts = sorted;
-	parts->report->part_count = count;
-	return NULL;
-}
-
-/* `context`: by place in the ledger's lifetimes, place in the report. */
+/* `context`: by place in the ledger's lifetimes, id. */
 static int compare_cells(const void *left, const void *right, void *context)
 {
-	const uint32_t *places = context;
+	const uint32_t *numbers = context;
 	const struct lifetime_cell *a = left, *b = right;
 
-	return order_of(places[a->part], places[b->part])
+	return order_of(numbers[a->part], numbers[b->part])
 		   ?: order_of(a->allocated_step, b->allocated_step)
 		   ?: order_of(a->released_step, b->released_step);
 }
@@ -278,13 +255,12 @@ static int compare_cells(const void *left, const void *right, void *context)
 static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cell *cells, size_t count)
 {
 	struct mmt_lifetime *lifetimes = arena_alloc(parts->rows->arena, count, sizeof(*lifetimes));
-	struct mmt_part *items = (struct mmt_part *)parts->report->parts;
 	size_t used = 0;
 
 	if (!lifetimes)
 		return &error_no_memory;
 	for (size_t i = 0; i < count; i++) {
-		struct mmt_part *part = &items[parts->numbers[cells[i].part]];
+		struct mmt_part *part = &parts->items[parts->numbers[cells[i].part]];
 		bool unfreed = cells[i].released_step == LIFETIME_STILL_MAPPED;
 		const struct mmt_lifetime lifetime = {.allocated_step = cells[i].allocated_step,
 						      .released_step =
@@ -310,6 +286,24 @@ static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cel
 	return NULL;
 }
 
+static struct mmt_error *publish_parts(const struct parts *parts)
+{
+	size_t count = parts->keys.count;
+	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
+	struct mmt_part *sorted = arena_alloc(parts->rows->arena, count, sizeof(*sorted));
+
+	if (!order || !sorted)
+		return &error_no_memory;
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, count, sizeof(*order), compare_parts, parts->items);
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = parts->items[order[i]];
+	parts->report->parts = sorted;
+	parts->report->part_count = count;
+	return NULL;
+}
+
 struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report)
 {
 	struct ledger *ledger = &rows->replay->ledger;
@@ -331,15 +325,13 @@ struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report
 		processes[process->index] = place++;
 	for (size_t i = 0; !error && i < lifetimes->parts.count; i++)
 		error = add_part(&parts, i);
-	if (!error)
-		error = sort_parts(&parts, lifetimes->parts.count);
 	if (!error && lifetimes->cells.count)
 		qsort_r(lifetimes->cells.items, lifetimes->cells.count, sizeof(*lifetimes->cells.items), compare_cells,
 			numbers);
 	report->lifetime_step_ns = lifetimes->step_ns;
 	report->lifetime_steps = lifetimes_steps(lifetimes);
 	if (!error)
-		error = hand_out(&parts, lifetimes->cells.items, lifetimes->cells.count);
+		error = hand_out(&parts, lifetimes->cells.items, lifetimes->cells.count) ?: publish_parts(&parts);
 	intern_deinit(&parts.keys);
 	/* The cells are no longer needed. */
 	lifetimes_deinit(lifetimes);
