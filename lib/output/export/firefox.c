@@ -3,11 +3,11 @@
  * because the viewer matches addresses within a thread to find what a selected range retains. Each lifetime has its
  * number as a unique address. */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
+#include "base/vector.h"
 #include "output/export/export-report.h"
 #include "output/json/json-document.h"
 #include "output/selection.h"
@@ -17,8 +17,7 @@
 #define ADDRESS_UNIT 4096
 #define NO_STACK UINT32_MAX
 #define OOM_KILL "OOM kill"
-
-enum resource_type { RESOURCE_LIBRARY = 1 };
+#define RESOURCE_LIBRARY "1"
 
 struct firefox_frame {
 	uint32_t function, line;
@@ -35,7 +34,7 @@ struct firefox_stack {
 struct firefox {
 	const struct export *export;
 	struct document *document;
-	size_t first, end;						      /* events of the current process */
+	size_t next;							      /* event */
 	struct intern strings, functions, frames, stacks, resources, sources; /* the last two: of string ids */
 	uint32_t *row_stacks;						      /* the innermost of each row */
 	bool failed;
@@ -89,73 +88,86 @@ static uint64_t since_start(const struct firefox *firefox, uint64_t time_ns)
 	return time_ns > from_ns ? time_ns - from_ns : 0;
 }
 
-/* An array with the same value in each element. */
-static void put_repeated(struct document *document, const char *key, size_t count, int64_t value)
+/* Arrays of one constant each. */
+static void put_constants(struct document *document, size_t count, const char *constant, const char *const *keys)
 {
-	document_each(document, key, i, count)
-		document_signed(document, NULL, value);
+	for (; *keys; keys++)
+		document_each(document, *keys, i, count)
+			document_raw(document, constant);
 }
 
-/* The columns of a process's events, which are written one after the other. */
-enum column { COLUMN_TIME, COLUMN_WEIGHT, COLUMN_STACK, COLUMN_ADDRESS, COLUMN_THREAD };
+#define PUT_CONSTANTS(document, count, constant, ...)                                                                  \
+	put_constants(document, count, constant, (const char *const[]){__VA_ARGS__, NULL})
 
-static void put_cell(const struct firefox *firefox, enum column column, const struct export_event *event)
+/* An allocation or a release; as samples, what is still mapped, with an empty sample at each end. */
+struct firefox_event {
+	uint64_t time_ns, stack, address;
+	int64_t bytes;
+	int32_t tid;
+};
+
+typedef VECTOR(struct firefox_event) firefox_events;
+
+static bool add_event(const struct firefox *firefox, const struct export_event *event, firefox_events *events)
 {
 	const struct mmt_report *report = firefox->export->report;
 	const struct mmt_part *part = &report->parts[event->part];
 	uint64_t size = export_event_lifetime(report, event)->bytes;
 	int64_t bytes = size < INT64_MAX ? (int64_t)size : INT64_MAX;
 
-	switch (column) {
-	case COLUMN_TIME:
-		document_milliseconds(firefox->document, NULL,
-				      since_start(firefox, export_step_ns(report, event->step)));
-		break;
-	case COLUMN_WEIGHT:
-		document_signed(firefox->document, NULL, event->is_release ? -bytes : bytes);
-		break;
-	case COLUMN_STACK:
-		document_unsigned(firefox->document, NULL, firefox->row_stacks[part->row]);
-		break;
-	case COLUMN_ADDRESS:
-		document_unsigned(firefox->document, NULL, ((uint64_t)event->number + 1) * ADDRESS_UNIT);
-		break;
-	case COLUMN_THREAD:
-		document_signed(firefox->document, NULL, part->thread.tid);
-		break;
-	}
+	return vector_push(events,
+			   ((struct firefox_event){.time_ns = since_start(firefox, export_step_ns(report, event->step)),
+						   .stack = firefox->row_stacks[part->row],
+						   .address = ((uint64_t)event->number + 1) * ADDRESS_UNIT,
+						   .bytes = event->is_release ? -bytes : bytes,
+						   .tid = part->thread.tid}));
 }
 
-static void put_empty_cell(const struct firefox *firefox, enum column column, uint64_t time_ns)
-{
-	if (column == COLUMN_TIME)
-		document_milliseconds(firefox->document, NULL, since_start(firefox, time_ns));
-	else
-		document_unsigned(firefox->document, NULL, column == COLUMN_STACK ? MMT_UNKNOWN : 0);
-}
-
-/* Write the column of the process's events; or, as samples, of what is still mapped, with an empty sample at each end.
- * Returns the number of cells. */
-static size_t put_column(const struct firefox *firefox, const char *key, enum column column, bool samples)
+/* Write the events of the process with this place, which are the next ones: what is still mapped as samples, which the
+ * viewer opens on. The empty ones make it show the range of the window. False: out of memory. */
+static bool put_events(struct firefox *firefox, size_t place)
 {
 	const struct mmt_report *report = firefox->export->report;
-	size_t count = 0;
+	const struct export_events *all = &firefox->export->events;
+	struct firefox_event end = {.stack = MMT_UNKNOWN};
+	struct document *document = firefox->document;
+	firefox_events samples = {0}, events = {0};
+	bool ok = vector_push(&samples, end);
 
-	document_open_array(firefox->document, key);
-	if (samples)
-		put_empty_cell(firefox, column, report->from_ns);
-	for (size_t i = firefox->first; i < firefox->end; i++) {
-		const struct export_event *event = &firefox->export->events.items[i];
+	for (; firefox->next < all->count; firefox->next++) {
+		const struct export_event *event = &all->items[firefox->next];
 
-		if (samples && !export_is_unfreed(report, event))
-			continue;
-		put_cell(firefox, column, event);
-		count++;
+		if (report->parts[event->part].process != place)
+			break;
+		ok = ok && add_event(firefox, event, &events) &&
+		     (!export_is_unfreed(report, event) || add_event(firefox, event, &samples));
 	}
-	if (samples)
-		put_empty_cell(firefox, column, report->to_ns);
-	document_close(firefox->document);
-	return count + (samples ? 2 : 0);
+	end.time_ns = since_start(firefox, report->to_ns);
+	ok = ok && vector_push(&samples, end);
+#define PUT_EVENTS(key, list, put, member)                                                                             \
+	document_each(document, key, i, list.count)                                                                    \
+		put(document, NULL, list.items[i].member);
+	document_open_object(document, "samples");
+	PUT_EVENTS("stack", samples, document_unsigned, stack)
+	PUT_EVENTS("time", samples, document_milliseconds, time_ns)
+	PUT_EVENTS("weight", samples, document_signed, bytes)
+	document_string(document, "weightType", "bytes");
+	document_unsigned(document, "length", samples.count);
+	document_close(document);
+	if (events.count) {
+		document_open_object(document, "nativeAllocations");
+		PUT_EVENTS("time", events, document_milliseconds, time_ns)
+		PUT_EVENTS("weight", events, document_signed, bytes)
+		document_string(document, "weightType", "bytes");
+		PUT_EVENTS("stack", events, document_unsigned, stack)
+		PUT_EVENTS("memoryAddress", events, document_unsigned, address)
+		PUT_EVENTS("threadId", events, document_signed, tid)
+		document_unsigned(document, "length", events.count);
+		document_close(document);
+	}
+	vector_deinit(&samples);
+	vector_deinit(&events);
+	return ok;
 }
 
 /* Write the marks of the window, in the first thread only. */
@@ -180,10 +192,8 @@ static void put_markers(const struct firefox *firefox, bool wanted)
 	}
 	document_each(document, "startTime", i, count)
 		document_milliseconds(document, NULL, since_start(firefox, report->marks[first + i].time_ns));
-	document_each(document, "endTime", i, count)
-		document_null(document, NULL);
-	put_repeated(document, "phase", count, 0);
-	put_repeated(document, "category", count, 0);
+	PUT_CONSTANTS(document, count, "null", "endTime");
+	PUT_CONSTANTS(document, count, "0", "phase", "category");
 	document_unsigned(document, "length", count);
 	document_close(document);
 }
@@ -201,14 +211,8 @@ static void put_thread(struct firefox *firefox, size_t place)
 {
 	const struct mmt_report *report = firefox->export->report;
 	const struct mmt_process *process = &report->processes[place];
-	const struct export_events *events = &firefox->export->events;
 	struct document *document = firefox->document;
-	size_t count;
 
-	for (firefox->first = firefox->end; firefox->end < events->count; firefox->end++) {
-		if (report->parts[events->items[firefox->end].part].process != place)
-			break;
-	}
 	document_raw(document, "\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
 			       "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
 			       "\"showMarkersInTimeline\":true");
@@ -217,25 +221,7 @@ static void put_thread(struct firefox *firefox, size_t place)
 	document_string(document, "processName", process->name);
 	put_pid(document, "pid", process->pid);
 	put_pid(document, "tid", process->pid);
-	/* What is still mapped as samples, which the viewer opens on. The empty ones make it show the range of the
-	 * window. */
-	document_open_object(document, "samples");
-	put_column(firefox, "stack", COLUMN_STACK, true);
-	put_column(firefox, "time", COLUMN_TIME, true);
-	count = put_column(firefox, "weight", COLUMN_WEIGHT, true);
-	document_string(document, "weightType", "bytes");
-	document_unsigned(document, "length", count);
-	document_close(document);
-	if (firefox->end > firefox->first) {
-		document_open_object(document, "nativeAllocations");
-		put_column(firefox, "time", COLUMN_TIME, false);
-		put_column(firefox, "weight", COLUMN_WEIGHT, false);
-		document_string(document, "weightType", "bytes");
-		put_column(firefox, "stack", COLUMN_STACK, false);
-		put_column(firefox, "memoryAddress", COLUMN_ADDRESS, false);
-		document_unsigned(document, "length", put_column(firefox, "threadId", COLUMN_THREAD, false));
-		document_close(document);
-	}
+	firefox->failed |= !put_events(firefox, place);
 	put_markers(firefox, !place);
 }
 
@@ -313,100 +299,62 @@ static void put_track(const struct firefox *firefox, const struct export_track *
 	document_close(document);
 }
 
-enum cell { CELL_NULL, CELL_FALSE, CELL_NUMBER, CELL_MEMBER, CELL_MEMBER_OR_NULL, CELL_DISTANCE };
-
-struct table_column {
-	const char *name; /* NULL: the end */
-	enum cell cell;
-	int64_t number; /* CELL_NUMBER: itself; CELL_MEMBER: subtracted from the uint32_t at `offset` of each key */
-	size_t offset;
-};
-
-static void put_table(struct document *document, const char *name, const struct intern *table,
-		      const struct table_column *column)
+static void close_table(struct document *document, size_t count)
 {
-	document_open_object(document, name);
-	for (; column->name; column++) {
-		document_each(document, column->name, i, table->count) {
-			uint32_t value;
-
-			memcpy(&value, (const char *)intern_get(table, i, NULL) + column->offset, sizeof(value));
-			if (column->cell == CELL_FALSE)
-				document_bool(document, NULL, false);
-			else if (column->cell == CELL_NUMBER)
-				document_signed(document, NULL, column->number);
-			else if (column->cell == CELL_DISTANCE)
-				document_signed(document, NULL, value ? (int64_t)i + 1 - value : 0);
-			else if (column->cell == CELL_MEMBER || (column->cell == CELL_MEMBER_OR_NULL && value))
-				document_signed(document, NULL, value - column->number);
-			else
-				document_null(document, NULL);
-		}
-	}
-	document_unsigned(document, "length", table->count);
+	document_unsigned(document, "length", count);
 	document_close(document);
 }
-
-static const struct table_column stack_columns[] = {
-    {"frame", CELL_MEMBER, 0, offsetof(struct firefox_stack, frame)},
-    {"prefixOffset", CELL_DISTANCE, 0, offsetof(struct firefox_stack, prefix)},
-    {.name = NULL},
-};
-
-static const struct table_column frame_columns[] = {
-    {"address", CELL_NUMBER, -1, 0},
-    {"inlineDepth", CELL_NUMBER, 0, 0},
-    {"category", CELL_NUMBER, 0, 0},
-    {"subcategory", CELL_NUMBER, 0, 0},
-    {"func", CELL_MEMBER, 0, offsetof(struct firefox_frame, function)},
-    {.name = "nativeSymbol", .cell = CELL_NULL},
-    {"innerWindowID", CELL_NUMBER, 0, 0},
-    {"line", CELL_MEMBER_OR_NULL, 0, offsetof(struct firefox_frame, line)},
-    {.name = "column", .cell = CELL_NULL},
-    {.name = "originalLocation", .cell = CELL_NULL},
-    {.name = NULL},
-};
-
-static const struct table_column function_columns[] = {
-    {"name", CELL_MEMBER, 0, offsetof(struct firefox_function, name)},
-    {.name = "isJS", .cell = CELL_FALSE},
-    {.name = "relevantForJS", .cell = CELL_FALSE},
-    {"resource", CELL_MEMBER, 1, offsetof(struct firefox_function, resource)},
-    {"source", CELL_MEMBER_OR_NULL, 1, offsetof(struct firefox_function, source)},
-    {.name = "lineNumber", .cell = CELL_NULL},
-    {.name = "columnNumber", .cell = CELL_NULL},
-    {.name = "originalLocation", .cell = CELL_NULL},
-    {.name = NULL},
-};
-
-static const struct table_column resource_columns[] = {
-    {.name = "lib", .cell = CELL_NULL},
-    {.name = "name", .cell = CELL_MEMBER},
-    {.name = "host", .cell = CELL_NULL},
-    {"type", CELL_NUMBER, RESOURCE_LIBRARY, 0},
-    {.name = NULL},
-};
-
-static const struct table_column source_columns[] = {
-    {.name = "id", .cell = CELL_NULL},
-    {.name = "filename", .cell = CELL_MEMBER},
-    {"startLine", CELL_NUMBER, 1, 0},
-    {"startColumn", CELL_NUMBER, 1, 0},
-    {.name = "sourceMapURL", .cell = CELL_NULL},
-    {.name = "content", .cell = CELL_NULL},
-    {.name = NULL},
-};
 
 static void put_shared(const struct firefox *firefox)
 {
 	struct document *document = firefox->document;
+	size_t count = firefox->stacks.count;
 
+#define PUT_KEYS(key, table, type, put, value)                                                                         \
+	document_each(document, key, i, firefox->table.count) {                                                        \
+		const type *item = intern_get(&firefox->table, i, NULL);                                               \
+                                                                                                                       \
+		put(document, NULL, value);                                                                            \
+	}
 	document_open_object(document, "shared");
-	put_table(document, "stackTable", &firefox->stacks, stack_columns);
-	put_table(document, "frameTable", &firefox->frames, frame_columns);
-	put_table(document, "funcTable", &firefox->functions, function_columns);
-	put_table(document, "resourceTable", &firefox->resources, resource_columns);
-	put_table(document, "sources", &firefox->sources, source_columns);
+	document_open_object(document, "stackTable");
+	PUT_KEYS("frame", stacks, struct firefox_stack, document_unsigned, item->frame)
+	PUT_KEYS("prefixOffset", stacks, struct firefox_stack, document_unsigned,
+		 item->prefix ? i + 1 - item->prefix : 0)
+	close_table(document, count);
+	document_open_object(document, "frameTable");
+	count = firefox->frames.count;
+	PUT_CONSTANTS(document, count, "-1", "address");
+	PUT_CONSTANTS(document, count, "0", "inlineDepth", "category", "subcategory");
+	PUT_KEYS("func", frames, struct firefox_frame, document_unsigned, item->function)
+	PUT_CONSTANTS(document, count, "null", "nativeSymbol");
+	PUT_CONSTANTS(document, count, "0", "innerWindowID");
+	PUT_KEYS("line", frames, struct firefox_frame, document_unsigned, item->line ? item->line : MMT_UNKNOWN)
+	PUT_CONSTANTS(document, count, "null", "column", "originalLocation");
+	close_table(document, count);
+	document_open_object(document, "funcTable");
+	count = firefox->functions.count;
+	PUT_KEYS("name", functions, struct firefox_function, document_unsigned, item->name)
+	PUT_CONSTANTS(document, count, "false", "isJS", "relevantForJS");
+	PUT_KEYS("resource", functions, struct firefox_function, document_signed, item->resource - INT64_C(1))
+	PUT_KEYS("source", functions, struct firefox_function, document_unsigned,
+		 item->source ? item->source - UINT64_C(1) : MMT_UNKNOWN)
+	PUT_CONSTANTS(document, count, "null", "lineNumber", "columnNumber", "originalLocation");
+	close_table(document, count);
+	document_open_object(document, "resourceTable");
+	count = firefox->resources.count;
+	PUT_CONSTANTS(document, count, "null", "lib");
+	PUT_KEYS("name", resources, uint32_t, document_unsigned, *item)
+	PUT_CONSTANTS(document, count, "null", "host");
+	PUT_CONSTANTS(document, count, RESOURCE_LIBRARY, "type");
+	close_table(document, count);
+	document_open_object(document, "sources");
+	count = firefox->sources.count;
+	PUT_CONSTANTS(document, count, "null", "id");
+	PUT_KEYS("filename", sources, uint32_t, document_unsigned, *item)
+	PUT_CONSTANTS(document, count, "1", "startLine", "startColumn");
+	PUT_CONSTANTS(document, count, "null", "sourceMapURL", "content");
+	close_table(document, count);
 	document_raw(document,
 		     "\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0},"
 		     "\"sourceLocationTable\":{\"source\":[],\"line\":[],\"column\":[],\"length\":0}");
@@ -443,7 +391,7 @@ struct mmt_error *export_firefox(const struct export *export, FILE *stream)
 		export_tracks(export, tracks);
 		document_each(firefox.document, "counters", i, EXPORT_TRACKS)
 			put_track(&firefox, &tracks[i]);
-		error = document_finish(firefox.document);
+		error = firefox.failed ? &error_no_memory : document_finish(firefox.document);
 	}
 	document_destroy(firefox.document);
 	free(firefox.row_stacks);
