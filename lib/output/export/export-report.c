@@ -147,14 +147,14 @@ uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight)
 	}
 }
 
-uint64_t export_number(struct intern *table, const void *key, size_t size, bool *new_ret, bool *failed)
+bool export_is_new(struct intern *table, const void *key, size_t size, uint64_t *number_ret, bool *failed)
 {
 	size_t count = table->count;
 	uint32_t id = intern_put(table, key, size);
 
 	*failed |= id == INTERN_NONE;
-	*new_ret = id == count;
-	return (uint64_t)id + 1;
+	*number_ret = (uint64_t)id + 1;
+	return id == count;
 }
 
 void export_begin_buffers(struct buffer *const *buffers, size_t count)

@@ -41,12 +41,10 @@ static uint64_t put_string(struct heaptrack *heaptrack, const char *text)
 {
 	struct buffer *escaped = &heaptrack->text;
 	uint64_t id;
-	bool is_new;
 
 	buffer_clear(escaped);
 	escape_put(text, ESCAPE_FOR_TERMINAL, escaped);
-	id = export_number(&heaptrack->strings, escaped->data, escaped->size, &is_new, &heaptrack->failed);
-	if (is_new) {
+	if (export_is_new(&heaptrack->strings, escaped->data, escaped->size, &id, &heaptrack->failed)) {
 		fprintf(heaptrack->stream, "s %zx ", escaped->size);
 		fwrite(escaped->data, 1, escaped->size, heaptrack->stream);
 		putc('\n', heaptrack->stream);
@@ -58,7 +56,6 @@ static uint64_t put_instruction(struct heaptrack *heaptrack, const char *name, c
 {
 	struct instruction_key key = {.function = put_string(heaptrack, name)};
 	uint64_t id;
-	bool is_new;
 
 	if (frame) {
 		key.address = frame->address;
@@ -66,8 +63,7 @@ static uint64_t put_instruction(struct heaptrack *heaptrack, const char *name, c
 		key.file = frame->source_file ? put_string(heaptrack, frame->source_file) : 0;
 		key.line = frame->source_line;
 	}
-	id = export_number(&heaptrack->instructions, &key, sizeof(key), &is_new, &heaptrack->failed);
-	if (is_new)
+	if (export_is_new(&heaptrack->instructions, &key, sizeof(key), &id, &heaptrack->failed))
 		fprintf(heaptrack->stream, "i %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
 			key.address, key.module, key.function, key.file, key.line);
 	return id;
@@ -76,10 +72,9 @@ static uint64_t put_instruction(struct heaptrack *heaptrack, const char *name, c
 static uint64_t put_trace(struct heaptrack *heaptrack, uint64_t instruction, uint64_t parent)
 {
 	const uint64_t key[] = {instruction, parent};
-	bool is_new;
-	uint64_t id = export_number(&heaptrack->traces, key, sizeof(key), &is_new, &heaptrack->failed);
+	uint64_t id;
 
-	if (is_new)
+	if (export_is_new(&heaptrack->traces, key, sizeof(key), &id, &heaptrack->failed))
 		fprintf(heaptrack->stream, "t %" PRIx64 " %" PRIx64 "\n", instruction, parent);
 	return id;
 }
@@ -117,13 +112,12 @@ static void put_allocation(struct heaptrack *heaptrack, char sign, uint64_t size
 	const uint64_t key[] = {size, trace};
 	char line[32];
 	size_t size_of_line;
-	bool is_new;
-	uint64_t id = export_number(&heaptrack->allocations, key, sizeof(key), &is_new, &heaptrack->failed) - 1;
+	uint64_t id;
 
-	if (is_new)
+	if (export_is_new(&heaptrack->allocations, key, sizeof(key), &id, &heaptrack->failed))
 		fprintf(heaptrack->stream, "a %" PRIx64 " %" PRIx64 "\n", size, trace);
 	/* "+ 1f", `count` times: most of the file. */
-	size_of_line = (size_t)snprintf(line, sizeof(line), "%c %" PRIx64 "\n", sign, id);
+	size_of_line = (size_t)snprintf(line, sizeof(line), "%c %" PRIx64 "\n", sign, id - 1);
 	for (; count; count--)
 		fwrite(line, 1, size_of_line, heaptrack->stream);
 }

@@ -155,7 +155,7 @@ static uint64_t put_string(struct perfetto *perfetto, enum interned_field field,
 	buffer_clear(&perfetto->inner);
 	buffer_put_u8(&perfetto->inner, (uint8_t)field);
 	buffer_put_string(&perfetto->inner, text);
-	id = export_number(&perfetto->strings, perfetto->inner.data, perfetto->inner.size, &is_new, &perfetto->failed);
+	is_new = export_is_new(&perfetto->strings, perfetto->inner.data, perfetto->inner.size, &id, &perfetto->failed);
 	buffer_clear(&perfetto->inner);
 	if (!is_new)
 		return id;
@@ -173,10 +173,8 @@ static uint64_t put_mapping(struct perfetto *perfetto, const struct mmt_frame *f
 						: "[unknown]";
 	uint64_t name = put_string(perfetto, INTERNED_MAPPING_PATHS, path), build_id = 0, id;
 	const char *text;
-	bool is_new;
 
-	id = export_number(&perfetto->mappings, &name, sizeof(name), &is_new, &perfetto->failed);
-	if (!is_new)
+	if (!export_is_new(&perfetto->mappings, &name, sizeof(name), &id, &perfetto->failed))
 		return id;
 	text = export_build_id(perfetto->export, path);
 	build_id = put_string(perfetto, INTERNED_BUILD_IDS, text ? text : "");
@@ -193,12 +191,10 @@ static uint64_t put_frame(struct perfetto *perfetto, const char *name, const str
 	struct perfetto_frame key = {.function = put_string(perfetto, INTERNED_FUNCTION_NAMES, name),
 				     .mapping = put_mapping(perfetto, frame)};
 	uint64_t id;
-	bool is_new;
 
 	if (frame)
 		key.rel_pc = frame->kind == MMT_FRAME_NATIVE ? frame->module_offset : frame->address;
-	id = export_number(&perfetto->frames, &key, sizeof(key), &is_new, &perfetto->failed);
-	if (!is_new)
+	if (!export_is_new(&perfetto->frames, &key, sizeof(key), &id, &perfetto->failed))
 		return id;
 	protobuf_number(&perfetto->inner, FRAME_IID, id);
 	protobuf_number(&perfetto->inner, FRAME_FUNCTION_NAME_ID, key.function);
@@ -210,11 +206,10 @@ static uint64_t put_frame(struct perfetto *perfetto, const char *name, const str
 
 static uint64_t put_callstack(struct perfetto *perfetto, size_t row)
 {
-	bool is_new;
 	struct export_stack stack;
-	uint64_t id = export_number(&perfetto->stacks, &row, sizeof(row), &is_new, &perfetto->failed);
+	uint64_t id;
 
-	if (!is_new)
+	if (!export_is_new(&perfetto->stacks, &row, sizeof(row), &id, &perfetto->failed))
 		return id;
 	buffer_clear(&perfetto->callstack);
 	protobuf_number(&perfetto->callstack, CALLSTACK_IID, id);

@@ -98,9 +98,10 @@ static void put_number(struct pprof *pprof, enum pprof_field field, uint64_t val
 static uint64_t mapping_id(struct pprof *pprof, const char *path)
 {
 	uint32_t name = (uint32_t)string_id(pprof, path);
-	bool is_new;
+	uint64_t id;
 
-	return export_number(&pprof->mappings, &name, sizeof(name), &is_new, &pprof->failed);
+	(void)export_is_new(&pprof->mappings, &name, sizeof(name), &id, &pprof->failed);
+	return id;
 }
 
 /* The mapping of a frame, or 0. */
@@ -146,12 +147,10 @@ static uint64_t put_function(struct pprof *pprof, const struct mmt_frame *frame)
 	struct pprof_function key = {.name = (uint32_t)string_id(pprof, export_frame_name(frame, text))};
 	struct buffer *message = &pprof->inner;
 	uint64_t id;
-	bool is_new;
 
 	key.system_name = frame->raw_function ? (uint32_t)string_id(pprof, frame->raw_function) : key.name;
 	key.file = (uint32_t)string_id(pprof, frame->source_file ? frame->source_file : "");
-	id = export_number(&pprof->functions, &key, sizeof(key), &is_new, &pprof->failed);
-	if (!is_new)
+	if (!export_is_new(&pprof->functions, &key, sizeof(key), &id, &pprof->failed))
 		return id;
 	protobuf_number(message, FUNCTION_ID, id);
 	protobuf_number(message, FUNCTION_NAME, key.name);
@@ -170,7 +169,6 @@ static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *f
 	struct buffer *message = &pprof->message, *line = &pprof->inner;
 	const uint64_t *words;
 	size_t used = 0;
-	bool is_new;
 
 	buffer_clear(&pprof->key);
 	buffer_put_u64(&pprof->key, find_mapping(pprof, first));
@@ -183,8 +181,8 @@ static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *f
 		buffer_put_u64(&pprof->key, put_function(pprof, frames[used]));
 		buffer_put_u64(&pprof->key, frames[used]->source_line);
 	} while (frames[used++]->inlined && used < count);
-	*id_ret = export_number(&pprof->locations, pprof->key.data, pprof->key.size, &is_new, &pprof->failed);
-	if (is_new && !pprof->failed && !pprof->key.error) {
+	if (export_is_new(&pprof->locations, pprof->key.data, pprof->key.size, id_ret, &pprof->failed) &&
+	    !pprof->failed && !pprof->key.error) {
 		words = (const uint64_t *)pprof->key.data;
 		protobuf_number(message, LOCATION_ID, *id_ret);
 		if (words[0])
