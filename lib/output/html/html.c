@@ -205,6 +205,14 @@ static uint32_t frame_number(struct page *page, const struct mmt_frame *frame)
 
 typedef void (*text_part_fn)(struct text *text, const struct mmt_report *report);
 
+static void put_pair_of_words(struct page *page, const char *first, const char *second)
+{
+	document_open_array(page->document, NULL);
+	document_string(page->document, NULL, first);
+	document_string(page->document, NULL, second);
+	document_close(page->document);
+}
+
 /* Put lines of the text report, or of the text diff about its relation (`report` NULL), as elements of the open array;
  * with a tone, as pairs. */
 static void put_lines(struct page *page, const struct mmt_report *report, text_part_fn part, const char *tone)
@@ -231,15 +239,10 @@ static void put_lines(struct page *page, const struct mmt_report *report, text_p
 		return;
 	}
 	for (char *rest = lines, *line; (line = strsep(&rest, "\n")) != NULL;) {
-		if (!*line)
-			continue;
-		if (tone) {
-			document_open_array(page->document, NULL);
-			document_string(page->document, NULL, tone);
-		}
-		document_string(page->document, NULL, line);
-		if (tone)
-			document_close(page->document);
+		if (*line && tone)
+			put_pair_of_words(page, tone, line);
+		else if (*line)
+			document_string(page->document, NULL, line);
 	}
 }
 
@@ -254,12 +257,8 @@ static void put_trust(struct page *page, const struct mmt_report *report)
 
 	document_open_array(page->document, "trust");
 	put_lines(page, report, text_warnings, "bad");
-	if (!missed) {
-		document_open_array(page->document, NULL);
-		document_string(page->document, NULL, "good");
-		document_string(page->document, NULL, "no events lost");
-		document_close(page->document);
-	}
+	if (!missed)
+		put_pair_of_words(page, "good", "no events lost");
 	put_lines(page, report, text_stacks, whole ? "good" : "wait");
 	put_lines(page, report, text_reconciled, "bad");
 	put_lines(page, report, text_checks,
