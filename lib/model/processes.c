@@ -5,10 +5,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "base/cold.h"
 #include "base/vector.h"
-
-#define RECENT_THREADS 64
 
 /* A paged array for the PIDs that Linux assigns; other PIDs are rare and go into a map. */
 #define PAGED_PIDS (1u << 22)
@@ -22,7 +19,6 @@ struct processes {
 	uint32_t *latest[PAGED_PIDS / PAGE_PIDS]; /* by pid: index of its latest process, plus 1 */
 	struct map latest_odd;			  /* the same for larger PIDs */
 	struct map live;			  /* tid -> struct thread * */
-	struct thread *recent[RECENT_THREADS];	  /* by tid; may have ended */
 	struct process *undecided;	/* just forked: its clone flags will decide whether it shares or copies the
 					   space */
 	VECTOR(struct space *) retired; /* empty; ended processes may still refer to these spaces */
@@ -142,24 +138,9 @@ static bool put_latest(struct processes *processes, const struct process *proces
 	return *page;
 }
 
-/* A recently used thread; NULL: not cached. */
-static inline struct thread *find_recent(const struct processes *processes, int32_t tid)
+static struct thread *find_live(const struct processes *processes, int32_t tid)
 {
-	struct thread *recent = processes->recent[(uint32_t)tid % RECENT_THREADS];
-
-	return recent && recent->tid == tid && !recent->ended ? recent : NULL;
-}
-
-static struct thread *find_live(struct processes *processes, int32_t tid)
-{
-	struct thread *thread = find_recent(processes, tid);
-
-	if (thread)
-		return thread;
-	thread = map_get_pointer(&processes->live, (uint32_t)tid);
-	if (thread)
-		processes->recent[(uint32_t)tid % RECENT_THREADS] = thread;
-	return thread;
+	return map_get_pointer(&processes->live, (uint32_t)tid);
 }
 
 #define SPACE_INTERVALS 32 /* as much memory as a space takes besides its intervals */
@@ -451,23 +432,12 @@ static struct mmt_error *find_thread(struct processes *processes, int32_t pid, i
 	return add_thread(processes, process, tid, thread_ret);
 }
 
-static COLD struct mmt_error *settle_and_find(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
-					      struct thread **thread_ret)
+struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
+				   struct thread **thread_ret)
 {
 	struct mmt_error *error = resolve_fork(processes);
 
 	return error ? error : find_thread(processes, pid, tid, time_ns, thread_ret);
-}
-
-struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
-				   struct thread **thread_ret)
-{
-	struct thread *recent = processes->undecided ? NULL : find_recent(processes, tid);
-
-	if (!recent || processes->all.items[recent->process]->pid != pid)
-		return settle_and_find(processes, pid, tid, time_ns, thread_ret);
-	*thread_ret = recent;
-	return NULL;
 }
 
 struct mmt_error *processes_comm(struct processes *processes, struct thread *thread, const char *name, bool exec,
