@@ -165,17 +165,6 @@ static const struct space_interval *next_code(const struct space *space, uint64_
 	return NULL;
 }
 
-const struct runtime *resolver_runtime(const struct resolver *resolver, const struct space *space)
-{
-	const struct space_interval *interval;
-	const struct runtime *runtime = NULL;
-	uint64_t position = 0;
-
-	while (!runtime && (interval = next_code(space, &position)))
-		runtime = runtimes_of_file(resolver_path_name(resolver, interval->attributes.path));
-	return runtime;
-}
-
 /* The module of a mapping; NULL: no readable one. */
 static struct module *find_module(struct resolver *resolver, const struct space_attributes *attributes)
 {
@@ -183,6 +172,46 @@ static struct module *find_module(struct resolver *resolver, const struct space_
 
 	return mapped_modules_find(&resolver->mapped, mapped_modules_image(&resolver->mapped, attributes),
 				   attributes->file_offset, &ignored);
+}
+
+/* In a packed recording: whether a process runs the runtime. */
+static bool has_packed_runtime(const struct resolver *resolver, const struct runtime *runtime)
+{
+	for (size_t i = 0; i < resolver->processes.count; i++) {
+		if (resolver->processes.items[i].code.runtime == runtime)
+			return true;
+	}
+	return false;
+}
+
+/* The module of the program, which is below its libraries; NULL: not readable. */
+static struct module *find_program(struct resolver *resolver, const struct space *space)
+{
+	const struct space_interval *interval;
+	struct module *module = NULL;
+	uint64_t position = 0;
+
+	/* The assemblies in a .NET program are no part of its module. */
+	while (!module && (interval = next_code(space, &position)))
+		module = find_module(resolver, &interval->attributes);
+	return module;
+}
+
+const struct runtime *resolver_runtime(struct resolver *resolver, const struct space *space)
+{
+	const struct runtime *runtime = NULL, *dotnet = runtimes_find("dotnet");
+	const struct space_interval *interval;
+	struct module *program;
+	uint64_t position = 0;
+
+	while (!runtime && (interval = next_code(space, &position)))
+		runtime = runtimes_of_file(resolver_path_name(resolver, interval->attributes.path));
+	if (runtime)
+		return runtime;
+	if (resolver->metadata->packed)
+		return has_packed_runtime(resolver, dotnet) ? dotnet : NULL;
+	program = find_program(resolver, space);
+	return program && module_contains_coreclr(program) ? dotnet : NULL;
 }
 
 const char *resolver_type_name(const struct resolver *resolver, const char *name)
@@ -220,12 +249,8 @@ int resolver_names_failure(const struct resolver *resolver)
 /* In a packed recording. */
 static bool has_packed_go(const struct resolver *resolver)
 {
-	for (size_t i = 0; i < resolver->processes.count; i++) {
-		const struct runtime *runtime = resolver->processes.items[i].code.runtime;
-
-		if (runtime && !strcmp(runtime->name, "go"))
-			return true;
-	}
+	if (has_packed_runtime(resolver, runtimes_find("go")))
+		return true;
 	for (size_t i = 0; i < resolver->frames.count; i++) {
 		const struct frame_record *frame = &resolver->frames.items[i];
 
@@ -237,16 +262,12 @@ static bool has_packed_go(const struct resolver *resolver)
 
 bool resolver_is_go(struct resolver *resolver, const struct space *space)
 {
-	const struct space_interval *interval;
-	struct module *module;
-	uint64_t position = 0;
+	struct module *program;
 
 	if (resolver->metadata->packed)
 		return has_packed_go(resolver);
-	/* The program is below its libraries. */
-	interval = next_code(space, &position);
-	module = interval ? find_module(resolver, &interval->attributes) : NULL;
-	return module && module_is_go(module);
+	program = find_program(resolver, space);
+	return program && module_is_go(program);
 }
 
 bool resolver_has_module(const struct resolver *resolver, const struct space *space, const char *const *names)

@@ -47,7 +47,7 @@ struct mmt_error *resolver_empty_stack(struct resolver *resolver, uint32_t end, 
 const char *resolver_path_name(const struct resolver *resolver, uint32_t path);
 
 /* The language runtime that runs in the space, recognised by the files that it maps; NULL: none of the known ones. */
-const struct runtime *resolver_runtime(const struct resolver *resolver, const struct space *space);
+const struct runtime *resolver_runtime(struct resolver *resolver, const struct space *space);
 
 /* See modules_type_name(). */
 const char *resolver_type_name(const struct resolver *resolver, const char *name);
