@@ -122,3 +122,12 @@ const struct askable_runtime runtime_dotnet = {
     .keeps_writing = true,
     .ask = ask,
 };
+
+/* In a program published as a single file; without W^X its JIT code is anonymous. If it is no .NET, it has no socket.
+ */
+const struct askable_runtime runtime_dotnet_bundled = {
+    .name = ".NET",
+    .is_guess = true,
+    .keeps_writing = true,
+    .ask = ask,
+};

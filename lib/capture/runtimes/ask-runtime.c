@@ -180,9 +180,11 @@ void ask_runtime_note_module(struct traced_process *process, const char *path)
 		    (!runtimes[i]->code || !starts_with(slash + 1, runtimes[i]->code)))
 			continue;
 		process->runtime = runtimes[i];
-		if (!process->ask_at_ns)
-			process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
 	}
+	if (process->has_jit_code && !process->runtime)
+		process->runtime = &runtime_dotnet_bundled;
+	if (process->runtime && !process->ask_at_ns)
+		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
 }
 
 static void cancel_request(struct recorder *recorder, struct traced_process *process)
@@ -206,8 +208,9 @@ void ask_runtime_forget(struct recorder *recorder, struct traced_process *proces
 
 static void report_refusal(const struct recorder *recorder, const struct traced_process *process, const char *refusal)
 {
-	recorder_message(recorder, true, "no names for the JIT code of process %d (%s): %s", (int)process->pid,
-			 process->runtime->name, refusal);
+	if (!process->runtime->is_guess)
+		recorder_message(recorder, true, "no names for the JIT code of process %d (%s): %s", (int)process->pid,
+				 process->runtime->name, refusal);
 }
 
 static void report_still_writing(const struct recorder *recorder, const struct traced_process *process,
@@ -245,6 +248,7 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 		break;
 	case HELPER_AGREED:
 		process->asked = ASKED_AGREED;
+		process->map_is_ours = true;
 		/* A runtime that writes the map only once has written it before it answers. */
 		process->ask_at_ns = clock_now_ns() + (process->runtime->keeps_writing ? APPEAR_NS : 0);
 		break;
@@ -303,7 +307,7 @@ static void step(struct recorder *recorder, struct traced_process *process, bool
 			process->runtime->prepare(recorder, process);
 		put(process, false);
 		process->asked = ASKED_NOW;
-		process->map_is_ours = true; /* from now on, unless it refuses */
+		process->map_is_ours = !process->runtime->is_guess; /* from now on, unless it refuses */
 		break;
 	case ASKED_NOW:
 		take_first_answer(recorder, process);
@@ -392,7 +396,7 @@ static void count_unasked(struct recorder *recorder, const struct traced_process
 	}
 	if (process->perf_map.text || perf_maps_exists(recorder, process))
 		return;
-	if (!process->runtime && process->has_jit_code)
+	if (process->runtime && process->runtime->is_guess)
 		unasked_count(&recorder->jobs.runtimes->unknown_runtimes, process->pid);
 	else if (process->runtime && process->runtime->at_end && process->asked == ASKED_NOT)
 		unasked_count(&recorder->jobs.runtimes->ended_runtimes, process->pid);

@@ -118,6 +118,7 @@ struct askable_runtime {
 	const char *name;   /* for messages */
 	const char *module; /* file name of the module that every process of this runtime maps */
 	const char *code;   /* prefix of the name of its JIT code, where the program contains the library; NULL: none */
+	bool is_guess;	    /* for a process with JIT code and none of these modules; that it refuses is no news */
 	bool at_end;	    /* its map is a snapshot, so it is asked when recording ends */
 	bool keeps_writing; /* until it is asked to stop; otherwise it writes the map only once */
 	helper_ask *ask;
@@ -126,6 +127,6 @@ struct askable_runtime {
 	void (*give_up)(struct recorder *recorder, const struct traced_process *process);
 };
 
-extern const struct askable_runtime runtime_dotnet, runtime_java;
+extern const struct askable_runtime runtime_dotnet, runtime_dotnet_bundled, runtime_java;
 
 #endif
