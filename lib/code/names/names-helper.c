@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <mntent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -674,18 +675,22 @@ const char *names_helper_type(struct names_helper *helper, const char *name)
 /* The longest mount point that the path begins with, found without asking its file system, owned. NULL: not known. */
 static char *find_mount_point(const char *path)
 {
-	CLEANUP(fclose) FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	char point[4096], *found = NULL;
-	size_t longest = 0, length;
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	char room[8192], *found = NULL;
+	struct mntent mount;
+	size_t longest = 0;
 
-	while (mounts && fscanf(mounts, "%*s %*s %*s %*s %4095s%*[^\n]", point) == 1) {
-		length = strlen(point);
-		if (length <= longest || strncmp(path, point, length) != 0 || path[length] != '/')
+	while (mounts && getmntent_r(mounts, &mount, room, sizeof(room))) {
+		size_t length = strlen(mount.mnt_dir);
+
+		if (length <= longest || strncmp(path, mount.mnt_dir, length) != 0 || path[length] != '/')
 			continue;
 		longest = length;
 		free(found);
-		found = strdup(point);
+		found = strdup(mount.mnt_dir);
 	}
+	if (mounts)
+		endmntent(mounts);
 	return found;
 }
 
