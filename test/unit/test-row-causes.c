@@ -159,6 +159,12 @@ static const struct mmt_frame *const extension[] = {
     FRAME("_PyEval_EvalFrameDefault", "libpython3.11.so.1.0")};
 static const struct mmt_frame *const interpreted[] = {
     FRAME("mmap", "libc.so.6"), FRAME("_PyEval_EvalFrameDefault", "python3.11"), FRAME("main", "python3.11")};
+static const struct mmt_frame *const loop_for_a[] = {FRAME("mmap", "libc.so.6"),
+						     FRAME("_PyEval_EvalFrameDefault", "python3.11"),
+						     FRAME("grow", "extension.so"), JIT("py::a")};
+static const struct mmt_frame *const loop_for_b[] = {FRAME("mmap", "libc.so.6"),
+						     FRAME("_PyEval_EvalFrameDefault", "python3.11"),
+						     FRAME("grow", "extension.so"), JIT("py::b")};
 static const struct mmt_frame *const collected[] = {FRAME("mprotect", "libc.so.6"), JIT("Cache::Remember(int32)")};
 
 /* A runtime's function says less than the program's, which may have no name. */
@@ -172,6 +178,9 @@ START_TEST(runtimes_name_the_program)
 	BUILD({STACK(interpreted), .memory_bytes = 7000});
 	assert_cause(0, "[Python code without names]", MMT_PATTERN_NONE, 7000, 1);
 	assert_caller(0, NULL, 0);
+	BUILD({STACK(loop_for_a), .memory_bytes = 6000}, {STACK(loop_for_b), .memory_bytes = 4000});
+	assert_cause(0, "_PyEval_EvalFrameDefault (python3.11)", MMT_PATTERN_NONE, 10000, 2);
+	assert_caller(0, "py::a", 6000);
 	BUILD({STACK(extension), .memory_bytes = 7000, .pattern = MMT_PATTERN_PYTHON},
 	      {STACK(collected), .memory_bytes = 3000, .pattern = MMT_PATTERN_GC_HEAP},
 	      {STACK(collected), .memory_bytes = 2000, .pattern = MMT_PATTERN_THREAD_STACK});

@@ -296,14 +296,14 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 	    (mmt_frame_is_runtime(origin) || (pattern == MMT_PATTERN_GC_HEAP && origin->kind == MMT_FRAME_JIT));
 	CLEANUP(free) char *name = NULL;
 	struct mmt_error *error;
+	uint64_t bytes, caller_bytes = 0;
 	size_t depth = 0;
-	uint64_t bytes;
 
 	if (of_runtime) {
-		error = find_caller(causes, callers, cause, &stem, OF_PROGRAM, &caller, &cause->caller_bytes);
+		error = find_caller(causes, callers, cause, &stem, OF_PROGRAM, &caller, &caller_bytes);
 		if (error)
 			return error;
-		if (cause->caller_bytes < cause->memory_bytes / CALLER_SHARE)
+		if (caller_bytes < cause->memory_bytes / CALLER_SHARE)
 			caller.depth = 0;
 	}
 	if (!caller.depth && by_design && pattern != MMT_PATTERN_ARENA && pattern != MMT_PATTERN_HEAP &&
@@ -320,7 +320,7 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 			return error;
 		if (!bytes || bytes < cause->memory_bytes / CALLER_SHARE)
 			break;
-		cause->caller_bytes = bytes;
+		caller_bytes = bytes;
 		caller = stem = next;
 		if (by_design)
 			break;
@@ -332,8 +332,9 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 	cause->caller = name ? arena_string(arena, name) : NULL;
 	if (!cause->caller)
 		return &error_no_memory;
-	/* The loop of an interpreter says nothing more. */
-	if (cause->name && origin_is_unnamed_code(row->frames[row->origin])) {
+	cause->caller_bytes = caller_bytes;
+	/* The loop of an interpreter says nothing more than its only function. */
+	if (cause->name && caller_bytes == cause->memory_bytes && origin_is_unnamed_code(row->frames[row->origin])) {
 		cause->name = cause->caller;
 		cause->caller = NULL;
 		cause->caller_bytes = 0;
