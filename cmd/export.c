@@ -149,6 +149,9 @@ static int run_export(const struct command *command, struct export_settings *set
 	if (error)
 		return message_input_error(command, settings->selection.report.input, error);
 	truncated_files_report(command);
+	if (report->completeness.damaged)
+		message(command, "warning: the recording is damaged: %s; what cannot be read is not in the result",
+			report->completeness.damage);
 	if (settings->weight == MMT_WEIGHT_RESIDENT && report->resident_bytes == MMT_UNKNOWN)
 		message(command, "warning: the recording has no resident sizes of this time: every weight is 0");
 	if (settings->format->only_made && report->committed_before_bytes)

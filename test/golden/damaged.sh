@@ -19,6 +19,11 @@ if [ $status != 1 ] || ! grep -q '^DAMAGED: residency section: ' "$directory/out
 	echo "FAILED: status $status: $(head -1 "$directory/out") $(cat "$directory/err")" >&2
 	failed=1
 fi
+"$MMTRACE" export -f folded "$copy" >"$directory/out" 2>"$directory/err"
+grep -q ': warning: the recording is damaged: residency section: ' "$directory/err" || {
+	echo "FAILED: export: status $?: $(cat "$directory/err")" >&2
+	failed=1
+}
 # In a diff, what changed comes first, and only why it may be wrong stands before it.
 "$MMTRACE" diff --no-pager "$recordings/leak.data" "$copy" >"$directory/out" 2>&1 || failed=1
 if ! sed '/^unfreed before/q' "$directory/out" | grep -F -A2 "  $copy, from" | grep -A1 '^DAMAGED: ' | grep -q '^trust:'; then
