@@ -47,10 +47,12 @@
 /* ... of these bytes, which count twice beyond LIMIT_SMALL_FILE_BYTES; of processes that ended, there may be six
  * times as many: their records take 45, compressed */
 #define LIMIT_PROCESS_BYTES 250
-/* Threads of any file, and mappings of calls that live at once, of some 600 bytes; beyond them the file is refused;
- * plus one for each ... */
-#define LIMIT_LIVE_ANYWHERE (224u << 10)
-#define LIMIT_LIVE_BYTES 64		      /* ... of these bytes, and each byte beyond ... */
+/* Threads of any file, of some 600 bytes; beyond them the file is refused; plus one for each ... */
+#define LIMIT_THREADS_ANYWHERE (224u << 10)
+#define LIMIT_THREAD_BYTES 64 /* ... of these bytes, and each byte beyond LIMIT_SMALL_FILE_BYTES */
+/* Mappings of calls that live at once, of some 600 bytes; beyond them the file is refused; plus one for each ... */
+#define LIMIT_LIVE_ANYWHERE (64u << 10)
+#define LIMIT_LIVE_BYTES 12 /* ... of these bytes: a packed call takes more; and each byte beyond ... */
 #define LIMIT_INTERVALS_ANYWHERE (768u << 10) /* Mappings that forks inherit: 100 MB; plus one for each ... */
 #define LIMIT_INTERVAL_BYTES 16		      /* ... of these bytes of the file, and one for each byte beyond ... */
 #define LIMIT_SMALL_FILE_BYTES (5u << 20)     /* ... this size */

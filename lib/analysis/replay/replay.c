@@ -185,7 +185,7 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 	    .rules = &rules,
 	    .losses = &replay->losses,
 	    .processes_max = LIMIT_PROCESSES_ANYWHERE + (size_t)((file_bytes + more) / LIMIT_PROCESS_BYTES),
-	    .threads_max = LIMIT_LIVE_ANYWHERE + (size_t)(file_bytes / LIMIT_LIVE_BYTES + more),
+	    .threads_max = LIMIT_THREADS_ANYWHERE + (size_t)(file_bytes / LIMIT_THREAD_BYTES + more),
 	    .intervals_max = LIMIT_INTERVALS_ANYWHERE + file_bytes / LIMIT_INTERVAL_BYTES + more,
 	    .observe = observe,
 	    .context = replay};
@@ -205,7 +205,7 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 	replay->notes.group_selected = replay->metadata->info.all_processes;
 	replay->notes.memory.page_bytes = spaces.page_bytes;
 	accounts.from_ns = replay->window.from_ns;
-	accounts.allocations_max = spaces.threads_max;
+	accounts.allocations_max = LIMIT_LIVE_ANYWHERE + (size_t)(file_bytes / LIMIT_LIVE_BYTES + more);
 	accounts.allocations_to_ns = replay->window.allocations_to_ns;
 	ledger_init(&replay->ledger, &accounts);
 	return processes_create(&spaces, &replay->processes);
