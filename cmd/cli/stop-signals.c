@@ -153,16 +153,20 @@ int stop_signals_await(pid_t child, int stop_fd, const char *text)
 {
 	struct pollfd items[] = {{.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN},
 				 {.fd = stop_fd, .events = POLLIN}};
-	int status = 0, number = 0;
+	struct sigaction before;
+	int status = 0, number = 0, ready = 0;
 
-	while (items[0].fd >= 0 && poll(items, 2, -1) < 0 && errno == EINTR)
-		;
-	if (items[0].fd >= 0 && !items[0].revents && items[1].revents) {
-		number = stop_signals_number(stop_fd);
-		kill(child, number);
-		while (child && poll(items, 1, STUCK_MILLISECONDS) <= 0) {
-			if (is_asleep(child))
-				continue;
+	/* Without the descriptor, a signal ends this process, and that ends the child. */
+	for (size_t i = 0; items[0].fd < 0 && i < sizeof(stop_numbers) / sizeof(stop_numbers[0]); i++) {
+		if (sigaction(stop_numbers[i], NULL, &before) == 0 && before.sa_handler == handle_signal)
+			signal(stop_numbers[i], SIG_DFL);
+	}
+	while (items[0].fd >= 0 && child && !items[0].revents) {
+		ready = poll(items, 2, number ? STUCK_MILLISECONDS : -1);
+		if (ready > 0 && items[1].revents && !items[0].revents) {
+			number = stop_signals_number(stop_fd);
+			kill(child, number);
+		} else if (ready == 0 && !is_asleep(child)) {
 			kill(child, SIGKILL);
 			fputs(text ? text : "", stderr);
 			child = 0;

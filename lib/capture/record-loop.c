@@ -251,16 +251,14 @@ static struct mmt_error *flush_if_due(struct recorder *recorder)
 	return error;
 }
 
-/* Takes the snapshots and reads the build-ids that records have required, and copies the JIT files of ended
+/* Takes the snapshots and reads the build-ids that records have required, and copies the perf maps of ended
  * processes. */
 static struct mmt_error *serve(struct recorder *recorder)
 {
 	struct mmt_error *error = NULL;
 
 	warn_of_access(recorder);
-	/* The kernel closes per-CPU events, but not those of threads, when their CPU goes offline. */
-	if ((recorder->summary.on_cpus || recorder->reader.faults_on_cpus) &&
-	    clock_now_ns() - recorder->reader.attachment.cpus.checked_ns >= TICK_NS)
+	if (clock_now_ns() - recorder->reader.attachment.cpus.checked_ns >= TICK_NS)
 		error = ring_reader_check_cpus(recorder);
 	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
 		struct traced_process *process = recorder->processes.items.items[i];

@@ -60,10 +60,18 @@ void cpu_watch_deinit(struct cpu_watch *watch)
 	vector_deinit(&watch->missed);
 }
 
+/* In suspend to idle all CPUs stay online. */
+static bool suspends_to_idle(void)
+{
+	CLEANUP(free) char *text = NULL;
+
+	return text_file_read(-1, "/sys/power/mem_sleep", &text) >= 0 && strstr(text, "[s2idle]");
+}
+
 bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus,
 		    uint64_t asleep_ns)
 {
-	bool suspended = watch->checked && asleep_ns > watch->asleep_ns + ASLEEP_NS_MIN;
+	bool suspended = watch->checked && asleep_ns > watch->asleep_ns + ASLEEP_NS_MIN && !suspends_to_idle();
 
 	watch->checked = true;
 	watch->asleep_ns = asleep_ns;

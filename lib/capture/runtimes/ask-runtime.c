@@ -160,6 +160,7 @@ size_t target_socket_exchange(int fd, const void *request, size_t size, void *an
 }
 
 #define ATTEMPTS 10
+#define GUESS_ATTEMPTS 2	 /* of a runtime that may be none */
 #define BETWEEN_NS 1000000000ULL /* a starting runtime is not ready, and may write a map without a request */
 #define APPEAR_NS 5000000000ULL	 /* from the runtime's answer until the map appears */
 #define AT_END_NS 20000000000ULL /* time limit for all processes together when recording ends */
@@ -179,6 +180,12 @@ void ask_runtime_note_module(struct traced_process *process, const char *path)
 		if (strcmp(slash + 1, runtimes[i]->module) &&
 		    (!runtimes[i]->code || !starts_with(slash + 1, runtimes[i]->code)))
 			continue;
+		/* A guess that was refused was wrong. */
+		if (process->runtime && process->runtime->is_guess) {
+			process->asked = process->helper.child ? process->asked : ASKED_NOT;
+			process->ask_attempts = 0;
+			process->ask_at_ns = 0;
+		}
 		process->runtime = runtimes[i];
 	}
 	if (process->has_jit_code && !process->runtime)
@@ -241,14 +248,18 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 {
 	char refusal[HELPER_REFUSAL_BYTES] = "";
 	enum helper_answer answer = take_answer(process, refusal);
+	unsigned attempts;
 
+	if (answer == HELPER_AGREED || answer == HELPER_UNANSWERED) {
+		process->runtime = process->runtime->is_guess ? &runtime_dotnet : process->runtime;
+		process->map_is_ours = true;
+	}
 	process->map_is_ours &= answer != HELPER_REFUSED;
 	switch (answer) {
 	case HELPER_WAITS:
 		break;
 	case HELPER_AGREED:
 		process->asked = ASKED_AGREED;
-		process->map_is_ours = true;
 		/* A runtime that writes the map only once has written it before it answers. */
 		process->ask_at_ns = clock_now_ns() + (process->runtime->keeps_writing ? APPEAR_NS : 0);
 		break;
@@ -259,7 +270,8 @@ static void take_first_answer(const struct recorder *recorder, struct traced_pro
 		break;
 	case HELPER_REFUSED:
 		/* A helper that does not exit is stuck, as the next one would be. */
-		process->asked = ++process->ask_attempts < ATTEMPTS && !process->helper.dying ? ASKED_NOT : ASKED_DONE;
+		attempts = process->runtime->is_guess ? GUESS_ATTEMPTS : ATTEMPTS;
+		process->asked = ++process->ask_attempts < attempts && !process->helper.dying ? ASKED_NOT : ASKED_DONE;
 		process->ask_at_ns = clock_now_ns() + BETWEEN_NS;
 		if (process->asked == ASKED_DONE)
 			report_refusal(recorder, process, refusal);

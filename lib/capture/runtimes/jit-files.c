@@ -453,8 +453,10 @@ void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 	for (size_t i = 0; i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
 		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
 
-		if (note->copy.pid == pid && time_ns <= note->mapped_ns && time_ns > note->copy.program_ns)
-			note->copy.program_ns = time_ns;
+		if (note->copy.pid != pid || time_ns > note->mapped_ns || time_ns <= note->copy.program_ns)
+			continue;
+		note->copy.program_ns = time_ns;
+		note->in_pieces = 0;
 	}
 }
 

@@ -703,7 +703,7 @@ bool names_helper_file_answers(struct names_helper *helper, const char *path)
 	if (mount_point && !strcmp(mount_point, helper->silent))
 		return false;
 	if (!start(helper))
-		return true;
+		return !helper->silent;
 	buffer_clear(&helper->request);
 	begin_request(helper, REQUEST_FILE, &none);
 	buffer_put_string(&helper->request, path);
