@@ -91,7 +91,7 @@ static bool begin(struct screen *screen)
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	raw.c_cc[VMIN] = 1;
 	raw.c_cc[VTIME] = 0;
-	raw.c_cc[VSUSP] = _POSIX_VDISABLE;
+	raw.c_cc[VSUSP] = raw.c_cc[VQUIT] = _POSIX_VDISABLE;
 	return screen->guard > 0 && tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0 &&
 	       write(STDOUT_FILENO, BEGIN, sizeof(BEGIN) - 1) > 0;
 }

@@ -19,6 +19,7 @@
 #include "cli/stop-signals.h"
 
 #define NUMBER_TEXT 24
+#define REPEAT_MILLISECONDS 2000 /* of a signal that had no effect */
 #define MAX_BYTES_DEFAULT (4ULL << 30)
 
 struct top_recorder {
@@ -26,9 +27,9 @@ struct top_recorder {
 	pid_t pid;	     /* 0: none, or it has ended */
 	int pidfd;	     /* readable when it has ended */
 	int status;	     /* of its end */
-	FILE *output;	     /* of it and its command, while a screen is shown; NULL: standard error */
+	int output;	     /* of it and its command, while a screen is shown; -1: standard error */
 	char directory[256]; /* "": none was created */
-	char path[288];	     /* of the recording in it */
+	char path[288];	     /* of the recording in it, and before of the output */
 };
 
 /* Show reports until the recorder ends, the output is closed, or `stop_fd` is readable. Returns the exit status. */
@@ -82,12 +83,18 @@ static void add_words(const char **line, size_t *count, const char *option, cons
 	}
 }
 
-/* In the child: becomes the recorder. Its output and that of its command are not among the reports. */
-static void __attribute__((noreturn)) run_recorder(const struct top_recorder *recorder, int ready)
+static void complain(const struct top *top)
 {
-	int output = recorder->output ? fileno(recorder->output) : STDERR_FILENO;
-	int input = recorder->output ? open("/dev/null", O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	message(top->command, "cannot start the recorder: %s", strerror(errno));
+}
+
+/* In the child: becomes the recorder. Its output and that of its command are not among the reports. */
+static void __attribute__((noreturn)) run_recorder(const struct top_recorder *recorder, int ready, pid_t parent)
+{
 	const struct top *top = recorder->top;
+	int output = recorder->output >= 0 ? recorder->output : STDERR_FILENO;
+	/* A background process that reads the terminal is stopped. */
+	int input = isatty(STDIN_FILENO) ? open("/dev/null", O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	size_t count = 0, words = 0;
 	char ready_text[NUMBER_TEXT], bytes_text[NUMBER_TEXT];
 	const char **line;
@@ -95,8 +102,10 @@ static void __attribute__((noreturn)) run_recorder(const struct top_recorder *re
 	while (top->words && top->words[words])
 		words++;
 	line = calloc(24 + 2 * (top->pids.count + top->names.count) + words, sizeof(*line));
-	if (!line)
+	if (!line) {
+		complain(top);
 		_exit(EXIT_UNUSABLE);
+	}
 	snprintf(ready_text, sizeof(ready_text), "%d", ready);
 	snprintf(bytes_text, sizeof(bytes_text), "%" PRIu64, top->max_bytes);
 	for (const char *const *word = (const char *const[]){"mmtrace", "record", "--raw", "-q", "-o", top->path,
@@ -122,10 +131,12 @@ static void __attribute__((noreturn)) run_recorder(const struct top_recorder *re
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	signal(SIGTERM, SIG_DFL);
-	if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
+	if (getppid() != parent)
 		_exit(EXIT_UNUSABLE);
-	execv("/proc/self/exe", (char **)(uintptr_t)line);
-	_exit(EXIT_CANNOT_RUN);
+	if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0)
+		execv("/proc/self/exe", (char **)(uintptr_t)line);
+	complain(top);
+	_exit(EXIT_UNUSABLE);
 }
 
 static void await_recorder(struct top_recorder *recorder)
@@ -140,10 +151,16 @@ static void await_recorder(struct top_recorder *recorder)
 
 static void stop_recorder(struct top_recorder *recorder)
 {
+	struct pollfd ended = {.fd = recorder->pidfd, .events = POLLIN};
+
 	if (!recorder->pid)
 		return;
-	if (kill(-recorder->pid, SIGTERM) != 0)
-		kill(recorder->pid, SIGTERM);
+	/* It may be stopped, and one that was just forked loses the signal. */
+	do {
+		if (kill(-recorder->pid, SIGTERM) != 0)
+			kill(recorder->pid, SIGTERM);
+		kill(-recorder->pid, SIGCONT);
+	} while (recorder->pidfd >= 0 && poll(&ended, 1, REPEAT_MILLISECONDS) <= 0);
 	await_recorder(recorder);
 }
 
@@ -151,29 +168,30 @@ static void stop_recorder(struct top_recorder *recorder)
 static bool start_recorder(struct top_recorder *recorder, int stop_fd)
 {
 	struct pollfd ready[] = {{.events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+	pid_t parent = getpid();
 	int ends[2], number;
 	char byte;
 
 	recorder->status = EXIT_UNUSABLE;
-	if (pipe(ends) != 0)
+	if (pipe(ends) != 0 || (recorder->pid = fork()) < 0) {
+		complain(recorder->top);
+		recorder->pid = 0;
 		return false;
-	recorder->pid = fork();
+	}
 	if (recorder->pid == 0) {
 		close(ends[0]);
-		run_recorder(recorder, ends[1]);
+		run_recorder(recorder, ends[1], parent);
 	}
 	close(ends[1]);
 	ready[0].fd = ends[0];
-	if (recorder->pid > 0)
-		recorder->pidfd = (int)syscall(SYS_pidfd_open, recorder->pid, 0);
-	else
-		recorder->pid = 0;
-	while (recorder->pid && poll(ready, 2, -1) < 0)
-		;
-	if (recorder->pid && recorder->pidfd < 0) {
+	recorder->pidfd = (int)syscall(SYS_pidfd_open, recorder->pid, 0);
+	if (recorder->pidfd < 0) {
 		message(recorder->top->command, "cannot watch the recorder: %s", strerror(errno));
 		stop_recorder(recorder);
-	} else if (recorder->pid && ready[1].revents) {
+	}
+	while (recorder->pid && poll(ready, 2, -1) < 0)
+		;
+	if (recorder->pid && ready[1].revents) {
 		number = stop_signals_number(stop_fd);
 		stop_recorder(recorder);
 		recorder->status = EXIT_SIGNAL + number;
@@ -184,49 +202,58 @@ static bool start_recorder(struct top_recorder *recorder, int stop_fd)
 	return recorder->pid > 0;
 }
 
-static bool create_directory(struct top_recorder *recorder)
+/* For the recording, unless the user keeps it, and for the output. */
+static bool create_files(struct top_recorder *recorder, bool has_screen)
 {
 	const char *parent = getenv("TMPDIR");
+	bool created;
 
 	snprintf(recorder->directory, sizeof(recorder->directory), "%s/mmtrace-top-XXXXXX",
 		 parent && *parent ? parent : "/var/tmp");
-	if (!mkdtemp(recorder->directory)) {
-		message(recorder->top->command, "cannot create %s: %s", recorder->directory, strerror(errno));
-		*recorder->directory = '\0';
-		return false;
-	}
+	created = mkdtemp(recorder->directory);
 	snprintf(recorder->path, sizeof(recorder->path), "%s/mmtrace.data", recorder->directory);
-	recorder->top->path = recorder->path;
-	return true;
+	if (created && has_screen) {
+		recorder->output = open(recorder->path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		created = recorder->output >= 0 && unlink(recorder->path) == 0;
+	}
+	if (!created)
+		message(recorder->top->command, "cannot create %s: %s", recorder->path, strerror(errno));
+	if (!recorder->top->path)
+		recorder->top->path = recorder->path;
+	return created;
 }
 
-/* Prints what the recorder and its command have written while the screen was shown. */
-static void print_output(FILE *output)
+/* Prints what the recorder and its command have written while the screen was shown. Others may still write. */
+static void print_output(int output)
 {
+	off_t left = lseek(output, 0, SEEK_END), offset = 0;
 	char buffer[4096];
-	size_t count;
+	ssize_t count;
 
-	rewind(output);
-	while ((count = fread(buffer, 1, sizeof(buffer), output)) > 0)
-		fwrite(buffer, 1, count, stderr);
-	fclose(output);
+	while (left > offset && (count = pread(output, buffer, sizeof(buffer), offset)) > 0) {
+		fwrite(buffer, 1, (size_t)count, stderr);
+		offset += count;
+	}
 }
 
 static int top(struct top *top)
 {
-	struct top_recorder recorder = {.top = top};
+	struct top_recorder recorder = {.top = top, .output = -1};
 	bool has_screen = top_screen_fits(top);
 	int stop_fd = stop_signals_catch(), status = EXIT_UNUSABLE;
+	struct sigaction stop, quit;
 
-	recorder.output = has_screen ? tmpfile() : NULL;
-	if (stop_fd < 0 || (has_screen && !recorder.output))
+	/* Ctrl-\ must not leave the recording behind. */
+	if (sigaction(SIGTERM, NULL, &stop) == 0 && sigaction(SIGQUIT, NULL, &quit) == 0 && quit.sa_handler != SIG_IGN)
+		(void)sigaction(SIGQUIT, &stop, NULL);
+	if (stop_fd < 0)
 		message(top->command, "cannot begin: %s", strerror(errno));
-	else if (top->path || create_directory(&recorder))
+	else if ((top->path && !has_screen) || create_files(&recorder, has_screen))
 		status = !start_recorder(&recorder, stop_fd) ? recorder.status
 			 : has_screen			     ? top_screen_show(top, stop_fd, recorder.pidfd)
 							     : show_blocks(top, stop_fd, recorder.pidfd);
 	stop_recorder(&recorder);
-	if (recorder.output)
+	if (recorder.output >= 0)
 		print_output(recorder.output);
 	if (*recorder.directory) {
 		(void)unlink(recorder.path);
@@ -244,6 +271,8 @@ static int take_arguments(struct top *top, char **arguments, bool is_command)
 		top->words = arguments;
 	else if (!top->pids.count && !top->names.count && !top->cgroup && !top->all_cpus)
 		return message_usage(top->command, "nothing to record: pass -p PID or -- COMMAND");
+	if (top->output && !strcmp(top->output, "-"))
+		return message_usage(top->command, "--output needs a file");
 	top->path = top->output;
 	report_selection_apply(&top->selection);
 	return -1;

@@ -56,12 +56,13 @@ grep -qx spoken errors || fail "the output of the command is lost: $(cat errors)
 [ "${PIPESTATUS[0]}" = 141 ] || fail "a closed output ends with ${PIPESTATUS[0]}"
 nothing_left "reports"
 
-# A signal ends it and its recorder. Here the shell makes both ignore SIGINT.
+# A signal ends it and its recorder, even if that is stopped. Here the shell makes both ignore SIGINT.
 "$MMTRACE" top --interval 100ms -p "$pid" >blocks 2>errors &
 top=$!
 processes+=("$top")
 wait_until "a block" grep -q . blocks
 wait_until "the recorder" find_recorder "$top"
+kill -STOP "$recorder"
 kill "$top"
 wait "$top"
 status=$?
@@ -79,6 +80,7 @@ done <<'END'
 2
 2 -p 99999999
 2 -p 1 top.data
+2 --output=- -- true
 127 -- ./missing
 END
 nothing_left "nothing to record"
@@ -107,7 +109,7 @@ quit_by_key() {
 
 # Each key, one after the other.
 in_terminal $'trust:: \nPAUSED: \nby stack  sorted by memory:g\nby function:s\nsorted by resident:/*leak*\\r\nonly --focus:b
-since the baseline:b\ntrust:e\ntrust:\\x1b[B\\x1b[6~\\x1b[H\\x1b[F\nsorted:h\nPage Up, Page Down:x\nsorted:q' \
+since the baseline:b\ntrust:e\ntrust:\\x1b[B\\x1b[6~\\x1b[H\\x1b[F\nsorted:h\nPage Up, Page Down:\\x1c\nsorted:q' \
 	80 24 --colour always -p "$pid"
 quit_by_key
 shown "only --focus .*\\*leak"
@@ -133,8 +135,13 @@ in_terminal "" 80 24 -p 99999999
 shown 99999999
 nothing_left "a screen"
 
+# A command in the background cannot read the terminal.
+in_terminal "" 80 24 --json -o top.data -- sh -c 'read -r line; echo "nothing read: $?" >&2'
+[ $status = 0 ] || fail "a command that reads the terminal: status $status"
+shown "nothing read: 1"
+
 # However it ends, the terminal is restored, and no recorder is left.
-for ending in 'INT 0' 'TERM 143' 'HUP 129' 'SEGV 139' 'KILL 137'; do
+for ending in 'INT 0' 'TERM 143' 'HUP 129' 'QUIT 131' 'SEGV 139' 'KILL 137'; do
 	rm -f terminal shell
 	(in_terminal "" 80 24 -p "$pid" && echo "$status" >status) &
 	test=$!
@@ -147,5 +154,8 @@ for ending in 'INT 0' 'TERM 143' 'HUP 129' 'SEGV 139' 'KILL 137'; do
 	wait $test || fail "SIG$ending: the terminal is not restored"
 	[ "$(cat status)" = "${ending#* }" ] || fail "SIG$ending: status $(cat status)"
 	recorder_ended "SIG$ending"
-	rm -rf tmp/*
+	case $ending in
+	SEGV* | KILL*) rm -rf tmp/* ;;
+	*) nothing_left "SIG$ending" ;;
+	esac
 done

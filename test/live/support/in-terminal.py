@@ -18,8 +18,8 @@ log, keys, command = sys.argv[1], sys.argv[2], sys.argv[3:]
 keys = [line.rsplit(":", 1) for line in keys.split("\n") if line]
 child, terminal = pty.fork()
 if child == 0:
-    # A shell ignores SIGINT for what it starts in the background, and nohup SIGHUP.
-    for number in signal.SIGPIPE, signal.SIGINT, signal.SIGHUP:
+    # A shell ignores SIGINT and SIGQUIT for what it starts in the background, and nohup SIGHUP.
+    for number in signal.SIGPIPE, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP:
         signal.signal(number, signal.SIG_DFL)
     os.execvp(command[0], command)
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
