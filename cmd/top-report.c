@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,6 +18,8 @@
 #include "cli/message.h"
 
 #define READ_BYTES 65536
+#define KILL_TICKS 100
+#define KILL_TICK_MILLISECONDS 10
 
 uint64_t top_now_ns(void)
 {
@@ -22,6 +27,11 @@ uint64_t top_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+int top_milliseconds(uint64_t ns)
+{
+	return ns / 1000000 < INT_MAX ? (int)(ns / 1000000 + 1) : INT_MAX;
 }
 
 /* Writes the JSON document as a line: strings in it have no line breaks. */
@@ -41,7 +51,8 @@ static struct mmt_error *write_line(const struct mmt_report *report, const struc
 		while (*c == '\n' && c[1] == ' ')
 			c++;
 	}
-	putchar('\n');
+	if (!error)
+		putchar('\n');
 	free(json);
 	return error;
 }
@@ -83,7 +94,7 @@ static int make(struct top *top, bool captured)
 	/* At the end, show what `report` shows: the moment before the processes freed what grew. */
 	error = top->ended && !display->json && !top->baseline_ns ? report_create_before_end(options, &report, &freed)
 								  : report_create(options, &report);
-	if (error && top->baseline_ns && mmt_error_get_code(error) == MMT_ERROR_INVALID) {
+	if (error && top->baseline_ns && !strncmp(mmt_error_get_message(error), "--from ", strlen("--from "))) {
 		mmt_error_destroy(error);
 		puts("nothing has been recorded since the baseline yet");
 		return EXIT_OK;
@@ -108,12 +119,18 @@ bool top_report_start(struct top *top, struct top_report *report, bool captured)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(EXIT_UNUSABLE);
+		close(top->guarded_fd);
+		if (captured)
+			(void)setpgid(0, 0);
 		top->display.no_pager = true;
 		display_start(top->command, &top->display, &top->path, 1);
 		if (captured && (dup2(ends[1], STDOUT_FILENO) < 0 || dup2(ends[1], STDERR_FILENO) < 0))
 			_exit(EXIT_UNUSABLE);
 		_exit(pager_finish(top->command, make(top, captured)));
 	}
+	/* A process that helps it is killed with it. */
+	if (child > 0 && captured)
+		(void)setpgid(child, child);
 	close(ends[1]);
 	if (child < 0)
 		close(ends[0]);
@@ -151,10 +168,13 @@ int top_report_end(struct top_report *report, bool early)
 
 	if (!report->pid)
 		return 0;
-	if (early)
+	if (early && kill(-report->pid, SIGKILL) != 0)
 		kill(report->pid, SIGKILL);
 	close(report->fd);
-	while (waitpid(report->pid, &status, 0) < 0 && errno == EINTR)
+	/* A file system that does not answer may keep it in the kernel. */
+	for (int i = 0; early && i < KILL_TICKS && waitpid(report->pid, &status, WNOHANG) == 0; i++)
+		(void)poll(NULL, 0, KILL_TICK_MILLISECONDS);
+	while (!early && waitpid(report->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	report->pid = 0;
 	report->end_ns = top_now_ns();

@@ -30,7 +30,7 @@ static const char help[] = "q, Ctrl-C    quit\n"
 			   "space        pause, and go on\n"
 			   "g            group by the next key: stack, function, module, file, class, process, thread\n"
 			   "s            sort by the next figure\n"
-			   "/            show only what a pattern selects, as --focus; an empty one shows all\n"
+			   "/            show only what a pattern selects, as --focus; an empty one undoes it\n"
 			   "b            show only what is mapped from now on; again: everything\n"
 			   "e            show every frame of the stacks, or less\n"
 			   "arrows       scroll; also Page Up, Page Down, Home and End\n";
@@ -40,15 +40,15 @@ struct screen {
 	struct top_report report; /* in the making */
 	char *text;		  /* that is shown; NULL: none yet */
 	char notice[80];
+	char typed[sizeof(((struct top *)NULL)->filter)]; /* the filter, until Enter */
 	size_t scroll, lines;
 	unsigned columns, rows;
 	bool paused, helps, types, quits;
 	bool refresh;	 /* do not wait for the next report */
 	bool last_shown; /* the recorder has ended, and nothing can change */
 	struct termios before;
-	sigset_t mask;	/* SIGWINCH is received only while waiting */
-	pid_t guard;	/* the process that restores the terminal */
-	int guarded_fd; /* it waits until this is closed */
+	sigset_t mask; /* SIGWINCH is received only while waiting */
+	pid_t guard;   /* the process that restores the terminal */
 };
 
 bool top_screen_fits(const struct top *top)
@@ -86,7 +86,7 @@ static bool begin(struct screen *screen)
 		guard_terminal(screen, ends[0]);
 	}
 	close(ends[0]);
-	screen->guarded_fd = ends[1];
+	screen->top->guarded_fd = ends[1];
 	raw = screen->before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	raw.c_cc[VMIN] = 1;
@@ -98,7 +98,7 @@ static bool begin(struct screen *screen)
 
 static void end(struct screen *screen)
 {
-	close(screen->guarded_fd);
+	close(screen->top->guarded_fd);
 	while (screen->guard > 0 && waitpid(screen->guard, NULL, 0) < 0 && errno == EINTR)
 		;
 }
@@ -126,7 +126,7 @@ static void put_status(const struct screen *screen, FILE *stream)
 	uint64_t took_ns = screen->report.end_ns - screen->report.start_ns;
 	char text[MMT_SIZE_TEXT];
 
-	fprintf(stream, "\033[H%smmtrace top%s%s  by %s  sorted by %s", no_colour && *no_colour ? "" : "\033[7m",
+	fprintf(stream, "\033[H\033[K%smmtrace top%s%s  by %s  sorted by %s", no_colour && *no_colour ? "" : "\033[7m",
 		screen->paused ? "  PAUSED" : "", top->ended ? "  RECORDING HAS ENDED" : "",
 		mmt_row_key_name(top->selection.report.by), sort_choices[top->display.text.sort]);
 	if (*top->filter)
@@ -135,7 +135,7 @@ static void put_status(const struct screen *screen, FILE *stream)
 	fputs(top->baseline_ns ? "  since the baseline" : "", stream);
 	if (!screen->report.pid && took_ns > NS_PER_SECOND)
 		fprintf(stream, "  (%s for a report)", mmt_format_duration(took_ns, text));
-	fputs("\033[m\033[K", stream);
+	fputs("\033[m", stream);
 }
 
 static void draw(struct screen *screen)
@@ -154,25 +154,25 @@ static void draw(struct screen *screen)
 	if (screen->scroll + room > screen->lines)
 		screen->scroll = screen->lines > room ? screen->lines - room : 0;
 	scroll = screen->helps ? 0 : screen->scroll;
+	/* Erase before each line: behind one that fills the terminal, the cursor is still on its last column. */
 	put_status(screen, stream);
 	while (*text && line < scroll + room) {
 		size_t length = strcspn(text, "\n");
 
 		if (line++ >= scroll)
-			fprintf(stream, "\n%.*s\033[m\033[K", (int)length, text);
+			fprintf(stream, "\n\033[K%.*s\033[m", (int)length, text);
 		text += length + (text[length] == '\n');
 	}
-	fprintf(stream, "\033[J\033[%u;1H", screen->rows);
+	fprintf(stream, "\n\033[J\033[%u;1H", screen->rows);
 	if (screen->types) {
 		fputs("filter: ", stream);
-		mmt_write_escaped(screen->top->filter, stream);
+		mmt_write_escaped(screen->typed, stream);
 		fputc('_', stream);
 	} else {
 		fputs(*screen->notice ? screen->notice
 				      : "q quit  space pause  g group  s sort  / filter  b baseline  e frames  h help",
 		      stream);
 	}
-	fputs("\033[K", stream);
 	if (fclose(stream) == 0)
 		screen->quits |= write(STDOUT_FILENO, shown, size) < 0 && errno != EINTR && errno != EAGAIN;
 	free(shown);
@@ -180,17 +180,22 @@ static void draw(struct screen *screen)
 
 static void handle_filter(struct screen *screen, char key)
 {
-	char *filter = screen->top->filter;
-	size_t length = strlen(filter);
+	char *typed = screen->typed;
+	size_t length = strlen(typed);
 
-	if (key == '\r' || key == '\n' || key == '\033') {
+	if (key == '\r' || key == '\n') {
+		memcpy(screen->top->filter, typed, sizeof(screen->typed));
 		screen->types = false;
 		screen->refresh = true;
+	} else if (key == '\033') {
+		screen->types = false;
 	} else if (key == '\177' || key == '\b') {
-		filter[length - (length > 0)] = '\0';
-	} else if (!iscntrl((unsigned char)key) && length + 1 < sizeof(screen->top->filter)) {
-		filter[length] = key;
-		filter[length + 1] = '\0';
+		while (length && (typed[--length] & 0xc0) == 0x80) /* within a UTF-8 character */
+			;
+		typed[length] = '\0';
+	} else if (!iscntrl((unsigned char)key) && length + 1 < sizeof(screen->typed)) {
+		typed[length] = key;
+		typed[length + 1] = '\0';
 	}
 }
 
@@ -227,14 +232,14 @@ static void handle_key(struct screen *screen, char key)
 		break;
 	case '/':
 		screen->types = true;
-		*top->filter = '\0';
+		*screen->typed = '\0';
 		break;
 	default:
 		break;
 	}
 }
 
-/* What follows "ESC [". */
+/* What follows "ESC [": the last character, or the number before '~'. */
 static void handle_sequence(struct screen *screen, char key)
 {
 	size_t page = screen->rows > 3 ? screen->rows - 3 : 1;
@@ -255,16 +260,19 @@ static void handle_sequence(struct screen *screen, char key)
 
 static void read_keys(struct screen *screen)
 {
-	char keys[64];
-	ssize_t count = read(STDIN_FILENO, keys, sizeof(keys));
+	char keys[64 + 1] = "";
+	ssize_t count = read(STDIN_FILENO, keys, sizeof(keys) - 1);
 
 	screen->quits |= count == 0 || (count < 0 && errno != EINTR);
 	for (ssize_t i = 0; i < count; i++) {
 		bool sequence = keys[i] == '\033' && i + 2 < count && (keys[i + 1] == '[' || keys[i + 1] == 'O');
 
 		if (sequence) {
-			handle_sequence(screen, keys[i + 2]);
-			i += i + 3 < count && keys[i + 3] == '~' ? 3 : 2;
+			char number = isdigit((unsigned char)keys[i + 3]) ? '\0' : keys[i + 2];
+
+			for (i += 2; i < count && (keys[i] < 0x40 || keys[i] > 0x7e); i++)
+				;
+			handle_sequence(screen, keys[i] == '~' ? number : keys[i]);
 		} else if (screen->types) {
 			handle_filter(screen, keys[i]);
 		} else {
@@ -308,12 +316,12 @@ static int start_next(struct screen *screen)
 	else if (screen->report.pid || screen->paused || screen->last_shown)
 		return -1;
 	else if (now_ns < next_ns && !screen->top->ended)
-		return (int)((next_ns - now_ns) / 1000000 + 1);
+		return top_milliseconds(next_ns - now_ns);
 	screen->refresh = false;
 	if (!top_report_start(screen->top, &screen->report, true)) {
 		screen->report = (struct top_report){.start_ns = now_ns, .end_ns = now_ns};
 		snprintf(screen->notice, sizeof(screen->notice), "cannot start a report: %s", strerror(errno));
-		return (int)(screen->top->interval_ns / 1000000 + 1);
+		return top_milliseconds(screen->top->interval_ns);
 	}
 	return -1;
 }
@@ -356,7 +364,7 @@ int top_screen_show(struct top *top, int stop_fd, int recorder_fd)
 {
 	struct sigaction change = {.sa_handler = note_change};
 	struct screen screen = {.top = top, .refresh = true};
-	int status = EXIT_UNUSABLE;
+	int status = EXIT_UNUSABLE, reason = 0;
 	sigset_t size_changes;
 
 	sigemptyset(&size_changes);
@@ -365,8 +373,12 @@ int top_screen_show(struct top *top, int stop_fd, int recorder_fd)
 	(void)sigaction(SIGWINCH, &change, NULL);
 	if (begin(&screen))
 		status = show(&screen, stop_fd, recorder_fd);
+	else
+		reason = errno;
+	end(&screen);
+	if (reason)
+		message(top->command, "cannot use the terminal: %s", strerror(reason));
 	drop_report(&screen);
 	free(screen.text);
-	end(&screen);
 	return status;
 }

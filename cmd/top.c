@@ -54,7 +54,7 @@ static int show_blocks(struct top *top, int stop_fd, int recorder_fd)
 			}
 			continue;
 		}
-		if (poll(ready, 3, report.pid ? -1 : (int)((next_ns - now_ns) / 1000000 + 1)) < 0)
+		if (poll(ready, 3, report.pid ? -1 : top_milliseconds(next_ns - now_ns)) < 0)
 			continue;
 		if (ready[0].revents) {
 			(void)top_report_end(&report, true);
@@ -283,6 +283,7 @@ int cmd_top(const struct command *command, int argc, char **argv)
 	struct top settings = {.command = command,
 			       .display = DISPLAY_DEFAULTS,
 			       .interval_ns = NS_PER_SECOND,
+			       .guarded_fd = -1,
 			       .max_bytes = MAX_BYTES_DEFAULT};
 	int first = 0, status;
 	const struct option_entry table[] = {

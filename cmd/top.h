@@ -28,9 +28,13 @@ struct top {
 	bool ended;	      /* the recorder has ended */
 	uint64_t baseline_ns; /* show what was mapped since this time of the clock; 0: everything */
 	char filter[128];     /* a pattern instead of those of --focus; "": none */
+	int guarded_fd;	      /* the terminal is restored when no process has this open; -1: none */
 };
 
 uint64_t top_now_ns(void);
+
+/* How long to wait, for poll(). */
+int top_milliseconds(uint64_t ns);
 
 /* A report in a process of its own, which has no rights. */
 struct top_report {
@@ -51,7 +55,7 @@ uint64_t top_report_next_ns(const struct top *top, const struct top_report *repo
 /* Read the text that was captured when `fd` is readable. False: it is complete. */
 bool top_report_read(struct top_report *report);
 
-/* Returns the status of waitpid(). The text stays until it is freed. */
+/* Returns the status of waitpid(). `early`: kills it. The text stays until it is freed. */
 int top_report_end(struct top_report *report, bool early);
 
 /* Whether standard output is a terminal that can show a screen. */

@@ -108,11 +108,14 @@ quit_by_key() {
 }
 
 # Each key, one after the other.
-in_terminal $'trust:: \nPAUSED: \nby stack  sorted by memory:g\nby function:s\nsorted by resident:/*leak*\\r\nonly --focus:b
+in_terminal $'trust:: \nPAUSED: \nby stack  sorted by memory:g\nby function:s\nsorted by resident:/*lea\\xe9\\x1b[15~\\x1b[1;5B\\x7fk*\\r
+only --focus:/cancelled\\x1b\nfilter *leak*:b
 since the baseline:b\ntrust:e\ntrust:\\x1b[B\\x1b[6~\\x1b[H\\x1b[F\nsorted:h\nPage Up, Page Down:\\x1c\nsorted:q' \
 	80 24 --colour always -p "$pid"
 quit_by_key
 shown "only --focus .*\\*leak"
+! grep -qaF "filter cancelled" terminal || fail "Escape does not cancel a filter"
+! grep -qaE $'\e\\[m\e\\[[KJ]' terminal || fail "the last column of a full line is erased"
 shown $'\e\\[[0-9;]*m.*\e\\[[0-9;]*m'
 
 # Narrow, wide and tiny: the report is as wide as the terminal.
