@@ -124,7 +124,8 @@ void text_processes(struct text *text, const struct mmt_report *report)
 	text_put(text, TEXT_STRONG, "  process");
 	text_pad_to(text, THREAD_COLUMNS);
 	if (report->resident_reading_count)
-		text_format(text, TEXT_STRONG, "%13s%12s", "growth", "RSS at end");
+		text_format(text, TEXT_STRONG, "%13s%12s", report->growth.by_pss ? "own growth" : "growth",
+			    "RSS at end");
 	text_line(text, TEXT_STRONG, "%12s%12s", "unfreed", "before");
 	for (size_t i = 0; i < report->process_count; i++)
 		rest_bytes += report->processes[i].unfreed_bytes;
