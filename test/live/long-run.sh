@@ -99,5 +99,14 @@ grep -qE '^  marks: 1 at [0-9.]+ m?s, 2 at ' report.txt && grep -qE 's   RSS [0-
 [ $? = 2 ] && grep -q 'no mark 4; its marks are 1 to 3' report.txt || fail "mark 4: $(cat report.txt)"
 "$MMTRACE" report --no-pager --from mark:x -i "$recording" >report.txt 2>&1
 [ $? = 2 ] || fail "mark:x is taken: $(cat report.txt)"
+
+# So many mappings fit into less than 5 MB.
+"$MMTRACE" record -q -m 64M -o many.data -- python3 -c 'if True:
+	import ctypes
+	mmap = ctypes.CDLL(None).mmap
+	for i in range(320000):
+		mmap(None, 4096, 3, 0x22, -1, 0)' 2>record.log || fail "$(cat record.log)"
+recording=many.data report_json
+expect_json '[.groups[].unfreed_count] | add >= 320000'
 command -v perf >/dev/null || exit 0
 perf script -i "$recording" >script.txt 2>script.log || fail "perf does not read it: $(cat script.log)"
