@@ -72,7 +72,7 @@ static struct mmt_error *write_block(const struct mmt_report *report, const stru
 	return error;
 }
 
-/* In the child. Returns the exit status. */
+/* In the child. Returns the exit status; EXIT_EXCEEDED: it may have met a half-written record. */
 static int make(struct top *top, bool captured)
 {
 	const char *pattern = top->filter;
@@ -99,8 +99,10 @@ static int make(struct top *top, bool captured)
 		puts("nothing has been recorded since the baseline yet");
 		return EXIT_OK;
 	}
-	if (error)
-		return message_input_error(top->command, top->path, error);
+	if (error) {
+		(void)message_input_error(top->command, top->path, error);
+		return EXIT_EXCEEDED;
+	}
 	error = captured	? mmt_report_write_text(report, &display->text, stdout)
 		: display->json ? write_line(report, &display->text)
 				: write_block(report, &display->text);

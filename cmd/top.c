@@ -36,7 +36,7 @@ struct top_recorder {
 static int show_blocks(struct top *top, int stop_fd, int recorder_fd)
 {
 	struct top_report report = {.start_ns = top_now_ns(), .end_ns = top_now_ns()};
-	bool failed = false; /* the last one: it may have met a half-written record */
+	bool failed = false; /* the last one */
 
 	for (size_t shown = 0;;) {
 		uint64_t now_ns = top_now_ns(), next_ns = top_report_next_ns(top, &report);
@@ -69,9 +69,10 @@ static int show_blocks(struct top *top, int stop_fd, int recorder_fd)
 			message(top->command, "the report was ended by signal %d", WTERMSIG(status));
 		if (WIFSIGNALED(status))
 			return EXIT_SIGNAL + WTERMSIG(status);
-		if (report.last || ++shown == top->count || (status && failed))
-			return WEXITSTATUS(status);
-		failed = status != 0;
+		status = WEXITSTATUS(status);
+		if (report.last || ++shown == top->count || (status && (failed || status != EXIT_EXCEEDED)))
+			return status == EXIT_EXCEEDED ? EXIT_UNUSABLE : status;
+		failed = status != EXIT_OK;
 	}
 }
 

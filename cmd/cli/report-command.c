@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cli/report-command.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdint.h>
@@ -168,13 +167,8 @@ int result_file_write(const struct command *command, const char *path,
 {
 	struct mmt_error *error = strcmp(path, "-") ? mmt_write_file(path, write, context) : write(context, stdout);
 
-	if (error)
-		return message_error(command, error);
-	if (strcmp(path, "-") == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
-		message(command, "cannot write %s: %s", path, strerror(errno));
-		return EXIT_UNUSABLE;
-	}
-	return EXIT_OK;
+	/* main() checks standard output. */
+	return error ? message_error(command, error) : EXIT_OK;
 }
 
 /* The check is not meaningful if more than one part in UNREAD_SHARE of the mapped bytes moved while the first maps were

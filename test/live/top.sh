@@ -54,6 +54,11 @@ fi
 grep -qx spoken errors || fail "the output of the command is lost: $(cat errors)"
 "$MMTRACE" top --interval 100ms -p "$pid" 2>errors | head -1 >/dev/null
 [ "${PIPESTATUS[0]}" = 141 ] || fail "a closed output ends with ${PIPESTATUS[0]}"
+for command in "top --interval 100ms -p $pid" 'report --html - -i top.data'; do
+	# shellcheck disable=SC2086
+	"$MMTRACE" $command >/dev/full 2>errors && fail "$command writes to a full disk"
+	[ "$(grep -c 'cannot write' errors)" = 1 ] || fail "$command says: $(cat errors)"
+done
 nothing_left "reports"
 
 # A signal ends it and its recorder, even if that is stopped. Here the shell makes both ignore SIGINT.
