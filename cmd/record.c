@@ -129,6 +129,12 @@ static const char *parse_interval(const char *text, void *value)
 	return NULL;
 }
 
+/* Whether `top` has started this recorder, and is its parent. */
+static bool is_top(const struct command *command)
+{
+	return strcmp(command->name, "top") == 0;
+}
+
 static void clear_progress(struct record_context *record)
 {
 	if (record->progress_shown)
@@ -355,20 +361,32 @@ static bool describe_missing(const char *name, char hint[256])
 }
 
 /* Prints the command line with which root records the same; a command still runs as this user. */
-static void put_as_root(const struct mmt_record_options *options)
+static void put_as_root(const struct command *command, const struct mmt_record_options *options)
 {
-	const char *const *words = options->command_line;
+	bool before_command = options->command && geteuid();
+	char path[32], *given = NULL;
+	FILE *stream = NULL;
+	size_t size = 0;
 
-	fputs("permission denied; try:\n  sudo ", stderr);
-	put_shell_word(program_invocation_name, stderr);
-	for (size_t i = 1; words[i]; i++) {
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)getppid());
+	if (is_top(command))
+		stream = fopen(path, "re");
+	fputs("permission denied; try:\n  sudo", stderr);
+	for (size_t i = 0; stream ? getdelim(&given, &size, '\0', stream) > 0 : options->command_line[i] != NULL; i++) {
+		const char *word = !i ? program_invocation_name : stream ? given : options->command_line[i];
+
 		putc(' ', stderr);
-		put_shell_word(words[i], stderr);
-		if (options->command && words[i + 1] == options->command[0] && geteuid())
+		put_shell_word(word, stderr);
+		if (before_command && !strcmp(word, "--")) {
 			fprintf(stderr, " setpriv --reuid=%u --regid=%u --init-groups", (unsigned)geteuid(),
 				(unsigned)getegid());
+			before_command = false;
+		}
 	}
 	putc('\n', stderr);
+	if (stream)
+		fclose(stream);
+	free(given);
 }
 
 /* Prints the error. Returns the status that a shell returns for a command that it cannot run. */
@@ -385,9 +403,9 @@ static int report_failure(const struct command *command, const struct mmt_record
 		status = mmt_error_get_errno(error) == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	if (refusal) {
 		/* What to do first, then why, then what permits recording for good. */
-		fputs("mmtrace record: ", stderr);
+		fprintf(stderr, "mmtrace %s: ", command->name);
 		if (refusal->root_may)
-			put_as_root(options);
+			put_as_root(command, options);
 		fprintf(stderr, "%s\n", mmt_error_get_message(error));
 		for (const struct mmt_remedy *remedy = refusal->remedies; remedy->command; remedy++)
 			fprintf(stderr, "%s:\n  %s\n", remedy->effect, remedy->command);
@@ -624,7 +642,7 @@ static int find_named(const struct command *command, struct record_arguments *ar
 		if (!count) {
 			message(command,
 				"--comm: no process has the command name '%s'; `ps -e -o pid,comm` shows the names, "
-				"and --wait waits for a new process",
+				"and `mmtrace record --wait` waits for a new process",
 				name);
 			return EXIT_UNUSABLE;
 		}

@@ -109,14 +109,17 @@ static void __attribute__((noreturn)) run_recorder(const struct top_recorder *re
 	}
 	snprintf(ready_text, sizeof(ready_text), "%d", ready);
 	snprintf(bytes_text, sizeof(bytes_text), "%" PRIu64, top->max_bytes);
-	for (const char *const *word = (const char *const[]){"mmtrace", "record", "--raw", "-q", "-o", top->path,
-							     "--max-size", bytes_text, "--ready-fd", ready_text, NULL};
+	for (const char *const *word =
+		 (const char *const[]){program_invocation_name, "top", "record", "--raw", "-q", "-o", top->path,
+				       "--max-size", bytes_text, "--ready-fd", ready_text, NULL};
 	     *word; word++)
 		line[count++] = *word;
 	if (!top->all_cpus) {
 		line[count++] = "--snapshot-interval";
 		line[count++] = "5s";
 	}
+	if (top->tree)
+		line[count++] = "--tree";
 	add_words(line, &count, "-p", &top->pids);
 	add_words(line, &count, "--comm", &top->names);
 	if (top->all_cpus)
@@ -279,6 +282,12 @@ static int take_arguments(struct top *top, char **arguments, bool is_command)
 	return -1;
 }
 
+/* The recorder parses them. */
+static const char *take_pids(const char *text, void *words)
+{
+	return *text ? value_word(text, words) : value_pids(text, NULL);
+}
+
 int cmd_top(const struct command *command, int argc, char **argv)
 {
 	struct top settings = {.command = command,
@@ -288,10 +297,12 @@ int cmd_top(const struct command *command, int argc, char **argv)
 			       .max_bytes = MAX_BYTES_DEFAULT};
 	int first = 0, status;
 	const struct option_entry table[] = {
-	    OPTION('p', "pid", value_word, &settings.pids, "PID[,PID...]", "attach to these processes",
+	    OPTION('p', "pid", take_pids, &settings.pids, "PID[,PID...]", "attach to these processes",
 		   .group = "What to record"),
 	    OPTION(0, "comm", value_word, &settings.names, "COMM",
 		   "attach to every process with this command name; may be a pattern, and repeated"),
+	    OPTION(0, "tree", value_flag, &settings.tree, NULL,
+		   "also record existing children, and the children of these; with -p or --comm"),
 	    OPTION('G', "cgroup", value_string, &settings.cgroup, "PATH|ID",
 		   "record every process of this control group"),
 	    OPTION('a', "all-cpus", value_flag, &settings.all_cpus, NULL, "record every process, now and later",
@@ -301,13 +312,15 @@ int cmd_top(const struct command *command, int argc, char **argv)
 		   "stop recording when SIZE is written (default 4G)"),
 	    OPTION(0, "interval", value_duration, &settings.interval_ns, "TIME", "time between reports (default 1s)",
 		   .group = "What to show"),
-	    OPTION(0, "count", value_count, &settings.count, "N", "without a terminal: end after N reports"),
+	    OPTION(0, "count", value_count, &settings.count, "N",
+		   "without a terminal: end after N reports (default 0: never)"),
 	    NAME_OPTIONS(&settings.selection),
 	    BY_OPTION(&settings.selection),
 	    SORT_OPTION(&settings.display),
 	    OPTION('n', "limit", value_count, &settings.display.text.limit, "N",
 		   "show the first N stacks (default 10; with --json all; 0: all)",
 		   .given = &settings.display.limit_given),
+	    MIN_BYTES_OPTION(&settings.display),
 	    OPTION(0, "json", value_flag, &settings.display.json, NULL, "write a line of JSON for each report"),
 	    OPTION(0, "colour", NULL, &settings.display.colour, "auto|always|never",
 		   "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never",
@@ -315,6 +328,9 @@ int cmd_top(const struct command *command, int argc, char **argv)
 	    OPTIONS_END,
 	};
 
+	/* Of run_recorder(): its messages name this command. */
+	if (argc > 1 && !strcmp(argv[1], "record"))
+		return cmd_record(command, argc - 1, argv + 1);
 	report_selection_init(&settings.selection);
 	settings.display.text.sort = MMT_SORT_MEMORY;
 	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);

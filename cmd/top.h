@@ -22,7 +22,7 @@ struct top {
 	const char *cgroup, *output;
 	char *const *words; /* the command to record and its arguments; NULL: none */
 	const char *path;   /* of the recording */
-	bool all_cpus;
+	bool all_cpus, tree;
 	uint64_t interval_ns, max_bytes;
 	size_t count;
 	bool ended;	      /* the recorder has ended */

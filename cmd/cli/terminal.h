@@ -31,6 +31,10 @@ struct display {
 	struct mmt_text_options text;
 };
 
+#define MIN_BYTES_OPTION(display)                                                                                      \
+	OPTION(0, "min-bytes", value_size, &(display)->text.min_bytes, "SIZE", "hide stacks with less than SIZE",      \
+	       .rare = true)
+
 /* The entries of an option table; more may stand before and after. */
 #define DISPLAY_OPTIONS(display)                                                                                       \
 	OPTION(0, "json", value_flag, &(display)->json, NULL, "write JSON; every stack unless --limit is given"),      \
@@ -39,8 +43,7 @@ struct display {
 	    OPTION('n', "limit", value_count, &(display)->text.limit, "N",                                             \
 		   "show the first N stacks (default 10; with --html 10000; with --json all; 0: all)",                 \
 		   .given = &(display)->limit_given),                                                                  \
-	    OPTION(0, "min-bytes", value_size, &(display)->text.min_bytes, "SIZE", "hide stacks with less than SIZE",  \
-		   .rare = true),                                                                                      \
+	    MIN_BYTES_OPTION(display),                                                                                 \
 	    OPTION(0, "stacks", display_parse_stacks, &(display)->text.stack_frames, "N|all",                          \
 		   "show at most N frames of a stack (default 12); all or 0: every frame, runtime frames too",         \
 		   .rare = true),                                                                                      \

@@ -54,7 +54,7 @@ refuse 1 " record: --tree and --no-inherit cannot be combined" record --tree --n
 refuse 2 " record: --wait needs one --comm NAME" record --wait -p 1
 refuse 1 " record: --wait and a command cannot be combined" record --wait --comm x -- true
 refuse 1 " record: --tree and --wait cannot be combined: a new process has no children" record --wait --tree --comm x
-refuse 1 " record: --comm: no process has the command name 'no-such-name'; \`ps -e -o pid,comm\` shows the names, and --wait waits for a new process" \
+refuse 1 " record: --comm: no process has the command name 'no-such-name'; \`ps -e -o pid,comm\` shows the names, and \`mmtrace record --wait\` waits for a new process" \
 	record --comm no-such-name
 # Options of other tools, and abbreviations that would do more than one might guess.
 refuse 2 " record: unknown option -d; --duration TIME stops after TIME" record -d 10 -p 1

@@ -30,7 +30,7 @@ recorder_ended() { # WHY
 jq -e . lines >/dev/null || fail "no lines of JSON: $(cat lines errors)"
 "$MMTRACE" report --json -n 5 top.data >report.json || fail "no report"
 [ "$(tail -1 lines | jq -S .)" = "$(jq -S . report.json)" ] || fail "the last line is not the report"
-options=(--by 'function,class' --sort committed --hide none --ignore none --no-demangle --limit 3)
+options=(--min-bytes 8K --by 'function,class' --sort committed --hide none --ignore none --no-demangle --limit 3)
 "$MMTRACE" top "${options[@]}" --max-size 1G -o top.data --interval 1h -- sh -c 'sleep 0.3' >block 2>errors ||
 	fail "a block: $(cat errors)"
 "$MMTRACE" report "${options[@]}" top.data >report.txt
@@ -39,7 +39,7 @@ grep -qE '^\[[0-9:]{8}\]$' block || fail "no time before the block"
 
 # Processes by number, name and group; the output of a command is not among the reports.
 start_workload leak-anon
-for chosen in "-p $pid" "--comm leak-anon" "--pid=$pid --focus main --colour never"; do
+for chosen in "-p $pid" "--comm leak-anon" "--pid=$pid --tree --focus main --colour never"; do
 	# shellcheck disable=SC2086
 	"$MMTRACE" top $chosen --count 2 --interval 200ms >blocks 2>errors || fail "$chosen: $(cat errors)"
 	[ "$(grep -cE '^\[[0-9:]{8}\]$' blocks)" = 2 ] || fail "$chosen: not two blocks: $(cat blocks)"
@@ -80,9 +80,13 @@ while read -r expected arguments; do
 	# shellcheck disable=SC2086
 	"$MMTRACE" top $arguments >output 2>errors
 	status=$?
-	[ "$status" = "$expected" ] && [ -s errors ] || fail "top $arguments gives $status: $(cat output errors)"
+	[ "$status" = "$expected" ] && grep -q '^mmtrace top: ' errors || fail "top $arguments gives $status: $(cat output errors)"
+	! grep -qE "^mmtrace record:|^See 'mmtrace record" errors || fail "top $arguments names record: $(cat errors)"
 done <<'END'
 2
+2 --pid=
+2 -p abc
+2 --comm no-such-name
 2 -p 99999999
 2 -p 1 top.data
 2 --output=- -- true

@@ -503,7 +503,7 @@ START_TEST(growth_of_processes)
 	    "-17.00 MiB\n"
 	    "  2 processes that ended had grown by 50.00 MiB in total since they were first read, of these process "
 	    "105 most, by 25.00 MiB: "
-	    "--pid 105 shows what it held when it ended.\n");
+	    "`report --pid 105` shows what it held when it ended.\n");
 	ASSERT_HAS(text, "\n  process                      growth  RSS at end     unfreed      before\n"
 			 "  worker (102)             +41.00 MiB   60.00 MiB  ");
 	ASSERT_HAS(text, "child of 100, ended, last read at ");

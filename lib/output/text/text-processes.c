@@ -244,7 +244,7 @@ void text_put_growth_of_ended(struct text *text, const struct mmt_report *report
 	text_add(
 	    text,
 	    "  %s processes that ended had grown by %s in total since they were first read, of these process %" PRId32
-	    " most, by %s: --pid %" PRId32 " shows what it held when it ended.",
+	    " most, by %s: `report --pid %" PRId32 "` shows what it held when it ended.",
 	    text_count(text, grown), text_bytes(text, bytes), largest->pid,
 	    text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
 	text_end_sentence(text, TEXT_PLAIN, INDENT);
