@@ -549,6 +549,8 @@ static int conclude(const struct command *command, const struct record_arguments
 		;
 	if (!removed && !arguments->quiet)
 		record_end_put_reason(end);
+	else if (end->summary->end == MMT_RECORD_END_SIZE && is_top(command))
+		message(command, "recording stopped: maximum size reached");
 	/* The signal may come when the packed recording has just replaced it. */
 	if (packs)
 		interrupted =

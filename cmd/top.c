@@ -151,6 +151,8 @@ static void await_recorder(struct top_recorder *recorder)
 		;
 	recorder->pid = 0;
 	recorder->status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_SIGNAL + WTERMSIG(status);
+	if (recorder->top->ended && WIFSIGNALED(status))
+		message(recorder->top->command, "the recorder was ended by signal %d", WTERMSIG(status));
 }
 
 static void stop_recorder(struct top_recorder *recorder)
@@ -263,7 +265,7 @@ static int top(struct top *top)
 		(void)unlink(recorder.path);
 		(void)rmdir(recorder.directory);
 	}
-	return status;
+	return top->ended && status == EXIT_OK ? recorder.status : status;
 }
 
 /* Returns the exit status; negative: continue. */

@@ -75,6 +75,23 @@ status=$?
 recorder_ended "SIGTERM"
 nothing_left "SIGTERM"
 
+# A recorder that ends before the processes: why, and its status. That of a command is passed on.
+"$MMTRACE" top --max-size 4K -p "$pid" >blocks 2>errors || fail "--max-size: $(cat errors)"
+grep -q 'maximum size reached' errors || fail "--max-size does not say why it ends: $(cat errors)"
+"$MMTRACE" top --interval 100ms -p "$pid" >blocks 2>errors &
+top=$!
+processes+=("$top")
+wait_until "a block" grep -q . blocks
+wait_until "the recorder" find_recorder "$top"
+kill -KILL "$recorder"
+wait "$top"
+status=$?
+[ "$status" = 137 ] && grep -q 'ended by signal 9' errors || fail "a killed recorder gives $status: $(cat errors)"
+"$MMTRACE" top -- sh -c 'exit 3' >blocks 2>errors
+status=$?
+[ "$status" = 3 ] || fail "a command that ends with 3 gives $status: $(cat errors)"
+nothing_left "an early end"
+
 # What cannot be recorded, and wrong usage.
 while read -r expected arguments; do
 	# shellcheck disable=SC2086
