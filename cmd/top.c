@@ -35,7 +35,9 @@ struct top_recorder {
 /* Show reports until the recorder ends, the output is closed, or `stop_fd` is readable. Returns the exit status. */
 static int show_blocks(struct top *top, int stop_fd, int recorder_fd)
 {
-	struct top_report report = {.start_ns = top_now_ns(), .end_ns = top_now_ns()};
+	/* The recorder writes after a second. */
+	uint64_t written_ns = top_now_ns() + NS_PER_SECOND;
+	struct top_report report = {.start_ns = written_ns, .end_ns = written_ns};
 	bool failed = false; /* the last one */
 
 	for (size_t shown = 0;;) {
