@@ -92,7 +92,7 @@ done
 "$BUILD/test/make-bombs" maps $((many * 6 / 5)) valid-too-many-maps || complain "make-bombs maps: status $?"
 "$BUILD/test/make-bombs" maps $((many * 3 / 5)) valid-live-maps || complain "make-bombs maps: status $?"
 "$BUILD/test/make-bombs" threads $((many * 5 / 2)) valid-threads || complain "make-bombs threads: status $?"
-"$BUILD/test/make-bombs" snapshots $((many / 100)) valid-snapshots || complain "make-bombs snapshots: status $?"
+"$BUILD/test/make-bombs" snapshots $((many / 250)) valid-snapshots || complain "make-bombs snapshots: status $?"
 truncate -s 5000000 valid-forks valid-live-maps
 files=(empty-* endless-record zero-* valid-*)
 [ ${#files[@]} -ge 20 ] || complain "only ${#files[@]} files"
