@@ -61,12 +61,16 @@ for command in "top --interval 100ms -p $pid" 'report --html - -i top.data'; do
 done
 nothing_left "reports"
 
+# start_top: in the background, until it has shown a report and its recorder is found.
+start_top() {
+	"$MMTRACE" top --interval 100ms -p "$pid" >blocks 2>errors &
+	top=$!
+	processes+=("$top")
+	wait_until "a block" grep -q . blocks
+	wait_until "the recorder" find_recorder "$top"
+}
 # A signal ends it and its recorder, even if that is stopped. Here the shell makes both ignore SIGINT.
-"$MMTRACE" top --interval 100ms -p "$pid" >blocks 2>errors &
-top=$!
-processes+=("$top")
-wait_until "a block" grep -q . blocks
-wait_until "the recorder" find_recorder "$top"
+start_top
 kill -STOP "$recorder"
 kill "$top"
 wait "$top"
@@ -78,11 +82,7 @@ nothing_left "SIGTERM"
 # A recorder that ends before the processes: why, and its status. That of a command is passed on.
 "$MMTRACE" top --max-size 4K -p "$pid" >blocks 2>errors || fail "--max-size: $(cat errors)"
 grep -q 'maximum size reached' errors || fail "--max-size does not say why it ends: $(cat errors)"
-"$MMTRACE" top --interval 100ms -p "$pid" >blocks 2>errors &
-top=$!
-processes+=("$top")
-wait_until "a block" grep -q . blocks
-wait_until "the recorder" find_recorder "$top"
+start_top
 kill -KILL "$recorder"
 wait "$top"
 status=$?
