@@ -29,7 +29,7 @@
 #include "cmd.h"
 #include "record-end.h"
 
-#define NICE_LOWEST 19
+#define PACKING_NICE 10
 #define NAMES_SHOWN 8
 #define HINT_NAME_BYTES 64 /* of a name in a hint */
 
@@ -442,7 +442,10 @@ static const char **make_command_line(char **words, char *const *command)
 	return line;
 }
 
-/* Packing can wait: it must not slow down what was recorded. Keep a policy that the user has chosen. */
+/*
+ * Packing can wait: it must not slow down what was recorded. At nice 10 it gets a tenth of the time of an ordinary thread
+ * of a busy system; at nice 19, a seventieth, users waited three times as long. Keep a policy that the user has chosen.
+ */
 static void lower_priority(void)
 {
 	const struct sched_param none = {0};
@@ -451,7 +454,7 @@ static void lower_priority(void)
 	/* The recorder has set this flag, which takes privileges to clear. */
 	if ((policy & ~SCHED_RESET_ON_FORK) == SCHED_OTHER)
 		(void)sched_setscheduler(0, SCHED_BATCH | (policy & SCHED_RESET_ON_FORK), &none);
-	(void)setpriority(PRIO_PROCESS, 0, NICE_LOWEST);
+	(void)setpriority(PRIO_PROCESS, 0, PACKING_NICE);
 }
 
 /* Returns a line that says in which state the file is, and how to pack it, owned; NULL: out of memory. */

@@ -211,7 +211,7 @@ done
 recording=at-once report_json
 expect_json '[.groups[] | select(any(.frames[]; .function == "keep_secret"))] | map(.unfreed_count) | add == 10'
 
-# Packing has the lowest priority; a signal during it leaves the complete recording, with a message.
+# Packing has a low priority; a signal during it leaves the complete recording, with a message.
 preload endless-sync
 "${preload[@]}" "$MMTRACE" record -o late -- env -u LD_PRELOAD "$workloads/secret" --exit >/dev/null 2>record.log &
 packing=$!
@@ -220,7 +220,7 @@ wait_until "the end of packing" grep -q syncing record.log
 # It keeps a policy that the user has chosen, as the test may run under one.
 read -r -a own <"/proc/$$/stat"
 read -r -a stat <"/proc/$(child_of "$packing")/stat"
-expected="nice 19, policy $((own[40] ? own[40] : 3))" # SCHED_BATCH
+expected="nice 10, policy $((own[40] ? own[40] : 3))" # SCHED_BATCH
 [ "nice ${stat[18]}, policy ${stat[40]}" = "$expected" ] ||
 	fail "packing runs with nice ${stat[18]}, policy ${stat[40]}, not $expected"
 kill -TERM "$packing"
