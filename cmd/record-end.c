@@ -138,18 +138,14 @@ static void put_memory(const struct record_end *end)
 
 static void put_command_status(const struct record_end *end)
 {
-	int status = end->summary->command_status, number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	const char *description = number ? sigdescr_np(number) : NULL;
+	int status = end->summary->command_status;
+	char text[MMT_STATUS_TEXT];
 
 	/* Ctrl-C reaches the command, too. */
-	if (number == SIGINT && end->stop_signal == SIGINT)
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT && end->stop_signal == SIGINT)
 		fputs("was ended by Ctrl-C", stderr);
-	else if (number && description)
-		fprintf(stderr, "was killed by signal %d (%s)", number, description);
-	else if (number)
-		fprintf(stderr, "was killed by signal %d", number);
 	else
-		fprintf(stderr, "exited with status %d", WEXITSTATUS(status));
+		fputs(mmt_format_status(status, text), stderr);
 }
 
 void record_end_put_reason(const struct record_end *end)

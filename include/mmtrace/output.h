@@ -80,6 +80,10 @@ MMT_PUBLIC const char *mmt_format_count(uint64_t count, char text[MMT_SIZE_TEXT]
 /* "62.1 s", "5 min 3 s", "350 ms". */
 MMT_PUBLIC const char *mmt_format_duration(uint64_t duration_ns, char text[MMT_SIZE_TEXT]);
 
+/* "was killed by SIGSEGV (Segmentation fault)", "exited with status 3". */
+#define MMT_STATUS_TEXT 96
+MMT_PUBLIC const char *mmt_format_status(int status, char text[MMT_STATUS_TEXT]);
+
 /* Writes to the file `path` what `write` writes to the stream. The file gets its name when it is complete: until then
  * an existing file stays as it is, and nothing is left behind if the process is killed. Symbolic links of the user and
  * of root are followed; a pipe or a device is written directly. MMT_ERROR_INVALID: the file is a recording, which would

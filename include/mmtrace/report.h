@@ -360,6 +360,13 @@ struct mmt_mark {
 };
 #define MMT_MARK_TEXT 64
 
+/* How the recorded command ended, unless with status 0. */
+struct mmt_command_end {
+	uint64_t time_ns; /* 0: with status 0, not in the window, not a command of mmtrace, or not known */
+	int32_t pid;
+	int status; /* as wait(2) returns it; see mmt_format_status() */
+};
+
 /* Code that touched memory of a part: a function, with the stack that touched most of it. */
 struct mmt_toucher {
 	const char *name;
@@ -561,6 +568,7 @@ struct mmt_report {
 	uint32_t lifetime_steps;      /* number of steps; the last one includes to_ns */
 	const struct mmt_mark *marks; /* up to the end of the window, in time order */
 	size_t mark_count;
+	struct mmt_command_end command_end;
 	const struct mmt_resident_reading *resident_readings; /* in the window, in time order; none: not recorded */
 	size_t resident_reading_count;
 	/* What the verdict is about, if that is something else: Pss, or RSS without short-lived processes. */

@@ -613,6 +613,16 @@ static void cut_off(struct recorder *recorder)
 	recorder_keep_failure(recorder, loop_drain(recorder));
 }
 
+/* A status of 0 needs no words. */
+static void note_command_end(struct recorder *recorder)
+{
+	int status = command_status(&recorder->command);
+
+	if (status > 0)
+		recorder_keep_failure(recorder, recorder_note(recorder, NOTE_COMMAND_ENDED, recorder->command.pid,
+							      recorder->stop_ns, (uint64_t)status, 0));
+}
+
 void loop_stop(struct recorder *recorder)
 {
 	const struct unasked *old = &recorder->jobs.runtimes->old_maps;
@@ -636,6 +646,7 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, wait_for_returns(recorder, sleep_end_ns));
 	recorder_keep_failure(recorder, wait_for_ends(recorder, sleep_end_ns));
 	cut_off(recorder);
+	note_command_end(recorder);
 	recorder_keep_failure(recorder, targets_check_unrecorded(recorder));
 	/* The events are disabled: no record can be lost any more. */
 	ring_reader_end(recorder);

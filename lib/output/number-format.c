@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Numbers for people: bytes, changes, counts and durations. */
+/* Numbers for people: bytes, changes, counts, durations and wait statuses. */
 #include <mmtrace/output.h>
 
 #include <inttypes.h>
+#include <string.h>
+#include <sys/wait.h>
 
 #include "base/saturating-sum.h"
 
@@ -75,5 +77,19 @@ const char *mmt_format_duration(uint64_t duration_ns, char text[MMT_SIZE_TEXT])
 		snprintf(text, MMT_SIZE_TEXT, "%" PRIu64 " min %" PRIu64 " s", seconds / 60, seconds % 60);
 	else
 		snprintf(text, MMT_SIZE_TEXT, "%" PRIu64 " h %" PRIu64 " min", seconds / 3600, seconds / 60 % 60);
+	return text;
+}
+
+const char *mmt_format_status(int status, char text[MMT_STATUS_TEXT])
+{
+	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	const char *name = number ? sigabbrev_np(number) : NULL;
+
+	if (name)
+		snprintf(text, MMT_STATUS_TEXT, "was killed by SIG%s (%s)", name, sigdescr_np(number));
+	else if (number)
+		snprintf(text, MMT_STATUS_TEXT, "was killed by signal %d", number);
+	else
+		snprintf(text, MMT_STATUS_TEXT, "exited with status %d", WEXITSTATUS(status));
 	return text;
 }

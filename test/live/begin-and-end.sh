@@ -51,7 +51,12 @@ expect_order '^recorded [0-9.]+ m?s, 1 process; stopped$' \
 expect_line 'recorded .*; sh exited with status 3'
 "$MMTRACE" record -v -o "$recording" -- sh -c 'kill -SEGV $$' 2>record.log
 [ $? = 139 ] || fail "the command's signal is not the status: $(cat record.log)"
-expect_line 'recorded .*; sh was killed by signal 11 \(Segmentation fault\)'
+expect_line 'recorded .*; sh was killed by SIGSEGV \(Segmentation fault\)'
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "no report of the killed command"
+sed -n 1p report.txt | grep -qE '^KILLED: sh \(pid [0-9]+\) was killed by SIGSEGV \(Segmentation fault\)' ||
+	fail "the report does not begin with the command's end: $(head -3 report.txt)"
+report_json
+expect_json '.command_end | .signal == 11 and .exit_status == null'
 expect_line '  recorder: .* of processor time.*; .* of memory and .* of rings; .*'
 expect_line '  [0-9,]+ stack dumps; 0 lost.*'
 "$MMTRACE" record -o "$recording" --duration 200ms -- sleep 60 2>record.log || fail "--duration: $(cat record.log)"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Where RSS grew, in a recording with page readings at its start, in between and at its end. */
 #include <check.h>
+#include <mmtrace/output.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include "analysis/replay/replay.h"
@@ -478,6 +480,32 @@ START_TEST(oom_kills)
 	ck_assert_str_eq(mmt_mark_describe(&report->marks[1], text), "mark 1");
 	ck_assert_ptr_nonnull(strstr(mmt_mark_describe(&report->marks[2], text), "OOM kill of a process (pid "));
 	mmt_report_destroy(report);
+}
+END_TEST
+
+/* The end of the command is known, unless it is later than the window. */
+START_TEST(end_of_the_command)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	struct mmt_report_options options;
+	char text[MMT_STATUS_TEXT];
+	struct mmt_report *report;
+
+	builder_mmap_exit(builder, 1000, PID, PID, MADE, 16 * PAGE, 0x1234);
+	builder_note(builder, 2000, PID, NOTE_COMMAND_ENDED, SIGSEGV | 0x80, 0);
+	builder_finish(builder, 3000);
+	report = report_file_report(NULL);
+	ck_assert_uint_eq(report->command_end.time_ns, 2000);
+	ck_assert_str_eq(mmt_format_status(report->command_end.status, text),
+			 "was killed by SIGSEGV (Segmentation fault)");
+	mmt_report_destroy(report);
+	mmt_report_options_init(&options);
+	options.to = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = 1500};
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->command_end.time_ns, 0);
+	mmt_report_destroy(report);
+	ck_assert_str_eq(mmt_format_status(3 << 8, text), "exited with status 3");
+	ck_assert_str_eq(mmt_format_status(35, text), "was killed by signal 35");
 }
 END_TEST
 
@@ -1391,6 +1419,7 @@ Suite *test_suite(void)
 	tcase_add_tests(
 	    tests, every_page_has_a_part, aligned_memory_without_glibc_is_no_arena, arena_above_a_stack,
 	    pages_taken_from_a_mapping_that_stays, child_in_the_same_space, hugetlb_is_apart,
+	    swapped_memory_belongs_to_rows, ended_and_unread_processes, counters_of_a_control_group, end_of_the_command,
 	    swapped_memory_belongs_to_rows, ended_and_unread_processes, counters_of_a_control_group, oom_kills,
 	    parts_add_up_while_the_process_runs, no_parts_without_the_first_reading, window_ends_with_its_last_reading,
 	    window_starts_with_the_nearest_reading, mapping_between_start_and_nearest_reading_keeps_its_pages,

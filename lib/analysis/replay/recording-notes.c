@@ -173,6 +173,10 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 	case EVENT_OOM_KILL:
 		done = notes->marks.count == LIMIT_MARKS || take_mark(notes, &note);
 		break;
+	case EVENT_COMMAND_ENDED:
+		notes->command_end =
+		    (struct mmt_command_end){note.time_ns, note.pid, (int)(note.note.value & UINT16_MAX)};
+		break;
 	default:
 		break;
 	}
@@ -272,6 +276,8 @@ void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_repo
 
 	report->mark_count = notes->marks.count;
 	report->marks = notes->marks.items;
+	if (notes_count(notes, notes->command_end.pid))
+		report->command_end = notes->command_end;
 	report->resident_reading_count = notes->memory.readings.count - first;
 	if (report->resident_reading_count)
 		report->resident_readings = notes->memory.readings.items + first;

@@ -53,6 +53,7 @@ struct notes {
 	uint64_t latest_ns;		   /* time of the last note */
 	bool group_selected;		   /* the first group is the recorded one */
 	VECTOR(struct noted_group) groups; /* by their numbers */
+	struct mmt_command_end command_end;
 	bool large_dumps_off;
 	uint64_t large_dumps_off_since_ns, large_dumps_off_ns;
 };
@@ -60,7 +61,7 @@ struct notes {
 void notes_deinit(struct notes *notes);
 
 /* Handles marks, readings of memory, EVENT_LARGE_DUMPS, EVENT_UNRECORDED_CHILDREN, EVENT_PROCESS_STARTED,
- * EVENT_GROUP_MEMORY, EVENT_LIMIT and EVENT_OOM_KILL, and ignores other events. */
+ * EVENT_GROUP_MEMORY, EVENT_LIMIT, EVENT_OOM_KILL and EVENT_COMMAND_ENDED, and ignores other events. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
 
 /* Whether the readings of this process count. */

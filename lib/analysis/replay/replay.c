@@ -629,6 +629,7 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_GROUP_MEMORY:
 	case EVENT_LIMIT:
 	case EVENT_OOM_KILL:
+	case EVENT_COMMAND_ENDED:
 	case EVENT_UNRECORDED_CHILDREN:
 	case EVENT_PROCESS_STARTED:
 		return notes_take(&replay->notes, event);

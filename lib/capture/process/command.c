@@ -147,6 +147,17 @@ bool command_has_ended(const struct traced_command *command)
 	return command->pid > 0 && proc_has_ended(command->pid);
 }
 
+int command_status(const struct traced_command *command)
+{
+	siginfo_t info = {0};
+
+	/* A reaped command gives its PID to others. */
+	if (command->pid <= 0 || waitid(P_PID, (id_t)command->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	    !info.si_pid)
+		return -1;
+	return info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : W_EXITCODE(0, info.si_status);
+}
+
 bool command_stop(struct traced_command *command)
 {
 	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};

@@ -37,6 +37,9 @@ struct mmt_error *command_release(struct traced_command *command) MMT_MUST_CHECK
 /* Was a command started, and has it ended? */
 bool command_has_ended(const struct traced_command *command);
 
+/* The wait status of a command that has ended, which stays to be reaped; -1: it runs, or it is not known. */
+int command_status(const struct traced_command *command);
+
 /* Sends SIGTERM to a running command and waits for its end, at most a second. Its status stays -1. False: the command
  * is still running. */
 bool command_stop(struct traced_command *command);

@@ -5,6 +5,7 @@
 #include <mmtrace/report.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "output/json/json-document.h"
 #include "output/selection.h"
@@ -334,6 +335,18 @@ static void put_marks(struct document *document, const struct mmt_report *report
 	}
 }
 
+static void put_command_end(struct document *document, const struct mmt_command_end *end)
+{
+	if (!open_known(document, "command_end", end->time_ns))
+		return;
+	document_unsigned(document, "time_ns", end->time_ns);
+	document_signed(document, "pid", end->pid);
+	document_unsigned(document, "exit_status",
+			  WIFEXITED(end->status) ? (uint64_t)WEXITSTATUS(end->status) : MMT_UNKNOWN);
+	document_unsigned(document, "signal", WIFSIGNALED(end->status) ? (uint64_t)WTERMSIG(end->status) : MMT_UNKNOWN);
+	document_close(document);
+}
+
 static void put_control_group(struct document *document, const struct mmt_report *report, const char *key,
 			      const struct mmt_control_group *row)
 {
@@ -427,6 +440,7 @@ static void put_recording(struct document *document, const struct mmt_report *it
 		put_heap(document, &it->heaps[i]);
 	put_marks(document, it, "marks", false);
 	put_marks(document, it, "oom_kills", true);
+	put_command_end(document, &it->command_end);
 	document_each_object(document, "resident_readings", i, it->resident_reading_count) {
 		document_unsigned(document, "time_ns", it->resident_readings[i].time_ns);
 		document_unsigned(document, "resident_bytes", it->resident_readings[i].resident_bytes);

@@ -3,7 +3,9 @@
 #include "output/text/text-parts.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "base/figures.h"
 #include "base/saturating-sum.h"
@@ -515,6 +517,30 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
 }
 
+/* Ctrl-C and SIGTERM are no failures, and an OOM kill has its own line. */
+static void put_command_end(struct text *text, const struct mmt_report *report, bool oom_killed)
+{
+	const struct mmt_command_end *end = &report->command_end;
+	int number = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
+	const struct mmt_process *command = NULL;
+	char status[MMT_STATUS_TEXT];
+
+	if (!end->time_ns || number == SIGINT || number == SIGTERM || (number == SIGKILL && oom_killed))
+		return;
+	array_each(process, report->processes, report->process_count) {
+		if (process->pid == end->pid)
+			command = process;
+	}
+	text_add(text, "%s", number ? "KILLED: " : "");
+	if (command)
+		text_add_process(text, command);
+	else
+		text_add(text, "the command");
+	text_add(text, " %s %s after the start", mmt_format_status(end->status, status),
+		 text_since(text, report, end->time_ns));
+	text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
+}
+
 /* Before all else: the figures of a victim are older than its end, when the kernel has freed its memory already. */
 static void put_oom_kills(struct text *text, const struct mmt_report *report)
 {
@@ -542,6 +568,7 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 		text_add(text, "OOM-KILLED: %u more; --json has all", shown - OOM_KILLS_SHOWN);
 		text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
 	}
+	put_command_end(text, report, shown);
 }
 
 void text_verdict(struct text *text, const struct mmt_report *report)

@@ -48,6 +48,7 @@ enum event_kind {
 	EVENT_GROUP_MEMORY,	   /* a memory counter of the control group */
 	EVENT_LIMIT,		   /* a limit of memory, of a process or of the machine */
 	EVENT_OOM_KILL,		   /* the OOM killer chose this process, of any scope */
+	EVENT_COMMAND_ENDED,	   /* by a signal, or with a status other than 0 */
 };
 
 /* Why a snapshot was taken. */

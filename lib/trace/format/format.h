@@ -119,7 +119,8 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  * number of processes or microseconds, and the number of the reading; after NOTE_GROUP_CURRENT its path with a NUL.
  * Limits of the record's process, or of the machine: bytes, and how many of them are used. A victim of the
  * OOM killer, which may be another process than the recorded ones: the thread that ran out of memory, 0, and the name
- * of the process, if it is known, with a NUL.
+ * of the process, if it is known, with a NUL. The end of the recorded command, if not with status 0: its wait status,
+ * and 0.
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
@@ -150,7 +151,8 @@ enum note_kind {
 	NOTE_LIMIT_HUGE_PAGES = 21,
 	NOTE_OOM_KILL = 22,
 	NOTE_GROUP_HIGH = 23,
-	NOTE_GROUP_THROTTLED = 24
+	NOTE_GROUP_THROTTLED = 24,
+	NOTE_COMMAND_ENDED = 25
 };
 /* The figures of a group are numbered from 0; the last two have kinds apart. */
 #define NOTE_GROUP_FIGURES (NOTE_GROUP_STALLED - NOTE_GROUP_FIRST + 3)

@@ -166,6 +166,7 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	    [NOTE_LIMIT_FIRST... NOTE_LIMIT_HUGE_PAGES] = EVENT_LIMIT,
 	    [NOTE_OOM_KILL] = EVENT_OOM_KILL,
 	    [NOTE_GROUP_HIGH... NOTE_GROUP_THROTTLED] = EVENT_GROUP_MEMORY,
+	    [NOTE_COMMAND_ENDED] = EVENT_COMMAND_ENDED,
 	};
 	uint32_t kind;
 
