@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* mmtrace export: writes a report, or a series of them, in the formats of other viewers. */
-#include <inttypes.h>
+/* mmtrace export: writes a report in the formats of other viewers. */
 #include <mmtrace/confine.h>
 #include <mmtrace/export.h>
 #include <stdio.h>
@@ -14,7 +13,6 @@
 #include "cli/terminal.h"
 
 #define FORMATS_MAX 32
-#define SERIES_MAX 9999 /* files */
 
 struct export_settings {
 	struct report_selection selection;
@@ -24,7 +22,6 @@ struct export_settings {
 	const char *output; /* NULL: standard output */
 	char *own_output;   /* a name that the user did not choose; owned */
 	int format_place;
-	uint64_t every_ns;
 	bool format_given, weight_given;
 	const char *format_names[FORMATS_MAX + 1];
 	char format_words[256]; /* for --help: "folded|pprof" */
@@ -45,72 +42,11 @@ static const char *extension(const char *path)
 	return dot ? dot : "";
 }
 
-/* "heap.pb.gz" becomes "heap.0001.pb.gz". The caller frees it; NULL: out of memory. */
-static char *series_name(const char *path, uint64_t number)
-{
-	const char *base = base_name(path);
-	const char *dot = *base ? strchr(base + 1, '.') : NULL;
-	int stem = dot ? (int)(dot - path) : (int)strlen(path);
-	char *name;
-
-	return asprintf(&name, "%.*s.%04" PRIu64 "%s", stem, path, number, path + stem) < 0 ? NULL : name;
-}
-
 static struct mmt_error *write_exported(const void *context, FILE *stream)
 {
 	const struct export_settings *settings = context;
 
 	return mmt_export(settings->report, settings->format->name, settings->weight, stream);
-}
-
-static int write_numbered(const struct command *command, const struct export_settings *settings, uint64_t number)
-{
-	char *name = series_name(settings->output, number);
-	int status = EXIT_UNUSABLE;
-
-	if (name)
-		status = result_file_write(command, name, write_exported, settings);
-	else
-		message(command, "out of memory");
-	free(name);
-	return status;
-}
-
-/* Write the state after each `every_ns` of the window of the report; each state is a separate report. */
-static int write_series(const struct command *command, struct export_settings *settings)
-{
-	const struct mmt_report *last = settings->report;
-	uint64_t from_ns = last->from_ns, length_ns = last->to_ns - from_ns;
-	uint64_t count = length_ns ? (length_ns - 1) / settings->every_ns + 1 : 1;
-	int status = EXIT_OK;
-	char *older;
-
-	if (count > SERIES_MAX)
-		return message_usage(command, "--every: %" PRIu64 " files exceed the limit of %d: use longer steps",
-				     count, SERIES_MAX);
-	for (uint64_t i = 1; status == EXIT_OK && i < count; i++) {
-		struct mmt_report *report;
-		struct mmt_error *error;
-
-		settings->selection.report.to =
-		    (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, from_ns + i * settings->every_ns};
-		error = report_create(&settings->selection.report, &report);
-		if (error)
-			return message_input_error(command, settings->selection.report.input, error);
-		settings->report = report;
-		status = write_numbered(command, settings, i);
-		mmt_report_destroy(report);
-	}
-	settings->report = last;
-	if (status == EXIT_OK)
-		status = write_numbered(command, settings, count);
-	/* A viewer that reads all numbered files would treat those of an earlier, longer series as later states. */
-	older = status == EXIT_OK ? series_name(settings->output, count + 1) : NULL;
-	if (older && access(older, F_OK) == 0)
-		message(command, "warning: %s is from an earlier, longer series: remove it and the files after it",
-			older);
-	free(older);
-	return status;
 }
 
 static int write_export(const struct command *command, struct export_settings *settings)
@@ -119,8 +55,6 @@ static int write_export(const struct command *command, struct export_settings *s
 	struct mmt_error *error;
 	int status;
 
-	if (settings->every_ns)
-		return write_series(command, settings);
 	if (!settings->output) {
 		error = write_exported(settings, stdout);
 		return error ? message_error(command, error) : pager_finish(command, EXIT_OK);
@@ -245,10 +179,6 @@ static int take_arguments(const struct command *command, struct export_settings 
 	if (settings->weight_given && !settings->format->weighted)
 		return message_usage(command, "--weight needs --format svg or folded: %s contains all figures",
 				     settings->format->name);
-	if (settings->every_ns && strcmp(settings->format->name, "pprof"))
-		return message_usage(command, "--every needs --format pprof");
-	if (settings->every_ns && (!settings->output || !strcmp(settings->selection.report.input, "-")))
-		return message_usage(command, "--every writes several files: pass a recording and --output FILE");
 	if (settings->output)
 		return check_name(command, settings);
 	if (!isatty(STDOUT_FILENO))
@@ -276,8 +206,6 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	    OPTION(0, "weight", NULL, &settings.weight, "memory|unfreed|resident|committed|allocated|count",
 		   "the figure of each stack in svg and folded (default memory, as in reports)", .choices = weights,
 		   .given = &settings.weight_given),
-	    OPTION(0, "every", value_duration, &settings.every_ns, "TIME",
-		   "write a pprof file after each TIME (10s, 5m), numbered"),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    OPTIONS_END,
 	};

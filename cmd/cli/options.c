@@ -401,6 +401,7 @@ static const struct other_option {
     {{"report", "export"}, "at", "", "use --to", true},
     {{"help"}, "completion", "", "the completion scripts are installed with mmtrace", true},
     {{"report", "export"}, "tail", "", "use --min-age", true},
+    {{"export"}, "every", "", "export each time with --to TIME", true},
     {{"export"}, "format", "massif", "use heaptrack, whose viewer has the same chart", true},
     {{"record"}, "d", "", DURATION, false},
     {{"record"}, "time", "", DURATION, false},

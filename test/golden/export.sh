@@ -59,22 +59,7 @@ cp "$data/more.data" file.out
 run 2 export -f folded -o file.out "$data/more.data"
 says 'file.out is a recording and is not replaced'
 cmp -s file.out "$data/more.data" || complain "export replaced a recording"
-
 rm file.out
-run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
-[ "$(echo file*)" = 'file.0001.pb.gz file.0002.pb.gz file.0003.pb.gz' ] || complain "the series is $(echo file*)"
-run 0 export -f pprof -o whole "$data/more.data"
-cmp -s whole file.0003.pb.gz || complain "the last of a series is not the state at the end"
-start=$("$MMTRACE" report --json --to 200ms "$data/more.data" | jq .to_ns)
-run 0 export -f pprof --to "@$start" -o at "$data/more.data"
-cmp -s at file.0001.pb.gz || complain "a file of a series is not the state at its time"
-
-touch file.0004.pb.gz
-run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
-says 'file.0004.pb.gz is from an earlier, longer series'
-rm file.0004.pb.gz
-run 0 export -f pprof --every 200ms -o file.pb.gz "$data/more.data"
-[ ! -s messages ] || complain "a series without older files: $(cat messages)"
 
 # The page of report --html, for the same selection; the viewer chooses the weight.
 for selection in "" "--to 300ms --class anon,file --hide main" "--focus *mmap* --min-age 1ms"; do
@@ -88,8 +73,6 @@ run 0 export -f html "$data/more.data"
 "$MMTRACE" report --html - "$data/more.data" | cmp -s - output || complain "export -f html to standard output differs from report --html"
 run 2 export -f html --weight count "$data/more.data"
 says 'html contains all figures'
-run 2 export -f html --every 1s -o file.html "$data/more.data"
-says '--every needs --format pprof'
 
 # Names of another viewer's files are mistakes.
 run 2 export -f folded -o leak.svg "$data/more.data"
@@ -160,10 +143,6 @@ for recording in leak more troubled; do
 	END
 done
 
-run 2 export -f folded --every 1s -o file "$data/more.data"
-says '--every needs --format pprof'
-run 2 export -f pprof --every 1s "$data/more.data"
-says '--every writes several files'
 run 2 export -f pprof --weight count -o file "$data/more.data"
 says 'pprof contains all figures'
 run 2 export -f flamegraph "$data/more.data"

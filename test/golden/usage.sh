@@ -86,6 +86,7 @@ refuse 2 " report: option --tail was removed; use --min-age" report --tail 10%
 refuse 2 " report: option --at was removed; use --to" report --at=1h
 refuse 2 " record: option --check-exit was removed; --snapshot-interval checks a command more often" record --check-exit -- true
 refuse 2 " record: option --madvise was removed; calls of madvise that succeed are recorded without it" record --madvise -- true
+refuse 2 " export: option --every was removed; export each time with --to TIME" export -f pprof --every 1s leak.data
 refuse 2 " export: --format massif was removed; use heaptrack, whose viewer has the same chart" export -f massif
 # Only of the commands that had them, and an option is not a value.
 refuse 2 " record: unknown option --at" record --at 1h
