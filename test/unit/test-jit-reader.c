@@ -30,10 +30,9 @@ static struct jit_code code; /* of the recording */
 static size_t page_bytes;
 static char messages[1024];
 static uint64_t thread_ns, step_ns;
-static bool kernel_is_old, memory_is_denied;
+static bool memory_is_denied;
 
 __typeof__(clock_thread_ns) __real_clock_thread_ns, __wrap_clock_thread_ns;
-__typeof__(mapping_query) __real_mapping_query, __wrap_mapping_query;
 __typeof__(process_file_open) __real_process_file_open, __wrap_process_file_open;
 
 /* However slow the machine, no pass takes longer than its limit. */
@@ -48,11 +47,6 @@ int __wrap_process_file_open(struct blocking_calls *calls, pid_t pid, const char
 		return __real_process_file_open(calls, pid, name);
 	errno = EACCES;
 	return -1;
-}
-
-enum mapped_kind __wrap_mapping_query(int maps, uint64_t address, struct procmaps_line *line_ret)
-{
-	return kernel_is_old ? MAPPED_UNKNOWN : __real_mapping_query(maps, address, line_ret);
 }
 
 static void take_message(void *context, bool warning, const char *text)
@@ -70,12 +64,6 @@ static void set_up(void)
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	messages[0] = 0;
 	step_ns = 1000;
-}
-
-static void set_up_before_6_11(void)
-{
-	set_up();
-	kernel_is_old = true;
 }
 
 static void tear_down(void)
@@ -630,28 +618,20 @@ START_TEST(reused_pid)
 }
 END_TEST
 
-static void add_reading(TCase *tests)
-{
-	tcase_add_tests(tests, neighbouring_data_takes_no_room, unmapped_code_stays, short_passes_read_all_code,
-			code_of_ended_children_makes_room, pages_without_room_are_not_read_again,
-			compressed_bytes_are_limited, earlier_programs_make_room, changing_pages_are_read_again,
-			ended_programs_are_forgotten, processes_are_read_in_turn, gone_processes_are_forgotten,
-			missing_descriptors_are_reported, waits_of_earlier_passes_do_not_count,
-			memory_that_is_readable_later_is_read, unreadable_memory_is_reported);
-}
-
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("jit-reader");
-	TCase *tests = add_tcase(suite, "jit-reader"), *old = add_tcase(suite, "before 6.11");
+	TCase *tests = add_tcase(suite, "jit-reader");
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_checked_fixture(old, set_up_before_6_11, tear_down);
 	tcase_add_tests(tests, the_share_of_the_time_is_kept, only_jit_code_is_noted, records_in_time_order,
 			late_exec_record, exec_record_before_reading, reused_pid);
-	if (!emulator_hides("the pages of a process that are code")) {
-		add_reading(tests);
-		add_reading(old);
-	}
+	if (!emulator_hides("the pages of a process that are code"))
+		tcase_add_tests(tests, neighbouring_data_takes_no_room, unmapped_code_stays, short_passes_read_all_code,
+				code_of_ended_children_makes_room, pages_without_room_are_not_read_again,
+				compressed_bytes_are_limited, earlier_programs_make_room, changing_pages_are_read_again,
+				ended_programs_are_forgotten, processes_are_read_in_turn, gone_processes_are_forgotten,
+				missing_descriptors_are_reported, waits_of_earlier_passes_do_not_count,
+				memory_that_is_readable_later_is_read, unreadable_memory_is_reported);
 	return suite;
 }

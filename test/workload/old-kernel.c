@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define READ_LOST (1ULL << 4)		   /* PERF_FORMAT_LOST, Linux 6.0 */
-#define FIRST_LATER_CALL 441		   /* after process_madvise(), Linux 5.10 */
+#define READ_LOST (1ULL << 4) /* PERF_FORMAT_LOST, Linux 6.0 */
+#define FIRST_LATER_CALL 441  /* after process_madvise(), Linux 5.10 */
 #define LAST_LATER_CALL 600
-#define IS_OF_PROC(request) (_IOC_TYPE(request) == 'f' && _IOC_NR(request) >= 16) /* PAGEMAP_SCAN, PROCMAP_QUERY */
+#define IS_OF_PROC(request) (_IOC_TYPE(request) == 'f' && _IOC_NR(request) >= 16) /* PAGEMAP_SCAN */
 
 typedef long (*syscall_function)(long number, ...);
 typedef int (*ioctl_function)(int fd, unsigned long request, ...);

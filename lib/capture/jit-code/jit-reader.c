@@ -154,13 +154,12 @@ struct code_pass {
 
 /* Mappings of a program that may hold JIT code, in ascending order. */
 struct code_list {
-	uint64_t queried; /* the kernel can be queried for a mapping, and need not list all (Linux 6.11) */
 	uint64_t count;
 	struct resident_run ranges[RANGES_MAX];
 };
 
 struct code_buffers {
-	struct code_list list, check;
+	struct code_list list;
 	uint8_t piece[PIECE_BYTES];
 };
 
@@ -185,25 +184,18 @@ static struct mmt_error *give_way(struct code_pass *pass)
 	return error;
 }
 
-/* Runs in the helper: lists the first mappings between two addresses. */
+/* Runs in the helper: lists the first mappings that end above an address. */
 static void list_mappings(struct blocking_call *call)
 {
-	const struct resident_run *wanted = call->argument;
+	const uint64_t *start = call->argument;
 	struct code_list *list = call->result;
-	enum mapped_kind kind = MAPPED_CODE;
-	struct procmaps_line line = {.end = wanted->start};
+	struct procmaps_line line;
 	struct mapping_scan scan;
 
 	list->count = 0;
-	while (line.end < wanted->end && list->count < RANGES_MAX &&
-	       (kind = mapping_query(call->given, line.end, &line)) == MAPPED_CODE) {
-		if (jit_code_is_wanted(line.path))
-			list->ranges[list->count++] = (struct resident_run){line.start, line.end};
-	}
-	list->queried = kind != MAPPED_UNKNOWN;
-	if (!list->queried && mapping_scan_begin(&scan, NULL, 0, call->given)) {
+	if (mapping_scan_begin(&scan, NULL, 0, call->given)) {
 		while (list->count < RANGES_MAX && mapping_scan_next(&scan, call->given, &line)) {
-			if (line.end > wanted->start && line.protection & PROT_EXEC && jit_code_is_wanted(line.path))
+			if (line.end > *start && line.protection & PROT_EXEC && jit_code_is_wanted(line.path))
 				list->ranges[list->count++] = (struct resident_run){line.start, line.end};
 		}
 		mapping_scan_end(&scan);
@@ -211,56 +203,14 @@ static void list_mappings(struct blocking_call *call)
 	call->result_bytes = offsetof(struct code_list, ranges) + list->count * sizeof(*list->ranges);
 }
 
-static void list_code(const struct code_pass *pass, const struct jit_program *program, uint64_t start, uint64_t end,
-		      struct code_list *list)
-{
-	const struct resident_run wanted = {start, end};
-	struct blocking_call call = {.place = place_of_process(program->pid),
-				     .run = list_mappings,
-				     .argument = &wanted,
-				     .argument_bytes = sizeof(wanted),
-				     .given = program->maps,
-				     .result = list,
-				     .result_bytes = sizeof(*list)};
-
-	if (!blocking_call(&pass->recorder->calls, &call))
-		list->count = 0;
-}
-
-/*
- * Keeps only those parts of the bytes read that are still executable: data may have been mapped there since, and data
- * must not get into the recording. A kernel that cannot be queried has just shown them as code.
- */
-static struct mmt_error *keep_code(const struct code_pass *pass, struct jit_program *program, uint64_t start,
-				   uint64_t end)
-{
-	size_t page_bytes = pass->reader->page_bytes;
-	struct code_list *check = &pass->buffers->check;
-	struct mmt_error *error = NULL;
-
-	if (pass->buffers->list.queried) {
-		list_code(pass, program, start, end, check);
-	} else {
-		check->count = 1;
-		check->ranges[0] = (struct resident_run){start, end};
-	}
-	for (size_t i = 0; i < check->count; i++) {
-		uint64_t address = check->ranges[i].start > start ? check->ranges[i].start : start;
-
-		for (; !error && address < check->ranges[i].end && address + page_bytes <= end; address += page_bytes)
-			error = put_page(pass->reader, program, address, pass->buffers->piece + (address - start),
-					 pass->now_ns);
-	}
-	return error;
-}
-
 /* Reads the first adjacent pages of the run that are due. *position: the address reached; the end of the run if nothing
- * more can be read there. */
+ * more can be read there. If data was mapped there since the list of code, it gets into the stored code. */
 static struct mmt_error *read_piece(const struct code_pass *pass, struct jit_program *program,
 				    const struct resident_run *run, uint64_t *position)
 {
 	size_t page_bytes = pass->reader->page_bytes;
 	uint64_t start = *position, end;
+	struct mmt_error *error = NULL;
 	ssize_t count = 0;
 
 	while (start < run->end && !is_due(program, start, pass->due_ns))
@@ -274,7 +224,9 @@ static struct mmt_error *read_piece(const struct code_pass *pass, struct jit_pro
 	if (end > start)
 		count = process_file_read(&pass->recorder->calls, program->pid, program->memory, pass->buffers->piece,
 					  (size_t)(end - start), (int64_t)start);
-	return count > 0 ? keep_code(pass, program, start, start + (uint64_t)count) : NULL;
+	for (ssize_t i = 0; !error && i + (ssize_t)page_bytes <= count; i += (ssize_t)page_bytes)
+		error = put_page(pass->reader, program, start + (uint64_t)i, pass->buffers->piece + i, pass->now_ns);
+	return error;
 }
 
 /* Reads resident pages from START to END until the pass is over, but at least one piece. *position_ret: the address
@@ -314,7 +266,16 @@ static struct mmt_error *read_code(struct code_pass *pass, struct jit_program *p
 	bool over = false;
 
 	do {
-		list_code(pass, program, position, UINT64_MAX, list);
+		struct blocking_call call = {.place = place_of_process(program->pid),
+					     .run = list_mappings,
+					     .argument = &position,
+					     .argument_bytes = sizeof(position),
+					     .given = program->maps,
+					     .result = list,
+					     .result_bytes = sizeof(*list)};
+
+		if (!blocking_call(&pass->recorder->calls, &call))
+			list->count = 0;
 		for (size_t i = 0; !error && !over && i < list->count; i++) {
 			const struct resident_run *range = &list->ranges[i];
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -753,36 +752,6 @@ bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_
 		position++;
 	copy_path(position, end, line_ret->path);
 	return true;
-}
-
-/* From linux/fs.h of Linux 6.11, for older headers. */
-#define QUERY_EXECUTABLE 4ull
-#define QUERY_THIS_OR_NEXT 16ull
-
-struct query {
-	uint64_t size, flags, address;
-	uint64_t start, end, mapping_flags, page_bytes, file_offset, inode;
-	uint32_t device_major, device_minor, name_size, build_id_size;
-	uint64_t name_address, build_id_address;
-};
-
-#define QUERY_IOCTL _IOWR('f', 17, struct query)
-
-enum mapped_kind mapping_query(int maps, uint64_t address, struct procmaps_line *line_ret)
-{
-	struct query query = {.size = sizeof(query),
-			      .flags = QUERY_EXECUTABLE | QUERY_THIS_OR_NEXT,
-			      .address = address,
-			      .name_size = sizeof(line_ret->path),
-			      .name_address = (uintptr_t)line_ret->path};
-
-	if (ioctl(maps, QUERY_IOCTL, &query) < 0)
-		return errno == ENOTTY || errno == EINVAL ? MAPPED_UNKNOWN : MAPPED_NOTHING;
-	line_ret->start = query.start;
-	line_ret->end = query.end;
-	if (!query.name_size)
-		line_ret->path[0] = '\0';
-	return MAPPED_CODE;
 }
 
 /* longer than any line; the kernel returns up to a page of lines per read */

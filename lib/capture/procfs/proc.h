@@ -191,16 +191,6 @@ struct procmaps_line {
 /* Parses one line, which ends with a newline or a zero byte. False: it does not have the kernel's format. */
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret);
 
-enum mapped_kind {
-	MAPPED_NOTHING, /* no more executable mappings, or the process has ended */
-	MAPPED_CODE,
-	MAPPED_UNKNOWN /* Linux before 6.11 has no such query */
-};
-
-/* Queries (PROCMAP_QUERY) the first executable mapping that ends above `address`: its start, its end, and its path,
- * which is empty if it has none. `maps`: an open /proc/PID/maps. */
-enum mapped_kind mapping_query(int maps, uint64_t address, struct procmaps_line *line_ret);
-
 /* Reads /proc/PID/maps or smaps line by line. */
 struct mapping_scan {
 	struct blocking_calls *calls;
