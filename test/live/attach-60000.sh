@@ -10,8 +10,9 @@ limit=$(cat /proc/sys/vm/max_map_count)
 [ "$limit" -ge 65530 ] || skip "vm.max_map_count is $limit"
 use_own_group
 start_workload attach-many
+# Packing would compete with the busy process.
 for scope in threads threads threads "${cpu_scopes[@]}"; do
-	begin_recording -q -m 64M -g fp --scope $scope -p "$pid"
+	begin_recording --raw -q -m 64M -g fp --scope $scope -p "$pid"
 	let_run "$pid" 100
 	stop_recording
 	report_json

@@ -16,7 +16,8 @@ has_readings() {
 }
 
 start_workload busy
-begin_recording -q -m 64M --snapshot-interval 100ms -p "$pid"
+# Packing would compete with four busy threads.
+begin_recording --raw -q -m 64M --snapshot-interval 100ms -p "$pid"
 wait_until "readings during recording" has_readings 2
 stop_recording
 report_json
@@ -30,7 +31,7 @@ milliseconds=$(jq '(.end_ns - .start_ns) / 1000000 | floor' report.json)
 	fail "$readings readings in $milliseconds ms, one each 100 ms"
 [ "$readings" = "$ends" ] || fail "$readings readings, but $ends ends of such"
 # The recording's clock advances between them, because the recorder reads calls between snapshots.
-"$MMTRACE" record -q --snapshot-interval 0 --duration 300ms -p "$pid" -o "$recording" || fail "record: status $?"
+"$MMTRACE" record --raw -q --snapshot-interval 0 --duration 300ms -p "$pid" -o "$recording" || fail "record: status $?"
 dump_and_count
 [ "$readings" = 0 ] || fail "$readings readings although none were asked for"
 kill -9 "$pid"
