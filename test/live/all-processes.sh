@@ -136,6 +136,14 @@ expect_json '.completeness.left_processes == 1'
 expect_check 1
 kill -9 "$pid"
 
+# Recording ends when the group is removed: another one of this name would not be recorded.
+mkdir "$unified/$group/short-lived" || fail "no control group that will be removed"
+start_recording --cgroup "$group/short-lived"
+rmdir "$unified/$group/short-lived" || fail "the group is still in use"
+wait_until "the recorder to end" eval '! lives "$recorder"'
+wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
+grep -q 'target ended' record.log || fail "the summary does not say why it ended: $(cat record.log)"
+
 # With --scope cgroup, a target that is moved is recorded in its new group or, if that contains the first one, on every CPU.
 # Each call after that is recorded once.
 mkdir "$unified/$group/other" || fail "no other control group"

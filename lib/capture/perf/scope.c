@@ -383,6 +383,11 @@ bool cgroup_has_processes(int cgroup)
 	return failure >= 0 || failure == -ENODEV || failure == -ENOENT;
 }
 
+bool cgroup_is_removed(int cgroup)
+{
+	return cgroup >= 0 && faccessat(cgroup, PROCESSES_FILE, F_OK, 0) < 0 && (errno == ENOENT || errno == ENODEV);
+}
+
 static bool list_below(int cgroup, unsigned depth, proc_pids *pids)
 {
 	CLEANUP(free) char *text = NULL;

@@ -90,6 +90,9 @@ bool cgroup_contains(int cgroup, int other);
 /* Can the processes of this group be listed? Those of a threaded control group cannot. */
 bool cgroup_has_processes(int cgroup);
 
+/* Will the group never have processes again? Not if it is -1. */
+bool cgroup_is_removed(int cgroup);
+
 /* Appends the processes of the group and of its descendants. False: the group cannot be read, or out of memory. */
 bool cgroup_list_processes(int cgroup, proc_pids *pids);
 
