@@ -365,7 +365,8 @@ static struct mmt_error *start(struct recorder *recorder)
 	/* Find write errors before the command runs: if its exec fails, a recording with the same file name is not
 	 * replaced. */
 	if (!error && command)
-		error = writer_write_head(recorder->writer) ?: command_release(&recorder->command);
+		error = writer_write_head(recorder->writer)
+			    ?: command_release(&recorder->command, recorder->options->stop_fd);
 	if (!error)
 		error = start_writing(recorder);
 	if (!error && waits)
@@ -453,7 +454,7 @@ static struct mmt_error *run(struct recorder *recorder)
 		finish(recorder);
 	}
 	if (!command_stop(&recorder->command))
-		recorder_message(recorder, true, "%s (process %d) was sent SIGTERM but did not end within a second",
+		recorder_message(recorder, true, "%s (process %d) was sent SIGTERM but did not end in time",
 				 recorder->command.name, (int)recorder->command.pid);
 	recorder->summary.command_status = recorder->command.status;
 	return error;

@@ -168,3 +168,25 @@ for options in "${scopes[@]}"; do
 		wait_for_end "$files" "$first" "$executing"
 	done
 done
+
+# The program itself lies there, so its exec does not return.
+is_in_call() {
+	local command
+	command=$(child_of "$recorder") && [ "$1" != top ] || command=$(child_of "$command")
+	grep -qE '^State:.D|fuse' "/proc/$command"/{status,stack}
+}
+
+start_silent_files
+for options in record "record --scope cpus" "top"; do
+	read -r -a words <<<"$options"
+	env --default-signal=INT nsenter --mount --target "$files" "$MMTRACE" "${words[@]}" -o program.data -- \
+		"$directory/files/file" >record.log 2>&1 &
+	recorder=$!
+	processes+=("$recorder")
+	wait_until "the command to be stuck" is_in_call "${words[0]}"
+	kill -INT "$recorder"
+	wait_until "$options to end" has_ended
+	grep -q 'SIGTERM.*did not end' record.log || fail "$options has another end: $(cat record.log)"
+done
+kill -9 "$files"
+wait_for_end "$files"

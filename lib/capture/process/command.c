@@ -18,6 +18,7 @@
 
 #define STOP_TIMEOUT_MS 1000
 #define STATUS_CANNOT_RUN 127
+#define IS_32_BIT 0 /* sent instead of an errno */
 
 void command_init(struct traced_command *command)
 {
@@ -39,39 +40,7 @@ void command_deinit(struct traced_command *command)
 	}
 }
 
-/* In the child: waits for the release, then executes the command. */
-_Noreturn static void run_child(const struct traced_command *command, char *const *arguments, int error_pipe)
-{
-	struct rlimit limit;
-	sigset_t blocked;
-	char word;
-	int errno_value;
-
-	/* The recorder may catch or ignore signals that its caller did not, and block signals that it reads from a
-	 * descriptor; the command must not inherit this. Its exec resets caught signals to their default action. */
-	signal(SIGPIPE, SIG_DFL);
-	for (const int *number = command->ignores; number && *number; number++)
-		signal(*number, SIG_IGN);
-	sigemptyset(&blocked);
-	for (const int *number = command->blocks; number && *number; number++)
-		sigaddset(&blocked, *number);
-	sigprocmask(SIG_SETMASK, &blocked, NULL);
-	if (command->descriptor_limit && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = command->descriptor_limit;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-	if (command->output_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-		_exit(STATUS_CANNOT_RUN);
-	if (read(command->go_pipe[0], &word, 1) == 1) {
-		execvp(arguments[0], arguments);
-		errno_value = errno;
-		if (write(error_pipe, &errno_value, sizeof(errno_value)) < 0)
-			_exit(STATUS_CANNOT_RUN);
-	}
-	_exit(STATUS_CANNOT_RUN);
-}
-
-/* Opens the file that execvp() will execute. Negative: there is none. */
+/* Opens the file that execvp() will execute, whose file system may not answer. Negative: there is none. */
 static int open_program(const char *name)
 {
 	const char *directories = getenv("PATH");
@@ -91,16 +60,46 @@ static int open_program(const char *name)
 	return fd;
 }
 
+/* In the child: waits for the release, then executes the command. */
+_Noreturn static void run_child(const struct traced_command *command, char *const *arguments, int error_pipe)
+{
+	struct rlimit limit;
+	sigset_t blocked;
+	int errno_value, fd;
+	char word;
+
+	/* The recorder may catch or ignore signals that its caller did not, and block signals that it reads from a
+	 * descriptor; the command must not inherit this. Its exec resets caught signals to their default action. */
+	signal(SIGPIPE, SIG_DFL);
+	for (const int *number = command->ignores; number && *number; number++)
+		signal(*number, SIG_IGN);
+	sigemptyset(&blocked);
+	for (const int *number = command->blocks; number && *number; number++)
+		sigaddset(&blocked, *number);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	if (command->descriptor_limit && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = command->descriptor_limit;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (command->output_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		_exit(STATUS_CANNOT_RUN);
+	if (read(command->go_pipe[0], &word, 1) == 1) {
+		fd = open_program(arguments[0]);
+		errno_value = IS_32_BIT;
+		if (fd < 0 || !proc_is_32_bit_program(fd)) {
+			execvp(arguments[0], arguments);
+			errno_value = errno;
+		}
+		if (write(error_pipe, &errno_value, sizeof(errno_value)) < 0)
+			_exit(STATUS_CANNOT_RUN);
+	}
+	_exit(STATUS_CANNOT_RUN);
+}
+
 struct mmt_error *command_start(struct traced_command *command, char *const *arguments)
 {
-	int fd = open_program(arguments[0]), error_pipe[2], errno_value;
-	bool is_32_bit = fd >= 0 && proc_is_32_bit_program(fd);
+	int error_pipe[2], errno_value;
 
-	close_descriptor(&fd);
-	if (is_32_bit)
-		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "%s is a 32-bit program: its system calls cannot be recorded on a 64-bit kernel",
-				    arguments[0]);
 	if (pipe2(command->go_pipe, O_CLOEXEC) < 0 || pipe2(error_pipe, O_CLOEXEC) < 0)
 		return error_system(errno, "cannot create a pipe");
 	command->name = arguments[0];
@@ -120,21 +119,28 @@ struct mmt_error *command_start(struct traced_command *command, char *const *arg
 	return NULL;
 }
 
-struct mmt_error *command_release(struct traced_command *command)
+struct mmt_error *command_release(struct traced_command *command, int stop_fd)
 {
-	int errno_value = 0;
-	ssize_t count;
+	struct pollfd items[] = {{.fd = command->error_pipe, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+	int errno_value;
+	bool failed;
 
 	if (write(command->go_pipe[1], "g", 1) != 1)
 		return error_system(errno, "cannot start %s after recording has begun", command->name);
-	do
-		count = read(command->error_pipe, &errno_value, sizeof(errno_value));
-	while (count < 0 && errno == EINTR);
-	if (count == sizeof(errno_value))
+	while (poll(items, 2, -1) < 0 && errno == EINTR)
+		;
+	failed =
+	    items[0].revents && read(command->error_pipe, &errno_value, sizeof(errno_value)) == sizeof(errno_value);
+	if (failed && errno_value == IS_32_BIT)
+		return error_create(MMT_ERROR_UNSUPPORTED,
+				    "%s is a 32-bit program: its system calls cannot be recorded on a 64-bit kernel",
+				    command->name);
+	if (failed)
 		return error_set_code(error_system(errno_value, "cannot run %s", command->name), MMT_ERROR_COMMAND);
 	close_descriptor(&command->go_pipe[0]);
 	close_descriptor(&command->go_pipe[1]);
-	close_descriptor(&command->error_pipe);
+	if (items[0].revents)
+		close_descriptor(&command->error_pipe);
 	return NULL;
 }
 
@@ -161,6 +167,7 @@ int command_status(const struct traced_command *command)
 bool command_stop(struct traced_command *command)
 {
 	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
+	bool in_exec = command->go_pipe[0] < 0 && command->error_pipe >= 0; /* which may last for ever */
 	int status;
 
 	/* Closing the pipe makes a command that was not released exit. */
@@ -172,7 +179,7 @@ bool command_stop(struct traced_command *command)
 	if (command->pid <= 0)
 		return true;
 	kill(command->pid, SIGTERM);
-	while (ended.fd >= 0 && poll(&ended, 1, STOP_TIMEOUT_MS) < 0 && errno == EINTR)
+	while (ended.fd >= 0 && poll(&ended, 1, in_exec ? 0 : STOP_TIMEOUT_MS) < 0 && errno == EINTR)
 		;
 	/* Leave the status unknown: the command was terminated and has no result of its own. */
 	if (waitpid(command->pid, NULL, WNOHANG) == command->pid)
