@@ -352,6 +352,23 @@ START_TEST(only_so_many_helpers)
 }
 END_TEST
 
+/* Each silent file system costs one helper, also when programs of several of them take turns. */
+START_TEST(silent_places_are_remembered)
+{
+	static const char *const places[] = {"/proc/version", "/sys/kernel/notes"};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		ck_assert_pstr_eq(function_of(i + 1), "test_suite");
+		ck_assert_int_eq(kill(plan->helper, SIGSTOP), 0);
+		ck_assert(!names_helper_file_answers(helper, places[i]));
+	}
+	ck_assert_pstr_eq(function_of(3), "test_suite");
+	for (uint32_t i = 0; i < 2; i++)
+		ck_assert(!names_helper_file_answers(helper, places[i]));
+	ck_assert(names_helper_file_answers(helper, "/dev/null"));
+}
+END_TEST
+
 /* The helper must not keep a pipe of this process open, and Ctrl-C is for this process. */
 START_TEST(it_has_no_descriptors_and_ignores_signals)
 {
@@ -384,6 +401,7 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, a_crash, an_invalid_answer, an_exit, an_alarm, the_thread_that_asks_first_ends,
 			somebody_kills_it, an_endless_loop, no_progress, an_invalid_list,
 			killed_while_it_has_nothing_to_do, it_cannot_be_started, own_symbols_are_left, a_memory_bomb,
-			killed_after_some_answers, only_so_many_helpers, it_has_no_descriptors_and_ignores_signals);
+			killed_after_some_answers, only_so_many_helpers, silent_places_are_remembered,
+			it_has_no_descriptors_and_ignores_signals);
 	return suite;
 }

@@ -46,14 +46,14 @@ struct names_helper {
 	struct names_calls calls;
 	struct helper processes[LIMIT_NAMES_ENDS + 2]; /* by `ends`: those that ended may be dying */
 	uint32_t ends;
-	int failure;	      /* errno: the last one could not be started */
-	bool ended;	      /* found while it was asked */
-	bool types_end;	      /* the name of a type ended a helper: demangle no more of them */
-	char *silent;	      /* the mount point of a file system that does not answer; NULL: none */
-	time_t second;	      /* the last one that was counted */
-	unsigned seconds;     /* that the request takes */
-	unsigned asleep;      /* of these, the last ones without progress */
-	struct timespec used; /* processor time of the helper */
+	int failure;	       /* errno: the last one could not be started */
+	bool ended;	       /* found while it was asked */
+	bool types_end;	       /* the name of a type ended a helper: demangle no more of them */
+	VECTOR(char *) silent; /* mount points of file systems that do not answer */
+	time_t second;	       /* the last one that was counted */
+	unsigned seconds;      /* that the request takes */
+	unsigned asleep;       /* of these, the last ones without progress */
+	struct timespec used;  /* processor time of the helper */
 	struct buffer request;
 	void *answer;
 	VECTOR(struct fetched) fetched;
@@ -370,7 +370,9 @@ void names_helper_destroy(struct names_helper *helper)
 		helper_reap(&helper->processes[i]);
 	buffer_deinit(&helper->request);
 	free(helper->answer);
-	free(helper->silent);
+	for (size_t i = 0; i < helper->silent.count; i++)
+		free(helper->silent.items[i]);
+	vector_deinit(&helper->silent);
 	vector_deinit(&helper->fetched);
 	vector_deinit(&helper->frames);
 	id_table_deinit(&helper->texts_by_hash);
@@ -697,19 +699,23 @@ static char *find_mount_point(const char *path)
 bool names_helper_file_answers(struct names_helper *helper, const char *path)
 {
 	struct remote_names none = {.use = SYMBOLS_NONE};
-	CLEANUP(free) char *mount_point = helper->silent ? find_mount_point(path) : NULL;
+	CLEANUP(free) char *mount_point = helper->silent.count ? find_mount_point(path) : NULL;
 	struct bytes answer;
 
-	if (mount_point && !strcmp(mount_point, helper->silent))
-		return false;
+	for (size_t i = 0; mount_point && i < helper->silent.count; i++) {
+		if (!strcmp(mount_point, helper->silent.items[i]))
+			return false;
+	}
 	if (!start(helper))
-		return !helper->silent;
+		return !helper->silent.count;
 	buffer_clear(&helper->request);
 	begin_request(helper, REQUEST_FILE, &none);
 	buffer_put_string(&helper->request, path);
 	if (exchange(helper, &none, &answer) || helper->ended)
 		return true;
-	free(helper->silent);
-	helper->silent = find_mount_point(path);
+	if (!mount_point)
+		mount_point = find_mount_point(path);
+	if (mount_point && vector_push(&helper->silent, mount_point))
+		mount_point = NULL;
 	return false;
 }
