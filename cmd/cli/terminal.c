@@ -157,6 +157,14 @@ unsigned terminal_width(int fd)
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
+/* Lines above the prompt; 0: the descriptor is no terminal, or its size is not known. */
+static unsigned terminal_lines(int fd)
+{
+	struct winsize size = {0};
+
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row - 1u : 0;
+}
+
 const char *display_parse_stacks(const char *text, void *value)
 {
 	size_t *frames = value;
@@ -178,6 +186,7 @@ void display_start(const struct command *command, struct display *display, const
 	if (!display->html) {
 		display->text.fold = !display->limit_given && !display->json;
 		display->text.width = terminal_width(STDOUT_FILENO);
+		display->text.lines = terminal_lines(STDOUT_FILENO);
 		display->text.colour = display->colour == COLOUR_ALWAYS ||
 				       (display->colour == COLOUR_AUTO && isatty(STDOUT_FILENO) &&
 					!(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0);

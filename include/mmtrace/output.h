@@ -28,6 +28,7 @@ struct mmt_text_options {
 	size_t stack_frames; /* in text: frames per stack, after sequences of runtime frames were folded; 0: all
 				frames, not folded */
 	unsigned width;	     /* in columns; 0: unlimited */
+	unsigned lines;	     /* of the first screen; 0: those of a terminal of 24 lines */
 	bool colour;
 	bool ascii;	  /* ASCII characters only; trends are digits */
 	bool in_progress; /* the recorder still runs: do not warn that the recording is incomplete */

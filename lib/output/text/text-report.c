@@ -454,6 +454,7 @@ static void put_first_screen(struct text *text, const struct mmt_report *report,
 	const struct text_explanations empty = *explanations;
 	FILE *stream = text->stream;
 	bool sound = text_is_sound(report), fits = false;
+	size_t lines = text->options->lines ?: SCREEN_LINES;
 
 	for (size_t i = 0; !fits && i < TEXT_ROOMS; i++) {
 		char *screen = NULL;
@@ -479,7 +480,7 @@ static void put_first_screen(struct text *text, const struct mmt_report *report,
 			text_end_line(text);
 			text_trust(text, report);
 		}
-		fits = !text->options->width || text->lines <= SCREEN_LINES || i + 1 == TEXT_ROOMS;
+		fits = !text->options->width || text->lines <= lines || i + 1 == TEXT_ROOMS;
 		text->no_memory |= fclose(text->stream) != 0;
 		if (fits && screen)
 			fwrite(screen, 1, size, stream);
