@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -423,6 +424,29 @@ START_TEST(test_other_architecture)
 }
 END_TEST
 
+/* A program that cannot be read for lack of memory is not damaged. */
+START_TEST(test_no_memory)
+{
+	struct rlimit before, none;
+	struct module *module;
+	struct mmt_error *error;
+
+#ifdef __SANITIZE_ADDRESS__
+	SKIP_TEST("AddressSanitizer has memory of its own");
+#endif
+	write_file(path_of("empty"), "", 0);
+	(void)open_program(path_of("empty"), NULL, 0); /* starts the helper */
+	ck_assert_int_eq(getrlimit(RLIMIT_DATA, &before), 0);
+	none = (struct rlimit){1, before.rlim_max}; /* for Valgrind, the kernel ignores 0 */
+	ck_assert_int_eq(setrlimit(RLIMIT_DATA, &none), 0);
+	error = modules_open(modules, "/proc/self/exe", NULL, 0, 0, &module);
+	ck_assert_int_eq(setrlimit(RLIMIT_DATA, &before), 0);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_NO_MEMORY);
+	mmt_error_destroy(error);
+}
+END_TEST
+
 START_TEST(test_truncated_program)
 {
 	static const size_t sizes[] = {4, 16, 40, 63, 64, 100, 500, 5000, 20000, 60000};
@@ -715,8 +739,8 @@ Suite *test_suite(void)
 #endif
 	tcase_add_tests(tests, programs_of_dotnet, test_addresses_outside_functions, test_best_alias, test_build_id,
 			test_file_newer_than_the_recording, test_other_inode, test_cache, test_other_files_are_refused,
-			test_other_architecture, test_truncated_program, test_damaged_headers, test_huge_unwind_tables,
-			test_huge_search_tables, test_addresses_of_file_offsets, test_call_sites, test_vdso,
-			test_vdso_of_another_kernel, corpus_of_hostile_files);
+			test_other_architecture, test_no_memory, test_truncated_program, test_damaged_headers,
+			test_huge_unwind_tables, test_huge_search_tables, test_addresses_of_file_offsets,
+			test_call_sites, test_vdso, test_vdso_of_another_kernel, corpus_of_hostile_files);
 	return suite;
 }

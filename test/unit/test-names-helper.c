@@ -25,7 +25,20 @@
 #define MEMORY_ROOM (256u << 20)
 
 /* What a module does in the helper when it is opened. */
-enum deed { HARMLESS, CRASH, LOOP, WAIT, STOP, EAT_MEMORY, EXIT, KILLED, ALARMED, WRITE_NONSENSE, WRITE_PART };
+enum deed {
+	HARMLESS,
+	CRASH,
+	LOOP,
+	WAIT,
+	STOP,
+	EAT_MEMORY,
+	LACK_MEMORY,
+	EXIT,
+	KILLED,
+	ALARMED,
+	WRITE_NONSENSE,
+	WRITE_PART
+};
 
 /* Shared with the helper. */
 static struct plan {
@@ -74,6 +87,9 @@ static struct symbols *open_module(void *context, struct bytes *description, enu
 			while (malloc(1 << 20))
 				;
 			_exit(1); /* as libdw does */
+		case LACK_MEMORY: /* as libelf and libiberty do */
+			errno = ENOMEM;
+			return NULL;
 		case EXIT:
 			_exit(0);
 		case KILLED:
@@ -320,6 +336,13 @@ START_TEST(a_memory_bomb)
 }
 END_TEST
 
+/* No names are not taken for a file that has none, or for mangled ones. */
+START_TEST(a_failed_allocation)
+{
+	expect_damage(LACK_MEMORY, MODULE_LIMITED_NAMES);
+}
+END_TEST
+
 /* Whatever the number of answers before. */
 START_TEST(killed_after_some_answers)
 {
@@ -401,7 +424,7 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, a_crash, an_invalid_answer, an_exit, an_alarm, the_thread_that_asks_first_ends,
 			somebody_kills_it, an_endless_loop, no_progress, an_invalid_list,
 			killed_while_it_has_nothing_to_do, it_cannot_be_started, own_symbols_are_left, a_memory_bomb,
-			killed_after_some_answers, only_so_many_helpers, silent_places_are_remembered,
-			it_has_no_descriptors_and_ignores_signals);
+			a_failed_allocation, killed_after_some_answers, only_so_many_helpers,
+			silent_places_are_remembered, it_has_no_descriptors_and_ignores_signals);
 	return suite;
 }

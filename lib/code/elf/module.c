@@ -145,7 +145,8 @@ static size_t find_build_id(Elf *elf, const void **id_ret)
 	return 0;
 }
 
-/* Takes ownership of `elf`, which may be NULL. */
+/* Takes ownership of `elf`, which may be NULL. errno was 0 before it was opened: only that shows that memory ran out.
+ */
 static struct mmt_error *accept_elf(struct elf_file *file, Elf *elf, uint16_t machine, const uint8_t *build_id,
 				    size_t build_id_size)
 {
@@ -156,7 +157,7 @@ static struct mmt_error *accept_elf(struct elf_file *file, Elf *elf, uint16_t ma
 
 	file->state = MODULE_BROKEN;
 	if (!elf)
-		return NULL;
+		return errno == ENOMEM ? &error_no_memory : NULL;
 	if (elf_kind(elf) != ELF_K_ELF)
 		file->state = MODULE_NOT_ELF;
 	else if (gelf_getehdr(elf, &header) && !elf_getphdrnum(elf, &count) && count && gelf_getphdr(elf, 0, &first))
@@ -169,7 +170,7 @@ static struct mmt_error *accept_elf(struct elf_file *file, Elf *elf, uint16_t ma
 	}
 	if (file->state != MODULE_READABLE) {
 		elf_end(elf);
-		return NULL;
+		return errno == ENOMEM ? &error_no_memory : NULL;
 	}
 	file->elf = elf;
 	file->entry = header.e_entry;
@@ -225,6 +226,7 @@ static struct mmt_error *elf_file_open(const char *path, uint16_t machine, const
 	fd = open_regular(file_path, &file->identity, &file->state);
 	if (fd < 0)
 		return NULL;
+	errno = 0;
 	elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
 	/* Map the file so that no descriptor is needed: a report may use thousands of files. */
 	if (elf && elf_cntl(elf, ELF_C_FDREAD)) {
@@ -404,6 +406,7 @@ static struct mmt_error *open_module(struct modules *modules, const char *path, 
 				  .contains_coreclr = -1};
 	if (module->build_id && build_id_size)
 		memcpy(module->build_id, build_id, build_id_size);
+	errno = 0;
 	error = content
 		    ? accept_elf(&module->file, elf_memory(content, size), modules->machine, build_id, build_id_size)
 		    : elf_file_open(path, modules->machine, build_id, build_id_size, modules->helper, &module->file);

@@ -225,6 +225,7 @@ static void serve_one(struct server *server, struct bytes *request)
 	const char *name;
 	bool found;
 
+	errno = 0;
 	switch (kind) {
 	case REQUEST_OPEN:
 		use = bytes_u8(request);
@@ -258,6 +259,9 @@ static void serve_one(struct server *server, struct bytes *request)
 		put_text(&server->answer, symbols ? symbols_missing_part(symbols, &others) : NULL);
 		buffer_put_u64(&server->answer, others);
 	}
+	/* A library without memory gives no names, as if there were none. */
+	if (errno == ENOMEM)
+		_exit(EXIT_FAILURE);
 }
 
 /* Limit one request. The alarm ends a helper whose parent was killed while it waits for something. */
@@ -417,7 +421,7 @@ static void blame(struct names_helper *helper, struct remote_names *names, enum 
 	int signal = status < 0 ? SIGKILL : WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (state == MODULE_READABLE) {
-		/* libdw exits if there is no memory. */
+		/* It exits if there is no memory. */
 		state = !signal					 ? MODULE_LIMITED_NAMES
 			: signal == SIGXCPU || signal == SIGALRM ? MODULE_SLOW_NAMES
 			: signal == SIGKILL			 ? MODULE_UNREAD_NAMES

@@ -4,6 +4,7 @@
 #include "code/names/symbols.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -295,7 +296,7 @@ static void load_debug(struct symbols *symbols)
 	elf = dwfl_module_getelf(symbols->module, &symbols->bias);
 	expand_zstd(elf);
 	dwarf = dwfl_module_getdwarf(symbols->module, &symbols->debug_bias);
-	if (!dwarf) {
+	if (!dwarf && errno != ENOMEM) {
 		(void)dwfl_module_info(symbols->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
 		fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 		symbols->separate = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
