@@ -479,7 +479,7 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 		bool applies;
 		const char *sentence;
 	} lines[] = {
-	    {explanations->reserved, "reserved: mapped without access permissions; it uses addresses, not memory."},
+	    {explanations->reserved, "reserved: mapped without permissions; it uses memory only if touched before."},
 	    {marks->doubtful,
 	     "?: doubtful: no call precedes this return address, or callers before it may be missing."},
 	    {marks->unnamed,
