@@ -3,11 +3,13 @@
 #include <check.h>
 #include <jansson.h>
 #include <mmtrace/export.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "base/compression.h"
+#include "base/vector.h"
 #include "output/export/export-report.h"
 #include "support/suite.h"
 #include "support/sample-report.h"
@@ -400,6 +402,29 @@ START_TEST(heaptrack_lines)
 }
 END_TEST
 
+/* Viewers that show the innermost function show the program's. */
+START_TEST(allocation_functions)
+{
+	static const char *const left_out[] = {"__mmap64",
+					       "free",
+					       "operator new[](unsigned long)",
+					       "runtime.makeslice",
+					       "syscall.Mmap",
+					       "golang.org/x/sys/unix.Mmap",
+					       "internal/runtime/syscall.Syscall6"};
+	static const char *const shown[] = {"main.Mmap", "runtime.main", "free_list",
+					    "Pool::operator new(unsigned long)"};
+	regex_t pattern;
+
+	ck_assert_int_eq(regcomp(&pattern, "^(" EXPORT_ALLOCATION_FUNCTIONS ")(\\(|$)", REG_EXTENDED | REG_NOSUB), 0);
+	array_each(name, left_out, sizeof(left_out) / sizeof(*left_out))
+		ck_assert_msg(!regexec(&pattern, *name, 0, NULL, 0), "%s is shown", *name);
+	array_each(name, shown, sizeof(shown) / sizeof(*shown))
+		ck_assert_msg(regexec(&pattern, *name, 0, NULL, 0), "%s is left out", *name);
+	regfree(&pattern);
+}
+END_TEST
+
 START_TEST(heaptrack_events_are_balanced)
 {
 	static const struct mmt_lifetime first[] = {{0, 2, 1, 1}, {2, 2, 2, 1}, {2, MMT_STILL_MAPPED, 4, 1}};
@@ -673,8 +698,9 @@ Suite *test_suite(void)
 
 	tcase_add_loop_test(tests, folded_lines, 0, MMT_WEIGHT_KINDS);
 	tcase_add_tests(tests, folded_memory_of_unknown_residency, hostile_names, names_of_a_picture,
-			without_any_memory, huge_figures, heaptrack_lines, heaptrack_events_are_balanced,
-			events_by_process, many_processes, protobuf_encoding, compressed_stream);
+			without_any_memory, huge_figures, heaptrack_lines, allocation_functions,
+			heaptrack_events_are_balanced, events_by_process, many_processes, protobuf_encoding,
+			compressed_stream);
 	tcase_add_loop_test(tests, window_has_its_marks, 0, 2);
 	tcase_add_test(tests, long_text);
 	tcase_add_loop_test(tests, long_name, 0, 2);

@@ -27,8 +27,9 @@ const struct mmt_frame *export_origin(const struct mmt_row *row);
  * out, with all that they call. It matches whole names, without arguments. */
 #define EXPORT_ALLOCATION_FUNCTIONS                                                                                    \
 	"_*(GI_|libc_)?_*(mmap(64)?|mremap|s?brk|shmat|mprotect|syscall|(m|c|re|v|pv)alloc|memalign|aligned_alloc|"    \
-	"posix_memalign)|sysmalloc(_mmap)?|_int_(malloc|realloc|memalign)|_mid_memalign|__(default|glibc)_morecore|"   \
-	"operator new(\\[\\])?"
+	"posix_memalign|free)|sysmalloc(_mmap)?|_int_(malloc|realloc|memalign)|_mid_memalign|"                         \
+	"__(default|glibc)_morecore|operator new(\\[\\])?|runtime\\.(mallocgc|newobject|makeslice|growslice|sysMmap)|" \
+	"([a-z./]*/)?(syscall|unix)\\.([mM]map|(Raw)?Syscall6?)"
 
 /* "demo (3074)". */
 const char *export_process_name(const struct mmt_process *process, char text[EXPORT_NAME_BYTES]);

@@ -174,8 +174,7 @@ static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *f
 	buffer_put_u64(&pprof->key, find_mapping(pprof, first));
 	buffer_put_u64(&pprof->key, first->kind == MMT_FRAME_NATIVE ? first->module_offset : first->address);
 	do {
-		/* Viewers symbolize native frames. The address of JIT code means nothing to them: name the frame by it.
-		 */
+		/* Viewers symbolize native frames. JIT code they cannot: name it by its address. */
 		if (!frames[used]->function && first->kind == MMT_FRAME_NATIVE)
 			continue;
 		buffer_put_u64(&pprof->key, put_function(pprof, frames[used]));
