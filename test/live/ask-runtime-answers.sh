@@ -32,16 +32,19 @@ end_at_once() {
 }
 
 # Like .NET: map started, map ended, nothing left behind.
-start_runtime writes
-start_recording -p "$pid" --ask-runtime -v
-wait_until "the runtime to be asked" was_asked
-let_work
-stop_recording
-expect_log "process $pid \(.NET\) was asked for a perf map and writes one"
-[ "$(tr '\n' ' ' <commands)" = '5 6 ' ] || fail "commands: $(cat commands)"
-[ ! -e "/tmp/perf-$pid.map" ] || fail "the map was left behind"
-report_json
-expect_true_report
+for mode in bundled writes; do
+	start_runtime $mode
+	start_recording -p "$pid" --ask-runtime -v
+	wait_until "the runtime to be asked" was_asked
+	let_work
+	stop_recording
+	expect_log "process $pid \(.NET\) was asked for a perf map and writes one"
+	[ "$(tr '\n' ' ' <commands)" = '5 6 ' ] || fail "commands: $(cat commands)"
+	[ ! -e "/tmp/perf-$pid.map" ] || fail "the map was left behind"
+	report_json
+	expect_true_report
+	[ $mode = writes ] || exec 3>&-
+done
 
 # If another user's file has replaced the map, the recorder does not use its privileges to remove it: only the name comes
 # from the target.

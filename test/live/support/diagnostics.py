@@ -3,6 +3,7 @@
 #     diagnostics.py MODE [NEXT]: run in its own directory; each line on standard input makes it execute the shell command
 #     NEXT, or else map memory. MODE selects how it answers:
 #     writes: like .NET; lies: yes, but writes no map; refuses; silent: never; late: after 6 s
+#     bundled: writes, and has anonymous JIT code instead of the library, as a program published as a single file
 #     java: imitates Java instead: catches SIGQUIT and ignores it
 #     attaches: Java that listens some time after SIGQUIT; until then its socket exists but nobody listens
 import contextlib
@@ -61,7 +62,8 @@ if mode == "attaches":
 with open(name, "wb") as library:
     library.write(b"\x90" * 4096)
 with open(name, "rb") as library:
-    image = mmap.mmap(library.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
+    place = -1 if mode == "bundled" else library.fileno()
+    image = mmap.mmap(place, 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
 listener = bind(os.path.join(os.environ["TMPDIR"], f"dotnet-diagnostic-{os.getpid()}-1-socket"))
 listener.listen()
 
@@ -79,7 +81,7 @@ def answer():
         assert request.startswith(magic) and request[16] == 4, request
         if mode == "late" and request[17] == 5:
             time.sleep(6)
-        if request[17] == 5 and mode in ("writes", "late"):
+        if request[17] == 5 and mode in ("writes", "late", "bundled"):
             with open(perf_map, "w") as names:
                 names.write("1000 10 its own code\n")
         with open("commands", "a") as log:
