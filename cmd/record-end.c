@@ -64,22 +64,21 @@ static void judge_report(struct record_end *end, const char *file)
 	mmt_report_options_init(&options);
 	options.input = file;
 	error = report_create_before_end(&options, &report, &freed);
-	if (!error && report->resident_reading_count) {
+	if (error)
+		return mmt_error_destroy(error);
+	if (report->resident_reading_count) {
 		end->growth = report->growth;
 		end->growth_of = report->growth.by_pss ? "Pss" : report->growth.sharers > 1 ? "sum of RSS" : "RSS";
 		end->growth_known = true;
 		end->headline = mmt_report_headline(report);
 	}
-	if (!error)
-		end->oom_kills = mmt_control_group_oom_kills(report->limiting_group);
-	if (!error && mmt_control_group_is_near(report)) {
+	end->oom_kills = mmt_control_group_oom_kills(report->limiting_group);
+	if (mmt_control_group_is_near(report)) {
 		end->group_limit = mmt_control_group_limit(report->limiting_group);
 		end->group_used = mmt_control_group_used(report->limiting_group);
 		end->group_full_ns = mmt_control_group_full_ns(report);
 	}
-	if (!error)
-		mmt_report_destroy(report);
-	mmt_error_destroy(error);
+	mmt_report_destroy(report);
 }
 
 static void put_memory(const struct record_end *end)
@@ -309,19 +308,22 @@ void put_shell_word(const char *word, FILE *stream)
 void record_end_put_answer(struct record_end *end, const char *file, bool packed)
 {
 	const struct mmt_record_summary *summary = end->summary;
-	bool stream = strcmp(end->options->output, "-") == 0;
+	bool stream = strcmp(end->options->output, "-") == 0, failed = summary->end == MMT_RECORD_END_WRITE_FAILED;
 	struct stat status;
 	char text[MMT_SIZE_TEXT];
 
-	if (packed)
+	/* A file that could not be written has less than was read. */
+	end->growth_known &= !failed;
+	if (packed || (failed && file))
 		judge_report(end, file);
 	put_memory(end);
 	mmt_write_escaped(stream ? "standard output" : file ? file : end->options->output, stderr);
 	/* Packing has made the file smaller. */
-	fprintf(stderr, ": %s, ",
+	fprintf(stderr, ": %s",
 		mmt_format_bytes(
 		    stream || !file || stat(file, &status) ? summary->file_bytes : (uint64_t)status.st_size, text));
-	put_counted("", count_events(summary), "event", "events", "");
+	if (!failed)
+		put_counted(", ", count_events(summary), "event", "events", "");
 	fprintf(stderr, ", %s lost\n", mmt_format_count(summary->lost_events, text));
 	if (summary->lost_faults || (end->options->verbose && summary->fault_samples)) {
 		put_counted("  ", summary->fault_samples, "page fault sample", "page fault samples", "");

@@ -67,6 +67,7 @@ unshare -m bash -c '
 [ $? != 99 ] || fail "no tmpfs could be mounted"
 [ "$(cat status)" != 0 ] || fail "a full disk goes unnoticed: $(cat record.log)"
 grep -q 'No space left on device' record.log || fail "no message about the full disk: $(cat record.log)"
+! grep -q ' events, ' record.log || fail "the summary counts what is not in the file: $(cat record.log)"
 recording=$directory/cut.data
 report_json
 expect_json '[.events[]] | add > 0'
