@@ -435,9 +435,8 @@ static struct mmt_error *write_all(struct pack *pack)
 		error = copy_sections(pack, late, count_late);
 	if (!error && pack->stacks.heaps.items.count) {
 		buffer_init(&buffer, LIMIT_SECTION_BYTES);
-		error = section_write(&section_heap, &pack->stacks.heaps, &buffer);
-		if (!error)
-			error = writer_take_section(pack->writer, FEATURE_MMTRACE_HEAP, &buffer);
+		error = section_write(&section_heap, &pack->stacks.heaps, &buffer)
+			    ?: writer_take_section(pack->writer, FEATURE_MMTRACE_HEAP, &buffer);
 		buffer_deinit(&buffer);
 	}
 	if (!error && !writer_file(pack->writer)->stream)
@@ -509,9 +508,7 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 		writer_file(pack->writer)->replaces = true;
 	if (!pack->metadata->compressed)
 		writer_keep_plain(pack->writer);
-	error = write_all(pack);
-	if (!error)
-		error = take_name(pack, options);
+	error = write_all(pack) ?: take_name(pack, options);
 	return error_context(error, "%s", options->input);
 }
 

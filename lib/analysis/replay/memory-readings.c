@@ -23,8 +23,7 @@ static void halve_readings(struct memory_readings *memory)
 	for (size_t i = 0; i < memory->readings.count; i++)
 		memory->readings.items[i] = memory->readings.items[2 * i];
 	memory->point_count = 0;
-	for (size_t i = 0; i < memory->processes.count; i++) {
-		struct process_readings *process = &memory->processes.items[i];
+	array_each(process, memory->processes.items, memory->processes.count) {
 		size_t kept = 0;
 
 		for (size_t j = 0; j < process->points.count; j++) {

@@ -125,9 +125,7 @@ struct mmt_error *process_totals_release(struct replay *replay, const struct pro
 	space_finish(process->space);
 	/* After a loss a process can seem to return after its end: keep the figures of its first end. */
 	if (!process_totals->facts) {
-		error = keep_facts(replay, process->space, process_totals);
-		if (!error)
-			error = add_space(replay, process, true);
+		error = keep_facts(replay, process->space, process_totals) ?: add_space(replay, process, true);
 	}
 	replay->ledger.now_ns = process->ended_ns;
 	space_release(process->space);
@@ -143,9 +141,8 @@ struct mmt_error *process_totals_sum(struct replay *replay)
 	while (!error && (process = processes_next(replay->processes, process))) {
 		if (process->borrows_space)
 			continue;
-		error = add_space(replay, process, false);
-		if (!error)
-			error = find_process_totals(replay, process->index, &process_totals);
+		error =
+		    add_space(replay, process, false) ?: find_process_totals(replay, process->index, &process_totals);
 		if (!error && !process_totals->facts)
 			error = keep_facts(replay, process->space, process_totals);
 	}

@@ -436,9 +436,7 @@ struct mmt_error *window_resolve(const struct mmt_report_options *options, uint6
 				    start_ns, end_ns);
 	window.from_ns = resolve_timestamp(&span, &options->from, start_ns);
 	window.to_ns = resolve_timestamp(&span, &options->to, end_ns);
-	error = check_timestamp(&span, "from", window.from_ns);
-	if (!error)
-		error = check_timestamp(&span, "to", window.to_ns);
+	error = check_timestamp(&span, "from", window.from_ns) ?: check_timestamp(&span, "to", window.to_ns);
 	if (error)
 		return error;
 	window.windowed = options->from.kind || options->to.kind || options->min_age_ns;

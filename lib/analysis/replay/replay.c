@@ -232,9 +232,7 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	}
 	replay->has_survivors = replay->survivors.count > 0;
 	replay->releases_ended = replay->has_survivors && !options->report->pids;
-	error = find_window(replay, options->report);
-	if (!error)
-		error = start_pass(replay, &accounts);
+	error = find_window(replay, options->report) ?: start_pass(replay, &accounts);
 	/* If the end is known, lifetimes need no larger step later. */
 	if (!error && accounts.lifetime_steps && replay->window.from_ns &&
 	    !lifetimes_reach(&replay->ledger.lifetimes,
@@ -398,8 +396,7 @@ static struct mmt_error *apply_mmap2_records(struct replay *replay, struct threa
 	const struct thread *thread = replay->threads.items[state->number];
 	struct space *space = processes_at(replay->processes, thread->process)->space;
 
-	for (size_t i = 0; i < state->mmap2_records.count; i++) {
-		struct space_mmap2 *mmap2_record = &state->mmap2_records.items[i];
+	array_each(mmap2_record, state->mmap2_records.items, state->mmap2_records.count) {
 		struct mmt_error *error = mmap2_record->applied ? NULL : space_mmap2(space, mmap2_record);
 
 		if (error)
@@ -438,11 +435,9 @@ static struct mmt_error *apply_mmap2_of_process(struct replay *replay, uint32_t 
 static struct mmt_error *replay_exec(struct replay *replay, struct thread *thread, struct thread_state *state,
 				     const struct event *event)
 {
-	struct mmt_error *error;
+	struct mmt_error *error =
+	    call_stacks_give_up(replay, state) ?: call_stacks_unwind_early(replay, thread->process);
 
-	error = call_stacks_give_up(replay, state);
-	if (!error)
-		error = call_stacks_unwind_early(replay, thread->process);
 	if (error)
 		return error;
 	replay_mmap2_forget(replay, state);
@@ -460,9 +455,7 @@ static struct mmt_error *end_process(struct replay *replay, uint32_t index)
 
 	if (!process->ended || !replay->releases_ended || map_get(&replay->survivors, (uint32_t)process->pid))
 		return NULL;
-	error = call_stacks_unwind_early(replay, index);
-	if (!error)
-		error = process_totals_release(replay, process);
+	error = call_stacks_unwind_early(replay, index) ?: process_totals_release(replay, process);
 	if (!error)
 		processes_release_space(replay->processes, process);
 	return error;
@@ -477,11 +470,7 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 
 	if (error || !thread)
 		return error;
-	error = find_state(replay, thread, &state);
-	if (!error)
-		error = call_stacks_give_up(replay, state);
-	if (!error)
-		error = flush_mmap2(replay, state);
+	error = find_state(replay, thread, &state) ?: call_stacks_give_up(replay, state) ?: flush_mmap2(replay, state);
 	if (error)
 		return error;
 	last = replay->thread_states.items[--replay->thread_states.count];
@@ -491,8 +480,8 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 	thread_state_deinit(state);
 	free(state);
 	setuid_execs_exited(&replay->setuid_execs, event->task.tid);
-	error = processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns);
-	return error ? error : end_process(replay, thread->process);
+	return processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns)
+		   ?: end_process(replay, thread->process);
 }
 
 static struct mmt_error *replay_fork(struct replay *replay, const struct event *event)
@@ -568,15 +557,13 @@ static struct mmt_error *replay_later_snapshot(struct replay *replay, const stru
 static struct mmt_error *replay_fault(struct replay *replay, const struct event *event)
 {
 	const struct process *process = processes_find(replay->processes, event->pid);
-	struct mmt_error *error;
 	uint32_t stack;
 
 	if (!process || process->ended)
 		return NULL;
 	if (replay->finds_stacks)
 		return call_stacks_fault(replay, process, event);
-	error = replay_calls_stack(replay, event, &stack);
-	return error ? error : touched_pages_note(replay, process, event, stack);
+	return replay_calls_stack(replay, event, &stack) ?: touched_pages_note(replay, process, event, stack);
 }
 
 /* The sizes of a child of clone(CLONE_VM) or vfork are those of the process whose space it uses now. This is the only
@@ -699,9 +686,7 @@ static struct mmt_error *finish(struct replay *replay)
 	for (size_t i = 0; !error && i < replay->thread_states.count; i++) {
 		struct thread_state *state = replay->thread_states.items[i];
 
-		error = call_stacks_give_up(replay, state);
-		if (!error)
-			error = flush_mmap2(replay, state);
+		error = call_stacks_give_up(replay, state) ?: flush_mmap2(replay, state);
 	}
 	for (struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
 		error = call_stacks_unwind_early(replay, process->index);
@@ -746,8 +731,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		if (error)
 			return error;
 	}
-	error = replay_event(replay, event);
-	return error ? error : replay_take_error(replay);
+	return replay_event(replay, event) ?: replay_take_error(replay);
 }
 
 static struct mmt_error *run_pass(struct replay *replay)

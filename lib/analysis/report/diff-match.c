@@ -241,23 +241,6 @@ static struct mmt_error *match_by_key(struct row_matcher *matcher, bool by_modul
 	return ok ? NULL : &error_no_memory;
 }
 
-static bool add_unmatched(struct row_matcher *matcher, const struct mmt_row *row, size_t place,
-			  struct similar_stacks *similar, unsigned side)
-{
-	struct unmatched_stack stack = {.row = row, .place = place};
-	uint64_t number;
-	size_t size;
-
-	if (row->name || !row->frame_count || !row_holds_memory(row))
-		return true;
-	if (!number_row(matcher, side, row, &number))
-		return false;
-	stack.frames = intern_get(&matcher->identities.stacks, (uint32_t)(number >> 1), &size);
-	stack.count = (uint32_t)(size / sizeof(*stack.frames));
-	stack.origin = row->origin < stack.count ? (uint32_t)row->origin : stack.count;
-	return vector_push(&similar->stacks[side], stack);
-}
-
 struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_match *const matches[DIFF_SIDES])
 {
 	struct similar_stacks similar = {.matcher = matcher};
@@ -285,9 +268,21 @@ struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_matc
 		error = match_by_key(matcher, true, matches);
 	for (unsigned side = 0; !error && side < DIFF_SIDES; side++) {
 		for (size_t i = 0; !error && i < matcher->reports[side]->row_count; i++) {
-			if (!matches[side][i].other &&
-			    !add_unmatched(matcher, &matcher->reports[side]->rows[i], i, &similar, side))
+			const struct mmt_row *row = &matcher->reports[side]->rows[i];
+			struct unmatched_stack stack = {.row = row, .place = i};
+			uint64_t number;
+			size_t size;
+
+			if (matches[side][i].other || row->name || !row->frame_count || !row_holds_memory(row))
+				continue;
+			if (!number_row(matcher, side, row, &number)) {
 				error = &error_no_memory;
+				break;
+			}
+			stack.frames = intern_get(&matcher->identities.stacks, (uint32_t)(number >> 1), &size);
+			stack.count = (uint32_t)(size / sizeof(*stack.frames));
+			stack.origin = row->origin < stack.count ? (uint32_t)row->origin : stack.count;
+			error = vector_push(&similar.stacks[side], stack) ? NULL : &error_no_memory;
 		}
 	}
 	if (!error)

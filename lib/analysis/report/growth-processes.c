@@ -55,23 +55,19 @@ static uint64_t largest_size(const struct process_readings *readings)
 	return bytes;
 }
 
-static bool is_target(const struct replay *replay, int32_t pid)
-{
-	for (size_t i = 0; i < replay->metadata->info.targets.count; i++) {
-		if (replay->metadata->info.targets.items[i] == pid)
-			return true;
-	}
-	return false;
-}
-
 static bool lived_briefly(const struct judgement *judgement, const struct process *process)
 {
+	const struct recording_info *info = &judgement->rows->replay->metadata->info;
 	uint64_t end_ns = judgement->memory->readings.items[judgement->memory->readings.count - 1].time_ns;
 	uint64_t start_ns = end_ns - judgement->span_ns;
 	uint64_t began_ns = process->started_ns > start_ns ? process->started_ns : start_ns;
 	uint64_t ended_ns = process->ended_ns < end_ns ? process->ended_ns : end_ns;
+	bool is_target = false;
 
-	return ended_ns <= began_ns || ended_ns - began_ns < judgement->span_ns / BRIEF_SHARE;
+	array_each(pid, info->targets.items, info->targets.count) {
+		is_target |= *pid == process->pid;
+	}
+	return !is_target && (ended_ns <= began_ns || ended_ns - began_ns < judgement->span_ns / BRIEF_SHARE);
 }
 
 /* Children of one process that ended in the recording. */
@@ -113,7 +109,7 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 		const struct ended_children *of = &children[process->forked_from];
 		uint64_t size, largest;
 
-		if (!readings || !lived_briefly(judgement, process) || is_target(judgement->rows->replay, process->pid))
+		if (!readings || !lived_briefly(judgement, process))
 			continue;
 		size = largest_size(readings);
 		largest = process->ended && size == of->largest_bytes ? of->second_bytes : of->largest_bytes;

@@ -30,11 +30,6 @@ static int64_t growth_of(const struct mmt_heap_kind *kind)
 	return (int64_t)(kind->end_bytes - kind->start_bytes);
 }
 
-static uint64_t size_of_growth(const struct mmt_heap_kind *kind)
-{
-	return magnitude_of(growth_of(kind));
-}
-
 /* Text, and blocks of which nothing but the size is known. */
 static bool has_sizes_only(const struct mmt_heap_kind *kind)
 {
@@ -123,12 +118,12 @@ static size_t join_near(struct mmt_heap_kind *kinds, size_t count)
 		size_t most = first;
 
 		for (next = first; next < count && !compare_near(&kinds[first], &kinds[next]); next++) {
-			sum += size_of_growth(&kinds[next]);
-			if (size_of_growth(&kinds[next]) > size_of_growth(&kinds[most]))
+			sum += magnitude_of(growth_of(&kinds[next]));
+			if (magnitude_of(growth_of(&kinds[next])) > magnitude_of(growth_of(&kinds[most])))
 				most = next;
 		}
 		if (has_sizes_only(&kinds[first]) &&
-		    (double)size_of_growth(&kinds[most]) >= ONE_SIZE_SHARE * (double)sum) {
+		    (double)magnitude_of(growth_of(&kinds[most])) >= ONE_SIZE_SHARE * (double)sum) {
 			struct mmt_heap_kind alone = kinds[most];
 
 			kinds[most] = kinds[first];
@@ -256,11 +251,6 @@ static enum mmt_heap_verdict judge(const struct heap_trend *trend)
 	return MMT_HEAP_NO_VERDICT;
 }
 
-static bool is_in_window(const struct mmt_report *report, const struct mmt_heap_census *census)
-{
-	return !report->windowed || (census->time_ns >= report->from_ns && census->time_ns <= report->to_ns);
-}
-
 typedef VECTOR(const struct mmt_heap_census *) censuses;
 
 /* Those of a process follow each other. */
@@ -342,7 +332,8 @@ static void compare_censuses(const censuses *sorted, const struct process *proce
 	for (size_t i = first_of(sorted, process); i < sorted->count && sorted->items[i]->pid == process->pid; i++) {
 		const struct mmt_heap_census *census = sorted->items[i];
 
-		if (!is_of(process, census) || !is_in_window(report, census))
+		if (!is_of(process, census) ||
+		    (report->windowed && (census->time_ns < report->from_ns || census->time_ns > report->to_ns)))
 			continue;
 		if (!is_walked(census)) {
 			heap->end = heap->end ? heap->end : census;
@@ -393,27 +384,24 @@ struct mmt_error *heap_growth_build(const struct rows *rows, struct mmt_report *
 	return error;
 }
 
-/* A process that has executed another program has another heap. */
-static bool is_same(const struct mmt_process *a, const struct mmt_process *b, bool same_process)
-{
-	return a->name && *a->name && b->name && !strcmp(a->name, b->name) &&
-	       (!same_process || (a->pid == b->pid && a->start_boot_ns && a->start_boot_ns == b->start_boot_ns));
-}
-
-/* The heap of the process, or of the only one with its name; NULL: there is none, or there are several. */
+/* The heap of the process, or of the only one with its name; NULL: there is none, or there are several. A process that
+ * has executed another program has another heap. */
 static const struct mmt_heap *find_heap(const struct mmt_report *report, const struct mmt_process *process,
 					bool same_process)
 {
 	const struct mmt_heap *found = NULL;
 
 	for (size_t i = 0; i < report->heap_count && i < LIMIT_DIFF_HEAPS; i++) {
-		const struct mmt_heap *heap = &report->heaps[i];
+		const struct mmt_process *other = report->heaps[i].process;
 
-		if (!heap->census_count || !is_same(heap->process, process, same_process))
+		if (!report->heaps[i].census_count || !process->name || !*process->name || !other->name ||
+		    strcmp(process->name, other->name) != 0 ||
+		    (same_process && (process->pid != other->pid || !process->start_boot_ns ||
+				      process->start_boot_ns != other->start_boot_ns)))
 			continue;
 		if (found)
 			return NULL;
-		found = heap;
+		found = &report->heaps[i];
 	}
 	return found;
 }

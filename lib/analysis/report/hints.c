@@ -149,18 +149,6 @@ static bool matches(const char *name, const char *start)
 	return !start || (name && starts_with(name, start));
 }
 
-static const char *find_variant(const struct mmt_row *row)
-{
-	for (size_t i = 0; i < sizeof(variants) / sizeof(*variants); i++) {
-		for (size_t j = 0; variants[i].pattern == row->pattern && j < row->frame_count; j++) {
-			if (matches(row->frames[j]->module, variants[i].module) &&
-			    matches(row->frames[j]->function, variants[i].function))
-				return variants[i].hint;
-		}
-	}
-	return mmt_pattern_explanation(row->pattern);
-}
-
 static const char *hint_of_stacks(const struct mmt_row *row, uint64_t live_threads)
 {
 	uint64_t finished;
@@ -211,8 +199,16 @@ const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum 
 	case MMT_PATTERN_SHM:
 		return large && is_hoard(row) ? mmt_pattern_explanation(row->pattern) : NULL;
 	default:
-		return large ? find_variant(row) : NULL;
+		break;
 	}
+	for (size_t i = 0; large && i < sizeof(variants) / sizeof(*variants); i++) {
+		for (size_t j = 0; variants[i].pattern == row->pattern && j < row->frame_count; j++) {
+			if (matches(row->frames[j]->module, variants[i].module) &&
+			    matches(row->frames[j]->function, variants[i].function))
+				return variants[i].hint;
+		}
+	}
+	return large ? mmt_pattern_explanation(row->pattern) : NULL;
 }
 
 static const char calls_unknown[] =

@@ -448,30 +448,20 @@ static void describe_loss(struct report *report)
 
 static struct mmt_error *add_figures(struct report *report)
 {
-	struct replay *replay = &report->replay;
+	const struct resident_sums *resident = report->readings.known ? &report->readings.resident : NULL;
 	struct mmt_report *result = &report->result;
-	struct mmt_error *error = steps_end(&report->steps, result);
 
-	if (!error)
-		error = heap_growth_build(&report->rows, result);
-	if (!error)
-		error = row_figures_build(&report->rows, report->readings.known ? &report->readings.resident : NULL,
-					  result);
-	if (!error)
-		error = parts_build(&report->rows, result);
-	if (!error)
-		error = growth_parts_build(&report->readings, &report->rows, result);
-	if (!error)
-		error = resident_kinds_build(&report->readings, result);
-	if (!error)
-		huge_pages_build(&report->rows, result);
-	if (!error)
-		error = steps_publish(&report->steps, result);
-	if (!error)
-		error = totals_of_threads(&report->rows, result);
-	if (!error)
-		error = totals_of_failures(&report->rows, result);
-	return error ? error : warnings_describe(replay, &report->arena, result);
+	huge_pages_build(&report->rows, result);
+	return steps_end(&report->steps, result)
+		   ?: heap_growth_build(&report->rows, result)
+		   ?: row_figures_build(&report->rows, resident, result)
+		   ?: parts_build(&report->rows, result)
+		   ?: growth_parts_build(&report->readings, &report->rows, result)
+		   ?: resident_kinds_build(&report->readings, result)
+		   ?: steps_publish(&report->steps, result)
+		   ?: totals_of_threads(&report->rows, result)
+		   ?: totals_of_failures(&report->rows, result)
+		   ?: warnings_describe(&report->replay, &report->arena, result);
 }
 
 static bool has_process(const struct mmt_process *processes, size_t count, int32_t pid)

@@ -80,28 +80,6 @@ static struct mmt_error *add_entry(struct diff *diff, const struct mmt_row *befo
 	return complete ? NULL : &error_no_memory;
 }
 
-static struct mmt_error *compare_rows(struct diff *diff)
-{
-	const struct mmt_report *before = diff->result.before, *after = diff->result.after;
-	CLEANUP(free) struct row_match *before_matches = calloc(before->row_count + 1, sizeof(*before_matches));
-	CLEANUP(free) struct row_match *after_matches = calloc(after->row_count + 1, sizeof(*after_matches));
-	struct row_match *const matches[DIFF_SIDES] = {before_matches, after_matches};
-	struct mmt_error *error = before_matches && after_matches ? NULL : &error_no_memory;
-
-	if (!error)
-		error = row_matcher_match(&diff->matcher, matches);
-	for (size_t i = 0; !error && i < after->row_count; i++)
-		error = add_entry(diff, after_matches[i].other, &after->rows[i], &after_matches[i]);
-	/* Whether the process still holds what the first recording shows is unknown for single rows. */
-	if (diff->result.relation == MMT_DIFF_SAME_PROCESS)
-		return error;
-	for (size_t i = 0; !error && i < before->row_count; i++) {
-		if (!before_matches[i].other)
-			error = add_entry(diff, &before->rows[i], NULL, &before_matches[i]);
-	}
-	return error;
-}
-
 static struct mmt_error *add_to_function(struct diff *diff, const struct mmt_diff_entry *entry)
 {
 	/* What may be part of another stack counts for the function of that one. */
@@ -136,8 +114,21 @@ static int compare_entries(const void *left, const void *right)
 static struct mmt_error *compare_reports(struct diff *diff)
 {
 	struct mmt_diff *result = &diff->result;
-	struct mmt_error *error = compare_rows(diff);
+	const struct mmt_report *before = result->before, *after = result->after;
+	CLEANUP(free) struct row_match *before_matches = calloc(before->row_count + 1, sizeof(*before_matches));
+	CLEANUP(free) struct row_match *after_matches = calloc(after->row_count + 1, sizeof(*after_matches));
+	struct row_match *const matches[DIFF_SIDES] = {before_matches, after_matches};
+	struct mmt_error *error = before_matches && after_matches ? NULL : &error_no_memory;
 
+	if (!error)
+		error = row_matcher_match(&diff->matcher, matches);
+	for (size_t i = 0; !error && i < after->row_count; i++)
+		error = add_entry(diff, after_matches[i].other, &after->rows[i], &after_matches[i]);
+	/* Whether the process still holds what the first recording shows is unknown for single rows. */
+	for (size_t i = 0; !error && result->relation != MMT_DIFF_SAME_PROCESS && i < before->row_count; i++) {
+		if (!before_matches[i].other)
+			error = add_entry(diff, &before->rows[i], NULL, &before_matches[i]);
+	}
 	for (size_t i = 0; !error && i < diff->changed.count; i++) {
 		struct mmt_diff_entry *entry = &diff->changed.items[i];
 

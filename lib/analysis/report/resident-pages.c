@@ -184,9 +184,8 @@ static struct mmt_error *hold(struct page_readings *readings, const struct proce
 		below.end = arena;
 		kind.memory_class = class_in_maps(process->space, &below, path);
 		kind.runtime = gc_heap_name(heap_finder_ask(&heaps, &below, kind.memory_class, path));
-		error = hold_piece(readings, kind, path, bytes, at_start);
-		if (!error)
-			error = hold_piece(readings, arenas, path, arena_bytes, at_start);
+		error = hold_piece(readings, kind, path, bytes, at_start)
+			    ?: hold_piece(readings, arenas, path, arena_bytes, at_start);
 	}
 	return error;
 }

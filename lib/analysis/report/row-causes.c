@@ -38,18 +38,6 @@ static const struct mmt_row *find_cause_row(const struct causes *causes, const s
 	return &causes->rows[row->reserved_by - 1];
 }
 
-/* NULL: out of memory. The caller frees it. */
-static char *name_function(const struct mmt_row *origin)
-{
-	const char pattern[] = {(char)origin->pattern, 0};
-
-	if (mmt_pattern_is_by_design(origin->pattern))
-		return strdup(pattern);
-	return origin->lost
-		   ? strdup(LOST_NAME)
-		   : rows_function_name(origin->origin < origin->frame_count ? origin->frames[origin->origin] : NULL);
-}
-
 static void add_row(struct causes *causes, uint32_t number, const struct mmt_row *row)
 {
 	struct mmt_cause *cause = &causes->items[number];
@@ -105,7 +93,13 @@ static struct mmt_error *add_rows(struct causes *causes, struct arena *arena)
 	for (size_t i = 0; i < causes->report->row_count; i++) {
 		const struct mmt_row *row = &causes->rows[i], *origin = find_cause_row(causes, row);
 		uint32_t number;
-		CLEANUP(free) char *name = name_function(origin);
+		const struct mmt_frame *frame =
+		    origin->origin < origin->frame_count ? origin->frames[origin->origin] : NULL;
+		const char pattern[] = {(char)origin->pattern, 0};
+		CLEANUP(free)
+		char *name = mmt_pattern_is_by_design(origin->pattern) ? strdup(pattern)
+			     : origin->lost			       ? strdup(LOST_NAME)
+								       : rows_function_name(frame);
 		struct mmt_cause *cause = &causes->items[causes->count];
 		bool by_design = mmt_pattern_is_by_design(origin->pattern);
 		/* Leaks of a function are a separate cause from its other memory: it may be a wrapper that others call.

@@ -12,18 +12,11 @@
 
 #define POINTS_MIN 3 /* fewer show no slope */
 
-/* Since when rates count. */
-static uint64_t start_of_rates(const struct mmt_report *report)
-{
-	if (report->growth.verdict != MMT_VERDICT_UNKNOWN)
-		return report->growth.rate_from_ns;
-	return report->from_ns + (report->allocations_to_ns - report->from_ns) / 2;
-}
-
 /* The points of a trend from `first` to before `end` count. */
-static void find_points(const struct mmt_report *report, double step_ns, unsigned *first_ret, unsigned *end_ret)
+static void find_points(const struct mmt_report *report, uint64_t start_ns, double step_ns, unsigned *first_ret,
+			unsigned *end_ret)
 {
-	uint64_t end_ns = report->allocations_to_ns, start_ns = start_of_rates(report);
+	uint64_t end_ns = report->allocations_to_ns;
 	double first, end;
 
 	if (report->growth.verdict != MMT_VERDICT_UNKNOWN && report->growth.end_ns < end_ns)
@@ -32,19 +25,6 @@ static void find_points(const struct mmt_report *report, double step_ns, unsigne
 	end = end_ns > report->from_ns ? (double)(end_ns - report->from_ns) / step_ns + 0.5 : 0;
 	*end_ret = end < MMT_TREND_POINTS ? (unsigned)end : MMT_TREND_POINTS;
 	*first_ret = first < *end_ret ? (unsigned)first : *end_ret;
-}
-
-/* In bytes per point. */
-static double slope_of_row(const struct mmt_row *row, unsigned first, unsigned end)
-{
-	double times[MMT_TREND_POINTS], values[MMT_TREND_POINTS];
-	const uint64_t *trend = row->committed_trend ? row->committed_trend : row->trend;
-
-	for (unsigned i = first; i < end; i++) {
-		times[i] = i;
-		values[i] = (double)trend[i];
-	}
-	return slope_of(times + first, values + first, end - first);
 }
 
 /* What is resident or swapped out, as in the rate of RSS, of what an account or a row made accessible. */
@@ -72,12 +52,15 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 	/* By account: what it made accessible since rates count, as far as it is still mapped. */
 	CLEANUP(free) uint64_t *recent_bytes = calloc(ledger->accounts.count + 1, sizeof(*recent_bytes));
 	double step_ns = (double)(report->to_ns - report->from_ns) / MMT_TREND_POINTS;
-	uint64_t start_ns = start_of_rates(report);
+	/* Since when rates count. */
+	uint64_t start_ns = report->growth.verdict != MMT_VERDICT_UNKNOWN
+				? report->growth.rate_from_ns
+				: report->from_ns + (report->allocations_to_ns - report->from_ns) / 2;
 	unsigned first, end;
 
 	if (!recents || !recent_bytes)
 		return &error_no_memory;
-	find_points(report, step_ns, &first, &end);
+	find_points(report, start_ns, step_ns, &first, &end);
 	array_each(allocation, ledger->allocations.items, ledger->allocations.count) {
 		if (allocation->in_use && allocation->account != LEDGER_NO_ACCOUNT && allocation->time_ns >= start_ns &&
 		    allocation->live_bytes > allocation->uncommitted_bytes)
@@ -109,13 +92,19 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 		end = MMT_TREND_POINTS;
 	}
 	for (size_t i = 0; i < rows->items.count; i++) {
+		const uint64_t *trend = figures[i].committed_trend ? figures[i].committed_trend : figures[i].trend;
+		double times[MMT_TREND_POINTS], values[MMT_TREND_POINTS];
 		double share =
 		    recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes : share_of_row(&figures[i]);
 
+		for (unsigned point = first; point < end; point++) {
+			times[point] = point;
+			values[point] = (double)trend[point];
+		}
 		figures[i].bytes_per_minute =
 		    report->to_ns < report->from_ns + VERDICT_SPAN_NS
 			? MMT_RATE_UNKNOWN
-			: bytes_per_minute(slope_of_row(&figures[i], first, end) * share, step_ns);
+			: bytes_per_minute(slope_of(times + first, values + first, end - first) * share, step_ns);
 	}
 	return NULL;
 }

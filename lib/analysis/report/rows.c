@@ -139,13 +139,8 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 	return error;
 }
 
-/* Names of processes and threads may change: only at the end they are known. */
-static bool has_name(enum mmt_row_key by)
-{
-	return by != MMT_BY_STACK && by != MMT_BY_PROCESS && by != MMT_BY_THREAD;
-}
-
-/* "name (123)", or the name in the row's key; the caller frees it. */
+/* "name (123)", or the name in the row's key; the caller frees it. Names of processes and threads may change: only at
+ * the end they are known. */
 static char *name_by(const struct rows *rows, const struct row_description *row, enum mmt_row_key by,
 		     const char *in_key)
 {
@@ -154,7 +149,7 @@ static char *name_by(const struct rows *rows, const struct row_description *row,
 	int32_t id = process->pid;
 	char *text;
 
-	if (has_name(by))
+	if (by != MMT_BY_PROCESS && by != MMT_BY_THREAD)
 		return strdup(in_key);
 	if (by == MMT_BY_THREAD && row->thread == LEDGER_NO_THREAD)
 		return strdup("[unknown thread]");

@@ -286,24 +286,6 @@ static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cel
 	return NULL;
 }
 
-static struct mmt_error *publish_parts(const struct parts *parts)
-{
-	size_t count = parts->keys.count;
-	CLEANUP(free) uint32_t *order = calloc(count + 1, sizeof(*order));
-	struct mmt_part *sorted = arena_alloc(parts->rows->arena, count, sizeof(*sorted));
-
-	if (!order || !sorted)
-		return &error_no_memory;
-	for (size_t i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
-	qsort_r(order, count, sizeof(*order), compare_parts, parts->items);
-	for (size_t i = 0; i < count; i++)
-		sorted[i] = parts->items[order[i]];
-	parts->report->parts = sorted;
-	parts->report->part_count = count;
-	return NULL;
-}
-
 struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report)
 {
 	struct ledger *ledger = &rows->replay->ledger;
@@ -312,13 +294,15 @@ struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report
 	CLEANUP(free) size_t *processes = calloc(processes_count(rows->replay->processes) + 1, sizeof(*processes));
 	CLEANUP(free) uint32_t *numbers = calloc(lifetimes->parts.count + 1, sizeof(*numbers));
 	CLEANUP(free) struct mmt_part *items = calloc(lifetimes->parts.count + 1, sizeof(*items));
+	CLEANUP(free) uint32_t *order = calloc(lifetimes->parts.count + 1, sizeof(*order));
 	struct parts parts = {
 	    .rows = rows, .report = report, .processes = processes, .numbers = numbers, .items = items};
-	size_t place = 0;
+	size_t place = 0, count;
+	struct mmt_part *sorted;
 
 	if (error || !lifetimes->steps_max)
 		return error;
-	if (!processes || !numbers || !items || !lifetimes_reach(lifetimes, report->to_ns))
+	if (!processes || !numbers || !items || !order || !lifetimes_reach(lifetimes, report->to_ns))
 		return &error_no_memory;
 	/* The report's processes are the selected ones of the replay, in the same order. */
 	for (const struct process *process = NULL; (process = rows_next(rows, process));)
@@ -331,9 +315,18 @@ struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report
 	report->lifetime_step_ns = lifetimes->step_ns;
 	report->lifetime_steps = lifetimes_steps(lifetimes);
 	if (!error)
-		error = hand_out(&parts, lifetimes->cells.items, lifetimes->cells.count) ?: publish_parts(&parts);
+		error = hand_out(&parts, lifetimes->cells.items, lifetimes->cells.count);
+	count = parts.keys.count;
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, count, sizeof(*order), compare_parts, items);
+	sorted = arena_alloc(rows->arena, count, sizeof(*sorted));
+	for (size_t i = 0; sorted && i < count; i++)
+		sorted[i] = items[order[i]];
+	report->parts = sorted;
+	report->part_count = count;
 	intern_deinit(&parts.keys);
 	/* The cells are no longer needed. */
 	lifetimes_deinit(lifetimes);
-	return error;
+	return error || sorted ? error : &error_no_memory;
 }

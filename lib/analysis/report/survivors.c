@@ -67,26 +67,18 @@ void survivors_add(struct survivors *survivors, const struct survivors_window *w
 	survivors->old_parts[part < SURVIVOR_PARTS ? part : SURVIVOR_PARTS - 1]++;
 }
 
-/* The part in which a leak would have begun: hardly any old survivor is older. */
-static unsigned find_beginning(const struct survivors *survivors)
-{
-	uint64_t earlier = 0, tolerated = share_of(survivors->old_count, VERDICT_FEW);
-	unsigned part = 0;
-
-	while (part < SURVIVOR_PARTS - 1 && earlier + survivors->old_parts[part] <= tolerated)
-		earlier += survivors->old_parts[part++];
-	return part;
-}
-
 /* A leak: since it began, old survivors were mapped throughout and do not become fewer, and mappings of their age are
  * hardly ever freed. */
 static bool is_leak(const struct survivors *survivors, const struct survivors_window *window)
 {
 	uint64_t least = share_of(survivors->old_count, VERDICT_SMALL), thirds[3] = {0}, long_lived = 0;
 	double part_ns = (double)time_of_old(survivors, window) / SURVIVOR_PARTS;
-	unsigned first = find_beginning(survivors);
-	uint64_t lasted_ns = survivors_length(window) - (uint64_t)(part_ns * first);
+	uint64_t earlier = 0, tolerated = share_of(survivors->old_count, VERDICT_FEW), lasted_ns;
+	unsigned first = 0; /* the part in which a leak would have begun: hardly any old survivor is older */
 
+	while (first < SURVIVOR_PARTS - 1 && earlier + survivors->old_parts[first] <= tolerated)
+		earlier += survivors->old_parts[first++];
+	lasted_ns = survivors_length(window) - (uint64_t)(part_ns * first);
 	if (survivors->old_count < VERDICT_COUNT || lasted_ns < VERDICT_SPAN_NS ||
 	    lasted_ns < share_of(survivors_length(window), VERDICT_LONG) ||
 	    survivors->outlived_ns > share_of(lasted_ns, VERDICT_LONG))

@@ -296,8 +296,7 @@ static struct mmt_error *take_resolved_frames(struct resolver *resolver, bool de
 		if (!demangle && frames[i].kind == MMT_FRAME_NATIVE)
 			frames[i].function = frames[i].raw_function;
 	}
-	for (size_t i = 0; i < stacks->frames.count; i++) {
-		const struct packed_frame *frame = &stacks->frames.items[i];
+	array_each(frame, stacks->frames.items, stacks->frames.count) {
 		const struct mmt_frame *names = frames + frame->first_name;
 		struct frame_record record = {
 		    .key = {.address = names->module_offset,

@@ -153,9 +153,7 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
 {
 	uint64_t epoch = 0;
 
-	for (size_t i = 0; i < names->items.count; i++) {
-		const struct jit_name_source *source = &names->items.items[i];
-
+	array_each(source, names->items.items, names->items.count) {
 		epoch += source->dump ? jitdump_epoch(source->dump, time_ns) : perf_map_epoch(source->map, time_ns);
 		epoch += time_ns >= source->seen_ns;
 	}
@@ -189,8 +187,7 @@ struct jit_names_state jit_names_state(const struct jit_names *names)
 	    .jitdump_failure = names->jitdump_failure ? mmt_error_get_message(names->jitdump_failure) : NULL,
 	};
 
-	for (size_t i = 0; i < names->items.count; i++) {
-		const struct jit_name_source *source = &names->items.items[i];
+	array_each(source, names->items.items, names->items.count) {
 		struct jitdump_stats stats = {0};
 
 		state.has_perf_map |= source->map != NULL;

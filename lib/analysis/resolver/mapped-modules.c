@@ -141,10 +141,9 @@ static struct module *open_record(struct mapped_modules *mapped, const struct mo
 				     record->build_id_size, record->inode == SPACE_INODE_UNKNOWN ? 0 : record->inode,
 				     &module);
 	} else {
-		error = module_copies_extract(&mapped->metadata->images, record, &content);
-		if (!error)
-			error = modules_open_content(mapped->modules, record->path, content, record->size,
-						     record->build_id, record->build_id_size, &module);
+		error = module_copies_extract(&mapped->metadata->images, record, &content)
+			    ?: modules_open_content(mapped->modules, record->path, content, record->size,
+						    record->build_id, record->build_id_size, &module);
 	}
 	mapped_modules_note(mapped, error);
 	return module;

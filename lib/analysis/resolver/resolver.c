@@ -55,9 +55,8 @@ struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool d
 	resolver->metadata = metadata;
 	resolver->stacks_max = UINT64_MAX;
 	resolver->rules = unwind_rules_find(metadata->architecture->elf_machine);
-	error = mapped_modules_init(&resolver->mapped, metadata, demangle);
-	if (!error)
-		error = unwind_cache_create(LIMIT_UNWIND_CACHE, &resolver->unwind_cache);
+	error = mapped_modules_init(&resolver->mapped, metadata, demangle)
+		    ?: unwind_cache_create(LIMIT_UNWIND_CACHE, &resolver->unwind_cache);
 	if (!error && metadata->packed)
 		error = resolver_take_resolved(resolver, demangle);
 	if (error) {
@@ -251,9 +250,7 @@ static bool has_packed_go(const struct resolver *resolver)
 {
 	if (has_packed_runtime(resolver, runtimes_find("go")))
 		return true;
-	for (size_t i = 0; i < resolver->frames.count; i++) {
-		const struct frame_record *frame = &resolver->frames.items[i];
-
+	array_each(frame, resolver->frames.items, resolver->frames.count) {
 		if (frame->name_count && frame->names[0].function && starts_with(frame->names[0].function, "runtime."))
 			return true;
 	}
