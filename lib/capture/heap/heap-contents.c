@@ -17,9 +17,7 @@ enum { FOUND_UNKNOWN, FOUND_TEXT, FOUND_FIRST };
 struct mmt_error *heap_contents_init(struct heap_contents *contents, const struct heap_source *source)
 {
 	*contents = (struct heap_contents){.source = source, .lowest = UINT64_MAX};
-	for (size_t i = 0; i < source->mapping_count; i++) {
-		const struct heap_mapping *mapping = &source->mappings[i];
-
+	array_each(mapping, source->mappings, source->mapping_count) {
 		if (!mapping->module)
 			continue;
 		contents->lowest = mapping->start < contents->lowest ? mapping->start : contents->lowest;
@@ -179,11 +177,10 @@ struct mmt_error *heap_contents_add(struct heap_contents *contents, uint64_t byt
 					     .bytes = bytes,
 					     .after_free_count = below > 0,
 					     .after_free_bytes = below};
-	struct mmt_error *error;
 	const uint64_t *known;
 	uint64_t place, key;
+	struct mmt_error *error = find_content(contents, words, &place);
 
-	error = find_content(contents, words, &place);
 	if (error)
 		return error;
 	key = choose_key(contents, bytes, &place);

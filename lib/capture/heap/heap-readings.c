@@ -203,9 +203,7 @@ static struct mmt_error *read_mappings(struct live *live, pid_t pid)
 
 	while (good && live->mappings.count < LIMIT_HEAP_MAPPINGS && mapping_scan_next(&scan, maps, line))
 		good = add_mapping(live, line, &module);
-	for (size_t i = 0; i < live->mappings.count; i++) {
-		struct heap_mapping *mapping = &live->mappings.items[i];
-
+	array_each(mapping, live->mappings.items, live->mappings.count) {
 		if (mapping->module)
 			mapping->module = &live->mappings.items[(uintptr_t)mapping->module - 1];
 	}
@@ -251,8 +249,7 @@ static bool find_allocator(struct live *live, struct mmt_heap_census *census)
 	char name[32] = "glibc";
 	unsigned version;
 
-	for (size_t i = 0; i < live->mappings.count; i++) {
-		const struct heap_mapping *mapping = &live->mappings.items[i];
+	array_each(mapping, live->mappings.items, live->mappings.count) {
 		const char *base = path_file_name(mapping->path);
 
 		for (size_t j = 0; j < sizeof(others) / sizeof(*others); j++)

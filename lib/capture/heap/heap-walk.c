@@ -296,9 +296,7 @@ static uint64_t find_in_libc(struct walk *walk, size_t bytes,
 	walk->window_bytes = 0;
 	for (size_t i = 0; i < source->mapping_count; i++)
 		has_libc |= heap_is_glibc(source->mappings[i].path);
-	for (size_t i = 0; i < source->mapping_count; i++) {
-		const struct heap_mapping *mapping = &source->mappings[i];
-
+	array_each(mapping, source->mappings, source->mapping_count) {
 		if (!mapping->module || !mapping->writable || (has_libc && !heap_is_glibc(mapping->module->path)))
 			continue;
 		for (uint64_t place = mapping->start; place < mapping->end && !is_over(walk);) {

@@ -474,8 +474,7 @@ bool module_address(const struct module *module, uint64_t file_offset, uint64_t 
 {
 	int best = 0;
 
-	for (size_t i = 0; i < module->file.segments.count; i++) {
-		const struct elf_segment *segment = &module->file.segments.items[i];
+	array_each(segment, module->file.segments.items, module->file.segments.count) {
 		uint64_t rounded = segment->file_offset & ~PAGE_MASK;
 		uint64_t size = segment->file_offset - rounded + segment->file_size;
 		int rank = 0;

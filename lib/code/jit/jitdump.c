@@ -192,10 +192,9 @@ struct mmt_error *jitdump_create(const void *data, size_t size, uint64_t clock_e
 {
 	struct bytes bytes = bytes_over(data, size);
 	struct jitdump *dump;
-	struct mmt_error *error;
 	uint64_t flags;
+	struct mmt_error *error = read_header(&bytes, &flags);
 
-	error = read_header(&bytes, &flags);
 	if (error)
 		return error;
 	dump = calloc(1, sizeof(*dump));

@@ -192,13 +192,6 @@ static void put_special(struct server *server, struct symbols *symbols)
 	buffer_patch_u32(&server->answer, place, count);
 }
 
-static void put_type(struct server *server, const char *name)
-{
-	CLEANUP(free) char *type = demangle_type(name);
-
-	put_text(&server->answer, type);
-}
-
 /* A file system that does not answer keeps this process here. */
 static void try_file(struct server *server, const char *path)
 {
@@ -221,6 +214,7 @@ static void serve_one(struct server *server, struct bytes *request)
 	uint64_t address, start = 0, end = 0;
 	struct bytes description;
 	enum symbols_use use;
+	CLEANUP(free) char *type = NULL;
 	size_t others = 0;
 	const char *name;
 	bool found;
@@ -250,7 +244,8 @@ static void serve_one(struct server *server, struct bytes *request)
 		buffer_put_u64(&server->answer, end);
 		break;
 	case REQUEST_TYPE:
-		put_type(server, bytes_string(request));
+		type = demangle_type(bytes_string(request));
+		put_text(&server->answer, type);
 		break;
 	case REQUEST_FILE:
 		try_file(server, bytes_string(request));
@@ -264,24 +259,10 @@ static void serve_one(struct server *server, struct bytes *request)
 		_exit(EXIT_FAILURE);
 }
 
-/* Limit one request. The alarm ends a helper whose parent was killed while it waits for something. */
-static void limit_time(void)
+static void serve(struct server *server, int fd)
 {
 	struct rusage usage;
 	struct rlimit limit;
-
-	(void)getrusage(RUSAGE_SELF, &usage);
-	(void)getrlimit(RLIMIT_CPU, &limit);
-	limit.rlim_cur = (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + LIMIT_NAMES_PROCESSOR_SECONDS;
-	/* At the hard limit the kernel sends SIGKILL, which does not say why. */
-	if (limit.rlim_cur >= limit.rlim_max)
-		limit.rlim_cur = limit.rlim_max - 1;
-	(void)setrlimit(RLIMIT_CPU, &limit);
-	alarm(LIMIT_NAMES_SECONDS);
-}
-
-static void serve(struct server *server, int fd)
-{
 	uint64_t size;
 
 	while (transfer(fd, &size, sizeof(size), false, NULL)) {
@@ -290,7 +271,16 @@ static void serve(struct server *server, int fd)
 
 		if (!data || !transfer(fd, data, size, false, NULL))
 			return;
-		limit_time();
+		/* Limit one request. The alarm ends a helper whose parent was killed while it waits for something. */
+		(void)getrusage(RUSAGE_SELF, &usage);
+		(void)getrlimit(RLIMIT_CPU, &limit);
+		limit.rlim_cur =
+		    (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + LIMIT_NAMES_PROCESSOR_SECONDS;
+		/* At the hard limit the kernel sends SIGKILL, which does not say why. */
+		if (limit.rlim_cur >= limit.rlim_max)
+			limit.rlim_cur = limit.rlim_max - 1;
+		(void)setrlimit(RLIMIT_CPU, &limit);
+		alarm(LIMIT_NAMES_SECONDS);
 		buffer_clear(&server->answer);
 		while (bytes_left(&request))
 			serve_one(server, &request);
@@ -300,28 +290,12 @@ static void serve(struct server *server, int fd)
 	}
 }
 
-/* Beyond what the parent has: the kernel counts that too. */
-static void limit_memory(void)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), data = 0;
-	char line[256], *position = line;
-	struct rlimit limit;
-
-	if (read_line("/proc/self/statm", line, sizeof(line))) {
-		for (int field = 0; field < 6; field++)
-			data = strtoull(position, &position, 10);
-	}
-	(void)getrlimit(RLIMIT_DATA, &limit);
-	data = (data + (uint64_t)sysconf(_SC_PHYS_PAGES) / LIMIT_NAMES_MEMORY_SHARE) * page;
-	if (data < limit.rlim_cur) {
-		limit.rlim_cur = data;
-		(void)setrlimit(RLIMIT_DATA, &limit);
-	}
-}
-
 static void run_helper(void *context, int socket, pid_t parent)
 {
 	struct server server = {.calls = context};
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), data = 0;
+	char line[256], *position = line;
+	struct rlimit limit;
 	const struct rlimit no_core = {0};
 	int none = -1;
 	sigset_t limits;
@@ -337,7 +311,17 @@ static void run_helper(void *context, int socket, pid_t parent)
 	sigaddset(&limits, SIGALRM);
 	(void)sigprocmask(SIG_UNBLOCK, &limits, NULL);
 	(void)prctl(PR_SET_NAME, "mmtrace-names");
-	limit_memory();
+	/* Limit memory beyond what the parent has: the kernel counts that too. */
+	if (read_line("/proc/self/statm", line, sizeof(line))) {
+		for (int field = 0; field < 6; field++)
+			data = strtoull(position, &position, 10);
+	}
+	(void)getrlimit(RLIMIT_DATA, &limit);
+	data = (data + (uint64_t)sysconf(_SC_PHYS_PAGES) / LIMIT_NAMES_MEMORY_SHARE) * page;
+	if (data < limit.rlim_cur) {
+		limit.rlim_cur = data;
+		(void)setrlimit(RLIMIT_DATA, &limit);
+	}
 	confine_thread(NULL, 0);
 	/* A core file would contain the memory of the recorded processes. */
 	(void)setrlimit(RLIMIT_CORE, &no_core);

@@ -210,8 +210,7 @@ static void merge_aliases(struct symbols *symbols)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < symbols->table.count; i++) {
-		struct symbol *symbol = &symbols->table.items[i];
+	array_each(symbol, symbols->table.items, symbols->table.count) {
 		struct symbol *first = kept ? &symbols->table.items[kept - 1] : NULL;
 
 		if (!first || first->start != symbol->start) {
@@ -528,9 +527,7 @@ bool symbols_function_range(struct symbols *symbols, uint64_t address, uint64_t 
 bool symbols_named_range(struct symbols *symbols, const char *name, uint64_t *start_ret, uint64_t *end_ret)
 {
 	load(symbols);
-	for (size_t i = 0; i < symbols->table.count; i++) {
-		const struct symbol *symbol = &symbols->table.items[i];
-
+	array_each(symbol, symbols->table.items, symbols->table.count) {
 		if (!strcmp(symbol->name, name))
 			return symbols_function_range(symbols, symbol->start, start_ret, end_ret);
 	}

@@ -76,9 +76,7 @@ static bool is_code(const struct code_text *text, const uint8_t *code)
 enum code_special_function stack_end_by_code(uint16_t elf_machine, const uint8_t *code, size_t size,
 					     const uint8_t *before, size_t before_size)
 {
-	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
-		const struct pattern *pattern = &patterns[i];
-
+	array_each(pattern, patterns, sizeof(patterns) / sizeof(*patterns)) {
 		if (pattern->machine == elf_machine && size >= pattern->code.size &&
 		    before_size >= pattern->before.size && is_code(&pattern->code, code) &&
 		    (!pattern->before.size || is_code(&pattern->before, before + before_size - pattern->before.size)))

@@ -358,12 +358,6 @@ static enum mmt_stack_end recognise_thread(const struct unwind_state *state)
 	return end;
 }
 
-/* Whether the kernel's callchain may contain more frames. */
-static bool end_is_open(enum mmt_stack_end end)
-{
-	return end != MMT_STACK_END_ENTRY && end != MMT_STACK_END_COROUTINE && end != MMT_STACK_END_DEPTH_LIMIT;
-}
-
 /* The kernel stops where the frame pointer chain ends, often in libc, a few frames before the entry function. Only that
  * function has no caller. */
 static enum mmt_stack_end end_of_callchain(const struct unwind_state *state)
@@ -620,7 +614,9 @@ void unwind(const struct unwind_rules *rules, const struct unwind_input *input,
 	state.base = input->registers->values[rules->stack_pointer];
 	state.origin = UNWIND_BY_REGISTERS;
 	result->end = recognise_end(&state, walk_stack(&state));
-	if (end_is_open(result->end) && input->callchain_count > 1)
+	/* The kernel's callchain may contain more frames. */
+	if (result->end != MMT_STACK_END_ENTRY && result->end != MMT_STACK_END_COROUTINE &&
+	    result->end != MMT_STACK_END_DEPTH_LIMIT && input->callchain_count > 1)
 		splice(&state);
 	result->end = recognise_thread(&state);
 }
