@@ -64,24 +64,6 @@ static void put_date(const struct mmt_report *report, uint64_t ns, FILE *stream)
 	fprintf(stream, "%s.%03" PRIu64 "%.3s:%s", date, realtime_ns / 1000000 % 1000, zone, zone + 3);
 }
 
-/* In the order of flamegraph.pl: from the outermost function to the innermost. */
-static void put_stack(FILE *stream, const struct mmt_row *row)
-{
-	char room[EXPORT_NAME_BYTES];
-
-	fputs(",\"", stream);
-	for (size_t i = row->frame_count; i-- > 0;) {
-		const char *name = export_frame_name(row->frames[i], room);
-
-		if (i + 1 == row->frame_count && is_formula(name))
-			putc('\'', stream);
-		put_quoted_part(stream, name, ESCAPE_FOR_STACK);
-		if (i)
-			putc(';', stream);
-	}
-	putc('"', stream);
-}
-
 static void put_steps(const struct mmt_report *report, const struct selection *selection, FILE *stream)
 {
 	char room[EXPORT_NAME_BYTES];
@@ -175,8 +157,17 @@ static void put_rows(const struct mmt_report *report, const struct selection *se
 		MMT_ROW_FIGURES(PUT_COLUMN)
 		put_time(report, row->unfreed_count > 0, row->first_ns, stream);
 		put_time(report, row->unfreed_count > 0, row->last_ns, stream);
-		put_stack(stream, row);
-		putc(',', stream);
+		fputs(",\"", stream);
+		/* In the order of flamegraph.pl: from the outermost function to the innermost. */
+		for (size_t j = row->frame_count; j-- > 0;) {
+			name = export_frame_name(row->frames[j], room);
+			if (j + 1 == row->frame_count && is_formula(name))
+				putc('\'', stream);
+			put_quoted_part(stream, name, ESCAPE_FOR_STACK);
+			if (j)
+				putc(';', stream);
+		}
+		fputs("\",", stream);
 		if (row->identity)
 			fprintf(stream, "\"%016" PRIx64 "\"", row->identity);
 		MMT_HEAP_KIND_FIGURES(PUT_NO_HEAP)

@@ -261,10 +261,9 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const char *format
 	if (report->by != MMT_BY_STACK || !report->lifetime_step_ns)
 		return error_create(MMT_ERROR_INVALID, "%s: only a report by stack with lifetimes can be exported",
 				    report->input);
-	error = prepare(report, weight, formats[number].lifetime_steps == TIMES, &export);
-	if (!error)
-		error = writers[number].gzip ? write_compressed(&export, writers[number].write, stream)
-					     : writers[number].write(&export, stream);
+	error = prepare(report, weight, formats[number].lifetime_steps == TIMES, &export)
+		    ?: (writers[number].gzip ? write_compressed(&export, writers[number].write, stream)
+					     : writers[number].write(&export, stream));
 	free(export.events.items);
 	free(export.levels.items);
 	intern_deinit(&export.paths);

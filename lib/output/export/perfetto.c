@@ -230,21 +230,6 @@ static void begin_sequence(struct perfetto *perfetto)
 	buffer_clear(&perfetto->interned);
 }
 
-static void put_clocks(struct perfetto *perfetto)
-{
-	static const enum clock_id clocks[] = {CLOCK_ID_REALTIME, CLOCK_ID_MONOTONIC, CLOCK_ID_MONOTONIC_COARSE,
-					       CLOCK_ID_BOOTTIME};
-	const struct mmt_report *report = perfetto->export->report;
-
-	for (size_t i = report->start_realtime_ns ? 0 : 1; i < sizeof(clocks) / sizeof(*clocks); i++) {
-		protobuf_number(&perfetto->inner, CLOCK_CLOCK_ID, clocks[i]);
-		protobuf_number(&perfetto->inner, CLOCK_TIMESTAMP, i ? report->start_ns : report->start_realtime_ns);
-		protobuf_message(&perfetto->message, SNAPSHOT_CLOCKS, &perfetto->inner);
-	}
-	protobuf_number(&perfetto->message, SNAPSHOT_PRIMARY_CLOCK, CLOCK_ID_MONOTONIC);
-	put_common(perfetto, report->start_ns, PACKET_CLOCK_SNAPSHOT);
-}
-
 static void put_processes(struct perfetto *perfetto)
 {
 	const struct mmt_report *report = perfetto->export->report;
@@ -405,24 +390,6 @@ static void put_event(struct perfetto *perfetto, uint64_t time_ns, uint64_t trac
 	put_common(perfetto, time_ns, PACKET_TRACK_EVENT);
 }
 
-static void put_counters(struct perfetto *perfetto)
-{
-	struct export_track tracks[EXPORT_TRACKS];
-
-	export_tracks(perfetto->export, tracks);
-	for (unsigned i = 0; i < EXPORT_TRACKS; i++) {
-		const struct export_track *track = &tracks[i];
-
-		if (!track->count)
-			continue;
-		protobuf_number(&perfetto->inner, COUNTER_UNIT, COUNTER_UNIT_BYTES);
-		put_track(perfetto, UUID_COUNTERS + i, 0, track->name, TRACK_COUNTER);
-		for (size_t j = 0; j < track->count; j++)
-			put_event(perfetto, export_track_value(track, j, track->time), UUID_COUNTERS + i, EVENT_COUNTER,
-				  NULL, export_track_value(track, j, track->bytes));
-	}
-}
-
 /* Largest allocation events first; `context`: the report. */
 static int compare_regions(const void *left, const void *right, void *context)
 {
@@ -468,16 +435,25 @@ static void put_regions(struct perfetto *perfetto)
 
 struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 {
+	static const enum clock_id clocks[] = {CLOCK_ID_REALTIME, CLOCK_ID_MONOTONIC, CLOCK_ID_MONOTONIC_COARSE,
+					       CLOCK_ID_BOOTTIME};
 	struct perfetto perfetto = {.export = export, .stream = stream};
 	struct buffer *buffers[] = {&perfetto.packet,	&perfetto.message,   &perfetto.inner,
 				    &perfetto.interned, &perfetto.callstack, &perfetto.out};
 	size_t count = sizeof(buffers) / sizeof(*buffers);
 	const struct mmt_report *report = export->report;
+	struct export_track tracks[EXPORT_TRACKS];
 	struct mmt_error *error;
 	char text[MMT_MARK_TEXT];
 
 	export_begin_buffers(buffers, count);
-	put_clocks(&perfetto);
+	for (size_t i = report->start_realtime_ns ? 0 : 1; i < sizeof(clocks) / sizeof(*clocks); i++) {
+		protobuf_number(&perfetto.inner, CLOCK_CLOCK_ID, clocks[i]);
+		protobuf_number(&perfetto.inner, CLOCK_TIMESTAMP, i ? report->start_ns : report->start_realtime_ns);
+		protobuf_message(&perfetto.message, SNAPSHOT_CLOCKS, &perfetto.inner);
+	}
+	protobuf_number(&perfetto.message, SNAPSHOT_PRIMARY_CLOCK, CLOCK_ID_MONOTONIC);
+	put_common(&perfetto, report->start_ns, PACKET_CLOCK_SNAPSHOT);
 	put_processes(&perfetto);
 	error = put_heaps(&perfetto);
 	begin_sequence(&perfetto);
@@ -486,7 +462,18 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 		if (export_is_unfreed(export->report, &export->events.items[i]))
 			put_stack_sample(&perfetto, &export->events.items[i]);
 	}
-	put_counters(&perfetto);
+	export_tracks(export, tracks);
+	for (unsigned i = 0; i < EXPORT_TRACKS; i++) {
+		const struct export_track *track = &tracks[i];
+
+		if (!track->count)
+			continue;
+		protobuf_number(&perfetto.inner, COUNTER_UNIT, COUNTER_UNIT_BYTES);
+		put_track(&perfetto, UUID_COUNTERS + i, 0, track->name, TRACK_COUNTER);
+		for (size_t j = 0; j < track->count; j++)
+			put_event(&perfetto, export_track_value(track, j, track->time), UUID_COUNTERS + i,
+				  EVENT_COUNTER, NULL, export_track_value(track, j, track->bytes));
+	}
 	if (report->mark_count)
 		put_track(&perfetto, UUID_MARKS, 0, "marks", 0);
 	for (size_t i = 0; i < report->mark_count; i++) {

@@ -104,20 +104,6 @@ static uint64_t mapping_id(struct pprof *pprof, const char *path)
 	return id;
 }
 
-/* The mapping of a frame, or 0. */
-static uint64_t find_mapping(struct pprof *pprof, const struct mmt_frame *frame)
-{
-	const char *path = frame->module_path ? frame->module_path : frame->module;
-	uint64_t id;
-
-	if (!path)
-		return 0;
-	id = mapping_id(pprof, path);
-	if (!frame->function)
-		pprof->failed |= !map_put(&pprof->unnamed, id, true);
-	return id;
-}
-
 /* Write the mappings in the order of their numbers. Viewers that have the modules symbolize those with unnamed frames
  * by their build-ids. */
 static void put_mappings(struct pprof *pprof)
@@ -166,12 +152,17 @@ static uint64_t put_function(struct pprof *pprof, const struct mmt_frame *frame)
 static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *frames, size_t count, uint64_t *id_ret)
 {
 	const struct mmt_frame *first = frames[0];
+	const char *path = first->module_path ? first->module_path : first->module;
+	uint64_t mapping; /* 0: none */
 	struct buffer *message = &pprof->message, *line = &pprof->inner;
 	const uint64_t *words;
 	size_t used = 0;
 
 	buffer_clear(&pprof->key);
-	buffer_put_u64(&pprof->key, find_mapping(pprof, first));
+	mapping = path ? mapping_id(pprof, path) : 0;
+	if (mapping && !first->function)
+		pprof->failed |= !map_put(&pprof->unnamed, mapping, true);
+	buffer_put_u64(&pprof->key, mapping);
 	buffer_put_u64(&pprof->key, first->kind == MMT_FRAME_NATIVE ? first->module_offset : first->address);
 	do {
 		/* Viewers symbolize native frames. JIT code they cannot: name it by its address. */

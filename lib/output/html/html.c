@@ -246,28 +246,6 @@ static void put_lines(struct page *page, const struct mmt_report *report, text_p
 	}
 }
 
-static void put_trust(struct page *page, const struct mmt_report *report)
-{
-	const struct mmt_completeness *completeness = &report->completeness;
-	bool missed = completeness->lost_events || completeness->missed_threads || completeness->missed_cpus ||
-		      completeness->left_processes || completeness->incomplete || completeness->damaged;
-	bool whole =
-	    !completeness->truncated_stacks && !completeness->doubtful_stacks && !completeness->lost_stack_dumps;
-	struct checks checks = checks_sum(report);
-
-	document_open_array(page->document, "trust");
-	put_lines(page, report, text_warnings, "bad");
-	if (!missed)
-		put_pair_of_words(page, "good", "no events lost");
-	put_lines(page, report, text_stacks, whole ? "good" : "wait");
-	put_lines(page, report, text_reconciled, "bad");
-	put_lines(page, report, text_checks,
-		  checks.wrong.processes     ? "bad"
-		  : checks.checked.processes ? "good"
-					     : "wait");
-	document_close(page->document);
-}
-
 static void put_heaps(struct text *text, const struct mmt_report *report)
 {
 	text_heaps(text, report, true);
@@ -276,6 +254,13 @@ static void put_heaps(struct text *text, const struct mmt_report *report)
 
 static void put_words(struct page *page, const struct mmt_report *report)
 {
+	const struct mmt_completeness *completeness = &report->completeness;
+	bool missed = completeness->lost_events || completeness->missed_threads || completeness->missed_cpus ||
+		      completeness->left_processes || completeness->incomplete || completeness->damaged;
+	bool whole =
+	    !completeness->truncated_stacks && !completeness->doubtful_stacks && !completeness->lost_stack_dumps;
+	struct checks checks = checks_sum(report);
+
 	document_string(page->document, "input", escape(page, report->input));
 	document_string(page->document, "verdict", mmt_verdict_name(report->growth.verdict));
 	document_open_array(page->document, "source");
@@ -289,7 +274,17 @@ static void put_words(struct page *page, const struct mmt_report *report)
 	document_open_array(page->document, "heaps");
 	put_lines(page, report, put_heaps, NULL);
 	document_close(page->document);
-	put_trust(page, report);
+	document_open_array(page->document, "trust");
+	put_lines(page, report, text_warnings, "bad");
+	if (!missed)
+		put_pair_of_words(page, "good", "no events lost");
+	put_lines(page, report, text_stacks, whole ? "good" : "wait");
+	put_lines(page, report, text_reconciled, "bad");
+	put_lines(page, report, text_checks,
+		  checks.wrong.processes     ? "bad"
+		  : checks.checked.processes ? "good"
+					     : "wait");
+	document_close(page->document);
 	document_open_array(page->document, "limits");
 	put_lines(page, report, text_window, NULL);
 	put_lines(page, report, text_choice, NULL);

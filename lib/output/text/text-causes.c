@@ -149,20 +149,6 @@ static const char *name_class(enum mmt_class memory_class)
 										    : mmt_class_name(memory_class);
 }
 
-static void put_heads(struct text *text, const struct mmt_report *report)
-{
-	bool stacks = report->by == MMT_BY_STACK || (report->then_by == MMT_BY_STACK && report->by == MMT_BY_THREAD);
-
-	text_format(text, TEXT_FAINT, "   %10s%11s  verdict", "memory", has_rates(report) ? "per minute" : "");
-	text_pad_to(text, KIND_COLUMN);
-	text_put(text, TEXT_FAINT, "what");
-	text_pad_to(text, NAME_COLUMN);
-	text_put(text, TEXT_FAINT, stacks ? "mapped by" : mmt_row_key_name(report->by));
-	if (report->then_by != MMT_BY_STACK)
-		text_format(text, TEXT_FAINT, " / %s", mmt_row_key_name(report->then_by));
-	text_end_line(text);
-}
-
 #define OLDER_SHOWN 2
 
 /* Memory mapped before, which has no stack, if it grew by more than any cause holds. */
@@ -205,13 +191,21 @@ static void put_older(struct text *text, const struct mmt_report *report, const 
 void text_causes(struct text *text, const struct mmt_report *report)
 {
 	struct cause_selection selection = selection_of_causes(report, text->room->causes);
+	bool stacks = report->by == MMT_BY_STACK || (report->then_by == MMT_BY_STACK && report->by == MMT_BY_THREAD);
 	int64_t rate = selection.rest_bytes_per_minute;
 
 	if (!selection.count || (selection.count == 1 && selection_cause(report, 0).row_count == 1) ||
 	    mmt_report_has_nothing_to_see(report))
 		return;
 	text_end_line(text);
-	put_heads(text, report);
+	text_format(text, TEXT_FAINT, "   %10s%11s  verdict", "memory", has_rates(report) ? "per minute" : "");
+	text_pad_to(text, KIND_COLUMN);
+	text_put(text, TEXT_FAINT, "what");
+	text_pad_to(text, NAME_COLUMN);
+	text_put(text, TEXT_FAINT, stacks ? "mapped by" : mmt_row_key_name(report->by));
+	if (report->then_by != MMT_BY_STACK)
+		text_format(text, TEXT_FAINT, " / %s", mmt_row_key_name(report->then_by));
+	text_end_line(text);
 	put_older(text, report, &selection);
 	for (size_t i = 0; i < selection.shown; i++) {
 		struct mmt_cause cause = selection_cause(report, i);

@@ -253,10 +253,9 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	const struct mmt_report *const recordings[] = {diff->before, diff->after};
 	struct text_explanations explanations = {0};
 	struct diff_selection selection;
-	struct mmt_error *error;
+	struct mmt_error *error = selection_of_diff(diff, options, &selection);
 	struct text text;
 
-	error = selection_of_diff(diff, options, &selection);
 	if (error)
 		return error;
 	text_begin(&text, stream, options);

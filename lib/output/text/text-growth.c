@@ -297,22 +297,15 @@ static void put_touchers(struct text *text, const struct mmt_growth_part *part)
 	text_end_sentence(text, TEXT_STRONG, PART_INDENT);
 }
 
-/* They inherited memory, also of what was mapped in the recording. */
-static bool has_children(const struct mmt_report *report)
-{
-	array_each(process, report->processes, report->process_count) {
-		if (process->parent_pid)
-			return true;
-	}
-	return false;
-}
-
 /* "+36.90 MiB  touched in malloc arenas ..." Private pages come and go by what other processes do, too. */
 static void put_part(struct text *text, const struct mmt_report *report, const struct mmt_growth_part *part)
 {
 	const char *period = report->windowed ? "window" : "recording";
-	bool private = report->growth.parts_private;
+	bool private = report->growth.parts_private, has_children = false;
 
+	/* They inherited memory, also of what was mapped in the recording. */
+	for (size_t i = 0; i < report->process_count; i++)
+		has_children |= report->processes[i].parent_pid != 0;
 	text_format(text, TEXT_STRONG, "  %12s  ", text_change(text, part->bytes));
 	if (part->place != MMT_GROWTH_BEFORE) {
 		text_add(text, "%s%s", private ? "private, " : "", places[part->place].before);
@@ -325,7 +318,7 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 			 : swap_change(&report->growth) > 0 ? "given back or swapped out in "
 							    : "given back in ");
 		text_add_kind(text, part);
-		text_add(text, ", mapped before this %s began%s", period, has_children(report) ? ", or inherited" : "");
+		text_add(text, ", mapped before this %s began%s", period, has_children ? ", or inherited" : "");
 	}
 	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
 	put_touchers(text, part);

@@ -53,19 +53,6 @@ static void add_bytes(struct text *text, const struct mmt_heap *heap, int64_t by
 	text_add(text, "%s", heap->start ? text_change(text, bytes) : text_bytes(text, (uint64_t)bytes));
 }
 
-static void add_in_use(struct text *text, const struct mmt_heap *heap)
-{
-	int64_t low = (int64_t)(heap->end->in_use_low - start_of(heap)->in_use_high);
-	int64_t high = (int64_t)(heap->end->in_use_high - start_of(heap)->in_use_low);
-
-	text_add(text, "in use ");
-	add_bytes(text, heap, low);
-	if (magnitude_of(high - low) <= magnitude_of(high) / NEGLIGIBLE)
-		return;
-	text_add(text, " to ");
-	add_bytes(text, heap, high);
-}
-
 /* "blocks of 928 bytes" */
 static void add_blocks(struct text *text, const struct mmt_heap_kind *kind, bool one)
 {
@@ -106,25 +93,12 @@ static void add_table(struct text *text, const struct mmt_heap_kind *kind)
 	text_add(text, ", such as a vector or hash table that grew");
 }
 
-/* "29,998 more app::Session (...)" */
-static void add_kind(struct text *text, const struct mmt_heap *heap, const struct mmt_heap_kind *kind)
-{
-	bool fewer = kind->end_count < kind->start_count;
-	uint64_t count = fewer ? kind->start_count - kind->end_count : kind->end_count - kind->start_count;
-
-	if (kind->is_one_block) {
-		add_table(text, kind);
-		return;
-	}
-	text_add(text, "%s %s", text_count(text, count), !heap->start ? "" : fewer ? "fewer " : "more ");
-	add_what(text, kind, count == 1);
-}
-
 /* The kinds with most of the growth or, if less is in use, of what is gone. They are in the order of growth. */
 static void add_kinds(struct text *text, const struct mmt_heap *heap)
 {
 	int64_t in_use = (int64_t)(heap->end->in_use_low - start_of(heap)->in_use_low);
-	bool less = in_use < 0;
+	bool less = in_use < 0, fewer;
+	uint64_t count;
 
 	for (size_t i = 0, named = 0; i < heap->kind_count && named < KINDS_NAMED; i++) {
 		const struct mmt_heap_kind *kind = &heap->kinds[less ? heap->kind_count - 1 - i : i];
@@ -136,7 +110,15 @@ static void add_kinds(struct text *text, const struct mmt_heap *heap)
 		    !kind->is_one_block)
 			continue;
 		text_add(text, named++ ? ", " : ": ");
-		add_kind(text, heap, kind);
+		/* "29,998 more app::Session (...)" */
+		if (kind->is_one_block) {
+			add_table(text, kind);
+			continue;
+		}
+		fewer = kind->end_count < kind->start_count;
+		count = fewer ? kind->start_count - kind->end_count : kind->end_count - kind->start_count;
+		text_add(text, "%s %s", text_count(text, count), !heap->start ? "" : fewer ? "fewer " : "more ");
+		add_what(text, kind, count == 1);
 	}
 }
 
@@ -191,6 +173,8 @@ static void add_verdict(struct text *text, const struct mmt_heap *heap)
 static void put_answer(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap,
 		       const char *since)
 {
+	int64_t low = (int64_t)(heap->end->in_use_low - start_of(heap)->in_use_high);
+	int64_t high = (int64_t)(heap->end->in_use_high - start_of(heap)->in_use_low);
 	int64_t free_bytes = free_change(heap), mmapped;
 
 	text_add(text, "  ");
@@ -198,7 +182,12 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 	text_add(text, " ");
 	add_bytes(text, heap, change_of(heap));
 	text_add(text, "%s: ", since);
-	add_in_use(text, heap);
+	text_add(text, "in use ");
+	add_bytes(text, heap, low);
+	if (magnitude_of(high - low) > magnitude_of(high) / NEGLIGIBLE) {
+		text_add(text, " to ");
+		add_bytes(text, heap, high);
+	}
 	text_add(text, ", free ");
 	add_bytes(text, heap, free_bytes);
 	if (free_bytes > 0 && change_of(heap) > 0 && free_bytes > change_of(heap) / 2)
@@ -232,19 +221,6 @@ void text_heap_answer(struct text *text, const struct mmt_report *report)
 {
 	if (report->heap_count && report->heaps->census_count && matters(report, report->heaps))
 		put_answer(text, report, report->heaps, "");
-}
-
-static void put_kind(struct text *text, const struct mmt_heap *heap, const struct mmt_heap_kind *kind)
-{
-	text_format(text, TEXT_STRONG, "%12s",
-		    heap->start ? text_change(text, (int64_t)(kind->end_bytes - kind->start_bytes)) : "-");
-	text_format(text, TEXT_PLAIN, "%12s%12s", text_bytes(text, kind->end_bytes), text_count(text, kind->end_count));
-	text_pad_to(text, WHAT_COLUMN);
-	if (kind->is_one_block)
-		add_table(text, kind);
-	else
-		add_what(text, kind, false);
-	text_end_sentence(text, TEXT_PLAIN, WHAT_COLUMN);
 }
 
 /* A process that has ended is no surprise, nor one without a heap. */
@@ -303,8 +279,18 @@ static void put_table(struct text *text, const struct mmt_report *report, const 
 	add_heap_name(text, report, heap);
 	text_end_sentence(text, TEXT_STRONG, INDENT);
 	text_line(text, TEXT_FAINT, "%12s%12s%12s  what", "growth", "memory", "blocks");
-	for (size_t i = 0; i < shown; i++)
-		put_kind(text, heap, &heap->kinds[i]);
+	array_each(kind, heap->kinds, shown) {
+		text_format(text, TEXT_STRONG, "%12s",
+			    heap->start ? text_change(text, (int64_t)(kind->end_bytes - kind->start_bytes)) : "-");
+		text_format(text, TEXT_PLAIN, "%12s%12s", text_bytes(text, kind->end_bytes),
+			    text_count(text, kind->end_count));
+		text_pad_to(text, WHAT_COLUMN);
+		if (kind->is_one_block)
+			add_table(text, kind);
+		else
+			add_what(text, kind, false);
+		text_end_sentence(text, TEXT_PLAIN, WHAT_COLUMN);
+	}
 	if (heap->kind_count > shown)
 		text_line(text, TEXT_FAINT, "  and %zu more %s (--json has all)", heap->kind_count - shown,
 			  text_plural(heap->kind_count - shown, "kind", "kinds"));

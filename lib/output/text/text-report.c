@@ -496,10 +496,9 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	    options->sort == MMT_SORT_ALLOCATED || options->sort == MMT_SORT_FREED || options->sort == MMT_SORT_PEAK;
 	struct text_explanations explanations = {.reserved = report->reserved_bytes > 0};
 	struct selection selection;
-	struct mmt_error *error;
+	struct mmt_error *error = selection_create(report, options, freed_too, &selection);
 	struct text text;
 
-	error = selection_create(report, options, freed_too, &selection);
 	if (error)
 		return error;
 	text_begin(&text, stream, options);

@@ -280,9 +280,7 @@ void text_refused(struct text *text, const struct mmt_report *report)
 
 void text_touchers(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)
 {
-	for (size_t i = 0; i < report->growth.part_count; i++) {
-		const struct mmt_growth_part *part = &report->growth.parts[i];
-
+	array_each(part, report->growth.parts, report->growth.part_count) {
 		for (size_t k = 0; k < part->toucher_count && k < TOUCHERS_SHOWN; k++) {
 			const struct mmt_toucher *toucher = &part->touchers[k];
 			struct mmt_row stack = {.frames = toucher->frames,

@@ -321,20 +321,6 @@ static struct layout make_layout(struct text *text, const struct mmt_row *row, c
 	return layout;
 }
 
-/* The maximum number of columns of the name so that what follows it fits on the line; 0: unlimited. */
-static unsigned name_width(const struct text *text, const struct mmt_frame *frame)
-{
-	unsigned module = frame->module ? text_name_columns(text, frame->module) + 3 : 0;
-	unsigned width = text->options->width, left = width > text->column + 4 ? width - text->column : 4;
-	unsigned used = module + source_columns(text, frame);
-
-	if (!width)
-		return 0;
-	if (left > used + FUNCTION_COLUMNS_MIN)
-		return left - used;
-	return left < FUNCTION_COLUMNS_MIN ? left : FUNCTION_COLUMNS_MIN;
-}
-
 /* Where there is no room for it in its column, the source stands behind the module, or nowhere. */
 static void put_source(struct text *text, const struct mmt_frame *frame, unsigned column)
 {
@@ -360,6 +346,8 @@ static void put_frame(struct text *text, const struct mmt_frame *frame, const st
 	enum text_style style = frame->kind == MMT_FRAME_NATIVE || frame->function ? TEXT_PLAIN : TEXT_FAINT;
 	bool prefixed = !frame->function && frame->kind == MMT_FRAME_NATIVE && frame->module;
 	unsigned width = text->options->width, column = layout->indent + layout->function_columns, offset;
+	unsigned used = (frame->module ? text_name_columns(text, frame->module) + 3 : 0) + source_columns(text, frame);
+	unsigned left, columns;
 	char room[64];
 
 	text_pad_to(text, layout->indent);
@@ -369,7 +357,12 @@ static void put_frame(struct text *text, const struct mmt_frame *frame, const st
 	if (prefixed)
 		text_put_name(text, TEXT_FAINT, frame->module,
 			      width > text->column + offset ? width - text->column - offset : 0);
-	text_put_name(text, style, frame_name(frame, room), prefixed ? 0 : name_width(text, frame));
+	left = width > text->column + 4 ? width - text->column : 4;
+	/* What follows the name fits on the line if the name has so many columns. */
+	columns = left > used + FUNCTION_COLUMNS_MIN ? left - used
+		  : left < FUNCTION_COLUMNS_MIN	     ? left
+						     : FUNCTION_COLUMNS_MIN;
+	text_put_name(text, style, frame_name(frame, room), prefixed || !width ? 0 : columns);
 	if (frame->module && !prefixed) {
 		column = (column > text->column ? column : text->column) + 3;
 		if (!width || width >= column + MODULE_COLUMNS_MIN) {
@@ -392,20 +385,6 @@ static bool is_hidden(const struct line *line)
 	return !line->shown || line->kind == LINE_LIBRARY;
 }
 
-/* The lines from `first` on that are not shown, as one; the first line after these. */
-static size_t put_hidden(struct text *text, const struct layout *layout, size_t first)
-{
-	size_t frames = 0, line = first;
-
-	for (; line < layout->lines.count && is_hidden(&layout->lines.items[line]); line++)
-		frames += layout->lines.items[line].frames;
-	put_gap(text, frames,
-		(first || layout->lines.items[first].kind == LINE_LIBRARY) && line <= layout->own ? "library "
-												  : "more ",
-		layout->indent);
-	return line;
-}
-
 void text_stack(struct text *text, const struct mmt_row *row, const char *named, unsigned indent,
 		struct text_stack_marks *marks)
 {
@@ -417,7 +396,13 @@ void text_stack(struct text *text, const struct mmt_row *row, const char *named,
 		const struct mmt_frame *frame = row->frames[line->first];
 
 		if (is_hidden(line)) {
-			i = put_hidden(text, &layout, i);
+			/* The lines that are not shown, as one. */
+			bool library = i || line->kind == LINE_LIBRARY;
+			size_t frames = 0;
+
+			for (; i < layout.lines.count && is_hidden(&layout.lines.items[i]); i++)
+				frames += layout.lines.items[i].frames;
+			put_gap(text, frames, library && i <= layout.own ? "library " : "more ", indent);
 			marks->cut = true;
 			continue;
 		}
