@@ -80,6 +80,12 @@ struct mmt_report_options {
 	size_t ignore_count;
 	/* Stacks that differ only in lines or inlining are one row: for mmt_diff_create(). */
 	bool merge_lines;
+	/* For a recording with stack dumps that still grows; NULL: report it as it is. Called when it has been read to
+	 * its end. Returns true to read on; false: the report is of what has been read. A caller who wants a report and
+	 * to go on forks, and the child returns false: nothing starts a thread before. `new_names`: the recorder has
+	 * written names since the call of mmt_report_create(), which reports made by it do not have. */
+	bool (*follow)(void *context, bool new_names);
+	void *follow_context;
 };
 
 /* True if the stack reached the entry of the thread or of a coroutine. Otherwise the stack is truncated. */

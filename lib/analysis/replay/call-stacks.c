@@ -237,6 +237,32 @@ void call_stacks_deinit(struct call_stacks *stacks)
 	vector_deinit(&stacks->chunks);
 }
 
+uint64_t call_stacks_settled(const struct replay *replay)
+{
+	uint64_t settled = replay->calls, process, last;
+
+	for (size_t i = 0; i < replay->thread_states.count; i++) {
+		const struct kept_sample *call = &replay->thread_states.items[i]->call;
+
+		if (call->present && call->number <= settled)
+			settled = call->number - 1;
+	}
+	for (size_t i = 0; map_next(&replay->stacks.early_samples, &i, &process, &last);) {
+		const struct early_sample *first = ((const struct early_sample *)(uintptr_t)last)->next;
+
+		settled = first->sample.number <= settled ? first->sample.number - 1 : settled;
+	}
+	return settled;
+}
+
+void call_stacks_forget(struct call_stacks *stacks, uint64_t call)
+{
+	for (size_t i = 0; i < stacks->chunks.count && (i + 1) * CALL_STACKS_CHUNK < call; i++) {
+		free(stacks->chunks.items[i]);
+		stacks->chunks.items[i] = NULL;
+	}
+}
+
 /* Keep the stack while the code of the process is not known, unless too many wait for that. */
 static struct mmt_error *unwind_or_keep(struct replay *replay, uint32_t index, uint64_t call,
 					const struct event_stack *stack)

@@ -104,6 +104,12 @@ struct mmt_error *call_stacks_give_up(struct replay *replay, struct thread_state
 /* The code of the process is known, or will never be: unwind the calls that waited for it. */
 struct mmt_error *call_stacks_unwind_early(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
 
+/* The calls up to this one have their stacks: neither a dump nor the code of their process is awaited. */
+uint64_t call_stacks_settled(const struct replay *replay);
+
+/* Forget the numbers of the calls before this one, as far as they fill chunks. */
+void call_stacks_forget(struct call_stacks *stacks, uint64_t call);
+
 struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
 
 /*

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/strings.h"
 
+#define FOLLOWED_BYTES (1ULL << 32) /* limits are those of a file of this size */
 #define PAGE_BYTES_DEFAULT 4096
 
 /* Context of a space's observer. */
@@ -178,7 +179,7 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 {
 	const struct reader_metadata *metadata = replay->metadata;
 	const struct kernel_rules rules = kernel_rules_of(metadata->kernel);
-	uint64_t file_bytes = reader_file(replay->reader)->size;
+	uint64_t file_bytes = reader_file(replay->reader)->follows ? FOLLOWED_BYTES : reader_file(replay->reader)->size;
 	uint64_t more = file_bytes > LIMIT_SMALL_FILE_BYTES ? file_bytes - LIMIT_SMALL_FILE_BYTES : 0;
 	struct processes_options spaces = {
 	    .page_bytes = metadata->ours ? metadata->info.page_bytes : PAGE_BYTES_DEFAULT,
@@ -257,7 +258,9 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 		return error;
 	reader_leave_out_unused_stacks(replay->reader);
 	replay->metadata = reader_metadata(replay->reader);
-	error = prepare(replay, options);
+	if (options->report->follow)
+		error = reader_follow(replay->reader, true);
+	error = error ?: prepare(replay, options);
 	if (error)
 		replay_deinit(replay);
 	return error;
@@ -734,26 +737,33 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 	return replay_event(replay, event) ?: replay_take_error(replay);
 }
 
-static struct mmt_error *run_pass(struct replay *replay)
+/* Take the events before this call. */
+static struct mmt_error *take_events(struct replay *replay, uint64_t calls)
 {
 	for (uint32_t count = 1;; count++) {
-		struct event event;
-		bool end;
-		struct mmt_error *error = reader_next(replay->reader, &event, &end);
+		struct event *event = &replay->event;
+		struct mmt_error *error = NULL;
+		bool end = false;
 
-		if (!error && !end)
-			error = take_event(replay, &event, &end);
-		if (error)
+		if (!replay->waits)
+			error = reader_next(replay->reader, event, &end);
+		replay->waits = !error && !end && replay->calls >= calls && call_stacks_counts(event);
+		if (!error && !end && !replay->waits)
+			error = take_event(replay, event, &end);
+		if (error || end || replay->waits)
 			return error;
-		if (end)
-			return finish(replay);
 		if (count % PROGRESS_EVENTS == 0 && replay->progress) {
 			uint64_t total = reader_file(replay->reader)->data_end;
 
-			replay->progress->tell(replay->progress->context, replay->pass * total + event.file_offset,
+			replay->progress->tell(replay->progress->context, replay->pass * total + event->file_offset,
 					       replay->passes * total);
 		}
 	}
+}
+
+static struct mmt_error *run_pass(struct replay *replay)
+{
+	return take_events(replay, UINT64_MAX) ?: finish(replay);
 }
 
 struct mmt_error *replay_find_stacks(struct replay *replay)
@@ -762,26 +772,33 @@ struct mmt_error *replay_find_stacks(struct replay *replay)
 	return run_pass(replay);
 }
 
+/* Begin a pass that finds the stacks for another one. */
+static struct mmt_error *start_finding(const struct replay *replay, struct reader *reader, struct replay *first)
+{
+	const struct ledger_options accounts = {0};
+
+	*first = (struct replay){.reader = reader,
+				 .metadata = replay->metadata,
+				 .code = replay->code,
+				 .finds_stacks = true,
+				 .window = replay->window,
+				 .lost_stack = replay->lost_stack,
+				 .no_stack = replay->no_stack,
+				 .first_ns = replay->first_ns,
+				 .progress = replay->progress,
+				 .passes = 2,
+				 .survivors = replay->survivors, /* borrowed */
+				 .releases_ended = replay->releases_ended};
+	resolver_limit_stacks(replay->code, replay->stacks_max);
+	return start_pass(first, &accounts);
+}
+
 /* Give the pass the stacks that one before it finds. */
 static struct mmt_error *find_stacks_first(struct replay *replay)
 {
-	const struct ledger_options accounts = {0};
-	struct replay first = {.reader = replay->reader,
-			       .metadata = replay->metadata,
-			       .code = replay->code,
-			       .window = replay->window,
-			       .lost_stack = replay->lost_stack,
-			       .no_stack = replay->no_stack,
-			       .first_ns = replay->first_ns,
-			       .progress = replay->progress,
-			       .passes = 2,
-			       .survivors = replay->survivors, /* borrowed */
-			       .releases_ended = replay->releases_ended};
-	struct mmt_error *error = start_pass(&first, &accounts);
+	struct replay first;
+	struct mmt_error *error = start_finding(replay, replay->reader, &first) ?: run_pass(&first);
 
-	resolver_limit_stacks(replay->code, replay->stacks_max);
-	if (!error)
-		error = replay_find_stacks(&first);
 	replay->stacks = first.stacks;
 	first.stacks = (struct call_stacks){0};
 	replay->pass = 1;
@@ -790,6 +807,31 @@ static struct mmt_error *find_stacks_first(struct replay *replay)
 	/* Return free memory to the kernel: what the second pass allocates does not fit into the gaps. */
 	(void)malloc_trim(0);
 	return error ? error : reader_rewind(replay->reader);
+}
+
+struct mmt_error *replay_follow(struct replay *replay, bool (*follow)(void *context, bool new_names), void *context)
+{
+	struct replay ahead; /* its stacks are lent to the other pass */
+	struct reader *reader;
+	struct mmt_error *error = reader_open_again(replay->reader, &reader);
+
+	if (error)
+		return error;
+	reader_leave_out_unused_stacks(reader);
+	error = start_finding(replay, reader, &ahead);
+	do {
+		error = error ?: reader_follow(reader, true) ?: take_events(&ahead, UINT64_MAX);
+		replay->stacks = ahead.stacks;
+		error = error ?: take_events(replay, call_stacks_settled(&ahead));
+		call_stacks_forget(&ahead.stacks, replay->calls);
+	} while (!error && follow(context, reader_names_offset(reader) >= replay->metadata->names_end));
+	error = error ?: reader_follow(reader, false) ?: run_pass(&ahead);
+	replay->stacks = ahead.stacks;
+	error = error ?: run_pass(replay);
+	replay->stacks = (struct call_stacks){0};
+	end_pass(&ahead);
+	reader_close(reader);
+	return error;
 }
 
 struct mmt_error *replay_run(struct replay *replay)

@@ -80,6 +80,8 @@ struct replay {
 	struct call_stacks stacks;
 	uint64_t calls;	   /* see call_stacks_counts() */
 	bool finds_stacks; /* this is the first of two passes */
+	bool waits;	   /* `event` has been read, and is not applied yet */
+	struct event event;
 
 	uint64_t first_ns, last_ns;
 	uint64_t call_counts[MMT_COUNT_KINDS]; /* in the window, of the selected processes */
@@ -117,6 +119,10 @@ void replay_deinit(struct replay *replay);
 
 /* Run the pass, after one that finds the stacks if they are not in the recording. */
 struct mmt_error *replay_run(struct replay *replay) MMT_MUST_CHECK;
+
+/* The same for a recording that still grows: see struct mmt_report_options. */
+struct mmt_error *replay_follow(struct replay *replay, bool (*follow)(void *context, bool new_names),
+				void *context) MMT_MUST_CHECK;
 
 /* Run only a pass that finds the stacks. */
 struct mmt_error *replay_find_stacks(struct replay *replay) MMT_MUST_CHECK;

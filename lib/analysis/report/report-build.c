@@ -483,7 +483,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	report->rows.replay = replay;
 	page_readings_watch(&report->readings, &report->rows);
 	steps_watch(&report->steps, &report->readings);
-	error = replay_run(replay)
+	error = (options->follow ? replay_follow(replay, options->follow, options->follow_context) : replay_run(replay))
 		    ?: memory_readings_sort(&replay->notes.memory)
 		    ?: page_readings_end(&report->readings)
 		    ?: describe_recording(report, options)

@@ -20,14 +20,16 @@
 #define CALLCHAINS 8 /* of the largest size, in a batch */
 
 struct event_batches {
-	uint64_t data_bytes;
+	const struct recording_file *file;
 	const struct layouts *layouts;
 	struct decoder *decoder;
 	struct dedup dedup;
 	struct records *records;
 	struct order *order;
 	enum ordered_end end;
-	bool drained; /* no more records to push to the order */
+	bool drained;	       /* no more records to push to the order */
+	bool paused;	       /* there are none for now */
+	uint64_t names_offset; /* see event_batches_names_offset() */
 	struct reorder_unfinished unfinished;
 	size_t ordered_count, position; /* in `ordered`; `position`: of the next one to decode */
 	struct record_block *done;	/* blocks that give no more records after these */
@@ -93,6 +95,9 @@ static struct mmt_error *push_record(struct event_batches *batches, struct event
 	error = records_next(batches->records, &record, &end, &damage);
 	if (error)
 		return error;
+	batches->paused = end && !damage && batches->file->follows;
+	if (batches->paused)
+		return NULL;
 	if (end || damage)
 		return stop_pushing(batches, batch, damage);
 	if (record.header.type == RECORD_FINISHED_ROUND)
@@ -101,6 +106,8 @@ static struct mmt_error *push_record(struct event_batches *batches, struct event
 		return stop_pushing(
 		    batches, batch,
 		    describe_damage(record.offset, record.header.type, "ends too early", record.header.size));
+	if (record.header.type == RECORD_TEXT_POKE && identity.id == NAME_PIECE_ID)
+		batches->names_offset = record.offset;
 	/* A FORK record also has a time in its body, which is used if records have no trailer. */
 	if (!identity.time_ns && (record.header.type == PERF_RECORD_FORK || record.header.type == PERF_RECORD_EXIT)) {
 		bytes = bytes_over(record.data, record.header.size);
@@ -154,13 +161,13 @@ static void take_records(struct event_batches *batches, struct event_batch *batc
 	record_blocks_add(&batch->done, TAKE(batches->done));
 	batches->position = batches->ordered_count = 0;
 	/* Return blocks without waiting records soon, even if there is no record to hand out. */
-	while (!batch->error && !batches->ordered_count && !batches->ended && !batches->done) {
+	while (!batch->error && !batches->ordered_count && !batches->ended && !batches->done && !batches->paused) {
 		batches->ordered_count =
 		    reorder_take(batches->order, batches->ordered, ORDERED_RECORDS, ORDERED_BYTES, &batches->done);
 		batches->ended = !batches->ordered_count && batches->drained;
 		/* Read until some records may be handed out, or a block may be returned. */
 		while (!batch->error && !batches->ordered_count && !batches->drained && !batches->done &&
-		       !reorder_has_releasable(batches->order)) {
+		       !batches->paused && !reorder_has_releasable(batches->order)) {
 			batch->error = push_record(batches, batch);
 			/* Records that were taken may be in these blocks. */
 			record_blocks_add(&batches->done, records_retired(batches->records));
@@ -174,9 +181,10 @@ static void fill(struct event_batches *batches, struct event_batch *batch)
 
 	record_blocks_destroy(TAKE(batch->done));
 	batch->count = 0;
+	batches->paused = false;
 	decoder->callchain = batch->callchains;
 	decoder->callchain_left = CALLCHAINS * LIMIT_CALLCHAIN;
-	while (!batch->count && !batch->last) {
+	while (!batch->count && !batch->last && !batches->paused) {
 		if (batches->position == batches->ordered_count)
 			take_records(batches, batch);
 		while (batches->position < batches->ordered_count && batch->count < EVENT_BATCH_EVENTS &&
@@ -229,7 +237,7 @@ struct mmt_error *event_batches_create(const struct recording_file *file, const 
 		memset(&batches->items[i], 0, offsetof(struct event_batch, events));
 	pthread_mutex_init(&batches->lock, NULL);
 	pthread_cond_init(&batches->change, NULL);
-	batches->data_bytes = file->data_end - file->data_offset;
+	batches->file = file;
 	batches->layouts = layouts;
 	batches->decoder = decoder;
 	batches->end = end;
@@ -276,11 +284,17 @@ void event_batches_destroy(struct event_batches *batches)
 	free(batches);
 }
 
+uint64_t event_batches_names_offset(const struct event_batches *batches)
+{
+	return batches->names_offset;
+}
+
 struct event_batch *event_batches_next(struct event_batches *batches)
 {
 	struct event_batch *batch;
 
-	if (!batches->taken && batches->data_bytes > THREAD_FROM_BYTES)
+	if (!batches->taken && !batches->file->follows &&
+	    batches->file->data_end - batches->file->data_offset > THREAD_FROM_BYTES)
 		batches->threaded = thread_start(&batches->thread, run, batches) == 0;
 	batch = &batches->items[batches->threaded ? batches->taken % BATCHES : 0];
 	if (!batches->threaded)

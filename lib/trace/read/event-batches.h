@@ -44,7 +44,11 @@ struct mmt_error *event_batches_create(const struct recording_file *file, const 
 /* Accepts NULL. */
 void event_batches_destroy(struct event_batches *batches);
 
-/* The next batch, valid until the next call. Not to be called after the last batch. */
+/* Offset in the file of the last incremental metadata so far; 0: none. */
+uint64_t event_batches_names_offset(const struct event_batches *batches);
+
+/* The next batch, valid until the next call. Not to be called after the last batch. It may be empty if the file is
+ * followed: there are no more events for now. No thread then reads ahead, and the process can fork. */
 struct event_batch *event_batches_next(struct event_batches *batches);
 
 #endif

@@ -522,6 +522,7 @@ struct mmt_error *incremental_metadata_read(const struct recording_file *file, c
 	}
 	/* Damage of the events is reported when they are read. */
 	mmt_error_destroy(damage);
+	values->names_end = records_offset(records);
 	records_destroy(records);
 	map_deinit(&pieces.dump_of_end);
 	map_deinit(&pieces.map_of_pid);

@@ -105,6 +105,17 @@ void reader_leave_out_unused_stacks(struct reader *reader)
 	reader->decoder.only_used_stacks = true;
 }
 
+struct mmt_error *reader_follow(struct reader *reader, bool follows)
+{
+	reader->file->follows = follows;
+	return follows ? recording_file_grow(reader->file) : NULL;
+}
+
+uint64_t reader_names_offset(const struct reader *reader)
+{
+	return reader->batches ? event_batches_names_offset(reader->batches) : 0; /* damage has ended the events */
+}
+
 const struct reader_metadata *reader_metadata(const struct reader *reader)
 {
 	return &reader->metadata.values;
@@ -157,7 +168,7 @@ struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bo
 	while (!reader->batch || reader->position == reader->batch->count) {
 		struct mmt_error *error = take_batch(reader);
 
-		*end_ret = !reader->batch;
+		*end_ret = !reader->batch || (!reader->batch->count && !reader->batch->last);
 		if (error || *end_ret)
 			return error;
 	}

@@ -35,9 +35,10 @@ struct reader_attribute {
 /* All of a recording except its events. Borrowed; lives as long as the reader. */
 struct reader_metadata {
 	struct recording_info info;
-	bool ours;	 /* written by mmtrace: `info` is filled */
-	bool incomplete; /* the recorder was killed, or the file was truncated */
-	bool cut;	 /* the file was truncated */
+	bool ours;	    /* written by mmtrace: `info` is filled */
+	bool incomplete;    /* the recorder was killed, or the file was truncated */
+	bool cut;	    /* the file was truncated */
+	uint64_t names_end; /* offset in the file: names recorded later are not in here */
 	bool has_loss;
 	struct recording_loss loss;
 	struct perf_map_copies perf_maps;
@@ -83,6 +84,13 @@ const struct recording_file *reader_file(const struct reader *reader);
 /* Do not decode callchains of calls that only unmap and succeeded, nor registers of calls without a stack dump. Call it
  * before the first event. */
 void reader_leave_out_unused_stacks(struct reader *reader);
+
+/* The recording still grows. At its end, reader_next() says so, and later reads on behind it: after this was called
+ * again, with all readers that share the file. `follows` false: from now on that is the end. */
+struct mmt_error *reader_follow(struct reader *reader, bool follows) MMT_MUST_CHECK;
+
+/* Offset in the file of the last names that were read among the events, as `names_end`. */
+uint64_t reader_names_offset(const struct reader *reader);
 
 const struct reader_metadata *reader_metadata(const struct reader *reader);
 

@@ -368,6 +368,15 @@ static struct mmt_error *measure(struct recording_file *file)
 	return NULL;
 }
 
+struct mmt_error *recording_file_grow(struct recording_file *file)
+{
+	struct mmt_error *error = measure(file);
+
+	if (!error && file->incomplete)
+		file->data_end = file->size;
+	return error;
+}
+
 /* Find the parts of the open file. */
 static struct mmt_error *read_parts(struct recording_file *file)
 {

@@ -33,6 +33,7 @@ struct recording_file {
 	bool cut;	 /* its end is missing */
 	bool changed;	 /* it does not match its checksum */
 	bool incomplete; /* the recorder did not finish, or the file is shorter than its header says */
+	bool follows;	 /* the end of the data is only one for now: see recording_file_grow() */
 	unsigned users;	 /* see recording_file_share() */
 	VECTOR(struct file_attribute) attributes; /* at least one */
 	uint64_t id_count;			  /* of all attributes */
@@ -51,6 +52,9 @@ struct mmt_error *recording_file_add_attribute(struct recording_file *file, cons
 
 /* Returns the file, which must be closed once more. */
 struct recording_file *recording_file_share(struct recording_file *file);
+
+/* Find how far the recorder has written since then. */
+struct mmt_error *recording_file_grow(struct recording_file *file) MMT_MUST_CHECK;
 
 /* Accepts NULL. */
 void recording_file_close(struct recording_file *file);

@@ -85,6 +85,11 @@ struct mmt_error *records_create(const struct recording_file *file, struct recor
 	return error;
 }
 
+uint64_t records_offset(const struct records *records)
+{
+	return records->offset;
+}
+
 struct record_block *records_retired(struct records *records)
 {
 	return TAKE(records->retired);
@@ -127,10 +132,21 @@ static void fail(struct records *records, const struct record *record, const cha
 	*damage_ret = describe_damage(record->offset, record->header.type, what);
 }
 
+/* Whether the recorder is about to complete the file: the feature table begins with the place of a section in the head
+ * of the file or behind the table. */
+static bool is_feature_table(const struct records *records, const uint8_t *data)
+{
+	struct bytes bytes = bytes_over(data, sizeof(uint64_t));
+	uint64_t place = bytes_u64(&bytes);
+
+	return records->file->incomplete && place >= FORMAT_HEADER_SIZE &&
+	       place <= records->offset + FEATURE_BITS * 2 * sizeof(uint64_t);
+}
+
 /* The next record that is in the file itself. A truncated file ends with its last complete record. */
 static struct mmt_error *next_outer(struct records *records, struct record *record, struct mmt_error **damage_ret)
 {
-	uint64_t left = records->file->data_end - records->offset;
+	uint64_t end = records->file->data_end, left = end > records->offset ? end - records->offset : 0;
 	size_t size = left < UINT16_MAX ? left : UINT16_MAX;
 	const struct record_block *window = records->window;
 
@@ -164,6 +180,8 @@ static struct mmt_error *next_outer(struct records *records, struct record *reco
 		records->ended = true;
 		if (!records->file->incomplete)
 			fail(records, record, "reaches beyond the data", damage_ret);
+	} else if (is_feature_table(records, record->data)) {
+		records->ended = true;
 	} else if (record->header.size < RECORD_HEADER_BYTES) {
 		fail(records, record, "size less than a record header", damage_ret);
 	} else if (record->header.type >= LIMIT_RECORD_TYPE) {
@@ -327,7 +345,7 @@ struct mmt_error *records_next(struct records *records, struct record *record_re
 	    !*damage_ret)
 		*damage_ret =
 		    describe_damage(records->plain->offset, RECORD_COMPRESSED, "the data ends inside a record");
-	records->ended = true;
+	records->ended = *damage_ret || !records->file->follows;
 	*end_ret = true;
 	return NULL;
 }

@@ -28,6 +28,9 @@ void records_destroy(struct records *records);
  * records_next() destroys them. A block with pending records belongs to the code that made them pending. */
 struct record_block *records_retired(struct records *records);
 
+/* Offset in the file of the next record, or of the compressed record that has it. */
+uint64_t records_offset(const struct records *records);
+
 /* The end is the end of the data, the end of a truncated file, or the first damage: *damage_ret is then an error that
  * the caller owns. The return value is for failures of this machine. */
 struct mmt_error *records_next(struct records *records, struct record *record_ret, bool *end_ret,
