@@ -3,7 +3,6 @@
 #include "top.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -72,9 +72,46 @@ static struct mmt_error *write_block(const struct mmt_report *report, const stru
 	return error;
 }
 
-/* In the child. Returns the exit status; EXIT_EXCEEDED: it may have met a half-written record. */
-static int make(struct top *top, bool captured)
+static int exit_status(int status)
 {
+	return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+struct reporter {
+	int fd;
+	uint64_t start_ns, answer_ns; /* when it began, and when it could first answer; 0: not yet */
+};
+
+/* All that has been recorded was read. A copy of this process reports it; this one waits until it is asked again. */
+static bool follow(void *context, bool new_names)
+{
+	struct reporter *reporter = context;
+	char answer[2] = {0}, request;
+	int status;
+	pid_t child;
+
+	/* Only a replay from the start has new names: that gets a tenth of the time. */
+	if (!reporter->answer_ns)
+		reporter->answer_ns = top_now_ns();
+	else if (new_names && top_now_ns() - reporter->answer_ns > 9 * (reporter->answer_ns - reporter->start_ns))
+		_exit(TOP_AGAIN);
+	child = fork();
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		return false;
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	answer[1] = (char)(child > 0 ? exit_status(status) : EXIT_UNUSABLE);
+	if (write(reporter->fd, answer, sizeof(answer)) != sizeof(answer) || read(reporter->fd, &request, 1) != 1)
+		_exit(EXIT_UNUSABLE);
+	return true;
+}
+
+/* In the child. Returns the exit status; EXIT_EXCEEDED: it may have met a half-written record. */
+static int make(struct top *top, bool captured, int fd)
+{
+	struct reporter reporter = {.fd = fd, .start_ns = top_now_ns()};
 	const char *pattern = top->filter;
 	struct mmt_report_options *options = &top->selection.report;
 	struct display *display = &top->display;
@@ -91,9 +128,11 @@ static int make(struct top *top, bool captured)
 		options->from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, top->baseline_ns};
 	truncated_files_ignore();
 	display->text.in_progress = !top->ended;
+	options->follow = top->ended ? NULL : follow;
+	options->follow_context = &reporter;
 	/* At the end, show what `report` shows: the moment before the processes freed what grew. */
 	error = top->ended && !display->json && !top->baseline_ns ? report_create_before_end(options, &report, &freed)
-								  : report_create(options, &report);
+								  : mmt_report_create(options, &report);
 	if (error && top->baseline_ns && !strncmp(mmt_error_get_message(error), "--from ", strlen("--from "))) {
 		mmt_error_destroy(error);
 		puts("nothing has been recorded since the baseline yet");
@@ -114,7 +153,14 @@ bool top_report_start(struct top *top, struct top_report *report, bool captured)
 	pid_t parent = getpid(), child;
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC) != 0)
+	report->start_ns = top_now_ns();
+	report->size = 0;
+	report->last = top->ended;
+	report->running = report->pid && !top->ended && send(report->fd, "", 1, MSG_NOSIGNAL) == 1;
+	if (report->running)
+		return true;
+	(void)top_report_end(report, true);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return false;
 	child = fork();
 	if (child == 0) {
@@ -128,25 +174,24 @@ bool top_report_start(struct top *top, struct top_report *report, bool captured)
 		display_start(top->command, &top->display, &top->path, 1);
 		if (captured && (dup2(ends[1], STDOUT_FILENO) < 0 || dup2(ends[1], STDERR_FILENO) < 0))
 			_exit(EXIT_UNUSABLE);
-		_exit(pager_finish(top->command, make(top, captured)));
+		_exit(pager_finish(top->command, make(top, captured, ends[1])));
 	}
 	/* A process that helps it is killed with it. */
 	if (child > 0 && captured)
 		(void)setpgid(child, child);
 	close(ends[1]);
+	report->fd = ends[0];
+	report->pid = child < 0 ? 0 : child;
+	report->running = child > 0;
 	if (child < 0)
 		close(ends[0]);
-	else
-		*report =
-		    (struct top_report){.pid = child, .fd = ends[0], .last = top->ended, .start_ns = top_now_ns()};
-	return child > 0;
+	return report->running;
 }
 
-uint64_t top_report_next_ns(const struct top *top, const struct top_report *report)
+/* Behind a report, which has no zeros, are a zero and the status. */
+static bool answered(const struct top_report *report)
 {
-	uint64_t least_ns = 5 * (report->end_ns - report->start_ns);
-
-	return report->start_ns + (top->interval_ns > least_ns ? top->interval_ns : least_ns);
+	return report->size >= 2 && !report->text[report->size - 2];
 }
 
 bool top_report_read(struct top_report *report)
@@ -161,15 +206,18 @@ bool top_report_read(struct top_report *report)
 	if (count > 0)
 		report->size += (size_t)count;
 	larger[report->size] = '\0';
-	return count > 0 || (count < 0 && errno == EINTR);
+	return count > 0 ? !answered(report) : count < 0 && errno == EINTR;
 }
 
 int top_report_end(struct top_report *report, bool early)
 {
 	int status = 0;
 
+	report->running = false;
 	if (!report->pid)
 		return 0;
+	if (!early && answered(report))
+		return (uint8_t)report->text[report->size - 1];
 	if (early && kill(-report->pid, SIGKILL) != 0)
 		kill(report->pid, SIGKILL);
 	close(report->fd);
@@ -179,6 +227,5 @@ int top_report_end(struct top_report *report, bool early)
 	while (!early && waitpid(report->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	report->pid = 0;
-	report->end_ns = top_now_ns();
-	return status;
+	return exit_status(status);
 }

@@ -123,8 +123,6 @@ static void put_status(const struct screen *screen, FILE *stream)
 {
 	const struct top *top = screen->top;
 	const char *no_colour = getenv("NO_COLOR");
-	uint64_t took_ns = screen->report.end_ns - screen->report.start_ns;
-	char text[MMT_SIZE_TEXT];
 
 	fprintf(stream, "\033[H\033[K%smmtrace top%s%s  by %s  sorted by %s", no_colour && *no_colour ? "" : "\033[7m",
 		screen->paused ? "  PAUSED" : "", top->ended ? "  RECORDING HAS ENDED" : "",
@@ -133,8 +131,6 @@ static void put_status(const struct screen *screen, FILE *stream)
 		fputs("  filter ", stream);
 	mmt_write_escaped(top->filter, stream);
 	fputs(top->baseline_ns ? "  since the baseline" : "", stream);
-	if (!screen->report.pid && took_ns > NS_PER_SECOND)
-		fprintf(stream, "  (%s for a report)", mmt_format_duration(took_ns, text));
 	fputs("\033[m", stream);
 }
 
@@ -294,9 +290,11 @@ static void take_report(struct screen *screen)
 	struct top_report *report = &screen->report;
 	int status = top_report_end(report, false);
 
-	if (WIFSIGNALED(status)) {
-		snprintf(screen->notice, sizeof(screen->notice), "the report was ended by signal %d", WTERMSIG(status));
-	} else if (report->text) {
+	screen->refresh |= status == TOP_AGAIN;
+	if (status > EXIT_SIGNAL) {
+		snprintf(screen->notice, sizeof(screen->notice), "the report was ended by signal %d",
+			 status - EXIT_SIGNAL);
+	} else if (report->text && status != TOP_AGAIN) {
 		free(screen->text);
 		screen->text = report->text;
 		report->text = NULL;
@@ -309,17 +307,17 @@ static void take_report(struct screen *screen)
 /* Starts the next report if it is time. Returns for how many milliseconds to wait; -1: until something happens. */
 static int start_next(struct screen *screen)
 {
-	uint64_t now_ns = top_now_ns(), next_ns = top_report_next_ns(screen->top, &screen->report);
+	uint64_t now_ns = top_now_ns(), next_ns = screen->report.start_ns + screen->top->interval_ns;
 
 	if (screen->refresh)
 		drop_report(screen);
-	else if (screen->report.pid || screen->paused || screen->last_shown)
+	else if (screen->report.running || screen->paused || screen->last_shown)
 		return -1;
 	else if (now_ns < next_ns && !screen->top->ended)
 		return top_milliseconds(next_ns - now_ns);
 	screen->refresh = false;
 	if (!top_report_start(screen->top, &screen->report, true)) {
-		screen->report = (struct top_report){.start_ns = now_ns, .end_ns = now_ns};
+		drop_report(screen);
 		snprintf(screen->notice, sizeof(screen->notice), "cannot start a report: %s", strerror(errno));
 		return top_milliseconds(screen->top->interval_ns);
 	}
@@ -343,7 +341,7 @@ static int show(struct screen *screen, int stop_fd, int recorder_fd)
 		read_size(screen);
 		wait = start_next(screen);
 		draw(screen);
-		ready[3].fd = screen->report.pid ? screen->report.fd : -1;
+		ready[3].fd = screen->report.running ? screen->report.fd : -1;
 		timeout = (struct timespec){wait / 1000, wait % 1000 * 1000000L};
 		if (ppoll(ready, 4, wait < 0 ? NULL : &timeout, &screen->mask) < 0)
 			continue;

@@ -33,46 +33,47 @@ struct top_recorder {
 };
 
 /* Show reports until the recorder ends, the output is closed, or `stop_fd` is readable. Returns the exit status. */
-static int show_blocks(struct top *top, int stop_fd, int recorder_fd)
+static int show_blocks(struct top *top, int stop_fd, int recorder_fd, struct top_report *report)
 {
-	/* The recorder writes after a second. */
-	uint64_t written_ns = top_now_ns() + NS_PER_SECOND;
-	struct top_report report = {.start_ns = written_ns, .end_ns = written_ns};
 	bool failed = false; /* the last one */
 
+	/* The recorder writes after a second. */
+	report->start_ns = top_now_ns() + NS_PER_SECOND;
 	for (size_t shown = 0;;) {
-		uint64_t now_ns = top_now_ns(), next_ns = top_report_next_ns(top, &report);
+		uint64_t now_ns = top_now_ns(), next_ns = report->start_ns + top->interval_ns;
 		struct pollfd ready[] = {
 		    {.fd = stop_fd, .events = POLLIN},
 		    {.fd = top->ended ? -1 : recorder_fd, .events = POLLIN},
-		    {.fd = report.pid ? report.fd : -1, .events = POLLIN},
+		    {.fd = report->running ? report->fd : -1, .events = POLLIN},
 		};
 		int status;
 
-		if (!report.pid && (top->ended || now_ns >= next_ns)) {
-			if (!top_report_start(top, &report, false)) {
+		if (!report->running && (top->ended || now_ns >= next_ns)) {
+			if (!top_report_start(top, report, false)) {
 				message(top->command, "cannot start a report: %s", strerror(errno));
 				return EXIT_UNUSABLE;
 			}
 			continue;
 		}
-		if (poll(ready, 3, report.pid ? -1 : top_milliseconds(next_ns - now_ns)) < 0)
+		if (poll(ready, 3, report->running ? -1 : top_milliseconds(next_ns - now_ns)) < 0)
 			continue;
 		if (ready[0].revents) {
-			(void)top_report_end(&report, true);
+			(void)top_report_end(report, true);
 			status = stop_signals_number(stop_fd);
 			return status == SIGINT ? EXIT_OK : EXIT_SIGNAL + status;
 		}
 		top->ended |= ready[1].revents != 0;
-		if (!ready[2].revents)
+		if (!ready[2].revents || top_report_read(report))
 			continue;
-		status = top_report_end(&report, false);
-		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGPIPE)
-			message(top->command, "the report was ended by signal %d", WTERMSIG(status));
-		if (WIFSIGNALED(status))
-			return EXIT_SIGNAL + WTERMSIG(status);
-		status = WEXITSTATUS(status);
-		if (report.last || ++shown == top->count || (status && (failed || status != EXIT_EXCEEDED)))
+		status = top_report_end(report, false);
+		if (status == TOP_AGAIN) {
+			report->start_ns -= top->interval_ns;
+			continue;
+		}
+		if (status > EXIT_SIGNAL && status != EXIT_SIGNAL + SIGPIPE)
+			message(top->command, "the report was ended by signal %d", status - EXIT_SIGNAL);
+		if (report->last || status > EXIT_SIGNAL || ++shown == top->count ||
+		    (status && (failed || status != EXIT_EXCEEDED)))
 			return status == EXIT_EXCEEDED ? EXIT_UNUSABLE : status;
 		failed = status != EXIT_OK;
 	}
@@ -204,7 +205,8 @@ static bool start_recorder(struct top_recorder *recorder, int stop_fd)
 		stop_recorder(recorder);
 		recorder->status = EXIT_SIGNAL + number;
 	} else if (recorder->pid && read(ends[0], &byte, 1) != 1) {
-		await_recorder(recorder); /* it has closed the pipe because it ends */
+		recorder->top->ended = true; /* it has closed the pipe because it ends */
+		await_recorder(recorder);
 	}
 	close(ends[0]);
 	return recorder->pid > 0;
@@ -247,6 +249,7 @@ static void print_output(int output)
 static int top(struct top *top)
 {
 	struct top_recorder recorder = {.top = top, .output = -1};
+	struct top_report report = {0};
 	bool has_screen = top_screen_fits(top);
 	int stop_fd = stop_signals_catch(), status = EXIT_UNUSABLE;
 	struct sigaction stop, quit;
@@ -259,7 +262,9 @@ static int top(struct top *top)
 	else if ((top->path && !has_screen) || create_files(&recorder, has_screen))
 		status = !start_recorder(&recorder, stop_fd) ? recorder.status
 			 : has_screen			     ? top_screen_show(top, stop_fd, recorder.pidfd)
-							     : show_blocks(top, stop_fd, recorder.pidfd);
+							     : show_blocks(top, stop_fd, recorder.pidfd, &report);
+	(void)top_report_end(&report, true);
+	free(report.text);
 	stop_recorder(&recorder);
 	if (recorder.output >= 0)
 		print_output(recorder.output);

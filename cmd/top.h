@@ -36,26 +36,26 @@ uint64_t top_now_ns(void);
 /* How long to wait, for poll(). */
 int top_milliseconds(uint64_t ns);
 
-/* A report in a process of its own, which has no rights. */
+/* A process without rights that reads the recording, and reports it as often as it is asked. */
 struct top_report {
-	pid_t pid; /* 0: none */
-	int fd;	   /* readable when it is complete */
-	bool last; /* it began after the end of the recording */
-	uint64_t start_ns, end_ns;
-	char *text; /* what it has written, if it was captured */
+	pid_t pid;	   /* 0: none */
+	int fd;		   /* a socket, on which it is asked and answers */
+	bool running;	   /* a report is in the making */
+	bool last;	   /* it began after the end of the recording */
+	uint64_t start_ns; /* of the last one */
+	char *text;	   /* what it has written, if it was captured */
 	size_t size;
 };
 
-/* Start a process that writes a report on standard output or, `captured`, into `fd`. False: see errno. */
+enum { TOP_AGAIN = 64 }; /* exit status of such a process: names came too late for it, and a new one must begin */
+
+/* Start a report, on standard output or, `captured`, into `fd`. False: see errno. */
 bool top_report_start(struct top *top, struct top_report *report, bool captured);
 
-/* When to start the next one: reports of large recordings take long, and get at most a fifth of the time. */
-uint64_t top_report_next_ns(const struct top *top, const struct top_report *report);
-
-/* Read the text that was captured when `fd` is readable. False: it is complete. */
+/* Read when `fd` is readable. False: the report is complete. */
 bool top_report_read(struct top_report *report);
 
-/* Returns the status of waitpid(). `early`: kills it. The text stays until it is freed. */
+/* Returns the exit status of the process that made the report. The text stays until it is freed. `early`: end all. */
 int top_report_end(struct top_report *report, bool early);
 
 /* Whether standard output is a terminal that can show a screen. */

@@ -63,6 +63,7 @@ nothing_left "reports"
 
 # start_top: in the background, until it has shown a report and its recorder is found.
 start_top() {
+	rm -f blocks
 	"$MMTRACE" top --interval 100ms -p "$pid" >blocks 2>errors &
 	top=$!
 	processes+=("$top")
