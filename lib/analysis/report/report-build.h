@@ -41,7 +41,8 @@ struct resident_sums {
 	struct map held[HELD_PAGES];
 	uint64_t owned_bytes;	      /* of a process: sum of held[HELD_RESIDENT] */
 	uint64_t rss_bytes;	      /* in any memory of a process, without huge pages of hugetlbfs */
-	uint64_t time_ns;	      /* when the pages were read; 0: not known */
+	uint64_t time_ns;	      /* when the pages were read, of any process at the earliest; 0: not known */
+	struct map read_ns;	      /* the same by process */
 	bool at_end;		      /* they were read when recording ended: no event is later */
 	uint64_t owned_hugetlb_bytes; /* of held[HELD_RESIDENT]: what RSS does not include */
 };
@@ -247,7 +248,8 @@ uint64_t account_committed(const struct held_memory *memory);
 /* Set the rate of each row, which must have all other figures. `memory`: what each account holds at the end, by number;
  * `figures`: by row number - 1. */
 struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report,
-				const struct held_memory *memory, struct mmt_row *figures) MMT_MUST_CHECK;
+				const struct resident_sums *resident, const struct held_memory *memory,
+				struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* Fails unless allocated - freed = unfreed in this row. */
 struct mmt_error *row_figures_verify(const struct mmt_row *row) MMT_MUST_CHECK;

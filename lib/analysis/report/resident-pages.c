@@ -59,6 +59,7 @@ static void resident_sums_deinit(struct resident_sums *sums)
 {
 	for (unsigned kind = 0; kind < HELD_PAGES; kind++)
 		map_deinit(&sums->held[kind]);
+	map_deinit(&sums->read_ns);
 	*sums = (struct resident_sums){0};
 }
 
@@ -534,6 +535,8 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 			}
 		}
 		sums->owned_hugetlb_bytes += pages->resident.owned_hugetlb_bytes;
+		if (!map_put(&sums->read_ns, pages->process->index, pages->resident.time_ns))
+			return &error_no_memory;
 		if (!sums->time_ns || pages->resident.time_ns < sums->time_ns)
 			sums->time_ns = pages->resident.time_ns;
 		sums->at_end &= pages->resident.at_end;

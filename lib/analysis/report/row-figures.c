@@ -583,7 +583,7 @@ static struct mmt_error *complete_rows(struct grouping *grouping)
 	}
 	return find_patterns(grouping)
 		   ?: row_verdicts_add(grouping->rows, grouping->report, grouping->accounts, grouping->figures)
-		   ?: row_rates_add(grouping->rows, grouping->report, grouping->accounts, grouping->figures);
+		   ?: row_rates_add(grouping->rows, grouping->report, grouping->resident, grouping->accounts, grouping->figures);
 }
 
 static struct mmt_error *publish(struct grouping *grouping)

@@ -44,13 +44,20 @@ struct recent {
 	double bytes, used_bytes;
 };
 
+/* By account: what it made accessible, as far as it is still mapped. */
+struct accessible {
+	uint64_t recent_bytes; /* since rates count */
+	uint64_t read_ns;      /* when resident pages of its process were read; UINT64_MAX: not known */
+	uint64_t unread_bytes; /* since then */
+};
+
 struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report,
-				const struct held_memory *memory, struct mmt_row *figures)
+				const struct resident_sums *resident, const struct held_memory *memory,
+				struct mmt_row *figures)
 {
 	const struct ledger *ledger = &rows->replay->ledger;
 	CLEANUP(free) struct recent *recents = calloc(rows->items.count + 1, sizeof(*recents));
-	/* By account: what it made accessible since rates count, as far as it is still mapped. */
-	CLEANUP(free) uint64_t *recent_bytes = calloc(ledger->accounts.count + 1, sizeof(*recent_bytes));
+	CLEANUP(free) struct accessible *accessible = calloc(ledger->accounts.count + 1, sizeof(*accessible));
 	double step_ns = (double)(report->to_ns - report->from_ns) / MMT_TREND_POINTS;
 	/* Since when rates count. */
 	uint64_t start_ns = report->growth.verdict != MMT_VERDICT_UNKNOWN
@@ -58,34 +65,54 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 				: report->from_ns + (report->allocations_to_ns - report->from_ns) / 2;
 	unsigned first, end;
 
-	if (!recents || !recent_bytes)
+	if (!recents || !accessible)
 		return &error_no_memory;
 	find_points(report, start_ns, step_ns, &first, &end);
+	for (size_t i = 0; i < ledger->accounts.count; i++) {
+		const uint64_t *read_ns =
+		    resident ? map_get(&resident->read_ns, ledger->accounts.items[i].process) : NULL;
+
+		accessible[i].read_ns = read_ns ? *read_ns : UINT64_MAX;
+	}
 	array_each(allocation, ledger->allocations.items, ledger->allocations.count) {
-		if (allocation->in_use && allocation->account != LEDGER_NO_ACCOUNT && allocation->time_ns >= start_ns &&
-		    allocation->live_bytes > allocation->uncommitted_bytes)
-			recent_bytes[allocation->account] += allocation->live_bytes - allocation->uncommitted_bytes;
+		uint64_t bytes = allocation->live_bytes - allocation->uncommitted_bytes;
+		struct accessible *of_account;
+
+		if (!allocation->in_use || allocation->account == LEDGER_NO_ACCOUNT ||
+		    allocation->live_bytes < allocation->uncommitted_bytes)
+			continue;
+		of_account = &accessible[allocation->account];
+		if (allocation->time_ns >= start_ns)
+			of_account->recent_bytes += bytes;
+		if (allocation->time_ns > of_account->read_ns)
+			of_account->unread_bytes += bytes;
 	}
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 		struct recent *recent;
-		uint64_t points[MMT_TREND_POINTS] = {0}, used_bytes = 0;
+		uint64_t points[MMT_TREND_POINTS] = {0}, used_bytes = 0, committed_bytes;
+		double share, read = ((double)accessible[i].read_ns - (double)report->from_ns) / step_ns - 0.5;
 		int64_t growth;
-		double share;
 
 		if (account->row == LEDGER_NO_ROW)
 			continue;
 		recent = &recents[account->row - 1];
 		trends_sum(&ledger->commit_trends, account->trend, report->to_ns, 1, points, MMT_TREND_POINTS);
 		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[first < end ? first : 0]);
-		recent_bytes[i] += growth > 0 ? (uint64_t)growth : 0;
+		accessible[i].recent_bytes += growth > 0 ? (uint64_t)growth : 0;
+		/* Since the point that ends nearest to the reading. */
+		read = read < 0 ? 0 : read < MMT_TREND_POINTS - 1 ? read : MMT_TREND_POINTS - 1;
+		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[(unsigned)read]);
+		accessible[i].unread_bytes += growth > 0 ? (uint64_t)growth : 0;
 		/* In rows of files and classes, what an account made accessible counts for the one that mapped it. */
 		for (unsigned kind = 0; kind < HELD_PAGES; kind++)
 			figure_add(&used_bytes, memory[i].bytes[kind]);
-		share = memory[i].resident_known ? used_share(used_bytes, account_committed(&memory[i]))
+		committed_bytes = account_committed(&memory[i]);
+		committed_bytes -= accessible[i].unread_bytes < committed_bytes ? accessible[i].unread_bytes : 0;
+		share = memory[i].resident_known ? used_share(used_bytes, committed_bytes)
 						 : share_of_row(&figures[account->row - 1]);
-		recent->bytes += (double)recent_bytes[i];
-		recent->used_bytes += (double)recent_bytes[i] * share;
+		recent->bytes += (double)accessible[i].recent_bytes;
+		recent->used_bytes += (double)accessible[i].recent_bytes * share;
 	}
 	if (end - first < POINTS_MIN) {
 		first = 0;
