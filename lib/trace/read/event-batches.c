@@ -179,7 +179,7 @@ static void fill(struct event_batches *batches, struct event_batch *batch)
 {
 	struct decoder *decoder = batches->decoder;
 
-	record_blocks_destroy(TAKE(batch->done));
+	records_recycle(batches->records, TAKE(batch->done));
 	batch->count = 0;
 	batches->paused = false;
 	decoder->callchain = batch->callchains;

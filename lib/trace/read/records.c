@@ -20,6 +20,7 @@ struct records {
 				       NULL: none yet */
 	size_t plain_position;
 	struct record_block *retired;
+	struct record_block *spare;	     /* for decompressed records; NULL: none */
 	uint64_t plain_records, plain_bytes; /* decompressed so far */
 	struct mmt_error *plain_damage;	     /* error to return after the records that could be decompressed */
 	bool ended;
@@ -104,7 +105,33 @@ void records_destroy(struct records *records)
 	record_blocks_destroy(records->window);
 	record_blocks_destroy(records->plain);
 	record_blocks_destroy(records->retired);
+	record_blocks_destroy(records->spare);
 	free(records);
+}
+
+/* The kernel would take as long to provide memory for each frame as the report takes to use it. */
+void records_recycle(struct records *records, struct record_block *list)
+{
+	struct record_block *block = list;
+
+	if (block && block->compressed && !records->spare) {
+		list = TAKE(block->next);
+		records->spare = block;
+	}
+	record_blocks_destroy(list);
+}
+
+/* NULL: out of memory. */
+static struct record_block *create_plain(struct records *records)
+{
+	struct record_block *block = TAKE(records->spare) ?: record_block_create(LIMIT_FRAME_BYTES);
+
+	if (block) {
+		buffer_clear(&block->content);
+		block->content.maximum = LIMIT_FRAME_BYTES;
+		*block = (struct record_block){.content = block->content, .compressed = true};
+	}
+	return block;
 }
 
 /* Its last record has been read. */
@@ -248,14 +275,13 @@ static struct mmt_error *decompress(struct records *records, const struct record
 		before->offset = record->offset;
 		before->content.maximum = LIMIT_FRAME_BYTES;
 	} else {
-		plain = record_block_create(LIMIT_FRAME_BYTES);
+		plain = create_plain(records);
 		if (!plain)
 			return &error_no_memory;
 		if (before)
 			buffer_put(&plain->content, before->content.data + records->plain_position,
 				   before->content.size - records->plain_position);
 		plain->offset = record->offset;
-		plain->compressed = true;
 		leave_block(records, before);
 		records->plain = plain;
 		records->plain_position = 0;
@@ -313,7 +339,7 @@ struct mmt_error *records_next(struct records *records, struct record *record_re
 
 	*end_ret = false;
 	*damage_ret = NULL;
-	record_blocks_destroy(TAKE(records->retired));
+	records_recycle(records, TAKE(records->retired));
 	while (!error && !*damage_ret && !records->ended) {
 		if (next_inner(records, record_ret, damage_ret))
 			return NULL;

@@ -24,9 +24,12 @@ struct records;
 struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret) MMT_MUST_CHECK;
 void records_destroy(struct records *records);
 
-/* Takes the list of blocks whose last record was read, for record_blocks_destroy(). Without this, the next call of
+/* Takes the list of blocks whose last record was read, for records_recycle(). Without this, the next call of
  * records_next() destroys them. A block with pending records belongs to the code that made them pending. */
 struct record_block *records_retired(struct records *records);
+
+/* Takes a list of blocks without pending records, to use their memory again. */
+void records_recycle(struct records *records, struct record_block *list);
 
 /* Offset in the file of the next record, or of the compressed record that has it. */
 uint64_t records_offset(const struct records *records);
