@@ -92,7 +92,7 @@ static void complain(const struct top *top)
 	message(top->command, "cannot start the recorder: %s", strerror(errno));
 }
 
-/* In the child: becomes the recorder. Its output and that of its command are not among the reports. */
+/* In the child: records. Its output and that of its command are not among the reports. */
 static void __attribute__((noreturn)) run_recorder(const struct top_recorder *recorder, int ready, pid_t parent)
 {
 	const struct top *top = recorder->top;
@@ -112,9 +112,8 @@ static void __attribute__((noreturn)) run_recorder(const struct top_recorder *re
 	}
 	snprintf(ready_text, sizeof(ready_text), "%d", ready);
 	snprintf(bytes_text, sizeof(bytes_text), "%" PRIu64, top->max_bytes);
-	for (const char *const *word =
-		 (const char *const[]){program_invocation_name, "top", "record", "--raw", "-q", "-o", top->path,
-				       "--max-size", bytes_text, "--ready-fd", ready_text, NULL};
+	for (const char *const *word = (const char *const[]){"record", "--raw", "-q", "-o", top->path, "--max-size",
+							     bytes_text, "--ready-fd", ready_text, NULL};
 	     *word; word++)
 		line[count++] = *word;
 	if (!top->all_cpus) {
@@ -138,10 +137,11 @@ static void __attribute__((noreturn)) run_recorder(const struct top_recorder *re
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	signal(SIGTERM, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	if (getppid() != parent)
 		_exit(EXIT_UNUSABLE);
 	if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0)
-		execv("/proc/self/exe", (char **)(uintptr_t)line);
+		_exit(pager_finish(top->command, cmd_record(top->command, (int)count, (char **)(uintptr_t)line)));
 	complain(top);
 	_exit(EXIT_UNUSABLE);
 }
@@ -337,9 +337,6 @@ int cmd_top(const struct command *command, int argc, char **argv)
 	    OPTIONS_END,
 	};
 
-	/* Of run_recorder(): its messages name this command. */
-	if (argc > 1 && !strcmp(argv[1], "record"))
-		return cmd_record(command, argc - 1, argv + 1);
 	report_selection_init(&settings.selection);
 	settings.display.text.sort = MMT_SORT_MEMORY;
 	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);

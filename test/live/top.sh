@@ -16,7 +16,7 @@ find_recorder() { # of this process of top
 	local child
 	recorder=
 	for child in $(cat "/proc/$1/task/$1/children"); do
-		tr '\0' ' ' <"/proc/$child/cmdline" | grep -q ' record ' && recorder=$child
+		find "/proc/$child/fd" -lname '*perf_event*' 2>/dev/null | grep -q . && recorder=$child
 	done
 	[ -n "$recorder" ]
 }
