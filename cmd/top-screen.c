@@ -46,8 +46,8 @@ struct screen {
 	bool paused, helps, types, quits;
 	bool refresh;	 /* do not wait for the next report */
 	bool last_shown; /* the recorder has ended, and nothing can change */
-	struct termios before;
-	sigset_t mask; /* SIGWINCH is received only while waiting */
+	struct termios before, raw;
+	sigset_t mask; /* SIGWINCH, SIGTSTP and SIGCONT are received only while waiting */
 	pid_t guard;   /* the process that restores the terminal */
 };
 
@@ -64,7 +64,8 @@ static void __attribute__((noreturn)) guard_terminal(const struct screen *screen
 {
 	char byte;
 
-	for (const int *number = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTTOU, 0}; *number; number++)
+	for (const int *number = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTTOU, SIGTSTP, 0}; *number;
+	     number++)
 		signal(*number, SIG_IGN);
 	while (read(fd, &byte, 1) < 0 && errno == EINTR)
 		;
@@ -73,9 +74,14 @@ static void __attribute__((noreturn)) guard_terminal(const struct screen *screen
 	_exit(EXIT_OK);
 }
 
+static bool enter(const struct screen *screen)
+{
+	return tcsetattr(STDIN_FILENO, TCSANOW, &screen->raw) == 0 &&
+	       write(STDOUT_FILENO, BEGIN, sizeof(BEGIN) - 1) > 0;
+}
+
 static bool begin(struct screen *screen)
 {
-	struct termios raw;
 	int ends[2];
 
 	if (tcgetattr(STDIN_FILENO, &screen->before) != 0 || pipe2(ends, O_CLOEXEC) != 0)
@@ -87,13 +93,12 @@ static bool begin(struct screen *screen)
 	}
 	close(ends[0]);
 	screen->top->guarded_fd = ends[1];
-	raw = screen->before;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	raw.c_cc[VMIN] = 1;
-	raw.c_cc[VTIME] = 0;
-	raw.c_cc[VSUSP] = raw.c_cc[VQUIT] = _POSIX_VDISABLE;
-	return screen->guard > 0 && tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0 &&
-	       write(STDOUT_FILENO, BEGIN, sizeof(BEGIN) - 1) > 0;
+	screen->raw = screen->before;
+	screen->raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	screen->raw.c_cc[VMIN] = 1;
+	screen->raw.c_cc[VTIME] = 0;
+	screen->raw.c_cc[VQUIT] = _POSIX_VDISABLE;
+	return screen->guard > 0 && enter(screen);
 }
 
 static void end(struct screen *screen)
@@ -103,9 +108,33 @@ static void end(struct screen *screen)
 		;
 }
 
+static volatile sig_atomic_t stops, continues; /* by SIGTSTP and SIGCONT */
+
 static void note_change(int number)
 {
-	(void)number;
+	stops |= number == SIGTSTP;
+	continues |= number == SIGCONT;
+}
+
+/* The shell gets the terminal as it was. Recording continues. */
+static void take_job_signals(const struct screen *screen)
+{
+	struct sigaction change;
+	sigset_t blocked;
+
+	if (stops) {
+		(void)!write(STDOUT_FILENO, END, sizeof(END) - 1);
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &screen->before);
+		/* Nobody could continue an orphaned process: SIGTSTP does not stop that, as SIGSTOP would. */
+		(void)sigaction(SIGTSTP, &(struct sigaction){.sa_handler = SIG_DFL}, &change);
+		raise(SIGTSTP);
+		(void)sigprocmask(SIG_SETMASK, &screen->mask, &blocked);
+		(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
+		(void)sigaction(SIGTSTP, &change, NULL);
+	}
+	if (stops || continues)
+		(void)enter(screen);
+	stops = continues = 0;
 }
 
 static void read_size(struct screen *screen)
@@ -343,8 +372,10 @@ static int show(struct screen *screen, int stop_fd, int recorder_fd)
 		draw(screen);
 		ready[3].fd = screen->report.running ? screen->report.fd : -1;
 		timeout = (struct timespec){wait / 1000, wait % 1000 * 1000000L};
-		if (ppoll(ready, 4, wait < 0 ? NULL : &timeout, &screen->mask) < 0)
+		if (ppoll(ready, 4, wait < 0 ? NULL : &timeout, &screen->mask) < 0) {
+			take_job_signals(screen);
 			continue;
+		}
 		if (ready[0].revents) {
 			status = stop_signals_number(stop_fd);
 			return status == SIGINT ? EXIT_OK : EXIT_SIGNAL + status;
@@ -360,15 +391,18 @@ static int show(struct screen *screen, int stop_fd, int recorder_fd)
 
 int top_screen_show(struct top *top, int stop_fd, int recorder_fd)
 {
-	struct sigaction change = {.sa_handler = note_change};
+	struct sigaction change = {.sa_handler = note_change}, before;
 	struct screen screen = {.top = top, .refresh = true};
 	int status = EXIT_UNUSABLE, reason = 0;
-	sigset_t size_changes;
+	sigset_t changes;
 
-	sigemptyset(&size_changes);
-	sigaddset(&size_changes, SIGWINCH);
-	sigprocmask(SIG_BLOCK, &size_changes, &screen.mask);
-	(void)sigaction(SIGWINCH, &change, NULL);
+	sigemptyset(&changes);
+	for (const int *number = (const int[]){SIGWINCH, SIGCONT, SIGTSTP, 0}; *number; number++) {
+		sigaddset(&changes, *number);
+		if (sigaction(*number, &change, &before) == 0 && *number == SIGTSTP && before.sa_handler == SIG_IGN)
+			(void)sigaction(*number, &before, NULL);
+	}
+	sigprocmask(SIG_BLOCK, &changes, &screen.mask);
 	if (begin(&screen))
 		status = show(&screen, stop_fd, recorder_fd);
 	else

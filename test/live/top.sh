@@ -112,15 +112,19 @@ done <<'END'
 END
 nothing_left "nothing to record"
 
-# in_terminal KEYS COLUMNS ROWS ARGUMENT...: $status is that of top; the terminal must be as before in the end.
+# in_terminal KEYS COLUMNS ROWS ARGUMENT...: $status is that of top; the terminal must be as before in the end. With `jobs`,
+# a stopped one is continued.
+jobs=
 export TERM=xterm
 in_terminal() {
 	local keys=$1 columns=$2 rows=$3
 	shift 3
 	rm -f terminal before after
-	python3 "$support/in-terminal.py" terminal "$keys" sh -c 'echo $$ >shell; columns=$1 rows=$2; shift 2
+	jobs=$jobs python3 "$support/in-terminal.py" terminal "$keys" sh -c 'echo $$ >shell; columns=$1 rows=$2; shift 2
 		until [ "$(stty size)" = "40 120" ]; do sleep 0.01; done; stty cols $columns rows $rows; stty -a >before
+		[ -z "$jobs" ] || set -m
 		"$0" top "$@"; status=$?
+		[ $status != 148 ] || { stty -a >stopped; fg; status=$?; }
 		for i in $(seq 1000); do stty -a >after; cmp -s before after && break; sleep 0.02; done
 		exit $status' "$MMTRACE" "$columns" "$rows" "$@"
 	status=$?
@@ -144,6 +148,13 @@ shown "only --focus .*\\*leak"
 ! grep -qaF "filter cancelled" terminal || fail "Escape does not cancel a filter"
 ! grep -qaE $'\e\\[m\e\\[[KJ]' terminal || fail "the last column of a full line is erased"
 shown $'\e\\[[0-9;]*m.*\e\\[[0-9;]*m'
+
+# Ctrl-Z gives the terminal back, and fg the screen; without a shell that could continue it, nothing stops.
+jobs=1 in_terminal $'trust::\\x1a\n\e[?1049h:\ntrust::q' 80 24 -p "$pid"
+quit_by_key
+cmp -s before stopped || fail "the terminal has changed while it is stopped: $(diff before stopped)"
+in_terminal $'trust::\\x1a\n\e[?1049h:\ntrust::q' 80 24 -p "$pid"
+quit_by_key
 
 # Narrow, wide and tiny: the report is as wide as the terminal.
 for columns in 1 40 80 300; do
