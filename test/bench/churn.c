@@ -7,6 +7,7 @@
  *                                       time_among_mappings()
  *     churn --paced COUNT PAUSE BYTES   PAUSE microseconds apart (0: no pause), on a stack of at least BYTES bytes;
  *                                       prints the lower quartile of the CPU time of a pair
+ *     churn --rate PAIRS SECONDS        PAIRS per second, in bursts; one block of 64 KiB of each 64th burst stays mapped
  *     churn --resident RESIDENT MAPPED MAPPINGS [huge]
  *                                       with RESIDENT of MAPPED MiB resident and MAPPINGS other mappings; runs on
  *                                       request, see serve_pairs(); `huge`: in huge pages
@@ -289,6 +290,24 @@ static int time_paced(unsigned count, unsigned pause_microseconds, size_t bytes)
 	return 0;
 }
 
+/* A block of each 64th burst stays mapped. */
+static int keep_rate(unsigned pairs, unsigned seconds)
+{
+	uint64_t start_ns = now_ns(), made = 0, bursts = 0;
+
+	while (now_ns() - start_ns < seconds * 1000000000ULL) {
+		uint64_t due = (now_ns() - start_ns) * pairs / 1000000000;
+
+		for (; made < due; made++)
+			go_deeper(DEPTH, 1);
+		if (pairs && ++bursts % 64 == 0)
+			(void)mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		(void)poll(NULL, 0, 10);
+	}
+	printf("%llu\n", (unsigned long long)(2 * made));
+	return 0;
+}
+
 static void *work(void *unused)
 {
 	for (;;)
@@ -307,6 +326,8 @@ int main(int argc, char **argv)
 		return time_among_mappings((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
 	if (argc > 4 && !strcmp(argv[1], "--resident"))
 		return serve_pairs((size_t)atoi(argv[2]), (size_t)atoi(argv[3]), (unsigned)atoi(argv[4]), argc > 5);
+	if (argc > 3 && !strcmp(argv[1], "--rate"))
+		return keep_rate((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
 	if (argc > 4 && !strcmp(argv[1], "--paced"))
 		return time_paced((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]), (size_t)atoi(argv[4]));
 	if (argc > 2 && !strcmp(argv[1], "--threads")) {

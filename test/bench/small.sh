@@ -145,6 +145,11 @@ else
 	echo "many-cpus is left out: $(cat "$directory/reason-group")"
 fi
 
+expect "$bench/top-cost" <<'END'
+must calls/s recorder engine reports begin KiB end KiB calls lost
+must (0|1000) <d> % <d> % <n> <n> <n> <n> <n>
+END
+
 expect "$bench/residency-cost" <<'END'
 may only half of the available memory is used: <n> MiB
 must pairs of mmap and munmap: the median, .*
