@@ -171,7 +171,7 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	uint64_t begin_ns = clock_now_ns(), program_ns = process->program_ns ?: process->snapshot_wanted_ns;
 	struct mmt_error *error;
 
-	if (!process->ended && blocking_calls_are_stuck(&recorder->calls, place_of_process(process->pid)))
+	if (!process->ended && blocking_calls_would_fail(&recorder->calls, place_of_process(process->pid)))
 		return NULL;
 	/*
 	 * A process that forks all the time and has many mappings would keep the recorder busy with reading the maps of

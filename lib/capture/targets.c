@@ -342,7 +342,7 @@ static struct mmt_error *scan_process(struct recorder *recorder, const struct tr
 			continue;
 		scan->thread_count++;
 		if (!proc_read_start(&recorder->calls, thread.pid, thread.tid, &thread.start_ticks, &exiting)) {
-			if (blocking_calls_are_stuck(&recorder->calls, place_of_process(thread.pid)))
+			if (blocking_calls_would_fail(&recorder->calls, place_of_process(thread.pid)))
 				scan->stuck_count++;
 			else
 				ok = vector_push(&scan->gone, thread.tid);

@@ -191,8 +191,9 @@ START_TEST(stuck_places_get_no_helper)
 	ck_assert(is_silent(PLACE));
 	ck_assert_uint_eq(warnings, 1);
 	ck_assert_int_eq(calls->process.child, child);
-	/* Others may be asked without a helper. */
+	/* Others may be asked without a helper; that this one was not does not show that it is gone. */
 	ck_assert(!blocking_calls_are_stuck(calls, PLACE));
+	ck_assert(blocking_calls_would_fail(calls, PLACE));
 	ck_assert(recorder_has_helper(recorder, child));
 	ck_assert(recorder_has_helper(recorder, calls->blocked.items[39].child));
 	ck_assert(!recorder_has_helper(recorder, getpid()));

@@ -212,6 +212,16 @@ bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place)
 	return false;
 }
 
+bool blocking_calls_would_fail(struct blocking_calls *calls, uint64_t place)
+{
+	if (blocking_calls_are_stuck(calls, place))
+		return true;
+	if (calls->blocked.count < LIMIT_BLOCKED_HELPERS)
+		return false;
+	report_helper(calls, "cannot be created: too many others wait for file systems that do not answer");
+	return true;
+}
+
 void blocking_calls_end(struct blocking_calls *calls)
 {
 	(void)helper_end(&calls->process, END_MILLISECONDS);
@@ -336,13 +346,8 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call)
 		errno = answer.failure;
 		return true;
 	}
-	if (!blocking_calls_are_stuck(calls, call->place)) {
-		if (calls->blocked.count >= LIMIT_BLOCKED_HELPERS)
-			report_helper(calls,
-				      "cannot be created: too many others wait for file systems that do not answer");
-		else if (ask(calls, call))
-			return true;
-	}
+	if (!blocking_calls_would_fail(calls, call->place) && ask(calls, call))
+		return true;
 	errno = ETIMEDOUT;
 	return false;
 }

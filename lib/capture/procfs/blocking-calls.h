@@ -91,6 +91,8 @@ bool blocking_call(struct blocking_calls *calls, struct blocking_call *call);
 
 /* Is a helper stuck there? Then a call would fail at once. */
 bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place);
+/* ... or because too many helpers are stuck elsewhere? What fails then says nothing about the place. */
+bool blocking_calls_would_fail(struct blocking_calls *calls, uint64_t place);
 
 /* Returns the processor time of this thread and of the helpers. */
 uint64_t blocking_calls_clock_ns(const struct blocking_calls *calls);
