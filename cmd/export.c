@@ -167,9 +167,11 @@ static int take_arguments(const struct command *command, struct export_settings 
 
 	if (status >= 0)
 		return status;
-	if (!settings->format_given)
+	settings->format = settings->format_given ? &mmt_export_formats(NULL)[settings->format_place]
+			   : settings->output	  ? format_of_name(settings->output, true)
+						  : NULL;
+	if (!settings->format)
 		return message_usage(command, "choose a format: --format %s", settings->format_words);
-	settings->format = &mmt_export_formats(NULL)[settings->format_place];
 	settings->selection.report.lifetime_steps = settings->format->lifetime_steps;
 	if (settings->output && !*settings->output)
 		return message_usage(command, "--output: the file's name is empty");

@@ -87,8 +87,13 @@ run 2 export -f heaptrack -o leak.pb.gz "$data/more.data"
 says 'leak.pb.gz is no name for heaptrack: use --format pprof, or --output leak.heaptrack.gz'
 run 2 export -f firefox -o leak.speedscope.json "$data/more.data"
 says 'leak.speedscope.json is no name for firefox: use --format speedscope, or --output leak.firefox.json'
+run 2 export -o leak.json "$data/more.data"
+says 'choose a format'
 [ -z "$(find . -name 'leak*')" ] || complain "a wrong name: it is written"
 run 0 export -f heaptrack -o /dev/null "$data/more.data"
+# A name that only one format has needs no --format.
+run 0 export -o inferred.svg "$data/more.data"
+"$MMTRACE" export -f svg "$data/more.data" | cmp -s - inferred.svg || complain "export -o inferred.svg is no flame graph"
 
 # on_terminal WORD...: as run, but standard output is a terminal.
 on_terminal() {
