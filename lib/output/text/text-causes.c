@@ -29,6 +29,8 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 	return word;
 }
 
+const char text_keeps_growing[] = "keeps growing: a leak or not; stacks show who made it grow, not who keeps it";
+
 #define CAUSE_LINES 2
 #define NAME_COLUMNS_MIN 30
 #define VERDICT_COLUMN 26
@@ -193,6 +195,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 	struct cause_selection selection = selection_of_causes(report, text->room->causes);
 	bool stacks = report->by == MMT_BY_STACK || (report->then_by == MMT_BY_STACK && report->by == MMT_BY_THREAD);
 	int64_t rate = selection.rest_bytes_per_minute;
+	bool keeps_growing = false;
 
 	if (!selection.count || (selection.count == 1 && selection_cause(report, 0).row_count == 1) ||
 	    mmt_report_has_nothing_to_see(report))
@@ -223,6 +226,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 		text_format(text, TEXT_PLAIN, "%.5s", name_class(cause.memory_class));
 		put_name(text, &cause);
 		text_end_line(text);
+		keeps_growing |= cause.verdict == MMT_ROW_KEEPS_GROWING;
 	}
 	/* The memory of the others, and its rate if that is more than noise. */
 	if (selection.count > selection.shown)
@@ -230,4 +234,6 @@ void text_causes(struct text *text, const struct mmt_report *report)
 			  has_rates(report) && !is_noise(&report->growth, rate) ? text_change(text, rate) : "",
 			  selection.count - selection.shown,
 			  text_plural(selection.count - selection.shown, "place", "places"));
+	if (keeps_growing && text->room->extras)
+		text_line(text, TEXT_FAINT, "    %s", text_keeps_growing);
 }

@@ -141,6 +141,7 @@ void text_stack(struct text *text, const struct mmt_row *row, const char *named,
 struct text_explanations {
 	struct text_stack_marks marks;	      /* of the stacks shown */
 	bool reserved;			      /* a figure is marked so */
+	bool keeps_growing;		      /* a row has this verdict */
 	const char *hints[MMT_PATTERN_KINDS]; /* hints that have been printed */
 	uint64_t lost_stack_dumps, exhausted_stacks;
 	bool notes;		   /* the header has some */
@@ -155,6 +156,8 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 
 /* Print them after an empty line; nothing if there is nothing to explain. */
 void text_explanations(struct text *text, const struct text_explanations *explanations);
+
+extern const char text_keeps_growing[];
 
 #define TEXT_FRAME_NAME_BYTES 4096
 
