@@ -2415,6 +2415,45 @@ START_TEST(failures_and_threads)
 END_TEST
 
 /* There is nothing to subtract from rows that are new since the first recording. */
+/* The verdict compares rates that are more than noise, and names what grew. */
+START_TEST(verdict_of_diff)
+{
+	static const struct {
+		int64_t first, second;
+		const char *text;
+	} cases[] = {
+	    {1 << 20, 48 << 20,
+	     "WORSE: RSS +48.00 MiB per minute in the second recording, +1.00 MiB in the first; most in a LEAK by "
+	     "f.\n"},
+	    {0, 48 << 20, "WORSE: RSS +48.00 MiB per minute in the second recording, level in the first; most in"},
+	    {48 << 20, 1 << 20, "BETTER: RSS +1.00 MiB per minute in the second recording, +48.00 MiB in the first.\n"},
+	    {1 << 20, 1 << 20, "NO FASTER: RSS +1.00 MiB"},
+	    {MMT_RATE_UNKNOWN, 1 << 20, ""},
+	};
+	struct mmt_report before = sample_report(), after = sample_report();
+	struct mmt_row row = sample_rows[0];
+	struct mmt_cause cause = {.name = "f"};
+	struct mmt_diff_entry entry = {.change = MMT_CHANGE_NEW, .after = &row, .bytes = 4096};
+	struct mmt_diff value = {.before = &before, .after = &after, .entries = &entry, .entry_count = 1};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	row.cause = 1;
+	row.verdict = MMT_ROW_LEAK;
+	after.causes = &cause;
+	after.cause_count = 1;
+	before.growth.verdict = after.growth.verdict = MMT_VERDICT_GROWING;
+	before.growth.bytes_per_minute = cases[_i].first;
+	after.growth.bytes_per_minute = cases[_i].second;
+	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
+	fclose(stream);
+	ck_assert_int_eq(strncmp(text, cases[_i].text, strlen(cases[_i].text)), 0);
+	ck_assert(*cases[_i].text || !strncmp(text, "unfreed before", 14));
+	free(text);
+}
+END_TEST
+
 START_TEST(diff_of_one_process)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
@@ -2524,6 +2563,7 @@ Suite *test_suite(void)
 			notes_that_are_alike_are_one, first_screen_fits, notes_on_missing_names_precede_the_figures,
 			commits_elsewhere_and_lost_calls, names_classes_and_windows, failures_and_threads, formats,
 			diff);
+	tcase_add_loop_test(cases, verdict_of_diff, 0, 5);
 	tcase_add_test(cases, diff_of_one_process);
 	return suite;
 }

@@ -229,10 +229,12 @@ static void put_lines(struct page *page, const struct mmt_report *report, text_p
 		return;
 	}
 	text_begin(&text, stream, &plain);
-	if (report)
+	if (report) {
 		part(&text, report);
-	else
+	} else {
+		text_diff_verdict(&text, page->diff);
 		text_diff_relation(&text, page->diff);
+	}
 	complete = text_end(&text);
 	if (fclose(stream) != 0 || !complete) {
 		page->out_of_memory = true;

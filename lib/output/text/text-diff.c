@@ -150,6 +150,35 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 		  text_change(text, change - (int64_t)diff->after->unfreed_bytes));
 }
 
+/* What the process would show in an incident: which recording grew faster, and in what. Nothing without rates. */
+void text_diff_verdict(struct text *text, const struct mmt_diff *diff)
+{
+	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
+	int64_t first = before->bytes_per_minute, second = after->bytes_per_minute;
+	int64_t noise = mmt_growth_rate_noise(before) + mmt_growth_rate_noise(after);
+	const struct mmt_row *row = diff->entry_count ? diff->entries[0].after : NULL;
+	bool worse = second - noise > first, better = first - noise > second;
+	struct cause_words words;
+
+	if (before->verdict <= MMT_VERDICT_TOO_SHORT || after->verdict <= MMT_VERDICT_TOO_SHORT ||
+	    first == MMT_RATE_UNKNOWN || second == MMT_RATE_UNKNOWN)
+		return;
+	text_put(text, worse ? TEXT_BAD : TEXT_GOOD, worse ? "WORSE" : better ? "BETTER" : "NO FASTER");
+	text_add(text, ": %s %s per minute in the second recording, %s in the first", text_measure(after),
+		 text_change(text, second), first ? text_change(text, first) : "level");
+	if (worse && row && row->cause && diff->entries[0].bytes > 0) {
+		const struct mmt_cause *cause = &diff->after->causes[row->cause - 1];
+		const char *other = text_cause_other(cause, &words);
+
+		text_add(text, "; most in %s%s", mmt_row_leaks(row->verdict) && cause->name ? "a LEAK by " : "",
+			 text_cause_name(cause));
+		if (other && !cause->name)
+			text_add(text, ", %s%s", words.before_other, other);
+	}
+	text_add(text, ".");
+	text_end_sentence(text, TEXT_STRONG, 2);
+}
+
 void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 {
 	if (diff->after->start_realtime_ns && diff->before->start_realtime_ns > diff->after->start_realtime_ns)
@@ -269,6 +298,7 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	}
 	if (text.lines)
 		text_end_line(&text);
+	text_diff_verdict(&text, diff);
 	put_sums(&text, diff);
 	text_diff_relation(&text, diff);
 	text_diff_heaps(&text, diff, false);

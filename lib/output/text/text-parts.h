@@ -186,6 +186,7 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 void text_steps(struct text *text, const struct mmt_report *report, const struct selection *selection);
 
 /* How the two recordings are related; nothing for two runs of one program. */
+void text_diff_verdict(struct text *text, const struct mmt_diff *diff);
 void text_diff_relation(struct text *text, const struct mmt_diff *diff);
 
 #define TEXT_DIFF_UNCERTAIN_BYTES 128
