@@ -3,7 +3,7 @@
 
 const tones = { growing: "bad", plateau: "good", steady: "good", shrinking: "good", "too-short": "wait", unknown: "wait" };
 
-const ADDRESSES_MIN = 4; // times the memory
+const ADDRESSES_MIN = 2; // times the memory
 
 function splitBadge(sentence) {
 	const end = sentence.indexOf(": ");
