@@ -10,9 +10,6 @@
 #include "base/figures.h"
 #include "base/saturating-sum.h"
 
-#define INDENT 2
-#define NEGLIGIBLE 20 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
-
 /* The readings as points of a trend: the largest in each part of the time, or the value before it. */
 static void put_trend(struct text *text, const struct mmt_report *report)
 {
@@ -47,7 +44,7 @@ static void put_headline(struct text *text, const struct mmt_report *report)
 	text_add_headline(text, report);
 	text->indent = 0;
 	text_end_part(text, TEXT_STRONG);
-	text->indent = INDENT;
+	text->indent = TEXT_INDENT;
 	if (!report->resident_reading_count) {
 		for (size_t i = 0; i < report->process_count; i++)
 			figure_add(&resident_bytes, report->processes[i].resident_bytes);
@@ -172,7 +169,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 			 verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
 	else if (leaks)
 		text_add(text, " But some mappings keep growing: see the rows below.");
-	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
 
 bool text_growth_is_of_all(const struct mmt_report *report)
@@ -197,9 +194,9 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	    !text_growth_is_of_all(report) || change <= (int64_t)growth->floor_bytes)
 		return;
 	text_add(text, "  ");
-	if (rest <= change / NEGLIGIBLE && rest >= -change / NEGLIGIBLE) {
+	if (rest <= change / TEXT_NEGLIGIBLE && rest >= -change / TEXT_NEGLIGIBLE) {
 		text_add(text, "Mappings made in this recording hold all of %s: %s.", it, size);
-	} else if (made > change / NEGLIGIBLE && rest < 0) {
+	} else if (made > change / TEXT_NEGLIGIBLE && rest < 0) {
 		text_add(text,
 			 report->before_bytes
 			     ? "Mappings made in this recording hold %s; memory that was mapped before gave back %s."
@@ -208,7 +205,7 @@ static void put_place(struct text *text, const struct mmt_report *report)
 			 size, text_bytes(text, (uint64_t)-rest));
 	} else {
 		text_add(text, "%s of %s is in mappings made in this recording", made ? size : "None", it);
-		if (made > change / NEGLIGIBLE)
+		if (made > change / TEXT_NEGLIGIBLE)
 			text_add(text, ". The other %s", text_bytes(text, (uint64_t)rest));
 		else
 			text_add(text, ": it");
@@ -217,7 +214,7 @@ static void put_place(struct text *text, const struct mmt_report *report)
 			 "or files: %s.",
 			 shown);
 	}
-	text_end_sentence(text, TEXT_STRONG, INDENT);
+	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 }
 
 #define PARTS_SHOWN 5
@@ -286,13 +283,13 @@ static void put_touchers(struct text *text, const struct mmt_growth_part *part)
 	for (size_t i = 0; i < part->toucher_count && i < TOUCHERS_SHOWN; i++) {
 		const struct mmt_toucher *toucher = &part->touchers[i];
 
-		if (i && toucher->bytes < part->touched_bytes / NEGLIGIBLE)
+		if (i && toucher->bytes < part->touched_bytes / TEXT_NEGLIGIBLE)
 			break;
 		text_add(text, "%s%s: ", i ? "; " : "by ", toucher->name);
 		text_add_touched(text, toucher);
 		others -= toucher->bytes;
 	}
-	if (others > part->touched_bytes / NEGLIGIBLE && others <= part->touched_bytes)
+	if (others > part->touched_bytes / TEXT_NEGLIGIBLE && others <= part->touched_bytes)
 		text_add(text, "; others: %s", text_bytes(text, others));
 	text_end_sentence(text, TEXT_STRONG, PART_INDENT);
 }
@@ -469,7 +466,7 @@ static void put_pressure(struct text *text, const struct mmt_report *report)
 		begin_part(text, group, &begun);
 		text_add(text, "threads waited %s for memory", text_duration(text, stalled_ns));
 	}
-	text_end_sentence(text, TEXT_BAD, 2 * INDENT);
+	text_end_sentence(text, TEXT_BAD, 2 * TEXT_INDENT);
 }
 
 /* "control group +84.00 MiB (now 120.00 MiB of 512.00 MiB): +80.00 MiB files on tmpfs ..., processes +0 B" */
@@ -500,14 +497,14 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 		text_add(text, " of %s", text_bytes(text, row->end[MMT_GROUP_LIMIT]));
 	text_add(text, ")");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		if (!is_large(parts[i].bytes) || magnitude_of(parts[i].bytes) < magnitude_of(change) / NEGLIGIBLE)
+		if (!is_large(parts[i].bytes) || magnitude_of(parts[i].bytes) < magnitude_of(change) / TEXT_NEGLIGIBLE)
 			continue;
 		text_add(text, "%s%s %s", before, text_change(text, parts[i].bytes), parts[i].what);
 		before = ", ";
 	}
 	if (report->growth.verdict != MMT_VERDICT_UNKNOWN)
 		text_add(text, "%sprocesses %s", before, text_change(text, mmt_growth_change(&report->growth)));
-	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
+	text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 }
 
 /* Ctrl-C and SIGTERM are no failures, and an OOM kill has its own line. */
@@ -575,7 +572,7 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	bool fell = !report->windowed && growth->verdict != MMT_VERDICT_UNKNOWN && !growth->pss_missing &&
 		    most / 2 > end && most - end > growth->floor_bytes;
 
-	text->indent = INDENT;
+	text->indent = TEXT_INDENT;
 	put_oom_kills(text, report);
 	put_headline(text, report);
 	put_verdict(text, report);
@@ -587,7 +584,7 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	if (unmapped || fell)
 		text_add(text, ": --to %" PRIu64 ".%03" PRIu64 "s shows what held that.", peak_ms / 1000,
 			 peak_ms % 1000);
-	text_end_sentence(text, TEXT_STRONG, INDENT);
+	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 	put_control_group(text, report);
 	text_put_shares(text, report);
 	if (text->room->extras)
@@ -606,7 +603,7 @@ static void put_lazy_free(struct text *text, const struct mmt_report *report)
 		bytes = saturating_add(bytes, process->readings->lazy_free_bytes, MMT_BYTES_MAX);
 		resident = saturating_add(resident, process->readings->end_resident_bytes, MMT_BYTES_MAX);
 	}
-	if (bytes >= LAZY_FREE_BYTES_MIN && bytes >= resident / NEGLIGIBLE)
+	if (bytes >= LAZY_FREE_BYTES_MIN && bytes >= resident / TEXT_NEGLIGIBLE)
 		text_line(text, TEXT_STRONG,
 			  "  %s of RSS was freed with MADV_FREE already; the kernel reclaims it when memory is short",
 			  text_bytes(text, bytes));
@@ -621,7 +618,7 @@ static bool is_elsewhere(const struct mmt_growth *growth)
 		if (part->place != MMT_GROWTH_MADE && part->place != MMT_GROWTH_COMMITTED)
 			bytes = saturating_add(bytes, magnitude_of(part->bytes), MMT_BYTES_MAX);
 	}
-	return bytes > growth->floor_bytes && bytes > magnitude_of(mmt_growth_change(growth)) / NEGLIGIBLE;
+	return bytes > growth->floor_bytes && bytes > magnitude_of(mmt_growth_change(growth)) / TEXT_NEGLIGIBLE;
 }
 
 static void put_growth(struct text *text, const struct mmt_report *report)

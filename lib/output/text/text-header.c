@@ -7,14 +7,13 @@
 
 #include "base/strings.h"
 
-#define INDENT 2
 #define NOTE_INDENT 8 /* below its first word */
 
 /* The sentence, behind a word that nobody overlooks. */
 static void put_warning(struct text *text, const char *word)
 {
 	text_put(text, TEXT_BAD, word);
-	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
 
 static void put_missed(struct text *text, uint64_t missed, const char *one, const char *several)
@@ -44,7 +43,7 @@ void text_warnings(struct text *text, const struct mmt_report *report)
 		text_add(text, "The last %s (%s) were discarded because records of other CPUs are missing.",
 			 text_duration(text, completeness->unfinished_ns),
 			 text_counted(text, completeness->unfinished_records, "record", "records"));
-	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 	if (completeness->lost_events) {
 		text_add(text,
 			 ": %s: mappings may be missing, or shown although they were freed. Record with a larger "
@@ -74,7 +73,7 @@ void text_source(struct text *text, const struct mmt_report *report)
 		text_add(text, ", from %s", date);
 	if (*report->recorded_by && !starts_with(report->recorded_by, "mmtrace"))
 		text_add(text, ", recorded by %s", report->recorded_by);
-	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
+	text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 }
 
 static uint64_t count_events(const struct mmt_report *report)
@@ -112,7 +111,7 @@ void text_events(struct text *text, const struct mmt_report *report)
 	if (completeness->lost_faults)
 		text_add(text, "; up to %s lost: who touched memory is less exact",
 			 text_counted(text, completeness->lost_faults, "page fault", "page faults"));
-	text_end_sentence(text, completeness->out_of_order_events ? TEXT_BAD : TEXT_PLAIN, 2 * INDENT);
+	text_end_sentence(text, completeness->out_of_order_events ? TEXT_BAD : TEXT_PLAIN, 2 * TEXT_INDENT);
 }
 
 static uint64_t count_stacks(const struct mmt_completeness *completeness)
@@ -175,7 +174,7 @@ void text_stacks(struct text *text, const struct mmt_report *report)
 		text_add(text, " (%s in JIT code%s", text_count(text, jit), runtime ? "" : ")");
 	if (completeness->frames_without_name && runtime)
 		text_add(text, "%s%s in runtime libraries)", jit ? ", " : " (", text_count(text, runtime));
-	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
+	text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 }
 
 void text_reconciled(struct text *text, const struct mmt_report *report)
@@ -298,7 +297,7 @@ static void put_wrong(struct text *text, const struct mmt_report *report, const 
 			text_add(text, ": ");
 			text_add_process(text, process);
 		}
-		text_end_sentence(text, TEXT_BAD, 2 * INDENT);
+		text_end_sentence(text, TEXT_BAD, 2 * TEXT_INDENT);
 		rest_bytes -= process->mismatch_bytes;
 	}
 	if (wrong->processes <= WRONG_NAMED)
@@ -340,7 +339,7 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 				 text_counted(text, checks->missing.processes, "process", "processes"), why);
 		add_unsure(text, &unknown);
 	}
-	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
+	text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 }
 
 void text_checks(struct text *text, const struct mmt_report *report)
@@ -351,7 +350,7 @@ void text_checks(struct text *text, const struct mmt_report *report)
 	if (checks.equal.processes) {
 		add_label(text, report);
 		add_sum(text, &checks.equal, report->process_count > 1);
-		text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
+		text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 	}
 	if (checks.earlier.processes) {
 		if (report->process_count == 1)
@@ -362,7 +361,7 @@ void text_checks(struct text *text, const struct mmt_report *report)
 			text_add(text, "  checked against the kernel's maps up to %s before they ended: ",
 				 text_duration(text, checks.earlier.oldest_ns));
 		add_sum(text, &checks.earlier, report->process_count > 1);
-		text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
+		text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 	}
 	put_unchecked(text, report, &checks);
 }
@@ -489,5 +488,5 @@ void text_trust(struct text *text, const struct mmt_report *report)
 		text_add(text, "; %s reconciled", text_bytes(text, completeness->reconciled_bytes));
 	if (completeness->out_of_order_events)
 		text_add(text, "; %s out of order", text_count(text, completeness->out_of_order_events));
-	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }

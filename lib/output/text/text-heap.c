@@ -8,8 +8,6 @@
 #include "base/saturating-sum.h"
 #include "base/strings.h"
 
-#define INDENT 2
-#define NEGLIGIBLE 20	   /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
 #define KIND_SHARE 4	   /* kinds with less than 1/KIND_SHARE of the growth are only in the table */
 #define KINDS_NAMED 2	   /* in the sentence */
 #define KINDS_SHOWN 8	   /* in the table */
@@ -184,7 +182,7 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 	text_add(text, "%s: ", since);
 	text_add(text, "in use ");
 	add_bytes(text, heap, low);
-	if (magnitude_of(high - low) > magnitude_of(high) / NEGLIGIBLE) {
+	if (magnitude_of(high - low) > magnitude_of(high) / TEXT_NEGLIGIBLE) {
 		text_add(text, " to ");
 		add_bytes(text, heap, high);
 	}
@@ -194,8 +192,8 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 		add_fragmentation(text, heap);
 	else if (is_comparable(heap))
 		add_kinds(text, heap);
-	if (heap->end->trimmable_bytes > mmt_heap_free_bytes(heap->end) / NEGLIGIBLE && free_bytes > 0 &&
-	    free_bytes > change_of(heap) / NEGLIGIBLE)
+	if (heap->end->trimmable_bytes > mmt_heap_free_bytes(heap->end) / TEXT_NEGLIGIBLE && free_bytes > 0 &&
+	    free_bytes > change_of(heap) / TEXT_NEGLIGIBLE)
 		text_add(text, "; malloc_trim(0) gives back at most %s", text_bytes(text, heap->end->trimmable_bytes));
 	add_verdict(text, heap);
 	/* The threshold from which blocks have mappings of their own rises when such a block is freed. */
@@ -206,7 +204,7 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 	if (!is_comparable(heap))
 		text_add(text, "; %.0f %% of it was read", share_read(heap->end) * 100);
 	text_add(text, ".");
-	text_end_sentence(text, TEXT_STRONG, INDENT);
+	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 }
 
 /* Whether the heap has a good part of the growth. */
@@ -214,7 +212,7 @@ static bool matters(const struct mmt_report *report, const struct mmt_heap *heap
 {
 	uint64_t change = magnitude_of(mmt_growth_change(&report->growth)), size = magnitude_of(change_of(heap));
 
-	return heap->start && size > report->growth.floor_bytes && size > change / NEGLIGIBLE;
+	return heap->start && size > report->growth.floor_bytes && size > change / TEXT_NEGLIGIBLE;
 }
 
 void text_heap_answer(struct text *text, const struct mmt_report *report)
@@ -249,7 +247,7 @@ static void put_unread(struct text *text, const struct mmt_report *report, const
 			 : census->result == MMT_HEAP_ENDED
 			     ? "the process ended, or reading took too long or was skipped"
 			     : "its structure is not known");
-	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
 
 /* What is in a heap that has no part in the growth. */
@@ -266,7 +264,7 @@ static void put_state(struct text *text, const struct mmt_report *report, const 
 		text_add(text, "; malloc_trim(0) gives back at most %s", text_bytes(text, heap->end->trimmable_bytes));
 	add_verdict(text, heap);
 	text_add(text, ".");
-	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
 
 static void put_table(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
@@ -277,7 +275,7 @@ static void put_table(struct text *text, const struct mmt_report *report, const 
 		return;
 	text_add(text, "blocks in use in the ");
 	add_heap_name(text, report, heap);
-	text_end_sentence(text, TEXT_STRONG, INDENT);
+	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 	text_line(text, TEXT_FAINT, "%12s%12s%12s  what", "growth", "memory", "blocks");
 	array_each(kind, heap->kinds, shown) {
 		text_format(text, TEXT_STRONG, "%12s",

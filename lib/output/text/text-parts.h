@@ -8,6 +8,9 @@
 #include "output/selection.h"
 #include "output/text/text.h"
 
+#define TEXT_INDENT 2	   /* of lines below another, and of the further lines of a sentence */
+#define TEXT_NEGLIGIBLE 20 /* smaller changes than 1/TEXT_NEGLIGIBLE of the growth are ignored */
+
 /* Prominent lines about missing or damaged data; nothing if there is none. */
 void text_warnings(struct text *text, const struct mmt_report *report);
 /* The same; target, duration and verdict; what stands above the causes. */

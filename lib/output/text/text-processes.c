@@ -7,8 +7,6 @@
 
 #include "base/saturating-sum.h"
 
-#define INDENT 2
-#define NEGLIGIBLE 20 /* smaller changes than 1/NEGLIGIBLE of the growth are ignored */
 #define PROCESSES_NAMED 4
 
 const struct mmt_process *text_next_process(const struct mmt_report *report, const struct mmt_process *previous,
@@ -110,14 +108,14 @@ void text_put_measure(struct text *text, const struct mmt_report *report)
 			 text_bytes(text, growth->start_bytes), text_bytes(text, growth->end_bytes));
 	else if (growth->sharers > 1 && !growth->pss_missing)
 		text_add(text, "  The sum of RSS counts memory that the processes share in each of them.");
-	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 	if (growth->outside_bytes)
 		text_add(text,
 			 "  Processes outside of this recording %s memory with these: Pss changed by %s, which is not "
 			 "counted as growth.",
 			 growth->outside_bytes > 0 ? "stopped sharing" : "began sharing",
 			 text_change(text, growth->outside_bytes));
-	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 	for (size_t i = 0; i < report->process_count; i++)
 		brief += report->processes[i].readings && report->processes[i].readings->brief;
 	if (brief)
@@ -128,7 +126,7 @@ void text_put_measure(struct text *text, const struct mmt_report *report)
 		    text, TEXT_PLAIN,
 		    "  Memory that the processes share may count several times: a process is too large to "
 		    "read its Pss, or its Pss could not be read.",
-		    INDENT);
+		    TEXT_INDENT);
 }
 
 #define SHARES_NAMED 3
@@ -159,10 +157,10 @@ void text_put_growers(struct text *text, const struct mmt_report *report)
 			 text_change(text, process->readings->bytes_per_minute));
 	}
 	text_add(text, growers > named ? "; and others." : ".");
-	text_end_sentence(text, TEXT_STRONG, INDENT);
+	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 	text_add(text, "  All %s processes together: %s %s.", text_count(text, report->process_count),
 		 text_measure_with_swap(&report->growth), text_change(text, mmt_growth_change(&report->growth)));
-	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
 
 /* What a process adds to the change of all of them: its growth, or all of its memory if it started in the window or
@@ -205,7 +203,7 @@ void text_put_shares(struct text *text, const struct mmt_report *report)
 		int64_t share;
 
 		(void)rank_share(report, process, &share);
-		if (share <= 0 || share < change / NEGLIGIBLE)
+		if (share <= 0 || share < change / TEXT_NEGLIGIBLE)
 			break;
 		text_add(text, "%s", named ? ", " : "  by process: ");
 		text_add_process(text, process);
@@ -219,7 +217,7 @@ void text_put_shares(struct text *text, const struct mmt_report *report)
 	if (named && rest)
 		text_add(text, ", %s %s", report->growth.by_pss ? "shared pages and others" : "others",
 			 text_change(text, rest));
-	text_end_sentence(text, TEXT_PLAIN, 2 * INDENT);
+	text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 }
 
 /* The memory of a worker that is replaced again and again goes with it: all of them together may be steady. */
@@ -247,5 +245,5 @@ void text_put_growth_of_ended(struct text *text, const struct mmt_report *report
 	    " most, by %s: `report --pid %" PRId32 "` shows what it held when it ended.",
 	    text_count(text, grown), text_bytes(text, bytes), largest->pid,
 	    text_bytes(text, (uint64_t)mmt_process_growth(largest)), largest->pid);
-	text_end_sentence(text, TEXT_PLAIN, INDENT);
+	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }

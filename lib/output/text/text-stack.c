@@ -436,8 +436,6 @@ void text_stack(struct text *text, const struct mmt_row *row, const char *named,
 	text_end_line(text);
 }
 
-#define INDENT 2 /* of their further lines */
-
 void text_explanations_add(struct text_explanations *explanations, const struct mmt_report *report)
 {
 	explanations->lost_stack_dumps += report->completeness.lost_stack_dumps;
@@ -509,6 +507,6 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 		if (!any)
 			text_end_line(text);
 		any = true;
-		text_put_sentence(text, TEXT_FAINT, lines[i].sentence, INDENT);
+		text_put_sentence(text, TEXT_FAINT, lines[i].sentence, TEXT_INDENT);
 	}
 }
