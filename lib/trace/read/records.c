@@ -163,9 +163,10 @@ static void fail(struct records *records, const struct record *record, const cha
  * of the file or behind the table. */
 static bool is_feature_table(const struct records *records, const uint8_t *data)
 {
-	struct bytes bytes = bytes_over(data, sizeof(uint64_t));
-	uint64_t place = bytes_u64(&bytes);
+	uint64_t place;
 
+	memcpy(&place, data, sizeof(place));
+	place = le64toh(place);
 	return records->file->incomplete && place >= FORMAT_HEADER_SIZE &&
 	       place <= records->offset + FEATURE_BITS * 2 * sizeof(uint64_t);
 }
