@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Finds the command, and runs it on a stack of its own. */
+/* Finds the command, and runs it. */
 #include <dlfcn.h>
 #include <locale.h>
 #include <malloc.h>
 #include <mmtrace/version.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -165,69 +161,9 @@ static int run(int argc, char **argv)
 	return (command->reads ? run_apart : command->run)(command, argc - 1, argv + 1);
 }
 
-#define STACK_ROOM_BYTES (1u << 20)
-
-/* A stack that cannot grow ends the program without a message. libdw needs some of this. */
-static __attribute__((noinline)) void grow_stack(void)
-{
-	volatile char room[STACK_ROOM_BYTES];
-
-	room[0] = 0;
-	(void)room[0];
-}
-
-#define STACK_BYTES (8u << 20)
-#define GUARD_BYTES (64u << 10) /* at its end; larger than any page */
-
-static struct {
-	ucontext_t before, commands;
-	int argc, status;
-	char **argv;
-} own_stack;
-
-static void run_there(void)
-{
-	own_stack.status = run(own_stack.argc, own_stack.argv);
-}
-
-/* Debug information makes libdw take more stack than a low `ulimit -s` gives; a process cannot raise its hard limit. A
- * program that it records keeps the limit. */
-static int run_on_large_stack(int argc, char **argv)
-{
-	struct rlimit limit;
-	pthread_attr_t attributes;
-	void *stack;
-
-	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur >= STACK_BYTES) {
-		if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-			void *room = mmap(NULL, STACK_ROOM_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-			if (room != MAP_FAILED && munmap(room, STACK_ROOM_BYTES) == 0)
-				grow_stack();
-		}
-		return run(argc, argv);
-	}
-	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE,
-		     -1, 0);
-	if (stack == MAP_FAILED || mprotect(stack, GUARD_BYTES, PROT_NONE) || getcontext(&own_stack.commands) ||
-	    pthread_attr_init(&attributes))
-		return run(argc, argv);
-	(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	(void)pthread_setattr_default_np(&attributes);
-	pthread_attr_destroy(&attributes);
-	own_stack.argc = argc;
-	own_stack.argv = argv;
-	own_stack.commands.uc_stack.ss_sp = stack;
-	own_stack.commands.uc_stack.ss_size = STACK_BYTES;
-	own_stack.commands.uc_link = &own_stack.before;
-	makecontext(&own_stack.commands, run_there, 0);
-	return swapcontext(&own_stack.before, &own_stack.commands) ? run(argc, argv) : own_stack.status;
-}
-
 int main(int argc, char **argv)
 {
 	static char line[4096];
-	int status;
 
 	/* A line of a message is one write, so that lines of other programs do not cut it. */
 	(void)setvbuf(stderr, line, _IOLBF, sizeof(line));
@@ -239,7 +175,6 @@ int main(int argc, char **argv)
 	/* Writing beyond RLIMIT_FSIZE then fails like any other write. */
 	stop_signals_survive(SIGXFSZ);
 	setlocale(LC_ALL, "");
-	status = run_on_large_stack(argc, argv);
 	/* Commands with much output have called this already; it detects write errors of the others. */
-	return pager_finish(NULL, status);
+	return pager_finish(NULL, run(argc, argv));
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <mntent.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "base/map.h"
 #include "code/names/demangle.h"
 
+#define STACK_BYTES (8u << 20)
 #define EXIT_MILLISECONDS 5000 /* wait this long for a helper that exits, or has nothing to do */
 
 enum names_request {
@@ -148,6 +150,7 @@ static bool transmit(int fd, const struct buffer *message, struct names_helper *
 
 struct server {
 	const struct names_calls *calls;
+	int socket;
 	struct map opened; /* number -> struct symbols */
 	struct buffer answer;
 };
@@ -259,8 +262,10 @@ static void serve_one(struct server *server, struct bytes *request)
 		_exit(EXIT_FAILURE);
 }
 
-static void serve(struct server *server, int fd)
+static void *serve(void *context)
 {
+	struct server *server = context;
+	int fd = server->socket;
 	struct rusage usage;
 	struct rlimit limit;
 	uint64_t size;
@@ -270,7 +275,7 @@ static void serve(struct server *server, int fd)
 		struct bytes request = bytes_over(data, size);
 
 		if (!data || !transfer(fd, data, size, false, NULL))
-			return;
+			break;
 		/* Limit one request. The alarm ends a helper whose parent was killed while it waits for something. */
 		(void)getrusage(RUSAGE_SELF, &usage);
 		(void)getrlimit(RLIMIT_CPU, &limit);
@@ -285,23 +290,26 @@ static void serve(struct server *server, int fd)
 		while (bytes_left(&request))
 			serve_one(server, &request);
 		if (!transmit(fd, &server->answer, NULL))
-			return;
+			break;
 		alarm(0);
 	}
+	_exit(EXIT_SUCCESS);
 }
 
 static void run_helper(void *context, int socket, pid_t parent)
 {
-	struct server server = {.calls = context};
+	struct server server = {.calls = context, .socket = socket};
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), data = 0;
 	char line[256], *position = line;
-	struct rlimit limit;
 	const struct rlimit no_core = {0};
+	struct rlimit limit, stack;
+	pthread_attr_t attributes;
+	pthread_t thread;
 	int none = -1;
 	sigset_t limits;
 
 	/* Names are worth more than a closed descriptor. */
-	(void)helper_process_begin(&socket, &none, parent);
+	(void)helper_process_begin(&server.socket, &none, parent);
 	/* The thread that forked this process may end before others ask. */
 	(void)prctl(PR_SET_PDEATHSIG, 0);
 	(void)signal(SIGXCPU, SIG_DFL);
@@ -327,8 +335,13 @@ static void run_helper(void *context, int socket, pid_t parent)
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	buffer_init(&server.answer, LIMIT_NAMES_ANSWER_BYTES);
-	serve(&server, socket);
-	_exit(EXIT_SUCCESS);
+	/* Debug information makes libdw take more stack than a low `ulimit -s` gives, whose hard limit stays. */
+	(void)getrlimit(RLIMIT_STACK, &stack);
+	if (stack.rlim_cur < STACK_BYTES && pthread_attr_init(&attributes) == 0 &&
+	    pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
+	    pthread_create(&thread, &attributes, serve, &server) == 0)
+		(void)pthread_join(thread, NULL);
+	(void)serve(&server);
 }
 
 /* ---- in this process ---- */
