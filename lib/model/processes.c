@@ -31,7 +31,9 @@ struct processes {
 
 static struct mmt_error *create_space(const struct processes *processes, struct space **space_ret)
 {
-	const struct space_options options = {.page_bytes = processes->options.page_bytes, .rules = &processes->rules};
+	const struct space_options options = {.page_bytes = processes->options.page_bytes,
+					      .rules = &processes->rules,
+					      .losses = processes->options.losses};
 
 	return space_create(&options, space_ret);
 }
@@ -198,8 +200,6 @@ static struct mmt_error *give_space(struct processes *processes, struct process 
 	error = origin ? space_fork(origin, &space) : create_space(processes, &space);
 	if (error)
 		return error;
-	if (!origin && options->losses)
-		space_count_losses(space, options->losses);
 	processes->released -= process->space == processes->let_go;
 	process->space = space;
 	process->borrows_space = false;

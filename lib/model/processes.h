@@ -50,7 +50,7 @@ struct processes;
 struct processes_options {
 	uint64_t page_bytes;
 	const struct kernel_rules *rules; /* see space_create() */
-	const uint64_t *losses;		  /* for space_count_losses(); may be NULL */
+	const uint64_t *losses;		  /* for space_create(); may be NULL */
 	/* More processes whose spaces were not released are an error, or six times as many of all; 0: no limit. */
 	size_t processes_max;
 	size_t threads_max;	/* more are an error; 0: no limit */

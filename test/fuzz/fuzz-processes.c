@@ -27,6 +27,7 @@ struct streams {
 	uint64_t now_ns;
 	uint32_t allocation;
 	uint64_t live; /* bytes allocated and not released */
+	uint64_t losses;
 };
 
 static void require(bool condition, const char *what)
@@ -124,15 +125,6 @@ static struct mmt_error *apply_call(struct streams *streams, struct bytes *input
 	return space_apply(processes_at(streams->processes, thread->process)->space, &call);
 }
 
-static struct mmt_error *lose(struct streams *streams, struct bytes *input)
-{
-	struct process *process = processes_find(streams->processes, take_number(input));
-
-	if (process && !process->ended)
-		space_lost(process->space);
-	return NULL;
-}
-
 static struct mmt_error *step(struct streams *streams, struct bytes *input)
 {
 	uint8_t choice = bytes_u8(input), shape = bytes_u8(input);
@@ -151,7 +143,8 @@ static struct mmt_error *step(struct streams *streams, struct bytes *input)
 	case 4:
 		return rename_task(streams, input, shape & 1);
 	case 5:
-		return lose(streams, input);
+		streams->losses++;
+		return NULL;
 	default:
 		return apply_call(streams, input, shape);
 	}
@@ -198,7 +191,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes input = bytes_over(data, size);
 	struct streams streams = {.now_ns = 1000000};
-	const struct processes_options options = {.page_bytes = PAGE, .observe = observe, .context = &streams};
+	const struct processes_options options = {
+	    .page_bytes = PAGE, .observe = observe, .context = &streams, .losses = &streams.losses};
 
 	if (processes_create(&options, &streams.processes))
 		abort();

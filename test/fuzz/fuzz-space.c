@@ -129,6 +129,8 @@ static struct mmt_error *mmap2_ring(struct space *space, struct bytes *input, ui
 	return space_mmap2_ring(space, &mmap2_record, bytes_u8(input) & 3, now_ns, &made);
 }
 
+static uint64_t losses;
+
 static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t *now_ns, uint32_t *allocation)
 {
 	static const enum call common_calls[] = {CALL_MMAP,  CALL_MUNMAP,	    CALL_MREMAP,
@@ -153,7 +155,7 @@ static struct mmt_error *step(struct space *space, struct bytes *input, uint64_t
 		return space_snapshot_begin(space, SPACE_SNAPSHOT_CHECK, 0, *now_ns);
 	case 12:
 		if (bytes_u8(input) & 1)
-			space_lost(space);
+			losses++;
 		return space_snapshot_end(space, *now_ns);
 	case 13:
 		choice = bytes_u8(input) % 5;
@@ -232,7 +234,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						.context = &balance};
 	static const char *const releases[] = {"6.18", "6.12", "6.6", "6.1"};
 	const struct kernel_rules rules = kernel_rules_of(releases[size >> 1 & 3]);
-	const struct space_options options = {.observer = &observer, .page_bytes = PAGE, .rules = &rules};
+	const struct space_options options = {
+	    .observer = &observer, .page_bytes = PAGE, .rules = &rules, .losses = &losses};
 	struct space *space;
 	uint64_t now_ns = 1000000;
 	uint32_t allocation = ALLOCATION_FIRST;

@@ -349,7 +349,7 @@ START_TEST(mmap2_record_of_a_lost_call_is_not_a_kernel_mapping)
 
 	mmap2_alone(10, 4, anonymous);
 	mmap2_alone(40, 2, stack);
-	space_lost(driver.space);
+	driver.losses++;
 	driver_mmap2(&driver, 20, 4, anonymous);
 	driver_mmap2(&driver, 38, 2, stack);
 	driver_map(&driver, 30, 1, PROT_READ, 0);
@@ -366,14 +366,14 @@ END_TEST
 /* One number serves all address spaces, copies too; each compares it with the number at its own exec. */
 START_TEST(losses_are_counted_for_all_spaces)
 {
-	uint64_t losses = 3;
 	struct space *copy;
 
-	space_count_losses(driver.space, &losses);
+	driver.losses = 3;
+	space_exec(driver.space);
 	mmap2_alone(10, 4, anonymous);
 	expect_model_of_the_kernel("10-14 rw k");
 	ck_assert_ptr_null(space_fork(driver.space, &copy));
-	losses++;
+	driver.losses++;
 	mmap2_alone(20, 4, anonymous);
 	expect_model_of_the_kernel("10-14 rw k, 20-24 rw u");
 	space_exec(driver.space);
@@ -401,10 +401,12 @@ START_TEST(found_bytes_keep_their_assigned_number)
 	const struct space_observer observer = {.found = number_of_found};
 	const struct space_interval *interval;
 	struct space *space, *copy;
+	uint64_t losses = 0;
 
-	ck_assert_ptr_null(space_create(&(struct space_options){.observer = &observer, .page_bytes = PAGE}, &space));
+	ck_assert_ptr_null(space_create(
+	    &(struct space_options){.observer = &observer, .page_bytes = PAGE, .losses = &losses}, &space));
 	space_exec(space);
-	space_lost(space);
+	losses++;
 	ck_assert_ptr_null(
 	    space_mmap2(space, &(struct space_mmap2){.start = 20 * PAGE, .end = 24 * PAGE, .attributes = anonymous}));
 	ck_assert_ptr_null(
@@ -426,7 +428,7 @@ START_TEST(mapping_below_a_stack_of_a_thread_is_no_growth)
 {
 	driver_map(&driver, 14, 2, RW, MAP_STACK);
 	driver_map(&driver, 44, 2, RW, MAP_STACK);
-	space_lost(driver.space);
+	driver.losses++;
 	driver_mmap2(&driver, 10, 4, anonymous);
 	driver_map(&driver, 30, 1, PROT_READ, 0);
 	expect_model_of_the_kernel("10-14 rw u, 14-16 rw #3, 30-31 r #5, 44-46 rw #4");
@@ -445,7 +447,7 @@ END_TEST
 START_TEST(move_of_what_a_lost_call_mapped_replaces_its_target)
 {
 	driver_map(&driver, 20, 4, RW, 0);
-	space_lost(driver.space);
+	driver.losses++;
 	driver_call(&driver, CALL_MREMAP, 21 * PAGE, 10 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    21 * PAGE, 0);
 	expect_model_of_the_kernel("20-21 rw #3, 23-24 rw #3");
@@ -462,12 +464,12 @@ START_TEST(growth_of_the_break_after_a_loss_has_no_owner)
 {
 	driver_call(&driver, CALL_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
 	driver_call(&driver, CALL_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
-	space_lost(driver.space);
+	driver.losses++;
 	driver_call(&driver, CALL_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
 	driver_call(&driver, CALL_BRK, 16 * PAGE, 16 * PAGE, 0, 0, 0, 0, 0);
 	expect_model_of_the_kernel("10-12 rw #4, 12-15 rw u, 15-16 rw #6");
 	ck_assert_uint_eq(reconciled(), 3 * PAGE);
-	space_lost(driver.space);
+	driver.losses++;
 	driver_call(&driver, CALL_BRK, 14 * PAGE, 14 * PAGE, 0, 0, 0, 0, 0);
 	driver_call(&driver, CALL_BRK, 15 * PAGE, 15 * PAGE, 0, 0, 0, 0, 0);
 	expect_model_of_the_kernel("10-12 rw #4, 12-14 rw u, 14-15 rw #8");
@@ -481,7 +483,7 @@ START_TEST(growth_of_the_break_in_a_child_belongs_to_its_call)
 
 	driver_call(&driver, CALL_BRK, 10 * PAGE, 0, 0, 0, 0, 0, 0);
 	driver_call(&driver, CALL_BRK, 12 * PAGE, 12 * PAGE, 0, 0, 0, 0, 0);
-	space_lost(driver.space);
+	driver.losses++;
 	driver_call(&driver, CALL_BRK, 13 * PAGE, 13 * PAGE, 0, 0, 0, 0, 0);
 	ck_assert_ptr_null(space_fork(driver.space, &copy));
 	space_destroy(driver.space);
@@ -500,7 +502,7 @@ START_TEST(lost_release_before_a_new_mapping)
 	uint32_t old = driver_map(&driver, 10, 4, RW, 0), new;
 
 	driver_map(&driver, 20, 4, RW, 0);
-	space_lost(driver.space);
+	driver.losses++;
 	new = driver_map(&driver, 10, 4, RW, 0);
 	driver.now_ns += 600000000;
 	begin_check();
@@ -523,7 +525,7 @@ START_TEST(lost_release_move_and_replacement_are_reconciled)
 	uint32_t replaced = driver_map(&driver, 30, 4, RW, 0), kept = driver_map(&driver, 40, 4, RW, 0);
 	const struct space_attributes file = {.protection = RW, .device_major = 8, .inode = 5};
 
-	space_lost(driver.space);
+	driver.losses++;
 	begin_check();
 	driver_line(&driver, 31, 2, file);
 	driver_line(&driver, 40, 4, anonymous);

@@ -98,8 +98,10 @@ static bool put_pieces(struct space *space, const struct remap *remap, const pie
 		piece.start = piece.start - remap->source + remap->target;
 		piece.end = piece.end - remap->source + remap->target;
 		piece.attributes.heap = false;
-		if (piece.attributes.ring)
-			space_rings_move(space, &piece);
+		/* From now on the context has this address. */
+		for (size_t k = 0; piece.attributes.ring && k < space->rings.count; k++)
+			if (piece.attributes.inode == space->rings.items[k].inode)
+				space->rings.items[k].start = piece.start;
 		if (piece.attributes.shm)
 			space_shm_join(space, &piece, &part);
 		if (!space_edit_touch(space, piece.start, piece.end) ||

@@ -53,8 +53,7 @@ struct space {
 	struct space_counts counts;
 	uint64_t code_generation;
 
-	uint64_t losses;			  /* number of space_lost() calls */
-	const uint64_t *common_losses;		  /* counted by the caller; may be NULL */
+	const uint64_t *losses;			  /* counted by the caller; may be NULL */
 	uint64_t losses_at_exec, losses_at_break; /* values of space_losses() at the last exec and the last break */
 	bool break_known;
 	uint64_t program_break;	  /* page aligned */
@@ -94,7 +93,7 @@ struct space {
 
 static inline uint64_t space_losses(const struct space *space)
 {
-	return space->losses + (space->common_losses ? *space->common_losses : 0);
+	return space->losses ? *space->losses : 0;
 }
 
 /* Calls were lost since exec. */
@@ -220,9 +219,6 @@ bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
 #define SPACE_PART_NONE UINT32_MAX
 
 void space_shm_join(struct space *space, struct space_interval *piece, uint32_t *part);
-
-/* A piece of a ring was moved to `piece`: from now on the context has this address. */
-void space_rings_move(struct space *space, const struct space_interval *piece);
 
 /*
  * Unmaps in flight. The model applies calls when they return, but they take effect earlier: the kernel may map a range

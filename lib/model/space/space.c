@@ -17,6 +17,8 @@ struct mmt_error *space_create(const struct space_options *options, struct space
 		space->observer = *options->observer;
 	space->page_bytes = options->page_bytes;
 	space->rules = options->rules ? *options->rules : kernel_rules_of("");
+	space->losses = options->losses;
+	space->losses_at_exec = space_losses(space);
 	space->reconcile_ns = space->lowest_break = UINT64_MAX;
 	if (!intervals_insert(&space->unknown, &everything, 0)) {
 		free(space);
@@ -61,8 +63,6 @@ static bool copy_space(const struct space *space, struct space *copy)
 {
 	struct interval_node *node;
 
-	copy->losses = space->losses;
-	copy->common_losses = space->common_losses;
 	copy->losses_at_exec = space->losses_at_exec;
 	copy->losses_at_break = space->losses_at_break;
 	copy->break_known = space->break_known;
@@ -93,7 +93,8 @@ static bool copy_space(const struct space *space, struct space *copy)
 
 struct mmt_error *space_fork(const struct space *space, struct space **space_ret)
 {
-	const struct space_options options = {.page_bytes = space->page_bytes, .rules = &space->rules};
+	const struct space_options options = {
+	    .page_bytes = space->page_bytes, .rules = &space->rules, .losses = space->losses};
 	struct space *copy;
 	struct mmt_error *error = space_create(&options, &copy);
 
@@ -155,17 +156,6 @@ void space_exec(struct space *space)
 void space_break_before(struct space *space, uint64_t address)
 {
 	space->break_before = address & ~(space->page_bytes - 1);
-}
-
-void space_lost(struct space *space)
-{
-	space->losses++;
-}
-
-void space_count_losses(struct space *space, const uint64_t *losses)
-{
-	space->common_losses = losses;
-	space->losses_at_exec = space_losses(space);
 }
 
 bool space_is_described(const struct space *space)

@@ -150,6 +150,10 @@ struct space_options {
 	const struct space_observer *observer; /* may be NULL; copied */
 	uint64_t page_bytes;		       /* a power of two */
 	const struct kernel_rules *rules;      /* of the recorded kernel; NULL: the newest; copied */
+	/* NULL, or the caller's number of losses, which must outlive the space. After each increment calls may be
+	 * missing: until the next exec, memory known only from MMAP2 records, and the next growth of the break, get
+	 * ALLOCATION_UNKNOWN. */
+	const uint64_t *losses;
 };
 
 /* A new space is completely unknown: see space_exec(). */
@@ -172,14 +176,6 @@ struct mmt_error *space_fork(const struct space *space, struct space **space_ret
  * (ALLOCATION_KERNEL). The last check stays valid until there is one of the new program. */
 void space_exec(struct space *space);
 
-/* Calls may have been lost before now. Until the next exec, memory known only from MMAP2 records, and the next growth
- * of the break, get ALLOCATION_UNKNOWN. */
-void space_lost(struct space *space);
-
-/* The same for several spaces: each increment of `losses`, which must outlive them, is a loss. Call this on a new
- * space; copies inherit it. */
-void space_count_losses(struct space *space, const uint64_t *losses);
-
 /* Whether the result is one that the kernel cannot have returned. The kernel maps nothing at address 0 unless the
  * caller requests it: a seccomp filter with errno 0, or a tracer, answered instead. */
 bool space_call_is_faked(enum call call, const uint64_t arguments[6], int64_t result);
@@ -192,7 +188,7 @@ struct mmt_error *space_apply(struct space *space, const struct space_call *call
 void space_break_before(struct space *space, uint64_t address);
 
 /* Apply an MMAP2 record that belongs to no call: adds what is missing in the model, as ALLOCATION_KERNEL (but see
- * space_lost()). */
+ * space_options.losses). */
 struct mmt_error *space_mmap2(struct space *space, const struct space_mmap2 *mmap2_record) MMT_MUST_CHECK;
 
 /* Apply an MMAP2 record of an aio ring, by `thread`. If the model does not have the ring, io_setup has just created it,

@@ -578,14 +578,6 @@ struct mmt_error *space_mmap2_ring(struct space *space, const struct space_mmap2
 	return done ? NULL : &error_no_memory;
 }
 
-void space_rings_move(struct space *space, const struct space_interval *piece)
-{
-	for (size_t i = 0; i < space->rings.count; i++) {
-		if (piece->attributes.inode == space->rings.items[i].inode)
-			space->rings.items[i].start = piece->start;
-	}
-}
-
 /*
  * Find the ring that `call` destroys. If new rings were created at its address before the destroying calls returned,
  * there are several: choose one that existed when the call began. If the program has unmapped a ring itself and got

@@ -55,7 +55,8 @@ static void init(struct driver *driver, const struct kernel_rules *rules)
 						.released = on_released,
 						.protected = on_protected,
 						.context = &driver->observed};
-	const struct space_options options = {.observer = &observer, .page_bytes = PAGE, .rules = rules};
+	const struct space_options options = {
+	    .observer = &observer, .page_bytes = PAGE, .rules = rules, .losses = &driver->losses};
 
 	ck_assert_ptr_null(space_create(&options, &driver->space));
 }

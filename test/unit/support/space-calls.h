@@ -21,6 +21,7 @@ struct driver {
 	struct space *space;
 	struct observed observed;
 	uint64_t now_ns;
+	uint64_t losses; /* incremented by the test when calls are lost */
 	int32_t thread;
 	uint32_t allocation; /* of the last call */
 	struct space_mmap2 mmap2_records[4];
