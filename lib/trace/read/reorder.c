@@ -281,9 +281,3 @@ uint64_t reorder_violations(const struct order *order)
 {
 	return order->violations;
 }
-
-size_t reorder_bytes(const struct order *order)
-{
-	return order->bytes - (order->items.count - order->first) * ITEM_BYTES + order->block_bytes +
-	       (order->items.capacity + order->merged.capacity) * sizeof(struct reorder_item);
-}

@@ -77,7 +77,4 @@ bool reorder_has_releasable(const struct order *order);
 /* Number of records handed out after a younger one; after a jump of the clock, since then. */
 uint64_t reorder_violations(const struct order *order);
 
-/* Bytes held, including complete blocks; for the test of bounded memory. */
-size_t reorder_bytes(const struct order *order);
-
 #endif
