@@ -160,7 +160,6 @@
 #define LIMIT_TEXT_FILE_BYTES (1u << 20) /* A text file of /proc or /sys; a longer one counts as unreadable */
 #define LIMIT_ENVIRONMENT_BYTES (1u << 20) /* The environment of a process */
 #define LIMIT_BREAK_LINES 1000		   /* Lines of maps that are searched for the heap: it is among the first */
-#define LIMIT_DESCRIPTORS 65536		   /* Searched for a userfaultfd; a process with more counts as having one */
 #define LIMIT_FIRST_READINGS 8 /* First readings of the maps of a process that keeps moving mappings, within ... */
 #define LIMIT_FIRST_READINGS_NS 1000000000ULL /* ... this time */
 #define LIMIT_MOVING_PROCESSES 64	      /* Processes up to which maps are read again */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/recorder/recorder.h"
@@ -139,28 +138,6 @@ START_TEST(huge_pages_are_found_and_sampled)
 }
 END_TEST
 
-/* Reading it could wait for the process that handles its page faults. */
-START_TEST(a_process_with_userfaultfd_is_not_sampled)
-{
-	int userfaultfd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	struct residency_reader reader;
-	struct mapped_range range;
-	uint8_t *memory;
-
-	if (userfaultfd < 0)
-		SKIP_TEST("userfaultfd is not permitted here");
-	if (!open_full_huge(8, &memory, &reader))
-		SKIP_TEST(NO_HUGE_PAGES);
-	range = (struct mapped_range){(uintptr_t)memory, (uintptr_t)memory + 8 * HUGE_BYTES, true, false};
-	read_huge(&reader, &range, 1);
-	ck_assert_uint_eq(sample(&reader, UINT64_MAX).sampled_bytes, 0);
-	close(userfaultfd);
-	ck_assert_uint_eq(sample(&reader, UINT64_MAX).sampled_bytes, 8 * SAMPLE_BYTES);
-	residency_close(&reader);
-	munmap(memory, 8 * HUGE_BYTES);
-}
-END_TEST
-
 /* The huge zero page of unwritten memory does not count as the process's memory, and discarded memory is not
  * touched. */
 START_TEST(sampling_causes_no_page_faults)
@@ -235,7 +212,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("huge-pages");
 	TCase *cases = add_tcase(suite, "huge pages");
 
-	tcase_add_tests(cases, huge_pages_are_found_and_sampled, a_process_with_userfaultfd_is_not_sampled,
-			sampling_causes_no_page_faults, the_recorder_opens_memory);
+	tcase_add_tests(cases, huge_pages_are_found_and_sampled, sampling_causes_no_page_faults,
+			the_recorder_opens_memory);
 	return suite;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Samples of huge pages: see residency.h. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,44 +14,6 @@
 #include "capture/memory/residency.h"
 
 #define SETTINGS "/sys/kernel/mm/transparent_hugepage/"
-
-/* Runs in the helper. */
-static void look_for_userfaultfd(struct blocking_call *call)
-{
-	CLEANUP(close) int copy = dup(call->given);
-	CLEANUP(closedir) DIR *directory = fdopendir(copy);
-	const struct dirent *entry;
-	char target[64];
-	size_t count = 0;
-
-	copy = directory ? -1 : copy; /* closedir() closes it */
-	*(bool *)call->result = false;
-	while (directory && (entry = readdir(directory))) {
-		ssize_t length = readlinkat(dirfd(directory), entry->d_name, target, sizeof(target) - 1);
-
-		target[length > 0 ? length : 0] = '\0';
-		if (++count > LIMIT_DESCRIPTORS || strstr(target, "[userfaultfd]"))
-			return;
-	}
-	*(bool *)call->result = directory;
-}
-
-/* Returns false if the process has a userfaultfd: reading memory that it discards at the same time could wait for its
- * fault handler. Also returns false if that is not known. */
-static bool is_safe(struct blocking_calls *calls, pid_t pid)
-{
-	bool safe = false;
-	CLEANUP(close) int directory = -1;
-	char path[64];
-	struct blocking_call call = {
-	    .place = place_of_process(pid), .run = look_for_userfaultfd, .result = &safe, .result_bytes = sizeof(safe)};
-
-	/* Opening never waits, but reading the links does. */
-	snprintf(path, sizeof(path), "/proc/%d/fd", proc_living_thread(pid));
-	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	call.given = directory;
-	return directory >= 0 && blocking_call(calls, &call) && safe;
-}
 
 enum huge_setting huge_pages_setting(void)
 {
@@ -159,7 +120,7 @@ void huge_pages_sample(struct residency_reader *reader, uint64_t end_ns, struct 
 		return;
 	for (size_t i = 0; i < runs->count; i++)
 		total += count_huge_pages(&runs->items[i], huge_bytes);
-	if (total * huge_bytes < HUGE_SAMPLED_BYTES_MIN || !is_safe(reader->calls, reader->pid))
+	if (total * huge_bytes < HUGE_SAMPLED_BYTES_MIN)
 		return;
 	memory = process_file_open(reader->calls, reader->pid, "mem");
 	if (memory < 0)

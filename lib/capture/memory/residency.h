@@ -138,10 +138,10 @@ struct mmt_error *read_final_residency(struct recorder *recorder, struct final_r
  * although the program may have written only a few bytes of it.
  *
  * Some pages of some huge pages are read from /proc/PID/mem, evenly spread. The target is not stopped: the kernel holds
- * its mmap_lock for reading, for one page at a time. Reading must not cause page faults: they would swap pages in, map
- * the zero page where no page was, and wait for the handler of a userfaultfd(2), maybe forever. So a huge page is read
- * only if it is resident at that moment, and a process that has a userfaultfd is not read. A race remains with calls
- * that discard the page. The contents are only compared with zero, and then overwritten.
+ * its mmap_lock for reading, for one page at a time. Reading must not cause page faults: they would swap pages in, and
+ * map the zero page where no page was. So a huge page is read only if it is resident at that moment. A race remains
+ * with calls that discard the page. In the range of a userfaultfd(2), reading it then fails with EIO, and never waits
+ * for a handler. The contents are only compared with zero, and then overwritten.
  */
 
 #define HUGE_SAMPLED_BYTES_MIN (8ull << 20) /* with less memory in huge pages than this, take no samples */
