@@ -266,13 +266,8 @@ static struct mmt_error *read_code(struct code_pass *pass, struct jit_program *p
 	bool over = false;
 
 	do {
-		struct blocking_call call = {.place = place_of_process(program->pid),
-					     .run = list_mappings,
-					     .argument = &position,
-					     .argument_bytes = sizeof(position),
-					     .given = program->maps,
-					     .result = list,
-					     .result_bytes = sizeof(*list)};
+		struct blocking_call call =
+		    BLOCKING_CALL(place_of_process(program->pid), list_mappings, &position, program->maps, list);
 
 		if (!blocking_call(&pass->recorder->calls, &call))
 			list->count = 0;

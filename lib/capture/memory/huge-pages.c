@@ -93,13 +93,8 @@ static void add_sample(struct residency_reader *reader, int memory, const struct
 {
 	uint64_t began_ns = blocking_calls_clock_ns(reader->calls);
 	struct sample_result sample = {0};
-	struct blocking_call call = {.place = place_of_process(reader->pid),
-				     .run = sample_huge_page,
-				     .argument = argument,
-				     .argument_bytes = sizeof(*argument),
-				     .given = memory,
-				     .result = &sample,
-				     .result_bytes = sizeof(sample)};
+	struct blocking_call call =
+	    BLOCKING_CALL(place_of_process(reader->pid), sample_huge_page, argument, memory, &sample);
 
 	if (residency_has_page(reader, argument->address) && blocking_call(reader->calls, &call)) {
 		huge->sampled_bytes += sample.read_bytes;

@@ -172,13 +172,8 @@ static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t sta
 	    .return_mask = wanted | (reader->wants[PAGES_HUGE] ? SCAN_HUGE : 0),
 	};
 	struct scan_result result = {.argument = argument, .count = -1};
-	struct blocking_call call = {.place = place_of_process(reader->pid),
-				     .run = scan_pages,
-				     .argument = &argument,
-				     .argument_bytes = sizeof(argument),
-				     .given = reader->fd,
-				     .result = &result,
-				     .result_bytes = sizeof(result)};
+	struct blocking_call call =
+	    BLOCKING_CALL(place_of_process(reader->pid), scan_pages, &argument, reader->fd, &result);
 	const struct scan_region *regions = result.regions;
 	struct mmt_error *error = NULL;
 	uint64_t work_began_ns = blocking_calls_clock_ns(reader->calls);
@@ -554,13 +549,7 @@ static bool is_lent(struct recorder *recorder, const struct traced_process *proc
 {
 	const pid_t pids[] = {process->pid, process->lender};
 	bool same = false;
-	struct blocking_call call = {.place = place_of_process(process->pid),
-				     .run = compare_memory,
-				     .argument = pids,
-				     .argument_bytes = sizeof(pids),
-				     .given = -1,
-				     .result = &same,
-				     .result_bytes = sizeof(same)};
+	struct blocking_call call = BLOCKING_CALL(place_of_process(process->pid), compare_memory, &pids, -1, &same);
 
 	return !blocking_calls_are_stuck(&recorder->calls, place_of_process(process->lender)) &&
 	       blocking_call(&recorder->calls, &call) && same;

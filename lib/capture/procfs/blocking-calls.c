@@ -151,13 +151,7 @@ uint64_t place_of_paths(struct blocking_calls *calls, pid_t pid)
 {
 	uint64_t namespace = 0;
 	char path[64];
-	struct blocking_call call = {.place = place_of_process(pid),
-				     .run = find_namespace,
-				     .argument = path,
-				     .argument_bytes = sizeof(path),
-				     .given = -1,
-				     .result = &namespace,
-				     .result_bytes = sizeof(namespace)};
+	struct blocking_call call = BLOCKING_CALL(place_of_process(pid), find_namespace, &path, -1, &namespace);
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", proc_living_thread(pid));
 	if (!blocking_call(calls, &call))

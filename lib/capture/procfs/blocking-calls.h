@@ -82,6 +82,13 @@ struct blocking_call {
 	uint64_t waited_ns;    /* set by the call: elapsed time minus processor time */
 };
 
+/* A call with `*argument` for which the caller has room for `*result`. */
+#define BLOCKING_CALL(place_, run_, argument_, given_, result_)                                                        \
+	{                                                                                                              \
+		.place = (place_), .run = (run_), .argument = (argument_), .argument_bytes = sizeof(*(argument_)),     \
+		.given = (given_), .result = (result_), .result_bytes = sizeof(*(result_))                             \
+	}
+
 /* Starts the helper, which stays until blocking_calls_end(). Call this after the scheduling priority was raised. */
 struct mmt_error *blocking_calls_start(struct blocking_calls *calls, const struct blocking_host *host) MMT_MUST_CHECK;
 void blocking_calls_end(struct blocking_calls *calls);

@@ -398,13 +398,7 @@ bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid)
 {
 	bool is_32_bit = false;
 	char path[64];
-	struct blocking_call call = {.place = place_of_paths(calls, pid),
-				     .run = check_class,
-				     .argument = path,
-				     .argument_bytes = sizeof(path),
-				     .given = -1,
-				     .result = &is_32_bit,
-				     .result_bytes = sizeof(is_32_bit)};
+	struct blocking_call call = BLOCKING_CALL(place_of_paths(calls, pid), check_class, &path, -1, &is_32_bit);
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", proc_living_thread(pid));
 	return blocking_call(calls, &call) && is_32_bit;

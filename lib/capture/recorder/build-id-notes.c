@@ -289,13 +289,8 @@ static bool path_provides(struct blocking_calls *calls, const struct module_copy
 {
 	struct module_argument argument = {.module = *module};
 	bool provided = false;
-	struct blocking_call call = {.place = place_of_paths(calls, getpid()),
-				     .run = is_provided,
-				     .argument = &argument,
-				     .argument_bytes = sizeof(argument),
-				     .given = fd,
-				     .result = &provided,
-				     .result_bytes = sizeof(provided)};
+	struct blocking_call call =
+	    BLOCKING_CALL(place_of_paths(calls, getpid()), is_provided, &argument, fd, &provided);
 
 	snprintf(argument.path, sizeof(argument.path), "%s", module->path);
 	return blocking_call(calls, &call) && provided;
