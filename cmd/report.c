@@ -57,11 +57,13 @@ static bool say_missing_calls(const struct command *command, const struct mmt_co
 /* Exit status of --check; prints what is wrong. */
 static int check_report(const struct command *command, const struct mmt_report *report)
 {
-	bool any_checked = report_has_checked(report);
+	bool any_checked = false;
 	size_t unchecked = 0, wrong = 0;
 	const char *problem = NULL;
 	char size[MMT_SIZE_TEXT];
 
+	for (size_t i = 0; i < report->process_count; i++)
+		any_checked |= report->processes[i].checked && !report_is_unchecked(&report->processes[i], true);
 	if (!report->process_count)
 		problem = "the recording contains no process";
 	else if (report->windowed && report->to_ns < report->end_ns)

@@ -180,14 +180,6 @@ static bool is_checked(const struct mmt_process *process)
 	return process->checked && process->unread_bytes <= process->compared_bytes / UNREAD_SHARE;
 }
 
-bool report_has_checked(const struct mmt_report *report)
-{
-	for (size_t i = 0; i < report->process_count; i++)
-		if (is_checked(&report->processes[i]))
-			return true;
-	return false;
-}
-
 bool report_is_unchecked(const struct mmt_process *process, bool any_checked)
 {
 	return process->checked ? !is_checked(process) : !process->ended || !any_checked;

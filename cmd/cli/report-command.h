@@ -101,11 +101,8 @@ struct mmt_error *report_create_before_end(struct mmt_report_options *options, s
 
 const char *report_selection_parse_by(const char *text, void *value);
 
-/* Was a process checked against the kernel's maps? For --check and --fail-above, as the next two. */
-bool report_has_checked(const struct mmt_report *report);
-
-/* A process that ended by itself may have no maps. Usually it is a short-lived child, which does not count if others
- * were checked. */
+/* For --check and --fail-above. A process that ended by itself may have no maps. Usually it is a short-lived child,
+ * which does not count if others were checked. */
 bool report_is_unchecked(const struct mmt_process *process, bool any_checked);
 
 /* `file`: NULL where only one recording is read. */

@@ -17,7 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/procfs/proc.h"
@@ -46,7 +45,7 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 {
 	static const uint64_t other_ids[] = {SNAPSHOT_ID_NAME, NAME_PIECE_ID, NOTE_ID, RESIDENT_PAGES_ID, PSS_ID};
 	const struct event_set *set = &recorder->reader.events;
-	struct event_description snapshot;
+	struct perf_event_attr snapshot; /* in the file only, and never opened */
 	struct mmt_error *error = NULL;
 	CLEANUP(vector) VECTOR(uint64_t) ids = {0};
 	bool ok = true;
@@ -67,11 +66,10 @@ static struct mmt_error *add_attributes(struct recorder *recorder)
 		ok = vector_push(&ids, SNAPSHOT_ID_FIRST + i);
 	for (size_t i = 0; ok && i < sizeof(other_ids) / sizeof(*other_ids); i++)
 		ok = vector_push(&ids, other_ids[i]);
-	events_describe_snapshot(&snapshot);
-	snapshot.attribute.read_format = set->items.items[0].attribute.read_format;
+	events_describe_dummy(&snapshot);
+	snapshot.read_format = set->items.items[0].attribute.read_format;
 	if (ok && !error)
-		error =
-		    writer_add_attribute(recorder->writer, &snapshot.attribute, snapshot.name, ids.items, ids.count);
+		error = writer_add_attribute(recorder->writer, &snapshot, "mmtrace-snapshot", ids.items, ids.count);
 	return ok ? error : &error_no_memory;
 }
 

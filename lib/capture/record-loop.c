@@ -123,13 +123,21 @@ static struct mmt_error *apply_event(struct recorder *recorder, const struct pro
 	return NULL;
 }
 
+static int compare_events(const void *left, const void *right)
+{
+	const struct process_event *a = left, *b = right;
+
+	return order_of(a->time_ns, b->time_ns) ?: order_of(a->kind, b->kind);
+}
+
 struct mmt_error *loop_apply_events(struct recorder *recorder)
 {
 	struct process_events *events = &recorder->process_events;
 	struct mmt_error *error = NULL;
 	size_t waiting = 0;
 
-	process_events_sort(events);
+	/* The rings are read one CPU after the other. */
+	vector_sort(&events->items, compare_events);
 	for (size_t i = 0; !error && i < events->items.count; i++) {
 		struct process_event event = events->items.items[i];
 

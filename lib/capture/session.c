@@ -140,7 +140,8 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	if (!error)
 		error = rings_create(options->ring_bytes, events_dump_bytes(options), events_large_dump_bytes(options),
 				     &reader->rings);
-	attach_init(&reader->attachment, &reader->events, &reader->rings, &recorder->calls);
+	reader->attachment =
+	    (struct attachment){.set = &reader->events, .rings = &reader->rings, .calls = &recorder->calls};
 	if (!error)
 		error = attach_watch_oom(&reader->attachment, &source);
 	tracefs_close(&source);
@@ -159,7 +160,8 @@ static struct mmt_error *prepare(struct recorder *recorder)
 		return error;
 	if (options->no_compress)
 		writer_keep_plain(recorder->writer);
-	large_dumps_init(&reader->large_dumps, clock_now_ns());
+	reader->large_dumps.on = true;
+	large_dumps_rule_init(&reader->large_dumps.rule, clock_now_ns());
 	large_dumps_rule_init(&reader->fault_dumps, clock_now_ns());
 	for (size_t i = 0; i < reader->events.items.count; i++) {
 		if (!vector_push(&reader->lost_before, 0) || !vector_push(&reader->lost, 0))
@@ -355,7 +357,8 @@ static struct mmt_error *start(struct recorder *recorder)
 	recorder->start_ns = exec_ns ?: clock_now_ns();
 	recorder->start_realtime_ns = clock_read_ns(CLOCK_REALTIME);
 	recorder->start_realtime_ns -= clock_now_ns() - recorder->start_ns;
-	output_file_limit_waiting(writer_file(recorder->writer), recorder->options->stop_fd, recorder_end_ns(recorder));
+	writer_file(recorder->writer)->stop_fd = recorder->options->stop_fd;
+	writer_file(recorder->writer)->until_ns = recorder_end_ns(recorder);
 	error = file_metadata_add_head(recorder);
 	/* Do this before the command runs, because it may end at once. */
 	for (size_t i = 0; !error && command && i < recorder->processes.items.count; i++) {
@@ -411,13 +414,16 @@ static void finish(struct recorder *recorder)
 	    [OUTPUT_AT_OLD] = MMT_RECORD_AT_OLD,
 	    [OUTPUT_ELSEWHERE] = MMT_RECORD_ELSEWHERE,
 	};
+	const struct large_dumps *large = &recorder->reader.large_dumps;
 	struct mmt_record_summary *summary = &recorder->summary;
 	struct mmt_error *error;
 
 	loop_stop(recorder);
-	large_dumps_end(recorder);
-	summary->large_dump_switches = recorder->reader.large_dumps.switches;
-	summary->large_dumps_off_ns = recorder->reader.large_dumps.off_total_ns;
+	attach_end_switch(&recorder->reader.attachment);
+	summary->large_dump_switches = large->switches;
+	summary->large_dumps_off_ns = large->off_total_ns;
+	if (!large->on && recorder->stop_ns > large->off_ns)
+		summary->large_dumps_off_ns += recorder->stop_ns - large->off_ns;
 	count_lost_events(recorder);
 	if (recorder->write_error || recorder->failure)
 		summary->end = MMT_RECORD_END_WRITE_FAILED;
@@ -470,6 +476,7 @@ struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mm
 	struct recorder recorder = {
 	    .options = options,
 	    .cgroup = -1,
+	    .command = {.pidfd = -1, .go_pipe = {-1, -1}, .error_pipe = -1, .status = -1},
 	    .jobs = {.memory = &memory, .runtimes = &runtimes, .jit_reader = &jit_reader, .heap = &heap}};
 	struct mmt_error *error = check_options(options);
 	uint64_t cpu_before_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -477,7 +484,6 @@ struct mmt_error *mmt_record(const struct mmt_record_options *options, struct mm
 	if (error)
 		return error;
 	heap.helper = &recorder.jobs.heap_helper;
-	command_init(&recorder.command);
 	error = run(&recorder);
 	if (!error) {
 		recorder.summary.recorder_cpu_ns =

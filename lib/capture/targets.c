@@ -549,12 +549,15 @@ struct mmt_error *targets_follow(struct recorder *recorder)
 static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 {
 	struct attachment *attachment = &recorder->reader.attachment;
+	struct event_set *events = &recorder->reader.events;
 	const struct scope *scope = &recorder->reader.scope;
 	uint64_t begin_ns = clock_now_ns();
 	struct mmt_error *error = attach_reserve(attachment, scope->cgroups.count ?: 1);
 	bool added;
 
-	events_put_on_cpus(&recorder->reader.events);
+	/* Events on CPUs are not inherited. */
+	for (size_t i = 0; i < events->items.count; i++)
+		events->items.items[i].attribute.inherit = events->items.items[i].attribute.inherit_thread = 0;
 	if (!error)
 		error = attach_keep_tracepoints(attachment);
 	/* This scan finds processes that were created before the events were opened. FORK records report later ones. */

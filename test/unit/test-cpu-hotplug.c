@@ -9,7 +9,8 @@ static struct cpu_watch watch;
 
 static void teardown(void)
 {
-	cpu_watch_deinit(&watch);
+	vector_deinit(&watch.away);
+	vector_deinit(&watch.missed);
 }
 
 static void note_after(const char *recorded, const char *online, bool on_cpus, uint64_t asleep_ns)

@@ -76,7 +76,7 @@ static void open_batches(enum ordered_end end)
 static void close_batches(void)
 {
 	event_batches_destroy(batches);
-	decoder_deinit(&decoder);
+	free(decoder.fields);
 	layouts_deinit(&layouts);
 	metadata_deinit(&metadata);
 	recording_file_close(file);

@@ -20,7 +20,7 @@ static void teardown(void)
 
 static void allocation(pid_t pid, pid_t parent, uint64_t time_ns)
 {
-	ck_assert(scope_note_fork(&scope, pid, parent, time_ns));
+	ck_assert(vector_push(&scope.forks, ((struct scope_fork){time_ns, pid, parent})));
 }
 
 START_TEST(threads_with_events_are_all_admitted)

@@ -38,7 +38,8 @@ static void setup(void)
 	recorder->cgroup = -1;
 	for (int i = 0; i < EVENTS; i++)
 		ck_assert_ptr_nonnull(vector_append(&recorder->reader.events.items));
-	attach_init(&recorder->reader.attachment, &recorder->reader.events, &recorder->reader.rings, &recorder->calls);
+	recorder->reader.attachment = (struct attachment){
+	    .set = &recorder->reader.events, .rings = &recorder->reader.rings, .calls = &recorder->calls};
 	*messages = '\0';
 	warned = false;
 }

@@ -24,12 +24,6 @@
 #define DESCRIPTORS_FOR_THREADS 32768 /* opening so many takes about a second, closing them some seconds */
 #define NUMBER_REUSE_NS 10000000ULL   /* the kernel does not reuse a TID sooner than this */
 
-void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings,
-		 struct blocking_calls *calls)
-{
-	*attachment = (struct attachment){.set = set, .rings = rings, .calls = calls};
-}
-
 void attach_deinit(struct attachment *attachment)
 {
 	attach_end_switch(attachment);
@@ -38,7 +32,8 @@ void attach_deinit(struct attachment *attachment)
 		close(attachment->events.items[i].fd);
 	for (size_t i = 0; i < attachment->kept_tracepoints.count; i++)
 		close(attachment->kept_tracepoints.items[i]);
-	cpu_watch_deinit(&attachment->cpus);
+	vector_deinit(&attachment->cpus.away);
+	vector_deinit(&attachment->cpus.missed);
 	vector_deinit(&attachment->first_ids);
 	vector_deinit(&attachment->lost_earlier);
 	vector_deinit(&attachment->kept_tracepoints);

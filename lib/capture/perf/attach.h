@@ -127,10 +127,6 @@ struct attachment {
 	uint64_t descriptors_wanted; /* number of descriptors needed, for messages */
 };
 
-/* Borrows all of these, which must outlive the attachment. */
-void attach_init(struct attachment *attachment, const struct event_set *set, const struct rings *rings,
-		 struct blocking_calls *calls);
-
 /* Accepts a zeroed value. */
 void attach_deinit(struct attachment *attachment);
 

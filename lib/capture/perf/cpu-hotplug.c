@@ -54,12 +54,6 @@ static bool has(const cpu_list *cpus, int cpu)
 
 #define ASLEEP_NS_MIN 10000000ULL /* the two clocks are not read at the same time */
 
-void cpu_watch_deinit(struct cpu_watch *watch)
-{
-	vector_deinit(&watch->away);
-	vector_deinit(&watch->missed);
-}
-
 /* In suspend to idle all CPUs stay online. */
 static bool suspends_to_idle(void)
 {

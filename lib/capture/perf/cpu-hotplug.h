@@ -32,8 +32,6 @@ struct cpu_watch {
 	uint64_t checked_ns;
 };
 
-void cpu_watch_deinit(struct cpu_watch *watch);
-
 /* Notes which CPUs are online now. `recorded`: the CPUs for which events were opened. `on_cpus`: they are per-CPU
  * events. `asleep_ns`: how long the machine has been suspended since it was booted. False: out of memory. */
 bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus,

@@ -46,14 +46,6 @@ void events_describe_coverage_event(struct event_description *description)
 	description->attribute.context_switch = 1;
 }
 
-void events_describe_snapshot(struct event_description *description)
-{
-	memset(description, 0, sizeof(*description));
-	events_describe_dummy(&description->attribute);
-	description->role = ROLE_SNAPSHOT;
-	snprintf(description->name, sizeof(description->name), "mmtrace-snapshot");
-}
-
 uint32_t events_dump_bytes(const struct mmt_record_options *options)
 {
 	switch (options->call_graph) {
@@ -443,12 +435,6 @@ void events_leave_out_faults(struct event_set *set)
 			set->items.items[kept++] = set->items.items[i];
 	}
 	set->items.count = kept;
-}
-
-void events_put_on_cpus(struct event_set *set)
-{
-	for (size_t i = 0; i < set->items.count; i++)
-		set->items.items[i].attribute.inherit = set->items.items[i].attribute.inherit_thread = 0;
 }
 
 void events_deinit(struct event_set *set)

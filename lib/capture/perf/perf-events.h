@@ -60,9 +60,6 @@ bool events_put_faults_on_cpus(struct event_set *set, int cpu);
 /* Removes page faults from the set if there is no ring for them. Call this before any event is opened. */
 void events_leave_out_faults(struct event_set *set);
 
-/* Changes the set to per-CPU events, which are not inherited. Call this before any event is opened. */
-void events_put_on_cpus(struct event_set *set);
-
 /* Return the size of the stack dump in each sample that has one, in bytes, and that of the large dumps, which calls
  * have in addition while the call rate is low; 0: none. */
 uint32_t events_dump_bytes(const struct mmt_record_options *options);
@@ -93,9 +90,6 @@ void events_describe_coverage_event(struct event_description *description);
 /* Describes the event of OOM kills, for all processes on a CPU. *found_ret is false if the kernel has no such event. */
 struct mmt_error *events_describe_oom_kill(const struct tracepoint_source *source, struct perf_event_attr *attribute,
 					   bool *found_ret) MMT_MUST_CHECK;
-
-/* Describes the event of the snapshot records in the file, which is never opened. */
-void events_describe_snapshot(struct event_description *description);
 
 /* Bytes of the stack that contain the return address of a frameless function, such as a system call wrapper. The
  * kernel's callchain skips this frame. */

@@ -56,11 +56,6 @@ bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns)
 	return map_put(&scope->begins, (uint32_t)pid, time_ns);
 }
 
-bool scope_note_fork(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns)
-{
-	return vector_push(&scope->forks, ((struct scope_fork){time_ns, pid, parent}));
-}
-
 static int compare_times(const void *left, const void *right)
 {
 	return order_of(((const struct scope_fork *)left)->time_ns, ((const struct scope_fork *)right)->time_ns);

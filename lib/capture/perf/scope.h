@@ -38,7 +38,7 @@ struct scope {
 	bool no_inherit;
 	pid_t recorder;
 	struct map begins, ends; /* by PID: from when, and until when, it is recorded; not in `ends`: it still is */
-	VECTOR(struct scope_fork) forks; /* noted by scope_note_fork(), not applied yet */
+	VECTOR(struct scope_fork) forks; /* noted from FORK records, not applied yet */
 	VECTOR(int) cgroups; /* owned; directories of the control groups with per-CPU events; none: the whole machine */
 	uint64_t passed_over; /* number of calls of other processes */
 };
@@ -54,8 +54,6 @@ void scope_deinit(struct scope *scope);
 
 /* Begins to record a process. This and the functions below return false if out of memory. */
 bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
-
-bool scope_note_fork(struct scope *scope, pid_t pid, pid_t parent, uint64_t time_ns);
 
 /*
  * Applies the noted forks in order of time, up to `until_ns`: all FORK records before that time must have been noted. A

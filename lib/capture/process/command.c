@@ -20,11 +20,6 @@
 #define STATUS_CANNOT_RUN 127
 #define IS_32_BIT 0 /* sent instead of an errno */
 
-void command_init(struct traced_command *command)
-{
-	*command = (struct traced_command){.pidfd = -1, .go_pipe = {-1, -1}, .error_pipe = -1, .status = -1};
-}
-
 void command_deinit(struct traced_command *command)
 {
 	bool held = command->go_pipe[0] >= 0; /* the command was never released */

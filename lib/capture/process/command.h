@@ -24,7 +24,6 @@ struct traced_command {
 	int status; /* wait status; -1: it has not ended by itself */
 };
 
-void command_init(struct traced_command *command);
 /* Kills a command that has not been released. */
 void command_deinit(struct traced_command *command);
 

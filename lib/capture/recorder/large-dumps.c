@@ -36,12 +36,6 @@ bool large_dumps_rule_update(struct large_dumps_rule *rule, uint64_t calls, uint
 	return rule->on;
 }
 
-void large_dumps_init(struct large_dumps *large, uint64_t now_ns)
-{
-	*large = (struct large_dumps){.on = true};
-	large_dumps_rule_init(&large->rule, now_ns);
-}
-
 /* Notes whether large stack dumps are on from this time on. */
 static struct mmt_error *note_state(struct recorder *recorder, uint64_t time_ns)
 {
@@ -118,13 +112,4 @@ struct mmt_error *large_dumps_begin(struct recorder *recorder)
 	large->off_ns = recorder->start_ns;
 	large->switches++;
 	return note_state(recorder, recorder->start_ns);
-}
-
-void large_dumps_end(struct recorder *recorder)
-{
-	struct large_dumps *large = &recorder->reader.large_dumps;
-
-	attach_end_switch(&recorder->reader.attachment);
-	if (!large->on && recorder->stop_ns > large->off_ns)
-		large->off_total_ns += recorder->stop_ns - large->off_ns;
 }

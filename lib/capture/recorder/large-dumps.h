@@ -43,14 +43,10 @@ struct large_dumps {
 	uint64_t switches;
 };
 
-void large_dumps_init(struct large_dumps *large, uint64_t now_ns);
-
 /* Updates the rule and switches the events. The ring reader calls this between two readings of the rings. */
 struct mmt_error *large_dumps_step(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Call these when the recording begins and ends. They note whether large dumps are off, and count only time within the
- * recording. */
+/* Notes when the recording begins whether large dumps are off: only time within the recording counts. */
 struct mmt_error *large_dumps_begin(struct recorder *recorder) MMT_MUST_CHECK;
-void large_dumps_end(struct recorder *recorder);
 
 #endif

@@ -34,18 +34,6 @@ struct mmt_error *process_events_push(struct recorder *recorder, const struct pr
 	return ok && vector_push(&events->items, copy) ? NULL : &error_no_memory;
 }
 
-static int compare_events(const void *left, const void *right)
-{
-	const struct process_event *a = left, *b = right;
-
-	return order_of(a->time_ns, b->time_ns) ?: order_of(a->kind, b->kind);
-}
-
-void process_events_sort(struct process_events *events)
-{
-	vector_sort(&events->items, compare_events);
-}
-
 struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
 	struct process_events *events = &recorder->process_events;

@@ -58,9 +58,6 @@ void process_events_deinit(struct process_events *events);
 struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event,
 				      const char *path) MMT_MUST_CHECK;
 
-/* Puts the events in the order of time: the rings are read one CPU after the other. */
-void process_events_sort(struct process_events *events);
-
 /* Notes that the process made a call. Cheap while no process is in an exec. */
 struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 

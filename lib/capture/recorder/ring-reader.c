@@ -469,7 +469,9 @@ static struct mmt_error *note_new_process(void *context, const void *record, siz
 	/* Per-thread events have only FORK records of recorded processes. */
 	if (recorder->reader.scope.kind == SCOPE_THREADS)
 		return scope_follow(&recorder->reader.scope, pid, bytes_u64(&bytes)) ? NULL : &error_no_memory;
-	return scope_note_fork(&recorder->reader.scope, pid, parent, bytes_u64(&bytes)) ? NULL : &error_no_memory;
+	return vector_push(&recorder->reader.scope.forks, ((struct scope_fork){bytes_u64(&bytes), pid, parent}))
+		   ? NULL
+		   : &error_no_memory;
 }
 
 /* Hands the records of all rings that have more than dumps to `handle`, and leaves them there. */

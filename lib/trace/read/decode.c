@@ -70,11 +70,6 @@ struct mmt_error *decoder_init(struct decoder *decoder, const struct recording_f
 	return NULL;
 }
 
-void decoder_deinit(struct decoder *decoder)
-{
-	free(decoder->fields);
-}
-
 static void read_task(struct bytes *bytes, struct event *event)
 {
 	event->pid = (int32_t)bytes_u32(bytes);

@@ -40,12 +40,9 @@ struct decoder {
 	bool only_used_stacks; /* see reader_leave_out_unused_stacks() */
 };
 
-/* Borrows the layouts and the metadata. */
+/* Borrows the layouts and the metadata. The caller frees decoder->fields. */
 struct mmt_error *decoder_init(struct decoder *decoder, const struct recording_file *file,
 			       const struct layouts *layouts, const struct reader_metadata *metadata) MMT_MUST_CHECK;
-
-/* Accepts a zeroed decoder. */
-void decoder_deinit(struct decoder *decoder);
 
 /* The event borrows from the record and from `callchain`. False: `bytes` describes what is wrong with the record. */
 bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,

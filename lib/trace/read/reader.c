@@ -69,7 +69,8 @@ struct mmt_error *reader_open(const char *path, const struct mmt_progress *progr
 
 struct mmt_error *reader_open_again(const struct reader *reader, struct reader **reader_ret)
 {
-	return start(NULL, recording_file_share(reader->file), reader_ret);
+	reader->file->users++;
+	return start(NULL, reader->file, reader_ret);
 }
 
 struct mmt_error *reader_rewind(struct reader *reader)
@@ -87,7 +88,7 @@ void reader_close(struct reader *reader)
 	if (!reader)
 		return;
 	event_batches_destroy(reader->batches);
-	decoder_deinit(&reader->decoder);
+	free(reader->decoder.fields);
 	layouts_deinit(&reader->layouts);
 	metadata_deinit(&reader->metadata);
 	recording_file_close(reader->file);

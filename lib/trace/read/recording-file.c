@@ -420,12 +420,6 @@ struct mmt_error *recording_file_open(const char *path, const struct mmt_progres
 	return error;
 }
 
-struct recording_file *recording_file_share(struct recording_file *file)
-{
-	file->users++;
-	return file;
-}
-
 void record_blocks_destroy(struct record_block *list)
 {
 	while (list) {

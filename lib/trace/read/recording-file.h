@@ -34,7 +34,7 @@ struct recording_file {
 	bool changed;	 /* it does not match its checksum */
 	bool incomplete; /* the recorder did not finish, or the file is shorter than its header says */
 	bool follows;	 /* the end of the data is only one for now: see recording_file_grow() */
-	unsigned users;	 /* see recording_file_share() */
+	unsigned users;	 /* how often it must be closed */
 	VECTOR(struct file_attribute) attributes; /* at least one */
 	uint64_t id_count;			  /* of all attributes */
 	struct file_section sections[FEATURE_BITS];
@@ -49,9 +49,6 @@ struct mmt_error *recording_file_open(const char *path, const struct mmt_progres
 /* Adds an attribute of any size, and its ids. */
 struct mmt_error *recording_file_add_attribute(struct recording_file *file, const void *attribute, size_t size,
 					       const uint8_t *ids, size_t id_count) MMT_MUST_CHECK;
-
-/* Returns the file, which must be closed once more. */
-struct recording_file *recording_file_share(struct recording_file *file);
 
 /* Find how far the recorder has written since then. */
 struct mmt_error *recording_file_grow(struct recording_file *file) MMT_MUST_CHECK;

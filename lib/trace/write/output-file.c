@@ -193,12 +193,6 @@ struct mmt_error *output_file_open_stream(struct output_file *file_ret)
 	return NULL;
 }
 
-void output_file_limit_waiting(struct output_file *file, int stop_fd, uint64_t until_ns)
-{
-	file->stop_fd = stop_fd;
-	file->until_ns = until_ns;
-}
-
 /* Timeout for poll(); -1: none. */
 static int milliseconds_until(uint64_t until_ns)
 {

@@ -25,7 +25,10 @@ struct output_file {
 	bool kept;     /* an existing file is now PATH.old */
 	bool replaced; /* ... and replaced an earlier PATH.old */
 	bool stream;   /* standard output, a pipe or a device: bytes are written in sequence and cannot be changed */
-	int stop_fd;   /* for a stream: see output_file_limit_waiting() */
+	/* For a stream: writing waits for the reader until `stop_fd` (-1: none) is readable or CLOCK_MONOTONIC has
+	 * reached `until_ns` (UINT64_MAX: no limit). After that, writing fails if the reader does not read for a while.
+	 */
+	int stop_fd;
 	uint64_t until_ns;
 	mode_t type;   /* of a stream: S_IFIFO, ... */
 	bool given_up; /* the reader no longer reads */
@@ -37,10 +40,6 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 
 /* Uses standard output, unless it is a terminal. */
 struct mmt_error *output_file_open_stream(struct output_file *file_ret) MMT_MUST_CHECK;
-
-/* For a stream: writing waits for the reader until `stop_fd` (-1: none) is readable or CLOCK_MONOTONIC has reached
- * `until_ns` (UINT64_MAX: no limit). After that, writing fails if the reader does not read for a while. */
-void output_file_limit_waiting(struct output_file *file, int stop_fd, uint64_t until_ns);
 
 /* Writes everything or returns an error; *written_ret may be NULL. */
 struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,
