@@ -147,7 +147,6 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
-	truncated_files_ignore();
 	display_start(command, &settings->display, inputs, 2);
 	error = report_create(&settings->before, &before)
 		    ?: report_create(&settings->after, &after)
@@ -162,7 +161,6 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 		error = write_diff(settings, stdout);
 	if (error)
 		status = message_error(command, error);
-	truncated_files_report(command);
 	status = pager_finish(command, status);
 	if (status == EXIT_OK)
 		status = check_growth(command, settings, diff);

@@ -77,12 +77,10 @@ static int run_export(const struct command *command, struct export_settings *set
 	char text[MMT_SIZE_TEXT];
 	int status;
 
-	truncated_files_ignore();
 	mmt_confine(&settings->selection.report.input, 1, settings->output);
 	error = report_create(&settings->selection.report, &report);
 	if (error)
 		return message_input_error(command, settings->selection.report.input, error);
-	truncated_files_report(command);
 	if (report->completeness.damaged)
 		message(command, "warning: the recording is damaged: %s; what cannot be read is not in the result",
 			report->completeness.damage);

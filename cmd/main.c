@@ -133,7 +133,10 @@ static int run_apart(const struct command *command, int argc, char **argv)
 	number = WTERMSIG(status);
 	if (number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGKILL) {
 		message(command, "reading ended with signal %d (%s)%s: the output is incomplete", number,
-			sigdescr_np(number), number == SIGKILL ? ", probably because memory ran out" : "");
+			sigdescr_np(number),
+			number == SIGKILL  ? ", probably because memory ran out"
+			: number == SIGBUS ? ", perhaps because an ELF file was truncated meanwhile"
+					   : "");
 		return EXIT_UNUSABLE;
 	}
 	signal(number, SIG_DFL);

@@ -135,7 +135,6 @@ static int run_report(const struct command *command, struct report_settings *set
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
-	truncated_files_ignore();
 	display_start(command, &settings->display, &options->input, 1);
 	error = create_report(settings, &report);
 	if (error)
@@ -147,7 +146,6 @@ static int run_report(const struct command *command, struct report_settings *set
 		error = write_report(settings, stdout);
 	if (error)
 		status = message_error(command, error);
-	truncated_files_report(command);
 	status = pager_finish(command, status);
 	if (settings->check && status == EXIT_OK)
 		status = check_report(command, report);

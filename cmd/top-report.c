@@ -126,7 +126,6 @@ static int make(struct top *top, bool captured, int fd)
 	}
 	if (top->baseline_ns)
 		options->from = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, top->baseline_ns};
-	truncated_files_ignore();
 	display->text.in_progress = !top->ended;
 	options->follow = top->ended ? NULL : follow;
 	options->follow_context = &reporter;

@@ -12,13 +12,6 @@
 #include "cli/terminal.h"
 #include "cmd.h"
 
-/* Libraries read ELF and debug files through mappings. If such a file is truncated meanwhile, the kernel sends SIGBUS
- * for the missing pages. This maps zeros in their place, so that the file reads like a damaged one. */
-void truncated_files_ignore(void);
-
-/* Print a warning if that has happened. */
-void truncated_files_report(const struct command *command);
-
 /* The options that select a part of the recording, which all commands that make reports share. */
 struct report_selection {
 	struct mmt_report_options report; /* its `input` is NULL until an option or argument gives it */
