@@ -363,21 +363,6 @@ static const struct option_entry *find_entry(const struct option_entry *table, i
 	return NULL;
 }
 
-/* Returns NULL, or a description of what is expected. */
-static const char *read_value(const struct option_entry *entry, const char *text)
-{
-	int place;
-
-	if (entry->given)
-		*entry->given = true;
-	if (!entry->choices)
-		return entry->parse(text, entry->value);
-	place = value_choice(entry->choices, text, strlen(text));
-	if (place >= 0)
-		*(int *)entry->value = place;
-	return place < 0 ? entry->argument : NULL;
-}
-
 #define DURATION "--duration TIME stops after TIME"
 #define OUTPUT "use `> FILE` or --html FILE, or `mmtrace export -o FILE` for other formats"
 #define FORMAT "use --json, --csv or --html FILE, or `mmtrace export -f FORMAT`"
@@ -602,19 +587,11 @@ static int options_help(const struct command *command, const struct option_entry
 	return EXIT_OK;
 }
 
+/* "--pid -p PID[,PID...] HELP"; "-" stands for no letter or no argument. */
 static void list_entry(const struct option_entry *entry)
 {
 	printf("--%s -%.*s %s %s\n", entry->name, entry->letter ? 1 : 0, &entry->letter,
 	       entry->argument ? entry->argument : "-", entry->help);
-}
-
-/* One line an option: "--pid -p PID[,PID...] HELP"; "-" stands for no letter or no argument. */
-static int options_list(const struct option_entry *table)
-{
-	for (; table->name; table++)
-		list_entry(table);
-	list_entry(&help_entry);
-	return EXIT_OK;
 }
 
 int options_parse(const struct command *command, const struct option_entry *table, enum options_order order, int argc,
@@ -629,19 +606,29 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 	while ((value = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1) {
 		const struct option_entry *entry;
 		const struct other_option *other;
-		const char *expected;
+		const char *expected; /* NULL: what is given */
+		int place;
 
 		if (value == '?' || value == ':')
 			return refuse(command, table, value, argv);
 		if (value == 'h' || value == VALUE_HELP)
 			return options_help(command, table, value == VALUE_HELP);
-		if (value == VALUE_LIST)
-			return options_list(table);
+		if (value == VALUE_LIST) {
+			for (; table->name; table++)
+				list_entry(table);
+			list_entry(&help_entry);
+			return EXIT_OK;
+		}
 		entry = find_entry(table, value);
 		if (entry->exact && value >= VALUE_FIRST && strcmp(argv[optind - 1] + 2, entry->name) != 0)
 			return message_usage(command, "%s is short for --%s: write it out", argv[optind - 1],
 					     entry->name);
-		expected = read_value(entry, optarg);
+		if (entry->given)
+			*entry->given = true;
+		place = entry->choices ? value_choice(entry->choices, optarg, strlen(optarg)) : -1;
+		if (place >= 0)
+			*(int *)entry->value = place;
+		expected = !entry->choices ? entry->parse(optarg, entry->value) : place < 0 ? entry->argument : NULL;
 		other = expected && *optarg ? find_other(command, entry->name, optarg) : NULL;
 		if (other)
 			return message_usage(command, "--%s %s was removed; %s", entry->name, optarg, other->instead);
