@@ -113,74 +113,38 @@ void decompressor_destroy(struct decompressor *decompressor)
 	free(decompressor);
 }
 
-/* Skip empty frames, which the writer puts first. */
-static const void *skip_empty_frames(const void *data, size_t *size)
-{
-	struct bytes bytes = bytes_over(data, *size);
-	const void *frame = data;
-
-	while ((bytes_u32(&bytes) & ~0xfu) == ZSTD_MAGIC_SKIPPABLE_START) {
-		bytes_skip(&bytes, bytes_u32(&bytes));
-		if (!bytes_ok(&bytes))
-			break;
-		frame = bytes.position;
-		*size = bytes_left(&bytes);
-	}
-	return frame;
-}
-
-/* The content size in the header of a frame; 0: not known, or more than `maximum`. */
-static size_t expect_content(const void *data, size_t size, size_t maximum)
-{
-	const void *frame = skip_empty_frames(data, &size);
-	unsigned long long content = ZSTD_getFrameContentSize(frame, size);
-
-	if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR || content > maximum)
-		return 0;
-	return (size_t)content;
-}
-
-/* One call, where the streaming API takes several. */
-bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer)
-{
-	size_t content = expect_content(data, size, buffer->maximum - buffer->size);
-	const void *frame = skip_empty_frames(data, &size);
-	size_t before = buffer->size, result;
-	void *room;
-
-	if (!content || ZSTD_findFrameCompressedSize(frame, size) != size)
-		return false;
-	room = buffer_extend(buffer, content);
-	if (!room)
-		return false;
-	result = ZSTD_decompressDCtx(decompressor->stream, room, content, frame, size);
-	ZSTD_DCtx_reset(decompressor->stream, ZSTD_reset_session_only);
-	if (result == content)
-		return true;
-	buffer->size = before;
-	return false;
-}
-
 struct mmt_error *decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
 				    struct buffer *buffer)
 {
 	ZSTD_inBuffer input = {.src = data, .size = size};
 	bool full = false; /* the output was full: there may be more output although the input is used up */
+	bool whole = true; /* try to decompress a frame at once */
 
-	if (!decompressor->inside && decompressor_frame(decompressor, data, size, buffer))
-		return NULL;
 	while (input.pos < input.size || full) {
 		size_t before = buffer->size, left = buffer->maximum - before, result;
 		size_t step = left < ZSTD_DStreamOutSize() ? left : ZSTD_DStreamOutSize();
-		ZSTD_outBuffer output = {.size = step};
+		unsigned long long content = ZSTD_CONTENTSIZE_UNKNOWN; /* larger than any room */
+		ZSTD_outBuffer output = {0};
 
 		if (full && step == 0)
 			return error_create(MMT_ERROR_FORMAT, "zstd: more than %zu bytes", buffer->maximum);
+		/* With room for a whole frame the library needs no buffers. */
+		if (whole && !decompressor->inside)
+			content = ZSTD_getFrameContentSize((const uint8_t *)data + input.pos, size - input.pos);
+		if (content < left)
+			step = (size_t)content + 1;
+		output.size = step;
 		output.dst = buffer_extend(buffer, step);
 		if (!output.dst)
 			return buffer_finish(buffer);
 		result = ZSTD_decompressStream(decompressor->stream, &output, &input);
 		buffer->size = before + output.pos;
+		if (ZSTD_isError(result) && step > content) {
+			/* Take what is before the damage. */
+			(void)ZSTD_DCtx_reset(decompressor->stream, ZSTD_reset_session_only);
+			whole = false;
+			continue;
+		}
 		if (ZSTD_isError(result))
 			return ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation
 				   ? &error_no_memory

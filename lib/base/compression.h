@@ -35,9 +35,6 @@ struct mmt_error *decompressor_feed(struct decompressor *decompressor, const voi
 				    struct buffer *buffer) MMT_MUST_CHECK;
 /* Whether the bytes so far end inside a frame. */
 bool decompressor_is_inside(const struct decompressor *decompressor);
-/* Decompresses exactly one frame with a known content size. False: it is not of this form, or damaged, or out of
- * memory; then nothing is appended, and decompressor_feed() will return the error. Do not call this inside a frame. */
-bool decompressor_frame(struct decompressor *decompressor, const void *data, size_t size, struct buffer *buffer);
 
 const char *compress_library_version(void);
 

@@ -68,12 +68,16 @@ static bool put_compressed(struct recording_parts *parts, const uint8_t *record,
 	struct decompressor *decompressor = NULL;
 	struct buffer plain;
 	const uint8_t *stream;
+	struct mmt_error *error;
 	size_t stream_size;
 	bool done = false;
 
 	buffer_init(&plain, LIMIT_FRAME_BYTES);
-	if (records_find_stream(record, size, &stream, &stream_size) && !decompressor_create(&decompressor))
-		done = decompressor_frame(decompressor, stream, stream_size, &plain);
+	if (records_find_stream(record, size, &stream, &stream_size) && !decompressor_create(&decompressor)) {
+		error = decompressor_feed(decompressor, stream, stream_size, &plain);
+		done = !error && !decompressor_is_inside(decompressor);
+		mmt_error_destroy(error);
+	}
 	decompressor_destroy(decompressor);
 	if (done)
 		put_records(parts, plain.data, plain.size, true);
