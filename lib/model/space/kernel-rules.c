@@ -2,27 +2,17 @@
 #include "model/space/kernel-rules.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdint.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 #define VERSION(major, minor) ((uint32_t)(major) << 16 | (minor))
 
-/* UINT32_MAX: the release does not start with a version number. */
-static uint32_t read_version(const char *release)
-{
-	char *end;
-	unsigned long major = isdigit((unsigned char)*release) ? strtoul(release, &end, 10) : ULONG_MAX, minor;
-
-	if (major > UINT16_MAX || *end != '.' || !isdigit((unsigned char)end[1]))
-		return UINT32_MAX;
-	minor = strtoul(end + 1, NULL, 10);
-	return minor > UINT16_MAX ? UINT32_MAX : VERSION(major, minor);
-}
-
 struct kernel_rules kernel_rules_of(const char *release)
 {
-	uint32_t version = read_version(release);
+	unsigned major, minor;
+	bool known = isdigit((unsigned char)*release) && sscanf(release, "%5u.%5u", &major, &minor) == 2 &&
+		     major <= UINT16_MAX && minor <= UINT16_MAX;
+	uint32_t version = known ? VERSION(major, minor) : UINT32_MAX;
 
 	return (struct kernel_rules){
 	    .mremap_finds_source_first = version >= VERSION(5, 16),
