@@ -9,6 +9,7 @@
 #include "capture/perf/attach.h"
 #include "capture/perf/ring-buffers.h"
 #include "support/suite.h"
+#include "trace/format/sample-layout.h"
 
 #define PAGE 4096
 
@@ -114,22 +115,22 @@ static void put_sample(struct buffer *buffer, uint64_t registers_abi, uint64_t c
 START_TEST(sample_layout)
 {
 	const struct perf_event_attr attribute = describe_sample();
-	struct ring_reader_sample sample;
+	struct sample_parts sample;
 	struct buffer buffer;
 
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 8);
 	ck_assert(ring_reader_parse_sample(&attribute, buffer.data, buffer.size, &sample));
 	ck_assert_uint_eq(sample.callchain_count, 2);
-	ck_assert_uint_eq(buffer.data[sample.registers_offset + 8], 1);
+	ck_assert_uint_eq(sample.registers[8], 1);
 	ck_assert_uint_eq(sample.stack_bytes, 16);
 	ck_assert_uint_eq(sample.copied_bytes, 8);
-	ck_assert_uint_eq(buffer.data[sample.stack_offset], 0x11);
+	ck_assert_uint_eq(sample.stack[0], 0x11);
 	buffer_deinit(&buffer);
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_NONE, 16);
 	ck_assert(ring_reader_parse_sample(&attribute, buffer.data, buffer.size, &sample));
-	ck_assert_uint_eq(sample.registers_offset, 0);
+	ck_assert_ptr_null(sample.registers);
 	ck_assert_uint_eq(sample.copied_bytes, 16);
-	ck_assert_uint_eq(buffer.data[sample.stack_offset], 0x11);
+	ck_assert_uint_eq(sample.stack[0], 0x11);
 	buffer_deinit(&buffer);
 }
 END_TEST
@@ -137,7 +138,7 @@ END_TEST
 START_TEST(sample_cut_short)
 {
 	const struct perf_event_attr attribute = describe_sample();
-	struct ring_reader_sample sample;
+	struct sample_parts sample;
 	struct buffer buffer;
 
 	put_sample(&buffer, PERF_SAMPLE_REGS_ABI_64, 16);
@@ -154,7 +155,7 @@ END_TEST
 START_TEST(unused_part_of_a_dump_is_removed)
 {
 	const struct perf_event_attr attribute = describe_sample();
-	struct ring_reader_sample sample, cut;
+	struct sample_parts sample, cut;
 	struct buffer buffer;
 	uint8_t copy[256];
 
@@ -165,19 +166,20 @@ START_TEST(unused_part_of_a_dump_is_removed)
 		size_t size;
 
 		memcpy(copy, buffer.data, buffer.size);
-		size = ring_reader_cut_dump(copy, &sample, kept);
+		ck_assert(ring_reader_parse_sample(&attribute, copy, buffer.size, &cut));
+		size = ring_reader_cut_dump(copy, &cut, kept);
 		memcpy(&header, copy, sizeof(header));
 		ck_assert_uint_eq(size, buffer.size - 8);
 		ck_assert_uint_eq(header.size, size);
 		ck_assert(ring_reader_parse_sample(&attribute, copy, size, &cut));
 		ck_assert_uint_eq(cut.callchain_count, 2);
-		ck_assert_uint_eq(cut.stack_offset, sample.stack_offset);
+		ck_assert_int_eq(cut.stack - copy, sample.stack - buffer.data);
 		ck_assert_uint_eq(cut.stack_bytes, 8);
 		ck_assert_uint_eq(cut.copied_bytes, kept);
 		for (size_t i = 0; i < 8; i++)
-			ck_assert_uint_eq(copy[cut.stack_offset + i], i < kept ? buffer.data[cut.stack_offset + i] : 0);
+			ck_assert_uint_eq(cut.stack[i], i < kept ? sample.stack[i] : 0);
 		ck_assert_mem_eq(copy + sizeof(header), buffer.data + sizeof(header),
-				 sample.stack_offset - 8 - sizeof(header));
+				 (size_t)(sample.stack - buffer.data) - 8 - sizeof(header));
 	}
 	buffer_deinit(&buffer);
 }

@@ -28,28 +28,21 @@
 #define TRAILER_BYTES 32 /* sample_id trailer of records other than samples: pid and tid, time, cpu, identifier */
 
 bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
-			      struct ring_reader_sample *sample_ret)
+			      struct sample_parts *parts_ret)
 {
 	struct sample_shape shape = sample_shape_of(attribute);
 	struct bytes bytes = bytes_over(record, size);
-	struct sample_parts parts;
 
 	bytes_skip(&bytes, sizeof(struct perf_event_header));
-	parts = sample_walk(&shape, &bytes);
-	*sample_ret = (struct ring_reader_sample){
-	    .callchain_count = parts.callchain_count,
-	    .registers_offset = parts.registers ? (size_t)(parts.registers - (const uint8_t *)record) : 0,
-	    .stack_offset = parts.stack ? (size_t)(parts.stack - (const uint8_t *)record) : 0,
-	    .physical_offset = parts.physical ? (size_t)(parts.physical - (const uint8_t *)record) : 0,
-	    .stack_bytes = parts.stack_bytes,
-	    .copied_bytes = parts.copied_bytes};
+	*parts_ret = sample_walk(&shape, &bytes);
 	return bytes_ok(&bytes);
 }
 
-size_t ring_reader_cut_dump(uint8_t *record, const struct ring_reader_sample *sample, size_t kept_bytes)
+size_t ring_reader_cut_dump(uint8_t *record, const struct sample_parts *parts, size_t kept_bytes)
 {
 	uint64_t dump_bytes = (kept_bytes / sizeof(uint64_t) + 1) * sizeof(uint64_t), copied_bytes = kept_bytes;
-	uint8_t *stack = record + sample->stack_offset, *end = stack + sample->stack_bytes + sizeof(copied_bytes);
+	size_t offset = (size_t)(parts->stack - record);
+	uint8_t *stack = record + offset, *end = stack + parts->stack_bytes + sizeof(copied_bytes);
 	struct perf_event_header header;
 	size_t size;
 
@@ -59,7 +52,7 @@ size_t ring_reader_cut_dump(uint8_t *record, const struct ring_reader_sample *sa
 	memcpy(stack + dump_bytes, &copied_bytes, sizeof(copied_bytes));
 	size = (size_t)(record + header.size - end);
 	memmove(stack + dump_bytes + sizeof(copied_bytes), end, size);
-	size += sample->stack_offset + dump_bytes + sizeof(copied_bytes);
+	size += offset + dump_bytes + sizeof(copied_bytes);
 	header.size = (uint16_t)size;
 	memcpy(record, &header, sizeof(header));
 	return size;
@@ -71,35 +64,33 @@ size_t ring_reader_cut_dump(uint8_t *record, const struct ring_reader_sample *sa
  * before them. Returns the new size of the record.
  */
 static size_t hide_strings(const struct recorder *recorder, const struct event_description *event,
-			   const struct ring_reader_sample *sample, uint8_t *record, size_t size)
+			   const struct sample_parts *parts, uint8_t *record, size_t size)
 {
 	const struct architecture *architecture = recorder->architecture;
 	uint64_t sampled = event->attribute.sample_regs_user, stack_pointer = 0;
-	uint8_t *stack = record + sample->stack_offset;
+	uint8_t *stack = record + (parts->stack - record);
 	unsigned bit = 0;
 	size_t kept;
 
 	while (bit < architecture->perf_register_count &&
 	       architecture->perf_to_dwarf[bit] != (int)architecture->stack_pointer)
 		bit++;
-	if (sample->registers_offset && bit < architecture->perf_register_count && (sampled >> bit & 1))
-		memcpy(&stack_pointer,
-		       record + sample->registers_offset +
-			   8 * (size_t)__builtin_popcountll(sampled & ((UINT64_C(1) << bit) - 1)),
-		       sizeof(stack_pointer));
-	kept = program_strings_find(stack, sample->copied_bytes, stack_pointer);
+	if (parts->registers && bit < architecture->perf_register_count && (sampled >> bit & 1))
+		stack_pointer = layout_word(parts->registers,
+					    8 * (size_t)__builtin_popcountll(sampled & ((UINT64_C(1) << bit) - 1)));
+	kept = program_strings_find(stack, parts->copied_bytes, stack_pointer);
 	if (event->role == ROLE_FAULT && event->has_dump && !recorder->reader.fault_dumps.on &&
 	    kept > EVENTS_LEAF_BYTES)
 		kept = EVENTS_LEAF_BYTES;
 	if ((event->role == ROLE_LARGE_DUMP || event->role == ROLE_FAULT) &&
-	    kept + sizeof(uint64_t) < sample->stack_bytes)
-		return ring_reader_cut_dump(record, sample, kept);
-	memset(stack + kept, 0, sample->stack_bytes - kept);
+	    kept + sizeof(uint64_t) < parts->stack_bytes)
+		return ring_reader_cut_dump(record, parts, kept);
+	memset(stack + kept, 0, parts->stack_bytes - kept);
 	return size;
 }
 
 static void count_sample(struct recorder *recorder, const struct event_description *event,
-			 const struct ring_reader_sample *sample)
+			 const struct sample_parts *parts)
 {
 	struct mmt_record_summary *summary = &recorder->summary;
 
@@ -107,7 +98,7 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 		summary->events[call_describe(event->call)->counter]++;
 		/* One entry is the PERF_CONTEXT_USER marker, so a callchain of the maximum length has one entry
 		 * more. */
-		summary->cut_callchains += sample->callchain_count > recorder->reader.callchain_limit;
+		summary->cut_callchains += parts->callchain_count > recorder->reader.callchain_limit;
 	}
 	summary->fault_samples += event->role == ROLE_FAULT;
 	if (event->role == ROLE_FAULT)
@@ -119,7 +110,7 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 	/* Most calls with a large dump also have a small one: count their stack only once. */
 	if (event->has_dump && (event->role != ROLE_DUMP || !recorder->reader.large_dumps.on ||
 				!events_count_large_dumps(&recorder->reader.events)))
-		summary->deep_stacks += sample->copied_bytes == sample->stack_bytes;
+		summary->deep_stacks += parts->copied_bytes == parts->stack_bytes;
 }
 
 static void put_id_in_file(const struct recorder *recorder, uint8_t *record, size_t offset)
@@ -230,11 +221,11 @@ static struct mmt_error *note_oom_kill(struct recorder *recorder, const void *re
 
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)
 {
-	static const uint64_t none = 0, some = 1;
+	static const uint64_t some = 1;
 	struct ring_reader *reader = &recorder->reader;
 	struct bytes bytes = bytes_over(record, size);
 	const struct event_description *event;
-	struct ring_reader_sample sample;
+	struct sample_parts parts;
 	struct mmt_error *error = NULL;
 	const uint64_t *index;
 	uint64_t id, time_ns;
@@ -279,7 +270,8 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 			return NULL;
 		}
 	}
-	if (!ring_reader_parse_sample(&event->attribute, record, size, &sample))
+	copy = copy_record(recorder, record, size);
+	if (!ring_reader_parse_sample(&event->attribute, copy, size, &parts))
 		return error_create(MMT_ERROR_SYSTEM,
 				    "the kernel's ring buffer contains a sample of %s with an unexpected layout",
 				    event->name);
@@ -289,13 +281,12 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		error = process_events_note_call(recorder, pid, time_ns);
 	if (error)
 		return error;
-	count_sample(recorder, event, &sample);
-	copy = copy_record(recorder, record, size);
+	count_sample(recorder, event, &parts);
 	/* Others may read the file: it has 1 instead of the physical address of a page. */
-	if (sample.physical_offset && memcmp(copy + sample.physical_offset, &none, sizeof(none)))
-		memcpy(copy + sample.physical_offset, &some, sizeof(some));
-	if (sample.stack_bytes)
-		size = hide_strings(recorder, event, &sample, copy, size);
+	if (parts.physical && layout_word(parts.physical, 0))
+		memcpy(copy + (parts.physical - copy), &some, sizeof(some));
+	if (parts.stack_bytes)
+		size = hide_strings(recorder, event, &parts, copy, size);
 	recorder_append(recorder, copy, size, time_ns);
 	return NULL;
 }

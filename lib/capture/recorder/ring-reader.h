@@ -19,6 +19,7 @@
 #include "capture/recorder/large-dumps.h"
 
 struct recorder;
+struct sample_parts;
 
 /* The thread that reads the rings while the recorder's own thread runs a job. */
 struct ring_thread {
@@ -105,19 +106,9 @@ struct mmt_error *ring_reader_start_helper(struct recorder *recorder) MMT_MUST_C
 /* Opens events on CPUs that have come online, and notes that these CPUs had no events before. */
 struct mmt_error *ring_reader_check_cpus(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* The variable part of a sample, after the fixed fields. */
-struct ring_reader_sample {
-	uint64_t callchain_count;
-	size_t registers_offset; /* in the record; 0: no registers */
-	size_t stack_offset;	 /* in the record */
-	size_t physical_offset;	 /* of the physical address in the record; 0: it has none */
-	uint64_t stack_bytes;	 /* size of the dump in the record; 0: no stack dump */
-	uint64_t copied_bytes;	 /* bytes of the dump that the kernel has filled in */
-};
-
 /* Finds the parts of a sample. Pure. False: the record does not have the layout that the attribute requests. */
 bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
-			      struct ring_reader_sample *sample_ret);
+			      struct sample_parts *parts_ret);
 
 /* Finds the victim in a sample of the event of OOM kills. Linux before 6.9 gives its PID without its name, which is ""
  * then. Pure. False: the sample is too short. */
@@ -128,6 +119,6 @@ bool ring_reader_parse_victim(const void *record, size_t size, pid_t *pid_ret, c
  * and by the rest of the record: most of the space that a large dump reserves is unused. Returns the new size of the
  * record.
  */
-size_t ring_reader_cut_dump(uint8_t *record, const struct ring_reader_sample *sample, size_t kept_bytes);
+size_t ring_reader_cut_dump(uint8_t *record, const struct sample_parts *parts, size_t kept_bytes);
 
 #endif
