@@ -155,8 +155,7 @@
 #define LIMIT_MAP_GROWTH (1u << 16) /* Readings of a perf map's length; later lines have the time of the last one */
 #define LIMIT_OPTION_TEXT_BYTES (256u << 10) /* Arguments or variables of a process that are searched for options */
 #define LIMIT_SOCKET_ENTRIES 100000	 /* Entries of a directory with diagnostic sockets, which the target can fill */
-#define LIMIT_NOTE_BYTES 65536		 /* A note segment; a longer one has no build-id */
-#define LIMIT_PROGRAM_HEADERS 512	 /* Program headers that are searched for it */
+#define LIMIT_PROGRAM_HEADERS 512	 /* Program headers that are searched for a build-id */
 #define LIMIT_TEXT_FILE_BYTES (1u << 20) /* A text file of /proc or /sys; a longer one counts as unreadable */
 #define LIMIT_ENVIRONMENT_BYTES (1u << 20) /* The environment of a process */
 #define LIMIT_BREAK_LINES 1000		   /* Lines of maps that are searched for the heap: it is among the first */

@@ -93,21 +93,15 @@ struct build_id_source {
 static bool find_in_segment(const struct build_id_source *source, uint64_t offset, uint64_t size,
 			    struct build_id_entry *entry)
 {
-	uint8_t notes[4096];
-	CLEANUP(free) uint8_t *larger = NULL;
-	uint8_t *buffer = notes;
+	uint8_t notes[HEAD_BYTES]; /* a longer segment has the build-id among its first notes, or none */
 	ssize_t count;
 
-	if (size > LIMIT_NOTE_BYTES || offset > INT64_MAX)
-		return false;
 	if (offset <= source->size && size <= source->size - offset)
 		return find_note(bytes_over(source->data + offset, size), entry);
-	if (source->fd < 0)
+	if (source->fd < 0 || offset > INT64_MAX)
 		return false;
-	if (size > sizeof(notes))
-		buffer = larger = malloc(size);
-	count = buffer ? pread(source->fd, buffer, size, (off_t)offset) : -1;
-	return count > 0 && find_note(bytes_over(buffer, (size_t)count), entry);
+	count = pread(source->fd, notes, size < sizeof(notes) ? size : sizeof(notes), (off_t)offset);
+	return count > 0 && find_note(bytes_over(notes, (size_t)count), entry);
 }
 
 static bool find_build_id(const struct build_id_source *source, struct build_id_entry *entry)
