@@ -409,11 +409,6 @@ static void count_lost_events(struct recorder *recorder)
 
 static void finish(struct recorder *recorder)
 {
-	static const enum mmt_record_place places[] = {
-	    [OUTPUT_AT_PATH] = MMT_RECORD_AT_OUTPUT,
-	    [OUTPUT_AT_OLD] = MMT_RECORD_AT_OLD,
-	    [OUTPUT_ELSEWHERE] = MMT_RECORD_ELSEWHERE,
-	};
 	const struct large_dumps *large = &recorder->reader.large_dumps;
 	struct mmt_record_summary *summary = &recorder->summary;
 	struct mmt_error *error;
@@ -438,7 +433,7 @@ static void finish(struct recorder *recorder)
 	summary->duration_ns = recorder->stop_ns - recorder->start_ns;
 	summary->passed_over_calls = recorder->reader.scope.passed_over;
 	summary->file_bytes = writer_bytes(recorder->writer);
-	summary->place = places[output_file_find(writer_file(recorder->writer))];
+	summary->place = output_file_find(writer_file(recorder->writer));
 	summary->earlier_kept = writer_file(recorder->writer)->kept;
 	summary->older_replaced = writer_file(recorder->writer)->replaced;
 	summary->processes = recorder->processes.items.count + recorder->processes.forgotten;

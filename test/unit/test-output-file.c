@@ -171,17 +171,17 @@ START_TEST(earlier_files_keep_a_name)
 	begin(&first);
 	ck_assert_ptr_null(output_file_take_name(&first));
 	ck_assert(!first.kept && !first.replaced);
-	ck_assert_int_eq(output_file_find(&first), OUTPUT_AT_PATH);
+	ck_assert_int_eq(output_file_find(&first), MMT_RECORD_AT_OUTPUT);
 	begin(&second);
 	ck_assert_ptr_null(output_file_take_name(&second));
 	ck_assert(second.kept && !second.replaced);
-	ck_assert_int_eq(output_file_find(&first), OUTPUT_AT_OLD);
+	ck_assert_int_eq(output_file_find(&first), MMT_RECORD_AT_OLD);
 	begin(&third);
 	ck_assert_ptr_null(output_file_take_name(&third));
 	ck_assert(third.kept && third.replaced);
-	ck_assert_int_eq(output_file_find(&first), OUTPUT_ELSEWHERE);
-	ck_assert_int_eq(output_file_find(&second), OUTPUT_AT_OLD);
-	ck_assert_int_eq(output_file_find(&third), OUTPUT_AT_PATH);
+	ck_assert_int_eq(output_file_find(&first), MMT_RECORD_ELSEWHERE);
+	ck_assert_int_eq(output_file_find(&second), MMT_RECORD_AT_OLD);
+	ck_assert_int_eq(output_file_find(&third), MMT_RECORD_AT_OUTPUT);
 	output_file_close(&first);
 	output_file_close(&second);
 	/* Two names of one file: nothing is replaced. */
@@ -191,8 +191,8 @@ START_TEST(earlier_files_keep_a_name)
 	ck_assert_ptr_null(output_file_take_name(&first));
 	ck_assert(first.kept && !first.replaced);
 	ck_assert_int_eq(rename(path, old), 0);
-	ck_assert_int_eq(output_file_find(&first), OUTPUT_AT_OLD);
-	ck_assert_int_eq(output_file_find(&third), OUTPUT_ELSEWHERE);
+	ck_assert_int_eq(output_file_find(&first), MMT_RECORD_AT_OLD);
+	ck_assert_int_eq(output_file_find(&third), MMT_RECORD_ELSEWHERE);
 	output_file_close(&first);
 	output_file_close(&third);
 }

@@ -384,13 +384,13 @@ static bool is_at(const struct output_file *file, const char *path)
 	return fstat(file->fd, &own) == 0 && lstat(path, &there) == 0 && is_same_file(&own, &there);
 }
 
-enum output_place output_file_find(const struct output_file *file)
+enum mmt_record_place output_file_find(const struct output_file *file)
 {
 	CLEANUP(free) char *old = old_name(file->path);
 
 	if (file->stream || is_at(file, file->path))
-		return OUTPUT_AT_PATH;
-	return old && is_at(file, old) ? OUTPUT_AT_OLD : OUTPUT_ELSEWHERE;
+		return MMT_RECORD_AT_OUTPUT;
+	return old && is_at(file, old) ? MMT_RECORD_AT_OLD : MMT_RECORD_ELSEWHERE;
 }
 
 void output_file_close(struct output_file *file)

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <mmtrace/record.h>
+
 #include "base/errors.h"
 
 struct output_file {
@@ -61,8 +63,7 @@ struct mmt_error *output_file_sync(struct output_file *file) MMT_MUST_CHECK;
 struct mmt_error *output_file_take_name(struct output_file *file) MMT_MUST_CHECK;
 
 /* The current name of the file: another process may have taken the name since, and kept this file as PATH.old. */
-enum output_place { OUTPUT_AT_PATH, OUTPUT_AT_OLD, OUTPUT_ELSEWHERE };
-enum output_place output_file_find(const struct output_file *file);
+enum mmt_record_place output_file_find(const struct output_file *file);
 
 /* Where mmt_write_file() will write: an O_PATH descriptor of the directory, pipe or device. Negative: nowhere. */
 int output_file_place(const char *path);

@@ -91,10 +91,6 @@ struct mmt_error *writer_take_section(struct writer *writer, enum format_feature
 	struct section section = {.feature = feature, .size = buffer->size};
 	size_t maximum = buffer->maximum;
 
-	for (size_t i = 0; !error && i < writer->sections.count; i++) {
-		if (writer->sections.items[i].feature == feature)
-			error = error_create(MMT_ERROR_INVALID, "feature section %d given twice", (int)feature);
-	}
 	/* Never NULL, because NULL means that it is already written. */
 	section.data = buffer->data ? buffer->data : malloc(1);
 	if (!error && (!section.data || !vector_push(&writer->sections, section)))
