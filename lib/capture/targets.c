@@ -162,24 +162,6 @@ struct unrecorded_children {
 
 typedef VECTOR(struct unrecorded_children) unrecorded_children_list;
 
-static void warn_of_unrecorded(const struct recorder *recorder, const unrecorded_children_list *list)
-{
-	const char *advice = recorder->options->tree ? "" : ": add --tree";
-
-	for (size_t i = 0; i < list->count && i < WARNINGS_MAX; i++) {
-		const struct unrecorded_children *children = &list->items[i];
-		char name[PROC_NAME_BYTES] = "?";
-
-		(void)proc_name(children->parent, children->parent, name);
-		recorder_message(recorder, true, "pid %d (%s) has %llu %s not recorded%s", children->parent, name,
-				 (unsigned long long)children->count,
-				 children->count == 1 ? "child that is" : "children that are", advice);
-	}
-	if (list->count > WARNINGS_MAX)
-		recorder_message(recorder, true, "%zu more processes have children that are not recorded%s",
-				 list->count - WARNINGS_MAX, advice);
-}
-
 static struct mmt_error *count_unrecorded(struct recorder *recorder, unrecorded_children_list *list)
 {
 	CLEANUP(vector) families all = {0};
@@ -208,13 +190,25 @@ static struct mmt_error *count_unrecorded(struct recorder *recorder, unrecorded_
 struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 {
 	CLEANUP(vector) unrecorded_children_list list = {0};
+	const char *advice = recorder->options->tree ? "" : ": add --tree";
 	struct mmt_error *error = recorder->options->pid_count ? count_unrecorded(recorder, &list) : NULL;
+	bool warns = !recorder->options->no_inherit;
 
-	if (!error && !recorder->options->no_inherit)
-		warn_of_unrecorded(recorder, &list);
-	for (size_t i = 0; !error && i < list.count; i++)
-		error = recorder_note(recorder, NOTE_UNRECORDED_CHILDREN, list.items[i].parent, recorder->start_ns,
-				      list.items[i].count, 0);
+	for (size_t i = 0; !error && i < list.count; i++) {
+		const struct unrecorded_children *children = &list.items[i];
+		char name[PROC_NAME_BYTES] = "?";
+
+		(void)proc_name(children->parent, children->parent, name);
+		if (warns && i < WARNINGS_MAX)
+			recorder_message(recorder, true, "pid %d (%s) has %llu %s not recorded%s", children->parent,
+					 name, (unsigned long long)children->count,
+					 children->count == 1 ? "child that is" : "children that are", advice);
+		error = recorder_note(recorder, NOTE_UNRECORDED_CHILDREN, children->parent, recorder->start_ns,
+				      children->count, 0);
+	}
+	if (!error && warns && list.count > WARNINGS_MAX)
+		recorder_message(recorder, true, "%zu more processes have children that are not recorded%s",
+				 list.count - WARNINGS_MAX, advice);
 	return error;
 }
 
@@ -639,19 +633,13 @@ struct mmt_error *targets_wait(struct recorder *recorder, uint64_t *exec_ns_ret)
 	return NULL;
 }
 
-/* Were records lost that may have been FORK records? Those are of the side band, the first event of the set. */
-static bool forks_may_be_lost(const struct ring_reader *reader)
-{
-	return attach_counts_lost(&reader->attachment)
-		   ? attach_lost_of(&reader->attachment, 0) > reader->lost_before.items[0]
-		   : reader->attachment.coverage.forks_missing;
-}
-
 struct mmt_error *targets_count_missed(struct recorder *recorder)
 {
+	const struct ring_reader *reader = &recorder->reader;
 	struct thread_scan scan;
 	struct mmt_error *error;
 	uint64_t missed = 0;
+	bool forks_lost;
 
 	/* Per-CPU events record all threads. */
 	if (recorder->reader.scope.kind != SCOPE_THREADS)
@@ -671,7 +659,11 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 			  start_ticks == thread->start_ticks;
 	}
 	thread_scan_deinit(&scan);
-	if (missed > recorder->summary.missed_threads && !forks_may_be_lost(&recorder->reader))
+	/* FORK records are of the side band, the first event of the set. */
+	forks_lost = attach_counts_lost(&reader->attachment)
+			 ? attach_lost_of(&reader->attachment, 0) > reader->lost_before.items[0]
+			 : reader->attachment.coverage.forks_missing;
+	if (missed > recorder->summary.missed_threads && !forks_lost)
 		recorder->summary.missed_threads = missed;
 	return error;
 }

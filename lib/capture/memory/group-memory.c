@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/strings.h"
+#include "capture/perf/scope.h"
 #include "capture/procfs/proc.h"
 
 #define NO_LIMIT_BYTES (1ULL << 62) /* version 1 has a number near 2^63 where there is no limit */
@@ -105,13 +106,10 @@ static int open_mounted(const char *path, bool version_1)
 /* Cuts the member's path off where the group's ends: it may be in a group below. False: it is in another group. */
 static bool cut_to_group(char *member, int group)
 {
-	char link[64], path[PATH_MAX];
-	ssize_t length;
+	char path[PATH_MAX];
 	size_t part;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", group);
-	length = readlink(link, path, sizeof(path) - 1);
-	path[length > 0 ? length : 0] = '\0';
+	(void)cgroup_path(group, path, sizeof(path));
 	part = group_part_of(member, path);
 	member[part ?: strlen(member)] = '\0';
 	return part;

@@ -48,19 +48,6 @@ uint64_t pss_expected_ns(uint64_t resident_bytes, uint64_t last_resident_bytes, 
 	return (uint64_t)((double)last_took_ns / (double)last_pages * (double)pages);
 }
 
-static bool read_counts(struct blocking_calls *calls, pid_t pid, struct pss_counts *counts)
-{
-	char text[ROLLUP_BYTES + 1];
-	size_t size;
-
-	if (!process_text_read(calls, pid, "smaps_rollup", ROLLUP_BYTES, text, &size) ||
-	    !pss_parse_rollup(text, counts))
-		return false;
-	if (process_text_read(calls, pid, "stat", ROLLUP_BYTES, text, &size))
-		counts->faults = pss_parse_faults(text);
-	return true;
-}
-
 /* One reading of all processes. */
 struct pss_reading {
 	uint64_t number, spent_ns;
@@ -75,10 +62,15 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 {
 	uint64_t began_ns = blocking_calls_clock_ns(&recorder->calls), took_ns;
 	struct pss_counts counts;
-	bool read = read_counts(&recorder->calls, process->pid, &counts);
+	char text[ROLLUP_BYTES + 1];
 	struct mmt_error *error;
 	struct buffer record;
+	size_t size;
+	bool read = process_text_read(&recorder->calls, process->pid, "smaps_rollup", ROLLUP_BYTES, text, &size) &&
+		    pss_parse_rollup(text, &counts);
 
+	if (read && process_text_read(&recorder->calls, process->pid, "stat", ROLLUP_BYTES, text, &size))
+		counts.faults = pss_parse_faults(text);
 	took_ns = blocking_calls_clock_ns(&recorder->calls) - began_ns;
 	reading->spent_ns += took_ns;
 	reading->incomplete |= !read;

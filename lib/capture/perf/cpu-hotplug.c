@@ -54,19 +54,15 @@ static bool has(const cpu_list *cpus, int cpu)
 
 #define ASLEEP_NS_MIN 10000000ULL /* the two clocks are not read at the same time */
 
-/* In suspend to idle all CPUs stay online. */
-static bool suspends_to_idle(void)
-{
-	CLEANUP(free) char *text = NULL;
-
-	return text_file_read(-1, "/sys/power/mem_sleep", &text) >= 0 && strstr(text, "[s2idle]");
-}
-
 bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus,
 		    uint64_t asleep_ns)
 {
-	bool suspended = watch->checked && asleep_ns > watch->asleep_ns + ASLEEP_NS_MIN && !suspends_to_idle();
+	bool suspended = watch->checked && asleep_ns > watch->asleep_ns + ASLEEP_NS_MIN;
+	CLEANUP(free) char *text = NULL;
 
+	/* In suspend to idle all CPUs stay online. */
+	if (suspended && text_file_read(-1, "/sys/power/mem_sleep", &text) >= 0)
+		suspended = !strstr(text, "[s2idle]");
 	watch->checked = true;
 	watch->asleep_ns = asleep_ns;
 	for (size_t i = 0; on_cpus && i < recorded->count; i++) {

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,23 +18,6 @@
 #include "capture/procfs/proc.h"
 
 /* Returns a file descriptor or -errno. */
-static int open_mounted(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	/* If tracefs is not mounted, the mount point is an empty directory. AT_EACCESS takes capabilities into account,
-	 * which a check for the real user ignores. */
-	if (faccessat(fd, "events", F_OK, AT_EACCESS) < 0) {
-		int errno_value = errno;
-
-		close(fd);
-		return -errno_value;
-	}
-	return fd;
-}
-
 static int open_directory(void)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
@@ -44,10 +26,13 @@ static int open_directory(void)
 	int fd;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		fd = open_mounted(places[i]);
-		if (fd >= 0)
+		fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		/* If tracefs is not mounted, the mount point is an empty directory. AT_EACCESS takes capabilities into
+		 * account, which a check for the real user ignores. */
+		if (fd >= 0 && faccessat(fd, "events", F_OK, AT_EACCESS) == 0)
 			return fd;
-		refused |= fd == -EACCES || fd == -EPERM;
+		refused |= errno == EACCES || errno == EPERM;
+		close_descriptor(&fd);
 	}
 	context = fsopen("tracefs", FSOPEN_CLOEXEC);
 	fd = context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0
@@ -72,31 +57,21 @@ static struct mmt_error *read_file(int directory, const char *path, char **text_
 	return result < 0 ? error_system(-result, "cannot read tracefs file %s", path) : NULL;
 }
 
-/* Reads a tracepoint. *format_ret stays NULL if there is none; the caller frees it. */
-static struct mmt_error *read_tracepoint(int directory, const char *system, const char *name, uint32_t *id_ret,
-					 char **format_ret)
+/* Reads a tracepoint. Its format stays NULL if there is none; the caller frees it. */
+static struct mmt_error *read_tracepoint(int directory, const char *system, const char *name, struct tracepoint *found)
 {
-	CLEANUP(free) char *number = NULL;
+	static const char mark[] = "\nID: ";
 	struct mmt_error *error;
+	const char *id;
 	char path[256];
-	int64_t id;
 
-	snprintf(path, sizeof(path), "events/%s/%s/id", system, name);
+	snprintf(path, sizeof(path), "events/%s/%s/format", system, name);
 	if (faccessat(directory, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
 		return NULL;
-	error = read_file(directory, path, &number);
-	if (error && mmt_error_get_code(error) == MMT_ERROR_PERMISSION && geteuid() != 0) {
-		mmt_error_destroy(error);
-		return error_create(MMT_ERROR_PERMISSION, "cannot read tracefs file %s: permission denied; run as root",
-				    path);
-	}
-	if (error)
-		return error;
-	if (sscanf(number, "%" SCNd64, &id) != 1 || id < 0 || id > UINT32_MAX)
-		return error_create(MMT_ERROR_SYSTEM, "tracefs file %s does not contain a number", path);
-	*id_ret = (uint32_t)id;
-	snprintf(path, sizeof(path), "events/%s/%s/format", system, name);
-	return read_file(directory, path, format_ret);
+	error = read_file(directory, path, &found->format);
+	id = error ? NULL : strstr(found->format, mark);
+	found->id = id ? (uint32_t)strtoul(id + strlen(mark), NULL, 10) : 0;
+	return error;
 }
 
 struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source, const char *system, const char *name,
@@ -107,7 +82,7 @@ struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source,
 	struct mmt_error *error = NULL;
 
 	if (source->directory >= 0)
-		error = read_tracepoint(source->directory, system, name, &found.id, &found.format);
+		error = read_tracepoint(source->directory, system, name, &found);
 	for (size_t i = 0; source->directory < 0 && !found.format && i < saved->items.count; i++) {
 		const struct tracepoint *item = &saved->items.items[i];
 

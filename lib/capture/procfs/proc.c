@@ -221,17 +221,11 @@ bool proc_read_start(struct blocking_calls *calls, pid_t pid, pid_t tid, uint64_
 	return true;
 }
 
-/* Reads the main thread of a process, or a thread whose process is not known. */
-static bool read_main(pid_t tid, struct proc_thread *thread)
-{
-	return proc_read_thread(tid, tid, thread);
-}
-
 static bool is_zombie(pid_t tid)
 {
 	struct proc_thread thread;
 
-	return read_main(tid, &thread) && (thread.state == 'Z' || thread.state == 'X');
+	return proc_read_thread(tid, tid, &thread) && (thread.state == 'Z' || thread.state == 'X');
 }
 
 #define UNKNOWN_CALL LONG_MIN
@@ -301,14 +295,14 @@ bool proc_is_kernel_thread(pid_t pid)
 {
 	struct proc_thread thread;
 
-	return read_main(pid, &thread) && thread.in_kernel;
+	return proc_read_thread(pid, pid, &thread) && thread.in_kernel;
 }
 
 pid_t proc_parent_of(pid_t pid)
 {
 	struct proc_thread thread;
 
-	return read_main(pid, &thread) ? thread.parent : 0;
+	return proc_read_thread(pid, pid, &thread) ? thread.parent : 0;
 }
 
 bool proc_list_processes(proc_pids *pids)
@@ -422,7 +416,7 @@ struct mmt_error *proc_check_target(struct blocking_calls *calls, pid_t pid)
 		return error_create(MMT_ERROR_INVALID, "%d is not a PID", pid);
 	if (pid == getpid())
 		return error_create(MMT_ERROR_INVALID, "cannot record process %d: it is the recorder itself", pid);
-	if (!read_main(pid, &thread) || !read_status_field(pid, "Tgid", value))
+	if (!proc_read_thread(pid, pid, &thread) || !read_status_field(pid, "Tgid", value))
 		return error_no_process(pid);
 	process = strtol(value, NULL, 10);
 	if (process != pid)
