@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/errors.h"
+
 #define CHUNK_BYTES 65536
 
 struct arena_chunk {
@@ -30,8 +32,10 @@ void *arena_alloc(struct arena *arena, size_t count, size_t element_size)
 		size_t capacity = size > CHUNK_BYTES ? size : CHUNK_BYTES;
 
 		chunk = calloc(1, sizeof(*chunk) + capacity);
-		if (!chunk)
+		if (!chunk) {
+			memory_failed();
 			return NULL;
+		}
 		chunk->capacity = capacity;
 		chunk->next = arena->chunks;
 		arena->chunks = chunk;

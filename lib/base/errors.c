@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,18 @@ struct mmt_error {
 };
 
 struct mmt_error error_no_memory = {.code = MMT_ERROR_NO_MEMORY, .errno_value = ENOMEM};
+
+static atomic_uint failures;
+
+void memory_failed(void)
+{
+	atomic_fetch_add(&failures, 1);
+}
+
+unsigned memory_failures(void)
+{
+	return atomic_load(&failures);
+}
 
 /* NULL: out of memory. `tail` may be NULL. */
 static char *join_message(const char *format, va_list arguments, const char *tail)

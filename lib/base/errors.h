@@ -10,6 +10,11 @@
 /* The out-of-memory error. Static, so that reporting it never allocates; mmt_error_destroy() ignores it. */
 extern struct mmt_error error_no_memory;
 
+/* Counts that a vector, an arena or a caller was without memory. Where that is no error of its own, such as in what
+ * looks for names, a greater count at the end says that the result lacks something. */
+void memory_failed(void);
+unsigned memory_failures(void);
+
 /* These functions never return NULL: if the message cannot be allocated, they return &error_no_memory. */
 struct mmt_error *error_create(enum mmt_error_code code, const char *format, ...) ERROR_PRINTF(2, 3) MMT_MUST_CHECK;
 

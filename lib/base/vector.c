@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/errors.h"
+
 bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size)
 {
 	size_t larger = *capacity ? *capacity : 8;
@@ -15,8 +17,10 @@ bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t 
 	if (larger > SIZE_MAX / element_size)
 		return false;
 	moved = realloc(*items, larger * element_size);
-	if (!moved)
+	if (!moved) {
+		memory_failed();
 		return false;
+	}
 	*items = moved;
 	*capacity = larger;
 	return true;

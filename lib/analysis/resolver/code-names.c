@@ -215,6 +215,8 @@ struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, cons
 
 	if (!record->name_count && !(is_native(record) ? name_frames(resolver, frame) : name_frame(resolver, frame)))
 		return &error_no_memory;
+	if (resolver_lacks_memory(resolver))
+		return &error_no_memory;
 	if (!record->noted) {
 		record->noted = true;
 		note_runtime(state, record->names);

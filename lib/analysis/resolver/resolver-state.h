@@ -9,6 +9,7 @@
 #include "analysis/resolver/jit-rows.h"
 #include "analysis/resolver/jit-names.h"
 #include "base/arena.h"
+#include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "code/unwind/unwind.h"
@@ -84,6 +85,7 @@ struct resolver {
 	VECTOR(struct frame_record) frames;
 	struct intern stacks;	   /* see stacks_put() */
 	uint64_t stacks_max;	   /* see resolver_limit_stacks() */
+	unsigned memory_failures;  /* of this process when the resolver was created */
 	VECTOR(uint32_t) resolved; /* packed recordings: number in their table -> number here */
 	struct map improved;	   /* packed recordings: texts of paths of modules whose recorded names were replaced */
 	struct intern *callchains; /* NULL: not wanted; else the cached values are their numbers, not those of stacks */
@@ -91,6 +93,12 @@ struct resolver {
 	struct arena arena;	   /* names of frames */
 	struct unwind_result result; /* scratch buffers, too large for the C stack */
 };
+
+/* Without memory for some code or names, stacks and names would lack them as if they could not be read. */
+static inline bool resolver_lacks_memory(const struct resolver *resolver)
+{
+	return resolver->mapped.out_of_memory || resolver->memory_failures != memory_failures();
+}
 
 /* Loads the names when the first frame in JIT code needs them. NULL: out of memory, there are no names. */
 struct jit_names *resolver_jit_names(struct resolver *resolver, uint32_t process);

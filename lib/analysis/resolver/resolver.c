@@ -54,6 +54,7 @@ struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool d
 	memset(resolver, 0, offsetof(struct resolver, result)); /* the result is large */
 	resolver->metadata = metadata;
 	resolver->stacks_max = UINT64_MAX;
+	resolver->memory_failures = memory_failures();
 	resolver->rules = unwind_rules_find(metadata->architecture->elf_machine);
 	error = mapped_modules_init(&resolver->mapped, metadata, demangle)
 		    ?: unwind_cache_create(LIMIT_UNWIND_CACHE, &resolver->unwind_cache);
@@ -592,7 +593,7 @@ static struct mmt_error *unwind_again(struct resolver *resolver, const struct pr
 	}
 	resolver->processes.items[process->index].pid = process->pid;
 	unwind(resolver->rules, input, &callbacks, &resolver->result);
-	if (resolver->mapped.out_of_memory)
+	if (resolver_lacks_memory(resolver))
 		return &error_no_memory;
 	/* A bare callchain omits the caller of a frameless function such as mmap in glibc: the entry after the first
 	 * frame may not be its caller. */
@@ -601,7 +602,7 @@ static struct mmt_error *unwind_again(struct resolver *resolver, const struct pr
 	error = put_stack(&lookup, value_ret);
 	if (!error && resolver->callchains)
 		*value_ret = put_callchain(resolver, *value_ret, resolver->result.frame_count);
-	if (!error && (*value_ret == INTERN_NONE || resolver->mapped.out_of_memory))
+	if (!error && (*value_ret == INTERN_NONE || resolver_lacks_memory(resolver)))
 		return &error_no_memory;
 	if (!error)
 		unwind_cache_put(resolver->unwind_cache, generation, input, &resolver->result, *value_ret);

@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/confine.h"
+#include "base/errors.h"
 #include "base/helper-process.h"
 #include "base/limits.h"
 #include "base/map.h"
@@ -443,10 +444,14 @@ static bool exchange(struct names_helper *helper, struct remote_names *names, st
 	helper->seconds = 0;
 	helper->asleep = 0;
 	if (transmit(fd, &helper->request, helper) && transfer(fd, &size, sizeof(size), false, helper) &&
-	    size <= LIMIT_NAMES_ANSWER_BYTES && (helper->answer = malloc(size + 1)) &&
-	    transfer(fd, helper->answer, size, false, helper)) {
-		*answer_ret = bytes_over(helper->answer, size);
-		return true;
+	    size <= LIMIT_NAMES_ANSWER_BYTES) {
+		helper->answer = malloc(size + 1);
+		if (!helper->answer)
+			memory_failed();
+		if (helper->answer && transfer(fd, helper->answer, size, false, helper)) {
+			*answer_ret = bytes_over(helper->answer, size);
+			return true;
+		}
 	}
 	blame(helper, names, helper->ended ? MODULE_READABLE : MODULE_SLOW_NAMES);
 	return false;

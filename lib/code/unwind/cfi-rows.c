@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/errors.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -605,8 +606,10 @@ struct mmt_error *cfi_rows_create(const struct cfi_section *section, struct cfi_
 	struct cfi_rows *rows = calloc(1, sizeof(*rows));
 	struct bytes header = bytes_over(section->header, section->header_size);
 
-	if (!rows)
+	if (!rows) {
+		memory_failed();
 		return &error_no_memory;
+	}
 	rows->section = *section;
 	/* Use the table of .eh_frame_hdr if it has the form that every linker writes. */
 	if (bytes_u8(&header) == HEADER_VERSION && bytes_take(&header, 1) && bytes_u8(&header) == DW_EH_PE_udata4 &&
