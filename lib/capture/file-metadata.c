@@ -484,12 +484,15 @@ static struct mmt_error *write_jitdump(struct recorder *recorder, struct noted_j
 	return error;
 }
 
-static struct mmt_error *write_build_ids(struct recorder *recorder)
+struct mmt_error *incremental_metadata_write(struct recorder *recorder)
 {
+	uint64_t tick_end = recorder->jobs.piece_bytes + INCREMENTAL_METADATA_TICK_BYTES;
+	struct mmt_error *error = NULL;
 	struct build_id_notes *notes = &recorder->jobs.build_ids;
 	const struct piece piece = {.kind = NAME_PIECE_BUILD_IDS, .now_ns = clock_now_ns()};
-	struct mmt_error *error = NULL;
 
+	if (tick_end > LIMIT_RECORDED_PIECES_BYTES)
+		tick_end = LIMIT_RECORDED_PIECES_BYTES;
 	for (; !error && notes->in_pieces < notes->found.entries.count; notes->in_pieces++) {
 		const struct build_ids one = {
 		    .entries = {.items = &notes->found.entries.items[notes->in_pieces], .count = 1}};
@@ -500,17 +503,6 @@ static struct mmt_error *write_build_ids(struct recorder *recorder)
 		if (!bytes.error && bytes.size)
 			error = append_piece(recorder, &piece, bytes.data, bytes.size);
 	}
-	return error;
-}
-
-struct mmt_error *incremental_metadata_write(struct recorder *recorder)
-{
-	uint64_t tick_end = recorder->jobs.piece_bytes + INCREMENTAL_METADATA_TICK_BYTES;
-	struct mmt_error *error;
-
-	if (tick_end > LIMIT_RECORDED_PIECES_BYTES)
-		tick_end = LIMIT_RECORDED_PIECES_BYTES;
-	error = write_build_ids(recorder);
 	for (size_t i = 0; !error && recorder->jobs.piece_bytes < tick_end && i < recorder->processes.items.count; i++)
 		error = write_perf_map(recorder, recorder->processes.items.items[i], tick_end);
 	for (size_t i = 0;

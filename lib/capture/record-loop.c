@@ -201,26 +201,6 @@ static struct mmt_error *serve_process(struct recorder *recorder, struct traced_
 	return error;
 }
 
-/* Copies the JIT files of ended processes, which may soon be deleted. */
-static struct mmt_error *serve_ended(struct recorder *recorder)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
-
-		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
-			continue;
-		/* Do not treat an earlier process with the same PID. */
-		if (process_table_find(&recorder->processes, process->pid) == process)
-			jit_reader_end_process(recorder, process->pid);
-		error = perf_maps_copy(recorder, process);
-		ask_runtime_ended(recorder, process);
-		process_table_release(process);
-	}
-	return error;
-}
-
 /* Warns of what is missing, once. Call this when the first snapshots of all processes known at the start, or of the
  * first one that started later, have been tried. */
 static void warn_of_access(struct recorder *recorder)
@@ -277,7 +257,21 @@ static struct mmt_error *serve(struct recorder *recorder)
 		if (!error)
 			error = loop_apply_events(recorder) ?: flush_if_due(recorder);
 	}
-	return error ?: build_id_notes_read(recorder) ?: serve_ended(recorder);
+	error = error ?: build_id_notes_read(recorder);
+	/* Copy the JIT files of ended processes, which may soon be deleted. */
+	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
+		struct traced_process *process = recorder->processes.items.items[i];
+
+		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
+			continue;
+		/* Do not treat an earlier process with the same PID. */
+		if (process_table_find(&recorder->processes, process->pid) == process)
+			jit_reader_end_process(recorder, process->pid);
+		error = perf_maps_copy(recorder, process);
+		ask_runtime_ended(recorder, process);
+		process_table_release(process);
+	}
+	return error;
 }
 
 struct waiting {
@@ -622,20 +616,11 @@ static void cut_off(struct recorder *recorder)
 	recorder_keep_failure(recorder, loop_drain(recorder));
 }
 
-/* A status of 0 needs no words. */
-static void note_command_end(struct recorder *recorder)
-{
-	int status = command_status(&recorder->command);
-
-	if (status > 0)
-		recorder_keep_failure(recorder, recorder_note(recorder, NOTE_COMMAND_ENDED, recorder->command.pid,
-							      recorder->stop_ns, (uint64_t)status, 0));
-}
-
 void loop_stop(struct recorder *recorder)
 {
 	const struct unasked *old = &recorder->jobs.runtimes->old_maps;
 	uint64_t sleep_end_ns;
+	int status;
 
 	priority_enter_realtime(&recorder->priority, UINT64_MAX);
 	/* A second stop request cuts slow work short. Ctrl-C also reaches the command, which may end before the
@@ -655,7 +640,10 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, wait_for_returns(recorder, sleep_end_ns));
 	recorder_keep_failure(recorder, wait_for_ends(recorder, sleep_end_ns));
 	cut_off(recorder);
-	note_command_end(recorder);
+	status = command_status(&recorder->command);
+	if (status > 0)
+		recorder_keep_failure(recorder, recorder_note(recorder, NOTE_COMMAND_ENDED, recorder->command.pid,
+							      recorder->stop_ns, (uint64_t)status, 0));
 	recorder_keep_failure(recorder, targets_check_unrecorded(recorder));
 	/* The events are disabled: no record can be lost any more. */
 	ring_reader_end(recorder);

@@ -137,20 +137,6 @@ static void check_events(struct check *check, bool *usable_ret)
 	mmt_error_destroy(error);
 }
 
-static void check_cpus(struct check *check, size_t cpus)
-{
-	if (scope_threads_are_cheap(cpus, USUAL_EVENTS))
-		add(check, MMT_CHECK_GOOD, "CPUs", NULL, "%zu: events of threads cost little", cpus);
-	else if (check->can_record_all)
-		add(check, MMT_CHECK_GOOD, "CPUs", NULL,
-		    "%zu: events in control groups or on CPUs cost less than of threads", cpus);
-	else
-		add(check, MMT_CHECK_LIMITED, "CPUs", NULL,
-		    "%zu: only events of threads, with which a pair of mmap and munmap takes about %u us longer", cpus,
-		    scope_threads_cost_us(cpus, USUAL_EVENTS));
-	add_remedy(check, permission_explain(PERMISSION_CPU_EVENTS));
-}
-
 static void check_rings(struct check *check)
 {
 	struct mmt_record_options options;
@@ -173,7 +159,16 @@ static void check_rings(struct check *check)
 		    (unsigned long long)rings.bytes_per_cpu >> 10,
 		    rings.shrunk ? ": events are lost sooner under load" : "",
 		    (long long)text_file_number(-1, "/proc/sys/kernel/perf_event_mlock_kb", -1), allowed);
-	check_cpus(check, rings.cpus.count);
+	if (scope_threads_are_cheap(rings.cpus.count, USUAL_EVENTS))
+		add(check, MMT_CHECK_GOOD, "CPUs", NULL, "%zu: events of threads cost little", rings.cpus.count);
+	else if (check->can_record_all)
+		add(check, MMT_CHECK_GOOD, "CPUs", NULL,
+		    "%zu: events in control groups or on CPUs cost less than of threads", rings.cpus.count);
+	else
+		add(check, MMT_CHECK_LIMITED, "CPUs", NULL,
+		    "%zu: only events of threads, with which a pair of mmap and munmap takes about %u us longer",
+		    rings.cpus.count, scope_threads_cost_us(rings.cpus.count, USUAL_EVENTS));
+	add_remedy(check, permission_explain(PERMISSION_CPU_EVENTS));
 	mmt_error_destroy(error);
 	rings_deinit(&rings);
 }

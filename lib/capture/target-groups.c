@@ -142,16 +142,6 @@ static struct mmt_error *open_groups(struct recorder *recorder, const struct req
 	return error;
 }
 
-/* Does the recorder, or a process that waits for it such as a shell, make few memory calls? */
-static bool waits_for_recorder(const struct recorder *recorder, pid_t pid)
-{
-	pid_t waiting = getpid();
-
-	while (waiting > 1 && waiting != pid)
-		waiting = proc_parent_of(waiting);
-	return waiting == pid || recorder_has_helper(recorder, pid);
-}
-
 /* Chooses the groups of the requested processes, or all CPUs if they have none of their own: if more than half of the
  * threads in the groups are others. */
 static struct mmt_error *choose_groups(struct recorder *recorder, const struct requested *requested)
@@ -164,7 +154,12 @@ static struct mmt_error *choose_groups(struct recorder *recorder, const struct r
 	for (size_t i = 0; i < requested->pids.count; i++)
 		(void)map_remove(&members, (uint32_t)requested->pids.items[i]);
 	for (size_t i = 0; !error && map_next(&members, &i, &pid, &value);) {
-		if (!waits_for_recorder(recorder, (pid_t)pid))
+		pid_t waiting = getpid();
+
+		/* The recorder, and a process that waits for it such as a shell, make few memory calls. */
+		while (waiting > 1 && waiting != (pid_t)pid)
+			waiting = proc_parent_of(waiting);
+		if (waiting != (pid_t)pid && !recorder_has_helper(recorder, (pid_t)pid))
 			other_threads += targets_count_threads((pid_t)pid);
 	}
 	/* Other errors do not mean that the groups cannot be used. */

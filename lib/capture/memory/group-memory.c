@@ -24,14 +24,6 @@ static uint64_t read_number(int directory, const char *name)
 	return (uint64_t)text_file_number(directory, name, (int64_t)GROUP_MEMORY_NONE);
 }
 
-/* Returns the number in the line "KEY NUMBER"; `text` may be NULL. */
-static uint64_t find_number(const char *text, const char *key)
-{
-	char value[32];
-
-	return text_file_field(text, key, value, sizeof(value)) ? strtoull(value, NULL, 10) : GROUP_MEMORY_NONE;
-}
-
 bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES])
 {
 	/* Files of a number, and keys in memory.stat, in the order of the figures. */
@@ -50,11 +42,14 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 	(void)text_file_read(memory->directory, "memory.pressure", &pressure);
 	for (unsigned i = 0; i < NOTE_GROUP_FIGURES; i++) {
 		const char *name = names[memory->version_1][i];
+		const char *lines = !strcmp(name, "oom_kill") || !strcmp(name, "high") ? events : text;
+		char value[32];
 
-		figures[i] =
-		    starts_with(name, "memory.")
-			? read_number(memory->directory, name)
-			: find_number(!strcmp(name, "oom_kill") || !strcmp(name, "high") ? events : text, name);
+		if (starts_with(name, "memory."))
+			figures[i] = read_number(memory->directory, name);
+		else
+			figures[i] = text_file_field(lines, name, value, sizeof(value)) ? strtoull(value, NULL, 10)
+											: GROUP_MEMORY_NONE;
 	}
 	/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=8224" */
 	stalled = pressure ? strstr(pressure, "total=") : NULL;

@@ -39,16 +39,6 @@ static uint64_t count_huge_pages(const struct resident_run *run, uint64_t huge_b
 	return start < run->end ? (run->end - start) / huge_bytes : 0;
 }
 
-/* Returns the address of a huge page by its number in all runs. */
-static uint64_t find_huge_page(const resident_runs *runs, uint64_t number, uint64_t huge_bytes)
-{
-	const struct resident_run *run = runs->items;
-
-	for (uint64_t count; number >= (count = count_huge_pages(run, huge_bytes)); run++)
-		number -= count;
-	return align_up(run->start, huge_bytes) + number * huge_bytes;
-}
-
 /* Mixes the bits of a number as splitmix64 does. */
 static uint64_t scatter(uint64_t number)
 {
@@ -88,21 +78,6 @@ static void sample_huge_page(struct blocking_call *call)
 		explicit_bzero(page, size);
 }
 
-static void add_sample(struct residency_reader *reader, int memory, const struct sample_argument *argument,
-		       struct process_huge_pages *huge)
-{
-	uint64_t began_ns = blocking_calls_clock_ns(reader->calls);
-	struct sample_result sample = {0};
-	struct blocking_call call =
-	    BLOCKING_CALL(place_of_process(reader->pid), sample_huge_page, argument, memory, &sample);
-
-	if (residency_has_page(reader, argument->address) && blocking_call(reader->calls, &call)) {
-		huge->sampled_bytes += sample.read_bytes;
-		huge->zero_bytes += sample.zero_bytes;
-	}
-	residency_pause(reader, blocking_calls_clock_ns(reader->calls) - began_ns);
-}
-
 void huge_pages_sample(struct residency_reader *reader, uint64_t end_ns, struct process_huge_pages *huge)
 {
 	const resident_runs *runs = &reader->found[PAGES_HUGE].runs;
@@ -124,8 +99,19 @@ void huge_pages_sample(struct residency_reader *reader, uint64_t end_ns, struct 
 		/* Multiples of the golden ratio spread the samples evenly over all huge pages, however many samples
 		 * there is time for, and whatever pattern the program's memory has. */
 		uint64_t number = (uint64_t)((unsigned __int128)((i + 1) * 0x9e3779b97f4a7c15) * total >> 64);
+		uint64_t began_ns = blocking_calls_clock_ns(reader->calls);
+		struct sample_result sample = {0};
+		struct blocking_call call =
+		    BLOCKING_CALL(place_of_process(reader->pid), sample_huge_page, &argument, memory, &sample);
+		const struct resident_run *run = runs->items;
 
-		argument.address = find_huge_page(runs, number, huge_bytes);
-		add_sample(reader, memory, &argument, huge);
+		for (uint64_t count; number >= (count = count_huge_pages(run, huge_bytes)); run++)
+			number -= count;
+		argument.address = align_up(run->start, huge_bytes) + number * huge_bytes;
+		if (residency_has_page(reader, argument.address) && blocking_call(reader->calls, &call)) {
+			huge->sampled_bytes += sample.read_bytes;
+			huge->zero_bytes += sample.zero_bytes;
+		}
+		residency_pause(reader, blocking_calls_clock_ns(reader->calls) - began_ns);
 	}
 }

@@ -29,12 +29,6 @@ void build_id_notes_deinit(struct build_id_notes *notes)
 	build_ids_deinit(&notes->found);
 }
 
-static bool may_be_program(const char *path)
-{
-	return !strcmp(path, "[vdso]") || (path[0] == '/' && path[1] != '/' && strncmp(path, "/memfd:", 7) &&
-					   strncmp(path, "/dev/zero", 9) && strncmp(path, "/SYSV", 5));
-}
-
 struct mmt_error *build_id_notes_want(struct build_id_notes *notes, const struct build_id_mapping *mapping)
 {
 	struct {
@@ -45,8 +39,11 @@ struct mmt_error *build_id_notes_want(struct build_id_notes *notes, const struct
 	size_t known = notes->seen.count;
 	size_t path_size = strlen(mapping->path) + 1;
 	struct wanted_build_id wanted = {.mapping = *mapping};
+	const char *path = mapping->path;
+	bool program = !strcmp(path, "[vdso]") || (path[0] == '/' && path[1] != '/' && strncmp(path, "/memfd:", 7) &&
+						   strncmp(path, "/dev/zero", 9) && strncmp(path, "/SYSV", 5));
 
-	if (path_size > sizeof(key.path) || !may_be_program(mapping->path))
+	if (path_size > sizeof(key.path) || !program)
 		return NULL;
 	memcpy(key.path, mapping->path, path_size);
 	if (intern_put(&notes->seen, &key, sizeof(key) - sizeof(key.path) + path_size) == INTERN_NONE)
