@@ -18,24 +18,6 @@ static void print_remedy(const struct mmt_check_item *item, int indent)
 		printf("%*s(%s)\n", indent, "", item->remedy_effect);
 }
 
-/* `previous`: the remedy of the previous item, which is not repeated. */
-static void print_item(const struct mmt_check_item *item, const char *previous)
-{
-	static const char *const states[] = {
-	    [MMT_CHECK_GOOD] = "ok",
-	    [MMT_CHECK_LIMITED] = "limited",
-	    [MMT_CHECK_MISSING] = "MISSING",
-	};
-
-	printf("%-*s %-*s ", STATE_COLUMNS, states[item->state], SUBJECT_COLUMNS, item->subject);
-	mmt_write_escaped(item->finding, stdout);
-	putchar('\n');
-	if (!item->remedy || item->remedy == previous)
-		return;
-	printf("%*s fix: ", STATE_COLUMNS, "");
-	print_remedy(item, STATE_COLUMNS + 6);
-}
-
 /* What the lines above mean for the user, with the first command that helps. True: the user can record. */
 static bool print_verdict(const struct mmt_check *check)
 {
@@ -63,6 +45,11 @@ static bool print_verdict(const struct mmt_check *check)
 
 int cmd_check(const struct command *command, int argc, char **argv)
 {
+	static const char *const states[] = {
+	    [MMT_CHECK_GOOD] = "ok",
+	    [MMT_CHECK_LIMITED] = "limited",
+	    [MMT_CHECK_MISSING] = "MISSING",
+	};
 	const struct option_entry table[] = {OPTIONS_END};
 	int first = 0, status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	struct mmt_check *check;
@@ -75,8 +62,18 @@ int cmd_check(const struct command *command, int argc, char **argv)
 	error = mmt_check_create(&check);
 	if (error)
 		return message_error(command, error);
-	for (size_t i = 0; i < check->item_count; i++)
-		print_item(&check->items[i], i ? check->items[i - 1].remedy : NULL);
+	for (size_t i = 0; i < check->item_count; i++) {
+		const struct mmt_check_item *item = &check->items[i];
+
+		printf("%-*s %-*s ", STATE_COLUMNS, states[item->state], SUBJECT_COLUMNS, item->subject);
+		mmt_write_escaped(item->finding, stdout);
+		putchar('\n');
+		/* The remedy of the previous item is not repeated. */
+		if (!item->remedy || (i && item->remedy == check->items[i - 1].remedy))
+			continue;
+		printf("%*s fix: ", STATE_COLUMNS, "");
+		print_remedy(item, STATE_COLUMNS + 6);
+	}
 	status = print_verdict(check) ? EXIT_OK : EXIT_EXCEEDED;
 	mmt_check_destroy(check);
 	return status;

@@ -135,32 +135,25 @@ static void put_memory(const struct record_end *end)
 	putc('\n', stderr);
 }
 
-static void put_command_status(const struct record_end *end)
-{
-	int status = end->summary->command_status;
-	char text[MMT_STATUS_TEXT];
-
-	/* Ctrl-C reaches the command, too. */
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT && end->stop_signal == SIGINT)
-		fputs("was ended by Ctrl-C", stderr);
-	else
-		fputs(mmt_format_status(status, text), stderr);
-}
-
 void record_end_put_reason(const struct record_end *end)
 {
 	/* In the order of enum mmt_record_end. */
 	static const char *const reasons[] = {"stopped", "duration over", "target ended",
 					      "could not be written completely", "maximum size reached"};
 	const struct mmt_record_summary *summary = end->summary;
-	char text[MMT_SIZE_TEXT];
+	char text[MMT_SIZE_TEXT], status_text[MMT_STATUS_TEXT];
+	int status = summary->command_status;
 
 	fprintf(stderr, "recorded %s, ", mmt_format_duration(summary->duration_ns, text));
 	put_counted("", summary->processes, "process", "processes", "; ");
 	if (end->options->command && summary->command_status != -1) {
 		mmt_write_escaped(end->options->command[0], stderr);
 		putc(' ', stderr);
-		put_command_status(end);
+		/* Ctrl-C reaches the command, too. */
+		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT && end->stop_signal == SIGINT)
+			fputs("was ended by Ctrl-C", stderr);
+		else
+			fputs(mmt_format_status(status, status_text), stderr);
 		fputs(summary->end == MMT_RECORD_END_TARGET_ENDED ? "" : "; ", stderr);
 	}
 	if (!end->options->command || summary->command_status == -1 || summary->end != MMT_RECORD_END_TARGET_ENDED)

@@ -181,19 +181,6 @@ static bool goes_by_pss(const struct mmt_record_progress *progress)
 	return false;
 }
 
-/* Judges the readings so far. */
-static void judge_growth(struct record_end *end, const struct mmt_record_progress *progress)
-{
-	bool by_pss = goes_by_pss(progress);
-
-	end->growth_known = progress->resident_reading_count > 0;
-	end->growth = mmt_growth_judge(by_pss ? progress->pss_readings : progress->resident_readings,
-				       by_pss ? progress->pss_reading_count : progress->resident_reading_count);
-	end->growth_of = by_pss ? "Pss" : "RSS";
-	if (!progress->pss_reading_count && progress->resident_processes > 1)
-		end->growth_of = "sum of RSS";
-}
-
 /* Appends the growth verdict, if the recording is long enough for one. */
 static void put_growth(struct status_line *line, const struct record_end *end)
 {
@@ -209,6 +196,19 @@ static void put_growth(struct status_line *line, const struct record_end *end)
 	if (growth->bytes_per_minute != MMT_RATE_UNKNOWN)
 		put_status(line, "%s/min", mmt_format_change(growth->bytes_per_minute, rate));
 	put_status(line, "%s", describe_verdict(growth->verdict));
+}
+
+/* Judges the readings so far. */
+static void judge_growth(struct record_end *end, const struct mmt_record_progress *progress)
+{
+	bool by_pss = goes_by_pss(progress);
+
+	end->growth_known = progress->resident_reading_count > 0;
+	end->growth = mmt_growth_judge(by_pss ? progress->pss_readings : progress->resident_readings,
+				       by_pss ? progress->pss_reading_count : progress->resident_reading_count);
+	end->growth_of = by_pss ? "Pss" : "RSS";
+	if (!progress->pss_reading_count && progress->resident_processes > 1)
+		end->growth_of = "sum of RSS";
 }
 
 /* Rewrites the status line every second. The last call has the last readings. */
@@ -248,38 +248,33 @@ static void show_message(void *context, bool warning, const char *text)
 	message(record->command, "%s%s", warning ? "warning: " : "", text);
 }
 
-/* Prints name and PID of a process, as far as it still runs. */
-static void put_process_name(const char *before, const char *kind, pid_t pid)
-{
-	char path[64], name[64] = "";
-	FILE *stream;
-	pid_t inside;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	stream = fopen(path, "re");
-	if (stream && fgets(name, sizeof(name), stream))
-		name[strcspn(name, "\n")] = '\0';
-	if (stream)
-		fclose(stream);
-	fputs(before, stderr);
-	mmt_write_escaped(name, stderr);
-	fprintf(stderr, *name ? " (%s %d" : "%s %d", kind, (int)pid);
-	inside = mmt_pid_in_container(pid);
-	if (inside != pid && !strcmp(kind, "pid"))
-		fprintf(stderr, ", %d in its container", (int)inside);
-	fputs(*name ? ")" : "", stderr);
-}
-
 /* Prints the targets that were chosen by number and exist. */
 static void put_numbered(const char *kind, const pid_t *ids, size_t count)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < count; i++) {
+		char path[64], name[64] = "";
+		FILE *stream;
+		pid_t inside;
+
 		if (kill(ids[i], 0) < 0 && errno == ESRCH)
 			continue;
-		if (found++ < NAMES_SHOWN)
-			put_process_name(found > 1 ? ", " : "", kind, ids[i]);
+		if (found++ >= NAMES_SHOWN)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/comm", (int)ids[i]);
+		stream = fopen(path, "re");
+		if (stream && fgets(name, sizeof(name), stream))
+			name[strcspn(name, "\n")] = '\0';
+		if (stream)
+			fclose(stream);
+		fputs(found > 1 ? ", " : "", stderr);
+		mmt_write_escaped(name, stderr);
+		fprintf(stderr, *name ? " (%s %d" : "%s %d", kind, (int)ids[i]);
+		inside = mmt_pid_in_container(ids[i]);
+		if (inside != ids[i] && !strcmp(kind, "pid"))
+			fprintf(stderr, ", %d in its container", (int)inside);
+		fputs(*name ? ")" : "", stderr);
 	}
 	if (found > NAMES_SHOWN)
 		fprintf(stderr, " and %zu more", found - NAMES_SHOWN);

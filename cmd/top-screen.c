@@ -101,13 +101,6 @@ static bool begin(struct screen *screen)
 	return screen->guard > 0 && enter(screen);
 }
 
-static void end(struct screen *screen)
-{
-	close(screen->top->guarded_fd);
-	while (screen->guard > 0 && waitpid(screen->guard, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
 static volatile sig_atomic_t stops, continues; /* by SIGTSTP and SIGCONT */
 
 static void note_change(int number)
@@ -135,17 +128,6 @@ static void take_job_signals(const struct screen *screen)
 	if (stops || continues)
 		(void)enter(screen);
 	stops = continues = 0;
-}
-
-static void read_size(struct screen *screen)
-{
-	struct winsize size = {0};
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col || !size.ws_row)
-		size = (struct winsize){.ws_row = 24, .ws_col = 80};
-	screen->refresh |= screen->columns && screen->columns != size.ws_col;
-	screen->columns = size.ws_col;
-	screen->rows = size.ws_row;
 }
 
 static void put_status(const struct screen *screen, FILE *stream)
@@ -364,10 +346,15 @@ static int show(struct screen *screen, int stop_fd, int recorder_fd)
 		    {.fd = top->ended ? -1 : recorder_fd, .events = POLLIN},
 		    {.fd = -1, .events = POLLIN},
 		};
+		struct winsize size = {0};
 		struct timespec timeout;
 		int wait, status;
 
-		read_size(screen);
+		if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col || !size.ws_row)
+			size = (struct winsize){.ws_row = 24, .ws_col = 80};
+		screen->refresh |= screen->columns && screen->columns != size.ws_col;
+		screen->columns = size.ws_col;
+		screen->rows = size.ws_row;
 		wait = start_next(screen);
 		draw(screen);
 		ready[3].fd = screen->report.running ? screen->report.fd : -1;
@@ -407,7 +394,9 @@ int top_screen_show(struct top *top, int stop_fd, int recorder_fd)
 		status = show(&screen, stop_fd, recorder_fd);
 	else
 		reason = errno;
-	end(&screen);
+	close(top->guarded_fd);
+	while (screen.guard > 0 && waitpid(screen.guard, NULL, 0) < 0 && errno == EINTR)
+		;
 	if (reason)
 		message(top->command, "cannot use the terminal: %s", strerror(reason));
 	drop_report(&screen);

@@ -140,14 +140,10 @@ int result_file_write(const struct command *command, const char *path,
  * read. Calls in flight during the last reading do not matter: their effect is recorded. */
 #define UNREAD_SHARE 10
 
-static bool is_checked(const struct mmt_process *process)
-{
-	return process->checked && process->unread_bytes <= process->compared_bytes / UNREAD_SHARE;
-}
-
 bool report_is_unchecked(const struct mmt_process *process, bool any_checked)
 {
-	return process->checked ? !is_checked(process) : !process->ended || !any_checked;
+	return process->checked ? process->unread_bytes > process->compared_bytes / UNREAD_SHARE
+				: !process->ended || !any_checked;
 }
 
 void report_say_unchecked(const struct command *command, const char *option, const char *file,

@@ -157,14 +157,6 @@ unsigned terminal_width(int fd)
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
-/* Lines above the prompt; 0: the descriptor is no terminal, or its size is not known. */
-static unsigned terminal_lines(int fd)
-{
-	struct winsize size = {0};
-
-	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row - 1u : 0;
-}
-
 const char *display_parse_stacks(const char *text, void *value)
 {
 	size_t *frames = value;
@@ -180,13 +172,16 @@ void display_start(const struct command *command, struct display *display, const
 		   size_t input_count)
 {
 	const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+	struct winsize size = {0};
 
 	if (!display->limit_given)
 		display->text.limit = display->html ? MMT_HTML_LIMIT_DEFAULT : display->json ? 0 : display->text.limit;
 	if (!display->html) {
 		display->text.fold = !display->limit_given && !display->json;
 		display->text.width = terminal_width(STDOUT_FILENO);
-		display->text.lines = terminal_lines(STDOUT_FILENO);
+		/* Lines above the prompt. */
+		if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row)
+			display->text.lines = size.ws_row - 1u;
 		display->text.colour = display->colour == COLOUR_ALWAYS ||
 				       (display->colour == COLOUR_AUTO && isatty(STDOUT_FILENO) &&
 					!(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb") != 0);
