@@ -212,22 +212,6 @@ static void refuse_opening(struct call_filter *filter, uint32_t flags)
 #endif
 }
 
-static void refuse_arguments(struct call_filter *filter)
-{
-	/* A terminal would take what is pushed into its input, or pasted, as typed by the user. */
-	refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
-	refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCLINUX);
-	/* A socket for datagrams sends to any address, without connect(). */
-	refuse_argument(filter, SYS_socketpair, 1, BPF_JSET, SOCK_DGRAM);
-	/* The owner may otherwise give a file that is open for reading more rights than read and write. */
-	refuse_argument(filter, SYS_fchmod, 1, BPF_JSET, S_ISUID | S_ISGID | S_ISVTX);
-	refuse_argument(filter, SYS_clone, 0, BPF_JSET, CLONE_NEWUSER);
-	refuse_argument(filter, SYS_prlimit64, 0, BPF_JSET, UINT32_MAX);
-	/* Groups of processes. */
-	refuse_argument(filter, SYS_kill, 0, BPF_JSET, 1u << 31);
-	refuse_argument(filter, SYS_kill, 0, BPF_JEQ, 0);
-}
-
 static void filter_calls(bool writes, bool connects)
 {
 	const struct sock_filter begin[] = {
@@ -256,7 +240,18 @@ static void filter_calls(bool writes, bool connects)
 		refuse_calls(&filter, network, COUNT(network));
 	if (!writes)
 		refuse_calls(&filter, naming, COUNT(naming));
-	refuse_arguments(&filter);
+	/* A terminal would take what is pushed into its input, or pasted, as typed by the user. */
+	refuse_argument(&filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
+	refuse_argument(&filter, SYS_ioctl, 1, BPF_JEQ, TIOCLINUX);
+	/* A socket for datagrams sends to any address, without connect(). */
+	refuse_argument(&filter, SYS_socketpair, 1, BPF_JSET, SOCK_DGRAM);
+	/* The owner may otherwise give a file that is open for reading more rights than read and write. */
+	refuse_argument(&filter, SYS_fchmod, 1, BPF_JSET, S_ISUID | S_ISGID | S_ISVTX);
+	refuse_argument(&filter, SYS_clone, 0, BPF_JSET, CLONE_NEWUSER);
+	refuse_argument(&filter, SYS_prlimit64, 0, BPF_JSET, UINT32_MAX);
+	/* Groups of processes. */
+	refuse_argument(&filter, SYS_kill, 0, BPF_JSET, 1u << 31);
+	refuse_argument(&filter, SYS_kill, 0, BPF_JEQ, 0);
 	if (!writes)
 		refuse_opening(&filter, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC);
 	else if (!connects)

@@ -58,17 +58,6 @@ static void extend(const struct space *space, struct space_interval *piece)
 	piece->end = last.end;
 }
 
-/* The start of the kernel's mapping. */
-static uint64_t lowest(const struct space *space, const struct space_interval *piece)
-{
-	struct space_interval first = *piece;
-	const struct space_interval *previous;
-
-	while ((previous = space_find(space, first.start - 1)) && space_edit_continues(previous, &first))
-		first = *previous;
-	return first.start;
-}
-
 /* Whether the two would be one mapping if their parts were equal. */
 static bool adjoin(const struct space_interval *left, const struct space_interval *right)
 {
@@ -124,14 +113,18 @@ bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
 	struct interval_node *node;
 
 	for (uint64_t position = start; (node = intervals_within(&space->mapped, position, end));) {
-		struct space_interval piece = node->interval;
+		struct space_interval piece = node->interval, first = piece;
+		const struct space_interval *previous;
 		struct cut cut;
 
 		if (!piece.attributes.shm) {
 			position = piece.end;
 			continue;
 		}
-		cut.mapping.start = lowest(space, &piece);
+		/* The start of the kernel's mapping. */
+		while ((previous = space_find(space, first.start - 1)) && space_edit_continues(previous, &first))
+			first = *previous;
+		cut.mapping.start = first.start;
 		extend(space, &piece);
 		cut.mapping.end = position = piece.end;
 		cut.changed.start = cut.mapping.start > start ? cut.mapping.start : start;

@@ -377,24 +377,6 @@ struct mmt_error *recording_file_grow(struct recording_file *file)
 	return error;
 }
 
-/* Find the parts of the open file. */
-static struct mmt_error *read_parts(struct recording_file *file)
-{
-	struct mmt_error *error = file->data_end ? NULL : measure(file);
-
-	/* A file that holds the output of a pipe. */
-	if (!error && !file->data_end && pipe_input_is_pipe_format(file->fd)) {
-		CLEANUP(close) int stored = file->fd;
-
-		file->fd = -1;
-		error = pipe_input_keep(stored, file, NULL);
-	}
-	if (!error && !file->data_end)
-		error = read_frame(file);
-	file->incomplete |= file->cut;
-	return error;
-}
-
 struct mmt_error *recording_file_open(const char *path, const struct mmt_progress *progress,
 				      struct recording_file **file_ret)
 {
@@ -411,8 +393,18 @@ struct mmt_error *recording_file_open(const char *path, const struct mmt_progres
 		error = &error_no_memory;
 	else
 		error = is_input ? open_descriptor(file, STDIN_FILENO, progress) : open_path(file, progress);
-	if (!error)
-		error = read_parts(file);
+	if (!error && !file->data_end)
+		error = measure(file);
+	/* A file that holds the output of a pipe. */
+	if (!error && !file->data_end && pipe_input_is_pipe_format(file->fd)) {
+		CLEANUP(close) int stored = file->fd;
+
+		file->fd = -1;
+		error = pipe_input_keep(stored, file, NULL);
+	}
+	if (!error && !file->data_end)
+		error = read_frame(file);
+	file->incomplete |= file->cut;
 	if (error)
 		recording_file_close(file);
 	else

@@ -155,20 +155,6 @@ static void put_record_header(struct buffer *buffer, uint32_t type, size_t size)
 	buffer_put_u16(buffer, (uint16_t)size);
 }
 
-static size_t find_middle(const uint8_t *records, size_t size)
-{
-	size_t offset = 0;
-
-	while (offset < size / 2) {
-		struct perf_event_header header = record_header(records + offset);
-
-		if (offset && offset + header.size > size / 2)
-			break;
-		offset += header.size;
-	}
-	return offset;
-}
-
 /* Write complete records to the output, compressed: in halves if the frame is too large for the 16-bit size of a
  * record, uncompressed if a single record is. */
 static struct mmt_error *emit_records(struct writer *writer, const uint8_t *records, size_t size)
@@ -200,7 +186,11 @@ static struct mmt_error *emit_records(struct writer *writer, const uint8_t *reco
 		writer->bytes_in += size;
 		writer->bytes_out += record;
 	} else {
-		middle = find_middle(records, size);
+		for (middle = 0; middle < size / 2; middle += record) {
+			record = record_header(records + middle).size;
+			if (middle && middle + record > size / 2)
+				break;
+		}
 		if (middle < size) {
 			error = emit_records(writer, records, middle);
 			return error ? error : emit_records(writer, records + middle, size - middle);
