@@ -187,25 +187,9 @@ static struct mmt_error *add_host_and_command_line(struct recorder *recorder, st
 	return add_section(recorder, FEATURE_CMDLINE, buffer);
 }
 
-static struct mmt_error *add_clock(struct recorder *recorder, struct buffer *buffer)
-{
-	struct timespec resolution = {0};
-	struct mmt_error *error;
-
-	clock_getres(CLOCK_MONOTONIC, &resolution);
-	buffer_put_u64(buffer, (uint64_t)resolution.tv_sec * 1000000000 + (uint64_t)resolution.tv_nsec);
-	error = add_section(recorder, FEATURE_CLOCKID, buffer);
-	if (error)
-		return error;
-	buffer_put_u32(buffer, CLOCK_DATA_VERSION);
-	buffer_put_u32(buffer, CLOCK_MONOTONIC);
-	buffer_put_u64(buffer, recorder->start_realtime_ns);
-	buffer_put_u64(buffer, recorder->start_ns);
-	return add_section(recorder, FEATURE_CLOCK_DATA, buffer);
-}
-
 struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 {
+	struct timespec resolution = {0};
 	struct recording_info info = {0};
 	struct buffer buffer;
 	struct mmt_error *error = add_attributes(recorder) ?: fill_info(recorder, &info);
@@ -220,31 +204,21 @@ struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 		error = add_section(recorder, FEATURE_TRACING_DATA, &buffer);
 	}
 	if (!error)
-		error = add_host_and_command_line(recorder, &buffer) ?: add_clock(recorder, &buffer);
+		error = add_host_and_command_line(recorder, &buffer);
+	if (!error) {
+		clock_getres(CLOCK_MONOTONIC, &resolution);
+		buffer_put_u64(&buffer, (uint64_t)resolution.tv_sec * 1000000000 + (uint64_t)resolution.tv_nsec);
+		error = add_section(recorder, FEATURE_CLOCKID, &buffer);
+	}
+	if (!error) {
+		buffer_put_u32(&buffer, CLOCK_DATA_VERSION);
+		buffer_put_u32(&buffer, CLOCK_MONOTONIC);
+		buffer_put_u64(&buffer, recorder->start_realtime_ns);
+		buffer_put_u64(&buffer, recorder->start_ns);
+		error = add_section(recorder, FEATURE_CLOCK_DATA, &buffer);
+	}
 	recording_info_deinit(&info);
 	buffer_deinit(&buffer);
-	return error;
-}
-
-static struct mmt_error *add_loss(struct recorder *recorder, const uint64_t *lost, struct buffer *buffer)
-{
-	struct recording_loss loss = {.stop_ns = recorder->stop_ns,
-				      .end = recorder->summary.end,
-				      .missed_threads = recorder->summary.missed_threads,
-				      .missed_cpus = recorder->summary.missed_cpus,
-				      .left_processes = recorder->summary.left_processes};
-	struct mmt_error *error = NULL;
-
-	/* Snapshot records are written by the recorder itself and are never lost. */
-	for (size_t i = 0; !error && i <= recorder->reader.events.items.count; i++) {
-		if (!vector_push(&loss.lost, i < recorder->reader.events.items.count ? lost[i] : 0))
-			error = &error_no_memory;
-	}
-	if (!error)
-		error = section_write(&section_loss, &loss, buffer);
-	if (!error)
-		error = add_section(recorder, FEATURE_MMTRACE_LOSS, buffer);
-	recording_loss_deinit(&loss);
 	return error;
 }
 
@@ -366,11 +340,24 @@ static const struct optional_section {
 
 void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 {
+	struct recording_loss loss = {.stop_ns = recorder->stop_ns,
+				      .end = recorder->summary.end,
+				      .missed_threads = recorder->summary.missed_threads,
+				      .missed_cpus = recorder->summary.missed_cpus,
+				      .left_processes = recorder->summary.left_processes};
+	struct mmt_error *lost_error = NULL;
 	struct buffer buffer;
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	warn_left_out(recorder, "resident pages", add_residency(recorder, &buffer), &buffer);
-	recorder_keep_failure(recorder, add_loss(recorder, lost, &buffer));
+	/* Snapshot records are written by the recorder itself and are never lost. */
+	for (size_t i = 0; !lost_error && i <= recorder->reader.events.items.count; i++) {
+		if (!vector_push(&loss.lost, i < recorder->reader.events.items.count ? lost[i] : 0))
+			lost_error = &error_no_memory;
+	}
+	recorder_keep_failure(recorder, lost_error ?: section_write(&section_loss, &loss, &buffer)
+						   ?: add_section(recorder, FEATURE_MMTRACE_LOSS, &buffer));
+	recording_loss_deinit(&loss);
 	build_ids_encode(&recorder->jobs.build_ids.found, &buffer);
 	recorder_keep_failure(recorder, add_section(recorder, FEATURE_BUILD_ID, &buffer));
 	for (size_t i = 0; i < sizeof(optional_sections) / sizeof(*optional_sections); i++) {

@@ -232,33 +232,13 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 	return error;
 }
 
-/*
- * Takes the first snapshot again if a mapping moved meanwhile. The first reading misses a mapping that moves from an
- * address that has not been read yet to one that has. Each further reading misses fewer, until no mapping moves during
- * a reading.
- */
-static struct mmt_error *read_moved(struct recorder *recorder, struct traced_process *process)
-{
-	uint64_t end_ns = clock_now_ns() + LIMIT_FIRST_READINGS_NS;
-	struct mmt_error *error = NULL;
-	bool moving = true;
-
-	for (int reading = 1; !error && moving && reading < LIMIT_FIRST_READINGS; reading++) {
-		uint64_t before = recorder->summary.events[MMT_COUNT_MREMAP];
-
-		error = snapshot_take(recorder, process, SNAPSHOT_START, NULL) ?: loop_drain(recorder);
-		moving = recorder->summary.events[MMT_COUNT_MREMAP] != before && clock_now_ns() < end_ns &&
-			 recorder->processes.items.count <= LIMIT_MOVING_PROCESSES;
-	}
-	return error;
-}
-
 static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct traced_process *process)
 {
 	enum snapshot_kind kind = process->from_exec ? SNAPSHOT_EXEC : SNAPSHOT_START;
 	struct mmt_error *error;
 	pid_t pid = process->pid;
-	bool alive;
+	bool alive, moving = true;
+	uint64_t end_ns;
 
 	process->snapshot_wanted = false;
 	/* The map of a command was watched before it ran: now it may have written one. */
@@ -272,7 +252,21 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 		error = snapshot_take(recorder, process, kind, NULL);
 	if (error || kind != SNAPSHOT_START)
 		return error;
-	return read_options(recorder, process) ?: read_moved(recorder, process);
+	error = read_options(recorder, process);
+	/*
+	 * Take the snapshot again if a mapping moved meanwhile. The first reading misses a mapping that moves from an
+	 * address that has not been read yet to one that has. Each further reading misses fewer, until no mapping moves
+	 * during a reading.
+	 */
+	end_ns = clock_now_ns() + LIMIT_FIRST_READINGS_NS;
+	for (int reading = 1; !error && moving && reading < LIMIT_FIRST_READINGS; reading++) {
+		uint64_t before = recorder->summary.events[MMT_COUNT_MREMAP];
+
+		error = snapshot_take(recorder, process, SNAPSHOT_START, NULL) ?: loop_drain(recorder);
+		moving = recorder->summary.events[MMT_COUNT_MREMAP] != before && clock_now_ns() < end_ns &&
+			 recorder->processes.items.count <= LIMIT_MOVING_PROCESSES;
+	}
+	return error;
 }
 
 /* Takes the first snapshots. With all processes there may be too many mappings, so the snapshots of processes that are

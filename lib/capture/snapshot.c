@@ -112,22 +112,6 @@ static struct mmt_error *read_maps(struct reading *reading, int fd)
 	return error;
 }
 
-/* Did the process call exec during the snapshot, or before it? The maps of a new program are checked only after a
- * snapshot has described it: what the kernel's ELF loader unmaps causes no event and would be reported as a
- * mismatch. */
-static struct mmt_error *check_exec(const struct reading *reading, bool *exec_ret)
-{
-	struct recorder *recorder = reading->recorder;
-	struct mmt_error *error;
-
-	*exec_ret = false;
-	if (reading->kind != SNAPSHOT_STOP && reading->kind != SNAPSHOT_INTERVAL)
-		return NULL;
-	error = ring_reader_catch_up(recorder) ?: process_events_end_exec(recorder, reading->pid);
-	*exec_ret = reading->process->snapshot_wanted || process_events_want_snapshot(recorder, reading->pid);
-	return error;
-}
-
 /* Writes the lines of one part, and the name of the process. Lines have the time before their read(), so write the name
  * that the process has after `time_ns`, or else its earlier name. An older name with a later time would replace the
  * name that an exec has set. */
@@ -141,6 +125,7 @@ static struct mmt_error *append_part(struct reading *reading, char name[PROC_NAM
 
 static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NAME_BYTES])
 {
+	struct recorder *recorder = reading->recorder;
 	struct mmt_error *error = append_part(reading, name, reading->begin_ns, SNAPSHOT_PART_BEGIN);
 	bool exec = false;
 	char byte;
@@ -151,8 +136,13 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 		recorder_message(reading->recorder, true,
 				 "cannot read all mappings of process %d: /proc/%d/maps has a line of unknown format",
 				 reading->pid, reading->pid);
-	if (!error)
-		error = check_exec(reading, &exec);
+	/* Did the process call exec during the snapshot, or before it? The maps of a new program are checked only after
+	 * a snapshot has described it: what the kernel's ELF loader unmaps causes no event and would be reported as a
+	 * mismatch. */
+	if (!error && (reading->kind == SNAPSHOT_STOP || reading->kind == SNAPSHOT_INTERVAL)) {
+		error = ring_reader_catch_up(recorder) ?: process_events_end_exec(recorder, reading->pid);
+		exec = reading->process->snapshot_wanted || process_events_want_snapshot(recorder, reading->pid);
+	}
 	/* Does the address space for which the descriptor was opened still exist? Exit and exec free it, and the maps
 	 * are then truncated or empty. A snapshot that may be truncated gets no end record. */
 	if (error || reading->unreadable || exec || reading->stuck ||

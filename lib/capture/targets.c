@@ -126,34 +126,6 @@ static struct mmt_error *children_add(struct recorder *recorder, bool *added_ret
 	return error;
 }
 
-/* With options->tree: reports to the user which processes were added. */
-static void children_report_added(const struct recorder *recorder)
-{
-	const struct mmt_record_options *options = recorder->options;
-	char list[NAMES_SHOWN * (PROC_NAME_BYTES + 16)] = "";
-	size_t count = 0, length = 0;
-	char text[sizeof(list) + 128];
-
-	if (!options->tree)
-		return;
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
-		char name[PROC_NAME_BYTES];
-		size_t k = 0;
-
-		while (k < options->pid_count && options->pids[k] != process->pid)
-			k++;
-		if (process->ended || k < options->pid_count)
-			continue;
-		if (count++ < NAMES_SHOWN && proc_name(process->pid, process->pid, name))
-			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%d (%s)",
-						   length ? ", " : "", process->pid, name);
-	}
-	snprintf(text, sizeof(text), "--tree: %zu %s%s%s%s", count, count == 1 ? "child process" : "child processes",
-		 length ? ": " : "", list, count > NAMES_SHOWN ? " ..." : "");
-	recorder_inform(recorder, text);
-}
-
 /* The number of children of a target that are not recorded. */
 struct unrecorded_children {
 	pid_t parent;
@@ -581,6 +553,10 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 
 struct mmt_error *targets_attach(struct recorder *recorder)
 {
+	const struct mmt_record_options *options = recorder->options;
+	char list[NAMES_SHOWN * (PROC_NAME_BYTES + 16)] = "";
+	size_t count = 0, length = 0;
+	char text[sizeof(list) + 128];
 	struct mmt_error *error =
 	    recorder->reader.scope.kind == SCOPE_THREADS ? attach_threads(recorder) : attach_to_cpus(recorder);
 
@@ -592,7 +568,25 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 		if (process->ended && process->target)
 			recorder_message(recorder, true, "process %d ended while mmtrace attached to it", process->pid);
 	}
-	children_report_added(recorder);
+	/* The processes that --tree added. */
+	if (!options->tree)
+		return NULL;
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		const struct traced_process *process = recorder->processes.items.items[i];
+		char name[PROC_NAME_BYTES];
+		size_t k = 0;
+
+		while (k < options->pid_count && options->pids[k] != process->pid)
+			k++;
+		if (process->ended || k < options->pid_count)
+			continue;
+		if (count++ < NAMES_SHOWN && proc_name(process->pid, process->pid, name))
+			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%d (%s)",
+						   length ? ", " : "", process->pid, name);
+	}
+	snprintf(text, sizeof(text), "--tree: %zu %s%s%s%s", count, count == 1 ? "child process" : "child processes",
+		 length ? ": " : "", list, count > NAMES_SHOWN ? " ..." : "");
+	recorder_inform(recorder, text);
 	return NULL;
 }
 

@@ -325,33 +325,30 @@ static int open_file(const struct code_pass *pass, struct jit_program *program, 
 	return fd;
 }
 
-/* Of a process that has ended, nothing can be read. */
-static void jit_program_open(const struct code_pass *pass, struct jit_program *program)
-{
-	bool denied, gone;
-
-	program->opened_ns = clock_now_ns();
-	program->missing = CODE_COMPLETE;
-	program->memory = open_file(pass, program, "mem");
-	denied = program->memory < 0 && (errno == EACCES || errno == EPERM);
-	gone = program->memory < 0 && (errno == ENOENT || errno == ESRCH);
-	program->maps = open_file(pass, program, "maps");
-	/* If not even the mappings can be read, the recorder warns of those. */
-	if (denied && program->maps >= 0)
-		program->missing = CODE_DENIED;
-	residency_take(&program->pagemap, &pass->recorder->calls, program->pid, open_file(pass, program, "pagemap"));
-	if (program->memory < 0 || program->maps < 0 || program->pagemap.fd < 0)
-		jit_program_close(program);
-	if (gone)
-		end_program(pass->reader, program);
-}
-
 static struct mmt_error *read_program(struct code_pass *pass, struct jit_program *program)
 {
 	struct mmt_error *error;
 
-	if (!program->opened_ns || (pass->at_end && program->memory < 0))
-		jit_program_open(pass, program);
+	/* Of a process that has ended, nothing can be read. */
+	if (!program->opened_ns || (pass->at_end && program->memory < 0)) {
+		bool denied, gone;
+
+		program->opened_ns = clock_now_ns();
+		program->missing = CODE_COMPLETE;
+		program->memory = open_file(pass, program, "mem");
+		denied = program->memory < 0 && (errno == EACCES || errno == EPERM);
+		gone = program->memory < 0 && (errno == ENOENT || errno == ESRCH);
+		program->maps = open_file(pass, program, "maps");
+		/* If not even the mappings can be read, the recorder warns of those. */
+		if (denied && program->maps >= 0)
+			program->missing = CODE_DENIED;
+		residency_take(&program->pagemap, &pass->recorder->calls, program->pid,
+			       open_file(pass, program, "pagemap"));
+		if (program->memory < 0 || program->maps < 0 || program->pagemap.fd < 0)
+			jit_program_close(program);
+		if (gone)
+			end_program(pass->reader, program);
+	}
 	program->pagemap.gave_up = false;
 	program->pagemap.bytes = program->pagemap.begin_ns = program->pagemap.waited_ns = 0;
 	if (program->memory < 0)

@@ -288,20 +288,6 @@ struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start
 	return NULL;
 }
 
-/* Returns the number of ranges that are close enough to be read together. */
-static size_t find_group(const struct mapped_range *ranges, size_t count)
-{
-	uint64_t end = ranges[0].end;
-	size_t group = 1;
-
-	while (group < count && group < GROUP_RANGES &&
-	       (ranges[group].start <= end || ranges[group].start - end <= GROUP_GAP_BYTES)) {
-		end = ranges[group].end > end ? ranges[group].end : end;
-		group++;
-	}
-	return group;
-}
-
 /* Appends the intersection of the runs and the ranges, or of the runs and the anonymous ranges. Both lists are
  * ascending. */
 static struct mmt_error *append_runs_within(struct residency_reader *reader, const struct process_residency *pages,
@@ -382,7 +368,16 @@ struct mmt_error *residency_read_ranges(struct residency_reader *reader, const s
 		bool scan = reader->scan;
 
 		if (scan) {
-			group = find_group(ranges + i, count - i);
+			uint64_t end = ranges[i].end;
+
+			/* The ranges that are close enough to be read together. */
+			for (group = 1; group < GROUP_RANGES && i + group < count; group++) {
+				const struct mapped_range *next = &ranges[i + group];
+
+				if (next->start > end && next->start - end > GROUP_GAP_BYTES)
+					break;
+				end = next->end > end ? next->end : end;
+			}
 		} else {
 			uint64_t bytes = ranges[i].reserved ? ranges[i].end - ranges[i].start : 0;
 

@@ -237,40 +237,6 @@ static void try_groups_below(struct cgroup_search *search, char *mount, const ch
 		try_group(search, found, told);
 }
 
-/* Tries the path under all mounts of hierarchies that perf events can use, or of the others. */
-static void try_under_mounts(struct cgroup_search *search, const char *path, bool usable)
-{
-	CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
-	struct mntent *mount;
-
-	while (mounts && search->fd < 0 && !search->error && (mount = getmntent(mounts))) {
-		char full_path[PATH_MAX];
-
-		if (strncmp(mount->mnt_type, "cgroup", 6) != 0 || has_perf_events(mount) != usable)
-			continue;
-		search->mounted |= usable;
-		if (search->by_id)
-			try_groups_below(search, mount->mnt_dir, path, usable);
-		else if (snprintf(full_path, sizeof(full_path), "%s/%s", mount->mnt_dir, path + (*path == '/')) <
-			 (int)sizeof(full_path))
-			try_group(search, full_path, usable);
-	}
-}
-
-/* Returns the path in a line of /proc/PID/cgroup such as "0::/user.slice" or "4:perf_event:/user.slice", or the ID in
- * what kubectl shows, such as "containerd://ID". */
-static const char *skip_hierarchy(const char *path)
-{
-	size_t digits = strspn(path, "0123456789");
-	const char *colon = digits && path[digits] == ':' ? strchr(path + digits + 1, ':') : NULL;
-	const char *scheme = strstr(path, "://");
-
-	if (scheme && is_id(scheme + 3))
-		return scheme + 3;
-
-	return colon && colon[1] == '/' ? colon + 1 : path;
-}
-
 static struct mmt_error *no_group(const struct cgroup_search *search, const char *path)
 {
 	if (*search->other)
@@ -304,14 +270,37 @@ static struct mmt_error *no_group(const struct cgroup_search *search, const char
 struct mmt_error *cgroup_open(const char *path, int *fd_ret)
 {
 	struct cgroup_search search = {.fd = -1};
+	size_t digits = strspn(path, "0123456789");
+	const char *colon = digits && path[digits] == ':' ? strchr(path + digits + 1, ':') : NULL;
+	const char *scheme = strstr(path, "://");
 
-	path = skip_hierarchy(path);
+	/* What kubectl shows, such as "containerd://ID", or a line of /proc/PID/cgroup such as "0::/user.slice" or
+	 * "4:perf_event:/user.slice". */
+	if (scheme && is_id(scheme + 3))
+		path = scheme + 3;
+	else if (colon && colon[1] == '/')
+		path = colon + 1;
 	if (!*path)
 		return error_create(MMT_ERROR_INVALID, "the path of the control group is empty");
 	try_group(&search, path, true);
 	for (int i = 0; i < (is_id(path) ? 4 : 2) && search.fd < 0 && !*search.other && !search.error; i++) {
+		CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
+		bool usable = i % 2 == 0; /* by perf events */
+		struct mntent *mount;
+
 		search.by_id = i / 2;
-		try_under_mounts(&search, path, i % 2 == 0);
+		while (mounts && search.fd < 0 && !search.error && (mount = getmntent(mounts))) {
+			char full_path[PATH_MAX];
+
+			if (strncmp(mount->mnt_type, "cgroup", 6) != 0 || has_perf_events(mount) != usable)
+				continue;
+			search.mounted |= usable;
+			if (search.by_id)
+				try_groups_below(&search, mount->mnt_dir, path, usable);
+			else if (snprintf(full_path, sizeof(full_path), "%s/%s", mount->mnt_dir,
+					  path + (*path == '/')) < (int)sizeof(full_path))
+				try_group(&search, full_path, usable);
+		}
 	}
 	*fd_ret = search.fd;
 	return search.fd >= 0 ? NULL : search.error ? search.error : no_group(&search, path);

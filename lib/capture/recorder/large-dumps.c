@@ -44,26 +44,6 @@ static struct mmt_error *note_state(struct recorder *recorder, uint64_t time_ns)
 	return recorder_note(recorder, NOTE_LARGE_DUMPS, 0, time_ns, large->on, large->switches);
 }
 
-static struct mmt_error *begin_switch(struct recorder *recorder, bool on, uint64_t now_ns)
-{
-	struct large_dumps *large = &recorder->reader.large_dumps;
-
-	attach_end_switch(&recorder->reader.attachment);
-	large->on = on;
-	recorder->reader.attachment.large_dumps_off = !on;
-	large->passes_left = PASSES;
-	large->switching = false;
-	large->pass_ns = now_ns;
-	if (!on)
-		large->off_ns = now_ns;
-	if (!recorder->writing)
-		return NULL;
-	if (on)
-		large->off_total_ns += now_ns - large->off_ns;
-	large->switches++;
-	return note_state(recorder, now_ns);
-}
-
 static struct mmt_error *continue_switch(struct recorder *recorder, uint64_t now_ns)
 {
 	struct large_dumps *large = &recorder->reader.large_dumps;
@@ -98,8 +78,20 @@ struct mmt_error *large_dumps_step(struct recorder *recorder)
 	large->calls = 0;
 	/* Stop a switch into the other direction, which ends after its current ioctl(). A later step starts the new
 	 * one. */
-	if (on != large->on && attach_stop_switch(&recorder->reader.attachment))
-		error = begin_switch(recorder, on, now_ns);
+	if (on != large->on && attach_stop_switch(&recorder->reader.attachment)) {
+		attach_end_switch(&recorder->reader.attachment);
+		large->on = on;
+		recorder->reader.attachment.large_dumps_off = !on;
+		large->passes_left = PASSES;
+		large->switching = false;
+		large->pass_ns = now_ns;
+		if (!on)
+			large->off_ns = now_ns;
+		else if (recorder->writing)
+			large->off_total_ns += now_ns - large->off_ns;
+		large->switches += recorder->writing;
+		error = recorder->writing ? note_state(recorder, now_ns) : NULL;
+	}
 	return error ?: continue_switch(recorder, now_ns);
 }
 

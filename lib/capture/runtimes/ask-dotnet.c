@@ -24,24 +24,6 @@
 #define TYPE_PERF_MAP 3 /* a perf map without a jitdump */
 #define UNKNOWN_COMMAND 0x80131385u
 
-/* Connects to "dotnet-diagnostic-PID-KEY-socket". An earlier process with the same PID may have left another socket
- * behind. */
-static int connect_to(const struct helper_target *target, uid_t owner, int directory)
-{
-	CLEANUP(closedir)
-	DIR *listing = fdopendir(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	const struct dirent *entry;
-	char prefix[64];
-	int connected = -1;
-
-	snprintf(prefix, sizeof(prefix), "dotnet-diagnostic-%d-", (int)target->namespace_pid);
-	for (unsigned i = 0; listing && connected < 0 && i < LIMIT_SOCKET_ENTRIES && (entry = readdir(listing)); i++) {
-		if (!strncmp(entry->d_name, prefix, strlen(prefix)) && strstr(entry->d_name, "-socket"))
-			connected = target_socket_connect(target->pid, owner, directory, entry->d_name);
-	}
-	return connected;
-}
-
 static enum helper_answer judge_response(const uint8_t *response, size_t size, char refusal[HELPER_REFUSAL_BYTES])
 {
 	struct bytes bytes = bytes_over(response, size);
@@ -95,8 +77,11 @@ static enum helper_answer ask(const struct helper_target *target, char refusal[H
 	/* The directory of the socket: the process's TMPDIR, or /tmp. */
 	CLEANUP(free) char *path = proc_environment(target->pid, "TMPDIR");
 	CLEANUP(close) int directory = path && path[0] == '/' ? target_directory_open(target->pid, path) : -1;
+	CLEANUP(closedir) DIR *listing = NULL;
 	CLEANUP(close) int fd = -1;
+	const struct dirent *entry;
 	const char *refused;
+	char prefix[64];
 	uid_t owner;
 
 	if (directory < 0)
@@ -106,8 +91,13 @@ static enum helper_answer ask(const struct helper_target *target, char refusal[H
 		snprintf(refusal, HELPER_REFUSAL_BYTES, "%s", refused);
 		return HELPER_REFUSED;
 	}
-	if (directory >= 0)
-		fd = connect_to(target, owner, directory);
+	/* An earlier process with the same PID may have left "dotnet-diagnostic-PID-KEY-socket" behind. */
+	snprintf(prefix, sizeof(prefix), "dotnet-diagnostic-%d-", (int)target->namespace_pid);
+	listing = directory >= 0 ? fdopendir(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : NULL;
+	for (unsigned i = 0; listing && fd < 0 && i < LIMIT_SOCKET_ENTRIES && (entry = readdir(listing)); i++) {
+		if (!strncmp(entry->d_name, prefix, strlen(prefix)) && strstr(entry->d_name, "-socket"))
+			fd = target_socket_connect(target->pid, owner, directory, entry->d_name);
+	}
 	if (fd >= 0)
 		return exchange(fd, !target->stop, refusal);
 	snprintf(refusal, HELPER_REFUSAL_BYTES,
