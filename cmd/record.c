@@ -280,26 +280,6 @@ static void put_numbered(const char *kind, const pid_t *ids, size_t count)
 		fprintf(stderr, " and %zu more", found - NAMES_SHOWN);
 }
 
-static void put_start(const struct mmt_record_options *options)
-{
-	fputs(options->wait_name ? "mmtrace record: waiting for a new " : "mmtrace record: recording ", stderr);
-	mmt_write_escaped(options->wait_name ? options->wait_name : "", stderr);
-	put_numbered("pid", options->pids, options->pid_count);
-	fputs(options->pid_count && options->tid_count ? ", " : "", stderr);
-	put_numbered("tid", options->tids, options->tid_count);
-	if (options->all_cpus)
-		fputs("every process", stderr);
-	if (options->cgroup) {
-		fputs("control group ", stderr);
-		mmt_write_escaped(options->cgroup, stderr);
-	}
-	if (options->command) {
-		fputs(options->all_cpus || options->cgroup ? " while this runs: " : "a new ", stderr);
-		mmt_write_escaped(options->command[0], stderr);
-	}
-	fputs("; Ctrl-C stops\n", stderr);
-}
-
 /* Reports the start to systemd, as sd_notify(3) does. */
 static void notify_service_manager(void)
 {
@@ -325,13 +305,30 @@ static void notify_service_manager(void)
 static void show_start(void *context)
 {
 	struct record_context *record = context;
+	const struct mmt_record_options *options = record->options;
 
-	if (!record->quiet)
-		put_start(record->options);
+	if (!record->quiet) {
+		fputs(options->wait_name ? "mmtrace record: waiting for a new " : "mmtrace record: recording ", stderr);
+		mmt_write_escaped(options->wait_name ? options->wait_name : "", stderr);
+		put_numbered("pid", options->pids, options->pid_count);
+		fputs(options->pid_count && options->tid_count ? ", " : "", stderr);
+		put_numbered("tid", options->tids, options->tid_count);
+		if (options->all_cpus)
+			fputs("every process", stderr);
+		if (options->cgroup) {
+			fputs("control group ", stderr);
+			mmt_write_escaped(options->cgroup, stderr);
+		}
+		if (options->command) {
+			fputs(options->all_cpus || options->cgroup ? " while this runs: " : "a new ", stderr);
+			mmt_write_escaped(options->command[0], stderr);
+		}
+		fputs("; Ctrl-C stops\n", stderr);
+	}
 	if (*record->namesakes)
 		message(record->command, "%s", record->namesakes);
 	/* A command may be the service that reports when it is ready. */
-	if (!record->options->command)
+	if (!options->command)
 		notify_service_manager();
 	if (record->ready_fd >= 0) {
 		if (write(record->ready_fd, "recording\n", 10) < 0)

@@ -110,33 +110,25 @@ static struct mmt_error *write_report(const void *context, FILE *stream)
 	return mmt_report_write_text(settings->report, text, stream);
 }
 
-/* Creates the report. Programs get the end, also where people get the moment before the processes freed what grew. */
-static struct mmt_error *create_report(struct report_settings *settings, struct mmt_report **report_ret)
+static int run_report(const struct command *command, struct report_settings *settings)
 {
 	struct mmt_report_options *options = &settings->selection.report;
 	bool chosen = options->from.kind || options->to.kind || options->every_ns || settings->check;
 	char size[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT];
-	struct freed_at_end freed;
-	struct mmt_error *error;
-
-	if (chosen || settings->display.json || settings->csv)
-		return report_create(options, report_ret);
-	error = report_create_before_end(options, report_ret, &freed);
-	if (!error && freed.bytes && !settings->display.html)
-		printf("%s, unmapped in the last %s, are shown; --to -0s shows the end\n",
-		       mmt_format_bytes(freed.bytes, size), mmt_format_duration(freed.last_ns, last));
-	return error;
-}
-
-static int run_report(const struct command *command, struct report_settings *settings)
-{
-	struct mmt_report_options *options = &settings->selection.report;
+	struct freed_at_end freed = {0};
 	struct mmt_report *report = NULL;
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
 	display_start(command, &settings->display, &options->input, 1);
-	error = create_report(settings, &report);
+	/* Programs get the end, also where people get the moment before the processes freed what grew. */
+	if (chosen || settings->display.json || settings->csv)
+		error = report_create(options, &report);
+	else
+		error = report_create_before_end(options, &report, &freed);
+	if (!error && freed.bytes && !settings->display.html)
+		printf("%s, unmapped in the last %s, are shown; --to -0s shows the end\n",
+		       mmt_format_bytes(freed.bytes, size), mmt_format_duration(freed.last_ns, last));
 	if (error)
 		return message_input_error(command, options->input, error);
 	settings->report = report;

@@ -130,24 +130,11 @@ static void take_job_signals(const struct screen *screen)
 	stops = continues = 0;
 }
 
-static void put_status(const struct screen *screen, FILE *stream)
-{
-	const struct top *top = screen->top;
-	const char *no_colour = getenv("NO_COLOR");
-
-	fprintf(stream, "\033[H\033[K%smmtrace top%s%s  by %s  sorted by %s", no_colour && *no_colour ? "" : "\033[7m",
-		screen->paused ? "  PAUSED" : "", top->ended ? "  RECORDING HAS ENDED" : "",
-		mmt_row_key_name(top->selection.report.by), sort_choices[top->display.text.sort]);
-	if (*top->filter)
-		fputs("  filter ", stream);
-	mmt_write_escaped(top->filter, stream);
-	fputs(top->baseline_ns ? "  since the baseline" : "", stream);
-	fputs("\033[m", stream);
-}
-
 static void draw(struct screen *screen)
 {
 	const char *text = screen->helps ? help : screen->text ? screen->text : "waiting for the first report\n";
+	const char *no_colour = getenv("NO_COLOR");
+	const struct top *top = screen->top;
 	size_t room = screen->rows > 2 ? screen->rows - 2 : 0, line = 0, scroll;
 	char *shown = NULL;
 	size_t size = 0;
@@ -162,7 +149,14 @@ static void draw(struct screen *screen)
 		screen->scroll = screen->lines > room ? screen->lines - room : 0;
 	scroll = screen->helps ? 0 : screen->scroll;
 	/* Erase before each line: behind one that fills the terminal, the cursor is still on its last column. */
-	put_status(screen, stream);
+	fprintf(stream, "\033[H\033[K%smmtrace top%s%s  by %s  sorted by %s", no_colour && *no_colour ? "" : "\033[7m",
+		screen->paused ? "  PAUSED" : "", top->ended ? "  RECORDING HAS ENDED" : "",
+		mmt_row_key_name(top->selection.report.by), sort_choices[top->display.text.sort]);
+	if (*top->filter)
+		fputs("  filter ", stream);
+	mmt_write_escaped(top->filter, stream);
+	fputs(top->baseline_ns ? "  since the baseline" : "", stream);
+	fputs("\033[m", stream);
 	while (*text && line < scroll + room) {
 		size_t length = strcspn(text, "\n");
 

@@ -233,19 +233,6 @@ static bool create_files(struct top_recorder *recorder, bool has_screen)
 	return created;
 }
 
-/* Prints what the recorder and its command have written while the screen was shown. Others may still write. */
-static void print_output(int output)
-{
-	off_t left = lseek(output, 0, SEEK_END), offset = 0;
-	char buffer[4096];
-	ssize_t count;
-
-	while (left > offset && (count = pread(output, buffer, sizeof(buffer), offset)) > 0) {
-		fwrite(buffer, 1, (size_t)count, stderr);
-		offset += count;
-	}
-}
-
 static int top(struct top *top)
 {
 	struct top_recorder recorder = {.top = top, .output = -1};
@@ -253,6 +240,9 @@ static int top(struct top *top)
 	bool has_screen = top_screen_fits(top);
 	int stop_fd = stop_signals_catch(), status = EXIT_UNUSABLE;
 	struct sigaction stop, quit;
+	off_t left, offset = 0;
+	char buffer[4096];
+	ssize_t count;
 
 	/* Ctrl-\ must not leave the recording behind. */
 	if (sigaction(SIGTERM, NULL, &stop) == 0 && sigaction(SIGQUIT, NULL, &quit) == 0 && quit.sa_handler != SIG_IGN)
@@ -266,8 +256,12 @@ static int top(struct top *top)
 	(void)top_report_end(&report, true);
 	free(report.text);
 	stop_recorder(&recorder);
-	if (recorder.output >= 0)
-		print_output(recorder.output);
+	/* Print what the recorder and its command have written while the screen was shown. Others may still write. */
+	left = recorder.output >= 0 ? lseek(recorder.output, 0, SEEK_END) : 0;
+	while (left > offset && (count = pread(recorder.output, buffer, sizeof(buffer), offset)) > 0) {
+		fwrite(buffer, 1, (size_t)count, stderr);
+		offset += count;
+	}
 	if (*recorder.directory) {
 		(void)unlink(recorder.path);
 		(void)rmdir(recorder.directory);
