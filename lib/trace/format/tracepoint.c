@@ -41,12 +41,23 @@ static void put_text(struct buffer *buffer, const char *text)
 	buffer_put(buffer, text, size);
 }
 
-/* Writes each system once, with all of its formats. */
-static void put_systems(const struct tracepoints *tracepoints, struct buffer *buffer)
+void tracepoints_encode(const struct tracepoints *tracepoints, uint32_t page_bytes, struct buffer *buffer)
 {
-	size_t count = tracepoints->items.count, counted_offset = buffer->size;
+	size_t count = tracepoints->items.count, counted_offset;
 	uint32_t systems = 0;
 
+	buffer_put(buffer, MAGIC, MAGIC_BYTES);
+	buffer_put_string(buffer, VERSION);
+	buffer_put_u8(buffer, LITTLE_ENDIAN_MARK);
+	buffer_put_u8(buffer, LONG_BYTES);
+	buffer_put_u32(buffer, page_bytes);
+	buffer_put_string(buffer, "header_page");
+	put_text(buffer, tracepoints->header_page);
+	buffer_put_string(buffer, "header_event");
+	put_text(buffer, tracepoints->header_event);
+	buffer_put_u32(buffer, 0); /* formats of ftrace's own events */
+	/* Each system once, with all of its formats. */
+	counted_offset = buffer->size;
 	buffer_put_u32(buffer, 0);
 	for (size_t i = 0; i < count; i++) {
 		const char *system = tracepoints->items.items[i].system;
@@ -70,21 +81,6 @@ static void put_systems(const struct tracepoints *tracepoints, struct buffer *bu
 		systems++;
 	}
 	buffer_patch_u32(buffer, counted_offset, systems);
-}
-
-void tracepoints_encode(const struct tracepoints *tracepoints, uint32_t page_bytes, struct buffer *buffer)
-{
-	buffer_put(buffer, MAGIC, MAGIC_BYTES);
-	buffer_put_string(buffer, VERSION);
-	buffer_put_u8(buffer, LITTLE_ENDIAN_MARK);
-	buffer_put_u8(buffer, LONG_BYTES);
-	buffer_put_u32(buffer, page_bytes);
-	buffer_put_string(buffer, "header_page");
-	put_text(buffer, tracepoints->header_page);
-	buffer_put_string(buffer, "header_event");
-	put_text(buffer, tracepoints->header_event);
-	buffer_put_u32(buffer, 0); /* formats of ftrace's own events */
-	put_systems(tracepoints, buffer);
 	buffer_put_u32(buffer, 0); /* kallsyms */
 	buffer_put_u32(buffer, 0); /* printk formats */
 	buffer_put_u64(buffer, 0); /* saved command lines */
