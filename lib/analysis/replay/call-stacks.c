@@ -172,26 +172,6 @@ static struct mmt_error *unwind_call(struct replay *replay, const struct process
 	return set_number(&replay->stacks, call, replay->stacks.callchains ? resolver_callchain(replay->code) : number);
 }
 
-/* Append to the circular list of its process; the map holds the last item. */
-static struct mmt_error *keep_early_sample(struct call_stacks *stacks, uint32_t process, uint64_t call,
-					   const struct event_stack *stack)
-{
-	struct early_sample *early = calloc(1, sizeof(*early));
-	struct early_sample *before = map_get_pointer(&stacks->early_samples, process);
-
-	if (!early || !map_put_pointer(&stacks->early_samples, process, early)) {
-		free(early);
-		return &error_no_memory;
-	}
-	early->next = before ? before->next : early;
-	if (before)
-		before->next = early;
-	stacks->early_count++;
-	stacks->early_bytes += stack->byte_count;
-	early->sample.number = call;
-	return keep_stack(&early->sample, stack);
-}
-
 static void forget_early(struct call_stacks *stacks, uint32_t process)
 {
 	struct early_sample *last = map_get_pointer(&stacks->early_samples, process);
@@ -269,11 +249,25 @@ static struct mmt_error *unwind_or_keep(struct replay *replay, uint32_t index, u
 {
 	const struct process *process = processes_at(replay->processes, index);
 	struct call_stacks *stacks = &replay->stacks;
+	struct early_sample *early, *before;
 
 	if (!replay->metadata->ours || replay->metadata->packed || space_is_described(process->space) ||
 	    stacks->early_count >= LIMIT_EARLY_SAMPLES || stacks->early_bytes >= LIMIT_EARLY_BYTES)
 		return unwind_call(replay, process, call, stack);
-	return keep_early_sample(stacks, index, call, stack);
+	/* Append to the circular list of its process; the map holds the last item. */
+	early = calloc(1, sizeof(*early));
+	before = map_get_pointer(&stacks->early_samples, index);
+	if (!early || !map_put_pointer(&stacks->early_samples, index, early)) {
+		free(early);
+		return &error_no_memory;
+	}
+	early->next = before ? before->next : early;
+	if (before)
+		before->next = early;
+	stacks->early_count++;
+	stacks->early_bytes += stack->byte_count;
+	early->sample.number = call;
+	return keep_stack(&early->sample, stack);
 }
 
 static struct mmt_error *unwind_joined(struct replay *replay, uint32_t process, uint64_t call,

@@ -14,19 +14,6 @@
 
 _Static_assert(MMT_CLASS_KINDS <= 1 << CLASS_BITS, "a class fits its bits");
 
-static bool is_stack(const struct space_attributes *attributes, const char *path)
-{
-	return attributes->stack || attributes->thread_stack || attributes->growsdown || starts_with(path, "[stack") ||
-	       starts_with(path, "[anon: glibc: pthread") || starts_with(path, "[anon:stack_and_tls");
-}
-
-/* Shared anonymous memory is a file without a name to the kernel. */
-static bool is_shared_memory(const struct space_attributes *attributes, const char *path)
-{
-	return attributes->shm || starts_with(path, "/SYSV") || starts_with(path, "[anon_shmem:") ||
-	       (attributes->shared && (starts_with(path, "/dev/zero") || starts_with(path, "//anon")));
-}
-
 static bool is_anonymous(const struct space_attributes *attributes, const char *path)
 {
 	if (starts_with(path, "//anon") || starts_with(path, "[anon:") || starts_with(path, "/dev/zero"))
@@ -51,11 +38,14 @@ enum mmt_class classes_of_interval(const struct space_interval *interval, const 
 	const struct space_attributes *attributes = &interval->attributes;
 	bool executable = attributes->protection & PROT_EXEC;
 
-	if (is_shared_memory(attributes, path))
+	/* Shared anonymous memory is a file without a name to the kernel. */
+	if (attributes->shm || starts_with(path, "/SYSV") || starts_with(path, "[anon_shmem:") ||
+	    (attributes->shared && (starts_with(path, "/dev/zero") || starts_with(path, "//anon"))))
 		return MMT_CLASS_SHM;
 	if (attributes->heap || starts_with(path, "[heap"))
 		return MMT_CLASS_HEAP;
-	if (is_stack(attributes, path))
+	if (attributes->stack || attributes->thread_stack || attributes->growsdown || starts_with(path, "[stack") ||
+	    starts_with(path, "[anon: glibc: pthread") || starts_with(path, "[anon:stack_and_tls"))
 		return MMT_CLASS_THREAD_STACK;
 	if (classes_is_hugetlb(attributes, path))
 		return MMT_CLASS_HUGETLB;

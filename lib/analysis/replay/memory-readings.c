@@ -154,42 +154,9 @@ static void take_swapped(struct memory_readings *memory, const struct event *eve
 		    subtract(point->swapped_bytes, subtract(point[-1].swapped_bytes, point[-1].swap_pss_bytes));
 }
 
-/* What the process can have added or given back itself since Pss was last read: a page that it stopped to share is
- * copied in a page fault. */
-static void count_changes(const struct memory_readings *memory, struct process_readings *process,
-			  const struct event *event, struct memory_point *point)
-{
-	uint64_t resident = limit_size(event->pss.resident_bytes), huge = limit_size(event->pss.huge_bytes);
-	uint64_t faults = subtract(event->pss.faults, process->last_faults), copied;
-
-	if (!process->has_pss)
-		return;
-	if (__builtin_mul_overflow(faults, memory->page_bytes, &copied))
-		copied = LIMIT_RESIDENT_BYTES;
-	copied = saturating_add(copied, subtract(huge, process->last_huge_bytes), LIMIT_RESIDENT_BYTES);
-	copied = saturating_add(copied, subtract(resident, process->last_resident_bytes), LIMIT_RESIDENT_BYTES);
-	point->gained_bytes = saturating_add(point->gained_bytes, copied, LIMIT_RESIDENT_BYTES);
-	point->lost_bytes =
-	    saturating_add(point->lost_bytes, subtract(process->last_resident_bytes, resident), LIMIT_RESIDENT_BYTES);
-}
-
 static uint64_t blend(uint64_t from, uint64_t to, double share)
 {
 	return (uint64_t)((double)from + ((double)to - (double)from) * share);
-}
-
-/* A process that started after Pss was first read shared as much before its own first reading as in it. */
-static void estimate_before(struct memory_point *first, const struct memory_point *point)
-{
-	uint64_t shared = subtract(point->resident_bytes, point->pss_bytes);
-	uint64_t not_alone = subtract(point->resident_bytes, point->private_bytes);
-
-	if (first->pss_bytes == first->resident_bytes)
-		return;
-	for (; first < point; first++) {
-		first->pss_bytes = subtract(first->resident_bytes, shared);
-		first->private_bytes = subtract(first->resident_bytes, not_alone);
-	}
 }
 
 /* Between two readings of Pss, what the process shared changed evenly. */
@@ -201,8 +168,17 @@ static void estimate_between(const struct memory_readings *memory, struct memory
 
 	while (before > first && !before[-1].has_pss)
 		before--;
+	/* A process that started after Pss was first read shared as much before its own first reading as in it. */
 	if (before == first) {
-		estimate_before(first, point);
+		uint64_t shared = subtract(point->resident_bytes, point->pss_bytes);
+		uint64_t not_alone = subtract(point->resident_bytes, point->private_bytes);
+
+		if (first->pss_bytes == first->resident_bytes)
+			return;
+		for (; first < point; first++) {
+			first->pss_bytes = subtract(first->resident_bytes, shared);
+			first->private_bytes = subtract(first->resident_bytes, not_alone);
+		}
 		return;
 	}
 	before--;
@@ -228,7 +204,20 @@ static void take_pss(struct memory_readings *memory, const struct event *event)
 
 	if (!point || point->has_pss || event->pss.reading != memory->number)
 		return;
-	count_changes(memory, process, event, point);
+	/* What the process can have added or given back itself since Pss was last read: a page that it stopped to share
+	 * is copied in a page fault. */
+	if (process->has_pss) {
+		uint64_t resident = limit_size(event->pss.resident_bytes), huge = limit_size(event->pss.huge_bytes);
+		uint64_t faults = subtract(event->pss.faults, process->last_faults), copied;
+
+		if (__builtin_mul_overflow(faults, memory->page_bytes, &copied))
+			copied = LIMIT_RESIDENT_BYTES;
+		copied = saturating_add(copied, subtract(huge, process->last_huge_bytes), LIMIT_RESIDENT_BYTES);
+		copied = saturating_add(copied, subtract(resident, process->last_resident_bytes), LIMIT_RESIDENT_BYTES);
+		point->gained_bytes = saturating_add(point->gained_bytes, copied, LIMIT_RESIDENT_BYTES);
+		point->lost_bytes = saturating_add(point->lost_bytes, subtract(process->last_resident_bytes, resident),
+						   LIMIT_RESIDENT_BYTES);
+	}
 	point->has_pss = process->has_pss = memory->has_pss = true;
 	point->pss_bytes = limit_size(event->pss.pss_bytes);
 	point->swap_pss_bytes = limit_size(event->pss.swap_pss_bytes);

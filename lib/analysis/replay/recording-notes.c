@@ -251,8 +251,17 @@ static bool is_of_others(const struct notes *notes, const char *group)
 	return others;
 }
 
-static void describe_groups(const struct notes *notes, struct mmt_report *report)
+void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_report *report)
 {
+	size_t first = memory_readings_first(&notes->memory, from_ns);
+
+	report->mark_count = notes->marks.count;
+	report->marks = notes->marks.items;
+	if (notes_count(notes, notes->command_end.pid))
+		report->command_end = notes->command_end;
+	report->resident_reading_count = notes->memory.readings.count - first;
+	if (report->resident_reading_count)
+		report->resident_readings = notes->memory.readings.items + first;
 	array_each(noted, notes->groups.items, notes->groups.count) {
 		struct mmt_control_group *group = &noted->counters;
 
@@ -268,20 +277,6 @@ static void describe_groups(const struct notes *notes, struct mmt_report *report
 	}
 	if (!report->control_group)
 		report->control_group = report->limiting_group;
-}
-
-void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_report *report)
-{
-	size_t first = memory_readings_first(&notes->memory, from_ns);
-
-	report->mark_count = notes->marks.count;
-	report->marks = notes->marks.items;
-	if (notes_count(notes, notes->command_end.pid))
-		report->command_end = notes->command_end;
-	report->resident_reading_count = notes->memory.readings.count - first;
-	if (report->resident_reading_count)
-		report->resident_readings = notes->memory.readings.items + first;
-	describe_groups(notes, report);
 }
 
 #define EXITED (1ULL << 32) /* beside the name */

@@ -94,8 +94,11 @@ static struct mmt_limit met(enum mmt_limit_kind kind, const struct noted_limit *
 	return (struct mmt_limit){.kind = kind, .value = limit->bytes, .used = used};
 }
 
-static struct mmt_limit find_memory_limit(const struct replay *replay, const struct failure *failure)
+struct mmt_limit refused_calls_limit(const struct replay *replay, const struct failure *failure,
+				     uint64_t mappings_at_end)
 {
+	const uint64_t most = replay->metadata->info.mapping_limit;
+	struct mmt_limit limit = {MMT_LIMIT_MAPPINGS, most, failure->refused.size.mappings};
 	const struct refused_call *call = &failure->refused;
 	const struct noted_limit *locked = find_limit(replay, failure->process, NOTE_LIMIT_LOCKED),
 				 *space = find_limit(replay, failure->process, NOTE_LIMIT_ADDRESS_SPACE),
@@ -104,6 +107,12 @@ static struct mmt_limit find_memory_limit(const struct replay *replay, const str
 				 *memory = notes_limit(&replay->notes, 0, NOTE_LIMIT_MEMORY),
 				 *pool = notes_limit(&replay->notes, 0, NOTE_LIMIT_HUGE_PAGES);
 
+	if (failure->error != ENOMEM && failure->error != EAGAIN)
+		return (struct mmt_limit){0};
+	if (limit.used < mappings_at_end)
+		limit.used = mappings_at_end;
+	if (failure->error == ENOMEM && most && limit.used + MAPPINGS_NEEDED >= most)
+		return limit;
 	if (failure->error == EAGAIN)
 		return locked ? met(MMT_LIMIT_LOCKED, locked, locked->used) : (struct mmt_limit){0};
 	if (call->is_data && !call->noreserve && is_exceeded(memory, 0, call->grows_bytes))
@@ -116,19 +125,4 @@ static struct mmt_limit find_memory_limit(const struct replay *replay, const str
 		return pool ? met(MMT_LIMIT_HUGE_PAGES, pool, pool->used) : (struct mmt_limit){0};
 	/* How much was committed in the moment of the call is not known, but no other limit explains it. */
 	return call->is_data && commit ? met(MMT_LIMIT_COMMIT, commit, commit->used) : (struct mmt_limit){0};
-}
-
-struct mmt_limit refused_calls_limit(const struct replay *replay, const struct failure *failure,
-				     uint64_t mappings_at_end)
-{
-	const uint64_t most = replay->metadata->info.mapping_limit;
-	struct mmt_limit limit = {MMT_LIMIT_MAPPINGS, most, failure->refused.size.mappings};
-
-	if (failure->error != ENOMEM && failure->error != EAGAIN)
-		return (struct mmt_limit){0};
-	if (limit.used < mappings_at_end)
-		limit.used = mappings_at_end;
-	if (failure->error == ENOMEM && most && limit.used + MAPPINGS_NEEDED >= most)
-		return limit;
-	return find_memory_limit(replay, failure);
 }

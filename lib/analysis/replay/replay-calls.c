@@ -60,22 +60,11 @@ static const struct space_interval *find_reserved(const struct space *space, con
 	return NULL;
 }
 
-static void count_made_writable(struct replay *replay, const struct space *space, const struct event *event)
-{
-	const struct space_interval *first = space_find(space, event->call.arguments[0]);
-
-	if (first && first->attributes.protection && !first->attributes.shared &&
-	    !(first->attributes.protection & PROT_WRITE) && (event->call.arguments[2] & PROT_WRITE) &&
-	    !has_failed(event))
-		replay->made_writable_bytes =
-		    saturating_add(replay->made_writable_bytes, event->call.arguments[1], UINT64_MAX);
-}
-
 /* The commit number must exist before the call makes the bytes accessible, so that equal neighbours merge. */
 static struct mmt_error *find_commit(struct replay *replay, const struct thread_state *state, const struct event *event,
 				     const struct process *process, uint32_t stack, uint32_t *commit_ret)
 {
-	const struct space_interval *reserved;
+	const struct space_interval *reserved, *first;
 	const struct allocation *allocation;
 	struct space_interval accessible;
 	uint32_t kind;
@@ -83,7 +72,12 @@ static struct mmt_error *find_commit(struct replay *replay, const struct thread_
 	*commit_ret = COMMIT_WITH_ALLOCATION;
 	if (call_describe(event->call.call)->effect != CALL_PROTECTS)
 		return NULL;
-	count_made_writable(replay, process->space, event);
+	first = space_find(process->space, event->call.arguments[0]);
+	if (first && first->attributes.protection && !first->attributes.shared &&
+	    !(first->attributes.protection & PROT_WRITE) && (event->call.arguments[2] & PROT_WRITE) &&
+	    !has_failed(event))
+		replay->made_writable_bytes =
+		    saturating_add(replay->made_writable_bytes, event->call.arguments[1], UINT64_MAX);
 	reserved = find_reserved(process->space, state, event);
 	if (!reserved)
 		return NULL;

@@ -682,30 +682,6 @@ struct mmt_error *replay_take_error(struct replay *replay)
 	return error;
 }
 
-static struct mmt_error *finish(struct replay *replay)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < replay->thread_states.count; i++) {
-		struct thread_state *state = replay->thread_states.items[i];
-
-		error = call_stacks_give_up(replay, state) ?: flush_mmap2(replay, state);
-	}
-	for (struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
-		error = call_stacks_unwind_early(replay, process->index);
-		replay->has_survivors |= !process->ended;
-		if (!error)
-			space_finish(process->space);
-	}
-	if (error)
-		return error;
-	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)
-		replay->last_ns = replay->metadata->loss.stop_ns;
-	if (replay->last_ns > replay->window.to_ns)
-		replay->last_ns = replay->window.to_ns;
-	return replay_take_error(replay);
-}
-
 static struct mmt_error *take_event(struct replay *replay, struct event *event, bool *end)
 {
 	const struct replay_watch *watch = &replay->watch;
@@ -763,7 +739,26 @@ static struct mmt_error *take_events(struct replay *replay, uint64_t calls)
 
 static struct mmt_error *run_pass(struct replay *replay)
 {
-	return take_events(replay, UINT64_MAX) ?: finish(replay);
+	struct mmt_error *error = take_events(replay, UINT64_MAX);
+
+	for (size_t i = 0; !error && i < replay->thread_states.count; i++) {
+		struct thread_state *state = replay->thread_states.items[i];
+
+		error = call_stacks_give_up(replay, state) ?: flush_mmap2(replay, state);
+	}
+	for (struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
+		error = call_stacks_unwind_early(replay, process->index);
+		replay->has_survivors |= !process->ended;
+		if (!error)
+			space_finish(process->space);
+	}
+	if (error)
+		return error;
+	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)
+		replay->last_ns = replay->metadata->loss.stop_ns;
+	if (replay->last_ns > replay->window.to_ns)
+		replay->last_ns = replay->window.to_ns;
+	return replay_take_error(replay);
 }
 
 struct mmt_error *replay_find_stacks(struct replay *replay)
@@ -793,22 +788,6 @@ static struct mmt_error *start_finding(const struct replay *replay, struct reade
 	return start_pass(first, &accounts);
 }
 
-/* Give the pass the stacks that one before it finds. */
-static struct mmt_error *find_stacks_first(struct replay *replay)
-{
-	struct replay first;
-	struct mmt_error *error = start_finding(replay, replay->reader, &first) ?: run_pass(&first);
-
-	replay->stacks = first.stacks;
-	first.stacks = (struct call_stacks){0};
-	replay->pass = 1;
-	replay->passes = 2;
-	end_pass(&first);
-	/* Return free memory to the kernel: what the second pass allocates does not fit into the gaps. */
-	(void)malloc_trim(0);
-	return error ? error : reader_rewind(replay->reader);
-}
-
 struct mmt_error *replay_follow(struct replay *replay, bool (*follow)(void *context, bool new_names), void *context)
 {
 	struct replay ahead; /* its stacks are lent to the other pass */
@@ -836,7 +815,20 @@ struct mmt_error *replay_follow(struct replay *replay, bool (*follow)(void *cont
 
 struct mmt_error *replay_run(struct replay *replay)
 {
-	struct mmt_error *error = replay->metadata->packed ? NULL : find_stacks_first(replay);
+	struct mmt_error *error = NULL;
+	struct replay first;
 
+	/* Give the pass the stacks that one before it finds. */
+	if (!replay->metadata->packed) {
+		error = start_finding(replay, replay->reader, &first) ?: run_pass(&first);
+		replay->stacks = first.stacks;
+		first.stacks = (struct call_stacks){0};
+		replay->pass = 1;
+		replay->passes = 2;
+		end_pass(&first);
+		/* Return free memory to the kernel: what the second pass allocates does not fit into the gaps. */
+		(void)malloc_trim(0);
+		error = error ? error : reader_rewind(replay->reader);
+	}
 	return error ? error : run_pass(replay);
 }

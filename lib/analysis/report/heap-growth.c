@@ -94,20 +94,6 @@ static void add_group(struct mmt_heap_kind *kinds, size_t *count, const struct m
 	}
 }
 
-/* Join kinds of equal sizes; they are sorted by these. */
-static size_t join(struct mmt_heap_kind *kinds, size_t count)
-{
-	size_t joined = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (joined && !compare_sizes(&kinds[joined - 1], &kinds[i]))
-			add_kind(&kinds[joined - 1], &kinds[i]);
-		else
-			kinds[joined++] = kinds[i];
-	}
-	return joined;
-}
-
 /* Join near sizes, but for one that most of their growth has. */
 static size_t join_near(struct mmt_heap_kind *kinds, size_t count)
 {
@@ -170,7 +156,7 @@ static size_t find_tables(struct mmt_heap_kind *kinds, size_t count)
 static struct mmt_error *find_kinds(struct resolver *code, const struct space *space, struct mmt_heap *heap,
 				    struct arena *arena)
 {
-	size_t most = heap->end->group_count + (heap->start ? heap->start->group_count : 0), count = 0;
+	size_t most = heap->end->group_count + (heap->start ? heap->start->group_count : 0), count = 0, joined = 0;
 	struct mmt_heap_kind *kinds = arena_alloc(arena, most, sizeof(*kinds));
 
 	if (!kinds)
@@ -180,8 +166,13 @@ static struct mmt_error *find_kinds(struct resolver *code, const struct space *s
 	for (size_t i = 0; heap->start && i < heap->start->group_count; i++)
 		add_group(kinds, &count, &heap->start->groups[i], false);
 	qsort(kinds, count, sizeof(*kinds), compare_sizes);
-	count = join(kinds, count);
-	count = find_tables(kinds, join_near(kinds, count));
+	for (size_t i = 0; i < count; i++) {
+		if (joined && !compare_sizes(&kinds[joined - 1], &kinds[i]))
+			add_kind(&kinds[joined - 1], &kinds[i]);
+		else
+			kinds[joined++] = kinds[i];
+	}
+	count = find_tables(kinds, join_near(kinds, joined));
 	qsort(kinds, count, sizeof(*kinds), compare_growth);
 	for (size_t i = 0; i < count; i++) {
 		const char *name = kinds[i].name, *type = NULL;

@@ -193,18 +193,19 @@ static bool is_open(enum mmt_row_verdict verdict)
 	return verdict == MMT_ROW_UNDECIDED || verdict == MMT_ROW_CACHE;
 }
 
-/*
- * Judge memory that was made accessible after it was mapped, by another stack or before the recording, for instance a
- * malloc arena that grows. If it is all that a set has, there are no lifetimes; otherwise the lifetimes of a few
- * mappings, which may be only reserved, do not show that it grows.
- */
-static struct mmt_error *judge_commits(const struct judging *judging, const uint32_t *sets, size_t set_count,
-				       bool are_rows, struct row_judgement *judgements)
+static struct mmt_error *judge(const struct judging *judging, const uint32_t *sets, size_t set_count, bool are_rows,
+			       struct row_judgement *judgements)
 {
-	struct series series;
+	struct series series = {0};
 	struct mmt_error *error =
-	    add_up(judging, sets, set_count, are_rows, judging->report->allocations_to_ns, &series);
+	    judge_survivors(judging, sets, set_count, judgements)
+		?: add_up(judging, sets, set_count, are_rows, judging->report->allocations_to_ns, &series);
 
+	/*
+	 * Judge memory that was made accessible after it was mapped, by another stack or before the recording, for
+	 * instance a malloc arena that grows. If it is all that a set has, there are no lifetimes; otherwise the
+	 * lifetimes of a few mappings, which may be only reserved, do not show that it grows.
+	 */
 	for (size_t i = 0; !error && i < set_count; i++) {
 		const uint64_t *points = series.of_sets[i] == VERDICT_NO_SET ? NULL : series.points[series.of_sets[i]];
 		bool unknown = judgements[i].verdict == MMT_ROW_UNKNOWN;
@@ -219,13 +220,6 @@ static struct mmt_error *judge_commits(const struct judging *judging, const uint
 	free(series.of_sets);
 	free(series.points);
 	return error;
-}
-
-static struct mmt_error *judge(const struct judging *judging, const uint32_t *sets, size_t set_count, bool are_rows,
-			       struct row_judgement *judgements)
-{
-	return judge_survivors(judging, sets, set_count, judgements)
-		   ?: judge_commits(judging, sets, set_count, are_rows, judgements);
 }
 
 /* What leaks of an account. */

@@ -54,11 +54,15 @@ static size_t without_clone_suffixes(const char *name)
 	return length;
 }
 
-/* The length of "JS:serve /app/server.js" in "JS:serve /app/server.js:10:5". */
-static size_t without_line(const char *name)
+size_t identity_name_length(const struct mmt_frame *frame)
 {
-	size_t length = strlen(name);
+	const char *name = frame->function;
+	size_t length;
 
+	if (!name || frame->kind != MMT_FRAME_JIT)
+		return name ? without_clone_suffixes(name) : 0;
+	length = strlen(name);
+	/* "JS:serve /app/server.js" of "JS:serve /app/server.js:10:5". */
 	for (int i = 0; i < 2; i++) {
 		size_t end = length;
 
@@ -69,13 +73,6 @@ static size_t without_line(const char *name)
 		length = end - 1;
 	}
 	return length;
-}
-
-size_t identity_name_length(const struct mmt_frame *frame)
-{
-	if (!frame->function)
-		return 0;
-	return frame->kind == MMT_FRAME_JIT ? without_line(frame->function) : without_clone_suffixes(frame->function);
 }
 
 /* The address that identifies a frame without a function. */

@@ -55,19 +55,14 @@ static bool is_native(const struct frame_record *record)
 	return !record->name_count && record->key.readable && record->key.image != NO_IMAGE;
 }
 
-/* The return address of a signal trampoline or of a coroutine's first function does not follow a call. */
-static bool is_target(struct module *module, const struct frame_key *key, const struct module_frame *functions)
-{
-	return !functions[0].function && key->is_return_address && module_follows_call(module, key->address) == 0;
-}
-
 static size_t name_native(struct resolver *resolver, const struct frame_key *key,
 			  struct module_frame functions[LIMIT_INLINED_FRAMES])
 {
 	struct module *module = mapped_modules_open(&resolver->mapped, key->image);
 	size_t count = module ? module_names(module, key->address - key->is_return_address, functions) : 0;
 
-	if (count && is_target(module, key, functions))
+	/* The return address of a signal trampoline or of a coroutine's first function does not follow a call. */
+	if (count && !functions[0].function && key->is_return_address && module_follows_call(module, key->address) == 0)
 		count = module_names(module, key->address, functions);
 	return count;
 }

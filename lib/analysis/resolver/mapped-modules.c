@@ -200,30 +200,27 @@ static enum module_state state_to_report(struct mapped_modules *mapped, const st
 	return state;
 }
 
-/* Open the module even if the file has changed since. NULL: out of memory. */
-static struct module *open_image(struct mapped_modules *mapped, const struct image_key *key)
-{
-	const char *path = intern_get(&mapped->paths, key->path, NULL);
-	struct module *module = key->inode ? open_recorded(mapped, key, path) : NULL;
-	const uint64_t *entry = map_get(&mapped->build_ids, key->path);
-	const struct build_id_entry *build_id =
-	    entry && *entry != NO_BUILD_ID ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
-
-	if (!module)
-		mapped_modules_note(mapped, modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
-							 build_id ? build_id->size : 0,
-							 key->inode == SPACE_INODE_UNKNOWN ? 0 : key->inode, &module));
-	return module;
-}
-
 struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image)
 {
 	struct image_state *state = &mapped->image_states.items[image];
+	const struct image_key *key = &state->key;
+	const struct build_id_entry *build_id;
+	const uint64_t *entry;
+	const char *path;
 
 	if (state->opened)
 		return state->module;
 	state->opened = true;
-	state->module = open_image(mapped, &state->key);
+	path = intern_get(&mapped->paths, key->path, NULL);
+	entry = map_get(&mapped->build_ids, key->path);
+	build_id = entry && *entry != NO_BUILD_ID ? &mapped->metadata->build_ids.entries.items[*entry] : NULL;
+	state->module = key->inode ? open_recorded(mapped, key, path) : NULL;
+	/* Open the module even if the file has changed since. */
+	if (!state->module)
+		mapped_modules_note(mapped,
+				    modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
+						 build_id ? build_id->size : 0,
+						 key->inode == SPACE_INODE_UNKNOWN ? 0 : key->inode, &state->module));
 	state->to_report = state_to_report(mapped, state->module, state->key.path);
 	return state->module;
 }

@@ -246,24 +246,20 @@ int resolver_names_failure(const struct resolver *resolver)
 	return modules_names_failure(resolver->mapped.modules);
 }
 
-/* In a packed recording. */
-static bool has_packed_go(const struct resolver *resolver)
-{
-	if (has_packed_runtime(resolver, runtimes_find("go")))
-		return true;
-	array_each(frame, resolver->frames.items, resolver->frames.count) {
-		if (frame->name_count && frame->names[0].function && starts_with(frame->names[0].function, "runtime."))
-			return true;
-	}
-	return false;
-}
-
 bool resolver_is_go(struct resolver *resolver, const struct space *space)
 {
 	struct module *program;
 
-	if (resolver->metadata->packed)
-		return has_packed_go(resolver);
+	if (resolver->metadata->packed) {
+		if (has_packed_runtime(resolver, runtimes_find("go")))
+			return true;
+		array_each(frame, resolver->frames.items, resolver->frames.count) {
+			if (frame->name_count && frame->names[0].function &&
+			    starts_with(frame->names[0].function, "runtime."))
+				return true;
+		}
+		return false;
+	}
 	program = find_program(resolver, space);
 	return program && module_is_go(program);
 }
