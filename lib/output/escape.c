@@ -32,21 +32,18 @@ static size_t decode_character(const unsigned char *text, uint32_t *character_re
 	return size;
 }
 
-/* Control characters, and characters that change the direction of the text around them. */
-static bool is_hostile(uint32_t character)
-{
-	return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x61c ||
-	       (character >= 0x200b && character <= 0x200f) || (character >= 0x2028 && character <= 0x202e) ||
-	       (character >= 0x2060 && character <= 0x206f) || character == 0xfeff;
-}
-
 static bool must_escape(uint32_t character, enum escape_mode mode)
 {
 	bool is_quote = character == '"' || character == '\\';
+	/* Control characters, and characters that change the direction of the text around them. */
+	bool is_hostile = character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x61c ||
+			  (character >= 0x200b && character <= 0x200f) ||
+			  (character >= 0x2028 && character <= 0x202e) ||
+			  (character >= 0x2060 && character <= 0x206f) || character == 0xfeff;
 
 	if (mode == ESCAPE_FOR_JSON)
 		return false;
-	return is_hostile(character) || (mode == ESCAPE_FOR_ASCII && character >= 0x80) ||
+	return is_hostile || (mode == ESCAPE_FOR_ASCII && character >= 0x80) ||
 	       (mode == ESCAPE_FOR_QUOTES && is_quote) || (mode == ESCAPE_FOR_WORD && (is_quote || character == ' '));
 }
 

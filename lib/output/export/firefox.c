@@ -170,13 +170,32 @@ static bool put_events(struct firefox *firefox, size_t place)
 	return ok;
 }
 
-/* Write the marks of the window, in the first thread only. */
-static void put_markers(const struct firefox *firefox, bool wanted)
+static void put_pid(struct document *document, const char *key, int32_t pid)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRId32, pid);
+	document_string(document, key, text);
+}
+
+/* Put the process, which follows the one before it, into the open object. */
+static void put_thread(struct firefox *firefox, size_t place)
 {
 	const struct mmt_report *report = firefox->export->report;
+	const struct mmt_process *process = &report->processes[place];
 	struct document *document = firefox->document;
-	size_t first = wanted ? 0 : report->mark_count, count;
+	size_t first = place ? report->mark_count : 0, count;
 
+	document_raw(document, "\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
+			       "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
+			       "\"showMarkersInTimeline\":true");
+	document_string(document, "name", selection_process_name(process));
+	document_bool(document, "isMainThread", true);
+	document_string(document, "processName", process->name);
+	put_pid(document, "pid", process->pid);
+	put_pid(document, "tid", process->pid);
+	firefox->failed |= !put_events(firefox, place);
+	/* The marks of the window, in the first thread only. */
 	while (first < report->mark_count && report->marks[first].time_ns < report->from_ns)
 		first++;
 	count = report->mark_count - first;
@@ -196,33 +215,6 @@ static void put_markers(const struct firefox *firefox, bool wanted)
 	PUT_CONSTANTS(document, count, "0", "phase", "category");
 	document_unsigned(document, "length", count);
 	document_close(document);
-}
-
-static void put_pid(struct document *document, const char *key, int32_t pid)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%" PRId32, pid);
-	document_string(document, key, text);
-}
-
-/* Put the process, which follows the one before it, into the open object. */
-static void put_thread(struct firefox *firefox, size_t place)
-{
-	const struct mmt_report *report = firefox->export->report;
-	const struct mmt_process *process = &report->processes[place];
-	struct document *document = firefox->document;
-
-	document_raw(document, "\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
-			       "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
-			       "\"showMarkersInTimeline\":true");
-	document_string(document, "name", selection_process_name(process));
-	document_bool(document, "isMainThread", true);
-	document_string(document, "processName", process->name);
-	put_pid(document, "pid", process->pid);
-	put_pid(document, "tid", process->pid);
-	firefox->failed |= !put_events(firefox, place);
-	put_markers(firefox, !place);
 }
 
 static void put_meta(const struct firefox *firefox)

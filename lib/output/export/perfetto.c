@@ -251,17 +251,6 @@ static void put_processes(struct perfetto *perfetto)
 	put_common(perfetto, report->start_ns, PACKET_PROCESS_TREE);
 }
 
-/* Use only letters and dots: the viewer puts the name into a query. */
-static const char *heap_name(enum mmt_class memory_class, char text[HEAP_NAME_BYTES])
-{
-	snprintf(text, HEAP_NAME_BYTES, "%s", mmt_class_name(memory_class));
-	for (char *position = text; *position; position++) {
-		if (*position == '-')
-			*position = '.';
-	}
-	return text;
-}
-
 /* Put the heap of the process that the run `first` is of. Returns the first run of the next process. */
 static size_t put_dump(struct perfetto *perfetto, size_t first, enum mmt_class memory_class, struct buffer *profile)
 {
@@ -295,7 +284,13 @@ static size_t put_dump(struct perfetto *perfetto, size_t first, enum mmt_class m
 		return i;
 	protobuf_number(message, DUMP_PID, (uint64_t)report->processes[process].pid);
 	protobuf_number(message, DUMP_TIMESTAMP, report->to_ns);
-	protobuf_string(message, DUMP_HEAP_NAME, heap_name(memory_class, text));
+	/* Use only letters and dots: the viewer puts the name into a query. */
+	snprintf(text, sizeof(text), "%s", mmt_class_name(memory_class));
+	for (char *position = text; *position; position++) {
+		if (*position == '-')
+			*position = '.';
+	}
+	protobuf_string(message, DUMP_HEAP_NAME, text);
 	protobuf_number(message, DUMP_INTERVAL_BYTES, 1);
 	protobuf_message(profile, PROFILE_PROCESS_DUMPS, message);
 	return i;

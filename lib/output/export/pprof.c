@@ -244,26 +244,6 @@ static void put_control_group(struct pprof *pprof, const char *path)
 		put_label(pprof, "cgroup", label, 0);
 }
 
-/* PIDs are numbers, so that viewers which make a series of each text do not make one of each process. */
-static void put_labels(struct pprof *pprof, const struct mmt_part *part)
-{
-	const struct mmt_report *report = pprof->export->report;
-	const struct mmt_process *process = &report->processes[part->process];
-
-	put_label(pprof, "comm", process->name ? process->name : "", 0);
-	put_label(pprof, "pid", NULL, process->pid);
-	if (process->control_group)
-		put_control_group(pprof, process->control_group);
-	if (part->thread.tid) {
-		put_label(pprof, "thread", part->thread.name ? part->thread.name : "", 0);
-		put_label(pprof, "tid", NULL, part->thread.tid);
-	}
-	put_label(pprof, "class", mmt_class_name(part->memory_class), 0);
-	put_label(pprof, "verdict", mmt_row_verdict_name(report->rows[part->row].verdict), 0);
-	if (part->file)
-		put_label(pprof, "file", part->file, 0);
-}
-
 static void put_value(struct buffer *values, uint64_t value)
 {
 	protobuf_varint(values, value < INT64_MAX ? value : INT64_MAX);
@@ -277,6 +257,7 @@ static void put_samples(struct pprof *pprof)
 	buffer_init(&locations, LIMIT_EXPORT_BYTES);
 	for (size_t i = 0; i < report->part_count; i++) {
 		const struct mmt_part *part = &report->parts[i];
+		const struct mmt_process *process = &report->processes[part->process];
 
 		if (!i || part->row != part[-1].row)
 			put_locations(pprof, &report->rows[part->row], &locations);
@@ -290,7 +271,20 @@ static void put_samples(struct pprof *pprof)
 		put_value(values, part->unfreed_count);
 		put_value(values, part->unfreed_bytes);
 		protobuf_message(&pprof->message, SAMPLE_VALUE, values);
-		put_labels(pprof, part);
+		/* PIDs are numbers, so that viewers which make a series of each text do not make one of each process.
+		 */
+		put_label(pprof, "comm", process->name ? process->name : "", 0);
+		put_label(pprof, "pid", NULL, process->pid);
+		if (process->control_group)
+			put_control_group(pprof, process->control_group);
+		if (part->thread.tid) {
+			put_label(pprof, "thread", part->thread.name ? part->thread.name : "", 0);
+			put_label(pprof, "tid", NULL, part->thread.tid);
+		}
+		put_label(pprof, "class", mmt_class_name(part->memory_class), 0);
+		put_label(pprof, "verdict", mmt_row_verdict_name(report->rows[part->row].verdict), 0);
+		if (part->file)
+			put_label(pprof, "file", part->file, 0);
 		put_field(pprof, PROFILE_SAMPLE, &pprof->message);
 	}
 	buffer_deinit(&locations);

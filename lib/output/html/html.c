@@ -562,21 +562,6 @@ static bool add_stack(struct page *page, const struct mmt_diff_entry *entry)
 	return vector_push(&page->stacks, stack);
 }
 
-static struct mmt_error *choose_stacks_of_report(struct page *page)
-{
-	const struct mmt_report *report = page->reports[0];
-	struct selection selection = {0};
-	struct mmt_error *error = selection_create(report, page->options, true, &selection);
-
-	for (size_t i = 0; !error && i < selection.count; i++) {
-		if (!add_stack(page, &(struct mmt_diff_entry){.after = selection.rows[i]}))
-			error = &error_no_memory;
-	}
-	page->left_out = report->row_count - selection.count;
-	free(selection.rows);
-	return error;
-}
-
 /* Those that changed come first. */
 static struct mmt_error *choose_stacks_of_diff(struct page *page)
 {
@@ -602,7 +587,9 @@ static struct mmt_error *choose_stacks_of_diff(struct page *page)
 /* Choose the stacks and the steps of the lifetimes. */
 static struct mmt_error *prepare(struct page *page)
 {
+	struct selection selection = {0};
 	uint64_t bits = UNIT_MAX;
+	struct mmt_error *error;
 
 	for (unsigned i = 0; i < page->report_count; i++) {
 		const struct mmt_report *report = page->reports[i];
@@ -619,7 +606,16 @@ static struct mmt_error *prepare(struct page *page)
 		}
 	}
 	page->unit = bits & -bits;
-	return page->diff ? choose_stacks_of_diff(page) : choose_stacks_of_report(page);
+	if (page->diff)
+		return choose_stacks_of_diff(page);
+	error = selection_create(page->reports[0], page->options, true, &selection);
+	for (size_t i = 0; !error && i < selection.count; i++) {
+		if (!add_stack(page, &(struct mmt_diff_entry){.after = selection.rows[i]}))
+			error = &error_no_memory;
+	}
+	page->left_out = page->reports[0]->row_count - selection.count;
+	free(selection.rows);
+	return error;
 }
 
 static struct mmt_error *write_page(struct page *page, FILE *stream)

@@ -162,16 +162,6 @@ static bool must_escape(const struct document *document, char character)
 	       (document->form == DOCUMENT_FOR_HTML && (character == '<' || character == '>' || character == '&'));
 }
 
-/* Whether no character needs an escape. */
-static bool is_plain(const struct document *document, const char *value)
-{
-	for (; *value; value++) {
-		if (*value < ' ' || *value > '~' || *value == '"' || *value == '\\' || must_escape(document, *value))
-			return false;
-	}
-	return true;
-}
-
 static int write_escaped(const char *text, size_t size, void *context)
 {
 	const struct document *document = context;
@@ -187,6 +177,7 @@ static int write_escaped(const char *text, size_t size, void *context)
 void document_string(struct document *document, const char *key, const char *value)
 {
 	struct buffer *escaped = &document->escaped;
+	const char *plain = value;
 	struct mmt_error *error;
 	json_t *string;
 
@@ -194,7 +185,9 @@ void document_string(struct document *document, const char *key, const char *val
 		document_null(document, key);
 		return;
 	}
-	if (is_plain(document, value)) {
+	while (*plain >= ' ' && *plain <= '~' && *plain != '"' && *plain != '\\' && !must_escape(document, *plain))
+		plain++;
+	if (!*plain) {
 		if (begin_value(document, key))
 			fprintf(document->stream, "\"%s\"", value);
 		return;

@@ -335,18 +335,6 @@ static void put_marks(struct document *document, const struct mmt_report *report
 	}
 }
 
-static void put_command_end(struct document *document, const struct mmt_command_end *end)
-{
-	if (!open_known(document, "command_end", end->time_ns))
-		return;
-	document_unsigned(document, "time_ns", end->time_ns);
-	document_signed(document, "pid", end->pid);
-	document_unsigned(document, "exit_status",
-			  WIFEXITED(end->status) ? (uint64_t)WEXITSTATUS(end->status) : MMT_UNKNOWN);
-	document_unsigned(document, "signal", WIFSIGNALED(end->status) ? (uint64_t)WTERMSIG(end->status) : MMT_UNKNOWN);
-	document_close(document);
-}
-
 static void put_control_group(struct document *document, const struct mmt_report *report, const char *key,
 			      const struct mmt_control_group *row)
 {
@@ -413,6 +401,8 @@ static void put_heap(struct document *document, const struct mmt_heap *heap)
 /* Put everything except the rows into the open object. */
 static void put_recording(struct document *document, const struct mmt_report *it)
 {
+	const struct mmt_command_end *end = &it->command_end;
+
 	RECORDING_MEMBERS(PUT_MEMBER)
 	put_unsigned(document, "mapping_limit", it->mapping_limit, it->mapping_limit);
 	document_string(document, "by", mmt_row_key_name(it->by));
@@ -440,7 +430,15 @@ static void put_recording(struct document *document, const struct mmt_report *it
 		put_heap(document, &it->heaps[i]);
 	put_marks(document, it, "marks", false);
 	put_marks(document, it, "oom_kills", true);
-	put_command_end(document, &it->command_end);
+	if (open_known(document, "command_end", end->time_ns)) {
+		document_unsigned(document, "time_ns", end->time_ns);
+		document_signed(document, "pid", end->pid);
+		document_unsigned(document, "exit_status",
+				  WIFEXITED(end->status) ? (uint64_t)WEXITSTATUS(end->status) : MMT_UNKNOWN);
+		document_unsigned(document, "signal",
+				  WIFSIGNALED(end->status) ? (uint64_t)WTERMSIG(end->status) : MMT_UNKNOWN);
+		document_close(document);
+	}
 	document_each_object(document, "resident_readings", i, it->resident_reading_count) {
 		document_unsigned(document, "time_ns", it->resident_readings[i].time_ns);
 		document_unsigned(document, "resident_bytes", it->resident_readings[i].resident_bytes);
@@ -506,20 +504,6 @@ static void put_rate(struct document *document, const char *key, double bytes_pe
 	document_unsigned(document, key, usable ? (uint64_t)(bytes_per_second + 0.5) : MMT_UNKNOWN);
 }
 
-static void put_entry(struct document *document, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
-{
-	document_string(document, "change", mmt_change_name(entry->change));
-	document_signed(document, "bytes", entry->bytes);
-	document_signed(document, "committed_bytes", entry->committed_bytes);
-	document_signed(document, "count", entry->count);
-	document_unsigned(document, "differing_frames", entry->differing_frames);
-	document_unsigned(document, "part_of", entry->part_of ? entry->part_of->id : MMT_UNKNOWN);
-	put_rate(document, "before_bytes_per_second", diff->rated ? entry->before_bytes_per_second : -1);
-	put_rate(document, "after_bytes_per_second", diff->rated ? entry->after_bytes_per_second : -1);
-	put_row(document, "before", entry->before);
-	put_row(document, "after", entry->after);
-}
-
 struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mmt_text_options *options, FILE *stream)
 {
 	bool same = it->relation == MMT_DIFF_SAME_PROCESS;
@@ -551,8 +535,20 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mm
 			put_heap(document, &it->heaps[i]);
 		DIFF_MEMBERS(PUT_MEMBER)
 		document_unsigned(document, "hidden_count", selection.hidden_count);
-		document_each_object(document, "entries", i, selection.count)
-			put_entry(document, it, selection.entries[i]);
+		document_each_object(document, "entries", i, selection.count) {
+			const struct mmt_diff_entry *entry = selection.entries[i];
+
+			document_string(document, "change", mmt_change_name(entry->change));
+			document_signed(document, "bytes", entry->bytes);
+			document_signed(document, "committed_bytes", entry->committed_bytes);
+			document_signed(document, "count", entry->count);
+			document_unsigned(document, "differing_frames", entry->differing_frames);
+			document_unsigned(document, "part_of", entry->part_of ? entry->part_of->id : MMT_UNKNOWN);
+			put_rate(document, "before_bytes_per_second", it->rated ? entry->before_bytes_per_second : -1);
+			put_rate(document, "after_bytes_per_second", it->rated ? entry->after_bytes_per_second : -1);
+			put_row(document, "before", entry->before);
+			put_row(document, "after", entry->after);
+		}
 		error = document_finish(document);
 	}
 	free(selection.entries);

@@ -282,31 +282,6 @@ static void add_sum(struct text *text, const struct check_sum *sum, bool several
 	add_unsure(text, sum);
 }
 
-static void put_wrong(struct text *text, const struct mmt_report *report, const struct check_sum *wrong)
-{
-	const struct mmt_process *process = NULL;
-	uint64_t rest_bytes = wrong->mismatch_bytes;
-
-	for (int i = 0; i < WRONG_NAMED && (process = text_next_process(report, process, rank_wrong)) != NULL; i++) {
-		struct check_sum sum = {0};
-
-		add_process(&sum, process);
-		add_label_of(text, report, process);
-		add_sum(text, &sum, false);
-		if (report->process_count > 1) {
-			text_add(text, ": ");
-			text_add_process(text, process);
-		}
-		text_end_sentence(text, TEXT_BAD, 2 * TEXT_INDENT);
-		rest_bytes -= process->mismatch_bytes;
-	}
-	if (wrong->processes <= WRONG_NAMED)
-		return;
-	add_label(text, report);
-	text_line(text, TEXT_BAD, "%s more %s, %s differ", text_count(text, wrong->processes - WRONG_NAMED),
-		  text_plural(wrong->processes - WRONG_NAMED, "process", "processes"), text_bytes(text, rest_bytes));
-}
-
 /* Print one line for all processes that were not checked, if any. */
 static void put_unchecked(struct text *text, const struct mmt_report *report, const struct checks *checks)
 {
@@ -345,8 +320,28 @@ static void put_unchecked(struct text *text, const struct mmt_report *report, co
 void text_checks(struct text *text, const struct mmt_report *report)
 {
 	struct checks checks = checks_sum(report);
+	uint64_t rest_bytes = checks.wrong.mismatch_bytes, rest;
+	const struct mmt_process *process = NULL;
 
-	put_wrong(text, report, &checks.wrong);
+	for (int i = 0; i < WRONG_NAMED && (process = text_next_process(report, process, rank_wrong)) != NULL; i++) {
+		struct check_sum sum = {0};
+
+		add_process(&sum, process);
+		add_label_of(text, report, process);
+		add_sum(text, &sum, false);
+		if (report->process_count > 1) {
+			text_add(text, ": ");
+			text_add_process(text, process);
+		}
+		text_end_sentence(text, TEXT_BAD, 2 * TEXT_INDENT);
+		rest_bytes -= process->mismatch_bytes;
+	}
+	if (checks.wrong.processes > WRONG_NAMED) {
+		rest = checks.wrong.processes - WRONG_NAMED;
+		add_label(text, report);
+		text_line(text, TEXT_BAD, "%s more %s, %s differ", text_count(text, rest),
+			  text_plural(rest, "process", "processes"), text_bytes(text, rest_bytes));
+	}
 	if (checks.equal.processes) {
 		add_label(text, report);
 		add_sum(text, &checks.equal, report->process_count > 1);

@@ -221,16 +221,6 @@ void text_heap_answer(struct text *text, const struct mmt_report *report)
 		put_answer(text, report, report->heaps, "");
 }
 
-/* A process that has ended is no surprise, nor one without a heap. */
-static bool is_worth_words(const struct mmt_heap *heap)
-{
-	const struct mmt_heap_census *census = heap->end;
-
-	return heap->census_count || !(census->result == MMT_HEAP_ENDED ? heap->process->ended
-									: census->result == MMT_HEAP_NOT_WALKED &&
-									      census->allocator == MMT_ALLOCATOR_NONE);
-}
-
 /* Why there is no answer. */
 static void put_unread(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
 {
@@ -299,7 +289,13 @@ void text_heaps(struct text *text, const struct mmt_report *report, bool that_ma
 	size_t count = 0;
 
 	array_each(heap, report->heaps, report->heap_count) {
-		if (!is_worth_words(heap) || count++ >= HEAPS_SHOWN ||
+		const struct mmt_heap_census *census = heap->end;
+		/* A process that has ended is no surprise, nor one without a heap. */
+		bool expected = census->result == MMT_HEAP_ENDED
+				    ? heap->process->ended
+				    : census->result == MMT_HEAP_NOT_WALKED && census->allocator == MMT_ALLOCATOR_NONE;
+
+		if ((!heap->census_count && expected) || count++ >= HEAPS_SHOWN ||
 		    (heap->census_count && matters(report, heap)) != that_matter)
 			continue;
 		text_end_line(text);
