@@ -109,22 +109,11 @@ static bool place_entries(struct code_timeline *timeline)
 	return timeline->entries;
 }
 
-/* Has the node, or one above or below it, an entry so far? `ends`: of the entries so far, by node; `below`: whether
- * there are entries below a node. */
-static bool is_covered(const struct code_timeline *timeline, const uint32_t *ends, const bool *below, size_t node)
-{
-	bool covered = below[node];
-
-	for (; node && !covered; node /= 2)
-		covered = ends[node] > timeline->starts[node];
-	return covered;
-}
-
 static bool enter_ranges(struct code_timeline *timeline)
 {
 	size_t nodes = 2 * timeline->bound_count, node;
-	CLEANUP(free) uint32_t *ends = malloc((nodes + 1) * sizeof(*ends));
-	CLEANUP(free) bool *below = calloc(nodes + 1, sizeof(*below));
+	CLEANUP(free) uint32_t *ends = malloc((nodes + 1) * sizeof(*ends)); /* of the entries so far, by node */
+	CLEANUP(free) bool *below = calloc(nodes + 1, sizeof(*below));	    /* whether there are entries below a node */
 	uint32_t count = 0;
 
 	timeline->replacing = malloc((timeline->count + 1) * sizeof(*timeline->replacing));
@@ -137,7 +126,10 @@ static bool enter_ranges(struct code_timeline *timeline)
 		bool replaces = false;
 
 		while ((node = next_node(&walk))) {
-			replaces |= is_covered(timeline, ends, below, node);
+			/* Has the node, or one above or below it, an entry so far? */
+			replaces |= below[node];
+			for (size_t above = node; above && !replaces; above /= 2)
+				replaces = ends[above] > timeline->starts[above];
 			timeline->entries[ends[node]++] = (uint32_t)i;
 			for (node /= 2; node && !below[node]; node /= 2)
 				below[node] = true;

@@ -114,16 +114,6 @@ static bool read_move(struct jitdump *dump, struct bytes record, uint64_t time_n
 	return add_place(dump, from, size, time_ns, NO_CODE) && add_place(dump, to, size, time_ns, (uint32_t)*code);
 }
 
-static void read_debug_info(struct jitdump *dump, struct bytes record)
-{
-	bytes_u64(&record); /* address of the code, which equals that of the next LOAD */
-	dump->next.line_count = bytes_u64(&record);
-	if (!bytes_ok(&record) || dump->next.line_count > bytes_left(&record) / LINE_BYTES)
-		dump->stats.refused++;
-	dump->next.lines = record.position;
-	dump->next.lines_size = bytes_left(&record);
-}
-
 static void read_unwinding_info(struct jitdump *dump, struct bytes record)
 {
 	uint64_t size = bytes_u64(&record), header_size = bytes_u64(&record);
@@ -155,8 +145,14 @@ static bool read_records(struct jitdump *dump, struct bytes *bytes)
 		if ((id == RECORD_LOAD && !read_load(dump, record, time_ns)) ||
 		    (id == RECORD_MOVE && !read_move(dump, record, time_ns)))
 			return false;
-		if (id == RECORD_DEBUG_INFO)
-			read_debug_info(dump, record);
+		if (id == RECORD_DEBUG_INFO) {
+			bytes_u64(&record); /* address of the code, which equals that of the next LOAD */
+			dump->next.line_count = bytes_u64(&record);
+			if (!bytes_ok(&record) || dump->next.line_count > bytes_left(&record) / LINE_BYTES)
+				dump->stats.refused++;
+			dump->next.lines = record.position;
+			dump->next.lines_size = bytes_left(&record);
+		}
 		if (id == RECORD_UNWINDING_INFO)
 			read_unwinding_info(dump, record);
 	}

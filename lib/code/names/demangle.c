@@ -11,17 +11,6 @@
 
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI)
 
-/* The library puts brackets around what is not a name of Ada. */
-static char *demangle_ada(const char *name)
-{
-	char *text = ada_demangle(name, 0);
-
-	if (text && *text != '<')
-		return text;
-	free(text);
-	return NULL;
-}
-
 char *demangle(const char *name, bool ada)
 {
 	char *text;
@@ -31,7 +20,15 @@ char *demangle(const char *name, bool ada)
 	text = rust_demangle(name, OPTIONS);
 	if (!text)
 		text = cplus_demangle_v3(name, OPTIONS);
-	return text || !ada ? text : demangle_ada(name);
+	if (text || !ada)
+		return text;
+	text = ada_demangle(name, 0);
+	/* The library puts brackets around what is not a name of Ada. */
+	if (text && *text == '<') {
+		free(text);
+		text = NULL;
+	}
+	return text;
 }
 
 char *demangle_type(const char *name)

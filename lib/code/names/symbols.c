@@ -205,24 +205,6 @@ static int compare_symbols(const void *left, const void *right)
 	return order ?: order_of(a->index, b->index);
 }
 
-/* Keep only the first of several aliases, with the size of the one that has one. */
-static void merge_aliases(struct symbols *symbols)
-{
-	size_t kept = 0;
-
-	array_each(symbol, symbols->table.items, symbols->table.count) {
-		struct symbol *first = kept ? &symbols->table.items[kept - 1] : NULL;
-
-		if (!first || first->start != symbol->start) {
-			symbols->table.items[kept++] = *symbol;
-		} else if (!first->sized && symbol->sized) {
-			first->sized = true;
-			first->end = symbol->end;
-		}
-	}
-	symbols->table.count = kept;
-}
-
 /* Whether the debug file has the module's load address: it has unless one of them was relocated after linking. */
 static bool has_same_addresses(Elf *module, Elf *debug)
 {
@@ -311,6 +293,7 @@ static void load_debug(struct symbols *symbols)
 
 static void load(struct symbols *symbols)
 {
+	size_t kept = 0;
 	int count;
 
 	if (symbols->loaded)
@@ -321,7 +304,18 @@ static void load(struct symbols *symbols)
 		;
 	add_go_functions(symbols);
 	vector_sort(&symbols->table, compare_symbols);
-	merge_aliases(symbols);
+	/* Keep only the first of several aliases, with the size of the one that has one. */
+	array_each(symbol, symbols->table.items, symbols->table.count) {
+		struct symbol *first = kept ? &symbols->table.items[kept - 1] : NULL;
+
+		if (!first || first->start != symbol->start) {
+			symbols->table.items[kept++] = *symbol;
+		} else if (!first->sized && symbol->sized) {
+			first->sized = true;
+			first->end = symbol->end;
+		}
+	}
+	symbols->table.count = kept;
 }
 
 /* Number of symbols that start at or before `address`. */

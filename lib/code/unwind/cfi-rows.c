@@ -644,30 +644,13 @@ static const struct cfi_row *store_row(struct cfi_rows *rows, const struct store
 	return &stored->row;
 }
 
-/* NULL: the row cannot be stored. */
-static const struct cfi_row *make_row(struct cfi_rows *rows, const struct cfi_machine *machine)
-{
-	const struct cfi_state *state = &machine->state;
-	struct stored_row key;
-
-	memset(&key, 0, sizeof(key));
-	key.row.cfa_kind = state->cfa_kind;
-	key.row.cfa_register = state->cfa_register;
-	key.row.cfa_offset = (int32_t)state->cfa_offset;
-	key.row.cfa_addend = state->cfa_addend;
-	key.row.plt_threshold = state->plt_threshold;
-	key.row.return_column = machine->cie->return_column;
-	key.row.signal_frame = machine->cie->signal_frame;
-	for (uint64_t left = state->specified; left; left &= left - 1)
-		key.rules[key.row.rule_count++] = state->rules[__builtin_ctzll(left)];
-	return state->cfa_offset == key.row.cfa_offset ? store_row(rows, &key) : NULL;
-}
-
 /* Run the instructions of the CIE, then those of the entry up to the row that covers `address`. */
 static const struct cfi_row *compute_row(struct cfi_rows *rows, const struct cfi_fde *fde, uint64_t address)
 {
 	struct cfi_machine machine;
+	const struct cfi_state *state = &machine.state;
 	struct bytes initial = fde->cie.instructions, instructions = fde->instructions;
+	struct stored_row key;
 	uint64_t next;
 
 	if (address >= fde->end || bytes_left(&instructions) > LIMIT_CFI_ENTRY_BYTES)
@@ -684,7 +667,19 @@ static const struct cfi_row *compute_row(struct cfi_rows *rows, const struct cfi
 	machine.saved_count = 0;
 	while (cfi_machine_run(&machine, &instructions, &next) && next <= address)
 		machine.location = next;
-	return bytes_ok(&instructions) ? make_row(rows, &machine) : NULL;
+	if (!bytes_ok(&instructions))
+		return NULL;
+	memset(&key, 0, sizeof(key));
+	key.row.cfa_kind = state->cfa_kind;
+	key.row.cfa_register = state->cfa_register;
+	key.row.cfa_offset = (int32_t)state->cfa_offset;
+	key.row.cfa_addend = state->cfa_addend;
+	key.row.plt_threshold = state->plt_threshold;
+	key.row.return_column = machine.cie->return_column;
+	key.row.signal_frame = machine.cie->signal_frame;
+	for (uint64_t left = state->specified; left; left &= left - 1)
+		key.rules[key.row.rule_count++] = state->rules[__builtin_ctzll(left)];
+	return state->cfa_offset == key.row.cfa_offset ? store_row(rows, &key) : NULL;
 }
 
 /* The last entry that begins at or before `address`. False: there is none. A header that lists something else than
