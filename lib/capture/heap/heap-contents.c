@@ -81,18 +81,14 @@ static char *read_type_name(const struct heap_source *source, uint64_t vtable)
 	return length > first && length < size && !name[length] ? strdup(name + first) : NULL;
 }
 
-static bool is_printable(char byte)
-{
-	return (byte >= ' ' && byte <= '~') || byte == '\t' || byte == '\n' || byte == '\r';
-}
-
 static bool is_text(const uint64_t words[2])
 {
 	char bytes[2 * sizeof(*words)];
 	size_t length = 0;
 
 	memcpy(bytes, words, sizeof(bytes));
-	while (length < sizeof(bytes) && is_printable(bytes[length]))
+	while (length < sizeof(bytes) && ((bytes[length] >= ' ' && bytes[length] <= '~') || bytes[length] == '\t' ||
+					  bytes[length] == '\n' || bytes[length] == '\r'))
 		length++;
 	return length == sizeof(bytes) || (length >= TEXT_BYTES_MIN && !bytes[length]);
 }

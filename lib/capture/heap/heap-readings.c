@@ -523,19 +523,6 @@ struct mmt_error *heap_census_stop(struct recorder *recorder)
 	return error;
 }
 
-static struct mmt_error *give_up(struct heap_jobs *jobs)
-{
-	struct mmt_error *error = NULL;
-
-	if (jobs->helper->child)
-		error = keep_none(jobs, jobs->pid, jobs->helper_when);
-	(void)helper_end(jobs->helper, 0);
-	for (size_t i = 0; !error && i < jobs->waiting.count; i++)
-		error = keep_none(jobs, jobs->waiting.items[i], jobs->when);
-	jobs->waiting.count = 0;
-	return error;
-}
-
 struct mmt_error *heap_census_encode(struct recorder *recorder, struct buffer *buffer)
 {
 	struct heap_jobs *jobs = recorder->jobs.heap;
@@ -554,7 +541,12 @@ struct mmt_error *heap_census_encode(struct recorder *recorder, struct buffer *b
 		}
 		if (clock_now_ns() >= begin_ns + LIMIT_HEAP_END_NS ||
 		    recorder_stop_requests(recorder) > recorder->stop_requests) {
-			error = give_up(jobs);
+			if (jobs->helper->child)
+				error = keep_none(jobs, jobs->pid, jobs->helper_when);
+			(void)helper_end(jobs->helper, 0);
+			for (size_t i = 0; !error && i < jobs->waiting.count; i++)
+				error = keep_none(jobs, jobs->waiting.items[i], jobs->when);
+			jobs->waiting.count = 0;
 			break;
 		}
 		(void)poll(&answer, 1, jobs->helper->child ? POLL_MILLISECONDS : 1);

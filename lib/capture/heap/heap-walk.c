@@ -413,27 +413,6 @@ static struct mmt_error *collect_fastbin(struct walk *walk, uint64_t address, ui
 	return NULL;
 }
 
-static struct mmt_error *collect_fastbins(struct walk *walk, uint64_t arena)
-{
-	uint64_t heads[FASTBINS];
-	struct mmt_error *error = NULL;
-
-	if (!peek(walk, arena + ARENA_FASTBINS, heads, sizeof(heads)))
-		return NULL;
-	for (unsigned i = 0; !error && i < FASTBINS; i++)
-		error = collect_fastbin(walk, heads[i], CHUNK_BYTES_MIN + i * ALIGNMENT);
-	return error;
-}
-
-static bool is_fast(struct walk *walk, uint64_t address)
-{
-	size_t *next = &walk->next_fastbin;
-
-	while (*next < walk->fastbins.count && walk->fastbins.items[*next] < address)
-		++*next;
-	return *next < walk->fastbins.count && walk->fastbins.items[*next] == address;
-}
-
 /* ---- regions ---- */
 
 static struct mmt_error *add_region(struct walk *walk, const struct region *region)
@@ -552,12 +531,15 @@ static struct mmt_error *find_arenas(struct walk *walk)
 	struct mmt_error *error = NULL;
 
 	while (!error && arena && !map_get(&walk->arenas, arena) && !is_over(walk)) {
-		uint64_t before = (arena & ~(uint64_t)(PAGE_BYTES - 1)), first = 0;
+		uint64_t before = (arena & ~(uint64_t)(PAGE_BYTES - 1)), first = 0, heads[FASTBINS];
+		bool has_fastbins;
 
 		if (!map_put(&walk->arenas, arena, 1))
 			return &error_no_memory;
 		walk->census->arenas++;
-		error = collect_fastbins(walk, arena);
+		has_fastbins = peek(walk, arena + ARENA_FASTBINS, heads, sizeof(heads));
+		for (unsigned i = 0; has_fastbins && !error && i < FASTBINS; i++)
+			error = collect_fastbin(walk, heads[i], CHUNK_BYTES_MIN + i * ALIGNMENT);
 		if (!error && arena == walk->main_arena)
 			error = find_main_regions(walk, arena);
 		else if (!error && (arena - before == HEAP_INFO_BYTES || arena - before == HEAP_INFO_BYTES_2_35) &&
@@ -575,6 +557,7 @@ static struct mmt_error *find_arenas(struct walk *walk)
 static struct mmt_error *count_in_use(struct walk *walk, const struct chunk *chunk, uint64_t below)
 {
 	struct mmt_heap_census *census = walk->census;
+	size_t *next = &walk->next_fastbin;
 	uint64_t size = size_of(chunk);
 	struct mmt_error *error = NULL;
 
@@ -582,7 +565,9 @@ static struct mmt_error *count_in_use(struct walk *walk, const struct chunk *chu
 		error = note_tcache(walk, chunk, false);
 	if (error)
 		return error;
-	if (is_fast(walk, chunk->address)) {
+	while (*next < walk->fastbins.count && walk->fastbins.items[*next] < chunk->address)
+		++*next;
+	if (*next < walk->fastbins.count && walk->fastbins.items[*next] == chunk->address) {
 		census->fastbin_bytes += size;
 		return NULL;
 	}
@@ -772,21 +757,6 @@ static bool is_damaged(struct walk *walk)
 	return true;
 }
 
-/* The parts are from different moments: a block that is freed in one and allocated in another may count twice, or not
- * at all. What has changed in some of them since shows how much that can be. */
-static uint64_t estimate_change(struct walk *walk)
-{
-	size_t count = walk->samples.count, step = count / SAMPLES + 1, read = 0;
-	uint64_t change = 0;
-
-	walk->measuring = true;
-	walk->damaged = walk->census->stopped_at && is_damaged(walk);
-	for (size_t i = 0; i < count; i += step, read++)
-		change += measure_change(walk, &walk->samples.items[i]);
-	walk->measuring = false;
-	return read ? change / read * count + change % read * count / read : 0;
-}
-
 /* Walks the chunks that begin from `start` to `end`. *reached_ret: where the last one ends. */
 static struct mmt_error *walk_chunks(struct walk *walk, struct region *region, uint64_t start, uint64_t end,
 				     uint64_t *reached_ret)
@@ -853,25 +823,19 @@ static struct mmt_error *walk_regions(struct walk *walk)
 	return error;
 }
 
-/* The tcache of the thread that began an arena is the first chunk of it. */
-static struct mmt_error *note_first_tcaches(struct walk *walk)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < walk->regions.count; i++) {
-		struct chunk chunk;
-
-		if (load(walk, &walk->regions.items[i], walk->regions.items[i].start, &chunk) &&
-		    (size_of(&chunk) == TCACHE_CHUNK || size_of(&chunk) == TCACHE_CHUNK_2_42))
-			error = note_tcache(walk, &chunk, true);
-	}
-	return error;
-}
-
 static void finish_sums(struct walk *walk, struct mmt_heap_census *census)
 {
-	uint64_t change = estimate_change(walk);
+	size_t count = walk->samples.count, step = count / SAMPLES + 1, read = 0;
+	uint64_t change = 0;
 
+	/* The parts are from different moments: a block that is freed in one and allocated in another may count twice,
+	 * or not at all. What has changed in some of them since shows how much that can be. */
+	walk->measuring = true;
+	walk->damaged = walk->census->stopped_at && is_damaged(walk);
+	for (size_t i = 0; i < count; i += step, read++)
+		change += measure_change(walk, &walk->samples.items[i]);
+	walk->measuring = false;
+	change = read ? change / read * count + change % read * count / read : 0;
 	walk->stopped |= walk->source->is_over(walk->source->context);
 	if (census->walked_bytes > census->mapped_bytes)
 		census->walked_bytes = census->mapped_bytes;
@@ -892,8 +856,14 @@ static struct mmt_error *walk_once(struct walk *walk)
 
 	if (!error)
 		error = find_arenas(walk);
-	if (!error)
-		error = note_first_tcaches(walk);
+	/* The tcache of the thread that began an arena is the first chunk of it. */
+	for (size_t i = 0; !error && i < walk->regions.count; i++) {
+		struct chunk chunk;
+
+		if (load(walk, &walk->regions.items[i], walk->regions.items[i].start, &chunk) &&
+		    (size_of(&chunk) == TCACHE_CHUNK || size_of(&chunk) == TCACHE_CHUNK_2_42))
+			error = note_tcache(walk, &chunk, true);
+	}
 	if (!error)
 		error = walk_regions(walk);
 	if (!error)
