@@ -66,29 +66,12 @@ static struct memory_point *find_point(const struct memory_readings *memory, str
 	return point && point->reading + 1 == memory->readings.count ? point : NULL;
 }
 
-/* A process that appeared since Pss was last read has most likely been forked, and shares all it has. */
-static struct mmt_error *add_point(struct memory_readings *memory, struct process_readings *process, uint64_t resident)
-{
-	const struct memory_point *last =
-	    process->points.count ? &process->points.items[process->points.count - 1] : NULL;
-	struct memory_point point = {.reading = (uint32_t)memory->readings.count - 1, .resident_bytes = resident};
-
-	if (last) {
-		point.pss_bytes = subtract(resident, subtract(last->resident_bytes, last->pss_bytes));
-		point.private_bytes = subtract(resident, subtract(last->resident_bytes, last->private_bytes));
-		point.gained_bytes = last->gained_bytes;
-		point.lost_bytes = last->lost_bytes;
-	} else if (!memory->has_pss) {
-		point.pss_bytes = point.private_bytes = resident;
-	}
-	memory->point_count++;
-	return vector_push(&process->points, point) ? NULL : &error_no_memory;
-}
-
 static struct mmt_error *take_process(struct memory_readings *memory, const struct event *event)
 {
 	struct process_readings *process = find_latest(memory, event->pid);
 	uint64_t bytes = limit_size(event->note.value);
+	struct memory_point point = {.reading = (uint32_t)memory->readings.count - 1, .resident_bytes = bytes};
+	const struct memory_point *last;
 
 	if (event->time_ns < memory->from_ns)
 		return NULL;
@@ -107,7 +90,20 @@ static struct mmt_error *take_process(struct memory_readings *memory, const stru
 	process->of.end_ns = event->time_ns;
 	process->of.end_resident_bytes = bytes;
 	process->of.end_swapped_bytes = process->of.lazy_free_bytes = 0;
-	return find_point(memory, process) ? NULL : add_point(memory, process, bytes);
+	if (find_point(memory, process))
+		return NULL;
+	/* A process that appeared since Pss was last read has most likely been forked, and shares all it has. */
+	last = process->points.count ? &process->points.items[process->points.count - 1] : NULL;
+	if (last) {
+		point.pss_bytes = subtract(bytes, subtract(last->resident_bytes, last->pss_bytes));
+		point.private_bytes = subtract(bytes, subtract(last->resident_bytes, last->private_bytes));
+		point.gained_bytes = last->gained_bytes;
+		point.lost_bytes = last->lost_bytes;
+	} else if (!memory->has_pss) {
+		point.pss_bytes = point.private_bytes = bytes;
+	}
+	memory->point_count++;
+	return vector_push(&process->points, point) ? NULL : &error_no_memory;
 }
 
 /* The records of one reading are consecutive. */

@@ -67,21 +67,6 @@ static void add_unowned(const struct replay *replay, const struct space_interval
 		held->younger += bytes;
 }
 
-/* Find the process that mapped it. If that process moved to its own space, as a child of vfork does, or if the mapping
- * existed before, the owner of the space holds it. */
-static uint32_t find_holder(const struct replay *replay, const struct process *owner,
-			    const struct space_interval *interval, const struct account *account)
-{
-	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
-	const struct process *mapper = owner;
-
-	if (account)
-		mapper = processes_at(replay->processes, account->process);
-	else if (allocation)
-		mapper = processes_at(replay->processes, allocation->process);
-	return mapper->space == owner->space ? mapper->index : owner->index;
-}
-
 /* Add each process's share of a space. */
 static struct mmt_error *add_space(struct replay *replay, const struct process *owner, bool ended)
 {
@@ -90,11 +75,21 @@ static struct mmt_error *add_space(struct replay *replay, const struct process *
 	for (uint64_t position = 0; (interval = space_next(owner->space, position)); position = interval->end) {
 		const struct account *account = process_totals_owner(replay, interval);
 		uint64_t bytes = interval->end - interval->start;
+		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 		struct kept_process_totals *process_totals;
+		const struct process *holder = owner;
 		struct held_bytes **held;
-		struct mmt_error *error =
-		    find_process_totals(replay, find_holder(replay, owner, interval, account), &process_totals);
+		struct mmt_error *error;
 
+		/* The process that mapped it holds it. If that process moved to its own space, as a child of vfork
+		 * does, or if the mapping existed before, the owner of the space does. */
+		if (account)
+			holder = processes_at(replay->processes, account->process);
+		else if (allocation)
+			holder = processes_at(replay->processes, allocation->process);
+		if (holder->space != owner->space)
+			holder = owner;
+		error = find_process_totals(replay, holder->index, &process_totals);
 		if (error)
 			return error;
 		held = ended ? &process_totals->ended : &process_totals->now;

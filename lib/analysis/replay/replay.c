@@ -450,23 +450,10 @@ static struct mmt_error *replay_exec(struct replay *replay, struct thread *threa
 	return error;
 }
 
-/* Do not release a process that was alive when recording stopped, even if its events end. */
-static struct mmt_error *end_process(struct replay *replay, uint32_t index)
-{
-	struct process *process = processes_at(replay->processes, index);
-	struct mmt_error *error;
-
-	if (!process->ended || !replay->releases_ended || map_get(&replay->survivors, (uint32_t)process->pid))
-		return NULL;
-	error = call_stacks_unwind_early(replay, index) ?: process_totals_release(replay, process);
-	if (!error)
-		processes_release_space(replay->processes, process);
-	return error;
-}
-
 static struct mmt_error *replay_exit(struct replay *replay, const struct event *event)
 {
 	struct thread_state *state, *last;
+	struct process *process;
 	struct thread *thread;
 	struct mmt_error *error =
 	    processes_thread(replay->processes, event->task.pid, event->task.tid, event->time_ns, &thread);
@@ -483,8 +470,17 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 	thread_state_deinit(state);
 	free(state);
 	setuid_execs_exited(&replay->setuid_execs, event->task.tid);
-	return processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns)
-		   ?: end_process(replay, thread->process);
+	error = processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns);
+	if (error)
+		return error;
+	process = processes_at(replay->processes, thread->process);
+	/* Do not release a process that was alive when recording stopped, even if its events end. */
+	if (!process->ended || !replay->releases_ended || map_get(&replay->survivors, (uint32_t)process->pid))
+		return NULL;
+	error = call_stacks_unwind_early(replay, process->index) ?: process_totals_release(replay, process);
+	if (!error)
+		processes_release_space(replay->processes, process);
+	return error;
 }
 
 static struct mmt_error *replay_fork(struct replay *replay, const struct event *event)

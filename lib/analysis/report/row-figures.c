@@ -25,30 +25,6 @@ struct grouping {
 	struct map thread_bytes;	      /* (row - 1) << 32 | thread -> unfreed bytes */
 };
 
-/* Fill in what is known about each row without its accounts. */
-static struct mmt_error *start_rows(struct grouping *grouping)
-{
-	const struct ledger *ledger = &grouping->replay->ledger;
-
-	for (size_t i = 0; i < grouping->row_count; i++) {
-		struct mmt_row *row = &grouping->figures[i];
-		struct mmt_error *error = rows_describe(grouping->rows, i, row);
-
-		if (error)
-			return error;
-		row->origin = origin_of_stack(row->frames, row->frame_count);
-		row->identity = row->name ? 0 : identity_checksum(&grouping->rows->build_ids, row);
-		row->smallest_bytes = UINT64_MAX;
-		row->resident_bytes = row->resident_before_bytes = MMT_UNKNOWN;
-		if (i + 1 >= ledger->rows.count)
-			continue;
-		row->peak_bytes = ledger->rows.items[i + 1].peak_bytes;
-		row->peak_ns = ledger->rows.items[i + 1].peak_ns;
-		ledger_trend(ledger, (uint32_t)i + 1, grouping->report->to_ns, row->trend, MMT_TREND_POINTS);
-	}
-	return NULL;
-}
-
 /* For lost calls, the number of calls, their times and their threads are unknown. */
 static struct mmt_error *add_allocations(struct grouping *grouping)
 {
@@ -624,8 +600,8 @@ static struct mmt_error *publish(struct grouping *grouping)
 
 struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sums *resident, struct mmt_report *report)
 {
-	size_t account_count = rows->replay->ledger.accounts.count;
-	CLEANUP(free) struct held_memory *accounts = calloc(account_count + 1, sizeof(*accounts));
+	const struct ledger *ledger = &rows->replay->ledger;
+	CLEANUP(free) struct held_memory *accounts = calloc(ledger->accounts.count + 1, sizeof(*accounts));
 	struct grouping grouping = {.replay = rows->replay,
 				    .rows = rows,
 				    .report = report,
@@ -634,8 +610,25 @@ struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sum
 				    .row_count = rows->items.count,
 				    .resident = resident};
 	bool complete = grouping.figures && accounts && build_id_paths_init(&rows->build_ids, report);
-	struct mmt_error *error = complete ? start_rows(&grouping) : &error_no_memory;
+	struct mmt_error *error = complete ? NULL : &error_no_memory;
 
+	/* Fill in what is known about each row without its accounts. */
+	for (size_t i = 0; !error && i < grouping.row_count; i++) {
+		struct mmt_row *row = &grouping.figures[i];
+
+		error = rows_describe(rows, i, row);
+		if (error)
+			break;
+		row->origin = origin_of_stack(row->frames, row->frame_count);
+		row->identity = row->name ? 0 : identity_checksum(&rows->build_ids, row);
+		row->smallest_bytes = UINT64_MAX;
+		row->resident_bytes = row->resident_before_bytes = MMT_UNKNOWN;
+		if (i + 1 >= ledger->rows.count)
+			continue;
+		row->peak_bytes = ledger->rows.items[i + 1].peak_bytes;
+		row->peak_ns = ledger->rows.items[i + 1].peak_ns;
+		ledger_trend(ledger, (uint32_t)i + 1, report->to_ns, row->trend, MMT_TREND_POINTS);
+	}
 	if (!error)
 		error = add_memory(&grouping);
 	if (!error)

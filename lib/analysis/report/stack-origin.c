@@ -152,18 +152,6 @@ bool mmt_frame_is_runtime(const struct mmt_frame *frame)
 	       (is_host(frame) && (!frame->function || strcmp(frame->function, "main") != 0));
 }
 
-/* An interpreter's frames stand for the function that they interpret, if it has a name, or else for what that calls. */
-static size_t find_interpreted(const struct mmt_frame *const *frames, size_t frame_count, size_t place)
-{
-	for (size_t i = place; i < frame_count; i++) {
-		if (!mmt_frame_is_interpreter(frames[i], NULL))
-			return frames[i]->kind == MMT_FRAME_JIT && frames[i]->function ? i : place;
-		if (!frames[place]->function && frames[i]->function)
-			place = i;
-	}
-	return place;
-}
-
 /* JIT code that is no function of the program: stubs, and what the runtime brings along. */
 static bool is_library_of_runtime(const char *function)
 {
@@ -223,8 +211,17 @@ size_t origin_of_stack(const struct mmt_frame *const *frames, size_t frame_count
 
 	if (!frame)
 		return origin;
-	if (mmt_frame_is_interpreter(frame, NULL))
-		return find_interpreted(frames, frame_count, origin);
+	/* An interpreter's frames stand for the function that they interpret, if it has a name, or else for what that
+	 * calls. */
+	if (mmt_frame_is_interpreter(frame, NULL)) {
+		for (size_t i = origin; i < frame_count; i++) {
+			if (!mmt_frame_is_interpreter(frames[i], NULL))
+				return frames[i]->kind == MMT_FRAME_JIT && frames[i]->function ? i : origin;
+			if (!frames[origin]->function && frames[i]->function)
+				origin = i;
+		}
+		return origin;
+	}
 	if (frame->function || (frame->kind != MMT_FRAME_JIT && !mmt_frame_is_runtime(frame)))
 		return origin;
 	for (size_t i = origin + 1; i < frame_count; i++) {

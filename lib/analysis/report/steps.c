@@ -76,26 +76,6 @@ static bool take_back_space(struct replay *replay, const struct space *space, ui
 	       take_back(&ledger->reserved_steps, LEDGER_ROW_TOTAL, start, end, reserved);
 }
 
-/* Ended processes that count in the report, because no process lives at its end, do not count at steps at which others
- * lived, unless they are selected by PID. */
-static struct mmt_error *take_back_ended(const struct steps *steps)
-{
-	struct replay *replay = steps->readings->rows->replay;
-	const struct process *process = NULL;
-	uint64_t last_ns = 0;
-
-	while (!steps->readings->rows->options->pids && (process = processes_next(replay->processes, process)))
-		last_ns = process->ended_ns > last_ns ? process->ended_ns : last_ns;
-	while (last_ns && (process = processes_next(replay->processes, process))) {
-		uint32_t start = step_after(steps, replay, process->ended_ns);
-		uint32_t end = step_after(steps, replay, last_ns);
-
-		if (start < end && !process->borrows_space && !take_back_space(replay, process->space, start, end))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
 #define CHOSEN_MAX 200 /* steps per report without --every; each row has this many figures */
 
 void steps_watch(struct steps *steps, const struct page_readings *readings)
@@ -120,15 +100,31 @@ void steps_watch(struct steps *steps, const struct page_readings *readings)
 
 struct mmt_error *steps_end(struct steps *steps, struct mmt_report *report)
 {
+	struct replay *replay = steps->readings->rows->replay;
+	const struct process *process = NULL;
 	struct mmt_error *error = NULL;
+	uint64_t last_ns = 0;
 
 	report->every_ns = steps->every_ns;
 	if (!steps->every_ns)
 		return NULL;
 	if (report->to_ns)
-		error = pass_timestamps(steps, steps->readings->rows->replay, report->to_ns - 1);
+		error = pass_timestamps(steps, replay, report->to_ns - 1);
 	report->step_count = steps->items.count + 1;
-	return error ? error : take_back_ended(steps);
+	if (error)
+		return error;
+	/* Ended processes that count in the report, because no process lives at its end, do not count at steps at which
+	 * others lived, unless they are selected by PID. */
+	while (!steps->readings->rows->options->pids && (process = processes_next(replay->processes, process)))
+		last_ns = process->ended_ns > last_ns ? process->ended_ns : last_ns;
+	while (last_ns && (process = processes_next(replay->processes, process))) {
+		uint32_t start = step_after(steps, replay, process->ended_ns);
+		uint32_t end = step_after(steps, replay, last_ns);
+
+		if (start < end && !process->borrows_space && !take_back_space(replay, process->space, start, end))
+			return &error_no_memory;
+	}
+	return NULL;
 }
 
 struct mmt_error *steps_publish(const struct steps *steps, struct mmt_report *report)

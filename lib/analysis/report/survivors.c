@@ -97,23 +97,12 @@ static bool is_leak(const struct survivors *survivors, const struct survivors_wi
 	       count_freed(survivors->freed, share_of(lasted_ns, VERDICT_LONG)) <= share_of(long_lived, VERDICT_LARGE);
 }
 
-/* Traffic: mappings of the first half are gone, and hardly any survivor is older than freed mappings became. If
- * lifetimes vary, survivors are mostly long-lived; some old ones then do not count if many mappings have been freed. */
-static bool is_traffic(const struct survivors *survivors)
-{
-	uint64_t few = share_of(survivors->count, VERDICT_FEW);
-	uint64_t long_lived = survivors->long_lived_freed > few ? survivors->long_lived_freed : few;
-
-	if (!survivors->freed_count || survivors->early_count > few)
-		return false;
-	return survivors->old_count <= few || (share_of(survivors->freed_count, VERDICT_SMALL) >= survivors->count &&
-					       survivors->long_lived_count <= long_lived);
-}
-
 enum mmt_row_verdict survivors_judge(const struct survivors *survivors, const struct survivors_window *window)
 {
 	bool outlived = survivors->outlived_ns <= share_of(survivors_length(window), VERDICT_LONG);
 	uint64_t old_count = survivors->old_count;
+	uint64_t few = share_of(survivors->count, VERDICT_FEW);
+	uint64_t long_lived = survivors->long_lived_freed > few ? survivors->long_lived_freed : few;
 
 	if (!survivors->count)
 		return MMT_ROW_UNKNOWN;
@@ -125,7 +114,14 @@ enum mmt_row_verdict survivors_judge(const struct survivors *survivors, const st
 	if (outlived && old_count && old_count >= share_of(survivors->count, VERDICT_SMALL) &&
 	    old_count - survivors->old_early_count <= share_of(old_count, VERDICT_SMALL))
 		return MMT_ROW_CACHE;
-	return is_traffic(survivors) ? MMT_ROW_TRAFFIC : MMT_ROW_UNDECIDED;
+	/* Traffic: mappings of the first half are gone, and hardly any survivor is older than freed mappings became. If
+	 * lifetimes vary, survivors are mostly long-lived; some old ones then do not count if many mappings have been
+	 * freed. */
+	if (survivors->freed_count && survivors->early_count <= few &&
+	    (old_count <= few || (share_of(survivors->freed_count, VERDICT_SMALL) >= survivors->count &&
+				  survivors->long_lived_count <= long_lived)))
+		return MMT_ROW_TRAFFIC;
+	return MMT_ROW_UNDECIDED;
 }
 
 uint64_t survivors_advise(const struct survivors *survivors, const struct survivors_window *window)
