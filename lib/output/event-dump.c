@@ -299,43 +299,34 @@ static void print_head(FILE *stream, const struct reader_metadata *metadata)
 		print_heap(stream, census);
 }
 
-static struct mmt_error *print_events(FILE *stream, struct reader *reader, const struct mmt_progress *progress)
+struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress, FILE *stream)
 {
-	const struct reader_metadata *metadata = reader_metadata(reader);
-	uint64_t unfinished;
+	const struct reader_metadata *metadata;
+	struct reader *reader;
+	struct mmt_error *error = reader_open(input, progress, &reader);
 	bool end = false;
 
+	if (error)
+		return error;
+	metadata = reader_metadata(reader);
+	print_head(stream, metadata);
 	while (!ferror(stream)) {
 		struct event event;
-		struct mmt_error *error = reader_next(reader, &event, &end);
 
-		if (error)
-			return error;
-		if (end)
+		error = reader_next(reader, &event, &end);
+		if (error || end)
 			break;
 		print_event(stream, metadata, &event);
 		if (progress && event.sequence % PROGRESS_EVENTS == 0)
 			progress->tell(progress->context, event.file_offset, reader_file(reader)->data_end);
 	}
-	if (metadata->incomplete)
+	if (!error && metadata->incomplete)
 		fputs("# incomplete: the recorder did not finish, or the file was truncated\n", stream);
-	unfinished = reader_unfinished(reader).records;
-	if (unfinished)
-		fprintf(stream, "# discarded: %" PRIu64 " records of an incomplete round\n", unfinished);
-	if (reader_out_of_order(reader))
+	if (!error && reader_unfinished(reader).records)
+		fprintf(stream, "# discarded: %" PRIu64 " records of an incomplete round\n",
+			reader_unfinished(reader).records);
+	if (!error && reader_out_of_order(reader))
 		fprintf(stream, "# out of order: %" PRIu64 " events\n", reader_out_of_order(reader));
-	return NULL;
-}
-
-struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress, FILE *stream)
-{
-	struct reader *reader;
-	struct mmt_error *error = reader_open(input, progress, &reader);
-
-	if (error)
-		return error;
-	print_head(stream, reader_metadata(reader));
-	error = print_events(stream, reader, progress);
 	if (!error && reader_damage(reader))
 		error = error_create(MMT_ERROR_FORMAT, "%s: %s", input, reader_damage(reader));
 	reader_close(reader);

@@ -451,25 +451,6 @@ static void put_recording(struct document *document, const struct mmt_report *it
 	document_unsigned(document, "group_count", it->row_count);
 }
 
-static void put_causes(struct document *document, const struct mmt_report *report)
-{
-	document_each_object(document, "causes", i, report->cause_count) {
-		const struct mmt_cause *it = &report->causes[i];
-
-		document_string(document, "name", it->name);
-		document_string(document, "pattern", mmt_pattern_name(it->pattern));
-		document_string(document, "memory_class", mmt_class_name(it->memory_class));
-		document_string(document, "file", it->file);
-		document_string(document, "caller", it->caller);
-		document_unsigned(document, "caller_bytes", it->caller ? it->caller_bytes : MMT_UNKNOWN);
-		document_string(document, "verdict", mmt_row_verdict_name(it->verdict));
-		document_bool(document, "leaks_together", it->leaks_together);
-		MMT_CAUSE_FIGURES(PUT)
-		document_each(document, "groups", j, it->row_count)
-			document_unsigned(document, NULL, it->rows[j]);
-	}
-}
-
 struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const struct mmt_text_options *options,
 					FILE *stream)
 {
@@ -483,7 +464,21 @@ struct mmt_error *mmt_report_write_json(const struct mmt_report *report, const s
 		document_unsigned(document, "version", MMT_JSON_VERSION);
 		put_recording(document, report);
 		put_steps(document, report);
-		put_causes(document, report);
+		document_each_object(document, "causes", i, report->cause_count) {
+			const struct mmt_cause *it = &report->causes[i];
+
+			document_string(document, "name", it->name);
+			document_string(document, "pattern", mmt_pattern_name(it->pattern));
+			document_string(document, "memory_class", mmt_class_name(it->memory_class));
+			document_string(document, "file", it->file);
+			document_string(document, "caller", it->caller);
+			document_unsigned(document, "caller_bytes", it->caller ? it->caller_bytes : MMT_UNKNOWN);
+			document_string(document, "verdict", mmt_row_verdict_name(it->verdict));
+			document_bool(document, "leaks_together", it->leaks_together);
+			MMT_CAUSE_FIGURES(PUT)
+			document_each(document, "groups", j, it->row_count)
+				document_unsigned(document, NULL, it->rows[j]);
+		}
 		document_unsigned(document, "hidden_count", selection.hidden.count);
 		document_unsigned(document, "hidden_bytes", selection.hidden.bytes);
 		document_each(document, "groups", i, selection.count)
