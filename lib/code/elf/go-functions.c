@@ -464,20 +464,6 @@ bool go_functions_row(const struct go_functions *functions, uint64_t address, st
 	return true;
 }
 
-static void find_line(const struct go_functions *functions, const struct go_function *function, uint64_t address,
-		      struct go_frame *frame)
-{
-	int32_t file = value_at(functions, function, function->files, address);
-	int32_t line = value_at(functions, function, function->lines, address);
-	struct bytes bytes = bytes_at(functions, functions->units, ((uint64_t)function->units + (uint32_t)file) * 4);
-	uint32_t name = bytes_u32(&bytes);
-
-	if (file < 0 || line < 0 || !bytes_ok(&bytes) || name == UINT32_MAX)
-		return;
-	frame->source_file = text_at(functions, functions->files, name);
-	frame->source_line = frame->source_file ? (uint32_t)line : 0;
-}
-
 /* The inlined function at the address, and the address in the caller that it was inlined at. False: none. */
 static bool find_inlined(const struct go_functions *functions, const struct go_function *function, uint64_t *address,
 			 const char **name_ret)
@@ -510,9 +496,17 @@ size_t go_functions_frames(const struct go_functions *functions, uint64_t addres
 	for (bool inlined = true; inlined && count < limit; count++) {
 		struct go_frame *frame = &frames_ret[count];
 		uint64_t caller = address;
+		int32_t file = value_at(functions, &function, function.files, address);
+		int32_t line = value_at(functions, &function, function.lines, address);
+		struct bytes bytes =
+		    bytes_at(functions, functions->units, ((uint64_t)function.units + (uint32_t)file) * 4);
+		uint32_t name = bytes_u32(&bytes);
 
 		*frame = (struct go_frame){.name = function.name};
-		find_line(functions, &function, address, frame);
+		if (file >= 0 && line >= 0 && bytes_ok(&bytes) && name != UINT32_MAX) {
+			frame->source_file = text_at(functions, functions->files, name);
+			frame->source_line = frame->source_file ? (uint32_t)line : 0;
+		}
 		frame->inlined = inlined =
 		    count + 1 < limit && find_inlined(functions, &function, &caller, &frame->name);
 		address = caller;

@@ -387,22 +387,6 @@ static bool is_mangled_name_of(const char *mangled, const char *function)
 	       strstr(mangled, piece);
 }
 
-/* Uses the symbol of a function whose debug information has no linkage name, without the suffix that the compiler adds
- * to clones (".constprop.0"). */
-static bool set_mangled_function(struct symbols *symbols, const struct debug_frame *debug, const struct symbol *symbol,
-				 struct module_frame *frame)
-{
-	const char *clone;
-
-	if (!symbol || debug->linkage_name || !is_mangled_name_of(symbol->name, debug->name))
-		return false;
-	set_function(symbols, symbol->name, NULL, frame);
-	clone = frame->function && frame->function != frame->raw_function ? strstr(frame->function, " [clone ") : NULL;
-	if (clone)
-		frame->function = keep(symbols, strndup(frame->function, (size_t)(clone - frame->function)));
-	return frame->function != NULL;
-}
-
 /* Whether a linkage name that is not mangled shows the class of a method, as that of .NET's native programs:
  * "App_Program__Leak_1" of "Leak". Characters that assemblers do not accept are underscores there. */
 static bool shows_class(const char *linkage_name, const char *name)
@@ -426,11 +410,21 @@ static void set_debug_function(struct symbols *symbols, const struct debug_frame
 	uint64_t start = debug->entry + symbols->debug_bias - symbols->bias;
 	size_t next = debug->entry ? symbols_up_to(symbols, start) : 0;
 	const struct symbol *symbol = next ? &symbols->table.items[next - 1] : NULL;
+	const char *clone;
 
 	if (symbol && symbol->start != start)
 		symbol = NULL;
-	if (set_mangled_function(symbols, debug, symbol, frame))
-		return;
+	/* Use the symbol of a function whose debug information has no linkage name, without the suffix that the
+	 * compiler adds to clones (".constprop.0"). */
+	if (symbol && !debug->linkage_name && is_mangled_name_of(symbol->name, debug->name)) {
+		set_function(symbols, symbol->name, NULL, frame);
+		clone = frame->function && frame->function != frame->raw_function ? strstr(frame->function, " [clone ")
+										  : NULL;
+		if (clone)
+			frame->function = keep(symbols, strndup(frame->function, (size_t)(clone - frame->function)));
+		if (frame->function)
+			return;
+	}
 	/* Users may know an exported function by another name than its source: mmap, not __mmap64. */
 	if (!is_plain_name(raw) && symbol && symbol->rank == 0)
 		return set_function(symbols, symbol->name, NULL, frame);

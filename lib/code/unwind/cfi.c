@@ -75,38 +75,29 @@ static struct bytes file_bytes(Elf *elf, uint64_t offset, uint64_t size)
 	return bytes_over(file + offset, size < file_size - offset ? (size_t)size : file_size - (size_t)offset);
 }
 
-/* The file's bytes from ELF address `address` to the end of that segment. */
-static struct bytes segment_bytes(Elf *elf, uint64_t address)
-{
-	size_t count;
-	GElf_Phdr header;
-
-	if (elf_getphdrnum(elf, &count))
-		return bytes_over(NULL, 0);
-	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header); i++) {
-		uint64_t offset = address - header.p_vaddr;
-
-		if (header.p_type == PT_LOAD && address >= header.p_vaddr && offset < header.p_filesz)
-			return file_bytes(elf, header.p_offset + offset, header.p_filesz - offset);
-	}
-	return bytes_over(NULL, 0);
-}
-
 /* Without section headers, .eh_frame_hdr points to .eh_frame. */
 static void find_eh_frame_by_header(Elf *elf, struct cfi_section *section)
 {
 	struct cfi_section table = {.bytes = section->header, .address = section->header_address};
-	struct bytes bytes = bytes_over(section->header, section->header_size), entries;
+	struct bytes bytes = bytes_over(section->header, section->header_size), entries = bytes_over(NULL, 0);
+	GElf_Phdr header;
 	uint8_t encoding;
+	size_t count;
 
 	if (bytes_u8(&bytes) != 1)
 		return;
 	encoding = bytes_u8(&bytes);
 	bytes_skip(&bytes, 2);
 	section->address = cfi_entries_pointer(&table, &bytes, encoding);
-	if (!bytes_ok(&bytes))
+	if (!bytes_ok(&bytes) || elf_getphdrnum(elf, &count))
 		return;
-	entries = segment_bytes(elf, section->address);
+	/* The file's bytes from there to the end of the segment. */
+	for (size_t i = 0; i < count && !bytes_left(&entries) && gelf_getphdr(elf, (int)i, &header); i++) {
+		uint64_t offset = section->address - header.p_vaddr;
+
+		if (header.p_type == PT_LOAD && section->address >= header.p_vaddr && offset < header.p_filesz)
+			entries = file_bytes(elf, header.p_offset + offset, header.p_filesz - offset);
+	}
 	section->bytes = entries.position;
 	section->size = bytes_left(&entries);
 	section->ends_with_terminator = true;

@@ -304,21 +304,6 @@ static enum unwind_step step(struct unwind_state *state, const struct code_place
 
 /* ---- how the stack ends ---- */
 
-static enum mmt_stack_end end_of_steps(const struct unwind_state *state, enum unwind_step last)
-{
-	static const enum mmt_stack_end ends[] = {
-	    [UNWIND_STEP_ENTRY] = MMT_STACK_END_ENTRY,
-	    [UNWIND_STEP_COROUTINE] = MMT_STACK_END_COROUTINE,
-	    [UNWIND_STEP_OTHER_STACK] = MMT_STACK_END_OTHER_STACK,
-	    [UNWIND_STEP_MISSING] = MMT_STACK_END_DUMP_EXHAUSTED,
-	    [UNWIND_STEP_INVALID] = MMT_STACK_END_INVALID,
-	};
-
-	if (last != UNWIND_STEP_NO_DATA)
-		return ends[last];
-	return state->other_stack ? MMT_STACK_END_OTHER_STACK : MMT_STACK_END_NO_UNWIND_DATA;
-}
-
 /* The kind of the last frame's function, by the slow callback. */
 static enum code_special_function last_function(const struct unwind_state *state)
 {
@@ -381,6 +366,13 @@ static enum mmt_stack_end end_of_callchain(const struct unwind_state *state)
 
 static enum mmt_stack_end walk_stack(struct unwind_state *state)
 {
+	static const enum mmt_stack_end ends[] = {
+	    [UNWIND_STEP_ENTRY] = MMT_STACK_END_ENTRY,
+	    [UNWIND_STEP_COROUTINE] = MMT_STACK_END_COROUTINE,
+	    [UNWIND_STEP_OTHER_STACK] = MMT_STACK_END_OTHER_STACK,
+	    [UNWIND_STEP_MISSING] = MMT_STACK_END_DUMP_EXHAUSTED,
+	    [UNWIND_STEP_INVALID] = MMT_STACK_END_INVALID,
+	};
 	enum unwind_step last;
 
 	do {
@@ -408,7 +400,9 @@ static enum mmt_stack_end walk_stack(struct unwind_state *state)
 		state->no_frame_pointer = place.frame_pointer == CODE_FRAME_POINTER_NONE;
 		last = step(state, &place);
 	} while (last == UNWIND_STEP_DONE);
-	return end_of_steps(state, last);
+	if (last != UNWIND_STEP_NO_DATA)
+		return ends[last];
+	return state->other_stack ? MMT_STACK_END_OTHER_STACK : MMT_STACK_END_NO_UNWIND_DATA;
 }
 
 /*
