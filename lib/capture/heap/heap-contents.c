@@ -81,18 +81,6 @@ static char *read_type_name(const struct heap_source *source, uint64_t vtable)
 	return length > first && length < size && !name[length] ? strdup(name + first) : NULL;
 }
 
-static bool is_text(const uint64_t words[2])
-{
-	char bytes[2 * sizeof(*words)];
-	size_t length = 0;
-
-	memcpy(bytes, words, sizeof(bytes));
-	while (length < sizeof(bytes) && ((bytes[length] >= ' ' && bytes[length] <= '~') || bytes[length] == '\t' ||
-					  bytes[length] == '\n' || bytes[length] == '\r'))
-		length++;
-	return length == sizeof(bytes) || (length >= TEXT_BYTES_MIN && !bytes[length]);
-}
-
 /* What a chunk with this pointer to a module begins with; FOUND_UNKNOWN: too many were seen. */
 static struct mmt_error *find_pointer(struct heap_contents *contents, const struct heap_mapping *mapping, uint64_t word,
 				      uint64_t *place_ret)
@@ -117,7 +105,9 @@ static struct mmt_error *find_pointer(struct heap_contents *contents, const stru
 static struct mmt_error *find_content(struct heap_contents *contents, const uint64_t words[2], uint64_t *place_ret)
 {
 	const struct heap_mapping *mapping = NULL;
+	char bytes[2 * sizeof(*words)];
 	const uint64_t *known;
+	size_t length = 0;
 
 	if (words[0] >= contents->lowest && words[0] < contents->highest) {
 		known = map_get(&contents->known, words[0]);
@@ -129,7 +119,12 @@ static struct mmt_error *find_content(struct heap_contents *contents, const uint
 	}
 	if (mapping && mapping->module)
 		return find_pointer(contents, mapping, words[0], place_ret);
-	*place_ret = is_text(words) ? FOUND_TEXT : FOUND_UNKNOWN;
+	memcpy(bytes, words, sizeof(bytes));
+	while (length < sizeof(bytes) && ((bytes[length] >= ' ' && bytes[length] <= '~') || bytes[length] == '\t' ||
+					  bytes[length] == '\n' || bytes[length] == '\r'))
+		length++;
+	*place_ret =
+	    length == sizeof(bytes) || (length >= TEXT_BYTES_MIN && !bytes[length]) ? FOUND_TEXT : FOUND_UNKNOWN;
 	return NULL;
 }
 

@@ -265,27 +265,11 @@ static bool find_allocator(struct live *live, struct mmt_heap_census *census)
 	return !other && (!version || version >= VERSION_MIN);
 }
 
-/* A program that has never called malloc has no arena, either: glibc begins it at the first call. */
-static void judge(struct live *live, struct mmt_heap_census *census)
-{
-	bool has_heap = false;
-
-	for (size_t i = 0; i < live->mappings.count; i++)
-		has_heap |= !strcmp(live->mappings.items[i].path, "[heap]");
-
-	if (!residency_is_valid(&live->pages))
-		census->result = MMT_HEAP_ENDED;
-	else if (census->allocator == MMT_ALLOCATOR_GLIBC && !census->arenas && !has_heap)
-		census->allocator = MMT_ALLOCATOR_NONE;
-	if (census->allocator == MMT_ALLOCATOR_NONE)
-		*census->allocator_name = '\0';
-}
-
 struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *census)
 {
 	struct live live = {.mem = mem, .began_ns = clock_thread_ns(), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 	struct mmt_error *error;
-	bool walkable = false;
+	bool walkable = false, has_heap = false;
 
 	live.source = (struct heap_source){.context = &live,
 					   .read = read_live,
@@ -306,8 +290,17 @@ struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *c
 		census->result = MMT_HEAP_UNREADABLE;
 	else if (!error && walkable)
 		error = heap_walk(&live.source, census);
-	if (!error && census->result != MMT_HEAP_UNREADABLE)
-		judge(&live, census);
+	if (!error && census->result != MMT_HEAP_UNREADABLE) {
+		for (size_t i = 0; i < live.mappings.count; i++)
+			has_heap |= !strcmp(live.mappings.items[i].path, "[heap]");
+		/* A program that has never called malloc has no arena, either: glibc begins it at the first call. */
+		if (!residency_is_valid(&live.pages))
+			census->result = MMT_HEAP_ENDED;
+		else if (census->allocator == MMT_ALLOCATOR_GLIBC && !census->arenas && !has_heap)
+			census->allocator = MMT_ALLOCATOR_NONE;
+		if (census->allocator == MMT_ALLOCATOR_NONE)
+			*census->allocator_name = '\0';
+	}
 	census->elapsed_ns = clock_now_ns() - census->time_ns;
 	census->processor_ns = clock_thread_ns() - live.began_ns;
 	for (size_t i = 0; i < live.mappings.count; i++)
