@@ -204,38 +204,33 @@ static bool is_entry_of(const struct replay *replay, const struct kept_sample *e
 	return true;
 }
 
-/* The exit has the result, the entry the arguments. In plain perf's recordings the entry usually has the better
- * stack. */
-static bool join_enter(struct replay *replay, struct thread_state *state, struct event *event)
-{
-	struct kept_sample *enter = &state->enter;
-	bool joined = is_entry_of(replay, enter, event);
-
-	enter->present = false;
-	if (!joined) {
-		replay->calls_without_entry++;
-		return false;
-	}
-	memcpy(event->call.arguments, enter->arguments, sizeof(enter->arguments));
-	event->call.has_arguments = true;
-	if (enter->stack.bytes ||
-	    (enter->stack.callchain_count && enter->stack.callchain_count >= event->call.stack.callchain_count))
-		event->call.stack = enter->stack;
-	return true;
-}
-
 struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state, struct event *event)
 {
 	const struct process *process = processes_at(replay->processes, replay->threads.items[state->number]->process);
 	bool in_window = !replay->window.windowed || event->time_ns >= replay->window.from_ns;
 	struct mmt_error *error = call_stacks_give_up(replay, state);
+	struct kept_sample *enter = &state->enter;
 
 	if (error)
 		return error;
 	if (in_window && notes_count(&replay->notes, process->pid))
 		replay->call_counts[call_describe(event->call.call)->counter]++;
-	if (!event->call.has_arguments && !join_enter(replay, state, event))
-		return NULL;
+	/* The exit has the result, the entry the arguments. In plain perf's recordings the entry usually has the better
+	 * stack. */
+	if (!event->call.has_arguments) {
+		bool joined = is_entry_of(replay, enter, event);
+
+		enter->present = false;
+		if (!joined) {
+			replay->calls_without_entry++;
+			return NULL;
+		}
+		memcpy(event->call.arguments, enter->arguments, sizeof(enter->arguments));
+		event->call.has_arguments = true;
+		if (enter->stack.bytes ||
+		    (enter->stack.callchain_count && enter->stack.callchain_count >= event->call.stack.callchain_count))
+			event->call.stack = enter->stack;
+	}
 	if (space_call_is_faked(event->call.call, event->call.arguments, event->call.result)) {
 		replay->faked_calls++;
 		return NULL;

@@ -24,18 +24,10 @@ bool filters_match(const char *pattern, const char *name)
 	return name && (!strcmp(name, pattern) || !fnmatch(pattern, name, 0));
 }
 
-static bool is_class(const char *pattern)
-{
-	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++) {
-		if (filters_match(pattern, mmt_class_name((enum mmt_class)kind)))
-			return true;
-	}
-	return false;
-}
-
 static struct mmt_error *parse(const char *option, bool ignores, const char *text, struct filter *filter)
 {
 	size_t length = strcspn(text, "=");
+	bool is_class = false;
 
 	*filter = (struct filter){.key = FILTER_NAME, .pattern = text, .ignores = ignores};
 	if (text[length]) {
@@ -52,7 +44,9 @@ static struct mmt_error *parse(const char *option, bool ignores, const char *tex
 				    option, (int)length, text, text, text);
 	if (!*filter->pattern)
 		return error_create(MMT_ERROR_INVALID, "%s: '%s' has no pattern", option, text);
-	if (filter->key == FILTER_CLASS && !is_class(filter->pattern))
+	for (unsigned kind = 0; kind < MMT_CLASS_KINDS; kind++)
+		is_class |= filters_match(filter->pattern, mmt_class_name((enum mmt_class)kind));
+	if (filter->key == FILTER_CLASS && !is_class)
 		return error_create(MMT_ERROR_INVALID,
 				    "%s: no class matches '%s'; the classes are anon, file, heap, shm, thread-stack, "
 				    "hugetlb, jit and gc-reserve",
