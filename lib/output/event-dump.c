@@ -62,7 +62,7 @@ static void print_stack(FILE *stream, const char *const *names, const struct eve
 	}
 }
 
-static const char *name_advice(uint64_t advice)
+static void print_call(FILE *stream, const struct event *event)
 {
 	static const char *const names[] = {
 	    [0] = "MADV_NORMAL",	   [1] = "MADV_RANDOM",		[2] = "MADV_SEQUENTIAL",
@@ -75,18 +75,13 @@ static const char *name_advice(uint64_t advice)
 	    [24] = "MADV_DONTNEED_LOCKED", [25] = "MADV_COLLAPSE",	[102] = "MADV_GUARD_INSTALL",
 	    [103] = "MADV_GUARD_REMOVE",
 	};
-
-	return advice < sizeof(names) / sizeof(*names) ? names[advice] : NULL;
-}
-
-static void print_call(FILE *stream, const struct event *event)
-{
 	const struct call_description *description = call_describe(event->call.call);
 
 	fprintf(stream, " %s(", description->name);
 	for (unsigned i = 0; event->call.has_arguments && i < description->arguments; i++) {
 		uint64_t argument = event->call.arguments[i];
-		const char *name = description->advice == i + 1 ? name_advice((uint32_t)argument) : NULL;
+		bool is_advice = description->advice == i + 1 && (uint32_t)argument < sizeof(names) / sizeof(*names);
+		const char *name = is_advice ? names[(uint32_t)argument] : NULL;
 
 		fputs(i ? ", " : "", stream);
 		if (name)
