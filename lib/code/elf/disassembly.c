@@ -126,24 +126,6 @@ static uint8_t number_of(unsigned reg)
 	return INSTRUCTION_NO_REGISTER;
 }
 
-static uint32_t written_registers(struct disassembly *disassembly)
-{
-	cs_regs read, written;
-	uint8_t read_count = 0, written_count = 0;
-	uint32_t all = 0;
-
-	if (cs_regs_access(disassembly->handle, disassembly->instruction, read, &read_count, written, &written_count) !=
-	    CS_ERR_OK)
-		return UINT32_MAX;
-	for (size_t i = 0; i < written_count; i++) {
-		uint8_t number = number_of(written[i]);
-
-		if (number != INSTRUCTION_NO_REGISTER)
-			all |= 1u << number;
-	}
-	return all;
-}
-
 enum { FRAME_POINTER = 6, STACK_POINTER = 7 };
 
 /* Whether operand `index` is this register. */
@@ -250,13 +232,25 @@ static enum instruction_kind kind_of(struct disassembly *disassembly, struct ins
 void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, size_t size, uint64_t address,
 			struct instruction *instruction_ret)
 {
+	uint8_t read_count = 0, written_count = 0;
+	cs_regs read, written;
+	bool known;
+
 	*instruction_ret =
 	    (struct instruction){.kind = INSTRUCTION_END, .flow = FLOW_UNKNOWN, .reg = INSTRUCTION_NO_REGISTER};
 	if (!disassembly->handle ||
 	    !cs_disasm_iter(disassembly->handle, &code, &size, &address, disassembly->instruction))
 		return;
 	instruction_ret->size = (uint8_t)disassembly->instruction->size;
-	instruction_ret->written = written_registers(disassembly);
+	known =
+	    !cs_regs_access(disassembly->handle, disassembly->instruction, read, &read_count, written, &written_count);
+	instruction_ret->written = known ? 0 : UINT32_MAX;
+	for (size_t i = 0; known && i < written_count; i++) {
+		uint8_t number = number_of(written[i]);
+
+		if (number != INSTRUCTION_NO_REGISTER)
+			instruction_ret->written |= 1u << number;
+	}
 	instruction_ret->flow = FLOW_ON;
 	instruction_ret->kind = (uint8_t)kind_of(disassembly, instruction_ret);
 }

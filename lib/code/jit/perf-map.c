@@ -64,32 +64,13 @@ static bool add_line(struct perf_map *map, struct bytes line, uint64_t from_ns)
 	return vector_push(&map->name_offsets, name_offset) && vector_push(&map->ranges, range);
 }
 
-static bool parse_lines(struct perf_map *map, const void *text, size_t text_size, const struct perf_map_step *steps,
-			size_t step_count)
-{
-	struct bytes left = bytes_over(text, text_size);
-	size_t too_short, end;
-
-	while (bytes_left(&left)) {
-		const uint8_t *newline = memchr(left.position, '\n', bytes_left(&left));
-		size_t size = newline ? (size_t)(newline - left.position) : bytes_left(&left);
-		struct bytes line = bytes_sub(&left, size);
-
-		bytes_skip(&left, newline ? 1 : 0);
-		end = text_size - bytes_left(&left);
-		/* The line may be as old as the last reading in which it was not complete. */
-		too_short = partition_point(step_count, i, steps[i].length < end);
-		if (size && !add_line(map, line, too_short ? steps[too_short - 1].time_ns + 1 : 0))
-			return false;
-	}
-	return true;
-}
-
 struct mmt_error *perf_map_create(const void *text, size_t size, const struct perf_map_step *steps, size_t step_count,
 				  struct perf_map **map_ret)
 {
 	struct perf_map *map = calloc(1, sizeof(*map));
 	struct mmt_error *error = &error_no_memory;
+	struct bytes left = bytes_over(text, size);
+	bool good = true;
 
 	if (!map)
 		return error;
@@ -97,7 +78,17 @@ struct mmt_error *perf_map_create(const void *text, size_t size, const struct pe
 		if (steps[i].time_ns < steps[i - 1].time_ns || steps[i].length < steps[i - 1].length)
 			step_count = 0;
 	}
-	if (parse_lines(map, text, size, steps, step_count))
+	while (good && bytes_left(&left)) {
+		const uint8_t *newline = memchr(left.position, '\n', bytes_left(&left));
+		size_t length = newline ? (size_t)(newline - left.position) : bytes_left(&left), too_short;
+		struct bytes line = bytes_sub(&left, length);
+
+		bytes_skip(&left, newline ? 1 : 0);
+		/* The line may be as old as the last reading in which it was not complete. */
+		too_short = partition_point(step_count, i, steps[i].length < size - bytes_left(&left));
+		good = !length || add_line(map, line, too_short ? steps[too_short - 1].time_ns + 1 : 0);
+	}
+	if (good)
 		error = code_timeline_create(map->ranges.items, map->ranges.count, &map->timeline);
 	if (error)
 		perf_map_destroy(map);
@@ -160,19 +151,6 @@ static const char *const tier_suffixes[] = {
 /* V8's prefix of a name, followed by a character for the tier: ~ interpreted, ^ baseline, + mid tier, * optimised. */
 static const char *const v8_prefixes[] = {"JS:", "LazyCompile:", "Function:", "Eval:", "Script:"};
 
-static size_t without_tier(const char *name, size_t length)
-{
-	for (size_t i = 0; i < sizeof(tier_suffixes) / sizeof(*tier_suffixes); i++) {
-		size_t suffix = strlen(tier_suffixes[i]);
-
-		if (length <= suffix || memcmp(name + length - suffix, tier_suffixes[i], suffix))
-			continue;
-		length -= suffix;
-		i = SIZE_MAX; /* there may be more than one */
-	}
-	return length;
-}
-
 /* .NET names are "RETURN-TYPE [ASSEMBLY] CLASS::METHOD(ARGUMENTS)": return the class, or the name itself if it has
  * another form. */
 static const char *behind_assembly(const char *name, const char *end)
@@ -214,12 +192,19 @@ static size_t type_comment(const char *text, const char *end)
 
 void perf_map_normalise(const char *name, char *text, size_t size)
 {
-	const char *end = name + without_tier(name, strlen(name));
-	const char *mark = NULL;
+	const char *end = name + strlen(name), *mark = NULL;
 	size_t used = 0;
 
 	if (!size)
 		return;
+	for (size_t i = 0; i < sizeof(tier_suffixes) / sizeof(*tier_suffixes); i++) {
+		size_t suffix = strlen(tier_suffixes[i]);
+
+		if ((size_t)(end - name) <= suffix || memcmp(end - suffix, tier_suffixes[i], suffix))
+			continue;
+		end -= suffix;
+		i = SIZE_MAX; /* there may be more than one */
+	}
 	for (size_t i = 0; i < sizeof(v8_prefixes) / sizeof(*v8_prefixes); i++) {
 		size_t length = strlen(v8_prefixes[i]);
 

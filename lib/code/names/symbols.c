@@ -172,28 +172,6 @@ static bool add_symbol(struct symbols *symbols, int index)
 	return vector_push(&symbols->table, entry);
 }
 
-/* A stripped Go program still has the names of its functions. */
-static void add_go_functions(struct symbols *symbols)
-{
-	size_t count = symbols->source.go ? go_functions_count(symbols->source.go) : 0;
-
-	for (size_t i = 0; i < count; i++) {
-		struct go_function function;
-		struct symbol entry;
-
-		if (!go_functions_get(symbols->source.go, i, &function) || !function.name)
-			continue;
-		entry = (struct symbol){.start = function.start,
-					.end = function.end,
-					.name = function.name,
-					.length = (uint16_t)strnlen(function.name, LIMIT_COMPARED_NAME_BYTES),
-					.rank = RANK_GO,
-					.sized = true};
-		if (!vector_push(&symbols->table, entry))
-			return;
-	}
-}
-
 /* Sort by address; the best name first. */
 static int compare_symbols(const void *left, const void *right)
 {
@@ -293,7 +271,7 @@ static void load_debug(struct symbols *symbols)
 
 static void load(struct symbols *symbols)
 {
-	size_t kept = 0;
+	size_t go_count, kept = 0;
 	int count;
 
 	if (symbols->loaded)
@@ -302,7 +280,23 @@ static void load(struct symbols *symbols)
 	count = symbols->module ? dwfl_module_getsymtab(symbols->module) : 0;
 	for (int i = 1; i < count && add_symbol(symbols, i); i++)
 		;
-	add_go_functions(symbols);
+	/* A stripped Go program still has the names of its functions. */
+	go_count = symbols->source.go ? go_functions_count(symbols->source.go) : 0;
+	for (size_t i = 0; i < go_count; i++) {
+		struct go_function function;
+		struct symbol entry;
+
+		if (!go_functions_get(symbols->source.go, i, &function) || !function.name)
+			continue;
+		entry = (struct symbol){.start = function.start,
+					.end = function.end,
+					.name = function.name,
+					.length = (uint16_t)strnlen(function.name, LIMIT_COMPARED_NAME_BYTES),
+					.rank = RANK_GO,
+					.sized = true};
+		if (!vector_push(&symbols->table, entry))
+			break;
+	}
 	vector_sort(&symbols->table, compare_symbols);
 	/* Keep only the first of several aliases, with the size of the one that has one. */
 	array_each(symbol, symbols->table.items, symbols->table.count) {
