@@ -133,19 +133,6 @@ static unsigned power_of(uint64_t bytes)
 	return bytes ? 63 - (unsigned)__builtin_clzll(bytes) : 0;
 }
 
-/* Beyond the limit, chunks of nearly the same size share a group, and further beyond it, their contents do not count.
- */
-static uint64_t choose_key(const struct heap_contents *contents, uint64_t bytes, uint64_t *place)
-{
-	uint64_t key = bytes / 16 << PLACE_BITS | *place;
-
-	if (contents->groups.count < LIMIT_HEAP_CONTENTS || map_get(&contents->places, key))
-		return key;
-	if (contents->groups.count >= 2 * LIMIT_HEAP_CONTENTS)
-		*place = FOUND_UNKNOWN;
-	return 1ULL << power_of(bytes / 16) << PLACE_BITS | *place;
-}
-
 static void add_to(struct mmt_heap_group *group, const struct mmt_heap_group *added)
 {
 	group->smallest_bytes = !group->count || added->smallest_bytes < group->smallest_bytes ? added->smallest_bytes
@@ -174,7 +161,14 @@ struct mmt_error *heap_contents_add(struct heap_contents *contents, uint64_t byt
 
 	if (error)
 		return error;
-	key = choose_key(contents, bytes, &place);
+	key = bytes / 16 << PLACE_BITS | place;
+	/* Beyond the limit, chunks of nearly the same size share a group, and further beyond it, their contents do not
+	 * count. */
+	if (contents->groups.count >= LIMIT_HEAP_CONTENTS && !map_get(&contents->places, key)) {
+		if (contents->groups.count >= 2 * LIMIT_HEAP_CONTENTS)
+			place = FOUND_UNKNOWN;
+		key = 1ULL << power_of(bytes / 16) << PLACE_BITS | place;
+	}
 	recent = &contents->recent[(bytes / 16 + place) % HEAP_RECENT_GROUPS];
 	if (recent->key != key) {
 		known = map_get(&contents->places, key);

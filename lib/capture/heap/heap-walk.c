@@ -582,19 +582,6 @@ static struct mmt_error *count_in_use(struct walk *walk, const struct chunk *chu
 	return heap_contents_add(&walk->contents, size, chunk->words, below);
 }
 
-/* malloc_trim() returns the pages behind the header of a free chunk. */
-static void count_free(struct walk *walk, const struct chunk *chunk)
-{
-	uint64_t size = size_of(chunk),
-		 first = (chunk->address + 6 * WORD + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
-	uint64_t end = (chunk->address + size) & ~(uint64_t)(PAGE_BYTES - 1);
-
-	walk->census->free_count++;
-	walk->census->free_bytes += size;
-	if (first < end)
-		walk->census->trimmable_bytes += walk->source->resident_bytes(walk->source->context, first, end);
-}
-
 /* malloc_trim() returns the top of the main arena only. Returns where it ends: later segments may be below earlier
  * ones. */
 static uint64_t count_top(struct walk *walk, const struct region *region, const struct chunk *chunk)
@@ -682,10 +669,19 @@ static struct mmt_error *walk_chain(struct walk *walk, const struct region *regi
 		if (error || !more)
 			break;
 		walk->census->walked_bytes += size_of(chunk);
-		if (next.head & PREV_IN_USE)
+		if (next.head & PREV_IN_USE) {
 			error = count_in_use(walk, chunk, below);
-		else
-			count_free(walk, chunk);
+		} else {
+			/* malloc_trim() returns the pages behind the header of a free chunk. */
+			uint64_t first = (chunk->address + 6 * WORD + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+			uint64_t last = (chunk->address + size_of(chunk)) & ~(uint64_t)(PAGE_BYTES - 1);
+
+			walk->census->free_count++;
+			walk->census->free_bytes += size_of(chunk);
+			if (first < last)
+				walk->census->trimmable_bytes +=
+				    walk->source->resident_bytes(walk->source->context, first, last);
+		}
 		below = next.head & PREV_IN_USE ? 0 : size_of(chunk);
 		*chunk = next;
 	}
