@@ -78,6 +78,7 @@ static int exit_status(int status)
 }
 
 struct reporter {
+	const struct command *command;
 	int fd;
 	uint64_t start_ns, answer_ns; /* when it began, and when it could first answer; 0: not yet */
 };
@@ -87,8 +88,8 @@ static bool follow(void *context, bool new_names)
 {
 	struct reporter *reporter = context;
 	char answer[2] = {0}, request;
+	pid_t self = getpid(), child;
 	int status;
-	pid_t child;
 
 	/* Only a replay from the start has new names: that gets a tenth of the time. */
 	if (!reporter->answer_ns)
@@ -98,8 +99,12 @@ static bool follow(void *context, bool new_names)
 	child = fork();
 	if (child == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != self)
+			_exit(EXIT_UNUSABLE);
 		return false;
 	}
+	if (child < 0)
+		message(reporter->command, "cannot start a report: %s", strerror(errno));
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	answer[1] = (char)(child > 0 ? exit_status(status) : EXIT_UNUSABLE);
@@ -111,7 +116,7 @@ static bool follow(void *context, bool new_names)
 /* In the child. Returns the exit status; EXIT_EXCEEDED: it may have met a half-written record. */
 static int make(struct top *top, bool captured, int fd)
 {
-	struct reporter reporter = {.fd = fd, .start_ns = top_now_ns()};
+	struct reporter reporter = {.command = top->command, .fd = fd, .start_ns = top_now_ns()};
 	const char *pattern = top->filter;
 	struct mmt_report_options *options = &top->selection.report;
 	struct display *display = &top->display;

@@ -297,6 +297,8 @@ static void take_report(struct screen *screen)
 
 	screen->refresh |= status == TOP_AGAIN;
 	if (status > EXIT_SIGNAL) {
+		/* The next copy would end as this one, for instance at a mapped file that was truncated. */
+		(void)top_report_end(report, true);
 		snprintf(screen->notice, sizeof(screen->notice), "the report was ended by signal %d",
 			 status - EXIT_SIGNAL);
 	} else if (report->text && status != TOP_AGAIN) {

@@ -70,6 +70,12 @@ static int show_blocks(struct top *top, int stop_fd, int recorder_fd, struct top
 			report->start_ns -= top->interval_ns;
 			continue;
 		}
+		/* A mapped file was truncated: another reporter opens it again. */
+		if (status == EXIT_SIGNAL + SIGBUS && !failed && !report->last) {
+			failed = true;
+			(void)top_report_end(report, true);
+			continue;
+		}
 		if (status > EXIT_SIGNAL && status != EXIT_SIGNAL + SIGPIPE)
 			message(top->command, "the report was ended by signal %d", status - EXIT_SIGNAL);
 		if (report->last || status > EXIT_SIGNAL || ++shown == top->count ||

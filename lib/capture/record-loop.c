@@ -616,11 +616,22 @@ static void cut_off(struct recorder *recorder)
 	recorder_keep_failure(recorder, loop_drain(recorder));
 }
 
+/* A status of 0 needs no words. False: the command has not ended. */
+static bool note_command_end(struct recorder *recorder, uint64_t time_ns)
+{
+	int status = command_status(&recorder->command);
+
+	if (status > 0)
+		recorder_keep_failure(recorder, recorder_note(recorder, NOTE_COMMAND_ENDED, recorder->command.pid,
+							      time_ns, (uint64_t)status, 0));
+	return status >= 0;
+}
+
 void loop_stop(struct recorder *recorder)
 {
 	const struct unasked *old = &recorder->jobs.runtimes->old_maps;
 	uint64_t sleep_end_ns;
-	int status;
+	bool command_ended;
 
 	priority_enter_realtime(&recorder->priority, UINT64_MAX);
 	/* A second stop request cuts slow work short. Ctrl-C also reaches the command, which may end before the
@@ -629,6 +640,7 @@ void loop_stop(struct recorder *recorder)
 	if (recorder->options->command && !recorder->stop_requests)
 		recorder->stop_requests = 1;
 	process_table_update(&recorder->processes);
+	command_ended = note_command_end(recorder, clock_now_ns());
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	recorder_keep_failure(recorder, resident_series_read(recorder, true));
 	report_progress(recorder);
@@ -640,10 +652,8 @@ void loop_stop(struct recorder *recorder)
 	recorder_keep_failure(recorder, wait_for_returns(recorder, sleep_end_ns));
 	recorder_keep_failure(recorder, wait_for_ends(recorder, sleep_end_ns));
 	cut_off(recorder);
-	status = command_status(&recorder->command);
-	if (status > 0)
-		recorder_keep_failure(recorder, recorder_note(recorder, NOTE_COMMAND_ENDED, recorder->command.pid,
-							      recorder->stop_ns, (uint64_t)status, 0));
+	if (!command_ended)
+		(void)note_command_end(recorder, recorder->stop_ns);
 	recorder_keep_failure(recorder, targets_check_unrecorded(recorder));
 	/* The events are disabled: no record can be lost any more. */
 	ring_reader_end(recorder);

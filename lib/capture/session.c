@@ -362,8 +362,9 @@ static struct mmt_error *start(struct recorder *recorder)
 	/* Find write errors before the command runs: if its exec fails, a recording with the same file name is not
 	 * replaced. */
 	if (!error && command)
-		error = writer_write_head(recorder->writer)
-			    ?: command_release(&recorder->command, recorder->options->stop_fd);
+		error =
+		    writer_write_head(recorder->writer)
+			?: command_release(&recorder->command, recorder->options->stop_fd, recorder_end_ns(recorder));
 	if (!error)
 		error = start_writing(recorder);
 	if (!error && waits)

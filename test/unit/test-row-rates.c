@@ -51,15 +51,20 @@ static void add_readings(struct recording_builder *builder, uint64_t bytes_per_s
  * as made in the recording after that time, although the pool was full before. `caller`: of every fourth mapping is
  * another.
  */
-static void churn(struct recording_builder *builder)
+static void churn_until(struct recording_builder *builder, uint64_t from, uint64_t to)
 {
-	for (uint64_t i = 0; i < 60 * 16; i++) {
+	for (uint64_t i = from * 16; i < to * 16; i++) {
 		uint64_t time = START + i * SECOND / 16 + 1;
 
 		builder_mmap_exit(builder, time, PID, PID, ADDRESS + i * 2 * MEBIBYTE, MEBIBYTE, CODE + 1);
 		if (i >= LIVE && i % 16)
 			builder_munmap_exit(builder, time + 1, PID, PID, ADDRESS + (i - LIVE) * 2 * MEBIBYTE, MEBIBYTE);
 	}
+}
+
+static void churn(struct recording_builder *builder)
+{
+	churn_until(builder, 0, 60);
 }
 
 static const struct mmt_report *report_by(enum mmt_row_key by)
@@ -220,6 +225,30 @@ START_TEST(late_memory_counts_as_resident)
 }
 END_TEST
 
+/* A quarter of each block is touched. What was read during recording includes blocks that are unmapped by now. */
+START_TEST(churn_after_a_reading_changes_no_share)
+{
+	struct recording_builder *builder = start_recording();
+	struct resident_run runs[39 + LIVE];
+	size_t count = 0;
+
+	for (uint64_t i = 0; i < 40 * 16; i++) {
+		uint64_t address = ADDRESS + i * 2 * MEBIBYTE;
+
+		if (i % 16 == 0 || i >= 40 * 16 - LIVE)
+			runs[count++] = (struct resident_run){address, address + MEBIBYTE / 4};
+	}
+	churn_until(builder, 0, 40);
+	builder_pages(builder, START + 40 * SECOND, PID,
+		      &(struct builder_pages){1, false, count * MEBIBYTE / 4, runs, count});
+	churn_until(builder, 40, 60);
+	add_readings(builder, MEBIBYTE / 4);
+	builder_finish(builder, START + 60 * SECOND);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);
+	assert_mib_per_minute(report->rows[0].bytes_per_minute, 13, 17);
+}
+END_TEST
+
 /* Of each 2 MiB that another call makes accessible, half is touched: the same growth in every grouping. */
 START_TEST(only_resident_memory_of_reservations_counts)
 {
@@ -307,7 +336,8 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, churn_is_no_growth, reserved_memory_is_no_growth, only_resident_memory_counts,
-			late_memory_counts_as_resident, only_resident_memory_of_reservations_counts,
-			swapped_memory_counts, short_recordings_have_no_rates);
+			late_memory_counts_as_resident, churn_after_a_reading_changes_no_share,
+			only_resident_memory_of_reservations_counts, swapped_memory_counts,
+			short_recordings_have_no_rates);
 	return suite;
 }

@@ -2428,19 +2428,19 @@ START_TEST(verdict_of_diff)
 	    {0, 48 << 20, "WORSE: RSS +48.00 MiB per minute in the second recording, level in the first; most in"},
 	    {48 << 20, 1 << 20, "BETTER: RSS +1.00 MiB per minute in the second recording, +48.00 MiB in the first.\n"},
 	    {1 << 20, 1 << 20, "NO FASTER: RSS +1.00 MiB"},
+	    {-100 * 1048576, -10 * 1048576, "NO FASTER: RSS -10.00 MiB"},
+	    {-100 * 1048576, 0, "NO FASTER: RSS level in the second recording, -100 MiB in the first.\n"},
+	    /* The cause has less than half of it. */
+	    {1 << 20, 98 << 20, "WORSE: RSS +98.00 MiB per minute in the second recording, +1.00 MiB in the first.\n"},
 	    {MMT_RATE_UNKNOWN, 1 << 20, ""},
 	};
 	struct mmt_report before = sample_report(), after = sample_report();
-	struct mmt_row row = sample_rows[0];
-	struct mmt_cause cause = {.name = "f"};
-	struct mmt_diff_entry entry = {.change = MMT_CHANGE_NEW, .after = &row, .bytes = 4096};
-	struct mmt_diff value = {.before = &before, .after = &after, .entries = &entry, .entry_count = 1};
+	struct mmt_cause cause = {.name = "f", .verdict = MMT_ROW_LEAK, .bytes_per_minute = 40 << 20};
+	struct mmt_diff value = {.before = &before, .after = &after};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
 
-	row.cause = 1;
-	row.verdict = MMT_ROW_LEAK;
 	after.causes = &cause;
 	after.cause_count = 1;
 	before.growth.verdict = after.growth.verdict = MMT_VERDICT_GROWING;
@@ -2563,7 +2563,7 @@ Suite *test_suite(void)
 			notes_that_are_alike_are_one, first_screen_fits, notes_on_missing_names_precede_the_figures,
 			commits_elsewhere_and_lost_calls, names_classes_and_windows, failures_and_threads, formats,
 			diff);
-	tcase_add_loop_test(cases, verdict_of_diff, 0, 5);
+	tcase_add_loop_test(cases, verdict_of_diff, 0, 8);
 	tcase_add_test(cases, diff_of_one_process);
 	return suite;
 }

@@ -195,6 +195,8 @@ struct mmt_error *call_stacks_unwind_early(struct replay *replay, uint32_t proce
 	struct early_sample *early = last ? last->next : NULL, *first = early;
 	struct mmt_error *error = NULL;
 
+	if (!replay->finds_stacks)
+		return NULL;
 	while (!error && early) {
 		error = unwind_call(replay, processes_at(replay->processes, process), early->sample.number,
 				    &early->sample.stack);
@@ -228,9 +230,13 @@ uint64_t call_stacks_settled(const struct replay *replay)
 			settled = call->number - 1;
 	}
 	for (size_t i = 0; map_next(&replay->stacks.early_samples, &i, &process, &last);) {
-		const struct early_sample *first = ((const struct early_sample *)(uintptr_t)last)->next;
+		const struct early_sample *early = (const struct early_sample *)(uintptr_t)last;
 
-		settled = first->sample.number <= settled ? first->sample.number - 1 : settled;
+		/* One that waited for its dump comes after later ones. */
+		do {
+			early = early->next;
+			settled = early->sample.number <= settled ? early->sample.number - 1 : settled;
+		} while (early != (const struct early_sample *)(uintptr_t)last);
 	}
 	return settled;
 }

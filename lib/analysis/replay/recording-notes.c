@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "base/limits.h"
@@ -140,6 +141,7 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 {
 	struct event note = *event;
 	bool done = true;
+	int status;
 
 	/* The times are untrusted, and the clock may have jumped: time stands still until it is later again. */
 	if (note.time_ns < notes->latest_ns)
@@ -174,8 +176,9 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 		done = notes->marks.count == LIMIT_MARKS || take_mark(notes, &note);
 		break;
 	case EVENT_COMMAND_ENDED:
-		notes->command_end =
-		    (struct mmt_command_end){note.time_ns, note.pid, (int)(note.note.value & UINT16_MAX)};
+		status = (int)(note.note.value & UINT16_MAX);
+		if (WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status)))
+			notes->command_end = (struct mmt_command_end){note.time_ns, note.pid, status};
 		break;
 	default:
 		break;
@@ -257,7 +260,7 @@ void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_repo
 
 	report->mark_count = notes->marks.count;
 	report->marks = notes->marks.items;
-	if (notes_count(notes, notes->command_end.pid))
+	if (notes->command_end.time_ns >= from_ns && notes_count(notes, notes->command_end.pid))
 		report->command_end = notes->command_end;
 	report->resident_reading_count = notes->memory.readings.count - first;
 	if (report->resident_reading_count)

@@ -89,6 +89,7 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 	}
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
+		const uint64_t *trend;
 		struct recent *recent;
 		uint64_t points[MMT_TREND_POINTS] = {0}, used_bytes = 0, committed_bytes;
 		double share, read = ((double)accessible[i].read_ns - (double)report->from_ns) / step_ns - 0.5;
@@ -104,6 +105,12 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 		read = read < 0 ? 0 : read < MMT_TREND_POINTS - 1 ? read : MMT_TREND_POINTS - 1;
 		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[(unsigned)read]);
 		accessible[i].unread_bytes += growth > 0 ? (uint64_t)growth : 0;
+		/* The pages that were read include those of memory unmapped since: only what the row grew by was not
+		 * read. */
+		trend = figures[account->row - 1].committed_trend ?: figures[account->row - 1].trend;
+		growth = (int64_t)(trend[MMT_TREND_POINTS - 1] - trend[(unsigned)read]);
+		if (growth < 0 || accessible[i].unread_bytes > (uint64_t)growth)
+			accessible[i].unread_bytes = growth < 0 ? 0 : (uint64_t)growth;
 		/* In rows of files and classes, what an account made accessible counts for the one that mapped it. */
 		for (unsigned kind = 0; kind < HELD_PAGES; kind++)
 			figure_add(&used_bytes, memory[i].bytes[kind]);

@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 
 #define STOP_TIMEOUT_MS 1000
 #define STATUS_CANNOT_RUN 127
+#define EXEC_TICK_MS 100
 #define IS_32_BIT 0 /* sent instead of an errno */
 
 void command_deinit(struct traced_command *command)
@@ -114,16 +116,17 @@ struct mmt_error *command_start(struct traced_command *command, char *const *arg
 	return NULL;
 }
 
-struct mmt_error *command_release(struct traced_command *command, int stop_fd)
+struct mmt_error *command_release(struct traced_command *command, int stop_fd, uint64_t until_ns)
 {
 	struct pollfd items[] = {{.fd = command->error_pipe, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+	uint64_t now_ns = clock_now_ns();
 	int errno_value;
 	bool failed;
 
 	if (write(command->go_pipe[1], "g", 1) != 1)
 		return error_system(errno, "cannot start %s after recording has begun", command->name);
-	while (poll(items, 2, -1) < 0 && errno == EINTR)
-		;
+	while (now_ns < until_ns && poll(items, 2, EXEC_TICK_MS) <= 0)
+		now_ns = clock_now_ns();
 	failed =
 	    items[0].revents && read(command->error_pipe, &errno_value, sizeof(errno_value)) == sizeof(errno_value);
 	if (failed && errno_value == IS_32_BIT)
@@ -162,7 +165,9 @@ int command_status(const struct traced_command *command)
 bool command_stop(struct traced_command *command)
 {
 	struct pollfd ended = {.fd = command->pidfd, .events = POLLIN};
-	bool in_exec = command->go_pipe[0] < 0 && command->error_pipe >= 0; /* which may last for ever */
+	struct pollfd exec = {.fd = command->error_pipe, .events = POLLIN};
+	/* Which may last for ever. */
+	bool in_exec = command->go_pipe[0] < 0 && command->error_pipe >= 0 && poll(&exec, 1, 0) == 0;
 	int status;
 
 	/* Closing the pipe makes a command that was not released exit. */

@@ -30,9 +30,9 @@ void command_deinit(struct traced_command *command);
 /* Starts the command, which then waits for command_release(). `arguments` must outlive the command. */
 struct mmt_error *command_start(struct traced_command *command, char *const *arguments) MMT_MUST_CHECK;
 
-/* Lets the command run. Returns after its exec, or when `stop_fd` is readable: the program's file system may not answer.
- * MMT_ERROR_COMMAND: the exec failed; MMT_ERROR_UNSUPPORTED: a 32-bit program. */
-struct mmt_error *command_release(struct traced_command *command, int stop_fd) MMT_MUST_CHECK;
+/* Lets the command run. Returns after its exec, or when `stop_fd` is readable or at `until_ns`: the program's file
+ * system may not answer. MMT_ERROR_COMMAND: the exec failed; MMT_ERROR_UNSUPPORTED: a 32-bit program. */
+struct mmt_error *command_release(struct traced_command *command, int stop_fd, uint64_t until_ns) MMT_MUST_CHECK;
 
 /* Was a command started, and has it ended? */
 bool command_has_ended(const struct traced_command *command);

@@ -158,6 +158,7 @@ static struct mmt_error *accept_elf(struct elf_file *file, Elf *elf, uint16_t ma
 	file->state = MODULE_BROKEN;
 	if (!elf)
 		return errno == ENOMEM ? &error_no_memory : NULL;
+	errno = 0; /* libelf may have done without */
 	if (elf_kind(elf) != ELF_K_ELF)
 		file->state = MODULE_NOT_ELF;
 	else if (gelf_getehdr(elf, &header) && !elf_getphdrnum(elf, &count) && count && gelf_getphdr(elf, 0, &first))

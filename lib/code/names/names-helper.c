@@ -27,7 +27,8 @@
 #include "code/names/demangle.h"
 
 #define STACK_BYTES (8u << 20)
-#define EXIT_MILLISECONDS 5000 /* wait this long for a helper that exits, or has nothing to do */
+#define GUARD_BYTES (64u << 10) /* larger than what a function takes at once */
+#define EXIT_MILLISECONDS 5000	/* wait this long for a helper that exits, or has nothing to do */
 
 enum names_request {
 	REQUEST_OPEN = 1,
@@ -303,7 +304,7 @@ static void run_helper(void *context, int socket, pid_t parent)
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), data = 0;
 	char line[256], *position = line;
 	const struct rlimit no_core = {0};
-	struct rlimit limit, stack;
+	struct rlimit limit;
 	pthread_attr_t attributes;
 	pthread_t thread;
 	int none = -1;
@@ -336,10 +337,10 @@ static void run_helper(void *context, int socket, pid_t parent)
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	buffer_init(&server.answer, LIMIT_NAMES_ANSWER_BYTES);
-	/* Debug information makes libdw take more stack than a low `ulimit -s` gives, whose hard limit stays. */
-	(void)getrlimit(RLIMIT_STACK, &stack);
-	if (stack.rlim_cur < STACK_BYTES && pthread_attr_init(&attributes) == 0 &&
-	    pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
+	/* Debug information makes libdw take more stack than a low `ulimit -s` gives, whose hard limit stays. And where
+	 * the heap cannot grow, malloc() of the main thread leaves ENOMEM, although it finds memory elsewhere. */
+	if (pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
+	    pthread_attr_setguardsize(&attributes, GUARD_BYTES) == 0 &&
 	    pthread_create(&thread, &attributes, serve, &server) == 0)
 		(void)pthread_join(thread, NULL);
 	(void)serve(&server);

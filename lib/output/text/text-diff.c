@@ -150,27 +150,45 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 		  text_change(text, change - (int64_t)diff->after->unfreed_bytes));
 }
 
+static bool is_reversed(const struct mmt_diff *diff)
+{
+	return diff->after->start_realtime_ns && diff->before->start_realtime_ns > diff->after->start_realtime_ns;
+}
+
 /* What the process would show in an incident: which recording grew faster, and in what. Nothing without rates. */
 void text_diff_verdict(struct text *text, const struct mmt_diff *diff)
 {
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
 	int64_t first = before->bytes_per_minute, second = after->bytes_per_minute;
 	int64_t noise = mmt_growth_rate_noise(before) + mmt_growth_rate_noise(after);
-	const struct mmt_row *row = diff->entry_count ? diff->entries[0].after : NULL;
-	bool worse = second - noise > first, better = first - noise > second;
+	const struct mmt_cause *cause = NULL;
+	/* What shrinks does not grow, however slowly. */
+	bool worse = second > 0 && second - noise > first, better = first > 0 && first - noise > second;
 	struct cause_words words;
 
 	if (before->verdict <= MMT_VERDICT_TOO_SHORT || after->verdict <= MMT_VERDICT_TOO_SHORT ||
-	    first == MMT_RATE_UNKNOWN || second == MMT_RATE_UNKNOWN)
+	    first == MMT_RATE_UNKNOWN || second == MMT_RATE_UNKNOWN || before->by_pss != after->by_pss ||
+	    diff->relation == MMT_DIFF_OTHER_PROGRAM || is_reversed(diff))
 		return;
-	text_put(text, worse ? TEXT_BAD : TEXT_GOOD, worse ? "WORSE" : better ? "BETTER" : "NO FASTER");
-	text_add(text, ": %s %s per minute in the second recording, %s in the first", text_measure(after),
-		 text_change(text, second), first ? text_change(text, first) : "level");
-	if (worse && row && row->cause && diff->entries[0].bytes > 0) {
-		const struct mmt_cause *cause = &diff->after->causes[row->cause - 1];
+	text_put(text,
+		 worse						   ? TEXT_BAD
+		 : better || after->verdict != MMT_VERDICT_GROWING ? TEXT_GOOD
+								   : TEXT_STRONG,
+		 worse	  ? "WORSE"
+		 : better ? "BETTER"
+			  : "NO FASTER");
+	text_add(text, ": %s %s%s in the second recording, %s in the first", text_measure(after),
+		 second ? text_change(text, second) : "level", second ? " per minute" : "",
+		 first ? text_change(text, first) : "level");
+	array_each(candidate, diff->after->causes, worse ? diff->after->cause_count : 0) {
+		if (candidate->bytes_per_minute != MMT_RATE_UNKNOWN && candidate->bytes_per_minute >= second / 2 &&
+		    (!cause || candidate->bytes_per_minute > cause->bytes_per_minute))
+			cause = candidate;
+	}
+	if (cause) {
 		const char *other = text_cause_other(cause, &words);
 
-		text_add(text, "; most in %s%s", mmt_row_leaks(row->verdict) && cause->name ? "a LEAK by " : "",
+		text_add(text, "; most in %s%s", mmt_row_leaks(cause->verdict) && cause->name ? "a LEAK by " : "",
 			 text_cause_name(cause));
 		if (other && !cause->name)
 			text_add(text, ", %s%s", words.before_other, other);
@@ -181,7 +199,7 @@ void text_diff_verdict(struct text *text, const struct mmt_diff *diff)
 
 void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 {
-	if (diff->after->start_realtime_ns && diff->before->start_realtime_ns > diff->after->start_realtime_ns)
+	if (is_reversed(diff))
 		text_line(text, TEXT_BAD, "The first recording is the later one: pass the earlier one first.");
 	if (diff->uncertain_count)
 		text_line(text, TEXT_PLAIN, "%s uncertain, because the code differs between the recordings: see below.",

@@ -528,13 +528,17 @@ static void put_command_end(struct text *text, const struct mmt_report *report, 
 /* Before all else: the figures of a victim are older than its end, when the kernel has freed its memory already. */
 static void put_oom_kills(struct text *text, const struct mmt_report *report)
 {
+	bool command_killed = false;
 	unsigned shown = 0;
 
 	array_each(mark, report->marks, report->mark_count) {
 		const struct mmt_process *victim = mmt_mark_victim(report, mark);
 		uint64_t read_ns = victim && victim->readings ? victim->readings->end_ns : UINT64_MAX;
 
-		if (mark->number || mark->time_ns < report->from_ns || shown++ >= OOM_KILLS_SHOWN)
+		if (mark->number || mark->time_ns < report->from_ns)
+			continue;
+		command_killed |= mark->pid == report->command_end.pid;
+		if (shown++ >= OOM_KILLS_SHOWN)
 			continue;
 		text_add(text, "OOM-KILLED: the kernel's OOM killer ended ");
 		if (victim)
@@ -552,7 +556,7 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 		text_add(text, "OOM-KILLED: %u more; --json has all", shown - OOM_KILLS_SHOWN);
 		text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
 	}
-	put_command_end(text, report, shown);
+	put_command_end(text, report, command_killed);
 }
 
 void text_verdict(struct text *text, const struct mmt_report *report)
