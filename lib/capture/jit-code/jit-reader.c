@@ -44,21 +44,6 @@ static bool is_due(const struct jit_program *program, uint64_t address, uint64_t
 	return index ? program->pages.items[*index].due_ns <= now_ns : program->pages.count < LIMIT_CODE_PAGES;
 }
 
-/* Makes room by dropping the code of the first program that has ended. False: there is none. */
-static bool make_room(struct jit_reader *reader)
-{
-	reader->full = true;
-	for (size_t i = 0; i < reader->programs.count; i++) {
-		struct jit_program *program = &reader->programs.items[i];
-
-		if (program->ended && program->pages.count) {
-			drop_pages(reader, program);
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Replaces the stored bytes of the page. *stored_ret: there was room. */
 static struct mmt_error *store_page(struct jit_reader *reader, struct jit_page *page, const uint8_t *seen,
 				    bool *stored_ret)
@@ -76,8 +61,16 @@ static struct mmt_error *store_page(struct jit_reader *reader, struct jit_page *
 	drop_page(reader, page);
 	while (reader->stored_pages >= reader->stored_pages_max ||
 	       reader->stored_bytes + size + OVERHEAD_BYTES > reader->stored_bytes_max) {
-		if (!make_room(reader))
+		size_t i = 0;
+
+		/* Make room by dropping the code of the first program that has ended. */
+		reader->full = true;
+		while (i < reader->programs.count &&
+		       (!reader->programs.items[i].ended || !reader->programs.items[i].pages.count))
+			i++;
+		if (i == reader->programs.count)
 			return NULL;
+		drop_pages(reader, &reader->programs.items[i]);
 	}
 	frame = malloc(size);
 	if (!frame)

@@ -136,29 +136,15 @@ static bool has_perf_events(const struct mntent *mount)
 			 : !strcmp(mount->mnt_type, "cgroup2");
 }
 
-/* Is the directory in a hierarchy that perf events can use? If no mount shows its hierarchy, let the kernel decide. */
-static bool is_usable(int directory)
-{
-	CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
-	bool usable = false, known = false;
-	struct mntent *mount;
-	struct stat own, root;
-
-	while (mounts && !usable && (mount = getmntent(mounts))) {
-		if (strncmp(mount->mnt_type, "cgroup", 6) != 0 || fstat(directory, &own) != 0 ||
-		    stat(mount->mnt_dir, &root) != 0 || own.st_dev != root.st_dev)
-			continue;
-		known = true;
-		usable = has_perf_events(mount);
-	}
-	return usable || !known;
-}
-
 /* `told`: the path is one of those in the message that nothing was found. */
 static void try_group(struct cgroup_search *search, const char *path, bool told)
 {
 	size_t used = strlen(search->tried);
 	CLEANUP(close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(fclose) FILE *mounts = NULL;
+	bool usable = false, known = false;
+	struct stat own, root;
+	struct mntent *mount;
 	struct statfs state;
 	/* Any directory may have a file with the name of the list of processes. */
 	bool foreign = fd >= 0 && (fstatfs(fd, &state) < 0 ||
@@ -169,7 +155,16 @@ static void try_group(struct cgroup_search *search, const char *path, bool told)
 			 foreign ? " (not in a cgroup file system)" : "");
 	if (fd < 0 || foreign || faccessat(fd, PROCESSES_FILE, F_OK, 0) != 0)
 		return;
-	if (!is_usable(fd)) {
+	/* Is it in a hierarchy that perf events can use? If no mount shows its hierarchy, let the kernel decide. */
+	mounts = setmntent("/proc/self/mounts", "re");
+	while (mounts && !usable && (mount = getmntent(mounts))) {
+		if (strncmp(mount->mnt_type, "cgroup", 6) != 0 || fstat(fd, &own) != 0 ||
+		    stat(mount->mnt_dir, &root) != 0 || own.st_dev != root.st_dev)
+			continue;
+		known = true;
+		usable = has_perf_events(mount);
+	}
+	if (known && !usable) {
 		snprintf(search->other, sizeof(search->other), "%s", path);
 		return;
 	}

@@ -699,28 +699,11 @@ static bool take_number(const char **position, int base, char behind, uint64_t *
 	return true;
 }
 
-/* The kernel escapes a newline in a path as \012 and escapes nothing else. */
-static void copy_path(const char *position, const char *end, char path[LIMIT_PATH_BYTES])
-{
-	size_t length = 0;
-
-	while (position < end && length < LIMIT_PATH_BYTES - 1) {
-		if (end - position >= 4 && !memcmp(position, "\\012", 4)) {
-			path[length++] = '\n';
-			position += 4;
-		} else {
-			path[length++] = *position++;
-		}
-	}
-	path[length] = '\0';
-	if (length == 0)
-		snprintf(path, LIMIT_PATH_BYTES, "//anon");
-}
-
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret)
 {
 	const char *position = line, *end = line + length, *permissions;
 	uint64_t major, minor;
+	size_t path_length = 0;
 
 	if (!take_number(&position, 16, '-', &line_ret->start) || !take_number(&position, 16, ' ', &line_ret->end) ||
 	    end - position < 5)
@@ -738,7 +721,18 @@ bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_
 	line_ret->device_minor = (uint32_t)minor;
 	while (position < end && *position == ' ')
 		position++;
-	copy_path(position, end, line_ret->path);
+	/* The kernel escapes a newline in a path as \012 and escapes nothing else. */
+	while (position < end && path_length < LIMIT_PATH_BYTES - 1) {
+		if (end - position >= 4 && !memcmp(position, "\\012", 4)) {
+			line_ret->path[path_length++] = '\n';
+			position += 4;
+		} else {
+			line_ret->path[path_length++] = *position++;
+		}
+	}
+	line_ret->path[path_length] = '\0';
+	if (path_length == 0)
+		snprintf(line_ret->path, LIMIT_PATH_BYTES, "//anon");
 	return true;
 }
 

@@ -44,30 +44,11 @@ static struct mmt_error *note_state(struct recorder *recorder, uint64_t time_ns)
 	return recorder_note(recorder, NOTE_LARGE_DUMPS, 0, time_ns, large->on, large->switches);
 }
 
-static struct mmt_error *continue_switch(struct recorder *recorder, uint64_t now_ns)
-{
-	struct large_dumps *large = &recorder->reader.large_dumps;
-	enum switch_state state = attach_switch_state(&recorder->reader.attachment);
-
-	if (large->switching && state == SWITCH_AT_WORK)
-		return NULL;
-	if (large->switching && state == SWITCH_COMPLETE) {
-		if (large->passes_left-- == PASSES)
-			recorder_message(recorder, false, "large stack dumps are %s",
-					 large->on ? "on again" : "off: the call rate is too high");
-		large->pass_ns = now_ns + SECOND_NS;
-	}
-	large->switching = false;
-	if (!large->passes_left || now_ns < large->pass_ns)
-		return NULL;
-	large->switching = true;
-	return attach_begin_switch(&recorder->reader.attachment, large->on);
-}
-
 struct mmt_error *large_dumps_step(struct recorder *recorder)
 {
 	struct large_dumps *large = &recorder->reader.large_dumps;
 	struct mmt_error *error = NULL;
+	enum switch_state state;
 	uint64_t now_ns;
 	bool on;
 
@@ -92,7 +73,22 @@ struct mmt_error *large_dumps_step(struct recorder *recorder)
 		large->switches += recorder->writing;
 		error = recorder->writing ? note_state(recorder, now_ns) : NULL;
 	}
-	return error ?: continue_switch(recorder, now_ns);
+	if (error)
+		return error;
+	state = attach_switch_state(&recorder->reader.attachment);
+	if (large->switching && state == SWITCH_AT_WORK)
+		return NULL;
+	if (large->switching && state == SWITCH_COMPLETE) {
+		if (large->passes_left-- == PASSES)
+			recorder_message(recorder, false, "large stack dumps are %s",
+					 large->on ? "on again" : "off: the call rate is too high");
+		large->pass_ns = now_ns + SECOND_NS;
+	}
+	large->switching = false;
+	if (!large->passes_left || now_ns < large->pass_ns)
+		return NULL;
+	large->switching = true;
+	return attach_begin_switch(&recorder->reader.attachment, large->on);
 }
 
 struct mmt_error *large_dumps_begin(struct recorder *recorder)

@@ -24,19 +24,34 @@
 #define TYPE_PERF_MAP 3 /* a perf map without a jitdump */
 #define UNKNOWN_COMMAND 0x80131385u
 
-static enum helper_answer judge_response(const uint8_t *response, size_t size, char refusal[HELPER_REFUSAL_BYTES])
+static enum helper_answer exchange(int fd, bool enable, char refusal[HELPER_REFUSAL_BYTES])
 {
-	struct bytes bytes = bytes_over(response, size);
-	const char *magic = bytes_take(&bytes, sizeof(MAGIC));
+	uint8_t response[HEADER_BYTES + sizeof(uint32_t)];
+	CLEANUP(buffer) struct buffer request;
 	uint32_t set, command, result;
+	size_t received = 0;
+	struct bytes bytes;
+	const char *magic;
 
+	buffer_init(&request, HEADER_BYTES + sizeof(uint32_t));
+	buffer_put(&request, MAGIC, sizeof(MAGIC));
+	buffer_put_u16(&request, HEADER_BYTES + (enable ? sizeof(uint32_t) : 0));
+	buffer_put_u8(&request, COMMAND_SET_PROCESS);
+	buffer_put_u8(&request, enable ? COMMAND_ENABLE_PERF_MAP : COMMAND_DISABLE_PERF_MAP);
+	buffer_put_u16(&request, 0);
+	if (enable)
+		buffer_put_u32(&request, TYPE_PERF_MAP);
+	if (!request.error)
+		received = target_socket_exchange(fd, request.data, request.size, response, sizeof(response), WAIT_NS);
+	bytes = bytes_over(response, received);
+	magic = bytes_take(&bytes, sizeof(MAGIC));
 	bytes_u16(&bytes);
 	set = bytes_u8(&bytes);
 	command = bytes_u8(&bytes);
 	bytes_u16(&bytes);
 	result = bytes_u32(&bytes);
 	if (!bytes_ok(&bytes) || memcmp(magic, MAGIC, sizeof(MAGIC)) || set != COMMAND_SET_SERVER) {
-		if (size)
+		if (received)
 			snprintf(refusal, HELPER_REFUSAL_BYTES,
 				 "its diagnostics socket sent an answer of unknown format");
 		else
@@ -51,25 +66,6 @@ static enum helper_answer judge_response(const uint8_t *response, size_t size, c
 	else
 		snprintf(refusal, HELPER_REFUSAL_BYTES, "its runtime refuses with status 0x%08x", result);
 	return HELPER_REFUSED;
-}
-
-static enum helper_answer exchange(int fd, bool enable, char refusal[HELPER_REFUSAL_BYTES])
-{
-	uint8_t response[HEADER_BYTES + sizeof(uint32_t)];
-	CLEANUP(buffer) struct buffer request;
-	size_t received = 0;
-
-	buffer_init(&request, HEADER_BYTES + sizeof(uint32_t));
-	buffer_put(&request, MAGIC, sizeof(MAGIC));
-	buffer_put_u16(&request, HEADER_BYTES + (enable ? sizeof(uint32_t) : 0));
-	buffer_put_u8(&request, COMMAND_SET_PROCESS);
-	buffer_put_u8(&request, enable ? COMMAND_ENABLE_PERF_MAP : COMMAND_DISABLE_PERF_MAP);
-	buffer_put_u16(&request, 0);
-	if (enable)
-		buffer_put_u32(&request, TYPE_PERF_MAP);
-	if (!request.error)
-		received = target_socket_exchange(fd, request.data, request.size, response, sizeof(response), WAIT_NS);
-	return judge_response(response, received, refusal);
 }
 
 static enum helper_answer ask(const struct helper_target *target, char refusal[HELPER_REFUSAL_BYTES])
