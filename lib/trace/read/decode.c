@@ -387,39 +387,34 @@ static void decode_call(struct decoder *decoder, const struct sample_parts *part
 		read_callchain(decoder, parts, stack);
 }
 
-static void decode_fault(struct decoder *decoder, const struct sample_parts *parts, struct event *event)
-{
-	const struct sample_layout *layout = &decoder->layouts->items[event->attribute];
-	const struct reader_attribute *attribute = &decoder->metadata->attributes[event->attribute];
-
-	if (layout->sample_address == LAYOUT_ABSENT || !attribute->period || attribute->period > LIMIT_FAULT_PERIOD)
-		return;
-	read_stack(decoder, parts, event);
-	event->call.stack.time_ns = event->time_ns;
-	event->call.arguments[FAULT_ADDRESS] = layout_word(parts->fixed, layout->sample_address - RECORD_HEADER_BYTES);
-	event->call.arguments[FAULT_PAGE_BYTES] = parts->page_bytes;
-	event->call.arguments[FAULT_WEIGHT] = attribute->period;
-	event->call.arguments[FAULT_ZERO_PAGE] = parts->physical && !decode_word(parts->physical, 0);
-	event->call.result = decoder->fields[event->attribute].major_faults;
-	event->kind = EVENT_FAULT;
-}
-
 /* `bytes` is positioned behind the record's header. */
 static void decode_sample(struct decoder *decoder, const struct record_identity *identity, struct bytes *bytes,
 			  struct event *event)
 {
 	const struct decode_fields *fields = &decoder->fields[identity->attribute];
+	const struct reader_attribute *attribute = &decoder->metadata->attributes[identity->attribute];
 	struct sample_parts parts = sample_walk(&decoder->layouts->items[identity->attribute].shape, bytes);
 	struct bytes raw;
 
 	if (!bytes_ok(bytes))
 		return;
-	if (decoder->metadata->attributes[identity->attribute].role == ROLE_FAULT) {
+	if (attribute->role == ROLE_FAULT) {
+		size_t address = decoder->layouts->items[identity->attribute].sample_address;
+
 		read_callchain(decoder, &parts, &event->call.stack);
-		decode_fault(decoder, &parts, event);
+		if (address == LAYOUT_ABSENT || !attribute->period || attribute->period > LIMIT_FAULT_PERIOD)
+			return;
+		read_stack(decoder, &parts, event);
+		event->call.stack.time_ns = event->time_ns;
+		event->call.arguments[FAULT_ADDRESS] = layout_word(parts.fixed, address - RECORD_HEADER_BYTES);
+		event->call.arguments[FAULT_PAGE_BYTES] = parts.page_bytes;
+		event->call.arguments[FAULT_WEIGHT] = attribute->period;
+		event->call.arguments[FAULT_ZERO_PAGE] = parts.physical && !decode_word(parts.physical, 0);
+		event->call.result = fields->major_faults;
+		event->kind = EVENT_FAULT;
 		return;
 	}
-	if (decoder->metadata->attributes[identity->attribute].is_call) {
+	if (attribute->is_call) {
 		decode_call(decoder, &parts, bytes, event);
 		return;
 	}

@@ -108,29 +108,12 @@ static struct mmt_error *load_text(const struct recording_file *file, enum forma
 	return *text_ret ? NULL : &error_no_memory;
 }
 
-/* Quotes the text for a shell. */
-static void put_quoted(struct buffer *buffer, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-
-	if (*word && word[strspn(word, plain)] == '\0') {
-		buffer_put(buffer, word, strlen(word));
-		return;
-	}
-	buffer_put_u8(buffer, '\'');
-	for (; *word; word++) {
-		if (*word == '\'')
-			buffer_put(buffer, "'\\''", 4);
-		else
-			buffer_put_u8(buffer, (uint8_t)*word);
-	}
-	buffer_put_u8(buffer, '\'');
-}
-
 static struct mmt_error *load_command_line(const struct recording_file *file, char **text_ret)
 {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
 	CLEANUP(buffer) struct buffer line = {.maximum = LIMIT_COMMAND_LINE_BYTES};
 	CLEANUP(free) uint8_t *data = NULL;
+	const char *word;
 	struct mmt_error *error;
 	struct bytes bytes;
 	uint64_t count;
@@ -145,7 +128,20 @@ static struct mmt_error *load_command_line(const struct recording_file *file, ch
 	for (uint64_t i = 0; i < count && bytes_ok(&bytes); i++) {
 		if (i)
 			buffer_put_u8(&line, ' ');
-		put_quoted(&line, read_text(&bytes));
+		word = read_text(&bytes);
+		if (*word && word[strspn(word, plain)] == '\0') {
+			buffer_put(&line, word, strlen(word));
+			continue;
+		}
+		/* Quote it for a shell. */
+		buffer_put_u8(&line, '\'');
+		for (; *word; word++) {
+			if (*word == '\'')
+				buffer_put(&line, "'\\''", 4);
+			else
+				buffer_put_u8(&line, (uint8_t)*word);
+		}
+		buffer_put_u8(&line, '\'');
 	}
 	buffer_put_u8(&line, 0);
 	error = bytes_finish(&bytes, "command line section");
@@ -154,20 +150,6 @@ static struct mmt_error *load_command_line(const struct recording_file *file, ch
 	if (!error)
 		*text_ret = (char *)TAKE(line.data);
 	return error;
-}
-
-static struct mmt_error *load_architecture(const struct recording_file *file, struct reader_metadata *values)
-{
-	CLEANUP(free) char *name = NULL;
-	struct mmt_error *error = load_text(file, FEATURE_ARCH, "architecture section", &name);
-
-	if (error)
-		return error_context(error, "%s", file->path);
-	values->architecture = *name ? architecture_find(name) : &architecture_x86_64;
-	if (values->architecture)
-		return NULL;
-	return error_create(MMT_ERROR_UNSUPPORTED,
-			    "%s: recorded on architecture %s, which this version does not support", file->path, name);
 }
 
 /* FEATURE_EVENT_DESC: u32 count, u32 size of an attribute; of each: attribute, u32 number of ids, name, ids. */
@@ -320,6 +302,7 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 {
 	struct reader_metadata *values = &metadata->values;
 	static const char truncated[] = "the file was truncated: its end is missing";
+	CLEANUP(free) char *name = NULL;
 	struct mmt_error *error = NULL;
 	const char *packed_damage;
 
@@ -328,7 +311,14 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 	if (!error)
 		error = load_texts(file, metadata);
 	if (!error)
-		error = load_architecture(file, values);
+		error = error_context(load_text(file, FEATURE_ARCH, "architecture section", &name), "%s", file->path);
+	if (!error) {
+		values->architecture = *name ? architecture_find(name) : &architecture_x86_64;
+		if (!values->architecture)
+			error = error_create(MMT_ERROR_UNSUPPORTED,
+					     "%s: recorded on architecture %s, which this version does not support",
+					     file->path, name);
+	}
 	if (!error)
 		error = load_sections(file, metadata);
 	/* A packed recording includes the damage of the recording that it was made from. */

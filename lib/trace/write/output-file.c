@@ -406,21 +406,6 @@ void output_file_close(struct output_file *file)
 
 /* Results that can be made again, such as a report */
 
-/* A user may pass the recording as the output by mistake, and it cannot be made again. `found`: a regular file. */
-static struct mmt_error *check_not_recording(const char *path, int found)
-{
-	char link[32];
-	CLEANUP(close) int fd = -1;
-	uint64_t magic;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
-	fd = open(link, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, &magic, sizeof(magic)) != sizeof(magic) || le64toh(magic) != FORMAT_MAGIC)
-		return NULL;
-	return error_create(MMT_ERROR_INVALID,
-			    "%s is a recording and is not replaced: choose another name for the output", path);
-}
-
 /* Only the user and root may choose another file by a link or a pipe of their own. The kernel's fs.protected_symlinks
  * covers only directories such as /tmp. */
 static bool is_trusted(const struct stat *status)
@@ -503,7 +488,9 @@ int output_file_place(const char *path)
 /* A new or regular file gets its name late; anything else, such as a pipe, is written directly. */
 static struct mmt_error *open_result(struct output_file *file)
 {
-	CLEANUP(close) int found = -1;
+	CLEANUP(close) int found = -1, fd = -1;
+	char reopened[32];
+	uint64_t magic;
 	struct stat status, now;
 	struct mmt_error *error = find_result(file, &found, &status);
 
@@ -520,7 +507,15 @@ static struct mmt_error *open_result(struct output_file *file)
 			return NULL;
 		return error_create(MMT_ERROR_SYSTEM, "cannot write %s: it was replaced meanwhile", file->path);
 	}
-	error = found >= 0 ? check_not_recording(file->path, found) : NULL;
+	/* A user may pass the recording as the output by mistake, and it cannot be made again. */
+	if (found >= 0) {
+		snprintf(reopened, sizeof(reopened), "/proc/self/fd/%d", found);
+		fd = open(reopened, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && read(fd, &magic, sizeof(magic)) == sizeof(magic) && le64toh(magic) == FORMAT_MAGIC)
+			error = error_create(
+			    MMT_ERROR_INVALID,
+			    "%s is a recording and is not replaced: choose another name for the output", file->path);
+	}
 	if (!error)
 		error = open_new(file);
 	if (!error && found >= 0 && is_trusted(&status))

@@ -411,24 +411,6 @@ void writer_put_text(struct buffer *buffer, const char *text)
 	memcpy(room, text, size);
 }
 
-/* FEATURE_EVENT_DESC: names and ids of the attributes. */
-static struct mmt_error *add_event_descriptions(struct writer *writer)
-{
-	CLEANUP(buffer) struct buffer buffer = {.maximum = LIMIT_HEAD_BYTES};
-
-	buffer_put_u32(&buffer, (uint32_t)writer->attributes.count);
-	buffer_put_u32(&buffer, ATTRIBUTE_BYTES);
-	for (size_t i = 0; i < writer->attributes.count; i++) {
-		const struct attribute *attribute = &writer->attributes.items[i];
-
-		buffer_put(&buffer, &attribute->attr, ATTRIBUTE_BYTES);
-		buffer_put_u32(&buffer, (uint32_t)attribute->ids.count);
-		writer_put_text(&buffer, attribute->name);
-		buffer_put(&buffer, attribute->ids.items, attribute->ids.count * sizeof(uint64_t));
-	}
-	return writer_take_section(writer, FEATURE_EVENT_DESC, &buffer);
-}
-
 /* Header, ids, attributes, preamble. */
 static void put_head(struct writer *writer, struct buffer *head)
 {
@@ -507,8 +489,21 @@ struct mmt_error *writer_write_head(struct writer *writer)
 	/* version, type, level, ratio (known at the end), largest decompressed size of a frame */
 	static const uint32_t compression[] = {1, COMPRESSED_ZSTD, 1, 1, FRAME_BYTES};
 	CLEANUP(buffer) struct buffer head = {.maximum = LIMIT_HEAD_BYTES};
-	struct mmt_error *error = add_event_descriptions(writer);
+	CLEANUP(buffer) struct buffer descriptions = {.maximum = LIMIT_HEAD_BYTES};
+	struct mmt_error *error;
 
+	/* Names and ids of the attributes. */
+	buffer_put_u32(&descriptions, (uint32_t)writer->attributes.count);
+	buffer_put_u32(&descriptions, ATTRIBUTE_BYTES);
+	for (size_t i = 0; i < writer->attributes.count; i++) {
+		const struct attribute *attribute = &writer->attributes.items[i];
+
+		buffer_put(&descriptions, &attribute->attr, ATTRIBUTE_BYTES);
+		buffer_put_u32(&descriptions, (uint32_t)attribute->ids.count);
+		writer_put_text(&descriptions, attribute->name);
+		buffer_put(&descriptions, attribute->ids.items, attribute->ids.count * sizeof(uint64_t));
+	}
+	error = writer_take_section(writer, FEATURE_EVENT_DESC, &descriptions);
 	if (!error && !writer->plain)
 		error = writer_add_section(writer, FEATURE_COMPRESSED, compression, sizeof(compression));
 	if (!error && writer->file.stream)
