@@ -50,21 +50,6 @@ static bool read_arguments(const struct space *space, const struct space_call *c
 	       source_end(remap) >= remap->source && remap->target + remap->new_bytes >= remap->target;
 }
 
-/* Unknown pages in the source are mapped, since the call succeeded. */
-static bool find_unknown(struct space *space, struct remap *remap, uint32_t allocation)
-{
-	uint64_t position = remap->source;
-	struct space_interval piece;
-
-	while (intervals_next_part(&space->unknown, &position, source_end(remap), &piece)) {
-		piece.attributes.unknown = true;
-		piece.allocation = allocation;
-		if (!vector_push(&remap->fresh, piece))
-			return false;
-	}
-	return true;
-}
-
 static bool clear_target(struct space *space, const struct space_call *call, const struct remap *remap)
 {
 	static const struct space_attributes unknown = {.unknown = true};
@@ -156,6 +141,7 @@ static bool move_pieces(struct space *space, const struct space_call *call, stru
 	const struct range rest = {target.start + kept, target.end};
 	uint64_t position = remap->source;
 	struct space_attributes attributes;
+	struct space_interval unknown;
 	struct interval_node *node;
 
 	if (remap->old_bytes > kept && !pending_unmaps_release(space, call, remap->source + kept, source_end(remap)))
@@ -171,8 +157,15 @@ static bool move_pieces(struct space *space, const struct space_call *call, stru
 		if (!vector_push(&remap->fresh, piece))
 			return false;
 	}
-	if (!find_unknown(space, remap, remap->keep_source ? call->allocation : (uint32_t)ALLOCATION_BEFORE) ||
-	    (!remap->keep_source && !pending_unmaps_take(space, call, remap->source, source_end(remap), &remap->moved)))
+	/* Unknown pages in the source are mapped, since the call succeeded. */
+	position = remap->source;
+	while (intervals_next_part(&space->unknown, &position, source_end(remap), &unknown)) {
+		unknown.attributes.unknown = true;
+		unknown.allocation = remap->keep_source ? call->allocation : (uint32_t)ALLOCATION_BEFORE;
+		if (!vector_push(&remap->fresh, unknown))
+			return false;
+	}
+	if (!remap->keep_source && !pending_unmaps_take(space, call, remap->source, source_end(remap), &remap->moved))
 		return false;
 	if (!remap->moved.count && !remap->fresh.count) {
 		/* The model has no mapping at the source: a snapshot has already shown the target, or the call that

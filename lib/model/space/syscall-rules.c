@@ -406,21 +406,6 @@ static void set_to_observed(void *context, struct space_interval *interval)
 	interval->commit = space_edit_commit(&interval->attributes);
 }
 
-/* Without a call, the kernel only grows stacks; other memory may belong to a lost call. The heap may have grown by a
- * call in flight, but most of it is older. */
-static uint32_t allocation_of_missing(struct space *space, const struct space_interval *missing)
-{
-	const struct space_interval *above = space_find(space, missing->end);
-
-	if (missing->attributes.heap && intervals_within(&space->unknown, missing->start, missing->end))
-		return ALLOCATION_BEFORE;
-	if (!space_is_lossy(space) || missing->attributes.stack ||
-	    (above && (above->attributes.growsdown || above->attributes.stack)))
-		return ALLOCATION_KERNEL;
-	space->counts.reconciled_bytes += missing->end - missing->start;
-	return ALLOCATION_UNKNOWN;
-}
-
 static bool add_missing(struct space *space, const struct space_mmap2 *mmap2_record)
 {
 	struct space_mmap2 seen = *mmap2_record;
@@ -429,12 +414,22 @@ static bool add_missing(struct space *space, const struct space_mmap2 *mmap2_rec
 		return false;
 	for (uint64_t position = seen.start, stop; position < seen.end; position = stop) {
 		struct space_interval interval = {.start = position, .allocation = ALLOCATION_KERNEL};
+		const struct space_interval *above;
 
 		if (intervals_at(&space->mapped, position, seen.end, &stop))
 			continue;
 		interval.end = stop;
 		set_to_observed(&seen, &interval);
-		interval.allocation = allocation_of_missing(space, &interval);
+		above = space_find(space, stop);
+		/* Without a call, the kernel only grows stacks; other memory may belong to a lost call. The heap may
+		 * have grown by a call in flight, but most of it is older. */
+		if (interval.attributes.heap && intervals_within(&space->unknown, position, stop)) {
+			interval.allocation = ALLOCATION_BEFORE;
+		} else if (space_is_lossy(space) && !interval.attributes.stack &&
+			   (!above || (!above->attributes.growsdown && !above->attributes.stack))) {
+			interval.allocation = ALLOCATION_UNKNOWN;
+			space->counts.reconciled_bytes += stop - position;
+		}
 		if (!space_edit_touch(space, position, stop) || !space_edit_allocate(space, &interval))
 			return false;
 	}
