@@ -49,29 +49,9 @@ static struct mmt_error *write_exported(const void *context, FILE *stream)
 	return mmt_export(settings->report, settings->format->name, settings->weight, stream);
 }
 
-static int write_export(const struct command *command, struct export_settings *settings)
-{
-	const struct mmt_export_format *format = settings->format;
-	struct mmt_error *error;
-	int status;
-
-	if (!settings->output) {
-		error = write_exported(settings, stdout);
-		return error ? message_error(command, error) : pager_finish(command, EXIT_OK);
-	}
-	status = result_file_write(command, settings->output, write_exported, settings);
-	if (status != EXIT_OK || !settings->own_output)
-		return status;
-	/* The user did not choose the name: say how to open it. */
-	if (format->viewer)
-		message(command, "wrote %s; to open it: %s %s", settings->output, format->viewer, settings->output);
-	else
-		message(command, "wrote %s; open it with %s", settings->output, format->description);
-	return EXIT_OK;
-}
-
 static int run_export(const struct command *command, struct export_settings *settings)
 {
+	const struct mmt_export_format *format = settings->format;
 	struct mmt_report *report = NULL;
 	struct mmt_error *error;
 	char text[MMT_SIZE_TEXT];
@@ -93,7 +73,17 @@ static int run_export(const struct command *command, struct export_settings *set
 		    "and made accessible in it, which svg, folded, pprof, speedscope and html show",
 		    settings->format->name, mmt_format_bytes(report->committed_before_bytes, text));
 	settings->report = report;
-	status = write_export(command, settings);
+	if (settings->output) {
+		status = result_file_write(command, settings->output, write_exported, settings);
+	} else {
+		error = write_exported(settings, stdout);
+		status = error ? message_error(command, error) : pager_finish(command, EXIT_OK);
+	}
+	/* The user did not choose the name: say how to open it. */
+	if (settings->own_output && status == EXIT_OK && format->viewer)
+		message(command, "wrote %s; to open it: %s %s", settings->output, format->viewer, settings->output);
+	else if (settings->own_output && status == EXIT_OK)
+		message(command, "wrote %s; open it with %s", settings->output, format->description);
 	mmt_report_destroy(report);
 	return status;
 }
