@@ -373,17 +373,26 @@ static struct mmt_error *start(struct recorder *recorder)
 		    ?: take_first_snapshots(recorder) ?: read_start_residency(recorder);
 }
 
-/*
- * Adds up the records lost since the start, by event. Reports show these counts of PERF_FORMAT_LOST. LOST records are
- * used only for the status line, for files without these counts, and for side-band records, the first event of the set,
- * if the kernel has no such counts.
- */
-static void count_lost_events(struct recorder *recorder)
+static void finish(struct recorder *recorder)
 {
-	struct mmt_record_summary *summary = &recorder->summary;
 	const struct ring_reader *reader = &recorder->reader;
-	uint64_t *lost = reader->lost.items;
+	const struct large_dumps *large = &reader->large_dumps;
+	struct mmt_record_summary *summary = &recorder->summary;
+	uint64_t *lost;
+	struct mmt_error *error;
 
+	loop_stop(recorder);
+	attach_end_switch(&recorder->reader.attachment);
+	summary->large_dump_switches = large->switches;
+	summary->large_dumps_off_ns = large->off_total_ns;
+	if (!large->on && recorder->stop_ns > large->off_ns)
+		summary->large_dumps_off_ns += recorder->stop_ns - large->off_ns;
+	/*
+	 * Add up the records lost since the start, by event. Reports show these counts of PERF_FORMAT_LOST. LOST
+	 * records are used only for the status line, for files without these counts, and for side-band records, the
+	 * first event of the set, if the kernel has no such counts.
+	 */
+	lost = reader->lost.items;
 	attach_add_lost(&reader->attachment, lost);
 	for (size_t i = 0; i < reader->events.items.count; i++) {
 		lost[i] -= reader->lost_before.items[i] < lost[i] ? reader->lost_before.items[i] : lost[i];
@@ -400,21 +409,6 @@ static void count_lost_events(struct recorder *recorder)
 		lost[0] = recorder->progress.lost_events - summary->lost_events;
 		summary->lost_events = recorder->progress.lost_events;
 	}
-}
-
-static void finish(struct recorder *recorder)
-{
-	const struct large_dumps *large = &recorder->reader.large_dumps;
-	struct mmt_record_summary *summary = &recorder->summary;
-	struct mmt_error *error;
-
-	loop_stop(recorder);
-	attach_end_switch(&recorder->reader.attachment);
-	summary->large_dump_switches = large->switches;
-	summary->large_dumps_off_ns = large->off_total_ns;
-	if (!large->on && recorder->stop_ns > large->off_ns)
-		summary->large_dumps_off_ns += recorder->stop_ns - large->off_ns;
-	count_lost_events(recorder);
 	if (recorder->write_error || recorder->failure)
 		summary->end = MMT_RECORD_END_WRITE_FAILED;
 	file_metadata_add_sections(recorder, recorder->reader.lost.items);

@@ -36,11 +36,20 @@ static struct mmt_error *append_name(struct recorder *recorder, struct buffer *r
 	return own_record_append(recorder, record, pid, tid, time_ns, id);
 }
 
-static struct mmt_error *append_line(struct reading *reading, const struct procmaps_line *line)
+static struct mmt_error *handle_line(struct reading *reading, const struct procmaps_line *line)
 {
+	struct recorder *recorder = reading->recorder;
+	const struct mapped_range range = {line->start, line->end, !line->shared && !line->inode,
+					   line->protection == PROT_NONE};
+	const struct build_id_mapping mapping = {reading->pid,	     line->start, line->end, line->device_major,
+						 line->device_minor, line->inode, line->path};
 	uint16_t misc = PERF_RECORD_MISC_USER;
 	struct buffer *record = &reading->record;
+	struct mmt_error *error;
 
+	if (reading->wants_ranges && !vector_push(&reading->process->ranges, range))
+		return &error_no_memory;
+	recorder->jobs.memory->snapshot_lines++;
 	if (!(line->protection & PROT_EXEC))
 		misc |= PERF_RECORD_MISC_MMAP_DATA;
 	own_record_begin(record, PERF_RECORD_MMAP2, misc);
@@ -56,23 +65,8 @@ static struct mmt_error *append_line(struct reading *reading, const struct procm
 	buffer_put_u32(record, line->protection);
 	buffer_put_u32(record, line->shared ? MAP_SHARED : MAP_PRIVATE);
 	buffer_put_string(record, line->path);
-	return own_record_append(reading->recorder, record, reading->pid, reading->pid, reading->scan.line_ns,
-				 SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_LINE));
-}
-
-static struct mmt_error *handle_line(struct reading *reading, const struct procmaps_line *line)
-{
-	struct recorder *recorder = reading->recorder;
-	const struct mapped_range range = {line->start, line->end, !line->shared && !line->inode,
-					   line->protection == PROT_NONE};
-	const struct build_id_mapping mapping = {reading->pid,	     line->start, line->end, line->device_major,
-						 line->device_minor, line->inode, line->path};
-	struct mmt_error *error;
-
-	if (reading->wants_ranges && !vector_push(&reading->process->ranges, range))
-		return &error_no_memory;
-	recorder->jobs.memory->snapshot_lines++;
-	error = append_line(reading, line);
+	error = own_record_append(reading->recorder, record, reading->pid, reading->pid, reading->scan.line_ns,
+				  SNAPSHOT_ID(reading->kind, SNAPSHOT_PART_LINE));
 	if (error || !(line->protection & PROT_EXEC))
 		return error;
 	error =

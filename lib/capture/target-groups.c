@@ -100,26 +100,6 @@ struct requested {
 	size_t thread_count;
 };
 
-static struct mmt_error *list_requested(const struct recorder *recorder, struct requested *requested)
-{
-	const struct mmt_record_options *options = recorder->options;
-	struct mmt_error *error = NULL;
-
-	requested->thread_count = options->tid_count;
-	for (size_t i = 0; i < options->pid_count; i++) {
-		if (!vector_push(&requested->pids, options->pids[i]))
-			return &error_no_memory;
-	}
-	if (options->tree)
-		error = children_list_below(options->pids, options->pid_count, &requested->pids);
-	for (size_t i = 0; !error && i < requested->pids.count; i++)
-		requested->thread_count += targets_count_threads(requested->pids.items[i]);
-	/* The command. */
-	if (!requested->thread_count)
-		requested->thread_count = 1;
-	return error;
-}
-
 static bool is_gone(const struct mmt_error *error)
 {
 	return error && mmt_error_get_code(error) == MMT_ERROR_NO_PROCESS;
@@ -239,7 +219,16 @@ struct mmt_error *targets_choose_scope(struct recorder *recorder)
 		describe_scope(recorder);
 		return error;
 	}
-	error = list_requested(recorder, &requested);
+	requested.thread_count = options->tid_count;
+	for (size_t i = 0; !error && i < options->pid_count; i++)
+		error = vector_push(&requested.pids, options->pids[i]) ? NULL : &error_no_memory;
+	if (!error && options->tree)
+		error = children_list_below(options->pids, options->pid_count, &requested.pids);
+	for (size_t i = 0; !error && i < requested.pids.count; i++)
+		requested.thread_count += targets_count_threads(requested.pids.items[i]);
+	/* The command. */
+	if (!requested.thread_count)
+		requested.thread_count = 1;
 	scope->kind = options->scope == MMT_SCOPE_THREADS ? SCOPE_THREADS : SCOPE_PROCESSES;
 	if (!error && options->scope == MMT_SCOPE_AUTO && !options->wait_name)
 		error = choose_kind(recorder, &requested);

@@ -365,23 +365,6 @@ static struct mmt_error *attach_uncovered(struct recorder *recorder, const struc
 	return error;
 }
 
-/*
- * Does every thread that is created from now on inherit the event set? It does if the scan found no thread without the
- * set, and if no thread exited unnoticed that could have created one without it. Call this after draining the records
- * of the time of the scan.
- */
-static bool is_complete(const struct recorder *recorder, const struct thread_scan *scan)
-{
-	if (scan->uncovered.count || !scan->complete)
-		return false;
-	for (size_t i = 0; i < scan->gone.count; i++) {
-		if (!thread_coverage_lasted_until(&recorder->reader.attachment.coverage, scan->gone.items[i],
-						  scan->begin_ns))
-			return false;
-	}
-	return true;
-}
-
 static void note_complete(struct recorder *recorder, const struct thread_scan *scan)
 {
 	recorder->summary.threads = scan->thread_count;
@@ -427,8 +410,13 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 	else if (!error)
 		error = drain_twice(recorder);
 	/* A child that was created during the scan has not been scanned. */
-	*complete_ret = !error && is_complete(recorder, &scan) && recorder->processes.items.count == process_count &&
-			no_new_threads_are_pending(recorder);
+	*complete_ret = !error && !scan.uncovered.count && scan.complete;
+	/* A thread that exited unnoticed may have created one without the event set. */
+	for (size_t i = 0; *complete_ret && i < scan.gone.count; i++)
+		*complete_ret = thread_coverage_lasted_until(&recorder->reader.attachment.coverage, scan.gone.items[i],
+							     scan.begin_ns);
+	*complete_ret =
+	    *complete_ret && recorder->processes.items.count == process_count && no_new_threads_are_pending(recorder);
 	/* Children created so far may have been created before their parents had the set. Later children inherit it. */
 	if (*complete_ret) {
 		error = children_add(recorder, &added);

@@ -526,7 +526,7 @@ struct mmt_error *jit_reader_read(struct recorder *recorder)
 
 /* The end of the recording: write the stored code into the recording, and warn about code that is missing. */
 
-static void report_missing_code(struct recorder *recorder)
+struct mmt_error *jit_reader_finish(struct recorder *recorder)
 {
 	static const char consequence[] = "callers of code without frame pointers may be missing";
 	static const struct {
@@ -535,8 +535,24 @@ static void report_missing_code(struct recorder *recorder)
 	} reasons[] = {{CODE_WITHOUT_DESCRIPTORS, "too many files were open", "raise the limit with `ulimit -n`"},
 		       {CODE_DENIED, "permission denied to read memory",
 			"run as root or with CAP_SYS_PTRACE (/proc/sys/kernel/yama/ptrace_scope)"}};
-	const struct jit_reader *reader = recorder->jobs.jit_reader;
+	struct jit_reader *reader = recorder->jobs.jit_reader;
+	struct code_pass pass = {.recorder = recorder,
+				 .reader = reader,
+				 .now_ns = clock_now_ns(),
+				 .due_ns = UINT64_MAX,
+				 .time_ns_max = LIMIT_CODE_END_NS,
+				 .at_end = true};
+	struct mmt_error *error;
 
+	if (!reader->programs.count)
+		return NULL;
+	error = code_pass_read(&pass);
+	reader->out_of_time |= is_over(&pass);
+	for (size_t i = 0; i < reader->programs.count; i++)
+		end_program(reader, &reader->programs.items[i]);
+	drop_programs(reader);
+	if (error)
+		return error;
 	if (reader->full)
 		recorder_message(
 		    recorder, true,
@@ -554,29 +570,7 @@ static void report_missing_code(struct recorder *recorder)
 					 count == 1 ? "program" : "programs", reasons[i].why, consequence,
 					 reasons[i].advice);
 	}
-}
-
-struct mmt_error *jit_reader_finish(struct recorder *recorder)
-{
-	struct jit_reader *reader = recorder->jobs.jit_reader;
-	struct code_pass pass = {.recorder = recorder,
-				 .reader = reader,
-				 .now_ns = clock_now_ns(),
-				 .due_ns = UINT64_MAX,
-				 .time_ns_max = LIMIT_CODE_END_NS,
-				 .at_end = true};
-	struct mmt_error *error;
-
-	if (!reader->programs.count)
-		return NULL;
-	error = code_pass_read(&pass);
-	reader->out_of_time |= is_over(&pass);
-	for (size_t i = 0; i < reader->programs.count; i++)
-		end_program(reader, &reader->programs.items[i]);
-	drop_programs(reader);
-	if (!error)
-		report_missing_code(recorder);
-	return error;
+	return NULL;
 }
 
 static int compare_pages(const void *first, const void *second)

@@ -315,30 +315,13 @@ static struct mmt_error *append_runs_within(struct residency_reader *reader, con
 	return error;
 }
 
-/* PAGEMAP_SCAN does not say which pages are shared: read the entries of those that it found. */
-static struct mmt_error *read_shared(struct residency_reader *reader, const struct process_residency *pages)
-{
-	const struct resident_run *runs = pages->runs.items;
-	struct process_residency present = {0};
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && !reader->gave_up && i < pages->runs.count; i++) {
-		uint64_t start = runs[i].start;
-
-		while (i + 1 < pages->runs.count && runs[i + 1].start - runs[i].end <= SHARED_GAP_BYTES)
-			i++;
-		present.runs.count = 0;
-		error = read_piece(reader, start, runs[i].end, &present);
-	}
-	vector_deinit(&present.runs);
-	return error;
-}
-
 static struct mmt_error *read_group(struct residency_reader *reader, const struct mapped_range *ranges, size_t count,
 				    struct process_residency *residency)
 {
-	struct process_residency pages = {0};
+	struct process_residency pages = {0}, present = {0};
+	const struct resident_run *runs;
 	struct mmt_error *error = NULL;
+	bool reads_shared;
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -347,8 +330,18 @@ static struct mmt_error *read_group(struct residency_reader *reader, const struc
 		reader->scanned[kind].runs.count = 0;
 	error = reader->scan ? scan_range(reader, ranges[0].start, end, &pages)
 			     : residency_read(reader, ranges[0].start, end, &pages);
-	if (!error && reader->scan && reader->wants[PAGES_SHARED])
-		error = read_shared(reader, &pages);
+	/* PAGEMAP_SCAN does not say which pages are shared: read the entries of those that it found. */
+	reads_shared = reader->scan && reader->wants[PAGES_SHARED];
+	runs = pages.runs.items;
+	for (size_t i = 0; reads_shared && !error && !reader->gave_up && i < pages.runs.count; i++) {
+		uint64_t start = runs[i].start;
+
+		while (i + 1 < pages.runs.count && runs[i + 1].start - runs[i].end <= SHARED_GAP_BYTES)
+			i++;
+		present.runs.count = 0;
+		error = read_piece(reader, start, runs[i].end, &present);
+	}
+	vector_deinit(&present.runs);
 	if (!error)
 		error = append_runs_within(reader, &pages, ranges, count, false, residency);
 	for (unsigned kind = 0; !error && kind < PAGE_KINDS; kind++)

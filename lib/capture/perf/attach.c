@@ -349,18 +349,6 @@ static struct mmt_error *note_first_ids(struct attachment *attachment)
 	return NULL;
 }
 
-/* Notes which identifiers the file has for the events from this index on. */
-static struct mmt_error *note_later_ids(struct attachment *attachment, size_t first)
-{
-	for (size_t i = first; i < attachment->events.count; i++) {
-		const struct attached_event *event = &attachment->events.items[i];
-
-		if (!map_put(&attachment->id_in_file, event->id, attachment->first_ids.items[event->event]))
-			return &error_no_memory;
-	}
-	return NULL;
-}
-
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 {
 	size_t first = attachment->events.count;
@@ -368,7 +356,7 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 	const cpu_list *cpus = &attachment->rings->cpus;
 	uint32_t root = (uint32_t)attachment->roots.count;
 	struct attached_root added = {.pid = -1, .tid = -1, .cgroup = cgroup, .begin_ns = clock_now_ns()};
-	struct mmt_error *error = NULL, *noted;
+	struct mmt_error *error = NULL, *noted = NULL;
 
 	if (!vector_push(&attachment->roots, added))
 		return &error_no_memory;
@@ -380,7 +368,15 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup)
 			error = &error_no_memory;
 	}
 	/* Do this even if some events could not be opened: the rings may already contain records of the others. */
-	noted = later ? note_later_ids(attachment, first) : error ? NULL : note_first_ids(attachment);
+	if (!later && !error)
+		noted = note_first_ids(attachment);
+	/* Which identifiers the file has for the events of later CPUs or groups. */
+	for (size_t i = first; later && !noted && i < attachment->events.count; i++) {
+		const struct attached_event *event = &attachment->events.items[i];
+
+		if (!map_put(&attachment->id_in_file, event->id, attachment->first_ids.items[event->event]))
+			noted = &error_no_memory;
+	}
 	thread_coverage_set_complete(&attachment->coverage, clock_now_ns());
 	return error ?: noted;
 }

@@ -477,22 +477,6 @@ static struct mmt_error *peek_rings(struct rings *rings, ring_handler handle, vo
 	return error;
 }
 
-/*
- * Searches all rings for FORK records up to the heads noted before. A process that made a record up to these heads was
- * forked earlier, so its FORK record is in some ring by now. The rings are searched one after the other, so only some
- * of the records that arrive meanwhile are seen, perhaps the FORK of a grandchild without that of its parent.
- */
-static struct mmt_error *find_forks(struct recorder *recorder)
-{
-	uint64_t begin_ns = clock_now_ns();
-	struct mmt_error *error;
-
-	if (recorder->reader.scope.kind == SCOPE_THREADS && !recorder->reader.faults_on_cpus)
-		return NULL;
-	error = peek_rings(&recorder->reader.rings, note_new_process, recorder);
-	return error || scope_apply_forks(&recorder->reader.scope, begin_ns) ? error : &error_no_memory;
-}
-
 struct awaited_exec {
 	const char *name;
 	pid_t pid; /* 0: none yet */
@@ -584,7 +568,21 @@ struct mmt_error *ring_reader_read(struct recorder *recorder)
 	 * before they are noted. */
 	error = large_dumps_step(recorder);
 	rings_note_heads(&recorder->reader.rings);
-	error = error ?: recorder_note_marks(recorder) ?: find_forks(recorder) ?: read_rings(recorder, false);
+	error = error ?: recorder_note_marks(recorder);
+	/*
+	 * Search all rings for FORK records up to the heads noted before. A process that made a record up to these
+	 * heads was forked earlier, so its FORK record is in some ring by now. The rings are searched one after the
+	 * other, so only some of the records that arrive meanwhile are seen, perhaps the FORK of a grandchild without
+	 * that of its parent.
+	 */
+	if (!error && (recorder->reader.scope.kind != SCOPE_THREADS || recorder->reader.faults_on_cpus)) {
+		uint64_t begin_ns = clock_now_ns();
+
+		error = peek_rings(&recorder->reader.rings, note_new_process, recorder);
+		if (!error && !scope_apply_forks(&recorder->reader.scope, begin_ns))
+			error = &error_no_memory;
+	}
+	error = error ?: read_rings(recorder, false);
 	recorder->reader.large_dumps.discard = false;
 	if (!error)
 		error = read_rings(recorder, true);
