@@ -31,25 +31,6 @@ static uint64_t source_end(const struct remap *remap)
 	return remap->source + remap->old_bytes;
 }
 
-static bool read_arguments(const struct space *space, const struct space_call *call, struct remap *remap)
-{
-	uint64_t mask = space->page_bytes - 1, unit = space->page_bytes;
-	const struct space_interval *source = space_find(space, call->arguments[0]);
-
-	if (source && source->attributes.hugetlb)
-		unit = 1ULL << source->attributes.hugetlb;
-	*remap = (struct remap){.source = call->arguments[0],
-				.target = (uint64_t)call->result,
-				.old_bytes = space_calls_round_up(call->arguments[1], unit),
-				.new_bytes = space_calls_round_up(call->arguments[2], unit),
-				.fixed = call->arguments[3] & MREMAP_FIXED,
-				.keep_source = call->arguments[3] & MREMAP_DONTUNMAP};
-	if (space_calls_failed(call))
-		remap->target = call->arguments[4];
-	return !(remap->source & mask) && !(remap->target & mask) && remap->new_bytes &&
-	       source_end(remap) >= remap->source && remap->target + remap->new_bytes >= remap->target;
-}
-
 static bool clear_target(struct space *space, const struct space_call *call, const struct remap *remap)
 {
 	static const struct space_attributes unknown = {.unknown = true};
@@ -381,10 +362,23 @@ static bool apply_failed(struct space *space, const struct space_call *call, str
 
 bool space_mremap_apply(struct space *space, const struct space_call *call)
 {
+	uint64_t mask = space->page_bytes - 1, unit = space->page_bytes;
+	const struct space_interval *source = space_find(space, call->arguments[0]);
 	struct remap remap;
 	bool done;
 
-	if (!read_arguments(space, call, &remap))
+	if (source && source->attributes.hugetlb)
+		unit = 1ULL << source->attributes.hugetlb;
+	remap = (struct remap){.source = call->arguments[0],
+			       .target = (uint64_t)call->result,
+			       .old_bytes = space_calls_round_up(call->arguments[1], unit),
+			       .new_bytes = space_calls_round_up(call->arguments[2], unit),
+			       .fixed = call->arguments[3] & MREMAP_FIXED,
+			       .keep_source = call->arguments[3] & MREMAP_DONTUNMAP};
+	if (space_calls_failed(call))
+		remap.target = call->arguments[4];
+	if ((remap.source & mask) || (remap.target & mask) || !remap.new_bytes || source_end(&remap) < remap.source ||
+	    remap.target + remap.new_bytes < remap.target)
 		return true;
 	done = reconcile_presumed(space, remap.source, source_end(&remap));
 	if (done && space_calls_failed(call))

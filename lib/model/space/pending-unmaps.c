@@ -45,22 +45,6 @@ static bool seen_early(const struct space *space, const struct space_call *call,
 	return space_edit_agree(&placed, &found);
 }
 
-static bool set_aside(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
-		      const pieces *saved)
-{
-	struct pending_unmap pending_unmap = {.range = {start, end}, .time_ns = call->time_ns, .thread = call->thread};
-	bool done = true;
-
-	if (space->pending_unmaps.count == LIMIT_PENDING_UNMAPS)
-		give_up_oldest(space);
-	for (size_t i = 0; done && i < saved->count; i++)
-		done = intervals_insert(&pending_unmap.saved, &saved->items[i], 0);
-	done = done && vector_push(&space->pending_unmaps, pending_unmap);
-	if (!done)
-		intervals_deinit(&pending_unmap.saved);
-	return done;
-}
-
 bool pending_unmaps_place(struct space *space, const struct space_call *call, uint64_t start, uint64_t end,
 			  const struct space_attributes *attributes)
 {
@@ -80,8 +64,18 @@ bool pending_unmaps_place(struct space *space, const struct space_call *call, ui
 			space->counts.reconciled_bytes -= to - from;
 		done = space_edit_release(space, from, to, NULL);
 	}
-	if (done && saved.count)
-		done = set_aside(space, call, start, end, &saved);
+	if (done && saved.count) {
+		struct pending_unmap pending_unmap = {
+		    .range = {start, end}, .time_ns = call->time_ns, .thread = call->thread};
+
+		if (space->pending_unmaps.count == LIMIT_PENDING_UNMAPS)
+			give_up_oldest(space);
+		for (size_t i = 0; done && i < saved.count; i++)
+			done = intervals_insert(&pending_unmap.saved, &saved.items[i], 0);
+		done = done && vector_push(&space->pending_unmaps, pending_unmap);
+		if (!done)
+			intervals_deinit(&pending_unmap.saved);
+	}
 	vector_deinit(&saved);
 	return done;
 }
