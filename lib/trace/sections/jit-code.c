@@ -85,54 +85,50 @@ static const struct jit_code_run *find_run(const struct jit_code_program *progra
 	return run && address - run->start < run->size ? run : NULL;
 }
 
-static void read_program(struct codec *codec, struct jit_code_program *program)
-{
-	uint64_t count, change_count = 0, previous = 0;
-	struct bytes *bytes = codec->from;
-
-	program->pid = (int32_t)bytes_u32(bytes);
-	count = bytes_u32(bytes);
-	program->until_ns = codec->version >= TIMES_VERSION ? bytes_u64(bytes) : UINT64_MAX;
-	if (codec->version >= TIMES_VERSION)
-		change_count = bytes_u32(bytes);
-	count = bytes_count(bytes, count, RUN_BYTES);
-	for (uint64_t i = 0; i < count && codec_ok(codec); i++) {
-		struct jit_code_run run = {.start = bytes_u64(bytes)};
-		uint64_t size = bytes_u64(bytes);
-
-		size = bytes_count(bytes, size, 1);
-		if (run.start < previous || run.start > UINT64_MAX - size)
-			bytes_fail(bytes, "code out of order");
-		run.size = (size_t)size;
-		run.offset = (size_t)(bytes->position - bytes->start);
-		bytes_skip(bytes, size);
-		previous = run.start + size;
-		if (bytes_ok(bytes) && !vector_push(&program->runs, run))
-			codec->error = &error_no_memory;
-	}
-	/* Recordings of earlier versions say where code was replaced. */
-	change_count = bytes_count(bytes, change_count, CHANGE_BYTES);
-	for (uint64_t i = 0; i < change_count && bytes_ok(bytes); i++) {
-		uint64_t size;
-
-		bytes_skip(bytes, sizeof(uint64_t));
-		size = bytes_u64(bytes);
-		bytes_skip(bytes, sizeof(uint64_t));
-		if (codec->version == BYTES_VERSION)
-			bytes_skip(bytes, bytes_count(bytes, size, 1));
-	}
-}
-
 static void read_code(struct codec *codec, void *value)
 {
-	uint64_t count = codec_count(codec, 0, PROGRAM_BYTES, LIMIT_PROCESSES);
+	uint64_t program_count = codec_count(codec, 0, PROGRAM_BYTES, LIMIT_PROCESSES);
+	struct bytes *bytes = codec->from;
 	struct jit_code_program *program;
 	struct jit_code *code = value;
 
 	code->bytes = *codec->plain;
 	*codec->plain = (struct buffer){0};
-	codec_each(codec, &code->programs, count, program)
-		read_program(codec, program);
+	codec_each(codec, &code->programs, program_count, program) {
+		uint64_t count, change_count = 0, previous = 0;
+
+		program->pid = (int32_t)bytes_u32(bytes);
+		count = bytes_u32(bytes);
+		program->until_ns = codec->version >= TIMES_VERSION ? bytes_u64(bytes) : UINT64_MAX;
+		if (codec->version >= TIMES_VERSION)
+			change_count = bytes_u32(bytes);
+		count = bytes_count(bytes, count, RUN_BYTES);
+		for (uint64_t i = 0; i < count && codec_ok(codec); i++) {
+			struct jit_code_run run = {.start = bytes_u64(bytes)};
+			uint64_t size = bytes_u64(bytes);
+
+			size = bytes_count(bytes, size, 1);
+			if (run.start < previous || run.start > UINT64_MAX - size)
+				bytes_fail(bytes, "code out of order");
+			run.size = (size_t)size;
+			run.offset = (size_t)(bytes->position - bytes->start);
+			bytes_skip(bytes, size);
+			previous = run.start + size;
+			if (bytes_ok(bytes) && !vector_push(&program->runs, run))
+				codec->error = &error_no_memory;
+		}
+		/* Recordings of earlier versions say where code was replaced. */
+		change_count = bytes_count(bytes, change_count, CHANGE_BYTES);
+		for (uint64_t i = 0; i < change_count && bytes_ok(bytes); i++) {
+			uint64_t size;
+
+			bytes_skip(bytes, sizeof(uint64_t));
+			size = bytes_u64(bytes);
+			bytes_skip(bytes, sizeof(uint64_t));
+			if (codec->version == BYTES_VERSION)
+				bytes_skip(bytes, bytes_count(bytes, size, 1));
+		}
+	}
 }
 
 const struct section_kind section_code = {"JIT code section",	   CODE_VERSION, LIMIT_CODE_BYTES,

@@ -305,21 +305,6 @@ struct mmt_error *output_file_sync(struct output_file *file)
 	return fsync(file->fd) < 0 && errno != EINVAL ? error_system(errno, "cannot write %s", file->path) : NULL;
 }
 
-/* The file must have a name at every time, even if the process is killed. So OLD first becomes another link to it. If
- * the file system has no hard links, the file is renamed. */
-static bool keep_earlier(const struct output_file *file, const char *old, bool *linked_ret)
-{
-	char aside[NAME_MAX + 1]; /* no allocation: if one fails, the tool ends and leaves the temporary file behind */
-	int in = file->directory;
-
-	if (snprintf(aside, sizeof(aside), "%s-old", file->temporary) < (int)sizeof(aside) &&
-	    linkat(in, file->name, in, aside, 0) == 0) {
-		*linked_ret = renameat(in, aside, in, old) == 0;
-		(void)unlinkat(in, aside, 0); /* still exists if OLD was a link to the same file */
-	}
-	return *linked_ret || renameat(in, file->name, in, old) == 0;
-}
-
 static void remove_temporary(struct output_file *file)
 {
 	if (file->temporary)
@@ -332,7 +317,8 @@ static struct mmt_error *take_name(struct output_file *file)
 	CLEANUP(free) char *old = old_name(file->name);
 	struct mmt_error *error = file->replaces ? NULL : check_target(file);
 	int in = file->directory;
-	bool kept, another, linked = false;
+	char aside[NAME_MAX + 1]; /* no allocation: if one fails, the tool ends and leaves the temporary file behind */
+	bool kept = false, another, linked = false;
 	struct stat at_old, at_path;
 
 	if (!error && file->nameless)
@@ -342,7 +328,16 @@ static struct mmt_error *take_name(struct output_file *file)
 	if (!old)
 		return &error_no_memory;
 	another = find(file, old, &at_old) && find(file, file->name, &at_path) && !is_same_file(&at_old, &at_path);
-	kept = !file->replaces && keep_earlier(file, old, &linked);
+	/* The file must have a name at every time, even if the process is killed. So OLD first becomes another link to
+	 * it. If the file system has no hard links, the file is renamed. */
+	if (!file->replaces) {
+		if (snprintf(aside, sizeof(aside), "%s-old", file->temporary) < (int)sizeof(aside) &&
+		    linkat(in, file->name, in, aside, 0) == 0) {
+			linked = renameat(in, aside, in, old) == 0;
+			(void)unlinkat(in, aside, 0); /* still exists if OLD was a link to the same file */
+		}
+		kept = linked || renameat(in, file->name, in, old) == 0;
+	}
 	if (!file->replaces && !kept && errno != ENOENT)
 		return error_system(errno, "cannot rename %s to %s.old", file->path, file->path);
 	if (renameat(in, file->temporary, in, file->name) < 0) {
