@@ -166,21 +166,6 @@ __attribute__((format(printf, 2, 3))) static void put_status(struct status_line 
 	    (size_t)snprintf(line->text + line->length, sizeof(line->text) - line->length, "%*s%s", gap, "", part);
 }
 
-/* As in the report: if processes share much memory. */
-static bool goes_by_pss(const struct mmt_record_progress *progress)
-{
-	for (size_t i = 0, j = 0; i < progress->pss_reading_count; i++) {
-		const struct mmt_resident_reading *pss = &progress->pss_readings[i];
-
-		while (j < progress->resident_reading_count && progress->resident_readings[j].time_ns < pss->time_ns)
-			j++;
-		if (j < progress->resident_reading_count &&
-		    mmt_growth_goes_by_pss(progress->resident_readings[j].resident_bytes, pss->resident_bytes))
-			return true;
-	}
-	return false;
-}
-
 /* Appends the growth verdict, if the recording is long enough for one. */
 static void put_growth(struct status_line *line, const struct record_end *end)
 {
@@ -201,8 +186,17 @@ static void put_growth(struct status_line *line, const struct record_end *end)
 /* Judges the readings so far. */
 static void judge_growth(struct record_end *end, const struct mmt_record_progress *progress)
 {
-	bool by_pss = goes_by_pss(progress);
+	bool by_pss = false;
 
+	/* As in the report: if processes share much memory. */
+	for (size_t i = 0, j = 0; !by_pss && i < progress->pss_reading_count; i++) {
+		const struct mmt_resident_reading *pss = &progress->pss_readings[i];
+
+		while (j < progress->resident_reading_count && progress->resident_readings[j].time_ns < pss->time_ns)
+			j++;
+		by_pss = j < progress->resident_reading_count &&
+			 mmt_growth_goes_by_pss(progress->resident_readings[j].resident_bytes, pss->resident_bytes);
+	}
 	end->growth_known = progress->resident_reading_count > 0;
 	end->growth = mmt_growth_judge(by_pss ? progress->pss_readings : progress->resident_readings,
 				       by_pss ? progress->pss_reading_count : progress->resident_reading_count);

@@ -240,28 +240,10 @@ static void handle_key(struct screen *screen, char key)
 	}
 }
 
-/* What follows "ESC [": the last character, or the number before '~'. */
-static void handle_sequence(struct screen *screen, char key)
-{
-	size_t page = screen->rows > 3 ? screen->rows - 3 : 1;
-
-	if (key == 'B')
-		screen->scroll++;
-	else if (key == 'A')
-		screen->scroll -= screen->scroll > 0;
-	else if (key == '6')
-		screen->scroll += page;
-	else if (key == '5')
-		screen->scroll -= screen->scroll > page ? page : screen->scroll;
-	else if (key == 'H' || key == '1')
-		screen->scroll = 0;
-	else if (key == 'F' || key == '4')
-		screen->scroll = screen->lines;
-}
-
 static void read_keys(struct screen *screen)
 {
-	char keys[64 + 1] = "";
+	char keys[64 + 1] = "", key;
+	size_t page = screen->rows > 3 ? screen->rows - 3 : 1;
 	ssize_t count = read(STDIN_FILENO, keys, sizeof(keys) - 1);
 
 	screen->quits |= count == 0 || (count < 0 && errno != EINTR);
@@ -269,11 +251,24 @@ static void read_keys(struct screen *screen)
 		bool sequence = keys[i] == '\033' && i + 2 < count && (keys[i + 1] == '[' || keys[i + 1] == 'O');
 
 		if (sequence) {
+			/* What follows "ESC [": the last character, or the number before '~'. */
 			char number = isdigit((unsigned char)keys[i + 3]) ? '\0' : keys[i + 2];
 
 			for (i += 2; i < count && (keys[i] < 0x40 || keys[i] > 0x7e); i++)
 				;
-			handle_sequence(screen, keys[i] == '~' ? number : keys[i]);
+			key = keys[i] == '~' ? number : keys[i];
+			if (key == 'B')
+				screen->scroll++;
+			else if (key == 'A')
+				screen->scroll -= screen->scroll > 0;
+			else if (key == '6')
+				screen->scroll += page;
+			else if (key == '5')
+				screen->scroll -= screen->scroll > page ? page : screen->scroll;
+			else if (key == 'H' || key == '1')
+				screen->scroll = 0;
+			else if (key == 'F' || key == '4')
+				screen->scroll = screen->lines;
 		} else if (screen->types) {
 			handle_filter(screen, keys[i]);
 		} else {
