@@ -343,31 +343,6 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 	}
 }
 
-static struct mmt_error *sum_up(struct judgement *judgement)
-{
-	struct mmt_error *error = leave_out_brief(judgement);
-	bool all_brief;
-
-	for (const struct process *process = NULL; !error && (process = rows_next(judgement->rows, process));) {
-		const struct process_readings *readings = memory_readings_of(judgement->memory, process);
-
-		judgement->processes += readings && readings->points.count;
-		judgement->brief += readings && readings->points.count && readings->of.brief;
-	}
-	all_brief = judgement->brief == judgement->processes;
-	for (const struct process *process = NULL; !error && (process = rows_next(judgement->rows, process));) {
-		struct process_readings *readings = memory_readings_of(judgement->memory, process);
-
-		if (!readings || !readings->points.count)
-			continue;
-		readings->of.brief &= !all_brief;
-		if (!readings->of.brief)
-			add_process(judgement, process, readings);
-	}
-	judgement->brief = all_brief ? 0 : judgement->brief;
-	return error;
-}
-
 /* Judge several processes, and keep the figures that are the RSS of all of them. */
 static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_report *report)
 {
@@ -440,6 +415,7 @@ struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *repor
 	struct judgement judgement = {.rows = rows, .memory = memory};
 	size_t count = count_before_end(rows, report);
 	struct mmt_error *error;
+	bool all_brief;
 
 	report->growth = mmt_growth_judge(report->resident_readings, count);
 	judgement.first = memory_readings_first(memory, report->from_ns);
@@ -451,7 +427,24 @@ struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *repor
 			    memory->readings.items[judgement.first].time_ns;
 	judgement.sums = calloc(judgement.count, sizeof(*judgement.sums));
 	judgement.series = calloc(judgement.count, sizeof(*judgement.series));
-	error = judgement.sums && judgement.series ? sum_up(&judgement) : &error_no_memory;
+	error = judgement.sums && judgement.series ? leave_out_brief(&judgement) : &error_no_memory;
+	for (const struct process *process = NULL; !error && (process = rows_next(rows, process));) {
+		const struct process_readings *readings = memory_readings_of(memory, process);
+
+		judgement.processes += readings && readings->points.count;
+		judgement.brief += readings && readings->points.count && readings->of.brief;
+	}
+	all_brief = judgement.brief == judgement.processes;
+	for (const struct process *process = NULL; !error && (process = rows_next(rows, process));) {
+		struct process_readings *readings = memory_readings_of(memory, process);
+
+		if (!readings || !readings->points.count)
+			continue;
+		readings->of.brief &= !all_brief;
+		if (!readings->of.brief)
+			add_process(&judgement, process, readings);
+	}
+	judgement.brief = all_brief ? 0 : judgement.brief;
 	judgement.count = count; /* sums of all readings were made above */
 	if (!error && judgement.processes > 1)
 		error = judge_all(&judgement, report);

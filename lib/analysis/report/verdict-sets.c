@@ -56,17 +56,6 @@ static uint64_t join(uint64_t first, uint64_t second)
 	return map_checksum((uint64_t[]){first, second}, 2 * sizeof(uint64_t));
 }
 
-/* Memory of one process or thread is not judged by that of others if rows keep them apart. */
-static uint32_t scope_of(const struct rows *rows, const struct account *account)
-{
-	const struct mmt_report_options *options = rows->options;
-	bool is_pair = options->then_by != MMT_BY_STACK;
-
-	if (options->by == MMT_BY_PROCESS || options->then_by == MMT_BY_PROCESS)
-		return account->process + 1;
-	return is_pair && (options->by == MMT_BY_THREAD || options->then_by == MMT_BY_THREAD) ? account->thread + 1 : 0;
-}
-
 /* Append the functions of the program that the stack has from its origin on. Those of a runtime depend on how the code
  * is run. False: out of memory. */
 static bool list_names(struct uses *uses, size_t origin, struct use *use)
@@ -128,9 +117,15 @@ static struct mmt_error *describe_use(struct uses *uses, uint32_t scope, enum mm
 /* Find what the account's stack has of its pattern. *use_ret: place in `items`. */
 static struct mmt_error *find_use(struct uses *uses, const struct account *account, uint32_t *use_ret)
 {
+	const struct mmt_report_options *options = uses->rows->options;
+	bool by_process = options->by == MMT_BY_PROCESS || options->then_by == MMT_BY_PROCESS;
+	bool by_thread = options->by == MMT_BY_THREAD || options->then_by == MMT_BY_THREAD;
 	enum mmt_pattern pattern = account->pattern;
 	bool lost = account->stack == uses->rows->replay->lost_stack;
-	uint32_t scope = scope_of(uses->rows, account), identity;
+	/* Memory of one process or thread is not judged by that of others if rows keep them apart. */
+	uint32_t identity, scope = by_process					   ? account->process + 1
+				   : by_thread && options->then_by != MMT_BY_STACK ? account->thread + 1
+										   : 0;
 	const uint32_t key[] = {scope, account->stack, pattern};
 	struct use use = {.first_ns = UINT64_MAX};
 	struct mmt_error *error;

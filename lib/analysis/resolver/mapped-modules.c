@@ -185,27 +185,13 @@ static struct module *open_recorded(struct mapped_modules *mapped, const struct 
 	return unusable;
 }
 
-/* Why stacks could not use the module, for each path only once per state; MODULE_READABLE: they could, or it is not a
- * module at all. */
-static enum module_state state_to_report(struct mapped_modules *mapped, const struct module *module, uint32_t path)
-{
-	const char *name = intern_get(&mapped->paths, path, NULL);
-	enum module_state state = module ? module_state(module) : MODULE_READABLE;
-	uint64_t key = (uint64_t)path << STATE_BITS | state;
-
-	if (state == MODULE_READABLE || state == MODULE_NOT_ELF || jit_code_is_path(name) || name[0] != '/' ||
-	    map_get(&mapped->reported, key))
-		return MODULE_READABLE;
-	(void)map_put(&mapped->reported, key, 1);
-	return state;
-}
-
 struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image)
 {
 	struct image_state *state = &mapped->image_states.items[image];
 	const struct image_key *key = &state->key;
 	const struct build_id_entry *build_id;
 	const uint64_t *entry;
+	uint64_t reported;
 	const char *path;
 
 	if (state->opened)
@@ -221,7 +207,15 @@ struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image
 				    modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
 						 build_id ? build_id->size : 0,
 						 key->inode == SPACE_INODE_UNKNOWN ? 0 : key->inode, &state->module));
-	state->to_report = state_to_report(mapped, state->module, state->key.path);
+	/* Why stacks could not use the module, for each path only once per state; MODULE_READABLE: they could, or it is
+	 * not a module at all. */
+	state->to_report = state->module ? module_state(state->module) : MODULE_READABLE;
+	reported = (uint64_t)key->path << STATE_BITS | state->to_report;
+	if (state->to_report == MODULE_NOT_ELF || jit_code_is_path(path) || path[0] != '/' ||
+	    map_get(&mapped->reported, reported))
+		state->to_report = MODULE_READABLE;
+	if (state->to_report != MODULE_READABLE)
+		(void)map_put(&mapped->reported, reported, 1);
 	return state->module;
 }
 
