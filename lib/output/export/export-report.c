@@ -194,26 +194,6 @@ static struct mmt_error *write_compressed(const struct export *export, export_fu
 	return error;
 }
 
-static struct mmt_error *prepare(const struct mmt_report *report, enum mmt_weight weight, bool times,
-				 struct export *export_ret)
-{
-	struct mmt_error *error = NULL;
-
-	*export_ret = (struct export){.report = report, .weight = weight};
-	for (size_t i = 0; i < report->module_count; i++) {
-		uint32_t path = intern_put_string(&export_ret->paths, report->modules[i].path);
-
-		if (path == INTERN_NONE ||
-		    (!map_get(&export_ret->modules, path) && !map_put(&export_ret->modules, path, i)))
-			return &error_no_memory;
-	}
-	if (times)
-		error = export_events_create(report, &export_ret->events);
-	if (times && !error)
-		error = export_levels_create(report, &export_ret->events, &export_ret->levels);
-	return error;
-}
-
 const char *export_build_id(const struct export *export, const char *path)
 {
 	uint32_t name = intern_find(&export->paths, path, strlen(path) + 1);
@@ -248,8 +228,8 @@ uint64_t export_track_value(const struct export_track *track, size_t point, size
 
 struct mmt_error *mmt_export(const struct mmt_report *report, const char *format, enum mmt_weight weight, FILE *stream)
 {
-	struct export export;
-	struct mmt_error *error;
+	struct export export = {.report = report, .weight = weight};
+	struct mmt_error *error = NULL;
 	size_t number = 0;
 
 	while (number < FORMAT_COUNT && strcmp(formats[number].name, format) != 0)
@@ -261,9 +241,18 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const char *format
 	if (report->by != MMT_BY_STACK || !report->lifetime_step_ns)
 		return error_create(MMT_ERROR_INVALID, "%s: only a report by stack with lifetimes can be exported",
 				    report->input);
-	error = prepare(report, weight, formats[number].lifetime_steps == TIMES, &export)
-		    ?: (writers[number].gzip ? write_compressed(&export, writers[number].write, stream)
-					     : writers[number].write(&export, stream));
+	for (size_t i = 0; !error && i < report->module_count; i++) {
+		uint32_t path = intern_put_string(&export.paths, report->modules[i].path);
+
+		if (path == INTERN_NONE || (!map_get(&export.modules, path) && !map_put(&export.modules, path, i)))
+			error = &error_no_memory;
+	}
+	if (!error && formats[number].lifetime_steps == TIMES)
+		error = export_events_create(report, &export.events)
+			    ?: export_levels_create(report, &export.events, &export.levels);
+	if (!error)
+		error = writers[number].gzip ? write_compressed(&export, writers[number].write, stream)
+					     : writers[number].write(&export, stream);
 	free(export.events.items);
 	free(export.levels.items);
 	intern_deinit(&export.paths);
