@@ -236,22 +236,6 @@ static struct descent descend(const struct unwind_cache *cache, const struct sta
 	}
 }
 
-/* Insert a branch at read number `depth` into the path: to the old node, and to the new entry. */
-static void fork_way(struct unwind_cache *cache, const struct descent *descent, size_t old_entry, size_t new_entry,
-		     size_t depth)
-{
-	const struct unwind_read *old = &cache->reads.items[cache->entries.items[old_entry].read_start + depth];
-	const struct unwind_read *new = &cache->reads.items[cache->entries.items[new_entry].read_start + depth];
-	struct branch branch = {.entry = old_entry, .depth = depth, .offset = old->offset};
-	size_t index = cache->branches.count;
-
-	branch.is_address = old->kind == UNWIND_READ_ADDRESS || new->kind == UNWIND_READ_ADDRESS;
-	/* This order keeps everything reachable if memory runs out. */
-	if (vector_push(&cache->branches, branch) && map_put(&cache->ways, hash_way(index, old), descent->node) &&
-	    map_put(&cache->ways, hash_way(index, new), new_entry))
-		(void)map_put(&cache->ways, descent->way, NODE_BRANCH | index);
-}
-
 /* Insert a stack into the tree. */
 static void insert(struct unwind_cache *cache, const struct start *start, const struct unwind_result *result,
 		   uint32_t value)
@@ -261,6 +245,9 @@ static void insert(struct unwind_cache *cache, const struct start *start, const 
 	struct unwind_cache_entry *entry;
 	const struct unwind_read *reads;
 	size_t depth = 0; /* index of the first read that differs */
+	const struct unwind_read *old, *new;
+	struct branch branch;
+	size_t index;
 
 	if (descent.is_open)
 		nearest = cache->branches.items[descent.branch].entry;
@@ -291,7 +278,16 @@ static void insert(struct unwind_cache *cache, const struct start *start, const 
 		(void)map_put(&cache->ways, descent.way, cache->entries.count - 1);
 		return;
 	}
-	fork_way(cache, &descent, nearest, cache->entries.count - 1, depth);
+	/* Insert a branch into the path: to the old node, and to the new entry. */
+	old = &cache->reads.items[cache->entries.items[nearest].read_start + depth];
+	new = &cache->reads.items[cache->entries.items[cache->entries.count - 1].read_start + depth];
+	branch = (struct branch){.entry = nearest, .depth = depth, .offset = old->offset};
+	branch.is_address = old->kind == UNWIND_READ_ADDRESS || new->kind == UNWIND_READ_ADDRESS;
+	index = cache->branches.count;
+	/* This order keeps everything reachable if memory runs out. */
+	if (vector_push(&cache->branches, branch) && map_put(&cache->ways, hash_way(index, old), descent.node) &&
+	    map_put(&cache->ways, hash_way(index, new), cache->entries.count - 1))
+		(void)map_put(&cache->ways, descent.way, NODE_BRANCH | index);
 }
 
 void unwind_cache_put(struct unwind_cache *cache, uint64_t generation, const struct unwind_input *input,
