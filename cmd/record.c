@@ -429,8 +429,9 @@ static const char **make_command_line(char **words, char *const *command)
 }
 
 /*
- * Packing can wait: it must not slow down what was recorded. At nice 10 it gets a tenth of the time of an ordinary thread
- * of a busy system; at nice 19, a seventieth, users waited three times as long. Keep a policy that the user has chosen.
+ * Packing can wait: it must not slow down what was recorded. At nice 10 it gets a tenth of the time of an ordinary
+ * thread of a busy system; at nice 19, a seventieth, users waited three times as long. Keep a policy that the user has
+ * chosen.
  */
 static void lower_priority(void)
 {
