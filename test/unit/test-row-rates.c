@@ -229,19 +229,30 @@ END_TEST
 START_TEST(churn_after_a_reading_changes_no_share)
 {
 	struct recording_builder *builder = start_recording();
-	struct resident_run runs[39 + LIVE];
+	struct event_mapping lines[51 + LIVE] = {
+	    {.start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""}};
+	struct resident_run runs[49 + LIVE];
 	size_t count = 0;
 
-	for (uint64_t i = 0; i < 40 * 16; i++) {
+	for (uint64_t i = 0; i < 50 * 16; i++) {
 		uint64_t address = ADDRESS + i * 2 * MEBIBYTE;
 
-		if (i % 16 == 0 || i >= 40 * 16 - LIVE)
-			runs[count++] = (struct resident_run){address, address + MEBIBYTE / 4};
+		if (i % 16 && i < 50 * 16 - LIVE)
+			continue;
+		runs[count++] = (struct resident_run){address, address + MEBIBYTE / 4};
+		lines[count] = (struct event_mapping){.start = address,
+						      .length = MEBIBYTE,
+						      .protection = PROT_READ | PROT_WRITE,
+						      .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+						      .path = ""};
 	}
-	churn_until(builder, 0, 40);
-	builder_pages(builder, START + 40 * SECOND, PID,
+	lines[count + 1] =
+	    (struct event_mapping){.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""};
+	churn_until(builder, 0, 50);
+	builder_snapshot(builder, SNAPSHOT_INTERVAL, START + 50 * SECOND - 1, PID, lines, count + 2);
+	builder_pages(builder, START + 50 * SECOND, PID,
 		      &(struct builder_pages){1, false, count * MEBIBYTE / 4, runs, count});
-	churn_until(builder, 40, 60);
+	churn_until(builder, 50, 60);
 	add_readings(builder, MEBIBYTE / 4);
 	builder_finish(builder, START + 60 * SECOND);
 	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);

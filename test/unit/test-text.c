@@ -2429,7 +2429,7 @@ START_TEST(verdict_of_diff)
 	    {48 << 20, 1 << 20, "BETTER: RSS +1.00 MiB per minute in the second recording, +48.00 MiB in the first.\n"},
 	    {1 << 20, 1 << 20, "NO FASTER: RSS +1.00 MiB"},
 	    {-100 * 1048576, -10 * 1048576, "NO FASTER: RSS -10.00 MiB"},
-	    {-100 * 1048576, 0, "NO FASTER: RSS level in the second recording, -100 MiB in the first.\n"},
+	    {-100 * 1048576, 0, "NO FASTER: RSS level in the second recording, -100"},
 	    /* The cause has less than half of it. */
 	    {1 << 20, 98 << 20, "WORSE: RSS +98.00 MiB per minute in the second recording, +1.00 MiB in the first.\n"},
 	    {MMT_RATE_UNKNOWN, 1 << 20, ""},
