@@ -337,9 +337,10 @@ static void run_helper(void *context, int socket, pid_t parent)
 	(void)setrlimit(RLIMIT_CORE, &no_core);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	buffer_init(&server.answer, LIMIT_NAMES_ANSWER_BYTES);
-	/* Debug information makes libdw take more stack than a low `ulimit -s` gives, whose hard limit stays. And where
-	 * the heap cannot grow, malloc() of the main thread leaves ENOMEM, although it finds memory elsewhere. */
-	if (pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
+	/* Debug information makes libdw take more stack than a low `ulimit -s` gives, whose hard limit stays. */
+	(void)getrlimit(RLIMIT_STACK, &limit);
+	if (limit.rlim_cur < STACK_BYTES && pthread_attr_init(&attributes) == 0 &&
+	    pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
 	    pthread_attr_setguardsize(&attributes, GUARD_BYTES) == 0 &&
 	    pthread_create(&thread, &attributes, serve, &server) == 0)
 		(void)pthread_join(thread, NULL);
