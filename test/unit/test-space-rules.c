@@ -249,7 +249,7 @@ END_TEST
 /* A ring of two pages: its context follows the page that was moved last. */
 START_TEST(ring_whose_context_is_gone_cannot_be_moved)
 {
-	uint64_t context = child_io_setup(&child, 100);
+	uint64_t context = child_io_setup(&child, 100 * PAGE / 4096);
 	int64_t result;
 
 	ck_assert_uint_ne(context, 0);
@@ -613,7 +613,7 @@ END_TEST
 
 START_TEST(io_setup_maps_a_ring_and_io_destroy_unmaps_it)
 {
-	uint64_t context = child_io_setup(&child, 100);
+	uint64_t context = child_io_setup(&child, 100 * PAGE / 4096);
 
 	ck_assert_uint_ne(context, 0);
 	child_compare(&child, ++step);
@@ -626,7 +626,7 @@ END_TEST
 
 START_TEST(io_destroy_of_a_sealed_ring_leaves_it)
 {
-	uint64_t context = child_io_setup(&child, 100);
+	uint64_t context = child_io_setup(&child, 100 * PAGE / 4096);
 
 	ck_assert_uint_ne(context, 0);
 	if (child_call(&child, CALL_MSEAL, context, PAGE, 0, 0, 0, 0) != 0)

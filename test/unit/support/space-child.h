@@ -6,10 +6,11 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "model/space/space.h"
 
-#define PAGE 4096ULL
+#define PAGE ((uint64_t)sysconf(_SC_PAGESIZE)) /* 16 KiB on some arm64 kernels */
 #define CHILD_FILES 4 /* a file, a read-only one, a memfd, one whose driver refuses to be mapped (or -1) */
 
 struct child {
@@ -47,7 +48,7 @@ void child_mmap2(struct child *child, uint64_t address);
 int64_t child_syscall(struct child *child, long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 		      uint64_t a5);
 
-/* Make an aio context for this many events (100: a ring of two pages); returns 0 if the kernel refuses. */
+/* Make an aio context for this many events (100 for each 4 KiB of a page: a ring of two pages); returns 0 if the kernel refuses. */
 uint64_t child_io_setup(struct child *child, uint64_t events);
 
 /* Let the child's address space grow by `bytes` from now, or without limit. */
