@@ -101,7 +101,7 @@ static bool is_exceeded(const struct command *command, const char *what, uint64_
 }
 
 static int check_growth(const struct command *command, const struct diff_settings *settings,
-			const struct mmt_diff *diff)
+			struct mmt_report *const ended[2], const struct mmt_diff *diff)
 {
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
 	bool swaps =
@@ -110,8 +110,8 @@ static int check_growth(const struct command *command, const struct diff_setting
 
 	if (!settings->fail_above_given)
 		return EXIT_OK;
-	sound = is_sound(command, diff->before);
-	sound &= is_sound(command, diff->after);
+	sound = is_sound(command, ended[0]);
+	sound &= is_sound(command, ended[1]);
 	if (!sound)
 		return EXIT_UNUSABLE;
 	exceeded = is_exceeded(command, stacks ? "functions that grew hold" : "rows that grew hold", diff->growth_bytes,
@@ -138,19 +138,47 @@ static struct mmt_error *write_diff(const void *context, FILE *stream)
 	return mmt_diff_write_text(settings->diff, text, stream);
 }
 
+static bool is_over(const struct mmt_report *report)
+{
+	size_t ended = 0;
+
+	while (ended < report->process_count && report->processes[ended].ended)
+		ended++;
+	return ended == report->process_count;
+}
+
+/* If one of the programs freed in its last moments what had grown, `shown` are both before that. */
+static struct mmt_error *create_reports(struct diff_settings *settings, struct mmt_report *ended[2],
+					struct mmt_report *shown[2])
+{
+	struct mmt_report_options *options[] = {&settings->before, &settings->after};
+	struct mmt_error *error = report_create(options[0], &ended[0]) ?: report_create(options[1], &ended[1]);
+	uint64_t freed_ns[2] = {0};
+
+	for (size_t i = 0; !error && i < 2; i++)
+		freed_ns[i] = report_freed_ns(ended[i]);
+	for (size_t i = 0; !error && i < 2; i++) {
+		/* A program that did not grow frees as late as one that did. */
+		uint64_t last_ns = freed_ns[i] ?: freed_ns[!i];
+
+		shown[i] = ended[i];
+		if (last_ns && is_over(ended[i]) && ended[i]->end_ns - ended[i]->start_ns > last_ns)
+			error = report_create_earlier(options[i], ended[i], last_ns, &shown[i]);
+	}
+	return error;
+}
+
 static int run_diff(const struct command *command, struct diff_settings *settings)
 {
 	const char *const inputs[] = {settings->before.input, settings->after.input};
 	const struct display *display = &settings->display;
-	struct mmt_report *before = NULL, *after = NULL;
+	struct mmt_report *ended[2] = {0}, *shown[2] = {0};
 	struct mmt_diff *diff = NULL;
 	struct mmt_error *error;
 	int status = EXIT_OK;
 
 	display_start(command, &settings->display, inputs, 2);
-	error = report_create(&settings->before, &before)
-		    ?: report_create(&settings->after, &after)
-		    ?: mmt_diff_create(before, after, &diff);
+	error = create_reports(settings, ended, shown) ?: mmt_diff_create(shown[0], shown[1], &diff);
 	/* The text output contains this warning itself. */
 	if (!error && diff->relation == MMT_DIFF_OTHER_PROGRAM && (display->json || display->html))
 		message(command, "warning: the recordings are of different programs: few of their stacks will match");
@@ -163,10 +191,13 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 		status = message_error(command, error);
 	status = pager_finish(command, status);
 	if (status == EXIT_OK)
-		status = check_growth(command, settings, diff);
+		status = check_growth(command, settings, ended, diff);
 	mmt_diff_destroy(diff);
-	mmt_report_destroy(after);
-	mmt_report_destroy(before);
+	for (size_t i = 0; i < 2; i++) {
+		if (shown[i] != ended[i])
+			mmt_report_destroy(shown[i]);
+		mmt_report_destroy(ended[i]);
+	}
 	return status;
 }
 

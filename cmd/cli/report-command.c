@@ -110,21 +110,46 @@ struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_r
 	return error;
 }
 
+uint64_t report_freed_ns(const struct mmt_report *report)
+{
+	struct stat status;
+
+	return mmt_report_freed_at_end(report) && !stat(report->input, &status) && S_ISREG(status.st_mode)
+		   ? report->end_ns - report->peak_ns
+		   : 0;
+}
+
+struct mmt_error *report_create_earlier(struct mmt_report_options *options, const struct mmt_report *ended,
+					uint64_t last_ns, struct mmt_report **report_ret)
+{
+	struct mmt_error *error;
+
+	options->to = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = ended->end_ns - last_ns + 1};
+	error = report_create(options, report_ret);
+	/* How the command ended is known nevertheless. */
+	if (!error)
+		(*report_ret)->command_end = ended->command_end;
+	return error;
+}
+
 struct mmt_error *report_create_before_end(struct mmt_report_options *options, struct mmt_report **report_ret,
 					   struct freed_at_end *freed_ret)
 {
-	struct mmt_error *error = report_create(options, report_ret);
-	const struct mmt_report *report = *report_ret;
-	uint64_t bytes = error ? 0 : mmt_report_freed_at_end(report);
-	struct stat status;
+	struct mmt_report *ended;
+	struct mmt_error *error = report_create(options, &ended);
 
 	*freed_ret = (struct freed_at_end){0};
-	if (!bytes || stat(options->input, &status) < 0 || !S_ISREG(status.st_mode))
+	if (error)
 		return error;
-	*freed_ret = (struct freed_at_end){bytes, report->end_ns - report->peak_ns};
-	options->to = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_CLOCK, .ns = report->peak_ns + 1};
-	mmt_report_destroy(*report_ret);
-	return report_create(options, report_ret);
+	freed_ret->last_ns = report_freed_ns(ended);
+	if (!freed_ret->last_ns) {
+		*report_ret = ended;
+		return NULL;
+	}
+	freed_ret->bytes = mmt_report_freed_at_end(ended);
+	error = report_create_earlier(options, ended, freed_ret->last_ns, report_ret);
+	mmt_report_destroy(ended);
+	return error;
 }
 
 int result_file_write(const struct command *command, const char *path,

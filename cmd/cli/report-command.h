@@ -87,8 +87,15 @@ struct freed_at_end {
 	uint64_t last_ns;
 };
 
-/* report_create(), but if the processes grew and freed that at their end, of the moment before. The recording is then
- * read again, which only a regular file permits: of others the report shows the end, and `freed_ret` is 0. */
+/* When the processes began to free what had grown, before the end; 0: they did not, or the recording is not a regular
+ * file, so that it cannot be read again to show the moment before. */
+uint64_t report_freed_ns(const struct mmt_report *report);
+
+/* Of the moment `last_ns` before the end of the report `ended`, which has the same options otherwise. */
+struct mmt_error *report_create_earlier(struct mmt_report_options *options, const struct mmt_report *ended,
+					uint64_t last_ns, struct mmt_report **report_ret);
+
+/* report_create(), but if the processes grew and freed that at their end, of the moment before. */
 struct mmt_error *report_create_before_end(struct mmt_report_options *options, struct mmt_report **report_ret,
 					   struct freed_at_end *freed_ret);
 

@@ -218,6 +218,25 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 	text_line(text, TEXT_PLAIN, "): few of their stacks will match");
 }
 
+static uint64_t left_out_ns(const struct mmt_report *report)
+{
+	return report->end_ns > report->to_ns ? report->end_ns - report->to_ns : 0;
+}
+
+/* Which states are compared, if not those at the ends. */
+static void put_moments(struct text *text, const struct mmt_diff *diff)
+{
+	const struct mmt_report *const recordings[] = {diff->before, diff->after};
+
+	for (size_t i = 0; i < 2; i++) {
+		if (left_out_ns(recordings[i]))
+			text_add(text, "%s %s before the end of the %s recording", text_has_sentence(text) ? " and" : "As of",
+				 text_duration(text, left_out_ns(recordings[i])), i ? "second" : "first");
+	}
+	if (text_has_sentence(text))
+		text_line(text, TEXT_PLAIN, ": what was freed after that counts.");
+}
+
 static void put_figures(struct text *text, const struct mmt_diff *diff, const struct mmt_diff_entry *entry)
 {
 	static const struct mmt_row none = {0};
@@ -317,6 +336,7 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	if (text.lines)
 		text_end_line(&text);
 	text_diff_verdict(&text, diff);
+	put_moments(&text, diff);
 	put_sums(&text, diff);
 	text_diff_relation(&text, diff);
 	text_diff_heaps(&text, diff, false);
