@@ -61,6 +61,16 @@
 		return order;                                                                                          \
 	}
 
+/* The same for qsort_r(), whose context `with` points to. */
+#define COMPARISON_WITH(name, type, context, order)                                                                    \
+	static int name(const void *left, const void *right, void *with_)                                              \
+	{                                                                                                              \
+		const __typeof__(type) *a = left, *b = right;                                                          \
+		const __typeof__(context) *with = with_;                                                               \
+                                                                                                                       \
+		return order;                                                                                          \
+	}
+
 /* Free unused capacity. */
 #define vector_trim(vector)                                                                                            \
 	vector_trim_bytes((void **)&(vector)->items, &(vector)->capacity, (vector)->count, sizeof(*(vector)->items))

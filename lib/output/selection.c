@@ -52,14 +52,8 @@ static uint64_t sort_key(const struct mmt_row *it, enum mmt_sort sort)
 	}
 }
 
-static int compare_rows(const void *left, const void *right, void *context)
-{
-	const struct mmt_row *a = *(const struct mmt_row *const *)left, *b = *(const struct mmt_row *const *)right;
-	enum mmt_sort sort = *(const enum mmt_sort *)context;
-	uint64_t a_key = sort_key(a, sort), b_key = sort_key(b, sort);
-
-	return order_of(b_key, a_key) ?: order_of(a->id, b->id);
-}
+COMPARISON_WITH(compare_rows, const struct mmt_row *, enum mmt_sort,
+		order_of(sort_key(*b, *with), sort_key(*a, *with)) ?: order_of((*a)->id, (*b)->id))
 
 static void add_hidden(struct hidden_rows *hidden, const struct mmt_row *row, uint64_t bytes)
 {

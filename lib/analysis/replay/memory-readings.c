@@ -266,14 +266,9 @@ uint64_t memory_readings_resident(const struct memory_readings *memory)
 	return memory->readings.count ? memory->readings.items[memory->readings.count - 1].resident_bytes : MMT_UNKNOWN;
 }
 
-/* `processes` is in the order of the starts. */
-static int compare_processes(const void *left, const void *right, void *processes)
-{
-	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	const struct process_readings *all = processes;
-
-	return order_of(all[a].pid, all[b].pid) ?: order_of(a, b);
-}
+/* Places of processes, which are in the order of the starts. */
+COMPARISON_WITH(compare_processes, uint32_t, struct process_readings,
+		order_of(with[*a].pid, with[*b].pid) ?: order_of(*a, *b))
 
 struct mmt_error *memory_readings_sort(struct memory_readings *memory)
 {

@@ -70,9 +70,7 @@ static void add_unowned(const struct replay *replay, const struct space_interval
 /* Add each process's share of a space. */
 static struct mmt_error *add_space(struct replay *replay, const struct process *owner, bool ended)
 {
-	const struct space_interval *interval;
-
-	for (uint64_t position = 0; (interval = space_next(owner->space, position)); position = interval->end) {
+	space_each(interval, owner->space, true) {
 		const struct account *account = process_totals_owner(replay, interval);
 		uint64_t bytes = interval->end - interval->start;
 		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);

@@ -268,9 +268,7 @@ static bool is_go_heap(const struct heap_finder *finder, const struct space_inte
 /* An address proves nothing: other allocators align their memory too. */
 static bool has_arenas(const struct heap_finder *finder)
 {
-	const struct space_interval *interval;
-
-	for (uint64_t position = 0; (interval = space_next(finder->space, position)); position = interval->end) {
+	space_each(interval, finder->space, true) {
 		struct space_interval part = last_part(interval);
 
 		if (can_be_heap(interval) && interval->attributes.protection && part.start >= interval->start &&
@@ -287,13 +285,12 @@ struct heap_finder heap_finder_create(const struct space *space, const struct ru
 	uint64_t mapped_end = 0; /* of the interval before */
 	uint64_t start = 0;	 /* where regions may begin; 0: none */
 	uint64_t first = 0;	 /* of the range so far; 0: no large part */
-	const struct space_interval *interval;
 
 	finder.has_arenas = glibc && has_arenas(&finder);
 	if (!is_runtime(&finder, "java") && !is_runtime(&finder, "dotnet"))
 		return finder;
 	/* Of adjacent mappings, those belong to a heap that lie from `start` to the end of the last large part. */
-	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
+	space_each(interval, space, true) {
 		uint64_t bytes = interval->end - interval->start;
 
 		if (interval->start != mapped_end || !can_be_heap(interval))

@@ -11,14 +11,9 @@
 
 #define RANK_SHIFT 33 /* above the numbers of names */
 
-static int compare_starts(const void *left, const void *right)
-{
-	const struct mmt_process *a = *(const struct mmt_process *const *)left;
-	const struct mmt_process *b = *(const struct mmt_process *const *)right;
-
-	return strcmp(a->name ? a->name : "", b->name ? b->name : "") ?: order_of(a->start_boot_ns, b->start_boot_ns)
-		?: order_of(a->pid, b->pid);
-}
+COMPARISON(compare_starts, const struct mmt_process *,
+	   strcmp((*a)->name ?: "", (*b)->name ?: "") ?: order_of((*a)->start_boot_ns, (*b)->start_boot_ns)
+	   ?: order_of((*a)->pid, (*b)->pid))
 
 /* Number the processes of each name in the order in which they started: the first is usually the parent of others. */
 static bool rank_processes(struct row_matcher *matcher, unsigned side)

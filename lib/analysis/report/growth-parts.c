@@ -143,9 +143,8 @@ uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct pr
 				    const resident_runs *runs)
 {
 	struct page_cursor cursor = {.runs = runs};
-	const struct space_interval *interval;
 
-	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
+	space_each(interval, process->space, true) {
 		if (pages_are_hugetlb(replay, interval))
 			(void)page_cursor_count(&cursor, interval->start, interval->end);
 	}
@@ -178,14 +177,13 @@ struct mmt_error *growth_parts_leave_out_hugetlb(struct page_readings *readings,
 	const struct replay *replay = readings->rows->replay;
 	const struct process *process = pages->process;
 	uint64_t bytes = growth_parts_hugetlb_bytes(replay, process, pages->all.start);
-	const struct space_interval *interval;
 	resident_runs hugetlb = {0}, kept = {0};
 	bool ok = true;
 
 	pages->start_hugetlb_bytes += bytes;
 	if (!bytes)
 		return NULL;
-	for (uint64_t address = 0; ok && (interval = space_next(process->space, address)); address = interval->end) {
+	space_each(interval, process->space, ok) {
 		if (pages_are_hugetlb(replay, interval))
 			ok = vector_push(&hugetlb, ((struct resident_run){interval->start, interval->end}));
 	}

@@ -43,18 +43,11 @@ static unsigned octave(const struct mmt_heap_kind *kind)
 }
 
 /* Objects of one type or module are together, and of the others those of one octave. */
-static int compare_near(const void *left, const void *right)
-{
-	const struct mmt_heap_kind *a = left, *b = right;
-	int order = order_of(a->content, b->content);
-
-	if (order)
-		return order;
-	if (has_sizes_only(a))
-		return order_of(octave(a), octave(b));
-	order = strcmp(a->name ? a->name : "", b->name ? b->name : "");
-	return order ? order : order_of(a->offset, b->offset);
-}
+COMPARISON(compare_near, struct mmt_heap_kind,
+	   order_of(a->content, b->content)
+	   ?: has_sizes_only(a)
+		  ? order_of(octave(a), octave(b))
+		  : strcmp(a->name ?: "", b->name ?: "") ?: order_of(a->offset, b->offset))
 
 COMPARISON(compare_sizes, struct mmt_heap_kind,
 	   compare_near(a, b) ?: order_of(a->smallest_bytes, b->smallest_bytes)

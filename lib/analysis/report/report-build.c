@@ -27,17 +27,10 @@ static uint64_t unfreed_bytes(const struct thread_account *account)
 	return account->allocated_bytes > freed_bytes ? account->allocated_bytes - freed_bytes : 0;
 }
 
-/* `left`, `right`: thread numbers; `context`: the accounts. */
-static int compare_totals(const void *left, const void *right, void *context)
-{
-	const struct thread_account *accounts = context;
-	uint32_t number = *(const uint32_t *)left, other = *(const uint32_t *)right;
-	const struct thread_account *a = &accounts[number], *b = &accounts[other];
-
-	return order_of(unfreed_bytes(b), unfreed_bytes(a))
-		   ?: order_of(b->allocated_bytes, a->allocated_bytes)
-		   ?: order_of(number, other);
-}
+/* Thread numbers, by the accounts. */
+COMPARISON_WITH(compare_totals, uint32_t, struct thread_account,
+		order_of(unfreed_bytes(&with[*b]), unfreed_bytes(&with[*a]))
+		?: order_of(with[*b].allocated_bytes, with[*a].allocated_bytes) ?: order_of(*a, *b))
 
 COMPARISON(compare_releases, struct mmt_release,
 	   order_of(b->bytes, a->bytes) ?: order_of(a->owner, b->owner) ?: order_of(a->releaser, b->releaser))
@@ -233,9 +226,7 @@ static void describe_check(const struct report *report, const struct process *pr
 /* The lowest executable mapping of a file: the kernel maps programs below their libraries. */
 static const char *find_program(const struct report *report, const struct space *space)
 {
-	const struct space_interval *interval;
-
-	for (uint64_t address = 0; (interval = space_next(space, address)); address = interval->end) {
+	space_each(interval, space, true) {
 		const struct space_attributes *attributes = &interval->attributes;
 		const char *path = attributes->path ? resolver_path_name(report->replay.code, attributes->path) : "";
 

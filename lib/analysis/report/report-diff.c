@@ -103,13 +103,9 @@ static uint64_t add_growth(uint64_t sum, uint64_t change)
 	return (int64_t)change > 0 ? saturating_add(sum, change, MMT_BYTES_MAX) : sum;
 }
 
-static int compare_entries(const void *left, const void *right)
-{
-	const struct mmt_diff_entry *a = left, *b = right;
-	const struct mmt_row *row_a = a->after ? a->after : a->before, *row_b = b->after ? b->after : b->before;
-
-	return order_of(growth(b), growth(a)) ?: order_of(row_a->id, row_b->id) ?: !a->after - !b->after;
-}
+COMPARISON(compare_entries, struct mmt_diff_entry,
+	   order_of(growth(b), growth(a)) ?: order_of((a->after ?: a->before)->id, (b->after ?: b->before)->id)
+	   ?: !a->after - !b->after)
 
 static struct mmt_error *compare_reports(struct diff *diff)
 {

@@ -76,11 +76,10 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 					   const struct process *process, const resident_runs *runs, bool swapped)
 {
 	const struct replay *replay = rows->replay;
-	const struct space_interval *interval;
 	struct page_cursor cursor = {.runs = runs};
 
 	sums->rss_bytes += swapped ? 0 : page_runs_bytes(runs);
-	for (uint64_t address = 0; (interval = space_next(process->space, address)); address = interval->end) {
+	space_each(interval, process->space, true) {
 		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 		const struct account *owner = process_totals_owner(replay, interval);
 		const struct account *account = rows_holder(rows, interval, allocation, owner);
@@ -166,12 +165,10 @@ static struct mmt_error *hold(struct page_readings *readings, const struct proce
 	static const struct mmt_resident_kind arenas = {.memory_class = MMT_CLASS_ANON, .arena = true};
 	const struct replay *replay = readings->rows->replay;
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
-	const struct space_interval *interval;
 	struct page_cursor pages = {.runs = &residency->runs};
 	struct mmt_error *error = NULL;
 
-	for (uint64_t address = 0; !error && (interval = space_next(process->space, address));
-	     address = interval->end) {
+	space_each(interval, process->space, !error) {
 		uint32_t id = interval->attributes.path;
 		const char *path = id ? resolver_path_name(replay->code, id) : "";
 		struct mmt_resident_kind kind = {.memory_class = class_in_maps(process->space, interval, path)};

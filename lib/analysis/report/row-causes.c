@@ -357,17 +357,14 @@ static struct mmt_error *name_callers(struct causes *causes, struct arena *arena
 	return error;
 }
 
-static int compare_causes(const void *left, const void *right)
+static bool holds_leak(const struct mmt_cause *cause)
 {
-	const struct mmt_cause *a = left, *b = right;
-	bool a_leaks = mmt_row_leaks(a->verdict) && a->memory_bytes;
-	bool b_leaks = mmt_row_leaks(b->verdict) && b->memory_bytes;
-
-	return order_of(b_leaks, a_leaks)
-		   ?: order_of(b->memory_bytes, a->memory_bytes)
-		   ?: order_of(b->unfreed_bytes, a->unfreed_bytes)
-		   ?: order_of(a->rows[0], b->rows[0]);
+	return mmt_row_leaks(cause->verdict) && cause->memory_bytes;
 }
+
+COMPARISON(compare_causes, struct mmt_cause,
+	   order_of(holds_leak(b), holds_leak(a)) ?: order_of(b->memory_bytes, a->memory_bytes)
+	   ?: order_of(b->unfreed_bytes, a->unfreed_bytes) ?: order_of(a->rows[0], b->rows[0]))
 
 struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *rows,
 				   const struct build_id_paths *build_ids, struct arena *arena)

@@ -123,10 +123,10 @@ static void add_unfiltered(struct grouping *grouping, const struct space_interva
 
 static bool add_space(struct grouping *grouping, const struct space *space)
 {
-	const struct space_interval *interval, *previous = NULL;
+	const struct space_interval *previous = NULL;
 	bool ok = true;
 
-	for (uint64_t address = 0; ok && (interval = space_next(space, address)); address = interval->end) {
+	space_each(interval, space, ok) {
 		const struct allocation *allocation =
 		    ledger_allocation(&grouping->replay->ledger, interval->allocation);
 		const struct account *owner = process_totals_owner(grouping->replay, interval), *reserver;
@@ -304,16 +304,11 @@ static uint64_t rank_bytes(const struct mmt_row *row)
 	return row->unfreed_bytes > committed ? row->unfreed_bytes : committed;
 }
 
-/* `left`, `right`: row numbers. */
-static int compare_rows(const void *left, const void *right, void *context)
-{
-	const struct mmt_row *figures = context;
-	const struct mmt_row *a = &figures[*(const uint32_t *)left], *b = &figures[*(const uint32_t *)right];
-
-	return order_of(b->memory_bytes, a->memory_bytes)
-		   ?: order_of(rank_bytes(b), rank_bytes(a))
-			  ?: order_of(b->allocated_bytes, a->allocated_bytes) ?: order_of(a, b);
-}
+/* Row numbers, by their figures. */
+COMPARISON_WITH(compare_rows, uint32_t, struct mmt_row,
+		order_of(with[*b].memory_bytes, with[*a].memory_bytes)
+		?: order_of(rank_bytes(&with[*b]), rank_bytes(&with[*a]))
+		?: order_of(with[*b].allocated_bytes, with[*a].allocated_bytes) ?: order_of(*a, *b))
 
 struct mmt_error *row_figures_verify(const struct mmt_row *row)
 {
@@ -442,14 +437,12 @@ static bool measure_arenas(const struct replay *replay, struct arena_bytes *byte
 
 	for (const struct process *process = NULL; ok && (process = processes_next(replay->processes, process));) {
 		struct arena_bytes *of_process = &bytes_ret[process->index];
-		const struct space_interval *interval;
 		struct map threads = {0}; /* -> bytes */
 		uint64_t thread, bytes;
 
 		if (process->borrows_space)
 			continue;
-		for (uint64_t address = 0; ok && (interval = space_next(process->space, address));
-		     address = interval->end) {
+		space_each(interval, process->space, ok) {
 			const struct account *owner = process_totals_owner(replay, interval);
 			bool is_used = interval->attributes.noreserve && interval->attributes.protection;
 

@@ -59,10 +59,9 @@ static bool take_back(struct steps_of_rows *rows, uint32_t row, uint32_t start, 
 static bool take_back_space(struct replay *replay, const struct space *space, uint32_t start, uint32_t end)
 {
 	struct ledger *ledger = &replay->ledger;
-	const struct space_interval *interval;
 	uint64_t total = 0, reserved = 0;
 
-	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
+	space_each(interval, space, true) {
 		const struct account *account = process_totals_owner(replay, interval);
 		uint64_t bytes = account ? interval->end - interval->start : 0;
 
@@ -223,29 +222,16 @@ static struct mmt_error *add_part(struct parts *parts, size_t place)
 	return error;
 }
 
-/* Ids; `context`: the parts by id. */
-static int compare_parts(const void *left, const void *right, void *context)
-{
-	const struct mmt_part *parts = context;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+/* Ids, by the parts that have them. */
+COMPARISON_WITH(compare_parts, uint32_t, struct mmt_part,
+		order_of(with[*a].row, with[*b].row) ?: order_of(with[*a].process, with[*b].process)
+		?: order_of(with[*a].thread.tid, with[*b].thread.tid)
+		?: order_of(with[*a].memory_class, with[*b].memory_class) ?: order_of(*a, *b))
 
-	return order_of(parts[a].row, parts[b].row)
-		   ?: order_of(parts[a].process, parts[b].process)
-		   ?: order_of(parts[a].thread.tid, parts[b].thread.tid)
-		   ?: order_of(parts[a].memory_class, parts[b].memory_class)
-		   ?: order_of(a, b);
-}
-
-/* `context`: by place in the ledger's lifetimes, id. */
-static int compare_cells(const void *left, const void *right, void *context)
-{
-	const uint32_t *numbers = context;
-	const struct lifetime_cell *a = left, *b = right;
-
-	return order_of(numbers[a->part], numbers[b->part])
-		   ?: order_of(a->allocated_step, b->allocated_step)
-		   ?: order_of(a->released_step, b->released_step);
-}
+/* By the ids of their places in the ledger's lifetimes. */
+COMPARISON_WITH(compare_cells, struct lifetime_cell, uint32_t,
+		order_of(with[a->part], with[b->part]) ?: order_of(a->allocated_step, b->allocated_step)
+		?: order_of(a->released_step, b->released_step))
 
 /* Merge the lifetimes of accounts that belong to one part; `cells` are sorted. */
 static struct mmt_error *hand_out(struct parts *parts, const struct lifetime_cell *cells, size_t count)

@@ -102,12 +102,7 @@ static double square_root(double value)
 	return root;
 }
 
-static int compare_touchers(const void *left, const void *right)
-{
-	const struct mmt_toucher *a = left, *b = right;
-
-	return order_of(b->bytes, a->bytes) ?: strcmp(a->name, b->name);
-}
+COMPARISON(compare_touchers, struct mmt_toucher, order_of(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
 
 /* Functions, each with the stack that touched most. */
 struct touchers {
@@ -198,12 +193,8 @@ static void set_figures(const struct touchers *touchers, size_t count, struct to
 }
 
 /* By part; the stacks that touched most come first. */
-static int compare_sums(const void *left, const void *right)
-{
-	const struct touch_sum *a = left, *b = right;
-
-	return order_of(a->part, b->part) ?: order_of(b->bytes, a->bytes) ?: order_of(a->stack, b->stack);
-}
+COMPARISON(compare_sums, struct touch_sum,
+	   order_of(a->part, b->part) ?: order_of(b->bytes, a->bytes) ?: order_of(a->stack, b->stack))
 
 void touchers_sort(struct touch_sums *sums)
 {

@@ -144,15 +144,10 @@ static struct mmt_error *find_use(struct uses *uses, const struct account *accou
 	return use.identity != INTERN_NONE && vector_push(&uses->items, use) ? NULL : &error_no_memory;
 }
 
-/* `left`, `right`: places. First those with most functions, then the first to be used. */
-static int compare_uses(const void *left, const void *right, void *context)
-{
-	const struct uses *uses = context;
-	const struct use *a = &uses->items.items[*(const uint32_t *)left],
-			 *b = &uses->items.items[*(const uint32_t *)right];
-
-	return order_of(b->count, a->count) ?: order_of(a->first_ns, b->first_ns) ?: order_of(a->key, b->key);
-}
+/* Places: first those with most functions, then the first to be used. */
+COMPARISON_WITH(compare_uses, uint32_t, struct use,
+		order_of(with[*b].count, with[*a].count) ?: order_of(with[*a].first_ns, with[*b].first_ns)
+		?: order_of(with[*a].key, with[*b].key))
 
 /* Whether the stack has what remains of the functions of the path if some are inlined. */
 static bool is_part_of(const struct uses *uses, const struct use *use, const struct call_path *path)
@@ -232,7 +227,7 @@ static bool find_paths(struct uses *uses)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, count, sizeof(*order), compare_uses, uses);
+	qsort_r(order, count, sizeof(*order), compare_uses, uses->items.items);
 	for (size_t i = 0; i < count; i++) {
 		const uint32_t *key = intern_get(&uses->keys, order[i], NULL);
 

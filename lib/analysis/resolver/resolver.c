@@ -152,17 +152,9 @@ static struct named_code describe_jit(struct lookup *lookup, uint64_t address)
 		      : (struct named_code){.name = ""};
 }
 
-/* The next mapping of a file with executable code, from *position on; NULL: none. */
-static const struct space_interval *next_code(const struct space *space, uint64_t *position)
+static bool is_code_of_file(const struct space_interval *interval)
 {
-	const struct space_interval *interval;
-
-	while ((interval = space_next(space, *position))) {
-		*position = interval->end;
-		if (interval->attributes.protection & PROT_EXEC && interval->attributes.inode)
-			return interval;
-	}
-	return NULL;
+	return interval->attributes.protection & PROT_EXEC && interval->attributes.inode;
 }
 
 /* The module of a mapping; NULL: no readable one. */
@@ -187,25 +179,23 @@ static bool has_packed_runtime(const struct resolver *resolver, const struct run
 /* The module of the program, which is below its libraries; NULL: not readable. */
 static struct module *find_program(struct resolver *resolver, const struct space *space)
 {
-	const struct space_interval *interval;
 	struct module *module = NULL;
-	uint64_t position = 0;
 
 	/* The assemblies in a .NET program are no part of its module. */
-	while (!module && (interval = next_code(space, &position)))
-		module = find_module(resolver, &interval->attributes);
+	space_each(interval, space, !module)
+		module = is_code_of_file(interval) ? find_module(resolver, &interval->attributes) : NULL;
 	return module;
 }
 
 const struct runtime *resolver_runtime(struct resolver *resolver, const struct space *space)
 {
 	const struct runtime *runtime = NULL, *dotnet = runtimes_find("dotnet");
-	const struct space_interval *interval;
 	struct module *program;
-	uint64_t position = 0;
 
-	while (!runtime && (interval = next_code(space, &position)))
-		runtime = runtimes_of_file(resolver_path_name(resolver, interval->attributes.path));
+	space_each(interval, space, !runtime) {
+		if (is_code_of_file(interval))
+			runtime = runtimes_of_file(resolver_path_name(resolver, interval->attributes.path));
+	}
 	if (runtime)
 		return runtime;
 	if (resolver->metadata->packed)
@@ -266,13 +256,10 @@ bool resolver_is_go(struct resolver *resolver, const struct space *space)
 
 bool resolver_has_module(const struct resolver *resolver, const struct space *space, const char *const *names)
 {
-	const struct space_interval *interval;
-	uint64_t position = 0;
-
-	while ((interval = next_code(space, &position))) {
+	space_each(interval, space, true) {
 		const char *slash = strrchr(resolver_path_name(resolver, interval->attributes.path), '/');
 
-		for (size_t i = 0; slash && names[i]; i++) {
+		for (size_t i = 0; is_code_of_file(interval) && slash && names[i]; i++) {
 			if (starts_with(slash + 1, names[i]))
 				return true;
 		}
@@ -287,14 +274,13 @@ static const struct cfi_row *find_host(struct lookup *lookup)
 	const struct space *space = lookup->process->space;
 	const struct runtime *runtime = resolver_runtime(resolver, space);
 	const struct cfi_row *row = NULL;
-	const struct space_interval *interval;
 	struct module *module, *last = NULL;
-	uint64_t position = 0;
 
 	if (!runtime || !runtime->interpreter)
 		return NULL;
-	while (!row && (interval = next_code(space, &position))) {
-		if (runtimes_of_file(resolver_path_name(resolver, interval->attributes.path)) != runtime)
+	space_each(interval, space, !row) {
+		if (!is_code_of_file(interval) ||
+		    runtimes_of_file(resolver_path_name(resolver, interval->attributes.path)) != runtime)
 			continue;
 		module = find_module(resolver, &interval->attributes);
 		if (module && module != last)

@@ -281,6 +281,11 @@ const struct space_interval *space_find(const struct space *space, uint64_t addr
 /* Iterate in ascending order: the first interval that ends after `address`. */
 const struct space_interval *space_next(const struct space *space, uint64_t address);
 
+/* Loop over all intervals as long as the condition holds. Do not change the space in the loop. */
+#define space_each(interval, space, condition)                                                                         \
+	for (const struct space_interval *interval = NULL;                                                             \
+	     (condition) && (interval = space_next(space, interval ? interval->end : 0));)
+
 /* Changes whenever an executable file mapping is added, removed or replaced: equal stacks may unwind differently from
  * then on. */
 uint64_t space_code_generation(const struct space *space);

@@ -268,14 +268,9 @@ static int phase_of(const struct mmt_report *report, const struct export_event *
 	return export_event_lifetime(report, event)->allocated_step == event->step ? 1 : -1;
 }
 
-/* `context`: the report. */
-static int compare_events(const void *left, const void *right, void *context)
-{
-	const struct export_event *a = left, *b = right;
-
-	return order_of(a->step, b->step)
-		   ?: order_of(phase_of(context, a), phase_of(context, b)) ?: order_of(a->number, b->number);
-}
+COMPARISON_WITH(compare_events, struct export_event, struct mmt_report,
+		order_of(a->step, b->step) ?: order_of(phase_of(with, a), phase_of(with, b))
+		?: order_of(a->number, b->number))
 
 struct mmt_error *export_events_create(const struct mmt_report *report, struct export_events *events_ret)
 {
@@ -306,14 +301,8 @@ struct mmt_error *export_events_create(const struct mmt_report *report, struct e
 	return NULL;
 }
 
-static int compare_processes(const void *left, const void *right, void *context)
-{
-	const struct export_event *a = left, *b = right;
-	const struct mmt_report *report = context;
-
-	return order_of(report->parts[a->part].process, report->parts[b->part].process)
-		   ?: compare_events(left, right, context);
-}
+COMPARISON_WITH(compare_processes, struct export_event, struct mmt_report,
+		order_of(with->parts[a->part].process, with->parts[b->part].process) ?: compare_events(a, b, with_))
 
 void export_events_sort_by_process(const struct mmt_report *report, const struct export_events *events)
 {

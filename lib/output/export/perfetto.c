@@ -385,14 +385,11 @@ static void put_event(struct perfetto *perfetto, uint64_t time_ns, uint64_t trac
 	put_common(perfetto, time_ns, PACKET_TRACK_EVENT);
 }
 
-/* Largest allocation events first; `context`: the report. */
-static int compare_regions(const void *left, const void *right, void *context)
-{
-	const struct export_event *a = left, *b = right;
-	uint64_t bytes = export_event_lifetime(context, a)->bytes, other = export_event_lifetime(context, b)->bytes;
-
-	return order_of(a->is_release, b->is_release) ?: order_of(other, bytes) ?: order_of(a->number, b->number);
-}
+/* Largest allocation events first. */
+COMPARISON_WITH(compare_regions, struct export_event, struct mmt_report,
+		order_of(a->is_release, b->is_release)
+		?: order_of(export_event_lifetime(with, b)->bytes, export_event_lifetime(with, a)->bytes)
+		?: order_of(a->number, b->number))
 
 /* Must come last: it reorders the events. */
 static void put_regions(struct perfetto *perfetto)
