@@ -197,7 +197,7 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 		error = error_create(MMT_ERROR_UNSUPPORTED, "%s: only recordings of mmtrace can be packed", input);
 	for (size_t i = 0; !error && i < resolver_stack_count(replay.code); i++)
 		error = resolve_stack(stacks, &replay, (uint32_t)i);
-	stacks->lacks_names = resolver_names_failure(replay.code) != 0;
+	stacks->lacks_names = modules_names_failure(resolver_modules(replay.code)) != 0;
 	if (!error)
 		error = resolve_facts(&stacks->resolved, &replay);
 	if (!error && !replay.metadata->packed)

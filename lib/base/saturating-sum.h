@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sums that stop at a maximum, and sizes of changes. */
+/* Sums that stop at a maximum, differences that stop at 0, and sizes of changes. */
 #ifndef BASE_SATURATING_SUM_H
 #define BASE_SATURATING_SUM_H
 
@@ -11,6 +11,12 @@ static inline uint64_t saturating_add(uint64_t left, uint64_t right, uint64_t ma
 	uint64_t sum;
 
 	return __builtin_add_overflow(left, right, &sum) || sum > maximum ? maximum : sum;
+}
+
+/* Not below 0. */
+static inline uint64_t subtract(uint64_t left, uint64_t right)
+{
+	return left > right ? left - right : 0;
 }
 
 /* The absolute value. */

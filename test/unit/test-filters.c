@@ -86,7 +86,7 @@ START_TEST(patterns_select)
 	ck_assert_int_eq(filters.items.count > 0, options.focus_count + options.ignore_count > 0);
 	ck_assert_msg(filters_select(&filters, &subject) == cases[_i].selected, "case %d: focus %s", _i,
 		      cases[_i].focus[0] ? cases[_i].focus[0] : "-");
-	filters_deinit(&filters);
+	vector_deinit(&filters.items);
 }
 END_TEST
 
@@ -103,7 +103,7 @@ START_TEST(memory_without_thread_or_stack)
 
 		ck_assert_ptr_null(filters_parse(&options, &filters));
 		ck_assert_int_eq(filters_select(&filters, &unknown), unmatched[i].selected);
-		filters_deinit(&filters);
+		vector_deinit(&filters.items);
 	}
 }
 END_TEST
@@ -120,11 +120,11 @@ START_TEST(failed_calls_by_stack)
 	ck_assert_ptr_null(filters_parse(&options, &filters));
 	ck_assert(filters.by_frames && filters.by_threads);
 	ck_assert(filters_select(&filters, &call));
-	filters_deinit(&filters);
+	vector_deinit(&filters.items);
 	options = options_of(&other);
 	ck_assert_ptr_null(filters_parse(&options, &filters));
 	ck_assert(!filters_select(&filters, &call));
-	filters_deinit(&filters);
+	vector_deinit(&filters.items);
 }
 END_TEST
 

@@ -129,7 +129,7 @@ START_TEST(programs_that_share_a_copy)
 
 	metadata.architecture = architecture_find("x86_64");
 	metadata.code.programs.items[0].until_ns = 1000;
-	ck_assert_ptr_null(resolver_create(&metadata, false, &resolver));
+	ck_assert_ptr_null(resolver_create(&metadata, false, UINT64_MAX, &resolver));
 	ck_assert(vector_push(&resolver->processes, state));
 	shared = resolver_jit_rows(resolver, 0, 0);
 	ck_assert_ptr_nonnull(shared);

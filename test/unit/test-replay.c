@@ -541,7 +541,7 @@ START_TEST(losses_between_two_samples_separate_them)
 		ck_assert(lost_events_note(&lost, cases[i].cpu, cases[i].sequence));
 		ck_assert_int_eq(kept_sample_is_of(&kept, &syscall_event, &lost), !cases[i].parted);
 		kept_sample_deinit(&kept);
-		lost_events_deinit(&lost);
+		vector_deinit(&lost.latest);
 	}
 }
 END_TEST

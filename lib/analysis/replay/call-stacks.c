@@ -16,11 +16,6 @@ struct early_sample {
 	struct early_sample *next; /* next sample of the same process; the list is circular */
 };
 
-void lost_events_deinit(struct lost_events *lost)
-{
-	vector_deinit(&lost->latest);
-}
-
 bool lost_events_note(struct lost_events *lost, int32_t cpu, uint64_t sequence)
 {
 	lost->anywhere = sequence;
@@ -167,9 +162,7 @@ static struct mmt_error *unwind_call(struct replay *replay, const struct process
 	uint32_t number;
 	struct mmt_error *error = resolver_unwind(replay->code, process, stack, &number);
 
-	if (error)
-		return error;
-	return set_number(&replay->stacks, call, replay->stacks.callchains ? resolver_callchain(replay->code) : number);
+	return error ? error : set_number(&replay->stacks, call, number);
 }
 
 static void forget_early(struct call_stacks *stacks, uint32_t process)

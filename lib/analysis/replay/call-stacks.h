@@ -35,8 +35,6 @@ struct lost_events {
 	uint64_t everywhere;	 /* latest loss on an unknown CPU */
 };
 
-void lost_events_deinit(struct lost_events *lost);
-
 /* cpu -1: unknown. False: out of memory. */
 bool lost_events_note(struct lost_events *lost, int32_t cpu, uint64_t sequence);
 

@@ -131,7 +131,7 @@ static void credit_release(struct ledger *ledger, uint32_t owner, uint32_t relea
 		ledger->out_of_memory |= !map_put(&ledger->releases, key, bytes);
 }
 
-static struct allocation *find_allocation(const struct ledger *ledger, uint32_t number)
+struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t number)
 {
 	struct allocation *allocation;
 
@@ -148,8 +148,8 @@ static void forget_empty(struct ledger *ledger, struct allocation *allocation)
 
 	if (allocation->live_bytes || allocation->found || allocation->open)
 		return;
-	part = find_allocation(ledger, allocation->part);
-	whole = find_allocation(ledger, allocation->whole);
+	part = ledger_allocation(ledger, allocation->part);
+	whole = ledger_allocation(ledger, allocation->whole);
 	if (part)
 		part->whole = ALLOCATION_BEFORE;
 	if (whole)
@@ -195,7 +195,7 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 
 bool ledger_close(struct ledger *ledger, uint32_t number)
 {
-	struct allocation *allocation = find_allocation(ledger, number);
+	struct allocation *allocation = ledger_allocation(ledger, number);
 	bool created = allocation && allocation->original_bytes && allocation->side == LEDGER_INSIDE;
 
 	if (allocation) {
@@ -234,7 +234,7 @@ static inline void note_lifetime(struct ledger *ledger, const struct allocation 
 
 void ledger_released(struct ledger *ledger, uint32_t number, uint64_t bytes, uint32_t releaser)
 {
-	struct allocation *allocation = find_allocation(ledger, number);
+	struct allocation *allocation = ledger_allocation(ledger, number);
 	struct account *account;
 
 	if (!allocation)
@@ -273,7 +273,7 @@ static void add_to_trend(struct ledger *ledger, uint32_t account, uint64_t time_
 
 void ledger_uncommitted(struct ledger *ledger, uint32_t number, uint64_t bytes, bool since_call)
 {
-	struct allocation *allocation = find_allocation(ledger, number);
+	struct allocation *allocation = ledger_allocation(ledger, number);
 
 	if (!allocation)
 		return;
@@ -285,8 +285,8 @@ void ledger_uncommitted(struct ledger *ledger, uint32_t number, uint64_t bytes, 
 
 void ledger_replaces(struct ledger *ledger, uint32_t number, uint32_t reserved)
 {
-	const struct allocation *reserver = find_allocation(ledger, reserved);
-	struct allocation *allocation = find_allocation(ledger, number);
+	const struct allocation *reserver = ledger_allocation(ledger, reserved);
+	struct allocation *allocation = ledger_allocation(ledger, number);
 
 	if (allocation && reserver && reserver->account != LEDGER_NO_ACCOUNT)
 		allocation->reserver = reserver->account;
@@ -332,7 +332,7 @@ static void resize_allocation(struct ledger *ledger, struct allocation *allocati
 
 struct mmt_error *ledger_born(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes)
 {
-	struct allocation *allocation = find_allocation(ledger, number);
+	struct allocation *allocation = ledger_allocation(ledger, number);
 	struct mmt_error *error = NULL;
 	struct account_key key;
 
@@ -353,7 +353,7 @@ struct mmt_error *ledger_born(struct ledger *ledger, uint32_t number, uint32_t k
 struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t kind, uint64_t bytes,
 			       uint32_t *part_ret)
 {
-	struct allocation *allocation = find_allocation(ledger, number), part;
+	struct allocation *allocation = ledger_allocation(ledger, number), part;
 	struct mmt_error *error = NULL;
 	struct account_key key;
 
@@ -375,12 +375,12 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t 
 			error = add_allocation(ledger, &part, part_ret);
 		if (error)
 			return error;
-		allocation = find_allocation(ledger, number);
+		allocation = ledger_allocation(ledger, number);
 		allocation->part = *part_ret;
 	}
 	*part_ret = allocation->part;
 	resize_allocation(ledger, allocation, -bytes);
-	resize_allocation(ledger, find_allocation(ledger, allocation->part), bytes);
+	resize_allocation(ledger, ledger_allocation(ledger, allocation->part), bytes);
 	forget_empty(ledger, allocation);
 	return NULL;
 }
@@ -414,11 +414,6 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 	}
 	*allocation_ret = ledger->found.items[place];
 	return NULL;
-}
-
-const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation)
-{
-	return find_allocation(ledger, allocation);
 }
 
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t number)

@@ -194,7 +194,7 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t account);
 
 /* NULL: the number is not in use. */
-const struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation);
+struct allocation *ledger_allocation(const struct ledger *ledger, uint32_t allocation);
 
 /* Call this last: adds the lifetimes of what is still mapped. Does nothing if lifetimes are not kept. */
 struct mmt_error *ledger_end_lifetimes(struct ledger *ledger) MMT_MUST_CHECK;

@@ -51,11 +51,6 @@ static uint64_t limit_size(uint64_t bytes)
 	return bytes < LIMIT_RESIDENT_BYTES ? bytes : LIMIT_RESIDENT_BYTES;
 }
 
-static uint64_t subtract(uint64_t left, uint64_t right)
-{
-	return left > right ? left - right : 0;
-}
-
 /* The point of the reading in progress; NULL: the process has none. */
 static struct memory_point *find_point(const struct memory_readings *memory, struct process_readings *process)
 {

@@ -284,45 +284,24 @@ void notes_describe(const struct notes *notes, uint64_t from_ns, struct mmt_repo
 
 #define EXITED (1ULL << 32) /* beside the name */
 
-void setuid_execs_deinit(struct setuid_execs *setuid_execs)
-{
-	map_deinit(&setuid_execs->programs);
-}
-
 static void count_one(struct setuid_execs_count *count, uint32_t name)
 {
 	if (!count->programs++ || name < count->name)
 		count->name = name;
 }
 
-/* Note the new program of a thread that called exec: its events continue. */
-bool setuid_execs_executed(struct setuid_execs *setuid_execs, int32_t tid, uint32_t name)
+void setuid_execs_note(struct setuid_execs *setuid_execs, const struct event *event)
 {
-	return map_put(&setuid_execs->programs, (uint32_t)tid, name);
-}
+	uint32_t tid = (uint32_t)(event->kind == EVENT_MAPPING ? event->tid : event->task.tid);
+	uint64_t *program = map_get(&setuid_execs->programs, tid);
 
-void setuid_execs_exited(struct setuid_execs *setuid_execs, int32_t tid)
-{
-	uint64_t *program = map_get(&setuid_execs->programs, (uint32_t)tid);
-
-	if (program)
+	if (program && event->kind == EVENT_EXIT) {
 		*program |= EXITED;
-}
-
-void setuid_execs_mapped(struct setuid_execs *setuid_execs, int32_t tid)
-{
-	map_remove(&setuid_execs->programs, (uint32_t)tid);
-}
-
-void setuid_execs_forked(struct setuid_execs *setuid_execs, int32_t tid)
-{
-	const uint64_t *program = map_get(&setuid_execs->programs, (uint32_t)tid);
-
-	if (!program)
-		return;
-	if (*program & EXITED)
-		count_one(&setuid_execs->gone, (uint32_t)*program);
-	map_remove(&setuid_execs->programs, (uint32_t)tid);
+	} else if (program) {
+		if (event->kind == EVENT_FORK && *program & EXITED)
+			count_one(&setuid_execs->gone, (uint32_t)*program);
+		map_remove(&setuid_execs->programs, tid);
+	}
 }
 
 struct setuid_execs_count setuid_execs_count(const struct setuid_execs *setuid_execs)

@@ -96,21 +96,12 @@ struct setuid_execs_count {
 };
 
 struct setuid_execs {
-	struct map programs;		/* by TID: the executed program, as long as no event of it was seen */
+	struct map programs; /* by TID: name of the executed program, set by exec, until an event of it is seen */
 	struct setuid_execs_count gone; /* programs whose events have ended and whose TID was reused */
 };
 
-void setuid_execs_deinit(struct setuid_execs *setuid_execs);
-
-/* Events of the thread. `name`: index of the program's name. False: out of memory. */
-bool setuid_execs_executed(struct setuid_execs *setuid_execs, int32_t tid, uint32_t name);
-
-void setuid_execs_exited(struct setuid_execs *setuid_execs, int32_t tid);
-
-void setuid_execs_mapped(struct setuid_execs *setuid_execs, int32_t tid);
-
-/* Another thread uses the TID from now on. */
-void setuid_execs_forked(struct setuid_execs *setuid_execs, int32_t tid);
+/* An exit, mapping or fork: from a fork on, another thread uses the TID. */
+void setuid_execs_note(struct setuid_execs *setuid_execs, const struct event *event);
 
 /* Programs whose events ended before any event of them was seen. */
 struct setuid_execs_count setuid_execs_count(const struct setuid_execs *setuid_execs);

@@ -240,7 +240,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 			     stop_ns < replay->window.to_ns ? stop_ns : replay->window.to_ns))
 		error = &error_no_memory;
 	if (!error)
-		error = resolver_create(replay->metadata, !options->report->no_demangle, &replay->code);
+		error =
+		    resolver_create(replay->metadata, !options->report->no_demangle, replay->stacks_max, &replay->code);
 	if (!error)
 		error = resolver_empty_stack(replay->code, STACK_END_LOST, &replay->lost_stack);
 	if (!error)
@@ -293,9 +294,9 @@ static void end_pass(struct replay *replay)
 	map_deinit(&replay->refusal_places);
 	vector_deinit(&replay->refusals);
 	vector_deinit(&replay->process_totals);
-	lost_events_deinit(&replay->lost_calls);
-	lost_events_deinit(&replay->lost_dumps);
-	setuid_execs_deinit(&replay->setuid_execs);
+	vector_deinit(&replay->lost_calls.latest);
+	vector_deinit(&replay->lost_dumps.latest);
+	map_deinit(&replay->setuid_execs.programs);
 	arena_deinit(&replay->arena);
 }
 
@@ -445,7 +446,7 @@ static struct mmt_error *replay_exec(struct replay *replay, struct thread *threa
 		return error;
 	replay_mmap2_forget(replay, state);
 	error = processes_comm(replay->processes, thread, event->task.name, true, event->time_ns);
-	if (!error && !setuid_execs_executed(&replay->setuid_execs, thread->tid, thread->name))
+	if (!error && !map_put(&replay->setuid_execs.programs, (uint32_t)thread->tid, thread->name))
 		error = &error_no_memory;
 	return error;
 }
@@ -469,7 +470,7 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 	thread->context = NULL;
 	thread_state_deinit(state);
 	free(state);
-	setuid_execs_exited(&replay->setuid_execs, event->task.tid);
+	setuid_execs_note(&replay->setuid_execs, event);
 	error = processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns);
 	if (error)
 		return error;
@@ -487,7 +488,7 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 {
 	struct process *parent = processes_find(replay->processes, event->task.parent_pid);
 
-	setuid_execs_forked(&replay->setuid_execs, event->task.tid);
+	setuid_execs_note(&replay->setuid_execs, event);
 	/* The copy also contains what the kernel mapped in the parent. */
 	if (parent && event->task.pid != event->task.parent_pid) {
 		struct mmt_error *error = apply_mmap2_of_process(replay, parent->index);
@@ -656,7 +657,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	case EVENT_STACK_DUMP:
 		return replay->finds_stacks ? call_stacks_dump(replay, state, event) : NULL;
 	case EVENT_MAPPING:
-		setuid_execs_mapped(&replay->setuid_execs, event->tid);
+		setuid_execs_note(&replay->setuid_execs, event);
 		return keep_mmap2(replay, state, &event->mapping, event->time_ns);
 	case EVENT_COMM:
 		return replay_exec(replay, thread, state, event);
@@ -780,7 +781,6 @@ static struct mmt_error *start_finding(const struct replay *replay, struct reade
 				 .passes = 2,
 				 .survivors = replay->survivors, /* borrowed */
 				 .releases_ended = replay->releases_ended};
-	resolver_limit_stacks(replay->code, replay->stacks_max);
 	return start_pass(first, &accounts);
 }
 

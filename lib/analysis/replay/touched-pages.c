@@ -23,14 +23,9 @@ void touched_pages_deinit(struct touched_pages *touched)
 	map_deinit(&touched->spaces);
 }
 
-static struct page_faults *faults_of(const struct touched_pages *touched, const struct process *process)
+struct page_faults *touched_pages_of(const struct touched_pages *touched, const struct process *process)
 {
 	return touched->spaces.count ? map_get_pointer(&touched->spaces, (uintptr_t)process->space) : NULL;
-}
-
-const struct page_faults *touched_pages_of(const struct touched_pages *touched, const struct process *process)
-{
-	return faults_of(touched, process);
 }
 
 /*
@@ -45,7 +40,7 @@ struct mmt_error *touched_pages_note(struct replay *replay, const struct process
 	const struct space_interval *interval = space_find(process->space, address);
 	struct page_fault fault = {
 	    .stack = stack, .weight = (uint32_t)event->call.arguments[FAULT_WEIGHT], .time_ns = event->time_ns};
-	struct page_faults *faults = faults_of(touched, process);
+	struct page_faults *faults = touched_pages_of(touched, process);
 
 	if (!interval || (event->call.result && !interval->attributes.inode))
 		return NULL;
@@ -78,7 +73,7 @@ struct mmt_error *touched_pages_note(struct replay *replay, const struct process
 
 bool touched_pages_forget(struct touched_pages *touched, const struct process *process, uint64_t start, uint64_t end)
 {
-	struct page_faults *faults = faults_of(touched, process);
+	struct page_faults *faults = touched_pages_of(touched, process);
 	uint64_t position = start;
 	struct page_fault cut;
 	bool ok;
@@ -100,7 +95,7 @@ bool touched_pages_forget(struct touched_pages *touched, const struct process *p
 bool touched_pages_apply(struct replay *replay, const struct process *process, const struct event *event)
 {
 	const uint64_t *arguments = event->call.arguments;
-	struct page_faults *faults = faults_of(&replay->touched, process);
+	struct page_faults *faults = touched_pages_of(&replay->touched, process);
 	uint64_t page_bytes = replay->notes.memory.page_bytes, length;
 	bool ok;
 

@@ -34,6 +34,6 @@ bool touched_pages_forget(struct touched_pages *touched, const struct process *p
 bool touched_pages_apply(struct replay *replay, const struct process *process, const struct event *event);
 
 /* NULL: none. */
-const struct page_faults *touched_pages_of(const struct touched_pages *touched, const struct process *process);
+struct page_faults *touched_pages_of(const struct touched_pages *touched, const struct process *process);
 
 #endif

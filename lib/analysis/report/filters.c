@@ -71,13 +71,8 @@ struct mmt_error *filters_parse(const struct mmt_report_options *options, struct
 		filters_ret->by_threads |= filter.key == FILTER_THREAD;
 	}
 	if (error)
-		filters_deinit(filters_ret);
+		vector_deinit(&filters_ret->items);
 	return error;
-}
-
-void filters_deinit(struct filters *filters)
-{
-	vector_deinit(&filters->items);
 }
 
 static bool matches_path(const char *pattern, const char *path)

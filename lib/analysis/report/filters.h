@@ -43,7 +43,6 @@ struct filter_subject {
 
 /* MMT_ERROR_INVALID: an unknown key or class, or no pattern. The patterns stay those of the options. */
 struct mmt_error *filters_parse(const struct mmt_report_options *options, struct filters *filters_ret) MMT_MUST_CHECK;
-void filters_deinit(struct filters *filters);
 
 bool filters_select(const struct filters *filters, const struct filter_subject *subject);
 

@@ -128,12 +128,6 @@ static bool is_sole(const struct judgement *judgement, const struct memory_point
 	return point->resident_bytes == judgement->memory->readings.items[point->reading].resident_bytes;
 }
 
-/* Not below 0. */
-static uint64_t subtract(uint64_t bytes, uint64_t subtrahend)
-{
-	return bytes > subtrahend ? bytes - subtrahend : 0;
-}
-
 /* Add a process to the sums. Memory that comes and goes with it is not the doing of others. */
 static void add_process(struct judgement *judgement, const struct process *process,
 			const struct process_readings *readings)

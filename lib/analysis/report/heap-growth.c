@@ -179,7 +179,7 @@ static struct mmt_error *find_kinds(struct resolver *code, const struct space *s
 			name = type;
 		}
 		if (kinds[i].content == MMT_HEAP_TYPE)
-			name = resolver_type_name(code, name);
+			name = modules_type_name(resolver_modules(code), name);
 		kinds[i].name = *name ? arena_string(arena, name) : NULL;
 		if (*name && !kinds[i].name)
 			return &error_no_memory;

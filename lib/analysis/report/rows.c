@@ -18,7 +18,7 @@ struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *
 
 void rows_deinit(struct rows *rows)
 {
-	filters_deinit(&rows->filters);
+	vector_deinit(&rows->filters.items);
 	identities_deinit(&rows->identities);
 	build_id_paths_deinit(&rows->build_ids);
 	intern_deinit(&rows->keys);

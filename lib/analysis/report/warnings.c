@@ -269,7 +269,7 @@ static void find_poor_debug_information(const struct replay *replay, struct warn
 	    [MODULE_MISSING_NAMES] =
 		"refers to another file that is missing (.dwo, .dwp, or the one in .gnu_debugaltlink)",
 	};
-	int failure = resolver_names_failure(replay->code);
+	int failure = modules_names_failure(resolver_modules(replay->code));
 	const char *unread = failure > 0   ? "could not be started: "
 			     : failure < 0 ? "was killed, perhaps because memory is short, or ended too often"
 					   : "was killed or could not be started";

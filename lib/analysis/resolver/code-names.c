@@ -16,8 +16,7 @@ struct jit_names *resolver_jit_names(struct resolver *resolver, uint32_t process
 	struct process_state *state = &resolver->processes.items[process];
 
 	if (!state->looked_up)
-		mapped_modules_note(&resolver->mapped,
-				    jit_names_create(resolver->metadata, state->pid, &state->jit_names));
+		mapped_modules_note(jit_names_create(resolver->metadata, state->pid, &state->jit_names));
 	state->looked_up = true;
 	return state->jit_names;
 }
@@ -46,7 +45,7 @@ struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, 
 			resolver->rows.items[place] = jit_rows_create(code, recorded, resolver->mapped.modules);
 		state->rows = resolver->rows.items[place];
 	}
-	mapped_modules_note(&resolver->mapped, state->rows ? NULL : &error_no_memory);
+	mapped_modules_note(state->rows ? NULL : &error_no_memory);
 	return state->rows;
 }
 

@@ -105,8 +105,10 @@ uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_
 		if (!state.path || !vector_push(&mapped->image_states, state))
 			image = INTERN_NONE;
 	}
-	mapped->out_of_memory |= image >= mapped->image_states.count;
-	return image < mapped->image_states.count ? image : NO_IMAGE;
+	if (image < mapped->image_states.count)
+		return image;
+	memory_failed();
+	return NO_IMAGE;
 }
 
 const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image)
@@ -123,9 +125,10 @@ static bool is_of_file(const struct module_copy *record, const struct image_key 
 	       record->device_minor == key->device_minor;
 }
 
-void mapped_modules_note(struct mapped_modules *mapped, struct mmt_error *error)
+void mapped_modules_note(struct mmt_error *error)
 {
-	mapped->out_of_memory |= error && mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY;
+	if (error && mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY)
+		memory_failed();
 	mmt_error_destroy(error);
 }
 
@@ -145,7 +148,7 @@ static struct module *open_record(struct mapped_modules *mapped, const struct mo
 			    ?: modules_open_content(mapped->modules, record->path, content, record->size,
 						    record->build_id, record->build_id_size, &module);
 	}
-	mapped_modules_note(mapped, error);
+	mapped_modules_note(error);
 	return module;
 }
 
@@ -203,8 +206,7 @@ struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image
 	state->module = key->inode ? open_recorded(mapped, key, path) : NULL;
 	/* Open the module even if the file has changed since. */
 	if (!state->module)
-		mapped_modules_note(mapped,
-				    modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
+		mapped_modules_note(modules_open(mapped->modules, path, build_id ? build_id->bytes : NULL,
 						 build_id ? build_id->size : 0,
 						 key->inode == SPACE_INODE_UNKNOWN ? 0 : key->inode, &state->module));
 	/* Why stacks could not use the module, for each path only once per state; MODULE_READABLE: they could, or it is

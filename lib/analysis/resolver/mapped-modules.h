@@ -53,7 +53,6 @@ struct mapped_modules {
 	struct map first_records[MODULE_RECORD_ORDERS];
 	VECTOR(struct next_records) next_records;
 	struct arena arena;
-	bool out_of_memory; /* see mapped_modules_note() */
 };
 
 /* Borrows the metadata. Zero the value before; deinitialise it on error too. */
@@ -68,7 +67,7 @@ const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint3
 
 /* Without the memory for some code, stacks would end there as if it were unreadable: the next one fails to be unwound.
  * Other errors have left a state that says why it is unreadable. Destroys the error. */
-void mapped_modules_note(struct mapped_modules *mapped, struct mmt_error *error);
+void mapped_modules_note(struct mmt_error *error);
 
 /* NULL: out of memory. */
 struct module *mapped_modules_open(struct mapped_modules *mapped, uint32_t image);

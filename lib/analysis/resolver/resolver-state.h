@@ -84,12 +84,11 @@ struct resolver {
 	struct id_table frames_by_key; /* IDs are frame numbers */
 	VECTOR(struct frame_record) frames;
 	struct intern stacks;	   /* see stacks_put() */
-	uint64_t stacks_max;	   /* see resolver_limit_stacks() */
+	uint64_t stacks_max;	   /* see resolver_create() */
 	unsigned memory_failures;  /* of this process when the resolver was created */
 	VECTOR(uint32_t) resolved; /* packed recordings: number in their table -> number here */
 	struct map improved;	   /* packed recordings: texts of paths of modules whose recorded names were replaced */
 	struct intern *callchains; /* NULL: not wanted; else the cached values are their numbers, not those of stacks */
-	uint32_t callchain;	   /* of the last stack */
 	struct arena arena;	   /* names of frames */
 	struct unwind_result result; /* scratch buffers, too large for the C stack */
 };
@@ -97,7 +96,7 @@ struct resolver {
 /* Without memory for some code or names, stacks and names would lack them as if they could not be read. */
 static inline bool resolver_lacks_memory(const struct resolver *resolver)
 {
-	return resolver->mapped.out_of_memory || resolver->memory_failures != memory_failures();
+	return resolver->memory_failures != memory_failures();
 }
 
 /* Loads the names when the first frame in JIT code needs them. NULL: out of memory, there are no names. */

@@ -44,7 +44,8 @@ struct lookup {
 	uint32_t generation; /* for everything that may be at an address; not 0 */
 };
 
-struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool demangle, struct resolver **view_ret)
+struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool demangle, uint64_t stacks_max,
+				  struct resolver **resolver_ret)
 {
 	struct resolver *resolver = malloc(sizeof(*resolver));
 	struct mmt_error *error;
@@ -53,7 +54,7 @@ struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool d
 		return &error_no_memory;
 	memset(resolver, 0, offsetof(struct resolver, result)); /* the result is large */
 	resolver->metadata = metadata;
-	resolver->stacks_max = UINT64_MAX;
+	resolver->stacks_max = stacks_max;
 	resolver->memory_failures = memory_failures();
 	resolver->rules = unwind_rules_find(metadata->architecture->elf_machine);
 	error = mapped_modules_init(&resolver->mapped, metadata, demangle)
@@ -64,7 +65,7 @@ struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool d
 		resolver_destroy(resolver);
 		return error;
 	}
-	*view_ret = resolver;
+	*resolver_ret = resolver;
 	return NULL;
 }
 
@@ -204,9 +205,9 @@ const struct runtime *resolver_runtime(struct resolver *resolver, const struct s
 	return program && module_contains_coreclr(program) ? dotnet : NULL;
 }
 
-const char *resolver_type_name(const struct resolver *resolver, const char *name)
+struct modules *resolver_modules(const struct resolver *resolver)
 {
-	return modules_type_name(resolver->mapped.modules, name);
+	return resolver->mapped.modules;
 }
 
 const char *resolver_vtable_type(struct resolver *resolver, const struct space *space, const char *path,
@@ -229,11 +230,6 @@ const char *resolver_vtable_type(struct resolver *resolver, const struct space *
 	    !starts_with(frames->raw_function, VTABLE_PREFIX))
 		return NULL;
 	return frames->raw_function + strlen(VTABLE_PREFIX);
-}
-
-int resolver_names_failure(const struct resolver *resolver)
-{
-	return modules_names_failure(resolver->mapped.modules);
 }
 
 bool resolver_is_go(struct resolver *resolver, const struct space *space)
@@ -537,16 +533,6 @@ void resolver_keep_callchains(struct resolver *resolver, struct intern *callchai
 	resolver->callchains = callchains;
 }
 
-void resolver_limit_stacks(struct resolver *resolver, uint64_t stacks_max)
-{
-	resolver->stacks_max = stacks_max;
-}
-
-uint32_t resolver_callchain(const struct resolver *resolver)
-{
-	return resolver->callchain;
-}
-
 /* Its number; INTERN_NONE: out of memory. */
 static uint32_t put_callchain(struct resolver *resolver, uint32_t stack, size_t frame_count)
 {
@@ -611,8 +597,8 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
 		else
 			error = resolver_empty_stack(resolver, MMT_STACK_END_NOT_RECORDED, stack_ret);
 		if (!error && resolver->callchains)
-			resolver->callchain = put_callchain(resolver, *stack_ret, 0);
-		return !error && resolver->callchain == INTERN_NONE ? &error_no_memory : error;
+			*stack_ret = put_callchain(resolver, *stack_ret, 0);
+		return !error && *stack_ret == INTERN_NONE ? &error_no_memory : error;
 	}
 	error = find_generation(resolver, process, stack->time_ns, &generation);
 	if (!error && !unwind_cache_get(resolver->unwind_cache, generation, &input, &value)) {
@@ -620,14 +606,9 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
 		if (resolver->callchains || resolver->stacks.count <= resolver->stacks_max)
 			error = unwind_again(resolver, process, generation, stack->time_ns, &input, &value);
 	}
-	if (error)
-		return error;
-	*stack_ret = value;
-	if (resolver->callchains) {
-		resolver->callchain = value;
-		*stack_ret = (uint32_t)(*(const uint64_t *)intern_get(resolver->callchains, value, NULL) - 1);
-	}
-	return NULL;
+	if (!error)
+		*stack_ret = value;
+	return error;
 }
 
 const uint32_t *resolver_stack(const struct resolver *resolver, uint32_t stack, size_t *count_ret,

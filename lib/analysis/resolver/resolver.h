@@ -16,9 +16,10 @@
 
 struct resolver;
 
-/* Borrows the metadata, which must outlive the resolver. */
-struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool demangle,
-				  struct resolver **view_ret) MMT_MUST_CHECK;
+/* Borrows the metadata, which must outlive the resolver. Once there are more stacks than `stacks_max`, no further ones
+ * are unwound, unless callchains are kept: they get this number. */
+struct mmt_error *resolver_create(const struct reader_metadata *metadata, bool demangle, uint64_t stacks_max,
+				  struct resolver **resolver_ret) MMT_MUST_CHECK;
 void resolver_destroy(struct resolver *resolver);
 
 /* Number of a mapping's path, for space_attributes. */
@@ -30,14 +31,9 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
 				  const struct event_stack *stack, uint32_t *stack_ret) MMT_MUST_CHECK;
 
 /* Also intern the callchain of each stack that is unwound from now on: an array of u64 that has the stack's number plus
- * 1, and its instruction pointer and return addresses in the process. Borrowed. */
+ * 1, and its instruction pointer and return addresses in the process. Borrowed. resolver_unwind() then returns the
+ * callchain's number instead of the stack's. */
 void resolver_keep_callchains(struct resolver *resolver, struct intern *callchains);
-
-/* Unwind no further stacks once there are more than this number, unless callchains are kept: they get this number. */
-void resolver_limit_stacks(struct resolver *resolver, uint64_t stacks_max);
-
-/* Number of the callchain of the last stack that was unwound. */
-uint32_t resolver_callchain(const struct resolver *resolver);
 
 /* The stack without frames of calls whose sample has none (MMT_STACK_END_NOT_RECORDED), or of calls that were lost
  * (STACK_END_LOST). */
@@ -49,16 +45,13 @@ const char *resolver_path_name(const struct resolver *resolver, uint32_t path);
 /* The language runtime that runs in the space, recognised by the files that it maps; NULL: none of the known ones. */
 const struct runtime *resolver_runtime(struct resolver *resolver, const struct space *space);
 
-/* See modules_type_name(). */
-const char *resolver_type_name(const struct resolver *resolver, const char *name);
+/* The ELF files that it has opened. */
+struct modules *resolver_modules(const struct resolver *resolver);
 
 /* The mangled name of the C++ type whose vtable is at this offset from the first mapping of the module in the space, by
  * its symbol; NULL: unknown. Valid until the next names are looked up. */
 const char *resolver_vtable_type(struct resolver *resolver, const struct space *space, const char *path,
 				 uint64_t offset);
-
-/* See names_helper_failure(). */
-int resolver_names_failure(const struct resolver *resolver);
 
 /* Whether its program is written in Go: its ELF file shows that or, in a packed recording, some function of any stack.
  */
