@@ -50,26 +50,4 @@ struct mmt_error *row_matcher_match(struct row_matcher *matcher,
 /* Whether the row holds memory, or uses memory that others reserved. */
 bool row_holds_memory(const struct mmt_row *row);
 
-/* A stack that no other one is equal to: the numbers of its frames. */
-struct unmatched_stack {
-	const struct mmt_row *row;
-	size_t place; /* in its report */
-	const uint32_t *frames;
-	uint32_t count;
-	uint32_t origin; /* place in `frames`; `count`: none */
-};
-
-struct similar_stacks {
-	struct row_matcher *matcher;
-	VECTOR(struct unmatched_stack) stacks[DIFF_SIDES];
-};
-
-/*
- * Match similar stacks of both sides. They differ in frames that only one of them has, as after a function was inlined
- * or a helper was added, or in names that only one of them knows. Stacks in which one function takes the place of
- * another are different, because that is how a new leak looks, too; so are those whose origin is not in the other one.
- */
-struct mmt_error *similar_stacks_match(struct similar_stacks *similar,
-				       struct row_match *const matches[DIFF_SIDES]) MMT_MUST_CHECK;
-
 #endif
