@@ -20,9 +20,9 @@
 
 #define STACK_WORDS 4 /* of the dump that are shown */
 
-static void print_text(FILE *stream, const char *text)
+static void print_text(FILE *stream, const char *label, const char *text)
 {
-	putc('"', stream);
+	fprintf(stream, "%s\"", label);
 	escape_write(text, ESCAPE_FOR_QUOTES, stream);
 	putc('"', stream);
 }
@@ -107,7 +107,7 @@ static void print_mapping(FILE *stream, const struct event_mapping *mapping)
 		" protection=%#x flags=%#x path=",
 		mapping->start, mapping->length, mapping->file_offset, mapping->device_major, mapping->device_minor,
 		mapping->inode, mapping->protection, mapping->flags);
-	print_text(stream, mapping->path);
+	print_text(stream, "", mapping->path);
 	if (mapping->code_only)
 		fputs(" data_mappings=no", stream);
 }
@@ -140,8 +140,7 @@ static void print_fields(FILE *stream, const char *const *registers, const struc
 		fprintf(stream, " new_tid=%d clone_flags=%#" PRIx64, task->tid, task->clone_flags);
 		break;
 	case EVENT_COMM:
-		fputs(" name=", stream);
-		print_text(stream, task->name);
+		print_text(stream, " name=", task->name);
 		fprintf(stream, " exec=%s", task->exec ? "yes" : "no");
 		break;
 	case EVENT_FORK:
@@ -156,7 +155,7 @@ static void print_fields(FILE *stream, const char *const *registers, const struc
 	case EVENT_SNAPSHOT_BEGIN:
 	case EVENT_SNAPSHOT_END:
 		fprintf(stream, " snapshot=%s name=", snapshots[event->snapshot]);
-		print_text(stream, task->name);
+		print_text(stream, "", task->name);
 		break;
 	case EVENT_SNAPSHOT_LINE:
 		fprintf(stream, " snapshot=%s", snapshots[event->snapshot]);
@@ -237,7 +236,7 @@ static void print_heap(FILE *stream, const struct mmt_heap_census *census)
 
 	fprintf(stream, "# heap time=%" PRIu64 ".%09" PRIu64 " pid=%d when=%s allocator=", census->time_ns / 1000000000,
 		census->time_ns % 1000000000, census->pid, times[census->when]);
-	print_text(stream, census->allocator_name);
+	print_text(stream, "", census->allocator_name);
 	fprintf(stream,
 		" result=%s stopped_at=%#" PRIx64 " elapsed_ns=%" PRIu64 " processor_ns=%" PRIu64 " arenas=%" PRIu64,
 		selection_heap_results[census->result], census->stopped_at, census->elapsed_ns, census->processor_ns,
@@ -252,7 +251,7 @@ static void print_heap(FILE *stream, const struct mmt_heap_census *census)
 			" name=",
 			selection_heap_contents[group->content], group->smallest_bytes, group->largest_bytes,
 			group->count, group->bytes, group->after_free_count, group->after_free_bytes, group->offset);
-		print_text(stream, group->name);
+		print_text(stream, "", group->name);
 		putc('\n', stream);
 	}
 }
@@ -269,13 +268,10 @@ static void print_head(FILE *stream, const struct reader_metadata *metadata)
 
 	fprintf(stream, "# %s, architecture %s, host ", metadata->ours ? "mmtrace recording" : "perf recording",
 		metadata->architecture->name);
-	print_text(stream, metadata->host);
-	fputs(", kernel ", stream);
-	print_text(stream, metadata->kernel);
-	fputs(", version ", stream);
-	print_text(stream, metadata->version);
-	fputs(", command line ", stream);
-	print_text(stream, metadata->command_line);
+	print_text(stream, "", metadata->host);
+	print_text(stream, ", kernel ", metadata->kernel);
+	print_text(stream, ", version ", metadata->version);
+	print_text(stream, ", command line ", metadata->command_line);
 	if (metadata->info.on_cpus)
 		fprintf(stream, ", events %s%s", metadata->info.in_cgroups ? "in control groups" : "on CPUs",
 			metadata->info.all_processes ? " of all processes" : "");
@@ -284,7 +280,7 @@ static void print_head(FILE *stream, const struct reader_metadata *metadata)
 		const struct reader_attribute *attribute = &metadata->attributes[i];
 
 		fprintf(stream, "# attribute %zu: name ", i);
-		print_text(stream, attribute->name);
+		print_text(stream, "", attribute->name);
 		fprintf(stream, ", role %s, sample type %#" PRIx64, roles[attribute->role], attribute->sample_type);
 		if (metadata->has_loss && i < metadata->loss.lost.count)
 			fprintf(stream, ", lost %" PRIu64, metadata->loss.lost.items[i]);

@@ -34,6 +34,12 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 	DO(complete_stacks) DO(doubtful_stacks) DO(truncated_stacks) DO(frames) DO(frames_without_name) \
 	DO(jit_frames_without_name) DO(runtime_frames_without_name)
 
+#define FRAME_MEMBERS(DO) DO(function) DO(raw_function) DO(module) DO(module_path) DO(source_file)
+
+#define FAILURE_MEMBERS(DO) DO(error) DO(count) DO(asked_bytes) DO(first_ns) DO(last_ns)
+
+#define PART_MEMBERS(DO) DO(runtime) DO(hint) DO(bytes) DO(touched_bytes) DO(touched_error_bytes)
+
 #define STEP_MEMBERS(DO) \
 	DO(to_ns) DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) \
 	DO(process_resident_bytes) DO(heap_in_use_bytes) DO(heap_free_bytes)
@@ -139,25 +145,21 @@ static void put_stack(struct document *document, enum mmt_stack_end end, size_t 
 	document_string(document, "stack_end", stack_end_words[end]);
 	document_unsigned(document, "hidden_frame_count", hidden_count);
 	document_each_object(document, "frames", i, count) {
-		const struct mmt_frame *frame = frames[i];
+		const struct mmt_frame *it = frames[i];
 		static const char *const kinds[] = {
 		    [MMT_FRAME_NATIVE] = "native",
 		    [MMT_FRAME_JIT] = "jit",
 		    [MMT_FRAME_UNKNOWN] = "unknown",
 		};
 
-		document_string(document, "kind", kinds[frame->kind]);
-		document_string(document, "function", frame->function);
-		document_string(document, "raw_function", frame->raw_function);
-		document_string(document, "module", frame->module);
-		document_string(document, "module_path", frame->module_path);
-		document_string(document, "source_file", frame->source_file);
-		document_unsigned(document, "source_line", frame->source_line ? frame->source_line : MMT_UNKNOWN);
-		document_bool(document, "inlined", frame->inlined);
-		document_bool(document, "doubtful", frame->doubtful);
-		document_address(document, "address", frame->address);
-		if (frame->kind == MMT_FRAME_NATIVE)
-			document_address(document, "module_offset", frame->module_offset);
+		document_string(document, "kind", kinds[it->kind]);
+		FRAME_MEMBERS(PUT_MEMBER)
+		document_unsigned(document, "source_line", it->source_line ? it->source_line : MMT_UNKNOWN);
+		document_bool(document, "inlined", it->inlined);
+		document_bool(document, "doubtful", it->doubtful);
+		document_address(document, "address", it->address);
+		if (it->kind == MMT_FRAME_NATIVE)
+			document_address(document, "module_offset", it->module_offset);
 		else
 			document_null(document, "module_offset");
 	}
@@ -225,21 +227,16 @@ static void put_steps(struct document *document, const struct mmt_report *report
 static void put_side_figures(struct document *document, const struct mmt_report *report)
 {
 	document_each_object(document, "failures", i, report->failure_count) {
-		const struct mmt_failure *failure = &report->failures[i];
+		const struct mmt_failure *it = &report->failures[i];
 
-		document_string(document, "call", mmt_event_count_name(failure->call));
-		document_signed(document, "error", failure->error);
-		document_unsigned(document, "count", failure->count);
-		document_unsigned(document, "asked_bytes", failure->asked_bytes);
-		document_unsigned(document, "first_ns", failure->first_ns);
-		document_unsigned(document, "last_ns", failure->last_ns);
-		put_pids(document, failure->pids, failure->pid_count);
-		put_stack(document, failure->stack_end, failure->hidden_frame_count, failure->frames,
-			  failure->frame_count);
-		document_bool(document, "refused", failure->refused);
-		document_string(document, "limit", mmt_limit_name(failure->limit.kind));
-		document_unsigned(document, "limit_value", failure->limit.kind ? failure->limit.value : MMT_UNKNOWN);
-		document_unsigned(document, "limit_used", failure->limit.kind ? failure->limit.used : MMT_UNKNOWN);
+		document_string(document, "call", mmt_event_count_name(it->call));
+		FAILURE_MEMBERS(PUT_MEMBER)
+		put_pids(document, it->pids, it->pid_count);
+		put_stack(document, it->stack_end, it->hidden_frame_count, it->frames, it->frame_count);
+		document_bool(document, "refused", it->refused);
+		document_string(document, "limit", mmt_limit_name(it->limit.kind));
+		document_unsigned(document, "limit_value", it->limit.kind ? it->limit.value : MMT_UNKNOWN);
+		document_unsigned(document, "limit_used", it->limit.kind ? it->limit.used : MMT_UNKNOWN);
 	}
 	document_each_object(document, "thread_totals", i, report->thread_total_count) {
 		const struct mmt_thread_total *it = &report->thread_totals[i];
@@ -257,21 +254,17 @@ static void put_side_figures(struct document *document, const struct mmt_report 
 static void put_parts(struct document *document, const char *key, const struct mmt_growth_part *parts, size_t count)
 {
 	document_each_object(document, key, i, count) {
-		const struct mmt_growth_part *part = &parts[i];
-		bool has_class = part->memory_class < MMT_CLASS_KINDS;
+		const struct mmt_growth_part *it = &parts[i];
+		bool has_class = it->memory_class < MMT_CLASS_KINDS;
 
-		document_string(document, "place", mmt_growth_place_name(part->place));
-		document_string(document, "class", has_class ? mmt_class_name(part->memory_class) : NULL);
-		document_bool(document, "arena", part->arena);
-		document_string(document, "name", part->name);
-		document_string(document, "pattern", mmt_pattern_name(part->pattern));
-		document_string(document, "runtime", part->runtime);
-		document_string(document, "hint", part->hint);
-		document_signed(document, "bytes", part->bytes);
-		document_unsigned(document, "touched_bytes", part->touched_bytes);
-		document_unsigned(document, "touched_error_bytes", part->touched_error_bytes);
-		document_each(document, "touchers", k, part->toucher_count) {
-			const struct mmt_toucher *toucher = &part->touchers[k];
+		document_string(document, "place", mmt_growth_place_name(it->place));
+		document_string(document, "class", has_class ? mmt_class_name(it->memory_class) : NULL);
+		document_bool(document, "arena", it->arena);
+		document_string(document, "name", it->name);
+		document_string(document, "pattern", mmt_pattern_name(it->pattern));
+		PART_MEMBERS(PUT_MEMBER)
+		document_each(document, "touchers", k, it->toucher_count) {
+			const struct mmt_toucher *toucher = &it->touchers[k];
 
 			document_open_object(document, NULL);
 			document_string(document, "function", toucher->name);
@@ -300,18 +293,14 @@ static void put_growth(struct document *document, const struct mmt_growth *it)
 static void put_counters(struct document *document, const char *name, uint64_t time_ns,
 			 const uint64_t figures[MMT_GROUP_FIGURES])
 {
+	static const char *const keys[MMT_GROUP_FIGURES] = {"current_bytes", "anon_bytes",  "file_bytes", "shmem_bytes",
+							    "kernel_bytes",  "limit_bytes", "oom_kills",  "stalled_us",
+							    "high_bytes",    "throttled"};
+
 	document_open_object(document, name);
 	document_unsigned(document, "time_ns", time_ns);
-	document_unsigned(document, "current_bytes", figures[MMT_GROUP_CURRENT]);
-	document_unsigned(document, "anon_bytes", figures[MMT_GROUP_ANON]);
-	document_unsigned(document, "file_bytes", figures[MMT_GROUP_FILE]);
-	document_unsigned(document, "shmem_bytes", figures[MMT_GROUP_SHMEM]);
-	document_unsigned(document, "kernel_bytes", figures[MMT_GROUP_KERNEL]);
-	document_unsigned(document, "limit_bytes", figures[MMT_GROUP_LIMIT]);
-	document_unsigned(document, "oom_kills", figures[MMT_GROUP_OOM_KILLS]);
-	document_unsigned(document, "stalled_us", figures[MMT_GROUP_STALLED]);
-	document_unsigned(document, "high_bytes", figures[MMT_GROUP_HIGH]);
-	document_unsigned(document, "throttled", figures[MMT_GROUP_THROTTLED]);
+	for (unsigned figure = 0; figure < MMT_GROUP_FIGURES; figure++)
+		document_unsigned(document, keys[figure], figures[figure]);
 	document_close(document);
 }
 
