@@ -308,15 +308,12 @@ static struct mmt_error *add_head(struct pack *pack)
 		error = writer_add_attribute(pack->writer, &stripped, described->name, attribute->ids.items,
 					     attribute->ids.count);
 	}
-	if (!error)
-		error = copy_sections(pack, early, sizeof(early) / sizeof(*early));
-	if (!error)
-		error = add_command_line(pack);
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
 	if (!error)
-		error = section_write(&section_stacks, &pack->stacks.resolved, &buffer);
-	if (!error)
-		error = writer_take_section(pack->writer, FEATURE_MMTRACE_STACKS, &buffer);
+		error = copy_sections(pack, early, sizeof(early) / sizeof(*early))
+			    ?: add_command_line(pack)
+			    ?: section_write(&section_stacks, &pack->stacks.resolved, &buffer)
+			    ?: writer_take_section(pack->writer, FEATURE_MMTRACE_STACKS, &buffer);
 	buffer_deinit(&buffer);
 	return error;
 }
@@ -356,9 +353,8 @@ static struct mmt_error *write_sample(struct pack *pack, const struct event *eve
 	}
 	buffer_clear(&pack->sample);
 	error = strip_sample(attr, pack->metadata->architecture, event->record,
-			     described->is_call ? described->call : CALL_MMAP, numbered ? &stack : NULL, &pack->sample);
-	if (!error)
-		error = buffer_finish(&pack->sample);
+			     described->is_call ? described->call : CALL_MMAP, numbered ? &stack : NULL, &pack->sample)
+		    ?: buffer_finish(&pack->sample);
 	return error || pack->held ? error : append(pack, pack->sample.data, pack->sample.size);
 }
 

@@ -31,13 +31,13 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->accounts);
 	intern_deinit(&ledger->account_keys);
 	vector_deinit(&ledger->rows);
-	trends_deinit(&ledger->trends);
+	vector_deinit(&ledger->trends.changes);
 	vector_deinit(&ledger->freed_lifetimes);
 	intern_deinit(&ledger->lifetime_keys);
 	steps_of_rows_deinit(&ledger->steps);
 	steps_of_rows_deinit(&ledger->reserved_steps);
 	lifetimes_deinit(&ledger->lifetimes);
-	trends_deinit(&ledger->commit_trends);
+	vector_deinit(&ledger->commit_trends.changes);
 	vector_deinit(&ledger->failures);
 	intern_deinit(&ledger->failure_keys);
 	intern_deinit(&ledger->found_keys);

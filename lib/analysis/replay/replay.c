@@ -162,10 +162,7 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 		error = measure(replay->reader, asked, &measured_first_ns, &measured_last_ns, &notes);
 		first_ns = first_ns ? first_ns : measured_first_ns;
 		last_ns = last_ns ? last_ns : measured_last_ns;
-		if (!error)
-			error = notes_resolve(&notes, "from", &options.from);
-		if (!error)
-			error = notes_resolve(&notes, "to", &options.to);
+		error = error ?: notes_resolve(&notes, "from", &options.from) ?: notes_resolve(&notes, "to", &options.to);
 		notes_deinit(&notes);
 	}
 	if (error)
@@ -242,11 +239,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	if (!error)
 		error =
 		    resolver_create(replay->metadata, !options->report->no_demangle, replay->stacks_max, &replay->code);
-	if (!error)
-		error = resolver_empty_stack(replay->code, STACK_END_LOST, &replay->lost_stack);
-	if (!error)
-		error = resolver_empty_stack(replay->code, MMT_STACK_END_NOT_RECORDED, &replay->no_stack);
-	return error;
+	return error ?: resolver_empty_stack(replay->code, STACK_END_LOST, &replay->lost_stack)
+		     ?: resolver_empty_stack(replay->code, MMT_STACK_END_NOT_RECORDED, &replay->no_stack);
 }
 
 struct mmt_error *replay_init(struct replay *replay, const struct replay_options *options)

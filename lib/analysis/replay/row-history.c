@@ -15,11 +15,6 @@ void trends_init(struct trends *trends, unsigned buckets, uint64_t from_ns)
 	*trends = (struct trends){.buckets = buckets, .from_ns = from_ns, .bucket_ns = ALL_BUCKETS_NS / buckets};
 }
 
-void trends_deinit(struct trends *trends)
-{
-	vector_deinit(&trends->changes);
-}
-
 uint32_t trends_open(struct trends *trends)
 {
 	size_t size = trends->buckets * sizeof(uint64_t);

@@ -115,8 +115,6 @@ struct trends {
 
 void trends_init(struct trends *trends, unsigned buckets, uint64_t from_ns);
 
-void trends_deinit(struct trends *trends);
-
 /* Return the number of a new series, from 1; 0: out of memory. */
 uint32_t trends_open(struct trends *trends);
 

@@ -114,10 +114,9 @@ static struct mmt_error *compare_reports(struct diff *diff)
 	CLEANUP(free) struct row_match *before_matches = calloc(before->row_count + 1, sizeof(*before_matches));
 	CLEANUP(free) struct row_match *after_matches = calloc(after->row_count + 1, sizeof(*after_matches));
 	struct row_match *const matches[DIFF_SIDES] = {before_matches, after_matches};
-	struct mmt_error *error = before_matches && after_matches ? NULL : &error_no_memory;
+	struct mmt_error *error =
+	    before_matches && after_matches ? row_matcher_match(&diff->matcher, matches) : &error_no_memory;
 
-	if (!error)
-		error = row_matcher_match(&diff->matcher, matches);
 	for (size_t i = 0; !error && i < after->row_count; i++)
 		error = add_entry(diff, after_matches[i].other, &after->rows[i], &after_matches[i]);
 	/* Whether the process still holds what the first recording shows is unknown for single rows. */

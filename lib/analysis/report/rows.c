@@ -28,11 +28,7 @@ void rows_deinit(struct rows *rows)
 
 bool rows_selects_pid(const struct rows *rows, int32_t pid)
 {
-	for (size_t i = 0; i < rows->options->pid_count; i++) {
-		if (rows->options->pids[i] == pid)
-			return true;
-	}
-	return !rows->options->pids;
+	return notes_count(&rows->replay->notes, pid);
 }
 
 struct process *rows_next(const struct rows *rows, const struct process *process)

@@ -390,10 +390,8 @@ static struct mmt_error *improve_resolved_frames(struct resolver *resolver)
 struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangle)
 {
 	const struct packed_stacks *stacks = &resolver->metadata->stacks;
-	struct mmt_error *error = take_resolved_frames(resolver, demangle);
+	struct mmt_error *error = take_resolved_frames(resolver, demangle) ?: improve_resolved_frames(resolver);
 
-	if (!error)
-		error = improve_resolved_frames(resolver);
 	for (size_t i = 0; !error && i < stacks->stacks.count; i++) {
 		const struct packed_stack *stack = &stacks->stacks.items[i];
 		uint32_t number = stacks_put(&resolver->stacks, stacks->stack_frames.items + stack->first_frame,
