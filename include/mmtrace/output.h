@@ -51,9 +51,8 @@ MMT_PUBLIC struct mmt_error *mmt_report_write_csv(const struct mmt_report *repor
 #define MMT_HTML_LIMIT_DEFAULT 10000 /* stacks; a browser still draws that many at once */
 #define MMT_HTML_LIFETIME_STEPS 400  /* enough for selecting ranges */
 
-/* Write a self-contained HTML page with the stacks that `limit` and `min_bytes` select. The report must be grouped by
- * stack and have lifetimes (MMT_HTML_LIFETIME_STEPS); otherwise MMT_ERROR_INVALID. So must both reports of a
- * diff. */
+/* Write a self-contained HTML page with the stacks that `limit` and `min_bytes` select. The report, or both reports of
+ * a diff, must be grouped by stack and have lifetimes (MMT_HTML_LIFETIME_STEPS): else MMT_ERROR_INVALID. */
 MMT_PUBLIC struct mmt_error *mmt_report_write_html(const struct mmt_report *report,
 						   const struct mmt_text_options *options, FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_diff_write_html(const struct mmt_diff *diff, const struct mmt_text_options *options,

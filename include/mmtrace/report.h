@@ -223,8 +223,7 @@ struct mmt_row {
 
 #define MMT_STILL_MAPPED UINT32_MAX
 
-/* Bytes of a part that were mapped in one step and unmapped in another. A mapping that is unmapped piece by piece has
- * one for each piece. */
+/* Bytes of a part that were mapped in one step and unmapped in another: one for each piece of a mapping. */
 struct mmt_lifetime {
 	uint32_t allocated_step; /* from 0; step N of the report starts at from_ns + lifetime_step_ns * N */
 	uint32_t released_step;	 /* MMT_STILL_MAPPED: not unmapped in the window */
@@ -232,9 +231,8 @@ struct mmt_lifetime {
 	uint64_t count; /* number of mappings, counted at their last piece */
 };
 
-/* The memory of a row that one thread mapped, of one class and file. The figures of the parts of a row add up to
- * those of the row. The lifetimes of a part add up to its allocated_bytes, those with MMT_STILL_MAPPED to its
- * unfreed_bytes. */
+/* The memory of a row that one thread mapped, of one class and file. The figures of the parts of a row add up to the
+ * row's. The lifetimes of a part add up to its allocated_bytes, those with MMT_STILL_MAPPED to its unfreed_bytes. */
 struct mmt_part {
 	size_t row;	/* index in the report's rows */
 	size_t process; /* index in the report's processes */
@@ -248,8 +246,7 @@ struct mmt_part {
 	size_t lifetime_count;
 };
 
-/* The rows of one function or pattern together, with those that made accessible what these reserved. The leaks of a
- * function are a separate cause. */
+/* Rows of one function or pattern, with those that committed what these reserved; leaks of a function are separate. */
 struct mmt_cause {
 	const char *name;	     /* of the innermost function of the program, with its module; NULL: see pattern */
 	enum mmt_pattern pattern;    /* that more than half of its bytes have */
@@ -432,8 +429,7 @@ struct mmt_growth {
 	bool pages_at_ends;   /* read when start_bytes and end_bytes were; otherwise they are not compared with these */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;
-	/* Resident memory of the processes by kind. kinds_at_start, kinds_at_end: the resident pages of all of them are
-	 * known at that time. */
+	/* Resident memory of the processes by kind. kinds_at_start, kinds_at_end: the pages of all are known then. */
 	bool kinds_at_start, kinds_at_end;
 	const struct mmt_resident_kind *kinds;
 	size_t kind_count;
@@ -448,8 +444,7 @@ MMT_PUBLIC bool mmt_growth_goes_by_pss(uint64_t resident_bytes, uint64_t pss_byt
 /* floor_bytes as a rate since rate_from_ns: smaller rates are noise. 0 if it is unknown. */
 MMT_PUBLIC int64_t mmt_growth_rate_noise(const struct mmt_growth *growth);
 
-/* By how much the judged memory, with swap and without outside_bytes, changed from the first reading to the last; 0 if
- * it is unknown. */
+/* By how much the judged memory, with swap and without outside_bytes, changed over the readings; 0 if it is unknown. */
 MMT_PUBLIC int64_t mmt_growth_change(const struct mmt_growth *growth);
 
 /* Blocks of one type, or of near sizes if no type is known. */
@@ -499,8 +494,7 @@ struct mmt_step {
 	uint64_t unfreed_bytes, committed_bytes, reserved_bytes;
 	uint64_t resident_bytes;	 /* of the pages read in this step; MMT_UNKNOWN: none were read */
 	uint64_t process_resident_bytes; /* from the last resident reading before to_ns; MMT_UNKNOWN: there is none */
-	/* Of malloc heaps, from the last census of each before to_ns; MMT_UNKNOWN: there is none. At least so much is
-	 * in use. */
+	/* In malloc heaps, by the last census of each before to_ns, at least; MMT_UNKNOWN: there is none. */
 	uint64_t heap_in_use_bytes, heap_free_bytes;
 };
 

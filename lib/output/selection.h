@@ -35,8 +35,7 @@ bool selection_is_minor(enum mmt_row_verdict verdict, enum mmt_pattern pattern, 
 
 #define CAUSES_SHOWN 6 /* at most, in the table of causes of text and page */
 
-/* A table shows the first `shown` of the causes that hold memory. The rows of a report by function, file and so on have
- * no causes in common: each is one. */
+/* A table shows the first `shown` causes with memory. Rows by function, file and so on are causes themselves. */
 struct cause_selection {
 	size_t shown, count;
 	uint64_t rest_bytes;	       /* of those that it does not show */
@@ -47,8 +46,7 @@ struct mmt_cause selection_cause(const struct mmt_report *report, size_t place);
 /* Choose at most `most`: the first one, and others until one is minor. */
 struct cause_selection selection_of_causes(const struct mmt_report *report, size_t most);
 
-/* `freed_too`: also select rows without unfreed bytes and, if sorted by memory, rows that only reserved what
- * another one shows. */
+/* `freed_too`: also rows without unfreed bytes and, by memory, rows that only reserved what another one shows. */
 struct mmt_error *selection_create(const struct mmt_report *report, const struct mmt_text_options *options,
 				   bool freed_too, struct selection *selection_ret) MMT_MUST_CHECK;
 /* The name of a row or, of a stack, its innermost function of the program. */

@@ -205,8 +205,7 @@ bool ledger_close(struct ledger *ledger, uint32_t number)
 	return created;
 }
 
-/* Find the histogram of the account's row, stack and pattern: there may be an account of each of very many processes.
- * False: out of memory. */
+/* Find the histogram of the row, stack and pattern, which accounts of many processes share. False: out of memory. */
 static COLD bool find_lifetimes(struct ledger *ledger, struct account *account)
 {
 	const uint32_t key[] = {account->row, account->stack, account->pattern};

@@ -99,8 +99,7 @@ struct ledger_options {
 	uint64_t every_ns;	 /* 0: do not keep `steps` */
 	uint32_t lifetime_steps; /* see lifetimes_init() */
 	bool by_thread;		 /* each thread has its own accounts */
-	/* Sets row, from 1 (LEDGER_NO_ROW excludes it), and what follows from the stack: `pattern` to `doubtful`.
-	 * NULL: all accounts are row 1. */
+	/* Sets row, from 1 (LEDGER_NO_ROW excludes it), and `pattern` to `doubtful`. NULL: all are row 1. */
 	struct mmt_error *(*find_row)(void *context, struct account *account);
 	void *context;
 };
@@ -146,26 +145,22 @@ struct mmt_error *ledger_open(struct ledger *ledger, uint32_t process, uint32_t 
 /* The call has been applied. Return whether it created something inside the window. */
 bool ledger_close(struct ledger *ledger, uint32_t allocation);
 
-/* Add bytes of `kind` to an allocation (the first bytes decide its kind), or remove bytes that `releaser` released.
- * Numbers below ALLOCATION_FIRST are ignored. */
+/* Add bytes of `kind`, which the first ones decide, or remove what `releaser` released; not below ALLOCATION_FIRST. */
 struct mmt_error *ledger_born(struct ledger *ledger, uint32_t allocation, uint32_t kind, uint64_t bytes) MMT_MUST_CHECK;
 
 void ledger_released(struct ledger *ledger, uint32_t allocation, uint64_t bytes, uint32_t releaser);
 
-/* Add to (modulo 2^64: subtract from) the PROT_NONE bytes of an allocation, in steps of the total. Call this after
- * ledger_born() and before ledger_released(). */
+/* Add PROT_NONE bytes (modulo 2^64) to steps of the total, after ledger_born() and before ledger_released(). */
 void ledger_reserved(struct ledger *ledger, uint32_t allocation, uint64_t bytes);
 
 /* `allocation` replaces PROT_NONE bytes of `reserved`. */
 void ledger_replaces(struct ledger *ledger, uint32_t allocation, uint32_t reserved);
 
-/* Move `bytes` of an allocation to another kind (code: they were made executable). They go to a separate allocation;
- * each allocation has at most one. */
+/* Move `bytes` that became code to another kind: to a separate allocation, of which each allocation has at most one. */
 struct mmt_error *ledger_split(struct ledger *ledger, uint32_t allocation, uint32_t kind, uint64_t bytes,
 			       uint32_t *part_ret) MMT_MUST_CHECK;
 
-/* Commit number of a stack's account. Each account has only one, so that intervals merge. All calls outside the window
- * share one number. */
+/* Commit number of a stack's account: only one, so that intervals merge. All calls outside the window share one. */
 struct mmt_error *ledger_commit(struct ledger *ledger, uint32_t process, uint32_t thread, uint32_t kind, uint32_t stack,
 				uint32_t *commit_ret) MMT_MUST_CHECK;
 
@@ -201,8 +196,7 @@ struct mmt_error *ledger_end_lifetimes(struct ledger *ledger) MMT_MUST_CHECK;
 
 /* Rows: what they have now, at their peak, and over time. In row-history.c. */
 
-/* Add `bytes` to a row (modulo 2^64: a decrease is a large number). They count from `trend_ns` in its trend, and from
- * now in its steps. */
+/* Add `bytes` to a row (a decrease modulo 2^64). They count from `trend_ns` in its trend, and from now in its steps. */
 void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, uint64_t bytes);
 
 /* Unfreed bytes of a row at `points` equal steps between from_ns and `end_ns`. */

@@ -195,8 +195,7 @@ static void take_pss(struct memory_readings *memory, const struct event *event)
 
 	if (!point || point->has_pss || event->pss.reading != memory->number)
 		return;
-	/* What the process can have added or given back itself since Pss was last read: a page that it stopped to share
-	 * is copied in a page fault. */
+	/* What the process itself can have added or given back since Pss was read: a page copied takes a fault. */
 	if (process->has_pss) {
 		uint64_t resident = limit_size(event->pss.resident_bytes), huge = limit_size(event->pss.huge_bytes);
 		uint64_t faults = subtract(event->pss.faults, process->last_faults), copied;

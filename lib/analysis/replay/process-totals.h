@@ -47,8 +47,7 @@ struct kept_process_totals {
 /* The account that an interval's bytes belong to; NULL: no row counts them. */
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval);
 
-/* The process has ended: release the contents of its space at that time, without a releaser, and keep the figures. Does
- * nothing if the process borrows its space. */
+/* The process has ended: release its own space at that time, without a releaser, and keep the figures. */
 struct mmt_error *process_totals_release(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
 
 /* Call this once after the pass: computes the totals for process_totals_of(). */

@@ -228,8 +228,7 @@ uint64_t mmt_control_group_room(const struct mmt_control_group *group)
 	return limit == MMT_UNKNOWN || used == MMT_UNKNOWN ? MMT_UNKNOWN : used < limit ? limit - used : 0;
 }
 
-/* Is the first group nearer to its limit, or did the OOM killer end more of its processes? A group without the latest
- * reading was removed. */
+/* Is the first group nearer to its limit, or has it more OOM kills? One without the latest reading was removed. */
 static bool is_pressed_more(const struct mmt_control_group *group, const struct mmt_control_group *other)
 {
 	uint64_t kills = mmt_control_group_oom_kills(group), others = mmt_control_group_oom_kills(other);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Notes that the recorder added during a recording: the user's marks, resident sizes, and whether large stack dumps are
- * on. */
+/* Notes of the recorder: the user's marks, resident sizes, and whether large stack dumps are on. */
 #ifndef ANALYSIS_REPLAY_RECORDING_NOTES_H
 #define ANALYSIS_REPLAY_RECORDING_NOTES_H
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The pass over a recording: which event goes to which process and in which order. replay-calls.c does what a call
- * does. */
+/* The pass over a recording: which event goes to which process, in which order. replay-calls.c applies calls. */
 #include "analysis/replay/replay.h"
 
 #include <malloc.h>
@@ -113,8 +112,7 @@ static bool is_mark(const struct mmt_timestamp *timestamp, const struct event *e
 	return timestamp->kind == MMT_TIMESTAMP_MARK && event->kind == EVENT_MARK && event->note.value == timestamp->ns;
 }
 
-/* Find the first and last timestamp, for files without them, and the marks. If the last timestamp is given, reading
- * stops at the requested marks. */
+/* Find the first and last timestamp, for files without them, and the marks, where reading stops if it has the end. */
 static struct mmt_error *measure(const struct reader *recording, const struct mmt_report_options *options,
 				 uint64_t *first_ns_ret, uint64_t *last_ns_ret, struct notes *notes)
 {
@@ -351,8 +349,7 @@ static struct mmt_error *describe_mapping(struct replay *replay, const struct ev
 	return NULL;
 }
 
-/* MMAP2 records on their way to the model: they wait for their call. Records that no call claims are the kernel's own
- * mappings. */
+/* MMAP2 records wait for their call. Those that no call claims are the kernel's own mappings. */
 
 void replay_mmap2_forget(struct replay *replay, struct thread_state *state)
 {
@@ -413,8 +410,7 @@ static struct mmt_error *flush_mmap2(struct replay *replay, struct thread_state 
 	return error;
 }
 
-/* The kernel's maps already contain the pending records of the process's threads. They stay pending for the calls in
- * flight. */
+/* The kernel's maps have the pending records of the process's threads, which stay pending for calls in flight. */
 static struct mmt_error *apply_mmap2_of_process(struct replay *replay, uint32_t process)
 {
 	struct mmt_error *error = NULL;

@@ -30,8 +30,7 @@ struct replay;
 struct replay_watch {
 	/* Called after each call has been applied. */
 	void (*call)(void *context, struct replay *replay, struct process *process, const struct event *event);
-	/* Called before the first event at or after `timestamp_ns`, which it sets again. 0, the initial value: before
-	 * any event. */
+	/* Called before the first event at or after `timestamp_ns`, which it sets again; at first 0, for any event. */
 	struct mmt_error *(*timestamp)(void *context, struct replay *replay, uint64_t time_ns);
 	uint64_t timestamp_ns;
 	void *context;

@@ -126,8 +126,7 @@ void trends_add(struct trends *trends, uint32_t number, uint64_t time_ns, uint64
 void trends_sum(const struct trends *trends, uint32_t number, uint64_t end_ns, uint64_t bucket_ns, uint64_t *points,
 		unsigned count);
 
-/* Histogram of the lifetimes of an account's freed mappings, in steps of half an octave. Memory is bounded and an
- * update is cheap. */
+/* Lifetimes of an account's freed mappings, in steps of half an octave: bounded memory and cheap updates. */
 
 #define LIFETIME_BUCKETS 64
 #define LIFETIME_UNIT_BITS 13 /* the first bucket ends at two units, 2^14 ns; the last but one at nearly 10 hours */

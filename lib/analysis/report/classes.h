@@ -13,8 +13,7 @@
 /* The class, knowing the pattern of the stack that mapped it. */
 enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_pattern pattern);
 
-/* Whether the interval is accessible memory above an inaccessible page or a few, which libraries put below a thread's
- * stack. */
+/* Whether the interval is accessible memory above inaccessible pages, which libraries put below a thread's stack. */
 bool classes_is_above_guard(const struct space *space, const struct space_interval *interval);
 
 /* The pattern of a stack (innermost frame first) that mapped or committed memory of this class. */

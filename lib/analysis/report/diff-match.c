@@ -65,8 +65,7 @@ bool row_holds_memory(const struct mmt_row *row)
 	return row->unfreed_bytes || row->committed_bytes || row->committed_before_bytes;
 }
 
-/* The name without what differs between runs: "worker / pool" of "worker (123) / pool (124)". NULL: out of memory; the
- * caller frees it. */
+/* The name without IDs: "worker / pool" of "worker (123) / pool (124)". NULL: out of memory; the caller frees it. */
 static char *stable_name(const struct row_matcher *matcher, const char *name, const struct mmt_report *report)
 {
 	const enum mmt_row_key by[] = {report->by, report->then_by};
@@ -563,8 +562,7 @@ COMPARISON(compare_candidates, struct candidate,
 	   order_of(a->distance.cost, b->distance.cost) ?: order_of(a->stacks[DIFF_AFTER], b->stacks[DIFF_AFTER])
 	   ?: order_of(a->stacks[DIFF_BEFORE], b->stacks[DIFF_BEFORE]))
 
-/* Pair stacks, each once. Then one that is left may be part of one that it is similar to: another build has inlined the
- * functions in which both differ. */
+/* Pair stacks, each once. One that is left may be part of a similar one: inlining made both differ. */
 static void choose_pairs(struct similar_search *search, bool joins, struct row_match *const matches[DIFF_SIDES])
 {
 	array_each(candidate, search->candidates.items, search->candidates.count) {

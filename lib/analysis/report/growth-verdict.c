@@ -25,8 +25,7 @@
 #define HEAP_BYTES 1048576 /* likewise, by malloc */
 #define NORMAL_BEND 1.652  /* median of the absolute second difference of a normal variable, in standard deviations */
 
-/* The lowest sizes in equal parts of the recording, which exclude memory that a garbage collector or a cache gives
- * back. */
+/* The lowest sizes in equal parts of the recording: without what a garbage collector or a cache gives back. */
 struct troughs {
 	double bytes[WINDOWS], times[WINDOWS]; /* ns since the first reading */
 	double highest, lowest;		       /* of them */
@@ -239,8 +238,7 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 		return MMT_VERDICT_STEADY;
 	if (range <= troughs->floor || range <= troughs->spread / VERDICT_LARGE)
 		return judge_trend(troughs);
-	/* Replace each inner trough by the median of itself and its neighbours: this keeps steps and removes single
-	 * spikes. */
+	/* The median of each inner trough and its neighbours keeps steps and removes single spikes. */
 	memcpy(smoothed, troughs->bytes, sizeof(smoothed));
 	for (size_t i = 1; i + 1 < WINDOWS; i++)
 		smoothed[i] = median(&troughs->bytes[i - 1], 3);

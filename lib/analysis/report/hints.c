@@ -167,9 +167,7 @@ static const char *hint_of_stacks(const struct mmt_row *row, uint64_t live_threa
 			  "-ex 'thread apply all bt'` shows what they wait for; a thread pool limits them";
 }
 
-/*
- * Whether most of what the stack mapped is still mapped, in many mappings, and of the class that the pattern is about.
- */
+/* Whether most of what it mapped is still mapped, in many mappings, and of the class that the pattern is about. */
 static bool is_hoard(const struct mmt_row *row)
 {
 	enum mmt_class memory_class = row->pattern == MMT_PATTERN_SHM ? MMT_CLASS_SHM : MMT_CLASS_FILE;

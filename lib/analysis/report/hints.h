@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Hints: for memory with a known cause, one sentence that says what it is, whether it is likely a leak, and which
- * command or setting helps. A wrong hint is worse than none, so small amounts and single mappings have none. Pure; all
- * texts are static. */
+/* Hints: for memory with a known cause, a sentence that says what it is, whether it is likely a leak, and what helps. A
+ * wrong hint is worse than none, so small amounts and single mappings have none. Pure; all texts are static. */
 #ifndef ANALYSIS_REPORT_HINTS_H
 #define ANALYSIS_REPORT_HINTS_H
 
@@ -14,8 +13,7 @@ enum arena_use {
 	ARENAS_LIMITED	      /* the processes have such a limit */
 };
 
-/* The hint of a row whose figures are complete; NULL: none. `live_threads`: number of threads of its processes at the
- * end. */
+/* The hint of a row with all figures; NULL: none. `live_threads`: number of threads of its processes at the end. */
 const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum arena_use arenas);
 
 /* The hint for memory that was mapped before the recording; NULL: none. `made_writable_bytes`: of readable memory, by

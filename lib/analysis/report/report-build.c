@@ -479,9 +479,8 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 		    ?: page_readings_end(&report->readings)
 		    ?: describe_recording(report, options)
 		    ?: describe_modules(report);
-	/* Processes that ended before the recording hold nothing; spaces that were released at the end of their process
-	 * are empty. If all have ended, each counts as just before its end, and so does a process that was selected by
-	 * PID. */
+	/* Processes that ended before the recording hold nothing; spaces released at the end of their process are
+	 * empty. If all have ended, each counts as just before its end, as does a process selected by PID. */
 	for (const struct process *process = NULL; !error && !options->pids && replay->has_survivors &&
 						   (process = processes_next(replay->processes, process));) {
 		if (process->ended)
@@ -510,8 +509,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	return error;
 }
 
-/* Replace PIDs that no process has by those of the only processes that have them inside their containers. *found_ret:
- * whether one has. */
+/* Replace PIDs that no process has by those of the only processes with them in containers. *found_ret: is there one? */
 static struct mmt_error *find_in_containers(const struct mmt_report_options *options, int32_t *pids, bool *found_ret)
 {
 	struct mmt_report_options of_all = {.input = options->input};

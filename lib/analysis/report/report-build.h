@@ -36,8 +36,7 @@ uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t 
 
 /* The resident bytes of the rows of a report. */
 struct resident_sums {
-	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: in memory that belongs to no row. Swapped
-	 * pages are known only at the end. */
+	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: of no row. Swapped: only at the end. */
 	struct map held[HELD_PAGES];
 	uint64_t owned_bytes;	      /* of a process: sum of held[HELD_RESIDENT] */
 	uint64_t rss_bytes;	      /* in any memory of a process, without huge pages of hugetlbfs */
@@ -47,8 +46,7 @@ struct resident_sums {
 	uint64_t owned_hugetlb_bytes; /* of held[HELD_RESIDENT]: what RSS does not include */
 };
 
-/* Limit resident bytes to mapped bytes: pages that were read before the end may have been unmapped since. Call this
- * when mapped bytes are complete. */
+/* Limit resident bytes to the complete mapped bytes: pages read before the end may have been unmapped since. */
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes);
 
 /* touchers.c: the page faults of parts whose pages are still resident, by stack. */
@@ -77,8 +75,7 @@ struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sums 
 /* Nothing can be added then. */
 void touchers_sort(struct touch_sums *sums);
 
-/* Into the part, whose `order` is its number. The sums are sorted. Beyond LIMIT_TOUCHERS, stacks have bytes but no
- * name. */
+/* Into the part, whose `order` is its number; the sums are sorted. Stacks beyond LIMIT_TOUCHERS have no name. */
 struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows,
 				   struct mmt_growth_part *part) MMT_MUST_CHECK;
 
@@ -172,14 +169,12 @@ void huge_pages_build(const struct rows *rows, struct mmt_report *report);
 /* Equal for what is one kind in two recordings. NULL: out of memory; the caller frees it. */
 char *resident_kind_key(const struct mmt_resident_kind *kind);
 
-/* growth-processes.c: whether the processes grow. Fills in report->growth, without its parts, and the verdicts on the
- * readings of each process. */
+/* growth-processes.c: whether the processes grow. Fills in report->growth, but its parts, and their own verdicts. */
 struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* growth-parts.c: where RSS grew. */
 
-/* mremap(2) moved `length` bytes: pages of the start that were in them are at the new address from now on. False: out
- * of memory. */
+/* mremap(2) moved `length` bytes, with their pages of the start. False: out of memory. */
 bool growth_parts_move(struct process_pages *pages, uint64_t from, uint64_t to, uint64_t length);
 
 /* Where the process has heaps of a runtime and arenas, from what it has mapped. */
@@ -189,8 +184,7 @@ struct heap_finder growth_parts_find_heaps(const struct replay *replay, const st
 uint64_t growth_parts_hugetlb_bytes(const struct replay *replay, const struct process *process,
 				    const resident_runs *runs);
 
-/* Take the huge pages of hugetlbfs, which RSS does not count, out of the pages of the start: these are those of the
- * process as the model has it now. */
+/* Take huge pages of hugetlbfs, which RSS does not count, out of those of the start, by the present mappings. */
 struct mmt_error *growth_parts_leave_out_hugetlb(struct page_readings *readings,
 						 struct process_pages *pages) MMT_MUST_CHECK;
 
@@ -245,8 +239,7 @@ uint64_t account_committed(const struct held_memory *memory);
 
 /* row-rates.c */
 
-/* Set the rate of each row, which must have all other figures. `memory`: what each account holds at the end, by number;
- * `figures`: by row number - 1. */
+/* Set the rates of rows with all other figures. `memory`: by account, at the end; `figures`: by row number - 1. */
 struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report,
 				const struct resident_sums *resident, const struct held_memory *memory,
 				struct mmt_row *figures) MMT_MUST_CHECK;
@@ -271,8 +264,7 @@ struct mmt_error *steps_end(struct steps *steps, struct mmt_report *report) MMT_
 /* The report must have its sums, which are those of the last step. */
 struct mmt_error *steps_publish(const struct steps *steps, struct mmt_report *report) MMT_MUST_CHECK;
 
-/* The parts of a report's rows (process, thread, class and file) and the lifetimes of their mappings, if these are
- * kept. Rows and processes must be complete. */
+/* The parts of rows (process, thread, class, file) and their lifetimes, if kept, for complete rows and processes. */
 struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report) MMT_MUST_CHECK;
 
 /* Warnings: what the recording does not contain, and why. The rest of the report must be complete. */

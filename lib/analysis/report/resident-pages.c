@@ -254,8 +254,7 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 	return error;
 }
 
-/* The pages of the start belong to the mappings that the process has now. The recorder may read the maps of the start
- * twice. */
+/* The pages of the start belong to the present mappings. The recorder may read the maps of the start twice. */
 static struct mmt_error *take_start(void *context, const struct replay *replay, const struct process *process)
 {
 	const struct process_residency *residency =
@@ -324,8 +323,7 @@ static bool receive(struct page_readings *readings, struct process_pages *pages,
 	return true;
 }
 
-/* The reading of the end; NULL: none. Older recorders read the ranges of an earlier program if an exec followed the
- * last maps: those pages say nothing. */
+/* The reading of the end; NULL: none. Older recorders read ranges of the program before an exec: they say nothing. */
 static const struct process_residency *find_final(const struct replay *replay, const struct process *process)
 {
 	if (!replay->metadata->has_residency || replay->window.ends_early || process->ended ||
@@ -549,8 +547,7 @@ const struct resident_sums *page_readings_of_process(const struct page_readings 
 	return pages && pages->end_known && page_readings_count(readings, process) ? &pages->resident : NULL;
 }
 
-/* A process that existed when recording began must have a reading of the start; one that is alive at the end must have
- * a reading of the end. */
+/* A process that existed at the start must have a reading then, and one that is alive at the end a reading of that. */
 struct mmt_error *resident_kinds_build(struct page_readings *readings, struct mmt_report *report)
 {
 	const struct replay *replay = readings->rows->replay;

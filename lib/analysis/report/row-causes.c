@@ -64,8 +64,7 @@ static void add_row(struct causes *causes, uint32_t number, const struct mmt_row
 	}
 }
 
-/* A leak decides unless it is a small part; otherwise the largest row with a verdict does. The pattern is that of most
- * bytes. */
+/* A leak decides unless it is small, or else the largest row with a verdict. The pattern is that of most bytes. */
 static void decide(struct causes *causes)
 {
 	for (size_t i = 0; i < causes->count; i++) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Computes the figures of each row, the columns of a report: bytes, counts, trends, times. row-verdicts.c judges them.
- * mmtrace/figures.h lists them. */
+/* The figures of each row: bytes, counts, trends, times (mmtrace/figures.h). row-verdicts.c judges them. */
 #include "analysis/report/report-build.h"
 
 #include <inttypes.h>
@@ -194,8 +193,7 @@ static void add_accounts(struct grouping *grouping)
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 		const struct held_memory *held = &grouping->accounts[i];
-		/* The calls that mapped memory or made it accessible. Lost calls have bytes, but neither a count nor a
-		 * stack. */
+		/* The calls that mapped memory or made it accessible. Lost calls have bytes, but no count and stack. */
 		uint64_t count = account->allocated_count + account->committed_count;
 		struct mmt_row *row;
 
@@ -295,8 +293,7 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 	return ok ? NULL : &error_no_memory;
 }
 
-/* The second sort key, for rows with equal memory (usually none): unfreed bytes, or bytes used in memory that others
- * reserved. */
+/* The second sort key, for equal memory: unfreed bytes, or bytes used in memory that others reserved. */
 static uint64_t rank_bytes(const struct mmt_row *row)
 {
 	uint64_t committed = row->committed_bytes + row->committed_before_bytes;

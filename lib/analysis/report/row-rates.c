@@ -105,8 +105,7 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 		read = read < 0 ? 0 : read < MMT_TREND_POINTS - 1 ? read : MMT_TREND_POINTS - 1;
 		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[(unsigned)read]);
 		accessible[i].unread_bytes += growth > 0 ? (uint64_t)growth : 0;
-		/* The pages that were read include those of memory unmapped since: only what the row grew by was not
-		 * read. */
+		/* Pages of memory unmapped since were read, too: only what the row grew by was not. */
 		trend = figures[account->row - 1].committed_trend ?: figures[account->row - 1].trend;
 		growth = (int64_t)(trend[MMT_TREND_POINTS - 1] - trend[(unsigned)read]);
 		if (growth < 0 || accessible[i].unread_bytes > (uint64_t)growth)

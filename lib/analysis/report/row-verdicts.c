@@ -37,8 +37,7 @@ uint32_t verdict_row_of(const struct ledger *ledger, const struct allocation *al
 	return ledger->accounts.items[allocation->account].row;
 }
 
-/* The part of the window in which a selected process lived. A worker that leaked until it ended maps nothing later,
- * which does not make it a cache. */
+/* The part of the window in which selected processes live: a worker that leaks until it ends maps nothing later. */
 static struct survivors_window window_of(const struct mmt_report *report, const struct rows *rows)
 {
 	struct survivors_window window = {

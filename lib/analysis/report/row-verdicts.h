@@ -77,8 +77,7 @@ struct mmt_error *verdict_sets_find(struct rows *rows, const struct mmt_report *
 /* row-verdicts.c. The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
 uint32_t verdict_row_of(const struct ledger *ledger, const struct allocation *allocation);
 
-/* Set the verdict of each row, and its trends. The rows, by row number - 1, must have their sums and patterns;
- * `memory`: by account number. */
+/* Set verdicts and trends of the rows, by number - 1, with their sums and patterns. `memory`: by account number. */
 struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report, const struct held_memory *memory,
 				   struct mmt_row *figures) MMT_MUST_CHECK;
 

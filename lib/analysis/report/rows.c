@@ -135,8 +135,7 @@ struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *se
 	return error;
 }
 
-/* "name (123)", or the name in the row's key; the caller frees it. Names of processes and threads may change: only at
- * the end they are known. */
+/* "name (123)", by the last name of processes and threads, or the name in the row's key; the caller frees it. */
 static char *name_by(const struct rows *rows, const struct row_description *row, enum mmt_row_key by,
 		     const char *in_key)
 {
@@ -173,8 +172,7 @@ struct mmt_error *rows_describe(struct rows *rows, size_t place, struct mmt_row 
 		return rows_name_stack(rows, row->stack, row_ret);
 	}
 	names = (const char *)intern_get(&rows->keys, (uint32_t)place, NULL) + KEY_NUMBERS;
-	/* Processes and threads have the names that they have at the end: "worker (123)", and as pairs
-	 * "malloc / worker (123)". */
+	/* By the names at the end: "worker (123)", and as pairs "malloc / worker (123)". */
 	first = name_by(rows, row, rows->options->by, names);
 	second = is_pair(rows) ? name_by(rows, row, rows->options->then_by, names + strlen(names) + 1) : NULL;
 	if (first && second && asprintf(&pair, "%s / %s", first, second) < 0)

@@ -80,8 +80,7 @@ const struct account *rows_holder(const struct rows *rows, const struct space_in
 bool rows_exclude_mapping(const struct rows *rows, const struct space_interval *interval,
 			  const struct allocation *allocation);
 
-/* Describe a row for the report: its name, frames, pattern, and what else is known of its stack. `place`: its number
- * - 1. */
+/* Describe row `place` + 1 for the report: its name, frames, pattern, and what else is known of its stack. */
 struct mmt_error *rows_describe(struct rows *rows, size_t place, struct mmt_row *row_ret) MMT_MUST_CHECK;
 
 /* Symbolize a stack. Sets only the fields about its frames; their list is in the arena. */

@@ -43,8 +43,7 @@ struct identities {
 
 void identities_deinit(struct identities *identities);
 
-/* Number of a frame, which must live as long as `identities`. `paths`: always or never NULL. IDENTITY_NONE: out of
- * memory. */
+/* Number of a frame, which must outlive `identities`. `paths`: always or never NULL. IDENTITY_NONE: out of memory. */
 uint32_t identity_of_frame(struct identities *identities, const struct build_id_paths *paths,
 			   const struct mmt_frame *frame);
 

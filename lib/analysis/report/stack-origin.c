@@ -211,8 +211,7 @@ size_t origin_of_stack(const struct mmt_frame *const *frames, size_t frame_count
 
 	if (!frame)
 		return origin;
-	/* An interpreter's frames stand for the function that they interpret, if it has a name, or else for what that
-	 * calls. */
+	/* An interpreter's frames stand for the function that they interpret, or if it has no name what it calls. */
 	if (mmt_frame_is_interpreter(frame, NULL)) {
 		for (size_t i = origin; i < frame_count; i++) {
 			if (!mmt_frame_is_interpreter(frames[i], NULL))

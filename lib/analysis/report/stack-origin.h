@@ -31,8 +31,7 @@ size_t origin_of_stack(const struct mmt_frame *const *frames, size_t frame_count
 /* JIT or interpreted code whose function is not known. */
 bool origin_is_unnamed_code(const struct mmt_frame *frame);
 
-/* The innermost function of the program, from the origin on, where that is a runtime's own; or else the innermost
- * unnamed code; frame_count: neither. */
+/* The innermost function of the program, where the origin is the runtime's, or unnamed code; frame_count: neither. */
 size_t origin_of_runtime(const struct mmt_row *row);
 
 #endif

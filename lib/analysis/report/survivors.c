@@ -67,8 +67,7 @@ void survivors_add(struct survivors *survivors, const struct survivors_window *w
 	survivors->old_parts[part < SURVIVOR_PARTS ? part : SURVIVOR_PARTS - 1]++;
 }
 
-/* A leak: since it began, old survivors were mapped throughout and do not become fewer, and mappings of their age are
- * hardly ever freed. */
+/* A leak: since it began, old survivors came throughout, not fewer in the end, and hardly any of that age was freed. */
 static bool is_leak(const struct survivors *survivors, const struct survivors_window *window)
 {
 	uint64_t least = share_of(survivors->old_count, VERDICT_SMALL), thirds[3] = {0}, long_lived = 0;
@@ -115,8 +114,7 @@ enum mmt_row_verdict survivors_judge(const struct survivors *survivors, const st
 	    old_count - survivors->old_early_count <= share_of(old_count, VERDICT_SMALL))
 		return MMT_ROW_CACHE;
 	/* Traffic: mappings of the first half are gone, and hardly any survivor is older than freed mappings became. If
-	 * lifetimes vary, survivors are mostly long-lived; some old ones then do not count if many mappings have been
-	 * freed. */
+	 * lifetimes vary, survivors are mostly long-lived: a few old ones do not count if many have been freed. */
 	if (survivors->freed_count && survivors->early_count <= few &&
 	    (old_count <= few || (share_of(survivors->freed_count, VERDICT_SMALL) >= survivors->count &&
 				  survivors->long_lived_count <= long_lived)))

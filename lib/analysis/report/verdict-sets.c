@@ -56,8 +56,7 @@ static uint64_t join(uint64_t first, uint64_t second)
 	return map_checksum((uint64_t[]){first, second}, 2 * sizeof(uint64_t));
 }
 
-/* Append the functions of the program that the stack has from its origin on. Those of a runtime depend on how the code
- * is run. False: out of memory. */
+/* Append the stack's functions from its origin on, without a runtime's, which vary. False: out of memory. */
 static bool list_names(struct uses *uses, size_t origin, struct use *use)
 {
 	const struct mmt_frame *const *frames = uses->rows->frames.items;

@@ -325,8 +325,7 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 		    "program, which are not recorded");
 }
 
-/* What a report leaves out to bound its memory; and the memory of a supervisor may be level while that of its workers
- * grows. */
+/* What a report leaves out to bound its memory; and children: a supervisor may be level while its workers grow. */
 static void find_left_out(const struct replay *replay, struct warnings *warnings)
 {
 	uint64_t not_copied = processes_not_copied(replay->processes);

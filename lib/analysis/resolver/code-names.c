@@ -89,8 +89,7 @@ static bool put_names(struct resolver *resolver, struct frame_record *record, co
 
 #define BUNDLED "assemblies in "
 
-/* A .NET program that was published as a single file contains the runtime and, outside of its segments, precompiled
- * code. NULL: out of memory. */
+/* A .NET program in a single file has the runtime and, outside of segments, precompiled code. NULL: out of memory. */
 static const char *name_module(struct resolver *resolver, const struct frame_key *key)
 {
 	const char *name = path_file_name(mapped_modules_image_path(&resolver->mapped, key->image));
@@ -341,8 +340,7 @@ static bool improve_names(struct resolver *resolver, const struct module_query *
 	return true;
 }
 
-/* Look up frames without lines, or without a name, where debug information with the build-id of their module appeared
- * since the recording was packed. */
+/* Look up frames without lines or names where debug information with the build-id appeared since packing. */
 static struct mmt_error *improve_resolved_frames(struct resolver *resolver)
 {
 	const struct packed_stacks *stacks = &resolver->metadata->stacks;

@@ -147,8 +147,7 @@ const struct runtime *runtimes_find(const char *name)
 	return NULL;
 }
 
-/* Whether the text is a version: digits, dots and dashes, or a suffix of a library such as ".so.72" or
- * "-2.0.so.1.0.0". */
+/* Whether the text is a version: digits, dots, dashes, or the end of a library such as ".so.72", "-2.0.so.1.0.0". */
 static bool is_version(const char *text)
 {
 	const char *library = strstr(text, ".so");

@@ -10,8 +10,7 @@
 #define NO_RECORD UINT32_MAX
 #define STATE_BITS 8 /* bits of enum module_state in a key of `reported` */
 
-/* The first build-id of a path counts. In a packed recording nothing tells to which of several a frame belongs: none of
- * them counts. */
+/* The first build-id of a path counts; in a packed recording none of several does, because a frame may be of any. */
 static struct mmt_error *index_build_ids(struct mapped_modules *mapped)
 {
 	const struct build_ids *ids = &mapped->metadata->build_ids;

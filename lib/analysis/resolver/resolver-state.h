@@ -45,8 +45,7 @@ struct frame_record {
 	uint32_t noted : 1; /* the names were used: note_runtime() */
 };
 
-/* What is at an address of a process at the time of a sample. The unwinder and the frames made of its result ask for
- * the same addresses. */
+/* What is at an address of a process at a time: the unwinder and the frames of its result ask for the same ones. */
 struct location {
 	uint64_t address;
 	uint32_t generation; /* of struct lookup; 0: an empty slot */
@@ -105,8 +104,7 @@ struct jit_names *resolver_jit_names(struct resolver *resolver, uint32_t process
 /* The recorded bytes of the JIT code of the program that began in the process then (cached); NULL: none. */
 struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, uint64_t program_ns);
 
-/* The tables of a packed recording replace unwinding and symbolization. mmtrace opens a module only if it may have
- * better names than the recording. */
+/* Use the tables of a packed recording. Modules are opened only if they may have better names than these. */
 struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangle) MMT_MUST_CHECK;
 
 #endif

@@ -563,8 +563,7 @@ static struct mmt_error *unwind_again(struct resolver *resolver, const struct pr
 	unwind(resolver->rules, input, &callbacks, &resolver->result);
 	if (resolver_lacks_memory(resolver))
 		return &error_no_memory;
-	/* A bare callchain omits the caller of a frameless function such as mmap in glibc: the entry after the first
-	 * frame may not be its caller. */
+	/* A bare callchain omits the caller of a frameless first function, such as mmap in glibc. */
 	if (!input->stack_size && resolver->result.frame_count > 1)
 		resolver->result.frames[1].doubtful = true;
 	error = put_stack(&lookup, value_ret);

@@ -25,8 +25,7 @@ void resolver_destroy(struct resolver *resolver);
 /* Number of a mapping's path, for space_attributes. */
 struct mmt_error *resolver_path(struct resolver *resolver, const char *path, uint32_t *path_ret) MMT_MUST_CHECK;
 
-/* Unwind a sample with the code that is mapped in `process` now, or, in a packed recording, only look up its stack.
- * Stack numbers are small and dense. */
+/* Unwind a sample with the code mapped now or, if packed, look up its stack. Stack numbers are small and dense. */
 struct mmt_error *resolver_unwind(struct resolver *resolver, const struct process *process,
 				  const struct event_stack *stack, uint32_t *stack_ret) MMT_MUST_CHECK;
 
@@ -35,8 +34,7 @@ struct mmt_error *resolver_unwind(struct resolver *resolver, const struct proces
  * callchain's number instead of the stack's. */
 void resolver_keep_callchains(struct resolver *resolver, struct intern *callchains);
 
-/* The stack without frames of calls whose sample has none (MMT_STACK_END_NOT_RECORDED), or of calls that were lost
- * (STACK_END_LOST). */
+/* The stack without frames, of calls without a stack (MMT_STACK_END_NOT_RECORDED) or lost calls (STACK_END_LOST). */
 struct mmt_error *resolver_empty_stack(struct resolver *resolver, uint32_t end, uint32_t *stack_ret) MMT_MUST_CHECK;
 
 /* The path of a number from resolver_path(); valid until the next one. */
@@ -73,8 +71,7 @@ size_t resolver_stack_count(const struct resolver *resolver);
 /* A frame as in packed recordings, still without names. */
 struct packed_frame resolver_packed_frame(const struct resolver *resolver, uint32_t frame);
 
-/* Names of a frame: one or more, inlined functions first. The first call symbolizes it; they live as long as the
- * resolver. */
+/* Names of a frame, inlined functions first, as long as the resolver lives. The first call symbolizes it. */
 struct mmt_error *resolver_names(struct resolver *resolver, uint32_t frame, const struct mmt_frame **frames_ret,
 				 size_t *count_ret) MMT_MUST_CHECK;
 

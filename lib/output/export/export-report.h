@@ -57,8 +57,7 @@ bool export_next(const struct mmt_report *report, size_t *position, size_t *firs
 /* Committed and resident bytes include those in memory mapped before the window; unknown figures are 0. */
 uint64_t export_weight(const struct mmt_part *part, enum mmt_weight weight);
 
-/* Number the key in a table, from 1. True: the number is new, and the caller must write its definition. Sets *failed if
- * out of memory. */
+/* Number the key in a table, from 1. True: it is new, and the caller must define it. Sets *failed if out of memory. */
 bool export_is_new(struct intern *table, const void *key, size_t size, uint64_t *number_ret, bool *failed);
 
 /* What a format puts together in several buffers: all of them begin empty, with LIMIT_EXPORT_BYTES. The second one

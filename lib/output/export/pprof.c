@@ -104,8 +104,7 @@ static uint64_t mapping_id(struct pprof *pprof, const char *path)
 	return id;
 }
 
-/* Write the mappings in the order of their numbers. Viewers that have the modules symbolize those with unnamed frames
- * by their build-ids. */
+/* Write the mappings by number. Viewers that have the modules symbolize those with unnamed frames by build-id. */
 static void put_mappings(struct pprof *pprof)
 {
 	struct buffer *message = &pprof->inner;

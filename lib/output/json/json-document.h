@@ -28,8 +28,7 @@ void document_open_object(struct document *document, const char *key);
 void document_open_array(struct document *document, const char *key);
 void document_close(struct document *document);
 
-/* Loop over the elements of an array, which it opens before the first one and closes after the last one. Do not leave
- * it with break or return. */
+/* Loop over the elements of an array, which it opens before and closes after: not to be left by break or return. */
 #define document_each(document_, key_, index_, count_)                                                                 \
 	for (size_t index_ = (document_open_array(document_, key_), 0);                                                \
 	     index_ < (count_) || (document_close(document_), false); index_++)

@@ -67,8 +67,7 @@ static void add_what(struct text *text, const struct mmt_heap_kind *kind, bool o
 
 	if (kind->content == MMT_HEAP_TYPE) {
 		text_add(text, "%s (", kind->name ? kind->name : "objects");
-		/* Blocks are multiples of 16 bytes, of which 8 are their header. What cannot be a block of its own is
-		 * added to the one before. */
+		/* Blocks are multiples of 16 bytes, 8 of them header. What cannot be one is added to the one before. */
 		if (kind->largest_bytes - size <= BLOCK_BYTES && size > CHUNK_BYTES_MIN)
 			text_add(text, "sizeof %s to %s, ", text_count(text, size - 23), text_count(text, size - 8));
 		add_blocks(text, kind, false);

@@ -117,8 +117,7 @@ void text_put_swap(struct text *text, int64_t bytes);
 /* Whether the report shows all memory of the processes; then memory that no row shows was mapped before. */
 bool text_growth_is_of_all(const struct mmt_report *report);
 
-/* Of malloc heaps with censuses: what grew in the heap that changed most, in one sentence; nothing if that is not
- * known, or a small part of the growth. */
+/* What grew in the malloc heap that changed most, in a sentence; nothing if unknown, or a small part of the growth. */
 void text_heap_answer(struct text *text, const struct mmt_report *report);
 /* The kinds of blocks, as tables, and why heaps were not read; of heaps with a part in the growth, or of the others. */
 void text_heaps(struct text *text, const struct mmt_report *report, bool that_matter);

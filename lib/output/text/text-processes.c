@@ -163,8 +163,7 @@ void text_put_growers(struct text *text, const struct mmt_report *report)
 	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
 
-/* What a process adds to the change of all of them: its growth, or all of its memory if it started in the window or
- * ended in it. */
+/* What a process adds to the change of all: its growth, or all its memory if it started or ended in the window. */
 static bool rank_share(const struct mmt_report *report, const struct mmt_process *process, int64_t *share_ret)
 {
 	const struct mmt_process_readings *readings = process->readings;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The text report: the figures above the rows, and the rows. text-header.c and text-sections.c print what is around
- * them. */
+/* The text report: the figures above the rows, and the rows. text-header.c and text-sections.c print the rest. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -265,8 +264,7 @@ static void put_sort_key(struct text *text, const struct mmt_report *report, con
 		text_part(text, TEXT_STRONG, "%s", text_counted(text, row->mapping_count, "mapping", "mappings"));
 }
 
-/* "24.00 KiB resident   12.5 %": the memory of the row or, if it has none, its address space. `memory_bytes`: of all
- * rows. */
+/* "24.00 KiB resident   12.5 %": the memory of the row, or else its address space. `memory_bytes`: of all rows. */
 static void put_lead(struct text *text, const struct mmt_row *row, uint64_t memory_bytes)
 {
 	const char *what = row->resident_bytes == MMT_UNKNOWN	    ? "committed"

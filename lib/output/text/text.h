@@ -68,8 +68,7 @@ unsigned text_name_columns(const struct text *text, const char *name);
 void text_pad_to(struct text *text, unsigned column);
 void text_end_line(struct text *text);
 
-/* Begin the next part of a row, `columns` wide: three spaces after the part before, or on a new line, indented, when it
- * would not fit. */
+/* Begin the next part of a row, `columns` wide: behind three spaces or, if it does not fit, on a new line, indented. */
 void text_begin_part(struct text *text, unsigned columns);
 /* The sentence as a part; and text as one. */
 void text_end_part(struct text *text, enum text_style style);
