@@ -71,7 +71,8 @@ static void hide_row(struct selection *selection, const struct mmt_row *row)
 		add_hidden(&selection->hidden_by_freed, row, row->freed_bytes);
 }
 
-bool selection_is_minor(enum mmt_row_verdict verdict, enum mmt_pattern pattern, uint64_t bytes, uint64_t all_bytes)
+/* Whether a row or cause has less than 1 % of the memory, or is of the loader, and does not leak. */
+static bool is_minor(enum mmt_row_verdict verdict, enum mmt_pattern pattern, uint64_t bytes, uint64_t all_bytes)
 {
 	return !mmt_row_leaks(verdict) && (pattern == MMT_PATTERN_CODE || bytes < all_bytes / MINOR_SHARE);
 }
@@ -108,8 +109,7 @@ struct cause_selection selection_of_causes(const struct mmt_report *report, size
 	}
 	for (; selection.shown < selection.count && selection.shown < most; selection.shown++) {
 		cause = selection_cause(report, selection.shown);
-		if (selection.shown &&
-		    selection_is_minor(cause.verdict, cause.pattern, cause.memory_bytes, memory_bytes))
+		if (selection.shown && is_minor(cause.verdict, cause.pattern, cause.memory_bytes, memory_bytes))
 			break;
 	}
 	for (size_t i = selection.shown; i < selection.count; i++) {
@@ -138,7 +138,7 @@ struct mmt_error *selection_create(const struct mmt_report *report, const struct
 		if (!freed_too && (!held_bytes(row) || (sort == MMT_SORT_MEMORY && row->joined_to)))
 			continue;
 		if (held_bytes(row) >= options->min_bytes &&
-		    !(memory_bytes && selection_is_minor(row->verdict, row->pattern, row->memory_bytes, memory_bytes)))
+		    !(memory_bytes && is_minor(row->verdict, row->pattern, row->memory_bytes, memory_bytes)))
 			selection.rows[selection.count++] = row;
 		else
 			hide_row(&selection, row);

@@ -30,9 +30,6 @@ static inline bool selection_has_patterns(const struct mmt_report *report)
 	return report->options.focus_count || report->options.ignore_count;
 }
 
-/* Whether a row or cause has less than 1 % of the memory, or is of the loader, and does not leak. */
-bool selection_is_minor(enum mmt_row_verdict verdict, enum mmt_pattern pattern, uint64_t bytes, uint64_t all_bytes);
-
 #define CAUSES_SHOWN 6 /* at most, in the table of causes of text and page */
 
 /* A table shows the first `shown` causes with memory. Rows by function, file and so on are causes themselves. */

@@ -144,9 +144,10 @@ static void add_fragmentation(struct text *text, const struct mmt_heap *heap)
 	text_add(text, " keep it apart");
 }
 
-static void add_heap_name(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
+static void add_heap_name(struct text *text, const char *before, const struct mmt_report *report,
+			  const struct mmt_heap *heap)
 {
-	text_add(text, "malloc heap");
+	text_add(text, "%smalloc heap", before);
 	if (report->process_count < 2)
 		return;
 	text_add(text, " of ");
@@ -174,12 +175,10 @@ static void put_answer(struct text *text, const struct mmt_report *report, const
 	int64_t high = (int64_t)(heap->end->in_use_high - start_of(heap)->in_use_low);
 	int64_t free_bytes = free_change(heap), mmapped;
 
-	text_add(text, "  ");
-	add_heap_name(text, report, heap);
+	add_heap_name(text, "  ", report, heap);
 	text_add(text, " ");
 	add_bytes(text, heap, change_of(heap));
-	text_add(text, "%s: ", since);
-	text_add(text, "in use ");
+	text_add(text, "%s: in use ", since);
 	add_bytes(text, heap, low);
 	if (magnitude_of(high - low) > magnitude_of(high) / TEXT_NEGLIGIBLE) {
 		text_add(text, " to ");
@@ -225,8 +224,7 @@ static void put_unread(struct text *text, const struct mmt_report *report, const
 {
 	const struct mmt_heap_census *census = heap->end;
 
-	text_add(text, "  ");
-	add_heap_name(text, report, heap);
+	add_heap_name(text, "  ", report, heap);
 	if (census->allocator == MMT_ALLOCATOR_OTHER)
 		text_add(text, " not read: its blocks are those of %s, and mmtrace reads those of glibc.",
 			 census->allocator_name);
@@ -244,8 +242,7 @@ static void put_state(struct text *text, const struct mmt_report *report, const 
 {
 	uint64_t free_bytes = mmt_heap_free_bytes(heap->end);
 
-	text_add(text, "  ");
-	add_heap_name(text, report, heap);
+	add_heap_name(text, "  ", report, heap);
 	text_add(text, ": %s in use, %s free", text_bytes(text, heap->end->in_use_low), text_bytes(text, free_bytes));
 	if (free_bytes > heap->end->in_use_low)
 		add_fragmentation(text, heap);
@@ -262,8 +259,7 @@ static void put_table(struct text *text, const struct mmt_report *report, const 
 
 	if (!shown)
 		return;
-	text_add(text, "blocks in use in the ");
-	add_heap_name(text, report, heap);
+	add_heap_name(text, "blocks in use in the ", report, heap);
 	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 	text_line(text, TEXT_FAINT, "%12s%12s%12s  what", "growth", "memory", "blocks");
 	array_each(kind, heap->kinds, shown) {
