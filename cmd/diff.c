@@ -3,7 +3,6 @@
 #include <mmtrace/diff.h>
 #include <mmtrace/output.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/report-command.h"
 #include "cli/terminal.h"

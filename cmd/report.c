@@ -4,7 +4,6 @@
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/report-command.h"
 #include "cli/terminal.h"

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "base/bytes.h"
-#include "base/errors.h"
 
 /* Compresses records with zstd, in complete frames. */
 

@@ -10,7 +10,6 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "base/vector.h"
 
-#include <stdlib.h>
-
 #include "base/errors.h"
 
 bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t element_size)

@@ -3,7 +3,6 @@
 #ifndef CAPTURE_RECORD_LOOP_H
 #define CAPTURE_RECORD_LOOP_H
 
-#include "base/errors.h"
 #include "capture/recorder/recorder.h"
 
 /* Records until a stop condition is met, which is stored in summary.end. Write errors are kept in

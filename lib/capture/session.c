@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"

@@ -2,7 +2,6 @@
 #include "capture/snapshot.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/mman.h>
 
 #include "base/cleanup.h"

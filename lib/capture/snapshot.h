@@ -4,7 +4,6 @@
 #ifndef CAPTURE_SNAPSHOT_H
 #define CAPTURE_SNAPSHOT_H
 
-#include "base/errors.h"
 #include "capture/recorder/recorder.h"
 
 /*

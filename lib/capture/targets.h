@@ -4,7 +4,6 @@
 #ifndef CAPTURE_TARGETS_H
 #define CAPTURE_TARGETS_H
 
-#include "base/errors.h"
 #include "capture/recorder/recorder.h"
 
 /* Chooses the scope for the options, opens the control groups in which events will be opened, and describes it in the

@@ -10,7 +10,6 @@
 #define MODEL_PAGE_FAULTS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "model/space/intervals.h"

@@ -11,7 +11,6 @@
 #include <sys/types.h>
 
 #include "base/bytes.h"
-#include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/memory/residency.h"

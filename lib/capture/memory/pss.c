@@ -2,10 +2,8 @@
 /* What a process shares with others: see residency.h. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/procfs/proc.h"
 #include "capture/memory/residency.h"

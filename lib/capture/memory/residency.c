@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <linux/kcmp.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 
 #include <mmtrace/record.h>
 
-#include "base/errors.h"
 #include "base/vector.h"
 #include "capture/memory/group-memory.h"
 #include "capture/process/process-table.h"

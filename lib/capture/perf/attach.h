@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/perf/cpu-hotplug.h"

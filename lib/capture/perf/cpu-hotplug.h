@@ -6,7 +6,6 @@
 #define CAPTURE_PERF_CPU_HOTPLUG_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/errors.h"

@@ -9,7 +9,6 @@
 
 #include <mmtrace/record.h>
 
-#include "base/errors.h"
 #include "base/vector.h"
 #include "capture/perf/tracefs.h"
 #include "trace/format/architecture.h"

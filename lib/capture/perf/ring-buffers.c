@@ -2,7 +2,6 @@
 #include "capture/perf/ring-buffers.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

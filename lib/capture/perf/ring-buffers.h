@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/errors.h"
 #include "base/vector.h"
 #include "capture/perf/cpu-hotplug.h"
 #include "capture/perf/perf-events.h"

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/procfs/proc.h"

@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 
-#include "base/errors.h"
 #include "trace/format/tracepoint.h"
 
 #define TRACEFS_SAVED_DIRECTORY "/run/mmtrace"

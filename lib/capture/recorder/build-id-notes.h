@@ -11,8 +11,6 @@
 #include <mmtrace/record.h>
 
 #include "base/bytes.h"
-#include "base/errors.h"
-#include "base/map.h"
 #include "base/vector.h"
 #include "trace/sections/copies.h"
 #include "trace/sections/sections.h"

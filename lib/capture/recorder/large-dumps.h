@@ -8,7 +8,6 @@
 #define CAPTURE_PERF_LARGE_DUMPS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/errors.h"

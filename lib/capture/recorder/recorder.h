@@ -11,7 +11,6 @@
 #include "base/bytes.h"
 #include "base/errors.h"
 #include "base/map.h"
-#include "base/vector.h"
 #include "capture/recorder/build-id-notes.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/blocking-calls.h"

@@ -4,7 +4,6 @@
 #include "capture/recorder/ring-reader.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

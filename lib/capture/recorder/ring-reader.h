@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/perf/attach.h"

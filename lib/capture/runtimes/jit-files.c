@@ -15,7 +15,6 @@
 #include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "trace/sections/sections.h"
 
 #define EXEC_SLACK_NS 10000000ULL   /* file times have the resolution of the kernel's tick */
 #define START_SLACK_NS 100000000ULL /* start times have a resolution of a hundredth of a second */

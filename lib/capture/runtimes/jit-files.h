@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 #include "base/bytes.h"
-#include "base/errors.h"
 #include "base/vector.h"
 #include "capture/recorder/build-id-notes.h"
 #include "trace/sections/sections.h"

@@ -4,7 +4,6 @@
 #include <capstone/capstone.h>
 #include <elf.h>
 #include <endian.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #ifndef CODE_ELF_DISASSEMBLY_H
 #define CODE_ELF_DISASSEMBLY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

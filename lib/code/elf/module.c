@@ -16,7 +16,6 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "base/map.h"
 #include "base/strings.h"
 #include "base/vector.h"
@@ -26,7 +25,6 @@
 #include "code/elf/go-functions.h"
 #include "code/unwind/cfi.h"
 #include "code/unwind/instruction-analysis.h"
-#include "code/unwind/unwind.h"
 
 /* Opens an ELF file, verifies its build-id, and provides its segments. */
 

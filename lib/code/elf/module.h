@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/errors.h"
 #include "base/limits.h"
 #include "code/unwind/unwind.h"
 

@@ -4,7 +4,6 @@
 #ifndef CODE_JIT_CODE_TIMELINE_H
 #define CODE_JIT_CODE_TIMELINE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/errors.h"
 #include "code/jit/code-timeline.h"
 #include "code/unwind/cfi.h"
 

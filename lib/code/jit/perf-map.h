@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/errors.h"
 #include "code/jit/code-timeline.h"
 
 struct perf_map;

@@ -22,7 +22,6 @@
 #include "base/confine.h"
 #include "base/errors.h"
 #include "base/helper-process.h"
-#include "base/limits.h"
 #include "base/map.h"
 #include "code/names/demangle.h"
 

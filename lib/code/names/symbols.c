@@ -16,7 +16,6 @@
 
 #include "base/cleanup.h"
 #include "base/compression.h"
-#include "base/limits.h"
 #include "base/strings.h"
 #include "base/vector.h"
 #include "code/names/demangle.h"

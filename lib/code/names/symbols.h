@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/errors.h"
 #include "base/limits.h"
 #include "code/elf/go-functions.h"
 #include "code/elf/module.h"

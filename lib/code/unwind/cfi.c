@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/unwind/cfi.h"
 
-#include <dwarf.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>

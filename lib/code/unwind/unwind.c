@@ -2,10 +2,8 @@
 #include "code/unwind/unwind.h"
 
 #include <elf.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "code/unwind/unwind-state.h"
 
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };

@@ -21,7 +21,6 @@
 
 #include <mmtrace/report.h>
 
-#include "base/errors.h"
 #include "base/limits.h"
 #include "base/registers.h"
 #include "code/unwind/cfi.h"

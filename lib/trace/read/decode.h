@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
-#include "base/errors.h"
 #include "trace/format/event.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/reader.h"

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/errors.h"
 #include "trace/format/event.h"
 #include "trace/read/decode.h"
 #include "trace/read/reorder.h"

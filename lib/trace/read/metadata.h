@@ -3,7 +3,6 @@
 #ifndef TRACE_READ_METADATA_H
 #define TRACE_READ_METADATA_H
 
-#include "base/errors.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/reader.h"
 #include "trace/read/recording-file.h"

@@ -10,7 +10,6 @@
 
 #include <mmtrace/progress.h>
 
-#include "base/errors.h"
 #include "trace/read/recording-file.h"
 
 /* Does the file begin with the header of perf's pipe format? */

@@ -9,7 +9,6 @@
 
 #include <mmtrace/progress.h>
 
-#include "base/errors.h"
 #include "trace/format/architecture.h"
 #include "trace/format/event.h"
 #include "trace/format/tracepoint.h"

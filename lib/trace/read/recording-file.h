@@ -11,7 +11,6 @@
 #include <mmtrace/progress.h>
 
 #include "base/bytes.h"
-#include "base/errors.h"
 #include "base/vector.h"
 #include "trace/format/format.h"
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/vector.h"
 
 #define ITEM_BYTES (2 * sizeof(struct reorder_item)) /* size in `items` and `merged` */

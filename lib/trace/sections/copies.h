@@ -3,11 +3,9 @@
 #ifndef TRACE_SECTIONS_COPIES_H
 #define TRACE_SECTIONS_COPIES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
-#include "base/errors.h"
 #include "base/vector.h"
 #include "trace/read/recording-file.h"
 

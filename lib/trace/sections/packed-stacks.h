@@ -4,7 +4,6 @@
 #define TRACE_SECTIONS_PACKED_STACKS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <mmtrace/report.h>

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
-#include "base/errors.h"
 #include "trace/format/format.h"
 #include "trace/write/output-file.h"
 
