@@ -848,10 +848,8 @@ static void finish_sums(struct walk *walk, struct mmt_heap_census *census)
 
 static struct mmt_error *walk_once(struct walk *walk)
 {
-	struct mmt_error *error = heap_contents_init(&walk->contents, walk->source);
+	struct mmt_error *error = heap_contents_init(&walk->contents, walk->source) ?: find_arenas(walk);
 
-	if (!error)
-		error = find_arenas(walk);
 	/* The tcache of the thread that began an arena is the first chunk of it. */
 	for (size_t i = 0; !error && i < walk->regions.count; i++) {
 		struct chunk chunk;
@@ -861,9 +859,7 @@ static struct mmt_error *walk_once(struct walk *walk)
 			error = note_tcache(walk, &chunk, true);
 	}
 	if (!error)
-		error = walk_regions(walk);
-	if (!error)
-		error = heap_contents_finish(&walk->contents, walk->census);
+		error = walk_regions(walk) ?: heap_contents_finish(&walk->contents, walk->census);
 	finish_sums(walk, walk->census);
 	heap_contents_deinit(&walk->contents);
 	map_deinit(&walk->arenas);

@@ -237,9 +237,7 @@ static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *
 		uint64_t position = pages.runs.items[i].start;
 
 		while (!error && !over && position < pages.runs.items[i].end) {
-			error = read_piece(pass, program, &pages.runs.items[i], &position);
-			if (!error)
-				error = give_way(pass);
+			error = read_piece(pass, program, &pages.runs.items[i], &position) ?: give_way(pass);
 			over = is_over(pass);
 		}
 		if (over)

@@ -832,9 +832,8 @@ struct mmt_error *record_residency(struct recorder *recorder, struct traced_proc
 			buffer_put_u64(&record, pages->runs.items[first].start);
 			buffer_put_u64(&record, pages->runs.items[first].end);
 		}
-		error = own_record_append_bytes(recorder, &record, pages->pid, pages->time_ns, RESIDENT_PAGES_ID);
-		if (!error)
-			error = ring_reader_give_way(recorder);
+		error = own_record_append_bytes(recorder, &record, pages->pid, pages->time_ns, RESIDENT_PAGES_ID)
+			    ?: ring_reader_give_way(recorder);
 		more &= !error;
 	}
 	process_residencies_deinit(&processes);

@@ -292,9 +292,7 @@ struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *conte
 		const void *record = NULL;
 		size_t size;
 
-		error = get_record(ring, position, head, &record, &size);
-		if (!error)
-			error = handle(context, record, size);
+		error = get_record(ring, position, head, &record, &size) ?: handle(context, record, size);
 		position += size;
 	}
 	ring->peeked = position;

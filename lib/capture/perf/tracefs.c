@@ -228,9 +228,7 @@ static struct mmt_error *save(const char *directory, const struct tracepoints *t
 	buffer_put_u64(&content, SAVED_MAGIC);
 	buffer_put(&content, boot_id, sizeof(boot_id));
 	tracepoints_encode(tracepoints, (uint32_t)sysconf(_SC_PAGESIZE), &content);
-	error = buffer_finish(&content);
-	if (!error)
-		error = error_context(write_file(fd, &content), "%s", directory);
+	error = buffer_finish(&content) ?: error_context(write_file(fd, &content), "%s", directory);
 	buffer_deinit(&content);
 	return error;
 }

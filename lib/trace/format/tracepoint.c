@@ -164,9 +164,7 @@ struct mmt_error *tracepoints_decode(struct bytes *bytes, struct tracepoints *tr
 	struct mmt_error *error;
 
 	*tracepoints_ret = (struct tracepoints){0};
-	error = decode(bytes, tracepoints_ret);
-	if (!error)
-		error = bytes_finish(bytes, "tracepoint formats");
+	error = decode(bytes, tracepoints_ret) ?: bytes_finish(bytes, "tracepoint formats");
 	if (error)
 		tracepoints_deinit(tracepoints_ret);
 	return error;

@@ -241,9 +241,7 @@ struct mmt_error *event_batches_create(const struct recording_file *file, const 
 	batches->layouts = layouts;
 	batches->decoder = decoder;
 	batches->end = end;
-	error = records_create(file, &batches->records);
-	if (!error)
-		error = reorder_create(file->size, &batches->order);
+	error = records_create(file, &batches->records) ?: reorder_create(file->size, &batches->order);
 	for (size_t i = 0; !error && i < BATCHES; i++) {
 		batches->items[i].callchains = malloc(CALLCHAINS * LIMIT_CALLCHAIN * sizeof(uint64_t));
 		if (!batches->items[i].callchains)

@@ -144,9 +144,7 @@ static struct mmt_error *load_command_line(const struct recording_file *file, ch
 		buffer_put_u8(&line, '\'');
 	}
 	buffer_put_u8(&line, 0);
-	error = bytes_finish(&bytes, "command line section");
-	if (!error)
-		error = buffer_finish(&line);
+	error = bytes_finish(&bytes, "command line section") ?: buffer_finish(&line);
 	if (!error)
 		*text_ret = (char *)TAKE(line.data);
 	return error;

@@ -23,7 +23,7 @@ struct kept_bytes {
 
 struct pipe_input {
 	int fd;
-	FILE *stream; /* reads `fd` */
+	FILE *stream;		     /* reads `fd` */
 	struct recording_file *file; /* to fill in; its path is for messages */
 	const struct mmt_progress *progress;
 	uint64_t taken; /* bytes */
@@ -278,9 +278,8 @@ static struct mmt_error *take_records(struct pipe_input *pipe)
 		header = record_header(pipe->window);
 		if (taken == header_size && header.size < header_size) {
 			/* What follows cannot be parsed; the reader reports the offset. */
-			error = keep(pipe, &pipe->data, pipe->window, taken);
-			if (!error)
-				error = pass_on(pipe, WINDOW_BYTES - taken, &pipe->data, &all);
+			error = keep(pipe, &pipe->data, pipe->window, taken)
+				    ?: pass_on(pipe, WINDOW_BYTES - taken, &pipe->data, &all);
 			pipe->file->cut = !error && !all;
 			return error;
 		}
@@ -362,9 +361,7 @@ static struct mmt_error *keep_all(struct pipe_input *pipe)
 	if (begins_with_pipe_header(pipe->window, taken)) {
 		error = convert(pipe);
 	} else {
-		error = keep(pipe, &pipe->data, pipe->window, taken);
-		if (!error)
-			error = pass_on(pipe, UINT64_MAX, &pipe->data, &all);
+		error = keep(pipe, &pipe->data, pipe->window, taken) ?: pass_on(pipe, UINT64_MAX, &pipe->data, &all);
 	}
 	if (!error && fflush(pipe->data.stream) != 0)
 		error = describe_full(pipe);

@@ -42,9 +42,7 @@ static struct mmt_error *start(struct mmt_error *error, struct recording_file *f
 		return error ? error : &error_no_memory;
 	}
 	reader->file = file;
-	error = metadata_load(&reader->metadata, file);
-	if (!error)
-		error = layouts_create(file, &reader->layouts);
+	error = metadata_load(&reader->metadata, file) ?: layouts_create(file, &reader->layouts);
 	if (!error && reader->metadata.values.ours && !reader->metadata.values.has_loss)
 		error = incremental_metadata_read(file, &reader->layouts, &reader->metadata.values, &reader->damage);
 	if (!error)

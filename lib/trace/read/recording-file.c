@@ -299,12 +299,10 @@ static struct mmt_error *check_sum(struct recording_file *file)
 static struct mmt_error *read_frame(struct recording_file *file)
 {
 	struct header header = {0};
-	struct mmt_error *error = read_header(file, &header);
+	struct mmt_error *error = read_header(file, &header)
+				      ?: check_header(file, &header)
+				      ?: read_attributes(file, &header);
 
-	if (!error)
-		error = check_header(file, &header);
-	if (!error)
-		error = read_attributes(file, &header);
 	if (error)
 		return error;
 	file->data_offset = header.data.offset;

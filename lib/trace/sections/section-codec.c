@@ -69,9 +69,7 @@ struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *
 	if (error)
 		return error;
 	bytes_u32(packed);
-	error = bytes_finish(packed, what);
-	if (!error)
-		error = decompressor_create(&decompressor);
+	error = bytes_finish(packed, what) ?: decompressor_create(&decompressor);
 	if (!error) {
 		size = bytes_left(packed);
 		error = decompressor_feed(decompressor, bytes_take(packed, size), size, &section->plain);

@@ -262,10 +262,8 @@ struct mmt_error *writer_end_round(struct writer *writer)
 
 struct mmt_error *writer_flush(struct writer *writer)
 {
-	struct mmt_error *error = emit_pending(writer);
+	struct mmt_error *error = emit_pending(writer) ?: push_output(writer);
 
-	if (!error)
-		error = push_output(writer);
 	if (error || writer->removed)
 		return error;
 	error = output_file_check(&writer->file);
@@ -301,10 +299,8 @@ static struct mmt_error *write_next(struct writer *writer, const void *data, siz
 
 static struct mmt_error *write_buffer(struct writer *writer, struct buffer *buffer)
 {
-	struct mmt_error *error = buffer_finish(buffer);
+	struct mmt_error *error = buffer_finish(buffer) ?: write_next(writer, buffer->data, buffer->size);
 
-	if (!error)
-		error = write_next(writer, buffer->data, buffer->size);
 	buffer_clear(buffer);
 	return error;
 }
