@@ -5,6 +5,9 @@
 
 #include <mmtrace/error.h>
 
+/* Keeps a function out of line, so that the hot path does not save registers for it. */
+#define COLD __attribute__((noinline))
+
 #define ERROR_PRINTF(text, first) __attribute__((format(printf, text, first)))
 
 /* The out-of-memory error. Static, so that reporting it never allocates; mmt_error_destroy() ignores it. */

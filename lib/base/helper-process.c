@@ -144,3 +144,17 @@ void helper_reap(struct helper *helper)
 	if (helper->dying && helper_process_wait(helper->dying, 0) >= 0)
 		helper->dying = 0;
 }
+
+int thread_start(pthread_t *thread_ret, void *(*run)(void *), void *context)
+{
+	sigset_t all, before;
+	int failure;
+
+	sigfillset(&all);
+	failure = pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits the mask */
+	if (failure)
+		return failure;
+	failure = pthread_create(thread_ret, NULL, run, context);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failure;
+}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Child processes that make calls which may block, need another user, or read files of strangers. */
+/* Threads, and child processes that make calls which may block, need another user, or read files of strangers. */
 #ifndef BASE_HELPER_PROCESS_H
 #define BASE_HELPER_PROCESS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,5 +35,9 @@ int helper_process_wait(pid_t child, unsigned milliseconds);
 int helper_end(struct helper *helper, unsigned milliseconds);
 
 void helper_reap(struct helper *helper);
+
+/* Start a thread of the library. It blocks all signals, which the threads of the program handle. Returns 0 or an errno.
+ */
+int thread_start(pthread_t *thread_ret, void *(*run)(void *), void *context);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/names/demangle.h"
+#include "code/names/symbols.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include <mmtrace/report.h>
 
-#include "base/cold.h"
+#include "base/errors.h"
 #include "model/space/space.h"
 
 struct account_key {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/cold.h"
+#include "base/errors.h"
 #include "base/limits.h"
 #include "base/strings.h"
 

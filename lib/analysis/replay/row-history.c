@@ -4,7 +4,7 @@
 #include <mmtrace/report.h>
 #include <string.h>
 
-#include "base/cold.h"
+#include "base/errors.h"
 #include "base/limits.h"
 #include "model/space/space.h"
 

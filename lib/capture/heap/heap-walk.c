@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cold.h"
+#include "base/errors.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/vector.h"

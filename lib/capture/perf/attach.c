@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/thread.h"
+#include "base/helper-process.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"

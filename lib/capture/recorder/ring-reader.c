@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/thread.h"
+#include "base/helper-process.h"
 #include "base/cleanup.h"
 #include "base/syscall-table.h"
 #include "capture/recorder/recorder.h"

@@ -23,7 +23,6 @@
 #include "base/errors.h"
 #include "base/helper-process.h"
 #include "base/map.h"
-#include "code/names/demangle.h"
 
 #define STACK_BYTES (8u << 20)
 #define GUARD_BYTES (64u << 10) /* larger than what a function takes at once */

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* libiberty.h requires this; <string.h> declares basename(). */
+#define HAVE_DECL_BASENAME 1
+#include <demangle.h>
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
@@ -18,9 +21,36 @@
 #include "base/compression.h"
 #include "base/strings.h"
 #include "base/vector.h"
-#include "code/names/demangle.h"
 #include "code/names/dwarf-names.h"
 #include "code/unwind/unwind.h"
+
+#define DEMANGLE_OPTIONS (DMGL_PARAMS | DMGL_ANSI)
+
+char *demangle(const char *name, bool ada)
+{
+	char *text;
+
+	if (starts_with(name, "_D"))
+		return dlang_demangle(name, DEMANGLE_OPTIONS);
+	text = rust_demangle(name, DEMANGLE_OPTIONS);
+	if (!text)
+		text = cplus_demangle_v3(name, DEMANGLE_OPTIONS);
+	if (text || !ada)
+		return text;
+	text = ada_demangle(name, 0);
+	/* The library puts brackets around what is not a name of Ada. */
+	if (text && *text == '<') {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+char *demangle_type(const char *name)
+{
+	/* The linker's name of a type that is not exported begins with this. */
+	return cplus_demangle_v3(*name == '*' ? name + 1 : name, DEMANGLE_OPTIONS | DMGL_TYPES);
+}
 
 /* Maximum number of symbols before an address that are checked, from the nearest downwards. */
 #define OVERLAPPING_SYMBOLS 64

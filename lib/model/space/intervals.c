@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cold.h"
+#include "base/errors.h"
 
 #define CHUNK_RANGES 64
 

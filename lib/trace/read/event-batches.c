@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/thread.h"
+#include "base/helper-process.h"
 #include "base/cleanup.h"
-#include "base/cold.h"
+#include "base/errors.h"
 #include "base/limits.h"
-#include "trace/read/dedup.h"
+#include "base/map.h"
+#include "base/vector.h"
 #include "trace/read/records.h"
 
 #define BATCHES 3		     /* one that the caller has, one that waits, and one that is filled */
@@ -18,6 +19,98 @@
 #define ORDERED_RECORDS 4096
 #define ORDERED_BYTES (1u << 20)
 #define CALLCHAINS 8 /* of the largest size, in a batch */
+
+/* Event dedup: a thread created while mmtrace attached to its process can inherit an event from several roots. Each of
+ * these fires, so one call produces several records. Of the roots that fire for one (thread, attribute, CPU), only the
+ * first counts; ids are per root and CPU. */
+struct dedup_root {
+	uint64_t key; /* (thread, attribute, CPU) */
+	uint64_t id;
+	uint64_t time_ns; /* of its last record */
+};
+
+struct dedup {
+	VECTOR(struct dedup_root) roots;
+	struct map places;	/* key -> place in `roots` */
+	struct map allocations; /* thread -> when its TID was last reused */
+	size_t sweep_at;
+};
+
+/* Duplicates are microseconds apart. A root without records for this long loses its preference, so that a thread with a
+   reused TID never loses its records to a thread that has ended. */
+#define DEDUP_WINDOW_NS 1000000000ULL
+#define DEDUP_SWEEP_MINIMUM (1u << 16)
+
+static void dedup_deinit(struct dedup *dedup)
+{
+	vector_deinit(&dedup->roots);
+	map_deinit(&dedup->places);
+	map_deinit(&dedup->allocations);
+}
+
+static bool is_recent(uint64_t then_ns, uint64_t now_ns)
+{
+	return now_ns < then_ns || now_ns - then_ns <= DEDUP_WINDOW_NS;
+}
+
+static bool add_root(struct dedup *dedup, const struct dedup_root *root)
+{
+	return map_put(&dedup->places, root->key, dedup->roots.count) && vector_push(&dedup->roots, *root);
+}
+
+/* Old entries are not used, so memory need not grow with the recording. */
+static void sweep(struct dedup *dedup, uint64_t now_ns)
+{
+	struct dedup kept = {0};
+	uint64_t tid, time_ns;
+
+	for (size_t i = 0; i < dedup->roots.count; i++) {
+		if (is_recent(dedup->roots.items[i].time_ns, now_ns))
+			(void)add_root(&kept, &dedup->roots.items[i]);
+	}
+	for (size_t i = 0; map_next(&dedup->allocations, &i, &tid, &time_ns);) {
+		if (is_recent(time_ns, now_ns))
+			(void)map_put(&kept.allocations, tid, time_ns);
+	}
+	kept.sweep_at = 2 * (kept.roots.count + kept.allocations.count);
+	dedup_deinit(dedup);
+	*dedup = kept;
+}
+
+/* Whether the record is a duplicate. If out of memory, returns false: one duplicate too many is better than aborting.
+ */
+static bool dedup_check(struct dedup *dedup, int32_t tid, uint32_t attribute, int32_t cpu, uint64_t id,
+			uint64_t time_ns)
+{
+	/* Attributes are fewer than 2^12, processors than 2^20. */
+	const uint64_t key =
+	    (uint64_t)(uint32_t)tid << 32 | (uint64_t)(attribute & 0xfff) << 20 | ((uint32_t)cpu & 0xfffff);
+	const struct dedup_root fresh = {.key = key, .id = id, .time_ns = time_ns};
+	const uint64_t *allocation, *place = map_get(&dedup->places, key);
+	struct dedup_root *root = place && *place < dedup->roots.count ? &dedup->roots.items[*place] : NULL;
+
+	if (root) {
+		if (root->id != id && is_recent(root->time_ns, time_ns)) {
+			allocation = map_get(&dedup->allocations, (uint32_t)tid);
+			if (!allocation || root->time_ns >= *allocation)
+				return true;
+		}
+		*root = fresh;
+		return false;
+	}
+	if (dedup->roots.count >= DEDUP_SWEEP_MINIMUM && dedup->roots.count >= dedup->sweep_at)
+		sweep(dedup, time_ns);
+	(void)add_root(dedup, &fresh);
+	return false;
+}
+
+/* A new thread has this TID since `time_ns`. */
+static void dedup_forget(struct dedup *dedup, int32_t tid, uint64_t time_ns)
+{
+	if (dedup->allocations.count >= DEDUP_SWEEP_MINIMUM && dedup->allocations.count >= dedup->sweep_at)
+		sweep(dedup, time_ns);
+	(void)map_put(&dedup->allocations, (uint32_t)tid, time_ns);
+}
 
 struct event_batches {
 	const struct recording_file *file;

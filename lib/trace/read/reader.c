@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/cold.h"
+#include "base/errors.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/decode.h"
 #include "trace/read/metadata.h"
