@@ -2,6 +2,7 @@
 /* mmtrace diff: compares two reports, and whether more leaks than --fail-above permits. */
 #include <mmtrace/diff.h>
 #include <mmtrace/output.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "cli/report-command.h"
@@ -10,13 +11,15 @@
 
 struct diff_settings {
 	struct mmt_report_options before, after;
-	const struct mmt_diff *diff; /* what is written */
+	const struct mmt_diff *diff;	    /* what is written */
+	const struct mmt_report *ended[2]; /* of the ends of the recordings */
 	struct report_selection selection;
 	struct display display;
 	uint64_t fail_above;
 	bool fail_above_given;
 };
 
+#define RATE_NOISE 10 /* one part in so many of a rate is no difference */
 #define RESIDENT_NOISE_BYTES (1u << 20) /* RSS varies by this much between runs; used if floor_bytes is unknown */
 
 /* Swapped memory has not been given back. */
@@ -33,6 +36,14 @@ static double growth_in_use(const struct mmt_growth *growth, bool by_pss)
 	       (by_pss ? (double)growth->outside_bytes : 0);
 }
 
+/* What the first grew per minute comes to this in the time that the second recording is longer. */
+static double expected_growth(const struct mmt_diff *diff)
+{
+	int64_t rate = diff->before->growth.bytes_per_minute;
+
+	return diff->rated && rate > 0 ? (double)rate * (double)diff->longer_ns / 60e9 : 0;
+}
+
 /* How much more memory was in use in the second recording than in the first or, of one process, since the end of the
  * first; beyond noise. By Pss only if both recordings have it. 0 if RSS is unknown in either recording. */
 static uint64_t sum_resident_growth(const struct mmt_diff *diff)
@@ -41,11 +52,13 @@ static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 	uint64_t floor = before->floor_bytes > after->floor_bytes ? before->floor_bytes : after->floor_bytes;
 	uint64_t noise = floor > RESIDENT_NOISE_BYTES ? floor : RESIDENT_NOISE_BYTES;
 	bool by_pss = before->by_pss && after->by_pss;
+	double expected = expected_growth(diff);
 	double growth = diff->relation == MMT_DIFF_SAME_PROCESS
 			    ? end_in_use(after, by_pss) - end_in_use(before, by_pss)
-			    : growth_in_use(after, by_pss) - growth_in_use(before, by_pss);
+			    : growth_in_use(after, by_pss) - growth_in_use(before, by_pss) - expected;
 
-	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN || growth <= (double)noise)
+	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN ||
+	    growth <= (double)noise + fabs(expected) / RATE_NOISE)
 		return 0;
 	return growth < (double)INT64_MAX ? (uint64_t)growth : INT64_MAX;
 }
@@ -100,7 +113,7 @@ static bool is_exceeded(const struct command *command, const char *what, uint64_
 }
 
 static int check_growth(const struct command *command, const struct diff_settings *settings,
-			struct mmt_report *const ended[2], const struct mmt_diff *diff)
+			const struct mmt_diff *diff)
 {
 	const struct mmt_growth *before = &diff->before->growth, *after = &diff->after->growth;
 	bool swaps =
@@ -109,8 +122,8 @@ static int check_growth(const struct command *command, const struct diff_setting
 
 	if (!settings->fail_above_given)
 		return EXIT_OK;
-	sound = is_sound(command, ended[0]);
-	sound &= is_sound(command, ended[1]);
+	sound = is_sound(command, settings->ended[0]);
+	sound &= is_sound(command, settings->ended[1]);
 	if (!sound)
 		return EXIT_UNUSABLE;
 	exceeded = is_exceeded(command, stacks ? "functions that grew hold" : "rows that grew hold", diff->growth_bytes,
@@ -182,6 +195,8 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	if (!error && diff->relation == MMT_DIFF_OTHER_PROGRAM && (display->json || display->html))
 		message(command, "warning: the recordings are of different programs: few of their stacks will match");
 	settings->diff = diff;
+	settings->ended[0] = ended[0];
+	settings->ended[1] = ended[1];
 	if (!error && display->html)
 		status = result_file_write(command, display->html, write_diff, settings);
 	else if (!error)
@@ -190,7 +205,7 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 		status = message_error(command, error);
 	status = pager_finish(command, status);
 	if (status == EXIT_OK)
-		status = check_growth(command, settings, ended, diff);
+		status = check_growth(command, settings, diff);
 	mmt_diff_destroy(diff);
 	for (size_t i = 0; i < 2; i++) {
 		if (shown[i] != ended[i])

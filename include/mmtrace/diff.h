@@ -15,8 +15,10 @@ struct mmt_diff_entry {
 	enum mmt_change change;
 	const struct mmt_row *before; /* NULL if MMT_CHANGE_NEW */
 	const struct mmt_row *after;  /* NULL if MMT_CHANGE_GONE */
-	int64_t bytes;		      /* change of unfreed bytes; if 0, committed_bytes determines `change` */
-	int64_t committed_bytes;      /* change of committed bytes, including memory mapped before the window */
+	/* Change of unfreed bytes; if 0, committed_bytes determines `change`. And of committed bytes, including memory
+	 * mapped before the window. If `rated`: without what a leak of `before` grows at the same rate in
+	 * longer_ns. */
+	int64_t bytes, committed_bytes;
 	int64_t count;		      /* change of the number of unfreed mappings */
 	double before_bytes_per_second, after_bytes_per_second; /* unfreed bytes divided by the duration */
 	/* 0: the stacks or names are equal. Otherwise the match is uncertain: how many frames only one of the stacks
@@ -39,6 +41,9 @@ struct mmt_diff {
 	size_t uncertain_count; /* of `entries`: those with differing_frames */
 	bool search_limited;	/* so many stacks differ that similar ones were searched only for the largest */
 	enum mmt_diff_relation relation;
+	/* By how much the second recording is longer, if processes were still running at the end of both: 0 if the
+	 * durations are nearly the same, or the programs may have done the same work. */
+	int64_t longer_ns;
 	bool rated; /* both recordings lasted at least 10 seconds: the rates of the entries are meaningful */
 	/* For MMT_DIFF_SAME_PROCESS: the time between the recordings, and the bytes that the process had mapped at the
 	 * end of each. Then `before` counts as 0 in the figures of an entry, because everything that the stacks of

@@ -439,6 +439,49 @@ END_TEST
 	}
 
 /* Code that moved, in a renamed file, inlined or not, or cloned by the compiler, is the same code. */
+/* A leak grows with time; what another program does before it ends does not. */
+START_TEST(durations_are_no_growth)
+{
+	static const struct mmt_process running = {.pid = 1, .name = "program"};
+	static const struct mmt_process over = {.pid = 1, .name = "program", .ended = true};
+	static const struct {
+		uint64_t seconds, bytes;
+		bool ended;
+		enum mmt_row_verdict verdict;
+		int64_t change;
+	} cases[] = {
+	    {40, 4096000, false, MMT_ROW_LEAK, 0},	     {40, 4200000, false, MMT_ROW_LEAK, 0},
+	    {40, 8192000, false, MMT_ROW_LEAK, 4096000},     {40, 2048000, false, MMT_ROW_LEAK, -2048000},
+	    {40, 4096000, true, MMT_ROW_LEAK, 2048000},      {40, 4096000, false, MMT_ROW_UNKNOWN, 2048000},
+	    {21, 2150400, false, MMT_ROW_LEAK, 102400},      {11, 1126400, false, MMT_ROW_LEAK, 0},
+	    {11, 2048000, false, MMT_ROW_LEAK, 921600},      {9, 921600, false, MMT_ROW_LEAK, -1126400},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct mmt_row before_rows[] = {ROW(1, leak_before, 2048000)};
+		struct mmt_row after_rows[] = {ROW(1, leak_after, cases[i].bytes)};
+		struct mmt_report before = REPORT(before_rows, 20), after = REPORT(after_rows, cases[i].seconds);
+		struct mmt_diff *diff;
+
+		for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
+			before_rows[0].trend[point] = (point + 1) * 2048000 / MMT_TREND_POINTS;
+		before_rows[0].committed_bytes = 2048000;
+		after_rows[0].committed_bytes = cases[i].bytes;
+		before_rows[0].verdict = cases[i].verdict;
+		before.to_ns = before.end_ns;
+		after.to_ns = after.end_ns;
+		before.processes = &running;
+		after.processes = cases[i].ended ? &over : &running;
+		before.process_count = after.process_count = 1;
+		diff = make_diff(&before, &after);
+		ck_assert_int_eq(diff->bytes, cases[i].change);
+		ck_assert_uint_eq(diff->growth_bytes, cases[i].change > 0 ? (uint64_t)cases[i].change : 0);
+		ck_assert_uint_eq(diff->entry_count, cases[i].change ? 1 : 0);
+		mmt_diff_destroy(diff);
+	}
+}
+END_TEST
+
 START_TEST(names_identify_a_stack)
 {
 	STACK(old, NAMED("leak", .source_file = "a.c", .source_line = 5), NAMED("main"));
@@ -761,7 +804,7 @@ Suite *test_suite(void)
 			leaks_of_a_report_are_leaks_of_a_diff, every_kind_of_change, lost_calls_match_lost_calls,
 			commits_count_without_mappings, shrunk_comes_last, unnamed_code_is_matched_by_rank,
 			recordings_of_one_process_are_recognized, processes_of_one_name_pair_by_start, many_processes,
-			short_recordings_have_no_rates, names_identify_a_stack, names_of_jit_code_can_contain_lines,
+			short_recordings_have_no_rates, durations_are_no_growth, names_identify_a_stack, names_of_jit_code_can_contain_lines,
 			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
 			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_rows,
 			many_similar_stacks, hostile_stacks);

@@ -17,7 +17,8 @@ static const struct command command = {.name = "diff"};
 static int check(struct mmt_report *before, struct mmt_report *after, bool given, uint64_t fail_above)
 {
 	const struct mmt_diff value = {.before = before, .after = after, .bytes = -4904, .growth_bytes = 4096};
-	const struct diff_settings settings = {.fail_above_given = given, .fail_above = fail_above};
+	const struct diff_settings settings = {
+	    .ended = {before, after}, .fail_above_given = given, .fail_above = fail_above};
 
 	return check_growth(&command, &settings, (struct mmt_report *[]){before, after}, &value);
 }
@@ -38,7 +39,8 @@ static int check_memory(uint64_t committed_bytes, struct mmt_growth before, stru
 	struct mmt_report first = sample_report(), second = sample_report();
 	const struct mmt_diff value = {
 	    .before = &first, .after = &second, .committed_growth_bytes = committed_bytes, .committed_bytes = -9000};
-	const struct diff_settings settings = {.fail_above_given = true, .fail_above = fail_above};
+	const struct diff_settings settings = {
+	    .ended = {&first, &second}, .fail_above_given = true, .fail_above = fail_above};
 
 	first.growth = before;
 	second.growth = after;

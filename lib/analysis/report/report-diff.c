@@ -14,6 +14,7 @@
 
 /* Shorter recordings have no rates: memory mapped once at the start would look like a leak. */
 #define RATED_NS 10000000000ULL
+#define RATE_NOISE 10 /* one part in so many of a rate, or of a duration, is no difference */
 
 /* By how much all rows of one function grew. */
 struct function_growth {
@@ -52,6 +53,25 @@ static bool is_held(const struct mmt_diff_entry *entry)
 	return (entry->before && row_holds_memory(entry->before)) || (entry->after && row_holds_memory(entry->after));
 }
 
+/* What a leak of the first recording grows in the time that the second one is longer. */
+static int64_t expected_growth(const struct mmt_diff *diff, const struct mmt_row *row, const uint64_t *trend)
+{
+	uint64_t window_ns = diff->before->to_ns - diff->before->from_ns;
+	double growth = (double)trend[MMT_TREND_POINTS - 1] - (double)trend[MMT_TREND_POINTS / 2 - 1];
+
+	return diff->rated && diff->longer_ns && mmt_row_leaks(row->verdict) && growth > 0
+		   ? (int64_t)(2 * growth / (double)window_ns * (double)diff->longer_ns)
+		   : 0;
+}
+
+/* Rates vary from one recording to the next. */
+static int64_t leave_out(int64_t change, int64_t expected)
+{
+	int64_t rest = change - expected;
+
+	return expected && magnitude_of(rest) <= magnitude_of(expected) / RATE_NOISE ? 0 : rest;
+}
+
 static struct mmt_error *add_entry(struct diff *diff, const struct mmt_row *before, const struct mmt_row *after,
 				   const struct row_match *match)
 {
@@ -69,6 +89,12 @@ static struct mmt_error *add_entry(struct diff *diff, const struct mmt_row *befo
 	};
 	bool complete;
 
+	if (base && after) {
+		entry.bytes = leave_out(entry.bytes, expected_growth(&diff->result, base, base->trend));
+		entry.committed_bytes =
+		    leave_out(entry.committed_bytes,
+			      expected_growth(&diff->result, base, base->committed_trend ?: base->trend));
+	}
 	if (!before || !after)
 		entry.change = before ? MMT_CHANGE_GONE : MMT_CHANGE_NEW;
 	else if (!growth(&entry))
@@ -236,9 +262,31 @@ static struct mmt_error *match_processes(struct mmt_diff *diff)
 	return ok ? NULL : &error_no_memory;
 }
 
-static bool is_long(const struct mmt_report *report)
+static uint64_t duration_of(const struct mmt_report *report)
 {
-	return report->end_ns > report->start_ns && report->end_ns - report->start_ns >= RATED_NS;
+	return report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
+}
+
+/* Programs that end by themselves do the same work, however long it takes. */
+static bool is_running(const struct mmt_report *report)
+{
+	size_t ended = 0;
+
+	while (ended < report->process_count && report->processes[ended].ended)
+		ended++;
+	return ended < report->process_count && !report->windowed;
+}
+
+static void compare_durations(struct mmt_diff *diff)
+{
+	uint64_t before_ns = duration_of(diff->before), after_ns = duration_of(diff->after);
+	uint64_t shorter_ns = before_ns < after_ns ? before_ns : after_ns;
+	int64_t longer_ns = (int64_t)(after_ns - before_ns);
+
+	diff->rated = shorter_ns >= RATED_NS;
+	if (diff->relation == MMT_DIFF_RUNS && is_running(diff->before) && is_running(diff->after) &&
+	    magnitude_of(longer_ns) > shorter_ns / RATE_NOISE)
+		diff->longer_ns = longer_ns;
 }
 
 /* Add what the kind has in one of the reports: what it has in both is one part. */
@@ -313,12 +361,12 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 		return &error_no_memory;
 	diff->result.before = before;
 	diff->result.after = after;
-	diff->result.rated = is_long(before) && is_long(after);
 	error = row_matcher_init(&diff->matcher, reports) ?: has_common_name(before, after, &common);
 	diff->result.relation = common ? MMT_DIFF_RUNS : MMT_DIFF_OTHER_PROGRAM;
 	if (!error && before->host && after->host && !strcmp(before->host, after->host) &&
 	    after->start_ns >= before->end_ns)
 		error = match_processes(&diff->result);
+	compare_durations(&diff->result);
 	diff->matcher.task_ids = diff->result.relation == MMT_DIFF_SAME_PROCESS;
 	if (!error)
 		error = compare_reports(diff) ?: heap_growth_compare(&diff->arena, &diff->result) ?: attribute_between(diff);

@@ -508,6 +508,7 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mm
 		put_recording(document, it->after);
 		document_close(document);
 		document_string(document, "relation", mmt_diff_relation_name(it->relation));
+		put_signed(document, "longer_ns", it->longer_ns, it->rated);
 		put_unsigned(document, "between_ns", it->between_ns, same);
 		put_unsigned(document, "mapped_before_bytes", it->mapped_before_bytes, mapped_known);
 		put_unsigned(document, "mapped_after_bytes", it->mapped_after_bytes, mapped_known);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/errors.h"
+#include "base/saturating-sum.h"
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6
@@ -41,6 +42,34 @@ static void put_side(struct text *text, const char *label, const struct mmt_repo
 	text_end_line(text);
 }
 
+static const struct mmt_report *shorter_of(const struct mmt_diff *diff)
+{
+	return diff->longer_ns > 0 ? diff->before : diff->after;
+}
+
+static bool is_too_short(const struct mmt_diff *diff)
+{
+	const struct mmt_report *shorter = shorter_of(diff);
+
+	return !diff->rated && magnitude_of(diff->longer_ns) > shorter->end_ns - shorter->start_ns;
+}
+
+/* Rates, not sizes, are compared if the durations differ. */
+static void put_durations(struct text *text, const struct mmt_diff *diff)
+{
+	const struct mmt_report *shorter = shorter_of(diff);
+
+	if (is_too_short(diff))
+		text_line(text, TEXT_BAD,
+			  "The %s recording is too short to compare (%s): sizes grow with time; record both for 10 s or more.",
+			  shorter == diff->before ? "first" : "second",
+			  text_duration(text, shorter->end_ns - shorter->start_ns));
+	else if (diff->longer_ns && diff->rated)
+		text_line(text, TEXT_PLAIN, "The %s recording is %s longer: a leak that grows as fast in both is no change.",
+			  shorter == diff->before ? "second" : "first",
+			  text_duration(text, magnitude_of(diff->longer_ns)));
+}
+
 static void put_sums(struct text *text, const struct mmt_diff *diff)
 {
 	size_t counts[MMT_CHANGE_SAME + 1] = {0};
@@ -50,6 +79,7 @@ static void put_sums(struct text *text, const struct mmt_diff *diff)
 		counts[diff->entries[i].change]++;
 	counts[MMT_CHANGE_SAME] += diff->same_count;
 	text->indent = 0;
+	put_durations(text, diff);
 	/* It is unknown what one process still holds of the first recording, so there is no difference to show. */
 	if (!same)
 		put_side(text, "unfreed before  ", diff->before, diff->rated);
@@ -168,7 +198,7 @@ void text_diff_verdict(struct text *text, const struct mmt_diff *diff)
 
 	if (before->verdict <= MMT_VERDICT_TOO_SHORT || after->verdict <= MMT_VERDICT_TOO_SHORT ||
 	    first == MMT_RATE_UNKNOWN || second == MMT_RATE_UNKNOWN || before->by_pss != after->by_pss ||
-	    diff->relation == MMT_DIFF_OTHER_PROGRAM || is_reversed(diff))
+	    diff->relation == MMT_DIFF_OTHER_PROGRAM || is_reversed(diff) || is_too_short(diff))
 		return;
 	text_put(text,
 		 worse						   ? TEXT_BAD
@@ -180,6 +210,9 @@ void text_diff_verdict(struct text *text, const struct mmt_diff *diff)
 	text_add(text, ": %s %s%s in the second recording, %s in the first", text_measure(after),
 		 second ? text_change(text, second) : "level", second ? " per minute" : "",
 		 first ? text_change(text, first) : "level");
+	if (diff->relation == MMT_DIFF_SAME_PROCESS && after->start_bytes != before->end_bytes)
+		text_add(text, "; RSS %s between them",
+			 text_change(text, (int64_t)(after->start_bytes - before->end_bytes)));
 	array_each(candidate, diff->after->causes, worse ? diff->after->cause_count : 0) {
 		if (candidate->bytes_per_minute != MMT_RATE_UNKNOWN && candidate->bytes_per_minute >= second / 2 &&
 		    (!cause || candidate->bytes_per_minute > cause->bytes_per_minute))
