@@ -3,7 +3,9 @@
 #include <mmtrace/diff.h>
 #include <mmtrace/output.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 
 #include "cli/report-command.h"
 #include "cli/terminal.h"
@@ -66,10 +68,15 @@ static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 /* Why figures of this recording may be wrong; NULL: no reason is known. */
 static const char *find_fault(const struct mmt_report *report)
 {
+	int status = report->command_end.status, number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
 	if (report->completeness.damaged)
 		return "it is damaged";
 	if (report->completeness.incomplete)
 		return "the recorder did not finish";
+	/* It may not have reached the code that leaks. Ctrl-C and SIGTERM end servers. */
+	if (report->command_end.time_ns && number && number != SIGINT && number != SIGTERM)
+		return "its command was killed by a signal";
 	if (report->completeness.lost_events)
 		return "events were lost";
 	if (report->completeness.missed_threads)

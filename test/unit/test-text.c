@@ -2,6 +2,7 @@
 #include <check.h>
 #include <errno.h>
 #include <mmtrace/output.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -2414,7 +2415,6 @@ START_TEST(failures_and_threads)
 }
 END_TEST
 
-/* There is nothing to subtract from rows that are new since the first recording. */
 /* The verdict compares rates that are more than noise, and names what grew. */
 START_TEST(verdict_of_diff)
 {
@@ -2454,6 +2454,42 @@ START_TEST(verdict_of_diff)
 }
 END_TEST
 
+/* What makes the recordings incomparable comes first. */
+START_TEST(diff_of_unequal_recordings)
+{
+	struct mmt_report before = sample_report(), after = sample_report();
+	struct mmt_diff value = {.before = &before, .after = &after, .longer_ns = INT64_C(40000000000)};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	before.start_ns = after.start_ns = 0;
+	before.end_ns = before.to_ns = 2000000000;
+	after.end_ns = after.to_ns = 42000000000;
+	before.growth.verdict = after.growth.verdict = MMT_VERDICT_GROWING;
+	after.command_end = (struct mmt_command_end){.time_ns = 41000000000, .pid = 99999, .status = SIGSEGV};
+	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	ck_assert_ptr_eq(strstr(text, "second recording: KILLED: the command was killed by SIGSEGV "), text);
+	ASSERT_HAS(text, "\nThe first recording is too short to compare (2.0 s): ");
+	ASSERT_ABSENT(text, "NO FASTER");
+	free(text);
+	value.rated = true;
+	value.longer_ns = -value.longer_ns;
+	after.command_end.status = SIGTERM;
+	before.to_ns -= 500000000;
+	stream = open_memstream(&text, &size);
+	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	ASSERT_ABSENT(text, "KILLED");
+	ASSERT_HAS(text, "NO FASTER");
+	ASSERT_HAS(text, "\nAs of 500 ms before the end of the first recording: what was freed after that counts.\n");
+	ASSERT_HAS(text, "\nThe first recording is 40.0 s longer: a leak that grows as fast in both is no change.\n");
+	free(text);
+}
+END_TEST
+
+/* There is nothing to subtract from rows that are new since the first recording. */
 START_TEST(diff_of_one_process)
 {
 	struct mmt_report before = sample_report(), after = sample_report();
@@ -2511,6 +2547,7 @@ START_TEST(diff_of_one_process)
 		   "-40.00 MiB between the recordings, +1.00 MiB in the second\n"
 		   "  swap: 0 B when the first ended, 40.00 MiB when the second began, 45.00 MiB at its end: "
 		   "+40.00 MiB between the recordings, +5.00 MiB in the second\n");
+	ASSERT_HAS(text, "NO FASTER: RSS level in the second recording, level in the first; RSS -40.00 MiB between them.\n");
 	ASSERT_HAS(text, "\n    -40.00 MiB  the heap (brk)");
 	ASSERT_HAS(text, "\n    +40.00 MiB  in swap, not in RSS: ");
 	free(text);
@@ -2564,6 +2601,7 @@ Suite *test_suite(void)
 			commits_elsewhere_and_lost_calls, names_classes_and_windows, failures_and_threads, formats,
 			diff);
 	tcase_add_loop_test(cases, verdict_of_diff, 0, 8);
+	tcase_add_test(cases, diff_of_unequal_recordings);
 	tcase_add_test(cases, diff_of_one_process);
 	return suite;
 }

@@ -126,12 +126,29 @@ START_TEST(incomplete_recordings)
 }
 END_TEST
 
+/* A command that crashed may not have reached its leak; that it failed is what `record` returned. */
+START_TEST(failed_commands)
+{
+	struct mmt_report sound = sample_report(), report = sample_report();
+
+	sound.processes = report.processes = &recordings[0].process;
+	sound.process_count = report.process_count = 1;
+	report.command_end = (struct mmt_command_end){.time_ns = 1, .status = SIGSEGV};
+	ck_assert_int_eq(check(&sound, &report, true, 1 << 20), EXIT_UNUSABLE);
+	ck_assert_int_eq(check(&report, &sound, true, 1 << 20), EXIT_UNUSABLE);
+	report.command_end.status = SIGTERM;
+	ck_assert_int_eq(check(&sound, &report, true, 1 << 20), EXIT_OK);
+	report.command_end.status = 1 << 8;
+	ck_assert_int_eq(check(&sound, &report, true, 1 << 20), EXIT_OK);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("threshold");
 	TCase *cases = add_tcase(suite, "threshold");
 
-	tcase_add_tests(cases, growth, growth_of_memory, growth_of_swap);
+	tcase_add_tests(cases, growth, growth_of_memory, growth_of_swap, failed_commands);
 	tcase_add_loop_test(cases, incomplete_recordings, 0, (int)(sizeof(recordings) / sizeof(recordings[0])));
 	return suite;
 }

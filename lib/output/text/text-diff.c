@@ -368,6 +368,9 @@ struct mmt_error *mmt_diff_write_text(const struct mmt_diff *diff, const struct 
 	}
 	if (text.lines)
 		text_end_line(&text);
+	/* What a program does not reach when it crashes is no improvement. */
+	text_command_end(&text, diff->before, "first recording: ", false);
+	text_command_end(&text, diff->after, "second recording: ", false);
 	text_diff_verdict(&text, diff);
 	put_moments(&text, diff);
 	put_sums(&text, diff);

@@ -501,8 +501,7 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 	text_end_sentence(text, TEXT_PLAIN, 2 * TEXT_INDENT);
 }
 
-/* Ctrl-C and SIGTERM are no failures, and an OOM kill has its own line. */
-static void put_command_end(struct text *text, const struct mmt_report *report, bool oom_killed)
+void text_command_end(struct text *text, const struct mmt_report *report, const char *before, bool oom_killed)
 {
 	const struct mmt_command_end *end = &report->command_end;
 	int number = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
@@ -515,7 +514,7 @@ static void put_command_end(struct text *text, const struct mmt_report *report, 
 		if (process->pid == end->pid)
 			command = process;
 	}
-	text_add(text, "%s", number ? "KILLED: " : "");
+	text_add(text, "%s%s", before, number ? "KILLED: " : "");
 	if (command)
 		text_add_process(text, command);
 	else
@@ -556,7 +555,7 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 		text_add(text, "OOM-KILLED: %u more; --json has all", shown - OOM_KILLS_SHOWN);
 		text_end_sentence(text, TEXT_BAD, TEXT_LINE_INDENT);
 	}
-	put_command_end(text, report, command_killed);
+	text_command_end(text, report, "", command_killed);
 }
 
 void text_verdict(struct text *text, const struct mmt_report *report)

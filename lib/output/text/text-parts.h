@@ -97,6 +97,8 @@ void text_put_shares(struct text *text, const struct mmt_report *report);
 void text_put_growth_of_ended(struct text *text, const struct mmt_report *report);
 
 /* Processes, duration and resident sizes; the verdict. */
+/* How a command of mmtrace failed. Ctrl-C and SIGTERM are no failures, and an OOM kill has its own line. */
+void text_command_end(struct text *text, const struct mmt_report *report, const char *before, bool oom_killed);
 void text_verdict(struct text *text, const struct mmt_report *report);
 /* Where the growth is: above the causes if these do not show it, and otherwise below. */
 void text_growth_above(struct text *text, const struct mmt_report *report);
