@@ -34,6 +34,6 @@ for scope in "${cpu_scopes[@]}"; do
 	expect_check 0
 	echo "$cpus CPUs, $threads threads, --scope $scope: $descriptors descriptors, rings of $((ring_bytes >> 10)) KiB," \
 		"$(grep -oE 'in [0-9.,]+ m?s' record.log | head -1)"
-	[ "$descriptors" -le $((30 * (cpus + 1))) ] || fail "$descriptors descriptors"
+	[ "$descriptors" -le $((36 * (cpus + 1))) ] || fail "$descriptors descriptors"
 	[ "$ring_bytes" -le $(((240 << 20) + 3 * cpus * 4096)) ] || fail "rings of $ring_bytes bytes"
 done

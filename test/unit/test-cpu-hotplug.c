@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* CPUs that come online during recording. */
 #include <check.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "capture/perf/cpu-hotplug.h"
+#include "capture/procfs/proc.h"
 #include "support/suite.h"
 
 static struct cpu_watch watch;
@@ -75,13 +79,17 @@ END_TEST
 /* The kernel has closed the events of all CPUs but the first. */
 START_TEST(the_machine_was_suspended)
 {
+	CLEANUP(free) char *text = NULL;
+	/* In suspend to idle, the default of many machines, CPUs stay online. */
+	bool closed = _i && (text_file_read(-1, "/sys/power/mem_sleep", &text) < 0 || !strstr(text, "[s2idle]"));
+
 	note("0-3", "0-2", _i);
 	note_after("0-3", "0-2", _i, 5000001000);
 	ck_assert_uint_eq(watch.missed.count, 0);
 	note_after("0-3", "0-2", _i, 7000000000);
-	ck_assert_uint_eq(watch.missed.count, _i ? 2 : 0);
+	ck_assert_uint_eq(watch.missed.count, closed ? 2 : 0);
 	note_after("0-3", "0-3", _i, 7000000000);
-	ck_assert_uint_eq(watch.missed.count, _i ? 3 : 0);
+	ck_assert_uint_eq(watch.missed.count, closed ? 3 : _i ? 1 : 0);
 }
 END_TEST
 

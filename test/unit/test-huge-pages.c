@@ -36,10 +36,26 @@ static bool make_huge(uint8_t *memory, size_t count)
 	return !madvise(memory, count * HUGE_BYTES, MADV_COLLAPSE);
 }
 
+/* Finds the huge pages of these ranges in the reader's `huge`. */
+static void read_huge(struct residency_reader *reader, const struct mapped_range *ranges, size_t count)
+{
+	struct process_residency residency = {0};
+
+	reader->wants[PAGES_HUGE] = true;
+	reader->found[PAGES_HUGE].runs.count = 0;
+	ck_assert_ptr_null(residency_read_ranges(reader, ranges, count, &residency));
+	ck_assert(!reader->gave_up);
+	vector_deinit(&residency.runs);
+}
+
+/* The first reading shows whether the kernel has PAGEMAP_SCAN. */
 static void open_pages(struct residency_reader *reader, pid_t pid)
 {
+	uint64_t page = (uint64_t)(uintptr_t)&suite_create & ~4095ull;
+
 	residency_take(reader, NULL, pid, process_file_open(NULL, pid, "pagemap"));
 	ck_assert_int_ge(reader->fd, 0);
+	read_huge(reader, &(struct mapped_range){page, page + 4096, true, false}, 1);
 }
 
 /* False: this kernel or machine has no huge pages, or does not show them. */
@@ -52,18 +68,6 @@ static bool open_full_huge(size_t count, uint8_t **memory_ret, struct residency_
 		return false;
 	open_pages(reader, getpid());
 	return reader->scan;
-}
-
-/* Finds the huge pages of these ranges in the reader's `huge`. */
-static void read_huge(struct residency_reader *reader, const struct mapped_range *ranges, size_t count)
-{
-	struct process_residency residency = {0};
-
-	reader->wants[PAGES_HUGE] = true;
-	reader->found[PAGES_HUGE].runs.count = 0;
-	ck_assert_ptr_null(residency_read_ranges(reader, ranges, count, &residency));
-	ck_assert(!reader->gave_up);
-	vector_deinit(&residency.runs);
 }
 
 static struct process_huge_pages sample(struct residency_reader *reader, uint64_t end_ns)

@@ -14,13 +14,13 @@
 
 static const struct command command = {.name = "diff"};
 
-static int check(struct mmt_report *before, struct mmt_report *after, bool given, uint64_t fail_above)
+static int check(const struct mmt_report *before, const struct mmt_report *after, bool given, uint64_t fail_above)
 {
 	const struct mmt_diff value = {.before = before, .after = after, .bytes = -4904, .growth_bytes = 4096};
 	const struct diff_settings settings = {
 	    .ended = {before, after}, .fail_above_given = given, .fail_above = fail_above};
 
-	return check_growth(&command, &settings, (struct mmt_report *[]){before, after}, &value);
+	return check_growth(&command, &settings, &value);
 }
 
 START_TEST(growth)
@@ -44,7 +44,7 @@ static int check_memory(uint64_t committed_bytes, struct mmt_growth before, stru
 
 	first.growth = before;
 	second.growth = after;
-	return check_growth(&command, &settings, (struct mmt_report *[]){&first, &second}, &value);
+	return check_growth(&command, &settings, &value);
 }
 
 /* Memory made accessible in older mappings, and memory that no recorded stack accounts for. */
