@@ -249,6 +249,12 @@ static void put_advice(const struct record_end *end)
 			put_counted(lines[i].before, lines[i].count, lines[i].singular, lines[i].plural,
 				    lines[i].after);
 	}
+	if (summary->left_running) {
+		put_counted("  ", summary->left_running, "process", "processes",
+			    " of the command still running, but not recorded any more");
+		fprintf(stderr, ": record -p %d%s, or -G for a service\n", (int)summary->left_running_pid,
+			summary->left_running > 1 ? " and others" : "");
+	}
 	if (summary->restricted)
 		fputs("  recorded without CAP_PERFMON: vfork children, which share their parent's memory, are treated "
 		      "as copies of it\n",

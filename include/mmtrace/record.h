@@ -205,6 +205,8 @@ struct mmt_record_summary {
 	uint64_t oom_kills; /* recorded processes that the kernel's OOM killer ended; 0, too, without CAP_PERFMON */
 	pid_t oom_pid;	    /* the first of them */
 	char oom_name[16];
+	uint64_t left_running;	/* recorded processes that were running when the command had ended */
+	pid_t left_running_pid; /* one of them */
 	int command_status; /* wait status of the command if it has ended; otherwise -1 */
 };
 

@@ -627,6 +627,18 @@ static bool note_command_end(struct recorder *recorder, uint64_t time_ns)
 	return status >= 0;
 }
 
+static void count_left_running(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->processes.items.count; i++) {
+		const struct traced_process *process = recorder->processes.items.items[i];
+
+		if (process->ended || process->pid == recorder->command.pid || proc_has_ended(process->pid))
+			continue;
+		recorder->summary.left_running++;
+		recorder->summary.left_running_pid = process->pid;
+	}
+}
+
 void loop_stop(struct recorder *recorder)
 {
 	const struct unasked *old = &recorder->jobs.runtimes->old_maps;
@@ -641,6 +653,8 @@ void loop_stop(struct recorder *recorder)
 		recorder->stop_requests = 1;
 	process_table_update(&recorder->processes);
 	command_ended = note_command_end(recorder, clock_now_ns());
+	if (command_ended && recorder->summary.end == MMT_RECORD_END_TARGET_ENDED)
+		count_left_running(recorder);
 	recorder_keep_failure(recorder, targets_count_missed(recorder));
 	recorder_keep_failure(recorder, resident_series_read(recorder, true));
 	report_progress(recorder);
