@@ -21,8 +21,7 @@ struct mmt_diff_entry {
 	int64_t bytes, committed_bytes;
 	int64_t count;		      /* change of the number of unfreed mappings */
 	double before_bytes_per_second, after_bytes_per_second; /* unfreed bytes divided by the duration */
-	/* 0: the stacks or names are equal. Otherwise the match is uncertain: how many frames only one of the stacks
-	 * has, or has under another name. */
+	/* 0: equal. Otherwise uncertain: how many frames only one stack has, or has under another name. */
 	size_t differing_frames;
 	/* Of a stack that is new or gone, or NULL: a similar stack of `after`, which has a match, but may include this
 	 * one, because calls were inlined in one of the builds. Its growth counts for the function of that one. */
@@ -33,8 +32,7 @@ struct mmt_diff {
 	const struct mmt_report *before, *after;
 	const struct mmt_diff_entry *entries; /* largest growth first, largest decrease last; without MMT_CHANGE_SAME */
 	size_t entry_count;
-	/* Entries of the other rows: those with MMT_CHANGE_SAME, and those that hold nothing in either report, where
-	 * `change` has no meaning. */
+	/* The other rows: with MMT_CHANGE_SAME, or that hold nothing in either report (`change` means nothing). */
 	const struct mmt_diff_entry *unchanged;
 	size_t unchanged_count;
 	size_t same_count;	/* of `unchanged`: those that hold memory */

@@ -58,13 +58,11 @@ MMT_PUBLIC struct mmt_error *mmt_report_write_html(const struct mmt_report *repo
 MMT_PUBLIC struct mmt_error *mmt_diff_write_html(const struct mmt_diff *diff, const struct mmt_text_options *options,
 						 FILE *stream) MMT_MUST_CHECK;
 
-/* Write one line per event, in time order, with all fields. mmtrace-dump(1) describes the format, which is stable.
- * `progress` may be NULL. */
+/* Write one line per event, in time order: mmtrace-dump(1) has the format, which is stable. `progress` may be NULL. */
 MMT_PUBLIC struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progress,
 				      FILE *stream) MMT_MUST_CHECK;
 
-/* Write untrusted text so that it is safe for terminals and logs: control characters, bidirectional control characters
- * and invalid UTF-8 become \xNN. */
+/* Write untrusted text safely for terminals: control and bidirectional characters and invalid UTF-8 become \xNN. */
 MMT_PUBLIC void mmt_write_escaped(const char *text, FILE *stream);
 
 /* The following functions store a string such as "1.50 GiB", "4.00 KiB" or "12 B" in `text` and return it. */

@@ -353,8 +353,7 @@ struct mmt_failure {
 	struct mmt_limit limit; /* which the first of them met */
 };
 
-/* The user set a mark (see mmt_record_options.mark_fd), or the kernel's OOM killer chose a process, which may be
- * another than the recorded ones. */
+/* A mark of the user (mmt_record_options.mark_fd), or a process chosen by the OOM killer, not always a recorded one. */
 struct mmt_mark {
 	uint64_t number; /* from 1; 0: an OOM kill */
 	uint64_t time_ns;

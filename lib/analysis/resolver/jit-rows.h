@@ -23,8 +23,7 @@ void jit_rows_destroy(struct jit_rows *rows);
  * NULL: unknown, keep the previous one. */
 void jit_rows_use_host(struct jit_rows *rows, const struct cfi_row *host);
 
-/* The row of an address, or of the instruction before a return address: from an analysis, unreliable. `start` of the
- * method, 0: unknown. NULL: none. */
+/* The row of an address, or of the call before it, unreliable. `start` of the method, 0: unknown. NULL: none. */
 const struct cfi_row *jit_rows_find(struct jit_rows *rows, uint64_t start, uint64_t address, bool is_return_address);
 
 /* Whether the function at `start` sets up a frame pointer before `address`. */

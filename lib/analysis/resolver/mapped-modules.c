@@ -172,8 +172,7 @@ static struct module *open_recorded(struct mapped_modules *mapped, const struct 
 
 			if (!is_of_file(record, key, path) || (kept && !record->size))
 				continue;
-			/* The kernel reuses the inode of a deleted file: under another path, only an equal build-id
-			 * proves that it is the same file. */
+			/* Inodes are reused: under another path, only the build-id proves that it is the same file. */
 			if (record != own && (!own->build_id_size || own->build_id_size != record->build_id_size ||
 					      memcmp(own->build_id, record->build_id, own->build_id_size)))
 				continue;

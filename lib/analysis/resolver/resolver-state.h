@@ -14,8 +14,7 @@
 #include "base/vector.h"
 #include "code/unwind/unwind.h"
 
-/* Number of a stack: `frames` innermost first (the caller's numbers), `end` the reason why it ends (part of its
- * identity). INTERN_NONE: out of memory. */
+/* Number of the stack with these frames, innermost first, and this reason why it ends. INTERN_NONE: out of memory. */
 uint32_t stacks_put(struct intern *stacks, const uint32_t *frames, size_t count, uint32_t end);
 
 /* Frames of a stack, valid until the next stacks_put(). */
