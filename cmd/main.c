@@ -44,6 +44,13 @@ const struct command commands[] = {
      LINES("top -p 1234                         a process; h shows the keys",
 	   "top --json --interval 1m --comm app a line of JSON each minute"),
      false},
+    {"trace", cmd_trace, "show each memory call as it happens",
+     LINES("[OPTIONS] -p PID[,PID...]", "[OPTIONS] -- COMMAND [ARGUMENT...]", "[OPTIONS] FILE"),
+     "Record a process, and print a line for each memory call: what was called, and which memory it mapped, freed, moved "
+     "or committed. The line says who mapped that memory, and how long ago.",
+     LINES("trace -p 1234 --min-bytes 1M        large calls of a process",
+	   "trace --failed --stacks 10 -p 1234  who is refused memory"),
+     false},
     {"export", cmd_export, "write a report in the format of another viewer", LINES("[OPTIONS] --format FORMAT [FILE]"),
      "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope, Firefox "
      "Profiler, Perfetto and heaptrack.",

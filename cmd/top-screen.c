@@ -367,13 +367,14 @@ static int show(struct screen *screen, int stop_fd, int recorder_fd)
 	return EXIT_OK;
 }
 
-int top_screen_show(struct top *top, int stop_fd, int recorder_fd)
+int top_screen_show(struct top *top, int stop_fd, int recorder_fd, struct top_report *report)
 {
 	struct sigaction change = {.sa_handler = note_change}, before;
 	struct screen screen = {.top = top, .refresh = true};
 	int status = EXIT_UNUSABLE, reason = 0;
 	sigset_t changes;
 
+	(void)report;
 	sigemptyset(&changes);
 	for (const int *number = (const int[]){SIGWINCH, SIGCONT, SIGTSTP, 0}; *number; number++) {
 		sigaddset(&changes, *number);

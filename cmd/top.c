@@ -20,7 +20,6 @@
 
 #define NUMBER_TEXT 24
 #define REPEAT_MILLISECONDS 2000 /* of a signal that had no effect */
-#define MAX_BYTES_DEFAULT (4ULL << 30)
 
 struct top_recorder {
 	struct top *top;
@@ -32,7 +31,7 @@ struct top_recorder {
 	char path[288];	     /* of the recording in it, and before of the output */
 };
 
-/* Show reports until the recorder ends, the output is closed, or `stop_fd` is readable. Returns the exit status. */
+/* Or until the output is closed. */
 static int show_blocks(struct top *top, int stop_fd, int recorder_fd, struct top_report *report)
 {
 	bool failed = false; /* the last one */
@@ -122,7 +121,7 @@ static void __attribute__((noreturn)) run_recorder(const struct top_recorder *re
 							     bytes_text, "--ready-fd", ready_text, NULL};
 	     *word; word++)
 		line[count++] = *word;
-	if (!top->all_cpus) {
+	if (!top->all_cpus && !top->make) {
 		line[count++] = "--snapshot-interval";
 		line[count++] = "5s";
 	}
@@ -224,8 +223,8 @@ static bool create_files(struct top_recorder *recorder, bool has_screen)
 	const char *parent = getenv("TMPDIR");
 	bool created;
 
-	snprintf(recorder->directory, sizeof(recorder->directory), "%s/mmtrace-top-XXXXXX",
-		 parent && *parent ? parent : "/var/tmp");
+	snprintf(recorder->directory, sizeof(recorder->directory), "%s/mmtrace-%s-XXXXXX",
+		 parent && *parent ? parent : "/var/tmp", recorder->top->command->name);
 	created = mkdtemp(recorder->directory);
 	snprintf(recorder->path, sizeof(recorder->path), "%s/mmtrace.data", recorder->directory);
 	if (created && has_screen) {
@@ -239,11 +238,10 @@ static bool create_files(struct top_recorder *recorder, bool has_screen)
 	return created;
 }
 
-static int top(struct top *top)
+int top_record(struct top *top, bool has_screen, top_show *show)
 {
 	struct top_recorder recorder = {.top = top, .output = -1};
 	struct top_report report = {0};
-	bool has_screen = top_screen_fits(top);
 	int stop_fd = stop_signals_catch(), status = EXIT_UNUSABLE;
 	struct sigaction stop, quit;
 	off_t left, offset = 0;
@@ -256,9 +254,8 @@ static int top(struct top *top)
 	if (stop_fd < 0)
 		message(top->command, "cannot begin: %s", strerror(errno));
 	else if ((top->path && !has_screen) || create_files(&recorder, has_screen))
-		status = !start_recorder(&recorder, stop_fd) ? recorder.status
-			 : has_screen			     ? top_screen_show(top, stop_fd, recorder.pidfd)
-							     : show_blocks(top, stop_fd, recorder.pidfd, &report);
+		status = start_recorder(&recorder, stop_fd) ? show(top, stop_fd, recorder.pidfd, &report)
+							    : recorder.status;
 	(void)top_report_end(&report, true);
 	free(report.text);
 	stop_recorder(&recorder);
@@ -275,8 +272,7 @@ static int top(struct top *top)
 	return top->ended && status == EXIT_OK ? recorder.status : status;
 }
 
-/* Returns the exit status; negative: continue. */
-static int take_arguments(struct top *top, char **arguments, bool is_command)
+int top_take_arguments(struct top *top, char **arguments, bool is_command)
 {
 	if (*arguments && !is_command)
 		return message_usage(top->command, "unexpected argument '%s': pass -- before a command", *arguments);
@@ -291,8 +287,7 @@ static int take_arguments(struct top *top, char **arguments, bool is_command)
 	return -1;
 }
 
-/* The recorder parses them. */
-static const char *take_pids(const char *text, void *words)
+const char *top_parse_pids(const char *text, void *words)
 {
 	return *text ? value_word(text, words) : value_pids(text, NULL);
 }
@@ -303,22 +298,11 @@ int cmd_top(const struct command *command, int argc, char **argv)
 			       .display = DISPLAY_DEFAULTS,
 			       .interval_ns = NS_PER_SECOND,
 			       .guarded_fd = -1,
-			       .max_bytes = MAX_BYTES_DEFAULT};
+			       .max_bytes = TOP_MAX_BYTES};
 	int first = 0, status;
+	bool has_screen;
 	const struct option_entry table[] = {
-	    OPTION('p', "pid", take_pids, &settings.pids, "PID[,PID...]", "attach to these processes",
-		   .group = "What to record"),
-	    OPTION(0, "comm", value_word, &settings.names, "COMM",
-		   "attach to every process with this command name; may be a pattern, and repeated"),
-	    OPTION(0, "tree", value_flag, &settings.tree, NULL,
-		   "also record existing children, and the children of these; with -p or --comm"),
-	    OPTION('G', "cgroup", value_string, &settings.cgroup, "PATH|ID",
-		   "record every process of this control group"),
-	    OPTION('a', "all-cpus", value_flag, &settings.all_cpus, NULL, "record every process, now and later",
-		   .exact = true),
-	    OPTION('o', "output", value_string, &settings.output, "FILE", "keep the recording in FILE"),
-	    OPTION(0, "max-size", value_size, &settings.max_bytes, "SIZE",
-		   "stop recording when SIZE is written (default 4G)"),
+	    TOP_RECORD_OPTIONS(&settings),
 	    OPTION(0, "interval", value_duration, &settings.interval_ns, "TIME", "time between reports (default 1s)",
 		   .group = "What to show"),
 	    OPTION(0, "count", value_count, &settings.count, "N",
@@ -331,9 +315,7 @@ int cmd_top(const struct command *command, int argc, char **argv)
 		   .given = &settings.display.limit_given),
 	    MIN_BYTES_OPTION(&settings.display),
 	    OPTION(0, "json", value_flag, &settings.display.json, NULL, "write a line of JSON for each report"),
-	    OPTION(0, "colour", NULL, &settings.display.colour, "auto|always|never",
-		   "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never",
-		   .alias = "color", .choices = colour_choices),
+	    COLOUR_OPTION(&settings.display),
 	    OPTIONS_END,
 	};
 
@@ -341,9 +323,11 @@ int cmd_top(const struct command *command, int argc, char **argv)
 	settings.display.text.sort = MMT_SORT_MEMORY;
 	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);
 	if (status < 0)
-		status = take_arguments(&settings, argv + first, first > 1 && !strcmp(argv[first - 1], "--"));
-	if (status < 0)
-		status = top(&settings);
+		status = top_take_arguments(&settings, argv + first, first > 1 && !strcmp(argv[first - 1], "--"));
+	if (status < 0) {
+		has_screen = top_screen_fits(&settings);
+		status = top_record(&settings, has_screen, has_screen ? top_screen_show : show_blocks);
+	}
 	report_selection_deinit(&settings.selection);
 	free(settings.pids.items);
 	free(settings.names.items);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the parts of `top` share: its settings, and the reports that it makes one after another. */
+/* What the parts of `top`, and `trace`, share: settings, and processes that read the recording while it grows. */
 #ifndef TOP_H
 #define TOP_H
 
@@ -29,7 +29,40 @@ struct top {
 	uint64_t baseline_ns; /* show what was mapped since this time of the clock; 0: everything */
 	char filter[128];     /* a pattern instead of those of --focus; "": none */
 	int guarded_fd;	      /* the terminal is restored when no process has this open; -1: none */
+	int (*make)(struct top *top, int fd); /* instead of reports */
 };
+
+struct top_report;
+
+/* Show what is recorded until the recorder ends or `stop_fd` is readable. Returns the exit status. */
+typedef int top_show(struct top *top, int stop_fd, int recorder_fd, struct top_report *report);
+
+/* The entries of an option table that select what is recorded. */
+#define TOP_RECORD_OPTIONS(top)                                                                                        \
+	OPTION('p', "pid", top_parse_pids, &(top)->pids, "PID[,PID...]", "attach to these processes",                       \
+	       .group = "What to record"),                                                                             \
+	    OPTION(0, "comm", value_word, &(top)->names, "COMM",                                                       \
+		   "attach to every process with this command name; may be a pattern, and repeated"),                  \
+	    OPTION(0, "tree", value_flag, &(top)->tree, NULL,                                                          \
+		   "also record existing children, and the children of these; with -p or --comm"),                     \
+	    OPTION('G', "cgroup", value_string, &(top)->cgroup, "PATH|ID",                                             \
+		   "record every process of this control group"),                                                      \
+	    OPTION('a', "all-cpus", value_flag, &(top)->all_cpus, NULL, "record every process, now and later",         \
+		   .exact = true),                                                                                     \
+	    OPTION('o', "output", value_string, &(top)->output, "FILE", "keep the recording in FILE"),                 \
+	    OPTION(0, "max-size", value_size, &(top)->max_bytes, "SIZE",                                               \
+		   "stop recording when SIZE is written (default 4G)")
+
+#define TOP_MAX_BYTES (4ULL << 30)
+
+/* For PIDs, which the recorder parses. */
+const char *top_parse_pids(const char *text, void *words);
+
+/* Takes the command after the options. Returns the exit status; negative: continue. */
+int top_take_arguments(struct top *top, char **arguments, bool is_command);
+
+/* Record, and show that, on a screen or not. Returns the exit status. */
+int top_record(struct top *top, bool has_screen, top_show *show);
 
 uint64_t top_now_ns(void);
 
@@ -61,7 +94,7 @@ int top_report_end(struct top_report *report, bool early);
 /* Whether standard output is a terminal that can show a screen. */
 bool top_screen_fits(const struct top *top);
 
-/* Show reports until the user quits or `stop_fd` is readable. Returns the exit status. */
-int top_screen_show(struct top *top, int stop_fd, int recorder_fd);
+/* Show reports until the user quits. */
+top_show top_screen_show;
 
 #endif

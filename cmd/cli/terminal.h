@@ -35,6 +35,11 @@ struct display {
 	OPTION(0, "min-bytes", value_size, &(display)->text.min_bytes, "SIZE", "hide stacks with less than SIZE",      \
 	       .rare = true)
 
+#define COLOUR_OPTION(display)                                                                                         \
+	OPTION(0, "colour", NULL, &(display)->colour, "auto|always|never",                                             \
+	       "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never", .alias = "color",  \
+	       .choices = colour_choices, .rare = true)
+
 /* The entries of an option table; more may stand before and after. */
 #define DISPLAY_OPTIONS(display)                                                                                       \
 	OPTION(0, "json", value_flag, &(display)->json, NULL, "write JSON; every stack unless --limit is given"),      \
@@ -49,9 +54,7 @@ struct display {
 		   .rare = true),                                                                                      \
 	    OPTION(0, "no-pager", value_flag, &(display)->no_pager, NULL, "write straight to the terminal",            \
 		   .rare = true),                                                                                      \
-	    OPTION(0, "colour", NULL, &(display)->colour, "auto|always|never",                                         \
-		   "when to use colour: auto (on a terminal, unless NO_COLOR is set), always or never",                \
-		   .alias = "color", .choices = colour_choices, .rare = true)
+	    COLOUR_OPTION(display)
 
 #define DISPLAY_DEFAULTS                                                                                               \
 	{                                                                                                              \

@@ -53,6 +53,23 @@ uint64_t call_bytes_asked(enum call call, const uint64_t arguments[6], int64_t r
 	return description->length ? arguments[description->length - 1] : 0;
 }
 
+const char *call_advice_name(uint64_t advice)
+{
+	static const char *const names[] = {
+	    [0] = "MADV_NORMAL",	   [1] = "MADV_RANDOM",		[2] = "MADV_SEQUENTIAL",
+	    [3] = "MADV_WILLNEED",	   [4] = "MADV_DONTNEED",	[8] = "MADV_FREE",
+	    [9] = "MADV_REMOVE",	   [10] = "MADV_DONTFORK",	[11] = "MADV_DOFORK",
+	    [12] = "MADV_MERGEABLE",	   [13] = "MADV_UNMERGEABLE",	[14] = "MADV_HUGEPAGE",
+	    [15] = "MADV_NOHUGEPAGE",	   [16] = "MADV_DONTDUMP",	[17] = "MADV_DODUMP",
+	    [18] = "MADV_WIPEONFORK",	   [19] = "MADV_KEEPONFORK",	[20] = "MADV_COLD",
+	    [21] = "MADV_PAGEOUT",	   [22] = "MADV_POPULATE_READ", [23] = "MADV_POPULATE_WRITE",
+	    [24] = "MADV_DONTNEED_LOCKED", [25] = "MADV_COLLAPSE",	[102] = "MADV_GUARD_INSTALL",
+	    [103] = "MADV_GUARD_REMOVE",
+	};
+
+	return (uint32_t)advice < sizeof(names) / sizeof(*names) ? names[(uint32_t)advice] : NULL;
+}
+
 bool call_find(const char *name, enum call *call_ret)
 {
 	for (unsigned i = 0; i < CALL_KINDS; i++) {

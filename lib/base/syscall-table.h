@@ -35,6 +35,7 @@ struct call_description {
 	enum call_effect effect;
 	enum call_place place;
 	unsigned arguments;	 /* number of arguments */
+	const char *kinds;	 /* a letter for each: address, number (or int), PROT_*, MAP_*, MREMAP_*, SHM_*, MADV_* */
 	unsigned length;	 /* number of the argument that is the size of the memory */
 	unsigned conditional;	 /* number of the argument that it reads only with one of the flags in `condition` */
 	unsigned flags;		 /* number of the flags argument */
@@ -49,44 +50,46 @@ struct call_description {
 	bool mmap2;	 /* the kernel writes MMAP2 records about its range */
 };
 
+#define ARGUMENTS(kinds_) .kinds = kinds_, .arguments = sizeof(kinds_) - 1
+
 /* CALL(constant, syscall, rule, fields of struct call_description) */
 /* clang-format off */
 #define CALL_TABLE(CALL)                                                                                               \
 	/* MAP_FIXED, MAP_FIXED_NOREPLACE: see call_reads_first_argument(). */                                         \
-	CALL(MMAP, mmap, mmap, .effect = CALL_MAPS, .place = CALL_AT_RESULT, .arguments = 6, .length = 2,              \
+	CALL(MMAP, mmap, mmap, .effect = CALL_MAPS, .place = CALL_AT_RESULT, ARGUMENTS("anPMix"), .length = 2,         \
 	     .entry_filter = "flags & 0x100010",                                                                       \
 	     .counter = MMT_COUNT_MMAP, .mmap2 = true, .missing = "new mappings are missing")                          \
-	CALL(MUNMAP, munmap, munmap, .effect = CALL_RELEASES, .arguments = 2, .length = 2,                             \
+	CALL(MUNMAP, munmap, munmap, .effect = CALL_RELEASES, ARGUMENTS("an"), .length = 2,                            \
 	     .counter = MMT_COUNT_MUNMAP,                                                                              \
 	     .missing = "no unmapping is recorded, so all memory looks unfreed")                                       \
-	CALL(MREMAP, mremap, mremap, .effect = CALL_MAPS, .arguments = 5, .length = 3, .conditional = 5, .flags = 4,   \
+	CALL(MREMAP, mremap, mremap, .effect = CALL_MAPS, ARGUMENTS("annRa"), .length = 3, .conditional = 5, .flags = 4,\
 	     .condition = MREMAP_FIXED | MREMAP_DONTUNMAP, .counter = MMT_COUNT_MREMAP,                                \
 	     .missing = "mappings that grow, shrink or move are wrong")                                                \
-	CALL(BRK, brk, brk, .effect = CALL_MAPS, .place = CALL_BELOW_RESULT, .arguments = 1,                           \
+	CALL(BRK, brk, brk, .effect = CALL_MAPS, .place = CALL_BELOW_RESULT, ARGUMENTS("a"),                           \
 	     .counter = MMT_COUNT_BRK, .mmap2 = true, .missing = "growth of the heap is missing")                      \
-	CALL(MPROTECT, mprotect, mprotect, .effect = CALL_PROTECTS, .arguments = 3, .length = 2,                       \
+	CALL(MPROTECT, mprotect, mprotect, .effect = CALL_PROTECTS, ARGUMENTS("anP"), .length = 2,                     \
 	     .counter = MMT_COUNT_MPROTECT, .mmap2 = true,                                                             \
 	     .missing = "reserved memory that was made accessible still counts as reserved")                           \
-	CALL(PKEY_MPROTECT, pkey_mprotect, mprotect, .effect = CALL_PROTECTS, .arguments = 4, .length = 2,             \
+	CALL(PKEY_MPROTECT, pkey_mprotect, mprotect, .effect = CALL_PROTECTS, ARGUMENTS("anPi"), .length = 2,          \
 	     .counter = MMT_COUNT_MPROTECT, .mmap2 = true, .rare = true)                                               \
-	CALL(SHMAT, shmat, shmat, .effect = CALL_MAPS, .place = CALL_AT_RESULT, .arguments = 3,                        \
+	CALL(SHMAT, shmat, shmat, .effect = CALL_MAPS, .place = CALL_AT_RESULT, ARGUMENTS("iaS"),                      \
 	     .counter = MMT_COUNT_SHMAT, .mmap2 = true, .rare = true,                                                  \
 	     .missing = "System V shared memory is missing")                                                           \
-	CALL(SHMDT, shmdt, shmdt, .effect = CALL_RELEASES, .arguments = 1, .counter = MMT_COUNT_SHMDT, .rare = true)   \
-	CALL(REMAP_FILE_PAGES, remap_file_pages, remap_file_pages, .effect = CALL_MAPS, .arguments = 5, .length = 2,   \
+	CALL(SHMDT, shmdt, shmdt, .effect = CALL_RELEASES, ARGUMENTS("a"), .counter = MMT_COUNT_SHMDT, .rare = true)   \
+	CALL(REMAP_FILE_PAGES, remap_file_pages, remap_file_pages, .effect = CALL_MAPS, ARGUMENTS("anPnM"), .length = 2,\
 	     .counter = MMT_COUNT_OTHER_CALLS, .mmap2 = true, .rare = true)                                            \
-	CALL(IO_SETUP, io_setup, io_setup, .effect = CALL_MAPS, .arguments = 2, .counter = MMT_COUNT_OTHER_CALLS,      \
+	CALL(IO_SETUP, io_setup, io_setup, .effect = CALL_MAPS, ARGUMENTS("na"), .counter = MMT_COUNT_OTHER_CALLS,     \
 	     .rare = true)                                                                                             \
-	CALL(IO_DESTROY, io_destroy, io_destroy, .effect = CALL_RELEASES, .arguments = 1,                              \
+	CALL(IO_DESTROY, io_destroy, io_destroy, .effect = CALL_RELEASES, ARGUMENTS("a"),                              \
 	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true)                                                           \
 	/* MADV_DONTFORK, MADV_DOFORK: the int that a syscall takes has no other bits set in its register. ENOMEM: the    \
 	   range has a hole, around which the advice was taken. */                                                        \
-	CALL(MADVISE, madvise, madvise, .effect = CALL_MARKS, .arguments = 3, .length = 2, .advice = 3,                \
+	CALL(MADVISE, madvise, madvise, .effect = CALL_MARKS, ARGUMENTS("anA"), .length = 2, .advice = 3,              \
 	     .counter = MMT_COUNT_MADVISE, .rare = true, .at_entry = true,                                             \
 	     .filter = "behavior == 10 || behavior == 11", .exit_filter = "ret == 0 || ret == -12")                                                             \
-	CALL(MSEAL, mseal, mseal, .effect = CALL_MARKS, .arguments = 3, .length = 2,                                   \
+	CALL(MSEAL, mseal, mseal, .effect = CALL_MARKS, ARGUMENTS("anx"), .length = 2,                                 \
 	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true, .filter = "ret == 0")                                     \
-	CALL(PROCESS_MADVISE, process_madvise, process_madvise, .effect = CALL_MARKS, .arguments = 5, .advice = 4,     \
+	CALL(PROCESS_MADVISE, process_madvise, process_madvise, .effect = CALL_MARKS, ARGUMENTS("ianAx"), .advice = 4, \
 	     .counter = MMT_COUNT_PROCESS_MADVISE, .rare = true, .unrecorded = true,                                   \
 	     .unknown = "the ranges that they gave back are not known")
 /* clang-format on */
@@ -137,6 +140,9 @@ int32_t call_errno(enum call call, int64_t result);
 
 /* The number of bytes that a call requested; for brk, those that it did not get. 0: not known. */
 uint64_t call_bytes_asked(enum call call, const uint64_t arguments[6], int64_t result);
+
+/* "MADV_DONTNEED"; NULL: it has no name. */
+const char *call_advice_name(uint64_t advice);
 
 /* False: the table has no such call. */
 bool call_find(const char *name, enum call *call_ret);

@@ -64,24 +64,12 @@ static void print_stack(FILE *stream, const char *const *names, const struct eve
 
 static void print_call(FILE *stream, const struct event *event)
 {
-	static const char *const names[] = {
-	    [0] = "MADV_NORMAL",	   [1] = "MADV_RANDOM",		[2] = "MADV_SEQUENTIAL",
-	    [3] = "MADV_WILLNEED",	   [4] = "MADV_DONTNEED",	[8] = "MADV_FREE",
-	    [9] = "MADV_REMOVE",	   [10] = "MADV_DONTFORK",	[11] = "MADV_DOFORK",
-	    [12] = "MADV_MERGEABLE",	   [13] = "MADV_UNMERGEABLE",	[14] = "MADV_HUGEPAGE",
-	    [15] = "MADV_NOHUGEPAGE",	   [16] = "MADV_DONTDUMP",	[17] = "MADV_DODUMP",
-	    [18] = "MADV_WIPEONFORK",	   [19] = "MADV_KEEPONFORK",	[20] = "MADV_COLD",
-	    [21] = "MADV_PAGEOUT",	   [22] = "MADV_POPULATE_READ", [23] = "MADV_POPULATE_WRITE",
-	    [24] = "MADV_DONTNEED_LOCKED", [25] = "MADV_COLLAPSE",	[102] = "MADV_GUARD_INSTALL",
-	    [103] = "MADV_GUARD_REMOVE",
-	};
 	const struct call_description *description = call_describe(event->call.call);
 
 	fprintf(stream, " %s(", description->name);
 	for (unsigned i = 0; event->call.has_arguments && i < description->arguments; i++) {
 		uint64_t argument = event->call.arguments[i];
-		bool is_advice = description->advice == i + 1 && (uint32_t)argument < sizeof(names) / sizeof(*names);
-		const char *name = is_advice ? names[(uint32_t)argument] : NULL;
+		const char *name = description->advice == i + 1 ? call_advice_name(argument) : NULL;
 
 		fputs(i ? ", " : "", stream);
 		if (name)

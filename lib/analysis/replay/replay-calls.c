@@ -19,17 +19,19 @@ static struct mmt_error *count_failure(struct replay *replay, const struct proce
 				       uint32_t stack)
 {
 	enum call call = event->call.call;
-	struct failure failure = {.stack = stack,
-				  .process = process->index,
-				  .call = call_describe(call)->counter,
-				  .error = call_errno(call, event->call.result),
-				  .count = 1,
-				  .asked_bytes = call_bytes_asked(call, event->call.arguments, event->call.result),
-				  .first_ns = event->time_ns,
-				  .last_ns = event->time_ns};
-	struct mmt_error *error = refused_calls_describe(replay, process, event, &failure.refused);
+	struct failure *failure = &replay->failure;
+	struct mmt_error *error;
 
-	return error ? error : ledger_fail(&replay->ledger, &failure);
+	*failure = (struct failure){.stack = stack,
+				    .process = process->index,
+				    .call = call_describe(call)->counter,
+				    .error = call_errno(call, event->call.result),
+				    .count = 1,
+				    .asked_bytes = call_bytes_asked(call, event->call.arguments, event->call.result),
+				    .first_ns = event->time_ns,
+				    .last_ns = event->time_ns};
+	error = refused_calls_describe(replay, process, event, &failure->refused);
+	return error ? error : ledger_fail(&replay->ledger, failure);
 }
 
 uint32_t replay_calls_kind(const struct replay *replay, const struct space_interval *interval)
@@ -167,7 +169,10 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	if (error)
 		return error;
 	replay->applying_thread = state->number;
+	replay->applying_stack = stack;
+	replay->applying = true;
 	error = space_apply(process->space, &call);
+	replay->applying = false;
 	replay_mmap2_forget(replay, state);
 	if (!error)
 		error = note_code(replay, process->space, event);
@@ -177,8 +182,9 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	if (!touched_pages_apply(replay, process, event))
 		return &error_no_memory;
 	if (replay->watch.call)
-		replay->watch.call(replay->watch.context, replay, process, event);
-	if (replay->watch.moved && call.kind == CALL_MREMAP && call.result > 0 && (uint64_t)call.result != arguments[0])
+		error = replay->watch.call(replay->watch.context, replay, process, event);
+	if (!error && replay->watch.moved && call.kind == CALL_MREMAP && call.result > 0 &&
+	    (uint64_t)call.result != arguments[0])
 		error = replay->watch.moved(replay->watch.pages_context, replay, process, event);
 	if (!error && replay->finds_stacks)
 		error = call_stacks_applied(replay, state, process, event, needs_stack);

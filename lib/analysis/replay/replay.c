@@ -28,6 +28,13 @@ static void keep_error(struct replay *replay, struct mmt_error *error)
 		mmt_error_destroy(error);
 }
 
+static inline void watch_change(const struct replay *replay, enum replay_change change,
+				const struct space_interval *interval, uint64_t bytes)
+{
+	if (replay->watch.change && replay->applying)
+		replay->watch.change(replay->watch.context, replay, change, interval, bytes);
+}
+
 static uint32_t on_found(void *context, const struct space_interval *interval)
 {
 	const struct observed *observed = context;
@@ -51,6 +58,7 @@ static void on_allocated(void *context, const struct space_interval *interval)
 		ledger_reserved(&replay->ledger, interval->allocation, interval->end - interval->start);
 	if (interval->commit != COMMIT_WITH_ALLOCATION)
 		ledger_uncommitted(&replay->ledger, interval->allocation, interval->end - interval->start, true);
+	watch_change(replay, REPLAY_MAPPED, interval, interval->end - interval->start);
 }
 
 static void on_protected(void *context, const struct space_interval *interval, uint32_t commit_before)
@@ -66,6 +74,7 @@ static void on_protected(void *context, const struct space_interval *interval, u
 		ledger_uncommitted(ledger, interval->allocation, -bytes, false);
 	else if (commit_before == COMMIT_WITH_ALLOCATION)
 		ledger_uncommitted(ledger, interval->allocation, bytes, false);
+	watch_change(observed->replay, REPLAY_PROTECTED, interval, bytes);
 }
 
 static void on_released(void *context, const struct space_interval *interval, uint64_t bytes,
@@ -75,6 +84,7 @@ static void on_released(void *context, const struct space_interval *interval, ui
 	struct replay *replay = observed->replay;
 	uint32_t releaser = by && by->thread != -1 ? replay->applying_thread : LEDGER_NO_THREAD;
 
+	watch_change(replay, REPLAY_RELEASED, interval, bytes);
 	if (by && by->kind == CALL_MMAP && !interval->attributes.protection)
 		ledger_replaces(&replay->ledger, by->allocation, interval->allocation);
 	if (!interval->attributes.protection)

@@ -26,10 +26,16 @@
 
 struct replay;
 
+/* What a call does to an interval. */
+enum replay_change { REPLAY_MAPPED, REPLAY_RELEASED, REPLAY_PROTECTED };
+
 /* Callbacks for inspecting the model during the pass. */
 struct replay_watch {
-	/* Called after each call has been applied. */
-	void (*call)(void *context, struct replay *replay, struct process *process, const struct event *event);
+	/* Called after each call has been applied, and before that for each change that it makes. */
+	struct mmt_error *(*call)(void *context, struct replay *replay, const struct process *process,
+				  const struct event *event);
+	void (*change)(void *context, const struct replay *replay, enum replay_change change,
+		       const struct space_interval *interval, uint64_t bytes);
 	/* Called before the first event at or after `timestamp_ns`, which it sets again; at first 0, for any event. */
 	struct mmt_error *(*timestamp)(void *context, struct replay *replay, uint64_t time_ns);
 	uint64_t timestamp_ns;
@@ -70,7 +76,10 @@ struct replay {
 	uint32_t lost_stack;  /* number of the stack of lost calls, see ledger_found() */
 	uint32_t no_stack;
 	uint64_t stacks_max, stacks_left_out;	     /* calls with a later stack count as without one; how many */
-	uint32_t applying_thread;		     /* number of the thread whose call is being applied */
+	bool applying;				     /* a call; the next three are of the last one */
+	uint32_t applying_thread;		     /* its number */
+	uint32_t applying_stack;
+	struct failure failure;			     /* if it has failed */
 	struct mmt_error *observer_error;	     /* the first error: observers cannot return errors */
 	VECTOR(const struct thread *) threads;	     /* indexed by allocation.thread; ended ones, too */
 	VECTOR(struct thread_state *) thread_states; /* of live threads */

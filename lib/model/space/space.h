@@ -180,6 +180,9 @@ void space_exec(struct space *space);
  * caller requests it: a seccomp filter with errno 0, or a tracer, answered instead. */
 bool space_call_is_faked(enum call call, const uint64_t arguments[6], int64_t result);
 
+/* Whether such a call of madvise() gives pages back. */
+bool space_advice_gives_back(uint32_t advice);
+
 /* Apply a call that returned. Fails only when out of memory: impossible arguments change nothing. */
 struct mmt_error *space_apply(struct space *space, const struct space_call *call) MMT_MUST_CHECK;
 

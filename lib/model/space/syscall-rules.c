@@ -345,6 +345,12 @@ static void change_dontfork(void *context, struct space_interval *interval)
 	interval->attributes.dontfork = *(const bool *)context;
 }
 
+bool space_advice_gives_back(uint32_t advice)
+{
+	return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_FREE ||
+	       advice == MADV_REMOVE || advice == MADV_PAGEOUT;
+}
+
 /* With a hole in the range the call fails with ENOMEM, after it has processed all mappings in the range. */
 static bool apply_madvise(struct space *space, const struct space_call *call)
 {
@@ -358,8 +364,7 @@ static bool apply_madvise(struct space *space, const struct space_call *call)
 		return true;
 	if (dontfork || advice == MADV_DOFORK)
 		return space_calls_change(space, range.start, range.end, change_dontfork, &dontfork);
-	if (advice != MADV_DONTNEED && advice != MADV_DONTNEED_LOCKED && advice != MADV_FREE && advice != MADV_REMOVE &&
-	    advice != MADV_PAGEOUT)
+	if (!space_advice_gives_back(advice))
 		return true;
 	for (uint64_t position = range.start; intervals_next_part(&space->mapped, &position, range.end, &part);)
 		space->counts.given_back_bytes += part.end - part.start;

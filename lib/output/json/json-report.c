@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
+#include <mmtrace/trace.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "output/json/json-document.h"
@@ -537,6 +539,48 @@ struct mmt_error *mmt_diff_write_json(const struct mmt_diff *it, const struct mm
 		error = document_finish(document);
 	}
 	free(selection.entries);
+	document_destroy(document);
+	return error;
+}
+
+static void put_call_stack(struct document *document, const struct mmt_row *it, bool stacks)
+{
+	bool whole = stacks || it->origin >= it->frame_count;
+
+	document_string(document, "class", mmt_class_name(it->memory_class));
+	document_string(document, "pattern", mmt_pattern_name(it->pattern));
+	PUT_MEMBER(file)
+	put_stack(document, it->stack_end, it->hidden_frame_count, it->frames + (whole ? 0 : it->origin),
+		  whole ? it->frame_count : 1);
+}
+
+struct mmt_error *mmt_traced_call_write_json(const struct mmt_traced_call *it, bool stacks, FILE *stream)
+{
+	struct document *document;
+	struct mmt_error *error = document_create(stream, DOCUMENT_COMPACT, &document);
+
+	if (error)
+		return error;
+	PUT_MEMBER(time_ns)
+	put_unsigned(document, "realtime_ns", it->realtime_ns, it->realtime_ns);
+	document_signed(document, "pid", it->thread.pid);
+	document_signed(document, "tid", it->thread.tid);
+	document_string(document, "thread", it->thread.name);
+	document_string(document, "call", it->name);
+	document_each(document, "arguments", i, it->argument_count)
+		document_address(document, NULL, it->arguments[i]);
+	document_address(document, "result", (uint64_t)it->result);
+	document_string(document, "error", it->error ? strerrorname_np(it->error) : NULL);
+	document_string(document, "limit", mmt_limit_name(it->limit.kind));
+#define PUT_EFFECT(kind, name, verb) document_unsigned(document, #name, it->bytes[MMT_EFFECT_##kind]);
+	MMT_EFFECTS(PUT_EFFECT)
+	put_call_stack(document, &it->stack, stacks);
+	document_open_object(document, "owner");
+	document_unsigned(document, "bytes", it->owner.unfreed_bytes);
+	document_bool(document, "known", it->owner_known);
+	document_unsigned(document, "age_ns", it->owner_age_ns);
+	put_call_stack(document, &it->owner, stacks);
+	error = document_finish(document);
 	document_destroy(document);
 	return error;
 }

@@ -213,7 +213,8 @@ static void watch(struct check *check, const struct process *process, const stru
 	show_interval(found);
 }
 
-static void after_call(void *context, struct replay *replay, struct process *process, const struct event *event)
+static struct mmt_error *after_call(void *context, struct replay *replay, const struct process *process,
+				    const struct event *event)
 {
 	struct check *check = context;
 
@@ -223,6 +224,7 @@ static void after_call(void *context, struct replay *replay, struct process *pro
 	if (event->call.call == CALL_MUNMAP && event->call.arguments[0] == MARKER_ADDRESS &&
 	    event->call.result == -EINVAL && event->call.arguments[1])
 		at_marker(check, process, event->call.arguments[1], event->time_ns);
+	return NULL;
 }
 
 /* Every dump must have had its marker. */

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Replays a recording, and describes each call: what it did to which memory, and what had mapped that. */
+#include <mmtrace/trace.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "analysis/replay/memory-classes.h"
+#include "analysis/replay/replay.h"
+#include "analysis/report/rows.h"
+
+/* Memory of one stack. */
+struct held {
+	uint32_t stack, kind, account;
+	uint64_t bytes, oldest_ns;
+	bool known;
+};
+
+struct trace {
+	const struct mmt_trace_options *options;
+	struct mmt_report_options report; /* with what a trace needs */
+	struct replay replay;
+	struct rows rows;
+	struct arena arena;	     /* of one call */
+	struct mmt_traced_call call; /* as far as it is known */
+	struct held mapped;
+	VECTOR(struct held) found;
+};
+
+static struct held describe_held(const struct replay *replay, const struct space_interval *interval, uint64_t bytes)
+{
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+
+	if (!allocation || allocation->found)
+		return (struct held){replay->no_stack, replay_calls_kind(replay, interval), LEDGER_NO_ACCOUNT, bytes,
+				      replay->first_ns, false};
+	return (struct held){allocation->stack, allocation->kind,    allocation->account,
+			      bytes,		 allocation->time_ns, true};
+}
+
+static void add_found(struct trace *trace, const struct space_interval *interval, uint64_t bytes)
+{
+	const struct held held = describe_held(&trace->replay, interval, bytes);
+
+	array_each(other, trace->found.items, trace->found.count) {
+		if (other->stack != held.stack || other->known != held.known)
+			continue;
+		other->bytes += bytes;
+		other->oldest_ns = held.oldest_ns < other->oldest_ns ? held.oldest_ns : other->oldest_ns;
+		return;
+	}
+	trace->replay.ledger.out_of_memory |= !vector_push(&trace->found, held);
+}
+
+static void on_change(void *context, const struct replay *replay, enum replay_change change,
+		      const struct space_interval *interval, uint64_t bytes)
+{
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+	bool accessible = interval->attributes.protection, maps = change == REPLAY_MAPPED;
+	struct trace *trace = context;
+
+	/* An MMAP2 record may also describe what was mapped next to it before. */
+	if (maps && (!allocation || !allocation->open))
+		return;
+	if (maps)
+		trace->mapped = describe_held(replay, interval, bytes);
+	else
+		add_found(trace, interval, bytes);
+	trace->call.bytes[maps			      ? accessible ? MMT_EFFECT_MAPPED : MMT_EFFECT_RESERVED
+			  : change == REPLAY_RELEASED ? MMT_EFFECT_FREED
+			  : accessible		      ? MMT_EFFECT_COMMITTED
+						      : MMT_EFFECT_PROTECTED] += bytes;
+}
+
+/* What changes no interval. */
+static void add_unchanged(struct trace *trace, const struct space *space, const struct event *event)
+{
+	const struct call_description *description = call_describe(event->call.call);
+	const uint64_t *arguments = event->call.arguments;
+	uint64_t address = arguments[0], *bytes = NULL;
+	const struct space_interval *interval;
+
+	/* The kernel chose a free address: the record of a neighbour has described it, too. */
+	if (!call_reads_first_argument(event->call.call, arguments))
+		trace->call.bytes[MMT_EFFECT_FREED] = trace->found.count = 0;
+	if (event->call.call == CALL_MREMAP && (uint64_t)event->call.result != address) {
+		bytes = &trace->call.bytes[MMT_EFFECT_MOVED];
+		*bytes = arguments[1] < arguments[2] ? arguments[1] : arguments[2];
+		address = (uint64_t)event->call.result;
+	} else if (description->advice && space_advice_gives_back((uint32_t)arguments[description->advice - 1])) {
+		bytes = &trace->call.bytes[MMT_EFFECT_GIVEN_BACK];
+		*bytes = call_bytes_asked(event->call.call, arguments, event->call.result);
+	}
+	interval = bytes ? space_find(space, address) : NULL;
+	if (interval)
+		add_found(trace, interval, *bytes);
+}
+
+static struct mmt_error *describe_row(struct trace *trace, const struct held *held, uint32_t stack,
+				      struct mmt_row *row)
+{
+	const struct ledger *ledger = &trace->replay.ledger;
+	struct mmt_error *error = rows_name_stack(&trace->rows, stack, row);
+
+	if (error)
+		return error;
+	row->origin = origin_of_stack(row->frames, row->frame_count);
+	row->memory_class = classes_kind_class(held->kind);
+	if (held->bytes && held->account != LEDGER_NO_ACCOUNT) {
+		row->pattern = (enum mmt_pattern)ledger->accounts.items[held->account].pattern;
+		row->memory_class = (enum mmt_class)ledger->accounts.items[held->account].memory_class;
+	}
+	if (row->memory_class == MMT_CLASS_FILE && classes_kind_path(held->kind))
+		row->file = resolver_path_name(trace->replay.code, classes_kind_path(held->kind));
+	return NULL;
+}
+
+static struct mmt_error *describe(struct trace *trace, const struct process *process, const struct event *event)
+{
+	const struct replay *replay = &trace->replay;
+	const struct recording_info *info = &replay->metadata->info;
+	const struct thread *thread = replay->threads.items[replay->applying_thread];
+	const struct held *most = NULL;
+	struct mmt_traced_call *call = &trace->call;
+	struct mmt_error *error = NULL;
+
+	call->time_ns = event->time_ns;
+	if (replay->metadata->ours && info->start_realtime_ns)
+		call->realtime_ns = info->start_realtime_ns + (event->time_ns - info->start_ns);
+	call->thread = (struct mmt_thread){process->pid, thread->tid, processes_name(replay->processes, thread->name)};
+	call->name = call_describe(event->call.call)->name;
+	call->arguments = event->call.arguments;
+	while (call_arguments_used(event->call.call, call->arguments) >> call->argument_count)
+		call->argument_count++;
+	call->result = event->call.result;
+	if (call_has_failed(event->call.call, event->call.arguments, event->call.result)) {
+		call->error = replay->failure.error;
+		call->limit = refused_calls_limit(replay, &replay->failure, 0);
+	} else {
+		add_unchanged(trace, process->space, event);
+	}
+	array_each(held, trace->found.items, trace->found.count)
+		most = !most || held->bytes > most->bytes ? held : most;
+	if (most) {
+		error = describe_row(trace, most, most->stack, &call->owner);
+		call->owner.unfreed_bytes = most->bytes;
+		call->owner_known = most->known;
+		call->owner_age_ns = event->time_ns - most->oldest_ns;
+	}
+	return error ?: describe_row(trace, &trace->mapped, replay->applying_stack, &call->stack);
+}
+
+static bool is_selected(const struct trace *trace)
+{
+	const struct mmt_trace_options *options = trace->options;
+	const struct mmt_traced_call *call = &trace->call;
+	const struct mmt_row *memory = trace->mapped.bytes ? &call->stack : &call->owner;
+	const struct mmt_row *stack = call->stack.frame_count ? &call->stack : &call->owner;
+	const struct filter_subject subject = {.frames = stack->frames,
+					       .frame_count = stack->frame_count,
+					       .memory_class = memory->memory_class,
+					       .file = memory->file,
+					       .thread = call->thread.name,
+					       .tid = call->thread.tid};
+	uint64_t bytes = call->error ? trace->replay.failure.asked_bytes : 0;
+	bool named = !options->call_count;
+
+	for (unsigned i = 0; i < MMT_EFFECT_KINDS; i++)
+		bytes = bytes < call->bytes[i] ? call->bytes[i] : bytes;
+	for (size_t i = 0; i < options->call_count; i++)
+		named |= filters_match(options->calls[i], call->name);
+	return named && bytes >= options->min_bytes && (!options->failed_only || call->error) &&
+	       (!options->report.min_age_ns || call->owner_age_ns >= options->report.min_age_ns) &&
+	       (!trace->report.classes || trace->report.classes >> memory->memory_class & 1) &&
+	       filters_select(&trace->rows.filters, &subject);
+}
+
+static struct mmt_error *on_call(void *context, struct replay *replay, const struct process *process,
+				 const struct event *event)
+{
+	struct trace *trace = context;
+	struct mmt_error *error = NULL;
+
+	if (event->time_ns >= replay->window.from_ns && rows_selects_pid(&trace->rows, process->pid)) {
+		error = describe(trace, process, event);
+		if (!error && is_selected(trace))
+			trace->options->call(trace->options->context, &trace->call);
+	}
+	trace->call = (struct mmt_traced_call){0};
+	trace->mapped = (struct held){0};
+	trace->found.count = 0;
+	arena_deinit(&trace->arena);
+	return error;
+}
+
+struct mmt_error *mmt_trace(const struct mmt_trace_options *options, struct mmt_trace_summary *summary_ret)
+{
+	const struct mmt_report_options *report = &options->report;
+	struct trace trace = {.options = options, .report = *report};
+	const struct replay_options passes = {.report = &trace.report, .find_row = rows_find, .context = &trace.rows};
+	struct replay *replay = &trace.replay;
+	struct mmt_error *error;
+
+	trace.report.by = trace.report.then_by = MMT_BY_STACK;
+	trace.report.min_age_ns = trace.report.lifetime_steps = 0;
+	error = rows_init(&trace.rows, &trace.report, &trace.arena) ?: replay_init(replay, &passes);
+	if (!error) {
+		trace.rows.replay = replay;
+		replay->watch = (struct replay_watch){.call = on_call, .change = on_change, .context = &trace};
+		error = report->follow ? replay_follow(replay, report->follow, report->follow_context)
+				       : replay_run(replay);
+		*summary_ret = (struct mmt_trace_summary){replay->lost_events, !replay->has_survivors};
+		if (!error && reader_damage(replay->reader))
+			error = error_create(MMT_ERROR_FORMAT, "%s: %s", report->input, reader_damage(replay->reader));
+		replay_deinit(replay);
+	}
+	rows_deinit(&trace.rows);
+	arena_deinit(&trace.arena);
+	vector_deinit(&trace.found);
+	return error;
+}

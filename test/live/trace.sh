@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Packages: jq:jq strace:strace
+# trace prints the calls that strace prints, what they did, and nothing that delays the target.
+source "$SOURCE/test/live/support/recording.bash" || exit 2
+
+need_perf
+export TMPDIR=$directory/tmp
+mkdir tmp
+cd "$directory" || exit 2
+
+# The same calls, arguments and results as strace prints, from the first one of the program on; and the file has the same lines.
+kinds=mmap,munmap,mremap,brk,mprotect,madvise
+"$MMTRACE" trace -o kept.data -- strace -f -o peer -e "trace=$kinds" "$workloads/traced" --exit >lines 2>errors ||
+	fail "a command: $(cat errors)"
+sed -E 's/^[0-9]+ +//; s/ \(.*\)$//; s/ += /= /; s/\b(PROT|MAP|MREMAP|MADV)_//g; /^[a-z]+\(/!d' peer >expected
+grep -E '^[^ ]+ traced ' lines >own
+sed -E 's/^[^ ]+ traced [0-9]+ +//; s/\) += (-1 [A-Z]+|[^ ]+) .*/)= \1/' own >actual
+[ "$(wc -l <expected)" -gt 20 ] || fail "strace prints $(cat peer)"
+diff expected actual >difference || fail "not the calls of strace: $(cat difference)"
+"$MMTRACE" trace kept.data >again 2>errors || fail "a file: $(cat errors)"
+diff lines again >difference || fail "the file has other lines: $(cat difference)"
+grep -q 'all processes have ended' errors && fail "a file ends with $(cat errors)"
+
+# What they did.
+where='\(traced\.c:[0-9]+\)'
+while read -r effect; do
+	grep -qE " +$effect" own || fail "no line has '$effect': $(cat own)"
+done <<END
+maps 4.00 MiB in map $where\$
+reserves 8.00 MiB in map $where\$
+commits 1.00 MiB of map $where after [0-9]
+gives back up to 1.00 MiB of map $where after [0-9]
+moves 4.00 MiB of map $where after [0-9]
+makes inaccessible 2.00 MiB of map $where after [0-9]
+maps 1.00 MiB in work $where, replaces 1.00 MiB of map $where after [0-9]
+frees 8.00 MiB, 4.00 MiB of map $where after [0-9]
+maps 1.00 MiB of heap in work $where\$
+frees 1.00 MiB of work $where after [0-9]
+= -1 ENOMEM +fails(: limit [^ ]+, .*)? in work $where\$
+= -1 EINVAL +fails\$
+END
+
+# Filters, stacks and JSON.
+select_calls() { # COUNT OPTION...
+	local count=$1
+	shift
+	"$MMTRACE" trace --focus thread=traced "$@" kept.data >selected 2>errors || fail "$*: $(cat errors)"
+	[ "$(grep -cE '^[0-9{]' selected)" = "$count" ] || fail "$* gives not $count: $(cat selected)"
+}
+select_calls 2 --failed
+select_calls 1 --call 'm*map' --failed --min-bytes 1G
+select_calls 4 --focus function=map --min-bytes 2M --ignore class=file
+select_calls 0 --min-age 1h
+select_calls "$(wc -l <own)" --json
+jq -es 'length > 20 and any(.[]; .call == "munmap" and .freed_bytes == 8388608 and .owner.bytes == 4194304 and
+	.owner.known and .owner.frames[0].function == "map") and any(.[]; .error == "EINVAL")' selected >/dev/null ||
+	fail "the JSON: $(cat selected)"
+select_calls 1 --stacks all --call munmap --min-bytes 8M
+grep -qE '^    main +traced +traced\.c:[0-9]+$' selected || fail "--stacks: $(cat selected)"
+
+# A running process, whose name is escaped. It ends: that is said, and is no failure.
+start_workload traced stop
+"$MMTRACE" trace -p "$pid" >lines 2>errors &
+trace=$!
+processes+=("$trace")
+echo >&3
+wait_until "a line" grep -qF 'munmap(' lines
+touch stop
+wait "$trace" || fail "the end of the target is a failure: $(cat errors)"
+grep -q '^mmtrace trace: all processes have ended$' errors || fail "the end of the target is not said: $(cat errors)"
+grep -qF 'a\x1b[31m\xff '"$pid " lines && ! grep -qF $'\x1b' lines || fail "the name is not escaped: $(head -3 lines | cat -v)"
+rm stop
+
+# Without a reader it ends quietly; a slow one costs lines, which are counted, and not the target's time.
+start_workload traced stop
+echo >&3
+"$MMTRACE" trace -p "$pid" 2>errors | head -1 >/dev/null
+[ "${PIPESTATUS[0]}" = 141 ] && [ ! -s errors ] || fail "a closed output ends with ${PIPESTATUS[0]}: $(cat errors)"
+"$MMTRACE" trace -p "$pid" -o kept.data 2>errors |
+	{ sleep 8; awk '{ print } / calls are left out: / && !stopped++ { system("touch stop") }'; } >lines
+[ "${PIPESTATUS[0]}" = 0 ] || fail "a slow reader: $(cat errors)"
+"$MMTRACE" trace kept.data >again 2>errors
+printed=$(awk '/ calls are left out: / { sum += $1; next } { sum++ } END { print sum }' lines)
+[ "$printed" = "$(wc -l <again)" ] || fail "$printed lines printed or left out, but $(wc -l <again) calls recorded"
+
+# What cannot be recorded, and wrong usage.
+while read -r expected arguments; do
+	# shellcheck disable=SC2086
+	"$MMTRACE" trace $arguments >output 2>errors
+	status=$?
+	[ "$status" = "$expected" ] && grep -q '^mmtrace trace: ' errors || fail "trace $arguments gives $status: $(cat output errors)"
+	! grep -qE "^mmtrace record:|^See 'mmtrace record" errors || fail "trace $arguments names record: $(cat errors)"
+done <<'END'
+2
+2 -p abc
+2 -p 99999999
+2 --comm no-such-name
+2 --comm x kept.data
+2 kept.data kept.data
+2 no-such-file
+2 --focus nothing= kept.data
+127 -- ./missing
+END
+"$MMTRACE" trace -- sh -c 'exit 3' >lines 2>errors
+status=$?
+[ "$status" = 3 ] || fail "a command that ends with 3 gives $status: $(cat errors)"
+[ -z "$(ls -A tmp)" ] || fail "left $(ls -A tmp)"

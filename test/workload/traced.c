@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Calls of each kind, with arguments that have names. With an operand: then it maps and unmaps until that file exists. The
+ * name of its thread has an escape sequence then. */
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "support/stage.h"
+
+#define MIB ((size_t)1 << 20)
+#define ANONYMOUS (MAP_PRIVATE | MAP_ANONYMOUS)
+
+VISIBLE char *map(size_t bytes, int protection, int flags)
+{
+	return stage_need(mmap(NULL, bytes, protection, ANONYMOUS | flags, -1, 0), "mmap");
+}
+
+VISIBLE void work(void)
+{
+	char *block = map(4 * MIB, PROT_READ | PROT_WRITE, 0), *reserved = map(8 * MIB, PROT_NONE, MAP_NORESERVE);
+	char *moved, *end;
+
+	stage_touch(block, MIB);
+	stage_need_call(mprotect(reserved, MIB, PROT_READ | PROT_WRITE), "mprotect");
+	stage_need_call(madvise(block, MIB, MADV_DONTNEED), "madvise");
+	moved = stage_need(mremap(block, 4 * MIB, 6 * MIB, MREMAP_MAYMOVE | MREMAP_FIXED, reserved + 2 * MIB), "mremap");
+	stage_need_call(mprotect(moved, 2 * MIB, PROT_NONE), "mprotect");
+	stage_need(mmap(reserved, MIB, PROT_READ, ANONYMOUS | MAP_FIXED, -1, 0), "mmap");
+	stage_need_call(munmap(reserved, 8 * MIB), "munmap");
+	end = sbrk(0);
+	stage_need_call(brk(end + MIB), "brk");
+	stage_need_call(brk(end), "brk");
+	if (mmap(NULL, (size_t)1 << 46, PROT_READ | PROT_WRITE, ANONYMOUS, -1, 0) != MAP_FAILED ||
+	    munmap(end + 1, 1) == 0)
+		stage_need_call(-1, "a call that must fail");
+}
+
+int main(int argc, char **argv)
+{
+	struct stage stage = stage_open(argc, argv);
+
+	if (stage.operand_count)
+		prctl(PR_SET_NAME, "a\x1b[31m\xff");
+	stage_begin(&stage);
+	work();
+	while (stage.operand_count && access(stage.operands[0], F_OK) != 0) {
+		stage_need_call(munmap(map(MIB, PROT_READ, 0), MIB), "munmap");
+		usleep(200);
+	}
+	return 0;
+}
