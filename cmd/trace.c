@@ -33,7 +33,7 @@ static void print_left_out(struct tracer *tracer)
 {
 	if (tracer->left_out)
 		printf(tracer->top.display.json ? "{\"left_out\":%" PRIu64 "}\n"
-						: "%" PRIu64 " calls are left out: the output is too slow\n",
+						: "%" PRIu64 " calls are left out, to keep up\n",
 		       tracer->left_out);
 	tracer->left_out = 0;
 	fflush(stdout);
@@ -180,7 +180,7 @@ int cmd_trace(const struct command *command, int argc, char **argv)
 	};
 
 	report_selection_init(&top->selection);
-	status = options_parse(command, table, OPTIONS_FIRST, argc, argv, &first);
+	status = options_parse(command, table, OPTIONS_ANYWHERE, argc, argv, &first);
 	if (status < 0)
 		status = trace(top, argv + first, first > 1 && !strcmp(argv[first - 1], "--"));
 	report_selection_deinit(&top->selection);

@@ -45,7 +45,7 @@ END
 select_calls() { # COUNT OPTION...
 	local count=$1
 	shift
-	"$MMTRACE" trace --focus thread=traced "$@" kept.data >selected 2>errors || fail "$*: $(cat errors)"
+	"$MMTRACE" trace kept.data --focus thread=traced "$@" >selected 2>errors || fail "$*: $(cat errors)"
 	[ "$(grep -cE '^[0-9{]' selected)" = "$count" ] || fail "$* gives not $count: $(cat selected)"
 }
 select_calls 2 --failed
@@ -78,10 +78,10 @@ echo >&3
 "$MMTRACE" trace -p "$pid" 2>errors | head -1 >/dev/null
 [ "${PIPESTATUS[0]}" = 141 ] && [ ! -s errors ] || fail "a closed output ends with ${PIPESTATUS[0]}: $(cat errors)"
 "$MMTRACE" trace -p "$pid" -o kept.data 2>errors |
-	{ sleep 8; awk '{ print } / calls are left out: / && !stopped++ { system("touch stop") }'; } >lines
+	{ sleep 8; awk '{ print } / calls are left out, / && !stopped++ { system("touch stop") }'; } >lines
 [ "${PIPESTATUS[0]}" = 0 ] || fail "a slow reader: $(cat errors)"
 "$MMTRACE" trace kept.data >again 2>errors
-printed=$(awk '/ calls are left out: / { sum += $1; next } { sum++ } END { print sum }' lines)
+printed=$(awk '/ calls are left out, / { sum += $1; next } { sum++ } END { print sum }' lines)
 [ "$printed" = "$(wc -l <again)" ] || fail "$printed lines printed or left out, but $(wc -l <again) calls recorded"
 
 # What cannot be recorded, and wrong usage.
