@@ -90,6 +90,8 @@ static int make(struct top *top, int fd)
 	print_left_out(tracer);
 	if (summary.lost_events)
 		message(top->command, "%" PRIu64 " events were lost: calls are missing", summary.lost_events);
+	if (summary.incomplete && !options->report.follow)
+		message(top->command, "%s: the recorder did not finish: the last calls may be missing", top->path);
 	if (summary.processes_ended && options->report.follow)
 		message(top->command, "all processes have ended");
 	return error ? message_input_error(top->command, top->path, error) : EXIT_OK;

@@ -56,6 +56,7 @@ struct mmt_trace_options {
 
 struct mmt_trace_summary {
 	uint64_t lost_events;
+	bool incomplete;      /* the recorder had not finished when the file was opened */
 	bool processes_ended; /* all, before the end of the recording */
 };
 

@@ -208,7 +208,8 @@ struct mmt_error *mmt_trace(const struct mmt_trace_options *options, struct mmt_
 		replay->watch = (struct replay_watch){.call = on_call, .change = on_change, .context = &trace};
 		error = report->follow ? replay_follow(replay, report->follow, report->follow_context)
 				       : replay_run(replay);
-		*summary_ret = (struct mmt_trace_summary){replay->lost_events, !replay->has_survivors};
+		*summary_ret = (struct mmt_trace_summary){replay->lost_events, replay->metadata->incomplete,
+							  !replay->has_survivors};
 		if (!error && reader_damage(replay->reader))
 			error = error_create(MMT_ERROR_FORMAT, "%s: %s", report->input, reader_damage(replay->reader));
 		replay_deinit(replay);

@@ -81,6 +81,10 @@ echo >&3
 	{ sleep 8; awk '{ print } / calls are left out, / && !stopped++ { system("touch stop") }'; } >lines
 [ "${PIPESTATUS[0]}" = 0 ] || fail "a slow reader: $(cat errors)"
 "$MMTRACE" trace kept.data >again 2>errors
+head -c 20000 kept.data >part.data
+dd if=/dev/zero of=part.data bs=1 seek=48 count=8 conv=notrunc 2>/dev/null
+"$MMTRACE" trace part.data >lines.part 2>errors
+grep -q 'part.data: the recorder did not finish' errors || fail "an incomplete file: $(cat errors)"
 printed=$(awk '/ calls are left out, / { sum += $1; next } { sum++ } END { print sum }' lines)
 [ "$printed" = "$(wc -l <again)" ] || fail "$printed lines printed or left out, but $(wc -l <again) calls recorded"
 
