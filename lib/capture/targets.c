@@ -57,9 +57,7 @@ struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, pro
 	/* Repeat this until it adds none, because a child can have a lower PID than its parent. */
 	do {
 		before = below->count;
-		for (size_t i = 0; i < all.count; i++) {
-			const struct family *family = &all.items[i];
-
+		array_each(family, all.items, all.count) {
 			if (map_get(&inside, (uint64_t)family->parent) && !map_get(&inside, (uint64_t)family->pid) &&
 			    (!map_put(&inside, (uint64_t)family->pid, 1) || !vector_push(below, family->pid)))
 				return &error_no_memory;

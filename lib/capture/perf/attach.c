@@ -111,8 +111,7 @@ static struct mmt_error *explain_open_failure(const struct attachment *attachmen
 
 struct mmt_error *attach_keep_tracepoints(struct attachment *attachment)
 {
-	for (size_t i = 0; i < attachment->set->items.count; i++) {
-		const struct event_description *event = &attachment->set->items.items[i];
+	array_each(event, attachment->set->items.items, attachment->set->items.count) {
 		struct perf_event_attr attribute = event->attribute;
 		int fd;
 
@@ -513,8 +512,7 @@ void attach_check_outside(struct attachment *attachment)
 {
 	attachment->unseen_roots = 0;
 	attachment->unseen_since_ns = 0;
-	for (size_t i = 0; i < attachment->roots.count; i++) {
-		struct attached_root *root = &attachment->roots.items[i];
+	array_each(root, attachment->roots.items, attachment->roots.count) {
 		struct proc_thread state;
 
 		if (!root->complete_ns || root->seen_outside)
@@ -660,9 +658,7 @@ struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on)
 
 	attach_end_switch(attachment);
 	switching->fds.count = 0;
-	for (size_t i = 0; i < attachment->events.count; i++) {
-		const struct attached_event *event = &attachment->events.items[i];
-
+	array_each(event, attachment->events.items, attachment->events.count) {
 		if (event->event != COVERAGE_EVENT &&
 		    attachment->set->items.items[event->event].role == ROLE_LARGE_DUMP &&
 		    !vector_push(&switching->fds, event->fd))

@@ -406,8 +406,7 @@ bool events_put_faults_on_cpus(struct event_set *set, int cpu)
 {
 	bool permitted = false;
 
-	for (size_t i = 0; i < set->items.count; i++) {
-		struct event_description *event = &set->items.items[i];
+	array_each(event, set->items.items, set->items.count) {
 		struct perf_event_attr attribute = event->attribute;
 		int fd;
 

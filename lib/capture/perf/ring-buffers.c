@@ -234,9 +234,7 @@ void rings_deinit(struct rings *rings)
 
 const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum ring_kind kind)
 {
-	for (size_t i = 0; i < rings->items.count; i++) {
-		const struct ring *ring = &rings->items.items[i];
-
+	array_each(ring, rings->items.items, rings->items.count) {
 		if (ring->cpu == rings->cpus.items[cpu_index] && ring->kind == kind)
 			return ring;
 	}
@@ -324,9 +322,7 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 
 static bool any_is_half_full(const struct rings *rings, bool large_dumps)
 {
-	for (size_t i = 0; i < rings->items.count; i++) {
-		const struct ring *ring = &rings->items.items[i];
-
+	array_each(ring, rings->items.items, rings->items.count) {
 		if ((large_dumps || ring->kind < RING_LARGE_DUMP) &&
 		    present_head(ring) - control_page(ring)->data_tail > ring->data_bytes / 2)
 			return true;

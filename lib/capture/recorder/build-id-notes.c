@@ -314,9 +314,7 @@ static bool make_room(struct kept_modules *kept, uint64_t bytes)
 
 	if (bytes <= LIMIT_RECORDED_IMAGES_BYTES - kept->bytes)
 		return true;
-	for (size_t i = 0; i < kept->files.count; i++) {
-		struct kept_file *file = &kept->files.items[i];
-
+	array_each(file, kept->files.items, kept->files.count) {
 		if (file->fd >= 0 && (!largest || file->bytes > largest->bytes))
 			largest = file;
 	}

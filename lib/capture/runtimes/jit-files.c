@@ -449,9 +449,7 @@ static void find_program(const struct recorder *recorder, struct noted_jitdump *
 
 void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 {
-	for (size_t i = 0; i < recorder->jobs.runtimes->jitdumps.items.count; i++) {
-		struct noted_jitdump *note = &recorder->jobs.runtimes->jitdumps.items.items[i];
-
+	array_each(note, recorder->jobs.runtimes->jitdumps.items.items, recorder->jobs.runtimes->jitdumps.items.count) {
 		if (note->copy.pid != pid || time_ns > note->mapped_ns || time_ns <= note->copy.program_ns)
 			continue;
 		note->copy.program_ns = time_ns;
@@ -472,9 +470,7 @@ struct mmt_error *jitdumps_note(struct recorder *recorder, const struct build_id
 
 	if (!jitdumps_pid_of_name(mapping->path))
 		return NULL;
-	for (size_t i = 0; i < dumps->items.count; i++) {
-		struct noted_jitdump *known = &dumps->items.items[i];
-
+	array_each(known, dumps->items.items, dumps->items.count) {
 		if (known->copy.pid != note.copy.pid || known->inode != note.inode ||
 		    known->device_major != note.device_major || known->device_minor != note.device_minor)
 			continue;

@@ -245,8 +245,7 @@ static bool apply_munmap(struct space *space, const struct space_call *call)
  */
 static bool grow_unknown_break(struct space *space, const struct space_call *call, uint64_t top)
 {
-	for (size_t i = 0; i < call->mmap2_count; i++) {
-		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
+	array_each(mmap2_record, call->mmap2_records, call->mmap2_count) {
 		const struct interval_node *below = intervals_before(&space->mapped, top);
 		struct range range = {mmap2_record->start, top};
 
@@ -489,9 +488,7 @@ static uint64_t lowest(const struct space *space, const struct space_call *call,
 		return start;
 	if (interval && (interval->attributes.growsdown || interval->attributes.stack))
 		low = interval->start;
-	for (size_t i = 0; i < call->mmap2_count; i++) {
-		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
-
+	array_each(mmap2_record, call->mmap2_records, call->mmap2_count) {
 		if (mmap2_record->start < low && mmap2_record->end > start &&
 		    space_calls_valid_mmap2(space, mmap2_record))
 			low = mmap2_record->start;
@@ -519,8 +516,7 @@ static bool apply_mprotect(struct space *space, const struct space_call *call)
 	}
 	if (!protect(space, call, range.start, changed_end, space_calls_protection(space, call->arguments[2])))
 		return false;
-	for (size_t i = 0; i < call->mmap2_count; i++) {
-		const struct space_mmap2 *mmap2_record = &call->mmap2_records[i];
+	array_each(mmap2_record, call->mmap2_records, call->mmap2_count) {
 		uint64_t start = mmap2_record->start > range.start ? mmap2_record->start : range.start;
 		uint64_t end = mmap2_record->end < range.end ? mmap2_record->end : range.end;
 

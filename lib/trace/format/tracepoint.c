@@ -20,9 +20,7 @@
 
 void tracepoints_deinit(struct tracepoints *tracepoints)
 {
-	for (size_t i = 0; i < tracepoints->items.count; i++) {
-		struct tracepoint *item = &tracepoints->items.items[i];
-
+	array_each(item, tracepoints->items.items, tracepoints->items.count) {
 		free(item->system);
 		free(item->name);
 		free(item->format);

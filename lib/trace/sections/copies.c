@@ -36,9 +36,7 @@ void module_copies_encode_index(const struct module_copies *copies, struct buffe
 	buffer_put_u32(buffer, (uint32_t)copies->images.count);
 	buffer_put_u32(buffer, 0); /* size of the index, patched below */
 	buffer_put_u32(buffer, 0);
-	for (size_t i = 0; i < copies->images.count; i++) {
-		const struct module_copy *image = &copies->images.items[i];
-
+	array_each(image, copies->images.items, copies->images.count) {
 		buffer_put_u32(buffer, image->device_major);
 		buffer_put_u32(buffer, image->device_minor);
 		buffer_put_u64(buffer, image->inode);

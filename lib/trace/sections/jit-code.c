@@ -138,9 +138,7 @@ const struct jit_code_program *jit_code_find(const struct jit_code *code, int32_
 {
 	const struct jit_code_program *found = NULL;
 
-	for (size_t i = 0; i < code->programs.count; i++) {
-		const struct jit_code_program *program = &code->programs.items[i];
-
+	array_each(program, code->programs.items, code->programs.count) {
 		if (program->pid == pid && program->until_ns > began_ns &&
 		    (!found || program->until_ns < found->until_ns))
 			found = program;

@@ -358,8 +358,7 @@ void build_ids_deinit(struct build_ids *ids)
 
 void build_ids_encode(const struct build_ids *ids, struct buffer *buffer)
 {
-	for (size_t i = 0; i < ids->entries.count; i++) {
-		const struct build_id_entry *entry = &ids->entries.items[i];
+	array_each(entry, ids->entries.items, ids->entries.count) {
 		uint8_t id[ID_BYTES + 4] = {0};
 		size_t path_size = strlen(entry->path) + 1;
 		size_t padded = (path_size + PATH_ALIGNMENT - 1) & ~(size_t)(PATH_ALIGNMENT - 1);

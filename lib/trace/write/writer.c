@@ -309,8 +309,7 @@ static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *h
 {
 	buffer_put_u64(head, FORMAT_MAGIC);
 	buffer_put_u64(head, STREAM_HEADER_BYTES);
-	for (size_t i = 0; i < writer->attributes.count; i++) {
-		const struct attribute *attribute = &writer->attributes.items[i];
+	array_each(attribute, writer->attributes.items, writer->attributes.count) {
 		size_t ids = attribute->ids.count * sizeof(uint64_t);
 		size_t size = RECORD_HEADER_BYTES + ATTRIBUTE_BYTES + ids;
 
@@ -321,9 +320,7 @@ static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *h
 		buffer_put(head, &attribute->attr, ATTRIBUTE_BYTES);
 		buffer_put(head, attribute->ids.items, ids);
 	}
-	for (size_t i = 0; i < writer->sections.count; i++) {
-		struct section *section = &writer->sections.items[i];
-
+	array_each(section, writer->sections.items, writer->sections.count) {
 		/* perf reads these from a pipe, if they fit; TRACING_DATA and BUILD_ID have their own records. */
 		if (section->feature <= FEATURE_BUILD_ID || section->feature >= FEATURE_MMTRACE_INFO ||
 		    section->feature == FEATURE_EVENT_DESC || section->size > PIECE_BYTES)
@@ -335,9 +332,7 @@ static struct mmt_error *put_stream_head(struct writer *writer, struct buffer *h
 		buffer_align(head, 8);
 		free(TAKE(section->data));
 	}
-	for (size_t i = 0; i < writer->sections.count; i++) {
-		struct section *section = &writer->sections.items[i];
-
+	array_each(section, writer->sections.items, writer->sections.count) {
 		if (section->feature != FEATURE_TRACING_DATA)
 			continue;
 		/* The data follows the record, which contains only its size. */
@@ -357,8 +352,7 @@ static struct mmt_error *write_sections(struct writer *writer)
 	CLEANUP(buffer) struct buffer buffer = {.maximum = 2 * PIECE_BYTES};
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; i < writer->sections.count; i++) {
-		const struct section *section = &writer->sections.items[i];
+	array_each(section, writer->sections.items, writer->sections.count) {
 		uint64_t offset = 0;
 
 		if (!section->data)
@@ -415,15 +409,11 @@ static void put_head(struct writer *writer, struct buffer *head)
 
 	if (header)
 		memset(header, 0, FORMAT_HEADER_SIZE);
-	for (size_t i = 0; i < writer->attributes.count; i++) {
-		const struct attribute *attribute = &writer->attributes.items[i];
-
+	array_each(attribute, writer->attributes.items, writer->attributes.count) {
 		buffer_put(head, attribute->ids.items, attribute->ids.count * sizeof(uint64_t));
 	}
 	writer->attributes_offset = head->size;
-	for (size_t i = 0; i < writer->attributes.count; i++) {
-		const struct attribute *attribute = &writer->attributes.items[i];
-
+	array_each(attribute, writer->attributes.items, writer->attributes.count) {
 		buffer_put(head, &attribute->attr, ATTRIBUTE_BYTES);
 		buffer_put_u64(head, offset);
 		buffer_put_u64(head, attribute->ids.count * sizeof(uint64_t));
@@ -433,9 +423,7 @@ static void put_head(struct writer *writer, struct buffer *head)
 	buffer_put_u32(head, PREAMBLE_VERSION);
 	buffer_put_u32(head, (uint32_t)writer->sections.count);
 	offset = head->size + writer->sections.count * 24;
-	for (size_t i = 0; i < writer->sections.count; i++) {
-		struct section *section = &writer->sections.items[i];
-
+	array_each(section, writer->sections.items, writer->sections.count) {
 		section->offset = offset;
 		buffer_put_u32(head, section->feature);
 		buffer_put_u32(head, 0);
@@ -491,9 +479,7 @@ struct mmt_error *writer_write_head(struct writer *writer)
 	/* Names and ids of the attributes. */
 	buffer_put_u32(&descriptions, (uint32_t)writer->attributes.count);
 	buffer_put_u32(&descriptions, ATTRIBUTE_BYTES);
-	for (size_t i = 0; i < writer->attributes.count; i++) {
-		const struct attribute *attribute = &writer->attributes.items[i];
-
+	array_each(attribute, writer->attributes.items, writer->attributes.count) {
 		buffer_put(&descriptions, &attribute->attr, ATTRIBUTE_BYTES);
 		buffer_put_u32(&descriptions, (uint32_t)attribute->ids.count);
 		writer_put_text(&descriptions, attribute->name);
@@ -512,9 +498,7 @@ struct mmt_error *writer_write_head(struct writer *writer)
 		error = writer->file.stream ? write_sections(writer) : write_header(writer, 0);
 	if (error)
 		return error;
-	for (size_t i = 0; i < writer->sections.count; i++) {
-		struct section *section = &writer->sections.items[i];
-
+	array_each(section, writer->sections.items, writer->sections.count) {
 		if (section->feature == FEATURE_COMPRESSED)
 			writer->compressed_offset = section->offset;
 		free(TAKE(section->data));
@@ -549,9 +533,7 @@ static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 		if (!writer->sections.items[i].data || writer->sections.items[i].size <= limit)
 			offset += 16;
 	}
-	for (size_t i = 0; i < writer->sections.count; i++) {
-		struct section *section = &writer->sections.items[i];
-
+	array_each(section, writer->sections.items, writer->sections.count) {
 		if (section->data) {
 			section->offset = section->size <= limit ? offset : 0;
 			offset += section->size <= limit ? section->size : 0;
