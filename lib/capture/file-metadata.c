@@ -139,9 +139,7 @@ static struct mmt_error *fill_info(struct recorder *recorder, struct recording_i
 	info->on_cpus = recorder->reader.scope.kind != SCOPE_THREADS;
 	info->all_processes = recorder->reader.scope.kind == SCOPE_ALL_PROCESSES;
 	info->in_cgroups = recorder->reader.scope.cgroups.count;
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, true) {
 		if (process->target && !vector_push(&info->targets, process->pid))
 			return &error_no_memory;
 	}

@@ -248,9 +248,7 @@ static struct mmt_error *serve(struct recorder *recorder)
 	warn_of_access(recorder);
 	if (clock_now_ns() - recorder->reader.attachment.cpus.checked_ns >= TICK_NS)
 		error = ring_reader_check_cpus(recorder);
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, !error) {
 		error = end_program(recorder, process);
 		if (!error && process->snapshot_wanted)
 			error = serve_process(recorder, process);
@@ -259,9 +257,7 @@ static struct mmt_error *serve(struct recorder *recorder)
 	}
 	error = error ?: build_id_notes_read(recorder);
 	/* Copy the JIT files of ended processes, which may soon be deleted. */
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, !error) {
 		if (!process->ended || (process->pidfd < 0 && process->tmp_directory < 0))
 			continue;
 		/* Do not treat an earlier process with the same PID. */
@@ -292,9 +288,7 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct
 		waiting->items[waiting->count++].fd = recorder->reader.rings.items.items[i].fd;
 	waiting->first_target = waiting->count;
 	waiting->items[waiting->count++].fd = recorder->command.pidfd;
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, true) {
 		if (process->target && !process->ended)
 			waiting->items[waiting->count++].fd = process->pidfd;
 	}
@@ -311,8 +305,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 
 	recorder->jobs.memory->page_readings++;
-	for (size_t i = 0; !error && !recorder->write_error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
+	process_table_each(process, &recorder->processes, !error && !recorder->write_error) {
 		bool complete;
 
 		/* The first snapshot of a process must come first: later ones are checked against it. */
@@ -475,8 +468,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 /* Reads the final maps of every living process, including children; again if it called exec meanwhile. */
 static void take_last_snapshots(struct recorder *recorder)
 {
-	for (size_t i = 0; !recorder->write_error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
+	process_table_each(process, &recorder->processes, !recorder->write_error) {
 		bool complete = false;
 
 		for (int attempt = 0; !complete && attempt < LAST_ATTEMPTS && !recorder->write_error; attempt++) {
@@ -535,9 +527,7 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 	bool any = false, gone;
 	pid_t pid, tid;
 
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, !error) {
 		if (!process->ranges.count)
 			continue;
 		any = true;
@@ -677,9 +667,7 @@ void loop_stop(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
 		recorder_keep_failure(recorder, end_program(recorder, recorder->processes.items.items[i]));
 	ask_runtimes_at_end(recorder);
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, true) {
 		recorder_keep_failure(recorder, perf_maps_copy(recorder, process));
 		ask_runtime_clean_up(recorder, process, false);
 	}

@@ -275,9 +275,7 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 	struct mmt_error *error = NULL;
 	size_t left_out = 0;
 
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, !error) {
 		if (process->ended)
 			continue;
 		if (recorder->jobs.memory->snapshot_lines < LIMIT_FIRST_LINES || process->target)
@@ -341,9 +339,7 @@ static struct mmt_error *start(struct recorder *recorder)
 		attach_add_lost(&recorder->reader.attachment, recorder->reader.lost_before.items);
 	/* Find where the heaps end. A break that grows before the first snapshot has read the heap does not show how
 	 * much of it is older. */
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, true) {
 		if (!process->ended && !process->from_exec)
 			process->break_before = mapping_find_break(&recorder->calls, process->pid);
 	}

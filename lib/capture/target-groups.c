@@ -323,8 +323,7 @@ struct mmt_error *targets_check_unrecorded(struct recorder *recorder)
 	if (error || !scope->cgroups.count || !cgroup_has_processes(scope->cgroups.items[0]))
 		return error;
 	error = list_members(scope, &members);
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
+	process_table_each(process, &recorder->processes, !error) {
 		bool first = !recorder->summary.left_processes;
 
 		/* With -G, the command may run in any group. */

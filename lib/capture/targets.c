@@ -111,9 +111,7 @@ static struct mmt_error *children_add(struct recorder *recorder, bool *added_ret
 	*added_ret = false;
 	if (!recorder->options->tree)
 		return NULL;
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, true) {
 		/* The PID of an ended process may belong to another process by now. */
 		if (!process->ended && !vector_push(&roots, process->pid))
 			return &error_no_memory;
@@ -329,9 +327,7 @@ static struct mmt_error *scan_processes(struct recorder *recorder, bool all, str
 	struct mmt_error *error = NULL;
 
 	*scan = (struct thread_scan){.begin_ns = clock_now_ns(), .complete = true, .all = all};
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, !error) {
 		if (!process->ended)
 			error = scan_process(recorder, process, scan);
 	}
@@ -548,17 +544,14 @@ struct mmt_error *targets_attach(struct recorder *recorder)
 
 	if (error)
 		return error;
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, true) {
 		if (process->ended && process->target)
 			recorder_message(recorder, true, "process %d ended while mmtrace attached to it", process->pid);
 	}
 	/* The processes that --tree added. */
 	if (!options->tree)
 		return NULL;
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
+	process_table_each(process, &recorder->processes, true) {
 		char name[PROC_NAME_BYTES];
 		size_t k = 0;
 

@@ -21,7 +21,8 @@ static void add_process(pid_t pid)
 	struct traced_process *process = calloc(1, sizeof(*process));
 
 	ck_assert(process && vector_push(&recorder->processes.items, process));
-	*process = (struct traced_process){.pid = pid,
+	*process = (struct traced_process){.place = recorder->processes.items.count - 1,
+					   .pid = pid,
 					   .namespace_pid = pid,
 					   .pidfd = -1,
 					   .owner = getuid(),

@@ -366,9 +366,7 @@ static struct mmt_error *begin_round(struct recorder *recorder, enum mmt_heap_ti
 	jobs->when = when;
 	jobs->round_spent_ns = 0;
 	jobs->waiting.count = 0;
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, true) {
 		if (!process->ended && !process->lender && !process->left &&
 		    !(when == MMT_HEAP_AT_START && process->from_exec) &&
 		    !process_events_want_snapshot(recorder, process->pid) && !vector_push(&largest, process))

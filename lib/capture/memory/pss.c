@@ -110,9 +110,7 @@ struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, u
 	if (!last && (!reading.shares || clock_now_ns() < recorder->jobs.memory->pss_next_ns))
 		return NULL;
 	recorder->jobs.memory->pss_processes = reading.shares ? count : 0;
-	for (size_t i = 0; !error && i < processes->items.count; i++) {
-		struct traced_process *process = processes->items.items[i];
-
+	process_table_each(process, processes, !error) {
 		if (process->ended || !process->resident_bytes)
 			continue;
 		if (pss_expected_ns(process->resident_bytes, process->pss_resident_bytes, process->pss_took_ns) >

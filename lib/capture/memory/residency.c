@@ -554,8 +554,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 	began_ns = clock_thread_ns();
 	reading = ++series->readings;
 	series->processes = 0;
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
+	process_table_each(process, &recorder->processes, !error) {
 		uint64_t bytes, swapped;
 
 		if (process->ended)
@@ -775,8 +774,7 @@ struct mmt_error *read_start_residency(struct recorder *recorder)
 	process_residencies *shared = process_count > 1 ? &recorder->jobs.memory->start_shared : NULL;
 	size_t runs = 0, left_out = 0;
 
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
+	process_table_each(process, &recorder->processes, !error) {
 		size_t count = processes->count;
 
 		left_out += process->ranges.count && count && (runs > LIMIT_START_RUNS || clock_now_ns() > end_ns);
@@ -800,9 +798,7 @@ struct mmt_error *read_final_residency(struct recorder *recorder, struct final_r
 	process_residencies *shared = count_with_ranges(recorder) > 1 ? &pages->shared : NULL;
 	struct mmt_error *error = NULL;
 
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, !error) {
 		if (process->ranges.count)
 			error = read_process(recorder, process, pages, &pages->resident, shared);
 	}

@@ -59,6 +59,7 @@ struct traced_process *process_table_add(struct process_table *processes, pid_t 
 		free(process);
 		return NULL;
 	}
+	process->place = processes->items.count - 1;
 	process->pid = pid;
 	process->target = target;
 	process->tmp_directory = -1;
@@ -105,8 +106,7 @@ bool process_table_update(struct process_table *processes)
 	bool all_ended = true, any_target = false;
 	uint64_t now_ns = clock_now_ns();
 
-	for (size_t i = 0; i < processes->items.count; i++) {
-		struct traced_process *process = processes->items.items[i];
+	process_table_each(process, processes, true) {
 		struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
 
 		helper_reap(&process->helper);
@@ -145,6 +145,7 @@ void process_table_forget_ended(struct process_table *processes)
 		}
 		if (youngest)
 			*index = kept;
+		process->place = kept;
 		processes->items.items[kept++] = process;
 	}
 	processes->items.count = kept;

@@ -38,6 +38,7 @@ struct mapped_range {
 };
 
 struct traced_process {
+	size_t place; /* in the table */
 	pid_t pid;
 	bool target;	/* requested by the user */
 	bool partly;	/* only some of its threads are recorded */
@@ -97,6 +98,17 @@ struct process_table {
 	uint64_t forgotten;	 /* number of processes removed from the table */
 	bool descriptors_short;	 /* too many files were open for the pidfd or /tmp of some process */
 };
+
+/* NULL: there are not so many. */
+static inline struct traced_process *process_table_at(const struct process_table *processes, size_t place)
+{
+	return place < processes->items.count ? processes->items.items[place] : NULL;
+}
+
+/* Loop while `more` is true, also over processes that are added meanwhile. */
+#define process_table_each(process, table, more)                                                                       \
+	for (struct traced_process *process = process_table_at(table, 0); process && (more);                           \
+	     process = process_table_at(table, process->place + 1))
 
 void process_table_deinit(struct process_table *processes);
 

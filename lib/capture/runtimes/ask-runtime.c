@@ -353,8 +353,7 @@ static size_t step_all(struct recorder *recorder, bool at_end)
 
 	for (size_t i = 0; i < recorder->processes.items.count; i++)
 		asking += recorder->processes.items.items[i]->helper.child != 0;
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
+	process_table_each(process, &recorder->processes, true) {
 		bool was_asking = process->helper.child;
 
 		if (process->ended || !process->runtime || (asking >= AT_ONCE && !was_asking)) {
@@ -376,9 +375,7 @@ void ask_runtimes(struct recorder *recorder)
 
 static void give_up(struct recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, true) {
 		if (process->ended || !process->runtime || process->asked == ASKED_DONE)
 			continue;
 		cancel_request(recorder, process);
@@ -437,9 +434,7 @@ void ask_runtimes_at_end(struct recorder *recorder)
 		usleep(STEP_MICROSECONDS);
 		process_table_update(&recorder->processes);
 	}
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, true) {
 		/* A warning was already printed for processes that have ended. */
 		if (process->pidfd >= 0 || process->tmp_directory >= 0)
 			count_unasked(recorder, process);
