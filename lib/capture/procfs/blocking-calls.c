@@ -385,14 +385,9 @@ static bool ask_about_file(struct blocking_calls *calls, uint64_t place, int giv
 			   const char *path, struct file_answer *answer)
 {
 	size_t path_bytes = strlen(path) + 1;
-	struct blocking_call call = {.place = place,
-				     .run = handle_file,
-				     .argument = request,
-				     .argument_bytes = offsetof(struct file_request, path) + path_bytes,
-				     .given = given,
-				     .result = answer,
-				     .result_bytes = sizeof(*answer)};
+	struct blocking_call call = BLOCKING_CALL(place, handle_file, request, given, answer);
 
+	call.argument_bytes = offsetof(struct file_request, path) + path_bytes;
 	*answer = (struct file_answer){.opened = -1};
 	if (path_bytes > sizeof(request->path)) {
 		errno = ENAMETOOLONG;
@@ -576,14 +571,9 @@ static void read_process(struct blocking_call *call)
 ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void *data, size_t size, int64_t offset)
 {
 	const struct part part = {offset, size < BLOCKING_RESULT_BYTES ? size : BLOCKING_RESULT_BYTES};
-	struct blocking_call call = {.place = place_of_process(pid),
-				     .run = read_process,
-				     .argument = &part,
-				     .argument_bytes = sizeof(part),
-				     .given = fd,
-				     .result = data,
-				     .result_bytes = part.size};
+	struct blocking_call call = BLOCKING_CALL(place_of_process(pid), read_process, &part, fd, (char *)data);
 
+	call.result_bytes = part.size;
 	if (!blocking_call(calls, &call))
 		return -1;
 	return call.result_bytes || !errno ? (ssize_t)call.result_bytes : -1;
@@ -643,12 +633,8 @@ bool process_text_read(struct blocking_calls *calls, pid_t pid, const char *name
 	snprintf(request.path, sizeof(request.path), "/proc/%d/%s", proc_living_thread(pid), name);
 	*size_ret = 0;
 	do {
-		struct blocking_call call = {.place = place_of_process(pid),
-					     .run = read_text,
-					     .argument = &request,
-					     .argument_bytes = sizeof(request),
-					     .given = -1,
-					     .result = text + *size_ret};
+		struct blocking_call call =
+		    BLOCKING_CALL(place_of_process(pid), read_text, &request, -1, text + *size_ret);
 
 		part = room - *size_ret < BLOCKING_RESULT_BYTES ? room - *size_ret : BLOCKING_RESULT_BYTES;
 		call.result_bytes = part;
