@@ -194,7 +194,7 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	struct mmt_report *ended[2] = {0}, *shown[2] = {0};
 	struct mmt_diff *diff = NULL;
 	struct mmt_error *error;
-	int status = EXIT_OK;
+	int status;
 
 	display_start(command, &settings->display, inputs, 2);
 	error = create_reports(settings, ended, shown) ?: mmt_diff_create(shown[0], shown[1], &diff);
@@ -204,12 +204,8 @@ static int run_diff(const struct command *command, struct diff_settings *setting
 	settings->diff = diff;
 	settings->ended[0] = ended[0];
 	settings->ended[1] = ended[1];
-	if (!error && display->html)
-		status = result_file_write(command, display->html, write_diff, settings);
-	else if (!error)
-		error = write_diff(settings, stdout);
-	if (error)
-		status = message_error(command, error);
+	status = error ? message_error(command, error)
+		       : result_file_write(command, display->html ?: "-", write_diff, settings);
 	status = pager_finish(command, status);
 	if (status == EXIT_OK)
 		status = check_growth(command, settings, diff);

@@ -73,12 +73,9 @@ static int run_export(const struct command *command, struct export_settings *set
 		    "and made accessible in it, which svg, folded, pprof, speedscope and html show",
 		    settings->format->name, mmt_format_bytes(report->committed_before_bytes, text));
 	settings->report = report;
-	if (settings->output) {
-		status = result_file_write(command, settings->output, write_exported, settings);
-	} else {
-		error = write_exported(settings, stdout);
-		status = error ? message_error(command, error) : pager_finish(command, EXIT_OK);
-	}
+	status = result_file_write(command, settings->output ?: "-", write_exported, settings);
+	if (!settings->output)
+		status = pager_finish(command, status);
 	/* The user did not choose the name: say how to open it. */
 	if (settings->own_output && status == EXIT_OK && format->viewer)
 		message(command, "wrote %s; to open it: %s %s", settings->output, format->viewer, settings->output);

@@ -117,7 +117,7 @@ static int run_report(const struct command *command, struct report_settings *set
 	struct freed_at_end freed = {0};
 	struct mmt_report *report = NULL;
 	struct mmt_error *error;
-	int status = EXIT_OK;
+	int status;
 
 	display_start(command, &settings->display, &options->input, 1);
 	/* Programs get the end, also where people get the moment before the processes freed what grew. */
@@ -131,12 +131,7 @@ static int run_report(const struct command *command, struct report_settings *set
 	if (error)
 		return message_input_error(command, options->input, error);
 	settings->report = report;
-	if (settings->display.html)
-		status = result_file_write(command, settings->display.html, write_report, settings);
-	else
-		error = write_report(settings, stdout);
-	if (error)
-		status = message_error(command, error);
+	status = result_file_write(command, settings->display.html ?: "-", write_report, settings);
 	status = pager_finish(command, status);
 	if (settings->check && status == EXIT_OK)
 		status = check_report(command, report);
