@@ -21,14 +21,6 @@
 #define KILL_TICKS 100
 #define KILL_TICK_MILLISECONDS 10
 
-uint64_t top_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
-
 int top_milliseconds(uint64_t ns)
 {
 	return ns / 1000000 < INT_MAX ? (int)(ns / 1000000 + 1) : INT_MAX;
@@ -93,8 +85,8 @@ static bool follow(void *context, bool new_names)
 
 	/* Only a replay from the start has new names: that gets a tenth of the time. */
 	if (!reporter->answer_ns)
-		reporter->answer_ns = top_now_ns();
-	else if (new_names && top_now_ns() - reporter->answer_ns > 9 * (reporter->answer_ns - reporter->start_ns))
+		reporter->answer_ns = clock_ns();
+	else if (new_names && clock_ns() - reporter->answer_ns > 9 * (reporter->answer_ns - reporter->start_ns))
 		_exit(TOP_AGAIN);
 	child = fork();
 	if (child == 0) {
@@ -116,7 +108,7 @@ static bool follow(void *context, bool new_names)
 /* In the child. Returns the exit status; EXIT_EXCEEDED: it may have met a half-written record. */
 static int make(struct top *top, bool captured, int fd)
 {
-	struct reporter reporter = {.command = top->command, .fd = fd, .start_ns = top_now_ns()};
+	struct reporter reporter = {.command = top->command, .fd = fd, .start_ns = clock_ns()};
 	const char *pattern = top->filter;
 	struct mmt_report_options *options = &top->selection.report;
 	struct display *display = &top->display;
@@ -157,7 +149,7 @@ bool top_report_start(struct top *top, struct top_report *report, bool captured)
 	pid_t parent = getpid(), child;
 	int ends[2];
 
-	report->start_ns = top_now_ns();
+	report->start_ns = clock_ns();
 	report->size = 0;
 	report->last = top->ended;
 	report->running = report->pid && !top->ended && send(report->fd, "", 1, MSG_NOSIGNAL) == 1;

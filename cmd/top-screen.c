@@ -226,7 +226,7 @@ static void handle_key(struct screen *screen, char key)
 			top->display.text.sort = 0;
 		break;
 	case 'b':
-		top->baseline_ns = top->baseline_ns ? 0 : top_now_ns();
+		top->baseline_ns = top->baseline_ns ? 0 : clock_ns();
 		break;
 	case 'e':
 		top->display.text.stack_frames = top->display.text.stack_frames ? 0 : FEW_FRAMES;
@@ -309,7 +309,7 @@ static void take_report(struct screen *screen)
 /* Starts the next report if it is time. Returns for how many milliseconds to wait; -1: until something happens. */
 static int start_next(struct screen *screen)
 {
-	uint64_t now_ns = top_now_ns(), next_ns = screen->report.start_ns + screen->top->interval_ns;
+	uint64_t now_ns = clock_ns(), next_ns = screen->report.start_ns + screen->top->interval_ns;
 
 	if (screen->refresh)
 		drop_report(screen);

@@ -37,9 +37,9 @@ static int show_blocks(struct top *top, int stop_fd, int recorder_fd, struct top
 	bool failed = false; /* the last one */
 
 	/* The recorder writes after a second. */
-	report->start_ns = top_now_ns() + NS_PER_SECOND;
+	report->start_ns = clock_ns() + NS_PER_SECOND;
 	for (size_t shown = 0;;) {
-		uint64_t now_ns = top_now_ns(), next_ns = report->start_ns + top->interval_ns;
+		uint64_t now_ns = clock_ns(), next_ns = report->start_ns + top->interval_ns;
 		struct pollfd ready[] = {
 		    {.fd = stop_fd, .events = POLLIN},
 		    {.fd = top->ended ? -1 : recorder_fd, .events = POLLIN},

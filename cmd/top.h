@@ -64,8 +64,6 @@ int top_take_arguments(struct top *top, char **arguments, bool is_command);
 /* Record, and show that, on a screen or not. Returns the exit status. */
 int top_record(struct top *top, bool has_screen, top_show *show);
 
-uint64_t top_now_ns(void);
-
 /* How long to wait, for poll(). */
 int top_milliseconds(uint64_t ns);
 

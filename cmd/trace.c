@@ -47,7 +47,7 @@ static bool follow(void *context, bool new_names)
 	(void)new_names;
 	print_left_out(tracer);
 	tracer->top.ended = ended || poll(&tracer->end, 1, WAIT_MILLISECONDS) > 0;
-	tracer->begun_ns = top_now_ns();
+	tracer->begun_ns = clock_ns();
 	return !ended;
 }
 
@@ -57,7 +57,7 @@ static void print_call(void *context, const struct mmt_traced_call *call)
 	const struct display *display = &tracer->top.display;
 	struct mmt_error *error;
 
-	if (!tracer->top.ended && top_now_ns() - tracer->begun_ns > BEHIND_NS && poll(&tracer->end, 1, 0) == 0) {
+	if (!tracer->top.ended && clock_ns() - tracer->begun_ns > BEHIND_NS && poll(&tracer->end, 1, 0) == 0) {
 		tracer->left_out++;
 		return;
 	}
@@ -78,7 +78,7 @@ static int make(struct top *top, int fd)
 	struct mmt_error *error;
 
 	tracer->end = (struct pollfd){.fd = fd, .events = POLLIN};
-	tracer->begun_ns = top_now_ns();
+	tracer->begun_ns = clock_ns();
 	options->report = top->selection.report;
 	options->report.input = top->path;
 	options->report.follow = top->ended ? NULL : follow;

@@ -122,7 +122,7 @@ static void wipe_at(int number)
 		(void)sigaction(number, &action, NULL);
 }
 
-static uint64_t now_ns(void)
+uint64_t clock_ns(void)
 {
 	struct timespec time;
 
@@ -154,7 +154,7 @@ static void write_line(const struct progress *progress, uint64_t elapsed_ns, uin
 static void tell(void *context, uint64_t done, uint64_t total)
 {
 	struct progress *progress = context;
-	uint64_t now = now_ns();
+	uint64_t now = clock_ns();
 
 	if (now - progress->start_ns < PATIENCE_NS || now - progress->told_ns < AGAIN_NS)
 		return;
@@ -185,7 +185,7 @@ const struct mmt_progress *progress_begin(struct progress *progress, const char 
 	const char *terminal = getenv("TERM");
 
 	*progress = (struct progress){
-	    .watch = {.tell = tell, .context = progress}, .name = short_name(name), .start_ns = now_ns()};
+	    .watch = {.tell = tell, .context = progress}, .name = short_name(name), .start_ns = clock_ns()};
 	if (!isatty(STDERR_FILENO) || !terminal || !strcmp(terminal, "dumb") || tcgetpgrp(STDERR_FILENO) != getpgrp())
 		return NULL;
 	wipe_at(SIGINT);

@@ -34,6 +34,9 @@ struct progress {
 const struct mmt_progress *progress_begin(struct progress *progress, const char *name);
 void progress_end(void);
 
+/* CLOCK_MONOTONIC; also for signal handlers. */
+uint64_t clock_ns(void);
+
 /* For signal handlers: removes the progress line. */
 void progress_wipe(void);
 

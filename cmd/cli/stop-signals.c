@@ -7,12 +7,10 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/message.h"
@@ -51,13 +49,10 @@ static void handle_signal(int number)
 /* Take the time here: the recorder may read the pipe later. */
 static void handle_mark(int number)
 {
+	uint64_t time_ns = clock_ns();
 	int saved = errno;
-	struct timespec now;
-	uint64_t time_ns;
 
 	(void)number;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	/* Marks are lost only if the pipe is full (8192 marks). */
 	(void)!write(mark_end, &time_ns, sizeof(time_ns));
 	errno = saved;

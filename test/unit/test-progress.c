@@ -47,7 +47,7 @@ END_TEST
 
 START_TEST(appears_after_a_second_and_not_too_often)
 {
-	struct progress progress = {.name = "a.data", .start_ns = now_ns()};
+	struct progress progress = {.name = "a.data", .start_ns = clock_ns()};
 	uint64_t told_ns;
 
 	tell(&progress, 1, 2);
