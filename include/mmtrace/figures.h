@@ -67,7 +67,7 @@ FIGURE(DO, mapping_count, COUNT, R,C,_,S,_,_,_, true, SUM, _, NULL,             
        MMT_SORTED(MAPPINGS, "mappings", it->mapping_count, NULL),                                                     \
        "mappings after merging, as the kernel counts them for vm.max_map_count; at the end of the window")            \
 FIGURE(DO, bytes_per_minute, RATE, R,C,_,_,_,_,_, it->bytes_per_minute != MMT_RATE_UNKNOWN, MMT_PLAIN,                \
-       "slope of committed_bytes since rate_from_ns, of which only the resident share counts; unknown below two seconds") \
+       "slope of committed_bytes since rate_from_ns, as far as they are resident or swapped; unknown below two seconds") \
 FIGURE(DO, outlived_count, COUNT, R,_,_,_,_,_,_, true, MMT_PLAIN,                                                     \
        "unfreed mappings that are older than outlived_ns; 0 if committed bytes led to the verdict")                   \
 FIGURE(DO, outlived_ns, NS, R,_,_,_,_,_,_, it->outlived_ns < MMT_UNKNOWN / 2048, MMT_PLAIN,                           \

@@ -61,7 +61,7 @@ DO(MMT_ROW_TOO_SHORT, "too-short") /* the window is too short for any verdict */
 DO(MMT_ROW_UNDECIDED, "too-short") /* it is long enough for other rows: see advised_ns */ \
 DO(MMT_ROW_LEAK, "leak")           /* allocated throughout the recording, older than freed mappings were */ \
 DO(MMT_ROW_PART_OF_LEAK, "leak")   /* of a row: not a leak by itself, but together with other rows of its function */ \
-DO(MMT_ROW_KEEPS_GROWING, "leak")  /* an allocator or a runtime keeps it by design: not a leak of the program */ \
+DO(MMT_ROW_KEEPS_GROWING, "leak")  /* a leak or not: an allocator or a runtime keeps it, or a buffer fills */ \
 DO(MMT_ROW_CACHE, "cache")         /* allocated early, and kept */ \
 DO(MMT_ROW_MADE_EARLY, "cache")    /* too few mappings for a cache; they may be a pool that is touched bit by bit */ \
 DO(MMT_ROW_TRAFFIC, "traffic")     /* no older than freed mappings were */

@@ -27,6 +27,10 @@
 #define CHECK_INTERVAL_NS 20000000ULL /* shortest interval between two checks of the command's maps ... */
 #define CHECK_AGE_SHARE 10	      /* ... which is at least the elapsed time divided by this ... */
 #define CHECK_COST_SHARE 50	      /* ... and at least the processor time of the last check times this */
+#define PAGES_AGE_SHARE 5	      /* likewise, for the resident pages of attached processes that grew ... */
+#define PAGES_GROWN_BYTES 1048576     /* ... by this much ... */
+#define PAGES_GROWN_SHARE 64	      /* ... and this share of their size since the last reading */
+#define PAGES_COST_SHARE 200
 #define ROUND_BYTES (6u << 20) /* a round ends after this many bytes (usually one 8 MiB frame) or after a second */
 
 static void want_snapshot(struct traced_process *process, enum snapshot_kind kind, uint64_t time_ns)
@@ -297,6 +301,12 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct
 	return NULL;
 }
 
+/* The maps are only read together with the resident pages, and these for the rates of what grew. */
+static bool is_read_if_grown(const struct recorder *recorder)
+{
+	return !recorder->options->snapshot_interval_ns && !recorder->options->command && !recorder->options->wait_name;
+}
+
 /* Takes the snapshots that check the maps during the recording and, if requested, reads the resident pages. The rings
  * are read between two snapshots, and also within a snapshot when they fill, so no process delays the others for longer
  * than its own snapshot and page reading take. */
@@ -311,6 +321,14 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 		/* The first snapshot of a process must come first: later ones are checked against it. */
 		if (process->ended || process->snapshot_wanted)
 			continue;
+		if (is_read_if_grown(recorder) &&
+		    (!process->paged_bytes ||
+		     process->resident_bytes < process->paged_bytes + process->paged_bytes / PAGES_GROWN_SHARE +
+						   PAGES_GROWN_BYTES)) {
+			process->paged_bytes = process->paged_bytes ?: process->resident_bytes;
+			continue;
+		}
+		process->paged_bytes = process->resident_bytes;
 		error = snapshot_take(recorder, process, SNAPSHOT_INTERVAL, &complete);
 		if (!error && complete)
 			error = record_residency(recorder, process);
@@ -378,13 +396,16 @@ static void report_progress(struct recorder *recorder)
  *
  * A command that ends by itself can only be checked against maps that were read before its end. That end cannot be
  * predicted, so the interval grows with the elapsed time: the last maps are at most a tenth of the elapsed time old,
- * and a command that runs for days needs few checks.
+ * and a command that runs for days needs few checks. Other targets have a last check, and need pages for rates only.
  */
 static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t cost_ns)
 {
 	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
 
-	if (!interval_ns && (recorder->options->command || recorder->options->wait_name))
+	if (is_read_if_grown(recorder))
+		interval_ns = longest_ns(SECOND_NS, (now_ns - recorder->start_ns) / PAGES_AGE_SHARE,
+					 cost_ns * PAGES_COST_SHARE);
+	else if (!interval_ns)
 		interval_ns = longest_ns(CHECK_INTERVAL_NS, (now_ns - recorder->start_ns) / CHECK_AGE_SHARE,
 					 cost_ns * CHECK_COST_SHARE);
 	return interval_ns && interval_ns < UINT64_MAX - now_ns ? now_ns + interval_ns : UINT64_MAX;

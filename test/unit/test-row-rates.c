@@ -323,6 +323,75 @@ START_TEST(swapped_memory_counts)
 }
 END_TEST
 
+#define POOL (ADDRESS + 4096 * MEBIBYTE)
+
+/* Pages that one process has touched: 10 MiB of each second in one mapping, 5 MiB of the first 20 s in another. */
+static uint64_t touched_by(uint64_t time_ns, struct resident_run *runs_ret)
+{
+	uint64_t pool_ns = time_ns < 20 * SECOND ? time_ns : 20 * SECOND;
+
+	runs_ret[0] = (struct resident_run){ADDRESS, ADDRESS + (time_ns / SECOND + 1) * 10 * MEBIBYTE};
+	runs_ret[1] = (struct resident_run){POOL, POOL + (pool_ns / SECOND + 1) * 5 * MEBIBYTE};
+	return runs_ret[0].end - runs_ret[0].start + runs_ret[1].end - runs_ret[1].start;
+}
+
+/* Two functions map memory in the first second, and touch it later. `interval`: seconds between readings of pages. */
+static void record_late_touches(uint64_t interval)
+{
+	const struct event_mapping lines[] = {
+	    {.start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""},
+	    {.start = ADDRESS,
+	     .length = 2048 * MEBIBYTE,
+	     .protection = PROT_READ | PROT_WRITE,
+	     .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+	     .path = ""},
+	    {.start = POOL,
+	     .length = 512 * MEBIBYTE,
+	     .protection = PROT_READ | PROT_WRITE,
+	     .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+	     .path = ""},
+	    {.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""}};
+	struct recording_builder *builder = start_recording();
+	struct resident_run runs[2];
+	uint32_t reading = 0;
+
+	builder_mmap_exit(builder, START + 1, PID, PID, ADDRESS, 2048 * MEBIBYTE, CODE + 1);
+	builder_mmap_exit(builder, START + 2, PID, PID, POOL, 512 * MEBIBYTE, CODE + 0x2001);
+	for (uint64_t second = interval; second < 60; second += interval) {
+		uint64_t touched = touched_by(second * SECOND, runs);
+
+		builder_snapshot(builder, SNAPSHOT_INTERVAL, START + second * SECOND - 1, PID, lines, 4);
+		builder_pages(builder, START + second * SECOND, PID,
+			      &(struct builder_pages){++reading, false, touched, runs, 2});
+	}
+	for (uint64_t i = 0; i < READINGS; i++)
+		builder_note(builder, START + i * SECOND / 2 + 9, PID, NOTE_RESIDENT,
+			     100 * MEBIBYTE + touched_by(i * SECOND / 2, runs), i + 1);
+	(void)touched_by(59 * SECOND, runs);
+	add_pages(builder, runs, 2);
+	builder_finish(builder, START + 60 * SECOND);
+}
+
+START_TEST(touching_is_growth)
+{
+	for (uint64_t interval = 1; interval < 16; interval += 7) {
+		record_late_touches(interval);
+		ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 2);
+		assert_mib_per_minute(report->growth.bytes_per_minute, 590, 610);
+		assert_mib_per_minute(report->rows[0].bytes_per_minute, 570, 630);
+		assert_mib_per_minute(report->rows[1].bytes_per_minute, -1, 1);
+		ck_assert_int_eq(report->rows[0].verdict, MMT_ROW_KEEPS_GROWING);
+		ck_assert_int_eq(report->rows[1].verdict, MMT_ROW_MADE_EARLY);
+		ck_assert_int_eq(report->causes[0].verdict, MMT_ROW_KEEPS_GROWING);
+		for (int by = MMT_BY_MODULE; by <= MMT_BY_PROCESS; by++) {
+			ck_assert_uint_eq(report_by((enum mmt_row_key)by)->row_count, 1);
+			assert_mib_per_minute(report->rows[0].bytes_per_minute, 570, 630);
+			ck_assert_int_eq(report->rows[0].verdict, MMT_ROW_KEEPS_GROWING);
+		}
+	}
+}
+END_TEST
+
 /* A recording that is too short for verdicts has no rates, of rows or of the processes. */
 START_TEST(short_recordings_have_no_rates)
 {
@@ -348,7 +417,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, report_file_setup, free_report);
 	tcase_add_tests(tcase, churn_is_no_growth, reserved_memory_is_no_growth, only_resident_memory_counts,
 			late_memory_counts_as_resident, churn_after_a_reading_changes_no_share,
-			only_resident_memory_of_reservations_counts, swapped_memory_counts,
+			only_resident_memory_of_reservations_counts, swapped_memory_counts, touching_is_growth,
 			short_recordings_have_no_rates);
 	return suite;
 }

@@ -1332,7 +1332,7 @@ START_TEST(verdicts_of_rows)
 	row.verdict = MMT_ROW_KEEPS_GROWING;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "   keeps growing +989.0 MiB per minute   ");
-	ASSERT_HAS(text, "\nkeeps growing: a leak or not; stacks show who made it grow, not who keeps it\n");
+	ASSERT_HAS(text, "\nkeeps growing: a leak or not; stacks show who mapped it, not who keeps or fills it\n");
 	ASSERT_ABSENT(text, "LEAK");
 	free(text);
 	row.verdict = MMT_ROW_CACHE;

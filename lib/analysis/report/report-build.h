@@ -25,6 +25,8 @@ uint64_t page_runs_bytes(const resident_runs *runs);
 /* Whether the pages of the interval are huge pages of hugetlbfs, which RSS does not include. */
 bool pages_are_hugetlb(const struct replay *replay, const struct space_interval *interval);
 
+#define ROW_USES_MAX 256
+
 /* Counts the resident bytes of address ranges in ascending order. */
 struct page_cursor {
 	const resident_runs *runs;
@@ -34,6 +36,19 @@ struct page_cursor {
 
 uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end);
 
+/* What the rows have of a process at a reading of its pages, in bytes by row number. */
+struct row_use {
+	struct map resident, accessible;
+};
+
+/* The same of all processes over time. Of readings that follow each other closely, some are left out. */
+struct row_uses {
+	uint64_t times_ns[ROW_USES_MAX]; /* the first is the start of the window, when no row has anything */
+	size_t count;
+	struct steps_of_rows resident, accessible; /* a step for each of the times */
+	uint64_t changes;			   /* LIMIT_USE_CHANGES: more are missing */
+};
+
 /* The resident bytes of the rows of a report. */
 struct resident_sums {
 	/* account << 32 | thread, or LEDGER_NO_THREAD, -> bytes. `before`: of no row. Swapped: only at the end. */
@@ -42,6 +57,7 @@ struct resident_sums {
 	uint64_t rss_bytes;	      /* in any memory of a process, without huge pages of hugetlbfs */
 	uint64_t time_ns;	      /* when the pages were read, of any process at the earliest; 0: not known */
 	struct map read_ns;	      /* the same by process */
+	const struct row_uses *uses;  /* of all processes; NULL in the sums of one */
 	bool at_end;		      /* they were read when recording ended: no event is later */
 	uint64_t owned_hugetlb_bytes; /* of held[HELD_RESIDENT]: what RSS does not include */
 };
@@ -112,6 +128,7 @@ struct process_pages {
 
 	bool end_known; /* the latest reading */
 	struct resident_sums resident;
+	struct row_use use;	      /* at the last reading */
 	int64_t hugetlb_change_bytes; /* since the start, not in the parts */
 
 	struct page_changes all;
@@ -139,6 +156,7 @@ struct page_readings {
 	struct resident_sums resident; /* of all processes */
 
 	struct resident_kinds kinds;
+	struct row_uses uses;
 };
 
 /* Have the replay report readings. The rows must be initialised before the pass. */
@@ -238,6 +256,21 @@ bool row_limits_arenas(const struct replay *replay, const struct process *proces
 uint64_t account_committed(const struct held_memory *memory);
 
 /* row-rates.c */
+
+void row_use_deinit(struct row_use *use);
+
+/* There are readings of this time. Return whether it is not the time of the last ones. `from_ns`: start of the window.
+ */
+bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns);
+
+/* Since then a process has `now`, no longer `*use`, which takes it over. */
+struct mmt_error *row_uses_change(struct row_uses *uses, struct row_use *use, struct row_use *now) MMT_MUST_CHECK;
+
+/* Which shares of the accessible bytes of a row are resident at `count` equal steps in the time of the report, from
+ * *first_ret to before *end_ret; false: not known at any two times. */
+bool row_uses_find(const struct resident_sums *resident, const struct mmt_report *report, const struct mmt_row *row,
+		   uint32_t number, double *shares_ret, unsigned count, unsigned *first_ret,
+		   unsigned *end_ret) MMT_MUST_CHECK;
 
 /* Set the rates of rows with all other figures. `memory`: by account, at the end; `figures`: by row number - 1. */
 struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report *report,

@@ -70,11 +70,13 @@ static bool add_to_map(struct map *map, uint64_t key, uint64_t bytes)
 	return map_put(map, key, saturating_add(sum ? *sum : 0, bytes, MMT_BYTES_MAX));
 }
 
-/* Add the pages of a process that are resident or, if `swapped`, swapped out, as the model has its mappings now. Zero
- * counts, too: then the figure of an account is known. */
+/* Add the pages of a process that are resident or, if `use` is NULL, swapped out, as the model has its mappings now.
+ * Zero counts, too: then the figure of an account is known. */
 static struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct rows *rows,
-					   const struct process *process, const resident_runs *runs, bool swapped)
+					   const struct process *process, const resident_runs *runs,
+					   struct row_use *use)
 {
+	bool swapped = !use;
 	const struct replay *replay = rows->replay;
 	struct page_cursor cursor = {.runs = runs};
 
@@ -96,6 +98,12 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 		if (account &&
 		    !add_to_map(&sums->held[kind],
 				(uint64_t)number << 32 | (is_owner ? allocation->thread : LEDGER_NO_THREAD), bytes))
+			return &error_no_memory;
+		if (!account || swapped || account->row == LEDGER_NO_ROW)
+			continue;
+		if (!map_add(&use->resident, account->row, bytes) ||
+		    !map_add(&use->accessible, account->row,
+			     owner && !interval->attributes.protection ? 0 : interval->end - interval->start))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -235,16 +243,36 @@ static void forget_end(struct process_pages *pages)
 	pages->end_known = pages->all.parts_known = pages->alone.parts_known = false;
 }
 
+/* Processes that ended have nothing. */
+static struct mmt_error *note_use(struct page_readings *readings, struct process_pages *pages, struct row_use *use,
+				  uint64_t time_ns)
+{
+	const struct replay *replay = readings->rows->replay;
+	uint64_t from_ns = replay->window.from_ns ? replay->window.from_ns : replay->first_ns;
+	struct row_use none = {0};
+	bool begins = row_uses_begin(&readings->uses, from_ns, time_ns);
+	struct mmt_error *error = row_uses_change(&readings->uses, &pages->use, use);
+
+	for (size_t i = 0; !error && begins && (pages = map_next_pointer(&readings->processes, &i));) {
+		if (pages->process->ended)
+			error = row_uses_change(&readings->uses, &pages->use, &none);
+	}
+	return error;
+}
+
 /* Take a complete reading: all pages of the process at `time_ns`, the time of the model, and which of them are shared
  * (NULL: not known). `is_replaced`: a reading of the end follows, so no parts are needed. */
 static struct mmt_error *take_reading(struct page_readings *readings, struct process_pages *pages,
 				      const resident_runs *runs, const resident_runs *shared, uint64_t time_ns,
 				      uint64_t resident_bytes, bool is_replaced)
 {
+	struct row_use use = {0};
 	struct mmt_error *error;
 
 	forget_end(pages);
-	error = resident_sums_add(&pages->resident, readings->rows, pages->process, runs, false);
+	error = resident_sums_add(&pages->resident, readings->rows, pages->process, runs, &use)
+		    ?: note_use(readings, pages, &use, time_ns);
+	row_use_deinit(&use);
 	pages->resident.time_ns = time_ns;
 	pages->end_known = true;
 	pages->all.end_bytes = resident_bytes;
@@ -429,8 +457,11 @@ void page_readings_deinit(struct page_readings *readings)
 		vector_deinit(&pages->incoming);
 		vector_deinit(&pages->all.own_start);
 		vector_deinit(&pages->alone.own_start);
+		row_use_deinit(&pages->use);
 	}
 	map_deinit(&readings->processes);
+	steps_of_rows_deinit(&readings->uses.resident);
+	steps_of_rows_deinit(&readings->uses.accessible);
 	resident_sums_deinit(&readings->resident);
 	intern_deinit(&readings->kinds.keys);
 	vector_deinit(&readings->kinds.items);
@@ -464,7 +495,7 @@ static struct mmt_error *take_final(struct page_readings *readings)
 		error = take_reading(readings, pages, &final->runs, shared ? &shared->runs : NULL, final->time_ns,
 				     final->resident_bytes, false);
 		if (!error && swapped)
-			error = resident_sums_add(&pages->resident, readings->rows, process, &swapped->runs, true);
+			error = resident_sums_add(&pages->resident, readings->rows, process, &swapped->runs, NULL);
 		pages->resident.at_end = true;
 	}
 	return error;
@@ -519,6 +550,7 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 	error = take_final(readings);
 	readings->known = replay->metadata->residency.processes.count && !replay->window.ends_early;
 	sums->at_end = true;
+	sums->uses = &readings->uses;
 	for (size_t i = 0; !error && (pages = map_next_pointer(&readings->processes, &i));) {
 		if (!pages->end_known || !page_readings_count(readings, pages->process))
 			continue;

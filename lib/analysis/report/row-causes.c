@@ -27,6 +27,7 @@ struct causes {
 	size_t count;
 	struct cause_sums {
 		uint64_t leaking_bytes, largest_bytes; /* of its rows, of the largest row with a verdict */
+		bool leaks;			       /* one of its rows does more than grow */
 		uint64_t pattern_bytes[MMT_PATTERN_KINDS];
 	} * sums; /* by cause */
 };
@@ -58,6 +59,7 @@ static void add_row(struct causes *causes, uint32_t number, const struct mmt_row
 		figure_add(&causes->sums[number].leaking_bytes, size);
 	figure_add(&causes->sums[number].pattern_bytes[find_cause_row(causes, row)->pattern], size);
 	cause->leaks_together |= row->verdict == MMT_ROW_PART_OF_LEAK;
+	causes->sums[number].leaks |= mmt_row_leaks(row->verdict) && row->verdict != MMT_ROW_KEEPS_GROWING;
 	if (row->verdict && size >= causes->sums[number].largest_bytes) {
 		causes->sums[number].largest_bytes = size;
 		cause->verdict = row->verdict;
@@ -75,7 +77,8 @@ static void decide(struct causes *causes)
 		if (mmt_row_leaks(cause->verdict) ||
 		    (causes->sums[i].leaking_bytes && (double)causes->sums[i].leaking_bytes >= least))
 			cause->verdict =
-			    mmt_pattern_is_by_design(cause->pattern) ? MMT_ROW_KEEPS_GROWING : MMT_ROW_LEAK;
+			    mmt_pattern_is_by_design(cause->pattern) || !causes->sums[i].leaks ? MMT_ROW_KEEPS_GROWING
+												: MMT_ROW_LEAK;
 		else if (cause->verdict == MMT_ROW_MADE_EARLY && cause->unfreed_count >= VERDICT_COUNT)
 			cause->verdict = MMT_ROW_CACHE;
 		for (unsigned pattern = 1; pattern < MMT_PATTERN_KINDS; pattern++) {

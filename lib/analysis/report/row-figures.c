@@ -548,7 +548,7 @@ static struct mmt_error *complete_rows(struct grouping *grouping)
 			row->smallest_bytes = 0;
 	}
 	return find_patterns(grouping)
-		   ?: row_verdicts_add(grouping->rows, grouping->report, grouping->accounts, grouping->figures)
+		   ?: row_verdicts_add(grouping->rows, grouping->report, grouping->resident, grouping->accounts, grouping->figures)
 		   ?: row_rates_add(grouping->rows, grouping->report, grouping->resident, grouping->accounts, grouping->figures);
 }
 

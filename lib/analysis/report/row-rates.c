@@ -8,9 +8,109 @@
 #include "analysis/report/row-verdicts.h"
 #include "base/cleanup.h"
 #include "base/figures.h"
+#include "base/limits.h"
 #include "base/saturating-sum.h"
 
 #define POINTS_MIN 3 /* fewer show no slope */
+#define USE_SHARE 16 /* of the time since the start: a reading replaces the last one if that is as close to another */
+
+void row_use_deinit(struct row_use *use)
+{
+	map_deinit(&use->resident);
+	map_deinit(&use->accessible);
+}
+
+bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns)
+{
+	size_t last = uses->count - 1;
+	bool begins;
+
+	if (!uses->count)
+		uses->times_ns[last = uses->count++] = from_ns;
+	if (time_ns <= uses->times_ns[last])
+		return false;
+	begins = !last || (uses->times_ns[last] - uses->times_ns[last - 1] > (time_ns - from_ns) / USE_SHARE &&
+			   uses->count < ROW_USES_MAX);
+	uses->count += begins;
+	uses->times_ns[uses->count - 1] = time_ns;
+	return begins;
+}
+
+static struct mmt_error *change(struct row_uses *uses, struct steps_of_rows *steps, const struct map *before,
+				const struct map *now)
+{
+	uint64_t row, bytes;
+
+	for (size_t i = 0; map_next(now, &i, &row, &bytes);) {
+		const uint64_t *old = map_get(before, row);
+
+		bytes -= old ? *old : 0;
+		if (bytes && uses->changes < LIMIT_USE_CHANGES &&
+		    (!steps_of_rows_add(steps, (uint32_t)row, (uint32_t)uses->count - 1, bytes) || !++uses->changes))
+			return &error_no_memory;
+	}
+	for (size_t i = 0; map_next(before, &i, &row, &bytes);) {
+		if (bytes && !map_get(now, row) && uses->changes < LIMIT_USE_CHANGES &&
+		    (!steps_of_rows_add(steps, (uint32_t)row, (uint32_t)uses->count - 1, -bytes) || !++uses->changes))
+			return &error_no_memory;
+	}
+	return NULL;
+}
+
+struct mmt_error *row_uses_change(struct row_uses *uses, struct row_use *use, struct row_use *now)
+{
+	struct mmt_error *error = change(uses, &uses->resident, &use->resident, &now->resident)
+				      ?: change(uses, &uses->accessible, &use->accessible, &now->accessible);
+
+	row_use_deinit(use);
+	*use = *now;
+	*now = (struct row_use){0};
+	return error;
+}
+
+/* What is resident or swapped out, as in the rate of RSS, of what an account or a row made accessible. */
+static double used_share(uint64_t used_bytes, uint64_t committed_bytes)
+{
+	return used_bytes < committed_bytes ? (double)used_bytes / (double)committed_bytes : 1;
+}
+
+bool row_uses_find(const struct resident_sums *resident, const struct mmt_report *report, const struct mmt_row *row,
+		   uint32_t number, double *shares_ret, unsigned count, unsigned *first_ret, unsigned *end_ret)
+{
+	const struct row_uses *uses = resident ? resident->uses : NULL;
+	uint64_t used[ROW_USES_MAX], accessible[ROW_USES_MAX];
+	double step_ns = (double)(report->to_ns - report->from_ns) / count, share = 1, time_ns = 0, first, end;
+	size_t next = 0;
+
+	/* What is swapped out is only known at the end. */
+	if (!uses || uses->count < 3 || uses->changes >= LIMIT_USE_CHANGES || row->swapped_bytes)
+		return false;
+	steps_of_rows_get(&uses->resident, number, used, uses->count);
+	steps_of_rows_get(&uses->accessible, number, accessible, uses->count);
+	for (unsigned point = 0; point < count; point++) {
+		double now_ns = step_ns * (point + 1), next_ns = 0, next_share = share;
+
+		for (; next < uses->count; next++) {
+			if (!accessible[next])
+				continue;
+			next_ns = (double)(uses->times_ns[next] - report->from_ns);
+			next_share = used_share(used[next], accessible[next]);
+			if (next_ns >= now_ns)
+				break;
+			share = next_share;
+			time_ns = next_ns;
+		}
+		shares_ret[point] =
+		    next == uses->count ? share
+		    : !time_ns		? next_share
+					: share + (next_share - share) * (now_ns - time_ns) / (next_ns - time_ns);
+	}
+	first = (double)(uses->times_ns[1] - report->from_ns) / step_ns - 0.5;
+	end = (double)(uses->times_ns[uses->count - 1] - report->from_ns) / step_ns + 0.5;
+	*end_ret = end < count ? (unsigned)end : count;
+	*first_ret = first > 0 ? (unsigned)first : 0;
+	return true;
+}
 
 /* The points of a trend from `first` to before `end` count. */
 static void find_points(const struct mmt_report *report, uint64_t start_ns, double step_ns, unsigned *first_ret,
@@ -25,12 +125,6 @@ static void find_points(const struct mmt_report *report, uint64_t start_ns, doub
 	end = end_ns > report->from_ns ? (double)(end_ns - report->from_ns) / step_ns + 0.5 : 0;
 	*end_ret = end < MMT_TREND_POINTS ? (unsigned)end : MMT_TREND_POINTS;
 	*first_ret = first < *end_ret ? (unsigned)first : *end_ret;
-}
-
-/* What is resident or swapped out, as in the rate of RSS, of what an account or a row made accessible. */
-static double used_share(uint64_t used_bytes, uint64_t committed_bytes)
-{
-	return used_bytes < committed_bytes ? (double)used_bytes / (double)committed_bytes : 1;
 }
 
 static double share_of_row(const struct mmt_row *row)
@@ -127,17 +221,26 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 	for (size_t i = 0; i < rows->items.count; i++) {
 		const uint64_t *trend = figures[i].committed_trend ? figures[i].committed_trend : figures[i].trend;
 		double times[MMT_TREND_POINTS], values[MMT_TREND_POINTS];
-		double share =
-		    recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes : share_of_row(&figures[i]);
+		double shares[MMT_TREND_POINTS], share = recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes
+									     : share_of_row(&figures[i]);
+		unsigned row_first = 0, row_end = 0;
+		bool known = row_uses_find(resident, report, &figures[i], (uint32_t)i + 1, shares, MMT_TREND_POINTS,
+					   &row_first, &row_end);
 
-		for (unsigned point = first; point < end; point++) {
+		row_first = row_first > first ? row_first : first;
+		row_end = row_end < end ? row_end : end;
+		known &= row_end >= row_first + POINTS_MIN;
+		row_first = known ? row_first : first;
+		row_end = known ? row_end : end;
+		for (unsigned point = row_first; point < row_end; point++) {
 			times[point] = point;
-			values[point] = (double)trend[point];
+			values[point] = (double)trend[point] * (known ? shares[point] : share);
 		}
 		figures[i].bytes_per_minute =
 		    report->to_ns < report->from_ns + VERDICT_SPAN_NS
 			? MMT_RATE_UNKNOWN
-			: bytes_per_minute(slope_of(times + first, values + first, end - first) * share, step_ns);
+			: bytes_per_minute(slope_of(times + row_first, values + row_first, row_end - row_first),
+					       step_ns);
 	}
 	return NULL;
 }

@@ -295,18 +295,45 @@ static void add_leaks(const struct judging *judging, const struct held_memory *m
 	}
 }
 
+/* Memory that grows because pages are touched that were mapped before: it may be a buffer that fills. */
+static void judge_use(const struct judging *judging, const struct resident_sums *resident, uint32_t number,
+		      const uint64_t *committed, struct mmt_row *row)
+{
+	double shares[COMMIT_POINTS], grown, touched, late;
+	uint64_t points[COMMIT_POINTS];
+	unsigned first, end;
+
+	if ((!is_open(row->verdict) && row->verdict != MMT_ROW_UNKNOWN) || row->memory_bytes < VERDICT_FLOOR_BYTES ||
+	    judging->report->allocations_to_ns < judging->report->to_ns ||
+	    !row_uses_find(resident, judging->report, row, number, shares, COMMIT_POINTS, &first, &end))
+		return;
+	for (unsigned i = 0; i < COMMIT_POINTS; i++)
+		points[i] = (uint64_t)((double)committed[i] * shares[i]);
+	late = shares[COMMIT_POINTS - 1];
+	grown = (double)points[COMMIT_POINTS - 1] - (double)points[COMMIT_POINTS / 2];
+	touched = grown - ((double)committed[COMMIT_POINTS - 1] - (double)committed[COMMIT_POINTS / 2]) * late;
+	if (touched < grown * VERDICT_HALF || judge_series(judging, points).verdict != MMT_ROW_LEAK)
+		return;
+	row->verdict = MMT_ROW_KEEPS_GROWING;
+	row->advised_ns = row->outlived_count = row->outlived_ns = 0;
+}
+
 static struct mmt_error *add_committed_trends(const struct judging *judging, const uint32_t *row_of_accounts,
-					      struct mmt_row *rows)
+					      const struct resident_sums *resident, struct mmt_row *rows)
 {
 	size_t row_count = judging->rows->items.count;
 	struct series series;
 	struct mmt_error *error = add_up(judging, row_of_accounts, row_count, true, judging->report->to_ns, &series);
 
 	for (size_t i = 0; !error && i < row_count; i++) {
-		uint64_t *trend;
+		uint64_t *trend, mapped[COMMIT_POINTS];
 
-		if (series.of_sets[i] == VERDICT_NO_SET)
+		if (series.of_sets[i] == VERDICT_NO_SET) {
+			ledger_trend(judging->ledger, (uint32_t)i + 1, judging->report->to_ns, mapped, COMMIT_POINTS);
+			judge_use(judging, resident, (uint32_t)i + 1, mapped, &rows[i]);
 			continue;
+		}
+		judge_use(judging, resident, (uint32_t)i + 1, series.points[series.of_sets[i]], &rows[i]);
 		trend = arena_alloc(judging->rows->arena, MMT_TREND_POINTS, sizeof(*trend));
 		if (!trend)
 			error = &error_no_memory;
@@ -342,7 +369,8 @@ static void add_survivor_trends(const struct judging *judging, struct mmt_row *r
 	}
 }
 
-struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report, const struct held_memory *memory,
+struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report,
+				   const struct resident_sums *resident, const struct held_memory *memory,
 				   struct mmt_row *figures)
 {
 	const struct ledger *ledger = &rows->replay->ledger;
@@ -374,6 +402,8 @@ struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *r
 		error = find_leaks(&judging, leaks);
 	if (!error && open)
 		add_leaks(&judging, memory, leaks, leaking, figures);
+	if (!error)
+		error = add_committed_trends(&judging, row_of_accounts, resident, figures);
 	for (size_t i = 0; i < rows->items.count; i++) {
 		struct mmt_row *row = &figures[i];
 
@@ -386,5 +416,5 @@ struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *r
 			row->verdict = MMT_ROW_TOO_SHORT;
 	}
 	add_survivor_trends(&judging, figures);
-	return error ? error : add_committed_trends(&judging, row_of_accounts, figures);
+	return error;
 }

@@ -12,6 +12,8 @@
 #include "base/arena.h"
 #include "base/errors.h"
 
+struct resident_sums;
+
 /* By least squares: the slopes of parts add up to that of their sum. */
 double slope_of(const double *times, const double *values, size_t count);
 
@@ -77,8 +79,10 @@ struct mmt_error *verdict_sets_find(struct rows *rows, const struct mmt_report *
 /* row-verdicts.c. The row of an unfreed allocation with a known time; LEDGER_NO_ROW: none. */
 uint32_t verdict_row_of(const struct ledger *ledger, const struct allocation *allocation);
 
-/* Set verdicts and trends of the rows, by number - 1, with their sums and patterns. `memory`: by account number. */
-struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report, const struct held_memory *memory,
+/* Set verdicts and trends of the rows, by number - 1, with their sums and patterns. `resident`: NULL if unknown;
+ * `memory`: by account number. */
+struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *report,
+				   const struct resident_sums *resident, const struct held_memory *memory,
 				   struct mmt_row *figures) MMT_MUST_CHECK;
 
 /* row-causes.c. The causes of a report, whose rows must be sorted: each combines the rows of one function or one

@@ -29,7 +29,7 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 	return word;
 }
 
-const char text_keeps_growing[] = "keeps growing: a leak or not; stacks show who made it grow, not who keeps it";
+const char text_keeps_growing[] = "keeps growing: a leak or not; stacks show who mapped it, not who keeps or fills it";
 
 #define CAUSE_LINES 2
 #define NAME_COLUMNS_MIN 30
