@@ -108,7 +108,7 @@ bool row_uses_find(const struct resident_sums *resident, const struct mmt_report
 	first = (double)(uses->times_ns[1] - report->from_ns) / step_ns - 0.5;
 	end = (double)(uses->times_ns[uses->count - 1] - report->from_ns) / step_ns + 0.5;
 	*end_ret = end < count ? (unsigned)end : count;
-	*first_ret = first > 0 ? (unsigned)first : 0;
+	*first_ret = first > 0 ? first < count ? (unsigned)first : count : 0;
 	return true;
 }
 
