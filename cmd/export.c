@@ -156,7 +156,10 @@ static int take_arguments(const struct command *command, struct export_settings 
 			   : settings->output	  ? format_of_name(settings->output, true)
 						  : NULL;
 	if (!settings->format)
-		return message_usage(command, "choose a format: --format %s", settings->format_words);
+		return message_usage(command, "%s%schoose a format: --format %s",
+				     settings->output && *settings->output ? settings->output : "",
+				     settings->output && *settings->output ? ": the name tells no format; " : "",
+				     settings->format_words);
 	settings->selection.report.lifetime_steps = settings->format->lifetime_steps;
 	if (settings->output && !*settings->output)
 		return message_usage(command, "--output: the file's name is empty");

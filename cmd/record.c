@@ -129,10 +129,10 @@ static const char *parse_interval(const char *text, void *value)
 	return NULL;
 }
 
-/* Whether `top` has started this recorder, and is its parent. */
-static bool is_top(const struct command *command)
+/* Whether `top` or `trace` has started this recorder, and is its parent. */
+static bool is_followed(const struct command *command)
 {
-	return strcmp(command->name, "top") == 0;
+	return strcmp(command->name, "record") != 0;
 }
 
 static void clear_progress(struct record_context *record)
@@ -343,6 +343,11 @@ static bool describe_missing(const char *name, char hint[256])
 		snprintf(hint, 256, "-p %ld records the process with this PID", pid);
 		return true;
 	}
+	/* execve() says the same if the interpreter of a script does not exist. */
+	if (access(name, X_OK) == 0) {
+		snprintf(hint, 256, "the file exists, but not the program in its first line, or its dynamic loader");
+		return true;
+	}
 	return strlen(name) <= HINT_NAME_BYTES && describe_named(name, hint);
 }
 
@@ -355,7 +360,7 @@ static void put_as_root(const struct command *command, const struct mmt_record_o
 	size_t size = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)getppid());
-	if (is_top(command))
+	if (is_followed(command))
 		stream = fopen(path, "re");
 	fputs("permission denied; try:\n  sudo", stderr);
 	for (size_t i = 0; stream ? getdelim(&given, &size, '\0', stream) > 0 : options->command_line[i] != NULL; i++) {
@@ -539,7 +544,7 @@ static int conclude(const struct command *command, const struct record_arguments
 		;
 	if (!removed && !arguments->quiet)
 		record_end_put_reason(end);
-	else if (end->summary->end == MMT_RECORD_END_SIZE && is_top(command))
+	else if (end->summary->end == MMT_RECORD_END_SIZE && is_followed(command))
 		message(command, "recording stopped: maximum size reached");
 	/* The signal may come when the packed recording has just replaced it. */
 	if (packs)

@@ -88,7 +88,7 @@ says 'leak.pb.gz is no name for heaptrack: use --format pprof, or --output leak.
 run 2 export -f firefox -o leak.speedscope.json "$data/more.data"
 says 'leak.speedscope.json is no name for firefox: use --format speedscope, or --output leak.firefox.json'
 run 2 export -o leak.json "$data/more.data"
-says 'choose a format'
+says 'leak.json: the name tells no format; choose a format'
 [ -z "$(find . -name 'leak*')" ] || complain "a wrong name: it is written"
 run 0 export -f heaptrack -o /dev/null "$data/more.data"
 # A name that only one format has needs no --format.

@@ -18,6 +18,8 @@ wait $!
 expect_refusal 2 "no( such)? process.*$!" record -p $!
 expect_refusal 127 'no-such-command.*([Nn]ot found|No such file)' record -- no-such-command
 expect_refusal 127 'no/such/command.*([Nn]ot found|No such file)' record -- ./no/such/command
+printf '#!/no/such/interpreter\n' >no-interpreter && chmod +x no-interpreter
+expect_refusal 127 'cannot run ./no-interpreter: .*; the file exists, but not the program in its first line' record -- ./no-interpreter
 echo 'echo not executable' >script
 expect_refusal 126 'script.*Permission denied' record -- ./script
 expect_refusal 126 'directory|Permission denied' record -- "$directory"

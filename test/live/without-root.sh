@@ -33,6 +33,9 @@ setpriv --reuid=65534 --regid=65534 --init-groups sh -c 'exit 0' cannot read the
 expect_denial "^mmtrace top: permission denied; try:   sudo ./mmtrace-for-all top --json -o $recording -- \
 setpriv --reuid=65534 --regid=65534 --init-groups sh -c 'exit 0' cannot" \
 	as_user ./mmtrace-for-all top --json -o "$recording" -- sh -c 'exit 0'
+expect_denial "^mmtrace trace: permission denied; try:   sudo ./mmtrace-for-all trace -- \
+setpriv --reuid=65534 --regid=65534 --init-groups sh -c 'exit 0' cannot" \
+	as_user ./mmtrace-for-all trace -- sh -c 'exit 0'
 as_user ./mmtrace-for-all check >check.txt && fail "check reports no problem: $(cat check.txt)"
 grep -q '^MISSING  tracepoints ' check.txt && grep -q 'fix: sudo mmtrace setup' check.txt ||
 	fail "check does not say what is missing: $(cat check.txt)"

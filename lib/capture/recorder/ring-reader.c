@@ -648,7 +648,7 @@ struct mmt_error *ring_reader_start(struct recorder *recorder)
 	if (!failure)
 		return NULL;
 	free_thread(thread);
-	return error_system(failure, "cannot create a thread to read the ring buffers (ulimit -u, pids.max)");
+	return error_system(failure, "cannot create a thread to read the ring buffers (ulimit -u or -v, pids.max)");
 }
 
 struct mmt_error *ring_reader_catch_up(struct recorder *recorder)
