@@ -42,7 +42,7 @@ python3 "$support/in-terminal.py" terminal.out 'growing:\x03' "$MMTRACE" record 
 	fail "no verdict of a process that grows: $(cat -v terminal.out)"
 tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
 grep -qE "^[0-9.]+ s  RSS $size  \+$size  \+$size/min  growing  " lines.out || fail "no growth: $(cat -v terminal.out)"
-grep -qE "^[0-9.]+ s  RSS $size  $change  $change/min  too short to tell  " lines.out || fail "a verdict at once: $(cat -v terminal.out)"
+grep -qE "^[0-9.]+ s  RSS $size  $change  ($change/min  )?too short to tell  " lines.out || fail "a verdict at once: $(cat -v terminal.out)"
 python3 "$support/in-terminal.py" terminal.out '/min:\x03' sh -c 'until [ "$(stty size)" = "40 120" ]; do sleep 0.01; done; stty cols 52 && exec "$0" record -o "$1" -p "$2"' \
 	"$MMTRACE" "$recording" "$pid" || fail "record on a narrow terminal failed: $(cat -v terminal.out)"
 tr '\r' '\n' <terminal.out | sed 's/\x1b\[K//' >lines.out
