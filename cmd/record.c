@@ -343,8 +343,8 @@ static bool describe_missing(const char *name, char hint[256])
 		snprintf(hint, 256, "-p %ld records the process with this PID", pid);
 		return true;
 	}
-	/* execve() says the same if the interpreter of a script does not exist. */
-	if (access(name, X_OK) == 0) {
+	/* execve() says the same if the interpreter of a script does not exist. A name without a slash is looked for in PATH. */
+	if (strchr(name, '/') && access(name, X_OK) == 0) {
 		snprintf(hint, 256, "the file exists, but not the program in its first line, or its dynamic loader");
 		return true;
 	}
