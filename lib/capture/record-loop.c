@@ -307,6 +307,18 @@ static bool is_read_if_grown(const struct recorder *recorder)
 	return !recorder->options->snapshot_interval_ns && !recorder->options->command && !recorder->options->wait_name;
 }
 
+/* Pages are read once more after growth: the last reading may be much later, and would turn a step into a slope. */
+static bool pages_are_due(struct traced_process *process)
+{
+	bool known = process->paged_bytes, grew_before = process->pages_grew;
+
+	process->pages_grew =
+	    known && process->resident_bytes >=
+			 process->paged_bytes + process->paged_bytes / PAGES_GROWN_SHARE + PAGES_GROWN_BYTES;
+	process->paged_bytes = known ? process->paged_bytes : process->resident_bytes;
+	return process->pages_grew || grew_before;
+}
+
 /* Takes the snapshots that check the maps during the recording and, if requested, reads the resident pages. The rings
  * are read between two snapshots, and also within a snapshot when they fill, so no process delays the others for longer
  * than its own snapshot and page reading take. */
@@ -321,13 +333,8 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 		/* The first snapshot of a process must come first: later ones are checked against it. */
 		if (process->ended || process->snapshot_wanted)
 			continue;
-		if (is_read_if_grown(recorder) &&
-		    (!process->paged_bytes ||
-		     process->resident_bytes < process->paged_bytes + process->paged_bytes / PAGES_GROWN_SHARE +
-						   PAGES_GROWN_BYTES)) {
-			process->paged_bytes = process->paged_bytes ?: process->resident_bytes;
+		if (is_read_if_grown(recorder) && !pages_are_due(process))
 			continue;
-		}
 		process->paged_bytes = process->resident_bytes;
 		error = snapshot_take(recorder, process, SNAPSHOT_INTERVAL, &complete);
 		if (!error && complete)

@@ -54,3 +54,15 @@ expect_rates "$all_rate" "$block_rate"
 # The command ends by itself: its last readings are earlier.
 "$MMTRACE" record -q -o "$recording" -- "$workloads/late-touch" --exit "$seconds" >/dev/null || fail "record: status $?"
 expect_rates "$all_rate" "$block_rate"
+
+# A buffer that is full early grows no further, although nothing happens between then and the end.
+start_workload late-touch "$seconds" full-only
+start_recording -p "$pid"
+echo >&3
+wait_until "the end of the work" workload_printed 'done'
+stop_recording
+let_end
+report_json
+expect_json '.growth.verdict == "plateau"'
+expect_json '[.groups[] | select(any(.frames[]; .function == "map_full"))] |
+	length == 1 and all(.verdict == "cache" and (.bytes_per_minute | fabs) < 4194304)'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Maps memory at once and touches it later: 20 MiB of each second in 64 mappings, 8 MiB of each second in a block of
- * malloc, and for the first seconds 10 MiB of each second in a third mapping. */
+ * malloc, and for the first seconds 10 MiB of each second in a third mapping; with a second operand only that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -67,6 +67,7 @@ int main(int argc, char **argv)
 {
 	struct stage stage = stage_open(argc, argv);
 	double seconds = stage.operand_count ? atof(stage.operands[0]) : 10, begin, elapsed;
+	double slow_mib = stage.operand_count > 1 ? 0 : 20, block_mib = stage.operand_count > 1 ? 0 : 8;
 	size_t slow_done = 0, full_done = 0, block_done = 0;
 	char *slow[MAPPINGS], *full, *blocks[16];
 
@@ -79,8 +80,8 @@ int main(int argc, char **argv)
 		blocks[i] = blocks[i - 1] + BYTES;
 	begin = now();
 	while ((elapsed = now() - begin) < seconds) {
-		touch(slow, &slow_done, elapsed, 20, MAPPINGS * (size_t)BYTES);
-		touch(blocks, &block_done, elapsed, 8, 16 * (size_t)BYTES);
+		touch(slow, &slow_done, elapsed, slow_mib, MAPPINGS * (size_t)BYTES);
+		touch(blocks, &block_done, elapsed, block_mib, 16 * (size_t)BYTES);
 		touch(&full, &full_done, elapsed < FULL_SECONDS ? elapsed : FULL_SECONDS, 10, BYTES);
 		usleep(10000);
 	}

@@ -310,6 +310,9 @@ static void judge_use(const struct judging *judging, const struct resident_sums 
 	for (unsigned i = 0; i < COMMIT_POINTS; i++)
 		points[i] = (uint64_t)((double)committed[i] * shares[i]);
 	late = shares[COMMIT_POINTS - 1];
+	/* What is full cannot fill further. */
+	if (late > 1 - VERDICT_NEGLIGIBLE)
+		return;
 	grown = (double)points[COMMIT_POINTS - 1] - (double)points[COMMIT_POINTS / 2];
 	touched = grown - ((double)committed[COMMIT_POINTS - 1] - (double)committed[COMMIT_POINTS / 2]) * late;
 	if (touched < grown * VERDICT_HALF || judge_series(judging, points).verdict != MMT_ROW_LEAK)
