@@ -43,24 +43,30 @@ static inline struct interval_place remembered(const struct intervals *intervals
 	return (struct interval_place){intervals->found / CHUNK_RANGES, intervals->found % CHUNK_RANGES};
 }
 
-/* Whether the last range that starts at or below `address` is the remembered one, or the one before it, which is then
- * remembered. */
+/* Whether the last range that starts at or below `address` is the remembered one, or the one before it or (in a walk)
+ * behind it in its chunk, which is then remembered. */
 static inline bool is_found_again(const struct intervals *intervals, uint64_t address)
 {
 	struct interval_place place = remembered(intervals);
+	const struct interval_slot *chunks = intervals->chunks.items;
 	const struct interval_chunk *chunk;
+	bool is_last;
 
-	if (place.chunk >= intervals->chunks.count)
+	if (place.chunk >= intervals->chunks.count || place.index >= chunks[place.chunk].chunk->count)
 		return false;
-	chunk = intervals->chunks.items[place.chunk].chunk;
-	if (place.index < chunk->count && chunk->slots[place.index].start > address) {
+	chunk = chunks[place.chunk].chunk;
+	if (chunk->slots[place.index].start > address) {
 		if (!place.index || chunk->slots[--place.index].start > address)
 			return false;
-		remember(intervals, place);
-		return true;
+	} else if (place.index + 1 < chunk->count && chunk->slots[place.index + 1].start <= address) {
+		place.index++;
 	}
-	return place.index + 1 < chunk->count && chunk->slots[place.index].start <= address &&
-	       chunk->slots[place.index + 1].start > address;
+	is_last = place.index + 1 == chunk->count;
+	if (is_last ? place.chunk + 1 < intervals->chunks.count && chunks[place.chunk + 1].start <= address
+		    : chunk->slots[place.index + 1].start <= address)
+		return false;
+	remember(intervals, place);
+	return true;
 }
 
 /* False: no range starts at or below `address`. */
