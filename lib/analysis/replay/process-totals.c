@@ -4,6 +4,9 @@
 #include "analysis/replay/memory-classes.h"
 #include "analysis/replay/replay.h"
 
+#define USUAL_MEBIBYTES 16 /* a process this much larger than twice the largest other one is worth a look */
+#define MEBIBYTES_MAX ((1u << 30) - 1)
+
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
 {
 	const struct ledger *ledger = &replay->ledger;
@@ -105,6 +108,88 @@ static struct mmt_error *add_space(struct replay *replay, const struct process *
 	return NULL;
 }
 
+static void note_size(struct followed_children *children, uint32_t mebibytes)
+{
+	if (mebibytes > children->largest_mebibytes) {
+		children->second_mebibytes = children->largest_mebibytes;
+		children->largest_mebibytes = mebibytes;
+	} else if (mebibytes > children->second_mebibytes) {
+		children->second_mebibytes = mebibytes;
+	}
+}
+
+/* Links a list to the end of another. */
+static void append(struct replay *replay, struct followed_children *children, uint32_t first, uint32_t last)
+{
+	*(children->last ? &replay->process_totals.items[children->last - 1].next : &children->first) = first;
+	children->last = last ?: children->last;
+}
+
+/* Returns NULL when out of memory. */
+static struct followed_children *children_of(struct replay *replay, uint32_t parent)
+{
+	struct followed_children *children = map_get_pointer(&replay->followed, parent);
+
+	if (!children)
+		children = arena_alloc(&replay->arena, 1, sizeof(*children));
+	return children && map_put_pointer(&replay->followed, parent, children) ? children : NULL;
+}
+
+struct mmt_error *process_totals_note_end(struct replay *replay, const struct process *process)
+{
+	struct followed_children *own_children = map_get_pointer(&replay->followed, process->index), *children;
+	uint64_t mebibytes = space_measure(process->space).data_bytes >> 20;
+	struct kept_process_totals *own;
+	struct mmt_error *error = find_process_totals(replay, process->index, &own);
+
+	/* After a loss a process can seem to return after its end. */
+	if (error || process->borrows_space || process->forked_from == process->index || own->listed || own->released)
+		return error;
+	children = children_of(replay, process->forked_from);
+	if (!children)
+		return &error_no_memory;
+	own->listed = true;
+	own->mebibytes = mebibytes < MEBIBYTES_MAX ? (uint32_t)mebibytes : MEBIBYTES_MAX;
+	note_size(children, own->mebibytes);
+	append(replay, children, process->index + 1, process->index + 1);
+	if (own_children) {
+		note_size(children, own_children->largest_mebibytes);
+		note_size(children, own_children->second_mebibytes);
+		append(replay, children, own_children->first, own_children->last);
+		own_children->first = own_children->last = 0;
+	}
+	return NULL;
+}
+
+struct mmt_error *process_totals_release_followed(struct replay *replay, const struct process *parent)
+{
+	struct followed_children *children = map_get_pointer(&replay->followed, parent->index);
+	uint64_t now_ns = replay->ledger.now_ns;
+	uint32_t next = children ? children->first : 0;
+	struct mmt_error *error = NULL;
+
+	if (children)
+		children->first = children->last = 0;
+	while (!error && next) {
+		struct process *process = processes_at(replay->processes, next - 1);
+		struct kept_process_totals *own = &replay->process_totals.items[process->index];
+		uint64_t largest = own->mebibytes == children->largest_mebibytes ? children->second_mebibytes
+										  : children->largest_mebibytes;
+
+		next = own->next;
+		own->next = 0;
+		if (own->mebibytes > 2 * largest + USUAL_MEBIBYTES) {
+			append(replay, children, process->index + 1, process->index + 1);
+			continue;
+		}
+		error = call_stacks_unwind_early(replay, process->index) ?: process_totals_release(replay, process);
+		if (!error)
+			processes_release_space(replay->processes, process);
+	}
+	replay->ledger.now_ns = now_ns;
+	return error;
+}
+
 struct mmt_error *process_totals_release(struct replay *replay, const struct process *process)
 {
 	struct kept_process_totals *process_totals;
@@ -120,9 +205,16 @@ struct mmt_error *process_totals_release(struct replay *replay, const struct pro
 	if (!process_totals->facts) {
 		error = keep_facts(replay, process->space, process_totals) ?: add_space(replay, process, true);
 	}
+	if (!error)
+		replay->process_totals.items[process->index].released = true;
 	replay->ledger.now_ns = process->ended_ns;
 	space_release(process->space);
 	return error;
+}
+
+bool process_totals_are_released(const struct replay *replay, const struct process *process)
+{
+	return process->index < replay->process_totals.count && replay->process_totals.items[process->index].released;
 }
 
 struct mmt_error *process_totals_sum(struct replay *replay)

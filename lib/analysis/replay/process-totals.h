@@ -38,10 +38,18 @@ struct process_totals {
 	struct space_facts facts;
 };
 
+/* A list of ended processes (index + 1), children and theirs, and the sizes of all that ever were in it. */
+struct followed_children {
+	uint32_t first, last, largest_mebibytes, second_mebibytes;
+};
+
 /* Compact storage, for each process of the recording. NULL: all zero. */
 struct kept_process_totals {
 	struct held_bytes *now, *ended;
 	const struct space_facts *facts; /* set when its space leaves the ledger, or at the end; shared if all are 0 */
+	uint32_t next;		 /* in a list of followed_children: index + 1 */
+	uint32_t mebibytes : 30; /* at its end */
+	uint32_t listed : 1, released : 1;
 };
 
 /* The account that an interval's bytes belong to; NULL: no row counts them. */
@@ -49,6 +57,16 @@ const struct account *process_totals_owner(const struct replay *replay, const st
 
 /* The process has ended: release its own space at that time, without a releaser, and keep the figures. */
 struct mmt_error *process_totals_release(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
+
+/*
+ * No process may be alive at the end, so that each counts as just before its end. That is right for a command and for
+ * the program that a shell ran, but not for one of many compilers or test cases: a process of the usual size is released
+ * when its parent forks the next one. Call these after an end, and before a fork.
+ */
+struct mmt_error *process_totals_note_end(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
+struct mmt_error *process_totals_release_followed(struct replay *replay, const struct process *parent) MMT_MUST_CHECK;
+
+bool process_totals_are_released(const struct replay *replay, const struct process *process);
 
 /* Call this once after the pass: computes the totals for process_totals_of(). */
 struct mmt_error *process_totals_sum(struct replay *replay) MMT_MUST_CHECK;

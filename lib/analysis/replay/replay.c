@@ -296,6 +296,7 @@ static void end_pass(struct replay *replay)
 	map_deinit(&replay->refusal_places);
 	vector_deinit(&replay->refusals);
 	vector_deinit(&replay->process_totals);
+	map_deinit(&replay->followed);
 	vector_deinit(&replay->lost_calls.latest);
 	vector_deinit(&replay->lost_dumps.latest);
 	map_deinit(&replay->setuid_execs.programs);
@@ -476,8 +477,10 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 		return error;
 	process = processes_at(replay->processes, thread->process);
 	/* Do not release a process that was alive when recording stopped, even if its events end. */
-	if (!process->ended || !replay->releases_ended || map_get(&replay->survivors, (uint32_t)process->pid))
+	if (!process->ended || map_get(&replay->survivors, (uint32_t)process->pid))
 		return NULL;
+	if (!replay->releases_ended)
+		return process_totals_note_end(replay, process);
 	error = call_stacks_unwind_early(replay, process->index) ?: process_totals_release(replay, process);
 	if (!error)
 		processes_release_space(replay->processes, process);
@@ -493,6 +496,8 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 	if (parent && event->task.pid != event->task.parent_pid) {
 		struct mmt_error *error = apply_mmap2_of_process(replay, parent->index);
 
+		if (!error && !replay->releases_ended && !replay->notes.pids)
+			error = process_totals_release_followed(replay, parent);
 		if (error)
 			return error;
 	}

@@ -117,6 +117,7 @@ struct replay {
 	bool releases_ended;
 	VECTOR(struct kept_process_totals)
 	process_totals; /* by process; may end before processes that hold nothing */
+	struct map followed; /* process -> struct followed_children */
 	struct arena arena;
 };
 

@@ -503,7 +503,8 @@ static struct mmt_error *take_final(struct page_readings *readings)
 
 bool page_readings_count(const struct page_readings *readings, const struct process *process)
 {
-	return !process->ended || readings->keeps_ended;
+	return !process->ended ||
+	       (readings->keeps_ended && !process_totals_are_released(readings->rows->replay, process));
 }
 
 /* Processes that ended count as just before their end if no other is alive. Their last readings stand for that time,
