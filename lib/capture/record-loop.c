@@ -307,16 +307,13 @@ static bool is_read_if_grown(const struct recorder *recorder)
 	return !recorder->options->snapshot_interval_ns && !recorder->options->command && !recorder->options->wait_name;
 }
 
-/* Pages are read once more after growth: the last reading may be much later, and would turn a step into a slope. */
-static bool pages_are_due(struct traced_process *process)
+static bool has_grown(struct traced_process *process)
 {
-	bool known = process->paged_bytes, grew_before = process->pages_grew;
-
-	process->pages_grew =
-	    known && process->resident_bytes >=
-			 process->paged_bytes + process->paged_bytes / PAGES_GROWN_SHARE + PAGES_GROWN_BYTES;
-	process->paged_bytes = known ? process->paged_bytes : process->resident_bytes;
-	return process->pages_grew || grew_before;
+	/* What a process has given back, or had before its exec, it can have again. */
+	if (process->paged_bytes > process->resident_bytes)
+		process->paged_bytes = process->resident_bytes;
+	return process->resident_bytes >=
+	       process->paged_bytes + process->paged_bytes / PAGES_GROWN_SHARE + PAGES_GROWN_BYTES;
 }
 
 /* Takes the snapshots that check the maps during the recording and, if requested, reads the resident pages. The rings
@@ -328,17 +325,19 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 
 	recorder->jobs.memory->page_readings++;
 	process_table_each(process, &recorder->processes, !error && !recorder->write_error) {
-		bool complete;
+		bool complete = false;
 
+		if (recorder_is_stopped(recorder) || clock_now_ns() >= recorder_end_ns(recorder))
+			break;
 		/* The first snapshot of a process must come first: later ones are checked against it. */
 		if (process->ended || process->snapshot_wanted)
 			continue;
-		if (is_read_if_grown(recorder) && !pages_are_due(process))
+		if (is_read_if_grown(recorder) && !has_grown(process))
 			continue;
-		process->paged_bytes = process->resident_bytes;
 		error = snapshot_take(recorder, process, SNAPSHOT_INTERVAL, &complete);
 		if (!error && complete)
 			error = record_residency(recorder, process);
+		process->paged_bytes = complete ? process->resident_bytes : process->paged_bytes;
 		if (!error)
 			error = loop_drain(recorder) ?: flush_if_due(recorder);
 	}
@@ -433,6 +432,10 @@ struct mmt_error *loop_run(struct recorder *recorder)
 	/* A command may not have called exec yet, so it has no runtime or build-ids to read. */
 	if (!error && !recorder->options->command)
 		error = resident_series_read(recorder, false);
+	/* The pages of the start have just been read. */
+	process_table_each(process, &recorder->processes, true) {
+		process->paged_bytes = process->resident_bytes;
+	}
 	while (!error) {
 		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
 		uint64_t now_ns = clock_now_ns();

@@ -36,17 +36,12 @@ struct page_cursor {
 
 uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end);
 
-/* What the rows have of a process at a reading of its pages, in bytes by row number. */
-struct row_use {
-	struct map resident, accessible;
-};
-
-/* The same of all processes over time. Of readings that follow each other closely, some are left out. */
+/* What the rows have in use of all processes over time. Of readings that follow each other closely, some are left out. */
 struct row_uses {
 	uint64_t times_ns[ROW_USES_MAX]; /* the first is the start of the window, when no row has anything */
 	size_t count;
-	struct steps_of_rows resident, accessible; /* a step for each of the times */
-	uint64_t changes;			   /* LIMIT_USE_CHANGES: more are missing */
+	struct steps_of_rows steps; /* a step for each of the times */
+	uint64_t changes;	    /* LIMIT_USE_CHANGES: more are missing */
 };
 
 /* The resident bytes of the rows of a report. */
@@ -128,7 +123,7 @@ struct process_pages {
 
 	bool end_known; /* the latest reading */
 	struct resident_sums resident;
-	struct row_use use;	      /* at the last reading */
+	struct map use; /* what the rows (number) had of the process at the last reading, in bytes */
 	int64_t hugetlb_change_bytes; /* since the start, not in the parts */
 
 	struct page_changes all;
@@ -257,19 +252,17 @@ uint64_t account_committed(const struct held_memory *memory);
 
 /* row-rates.c */
 
-void row_use_deinit(struct row_use *use);
-
 /* There are readings of this time. Return whether it is not the time of the last ones. `from_ns`: start of the window.
  */
 bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns);
 
 /* Since then a process has `now`, no longer `*use`, which takes it over. */
-struct mmt_error *row_uses_change(struct row_uses *uses, struct row_use *use, struct row_use *now) MMT_MUST_CHECK;
+struct mmt_error *row_uses_change(struct row_uses *uses, struct map *use, struct map *now) MMT_MUST_CHECK;
 
-/* Which shares of the accessible bytes of a row are resident at `count` equal steps in the time of the report, from
- * *first_ret to before *end_ret; false: not known at any two times. */
+/* How much of a row is in use at `count` equal steps in the time of the report, from *first_ret to before *end_ret; false:
+ * not known at any two times. */
 bool row_uses_find(const struct resident_sums *resident, const struct mmt_report *report, const struct mmt_row *row,
-		   uint32_t number, double *shares_ret, unsigned count, unsigned *first_ret,
+		   uint32_t number, uint64_t *bytes_ret, unsigned count, unsigned *first_ret,
 		   unsigned *end_ret) MMT_MUST_CHECK;
 
 /* Set the rates of rows with all other figures. `memory`: by account, at the end; `figures`: by row number - 1. */

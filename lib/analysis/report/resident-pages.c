@@ -74,7 +74,7 @@ static bool add_to_map(struct map *map, uint64_t key, uint64_t bytes)
  * Zero counts, too: then the figure of an account is known. */
 static struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct rows *rows,
 					   const struct process *process, const resident_runs *runs,
-					   struct row_use *use)
+					   struct map *use)
 {
 	bool swapped = !use;
 	const struct replay *replay = rows->replay;
@@ -99,11 +99,7 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 		    !add_to_map(&sums->held[kind],
 				(uint64_t)number << 32 | (is_owner ? allocation->thread : LEDGER_NO_THREAD), bytes))
 			return &error_no_memory;
-		if (!account || swapped || account->row == LEDGER_NO_ROW)
-			continue;
-		if (!map_add(&use->resident, account->row, bytes) ||
-		    !map_add(&use->accessible, account->row,
-			     owner && !interval->attributes.protection ? 0 : interval->end - interval->start))
+		if (account && !swapped && account->row != LEDGER_NO_ROW && !map_add(use, account->row, bytes))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -244,12 +240,12 @@ static void forget_end(struct process_pages *pages)
 }
 
 /* Processes that ended have nothing. */
-static struct mmt_error *note_use(struct page_readings *readings, struct process_pages *pages, struct row_use *use,
+static struct mmt_error *note_use(struct page_readings *readings, struct process_pages *pages, struct map *use,
 				  uint64_t time_ns)
 {
 	const struct replay *replay = readings->rows->replay;
 	uint64_t from_ns = replay->window.from_ns ? replay->window.from_ns : replay->first_ns;
-	struct row_use none = {0};
+	struct map none = {0};
 	bool begins = row_uses_begin(&readings->uses, from_ns, time_ns);
 	struct mmt_error *error = row_uses_change(&readings->uses, &pages->use, use);
 
@@ -266,13 +262,13 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 				      const resident_runs *runs, const resident_runs *shared, uint64_t time_ns,
 				      uint64_t resident_bytes, bool is_replaced)
 {
-	struct row_use use = {0};
+	struct map use = {0};
 	struct mmt_error *error;
 
 	forget_end(pages);
 	error = resident_sums_add(&pages->resident, readings->rows, pages->process, runs, &use)
 		    ?: note_use(readings, pages, &use, time_ns);
-	row_use_deinit(&use);
+	map_deinit(&use);
 	pages->resident.time_ns = time_ns;
 	pages->end_known = true;
 	pages->all.end_bytes = resident_bytes;
@@ -457,11 +453,10 @@ void page_readings_deinit(struct page_readings *readings)
 		vector_deinit(&pages->incoming);
 		vector_deinit(&pages->all.own_start);
 		vector_deinit(&pages->alone.own_start);
-		row_use_deinit(&pages->use);
+		map_deinit(&pages->use);
 	}
 	map_deinit(&readings->processes);
-	steps_of_rows_deinit(&readings->uses.resident);
-	steps_of_rows_deinit(&readings->uses.accessible);
+	steps_of_rows_deinit(&readings->uses.steps);
 	resident_sums_deinit(&readings->resident);
 	intern_deinit(&readings->kinds.keys);
 	vector_deinit(&readings->kinds.items);

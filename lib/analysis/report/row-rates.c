@@ -14,12 +14,6 @@
 #define POINTS_MIN 3 /* fewer show no slope */
 #define USE_SHARE 16 /* of the time since the start: a reading replaces the last one if that is as close to another */
 
-void row_use_deinit(struct row_use *use)
-{
-	map_deinit(&use->resident);
-	map_deinit(&use->accessible);
-}
-
 bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns)
 {
 	size_t last = uses->count - 1;
@@ -36,36 +30,29 @@ bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns)
 	return begins;
 }
 
-static struct mmt_error *change(struct row_uses *uses, struct steps_of_rows *steps, const struct map *before,
-				const struct map *now)
+struct mmt_error *row_uses_change(struct row_uses *uses, struct map *use, struct map *now)
 {
 	uint64_t row, bytes;
 
 	for (size_t i = 0; map_next(now, &i, &row, &bytes);) {
-		const uint64_t *old = map_get(before, row);
+		const uint64_t *old = map_get(use, row);
 
 		bytes -= old ? *old : 0;
 		if (bytes && uses->changes < LIMIT_USE_CHANGES &&
-		    (!steps_of_rows_add(steps, (uint32_t)row, (uint32_t)uses->count - 1, bytes) || !++uses->changes))
+		    (!steps_of_rows_add(&uses->steps, (uint32_t)row, (uint32_t)uses->count - 1, bytes) ||
+		     !++uses->changes))
 			return &error_no_memory;
 	}
-	for (size_t i = 0; map_next(before, &i, &row, &bytes);) {
+	for (size_t i = 0; map_next(use, &i, &row, &bytes);) {
 		if (bytes && !map_get(now, row) && uses->changes < LIMIT_USE_CHANGES &&
-		    (!steps_of_rows_add(steps, (uint32_t)row, (uint32_t)uses->count - 1, -bytes) || !++uses->changes))
+		    (!steps_of_rows_add(&uses->steps, (uint32_t)row, (uint32_t)uses->count - 1, -bytes) ||
+		     !++uses->changes))
 			return &error_no_memory;
 	}
-	return NULL;
-}
-
-struct mmt_error *row_uses_change(struct row_uses *uses, struct row_use *use, struct row_use *now)
-{
-	struct mmt_error *error = change(uses, &uses->resident, &use->resident, &now->resident)
-				      ?: change(uses, &uses->accessible, &use->accessible, &now->accessible);
-
-	row_use_deinit(use);
+	map_deinit(use);
 	*use = *now;
-	*now = (struct row_use){0};
-	return error;
+	*now = (struct map){0};
+	return NULL;
 }
 
 /* What is resident or swapped out, as in the rate of RSS, of what an account or a row made accessible. */
@@ -74,36 +61,53 @@ static double used_share(uint64_t used_bytes, uint64_t committed_bytes)
 	return used_bytes < committed_bytes ? (double)used_bytes / (double)committed_bytes : 1;
 }
 
+/* RSS is read much more often than pages. */
+static double rss_at(const struct mmt_report *report, uint64_t time_ns)
+{
+	const struct mmt_resident_reading *readings = report->resident_readings;
+	size_t after = partition_point(report->resident_reading_count, i, readings[i].time_ns <= time_ns);
+
+	return after ? (double)readings[after - 1].resident_bytes : 0;
+}
+
+/* Which part of its change between two readings of pages a row has made by `time_ns`: the same as RSS if that changed by
+ * as much, so that a step does not become a slope. */
+static double part_of_change(const struct mmt_report *report, uint64_t before_ns, uint64_t after_ns, uint64_t time_ns,
+			     double change)
+{
+	double before = rss_at(report, before_ns), all = rss_at(report, after_ns) - before, part;
+
+	if (all / change < VERDICT_HALF)
+		return (double)(time_ns - before_ns) / (double)(after_ns - before_ns);
+	part = (rss_at(report, time_ns) - before) / all;
+	return part < 0 ? 0 : part < 1 ? part : 1;
+}
+
 bool row_uses_find(const struct resident_sums *resident, const struct mmt_report *report, const struct mmt_row *row,
-		   uint32_t number, double *shares_ret, unsigned count, unsigned *first_ret, unsigned *end_ret)
+		   uint32_t number, uint64_t *bytes_ret, unsigned count, unsigned *first_ret, unsigned *end_ret)
 {
 	const struct row_uses *uses = resident ? resident->uses : NULL;
-	uint64_t used[ROW_USES_MAX], accessible[ROW_USES_MAX];
-	double step_ns = (double)(report->to_ns - report->from_ns) / count, share = 1, time_ns = 0, first, end;
-	size_t next = 0;
+	double step_ns = (double)(report->to_ns - report->from_ns) / count, first, end;
+	uint64_t used[ROW_USES_MAX];
+	size_t next = 1;
 
 	/* What is swapped out is only known at the end. */
 	if (!uses || uses->count < 3 || uses->changes >= LIMIT_USE_CHANGES || row->swapped_bytes)
 		return false;
-	steps_of_rows_get(&uses->resident, number, used, uses->count);
-	steps_of_rows_get(&uses->accessible, number, accessible, uses->count);
+	steps_of_rows_get(&uses->steps, number, used, uses->count);
 	for (unsigned point = 0; point < count; point++) {
-		double now_ns = step_ns * (point + 1), next_ns = 0, next_share = share;
+		uint64_t time_ns = report->from_ns + (uint64_t)(step_ns * (point + 1));
+		double change;
 
-		for (; next < uses->count; next++) {
-			if (!accessible[next])
-				continue;
-			next_ns = (double)(uses->times_ns[next] - report->from_ns);
-			next_share = used_share(used[next], accessible[next]);
-			if (next_ns >= now_ns)
-				break;
-			share = next_share;
-			time_ns = next_ns;
-		}
-		shares_ret[point] =
-		    next == uses->count ? share
-		    : !time_ns		? next_share
-					: share + (next_share - share) * (now_ns - time_ns) / (next_ns - time_ns);
+		while (next + 1 < uses->count && uses->times_ns[next] < time_ns)
+			next++;
+		time_ns = time_ns < uses->times_ns[next] ? time_ns : uses->times_ns[next];
+		change = (double)used[next] - (double)used[next - 1];
+		bytes_ret[point] = used[next - 1];
+		if (change != 0)
+			bytes_ret[point] += (uint64_t)(int64_t)(change * part_of_change(report, uses->times_ns[next - 1],
+											uses->times_ns[next], time_ns,
+											change));
 	}
 	first = (double)(uses->times_ns[1] - report->from_ns) / step_ns - 0.5;
 	end = (double)(uses->times_ns[uses->count - 1] - report->from_ns) / step_ns + 0.5;
@@ -221,10 +225,11 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 	for (size_t i = 0; i < rows->items.count; i++) {
 		const uint64_t *trend = figures[i].committed_trend ? figures[i].committed_trend : figures[i].trend;
 		double times[MMT_TREND_POINTS], values[MMT_TREND_POINTS];
-		double shares[MMT_TREND_POINTS], share = recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes
-									     : share_of_row(&figures[i]);
+		double share = recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes
+						    : share_of_row(&figures[i]);
+		uint64_t used[MMT_TREND_POINTS];
 		unsigned row_first = 0, row_end = 0;
-		bool known = row_uses_find(resident, report, &figures[i], (uint32_t)i + 1, shares, MMT_TREND_POINTS,
+		bool known = row_uses_find(resident, report, &figures[i], (uint32_t)i + 1, used, MMT_TREND_POINTS,
 					   &row_first, &row_end);
 
 		row_first = row_first > first ? row_first : first;
@@ -234,7 +239,7 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 		row_end = known ? row_end : end;
 		for (unsigned point = row_first; point < row_end; point++) {
 			times[point] = point;
-			values[point] = (double)trend[point] * (known ? shares[point] : share);
+			values[point] = known ? (double)used[point] : (double)trend[point] * share;
 		}
 		figures[i].bytes_per_minute =
 		    report->to_ns < report->from_ns + VERDICT_SPAN_NS

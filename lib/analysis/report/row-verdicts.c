@@ -299,22 +299,17 @@ static void add_leaks(const struct judging *judging, const struct held_memory *m
 static void judge_use(const struct judging *judging, const struct resident_sums *resident, uint32_t number,
 		      const uint64_t *committed, struct mmt_row *row)
 {
-	double shares[COMMIT_POINTS], grown, touched, late;
-	uint64_t points[COMMIT_POINTS];
+	uint64_t points[COMMIT_POINTS], last = committed[COMMIT_POINTS - 1];
+	double grown, touched, late;
 	unsigned first, end;
 
 	if ((!is_open(row->verdict) && row->verdict != MMT_ROW_UNKNOWN) || row->memory_bytes < VERDICT_FLOOR_BYTES ||
-	    judging->report->allocations_to_ns < judging->report->to_ns ||
-	    !row_uses_find(resident, judging->report, row, number, shares, COMMIT_POINTS, &first, &end))
+	    judging->report->allocations_to_ns < judging->report->to_ns || !last ||
+	    !row_uses_find(resident, judging->report, row, number, points, COMMIT_POINTS, &first, &end))
 		return;
-	for (unsigned i = 0; i < COMMIT_POINTS; i++)
-		points[i] = (uint64_t)((double)committed[i] * shares[i]);
-	late = shares[COMMIT_POINTS - 1];
-	/* What is full cannot fill further. */
-	if (late > 1 - VERDICT_NEGLIGIBLE)
-		return;
+	late = (double)points[COMMIT_POINTS - 1] / (double)last;
 	grown = (double)points[COMMIT_POINTS - 1] - (double)points[COMMIT_POINTS / 2];
-	touched = grown - ((double)committed[COMMIT_POINTS - 1] - (double)committed[COMMIT_POINTS / 2]) * late;
+	touched = grown - ((double)last - (double)committed[COMMIT_POINTS / 2]) * late;
 	if (touched < grown * VERDICT_HALF || judge_series(judging, points).verdict != MMT_ROW_LEAK)
 		return;
 	row->verdict = MMT_ROW_KEEPS_GROWING;

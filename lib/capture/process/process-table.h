@@ -52,8 +52,7 @@ struct traced_process {
 	bool start_noted;			  /* the recording contains its start time */
 	pid_t lender;				  /* uses the address space of this process; 0: has its own */
 	uint64_t resident_bytes;		  /* RSS at the last reading; 0: none of its own */
-	uint64_t paged_bytes;			  /* RSS when its pages were last read; 0: not yet checked */
-	bool pages_grew;			  /* since the reading before */
+	uint64_t paged_bytes;			  /* RSS when its pages were last read; 0: never */
 	uint64_t pss_resident_bytes, pss_took_ns; /* RSS at the last reading of Pss, and the CPU time that this took */
 	bool snapshot_wanted;
 	enum snapshot_kind snapshot_kind;
