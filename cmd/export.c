@@ -2,7 +2,6 @@
 /* mmtrace export: writes a report in the formats of other viewers. */
 #include <mmtrace/confine.h>
 #include <mmtrace/export.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

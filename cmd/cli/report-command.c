@@ -2,7 +2,6 @@
 #include "cli/report-command.h"
 
 #include <inttypes.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

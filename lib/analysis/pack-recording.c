@@ -2,7 +2,6 @@
 /* Packs a recording: replays it to symbolize all stacks, then writes it again without stack dumps. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 #include "capture/record-loop.h"
 
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"

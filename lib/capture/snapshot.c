@@ -2,7 +2,6 @@
 #include "capture/snapshot.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #include "base/cleanup.h"
 #include "capture/runtimes/ask-runtime.h"

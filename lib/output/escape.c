@@ -2,8 +2,6 @@
 #include "output/escape.h"
 
 #include <mmtrace/output.h>
-#include <stdint.h>
-#include <string.h>
 #include <wchar.h>
 
 /* The number of bytes of the valid UTF-8 character at `text`; 0: it is invalid. */

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/replay/call-stacks.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "analysis/replay/replay.h"
 #include "base/cleanup.h"
 #include "base/limits.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/replay/memory-classes.h"
 
-#include <sys/mman.h>
-
 #include "base/strings.h"
 
 /* Runtimes reserve their heaps in pieces at least this large; the malloc of glibc does so too, with 64 and 128 MiB. */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/replay/memory-readings.h"
 
-#include <stdlib.h>
-
 #include "base/limits.h"
 #include "base/saturating-sum.h"
 

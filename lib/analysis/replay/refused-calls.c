@@ -3,7 +3,6 @@
 #include "analysis/replay/replay.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #include "analysis/resolver/resolver.h"
 #include "base/limits.h"

@@ -3,8 +3,6 @@
 #include "analysis/replay/replay.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "analysis/replay/memory-classes.h"
 #include "base/syscall-table.h"

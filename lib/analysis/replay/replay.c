@@ -3,9 +3,6 @@
 #include "analysis/replay/replay.h"
 
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "base/errors.h"
 #include "base/limits.h"

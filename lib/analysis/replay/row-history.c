@@ -2,7 +2,6 @@
 #include "analysis/replay/ledger.h"
 
 #include <mmtrace/report.h>
-#include <string.h>
 
 #include "base/errors.h"
 #include "base/limits.h"

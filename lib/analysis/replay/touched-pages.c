@@ -2,8 +2,6 @@
 #include "analysis/replay/touched-pages.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 
 #include "analysis/replay/replay.h"
 #include "base/limits.h"

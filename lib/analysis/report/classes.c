@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/report/classes.h"
 
-#include <string.h>
-#include <sys/mman.h>
-
 #include "analysis/report/stack-origin.h"
 #include "base/strings.h"
 

@@ -4,8 +4,6 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/errors.h"

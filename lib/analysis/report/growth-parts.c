@@ -2,8 +2,6 @@
 /* In which memory RSS grew: compares the resident pages of two readings, which resident-pages.c takes. */
 #include "analysis/report/report-build.h"
 
-#include <stdlib.h>
-
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
 #include "analysis/report/hints.h"

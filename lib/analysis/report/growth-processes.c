@@ -5,9 +5,6 @@
  */
 #include "analysis/report/report-build.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/report/verdict-rules.h"
 #include "base/cleanup.h"
 

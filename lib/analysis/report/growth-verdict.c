@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/report/row-verdicts.h"
 #include "analysis/report/verdict-rules.h"

@@ -2,9 +2,6 @@
 /* How malloc heaps grew between two censuses, and which kinds of blocks did. */
 #include "analysis/report/report-build.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/limits.h"
 #include "base/saturating-sum.h"
 #include "base/cleanup.h"

@@ -3,9 +3,6 @@
 #include "analysis/report/report-build.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "analysis/report/classes.h"
 #include "analysis/report/hints.h"

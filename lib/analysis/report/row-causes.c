@@ -2,9 +2,6 @@
 /* The causes of a report: which rows have one cause. */
 #include "analysis/report/row-verdicts.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/report/stack-identity.h"
 #include "analysis/report/stack-origin.h"
 #include "analysis/resolver/known-runtimes.h"

@@ -3,7 +3,6 @@
 #include "analysis/report/report-build.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "analysis/replay/memory-classes.h"
 #include "analysis/report/hints.h"

@@ -3,8 +3,6 @@
  * with that of RSS, which growth-verdict.c computes in the same way. */
 #include "analysis/report/report-build.h"
 
-#include <stdlib.h>
-
 #include "analysis/report/row-verdicts.h"
 #include "base/cleanup.h"
 #include "base/figures.h"

@@ -2,9 +2,6 @@
 /* Judges the memory of rows: by the lifetimes of its mappings, and by what is made accessible over time. */
 #include "analysis/report/row-verdicts.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/report/report-build.h"
 #include "base/cleanup.h"
 

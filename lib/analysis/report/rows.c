@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"

@@ -2,7 +2,6 @@
 #include "analysis/report/stack-identity.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "base/strings.h"
 

@@ -2,8 +2,6 @@
 /* The figures of a report at equal steps of time, and the lifetimes of mappings in such steps. */
 #include "analysis/report/report-build.h"
 
-#include <stdlib.h>
-
 #include "analysis/replay/memory-classes.h"
 #include "base/cleanup.h"
 #include "base/figures.h"

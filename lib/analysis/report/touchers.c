@@ -2,10 +2,6 @@
 /* Which code touched memory that was mapped before the recording: page faults whose pages are still resident. */
 #include "analysis/report/report-build.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/saturating-sum.h"

@@ -7,8 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/report/stack-identity.h"
 #include "analysis/report/stack-origin.h"

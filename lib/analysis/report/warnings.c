@@ -7,8 +7,6 @@
 #include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/syscall-table.h"
 #include "base/cleanup.h"

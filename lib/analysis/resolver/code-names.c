@@ -2,8 +2,6 @@
 /* Symbolizes frames: looks up the function names and lines of an address, native or JIT; return addresses minus one.
  * resolver.c unwinds the stacks that the frames are in. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/resolver/resolver-state.h"
 #include "base/cleanup.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/resolver/jit-rows.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/map.h"
 #include "code/elf/disassembly.h"
 #include "code/unwind/instruction-analysis.h"

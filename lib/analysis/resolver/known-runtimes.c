@@ -3,8 +3,6 @@
 #include "analysis/resolver/known-runtimes.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/strings.h"
 

@@ -2,8 +2,6 @@
 #include "analysis/resolver/mapped-modules.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define NO_BUILD_ID UINT64_MAX

@@ -2,10 +2,6 @@
 /* Unwinds the stacks of samples with the code that was mapped at their time. code-names.c names the frames. */
 #include "analysis/resolver/resolver.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "analysis/resolver/resolver-state.h"
 #include "base/cleanup.h"
 #include "base/limits.h"

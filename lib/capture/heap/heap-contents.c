@@ -2,8 +2,6 @@
 #include "capture/heap/heap-contents.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/limits.h"
 

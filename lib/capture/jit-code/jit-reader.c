@@ -2,9 +2,6 @@
 #include "capture/jit-code/jit-reader.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Limits of memory: see residency.h. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "capture/memory/residency.h"

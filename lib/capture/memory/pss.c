@@ -2,7 +2,6 @@
 /* What a process shares with others: see residency.h. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/limits.h"
 #include "capture/procfs/proc.h"

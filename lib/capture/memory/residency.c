@@ -4,12 +4,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/kcmp.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/perf/cpu-hotplug.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/procfs/proc.h"

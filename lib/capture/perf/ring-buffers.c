@@ -2,9 +2,6 @@
 #include "capture/perf/ring-buffers.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

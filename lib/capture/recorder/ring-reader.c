@@ -5,8 +5,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/helper-process.h"

@@ -11,8 +11,6 @@
 #include "code/elf/go-functions.h"
 
 #include <gelf.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/limits.h"

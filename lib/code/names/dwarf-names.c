@@ -7,8 +7,6 @@
 #include <gelf.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/map.h"
 #include "base/vector.h"

@@ -3,8 +3,6 @@
 #include "code/unwind/cfi.h"
 
 #include <dwarf.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/errors.h"
 #include "base/limits.h"

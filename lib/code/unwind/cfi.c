@@ -2,8 +2,6 @@
 #include "code/unwind/cfi.h"
 
 #include <gelf.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/limits.h"
 

@@ -3,7 +3,6 @@
 #include "code/unwind/unwind.h"
 
 #include <elf.h>
-#include <string.h>
 
 #include "base/strings.h"
 

@@ -7,9 +7,6 @@
  */
 #include "code/unwind/unwind.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/map.h"
 #include "base/vector.h"
 #include "code/unwind/unwind-state.h"

@@ -2,7 +2,6 @@
 #include "code/unwind/unwind.h"
 
 #include <elf.h>
-#include <string.h>
 
 #include "code/unwind/unwind-state.h"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "model/space/intervals.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/errors.h"
 
 #define CHUNK_RANGES 64

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What mremap(2) changes in the address space, also when it fails. */
 #include <errno.h>
-#include <sys/mman.h>
 
 #include "model/space/space-state.h"
 

@@ -2,8 +2,6 @@
 /* Unmaps whose exit has not been seen yet: others may map the same addresses before it. */
 #include "model/space/space-state.h"
 
-#include <string.h>
-
 #include "base/limits.h"
 
 #define PENDING_UNMAP_NS 1000000000ULL /* contended unmaps have been observed to wait for 23 ms */

@@ -2,8 +2,6 @@
 /* Compares an address space with a reading of /proc/PID/maps, and repairs it. */
 #include "model/space/space-state.h"
 
-#include <sys/mman.h>
-
 #include "base/limits.h"
 
 #define READING UINT64_MAX	  /* in place of a time: the current reading */

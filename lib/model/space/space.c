@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "model/space/space.h"
 
-#include <stdlib.h>
-#include <sys/mman.h>
-
 #include "model/space/space-state.h"
 
 struct mmt_error *space_create(const struct space_options *options, struct space **space_ret)

@@ -3,8 +3,6 @@
 #include "model/space/space-state.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "base/limits.h"
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <mmtrace/output.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/compression.h"
 #include "base/figures.h"

@@ -7,7 +7,6 @@
  */
 #include <inttypes.h>
 #include <mmtrace/output.h>
-#include <stdlib.h>
 
 #include "base/figures.h"
 #include "base/limits.h"

@@ -3,7 +3,6 @@
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 #include <mmtrace/version.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

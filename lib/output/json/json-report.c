@@ -4,7 +4,6 @@
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 #include <mmtrace/trace.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -3,7 +3,6 @@
 #include "output/text/text-parts.h"
 
 #include <mmtrace/output.h>
-#include <stdlib.h>
 
 #include "base/errors.h"
 #include "base/saturating-sum.h"

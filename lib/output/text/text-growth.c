@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "base/figures.h"

@@ -2,7 +2,6 @@
 /* What was recorded, how complete it is, and the check against the kernel's maps: above the figures or below them. */
 #include "output/text/text-parts.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "base/strings.h"

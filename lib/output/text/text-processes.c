@@ -3,7 +3,6 @@
 #include "output/text/text-parts.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/saturating-sum.h"
 

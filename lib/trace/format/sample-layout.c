@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/format/sample-layout.h"
 
-#include <stdlib.h>
-
 #define BRANCH_ENTRY_BYTES 24
 #define BRANCH_COUNTERS (1ULL << 19) /* PERF_SAMPLE_BRANCH_COUNTERS, absent in older headers */
 #define READ_LOST (1ULL << 4)	     /* PERF_FORMAT_LOST, also absent in older headers */

@@ -2,8 +2,6 @@
 #include "trace/format/tracepoint.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/limits.h"
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/read/decode.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "base/limits.h"
 #include "base/syscall-table.h"
 #include "trace/format/format.h"

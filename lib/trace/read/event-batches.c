@@ -3,8 +3,6 @@
 #include "trace/read/event-batches.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/helper-process.h"
 #include "base/cleanup.h"

@@ -2,10 +2,7 @@
 #include "trace/read/metadata.h"
 
 #include <mmtrace/record.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/limits.h"

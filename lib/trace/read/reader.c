@@ -2,7 +2,6 @@
 #include "trace/read/reader.h"
 
 #include <malloc.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/errors.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/sections/copies.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/limits.h"

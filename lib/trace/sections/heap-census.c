@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/sections/heap-census.h"
 
-#include <stdlib.h>
-
 #include "base/limits.h"
 
 #define CENSUS_BYTES 150 /* without names and groups */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/sections/jit-code.h"
 
-#include <string.h>
-
 #include "base/limits.h"
 
 #define CODE_VERSION 3

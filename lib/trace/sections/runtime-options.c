@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/sections/runtime-options.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/limits.h"
 #include "base/strings.h"
 

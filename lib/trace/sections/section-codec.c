@@ -2,9 +2,6 @@
 /* Reads and writes sections: versions, compression, and the fields that sections have in common. */
 #include "trace/sections/section-codec.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/compression.h"
 #include "base/limits.h"
 

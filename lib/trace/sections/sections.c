@@ -3,8 +3,6 @@
 #include "trace/sections/sections.h"
 
 #include <linux/perf_event.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/limits.h"
 

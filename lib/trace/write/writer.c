@@ -4,8 +4,6 @@
 #include "trace/write/writer.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
