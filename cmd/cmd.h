@@ -5,8 +5,6 @@
 #ifndef CMD_H
 #define CMD_H
 
-#include <stdbool.h>
-
 #include <mmtrace/error.h>
 
 enum {

@@ -2,7 +2,6 @@
 #ifndef RECORD_END_H
 #define RECORD_END_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include <mmtrace/record.h>

@@ -3,11 +3,6 @@
 #ifndef TOP_H
 #define TOP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "cli/report-command.h"
 #include "cli/terminal.h"
 #include "cmd.h"

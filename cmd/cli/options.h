@@ -3,10 +3,6 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
-
 #include <mmtrace/report.h>
 
 #include "cmd.h"

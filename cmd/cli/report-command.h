@@ -3,7 +3,6 @@
 #ifndef CLI_REPORT_COMMAND_H
 #define CLI_REPORT_COMMAND_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include <mmtrace/report.h>

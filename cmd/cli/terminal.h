@@ -3,8 +3,6 @@
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
-#include <stdbool.h>
-
 #include <mmtrace/output.h>
 
 #include "cli/options.h"

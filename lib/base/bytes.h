@@ -11,7 +11,6 @@
 #define BASE_BYTES_H
 
 #include <endian.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -3,8 +3,6 @@
 #ifndef BASE_COMPRESSION_H
 #define BASE_COMPRESSION_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "base/bytes.h"

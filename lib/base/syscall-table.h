@@ -6,8 +6,6 @@
 #define BASE_SYSCALL_TABLE_H
 
 #include <mmtrace/record.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/mman.h>
 
 /* What a call does to mappings when it succeeds. */

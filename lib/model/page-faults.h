@@ -9,9 +9,6 @@
 #ifndef MODEL_PAGE_FAULTS_H
 #define MODEL_PAGE_FAULTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "model/space/intervals.h"
 
 struct page_fault {

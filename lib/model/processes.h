@@ -7,10 +7,6 @@
 #ifndef MODEL_PROCESSES_H
 #define MODEL_PROCESSES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/errors.h"
 #include "model/space/space.h"
 

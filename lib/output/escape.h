@@ -4,8 +4,6 @@
 #ifndef OUTPUT_ESCAPE_H
 #define OUTPUT_ESCAPE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "base/bytes.h"

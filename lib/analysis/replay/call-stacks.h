@@ -8,10 +8,6 @@
 #ifndef ANALYSIS_REPLAY_CALL_STACKS_H
 #define ANALYSIS_REPLAY_CALL_STACKS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"

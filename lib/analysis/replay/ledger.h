@@ -10,9 +10,6 @@
 #ifndef ANALYSIS_REPLAY_LEDGER_H
 #define ANALYSIS_REPLAY_LEDGER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "analysis/replay/row-history.h"
 #include "base/errors.h"
 #include "base/map.h"

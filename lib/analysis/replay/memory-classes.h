@@ -6,9 +6,6 @@
 #ifndef ANALYSIS_REPLAY_MEMORY_CLASSES_H
 #define ANALYSIS_REPLAY_MEMORY_CLASSES_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <mmtrace/report.h>
 
 #include "model/space/space.h"

@@ -3,10 +3,6 @@
 #ifndef ANALYSIS_REPLAY_MEMORY_READINGS_H
 #define ANALYSIS_REPLAY_MEMORY_READINGS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <mmtrace/report.h>
 
 #include "base/errors.h"

@@ -6,9 +6,6 @@
 #ifndef ANALYSIS_REPLAY_PROCESS_TOTALS_H
 #define ANALYSIS_REPLAY_PROCESS_TOTALS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/errors.h"
 #include "base/vector.h"
 #include "model/processes.h"

@@ -3,9 +3,6 @@
 #ifndef ANALYSIS_REPLAY_RECORDING_NOTES_H
 #define ANALYSIS_REPLAY_RECORDING_NOTES_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <mmtrace/report.h>
 
 #include "analysis/replay/memory-readings.h"

@@ -4,9 +4,6 @@
 #ifndef ANALYSIS_REPLAY_REPLAY_H
 #define ANALYSIS_REPLAY_REPLAY_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <mmtrace/report.h>
 
 #include "analysis/replay/call-stacks.h"

@@ -3,10 +3,6 @@
 #ifndef ANALYSIS_REPLAY_ROW_HISTORY_H
 #define ANALYSIS_REPLAY_ROW_HISTORY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/map.h"
 #include "base/vector.h"
 

@@ -3,10 +3,6 @@
 #ifndef ANALYSIS_RESOLVER_JIT_NAMES_H
 #define ANALYSIS_RESOLVER_JIT_NAMES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/errors.h"
 #include "code/jit/code-timeline.h"
 #include "code/unwind/cfi.h"

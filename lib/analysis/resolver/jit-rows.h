@@ -4,9 +4,6 @@
 #ifndef ANALYSIS_RESOLVER_JIT_ROWS_H
 #define ANALYSIS_RESOLVER_JIT_ROWS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "code/elf/module.h"
 #include "code/unwind/cfi.h"
 #include "trace/sections/jit-code.h"

@@ -4,10 +4,6 @@
 #ifndef ANALYSIS_RESOLVER_MAPPED_MODULES_H
 #define ANALYSIS_RESOLVER_MAPPED_MODULES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/errors.h"
 #include "base/map.h"

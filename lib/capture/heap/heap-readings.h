@@ -7,10 +7,6 @@
 #ifndef CAPTURE_HEAP_HEAP_READINGS_H
 #define CAPTURE_HEAP_HEAP_READINGS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "base/bytes.h"
 #include "base/helper-process.h"
 #include "base/vector.h"

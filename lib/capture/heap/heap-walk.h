@@ -7,9 +7,6 @@
 #define CAPTURE_HEAP_HEAP_WALK_H
 
 #include <mmtrace/heap.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/errors.h"
 

@@ -6,10 +6,6 @@
 #ifndef CAPTURE_JIT_CODE_JIT_READER_H
 #define CAPTURE_JIT_CODE_JIT_READER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "base/bytes.h"
 #include "base/map.h"
 #include "base/vector.h"

@@ -4,8 +4,6 @@
 #ifndef CAPTURE_PROCFS_GROUP_MEMORY_H
 #define CAPTURE_PROCFS_GROUP_MEMORY_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/map.h"

@@ -3,10 +3,6 @@
 #ifndef CAPTURE_PROCFS_RESIDENCY_H
 #define CAPTURE_PROCFS_RESIDENCY_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include <mmtrace/record.h>
 
 #include "base/vector.h"

@@ -7,9 +7,6 @@
 #define CAPTURE_PERF_ATTACH_H
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "base/map.h"
 #include "base/vector.h"

@@ -5,9 +5,6 @@
 #ifndef CAPTURE_PERF_CPU_HOTPLUG_H
 #define CAPTURE_PERF_CPU_HOTPLUG_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/errors.h"
 #include "base/vector.h"
 

@@ -4,8 +4,6 @@
 #define CAPTURE_PERF_PERF_EVENTS_H
 
 #include <linux/perf_event.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include <mmtrace/record.h>
 

@@ -7,10 +7,6 @@
 #ifndef CAPTURE_PERF_RING_BUFFERS_H
 #define CAPTURE_PERF_RING_BUFFERS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/vector.h"
 #include "capture/perf/cpu-hotplug.h"
 #include "capture/perf/perf-events.h"

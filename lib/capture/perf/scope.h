@@ -3,10 +3,6 @@
 #ifndef CAPTURE_PERF_SCOPE_H
 #define CAPTURE_PERF_SCOPE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/procfs/proc.h"

@@ -6,8 +6,6 @@
 #ifndef CAPTURE_PERF_TRACEFS_H
 #define CAPTURE_PERF_TRACEFS_H
 
-#include <stdbool.h>
-
 #include "trace/format/tracepoint.h"
 
 #define TRACEFS_SAVED_DIRECTORY "/run/mmtrace"

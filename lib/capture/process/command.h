@@ -3,7 +3,6 @@
 #ifndef CAPTURE_PROCESS_COMMAND_H
 #define CAPTURE_PROCESS_COMMAND_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -3,9 +3,6 @@
 #ifndef CAPTURE_PROCESS_PROCESS_TABLE_H
 #define CAPTURE_PROCESS_PROCESS_TABLE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 #include <time.h>
 
 #include "base/helper-process.h"

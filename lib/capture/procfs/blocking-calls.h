@@ -9,11 +9,7 @@
 #ifndef CAPTURE_PROCESS_BLOCKING_CALLS_H
 #define CAPTURE_PROCESS_BLOCKING_CALLS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 
 #include <linux/openat2.h>
 

@@ -3,7 +3,6 @@
 #ifndef CAPTURE_PROCFS_PERMISSIONS_H
 #define CAPTURE_PROCFS_PERMISSIONS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/errors.h"

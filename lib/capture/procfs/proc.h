@@ -4,9 +4,6 @@
 #define CAPTURE_PROCFS_PROC_H
 
 #include <elf.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 

@@ -3,11 +3,6 @@
 #ifndef CAPTURE_BUILD_ID_NOTES_H
 #define CAPTURE_BUILD_ID_NOTES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include <mmtrace/record.h>
 
 #include "base/bytes.h"

@@ -7,7 +7,6 @@
 #ifndef CAPTURE_PERF_LARGE_DUMPS_H
 #define CAPTURE_PERF_LARGE_DUMPS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/errors.h"

@@ -10,9 +10,6 @@
 #ifndef CAPTURE_PROCESS_PROCESS_EVENTS_H
 #define CAPTURE_PROCESS_PROCESS_EVENTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/errors.h"

@@ -3,9 +3,6 @@
 #ifndef CAPTURE_RECORDER_RECORDER_H
 #define CAPTURE_RECORDER_RECORDER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <mmtrace/record.h>
 
 #include "base/bytes.h"

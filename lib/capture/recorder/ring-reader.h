@@ -4,8 +4,6 @@
 #define CAPTURE_RECORDER_RING_READER_H
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/map.h"
 #include "base/vector.h"

@@ -8,11 +8,6 @@
 #ifndef CAPTURE_RUNTIMES_ASK_RUNTIME_H
 #define CAPTURE_RUNTIMES_ASK_RUNTIME_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "base/helper-process.h"
 #include "capture/runtimes/jit-files.h"
 #include "trace/sections/runtime-options.h"

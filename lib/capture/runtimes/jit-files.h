@@ -4,10 +4,6 @@
 #ifndef CAPTURE_RUNTIMES_JIT_FILES_H
 #define CAPTURE_RUNTIMES_JIT_FILES_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "base/bytes.h"
 #include "base/vector.h"
 #include "capture/recorder/build-id-notes.h"

@@ -8,9 +8,6 @@
 #define CODE_ELF_GO_FUNCTIONS_H
 
 #include <libelf.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "code/unwind/instruction-analysis.h"
 

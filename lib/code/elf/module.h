@@ -5,10 +5,6 @@
 #ifndef CODE_ELF_MODULE_H
 #define CODE_ELF_MODULE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/limits.h"
 #include "code/unwind/unwind.h"
 

@@ -4,10 +4,6 @@
 #ifndef CODE_JIT_JITDUMP_H
 #define CODE_JIT_JITDUMP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "code/jit/code-timeline.h"
 #include "code/unwind/cfi.h"
 

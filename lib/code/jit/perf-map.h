@@ -4,9 +4,6 @@
 #ifndef CODE_JIT_PERF_MAP_H
 #define CODE_JIT_PERF_MAP_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "code/jit/code-timeline.h"
 
 struct perf_map;

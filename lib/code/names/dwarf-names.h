@@ -4,9 +4,6 @@
 #define CODE_NAMES_DWARF_NAMES_H
 
 #include <elfutils/libdw.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/limits.h"
 #include "code/elf/module.h"

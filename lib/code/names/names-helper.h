@@ -8,10 +8,6 @@
 #ifndef CODE_NAMES_NAMES_HELPER_H
 #define CODE_NAMES_NAMES_HELPER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "base/vector.h"

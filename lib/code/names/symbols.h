@@ -3,10 +3,6 @@
 #ifndef CODE_NAMES_SYMBOLS_H
 #define CODE_NAMES_SYMBOLS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/limits.h"
 #include "code/elf/go-functions.h"
 #include "code/elf/module.h"

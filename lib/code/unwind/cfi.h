@@ -8,9 +8,6 @@
 #define CODE_UNWIND_CFI_H
 
 #include <libelf.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/bytes.h"
 #include "base/errors.h"

@@ -7,10 +7,6 @@
 #ifndef CODE_UNWIND_INSTRUCTION_ANALYSIS_H
 #define CODE_UNWIND_INSTRUCTION_ANALYSIS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "code/elf/disassembly.h"
 #include "code/unwind/cfi.h"
 

@@ -15,10 +15,6 @@
 #ifndef CODE_UNWIND_UNWIND_H
 #define CODE_UNWIND_UNWIND_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <mmtrace/report.h>
 
 #include "base/limits.h"

@@ -6,10 +6,6 @@
 #ifndef MODEL_SPACE_INTERVALS_H
 #define MODEL_SPACE_INTERVALS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/vector.h"
 #include "model/space/space.h"
 

@@ -10,10 +10,6 @@
 #ifndef MODEL_SPACE_SPACE_H
 #define MODEL_SPACE_SPACE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/syscall-table.h"
 #include "base/errors.h"
 #include "model/space/kernel-rules.h"

@@ -6,10 +6,6 @@
 #ifndef OUTPUT_EXPORT_EXPORT_REPORT_H
 #define OUTPUT_EXPORT_EXPORT_REPORT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <mmtrace/export.h>
 
 #include "base/bytes.h"

@@ -4,7 +4,6 @@
 #ifndef OUTPUT_JSON_JSON_DOCUMENT_H
 #define OUTPUT_JSON_JSON_DOCUMENT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -5,8 +5,6 @@
 #ifndef TRACE_FORMAT_ARCHITECTURE_H
 #define TRACE_FORMAT_ARCHITECTURE_H
 
-#include <stdint.h>
-
 #include "trace/format/event.h"
 
 struct architecture {

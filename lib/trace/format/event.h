@@ -3,10 +3,6 @@
 #ifndef TRACE_FORMAT_EVENT_H
 #define TRACE_FORMAT_EVENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/syscall-table.h"
 #include "base/registers.h"
 

@@ -6,9 +6,6 @@
 
 #include <endian.h>
 #include <linux/perf_event.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/bytes.h"

@@ -3,10 +3,6 @@
 #ifndef TRACE_FORMAT_TRACEPOINT_H
 #define TRACE_FORMAT_TRACEPOINT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/bytes.h"
 #include "base/vector.h"
 

@@ -3,10 +3,6 @@
 #ifndef TRACE_READ_DECODE_H
 #define TRACE_READ_DECODE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/bytes.h"
 #include "trace/format/event.h"
 #include "trace/format/sample-layout.h"

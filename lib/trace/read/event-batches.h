@@ -4,10 +4,6 @@
 #ifndef TRACE_READ_EVENT_BATCHES_H
 #define TRACE_READ_EVENT_BATCHES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trace/format/event.h"
 #include "trace/read/decode.h"
 #include "trace/read/reorder.h"

@@ -6,8 +6,6 @@
 #ifndef TRACE_READ_PIPE_INPUT_H
 #define TRACE_READ_PIPE_INPUT_H
 
-#include <stdbool.h>
-
 #include <mmtrace/progress.h>
 
 #include "trace/read/recording-file.h"

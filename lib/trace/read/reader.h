@@ -3,10 +3,6 @@
 #ifndef TRACE_READ_READER_H
 #define TRACE_READ_READER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <mmtrace/progress.h>
 
 #include "trace/format/architecture.h"

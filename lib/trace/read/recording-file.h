@@ -4,9 +4,6 @@
 #define TRACE_READ_RECORDING_FILE_H
 
 #include <linux/perf_event.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <mmtrace/progress.h>
 

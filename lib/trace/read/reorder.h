@@ -3,10 +3,6 @@
 #ifndef TRACE_READ_REORDER_H
 #define TRACE_READ_REORDER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/limits.h"
 #include "trace/read/recording-file.h"
 

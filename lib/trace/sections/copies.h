@@ -3,8 +3,6 @@
 #ifndef TRACE_SECTIONS_COPIES_H
 #define TRACE_SECTIONS_COPIES_H
 
-#include <stdint.h>
-
 #include "base/bytes.h"
 #include "base/vector.h"
 #include "trace/read/recording-file.h"

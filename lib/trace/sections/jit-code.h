@@ -4,10 +4,6 @@
 #ifndef TRACE_SECTIONS_JIT_CODE_H
 #define TRACE_SECTIONS_JIT_CODE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trace/sections/section-codec.h"
 
 /* Contiguous bytes. */

@@ -3,9 +3,6 @@
 #ifndef TRACE_SECTIONS_PACKED_STACKS_H
 #define TRACE_SECTIONS_PACKED_STACKS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <mmtrace/report.h>
 
 #include "base/map.h"

@@ -6,10 +6,6 @@
 #ifndef TRACE_SECTIONS_RUNTIME_OPTIONS_H
 #define TRACE_SECTIONS_RUNTIME_OPTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "trace/sections/section-codec.h"
 
 /* Numbers in the file. */

@@ -3,10 +3,6 @@
 #ifndef TRACE_SECTIONS_SECTION_CODEC_H
 #define TRACE_SECTIONS_SECTION_CODEC_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/bytes.h"
 #include "base/errors.h"
 #include "base/vector.h"

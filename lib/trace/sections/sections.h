@@ -3,10 +3,6 @@
 #ifndef TRACE_SECTIONS_SECTIONS_H
 #define TRACE_SECTIONS_SECTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <mmtrace/record.h>
 
 #include "base/map.h"

@@ -5,11 +5,6 @@
 #ifndef TRACE_WRITE_OUTPUT_FILE_H
 #define TRACE_WRITE_OUTPUT_FILE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include <mmtrace/record.h>
 
 #include "base/errors.h"

@@ -3,8 +3,6 @@
 #ifndef TRACE_WRITE_WRITER_STATE_H
 #define TRACE_WRITE_WRITER_STATE_H
 
-#include <stdbool.h>
-
 #include "base/bytes.h"
 #include "base/compression.h"
 #include "base/vector.h"

@@ -5,8 +5,6 @@
 #define TRACE_WRITE_WRITER_H
 
 #include <linux/perf_event.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/bytes.h"
 #include "trace/format/format.h"
