@@ -69,7 +69,7 @@ static int run_export(const struct command *command, struct export_settings *set
 		message(
 		    command,
 		    "warning: %s shows only what was mapped in the window: it leaves out %s that was mapped earlier "
-		    "and made accessible in it, which svg, folded, pprof, speedscope and html show",
+		    "and made accessible in it, which svg, folded, pprof and html show",
 		    settings->format->name, mmt_format_bytes(report->committed_before_bytes, text));
 	settings->report = report;
 	status = result_file_write(command, settings->output ?: "-", write_exported, settings);

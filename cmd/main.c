@@ -52,7 +52,7 @@ const struct command commands[] = {
 	   "trace --failed --stacks 10 -p 1234  who is refused memory"),
      false},
     {"export", cmd_export, "write a report in the format of another viewer", LINES("[OPTIONS] --format FORMAT [FILE]"),
-     "Write what the report shows in a format that other tools read: flame graphs, pprof, speedscope, Firefox "
+     "Write what the report shows in a format that other tools read: flame graphs, pprof, Firefox "
      "Profiler, Perfetto and heaptrack.",
      LINES("export -f pprof -o leak.pb.gz       for pprof",
 	   "export -f svg -o leak.svg           a flame graph for a browser"),

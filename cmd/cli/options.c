@@ -388,6 +388,7 @@ static const struct other_option {
     {{"report", "export"}, "tail", "", "use --min-age", true},
     {{"export"}, "every", "", "export each time with --to TIME", true},
     {{"export"}, "format", "massif", "use heaptrack, whose viewer has the same chart", true},
+    {{"export"}, "format", "speedscope", "use pprof, which speedscope.app opens", true},
     {{"record"}, "d", "", DURATION, false},
     {{"record"}, "time", "", DURATION, false},
     {{"record"}, "timeout", "", DURATION, false},

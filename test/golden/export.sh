@@ -80,13 +80,11 @@ says 'leak.svg is no name for folded: use --format svg, or --output leak.folded'
 run 2 export -f svg -o dir.x/leak "$data/more.data"
 says 'viewers of svg open only names that end in .svg: --output dir.x/leak.svg'
 run 2 export -f pprof -o leak.json "$data/more.data"
-says 'leak.json is no name for pprof: use --format speedscope, or --output leak.pb.gz'
+says 'leak.json is no name for pprof: use --format firefox, or --output leak.pb.gz'
 run 2 export -f svg -o leak.svg.gz "$data/more.data"
 says 'leak.svg.gz is no name for svg: use --format pprof, or --output leak.svg'
 run 2 export -f heaptrack -o leak.pb.gz "$data/more.data"
 says 'leak.pb.gz is no name for heaptrack: use --format pprof, or --output leak.heaptrack.gz'
-run 2 export -f firefox -o leak.speedscope.json "$data/more.data"
-says 'leak.speedscope.json is no name for firefox: use --format speedscope, or --output leak.firefox.json'
 run 2 export -o leak.json "$data/more.data"
 says 'leak.json: the name tells no format; choose a format'
 [ -z "$(find . -name 'leak*')" ] || complain "a wrong name: it is written"
@@ -112,7 +110,7 @@ for format in "${formats[@]}"; do
 	on_terminal export -f "$format" -o "$name" "'$data/more.data'"
 	[ ! -s messages ] || complain "on a terminal, $format with -o: $(cat messages)"
 done
-[ "$(echo more.*)" = 'more.firefox.json more.folded more.heaptrack.gz more.html more.pb.gz more.pftrace more.speedscope.json more.svg' ] ||
+[ "$(echo more.*)" = 'more.firefox.json more.folded more.heaptrack.gz more.html more.pb.gz more.pftrace more.svg' ] ||
 	complain "on a terminal: $(echo more.*)"
 on_terminal export -f folded -o - "'$data/more.data'"
 cmp -s messages more.folded || complain "-o - on a terminal: $(cat messages)"

@@ -40,11 +40,6 @@ check_folded() {
 	done
 }
 
-check_speedscope() {
-	export_as speedscope
-	has_sums speedscope "$directory/speedscope"
-}
-
 check_pprof() {
 	has go || return
 	export_as pprof
@@ -93,7 +88,6 @@ check() {
 	"$MMTRACE" report --json "${selection[@]}" "$recording" >"$directory/report.json" ||
 		{ fail "report --json $recording"; return; }
 	check_folded
-	check_speedscope
 	check_pprof
 	check_firefox
 	check_heaptrack

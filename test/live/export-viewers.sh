@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# speedscope, in a browser, and the code of Firefox Profiler open the exports. Both come from npm in fixed versions.
-# Packages: chromium:chromium npm:npm
+# The code of Firefox Profiler opens the exports. It comes from npm in a fixed version.
+# Packages: npm:npm
 set -u
 source "$SOURCE/test/golden/replay.bash" || exit 2
 put_program
@@ -53,24 +53,7 @@ check_firefox() {
 	profiler stop >stop.log 2>&1
 }
 
-check_speedscope() {
-	local browser
-
-	browser=$(command -v chromium || command -v chromium-headless-shell) || { echo "no Chromium: speedscope is not tried"; return; }
-	"$MMTRACE" export -f speedscope -o speedscope.json "$SOURCE/test/data/$1.data" || fail "export -f speedscope"
-	node speedscope.js "$browser" "$directory/speedscope.json" >names || { fail "speedscope.js"; return; }
-	diff - names <<-'END' || fail "profiles of $1"
-		memory (1/6)
-		unfreed (2/6)
-		resident (3/6)
-		committed (4/6)
-		allocated (5/6)
-		count (6/6)
-	END
-}
-
 for name in leak troubled; do
 	check_firefox "$name"
 done
-check_speedscope troubled
 exit $failed

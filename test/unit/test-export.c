@@ -318,7 +318,6 @@ static void check_formats(const struct mmt_report *report, const struct mmt_repo
 {
 	check_lines(report, "folded", false);
 	check_protobuf(report, "pprof", true);
-	check_json(report, "speedscope");
 	check_json(report, "firefox");
 	check_lines(for_lines, "heaptrack", true);
 	check_protobuf(report, "perfetto", false);
@@ -373,7 +372,6 @@ START_TEST(huge_figures)
 
 	ck_assert_ptr_nonnull(strstr(text, " 18446744073709551614\n"));
 	free(text);
-	check_json(&report, "speedscope");
 	check_protobuf(&report, "pprof", true);
 	check_protobuf(&report, "perfetto", false);
 	lines = huge_report(true);

@@ -31,7 +31,6 @@ static struct mmt_error *export_html(const struct export *export, FILE *stream)
 	       .lifetime_steps = SUMS_ONLY)                                                                            \
 	FORMAT(pprof, true, "go tool pprof, Pyroscope, Perfetto, speedscope", .suffix = ".pb.gz",                      \
 	       .viewer = "go tool pprof -http=:", .binary = true, .lifetime_steps = SUMS_ONLY)                         \
-	FORMAT(speedscope, false, "speedscope.app", .suffix = ".speedscope.json", .lifetime_steps = SUMS_ONLY)         \
 	FORMAT(firefox, false, "profiler.firefox.com", .suffix = ".firefox.json", .only_made = true,                   \
 	       .lifetime_steps = TIMES)                                                                                \
 	FORMAT(heaptrack, true, "heaptrack_gui", .suffix = ".heaptrack.gz", .suffix_needed = true,                     \

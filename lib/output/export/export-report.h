@@ -156,7 +156,6 @@ uint64_t export_track_value(const struct export_track *track, size_t point, size
 
 /* One function for each format, in a file of its name. */
 typedef struct mmt_error *export_function(const struct export *export, FILE *stream);
-export_function export_svg, export_folded, export_pprof, export_speedscope, export_firefox, export_heaptrack,
-    export_perfetto;
+export_function export_svg, export_folded, export_pprof, export_firefox, export_heaptrack, export_perfetto;
 
 #endif

@@ -4,7 +4,6 @@
 
 REPORT is what `mmtrace report --json` printed. FILE is the export, or what the tool printed of it:
     folded[=WEIGHT]    the export
-    speedscope         the export
     pprof              go tool pprof -raw
     heaptrack          the flame graph that heaptrack_print writes
     firefox            the export; what is retained is found as the viewer does, by addresses within a thread
@@ -72,18 +71,6 @@ def read_folded(path, weight):
         for line in file:
             stack, value = re.fullmatch(r'(.*?)\s+(\d+)', line.rstrip('\n')).groups()
             sums.add(weight or 'memory', tuple(stack.split(';'))[1:], int(value))
-    return sums
-
-
-def read_speedscope(path):
-    sums = Sums()
-    with open(path) as file:
-        document = json.load(file)
-    names = [escaped(frame['name']) for frame in document['shared']['frames']]
-    for profile in document['profiles']:
-        assert profile['endValue'] == sum(profile['weights'])
-        for sample, weight in zip(profile['samples'], profile['weights'], strict=True):
-            sums.add(profile['name'], tuple(names[i] for i in sample)[1:], weight)
     return sums
 
 
@@ -317,7 +304,7 @@ def read_perfetto(path):
 
 
 READERS = {
-    'speedscope': read_speedscope, 'pprof': read_pprof,
+    'pprof': read_pprof,
     'heaptrack': read_heaptrack, 'firefox': read_firefox, 'perfetto': read_perfetto,
     'profiler-cli': read_profiler_cli,
 }
