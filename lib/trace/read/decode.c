@@ -335,11 +335,7 @@ static void read_callchain(struct decoder *decoder, const struct sample_parts *p
 		if (user)
 			decoder->callchain[stack->callchain_count++] = address;
 	}
-	if (stack->callchain_count) {
-		stack->callchain = decoder->callchain;
-		decoder->callchain += stack->callchain_count;
-		decoder->callchain_left -= stack->callchain_count;
-	}
+	stack->callchain = stack->callchain_count ? decoder->callchain : NULL;
 	/* The kernel may have truncated it. */
 	stack->callchain_full = entries >= (limit ? limit : CALLCHAIN_LIMIT_DEFAULT);
 }

@@ -26,10 +26,7 @@ struct decoder {
 	const struct layouts *layouts;
 	const struct reader_metadata *metadata;
 	struct decode_fields *fields; /* by attribute */
-	/* Room for callchains, which is used up from its start; the caller sets it. A record needs
-	   LIMIT_CALLCHAIN entries at most. */
-	uint64_t *callchain;
-	size_t callchain_left;
+	uint64_t *callchain;   /* room for LIMIT_CALLCHAIN entries; the caller sets it */
 	uint32_t exits;	       /* a bit for each call whose exits are recorded */
 	bool no_data_mappings; /* no attribute requested them */
 	bool only_used_stacks; /* see reader_leave_out_unused_stacks() */

@@ -1,34 +1,288 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+/* Opens a recording, puts its records into time order and decodes them to events. */
 #include "trace/read/reader.h"
 
-#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/errors.h"
+#include "base/limits.h"
+#include "base/map.h"
+#include "base/vector.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/decode.h"
 #include "trace/read/metadata.h"
-#include "trace/read/event-batches.h"
-#include "trace/read/recording-file.h"
+#include "trace/read/records.h"
+
+#define ORDERED_RECORDS 4096
+#define ORDERED_BYTES (1u << 20)
+
+/* Event dedup: a thread created while mmtrace attached to its process can inherit an event from several roots. Each of
+ * these fires, so one call produces several records. Of the roots that fire for one (thread, attribute, CPU), only the
+ * first counts; ids are per root and CPU. */
+struct dedup_root {
+	uint64_t key; /* (thread, attribute, CPU) */
+	uint64_t id;
+	uint64_t time_ns; /* of its last record */
+};
+
+struct dedup {
+	VECTOR(struct dedup_root) roots;
+	struct map places;	/* key -> place in `roots` */
+	struct map allocations; /* thread -> when its TID was last reused */
+	size_t sweep_at;
+};
+
+/* Duplicates are microseconds apart. A root without records for this long loses its preference, so that a thread with a
+   reused TID never loses its records to a thread that has ended. */
+#define DEDUP_WINDOW_NS 1000000000ULL
+#define DEDUP_SWEEP_MINIMUM (1u << 16)
+
+static void dedup_deinit(struct dedup *dedup)
+{
+	vector_deinit(&dedup->roots);
+	map_deinit(&dedup->places);
+	map_deinit(&dedup->allocations);
+}
+
+static bool is_recent(uint64_t then_ns, uint64_t now_ns)
+{
+	return now_ns < then_ns || now_ns - then_ns <= DEDUP_WINDOW_NS;
+}
+
+static bool add_root(struct dedup *dedup, const struct dedup_root *root)
+{
+	return map_put(&dedup->places, root->key, dedup->roots.count) && vector_push(&dedup->roots, *root);
+}
+
+/* Old entries are not used, so memory need not grow with the recording. */
+static void sweep(struct dedup *dedup, uint64_t now_ns)
+{
+	struct dedup kept = {0};
+	uint64_t tid, time_ns;
+
+	for (size_t i = 0; i < dedup->roots.count; i++) {
+		if (is_recent(dedup->roots.items[i].time_ns, now_ns))
+			(void)add_root(&kept, &dedup->roots.items[i]);
+	}
+	for (size_t i = 0; map_next(&dedup->allocations, &i, &tid, &time_ns);) {
+		if (is_recent(time_ns, now_ns))
+			(void)map_put(&kept.allocations, tid, time_ns);
+	}
+	kept.sweep_at = 2 * (kept.roots.count + kept.allocations.count);
+	dedup_deinit(dedup);
+	*dedup = kept;
+}
+
+/* Whether the record is a duplicate. If out of memory, returns false: one duplicate too many is better than aborting.
+ */
+static bool dedup_check(struct dedup *dedup, int32_t tid, uint32_t attribute, int32_t cpu, uint64_t id,
+			uint64_t time_ns)
+{
+	/* Attributes are fewer than 2^12, processors than 2^20. */
+	const uint64_t key =
+	    (uint64_t)(uint32_t)tid << 32 | (uint64_t)(attribute & 0xfff) << 20 | ((uint32_t)cpu & 0xfffff);
+	const struct dedup_root fresh = {.key = key, .id = id, .time_ns = time_ns};
+	const uint64_t *allocation, *place = map_get(&dedup->places, key);
+	struct dedup_root *root = place && *place < dedup->roots.count ? &dedup->roots.items[*place] : NULL;
+
+	if (root) {
+		if (root->id != id && is_recent(root->time_ns, time_ns)) {
+			allocation = map_get(&dedup->allocations, (uint32_t)tid);
+			if (!allocation || root->time_ns >= *allocation)
+				return true;
+		}
+		*root = fresh;
+		return false;
+	}
+	if (dedup->roots.count >= DEDUP_SWEEP_MINIMUM && dedup->roots.count >= dedup->sweep_at)
+		sweep(dedup, time_ns);
+	(void)add_root(dedup, &fresh);
+	return false;
+}
+
+/* A new thread has this TID since `time_ns`. */
+static void dedup_forget(struct dedup *dedup, int32_t tid, uint64_t time_ns)
+{
+	if (dedup->allocations.count >= DEDUP_SWEEP_MINIMUM && dedup->allocations.count >= dedup->sweep_at)
+		sweep(dedup, time_ns);
+	(void)map_put(&dedup->allocations, (uint32_t)tid, time_ns);
+}
 
 struct reader {
 	struct recording_file *file;
 	struct metadata metadata;
 	struct layouts layouts;
-	struct event_batches *batches; /* NULL: the last event was returned */
-	struct event_batch *batch;     /* NULL: before the first batch and after the last */
-	size_t position;	       /* of the next event in the batch */
 	struct decoder decoder;
-	struct mmt_error *damage;	      /* first damage */
-	uint64_t out_of_order;		      /* so far */
-	struct reorder_unfinished unfinished; /* at the end */
+	struct dedup dedup;
+	struct mmt_error *damage; /* first damage */
+	uint64_t out_of_order;	  /* so far */
+	struct reorder_unfinished unfinished;
+	struct records *records; /* NULL: the last event was returned */
+	struct order *order;
+	bool drained;	       /* no more records to push to the order */
+	bool paused;	       /* there are none for now */
+	bool ended;	       /* there are no events after those of `ordered` */
+	uint64_t names_offset; /* see reader_names_offset() */
+	uint64_t sequence;     /* of the last event */
+	struct reorder_item *ordered;	/* taken from the order */
+	size_t ordered_count, position; /* `position`: of the next one to decode */
+	struct record_block *done;	/* blocks that give no more records after these */
+	uint64_t *callchain;		/* of the last event */
 };
 
-static enum ordered_end end_of(const struct reader_metadata *metadata)
+/* Offset in the file of the record, or of the compressed record that holds it. */
+static uint64_t find_offset(const struct reorder_item *item)
 {
-	if (metadata->packed)
-		return ORDERED_IN_FILE;
-	return metadata->incomplete ? ORDERED_CUT : ORDERED_COMPLETE;
+	const struct record_block *block = item->block;
+
+	return block->compressed ? block->offset : block->offset + (uint64_t)(item->record - block->content.data);
+}
+
+static COLD struct mmt_error *describe_damage(uint64_t offset, uint32_t type, const char *what, size_t place)
+{
+	return error_create(MMT_ERROR_FORMAT, "record at offset %llu (%s): %s at byte %zu", (unsigned long long)offset,
+			    record_type_name(type), what, place);
+}
+
+/* Keep only the first; `damage` may be NULL. */
+static void note_damage(struct reader *reader, struct mmt_error *damage)
+{
+	if (reader->damage)
+		mmt_error_destroy(damage);
+	else
+		reader->damage = damage;
+}
+
+/* The data has ended, with or without damage. If the recorder did not finish, or damage ends the data, records of the
+ * last round may be missing, and those that exist are discarded. The records of a packed recording are in the order of
+ * time, so that none is missing before another. */
+static struct mmt_error *stop_pushing(struct reader *reader, struct mmt_error *damage)
+{
+	const struct reader_metadata *metadata = &reader->metadata.values;
+	bool early = !metadata->packed && (metadata->incomplete || damage);
+
+	note_damage(reader, damage);
+	reader->drained = true;
+	return early ? reorder_end_early(reader->order, &reader->unfinished, &reader->done)
+		     : reorder_end(reader->order);
+}
+
+/* Read one record and add it to the order. */
+static struct mmt_error *push_record(struct reader *reader)
+{
+	struct reorder_item item;
+	struct record_identity identity;
+	struct record record;
+	struct mmt_error *damage, *error;
+	struct bytes bytes;
+	bool end;
+
+	error = records_next(reader->records, &record, &end, &damage);
+	if (error)
+		return error;
+	reader->paused = end && !damage && reader->file->follows;
+	if (reader->paused)
+		return NULL;
+	if (end || damage)
+		return stop_pushing(reader, damage);
+	if (record.header.type == RECORD_FINISHED_ROUND)
+		return reorder_end_round(reader->order);
+	if (!layouts_identify(&reader->layouts, &record.header, record.data, &identity))
+		return stop_pushing(reader, describe_damage(record.offset, record.header.type, "ends too early",
+							    record.header.size));
+	if (record.header.type == RECORD_TEXT_POKE && identity.id == NAME_PIECE_ID)
+		reader->names_offset = record.offset;
+	/* A FORK record also has a time in its body, which is used if records have no trailer. */
+	if (!identity.time_ns && (record.header.type == PERF_RECORD_FORK || record.header.type == PERF_RECORD_EXIT)) {
+		bytes = bytes_over(record.data, record.header.size);
+		bytes_skip(&bytes, RECORD_HEADER_BYTES + 4 * sizeof(uint32_t));
+		identity.time_ns = bytes_u64(&bytes);
+	}
+	/* Records without a time, which perf synthesized before it began, keep their place in the file. */
+	item = (struct reorder_item){.time_ns = identity.time_ns,
+				     .record = record.data,
+				     .block = record.block,
+				     .attribute = identity.attribute,
+				     .size = record.header.size};
+	return reorder_push(reader->order, &item, identity.id && identity.id < SNAPSHOT_ID_FIRST);
+}
+
+/* False: the record gives no event. */
+static bool decode_item(struct reader *reader, const struct reorder_item *item, struct event *event)
+{
+	struct perf_event_header header = record_header(item->record);
+	struct record_identity identity;
+	struct bytes bytes;
+	bool may_be_copy;
+
+	layouts_read(&reader->layouts, &header, item->record, item->attribute, &identity);
+	/* The parts of a snapshot have different ids. */
+	may_be_copy = identity.attribute != UINT32_MAX && identity.id && identity.id < SNAPSHOT_ID_FIRST &&
+		      identity.tid >= 0 && identity.cpu >= 0 &&
+		      reader->layouts.items[identity.attribute].may_come_twice;
+	if (may_be_copy &&
+	    dedup_check(&reader->dedup, identity.tid, identity.attribute, identity.cpu, identity.id, identity.time_ns))
+		return false;
+	if (!decoder_decode(&reader->decoder, &header, item->record, &identity, event, &bytes)) {
+		note_damage(reader,
+			    describe_damage(find_offset(item), header.type, bytes.failure, bytes.failure_offset));
+		reader->ended = true;
+		reader->position = reader->ordered_count;
+		return false;
+	}
+	event->sequence = ++reader->sequence;
+	event->record = item->record;
+	event->file_offset = find_offset(item);
+	if (event->kind == EVENT_FORK)
+		dedup_forget(&reader->dedup, event->task.tid, item->time_ns);
+	return true;
+}
+
+/* Take the next records from the order, or read until there are some, or until a block can be used again. */
+static COLD struct mmt_error *take_records(struct reader *reader)
+{
+	struct mmt_error *error = NULL;
+
+	records_recycle(reader->records, TAKE(reader->done));
+	reader->position = 0;
+	reader->ordered_count =
+	    reorder_take(reader->order, reader->ordered, ORDERED_RECORDS, ORDERED_BYTES, &reader->done);
+	reader->out_of_order = reorder_violations(reader->order);
+	reader->ended = !reader->ordered_count && reader->drained;
+	while (!error && !reader->ordered_count && !reader->drained && !reader->done && !reader->paused &&
+	       !reorder_has_releasable(reader->order)) {
+		error = push_record(reader);
+		record_blocks_add(&reader->done, records_retired(reader->records));
+	}
+	return error;
+}
+
+/* The code after the last event needs the memory more. */
+static void end_events(struct reader *reader)
+{
+	record_blocks_destroy(TAKE(reader->done));
+	/* `records` destroys the blocks that are still being read, the order all others. */
+	reorder_destroy(TAKE(reader->order));
+	records_destroy(TAKE(reader->records));
+	dedup_deinit(&reader->dedup);
+	free(TAKE(reader->ordered));
+	free(TAKE(reader->decoder.callchain));
+}
+
+static struct mmt_error *begin_events(struct reader *reader)
+{
+	reader->dedup = (struct dedup){0};
+	reader->drained = reader->ended = false;
+	reader->position = reader->ordered_count = 0;
+	reader->names_offset = reader->sequence = reader->out_of_order = 0;
+	reader->unfinished = (struct reorder_unfinished){0};
+	reader->ordered = malloc(ORDERED_RECORDS * sizeof(*reader->ordered));
+	reader->decoder.callchain = malloc(LIMIT_CALLCHAIN * sizeof(uint64_t));
+	if (!reader->ordered || !reader->decoder.callchain)
+		return &error_no_memory;
+	return records_create(reader->file, &reader->records) ?: reorder_create(reader->file->size, &reader->order);
 }
 
 /* Sets what can be derived from the file. Takes `error` and the file. */
@@ -44,11 +298,8 @@ static struct mmt_error *start(struct mmt_error *error, struct recording_file *f
 	error = metadata_load(&reader->metadata, file) ?: layouts_create(file, &reader->layouts);
 	if (!error && reader->metadata.values.ours && !reader->metadata.values.has_loss)
 		error = incremental_metadata_read(file, &reader->layouts, &reader->metadata.values, &reader->damage);
-	if (!error)
-		error = decoder_init(&reader->decoder, file, &reader->layouts, &reader->metadata.values);
-	if (!error)
-		error = event_batches_create(file, &reader->layouts, &reader->decoder, end_of(&reader->metadata.values),
-					     &reader->batches);
+	error = error ?: decoder_init(&reader->decoder, file, &reader->layouts, &reader->metadata.values);
+	error = error ?: begin_events(reader);
 	if (error)
 		reader_close(reader);
 	else
@@ -72,19 +323,15 @@ struct mmt_error *reader_open_again(const struct reader *reader, struct reader *
 
 struct mmt_error *reader_rewind(struct reader *reader)
 {
-	event_batches_destroy(TAKE(reader->batches));
-	reader->batch = NULL;
-	reader->out_of_order = 0;
-	reader->unfinished = (struct reorder_unfinished){0};
-	return event_batches_create(reader->file, &reader->layouts, &reader->decoder, end_of(&reader->metadata.values),
-				    &reader->batches);
+	end_events(reader);
+	return begin_events(reader);
 }
 
 void reader_close(struct reader *reader)
 {
 	if (!reader)
 		return;
-	event_batches_destroy(reader->batches);
+	end_events(reader);
 	free(reader->decoder.fields);
 	layouts_deinit(&reader->layouts);
 	metadata_deinit(&reader->metadata);
@@ -111,7 +358,7 @@ struct mmt_error *reader_follow(struct reader *reader, bool follows)
 
 uint64_t reader_names_offset(const struct reader *reader)
 {
-	return reader->batches ? event_batches_names_offset(reader->batches) : 0; /* damage has ended the events */
+	return reader->records ? reader->names_offset : 0; /* damage has ended the events */
 }
 
 const struct reader_metadata *reader_metadata(const struct reader *reader)
@@ -139,37 +386,21 @@ struct reorder_unfinished reader_unfinished(const struct reader *reader)
 					   .span_ns = reader->unfinished.span_ns + packed->unfinished_ns};
 }
 
-/* NULL without an error: there are no more. */
-static COLD struct mmt_error *take_batch(struct reader *reader)
-{
-	if (!reader->batches || (reader->batch && reader->batch->last)) {
-		/* Free the batches: the code after the last event needs the memory more. */
-		if (reader->batch)
-			reader->unfinished = reader->batch->unfinished;
-		reader->batch = NULL;
-		event_batches_destroy(TAKE(reader->batches));
-		/* Return free memory to the kernel: the allocator keeps the thread's memory for other threads. */
-		(void)malloc_trim(0);
-		return NULL;
-	}
-	reader->batch = event_batches_next(reader->batches);
-	reader->position = 0;
-	reader->out_of_order = reader->batch->violations;
-	if (!reader->damage)
-		reader->damage = TAKE(reader->batch->damage);
-	return TAKE(reader->batch->error);
-}
-
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret)
 {
-	*end_ret = false;
-	while (!reader->batch || reader->position == reader->batch->count) {
-		struct mmt_error *error = take_batch(reader);
+	struct mmt_error *error = NULL;
 
-		*end_ret = !reader->batch || (!reader->batch->count && !reader->batch->last);
-		if (error || *end_ret)
-			return error;
+	*end_ret = false;
+	reader->paused = false;
+	while (!error && !reader->ended && !reader->paused) {
+		if (reader->position == reader->ordered_count)
+			error = take_records(reader);
+		else if (decode_item(reader, &reader->ordered[reader->position++], event_ret))
+			return NULL;
 	}
-	*event_ret = reader->batch->events[reader->position++];
-	return NULL;
+	if (!reader->paused)
+		end_events(reader);
+	reader->ended |= error != NULL;
+	*end_ret = !error;
+	return error;
 }
