@@ -196,8 +196,7 @@ struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 		tracepoints_encode(&recorder->reader.events.tracepoints, info.page_bytes, &buffer);
 		error = add_section(recorder, FEATURE_TRACING_DATA, &buffer);
 	}
-	if (!error)
-		error = add_host_and_command_line(recorder, &buffer);
+	error = error ?: add_host_and_command_line(recorder, &buffer);
 	if (!error) {
 		clock_getres(CLOCK_MONOTONIC, &resolution);
 		buffer_put_u64(&buffer, (uint64_t)resolution.tv_sec * 1000000000 + (uint64_t)resolution.tv_nsec);
@@ -417,8 +416,7 @@ static struct mmt_error *append_file(struct recorder *recorder, struct piece pie
 			taken = (size_t)count - i < PIECE_BYTES ? (size_t)count - i : PIECE_BYTES;
 			error = append_piece(recorder, &piece, bytes + i, taken);
 		}
-		if (!error)
-			error = ring_reader_give_way(recorder);
+		error = error ?: ring_reader_give_way(recorder);
 	}
 	*end_ret = piece.offset;
 	return error;

@@ -255,8 +255,7 @@ static struct mmt_error *serve(struct recorder *recorder)
 		error = end_program(recorder, process);
 		if (!error && process->snapshot_wanted)
 			error = serve_process(recorder, process);
-		if (!error)
-			error = loop_apply_events(recorder) ?: flush_if_due(recorder);
+		error = error ?: loop_apply_events(recorder) ?: flush_if_due(recorder);
 	}
 	error = error ?: build_id_notes_read(recorder);
 	/* Copy the JIT files of ended processes, which may soon be deleted. */
@@ -337,8 +336,7 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 		if (!error && complete)
 			error = record_residency(recorder, process);
 		process->paged_bytes = complete ? process->resident_bytes : process->paged_bytes;
-		if (!error)
-			error = loop_drain(recorder) ?: flush_if_due(recorder);
+		error = error ?: loop_drain(recorder) ?: flush_if_due(recorder);
 	}
 	return error;
 }
@@ -447,14 +445,12 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		safe_is_due = clock_now_ns() - safe_ns >= SECOND_NS;
 		if (safe_is_due)
 			error = incremental_metadata_write(recorder);
-		if (!error)
-			error = loop_drain(recorder);
+		error = error ?: loop_drain(recorder);
 		/* End the round right after a drain and before the recorder appends records of its own. Only then are
 		 * all older records in the file. */
 		if (!error && (safe_is_due || recorder->round_bytes >= ROUND_BYTES))
 			recorder_end_round(recorder);
-		if (!error)
-			error = serve(recorder);
+		error = error ?: serve(recorder);
 		if (!error && !ended)
 			error = resident_series_read(recorder, false);
 		if (!error && !stopped && !ended && clock_now_ns() >= snapshot_ns) {
@@ -469,12 +465,10 @@ struct mmt_error *loop_run(struct recorder *recorder)
 			for (size_t i = 0; i < processes->items.count; i++)
 				perf_maps_note_growth(recorder, processes->items.items[i], clock_now_ns());
 		}
-		if (!error)
-			error = jit_reader_read(recorder) ?: heap_census_continue(recorder);
+		error = error ?: jit_reader_read(recorder) ?: heap_census_continue(recorder);
 		ask_runtimes(recorder);
 		if (safe_is_due) {
-			if (!error)
-				error = keep_safe(recorder);
+			error = error ?: keep_safe(recorder);
 			report_progress(recorder);
 			safe_ns = clock_now_ns();
 		}
@@ -566,8 +560,7 @@ static struct mmt_error *wait_for_returns(struct recorder *recorder, uint64_t sl
 	}
 	if (!error && any)
 		error = drain_for(recorder, RETURN_NS);
-	if (!error)
-		error = loop_drain(recorder);
+	error = error ?: loop_drain(recorder);
 	in_flight_remove_returned(in_flight, &recorder->calls);
 	/* Sample threads that were in a call in user space. If the event cannot be opened, the thread's next record
 	 * also shows that it has left the call. */

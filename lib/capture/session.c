@@ -141,8 +141,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 				     &reader->rings);
 	reader->attachment =
 	    (struct attachment){.set = &reader->events, .rings = &reader->rings, .calls = &recorder->calls};
-	if (!error)
-		error = attach_watch_oom(&reader->attachment, &source);
+	error = error ?: attach_watch_oom(&reader->attachment, &source);
 	tracefs_close(&source);
 	if (!error && !reader->rings.has_large_dumps)
 		events_leave_out_large_dumps(&reader->events);
@@ -153,8 +152,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 		    "page faults are not recorded: the kernel grants no ring buffers for them, raise `ulimit "
 		    "-l` and `ulimit -n`");
 	}
-	if (!error)
-		error = writer_create(options->output, &recorder->writer);
+	error = error ?: writer_create(options->output, &recorder->writer);
 	if (error)
 		return error;
 	if (options->no_compress)
@@ -199,8 +197,7 @@ static struct mmt_error *attach_to_command(struct recorder *recorder)
 	bool gone = false;
 
 	recorder->summary.threads = 1;
-	if (!error)
-		error = attach_command(&recorder->reader.attachment, recorder->command.pid, &gone);
+	error = error ?: attach_command(&recorder->reader.attachment, recorder->command.pid, &gone);
 	if (!error && gone)
 		error =
 		    error_create(MMT_ERROR_NO_PROCESS, "%s was killed before it could start", recorder->command.name);
@@ -214,8 +211,7 @@ static struct mmt_error *start_writing(struct recorder *recorder)
 	struct mmt_error *error = writer_start(recorder->writer);
 
 	recorder->writing = !error;
-	if (!error)
-		error = large_dumps_begin(recorder);
+	error = error ?: large_dumps_begin(recorder);
 	if (!error && rings->shrunk)
 		recorder_message(
 		    recorder, true,
@@ -247,8 +243,7 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	/* No event shows the end of a process that ended before recording began: the report would show it alive. */
 	if (!error && alive && process->break_before)
 		error = recorder_note(recorder, NOTE_BREAK, pid, recorder->start_ns, process->break_before, 0);
-	if (!error)
-		error = snapshot_take(recorder, process, kind, NULL);
+	error = error ?: snapshot_take(recorder, process, kind, NULL);
 	if (error || kind != SNAPSHOT_START)
 		return error;
 	error = read_options(recorder, process);
@@ -320,15 +315,13 @@ static struct mmt_error *start(struct recorder *recorder)
 	/* While a process is waited for, the thread would read its first records before they can be written. */
 	if (!error && !waits)
 		error = ring_reader_start(recorder);
-	if (!error)
-		error = put_faults_on_cpus(recorder);
+	error = error ?: put_faults_on_cpus(recorder);
 	if (!error)
 		error = command && recorder->reader.scope.kind == SCOPE_THREADS ? attach_to_command(recorder)
 										: targets_attach(recorder);
 	if (!error && recorder->reader.faults_on_cpus)
 		error = targets_follow(recorder);
-	if (!error)
-		error = loop_drain(recorder);
+	error = error ?: loop_drain(recorder);
 	if (!error && waits)
 		error = targets_wait(recorder, &exec_ns);
 	if (error)
@@ -360,8 +353,7 @@ static struct mmt_error *start(struct recorder *recorder)
 		error =
 		    writer_write_head(recorder->writer)
 			?: command_release(&recorder->command, recorder->options->stop_fd, recorder_end_ns(recorder));
-	if (!error)
-		error = start_writing(recorder);
+	error = error ?: start_writing(recorder);
 	if (!error && waits)
 		error = ring_reader_start(recorder);
 	return error ?: children_note_unrecorded(recorder)

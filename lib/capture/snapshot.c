@@ -122,8 +122,7 @@ static struct mmt_error *take(struct reading *reading, int fd, char name[PROC_NA
 	bool exec = false;
 	char byte;
 
-	if (!error)
-		error = read_maps(reading, fd);
+	error = error ?: read_maps(reading, fd);
 	if (reading->unreadable)
 		recorder_message(reading->recorder, true,
 				 "cannot read all mappings of process %d: /proc/%d/maps has a line of unknown format",
@@ -229,8 +228,7 @@ struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bo
 			*alive_ret = true;
 			error = append_name(recorder, &record, pid, tid, name, before_ns, SNAPSHOT_ID_NAME);
 		}
-		if (!error)
-			error = ring_reader_give_way(recorder);
+		error = error ?: ring_reader_give_way(recorder);
 	}
 	return error;
 }

@@ -286,8 +286,7 @@ static struct mmt_error *follow_to_group(struct recorder *recorder, struct trace
 		mmt_error_destroy(error);
 		return NULL;
 	}
-	if (!error)
-		error = attach_cpus(attachment, group);
+	error = error ?: attach_cpus(attachment, group);
 	if (error) {
 		mmt_error_destroy(error);
 		attach_close_cpus(attachment);

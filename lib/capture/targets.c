@@ -397,8 +397,7 @@ static struct mmt_error *attach_pass(struct recorder *recorder, bool *complete_r
 	bool added = false;
 
 	attach_check_outside(&recorder->reader.attachment);
-	if (!error)
-		error = scan_processes(recorder, false, &scan) ?: attach_uncovered(recorder, &scan);
+	error = error ?: scan_processes(recorder, false, &scan) ?: attach_uncovered(recorder, &scan);
 	if (!error && (scan.uncovered.count || recorder->reader.attachment.unseen_roots))
 		usleep(PASS_PAUSE_MICROSECONDS);
 	else if (!error)
@@ -506,8 +505,7 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 	/* Events on CPUs are not inherited. */
 	for (size_t i = 0; i < events->items.count; i++)
 		events->items.items[i].attribute.inherit = events->items.items[i].attribute.inherit_thread = 0;
-	if (!error)
-		error = attach_keep_tracepoints(attachment);
+	error = error ?: attach_keep_tracepoints(attachment);
 	/* This scan finds processes that were created before the events were opened. FORK records report later ones. */
 	if (!error && scope->kind == SCOPE_PROCESSES)
 		error = add_targets_and_children(recorder) ?: targets_follow(recorder);
@@ -519,8 +517,7 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 		error = add_all_processes(recorder);
 	else if (!error)
 		error = children_add(recorder, &added);
-	if (!error)
-		error = targets_follow(recorder);
+	error = error ?: targets_follow(recorder);
 	if (!error && process_table_update(&recorder->processes))
 		error = refuse_ended(recorder);
 	if (error)

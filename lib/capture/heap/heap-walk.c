@@ -858,8 +858,7 @@ static struct mmt_error *walk_once(struct walk *walk)
 		    (size_of(&chunk) == TCACHE_CHUNK || size_of(&chunk) == TCACHE_CHUNK_2_42))
 			error = note_tcache(walk, &chunk, true);
 	}
-	if (!error)
-		error = walk_regions(walk) ?: heap_contents_finish(&walk->contents, walk->census);
+	error = error ?: walk_regions(walk) ?: heap_contents_finish(&walk->contents, walk->census);
 	finish_sums(walk, walk->census);
 	heap_contents_deinit(&walk->contents);
 	map_deinit(&walk->arenas);

@@ -228,8 +228,7 @@ static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *
 	struct mmt_error *error = residency_step(&program->pagemap, start, end, &pages, position_ret);
 	bool over = false;
 
-	if (!error)
-		error = give_way(pass);
+	error = error ?: give_way(pass);
 	for (size_t i = 0; !error && !over && i < pages.runs.count; i++) {
 		uint64_t position = pages.runs.items[i].start;
 

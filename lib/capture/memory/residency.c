@@ -338,8 +338,7 @@ static struct mmt_error *read_group(struct residency_reader *reader, const struc
 		error = read_piece(reader, start, runs[i].end, &present);
 	}
 	vector_deinit(&present.runs);
-	if (!error)
-		error = append_runs_within(reader, &pages, ranges, count, false, residency);
+	error = error ?: append_runs_within(reader, &pages, ranges, count, false, residency);
 	for (unsigned kind = 0; !error && kind < PAGE_KINDS; kind++)
 		error = append_runs_within(reader, &reader->scanned[kind], ranges, count, kind == PAGES_HUGE,
 					   &reader->found[kind]);
@@ -580,8 +579,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 	}
 	if (!error && !recorder->options->all_cpus)
 		error = note_groups(recorder, now_ns, reading, last);
-	if (!error)
-		error = limits_note_machine(recorder, now_ns);
+	error = error ?: limits_note_machine(recorder, now_ns);
 	if (!error && (sum.resident_bytes || sum.swapped_bytes) && !vector_push(&series->sums, sum))
 		error = &error_no_memory;
 	if (!series->begin_ns)
@@ -605,8 +603,7 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 
 		error = residency_read_ranges(reader, &process->ranges.items[i],
 					      left < RANGES_AT_ONCE ? left : RANGES_AT_ONCE, pages);
-		if (!error)
-			error = ring_reader_give_way(recorder);
+		error = error ?: ring_reader_give_way(recorder);
 		reader->gave_up |= pages->runs.count > LIMIT_LIVE_RUNS;
 	}
 	return error;

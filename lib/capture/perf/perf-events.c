@@ -177,8 +177,7 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 		event->is_enter = true;
 		event->filter = description->entry_filter;
 	}
-	if (!error)
-		error = add_syscall(set, source, call, entry, &event);
+	error = error ?: add_syscall(set, source, call, entry, &event);
 	if (error)
 		return error;
 	/* Another event records the entry of this call. Without the tracepoint of its exit, a missing exit would

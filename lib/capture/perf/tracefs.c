@@ -156,8 +156,7 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
 	}
 	/* Users with CAP_PERFMON but no access to tracefs need it, too. */
-	if (!error)
-		error = tracefs_add_tracepoint(&source, "task", "task_newtask", tracepoints, &found);
+	error = error ?: tracefs_add_tracepoint(&source, "task", "task_newtask", tracepoints, &found);
 	tracefs_close(&source);
 	return error;
 }
@@ -307,10 +306,9 @@ struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
 	/* Read the saved file if it is from this boot and only root can have written it. */
 	if (source.directory < 0) {
 		source.directory = -1;
-		error = open_safely(TRACEFS_SAVED_DIRECTORY, 0, &fd);
-		if (!error)
-			error = error_context(read_content(fd, &data, &size) ?: decode(data, size, &source.saved), "%s",
-					      TRACEFS_SAVED_DIRECTORY);
+		error = open_safely(TRACEFS_SAVED_DIRECTORY, 0, &fd)
+			    ?: error_context(read_content(fd, &data, &size) ?: decode(data, size, &source.saved), "%s",
+					     TRACEFS_SAVED_DIRECTORY);
 	}
 	if (!error) {
 		*source_ret = source;

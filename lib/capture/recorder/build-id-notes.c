@@ -232,8 +232,7 @@ struct mmt_error *build_id_notes_read(struct recorder *recorder)
 
 		error = read_wanted(recorder, &wanted);
 		free(wanted.path);
-		if (!error)
-			error = ring_reader_give_way(recorder);
+		error = error ?: ring_reader_give_way(recorder);
 	}
 	return error;
 }

@@ -581,8 +581,7 @@ struct mmt_error *ring_reader_read(struct recorder *recorder)
 	}
 	error = error ?: read_rings(recorder, false);
 	recorder->reader.large_dumps.discard = false;
-	if (!error)
-		error = read_rings(recorder, true);
+	error = error ?: read_rings(recorder, true);
 	recorder->reader.drained |= !error;
 	return error ? error : attach_resolve(&recorder->reader.attachment, earlier_notes);
 }

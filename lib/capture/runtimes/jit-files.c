@@ -238,8 +238,7 @@ static struct mmt_error *read_packed(struct recorder *recorder, uint64_t place, 
 		count = zero ? zero - piece : count;
 		error = compressor_frame(compressor, piece, (size_t)count, packed);
 		length += (size_t)count;
-		if (!error)
-			error = ring_reader_give_way(recorder);
+		error = error ?: ring_reader_give_way(recorder);
 	}
 	compressor_destroy(compressor);
 	if (error)

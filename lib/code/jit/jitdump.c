@@ -204,8 +204,7 @@ struct mmt_error *jitdump_create(const void *data, size_t size, uint64_t clock_e
 		if (!vector_push(&dump->ranges, dump->places.items[i].range))
 			error = &error_no_memory;
 	}
-	if (!error)
-		error = code_timeline_create(dump->ranges.items, dump->ranges.count, &dump->timeline);
+	error = error ?: code_timeline_create(dump->ranges.items, dump->ranges.count, &dump->timeline);
 	if (error)
 		jitdump_destroy(dump);
 	else

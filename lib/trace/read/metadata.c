@@ -303,10 +303,8 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 
 	if (file->cut)
 		error = pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", truncated));
-	if (!error)
-		error = load_texts(file, metadata);
-	if (!error)
-		error = error_context(load_text(file, FEATURE_ARCH, "architecture section", &name), "%s", file->path);
+	error = error ?: load_texts(file, metadata);
+	error = error ?: error_context(load_text(file, FEATURE_ARCH, "architecture section", &name), "%s", file->path);
 	if (!error) {
 		values->architecture = *name ? architecture_find(name) : &architecture_x86_64;
 		if (!values->architecture)
@@ -314,18 +312,13 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 					     "%s: recorded on architecture %s, which this version does not support",
 					     file->path, name);
 	}
-	if (!error)
-		error = load_sections(file, metadata);
+	error = error ?: load_sections(file, metadata);
 	/* A packed recording includes the damage of the recording that it was made from. */
 	packed_damage = values->packed ? packed_stacks_text(&values->stacks, values->stacks.damage) : NULL;
 	if (!error && packed_damage)
 		error = pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", packed_damage));
-	if (!error)
-		error = pass_damage(metadata, module_copies_load(file, &values->images));
-	if (!error)
-		error = pass_damage(metadata, load_names(file, values));
-	if (!error)
-		error = describe_attributes(file, values);
+	error = error ?: pass_damage(metadata, module_copies_load(file, &values->images));
+	error = error ?: pass_damage(metadata, load_names(file, values)) ?: describe_attributes(file, values);
 	if (!error && file->changed)
 		error = pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "the file does not match its checksum"));
 	if (error)

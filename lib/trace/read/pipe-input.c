@@ -223,8 +223,7 @@ static struct mmt_error *take_tracing_data(struct pipe_input *pipe, const uint8_
 	}
 	error = pass_on(pipe, bytes_behind, &pipe->sections, &all);
 	pipe->done[FEATURE_TRACING_DATA] = pipe->sections.size - start;
-	if (!error)
-		error = pass_on(pipe, -(uint64_t)bytes_behind & 7, NULL, &padded);
+	error = error ?: pass_on(pipe, -(uint64_t)bytes_behind & 7, NULL, &padded);
 	pipe->file->cut = !all || !padded;
 	return error;
 }
@@ -299,10 +298,8 @@ static struct mmt_error *convert(struct pipe_input *pipe)
 	struct mmt_error *error = keep(pipe, &pipe->data, header, sizeof(header));
 	bool all;
 
-	if (!error)
-		error = take_records(pipe);
-	if (!error)
-		error = error_context(buffer_finish(&pipe->build_ids), "%s: build-ids", file->path);
+	error = error ?: take_records(pipe);
+	error = error ?: error_context(buffer_finish(&pipe->build_ids), "%s: build-ids", file->path);
 	if (!error && pipe->build_ids.size && start_section(pipe, FEATURE_BUILD_ID, pipe->build_ids.size)) {
 		pipe->done[FEATURE_BUILD_ID] = pipe->build_ids.size;
 		error = keep(pipe, &pipe->sections, pipe->build_ids.data, pipe->build_ids.size);
@@ -350,10 +347,7 @@ static struct mmt_error *keep_all(struct pipe_input *pipe)
 	size_t taken;
 	bool all;
 
-	if (!error)
-		error = keep_begin(pipe, &pipe->sections);
-	if (!error)
-		error = take(pipe, 0, PIPE_HEADER_SIZE, &taken);
+	error = error ?: keep_begin(pipe, &pipe->sections) ?: take(pipe, 0, PIPE_HEADER_SIZE, &taken);
 	if (error)
 		return error;
 	if (begins_with_pipe_header(pipe->window, taken)) {

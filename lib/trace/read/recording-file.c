@@ -196,10 +196,9 @@ static struct mmt_error *read_attributes(struct recording_file *file, const stru
 		    !lies_inside(file, section.offset, section.size))
 			return error_create(MMT_ERROR_FORMAT, "%s: event attribute: invalid number or place of its ids",
 					    file->path);
-		error = load(file, section.offset, section.size, &ids);
-		if (!error)
-			error =
-			    recording_file_add_attribute(file, attribute, size, ids, section.size / sizeof(uint64_t));
+		error =
+		    load(file, section.offset, section.size, &ids)
+			?: recording_file_add_attribute(file, attribute, size, ids, section.size / sizeof(uint64_t));
 	}
 	return error;
 }
@@ -288,8 +287,7 @@ static struct mmt_error *check_sum(struct recording_file *file)
 		error = recording_file_read(file, offset, bytes, size);
 		sum = error ? 0 : compress_checksum(sum, bytes, size);
 	}
-	if (!error)
-		error = recording_file_read(file, end, &stored, sizeof(stored));
+	error = error ?: recording_file_read(file, end, &stored, sizeof(stored));
 	file->changed = stored != sum || section->offset + section->size != file->size;
 	return error;
 }
@@ -312,8 +310,7 @@ static struct mmt_error *read_frame(struct recording_file *file)
 	} else {
 		error = read_feature_table(file, &header);
 	}
-	if (!error)
-		error = read_preamble(file, &header);
+	error = error ?: read_preamble(file, &header);
 	return error ? error : check_sum(file);
 }
 

@@ -155,12 +155,9 @@ struct mmt_error *module_copies_extract(const struct module_copies *copies, cons
 	CLEANUP(buffer) struct buffer content = {.maximum = image->size};
 	struct mmt_error *error = stored ? NULL : &error_no_memory;
 
-	if (!error)
-		error = recording_file_read(copies->file, section->offset + image->offset, stored, image->stored);
-	if (!error)
-		error = decompressor_create(&decompressor);
-	if (!error)
-		error = decompressor_feed(decompressor, stored, image->stored, &content);
+	error = error ?: recording_file_read(copies->file, section->offset + image->offset, stored, image->stored);
+	error = error ?: decompressor_create(&decompressor);
+	error = error ?: decompressor_feed(decompressor, stored, image->stored, &content);
 	decompressor_destroy(decompressor);
 	if (!error && content.size != image->size)
 		error = error_create(MMT_ERROR_FORMAT, "%zu bytes instead of %llu", content.size,

@@ -46,8 +46,7 @@ struct mmt_error *packing_flush(struct section_packing *packing)
 
 struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error)
 {
-	if (!error)
-		error = packing_flush(packing);
+	error = error ?: packing_flush(packing);
 	compressor_destroy(packing->compressor);
 	buffer_deinit(&packing->plain);
 	return error;
@@ -81,8 +80,7 @@ struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *
 
 struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error *error)
 {
-	if (!error)
-		error = bytes_finish(&section->bytes, section->what);
+	error = error ?: bytes_finish(&section->bytes, section->what);
 	buffer_deinit(&section->plain);
 	return error;
 }

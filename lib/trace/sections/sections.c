@@ -416,8 +416,7 @@ struct mmt_error *build_ids_decode(struct bytes *bytes, struct build_ids *ids_re
 	*ids_ret = (struct build_ids){0};
 	while (bytes_left(bytes) && bytes_ok(bytes) && !error)
 		error = decode_build_id(bytes, ids_ret);
-	if (!error)
-		error = bytes_finish(bytes, "build-id section");
+	error = error ?: bytes_finish(bytes, "build-id section");
 	if (error)
 		build_ids_deinit(ids_ret);
 	return error;

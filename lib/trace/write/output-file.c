@@ -152,8 +152,7 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 		error = error_create(MMT_ERROR_INVALID,
 				     "cannot rename %s to %s.old: it is a directory; choose another name with -o", path,
 				     path);
-	if (!error)
-		error = open_new(&file);
+	error = error ?: open_new(&file);
 	if (error)
 		output_file_close(&file);
 	else
@@ -510,8 +509,7 @@ static struct mmt_error *open_result(struct output_file *file)
 			    MMT_ERROR_INVALID,
 			    "%s is a recording and is not replaced: choose another name for the output", file->path);
 	}
-	if (!error)
-		error = open_new(file);
+	error = error ?: open_new(file);
 	if (!error && found >= 0 && is_trusted(&status))
 		(void)fchmod(file->fd, status.st_mode & 0777);
 	return error;
@@ -530,14 +528,12 @@ struct mmt_error *mmt_write_file(const char *path, struct mmt_error *(*write)(co
 		error = error_system(errno, "cannot write %s", path);
 	if (!stream && fd >= 0)
 		close(fd);
-	if (!error)
-		error = write(context, stream);
+	error = error ?: write(context, stream);
 	if (!error && (fflush(stream) != 0 || ferror(stream)))
 		error = error_system(errno, "cannot write %s", path);
 	if (stream && fclose(stream) != 0 && !error)
 		error = error_system(errno, "cannot write %s", path);
-	if (!error)
-		error = output_file_take_name(&file);
+	error = error ?: output_file_take_name(&file);
 	output_file_close(&file);
 	return error;
 }

@@ -490,8 +490,7 @@ struct mmt_error *writer_write_head(struct writer *writer)
 		error = put_stream_head(writer, &head);
 	else if (!error)
 		put_head(writer, &head);
-	if (!error)
-		error = write_buffer(writer, &head);
+	error = error ?: write_buffer(writer, &head);
 	if (!error)
 		error = writer->file.stream ? write_sections(writer) : write_header(writer, 0);
 	if (error)
@@ -566,8 +565,7 @@ static bool write_tail_somehow(struct writer *writer, uint64_t *data_end_ret, st
 			*data_end_ret = writer->last_push_offset;
 		writer->file_bytes = *data_end_ret;
 		error = i ? output_file_cut(&writer->file, writer->file_bytes) : NULL;
-		if (!error)
-			error = write_tail(writer, limits[i]);
+		error = error ?: write_tail(writer, limits[i]);
 		if (!error)
 			return true;
 		if (*error_ret)
@@ -611,8 +609,7 @@ struct mmt_error *writer_finish(struct writer *writer)
 		if (!writer->plain)
 			error = output_file_write(&writer->file, &ratio, sizeof(ratio),
 						  writer->compressed_offset + COMPRESSED_RATIO_OFFSET, NULL);
-		if (!error)
-			error = write_header(writer, data_end - writer->data_offset);
+		error = error ?: write_header(writer, data_end - writer->data_offset);
 		if (!error && writer->sections.items[writer->sections.count - 1].feature == FEATURE_MMTRACE_CHECKSUM)
 			error = write_checksum(writer);
 	} else {
