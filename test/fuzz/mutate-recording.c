@@ -333,7 +333,7 @@ static void change_content(struct mutation *mutation, struct piece *section)
 	size_t room = PARTS_BYTES, size;
 	struct unpacked_section content;
 	struct buffer packed;
-	struct mmt_error *error = section_begin(&content, &bytes, "section", UINT32_MAX, PARTS_BYTES, &room);
+	struct mmt_error *error = section_begin(&content, &bytes, "section", 1, UINT32_MAX, PARTS_BYTES, &room);
 
 	buffer_init(&packed, PARTS_BYTES);
 	size = content.plain.size;

@@ -539,7 +539,8 @@ START_TEST(late_sections_are_optional)
 
 		builder_mmap_exit(builder, 1, 5, 5, 0x10000, 0x1000, 0x1234);
 		builder_round(builder);
-		builder_section(builder, features[i], "\1\0\0\0", 4);
+		builder_section(builder, features[i], features[i] == FEATURE_MMTRACE_HUGE_PAGES ? "\2\0\0" : "\1\0\0",
+				4);
 		builder_finish(builder, 9);
 		reader = open_reader();
 		ck_assert_ptr_nonnull(reader_damage(reader));

@@ -183,49 +183,6 @@ START_TEST(huge_pages_round_trip)
 }
 END_TEST
 
-/* Writes a process in version 1: two runs of 6 MiB in total, of which `sampled` bytes were read twice. */
-static struct mmt_error *read_first_huge_pages(uint64_t second_run, uint32_t sampled, uint32_t zero,
-					       struct recording_huge_pages *read_ret)
-{
-	const uint32_t head[] = {HUGE_ALWAYS, 1, 5, 0, 2, 2};
-	const uint64_t runs[] = {0x200000, 0x600000, second_run, second_run + 0x200000};
-	struct section_packing packing;
-	size_t room = LIMIT_UNPACKED_BYTES;
-	struct bytes bytes;
-
-	buffer_clear(&buffer);
-	ck_assert_ptr_null(packing_begin(&packing, 1, &buffer));
-	for (size_t i = 0; i < 6; i++)
-		buffer_put_u32(&packing.plain, head[i]);
-	for (size_t i = 0; i < 4; i++)
-		buffer_put_u64(&packing.plain, runs[i]);
-	for (size_t i = 0; i < 2; i++) {
-		buffer_put_u64(&packing.plain, 0x200000 + i * 0x200000);
-		buffer_put_u32(&packing.plain, sampled);
-		buffer_put_u32(&packing.plain, zero);
-	}
-	ck_assert_ptr_null(packing_end(&packing, NULL));
-	bytes = bytes_over(buffer.data, buffer.size);
-	return section_read(&section_huge_pages, &bytes, &room, read_ret);
-}
-
-/* Recordings made with version 1 have the same sums. */
-START_TEST(huge_pages_of_the_first_version)
-{
-	const struct process_huge_pages *process;
-	struct recording_huge_pages read;
-
-	ck_assert_ptr_null(read_first_huge_pages(0x800000, 131072, 4096, &read));
-	ck_assert_int_eq(read.setting, HUGE_ALWAYS);
-	process = recording_huge_pages_of(&read, 5);
-	ck_assert_ptr_nonnull(process);
-	ck_assert_uint_eq(process->bytes, 0x600000);
-	ck_assert_uint_eq(process->sampled_bytes, 262144);
-	ck_assert_uint_eq(process->zero_bytes, 8192);
-	recording_huge_pages_deinit(&read);
-}
-END_TEST
-
 START_TEST(invalid_huge_pages_are_refused)
 {
 	static const struct process_huge_pages wrong[] = {
@@ -246,12 +203,6 @@ START_TEST(invalid_huge_pages_are_refused)
 		ck_assert_ptr_null(section_write(&section_huge_pages, &huge, &buffer));
 		bytes = bytes_over(buffer.data, buffer.size);
 		error = section_read(&section_huge_pages, &bytes, &room, &read);
-		ck_assert_ptr_nonnull(error);
-		mmt_error_destroy(error);
-	}
-	for (size_t i = 0; i < 3; i++) {
-		error = read_first_huge_pages(i == 0 ? 0x100000 : 0x800000, i == 1 ? 0x400000 : 4096, i == 2 ? 4097 : 0,
-					      &read);
 		ck_assert_ptr_nonnull(error);
 		mmt_error_destroy(error);
 	}
@@ -499,8 +450,8 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(cases, create, destroy);
 	tcase_add_tests(cases, information_round_trips, newer_versions_are_refused, losses_round_trip,
 			impossible_losses_are_damage, perf_maps_round_trip, large_perf_maps_round_trip,
-			jitdumps_round_trip, huge_pages_round_trip, huge_pages_of_the_first_version,
-			invalid_huge_pages_are_refused, sections_share_one_size_limit, residency_version_1_is_read,
+			jitdumps_round_trip, huge_pages_round_trip, invalid_huge_pages_are_refused,
+			sections_share_one_size_limit, residency_version_1_is_read,
 			residency_round_trips_and_must_be_in_order, build_ids_round_trip);
 	return suite;
 }

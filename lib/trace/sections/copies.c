@@ -109,7 +109,7 @@ static struct mmt_error *decode_index(const struct recording_file *file, struct 
 	error = recording_file_read(file, section->offset, header, sizeof(header));
 	if (error)
 		return error;
-	error = section_version(&bytes, IMAGES_VERSION, what, &version);
+	error = section_version(&bytes, IMAGES_VERSION, IMAGES_VERSION, what, &version);
 	if (error)
 		return error;
 	count = bytes_u32(&bytes);

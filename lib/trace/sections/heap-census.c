@@ -91,4 +91,4 @@ static void code_censuses(struct codec *codec, void *value)
 }
 
 const struct section_kind section_heap = {
-    "heap section", 1, LIMIT_SECTION_BYTES, sizeof(struct heap_censuses), code_censuses, heap_censuses_deinit};
+    "heap section", 1, 1, LIMIT_SECTION_BYTES, sizeof(struct heap_censuses), code_censuses, heap_censuses_deinit};

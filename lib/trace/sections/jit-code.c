@@ -4,11 +4,8 @@
 #include "base/limits.h"
 
 #define CODE_VERSION 3
-#define TIMES_VERSION 2 /* and later: a program has until_ns and changes */
-#define BYTES_VERSION 2 /* and only this one: a change has the bytes of the other code */
-#define PROGRAM_BYTES 8 /* without any run, at least */
-#define RUN_BYTES 16	/* without its code */
-#define CHANGE_BYTES 24 /* without its code */
+#define PROGRAM_BYTES 20 /* without any run */
+#define RUN_BYTES 16	 /* without its code */
 
 bool jit_code_is_path(const char *path)
 {
@@ -63,7 +60,7 @@ struct mmt_error *jit_code_encode_program(struct section_packing *packing, int32
 	buffer_put_u32(&packing->plain, (uint32_t)pid);
 	buffer_put_u32(&packing->plain, (uint32_t)runs);
 	buffer_put_u64(&packing->plain, until_ns);
-	buffer_put_u32(&packing->plain, 0); /* earlier versions counted code that was replaced */
+	buffer_put_u32(&packing->plain, 0);
 	for (size_t i = 0; !error && i < count; i += run) {
 		run = count_adjacent(pages + i, count - i, page_bytes);
 		buffer_put_u64(&packing->plain, pages[i].address);
@@ -93,13 +90,13 @@ static void read_code(struct codec *codec, void *value)
 	code->bytes = *codec->plain;
 	*codec->plain = (struct buffer){0};
 	codec_each(codec, &code->programs, program_count, program) {
-		uint64_t count, change_count = 0, previous = 0;
+		uint64_t count, previous = 0;
 
 		program->pid = (int32_t)bytes_u32(bytes);
 		count = bytes_u32(bytes);
-		program->until_ns = codec->version >= TIMES_VERSION ? bytes_u64(bytes) : UINT64_MAX;
-		if (codec->version >= TIMES_VERSION)
-			change_count = bytes_u32(bytes);
+		program->until_ns = bytes_u64(bytes);
+		if (bytes_u32(bytes))
+			bytes_fail(bytes, "code that was replaced");
 		count = bytes_count(bytes, count, RUN_BYTES);
 		for (uint64_t i = 0; i < count && codec_ok(codec); i++) {
 			struct jit_code_run run = {.start = bytes_u64(bytes)};
@@ -115,21 +112,10 @@ static void read_code(struct codec *codec, void *value)
 			if (bytes_ok(bytes) && !vector_push(&program->runs, run))
 				codec->error = &error_no_memory;
 		}
-		/* Recordings of earlier versions say where code was replaced. */
-		change_count = bytes_count(bytes, change_count, CHANGE_BYTES);
-		for (uint64_t i = 0; i < change_count && bytes_ok(bytes); i++) {
-			uint64_t size;
-
-			bytes_skip(bytes, sizeof(uint64_t));
-			size = bytes_u64(bytes);
-			bytes_skip(bytes, sizeof(uint64_t));
-			if (codec->version == BYTES_VERSION)
-				bytes_skip(bytes, bytes_count(bytes, size, 1));
-		}
 	}
 }
 
-const struct section_kind section_code = {"JIT code section",	   CODE_VERSION, LIMIT_CODE_BYTES,
+const struct section_kind section_code = {"JIT code section",	   CODE_VERSION, CODE_VERSION,	 LIMIT_CODE_BYTES,
 					  sizeof(struct jit_code), read_code,	 jit_code_deinit};
 
 const struct jit_code_program *jit_code_find(const struct jit_code *code, int32_t pid, uint64_t began_ns)

@@ -5,10 +5,10 @@
 #include "base/limits.h"
 
 #define NAME_BYTES 44
-#define FRAME_BYTES_MIN 8
+#define FRAME_BYTES 12
 #define STACK_BYTES_MIN 8
-#define PROCESS_BYTES 20
-#define PROGRAM_BYTES 8
+#define PROCESS_BYTES 36
+#define MODULE_BYTES 12
 #define NAME_INLINED (1u << 16)
 #define NAME_DOUBTFUL (2u << 16)
 #define STACKS_WITHOUT_DUMPS 2u /* for older readers */
@@ -80,12 +80,9 @@ static void code_names(struct codec *codec, struct packed_stacks *stacks)
 	}
 }
 
-#define INSTRUCTIONS_BYTES_MIN 28
-#define LINE_BYTES 12
-
 static void code_frames(struct codec *codec, struct packed_stacks *stacks)
 {
-	uint64_t count = codec_count(codec, stacks->frames.count, FRAME_BYTES_MIN, UINT32_MAX), names = 0;
+	uint64_t count = codec_count(codec, stacks->frames.count, FRAME_BYTES, UINT32_MAX), names = 0;
 	struct packed_frame *frame;
 
 	codec_each(codec, &stacks->frames, count, frame) {
@@ -93,8 +90,7 @@ static void code_frames(struct codec *codec, struct packed_stacks *stacks)
 
 		codec_u32(codec, frame->name_count);
 		codec_u32(codec, frame->process);
-		if (codec->version >= 3)
-			codec_u32(codec, lookup); /* before version 6, the number of instructions */
+		codec_u32(codec, lookup); /* before version 6, the number of instructions */
 		if (codec->to)
 			continue;
 		frame->first_name = (uint32_t)names;
@@ -147,8 +143,6 @@ static void code_processes(struct codec *codec, struct packed_stacks *stacks)
 			    5);
 		codec_u64(codec, process->dropped_lines);
 		code_text_number(codec, stacks, &process->jitdump_failure);
-		if (codec->version < 2)
-			continue;
 		codec_u64(codec, process->lost_records);
 		codec_u64(codec, process->unread_bytes);
 	}
@@ -156,16 +150,13 @@ static void code_processes(struct codec *codec, struct packed_stacks *stacks)
 
 static void code_modules(struct codec *codec, struct packed_stacks *stacks)
 {
-	uint64_t count = codec_count(codec, stacks->modules.count, PROGRAM_BYTES, UINT32_MAX);
+	uint64_t count = codec_count(codec, stacks->modules.count, MODULE_BYTES, UINT32_MAX);
 	struct packed_module *module;
 
 	codec_each(codec, &stacks->modules, count, module) {
 		code_text_number(codec, stacks, &module->path);
 		codec_u32(codec, module->state);
-		if (codec->version >= 5)
-			code_text_number(codec, stacks, &module->missing);
-		else
-			module->missing = RESOLVED_NO_TEXT;
+		code_text_number(codec, stacks, &module->missing);
 		if (module->path == RESOLVED_NO_TEXT)
 			codec_fail(codec, "ELF file without a path");
 	}
@@ -187,29 +178,23 @@ static void code_packed_stacks(struct codec *codec, void *value)
 			codec->error = &error_no_memory;
 	}
 	code_names(codec, stacks);
-	/* The instructions around frames, which older versions wrote. */
-	count = codec->version >= 3 ? codec_count(codec, 0, INSTRUCTIONS_BYTES_MIN, UINT32_MAX) : 0;
-	for (uint64_t i = 0; i < count && codec_ok(codec); i++) {
-		bytes_skip(codec->from, 2 * sizeof(uint64_t) + sizeof(uint32_t)); /* address, site, flags */
-		bytes_skip(codec->from, bytes_u32(codec->from));
-		bytes_skip(codec->from, LINE_BYTES * (uint64_t)bytes_u32(codec->from));
-	}
+	if (codec_word(codec, 0))
+		codec_fail(codec, "instructions, which a report does not show any more");
 	code_frames(codec, stacks);
 	code_stacks(codec, stacks);
 	code_processes(codec, stacks);
 	code_modules(codec, stacks);
 	code_text_number(codec, stacks, &stacks->damage);
-	if (codec->version >= 4) {
-		codec_u32(codec, flags);
-		codec_u64(codec, stacks->unfinished_records);
-		codec_u64(codec, stacks->unfinished_ns);
-	}
+	codec_u32(codec, flags);
+	codec_u64(codec, stacks->unfinished_records);
+	codec_u64(codec, stacks->unfinished_ns);
 	for (size_t i = 0; i < stacks->frames.count; i++) {
 		if (stacks->frames.items[i].process >= stacks->processes.count)
 			codec_fail(codec, "number of a process that does not exist");
 	}
 }
 
-/* 5 has samples of stack dumps, 4 names no missing files, 3 has no flags, 2 no code, 1 no losses. */
+/* 5 has samples of stack dumps. */
 const struct section_kind section_stacks = {
-    "stacks section", 6, LIMIT_SECTION_BYTES, sizeof(struct packed_stacks), code_packed_stacks, packed_stacks_deinit};
+    "stacks section",	 5, 6, LIMIT_SECTION_BYTES, sizeof(struct packed_stacks), code_packed_stacks,
+    packed_stacks_deinit};

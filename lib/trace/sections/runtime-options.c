@@ -211,7 +211,8 @@ static void code_options(struct codec *codec, void *value)
 }
 
 const struct section_kind section_options = {
-    "section of options", 1, LIMIT_SECTION_BYTES, sizeof(struct runtime_options), code_options, runtime_options_deinit};
+    "section of options",  1, 1, LIMIT_SECTION_BYTES, sizeof(struct runtime_options), code_options,
+    runtime_options_deinit};
 
 struct mmt_error *runtime_options_encode(struct runtime_options *options, struct buffer *buffer)
 {

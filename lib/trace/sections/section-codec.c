@@ -5,17 +5,18 @@
 #include "base/compression.h"
 #include "base/limits.h"
 
-struct mmt_error *section_version(struct bytes *bytes, uint32_t known, const char *what, uint32_t *version_ret)
+struct mmt_error *section_version(struct bytes *bytes, uint32_t oldest, uint32_t newest, const char *what,
+				  uint32_t *version_ret)
 {
 	uint32_t version = *version_ret = bytes_u32(bytes);
 
-	if (version > known)
-		return error_create(MMT_ERROR_UNSUPPORTED,
-				    "%s of version %u: written by a newer version of mmtrace; use that version", what,
-				    version);
 	if (version == 0)
 		bytes_fail(bytes, "version 0");
-	return NULL;
+	if (version == 0 || (version >= oldest && version <= newest))
+		return NULL;
+	return error_create(MMT_ERROR_UNSUPPORTED,
+			    "%s of version %u: written by %s version of mmtrace; use that version", what, version,
+			    version > newest ? "a newer" : "an older");
 }
 
 #define LARGE_BYTES (1u << 20)
@@ -53,7 +54,7 @@ struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error 
 }
 
 struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
-				uint32_t newest, size_t limit, size_t *room)
+				uint32_t oldest, uint32_t newest, size_t limit, size_t *room)
 {
 	struct decompressor *decompressor = NULL;
 	struct mmt_error *error;
@@ -61,7 +62,7 @@ struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *
 
 	*section = (struct unpacked_section){.what = what};
 	buffer_init(&section->plain, limit < *room ? limit : *room);
-	error = section_version(packed, newest, what, &section->version);
+	error = section_version(packed, oldest, newest, what, &section->version);
 	if (error)
 		return error;
 	bytes_u32(packed);
@@ -161,9 +162,9 @@ struct mmt_error *section_read(const struct section_kind *kind, struct bytes *by
 
 	memset(value_ret, 0, kind->value_bytes);
 	if (kind->limit) {
-		error = section_begin(&section, bytes, kind->what, kind->version, kind->limit, room);
+		error = section_begin(&section, bytes, kind->what, kind->oldest, kind->version, kind->limit, room);
 	} else {
-		error = section_version(bytes, kind->version, kind->what, &section.version);
+		error = section_version(bytes, kind->oldest, kind->version, kind->what, &section.version);
 		section.bytes = *bytes;
 	}
 	codec.version = section.version;

@@ -7,8 +7,8 @@
 #include "base/errors.h"
 #include "base/vector.h"
 
-/* Read the version of a section. An error: it is newer than `known`. */
-struct mmt_error *section_version(struct bytes *bytes, uint32_t known, const char *what,
+/* Read the version of a section. An error: it is older or newer than the known ones. */
+struct mmt_error *section_version(struct bytes *bytes, uint32_t oldest, uint32_t newest, const char *what,
 				  uint32_t *version_ret) MMT_MUST_CHECK;
 
 /* A compressed section while it is encoded: u32 version, u32 zero, then zstd frames. */
@@ -37,7 +37,7 @@ struct unpacked_section {
 /* The decompressed size is limited by `limit` and by `*room`, from which it is subtracted, so that a small file cannot
  * decompress to more than that in total. Call section_end() after an error, too. */
 struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
-				uint32_t newest, size_t limit, size_t *room) MMT_MUST_CHECK;
+				uint32_t oldest, uint32_t newest, size_t limit, size_t *room) MMT_MUST_CHECK;
 /* Returns `error`, or that of reading. Bytes behind those of this version are no error. */
 struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error *error) MMT_MUST_CHECK;
 
@@ -53,7 +53,7 @@ struct codec {
 
 struct section_kind {
 	const char *what;
-	uint32_t version; /* the newest */
+	uint32_t oldest, version; /* the versions that are read; the newest is written */
 	size_t limit;	  /* of the decompressed size; 0: it is not compressed */
 	size_t value_bytes;
 	void (*code)(struct codec *codec, void *value);
@@ -62,7 +62,7 @@ struct section_kind {
 
 struct mmt_error *section_write(const struct section_kind *kind, const void *value,
 				struct buffer *buffer) MMT_MUST_CHECK;
-/* On error the value is deinitialised. A newer version is MMT_ERROR_UNSUPPORTED. `room`: see section_begin();
+/* On error the value is deinitialised. An unknown version is MMT_ERROR_UNSUPPORTED. `room`: see section_begin();
  * NULL if the section is not compressed. */
 struct mmt_error *section_read(const struct section_kind *kind, struct bytes *bytes, size_t *room,
 			       void *value_ret) MMT_MUST_CHECK;

@@ -59,8 +59,8 @@ static void code_info(struct codec *codec, void *value)
 }
 
 /* Version 1 has no large dumps; older readers would treat them as calls. Version 2 has no limit of mappings. */
-const struct section_kind section_info = {"information section",	 4,	    0,
-					  sizeof(struct recording_info), code_info, recording_info_deinit};
+const struct section_kind section_info = {"information section", 1, 4, 0, sizeof(struct recording_info), code_info,
+					  recording_info_deinit};
 
 void recording_loss_deinit(void *value)
 {
@@ -96,7 +96,7 @@ static void code_loss(struct codec *codec, void *value)
 	code_loss_count(codec, &loss->left_processes);
 }
 
-const struct section_kind section_loss = {"loss section",	3, 0, sizeof(struct recording_loss), code_loss,
+const struct section_kind section_loss = {"loss section",	1, 3, 0, sizeof(struct recording_loss), code_loss,
 					  recording_loss_deinit};
 
 void perf_map_copy_deinit(struct perf_map_copy *copy)
@@ -138,9 +138,9 @@ static void code_perf_maps(struct codec *codec, void *value)
 	}
 }
 
-const struct section_kind section_perf_maps = {"perf map section",   1,
-					       LIMIT_PERF_MAP_BYTES, sizeof(struct perf_map_copies),
-					       code_perf_maps,	     perf_map_copies_deinit};
+const struct section_kind section_perf_maps = {
+    "perf map section",	   1, 1, LIMIT_PERF_MAP_BYTES, sizeof(struct perf_map_copies), code_perf_maps,
+    perf_map_copies_deinit};
 
 #define PROGRAM_NOT_KNOWN UINT64_MAX
 
@@ -164,8 +164,7 @@ static void code_jitdumps(struct codec *codec, void *value)
 
 		codec_u32(codec, copy->pid);
 		codec_u32(codec, copy->namespace_pid);
-		if (codec->version > 1)
-			codec_u64(codec, program_ns);
+		codec_u64(codec, program_ns);
 		if (!codec->to) {
 			copy->knows_program = program_ns != PROGRAM_NOT_KNOWN;
 			copy->program_ns = copy->knows_program ? program_ns : 0;
@@ -175,9 +174,8 @@ static void code_jitdumps(struct codec *codec, void *value)
 	}
 }
 
-/* Version 1 does not have the start of the program. */
 const struct section_kind section_jitdumps = {
-    "jitdump section", 2, LIMIT_JITDUMP_BYTES, sizeof(struct jitdump_copies), code_jitdumps, jitdump_copies_deinit};
+    "jitdump section", 2, 2, LIMIT_JITDUMP_BYTES, sizeof(struct jitdump_copies), code_jitdumps, jitdump_copies_deinit};
 
 void process_residencies_deinit(process_residencies *processes)
 {
@@ -269,9 +267,9 @@ static void code_residency(struct codec *codec, void *value)
 }
 
 /* Version 1 has no times, no sizes and no residency at the start. */
-const struct section_kind section_residency = {"residency section", 2,
-					       LIMIT_SECTION_BYTES, sizeof(struct recording_residency),
-					       code_residency,	    recording_residency_deinit};
+const struct section_kind section_residency = {
+    "residency section",       1, 2, LIMIT_SECTION_BYTES, sizeof(struct recording_residency), code_residency,
+    recording_residency_deinit};
 
 void recording_huge_pages_deinit(void *value)
 {
@@ -288,27 +286,6 @@ const struct process_huge_pages *recording_huge_pages_of(const struct recording_
 	return place ? &huge->processes.items[*place] : NULL;
 }
 
-/* Version 1 has the runs of huge pages and each sampled page instead of sums. */
-static void read_huge_runs(struct codec *codec, struct process_huge_pages *process)
-{
-	uint64_t run_count, count;
-	resident_runs runs = {0};
-
-	(void)bytes_u32(codec->from); /* why there is no sample */
-	run_count = bytes_u32(codec->from);
-	count = bytes_u32(codec->from);
-	code_runs(codec, run_count, &runs);
-	for (size_t i = 0; i < runs.count; i++)
-		process->bytes += runs.items[i].end - runs.items[i].start;
-	vector_deinit(&runs);
-	count = codec_check(codec, count, 2 * sizeof(uint64_t), UINT32_MAX);
-	for (uint64_t i = 0; i < count && codec_ok(codec); i++) {
-		(void)bytes_u64(codec->from); /* the address */
-		process->sampled_bytes += bytes_u32(codec->from);
-		process->zero_bytes += bytes_u32(codec->from);
-	}
-}
-
 static void code_huge_pages(struct codec *codec, void *value)
 {
 	struct recording_huge_pages *huge = value;
@@ -321,13 +298,9 @@ static void code_huge_pages(struct codec *codec, void *value)
 	count = codec_count(codec, huge->processes.count, 16, LIMIT_PROCESSES);
 	codec_each(codec, &huge->processes, count, process) {
 		codec_u32(codec, process->pid);
-		if (codec->version > 1) {
-			codec_u64(codec, process->bytes);
-			codec_u64(codec, process->sampled_bytes);
-			codec_u64(codec, process->zero_bytes);
-		} else {
-			read_huge_runs(codec, process);
-		}
+		codec_u64(codec, process->bytes);
+		codec_u64(codec, process->sampled_bytes);
+		codec_u64(codec, process->zero_bytes);
 		if (process->bytes > LIMIT_RESIDENT_BYTES || process->sampled_bytes > process->bytes ||
 		    process->zero_bytes > process->sampled_bytes)
 			codec_fail(codec, "sizes of huge pages that contradict each other");
@@ -335,9 +308,9 @@ static void code_huge_pages(struct codec *codec, void *value)
 	}
 }
 
-const struct section_kind section_huge_pages = {"huge page section", 2,
-						LIMIT_SECTION_BYTES, sizeof(struct recording_huge_pages),
-						code_huge_pages,     recording_huge_pages_deinit};
+const struct section_kind section_huge_pages = {
+    "huge page section",	2, 2, LIMIT_SECTION_BYTES, sizeof(struct recording_huge_pages), code_huge_pages,
+    recording_huge_pages_deinit};
 
 /* perf's table of build-ids: records {header, i32 pid, u8 id[20], u8 size, u8 zero[3], path padded to 64 bytes}. */
 

@@ -84,7 +84,7 @@ struct perf_map_copies {
 struct jitdump_copy {
 	int32_t pid;
 	int32_t namespace_pid;
-	bool knows_program;	  /* always false before version 2 */
+	bool knows_program;
 	uint64_t program_ns;	  /* start of the program that mapped it, 0 before the recording */
 	uint8_t *data;		  /* owned */
 	size_t size, packed_size; /* as those of a perf map */
