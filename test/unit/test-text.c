@@ -1173,10 +1173,10 @@ START_TEST(leaks_without_growth)
 	} lines[] = {
 	    {MMT_VERDICT_TOO_SHORT,
 	     "\nLEAK: RSS 0 B so far, without a clear trend: record for at least 10.0 s. But some "
-	     "mappings keep growing: see the rows below.\n"},
+	     "mappings keep growing.\n"},
 	    {MMT_VERDICT_STEADY, "\nSTEADY: RSS has no steady trend: 0 B from start to end, noise 256.0 KiB. But some "
-				 "mappings keep growing: see the rows below.\n"},
-	    {MMT_VERDICT_SHRINKING, "\nSHRINKING: RSS 0 B. But some mappings keep growing: see the rows below.\n"},
+				 "mappings keep growing.\n"},
+	    {MMT_VERDICT_SHRINKING, "\nSHRINKING: RSS 0 B. But some mappings keep growing.\n"},
 	};
 	struct mmt_report report = sample_report();
 	struct mmt_cause cause = {
@@ -1589,9 +1589,36 @@ START_TEST(nothing_unfreed)
 					    .floor_bytes = 1 << 20,
 					    .parts_known = true};
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "RSS grew by 50.00 MiB: the growth is in memory that no recorded call mapped, see above; ");
+	ASSERT_HAS(text, "RSS grew by 50.00 MiB: the growth is in memory that no recorded call mapped; ");
 	ASSERT_HAS(text, "no memory call was recorded: touching memory that is already mapped needs none.\n");
 	ASSERT_ABSENT(text, "idle");
+	free(text);
+}
+END_TEST
+
+/* No sentence points at rows that a limit or an age leaves out, and what is too recent is still mapped. */
+START_TEST(rows_that_do_not_follow)
+{
+	static const struct mmt_growth_part part = {.place = MMT_GROWTH_MADE, .bytes = 50 << 20};
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.growth = (struct mmt_growth){.verdict = MMT_VERDICT_GROWING,
+					    .end_bytes = 50 << 20,
+					    .floor_bytes = 1 << 20,
+					    .parts_known = true,
+					    .parts = &part,
+					    .part_count = 1};
+	text = render(&report, &(struct mmt_text_options){.limit = 1, .min_bytes = 1ull << 40});
+	ASSERT_HAS(text, "+50.00 MiB  in mappings made in this recording\n");
+	ASSERT_ABSENT(text, " below");
+	free(text);
+	report.row_count = 0;
+	report.unfreed_bytes = report.committed_bytes = report.reserved_bytes = 0;
+	report.too_recent_bytes = 50 << 20;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "Nothing selected is still mapped, as far as the recording can tell; RSS grew by 50.00 MiB in "
+			 "the whole process, of which this report shows only a part");
 	free(text);
 }
 END_TEST
@@ -1814,9 +1841,9 @@ START_TEST(parts_of_growth)
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_HAS(text, "\n    +40.00 MiB  touched in malloc arenas, mapped before this recording began\n"
 			 "                by first: 16.00 MiB; second: 12.00 MiB; third: 8.00 MiB; others: 4.00 MiB\n");
-	ASSERT_HAS(text, "\n     +8.00 MiB  in mappings made in this recording: see the rows below\n");
+	ASSERT_HAS(text, "\n     +8.00 MiB  in mappings made in this recording\n");
 	ASSERT_HAS(text, "\n     -4.00 MiB  given back in /x\\x1b[31m, mapped before this recording began\n");
-	ASSERT_HAS(text, "\n     +3.00 MiB  in memory mapped before, made accessible in this recording: ");
+	ASSERT_HAS(text, "\n     +3.00 MiB  in memory mapped before, made accessible in this recording\n");
 	ASSERT_HAS(text, "\n     -2.00 MiB  by unmapping what was mapped before this recording began\n");
 	ASSERT_HAS(text, "\n     +1.00 MiB  in other memory (--json has all)\n");
 	ASSERT_HAS(text, "\n     +1.00 MiB  changed between the readings of RSS and of the resident pages\n");
@@ -1948,11 +1975,11 @@ START_TEST(growth_partly_shown_by_rows)
 	report.growth = growths[0].growth;
 	report.resident_bytes = 4 << 20;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "or files: nothing below shows it.");
+	ASSERT_HAS(text, "or files: no row shows it.");
 	free(text);
 	report.committed_before_bytes = 1 << 20;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "or files: rows below that are committed in memory mapped before show part of it.");
+	ASSERT_HAS(text, "or files: calls in this recording made 1.00 MiB of that accessible.");
 	free(text);
 }
 END_TEST
@@ -2592,7 +2619,7 @@ Suite *test_suite(void)
 			verdicts_of_rows, nothing_unfreed);
 	tcase_add_loop_test(cases, place_of_growth_with_swap, 0, 4);
 	tcase_add_tests(cases, times_of_readings, parts_of_growth, growth_beside_a_selection,
-			growth_partly_shown_by_rows, huge_pages_that_are_mostly_empty);
+			growth_partly_shown_by_rows, rows_that_do_not_follow, huge_pages_that_are_mostly_empty);
 	tcase_add_loop_test(cases, nothing_unfreed_but_growth, 0, (int)(sizeof(growths) / sizeof(growths[0])));
 	tcase_add_tests(cases, unfreed_grows_while_rss_is_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));

@@ -174,7 +174,7 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 	if (diff->before->process_count > 1 || diff->after->process_count > 1)
 		return;
 	text_line(text, TEXT_PLAIN,
-		  "  of this, the rows below mapped %s; %s by calls between the recordings, and by unmapping",
+		  "  of this, calls in the second recording mapped %s; %s by calls between the recordings, and by unmapping",
 		  text_bytes(text, diff->after->unfreed_bytes),
 		  text_change(text, change - (int64_t)diff->after->unfreed_bytes));
 }
@@ -234,7 +234,7 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff)
 	if (is_reversed(diff))
 		text_line(text, TEXT_BAD, "The first recording is the later one: pass the earlier one first.");
 	if (diff->uncertain_count)
-		text_line(text, TEXT_PLAIN, "%s uncertain, because the code differs between the recordings: see below.",
+		text_line(text, TEXT_PLAIN, "%s uncertain, because the code differs between the recordings.",
 			  text_counted(text, diff->uncertain_count, "match is", "matches are"));
 	if (diff->search_limited)
 		text_line(text, TEXT_BAD, "Too many stacks differ: only the largest were matched to similar ones.");

@@ -163,21 +163,21 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	add_reason(text, report);
 	/* What does not show in RSS, or not yet. */
 	if (leaks && report->growth.unfreed_growth_bytes)
-		text_add(text, " But mappings that leak, most of them not resident, grew by %s %s: see the rows below.",
+		text_add(text, " But mappings that leak, most of them not resident, grew by %s %s.",
 			 text_bytes(text, report->growth.unfreed_growth_bytes),
 			 verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
 	else if (leaks)
-		text_add(text, " But some mappings keep growing: see the rows below.");
+		text_add(text, " But some mappings keep growing.");
 	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
 }
 
 bool text_growth_is_of_all(const struct mmt_report *report)
 {
 	return !report->windowed && !report->options.classes && !selection_has_patterns(report) &&
-	       !report->left_out_process_count && !report->ended_bytes;
+	       !report->left_out_process_count && !report->ended_bytes && !report->too_recent_bytes;
 }
 
-/* Print how much of the growth of RSS the rows below show, and how much no mapping of this recording explains. */
+/* Print how much of the growth of RSS rows show, and how much no mapping of this recording explains. */
 static void put_place(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
@@ -185,9 +185,6 @@ static void put_place(struct text *text, const struct mmt_report *report)
 	int64_t made = (int64_t)(report->resident_bytes - report->resident_hugetlb_bytes), rest = change - made;
 	const char *it = growth->start_swap_bytes || growth->end_swap_bytes ? "the growth of RSS" : "it";
 	const char *size = text_bytes(text, report->resident_bytes);
-	const char *shown = report->committed_before_bytes
-				? "rows below that are committed in memory mapped before show part of it"
-				: "nothing below shows it";
 
 	if (growth->verdict == MMT_VERDICT_UNKNOWN || report->resident_bytes == MMT_UNKNOWN ||
 	    !text_growth_is_of_all(report) || change <= (int64_t)growth->floor_bytes)
@@ -210,8 +207,12 @@ static void put_place(struct text *text, const struct mmt_report *report)
 			text_add(text, ": it");
 		text_add(text,
 			 " was touched in memory that was mapped before recording began, such as a heap, malloc arenas "
-			 "or files: %s.",
-			 shown);
+			 "or files: ");
+		if (report->committed_before_bytes)
+			text_add(text, "calls in this recording made %s of that accessible.",
+				 text_bytes(text, report->committed_before_bytes));
+		else
+			text_add(text, "no row shows it.");
 	}
 	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 }
@@ -224,8 +225,8 @@ static void put_place(struct text *text, const struct mmt_report *report)
 static const struct {
 	const char *before, *behind;
 } places[MMT_GROWTH_PLACES] = {
-    [MMT_GROWTH_MADE] = {"in mappings made in", ": see the rows below"},
-    [MMT_GROWTH_COMMITTED] = {"in memory mapped before, made accessible in", ": see the rows below"},
+    [MMT_GROWTH_MADE] = {"in mappings made in", ""},
+    [MMT_GROWTH_COMMITTED] = {"in memory mapped before, made accessible in", ""},
     [MMT_GROWTH_KERNEL] = {"in programs and stacks, which the kernel mapped itself", NULL},
     [MMT_GROWTH_UNMAPPED] = {"by unmapping what was mapped before", " began"},
     [MMT_GROWTH_ENDED] = {"by processes that ended", NULL},

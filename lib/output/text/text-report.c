@@ -65,7 +65,7 @@ static void add_doubts(struct text *text, const struct mmt_report *report)
 			 !text_growth_is_of_all(report)
 			     ? " in the whole process, of which this report shows only a part"
 			 : growth->parts_known && !swaps
-			     ? ": the growth is in memory that no recorded call mapped, see above"
+			     ? ": the growth is in memory that no recorded call mapped"
 			     : ": the growth is in memory that was mapped before, for instance a heap");
 	else if (growth->by_process)
 		text_add(text, "; a process grows, see above");
@@ -96,7 +96,8 @@ static void put_nothing_unfreed(struct text *text, const struct mmt_report *repo
 
 	text_end_line(text);
 	text_add(text, "Nothing %s is still mapped%s",
-		 selection_has_patterns(report) ? "selected" : "that was mapped in this recording",
+		 selection_has_patterns(report) || report->too_recent_bytes ? "selected"
+									    : "that was mapped in this recording",
 		 certain ? "" : ", as far as the recording can tell");
 	size = text->sentence.count;
 	add_doubts(text, report);

@@ -14,7 +14,7 @@ function splitBadge(sentence) {
 function growthLine(line) {
 	const item = element("li"), split = line.trim().match(/^([+-]?[0-9.]+ [KMGTPE]?i?B) {2}(.*)$/);
 	if (split)
-		item.append(element("span", "amount", split[1]), element("span", "", split[2].replace("rows below", "stacks below")));
+		item.append(element("span", "amount", split[1]), element("span", "", split[2]));
 	else
 		item.append(element("span", "whole", line.trim()));
 	return item;
@@ -75,7 +75,7 @@ function verdictBox(recording, i) {
 function showRelation() {
 	const box = find("relation"), lines = data.relationLines || [];
 	for (const line of lines)
-		box.append(element("p", data.relation === "other-program" ? "note" : "", line.trim().replace("rows below", "stacks below")));
+		box.append(element("p", data.relation === "other-program" ? "note" : "", line.trim()));
 	box.hidden = !lines.length;
 }
 
