@@ -159,12 +159,12 @@ static size_t put_location(struct pprof *pprof, const struct mmt_frame *const *f
 
 	buffer_clear(&pprof->key);
 	mapping = path ? mapping_id(pprof, path) : 0;
-	if (mapping && !first->function)
+	/* Viewers look up native frames. JIT code they cannot: name it by its address. */
+	if (mapping && !first->function && first->kind == MMT_FRAME_NATIVE)
 		pprof->failed |= !map_put(&pprof->unnamed, mapping, true);
 	buffer_put_u64(&pprof->key, mapping);
 	buffer_put_u64(&pprof->key, first->kind == MMT_FRAME_NATIVE ? first->module_offset : first->address);
 	do {
-		/* Viewers symbolize native frames. JIT code they cannot: name it by its address. */
 		if (!frames[used]->function && first->kind == MMT_FRAME_NATIVE)
 			continue;
 		buffer_put_u64(&pprof->key, put_function(pprof, frames[used]));

@@ -13,6 +13,7 @@ Stacks with equal names are one: not every format tells apart their lines. Frame
 """
 import collections
 import json
+import os
 import re
 import sys
 
@@ -74,19 +75,25 @@ def read_folded(path, weight):
     return sums
 
 
-# What exports for pprof and heaptrack leave out, in the recordings that the tests export.
-ALLOCATION_FUNCTIONS = {'mmap', 'mmap64', '__mmap', '__mmap64', '__GI___mmap64', 'mremap', '__mremap', 'brk', '__brk', 'sbrk',
-                 '__sbrk', 'mprotect', '__mprotect', 'shmat', 'syscall', 'malloc', '__libc_malloc', '__libc_calloc',
-                 'calloc', 'realloc', 'sysmalloc', 'sysmalloc_mmap', '_int_malloc', '__default_morecore',
-                 '__glibc_morecore', 'operator new'}
+def allocation_functions():
+    """What exports for pprof and heaptrack leave out: an expression that the profile contains for the viewer."""
+    header = os.path.join(os.environ['SOURCE'], 'lib/output/export/export-report.h')
+    with open(header) as file:
+        words = re.search(r'#define EXPORT_ALLOCATION_FUNCTIONS((?:.*\\\n)+.*)', file.read())[1]
+    return re.compile(''.join(re.findall(r'"(.*)"', words)).replace('\\\\', '\\'))
+
+
+def simple(name):
+    """As the viewer compares it: without arguments."""
+    return re.split(r'(?<!operator)\((?!anonymous namespace\))', name)[0]
 
 
 def without_dropped(sums):
     """The innermost frames up to one of these are left out, unless all are."""
-    shown = Sums()
+    shown, allocation = Sums(), allocation_functions()
     for measure, values in sums.of.items():
         for stack, value in values.items():
-            dropped = [i for i, name in enumerate(stack) if i and name.split('(')[0] in ALLOCATION_FUNCTIONS]
+            dropped = [i for i, name in enumerate(stack) if i and allocation.fullmatch(simple(name))]
             shown.add(measure, stack[:dropped[0]] if dropped else stack, value)
     return shown
 
@@ -115,7 +122,8 @@ def read_pprof(path):
                 number, address, mapping = re.fullmatch(r' *(\d+): (0x\w+) M=(\d+) ', line).groups()
                 unnamed[int(number)] = (int(mapping), int(address, 16))
             elif part == 'Mappings':
-                number, path, flags = re.fullmatch(r'(\d+): \S+ (\S*) \S* ?(.*)', line).groups()
+                # The path may contain spaces, the build-id does not.
+                number, path, flags = re.fullmatch(r'(\d+): \S+ (.*) \S* ((?:\[\w\w\])*)', line).groups()
                 # Viewers symbolize a mapping without these flags.
                 assert ('[FN]' in flags) == (int(number) not in {mapping for mapping, _ in unnamed.values()}), line
                 for location, (mapping, address) in unnamed.items():
