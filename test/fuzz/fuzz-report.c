@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/helper-process.h"
@@ -24,6 +26,8 @@
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 __typeof__(open) __real_open, __wrap_open;
+__typeof__(getrandom) __wrap_getrandom;
+__typeof__(malloc_trim) __wrap_malloc_trim;
 __typeof__(helper_process_start) __real_helper_process_start, __wrap_helper_process_start;
 
 /* For speed. */
@@ -51,6 +55,20 @@ bool __wrap_helper_process_start(struct helper *helper, int type, helper_process
 {
 	(void)helper, (void)type, (void)main, (void)context;
 	return false;
+}
+
+/* Each map has a seed; the kernel's would make crashes depend on chance, too. */
+ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags)
+{
+	(void)flags;
+	memset(buffer, 0x5a, length);
+	return (ssize_t)length;
+}
+
+int __wrap_malloc_trim(size_t pad)
+{
+	(void)pad;
+	return 0;
 }
 
 static void check_sums(const struct mmt_report *report)
@@ -218,6 +236,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0)
 		fd = open_memory();
+	if (!locale)
+		mallopt(M_TOP_PAD, 64 << 20); /* each report would grow and shrink the heap */
 	/* Keeps the file of the locale mapped, which each text and each line of JSON would open. */
 	if (!locale)
 		locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
