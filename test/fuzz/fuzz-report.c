@@ -26,8 +26,8 @@
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 __typeof__(open) __real_open, __wrap_open;
-__typeof__(getrandom) __wrap_getrandom;
-__typeof__(malloc_trim) __wrap_malloc_trim;
+__typeof__(getrandom) __real_getrandom, __wrap_getrandom;
+__typeof__(malloc_trim) __real_malloc_trim, __wrap_malloc_trim;
 __typeof__(helper_process_start) __real_helper_process_start, __wrap_helper_process_start;
 
 /* For speed. */
