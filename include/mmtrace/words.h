@@ -168,6 +168,7 @@ DO(MODULES_NOT_KEPT, "modules-not-kept", "advice for such files") \
 DO(DEBUG_INFORMATION, "debug-information", "debug information is damaged or incomplete") \
 DO(MORE_WARNINGS, "more-warnings", "number of warnings that were omitted") \
 DO(UNRECORDED_CHILDREN, "unrecorded-children", "a process had children that are not in the recording") \
+DO(STILL_RUNNING, "still-running", "processes of the command outlived it, and the recording") \
 DO(INHERITED_NOT_COPIED, "inherited-not-copied", "what forked processes inherited is left out") \
 DO(STACKS_LEFT_OUT, "stacks-left-out", "there are too many different call stacks") \
 DO(NAMES_UNREAD, "names-unread", "the process that reads names was killed or not started")

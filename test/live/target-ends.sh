@@ -34,6 +34,12 @@ timeout 100 "$MMTRACE" record -o "$recording" -- sh -c 'sleep 1000 & echo $! >ch
 processes+=("$(cat child)")
 grep -q "^  1 process of the command still running, but not recorded any more: record -p $(cat child), " err ||
 	fail "the process left behind is not named: $(cat err)"
+"$MMTRACE" report -i "$recording" >report || fail "report: $(cat report)"
+grep -q "note: 1 process of the command still ran when it ended, and recording with it: record -p $(cat child)" report ||
+	fail "the report does not name the process left behind: $(cat report)"
+grep -q "; 1 final map matches" report || fail "one map: $(cat report)"
 timeout 100 "$MMTRACE" record -o "$recording" -- sh -c 'sleep 0 & wait' 2>err || fail "record: $(cat err)"
 grep -q "still running" err && fail "processes that have ended run on: $(cat err)"
+"$MMTRACE" report -i "$recording" >report || fail "report: $(cat report)"
+grep -q "still ran" report && fail "processes that have ended still ran: $(cat report)"
 exit 0

@@ -323,6 +323,25 @@ static void find_faked_calls(const struct replay *replay, const struct mmt_repor
 		    "program, which are not recorded");
 }
 
+/* Recording ends with the command, but not what it started. */
+static void find_still_running(const struct replay *replay, struct warnings *warnings)
+{
+	size_t running = 0;
+	int32_t pid = 0;
+
+	for (const struct process *process = NULL; (process = processes_next(replay->processes, process));) {
+		if (!process->parent_pid && !process->ended)
+			return;
+		if (!process->ended && !running++)
+			pid = process->pid;
+	}
+	if (running)
+		add(warnings, MMT_WARNING_STILL_RUNNING,
+		    "%zu %s of the command still ran when it ended, and recording with it: record -p %" PRId32
+		    "%s",
+		    running, running == 1 ? "process" : "processes", pid, running == 1 ? "" : " and others");
+}
+
 /* What a report leaves out to bound its memory; and children: a supervisor may be level while its workers grow. */
 static void find_left_out(const struct replay *replay, struct warnings *warnings)
 {
@@ -371,6 +390,8 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 		    "%" PRIu64 " calls were recorded without their arguments and are ignored",
 		    replay->calls_without_entry);
 	find_left_out(replay, &warnings);
+	if (replay->metadata->info.command && !report->windowed)
+		find_still_running(replay, &warnings);
 	/* Calls that are counted although their events do not show their effect. */
 	for (unsigned call = 0; call < CALL_KINDS; call++) {
 		const struct call_description *description = call_describe((enum call)call);

@@ -558,6 +558,18 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 	text_command_end(text, report, "", command_killed);
 }
 
+/* The peak of memory that falls again and again, as that of a server may with each request, says little. */
+static bool fell_once(const struct mmt_report *report)
+{
+	const struct mmt_resident_reading *readings = report->resident_readings;
+	uint64_t middle = report->growth.end_bytes / 2 + report->growth.peak_bytes / 2;
+	size_t falls = 0;
+
+	for (size_t i = 1; i < report->resident_reading_count; i++)
+		falls += readings[i - 1].resident_bytes > middle && readings[i].resident_bytes <= middle;
+	return falls < 2;
+}
+
 void text_verdict(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
@@ -567,7 +579,7 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	uint64_t most = growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
 	uint64_t end = growth->by_pss ? growth->end_pss_bytes : growth->end_bytes;
 	bool fell = !report->windowed && growth->verdict != MMT_VERDICT_UNKNOWN && !growth->pss_missing &&
-		    most / 2 > end && most - end > growth->floor_bytes;
+		    most / 2 > end && most - end > growth->floor_bytes && fell_once(report);
 
 	text->indent = TEXT_INDENT;
 	put_oom_kills(text, report);

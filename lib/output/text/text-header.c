@@ -470,8 +470,10 @@ void text_trust(struct text *text, const struct mmt_report *report)
 	if (checks.wrong.processes)
 		text_add(text, "; %s differ from the kernel's maps", text_bytes(text, checks.wrong.mismatch_bytes));
 	else if (checks.equal.processes)
-		text_add(text, report->process_count == 1 ? "; final map matches" : "; %s final maps match",
-			 text_count(text, checks.equal.processes));
+		text_add(text, "; %s",
+			 report->process_count == 1
+			     ? "final map matches"
+			     : text_counted(text, checks.equal.processes, "final map matches", "final maps match"));
 	else
 		text_add(text, checks.earlier.processes ? "; last map matches" : "; not checked against a map");
 	if (checks.checked.unverifiable_bytes)
