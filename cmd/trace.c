@@ -97,7 +97,7 @@ static int make(struct top *top, int fd)
 	return error ? message_input_error(top->command, top->path, error) : EXIT_OK;
 }
 
-/* Until all that was recorded is printed; a second signal ends that, too. */
+/* Until all that was recorded is printed; a signal after the end of the recorder ends that, too: timeout(1) sends two. */
 static int show(struct top *top, int stop_fd, int recorder_fd, struct top_report *report)
 {
 	int status = EXIT_UNUSABLE, stopped = 0;
@@ -117,7 +117,7 @@ static int show(struct top *top, int stop_fd, int recorder_fd, struct top_report
 			top->ended = true;
 			(void)shutdown(report->fd, SHUT_WR);
 		}
-		if (ready[0].revents || (ready[2].revents && (stopped || top->ended)))
+		if (ready[0].revents || (ready[2].revents && top->ended))
 			status = top_report_end(report, !ready[0].revents);
 		if (ready[2].revents) {
 			stopped = stop_signals_number(stop_fd);

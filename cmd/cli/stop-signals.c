@@ -18,6 +18,7 @@
 #define STUCK_MILLISECONDS 1000
 
 static int write_end = -1, mark_end = -1;
+static pid_t catcher; /* a signal to its process group also reaches its children, which have the pipe */
 int stop_signals_ignored[NSIG], stop_signals_blocked[NSIG];
 static const char *last_words;
 
@@ -42,7 +43,8 @@ static void handle_signal(int number)
 {
 	int saved = errno;
 
-	(void)!write(write_end, &(char){(char)number}, 1); /* if the pipe is full, it is readable already */
+	if (getpid() == catcher)
+		(void)!write(write_end, &(char){(char)number}, 1); /* if the pipe is full, it is readable already */
 	errno = saved;
 }
 
@@ -69,6 +71,7 @@ int stop_signals_catch(void)
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return -1;
 	write_end = ends[1];
+	catcher = getpid();
 	for (size_t i = 0; i < sizeof(stop_numbers) / sizeof(stop_numbers[0]); i++) {
 		if (sigaction(stop_numbers[i], NULL, &before) != 0)
 			return -1;

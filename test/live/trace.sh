@@ -72,6 +72,24 @@ grep -q '^mmtrace trace: all processes have ended$' errors || fail "the end of t
 grep -qF 'a\x1b[31m\xff '"$pid " lines && ! grep -qF $'\x1b' lines || fail "the name is not escaped: $(head -3 lines | cat -v)"
 rm stop
 
+# A signal to its whole process group, as that of Ctrl-C: every recorded call is printed. Two at once count as one.
+start_workload traced stop
+echo >&3
+for both in '' yes; do
+	rm lines
+	setsid "$MMTRACE" trace -p "$pid" -o kept.data >lines 2>errors &
+	trace=$!
+	processes+=("$trace")
+	wait_until "a line" grep -qF 'munmap(' lines
+	kill -TERM -"$trace" ${both:+"$trace"}
+	wait "$trace"
+	status=$?
+	"$MMTRACE" trace kept.data >again 2>>errors
+	[ "$status" = 143 ] && diff lines again >difference || fail "a signal to the group ends it with $status: $(cat errors difference)"
+done
+touch stop
+rm stop
+
 # Without a reader it ends quietly; a slow one costs lines, which are counted, and not the target's time.
 start_workload traced stop
 echo >&3

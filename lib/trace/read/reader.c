@@ -161,7 +161,8 @@ static void note_damage(struct reader *reader, struct mmt_error *damage)
 static struct mmt_error *stop_pushing(struct reader *reader, struct mmt_error *damage)
 {
 	const struct reader_metadata *metadata = &reader->metadata.values;
-	bool early = !metadata->packed && (metadata->incomplete || damage);
+	bool incomplete = metadata->incomplete && !reader->file->finished;
+	bool early = !metadata->packed && (incomplete || damage);
 
 	note_damage(reader, damage);
 	reader->drained = true;

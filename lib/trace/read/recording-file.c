@@ -364,9 +364,13 @@ static struct mmt_error *measure(struct recording_file *file)
 struct mmt_error *recording_file_grow(struct recording_file *file)
 {
 	struct mmt_error *error = measure(file);
+	struct header header = {0};
 
-	if (!error && file->incomplete)
+	if (!error && file->incomplete) {
 		file->data_end = file->size;
+		error = read_header(file, &header);
+		file->finished = header.data.size;
+	}
 	return error;
 }
 

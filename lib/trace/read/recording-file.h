@@ -29,6 +29,7 @@ struct recording_file {
 	bool cut;	 /* its end is missing */
 	bool changed;	 /* it does not match its checksum */
 	bool incomplete; /* the recorder did not finish, or the file is shorter than its header says */
+	bool finished;	 /* the recorder has finished since it was opened */
 	bool follows;	 /* the end of the data is only one for now: see recording_file_grow() */
 	unsigned users;	 /* how often it must be closed */
 	VECTOR(struct file_attribute) attributes; /* at least one */
