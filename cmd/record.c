@@ -543,7 +543,7 @@ static int conclude(const struct command *command, const struct record_arguments
 	if (!removed && !arguments->quiet)
 		record_end_put_reason(end);
 	else if (end->summary->end == MMT_RECORD_END_SIZE && is_followed(command))
-		message(command, "recording stopped: maximum size reached");
+		message(command, "recording stopped: maximum size reached; --max-size changes it");
 	/* The signal may come when the packed recording has just replaced it. */
 	if (packs)
 		interrupted =
@@ -570,7 +570,8 @@ static int conclude(const struct command *command, const struct record_arguments
 	if (found && !stream && shows)
 		show_report(file);
 	free(found);
-	if (end->summary->end == MMT_RECORD_END_WRITE_FAILED)
+	if (end->summary->end == MMT_RECORD_END_WRITE_FAILED ||
+	    (end->summary->end == MMT_RECORD_END_SIZE && is_followed(command)))
 		return EXIT_EXCEEDED;
 	if (!options->command || status == -1)
 		return EXIT_OK;

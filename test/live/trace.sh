@@ -124,6 +124,9 @@ done <<'END'
 2 --focus nothing= kept.data
 127 -- ./missing
 END
+"$MMTRACE" trace --max-size 4K -- "$workloads/traced" --exit never >lines 2>errors
+status=$?
+[ "$status" = 1 ] && grep -q 'stopped: maximum size reached' errors || fail "--max-size gives $status: $(cat errors)"
 "$MMTRACE" trace -- sh -c 'exit 3' >lines 2>errors
 status=$?
 [ "$status" = 3 ] || fail "a command that ends with 3 gives $status: $(cat errors)"
