@@ -22,6 +22,13 @@ DO(GIVEN_BACK, given_back_bytes, "gives back up to")
 #define MMT_EFFECT(kind, ...) MMT_EFFECT_##kind,
 enum mmt_effect { MMT_EFFECTS(MMT_EFFECT) MMT_EFFECT_KINDS };
 
+/* What mapped most of the memory that a call found. */
+struct mmt_traced_memory {
+	struct mmt_row row; /* as for struct mmt_traced_call; unfreed_bytes: of that memory; 0: it found none */
+	bool known;	    /* false: it was mapped before the recording, or by the kernel */
+	uint64_t age_ns;    /* of the oldest of it */
+};
+
 /* Borrowed: valid until the callback returns. */
 struct mmt_traced_call {
 	uint64_t time_ns;     /* when it returned */
@@ -34,11 +41,10 @@ struct mmt_traced_call {
 	int error;		/* errno; 0: it succeeded */
 	struct mmt_limit limit; /* that made it fail */
 	uint64_t bytes[MMT_EFFECT_KINDS];
-	/* Of each of the two: frames, origin, stack_end, and pattern, memory_class and file of the memory. */
+	/* Of each row: frames, origin, stack_end, and pattern, memory_class and file of the memory. */
 	struct mmt_row stack; /* of the call; calls that map nothing and succeed may have no frames */
-	struct mmt_row owner; /* what mapped most of the memory that it found: unfreed_bytes of that; 0: it found none */
-	bool owner_known;      /* false: that was before the recording, or the kernel */
-	uint64_t owner_age_ns; /* of the oldest of it */
+	struct mmt_traced_memory owner;
+	struct mmt_traced_memory freed; /* if it also moves memory, which is the owner's */
 };
 
 struct mmt_trace_options {

@@ -8,11 +8,15 @@
 #include "analysis/replay/replay.h"
 #include "analysis/report/rows.h"
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
 /* Memory of one stack. */
 struct held {
 	uint32_t stack, kind, account;
 	uint64_t bytes, oldest_ns;
-	bool known;
+	bool known, moves; /* moves: not freed by the call, which moves it */
 };
 
 struct trace {
@@ -32,17 +36,18 @@ static struct held describe_held(const struct replay *replay, const struct space
 
 	if (!allocation || allocation->found)
 		return (struct held){replay->no_stack, replay_calls_kind(replay, interval), LEDGER_NO_ACCOUNT, bytes,
-				      replay->first_ns, false};
-	return (struct held){allocation->stack, allocation->kind,    allocation->account,
-			      bytes,		 allocation->time_ns, true};
+				      replay->first_ns, false, false};
+	return (struct held){allocation->stack,	  allocation->kind, allocation->account, bytes,
+			      allocation->time_ns, true,	     false};
 }
 
-static void add_found(struct trace *trace, const struct space_interval *interval, uint64_t bytes)
+static void add_found(struct trace *trace, const struct space_interval *interval, uint64_t bytes, bool moves)
 {
-	const struct held held = describe_held(&trace->replay, interval, bytes);
+	struct held held = describe_held(&trace->replay, interval, bytes);
 
+	held.moves = moves;
 	array_each(other, trace->found.items, trace->found.count) {
-		if (other->stack != held.stack || other->known != held.known)
+		if (other->stack != held.stack || other->known != held.known || other->moves != moves)
 			continue;
 		other->bytes += bytes;
 		other->oldest_ns = held.oldest_ns < other->oldest_ns ? held.oldest_ns : other->oldest_ns;
@@ -64,35 +69,46 @@ static void on_change(void *context, const struct replay *replay, enum replay_ch
 	if (maps)
 		trace->mapped = describe_held(replay, interval, bytes);
 	else
-		add_found(trace, interval, bytes);
+		add_found(trace, interval, bytes, false);
 	trace->call.bytes[maps			      ? accessible ? MMT_EFFECT_MAPPED : MMT_EFFECT_RESERVED
 			  : change == REPLAY_RELEASED ? MMT_EFFECT_FREED
 			  : accessible		      ? MMT_EFFECT_COMMITTED
 						      : MMT_EFFECT_PROTECTED] += bytes;
 }
 
-/* What changes no interval. */
-static void add_unchanged(struct trace *trace, const struct space *space, const struct event *event)
+/* What changes no interval. Its size is that of what is known to be mapped, or else of the range. */
+static void add_unchanged(struct trace *trace, const struct space *space, enum mmt_effect effect, uint64_t start,
+			  uint64_t size)
+{
+	uint64_t *bytes = &trace->call.bytes[effect], end = start + size;
+	const struct space_interval *interval;
+
+	for (uint64_t at = start; (interval = space_next(space, at)) && interval->start < end; at = interval->end) {
+		uint64_t part = (interval->end < end ? interval->end : end) - (interval->start > at ? interval->start : at);
+
+		add_found(trace, interval, part, effect == MMT_EFFECT_MOVED);
+		*bytes += part;
+	}
+	if (!*bytes)
+		*bytes = size;
+}
+
+static void find_unchanged(struct trace *trace, const struct space *space, const struct event *event)
 {
 	const struct call_description *description = call_describe(event->call.call);
 	const uint64_t *arguments = event->call.arguments;
-	uint64_t address = arguments[0], *bytes = NULL;
-	const struct space_interval *interval;
 
 	/* The kernel chose a free address: the record of a neighbour has described it, too. */
 	if (!call_reads_first_argument(event->call.call, arguments))
 		trace->call.bytes[MMT_EFFECT_FREED] = trace->found.count = 0;
-	if (event->call.call == CALL_MREMAP && (uint64_t)event->call.result != address) {
-		bytes = &trace->call.bytes[MMT_EFFECT_MOVED];
-		*bytes = arguments[1] < arguments[2] ? arguments[1] : arguments[2];
-		address = (uint64_t)event->call.result;
-	} else if (description->advice && space_advice_gives_back((uint32_t)arguments[description->advice - 1])) {
-		bytes = &trace->call.bytes[MMT_EFFECT_GIVEN_BACK];
-		*bytes = call_bytes_asked(event->call.call, arguments, event->call.result);
-	}
-	interval = bytes ? space_find(space, address) : NULL;
-	if (interval)
-		add_found(trace, interval, *bytes);
+	/* With MREMAP_DONTUNMAP, the target is new. */
+	if (event->call.call == CALL_MREMAP && (uint64_t)event->call.result != arguments[0])
+		add_unchanged(trace, space, MMT_EFFECT_MOVED,
+			      arguments[3] & MREMAP_DONTUNMAP ? arguments[0] : (uint64_t)event->call.result,
+			      arguments[1] < arguments[2] ? arguments[1] : arguments[2]);
+	else if (description->advice && space_advice_gives_back((uint32_t)arguments[description->advice - 1]))
+		add_unchanged(trace, space, MMT_EFFECT_GIVEN_BACK, arguments[0],
+			      call_bytes_asked(event->call.call, arguments, event->call.result));
 }
 
 static struct mmt_error *describe_row(struct trace *trace, const struct held *held, uint32_t stack,
@@ -119,9 +135,8 @@ static struct mmt_error *describe(struct trace *trace, const struct process *pro
 	const struct replay *replay = &trace->replay;
 	const struct recording_info *info = &replay->metadata->info;
 	const struct thread *thread = replay->threads.items[replay->applying_thread];
-	const struct held *most = NULL;
 	struct mmt_traced_call *call = &trace->call;
-	struct mmt_error *error = NULL;
+	struct mmt_error *error;
 
 	call->time_ns = event->time_ns;
 	if (replay->metadata->ours && info->start_realtime_ns)
@@ -136,25 +151,29 @@ static struct mmt_error *describe(struct trace *trace, const struct process *pro
 		call->error = replay->failure.error;
 		call->limit = refused_calls_limit(replay, &replay->failure, 0);
 	} else {
-		add_unchanged(trace, process->space, event);
+		find_unchanged(trace, process->space, event);
 	}
-	array_each(held, trace->found.items, trace->found.count)
-		most = !most || held->bytes > most->bytes ? held : most;
-	if (most) {
-		error = describe_row(trace, most, most->stack, &call->owner);
-		call->owner.unfreed_bytes = most->bytes;
-		call->owner_known = most->known;
-		call->owner_age_ns = event->time_ns - most->oldest_ns;
+	error = describe_row(trace, &trace->mapped, replay->applying_stack, &call->stack);
+	array_each(held, trace->found.items, trace->found.count) {
+		struct mmt_traced_memory memory = {.known = held->known, .age_ns = event->time_ns - held->oldest_ns};
+		bool aside = call->bytes[MMT_EFFECT_MOVED] && !held->moves;
+		struct mmt_traced_memory *most = aside ? &call->freed : &call->owner;
+
+		if (error || held->bytes <= most->row.unfreed_bytes)
+			continue;
+		error = describe_row(trace, held, held->stack, &memory.row);
+		memory.row.unfreed_bytes = held->bytes;
+		*most = memory;
 	}
-	return error ?: describe_row(trace, &trace->mapped, replay->applying_stack, &call->stack);
+	return error;
 }
 
 static bool is_selected(const struct trace *trace)
 {
 	const struct mmt_trace_options *options = trace->options;
 	const struct mmt_traced_call *call = &trace->call;
-	const struct mmt_row *memory = trace->mapped.bytes ? &call->stack : &call->owner;
-	const struct mmt_row *stack = call->stack.frame_count ? &call->stack : &call->owner;
+	const struct mmt_row *memory = trace->mapped.bytes ? &call->stack : &call->owner.row;
+	const struct mmt_row *stack = call->stack.frame_count ? &call->stack : &call->owner.row;
 	const struct filter_subject subject = {.frames = stack->frames,
 					       .frame_count = stack->frame_count,
 					       .memory_class = memory->memory_class,
@@ -169,7 +188,7 @@ static bool is_selected(const struct trace *trace)
 	for (size_t i = 0; i < options->call_count; i++)
 		named |= filters_match(options->calls[i], call->name);
 	return named && bytes >= options->min_bytes && (!options->failed_only || call->error) &&
-	       (!options->report.min_age_ns || call->owner_age_ns >= options->report.min_age_ns) &&
+	       (!options->report.min_age_ns || call->owner.age_ns >= options->report.min_age_ns) &&
 	       (!trace->report.classes || trace->report.classes >> memory->memory_class & 1) &&
 	       filters_select(&trace->rows.filters, &subject);
 }

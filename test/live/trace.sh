@@ -59,6 +59,15 @@ jq -es 'length > 20 and any(.[]; .call == "munmap" and .freed_bytes == 8388608 a
 select_calls 1 --stacks all --call munmap --min-bytes 8M
 grep -qE '^    main +traced +traced\.c:[0-9]+$' selected || fail "--stacks: $(cat selected)"
 
+# What moved, and what was replaced there.
+"$MMTRACE" trace -o changes.data -- "$workloads/traced" --exit . >lines 2>errors || fail "changes: $(cat errors)"
+while read -r effect; do
+	grep -qE " +$effect" lines || fail "no line has '$effect': $(cat lines)"
+done <<END
+frees 1.00 MiB of place $where after [^,]*, moves 1.00 MiB of map $where after [^,]*\$
+maps 1.00 MiB in change $where, replaces 1.00 MiB of map $where after [^,]*, moves 1.00 MiB of place $where after [^,]*\$
+END
+
 # A running process, whose name is escaped. It ends: that is said, and is no failure.
 start_workload traced stop
 "$MMTRACE" trace -p "$pid" >lines 2>errors &

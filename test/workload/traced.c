@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Calls of each kind, with arguments that have names. With an operand: then it maps and unmaps until that file exists. The
- * name of its thread has an escape sequence then. */
+/* Calls of each kind, with arguments that have names. With an operand: then calls that change memory of several functions,
+ * and it maps and unmaps until that file exists. The name of its thread has an escape sequence then. */
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -36,6 +36,23 @@ VISIBLE void work(void)
 		stage_need_call(-1, "a call that must fail");
 }
 
+VISIBLE char *place(char *address, size_t bytes)
+{
+	return stage_need(mmap(address, bytes, PROT_READ | PROT_WRITE, ANONYMOUS | MAP_FIXED, -1, 0), "mmap");
+}
+
+VISIBLE void change(void)
+{
+	char *area = map(8 * MIB, PROT_NONE, MAP_NORESERVE), *block = map(MIB, PROT_READ | PROT_WRITE, 0);
+	char *first = place(area, MIB), *second = place(area + 2 * MIB, 2 * MIB);
+	const int fixed = MREMAP_MAYMOVE | MREMAP_FIXED;
+
+	stage_need(mremap(block, MIB, MIB, fixed, second), "mremap");
+	stage_need(mremap(first, MIB, MIB, fixed | MREMAP_DONTUNMAP, area + 6 * MIB), "mremap");
+	stage_need(mmap(first, MIB / 2, PROT_READ, ANONYMOUS | MAP_FIXED, -1, 0), "mmap");
+	stage_need_call(munmap(area, 8 * MIB), "munmap");
+}
+
 int main(int argc, char **argv)
 {
 	struct stage stage = stage_open(argc, argv);
@@ -44,6 +61,8 @@ int main(int argc, char **argv)
 		prctl(PR_SET_NAME, "a\x1b[31m\xff");
 	stage_begin(&stage);
 	work();
+	if (stage.operand_count)
+		change();
 	while (stage.operand_count && access(stage.operands[0], F_OK) != 0) {
 		stage_need_call(munmap(map(MIB, PROT_READ, 0), MIB), "munmap");
 		usleep(200);

@@ -553,6 +553,16 @@ static void put_call_stack(struct document *document, const struct mmt_row *it, 
 		  whole ? it->frame_count : 1);
 }
 
+static void put_memory(struct document *document, const char *name, const struct mmt_traced_memory *memory, bool stacks)
+{
+	document_open_object(document, name);
+	document_unsigned(document, "bytes", memory->row.unfreed_bytes);
+	document_bool(document, "known", memory->known);
+	document_unsigned(document, "age_ns", memory->age_ns);
+	put_call_stack(document, &memory->row, stacks);
+	document_close(document);
+}
+
 struct mmt_error *mmt_traced_call_write_json(const struct mmt_traced_call *it, bool stacks, FILE *stream)
 {
 	struct document *document;
@@ -574,11 +584,9 @@ struct mmt_error *mmt_traced_call_write_json(const struct mmt_traced_call *it, b
 #define PUT_EFFECT(kind, name, verb) document_unsigned(document, #name, it->bytes[MMT_EFFECT_##kind]);
 	MMT_EFFECTS(PUT_EFFECT)
 	put_call_stack(document, &it->stack, stacks);
-	document_open_object(document, "owner");
-	document_unsigned(document, "bytes", it->owner.unfreed_bytes);
-	document_bool(document, "known", it->owner_known);
-	document_unsigned(document, "age_ns", it->owner_age_ns);
-	put_call_stack(document, &it->owner, stacks);
+	put_memory(document, "owner", &it->owner, stacks);
+	if (it->freed.row.unfreed_bytes)
+		put_memory(document, "freed", &it->freed, stacks);
 	error = document_finish(document);
 	document_destroy(document);
 	return error;

@@ -120,20 +120,20 @@ static void add_origin(struct text *text, const char *before, const struct mmt_r
 }
 
 /* " of malloc arenas after 12.0 s" */
-static void add_owner(struct text *text, const struct mmt_traced_call *call, uint64_t all_bytes)
+static void add_owner(struct text *text, const struct mmt_traced_memory *owner, uint64_t all_bytes)
 {
-	const char *words = text_cause_name(&(const struct mmt_cause){.pattern = call->owner.pattern});
+	const char *words = text_cause_name(&(const struct mmt_cause){.pattern = owner->row.pattern});
 
-	if (call->owner.unfreed_bytes < all_bytes)
-		text_add(text, ", %s", text_bytes(text, call->owner.unfreed_bytes));
-	if (call->owner.file)
-		text_add(text, " of %s", path_file_name(call->owner.file));
-	else if (call->owner_known && strcmp(words, "memory") != 0)
+	if (owner->row.unfreed_bytes < all_bytes)
+		text_add(text, ", %s", text_bytes(text, owner->row.unfreed_bytes));
+	if (owner->row.file)
+		text_add(text, " of %s", path_file_name(owner->row.file));
+	else if (owner->known && strcmp(words, "memory") != 0)
 		text_add(text, " of %s", words);
-	else if (call->owner.frame_count)
-		add_origin(text, " of ", &call->owner);
-	if (call->owner_known)
-		text_add(text, " after %s", text_duration(text, call->owner_age_ns));
+	else if (owner->row.frame_count)
+		add_origin(text, " of ", &owner->row);
+	if (owner->known)
+		text_add(text, " after %s", text_duration(text, owner->age_ns));
 	else
 		text_add(text, " mapped before");
 }
@@ -156,8 +156,9 @@ struct mmt_error *mmt_traced_call_write_text(const struct mmt_traced_call *call,
 {
 #define VERB(kind, name, verb) verb,
 	static const char *const verbs[] = {MMT_EFFECTS(VERB)};
-	const struct mmt_row *stack = call->stack.frame_count ? &call->stack : &call->owner;
+	const struct mmt_row *stack = call->stack.frame_count ? &call->stack : &call->owner.row;
 	struct mmt_text_options wide = *options;
+	bool moves = call->bytes[MMT_EFFECT_MOVED];
 	struct text_stack_marks marks = {0};
 	struct text text;
 
@@ -181,7 +182,7 @@ struct mmt_error *mmt_traced_call_write_text(const struct mmt_traced_call *call,
 				 call->stack.file ? path_file_name(call->stack.file)
 						  : mmt_class_name(call->stack.memory_class));
 		else if (!maps)
-			add_owner(&text, call, call->bytes[i]);
+			add_owner(&text, i == MMT_EFFECT_FREED && moves ? &call->freed : &call->owner, call->bytes[i]);
 	}
 	text_end_sentence(&text, call->error ? TEXT_BAD : TEXT_PLAIN, 0);
 	if (text.column)
