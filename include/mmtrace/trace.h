@@ -22,7 +22,7 @@ DO(GIVEN_BACK, given_back_bytes, "gives back up to")
 #define MMT_EFFECT(kind, ...) MMT_EFFECT_##kind,
 enum mmt_effect { MMT_EFFECTS(MMT_EFFECT) MMT_EFFECT_KINDS };
 
-/* What mapped most of the memory that a call found. */
+/* What mapped most of the memory that a call found, or most of what the options select of that. */
 struct mmt_traced_memory {
 	struct mmt_row row; /* as for struct mmt_traced_call; unfreed_bytes: of that memory; 0: it found none */
 	bool known;	    /* false: it was mapped before the recording, or by the kernel */
@@ -48,8 +48,8 @@ struct mmt_traced_call {
 };
 
 struct mmt_trace_options {
-	/* Used are: input, pids, no_demangle, hide, classes, from, to, focus and ignore, which compare the stack of a call
-	 * or, if it has none, of the owner; min_age_ns (of what a call finds); and follow, which returns false at the end.
+	/* Used are: input, pids, no_demangle, hide, from, to; focus, ignore, classes and min_age_ns, of what a call maps or
+	 * any of what it finds, where freed and moved memory also has the frames of its own stack; and follow, which returns false at the end.
 	 */
 	struct mmt_report_options report;
 	const char *const *calls; /* shell patterns of names */

@@ -26,6 +26,7 @@ struct trace {
 	struct rows rows;
 	struct arena arena;	     /* of one call */
 	struct mmt_traced_call call; /* as far as it is known */
+	bool selected;
 	struct held mapped;
 	VECTOR(struct held) found;
 };
@@ -130,12 +131,36 @@ static struct mmt_error *describe_row(struct trace *trace, const struct held *he
 	return NULL;
 }
 
+/* Whether the options select the call for this memory, which another stack may have mapped. */
+static bool selects(struct trace *trace, const struct mmt_row *memory, uint64_t age_ns)
+{
+	const struct mmt_report_options *options = &trace->options->report;
+	const struct mmt_row *stack = &trace->call.stack;
+	bool protects = trace->call.bytes[MMT_EFFECT_COMMITTED] || trace->call.bytes[MMT_EFFECT_PROTECTED];
+	size_t own = stack->frame_count, others = memory == stack || (own && protects) ? 0 : memory->frame_count;
+	const struct mmt_frame **frames = arena_alloc(&trace->arena, own + others + 1, sizeof(*frames));
+	const struct filter_subject subject = {.frames = frames,
+					       .frame_count = own + others,
+					       .memory_class = memory->memory_class,
+					       .file = memory->file,
+					       .thread = trace->call.thread.name,
+					       .tid = trace->call.thread.tid};
+
+	trace->replay.ledger.out_of_memory |= !frames;
+	for (size_t i = 0; frames && i < own + others; i++)
+		frames[i] = i < own ? stack->frames[i] : memory->frames[i - own];
+	return frames && age_ns >= options->min_age_ns &&
+	       (!options->classes || options->classes >> memory->memory_class & 1) &&
+	       filters_select(&trace->rows.filters, &subject);
+}
+
 static struct mmt_error *describe(struct trace *trace, const struct process *process, const struct event *event)
 {
 	const struct replay *replay = &trace->replay;
 	const struct recording_info *info = &replay->metadata->info;
 	const struct thread *thread = replay->threads.items[replay->applying_thread];
 	struct mmt_traced_call *call = &trace->call;
+	bool chosen[2] = {false, false};
 	struct mmt_error *error;
 
 	call->time_ns = event->time_ns;
@@ -154,16 +179,22 @@ static struct mmt_error *describe(struct trace *trace, const struct process *pro
 		find_unchanged(trace, process->space, event);
 	}
 	error = describe_row(trace, &trace->mapped, replay->applying_stack, &call->stack);
+	if (!error && (trace->mapped.bytes || !trace->found.count))
+		trace->selected = selects(trace, &call->stack, 0);
 	array_each(held, trace->found.items, trace->found.count) {
 		struct mmt_traced_memory memory = {.known = held->known, .age_ns = event->time_ns - held->oldest_ns};
 		bool aside = call->bytes[MMT_EFFECT_MOVED] && !held->moves;
 		struct mmt_traced_memory *most = aside ? &call->freed : &call->owner;
+		bool selected;
 
-		if (error || held->bytes <= most->row.unfreed_bytes)
-			continue;
-		error = describe_row(trace, held, held->stack, &memory.row);
+		error = error ?: describe_row(trace, held, held->stack, &memory.row);
+		selected = !error && selects(trace, &memory.row, memory.age_ns);
+		trace->selected |= selected;
 		memory.row.unfreed_bytes = held->bytes;
-		*most = memory;
+		if (selected == chosen[aside] ? held->bytes > most->row.unfreed_bytes : selected) {
+			chosen[aside] = selected;
+			*most = memory;
+		}
 	}
 	return error;
 }
@@ -172,14 +203,6 @@ static bool is_selected(const struct trace *trace)
 {
 	const struct mmt_trace_options *options = trace->options;
 	const struct mmt_traced_call *call = &trace->call;
-	const struct mmt_row *memory = trace->mapped.bytes ? &call->stack : &call->owner.row;
-	const struct mmt_row *stack = call->stack.frame_count ? &call->stack : &call->owner.row;
-	const struct filter_subject subject = {.frames = stack->frames,
-					       .frame_count = stack->frame_count,
-					       .memory_class = memory->memory_class,
-					       .file = memory->file,
-					       .thread = call->thread.name,
-					       .tid = call->thread.tid};
 	uint64_t bytes = call->error ? trace->replay.failure.asked_bytes : 0;
 	bool named = !options->call_count;
 
@@ -187,10 +210,7 @@ static bool is_selected(const struct trace *trace)
 		bytes = bytes < call->bytes[i] ? call->bytes[i] : bytes;
 	for (size_t i = 0; i < options->call_count; i++)
 		named |= filters_match(options->calls[i], call->name);
-	return named && bytes >= options->min_bytes && (!options->failed_only || call->error) &&
-	       (!options->report.min_age_ns || call->owner.age_ns >= options->report.min_age_ns) &&
-	       (!trace->report.classes || trace->report.classes >> memory->memory_class & 1) &&
-	       filters_select(&trace->rows.filters, &subject);
+	return trace->selected && named && bytes >= options->min_bytes && (!options->failed_only || call->error);
 }
 
 static struct mmt_error *on_call(void *context, struct replay *replay, const struct process *process,
@@ -206,6 +226,7 @@ static struct mmt_error *on_call(void *context, struct replay *replay, const str
 	}
 	trace->call = (struct mmt_traced_call){0};
 	trace->mapped = (struct held){0};
+	trace->selected = false;
 	trace->found.count = 0;
 	arena_deinit(&trace->arena);
 	return error;

@@ -42,15 +42,16 @@ frees 1.00 MiB of work $where after [0-9]
 END
 
 # Filters, stacks and JSON.
+file=kept.data thread=traced
 select_calls() { # COUNT OPTION...
 	local count=$1
 	shift
-	"$MMTRACE" trace kept.data --focus thread=traced "$@" >selected 2>errors || fail "$*: $(cat errors)"
+	"$MMTRACE" trace $file --focus "thread=$thread" "$@" >selected 2>errors || fail "$*: $(cat errors)"
 	[ "$(grep -cE '^[0-9{]' selected)" = "$count" ] || fail "$* gives not $count: $(cat selected)"
 }
 select_calls 2 --failed
 select_calls 1 --call 'm*map' --failed --min-bytes 1G
-select_calls 4 --focus function=map --min-bytes 2M --ignore class=file
+select_calls 5 --focus function=map --min-bytes 2M --ignore class=file
 select_calls 0 --min-age 1h
 select_calls "$(wc -l <own)" --json
 jq -es 'length > 20 and any(.[]; .call == "munmap" and .freed_bytes == 8388608 and .owner.bytes == 4194304 and
@@ -67,6 +68,14 @@ done <<END
 frees 1.00 MiB of place $where after [^,]*, moves 1.00 MiB of map $where after [^,]*\$
 maps 1.00 MiB in change $where, replaces 1.00 MiB of map $where after [^,]*, moves 1.00 MiB of place $where after [^,]*\$
 END
+
+# Filters look at all that a call frees or replaces, not only at the largest part.
+file=changes.data thread="a*"
+select_calls 3 --focus function=place --call mmap
+select_calls 2 --focus function=place --call mremap
+select_calls 1 --focus function=place --call munmap --class anon
+grep -qE ' frees 8.00 MiB, [0-9.]+ [KM]iB of place ' selected || fail "not the selected part: $(cat selected)"
+select_calls 1 --call munmap --min-bytes 8M --ignore function=work
 
 # A running process, whose name is escaped. It ends: that is said, and is no failure.
 start_workload traced stop
