@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "analysis/report/hints.h"
+#include "analysis/report/report-build.h"
 #include "support/suite.h"
 
 #define MIB (1ull << 20)

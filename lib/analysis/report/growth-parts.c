@@ -4,7 +4,6 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
-#include "analysis/report/hints.h"
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/resolver.h"
 #include "base/saturating-sum.h"

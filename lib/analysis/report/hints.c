@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/report/hints.h"
+#include "analysis/report/report-build.h"
 
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analysis/report/diff-match.h"
-#include "analysis/report/hints.h"
 #include "analysis/report/report-build.h"
 #include "base/cleanup.h"
 #include "base/vector.h"

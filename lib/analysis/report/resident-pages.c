@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "analysis/report/classes.h"
-#include "analysis/report/hints.h"
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/resolver.h"
 #include "base/cleanup.h"

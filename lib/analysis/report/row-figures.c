@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "analysis/replay/memory-classes.h"
-#include "analysis/report/hints.h"
 #include "analysis/report/row-verdicts.h"
 #include "base/cleanup.h"
 #include "base/figures.h"
