@@ -52,6 +52,10 @@
 /* For comparisons: less than, equal to or greater than 0. Joined with `?:`, the first difference decides. */
 #define order_of(left, right) (((left) > (right)) - ((left) < (right)))
 
+/* Without side effects: one of the two is evaluated twice. */
+#define smaller_of(left, right) ((left) < (right) ? (left) : (right))
+#define larger_of(left, right) ((left) > (right) ? (left) : (right))
+
 /* Defines a comparison for qsort(), where `order` compares what `a` and `b` point to. */
 #define COMPARISON(name, type, order)                                                                                  \
 	static int name(const void *left, const void *right)                                                           \

@@ -120,7 +120,7 @@ static bool same_registers(const struct register_values *left, const struct regi
 bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event, const struct lost_events *lost)
 {
 	const struct event_stack *left = &kept->stack, *right = &event->call.stack;
-	size_t common = left->byte_count < right->byte_count ? left->byte_count : right->byte_count;
+	size_t common = smaller_of(left->byte_count, right->byte_count);
 
 	return kept->present && kept->call == event->call.call && kept->result == event->call.result &&
 	       (kept->cpu == event->cpu || kept->cpu < 0 || event->cpu < 0) &&

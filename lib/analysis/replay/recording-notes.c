@@ -74,8 +74,7 @@ static struct mmt_error *take_limit(struct notes *notes, const struct event *eve
 	if (!limit || (!place && !map_put(&notes->limit_places, key, notes->limits.count - 1)))
 		return &error_no_memory;
 	limit->bytes = event->note.value;
-	if (event->note.number > limit->used)
-		limit->used = event->note.number;
+	limit->used = larger_of(limit->used, event->note.number);
 	return NULL;
 }
 
@@ -143,8 +142,7 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 	int status;
 
 	/* The times are untrusted, and the clock may have jumped: time stands still until it is later again. */
-	if (note.time_ns < notes->latest_ns)
-		note.time_ns = notes->latest_ns;
+	note.time_ns = larger_of(note.time_ns, notes->latest_ns);
 	notes->latest_ns = note.time_ns;
 	switch (note.kind) {
 	case EVENT_RESIDENT:

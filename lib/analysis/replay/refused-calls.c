@@ -108,8 +108,7 @@ struct mmt_limit refused_calls_limit(const struct replay *replay, const struct f
 
 	if (failure->error != ENOMEM && failure->error != EAGAIN)
 		return (struct mmt_limit){0};
-	if (limit.used < mappings_at_end)
-		limit.used = mappings_at_end;
+	limit.used = larger_of(limit.used, mappings_at_end);
 	if (failure->error == ENOMEM && most && limit.used + MAPPINGS_NEEDED >= most)
 		return limit;
 	if (failure->error == EAGAIN)

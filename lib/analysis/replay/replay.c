@@ -139,8 +139,7 @@ static struct mmt_error *measure(const struct reader *recording, const struct mm
 			continue;
 		if (!*first_ns_ret)
 			*first_ns_ret = event.time_ns;
-		if (event.time_ns > *last_ns_ret)
-			*last_ns_ret = event.time_ns;
+		*last_ns_ret = larger_of(*last_ns_ret, event.time_ns);
 		from_known |= is_mark(&options->from, &event);
 		to_known |= is_mark(&options->to, &event);
 		error = notes_take(notes, &event);
@@ -697,8 +696,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		/* Without a window, a perf.data file begins with its first event. */
 		if (!replay->ledger.options.from_ns)
 			ledger_begin(&replay->ledger, replay->first_ns);
-		if (event->time_ns > replay->last_ns)
-			replay->last_ns = event->time_ns;
+		replay->last_ns = larger_of(replay->last_ns, event->time_ns);
 		replay->ledger.now_ns = event->time_ns;
 		/* Events after a clock jump to before the recording's start still belong to the recording. */
 		if (event->time_ns < replay->ledger.options.from_ns && !replay->window.windowed &&
@@ -755,8 +753,7 @@ static struct mmt_error *run_pass(struct replay *replay)
 		return error;
 	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)
 		replay->last_ns = replay->metadata->loss.stop_ns;
-	if (replay->last_ns > replay->window.to_ns)
-		replay->last_ns = replay->window.to_ns;
+	replay->last_ns = smaller_of(replay->last_ns, replay->window.to_ns);
 	return replay_take_error(replay);
 }
 

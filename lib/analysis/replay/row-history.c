@@ -186,8 +186,7 @@ bool lifetimes_reach(struct lifetimes *lifetimes, uint64_t time_ns)
 	size_t cells_max = LIMIT_LIFETIME_CELLS;
 	uint64_t steps;
 
-	if (time_ns > lifetimes->latest_ns)
-		lifetimes->latest_ns = time_ns;
+	lifetimes->latest_ns = larger_of(lifetimes->latest_ns, time_ns);
 	while ((steps = step_of(lifetimes, lifetimes->latest_ns)) >= lifetimes->steps_max ||
 	       (lifetimes->cells.count >= cells_max && steps / 2 >= LIFETIME_STEPS_MIN)) {
 		if (!double_steps(lifetimes))

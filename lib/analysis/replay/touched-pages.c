@@ -46,8 +46,8 @@ struct mmt_error *touched_pages_note(struct replay *replay, const struct process
 		bytes = replay->notes.memory.page_bytes;
 	fault.start = address & -bytes;
 	fault.end = fault.start + bytes;
-	fault.start = fault.start > interval->start ? fault.start : interval->start;
-	fault.end = fault.end < interval->end ? fault.end : interval->end;
+	fault.start = larger_of(fault.start, interval->start);
+	fault.end = smaller_of(fault.end, interval->end);
 	/* The zero page is not resident: a write replaces it, with another fault. */
 	if (event->call.arguments[FAULT_ZERO_PAGE] && !interval->attributes.shared && !interval->attributes.inode)
 		return touched_pages_forget(touched, process, fault.start, fault.end) ? NULL : &error_no_memory;
@@ -108,7 +108,7 @@ bool touched_pages_apply(struct replay *replay, const struct process *process, c
 	if (event->call.call != CALL_MREMAP || event->call.result <= 0 || !arguments[1] ||
 	    (uint64_t)event->call.result == arguments[0])
 		return true;
-	length = arguments[1] < arguments[2] ? arguments[1] : arguments[2];
+	length = smaller_of(arguments[1], arguments[2]);
 	/* Then a move costs too much: who touched these pages is no longer known. */
 	replay->touched.move_steps += faults->runs.count;
 	if (replay->touched.move_steps > LIMIT_MOVE_STEPS || replay->touched.run_count >= LIMIT_TOUCHED_RUNS) {

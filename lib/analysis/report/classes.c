@@ -185,7 +185,7 @@ static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, si
 
 enum mmt_pattern patterns_find(const struct mmt_frame *const *frames, size_t frame_count, enum mmt_class memory_class)
 {
-	size_t depth = frame_count < DEPTH ? frame_count : DEPTH;
+	size_t depth = smaller_of(frame_count, DEPTH);
 	enum mmt_pattern pattern = find_by_entry(frames, frame_count, memory_class);
 
 	/* glibc extended the heap; the caller does not matter. */

@@ -519,7 +519,7 @@ static struct distance compare_stacks(const struct similar_search *search, const
 		uint32_t origin = stacks[side]->origin - first; /* in the part that is compared, if it is in that */
 
 		comparison.kept_side = side;
-		comparison.kept = origin < comparison.counts[side] ? origin : comparison.counts[side];
+		comparison.kept = smaller_of(origin, comparison.counts[side]);
 		best = nearer(best, compare_parts(search, &comparison));
 	}
 	return best.cost <= comparison.limit ? best : (struct distance){FAR, 0};

@@ -97,7 +97,7 @@ static struct mmt_error *count_changes(const struct process_pages *pages, struct
 
 		/* The kernel shows an arena and what lies right below it as one mapping. */
 		piece = *interval;
-		piece.start = address > interval->start ? address : interval->start;
+		piece.start = larger_of(address, interval->start);
 		piece.end = piece.start < arena ? arena : interval->end;
 		/* Pages that were resident at the start can belong to the mapping only if it existed then. */
 		if (!allocation || allocation->side == LEDGER_BEFORE || allocation->time_ns < pages->start_ns)

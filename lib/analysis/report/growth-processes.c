@@ -47,7 +47,7 @@ static uint64_t largest_size(const struct process_readings *readings)
 	for (size_t i = 0; readings && i < readings->points.count; i++) {
 		uint64_t size = readings->points.items[i].resident_bytes + readings->points.items[i].swapped_bytes;
 
-		bytes = size > bytes ? size : bytes;
+		bytes = larger_of(size, bytes);
 	}
 	return bytes;
 }
@@ -57,8 +57,8 @@ static bool lived_briefly(const struct judgement *judgement, const struct proces
 	const struct recording_info *info = &judgement->rows->replay->metadata->info;
 	uint64_t end_ns = judgement->memory->readings.items[judgement->memory->readings.count - 1].time_ns;
 	uint64_t start_ns = end_ns - judgement->span_ns;
-	uint64_t began_ns = process->started_ns > start_ns ? process->started_ns : start_ns;
-	uint64_t ended_ns = process->ended_ns < end_ns ? process->ended_ns : end_ns;
+	uint64_t began_ns = larger_of(process->started_ns, start_ns);
+	uint64_t ended_ns = smaller_of(process->ended_ns, end_ns);
 	bool is_target = false;
 
 	array_each(pid, info->targets.items, info->targets.count) {
@@ -305,7 +305,7 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 {
 	double least = (double)growth->peak_bytes / GROWER_SHARE;
 
-	least = least > GROWER_BYTES_MIN ? least : GROWER_BYTES_MIN;
+	least = larger_of(least, GROWER_BYTES_MIN);
 	for (const struct process *process = NULL; (process = rows_next(judgement->rows, process));) {
 		struct process_readings *readings = memory_readings_of(judgement->memory, process);
 		size_t count = readings && !readings->of.brief ? make_series_of_process(judgement, readings) : 0;

@@ -46,16 +46,6 @@ bool mmt_growth_goes_by_pss(uint64_t resident_bytes, uint64_t pss_bytes)
 	return shared_bytes >= SHARED_BYTES_MIN && shared_bytes >= resident_bytes / SHARED_SHARE;
 }
 
-static double larger(double left, double right)
-{
-	return left > right ? left : right;
-}
-
-static double smaller(double left, double right)
-{
-	return left < right ? left : right;
-}
-
 COMPARISON(compare_doubles, double, order_of(*a, *b))
 
 static double median(const double *values, size_t count)
@@ -88,7 +78,7 @@ static bool fill_gaps(struct troughs *troughs, const struct mmt_resident_reading
 			continue;
 		if (++gaps > GAPS_MAX || !next || next == count)
 			return false;
-		troughs->bytes[i] = smaller(in_use(&readings[next - 1]), in_use(&readings[next]));
+		troughs->bytes[i] = smaller_of(in_use(&readings[next - 1]), in_use(&readings[next]));
 		troughs->times[i] = (double)troughs->span_ns * ((double)i + 0.5) / WINDOWS;
 	}
 	return true;
@@ -109,34 +99,34 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 		size_t window = (size_t)(since * WINDOWS);
 		double bytes = in_use(&readings[i]);
 
-		peak = larger(peak, bytes);
+		peak = larger_of(peak, bytes);
 		if (window >= WINDOWS)
 			window = WINDOWS - 1;
 		if (!seen[window] || bytes < troughs->bytes[window]) {
 			troughs->bytes[window] = bytes;
 			troughs->times[window] = (double)(readings[i].time_ns - readings[0].time_ns);
 		}
-		highest[window] = seen[window] ? larger(highest[window], bytes) : bytes;
+		highest[window] = seen[window] ? larger_of(highest[window], bytes) : bytes;
 		seen[window] = true;
 	}
 	if (!fill_gaps(troughs, readings, count, seen))
 		return false;
 	troughs->highest = troughs->lowest = troughs->bytes[0];
 	for (size_t i = 0; i < WINDOWS; i++) {
-		troughs->highest = larger(troughs->highest, troughs->bytes[i]);
-		troughs->lowest = smaller(troughs->lowest, troughs->bytes[i]);
+		troughs->highest = larger_of(troughs->highest, troughs->bytes[i]);
+		troughs->lowest = smaller_of(troughs->lowest, troughs->bytes[i]);
 		if (seen[i])
 			spreads[spread_count++] = highest[i] - troughs->bytes[i];
 		if (seen[i] && i < WINDOWS - 1)
-			troughs->before_end = larger(troughs->before_end, highest[i]);
+			troughs->before_end = larger_of(troughs->before_end, highest[i]);
 	}
 	troughs->spread = median(spreads, spread_count);
-	troughs->least = larger(VERDICT_FLOOR_BYTES, VERDICT_NEGLIGIBLE * peak);
+	troughs->least = larger_of(VERDICT_FLOOR_BYTES, VERDICT_NEGLIGIBLE * peak);
 	/* The standard deviation of the troughs from a smooth line: their second differences ignore a slope. */
 	for (size_t i = 0; i < WINDOWS - 2; i++)
 		bends[i] = fabs(troughs->bytes[i] - 2 * troughs->bytes[i + 1] + troughs->bytes[i + 2]);
-	troughs->floor = larger(troughs->least, VERDICT_NOISE * (median(bends, WINDOWS - 2) / NORMAL_BEND));
-	troughs->level = larger(troughs->floor, VERDICT_SMALL * (troughs->highest - troughs->lowest));
+	troughs->floor = larger_of(troughs->least, VERDICT_NOISE * (median(bends, WINDOWS - 2) / NORMAL_BEND));
+	troughs->level = larger_of(troughs->floor, VERDICT_SMALL * (troughs->highest - troughs->lowest));
 	return true;
 }
 
@@ -155,8 +145,8 @@ static double largest_rise(const double *bytes, size_t count, double sign)
 	double lowest = sign * bytes[0], rise = 0;
 
 	for (size_t i = 1; i < count; i++) {
-		rise = larger(rise, sign * bytes[i] - lowest);
-		lowest = smaller(lowest, sign * bytes[i]);
+		rise = larger_of(rise, sign * bytes[i] - lowest);
+		lowest = smaller_of(lowest, sign * bytes[i]);
 	}
 	return rise;
 }
@@ -225,12 +215,12 @@ static enum mmt_verdict judge_trend(const struct troughs *troughs)
 static enum mmt_verdict judge(const struct troughs *troughs)
 {
 	double range = troughs->highest - troughs->lowest;
-	double tooth = larger(VERDICT_LARGE * range, troughs->least), high = troughs->bytes[0];
+	double tooth = larger_of(VERDICT_LARGE * range, troughs->least), high = troughs->bytes[0];
 	double smoothed[WINDOWS], change, level = troughs->level;
 	unsigned falls = 0; /* by so much, from the highest size since it fell before */
 
 	/* The size is at its maximum, and it is too early to tell whether it stays there. */
-	if (range <= troughs->floor && troughs->end - troughs->before_end > larger(troughs->floor, troughs->spread))
+	if (range <= troughs->floor && troughs->end - troughs->before_end > larger_of(troughs->floor, troughs->spread))
 		return MMT_VERDICT_TOO_SHORT;
 	if (range <= troughs->least)
 		return MMT_VERDICT_STEADY;
@@ -249,7 +239,7 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 		bool falls_now = high - troughs->bytes[i] >= tooth;
 
 		falls += falls_now;
-		high = falls_now ? troughs->bytes[i] : larger(high, troughs->bytes[i]);
+		high = falls_now ? troughs->bytes[i] : larger_of(high, troughs->bytes[i]);
 	}
 	if (falls >= VERDICT_TEETH)
 		return judge_trend(troughs);
@@ -379,7 +369,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 		/* What the size changes within a part, apart from its slope: the troughs of saw-teeth do not show that.
 		 */
 		slope_bytes = fabs((double)growth.bytes_per_minute) / 60e9 * (double)troughs.span_ns / WINDOWS;
-		growth.floor_bytes = (uint64_t)larger(troughs.floor, troughs.spread - slope_bytes);
+		growth.floor_bytes = (uint64_t)larger_of(troughs.floor, troughs.spread - slope_bytes);
 		if (growth.verdict == MMT_VERDICT_GROWING)
 			growth.settled_ns = find_level_end(readings, count, troughs.floor, &growth);
 	}

@@ -55,10 +55,8 @@ COMPARISON(compare_growth, struct mmt_heap_kind,
 
 static void add_kind(struct mmt_heap_kind *sum, const struct mmt_heap_kind *kind)
 {
-	if (kind->smallest_bytes < sum->smallest_bytes)
-		sum->smallest_bytes = kind->smallest_bytes;
-	if (kind->largest_bytes > sum->largest_bytes)
-		sum->largest_bytes = kind->largest_bytes;
+	sum->smallest_bytes = smaller_of(sum->smallest_bytes, kind->smallest_bytes);
+	sum->largest_bytes = larger_of(sum->largest_bytes, kind->largest_bytes);
 	sum->start_count += kind->start_count;
 	sum->start_bytes += kind->start_bytes;
 	sum->end_count += kind->end_count;
@@ -204,14 +202,10 @@ static void add_reading(struct heap_trend *trend, const struct mmt_heap_census *
 		trend->in_use_grew += census->in_use_low > trend->last->in_use_high;
 		trend->free_grew += free_bytes > mmt_heap_free_bytes(trend->last);
 	}
-	if (census->in_use_low < trend->in_use_low)
-		trend->in_use_low = census->in_use_low;
-	if (census->in_use_high > trend->in_use_high)
-		trend->in_use_high = census->in_use_high;
-	if (free_bytes < trend->free_low)
-		trend->free_low = free_bytes;
-	if (free_bytes > trend->free_high)
-		trend->free_high = free_bytes;
+	trend->in_use_low = smaller_of(trend->in_use_low, census->in_use_low);
+	trend->in_use_high = larger_of(trend->in_use_high, census->in_use_high);
+	trend->free_low = smaller_of(trend->free_low, free_bytes);
+	trend->free_high = larger_of(trend->free_high, free_bytes);
 	trend->last = census;
 }
 
@@ -220,7 +214,7 @@ static enum mmt_heap_verdict judge(const struct heap_trend *trend)
 	uint64_t noise = trend->last->mapped_bytes / LEVEL_SHARE;
 	uint64_t in_use = trend->in_use_high - trend->in_use_low, free_bytes = trend->free_high - trend->free_low;
 
-	noise = noise > LEVEL_BYTES ? noise : LEVEL_BYTES;
+	noise = larger_of(noise, LEVEL_BYTES);
 	if (trend->count < CENSUSES_MIN)
 		return MMT_HEAP_NO_VERDICT;
 	if (in_use <= noise && free_bytes <= noise)
@@ -390,7 +384,7 @@ static const struct mmt_heap *find_heap(const struct mmt_report *report, const s
 struct mmt_error *heap_growth_compare(struct arena *arena, struct mmt_diff *diff)
 {
 	bool same_process = diff->relation == MMT_DIFF_SAME_PROCESS;
-	size_t count = diff->after->heap_count < LIMIT_DIFF_HEAPS ? diff->after->heap_count : LIMIT_DIFF_HEAPS;
+	size_t count = smaller_of(diff->after->heap_count, LIMIT_DIFF_HEAPS);
 	struct mmt_heap *heaps = arena_alloc(arena, count + 1, sizeof(*heaps));
 	struct mmt_error *error = heaps ? NULL : &error_no_memory;
 
@@ -415,7 +409,7 @@ bool heap_growth_known(const struct mmt_report *report, const int32_t *pids, siz
 {
 	size_t known = 0;
 
-	count = count < PIDS_CHECKED ? count : PIDS_CHECKED;
+	count = smaller_of(count, PIDS_CHECKED);
 	for (size_t i = 0; i < report->heap_count; i++) {
 		bool chosen = !pids;
 

@@ -364,11 +364,10 @@ static struct mmt_error *describe_recording(struct report *report, const struct 
 	result->host = metadata->host;
 	result->kernel = metadata->kernel;
 	result->start_ns = replay->first_ns;
-	result->end_ns = replay->last_ns > result->start_ns ? replay->last_ns : result->start_ns;
+	result->end_ns = larger_of(replay->last_ns, result->start_ns);
 	result->from_ns = replay->window.from_ns ? replay->window.from_ns : result->start_ns;
-	result->to_ns = replay->window.to_ns < result->end_ns ? replay->window.to_ns : result->end_ns;
-	result->allocations_to_ns =
-	    replay->window.allocations_to_ns < result->to_ns ? replay->window.allocations_to_ns : result->to_ns;
+	result->to_ns = smaller_of(replay->window.to_ns, result->end_ns);
+	result->allocations_to_ns = smaller_of(replay->window.allocations_to_ns, result->to_ns);
 	result->windowed = replay->window.windowed;
 	/* If the window ends early, the rest of the recording is not read. */
 	if (replay->window.ends_early) {

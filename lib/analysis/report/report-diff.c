@@ -279,7 +279,7 @@ static bool is_running(const struct mmt_report *report)
 static void compare_durations(struct mmt_diff *diff)
 {
 	uint64_t before_ns = duration_of(diff->before), after_ns = duration_of(diff->after);
-	uint64_t shorter_ns = before_ns < after_ns ? before_ns : after_ns;
+	uint64_t shorter_ns = smaller_of(before_ns, after_ns);
 	int64_t longer_ns = (int64_t)(after_ns - before_ns);
 
 	diff->rated = shorter_ns >= RATED_NS;

@@ -24,8 +24,8 @@ uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t 
 	while (cursor->next < runs->count && runs->items[cursor->next].end <= start)
 		cursor->next++;
 	for (size_t i = cursor->next; i < runs->count && runs->items[i].start < end; i++) {
-		uint64_t from = runs->items[i].start > start ? runs->items[i].start : start;
-		uint64_t to = runs->items[i].end < end ? runs->items[i].end : end;
+		uint64_t from = larger_of(runs->items[i].start, start);
+		uint64_t to = smaller_of(runs->items[i].end, end);
 
 		bytes += to - from;
 	}
@@ -374,8 +374,7 @@ static struct mmt_error *take_event(void *context, struct replay *replay, const 
 	/* The recorder reads the pages of a process once after each interval snapshot of it. A recording with more
 	 * readings is not the recorder's, and each costs as much as the process has mappings. */
 	if (!pages->invalid && check.done && check.time_ns != pages->snapshot_ns) {
-		uint64_t bytes = event->pages.resident_bytes < LIMIT_RESIDENT_BYTES ? event->pages.resident_bytes
-										    : LIMIT_RESIDENT_BYTES;
+		uint64_t bytes = smaller_of(event->pages.resident_bytes, LIMIT_RESIDENT_BYTES);
 
 		pages->snapshot_ns = check.time_ns;
 		error = take_reading(readings, pages, &pages->incoming, NULL, pages->time_ns, bytes,
@@ -510,7 +509,7 @@ static bool keeps_ended(const struct page_readings *readings)
 	for (const struct process *process = NULL; (process = rows_next(readings->rows, process));) {
 		const struct process_pages *pages = map_get_pointer(&readings->processes, process->index);
 		uint64_t held = process->borrows_space ? 0 : space_measure(process->space).bytes;
-		uint64_t start_ns = process->program_ns > replay->first_ns ? process->program_ns : replay->first_ns;
+		uint64_t start_ns = larger_of(process->program_ns, replay->first_ns);
 		uint64_t life_ns = process->ended_ns > start_ns ? process->ended_ns - start_ns : 0;
 
 		bytes += held;
@@ -621,7 +620,7 @@ void huge_pages_build(const struct rows *rows, struct mmt_report *report)
 			continue;
 		/* Processes have samples of different density. A double may be rounded up. */
 		estimate = (uint64_t)((double)pages->zero_bytes / (double)pages->sampled_bytes * (double)pages->bytes);
-		estimate = estimate < pages->bytes ? estimate : pages->bytes;
+		estimate = smaller_of(estimate, pages->bytes);
 		sum->zero_bytes = saturating_add(sum->sampled_bytes ? sum->zero_bytes : 0, estimate, MMT_BYTES_MAX);
 		sum->sampled_bytes = saturating_add(sum->sampled_bytes, pages->sampled_bytes, MMT_BYTES_MAX);
 	}

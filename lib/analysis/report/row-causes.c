@@ -49,8 +49,8 @@ static void add_row(struct causes *causes, uint32_t number, const struct mmt_row
 		cause->bytes_per_minute =
 		    bytes_per_minute((double)cause->bytes_per_minute + (double)row->bytes_per_minute, 60e9);
 	if (row->unfreed_count) {
-		cause->first_ns = row->first_ns < cause->first_ns ? row->first_ns : cause->first_ns;
-		cause->last_ns = row->last_ns > cause->last_ns ? row->last_ns : cause->last_ns;
+		cause->first_ns = smaller_of(row->first_ns, cause->first_ns);
+		cause->last_ns = larger_of(row->last_ns, cause->last_ns);
 	}
 	if (mmt_row_leaks(row->verdict))
 		figure_add(&causes->sums[number].leaking_bytes, size);
@@ -220,7 +220,7 @@ static bool find_common_depth(const struct causes *causes, const struct callers 
 		if (depth < stem->depth)
 			continue;
 		*several_causes_ret |= causes->rows[i - 1].cause != row->cause;
-		*depth_ret = depth < *depth_ret ? depth : *depth_ret;
+		*depth_ret = smaller_of(depth, *depth_ret);
 	}
 	return *depth_ret != SIZE_MAX;
 }

@@ -36,12 +36,9 @@ static struct mmt_error *add_allocations(struct grouping *grouping)
 		row = &grouping->figures[number - 1];
 		if (!row->unfreed_count || allocation->time_ns < row->first_ns)
 			row->first_ns = allocation->time_ns;
-		if (allocation->time_ns > row->last_ns)
-			row->last_ns = allocation->time_ns;
-		if (allocation->live_bytes < row->smallest_bytes)
-			row->smallest_bytes = allocation->live_bytes;
-		if (allocation->live_bytes > row->largest_bytes)
-			row->largest_bytes = allocation->live_bytes;
+		row->last_ns = larger_of(row->last_ns, allocation->time_ns);
+		row->smallest_bytes = smaller_of(row->smallest_bytes, allocation->live_bytes);
+		row->largest_bytes = larger_of(row->largest_bytes, allocation->live_bytes);
 		row->original_bytes += allocation->original_bytes;
 		row->unfreed_count++;
 		if (!map_add(&grouping->thread_bytes, (uint64_t)(number - 1) << 32 | allocation->thread,
@@ -446,7 +443,7 @@ static bool measure_arenas(const struct replay *replay, struct arena_bytes *byte
 					     interval->end - interval->start);
 		}
 		for (size_t i = 0; map_next(&threads, &i, &thread, &bytes);) {
-			of_process->largest = bytes > of_process->largest ? bytes : of_process->largest;
+			of_process->largest = larger_of(bytes, of_process->largest);
 			of_process->all += bytes;
 		}
 		map_deinit(&threads);

@@ -230,8 +230,8 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 		bool known = row_uses_find(resident, report, &figures[i], (uint32_t)i + 1, used, MMT_TREND_POINTS,
 					   &row_first, &row_end);
 
-		row_first = row_first > first ? row_first : first;
-		row_end = row_end < end ? row_end : end;
+		row_first = larger_of(row_first, first);
+		row_end = smaller_of(row_end, end);
 		known &= row_end >= row_first + POINTS_MIN;
 		row_first = known ? row_first : first;
 		row_end = known ? row_end : end;

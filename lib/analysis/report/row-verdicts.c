@@ -42,15 +42,15 @@ static struct survivors_window window_of(const struct mmt_report *report, const 
 	uint64_t started_ns = UINT64_MAX, ended_ns = 0;
 
 	for (const struct process *process = NULL; (process = rows_next(rows, process));) {
-		started_ns = process->started_ns < started_ns ? process->started_ns : started_ns;
-		ended_ns = process->ended_ns > ended_ns ? process->ended_ns : ended_ns;
+		started_ns = smaller_of(process->started_ns, started_ns);
+		ended_ns = larger_of(process->ended_ns, ended_ns);
 	}
-	started_ns = started_ns > window.from_ns ? started_ns : window.from_ns;
+	started_ns = larger_of(started_ns, window.from_ns);
 	if (started_ns >= ended_ns || started_ns >= window.to_ns)
 		return window;
 	window.from_ns = started_ns;
-	window.to_ns = ended_ns < window.to_ns ? ended_ns : window.to_ns;
-	window.end_ns = ended_ns < window.end_ns ? ended_ns : window.end_ns;
+	window.to_ns = smaller_of(ended_ns, window.to_ns);
+	window.end_ns = smaller_of(ended_ns, window.end_ns);
 	return window;
 }
 

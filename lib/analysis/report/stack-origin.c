@@ -180,7 +180,7 @@ size_t origin_of_runtime(const struct mmt_row *row)
 		const struct mmt_frame *frame = row->frames[i];
 
 		if (origin_is_unnamed_code(frame))
-			unnamed = unnamed < i ? unnamed : i;
+			unnamed = smaller_of(unnamed, i);
 		else if (frame->function &&
 			 (frame->kind == MMT_FRAME_JIT ? !is_library_of_runtime(frame->function)
 						       : unnamed == row->frame_count && !mmt_frame_is_runtime(frame) &&

@@ -80,7 +80,7 @@ void steps_watch(struct steps *steps, const struct page_readings *readings)
 	const struct mmt_report_options *options = readings->rows->options;
 	struct replay *replay = readings->rows->replay;
 	uint64_t stop_ns = replay->metadata->has_loss ? replay->metadata->loss.stop_ns : 0;
-	uint64_t to_ns = replay->window.to_ns < stop_ns ? replay->window.to_ns : stop_ns;
+	uint64_t to_ns = smaller_of(replay->window.to_ns, stop_ns);
 	uint64_t from_ns = replay->ledger.options.from_ns;
 
 	*steps = (struct steps){.every_ns = options->every_ns, .readings = readings};
@@ -113,7 +113,7 @@ struct mmt_error *steps_end(struct steps *steps, struct mmt_report *report)
 	/* Ended processes that count in the report, because no process lives at its end, do not count at steps at which
 	 * others lived, unless they are selected by PID. */
 	while (!steps->readings->rows->options->pids && (process = processes_next(replay->processes, process)))
-		last_ns = process->ended_ns > last_ns ? process->ended_ns : last_ns;
+		last_ns = larger_of(process->ended_ns, last_ns);
 	while (last_ns && (process = processes_next(replay->processes, process))) {
 		uint32_t start = step_after(steps, replay, process->ended_ns);
 		uint32_t end = step_after(steps, replay, last_ns);

@@ -40,8 +40,7 @@ void survivors_begin(struct survivors *survivors, const struct survivors_window 
 		survivors->freed_count += freed->counts[i];
 	survivors->long_lived_freed = count_freed(freed, share_of(survivors_length(window), VERDICT_LONG));
 	tolerated = share_of(survivors->freed_count, VERDICT_NEGLIGIBLE);
-	if (share_of(count, VERDICT_FEW) > tolerated)
-		tolerated = share_of(count, VERDICT_FEW);
+	tolerated = larger_of(tolerated, share_of(count, VERDICT_FEW));
 	while (bucket && longer + freed->counts[bucket - 1] <= tolerated)
 		longer += freed->counts[--bucket];
 	survivors->outlived_ns = bucket ? lifetime_bucket_end_ns(bucket - 1) : 0;
@@ -101,7 +100,7 @@ enum mmt_row_verdict survivors_judge(const struct survivors *survivors, const st
 	bool outlived = survivors->outlived_ns <= share_of(survivors_length(window), VERDICT_LONG);
 	uint64_t old_count = survivors->old_count;
 	uint64_t few = share_of(survivors->count, VERDICT_FEW);
-	uint64_t long_lived = survivors->long_lived_freed > few ? survivors->long_lived_freed : few;
+	uint64_t long_lived = larger_of(survivors->long_lived_freed, few);
 
 	if (!survivors->count)
 		return MMT_ROW_UNKNOWN;
@@ -128,8 +127,7 @@ uint64_t survivors_advise(const struct survivors *survivors, const struct surviv
 	uint64_t count =
 	    survivors->outlived_ns <= share_of(length, VERDICT_LONG) ? survivors->old_count : survivors->count;
 
-	if (advised < VERDICT_SPAN_NS)
-		advised = VERDICT_SPAN_NS;
+	advised = larger_of(advised, VERDICT_SPAN_NS);
 	/* The lifetime is not known if the longest bucket is reached. */
 	if (survivors->outlived_ns < share_of(ADVISED_MAX_NS, VERDICT_LONG) &&
 	    (uint64_t)((double)survivors->outlived_ns / VERDICT_LONG) > advised)

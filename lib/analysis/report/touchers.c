@@ -216,7 +216,7 @@ struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows, s
 		unnamed.bytes += first[i].bytes;
 		unnamed.variance += first[i].variance;
 	}
-	count = count < left ? count : left;
+	count = smaller_of(count, left);
 	sums->named += count;
 	touchers.items = arena_alloc(rows->arena, count, sizeof(*touchers.items));
 	touchers.sums = calloc(count, sizeof(*touchers.sums));

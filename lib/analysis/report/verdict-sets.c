@@ -172,8 +172,8 @@ static uint64_t find_gap(const struct call_path *path, const struct use *use)
  * at a time. Otherwise the function that has no frame may as well never have been called. */
 static bool follows(const struct uses *uses, const struct use *use, const struct call_path *path)
 {
-	uint64_t first_ns = use->first_ns > path->first_ns ? use->first_ns : path->first_ns;
-	uint64_t last_ns = use->last_ns < path->last_ns ? use->last_ns : path->last_ns;
+	uint64_t first_ns = larger_of(use->first_ns, path->first_ns);
+	uint64_t last_ns = smaller_of(use->last_ns, path->last_ns);
 
 	return first_ns != UINT64_MAX && (first_ns >= last_ns || last_ns - first_ns <= uses->tolerated_ns);
 }
@@ -196,8 +196,8 @@ static bool add_to_path(struct uses *uses, struct use *use, uint32_t scope)
 	}
 	use->path = (uint32_t)(best ? best - uses->paths.items : (ptrdiff_t)uses->paths.count);
 	if (best && use->first_ns != UINT64_MAX) {
-		best->first_ns = use->first_ns < best->first_ns ? use->first_ns : best->first_ns;
-		best->last_ns = use->last_ns > best->last_ns ? use->last_ns : best->last_ns;
+		best->first_ns = smaller_of(use->first_ns, best->first_ns);
+		best->last_ns = larger_of(use->last_ns, best->last_ns);
 	}
 	/* A new path is found by each function that can be the innermost one. */
 	for (size_t i = 0; !best && (i == 0 || (i < use->inlinable && i < INLINED_MAX)); i++) {
@@ -254,8 +254,8 @@ static struct mmt_error *number_sets(struct uses *uses, struct verdict_sets *set
 		if (verdict_row_of(ledger, allocation) == LEDGER_NO_ROW)
 			continue;
 		use = &uses->items.items[use_of[allocation->account]];
-		use->first_ns = allocation->time_ns < use->first_ns ? allocation->time_ns : use->first_ns;
-		use->last_ns = allocation->time_ns > use->last_ns ? allocation->time_ns : use->last_ns;
+		use->first_ns = smaller_of(allocation->time_ns, use->first_ns);
+		use->last_ns = larger_of(allocation->time_ns, use->last_ns);
 	}
 	if (!find_paths(uses))
 		return &error_no_memory;

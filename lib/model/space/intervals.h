@@ -60,10 +60,8 @@ static inline struct interval_node *intervals_next_part(const struct intervals *
 	if (!node)
 		return NULL;
 	*part_ret = node->interval;
-	if (part_ret->start < *position)
-		part_ret->start = *position;
-	if (part_ret->end > end)
-		part_ret->end = end;
+	part_ret->start = larger_of(part_ret->start, *position);
+	part_ret->end = smaller_of(part_ret->end, end);
 	*position = part_ret->end;
 	return node;
 }

@@ -116,7 +116,7 @@ static bool duplicate(struct space *space, const struct space_call *call, const 
 
 static bool move_pieces(struct space *space, const struct space_call *call, struct remap *remap)
 {
-	uint64_t kept = remap->old_bytes < remap->new_bytes ? remap->old_bytes : remap->new_bytes;
+	uint64_t kept = smaller_of(remap->old_bytes, remap->new_bytes);
 	const struct range target = {remap->target, remap->target + remap->new_bytes};
 	const struct range rest = {target.start + kept, target.end};
 	uint64_t position = remap->source;

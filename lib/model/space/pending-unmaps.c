@@ -32,7 +32,7 @@ static void give_up_oldest(struct space *space)
 static bool seen_early(const struct space *space, const struct space_call *call, const struct space_interval *held,
 		       uint64_t start, const struct space_attributes *attributes)
 {
-	uint64_t address = held->start > start ? held->start : start;
+	uint64_t address = larger_of(held->start, start);
 	struct space_attributes placed = space_edit_advance(attributes, address - start);
 	struct space_attributes found = space_edit_advance(&held->attributes, address - held->start);
 
@@ -51,8 +51,8 @@ bool pending_unmaps_place(struct space *space, const struct space_call *call, ui
 	struct interval_node *node;
 
 	while (done && (node = intervals_within(&space->mapped, start, end))) {
-		uint64_t from = node->interval.start > start ? node->interval.start : start;
-		uint64_t to = node->interval.end < end ? node->interval.end : end;
+		uint64_t from = larger_of(node->interval.start, start);
+		uint64_t to = smaller_of(node->interval.end, end);
 
 		if (!seen_early(space, call, &node->interval, start, attributes)) {
 			done = space_edit_take(space, from, to, &saved);

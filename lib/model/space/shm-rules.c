@@ -127,8 +127,8 @@ bool space_shm_part(struct space *space, uint64_t start, uint64_t end,
 		cut.mapping.start = first.start;
 		extend(space, &piece);
 		cut.mapping.end = position = piece.end;
-		cut.changed.start = cut.mapping.start > start ? cut.mapping.start : start;
-		cut.changed.end = cut.mapping.end < end ? cut.mapping.end : end;
+		cut.changed.start = larger_of(cut.mapping.start, start);
+		cut.changed.end = smaller_of(cut.mapping.end, end);
 		cut.first = *space_find(space, cut.changed.start);
 		cut.last = *space_find(space, cut.changed.end - 1);
 		cut.last.end = cut.changed.end;

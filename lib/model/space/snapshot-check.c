@@ -209,8 +209,7 @@ static bool reconcile_found(struct space *space, uint64_t until_ns)
 
 		position = mark.end;
 		if (node->time_ns > until_ns) {
-			if (node->time_ns < space->reconcile_ns)
-				space->reconcile_ns = node->time_ns;
+			space->reconcile_ns = smaller_of(space->reconcile_ns, node->time_ns);
 			continue;
 		}
 		intervals_remove(&space->found, mark.start);
@@ -290,7 +289,7 @@ bool space_snapshot_touch(struct space *space, uint64_t start, uint64_t end)
 static bool agrees(const struct space_interval *interval, const struct stretch *stretch)
 {
 	struct space_attributes model, listed;
-	uint64_t address = interval->start > stretch->start ? interval->start : stretch->start;
+	uint64_t address = larger_of(interval->start, stretch->start);
 
 	if (!stretch->attributes)
 		return false;
@@ -547,7 +546,7 @@ struct mmt_error *space_snapshot_line(struct space *space, uint64_t time_ns, uin
 		close_read(space, time_ns);
 	/* If a mapping was merged with the previous one, or replaced its end, after that line was read, the kernel
 	 * lists it from its start: skip what was already read. */
-	line.start = start < snapshot->position ? snapshot->position : start;
+	line.start = larger_of(start, snapshot->position);
 	listed = space_edit_advance(attributes, line.start - start);
 	listed.protection &= PROTECTIONS;
 	line.attributes = &listed;
@@ -594,7 +593,7 @@ struct mmt_error *space_snapshot_end(struct space *space, uint64_t time_ns)
 	space->finding = (struct intervals){0};
 	space->reconcile_ns = UINT64_MAX;
 	for (uint64_t position = 0; (node = intervals_next(&space->found, position)); position = node->interval.end)
-		space->reconcile_ns = node->time_ns < space->reconcile_ns ? node->time_ns : space->reconcile_ns;
+		space->reconcile_ns = smaller_of(node->time_ns, space->reconcile_ns);
 	intervals_deinit(&snapshot->touched);
 	snapshot->open = false;
 	return NULL;

@@ -251,8 +251,7 @@ struct space_interval space_edit_clip(const struct space_interval *interval, uin
 		part.attributes = space_edit_advance(&part.attributes, start - part.start);
 		part.start = start;
 	}
-	if (part.end > end)
-		part.end = end;
+	part.end = smaller_of(part.end, end);
 	return part;
 }
 

@@ -287,8 +287,7 @@ static bool apply_brk(struct space *space, const struct space_call *call)
 	space->break_known = true;
 	space->losses_at_break = space_losses(space);
 	space->program_break = top;
-	if (top < space->lowest_break)
-		space->lowest_break = top;
+	space->lowest_break = smaller_of(space->lowest_break, top);
 	if (!known)
 		return (uint64_t)call->result != call->arguments[0] || grow_unknown_break(space, call, top);
 	if (top < old)
@@ -515,16 +514,15 @@ static bool apply_mprotect(struct space *space, const struct space_call *call)
 	if (!protect(space, call, range.start, changed_end, space_calls_protection(space, call->arguments[2])))
 		return false;
 	array_each(mmap2_record, call->mmap2_records, call->mmap2_count) {
-		uint64_t start = mmap2_record->start > range.start ? mmap2_record->start : range.start;
-		uint64_t end = mmap2_record->end < range.end ? mmap2_record->end : range.end;
+		uint64_t start = larger_of(mmap2_record->start, range.start);
+		uint64_t end = smaller_of(mmap2_record->end, range.end);
 
 		if (start >= end || !space_calls_valid_mmap2(space, mmap2_record))
 			continue;
 		space_calls_learn(space, call->arguments[2], &mmap2_record->attributes);
 		if (!protect(space, call, start, end, mmap2_record->attributes.protection))
 			return false;
-		if (end > changed_end)
-			changed_end = end;
+		changed_end = larger_of(changed_end, end);
 	}
 	return range.start >= changed_end || space_snapshot_touch(space, range.start, changed_end);
 }

@@ -161,7 +161,7 @@ static void put_older(struct text *text, const struct mmt_report *report, const 
 	for (size_t i = 0; i < selection->shown; i++) {
 		struct mmt_cause cause = selection_cause(report, i);
 
-		most = cause.memory_bytes > most ? cause.memory_bytes : most;
+		most = larger_of(cause.memory_bytes, most);
 	}
 	for (size_t i = 0, shown = 0; growth->parts_known && i < growth->part_count && shown < OLDER_SHOWN; i++) {
 		const struct mmt_growth_part *part = &growth->parts[i];

@@ -199,7 +199,7 @@ static void add_process(struct check_sum *sum, const struct mmt_process *process
 	sum->unverifiable_bytes += process->unverifiable_bytes;
 	sum->unread_bytes += process->unread_bytes;
 	sum->unknown_bytes += process->unknown_bytes;
-	sum->oldest_ns = process->check_age_ns > sum->oldest_ns ? process->check_age_ns : sum->oldest_ns;
+	sum->oldest_ns = larger_of(process->check_age_ns, sum->oldest_ns);
 }
 
 /* Otherwise, the latest reading counts. */

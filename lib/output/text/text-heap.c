@@ -254,7 +254,7 @@ static void put_state(struct text *text, const struct mmt_report *report, const 
 
 static void put_table(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
 {
-	size_t shown = heap->kind_count < KINDS_SHOWN ? heap->kind_count : KINDS_SHOWN;
+	size_t shown = smaller_of(heap->kind_count, KINDS_SHOWN);
 
 	if (!shown)
 		return;

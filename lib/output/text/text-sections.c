@@ -171,8 +171,8 @@ static void put_thread(struct text *text, const struct mmt_thread *thread)
 
 void text_threads(struct text *text, const struct mmt_report *report)
 {
-	size_t shown = report->thread_total_count < THREADS_SHOWN ? report->thread_total_count : THREADS_SHOWN;
-	size_t releases = report->release_count < RELEASES_SHOWN ? report->release_count : RELEASES_SHOWN;
+	size_t shown = smaller_of(report->thread_total_count, THREADS_SHOWN);
+	size_t releases = smaller_of(report->release_count, RELEASES_SHOWN);
 
 	text_end_line(text);
 	text_put(text, TEXT_STRONG, "  thread");
@@ -308,7 +308,7 @@ void text_touchers(struct text *text, const struct mmt_report *report, struct te
 
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)
 {
-	size_t shown = report->failure_count < FAILURES_SHOWN ? report->failure_count : FAILURES_SHOWN;
+	size_t shown = smaller_of(report->failure_count, FAILURES_SHOWN);
 
 	array_each(failure, report->failures, shown) {
 		struct mmt_row stack = {.frames = failure->frames,

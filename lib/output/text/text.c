@@ -395,8 +395,8 @@ void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS], uint
 		/* The highest value of the points of a column, so that no peak is hidden. */
 		for (unsigned point = column * MMT_TREND_POINTS / TREND_COLUMNS;
 		     point < (column + 1) * MMT_TREND_POINTS / TREND_COLUMNS; point++)
-			*value = points[point] > *value ? points[point] : *value;
-		highest = *value > highest ? *value : highest;
+			*value = larger_of(points[point], *value);
+		highest = larger_of(*value, highest);
 		lowest = *value && *value < lowest ? *value : lowest;
 	}
 	if (!highest)
