@@ -126,12 +126,7 @@ static struct mmt_error *apply_event(struct recorder *recorder, const struct pro
 	return NULL;
 }
 
-static int compare_events(const void *left, const void *right)
-{
-	const struct process_event *a = left, *b = right;
-
-	return order_of(a->time_ns, b->time_ns) ?: order_of(a->kind, b->kind);
-}
+COMPARISON(compare_events, struct process_event, order_of(a->time_ns, b->time_ns) ?: order_of(a->kind, b->kind))
 
 struct mmt_error *loop_apply_events(struct recorder *recorder)
 {

@@ -640,10 +640,7 @@ struct mmt_error *targets_count_missed(struct recorder *recorder)
 
 /* Finding processes by name. */
 
-static int compare_pids(const void *left, const void *right)
-{
-	return order_of(*(const pid_t *)left, *(const pid_t *)right);
-}
+COMPARISON(compare_pids, pid_t, order_of(*a, *b))
 
 struct mmt_error *mmt_find_processes(const char *name, pid_t **pids_ret, size_t *count_ret)
 {

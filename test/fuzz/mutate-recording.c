@@ -331,25 +331,25 @@ static void change_content(struct mutation *mutation, struct piece *section)
 {
 	struct bytes bytes = bytes_over(bytes_of(mutation, *section), section->size);
 	size_t room = PARTS_BYTES, size;
-	struct unpacked_section content;
-	struct buffer packed;
-	struct mmt_error *error = section_begin(&content, &bytes, "section", 1, UINT32_MAX, PARTS_BYTES, &room);
+	uint32_t version = bytes_u32(&bytes);
+	struct buffer plain, packed;
+	struct mmt_error *error = section_unpack(&bytes, "section", PARTS_BYTES, &room, &plain);
 
 	buffer_init(&packed, PARTS_BYTES);
-	size = content.plain.size;
+	size = plain.size;
 	if (!error && size) {
 		for (size_t i = below(mutation, 4); i < 4; i++)
-			change_field(mutation, content.plain.data, size);
+			change_field(mutation, plain.data, size);
 		if (!below(mutation, 8))
-			content.plain.size -= below(mutation, size);
-		error = pack_section(&content.plain, content.version, &packed);
+			plain.size -= below(mutation, size);
+		error = pack_section(&plain, version, &packed);
 		if (!error)
 			*section = put_piece(&mutation->parts, packed.data, packed.size);
 	} else {
 		change_field(mutation, bytes_of(mutation, *section), section->size);
 	}
 	mmt_error_destroy(error);
-	buffer_deinit(&content.plain);
+	buffer_deinit(&plain);
 	buffer_deinit(&packed);
 }
 

@@ -10,7 +10,7 @@
 #include "base/compression.h"
 #include "support/suite.h"
 #include "support/temporary.h"
-#include "trace/write/writer-state.h"
+#include "trace/write/writer.h"
 
 #define BYTES (24u << 20)
 #define REPEATED_BYTES (80u << 20) /* frames grow on the way */

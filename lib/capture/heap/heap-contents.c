@@ -182,12 +182,8 @@ struct mmt_error *heap_contents_add(struct heap_contents *contents, uint64_t byt
 	return NULL;
 }
 
-static int compare(const void *left, const void *right)
-{
-	const struct mmt_heap_group *a = left, *b = right;
-
-	return order_of(b->bytes, a->bytes) ?: order_of(a->smallest_bytes, b->smallest_bytes) ?: order_of(a->offset, b->offset);
-}
+COMPARISON(compare, struct mmt_heap_group,
+	   order_of(b->bytes, a->bytes) ?: order_of(a->smallest_bytes, b->smallest_bytes) ?: order_of(a->offset, b->offset))
 
 struct mmt_error *heap_contents_finish(struct heap_contents *contents, struct mmt_heap_census *census)
 {

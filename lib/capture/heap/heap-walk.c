@@ -372,10 +372,7 @@ static struct mmt_error *note_tcache(struct walk *walk, const struct chunk *chun
 	return NULL;
 }
 
-static int compare_addresses(const void *left, const void *right)
-{
-	return order_of(*(const uint64_t *)left, *(const uint64_t *)right);
-}
+COMPARISON(compare_addresses, uint64_t, order_of(*a, *b))
 
 /* Is this a free chunk of the fastbin? */
 static bool is_in_fastbin(struct walk *walk, uint64_t address, uint64_t size, uint64_t *next_ret)

@@ -567,12 +567,7 @@ struct mmt_error *jit_reader_finish(struct recorder *recorder)
 	return NULL;
 }
 
-static int compare_pages(const void *first, const void *second)
-{
-	const struct jit_code_page *a = first, *b = second;
-
-	return order_of(a->address, b->address);
-}
+COMPARISON(compare_pages, struct jit_code_page, order_of(a->address, b->address))
 
 struct mmt_error *jit_reader_encode(struct recorder *recorder, struct buffer *buffer)
 {

@@ -53,10 +53,7 @@ bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns)
 	return map_put(&scope->begins, (uint32_t)pid, time_ns);
 }
 
-static int compare_times(const void *left, const void *right)
-{
-	return order_of(((const struct scope_fork *)left)->time_ns, ((const struct scope_fork *)right)->time_ns);
-}
+COMPARISON(compare_times, struct scope_fork, order_of(a->time_ns, b->time_ns))
 
 bool scope_apply_forks(struct scope *scope, uint64_t until_ns)
 {

@@ -363,7 +363,8 @@ bool go_functions_get(const struct go_functions *functions, size_t number, struc
 	return bytes_ok(&bytes);
 }
 
-bool go_functions_find(const struct go_functions *functions, uint64_t address, struct go_function *function_ret)
+/* The function at an address (ELF virtual). False: none. */
+static bool find_function(const struct go_functions *functions, uint64_t address, struct go_function *function_ret)
 {
 	size_t next = partition_point(functions->count, i, start_of(functions, i) <= address);
 
@@ -427,7 +428,7 @@ bool go_functions_row(const struct go_functions *functions, uint64_t address, st
 
 	*deduced_ret = (struct deduced_row){0};
 	*frame_pointer_ret = false;
-	if (!go_functions_find(functions, address, &function))
+	if (!find_function(functions, address, &function))
 		return false;
 	depth = value_at(functions, &function, function.depths, address);
 	if (depth < 0 || depth > DEPTH_MAX || depth % WORD)
@@ -489,7 +490,7 @@ size_t go_functions_frames(const struct go_functions *functions, uint64_t addres
 	struct go_function function;
 	size_t count = 0;
 
-	if (!go_functions_find(functions, address, &function))
+	if (!find_function(functions, address, &function))
 		return 0;
 	for (bool inlined = true; inlined && count < limit; count++) {
 		struct go_frame *frame = &frames_ret[count];

@@ -32,9 +32,6 @@ size_t go_functions_count(const struct go_functions *functions);
 /* By number, ascending by address unless the table is damaged. False: damaged. */
 bool go_functions_get(const struct go_functions *functions, size_t number, struct go_function *function_ret);
 
-/* The function at an address (ELF virtual). False: none. */
-bool go_functions_find(const struct go_functions *functions, uint64_t address, struct go_function *function_ret);
-
 /*
  * How to unwind from `address`; see deduced_row_get(). *frame_pointer_ret: the function has set up its frame pointer.
  * A function that switches stacks is left by its frame pointer, which is in the frame of its caller; without one, the

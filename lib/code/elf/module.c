@@ -775,12 +775,7 @@ size_t module_names(struct module *module, uint64_t for_lookup, struct module_fr
 	return 1;
 }
 
-static int compare_modules(const void *left, const void *right)
-{
-	const struct names_query *a = left, *b = right;
-
-	return order_of(a->names->number, b->names->number);
-}
+COMPARISON(compare_modules, struct names_query, order_of(a->names->number, b->names->number))
 
 void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count)
 {

@@ -28,12 +28,7 @@ struct code_timeline {
 #define ENTRIES_MIN (1u << 20)
 #define ENTRIES_TIMES 8
 
-static int compare_numbers(const void *left, const void *right)
-{
-	const uint64_t *a = left, *b = right;
-
-	return order_of(*a, *b);
-}
+COMPARISON(compare_numbers, uint64_t, order_of(*a, *b))
 
 static bool collect_bounds(struct code_timeline *timeline)
 {

@@ -156,12 +156,7 @@ static bool read_records(struct jitdump *dump, struct bytes *bytes)
 	return true;
 }
 
-static int compare_places(const void *left, const void *right)
-{
-	const struct placed *a = left, *b = right;
-
-	return order_of(a->range.from_ns, b->range.from_ns) ?: order_of(a->order, b->order);
-}
+COMPARISON(compare_places, struct placed, order_of(a->range.from_ns, b->range.from_ns) ?: order_of(a->order, b->order))
 
 /* No version has extended the header; trust its size field up to the end of the file. */
 static struct mmt_error *read_header(struct bytes *bytes, uint64_t *flags_ret)

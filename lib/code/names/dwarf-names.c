@@ -66,12 +66,7 @@ struct dwarf_names {
 
 /* ---- ranges ---- */
 
-static int compare_ranges(const void *left, const void *right)
-{
-	const struct code_range *a = left, *b = right;
-
-	return order_of(a->start, b->start) ?: order_of(a->value, b->value);
-}
+COMPARISON(compare_ranges, struct code_range, order_of(a->start, b->start) ?: order_of(a->value, b->value))
 
 /* Read the range after *position, which starts at 0. False: there are no more, or the budget is used up. */
 static bool next_range(struct dwarf_names *names, Dwarf_Die *die, ptrdiff_t *position, uint64_t *budget,

@@ -219,13 +219,8 @@ static bool read_fde(const struct cfi_section *section, size_t offset, struct cf
 	return true;
 }
 
-static int compare_entries(const void *left, const void *right)
-{
-	const struct cfi_index_entry *a = left, *b = right;
-
-	/* If two entries start at the same address, the first one in the section wins. */
-	return order_of(a->start, b->start) ?: order_of(b->offset, a->offset);
-}
+/* If two entries start at the same address, the first one in the section wins. */
+COMPARISON(compare_entries, struct cfi_index_entry, order_of(a->start, b->start) ?: order_of(b->offset, a->offset))
 
 /* False: out of memory. */
 static bool index_entries(struct cfi_rows *rows)

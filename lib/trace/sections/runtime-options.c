@@ -187,12 +187,8 @@ bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t
 	return !scan.out_of_memory;
 }
 
-static int compare(const void *left, const void *right)
-{
-	const struct option_value *a = left, *b = right;
-
-	return order_of(a->pid, b->pid) ?: order_of(a->began_ns, b->began_ns) ?: order_of(a->option, b->option);
-}
+COMPARISON(compare, struct option_value,
+	   order_of(a->pid, b->pid) ?: order_of(a->began_ns, b->began_ns) ?: order_of(a->option, b->option))
 
 static void code_options(struct codec *codec, void *value)
 {

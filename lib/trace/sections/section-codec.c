@@ -53,37 +53,25 @@ struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error 
 	return error;
 }
 
-struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
-				uint32_t oldest, uint32_t newest, size_t limit, size_t *room)
+struct mmt_error *section_unpack(struct bytes *packed, const char *what, size_t limit, size_t *room,
+				 struct buffer *plain_ret)
 {
 	struct decompressor *decompressor = NULL;
 	struct mmt_error *error;
 	size_t size;
 
-	*section = (struct unpacked_section){.what = what};
-	buffer_init(&section->plain, limit < *room ? limit : *room);
-	error = section_version(packed, oldest, newest, what, &section->version);
-	if (error)
-		return error;
-	bytes_u32(packed);
+	buffer_init(plain_ret, limit < *room ? limit : *room);
+	bytes_u32(packed); /* zero */
 	error = bytes_finish(packed, what) ?: decompressor_create(&decompressor);
 	if (!error) {
 		size = bytes_left(packed);
-		error = decompressor_feed(decompressor, bytes_take(packed, size), size, &section->plain);
+		error = decompressor_feed(decompressor, bytes_take(packed, size), size, plain_ret);
 	}
 	if (!error && decompressor_is_inside(decompressor))
 		error = error_create(MMT_ERROR_FORMAT, "zstd: the last frame is incomplete");
-	*room -= section->plain.size;
+	*room -= plain_ret->size;
 	decompressor_destroy(decompressor);
-	section->bytes = bytes_over(section->plain.data, error ? 0 : section->plain.size);
 	return error_context(error, "%s", what);
-}
-
-struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error *error)
-{
-	error = error ?: bytes_finish(&section->bytes, section->what);
-	buffer_deinit(&section->plain);
-	return error;
 }
 
 void codec_content(struct codec *codec, uint8_t **data, size_t *size, size_t packed_size)
@@ -156,21 +144,19 @@ struct mmt_error *section_write(const struct section_kind *kind, const void *val
 
 struct mmt_error *section_read(const struct section_kind *kind, struct bytes *bytes, size_t *room, void *value_ret)
 {
-	struct unpacked_section section = {.what = kind->what};
-	struct codec codec = {.from = &section.bytes, .plain = &section.plain};
-	struct mmt_error *error;
+	struct buffer plain = {0};
+	struct bytes content;
+	struct codec codec = {.from = &content, .plain = &plain};
+	struct mmt_error *error = section_version(bytes, kind->oldest, kind->version, kind->what, &codec.version);
 
 	memset(value_ret, 0, kind->value_bytes);
-	if (kind->limit) {
-		error = section_begin(&section, bytes, kind->what, kind->oldest, kind->version, kind->limit, room);
-	} else {
-		error = section_version(bytes, kind->oldest, kind->version, kind->what, &section.version);
-		section.bytes = *bytes;
-	}
-	codec.version = section.version;
+	if (!error && kind->limit)
+		error = section_unpack(bytes, kind->what, kind->limit, room, &plain);
+	content = kind->limit ? bytes_over(plain.data, plain.size) : *bytes;
 	if (!error)
 		kind->code(&codec, value_ret);
-	error = section_end(&section, error ? error : codec.error);
+	error = error ?: codec.error ?: bytes_finish(&content, kind->what);
+	buffer_deinit(&plain);
 	if (error)
 		kind->deinit(value_ret);
 	return error;

@@ -26,26 +26,16 @@ struct mmt_error *packing_flush(struct section_packing *packing) MMT_MUST_CHECK;
 /* Returns `error`, or one of the last frame. */
 struct mmt_error *packing_end(struct section_packing *packing, struct mmt_error *error) MMT_MUST_CHECK;
 
-/* A compressed section while it is decoded. */
-struct unpacked_section {
-	const char *what;
-	uint32_t version;
-	struct buffer plain; /* a decoder that keeps the content takes it from here */
-	struct bytes bytes;  /* the content; empty after an error */
-};
-
-/* The decompressed size is limited by `limit` and by `*room`, from which it is subtracted, so that a small file cannot
- * decompress to more than that in total. Call section_end() after an error, too. */
-struct mmt_error *section_begin(struct unpacked_section *section, struct bytes *packed, const char *what,
-				uint32_t oldest, uint32_t newest, size_t limit, size_t *room) MMT_MUST_CHECK;
-/* Returns `error`, or that of reading. Bytes behind those of this version are no error. */
-struct mmt_error *section_end(struct unpacked_section *section, struct mmt_error *error) MMT_MUST_CHECK;
+/* Decompress a section behind its version. The size is limited by `limit` and by `*room`, from which it is subtracted,
+ * so that a small file cannot decompress to more than that in total. Call buffer_deinit() after an error, too. */
+struct mmt_error *section_unpack(struct bytes *packed, const char *what, size_t limit, size_t *room,
+				 struct buffer *plain_ret) MMT_MUST_CHECK;
 
 /* The fields of a section, on their way from or to a value. Writing does not change the value. */
 struct codec {
 	struct buffer *to; /* NULL: read */
 	struct bytes *from;
-	struct buffer *plain; /* of a compressed section that is read: see struct unpacked_section */
+	struct buffer *plain; /* of a compressed section that is read: a decoder that keeps the content takes it */
 	uint32_t version;     /* of the section; the newest one is written */
 	struct mmt_error *error;
 	struct section_packing *packing; /* of a compressed section that is written */
@@ -62,7 +52,7 @@ struct section_kind {
 
 struct mmt_error *section_write(const struct section_kind *kind, const void *value,
 				struct buffer *buffer) MMT_MUST_CHECK;
-/* On error the value is deinitialised. An unknown version is MMT_ERROR_UNSUPPORTED. `room`: see section_begin();
+/* On error the value is deinitialised. An unknown version is MMT_ERROR_UNSUPPORTED. `room`: see section_unpack();
  * NULL if the section is not compressed. */
 struct mmt_error *section_read(const struct section_kind *kind, struct bytes *bytes, size_t *room,
 			       void *value_ret) MMT_MUST_CHECK;

@@ -7,10 +7,48 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/compression.h"
 #include "base/limits.h"
-#include "trace/write/writer-state.h"
+#include "base/vector.h"
 
 #define SKIPPABLE_MAGIC 0x184d2a50u /* of zstd frames that decompress to nothing */
+#define PUSH_BYTES (64u << 10)	    /* output collected before complete rounds of it are written */
+#define OUTPUT_BYTES (16u << 20)    /* a larger round is written in parts */
+
+/* PERF_ATTR_SIZE_VER7, which every perf since MMAP2 with build-ids can read; older versions refuse a longer one. */
+#define ATTRIBUTE_BYTES 128
+_Static_assert(sizeof(struct perf_event_attr) >= ATTRIBUTE_BYTES, "kernel headers too old");
+
+struct attribute {
+	struct perf_event_attr attr;
+	char *name;
+	VECTOR(uint64_t) ids;
+};
+
+struct section {
+	enum format_feature feature;
+	uint8_t *data; /* NULL if it is in the preamble, already written */
+	uint64_t offset, size;
+};
+
+struct writer {
+	struct output_file file;
+	bool has_head;
+	bool plain; /* records are not compressed */
+	VECTOR(struct attribute) attributes;
+	VECTOR(struct section) sections;
+	struct compressor *compressor;
+	struct buffer pending; /* complete records, not compressed yet */
+	size_t frame_bytes;    /* current size of a frame */
+	struct buffer scratch; /* one compressed frame */
+	struct buffer output;  /* complete records of the file, not written yet */
+	uint64_t attributes_offset, data_offset, compressed_offset;
+	uint64_t file_bytes;	      /* bytes written; always ends with a complete record */
+	uint64_t last_push_offset;    /* offset of the last write */
+	uint64_t bytes_in, bytes_out; /* of compressed records */
+	bool round_is_empty;
+	bool removed; /* another process removed the file, or the reader of the pipe exited; already reported */
+};
 
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 {
@@ -512,12 +550,7 @@ struct mmt_error *writer_start(struct writer *writer)
 	return error ? error : output_file_take_name(&writer->file);
 }
 
-static int compare_sections(const void *left, const void *right)
-{
-	const struct section *a = left, *b = right;
-
-	return order_of(a->feature, b->feature);
-}
+COMPARISON(compare_sections, struct section, order_of(a->feature, b->feature))
 
 /* The feature table, which perf expects directly behind the data, and the late sections of at most `limit` bytes. */
 static struct mmt_error *write_tail(struct writer *writer, size_t limit)

@@ -10,6 +10,10 @@
 #include "trace/format/format.h"
 #include "trace/write/output-file.h"
 
+#define RECORD_BYTES_MAX (UINT16_MAX & ~7u)
+#define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* payload of one record, with padding */
+#define FRAME_BYTES_LEAST (256u << 10)
+
 struct writer;
 
 /* "-": the records go to standard output, in perf's pipe format; mmtrace-file(5) lists what it omits. Otherwise check
@@ -64,5 +68,8 @@ struct output_file *writer_file(struct writer *writer);
 
 /* Closes; a file never started is removed. Accepts NULL. */
 void writer_destroy(struct writer *writer);
+
+/* Choose the size of the next frame, after one limited to `frame_bytes` held `size` bytes and took `compressed`. */
+size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compressed);
 
 #endif
