@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/confine.h"
-#include "trace/read/pipe-input.h"
+#include "trace/read/recording-file.h"
 #include "trace/write/output-file.h"
 
 /* Will the reader copy the recording to a temporary file? */

@@ -19,9 +19,8 @@
 #include "base/map.h"
 #include "trace/format/format.h"
 #include "trace/format/sample-layout.h"
-#include "trace/read/pipe-input.h"
 #include "trace/read/recording-file.h"
-#include "trace/sections/heap-census.h"
+#include "trace/sections/sections.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/write/writer.h"
 

@@ -34,6 +34,14 @@
 		(vector)->count = (vector)->capacity = 0;                                                              \
 	} while (0)
 
+/* Releases what the elements own, each of which `item` points to, and then the vector. */
+#define vector_deinit_each(vector, item, release)                                                                      \
+	do {                                                                                                           \
+		array_each(item, (vector)->items, (vector)->count)                                                     \
+			release;                                                                                       \
+		vector_deinit(vector);                                                                                 \
+	} while (0)
+
 /* Loop over an array, which may be NULL if it is empty; `item` points to each element. */
 #define array_each(item, items, count)                                                                                 \
 	for (__typeof__(*(items)) *item = (items), *item##_end = item ? item + (count) : item; item != item##_end;     \

@@ -11,7 +11,6 @@
 #include "capture/jit-code/jit-reader.h"
 #include "capture/memory/residency.h"
 #include "capture/procfs/proc.h"
-#include "capture/snapshot.h"
 #include "capture/targets.h"
 
 #define TICK_NS 50000000ULL /* longest delay until the recorder notices a new process or exec */

@@ -14,7 +14,6 @@
 #include "capture/jit-code/jit-reader.h"
 #include "capture/procfs/proc.h"
 #include "capture/memory/residency.h"
-#include "capture/snapshot.h"
 #include "capture/targets.h"
 #include "capture/perf/tracefs.h"
 
@@ -89,9 +88,7 @@ static void recorder_deinit(struct recorder *recorder)
 	kept_modules_deinit(&recorder->jobs.kept_modules);
 	process_residencies_deinit(&recorder->jobs.memory->start_residency);
 	process_residencies_deinit(&recorder->jobs.memory->start_shared);
-	for (size_t i = 0; i < recorder->jobs.runtimes->earlier_maps.count; i++)
-		perf_map_copy_deinit(&recorder->jobs.runtimes->earlier_maps.items[i]);
-	vector_deinit(&recorder->jobs.runtimes->earlier_maps);
+	vector_deinit_each(&recorder->jobs.runtimes->earlier_maps, item, perf_map_copy_deinit(item));
 	runtime_options_deinit(&recorder->jobs.runtimes->options);
 	jit_reader_deinit(recorder->jobs.jit_reader);
 	heap_jobs_deinit(recorder->jobs.heap);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/snapshot.h"
+/* Snapshots: reads /proc/PID/maps and writes each line into the recording, with the time of the read() that returned
+ * it. */
+#include "capture/record-loop.h"
 
 #include <errno.h>
 

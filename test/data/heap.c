@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "support/recording-builder.h"
-#include "trace/sections/heap-census.h"
+#include "trace/sections/sections.h"
 
 enum { PID = 4711, FRAGMENTED = 4712, OTHER = 4713, READINGS = 41 };
 

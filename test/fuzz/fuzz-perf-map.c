@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(&address, data + i, sizeof(address));
 		for (int j = 0; j < 2; j++, address &= 0xfff) {
-			uint32_t entry = perf_map_find(map, address, 1500 * (uint64_t)j);
+			uint32_t entry = code_timeline_find(map->timeline, address, 1500 * (uint64_t)j);
 
 			if (entry == CODE_TIMELINE_NONE)
 				continue;

@@ -16,7 +16,6 @@
 #include "base/compression.h"
 #include "support/recording-builder.h"
 #include "trace/sections/copies.h"
-#include "trace/sections/heap-census.h"
 #include "trace/sections/jit-code.h"
 #include "trace/sections/runtime-options.h"
 #include "trace/sections/sections.h"

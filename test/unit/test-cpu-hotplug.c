@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "capture/perf/cpu-hotplug.h"
+#include "capture/perf/ring-buffers.h"
 #include "capture/procfs/proc.h"
 #include "support/suite.h"
 

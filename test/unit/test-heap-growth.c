@@ -9,7 +9,7 @@
 
 #include "support/report-file.h"
 #include "support/suite.h"
-#include "trace/sections/heap-census.h"
+#include "trace/sections/sections.h"
 
 #define SECOND UINT64_C(1000000000)
 #define MEBIBYTE (UINT64_C(1) << 20)

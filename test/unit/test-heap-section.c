@@ -12,7 +12,7 @@
 #include "support/suite.h"
 #include "support/temporary.h"
 #include "trace/format/format.h"
-#include "trace/sections/heap-census.h"
+#include "trace/sections/sections.h"
 
 static struct buffer buffer;
 

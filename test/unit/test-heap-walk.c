@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "capture/heap/heap-walk.h"
 #include "support/suite.h"
-#include "trace/sections/heap-census.h"
+#include "trace/sections/sections.h"
 
 #define DATA 0x7f0000000000 /* the data of libc, with main_arena */
 #define ARENA (DATA + 0x40)

@@ -17,7 +17,7 @@ static struct perf_map *parse(const void *text, size_t size)
 
 static const char *find_name(struct perf_map *map, uint64_t address, uint64_t *start_ret)
 {
-	uint32_t number = perf_map_find(map, address, UINT64_MAX);
+	uint32_t number = code_timeline_find(map->timeline, address, UINT64_MAX);
 	struct named_code entry;
 
 	if (number == CODE_TIMELINE_NONE)
@@ -169,7 +169,7 @@ START_TEST(test_lines_are_found_by_time)
 
 	ck_assert_ptr_null(perf_map_create(text, sizeof(text) - 1, steps, 3, &map));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		uint32_t entry = perf_map_find(map, cases[i].address, cases[i].time_ns);
+		uint32_t entry = code_timeline_find(map->timeline, cases[i].address, cases[i].time_ns);
 
 		if (cases[i].name)
 			ck_assert_str_eq(perf_map_entry(map, entry).name, cases[i].name);
@@ -179,12 +179,12 @@ START_TEST(test_lines_are_found_by_time)
 	perf_map_destroy(map);
 	/* The epoch changes if and only if the answers change. */
 	ck_assert_ptr_null(perf_map_create(text, sizeof(text) - 1, steps, 3, &map));
-	epoch = perf_map_epoch(map, 0);
-	ck_assert_uint_eq(perf_map_epoch(map, 200), epoch);
-	ck_assert_uint_ne(perf_map_epoch(map, 201), epoch);
-	epoch = perf_map_epoch(map, 250);
-	ck_assert_uint_eq(perf_map_epoch(map, 400), epoch);
-	ck_assert_uint_ne(perf_map_epoch(map, 0), epoch);
+	epoch = code_timeline_epoch(map->timeline, 0);
+	ck_assert_uint_eq(code_timeline_epoch(map->timeline, 200), epoch);
+	ck_assert_uint_ne(code_timeline_epoch(map->timeline, 201), epoch);
+	epoch = code_timeline_epoch(map->timeline, 250);
+	ck_assert_uint_eq(code_timeline_epoch(map->timeline, 400), epoch);
+	ck_assert_uint_ne(code_timeline_epoch(map->timeline, 0), epoch);
 	perf_map_destroy(map);
 }
 END_TEST
@@ -212,7 +212,8 @@ START_TEST(test_random_times_match_a_model)
 		for (int time = 0; time <= LINES; time++) {
 			for (int address = 0; address < SPACE; address++) {
 				int expected = -1, first = -1;
-				uint32_t entry = perf_map_find(map, (uint64_t)address, 10 * (uint64_t)time + 1);
+				uint32_t entry =
+				    code_timeline_find(map->timeline, (uint64_t)address, 10 * (uint64_t)time + 1);
 
 				for (int i = 0; i < LINES; i++) {
 					if (address < starts[i] || address >= ends[i])
@@ -237,7 +238,7 @@ START_TEST(test_descending_steps_are_ignored)
 
 	for (int i = 0; i < 2; i++) {
 		ck_assert_ptr_null(perf_map_create(text, sizeof(text) - 1, i ? shorter : earlier, 2, &map));
-		ck_assert_str_eq(perf_map_entry(map, perf_map_find(map, 0x10, 0)).name, "b");
+		ck_assert_str_eq(perf_map_entry(map, code_timeline_find(map->timeline, 0x10, 0)).name, "b");
 		perf_map_destroy(map);
 	}
 }
@@ -253,12 +254,12 @@ START_TEST(test_a_megabyte_of_random_bytes)
 	for (size_t i = 0; i < size; i++)
 		text[i] = "0123456789abcdef x\n"[rand() % 19];
 	map = parse(text, size);
-	ck_assert_uint_eq(perf_map_dropped(map), 0);
+	ck_assert_uint_eq(map->dropped, 0);
 	perf_map_destroy(map);
 	for (size_t i = 0; i < size; i++)
 		text[i] = (char)rand();
 	map = parse(text, size);
-	ck_assert_uint_eq(perf_map_dropped(map), 0);
+	ck_assert_uint_eq(map->dropped, 0);
 	perf_map_destroy(map);
 	free(text);
 }

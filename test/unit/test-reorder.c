@@ -48,7 +48,7 @@ static uint8_t pop(void)
 	struct record_block *done = NULL;
 	struct reorder_item item;
 
-	if (!reorder_take(order, &item, 1, SIZE_MAX, &done))
+	if (!reorder_take(order, &item, &done))
 		return 0;
 	ck_assert_ptr_null(done);
 	ck_assert_uint_eq(item.size, record_bytes);
@@ -255,7 +255,7 @@ END_TEST
 START_TEST(blocks_that_few_records_keep_are_bounded)
 {
 	struct record_block *blocks = calloc(100, sizeof(*blocks)), *done = NULL;
-	struct reorder_item taken[8];
+	struct reorder_item taken;
 	size_t kept, k;
 
 	ck_assert_ptr_nonnull(blocks);
@@ -266,7 +266,7 @@ START_TEST(blocks_that_few_records_keep_are_bounded)
 		blocks[i].content.capacity = LIMIT_FRAME_BYTES;
 		ck_assert_ptr_null(reorder_push(order, &item, false));
 		push(i + 1, 'x');
-		while (reorder_take(order, taken, 8, SIZE_MAX, &done))
+		while (reorder_take(order, &taken, &done))
 			;
 		for (kept = 0, k = 0; k <= i; k++)
 			kept += blocks[k].pending ? LIMIT_FRAME_BYTES : 0;
@@ -274,7 +274,7 @@ START_TEST(blocks_that_few_records_keep_are_bounded)
 	}
 	ck_assert_ptr_nonnull(done);
 	end();
-	while (reorder_take(order, taken, 8, SIZE_MAX, &done))
+	while (reorder_take(order, &taken, &done))
 		;
 	ck_assert_uint_eq(reorder_violations(order) > 0, true);
 	for (k = 0; k < 100; k++)
@@ -287,13 +287,13 @@ END_TEST
 START_TEST(small_records_are_bounded_too)
 {
 	struct record_block *done = NULL;
-	struct reorder_item item = {.record = names, .block = &block, .size = 8}, taken[8];
+	struct reorder_item item = {.record = names, .block = &block, .size = 8}, taken;
 	size_t most = 0, failures = 0;
 
 	record_bytes = item.size;
 	for (item.time_ns = 1; item.time_ns <= 4000000; item.time_ns++) {
 		failures += reorder_push(order, &item, true) != NULL;
-		while (reorder_take(order, taken, 8, SIZE_MAX, &done))
+		while (reorder_take(order, &taken, &done))
 			;
 		if (waiting_bytes() > most)
 			most = waiting_bytes();
@@ -301,24 +301,9 @@ START_TEST(small_records_are_bounded_too)
 	ck_assert_uint_eq(failures, 0);
 	ck_assert_uint_le(most, 2 * (size_t)LIMIT_ORDER_WINDOW_BYTES);
 	end();
-	while (reorder_take(order, taken, 8, SIZE_MAX, &done))
+	while (reorder_take(order, &taken, &done))
 		;
 	ck_assert_uint_eq(reorder_violations(order), 0);
-}
-END_TEST
-
-START_TEST(a_batch_is_bounded_in_bytes)
-{
-	struct record_block *done = NULL;
-	struct reorder_item taken[4];
-
-	for (uint64_t i = 1; i <= 4; i++)
-		push(i, (uint8_t)i);
-	end();
-	ck_assert_uint_eq(reorder_take(order, taken, 4, 2 * RECORD_BYTES, &done), 2);
-	ck_assert_uint_eq(reorder_take(order, taken, 4, 1, &done), 1);
-	ck_assert_uint_eq(taken[0].time_ns, 3);
-	ck_assert_uint_eq(pop(), 4);
 }
 END_TEST
 
@@ -326,16 +311,17 @@ END_TEST
 START_TEST(blocks_are_returned_with_their_last_record)
 {
 	struct record_block other = {0}, *done = NULL;
-	struct reorder_item item = {.time_ns = 2, .record = &names[1], .block = &other}, taken[4];
+	struct reorder_item item = {.time_ns = 2, .record = &names[1], .block = &other}, taken;
 
 	push(1, 'a');
 	ck_assert_ptr_null(reorder_push(order, &item, true));
 	push(3, 'c');
 	other.left = true;
 	end();
-	ck_assert_uint_eq(reorder_take(order, taken, 1, SIZE_MAX, &done), 1);
+	ck_assert(reorder_take(order, &taken, &done));
 	ck_assert_ptr_null(done);
-	ck_assert_uint_eq(reorder_take(order, taken, 4, SIZE_MAX, &done), 2);
+	ck_assert(reorder_take(order, &taken, &done) && reorder_take(order, &taken, &done));
+	ck_assert(!reorder_take(order, &taken, &done));
 	ck_assert_ptr_eq(done, &other);
 	ck_assert_ptr_null(other.next);
 	ck_assert_uint_eq(block.pending, 0);
@@ -440,10 +426,10 @@ Suite *test_suite(void)
 	tcase_add_loop_test(cases, complete_records_of_an_unfinished_round_stay, 0, 2);
 	tcase_add_test(cases, a_quiet_round_completes_the_one_before);
 	tcase_add_loop_test(cases, without_rounds_an_early_end_returns_all, 0, 2);
-	tcase_add_tests(
-	    cases, equal_times_keep_their_order, late_records_are_counted, a_record_without_a_time_keeps_its_place,
-	    memory_is_bounded_by_the_rounds, runs_of_any_length_are_merged, rounds_of_any_number_of_runs_are_merged,
-	    without_rounds_memory_is_bounded, blocks_that_few_records_keep_are_bounded, small_records_are_bounded_too,
-	    a_batch_is_bounded_in_bytes, blocks_are_returned_with_their_last_record);
+	tcase_add_tests(cases, equal_times_keep_their_order, late_records_are_counted,
+			a_record_without_a_time_keeps_its_place, memory_is_bounded_by_the_rounds,
+			runs_of_any_length_are_merged, rounds_of_any_number_of_runs_are_merged,
+			without_rounds_memory_is_bounded, blocks_that_few_records_keep_are_bounded,
+			small_records_are_bounded_too, blocks_are_returned_with_their_last_record);
 	return suite;
 }

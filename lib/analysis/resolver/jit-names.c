@@ -125,8 +125,8 @@ static uint32_t find_in(const struct jit_name_source *source, uint64_t address, 
 	/* Independent of the jitdump's clock. */
 	if (source->knows_program && source->seen_ns < program_ns)
 		return 0;
-	entry =
-	    source->dump ? jitdump_find(source->dump, address, time_ns) : perf_map_find(source->map, address, time_ns);
+	entry = source->dump ? jitdump_find(source->dump, address, time_ns)
+			     : code_timeline_find(source->map->timeline, address, time_ns);
 	if (entry == CODE_TIMELINE_NONE)
 		return 0;
 	from_ns = code_of(source, entry).from_ns;
@@ -152,7 +152,8 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
 	uint64_t epoch = 0;
 
 	array_each(source, names->items.items, names->items.count) {
-		epoch += source->dump ? jitdump_epoch(source->dump, time_ns) : perf_map_epoch(source->map, time_ns);
+		epoch += source->dump ? jitdump_epoch(source->dump, time_ns)
+				      : code_timeline_epoch(source->map->timeline, time_ns);
 		epoch += time_ns >= source->seen_ns;
 	}
 	return epoch;
@@ -191,7 +192,7 @@ struct jit_names_state jit_names_state(const struct jit_names *names)
 		state.has_perf_map |= source->map != NULL;
 		state.has_jitdump |= source->dump != NULL;
 		if (source->map)
-			state.dropped_lines += perf_map_dropped(source->map);
+			state.dropped_lines += source->map->dropped;
 		else
 			stats = jitdump_stats(source->dump);
 		state.other_clock |= stats.other_clock;

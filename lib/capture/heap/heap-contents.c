@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/heap/heap-contents.h"
+/* Judges the chunks of a heap by their first word, and counts them. */
+#include "capture/heap/heap-walk.h"
 
 #include <ctype.h>
 
@@ -29,9 +30,7 @@ struct mmt_error *heap_contents_init(struct heap_contents *contents, const struc
 
 void heap_contents_deinit(struct heap_contents *contents)
 {
-	for (size_t i = 0; i < contents->found.count; i++)
-		free(contents->found.items[i].name);
-	vector_deinit(&contents->found);
+	vector_deinit_each(&contents->found, item, free(item->name));
 	vector_deinit(&contents->groups);
 	map_deinit(&contents->known);
 	map_deinit(&contents->places);

@@ -301,9 +301,7 @@ struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *c
 	}
 	census->elapsed_ns = clock_now_ns() - census->time_ns;
 	census->processor_ns = clock_thread_ns() - live.began_ns;
-	for (size_t i = 0; i < live.mappings.count; i++)
-		free(live.mappings.items[i].path);
-	vector_deinit(&live.mappings);
+	vector_deinit_each(&live.mappings, item, free(item->path));
 	vector_deinit(&live.resident.runs);
 	residency_close(&live.pages);
 	return error;

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/helper-process.h"
 #include "base/vector.h"
-#include "trace/sections/heap-census.h"
+#include "trace/sections/sections.h"
 
 struct recorder;
 

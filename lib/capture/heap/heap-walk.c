@@ -9,12 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/errors.h"
 #include "base/limits.h"
-#include "base/map.h"
-#include "base/vector.h"
-#include "capture/heap/heap-contents.h"
-#include "trace/sections/heap-census.h"
+#include "trace/sections/sections.h"
 
 #define WINDOW_BYTES (1u << 20)
 #define PAGE_BYTES 4096u /* the smallest page: larger ones are multiples of it */

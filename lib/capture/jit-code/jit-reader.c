@@ -28,9 +28,7 @@ static void drop_page(struct jit_reader *reader, struct jit_page *page)
 
 static void drop_pages(struct jit_reader *reader, struct jit_program *program)
 {
-	for (size_t i = 0; i < program->pages.count; i++)
-		drop_page(reader, &program->pages.items[i]);
-	vector_deinit(&program->pages);
+	vector_deinit_each(&program->pages, item, drop_page(reader, item));
 	map_deinit(&program->page_of_address);
 }
 
@@ -392,9 +390,7 @@ static void destroy_program(struct jit_reader *reader, struct jit_program *progr
 
 void jit_reader_deinit(struct jit_reader *reader)
 {
-	for (size_t i = 0; i < reader->programs.count; i++)
-		destroy_program(reader, &reader->programs.items[i]);
-	vector_deinit(&reader->programs);
+	vector_deinit_each(&reader->programs, item, destroy_program(reader, item));
 	map_deinit(&reader->program_of_pid);
 	compressor_destroy(reader->compressor);
 	buffer_deinit(&reader->scratch);

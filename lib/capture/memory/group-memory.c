@@ -224,8 +224,6 @@ void group_memories_close(struct group_memories *groups, uint64_t index)
 
 void group_memories_deinit(struct group_memories *groups)
 {
-	for (size_t i = 0; i < groups->items.count; i++)
-		group_memory_close(&groups->items.items[i]);
-	vector_deinit(&groups->items);
+	vector_deinit_each(&groups->items, item, group_memory_close(item));
 	map_deinit(&groups->known);
 }

@@ -10,7 +10,6 @@
 
 #include "base/map.h"
 #include "base/vector.h"
-#include "capture/perf/cpu-hotplug.h"
 #include "capture/perf/perf-events.h"
 #include "capture/perf/ring-buffers.h"
 

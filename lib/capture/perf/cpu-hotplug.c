@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/perf/cpu-hotplug.h"
+/* CPU hotplug: which CPUs exist, and on which of them calls are missed. */
+#include "capture/perf/ring-buffers.h"
 
 #include "base/cleanup.h"
 #include "base/limits.h"

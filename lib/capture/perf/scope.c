@@ -24,9 +24,7 @@ void scope_deinit(struct scope *scope)
 	map_deinit(&scope->begins);
 	map_deinit(&scope->ends);
 	vector_deinit(&scope->forks);
-	for (size_t i = 0; i < scope->cgroups.count; i++)
-		close(scope->cgroups.items[i]);
-	vector_deinit(&scope->cgroups);
+	vector_deinit_each(&scope->cgroups, item, close(*item));
 }
 
 bool scope_threads_are_cheap(size_t cpus, size_t events)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The process table: the recorded processes and their state. process-events.h changes it. */
+/* The process table: the recorded processes and their state. process-events.c changes it. */
 #ifndef CAPTURE_PROCESS_PROCESS_TABLE_H
 #define CAPTURE_PROCESS_PROCESS_TABLE_H
 

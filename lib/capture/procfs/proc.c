@@ -572,21 +572,11 @@ pid_t proc_namespace_pid(pid_t pid)
 	return (pid_t)strtol(last ? last : value, NULL, 10);
 }
 
-static bool read_effective_id(pid_t pid, const char *name, unsigned *id_ret)
+bool proc_effective_id(pid_t pid, const char *name, unsigned *id_ret)
 {
 	char value[STATUS_BYTES];
 
 	return read_status_field(pid, name, value) && sscanf(value, "%*u %u", id_ret) == 1;
-}
-
-bool proc_owner(pid_t pid, uid_t *owner_ret)
-{
-	return read_effective_id(pid, "Uid", owner_ret);
-}
-
-bool proc_group(pid_t pid, gid_t *group_ret)
-{
-	return read_effective_id(pid, "Gid", group_ret);
 }
 
 bool proc_catches_signal(pid_t pid, int number)

@@ -87,9 +87,8 @@ bool elf_program_header(const void *data, size_t size, size_t number, Elf64_Phdr
 
 bool proc_catches_signal(pid_t pid, int number);
 
-/* Read the effective user or group ID. */
-bool proc_owner(pid_t pid, uid_t *owner_ret);
-bool proc_group(pid_t pid, gid_t *group_ret);
+/* Reads the effective user or group ID: "Uid" or "Gid". */
+bool proc_effective_id(pid_t pid, const char *name, unsigned *id_ret);
 
 /* Returns the ID under which /proc shows the memory, the files and the program of a process: its PID, or the TID of a
  * thread that outlives the main thread. */

@@ -21,9 +21,7 @@
 void build_id_notes_deinit(struct build_id_notes *notes)
 {
 	intern_deinit(&notes->seen);
-	for (size_t i = 0; i < notes->wanted.count; i++)
-		free(notes->wanted.items[i].path);
-	vector_deinit(&notes->wanted);
+	vector_deinit_each(&notes->wanted, item, free(item->path));
 	build_ids_deinit(&notes->found);
 }
 
@@ -242,9 +240,7 @@ struct mmt_error *build_id_notes_read(struct recorder *recorder)
 
 void kept_modules_deinit(struct kept_modules *kept)
 {
-	for (size_t i = 0; i < kept->files.count; i++)
-		close_descriptor(&kept->files.items[i].fd);
-	vector_deinit(&kept->files);
+	vector_deinit_each(&kept->files, item, close_descriptor(&item->fd));
 	module_copies_deinit(&kept->index);
 	free(TAKE(kept->left_out));
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/recorder/process-events.h"
+/* The queue of process events: see recorder.h. */
+#include "capture/recorder/recorder.h"
 
 #include <sys/mman.h>
 
 #include "capture/procfs/proc.h"
-#include "capture/recorder/recorder.h"
 
 void process_events_deinit(struct process_events *events)
 {

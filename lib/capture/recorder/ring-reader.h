@@ -8,7 +8,6 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "capture/perf/attach.h"
-#include "capture/perf/cpu-hotplug.h"
 #include "capture/perf/perf-events.h"
 #include "capture/perf/ring-buffers.h"
 #include "capture/perf/scope.h"

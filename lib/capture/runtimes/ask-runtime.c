@@ -85,7 +85,7 @@ const char *target_become_user(pid_t pid, uid_t *owner_ret)
 	pid_t recorder = getppid();
 	gid_t group;
 
-	if (!proc_owner(pid, owner_ret) || !proc_group(pid, &group))
+	if (!proc_effective_id(pid, "Uid", owner_ret) || !proc_effective_id(pid, "Gid", &group))
 		return "it has exited";
 	if (*owner_ret == geteuid() && group == getegid())
 		return *owner_ret == 0 || drop_capabilities() ? NULL : "capabilities cannot be dropped";

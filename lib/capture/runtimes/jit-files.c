@@ -204,7 +204,7 @@ void perf_maps_watch(struct recorder *recorder, struct traced_process *process, 
 	process->namespace_pid = proc_namespace_pid(process->pid);
 	snprintf(process->map_name, sizeof(process->map_name), "perf-%d.map", process->namespace_pid);
 	process->started_realtime_ns = proc_start_realtime_ns(&recorder->calls, process->pid);
-	if (!proc_owner(process->pid, &process->owner))
+	if (!proc_effective_id(process->pid, "Uid", &process->owner))
 		process->owner = (uid_t)-1;
 	process->perf_map.growth.count = 0;
 	if (began_ns)
@@ -375,7 +375,7 @@ static bool know_writer(struct recorder *recorder, pid_t pid, struct writer_proc
 	const struct traced_process *process = process_table_find(&recorder->processes, pid);
 
 	writer->root = process_root_open(&recorder->calls, pid);
-	if (writer->root >= 0 && proc_owner(pid, &writer->owner)) {
+	if (writer->root >= 0 && proc_effective_id(pid, "Uid", &writer->owner)) {
 		writer->namespace_pid = proc_namespace_pid(pid);
 		writer->started_realtime_ns = proc_start_realtime_ns(&recorder->calls, pid);
 		return true;

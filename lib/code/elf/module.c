@@ -325,9 +325,7 @@ void modules_destroy(struct modules *modules)
 {
 	if (!modules)
 		return;
-	for (size_t i = 0; i < modules->items.count; i++)
-		module_destroy(modules->items.items[i]);
-	vector_deinit(&modules->items);
+	vector_deinit_each(&modules->items, item, module_destroy(*item));
 	intern_deinit(&modules->keys);
 	map_deinit(&modules->by_key);
 	names_helper_destroy(modules->helper);

@@ -9,15 +9,6 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "base/vector.h"
-
-struct perf_map {
-	VECTOR(struct timed_range) ranges; /* in file order */
-	VECTOR(size_t) name_offsets;	   /* index into `names` for each range */
-	VECTOR(char) names;
-	struct code_timeline *timeline;
-	size_t dropped; /* lines over the limit, ignored */
-};
 
 /* Read a hexadecimal number and the blanks around it; false: not a number, too large, or not followed by a blank. */
 static bool parse_number(const char **position, uint64_t *number_ret)
@@ -107,16 +98,6 @@ void perf_map_destroy(struct perf_map *map)
 	free(map);
 }
 
-uint32_t perf_map_find(struct perf_map *map, uint64_t address, uint64_t time_ns)
-{
-	return code_timeline_find(map->timeline, address, time_ns);
-}
-
-uint64_t perf_map_epoch(struct perf_map *map, uint64_t time_ns)
-{
-	return code_timeline_epoch(map->timeline, time_ns);
-}
-
 struct named_code perf_map_entry(const struct perf_map *map, uint32_t entry)
 {
 	const struct timed_range *range = &map->ranges.items[entry];
@@ -125,11 +106,6 @@ struct named_code perf_map_entry(const struct perf_map *map, uint32_t entry)
 				   .start = range->start,
 				   .size = range->end - range->start,
 				   .from_ns = range->from_ns};
-}
-
-size_t perf_map_dropped(const struct perf_map *map)
-{
-	return map->dropped;
 }
 
 /* Suffixes that .NET appends to a method to show how it was compiled. */

@@ -4,9 +4,17 @@
 #ifndef CODE_JIT_PERF_MAP_H
 #define CODE_JIT_PERF_MAP_H
 
+#include "base/vector.h"
 #include "code/jit/code-timeline.h"
 
-struct perf_map;
+struct perf_map {
+	VECTOR(struct timed_range) ranges; /* in file order */
+	VECTOR(size_t) name_offsets;	   /* index into `names` for each range */
+	VECTOR(char) names;
+	/* Of `ranges`. A line written between two looks at the file counts from the first of them on. */
+	struct code_timeline *timeline;
+	size_t dropped; /* lines over the limit, ignored */
+};
 
 /* Size of the file at a timestamp, ascending: lines beyond it were written later. */
 struct perf_map_step {
@@ -19,17 +27,8 @@ struct mmt_error *perf_map_create(const void *text, size_t size, const struct pe
 				  struct perf_map **map_ret) MMT_MUST_CHECK;
 void perf_map_destroy(struct perf_map *map);
 
-/* The entry at `address` at this time, see code_timeline_find(). A line written between two looks at the file counts
- * from the first of them on. */
-uint32_t perf_map_find(struct perf_map *map, uint64_t address, uint64_t time_ns);
-
-/* See code_timeline_epoch(). */
-uint64_t perf_map_epoch(struct perf_map *map, uint64_t time_ns);
-
+/* What code_timeline_find() has found. */
 struct named_code perf_map_entry(const struct perf_map *map, uint32_t entry);
-
-/* Number of lines over the limit, which are ignored. */
-size_t perf_map_dropped(const struct perf_map *map);
 
 /* Name for grouping and diffing: without tier suffix ("[OptimizedTier1]", "[QuickJitted]" ...) and without addresses
  * that differ from run to run (the MT comment of IL stubs). Written to `text`, truncated to `size`. */

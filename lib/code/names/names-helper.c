@@ -371,9 +371,7 @@ void names_helper_destroy(struct names_helper *helper)
 		helper_reap(&helper->processes[i]);
 	buffer_deinit(&helper->request);
 	free(helper->answer);
-	for (size_t i = 0; i < helper->silent.count; i++)
-		free(helper->silent.items[i]);
-	vector_deinit(&helper->silent);
+	vector_deinit_each(&helper->silent, item, free(*item));
 	vector_deinit(&helper->fetched);
 	vector_deinit(&helper->frames);
 	id_table_deinit(&helper->texts_by_hash);

@@ -586,9 +586,7 @@ void cfi_rows_destroy(struct cfi_rows *rows)
 {
 	if (!rows)
 		return;
-	for (size_t i = 0; i < rows->distinct.count; i++)
-		free(rows->distinct.items[i]);
-	vector_deinit(&rows->distinct);
+	vector_deinit_each(&rows->distinct, item, free(*item));
 	vector_deinit(&rows->index);
 	intern_deinit(&rows->keys);
 	free(rows);

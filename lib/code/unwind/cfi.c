@@ -130,12 +130,6 @@ static struct cfi_section find_eh_frame(Elf *elf)
 	return section;
 }
 
-/* Whether a section claims a plausible decompressed size. */
-static bool is_plausible_size(uint64_t compressed, uint64_t size)
-{
-	return size < LIMIT_CFI_SECTION_BYTES && size / LIMIT_INFLATION <= compressed;
-}
-
 static struct cfi_section find_debug_frame(Elf *elf)
 {
 	struct cfi_section section = {.is_debug_frame = true};
@@ -146,16 +140,9 @@ static struct cfi_section find_debug_frame(Elf *elf)
 	if (found && header.sh_flags & SHF_COMPRESSED) {
 		GElf_Chdr compression;
 
-		if (!gelf_getchdr(found, &compression) || !is_plausible_size(header.sh_size, compression.ch_size) ||
-		    elf_compress(found, 0, 0) < 0)
-			return section;
-	} else if (!found && (found = find_section(elf, ".zdebug_frame", &header))) {
-		struct bytes bytes = file_bytes(elf, header.sh_offset, header.sh_size);
-		uint64_t size;
-
-		bytes_skip(&bytes, strlen("ZLIB"));
-		size = __builtin_bswap64(bytes_u64(&bytes));
-		if (!bytes_ok(&bytes) || !is_plausible_size(header.sh_size, size) || elf_compress_gnu(found, 0, 0) < 0)
+		/* Does it claim a plausible decompressed size? */
+		if (!gelf_getchdr(found, &compression) || compression.ch_size >= LIMIT_CFI_SECTION_BYTES ||
+		    compression.ch_size / LIMIT_INFLATION > header.sh_size || elf_compress(found, 0, 0) < 0)
 			return section;
 	}
 	data = found ? elf_rawdata(found, NULL) : NULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "trace/read/metadata.h"
+/* Reads everything in a recording but its events. */
+#include "trace/read/reader.h"
 
 #include <mmtrace/record.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "trace/format/format.h"
+#include "trace/format/sample-layout.h"
 #include "trace/read/records.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))

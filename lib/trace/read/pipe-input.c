@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "trace/read/pipe-input.h"
+/* Converts a recording that comes through a pipe to a file: a report first needs what comes last (build-ids, perf
+ * maps), and may search for the ends of its window before it replays. The file has no name and is in TMPDIR (/var/tmp);
+ * memory is bounded. Of perf's pipe format, the records are stored first, and then each section; a file that comes
+ * through a pipe is copied. */
+#include "trace/read/recording-file.h"
 
 #include <errno.h>
 #include <fcntl.h>

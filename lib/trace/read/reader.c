@@ -12,11 +12,7 @@
 #include "base/vector.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/decode.h"
-#include "trace/read/metadata.h"
 #include "trace/read/records.h"
-
-#define ORDERED_RECORDS 4096
-#define ORDERED_BYTES (1u << 20)
 
 /* Event dedup: a thread created while mmtrace attached to its process can inherit an event from several roots. Each of
  * these fires, so one call produces several records. Of the roots that fire for one (thread, attribute, CPU), only the
@@ -123,13 +119,10 @@ struct reader {
 	struct order *order;
 	bool drained;	       /* no more records to push to the order */
 	bool paused;	       /* there are none for now */
-	bool ended;	       /* there are no events after those of `ordered` */
+	bool ended;	       /* there are no more events */
 	uint64_t names_offset; /* see reader_names_offset() */
 	uint64_t sequence;     /* of the last event */
-	struct reorder_item *ordered;	/* taken from the order */
-	size_t ordered_count, position; /* `position`: of the next one to decode */
-	struct record_block *done;	/* blocks that give no more records after these */
-	uint64_t *callchain;		/* of the last event */
+	struct record_block *done; /* blocks that give no more records after the last event */
 };
 
 /* Offset in the file of the record, or of the compressed record that holds it. */
@@ -230,7 +223,6 @@ static bool decode_item(struct reader *reader, const struct reorder_item *item, 
 		note_damage(reader,
 			    describe_damage(find_offset(item), header.type, bytes.failure, bytes.failure_offset));
 		reader->ended = true;
-		reader->position = reader->ordered_count;
 		return false;
 	}
 	event->sequence = ++reader->sequence;
@@ -241,25 +233,6 @@ static bool decode_item(struct reader *reader, const struct reorder_item *item, 
 	return true;
 }
 
-/* Take the next records from the order, or read until there are some, or until a block can be used again. */
-static COLD struct mmt_error *take_records(struct reader *reader)
-{
-	struct mmt_error *error = NULL;
-
-	records_recycle(reader->records, TAKE(reader->done));
-	reader->position = 0;
-	reader->ordered_count =
-	    reorder_take(reader->order, reader->ordered, ORDERED_RECORDS, ORDERED_BYTES, &reader->done);
-	reader->out_of_order = reorder_violations(reader->order);
-	reader->ended = !reader->ordered_count && reader->drained;
-	while (!error && !reader->ordered_count && !reader->drained && !reader->done && !reader->paused &&
-	       !reorder_has_releasable(reader->order)) {
-		error = push_record(reader);
-		record_blocks_add(&reader->done, records_retired(reader->records));
-	}
-	return error;
-}
-
 /* The code after the last event needs the memory more. */
 static void end_events(struct reader *reader)
 {
@@ -268,7 +241,6 @@ static void end_events(struct reader *reader)
 	reorder_destroy(TAKE(reader->order));
 	records_destroy(TAKE(reader->records));
 	dedup_deinit(&reader->dedup);
-	free(TAKE(reader->ordered));
 	free(TAKE(reader->decoder.callchain));
 }
 
@@ -276,12 +248,10 @@ static struct mmt_error *begin_events(struct reader *reader)
 {
 	reader->dedup = (struct dedup){0};
 	reader->drained = reader->ended = false;
-	reader->position = reader->ordered_count = 0;
 	reader->names_offset = reader->sequence = reader->out_of_order = 0;
 	reader->unfinished = (struct reorder_unfinished){0};
-	reader->ordered = malloc(ORDERED_RECORDS * sizeof(*reader->ordered));
 	reader->decoder.callchain = malloc(LIMIT_CALLCHAIN * sizeof(uint64_t));
-	if (!reader->ordered || !reader->decoder.callchain)
+	if (!reader->decoder.callchain)
 		return &error_no_memory;
 	return records_create(reader->file, &reader->records) ?: reorder_create(reader->file->size, &reader->order);
 }
@@ -390,13 +360,20 @@ struct reorder_unfinished reader_unfinished(const struct reader *reader)
 struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bool *end_ret)
 {
 	struct mmt_error *error = NULL;
+	struct reorder_item item;
 
 	*end_ret = false;
 	reader->paused = false;
+	if (reader->done)
+		records_recycle(reader->records, TAKE(reader->done));
 	while (!error && !reader->ended && !reader->paused) {
-		if (reader->position == reader->ordered_count)
-			error = take_records(reader);
-		else if (decode_item(reader, &reader->ordered[reader->position++], event_ret))
+		if (!reorder_take(reader->order, &item, &reader->done)) {
+			reader->ended = reader->drained;
+			error = reader->drained ? NULL : push_record(reader);
+			continue;
+		}
+		reader->out_of_order = reorder_violations(reader->order);
+		if (decode_item(reader, &item, event_ret))
 			return NULL;
 	}
 	if (!reader->paused)

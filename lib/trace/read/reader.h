@@ -10,7 +10,6 @@
 #include "trace/format/tracepoint.h"
 #include "trace/read/reorder.h"
 #include "trace/sections/copies.h"
-#include "trace/sections/heap-census.h"
 #include "trace/sections/jit-code.h"
 #include "trace/sections/packed-stacks.h"
 #include "trace/sections/runtime-options.h"
@@ -107,5 +106,26 @@ struct reorder_unfinished reader_unfinished(const struct reader *reader);
 
 /* Accepts NULL. */
 void reader_close(struct reader *reader);
+
+/* Everything but the events: metadata.c. */
+
+struct layouts;
+
+struct metadata {
+	struct reader_metadata values;
+	struct mmt_error *damage; /* first damage of an optional section; owned */
+};
+
+/* Zero-initialise it before; deinitialise it on error too. */
+struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file) MMT_MUST_CHECK;
+void metadata_deinit(struct metadata *metadata);
+
+/* Incremental metadata: perf maps, jitdumps and build-ids between the records, for killed recorders. */
+
+/* Adds the pieces to `values`. A piece that does not continue the previous one ends the file that it belongs to.
+ * *damage_ret: there are more pieces than a recorder writes; the rest is ignored. */
+struct mmt_error *incremental_metadata_read(const struct recording_file *file, const struct layouts *layouts,
+					    struct reader_metadata *values,
+					    struct mmt_error **damage_ret) MMT_MUST_CHECK;
 
 #endif

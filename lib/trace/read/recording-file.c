@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/limits.h"
-#include "trace/read/pipe-input.h"
 
 #define SECTION_BYTES 16 /* u64 offset, u64 size */
 #define ATTRIBUTE_BYTES_MIN PERF_ATTR_SIZE_VER0
@@ -26,9 +25,7 @@ void recording_file_close(struct recording_file *file)
 {
 	if (!file || --file->users)
 		return;
-	for (size_t i = 0; i < file->attributes.count; i++)
-		vector_deinit(&file->attributes.items[i].ids);
-	vector_deinit(&file->attributes);
+	vector_deinit_each(&file->attributes, item, vector_deinit(&item->ids));
 	if (file->fd >= 0)
 		close(file->fd);
 	free(file->path);
@@ -427,15 +424,4 @@ struct record_block *record_block_create(size_t maximum)
 	if (block)
 		buffer_init(&block->content, maximum);
 	return block;
-}
-
-void record_blocks_add(struct record_block **list, struct record_block *more)
-{
-	while (more) {
-		struct record_block *block = more;
-
-		more = block->next;
-		block->next = *list;
-		*list = block;
-	}
 }

@@ -61,6 +61,18 @@ struct mmt_error *recording_file_read(const struct recording_file *file, uint64_
 struct mmt_error *recording_file_load(const struct recording_file *file, enum format_feature feature,
 				      uint8_t **data_ret, size_t *size_ret) MMT_MUST_CHECK;
 
+/* Does the file begin with the header of perf's pipe format? */
+bool pipe_input_is_pipe_format(int fd);
+
+/* Where the unnamed files are. */
+const char *pipe_input_directory(void);
+
+/* Reads all of `input` from its current position into a file that becomes the descriptor of `file`, whose path is for
+ * messages. If it has perf's pipe format, the file is complete afterwards; else its data_end is 0. `progress` may be
+ * NULL. */
+struct mmt_error *pipe_input_keep(int input, struct recording_file *file,
+				  const struct mmt_progress *progress) MMT_MUST_CHECK;
+
 /* Blocks of memory that hold records: a part of the file, or the content of one compressed record. Code that keeps a
  * record keeps its block, so no record is copied. */
 
@@ -76,9 +88,6 @@ struct record_block {
 
 /* Returns an empty block for at most `maximum` bytes. NULL: out of memory. */
 struct record_block *record_block_create(size_t maximum);
-
-/* Adds a list of blocks, linked by `next`, to another; both may be NULL. */
-void record_blocks_add(struct record_block **list, struct record_block *more);
 
 /* Destroys a list of blocks; may be NULL. */
 void record_blocks_destroy(struct record_block *list);

@@ -88,11 +88,6 @@ uint64_t records_offset(const struct records *records)
 	return records->offset;
 }
 
-struct record_block *records_retired(struct records *records)
-{
-	return TAKE(records->retired);
-}
-
 void records_destroy(struct records *records)
 {
 	if (!records)

@@ -20,10 +20,6 @@ struct records;
 struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret) MMT_MUST_CHECK;
 void records_destroy(struct records *records);
 
-/* Takes the list of blocks whose last record was read, for records_recycle(). Without this, the next call of
- * records_next() destroys them. A block with pending records belongs to the code that made them pending. */
-struct record_block *records_retired(struct records *records);
-
 /* Takes a list of blocks without pending records, to use their memory again. */
 void records_recycle(struct records *records, struct record_block *list);
 

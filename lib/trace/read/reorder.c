@@ -248,29 +248,20 @@ struct mmt_error *reorder_end_early(struct order *order, struct reorder_unfinish
 	return NULL;
 }
 
-size_t reorder_take(struct order *order, struct reorder_item *items_ret, size_t maximum, size_t bytes,
-		    struct record_block **done)
+bool reorder_take(struct order *order, struct reorder_item *item_ret, struct record_block **done)
 {
-	size_t count = 0, taken = 0;
+	bool late;
 
-	while (order->first < order->releasable && count < maximum && taken < bytes) {
-		const struct reorder_item *item = &order->items.items[order->first++];
-		bool late = item->time_ns < order->taken_ns;
-
-		items_ret[count++] = *item;
-		taken += item->size;
-		let_go(order, item->block, done);
-		order->violations += late;
-		if (!late || order->taken_ns - item->time_ns > ORDER_JUMP_NS)
-			order->taken_ns = item->time_ns;
-	}
-	order->bytes -= taken + count * ITEM_BYTES;
-	return count;
-}
-
-bool reorder_has_releasable(const struct order *order)
-{
-	return order->first < order->releasable;
+	if (order->first == order->releasable)
+		return false;
+	*item_ret = order->items.items[order->first++];
+	late = item_ret->time_ns < order->taken_ns;
+	order->bytes -= item_ret->size + ITEM_BYTES;
+	let_go(order, item_ret->block, done);
+	order->violations += late;
+	if (!late || order->taken_ns - item_ret->time_ns > ORDER_JUMP_NS)
+		order->taken_ns = item_ret->time_ns;
+	return true;
 }
 
 uint64_t reorder_violations(const struct order *order)

@@ -60,14 +60,9 @@ struct reorder_unfinished {
 struct mmt_error *reorder_end_early(struct order *order, struct reorder_unfinished *unfinished_ret,
 				    struct record_block **done) MMT_MUST_CHECK;
 
-/* Takes the next records that may be handed out: at most `maximum`, and no more than needed to fill `bytes`. Returns
- * their number. Blocks that give no more records are added to *done: return them when these records are no longer
- * needed. */
-size_t reorder_take(struct order *order, struct reorder_item *items_ret, size_t maximum, size_t bytes,
-		    struct record_block **done);
-
-/* Whether reorder_take() would give any. */
-bool reorder_has_releasable(const struct order *order);
+/* Takes the next record that may be handed out. False: none may be. A block that gives no more records is added to
+ * *done: return it when this record is no longer needed. */
+bool reorder_take(struct order *order, struct reorder_item *item_ret, struct record_block **done);
 
 /* Number of records handed out after a younger one; after a jump of the clock, since then. */
 uint64_t reorder_violations(const struct order *order);

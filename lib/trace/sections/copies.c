@@ -13,9 +13,7 @@
 
 void module_copies_deinit(struct module_copies *copies)
 {
-	for (size_t i = 0; i < copies->images.count; i++)
-		free(copies->images.items[i].path);
-	vector_deinit(&copies->images);
+	vector_deinit_each(&copies->images, item, free(item->path));
 	copies->file = NULL;
 }
 

@@ -25,9 +25,7 @@ void jit_code_deinit(void *value)
 {
 	struct jit_code *code = value;
 
-	for (size_t i = 0; i < code->programs.count; i++)
-		vector_deinit(&code->programs.items[i].runs);
-	vector_deinit(&code->programs);
+	vector_deinit_each(&code->programs, item, vector_deinit(&item->runs));
 	buffer_deinit(&code->bytes);
 }
 

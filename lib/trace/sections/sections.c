@@ -110,9 +110,7 @@ void perf_map_copies_deinit(void *value)
 {
 	struct perf_map_copies *copies = value;
 
-	for (size_t i = 0; i < copies->maps.count; i++)
-		perf_map_copy_deinit(&copies->maps.items[i]);
-	vector_deinit(&copies->maps);
+	vector_deinit_each(&copies->maps, item, perf_map_copy_deinit(item));
 }
 
 static void code_perf_maps(struct codec *codec, void *value)
@@ -148,9 +146,7 @@ void jitdump_copies_deinit(void *value)
 {
 	struct jitdump_copies *copies = value;
 
-	for (size_t i = 0; i < copies->dumps.count; i++)
-		free(copies->dumps.items[i].data);
-	vector_deinit(&copies->dumps);
+	vector_deinit_each(&copies->dumps, item, free(item->data));
 }
 
 static void code_jitdumps(struct codec *codec, void *value)
@@ -179,9 +175,7 @@ const struct section_kind section_jitdumps = {
 
 void process_residencies_deinit(process_residencies *processes)
 {
-	for (size_t i = 0; i < processes->count; i++)
-		vector_deinit(&processes->items[i].runs);
-	vector_deinit(processes);
+	vector_deinit_each(processes, item, vector_deinit(&item->runs));
 }
 
 void recording_residency_deinit(void *value)
@@ -312,6 +306,94 @@ const struct section_kind section_huge_pages = {
     "huge page section",	2, 2, LIMIT_SECTION_BYTES, sizeof(struct recording_huge_pages), code_huge_pages,
     recording_huge_pages_deinit};
 
+#define CENSUS_BYTES 150 /* without names and groups */
+#define GROUP_BYTES 61	 /* with an empty name */
+
+void heap_census_deinit(struct mmt_heap_census *census)
+{
+	for (size_t i = 0; i < census->group_count; i++)
+		free(census->groups[i].name);
+	free(census->groups);
+	free(census->allocator_name);
+	*census = (struct mmt_heap_census){0};
+}
+
+void heap_censuses_deinit(void *value)
+{
+	struct heap_censuses *censuses = value;
+
+	vector_deinit_each(&censuses->items, item, heap_census_deinit(item));
+}
+
+/* Sums of these numbers fit into 64 bits, and into signed ones. */
+static void code_amounts(struct codec *codec, uint64_t *const amounts[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		codec_u64(codec, *amounts[i]);
+		if (*amounts[i] > LIMIT_RESIDENT_BYTES)
+			codec_fail(codec, "more bytes than a process has");
+	}
+}
+
+static void code_group(struct codec *codec, struct mmt_heap_group *group)
+{
+	uint64_t *const amounts[] = {&group->smallest_bytes, &group->largest_bytes,    &group->count,
+				     &group->bytes,	     &group->after_free_count, &group->after_free_bytes};
+
+	codec_u32(codec, group->content);
+	if (group->content > MMT_HEAP_POINTER)
+		codec_fail(codec, "unknown content of a heap");
+	code_amounts(codec, amounts, sizeof(amounts) / sizeof(*amounts));
+	if (group->smallest_bytes > group->largest_bytes || group->after_free_count > group->count)
+		codec_fail(codec, "sizes of chunks that contradict each other");
+	codec_u64(codec, group->offset);
+	codec_text(codec, &group->name);
+}
+
+static void code_censuses(struct codec *codec, void *value)
+{
+	struct heap_censuses *censuses = value;
+	uint64_t count = codec_count(codec, censuses->items.count, CENSUS_BYTES, LIMIT_HEAP_CENSUSES);
+	struct mmt_heap_census *census;
+
+	codec_each(codec, &censuses->items, count, census) {
+		uint64_t *const amounts[] = {&census->arenas,	     &census->mapped_bytes, &census->walked_bytes,
+					     &census->in_use_count,  &census->in_use_low,   &census->in_use_high,
+					     &census->free_count,    &census->free_bytes,   &census->tcache_bytes,
+					     &census->fastbin_bytes, &census->top_bytes,    &census->trimmable_bytes,
+					     &census->mmapped_count, &census->mmapped_bytes};
+		size_t groups;
+
+		codec_u32(codec, census->pid);
+		codec_u32(codec, census->when);
+		codec_u32(codec, census->allocator);
+		codec_u32(codec, census->result);
+		if (census->when > MMT_HEAP_AT_STOP || census->allocator > MMT_ALLOCATOR_OTHER ||
+		    census->result > MMT_HEAP_CHANGING)
+			codec_fail(codec, "unknown kind of a heap census");
+		codec_text(codec, &census->allocator_name);
+		codec_u64(codec, census->time_ns);
+		codec_u64(codec, census->elapsed_ns);
+		codec_u64(codec, census->processor_ns);
+		codec_u64(codec, census->stopped_at);
+		code_amounts(codec, amounts, sizeof(amounts) / sizeof(*amounts));
+		if (census->in_use_low > census->in_use_high || census->walked_bytes > census->mapped_bytes)
+			codec_fail(codec, "sizes of a heap that contradict each other");
+		groups = codec_count(codec, census->group_count, GROUP_BYTES, LIMIT_HEAP_GROUPS);
+		if (!codec->to) {
+			census->groups = calloc(groups + 1, sizeof(*census->groups));
+			census->group_count = census->groups ? groups : 0;
+			if (!census->groups)
+				codec->error = &error_no_memory;
+		}
+		for (size_t i = 0; i < groups && codec_ok(codec); i++)
+			code_group(codec, &census->groups[i]);
+	}
+}
+
+const struct section_kind section_heap = {
+    "heap section", 1, 1, LIMIT_SECTION_BYTES, sizeof(struct heap_censuses), code_censuses, heap_censuses_deinit};
+
 /* perf's table of build-ids: records {header, i32 pid, u8 id[20], u8 size, u8 zero[3], path padded to 64 bytes}. */
 
 #define MISC_SIZE_GIVEN (1u << 15) /* PERF_RECORD_MISC_BUILD_ID_SIZE */
@@ -322,9 +404,7 @@ const struct section_kind section_huge_pages = {
 
 void build_ids_deinit(struct build_ids *ids)
 {
-	for (size_t i = 0; i < ids->entries.count; i++)
-		free(ids->entries.items[i].path);
-	vector_deinit(&ids->entries);
+	vector_deinit_each(&ids->entries, item, free(item->path));
 }
 
 void build_ids_encode(const struct build_ids *ids, struct buffer *buffer)

@@ -3,6 +3,7 @@
 #ifndef TRACE_SECTIONS_SECTIONS_H
 #define TRACE_SECTIONS_SECTIONS_H
 
+#include <mmtrace/heap.h>
 #include <mmtrace/record.h>
 
 #include "base/map.h"
@@ -156,6 +157,17 @@ const struct process_residency *recording_residency_at_end(const struct recordin
 
 /* Of a process of a decoded recording; NULL: not recorded. */
 const struct process_huge_pages *recording_huge_pages_of(const struct recording_huge_pages *huge, int32_t pid);
+
+/* FEATURE_MMTRACE_HEAP: the censuses of malloc heaps, in the order of time. lib/capture/heap takes them. It also sends
+ * them from its helper process in this form. */
+struct heap_censuses {
+	VECTOR(struct mmt_heap_census) items;
+};
+
+extern const struct section_kind section_heap; /* for section_read() and section_write() */
+
+void heap_census_deinit(struct mmt_heap_census *census);
+void heap_censuses_deinit(void *value);
 
 /* FEATURE_BUILD_ID of perf: the build-id of each mapped module. */
 struct build_id_entry {

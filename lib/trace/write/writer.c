@@ -92,9 +92,7 @@ void writer_destroy(struct writer *writer)
 		vector_deinit(&writer->attributes.items[i].ids);
 	}
 	vector_deinit(&writer->attributes);
-	for (size_t i = 0; i < writer->sections.count; i++)
-		free(writer->sections.items[i].data);
-	vector_deinit(&writer->sections);
+	vector_deinit_each(&writer->sections, item, free(item->data));
 	compressor_destroy(writer->compressor);
 	buffer_deinit(&writer->pending);
 	buffer_deinit(&writer->scratch);
