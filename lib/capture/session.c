@@ -17,6 +17,8 @@
 #include "capture/targets.h"
 #include "capture/perf/tracefs.h"
 
+#define STACK_BYTES (128u << 10) /* of the recorder itself */
+
 void mmt_record_options_init(struct mmt_record_options *options)
 {
 	*options = (struct mmt_record_options){.stop_fd = -1, .mark_fd = -1, .output = "mmtrace.data"};
@@ -28,6 +30,8 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 	bool attached = options->pid_count || options->tid_count, all = options->all_cpus || options->cgroup;
 	unsigned kinds = attached + options->all_cpus + (options->cgroup != NULL) + (options->wait_name != NULL);
 	uint32_t dump_bytes = options->call_graph == MMT_CALL_GRAPH_DWARF ? options->stack_dump_bytes : 8;
+	struct rlimit stack = {.rlim_cur = RLIM_INFINITY};
+	bool low_stack = getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < STACK_BYTES;
 	const struct {
 		bool wrong;
 		const char *message;
@@ -57,6 +61,7 @@ static struct mmt_error *check_options(const struct mmt_record_options *options)
 	    {options->call_graph > MMT_CALL_GRAPH_NONE, "unknown kind of call graph"},
 	    {dump_bytes % 8 || !dump_bytes || dump_bytes > MMT_STACK_DUMP_BYTES_MAX,
 	     "the size of stack dumps must be a multiple of 8 up to 65280"},
+	    {low_stack, "the limit of the stack is too low to record: raise it with `ulimit -s`"},
 	};
 
 	if (attached && command)

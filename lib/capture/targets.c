@@ -364,10 +364,10 @@ static void note_complete(struct recorder *recorder, const struct thread_scan *s
 	recorder->summary.threads = scan->thread_count;
 	recorder->summary.missed_threads += scan->stuck_count;
 	if (scan->stuck_count)
-		recorder_message(recorder, true,
-				 "%zu threads of processes that are stuck in the kernel cannot be attached to: their "
-				 "calls are missing",
-				 scan->stuck_count);
+		recorder_message(
+		    recorder, true,
+		    "%zu threads cannot be attached to because processes do not answer: their calls are missing",
+		    scan->stuck_count);
 	thread_coverage_set_complete(&recorder->reader.attachment.coverage, scan->begin_ns);
 }
 
@@ -444,10 +444,10 @@ static struct mmt_error *attach_threads(struct recorder *recorder)
 		thread_scan_deinit(&scan);
 	}
 	if (!error && !recorder->reader.attachment.root_of_thread.count && recorder->summary.missed_threads)
-		error = error_create(MMT_ERROR_SYSTEM,
-				     "cannot attach to process %d: it is stuck in the kernel, perhaps on a file system "
-				     "that does not answer",
-				     recorder->processes.items.items[0]->pid);
+		error = error_create(
+		    MMT_ERROR_SYSTEM,
+		    "cannot attach to process %d: it does not answer, perhaps because a file system does not",
+		    recorder->processes.items.items[0]->pid);
 	if (error)
 		return error;
 	attach_close_coverage_events(&recorder->reader.attachment);

@@ -21,6 +21,10 @@ refuse() {
 }
 
 refuse 2 ": no command given"
+before=$(ulimit -S -s)
+ulimit -S -s 120
+refuse 1 " record: the limit of the stack is too low to record: raise it with \`ulimit -s\`" record true
+ulimit -S -s "$before"
 refuse 2 ": unknown command 'reprot'; did you mean 'report'?" reprot
 refuse 2 ": unknown command 'zzzzzzzz'" zzzzzzzz
 refuse 2 ": unknown command 'rec'; did you mean 'record'?" rec

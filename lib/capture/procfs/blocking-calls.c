@@ -234,10 +234,11 @@ static void abandon(struct blocking_calls *calls, uint64_t place)
 	calls->process.child = 0;
 	(void)vector_push(&calls->blocked, blocked);
 	if (place & PROCESS_BIT)
-		warn_once(calls, &calls->reported_memory,
-			  "process %d is stuck in the kernel, perhaps on a file system that does not answer: its "
-			  "mappings and resident pages cannot be read, and are missing if it stays so",
-			  (int)(uint32_t)place);
+		warn_once(
+		    calls, &calls->reported_memory,
+		    "process %d does not answer, perhaps because a file system does not: its mappings and resident "
+		    "pages cannot be read, and are missing if it stays so",
+		    (int)(uint32_t)place);
 	else
 		warn_once(calls, &calls->reported_files,
 			  "a file system of a recorded process does not answer: perf maps, jitdumps, build-ids and "

@@ -74,14 +74,20 @@ static bool read_line(const char *path, char *line, size_t size)
 	return file && fgets(line, (int)size, file);
 }
 
-/* Whether the helper is stopped, or waits for something other than a processor. */
+/* Whether every thread of the helper is stopped, or waits for something other than a processor. */
 static bool is_asleep(pid_t pid)
 {
+	CLEANUP(closedir) DIR *threads = NULL;
 	char path[64], line[256];
-	const char *name_end;
+	const struct dirent *thread;
+	const char *name_end = NULL;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	name_end = read_line(path, line, sizeof(line)) ? strrchr(line, ')') : NULL;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	threads = opendir(path);
+	while (threads && (!name_end || strncmp(name_end, ") R", 3) != 0) && (thread = readdir(threads))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stat", (int)pid, thread->d_name);
+		name_end = read_line(path, line, sizeof(line)) ? strrchr(line, ')') : name_end;
+	}
 	return name_end && strncmp(name_end, ") R", 3) != 0;
 }
 
