@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Adds up the figures of rows and parts for which mmtrace/figures.h says SUM. */
+/* What a row holds, and the sums of figures for which mmtrace/figures.h says SUM. */
 #ifndef BASE_FIGURES_H
 #define BASE_FIGURES_H
 
 #include <mmtrace/report.h>
 
 #include "base/saturating-sum.h"
+#include "base/vector.h"
 
 /* What is unknown adds nothing. */
 static inline void figure_add(uint64_t *sum, uint64_t value)
 {
 	if (value != MMT_UNKNOWN)
 		*sum = saturating_add(*sum == MMT_UNKNOWN ? 0 : *sum, value, MMT_BYTES_MAX);
+}
+
+/* The bytes that the row holds, or uses in memory that others reserved. */
+static inline uint64_t figures_held_bytes(const struct mmt_row *row)
+{
+	return larger_of(row->unfreed_bytes, row->committed_bytes + row->committed_before_bytes);
 }
 
 #define FIGURE_ADD_SUM(name) figure_add(&sum->name, of->name);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "base/errors.h"
-#include "base/saturating-sum.h"
-#include "base/vector.h"
+#include "base/figures.h"
 
 #define MINOR_SHARE 100
 #define LAST_MOMENTS_SHARE 16 /* of the window */
@@ -31,14 +30,6 @@ uint64_t mmt_report_freed_at_end(const struct mmt_report *report)
 	return unmapped;
 }
 
-/* The bytes that the row holds, or uses in memory that others reserved. */
-static uint64_t held_bytes(const struct mmt_row *row)
-{
-	uint64_t committed = row->committed_bytes + row->committed_before_bytes;
-
-	return row->unfreed_bytes > committed ? row->unfreed_bytes : committed;
-}
-
 #define KEY_CASE(name, unit, known, sum, csv, text, sorted, id, word, key, ...)                                        \
 	MMT_IF_##sorted(case MMT_SORT_##id : return key;)
 
@@ -48,7 +39,7 @@ static uint64_t sort_key(const struct mmt_row *it, enum mmt_sort sort)
 	switch (sort) {
 		MMT_ROW_FIGURES(KEY_CASE)
 	default:
-		return held_bytes(it);
+		return figures_held_bytes(it);
 	}
 }
 
@@ -135,9 +126,9 @@ struct mmt_error *selection_create(const struct mmt_report *report, const struct
 	for (size_t i = 0; options->fold && sort == MMT_SORT_MEMORY && i < report->row_count; i++)
 		memory_bytes = saturating_add(memory_bytes, report->rows[i].memory_bytes, MMT_BYTES_MAX);
 	array_each(row, report->rows, report->row_count) {
-		if (!freed_too && (!held_bytes(row) || (sort == MMT_SORT_MEMORY && row->joined_to)))
+		if (!freed_too && (!figures_held_bytes(row) || (sort == MMT_SORT_MEMORY && row->joined_to)))
 			continue;
-		if (held_bytes(row) >= options->min_bytes &&
+		if (figures_held_bytes(row) >= options->min_bytes &&
 		    !(memory_bytes && is_minor(row->verdict, row->pattern, row->memory_bytes, memory_bytes)))
 			selection.rows[selection.count++] = row;
 		else

@@ -2,6 +2,7 @@
 #include "analysis/report/diff-match.h"
 
 #include "base/cleanup.h"
+#include "base/figures.h"
 #include "base/limits.h"
 #include "base/strings.h"
 
@@ -55,11 +56,6 @@ void row_matcher_deinit(struct row_matcher *matcher)
 	}
 	identities_deinit(&matcher->identities);
 	intern_deinit(&matcher->names);
-}
-
-bool row_holds_memory(const struct mmt_row *row)
-{
-	return row->unfreed_bytes || row->committed_bytes || row->committed_before_bytes;
 }
 
 /* The name without IDs: "worker / pool" of "worker (123) / pool (124)". NULL: out of memory; the caller frees it. */
@@ -184,13 +180,13 @@ static bool find_key(struct row_matcher *matcher, unsigned side, const struct mm
 	uint64_t number;
 
 	*key_ret = KEY_NONE;
-	if (by_module && (!length || !row_holds_memory(row)))
+	if (by_module && (!length || !figures_held_bytes(row)))
 		return true;
 	if (by_module)
 		number = intern_put(&matcher->names, row->name, length);
 	else if (!number_row(matcher, side, row, &number))
 		return false;
-	*key_ret = number << 1 | (row_holds_memory(row) || number >> RANK_SHIFT);
+	*key_ret = number << 1 | (figures_held_bytes(row) || number >> RANK_SHIFT);
 	return number != INTERN_NONE;
 }
 
@@ -630,7 +626,7 @@ struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_matc
 			const uint64_t *known;
 			uint32_t numbers[2];
 
-			if (row->name || !row_holds_memory(row))
+			if (row->name || !figures_held_bytes(row))
 				continue;
 			if (!number_function(matcher, side, row, numbers))
 				return &error_no_memory;
@@ -650,7 +646,7 @@ struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_matc
 			uint64_t number;
 			size_t size;
 
-			if (matches[side][i].other || row->name || !row->frame_count || !row_holds_memory(row))
+			if (matches[side][i].other || row->name || !row->frame_count || !figures_held_bytes(row))
 				continue;
 			if (!number_row(matcher, side, row, &number)) {
 				error = &error_no_memory;

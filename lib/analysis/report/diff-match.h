@@ -47,7 +47,4 @@ bool row_matcher_function(struct row_matcher *matcher, unsigned side, const stru
 struct mmt_error *row_matcher_match(struct row_matcher *matcher,
 				    struct row_match *const matches[DIFF_SIDES]) MMT_MUST_CHECK;
 
-/* Whether the row holds memory, or uses memory that others reserved. */
-bool row_holds_memory(const struct mmt_row *row);
-
 #endif

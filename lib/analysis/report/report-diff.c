@@ -9,7 +9,7 @@
 #include "analysis/report/report-build.h"
 #include "base/cleanup.h"
 #include "base/vector.h"
-#include "base/saturating-sum.h"
+#include "base/figures.h"
 
 /* Shorter recordings have no rates: memory mapped once at the start would look like a leak. */
 #define RATED_NS 10000000000ULL
@@ -49,7 +49,8 @@ static int64_t growth(const struct mmt_diff_entry *entry)
 
 static bool is_held(const struct mmt_diff_entry *entry)
 {
-	return (entry->before && row_holds_memory(entry->before)) || (entry->after && row_holds_memory(entry->after));
+	return (entry->before && figures_held_bytes(entry->before)) ||
+	       (entry->after && figures_held_bytes(entry->after));
 }
 
 /* What a leak of the first recording grows in the time that the second one is longer. */

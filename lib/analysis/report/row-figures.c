@@ -288,18 +288,10 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 	return ok ? NULL : &error_no_memory;
 }
 
-/* The second sort key, for equal memory: unfreed bytes, or bytes used in memory that others reserved. */
-static uint64_t rank_bytes(const struct mmt_row *row)
-{
-	uint64_t committed = row->committed_bytes + row->committed_before_bytes;
-
-	return row->unfreed_bytes > committed ? row->unfreed_bytes : committed;
-}
-
 /* Row numbers, by their figures. */
 COMPARISON_WITH(compare_rows, uint32_t, struct mmt_row,
 		order_of(with[*b].memory_bytes, with[*a].memory_bytes)
-		?: order_of(rank_bytes(&with[*b]), rank_bytes(&with[*a]))
+		?: order_of(figures_held_bytes(&with[*b]), figures_held_bytes(&with[*a]))
 		?: order_of(with[*b].allocated_bytes, with[*a].allocated_bytes) ?: order_of(*a, *b))
 
 struct mmt_error *row_figures_verify(const struct mmt_row *row)
