@@ -8,15 +8,11 @@
 #include "analysis/report/verdict-rules.h"
 #include "base/cleanup.h"
 
-#define BRIEF_SHARE 16 /* a process that lived for less than 1/BRIEF_SHARE of the window is brief */
 #define BRIEF_SIBLINGS_MIN 2
 #define BRIEF_BYTES (16u << 20) /* a process this much larger than brief ones before it is worth a look */
-#define PSS_READINGS_MIN 48	/* with fewer, readings without Pss count, too: see growth-verdict.c */
 #define UNREAD_SHARE 16		/* of RSS: with as much in processes without Pss, go by RSS */
 #define GROWER_BYTES_MIN (1u << 20)
-#define GROWER_SHARE 1000	   /* of all processes together */
-#define OUTSIDE_BYTES_MIN 262144.0 /* less is noise: the processes are read one after the other */
-#define OUTSIDE_SHARE 256	   /* of the size */
+#define OUTSIDE_SHARE 256 /* of the size: less is noise, because the processes are read one after the other */
 
 /* All processes that count, in one reading. */
 struct sum {
@@ -64,7 +60,7 @@ static bool lived_briefly(const struct judgement *judgement, const struct proces
 	array_each(pid, info->targets.items, info->targets.count) {
 		is_target |= *pid == process->pid;
 	}
-	return !is_target && (ended_ns <= began_ns || ended_ns - began_ns < judgement->span_ns / BRIEF_SHARE);
+	return !is_target && (ended_ns <= began_ns || ended_ns - began_ns < judgement->span_ns / VERDICT_PARTS);
 }
 
 /* Children of one process that ended in the recording. */
@@ -206,7 +202,8 @@ static void choose_measure(struct judgement *judgement)
 	judgement->unread =
 	    judgement->memory->has_pss && end->unread >= end->resident / UNREAD_SHARE && end->unread > 0;
 	judgement->by_pss = judgement->memory->has_pss && shared && is_complete(end) && !judgement->unread;
-	judgement->complete_only = complete >= PSS_READINGS_MIN;
+	/* With fewer there is no verdict: readings without Pss count, too. */
+	judgement->complete_only = complete >= VERDICT_READINGS;
 }
 
 /*
@@ -249,7 +246,7 @@ static size_t make_series(struct judgement *judgement, double *outside_bytes)
 
 			if (before > 0)
 				note_outside(outside_bytes, now - before, gained, lost,
-					     floor > OUTSIDE_BYTES_MIN ? floor : OUTSIDE_BYTES_MIN);
+					     larger_of(floor, VERDICT_FLOOR_BYTES));
 			before = now;
 			gained = lost = 0;
 		}
@@ -303,7 +300,7 @@ static size_t make_series_of_process(struct judgement *judgement, const struct p
 /* Judge each process. One that grows decides the verdict, even if others that shrank or ended hide it in the sum. */
 static void judge_processes(struct judgement *judgement, struct mmt_growth *growth)
 {
-	double least = (double)growth->peak_bytes / GROWER_SHARE;
+	double least = (double)growth->peak_bytes * VERDICT_NEGLIGIBLE;
 
 	least = larger_of(least, GROWER_BYTES_MIN);
 	for (const struct process *process = NULL; (process = rows_next(judgement->rows, process));) {

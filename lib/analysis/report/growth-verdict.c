@@ -17,7 +17,6 @@
 #define HALF (WINDOWS / 2)
 #define QUARTER (WINDOWS / 4)
 #define GAPS_MAX QUARTER	   /* parts without a reading */
-#define READINGS_MIN (3 * WINDOWS) /* on average three in each part, so that one may be missing */
 #define BRIEF_NS 1000000000
 #define LITTLE_BYTES 65536 /* any program maps as much when it starts */
 #define HEAP_BYTES 1048576 /* likewise, by malloc */
@@ -361,7 +360,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	describe(readings, count, &growth);
 	span_ns = growth.end_ns > growth.start_ns ? growth.end_ns - growth.start_ns : 0;
 	growth.verdict = MMT_VERDICT_TOO_SHORT;
-	if (count >= READINGS_MIN && span_ns >= VERDICT_SPAN_NS && find_troughs(readings, count, &troughs)) {
+	if (count >= VERDICT_READINGS && span_ns >= VERDICT_SPAN_NS && find_troughs(readings, count, &troughs)) {
 		growth.verdict = judge(&troughs);
 		if (growth.verdict == MMT_VERDICT_PLATEAU)
 			growth.settled_ns = find_settled(readings, count, troughs.bytes[WINDOWS - 1] - troughs.level);

@@ -11,10 +11,14 @@
  * Too low: start-up is a leak. Too high: the first report says nothing. The advised time, 5 times this, follows. */
 #define VERDICT_SPAN_NS 2000000000u
 
-/* Equal parts of a recording: the lowest reading of each counts, and three in each must be there. A multiple of 4.
+/* Equal parts of a recording: the lowest reading of each counts. A process that lives for less counts as brief. It must
+ * be a multiple of 4.
  * Too low (12): the tests for trends miss leaks. Too high (20): short recordings have too few readings, and a garbage
  * collector does not run in every part. */
 #define VERDICT_PARTS 16
+
+/* Readings: on average three in each part, so that one may be missing. */
+#define VERDICT_READINGS (3 * VERDICT_PARTS)
 
 /* Mappings: fewer show no pattern in time.
  * Too low (4): a few mappings by chance are a leak. Too high (11): rare leaks need longer recordings. */
