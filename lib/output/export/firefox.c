@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/saturating-sum.h"
 #include "base/vector.h"
 #include "output/export/export-report.h"
 #include "output/json/json-document.h"
@@ -81,13 +82,6 @@ static void put_row(struct firefox *firefox, size_t place)
 	firefox->row_stacks[place] = stack;
 }
 
-static uint64_t since_start(const struct firefox *firefox, uint64_t time_ns)
-{
-	uint64_t from_ns = firefox->export->report->from_ns;
-
-	return time_ns > from_ns ? time_ns - from_ns : 0;
-}
-
 /* Arrays of one constant each. */
 static void put_constants(struct document *document, size_t count, const char *constant, const char *const *keys)
 {
@@ -114,9 +108,10 @@ static bool add_event(const struct firefox *firefox, const struct export_event *
 	const struct mmt_part *part = &report->parts[event->part];
 	uint64_t size = export_event_lifetime(report, event)->bytes;
 	int64_t bytes = size < INT64_MAX ? (int64_t)size : INT64_MAX;
+	uint64_t time_ns = subtract(export_step_ns(report, event->step), report->from_ns);
 
 	return vector_push(events,
-			   ((struct firefox_event){.time_ns = since_start(firefox, export_step_ns(report, event->step)),
+			   ((struct firefox_event){.time_ns = time_ns,
 						   .stack = firefox->row_stacks[part->row],
 						   .address = ((uint64_t)event->number + 1) * ADDRESS_UNIT,
 						   .bytes = event->is_release ? -bytes : bytes,
@@ -142,7 +137,7 @@ static bool put_events(struct firefox *firefox, size_t place)
 		ok = ok && add_event(firefox, event, &events) &&
 		     (!export_is_unfreed(report, event) || add_event(firefox, event, &samples));
 	}
-	end.time_ns = since_start(firefox, report->to_ns);
+	end.time_ns = subtract(report->to_ns, report->from_ns);
 	ok = ok && vector_push(&samples, end);
 #define PUT_EVENTS(key, list, put, member)                                                                             \
 	document_each(document, key, i, list.count)                                                                    \
@@ -210,7 +205,7 @@ static void put_thread(struct firefox *firefox, size_t place)
 		document_unsigned(document, NULL, intern_find(&firefox->strings, name, strlen(name) + 1));
 	}
 	document_each(document, "startTime", i, count)
-		document_milliseconds(document, NULL, since_start(firefox, report->marks[first + i].time_ns));
+		document_milliseconds(document, NULL, subtract(report->marks[first + i].time_ns, report->from_ns));
 	PUT_CONSTANTS(document, count, "null", "endTime");
 	PUT_CONSTANTS(document, count, "0", "phase", "category");
 	document_unsigned(document, "length", count);
@@ -254,20 +249,22 @@ static void put_meta(const struct firefox *firefox)
 /* The format stores differences. */
 static void put_track(const struct firefox *firefox, const struct export_track *track)
 {
+	const struct mmt_report *report = firefox->export->report;
 	struct document *document = firefox->document;
 	uint64_t before = 0;
 
-	if (!track->count || !firefox->export->report->process_count)
+	if (!track->count || !report->process_count)
 		return;
 	document_open_object(document, NULL);
 	document_string(document, "name", track->name);
 	document_string(document, "category", "Memory");
 	document_string(document, "description", track->description);
-	put_pid(document, "pid", firefox->export->report->processes[0].pid);
+	put_pid(document, "pid", report->processes[0].pid);
 	document_unsigned(document, "mainThreadIndex", 0);
 	document_open_object(document, "samples");
 	document_each(document, "time", i, track->count)
-		document_milliseconds(document, NULL, since_start(firefox, export_track_value(track, i, track->time)));
+		document_milliseconds(document, NULL,
+				      subtract(export_track_value(track, i, track->time), report->from_ns));
 	document_each(document, "count", i, track->count) {
 		uint64_t bytes = export_track_value(track, i, track->bytes);
 

@@ -11,6 +11,7 @@
 #include "base/errors.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "base/saturating-sum.h"
 #include "base/strings.h"
 #include "base/vector.h"
 #include "output/escape.h"
@@ -300,11 +301,6 @@ static void put_words(struct page *page, const struct mmt_report *report)
 	document_close(page->document);
 }
 
-static uint64_t since(const struct mmt_report *report, uint64_t time_ns)
-{
-	return time_ns > report->from_ns ? time_ns - report->from_ns : 0;
-}
-
 static void put_pair(struct page *page, uint64_t first, uint64_t second)
 {
 	document_unsigned(page->document, NULL, first);
@@ -325,24 +321,24 @@ static void put_series(struct page *page, const struct mmt_report *report)
 			if (report->resident_readings[i].resident_bytes > largest->resident_bytes)
 				largest = &report->resident_readings[i];
 		}
-		put_pair(page, since(report, largest->time_ns), largest->resident_bytes);
+		put_pair(page, subtract(largest->time_ns, report->from_ns), largest->resident_bytes);
 	}
 	if (every > 1)
-		put_pair(page, since(report, report->resident_readings[count - 1].time_ns),
+		put_pair(page, subtract(report->resident_readings[count - 1].time_ns, report->from_ns),
 			 report->resident_readings[count - 1].resident_bytes);
 	document_close(page->document);
 	document_open_array(page->document, "committed");
 	if (report->step_count)
 		put_pair(page, 0, 0);
 	for (size_t i = 0; i < report->step_count; i++)
-		put_pair(page, since(report, report->steps[i].to_ns), report->steps[i].committed_bytes);
+		put_pair(page, subtract(report->steps[i].to_ns, report->from_ns), report->steps[i].committed_bytes);
 	document_close(page->document);
 	document_each(page->document, "marks", i, report->mark_count) {
 		if (report->marks[i].time_ns < report->from_ns)
 			continue;
 		document_open_array(page->document, NULL);
 		document_string(page->document, NULL, escape(page, mmt_mark_describe(&report->marks[i], text)));
-		document_unsigned(page->document, NULL, since(report, report->marks[i].time_ns));
+		document_unsigned(page->document, NULL, subtract(report->marks[i].time_ns, report->from_ns));
 		document_close(page->document);
 	}
 }
@@ -431,7 +427,7 @@ static void put_recording(struct page *page, unsigned recording)
 
 	put_words(page, report);
 	put_causes(page, report);
-	document_unsigned(document, "duration", since(report, report->to_ns));
+	document_unsigned(document, "duration", subtract(report->to_ns, report->from_ns));
 	document_unsigned(document, "stepNs", page->lifetimes[recording].step_ns);
 	document_unsigned(document, "stepCount", page->lifetimes[recording].step_count);
 	put_series(page, report);
@@ -464,13 +460,14 @@ static void put_times(struct page *page, const struct page_stack *stack)
 {
 	document_each(page->document, "times", i, page->report_count) {
 		const struct mmt_row *row = stack->rows[i];
+		uint64_t from_ns = page->reports[i]->from_ns;
 
 		if (!row || !row->unfreed_count) {
 			document_null(page->document, NULL);
 			continue;
 		}
 		document_open_array(page->document, NULL);
-		put_pair(page, since(page->reports[i], row->first_ns), since(page->reports[i], row->last_ns));
+		put_pair(page, subtract(row->first_ns, from_ns), subtract(row->last_ns, from_ns));
 		document_close(page->document);
 	}
 }
