@@ -1191,6 +1191,14 @@ START_TEST(leaks_without_growth)
 	char *text;
 
 	report.growth.advised_ns = 10000000000;
+	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
+	report.processes = (const struct mmt_process[]){{.pid = 3074, .name = "p", .ended = true}};
+	report.process_count = 1;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\nTOO SHORT TO TELL: RSS 0 B so far, without a clear trend: it ended too soon to tell.\n");
+	free(text);
+	report = sample_report();
+	report.growth.advised_ns = 10000000000;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		report.causes = &cause;
 		report.cause_count = 1;

@@ -127,7 +127,10 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 			 text_change(text, mmt_growth_change(growth)), text_bytes(text, growth->floor_bytes));
 		break;
 	case MMT_VERDICT_TOO_SHORT:
-		if (growth->advised_ns)
+		/* No option records a program for longer than it lives. */
+		if (report->process_count == 1 && report->processes[0].ended && !report->windowed)
+			text_add(text, " so far, without a clear trend: it ended too soon to tell.");
+		else if (growth->advised_ns)
 			text_add(text, " so far, without a clear trend: record for at least %s.",
 				 text_duration(text, growth->advised_ns));
 		else
