@@ -145,6 +145,18 @@ START_TEST(data)
 }
 END_TEST
 
+/* More than the address space has room for, whatever the limits are. */
+START_TEST(beyond_address_space)
+{
+	struct recording_builder *builder = begin();
+
+	note(builder, PARENT, NOTE_LIMIT_ADDRESS_SPACE, MAPPED_BYTES, 0);
+	note(builder, 0, NOTE_LIMIT_MEMORY, MEBIBYTE, 0);
+	ask(builder, 1ull << 47, 0, ENOMEM);
+	expect(builder, MMT_LIMIT_NONE, 0, 0);
+}
+END_TEST
+
 /* Read-only memory is no data, and mprotect fails at a hole for another reason. */
 START_TEST(not_data)
 {
@@ -303,8 +315,8 @@ Suite *test_suite(void)
 	TCase *tests = add_tcase(suite, "limits");
 
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
-	tcase_add_tests(tests, address_space, size_of_a_later_call, limits_with_room, locked_memory, huge_pages, child,
-			other_failures);
+	tcase_add_tests(tests, address_space, size_of_a_later_call, limits_with_room, beyond_address_space, locked_memory,
+			huge_pages, child, other_failures);
 	tcase_add_loop_test(tests, mappings, 0, 2);
 	tcase_add_loop_test(tests, data, 0, 4);
 	tcase_add_loop_test(tests, not_data, 0, 2);

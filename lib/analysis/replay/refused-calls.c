@@ -10,6 +10,7 @@
 #include "trace/format/format.h"
 
 #define MEASURED_PER_CALL 1024
+#define ADDRESS_BITS 47 /* no process has more room, at least on x86-64 */
 #define MAPPINGS_NEEDED 2 /* a call may need two mappings more than it makes */
 
 /* What the call would have added to the space, by its arguments. */
@@ -113,6 +114,8 @@ struct mmt_limit refused_calls_limit(const struct replay *replay, const struct f
 		return limit;
 	if (failure->error == EAGAIN)
 		return locked ? met(MMT_LIMIT_LOCKED, locked, locked->used) : (struct mmt_limit){0};
+	if (call->grows_bytes >> ADDRESS_BITS)
+		return (struct mmt_limit){0};
 	if (call->is_data && !call->noreserve && is_exceeded(memory, 0, call->grows_bytes))
 		return met(MMT_LIMIT_MEMORY, memory, 0);
 	if (is_exceeded(space, call->size.bytes, call->grows_bytes))
