@@ -533,7 +533,7 @@ static int conclude(const struct command *command, const struct record_arguments
 
 	if (write_error) {
 		message(command, "%s", mmt_error_get_message(write_error));
-		if (!removed && !stream)
+		if (!removed && !stream && !is_followed(command)) /* which may remove it */
 			message(command, "recording stopped; %s contains what was written before", file);
 		mmt_error_destroy(write_error);
 	}
