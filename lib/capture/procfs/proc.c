@@ -447,7 +447,7 @@ bool proc_name(pid_t pid, pid_t tid, char name[PROC_NAME_BYTES])
 	snprintf(file, sizeof(file), "task/%d/comm", tid);
 	text = proc_text(pid, file);
 	if (text)
-		snprintf(name, PROC_NAME_BYTES, "%.*s", (int)strcspn(text, "\n"), text);
+		snprintf(name, PROC_NAME_BYTES, "%.*s", (int)strlen(text) - 1, text); /* it may contain line breaks */
 	return text;
 }
 

@@ -208,7 +208,7 @@ static struct mmt_error *note_oom_kill(struct recorder *recorder, const void *re
 		return NULL;
 	text = *name ? NULL : proc_text(pid, "comm");
 	if (text)
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "\n"), text);
+		snprintf(name, sizeof(name), "%.*s", (int)strlen(text) - 1, text);
 	if (process_table_find(&recorder->processes, pid) && !summary->oom_kills++) {
 		summary->oom_pid = pid;
 		memcpy(summary->oom_name, name, sizeof(name));
