@@ -25,8 +25,9 @@ enum mmt_effect { MMT_EFFECTS(MMT_EFFECT) MMT_EFFECT_KINDS };
 /* What mapped most of the memory that a call found, or most of what the options select of that. */
 struct mmt_traced_memory {
 	struct mmt_row row; /* as for struct mmt_traced_call; unfreed_bytes: of that memory; 0: it found none */
-	bool known;	    /* false: it was mapped before the recording, or by the kernel */
-	uint64_t age_ns;    /* of the oldest of it */
+	bool known;	    /* false: it was mapped before the recording, or by the kernel, or it is inherited */
+	bool inherited;	    /* the process has it from its parent, which forked it during the recording */
+	uint64_t age_ns;    /* of the oldest of it; inherited: since the fork */
 };
 
 /* Borrowed: valid until the callback returns. */
@@ -53,7 +54,7 @@ struct mmt_trace_options {
 	 */
 	struct mmt_report_options report;
 	const char *const *calls; /* shell patterns of names */
-	size_t call_count;	  /* 0: all calls */
+	size_t call_count;	  /* 0: all calls; each must match a call that can be recorded */
 	uint64_t min_bytes;	  /* that a call changes, or was refused */
 	bool failed_only;
 	void (*call)(void *context, const struct mmt_traced_call *call);

@@ -16,7 +16,7 @@
 struct held {
 	uint32_t stack, kind, account;
 	uint64_t bytes, oldest_ns;
-	bool known, moves; /* moves: not freed by the call, which moves it */
+	bool known, inherited, moves; /* moves: not freed by the call, which moves it */
 };
 
 struct trace {
@@ -34,12 +34,25 @@ struct trace {
 static struct held describe_held(const struct replay *replay, const struct space_interval *interval, uint64_t bytes)
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+	const struct thread *thread = replay->threads.items[replay->applying_thread];
+	const struct process *process =
+	    processes_space_owner(replay->processes, processes_at(replay->processes, thread->process));
+	bool inherited = interval->allocation == ALLOCATION_BEFORE && process->started_ns &&
+			 process->forked_from != process->index;
 
 	if (!allocation || allocation->found)
-		return (struct held){replay->no_stack, replay_calls_kind(replay, interval), LEDGER_NO_ACCOUNT, bytes,
-				      replay->first_ns, false, false};
-	return (struct held){allocation->stack,	  allocation->kind, allocation->account, bytes,
-			      allocation->time_ns, true,	     false};
+		return (struct held){.stack = replay->no_stack,
+				      .kind = replay_calls_kind(replay, interval),
+				      .account = LEDGER_NO_ACCOUNT,
+				      .bytes = bytes,
+				      .oldest_ns = inherited ? process->started_ns : replay->first_ns,
+				      .inherited = inherited};
+	return (struct held){.stack = allocation->stack,
+			      .kind = allocation->kind,
+			      .account = allocation->account,
+			      .bytes = bytes,
+			      .oldest_ns = allocation->time_ns,
+			      .known = true};
 }
 
 static void add_found(struct trace *trace, const struct space_interval *interval, uint64_t bytes, bool moves)
@@ -90,7 +103,7 @@ static void add_unchanged(struct trace *trace, const struct space *space, enum m
 		add_found(trace, interval, part, effect == MMT_EFFECT_MOVED);
 		*bytes += part;
 	}
-	if (!*bytes)
+	if (!*bytes && !trace->call.error)
 		*bytes = size;
 }
 
@@ -99,6 +112,9 @@ static void find_unchanged(struct trace *trace, const struct space *space, const
 	const struct call_description *description = call_describe(event->call.call);
 	const uint64_t *arguments = event->call.arguments;
 
+	/* With ENOMEM, madvise() met a hole, around which it took the advice. */
+	if (trace->call.error && !description->advice)
+		return;
 	/* The kernel chose a free address: the record of a neighbour has described it, too. */
 	if (!call_reads_first_argument(event->call.call, arguments))
 		trace->call.bytes[MMT_EFFECT_FREED] = trace->found.count = 0;
@@ -175,14 +191,15 @@ static struct mmt_error *describe(struct trace *trace, const struct process *pro
 	if (call_has_failed(event->call.call, event->call.arguments, event->call.result)) {
 		call->error = replay->failure.error;
 		call->limit = refused_calls_limit(replay, &replay->failure, 0);
-	} else {
-		find_unchanged(trace, process->space, event);
 	}
+	find_unchanged(trace, process->space, event);
 	error = describe_row(trace, &trace->mapped, replay->applying_stack, &call->stack);
 	if (!error && (trace->mapped.bytes || !trace->found.count))
 		trace->selected = selects(trace, &call->stack, 0);
 	array_each(held, trace->found.items, trace->found.count) {
-		struct mmt_traced_memory memory = {.known = held->known, .age_ns = event->time_ns - held->oldest_ns};
+		struct mmt_traced_memory memory = {.known = held->known,
+						   .inherited = held->inherited,
+						   .age_ns = event->time_ns - held->oldest_ns};
 		bool aside = call->bytes[MMT_EFFECT_MOVED] && !held->moves;
 		struct mmt_traced_memory *most = aside ? &call->freed : &call->owner;
 		bool selected;
@@ -240,6 +257,15 @@ struct mmt_error *mmt_trace(const struct mmt_trace_options *options, struct mmt_
 	struct replay *replay = &trace.replay;
 	struct mmt_error *error;
 
+	for (size_t i = 0; i < options->call_count; i++) {
+		unsigned kind = 0;
+
+		while (kind < CALL_KINDS && !filters_match(options->calls[i], call_describe(kind)->name))
+			kind++;
+		if (kind == CALL_KINDS)
+			return error_create(MMT_ERROR_INVALID, "'%s' is the name of no recorded call",
+					    options->calls[i]);
+	}
 	trace.report.by = trace.report.then_by = MMT_BY_STACK;
 	trace.report.min_age_ns = trace.report.lifetime_steps = 0;
 	error = rows_init(&trace.rows, &trace.report, &trace.arena) ?: replay_init(replay, &passes);
@@ -250,6 +276,8 @@ struct mmt_error *mmt_trace(const struct mmt_trace_options *options, struct mmt_
 				       : replay_run(replay);
 		*summary_ret = (struct mmt_trace_summary){replay->lost_events, replay->metadata->incomplete,
 							  !replay->has_survivors};
+		if (!error && report->pids && !rows_next(&trace.rows, NULL))
+			error = error_create(MMT_ERROR_INVALID, "%s: contains none of these processes", report->input);
 		if (!error && reader_damage(replay->reader))
 			error = error_create(MMT_ERROR_FORMAT, "%s: %s", report->input, reader_damage(replay->reader));
 		replay_deinit(replay);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/stage.h"
@@ -46,10 +47,21 @@ VISIBLE void change(void)
 	char *area = map(8 * MIB, PROT_NONE, MAP_NORESERVE), *block = map(MIB, PROT_READ | PROT_WRITE, 0);
 	char *first = place(area, MIB), *second = place(area + 2 * MIB, 2 * MIB);
 	const int fixed = MREMAP_MAYMOVE | MREMAP_FIXED;
+	pid_t child;
 
 	stage_need(mremap(block, MIB, MIB, fixed, second), "mremap");
 	stage_need(mremap(first, MIB, MIB, fixed | MREMAP_DONTUNMAP, area + 6 * MIB), "mremap");
 	stage_need(mmap(first, MIB / 2, PROT_READ, ANONYMOUS | MAP_FIXED, -1, 0), "mmap");
+	stage_need_call(munmap(first + 4096, 4096), "munmap");
+	if (madvise(first, 4 * 4096, MADV_DONTNEED) == 0)
+		stage_need_call(-1, "a call that must fail");
+	(void)madvise(first, 4096, 102); /* MADV_GUARD_INSTALL, since Linux 6.13 */
+	child = fork();
+	if (child == 0) {
+		stage_need_call(munmap(first, 4096), "munmap");
+		_exit(0);
+	}
+	stage_need_call(waitpid(child, NULL, 0), "waitpid");
 	stage_need_call(munmap(area, 8 * MIB), "munmap");
 }
 
@@ -58,7 +70,7 @@ int main(int argc, char **argv)
 	struct stage stage = stage_open(argc, argv);
 
 	if (stage.operand_count)
-		prctl(PR_SET_NAME, "a\x1b[31m\xff");
+		prctl(PR_SET_NAME, "a\x1b[31m\n\xff");
 	stage_begin(&stage);
 	work();
 	if (stage.operand_count)

@@ -14,6 +14,10 @@
 #define MADV_DONTNEED_LOCKED 24
 #endif
 
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
 #define HUGE_PAGE_SHIFT_DEFAULT 21
 #define HUGE_PAGE_SHIFT_POSITION 26
 #define HUGE_PAGE_SHIFT_MASK 0x3f
@@ -344,7 +348,7 @@ static void change_dontfork(void *context, struct space_interval *interval)
 bool space_advice_gives_back(uint32_t advice)
 {
 	return advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED || advice == MADV_FREE ||
-	       advice == MADV_REMOVE || advice == MADV_PAGEOUT;
+	       advice == MADV_REMOVE || advice == MADV_PAGEOUT || advice == MADV_GUARD_INSTALL;
 }
 
 /* With a hole in the range the call fails with ENOMEM, after it has processed all mappings in the range. */

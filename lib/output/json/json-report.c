@@ -558,6 +558,7 @@ static void put_memory(struct document *document, const char *name, const struct
 	document_open_object(document, name);
 	document_unsigned(document, "bytes", memory->row.unfreed_bytes);
 	document_bool(document, "known", memory->known);
+	document_bool(document, "inherited", memory->inherited);
 	document_unsigned(document, "age_ns", memory->age_ns);
 	put_call_stack(document, &memory->row, stacks);
 	document_close(document);

@@ -134,6 +134,8 @@ static void add_owner(struct text *text, const struct mmt_traced_memory *owner, 
 		add_origin(text, " of ", &owner->row);
 	if (owner->known)
 		text_add(text, " after %s", text_duration(text, owner->age_ns));
+	else if (owner->inherited)
+		text_add(text, " inherited by fork %s before", text_duration(text, owner->age_ns));
 	else
 		text_add(text, " mapped before");
 }
