@@ -80,6 +80,7 @@ grep -qE ' frees [78].[0-9]+ MiB, [0-9.]+ [KM]iB of place ' selected || fail "no
 select_calls 1 --call munmap --min-bytes 7M --ignore function=work
 
 # A running process, whose name is escaped. It ends: that is said, and is no failure.
+rm lines
 start_workload traced stop
 "$MMTRACE" trace -p "$pid" >lines 2>errors &
 trace=$!
