@@ -61,7 +61,8 @@ static void add_found(struct trace *trace, const struct space_interval *interval
 
 	held.moves = moves;
 	array_each(other, trace->found.items, trace->found.count) {
-		if (other->stack != held.stack || other->known != held.known || other->moves != moves)
+		if (other->stack != held.stack || other->known != held.known || other->inherited != held.inherited ||
+		    other->moves != moves)
 			continue;
 		other->bytes += bytes;
 		other->oldest_ns = held.oldest_ns < other->oldest_ns ? held.oldest_ns : other->oldest_ns;
