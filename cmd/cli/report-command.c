@@ -109,13 +109,16 @@ struct mmt_error *report_create(struct mmt_report_options *options, struct mmt_r
 	return error;
 }
 
-uint64_t report_freed_ns(const struct mmt_report *report)
+bool report_is_repeatable(const struct mmt_report *report)
 {
 	struct stat status;
 
-	return mmt_report_freed_at_end(report) && !stat(report->input, &status) && S_ISREG(status.st_mode)
-		   ? report->end_ns - report->peak_ns
-		   : 0;
+	return !stat(report->input, &status) && S_ISREG(status.st_mode);
+}
+
+uint64_t report_freed_ns(const struct mmt_report *report)
+{
+	return mmt_report_freed_at_end(report) && report_is_repeatable(report) ? report->end_ns - report->peak_ns : 0;
 }
 
 struct mmt_error *report_create_earlier(struct mmt_report_options *options, const struct mmt_report *ended,

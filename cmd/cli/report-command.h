@@ -86,8 +86,10 @@ struct freed_at_end {
 	uint64_t last_ns;
 };
 
-/* When the processes began to free what had grown, before the end; 0: they did not, or the recording is not a regular
- * file, so that it cannot be read again to show the moment before. */
+/* Whether the recording is a regular file, which can be read again to show an earlier moment. */
+bool report_is_repeatable(const struct mmt_report *report);
+
+/* When the processes began to free what had grown, before the end; 0: they did not, or that cannot be shown. */
 uint64_t report_freed_ns(const struct mmt_report *report);
 
 /* Of the moment `last_ns` before the end of the report `ended`, which has the same options otherwise. */

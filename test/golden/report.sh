@@ -23,5 +23,14 @@ for_each_golden compare
 	echo "FAILED: a recording from a pipe: $(head -3 "$directory/piped")" >&2
 	failed=1
 }
+# In a diff, the other recording is of its end, too.
+for inputs in "- $SOURCE/test/data/freed.data" "$SOURCE/test/data/freed.data -"; do
+	# shellcheck disable=SC2086 # words
+	cat "$SOURCE/test/data/freed.data" | "$MMTRACE" diff --no-pager --fail-above 1M $inputs >"$directory/piped" 2>&1 &&
+		grep -q '^No stack changed\.$' "$directory/piped" && ! grep -q '^As of ' "$directory/piped" || {
+		echo "FAILED: diff $inputs of a pipe: $(head -5 "$directory/piped")" >&2
+		failed=1
+	}
+done
 [ ! -e "$XDG_CACHE_HOME" ] || failed=1 # reports keep nothing
 exit $failed
