@@ -438,7 +438,6 @@ END_TEST
 		.unfreed_count = (bytes) / 4096, .resident_bytes = MMT_UNKNOWN, .origin = at                           \
 	}
 
-/* Code that moved, in a renamed file, inlined or not, or cloned by the compiler, is the same code. */
 /* A leak grows with time; what another program does before it ends does not. */
 START_TEST(durations_are_no_growth)
 {
@@ -482,6 +481,7 @@ START_TEST(durations_are_no_growth)
 }
 END_TEST
 
+/* Code that moved, in a renamed file, inlined or not, or cloned by the compiler, is the same code. */
 START_TEST(names_identify_a_stack)
 {
 	STACK(old, NAMED("leak", .source_file = "a.c", .source_line = 5), NAMED("main"));

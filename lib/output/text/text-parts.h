@@ -96,9 +96,9 @@ void text_put_shares(struct text *text, const struct mmt_report *report);
 /* By how much the processes that ended had grown. */
 void text_put_growth_of_ended(struct text *text, const struct mmt_report *report);
 
-/* Processes, duration and resident sizes; the verdict. */
 /* How a command of mmtrace failed. Ctrl-C and SIGTERM are no failures, and an OOM kill has its own line. */
 void text_command_end(struct text *text, const struct mmt_report *report, const char *before, bool oom_killed);
+/* Processes, duration and resident sizes; the verdict. */
 void text_verdict(struct text *text, const struct mmt_report *report);
 /* Where the growth is: above the causes if these do not show it, and otherwise below. */
 void text_growth_above(struct text *text, const struct mmt_report *report);
