@@ -2,6 +2,7 @@
 #include <check.h>
 #include <jansson.h>
 #include <mmtrace/output.h>
+#include <mmtrace/trace.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -287,6 +288,30 @@ START_TEST(diff_fields)
 }
 END_TEST
 
+/* A hostile recording can have any number. */
+START_TEST(error_without_a_name)
+{
+	static const struct {
+		int error;
+		const char *words;
+	} cases[] = {{12, "ENOMEM"}, {4000, "error 4000"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct mmt_traced_call call = {.name = "mmap", .error = cases[i].error};
+		char *text = NULL;
+		size_t size = 0;
+		FILE *stream = open_memstream(&text, &size);
+		json_t *root;
+
+		ck_assert_ptr_null(mmt_traced_call_write_json(&call, false, stream));
+		ck_assert_int_eq(fclose(stream), 0);
+		root = load(text);
+		ck_assert_str_eq(string(root, "error"), cases[i].words);
+		json_decref(root);
+	}
+}
+END_TEST
+
 /* DEL too: the text of the document affects no terminal. */
 START_TEST(no_control_character_in_the_text)
 {
@@ -313,6 +338,6 @@ Suite *test_suite(void)
 	TCase *cases = add_tcase(suite, "json");
 
 	tcase_add_tests(cases, report_fields, figures_of_the_table, fields_of_commits_and_threads, invalid_utf8,
-			output_is_ascii, limited_rows, diff_fields, no_control_character_in_the_text);
+			output_is_ascii, limited_rows, diff_fields, error_without_a_name, no_control_character_in_the_text);
 	return suite;
 }

@@ -568,9 +568,11 @@ struct mmt_error *mmt_traced_call_write_json(const struct mmt_traced_call *it, b
 {
 	struct document *document;
 	struct mmt_error *error = document_create(stream, DOCUMENT_COMPACT, &document);
+	char number[32]; /* of an error without a name */
 
 	if (error)
 		return error;
+	snprintf(number, sizeof(number), "error %d", it->error);
 	PUT_MEMBER(time_ns)
 	put_unsigned(document, "realtime_ns", it->realtime_ns, it->realtime_ns);
 	document_signed(document, "pid", it->thread.pid);
@@ -580,7 +582,7 @@ struct mmt_error *mmt_traced_call_write_json(const struct mmt_traced_call *it, b
 	document_each(document, "arguments", i, it->argument_count)
 		document_address(document, NULL, it->arguments[i]);
 	document_address(document, "result", (uint64_t)it->result);
-	document_string(document, "error", it->error ? strerrorname_np(it->error) : NULL);
+	document_string(document, "error", it->error ? strerrorname_np(it->error) ?: number : NULL);
 	document_string(document, "limit", mmt_limit_name(it->limit.kind));
 #define PUT_EFFECT(kind, name, verb) document_unsigned(document, #name, it->bytes[MMT_EFFECT_##kind]);
 	MMT_EFFECTS(PUT_EFFECT)
