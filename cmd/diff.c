@@ -38,14 +38,6 @@ static double growth_in_use(const struct mmt_growth *growth, bool by_pss)
 	       (by_pss ? (double)growth->outside_bytes : 0);
 }
 
-/* What the first grew per minute comes to this in the time that the second recording is longer. */
-static double expected_growth(const struct mmt_diff *diff)
-{
-	int64_t rate = diff->before->growth.bytes_per_minute;
-
-	return diff->rated && rate > 0 ? (double)rate * (double)diff->longer_ns / 60e9 : 0;
-}
-
 /* How much more memory was in use in the second recording than in the first or, of one process, since the end of the
  * first; beyond noise. By Pss only if both recordings have it. 0 if RSS is unknown in either recording. */
 static uint64_t sum_resident_growth(const struct mmt_diff *diff)
@@ -54,7 +46,7 @@ static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 	uint64_t floor = before->floor_bytes > after->floor_bytes ? before->floor_bytes : after->floor_bytes;
 	uint64_t noise = floor > RESIDENT_NOISE_BYTES ? floor : RESIDENT_NOISE_BYTES;
 	bool by_pss = before->by_pss && after->by_pss;
-	double expected = expected_growth(diff);
+	double expected = (double)diff->left_out_resident_bytes;
 	double growth = diff->relation == MMT_DIFF_SAME_PROCESS
 			    ? end_in_use(after, by_pss) - end_in_use(before, by_pss)
 			    : growth_in_use(after, by_pss) - growth_in_use(before, by_pss) - expected;
@@ -131,7 +123,11 @@ static int check_growth(const struct command *command, const struct diff_setting
 		return EXIT_OK;
 	sound = is_sound(command, settings->ended[0]);
 	sound &= is_sound(command, settings->ended[1]);
-	if (!sound)
+	if (sound && diff->incomparable)
+		message(command, "--fail-above: cannot decide: the %s recording is %s",
+			diff->rated || diff->longer_ns < 0 ? "second" : "first",
+			diff->rated ? "more than three times as long as the first" : "too short to compare");
+	if (!sound || diff->incomparable)
 		return EXIT_UNUSABLE;
 	exceeded = is_exceeded(command, stacks ? "functions that grew hold" : "rows that grew hold", diff->growth_bytes,
 			       settings->fail_above);

@@ -58,8 +58,27 @@ expect_status() {
 	status=$?
 	[ $status = "$expected" ] || fail "status $status instead of $expected: $* $(cat "$directory/status.log")"
 }
+# How long commands take that end by themselves does not matter.
+command_case leak-several 10 8 6 0
+mv "$recording" "$directory/before.data"
+command_case leak-several 30 3 0 7
+mv "$recording" "$directory/after.data"
 # New and grown stacks together hold 27 more blocks.
 expect_status 1 "$MMTRACE" diff --fail-above $((27 * block - 1)) before.data after.data
 expect_status 0 "$MMTRACE" diff --fail-above $((27 * block)) before.data after.data
 expect_status 0 "$MMTRACE" diff --fail-above 0 before.data before.data
 expect_status 1 "$MMTRACE" diff --fail-above 0 --json before.data after.data
+
+# Sizes grow with time: two processes that run on, and one of them recorded for much longer.
+for name in short long; do
+	sleep 1000 &
+	processes+=($!)
+	"$MMTRACE" record -q -p $! --duration "${milliseconds:-200}ms" -o $name.data || fail "record ended with status $?"
+	milliseconds=$(("$("$MMTRACE" report --json $name.data | jq '.end_ns - .start_ns')" / 500000))
+done
+expect_status 2 "$MMTRACE" diff --fail-above 1G short.data long.data
+grep -q 'cannot decide: the first recording is too short to compare$' status.log || fail "no reason: $(cat status.log)"
+expect_status 2 "$MMTRACE" diff --json --fail-above 1G long.data short.data
+grep -q 'cannot decide: the second recording is too short to compare$' status.log || fail "no reason: $(cat status.log)"
+grep -q '^The second recording is too short to compare' <("$MMTRACE" diff --no-pager long.data short.data) || fail "the text gives no reason"
+expect_json '.incomparable' <("$MMTRACE" diff --json long.data short.data)

@@ -448,12 +448,22 @@ START_TEST(durations_are_no_growth)
 		bool ended;
 		enum mmt_row_verdict verdict;
 		int64_t change;
+		bool incomparable;
 	} cases[] = {
-	    {40, 4096000, false, MMT_ROW_LEAK, 0},	     {40, 4200000, false, MMT_ROW_LEAK, 0},
-	    {40, 8192000, false, MMT_ROW_LEAK, 4096000},     {40, 2048000, false, MMT_ROW_LEAK, -2048000},
-	    {40, 4096000, true, MMT_ROW_LEAK, 2048000},      {40, 4096000, false, MMT_ROW_UNKNOWN, 2048000},
-	    {21, 2150400, false, MMT_ROW_LEAK, 102400},      {11, 1126400, false, MMT_ROW_LEAK, 0},
-	    {11, 2048000, false, MMT_ROW_LEAK, 921600},      {9, 921600, false, MMT_ROW_LEAK, -1126400},
+	    {40, 4096000, false, MMT_ROW_LEAK, 0, false},
+	    {40, 4200000, false, MMT_ROW_LEAK, 0, false},
+	    {40, 8192000, false, MMT_ROW_LEAK, 4096000, false},
+	    {40, 2048000, false, MMT_ROW_LEAK, -2048000, false},
+	    {40, 4096000, true, MMT_ROW_LEAK, 2048000, false},
+	    {40, 4096000, false, MMT_ROW_UNKNOWN, 2048000, false},
+	    {21, 2150400, false, MMT_ROW_LEAK, 102400, false},
+	    {11, 1126400, false, MMT_ROW_LEAK, 0, false},
+	    {11, 2048000, false, MMT_ROW_LEAK, 921600, false},
+	    {9, 921600, false, MMT_ROW_LEAK, -1126400, true},
+	    {9, 921600, true, MMT_ROW_LEAK, -1126400, false},
+	    {60, 6144000, false, MMT_ROW_LEAK, 0, false},
+	    {70, 7168000, false, MMT_ROW_LEAK, 0, true},
+	    {70, 7168000, true, MMT_ROW_LEAK, 5120000, false},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -474,8 +484,51 @@ START_TEST(durations_are_no_growth)
 		before.process_count = after.process_count = 1;
 		diff = make_diff(&before, &after);
 		ck_assert_int_eq(diff->bytes, cases[i].change);
+		ck_assert_int_eq(diff->left_out_bytes, (int64_t)cases[i].bytes - 2048000 - cases[i].change);
+		ck_assert_int_eq(diff->incomparable, cases[i].incomparable);
 		ck_assert_uint_eq(diff->growth_bytes, cases[i].change > 0 ? (uint64_t)cases[i].change : 0);
 		ck_assert_uint_eq(diff->entry_count, cases[i].change ? 1 : 0);
+		mmt_diff_destroy(diff);
+	}
+}
+END_TEST
+
+/* RSS that did not keep growing is not expected to, and figures of a hostile recording stop at the ends of their range. */
+START_TEST(growth_in_the_longer_time)
+{
+	static const struct mmt_process running = {.pid = 1, .name = "program"};
+	static const struct {
+		uint64_t end_ns, bytes;
+		enum mmt_verdict verdict;
+		int64_t bytes_per_minute, left_out_resident_bytes, change;
+	} cases[] = {
+	    {40000000000, 2, MMT_VERDICT_GROWING, 3 << 20, 1 << 20, 0},
+	    {40000000000, 2, MMT_VERDICT_TOO_SHORT, 3 << 20, 0, 0},
+	    {40000000000, 2, MMT_VERDICT_PLATEAU, 3 << 20, 0, 0},
+	    {40000000000, 2, MMT_VERDICT_GROWING, MMT_RATE_UNKNOWN, 0, 0},
+	    {UINT64_MAX, UINT64_MAX / 2, MMT_VERDICT_GROWING, INT64_MAX, INT64_MAX, -INT64_MAX},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct mmt_row before_rows[] = {ROW(1, leak_before, cases[i].bytes)};
+		struct mmt_row after_rows[] = {ROW(1, leak_after, 0)};
+		struct mmt_report before = REPORT(before_rows, 20), after = REPORT(after_rows, 40);
+		struct mmt_diff *diff;
+
+		for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
+			before_rows[0].trend[point] = point * (cases[i].bytes / MMT_TREND_POINTS);
+		before_rows[0].verdict = MMT_ROW_LEAK;
+		before.to_ns = 20000000000;
+		after.end_ns = cases[i].end_ns;
+		before.growth.verdict = cases[i].verdict;
+		before.growth.bytes_per_minute = cases[i].bytes_per_minute;
+		before.processes = after.processes = &running;
+		before.process_count = after.process_count = 1;
+		diff = make_diff(&before, &after);
+		ck_assert_int_gt(diff->longer_ns, 0);
+		ck_assert_int_eq(diff->left_out_resident_bytes, cases[i].left_out_resident_bytes);
+		if (cases[i].change)
+			ck_assert_int_le(diff->bytes, cases[i].change);
 		mmt_diff_destroy(diff);
 	}
 }
@@ -804,7 +857,7 @@ Suite *test_suite(void)
 			leaks_of_a_report_are_leaks_of_a_diff, every_kind_of_change, lost_calls_match_lost_calls,
 			commits_count_without_mappings, shrunk_comes_last, unnamed_code_is_matched_by_rank,
 			recordings_of_one_process_are_recognized, processes_of_one_name_pair_by_start, many_processes,
-			short_recordings_have_no_rates, durations_are_no_growth, names_identify_a_stack, names_of_jit_code_can_contain_lines,
+			short_recordings_have_no_rates, durations_are_no_growth, growth_in_the_longer_time, names_identify_a_stack, names_of_jit_code_can_contain_lines,
 			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
 			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_rows,
 			many_similar_stacks, hostile_stacks);

@@ -13,6 +13,8 @@
 
 /* Shorter recordings have no rates: memory mapped once at the start would look like a leak. */
 #define RATED_NS 10000000000ULL
+#define MINUTE_NS 60000000000ULL
+#define LENGTHS 3     /* what grows for some time need not grow for so many times as long */
 #define RATE_NOISE 10 /* one part in so many of a rate, or of a duration, is no difference */
 
 /* By how much all rows of one function grew. */
@@ -53,22 +55,31 @@ static bool is_held(const struct mmt_diff_entry *entry)
 	       (entry->after && figures_held_bytes(entry->after));
 }
 
-/* What a leak of the first recording grows in the time that the second one is longer. */
+/* What grows by `bytes` in `duration_ns` grows by in the time that the second recording is longer. */
+static int64_t extrapolate(const struct mmt_diff *diff, double bytes, uint64_t duration_ns)
+{
+	double growth = diff->rated && duration_ns && bytes > 0 ? bytes / (double)duration_ns * (double)diff->longer_ns : 0;
+
+	return growth >= 0x1p63 ? INT64_MAX : growth <= -0x1p63 ? INT64_MIN : (int64_t)growth;
+}
+
+/* What a leak of the first recording grows in that time. */
 static int64_t expected_growth(const struct mmt_diff *diff, const struct mmt_row *row, const uint64_t *trend)
 {
-	uint64_t window_ns = diff->before->to_ns - diff->before->from_ns;
 	double growth = (double)trend[MMT_TREND_POINTS - 1] - (double)trend[MMT_TREND_POINTS / 2 - 1];
 
-	return diff->rated && diff->longer_ns && mmt_row_leaks(row->verdict) && growth > 0
-		   ? (int64_t)(2 * growth / (double)window_ns * (double)diff->longer_ns)
+	return mmt_row_leaks(row->verdict)
+		   ? extrapolate(diff, 2 * growth, diff->before->to_ns - diff->before->from_ns)
 		   : 0;
 }
 
 /* Rates vary from one recording to the next. */
 static int64_t leave_out(int64_t change, int64_t expected)
 {
-	int64_t rest = change - expected;
+	int64_t rest;
 
+	if (__builtin_sub_overflow(change, expected, &rest))
+		rest = change < 0 ? INT64_MIN : INT64_MAX;
 	return expected && magnitude_of(rest) <= magnitude_of(expected) / RATE_NOISE ? 0 : rest;
 }
 
@@ -90,7 +101,11 @@ static struct mmt_error *add_entry(struct diff *diff, const struct mmt_row *befo
 	bool complete;
 
 	if (base && after) {
-		entry.bytes = leave_out(entry.bytes, expected_growth(&diff->result, base, base->trend));
+		int64_t bytes = entry.bytes;
+
+		entry.bytes = leave_out(bytes, expected_growth(&diff->result, base, base->trend));
+		diff->result.left_out_bytes =
+		    (int64_t)((uint64_t)diff->result.left_out_bytes + (uint64_t)bytes - (uint64_t)entry.bytes);
 		entry.committed_bytes =
 		    leave_out(entry.committed_bytes,
 			      expected_growth(&diff->result, base, base->committed_trend ?: base->trend));
@@ -264,7 +279,9 @@ static struct mmt_error *match_processes(struct mmt_diff *diff)
 
 static uint64_t duration_of(const struct mmt_report *report)
 {
-	return report->end_ns > report->start_ns ? report->end_ns - report->start_ns : 0;
+	uint64_t duration_ns = subtract(report->end_ns, report->start_ns);
+
+	return duration_ns < INT64_MAX ? duration_ns : INT64_MAX;
 }
 
 /* Programs that end by themselves do the same work, however long it takes. */
@@ -287,6 +304,10 @@ static void compare_durations(struct mmt_diff *diff)
 	if (diff->relation == MMT_DIFF_RUNS && is_running(diff->before) && is_running(diff->after) &&
 	    magnitude_of(longer_ns) > shorter_ns / RATE_NOISE)
 		diff->longer_ns = longer_ns;
+	diff->incomparable = diff->longer_ns && (!diff->rated || after_ns / LENGTHS > before_ns);
+	if (diff->before->growth.verdict == MMT_VERDICT_GROWING)
+		diff->left_out_resident_bytes =
+		    extrapolate(diff, (double)diff->before->growth.bytes_per_minute, MINUTE_NS);
 }
 
 /* Add what the kind has in one of the reports: what it has in both is one part. */

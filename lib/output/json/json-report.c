@@ -51,7 +51,8 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 
 #define DIFF_MEMBERS(DO) \
 	DO(bytes) DO(committed_bytes) DO(growth_bytes) DO(committed_growth_bytes) DO(entry_count) \
-	DO(uncertain_count) DO(search_limited) DO(same_count)
+	DO(uncertain_count) DO(search_limited) DO(same_count) \
+	DO(incomparable) DO(left_out_bytes) DO(left_out_resident_bytes)
 /* clang-format on */
 
 static void put_completeness(struct document *document, const struct mmt_completeness *it)

@@ -48,9 +48,7 @@ static const struct mmt_report *shorter_of(const struct mmt_diff *diff)
 
 static bool is_too_short(const struct mmt_diff *diff)
 {
-	const struct mmt_report *shorter = shorter_of(diff);
-
-	return !diff->rated && magnitude_of(diff->longer_ns) > shorter->end_ns - shorter->start_ns;
+	return diff->longer_ns && !diff->rated;
 }
 
 /* Rates, not sizes, are compared if the durations differ. */
@@ -63,10 +61,16 @@ static void put_durations(struct text *text, const struct mmt_diff *diff)
 			  "The %s recording is too short to compare (%s): sizes grow with time; record both for 10 s or more.",
 			  shorter == diff->before ? "first" : "second",
 			  text_duration(text, shorter->end_ns - shorter->start_ns));
-	else if (diff->longer_ns && diff->rated)
-		text_line(text, TEXT_PLAIN, "The %s recording is %s longer: a leak that grows as fast in both is no change.",
-			  shorter == diff->before ? "second" : "first",
-			  text_duration(text, magnitude_of(diff->longer_ns)));
+	if (!diff->longer_ns || !diff->rated)
+		return;
+	text_add(text, "The %s recording is %s longer%s", shorter == diff->before ? "second" : "first",
+		 text_duration(text, magnitude_of(diff->longer_ns)),
+		 diff->incomparable ? ", too much to compare" : ": a leak that grows as fast in both is no change");
+	if (diff->left_out_bytes || diff->left_out_resident_bytes)
+		text_add(text, " (left out: %s unfreed, %s %s)", text_change(text, diff->left_out_bytes),
+			 text_measure(&diff->before->growth), text_change(text, diff->left_out_resident_bytes));
+	text_add(text, ".");
+	text_end_sentence(text, diff->incomparable ? TEXT_BAD : TEXT_PLAIN, 2);
 }
 
 static void put_sums(struct text *text, const struct mmt_diff *diff)
