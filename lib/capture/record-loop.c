@@ -55,6 +55,7 @@ static struct mmt_error *begin_program(struct recorder *recorder, pid_t pid, uin
 static struct mmt_error *apply_new(struct recorder *recorder, const struct process_event *event)
 {
 	struct traced_process *process = process_table_find(&recorder->processes, event->pid);
+	struct traced_process *parent = process_table_find(&recorder->processes, event->parent);
 	bool forked = event->kind == PROCESS_FORK;
 	struct mmt_error *error = NULL;
 
@@ -62,8 +63,11 @@ static struct mmt_error *apply_new(struct recorder *recorder, const struct proce
 		process = process_table_add(&recorder->processes, event->pid, false);
 	if (!process)
 		return &error_no_memory;
-	if (forked)
+	if (forked) {
+		/* Its parent may be forgotten before it ends. */
+		process->parent = parent && parent->parent == recorder->command.pid ? parent->parent : event->parent;
 		error = begin_program(recorder, event->pid, event->time_ns);
+	}
 	if (!error)
 		want_snapshot(process, forked && event->recorded ? SNAPSHOT_FIRST : SNAPSHOT_START, event->time_ns);
 	return error;
@@ -634,12 +638,20 @@ static bool note_command_end(struct recorder *recorder, uint64_t time_ns)
 	return status >= 0;
 }
 
+/* The FORK record of a process can be read after that of its child. */
+static bool is_of_command(const struct recorder *recorder, const struct traced_process *process)
+{
+	for (size_t i = 0; process && process->parent != recorder->command.pid && i < recorder->processes.items.count; i++)
+		process = process_table_find(&recorder->processes, process->parent);
+	return process && process->parent == recorder->command.pid;
+}
+
 static void count_left_running(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->processes.items.count; i++) {
 		const struct traced_process *process = recorder->processes.items.items[i];
 
-		if (process->ended || process->pid == recorder->command.pid || proc_has_ended(process->pid))
+		if (process->ended || !is_of_command(recorder, process) || proc_has_ended(process->pid))
 			continue;
 		recorder->summary.left_running++;
 		recorder->summary.left_running_pid = process->pid;

@@ -38,6 +38,12 @@ grep -q "^  1 process of the command still running, but not recorded any more: r
 grep -q "note: 1 process of the command still ran when it ended, and recording with it: record -p $(cat child)" report ||
 	fail "the report does not name the process left behind: $(cat report)"
 grep -q "; 1 final map matches" report || fail "one map: $(cat report)"
+# Other processes that are recorded are not of the command.
+timeout 100 "$MMTRACE" record -a -o "$recording" -- sh -c '(sh -c "sleep 1000 & echo \$! >child"; exit 0); exit 0' 2>err ||
+	fail "record: $(cat err)"
+processes+=("$(cat child)")
+grep -q "^  1 process of the command still running, but not recorded any more: record -p $(cat child), " err ||
+	fail "record -a: not the process left behind: $(cat err)"
 timeout 100 "$MMTRACE" record -o "$recording" -- sh -c 'sleep 0 & wait' 2>err || fail "record: $(cat err)"
 grep -q "still running" err && fail "processes that have ended run on: $(cat err)"
 "$MMTRACE" report -i "$recording" >report || fail "report: $(cat report)"

@@ -37,6 +37,7 @@ struct mapped_range {
 struct traced_process {
 	size_t place; /* in the table */
 	pid_t pid;
+	pid_t parent;	/* that forked it, or the command if that did or its descendant; 0: before the recording */
 	bool target;	/* requested by the user */
 	bool partly;	/* only some of its threads are recorded */
 	bool from_exec; /* recorded from the exec of its program on: the command, or a process that was waited for */

@@ -39,6 +39,7 @@ struct process_event {
 	enum process_event_kind kind;
 	pid_t pid;
 	uint64_t time_ns;
+	pid_t parent;  /* FORK */
 	bool recorded; /* FORK: after the recording has begun */
 	bool waited;   /* EXEC: a round for the record that announces its process */
 

@@ -294,14 +294,14 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 				     bool *left_out_ret)
 {
 	struct process_event fork = {.kind = PROCESS_FORK, .time_ns = time_ns, .recorded = recorded};
-	pid_t parent, tid, parent_tid;
+	pid_t tid, parent_tid;
 	bool new_thread;
 
 	fork.pid = (pid_t)bytes_u32(&bytes);
-	parent = (pid_t)bytes_u32(&bytes);
+	fork.parent = (pid_t)bytes_u32(&bytes);
 	tid = (pid_t)bytes_u32(&bytes);
 	parent_tid = (pid_t)bytes_u32(&bytes);
-	*left_out_ret = fork.pid != parent && is_unrecorded_child(recorder, fork.pid);
+	*left_out_ret = fork.pid != fork.parent && is_unrecorded_child(recorder, fork.pid);
 	if (*left_out_ret)
 		return NULL;
 	if (map_get(&recorder->reader.threads, (uint32_t)parent_tid) &&
@@ -312,7 +312,7 @@ static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes byt
 	if (!thread_coverage_note_fork(&recorder->reader.attachment.coverage, tid, time_ns, &new_thread))
 		return &error_no_memory;
 	recorder->summary.threads += new_thread;
-	return fork.pid == parent ? NULL : process_events_push(recorder, &fork, NULL);
+	return fork.pid == fork.parent ? NULL : process_events_push(recorder, &fork, NULL);
 }
 
 static struct mmt_error *handle_comm(struct recorder *recorder, uint16_t misc, struct bytes bytes, uint64_t time_ns)
