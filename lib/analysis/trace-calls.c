@@ -29,6 +29,7 @@ struct trace {
 	bool selected;
 	struct held mapped;
 	VECTOR(struct held) found;
+	struct map places; /* in `found`: there may be as many as the call unmaps */
 };
 
 static struct held describe_held(const struct replay *replay, const struct space_interval *interval, uint64_t bytes)
@@ -58,17 +59,26 @@ static struct held describe_held(const struct replay *replay, const struct space
 static void add_found(struct trace *trace, const struct space_interval *interval, uint64_t bytes, bool moves)
 {
 	struct held held = describe_held(&trace->replay, interval, bytes);
+	const uint64_t *place;
+	uint64_t key;
 
 	held.moves = moves;
-	array_each(other, trace->found.items, trace->found.count) {
-		if (other->stack != held.stack || other->known != held.known || other->inherited != held.inherited ||
-		    other->moves != moves)
-			continue;
+	key = (uint64_t)held.stack << 3 | (uint64_t)(held.known << 2 | held.inherited << 1 | moves);
+	place = map_get(&trace->places, key);
+	if (place) {
+		struct held *other = &trace->found.items[*place];
+
 		other->bytes += bytes;
-		other->oldest_ns = held.oldest_ns < other->oldest_ns ? held.oldest_ns : other->oldest_ns;
-		return;
+		other->oldest_ns = smaller_of(held.oldest_ns, other->oldest_ns);
+	} else if (!map_put(&trace->places, key, trace->found.count) || !vector_push(&trace->found, held)) {
+		trace->replay.ledger.out_of_memory = true;
 	}
-	trace->replay.ledger.out_of_memory |= !vector_push(&trace->found, held);
+}
+
+static void forget_found(struct trace *trace)
+{
+	trace->call.bytes[MMT_EFFECT_FREED] = trace->found.count = 0;
+	map_deinit(&trace->places);
 }
 
 static void on_change(void *context, const struct replay *replay, enum replay_change change,
@@ -118,7 +128,7 @@ static void find_unchanged(struct trace *trace, const struct space *space, const
 		return;
 	/* The kernel chose a free address: the record of a neighbour has described it, too. */
 	if (!call_reads_first_argument(event->call.call, arguments))
-		trace->call.bytes[MMT_EFFECT_FREED] = trace->found.count = 0;
+		forget_found(trace);
 	/* With MREMAP_DONTUNMAP, the target is new. */
 	if (event->call.call == CALL_MREMAP && (uint64_t)event->call.result != arguments[0])
 		add_unchanged(trace, space, MMT_EFFECT_MOVED,
@@ -156,6 +166,8 @@ static bool selects(struct trace *trace, const struct mmt_row *memory, uint64_t 
 	bool protects = trace->call.bytes[MMT_EFFECT_COMMITTED] || trace->call.bytes[MMT_EFFECT_PROTECTED];
 	size_t own = stack->frame_count, others = memory == stack || (own && protects) ? 0 : memory->frame_count;
 	const struct mmt_frame **frames = arena_alloc(&trace->arena, own + others + 1, sizeof(*frames));
+	/* Of a call that failed, or met nothing, no memory is known. */
+	bool classified = memory != stack || trace->mapped.bytes;
 	const struct filter_subject subject = {.frames = frames,
 					       .frame_count = own + others,
 					       .memory_class = memory->memory_class,
@@ -167,7 +179,7 @@ static bool selects(struct trace *trace, const struct mmt_row *memory, uint64_t 
 	for (size_t i = 0; frames && i < own + others; i++)
 		frames[i] = i < own ? stack->frames[i] : memory->frames[i - own];
 	return frames && age_ns >= options->min_age_ns &&
-	       (!options->classes || options->classes >> memory->memory_class & 1) &&
+	       (!options->classes || (classified && options->classes >> memory->memory_class & 1)) &&
 	       filters_select(&trace->rows.filters, &subject);
 }
 
@@ -245,7 +257,7 @@ static struct mmt_error *on_call(void *context, struct replay *replay, const str
 	trace->call = (struct mmt_traced_call){0};
 	trace->mapped = (struct held){0};
 	trace->selected = false;
-	trace->found.count = 0;
+	forget_found(trace);
 	arena_deinit(&trace->arena);
 	return error;
 }
@@ -286,5 +298,6 @@ struct mmt_error *mmt_trace(const struct mmt_trace_options *options, struct mmt_
 	rows_deinit(&trace.rows);
 	arena_deinit(&trace.arena);
 	vector_deinit(&trace.found);
+	map_deinit(&trace.places);
 	return error;
 }

@@ -49,8 +49,9 @@ select_calls() { # COUNT OPTION...
 	"$MMTRACE" trace $file --focus "thread=$thread" "$@" >selected 2>errors || fail "$*: $(cat errors)"
 	[ "$(grep -cE '^[0-9{]' selected)" = "$count" ] || fail "$* gives not $count: $(cat selected)"
 }
-select_calls 2 --failed
-select_calls 1 --call 'm*map' --failed --min-bytes 1G
+select_calls 5 --failed
+select_calls 0 --failed --class anon
+select_calls 2 --call 'm*map' --failed --min-bytes 1G
 select_calls 5 --focus function=map --min-bytes 2M --ignore class=file
 select_calls 0 --min-age 1h
 select_calls "$(wc -l <own)" --json
@@ -117,7 +118,7 @@ echo >&3
 "$MMTRACE" trace -p "$pid" 2>errors | head -1 >/dev/null
 [ "${PIPESTATUS[0]}" = 141 ] && [ ! -s errors ] || fail "a closed output ends with ${PIPESTATUS[0]}: $(cat errors)"
 "$MMTRACE" trace -p "$pid" -o kept.data 2>errors |
-	{ sleep 8; awk '{ print } / calls are left out, / && !stopped++ { system("touch stop") }'; } >lines
+	{ sleep 15; awk '{ print } / calls are left out, / && !stopped++ { system("touch stop") }'; } >lines
 [ "${PIPESTATUS[0]}" = 0 ] || fail "a slow reader: $(cat errors)"
 "$MMTRACE" trace kept.data >again 2>errors
 head -c 20000 kept.data >part.data

@@ -33,7 +33,9 @@ VISIBLE void work(void)
 	stage_need_call(brk(end + MIB), "brk");
 	stage_need_call(brk(end), "brk");
 	if (mmap(NULL, (size_t)1 << 46, PROT_READ | PROT_WRITE, ANONYMOUS, -1, 0) != MAP_FAILED ||
-	    munmap(end + 1, 1) == 0)
+	    mmap(NULL, MIB, PROT_READ, MAP_SHARED_VALIDATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED ||
+	    mmap(NULL, (size_t)1 << 40, PROT_READ, ANONYMOUS | MAP_HUGETLB | 21 << 26, -1, 0) != MAP_FAILED ||
+	    madvise(NULL, (size_t)-8192, MADV_NORMAL) == 0 || munmap(end + 1, 1) == 0)
 		stage_need_call(-1, "a call that must fail");
 }
 

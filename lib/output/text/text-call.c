@@ -53,14 +53,27 @@ static void write_flags(const char *zero, const char *const names[FLAGS], uint64
 		fprintf(stream, "%s%#" PRIx64, before, value);
 }
 
+static void write_map_flags(uint64_t value, FILE *stream)
+{
+	static const char *const maps[FLAGS] = {
+	    [4] = "FIXED", "ANONYMOUS", "32BIT", [8] = "GROWSDOWN", [11] = "DENYWRITE",
+	    "EXECUTABLE", "LOCKED", "NORESERVE",   "POPULATE",	"NONBLOCK", "STACK", "HUGETLB", "SYNC",
+	    "FIXED_NOREPLACE"};
+	/* Not bits, but numbers. */
+	static const char *const types[] = {"FILE", "SHARED", "PRIVATE", "SHARED_VALIDATE"};
+	unsigned page_shift = value >> 26 & 63;
+	uint64_t bits = value & ~(UINT64_C(63) << 26 | 3);
+
+	fprintf(stream, "%s%s", types[value & 3], bits ? "|" : "");
+	write_flags("", maps, bits, stream);
+	if (page_shift)
+		fprintf(stream, "|%u<<HUGE_SHIFT", page_shift);
+}
+
 /* As strace(1), without prefixes. */
 static void write_argument(char kind, uint64_t value, FILE *stream)
 {
 	static const char *const protections[FLAGS] = {"READ", "WRITE", "EXEC", "SEM", [24] = "GROWSDOWN", "GROWSUP"};
-	static const char *const maps[FLAGS] = {
-	    "SHARED", "PRIVATE",    [4] = "FIXED", "ANONYMOUS", "32BIT", [8] = "GROWSDOWN", [11] = "DENYWRITE",
-	    "EXECUTABLE", "LOCKED", "NORESERVE",   "POPULATE",	"NONBLOCK", "STACK", "HUGETLB", "SYNC",
-	    "FIXED_NOREPLACE"};
 	static const char *const moves[FLAGS] = {"MAYMOVE", "FIXED", "DONTUNMAP"};
 	static const char *const attachments[FLAGS] = {[12] = "RDONLY", "RND", "REMAP", "EXEC"};
 	const char *advice = kind == 'A' ? call_advice_name(value) : NULL;
@@ -70,13 +83,15 @@ static void write_argument(char kind, uint64_t value, FILE *stream)
 	else if (kind == 'P')
 		write_flags("NONE", protections, value, stream);
 	else if (kind == 'M')
-		write_flags("FILE", maps, value, stream);
+		write_map_flags(value, stream);
 	else if (kind == 'R')
 		write_flags("0", moves, value, stream);
 	else if (kind == 'S')
 		write_flags("0", attachments, value, stream);
-	else if (kind == 'n' || kind == 'i')
-		fprintf(stream, "%" PRId64, kind == 'i' ? (int32_t)value : (int64_t)value);
+	else if (kind == 'i')
+		fprintf(stream, "%" PRId32, (int32_t)value);
+	else if (kind == 'n')
+		fprintf(stream, "%" PRIu64, value);
 	else
 		fprintf(stream, kind == 'a' && !value ? "NULL" : "%#" PRIx64, value);
 }
@@ -96,8 +111,9 @@ static void put_call(struct text *text, const struct mmt_traced_call *call)
 	fclose(stream);
 	text_format(text, TEXT_PLAIN, "%s(%s) ", call->name, line);
 	text_pad_to(text, RESULT_COLUMN);
+	snprintf(line, sizeof(line), "error %d", call->error); /* a recording may name any */
 	if (call_is_error(call->result))
-		text_format(text, TEXT_BAD, "= -1 %s ", strerrorname_np(call->error));
+		text_format(text, TEXT_BAD, "= -1 %s ", strerrorname_np(call->error) ?: line);
 	else
 		text_format(text, TEXT_PLAIN, "= %#" PRIx64 " ", (uint64_t)call->result);
 	text_pad_to(text, EFFECT_COLUMN);
