@@ -2,8 +2,7 @@
 /* The commands of the tool. To add one: write cmd/NAME.c with its option table, declare it here, add a row to
  * commands[] in main.c, write man/mmtrace-NAME.1 and name it in mmtrace(1). test/lint/options.sh compares table, --help
  * and page. */
-#ifndef CMD_H
-#define CMD_H
+#pragma once
 
 #include <mmtrace/error.h>
 
@@ -54,5 +53,3 @@ struct pack_arguments {
 
 /* Prints what pack did, unless `quiet`; returns the exit status. `record` calls it, too. */
 int pack_recording(const struct command *command, const struct pack_arguments *arguments);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef RECORD_END_H
-#define RECORD_END_H
+#pragma once
 
 #include <stdio.h>
 
@@ -32,5 +31,3 @@ const char *describe_verdict(enum mmt_verdict verdict);
 
 /* Prints a word quoted for the shell; with $'...' if it has control characters or invalid UTF-8. */
 void put_shell_word(const char *word, FILE *stream);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the parts of `top`, and `trace`, share: settings, and processes that read the recording while it grows. */
-#ifndef TOP_H
-#define TOP_H
+#pragma once
 
 #include "cli/report-command.h"
 #include "cli/terminal.h"
@@ -89,5 +88,3 @@ bool top_screen_fits(const struct top *top);
 
 /* Show reports until the user quits. */
 top_show top_screen_show;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the tool writes to standard error: messages and the progress line. */
-#ifndef CLI_MESSAGE_H
-#define CLI_MESSAGE_H
+#pragma once
 
 #include <mmtrace/progress.h>
 
@@ -39,5 +38,3 @@ uint64_t clock_ns(void);
 
 /* For signal handlers: removes the progress line. */
 void progress_wipe(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Convert texts of the command line to typed values. Each returns NULL, or a description of what is expected. */
-#ifndef CLI_OPTIONS_H
-#define CLI_OPTIONS_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -93,5 +92,3 @@ int options_parse(const struct command *command, const struct option_entry *tabl
 /* For commands that read one recording: store it, or DEFAULT_FILE, in `*input`, which is that of --input or NULL.
  * Returns a negative number to continue; otherwise the exit status, after a message. `arguments` end with NULL. */
 int options_take_recording(const struct command *command, char **arguments, const char **input);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What report, diff and export share: the options that select memory, and the files that they read and write. */
-#ifndef CLI_REPORT_COMMAND_H
-#define CLI_REPORT_COMMAND_H
+#pragma once
 
 #include <stdio.h>
 
@@ -113,5 +112,3 @@ void report_say_unchecked(const struct command *command, const char *option, con
 /* mmt_write_file(), where "-" is standard output. Returns EXIT_OK, or EXIT_UNUSABLE after a message. */
 int result_file_write(const struct command *command, const char *path,
 		      struct mmt_error *(*write)(const void *context, FILE *stream), const void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef CLI_STOP_SIGNALS_H
-#define CLI_STOP_SIGNALS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -31,5 +30,3 @@ int stop_signals_await(pid_t child, int stop_fd, const char *text);
 
 /* The number of the first signal that made the descriptor readable. */
 int stop_signals_number(int stop_fd);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Standard output: what the terminal can show, the pager, and the options that report and diff share. */
-#ifndef CLI_TERMINAL_H
-#define CLI_TERMINAL_H
+#pragma once
 
 #include <mmtrace/output.h>
 
@@ -64,5 +63,3 @@ const char *display_parse_stacks(const char *text, void *value);
 /* After parsing: fill in what depends on the terminal, start the pager, confine the process. */
 void display_start(const struct command *command, struct display *display, const char *const *inputs,
 		   size_t input_count);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An arena: all allocations are freed at once and stay valid until then. Zero-initialise an empty one. */
-#ifndef BASE_ARENA_H
-#define BASE_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ void *arena_alloc(struct arena *arena, size_t count, size_t element_size);
 char *arena_string(struct arena *arena, const char *text);
 
 void arena_deinit(struct arena *arena);
-
-#endif

@@ -7,8 +7,7 @@
  * format table and check once. Integers are little endian (files of the other byte order are refused when they are
  * opened). Reads need no alignment.
  */
-#ifndef BASE_BYTES_H
-#define BASE_BYTES_H
+#pragma once
 
 #include <endian.h>
 #include <stddef.h>
@@ -188,5 +187,3 @@ void buffer_clear(struct buffer *buffer);
 
 /* Returns NULL or the first failure (too large, out of memory), and clears the failure. */
 struct mmt_error *buffer_finish(struct buffer *buffer) MMT_MUST_CHECK;
-
-#endif

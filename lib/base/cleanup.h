@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Scope guards: `CLEANUP(free) char *text = NULL;` frees when the scope ends, on every path. */
-#ifndef BASE_CLEANUP_H
-#define BASE_CLEANUP_H
+#pragma once
 
 #include <dirent.h>
 #include <stdio.h>
@@ -48,5 +47,3 @@ static inline void close_descriptor(int *fd)
 		(pointer) = NULL;                                                                                      \
 		taken_;                                                                                                \
 	})
-
-#endif

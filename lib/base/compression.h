@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Compression: zstd frames for recordings, and zlib for gzip files. */
-#ifndef BASE_COMPRESSION_H
-#define BASE_COMPRESSION_H
+#pragma once
 
 #include <stdio.h>
 
@@ -45,5 +44,3 @@ uint32_t compress_checksum(uint32_t sum, const void *data, size_t size);
  * header is 0, so that equal contents give equal files. NULL: out of memory. An error of `below` is an error of this
  * stream; fclose() reports the last one. */
 FILE *gzip_open(FILE *below);
-
-#endif

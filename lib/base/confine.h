@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Takes rights from a thread that is about to parse what others wrote. */
-#ifndef MMTRACE_BASE_CONFINE_H
-#define MMTRACE_BASE_CONFINE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ void confine_thread(const int *places, size_t count);
 
 /* What the kernel does not have, or refuses, for confine_thread(): "Landlock", "seccomp" or both. NULL: nothing. */
 const char *confine_missing(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Creates errors. Callers of the library read them through mmtrace/error.h. */
-#ifndef BASE_ERRORS_H
-#define BASE_ERRORS_H
+#pragma once
 
 #include <mmtrace/error.h>
 
@@ -34,5 +33,3 @@ struct mmt_error *error_context(struct mmt_error *cause, const char *format, ...
 
 /* Changes the code of an error, for callers that know why the system call failed. Takes and returns `error`. */
 struct mmt_error *error_set_code(struct mmt_error *error, enum mmt_error_code code) MMT_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a row holds, and the sums of figures for which mmtrace/figures.h says SUM. */
-#ifndef BASE_FIGURES_H
-#define BASE_FIGURES_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -42,5 +41,3 @@ static inline void figures_add_to_cause(struct mmt_cause *sum, const struct mmt_
 	figure_add(&sum->committed_bytes, of->committed_before_bytes);
 	figure_add(&sum->resident_bytes, of->resident_before_bytes);
 }
-
-#endif

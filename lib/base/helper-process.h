@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Threads, and child processes that make calls which may block, need another user, or read files of strangers. */
-#ifndef BASE_HELPER_PROCESS_H
-#define BASE_HELPER_PROCESS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ void helper_reap(struct helper *helper);
 /* Start a thread of the library. It blocks all signals, which the threads of the program handle. Returns 0 or an errno.
  */
 int thread_start(pthread_t *thread_ret, void *(*run)(void *), void *context);
-
-#endif

@@ -2,8 +2,7 @@
 /* The limits of memory and time for hostile or huge input. Each comment says what is bounded, why the number is what it
  * is, and what happens beyond it, where that differs from the first line of its group. mmtrace-internals(7) lists them.
  */
-#ifndef BASE_LIMITS_H
-#define BASE_LIMITS_H
+#pragma once
 
 /* A recording: beyond these, mmtrace refuses the file, the section or the record. */
 
@@ -209,5 +208,3 @@
 #define LIMIT_RECORDED_HEAPS_BYTES (64u << 20) /* Heap censuses of a recording; then there is one at its end only */
 #define LIMIT_CODE_KEPT_BYTES (20u << 20)      /* Compressed JIT code in memory */
 #define LIMIT_CODE_PAGES 65536		       /* Pages of code of one program; more are never read */
-
-#endif

@@ -7,8 +7,7 @@
  * Keys come from recordings and recorded programs, which may be hostile. Each table has its own random seed, so that an
  * attacker cannot choose keys that collide.
  */
-#ifndef BASE_MAP_H
-#define BASE_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -136,5 +135,3 @@ uint64_t map_checksum(const void *data, size_t size);
 
 /* Version of xxhash: 802 is 0.8.2. */
 unsigned map_library_version(void);
-
-#endif

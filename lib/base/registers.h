@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Registers of a thread by DWARF register number, as unwinding needs them. */
-#ifndef BASE_REGISTERS_H
-#define BASE_REGISTERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ struct register_values {
 	uint64_t known;			   /* bit n: values[n] was recorded */
 	uint64_t values[REGISTER_NUMBERS]; /* x86-64: 6 rbp, 7 rsp, 16 the instruction pointer */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Sums that stop at a maximum, differences that stop at 0, and sizes of changes. */
-#ifndef BASE_SATURATING_SUM_H
-#define BASE_SATURATING_SUM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ static inline uint64_t magnitude_of(int64_t change)
 {
 	return change < 0 ? -(uint64_t)change : (uint64_t)change;
 }
-
-#endif

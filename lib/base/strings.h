@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How strings and paths begin and end. Inline: often the first character already differs. */
-#ifndef BASE_STRINGS_H
-#define BASE_STRINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ static inline size_t group_part_of(const char *member, const char *group)
 		end--;
 	return end > 1 ? end : 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
 /* The table of the memory syscalls that mmtrace records. A new syscall needs a row here, a rule in
  * lib/model/space/syscall-rules.c and a test of that rule; the recorder, the reader and the warnings read the table.
  * enum mmt_event_count in mmtrace/record.h lists the public counters. */
-#ifndef BASE_SYSCALL_TABLE_H
-#define BASE_SYSCALL_TABLE_H
+#pragma once
 
 #include <mmtrace/record.h>
 #include <sys/mman.h>
@@ -147,5 +146,3 @@ bool call_find(const char *name, enum call *call_ret);
 
 /* The same for "sys_exit_NAME" or "sys_enter_NAME"; *enter_ret: it is the latter. */
 bool call_find_tracepoint(const char *tracepoint, enum call *call_ret, bool *enter_ret);
-
-#endif

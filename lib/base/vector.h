@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A growable array of any element type: `VECTOR(struct frame) frames = {0};`. Element pointers are valid until the next
  * append. Zero initialisation makes an empty one. */
-#ifndef BASE_VECTOR_H
-#define BASE_VECTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -110,5 +109,3 @@ bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t 
 		}                                                                                                      \
 		low_;                                                                                                  \
 	})
-
-#endif

@@ -469,8 +469,7 @@ struct mmt_error *incremental_metadata_write(struct recorder *recorder)
 	struct build_id_notes *notes = &recorder->jobs.build_ids;
 	const struct piece piece = {.kind = NAME_PIECE_BUILD_IDS, .now_ns = clock_now_ns()};
 
-	if (tick_end > LIMIT_RECORDED_PIECES_BYTES)
-		tick_end = LIMIT_RECORDED_PIECES_BYTES;
+	tick_end = smaller_of(tick_end, LIMIT_RECORDED_PIECES_BYTES);
 	for (; !error && notes->in_pieces < notes->found.entries.count; notes->in_pieces++) {
 		const struct build_ids one = {
 		    .entries = {.items = &notes->found.entries.items[notes->in_pieces], .count = 1}};

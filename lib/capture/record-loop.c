@@ -81,8 +81,7 @@ static struct mmt_error *apply_exec(struct recorder *recorder, const struct proc
 	if (error || !process)
 		return error;
 	ask_runtime_forget(recorder, process);
-	if (process->exec_ns < event->time_ns)
-		process->exec_ns = event->time_ns;
+	process->exec_ns = larger_of(process->exec_ns, event->time_ns);
 	want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
 	return NULL;
 }
@@ -306,8 +305,7 @@ static bool is_read_if_grown(const struct recorder *recorder)
 static bool has_grown(struct traced_process *process)
 {
 	/* What a process has given back, or had before its exec, it can have again. */
-	if (process->paged_bytes > process->resident_bytes)
-		process->paged_bytes = process->resident_bytes;
+	process->paged_bytes = smaller_of(process->paged_bytes, process->resident_bytes);
 	return process->resident_bytes >=
 	       process->paged_bytes + process->paged_bytes / PAGES_GROWN_SHARE + PAGES_GROWN_BYTES;
 }
@@ -346,8 +344,7 @@ static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
 	uint64_t sleep_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	int result;
 
-	if (sleep_ns > TICK_NS)
-		sleep_ns = TICK_NS;
+	sleep_ns = smaller_of(sleep_ns, TICK_NS);
 	result = poll(waiting->items, waiting->count, (int)((sleep_ns + 999999) / 1000000));
 	for (size_t i = waiting->first_target; result > 0 && i < waiting->count; i++) {
 		/* The pidfd of an ended process stays readable, so poll it no more. */

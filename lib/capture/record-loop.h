@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The record loop: reads the rings, follows processes, and runs the jobs until the recording stops. */
-#ifndef CAPTURE_RECORD_LOOP_H
-#define CAPTURE_RECORD_LOOP_H
+#pragma once
 
 #include "capture/recorder/recorder.h"
 
@@ -34,5 +33,3 @@ struct mmt_error *snapshot_take(struct recorder *recorder, struct traced_process
  * *alive_ret: at least one thread has a name and does not exit.
  */
 struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bool *alive_ret) MMT_MUST_CHECK;
-
-#endif

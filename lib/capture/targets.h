@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Finds the processes and threads to record, including existing children, and attaches to them while they create
  * others. mmt_find_processes() finds processes by name. */
-#ifndef CAPTURE_TARGETS_H
-#define CAPTURE_TARGETS_H
+#pragma once
 
 #include "capture/recorder/recorder.h"
 
@@ -49,5 +48,3 @@ struct mmt_error *children_list_below(const pid_t *roots, size_t root_count, pro
 /* Counts the living children of targets that are not recorded, writes that into the recording, which has begun, and
  * warns the user, unless options->no_inherit excludes children. */
 struct mmt_error *children_note_unrecorded(struct recorder *recorder) MMT_MUST_CHECK;
-
-#endif

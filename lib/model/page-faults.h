@@ -6,8 +6,7 @@
  *
  * A child that is forked has none of its parent's: until it writes to them, its pages are those of its parent.
  */
-#ifndef MODEL_PAGE_FAULTS_H
-#define MODEL_PAGE_FAULTS_H
+#pragma once
 
 #include "model/space/intervals.h"
 
@@ -39,5 +38,3 @@ bool page_faults_move(struct page_faults *faults, uint64_t from, uint64_t to, ui
 
 /* Iterates over what lies in [*position, end). False: there is no more. */
 bool page_faults_next(const struct page_faults *faults, uint64_t *position, uint64_t end, struct page_fault *part_ret);
-
-#endif

@@ -4,8 +4,7 @@
  * exec (COMM) and EXIT. A process whose last thread has ended keeps its space as of just before that (`ended`). A
  * reused PID gets a new `struct process`.
  */
-#ifndef MODEL_PROCESSES_H
-#define MODEL_PROCESSES_H
+#pragma once
 
 #include "base/errors.h"
 #include "model/space/space.h"
@@ -100,5 +99,3 @@ void processes_release_space(struct processes *processes, struct process *proces
 
 /* Name of a thread, or of a process's main thread. "": unknown. */
 const char *processes_name(const struct processes *processes, uint32_t name);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Makes names from recordings safe to print: control characters, bidirectional control characters and invalid UTF-8
  * become \xNN. mmt_write_escaped() uses ESCAPE_FOR_TERMINAL. */
-#ifndef OUTPUT_ESCAPE_H
-#define OUTPUT_ESCAPE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -28,5 +27,3 @@ bool escape_next(const char **position, enum escape_mode mode, struct escape_pie
 
 void escape_write(const char *text, enum escape_mode mode, FILE *stream);
 void escape_put(const char *text, enum escape_mode mode, struct buffer *buffer);
-
-#endif

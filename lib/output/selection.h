@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Chooses and sorts the rows of a report, or the entries of a diff, that are shown. */
-#ifndef OUTPUT_SELECTION_H
-#define OUTPUT_SELECTION_H
+#pragma once
 
 #include <mmtrace/output.h>
 
@@ -61,5 +60,3 @@ struct diff_selection {
 
 struct mmt_error *selection_of_diff(const struct mmt_diff *diff, const struct mmt_text_options *options,
 				    struct diff_selection *selection_ret) MMT_MUST_CHECK;
-
-#endif

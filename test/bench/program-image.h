@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An ELF file of this machine as a module of a generated recording. */
-#ifndef BENCH_PROGRAM_IMAGE_H
-#define BENCH_PROGRAM_IMAGE_H
+#pragma once
 
 #include "support/recording-builder.h"
 #include "trace/format/event.h"
@@ -20,5 +19,3 @@ struct program_image program_image_describe(char *path);
 void program_image_deinit(struct program_image *image);
 
 void program_image_write_build_id(const struct program_image *image, struct recording_builder *builder);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Changes recordings as a hostile author would: the file stays readable, and single records, fields and sections in it
  * are wrong. A change of random bytes would mostly be found in the header or by a checksum. */
-#ifndef FUZZ_MUTATE_RECORDING_H
-#define FUZZ_MUTATE_RECORDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ void recording_parts_destroy(struct recording_parts *parts);
 
 /* Appends the file with a few changes, which `seed` determines, to `out`. */
 void recording_parts_mutate(const struct recording_parts *parts, uint64_t seed, struct buffer *out);
-
-#endif

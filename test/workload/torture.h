@@ -3,8 +3,7 @@
  * The torture program's parts: workers that change mappings at random, and checkpoints at which the kernel's maps are
  * written down.
  */
-#ifndef TORTURE_H
-#define TORTURE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -92,5 +91,3 @@ void torture_arrive(void);
 void torture_checkpoint(void);
 /* After fork, in the child. */
 void torture_checkpoint_forked(void);
-
-#endif

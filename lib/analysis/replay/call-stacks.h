@@ -5,8 +5,7 @@
  * first pass joins each call with its dump and unwinds the stack once the code is known. Packed recordings have the
  * stacks already and need no first pass.
  */
-#ifndef ANALYSIS_REPLAY_CALL_STACKS_H
-#define ANALYSIS_REPLAY_CALL_STACKS_H
+#pragma once
 
 #include "base/errors.h"
 #include "base/map.h"
@@ -114,5 +113,3 @@ struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *
 bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event, const struct lost_events *lost);
 
 void kept_sample_deinit(struct kept_sample *kept);
-
-#endif

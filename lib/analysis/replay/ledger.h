@@ -7,8 +7,7 @@
  *
  * The window: allocations outside [from_ns, allocations_to_ns) belong to no account.
  */
-#ifndef ANALYSIS_REPLAY_LEDGER_H
-#define ANALYSIS_REPLAY_LEDGER_H
+#pragma once
 
 #include "analysis/replay/row-history.h"
 #include "base/errors.h"
@@ -198,5 +197,3 @@ void ledger_rows_change(struct ledger *ledger, uint32_t row, uint64_t trend_ns, 
 
 /* Unfreed bytes of a row at `points` equal steps between from_ns and `end_ns`. */
 void ledger_trend(const struct ledger *ledger, uint32_t row, uint64_t end_ns, uint64_t *points_ret, unsigned points);
-
-#endif

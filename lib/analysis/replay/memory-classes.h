@@ -3,8 +3,7 @@
  * The class of a mapping (heap, file, thread stack, JIT code ...), from its attributes and path. Pure. A report refines
  * it by stack.
  */
-#ifndef ANALYSIS_REPLAY_MEMORY_CLASSES_H
-#define ANALYSIS_REPLAY_MEMORY_CLASSES_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -26,5 +25,3 @@ uint32_t classes_kind_path(uint32_t kind); /* 0: no file */
 /* Whether the memory is anonymous, PROT_NONE and as large as a managed heap's range; the stack decides whether it is
  * one. */
 bool classes_kind_is_range(uint32_t kind);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How much memory the processes had over time: the recorder's readings of RSS, swap and Pss. */
-#ifndef ANALYSIS_REPLAY_MEMORY_READINGS_H
-#define ANALYSIS_REPLAY_MEMORY_READINGS_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -68,5 +67,3 @@ struct mmt_error *memory_readings_sort(struct memory_readings *memory) MMT_MUST_
 
 /* The readings of a process; NULL: none, or its space was that of another process in all of them. */
 struct process_readings *memory_readings_of(const struct memory_readings *memory, const struct process *process);
-
-#endif

@@ -3,8 +3,7 @@
  * Bytes that each process holds of the reported memory, now and when it ended. Bytes belong to the process that mapped
  * them, in whatever space they are: processes may share a space, and a space may outlive the process that created it.
  */
-#ifndef ANALYSIS_REPLAY_PROCESS_TOTALS_H
-#define ANALYSIS_REPLAY_PROCESS_TOTALS_H
+#pragma once
 
 #include "base/errors.h"
 #include "base/vector.h"
@@ -69,5 +68,3 @@ bool process_totals_are_released(const struct replay *replay, const struct proce
 struct mmt_error *process_totals_sum(struct replay *replay) MMT_MUST_CHECK;
 
 struct process_totals process_totals_of(const struct replay *replay, const struct process *process);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Notes of the recorder: the user's marks, resident sizes, and whether large stack dumps are on. */
-#ifndef ANALYSIS_REPLAY_RECORDING_NOTES_H
-#define ANALYSIS_REPLAY_RECORDING_NOTES_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -114,5 +113,3 @@ struct window {
 /* `start_realtime_ns` 0: unknown. Error messages list the accepted timestamps. */
 struct mmt_error *window_resolve(const struct mmt_report_options *options, uint64_t start_ns, uint64_t end_ns,
 				 uint64_t start_realtime_ns, struct window *window_ret) MMT_MUST_CHECK;
-
-#endif

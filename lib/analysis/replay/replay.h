@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A pass over a recording. It applies events in time order to the model, and counts what calls do in the ledger, by
  * their stacks, which an earlier pass has found. The final state is the input of a report. */
-#ifndef ANALYSIS_REPLAY_REPLAY_H
-#define ANALYSIS_REPLAY_REPLAY_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -169,5 +168,3 @@ struct mmt_error *refused_calls_describe(struct replay *replay, const struct pro
  * process had then by the kernel's count, which may be larger than that of the model; 0: not known. */
 struct mmt_limit refused_calls_limit(const struct replay *replay, const struct failure *failure,
 				     uint64_t mappings_at_end);
-
-#endif

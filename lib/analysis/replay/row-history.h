@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the ledger keeps of rows over time: steps, and the lifetimes of mappings. */
-#ifndef ANALYSIS_REPLAY_ROW_HISTORY_H
-#define ANALYSIS_REPLAY_ROW_HISTORY_H
+#pragma once
 
 #include "base/map.h"
 #include "base/vector.h"
@@ -170,5 +169,3 @@ static inline uint64_t lifetime_bucket_end_ns(unsigned bucket)
 		return UINT64_MAX;
 	return (bucket % 2 ? 3ull : 4ull) << (octave - 1) << LIFETIME_UNIT_BITS;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The page faults of a recording: which stack brought in the pages of each address space. */
-#ifndef ANALYSIS_REPLAY_TOUCHED_PAGES_H
-#define ANALYSIS_REPLAY_TOUCHED_PAGES_H
+#pragma once
 
 #include "base/errors.h"
 #include "base/map.h"
@@ -35,5 +34,3 @@ bool touched_pages_apply(struct replay *replay, const struct process *process, c
 
 /* NULL: none. */
 struct page_faults *touched_pages_of(const struct touched_pages *touched, const struct process *process);
-
-#endif

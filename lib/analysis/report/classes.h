@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a mapping is, in more detail than its class: the pattern of its stack (known behaviour of allocators and
  * runtimes whose memory grows and stays without being a leak), arenas of malloc, heaps of runtimes. Pure. */
-#ifndef ANALYSIS_REPORT_CLASSES_H
-#define ANALYSIS_REPORT_CLASSES_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -54,5 +53,3 @@ enum gc_heap heap_finder_ask(const struct heap_finder *finder, const struct spac
 			     enum mmt_class memory_class, const char *path);
 
 const char *gc_heap_name(enum gc_heap heap); /* for people; NULL for none */
-
-#endif

@@ -3,8 +3,7 @@
  * Finds the rows of two reports that belong together: those with the same identity or name and, of the stacks that
  * are left, similar ones. The first rows of a report are matched first.
  */
-#ifndef ANALYSIS_REPORT_DIFF_MATCH_H
-#define ANALYSIS_REPORT_DIFF_MATCH_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -46,5 +45,3 @@ bool row_matcher_function(struct row_matcher *matcher, unsigned side, const stru
 /* `matches`: as many of each side as the report has rows. Rows that hold nothing match only such rows. */
 struct mmt_error *row_matcher_match(struct row_matcher *matcher,
 				    struct row_match *const matches[DIFF_SIDES]) MMT_MUST_CHECK;
-
-#endif

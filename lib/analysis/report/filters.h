@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which memory a report is about, by the patterns of `focus` and `ignore` in its options. Pure. */
-#ifndef ANALYSIS_REPORT_FILTERS_H
-#define ANALYSIS_REPORT_FILTERS_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -48,5 +47,3 @@ bool filters_select(const struct filters *filters, const struct filter_subject *
 
 /* Whether the name equals the pattern or matches it as a shell pattern. `name` may be NULL. */
 bool filters_match(const char *pattern, const char *name);
-
-#endif

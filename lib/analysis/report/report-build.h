@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The steps of building a report, which report-build.c takes in order. */
-#ifndef ANALYSIS_REPORT_REPORT_BUILD_H
-#define ANALYSIS_REPORT_REPORT_BUILD_H
+#pragma once
 
 #include <mmtrace/diff.h>
 #include <mmtrace/report.h>
@@ -325,5 +324,3 @@ struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report
 /* Warnings: what the recording does not contain, and why. The rest of the report must be complete. */
 struct mmt_error *warnings_describe(const struct replay *replay, struct arena *arena,
 				    struct mmt_report *report) MMT_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What the report says of rows beyond their sums: verdict and cause. */
-#ifndef ANALYSIS_REPORT_ROW_VERDICTS_H
-#define ANALYSIS_REPORT_ROW_VERDICTS_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -90,5 +89,3 @@ struct mmt_error *row_verdicts_add(struct rows *rows, const struct mmt_report *r
  * Without stacks there are no causes. */
 struct mmt_error *row_causes_build(struct mmt_report *report, struct mmt_row *figures,
 				   const struct build_id_paths *build_ids, struct arena *arena) MMT_MUST_CHECK;
-
-#endif

@@ -7,8 +7,7 @@
  * peaks. Each frame is symbolized once, in however many stacks it is; test/README has the cost.
  * The figures of a row are a struct mmt_row, which row-figures.c fills in.
  */
-#ifndef ANALYSIS_REPORT_ROWS_H
-#define ANALYSIS_REPORT_ROWS_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -85,5 +84,3 @@ struct mmt_error *rows_describe(struct rows *rows, size_t place, struct mmt_row 
 
 /* Symbolize a stack. Sets only the fields about its frames; their list is in the arena. */
 struct mmt_error *rows_name_stack(struct rows *rows, uint32_t stack, struct mmt_row *row_ret) MMT_MUST_CHECK;
-
-#endif

@@ -7,8 +7,7 @@
  *
  * A report can also keep stacks apart that differ in lines. Frames and stacks then have numbers; equal ones are equal.
  */
-#ifndef ANALYSIS_REPORT_STACK_IDENTITY_H
-#define ANALYSIS_REPORT_STACK_IDENTITY_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -67,5 +66,3 @@ uint64_t identity_checksum(const struct build_id_paths *paths, const struct mmt_
 
 /* Checksum of what the identity of a stack ignores: its lines, files and inlining. */
 uint64_t identity_lines(const struct mmt_frame *const *frames, size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The origin of a stack, which stands for it in one line: the innermost frame of the program itself. Pure. */
-#ifndef ANALYSIS_REPORT_STACK_ORIGIN_H
-#define ANALYSIS_REPORT_STACK_ORIGIN_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -33,5 +32,3 @@ bool origin_is_unnamed_code(const struct mmt_frame *frame);
 
 /* The innermost function of the program, where the origin is the runtime's, or unnamed code; frame_count: neither. */
 size_t origin_of_runtime(const struct mmt_row *row);
-
-#endif

@@ -4,8 +4,7 @@
  * that use them are in mmtrace-internals(7). "too low", "too high": what gets worse, and from which value on the
  * simulated programs of test-growth and test-survivors show it. test/bench/verdict-rules tries other values.
  */
-#ifndef ANALYSIS_REPORT_VERDICT_RULES_H
-#define ANALYSIS_REPORT_VERDICT_RULES_H
+#pragma once
 
 /* ns: shorter recordings have no verdict, nor do leaks that began later. Programs start in less.
  * Too low: start-up is a leak. Too high: the first report says nothing. The advised time, 5 times this, follows. */
@@ -71,5 +70,3 @@
 /* Share of the memory of a row or a cause: if less than this leaks, its other memory decides.
  * Too low: a small leak hides what most of the memory is. Too high: a cache hides a leak that will outgrow it. */
 #define VERDICT_LEAK_SHARE 0.0625
-
-#endif

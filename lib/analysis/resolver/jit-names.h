@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Symbolizes the JIT code of one process from recorded perf maps and jitdumps, by address and time. */
-#ifndef ANALYSIS_RESOLVER_JIT_NAMES_H
-#define ANALYSIS_RESOLVER_JIT_NAMES_H
+#pragma once
 
 #include "base/errors.h"
 #include "code/jit/code-timeline.h"
@@ -42,5 +41,3 @@ struct jit_names_state {
 	const char *jitdump_failure; /* why a jitdump is not used; NULL: all are */
 };
 struct jit_names_state jit_names_state(const struct jit_names *names);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The recorded bytes of the JIT code of one program: how to unwind it, and where it calls. They were read only now and
  * then, and are those that were read last, so a sample's code may differ: check every answer against the stack. */
-#ifndef ANALYSIS_RESOLVER_JIT_ROWS_H
-#define ANALYSIS_RESOLVER_JIT_ROWS_H
+#pragma once
 
 #include "code/elf/module.h"
 #include "code/unwind/cfi.h"
@@ -28,5 +27,3 @@ bool jit_rows_keep_frame_pointer(const struct jit_rows *rows, uint64_t start, ui
 
 /* Same result as module_follows_call(). */
 int jit_rows_follow_call(const struct jit_rows *rows, uint64_t return_address);
-
-#endif

@@ -3,8 +3,7 @@
  * add a runtime that writes a perf map or a jitdump, add a row to the tables of known-runtimes.c: what it is, and its
  * files. A new format of names needs a parser in lib/code/jit, a copier in lib/capture/runtimes, a section in
  * lib/trace/sections, and a source in lib/analysis/resolver/jit-names.c. Hints about its memory are in hints.c. */
-#ifndef ANALYSIS_RESOLVER_KNOWN_RUNTIMES_H
-#define ANALYSIS_RESOLVER_KNOWN_RUNTIMES_H
+#pragma once
 
 #include "trace/read/reader.h"
 
@@ -53,5 +52,3 @@ const char *runtimes_names_option(const struct runtime *runtime, bool interprete
 
 /* The runtime with this `name`; NULL: unknown. */
 const struct runtime *runtimes_find(const char *name);
-
-#endif

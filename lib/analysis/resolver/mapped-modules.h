@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Which module is mapped where. A path, a device and an inode identify a file, because two processes may have different
  * files under one path. Its content is the copy in the recording, or else a path of that file. */
-#ifndef ANALYSIS_RESOLVER_MAPPED_MODULES_H
-#define ANALYSIS_RESOLVER_MAPPED_MODULES_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/errors.h"
@@ -79,5 +78,3 @@ uint32_t mapped_modules_improved(struct mapped_modules *mapped, const char *path
 /* See resolver_unusable(). */
 const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t *position, enum module_state *state_ret,
 				    char **missing_ret);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Internals of the resolver, for its own files only: resolver.c unwinds, code-names.c symbolizes frames and reads the
  * tables of packed recordings. */
-#ifndef ANALYSIS_RESOLVER_RESOLVER_STATE_H
-#define ANALYSIS_RESOLVER_RESOLVER_STATE_H
+#pragma once
 
 #include "analysis/resolver/resolver.h"
 #include "analysis/resolver/mapped-modules.h"
@@ -105,5 +104,3 @@ struct jit_rows *resolver_jit_rows(struct resolver *resolver, uint32_t process, 
 
 /* Use the tables of a packed recording. Modules are opened only if they may have better names than these. */
 struct mmt_error *resolver_take_resolved(struct resolver *resolver, bool demangle) MMT_MUST_CHECK;
-
-#endif

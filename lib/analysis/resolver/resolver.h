@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Connects the model (what is mapped where) with the code (how to unwind and symbolize it). Frame and stack numbers
  * mean the same in every process and at every address: a native frame is a module and an address in it. */
-#ifndef ANALYSIS_RESOLVER_RESOLVER_H
-#define ANALYSIS_RESOLVER_RESOLVER_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -103,5 +102,3 @@ struct jit_code_state {
 };
 
 struct jit_code_state resolver_jit(struct resolver *resolver, uint32_t process);
-
-#endif

@@ -76,8 +76,7 @@ static uint64_t find_resident(void *context, uint64_t start, uint64_t end)
 	const resident_runs *runs;
 
 	for (uint64_t bytes = STEP_BYTES; start < end; start += bytes, bytes *= 2) {
-		if (bytes > end - start)
-			bytes = end - start;
+		bytes = smaller_of(bytes, end - start);
 		runs = find_runs(context, start, start + bytes);
 		if (runs->count)
 			return runs->items[0].start > start ? runs->items[0].start : start;

@@ -4,8 +4,7 @@
  * A helper process without rights reads a heap, so that a hostile one can neither hold up nor crash the recorder. The
  * target is not stopped. Pages that are not in memory are not read: that would bring them in.
  */
-#ifndef CAPTURE_HEAP_HEAP_READINGS_H
-#define CAPTURE_HEAP_HEAP_READINGS_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/helper-process.h"
@@ -44,5 +43,3 @@ struct mmt_error *heap_census_encode(struct recorder *recorder, struct buffer *b
 
 /* The census of a process, as of now, by this process. `mem`: its open /proc/PID/mem. */
 struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *census) MMT_MUST_CHECK;
-
-#endif

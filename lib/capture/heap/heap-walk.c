@@ -826,8 +826,7 @@ static void finish_sums(struct walk *walk, struct mmt_heap_census *census)
 	walk->measuring = false;
 	change = read ? change / read * count + change % read * count / read : 0;
 	walk->stopped |= walk->source->is_over(walk->source->context);
-	if (census->walked_bytes > census->mapped_bytes)
-		census->walked_bytes = census->mapped_bytes;
+	census->walked_bytes = smaller_of(census->walked_bytes, census->mapped_bytes);
 	census->in_use_high = census->in_use_low + (census->mapped_bytes - census->walked_bytes);
 	census->in_use_high += change;
 	change += walk->unsure_bytes + (walk->stopped ? walk->late_bytes : 0);

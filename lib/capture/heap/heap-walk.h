@@ -3,8 +3,7 @@
  * Walks the chunks of a glibc heap (2.31 and later, 64-bit). Pure: the caller reads the memory. What it reads may be
  * hostile, and change meanwhile, so every step is checked, and the work is limited by the caller's clock.
  */
-#ifndef CAPTURE_HEAP_HEAP_WALK_H
-#define CAPTURE_HEAP_HEAP_WALK_H
+#pragma once
 
 #include <mmtrace/heap.h>
 
@@ -80,5 +79,3 @@ struct mmt_error *heap_contents_add(struct heap_contents *contents, uint64_t byt
 
 /* Moves the largest groups into the census, and sums of the others. */
 struct mmt_error *heap_contents_finish(struct heap_contents *contents, struct mmt_heap_census *census) MMT_MUST_CHECK;
-
-#endif

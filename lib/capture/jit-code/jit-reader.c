@@ -428,8 +428,7 @@ struct mmt_error *jit_reader_note(struct recorder *recorder, pid_t pid, const ch
 		program = add_program(reader, pid, forked ? clock_now_ns() + FORKED_NS : 0);
 	if (!program)
 		return &error_no_memory;
-	if (program->noted_ns < time_ns)
-		program->noted_ns = time_ns;
+	program->noted_ns = larger_of(program->noted_ns, time_ns);
 	return NULL;
 }
 

@@ -3,8 +3,7 @@
  * Reads the bytes of JIT code, needed to unwind code without frame pointers, while the process lives and when recording
  * ends, without stopping the process. Only resident pages are read: reading does not fault in any page.
  */
-#ifndef CAPTURE_JIT_CODE_JIT_READER_H
-#define CAPTURE_JIT_CODE_JIT_READER_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/map.h"
@@ -85,5 +84,3 @@ struct mmt_error *jit_reader_finish(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Encodes the section; appends nothing if there is no code. Call this after jit_reader_finish(), and only once. */
 struct mmt_error *jit_reader_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
-
-#endif

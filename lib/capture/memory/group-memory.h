@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The memory counters of a control group: also of what no process maps, such as files on tmpfs, and the pressure that
  * its limit causes. */
-#ifndef CAPTURE_PROCFS_GROUP_MEMORY_H
-#define CAPTURE_PROCFS_GROUP_MEMORY_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -59,5 +58,3 @@ bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_
 /* Returns the path of the process's group in the hierarchy of version 2 or, if that is the root, in that of the memory
  * controller. The caller frees it. NULL: it is the root of both. */
 char *group_memory_path(pid_t pid);
-
-#endif

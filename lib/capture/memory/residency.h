@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads which pages of a process are resident (PAGEMAP_SCAN, or pagemap), RSS over time, and samples of huge pages. */
-#ifndef CAPTURE_PROCFS_RESIDENCY_H
-#define CAPTURE_PROCFS_RESIDENCY_H
+#pragma once
 
 #include <mmtrace/record.h>
 
@@ -218,5 +217,3 @@ struct memory_jobs {
 	uint32_t page_readings;	 /* how often resident pages were read since the start */
 	bool residency_reported;
 };
-
-#endif

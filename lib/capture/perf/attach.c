@@ -523,8 +523,7 @@ void attach_check_outside(struct attachment *attachment)
 		if (root->seen_outside)
 			continue;
 		attachment->unseen_roots++;
-		if (root->complete_ns > attachment->unseen_since_ns)
-			attachment->unseen_since_ns = root->complete_ns;
+		attachment->unseen_since_ns = larger_of(attachment->unseen_since_ns, root->complete_ns);
 	}
 }
 

@@ -3,8 +3,7 @@
  * Opens the perf events of the recorded threads or CPUs. Attaches to every thread of a running process while the
  * process creates more threads.
  */
-#ifndef CAPTURE_PERF_ATTACH_H
-#define CAPTURE_PERF_ATTACH_H
+#pragma once
 
 #include <pthread.h>
 
@@ -232,5 +231,3 @@ bool attach_stop_switch(struct attachment *attachment);
 
 /* Stops switching early and waits for the thread. Call this before closing descriptors. */
 void attach_end_switch(struct attachment *attachment);
-
-#endif

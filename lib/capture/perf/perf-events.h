@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The event set: which perf events are opened for a thread, and what their samples contain. */
-#ifndef CAPTURE_PERF_PERF_EVENTS_H
-#define CAPTURE_PERF_PERF_EVENTS_H
+#pragma once
 
 #include <linux/perf_event.h>
 
@@ -96,5 +95,3 @@ struct mmt_error *events_describe_oom_kill(const struct tracepoint_source *sourc
  * instruction pointer. */
 #define EVENTS_SAMPLE_TYPE                                                                                             \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
-
-#endif

@@ -281,8 +281,7 @@ struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *conte
 	uint64_t head = present_head(ring), position = control_page(ring)->data_tail;
 	struct mmt_error *error = NULL;
 
-	if (position < ring->peeked)
-		position = ring->peeked;
+	position = larger_of(position, ring->peeked);
 	while (!error && position < head) {
 		const void *record = NULL;
 		size_t size;

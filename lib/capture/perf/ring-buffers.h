@@ -4,8 +4,7 @@
  * rings. Each ring belongs to a dummy event on this process and exists as long as the recording; the events of the
  * targets write into it.
  */
-#ifndef CAPTURE_PERF_RING_BUFFERS_H
-#define CAPTURE_PERF_RING_BUFFERS_H
+#pragma once
 
 #include "base/vector.h"
 #include "capture/perf/perf-events.h"
@@ -114,5 +113,3 @@ uint64_t rings_default_bytes(size_t cpu_count);
  * most RINGS_LARGE_DUMP_BYTES. */
 void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,
 		  uint64_t sizes_ret[RING_KINDS]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The scope of a recording: chosen threads, a control group, or all processes on the CPUs. */
-#ifndef CAPTURE_PERF_SCOPE_H
-#define CAPTURE_PERF_SCOPE_H
+#pragma once
 
 #include "base/map.h"
 #include "base/vector.h"
@@ -88,5 +87,3 @@ bool cgroup_is_removed(int cgroup);
 
 /* Appends the processes of the group and of its descendants. False: the group cannot be read, or out of memory. */
 bool cgroup_list_processes(int cgroup, proc_pids *pids);
-
-#endif

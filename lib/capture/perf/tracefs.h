@@ -3,8 +3,7 @@
  * Reads identifiers and formats of tracepoints. If tracefs is not mounted, a detached mount is used, which does not
  * change the system. For users who may not read tracefs, `mmtrace setup` saves the same data to a file.
  */
-#ifndef CAPTURE_PERF_TRACEFS_H
-#define CAPTURE_PERF_TRACEFS_H
+#pragma once
 
 #include "trace/format/tracepoint.h"
 
@@ -35,5 +34,3 @@ struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source,
  * TRACEFS_SAVED_DIRECTORY; it is created if it does not exist.
  */
 struct mmt_error *tracefs_save(const char *directory) MMT_MUST_CHECK;
-
-#endif

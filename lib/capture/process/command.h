@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The command to record: starts it and holds it before exec() until recording has begun. */
-#ifndef CAPTURE_PROCESS_COMMAND_H
-#define CAPTURE_PROCESS_COMMAND_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -42,5 +41,3 @@ int command_status(const struct traced_command *command);
 /* Sends SIGTERM to a running command and waits for its end, at most a second. Its status stays -1. False: the command
  * is still running. */
 bool command_stop(struct traced_command *command);
-
-#endif

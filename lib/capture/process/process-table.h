@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The process table: the recorded processes and their state. process-events.c changes it. */
-#ifndef CAPTURE_PROCESS_PROCESS_TABLE_H
-#define CAPTURE_PROCESS_PROCESS_TABLE_H
+#pragma once
 
 #include <time.h>
 
@@ -163,5 +162,3 @@ void in_flight_note_outside(struct in_flight *in_flight, pid_t pid, pid_t tid, u
 
 /* Removes the threads that have returned or exited. */
 void in_flight_remove_returned(struct in_flight *in_flight, struct blocking_calls *calls);
-
-#endif

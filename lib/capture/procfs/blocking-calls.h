@@ -6,8 +6,7 @@
  * with a deadline. A helper that does not answer is left alone until its call returns, and the recorder does without
  * the result.
  */
-#ifndef CAPTURE_PROCESS_BLOCKING_CALLS_H
-#define CAPTURE_PROCESS_BLOCKING_CALLS_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -145,5 +144,3 @@ ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void 
 /* Reads a file of /proc/PID of at most `room` bytes; a zero byte follows. Returns whether it is complete. */
 bool process_text_read(struct blocking_calls *calls, pid_t pid, const char *name, size_t room, char *text,
 		       size_t *size_ret);
-
-#endif

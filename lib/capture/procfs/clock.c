@@ -68,7 +68,6 @@ bool time_budget_allows(struct time_budget *budget, uint64_t now_ns, unsigned sh
 {
 	budget->left_ns += (int64_t)((now_ns - budget->at_ns) / share);
 	budget->at_ns = now_ns;
-	if (budget->left_ns > saved_ns)
-		budget->left_ns = saved_ns;
+	budget->left_ns = smaller_of(budget->left_ns, saved_ns);
 	return budget->left_ns > 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The clock of a recording, CLOCK_MONOTONIC, and a time budget for expensive work. */
-#ifndef CAPTURE_PERF_CLOCK_H
-#define CAPTURE_PERF_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ struct time_budget {
 
 /* May the work begin at `now_ns`, if it may take 1/`share` of the time, and save up `saved_ns` of it? */
 bool time_budget_allows(struct time_budget *budget, uint64_t now_ns, unsigned share, int64_t saved_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Why the system refuses to record, and what permits it: one table for record and check. */
-#ifndef CAPTURE_PROCFS_PERMISSIONS_H
-#define CAPTURE_PROCFS_PERMISSIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ bool permission_is_global(void);
 
 /* Did perf_event_open() fail because it is not permitted? Filters of containers also return ENOSYS. */
 bool permission_was_refused(int errno_value);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads what /proc reports about a process and its threads. */
-#ifndef CAPTURE_PROCFS_PROC_H
-#define CAPTURE_PROCFS_PROC_H
+#pragma once
 
 #include <elf.h>
 #include <sys/stat.h>
@@ -215,5 +214,3 @@ void mapping_scan_end(struct mapping_scan *scan);
 /* Returns the break of a process, rounded up to a page: the end of its heap; 0: no heap in the first thousand lines of
  * its maps, or they cannot be read. */
 uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid);
-
-#endif

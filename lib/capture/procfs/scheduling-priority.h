@@ -7,8 +7,7 @@
  * recorder works in slices with pauses in between, so that it does not delay a call of a target for long. The kernel
  * also limits real-time threads to kernel.sched_rt_runtime_us.
  */
-#ifndef CAPTURE_SCHEDULING_PRIORITY_H
-#define CAPTURE_SCHEDULING_PRIORITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns);
 /* Pauses, then begins a new slice. */
 void priority_pause(struct priority *priority);
 void priority_pause_if_due(struct priority *priority);
-
-#endif

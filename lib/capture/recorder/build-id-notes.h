@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Build-ids of the mapped modules, and copies of modules that may be gone when the report is made (--images). */
-#ifndef CAPTURE_BUILD_ID_NOTES_H
-#define CAPTURE_BUILD_ID_NOTES_H
+#pragma once
 
 #include <mmtrace/record.h>
 
@@ -91,5 +90,3 @@ int mapped_file_find(struct blocking_calls *calls, const struct build_id_mapping
  * and the notes. False: the file has none.
  */
 bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *entry);
-
-#endif

@@ -4,8 +4,7 @@
  * 15 microseconds: negligible at a thousand calls a second, but twice the cost of recording at full speed. While they
  * are off, only the outer frames of deep stacks are lost.
  */
-#ifndef CAPTURE_PERF_LARGE_DUMPS_H
-#define CAPTURE_PERF_LARGE_DUMPS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ struct mmt_error *large_dumps_step(struct recorder *recorder) MMT_MUST_CHECK;
 
 /* Notes when the recording begins whether large dumps are off: only time within the recording counts. */
 struct mmt_error *large_dumps_begin(struct recorder *recorder) MMT_MUST_CHECK;
-
-#endif

@@ -193,8 +193,7 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder)
 					 LIMIT_MARKS);
 			continue;
 		}
-		if (time_ns < recorder->start_ns)
-			time_ns = recorder->start_ns;
+		time_ns = larger_of(time_ns, recorder->start_ns);
 		error = recorder_note(recorder, NOTE_MARK, 0, time_ns, ++recorder->summary.marks, 0);
 		recorder_message(recorder, false, "mark %llu at %.3f s", (unsigned long long)recorder->summary.marks,
 				 (double)(time_ns - recorder->start_ns) / 1e9);

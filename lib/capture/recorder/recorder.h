@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The state of a recording in progress, shared by the files of lib/capture, with the headers of its parts. */
-#ifndef CAPTURE_RECORDER_RECORDER_H
-#define CAPTURE_RECORDER_RECORDER_H
+#pragma once
 
 #include <mmtrace/record.h>
 
@@ -213,5 +212,3 @@ struct mmt_error *process_events_end_exec(struct recorder *recorder, pid_t pid) 
 
 /* Will an event in the queue cause a snapshot of this process, or is it in an exec? */
 bool process_events_want_snapshot(const struct recorder *recorder, pid_t pid);
-
-#endif

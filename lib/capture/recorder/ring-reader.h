@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The ring reader: reads the ring buffers into the file, and parses only what the recorder itself needs to know. */
-#ifndef CAPTURE_RECORDER_RING_READER_H
-#define CAPTURE_RECORDER_RING_READER_H
+#pragma once
 
 #include <pthread.h>
 
@@ -116,5 +115,3 @@ bool ring_reader_parse_victim(const void *record, size_t size, pid_t *pid_ret, c
  * record.
  */
 size_t ring_reader_cut_dump(uint8_t *record, const struct sample_parts *parts, size_t kept_bytes);
-
-#endif

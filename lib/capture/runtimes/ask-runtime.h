@@ -5,8 +5,7 @@
  * Java is asked when recording ends. Only the end of the recording waits for answers. Failures are warnings. To add a
  * runtime, write a file ask-NAME.c with a struct askable_runtime, and see lib/analysis/resolver/known-runtimes.h.
  */
-#ifndef CAPTURE_RUNTIMES_ASK_RUNTIME_H
-#define CAPTURE_RUNTIMES_ASK_RUNTIME_H
+#pragma once
 
 #include "base/helper-process.h"
 #include "capture/runtimes/jit-files.h"
@@ -123,5 +122,3 @@ struct askable_runtime {
 };
 
 extern const struct askable_runtime runtime_dotnet, runtime_dotnet_bundled, runtime_java;
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copies the files that JIT compilers write for profilers: perf maps and jitdumps. To add a runtime, see
  * lib/analysis/resolver/known-runtimes.h. */
-#ifndef CAPTURE_RUNTIMES_JIT_FILES_H
-#define CAPTURE_RUNTIMES_JIT_FILES_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/vector.h"
@@ -89,5 +88,3 @@ void jitdumps_note_begin(struct recorder *recorder, pid_t pid, uint64_t time_ns)
 /* Encodes the section, which is empty if no jitdump was noted. Content beyond LIMIT_RECORDED_JITDUMPS_BYTES in total is
  * left out with a warning. */
 struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Machine instructions of one architecture. */
-#ifndef CODE_ELF_DISASSEMBLY_H
-#define CODE_ELF_DISASSEMBLY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, si
 
 /* Major version times 256 plus minor version. */
 unsigned disassembly_library_version(void);
-
-#endif

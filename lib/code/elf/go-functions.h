@@ -4,8 +4,7 @@
  * later: names, lines, inlined functions, and how deep the stack is at each instruction. It also covers the assembly
  * functions of the runtime, and nothing but Go: C code in a Go program is not in it.
  */
-#ifndef CODE_ELF_GO_FUNCTIONS_H
-#define CODE_ELF_GO_FUNCTIONS_H
+#pragma once
 
 #include <libelf.h>
 
@@ -49,5 +48,3 @@ struct go_frame {
 /* Innermost first. Returns the number of frames, at most `limit`; 0: no function is known there. */
 size_t go_functions_frames(const struct go_functions *functions, uint64_t address, struct go_frame *frames_ret,
 			   size_t limit);
-
-#endif

@@ -540,8 +540,7 @@ static uint64_t measure_function(void *context, uint64_t start, uint64_t end)
 	uint64_t described_end = UINT64_MAX;
 	bool described = cfi && cfi_function_range(cfi, start, &described_end);
 
-	if (described_end < end)
-		end = described_end;
+	end = smaller_of(end, described_end);
 	return described ? end : function_range_find(module->modules->disassembly, &code, start, end);
 }
 

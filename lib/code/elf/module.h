@@ -2,8 +2,7 @@
 /* Modules: unwind rows, names, lines and instructions by file address. One `struct modules` caches all files of a
  * report. A file is used only if it has the recorded build-id (or if none was recorded). The first name that is looked
  * up forks a helper process (names-helper.h). */
-#ifndef CODE_ELF_MODULE_H
-#define CODE_ELF_MODULE_H
+#pragma once
 
 #include "base/limits.h"
 #include "code/unwind/unwind.h"
@@ -114,5 +113,3 @@ struct module_query {
 
 /* Fetch names that module_names() will soon be asked for, at most MODULE_FETCH_MAX, in one step. */
 void modules_fetch_names(struct modules *modules, const struct module_query *queries, size_t count);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* JIT code over time. Finds which of many ranges, each with the time it was written, is at an address at a given time.
  * Later ranges replace earlier ones byte by byte. */
-#ifndef CODE_JIT_CODE_TIMELINE_H
-#define CODE_JIT_CODE_TIMELINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ uint32_t code_timeline_find(const struct code_timeline *timeline, uint64_t addre
 
 /* A number that is another one whenever the range at some address may be another one. */
 uint64_t code_timeline_epoch(const struct code_timeline *timeline, uint64_t time_ns);
-
-#endif

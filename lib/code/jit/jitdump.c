@@ -137,8 +137,7 @@ static bool read_records(struct jitdump *dump, struct bytes *bytes)
 		}
 		bytes_skip(bytes, PREFIX_BYTES);
 		record = bytes_sub(bytes, size - PREFIX_BYTES);
-		if (time_ns > dump->last_ns)
-			dump->last_ns = time_ns;
+		dump->last_ns = larger_of(dump->last_ns, time_ns);
 		if ((id == RECORD_LOAD && !read_load(dump, record, time_ns)) ||
 		    (id == RECORD_MOVE && !read_move(dump, record, time_ns)))
 			return false;

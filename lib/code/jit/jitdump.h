@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* jit-PID.dump: a runtime's record of the code that it generates, with timestamps, source lines, unwind rows and the
  * code itself. For the format see tools/perf/Documentation/jitdump-specification.txt in the kernel tree. */
-#ifndef CODE_JIT_JITDUMP_H
-#define CODE_JIT_JITDUMP_H
+#pragma once
 
 #include "code/jit/code-timeline.h"
 #include "code/unwind/cfi.h"
@@ -41,5 +40,3 @@ bool jitdump_line(const struct jitdump *dump, uint32_t number, uint64_t address,
 
 /* The row that covers an address in that code; NULL: none. */
 const struct cfi_row *jitdump_cfi(struct jitdump *dump, uint32_t number, uint64_t address);
-
-#endif

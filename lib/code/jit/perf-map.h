@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* /tmp/perf-PID.map: names of JIT code by absolute address, one "START SIZE NAME" per line, hexadecimal with or without
  * 0x. Later lines replace earlier ones byte by byte. */
-#ifndef CODE_JIT_PERF_MAP_H
-#define CODE_JIT_PERF_MAP_H
+#pragma once
 
 #include "base/vector.h"
 #include "code/jit/code-timeline.h"
@@ -33,5 +32,3 @@ struct named_code perf_map_entry(const struct perf_map *map, uint32_t entry);
 /* Name for grouping and diffing: without tier suffix ("[OptimizedTier1]", "[QuickJitted]" ...) and without addresses
  * that differ from run to run (the MT comment of IL stubs). Written to `text`, truncated to `size`. */
 void perf_map_normalise(const char *name, char *text, size_t size);
-
-#endif

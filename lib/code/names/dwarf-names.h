@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Functions, inlined functions and lines from DWARF. */
-#ifndef CODE_NAMES_DWARF_NAMES_H
-#define CODE_NAMES_DWARF_NAMES_H
+#pragma once
 
 #include <elfutils/libdw.h>
 
@@ -43,5 +42,3 @@ size_t dwarf_names_find(struct dwarf_names *names, uint64_t address, struct debu
 /* The qualified name, with namespaces and classes, of a function already found; NULL: none, or use the linkage name.
  * The caller frees it. */
 char *dwarf_names_qualified(struct dwarf_names *names, const struct debug_frame *frame);
-
-#endif

@@ -5,8 +5,7 @@
  * memory and time, and answers requests through a socket. If it ends, a new one reads only the symbols of the file's
  * own, and after the next end no names of that file. Its answers are untrusted bytes.
  */
-#ifndef CODE_NAMES_NAMES_HELPER_H
-#define CODE_NAMES_NAMES_HELPER_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/limits.h"
@@ -77,5 +76,3 @@ bool names_helper_file_answers(struct names_helper *helper, const char *path);
 
 /* See symbols_missing_part(). */
 char *remote_names_missing_part(struct names_helper *helper, struct remote_names *names, size_t *others_ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Names and lines of one ELF file: its own symbols and DWARF, or those of its separate debug file. */
-#ifndef CODE_NAMES_SYMBOLS_H
-#define CODE_NAMES_SYMBOLS_H
+#pragma once
 
 #include "base/limits.h"
 #include "code/elf/go-functions.h"
@@ -62,5 +61,3 @@ char *demangle(const char *name, bool ada);
 
 /* Likewise, the name of a C++ type as std::type_info has it, such as "N3app7SessionE". */
 char *demangle_type(const char *name);
-
-#endif

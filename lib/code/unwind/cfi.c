@@ -192,8 +192,7 @@ bool cfi_function_range(struct cfi *cfi, uint64_t address, uint64_t *end_ret)
 		uint64_t end = UINT64_MAX;
 
 		begins = rows && cfi_rows_function_range(rows, address, &end);
-		if (end < *end_ret)
-			*end_ret = end;
+		*end_ret = smaller_of(*end_ret, end);
 	}
 	return begins;
 }

@@ -4,8 +4,7 @@
  * the sections; cfi-rows.c reads their entries and computes rows, which show how to find the CFA and the saved
  * registers at an address.
  */
-#ifndef CODE_UNWIND_CFI_H
-#define CODE_UNWIND_CFI_H
+#pragma once
 
 #include <libelf.h>
 
@@ -136,5 +135,3 @@ bool cfi_function_range(struct cfi *cfi, uint64_t address, uint64_t *end_ret);
 
 /* The table of .eh_frame or of .debug_frame; NULL: none. */
 struct cfi_rows *cfi_table(struct cfi *cfi, bool debug_frame);
-
-#endif

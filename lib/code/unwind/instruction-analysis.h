@@ -4,8 +4,7 @@
  * function does to the stack pointer before it returns shows where the return address is, and what it restores shows
  * where registers are saved. Neither the start of the function nor its name is needed.
  */
-#ifndef CODE_UNWIND_INSTRUCTION_ANALYSIS_H
-#define CODE_UNWIND_INSTRUCTION_ANALYSIS_H
+#pragma once
 
 #include "code/elf/disassembly.h"
 #include "code/unwind/cfi.h"
@@ -55,5 +54,3 @@ const struct cfi_row *deduced_row_get(struct deduced_row *deduced);
  * branch leads beyond it. */
 uint64_t function_range_find(struct disassembly *disassembly, const struct analyzed_code *code, uint64_t start,
 			     uint64_t limit);
-
-#endif

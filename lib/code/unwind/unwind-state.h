@@ -6,8 +6,7 @@
  * never used is therefore not a dependency of the result. Function after function saves and restores most registers
  * without using them; their words are never read.
  */
-#ifndef CODE_UNWIND_UNWIND_STATE_H
-#define CODE_UNWIND_UNWIND_STATE_H
+#pragma once
 
 #include <string.h>
 
@@ -182,5 +181,3 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state);
 
 int unwind_follows_call(const struct unwind_state *state, uint64_t return_address);
-
-#endif

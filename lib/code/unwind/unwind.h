@@ -12,8 +12,7 @@
  *   4. where the stack dump ends, continue with the callchain after the last return address that both have;
  *   5. decide whether the stack is complete: stack-end.c.
  */
-#ifndef CODE_UNWIND_UNWIND_H
-#define CODE_UNWIND_UNWIND_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -172,5 +171,3 @@ bool stack_end_has_system_call(uint16_t elf_machine, const uint8_t *code, size_t
 
 /* Whether a file of this name is libc, libpthread or the dynamic loader. */
 bool stack_end_is_c_library(const char *path);
-
-#endif

@@ -3,8 +3,7 @@
  * An ordered map of disjoint address ranges. It neither merges ranges nor counts bytes. Chunks hold some dozens of
  * ranges each, and a sorted array holds the chunks, so that a change moves a few cache lines.
  */
-#ifndef MODEL_SPACE_INTERVALS_H
-#define MODEL_SPACE_INTERVALS_H
+#pragma once
 
 #include "base/vector.h"
 #include "model/space/space.h"
@@ -105,5 +104,3 @@ static inline bool intervals_cut(struct intervals *intervals, uint64_t start, ui
 	return !intervals->count || end <= intervals->chunks.items[0].start ||
 	       intervals_cut_some(intervals, start, end);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * names the first version to which it applies and the kernel change that introduced it. "Measured" means that a test
  * compared the model with the maps of that kernel.
  */
-#ifndef MODEL_SPACE_KERNEL_RULES_H
-#define MODEL_SPACE_KERNEL_RULES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ struct kernel_rules {
 
 /* The rules for a kernel release such as "6.1.0-50-amd64"; those of the newest kernel if it is not a version number. */
 struct kernel_rules kernel_rules_of(const char *release);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Internals of struct space, for the files of this directory only. */
-#ifndef MODEL_SPACE_SPACE_STATE_H
-#define MODEL_SPACE_SPACE_STATE_H
+#pragma once
 
 #include "base/map.h"
 #include "base/vector.h"
@@ -307,5 +306,3 @@ bool reconcile_late(struct space *space, uint64_t now_ns);
 
 /* Drop all pending differences. */
 void reconcile_forget(struct space *space);
-
-#endif

@@ -7,8 +7,7 @@
  * are opaque numbers of the caller. Neighbours that are equal in every field are merged. Pages not yet described by a
  * snapshot are unknown: calls may change them, and a later snapshot fills the rest.
  */
-#ifndef MODEL_SPACE_SPACE_H
-#define MODEL_SPACE_SPACE_H
+#pragma once
 
 #include "base/syscall-table.h"
 #include "base/errors.h"
@@ -288,5 +287,3 @@ const struct space_interval *space_next(const struct space *space, uint64_t addr
 /* Changes whenever an executable file mapping is added, removed or replaced: equal stacks may unwind differently from
  * then on. */
 uint64_t space_code_generation(const struct space *space);
-
-#endif

@@ -3,8 +3,7 @@
  * What the formats of `mmtrace export` share. To add one: write a file with its function, declare that in
  * export-report.h, add a row to the table in export-report.c, and describe it in mmtrace-export(1).
  */
-#ifndef OUTPUT_EXPORT_EXPORT_REPORT_H
-#define OUTPUT_EXPORT_EXPORT_REPORT_H
+#pragma once
 
 #include <mmtrace/export.h>
 
@@ -157,5 +156,3 @@ uint64_t export_track_value(const struct export_track *track, size_t point, size
 /* One function for each format, in a file of its name. */
 typedef struct mmt_error *export_function(const struct export *export, FILE *stream);
 export_function export_svg, export_folded, export_pprof, export_firefox, export_heaptrack, export_perfetto;
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The page around the data: page/page.html with the style sheet and the scripts inserted. embed-page.cmake generates it
  * at build time. */
-#ifndef OUTPUT_HTML_PAGE_H
-#define OUTPUT_HTML_PAGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ extern const unsigned char page_tail[];
 /* Style and script of an SVG flame graph. */
 extern const unsigned char page_boxes[];
 extern const size_t page_head_size, page_tail_size, page_boxes_size;
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A JSON document that is written while it is made, so that its size takes no memory. Errors are sticky:
  * document_finish() returns the first one, and nothing is written after it. */
-#ifndef OUTPUT_JSON_JSON_DOCUMENT_H
-#define OUTPUT_JSON_JSON_DOCUMENT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -59,5 +58,3 @@ void document_string(struct document *document, const char *key, const char *val
 struct mmt_error *document_finish(struct document *document) MMT_MUST_CHECK;
 
 const char *document_library_version(void);
-
-#endif

@@ -22,8 +22,7 @@ static void put_trend(struct text *text, const struct mmt_report *report)
 		size_t point = span_ns ? (size_t)((double)since_ns / (double)span_ns * (MMT_TREND_POINTS - 1)) : 0;
 		uint64_t bytes = saturating_add(readings[i].resident_bytes, readings[i].swapped_bytes, UINT64_MAX);
 
-		if (bytes > points[point])
-			points[point] = bytes;
+		points[point] = larger_of(points[point], bytes);
 	}
 	for (size_t i = 1; i < MMT_TREND_POINTS; i++)
 		points[i] = points[i] ? points[i] : points[i - 1];

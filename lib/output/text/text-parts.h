@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The parts of a text report, which text-report.c puts together. */
-#ifndef OUTPUT_TEXT_TEXT_PARTS_H
-#define OUTPUT_TEXT_TEXT_PARTS_H
+#pragma once
 
 #include <mmtrace/diff.h>
 
@@ -197,5 +196,3 @@ void text_diff_relation(struct text *text, const struct mmt_diff *diff);
 
 /* Why a match is uncertain: a sentence in `room`, which is returned. */
 const char *text_diff_uncertain(const struct mmt_diff_entry *entry, char room[TEXT_DIFF_UNCERTAIN_BYTES]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Lines of text on a stream: columns counted as a terminal shows them, colour, escaped names, wrapped rows of parts. */
-#ifndef OUTPUT_TEXT_TEXT_H
-#define OUTPUT_TEXT_TEXT_H
+#pragma once
 
 #include <locale.h>
 #include <stdio.h>
@@ -93,5 +92,3 @@ const char *text_plural(uint64_t count, const char *singular, const char *plural
  * if these differ by no more than `floor`.
  */
 void text_trend(struct text *text, const uint64_t points[MMT_TREND_POINTS], uint64_t floor);
-
-#endif

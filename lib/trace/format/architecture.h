@@ -2,8 +2,7 @@
 /* Everything that depends on the processor architecture when records are written and read: one constant description per
  * architecture, and no #ifdef elsewhere. To port: add a description with every field, add it to architecture_find(),
  * record a golden file, and see code/unwind/unwind-state.h. */
-#ifndef TRACE_FORMAT_ARCHITECTURE_H
-#define TRACE_FORMAT_ARCHITECTURE_H
+#pragma once
 
 #include "trace/format/event.h"
 
@@ -32,5 +31,3 @@ const struct architecture *architecture_find(const char *name);
 
 /* perf mask of the registers that hold the first `count` arguments of a call. */
 uint64_t architecture_argument_mask(const struct architecture *architecture, unsigned count);
-
-#endif

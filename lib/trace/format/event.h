@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A decoded event, in host byte order. Pointers are borrowed from the reader until its next event. */
-#ifndef TRACE_FORMAT_EVENT_H
-#define TRACE_FORMAT_EVENT_H
+#pragma once
 
 #include "base/syscall-table.h"
 #include "base/registers.h"
@@ -152,5 +151,3 @@ struct event {
 	};
 	enum snapshot_kind snapshot; /* EVENT_SNAPSHOT_* */
 };
-
-#endif

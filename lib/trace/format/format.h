@@ -2,8 +2,7 @@
 /* Constants of the perf.data file format (documented in the kernel tree,
  * tools/perf/Documentation/perf.data-file-format.txt) and of mmtrace's additions; mmtrace-file(5) describes every byte
  * and limit named here. */
-#ifndef TRACE_FORMAT_FORMAT_H
-#define TRACE_FORMAT_FORMAT_H
+#pragma once
 
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -179,5 +178,3 @@ enum note_kind {
 
 #define CALLCHAIN_LIMIT_DEFAULT 127 /* kernel.perf_event_max_stack */
 #define FRAME_BYTES (8u << 20)	    /* largest content of one compressed record by our writer */
-
-#endif

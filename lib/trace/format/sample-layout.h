@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The layout of the samples of an attribute, and the only parser of a sample: the recorder, the reader and pack find
  * the parts of a sample with sample_walk(). */
-#ifndef TRACE_FORMAT_SAMPLE_LAYOUT_H
-#define TRACE_FORMAT_SAMPLE_LAYOUT_H
+#pragma once
 
 #include <endian.h>
 #include <linux/perf_event.h>
@@ -187,5 +186,3 @@ struct stripped_stack {
 struct mmt_error *strip_sample(const struct perf_event_attr *attr, const struct architecture *architecture,
 			       const void *record, enum call call, const struct stripped_stack *stack,
 			       struct buffer *buffer) MMT_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Layout of the RAW bytes of tracepoints, from the kernel's format texts. */
-#ifndef TRACE_FORMAT_TRACEPOINT_H
-#define TRACE_FORMAT_TRACEPOINT_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/vector.h"
@@ -36,5 +35,3 @@ bool tracepoint_field(const struct tracepoint *tracepoint, const char *field, st
 
 /* The arguments of a sys_enter tracepoint, in order: the fields behind __syscall_nr. Returns how many were found. */
 size_t tracepoint_arguments(const struct tracepoint *tracepoint, struct tracepoint_field fields_ret[6]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Decodes records to events. */
-#ifndef TRACE_READ_DECODE_H
-#define TRACE_READ_DECODE_H
+#pragma once
 
 #include "base/bytes.h"
 #include "trace/format/event.h"
@@ -45,5 +44,3 @@ static inline uint64_t decode_word(const uint8_t *words, size_t index)
 {
 	return layout_word(words, index * sizeof(uint64_t));
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads a recording by mmtrace or by plain perf. Events are returned in time order. */
-#ifndef TRACE_READ_READER_H
-#define TRACE_READ_READER_H
+#pragma once
 
 #include <mmtrace/progress.h>
 
@@ -127,5 +126,3 @@ void metadata_deinit(struct metadata *metadata);
 struct mmt_error *incremental_metadata_read(const struct recording_file *file, const struct layouts *layouts,
 					    struct reader_metadata *values,
 					    struct mmt_error **damage_ret) MMT_MUST_CHECK;
-
-#endif

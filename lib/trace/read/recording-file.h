@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The outer structure of a perf.data file: header, attributes with their ids, places of the data and the sections. */
-#ifndef TRACE_READ_RECORDING_FILE_H
-#define TRACE_READ_RECORDING_FILE_H
+#pragma once
 
 #include <linux/perf_event.h>
 
@@ -91,5 +90,3 @@ struct record_block *record_block_create(size_t maximum);
 
 /* Destroys a list of blocks; may be NULL. */
 void record_blocks_destroy(struct record_block *list);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads and decompresses the records of the data section in sequence. */
-#ifndef TRACE_READ_RECORDS_H
-#define TRACE_READ_RECORDS_H
+#pragma once
 
 #include <linux/perf_event.h>
 
@@ -36,5 +35,3 @@ bool records_find_stream(const uint8_t *record, size_t size, const uint8_t **dat
 
 /* Returns "MMAP2", or "UNKNOWN", because "record type 77" would need a buffer. Static. */
 const char *record_type_name(uint32_t type);
-
-#endif

@@ -156,15 +156,13 @@ static inline void place_in_time(struct order *order, struct reorder_item *item,
 		item->time_ns = order->taken_ns;
 		return;
 	}
-	if (item->time_ns > order->youngest_ns)
-		order->youngest_ns = item->time_ns;
+	order->youngest_ns = larger_of(order->youngest_ns, item->time_ns);
 	/* The recorder reads its clock, then the heads of all rings, and then the records before these. So everything
 	 * older than a record of its own has been read. When a record of a ring was written, older ones may still have
 	 * been on their way to other rings. */
 	if (from_ring)
 		reached_ns -= reached_ns < ORDER_IN_FLIGHT_NS ? reached_ns : ORDER_IN_FLIGHT_NS;
-	if (reached_ns > order->reached_ns)
-		order->reached_ns = reached_ns;
+	order->reached_ns = larger_of(order->reached_ns, reached_ns);
 }
 
 struct mmt_error *reorder_push(struct order *order, const struct reorder_item *item, bool from_ring)

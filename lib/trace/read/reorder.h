@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reorder: merges the records of all rings into time order. */
-#ifndef TRACE_READ_REORDER_H
-#define TRACE_READ_REORDER_H
+#pragma once
 
 #include "base/limits.h"
 #include "trace/read/recording-file.h"
@@ -66,5 +65,3 @@ bool reorder_take(struct order *order, struct reorder_item *item_ret, struct rec
 
 /* Number of records handed out after a younger one; after a jump of the clock, since then. */
 uint64_t reorder_violations(const struct order *order);
-
-#endif

@@ -43,8 +43,7 @@ void module_copies_encode_index(const struct module_copies *copies, struct buffe
 		buffer_put_string(buffer, image->path);
 	}
 	buffer_patch_u32(buffer, 8, (uint32_t)buffer->size);
-	if (end > buffer->size)
-		buffer->size = end;
+	buffer->size = larger_of(buffer->size, end);
 }
 
 /* The end of the copies so far in the section, and their total decompressed size. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The section with the mapped modules and copies of some of them. */
-#ifndef TRACE_SECTIONS_COPIES_H
-#define TRACE_SECTIONS_COPIES_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/vector.h"
@@ -41,5 +40,3 @@ struct mmt_error *module_copies_load(const struct recording_file *file,
 /* Reads the content of a copied file; the caller owns it. Exactly image->size bytes. */
 struct mmt_error *module_copies_extract(const struct module_copies *copies, const struct module_copy *image,
 					uint8_t **data_ret) MMT_MUST_CHECK;
-
-#endif

@@ -150,8 +150,7 @@ size_t jit_code_before(const struct jit_code *code, const struct jit_code_progra
 	if (!run)
 		return 0;
 	before = (size_t)(address - run->start);
-	if (size > before)
-		size = before;
+	size = smaller_of(size, before);
 	*code_ret = code->bytes.data + run->offset + before - size;
 	return size;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The section FEATURE_MMTRACE_CODE: the latest bytes of JIT code, by process and program. lib/capture/jit-code reads
  * them from the processes, analysis/resolver/jit-rows.h unwinds with them. */
-#ifndef TRACE_SECTIONS_JIT_CODE_H
-#define TRACE_SECTIONS_JIT_CODE_H
+#pragma once
 
 #include "trace/sections/section-codec.h"
 
@@ -61,5 +60,3 @@ size_t jit_code_at(const struct jit_code *code, const struct jit_code_program *p
 /* At most `size` bytes that end at `address`. */
 size_t jit_code_before(const struct jit_code *code, const struct jit_code_program *program, uint64_t address,
 		       size_t size, const uint8_t **code_ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The tables of a packed recording: its symbolized stacks. */
-#ifndef TRACE_SECTIONS_PACKED_STACKS_H
-#define TRACE_SECTIONS_PACKED_STACKS_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -86,5 +85,3 @@ bool packed_stacks_put_text(struct packed_stacks *stacks, const char *text, uint
 
 /* A text of a decoded value; NULL for RESOLVED_NO_TEXT. Lives as long as the value. */
 const char *packed_stacks_text(const struct packed_stacks *stacks, uint32_t number);
-
-#endif

@@ -3,8 +3,7 @@
  * the table of runtime-options.c. Command lines and environments contain passwords, so nothing else of them is
  * recorded, and of these options only numbers. Collect only those that a report uses. To add one, add its number here,
  * and a row there. */
-#ifndef TRACE_SECTIONS_RUNTIME_OPTIONS_H
-#define TRACE_SECTIONS_RUNTIME_OPTIONS_H
+#pragma once
 
 #include "trace/sections/section-codec.h"
 
@@ -48,5 +47,3 @@ struct mmt_error *runtime_options_encode(struct runtime_options *options, struct
 /* The value of an option of decoded options; NULL: not given, or not known. */
 const uint64_t *runtime_options_find(const struct runtime_options *options, int32_t pid, uint64_t began_ns,
 				     enum runtime_option option);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads and writes sections. One function names the fields of a section, for both directions. */
-#ifndef TRACE_SECTIONS_SECTION_CODEC_H
-#define TRACE_SECTIONS_SECTION_CODEC_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/errors.h"
@@ -131,5 +130,3 @@ void codec_text(struct codec *codec, char **text);
 /* As many bytes as *size says, in a compressed section. What is read is allocated. What is written may be zstd frames
  * of `packed_size` bytes; 0: it is plain. */
 void codec_content(struct codec *codec, uint8_t **data, size_t *size, size_t packed_size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* mmtrace's feature sections and perf's table of build-ids as plain values. mmtrace-file(5) has their layouts. */
-#ifndef TRACE_SECTIONS_SECTIONS_H
-#define TRACE_SECTIONS_SECTIONS_H
+#pragma once
 
 #include <mmtrace/heap.h>
 #include <mmtrace/record.h>
@@ -183,5 +182,3 @@ struct build_ids {
 void build_ids_deinit(struct build_ids *ids);
 void build_ids_encode(const struct build_ids *ids, struct buffer *buffer);
 struct mmt_error *build_ids_decode(struct bytes *bytes, struct build_ids *ids_ret) MMT_MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
 /* A file that gets its name late: it is written beside its target, so that a failure leaves an earlier file intact, and
  * so that mmtrace never writes through a link that another user created. Until then it has no name if the
  * file system supports that, so that nothing remains of it however the process ends. */
-#ifndef TRACE_WRITE_OUTPUT_FILE_H
-#define TRACE_WRITE_OUTPUT_FILE_H
+#pragma once
 
 #include <mmtrace/record.h>
 
@@ -65,5 +64,3 @@ int output_file_place(const char *path);
 
 /* Removes a file that has not got its name. */
 void output_file_close(struct output_file *file);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Writes a recording. Order of calls: create, add attributes and early sections, (write the head,) start, append and
  * end rounds, add late sections, finish; destroy at any time. */
-#ifndef TRACE_WRITE_WRITER_H
-#define TRACE_WRITE_WRITER_H
+#pragma once
 
 #include <linux/perf_event.h>
 
@@ -71,5 +70,3 @@ void writer_destroy(struct writer *writer);
 
 /* Choose the size of the next frame, after one limited to `frame_bytes` held `size` bytes and took `compressed`. */
 size_t writer_choose_frame_bytes(size_t frame_bytes, size_t size, size_t compressed);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The rows of a file compared with libdw's, at every address where either has a new one. */
-#ifndef SUPPORT_CFI_ORACLE_H
-#define SUPPORT_CFI_ORACLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ struct cfi_oracle_result {
 
 /* Of x86-64's .eh_frame, or of .debug_frame. -1: no such file, or no such section. */
 int cfi_oracle_compare(const char *path, int debug_frame, struct cfi_oracle_result *result);
-
-#endif

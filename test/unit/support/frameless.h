@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Shapes of stacks in functions compiled without frame pointers, in programs that otherwise have them. */
-#ifndef SUPPORT_FRAMELESS_H
-#define SUPPORT_FRAMELESS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ __attribute__((noinline)) int frameless_recurse(int depth, void (*at_bottom)(voi
 
 /* Calls `at_bottom` with this many bytes of alloca() and an aligned variable on the stack. */
 __attribute__((noinline)) size_t frameless_allocate(size_t bytes, void (*at_bottom)(void));
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The machine that the tests run on, for tests that read their own program. */
-#ifndef SUPPORT_HOST_H
-#define SUPPORT_HOST_H
+#pragma once
 
 #include <elf.h>
 
@@ -14,6 +13,4 @@
 #define HOST_MACHINE EM_X86_64
 #define ASSEMBLE_NEXT_ADDRESS(variable) __asm__ volatile("lea 0(%%rip), %0" : "=r"(variable))
 #define ASSEMBLE_RETURN_ADDRESS(variable) __asm__ volatile("call 1f\n1: pop %0" : "=r"(variable))
-#endif
-
 #endif

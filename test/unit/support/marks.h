@@ -3,8 +3,7 @@
  * Check writes the place of every passed assertion to a file, for its message about a crash: millions of writes in
  * loops. Here each place is written once in a test, when it is first reached.
  */
-#ifndef SUPPORT_MARKS_H
-#define SUPPORT_MARKS_H
+#pragma once
 
 #include <check.h>
 #include <stdatomic.h>
@@ -22,5 +21,3 @@ static inline void mark_once(const char *file, int line)
 }
 
 #define _mark_point(file, line) mark_once(file, line) /* in all macros of Check */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Gives a recorder the state of its jobs, as mmt_record() does. One recorder at a time. */
-#ifndef TEST_UNIT_SUPPORT_RECORDER_STATE_H
-#define TEST_UNIT_SUPPORT_RECORDER_STATE_H
+#pragma once
 
 #include "capture/jit-code/jit-reader.h"
 #include "capture/memory/residency.h"
@@ -21,5 +20,3 @@ static inline void recorder_state_init(struct recorder *recorder)
 	recorder->jobs.runtimes = &runtimes;
 	recorder->jobs.jit_reader = &jit_reader;
 }
-
-#endif

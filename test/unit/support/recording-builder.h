@@ -3,8 +3,7 @@
  * Recordings for tests, made with the library's own writer as if by a recorder on x86-64 or aarch64. Any failure ends
  * the test program. Records are written as given: the caller chooses the times, and ends rounds if order matters.
  */
-#ifndef SUPPORT_RECORDING_BUILDER_H
-#define SUPPORT_RECORDING_BUILDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,5 +131,3 @@ void builder_lose(struct recording_builder *builder, uint64_t count);
 void builder_finish(struct recording_builder *builder, uint64_t stop_ns);
 /* Leave the file like a killed recorder. Frees the builder. */
 void builder_abandon(struct recording_builder *builder);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* One recording in a directory of its own, and reports of it. Any failure ends the test. */
-#ifndef SUPPORT_REPORT_FILE_H
-#define SUPPORT_REPORT_FILE_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -26,5 +25,3 @@ void report_file_survive(struct recording_builder *builder, int32_t pid);
 
 /* The report of the recording; sets options->input. Without options: the default ones. */
 struct mmt_report *report_file_report(struct mmt_report_options *options);
-
-#endif

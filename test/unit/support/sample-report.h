@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A handmade report, for the tests of its renderings. */
-#ifndef SUPPORT_SAMPLE_REPORT_H
-#define SUPPORT_SAMPLE_REPORT_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -11,5 +10,3 @@ struct mmt_report sample_report(void);
 
 /* The rows of sample_report(), for changing a copy. */
 extern const struct mmt_row sample_rows[2];
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SUPPORT_SECTION_H
-#define SUPPORT_SECTION_H
+#pragma once
 
 #include "trace/sections/section-codec.h"
 
@@ -14,5 +13,3 @@ static inline struct mmt_error *pack_section(struct buffer *plain, uint32_t vers
 	*plain = (struct buffer){0};
 	return packing_end(&packing, error);
 }
-
-#endif

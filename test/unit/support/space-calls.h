@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Helpers that apply handmade calls to an address space. Addresses and lengths are given in pages. */
-#ifndef SUPPORT_SPACE_CALLS_H
-#define SUPPORT_SPACE_CALLS_H
+#pragma once
 
 #include "model/space/space.h"
 
@@ -59,5 +58,3 @@ const char *driver_show(const struct driver *driver);
 
 /* Snapshot lines of pages; see space_snapshot_line(). */
 void driver_line(struct driver *driver, uint64_t page, uint64_t pages, struct space_attributes attributes);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A child process that performs memory calls on request, and an address space that follows them. Failures fail the
  * test. */
-#ifndef SUPPORT_SPACE_CHILD_H
-#define SUPPORT_SPACE_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -59,5 +58,3 @@ uint64_t child_file_offset(struct child *child, uint64_t address);
 
 /* Compares every page of the child's maps with the model. */
 void child_compare(struct child *child, unsigned int step);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A unit test defines its suite; main.c, which is linked into each unit test, runs it. */
-#ifndef SUPPORT_SUITE_H
-#define SUPPORT_SUITE_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -42,5 +41,3 @@ TCase *add_tcase(Suite *suite, const char *name);
 		     test_to_add++)                                                                                    \
 			tcase_add_test(tcase, tests_to_add[test_to_add]);                                              \
 	} while (0)
-
-#endif

@@ -2,8 +2,7 @@
 /* Temporary files of a test, in a directory that is removed when the program has ended, even if a test failed,
  * aborted or was killed with the whole program: a separate process waits for that. The directory is in TMPDIR, or
  * /tmp, and TMPDIR is its path while it exists. Any failure ends the test. */
-#ifndef SUPPORT_TEMPORARY_H
-#define SUPPORT_TEMPORARY_H
+#pragma once
 
 enum { TEMPORARY_PATH_SIZE = 256 };
 
@@ -19,5 +18,3 @@ void temporary_name(char path[TEMPORARY_PATH_SIZE]);
 
 /* The file, or the directory with everything in it; otherwise they are removed at the end. */
 void temporary_remove(const char *path);
-
-#endif

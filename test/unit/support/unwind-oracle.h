@@ -3,8 +3,7 @@
  * The samples with a stack dump in a recording of one program of this architecture, unwound from the same registers and
  * bytes by mmtrace and by libunwind. If something cannot be read, the process exits.
  */
-#ifndef SUPPORT_UNWIND_ORACLE_H
-#define SUPPORT_UNWIND_ORACLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ bool unwind_oracle_is_program(uint64_t return_address);
 void unwind_oracle_open_libunwind(void);
 void unwind_oracle_close_libunwind(void);
 size_t unwind_oracle_libunwind(size_t number, uint64_t addresses_ret[LIMIT_UNWIND_FRAMES]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Children of a workload that stay until it ends: they report when they are done, and die with their parent. */
-#ifndef CHILDREN_H
-#define CHILDREN_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -23,5 +22,3 @@ void children_open_as_child(int descriptor);
 
 /* In the parent: end the children that have reported. */
 void children_end(void);
-
-#endif

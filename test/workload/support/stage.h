@@ -6,8 +6,7 @@
  *     expect ...         the known answer, one line per stack; test/README explains the words
  *     done               a line on stdin (or its end) ends the program
  */
-#ifndef STAGE_H
-#define STAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ void stage_touch(void *start, size_t length);
 
 /* After a call whose frame must stay on the stack: keeps the compiler from turning the call into a jump. */
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
-
-#endif
