@@ -134,14 +134,20 @@ static int trace(struct top *top, char **arguments, bool is_command)
 {
 	struct report_selection *selection = &top->selection;
 	struct top_report report = {0};
+	const char *expected;
 	int status;
 
+	if (is_command && selection->report.input)
+		return message_usage(top->command, "--input prints a recording, which runs no command");
 	if (is_command || (!*arguments && !selection->report.input)) {
 		status = top_take_arguments(top, arguments, is_command);
 		return status < 0 ? top_record(top, false, show) : status;
 	}
-	for (size_t i = 0; i < top->pids.count; i++)
-		(void)value_pids(top->pids.items[i], &selection->pids);
+	for (size_t i = 0; i < top->pids.count; i++) {
+		expected = value_pids(top->pids.items[i], &selection->pids);
+		if (expected)
+			return message_usage(top->command, "--pid: '%s' is not %s", top->pids.items[i], expected);
+	}
 	status = report_selection_finish(top->command, selection, arguments);
 	if (status < 0 && (top->names.count || top->cgroup || top->all_cpus || top->tree || top->output))
 		return message_usage(top->command, "'%s' is a recording: only -p can select processes of it",

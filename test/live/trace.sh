@@ -146,6 +146,8 @@ done <<'END'
 2 --focus nothing= kept.data
 2 --call foo kept.data
 2 -p 99999999 kept.data
+2 -p abc kept.data
+2 -i kept.data -- true
 127 -- ./missing
 END
 "$MMTRACE" trace --max-size 4K -- "$workloads/traced" --exit never >lines 2>errors

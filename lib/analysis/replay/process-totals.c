@@ -5,7 +5,7 @@
 #include "analysis/replay/replay.h"
 
 #define USUAL_MEBIBYTES 16 /* a process this much larger than twice the largest other one is worth a look */
-#define MEBIBYTES_MAX ((1u << 30) - 1)
+#define MEBIBYTES_MAX ((1u << 28) - 1)
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
 {
@@ -161,7 +161,7 @@ struct mmt_error *process_totals_note_end(struct replay *replay, const struct pr
 	return NULL;
 }
 
-struct mmt_error *process_totals_release_followed(struct replay *replay, const struct process *parent)
+struct mmt_error *process_totals_release_followed(struct replay *replay, const struct process *parent, bool all)
 {
 	struct followed_children *children = map_get_pointer(&replay->followed, parent->index);
 	uint64_t now_ns = replay->ledger.now_ns;
@@ -178,7 +178,9 @@ struct mmt_error *process_totals_release_followed(struct replay *replay, const s
 
 		next = own->next;
 		own->next = 0;
-		if (own->mebibytes > 2 * largest + USUAL_MEBIBYTES) {
+		/* Nothing has followed the last ones. */
+		if (own->mebibytes > 2 * largest + USUAL_MEBIBYTES || (all && !own->followed)) {
+			own->followed |= !all;
 			append(replay, children, process->index + 1, process->index + 1);
 			continue;
 		}

@@ -44,8 +44,8 @@ struct kept_process_totals {
 	struct held_bytes *now, *ended;
 	const struct space_facts *facts; /* set when its space leaves the ledger, or at the end; shared if all are 0 */
 	uint32_t next;		 /* in a list of followed_children: index + 1 */
-	uint32_t mebibytes : 30; /* at its end */
-	uint32_t listed : 1, released : 1;
+	uint32_t mebibytes : 28; /* at its end */
+	uint32_t listed : 1, followed : 1, released : 1;
 };
 
 /* The account that an interval's bytes belong to; NULL: no row counts them. */
@@ -57,10 +57,12 @@ struct mmt_error *process_totals_release(struct replay *replay, const struct pro
 /*
  * No process may be alive at the end, so that each counts as just before its end. That is right for a command and for
  * the program that a shell ran, but not for one of many compilers or test cases: a process of the usual size is released
- * when its parent forks the next one. Call these after an end, and before a fork.
+ * when its parent forks the next one. Call these after an end, before a fork, and, if no process is alive, after the
+ * pass (`all`): a process that seemed larger than usual may have been followed by others of its size.
  */
 struct mmt_error *process_totals_note_end(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
-struct mmt_error *process_totals_release_followed(struct replay *replay, const struct process *parent) MMT_MUST_CHECK;
+struct mmt_error *process_totals_release_followed(struct replay *replay, const struct process *parent,
+						  bool all) MMT_MUST_CHECK;
 
 bool process_totals_are_released(const struct replay *replay, const struct process *process);
 

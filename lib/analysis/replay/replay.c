@@ -493,7 +493,7 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 		struct mmt_error *error = apply_mmap2_of_process(replay, parent->index);
 
 		if (!error && !replay->releases_ended && !replay->notes.pids)
-			error = process_totals_release_followed(replay, parent);
+			error = process_totals_release_followed(replay, parent, false);
 		if (error)
 			return error;
 	}
@@ -749,6 +749,9 @@ static struct mmt_error *run_pass(struct replay *replay)
 		if (!error)
 			space_finish(process->space);
 	}
+	for (const struct process *process = NULL; !error && !replay->has_survivors && !replay->notes.pids &&
+						   (process = processes_next(replay->processes, process));)
+		error = process_totals_release_followed(replay, process, true);
 	if (error)
 		return error;
 	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)
