@@ -60,7 +60,7 @@
 /* ... of these bytes of the file, and one for each byte beyond LIMIT_SMALL_FILE_BYTES: no real program of that size has
  * as many */
 #define LIMIT_STACK_BYTES 160
-#define LIMIT_COPIES_PER_INTERVAL 64	/* Copies made for each of these mappings: some seconds */
+#define LIMIT_COPIES_PER_INTERVAL 40	/* Copies made for each of these mappings: some seconds */
 #define LIMIT_FAULT_PERIOD 100000	/* Page faults per sample; other recordings have no page faults */
 #define LIMIT_EARLY_SAMPLES 20000	/* Stacks that wait for their call, or calls for their stack; the oldest goes */
 #define LIMIT_EARLY_BYTES (256u << 20)	/* ... and their dumps */
