@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Replays a recording, and describes each call: what it did to which memory, and what had mapped that. */
+#include <errno.h>
 #include <mmtrace/trace.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -124,7 +125,7 @@ static void find_unchanged(struct trace *trace, const struct space *space, const
 	const uint64_t *arguments = event->call.arguments;
 
 	/* With ENOMEM, madvise() met a hole, around which it took the advice. */
-	if (trace->call.error && !description->advice)
+	if (trace->call.error && !(description->advice && trace->call.error == ENOMEM))
 		return;
 	/* The kernel chose a free address: the record of a neighbour has described it, too. */
 	if (!call_reads_first_argument(event->call.call, arguments))

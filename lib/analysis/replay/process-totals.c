@@ -4,7 +4,6 @@
 #include "analysis/replay/memory-classes.h"
 #include "analysis/replay/replay.h"
 
-#define USUAL_MEBIBYTES 16 /* a process this much larger than twice the largest other one is worth a look */
 #define MEBIBYTES_MAX ((1u << 28) - 1)
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
@@ -178,8 +177,12 @@ struct mmt_error *process_totals_release_followed(struct replay *replay, const s
 
 		next = own->next;
 		own->next = 0;
-		/* Nothing has followed the last ones. */
-		if (own->mebibytes > 2 * largest + USUAL_MEBIBYTES || (all && !own->followed)) {
+		/* After a loss a process can seem to return: its end lists it again. */
+		own->listed = process->ended;
+		if (!process->ended)
+			continue;
+		/* Nothing of its size was beside it, or nothing has followed it yet. */
+		if (own->mebibytes > 2 * largest || (all && !own->followed)) {
 			own->followed |= !all;
 			append(replay, children, process->index + 1, process->index + 1);
 			continue;

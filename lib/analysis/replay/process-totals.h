@@ -56,9 +56,9 @@ struct mmt_error *process_totals_release(struct replay *replay, const struct pro
 
 /*
  * No process may be alive at the end, so that each counts as just before its end. That is right for a command and for
- * the program that a shell ran, but not for one of many compilers or test cases: a process of the usual size is released
- * when its parent forks the next one. Call these after an end, before a fork, and, if no process is alive, after the
- * pass (`all`): a process that seemed larger than usual may have been followed by others of its size.
+ * the program that a shell ran, but not for one of many compilers or test cases: a process is released when its parent
+ * forks another and had one of at least half its size beside it. Call these after an end, before a fork, and, if no
+ * process is alive, after the pass (`all`): what seemed alone may have been followed by others of its size.
  */
 struct mmt_error *process_totals_note_end(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
 struct mmt_error *process_totals_release_followed(struct replay *replay, const struct process *parent,

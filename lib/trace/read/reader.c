@@ -364,9 +364,9 @@ struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bo
 
 	*end_ret = false;
 	reader->paused = false;
-	if (reader->done)
-		records_recycle(reader->records, TAKE(reader->done));
 	while (!error && !reader->ended && !reader->paused) {
+		if (reader->done)
+			records_recycle(reader->records, TAKE(reader->done));
 		if (!reorder_take(reader->order, &item, &reader->done)) {
 			reader->ended = reader->drained;
 			error = reader->drained ? NULL : push_record(reader);
