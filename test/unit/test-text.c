@@ -2188,6 +2188,30 @@ START_TEST(first_screen_fits)
 }
 END_TEST
 
+/* Parts that the causes explain for the most stand below; others stand above the causes. */
+START_TEST(parts_stand_above_if_they_are_the_answer)
+{
+	struct mmt_growth_part parts[] = {
+	    {.place = MMT_GROWTH_MADE, .memory_class = MMT_CLASS_KINDS, .bytes = 80 << 20},
+	    {.place = MMT_GROWTH_KERNEL, .memory_class = MMT_CLASS_KINDS, .bytes = 20 << 20}};
+	struct mmt_report report = sample_report();
+
+	report.growth.end_bytes = report.growth.start_bytes + (100 << 20);
+	report.growth.parts_known = true;
+	report.growth.parts = parts;
+	report.growth.part_count = 2;
+	for (int above = 0; above < 2; above++) {
+		char *text = render(&report, &(struct mmt_text_options){.width = 80});
+		const char *part = strstr(text, "in mappings made in this recording"), *rows = strstr(text, "\n 1 ");
+
+		ck_assert_msg(part && rows && (part < rows) == above, "%d:\n%s", above, text);
+		free(text);
+		parts[0].bytes -= 10 << 20;
+		parts[1].bytes += 10 << 20;
+	}
+}
+END_TEST
+
 /* Wrapped at words, and unwrapped without a terminal. */
 START_TEST(notes_fit_the_terminal)
 {
@@ -2650,7 +2674,8 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, unfreed_grows_while_rss_is_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_tests(cases, rows_fit_the_terminal, stacks_fit_the_terminal, notes_fit_the_terminal,
-			notes_that_are_alike_are_one, first_screen_fits, notes_on_missing_names_precede_the_figures,
+			notes_that_are_alike_are_one, first_screen_fits,
+			parts_stand_above_if_they_are_the_answer, notes_on_missing_names_precede_the_figures,
 			commits_elsewhere_and_lost_calls, names_classes_and_windows, failures_and_threads, formats,
 			diff);
 	tcase_add_loop_test(cases, verdict_of_diff, 0, 8);

@@ -602,6 +602,7 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 		text_put_growth_of_ended(text, report);
 }
 
+#define ELSEWHERE_SHARE 4 /* of the change: the causes on the first screen are not the answer */
 #define LAZY_FREE_BYTES_MIN (1u << 20)
 
 static void put_lazy_free(struct text *text, const struct mmt_report *report)
@@ -620,7 +621,7 @@ static void put_lazy_free(struct text *text, const struct mmt_report *report)
 			  text_bytes(text, bytes));
 }
 
-/* Whether the causes below do not show most of the change: other memory grew or shrank. */
+/* Whether a good part of the change is not in the causes below: other memory grew or shrank. */
 static bool is_elsewhere(const struct mmt_growth *growth)
 {
 	uint64_t bytes = 0;
@@ -629,7 +630,7 @@ static bool is_elsewhere(const struct mmt_growth *growth)
 		if (part->place != MMT_GROWTH_MADE && part->place != MMT_GROWTH_COMMITTED)
 			bytes = saturating_add(bytes, magnitude_of(part->bytes), MMT_BYTES_MAX);
 	}
-	return bytes > growth->floor_bytes && bytes > magnitude_of(mmt_growth_change(growth)) / TEXT_NEGLIGIBLE;
+	return bytes > growth->floor_bytes && bytes > magnitude_of(mmt_growth_change(growth)) / ELSEWHERE_SHARE;
 }
 
 static void put_growth(struct text *text, const struct mmt_report *report)

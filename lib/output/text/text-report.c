@@ -440,8 +440,8 @@ const struct text_room text_rooms[TEXT_ROOMS] = {
     {3, 2, 1, 1, false, true},
     {3, 1, 1, 1, false, true},
     {4, 2, 1, 1, false, false},
-    {3, 2, 0, 1, false, false},
-    {2, 2, 0, 0, false, false},
+    {3, 2, 1, 0, false, false},
+    {2, 2, 1, 0, false, false},
     {2, 1, 0, 0, false, false},
 };
 
