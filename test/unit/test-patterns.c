@@ -74,6 +74,11 @@ static const struct {
      {"libc.so.6:mmap", "beam.smp:erts_mmap", "beam.smp:", "beam.smp:erts_mseg_x"}},
     {MMT_PATTERN_GC_HEAP, MMT_CLASS_ANON, {"libc.so.6:mprotect", "libcoreclr.so in app:", "libcoreclr.so in app:"}},
     {MMT_PATTERN_PYTHON, MMT_CLASS_ANON, {"libc.so.6:mmap", "python3.11:_PyObject_ArenaMmap", "python3.11:main"}},
+    {MMT_PATTERN_PYTHON, MMT_CLASS_ANON, {"libc.so.6:__mmap64", "libc.so.6:mmap", "python3.11:", "python3.11:PyList_New"}},
+    {MMT_PATTERN_PYTHON, MMT_CLASS_ANON, {"libc.so.6:mmap", "libpython3.13.so.1.0:", "extension.so:grow"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_SHM, {"libc.so.6:mmap", "python3.11:", "python3.11:PyList_New"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "libc.so.6:malloc", "python3.11:", "python3.11:PyList_New"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "extension.so:", "python3.11:", "python3.11:PyList_New"}},
 };
 
 struct stack {

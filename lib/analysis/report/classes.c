@@ -166,13 +166,19 @@ static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, si
 {
 	static const char *const runtimes[] = {"libcoreclr.so", "libclrgc", "libjvm.so", "libclrjit.so"};
 	size_t origin = origin_find(frames, frame_count);
+	const char *module;
 
 	if (frame_count && origin_is_loader(frames[0]) && memory_class == MMT_CLASS_FILE)
 		return MMT_PATTERN_CODE;
-	if (origin == frame_count || !frames[origin]->module)
+	module = origin < frame_count ? frames[origin]->module : NULL;
+	if (!module)
 		return MMT_PATTERN_NONE;
+	/* Python itself maps private memory only for its arenas; what is larger than their objects is malloc's. */
+	if ((starts_with(module, "python3") || starts_with(module, "libpython3")) && !frames[origin]->function &&
+	    origin && is_call(frames[origin - 1], "mmap") && memory_class == MMT_CLASS_ANON)
+		return MMT_PATTERN_PYTHON;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
-		if (!starts_with(frames[origin]->module, runtimes[i]))
+		if (!starts_with(module, runtimes[i]))
 			continue;
 		/* .NET commits parts of its heap's range when it needs them. */
 		if (memory_class == MMT_CLASS_GC_RESERVE ||
