@@ -1314,7 +1314,7 @@ START_TEST(trend_of_survivors)
 	report.rows = &row;
 	report.row_count = 1;
 	text = render(&report, &(struct mmt_text_options){.ascii = true});
-	ASSERT_HAS(text, "   1122344556778899\n");
+	ASSERT_HAS(text, "   1223344556677889\n");
 	free(text);
 	for (unsigned point = 0; point < MMT_TREND_POINTS; point++)
 		row.survivor_trend[point] = point < 16 ? 0 : 1000000000 + (uint64_t)point * 10000;

@@ -284,21 +284,24 @@ static void put_lead(struct text *text, const struct mmt_row *row, uint64_t memo
 		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)row->memory_bytes / (double)memory_bytes);
 }
 
-/* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB"; what was unmapped of these, and how many were freed. */
+/* "256 x 4.00 MiB" or "256, 4.00 KiB to 8.00 MiB"; what was unmapped of these, and how many were freed. A heap grows in
+ * steps, which nobody frees one by one. */
 static void put_counts(struct text *text, const struct mmt_row *row)
 {
 	const char *smallest = text_bytes(text, row->smallest_bytes), *largest = text_bytes(text, row->largest_bytes);
-	bool equal = row->smallest_bytes == row->largest_bytes;
+	const char *count = text_count(text, row->unfreed_count);
+	bool equal = row->smallest_bytes == row->largest_bytes, steps = row->memory_class == MMT_CLASS_HEAP;
 
 	if (row->unfreed_count && equal)
-		text_part(text, TEXT_PLAIN, "%s x %s", text_count(text, row->unfreed_count), largest);
+		text_part(text, TEXT_PLAIN, "%s %s %s", count,
+			  !steps ? "x" : text_plural(row->unfreed_count, "step of", "steps of"), largest);
 	else if (row->unfreed_count)
-		text_part(text, TEXT_PLAIN, "%s, %s to %s", text_count(text, row->unfreed_count), smallest, largest);
+		text_part(text, TEXT_PLAIN, "%s%s, %s to %s", count, steps ? " steps" : "", smallest, largest);
 	if (row->original_bytes > row->unfreed_bytes)
 		text_part(text, TEXT_PLAIN, "%s of %s unmapped",
 			  text_bytes(text, row->original_bytes - row->unfreed_bytes),
 			  text_bytes(text, row->original_bytes));
-	if (row->allocated_count)
+	if (row->allocated_count && (!steps || row->freed_count))
 		text_part(text, TEXT_PLAIN, "%s of %s freed", text_count(text, row->freed_count),
 			  text_count(text, row->allocated_count));
 }

@@ -379,8 +379,10 @@ static unsigned trend_level(uint64_t value, uint64_t lowest, uint64_t highest, u
 		return 0;
 	if (highest == lowest || value <= lowest)
 		return highest == lowest ? levels - 1 : 1;
-	level =
-	    1 + (unsigned)((long double)(value - lowest) / (long double)(highest - lowest) * (long double)(levels - 1));
+	/* To the nearest level: what rises to the end must not look level there. */
+	level = 1 + (unsigned)((long double)(value - lowest) / (long double)(highest - lowest) *
+				   (long double)(levels - 2) +
+			       0.5L);
 	return level < levels ? level : levels - 1;
 }
 
