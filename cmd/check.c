@@ -2,7 +2,6 @@
 /* mmtrace check: prints what the library found out about this machine. */
 #include <mmtrace/machine.h>
 #include <mmtrace/output.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/message.h"

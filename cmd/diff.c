@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* mmtrace diff: compares two reports, and whether more leaks than --fail-above permits. */
-#include <mmtrace/diff.h>
-#include <mmtrace/output.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/wait.h>
 
 #include "cli/report-command.h"
-#include "cli/terminal.h"
 #include "cli/message.h"
 
 struct diff_settings {

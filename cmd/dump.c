@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* mmtrace dump: prints the events of a recording. */
 #include <mmtrace/confine.h>
-#include <mmtrace/output.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/message.h"
-#include "cli/options.h"
 #include "cli/terminal.h"
 
 int cmd_dump(const struct command *command, int argc, char **argv)

@@ -9,7 +9,6 @@
 
 #include "cli/message.h"
 #include "cli/report-command.h"
-#include "cli/terminal.h"
 
 #define FORMATS_MAX 32
 

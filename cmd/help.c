@@ -8,7 +8,6 @@
 
 #include "cli/message.h"
 #include "cli/options.h"
-#include "cmd.h"
 
 void help_print(void)
 {

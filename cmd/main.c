@@ -5,17 +5,14 @@
 #include <malloc.h>
 #include <mmtrace/version.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd.h"
 #include "cli/message.h"
 #include "cli/terminal.h"
 #include "cli/stop-signals.h"
-#include "cli/options.h"
 
 #define LARGE_BLOCK_BYTES (1 << 20)
 

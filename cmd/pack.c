@@ -2,13 +2,11 @@
 /* mmtrace pack: replaces the stacks of a recording by names. */
 #include <mmtrace/output.h>
 #include <mmtrace/pack.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/message.h"
 #include "cli/options.h"
 #include "cli/stop-signals.h"
-#include "cmd.h"
 
 int pack_recording(const struct command *command, const struct pack_arguments *arguments)
 {

@@ -11,10 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <mmtrace/output.h>
-
 #include "cli/report-command.h"
-#include "cmd.h"
 
 #define SHARE_NS_MIN 100000000
 #define JUDGED_EVENTS_MAX 1000000 /* a second or less */

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include <mmtrace/record.h>
 #include <mmtrace/report.h>
 
 /* What `record` knows when recording has ended. */

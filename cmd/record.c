@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -16,15 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <mmtrace/output.h>
-#include <mmtrace/record.h>
-#include <mmtrace/report.h>
-
 #include "cli/message.h"
-#include "cli/options.h"
 #include "cli/stop-signals.h"
 #include "cli/terminal.h"
-#include "cmd.h"
 #include "record-end.h"
 
 #define PACKING_NICE 10

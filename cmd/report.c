@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* mmtrace report: writes a report as text, JSON, CSV or HTML. */
 #include <inttypes.h>
-#include <mmtrace/output.h>
-#include <mmtrace/report.h>
-#include <stdio.h>
 
 #include "cli/report-command.h"
-#include "cli/terminal.h"
 #include "cli/message.h"
 
 struct report_settings {

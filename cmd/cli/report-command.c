@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <mmtrace/output.h>
-
 #include "cli/message.h"
 
 void report_selection_init(struct report_selection *selection)

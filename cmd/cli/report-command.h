@@ -2,13 +2,7 @@
 /* What report, diff and export share: the options that select memory, and the files that they read and write. */
 #pragma once
 
-#include <stdio.h>
-
-#include <mmtrace/report.h>
-
-#include "cli/options.h"
 #include "cli/terminal.h"
-#include "cmd.h"
 
 /* The options that select a part of the recording, which all commands that make reports share. */
 struct report_selection {

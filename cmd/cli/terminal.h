@@ -5,7 +5,6 @@
 #include <mmtrace/output.h>
 
 #include "cli/options.h"
-#include "cmd.h"
 
 /* Send standard output through a pager if it is a terminal: MMTRACE_PAGER, PAGER, less. Call this before mmt_confine()
  * and the first output, with which the pager begins to run. Does nothing if no pager is wanted or installed. */

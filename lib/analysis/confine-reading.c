@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Confines a program that reads recordings: finds the places where it must write all the same. */
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include <mmtrace/confine.h>

@@ -2,26 +2,15 @@
 /* Packs a recording: replays it to symbolize all stacks, then writes it again without stack dumps. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include <mmtrace/pack.h>
-#include <mmtrace/report.h>
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
-#include "analysis/resolver/known-runtimes.h"
-#include "analysis/resolver/resolver.h"
 #include "base/cleanup.h"
 #include "base/confine.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "trace/format/format.h"
 #include "trace/format/sample-layout.h"
-#include "trace/read/recording-file.h"
-#include "trace/sections/sections.h"
-#include "trace/sections/packed-stacks.h"
 #include "trace/write/writer.h"
 
 /* First pass of packing: find the stack of each call and symbolize all stacks. */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "base/bytes.h"
 
-#include <stdlib.h>
-
 #include "base/vector.h"
 
 #define BUFFER_BYTES_LEAST 256

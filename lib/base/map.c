@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "base/map.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <xxhash.h>

@@ -3,7 +3,6 @@
 #include "base/syscall-table.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/strings.h"
 

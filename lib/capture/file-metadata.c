@@ -7,16 +7,10 @@
 #include "capture/recorder/recorder.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/limits.h"
-#include "capture/procfs/proc.h"
-#include "capture/memory/residency.h"
-#include "trace/format/format.h"
 
 /* log2 of the sizes of huge pages on any architecture */
 #define HUGETLB_SHIFT_MIN 14

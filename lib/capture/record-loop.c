@@ -2,15 +2,11 @@
 #include "capture/record-loop.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/heap/heap-readings.h"
 #include "capture/jit-code/jit-reader.h"
-#include "capture/memory/residency.h"
-#include "capture/procfs/proc.h"
 #include "capture/targets.h"
 
 #define TICK_NS 50000000ULL /* longest delay until the recorder notices a new process or exec */

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* mmt_record(): chooses the events, starts the recording, runs the loop, and completes the file. */
 
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "capture/heap/heap-readings.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/record-loop.h"
 #include "capture/jit-code/jit-reader.h"
-#include "capture/procfs/proc.h"
-#include "capture/memory/residency.h"
 #include "capture/targets.h"
-#include "capture/perf/tracefs.h"
 
 #define STACK_BYTES (128u << 10) /* of the recorder itself */
 

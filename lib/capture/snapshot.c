@@ -7,9 +7,7 @@
 
 #include "base/cleanup.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "capture/memory/residency.h"
 #include "capture/jit-code/jit-reader.h"
-#include "capture/procfs/proc.h"
 
 /* A snapshot in progress. */
 struct reading {

@@ -5,24 +5,16 @@
 
 #include <linux/capability.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/confine.h"
-#include "base/vector.h"
 #include "capture/procfs/clock.h"
-#include "capture/perf/perf-events.h"
 #include "capture/perf/ring-buffers.h"
 #include "capture/perf/scope.h"
 #include "capture/procfs/permissions.h"
-#include "capture/procfs/proc.h"
-#include "capture/perf/tracefs.h"
-#include "trace/format/architecture.h"
 
 /* Inode number of the initial namespace (include/linux/proc_ns.h of the kernel). */
 #define FIRST_PID_NAMESPACE 0xeffffffcu

@@ -4,11 +4,8 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/procfs/proc.h"
 
 #define GROUPS_MAX 8	 /* events are opened on every CPU if the targets are in more control groups */
 #define COST_WARNED_US 5 /* as much as recording costs on a small machine */

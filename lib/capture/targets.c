@@ -5,13 +5,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "capture/record-loop.h"
-#include "capture/procfs/proc.h"
 
 #define PASS_PAUSE_MICROSECONDS 1000 /* lets new threads run and report inherited events */
 #define WAIT_TICK_MILLISECONDS 20

@@ -2,13 +2,9 @@
 /* A report for spreadsheets: RFC 4180, numbers without units. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <mmtrace/output.h>
-
 #include "output/escape.h"
-#include "output/export/export-report.h"
 #include "output/selection.h"
 
 #define NS_PER_SECOND UINT64_C(1000000000)

@@ -6,16 +6,11 @@
  * are about the recording: its attributes come before the events, missing data after them.
  */
 #include <inttypes.h>
-#include <mmtrace/output.h>
-#include <string.h>
 
-#include "base/errors.h"
 #include "base/saturating-sum.h"
-#include "base/vector.h"
 #include "output/escape.h"
 #include "output/selection.h"
 #include "trace/read/decode.h"
-#include "trace/read/reader.h"
 #include "trace/read/records.h"
 
 #define STACK_WORDS 4 /* of the dump that are shown */

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "output/selection.h"
 
-#include <stdlib.h>
-
-#include "base/errors.h"
 #include "base/figures.h"
 
 #define MINOR_SHARE 100

@@ -4,12 +4,10 @@
 
 #include <linux/version.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/utsname.h>
 
 #include "base/compression.h"
 #include "base/map.h"
-#include "code/elf/disassembly.h"
 #include "code/names/symbols.h"
 #include "output/json/json-document.h"
 

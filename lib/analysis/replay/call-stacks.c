@@ -3,8 +3,6 @@
 
 #include "analysis/replay/replay.h"
 #include "base/cleanup.h"
-#include "base/limits.h"
-#include "base/syscall-table.h"
 
 /* A call of a process whose code is not known yet. */
 struct early_sample {

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "model/processes.h"

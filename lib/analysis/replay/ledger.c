@@ -3,9 +3,6 @@
 
 #include <mmtrace/report.h>
 
-#include "base/errors.h"
-#include "model/space/space.h"
-
 struct account_key {
 	uint32_t stack, process, kind, thread;
 };

@@ -4,7 +4,6 @@
 
 #include <mmtrace/report.h>
 
-#include "base/errors.h"
 #include "base/map.h"
 #include "base/vector.h"
 #include "model/processes.h"

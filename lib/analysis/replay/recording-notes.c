@@ -8,7 +8,6 @@
 
 #include "base/limits.h"
 #include "base/strings.h"
-#include "trace/format/format.h"
 
 void notes_deinit(struct notes *notes)
 {

@@ -2,13 +2,7 @@
 /* Notes of the recorder: the user's marks, resident sizes, and whether large stack dumps are on. */
 #pragma once
 
-#include <mmtrace/report.h>
-
 #include "analysis/replay/memory-readings.h"
-#include "base/errors.h"
-#include "base/map.h"
-#include "base/vector.h"
-#include "trace/format/event.h"
 #include "trace/format/format.h"
 
 /* Children that a process had when recording began and that are not in the recording. */

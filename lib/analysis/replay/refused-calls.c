@@ -4,11 +4,6 @@
 
 #include <errno.h>
 
-#include "analysis/resolver/resolver.h"
-#include "base/limits.h"
-#include "base/syscall-table.h"
-#include "trace/format/format.h"
-
 #define MEASURED_PER_CALL 1024
 #define ADDRESS_BITS 47 /* no process has more room, at least on x86-64 */
 #define MAPPINGS_NEEDED 2 /* a call may need two mappings more than it makes */

@@ -5,8 +5,6 @@
 #include <errno.h>
 
 #include "analysis/replay/memory-classes.h"
-#include "base/syscall-table.h"
-#include "base/saturating-sum.h"
 
 static bool has_failed(const struct event *event)
 {

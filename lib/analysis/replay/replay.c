@@ -4,8 +4,6 @@
 
 #include <malloc.h>
 
-#include "base/errors.h"
-#include "base/limits.h"
 #include "base/strings.h"
 
 #define FOLLOWED_BYTES (1ULL << 32) /* limits are those of a file of this size */

@@ -3,8 +3,6 @@
  * their stacks, which an earlier pass has found. The final state is the input of a report. */
 #pragma once
 
-#include <mmtrace/report.h>
-
 #include "analysis/replay/call-stacks.h"
 #include "analysis/replay/ledger.h"
 #include "analysis/replay/process-totals.h"
@@ -12,13 +10,6 @@
 #include "analysis/replay/touched-pages.h"
 #include "analysis/resolver/resolver.h"
 #include "base/arena.h"
-#include "base/errors.h"
-#include "base/map.h"
-#include "base/vector.h"
-#include "model/processes.h"
-#include "model/space/space.h"
-#include "trace/format/event.h"
-#include "trace/read/reader.h"
 
 struct replay;
 

@@ -3,9 +3,7 @@
 
 #include <mmtrace/report.h>
 
-#include "base/errors.h"
 #include "base/limits.h"
-#include "model/space/space.h"
 
 #define ALL_BUCKETS_NS 64000000 /* before the first doubling */
 

@@ -4,8 +4,6 @@
 #include <errno.h>
 
 #include "analysis/replay/replay.h"
-#include "base/limits.h"
-#include "base/saturating-sum.h"
 
 #define HUGE_PAGE_BYTES_MAX (1ull << 30)
 #define ADVICE_OF_RANGE 3 /* the argument of a call that names its range before */

@@ -2,7 +2,6 @@
 /* The page faults of a recording: which stack brought in the pages of each address space. */
 #pragma once
 
-#include "base/errors.h"
 #include "base/map.h"
 #include "model/page-faults.h"
 #include "model/processes.h"

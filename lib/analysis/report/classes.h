@@ -3,11 +3,8 @@
  * runtimes whose memory grows and stays without being a leak), arenas of malloc, heaps of runtimes. Pure. */
 #pragma once
 
-#include <mmtrace/report.h>
-
 #include "analysis/replay/memory-classes.h"
 #include "analysis/resolver/known-runtimes.h"
-#include "model/space/space.h"
 
 /* The class, knowing the pattern of the stack that mapped it. */
 enum mmt_class classes_with_pattern(enum mmt_class memory_class, enum mmt_pattern pattern);

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <mmtrace/report.h>
-
 #include "analysis/report/stack-identity.h"
 #include "base/errors.h"
 

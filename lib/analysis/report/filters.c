@@ -3,7 +3,6 @@
 
 #include <fnmatch.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/errors.h"

@@ -2,10 +2,6 @@
 /* How malloc heaps grew between two censuses, and which kinds of blocks did. */
 #include "analysis/report/report-build.h"
 
-#include "base/limits.h"
-#include "base/saturating-sum.h"
-#include "base/cleanup.h"
-
 #define ONE_SIZE_SHARE 0.75	    /* of the growth of near sizes: one size with more stands for itself */
 #define ONE_BLOCK_BYTES (64u << 10) /* smaller blocks are not taken for a growing table */
 #define LEVEL_SHARE 20		    /* changes of less than 1/this of a heap are noise */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/report/report-build.h"
 
-#include <string.h>
-
 #include "base/strings.h"
 
 #define FLOOR_BYTES (1ull << 20) /* smaller amounts have no hint */

@@ -2,15 +2,9 @@
 /* Makes a report: replays the recording and has each part of the report built, in order. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-
-#include <mmtrace/record.h>
 
 #include "analysis/report/report-build.h"
-#include "analysis/report/stack-origin.h"
-#include "analysis/resolver/resolver.h"
 #include "base/cleanup.h"
-#include "base/syscall-table.h"
 
 #define EXEC_NS 100000000ULL /* the old memory may be unmapped up to this long before the exec record */
 

@@ -3,14 +3,9 @@
 #pragma once
 
 #include <mmtrace/diff.h>
-#include <mmtrace/report.h>
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/rows.h"
-#include "base/arena.h"
-#include "base/map.h"
-#include "base/vector.h"
-#include "trace/sections/sections.h"
 
 /*
  * resident-pages.c: which pages were resident when, per row and per kind of memory, from the readings that the recorder

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Compares two finished reports: matches their stacks, and what one process did between the recordings. */
-#include <mmtrace/diff.h>
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/report/diff-match.h"
 #include "analysis/report/report-build.h"
 #include "base/cleanup.h"
-#include "base/vector.h"
 #include "base/figures.h"
 
 /* Shorter recordings have no rates: memory mapped once at the start would look like a leak. */

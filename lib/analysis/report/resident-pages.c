@@ -2,13 +2,8 @@
 /* Attributes each reading of resident and huge pages to the rows whose memory they are in. */
 #include "analysis/report/report-build.h"
 
-#include <stdio.h>
-
 #include "analysis/report/classes.h"
-#include "analysis/resolver/known-runtimes.h"
-#include "analysis/resolver/resolver.h"
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "base/strings.h"
 #include "trace/read/decode.h"
 

@@ -2,7 +2,6 @@
 #include "analysis/report/rows.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"

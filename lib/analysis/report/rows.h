@@ -9,16 +9,12 @@
  */
 #pragma once
 
-#include <mmtrace/report.h>
-
 #include "analysis/resolver/resolver.h"
 #include "analysis/replay/ledger.h"
 #include "analysis/report/filters.h"
 #include "analysis/report/stack-identity.h"
 #include "analysis/report/stack-origin.h"
 #include "base/arena.h"
-#include "base/map.h"
-#include "base/vector.h"
 
 /* What is known of a row that has no name, or none yet: names are in the keys. */
 struct row_description {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/report/stack-origin.h"
 
-#include <string.h>
-
 #include "analysis/resolver/known-runtimes.h"
 #include "base/strings.h"
-#include "base/syscall-table.h"
 
 bool origin_matches(const char *name, const char *rule)
 {

@@ -5,8 +5,6 @@
 #include "analysis/replay/memory-classes.h"
 #include "base/cleanup.h"
 #include "base/figures.h"
-#include "base/limits.h"
-#include "base/saturating-sum.h"
 
 /* All events before `time_ns` have been applied: the steps up to it have the present state. */
 static struct mmt_error *pass_timestamps(void *context, struct replay *replay, uint64_t time_ns)

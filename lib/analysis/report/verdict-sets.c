@@ -6,12 +6,8 @@
 #include "analysis/report/row-verdicts.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
-#include "analysis/report/stack-identity.h"
-#include "analysis/report/stack-origin.h"
 #include "base/cleanup.h"
-#include "base/map.h"
 
 #define PATHS_COMPARED 64 /* with one stack: this bounds the time */
 #define INLINED_MAX 4	  /* functions of a path, from the innermost on, by which its stacks are found */

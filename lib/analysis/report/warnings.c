@@ -4,11 +4,8 @@
 #include "analysis/report/report-build.h"
 
 #include <inttypes.h>
-#include <linux/perf_event.h>
 #include <stdarg.h>
-#include <stdio.h>
 
-#include "base/syscall-table.h"
 #include "base/cleanup.h"
 
 #define WARNINGS_MAX 32

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Symbolizes frames: looks up the function names and lines of an address, native or JIT; return addresses minus one.
  * resolver.c unwinds the stacks that the frames are in. */
-#include <stdio.h>
 
 #include "analysis/resolver/resolver-state.h"
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "base/strings.h"
 #include "code/jit/perf-map.h"
 

@@ -2,8 +2,6 @@
 #include "analysis/resolver/jit-names.h"
 
 #include "base/cleanup.h"
-#include "base/limits.h"
-#include "base/vector.h"
 #include "code/jit/jitdump.h"
 #include "code/jit/perf-map.h"
 

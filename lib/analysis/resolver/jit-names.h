@@ -2,7 +2,6 @@
 /* Symbolizes the JIT code of one process from recorded perf maps and jitdumps, by address and time. */
 #pragma once
 
-#include "base/errors.h"
 #include "code/jit/code-timeline.h"
 #include "code/unwind/cfi.h"
 #include "trace/read/reader.h"

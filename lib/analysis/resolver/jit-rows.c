@@ -2,7 +2,6 @@
 #include "analysis/resolver/jit-rows.h"
 
 #include "base/map.h"
-#include "code/elf/disassembly.h"
 #include "code/unwind/instruction-analysis.h"
 
 /* Stack and receiver checks may precede it. */

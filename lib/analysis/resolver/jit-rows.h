@@ -4,7 +4,6 @@
 #pragma once
 
 #include "code/elf/module.h"
-#include "code/unwind/cfi.h"
 #include "trace/sections/jit-code.h"
 
 struct jit_rows;

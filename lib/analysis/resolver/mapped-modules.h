@@ -4,9 +4,6 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/errors.h"
-#include "base/map.h"
-#include "base/vector.h"
 #include "code/elf/module.h"
 #include "model/space/space.h"
 #include "trace/read/reader.h"

@@ -6,12 +6,6 @@
 #include "analysis/resolver/resolver.h"
 #include "analysis/resolver/mapped-modules.h"
 #include "analysis/resolver/jit-rows.h"
-#include "analysis/resolver/jit-names.h"
-#include "base/arena.h"
-#include "base/errors.h"
-#include "base/map.h"
-#include "base/vector.h"
-#include "code/unwind/unwind.h"
 
 /* Number of the stack with these frames, innermost first, and this reason why it ends. INTERN_NONE: out of memory. */
 uint32_t stacks_put(struct intern *stacks, const uint32_t *frames, size_t count, uint32_t end);

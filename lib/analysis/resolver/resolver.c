@@ -4,7 +4,6 @@
 
 #include "analysis/resolver/resolver-state.h"
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "base/strings.h"
 #include "code/elf/disassembly.h"
 

@@ -3,15 +3,10 @@
  * mean the same in every process and at every address: a native frame is a module and an address in it. */
 #pragma once
 
-#include <mmtrace/report.h>
-
 #include "analysis/resolver/known-runtimes.h"
 #include "analysis/resolver/jit-names.h"
-#include "base/map.h"
 #include "code/elf/module.h"
 #include "model/processes.h"
-#include "trace/format/event.h"
-#include "trace/read/reader.h"
 
 struct resolver;
 

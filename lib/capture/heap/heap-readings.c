@@ -3,20 +3,15 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/confine.h"
-#include "base/limits.h"
 #include "base/strings.h"
 #include "capture/heap/heap-walk.h"
 #include "capture/memory/residency.h"
-#include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
-#include "trace/sections/section-codec.h"
 
 #define INTERVAL_NS 500000000ULL /* shortest interval between two rounds ... */
 #define AGE_SHARE 4		 /* ... which is at least the elapsed time divided by this ... */

@@ -6,9 +6,7 @@
  */
 #pragma once
 
-#include "base/bytes.h"
 #include "base/helper-process.h"
-#include "base/vector.h"
 #include "trace/sections/sections.h"
 
 struct recorder;

@@ -6,9 +6,6 @@
  */
 #include "capture/heap/heap-walk.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/limits.h"
 #include "trace/sections/sections.h"
 

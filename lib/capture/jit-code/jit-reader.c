@@ -2,12 +2,9 @@
 #include "capture/jit-code/jit-reader.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compression.h"
-#include "base/limits.h"
-#include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
 #include "trace/sections/jit-code.h"
 

@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include "base/bytes.h"
-#include "base/map.h"
-#include "base/vector.h"
 #include "capture/memory/residency.h"
 #include "capture/procfs/clock.h"
 

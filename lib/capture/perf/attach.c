@@ -2,11 +2,9 @@
 #include "capture/perf/attach.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/helper-process.h"

@@ -7,9 +7,6 @@
 
 #include <pthread.h>
 
-#include "base/map.h"
-#include "base/vector.h"
-#include "capture/perf/perf-events.h"
 #include "capture/perf/ring-buffers.h"
 
 /*

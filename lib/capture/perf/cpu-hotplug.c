@@ -3,7 +3,6 @@
 #include "capture/perf/ring-buffers.h"
 
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "capture/procfs/proc.h"
 
 #define ONLINE_FILE "/sys/devices/system/cpu/online"

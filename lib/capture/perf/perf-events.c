@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/syscall-table.h"
 #include "capture/procfs/permissions.h"
 
 #define COVERAGE_PERIOD_NS 1000000

@@ -4,14 +4,9 @@
 
 #include <linux/perf_event.h>
 
-#include <mmtrace/record.h>
-
-#include "base/vector.h"
 #include "capture/perf/tracefs.h"
 #include "trace/format/architecture.h"
-#include "trace/format/event.h"
 #include "trace/sections/sections.h"
-#include "trace/format/tracepoint.h"
 
 /* Rings from RING_LARGE_DUMP on are read last. RING_KINDS: those that share the memory of -m. */
 enum ring_kind { RING_SYSCALL, RING_DUMP, RING_LARGE_DUMP, RING_KINDS, RING_FAULT = RING_KINDS };

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "base/vector.h"
 #include "capture/perf/perf-events.h"
 
 /* Which CPUs exist, and on which of them calls are missed: cpu-hotplug.c. */

@@ -2,19 +2,15 @@
 #include "capture/perf/scope.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <mntent.h>
-#include <stdio.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/limits.h"
 
 #define CHEAP_EVENTS 192 /* a pair of mmap() and munmap() takes about a fifth longer than with those of two CPUs */
 #define WALK_NS 10	 /* for each event and pair; more if they do not fit into the caches */

@@ -2,8 +2,6 @@
 /* The scope of a recording: chosen threads, a control group, or all processes on the CPUs. */
 #pragma once
 
-#include "base/map.h"
-#include "base/vector.h"
 #include "capture/procfs/proc.h"
 #include "capture/process/process-table.h"
 

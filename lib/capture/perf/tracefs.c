@@ -3,13 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/bytes.h"
-#include "base/limits.h"
 #include "base/syscall-table.h"
 #include "base/cleanup.h"
 #include "capture/procfs/permissions.h"

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "capture/procfs/clock.h"

@@ -5,8 +5,6 @@
 #include <time.h>
 
 #include "base/helper-process.h"
-#include "base/map.h"
-#include "base/vector.h"
 #include "trace/format/event.h"
 #include "trace/sections/sections.h"
 

@@ -7,15 +7,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/scheduling-priority.h"

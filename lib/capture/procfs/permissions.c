@@ -4,9 +4,6 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "capture/procfs/proc.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "capture/procfs/clock.h"
 

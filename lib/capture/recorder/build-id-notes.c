@@ -3,18 +3,12 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compression.h"
-#include "base/limits.h"
 #include "base/strings.h"
-#include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
-#include "trace/format/format.h"
 
 #define HEAD_BYTES 4096 /* The ELF header and the program headers must lie in the first HEAD_BYTES of a file. */
 

@@ -2,10 +2,6 @@
 /* Build-ids of the mapped modules, and copies of modules that may be gone when the report is made (--images). */
 #pragma once
 
-#include <mmtrace/record.h>
-
-#include "base/bytes.h"
-#include "base/vector.h"
 #include "trace/sections/copies.h"
 #include "trace/sections/sections.h"
 

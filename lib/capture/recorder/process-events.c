@@ -2,10 +2,6 @@
 /* The queue of process events: see recorder.h. */
 #include "capture/recorder/recorder.h"
 
-#include <sys/mman.h>
-
-#include "capture/procfs/proc.h"
-
 void process_events_deinit(struct process_events *events)
 {
 	vector_deinit(&events->items);

@@ -9,9 +9,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "trace/format/format.h"
-
 uint64_t recorder_end_ns(const struct recorder *recorder)
 {
 	uint64_t duration_ns = recorder->options->duration_ns;

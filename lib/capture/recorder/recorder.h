@@ -2,19 +2,12 @@
 /* The state of a recording in progress, shared by the files of lib/capture, with the headers of its parts. */
 #pragma once
 
-#include <mmtrace/record.h>
-
-#include "base/bytes.h"
-#include "base/errors.h"
-#include "base/map.h"
 #include "capture/recorder/build-id-notes.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/blocking-calls.h"
 #include "capture/process/command.h"
-#include "capture/process/process-table.h"
 #include "capture/recorder/ring-reader.h"
 #include "capture/procfs/scheduling-priority.h"
-#include "trace/format/architecture.h"
 #include "trace/write/writer.h"
 
 /*

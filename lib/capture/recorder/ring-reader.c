@@ -4,14 +4,9 @@
 #include "capture/recorder/ring-reader.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
 
-#include "base/helper-process.h"
 #include "base/cleanup.h"
-#include "base/syscall-table.h"
 #include "capture/recorder/recorder.h"
-#include "capture/procfs/proc.h"
 #include "trace/format/sample-layout.h"
 
 #define SAMPLE_ID_OFFSET 8

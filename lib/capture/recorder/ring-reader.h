@@ -2,15 +2,8 @@
 /* The ring reader: reads the ring buffers into the file, and parses only what the recorder itself needs to know. */
 #pragma once
 
-#include <pthread.h>
-
-#include "base/map.h"
-#include "base/vector.h"
 #include "capture/perf/attach.h"
-#include "capture/perf/perf-events.h"
-#include "capture/perf/ring-buffers.h"
 #include "capture/perf/scope.h"
-#include "capture/process/process-table.h"
 #include "capture/recorder/large-dumps.h"
 
 struct recorder;

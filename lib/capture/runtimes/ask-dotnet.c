@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Asks .NET 8 and later for a perf map: the commands EnablePerfMap and DisablePerfMap of its diagnostics socket. */
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/proc.h"

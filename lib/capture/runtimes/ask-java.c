@@ -7,16 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/ask-runtime.h"
-#include "capture/procfs/proc.h"
 
 #define ATTACH_NS 5000000000ULL
 #define ANSWER_NS 10000000000ULL

@@ -8,17 +8,13 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/strings.h"
-#include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
 #include "trace/sections/jit-code.h"
 

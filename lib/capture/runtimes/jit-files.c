@@ -2,15 +2,9 @@
 #include "capture/runtimes/jit-files.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compression.h"
-#include "base/limits.h"
-#include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/ask-runtime.h"
 

@@ -3,10 +3,7 @@
  * lib/analysis/resolver/known-runtimes.h. */
 #pragma once
 
-#include "base/bytes.h"
-#include "base/vector.h"
 #include "capture/recorder/build-id-notes.h"
-#include "trace/sections/sections.h"
 
 struct file_mark;
 struct recorder;

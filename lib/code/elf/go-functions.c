@@ -12,9 +12,7 @@
 
 #include <gelf.h>
 
-#include "base/bytes.h"
 #include "base/limits.h"
-#include "base/vector.h"
 
 #define MAGIC_1_16 0xfffffffau
 #define MAGIC_1_18 0xfffffff0u

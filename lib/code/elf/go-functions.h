@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <libelf.h>
-
 #include "code/unwind/instruction-analysis.h"
 
 struct go_functions;

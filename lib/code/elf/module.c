@@ -9,20 +9,12 @@
 
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
-#include <libelf.h>
 
 #include "base/arena.h"
-#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/strings.h"
-#include "base/vector.h"
 #include "code/names/names-helper.h"
-#include "code/names/symbols.h"
-#include "code/elf/disassembly.h"
-#include "code/elf/go-functions.h"
-#include "code/unwind/cfi.h"
-#include "code/unwind/instruction-analysis.h"
 
 /* Opens an ELF file, verifies its build-id, and provides its segments. */
 

@@ -4,7 +4,6 @@
  * up forks a helper process (names-helper.h). */
 #pragma once
 
-#include "base/limits.h"
 #include "code/unwind/unwind.h"
 
 struct modules;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/jit/jitdump.h"
 
-#include "base/bytes.h"
-#include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/map.h"
-#include "base/vector.h"
 
 #define MAGIC 0x4a695444u
 #define MAGIC_SWAPPED 0x4454694au

@@ -3,11 +3,8 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/bytes.h"
-#include "base/cleanup.h"
 #include "base/limits.h"
 
 /* Read a hexadecimal number and the blanks around it; false: not a number, too large, or not followed by a blank. */

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "base/map.h"
-#include "base/vector.h"
 
 /* Maximum number of overlapping units, or functions, checked for an address, from the nearest start downwards. */
 #define OVERLAPPING_RANGES 16

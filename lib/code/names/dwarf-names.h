@@ -4,7 +4,6 @@
 
 #include <elfutils/libdw.h>
 
-#include "base/limits.h"
 #include "code/elf/module.h"
 
 struct dwarf_names;

@@ -5,21 +5,17 @@
 #include <fcntl.h>
 #include <mntent.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/confine.h"
-#include "base/errors.h"
 #include "base/helper-process.h"
 #include "base/map.h"
 

@@ -7,10 +7,6 @@
  */
 #pragma once
 
-#include "base/bytes.h"
-#include "base/limits.h"
-#include "base/vector.h"
-#include "code/elf/module.h"
 #include "code/names/symbols.h"
 
 struct special_function {

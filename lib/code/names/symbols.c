@@ -6,8 +6,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 /* libiberty.h requires this; <string.h> declares basename(). */
 #define HAVE_DECL_BASENAME 1
@@ -18,9 +16,7 @@
 #include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/strings.h"
-#include "base/vector.h"
 #include "code/names/dwarf-names.h"
-#include "code/unwind/unwind.h"
 
 #define DEMANGLE_OPTIONS (DMGL_PARAMS | DMGL_ANSI)
 

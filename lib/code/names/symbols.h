@@ -2,7 +2,6 @@
 /* Names and lines of one ELF file: its own symbols and DWARF, or those of its separate debug file. */
 #pragma once
 
-#include "base/limits.h"
 #include "code/elf/go-functions.h"
 #include "code/elf/module.h"
 

@@ -4,10 +4,8 @@
 
 #include <dwarf.h>
 
-#include "base/errors.h"
 #include "base/limits.h"
 #include "base/map.h"
-#include "base/vector.h"
 
 /*
  * The entries (CIEs and FDEs) of a section, and an index of the FDEs by address. The input may be arbitrary bytes;

@@ -9,7 +9,6 @@
 #include <libelf.h>
 
 #include "base/bytes.h"
-#include "base/errors.h"
 #include "base/registers.h"
 #include "base/vector.h"
 

@@ -5,10 +5,8 @@
  * next read, and the value leads to the next branch or to the only remaining stack. That stack is then compared with
  * all its reads, which makes the result correct whatever path led to it.
  */
-#include "code/unwind/unwind.h"
 
 #include "base/map.h"
-#include "base/vector.h"
 #include "code/unwind/unwind-state.h"
 
 #define READS_PER_STACK 64 /* maximum average */

@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <string.h>
-
 #include "code/unwind/unwind.h"
 
 /* Bytes of a word; also the alignment of the stack pointer. A frame record, to which the frame pointer points, consists

@@ -17,7 +17,6 @@
 #include <mmtrace/report.h>
 
 #include "base/limits.h"
-#include "base/registers.h"
 #include "code/unwind/cfi.h"
 
 #define UNWIND_REGISTERS CFI_REGISTERS

@@ -3,13 +3,10 @@
 #include "output/export/export-report.h"
 
 #include <inttypes.h>
-#include <mmtrace/output.h>
-#include <stdlib.h>
 
 #include "base/compression.h"
 #include "base/figures.h"
 #include "base/limits.h"
-#include "base/vector.h"
 #include "output/escape.h"
 #include "output/selection.h"
 

@@ -8,7 +8,6 @@
 #include <mmtrace/export.h>
 
 #include "base/bytes.h"
-#include "base/errors.h"
 #include "base/map.h"
 
 #define EXPORT_NAME_BYTES 512

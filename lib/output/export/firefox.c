@@ -3,13 +3,9 @@
  * because the viewer matches addresses within a thread to find what a selected range retains. Each lifetime has its
  * number as a unique address. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/map.h"
 #include "base/saturating-sum.h"
 #include "base/vector.h"
-#include "output/export/export-report.h"
 #include "output/json/json-document.h"
 #include "output/selection.h"
 

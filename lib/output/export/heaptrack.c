@@ -7,11 +7,8 @@
  */
 #include <inttypes.h>
 #include <regex.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/limits.h"
-#include "base/map.h"
 #include "output/escape.h"
 #include "output/export/export-report.h"
 

@@ -5,13 +5,10 @@
  * version 58 and later show for any selected time range. Each heap has its own packet sequence, because the viewer
  * confuses heaps in one sequence. All times are of CLOCK_MONOTONIC.
  */
-#include <inttypes.h>
 #include <mmtrace/output.h>
 
 #include "base/figures.h"
 #include "base/limits.h"
-#include "base/map.h"
-#include "base/vector.h"
 #include "output/export/export-report.h"
 
 #define TRACE_PACKET 1 /* the only field of a trace */

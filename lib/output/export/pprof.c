@@ -7,10 +7,8 @@
  */
 #include <limits.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/limits.h"
-#include "base/map.h"
 #include "output/export/export-report.h"
 
 enum pprof_field {

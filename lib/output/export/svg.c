@@ -3,8 +3,6 @@
  * svg element, which cuts off a name that does not fit. The script in html/page/boxes.svg enlarges and searches. */
 #include <inttypes.h>
 #include <mmtrace/output.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/saturating-sum.h"
 #include "base/vector.h"

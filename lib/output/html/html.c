@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The page of --html: its data, and the lifetimes of the parts in steps that are long enough for a page. */
-#include <mmtrace/output.h>
-#include <mmtrace/report.h>
 #include <mmtrace/version.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
-#include "base/errors.h"
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/saturating-sum.h"
 #include "base/strings.h"
-#include "base/vector.h"
-#include "output/escape.h"
 #include "output/html/page.h"
 #include "output/json/json-document.h"
-#include "output/selection.h"
 #include "output/text/text-parts.h"
 
 struct page_lifetimes {

@@ -5,7 +5,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "base/bytes.h"
 #include "base/limits.h"
 #include "output/escape.h"
 

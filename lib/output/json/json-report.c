@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The JSON documents of report and diff; json-document.c writes their syntax. */
 #include <inttypes.h>
-#include <mmtrace/output.h>
-#include <mmtrace/report.h>
 #include <mmtrace/trace.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "output/json/json-document.h"

@@ -2,9 +2,6 @@
 /* The text of a diff. The rows use the functions of the text report. */
 #include "output/text/text-parts.h"
 
-#include <mmtrace/output.h>
-
-#include "base/errors.h"
 #include "base/saturating-sum.h"
 
 #define ROW_INDENT 4

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #include "base/figures.h"
-#include "base/saturating-sum.h"
 
 /* The readings as points of a trend: the largest in each part of the time, or the value before it. */
 static void put_trend(struct text *text, const struct mmt_report *report)

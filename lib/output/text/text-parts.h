@@ -2,8 +2,6 @@
 /* The parts of a text report, which text-report.c puts together. */
 #pragma once
 
-#include <mmtrace/diff.h>
-
 #include "output/selection.h"
 #include "output/text/text.h"
 

@@ -2,12 +2,7 @@
 /* The text report: the figures above the rows, and the rows. text-header.c and text-sections.c print the rest. */
 #include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <mmtrace/output.h>
-
-#include "base/errors.h"
 #include "base/saturating-sum.h"
 #include "output/text/text-parts.h"
 

@@ -2,7 +2,6 @@
 /* The sections of a text report that are printed only when they have content, such as processes, threads and steps. */
 #include "output/text/text-parts.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <time.h>
 

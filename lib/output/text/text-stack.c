@@ -4,8 +4,6 @@
 
 #include <inttypes.h>
 
-#include <mmtrace/record.h>
-
 #include "base/strings.h"
 
 #define FOLD_MIN 4	    /* frames: a shorter run is shown */

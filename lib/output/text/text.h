@@ -3,7 +3,6 @@
 #pragma once
 
 #include <locale.h>
-#include <stdio.h>
 
 #include <mmtrace/output.h>
 

@@ -3,17 +3,9 @@
  * the parts of a sample with sample_walk(). */
 #pragma once
 
-#include <endian.h>
-#include <linux/perf_event.h>
-#include <string.h>
-
-#include "base/bytes.h"
 #include "base/limits.h"
-#include "base/syscall-table.h"
-#include "base/errors.h"
 #include "base/map.h"
 #include "trace/format/architecture.h"
-#include "trace/format/format.h"
 #include "trace/read/recording-file.h"
 
 /* 8-byte fields at the start of a sample, in the kernel's order (linux/perf_event.h, PERF_RECORD_SAMPLE). */

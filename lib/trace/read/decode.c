@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/read/decode.h"
 
-#include "base/limits.h"
-#include "base/syscall-table.h"
-#include "trace/format/format.h"
-
 #define NOTE_OFFSET 12	  /* u64 address, u16 old size, u16 new size */
 #define BUILD_ID_BYTES 24 /* replaces device and inode */
 

@@ -2,8 +2,6 @@
 /* Decodes records to events. */
 #pragma once
 
-#include "base/bytes.h"
-#include "trace/format/event.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/reader.h"
 

@@ -2,15 +2,7 @@
 /* Reads everything in a recording but its events. */
 #include "trace/read/reader.h"
 
-#include <mmtrace/record.h>
-#include <stdio.h>
-
-#include "base/bytes.h"
-#include "base/limits.h"
-#include "base/syscall-table.h"
 #include "base/cleanup.h"
-#include "base/map.h"
-#include "trace/format/format.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/records.h"
 

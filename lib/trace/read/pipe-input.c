@@ -7,10 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
-#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
 

@@ -2,15 +2,7 @@
 /* Opens a recording, puts its records into time order and decodes them to events. */
 #include "trace/read/reader.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
-#include "base/errors.h"
-#include "base/limits.h"
-#include "base/map.h"
-#include "base/vector.h"
-#include "trace/format/sample-layout.h"
 #include "trace/read/decode.h"
 #include "trace/read/records.h"
 

@@ -2,10 +2,7 @@
 /* Reads a recording by mmtrace or by plain perf. Events are returned in time order. */
 #pragma once
 
-#include <mmtrace/progress.h>
-
 #include "trace/format/architecture.h"
-#include "trace/format/event.h"
 #include "trace/format/tracepoint.h"
 #include "trace/read/reorder.h"
 #include "trace/sections/copies.h"

@@ -2,8 +2,6 @@
 /* The outer structure of a perf.data file: header, attributes with their ids, places of the data and the sections. */
 #pragma once
 
-#include <linux/perf_event.h>
-
 #include <mmtrace/progress.h>
 
 #include "base/bytes.h"

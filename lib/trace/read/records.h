@@ -2,8 +2,6 @@
 /* Reads and decompresses the records of the data section in sequence. */
 #pragma once
 
-#include <linux/perf_event.h>
-
 #include "trace/read/recording-file.h"
 
 struct record {

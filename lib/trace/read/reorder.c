@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/read/reorder.h"
 
-#include "base/vector.h"
-
 #define ITEM_BYTES (2 * sizeof(struct reorder_item)) /* size in `items` and `merged` */
 
 struct order {

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/limits.h"
-#include "trace/format/format.h"
 #include "trace/sections/section-codec.h"
 
 #define IMAGES_VERSION 1

@@ -2,8 +2,6 @@
 /* The section with the mapped modules and copies of some of them. */
 #pragma once
 
-#include "base/bytes.h"
-#include "base/vector.h"
 #include "trace/read/recording-file.h"
 
 /* FEATURE_MMTRACE_IMAGES: the mapped modules, by device and inode, which do not depend on the root in which a path is

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/bytes.h"
-#include "base/errors.h"
 #include "base/vector.h"
 
 /* Read the version of a section. An error: it is older or newer than the known ones. */

@@ -4,7 +4,6 @@
 #include "trace/write/writer.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/compression.h"

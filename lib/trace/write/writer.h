@@ -3,8 +3,6 @@
  * end rounds, add late sections, finish; destroy at any time. */
 #pragma once
 
-#include <linux/perf_event.h>
-
 #include "base/bytes.h"
 #include "trace/format/format.h"
 #include "trace/write/output-file.h"
