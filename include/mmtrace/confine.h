@@ -7,8 +7,6 @@
 
 #include <mmtrace/error.h>
 
-MMT_BEGIN_C
-
 /*
  * From now on the calling thread, and the threads and processes that it creates, cannot execute programs, connect to
  * others or trace them, and open files only for reading. Of capabilities only CAP_DAC_READ_SEARCH remains. What is open
@@ -25,7 +23,5 @@ MMT_BEGIN_C
  * Landlock, other files, too.
  */
 MMT_PUBLIC void mmt_confine(const char *const *inputs, size_t input_count, const char *output);
-
-MMT_END_C
 
 #endif

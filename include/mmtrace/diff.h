@@ -9,8 +9,6 @@
 
 #include <mmtrace/report.h>
 
-MMT_BEGIN_C
-
 struct mmt_diff_entry {
 	enum mmt_change change;
 	const struct mmt_row *before; /* NULL if MMT_CHANGE_NEW */
@@ -81,7 +79,5 @@ MMT_PUBLIC struct mmt_error *mmt_diff_create(const struct mmt_report *before, co
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_diff_destroy(struct mmt_diff *diff);
-
-MMT_END_C
 
 #endif

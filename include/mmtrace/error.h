@@ -13,23 +13,18 @@
 #include <stdbool.h>
 
 #if defined(__GNUC__)
-#define MMT_PUBLIC __attribute__((visibility("default")))
+#define MMT_VISIBLE __attribute__((visibility("default")))
 #define MMT_MUST_CHECK __attribute__((warn_unused_result))
 #else
-#define MMT_PUBLIC
+#define MMT_VISIBLE
 #define MMT_MUST_CHECK
 #endif
-
-/* Around the declarations of a header: functions of C, also in C++. */
+/* A function of the library, which is one of C in C++, too. */
 #ifdef __cplusplus
-#define MMT_BEGIN_C extern "C" {
-#define MMT_END_C }
+#define MMT_PUBLIC extern "C" MMT_VISIBLE
 #else
-#define MMT_BEGIN_C
-#define MMT_END_C
+#define MMT_PUBLIC MMT_VISIBLE
 #endif
-
-MMT_BEGIN_C
 
 enum mmt_error_code {
 	MMT_ERROR_NO_MEMORY,   /* out of memory */
@@ -69,7 +64,5 @@ MMT_PUBLIC const struct mmt_refusal *mmt_error_get_refusal(const struct mmt_erro
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_error_destroy(struct mmt_error *error);
-
-MMT_END_C
 
 #endif

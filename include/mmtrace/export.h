@@ -9,8 +9,6 @@
 
 #include <mmtrace/report.h>
 
-MMT_BEGIN_C
-
 struct mmt_export_format {
 	const char *name;	 /* word of options, for instance "pprof" */
 	const char *description; /* a line for the user */
@@ -32,7 +30,5 @@ MMT_PUBLIC const struct mmt_export_format *mmt_export_formats(size_t *count_ret)
  * same report, each to its own stream. */
 MMT_PUBLIC struct mmt_error *mmt_export(const struct mmt_report *report, const char *format, enum mmt_weight weight,
 					FILE *stream) MMT_MUST_CHECK;
-
-MMT_END_C
 
 #endif

@@ -8,8 +8,6 @@
 
 #include <mmtrace/error.h>
 
-MMT_BEGIN_C
-
 enum mmt_check_state {
 	MMT_CHECK_GOOD,
 	MMT_CHECK_LIMITED, /* recording works with restrictions */
@@ -41,7 +39,5 @@ MMT_PUBLIC const char *mmt_setup_path(void);
 
 /* Permit all users to record their own processes until the next boot. MMT_ERROR_PERMISSION: the caller is not root. */
 MMT_PUBLIC struct mmt_error *mmt_setup(void) MMT_MUST_CHECK;
-
-MMT_END_C
 
 #endif

@@ -10,8 +10,6 @@
 #include <mmtrace/progress.h>
 #include <mmtrace/report.h>
 
-MMT_BEGIN_C
-
 /* The "version" field of JSON documents. It increases when a field is removed or changes its meaning. */
 #define MMT_JSON_VERSION 5
 
@@ -89,7 +87,5 @@ MMT_PUBLIC const char *mmt_format_status(int status, char text[MMT_STATUS_TEXT])
 MMT_PUBLIC struct mmt_error *mmt_write_file(const char *path,
 					    struct mmt_error *(*write)(const void *context, FILE *stream),
 					    const void *context) MMT_MUST_CHECK;
-
-MMT_END_C
 
 #endif

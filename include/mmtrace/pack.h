@@ -11,8 +11,6 @@
 #include <mmtrace/error.h>
 #include <mmtrace/progress.h>
 
-MMT_BEGIN_C
-
 struct mmt_pack_options {
 	const char *input;		     /* recorded by mmtrace; may already be packed */
 	const char *output;		     /* NULL: replace the input */
@@ -41,7 +39,5 @@ struct mmt_pack_summary {
  */
 MMT_PUBLIC struct mmt_error *mmt_pack(const struct mmt_pack_options *options,
 				      struct mmt_pack_summary *summary_ret) MMT_MUST_CHECK;
-
-MMT_END_C
 
 #endif

@@ -11,8 +11,6 @@
 
 #include <mmtrace/error.h>
 
-MMT_BEGIN_C
-
 /* Recordings contain these numbers. */
 enum mmt_call_graph {
 	/* Kernel callchain, registers and a stack dump; while the call rate is low, another of
@@ -238,7 +236,5 @@ MMT_PUBLIC void mmt_record_options_init(struct mmt_record_options *options);
 MMT_PUBLIC struct mmt_error *mmt_record(const struct mmt_record_options *options,
 					struct mmt_record_summary *summary_ret,
 					struct mmt_error **write_error_ret) MMT_MUST_CHECK;
-
-MMT_END_C
 
 #endif

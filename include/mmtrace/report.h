@@ -22,8 +22,6 @@
 #include <mmtrace/record.h>
 #include <mmtrace/words.h>
 
-MMT_BEGIN_C
-
 #define MMT_UNKNOWN UINT64_MAX	   /* the recording does not have the data for this figure */
 #define MMT_RATE_UNKNOWN INT64_MIN /* likewise, for bytes per minute */
 
@@ -640,7 +638,5 @@ MMT_PUBLIC uint64_t mmt_control_group_full_ns(const struct mmt_report *report);
 
 /* Is most of the limiting group's limit in use, or will it be soon? */
 MMT_PUBLIC bool mmt_control_group_is_near(const struct mmt_report *report);
-
-MMT_END_C
 
 #endif

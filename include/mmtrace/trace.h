@@ -5,8 +5,6 @@
 
 #include <mmtrace/output.h>
 
-MMT_BEGIN_C
-
 /* Memory that a call maps (accessible, or with PROT_NONE), unmaps or replaces, makes accessible or the reverse, moves to
  * another address, or gives the pages back of, as far as they are resident. */
 /* clang-format off */
@@ -79,7 +77,5 @@ MMT_PUBLIC struct mmt_error *mmt_traced_call_write_text(const struct mmt_traced_
 							FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_traced_call_write_json(const struct mmt_traced_call *call, bool stacks,
 							FILE *stream) MMT_MUST_CHECK;
-
-MMT_END_C
 
 #endif

@@ -9,8 +9,6 @@
 
 #include <mmtrace/error.h>
 
-MMT_BEGIN_C
-
 #define MMT_VALUE(value, ...) value,
 
 /* clang-format off */
@@ -176,7 +174,5 @@ DO(NAMES_UNREAD, "names-unread", "the process that reads names was killed or not
 enum mmt_warning { MMT_WARNINGS(MMT_WARNING_ID) };
 MMT_PUBLIC const char *mmt_warning_name(enum mmt_warning warning);
 /* clang-format on */
-
-MMT_END_C
 
 #endif
