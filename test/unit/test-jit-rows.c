@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* How to unwind JIT code by its latest recorded bytes. */
-#include "analysis/resolver/jit-rows.h"
+#include "analysis/resolver/resolver-state.h"
 
 #include <check.h>
 #include <elf.h>

@@ -7,9 +7,9 @@
 #include "analysis/replay/ledger.h"
 #include "analysis/replay/process-totals.h"
 #include "analysis/replay/recording-notes.h"
-#include "analysis/replay/touched-pages.h"
 #include "analysis/resolver/resolver.h"
 #include "base/arena.h"
+#include "model/page-faults.h"
 
 struct replay;
 
@@ -43,6 +43,17 @@ struct replay_options {
 	struct mmt_error *(*find_row)(void *context, struct account *account);
 	void *context;
 	bool by_thread; /* see struct ledger_options */
+};
+
+/* touched-pages.c: the page faults of a recording: which stack brought in the pages of each address space. All-zero:
+ * no page faults. */
+struct touched_pages {
+	struct map spaces;   /* address space -> struct page_faults, owned */
+	uint64_t run_count;  /* at most, in all of them */
+	uint64_t left_out;   /* faults that the limit left out */
+	bool recorded;	     /* the recording has page faults, perhaps none of them */
+	bool sampled;	     /* but not every one */
+	uint64_t move_steps; /* runs that mremap moved */
 };
 
 /* The size of a process at one of the latest calls that the kernel refused. */
@@ -159,3 +170,18 @@ struct mmt_error *refused_calls_describe(struct replay *replay, const struct pro
  * process had then by the kernel's count, which may be larger than that of the model; 0: not known. */
 struct mmt_limit refused_calls_limit(const struct replay *replay, const struct failure *failure,
 				     uint64_t mappings_at_end);
+
+void touched_pages_deinit(struct touched_pages *touched);
+
+/* `stack`: number of the stack of the fault. */
+struct mmt_error *touched_pages_note(struct replay *replay, const struct process *process, const struct event *event,
+				     uint32_t stack) MMT_MUST_CHECK;
+
+/* [start, end) was unmapped. */
+bool touched_pages_forget(struct touched_pages *touched, const struct process *process, uint64_t start, uint64_t end);
+
+/* The call has been applied: what it gave back is gone, what it moved is elsewhere. */
+bool touched_pages_apply(struct replay *replay, const struct process *process, const struct event *event);
+
+/* NULL: none. */
+struct page_faults *touched_pages_of(const struct touched_pages *touched, const struct process *process);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/replay/touched-pages.h"
+#include "analysis/replay/replay.h"
 
 #include <errno.h>
-
-#include "analysis/replay/replay.h"
 
 #define HUGE_PAGE_BYTES_MAX (1ull << 30)
 #define ADVICE_OF_RANGE 3 /* the argument of a call that names its range before */

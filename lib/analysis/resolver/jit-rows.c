@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/resolver/jit-rows.h"
+#include "analysis/resolver/resolver-state.h"
 
 #include "base/map.h"
 #include "code/unwind/instruction-analysis.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The section FEATURE_MMTRACE_CODE: the latest bytes of JIT code, by process and program. lib/capture/jit-code reads
- * them from the processes, analysis/resolver/jit-rows.h unwinds with them. */
+ * them from the processes, analysis/resolver/jit-rows.c unwinds with them. */
 #pragma once
 
 #include "trace/sections/section-codec.h"
