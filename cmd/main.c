@@ -43,8 +43,8 @@ const struct command commands[] = {
      false},
     {"trace", cmd_trace, "show each memory call as it happens",
      LINES("[OPTIONS] -p PID[,PID...]", "[OPTIONS] -- COMMAND [ARGUMENT...]", "[OPTIONS] FILE"),
-     "Record a process, and print a line for each memory call: what was called, and which memory it mapped, freed, moved "
-     "or committed. The line says who mapped that memory, and how long ago.",
+     "Record a process, and print a line for each memory call: what was called, and which memory it mapped, freed, "
+     "moved or committed. The line says who mapped that memory, and how long ago.",
      LINES("trace -p 1234 --min-bytes 1M        large calls of a process",
 	   "trace --failed --stacks 10 -p 1234  who is refused memory"),
      false},

@@ -44,8 +44,8 @@ struct mmt_diff {
 	/* longer_ns is not 0, and one recording lasted less than 10 seconds, or the second more than three times as
 	 * long as the first: what grew need not be a change. */
 	bool incomparable;
-	/* What the figures do not include, if `rated`: what leaks of `before` grow at the same rate in longer_ns, and its
-	 * RSS (Pss, if its growth is by_pss) if its verdict is MMT_VERDICT_GROWING. Below 0 if longer_ns is. */
+	/* What the figures do not include, if `rated`: what leaks of `before` grow at the same rate in longer_ns, and
+	 * its RSS (Pss, if its growth is by_pss) if its verdict is MMT_VERDICT_GROWING. Below 0 if longer_ns is. */
 	int64_t left_out_bytes, left_out_resident_bytes;
 	/* For MMT_DIFF_SAME_PROCESS: the time between the recordings, and the bytes that the process had mapped at the
 	 * end of each. Then `before` counts as 0 in the figures of an entry, because everything that the stacks of

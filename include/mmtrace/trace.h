@@ -5,8 +5,8 @@
 
 #include <mmtrace/output.h>
 
-/* Memory that a call maps (accessible, or with PROT_NONE), unmaps or replaces, makes accessible or the reverse, moves to
- * another address, or gives the pages back of, as far as they are resident. */
+/* Memory that a call maps (accessible, or with PROT_NONE), unmaps or replaces, makes accessible or the reverse, moves
+ * to another address, or gives the pages back of, as far as they are resident. */
 /* clang-format off */
 #define MMT_EFFECTS(DO) \
 DO(MAPPED, mapped_bytes, "maps") \
@@ -47,8 +47,9 @@ struct mmt_traced_call {
 };
 
 struct mmt_trace_options {
-	/* Used are: input, pids, no_demangle, hide, from, to; focus, ignore, classes and min_age_ns, of what a call maps or
-	 * any of what it finds, where freed and moved memory also has the frames of its own stack; and follow, which returns false at the end.
+	/* Used are: input, pids, no_demangle, hide, from, to; focus, ignore, classes and min_age_ns, of what a call
+	 * maps or any of what it finds, where freed and moved memory also has the frames of its own stack; and follow,
+	 * which returns false at the end.
 	 */
 	struct mmt_report_options report;
 	const char *const *calls; /* shell patterns of names */
@@ -70,8 +71,8 @@ struct mmt_trace_summary {
 MMT_PUBLIC struct mmt_error *mmt_trace(const struct mmt_trace_options *options,
 				       struct mmt_trace_summary *summary_ret) MMT_MUST_CHECK;
 
-/* Write a line. `stacks`: with the call's stack, or else the owner's, below it; of the options, stack_frames, colour and
- * ascii are used. In JSON: with all frames of both instead of the origins. */
+/* Write a line. `stacks`: with the call's stack, or else the owner's, below it; of the options, stack_frames, colour
+ * and ascii are used. In JSON: with all frames of both instead of the origins. */
 MMT_PUBLIC struct mmt_error *mmt_traced_call_write_text(const struct mmt_traced_call *call,
 							const struct mmt_text_options *options, bool stacks,
 							FILE *stream) MMT_MUST_CHECK;

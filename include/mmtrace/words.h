@@ -25,11 +25,12 @@ DO(MMT_CLASS_GC_RESERVE, "gc-reserve")     /* address space of a managed heap: l
 enum mmt_class { MMT_CLASS_WORDS(MMT_VALUE) MMT_CLASS_KINDS };
 MMT_PUBLIC const char *mmt_class_name(enum mmt_class memory_class);
 
-/* Why a stack ends: words for people, and those of JSON documents. Recordings contain the numbers: the order is fixed. */
+/* Why a stack ends: words for people, and those of JSON documents. Recordings contain the numbers: the order is
+ * fixed. */
 #define MMT_STACK_END_WORDS(DO) \
 DO(MMT_STACK_END_ENTRY, "complete", "entry") /* reached the thread's entry: _start, clone ... */ \
 DO(MMT_STACK_END_DUMP_EXHAUSTED, "stack dump exhausted", "dump_exhausted") /* and no callchain continues it */ \
-DO(MMT_STACK_END_DEPTH_LIMIT, "depth limit reached", "depth_limit") /* kernel.perf_event_max_stack, or mmtrace's limit */ \
+DO(MMT_STACK_END_DEPTH_LIMIT, "depth limit reached", "depth_limit") /* kernel.perf_event_max_stack, or a limit here */ \
 DO(MMT_STACK_END_NO_UNWIND_DATA, "no unwind data", "no_unwind_data") /* for the caller of the last frame */ \
 DO(MMT_STACK_END_CALLCHAIN, "end of the frame-pointer chain", "callchain_end") /* before an entry was seen */ \
 DO(MMT_STACK_END_INVALID, "stack does not advance", "invalid") /* or the next frame is at an invalid address */ \

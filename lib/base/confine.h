@@ -14,8 +14,8 @@
  * If memory runs out, the kernel ends this process before others.
  *
  * If debuginfod is configured ($DEBUGINFOD_URLS), connections are possible as before, and its cache can be written;
- * without Landlock, other files, too. Builds with a sanitizer, and other architectures than x86-64 and aarch64, have Landlock and
- * capabilities alone.
+ * without Landlock, other files, too. Builds with a sanitizer, and other architectures than x86-64 and aarch64, have
+ * Landlock and capabilities alone.
  */
 void confine_thread(const int *places, size_t count);
 

@@ -91,7 +91,7 @@
 #define LIMIT_STEPS 10000		    /* Steps of --every; more is an error: nobody reads them */
 #define LIMIT_STEP_FIGURES (1u << 24)	    /* Figures of all rows in these steps: 128 MiB; lower ranks have none */
 #define LIMIT_TOUCHED_RUNS (1u << 20)	    /* Runs of touched pages: 128 MiB; beyond, who touched more is not known */
-#define LIMIT_USE_CHANGES (1u << 21)	    /* Changes of what rows use: 32 MiB; beyond, their rates follow what is mapped */
+#define LIMIT_USE_CHANGES (1u << 21)	    /* Changes of what rows use: 32 MiB; beyond, rates follow the mappings */
 #define LIMIT_TOUCHERS 20000		    /* Stacks that are named as touchers of memory; the rest is summed */
 #define LIMIT_MOVE_STEPS (1u << 26)	    /* Steps for pages that mremap moved; then they are left out */
 #define LIMIT_JSON_STRING_BYTES (64u << 20) /* A string of JSON, escaped; longer is an error */

@@ -32,7 +32,7 @@ struct call_description {
 	enum call_effect effect;
 	enum call_place place;
 	unsigned arguments;	 /* number of arguments */
-	const char *kinds;	 /* a letter for each: address, number (or int), PROT_*, MAP_*, MREMAP_*, SHM_*, MADV_* */
+	const char *kinds;	 /* a letter each: address, number (or int), PROT_*, MAP_*, MREMAP_*, SHM_*, MADV_* */
 	unsigned length;	 /* number of the argument that is the size of the memory */
 	unsigned conditional;	 /* number of the argument that it reads only with one of the flags in `condition` */
 	unsigned flags;		 /* number of the flags argument */
@@ -79,11 +79,11 @@ struct call_description {
 	     .rare = true)                                                                                             \
 	CALL(IO_DESTROY, io_destroy, io_destroy, .effect = CALL_RELEASES, ARGUMENTS("a"),                              \
 	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true)                                                           \
-	/* MADV_DONTFORK, MADV_DOFORK: the int that a syscall takes has no other bits set in its register. ENOMEM: the    \
-	   range has a hole, around which the advice was taken. */                                                        \
+	/* MADV_DONTFORK, MADV_DOFORK: the int that a syscall takes has no other bits set in its register. ENOMEM: the \
+	   range has a hole, around which the advice was taken. */                                                     \
 	CALL(MADVISE, madvise, madvise, .effect = CALL_MARKS, ARGUMENTS("anA"), .length = 2, .advice = 3,              \
 	     .counter = MMT_COUNT_MADVISE, .rare = true, .at_entry = true,                                             \
-	     .filter = "behavior == 10 || behavior == 11", .exit_filter = "ret == 0 || ret == -12")                                                             \
+	     .filter = "behavior == 10 || behavior == 11", .exit_filter = "ret == 0 || ret == -12")                    \
 	CALL(MSEAL, mseal, mseal, .effect = CALL_MARKS, ARGUMENTS("anx"), .length = 2,                                 \
 	     .counter = MMT_COUNT_OTHER_CALLS, .rare = true, .filter = "ret == 0")                                     \
 	CALL(PROCESS_MADVISE, process_madvise, process_madvise, .effect = CALL_MARKS, ARGUMENTS("ianAx"), .advice = 4, \

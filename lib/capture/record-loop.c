@@ -634,9 +634,11 @@ static bool note_command_end(struct recorder *recorder, uint64_t time_ns)
 /* The FORK record of a process can be read after that of its child. */
 static bool is_of_command(const struct recorder *recorder, const struct traced_process *process)
 {
-	for (size_t i = 0; process && process->parent != recorder->command.pid && i < recorder->processes.items.count; i++)
+	pid_t command = recorder->command.pid;
+
+	for (size_t i = 0; process && process->parent != command && i < recorder->processes.items.count; i++)
 		process = process_table_find(&recorder->processes, process->parent);
-	return process && process->parent == recorder->command.pid;
+	return process && process->parent == command;
 }
 
 static void count_left_running(struct recorder *recorder)

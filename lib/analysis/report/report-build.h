@@ -30,7 +30,8 @@ struct page_cursor {
 
 uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end);
 
-/* What the rows have in use of all processes over time. Of readings that follow each other closely, some are left out. */
+/* What the rows have in use of all processes over time. Of readings that follow each other closely, some are left
+ * out. */
 struct row_uses {
 	uint64_t times_ns[ROW_USES_MAX]; /* the first is the start of the window, when no row has anything */
 	size_t count;
@@ -244,8 +245,8 @@ bool row_limits_arenas(const struct replay *replay, const struct process *proces
 /* All accessible bytes. */
 uint64_t account_committed(const struct held_memory *memory);
 
-/* hints.c: for memory with a known cause, a sentence that says what it is, whether it is likely a leak, and what helps. A
- * wrong hint is worse than none, so small amounts and single mappings have none. Pure; all texts are static. */
+/* hints.c: for memory with a known cause, a sentence that says what it is, whether it is likely a leak, and what helps.
+ * A wrong hint is worse than none, so small amounts and single mappings have none. Pure; all texts are static. */
 
 /* Whether a limit of malloc arenas can help. */
 enum arena_use {
@@ -282,8 +283,8 @@ bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns);
 /* Since then a process has `now`, no longer `*use`, which takes it over. */
 struct mmt_error *row_uses_change(struct row_uses *uses, struct map *use, struct map *now) MMT_MUST_CHECK;
 
-/* How much of a row is in use at `count` equal steps in the time of the report, from *first_ret to before *end_ret; false:
- * not known at any two times. */
+/* How much of a row is in use at `count` equal steps in the time of the report, from *first_ret to before *end_ret;
+ * false: not known at any two times. */
 bool row_uses_find(const struct resident_sums *resident, const struct mmt_report *report, const struct mmt_row *row,
 		   uint32_t number, uint64_t *bytes_ret, unsigned count, unsigned *first_ret,
 		   unsigned *end_ret) MMT_MUST_CHECK;

@@ -182,7 +182,8 @@ struct mmt_error *heap_contents_add(struct heap_contents *contents, uint64_t byt
 }
 
 COMPARISON(compare, struct mmt_heap_group,
-	   order_of(b->bytes, a->bytes) ?: order_of(a->smallest_bytes, b->smallest_bytes) ?: order_of(a->offset, b->offset))
+	   order_of(b->bytes, a->bytes) ?: order_of(a->smallest_bytes, b->smallest_bytes)
+	   ?: order_of(a->offset, b->offset))
 
 struct mmt_error *heap_contents_finish(struct heap_contents *contents, struct mmt_heap_census *census)
 {

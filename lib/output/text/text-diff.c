@@ -55,7 +55,8 @@ static void put_durations(struct text *text, const struct mmt_diff *diff)
 
 	if (is_too_short(diff))
 		text_line(text, TEXT_BAD,
-			  "The %s recording is too short to compare (%s): sizes grow with time; record both for 10 s or more.",
+			  "The %s recording is too short to compare (%s): sizes grow with time; record both for 10 s "
+			  "or more.",
 			  shorter == diff->before ? "first" : "second",
 			  text_duration(text, shorter->end_ns - shorter->start_ns));
 	if (!diff->longer_ns || !diff->rated)
@@ -175,7 +176,8 @@ static void put_same_process(struct text *text, const struct mmt_diff *diff)
 	if (diff->before->process_count > 1 || diff->after->process_count > 1)
 		return;
 	text_line(text, TEXT_PLAIN,
-		  "  of this, calls in the second recording mapped %s; %s by calls between the recordings, and by unmapping",
+		  "  of this, calls in the second recording mapped %s; %s by calls between the recordings, and by "
+		  "unmapping",
 		  text_bytes(text, diff->after->unfreed_bytes),
 		  text_change(text, change - (int64_t)diff->after->unfreed_bytes));
 }
@@ -263,7 +265,8 @@ static void put_moments(struct text *text, const struct mmt_diff *diff)
 
 	for (size_t i = 0; i < 2; i++) {
 		if (left_out_ns(recordings[i]))
-			text_add(text, "%s %s before the end of the %s recording", text_has_sentence(text) ? " and" : "As of",
+			text_add(text, "%s %s before the end of the %s recording",
+				 text_has_sentence(text) ? " and" : "As of",
 				 text_duration(text, left_out_ns(recordings[i])), i ? "second" : "first");
 	}
 	if (text_has_sentence(text))
