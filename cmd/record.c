@@ -82,11 +82,10 @@ static const char *parse_call_graph(const char *text, void *value)
 /* Writes a hint for the name of running processes, with their PIDs, into `hint`. False: no process has it. */
 static bool describe_named(const char *name, char hint[256])
 {
-	struct mmt_error *error;
 	pid_t *pids = NULL;
 	size_t count = 0, length;
+	struct mmt_error *error = mmt_find_processes(name, &pids, &count);
 
-	error = mmt_find_processes(name, &pids, &count);
 	mmt_error_destroy(error);
 	if (error || !count)
 		return false;
@@ -334,7 +333,8 @@ static bool describe_missing(const char *name, char hint[256])
 		snprintf(hint, 256, "-p %ld records the process with this PID", pid);
 		return true;
 	}
-	/* execve() says the same if the interpreter of a script does not exist. A name without a slash is looked for in PATH. */
+	/* execve() says the same if the interpreter of a script does not exist. A name without a slash is looked for in
+	 * PATH. */
 	if (strchr(name, '/') && access(name, X_OK) == 0) {
 		snprintf(hint, 256, "the file exists, but not the program in its first line, or its dynamic loader");
 		return true;
@@ -621,11 +621,10 @@ static int find_named(const struct command *command, struct record_arguments *ar
 {
 	for (size_t i = 0; i < arguments->names.count; i++) {
 		const char *name = arguments->names.items[i], *refused = NULL;
-		struct mmt_error *error;
 		pid_t *pids = NULL;
 		size_t count = 0;
+		struct mmt_error *error = mmt_find_processes(name, &pids, &count);
 
-		error = mmt_find_processes(name, &pids, &count);
 		if (error)
 			return message_error(command, error);
 		if (!count) {

@@ -117,10 +117,8 @@ static int run_report(const struct command *command, struct report_settings *set
 
 	display_start(command, &settings->display, &options->input, 1);
 	/* Programs get the end, also where people get the moment before the processes freed what grew. */
-	if (chosen || settings->display.json || settings->csv)
-		error = report_create(options, &report);
-	else
-		error = report_create_before_end(options, &report, &freed);
+	error = chosen || settings->display.json || settings->csv ? report_create(options, &report)
+								  : report_create_before_end(options, &report, &freed);
 	if (!error && freed.bytes && !settings->display.html)
 		printf("%s, unmapped in the last %s, are shown; --to -0s shows the end\n",
 		       mmt_format_bytes(freed.bytes, size), mmt_format_duration(freed.last_ns, last));

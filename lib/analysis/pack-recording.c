@@ -178,21 +178,18 @@ static struct mmt_error *pack_stacks_find(struct pack_stacks *stacks, const char
 		return error;
 	replay.stacks.callchains = &stacks->callchains;
 	resolver_keep_callchains(replay.code, &stacks->callchains);
-	if (replay.metadata->ours)
-		error = replay_find_stacks(&replay);
-	else
-		error = error_create(MMT_ERROR_UNSUPPORTED, "%s: only recordings of mmtrace can be packed", input);
+	error = replay.metadata->ours
+		    ? replay_find_stacks(&replay)
+		    : error_create(MMT_ERROR_UNSUPPORTED, "%s: only recordings of mmtrace can be packed", input);
 	for (size_t i = 0; !error && i < resolver_stack_count(replay.code); i++)
 		error = resolve_stack(stacks, &replay, (uint32_t)i);
 	stacks->lacks_names = modules_names_failure(resolver_modules(replay.code)) != 0;
-	if (!error)
-		error = resolve_facts(&stacks->resolved, &replay);
+	error = error ?: resolve_facts(&stacks->resolved, &replay);
 	if (!error && !replay.metadata->packed)
 		error = name_vtables(&stacks->heaps, &replay);
 	stacks->calls = replay.stacks;
 	replay.stacks = (struct call_stacks){0};
-	if (!error)
-		error = reader_rewind(*reader_ret = TAKE(replay.reader));
+	error = error ?: reader_rewind(*reader_ret = TAKE(replay.reader));
 	replay_deinit(&replay);
 	return error;
 }
@@ -296,11 +293,10 @@ static struct mmt_error *add_head(struct pack *pack)
 					     attribute->ids.count);
 	}
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
-	if (!error)
-		error = copy_sections(pack, early, sizeof(early) / sizeof(*early))
-			    ?: add_command_line(pack)
-			    ?: section_write(&section_stacks, &pack->stacks.resolved, &buffer)
-			    ?: writer_take_section(pack->writer, FEATURE_MMTRACE_STACKS, &buffer);
+	error = error ?: copy_sections(pack, early, sizeof(early) / sizeof(*early))
+			      ?: add_command_line(pack)
+			      ?: section_write(&section_stacks, &pack->stacks.resolved, &buffer)
+			      ?: writer_take_section(pack->writer, FEATURE_MMTRACE_STACKS, &buffer);
 	buffer_deinit(&buffer);
 	return error;
 }
@@ -390,8 +386,7 @@ static struct mmt_error *write_all(struct pack *pack)
 	struct buffer buffer;
 	bool end = false;
 
-	if (!error)
-		error = writer_write_head(pack->writer);
+	error = error ?: writer_write_head(pack->writer);
 	for (uint32_t count = 1; !error && !end; count++) {
 		struct event event;
 
@@ -406,16 +401,14 @@ static struct mmt_error *write_all(struct pack *pack)
 	/* Without a loss section, the time of the last record is when the recording ends. */
 	if (!error && pack->held && !pack->metadata->has_loss)
 		error = append(pack, pack->sample.data, pack->sample.size);
-	if (!error)
-		error = writer_end_round(pack->writer);
+	error = error ?: writer_end_round(pack->writer);
 	/* A recording without an end has the build-ids among its records instead. */
 	if (!error && pack->metadata->build_ids.entries.count) {
 		buffer_init(&buffer, LIMIT_SECTION_BYTES);
 		build_ids_encode(&pack->metadata->build_ids, &buffer);
 		error = writer_take_section(pack->writer, FEATURE_BUILD_ID, &buffer);
 	}
-	if (!error)
-		error = copy_sections(pack, late, count_late);
+	error = error ?: copy_sections(pack, late, count_late);
 	if (!error && pack->stacks.heaps.items.count) {
 		buffer_init(&buffer, LIMIT_SECTION_BYTES);
 		error = section_write(&section_heap, &pack->stacks.heaps, &buffer)
@@ -479,10 +472,8 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 
 		confine_thread((const int[]){writer_file(pack->writer)->directory, spill}, 2);
 	}
-	if (!error)
-		error = pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
-	if (!error)
-		error = pack->writer ? NULL : create_output(pack, options, 0);
+	error = error ?: pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
+	error = error ?: pack->writer ? NULL : create_output(pack, options, 0);
 	if (error)
 		return error;
 	pack->file = reader_file(pack->reader);

@@ -182,10 +182,8 @@ struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 	struct mmt_error *error = add_attributes(recorder) ?: fill_info(recorder, &info);
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
-	if (!error) {
-		error = section_write(&section_info, &info, &buffer)
-			    ?: add_section(recorder, FEATURE_MMTRACE_INFO, &buffer);
-	}
+	error = error ?: section_write(&section_info, &info, &buffer)
+			      ?: add_section(recorder, FEATURE_MMTRACE_INFO, &buffer);
 	if (!error) {
 		tracepoints_encode(&recorder->reader.events.tracepoints, info.page_bytes, &buffer);
 		error = add_section(recorder, FEATURE_TRACING_DATA, &buffer);

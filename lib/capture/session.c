@@ -131,10 +131,9 @@ static struct mmt_error *prepare(struct recorder *recorder)
 		return error;
 	error = events_are_restricted(&source, &recorder->summary.restricted)
 		    ?: events_create(options, &source, recorder->summary.restricted, recorder->architecture,
-				     &reader->events);
-	if (!error)
-		error = rings_create(options->ring_bytes, events_dump_bytes(options), events_large_dump_bytes(options),
-				     &reader->rings);
+				     &reader->events)
+		    ?: rings_create(options->ring_bytes, events_dump_bytes(options), events_large_dump_bytes(options),
+				    &reader->rings);
 	reader->attachment =
 	    (struct attachment){.set = &reader->events, .rings = &reader->rings, .calls = &recorder->calls};
 	error = error ?: attach_watch_oom(&reader->attachment, &source);

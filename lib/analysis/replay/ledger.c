@@ -367,8 +367,7 @@ struct mmt_error *ledger_split(struct ledger *ledger, uint32_t number, uint32_t 
 			key = key_of(ledger, &part);
 			error = ledger_account(ledger, &key, &part.account);
 		}
-		if (!error)
-			error = add_allocation(ledger, &part, part_ret);
+		error = error ?: add_allocation(ledger, &part, part_ret);
 		if (error)
 			return error;
 		allocation = ledger_allocation(ledger, number);
@@ -404,8 +403,7 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 	if (place == ledger->found.count) {
 		if (allocation.side == LEDGER_INSIDE)
 			error = ledger_account(ledger, &account_key, &allocation.account);
-		if (!error)
-			error = add_allocation(ledger, &allocation, allocation_ret);
+		error = error ?: add_allocation(ledger, &allocation, allocation_ret);
 		return error || vector_push(&ledger->found, *allocation_ret) ? error : &error_no_memory;
 	}
 	*allocation_ret = ledger->found.items[place];

@@ -110,8 +110,7 @@ static struct mmt_error *note_code(struct replay *replay, struct space *space, c
 		ledger_uncommitted(&replay->ledger, allocation, -uncommitted, false);
 		error = ledger_split(&replay->ledger, allocation, kind, code_end - code_start, &part);
 		ledger_uncommitted(&replay->ledger, part, uncommitted, false);
-		if (!error)
-			error = space_set_allocation(space, code_start, code_end, part);
+		error = error ?: space_set_allocation(space, code_start, code_end, part);
 		if (error)
 			return error;
 	}
@@ -157,8 +156,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 
 	if (!error && has_failed(event))
 		error = count_failure(replay, process, event, stack);
-	if (!error)
-		error = find_commit(replay, state, event, process, stack, &call.commit);
+	error = error ?: find_commit(replay, state, event, process, stack, &call.commit);
 	if (!error && call_has_stack(event->call.call))
 		error = ledger_open(&replay->ledger, processes_holder(replay->processes, process), state->number, stack,
 				    &call.allocation);
@@ -170,8 +168,7 @@ static struct mmt_error *apply_call(struct replay *replay, struct thread_state *
 	error = space_apply(process->space, &call);
 	replay->applying = false;
 	replay_mmap2_forget(replay, state);
-	if (!error)
-		error = note_code(replay, process->space, event);
+	error = error ?: note_code(replay, process->space, event);
 	needs_stack |= ledger_close(&replay->ledger, call.allocation) || call.commit != COMMIT_WITH_ALLOCATION;
 	if (error)
 		return error;

@@ -164,7 +164,8 @@ static struct mmt_error *find_window(struct replay *replay, const struct mmt_rep
 		error = measure(replay->reader, asked, &measured_first_ns, &measured_last_ns, &notes);
 		first_ns = first_ns ? first_ns : measured_first_ns;
 		last_ns = last_ns ? last_ns : measured_last_ns;
-		error = error ?: notes_resolve(&notes, "from", &options.from) ?: notes_resolve(&notes, "to", &options.to);
+		error = error ?: notes_resolve(&notes, "from", &options.from)
+			      ?: notes_resolve(&notes, "to", &options.to);
 		notes_deinit(&notes);
 	}
 	if (error)
@@ -523,11 +524,9 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 			space_snapshot_is_last(process->space);
 		return error;
 	case EVENT_SNAPSHOT_LINE:
-		error = describe_mapping(replay, &event->mapping, &attributes);
-		if (error)
-			return error;
-		return space_snapshot_line(process->space, event->time_ns, event->mapping.start,
-					   event->mapping.start + event->mapping.length, &attributes);
+		return describe_mapping(replay, &event->mapping, &attributes)
+			       ?: space_snapshot_line(process->space, event->time_ns, event->mapping.start,
+						      event->mapping.start + event->mapping.length, &attributes);
 	default:
 		error = space_snapshot_end(process->space, event->time_ns);
 		if (!error && event->snapshot == SNAPSHOT_START && replay->watch.started)
@@ -673,9 +672,7 @@ struct mmt_error *replay_take_error(struct replay *replay)
 	struct mmt_error *error = replay->observer_error;
 
 	replay->observer_error = NULL;
-	if (!error && replay->ledger.out_of_memory)
-		return &error_no_memory;
-	return error;
+	return !error && replay->ledger.out_of_memory ? &error_no_memory : error;
 }
 
 static struct mmt_error *take_event(struct replay *replay, struct event *event, bool *end)

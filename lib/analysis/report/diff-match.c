@@ -197,7 +197,7 @@ static struct mmt_error *match_by_key(struct row_matcher *matcher, bool by_modul
 {
 	const struct mmt_report *before = matcher->reports[DIFF_BEFORE], *after = matcher->reports[DIFF_AFTER];
 	CLEANUP(free) size_t *chain = calloc(before->row_count + 1, sizeof(*chain)); /* row -> next of its key + 1 */
-	struct map first = {0};							     /* key -> row + 1 */
+	CLEANUP(map) struct map first = {0};					     /* key -> row + 1 */
 	bool ok = chain;
 	uint64_t key, *place;
 
@@ -225,7 +225,6 @@ static struct mmt_error *match_by_key(struct row_matcher *matcher, bool by_modul
 		matches[DIFF_BEFORE][match] = (struct row_match){row, NULL, differing};
 		matches[DIFF_AFTER][i] = (struct row_match){&before->rows[match], NULL, differing};
 	}
-	map_deinit(&first);
 	return ok ? NULL : &error_no_memory;
 }
 
@@ -598,8 +597,7 @@ static struct mmt_error *match_similar(struct similar_search *search, struct row
 	error = search->cells ? NULL : &error_no_memory;
 	for (uint32_t i = 0; !error && i < search->matcher->identities.frames.count; i++)
 		error = add_frame_words(search, i) ? NULL : &error_no_memory;
-	if (!error && !index_words(search, counts[DIFF_BEFORE]))
-		error = &error_no_memory;
+	error = error ?: index_words(search, counts[DIFF_BEFORE]) ? NULL : &error_no_memory;
 	for (uint32_t i = 0; !error && i < counts[DIFF_AFTER]; i++) {
 		if (search->matcher->work > LIMIT_DIFF_WORK) {
 			search->matcher->limited = true;
@@ -658,8 +656,7 @@ struct mmt_error *row_matcher_match(struct row_matcher *matcher, struct row_matc
 			error = vector_push(&similar.stacks[side], stack) ? NULL : &error_no_memory;
 		}
 	}
-	if (!error)
-		error = match_similar(&similar, matches);
+	error = error ?: match_similar(&similar, matches);
 	for (unsigned side = 0; side < DIFF_SIDES; side++)
 		vector_deinit(&similar.stacks[side]);
 	free(similar.cells);

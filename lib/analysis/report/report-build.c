@@ -478,8 +478,7 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 	}
 	if (!error && !options->pids && replay->has_survivors)
 		error = replay_take_error(replay);
-	if (!error)
-		error = process_totals_sum(replay) ?: describe_processes(report, &processes);
+	error = error ?: process_totals_sum(replay) ?: describe_processes(report, &processes);
 	if (error)
 		return error;
 	for (size_t i = 0; options->pids && i < options->pid_count; i++)
@@ -559,8 +558,7 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 	error = rows_init(&report->rows, options, &report->arena);
 	replay.context = &report->rows;
 	replay.by_thread = rows_need_threads(&report->rows);
-	if (!error)
-		error = replay_init(&report->replay, &replay);
+	error = error ?: replay_init(&report->replay, &replay);
 	for (size_t i = 0; !error && i < report->replay.metadata->attribute_count; i++) {
 		const struct reader_attribute *attribute = &report->replay.metadata->attributes[i];
 
@@ -571,8 +569,7 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 				     "%s: contains no memory events; record with `mmtrace record`, or with perf and "
 				     "syscalls:sys_{enter,exit}_{mmap,munmap}",
 				     options->input);
-	if (!error)
-		error = build(report, options, missing_ret);
+	error = error ?: build(report, options, missing_ret);
 	/* The caller's may be temporary. */
 	if (!error && options->pids) {
 		int32_t *pids = arena_alloc(&report->arena, options->pid_count, sizeof(*pids));

@@ -53,7 +53,8 @@ static bool is_held(const struct mmt_diff_entry *entry)
 /* What grows by `bytes` in `duration_ns` grows by in the time that the second recording is longer. */
 static int64_t extrapolate(const struct mmt_diff *diff, double bytes, uint64_t duration_ns)
 {
-	double growth = diff->rated && duration_ns && bytes > 0 ? bytes / (double)duration_ns * (double)diff->longer_ns : 0;
+	bool grows = diff->rated && duration_ns && bytes > 0;
+	double growth = grows ? bytes / (double)duration_ns * (double)diff->longer_ns : 0;
 
 	return growth >= 0x1p63 ? INT64_MAX : growth <= -0x1p63 ? INT64_MIN : (int64_t)growth;
 }
@@ -384,8 +385,9 @@ struct mmt_error *mmt_diff_create(const struct mmt_report *before, const struct 
 		error = match_processes(&diff->result);
 	compare_durations(&diff->result);
 	diff->matcher.task_ids = diff->result.relation == MMT_DIFF_SAME_PROCESS;
-	if (!error)
-		error = compare_reports(diff) ?: heap_growth_compare(&diff->arena, &diff->result) ?: attribute_between(diff);
+	error = error ?: compare_reports(diff)
+		      ?: heap_growth_compare(&diff->arena, &diff->result)
+		      ?: attribute_between(diff);
 	row_matcher_deinit(&diff->matcher);
 	if (error) {
 		mmt_diff_destroy(&diff->result);

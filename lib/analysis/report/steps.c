@@ -292,8 +292,7 @@ struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report
 			numbers);
 	report->lifetime_step_ns = lifetimes->step_ns;
 	report->lifetime_steps = lifetimes_steps(lifetimes);
-	if (!error)
-		error = hand_out(&parts, lifetimes->cells.items, lifetimes->cells.count);
+	error = error ?: hand_out(&parts, lifetimes->cells.items, lifetimes->cells.count);
 	count = parts.keys.count;
 	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)i;

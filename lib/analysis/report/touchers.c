@@ -47,11 +47,6 @@ static uint64_t count_within(const resident_runs *runs, uint64_t start, uint64_t
 	return page_cursor_count(&cursor, start, end);
 }
 
-static uint64_t least_of(uint64_t left, uint64_t right)
-{
-	return left < right ? left : right;
-}
-
 /*
  * A sample stands for as many pages as its weight: the variance of their number is weight * (weight - 1). A read of a
  * file maps the pages around it, too, as far as they are in the page cache. If every fault was recorded, pages without
@@ -75,8 +70,8 @@ struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faul
 		uint64_t peeked = position, from, before, after;
 
 		(void)page_faults_next(faults, &peeked, piece->end, &next);
-		from = fault.start - least_of(fault.start & most, fault.start - previous);
-		previous = fault.end + least_of(-fault.end & most, next.start - fault.end);
+		from = fault.start - smaller_of(fault.start & most, fault.start - previous);
+		previous = fault.end + smaller_of(-fault.end & most, next.start - fault.end);
 		before = count_within(start, from, previous);
 		after = count_within(end, from, previous);
 		sum.bytes = after > before ? (double)(after - before) * fault.weight : 0;
@@ -120,10 +115,8 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 		return error;
 	stack.origin = origin_of_stack(stack.frames, stack.frame_count);
 	/* Of library functions alone, the one that touched it is named. */
-	if (stack.frame_count)
-		name = rows_function_name(stack.frames[stack.origin < stack.frame_count ? stack.origin : 0]);
-	else
-		name = strdup("[no stack]");
+	name = stack.frame_count ? rows_function_name(stack.frames[stack.origin < stack.frame_count ? stack.origin : 0])
+				 : strdup("[no stack]");
 	number = name ? intern_put_string(&touchers->names, name) : INTERN_NONE;
 	if (number == INTERN_NONE)
 		return &error_no_memory;

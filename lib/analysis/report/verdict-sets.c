@@ -279,8 +279,7 @@ struct mmt_error *verdict_sets_find(struct rows *rows, const struct mmt_report *
 		sets->of_accounts[level] = calloc(rows->replay->ledger.accounts.count + 1, sizeof(uint32_t));
 		error = sets->of_accounts[level] ? NULL : &error_no_memory;
 	}
-	if (!error)
-		error = number_sets(&uses, sets);
+	error = error ?: number_sets(&uses, sets);
 	intern_deinit(&uses.keys);
 	intern_deinit(&uses.identities);
 	intern_deinit(&uses.functions);

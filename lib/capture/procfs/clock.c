@@ -24,9 +24,7 @@ uint64_t clock_now_ns(void)
 
 uint64_t longest_ns(uint64_t least_ns, uint64_t age_ns, uint64_t cost_ns)
 {
-	uint64_t longest = least_ns > age_ns ? least_ns : age_ns;
-
-	return longest > cost_ns ? longest : cost_ns;
+	return larger_of(larger_of(least_ns, age_ns), cost_ns);
 }
 
 bool clock_is_of_events(void)

@@ -405,9 +405,7 @@ static bool start(struct names_helper *helper)
 
 int names_helper_failure(const struct names_helper *helper)
 {
-	if (helper->failure)
-		return helper->failure;
-	return helper->ends ? -1 : 0;
+	return helper->failure ?: helper->ends ? -1 : 0;
 }
 
 /* The helper has ended, or must end, because of this module: read less of it. MODULE_READABLE: its exit status shows

@@ -74,9 +74,9 @@ static void put_headline(struct text *text, const struct mmt_report *report)
 
 static int64_t swap_change(const struct mmt_growth *growth)
 {
-	if (growth->verdict == MMT_VERDICT_UNKNOWN)
-		return 0;
-	return (int64_t)(growth->end_swap_bytes - growth->start_swap_bytes);
+	uint64_t change = growth->end_swap_bytes - growth->start_swap_bytes;
+
+	return growth->verdict == MMT_VERDICT_UNKNOWN ? 0 : (int64_t)change;
 }
 
 /* The reason for the verdict. */

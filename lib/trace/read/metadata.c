@@ -82,12 +82,11 @@ static struct mmt_error *load_text(const struct recording_file *file, enum forma
 				   char **text_ret)
 {
 	CLEANUP(free) uint8_t *data = NULL;
-	struct mmt_error *error;
 	struct bytes bytes;
 	const char *text;
 	size_t size;
+	struct mmt_error *error = recording_file_load(file, feature, &data, &size);
 
-	error = recording_file_load(file, feature, &data, &size);
 	if (error)
 		return error;
 	bytes = bytes_over(data, size);
@@ -105,12 +104,11 @@ static struct mmt_error *load_command_line(const struct recording_file *file, ch
 	CLEANUP(buffer) struct buffer line = {.maximum = LIMIT_COMMAND_LINE_BYTES};
 	CLEANUP(free) uint8_t *data = NULL;
 	const char *word;
-	struct mmt_error *error;
 	struct bytes bytes;
 	uint64_t count;
 	size_t size;
+	struct mmt_error *error = recording_file_load(file, FEATURE_CMDLINE, &data, &size);
 
-	error = recording_file_load(file, FEATURE_CMDLINE, &data, &size);
 	if (error)
 		return error;
 	bytes = bytes_over(data, size);
@@ -241,11 +239,10 @@ static struct mmt_error *load_sections(const struct recording_file *file, struct
 	for (size_t i = 0; i < COUNT(known_sections); i++) {
 		enum format_feature feature = known_sections[i].feature;
 		CLEANUP(free) uint8_t *data = NULL;
-		struct mmt_error *error;
 		struct bytes bytes;
 		size_t size;
+		struct mmt_error *error = recording_file_load(file, feature, &data, &size);
 
-		error = recording_file_load(file, feature, &data, &size);
 		bytes = bytes_over(data, size);
 		if (!error && data)
 			error = decode_section(&metadata->values, &known_sections[i], &bytes, &room);
@@ -274,10 +271,9 @@ static struct mmt_error *load_texts(const struct recording_file *file, struct me
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < COUNT(texts); i++) {
-		if (texts[i].feature == FEATURE_CMDLINE)
-			error = load_command_line(file, texts[i].text);
-		else
-			error = load_text(file, texts[i].feature, texts[i].what, texts[i].text);
+		error = texts[i].feature == FEATURE_CMDLINE
+			    ? load_command_line(file, texts[i].text)
+			    : load_text(file, texts[i].feature, texts[i].what, texts[i].text);
 		error = pass_damage(metadata, error);
 		if (!error && !*texts[i].text)
 			*texts[i].text = strdup("");

@@ -150,9 +150,7 @@ static struct mmt_error *check_header(const struct recording_file *file, const s
 		wrong = "the data lies beyond the end of the file, which was truncated";
 	else if (header->data.size > UINT64_MAX - header->data.offset)
 		wrong = "invalid size of the data";
-	if (!wrong)
-		return NULL;
-	return error_create(MMT_ERROR_FORMAT, "%s: header: %s", file->path, wrong);
+	return wrong ? error_create(MMT_ERROR_FORMAT, "%s: header: %s", file->path, wrong) : NULL;
 }
 
 struct mmt_error *recording_file_add_attribute(struct recording_file *file, const void *attribute, size_t size,
@@ -382,10 +380,9 @@ struct mmt_error *recording_file_open(const char *path, const struct mmt_progres
 	file->users = 1;
 	file->fd = -1;
 	file->path = strdup(is_input ? "standard input" : path);
-	if (!file->path)
-		error = &error_no_memory;
-	else
-		error = is_input ? open_descriptor(file, STDIN_FILENO, progress) : open_path(file, progress);
+	error = !file->path ? &error_no_memory
+		: is_input  ? open_descriptor(file, STDIN_FILENO, progress)
+			    : open_path(file, progress);
 	if (!error && !file->data_end)
 		error = measure(file);
 	/* A file that holds the output of a pipe. */

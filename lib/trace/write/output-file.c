@@ -56,9 +56,7 @@ static struct mmt_error *check_target(const struct output_file *file)
 	struct stat status;
 
 	if (!find(file, file->name, &status)) {
-		if (errno == ENOENT)
-			return NULL;
-		return error_system(errno, "cannot write %s", file->path);
+		return errno == ENOENT ? NULL : error_system(errno, "cannot write %s", file->path);
 	}
 	if (S_ISREG(status.st_mode))
 		return NULL;
@@ -93,10 +91,9 @@ static struct mmt_error *make_temporary(struct output_file *file)
 
 		if (!name)
 			return &error_no_memory;
-		if (file->nameless)
-			result = linkat(AT_FDCWD, file->link, file->directory, name, AT_SYMLINK_FOLLOW);
-		else
-			result = file->fd = openat(file->directory, name, flags, file->mode);
+		result = file->nameless
+			     ? linkat(AT_FDCWD, file->link, file->directory, name, AT_SYMLINK_FOLLOW)
+			     : (file->fd = openat(file->directory, name, flags, file->mode));
 		if (result >= 0) {
 			file->temporary = TAKE(name);
 			file->nameless = false;
@@ -142,8 +139,7 @@ struct mmt_error *output_file_open(const char *path, struct output_file *file_re
 	CLEANUP(free) char *old = error ? NULL : old_name(file.name);
 	struct stat status;
 
-	if (!error)
-		error = old ? check_target(&file) : &error_no_memory;
+	error = error ?: old ? check_target(&file) : &error_no_memory;
 	/* PATH.old is replaced by PATH; a directory is not. */
 	if (!error && find(&file, file.name, &status) && find(&file, old, &status) && S_ISDIR(status.st_mode))
 		error = error_create(MMT_ERROR_INVALID,

@@ -526,8 +526,7 @@ struct mmt_error *writer_write_head(struct writer *writer)
 	else if (!error)
 		put_head(writer, &head);
 	error = error ?: write_buffer(writer, &head);
-	if (!error)
-		error = writer->file.stream ? write_sections(writer) : write_header(writer, 0);
+	error = error ?: writer->file.stream ? write_sections(writer) : write_header(writer, 0);
 	if (error)
 		return error;
 	array_each(section, writer->sections.items, writer->sections.count) {
