@@ -14,21 +14,10 @@
  * of the window, by what they belong to.
  */
 
-uint64_t page_runs_bytes(const resident_runs *runs);
-
 /* Whether the pages of the interval are huge pages of hugetlbfs, which RSS does not include. */
 bool pages_are_hugetlb(const struct replay *replay, const struct space_interval *interval);
 
 #define ROW_USES_MAX 256
-
-/* Counts the resident bytes of address ranges in ascending order. */
-struct page_cursor {
-	const resident_runs *runs;
-	size_t next;
-	uint64_t counted_bytes; /* in all ranges so far */
-};
-
-uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end);
 
 /* What the rows have in use of all processes over time. Of readings that follow each other closely, some are left
  * out. */
@@ -47,6 +36,7 @@ struct resident_sums {
 	uint64_t rss_bytes;	      /* in any memory of a process, without huge pages of hugetlbfs */
 	uint64_t time_ns;	      /* when the pages were read, of any process at the earliest; 0: not known */
 	struct map read_ns;	      /* the same by process */
+	struct map late;	      /* by row: what is in mappings made in the last half of the time until then */
 	const struct row_uses *uses;  /* of all processes; NULL in the sums of one */
 	bool at_end;		      /* they were read when recording ended: no event is later */
 	uint64_t owned_hugetlb_bytes; /* of held[HELD_RESIDENT]: what RSS does not include */
@@ -118,7 +108,7 @@ struct process_pages {
 
 	bool end_known; /* the latest reading */
 	struct resident_sums resident;
-	struct map use; /* what the rows (number) had of the process at the last reading, in bytes */
+	struct map use;		      /* what the rows (number) had of the process at the last reading, in bytes */
 	int64_t hugetlb_change_bytes; /* since the start, not in the parts */
 
 	struct page_changes all;
@@ -283,8 +273,8 @@ bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns);
 /* Since then a process has `now`, no longer `*use`, which takes it over. */
 struct mmt_error *row_uses_change(struct row_uses *uses, struct map *use, struct map *now) MMT_MUST_CHECK;
 
-/* How much of a row is in use at `count` equal steps in the time of the report, from *first_ret to before *end_ret;
- * false: not known at any two times. */
+/* How much of a row is in use at `count` equal steps in the time of the report, which is known well from *first_ret, at
+ * least what that was, to before *end_ret; false: not known at any two times. */
 bool row_uses_find(const struct resident_sums *resident, const struct mmt_report *report, const struct mmt_row *row,
 		   uint32_t number, uint64_t *bytes_ret, unsigned count, unsigned *first_ret,
 		   unsigned *end_ret) MMT_MUST_CHECK;

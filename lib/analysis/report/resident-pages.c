@@ -11,32 +11,6 @@
 #define RECENT_LIFE_NS 1000000000ULL /* a shorter process changes more than readings show */
 #define RECENT_SHARE 5		     /* of its life: the reading of a process that ended is at most as old */
 
-uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end)
-{
-	const resident_runs *runs = cursor->runs;
-	uint64_t bytes = 0;
-
-	while (cursor->next < runs->count && runs->items[cursor->next].end <= start)
-		cursor->next++;
-	for (size_t i = cursor->next; i < runs->count && runs->items[i].start < end; i++) {
-		uint64_t from = larger_of(runs->items[i].start, start);
-		uint64_t to = smaller_of(runs->items[i].end, end);
-
-		bytes += to - from;
-	}
-	cursor->counted_bytes += bytes;
-	return bytes;
-}
-
-uint64_t page_runs_bytes(const resident_runs *runs)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < runs->count; i++)
-		bytes += runs->items[i].end - runs->items[i].start;
-	return bytes;
-}
-
 bool pages_are_hugetlb(const struct replay *replay, const struct space_interval *interval)
 {
 	uint32_t path = interval->attributes.path;
@@ -51,6 +25,7 @@ static void resident_sums_deinit(struct resident_sums *sums)
 	for (unsigned kind = 0; kind < HELD_PAGES; kind++)
 		map_deinit(&sums->held[kind]);
 	map_deinit(&sums->read_ns);
+	map_deinit(&sums->late);
 	*sums = (struct resident_sums){0};
 }
 
@@ -61,14 +36,19 @@ static bool add_to_map(struct map *map, uint64_t key, uint64_t bytes)
 	return map_put(map, key, saturating_add(sum ? *sum : 0, bytes, MMT_BYTES_MAX));
 }
 
+static uint64_t start_of(const struct replay *replay)
+{
+	return replay->window.from_ns ? replay->window.from_ns : replay->first_ns;
+}
+
 /* Add the pages of a process that are resident or, if `use` is NULL, swapped out, as the model has its mappings now.
  * Zero counts, too: then the figure of an account is known. */
 static struct mmt_error *resident_sums_add(struct resident_sums *sums, const struct rows *rows,
-					   const struct process *process, const resident_runs *runs,
-					   struct map *use)
+					   const struct process *process, const resident_runs *runs, struct map *use)
 {
 	bool swapped = !use;
 	const struct replay *replay = rows->replay;
+	uint64_t from_ns = start_of(replay), late_ns = from_ns + (sums->time_ns - from_ns) / 2;
 	struct page_cursor cursor = {.runs = runs};
 
 	sums->rss_bytes += swapped ? 0 : page_runs_bytes(runs);
@@ -90,7 +70,9 @@ static struct mmt_error *resident_sums_add(struct resident_sums *sums, const str
 		    !add_to_map(&sums->held[kind],
 				(uint64_t)number << 32 | (is_owner ? allocation->thread : LEDGER_NO_THREAD), bytes))
 			return &error_no_memory;
-		if (account && !swapped && account->row != LEDGER_NO_ROW && !map_add(use, account->row, bytes))
+		if (account && !swapped && account->row != LEDGER_NO_ROW &&
+		    (!map_add(use, account->row, bytes) ||
+		     (allocation && allocation->time_ns >= late_ns && !map_add(&sums->late, account->row, bytes))))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -234,10 +216,8 @@ static void forget_end(struct process_pages *pages)
 static struct mmt_error *note_use(struct page_readings *readings, struct process_pages *pages, struct map *use,
 				  uint64_t time_ns)
 {
-	const struct replay *replay = readings->rows->replay;
-	uint64_t from_ns = replay->window.from_ns ? replay->window.from_ns : replay->first_ns;
 	struct map none = {0};
-	bool begins = row_uses_begin(&readings->uses, from_ns, time_ns);
+	bool begins = row_uses_begin(&readings->uses, start_of(readings->rows->replay), time_ns);
 	struct mmt_error *error = row_uses_change(&readings->uses, &pages->use, use);
 
 	for (size_t i = 0; !error && begins && (pages = map_next_pointer(&readings->processes, &i));) {
@@ -257,10 +237,10 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 	struct mmt_error *error;
 
 	forget_end(pages);
+	pages->resident.time_ns = time_ns;
 	error = resident_sums_add(&pages->resident, readings->rows, pages->process, runs, &use)
 		    ?: note_use(readings, pages, &use, time_ns);
 	map_deinit(&use);
-	pages->resident.time_ns = time_ns;
 	pages->end_known = true;
 	pages->all.end_bytes = resident_bytes;
 	pages->all.parts_known = !is_replaced && pages->all.start_known && resident_bytes && !pages->moves_unknown;
@@ -546,6 +526,10 @@ struct mmt_error *page_readings_end(struct page_readings *readings)
 				if (!add_to_map(&sums->held[kind], key, bytes))
 					return &error_no_memory;
 			}
+		}
+		for (size_t j = 0; map_next(&pages->resident.late, &j, &key, &bytes);) {
+			if (!map_add(&sums->late, key, bytes))
+				return &error_no_memory;
 		}
 		sums->owned_hugetlb_bytes += pages->resident.owned_hugetlb_bytes;
 		if (!map_put(&sums->read_ns, pages->process->index, pages->resident.time_ns))

@@ -33,18 +33,12 @@ struct mmt_error *row_uses_change(struct row_uses *uses, struct map *use, struct
 	uint64_t row, bytes;
 
 	for (size_t i = 0; map_next(now, &i, &row, &bytes);) {
-		const uint64_t *old = map_get(use, row);
-
-		bytes -= old ? *old : 0;
-		if (bytes && uses->changes < LIMIT_USE_CHANGES &&
-		    (!steps_of_rows_add(&uses->steps, (uint32_t)row, (uint32_t)uses->count - 1, bytes) ||
-		     !++uses->changes))
+		if (!map_add(use, row, -bytes))
 			return &error_no_memory;
 	}
 	for (size_t i = 0; map_next(use, &i, &row, &bytes);) {
-		if (bytes && !map_get(now, row) && uses->changes < LIMIT_USE_CHANGES &&
-		    (!steps_of_rows_add(&uses->steps, (uint32_t)row, (uint32_t)uses->count - 1, -bytes) ||
-		     !++uses->changes))
+		if (bytes && uses->changes++ < LIMIT_USE_CHANGES &&
+		    !steps_of_rows_add(&uses->steps, (uint32_t)row, (uint32_t)uses->count - 1, -bytes))
 			return &error_no_memory;
 	}
 	map_deinit(use);
@@ -68,8 +62,8 @@ static double rss_at(const struct mmt_report *report, uint64_t time_ns)
 	return after ? (double)readings[after - 1].resident_bytes : 0;
 }
 
-/* Which part of its change between two readings of pages a row has made by `time_ns`: the same as RSS if that changed by
- * as much, so that a step does not become a slope. */
+/* Which part of its change between two readings of pages a row has made by `time_ns`: the same as RSS if that changed
+ * by as much, so that a step does not become a slope. */
 static double part_of_change(const struct mmt_report *report, uint64_t before_ns, uint64_t after_ns, uint64_t time_ns,
 			     double change)
 {
@@ -81,12 +75,23 @@ static double part_of_change(const struct mmt_report *report, uint64_t before_ns
 	return part < 0 ? 0 : part < 1 ? part : 1;
 }
 
+/* Which of `count` steps ends at a time: of all that do nearly, with `round` -0.5 the first, and with 0.5 the one
+ * after. */
+static unsigned point_of(const struct mmt_report *report, uint64_t time_ns, double step_ns, double round,
+			 unsigned count)
+{
+	double point = ((double)time_ns - (double)report->from_ns) / step_ns + round;
+
+	return point > 0 ? point < count ? (unsigned)point : count : 0;
+}
+
 bool row_uses_find(const struct resident_sums *resident, const struct mmt_report *report, const struct mmt_row *row,
 		   uint32_t number, uint64_t *bytes_ret, unsigned count, unsigned *first_ret, unsigned *end_ret)
 {
 	const struct row_uses *uses = resident ? resident->uses : NULL;
-	double step_ns = (double)(report->to_ns - report->from_ns) / count, first, end;
+	double step_ns = (double)(report->to_ns - report->from_ns) / count;
 	uint64_t used[ROW_USES_MAX];
+	unsigned at;
 	size_t next = 1;
 
 	/* What is swapped out is only known at the end. */
@@ -103,30 +108,18 @@ bool row_uses_find(const struct resident_sums *resident, const struct mmt_report
 		change = (double)used[next] - (double)used[next - 1];
 		bytes_ret[point] = used[next - 1];
 		if (change != 0)
-			bytes_ret[point] += (uint64_t)(int64_t)(change * part_of_change(report, uses->times_ns[next - 1],
-											uses->times_ns[next], time_ns,
-											change));
+			bytes_ret[point] +=
+			    (uint64_t)(int64_t)(change * part_of_change(report, uses->times_ns[next - 1],
+									uses->times_ns[next], time_ns, change));
 	}
-	first = (double)(uses->times_ns[1] - report->from_ns) / step_ns - 0.5;
-	end = (double)(uses->times_ns[uses->count - 1] - report->from_ns) / step_ns + 0.5;
-	*end_ret = end < count ? (unsigned)end : count;
-	*first_ret = first > 0 ? first < count ? (unsigned)first : count : 0;
+	*end_ret = point_of(report, uses->times_ns[uses->count - 1], step_ns, 0.5, count);
+	/* Begin at a reading if most of the time is after it: what lies between two is guessed. */
+	for (next = 1;
+	     next + 1 < uses->count && point_of(report, uses->times_ns[next], step_ns, -0.5, count) < *first_ret;)
+		next++;
+	at = point_of(report, uses->times_ns[next], step_ns, -0.5, count);
+	*first_ret = larger_of(next == 1 || at + at < *first_ret + *end_ret ? at : 0, *first_ret);
 	return true;
-}
-
-/* The points of a trend from `first` to before `end` count. */
-static void find_points(const struct mmt_report *report, uint64_t start_ns, double step_ns, unsigned *first_ret,
-			unsigned *end_ret)
-{
-	uint64_t end_ns = report->allocations_to_ns;
-	double first, end;
-
-	if (report->growth.verdict != MMT_VERDICT_UNKNOWN && report->growth.end_ns < end_ns)
-		end_ns = report->growth.end_ns;
-	first = start_ns > report->from_ns ? (double)(start_ns - report->from_ns) / step_ns - 0.5 : 0;
-	end = end_ns > report->from_ns ? (double)(end_ns - report->from_ns) / step_ns + 0.5 : 0;
-	*end_ret = end < MMT_TREND_POINTS ? (unsigned)end : MMT_TREND_POINTS;
-	*first_ret = first < *end_ret ? (unsigned)first : *end_ret;
 }
 
 static double share_of_row(const struct mmt_row *row)
@@ -155,15 +148,16 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 	CLEANUP(free) struct recent *recents = calloc(rows->items.count + 1, sizeof(*recents));
 	CLEANUP(free) struct accessible *accessible = calloc(ledger->accounts.count + 1, sizeof(*accessible));
 	double step_ns = (double)(report->to_ns - report->from_ns) / MMT_TREND_POINTS;
-	/* Since when rates count. */
-	uint64_t start_ns = report->growth.verdict != MMT_VERDICT_UNKNOWN
-				? report->growth.rate_from_ns
-				: report->from_ns + (report->allocations_to_ns - report->from_ns) / 2;
-	unsigned first, end;
+	bool judged = report->growth.verdict != MMT_VERDICT_UNKNOWN;
+	/* From and to when rates count. */
+	uint64_t start_ns =
+	    judged ? report->growth.rate_from_ns : report->from_ns + (report->allocations_to_ns - report->from_ns) / 2;
+	uint64_t end_ns = smaller_of(judged ? report->growth.end_ns : UINT64_MAX, report->allocations_to_ns);
+	unsigned end = point_of(report, end_ns, step_ns, 0.5, MMT_TREND_POINTS);
+	unsigned first = point_of(report, start_ns, step_ns, -0.5, end);
 
 	if (!recents || !accessible)
 		return &error_no_memory;
-	find_points(report, start_ns, step_ns, &first, &end);
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const uint64_t *read_ns =
 		    resident ? map_get(&resident->read_ns, ledger->accounts.items[i].process) : NULL;
@@ -188,7 +182,8 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 		const uint64_t *trend;
 		struct recent *recent;
 		uint64_t points[MMT_TREND_POINTS] = {0}, used_bytes = 0, committed_bytes;
-		double share, read = ((double)accessible[i].read_ns - (double)report->from_ns) / step_ns - 0.5;
+		double share;
+		unsigned read = point_of(report, accessible[i].read_ns, step_ns, -0.5, MMT_TREND_POINTS - 1);
 		int64_t growth;
 
 		if (account->row == LEDGER_NO_ROW)
@@ -198,12 +193,11 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[first < end ? first : 0]);
 		accessible[i].recent_bytes += growth > 0 ? (uint64_t)growth : 0;
 		/* Since the point that ends nearest to the reading. */
-		read = read < 0 ? 0 : read < MMT_TREND_POINTS - 1 ? read : MMT_TREND_POINTS - 1;
-		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[(unsigned)read]);
+		growth = (int64_t)(points[MMT_TREND_POINTS - 1] - points[read]);
 		accessible[i].unread_bytes += growth > 0 ? (uint64_t)growth : 0;
 		/* Pages of memory unmapped since were read, too: only what the row grew by was not. */
 		trend = figures[account->row - 1].committed_trend ?: figures[account->row - 1].trend;
-		growth = (int64_t)(trend[MMT_TREND_POINTS - 1] - trend[(unsigned)read]);
+		growth = (int64_t)(trend[MMT_TREND_POINTS - 1] - trend[read]);
 		if (growth < 0 || accessible[i].unread_bytes > (uint64_t)growth)
 			accessible[i].unread_bytes = growth < 0 ? 0 : (uint64_t)growth;
 		/* In rows of files and classes, what an account made accessible counts for the one that mapped it. */
@@ -223,14 +217,13 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 	for (size_t i = 0; i < rows->items.count; i++) {
 		const uint64_t *trend = figures[i].committed_trend ? figures[i].committed_trend : figures[i].trend;
 		double times[MMT_TREND_POINTS], values[MMT_TREND_POINTS];
-		double share = recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes
-						    : share_of_row(&figures[i]);
+		double share =
+		    recents[i].bytes > 0 ? recents[i].used_bytes / recents[i].bytes : share_of_row(&figures[i]);
 		uint64_t used[MMT_TREND_POINTS];
-		unsigned row_first = 0, row_end = 0;
+		unsigned row_first = first, row_end = end;
 		bool known = row_uses_find(resident, report, &figures[i], (uint32_t)i + 1, used, MMT_TREND_POINTS,
 					   &row_first, &row_end);
 
-		row_first = larger_of(row_first, first);
 		row_end = smaller_of(row_end, end);
 		known &= row_end >= row_first + POINTS_MIN;
 		row_first = known ? row_first : first;
@@ -243,7 +236,7 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 		    report->to_ns < report->from_ns + VERDICT_SPAN_NS
 			? MMT_RATE_UNKNOWN
 			: bytes_per_minute(slope_of(times + row_first, values + row_first, row_end - row_first),
-					       step_ns);
+					   step_ns);
 	}
 	return NULL;
 }

@@ -292,22 +292,35 @@ static void add_leaks(const struct judging *judging, const struct held_memory *m
 	}
 }
 
-/* Memory that grows because pages are touched that were mapped before: it may be a buffer that fills. */
+static double late_growth(const uint64_t *points)
+{
+	return (double)points[COMMIT_POINTS - 1] - (double)points[COMMIT_POINTS / 2 - 1];
+}
+
+/* Memory that grows because pages are touched that were mapped before: it may be a buffer that fills. `committed`: what
+ * was mapped, and made accessible, over time; NULL: no more than was mapped. */
 static void judge_use(const struct judging *judging, const struct resident_sums *resident, uint32_t number,
 		      const uint64_t *committed, struct mmt_row *row)
 {
-	uint64_t points[COMMIT_POINTS], last = committed[COMMIT_POINTS - 1];
-	double grown, touched, late;
-	unsigned first, end;
+	uint64_t points[COMMIT_POINTS], mapped[COMMIT_POINTS];
+	double grown, made_accessible, late;
+	const uint64_t *late_bytes;
+	unsigned first = 0, end;
 
 	if ((!is_open(row->verdict) && row->verdict != MMT_ROW_UNKNOWN) || row->memory_bytes < VERDICT_FLOOR_BYTES ||
-	    judging->report->allocations_to_ns < judging->report->to_ns || !last ||
+	    judging->report->allocations_to_ns < judging->report->to_ns ||
 	    !row_uses_find(resident, judging->report, row, number, points, COMMIT_POINTS, &first, &end))
 		return;
-	late = (double)points[COMMIT_POINTS - 1] / (double)last;
-	grown = (double)points[COMMIT_POINTS - 1] - (double)points[COMMIT_POINTS / 2];
-	touched = grown - ((double)last - (double)committed[COMMIT_POINTS / 2]) * late;
-	if (touched < grown * VERDICT_HALF || judge_series(judging, points).verdict != MMT_ROW_LEAK)
+	grown = late_growth(points);
+	late_bytes = map_get(&resident->late, number);
+	ledger_trend(judging->ledger, number, judging->report->to_ns, mapped, COMMIT_POINTS);
+	/* New mappings may also stand in for others that were unmapped. */
+	late = late_bytes && late_growth(mapped) > 0 ? smaller_of((double)*late_bytes, late_growth(mapped)) : 0;
+	made_accessible = committed ? late_growth(committed) - late_growth(mapped) : 0;
+	/* Which of it is in use is not known: the same share as of all. */
+	if (made_accessible > 0 && committed[COMMIT_POINTS - 1])
+		late += made_accessible * (double)points[COMMIT_POINTS - 1] / (double)committed[COMMIT_POINTS - 1];
+	if (grown - late < grown * VERDICT_HALF || judge_series(judging, points).verdict != MMT_ROW_LEAK)
 		return;
 	row->verdict = MMT_ROW_KEEPS_GROWING;
 	row->advised_ns = row->outlived_count = row->outlived_ns = 0;
@@ -321,20 +334,17 @@ static struct mmt_error *add_committed_trends(const struct judging *judging, con
 	struct mmt_error *error = add_up(judging, row_of_accounts, row_count, true, judging->report->to_ns, &series);
 
 	for (size_t i = 0; !error && i < row_count; i++) {
-		uint64_t *trend, mapped[COMMIT_POINTS];
+		const uint64_t *points = series.of_sets[i] == VERDICT_NO_SET ? NULL : series.points[series.of_sets[i]];
+		uint64_t *trend;
 
-		if (series.of_sets[i] == VERDICT_NO_SET) {
-			ledger_trend(judging->ledger, (uint32_t)i + 1, judging->report->to_ns, mapped, COMMIT_POINTS);
-			judge_use(judging, resident, (uint32_t)i + 1, mapped, &rows[i]);
+		judge_use(judging, resident, (uint32_t)i + 1, points, &rows[i]);
+		if (!points)
 			continue;
-		}
-		judge_use(judging, resident, (uint32_t)i + 1, series.points[series.of_sets[i]], &rows[i]);
 		trend = arena_alloc(judging->rows->arena, MMT_TREND_POINTS, sizeof(*trend));
 		if (!trend)
 			error = &error_no_memory;
 		for (unsigned point = 0; trend && point < MMT_TREND_POINTS; point++)
-			trend[point] =
-			    series.points[series.of_sets[i]][(point + 1) * (COMMIT_POINTS / MMT_TREND_POINTS) - 1];
+			trend[point] = points[(point + 1) * (COMMIT_POINTS / MMT_TREND_POINTS) - 1];
 		rows[i].committed_trend = trend;
 	}
 	free(series.of_sets);

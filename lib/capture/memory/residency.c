@@ -645,11 +645,9 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 					 struct recording_huge_pages *huge)
 {
 	const resident_runs *runs = &reader->found[PAGES_HUGE].runs;
-	struct process_huge_pages process = {.pid = reader->pid};
+	struct process_huge_pages process = {.pid = reader->pid, .bytes = page_runs_bytes(runs)};
 	uint64_t began_ns = clock_now_ns(), *spent_ns = &recorder->jobs.memory->huge_spent_ns;
 
-	for (size_t i = 0; i < runs->count; i++)
-		process.bytes += runs->items[i].end - runs->items[i].start;
 	/* Samples give details that the user does not want without stacks, or with --lean. Their limit is one of all
 	 * processes, without other reading between two of them. */
 	if (recorder->options->call_graph != MMT_CALL_GRAPH_NONE && !recorder->options->lean &&

@@ -19,20 +19,6 @@ static const struct resident_run *find_run(const resident_runs *runs, size_t *po
 	return *position < runs->count ? &runs->items[*position] : NULL;
 }
 
-static uint64_t count_bytes(const resident_runs *runs, size_t position, uint64_t start, uint64_t end)
-{
-	uint64_t bytes = 0;
-
-	for (const struct resident_run *run;
-	     start < end && (run = find_run(runs, &position, start)) && run->start < end;) {
-		uint64_t from = run->start > start ? run->start : start, to = run->end < end ? run->end : end;
-
-		bytes += to - from;
-		start = to;
-	}
-	return bytes;
-}
-
 static bool append(resident_runs *runs, uint64_t start, uint64_t end)
 {
 	if (runs->count && runs->items[runs->count - 1].end == start) {
@@ -47,7 +33,8 @@ static bool append(resident_runs *runs, uint64_t start, uint64_t end)
 static bool take_mapping(struct swapped_pages *pages, uint64_t swapped_bytes)
 {
 	uint64_t position = pages->start;
-	uint64_t found_bytes = count_bytes(pages->found, pages->at_found, pages->start, pages->end);
+	struct page_cursor found_pages = {.runs = pages->found, .next = pages->at_found};
+	uint64_t found_bytes = page_cursor_count(&found_pages, pages->start, pages->end);
 	uint64_t others = swapped_bytes > found_bytes ? swapped_bytes - found_bytes : 0, left = swapped_bytes;
 
 	while (position < pages->end && left) {

@@ -188,6 +188,28 @@ void recording_residency_deinit(void *value)
 	map_deinit(&residency->start_places);
 }
 
+uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end)
+{
+	const resident_runs *runs = cursor->runs;
+	uint64_t bytes = 0;
+
+	while (cursor->next < runs->count && runs->items[cursor->next].end <= start)
+		cursor->next++;
+	for (size_t i = cursor->next; i < runs->count && runs->items[i].start < end; i++) {
+		uint64_t from = larger_of(runs->items[i].start, start);
+		uint64_t to = smaller_of(runs->items[i].end, end);
+
+		bytes += to - from;
+	}
+	cursor->counted_bytes += bytes;
+	return bytes;
+}
+
+uint64_t page_runs_bytes(const resident_runs *runs)
+{
+	return page_cursor_count(&(struct page_cursor){.runs = runs}, 0, UINT64_MAX);
+}
+
 static const struct process_residency *find_residency(const process_residencies *processes, const struct map *places,
 						      int32_t pid)
 {

@@ -101,6 +101,17 @@ struct resident_run {
 
 typedef VECTOR(struct resident_run) resident_runs;
 
+/* Counts the bytes of address ranges in ascending order. */
+struct page_cursor {
+	const resident_runs *runs;
+	size_t next;
+	uint64_t counted_bytes; /* in all ranges so far */
+};
+
+uint64_t page_cursor_count(struct page_cursor *cursor, uint64_t start, uint64_t end);
+
+uint64_t page_runs_bytes(const resident_runs *runs);
+
 struct process_residency {
 	int32_t pid;
 	uint64_t time_ns;	 /* when the pages were read; 0: not known */
