@@ -234,8 +234,6 @@ static void handle_key(struct screen *screen, char key)
 		screen->types = true;
 		*screen->typed = '\0';
 		break;
-	default:
-		break;
 	}
 }
 

@@ -9,15 +9,11 @@
 #include "analysis/replay/replay.h"
 #include "analysis/report/rows.h"
 
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4
-#endif
-
 /* Memory of one stack. */
 struct held {
 	uint32_t stack, kind, account;
 	uint64_t bytes, oldest_ns;
-	bool known, inherited, moves; /* moves: not freed by the call, which moves it */
+	bool known, inherited, selected, moves; /* moves: not freed by the call, which moves it */
 };
 
 struct trace {
@@ -42,19 +38,15 @@ static struct held describe_held(const struct replay *replay, const struct space
 	bool inherited = interval->allocation == ALLOCATION_BEFORE && process->started_ns &&
 			 process->forked_from != process->index;
 
-	if (!allocation || allocation->found)
-		return (struct held){.stack = replay->no_stack,
-				      .kind = replay_calls_kind(replay, interval),
-				      .account = LEDGER_NO_ACCOUNT,
-				      .bytes = bytes,
-				      .oldest_ns = inherited ? process->started_ns : replay->first_ns,
-				      .inherited = inherited};
-	return (struct held){.stack = allocation->stack,
-			      .kind = allocation->kind,
-			      .account = allocation->account,
-			      .bytes = bytes,
-			      .oldest_ns = allocation->time_ns,
-			      .known = true};
+	if (allocation && !allocation->found)
+		return (struct held){allocation->stack, allocation->kind,    allocation->account,
+				     bytes,		allocation->time_ns, .known = true};
+	return (struct held){replay->no_stack,
+			     replay_calls_kind(replay, interval),
+			     LEDGER_NO_ACCOUNT,
+			     bytes,
+			     inherited ? process->started_ns : replay->first_ns,
+			     .inherited = inherited};
 }
 
 static void add_found(struct trace *trace, const struct space_interval *interval, uint64_t bytes, bool moves)
@@ -140,93 +132,53 @@ static void find_unchanged(struct trace *trace, const struct space *space, const
 			      call_bytes_asked(event->call.call, arguments, event->call.result));
 }
 
-static struct mmt_error *describe_row(struct trace *trace, const struct held *held, uint32_t stack,
-				      struct mmt_row *row)
+/* All but its stack. */
+static struct mmt_row describe_memory(const struct trace *trace, const struct held *held)
 {
 	const struct ledger *ledger = &trace->replay.ledger;
-	struct mmt_error *error = rows_name_stack(&trace->rows, stack, row);
+	struct mmt_row row = {.memory_class = classes_kind_class(held->kind), .unfreed_bytes = held->bytes};
 
-	if (error)
-		return error;
-	row->origin = origin_of_stack(row->frames, row->frame_count);
-	row->memory_class = classes_kind_class(held->kind);
 	if (held->bytes && held->account != LEDGER_NO_ACCOUNT) {
-		row->pattern = (enum mmt_pattern)ledger->accounts.items[held->account].pattern;
-		row->memory_class = (enum mmt_class)ledger->accounts.items[held->account].memory_class;
+		row.pattern = (enum mmt_pattern)ledger->accounts.items[held->account].pattern;
+		row.memory_class = (enum mmt_class)ledger->accounts.items[held->account].memory_class;
 	}
-	if (row->memory_class == MMT_CLASS_FILE && classes_kind_path(held->kind))
-		row->file = resolver_path_name(trace->replay.code, classes_kind_path(held->kind));
-	return NULL;
+	if (row.memory_class == MMT_CLASS_FILE && classes_kind_path(held->kind))
+		row.file = resolver_path_name(trace->replay.code, classes_kind_path(held->kind));
+	return row;
+}
+
+static struct mmt_error *describe_row(struct trace *trace, const struct held *held, uint32_t stack, struct mmt_row *row)
+{
+	struct mmt_error *error;
+
+	*row = describe_memory(trace, held);
+	error = rows_name_stack(&trace->rows, stack, row);
+	row->origin = error ? 0 : origin_of_stack(row->frames, row->frame_count);
+	return error;
 }
 
 /* Whether the options select the call for this memory, which another stack may have mapped. */
-static bool selects(struct trace *trace, const struct mmt_row *memory, uint64_t age_ns)
+static struct mmt_error *select_held(struct trace *trace, struct held *held)
 {
 	const struct mmt_report_options *options = &trace->options->report;
-	const struct mmt_row *stack = &trace->call.stack;
-	bool protects = trace->call.bytes[MMT_EFFECT_COMMITTED] || trace->call.bytes[MMT_EFFECT_PROTECTED];
-	size_t own = stack->frame_count, others = memory == stack || (own && protects) ? 0 : memory->frame_count;
-	const struct mmt_frame **frames = arena_alloc(&trace->arena, own + others + 1, sizeof(*frames));
-	/* Of a call that failed, or met nothing, no memory is known. */
-	bool classified = memory != stack || trace->mapped.bytes;
-	const struct filter_subject subject = {.frames = frames,
-					       .frame_count = own + others,
-					       .memory_class = memory->memory_class,
-					       .file = memory->file,
-					       .thread = trace->call.thread.name,
-					       .tid = trace->call.thread.tid};
-
-	trace->replay.ledger.out_of_memory |= !frames;
-	for (size_t i = 0; frames && i < own + others; i++)
-		frames[i] = i < own ? stack->frames[i] : memory->frames[i - own];
-	return frames && age_ns >= options->min_age_ns &&
-	       (!options->classes || (classified && options->classes >> memory->memory_class & 1)) &&
-	       filters_select(&trace->rows.filters, &subject);
-}
-
-static struct mmt_error *describe(struct trace *trace, const struct process *process, const struct event *event)
-{
+	const struct mmt_traced_call *call = &trace->call;
 	const struct replay *replay = &trace->replay;
-	const struct recording_info *info = &replay->metadata->info;
-	const struct thread *thread = replay->threads.items[replay->applying_thread];
-	struct mmt_traced_call *call = &trace->call;
-	bool chosen[2] = {false, false};
-	struct mmt_error *error;
+	const struct mmt_row row = describe_memory(trace, held);
+	const struct filter_subject subject = {
+	    .memory_class = row.memory_class, .file = row.file, .thread = call->thread.name, .tid = call->thread.tid};
+	bool own = held == &trace->mapped, protects = call->bytes[MMT_EFFECT_COMMITTED] || call->bytes[MMT_EFFECT_PROTECTED];
+	bool others = !own && (!protects || replay->applying_stack == replay->no_stack);
+	unsigned of_call, of_memory = 0;
+	struct mmt_error *error = rows_match_stack(&trace->rows, replay->applying_stack, &of_call);
 
-	call->time_ns = event->time_ns;
-	if (replay->metadata->ours && info->start_realtime_ns)
-		call->realtime_ns = info->start_realtime_ns + (event->time_ns - info->start_ns);
-	call->thread = (struct mmt_thread){process->pid, thread->tid, processes_name(replay->processes, thread->name)};
-	call->name = call_describe(event->call.call)->name;
-	call->arguments = event->call.arguments;
-	while (call_arguments_used(event->call.call, call->arguments) >> call->argument_count)
-		call->argument_count++;
-	call->result = event->call.result;
-	if (call_has_failed(event->call.call, event->call.arguments, event->call.result)) {
-		call->error = replay->failure.error;
-		call->limit = refused_calls_limit(replay, &replay->failure, 0);
-	}
-	find_unchanged(trace, process->space, event);
-	error = describe_row(trace, &trace->mapped, replay->applying_stack, &call->stack);
-	if (!error && (trace->mapped.bytes || !trace->found.count))
-		trace->selected = selects(trace, &call->stack, 0);
-	array_each(held, trace->found.items, trace->found.count) {
-		struct mmt_traced_memory memory = {.known = held->known,
-						   .inherited = held->inherited,
-						   .age_ns = event->time_ns - held->oldest_ns};
-		bool aside = call->bytes[MMT_EFFECT_MOVED] && !held->moves;
-		struct mmt_traced_memory *most = aside ? &call->freed : &call->owner;
-		bool selected;
-
-		error = error ?: describe_row(trace, held, held->stack, &memory.row);
-		selected = !error && selects(trace, &memory.row, memory.age_ns);
-		trace->selected |= selected;
-		memory.row.unfreed_bytes = held->bytes;
-		if (selected == chosen[aside] ? held->bytes > most->row.unfreed_bytes : selected) {
-			chosen[aside] = selected;
-			*most = memory;
-		}
-	}
+	if (!error && others)
+		error = rows_match_stack(&trace->rows, held->stack, &of_memory);
+	of_memory |= of_call | filters_matches(&trace->rows.filters, &subject);
+	/* Of a call that failed, or met nothing, no memory is known. */
+	held->selected = (own ? 0 : call->time_ns - held->oldest_ns) >= options->min_age_ns &&
+			 (!options->classes || ((!own || held->bytes) && options->classes >> row.memory_class & 1)) &&
+			 of_memory == trace->rows.filters.focus_keys;
+	trace->selected |= held->selected;
 	return error;
 }
 
@@ -244,17 +196,64 @@ static bool is_selected(const struct trace *trace)
 	return trace->selected && named && bytes >= options->min_bytes && (!options->failed_only || call->error);
 }
 
+/* Describe the call and print it, if it is selected. Only then are stacks named. */
+static struct mmt_error *describe(struct trace *trace, const struct process *process, const struct event *event)
+{
+	const struct replay *replay = &trace->replay;
+	const struct recording_info *info = &replay->metadata->info;
+	const struct thread *thread = replay->threads.items[replay->applying_thread];
+	struct mmt_traced_call *call = &trace->call;
+	const struct held *most[2] = {NULL, NULL}; /* what the call is about, and what else it frees */
+	struct mmt_error *error = NULL;
+
+	call->time_ns = event->time_ns;
+	if (replay->metadata->ours && info->start_realtime_ns)
+		call->realtime_ns = info->start_realtime_ns + (event->time_ns - info->start_ns);
+	call->thread = (struct mmt_thread){process->pid, thread->tid, processes_name(replay->processes, thread->name)};
+	call->name = call_describe(event->call.call)->name;
+	call->arguments = event->call.arguments;
+	while (call_arguments_used(event->call.call, call->arguments) >> call->argument_count)
+		call->argument_count++;
+	call->result = event->call.result;
+	if (call_has_failed(event->call.call, event->call.arguments, event->call.result)) {
+		call->error = replay->failure.error;
+		call->limit = refused_calls_limit(replay, &replay->failure, 0);
+	}
+	find_unchanged(trace, process->space, event);
+	if (trace->mapped.bytes || !trace->found.count)
+		error = select_held(trace, &trace->mapped);
+	array_each(held, trace->found.items, trace->found.count) {
+		const struct held **larger = &most[call->bytes[MMT_EFFECT_MOVED] && !held->moves];
+
+		error = error ?: select_held(trace, held);
+		if (!*larger || (order_of(held->selected, (*larger)->selected)
+					     ?: order_of(held->bytes, (*larger)->bytes)) > 0)
+			*larger = held;
+	}
+	if (error || !is_selected(trace))
+		return error;
+	error = describe_row(trace, &trace->mapped, replay->applying_stack, &call->stack);
+	for (unsigned i = 0; !error && i < 2; i++) {
+		struct mmt_traced_memory *memory = i ? &call->freed : &call->owner;
+
+		if (!most[i])
+			continue;
+		*memory = (struct mmt_traced_memory){
+		    {0}, most[i]->known, most[i]->inherited, event->time_ns - most[i]->oldest_ns};
+		error = describe_row(trace, most[i], most[i]->stack, &memory->row);
+	}
+	if (!error)
+		trace->options->call(trace->options->context, call);
+	return error;
+}
+
 static struct mmt_error *on_call(void *context, struct replay *replay, const struct process *process,
 				 const struct event *event)
 {
 	struct trace *trace = context;
-	struct mmt_error *error = NULL;
+	bool wanted = event->time_ns >= replay->window.from_ns && rows_selects_pid(&trace->rows, process->pid);
+	struct mmt_error *error = wanted ? describe(trace, process, event) : NULL;
 
-	if (event->time_ns >= replay->window.from_ns && rows_selects_pid(&trace->rows, process->pid)) {
-		error = describe(trace, process, event);
-		if (!error && is_selected(trace))
-			trace->options->call(trace->options->context, &trace->call);
-	}
 	trace->call = (struct mmt_traced_call){0};
 	trace->mapped = (struct held){0};
 	trace->selected = false;

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #define FIRST 1000 /* PID of the first child */
 #define PAGE 4096ull
 #define LINES 50000u
+#define MEETINGS 500
 
 static struct recording_builder *builder;
 static uint64_t now_ns = START;
@@ -140,6 +142,33 @@ static void maps(int32_t i)
 			  0x401000 + (uint64_t)(unsigned)i);
 }
 
+/* Memory of many deep stacks, and calls that each change all of it. */
+static void meetings(int32_t i)
+{
+	const int64_t first = 0x7f0000000000;
+	bool maps = i < MEETINGS;
+	struct builder_call call = {.call = maps ? CALL_MMAP : CALL_MPROTECT,
+				    .time_ns = next_ns(),
+				    .pid = PARENT,
+				    .tid = PARENT,
+				    .arguments = {0, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS},
+				    .result = maps ? first + 2 * i * (int64_t)PAGE : 0};
+	uint64_t callchain[512];
+
+	for (size_t j = 0; j < 512; j++)
+		callchain[j] = 0x401000 + 16 * j;
+	callchain[0] += 0x100000 * (uint64_t)(unsigned)i;
+	if (maps) {
+		call.callchain = callchain;
+		call.callchain_count = 512;
+	} else {
+		call.arguments[0] = (uint64_t)first;
+		call.arguments[1] = 2 * MEETINGS * PAGE;
+		call.arguments[2] = i % 2 ? PROT_READ : PROT_NONE;
+	}
+	builder_call(builder, &call);
+}
+
 static void readings(int32_t i)
 {
 	builder_note(builder, next_ns(), FIRST + i % 4096, NOTE_RESIDENT, PAGE, (uint64_t)(unsigned)i / 4096 + 1);
@@ -185,6 +214,7 @@ static const struct {
     {"names", names, 16, NULL},
     {"failures", failures, LINES, NULL},
     {"maps", maps, 16, NULL},
+    {"meetings", meetings, 16, NULL},
     {"readings", readings, 16, NULL},
     {"starts", starts, 16, NULL},
     {"limits", limits, 16, NULL},

@@ -104,6 +104,13 @@ for file in "${files[@]}"; do
 	[ "$memory" -le "$kilobytes" ] || complain "$file: $memory KB"
 done
 
+# trace looks at each stack once, and not in each call that changes its memory.
+"$BUILD/test/make-bombs" meetings 8000 meetings || complain "make-bombs meetings: status $?"
+for option in --json --ignore=nothing; do
+	read -r status seconds memory < <(cost "$MMTRACE" trace $option meetings)
+	[[ $status == 0 && $seconds -lt $most ]] || complain "trace $option: status $status, $seconds s of processor time"
+done
+
 for kind in copies wide-forks wide-ends; do
 	"$MMTRACE" report "valid-$kind" | grep -q 'forked processes inherited are left out: too many' ||
 		complain "valid-$kind: the report does not say what it left out"

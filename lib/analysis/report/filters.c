@@ -8,9 +8,6 @@
 #include "base/errors.h"
 #include "base/strings.h"
 
-#define FRAME_KEYS (1u << FILTER_NAME | 1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
-#define ALL_KEYS ((1u << FILTER_KEYS) - 1)
-
 static const char *const keys[FILTER_KEYS] = {
     [FILTER_FUNCTION] = "function", [FILTER_MODULE] = "module", [FILTER_FILE] = "file",
     [FILTER_CLASS] = "class",	    [FILTER_THREAD] = "thread",
@@ -64,7 +61,8 @@ struct mmt_error *filters_parse(const struct mmt_report_options *options, struct
 		error = parse(ignores ? "--ignore" : "--focus", ignores, text, &filter);
 		if (!error && !vector_push(&filters_ret->items, filter))
 			error = &error_no_memory;
-		filters_ret->by_frames |= FRAME_KEYS >> filter.key & 1;
+		filters_ret->focus_keys |= ignores ? 0 : 1u << filter.key;
+		filters_ret->by_frames |= FILTER_FRAME_KEYS >> filter.key & 1;
 		filters_ret->by_threads |= filter.key == FILTER_THREAD;
 	}
 	if (error)
@@ -120,21 +118,21 @@ static bool matches(const struct filter *filter, const struct filter_subject *su
 	return false;
 }
 
-bool filters_select(const struct filters *filters, const struct filter_subject *subject)
+unsigned filters_matches(const struct filters *filters, const struct filter_subject *subject)
 {
-	unsigned considered = subject->frames_only ? FRAME_KEYS : ALL_KEYS;
-	unsigned asked = 0, matched = 0; /* keys, as bits */
+	unsigned considered = subject->frames_only ? FILTER_FRAME_KEYS : ~0u, matched = 0;
 
 	array_each(filter, filters->items.items, filters->items.count) {
-		unsigned key = considered & 1u << filter->key;
+		unsigned bit = filter->ignores ? FILTER_IGNORED : 1u << filter->key;
 
-		if (filter->ignores && key && matches(filter, subject))
-			return false;
-		if (filter->ignores)
-			continue;
-		asked |= key;
-		if (key & ~matched && matches(filter, subject))
-			matched |= key;
+		if (considered >> filter->key & 1 && !(matched & bit) && matches(filter, subject))
+			matched |= bit;
 	}
-	return asked == matched;
+	return matched;
+}
+
+bool filters_select(const struct filters *filters, const struct filter_subject *subject)
+{
+	return filters_matches(filters, subject) ==
+	       (filters->focus_keys & (subject->frames_only ? FILTER_FRAME_KEYS : ~0u));
 }

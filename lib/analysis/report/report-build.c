@@ -141,14 +141,14 @@ static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report
 		const struct call_description *call;
 		struct mmt_failure *described;
 		struct mmt_error *error;
-		bool selected;
+		unsigned matches;
 
 		if (!rows_selects_pid(rows, processes_at(replay->processes, failure->process)->pid))
 			continue;
-		error = rows_selects_stack(rows, failure->stack, &selected);
+		error = rows_match_stack(rows, failure->stack, &matches);
 		if (error)
 			return error;
-		if (!selected)
+		if (matches != (rows->filters.focus_keys & FILTER_FRAME_KEYS))
 			continue;
 		report->failed_calls += failure->count;
 		described = &failures[report->failure_count++];

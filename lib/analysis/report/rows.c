@@ -17,6 +17,7 @@ struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *
 void rows_deinit(struct rows *rows)
 {
 	vector_deinit(&rows->filters.items);
+	map_deinit(&rows->matches);
 	identities_deinit(&rows->identities);
 	build_id_paths_deinit(&rows->build_ids);
 	intern_deinit(&rows->keys);
@@ -117,20 +118,21 @@ struct mmt_error *rows_identify_stack(struct rows *rows, uint32_t stack, uint32_
 	return *identity_ret != IDENTITY_NONE ? NULL : &error_no_memory;
 }
 
-struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *selects_ret)
+struct mmt_error *rows_match_stack(struct rows *rows, uint32_t stack, unsigned *matches_ret)
 {
+	const uint64_t *known = map_get(&rows->matches, stack);
 	struct filter_subject subject = {.frames_only = true};
 	enum mmt_stack_end end;
-	struct mmt_error *error = NULL;
+	struct mmt_error *error;
 
-	*selects_ret = true;
-	if (!rows->filters.by_frames)
+	*matches_ret = known ? (unsigned)*known : 0;
+	if (known || !rows->filters.by_frames)
 		return NULL;
 	error = resolver_named_stack(rows->replay->code, stack, &rows->frames, &end);
 	subject.frames = rows->frames.items;
 	subject.frame_count = rows->frames.count;
-	*selects_ret = !error && filters_select(&rows->filters, &subject);
-	return error;
+	*matches_ret = error ? 0 : filters_matches(&rows->filters, &subject);
+	return error || map_put(&rows->matches, stack, *matches_ret) ? error : &error_no_memory;
 }
 
 /* "name (123)", by the last name of processes and threads, or the name in the row's key; the caller frees it. */

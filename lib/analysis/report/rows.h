@@ -32,6 +32,7 @@ struct rows {
 	const struct mmt_report_options *options;
 	struct replay *replay; /* set by the caller */
 	struct filters filters;
+	struct map matches; /* for rows_match_stack() */
 	struct arena *arena;
 	struct identities identities;
 	struct build_id_paths build_ids;      /* set by row_figures_build() */
@@ -57,8 +58,8 @@ bool rows_need_threads(const struct rows *rows);
 /* Put all frames of a stack into rows->frames, hidden ones too. Stacks that a report shows as one have one identity. */
 struct mmt_error *rows_identify_stack(struct rows *rows, uint32_t stack, uint32_t *identity_ret) MMT_MUST_CHECK;
 
-/* Whether a stack of failed calls, which is in no account, is selected: only by functions and modules. */
-struct mmt_error *rows_selects_stack(struct rows *rows, uint32_t stack, bool *selects_ret) MMT_MUST_CHECK;
+/* filters_matches() of a stack's frames alone. Each stack is looked at once. */
+struct mmt_error *rows_match_stack(struct rows *rows, uint32_t stack, unsigned *matches_ret) MMT_MUST_CHECK;
 
 /* The name that --by function gives a stack with this origin (NULL: none). NULL: out of memory. The caller frees it. */
 char *rows_function_name(const struct mmt_frame *origin);

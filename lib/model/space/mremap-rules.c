@@ -4,10 +4,6 @@
 
 #include "model/space/space-state.h"
 
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4
-#endif
-
 struct remap {
 	uint64_t source, target;
 	uint64_t old_bytes, new_bytes; /* whole pages */

@@ -160,9 +160,7 @@ static void add_failure(struct text *text, const struct mmt_limit *limit)
 {
 	bool counts = limit->kind == MMT_LIMIT_MAPPINGS;
 
-	text_add(text, "fails");
-	if (limit->kind)
-		text_add(text, ": limit %s, ", mmt_limit_name(limit->kind));
+	text_add(text, limit->kind ? "fails: limit %s, " : "fails", mmt_limit_name(limit->kind));
 	if (limit->used)
 		text_add(text, "%s of ", counts ? text_count(text, limit->used) : text_bytes(text, limit->used));
 	if (limit->kind)
