@@ -29,6 +29,8 @@ VISIBLE void work(void)
 	stage_need_call(mprotect(moved, 2 * MIB, PROT_NONE), "mprotect");
 	stage_need(mmap(reserved, MIB, PROT_READ, ANONYMOUS | MAP_FIXED, -1, 0), "mmap");
 	stage_need_call(munmap(reserved, 8 * MIB), "munmap");
+	block = map(MIB, PROT_READ | PROT_WRITE, 0);
+	stage_need(mremap(block, MIB, MIB, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL), "mremap");
 	end = sbrk(0);
 	stage_need_call(brk(end + MIB), "brk");
 	stage_need_call(brk(end), "brk");
