@@ -208,7 +208,7 @@ const char *value_classes(const char *text, void *classes_ret)
 		int kind = value_choice(words, text, length);
 
 		if (kind < 0)
-			return "of anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve";
+			return "a list of classes: anon, file, heap, shm, thread-stack, hugetlb, jit, gc-reserve";
 		*classes |= 1u << kind;
 		text += length;
 	} while (*text++);
