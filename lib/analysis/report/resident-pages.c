@@ -483,7 +483,8 @@ static bool keeps_ended(const struct page_readings *readings)
 		return false;
 	for (const struct process *process = NULL; (process = rows_next(readings->rows, process));) {
 		const struct process_pages *pages = map_get_pointer(&readings->processes, process->index);
-		uint64_t held = process->borrows_space ? 0 : space_measure(process->space).bytes;
+		struct space_counts counts = space_counts(process->space);
+		uint64_t held = process->borrows_space ? 0 : counts.mapped_bytes + counts.kernel_bytes + counts.before_bytes;
 		uint64_t start_ns = larger_of(process->program_ns, replay->first_ns);
 		uint64_t life_ns = process->ended_ns > start_ns ? process->ended_ns - start_ns : 0;
 

@@ -4,6 +4,7 @@
 #include "base/errors.h"
 
 #define CHUNK_RANGES 64
+#define BLOCK_NODES 256 /* at most; so many as the map has already */
 
 struct interval_chunk {
 	size_t count;
@@ -17,14 +18,8 @@ struct interval_place {
 
 void intervals_deinit(struct intervals *intervals)
 {
-	for (size_t i = 0; i < intervals->chunks.count; i++) {
-		struct interval_chunk *chunk = intervals->chunks.items[i].chunk;
-
-		for (size_t j = 0; j < chunk->count; j++)
-			free(chunk->slots[j].node);
-		free(chunk);
-	}
-	vector_deinit(&intervals->chunks);
+	vector_deinit_each(&intervals->chunks, slot, free(slot->chunk));
+	vector_deinit_each(&intervals->blocks, block, free(*block));
 	*intervals = (struct intervals){0};
 }
 
@@ -118,6 +113,18 @@ struct interval_node *intervals_next(const struct intervals *intervals, uint64_t
 	return node->interval.end > address ? node : node_behind(intervals, place);
 }
 
+struct interval_node *intervals_walk(const struct intervals *intervals, size_t *place)
+{
+	size_t chunk = *place / CHUNK_RANGES, index = *place % CHUNK_RANGES;
+
+	if (chunk < intervals->chunks.count && index >= intervals->chunks.items[chunk].chunk->count) {
+		chunk++;
+		index = 0;
+	}
+	*place = chunk * CHUNK_RANGES + index + 1;
+	return chunk < intervals->chunks.count ? intervals->chunks.items[chunk].chunk->slots[index].node : NULL;
+}
+
 struct interval_node *intervals_before(const struct intervals *intervals, uint64_t address)
 {
 	struct interval_place place;
@@ -167,8 +174,13 @@ static bool make_room(struct intervals *intervals, uint64_t start, struct interv
 	*place_ret = place;
 	if (!intervals->chunks.count)
 		return insert_chunk(intervals, 0);
-	if (find_start(intervals, start, &place))
-		place.index++;
+	place.chunk = intervals->chunks.count - 1;
+	place.index = intervals->chunks.items[place.chunk].chunk->count;
+	/* A fork copies ascending ranges. */
+	if (intervals->chunks.items[place.chunk].chunk->slots[place.index - 1].start > start) {
+		place = (struct interval_place){0};
+		place.index = find_start(intervals, start, &place) ? place.index + 1 : 0;
+	}
 	if (intervals->chunks.items[place.chunk].chunk->count == CHUNK_RANGES) {
 		/* Move the upper half to a new chunk, or none if addresses ascend. */
 		upper = insert_chunk(intervals, place.chunk + 1);
@@ -188,19 +200,44 @@ static bool make_room(struct intervals *intervals, uint64_t start, struct interv
 	return true;
 }
 
+static void spare_node(struct intervals *intervals, struct interval_node *node)
+{
+	node->next_spare = intervals->spare;
+	intervals->spare = node;
+}
+
+/* Return a node without contents; NULL: out of memory. */
+static struct interval_node *take_node(struct intervals *intervals)
+{
+	size_t count = smaller_of(intervals->count + 1, BLOCK_NODES);
+	struct interval_node *block = intervals->spare ? NULL : malloc(count * sizeof(*block)), *node;
+
+	if (!intervals->spare && (!block || !vector_push(&intervals->blocks, block))) {
+		free(block);
+		return NULL;
+	}
+	for (size_t i = block ? count : 0; i--;)
+		spare_node(intervals, &block[i]);
+	node = intervals->spare;
+	intervals->spare = node->next_spare;
+	return node;
+}
+
 struct interval_node *intervals_insert(struct intervals *intervals, const struct space_interval *interval,
 				       uint64_t time_ns)
 {
-	struct interval_node *node = malloc(sizeof(*node));
+	struct interval_node *node = take_node(intervals);
 	struct interval_chunk *chunk;
 	struct interval_place place;
 	size_t behind;
 
-	if (!node || !make_room(intervals, interval->start, &place)) {
-		free(node);
+	if (!node)
+		return NULL;
+	if (!make_room(intervals, interval->start, &place)) {
+		spare_node(intervals, node);
 		return NULL;
 	}
-	*node = (struct interval_node){*interval, time_ns};
+	*node = (struct interval_node){*interval, {time_ns}};
 	chunk = intervals->chunks.items[place.chunk].chunk;
 	behind = chunk->count++ - place.index;
 	memmove(chunk->slots + place.index + 1, chunk->slots + place.index, behind * sizeof(*chunk->slots));
@@ -220,7 +257,7 @@ void intervals_remove(struct intervals *intervals, uint64_t start)
 
 	(void)find_start(intervals, start, &place);
 	chunk = chunks[place.chunk].chunk;
-	free(chunk->slots[place.index].node);
+	spare_node(intervals, chunk->slots[place.index].node);
 	behind = --chunk->count - place.index;
 	memmove(chunk->slots + place.index, chunk->slots + place.index + 1, behind * sizeof(*chunk->slots));
 	intervals->count--;
@@ -241,30 +278,24 @@ bool intervals_cut_some(struct intervals *intervals, uint64_t start, uint64_t en
 	struct interval_node *node;
 
 	while ((node = intervals_within(intervals, start, end))) {
-		struct space_interval *interval = &node->interval;
+		struct space_interval tail = node->interval;
+		struct interval_place place = {0};
 
-		if (interval->start < start && interval->end > end) {
-			struct space_interval tail = *interval;
-
+		if (tail.start < start) {
+			node->interval.end = start;
+			if (tail.end <= end)
+				continue;
 			tail.start = end;
-			if (!intervals_insert(intervals, &tail, node->time_ns))
-				return false;
-			interval->end = start;
-			return true;
+			return intervals_insert(intervals, &tail, node->time_ns);
 		}
-		if (interval->start < start) {
-			interval->end = start;
-		} else if (interval->end > end) {
-			struct interval_place place = {0};
-
-			(void)find_start(intervals, interval->start, &place);
-			intervals->chunks.items[place.chunk].chunk->slots[place.index].start = end;
-			if (!place.index)
-				intervals->chunks.items[place.chunk].start = end;
-			interval->start = end;
-		} else {
-			intervals_remove(intervals, interval->start);
+		if (tail.end <= end) {
+			intervals_remove(intervals, tail.start);
+			continue;
 		}
+		(void)find_start(intervals, tail.start, &place);
+		intervals->chunks.items[place.chunk].chunk->slots[place.index].start = node->interval.start = end;
+		if (!place.index)
+			intervals->chunks.items[place.chunk].start = end;
 	}
 	return true;
 }

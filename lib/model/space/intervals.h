@@ -10,7 +10,10 @@
 
 struct interval_node {
 	struct space_interval interval;
-	uint64_t time_ns; /* for the owner of the map; unused in a space's `mapped` */
+	union {
+		uint64_t time_ns; /* for the owner of the map; unused in a space's `mapped` */
+		struct interval_node *next_spare;
+	};
 };
 
 struct interval_chunk;
@@ -28,6 +31,8 @@ struct interval_slot {
 struct intervals {
 	size_t count;
 	VECTOR(struct interval_slot) chunks; /* ascending, none empty */
+	VECTOR(struct interval_node *) blocks; /* of nodes, freed together: a fork copies thousands */
+	struct interval_node *spare;
 	/* Place of the last lookup or insertion, or just before the last removed range: the next lookup is usually
 	 * nearby. */
 	size_t found;
@@ -37,6 +42,9 @@ void intervals_deinit(struct intervals *intervals);
 
 /* The lowest range that ends after `address`; NULL: none. The node stays valid until it is removed. */
 struct interval_node *intervals_next(const struct intervals *intervals, uint64_t address);
+
+/* Iterate over a map that does not change: `for (size_t place = 0; (node = intervals_walk(intervals, &place));)`. */
+struct interval_node *intervals_walk(const struct intervals *intervals, size_t *place);
 
 /* The lowest range that overlaps [start, end); NULL: none. */
 static inline struct interval_node *intervals_within(const struct intervals *intervals, uint64_t start, uint64_t end)

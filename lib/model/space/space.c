@@ -47,62 +47,7 @@ void *space_owner(const struct space *space)
 
 void space_set_observer(struct space *space, const struct space_observer *observer)
 {
-	struct interval_node *node;
-
-	space->observer = observer ? *observer : (struct space_observer){0};
-	if (!space->observer.allocated)
-		return;
-	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
-		space->observer.allocated(space->observer.context, &node->interval);
-}
-
-static bool copy_space(const struct space *space, struct space *copy)
-{
-	struct interval_node *node;
-
-	copy->losses_at_exec = space->losses_at_exec;
-	copy->losses_at_break = space->losses_at_break;
-	copy->break_known = space->break_known;
-	copy->program_break = space->program_break;
-	copy->lowest_break = space->lowest_break;
-	copy->read_implies_exec = space->read_implies_exec;
-	copy->described = space->described;
-	copy->attachments = space->attachments;
-	copy->parts = space->parts;
-	intervals_deinit(&copy->unknown);
-	for (uint64_t position = 0; (node = intervals_next(&space->unknown, position)); position = node->interval.end) {
-		if (!intervals_insert(&copy->unknown, &node->interval, 0))
-			return false;
-	}
-	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end) {
-		struct space_interval interval = node->interval;
-
-		if (interval.attributes.dontfork)
-			continue;
-		interval.allocation = ALLOCATION_BEFORE;
-		interval.reconciled = false;
-		interval.commit = space_edit_commit(&interval.attributes);
-		if (!space_edit_put(copy, &interval))
-			return false;
-	}
-	return snapshot_race_undo_in_copy(space, copy);
-}
-
-struct mmt_error *space_fork(const struct space *space, struct space **space_ret)
-{
-	const struct space_options options = {
-	    .page_bytes = space->page_bytes, .rules = &space->rules, .losses = space->losses};
-	struct space *copy;
-	struct mmt_error *error = space_create(&options, &copy);
-
-	if (error)
-		return error;
-	if (!copy_space(space, copy)) {
-		space_destroy(copy);
-		return &error_no_memory;
-	}
-	*space_ret = copy;
-	return NULL;
+	space->observer = *observer;
 }
 
 void space_release(struct space *space)
@@ -113,7 +58,7 @@ void space_release(struct space *space)
 	pending_unmaps_give_up(space);
 	vector_deinit(&space->pending_unmaps);
 	vector_deinit(&space->rings);
-	for (uint64_t position = 0; (node = intervals_next(&space->mapped, position)); position = node->interval.end)
+	for (size_t place = 0; (node = intervals_walk(&space->mapped, &place));)
 		space_edit_notify_released(space, &node->interval, NULL);
 	intervals_deinit(&space->mapped);
 	intervals_deinit(&space->unknown);
@@ -121,7 +66,7 @@ void space_release(struct space *space)
 	intervals_deinit(&space->snapshot.touched);
 	reconcile_forget(space);
 	counts->mapped_bytes = counts->committed_bytes = counts->reserved_bytes = 0;
-	counts->before_bytes = counts->kernel_bytes = counts->unknown_bytes = 0;
+	counts->before_bytes = counts->kernel_bytes = counts->unknown_bytes = counts->data_bytes = 0;
 	space->code_generation++;
 }
 
@@ -198,12 +143,12 @@ bool space_is_data(const struct space_attributes *attributes)
 
 struct space_size space_measure(const struct space *space)
 {
-	const struct space_interval *interval, *previous = NULL;
-	struct space_size size = {0};
+	const struct space_counts *counts = &space->counts;
+	const struct space_interval *previous = NULL;
+	struct space_size size = {.bytes = counts->mapped_bytes + counts->kernel_bytes + counts->before_bytes,
+				  .data_bytes = counts->data_bytes};
 
-	for (uint64_t address = 0; (interval = space_next(space, address)); address = interval->end) {
-		size.bytes += interval->end - interval->start;
-		size.data_bytes += space_is_data(&interval->attributes) ? interval->end - interval->start : 0;
+	space_each(interval, space, true) {
 		size.mappings += !previous || !space_continues_mapping(previous, interval);
 		previous = interval;
 	}
@@ -297,6 +242,8 @@ static void count_interval(struct space *space, const struct space_interval *int
 		space->code_generation++;
 	if (interval->attributes.unknown)
 		counts->unknown_bytes += bytes;
+	if (space_is_data(&interval->attributes))
+		counts->data_bytes += bytes;
 	if (interval->allocation >= ALLOCATION_FIRST) {
 		counts->mapped_bytes += bytes;
 		*(accessible ? &counts->committed_bytes : &counts->reserved_bytes) += bytes;
@@ -305,19 +252,84 @@ static void count_interval(struct space *space, const struct space_interval *int
 	}
 }
 
+static bool can_merge(const struct space_interval *left, const struct space_interval *right)
+{
+	return left->end == right->start && left->allocation == right->allocation &&
+	       left->reconciled == right->reconciled && left->commit == right->commit &&
+	       space_edit_continues(left, right);
+}
+
 static void merge_at(struct space *space, uint64_t address)
 {
 	struct interval_node *left, *right;
 	uint64_t end;
 
 	if (!intervals_meet(&space->mapped, address, &left, &right) ||
-	    left->interval.allocation != right->interval.allocation ||
-	    left->interval.reconciled != right->interval.reconciled ||
-	    left->interval.commit != right->interval.commit || !space_edit_continues(&left->interval, &right->interval))
+	    !can_merge(&left->interval, &right->interval))
 		return;
 	end = right->interval.end;
 	intervals_remove(&space->mapped, right->interval.start);
 	left->interval.end = end;
+}
+
+/* Append what a fork copies. Mappings that differed only in their allocations become one. */
+static bool copy_mapped(const struct space *space, struct space *copy)
+{
+	struct interval_node *node, *last = NULL;
+
+	for (size_t place = 0; (node = intervals_walk(&space->mapped, &place));) {
+		struct space_interval next = node->interval;
+
+		if (next.attributes.dontfork)
+			continue;
+		next.allocation = ALLOCATION_BEFORE;
+		next.reconciled = false;
+		next.commit = space_edit_commit(&next.attributes);
+		count_interval(copy, &next, true);
+		if (last && can_merge(&last->interval, &next))
+			last->interval.end = next.end;
+		else if (!(last = intervals_insert(&copy->mapped, &next, 0)))
+			return false;
+	}
+	return true;
+}
+
+static bool copy_space(const struct space *space, struct space *copy)
+{
+	struct interval_node *node;
+
+	copy->losses_at_exec = space->losses_at_exec;
+	copy->losses_at_break = space->losses_at_break;
+	copy->break_known = space->break_known;
+	copy->program_break = space->program_break;
+	copy->lowest_break = space->lowest_break;
+	copy->read_implies_exec = space->read_implies_exec;
+	copy->described = space->described;
+	copy->attachments = space->attachments;
+	copy->parts = space->parts;
+	intervals_deinit(&copy->unknown);
+	for (size_t place = 0; (node = intervals_walk(&space->unknown, &place));) {
+		if (!intervals_insert(&copy->unknown, &node->interval, 0))
+			return false;
+	}
+	return copy_mapped(space, copy) && snapshot_race_undo_in_copy(space, copy);
+}
+
+struct mmt_error *space_fork(const struct space *space, struct space **space_ret)
+{
+	const struct space_options options = {
+	    .page_bytes = space->page_bytes, .rules = &space->rules, .losses = space->losses};
+	struct space *copy;
+	struct mmt_error *error = space_create(&options, &copy);
+
+	if (error)
+		return error;
+	if (!copy_space(space, copy)) {
+		space_destroy(copy);
+		return &error_no_memory;
+	}
+	*space_ret = copy;
+	return NULL;
 }
 
 /* Make `address` a boundary between intervals. */

@@ -117,6 +117,7 @@ struct space_counts {
 	uint64_t mapped_bytes, committed_bytes, reserved_bytes; /* allocations ALLOCATION_FIRST and later */
 	uint64_t kernel_bytes;					/* ALLOCATION_KERNEL */
 	uint64_t before_bytes;					/* ALLOCATION_BEFORE and ALLOCATION_UNKNOWN */
+	uint64_t data_bytes;					/* see space_is_data() */
 	uint64_t unknown_bytes;					/* mapped pages with unknown attributes */
 	uint64_t given_back_bytes; /* mapped bytes of the ranges whose pages madvise() released; they still count as
 				      mapped */
@@ -158,7 +159,7 @@ struct mmt_error *space_create(const struct space_options *options, struct space
 void space_set_owner(struct space *space, void *owner);
 void *space_owner(const struct space *space);
 
-/* Set another observer (NULL: none) and call allocated() for all mappings. Use this on the result of space_fork(). */
+/* Set the observer of a new space. It is not called for what a fork copied, which is ALLOCATION_BEFORE. */
 void space_set_observer(struct space *space, const struct space_observer *observer);
 
 /* Report every byte as released (by NULL) and free the space. Accepts NULL. */
@@ -270,7 +271,7 @@ struct space_size {
 	uint64_t bytes, data_bytes, mappings;
 };
 
-/* Walks over all intervals. */
+/* Walks over all intervals, for the number of mappings. */
 struct space_size space_measure(const struct space *space);
 
 /* The interval that holds `address`; NULL: nothing is mapped there. Valid until the space changes. */

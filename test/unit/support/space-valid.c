@@ -44,12 +44,14 @@ static const char *find_wrong_count(const struct space *space)
 	struct space_counts recount = space->counts;
 
 	recount.mapped_bytes = recount.committed_bytes = recount.reserved_bytes = 0;
-	recount.before_bytes = recount.kernel_bytes = recount.unknown_bytes = 0;
+	recount.before_bytes = recount.kernel_bytes = recount.unknown_bytes = recount.data_bytes = 0;
 	for (uint64_t position = 0; (interval = space_next(space, position)); position = interval->end) {
 		uint64_t bytes = interval->end - interval->start;
 
 		if (interval->attributes.unknown)
 			recount.unknown_bytes += bytes;
+		if (space_is_data(&interval->attributes))
+			recount.data_bytes += bytes;
 		if (interval->allocation == ALLOCATION_KERNEL)
 			recount.kernel_bytes += bytes;
 		else if (interval->allocation < ALLOCATION_FIRST)
