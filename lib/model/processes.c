@@ -487,7 +487,7 @@ static struct mmt_error *fork_process(struct processes *processes, int32_t pid, 
 	if (error)
 		return error;
 	process->forked_from = parent->index;
-	process->program_ns = time_ns;
+	process->program_ns = parent->last_fork_ns = time_ns;
 	processes->undecided = process;
 	return NULL;
 }
@@ -518,43 +518,38 @@ struct mmt_error *processes_fork(struct processes *processes, int32_t pid, int32
 	return NULL;
 }
 
-/* vfork: the parent waits until the child no longer needs the space. */
-static void lend_space(const struct processes *processes, struct process *child, uint64_t clone_flags)
-{
-	if (clone_flags & CLONE_VFORK)
-		child->holder = processes->all.items[child->forked_from]->holder;
-}
-
 struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, uint64_t clone_flags)
 {
 	struct thread *thread = find_live(processes, tid);
 	struct process *process = thread ? processes->all.items[thread->process] : NULL;
 	struct process *origin;
 
-	if (process && process == processes->undecided) {
-		if (!(clone_flags & CLONE_VM))
-			return resolve_fork(processes);
+	if (process && process == processes->undecided && !(clone_flags & CLONE_VM))
+		return resolve_fork(processes);
+	if (!process || !(clone_flags & CLONE_VM))
+		return NULL;
+	if (process == processes->undecided) {
 		processes->undecided = NULL;
-		lend_space(processes, process, clone_flags);
-		return NULL;
-	}
-	if (!process || process->pid != tid || process->borrows_space || process->next_sharer != process ||
-	    !(clone_flags & CLONE_VM) || (clone_flags & CLONE_THREAD))
-		return NULL;
-	origin = space_owner(processes->all.items[process->forked_from]->space);
-	if (!origin || origin->space == process->space || origin->space == processes->let_go)
-		return NULL;
-	if (process->named_by_ended && !vector_push(&processes->retired, process->space))
-		return &error_no_memory;
-	if (process->named_by_ended) {
-		space_release(process->space);
-		space_set_owner(process->space, NULL);
 	} else {
-		space_destroy(process->space);
+		origin = space_owner(processes->all.items[process->forked_from]->space);
+		if (process->pid != tid || process->borrows_space || process->next_sharer != process ||
+		    (clone_flags & CLONE_THREAD) || !origin || origin->space == process->space ||
+		    origin->space == processes->let_go)
+			return NULL;
+		if (process->named_by_ended && !vector_push(&processes->retired, process->space))
+			return &error_no_memory;
+		if (process->named_by_ended) {
+			space_release(process->space);
+			space_set_owner(process->space, NULL);
+		} else {
+			space_destroy(process->space);
+		}
+		process->named_by_ended = false;
+		share_space(process, origin);
 	}
-	process->named_by_ended = false;
-	share_space(process, origin);
-	lend_space(processes, process, clone_flags);
+	/* vfork: the parent waits until the child no longer needs the space. */
+	if (clone_flags & CLONE_VFORK)
+		process->holder = processes->all.items[process->forked_from]->holder;
 	return NULL;
 }
 

@@ -168,7 +168,7 @@ START_TEST(usual_processes_end_when_the_next_begins)
 		unsigned mebibytes[4];
 		uint64_t unfreed, ended, peak;
 	} shells[] = {{{10, 40, 10, 10}, 50, 20, 50},
-		    {{13, 0, 0, 0}, 13, 0, 13}, {{50, 10, 50, 4}, 4, 110, 100}, {{50, 45, 50, 1}, 1, 145, 95}};
+		    {{13, 0, 0, 0}, 13, 0, 13}, {{50, 10, 50, 4}, 4, 110, 50}, {{50, 45, 50, 1}, 1, 145, 50}};
 
 	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
 		struct mmt_report *report;

@@ -204,6 +204,7 @@ void call_stacks_deinit(struct call_stacks *stacks)
 	for (size_t i = 0; i < stacks->chunks.count; i++)
 		free(stacks->chunks.items[i]);
 	vector_deinit(&stacks->chunks);
+	vector_deinit(&stacks->goes);
 }
 
 uint64_t call_stacks_settled(const struct replay *replay)

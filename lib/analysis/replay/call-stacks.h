@@ -40,6 +40,7 @@ struct call_stacks {
 	struct intern *callchains;	 /* the numbers are those of resolver_keep_callchains(); NULL: of stacks */
 	struct map early_samples;	 /* process whose code is not known yet -> its last call, struct early_sample */
 	size_t early_count, early_bytes; /* totals: samples, and bytes of their stack dumps */
+	VECTOR(bool) goes; /* found by the same pass, by process: see process_totals_end() */
 };
 
 /* A sample kept beyond its event. */

@@ -4,7 +4,10 @@
 #include "analysis/replay/memory-classes.h"
 #include "analysis/replay/replay.h"
 
-#define MEBIBYTES_MAX ((1u << 28) - 1)
+#define MEBIBYTES_MAX ((1u << 29) - 1)
+/* Intervals of ended processes of which it is not decided yet whether they are kept: 16 MB; then all are looked at. */
+#define UNDECIDED_INTERVALS (1u << 17)
+#define UNDECIDED_PER_PROCESS 32
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
 {
@@ -55,9 +58,10 @@ static void add_unowned(const struct replay *replay, const struct space_interval
 {
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 	uint64_t bytes = interval->end - interval->start;
-	uint32_t class = classes_kind_class(allocation ? allocation->kind : replay_calls_kind(replay, interval));
 
-	if (replay->classes && !(replay->classes >> class & 1))
+	if (replay->classes &&
+	    !(replay->classes >>
+		  classes_kind_class(allocation ? allocation->kind : replay_calls_kind(replay, interval)) & 1))
 		return;
 	if (interval->allocation == ALLOCATION_BEFORE)
 		held->inherited += bytes;
@@ -69,129 +73,132 @@ static void add_unowned(const struct replay *replay, const struct space_interval
 		held->younger += bytes;
 }
 
-/* Add each process's share of a space. */
-static struct mmt_error *add_space(struct replay *replay, const struct process *owner, bool ended)
+/* Add an interval of the owner's space to what its process holds. */
+static struct mmt_error *add_interval(struct replay *replay, const struct process *owner,
+				      const struct space_interval *interval, bool ended)
 {
-	space_each(interval, owner->space, true) {
-		const struct account *account = process_totals_owner(replay, interval);
-		uint64_t bytes = interval->end - interval->start;
-		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
-		struct kept_process_totals *process_totals;
-		const struct process *holder = owner;
-		struct held_bytes **held;
-		struct mmt_error *error;
+	const struct account *account = process_totals_owner(replay, interval);
+	uint64_t bytes = interval->end - interval->start;
+	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+	struct kept_process_totals *process_totals;
+	const struct process *holder = owner;
+	struct held_bytes **held;
+	struct mmt_error *error;
 
-		/* The process that mapped it holds it. If that process moved to its own space, as a child of vfork
-		 * does, or if the mapping existed before, the owner of the space does. */
-		if (account)
-			holder = processes_at(replay->processes, account->process);
-		else if (allocation)
-			holder = processes_at(replay->processes, allocation->process);
-		if (holder->space != owner->space)
-			holder = owner;
-		error = find_process_totals(replay, holder->index, &process_totals);
-		if (error)
-			return error;
-		held = ended ? &process_totals->ended : &process_totals->now;
-		if (!*held)
-			*held = arena_alloc(&replay->arena, 1, sizeof(**held));
-		if (!*held)
-			return &error_no_memory;
-		if (!account) {
-			add_unowned(replay, interval, *held);
-			continue;
-		}
-		(*held)->unfreed += bytes;
-		*(interval->attributes.protection ? &(*held)->committed : &(*held)->reserved) += bytes;
-	}
-	return NULL;
-}
-
-static void note_size(struct followed_children *children, uint32_t mebibytes)
-{
-	if (mebibytes > children->largest_mebibytes) {
-		children->second_mebibytes = children->largest_mebibytes;
-		children->largest_mebibytes = mebibytes;
-	} else if (mebibytes > children->second_mebibytes) {
-		children->second_mebibytes = mebibytes;
-	}
-}
-
-/* Links a list to the end of another. */
-static void append(struct replay *replay, struct followed_children *children, uint32_t first, uint32_t last)
-{
-	*(children->last ? &replay->process_totals.items[children->last - 1].next : &children->first) = first;
-	children->last = last ?: children->last;
-}
-
-/* Returns NULL when out of memory. */
-static struct followed_children *children_of(struct replay *replay, uint32_t parent)
-{
-	struct followed_children *children = map_get_pointer(&replay->followed, parent);
-
-	if (!children)
-		children = arena_alloc(&replay->arena, 1, sizeof(*children));
-	return children && map_put_pointer(&replay->followed, parent, children) ? children : NULL;
-}
-
-struct mmt_error *process_totals_note_end(struct replay *replay, const struct process *process)
-{
-	struct followed_children *own_children = map_get_pointer(&replay->followed, process->index), *children;
-	uint64_t mebibytes = space_measure(process->space).data_bytes >> 20;
-	struct kept_process_totals *own;
-	struct mmt_error *error = find_process_totals(replay, process->index, &own);
-
-	/* After a loss a process can seem to return after its end. */
-	if (error || process->borrows_space || process->forked_from == process->index || own->listed || own->released)
+	/* The process that mapped it holds it. If that process moved to its own space, as a child of vfork does, or if
+	 * the mapping existed before, the owner of the space does. */
+	if (account)
+		holder = processes_at(replay->processes, account->process);
+	else if (allocation)
+		holder = processes_at(replay->processes, allocation->process);
+	if (holder->space != owner->space)
+		holder = owner;
+	error = find_process_totals(replay, holder->index, &process_totals);
+	if (error)
 		return error;
-	children = children_of(replay, process->forked_from);
-	if (!children)
+	held = ended ? &process_totals->ended : &process_totals->now;
+	if (!*held)
+		*held = arena_alloc(&replay->arena, 1, sizeof(**held));
+	if (!*held)
 		return &error_no_memory;
-	own->listed = true;
-	own->mebibytes = mebibytes < MEBIBYTES_MAX ? (uint32_t)mebibytes : MEBIBYTES_MAX;
-	note_size(children, own->mebibytes);
-	append(replay, children, process->index + 1, process->index + 1);
-	if (own_children) {
-		note_size(children, own_children->largest_mebibytes);
-		note_size(children, own_children->second_mebibytes);
-		append(replay, children, own_children->first, own_children->last);
-		own_children->first = own_children->last = 0;
+	if (!account) {
+		add_unowned(replay, interval, *held);
+		return NULL;
 	}
+	(*held)->unfreed += bytes;
+	*(interval->attributes.protection ? &(*held)->committed : &(*held)->reserved) += bytes;
 	return NULL;
 }
 
-struct mmt_error *process_totals_release_followed(struct replay *replay, const struct process *parent, bool all)
+struct mmt_error *process_totals_take(struct replay *replay, const struct space_interval *interval)
 {
-	struct followed_children *children = map_get_pointer(&replay->followed, parent->index);
-	uint64_t now_ns = replay->ledger.now_ns;
-	uint32_t next = children ? children->first : 0;
+	return add_interval(replay, replay->ending, interval, true);
+}
+
+/* Free the space of an ended process, whose figures are kept. */
+static struct mmt_error *let_go(struct replay *replay, struct process *process)
+{
+	struct mmt_error *error =
+	    call_stacks_unwind_early(replay, process->index) ?: process_totals_release(replay, process);
+
+	if (!error)
+		processes_release_space(replay->processes, process);
+	return error;
+}
+
+struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
+{
+	uint32_t largest = 0, second = 0;
+	struct kept_process_totals *own;
+	struct process *process = NULL;
 	struct mmt_error *error = NULL;
 
-	if (children)
-		children->first = children->last = 0;
-	while (!error && next) {
-		struct process *process = processes_at(replay->processes, next - 1);
-		struct kept_process_totals *own = &replay->process_totals.items[process->index];
-		uint64_t largest = own->mebibytes == children->largest_mebibytes ? children->second_mebibytes
-										  : children->largest_mebibytes;
-
-		next = own->next;
-		own->next = 0;
-		/* After a loss a process can seem to return: its end lists it again. */
-		own->listed = process->ended;
-		if (!process->ended)
-			continue;
-		/* Nothing of its size was beside it, or nothing has followed it yet. */
-		if (own->mebibytes > 2 * largest || (all && !own->followed)) {
-			own->followed |= !all;
-			append(replay, children, process->index + 1, process->index + 1);
-			continue;
-		}
-		error = call_stacks_unwind_early(replay, process->index) ?: process_totals_release(replay, process);
-		if (!error)
-			processes_release_space(replay->processes, process);
+	replay->undecided = 0;
+	array_each(totals, replay->process_totals.items, replay->process_totals.count) {
+		second = larger_of(second, smaller_of(largest, totals->mebibytes));
+		largest = larger_of(largest, totals->mebibytes);
 	}
-	replay->ledger.now_ns = now_ns;
+	while (!error && (process = processes_next(replay->processes, process))) {
+		const struct process *parent = processes_at(replay->processes, process->forked_from);
+		uint32_t other;
+
+		error = find_process_totals(replay, process->index, &own);
+		if (error || (replay->stacks.goes.count == process->index && !vector_push(&replay->stacks.goes, false)))
+			return error ?: &error_no_memory;
+		own->followed = process->ended && process != parent &&
+				(process->ended_ns < parent->last_fork_ns ||
+				 (process->ended_ns <= parent->ended_ns &&
+				  replay->process_totals.items[parent->index].followed));
+		other = own->mebibytes == largest ? second : largest;
+		replay->stacks.goes.items[process->index] = (own->followed && own->mebibytes <= 2 * other) ||
+						     (process->ended && last && replay->has_survivors);
+		if (replay->stacks.goes.items[process->index] && !last && space_counts(process->space).intervals)
+			error = let_go(replay, process);
+	}
+	return error;
+}
+
+/* Whether an ended process is one that does not count. */
+static bool goes(const struct replay *replay, const struct process *process)
+{
+	const struct packed_stacks *packed = &replay->metadata->stacks;
+	uint32_t index = process->index;
+
+	if (replay->notes.pids)
+		return false;
+	if (replay->metadata->packed)
+		return index < packed->processes.count && packed->processes.items[index].released;
+	return !replay->finds_stacks && index < replay->stacks.goes.count && replay->stacks.goes.items[index];
+}
+
+struct mmt_error *process_totals_end(struct replay *replay, struct process *process)
+{
+	const struct space_counts counts = space_counts(process->space);
+	struct kept_process_totals *own;
+	struct mmt_error *error;
+
+	if (replay->releases_ended || goes(replay, process))
+		return let_go(replay, process);
+	if (!replay->finds_stacks || process->borrows_space || process->forked_from == process->index)
+		return NULL;
+	error = find_process_totals(replay, process->index, &own);
+	if (error)
+		return error;
+	own->mebibytes = smaller_of(counts.data_bytes >> 20, MEBIBYTES_MAX);
+	replay->undecided += UNDECIDED_PER_PROCESS + counts.intervals;
+	if (replay->undecided < UNDECIDED_INTERVALS + UNDECIDED_PER_PROCESS * processes_count(replay->processes) / 16)
+		return NULL;
+	return process_totals_find_followed(replay, false);
+}
+
+struct mmt_error *process_totals_release_followed(struct replay *replay)
+{
+	struct mmt_error *error = NULL;
+
+	for (struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
+		if (process->ended && goes(replay, process) && space_counts(process->space).intervals)
+			error = let_go(replay, process);
+	}
 	return error;
 }
 
@@ -208,12 +215,13 @@ struct mmt_error *process_totals_release(struct replay *replay, const struct pro
 	space_finish(process->space);
 	/* After a loss a process can seem to return after its end: keep the figures of its first end. */
 	if (!process_totals->facts) {
-		error = keep_facts(replay, process->space, process_totals) ?: add_space(replay, process, true);
+		error = keep_facts(replay, process->space, process_totals);
+		replay->ending = process;
 	}
-	if (!error)
-		replay->process_totals.items[process->index].released = true;
+	process_totals->released = true;
 	replay->ledger.now_ns = process->ended_ns;
 	space_release(process->space);
+	replay->ending = NULL;
 	return error;
 }
 
@@ -231,8 +239,9 @@ struct mmt_error *process_totals_sum(struct replay *replay)
 	while (!error && (process = processes_next(replay->processes, process))) {
 		if (process->borrows_space)
 			continue;
-		error =
-		    add_space(replay, process, false) ?: find_process_totals(replay, process->index, &process_totals);
+		space_each(interval, process->space, !error)
+			error = add_interval(replay, process, interval, false);
+		error = error ?: find_process_totals(replay, process->index, &process_totals);
 		if (!error && !process_totals->facts)
 			error = keep_facts(replay, process->space, process_totals);
 	}

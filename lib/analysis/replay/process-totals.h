@@ -34,18 +34,12 @@ struct process_totals {
 	struct space_facts facts;
 };
 
-/* A list of ended processes (index + 1), children and theirs, and the sizes of all that ever were in it. */
-struct followed_children {
-	uint32_t first, last, largest_mebibytes, second_mebibytes;
-};
-
 /* Compact storage, for each process of the recording. NULL: all zero. */
 struct kept_process_totals {
 	struct held_bytes *now, *ended;
-	const struct space_facts *facts; /* set when its space leaves the ledger, or at the end; shared if all are 0 */
-	uint32_t next;		 /* in a list of followed_children: index + 1 */
-	uint32_t mebibytes : 28; /* at its end */
-	uint32_t listed : 1, followed : 1, released : 1;
+	const struct space_facts *facts; /* set when its space leaves the ledger, or at the end */
+	uint32_t mebibytes : 30; /* at its end */
+	uint32_t followed : 1, released : 1;
 };
 
 /* The account that an interval's bytes belong to; NULL: no row counts them. */
@@ -54,15 +48,19 @@ const struct account *process_totals_owner(const struct replay *replay, const st
 /* The process has ended: release its own space at that time, without a releaser, and keep the figures. */
 struct mmt_error *process_totals_release(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
 
+/* Add an interval that is being released to what `replay->ending` held when it ended. */
+struct mmt_error *process_totals_take(struct replay *replay, const struct space_interval *interval) MMT_MUST_CHECK;
+
 /*
- * No process may be alive at the end, so that each counts as just before its end. That is right for a command and for
- * the program that a shell ran, but not for one of many compilers or test cases: a process is released when its parent
- * forks another and had one of at least half its size beside it. Call these after an end, before a fork, and, if no
- * process is alive, after the pass (`all`): what seemed alone may have been followed by others of its size.
+ * The process has ended. If another is alive at the end, or the parent forked another after it (or the parent's parent
+ * did, once the parent ended), and one of at least half its size ended too, it is released. So a process that a shell
+ * ran last, or the one that is much larger than the others, counts as just before its end; one of many compilers or
+ * test cases does not. The first pass finds out which those are (from time to time, to save memory, and at its end).
  */
-struct mmt_error *process_totals_note_end(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
-struct mmt_error *process_totals_release_followed(struct replay *replay, const struct process *parent,
-						  bool all) MMT_MUST_CHECK;
+struct mmt_error *process_totals_end(struct replay *replay, struct process *process) MMT_MUST_CHECK;
+struct mmt_error *process_totals_find_followed(struct replay *replay, bool last) MMT_MUST_CHECK;
+/* The same in a recording that grows, where some are followed only after their end was applied. */
+struct mmt_error *process_totals_release_followed(struct replay *replay) MMT_MUST_CHECK;
 
 bool process_totals_are_released(const struct replay *replay, const struct process *process);
 

@@ -79,6 +79,8 @@ static void on_released(void *context, const struct space_interval *interval, ui
 	struct replay *replay = observed->replay;
 	uint32_t releaser = by && by->thread != -1 ? replay->applying_thread : LEDGER_NO_THREAD;
 
+	if (replay->ending)
+		keep_error(replay, process_totals_take(replay, interval));
 	watch_change(replay, REPLAY_RELEASED, interval, bytes);
 	if (by && by->kind == CALL_MMAP && !interval->attributes.protection)
 		ledger_replaces(&replay->ledger, by->allocation, interval->allocation);
@@ -291,7 +293,6 @@ static void end_pass(struct replay *replay)
 	map_deinit(&replay->refusal_places);
 	vector_deinit(&replay->refusals);
 	vector_deinit(&replay->process_totals);
-	map_deinit(&replay->followed);
 	vector_deinit(&replay->lost_calls.latest);
 	vector_deinit(&replay->lost_dumps.latest);
 	map_deinit(&replay->setuid_execs.programs);
@@ -474,12 +475,7 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 	/* Do not release a process that was alive when recording stopped, even if its events end. */
 	if (!process->ended || map_get(&replay->survivors, (uint32_t)process->pid))
 		return NULL;
-	if (!replay->releases_ended)
-		return process_totals_note_end(replay, process);
-	error = call_stacks_unwind_early(replay, process->index) ?: process_totals_release(replay, process);
-	if (!error)
-		processes_release_space(replay->processes, process);
-	return error;
+	return process_totals_end(replay, process);
 }
 
 static struct mmt_error *replay_fork(struct replay *replay, const struct event *event)
@@ -491,8 +487,6 @@ static struct mmt_error *replay_fork(struct replay *replay, const struct event *
 	if (parent && event->task.pid != event->task.parent_pid) {
 		struct mmt_error *error = apply_mmap2_of_process(replay, parent->index);
 
-		if (!error && !replay->releases_ended && !replay->notes.pids)
-			error = process_totals_release_followed(replay, parent, false);
 		if (error)
 			return error;
 	}
@@ -744,9 +738,8 @@ static struct mmt_error *run_pass(struct replay *replay)
 		if (!error)
 			space_finish(process->space);
 	}
-	for (const struct process *process = NULL; !error && !replay->has_survivors && !replay->notes.pids &&
-						   (process = processes_next(replay->processes, process));)
-		error = process_totals_release_followed(replay, process, true);
+	if (!error && replay->finds_stacks)
+		error = process_totals_find_followed(replay, true);
 	if (error)
 		return error;
 	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)
@@ -783,7 +776,7 @@ static struct mmt_error *start_finding(const struct replay *replay, struct reade
 
 struct mmt_error *replay_follow(struct replay *replay, bool (*follow)(void *context, bool new_names), void *context)
 {
-	struct replay ahead; /* its stacks are lent to the other pass */
+	struct replay ahead; /* what it finds is lent to the other pass */
 	struct reader *reader;
 	struct mmt_error *error = reader_open_again(replay->reader, &reader);
 
@@ -792,14 +785,15 @@ struct mmt_error *replay_follow(struct replay *replay, bool (*follow)(void *cont
 	reader_leave_out_unused_stacks(reader);
 	error = start_finding(replay, reader, &ahead);
 	do {
-		error = error ?: reader_follow(reader, true) ?: take_events(&ahead, UINT64_MAX);
+		error = error ?: reader_follow(reader, true) ?: take_events(&ahead, UINT64_MAX)
+			      ?: process_totals_find_followed(&ahead, false);
 		replay->stacks = ahead.stacks;
-		error = error ?: take_events(replay, call_stacks_settled(&ahead));
+		error = error ?: take_events(replay, call_stacks_settled(&ahead)) ?: process_totals_release_followed(replay);
 		call_stacks_forget(&ahead.stacks, replay->calls);
 	} while (!error && follow(context, reader_names_offset(reader) >= replay->metadata->names_end));
 	error = error ?: reader_follow(reader, false) ?: run_pass(&ahead);
 	replay->stacks = ahead.stacks;
-	error = error ?: run_pass(replay);
+	error = error ?: run_pass(replay) ?: process_totals_release_followed(replay);
 	replay->stacks = (struct call_stacks){0};
 	end_pass(&ahead);
 	reader_close(reader);

@@ -115,7 +115,8 @@ struct replay {
 	bool releases_ended;
 	VECTOR(struct kept_process_totals)
 	process_totals; /* by process; may end before processes that hold nothing */
-	struct map followed; /* process -> struct followed_children */
+	uint64_t undecided; /* intervals: see process_totals_end() */
+	const struct process *ending; /* its space is being released */
 	struct arena arena;
 };
 
