@@ -240,7 +240,7 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 		status = message_usage(command, "--by: a diff has no rows of threads alone; pass --by thread,function");
 	if (status < 0) {
 		report_selection_apply(&settings.selection);
-		settings.selection.report.merge_lines = true;
+		settings.selection.report.merge_lines = settings.selection.report.keep_ended = true;
 		settings.before = settings.after = settings.selection.report;
 		settings.before.input = argv[first];
 		settings.after.input = argv[first + 1];

@@ -78,6 +78,9 @@ struct mmt_report_options {
 	size_t ignore_count;
 	/* Stacks that differ only in lines or inlining are one row: for mmt_diff_create(). */
 	bool merge_lines;
+	/* If all processes have ended, count each as just before its end: for mmt_diff_create(), so that a leak of one
+	 * of many programs shows. Otherwise some are `released`. */
+	bool keep_ended;
 	/* For a recording with stack dumps that still grows; NULL: report it as it is. Called when it has been read to
 	 * its end. Returns true to read on; false: the report is of what has been read. A caller who wants a report and
 	 * to go on forks, and the child returns false: nothing starts a thread before. `new_names`: the recorder has
@@ -287,6 +290,7 @@ struct mmt_process {
 	const char *runtime; /* that produced the JIT code: "dotnet", "java", "node" ...; NULL: none, or unknown */
 	MMT_PROCESS_FIGURES(MMT_MEMBER)
 	bool ended;	   /* ended during the recording: the figures are those just before */
+	bool released;	   /* it ended, and rows and totals have none of its memory, because others ran on or later */
 	bool unnamed_code; /* some JIT code has no name: see the warnings */
 	bool checked; /* compared with the kernel's maps at the end, or with earlier ones if the process has ended */
 	bool checked_before_exec; /* compared with maps from before its last exec */

@@ -69,6 +69,18 @@ expect_status 0 "$MMTRACE" diff --fail-above $((27 * block)) before.data after.d
 expect_status 0 "$MMTRACE" diff --fail-above 0 before.data before.data
 expect_status 1 "$MMTRACE" diff --fail-above 0 --json before.data after.data
 
+# A shell runs programs one after the other, one of which leaks more in the second recording.
+for leak in 8 24; do
+	# shellcheck disable=SC2016 # for the inner shell
+	"$MMTRACE" record -q -o suite$leak.data -- \
+		sh -c 'for blocks in 8 8 "$1" 8 8; do "$0" --exit "$blocks" 0 0 0 >/dev/null || exit; done' "$workloads/leak-several" $leak ||
+		fail "record ended with status $?"
+done
+expect_status 1 "$MMTRACE" diff --fail-above $((16 * block - 1)) suite8.data suite24.data
+expect_status 0 "$MMTRACE" diff --fail-above $((16 * block)) suite8.data suite24.data
+recording=suite24.data report_json
+expect_json '[.processes[].released] | (map(select(.)) | length == 4) and (last | not)'
+
 # Sizes grow with time: two processes that run on, and one of them recorded for much longer.
 for name in short long; do
 	sleep 1000 &

@@ -171,14 +171,30 @@ START_TEST(usual_processes_end_when_the_next_begins)
 		    {{13, 0, 0, 0}, 13, 0, 13}, {{50, 10, 50, 4}, 4, 110, 50}, {{50, 45, 50, 1}, 1, 145, 50}};
 
 	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
+		struct mmt_report_options options;
 		struct mmt_report *report;
+		uint64_t released = 0;
 
 		record_shell(shells[i].mebibytes, 4);
+		mmt_report_options_init(&options);
+		options.keep_ended = true;
+		report = report_file_report(&options);
+		ck_assert_uint_eq(report->unfreed_bytes, (shells[i].unfreed + shells[i].ended) * MEBIBYTE);
+		ck_assert_uint_eq(report->ended_bytes, 0);
+		for (size_t j = 0; j < report->process_count; j++)
+			ck_assert(!report->processes[j].released);
+		mmt_report_destroy(report);
 		report = report_all();
 		ck_assert_uint_eq(report->process_count, 9);
 		ck_assert_uint_eq(report->unfreed_bytes, shells[i].unfreed * MEBIBYTE);
 		ck_assert_uint_eq(report->ended_bytes, shells[i].ended * MEBIBYTE);
 		ck_assert_uint_eq(report->peak_bytes, shells[i].peak * MEBIBYTE);
+		for (size_t j = 0; j < report->process_count; j++) {
+			ck_assert(!report->processes[j].released ||
+				  (report->processes[j].ended && report->processes[j].parent_pid));
+			released += report->processes[j].released ? report->processes[j].unfreed_bytes : 0;
+		}
+		ck_assert_uint_eq(released, report->ended_bytes);
 		mmt_report_destroy(report);
 	}
 }

@@ -164,7 +164,7 @@ static bool goes(const struct replay *replay, const struct process *process)
 	const struct packed_stacks *packed = &replay->metadata->stacks;
 	uint32_t index = process->index;
 
-	if (replay->notes.pids)
+	if (replay->keeps_ended)
 		return false;
 	if (replay->metadata->packed)
 		return index < packed->processes.count && packed->processes.items[index].released;

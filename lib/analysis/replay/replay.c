@@ -235,6 +235,7 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	}
 	replay->has_survivors = replay->survivors.count > 0;
 	replay->releases_ended = replay->has_survivors && !options->report->pids;
+	replay->keeps_ended = options->report->pids || options->report->keep_ended;
 	error = find_window(replay, options->report) ?: start_pass(replay, &accounts);
 	/* If the end is known, lifetimes need no larger step later. */
 	if (!error && accounts.lifetime_steps && replay->window.from_ns &&

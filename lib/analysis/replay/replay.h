@@ -112,7 +112,7 @@ struct replay {
 	/* Processes (PID) whose pages were read when recording stopped. If there are any, and the user selects no
 	 * others by PID, a process is released as soon as it ends, and its space is not kept. */
 	struct map survivors;
-	bool releases_ended;
+	bool releases_ended, keeps_ended;
 	VECTOR(struct kept_process_totals)
 	process_totals; /* by process; may end before processes that hold nothing */
 	uint64_t undecided; /* intervals: see process_totals_end() */

@@ -245,6 +245,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .container_pid = start ? start->inside : 0,
 	    .name = arena_string(&report->arena, processes_name(report->replay.processes, process->name)),
 	    .ended = process->ended,
+	    .released = process_totals_are_released(&report->replay, process),
 	    .started_ns = process->started_ns,
 	    .threads = process->thread_count,
 	    .start_boot_ns = start ? start->boot_ns : 0,

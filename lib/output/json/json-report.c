@@ -113,6 +113,7 @@ static void put_process(struct document *document, const struct mmt_process *it)
 	document_string(document, "name", it->name);
 	document_unsigned(document, "start_boot_ns", it->start_boot_ns ? it->start_boot_ns : MMT_UNKNOWN);
 	document_bool(document, "ended", it->ended);
+	document_bool(document, "released", it->released);
 	document_string(document, "runtime", it->runtime);
 	document_bool(document, "unnamed_code", it->unnamed_code);
 	document_unsigned(document, "threads", it->threads);
