@@ -55,81 +55,71 @@ bool classes_is_above_guard(const struct space *space, const struct space_interv
 #define ALL_CLASSES ((1u << MMT_CLASS_KINDS) - 1)
 #define PRIVATE_MEMORY (1u << MMT_CLASS_ANON | 1u << MMT_CLASS_GC_RESERVE | 1u << MMT_CLASS_JIT)
 
-/* A function that identifies a pattern. The first rule that matches any of the inner frames applies. */
+/* Functions that identify a pattern. The first rule that matches any of the inner frames applies. */
 static const struct rule {
-	const char *module;   /* start of its name; NULL: any */
-	const char *function; /* prefix of its name; with '$' at the end, the complete name */
+	const char *module; /* start of its name; NULL: any */
 	uint32_t classes;
-	enum mmt_pattern pattern; /* MMT_PATTERN_NONE: matches a rule below but is the program's own memory */
+	enum mmt_pattern pattern;
+	const char *functions[10]; /* prefixes of their names; with '$' at the end, complete names; "": any */
 } rules[] = {
     /* V8 allocates the contents of ArrayBuffers outside its heap. */
-    {NULL, "v8::internal::BackingStore", ALL_CLASSES, MMT_PATTERN_ARRAY_BUFFER},
-    {NULL, "node::NodeArrayBufferAllocator::", ALL_CLASSES, MMT_PATTERN_ARRAY_BUFFER},
-    {NULL, "v8::internal::CodeRange", ALL_CLASSES, MMT_PATTERN_CODE},
-    {NULL, "v8::internal::MemoryAllocator::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "v8::internal::Heap::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "v8::internal::IsolateAllocator", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "v8::base::BoundedPageAllocator", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {NULL, ALL_CLASSES, MMT_PATTERN_ARRAY_BUFFER, {"v8::internal::BackingStore", "node::NodeArrayBufferAllocator::"}},
+    {NULL, ALL_CLASSES, MMT_PATTERN_CODE, {"v8::internal::CodeRange"}},
+    {NULL,
+     ALL_CLASSES,
+     MMT_PATTERN_GC_HEAP,
+     {"v8::internal::MemoryAllocator::", "v8::internal::Heap::", "v8::internal::IsolateAllocator",
+      "v8::base::BoundedPageAllocator"}},
     /* HotSpot uses the same functions to map memory for code and for the heap. */
-    {"libjvm.so", "CodeHeap::", ALL_CLASSES, MMT_PATTERN_CODE},
-    {"libjvm.so", "CodeCache::", ALL_CLASSES, MMT_PATTERN_CODE},
-    {"libjvm.so", "metaspace::", PRIVATE_MEMORY, MMT_PATTERN_METASPACE},
-    {"libjvm.so", "Metaspace::", PRIVATE_MEMORY, MMT_PATTERN_METASPACE},
-    {"libjvm.so", "VirtualSpaceNode::", PRIVATE_MEMORY, MMT_PATTERN_METASPACE},
-    {"libjvm.so", "os::reserve_memory", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {"libjvm.so", "os::commit_memory", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {"libjvm.so", "os::pd_", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {"libjvm.so", "os::attempt_reserve_memory", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {"libjvm.so", ALL_CLASSES, MMT_PATTERN_CODE, {"CodeHeap::", "CodeCache::"}},
+    {"libjvm.so", PRIVATE_MEMORY, MMT_PATTERN_METASPACE, {"metaspace::", "Metaspace::", "VirtualSpaceNode::"}},
+    {"libjvm.so",
+     ALL_CLASSES,
+     MMT_PATTERN_GC_HEAP,
+     {"os::reserve_memory", "os::commit_memory", "os::pd_", "os::attempt_reserve_memory"}},
     /* .NET */
-    {"libcoreclr.so", "ExecutableAllocator::", ALL_CLASSES, MMT_PATTERN_CODE},
-    {"libcoreclr.so", "UnlockedLoaderHeap::", ALL_CLASSES, MMT_PATTERN_CODE},
-    {"libcoreclr.so", "EEJitManager::", ALL_CLASSES, MMT_PATTERN_CODE},
-    {"libcoreclr.so", "VMToOSInterface::", ALL_CLASSES, MMT_PATTERN_CODE},
-    {"libcoreclr.so", "MAPMapPEFile", ALL_CLASSES, MMT_PATTERN_CODE},
-    {NULL, "GCToOSInterface::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "WKS::gc_heap::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "SVR::gc_heap::", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    /* Go */
-    {NULL, "runtime.sysReserve", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "runtime.sysAlloc", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "runtime.sysMap", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "runtime.sysUsed", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "runtime.(*mheap).", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "erts_mmap", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
-    {NULL, "erts_mseg_", ALL_CLASSES, MMT_PATTERN_GC_HEAP},
+    {"libcoreclr.so",
+     ALL_CLASSES,
+     MMT_PATTERN_CODE,
+     {"ExecutableAllocator::", "UnlockedLoaderHeap::", "EEJitManager::", "VMToOSInterface::", "MAPMapPEFile"}},
+    /* .NET, Go and Erlang */
+    {NULL,
+     ALL_CLASSES,
+     MMT_PATTERN_GC_HEAP,
+     {"GCToOSInterface::", "WKS::gc_heap::", "SVR::gc_heap::", "runtime.sysReserve", "runtime.sysAlloc",
+      "runtime.sysMap", "runtime.sysUsed", "runtime.(*mheap).", "erts_mmap", "erts_mseg_"}},
     /* malloc of glibc, with debug information */
-    {NULL, "arena_get2", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
-    {NULL, "arena_get_retry", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
-    {NULL, "_int_new_arena", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
-    {NULL, "new_heap$", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
-    {NULL, "alloc_new_heap", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
-    {NULL, "grow_heap$", PRIVATE_MEMORY, MMT_PATTERN_ARENA},
-    {NULL, "__default_morecore", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
-    {NULL, "__glibc_morecore", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
-    {NULL, "sysmalloc", 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP},
+    {NULL,
+     PRIVATE_MEMORY,
+     MMT_PATTERN_ARENA,
+     {"arena_get2", "arena_get_retry", "_int_new_arena", "new_heap$", "alloc_new_heap", "grow_heap$"}},
+    {NULL, 1u << MMT_CLASS_HEAP, MMT_PATTERN_HEAP, {"__default_morecore", "__glibc_morecore", "sysmalloc"}},
     /* HotSpot's own malloc allocations that are large enough for a separate mapping */
-    {"libjvm.so", "Unsafe_AllocateMemory", 1u << MMT_CLASS_ANON, MMT_PATTERN_DIRECT_BUFFER},
-    {"libjvm.so", "Unsafe_ReallocateMemory", 1u << MMT_CLASS_ANON, MMT_PATTERN_DIRECT_BUFFER},
-    {"libjvm.so", "os::malloc", 1u << MMT_CLASS_ANON, MMT_PATTERN_JVM_NATIVE},
-    {"libjvm.so", "os::realloc", 1u << MMT_CLASS_ANON, MMT_PATTERN_JVM_NATIVE},
+    {"libjvm.so",
+     1u << MMT_CLASS_ANON,
+     MMT_PATTERN_DIRECT_BUFFER,
+     {"Unsafe_AllocateMemory", "Unsafe_ReallocateMemory"}},
+    {"libjvm.so", 1u << MMT_CLASS_ANON, MMT_PATTERN_JVM_NATIVE, {"os::malloc", "os::realloc"}},
     /* pools of other allocators: the caller that extends one is not the cause */
-    {NULL, "_PyObject_Arena", ALL_CLASSES, MMT_PATTERN_PYTHON},
-    {NULL, "_PyMem_Arena", ALL_CLASSES, MMT_PATTERN_PYTHON},
-    {"libjemalloc.so", "", ALL_CLASSES, MMT_PATTERN_HEAP},
-    {"libtcmalloc", "", ALL_CLASSES, MMT_PATTERN_HEAP},
-    {"libmimalloc", "", ALL_CLASSES, MMT_PATTERN_HEAP},
-    {NULL, "allocate_stack$", ALL_CLASSES, MMT_PATTERN_THREAD_STACK},
-    {NULL, "allocate_thread_stack$", ALL_CLASSES, MMT_PATTERN_THREAD_STACK},
-    {NULL, "_dl_map_segments", ALL_CLASSES, MMT_PATTERN_CODE},
-    {NULL, "_dl_map_object", ALL_CLASSES, MMT_PATTERN_CODE},
-    {NULL, "map_library$", ALL_CLASSES, MMT_PATTERN_CODE},
+    {NULL, ALL_CLASSES, MMT_PATTERN_PYTHON, {"_PyObject_Arena", "_PyMem_Arena"}},
+    {"libjemalloc.so", ALL_CLASSES, MMT_PATTERN_HEAP, {""}},
+    {"libtcmalloc", ALL_CLASSES, MMT_PATTERN_HEAP, {""}},
+    {"libmimalloc", ALL_CLASSES, MMT_PATTERN_HEAP, {""}},
+    {NULL, ALL_CLASSES, MMT_PATTERN_THREAD_STACK, {"allocate_stack$", "allocate_thread_stack$"}},
+    {NULL, ALL_CLASSES, MMT_PATTERN_CODE, {"_dl_map_segments", "_dl_map_object", "map_library$"}},
 };
 
 static bool matches(const struct rule *rule, const struct mmt_frame *frame)
 {
+	size_t count = sizeof(rule->functions) / sizeof(*rule->functions);
+
 	if (rule->module && (!frame->module || !starts_with(frame->module, rule->module)))
 		return false;
-	return !*rule->function || (frame->function && origin_matches(frame->function, rule->function));
+	for (size_t i = 0; i < count && rule->functions[i]; i++) {
+		if (!*rule->functions[i] || (frame->function && origin_matches(frame->function, rule->functions[i])))
+			return true;
+	}
+	return false;
 }
 
 static bool is_call(const struct mmt_frame *frame, const char *call)

@@ -74,40 +74,16 @@ static const char *skip_return_type(const char *function)
 bool mmt_frame_is_language_library(const struct mmt_frame *frame)
 {
 	const char *function = frame->kind == MMT_FRAME_NATIVE ? frame->function : NULL;
-	static const char *const starts[] = {"operator new(",
-					     "operator new[](",
-					     "std::",
-					     "<std::",
-					     "__gnu_cxx::",
-					     /* Rust's */ "alloc::alloc::",
-					     "alloc::borrow::",
-					     "alloc::boxed::",
-					     "alloc::collections::",
-					     "alloc::fmt::",
-					     "alloc::raw_vec::",
-					     "alloc::rc::",
-					     "alloc::slice::",
-					     "alloc::str::",
-					     "alloc::string::",
-					     "alloc::sync::",
-					     "alloc::vec::",
-					     "<alloc::",
-					     "<core::",
-					     "core::alloc::",
-					     "core::iter::",
-					     "core::ops::function::",
-					     "core::ptr::",
-					     "hashbrown::",
-					     "<hashbrown::",
-					     "__rust_",
-					     "__rdl_",
-					     "__rg_",
-					     /* Go's */ "runtime.",
-					     "internal/runtime/",
-					     /* HotSpot's */ "os::malloc(",
-					     "os::realloc(",
-					     "AllocateHeap(",
-					     ""};
+	/* clang-format off */
+	static const char *const starts[] = {
+	    /* C++ */ "operator new(", "operator new[](", "std::", "<std::", "__gnu_cxx::",
+	    /* Rust */ "alloc::alloc::", "alloc::borrow::", "alloc::boxed::", "alloc::collections::", "alloc::fmt::",
+	    "alloc::raw_vec::", "alloc::rc::", "alloc::slice::", "alloc::str::", "alloc::string::", "alloc::sync::",
+	    "alloc::vec::", "<alloc::", "<core::", "core::alloc::", "core::iter::", "core::ops::function::",
+	    "core::ptr::", "hashbrown::", "<hashbrown::", "__rust_", "__rdl_", "__rg_",
+	    /* Go */ "runtime.", "internal/runtime/",
+	    /* HotSpot */ "os::malloc(", "os::realloc(", "AllocateHeap(", ""};
+	/* clang-format on */
 	/* The program's own functions can be inlined into these; their names then contain the program's types. */
 	static const char *const callers[] = {"std::thread::_State_impl<", "std::_Function_handler<", "std::__invoke",
 					      "std::_Bind", ""};

@@ -112,40 +112,34 @@ bool stack_end_is_c_library(const char *path)
 enum code_special_function stack_end_by_name(const char *function, bool in_c_library)
 {
 	static const struct {
-		const char *name;
 		enum code_special_function special_function;
 		bool of_c_library;
-	} names[] = {
-	    {"_start", CODE_SPECIAL_FUNCTION_ENTRY, false},
-	    {"_dlstart", CODE_SPECIAL_FUNCTION_ENTRY, true},
-	    {"_dl_start_user", CODE_SPECIAL_FUNCTION_ENTRY, true},
-	    {"clone", CODE_SPECIAL_FUNCTION_ENTRY, true},
-	    {"__clone", CODE_SPECIAL_FUNCTION_ENTRY, true},
-	    {"clone3", CODE_SPECIAL_FUNCTION_ENTRY, true},
-	    {"__clone3", CODE_SPECIAL_FUNCTION_ENTRY, true},
-	    {"start_thread", CODE_SPECIAL_FUNCTION_THREAD_START, true},
-	    {"__libc_start_call_main", CODE_SPECIAL_FUNCTION_THREAD_START, true},
-	    {"__libc_start_main", CODE_SPECIAL_FUNCTION_THREAD_START, true},
-	    {"__libc_start_main_impl", CODE_SPECIAL_FUNCTION_THREAD_START, true},
-	    {"__start_context", CODE_SPECIAL_FUNCTION_COROUTINE, true},
-	    {"runtime.rt0_go", CODE_SPECIAL_FUNCTION_ENTRY, false},
-	    {"runtime.goexit", CODE_SPECIAL_FUNCTION_ENTRY, false},
-	    {"runtime.mstart", CODE_SPECIAL_FUNCTION_ENTRY, false},
-	    {"runtime.systemstack", CODE_SPECIAL_FUNCTION_STACK_SWITCH, false},
-	    {"runtime.mcall", CODE_SPECIAL_FUNCTION_STACK_SWITCH, false},
-	    {"runtime.morestack", CODE_SPECIAL_FUNCTION_STACK_SWITCH, false},
-	    {"runtime.asmcgocall", CODE_SPECIAL_FUNCTION_STACK_SWITCH, false},
-	    {"runtime.cgocallback", CODE_SPECIAL_FUNCTION_STACK_SWITCH, false},
+		const char *names[6];
+	} kinds[] = {
+	    {CODE_SPECIAL_FUNCTION_ENTRY, false, {"_start", "runtime.rt0_go", "runtime.goexit", "runtime.mstart"}},
+	    {CODE_SPECIAL_FUNCTION_ENTRY,
+	     true,
+	     {"_dlstart", "_dl_start_user", "clone", "__clone", "clone3", "__clone3"}},
+	    {CODE_SPECIAL_FUNCTION_THREAD_START,
+	     true,
+	     {"start_thread", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl"}},
+	    {CODE_SPECIAL_FUNCTION_COROUTINE, true, {"__start_context"}},
+	    {CODE_SPECIAL_FUNCTION_STACK_SWITCH,
+	     false,
+	     {"runtime.systemstack", "runtime.mcall", "runtime.morestack", "runtime.asmcgocall",
+	      "runtime.cgocallback"}},
 	};
 	size_t length = function ? strcspn(function, "@") : 0;
 
 	/* Go assembly has two calling conventions; the symbol name contains the convention. */
 	if (length > 5 && !strncmp(function + length - 5, ".abi0", 5))
 		length -= 5;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (strlen(names[i].name) == length && !strncmp(names[i].name, function, length) &&
-		    (in_c_library || !names[i].of_c_library))
-			return names[i].special_function;
+	array_each(kind, kinds, sizeof(kinds) / sizeof(*kinds)) {
+		for (size_t i = 0; i < sizeof(kind->names) / sizeof(*kind->names) && kind->names[i]; i++) {
+			if (strlen(kind->names[i]) == length && !strncmp(kind->names[i], function, length) &&
+			    (in_c_library || !kind->of_c_library))
+				return kind->special_function;
+		}
 	}
 	return CODE_SPECIAL_FUNCTION_NONE;
 }
