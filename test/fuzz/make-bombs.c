@@ -169,6 +169,25 @@ static void meetings(int32_t i)
 	builder_call(builder, &call);
 }
 
+/* The same call again and again, from a second tracefs instance: all but one are rejected. */
+static void duplicates(int32_t i)
+{
+	uint64_t callchain[2000];
+
+	for (size_t j = 0; j < 2000; j++)
+		callchain[j] = 0x402000 + 16 * j;
+	builder_call(builder,
+		     &(struct builder_call){.call = CALL_MMAP,
+					    .id = i ? BUILDER_SYSCALL_ID + CALL_MMAP + BUILDER_SECOND_ROOT : 0,
+					    .time_ns = next_ns(),
+					    .pid = PARENT,
+					    .tid = PARENT,
+					    .arguments = {0, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS},
+					    .result = 0x7f0000000000,
+					    .callchain = callchain,
+					    .callchain_count = 2000});
+}
+
 static void readings(int32_t i)
 {
 	builder_note(builder, next_ns(), FIRST + i % 4096, NOTE_RESIDENT, PAGE, (uint64_t)(unsigned)i / 4096 + 1);
@@ -215,6 +234,7 @@ static const struct {
     {"failures", failures, LINES, NULL},
     {"maps", maps, 16, NULL},
     {"meetings", meetings, 16, NULL},
+    {"duplicates", duplicates, 16, NULL},
     {"readings", readings, 16, NULL},
     {"starts", starts, 16, NULL},
     {"limits", limits, 16, NULL},

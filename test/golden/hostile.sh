@@ -83,6 +83,7 @@ print(os.waitstatus_to_exitcode(status), int(usage.ru_utime + usage.ru_stime), u
 for kind in copies wide-forks wide-ends sharers restarts chain; do
 	"$BUILD/test/make-bombs" "$kind" "$children" "valid-$kind" || complain "make-bombs $kind: status $?"
 done
+"$BUILD/test/make-bombs" duplicates 40000 valid-duplicates || complain "make-bombs duplicates: status $?"
 "$BUILD/test/make-bombs" repeats 400000 valid-repeats || complain "make-bombs repeats: status $?"
 # The largest files of strangers, whose zeros at the end allow for more processes.
 "$BUILD/test/make-bombs" copies $((many / 3)) valid-many-copies || complain "make-bombs copies: status $?"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Packages: jq:jq strace:strace
+# Packages: jq:jq strace:strace perf:linux-perf
 # trace prints the calls that strace prints, what they did, and nothing that delays the target.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
 
@@ -89,6 +89,16 @@ select_calls 2 --focus function=place --call mremap
 select_calls 1 --focus function=place --call munmap --min-bytes 7M --class anon
 grep -qE ' frees [78].[0-9]+ MiB, [0-9.]+ [KM]iB of place ' selected || fail "not the selected part: $(cat selected)"
 select_calls 1 --call munmap --min-bytes 7M --ignore function=work
+
+# perf records every madvise: one that fails with EINVAL gives nothing back.
+if command -v perf >/dev/null && unshare -m true 2>/dev/null; then
+	unshare -m bash -c '[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing || exit 77
+		exec perf record -q -e "syscalls:sys_*_mmap,syscalls:sys_*_madvise" -o perf.data "$0/traced" --exit .' "$workloads" >errors 2>&1 ||
+		fail "perf: $(cat errors)"
+	"$MMTRACE" trace perf.data --call madvise >lines 2>>errors || fail "a file of perf: $(cat errors)"
+	grep -qE '= -1 EINVAL +fails$' lines && grep -qE '= -1 ENOMEM +fails, gives back up to ' lines ||
+		fail "madvise of perf: $(cat lines)"
+fi
 
 # A running process, whose name is escaped. It ends: that is said, and is no failure.
 rm lines

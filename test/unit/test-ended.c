@@ -200,6 +200,36 @@ START_TEST(usual_processes_end_when_the_next_begins)
 }
 END_TEST
 
+/* After a loss, a process seems to end and to return: a thread of it lives on. The next child that its parent forks, of its
+ * size, does not release what it maps from then on, nor what it had. */
+START_TEST(a_process_that_returns_is_not_followed)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	const int32_t thread = FIRST_CHILD + 1, next = FIRST_CHILD + 10;
+	uint64_t time_ns = START_NS + MILLISECOND;
+	struct mmt_report *report;
+
+	builder_comm(builder, START_NS, PARENT, PARENT, "parent");
+	snapshot(builder, SNAPSHOT_START, START_NS, 1, 0);
+	builder_fork(builder, time_ns, FIRST_CHILD, FIRST_CHILD, PARENT, PARENT);
+	builder_mmap_exit(builder, time_ns + 1000, FIRST_CHILD, FIRST_CHILD, CHILD_ADDRESS, 10 * MEBIBYTE, 0x402000);
+	builder_exit(builder, time_ns + 2000, FIRST_CHILD, FIRST_CHILD);
+	builder_mmap_exit(builder, time_ns + 3000, FIRST_CHILD, thread, 2 * CHILD_ADDRESS, 7 * MEBIBYTE, 0x402100);
+	builder_round(builder);
+	builder_fork(builder, time_ns + 4000, next, next, PARENT, PARENT);
+	builder_mmap_exit(builder, time_ns + 5000, next, next, CHILD_ADDRESS, 10 * MEBIBYTE, 0x402200);
+	builder_exit(builder, time_ns + 6000, next, next);
+	builder_fork(builder, time_ns + 7000, next + 1, next + 1, PARENT, PARENT);
+	builder_mmap_exit(builder, time_ns + 8000, FIRST_CHILD, thread, 3 * CHILD_ADDRESS, 5 * MEBIBYTE, 0x402300);
+	builder_exit(builder, time_ns + 9000, next + 1, next + 1);
+	builder_round(builder);
+	builder_finish(builder, time_ns + MILLISECOND);
+	report = report_all();
+	ck_assert_uint_eq(report->unfreed_bytes, 22 * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* Memory that a child inherited belongs to its parent, except in a report without the parent. */
 START_TEST(inherited_memory_counts_once)
 {
@@ -344,6 +374,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_tests(tcase, children_end_one_after_the_other, selected_processes_that_have_ended, usual_processes_end_when_the_next_begins,
+			a_process_that_returns_is_not_followed,
 			inherited_memory_counts_once, a_worker_that_ended_is_judged_by_its_life,
 			ended_children_cost_little, two_readings_in_a_long_recording_are_too_few);
 	tcase_add_loop_test(tcase, pages_of_a_program_that_an_exec_replaced_are_unknown, 0, 2);

@@ -57,7 +57,7 @@ VISIBLE void change(void)
 	stage_need(mremap(first, MIB, MIB, fixed | MREMAP_DONTUNMAP, area + 6 * MIB), "mremap");
 	stage_need(mmap(first, MIB / 2, PROT_READ, ANONYMOUS | MAP_FIXED, -1, 0), "mmap");
 	stage_need_call(munmap(first + 4096, 4096), "munmap");
-	if (madvise(first, 4 * 4096, MADV_DONTNEED) == 0)
+	if (madvise(first, 4 * 4096, MADV_DONTNEED) == 0 || madvise(first + 1, 4096, MADV_DONTNEED) == 0)
 		stage_need_call(-1, "a call that must fail");
 	(void)madvise(first, 4096, 102); /* MADV_GUARD_INSTALL, since Linux 6.13 */
 	child = fork();
