@@ -284,13 +284,13 @@ struct mmt_process {
 	int32_t pid;
 	int32_t parent_pid;    /* 0: unknown */
 	int32_t container_pid; /* in its own PID namespace; 0: unknown */
+	bool ended;    /* ended during the recording: the figures are those just before */
+	bool released; /* it ended, and rows and totals have none of its memory, because others ran on or later */
 	const char *name;
 	const char *program;	   /* path of the executed file, as the kernel's maps name it; NULL: unknown */
 	const char *control_group; /* path in its hierarchy, as in /proc/PID/cgroup; "": unknown, or the root */
 	const char *runtime; /* that produced the JIT code: "dotnet", "java", "node" ...; NULL: none, or unknown */
 	MMT_PROCESS_FIGURES(MMT_MEMBER)
-	bool ended;	   /* ended during the recording: the figures are those just before */
-	bool released;	   /* it ended, and rows and totals have none of its memory, because others ran on or later */
 	bool unnamed_code; /* some JIT code has no name: see the warnings */
 	bool checked; /* compared with the kernel's maps at the end, or with earlier ones if the process has ended */
 	bool checked_before_exec; /* compared with maps from before its last exec */

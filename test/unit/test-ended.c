@@ -135,10 +135,11 @@ START_TEST(selected_processes_that_have_ended)
 }
 END_TEST
 
-/* A shell runs programs of these sizes one after the other, each in a process of a subshell. */
-static void record_shell(const unsigned *mebibytes, int32_t count)
+/* A shell runs programs of these sizes one after the other, each in a process of a subshell. `lost`: the records of the
+ * first ends were. */
+static void record_shell(const unsigned *mebibytes, int32_t count, bool lost)
 {
-	struct recording_builder *builder = builder_create(report_file_path());
+	struct recording_builder *builder = builder_create_of_command(report_file_path());
 	uint64_t time_ns = START_NS;
 
 	builder_comm(builder, START_NS, PARENT, PARENT, "shell");
@@ -151,8 +152,12 @@ static void record_shell(const unsigned *mebibytes, int32_t count)
 		builder_fork(builder, time_ns + 1000, program, program, subshell, subshell);
 		builder_mmap_exit(builder, time_ns + 2000, program, program, CHILD_ADDRESS, mebibytes[i] * MEBIBYTE,
 				  0x402000);
-		builder_exit(builder, time_ns + 3000, program, program);
-		builder_exit(builder, time_ns + 4000, subshell, subshell);
+		if (lost && !i) {
+			builder_lost(builder, time_ns + 3000, BUILDER_SIDE_BAND_ID, 2);
+		} else {
+			builder_exit(builder, time_ns + 3000, program, program);
+			builder_exit(builder, time_ns + 4000, subshell, subshell);
+		}
 		builder_round(builder);
 	}
 	builder_exit(builder, time_ns + 5000, PARENT, PARENT);
@@ -175,7 +180,7 @@ START_TEST(usual_processes_end_when_the_next_begins)
 		struct mmt_report *report;
 		uint64_t released = 0;
 
-		record_shell(shells[i].mebibytes, 4);
+		record_shell(shells[i].mebibytes, 4, false);
 		mmt_report_options_init(&options);
 		options.keep_ended = true;
 		report = report_file_report(&options);
@@ -226,6 +231,21 @@ START_TEST(a_process_that_returns_is_not_followed)
 	builder_finish(builder, time_ns + MILLISECOND);
 	report = report_all();
 	ck_assert_uint_eq(report->unfreed_bytes, 22 * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* A process of a finished command whose end is not recorded did not survive it. */
+START_TEST(an_end_is_lost)
+{
+	struct mmt_report *report;
+
+	record_shell((const unsigned[]){10, 10, 10, 10}, 4, true);
+	report = report_all();
+	ck_assert_uint_eq(report->unfreed_bytes, 20 * MEBIBYTE);
+	ck_assert_uint_eq(report->ended_bytes, 20 * MEBIBYTE);
+	for (size_t i = 0; i < report->completeness.warning_count; i++)
+		ck_assert_ptr_null(strstr(report->completeness.warnings[i], "still ran"));
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -374,7 +394,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_tests(tcase, children_end_one_after_the_other, selected_processes_that_have_ended, usual_processes_end_when_the_next_begins,
-			a_process_that_returns_is_not_followed,
+			a_process_that_returns_is_not_followed, an_end_is_lost,
 			inherited_memory_counts_once, a_worker_that_ended_is_judged_by_its_life,
 			ended_children_cost_little, two_readings_in_a_long_recording_are_too_few);
 	tcase_add_loop_test(tcase, pages_of_a_program_that_an_exec_replaced_are_unknown, 0, 2);

@@ -376,6 +376,19 @@ START_TEST(all_of_it_may_become_code)
 }
 END_TEST
 
+/* A hostile recording can have more bytes than a difference in double precision has as an integer. */
+START_TEST(steps_have_no_more_than_a_difference_can_have)
+{
+	struct steps_of_rows steps = {0};
+	uint64_t bytes[2];
+
+	ck_assert(steps_of_rows_add(&steps, 0, 0, INT64_MAX));
+	steps_of_rows_get(&steps, 0, bytes, 2);
+	ck_assert((double)bytes[1] < 0x1p63);
+	steps_of_rows_deinit(&steps);
+}
+END_TEST
+
 START_TEST(window_excludes_earlier_and_later_allocations)
 {
 	uint32_t older, inside, younger;
@@ -577,7 +590,7 @@ Suite *test_suite(void)
 			trend_accepts_older_changes);
 	tcase_add_loop_test(tcase, sums_agree_at_any_timestamp, 0, 8);
 	tcase_add_tests(tcase, parts_may_become_code, all_of_it_may_become_code,
-			window_excludes_earlier_and_later_allocations, who_released_whose_memory,
+			steps_have_no_more_than_a_difference_can_have, window_excludes_earlier_and_later_allocations, who_released_whose_memory,
 			commits_of_one_account_have_one_number, committed_over_time,
 			failures_are_counted_by_stack_and_error, found_bytes_have_an_account_of_their_own,
 			found_bytes_have_a_time_and_a_kind, an_allocation_grows_after_its_call);

@@ -662,6 +662,15 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	}
 }
 
+bool replay_is_alive(const struct replay *replay, const struct process *process)
+{
+	const struct reader_metadata *metadata = replay->metadata;
+
+	/* Recording ended with the command, and then read the pages of those that still ran. */
+	return !process->ended && (!replay->losses || !metadata->has_loss || !metadata->info.command ||
+				   map_get(&replay->survivors, (uint32_t)process->pid));
+}
+
 struct mmt_error *replay_take_error(struct replay *replay)
 {
 	struct mmt_error *error = replay->observer_error;
@@ -735,11 +744,11 @@ static struct mmt_error *run_pass(struct replay *replay)
 	}
 	for (struct process *process = NULL; !error && (process = processes_next(replay->processes, process));) {
 		error = call_stacks_unwind_early(replay, process->index);
-		replay->has_survivors |= !process->ended;
+		replay->has_survivors |= replay_is_alive(replay, process);
 		if (!error)
 			space_finish(process->space);
 	}
-	if (!error && replay->finds_stacks)
+	if (!error && replay->finds_stacks && !replay->releases_ended)
 		error = process_totals_find_followed(replay, true);
 	if (error)
 		return error;

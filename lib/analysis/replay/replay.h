@@ -135,6 +135,9 @@ struct mmt_error *replay_follow(struct replay *replay, bool (*follow)(void *cont
 /* Run only a pass that finds the stacks. */
 struct mmt_error *replay_find_stacks(struct replay *replay) MMT_MUST_CHECK;
 
+/* Whether it lived to the end of the recording. The record of its end may be lost. */
+bool replay_is_alive(const struct replay *replay, const struct process *process);
+
 /* Return the first error of the observers since the last call. */
 struct mmt_error *replay_take_error(struct replay *replay) MMT_MUST_CHECK;
 

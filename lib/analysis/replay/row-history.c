@@ -107,7 +107,8 @@ void steps_of_rows_get(const struct steps_of_rows *steps, uint32_t row, uint64_t
 		while (changes && next < changes->items.count &&
 		       (changes->items.items[next].step <= i || i + 1 == count))
 			bytes += changes->items.items[next++].change;
-		bytes_ret[i] = (int64_t)bytes > 0 ? bytes : 0;
+		/* Callers compute with differences of double precision: 2^63 would be too large for these. */
+		bytes_ret[i] = (int64_t)bytes > 0 ? smaller_of(bytes, 1ULL << 62) : 0;
 	}
 }
 

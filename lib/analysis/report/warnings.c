@@ -327,9 +327,9 @@ static void find_still_running(const struct replay *replay, struct warnings *war
 	int32_t pid = 0;
 
 	for (const struct process *process = NULL; (process = processes_next(replay->processes, process));) {
-		if (!process->parent_pid && !process->ended)
+		if (!process->parent_pid && replay_is_alive(replay, process))
 			return;
-		if (!process->ended && !running++)
+		if (replay_is_alive(replay, process) && !running++)
 			pid = process->pid;
 	}
 	if (running)

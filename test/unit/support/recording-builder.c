@@ -217,7 +217,7 @@ static void add_information(struct writer *writer, const struct recording_info *
 
 /* The contents of a recording apart from the calls. */
 struct contents {
-	bool no_stacks, dumps, large_dumps, locks;
+	bool no_stacks, dumps, large_dumps, locks, command;
 	uint64_t start_ns;
 	const char *architecture; /* NULL: x86_64 */
 	uint64_t fault_period;	  /* 0: no page faults */
@@ -229,6 +229,7 @@ static struct recording_builder *create(const char *path, const struct contents 
 	struct recording_info info = {.page_bytes = PAGE_BYTES,
 				      .callchain_limit = CALLCHAIN_LIMIT,
 				      .mapping_limit = BUILDER_MAPPING_LIMIT,
+				      .command = contents->command,
 				      .start_ns = contents->start_ns};
 	struct perf_event_attr task = {
 	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_NEW_TASK_ID, .sample_type = SAMPLE_TYPE};
@@ -301,6 +302,11 @@ struct recording_builder *builder_create_with_large_dumps(const char *path)
 struct recording_builder *builder_create_for_aarch64(const char *path)
 {
 	return create(path, &(struct contents){.dumps = true, .architecture = "aarch64"});
+}
+
+struct recording_builder *builder_create_of_command(const char *path)
+{
+	return create(path, &(struct contents){.dumps = true, .locks = true, .command = true});
 }
 
 struct recording_builder *builder_create_at(const char *path, uint64_t start_ns)

@@ -60,6 +60,8 @@ struct recording_builder *builder_create_with_large_dumps(const char *path);
 struct recording_builder *builder_create_without_stacks(const char *path);
 /* Of aarch64: exits do not have the first argument, and there are events for entries. */
 struct recording_builder *builder_create_for_aarch64(const char *path);
+/* Of a command; the others do not state that. */
+struct recording_builder *builder_create_of_command(const char *path);
 /* It states when it started; the others do not. */
 struct recording_builder *builder_create_at(const char *path, uint64_t start_ns);
 
