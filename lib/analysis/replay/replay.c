@@ -520,8 +520,8 @@ static struct mmt_error *replay_snapshot(struct replay *replay, const struct pro
 		return error;
 	case EVENT_SNAPSHOT_LINE:
 		return describe_mapping(replay, &event->mapping, &attributes)
-			       ?: space_snapshot_line(process->space, event->time_ns, event->mapping.start,
-						      event->mapping.start + event->mapping.length, &attributes);
+			   ?: space_snapshot_line(process->space, event->time_ns, event->mapping.start,
+						  event->mapping.start + event->mapping.length, &attributes);
 	default:
 		error = space_snapshot_end(process->space, event->time_ns);
 		if (!error && event->snapshot == SNAPSHOT_START && replay->watch.started)

@@ -94,32 +94,30 @@ int disassembly_ends_with_call(struct disassembly *disassembly, const uint8_t *c
 /* DWARF number of a 64-bit general register or a part of it. */
 static uint8_t number_of(unsigned reg)
 {
-	static const struct {
-		uint16_t first[5];
-		uint8_t number;
-	} registers[] = {
-	    {{X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH}, 0},
-	    {{X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH}, 1},
-	    {{X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH}, 2},
-	    {{X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH}, 3},
-	    {{X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL}, 4},
-	    {{X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL}, 5},
-	    {{X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL}, 6},
-	    {{X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL}, 7},
-	    {{X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B}, 8},
-	    {{X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B}, 9},
-	    {{X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B}, 10},
-	    {{X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B}, 11},
-	    {{X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B}, 12},
-	    {{X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B}, 13},
-	    {{X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B}, 14},
-	    {{X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B}, 15},
+	/* In the order of these numbers. */
+	static const uint16_t registers[][5] = {
+	    {X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},
+	    {X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
+	    {X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
+	    {X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH},
+	    {X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
+	    {X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
+	    {X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL},
+	    {X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL},
+	    {X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
+	    {X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
+	    {X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B},
+	    {X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B},
+	    {X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B},
+	    {X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B},
+	    {X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B},
+	    {X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B},
 	};
 
-	for (size_t i = 0; reg && i < sizeof(registers) / sizeof(registers[0]); i++) {
-		for (size_t j = 0; j < 5; j++) {
-			if (registers[i].first[j] == reg)
-				return registers[i].number;
+	for (uint8_t number = 0; reg && number < sizeof(registers) / sizeof(registers[0]); number++) {
+		for (size_t part = 0; part < 5; part++) {
+			if (registers[number][part] == reg)
+				return number;
 		}
 	}
 	return INSTRUCTION_NO_REGISTER;

@@ -91,9 +91,8 @@ static struct mmt_error *make_temporary(struct output_file *file)
 
 		if (!name)
 			return &error_no_memory;
-		result = file->nameless
-			     ? linkat(AT_FDCWD, file->link, file->directory, name, AT_SYMLINK_FOLLOW)
-			     : (file->fd = openat(file->directory, name, flags, file->mode));
+		result = file->nameless ? linkat(AT_FDCWD, file->link, file->directory, name, AT_SYMLINK_FOLLOW)
+					: (file->fd = openat(file->directory, name, flags, file->mode));
 		if (result >= 0) {
 			file->temporary = TAKE(name);
 			file->nameless = false;
