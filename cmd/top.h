@@ -3,8 +3,6 @@
 #pragma once
 
 #include "cli/report-command.h"
-#include "cli/terminal.h"
-#include "cmd.h"
 
 #define NS_PER_SECOND 1000000000ULL
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "model/page-faults.h"
 
-#include "base/vector.h"
-
 void page_faults_deinit(struct page_faults *faults)
 {
 	intervals_deinit(&faults->runs);

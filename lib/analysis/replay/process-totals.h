@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "base/errors.h"
 #include "base/vector.h"
 #include "model/processes.h"
 

@@ -2,12 +2,7 @@
 /* In which memory RSS grew: compares the resident pages of two readings, which resident-pages.c takes. */
 #include "analysis/report/report-build.h"
 
-#include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
-#include "analysis/resolver/known-runtimes.h"
-#include "analysis/resolver/resolver.h"
-#include "base/saturating-sum.h"
-#include "base/limits.h"
 
 #define PLACE_SHIFT 60
 #define SIZE_MAX_COMPARED (1LL << 59) /* no real process is larger */

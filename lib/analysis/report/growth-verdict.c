@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Whether the recorded processes grow: the verdict about RSS over time. row-verdicts.c judges single stacks. */
-#include <mmtrace/report.h>
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "analysis/report/row-verdicts.h"
-#include "analysis/report/verdict-rules.h"
-#include "base/saturating-sum.h"
-#include "base/vector.h"
 
 #define WINDOWS VERDICT_PARTS
 #define NEAR_SHARE 5	     /* a group is nearly full if less than 1/this of its limit is left, */

@@ -2,14 +2,8 @@
 /* The causes of a report: which rows have one cause. */
 #include "analysis/report/row-verdicts.h"
 
-#include "analysis/report/stack-identity.h"
-#include "analysis/report/stack-origin.h"
-#include "analysis/resolver/known-runtimes.h"
 #include "base/cleanup.h"
 #include "base/figures.h"
-#include "base/map.h"
-#include "base/saturating-sum.h"
-#include "base/vector.h"
 
 #define LOST_NAME "[lost calls]"
 

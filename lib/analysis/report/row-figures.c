@@ -8,7 +8,6 @@
 #include "analysis/report/row-verdicts.h"
 #include "base/cleanup.h"
 #include "base/figures.h"
-#include "base/limits.h"
 
 struct grouping {
 	struct replay *replay; /* that of the rows */

@@ -2,14 +2,9 @@
 /* What the report says of rows beyond their sums: verdict and cause. */
 #pragma once
 
-#include <mmtrace/report.h>
-
 #include "analysis/replay/replay.h"
-#include "analysis/replay/row-history.h"
 #include "analysis/report/rows.h"
 #include "analysis/report/verdict-rules.h"
-#include "base/arena.h"
-#include "base/errors.h"
 
 struct resident_sums;
 

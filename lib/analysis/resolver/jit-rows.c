@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/resolver/resolver-state.h"
 
-#include "base/map.h"
 #include "code/unwind/instruction-analysis.h"
 
 /* Stack and receiver checks may precede it. */

@@ -4,15 +4,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <mntent.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "base/strings.h"
 #include "capture/perf/scope.h"
-#include "capture/procfs/proc.h"
 
 #define NO_LIMIT_BYTES (1ULL << 62) /* version 1 has a number near 2^63 where there is no limit */
 

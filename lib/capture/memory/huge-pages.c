@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Samples of huge pages: see residency.h. */
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/limits.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/proc.h"

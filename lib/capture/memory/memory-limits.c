@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Limits of memory: see residency.h. */
-#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "capture/memory/residency.h"
-#include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
 
 /* The soft limit in the line "NAME   SOFT   HARD   bytes". */

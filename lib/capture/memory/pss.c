@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/limits.h"
-#include "capture/procfs/proc.h"
 #include "capture/memory/residency.h"
 #include "capture/recorder/recorder.h"
 

@@ -2,13 +2,8 @@
 /* Reads which pages of a process are resident (PAGEMAP_SCAN, or pagemap), RSS over time, and samples of huge pages. */
 #pragma once
 
-#include <mmtrace/record.h>
-
-#include "base/vector.h"
 #include "capture/memory/group-memory.h"
 #include "capture/process/process-table.h"
-#include "trace/format/format.h"
-#include "trace/sections/sections.h"
 
 struct blocking_calls;
 

@@ -3,9 +3,7 @@
 #pragma once
 
 #include "base/map.h"
-#include "base/vector.h"
 #include "model/space/intervals.h"
-#include "model/space/space.h"
 
 struct range {
 	uint64_t start, end;
