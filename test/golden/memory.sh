@@ -69,18 +69,18 @@ same diff "$few" "$(peak_below $((few + room)) diff "$short" "$long")"
 if [ "$room" = 2048 ]; then
 	# A report names each process and thread: it keeps this much of an ended one, and no more.
 	left=800
-	for processes in 100000 200000; do
+	for processes in 100000 400000; do
 		"$BUILD/test/generate-recording" --events 100 --live 10 --processes $processes "$directory/ended$processes" >/dev/null
 	done
 	few=$(peak report "$directory/ended100000")
-	many=$(peak_below $((few + left * 100000 / 1024)) report "$directory/ended200000")
-	bytes=$(((many - few) * 1024 / 100000))
-	echo "100000 and 200000 processes that ended: $few and $many KiB, $bytes bytes for each"
+	many=$(peak_below $((few + left * 300000 / 1024)) report "$directory/ended400000")
+	bytes=$(((many - few) * 1024 / 300000))
+	echo "100000 and 400000 processes that ended: $few and $many KiB, $bytes bytes for each"
 	[ "$bytes" -lt "$left" ] || {
 		echo "processes that ended take too much memory"
 		failed=1
 	}
-	rm "$directory/ended100000" "$directory/ended200000"
+	rm "$directory/ended100000" "$directory/ended400000"
 
 	"$BUILD/test/generate-recording" --events 300000 --live 100000 --stacks 10000 --depth 30 "$directory/live" >/dev/null
 	kibibytes=$(peak_below 126000 report "$directory/live")
