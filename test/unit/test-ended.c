@@ -238,6 +238,7 @@ END_TEST
 /* A process of a finished command whose end is not recorded did not survive it. */
 START_TEST(an_end_is_lost)
 {
+	struct mmt_report_options options;
 	struct mmt_report *report;
 
 	record_shell((const unsigned[]){10, 10, 10, 10}, 4, true);
@@ -246,6 +247,13 @@ START_TEST(an_end_is_lost)
 	ck_assert_uint_eq(report->ended_bytes, 20 * MEBIBYTE);
 	for (size_t i = 0; i < report->completeness.warning_count; i++)
 		ck_assert_ptr_null(strstr(report->completeness.warnings[i], "still ran"));
+	mmt_report_destroy(report);
+	/* Who lived at an earlier time is not known from the end: the shell and the last program did. */
+	record_shell((const unsigned[]){10, 50, 10, 10}, 4, true);
+	mmt_report_options_init(&options);
+	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, START_NS + 4 * MILLISECOND + 2500};
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->unfreed_bytes, 20 * MEBIBYTE);
 	mmt_report_destroy(report);
 }
 END_TEST

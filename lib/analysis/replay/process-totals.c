@@ -8,6 +8,7 @@
 /* Intervals of ended processes of which it is not decided yet whether they are kept: 16 MB; then all are looked at. */
 #define UNDECIDED_INTERVALS (1u << 17)
 #define UNDECIDED_PER_PROCESS 32
+#define KEPT_PROCESSES 8192 /* if all are to be kept: of more than these, smaller ones than 1 MiB are not */
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
 {
@@ -166,7 +167,7 @@ static bool goes(const struct replay *replay, const struct process *process)
 
 	if (replay->keeps_ended)
 		return false;
-	if (replay->metadata->packed)
+	if (replay->metadata->packed && !replay->decides_late)
 		return index < packed->processes.count && packed->processes.items[index].released;
 	return !replay->finds_stacks && index < replay->stacks.goes.count && replay->stacks.goes.items[index];
 }
@@ -179,7 +180,12 @@ struct mmt_error *process_totals_end(struct replay *replay, struct process *proc
 
 	if (replay->releases_ended || goes(replay, process))
 		return let_go(replay, process);
-	if (!replay->finds_stacks || process->borrows_space || process->forked_from == process->index)
+	if (process->borrows_space || process->forked_from == process->index)
+		return NULL;
+	if (replay->keeps_ended && !replay->notes.pids && !(counts.data_bytes >> 20) &&
+	    processes_count(replay->processes) > KEPT_PROCESSES)
+		return let_go(replay, process);
+	if (!replay->finds_stacks && !replay->decides_late)
 		return NULL;
 	error = find_process_totals(replay, process->index, &own);
 	if (error)

@@ -217,6 +217,7 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 static struct mmt_error *prepare(struct replay *replay, const struct replay_options *options)
 {
 	const struct recording_residency *residency = &replay->metadata->residency;
+	const struct packed_stacks *packed = &replay->metadata->stacks;
 	const struct ledger_options accounts = {.find_row = options->find_row,
 						.context = options->context,
 						.by_thread = options->by_thread,
@@ -237,6 +238,8 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 	replay->releases_ended = replay->has_survivors && !options->report->pids;
 	replay->keeps_ended = options->report->pids || options->report->keep_ended;
 	error = find_window(replay, options->report) ?: start_pass(replay, &accounts);
+	replay->decides_late = replay->metadata->packed && !replay->keeps_ended &&
+			       (replay->window.ends_early || !packed->processes.count || !packed->processes.items[0].released_known);
 	/* If the end is known, lifetimes need no larger step later. */
 	if (!error && accounts.lifetime_steps && replay->window.from_ns &&
 	    !lifetimes_reach(&replay->ledger.lifetimes,
@@ -666,9 +669,9 @@ bool replay_is_alive(const struct replay *replay, const struct process *process)
 {
 	const struct reader_metadata *metadata = replay->metadata;
 
-	/* Recording ended with the command, and then read the pages of those that still ran. */
-	return !process->ended && (!replay->losses || !metadata->has_loss || !metadata->info.command ||
-				   map_get(&replay->survivors, (uint32_t)process->pid));
+	/* Recording ended with the command, and then read the pages of those that still ran: not those before the end. */
+	return !process->ended && (!replay->losses || replay->window.ends_early || !metadata->has_loss ||
+				   !metadata->info.command || map_get(&replay->survivors, (uint32_t)process->pid));
 }
 
 struct mmt_error *replay_take_error(struct replay *replay)
@@ -748,8 +751,10 @@ static struct mmt_error *run_pass(struct replay *replay)
 		if (!error)
 			space_finish(process->space);
 	}
-	if (!error && replay->finds_stacks && !replay->releases_ended)
+	if (!error && (replay->finds_stacks || replay->decides_late) && !replay->releases_ended)
 		error = process_totals_find_followed(replay, true);
+	if (!error && replay->decides_late)
+		error = process_totals_release_followed(replay);
 	if (error)
 		return error;
 	if (replay->metadata->has_loss && replay->metadata->loss.stop_ns)

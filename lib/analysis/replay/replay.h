@@ -113,6 +113,7 @@ struct replay {
 	 * others by PID, a process is released as soon as it ends, and its space is not kept. */
 	struct map survivors;
 	bool releases_ended, keeps_ended;
+	bool decides_late; /* only the end of the only pass shows which of those that ended are released */
 	VECTOR(struct kept_process_totals)
 	process_totals; /* by process; may end before processes that hold nothing */
 	uint64_t undecided; /* intervals: see process_totals_end() */

@@ -139,8 +139,9 @@ static void code_processes(struct codec *codec, struct packed_stacks *stacks)
 		code_text_number(codec, stacks, &process->runtime);
 		codec_flags(codec,
 			    (bool *const[]){&process->has_perf_map, &process->has_jitdump, &process->other_clock,
-					    &process->unchecked_frames, &process->stacks_end_there, &process->released},
-			    6);
+					    &process->unchecked_frames, &process->stacks_end_there, &process->released,
+				    &process->released_known},
+			    7);
 		codec_u64(codec, process->dropped_lines);
 		code_text_number(codec, stacks, &process->jitdump_failure);
 		codec_u64(codec, process->lost_records);

@@ -49,6 +49,7 @@ struct packed_process {
 	bool unchecked_frames;		     /* callers of its JIT code were found only by frame pointer */
 	bool stacks_end_there;		     /* stacks end in its JIT code, because its callers are unknown */
 	bool released;			     /* after its end others ran: it no longer counts */
+	bool released_known;		     /* older recordings do not have that */
 	uint64_t dropped_lines;		     /* of the perf map */
 	uint64_t lost_records, unread_bytes; /* of the jitdumps */
 	uint32_t jitdump_failure;	     /* text */
