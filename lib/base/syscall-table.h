@@ -60,7 +60,7 @@ struct call_description {
 	     .counter = MMT_COUNT_MUNMAP,                                                                              \
 	     .missing = "no unmapping is recorded, so all memory looks unfreed")                                       \
 	CALL(MREMAP, mremap, mremap, .effect = CALL_MAPS, ARGUMENTS("annRa"), .length = 3, .conditional = 5, .flags = 4,\
-	     .condition = MREMAP_FIXED, .counter = MMT_COUNT_MREMAP,                                                   \
+	     .condition = MREMAP_FIXED | MREMAP_DONTUNMAP, .counter = MMT_COUNT_MREMAP,                                \
 	     .missing = "mappings that grow, shrink or move are wrong")                                                \
 	CALL(BRK, brk, brk, .effect = CALL_MAPS, .place = CALL_BELOW_RESULT, ARGUMENTS("a"),                           \
 	     .counter = MMT_COUNT_BRK, .mmap2 = true, .missing = "growth of the heap is missing")                      \

@@ -28,7 +28,9 @@ expect_same_lines "a command"
 grep -q 'all processes have ended' again.errors && fail "a file ends with $(cat again.errors)"
 sed -E 's/^[0-9]+ +//; s/ \(.*\)$//; s/ += /= /; s/\b(PROT|MAP|MREMAP|MADV)_//g; /^[a-z]+\(/!d' peer >expected
 grep -E '^[^ ]+ traced ' again >own
-sed -E 's/^[^ ]+ traced [0-9]+ +//; s/\) += (-1 [A-Z]+|[^ ]+) .*/)= \1/' own >actual
+# With MREMAP_DONTUNMAP alone the kernel takes the fifth argument for a hint, which strace does not print.
+sed -E 's/^[^ ]+ traced [0-9]+ +//; s/\) += (-1 [A-Z]+|[^ ]+) .*/)= \1/; s/(MAYMOVE\|DONTUNMAP), NULL\)/\1)/' own >actual
+grep -qF 'MAYMOVE|DONTUNMAP, NULL)' own || fail "the hint of mremap is not printed: $(cat own)"
 [ "$(wc -l <expected)" -gt 20 ] || fail "strace prints $(cat peer)"
 diff expected actual >difference || fail "not the calls of strace: $(cat difference)"
 
