@@ -78,6 +78,8 @@ static const struct {
     {MMT_PATTERN_PYTHON, MMT_CLASS_ANON, {"libc.so.6:mmap", "libpython3.13.so.1.0:", "extension.so:grow"}},
     {MMT_PATTERN_NONE, MMT_CLASS_SHM, {"libc.so.6:mmap", "python3.11:", "python3.11:PyList_New"}},
     {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "libc.so.6:malloc", "python3.11:", "python3.11:PyList_New"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "libc.so.6:malloc", "libc.so.6:strdup", "python3.11:"}},
+    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"ld-linux-x86-64.so.2:mmap", "ld-linux-x86-64.so.2:", "libc.so.6:dlopen", "python3.11:"}},
     {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "extension.so:", "python3.11:", "python3.11:PyList_New"}},
 };
 

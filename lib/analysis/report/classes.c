@@ -165,7 +165,8 @@ static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, si
 		return MMT_PATTERN_NONE;
 	/* Python itself maps private memory only for its arenas; what is larger than their objects is malloc's. */
 	if ((starts_with(module, "python3") || starts_with(module, "libpython3")) && !frames[origin]->function &&
-	    origin && !origin_is_allocator(frames[origin - 1]->function) && memory_class == MMT_CLASS_ANON)
+	    origin && origin <= 2 && !origin_is_allocator(frames[origin - 1]->function) &&
+	    memory_class == MMT_CLASS_ANON)
 		return MMT_PATTERN_PYTHON;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
 		if (!starts_with(module, runtimes[i]))
