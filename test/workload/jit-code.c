@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * x86-64 JIT code as a runtime makes it: frames with rbp, in anonymous memory or (the default of .NET) in a memfd
+ * JIT code as a runtime makes it: with frame pointers, in anonymous memory or (the default of .NET) in a memfd
  * "doublemapper" that is written through a second mapping, with names in /tmp/perf-PID.map. It calls a native function
  * that maps memory. With an operand, other code replaces the anonymous code after this number of milliseconds: the map
  * gets lines for the same addresses.
@@ -13,7 +13,12 @@
 
 #include "support/stage.h"
 
-enum { LEAKS = 10, BLOCK_PAGES = 4, OUTER_OFFSET = 0, INNER_OFFSET = 64, FUNCTION_BYTES = 22 };
+enum { LEAKS = 10, BLOCK_PAGES = 4, OUTER_OFFSET = 0, INNER_OFFSET = 64 };
+#ifdef __aarch64__
+enum { FUNCTION_BYTES = 33 };
+#else
+enum { FUNCTION_BYTES = 22 };
+#endif
 
 struct code {
 	char *writable, *executable;
@@ -25,17 +30,24 @@ VISIBLE void native_allocate(void)
 	KEEP_FRAME();
 }
 
-/* push rbp; mov rbp, rsp; sub rsp, 16; mov rax, callee; call rax; leave; ret */
 static void emit_caller(const struct code *code, size_t offset, uint64_t callee)
 {
+#ifdef __aarch64__
+	/* stp x29, x30, [sp, #-16]!; mov x29, sp; ldr x16, callee; blr x16; ldp x29, x30, [sp], #16; ret; callee: */
+	static const uint32_t head[] = {0xa9bf7bfd, 0x910003fd, 0x58000090, 0xd63f0200, 0xa8c17bfd, 0xd65f03c0};
+	static const uint8_t tail[] = "";
+#else
+	/* push rbp; mov rbp, rsp; sub rsp, 16; mov rax, callee; call rax; leave; ret */
 	static const uint8_t head[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x48, 0xb8};
 	static const uint8_t tail[] = {0xff, 0xd0, 0xc9, 0xc3};
-	char *place = code->writable + offset;
+#endif
+	char *place = code->writable + offset, *executable = code->executable + offset;
 
 	_Static_assert(sizeof(head) + sizeof(callee) + sizeof(tail) == FUNCTION_BYTES, "size of a function");
 	memcpy(place, head, sizeof(head));
 	memcpy(place + sizeof(head), &callee, sizeof(callee));
 	memcpy(place + sizeof(head) + sizeof(callee), tail, sizeof(tail));
+	__builtin___clear_cache(executable, executable + FUNCTION_BYTES);
 }
 
 static struct code map_anonymous(size_t page)
