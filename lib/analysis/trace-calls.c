@@ -38,15 +38,19 @@ static struct held describe_held(const struct replay *replay, const struct space
 	bool inherited = interval->allocation == ALLOCATION_BEFORE && process->started_ns &&
 			 process->forked_from != process->index;
 
-	if (allocation && !allocation->found)
-		return (struct held){allocation->stack, allocation->kind,    allocation->account,
-				     bytes,		allocation->time_ns, .known = true};
-	return (struct held){replay->no_stack,
-			     replay_calls_kind(replay, interval),
-			     LEDGER_NO_ACCOUNT,
-			     bytes,
-			     inherited ? process->started_ns : replay->first_ns,
-			     .inherited = inherited};
+	if (!allocation || allocation->found)
+		return (struct held){.stack = replay->no_stack,
+				     .kind = replay_calls_kind(replay, interval),
+				     .account = LEDGER_NO_ACCOUNT,
+				     .bytes = bytes,
+				     .oldest_ns = inherited ? process->started_ns : replay->first_ns,
+				     .inherited = inherited};
+	return (struct held){.stack = allocation->stack,
+			     .kind = allocation->kind,
+			     .account = allocation->account,
+			     .bytes = bytes,
+			     .oldest_ns = allocation->time_ns,
+			     .known = true};
 }
 
 static void add_found(struct trace *trace, const struct space_interval *interval, uint64_t bytes, bool moves)
@@ -238,8 +242,9 @@ static struct mmt_error *describe(struct trace *trace, const struct process *pro
 
 		if (!most[i])
 			continue;
-		*memory = (struct mmt_traced_memory){
-		    {0}, most[i]->known, most[i]->inherited, event->time_ns - most[i]->oldest_ns};
+		*memory = (struct mmt_traced_memory){.known = most[i]->known,
+						     .inherited = most[i]->inherited,
+						     .age_ns = event->time_ns - most[i]->oldest_ns};
 		error = describe_row(trace, most[i], most[i]->stack, &memory->row);
 	}
 	if (!error)

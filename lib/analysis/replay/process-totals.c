@@ -3,12 +3,10 @@
 
 #include "analysis/replay/memory-classes.h"
 #include "analysis/replay/replay.h"
+#include "base/limits.h"
 
 #define MEBIBYTES_MAX ((1u << 29) - 1)
-/* Intervals of ended processes of which it is not decided yet whether they are kept: 16 MB; then all are looked at. */
-#define UNDECIDED_INTERVALS (1u << 17)
-#define UNDECIDED_PER_PROCESS 32
-#define KEPT_PROCESSES 8192 /* if all are to be kept: of more than these, smaller ones than 1 MiB are not */
+#define UNDECIDED_PER_PROCESS 32 /* what a process takes besides its intervals, in intervals */
 
 const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval)
 {
@@ -116,12 +114,14 @@ struct mmt_error *process_totals_take(struct replay *replay, const struct space_
 	return add_interval(replay, replay->ending, interval, true);
 }
 
-/* Free the space of an ended process, whose figures are kept. */
+/* Free the space of an ended process, whose figures are kept, as of its end. */
 static struct mmt_error *let_go(struct replay *replay, struct process *process)
 {
+	uint64_t now_ns = replay->ledger.now_ns;
 	struct mmt_error *error =
 	    call_stacks_unwind_early(replay, process->index) ?: process_totals_release(replay, process);
 
+	replay->ledger.now_ns = now_ns;
 	if (!error)
 		processes_release_space(replay->processes, process);
 	return error;
@@ -183,7 +183,7 @@ struct mmt_error *process_totals_end(struct replay *replay, struct process *proc
 	if (process->borrows_space || process->forked_from == process->index)
 		return NULL;
 	if (replay->keeps_ended && !replay->notes.pids && !(counts.data_bytes >> 20) &&
-	    processes_count(replay->processes) > KEPT_PROCESSES)
+	    processes_count(replay->processes) > LIMIT_KEPT_PROCESSES)
 		return let_go(replay, process);
 	if (!replay->finds_stacks && !replay->decides_late)
 		return NULL;
@@ -192,7 +192,8 @@ struct mmt_error *process_totals_end(struct replay *replay, struct process *proc
 		return error;
 	own->mebibytes = smaller_of(counts.data_bytes >> 20, MEBIBYTES_MAX);
 	replay->undecided += UNDECIDED_PER_PROCESS + counts.intervals;
-	if (replay->undecided < UNDECIDED_INTERVALS + UNDECIDED_PER_PROCESS * processes_count(replay->processes) / 16)
+	if (replay->undecided <
+	    LIMIT_UNDECIDED_INTERVALS + UNDECIDED_PER_PROCESS * processes_count(replay->processes) / 16)
 		return NULL;
 	return process_totals_find_followed(replay, false);
 }

@@ -808,7 +808,7 @@ struct mmt_error *replay_follow(struct replay *replay, bool (*follow)(void *cont
 	} while (!error && follow(context, reader_names_offset(reader) >= replay->metadata->names_end));
 	error = error ?: reader_follow(reader, false) ?: run_pass(&ahead);
 	replay->stacks = ahead.stacks;
-	error = error ?: run_pass(replay) ?: process_totals_release_followed(replay);
+	error = error ?: run_pass(replay) ?: process_totals_release_followed(replay) ?: replay_take_error(replay);
 	replay->stacks = (struct call_stacks){0};
 	end_pass(&ahead);
 	reader_close(reader);
