@@ -78,6 +78,8 @@ static struct mmt_error *apply_exec(struct recorder *recorder, const struct proc
 		return error;
 	ask_runtime_forget(recorder, process);
 	process->exec_ns = larger_of(process->exec_ns, event->time_ns);
+	if (event->pid == recorder->command.pid && process->from_exec && !recorder->command.exec_ns)
+		recorder->command.exec_ns = event->time_ns;
 	want_snapshot(process, SNAPSHOT_EXEC, event->time_ns);
 	return NULL;
 }

@@ -19,7 +19,9 @@ struct traced_command {
 	 * signals that the recorder ignores, except SIGPIPE, which must be listed here. */
 	const int *ignores;
 	const int *blocks;
-	int status; /* wait status; -1: it has not ended by itself */
+	uint64_t exec_ns;  /* when its program began; 0: not seen yet */
+	bool options_read; /* of this program */
+	int status;	   /* wait status; -1: it has not ended by itself */
 };
 
 /* Kills a command that has not been released. */

@@ -457,34 +457,70 @@ void ask_runtime_ended(struct recorder *recorder, struct traced_process *process
 	count_unasked(recorder, process);
 }
 
-struct mmt_error *read_options(struct recorder *recorder, struct traced_process *process)
+/* Joins strings as /proc shows them. 0: they do not fit. */
+static size_t join_strings(char *const *strings, char *text)
 {
-	uint64_t began_ns = process->program_ns;
-	size_t arguments_size = 0, variables_size = 0;
-	CLEANUP(free) char *arguments = NULL;
-	CLEANUP(free) char *variables = NULL;
-	bool complete, stored;
+	size_t size = 0;
 
-	if ((process->options_read && process->options_ns == began_ns) ||
-	    recorder->jobs.runtimes->options.values.count >= LIMIT_OPTIONS)
-		return NULL;
-	arguments = malloc(LIMIT_OPTION_TEXT_BYTES + 1);
-	variables = malloc(LIMIT_OPTION_TEXT_BYTES + 1);
+	for (; *strings && size <= LIMIT_OPTION_TEXT_BYTES; strings++)
+		size += (size_t)snprintf(text + size, LIMIT_OPTION_TEXT_BYTES + 1 - size, "%s", *strings) + 1;
+	return size <= LIMIT_OPTION_TEXT_BYTES ? size : 0;
+}
+
+/* `command`: of the command that the recorder executed, which may have ended. */
+static struct mmt_error *scan_options(struct recorder *recorder, pid_t pid, uint64_t began_ns, bool command,
+				      bool *read_ret)
+{
+	size_t arguments_size = 0, variables_size = 0;
+	CLEANUP(free) char *arguments = malloc(LIMIT_OPTION_TEXT_BYTES + 1);
+	CLEANUP(free) char *variables = malloc(LIMIT_OPTION_TEXT_BYTES + 1);
+	bool complete = true, stored;
+
 	if (!arguments || !variables)
 		return &error_no_memory;
-	/* If the process is stuck or its exec has not set the arguments yet, try again later. */
-	process->options_read = process_text_read(&recorder->calls, process->pid, "cmdline", LIMIT_OPTION_TEXT_BYTES,
-						  arguments, &arguments_size) &&
-				arguments_size;
-	process->options_ns = began_ns;
-	complete = process_text_read(&recorder->calls, process->pid, "environ", LIMIT_OPTION_TEXT_BYTES, variables,
-				     &variables_size);
-	stored = !process->options_read ||
-		 /* A text that was cut may end within a value. */
-		 runtime_options_scan(&recorder->jobs.runtimes->options, process->pid, began_ns, arguments,
-				      arguments_size, variables, complete ? variables_size : 0);
+	if (command) {
+		arguments_size = join_strings(recorder->options->command, arguments);
+		variables_size = join_strings(environ, variables);
+	} else if (process_text_read(&recorder->calls, pid, "cmdline", LIMIT_OPTION_TEXT_BYTES, arguments,
+				     &arguments_size)) {
+		/* A text that was cut may end within a value. */
+		complete = process_text_read(&recorder->calls, pid, "environ", LIMIT_OPTION_TEXT_BYTES, variables,
+					     &variables_size);
+	} else {
+		arguments_size = 0;
+	}
+	/* If the process is stuck or its exec has not set the arguments yet, try again later. If the command ended
+	 * between the two, read_command_options() gets both. */
+	*read_ret = arguments_size && (variables_size || command || began_ns != recorder->command.exec_ns);
+	stored = !*read_ret ||
+		 runtime_options_scan(&recorder->jobs.runtimes->options, pid, began_ns, arguments, arguments_size,
+				      variables, complete ? variables_size : 0);
 	/* Both may contain passwords. */
 	explicit_bzero(arguments, arguments_size);
 	explicit_bzero(variables, variables_size);
 	return stored ? NULL : &error_no_memory;
+}
+
+struct mmt_error *read_options(struct recorder *recorder, struct traced_process *process)
+{
+	struct traced_command *command = &recorder->command;
+	uint64_t began_ns = process->program_ns;
+	struct mmt_error *error;
+
+	if ((process->options_read && process->options_ns == began_ns) ||
+	    recorder->jobs.runtimes->options.values.count >= LIMIT_OPTIONS)
+		return NULL;
+	error = scan_options(recorder, process->pid, began_ns, false, &process->options_read);
+	process->options_ns = began_ns;
+	command->options_read |= process->options_read && process->pid == command->pid && began_ns == command->exec_ns;
+	return error;
+}
+
+struct mmt_error *read_command_options(struct recorder *recorder)
+{
+	struct traced_command *command = &recorder->command;
+
+	return command->exec_ns && !command->options_read
+		   ? scan_options(recorder, command->pid, command->exec_ns, true, &command->options_read)
+		   : NULL;
 }

@@ -83,6 +83,9 @@ void unasked_count(struct unasked *unasked, pid_t pid);
 /* Reads the options of the runtime for the program that the process runs now, unless it was read before. */
 struct mmt_error *read_options(struct recorder *recorder, struct traced_process *process) MMT_MUST_CHECK;
 
+/* Takes them from what the recorder executed if the command ended before they could be read. Call this at the end. */
+struct mmt_error *read_command_options(struct recorder *recorder) MMT_MUST_CHECK;
+
 /* Notes an executable mapping. The name of a file shows which runtime the process runs; anonymous executable memory
  * shows that it generates code. */
 void ask_runtime_note_module(struct traced_process *process, const char *path);
