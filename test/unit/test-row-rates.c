@@ -402,6 +402,59 @@ START_TEST(touching_is_growth)
 }
 END_TEST
 
+/* A table of 1 MiB in each second or, if it does not grow, of 30 MiB: each time that it is full, or after some seconds,
+ * it moves to another mapping. */
+static void record_table(bool grows)
+{
+	struct event_mapping lines[] = {
+	    {.start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""},
+	    {.protection = PROT_READ | PROT_WRITE, .flags = MAP_PRIVATE | MAP_ANONYMOUS, .path = ""},
+	    {.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""}};
+	struct recording_builder *builder = start_recording();
+	struct resident_run run = {0};
+	uint64_t length = 0;
+
+	for (uint64_t second = 0; second < 60; second++) {
+		uint64_t used = grows ? second + 1 : 30, time = START + second * SECOND, old = run.start, freed = length;
+
+		if (grows ? used > length : second % 6 == 0) {
+			length = grows ? used * 3 / 2 + 1 : 30;
+			run.start = ADDRESS + second * 4096 * MEBIBYTE;
+			builder_mmap_exit(builder, time + 1, PID, PID, run.start, length * MEBIBYTE, CODE + 1);
+			if (freed)
+				builder_munmap_exit(builder, time + 2, PID, PID, old, freed * MEBIBYTE);
+		}
+		run.end = run.start + used * MEBIBYTE;
+		lines[1].start = run.start;
+		lines[1].length = length * MEBIBYTE;
+		builder_snapshot(builder, SNAPSHOT_INTERVAL, time + 3, PID, lines, 3);
+		builder_pages(builder, time + 4, PID,
+			      &(struct builder_pages){(uint32_t)second + 1, false, used * MEBIBYTE, &run, 1});
+		builder_note(builder, time + 9, PID, NOTE_RESIDENT, (100 + used) * MEBIBYTE, second + 1);
+	}
+	add_pages(builder, &run, 1);
+	builder_finish(builder, START + 60 * SECOND);
+}
+
+/* Nearly all that it mapped was unmapped soon, and it grows. */
+START_TEST(a_table_grows)
+{
+	record_table(_i);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);
+	ck_assert_uint_eq(report->rows[0].unfreed_count, 1);
+	ck_assert_uint_gt(report->rows[0].freed_count, 3);
+	if (_i) {
+		ck_assert_int_eq(report->rows[0].verdict, MMT_ROW_KEEPS_GROWING);
+		assert_mib_per_minute(report->rows[0].bytes_per_minute, 57, 63);
+		ck_assert(report->rows[0].hint && strstr(report->rows[0].hint, "larger ones"));
+	} else {
+		ck_assert_int_eq(report->rows[0].verdict, MMT_ROW_TRAFFIC);
+		assert_mib_per_minute(report->rows[0].bytes_per_minute, -1, 1);
+		ck_assert_ptr_null(report->rows[0].hint);
+	}
+}
+END_TEST
+
 /* A recording that is too short for verdicts has no rates, of rows or of the processes. */
 START_TEST(short_recordings_have_no_rates)
 {
@@ -429,5 +482,6 @@ Suite *test_suite(void)
 			late_memory_counts_as_resident, churn_after_a_reading_changes_no_share,
 			only_resident_memory_of_reservations_counts, swapped_memory_counts, touching_is_growth,
 			short_recordings_have_no_rates);
+	tcase_add_loop_test(tcase, a_table_grows, 0, 2);
 	return suite;
 }

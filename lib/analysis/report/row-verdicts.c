@@ -297,18 +297,20 @@ static double late_growth(const uint64_t *points)
 	return (double)points[COMMIT_POINTS - 1] - (double)points[COMMIT_POINTS / 2 - 1];
 }
 
-/* Memory that grows because pages are touched that were mapped before: it may be a buffer that fills. `committed`: what
- * was mapped, and made accessible, over time; NULL: no more than was mapped. */
+/* Memory that grows because pages are touched that were mapped before: it may be a buffer that fills. Or each mapping
+ * is unmapped soon, for a larger one: a table that grows. `committed`: what was mapped, and made accessible, over time;
+ * NULL: no more than was mapped. */
 static void judge_use(const struct judging *judging, const struct resident_sums *resident, uint32_t number,
 		      const uint64_t *committed, struct mmt_row *row)
 {
 	uint64_t points[COMMIT_POINTS], mapped[COMMIT_POINTS];
+	bool replaced = row->verdict == MMT_ROW_TRAFFIC;
 	double grown, made_accessible, late;
 	const uint64_t *late_bytes;
 	unsigned first = 0, end;
 
-	if ((!is_open(row->verdict) && row->verdict != MMT_ROW_UNKNOWN) || row->memory_bytes < VERDICT_FLOOR_BYTES ||
-	    judging->report->allocations_to_ns < judging->report->to_ns ||
+	if ((!is_open(row->verdict) && row->verdict != MMT_ROW_UNKNOWN && !replaced) ||
+	    row->memory_bytes < VERDICT_FLOOR_BYTES || judging->report->allocations_to_ns < judging->report->to_ns ||
 	    !row_uses_find(resident, judging->report, row, number, points, COMMIT_POINTS, &first, &end))
 		return;
 	grown = late_growth(points);
@@ -320,9 +322,13 @@ static void judge_use(const struct judging *judging, const struct resident_sums 
 	/* Which of it is in use is not known: the same share as of all. */
 	if (made_accessible > 0 && committed[COMMIT_POINTS - 1])
 		late += made_accessible * (double)points[COMMIT_POINTS - 1] / (double)committed[COMMIT_POINTS - 1];
-	if (grown - late < grown * VERDICT_HALF || judge_series(judging, points).verdict != MMT_ROW_LEAK)
+	if ((grown - late < grown * VERDICT_HALF && !replaced) || judge_series(judging, points).verdict != MMT_ROW_LEAK)
 		return;
 	row->verdict = MMT_ROW_KEEPS_GROWING;
+	if (replaced && !row->hint)
+		row->hint =
+		    "its mappings are unmapped after larger ones were mapped: probably the table of a vector or a "
+		    "hash map that grows";
 	row->advised_ns = row->outlived_count = row->outlived_ns = 0;
 }
 
