@@ -371,6 +371,7 @@ static void end_thread(struct processes *processes, struct thread *thread, uint6
 		process->threads = thread->next;
 	if (thread->next)
 		thread->next->previous = thread->previous;
+	thread->ended_ns = time_ns;
 	map_remove(&processes->live, (uint32_t)thread->tid);
 	if (!process->threads)
 		end_process(process, time_ns);

@@ -20,7 +20,7 @@ struct process {
 				owner */
 	struct process *next_sharer, *previous_sharer; /* circular list of the live processes that use `space` */
 	uint64_t started_ns, ended_ns;		       /* 0: before the recording; UINT64_MAX: alive at the end */
-	uint64_t last_fork_ns;	      /* when it last forked a process; 0: never */
+	uint64_t last_fork_ns;			       /* when it last forked a process; 0: never */
 	uint64_t program_ns;	      /* start of its program: its fork or exec; 0: before the recording */
 	uint32_t thread_count;	      /* all threads ever seen; UINT32_MAX: this many or more */
 	uint32_t name;		      /* name of its main thread: for processes_name() */
@@ -36,8 +36,12 @@ struct thread {
 	uint32_t process; /* index */
 	uint32_t name;	  /* index for processes_name() */
 	bool ended;
-	void *context;			/* the caller's; initially NULL */
-	struct thread *next, *previous; /* in the list of live threads */
+	void *context;	     /* the caller's; initially NULL */
+	struct thread *next; /* in the list of live threads */
+	union {
+		struct thread *previous;
+		uint64_t ended_ns; /* of a thread that ended */
+	};
 };
 
 struct processes;

@@ -31,3 +31,13 @@ expect_no_cause
 record_cause "$workloads/causes" waiting-threads
 expect_cause 'threads that still run'
 expect_no_cause 'never joined'
+
+# The end of a process ends its threads: these had not finished.
+start_command "$workloads/causes" waiting-threads
+start_recording -q -p "$pid"
+go_on_until 'done'
+exec 3>&-
+kill -KILL "$pid"
+wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
+report_json
+list_hints | grep -qF 'threads that still run' || fail "the threads of a process that was killed count as finished: $(list_hints)"

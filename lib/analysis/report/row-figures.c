@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/figures.h"
 
+#define EXIT_NS_MAX 200000000 /* in which the threads of a process end together, at most */
+
 struct grouping {
 	struct replay *replay; /* that of the rows */
 	struct rows *rows;
@@ -470,6 +472,22 @@ static enum arena_use find_arena_use(const struct replay *replay, const struct a
 	return all && largest >= all / 100 * ONE_ARENA_PERCENT ? ARENAS_OF_ONE_THREAD : ARENAS_OF_SEVERAL_THREADS;
 }
 
+/* By process: the threads that live at the end, or that the end of their process ended. */
+static void count_live_threads(const struct replay *replay, uint32_t *counts)
+{
+	for (const struct process *process = NULL; (process = processes_next(replay->processes, process));) {
+		for (const struct thread *thread = process->threads; thread; thread = thread->next)
+			counts[process->index]++;
+	}
+	array_each(thread, replay->threads.items, replay->threads.count) {
+		const struct process *process = processes_at(replay->processes, (*thread)->process);
+
+		if (process->ended && (*thread)->ended && (*thread)->ended_ns <= process->ended_ns &&
+		    process->ended_ns - (*thread)->ended_ns < EXIT_NS_MAX)
+			counts[process->index]++;
+	}
+}
+
 /* Rows other than stacks have the pattern that most of their memory has, so that an allocator's memory is not called a
  * leak of the function that called it. All rows have the hint of their pattern. */
 static struct mmt_error *find_patterns(struct grouping *grouping)
@@ -479,9 +497,11 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 	CLEANUP(free) uint64_t(*bytes)[MMT_PATTERN_KINDS] = calloc(grouping->row_count + 1, sizeof(*bytes));
 	CLEANUP(free)
 	struct arena_bytes *arenas = calloc(processes_count(replay->processes) + 1, sizeof(*arenas));
+	CLEANUP(free) uint32_t *live_counts = calloc(processes_count(replay->processes) + 1, sizeof(*live_counts));
 
-	if (!bytes || !arenas || !measure_arenas(replay, arenas))
+	if (!bytes || !arenas || !live_counts || !measure_arenas(replay, arenas))
 		return &error_no_memory;
+	count_live_threads(replay, live_counts);
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 
@@ -499,9 +519,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 		for (size_t j = 0; row->pattern == MMT_PATTERN_THREAD_STACK && j < row->pid_count; j++) {
 			const struct process *process = processes_find(replay->processes, row->pids[j]);
 
-			for (const struct thread *thread = process ? process->threads : NULL; thread;
-			     thread = thread->next)
-				live_threads++;
+			live_threads += process ? live_counts[process->index] : 0;
 		}
 		if (row->pattern)
 			row->hint = hints_of_row(row, live_threads, find_arena_use(replay, arenas, row));
