@@ -506,6 +506,15 @@ START_TEST(test_code_that_switches_stacks)
 	words[5] = ENTRY + 2;
 	run();
 	EXPECT(MMT_STACK_END_OTHER_STACK, LEAF, CHANGES_STACKS + 2);
+	/* A frame of a resumed coroutine returns there, although no call has pushed the address. */
+	row_of(LOSES_RBP)->deduced = true;
+	start_at(LOSES_RBP, place(4));
+	words[0] = CHANGES_STACKS + 1;
+	run();
+	EXPECT(MMT_STACK_END_OTHER_STACK, LOSES_RBP, CHANGES_STACKS + 1);
+	row_of(LOSES_RBP)->unsure = true;
+	run();
+	EXPECT(MMT_STACK_END_OTHER_STACK, LOSES_RBP, CHANGES_STACKS + 1);
 }
 END_TEST
 

@@ -11,6 +11,19 @@
 /* DWARF numbers of x86-64. */
 enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_COLUMN = 16 };
 
+const struct cfi_row jit_rows_interpreter = {
+    .rules = (const struct cfi_rule[]){{.number = FRAME_POINTER, .kind = CFI_RULE_AT_REGISTER, .reg = FRAME_POINTER},
+				       {.number = RETURN_COLUMN,
+					.kind = CFI_RULE_AT_REGISTER,
+					.reg = FRAME_POINTER,
+					.offset = 8}},
+    .cfa_kind = CFI_CFA_LOAD,
+    .cfa_register = FRAME_POINTER,
+    .cfa_offset = -8,
+    .rule_count = 2,
+    .return_column = RETURN_COLUMN,
+    .deduced = true};
+
 struct jit_rows {
 	const struct jit_code *code;
 	const struct jit_code_program *program;

@@ -140,7 +140,8 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 	if (row->deduced) {
 		int call = unwind_follows_call(state, address);
 
-		if (call == 0 || (row->unsure && call < 0)) {
+		/* A frame of a resumed coroutine returns, without a call, to code that restores its caller. */
+		if ((call == 0 || (row->unsure && call < 0)) && !unwind_leaves_stack(state, address)) {
 			state->rejected = address;
 			return UNWIND_STEP_NO_DATA;
 		}
