@@ -74,12 +74,16 @@ static const struct {
      {"libc.so.6:mmap", "beam.smp:erts_mmap", "beam.smp:", "beam.smp:erts_mseg_x"}},
     {MMT_PATTERN_GC_HEAP, MMT_CLASS_ANON, {"libc.so.6:mprotect", "libcoreclr.so in app:", "libcoreclr.so in app:"}},
     {MMT_PATTERN_PYTHON, MMT_CLASS_ANON, {"libc.so.6:mmap", "python3.11:_PyObject_ArenaMmap", "python3.11:main"}},
-    {MMT_PATTERN_PYTHON, MMT_CLASS_ANON, {"libc.so.6:__mmap64", "libc.so.6:mmap", "python3.11:", "python3.11:PyList_New"}},
+    {MMT_PATTERN_PYTHON,
+     MMT_CLASS_ANON,
+     {"libc.so.6:__mmap64", "libc.so.6:mmap", "python3.11:", "python3.11:PyList_New"}},
     {MMT_PATTERN_PYTHON, MMT_CLASS_ANON, {"libc.so.6:mmap", "libpython3.13.so.1.0:", "extension.so:grow"}},
     {MMT_PATTERN_NONE, MMT_CLASS_SHM, {"libc.so.6:mmap", "python3.11:", "python3.11:PyList_New"}},
     {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "libc.so.6:malloc", "python3.11:", "python3.11:PyList_New"}},
     {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "libc.so.6:malloc", "libc.so.6:strdup", "python3.11:"}},
-    {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"ld-linux-x86-64.so.2:mmap", "ld-linux-x86-64.so.2:", "libc.so.6:dlopen", "python3.11:"}},
+    {MMT_PATTERN_NONE,
+     MMT_CLASS_ANON,
+     {"ld-linux-x86-64.so.2:mmap", "ld-linux-x86-64.so.2:", "libc.so.6:dlopen", "python3.11:"}},
     {MMT_PATTERN_NONE, MMT_CLASS_ANON, {"libc.so.6:mmap", "extension.so:", "python3.11:", "python3.11:PyList_New"}},
 };
 
@@ -163,7 +167,9 @@ START_TEST(origin)
 	static const char *const rust[] = {"libc.so.6:malloc",
 					   "app:__rdl_alloc",
 					   "app:alloc::raw_vec::finish_grow",
+					   "app:<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem",
 					   "app:<alloc::string::String as core::clone::Clone>::clone",
+					   "app:<shop::Order as core::clone::Clone>::clone",
 					   "app:shop::load",
 					   NULL};
 	static const char *const own[] = {"libc.so.6:malloc", "app:Pool::operator new(unsigned long)", "app:main",
@@ -194,7 +200,7 @@ START_TEST(origin)
 	ck_assert_uint_eq(find_origin(thread), 1);
 	ck_assert_uint_eq(find_origin(truncated), 1);
 	ck_assert_uint_eq(find_origin(containers), 4);
-	ck_assert_uint_eq(find_origin(rust), 4);
+	ck_assert_uint_eq(find_origin(rust), 5);
 	ck_assert_uint_eq(find_origin(own), 1);
 	ck_assert_uint_eq(find_origin(similar), 1);
 	ck_assert_uint_eq(find_origin(dynamic), 3);

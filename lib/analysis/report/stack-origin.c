@@ -90,6 +90,10 @@ bool mmt_frame_is_language_library(const struct mmt_frame *frame)
 
 	if (!function)
 		return false;
+	/* Rust's traits in `alloc` have implementations only there: "<u8 as alloc::vec::spec_from_elem::SpecFromElem>".
+	 */
+	if (*function == '<' && strstr(function, " as alloc::"))
+		return true;
 	function = skip_return_type(function);
 	return matches_any(function, starts) && !matches_any(function, callers);
 }
