@@ -169,9 +169,11 @@ START_TEST(origin)
 					   "app:alloc::raw_vec::finish_grow",
 					   "app:<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem",
 					   "app:<alloc::string::String as core::clone::Clone>::clone",
-					   "app:<shop::Order as core::clone::Clone>::clone",
+					   "app:<shop::Waker as alloc::task::Wake>::wake",
 					   "app:shop::load",
 					   NULL};
+	static const char *const bound[] = {
+	    "libc.so.6:malloc", "app:<shop::Table as shop::Load<<shop::Key as alloc::vec::Kind>::Owned>>::load", NULL};
 	static const char *const own[] = {"libc.so.6:malloc", "app:Pool::operator new(unsigned long)", "app:main",
 					  NULL};
 	static const char *const similar[] = {"libc.so.6:malloc", "app:stdx::grow(std::string)", "app:main", NULL};
@@ -201,6 +203,7 @@ START_TEST(origin)
 	ck_assert_uint_eq(find_origin(truncated), 1);
 	ck_assert_uint_eq(find_origin(containers), 4);
 	ck_assert_uint_eq(find_origin(rust), 5);
+	ck_assert_uint_eq(find_origin(bound), 1);
 	ck_assert_uint_eq(find_origin(own), 1);
 	ck_assert_uint_eq(find_origin(similar), 1);
 	ck_assert_uint_eq(find_origin(dynamic), 3);

@@ -101,7 +101,7 @@ START_TEST(unknown_options)
 		     {"java", "-Xcomp", "JDK_JAVA_OPTIONS=@file"},
 		     {"java", "-Xcomp", "JAVA_TOOL_OPTIONS=-Dx=1 -XX:VMOptionsFile=file"},
 		     {"java", "-Xcomp", "_JAVA_OPTIONS='-XX:+PreserveFramePointer'"},
-		     {"java", "-Xcomp", ""},
+		     {"java", "-Xcomp", NULL},
 		     {"jsvc", "-Xcomp", "A=1"},
 		     {"/opt/java/server", "-Xcomp", "JDK_JAVA_OPTIONS=-Xcomp"}};
 
@@ -111,7 +111,7 @@ START_TEST(unknown_options)
 				    cases[i].argument, 0, 0);
 
 		scan(arguments, (size_t)size + 1, cases[i].variable,
-		     *cases[i].variable ? strlen(cases[i].variable) + 1 : 0);
+		     cases[i].variable ? strlen(cases[i].variable) + 1 : 0);
 		ck_assert_msg(!complete(), "case %zu", i);
 		ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), strcmp(cases[i].program, "java") ? UINT64_MAX : 1);
 		runtime_options_deinit(&options);
@@ -206,6 +206,10 @@ START_TEST(nothing_else)
 	runtime_options_deinit(&options);
 	scan("", 0, "", 0);
 	ck_assert_uint_eq(options.values.count, 0);
+	/* A program may have no variables. */
+	scan(TEXT("java\0Main"), "", 0);
+	ck_assert(complete());
+	runtime_options_deinit(&options);
 }
 END_TEST
 

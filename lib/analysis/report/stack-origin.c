@@ -71,6 +71,21 @@ static const char *skip_return_type(const char *function)
 	return name;
 }
 
+/* The trait in Rust's "<type as trait>::function"; NULL: none. */
+static const char *trait_of(const char *function)
+{
+	int depth = 0;
+
+	for (const char *place = *function == '<' ? function : ""; *place; place++) {
+		depth += *place == '<' ? 1 : *place == '>' ? -1 : 0;
+		if (depth == 1 && starts_with(place, " as "))
+			return place + strlen(" as ");
+		if (!depth)
+			break;
+	}
+	return NULL;
+}
+
 bool mmt_frame_is_language_library(const struct mmt_frame *frame)
 {
 	const char *function = frame->kind == MMT_FRAME_NATIVE ? frame->function : NULL;
@@ -87,15 +102,14 @@ bool mmt_frame_is_language_library(const struct mmt_frame *frame)
 	/* The program's own functions can be inlined into these; their names then contain the program's types. */
 	static const char *const callers[] = {"std::thread::_State_impl<", "std::_Function_handler<", "std::__invoke",
 					      "std::_Bind", ""};
+	/* Only Rust's own library implements these, if only for types of the program. */
+	static const char *const traits[] = {"alloc::vec::", "alloc::slice::", ""};
 
 	if (!function)
 		return false;
-	/* Rust's traits in `alloc` have implementations only there: "<u8 as alloc::vec::spec_from_elem::SpecFromElem>".
-	 */
-	if (*function == '<' && strstr(function, " as alloc::"))
-		return true;
 	function = skip_return_type(function);
-	return matches_any(function, starts) && !matches_any(function, callers);
+	return matches_any(trait_of(function), traits) ||
+	       (matches_any(function, starts) && !matches_any(function, callers));
 }
 
 static bool is_library(const struct mmt_frame *frame)

@@ -14,11 +14,11 @@
 
 struct jit_rows;
 
-/* For one program of `code`. Borrows all arguments. NULL: out of memory. */
 /* A frame of Java's interpreter: what a compiled caller passes, and local variables, lie between it and the caller's
  * frame, so the interpreter stores the caller's stack pointer. */
 extern const struct cfi_row jit_rows_interpreter;
 
+/* For one program of `code`. Borrows all arguments. NULL: out of memory. */
 struct jit_rows *jit_rows_create(const struct jit_code *code, const struct jit_code_program *program,
 				 struct modules *modules);
 /* Accepts NULL, as do the functions below. */

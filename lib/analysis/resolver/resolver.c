@@ -365,7 +365,8 @@ static void find_generated_place(struct lookup *lookup, uint64_t address, struct
 	place->row = jit_rows_find(rows, known_prologue ? code.start : 0, address, true);
 	if (place->row && !place->row->other_stack && keeps)
 		place->row = NULL;
-	else if (!place->row && (!*code.name || is_method(code.name)) && !keeps && may_omit_frame_pointers(lookup, rows, address))
+	else if (!place->row && (!*code.name || is_method(code.name)) && !keeps &&
+		 may_omit_frame_pointers(lookup, rows, address))
 		place->frame_pointer = CODE_FRAME_POINTER_NONE;
 }
 

@@ -464,7 +464,10 @@ static size_t join_strings(char *const *strings, char *text)
 
 	for (; *strings && size <= LIMIT_OPTION_TEXT_BYTES; strings++)
 		size += (size_t)snprintf(text + size, LIMIT_OPTION_TEXT_BYTES + 1 - size, "%s", *strings) + 1;
-	return size <= LIMIT_OPTION_TEXT_BYTES ? size : 0;
+	if (size <= LIMIT_OPTION_TEXT_BYTES)
+		return size;
+	explicit_bzero(text, LIMIT_OPTION_TEXT_BYTES + 1);
+	return 0;
 }
 
 /* `command`: of the command that the recorder executed, which may have ended. */
@@ -481,6 +484,7 @@ static struct mmt_error *scan_options(struct recorder *recorder, pid_t pid, uint
 	if (command) {
 		arguments_size = join_strings(recorder->options->command, arguments);
 		variables_size = join_strings(environ, variables);
+		complete = variables_size || !*environ;
 	} else if (process_text_read(&recorder->calls, pid, "cmdline", LIMIT_OPTION_TEXT_BYTES, arguments,
 				     &arguments_size)) {
 		/* A text that was cut may end within a value. */
@@ -491,10 +495,11 @@ static struct mmt_error *scan_options(struct recorder *recorder, pid_t pid, uint
 	}
 	/* If the process is stuck or its exec has not set the arguments yet, try again later. If the command ended
 	 * between the two, read_command_options() gets both. */
-	*read_ret = arguments_size && (variables_size || command || began_ns != recorder->command.exec_ns);
+	*read_ret = arguments_size && (variables_size || command || pid != recorder->command.pid ||
+				       began_ns != recorder->command.exec_ns);
 	stored = !*read_ret ||
 		 runtime_options_scan(&recorder->jobs.runtimes->options, pid, began_ns, arguments, arguments_size,
-				      variables, complete ? variables_size : 0);
+				      complete ? variables : NULL, complete ? variables_size : 0);
 	/* Both may contain passwords. */
 	explicit_bzero(arguments, arguments_size);
 	explicit_bzero(variables, variables_size);

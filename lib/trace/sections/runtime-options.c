@@ -159,7 +159,7 @@ bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t
 			    .pid = pid,
 			    .began_ns = began_ns,
 			    .first = options->values.count,
-			    .complete = variables_size && (language == JAVA || language == MONO)};
+			    .complete = variables && (language == JAVA || language == MONO)};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
 		const char *text = find_variable(numbers[i].variable, variables, variables_size);

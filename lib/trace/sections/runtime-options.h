@@ -36,8 +36,8 @@ extern const struct section_kind section_options; /* for section_read() */
 void runtime_options_deinit(void *value);
 
 /* Adds the known options in the arguments and variables of a program, each of which ends with a zero byte. Of several
- * values of an option, the one that the runtime uses is added. `variables_size` 0: the variables are not known, and so
- * neither is which options were not given. Call this once for each program. False: out of memory. */
+ * values of an option, the one that the runtime uses is added. `variables` NULL: these are not known, and so neither
+ * is which options were not given. Call this once for each program. False: out of memory. */
 bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t began_ns, const char *arguments,
 			  size_t arguments_size, const char *variables, size_t variables_size) MMT_MUST_CHECK;
 
