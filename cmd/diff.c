@@ -42,13 +42,17 @@ static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 	uint64_t floor = before->floor_bytes > after->floor_bytes ? before->floor_bytes : after->floor_bytes;
 	uint64_t noise = floor > RESIDENT_NOISE_BYTES ? floor : RESIDENT_NOISE_BYTES;
 	bool by_pss = before->by_pss && after->by_pss;
-	double expected = (double)diff->left_out_resident_bytes;
-	double growth = diff->relation == MMT_DIFF_SAME_PROCESS
-			    ? end_in_use(after, by_pss) - end_in_use(before, by_pss)
-			    : growth_in_use(after, by_pss) - growth_in_use(before, by_pss) - expected;
+	bool same = diff->relation == MMT_DIFF_SAME_PROCESS, read = same || before->end_ns > before->start_ns;
+	double expected = (double)diff->left_out_resident_bytes, grown = growth_in_use(before, by_pss);
+	/* A command may have grown before its first reading and after its last one. */
+	double unread = !same && read && grown > 0 ? grown * (double)(diff->before->to_ns - diff->before->from_ns) /
+								  (double)(before->end_ns - before->start_ns) - grown
+						   : 0;
+	double growth = same ? end_in_use(after, by_pss) - end_in_use(before, by_pss)
+			     : growth_in_use(after, by_pss) - grown - expected;
 
-	if (before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN ||
-	    growth <= (double)noise + fabs(expected) / RATE_NOISE)
+	if (!read || before->verdict == MMT_VERDICT_UNKNOWN || after->verdict == MMT_VERDICT_UNKNOWN ||
+	    growth <= (double)noise + unread + fabs(expected) / RATE_NOISE)
 		return 0;
 	return growth < (double)INT64_MAX ? (uint64_t)growth : INT64_MAX;
 }

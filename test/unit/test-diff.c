@@ -658,6 +658,38 @@ START_TEST(inlined_functions_are_uncertain)
 }
 END_TEST
 
+/* Functions whose arguments changed, and hidden classes of Java, are probably the same; others of their class are not. */
+START_TEST(other_arguments_are_uncertain)
+{
+	static const struct {
+		const char *before, *after;
+		unsigned uncertain;
+	} names[] = {{"Session<int>::open(int)", "Session<long>::open(int, bool)", 1},
+		     {"(anonymous namespace)::open(int)", "(anonymous namespace)::open(long)", 1},
+		     {"void V$$Lambda/0x0000000010040418.run()", "void V$$Lambda/0x0000000037040418.run()", 1},
+		     {"main.Map[int]", "main.Map[string]", 1},
+		     {"<Vec<u8> as Trait>::open", "<Vec<u16> as Trait>::open", 1},
+		     {"<Vec<u8> as Trait>::open", "<Box<u8> as Trait>::open", 0},
+		     {"(anonymous namespace)::open(int)", "(anonymous namespace)::fill(int)", 0},
+		     {"Session::open(int)", "Session::close(int)", 0},
+		     {"operator<(A, B)", "open(int)", 0}};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		STACK(first, NAMED("mmap"), NAMED(names[i].before), NAMED("serve"), OUTER);
+		STACK(second, NAMED("mmap"), NAMED(names[i].after), NAMED("serve"), OUTER);
+		struct mmt_row before_rows[] = {FROM(1, first, 8192, 1)};
+		struct mmt_row after_rows[] = {FROM(1, second, 16384, 1)};
+		struct mmt_report before = REPORT(before_rows, 1), after = REPORT(after_rows, 1);
+		struct mmt_diff *diff = make_diff(&before, &after);
+
+		ck_assert_msg(diff->uncertain_count == names[i].uncertain, "%s: %zu", names[i].before,
+			      diff->uncertain_count);
+		ck_assert_uint_eq(diff->growth_bytes, names[i].uncertain ? 8192 : 16384);
+		mmt_diff_destroy(diff);
+	}
+}
+END_TEST
+
 /* A leak that was fixed and a new one are not one that was renamed, however similar their callers are. */
 START_TEST(another_function_is_another_stack)
 {
@@ -859,6 +891,7 @@ Suite *test_suite(void)
 			recordings_of_one_process_are_recognized, processes_of_one_name_pair_by_start, many_processes,
 			short_recordings_have_no_rates, durations_are_no_growth, growth_in_the_longer_time, names_identify_a_stack, names_of_jit_code_can_contain_lines,
 			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
+			other_arguments_are_uncertain,
 			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_rows,
 			many_similar_stacks, hostile_stacks);
 	return suite;

@@ -241,7 +241,8 @@ struct unmatched_stack {
 
 /* The costs of the edit distance. Two stacks are similar if it is at most the number of frames of the longer one. */
 #define GAP_COST 3   /* a frame that the other stack has not */
-#define ALIKE_COST 1 /* a frame of the same module without a name in one of them, or a function in another module */
+#define ALIKE_COST 1 /* a frame of the same module without a name in one of them, or a function in another module, or \
+			with other arguments */
 
 #define CANDIDATES 8 /* edit distances for a stack */
 
@@ -280,6 +281,26 @@ struct similar_search {
 	struct distance *cells; /* scratch: two rows of states */
 };
 
+/* Put a name without its arguments, which another version may change: those of functions, of templates, and the
+ * addresses in Java's names of hidden classes. What begins a name, such as "<Vec as Trait>::new", tells it apart. */
+static uint32_t put_plain_name(struct intern *texts, const char *name, size_t length)
+{
+	CLEANUP(free) char *plain = malloc(length + 1);
+	size_t size = 0, depth = 0;
+
+	for (size_t i = 0; plain && i < length; i++) {
+		bool opens = size && strchr("(<[", name[i]), closes = depth && strchr(")>]", name[i]);
+
+		depth += opens;
+		if (!depth && i + 2 < length && starts_with(name + i, "/0x"))
+			i += 2 + strspn(name + i + 3, "0123456789abcdef");
+		else if (!depth)
+			plain[size++] = name[i];
+		depth -= closes;
+	}
+	return plain ? intern_put(texts, plain, size) : INTERN_NONE;
+}
+
 static bool add_frame_words(struct similar_search *search, uint32_t number)
 {
 	const struct identities *identities = &search->matcher->identities;
@@ -291,7 +312,7 @@ static bool add_frame_words(struct similar_search *search, uint32_t number)
 	if (build)
 		words.build_id = intern_put(&search->texts, build, strlen(build));
 	if (frame->function)
-		words.function = intern_put(&search->texts, frame->function, identity_name_length(frame));
+		words.function = put_plain_name(&search->texts, frame->function, identity_name_length(frame));
 	return words.module != INTERN_NONE && (!build || words.build_id != INTERN_NONE) &&
 	       (!frame->function || words.function != INTERN_NONE) && vector_push(&search->words, words);
 }
