@@ -125,8 +125,10 @@ static int check_growth(const struct command *command, const struct diff_setting
 	sound &= is_sound(command, settings->ended[1]);
 	if (sound && diff->incomparable)
 		message(command, "--fail-above: cannot decide: the %s recording is %s",
-			diff->rated || diff->longer_ns < 0 ? "second" : "first",
-			diff->rated ? "more than three times as long as the first" : "too short to compare");
+			(diff->counted_unlike ? !diff->after->options.keep_ended : diff->rated || diff->longer_ns < 0)
+			    ? "second" : "first",
+			diff->counted_unlike ? "not of a command that ended, so its ended processes do not count"
+			: diff->rated ? "more than three times as long as the first" : "too short to compare");
 	if (!sound || diff->incomparable)
 		return EXIT_UNUSABLE;
 	exceeded = is_exceeded(command, stacks ? "functions that grew hold" : "rows that grew hold", diff->growth_bytes,

@@ -41,8 +41,10 @@ struct mmt_diff {
 	 * durations are nearly the same, or the programs may have done the same work. */
 	int64_t longer_ns;
 	bool rated; /* both recordings lasted at least 10 seconds: the rates of the entries are meaningful */
-	/* longer_ns is not 0, and one recording lasted less than 10 seconds, or the second more than three times as
-	 * long as the first: what grew need not be a change. */
+	/* `keep_ended` holds for one recording, and the other has processes that ended, which do not count. */
+	bool counted_unlike;
+	/* That, or longer_ns is not 0, and one recording lasted less than 10 seconds, or the second more than three
+	 * times as long as the first: what grew need not be a change. */
 	bool incomparable;
 	/* What the figures do not include, if `rated`: what leaks of `before` grow at the same rate in longer_ns, and
 	 * its RSS (Pss, if its growth is by_pss) if its verdict is MMT_VERDICT_GROWING. Below 0 if longer_ns is. */

@@ -78,6 +78,13 @@ for leak in 8 24; do
 done
 expect_status 1 "$MMTRACE" diff --fail-above $((16 * block - 1)) suite8.data suite24.data
 expect_status 0 "$MMTRACE" diff --fail-above $((16 * block)) suite8.data suite24.data
+# Another suite leaks 8 MiB, and leaves a daemon running. It and its parent count, too: less than 4 MiB.
+# shellcheck disable=SC2016 # for the inner shell
+"$MMTRACE" record -q -o daemon.data -- sh -c 'sleep 1000 & echo $! >daemon.pid
+	for blocks in 8 8 512 8 8; do "$0" --exit "$blocks" 0 0 0 >/dev/null || exit; done' "$workloads/leak-several" ||
+	fail "record ended with status $?"
+processes+=("$(cat daemon.pid)")
+expect_status 1 "$MMTRACE" diff --fail-above 6M suite8.data daemon.data
 recording=suite24.data report_json
 expect_json '[.processes[].released] | (map(select(.)) | length == 4) and (last | not)'
 

@@ -493,6 +493,37 @@ START_TEST(durations_are_no_growth)
 }
 END_TEST
 
+/* Processes that ended count in a recording of a command that ended, and not in one that was cut short. */
+START_TEST(ended_processes_count_in_both_recordings)
+{
+	static const struct mmt_process running = {.pid = 1, .name = "program"};
+	static const struct {
+		bool keeps[2], incomparable;
+		uint64_t ended_bytes[2];
+	} cases[] = {
+	    {{false, false}, false, {4096, 4096}}, {{true, true}, false, {4096, 4096}}, {{true, false}, true, {0, 4096}},
+	    {{false, true}, true, {4096, 0}},	   {{false, true}, false, {0, 4096}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct mmt_row rows[] = {ROW(1, leak_before, 4096)};
+		struct mmt_report reports[] = {REPORT(rows, 2), REPORT(rows, 2)};
+		struct mmt_diff *diff;
+
+		for (unsigned j = 0; j < 2; j++) {
+			reports[j].processes = &running;
+			reports[j].process_count = 1;
+			reports[j].options.keep_ended = cases[i].keeps[j];
+			reports[j].ended_bytes = cases[i].ended_bytes[j];
+		}
+		diff = make_diff(&reports[0], &reports[1]);
+		ck_assert_int_eq(diff->incomparable, cases[i].incomparable);
+		ck_assert_int_eq(diff->counted_unlike, cases[i].incomparable);
+		mmt_diff_destroy(diff);
+	}
+}
+END_TEST
+
 /* RSS that did not keep growing is not expected to, and figures of a hostile recording stop at the ends of their range. */
 START_TEST(growth_in_the_longer_time)
 {
@@ -889,7 +920,7 @@ Suite *test_suite(void)
 			leaks_of_a_report_are_leaks_of_a_diff, every_kind_of_change, lost_calls_match_lost_calls,
 			commits_count_without_mappings, shrunk_comes_last, unnamed_code_is_matched_by_rank,
 			recordings_of_one_process_are_recognized, processes_of_one_name_pair_by_start, many_processes,
-			short_recordings_have_no_rates, durations_are_no_growth, growth_in_the_longer_time, names_identify_a_stack, names_of_jit_code_can_contain_lines,
+			short_recordings_have_no_rates, durations_are_no_growth, ended_processes_count_in_both_recordings, growth_in_the_longer_time, names_identify_a_stack, names_of_jit_code_can_contain_lines,
 			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
 			other_arguments_are_uncertain,
 			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_rows,

@@ -10,8 +10,9 @@
 #include "base/cleanup.h"
 #include "support/report-file.h"
 #include "support/suite.h"
+#include "trace/sections/packed-stacks.h"
 
-enum { PARENT = 100, FIRST_CHILD = 1000, MILLISECOND = 1000000 };
+enum { PARENT = 100, DAEMON = 101, FIRST_CHILD = 1000, MILLISECOND = 1000000 };
 
 #define MEBIBYTE (1ull << 20)
 #define START_NS (1000ull * MILLISECOND)
@@ -135,15 +136,35 @@ START_TEST(selected_processes_that_have_ended)
 }
 END_TEST
 
-/* A shell runs programs of these sizes one after the other, each in a process of a subshell. `lost`: the records of the
- * first ends were. */
-static void record_shell(const unsigned *mebibytes, int32_t count, bool lost)
+/* What differs from a usual command that ends. */
+enum difference { NO_DIFFERENCE, LOST_END, LIVING_DAEMON, OLD_PACKED };
+
+/* A section of stacks as it was before it said which processes do not count. */
+static void add_old_stacks(struct recording_builder *builder, int32_t processes)
+{
+	const struct packed_process process = {.runtime = RESOLVED_NO_TEXT, .jitdump_failure = RESOLVED_NO_TEXT};
+	struct packed_stacks stacks = {.damage = RESOLVED_NO_TEXT};
+	struct buffer buffer;
+
+	for (int32_t i = 0; i < processes; i++)
+		ck_assert(vector_push(&stacks.processes, process));
+	buffer_init(&buffer, 1 << 16);
+	ck_assert_ptr_null(section_write(&section_stacks, &stacks, &buffer));
+	builder_section(builder, FEATURE_MMTRACE_STACKS, buffer.data, buffer.size);
+	buffer_deinit(&buffer);
+	packed_stacks_deinit(&stacks);
+}
+
+/* A shell runs programs of these sizes one after the other, each in a process of a subshell. */
+static void record_shell(const unsigned *mebibytes, int32_t count, enum difference difference)
 {
 	struct recording_builder *builder = builder_create_of_command(report_file_path());
 	uint64_t time_ns = START_NS;
 
 	builder_comm(builder, START_NS, PARENT, PARENT, "shell");
 	snapshot(builder, SNAPSHOT_START, START_NS, 1, 0);
+	if (difference == LIVING_DAEMON)
+		builder_fork(builder, time_ns + 1, DAEMON, DAEMON, PARENT, PARENT);
 	for (int32_t i = 0; i < count; i++) {
 		int32_t subshell = FIRST_CHILD + 2 * i, program = subshell + 1;
 
@@ -152,7 +173,7 @@ static void record_shell(const unsigned *mebibytes, int32_t count, bool lost)
 		builder_fork(builder, time_ns + 1000, program, program, subshell, subshell);
 		builder_mmap_exit(builder, time_ns + 2000, program, program, CHILD_ADDRESS, mebibytes[i] * MEBIBYTE,
 				  0x402000);
-		if (lost && !i) {
+		if (difference == LOST_END && !i) {
 			builder_lost(builder, time_ns + 3000, BUILDER_SIDE_BAND_ID, 2);
 		} else {
 			builder_exit(builder, time_ns + 3000, program, program);
@@ -162,6 +183,10 @@ static void record_shell(const unsigned *mebibytes, int32_t count, bool lost)
 	}
 	builder_exit(builder, time_ns + 5000, PARENT, PARENT);
 	builder_round(builder);
+	if (difference == LIVING_DAEMON)
+		report_file_survive(builder, DAEMON);
+	if (difference == OLD_PACKED)
+		add_old_stacks(builder, 2 * count + 1);
 	builder_finish(builder, time_ns + MILLISECOND);
 }
 
@@ -180,7 +205,7 @@ START_TEST(usual_processes_end_when_the_next_begins)
 		struct mmt_report *report;
 		uint64_t released = 0;
 
-		record_shell(shells[i].mebibytes, 4, false);
+		record_shell(shells[i].mebibytes, 4, NO_DIFFERENCE);
 		mmt_report_options_init(&options);
 		options.keep_ended = true;
 		report = report_file_report(&options);
@@ -201,7 +226,69 @@ START_TEST(usual_processes_end_when_the_next_begins)
 		}
 		ck_assert_uint_eq(released, report->ended_bytes);
 		mmt_report_destroy(report);
+		record_shell(shells[i].mebibytes, 4, OLD_PACKED);
+		report = report_all();
+		ck_assert_uint_eq(report->unfreed_bytes, shells[i].unfreed * MEBIBYTE);
+		ck_assert_uint_eq(report->ended_bytes, shells[i].ended * MEBIBYTE);
+		mmt_report_destroy(report);
 	}
+}
+END_TEST
+
+/* To compare commands, those processes count that ended before their command did, even if a daemon runs on. */
+START_TEST(a_daemon_outlives_a_command)
+{
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	record_shell((const unsigned[]){10, 40, 10, 10}, 4, LIVING_DAEMON);
+	mmt_report_options_init(&options);
+	for (unsigned kept = 0; kept < 2; kept++) {
+		options.keep_ended = kept;
+		report = report_file_report(&options);
+		ck_assert_uint_eq(report->process_count, 10);
+		ck_assert_uint_eq(report->options.keep_ended, kept);
+		ck_assert_uint_eq(report->unfreed_bytes, kept * 70 * MEBIBYTE);
+		ck_assert_uint_eq(report->ended_bytes, !kept * 70 * MEBIBYTE);
+		ck_assert_uint_eq(report->peak_bytes, (kept ? 70 : 40) * MEBIBYTE);
+		mmt_report_destroy(report);
+	}
+	/* Those of a process that was attached to do not. */
+	record(3, 3, true);
+	report = report_file_report(&options);
+	ck_assert(!report->options.keep_ended);
+	ck_assert_uint_eq(report->unfreed_bytes, MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* A process that is alive at the end has the PID of one that ended. */
+START_TEST(a_pid_is_used_again)
+{
+	struct recording_builder *builder = builder_create(report_file_path());
+	static const unsigned mebibytes[] = {30, 20, 5};
+	uint64_t time_ns = START_NS;
+	struct mmt_report *report;
+
+	builder_comm(builder, START_NS, PARENT, PARENT, "parent");
+	snapshot(builder, SNAPSHOT_START, START_NS, 1, 0);
+	for (int32_t i = 0; i < 3; i++) {
+		int32_t pid = FIRST_CHILD + i % 2;
+
+		time_ns += MILLISECOND;
+		builder_fork(builder, time_ns, pid, pid, PARENT, PARENT);
+		builder_mmap_exit(builder, time_ns + 1000, pid, pid, CHILD_ADDRESS, mebibytes[i] * MEBIBYTE, 0x402000);
+		if (i < 2)
+			builder_exit(builder, time_ns + 2000, pid, pid);
+		builder_round(builder);
+	}
+	report_file_survive(builder, FIRST_CHILD);
+	builder_finish(builder, time_ns + MILLISECOND);
+	report = report_all();
+	ck_assert_uint_eq(report->unfreed_bytes, 5 * MEBIBYTE);
+	ck_assert_uint_eq(report->ended_bytes, 50 * MEBIBYTE);
+	ck_assert_uint_eq(report->peak_bytes, 30 * MEBIBYTE);
+	mmt_report_destroy(report);
 }
 END_TEST
 
@@ -241,7 +328,7 @@ START_TEST(an_end_is_lost)
 	struct mmt_report_options options;
 	struct mmt_report *report;
 
-	record_shell((const unsigned[]){10, 10, 10, 10}, 4, true);
+	record_shell((const unsigned[]){10, 10, 10, 10}, 4, LOST_END);
 	report = report_all();
 	ck_assert_uint_eq(report->unfreed_bytes, 20 * MEBIBYTE);
 	ck_assert_uint_eq(report->ended_bytes, 20 * MEBIBYTE);
@@ -249,7 +336,7 @@ START_TEST(an_end_is_lost)
 		ck_assert_ptr_null(strstr(report->completeness.warnings[i], "still ran"));
 	mmt_report_destroy(report);
 	/* Who lived at an earlier time is not known from the end: the shell and the last program did. */
-	record_shell((const unsigned[]){10, 50, 10, 10}, 4, true);
+	record_shell((const unsigned[]){10, 50, 10, 10}, 4, LOST_END);
 	mmt_report_options_init(&options);
 	options.to = (struct mmt_timestamp){MMT_TIMESTAMP_CLOCK, START_NS + 4 * MILLISECOND + 2500};
 	report = report_file_report(&options);
@@ -402,7 +489,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, report_file_setup, report_file_teardown);
 	tcase_add_tests(tcase, children_end_one_after_the_other, selected_processes_that_have_ended, usual_processes_end_when_the_next_begins,
-			a_process_that_returns_is_not_followed, an_end_is_lost,
+			a_process_that_returns_is_not_followed, an_end_is_lost, a_daemon_outlives_a_command, a_pid_is_used_again,
 			inherited_memory_counts_once, a_worker_that_ended_is_judged_by_its_life,
 			ended_children_cost_little, two_readings_in_a_long_recording_are_too_few);
 	tcase_add_loop_test(tcase, pages_of_a_program_that_an_exec_replaced_are_unknown, 0, 2);

@@ -2550,7 +2550,13 @@ START_TEST(diff_of_unequal_recordings)
 	ASSERT_HAS(text, "\nThe second recording is 40.0 s longer, too much to compare (left out: +41.00 MiB unfreed, RSS +42.00 "
 			 "MiB).\n");
 	free(text);
-	value.incomparable = false;
+	value.counted_unlike = before.options.keep_ended = true;
+	stream = open_memstream(&text, &size);
+	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
+	ck_assert_int_eq(fclose(stream), 0);
+	ASSERT_HAS(text, "\nProcesses that ended count in the first recording only: ");
+	free(text);
+	value.counted_unlike = value.incomparable = false;
 	value.left_out_bytes = value.left_out_resident_bytes = 0;
 	value.longer_ns = -value.longer_ns;
 	after.command_end.status = SIGTERM;

@@ -127,6 +127,13 @@ static struct mmt_error *let_go(struct replay *replay, struct process *process)
 	return error;
 }
 
+/* Whether its pages were read when recording stopped, even if its events end: an earlier process may have had its PID. */
+static bool is_survivor(const struct replay *replay, const struct process *process)
+{
+	return processes_find(replay->processes, process->pid) == process &&
+	       map_get(&replay->survivors, (uint32_t)process->pid);
+}
+
 struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 {
 	uint32_t largest = 0, second = 0;
@@ -151,8 +158,9 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 				 (process->ended_ns <= parent->ended_ns &&
 				  replay->process_totals.items[parent->index].followed));
 		other = own->mebibytes == largest ? second : largest;
-		replay->stacks.goes.items[process->index] = (own->followed && own->mebibytes <= 2 * other) ||
-						     (process->ended && last && replay->has_survivors);
+		replay->stacks.goes.items[process->index] =
+		    last && replay->has_survivors ? process->ended && !is_survivor(replay, process)
+						  : own->followed && own->mebibytes <= 2 * other;
 		if (replay->stacks.goes.items[process->index] && !last && space_counts(process->space).intervals)
 			error = let_go(replay, process);
 	}
@@ -165,8 +173,10 @@ static bool goes(const struct replay *replay, const struct process *process)
 	const struct packed_stacks *packed = &replay->metadata->stacks;
 	uint32_t index = process->index;
 
-	if (replay->keeps_ended)
+	if (replay_keeps_ended(replay))
 		return false;
+	if (replay->releases_ended && !map_get(&replay->survivors, (uint32_t)process->pid))
+		return true;
 	if (replay->metadata->packed && !replay->decides_late)
 		return index < packed->processes.count && packed->processes.items[index].released;
 	return !replay->finds_stacks && index < replay->stacks.goes.count && replay->stacks.goes.items[index];
@@ -178,14 +188,14 @@ struct mmt_error *process_totals_end(struct replay *replay, struct process *proc
 	struct kept_process_totals *own;
 	struct mmt_error *error;
 
-	if (replay->releases_ended || goes(replay, process))
+	if (goes(replay, process))
 		return let_go(replay, process);
 	if (process->borrows_space || process->forked_from == process->index)
 		return NULL;
-	if (replay->keeps_ended && !replay->notes.pids && !(counts.data_bytes >> 20) &&
+	if (replay_keeps_ended(replay) && !replay->notes.pids && !(counts.data_bytes >> 20) &&
 	    processes_count(replay->processes) > LIMIT_KEPT_PROCESSES)
 		return let_go(replay, process);
-	if (!replay->finds_stacks && !replay->decides_late)
+	if (replay->releases_ended || (!replay->finds_stacks && !replay->decides_late))
 		return NULL;
 	error = find_process_totals(replay, process->index, &own);
 	if (error)

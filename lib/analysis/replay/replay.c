@@ -235,10 +235,12 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 			return &error_no_memory;
 	}
 	replay->has_survivors = replay->survivors.count > 0;
-	replay->releases_ended = replay->has_survivors && !options->report->pids;
-	replay->keeps_ended = options->report->pids || options->report->keep_ended;
+	replay->keep_ended = options->report->keep_ended;
+	replay->command_ended = replay->metadata->info.command && replay->metadata->has_loss &&
+				replay->metadata->loss.end == MMT_RECORD_END_TARGET_ENDED;
+	replay->releases_ended = replay->has_survivors && !replay_keeps_ended(replay);
 	error = find_window(replay, options->report) ?: start_pass(replay, &accounts);
-	replay->decides_late = replay->metadata->packed && !replay->keeps_ended &&
+	replay->decides_late = replay->metadata->packed && !replay_keeps_ended(replay) &&
 			       (replay->window.ends_early || !packed->processes.count || !packed->processes.items[0].released_known);
 	/* If the end is known, lifetimes need no larger step later. */
 	if (!error && accounts.lifetime_steps && replay->window.from_ns &&
@@ -476,10 +478,7 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 	if (error)
 		return error;
 	process = processes_at(replay->processes, thread->process);
-	/* Do not release a process that was alive when recording stopped, even if its events end. */
-	if (!process->ended || map_get(&replay->survivors, (uint32_t)process->pid))
-		return NULL;
-	return process_totals_end(replay, process);
+	return process->ended ? process_totals_end(replay, process) : NULL;
 }
 
 static struct mmt_error *replay_fork(struct replay *replay, const struct event *event)
@@ -674,6 +673,14 @@ bool replay_is_alive(const struct replay *replay, const struct process *process)
 				   !metadata->info.command || map_get(&replay->survivors, (uint32_t)process->pid));
 }
 
+bool replay_keeps_ended(const struct replay *replay)
+{
+	/* Who lived to the end of a window may have ended, too. */
+	bool lives = replay->window.ends_early ? replay->survivors.count > 0 : replay->has_survivors;
+
+	return replay->notes.pids || (replay->keep_ended && (replay->command_ended || !lives));
+}
+
 struct mmt_error *replay_take_error(struct replay *replay)
 {
 	struct mmt_error *error = replay->observer_error;
@@ -751,7 +758,7 @@ static struct mmt_error *run_pass(struct replay *replay)
 		if (!error)
 			space_finish(process->space);
 	}
-	if (!error && (replay->finds_stacks || replay->decides_late) && !replay->releases_ended)
+	if (!error && (replay->finds_stacks || replay->decides_late))
 		error = process_totals_find_followed(replay, true);
 	if (!error && replay->decides_late)
 		error = process_totals_release_followed(replay);

@@ -109,10 +109,11 @@ struct replay {
 	bool large_dumps;		     /* large stack dumps are on */
 	bool has_snapshots;
 	bool has_survivors; /* after the pass: some process is still alive */
-	/* Processes (PID) whose pages were read when recording stopped. If there are any, and the user selects no
-	 * others by PID, a process is released as soon as it ends, and its space is not kept. */
+	/* Processes (PID) whose pages were read when recording stopped. If there are any, and replay_keeps_ended() is
+	 * false, a process is released as soon as it ends, and its space is not kept. */
 	struct map survivors;
-	bool releases_ended, keeps_ended;
+	bool releases_ended;
+	bool keep_ended, command_ended; /* the option, and whether the recording ended with its command */
 	bool decides_late; /* only the end of the only pass shows which of those that ended are released */
 	VECTOR(struct kept_process_totals)
 	process_totals; /* by process; may end before processes that hold nothing */
@@ -138,6 +139,9 @@ struct mmt_error *replay_find_stacks(struct replay *replay) MMT_MUST_CHECK;
 
 /* Whether it lived to the end of the recording. The record of its end may be lost. */
 bool replay_is_alive(const struct replay *replay, const struct process *process);
+
+/* Whether each process that ended counts as just before its end: if it is selected by PID, or the option says so. */
+bool replay_keeps_ended(const struct replay *replay);
 
 /* Return the first error of the observers since the last call. */
 struct mmt_error *replay_take_error(struct replay *replay) MMT_MUST_CHECK;

@@ -471,15 +471,14 @@ static struct mmt_error *build(struct report *report, const struct mmt_report_op
 		    ?: describe_recording(report, options)
 		    ?: describe_modules(report);
 	/* Processes that ended before the recording hold nothing; spaces released at the end of their process are
-	 * empty. If all have ended, each counts as just before its end, as does a process selected by PID. */
-	for (const struct process *process = NULL; !error && !options->pids && replay->has_survivors &&
+	 * empty. */
+	for (const struct process *process = NULL; !error && replay->has_survivors && !replay_keeps_ended(replay) &&
 						   (process = processes_next(replay->processes, process));) {
 		if (process->ended)
 			error = process_totals_release(replay, process);
 	}
-	if (!error && !options->pids && replay->has_survivors)
-		error = replay_take_error(replay);
-	error = error ?: process_totals_sum(replay) ?: describe_processes(report, &processes);
+	report->result.options.keep_ended &= replay_keeps_ended(replay);
+	error = error ?: replay_take_error(replay) ?: process_totals_sum(replay) ?: describe_processes(report, &processes);
 	if (error)
 		return error;
 	for (size_t i = 0; options->pids && i < options->pid_count; i++)

@@ -287,7 +287,7 @@ static bool is_running(const struct mmt_report *report)
 
 	while (ended < report->process_count && report->processes[ended].ended)
 		ended++;
-	return ended < report->process_count && !report->windowed;
+	return ended < report->process_count && !report->windowed && !report->options.keep_ended;
 }
 
 static void compare_durations(struct mmt_diff *diff)
@@ -300,7 +300,11 @@ static void compare_durations(struct mmt_diff *diff)
 	if (diff->relation == MMT_DIFF_RUNS && is_running(diff->before) && is_running(diff->after) &&
 	    magnitude_of(longer_ns) > shorter_ns / RATE_NOISE)
 		diff->longer_ns = longer_ns;
-	diff->incomparable = diff->longer_ns && (!diff->rated || after_ns / LENGTHS > before_ns);
+	diff->counted_unlike = diff->relation != MMT_DIFF_SAME_PROCESS &&
+			       diff->before->options.keep_ended != diff->after->options.keep_ended &&
+			       (diff->before->options.keep_ended ? diff->after : diff->before)->ended_bytes;
+	diff->incomparable = diff->counted_unlike ||
+			     (diff->longer_ns && (!diff->rated || after_ns / LENGTHS > before_ns));
 	if (diff->before->growth.verdict == MMT_VERDICT_GROWING)
 		diff->left_out_resident_bytes =
 		    extrapolate(diff, (double)diff->before->growth.bytes_per_minute, MINUTE_NS);

@@ -479,7 +479,7 @@ static bool keeps_ended(const struct page_readings *readings)
 	const struct replay *replay = readings->rows->replay;
 	uint64_t bytes = 0, unread_bytes = 0;
 
-	if (replay->has_survivors && !readings->rows->options->pids)
+	if (replay->has_survivors && !replay_keeps_ended(replay))
 		return false;
 	for (const struct process *process = NULL; (process = rows_next(readings->rows, process));) {
 		const struct process_pages *pages = map_get_pointer(&readings->processes, process->index);

@@ -53,6 +53,11 @@ static void put_durations(struct text *text, const struct mmt_diff *diff)
 {
 	const struct mmt_report *shorter = shorter_of(diff);
 
+	if (diff->counted_unlike)
+		text_line(text, TEXT_BAD,
+			  "Processes that ended count in the %s recording only: in the other, some ran on. Record both to "
+			  "the end of the command, or neither.",
+			  diff->before->options.keep_ended ? "first" : "second");
 	if (is_too_short(diff))
 		text_line(text, TEXT_BAD,
 			  "The %s recording is too short to compare (%s): sizes grow with time; record both for 10 s "

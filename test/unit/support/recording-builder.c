@@ -32,7 +32,7 @@ struct recording_builder {
 	const struct architecture *architecture;
 	struct writer *writer;
 	struct buffer body, record; /* of calls, and of any record; kept, since there may be millions */
-	bool no_stacks;
+	bool no_stacks, command;
 };
 
 static void require(struct mmt_error *error)
@@ -255,6 +255,7 @@ static struct recording_builder *create(const char *path, const struct contents 
 	buffer_init(&builder->record, UINT16_MAX);
 	info.recorder_version = strdup("0.1.0");
 	builder->no_stacks = contents->no_stacks;
+	builder->command = contents->command;
 	info.stack_dump_bytes = contents->no_stacks ? 0 : BUILDER_STACK_BYTES;
 	builder->architecture = architecture_find(contents->architecture ? contents->architecture : "x86_64");
 	add_formats(builder->writer, builder->architecture);
@@ -752,7 +753,8 @@ static void destroy(struct recording_builder *builder)
 
 void builder_finish(struct recording_builder *builder, uint64_t stop_ns)
 {
-	struct recording_loss loss = {.stop_ns = stop_ns};
+	struct recording_loss loss = {
+	    .stop_ns = stop_ns, .end = builder->command ? MMT_RECORD_END_TARGET_ENDED : MMT_RECORD_END_STOPPED};
 	struct buffer buffer;
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);
