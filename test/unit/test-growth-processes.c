@@ -21,7 +21,7 @@
 /* What a process has in one reading. */
 struct size {
 	bool ended;
-	uint64_t resident, pss, private, faults, swapped, lazy_free;
+	uint64_t resident, pss, private, faults, swapped, lazy_free, anonymous;
 };
 
 static uint64_t time_of(unsigned reading)
@@ -47,7 +47,8 @@ static void put_size(struct recording_builder *builder, unsigned reading, int32_
 					.pss_bytes = size->pss,
 					.swap_pss_bytes = size->swapped,
 					.private_bytes = size->private,
-					.faults = size->faults};
+					.faults = size->faults,
+					.anonymous_bytes = size->anonymous};
 
 	if (size->ended)
 		return;
@@ -281,6 +282,44 @@ START_TEST(processes_for_each_request_are_no_growth)
 	ck_assert_int_eq(mmt_growth_change(&report->growth), (READINGS - 1) * (int64_t)MEBIBYTE / 4);
 	ck_assert_uint_eq(report->growth.start_bytes, 10 * MEBIBYTE);
 	expect_text(report, "Processes that came and went, such as one for each request, do not count.");
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* A server leaks a quarter of a MiB for each request. Its children share its memory, and need up to 48 MiB of their
+ * own.
+ */
+static struct size server_with_children(int process, unsigned reading)
+{
+	uint64_t resident = 10 * MEBIBYTE + reading * MEBIBYTE / 4, shared = resident - MEBIBYTE;
+	struct size size = {.resident = resident,
+			    .pss = resident - shared / 2,
+			    .private = resident - shared,
+			    .faults = reading * 10000,
+			    .anonymous = resident - MEBIBYTE};
+
+	if (process) {
+		uint64_t own = (16 + reading * 7 % 5 * 8) * MEBIBYTE;
+
+		size = (struct size){.resident = shared + own,
+				     .pss = shared / 2 + own,
+				     .private = own,
+				     .faults = reading * 10000,
+				     .anonymous = shared + own};
+	}
+	return size;
+}
+
+START_TEST(shared_memory_of_a_server_grows)
+{
+	struct mmt_report *report = report_of(2, server_with_children);
+
+	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), "growing");
+	ck_assert(report->growth.by_process);
+	ck_assert(report->processes[0].readings->grows);
+	ck_assert(!report->processes[1].readings->grows);
+	ck_assert_int_eq(mmt_process_growth(&report->processes[0]), (READINGS - 1) * (int64_t)MEBIBYTE / 4);
+	expect_text(report, "(+15.00 MiB per minute)");
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -737,7 +776,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tests, report_file_setup, report_file_teardown);
 	tcase_add_tests(tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
 			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
-			missing_pss_is_said, small_process_without_pss_counts_with_rss,
+			missing_pss_is_said, shared_memory_of_a_server_grows, small_process_without_pss_counts_with_rss,
 			pss_is_estimated_between_its_readings, last_process_shares_nothing,
 			last_process_grows_by_all_it_maps, swap_counts_before_pss_is_read,
 			late_process_counts_before_its_pss_is_read, brief_process_has_others_like_it,

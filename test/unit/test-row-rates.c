@@ -455,6 +455,47 @@ START_TEST(a_table_grows)
 }
 END_TEST
 
+static uint64_t tooth_at(uint64_t second)
+{
+	return ((second + 11) % 12 * 2 / 3 + 1) * 8 * MEBIBYTE;
+}
+
+/* A program touches eight blocks in 12 s, and gives them back, and later twice as many others. By chance each reading of
+ * pages finds more of the first than the one before; RSS shows that there is no growth. */
+START_TEST(saw_teeth_between_readings_are_no_growth)
+{
+	static const uint64_t read_at[] = {1, 14, 28, 42, 56};
+	const struct event_mapping lines[] = {
+	    {.start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""},
+	    {.start = ADDRESS,
+	     .length = 64 * MEBIBYTE,
+	     .protection = PROT_READ | PROT_WRITE,
+	     .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+	     .path = ""},
+	    {.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""}};
+	struct recording_builder *builder = start_recording();
+	struct resident_run run = {ADDRESS, 0};
+
+	builder_mmap_exit(builder, START + 1, PID, PID, ADDRESS, 64 * MEBIBYTE, CODE + 1);
+	for (unsigned i = 0; i < 5; i++) {
+		uint64_t time = START + read_at[i] * SECOND;
+
+		run.end = ADDRESS + tooth_at(read_at[i]);
+		builder_snapshot(builder, SNAPSHOT_INTERVAL, time - 1, PID, lines, 3);
+		builder_pages(builder, time, PID, &(struct builder_pages){i + 1, false, tooth_at(read_at[i]), &run, 1});
+	}
+	for (uint64_t i = 0; i < READINGS; i++)
+		builder_note(builder, START + i * SECOND / 2 + 9, PID, NOTE_RESIDENT,
+			     100 * MEBIBYTE + 2 * tooth_at(i / 2 + 6), i + 1);
+	run.end = ADDRESS + tooth_at(60);
+	add_pages(builder, &run, 1);
+	builder_finish(builder, START + 60 * SECOND);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);
+	ck_assert_int_ne(report->growth.verdict, MMT_VERDICT_GROWING);
+	ck_assert_int_ne(report->rows[0].verdict, MMT_ROW_KEEPS_GROWING);
+}
+END_TEST
+
 /* A recording that is too short for verdicts has no rates, of rows or of the processes. */
 START_TEST(short_recordings_have_no_rates)
 {
@@ -481,7 +522,7 @@ Suite *test_suite(void)
 	tcase_add_tests(tcase, churn_is_no_growth, reserved_memory_is_no_growth, only_resident_memory_counts,
 			late_memory_counts_as_resident, churn_after_a_reading_changes_no_share,
 			only_resident_memory_of_reservations_counts, swapped_memory_counts, touching_is_growth,
-			short_recordings_have_no_rates);
+			saw_teeth_between_readings_are_no_growth, short_recordings_have_no_rates);
 	tcase_add_loop_test(tcase, a_table_grows, 0, 2);
 	return suite;
 }

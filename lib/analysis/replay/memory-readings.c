@@ -143,9 +143,13 @@ static void take_swapped(struct memory_readings *memory, const struct event *eve
 		    subtract(point->swapped_bytes, subtract(point[-1].swapped_bytes, point[-1].swap_pss_bytes));
 }
 
-static uint64_t blend(uint64_t from, uint64_t to, double share)
+/* All but these bytes of the size changed evenly. */
+static uint64_t estimate(const struct memory_point points[3], uint64_t bytes, uint64_t later_bytes, double share)
 {
-	return (uint64_t)((double)from + ((double)to - (double)from) * share);
+	double rest = (double)subtract(points[0].resident_bytes, bytes);
+	double later = (double)subtract(points[2].resident_bytes, later_bytes);
+
+	return subtract(points[1].resident_bytes, (uint64_t)(rest + (later - rest) * share));
 }
 
 /* Between two readings of Pss, what the process shared changed evenly. */
@@ -176,13 +180,13 @@ static void estimate_between(const struct memory_readings *memory, struct memory
 	for (struct memory_point *between = before + 1; between < point; between++) {
 		uint64_t since_ns = memory->readings.items[between->reading].time_ns - start_ns;
 		double share = span_ns ? (double)since_ns / (double)span_ns : 1;
-		uint64_t shared = blend(subtract(before->resident_bytes, before->pss_bytes),
-					subtract(point->resident_bytes, point->pss_bytes), share);
-		uint64_t not_alone = blend(subtract(before->resident_bytes, before->private_bytes),
-					   subtract(point->resident_bytes, point->private_bytes), share);
+		const struct memory_point points[] = {*before, *between, *point};
 
-		between->pss_bytes = subtract(between->resident_bytes, shared);
-		between->private_bytes = subtract(between->resident_bytes, not_alone);
+		between->pss_bytes = estimate(points, before->pss_bytes, point->pss_bytes, share);
+		between->private_bytes = estimate(points, before->private_bytes, point->private_bytes, share);
+		if (point->anonymous_bytes)
+			between->anonymous_bytes =
+			    estimate(points, before->anonymous_bytes, point->anonymous_bytes, share);
 	}
 }
 
@@ -196,24 +200,23 @@ static void take_pss(struct memory_readings *memory, const struct event *event)
 	/* What the process itself can have added or given back since Pss was read: a page copied takes a fault. */
 	if (process->has_pss) {
 		uint64_t resident = limit_size(event->pss.resident_bytes), huge = limit_size(event->pss.huge_bytes);
-		uint64_t faults = subtract(event->pss.faults, process->last_faults), copied;
+		uint64_t faults = subtract(event->pss.faults, process->last.faults), copied;
 
 		if (__builtin_mul_overflow(faults, memory->page_bytes, &copied))
 			copied = LIMIT_RESIDENT_BYTES;
-		copied = saturating_add(copied, subtract(huge, process->last_huge_bytes), LIMIT_RESIDENT_BYTES);
-		copied = saturating_add(copied, subtract(resident, process->last_resident_bytes), LIMIT_RESIDENT_BYTES);
+		copied = saturating_add(copied, subtract(huge, process->last.huge_bytes), LIMIT_RESIDENT_BYTES);
+		copied = saturating_add(copied, subtract(resident, process->last.resident_bytes), LIMIT_RESIDENT_BYTES);
 		point->gained_bytes = saturating_add(point->gained_bytes, copied, LIMIT_RESIDENT_BYTES);
-		point->lost_bytes = saturating_add(point->lost_bytes, subtract(process->last_resident_bytes, resident),
+		point->lost_bytes = saturating_add(point->lost_bytes, subtract(process->last.resident_bytes, resident),
 						   LIMIT_RESIDENT_BYTES);
 	}
 	point->has_pss = process->has_pss = memory->has_pss = true;
 	point->pss_bytes = limit_size(event->pss.pss_bytes);
 	point->swap_pss_bytes = limit_size(event->pss.swap_pss_bytes);
 	point->private_bytes = limit_size(event->pss.private_bytes);
+	point->anonymous_bytes = limit_size(event->pss.anonymous_bytes);
 	estimate_between(memory, process->points.items, point);
-	process->last_resident_bytes = limit_size(event->pss.resident_bytes);
-	process->last_huge_bytes = limit_size(event->pss.huge_bytes);
-	process->last_faults = event->pss.faults;
+	process->last = event->pss;
 }
 
 struct mmt_error *memory_readings_take(struct memory_readings *memory, const struct event *event)
@@ -246,11 +249,7 @@ bool memory_readings_are_full(const struct memory_readings *memory)
 
 size_t memory_readings_first(const struct memory_readings *memory, uint64_t from_ns)
 {
-	size_t first = 0;
-
-	while (first < memory->readings.count && memory->readings.items[first].time_ns < from_ns)
-		first++;
-	return first;
+	return partition_point(memory->readings.count, i, memory->readings.items[i].time_ns < from_ns);
 }
 
 uint64_t memory_readings_resident(const struct memory_readings *memory)

@@ -15,7 +15,8 @@ struct memory_point {
 	bool has_pss; /* the figures below were read; otherwise they are estimates from the readings before and after */
 	uint64_t resident_bytes, swapped_bytes;
 	uint64_t pss_bytes, swap_pss_bytes;
-	uint64_t private_bytes; /* of pages that no other process maps */
+	uint64_t private_bytes;	  /* of pages that no other process maps */
+	uint64_t anonymous_bytes; /* 0: not known, as before the first reading of Pss */
 	/* Sums since the first reading of the process: what its own page faults and mappings can have added at most,
 	 * and what it can have given back. Other changes of Pss and private bytes are the doing of processes that share
 	 * its memory. */
@@ -28,7 +29,7 @@ struct process_readings {
 	bool over;			/* another process has the PID */
 	VECTOR(struct memory_point) points;
 	bool has_pss;
-	uint64_t last_resident_bytes, last_huge_bytes, last_faults; /* of the latest reading with Pss */
+	union pss_counts last; /* that were read */
 };
 
 /* All-zero readings are empty. */

@@ -265,8 +265,10 @@ static size_t make_series(struct judgement *judgement, double *outside_bytes)
 	return count;
 }
 
-/* The same for one process: its private memory, if it shares memory with others. */
-static size_t make_series_of_process(struct judgement *judgement, const struct process_readings *readings)
+/* The same for one process: its private memory, if it shares memory with others. Or its anonymous memory, which only it
+ * can make more, and which stays as it is when others start to share it, or copy it. */
+static size_t make_series_of_process(struct judgement *judgement, const struct process_readings *readings,
+				     bool anonymous)
 {
 	const struct memory_point *points = readings->points.items, *last = NULL;
 	bool by_pss = judgement->by_pss && readings->has_pss;
@@ -277,10 +279,12 @@ static size_t make_series_of_process(struct judgement *judgement, const struct p
 		double bytes = (double)points[i].resident_bytes;
 
 		/* Pss is not read of an only process, which shares with no other. */
-		if (points[i].reading < judgement->first ||
+		if (points[i].reading < judgement->first || (anonymous && !points[i].anonymous_bytes) ||
 		    (by_pss && judgement->complete_only && !points[i].has_pss && !is_sole(judgement, &points[i])))
 			continue;
-		if (by_pss) {
+		if (anonymous) {
+			bytes = (double)points[i].anonymous_bytes;
+		} else if (by_pss) {
 			if (last && points[i].has_pss)
 				note_outside(&outside_bytes,
 					     (double)points[i].private_bytes - (double)last->private_bytes,
@@ -305,21 +309,26 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 	least = larger_of(least, GROWER_BYTES_MIN);
 	for (const struct process *process = NULL; (process = rows_next(judgement->rows, process));) {
 		struct process_readings *readings = memory_readings_of(judgement->memory, process);
-		size_t count = readings && !readings->of.brief ? make_series_of_process(judgement, readings) : 0;
+		size_t count = readings && !readings->of.brief ? make_series_of_process(judgement, readings, false) : 0;
 		struct mmt_process_readings *of;
-		struct mmt_growth own;
+		struct mmt_growth own, anonymous;
 
 		if (!count)
 			continue;
 		of = &readings->of;
 		own = mmt_growth_judge(judgement->series, count);
+		of->start_private_bytes = own.start_bytes; /* nothing was subtracted yet */
+		if (judgement->by_pss && own.verdict != MMT_VERDICT_GROWING) {
+			anonymous = mmt_growth_judge(judgement->series,
+						     make_series_of_process(judgement, readings, true));
+			own = anonymous.verdict == MMT_VERDICT_GROWING ? anonymous : own;
+		}
 		of->verdict = own.verdict;
 		of->bytes_per_minute = own.bytes_per_minute;
 		of->growth_bytes = mmt_growth_change(&own);
 		of->growth_known = true;
 		of->rising = !own.settled_ns;
 		of->private_known = judgement->by_pss && readings->has_pss;
-		of->start_private_bytes = own.start_bytes; /* nothing was subtracted yet */
 		of->end_private_bytes = readings->points.items[readings->points.count - 1].private_bytes;
 		of->grows = !process->ended && of->verdict == MMT_VERDICT_GROWING && (double)of->growth_bytes >= least;
 		if (of->grows && growth->verdict != MMT_VERDICT_GROWING) {

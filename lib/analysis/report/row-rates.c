@@ -225,12 +225,14 @@ struct mmt_error *row_rates_add(const struct rows *rows, const struct mmt_report
 					   &row_first, &row_end);
 
 		row_end = smaller_of(row_end, end);
-		known &= row_end >= row_first + POINTS_MIN;
-		row_first = known ? row_first : first;
+		known &= row_end > row_first + POINTS_MIN;
+		row_first = known ? row_first + 1 : first;
 		row_end = known ? row_end : end;
 		for (unsigned point = row_first; point < row_end; point++) {
 			times[point] = point;
-			values[point] = known ? (double)used[point] : (double)trend[point] * share;
+			/* As of RSS: the lowest in a step. Programs that start in the last moment do not count. */
+			values[point] = known ? (double)smaller_of(used[point - 1], used[point])
+					      : (double)smaller_of(trend[point - !!point], trend[point]) * share;
 		}
 		figures[i].bytes_per_minute =
 		    report->to_ns < report->from_ns + VERDICT_SPAN_NS

@@ -329,7 +329,9 @@ static void judge_use(const struct judging *judging, const struct resident_sums 
 	/* Which of it is in use is not known: the same share as of all. */
 	if (made_accessible > 0 && committed[COMMIT_POINTS - 1])
 		late += made_accessible * (double)points[COMMIT_POINTS - 1] / (double)committed[COMMIT_POINTS - 1];
-	if ((grown - late < grown * VERDICT_HALF && !replaced) || judge_series(judging, points).verdict != MMT_ROW_LEAK)
+	/* Changes of RSS within a part may be as large, and readings may fall on any of them. */
+	if ((grown - late < grown * VERDICT_HALF && !replaced) || grown < (double)judging->report->growth.floor_bytes ||
+	    judge_series(judging, points).verdict != MMT_ROW_LEAK)
 		return;
 	row->verdict = MMT_ROW_KEEPS_GROWING;
 	if (replaced && !row->hint)

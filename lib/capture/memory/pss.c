@@ -10,14 +10,15 @@
 #define PAGE_BYTES 4096
 #define ROLLUP_BYTES 4096 /* more than the kernel's lines have */
 
-bool pss_parse_rollup(const char *text, struct pss_counts *counts_ret)
+bool pss_parse_rollup(const char *text, union pss_counts *counts_ret)
 {
-	*counts_ret = (struct pss_counts){
+	*counts_ret = (union pss_counts){
 	    .resident_bytes = text_file_bytes(text, "Rss"),
 	    .pss_bytes = text_file_bytes(text, "Pss"),
 	    .swap_pss_bytes = text_file_bytes(text, "SwapPss"),
 	    .private_bytes = text_file_bytes(text, "Private_Clean") + text_file_bytes(text, "Private_Dirty"),
 	    .huge_bytes = text_file_bytes(text, "AnonHugePages"),
+	    .anonymous_bytes = text_file_bytes(text, "Anonymous"),
 	    .lazy_free_bytes = text_file_bytes(text, "LazyFree"),
 	};
 	return strstr(text, "\nPss:") != NULL;
@@ -56,7 +57,7 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 				      struct pss_reading *reading)
 {
 	uint64_t began_ns = blocking_calls_clock_ns(&recorder->calls), took_ns;
-	struct pss_counts counts;
+	union pss_counts counts;
 	char text[ROLLUP_BYTES + 1];
 	struct mmt_error *error;
 	struct buffer record;
@@ -81,14 +82,10 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 				      counts.lazy_free_bytes, reading->number);
 	if (error || !reading->shares)
 		return error;
+	counts.reading = reading->number;
 	own_record_begin_bytes(&record);
-	buffer_put_u64(&record, reading->number);
-	buffer_put_u64(&record, counts.resident_bytes);
-	buffer_put_u64(&record, counts.pss_bytes);
-	buffer_put_u64(&record, counts.swap_pss_bytes);
-	buffer_put_u64(&record, counts.private_bytes);
-	buffer_put_u64(&record, counts.huge_bytes);
-	buffer_put_u64(&record, counts.faults);
+	for (unsigned i = 0; i < PSS_FIELDS; i++)
+		buffer_put_u64(&record, counts.fields[i]);
 	return own_record_append_bytes(recorder, &record, process->pid, reading->sum.time_ns, PSS_ID);
 }
 

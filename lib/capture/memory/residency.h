@@ -145,16 +145,8 @@ void huge_pages_sample(struct residency_reader *reader, uint64_t end_ns, struct 
 /* pss.c: reads what a process shares with others, from /proc/PID/smaps_rollup, and decides when that is worth its
  * price. */
 
-struct pss_counts {
-	uint64_t resident_bytes, pss_bytes, swap_pss_bytes;
-	uint64_t private_bytes;	  /* of pages that no other process maps */
-	uint64_t huge_bytes;	  /* in anonymous huge pages */
-	uint64_t lazy_free_bytes; /* that the process freed with MADV_FREE, and the kernel has not reclaimed */
-	uint64_t faults;	  /* page faults since the process started */
-};
-
-/* Fills in everything but the faults from the text of smaps_rollup. False: the kernel gave no Pss. */
-bool pss_parse_rollup(const char *text, struct pss_counts *counts_ret);
+/* Fills in what the text of smaps_rollup has. False: the kernel gave no Pss. */
+bool pss_parse_rollup(const char *text, union pss_counts *counts_ret);
 
 /* Returns minor and major page faults from the text of /proc/PID/stat. */
 uint64_t pss_parse_faults(const char *text);

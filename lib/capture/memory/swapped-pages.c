@@ -43,10 +43,8 @@ static bool take_mapping(struct swapped_pages *pages, uint64_t swapped_bytes)
 		bool is_found = found && found->start <= position;
 		uint64_t end = pages->end, taken;
 
-		if (is_found)
-			end = found->end < end ? found->end : end;
-		else if (found && found->start < end)
-			end = found->start;
+		if (found)
+			end = smaller_of(is_found ? found->end : found->start, end);
 		if (!is_found && resident && resident->start <= position) {
 			position = resident->end < end ? resident->end : end;
 			continue;

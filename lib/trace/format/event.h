@@ -4,6 +4,7 @@
 
 #include "base/syscall-table.h"
 #include "base/registers.h"
+#include "trace/format/format.h"
 
 enum event_kind {
 	/* A memory syscall returned. */
@@ -131,13 +132,7 @@ struct event {
 			const char *text; /* EVENT_PROCESS_STARTED, EVENT_GROUP_MEMORY: path of the control group;
 					     EVENT_OOM_KILL: name; "": not recorded */
 		} note;
-		struct {
-			uint64_t reading; /* as in the note EVENT_RESIDENT, which precedes this one */
-			uint64_t resident_bytes, pss_bytes, swap_pss_bytes;
-			uint64_t private_bytes; /* of pages that no other process maps */
-			uint64_t huge_bytes;	/* in anonymous huge pages */
-			uint64_t faults;	/* page faults since the process started */
-		} pss;				/* EVENT_PSS */
+		union pss_counts pss; /* EVENT_PSS */
 		struct {
 			uint32_t reading;	 /* the same for all processes that were read together */
 			bool last;		 /* the process has no further runs in this reading */

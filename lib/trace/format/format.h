@@ -171,10 +171,21 @@ enum note_kind {
 #define RESIDENT_RUNS_PER_RECORD 4000
 
 /* What the record's process shares with others at its time, from /proc/PID/smaps_rollup and stat, in
- * PERF_RECORD_TEXT_POKE records: u64 number of the reading, as in the notes; u64 Rss, Pss, SwapPss, bytes of pages that
- * no other process maps, and AnonHugePages, in bytes; u64 page faults so far. */
+ * PERF_RECORD_TEXT_POKE records: the fields of union pss_counts. Older recorders did not write the last one. */
 #define PSS_ID (SNAPSHOT_ID_FIRST + 0x50000)
-#define PSS_BYTES 56
+#define PSS_FIELDS 8
+union pss_counts {
+	struct {
+		uint64_t reading; /* as in the note EVENT_RESIDENT, which precedes this one */
+		uint64_t resident_bytes, pss_bytes, swap_pss_bytes;
+		uint64_t private_bytes;	  /* of pages that no other process maps */
+		uint64_t huge_bytes;	  /* in anonymous huge pages */
+		uint64_t faults;	  /* page faults since the process started */
+		uint64_t anonymous_bytes; /* of pages of no file and no shared memory; 0: not known */
+		uint64_t lazy_free_bytes; /* freed with MADV_FREE, and not yet reclaimed: in another note */
+	};
+	uint64_t fields[PSS_FIELDS];
+};
 
 #define CALLCHAIN_LIMIT_DEFAULT 127 /* kernel.perf_event_max_stack */
 #define FRAME_BYTES (8u << 20)	    /* largest content of one compressed record by our writer */

@@ -196,14 +196,12 @@ static void decode_pages(struct bytes *bytes, struct event *event)
 
 static void decode_pss(struct bytes *bytes, struct event *event)
 {
-	bytes_skip(bytes, NOTE_OFFSET);
-	event->pss.reading = bytes_u64(bytes);
-	event->pss.resident_bytes = bytes_u64(bytes);
-	event->pss.pss_bytes = bytes_u64(bytes);
-	event->pss.swap_pss_bytes = bytes_u64(bytes);
-	event->pss.private_bytes = bytes_u64(bytes);
-	event->pss.huge_bytes = bytes_u64(bytes);
-	event->pss.faults = bytes_u64(bytes);
+	size_t size;
+
+	bytes_skip(bytes, NOTE_OFFSET - sizeof(uint16_t));
+	size = bytes_u16(bytes);
+	for (unsigned i = 0; i < PSS_FIELDS; i++)
+		event->pss.fields[i] = i < PSS_FIELDS - 1 || size >= sizeof(event->pss.fields) ? bytes_u64(bytes) : 0;
 	event->kind = EVENT_PSS;
 }
 
