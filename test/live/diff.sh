@@ -85,6 +85,15 @@ expect_status 0 "$MMTRACE" diff --fail-above $((16 * block)) suite8.data suite24
 	fail "record ended with status $?"
 processes+=("$(cat daemon.pid)")
 expect_status 1 "$MMTRACE" diff --fail-above 6M suite8.data daemon.data
+# Of a command that still ran, processes that ended do not count.
+# shellcheck disable=SC2016 # for the inner shell
+begin_recording -q -- sh -c '"$0" --exit 512 0 0 0 >/dev/null; : >ended; exec sleep 1000' "$workloads/leak-several"
+wait_until "a program of the command to end" test -e ended
+processes+=("$(child_of "$recorder")")
+stop_recording
+expect_status 2 "$MMTRACE" diff --fail-above 6M suite8.data "$recording"
+grep -q 'cannot decide: the second recording is not of a command that ended' status.log || fail "no reason: $(cat status.log)"
+expect_status 2 "$MMTRACE" diff --fail-above 6M "$recording" suite8.data
 recording=suite24.data report_json
 expect_json '[.processes[].released] | (map(select(.)) | length == 4) and (last | not)'
 
