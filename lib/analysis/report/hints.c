@@ -212,8 +212,8 @@ static const char calls_unknown[] =
     "window or recording shows their stacks; record with --faults=sampled to see which "
     "code touches new pages";
 static const char made_writable[] =
-    "touched after mprotect made it writable, or without a memory call, so no row shows "
-    "the code: record with --faults=sampled to see which code touches new pages";
+    "touched after mprotect made it writable, which no row counts: record with --faults=sampled to see which code "
+    "touches new pages";
 static const char touched_only[] = "first touched without a system call, so no stack is recorded: record with "
 				   "--faults=sampled to see which code touches new pages";
 
