@@ -203,7 +203,7 @@ struct mmt_error *snapshot_take(struct recorder *recorder, struct traced_process
 	want_again(&reading);
 	if (complete_ret)
 		*complete_ret = reading.ended;
-	return error ? error : limits_note_process(recorder, pid);
+	return error ? error : limits_note_process(recorder, process);
 }
 
 struct mmt_error *snapshot_name_threads(struct recorder *recorder, pid_t pid, bool *alive_ret)

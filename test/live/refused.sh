@@ -25,3 +25,13 @@ refused huge-pages HugePages_Total '' 'The pool of huge pages is too small: '
 	fail "the packed recording has no report"
 [ "$(jq -c '.failures[0] | del(.frames)' packed.json)" = "$(jq -c '.failures[0] | del(.frames)' report.json)" ] ||
 	fail "the packed recording has another limit"
+
+# The target sets the limit itself, and ends: it is read with RSS, not only with the maps at the end.
+start_workload refused address-space
+start_recording -p "$pid"
+let_work
+sleep "$((3 * ${WAIT_FACTOR:-1}))"
+let_end
+wait "$recorder" || fail "record ended with status $?: $(cat record.log)"
+report_json
+expect_json '.failures | length == 1 and .[0].limit == "RLIMIT_AS" and .[0].limit_value == 134217728'

@@ -51,39 +51,41 @@ static void clear(struct memory_limit limits[NOTE_LIMITS])
 		limits[i] = (struct memory_limit){.bytes = NO_LIMIT_BYTES};
 }
 
-/* Writes the limits that exist and differ from `noted`. */
+/* Writes the limits that exist and differ from `noted`, which then are these. */
 static struct mmt_error *note(struct recorder *recorder, pid_t pid, uint64_t now_ns,
-			      const struct memory_limit limits[NOTE_LIMITS], const struct memory_limit *noted)
+			      const struct memory_limit limits[NOTE_LIMITS], struct memory_limit noted[NOTE_LIMITS])
 {
 	struct mmt_error *error = NULL;
 
 	for (unsigned i = 0; !error && i < NOTE_LIMITS; i++) {
 		if (limits[i].bytes != NO_LIMIT_BYTES &&
-		    (!noted || limits[i].bytes != noted[i].bytes || limits[i].used != noted[i].used))
+		    (limits[i].bytes != noted[i].bytes || limits[i].used != noted[i].used))
 			error =
 			    recorder_note(recorder, NOTE_LIMIT_FIRST + i, pid, now_ns, limits[i].bytes, limits[i].used);
 	}
+	memcpy(noted, limits, NOTE_LIMITS * sizeof(*noted));
 	return error;
 }
 
-struct mmt_error *limits_note_process(struct recorder *recorder, pid_t pid)
+struct mmt_error *limits_note_process(struct recorder *recorder, struct traced_process *process)
 {
-	CLEANUP(free) char *text = proc_text(pid, "limits");
-	CLEANUP(free) char *status = text ? proc_text(pid, "status") : NULL;
-	struct memory_limit limits[NOTE_LIMITS];
+	CLEANUP(free) char *text = proc_text(process->pid, "limits");
+	CLEANUP(free) char *status = text ? proc_text(process->pid, "status") : NULL;
+	struct memory_limit limits[NOTE_LIMITS], *noted = process->limits;
 
 	if (!status)
 		return NULL;
+	if (!noted[NOTE_LIMIT_HUGE_PAGES - NOTE_LIMIT_FIRST].bytes)
+		clear(noted);
 	clear(limits);
 	limits_parse_process(text, status, limits);
-	return note(recorder, pid, clock_now_ns(), limits, NULL);
+	return note(recorder, process->pid, clock_now_ns(), limits, noted);
 }
 
 struct mmt_error *limits_note_machine(struct recorder *recorder, uint64_t now_ns)
 {
 	struct memory_limit limits[NOTE_LIMITS], *noted = recorder->jobs.memory->machine_limits;
 	CLEANUP(free) char *text = NULL;
-	struct mmt_error *error;
 
 	if (text_file_read(-1, "/proc/meminfo", &text) < 0)
 		return NULL;
@@ -91,7 +93,5 @@ struct mmt_error *limits_note_machine(struct recorder *recorder, uint64_t now_ns
 		clear(noted);
 	clear(limits);
 	limits_parse_machine(text, text_file_number(-1, "/proc/sys/vm/overcommit_memory", -1), limits);
-	error = note(recorder, 0, now_ns, limits, noted);
-	memcpy(noted, limits, sizeof(limits));
-	return error;
+	return note(recorder, 0, now_ns, limits, noted);
 }

@@ -172,11 +172,6 @@ struct mmt_error *pss_series_read(struct recorder *recorder, uint64_t time_ns, u
 
 /* memory-limits.c: the limits that make memory calls fail, and how much of them is used. */
 
-struct memory_limit {
-	uint64_t bytes; /* NO_LIMIT_BYTES: no limit */
-	uint64_t used;	/* 0: not read */
-};
-
 #define NO_LIMIT_BYTES UINT64_MAX
 
 /* Parse /proc/PID/limits and /proc/PID/status, and /proc/meminfo. `overcommit` is vm.overcommit_memory. The result is
@@ -184,8 +179,8 @@ struct memory_limit {
 void limits_parse_process(const char *limits, const char *status, struct memory_limit parsed[NOTE_LIMITS]);
 void limits_parse_machine(const char *meminfo, int64_t overcommit, struct memory_limit parsed[NOTE_LIMITS]);
 
-/* Write the limits of a process, or those of the machine that have changed since the last call. */
-struct mmt_error *limits_note_process(struct recorder *recorder, pid_t pid) MMT_MUST_CHECK;
+/* Write the limits of a process or the machine that have changed since the last call. */
+struct mmt_error *limits_note_process(struct recorder *recorder, struct traced_process *process) MMT_MUST_CHECK;
 struct mmt_error *limits_note_machine(struct recorder *recorder, uint64_t now_ns) MMT_MUST_CHECK;
 
 /* The state of the jobs of this folder. */

@@ -6,6 +6,7 @@
 
 #include "base/helper-process.h"
 #include "trace/format/event.h"
+#include "trace/format/format.h"
 #include "trace/sections/sections.h"
 
 struct askable_runtime;
@@ -31,6 +32,11 @@ struct mapped_range {
 	bool reserved;	/* PROT_NONE: empty as a rule, but pages written before an mprotect(2) stay */
 };
 
+struct memory_limit {
+	uint64_t bytes; /* NO_LIMIT_BYTES: no limit */
+	uint64_t used;	/* 0: not read */
+};
+
 struct traced_process {
 	size_t place; /* in the table */
 	pid_t pid;
@@ -49,6 +55,7 @@ struct traced_process {
 	uint64_t resident_bytes;		  /* RSS at the last reading; 0: none of its own */
 	uint64_t paged_bytes;			  /* RSS when its pages were last read; 0: never */
 	uint64_t pss_resident_bytes, pss_took_ns; /* RSS at the last reading of Pss, and the CPU time that this took */
+	struct memory_limit limits[NOTE_LIMITS];  /* as noted last; all 0: not yet */
 	bool snapshot_wanted;
 	enum snapshot_kind snapshot_kind;
 	uint64_t snapshot_wanted_ns; /* time of the record that requires a snapshot */
