@@ -68,7 +68,7 @@ static const char *find_fault(const struct mmt_report *report)
 		return "the recorder did not finish";
 	/* It may not have reached the code that leaks. Ctrl-C and SIGTERM end servers. */
 	if (report->command_end.time_ns && number && number != SIGINT && number != SIGTERM)
-		return "its command was killed by a signal";
+		return "its command or target was killed by a signal";
 	if (report->completeness.lost_events)
 		return "events were lost";
 	if (report->completeness.missed_threads)

@@ -152,7 +152,10 @@ void record_end_put_reason(const struct record_end *end)
 			fputs(mmt_format_status(status, status_text), stderr);
 		fputs(summary->end == MMT_RECORD_END_TARGET_ENDED ? "" : "; ", stderr);
 	}
-	if (!end->options->command || summary->command_status == -1 || summary->end != MMT_RECORD_END_TARGET_ENDED)
+	if (summary->end == MMT_RECORD_END_TARGET_ENDED && summary->target_status)
+		fprintf(stderr, "target %s", mmt_format_status(summary->target_status, status_text));
+	else if (!end->options->command || summary->command_status == -1 ||
+		 summary->end != MMT_RECORD_END_TARGET_ENDED)
 		fputs(reasons[summary->end], stderr);
 	putc('\n', stderr);
 }

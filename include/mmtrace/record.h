@@ -206,6 +206,7 @@ struct mmt_record_summary {
 	uint64_t left_running;	/* recorded processes that were running when the command had ended */
 	pid_t left_running_pid; /* one of them */
 	int command_status; /* wait status of the command if it has ended; otherwise -1 */
+	int target_status;  /* ... of another target, the last that did not exit with status 0; 0: none, or not known */
 };
 
 /* Find the processes with this command name, which is that of /proc/PID/comm, or whose name matches it as a pattern of

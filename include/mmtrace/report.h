@@ -365,9 +365,9 @@ struct mmt_mark {
 };
 #define MMT_MARK_TEXT 64
 
-/* How the recorded command ended, unless with status 0. */
+/* How the recorded command or a target ended, unless with status 0: a signal comes before a status, and the last first. */
 struct mmt_command_end {
-	uint64_t time_ns; /* 0: with status 0, not in the window, not a command of mmtrace, or not known */
+	uint64_t time_ns; /* 0: with status 0, not in the window, none has ended, or not known */
 	int32_t pid;
 	int status; /* as wait(2) returns it; see mmt_format_status() */
 };

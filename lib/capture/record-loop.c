@@ -237,6 +237,19 @@ static struct mmt_error *flush_if_due(struct recorder *recorder)
 	return error;
 }
 
+/* How a target ended, unless with status 0. A command ends later: see note_command_end(). */
+static struct mmt_error *note_target_end(struct recorder *recorder, const struct traced_process *process)
+{
+	int status = process->target && process->pid != recorder->command.pid
+			 ? proc_end_status(process->pid, process->pidfd)
+			 : 0;
+
+	if (status <= 0)
+		return NULL;
+	recorder->summary.target_status = status;
+	return recorder_note(recorder, NOTE_COMMAND_ENDED, process->pid, clock_now_ns(), (uint64_t)status, 0);
+}
+
 /* Takes the snapshots and reads the build-ids that records have required, and copies the perf maps of ended
  * processes. */
 static struct mmt_error *serve(struct recorder *recorder)
@@ -260,7 +273,7 @@ static struct mmt_error *serve(struct recorder *recorder)
 		/* Do not treat an earlier process with the same PID. */
 		if (process_table_find(&recorder->processes, process->pid) == process)
 			jit_reader_end_process(recorder, process->pid);
-		error = perf_maps_copy(recorder, process);
+		error = note_target_end(recorder, process) ?: perf_maps_copy(recorder, process);
 		ask_runtime_ended(recorder, process);
 		process_table_release(process);
 	}

@@ -19,6 +19,25 @@ let_work
 { kill -9 "$pid" && wait "$pid"; } 2>/dev/null
 expect_recorded_end
 
+# The report begins with the signal, as long as the parent of the target does not wait for it, and since Linux 6.15 later, too.
+(sleep 600 & exec sleep 600) &
+parent=$!
+processes+=("$parent")
+has_child() {
+	pid=$(child_of "$parent")
+}
+wait_until "the target to be there" has_child
+start_recording -p "$pid"
+kill -SEGV "$pid"
+wait_until "record to end with its target" eval "! kill -0 $recorder"
+wait "$recorder" || fail "record ended with status $?: $(cat "$directory/record.log")"
+grep -q '; target was killed by SIGSEGV (Segmentation fault)$' record.log || fail "not how it ended: $(cat record.log)"
+"$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
+sed -n 1p report.txt | grep -qE "^KILLED: sleep \\(pid $pid\\) was killed by SIGSEGV \\(Segmentation fault\\)" ||
+	fail "the report does not begin with the target's end: $(head -3 report.txt)"
+report_json
+expect_json ".command_end | .pid == $pid and .signal == 11"
+
 # Immediately, in a recording started by mmtrace: the command is killed, and the recorder says so.
 "$MMTRACE" record -q -o "$recording" -- sh -c 'kill -9 $$'
 [ $? = 137 ] || fail "the exit status of record does not show that the command was killed"

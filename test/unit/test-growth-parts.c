@@ -483,7 +483,7 @@ START_TEST(oom_kills)
 }
 END_TEST
 
-/* The end of the command is known, unless it is later than the window. */
+/* The end of the command is known, unless it is later than the window. A signal comes before a status. */
 START_TEST(end_of_the_command)
 {
 	struct recording_builder *builder = builder_create(report_file_path());
@@ -493,6 +493,7 @@ START_TEST(end_of_the_command)
 
 	builder_mmap_exit(builder, 1000, PID, PID, MADE, 16 * PAGE, 0x1234);
 	builder_note(builder, 2000, PID, NOTE_COMMAND_ENDED, SIGSEGV | 0x80, 0);
+	builder_note(builder, 2500, PID, NOTE_COMMAND_ENDED, 3 << 8, 0);
 	builder_finish(builder, 3000);
 	report = report_file_report(NULL);
 	ck_assert_uint_eq(report->command_end.time_ns, 2000);

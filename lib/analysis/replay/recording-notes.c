@@ -173,7 +173,8 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 		break;
 	case EVENT_COMMAND_ENDED:
 		status = (int)(note.note.value & UINT16_MAX);
-		if (WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status)))
+		if (WIFSIGNALED(status) ||
+		    (WIFEXITED(status) && WEXITSTATUS(status) && !WIFSIGNALED(notes->command_end.status)))
 			notes->command_end = (struct mmt_command_end){note.time_ns, note.pid, status};
 		break;
 	default:

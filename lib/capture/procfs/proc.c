@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -520,6 +521,24 @@ bool proc_is_loading(pid_t pid)
 bool proc_has_ended(pid_t pid)
 {
 	return (kill(pid, 0) < 0 && errno == ESRCH) || (is_zombie(pid) && !find_living_thread(pid));
+}
+
+#define PIDFD_EXIT (1ULL << 3) /* PIDFD_INFO_EXIT: the status, once the parent has waited */
+
+int proc_end_status(pid_t pid, int pidfd)
+{
+	struct {
+		uint64_t mask, control_group;
+		uint32_t ids[11]; /* PID to fsgid */
+		int32_t status;
+	} info = {.mask = PIDFD_EXIT};
+	CLEANUP(free) char *text = is_zombie(pid) ? proc_text(pid, "stat") : NULL;
+	const char *last = text ? strrchr(text, ' ') : NULL;
+
+	/* Ask the pidfd afterwards: if it does not know, the PID was not given to another process before. */
+	if (ioctl(pidfd, _IOWR(0xff, 11, info), &info) == 0 && (info.mask & PIDFD_EXIT))
+		return info.status;
+	return last ? (int)strtol(last, NULL, 10) : -1;
 }
 
 bool proc_sleeps(pid_t pid)

@@ -70,6 +70,10 @@ bool proc_is_loading(pid_t pid);
 /* Have all threads of the process ended? The main thread may end before the others. */
 bool proc_has_ended(pid_t pid);
 
+/* The wait status of an ended process; -1: not known. Before Linux 6.15 it is known only until the parent waits for the
+ * process. */
+int proc_end_status(pid_t pid, int pidfd);
+
 /* Has the process no address space of its own, like a kernel thread? */
 bool proc_is_kernel_thread(pid_t pid);
 
