@@ -118,17 +118,22 @@ static int check_growth(const struct command *command, const struct diff_setting
 	bool swaps =
 	    before->start_swap_bytes || before->end_swap_bytes || after->start_swap_bytes || after->end_swap_bytes;
 	bool sound, exceeded, stacks = diff->after->by == MMT_BY_STACK;
+	const char *which = "second", *why = "too short to compare";
 
 	if (!settings->fail_above_given)
 		return EXIT_OK;
 	sound = is_sound(command, settings->ended[0]);
 	sound &= is_sound(command, settings->ended[1]);
+	if (diff->counted_unlike) {
+		which = diff->after->options.keep_ended ? "first" : "second";
+		why = "not of a command that ended, so its ended processes do not count";
+	} else if (diff->rated) {
+		why = "more than three times as long as the first";
+	} else if (diff->longer_ns >= 0) {
+		which = "first";
+	}
 	if (sound && diff->incomparable)
-		message(command, "--fail-above: cannot decide: the %s recording is %s",
-			(diff->counted_unlike ? !diff->after->options.keep_ended : diff->rated || diff->longer_ns < 0)
-			    ? "second" : "first",
-			diff->counted_unlike ? "not of a command that ended, so its ended processes do not count"
-			: diff->rated ? "more than three times as long as the first" : "too short to compare");
+		message(command, "--fail-above: cannot decide: the %s recording is %s", which, why);
 	if (!sound || diff->incomparable)
 		return EXIT_UNUSABLE;
 	exceeded = is_exceeded(command, stacks ? "functions that grew hold" : "rows that grew hold", diff->growth_bytes,
@@ -136,6 +141,9 @@ static int check_growth(const struct command *command, const struct diff_setting
 	exceeded |=
 	    is_exceeded(command, stacks ? "functions that grew made accessible" : "rows that grew made accessible",
 			diff->committed_growth_bytes, settings->fail_above);
+	if (diff->relation != MMT_DIFF_SAME_PROCESS && before->verdict != MMT_VERDICT_UNKNOWN &&
+	    before->end_ns <= before->start_ns)
+		message(command, "--fail-above: RSS was read only once in the first recording, and is not compared");
 	/* RSS covers all memory, including what the options exclude. */
 	if (!diff->after->options.focus_count && !diff->after->options.ignore_count)
 		exceeded |= is_exceeded(command, swaps ? "RSS and swap grew by" : "RSS grew by",

@@ -271,7 +271,8 @@ struct mmt_process_readings {
 	uint64_t start_ns, end_ns;
 	MMT_READINGS_FIGURES(MMT_MEMBER)
 	bool private_known; /* the verdict on all processes goes by Pss */
-	/* Of private memory, or of resident and swapped memory, in the window; known of several processes only. */
+	/* In the window; known of several processes only. Of resident and swapped memory or, if `private_known`, of
+	 * private memory, unless only the process's anonymous memory is GROWING, which it may share with children. */
 	bool growth_known;
 	enum mmt_verdict verdict;
 	int64_t growth_bytes;

@@ -113,30 +113,6 @@ expect_json "[.entries[] | [.change, .bytes, .differing_frames > 0]] == [[\"grow
 compare base other 1
 expect_json ".uncertain_count == 2 and .growth_bytes == 3 * $block" diff.json
 
-# A command that ended right after the first reading of its RSS is no measure for one that was read later.
-cat >quick.c <<'END'
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-	usleep(argc > 1 ? 200000 : 0);
-	memset(mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 64 << 20);
-	usleep(argc > 1 ? 200000 : 0);
-	return 0;
-}
-END
-gcc -O1 -g -o quick quick.c || fail "gcc"
-"$MMTRACE" record -q -o slow.data -- ./quick slowly || fail "record"
-for ((i = 0; i < 20; i++)); do
-	"$MMTRACE" record -q -o quick.data -- ./quick || fail "record"
-	recording=quick.data report_json
-	jq -e '.resident_readings | length == 1' report.json >/dev/null || continue
-	"$MMTRACE" diff --fail-above 1M quick.data slow.data >diff.txt 2>&1 || fail "diff ended with status $?: $(cat diff.txt)"
-	break
-done
-
 # By the keys of a report.
 compare base moved 0 --by function
 expect_json ".growth_bytes == $block" diff.json

@@ -450,20 +450,13 @@ START_TEST(durations_are_no_growth)
 		int64_t change;
 		bool incomparable;
 	} cases[] = {
-	    {40, 4096000, false, MMT_ROW_LEAK, 0, false},
-	    {40, 4200000, false, MMT_ROW_LEAK, 0, false},
-	    {40, 8192000, false, MMT_ROW_LEAK, 4096000, false},
-	    {40, 2048000, false, MMT_ROW_LEAK, -2048000, false},
-	    {40, 4096000, true, MMT_ROW_LEAK, 2048000, false},
-	    {40, 4096000, false, MMT_ROW_UNKNOWN, 2048000, false},
-	    {21, 2150400, false, MMT_ROW_LEAK, 102400, false},
-	    {11, 1126400, false, MMT_ROW_LEAK, 0, false},
-	    {11, 2048000, false, MMT_ROW_LEAK, 921600, false},
-	    {9, 921600, false, MMT_ROW_LEAK, -1126400, true},
-	    {9, 921600, true, MMT_ROW_LEAK, -1126400, false},
-	    {60, 6144000, false, MMT_ROW_LEAK, 0, false},
-	    {70, 7168000, false, MMT_ROW_LEAK, 0, true},
-	    {70, 7168000, true, MMT_ROW_LEAK, 5120000, false},
+	    {40, 4096000, false, MMT_ROW_LEAK, 0, false},	{40, 4200000, false, MMT_ROW_LEAK, 0, false},
+	    {40, 8192000, false, MMT_ROW_LEAK, 4096000, false}, {40, 2048000, false, MMT_ROW_LEAK, -2048000, false},
+	    {40, 4096000, true, MMT_ROW_LEAK, 2048000, false},	{40, 4096000, false, MMT_ROW_UNKNOWN, 2048000, false},
+	    {21, 2150400, false, MMT_ROW_LEAK, 102400, false},	{11, 1126400, false, MMT_ROW_LEAK, 0, false},
+	    {11, 2048000, false, MMT_ROW_LEAK, 921600, false},	{9, 921600, false, MMT_ROW_LEAK, -1126400, true},
+	    {9, 921600, true, MMT_ROW_LEAK, -1126400, false},	{60, 6144000, false, MMT_ROW_LEAK, 0, false},
+	    {70, 7168000, false, MMT_ROW_LEAK, 0, true},	{70, 7168000, true, MMT_ROW_LEAK, 5120000, false},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -501,8 +494,9 @@ START_TEST(ended_processes_count_in_both_recordings)
 		bool keeps[2], incomparable;
 		uint64_t ended_bytes[2];
 	} cases[] = {
-	    {{false, false}, false, {4096, 4096}}, {{true, true}, false, {4096, 4096}}, {{true, false}, true, {0, 4096}},
-	    {{false, true}, true, {4096, 0}},	   {{false, true}, false, {0, 4096}},
+	    {{false, false}, false, {4096, 4096}}, {{true, true}, false, {4096, 4096}},
+	    {{true, false}, true, {0, 4096}},	   {{false, true}, true, {4096, 0}},
+	    {{false, true}, false, {0, 4096}},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -524,7 +518,8 @@ START_TEST(ended_processes_count_in_both_recordings)
 }
 END_TEST
 
-/* RSS that did not keep growing is not expected to, and figures of a hostile recording stop at the ends of their range. */
+/* RSS that did not keep growing is not expected to, and figures of a hostile recording stop at the ends of their range.
+ */
 START_TEST(growth_in_the_longer_time)
 {
 	static const struct mmt_process running = {.pid = 1, .name = "program"};
@@ -689,7 +684,8 @@ START_TEST(inlined_functions_are_uncertain)
 }
 END_TEST
 
-/* Functions whose arguments changed, and hidden classes of Java, are probably the same; others of their class are not. */
+/* Functions whose arguments changed, and hidden classes of Java, are probably the same; others of their class are not.
+ */
 START_TEST(other_arguments_are_uncertain)
 {
 	static const struct {
@@ -703,6 +699,12 @@ START_TEST(other_arguments_are_uncertain)
 		     {"<Vec<u8> as Trait>::open", "<Box<u8> as Trait>::open", 0},
 		     {"(anonymous namespace)::open(int)", "(anonymous namespace)::fill(int)", 0},
 		     {"Session::open(int)", "Session::close(int)", 0},
+		     {"main.(*Server).load", "main.(*Client).load", 0},
+		     {"main.(*Server).load[int]", "main.(*Server).load[string]", 1},
+		     {"app::<impl app::Load for app::A>::load", "app::<impl app::Load for app::B>::load", 0},
+		     {"Session::operator()(int)", "Session::operator[](int)", 0},
+		     {"Session::operator()(int)", "Session::operator()(long)", 1},
+		     {"py::<lambda>:/f", "py::<listcomp>:/f", 0},
 		     {"operator<(A, B)", "open(int)", 0}};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -920,9 +922,10 @@ Suite *test_suite(void)
 			leaks_of_a_report_are_leaks_of_a_diff, every_kind_of_change, lost_calls_match_lost_calls,
 			commits_count_without_mappings, shrunk_comes_last, unnamed_code_is_matched_by_rank,
 			recordings_of_one_process_are_recognized, processes_of_one_name_pair_by_start, many_processes,
-			short_recordings_have_no_rates, durations_are_no_growth, ended_processes_count_in_both_recordings, growth_in_the_longer_time, names_identify_a_stack, names_of_jit_code_can_contain_lines,
-			build_ids_identify_frames_without_names, inlined_functions_are_uncertain,
-			other_arguments_are_uncertain,
+			short_recordings_have_no_rates, durations_are_no_growth,
+			ended_processes_count_in_both_recordings, growth_in_the_longer_time, names_identify_a_stack,
+			names_of_jit_code_can_contain_lines, build_ids_identify_frames_without_names,
+			inlined_functions_are_uncertain, other_arguments_are_uncertain,
 			another_function_is_another_stack, growth_of_a_wrapper_is_that_of_its_callers, names_of_rows,
 			many_similar_stacks, hostile_stacks);
 	return suite;

@@ -134,6 +134,16 @@ static struct mmt_error *take_group_memory(struct notes *notes, const struct eve
 	return NULL;
 }
 
+/* Of a wait status; 0: the end is none, or ordinary. */
+static int severity(int status)
+{
+	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	return number && number != SIGINT && number != SIGTERM ? 3
+	       : number					       ? 2
+							       : WIFEXITED(status) && WEXITSTATUS(status);
+}
+
 struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 {
 	struct event note = *event;
@@ -173,8 +183,8 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 		break;
 	case EVENT_COMMAND_ENDED:
 		status = (int)(note.note.value & UINT16_MAX);
-		if (WIFSIGNALED(status) ||
-		    (WIFEXITED(status) && WEXITSTATUS(status) && !WIFSIGNALED(notes->command_end.status)))
+		/* Of several that ended, one that crashed counts, even if the user stopped the others afterwards. */
+		if (severity(status) && severity(status) >= severity(notes->command_end.status))
 			notes->command_end = (struct mmt_command_end){note.time_ns, note.pid, status};
 		break;
 	default:

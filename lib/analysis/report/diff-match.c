@@ -240,9 +240,10 @@ struct unmatched_stack {
 };
 
 /* The costs of the edit distance. Two stacks are similar if it is at most the number of frames of the longer one. */
-#define GAP_COST 3   /* a frame that the other stack has not */
-#define ALIKE_COST 1 /* a frame of the same module without a name in one of them, or a function in another module, or \
-			with other arguments */
+#define GAP_COST 3 /* a frame that the other stack has not */
+#define ALIKE_COST                                                                                                     \
+	1 /* a frame of the same module without a name in one of them, or a function in another module, or             \
+	     with other arguments */
 
 #define CANDIDATES 8 /* edit distances for a stack */
 
@@ -281,15 +282,26 @@ struct similar_search {
 	struct distance *cells; /* scratch: two rows of states */
 };
 
+/* Whether brackets that follow are a part of the name: "<Vec as Trait>::new", "main.(*Server).load", "operator<". */
+static bool begins_name(const char *plain, size_t size)
+{
+	static const char last[] = "operator";
+	size_t length = strlen(last);
+
+	return !size || plain[size - 1] == '.' || plain[size - 1] == ':' ||
+	       (size >= length && !memcmp(plain + size - length, last, length));
+}
+
 /* Put a name without its arguments, which another version may change: those of functions, of templates, and the
- * addresses in Java's names of hidden classes. What begins a name, such as "<Vec as Trait>::new", tells it apart. */
+ * addresses in Java's names of hidden classes. */
 static uint32_t put_plain_name(struct intern *texts, const char *name, size_t length)
 {
 	CLEANUP(free) char *plain = malloc(length + 1);
 	size_t size = 0, depth = 0;
 
 	for (size_t i = 0; plain && i < length; i++) {
-		bool opens = size && strchr("(<[", name[i]), closes = depth && strchr(")>]", name[i]);
+		bool opens = strchr("(<[", name[i]) && (depth || !begins_name(plain, size)),
+		     closes = depth && strchr(")>]", name[i]);
 
 		depth += opens;
 		if (!depth && i + 2 < length && starts_with(name + i, "/0x"))

@@ -296,7 +296,7 @@ static size_t make_series_of_process(struct judgement *judgement, const struct p
 		judgement->series[count++] = (struct mmt_resident_reading){
 		    .time_ns = judgement->memory->readings.items[points[i].reading].time_ns,
 		    .resident_bytes = to_bytes(bytes),
-		    .swapped_bytes = by_pss ? points[i].swap_pss_bytes : points[i].swapped_bytes};
+		    .swapped_bytes = by_pss && !anonymous ? points[i].swap_pss_bytes : points[i].swapped_bytes};
 	}
 	return count;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Limits of memory: see residency.h. */
 
+#include <sys/resource.h>
+
 #include "base/cleanup.h"
 #include "capture/memory/residency.h"
 #include "capture/recorder/recorder.h"
@@ -75,11 +77,23 @@ struct mmt_error *limits_note_process(struct recorder *recorder, struct traced_p
 
 	if (!status)
 		return NULL;
-	if (!noted[NOTE_LIMIT_HUGE_PAGES - NOTE_LIMIT_FIRST].bytes)
-		clear(noted);
 	clear(limits);
 	limits_parse_process(text, status, limits);
 	return note(recorder, process->pid, clock_now_ns(), limits, noted);
+}
+
+struct mmt_error *limits_note_change(struct recorder *recorder, struct traced_process *process)
+{
+	static const int resources[] = {[NOTE_LIMIT_ADDRESS_SPACE - NOTE_LIMIT_FIRST] = RLIMIT_AS,
+					[NOTE_LIMIT_DATA - NOTE_LIMIT_FIRST] = RLIMIT_DATA,
+					[NOTE_LIMIT_LOCKED - NOTE_LIMIT_FIRST] = RLIMIT_MEMLOCK};
+	struct rlimit limit;
+
+	for (size_t i = 0; i < sizeof(resources) / sizeof(*resources); i++) {
+		if (!prlimit(process->pid, resources[i], NULL, &limit) && limit.rlim_cur != process->limits[i].bytes)
+			return limits_note_process(recorder, process);
+	}
+	return NULL;
 }
 
 struct mmt_error *limits_note_machine(struct recorder *recorder, uint64_t now_ns)

@@ -557,7 +557,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 			continue;
 		if (!process->start_noted)
 			error = note_start(recorder, process, now_ns);
-		error = error ?: limits_note_process(recorder, process);
+		error = error ?: limits_note_change(recorder, process);
 		if (error || !resident_series_size(process->pid, &bytes))
 			continue;
 		/* Even a process without RSS has memory: all of it may be swapped out. */

@@ -181,6 +181,8 @@ void limits_parse_machine(const char *meminfo, int64_t overcommit, struct memory
 
 /* Write the limits of a process or the machine that have changed since the last call. */
 struct mmt_error *limits_note_process(struct recorder *recorder, struct traced_process *process) MMT_MUST_CHECK;
+/* The same, but cheaper: reads no more than whether a limit of the process changed. */
+struct mmt_error *limits_note_change(struct recorder *recorder, struct traced_process *process) MMT_MUST_CHECK;
 struct mmt_error *limits_note_machine(struct recorder *recorder, uint64_t now_ns) MMT_MUST_CHECK;
 
 /* The state of the jobs of this folder. */

@@ -535,10 +535,10 @@ int proc_end_status(pid_t pid, int pidfd)
 	CLEANUP(free) char *text = is_zombie(pid) ? proc_text(pid, "stat") : NULL;
 	const char *last = text ? strrchr(text, ' ') : NULL;
 
-	/* Ask the pidfd afterwards: if it does not know, the PID was not given to another process before. */
 	if (ioctl(pidfd, _IOWR(0xff, 11, info), &info) == 0 && (info.mask & PIDFD_EXIT))
 		return info.status;
-	return last ? (int)strtol(last, NULL, 10) : -1;
+	/* As long as its parent has not waited for it, no other process has had the PID. */
+	return last && !syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) ? (int)strtol(last, NULL, 10) : -1;
 }
 
 bool proc_sleeps(pid_t pid)
