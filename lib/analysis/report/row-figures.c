@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/figures.h"
 
-#define EXIT_NS_MAX 200000000 /* in which the threads of a process end together, at most */
+#define EXIT_GAP_NS 100000000 /* between two threads that the end of their process ends, at most */
 
 struct grouping {
 	struct replay *replay; /* that of the rows */
@@ -472,20 +472,45 @@ static enum arena_use find_arena_use(const struct replay *replay, const struct a
 	return all && largest >= all / 100 * ONE_ARENA_PERCENT ? ARENAS_OF_ONE_THREAD : ARENAS_OF_SEVERAL_THREADS;
 }
 
-/* By process: the threads that live at the end, or that the end of their process ended. */
-static void count_live_threads(const struct replay *replay, uint32_t *counts)
+struct thread_end {
+	uint32_t process;
+	uint64_t time_ns;
+};
+
+COMPARISON(compare_ends, struct thread_end, order_of(a->process, b->process) ?: order_of(b->time_ns, a->time_ns))
+
+/* By process: the threads that live at the end, or that the end of their process ended, one right after the other. The
+ * caller frees it. NULL: out of memory. */
+static uint32_t *count_live_threads(const struct replay *replay)
 {
+	uint32_t *counts = calloc(processes_count(replay->processes) + 1, sizeof(*counts));
+	CLEANUP(free) struct thread_end *ends = calloc(replay->threads.count + 1, sizeof(*ends));
+	uint64_t later_ns = 0;
+	size_t count = 0;
+
+	if (!counts || !ends) {
+		free(counts);
+		return NULL;
+	}
 	for (const struct process *process = NULL; (process = processes_next(replay->processes, process));) {
 		for (const struct thread *thread = process->threads; thread; thread = thread->next)
 			counts[process->index]++;
 	}
 	array_each(thread, replay->threads.items, replay->threads.count) {
-		const struct process *process = processes_at(replay->processes, (*thread)->process);
-
-		if (process->ended && (*thread)->ended && (*thread)->ended_ns <= process->ended_ns &&
-		    process->ended_ns - (*thread)->ended_ns < EXIT_NS_MAX)
-			counts[process->index]++;
+		if ((*thread)->ended && processes_at(replay->processes, (*thread)->process)->ended)
+			ends[count++] = (struct thread_end){(*thread)->process, (*thread)->ended_ns};
 	}
+	qsort(ends, count, sizeof(*ends), compare_ends);
+	for (size_t i = 0; i < count; i++) {
+		bool is_last = !i || ends[i].process != ends[i - 1].process;
+
+		later_ns = is_last ? ends[i].time_ns : later_ns;
+		if (later_ns - ends[i].time_ns > EXIT_GAP_NS)
+			continue;
+		later_ns = ends[i].time_ns;
+		counts[ends[i].process]++;
+	}
+	return counts;
 }
 
 /* Rows other than stacks have the pattern that most of their memory has, so that an allocator's memory is not called a
@@ -497,11 +522,10 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 	CLEANUP(free) uint64_t(*bytes)[MMT_PATTERN_KINDS] = calloc(grouping->row_count + 1, sizeof(*bytes));
 	CLEANUP(free)
 	struct arena_bytes *arenas = calloc(processes_count(replay->processes) + 1, sizeof(*arenas));
-	CLEANUP(free) uint32_t *live_counts = calloc(processes_count(replay->processes) + 1, sizeof(*live_counts));
+	CLEANUP(free) uint32_t *live_counts = NULL;
 
-	if (!bytes || !arenas || !live_counts || !measure_arenas(replay, arenas))
+	if (!bytes || !arenas || !measure_arenas(replay, arenas))
 		return &error_no_memory;
-	count_live_threads(replay, live_counts);
 	for (size_t i = 0; i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 
@@ -516,6 +540,8 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 			if (row->name && bytes[i][pattern] > committed / 2)
 				row->pattern = (enum mmt_pattern)pattern;
 		}
+		if (row->pattern == MMT_PATTERN_THREAD_STACK && !live_counts && !(live_counts = count_live_threads(replay)))
+			return &error_no_memory;
 		for (size_t j = 0; row->pattern == MMT_PATTERN_THREAD_STACK && j < row->pid_count; j++) {
 			const struct process *process = processes_find(replay->processes, row->pids[j]);
 

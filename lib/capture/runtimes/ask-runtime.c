@@ -490,6 +490,10 @@ static struct mmt_error *scan_options(struct recorder *recorder, pid_t pid, uint
 		/* A text that was cut may end within a value. */
 		complete = process_text_read(&recorder->calls, pid, "environ", LIMIT_OPTION_TEXT_BYTES, variables,
 					     &variables_size);
+		/* Both are empty at its end, too. */
+		if (!variables_size)
+			(void)process_text_read(&recorder->calls, pid, "cmdline", LIMIT_OPTION_TEXT_BYTES, arguments,
+						&arguments_size);
 	} else {
 		arguments_size = 0;
 	}
