@@ -44,10 +44,10 @@ static uint64_t sum_resident_growth(const struct mmt_diff *diff)
 	bool by_pss = before->by_pss && after->by_pss;
 	bool same = diff->relation == MMT_DIFF_SAME_PROCESS, read = same || before->end_ns > before->start_ns;
 	double expected = (double)diff->left_out_resident_bytes, grown = growth_in_use(before, by_pss);
+	double length_ns = (double)(diff->before->to_ns - diff->before->from_ns);
 	/* A command may have grown before its first reading and after its last one. */
-	double unread = !same && read && grown > 0 ? grown * (double)(diff->before->to_ns - diff->before->from_ns) /
-								  (double)(before->end_ns - before->start_ns) - grown
-						   : 0;
+	double unread =
+	    same || grown <= 0 ? 0 : grown * length_ns / (double)(before->end_ns - before->start_ns) - grown;
 	double growth = same ? end_in_use(after, by_pss) - end_in_use(before, by_pss)
 			     : growth_in_use(after, by_pss) - grown - expected;
 

@@ -267,8 +267,7 @@ static struct mmt_error *add_residency(struct recorder *recorder, struct buffer 
 
 static struct mmt_error *encode_options(struct recorder *recorder, struct buffer *buffer)
 {
-	return read_command_options(recorder)
-		   ?: runtime_options_encode(&recorder->jobs.runtimes->options, buffer);
+	return read_command_options(recorder) ?: runtime_options_encode(&recorder->jobs.runtimes->options, buffer);
 }
 
 static struct mmt_error *encode_modules(struct recorder *recorder, struct buffer *buffer)

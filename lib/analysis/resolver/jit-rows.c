@@ -12,11 +12,8 @@
 enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_COLUMN = 16 };
 
 const struct cfi_row jit_rows_interpreter = {
-    .rules = (const struct cfi_rule[]){{.number = FRAME_POINTER, .kind = CFI_RULE_AT_REGISTER, .reg = FRAME_POINTER},
-				       {.number = RETURN_COLUMN,
-					.kind = CFI_RULE_AT_REGISTER,
-					.reg = FRAME_POINTER,
-					.offset = 8}},
+    .rules = (const struct cfi_rule[]){{FRAME_POINTER, CFI_RULE_AT_REGISTER, FRAME_POINTER, 0, 0},
+				       {RETURN_COLUMN, CFI_RULE_AT_REGISTER, FRAME_POINTER, 0, 8}},
     .cfa_kind = CFI_CFA_LOAD,
     .cfa_register = FRAME_POINTER,
     .cfa_offset = -8,

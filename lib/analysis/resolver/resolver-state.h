@@ -14,8 +14,7 @@
 
 struct jit_rows;
 
-/* A frame of Java's interpreter: what a compiled caller passes, and local variables, lie between it and the caller's
- * frame, so the interpreter stores the caller's stack pointer. */
+/* Java's interpreter stores its caller's stack pointer: arguments and local variables lie between the frames. */
 extern const struct cfi_row jit_rows_interpreter;
 
 /* For one program of `code`. Borrows all arguments. NULL: out of memory. */

@@ -353,16 +353,14 @@ static void find_generated_place(struct lookup *lookup, uint64_t address, struct
 {
 	struct named_code code = describe_jit(lookup, address - 1);
 	struct jit_rows *rows = find_rows(lookup);
-	/* The register is stale below a virtual thread that was resumed, whose first frame needs only its size. */
-	bool keeps = jit_rows_keep_frame_pointer(rows, code.start, address) &&
-		     !strstr(code.name, ".Continuation.enterSpecial(");
 	bool known_prologue = lookup->resolver->rules == &unwind_rules_x86_64;
+	bool interpreted = known_prologue && !strcmp(code.name, "Interpreter");
+	/* The register is stale below a virtual thread that was resumed, whose first frame needs only its size. */
+	bool keeps = !interpreted && jit_rows_keep_frame_pointer(rows, code.start, address) &&
+		     !strstr(code.name, ".Continuation.enterSpecial(");
 
-	if (known_prologue && !strcmp(code.name, "Interpreter")) {
-		place->row = &jit_rows_interpreter;
-		return;
-	}
-	place->row = jit_rows_find(rows, known_prologue ? code.start : 0, address, true);
+	place->row = interpreted ? &jit_rows_interpreter
+				 : jit_rows_find(rows, known_prologue ? code.start : 0, address, true);
 	if (place->row && !place->row->other_stack && keeps)
 		place->row = NULL;
 	else if (!place->row && (!*code.name || is_method(code.name)) && !keeps &&

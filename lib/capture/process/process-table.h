@@ -65,8 +65,7 @@ struct traced_process {
 	int pagemap; /* of the program that the ranges belong to, opened with the snapshot; below 0: a negative errno */
 	uint64_t break_before; /* its break just before recording began; 0: no heap, or not known */
 	uint64_t program_ns;   /* when its program began, by fork or exec; 0: before the recording */
-	bool options_read;     /* for the program that began at options_ns */
-	uint64_t options_ns;
+	uint64_t options_of;   /* program_ns + 1 of the program whose options were read; 0: none */
 
 	/* Its perf map: see jit-files.h. */
 	int tmp_directory;  /* the process's /tmp, O_PATH; -1: none */

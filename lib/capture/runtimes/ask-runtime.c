@@ -470,40 +470,37 @@ static size_t join_strings(char *const *strings, char *text)
 	return 0;
 }
 
-/* `command`: of the command that the recorder executed, which may have ended. */
-static struct mmt_error *scan_options(struct recorder *recorder, pid_t pid, uint64_t began_ns, bool command,
+/* `at_end`: of the command that the recorder executed, which may have ended. */
+static struct mmt_error *scan_options(struct recorder *recorder, pid_t pid, uint64_t began_ns, bool at_end,
 				      bool *read_ret)
 {
-	size_t arguments_size = 0, variables_size = 0;
-	CLEANUP(free) char *arguments = malloc(LIMIT_OPTION_TEXT_BYTES + 1);
-	CLEANUP(free) char *variables = malloc(LIMIT_OPTION_TEXT_BYTES + 1);
-	bool complete = true, stored;
+	size_t room = LIMIT_OPTION_TEXT_BYTES, arguments_size = 0, variables_size = 0;
+	CLEANUP(free) char *arguments = calloc(2, room + 1);
+	char *variables = arguments ? arguments + room + 1 : NULL;
+	bool known = true, stored;
 
-	if (!arguments || !variables)
+	if (!arguments)
 		return &error_no_memory;
-	if (command) {
+	if (at_end) {
 		arguments_size = join_strings(recorder->options->command, arguments);
 		variables_size = join_strings(environ, variables);
-		complete = variables_size || !*environ;
-	} else if (process_text_read(&recorder->calls, pid, "cmdline", LIMIT_OPTION_TEXT_BYTES, arguments,
-				     &arguments_size)) {
+		known = variables_size || !*environ;
+	} else if (process_text_read(&recorder->calls, pid, "cmdline", room, arguments, &arguments_size)) {
 		/* A text that was cut may end within a value. */
-		complete = process_text_read(&recorder->calls, pid, "environ", LIMIT_OPTION_TEXT_BYTES, variables,
-					     &variables_size);
-		/* Both are empty at its end, too. */
+		known = process_text_read(&recorder->calls, pid, "environ", room, variables, &variables_size);
+		/* Both are empty when a process ends, too. */
 		if (!variables_size)
-			(void)process_text_read(&recorder->calls, pid, "cmdline", LIMIT_OPTION_TEXT_BYTES, arguments,
-						&arguments_size);
+			(void)process_text_read(&recorder->calls, pid, "cmdline", room, arguments, &arguments_size);
 	} else {
 		arguments_size = 0;
 	}
-	/* If the process is stuck or its exec has not set the arguments yet, try again later. If the command ended
-	 * between the two, read_command_options() gets both. */
-	*read_ret = arguments_size && (variables_size || command || pid != recorder->command.pid ||
+	/* If the process is stuck or its exec has not set the arguments yet, try again later; and if the command ended
+	 * between the two, at the end. */
+	*read_ret = arguments_size && (variables_size || at_end || pid != recorder->command.pid ||
 				       began_ns != recorder->command.exec_ns);
 	stored = !*read_ret ||
 		 runtime_options_scan(&recorder->jobs.runtimes->options, pid, began_ns, arguments, arguments_size,
-				      complete ? variables : NULL, complete ? variables_size : 0);
+				      known ? variables : NULL, known ? variables_size : 0);
 	/* Both may contain passwords. */
 	explicit_bzero(arguments, arguments_size);
 	explicit_bzero(variables, variables_size);
@@ -514,14 +511,14 @@ struct mmt_error *read_options(struct recorder *recorder, struct traced_process 
 {
 	struct traced_command *command = &recorder->command;
 	uint64_t began_ns = process->program_ns;
+	bool read = process->options_of == began_ns + 1;
 	struct mmt_error *error;
 
-	if ((process->options_read && process->options_ns == began_ns) ||
-	    recorder->jobs.runtimes->options.values.count >= LIMIT_OPTIONS)
+	if (read || recorder->jobs.runtimes->options.values.count >= LIMIT_OPTIONS)
 		return NULL;
-	error = scan_options(recorder, process->pid, began_ns, false, &process->options_read);
-	process->options_ns = began_ns;
-	command->options_read |= process->options_read && process->pid == command->pid && began_ns == command->exec_ns;
+	error = scan_options(recorder, process->pid, began_ns, false, &read);
+	process->options_of = read ? began_ns + 1 : 0;
+	command->options_read |= read && process->pid == command->pid && began_ns == command->exec_ns;
 	return error;
 }
 

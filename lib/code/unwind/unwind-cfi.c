@@ -141,9 +141,14 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 		int call = unwind_follows_call(state, address);
 
 		/* A frame of a resumed coroutine returns, without a call, to code that restores its caller. */
-		if ((call == 0 || (row->unsure && call < 0)) && !unwind_leaves_stack(state, address)) {
-			state->rejected = address;
-			return UNWIND_STEP_NO_DATA;
+		if (call == 0 || (row->unsure && call < 0)) {
+			struct code_place place = {0};
+
+			(void)state->callbacks->find(state->callbacks->context, address, true, &place);
+			if (!place.row || !place.row->other_stack) {
+				state->rejected = address;
+				return UNWIND_STEP_NO_DATA;
+			}
 		}
 	}
 	if (!address)

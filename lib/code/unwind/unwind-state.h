@@ -179,6 +179,3 @@ enum unwind_step unwind_step_by_cfi(struct unwind_state *state, const struct cfi
 enum unwind_step unwind_step_by_signal_frame(struct unwind_state *state);
 
 int unwind_follows_call(const struct unwind_state *state, uint64_t return_address);
-
-/* Whether the code there continues on another stack. */
-bool unwind_leaves_stack(const struct unwind_state *state, uint64_t return_address);

@@ -98,13 +98,6 @@ int unwind_follows_call(const struct unwind_state *state, uint64_t return_addres
 	return callbacks->follows_call ? callbacks->follows_call(callbacks->context, return_address) : -1;
 }
 
-bool unwind_leaves_stack(const struct unwind_state *state, uint64_t return_address)
-{
-	struct code_place place;
-
-	return find_place(state, return_address, true, &place) != CODE_NONE && place.row && place.row->other_stack;
-}
-
 void unwind_enter_frame(struct unwind_state *state, uint64_t address, uint64_t slot, enum unwind_origin origin)
 {
 	state->address = address;
