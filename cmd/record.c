@@ -375,28 +375,27 @@ static void put_as_root(const struct command *command, const struct mmt_record_o
 static int report_failure(const struct command *command, const struct mmt_record_options *options,
 			  struct mmt_error *error)
 {
-	const struct mmt_refusal *refusal = mmt_error_get_refusal(error);
+	const struct mmt_refusal *refusal = error->refusal;
 	int status = EXIT_UNUSABLE;
 	char hint[256];
 
-	if (mmt_error_get_code(error) == MMT_ERROR_STOPPED)
+	if (error->code == MMT_ERROR_STOPPED)
 		status = EXIT_SIGNAL + stop_signals_number(options->stop_fd);
-	if (mmt_error_get_code(error) == MMT_ERROR_COMMAND)
-		status = mmt_error_get_errno(error) == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	if (error->code == MMT_ERROR_COMMAND)
+		status = error->errno_value == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	if (refusal) {
 		/* What to do first, then why, then what permits recording for good. */
 		fprintf(stderr, "mmtrace %s: ", command->name);
 		if (refusal->root_may)
 			put_as_root(command, options);
-		fprintf(stderr, "%s\n", mmt_error_get_message(error));
+		fprintf(stderr, "%s\n", error->message);
 		for (const struct mmt_remedy *remedy = refusal->remedies; remedy->command; remedy++)
 			fprintf(stderr, "%s:\n  %s\n", remedy->effect, remedy->command);
 	} else {
 		if (status != EXIT_NOT_FOUND || !describe_missing(options->command[0], hint))
 			*hint = '\0';
-		message(command, "%s%s%s%s", mmt_error_get_message(error),
-			mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY ? message_no_memory_cause() : "",
-			*hint ? "; " : "", hint);
+		message(command, "%s%s%s%s", error->message,
+			error->code == MMT_ERROR_NO_MEMORY ? message_no_memory_cause() : "", *hint ? "; " : "", hint);
 	}
 	mmt_error_destroy(error);
 	return status;
@@ -525,7 +524,7 @@ static int conclude(const struct command *command, const struct record_arguments
 	pid_t child;
 
 	if (write_error) {
-		message(command, "%s", mmt_error_get_message(write_error));
+		message(command, "%s", write_error->message);
 		if (!removed && !stream && !is_followed(command)) /* which may remove it */
 			message(command, "recording stopped; %s contains what was written before", file);
 		mmt_error_destroy(write_error);

@@ -128,7 +128,7 @@ static int make(struct top *top, bool captured, int fd)
 	/* At the end, show what `report` shows: the moment before the processes freed what grew. */
 	error = top->ended && !display->json && !top->baseline_ns ? report_create_before_end(options, &report, &freed)
 								  : mmt_report_create(options, &report);
-	if (error && top->baseline_ns && !strncmp(mmt_error_get_message(error), "--from ", strlen("--from "))) {
+	if (error && top->baseline_ns && !strncmp(error->message, "--from ", strlen("--from "))) {
 		mmt_error_destroy(error);
 		puts("nothing has been recorded since the baseline yet");
 		return EXIT_OK;

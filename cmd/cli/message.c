@@ -56,16 +56,16 @@ const char *message_no_memory_cause(void)
 
 int message_error(const struct command *command, struct mmt_error *error)
 {
-	bool no_memory = mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY;
+	bool no_memory = error->code == MMT_ERROR_NO_MEMORY;
 
-	message(command, "%s%s", mmt_error_get_message(error), no_memory ? message_no_memory_cause() : "");
+	message(command, "%s%s", error->message, no_memory ? message_no_memory_cause() : "");
 	mmt_error_destroy(error);
 	return EXIT_UNUSABLE;
 }
 
 int message_input_error(const struct command *command, const char *input, struct mmt_error *error)
 {
-	if (mmt_error_get_errno(error) != ENOENT || strcmp(input, DEFAULT_FILE) != 0)
+	if (error->errno_value != ENOENT || strcmp(input, DEFAULT_FILE) != 0)
 		return message_error(command, error);
 	message(command, "there is no " DEFAULT_FILE " in this directory; record first: mmtrace record -p PID");
 	mmt_error_destroy(error);

@@ -28,26 +28,16 @@
 
 enum mmt_error_code {
 	MMT_ERROR_NO_MEMORY,   /* out of memory */
-	MMT_ERROR_SYSTEM,      /* a system call failed: see mmt_error_get_errno() */
+	MMT_ERROR_SYSTEM,      /* a system call failed: see errno_value */
 	MMT_ERROR_PERMISSION,  /* the kernel denied access; the message names the missing permission */
 	MMT_ERROR_NO_PROCESS,  /* a process to record does not exist */
-	MMT_ERROR_COMMAND,     /* the command to record cannot be executed: see mmt_error_get_errno() */
+	MMT_ERROR_COMMAND,     /* the command to record cannot be executed: see errno_value */
 	MMT_ERROR_FORMAT,      /* a file does not have the expected format */
 	MMT_ERROR_UNSUPPORTED, /* valid, but not supported by this version */
 	MMT_ERROR_INVALID,     /* an argument is invalid */
 	MMT_ERROR_STOPPED,     /* stopped before anything was recorded */
 	MMT_ERROR_INTERNAL,    /* an inconsistency: a bug in mmtrace */
 };
-
-struct mmt_error;
-
-MMT_PUBLIC enum mmt_error_code mmt_error_get_code(const struct mmt_error *error);
-
-/* One line without a newline: what failed, why, and how to fix it, except for a refusal. Lives as long as the error. */
-MMT_PUBLIC const char *mmt_error_get_message(const struct mmt_error *error);
-
-/* errno of the system call that failed; 0 if none did. */
-MMT_PUBLIC int mmt_error_get_errno(const struct mmt_error *error);
 
 /* Why the system does not let this user record, and what permits it for good. Static. */
 struct mmt_refusal {
@@ -59,8 +49,13 @@ struct mmt_refusal {
 	} remedies[3];
 };
 
-/* NULL: the error is of another kind. */
-MMT_PUBLIC const struct mmt_refusal *mmt_error_get_refusal(const struct mmt_error *error);
+/* Only the library changes one. */
+struct mmt_error {
+	enum mmt_error_code code;
+	int errno_value;     /* of the system call that failed; 0 if none did */
+	const char *message; /* one line without a newline: what failed, why, and how to fix it, except for a refusal */
+	const struct mmt_refusal *refusal; /* NULL: the error is of another kind */
+};
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_error_destroy(struct mmt_error *error);

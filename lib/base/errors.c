@@ -8,14 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct mmt_error {
-	enum mmt_error_code code;
-	int errno_value;
-	char *message; /* owned; NULL only in error_no_memory */
-	const struct mmt_refusal *refusal;
-};
-
-struct mmt_error error_no_memory = {.code = MMT_ERROR_NO_MEMORY, .errno_value = ENOMEM};
+struct mmt_error error_no_memory = {.code = MMT_ERROR_NO_MEMORY, .errno_value = ENOMEM, .message = "out of memory"};
 
 static atomic_uint failures;
 
@@ -112,36 +105,16 @@ struct mmt_error *error_context(struct mmt_error *cause, const char *format, ...
 	message = join_message(format, arguments, cause->message);
 	va_end(arguments);
 	if (message) {
-		free(cause->message);
+		free((char *)cause->message);
 		cause->message = message;
 	}
 	return cause;
-}
-
-enum mmt_error_code mmt_error_get_code(const struct mmt_error *error)
-{
-	return error->code;
-}
-
-const char *mmt_error_get_message(const struct mmt_error *error)
-{
-	return error->message ? error->message : "out of memory";
-}
-
-int mmt_error_get_errno(const struct mmt_error *error)
-{
-	return error->errno_value;
-}
-
-const struct mmt_refusal *mmt_error_get_refusal(const struct mmt_error *error)
-{
-	return error->refusal;
 }
 
 void mmt_error_destroy(struct mmt_error *error)
 {
 	if (!error || error == &error_no_memory)
 		return;
-	free(error->message);
+	free((char *)error->message);
 	free(error);
 }

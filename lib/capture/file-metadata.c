@@ -302,8 +302,7 @@ static void warn_left_out(const struct recorder *recorder, const char *what, str
 			  struct buffer *buffer)
 {
 	if (error)
-		recorder_message(recorder, true, "the recording does not contain %s: %s", what,
-				 mmt_error_get_message(error));
+		recorder_message(recorder, true, "the recording does not contain %s: %s", what, error->message);
 	mmt_error_destroy(error);
 	buffer_clear(buffer);
 }

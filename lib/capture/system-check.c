@@ -90,14 +90,14 @@ static void check_permissions(struct check *check, const struct tracepoint_sourc
 		restricted = !((has(check, CAP_PERFMON) || has(check, CAP_SYS_ADMIN)) && permission_is_global());
 	check->can_record_all = !restricted;
 	if (refused)
-		add(check, MMT_CHECK_MISSING, "permissions", NULL, "%s", mmt_error_get_message(refused));
+		add(check, MMT_CHECK_MISSING, "permissions", NULL, "%s", refused->message);
 	else if (check->can_record_all)
 		add(check, MMT_CHECK_GOOD, "permissions", NULL, "all events (kernel.perf_event_paranoid is %lld)",
 		    paranoid);
 	else
 		add(check, MMT_CHECK_LIMITED, "permissions", NULL,
 		    "own processes (kernel.perf_event_paranoid is %lld, no CAP_PERFMON)", paranoid);
-	add_remedy(check, refused ? mmt_error_get_refusal(refused) : permission_explain(PERMISSION_CPU_EVENTS));
+	add_remedy(check, refused ? refused->refusal : permission_explain(PERMISSION_CPU_EVENTS));
 	mmt_error_destroy(refused);
 	if (permission_is_global() && has(check, CAP_SYS_PTRACE) && has(check, CAP_DAC_READ_SEARCH))
 		add(check, MMT_CHECK_GOOD, "other users", NULL, "their processes too");
@@ -123,8 +123,8 @@ static void check_events(struct check *check, bool *usable_ret)
 					 : "read from tracefs");
 		tracefs_close(&source);
 	} else {
-		add(check, MMT_CHECK_MISSING, "tracepoints", "sudo mmtrace setup", "%s", mmt_error_get_message(error));
-		add_remedy(check, mmt_error_get_refusal(error));
+		add(check, MMT_CHECK_MISSING, "tracepoints", "sudo mmtrace setup", "%s", error->message);
+		add_remedy(check, error->refusal);
 	}
 	mmt_error_destroy(error);
 }
@@ -142,8 +142,8 @@ static void check_rings(struct check *check)
 	if (limit.rlim_cur != RLIM_INFINITY)
 		snprintf(allowed, sizeof(allowed), "%llu KiB", (unsigned long long)limit.rlim_cur >> 10);
 	error = rings_create(0, events_dump_bytes(&options), events_large_dump_bytes(&options), &rings);
-	if (error && !mmt_error_get_refusal(error))
-		add(check, MMT_CHECK_MISSING, "ring buffers", NULL, "%s", mmt_error_get_message(error));
+	if (error && !error->refusal)
+		add(check, MMT_CHECK_MISSING, "ring buffers", NULL, "%s", error->message);
 	else if (!error)
 		add(check, rings.shrunk ? MMT_CHECK_LIMITED : MMT_CHECK_GOOD, "ring buffers",
 		    "sudo sysctl kernel.perf_event_mlock_kb=16384, or a larger `ulimit -l`",

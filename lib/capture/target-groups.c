@@ -99,7 +99,7 @@ struct requested {
 
 static bool is_gone(const struct mmt_error *error)
 {
-	return error && mmt_error_get_code(error) == MMT_ERROR_NO_PROCESS;
+	return error && error->code == MMT_ERROR_NO_PROCESS;
 }
 
 /* Opens the groups of the requested processes. A command will be in the group of the recorder. */
@@ -140,13 +140,12 @@ static struct mmt_error *choose_groups(struct recorder *recorder, const struct r
 			other_threads += targets_count_threads((pid_t)pid);
 	}
 	/* Other errors do not mean that the groups cannot be used. */
-	if (error && mmt_error_get_code(error) != MMT_ERROR_INVALID && !is_gone(error))
+	if (error && error->code != MMT_ERROR_INVALID && !is_gone(error))
 		return error;
 	if (error || other_threads > requested->thread_count) {
 		leave_groups(&recorder->reader.scope);
 		recorder_message(recorder, false, "no events in the target's control group: %s",
-				 error ? mmt_error_get_message(error)
-				       : "most of its threads belong to other processes");
+				 error ? error->message : "most of its threads belong to other processes");
 	}
 	mmt_error_destroy(error);
 	return NULL;
@@ -293,7 +292,7 @@ static struct mmt_error *follow_to_group(struct recorder *recorder, struct trace
 	describe_scope(recorder);
 	if (error)
 		recorder_message(recorder, true, "process %d left the control group and is not recorded any more: %s",
-				 process->pid, mmt_error_get_message(error));
+				 process->pid, error->message);
 	else
 		recorder_message(recorder, true,
 				 "process %d left the control group: its calls since then, for up to a second, are "

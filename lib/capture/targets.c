@@ -84,11 +84,10 @@ static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *a
 		return NULL;
 	}
 	process_table_drop_last(&recorder->processes);
-	if (mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS) {
+	if (error->code != MMT_ERROR_NO_PROCESS) {
 		ok = map_put(&recorder->left_out_children, (uint64_t)pid, 1);
 		if (ok && recorder->left_out_children.count <= WARNINGS_MAX)
-			recorder_message(recorder, true, "cannot record a child process: %s",
-					 mmt_error_get_message(error));
+			recorder_message(recorder, true, "cannot record a child process: %s", error->message);
 	}
 	mmt_error_destroy(error);
 	return ok ? NULL : &error_no_memory;
@@ -224,7 +223,7 @@ static struct mmt_error *add_targets_and_children(struct recorder *recorder)
 	for (size_t i = 0; !error && i < options->pid_count + options->tid_count; i++) {
 		error = i < options->pid_count ? add_process(recorder, options->pids[i], false)
 					       : add_thread(recorder, options->tids[i - options->pid_count]);
-		if (!error || mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS)
+		if (!error || error->code != MMT_ERROR_NO_PROCESS)
 			continue;
 		if (gone_count++)
 			mmt_error_destroy(error);
@@ -235,10 +234,10 @@ static struct mmt_error *add_targets_and_children(struct recorder *recorder)
 	if (!error && !recorder->processes.items.count)
 		error = TAKE(first_gone);
 	else if (!error && gone_count == 1)
-		recorder_message(recorder, true, "%s: only the others are recorded", mmt_error_get_message(first_gone));
+		recorder_message(recorder, true, "%s: only the others are recorded", first_gone->message);
 	else if (!error && gone_count)
 		recorder_message(recorder, true, "%s, nor %zu more of the requested ones: only the others are recorded",
-				 mmt_error_get_message(first_gone), gone_count - 1);
+				 first_gone->message, gone_count - 1);
 	mmt_error_destroy(first_gone);
 	return error ?: children_add(recorder, &added);
 }
@@ -587,7 +586,7 @@ struct mmt_error *targets_wait(struct recorder *recorder, uint64_t *exec_ns_ret)
 	}
 	/* It may have ended by now. */
 	error = proc_check_target(&recorder->calls, pid);
-	if (error && mmt_error_get_code(error) != MMT_ERROR_NO_PROCESS)
+	if (error && error->code != MMT_ERROR_NO_PROCESS)
 		return error;
 	mmt_error_destroy(error);
 	process = process_table_add(&recorder->processes, pid, true);

@@ -29,7 +29,7 @@ static void require(struct mmt_error *error)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "bench-symbols: %s\n", mmt_error_get_message(error));
+	fprintf(stderr, "bench-symbols: %s\n", error->message);
 	exit(EXIT_FAILURE);
 }
 

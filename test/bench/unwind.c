@@ -23,7 +23,7 @@ static void require(struct mmt_error *error)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "bench-unwind: %s\n", mmt_error_get_message(error));
+	fprintf(stderr, "bench-unwind: %s\n", error->message);
 	exit(EXIT_FAILURE);
 }
 

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 	if (!error)
 		error = mmt_report_create(&options, &report);
 	if (error) {
-		fprintf(stderr, "%s\n", mmt_error_get_message(error));
+		fprintf(stderr, "%s\n", error->message);
 		mmt_error_destroy(error);
 		return 1;
 	}

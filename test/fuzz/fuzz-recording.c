@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	error = reader_open(path, NULL, &reader);
 	if (error) {
-		if (!*mmt_error_get_message(error))
+		if (!*error->message)
 			abort();
 		mmt_error_destroy(error);
 	} else {

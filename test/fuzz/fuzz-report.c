@@ -112,7 +112,7 @@ static void require(struct mmt_error *error)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "%s\n", mmt_error_get_message(error));
+	fprintf(stderr, "%s\n", error->message);
 	abort();
 }
 

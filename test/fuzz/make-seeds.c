@@ -38,7 +38,7 @@ static void require(struct mmt_error *error)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "make-seeds: %s\n", mmt_error_get_message(error));
+	fprintf(stderr, "make-seeds: %s\n", error->message);
 	exit(1);
 }
 

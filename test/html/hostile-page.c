@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 		error = mmt_report_write_html(&report, &options, stdout);
 	}
 	if (error) {
-		fprintf(stderr, "hostile-page: %s\n", mmt_error_get_message(error));
+		fprintf(stderr, "hostile-page: %s\n", error->message);
 		mmt_error_destroy(error);
 		return EXIT_FAILURE;
 	}

@@ -73,7 +73,7 @@ int main(void)
 	mmt_report_options_init(&options);
 	options.input = "/nonexistent";
 	error = mmt_report_create(&options, &report);
-	printf("%s: %s\n", mmt_version(), error ? mmt_error_get_message(error) : "no error");
+	printf("%s: %s\n", mmt_version(), error ? error->message : "no error");
 	mmt_error_destroy(error);
 	return !error;
 }

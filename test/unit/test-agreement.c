@@ -139,7 +139,7 @@ static bool check_report(const struct mmt_report_options *options)
 	struct mmt_error *error = mmt_report_create(options, &report);
 
 	if (error) {
-		ck_assert_msg(mmt_error_get_code(error) == MMT_ERROR_INVALID, "%s", mmt_error_get_message(error));
+		ck_assert_msg(error->code == MMT_ERROR_INVALID, "%s", error->message);
 		mmt_error_destroy(error);
 		return false;
 	}
@@ -365,7 +365,7 @@ START_TEST(incompatible_keys_are_refused)
 	options.lifetime_steps = refused[_i].lifetime_steps;
 	error = mmt_report_create(&options, &report);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
+	ck_assert_int_eq(error->code, MMT_ERROR_INVALID);
 	mmt_error_destroy(error);
 }
 END_TEST

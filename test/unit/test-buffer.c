@@ -43,7 +43,7 @@ START_TEST(maximum_is_enforced_and_reported)
 	ck_assert_ptr_null(buffer_extend(&buffer, 1));
 	error = buffer_finish(&buffer);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_str_eq(mmt_error_get_message(error), "more than 10 bytes");
+	ck_assert_str_eq(error->message, "more than 10 bytes");
 	mmt_error_destroy(error);
 	ck_assert_ptr_null(buffer_finish(&buffer));
 	buffer_put(&buffer, "12", 2);
@@ -96,13 +96,13 @@ START_TEST(error_carries_context)
 	struct mmt_error *error = error_system(EACCES, "cannot open %s", "file");
 
 	error = error_context(error, "recording");
-	ck_assert_str_eq(mmt_error_get_message(error), "recording: cannot open file: Permission denied");
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_PERMISSION);
-	ck_assert_int_eq(mmt_error_get_errno(error), EACCES);
+	ck_assert_str_eq(error->message, "recording: cannot open file: Permission denied");
+	ck_assert_int_eq(error->code, MMT_ERROR_PERMISSION);
+	ck_assert_int_eq(error->errno_value, EACCES);
 	mmt_error_destroy(error);
 	ck_assert_ptr_null(error_context(NULL, "nothing"));
 	ck_assert_ptr_eq(error_context(&error_no_memory, "context"), &error_no_memory);
-	ck_assert_str_eq(mmt_error_get_message(&error_no_memory), "out of memory");
+	ck_assert_str_eq(error_no_memory.message, "out of memory");
 	mmt_error_destroy(&error_no_memory);
 }
 END_TEST

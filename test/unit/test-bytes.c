@@ -33,8 +33,8 @@ START_TEST(first_error_is_kept_with_its_offset)
 	bytes_fail(&bytes, "something else");
 	error = bytes_finish(&bytes, "thing");
 	ck_assert_ptr_nonnull(error);
-	ck_assert_str_eq(mmt_error_get_message(error), "thing: ends too early at byte 4");
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+	ck_assert_str_eq(error->message, "thing: ends too early at byte 4");
+	ck_assert_int_eq(error->code, MMT_ERROR_FORMAT);
 	mmt_error_destroy(error);
 }
 END_TEST

@@ -70,7 +70,7 @@ static void check_counts(struct mmt_report_options *options, uint64_t mapped, ui
 
 	options->input = path;
 	error = mmt_report_create(options, &report);
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	ck_assert_msg(!error, "%s", error ? error->message : "");
 	for (size_t i = 0; i < report->failure_count; i++)
 		failures += report->failures[i].count;
 	ck_assert_uint_eq(report->events[MMT_COUNT_MMAP], mapped);

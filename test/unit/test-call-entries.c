@@ -92,7 +92,7 @@ static void check_report(uint64_t unfreed_bytes, bool without_arguments)
 	mmt_report_options_init(&options);
 	options.input = path;
 	error = mmt_report_create(&options, &report);
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	ck_assert_msg(!error, "%s", error ? error->message : "");
 	for (size_t i = 0; i < report->row_count; i++)
 		bytes += report->rows[i].unfreed_bytes;
 	ck_assert_uint_eq(bytes, unfreed_bytes);
@@ -111,7 +111,7 @@ static void check(uint64_t unfreed_bytes, bool without_arguments)
 	builder_finish(builder, 100000);
 	check_report(unfreed_bytes, without_arguments);
 	error = mmt_pack(&pack, &summary);
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	ck_assert_msg(!error, "%s", error ? error->message : "");
 	check_report(unfreed_bytes, without_arguments);
 }
 

@@ -79,7 +79,7 @@ static void make_set_for(const char *architecture, const struct mmt_record_optio
 	struct mmt_error *error = events_create(options, &(struct tracepoint_source){.directory = tracefs}, false,
 						architecture_find(architecture), &set);
 
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	ck_assert_msg(!error, "%s", error ? error->message : "");
 }
 
 static void make_set(const struct mmt_record_options *options)
@@ -183,8 +183,8 @@ START_TEST(a_kernel_without_madvise_exits_is_reported)
 	error = events_create(&options, &(struct tracepoint_source){.directory = tracefs}, false, &architecture_x86_64,
 			      &set);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "syscalls:sys_exit_madvise"));
+	ck_assert_int_eq(error->code, MMT_ERROR_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(error->message, "syscalls:sys_exit_madvise"));
 	mmt_error_destroy(error);
 }
 END_TEST

@@ -147,9 +147,8 @@ START_TEST(invalid_patterns_are_refused)
 	struct mmt_error *error = filters_parse(&options, &filters);
 
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
-	ck_assert_msg(strstr(mmt_error_get_message(error), refused[_i].message) != NULL, "%s",
-		      mmt_error_get_message(error));
+	ck_assert_int_eq(error->code, MMT_ERROR_INVALID);
+	ck_assert_msg(strstr(error->message, refused[_i].message) != NULL, "%s", error->message);
 	mmt_error_destroy(error);
 }
 END_TEST

@@ -105,7 +105,7 @@ static void refuse(const struct mmt_heap_census *census, const char *why)
 	struct mmt_error *error = pass(census, &read);
 
 	ck_assert_ptr_nonnull(error);
-	ck_assert_msg(strstr(mmt_error_get_message(error), why), "%s", mmt_error_get_message(error));
+	ck_assert_msg(strstr(error->message, why), "%s", error->message);
 	mmt_error_destroy(error);
 	ck_assert_uint_eq(read.items.count, 0);
 }

@@ -188,7 +188,7 @@ START_TEST(grouped_rows)
 		report.by = MMT_BY_MODULE;
 	error = mmt_report_write_html(&report, &(struct mmt_text_options){0}, stream);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
+	ck_assert_int_eq(error->code, MMT_ERROR_INVALID);
 	mmt_error_destroy(error);
 	ck_assert_int_eq(fclose(stream), 0);
 	free(text);

@@ -137,7 +137,7 @@ START_TEST(false_fields_are_refused)
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_code, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+	ck_assert_int_eq(error->code, MMT_ERROR_FORMAT);
 	ck_assert_uint_eq(code.programs.count, 0);
 	mmt_error_destroy(error);
 	buffer_deinit(&buffer);
@@ -218,7 +218,7 @@ START_TEST(older_versions_are_refused)
 		put_code(&plain, cases[i].changes);
 		error = decode_plain(&plain, cases[i].version, &code);
 		ck_assert_ptr_nonnull(error);
-		ck_assert_int_eq(mmt_error_get_code(error), cases[i].code);
+		ck_assert_int_eq(error->code, cases[i].code);
 		mmt_error_destroy(error);
 	}
 }
@@ -264,7 +264,7 @@ START_TEST(newer_versions_are_refused)
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_code, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &code);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
+	ck_assert_int_eq(error->code, MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);
 	buffer_deinit(&buffer);
 }

@@ -329,7 +329,7 @@ static void expect_refused(enum mmt_error_code code)
 	struct mmt_error *error = jitdump_create(file.data, file.size, NO_END, &dump);
 
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), code);
+	ck_assert_int_eq(error->code, code);
 	mmt_error_destroy(error);
 }
 

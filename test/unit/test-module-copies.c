@@ -85,7 +85,7 @@ START_TEST(truncation_anywhere_is_refused)
 		write_file(&file, &buffer, size);
 		error = module_copies_load(&file, &copies);
 		ck_assert_ptr_nonnull(error);
-		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+		ck_assert_int_eq(error->code, MMT_ERROR_FORMAT);
 		ck_assert_uint_eq(copies.images.count, 0);
 		mmt_error_destroy(error);
 	}
@@ -111,7 +111,7 @@ START_TEST(copies_of_a_wrong_size_are_refused)
 		copies.images.items[1].size = sizes[i];
 		error = module_copies_extract(&copies, &copies.images.items[1], &data);
 		ck_assert_ptr_nonnull(error);
-		ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "copy of /app/program"));
+		ck_assert_ptr_nonnull(strstr(error->message, "copy of /app/program"));
 		mmt_error_destroy(error);
 		module_copies_deinit(&copies);
 	}
@@ -148,7 +148,7 @@ START_TEST(overlapping_or_excessive_copies_are_refused)
 		error = module_copies_load(&file, &read);
 		ck_assert_int_eq(error == NULL, lie == 0);
 		if (error)
-			ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+			ck_assert_int_eq(error->code, MMT_ERROR_FORMAT);
 		ck_assert_uint_eq(read.images.count, lie ? 0 : 3);
 		mmt_error_destroy(error);
 		module_copies_deinit(&read);
@@ -169,7 +169,7 @@ START_TEST(newer_versions_are_refused)
 	write_file(&file, &buffer, buffer.size);
 	error = module_copies_load(&file, &copies);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
+	ck_assert_int_eq(error->code, MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);
 	buffer_deinit(&buffer);
 	close(file.fd);

@@ -442,7 +442,7 @@ START_TEST(test_no_memory)
 	error = modules_open(modules, "/proc/self/exe", NULL, 0, 0, &module);
 	ck_assert_int_eq(setrlimit(RLIMIT_DATA, &before), 0);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_NO_MEMORY);
+	ck_assert_int_eq(error->code, MMT_ERROR_NO_MEMORY);
 	mmt_error_destroy(error);
 }
 END_TEST

@@ -242,7 +242,7 @@ START_TEST(name_too_long_for_the_suffix)
 	snprintf(long_path, sizeof(long_path), "%s/%s", directory, name);
 	error = output_file_open(long_path, &file);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "choose a shorter name"));
+	ck_assert_ptr_nonnull(strstr(error->message, "choose a shorter name"));
 	mmt_error_destroy(error);
 	ck_assert_uint_eq(count_files(), 0);
 	name[NAME_MAX - 40] = '\0';
@@ -264,7 +264,7 @@ START_TEST(links_are_not_followed)
 	ck_assert_int_eq(symlink("elsewhere", path), 0);
 	error = output_file_take_name(&file);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "symbolic link"));
+	ck_assert_ptr_nonnull(strstr(error->message, "symbolic link"));
 	mmt_error_destroy(error);
 	output_file_close(&file);
 	ck_assert_uint_eq(count_files(), 1);
@@ -335,7 +335,7 @@ static struct mmt_error *write_half(const void *text, FILE *stream)
 static void fails(struct mmt_error *error, const char *message)
 {
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), message));
+	ck_assert_ptr_nonnull(strstr(error->message, message));
 	mmt_error_destroy(error);
 }
 

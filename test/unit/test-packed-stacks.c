@@ -141,8 +141,8 @@ START_TEST(older_versions_are_refused)
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_stacks, &bytes, &room, &read);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "an older version"));
+	ck_assert_int_eq(error->code, MMT_ERROR_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(error->message, "an older version"));
 	mmt_error_destroy(error);
 	packed_stacks_deinit(&stacks);
 	buffer_deinit(&buffer);
@@ -188,8 +188,8 @@ START_TEST(invalid_numbers_are_refused)
 		}
 		error = round_trip(&stacks, &read);
 		ck_assert_ptr_nonnull(error);
-		ck_assert_msg(strstr(mmt_error_get_message(error), expected[i]) != NULL, "%s instead of %s",
-			      mmt_error_get_message(error), expected[i]);
+		ck_assert_msg(strstr(error->message, expected[i]) != NULL, "%s instead of %s", error->message,
+			      expected[i]);
 		ck_assert_uint_eq(read.stacks.count, 0);
 		mmt_error_destroy(error);
 		packed_stacks_deinit(&stacks);
@@ -210,7 +210,7 @@ START_TEST(truncation_anywhere_is_refused)
 		struct mmt_error *error = section_read(&section_stacks, &bytes, &(size_t){LIMIT_UNPACKED_BYTES}, &read);
 
 		ck_assert_msg(error != NULL, "cut at %zu", size);
-		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+		ck_assert_int_eq(error->code, MMT_ERROR_FORMAT);
 		mmt_error_destroy(error);
 	}
 	buffer_deinit(&buffer);

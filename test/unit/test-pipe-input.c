@@ -23,7 +23,7 @@ static size_t data_start, data_size; /* in the stream */
 
 static void require(struct mmt_error *error)
 {
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	ck_assert_msg(!error, "%s", error ? error->message : "");
 }
 
 static void put_header(uint32_t type, size_t size)
@@ -319,7 +319,7 @@ static void expect_bad_piece(size_t offset, uint64_t value)
 	write_path(stream.data, stream.size);
 	error = reader_open(path, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_msg(strstr(mmt_error_get_message(error), "piece of a section"), "%s", mmt_error_get_message(error));
+	ck_assert_msg(strstr(error->message, "piece of a section"), "%s", error->message);
 	mmt_error_destroy(error);
 	memcpy(piece + offset, &before, sizeof(before));
 }
@@ -351,7 +351,7 @@ START_TEST(a_stream_without_data_says_why)
 		write_path(stream.data, offset - 4);
 		error = reader_open(path, NULL, &reader);
 		ck_assert_ptr_nonnull(error);
-		ck_assert_msg(strstr(mmt_error_get_message(error), "truncated"), "%s", mmt_error_get_message(error));
+		ck_assert_msg(strstr(error->message, "truncated"), "%s", error->message);
 		mmt_error_destroy(error);
 		refused++;
 	}
@@ -389,8 +389,7 @@ START_TEST(a_section_comes_once)
 	write_path(stream.data, stream.size);
 	error = reader_open(path, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_msg(strstr(mmt_error_get_message(error), "formats of the tracepoints"), "%s",
-		      mmt_error_get_message(error));
+	ck_assert_msg(strstr(error->message, "formats of the tracepoints"), "%s", error->message);
 	mmt_error_destroy(error);
 
 	stream.size = before;
@@ -402,7 +401,7 @@ START_TEST(a_section_comes_once)
 	write_path(stream.data, stream.size);
 	error = reader_open(path, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_msg(strstr(mmt_error_get_message(error), "feature section"), "%s", mmt_error_get_message(error));
+	ck_assert_msg(strstr(error->message, "feature section"), "%s", error->message);
 	mmt_error_destroy(error);
 }
 END_TEST

@@ -614,7 +614,7 @@ START_TEST(too_many_processes_are_an_error)
 	ck_assert_ptr_null(processes_thread(few, 3, 4, NOW_NS, &thread));
 	error = processes_thread(few, 5, 5, NOW_NS, &thread);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+	ck_assert_int_eq(error->code, MMT_ERROR_FORMAT);
 	mmt_error_destroy(error);
 	error = processes_fork(few, 6, 6, 1, 1, NOW_NS);
 	ck_assert_ptr_nonnull(error);

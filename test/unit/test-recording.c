@@ -62,7 +62,7 @@ static struct reader *open_reader(void)
 	struct reader *reader;
 	struct mmt_error *error = reader_open(path, NULL, &reader);
 
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	ck_assert_msg(!error, "%s", error ? error->message : "");
 	return reader;
 }
 
@@ -75,7 +75,7 @@ static bool next(struct reader *reader, struct event *event)
 
 	error = reader_next(reader, event, &end);
 	if (error)
-		ck_abort_msg("%s", mmt_error_get_message(error));
+		ck_abort_msg("%s", error->message);
 	return !end;
 }
 
@@ -365,8 +365,8 @@ static size_t drain(bool *incomplete_ret, bool *damaged_ret)
 	*incomplete_ret = *damaged_ret = false;
 	error = reader_open(path, NULL, &reader);
 	if (error) {
-		ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), path));
-		ck_assert_uint_gt(strlen(mmt_error_get_message(error)), strlen(path) + 10);
+		ck_assert_ptr_nonnull(strstr(error->message, path));
+		ck_assert_uint_gt(strlen(error->message), strlen(path) + 10);
 		mmt_error_destroy(error);
 		*damaged_ret = true;
 		return 0;
@@ -443,8 +443,8 @@ static void expect_refusal(const void *data, size_t size, enum mmt_error_code co
 	write_file(path, data, size);
 	error = reader_open(path, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_msg(strstr(mmt_error_get_message(error), words), "%s", mmt_error_get_message(error));
-	ck_assert_int_eq(mmt_error_get_code(error), code);
+	ck_assert_msg(strstr(error->message, words), "%s", error->message);
+	ck_assert_int_eq(error->code, code);
 	mmt_error_destroy(error);
 }
 
@@ -476,11 +476,11 @@ START_TEST(other_files_are_refused_with_the_reason)
 	unlink(path);
 	error = reader_open(path, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "No such file"));
+	ck_assert_ptr_nonnull(strstr(error->message, "No such file"));
 	mmt_error_destroy(error);
 	error = reader_open(directory, NULL, &reader);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "not a regular file"));
+	ck_assert_ptr_nonnull(strstr(error->message, "not a regular file"));
 	mmt_error_destroy(error);
 }
 END_TEST
@@ -701,11 +701,11 @@ START_TEST(full_disk_keeps_what_was_written)
 	ck_assert_ptr_null(writer_add_section(writer, FEATURE_HOSTNAME, "\4\0\0\0abc", 8));
 	ck_assert_ptr_null(writer_start(writer));
 	error = write_until_full(writer, &written);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "File too large"));
+	ck_assert_ptr_nonnull(strstr(error->message, "File too large"));
 	mmt_error_destroy(error);
 	ck_assert_uint_gt(written, 20);
 	error = writer_finish(writer);
-	ck_assert_int_eq(error ? mmt_error_get_code(error) : MMT_ERROR_SYSTEM, MMT_ERROR_SYSTEM);
+	ck_assert_int_eq(error ? error->code : MMT_ERROR_SYSTEM, MMT_ERROR_SYSTEM);
 	mmt_error_destroy(error);
 	writer_destroy(writer);
 
@@ -763,15 +763,15 @@ START_TEST(links_and_directories_are_no_targets)
 	ck_assert_int_eq(symlink("a.data", link_path), 0);
 	error = writer_create(link_path, &writer);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "symbolic link"));
+	ck_assert_ptr_nonnull(strstr(error->message, "symbolic link"));
 	mmt_error_destroy(error);
 	error = writer_create(directory, &writer);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "directory"));
+	ck_assert_ptr_nonnull(strstr(error->message, "directory"));
 	mmt_error_destroy(error);
 	error = writer_create("/tmp/no/such/place", &writer);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "No such file or directory"));
+	ck_assert_ptr_nonnull(strstr(error->message, "No such file or directory"));
 	mmt_error_destroy(error);
 }
 END_TEST

@@ -60,7 +60,7 @@ static struct mmt_report *report_by(enum mmt_row_key by)
 	options.input = path;
 	options.by = by;
 	error = mmt_report_create(&options, &report);
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	ck_assert_msg(!error, "%s", error ? error->message : "");
 	return report;
 }
 
@@ -918,8 +918,8 @@ START_TEST(more_processes_than_the_file_can_have)
 	options.input = path;
 	error = mmt_report_create(&options, &report);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "processes"));
+	ck_assert_int_eq(error->code, MMT_ERROR_FORMAT);
+	ck_assert_ptr_nonnull(strstr(error->message, "processes"));
 	mmt_error_destroy(error);
 }
 END_TEST

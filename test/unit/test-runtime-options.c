@@ -265,7 +265,7 @@ START_TEST(damaged_section)
 	ck_assert_ptr_null(pack_section(&plain, 1, &buffer));
 	error = decode(&buffer, &decoded);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "not ascending"));
+	ck_assert_ptr_nonnull(strstr(error->message, "not ascending"));
 	ck_assert_uint_eq(decoded.values.count, 0);
 	mmt_error_destroy(error);
 	buffer_deinit(&buffer);

@@ -86,7 +86,7 @@ START_TEST(newer_versions_are_refused)
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_info, &bytes, NULL, &read);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
+	ck_assert_int_eq(error->code, MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);
 	/* Earlier versions have no devices of hugetlbfs at the end, or no limit of mappings before these either. */
 	for (uint32_t version = 1; version < 4; version++) {
@@ -153,8 +153,8 @@ START_TEST(impossible_losses_are_damage)
 		memset(buffer.data + place, 0xad, sizeof(uint64_t));
 		error = section_read(&section_loss, &bytes, NULL, &read);
 		ck_assert_ptr_nonnull(error);
-		ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
-		ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "more losses than possible"));
+		ck_assert_int_eq(error->code, MMT_ERROR_FORMAT);
+		ck_assert_ptr_nonnull(strstr(error->message, "more losses than possible"));
 		mmt_error_destroy(error);
 		memset(buffer.data + place, 0, sizeof(uint64_t));
 	}
@@ -435,7 +435,7 @@ START_TEST(sections_share_one_size_limit)
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_jitdumps, &bytes, &room, &read);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_FORMAT);
+	ck_assert_int_eq(error->code, MMT_ERROR_FORMAT);
 	mmt_error_destroy(error);
 	ck_assert_uint_le(room, before - item.size);
 	free(item.data);

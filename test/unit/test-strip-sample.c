@@ -226,7 +226,7 @@ START_TEST(unknown_fields)
 	buffer_init(&buffer, 65536);
 	error = strip_sample(&attr, &architecture_x86_64, sample.data, CALL_MMAP, NULL, &buffer);
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_UNSUPPORTED);
+	ck_assert_int_eq(error->code, MMT_ERROR_UNSUPPORTED);
 	mmt_error_destroy(error);
 	buffer_deinit(&buffer);
 	buffer_deinit(&sample);

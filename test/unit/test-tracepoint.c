@@ -73,7 +73,7 @@ START_TEST(truncated_formats_are_errors)
 		struct mmt_error *error = tracepoints_decode(&bytes, &read);
 
 		ck_assert_msg(error != NULL, "no error with %zu bytes of %zu", size, buffer.size);
-		ck_assert_ptr_nonnull(strstr(mmt_error_get_message(error), "tracepoint formats: "));
+		ck_assert_ptr_nonnull(strstr(error->message, "tracepoint formats: "));
 		mmt_error_destroy(error);
 	}
 	buffer_deinit(&buffer);

@@ -85,9 +85,8 @@ START_TEST(invalid_windows_are_refused)
 	struct mmt_error *error = window_resolve(&options, START, END, refused[_i].realtime_ns, &window);
 
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
-	ck_assert_msg(strstr(mmt_error_get_message(error), refused[_i].says) != NULL, "%s",
-		      mmt_error_get_message(error));
+	ck_assert_int_eq(error->code, MMT_ERROR_INVALID);
+	ck_assert_msg(strstr(error->message, refused[_i].says) != NULL, "%s", error->message);
 	mmt_error_destroy(error);
 }
 END_TEST
@@ -102,10 +101,10 @@ START_TEST(clock_that_went_back)
 	struct mmt_error *error = window_resolve(&asked[_i], END, START, REALTIME, &window);
 
 	ck_assert_ptr_nonnull(error);
-	ck_assert_int_eq(mmt_error_get_code(error), MMT_ERROR_INVALID);
-	ck_assert_str_eq(mmt_error_get_message(error), "--from and --to cannot be used: the recording's clock went "
-						       "back, from @65000000000 at its start to @5000000000 at its "
-						       "end");
+	ck_assert_int_eq(error->code, MMT_ERROR_INVALID);
+	ck_assert_str_eq(error->message, "--from and --to cannot be used: the recording's clock went "
+					 "back, from @65000000000 at its start to @5000000000 at its "
+					 "end");
 	mmt_error_destroy(error);
 }
 END_TEST

@@ -181,7 +181,7 @@ const struct cfi_row *jit_names_cfi(struct jit_names *names, uint32_t number, ui
 struct jit_names_state jit_names_state(const struct jit_names *names)
 {
 	struct jit_names_state state = {
-	    .jitdump_failure = names->jitdump_failure ? mmt_error_get_message(names->jitdump_failure) : NULL,
+	    .jitdump_failure = names->jitdump_failure ? names->jitdump_failure->message : NULL,
 	};
 
 	array_each(source, names->items.items, names->items.count) {

@@ -124,7 +124,7 @@ static bool is_of_file(const struct module_copy *record, const struct image_key 
 
 void mapped_modules_note(struct mmt_error *error)
 {
-	if (error && mmt_error_get_code(error) == MMT_ERROR_NO_MEMORY)
+	if (error && error->code == MMT_ERROR_NO_MEMORY)
 		memory_failed();
 	mmt_error_destroy(error);
 }

@@ -310,7 +310,7 @@ struct mmt_error *tracefs_open(struct tracepoint_source *source_ret)
 		return NULL;
 	}
 	/* If a file exists but cannot be read, report why, and not that it is missing. */
-	if (mmt_error_get_errno(error) != ENOENT)
+	if (error->errno_value != ENOENT)
 		return error;
 	mmt_error_destroy(error);
 	if (errno_value == EACCES || errno_value == EPERM)

@@ -58,7 +58,7 @@ void metadata_deinit(struct metadata *metadata)
 /* Damage of an optional section is noted. Takes `error`. */
 static struct mmt_error *pass_damage(struct metadata *metadata, struct mmt_error *error)
 {
-	if (!error || mmt_error_get_code(error) != MMT_ERROR_FORMAT)
+	if (!error || error->code != MMT_ERROR_FORMAT)
 		return error;
 	if (metadata->damage)
 		mmt_error_destroy(error);

@@ -333,7 +333,7 @@ const char *reader_damage(const struct reader *reader)
 {
 	const struct mmt_error *damage = reader->damage ? reader->damage : reader->metadata.damage;
 
-	return damage ? mmt_error_get_message(damage) : NULL;
+	return damage ? damage->message : NULL;
 }
 
 uint64_t reader_out_of_order(const struct reader *reader)

@@ -260,7 +260,7 @@ static struct mmt_error *decompress(struct records *records, const struct record
 			return error;
 	}
 	error = decompressor_feed(records->decompressor, data, size, &records->plain->content);
-	if (error && mmt_error_get_code(error) != MMT_ERROR_NO_MEMORY) {
+	if (error && error->code != MMT_ERROR_NO_MEMORY) {
 		records->plain_damage =
 		    error_context(error, "record at offset %llu (%s)", (unsigned long long)record->offset,
 				  record_type_name(record->header.type));

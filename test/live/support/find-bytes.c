@@ -25,7 +25,7 @@ static void need(struct mmt_error *error)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "find-bytes: %s\n", mmt_error_get_message(error));
+	fprintf(stderr, "find-bytes: %s\n", error->message);
 	exit(2);
 }
 

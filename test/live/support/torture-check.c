@@ -304,7 +304,7 @@ int main(int argc, char **argv)
 	}
 	error = check_recording(&check, argv[1]);
 	if (error) {
-		fprintf(stderr, "%s\n", mmt_error_get_message(error));
+		fprintf(stderr, "%s\n", error->message);
 		mmt_error_destroy(error);
 		return 2;
 	}

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 		replay_deinit(&replay);
 	}
 	if (error)
-		fprintf(stderr, "%s\n", mmt_error_get_message(error));
+		fprintf(stderr, "%s\n", error->message);
 	mmt_error_destroy(error);
 	return error ? 2 : 0;
 }

@@ -39,7 +39,7 @@ static void require(struct mmt_error *error)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "recording builder: %s\n", mmt_error_get_message(error));
+	fprintf(stderr, "recording builder: %s\n", error->message);
 	abort();
 }
 

@@ -91,6 +91,6 @@ struct mmt_report *report_file_report(struct mmt_report_options *options)
 	}
 	options->input = path;
 	error = mmt_report_create(options, &report);
-	ck_assert_msg(!error, "%s", error ? mmt_error_get_message(error) : "");
+	ck_assert_msg(!error, "%s", error ? error->message : "");
 	return report;
 }
