@@ -477,7 +477,7 @@ static struct mmt_error *scan_options(struct recorder *recorder, pid_t pid, uint
 	size_t room = LIMIT_OPTION_TEXT_BYTES, arguments_size = 0, variables_size = 0;
 	CLEANUP(free) char *arguments = calloc(2, room + 1);
 	char *variables = arguments ? arguments + room + 1 : NULL;
-	bool known = true, stored;
+	bool known = true, gone = false, stored;
 
 	if (!arguments)
 		return &error_no_memory;
@@ -489,18 +489,22 @@ static struct mmt_error *scan_options(struct recorder *recorder, pid_t pid, uint
 		/* A text that was cut may end within a value. */
 		known = process_text_read(&recorder->calls, pid, "environ", room, variables, &variables_size);
 		/* Both are empty when a process ends, too. */
-		if (!variables_size)
-			(void)process_text_read(&recorder->calls, pid, "cmdline", room, arguments, &arguments_size);
+		if (!variables_size) {
+			gone = !process_text_read(&recorder->calls, pid, "cmdline", room, variables, &variables_size) ||
+			       !variables_size;
+			explicit_bzero(variables, variables_size);
+			variables_size = 0;
+		}
 	} else {
 		arguments_size = 0;
 	}
 	/* If the process is stuck or its exec has not set the arguments yet, try again later; and if the command ended
 	 * between the two, at the end. */
-	*read_ret = arguments_size && (variables_size || at_end || pid != recorder->command.pid ||
-				       began_ns != recorder->command.exec_ns);
-	stored = !*read_ret ||
-		 runtime_options_scan(&recorder->jobs.runtimes->options, pid, began_ns, arguments, arguments_size,
-				      known ? variables : NULL, known ? variables_size : 0);
+	*read_ret = arguments_size && !gone &&
+		    (variables_size || at_end || pid != recorder->command.pid || began_ns != recorder->command.exec_ns);
+	stored =
+	    !*read_ret || runtime_options_scan(&recorder->jobs.runtimes->options, pid, began_ns, arguments,
+					       arguments_size, known ? variables : NULL, known ? variables_size : 0);
 	/* Both may contain passwords. */
 	explicit_bzero(arguments, arguments_size);
 	explicit_bzero(variables, variables_size);
