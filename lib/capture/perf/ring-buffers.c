@@ -316,7 +316,7 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 	return error;
 }
 
-static bool any_is_half_full(const struct rings *rings, bool large_dumps)
+bool rings_are_half_full(const struct rings *rings, bool large_dumps)
 {
 	array_each(ring, rings->items.items, rings->items.count) {
 		if ((large_dumps || ring->kind < RING_LARGE_DUMP) &&
@@ -324,14 +324,4 @@ static bool any_is_half_full(const struct rings *rings, bool large_dumps)
 			return true;
 	}
 	return false;
-}
-
-bool rings_are_filling(const struct rings *rings)
-{
-	return any_is_half_full(rings, true);
-}
-
-bool rings_are_urgent(const struct rings *rings)
-{
-	return any_is_half_full(rings, false);
 }

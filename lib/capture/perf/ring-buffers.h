@@ -86,11 +86,9 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 /* Hands each record up to the current head to `handle` once, and leaves it in the ring. */
 struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 
-/* Is any ring more than half full? */
-bool rings_are_filling(const struct rings *rings);
-/* Is any ring other than those for large dumps and page faults more than half full? Reading these must not delay the
- * others. */
-bool rings_are_urgent(const struct rings *rings);
+/* Is any ring more than half full, without or with those for large dumps and page faults? Reading these must not delay
+ * the others. */
+bool rings_are_half_full(const struct rings *rings, bool large_dumps);
 
 struct ring_needs {
 	uint32_t dump_bytes, large_dump_bytes; /* size of a stack dump; 0: no dumps */

@@ -256,7 +256,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		return NULL;
 	if (event->role == ROLE_LARGE_DUMP || event->role == ROLE_FAULT) {
 		/* Reading such a ring takes milliseconds, and another ring may overflow in that time. */
-		reader->large_dumps.discard = reader->large_dumps.discard || rings_are_urgent(&reader->rings);
+		reader->large_dumps.discard = reader->large_dumps.discard || rings_are_half_full(&reader->rings, false);
 		if (reader->large_dumps.discard) {
 			reader->lost.items[*index]++;
 			return NULL;
@@ -427,7 +427,7 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 		recorder->reader.bytes_until_clock_check = CLOCK_CHECK_BYTES;
 		/* Bytes already read from the ring count as filled until they are returned to the kernel. */
 		if (priority_pause_is_due(&recorder->priority, clock_now_ns()) &&
-		    !rings_are_filling(&recorder->reader.rings))
+		    !rings_are_half_full(&recorder->reader.rings, true))
 			priority_pause(&recorder->priority);
 	}
 	return header->type == PERF_RECORD_SAMPLE ? handle_sample(context, record, size)
@@ -601,7 +601,7 @@ static void *read_beside_jobs(void *context)
 			pthread_cond_timedwait(&thread->wake, &thread->lock, &until);
 		}
 		if (!thread->error &&
-		    (thread->requested || (thread->waiting && rings_are_filling(&recorder->reader.rings))))
+		    (thread->requested || (thread->waiting && rings_are_half_full(&recorder->reader.rings, true))))
 			thread->error = ring_reader_read(recorder);
 		if (thread->requested)
 			pthread_cond_signal(&thread->done);
@@ -662,8 +662,9 @@ struct mmt_error *ring_reader_give_way(struct recorder *recorder)
 
 	if (error || !recorder->reader.thread.started)
 		return error;
-	if (rings_are_filling(&recorder->reader.rings)) {
-		priority_follow_rings(&recorder->priority, rings_are_urgent(&recorder->reader.rings), clock_now_ns());
+	if (rings_are_half_full(&recorder->reader.rings, true)) {
+		priority_follow_rings(&recorder->priority, rings_are_half_full(&recorder->reader.rings, false),
+				      clock_now_ns());
 		return ring_reader_catch_up(recorder);
 	}
 	priority_pause_if_due(&recorder->priority);
