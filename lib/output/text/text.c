@@ -324,29 +324,9 @@ void text_end_part(struct text *text, enum text_style style)
 	text->sentence.count = 0;
 }
 
-static char *next_number(struct text *text)
+char *text_number(struct text *text)
 {
 	return text->numbers[text->number_count++ % TEXT_NUMBERS];
-}
-
-const char *text_bytes(struct text *text, uint64_t bytes)
-{
-	return mmt_format_bytes(bytes, next_number(text));
-}
-
-const char *text_change(struct text *text, int64_t bytes)
-{
-	return mmt_format_change(bytes, next_number(text));
-}
-
-const char *text_count(struct text *text, uint64_t count)
-{
-	return mmt_format_count(count, next_number(text));
-}
-
-const char *text_duration(struct text *text, uint64_t duration_ns)
-{
-	return mmt_format_duration(duration_ns, next_number(text));
 }
 
 const char *text_since(struct text *text, const struct mmt_report *report, uint64_t time_ns)
@@ -356,7 +336,7 @@ const char *text_since(struct text *text, const struct mmt_report *report, uint6
 
 const char *text_counted(struct text *text, uint64_t count, const char *singular, const char *plural)
 {
-	char *counted = next_number(text), number[MMT_SIZE_TEXT];
+	char *counted = text_number(text), number[MMT_SIZE_TEXT];
 
 	snprintf(counted, sizeof(text->numbers[0]), "%s %s", mmt_format_count(count, number),
 		 text_plural(count, singular, plural));

@@ -72,11 +72,12 @@ void text_begin_part(struct text *text, unsigned columns);
 void text_end_part(struct text *text, enum text_style style);
 #define text_part(text, style, ...) (text_add(text, __VA_ARGS__), text_end_part(text, style))
 
-/* As mmt_format_bytes() and the like. The result is valid until TEXT_NUMBERS more numbers were formatted. */
-const char *text_bytes(struct text *text, uint64_t bytes);
-const char *text_change(struct text *text, int64_t bytes);
-const char *text_count(struct text *text, uint64_t count);
-const char *text_duration(struct text *text, uint64_t duration_ns);
+/* Room for a number, valid until TEXT_NUMBERS more were formatted. */
+char *text_number(struct text *text);
+#define text_bytes(text, bytes) mmt_format_bytes(bytes, text_number(text))
+#define text_change(text, bytes) mmt_format_change(bytes, text_number(text))
+#define text_count(text, count) mmt_format_count(count, text_number(text))
+#define text_duration(text, duration_ns) mmt_format_duration(duration_ns, text_number(text))
 /* The duration since the recording started. */
 const char *text_since(struct text *text, const struct mmt_report *report, uint64_t time_ns);
 /* "1 event", "1,338 events". */
