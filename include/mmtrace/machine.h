@@ -34,10 +34,8 @@ MMT_PUBLIC struct mmt_error *mmt_check_create(struct mmt_check **check_ret) MMT_
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_check_destroy(struct mmt_check *check);
 
-/* Directory that mmt_setup() creates for other users to read. Static. */
-MMT_PUBLIC const char *mmt_setup_path(void);
-
-/* Permit all users to record their own processes until the next boot. MMT_ERROR_PERMISSION: the caller is not root. */
-MMT_PUBLIC struct mmt_error *mmt_setup(void) MMT_MUST_CHECK;
+/* Permit all users to record their own processes until the next boot. MMT_ERROR_PERMISSION: the caller is not root.
+ * *path_ret: the directory that it creates for other users to read, static. */
+MMT_PUBLIC struct mmt_error *mmt_setup(const char **path_ret) MMT_MUST_CHECK;
 
 #endif

@@ -243,12 +243,8 @@ void mmt_check_destroy(struct mmt_check *check)
 	free(mutable);
 }
 
-const char *mmt_setup_path(void)
+struct mmt_error *mmt_setup(const char **path_ret)
 {
-	return TRACEFS_SAVED_DIRECTORY "/" TRACEFS_SAVED_NAME;
-}
-
-struct mmt_error *mmt_setup(void)
-{
+	*path_ret = TRACEFS_SAVED_DIRECTORY "/" TRACEFS_SAVED_NAME;
 	return tracefs_save(TRACEFS_SAVED_DIRECTORY);
 }
