@@ -391,7 +391,7 @@ START_TEST(every_format_is_read)
 	ck_assert(deduced.row.other_stack && !frame_pointer);
 	expect_row(functions, TEXT + C_CALL + 8, 6, 16, true);
 	ck_assert(!go_functions_row(functions, TEXT + END, &deduced, &frame_pointer));
-	go_functions_destroy(functions);
+	free(functions);
 	elf_end(elf);
 }
 END_TEST
@@ -429,7 +429,7 @@ START_TEST(damaged_tables_are_bounded)
 		image[i] ^= 0xff;
 		functions = open_image(image, size, &elf);
 		look_up_everywhere(functions);
-		go_functions_destroy(functions);
+		free(functions);
 		elf_end(elf);
 	}
 }

@@ -350,9 +350,9 @@ START_TEST(test_file_newer_than_the_recording)
 	write_file(path_of("old"), data, size);
 	ck_assert_int_eq(stat(path_of("old"), &status), 0);
 	written_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
-	modules_recorded_until(modules, written_ns);
+	modules_recorded(modules, written_ns, "");
 	ck_assert_int_eq(module_state(open_program(path_of("old"), NULL, 0)), MODULE_READABLE);
-	modules_recorded_until(modules, 1);
+	modules_recorded(modules, 1, "");
 	ck_assert_int_eq(module_state(open_program(path_of("young"), NULL, 0)), MODULE_CHANGED);
 	ck_assert_ptr_null(module_cfi(open_program(path_of("young"), NULL, 0), 0x1000));
 	ck_assert_int_eq(module_state(open_program(path_of("same"), self.build_id, self.build_id_size)),
@@ -715,11 +715,11 @@ START_TEST(test_vdso_of_another_kernel)
 	if (!getauxval(AT_SYSINFO_EHDR))
 		SKIP_TEST("there is no vDSO here");
 	ck_assert_int_eq(uname(&running), 0);
-	modules_recorded_on(modules, "0.0.1-other");
+	modules_recorded(modules, 0, "0.0.1-other");
 	ck_assert_int_eq(module_state(open_program("[vdso]", NULL, 0)), MODULE_OTHER_BUILD);
 	modules_destroy(modules);
 	ck_assert_ptr_null(modules_create(HOST_MACHINE, true, &modules));
-	modules_recorded_on(modules, running.release);
+	modules_recorded(modules, 0, running.release);
 	ck_assert_int_eq(module_state(open_program("[vdso]", NULL, 0)), MODULE_READABLE);
 }
 END_TEST

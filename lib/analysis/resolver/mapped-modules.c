@@ -59,15 +59,14 @@ struct mmt_error *mapped_modules_init(struct mapped_modules *mapped, const struc
 				      bool demangle)
 {
 	struct mmt_error *error = modules_create(metadata->architecture->elf_machine, demangle, &mapped->modules);
+	uint64_t until_ns = 0;
 
 	mapped->metadata = metadata;
 	if (error)
 		return error;
 	if (metadata->ours && metadata->has_loss && metadata->loss.stop_ns >= metadata->info.start_ns)
-		modules_recorded_until(mapped->modules, metadata->info.start_realtime_ns +
-							    (metadata->loss.stop_ns - metadata->info.start_ns));
-	if (metadata->kernel)
-		modules_recorded_on(mapped->modules, metadata->kernel);
+		until_ns = metadata->info.start_realtime_ns + (metadata->loss.stop_ns - metadata->info.start_ns);
+	modules_recorded(mapped->modules, until_ns, metadata->kernel ?: "");
 	/* 0 is the model's path for mappings without a name. */
 	return intern_put_string(&mapped->paths, "") == INTERN_NONE
 		   ? &error_no_memory

@@ -276,11 +276,6 @@ struct go_functions *go_functions_create(Elf *elf)
 	return functions;
 }
 
-void go_functions_destroy(struct go_functions *functions)
-{
-	free(functions);
-}
-
 /* ---- functions ---- */
 
 size_t go_functions_count(const struct go_functions *functions)

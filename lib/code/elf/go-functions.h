@@ -10,10 +10,9 @@
 
 struct go_functions;
 
-/* Borrows `elf`, whose bytes may be arbitrary. NULL: it has no table, or one of an unknown format; or out of memory. */
+/* Borrows `elf`, whose bytes may be arbitrary. NULL: it has no table, or one of an unknown format; or out of memory.
+ * The caller frees it. */
 struct go_functions *go_functions_create(Elf *elf);
-
-void go_functions_destroy(struct go_functions *functions);
 
 struct go_function {
 	uint64_t start, end;

@@ -304,7 +304,7 @@ static void module_destroy(struct module *module)
 	remote_names_deinit(&module->names);
 	free(module->build_id);
 	cfi_destroy(module->cfi);
-	go_functions_destroy(module->go);
+	free(module->go);
 	elf_file_close(&module->file);
 	map_deinit(&module->places);
 	map_deinit(&module->calls);
@@ -338,15 +338,11 @@ const char *modules_type_name(const struct modules *modules, const char *name)
 	return type ? type : name;
 }
 
-void modules_recorded_until(struct modules *modules, uint64_t realtime_ns)
-{
-	modules->recorded_until_ns = realtime_ns;
-}
-
-void modules_recorded_on(struct modules *modules, const char *kernel)
+void modules_recorded(struct modules *modules, uint64_t until_ns, const char *kernel)
 {
 	struct utsname running;
 
+	modules->recorded_until_ns = until_ns;
 	modules->other_kernel = *kernel && !uname(&running) && strcmp(running.release, kernel) != 0;
 }
 

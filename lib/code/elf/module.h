@@ -10,10 +10,9 @@ struct modules;
 struct module;
 
 struct mmt_error *modules_create(uint16_t elf_machine, bool demangle, struct modules **modules_ret) MMT_MUST_CHECK;
-/* Set the end of the recording, since the epoch; 0, the initial value: unknown. */
-void modules_recorded_until(struct modules *modules, uint64_t realtime_ns);
-/* Set the release of the recorded kernel, to find its vdso; "", the initial value: unknown. */
-void modules_recorded_on(struct modules *modules, const char *kernel);
+/* Set the end of the recording, since the epoch (0, the initial value: unknown), and the release of the recorded
+ * kernel, to find its vdso ("", the initial value: unknown). */
+void modules_recorded(struct modules *modules, uint64_t until_ns, const char *kernel);
 void modules_destroy(struct modules *modules);
 
 /* See names_helper_failure(). */
