@@ -331,10 +331,10 @@ START_TEST(residency_round_trips_and_must_be_in_order)
 	ck_assert_uint_eq(read.processes.items[0].resident_bytes, 456);
 	ck_assert_uint_eq(read.at_start.count, 1);
 	ck_assert_int_eq(read.at_start.items[0].pid, 9);
-	ck_assert_ptr_eq(recording_residency_at_end(&read, 8), &read.processes.items[0]);
-	ck_assert_ptr_eq(recording_residency_at_start(&read, 9), &read.at_start.items[0]);
-	ck_assert_ptr_null(recording_residency_at_end(&read, 9));
-	ck_assert_ptr_null(recording_residency_at_start(&read, 8));
+	ck_assert_ptr_eq(recording_residency_of(&read, false, 8), &read.processes.items[0]);
+	ck_assert_ptr_eq(recording_residency_of(&read, true, 9), &read.at_start.items[0]);
+	ck_assert_ptr_null(recording_residency_of(&read, false, 9));
+	ck_assert_ptr_null(recording_residency_of(&read, true, 8));
 	ck_assert_mem_eq(read.at_start.items[0].runs.items, good, sizeof(good[0]));
 	recording_residency_deinit(&read);
 	error = pass_residency(overlapping, 2, &read);

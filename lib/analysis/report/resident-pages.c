@@ -178,7 +178,7 @@ static struct mmt_error *find_pages(struct page_readings *readings, const struct
 {
 	const struct replay *replay = readings->rows->replay;
 	const struct process_residency *residency =
-	    recording_residency_at_start(&replay->metadata->residency, process->pid);
+	    recording_residency_of(&replay->metadata->residency, true, process->pid);
 	struct process_pages *pages = map_get_pointer(&readings->processes, process->index);
 
 	*pages_ret = pages;
@@ -253,8 +253,8 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 static struct mmt_error *take_start(void *context, const struct replay *replay, const struct process *process)
 {
 	const struct process_residency *residency =
-	    recording_residency_at_start(&replay->metadata->residency, process->pid);
-	const struct process_residency *shared = recording_residency_at_start(&replay->metadata->shared, process->pid);
+	    recording_residency_of(&replay->metadata->residency, true, process->pid);
+	const struct process_residency *shared = recording_residency_of(&replay->metadata->shared, true, process->pid);
 	struct page_readings *readings = context;
 	struct process_pages *pages = NULL;
 	struct mmt_error *error = NULL;
@@ -324,7 +324,7 @@ static const struct process_residency *find_final(const struct replay *replay, c
 	if (!replay->metadata->has_residency || replay->window.ends_early || process->ended ||
 	    (!process->borrows_space && space_check_result(process->space).earlier_program))
 		return NULL;
-	return recording_residency_at_end(&replay->metadata->residency, process->pid);
+	return recording_residency_of(&replay->metadata->residency, false, process->pid);
 }
 
 static struct mmt_error *take_event(void *context, struct replay *replay, const struct event *event)
@@ -455,8 +455,8 @@ static struct mmt_error *take_final(struct page_readings *readings)
 			pages->resident.at_end = pages->end_known = true;
 			continue;
 		}
-		shared = recording_residency_at_end(&replay->metadata->shared, process->pid);
-		swapped = recording_residency_at_end(&replay->metadata->swapped, process->pid);
+		shared = recording_residency_of(&replay->metadata->shared, false, process->pid);
+		swapped = recording_residency_of(&replay->metadata->swapped, false, process->pid);
 		error = take_reading(readings, pages, &final->runs, shared ? &shared->runs : NULL, final->time_ns,
 				     final->resident_bytes, false);
 		if (!error && swapped)
@@ -566,7 +566,7 @@ struct mmt_error *resident_kinds_build(struct page_readings *readings, struct mm
 
 		growth->kinds_at_start &=
 		    process->parent_pid ||
-		    recording_residency_at_start(&replay->metadata->residency, process->pid) != NULL;
+		    recording_residency_of(&replay->metadata->residency, true, process->pid) != NULL;
 		if (process->borrows_space || process->ended)
 			continue;
 		growth->kinds_at_end &= end != NULL;

@@ -210,22 +210,12 @@ uint64_t page_runs_bytes(const resident_runs *runs)
 	return page_cursor_count(&(struct page_cursor){.runs = runs}, 0, UINT64_MAX);
 }
 
-static const struct process_residency *find_residency(const process_residencies *processes, const struct map *places,
-						      int32_t pid)
+const struct process_residency *recording_residency_of(const struct recording_residency *residency, bool at_start,
+						       int32_t pid)
 {
-	const uint64_t *place = map_get(places, (uint32_t)pid);
+	const uint64_t *place = map_get(at_start ? &residency->start_places : &residency->places, (uint32_t)pid);
 
-	return place ? &processes->items[*place] : NULL;
-}
-
-const struct process_residency *recording_residency_at_start(const struct recording_residency *residency, int32_t pid)
-{
-	return find_residency(&residency->at_start, &residency->start_places, pid);
-}
-
-const struct process_residency *recording_residency_at_end(const struct recording_residency *residency, int32_t pid)
-{
-	return find_residency(&residency->processes, &residency->places, pid);
+	return place ? &(at_start ? &residency->at_start : &residency->processes)->items[*place] : NULL;
 }
 
 static void code_runs(struct codec *codec, uint64_t count, resident_runs *runs)

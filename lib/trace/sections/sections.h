@@ -162,8 +162,8 @@ void recording_residency_deinit(void *value);
 void recording_huge_pages_deinit(void *value);
 
 /* Of a process at the start, or at the end, of a decoded recording; NULL: not recorded. */
-const struct process_residency *recording_residency_at_start(const struct recording_residency *residency, int32_t pid);
-const struct process_residency *recording_residency_at_end(const struct recording_residency *residency, int32_t pid);
+const struct process_residency *recording_residency_of(const struct recording_residency *residency, bool at_start,
+						       int32_t pid);
 
 /* Of a process of a decoded recording; NULL: not recorded. */
 const struct process_huge_pages *recording_huge_pages_of(const struct recording_huge_pages *huge, int32_t pid);
