@@ -153,8 +153,8 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	if (options->no_compress)
 		writer_keep_plain(recorder->writer);
 	reader->large_dumps.on = true;
-	large_dumps_rule_init(&reader->large_dumps.rule, clock_now_ns());
-	large_dumps_rule_init(&reader->fault_dumps, clock_now_ns());
+	reader->large_dumps.rule = reader->fault_dumps =
+	    (struct large_dumps_rule){.time_ns = clock_now_ns(), .on = true};
 	for (size_t i = 0; i < reader->events.items.count; i++) {
 		if (!vector_push(&reader->lost_before, 0) || !vector_push(&reader->lost, 0))
 			return &error_no_memory;

@@ -18,7 +18,7 @@ struct series {
 static void begin(struct series *series)
 {
 	*series = (struct series){.now_ns = 5000 * SECOND_NS, .on = true};
-	large_dumps_rule_init(&series->rule, series->now_ns);
+	series->rule = (struct large_dumps_rule){.time_ns = series->now_ns, .on = true};
 }
 
 /* Calls at this rate, checked a hundred times a second. */

@@ -15,11 +15,6 @@
  */
 #define PASSES 2
 
-void large_dumps_rule_init(struct large_dumps_rule *rule, uint64_t now_ns)
-{
-	*rule = (struct large_dumps_rule){.time_ns = now_ns, .on = true};
-}
-
 bool large_dumps_rule_update(struct large_dumps_rule *rule, uint64_t calls, uint64_t now_ns)
 {
 	uint64_t past_ns = now_ns > rule->time_ns ? now_ns - rule->time_ns : 0;

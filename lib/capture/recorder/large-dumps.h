@@ -19,11 +19,10 @@ struct recorder;
  * when it has drained to a quarter. */
 struct large_dumps_rule {
 	uint64_t level_ns; /* fill level, as the time in which it drains */
-	uint64_t time_ns;  /* when level_ns was computed */
-	bool on;
+	uint64_t time_ns;  /* when level_ns was computed; at first, when it begins */
+	bool on;	   /* true at first */
 };
 
-void large_dumps_rule_init(struct large_dumps_rule *rule, uint64_t now_ns);
 /* Adds `calls` made since the last update. Returns whether large dumps should be on. */
 bool large_dumps_rule_update(struct large_dumps_rule *rule, uint64_t calls, uint64_t now_ns);
 
