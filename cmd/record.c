@@ -440,7 +440,7 @@ static void lower_priority(void)
 }
 
 /* Returns a line that says in which state the file is, and how to pack it, owned; NULL: out of memory. */
-static char *describe_unpacked(const char *before, const char *file, const char *state, const char *end)
+static char *describe_unpacked(const char *before, const char *file, const char *state)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -452,7 +452,7 @@ static char *describe_unpacked(const char *before, const char *file, const char 
 	mmt_write_escaped(file, stream);
 	fprintf(stream, " %s stack memory; `mmtrace pack ", state);
 	put_shell_word(file, stream);
-	fprintf(stream, "` packs it%s", end);
+	fputs("` packs it\n", stream);
 	fclose(stream);
 	return text;
 }
@@ -464,7 +464,7 @@ static bool pack_recorded(const struct command *command, const char *file, const
 	static const char failure[] = "was not packed and still contains";
 	const struct pack_arguments pack = {
 	    .input = file, .quiet = arguments->quiet, .no_summary = !arguments->options.verbose};
-	char *failed = describe_unpacked("", file, failure, "\n");
+	char *failed = describe_unpacked("", file, failure);
 	bool packed;
 
 	stop_signals_end_with(interrupted ? interrupted : "");
@@ -539,7 +539,7 @@ static int conclude(const struct command *command, const struct record_arguments
 	/* The signal may come when the packed recording has just replaced it. */
 	if (packs)
 		interrupted =
-		    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain", "\n");
+		    describe_unpacked("packing was interrupted: ", file, "is complete, but may still contain");
 	child = fork();
 	/* Without a child, this process does it. */
 	if (child <= 0) {

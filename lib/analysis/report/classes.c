@@ -122,9 +122,9 @@ static bool matches(const struct rule *rule, const struct mmt_frame *frame)
 	return false;
 }
 
-static bool is_call(const struct mmt_frame *frame, const char *call)
+static bool is_mprotect(const struct mmt_frame *frame)
 {
-	return frame->function && !strcmp(frame->function + strspn(frame->function, "_"), call);
+	return frame->function && !strcmp(frame->function + strspn(frame->function, "_"), "mprotect");
 }
 
 /* A stripped C library has a name only for its exported function; decide from that and the class. */
@@ -140,7 +140,7 @@ static enum mmt_pattern find_by_entry(const struct mmt_frame *const *frames, siz
 				return MMT_PATTERN_HEAP;
 			/* malloc changes permissions only to grow an arena. */
 			return memory_class == MMT_CLASS_GC_RESERVE ||
-				       ((PRIVATE_MEMORY >> memory_class & 1) && is_call(frames[0], "mprotect"))
+				       ((PRIVATE_MEMORY >> memory_class & 1) && is_mprotect(frames[0]))
 				   ? MMT_PATTERN_ARENA
 				   : MMT_PATTERN_NONE;
 		}
@@ -172,8 +172,7 @@ static enum mmt_pattern find_by_module(const struct mmt_frame *const *frames, si
 		if (!starts_with(module, runtimes[i]))
 			continue;
 		/* .NET commits parts of its heap's range when it needs them. */
-		if (memory_class == MMT_CLASS_GC_RESERVE ||
-		    (memory_class == MMT_CLASS_ANON && is_call(frames[0], "mprotect")))
+		if (memory_class == MMT_CLASS_GC_RESERVE || (memory_class == MMT_CLASS_ANON && is_mprotect(frames[0])))
 			return MMT_PATTERN_GC_HEAP;
 		return memory_class == MMT_CLASS_JIT ? MMT_PATTERN_CODE : MMT_PATTERN_NONE;
 	}
