@@ -31,7 +31,7 @@ typedef int top_show(struct top *top, int stop_fd, int recorder_fd, struct top_r
 
 /* The entries of an option table that select what is recorded. */
 #define TOP_RECORD_OPTIONS(top)                                                                                        \
-	OPTION('p', "pid", top_parse_pids, &(top)->pids, "PID[,PID...]", "attach to these processes",                       \
+	OPTION('p', "pid", top_parse_pids, &(top)->pids, "PID[,PID...]", "attach to these processes",                  \
 	       .group = "What to record"),                                                                             \
 	    OPTION(0, "comm", value_word, &(top)->names, "COMM",                                                       \
 		   "attach to every process with this command name; may be a pattern, and repeated"),                  \

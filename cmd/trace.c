@@ -97,7 +97,8 @@ static int make(struct top *top, int fd)
 	return error ? message_input_error(top->command, top->path, error) : EXIT_OK;
 }
 
-/* Until all that was recorded is printed; a signal after the end of the recorder ends that, too: timeout(1) sends two. */
+/* Until all that was recorded is printed. A signal after the end of the recorder ends that, too: timeout(1) sends two.
+ */
 static int show(struct top *top, int stop_fd, int recorder_fd, struct top_report *report)
 {
 	int status = EXIT_UNUSABLE, stopped = 0;

@@ -95,7 +95,8 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 						 .other_clock = code.names.other_clock,
 						 .unchecked_frames = code.unchecked_frames,
 						 .stacks_end_there = code.stacks_end_there,
-						 .released = i < replay->stacks.goes.count && replay->stacks.goes.items[i],
+						 .released =
+						     i < replay->stacks.goes.count && replay->stacks.goes.items[i],
 						 .released_known = true,
 						 .dropped_lines = code.names.dropped_lines,
 						 .lost_records = code.names.lost_records,

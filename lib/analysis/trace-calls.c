@@ -106,7 +106,7 @@ static void add_unchanged(struct trace *trace, const struct space *space, enum m
 	const struct space_interval *interval;
 
 	for (uint64_t at = start; (interval = space_next(space, at)) && interval->start < end; at = interval->end) {
-		uint64_t part = (interval->end < end ? interval->end : end) - (interval->start > at ? interval->start : at);
+		uint64_t part = smaller_of(interval->end, end) - larger_of(interval->start, at);
 
 		add_found(trace, interval, part, effect == MMT_EFFECT_MOVED);
 		*bytes += part;
@@ -170,7 +170,8 @@ static struct mmt_error *select_held(struct trace *trace, struct held *held)
 	const struct mmt_row row = describe_memory(trace, held);
 	const struct filter_subject subject = {
 	    .memory_class = row.memory_class, .file = row.file, .thread = call->thread.name, .tid = call->thread.tid};
-	bool own = held == &trace->mapped, protects = call->bytes[MMT_EFFECT_COMMITTED] || call->bytes[MMT_EFFECT_PROTECTED];
+	bool protects = call->bytes[MMT_EFFECT_COMMITTED] || call->bytes[MMT_EFFECT_PROTECTED];
+	bool own = held == &trace->mapped;
 	bool others = !own && (!protects || replay->applying_stack == replay->no_stack);
 	unsigned of_call, of_memory = 0;
 	struct mmt_error *error = rows_match_stack(&trace->rows, replay->applying_stack, &of_call);

@@ -578,8 +578,10 @@ static struct mmt_error *complete_rows(struct grouping *grouping)
 			row->smallest_bytes = 0;
 	}
 	return find_patterns(grouping)
-		   ?: row_verdicts_add(grouping->rows, grouping->report, grouping->resident, grouping->accounts, grouping->figures)
-		   ?: row_rates_add(grouping->rows, grouping->report, grouping->resident, grouping->accounts, grouping->figures);
+		   ?: row_verdicts_add(grouping->rows, grouping->report, grouping->resident, grouping->accounts,
+				       grouping->figures)
+		   ?: row_rates_add(grouping->rows, grouping->report, grouping->resident, grouping->accounts,
+				    grouping->figures);
 }
 
 static struct mmt_error *publish(struct grouping *grouping)
@@ -654,7 +656,8 @@ struct mmt_error *row_figures_build(struct rows *rows, const struct resident_sum
 	if (!error)
 		add_accounts(&grouping);
 	if (!error)
-		error = add_allocations(&grouping) ?: add_kinds(&grouping) ?: add_threads(&grouping) ?: publish(&grouping);
+		error = add_allocations(&grouping)
+			    ?: add_kinds(&grouping) ?: add_threads(&grouping) ?: publish(&grouping);
 	map_deinit(&grouping.reservers);
 	map_deinit(&grouping.thread_bytes);
 	return error;
