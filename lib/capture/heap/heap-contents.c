@@ -44,7 +44,7 @@ const struct heap_mapping *heap_mapping_find(const struct heap_source *source, u
 											 : NULL;
 }
 
-/* Reads two words of a module's data. */
+/* Read two words of a module's data. */
 static bool read_data(const struct heap_source *source, uint64_t address, uint64_t words[2])
 {
 	const struct heap_mapping *mapping = heap_mapping_find(source, address);

@@ -307,7 +307,7 @@ struct census_request {
 	enum mmt_heap_time when;
 };
 
-/* Sends a section with one census. */
+/* Send a section with one census. */
 static void run_helper(void *context, int end, pid_t parent)
 {
 	struct census_request request = *(struct census_request *)context;
@@ -413,7 +413,7 @@ static struct mmt_error *start_next(struct recorder *recorder)
 	return error;
 }
 
-/* Keeps the census that the helper has sent. Without one, nobody knows what it has cost. */
+/* Keep the census that the helper has sent. Without one, nobody knows what it has cost. */
 static struct mmt_error *keep_answer(struct heap_jobs *jobs)
 {
 	struct bytes bytes = bytes_over(jobs->answer.data, jobs->answer.size);

@@ -30,13 +30,13 @@ struct heap_jobs {
 
 void heap_jobs_deinit(struct heap_jobs *jobs);
 
-/* Begins a round if one is due, and receives what the helper has read. Does not wait. */
+/* Begin a round if one is due, and receive what the helper has read. Never wait. */
 struct mmt_error *heap_census_continue(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Begins the last round. */
+/* Begin the last round. */
 struct mmt_error *heap_census_stop(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Waits for the last round, and encodes all censuses; nothing if there are none. */
+/* Wait for the last round, and encode all censuses; nothing if there are none. */
 struct mmt_error *heap_census_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;
 
 /* The census of a process, as of now, by this process. `mem`: its open /proc/PID/mem. */

@@ -219,7 +219,7 @@ static bool begins_chain(struct walk *walk, const struct region *region, uint64_
 	return true;
 }
 
-/* Finds the next chunk; `end`: there is none. */
+/* Find the next chunk; `end`: there is none. */
 static uint64_t resynchronize(struct walk *walk, const struct region *region, uint64_t address, uint64_t end)
 {
 	for (address = (address + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1); address < end; address += ALIGNMENT) {
@@ -279,7 +279,7 @@ bool heap_is_glibc(const char *path)
 	return name && (!strncmp(name, "/libc.so.6", 10) || !strncmp(name, "/libc-2.", 8));
 }
 
-/* Finds what `matches` in the data of libc, or of a program that contains it; 0: nothing. Replaces the window. */
+/* Find what `matches` in the data of libc, or of a program that contains it; 0: nothing. Replace the window. */
 static uint64_t find_in_libc(struct walk *walk, size_t bytes,
 			     bool (*matches)(const uint8_t *data, uint64_t address, uint64_t wanted), uint64_t wanted)
 {
@@ -338,7 +338,7 @@ static bool is_key(struct walk *walk, uint64_t word, uint64_t tcache)
 	return find_in_libc(walk, WORD, is_word, word);
 }
 
-/* Notes the key of the blocks in a tcache if the chunk is one: a random number, or before glibc 2.34 its address. */
+/* Note the key of the blocks in a tcache if the chunk is one: a random number, or before glibc 2.34 its address. */
 static struct mmt_error *note_tcache(struct walk *walk, const struct chunk *chunk, bool first)
 {
 	uint64_t entries[TCACHE_BINS], place = chunk->address + 2 * WORD;
@@ -379,7 +379,7 @@ static bool is_in_fastbin(struct walk *walk, uint64_t address, uint64_t size, ui
 	return true;
 }
 
-/* Follows a fastbin. Brent's algorithm finds cycles. */
+/* Follow a fastbin. Brent's algorithm finds cycles. */
 static struct mmt_error *collect_fastbin(struct walk *walk, uint64_t address, uint64_t size)
 {
 	uint64_t earlier = 0, next, ignored;
@@ -438,8 +438,8 @@ static struct mmt_error *add_main_region(struct walk *walk, uint64_t start, uint
 	return add_region(walk, &region);
 }
 
-/* Counts the chunks with mappings of their own at the start of a mapping: later ones are below earlier ones, and the
- * kernel merges them. Returns where they end. */
+/* Count the chunks with mappings of their own at the start of a mapping: later ones are below earlier ones, and the
+ * kernel merges them. Return where they end. */
 static uint64_t count_mmapped(struct walk *walk, uint64_t start, uint64_t end)
 {
 	uint64_t words[2], size;
@@ -483,7 +483,7 @@ static struct mmt_error *find_main_regions(struct walk *walk, uint64_t arena)
 	return error;
 }
 
-/* Adds the heaps of an arena that has no break, of which each leads to the one before it. */
+/* Add the heaps of an arena that has no break, of which each leads to the one before it. */
 static struct mmt_error *add_heaps(struct walk *walk, uint64_t arena, uint64_t first)
 {
 	/* Sizes of the largest heap: 64 MiB, or four huge pages (glibc.malloc.hugetlb=2) */
@@ -572,7 +572,7 @@ static struct mmt_error *count_in_use(struct walk *walk, const struct chunk *chu
 	return heap_contents_add(&walk->contents, size, chunk->words, below);
 }
 
-/* malloc_trim() returns the top of the main arena only. Returns where it ends: later segments may be below earlier
+/* malloc_trim() returns the top of the main arena only. Return where it ends: later segments may be below earlier
  * ones. */
 static uint64_t count_top(struct walk *walk, const struct region *region, const struct chunk *chunk)
 {
@@ -596,7 +596,7 @@ static bool load_next(struct walk *walk, const struct region *region, const stru
 	       (is_fence(next->head) || is_plausible(region, next->address, next->head));
 }
 
-/* Goes on behind bytes that are no chunk. Returns where. */
+/* Go on behind bytes that are no chunk. Return where. */
 static uint64_t skip(struct walk *walk, const struct region *region, const struct chunk *chunk, uint64_t end)
 {
 	if (!walk->census->stopped_at && !walk->stopped) {
@@ -638,7 +638,7 @@ static uint64_t counted_bytes(const struct walk *walk)
 	return walk->census->in_use_low + walk->census->fastbin_bytes;
 }
 
-/* Walks correct chunks. Returns the first other one, in *chunk. */
+/* Walk correct chunks. Return the first other one, in *chunk. */
 static struct mmt_error *walk_chain(struct walk *walk, const struct region *region, uint64_t end, struct chunk *chunk)
 {
 	uint64_t below = 0, start = chunk->address, before = counted_bytes(walk);
@@ -743,7 +743,7 @@ static bool is_damaged(struct walk *walk)
 	return true;
 }
 
-/* Walks the chunks that begin from `start` to `end`. *reached_ret: where the last one ends. */
+/* Walk the chunks that begin from `start` to `end`. *reached_ret: where the last one ends. */
 static struct mmt_error *walk_chunks(struct walk *walk, struct region *region, uint64_t start, uint64_t end,
 				     uint64_t *reached_ret)
 {

@@ -41,7 +41,7 @@ const struct heap_mapping *heap_mapping_find(const struct heap_source *source, u
 /* Is this the file of glibc? */
 bool heap_is_glibc(const char *path);
 
-/* Fills in the census, whose allocator must be glibc. The caller calls heap_census_deinit(), after an error, too. */
+/* Fill in the census, whose allocator must be glibc. The caller calls heap_census_deinit(), after an error, too. */
 struct mmt_error *heap_walk(const struct heap_source *source, struct mmt_heap_census *census) MMT_MUST_CHECK;
 
 /* What the chunks of a heap contain, judged by their first word, and how many of each kind and size there are:
@@ -73,9 +73,9 @@ struct heap_contents {
 struct mmt_error *heap_contents_init(struct heap_contents *contents, const struct heap_source *source) MMT_MUST_CHECK;
 void heap_contents_deinit(struct heap_contents *contents);
 
-/* Counts a chunk in use that begins with these words; `below`: the free bytes directly below it. */
+/* Count a chunk in use that begins with these words; `below`: the free bytes directly below it. */
 struct mmt_error *heap_contents_add(struct heap_contents *contents, uint64_t bytes, const uint64_t words[2],
 				    uint64_t below) MMT_MUST_CHECK;
 
-/* Moves the largest groups into the census, and sums of the others. */
+/* Move the largest groups into the census, and sums of the others. */
 struct mmt_error *heap_contents_finish(struct heap_contents *contents, struct mmt_heap_census *census) MMT_MUST_CHECK;

@@ -36,7 +36,7 @@ static bool is_due(const struct jit_program *program, uint64_t address, uint64_t
 	return index ? program->pages.items[*index].due_ns <= now_ns : program->pages.count < LIMIT_CODE_PAGES;
 }
 
-/* Replaces the stored bytes of the page. *stored_ret: there was room. */
+/* Replace the stored bytes of the page. *stored_ret: there was room. */
 static struct mmt_error *store_page(struct jit_reader *reader, struct jit_page *page, const uint8_t *seen,
 				    bool *stored_ret)
 {
@@ -91,7 +91,7 @@ static struct jit_page *add_page(struct jit_reader *reader, struct jit_program *
 	return page;
 }
 
-/* Stores the content of a page read at `now_ns`. A blank page does not replace stored content. If there is no room, the
+/* Store the content of a page read at `now_ns`. A blank page does not replace stored content. If there is no room, the
  * content is dropped, and the page is not read again. */
 static struct mmt_error *put_page(struct jit_reader *reader, struct jit_program *program, uint64_t address,
 				  const uint8_t *seen, uint64_t now_ns)
@@ -188,7 +188,7 @@ static void list_mappings(struct blocking_call *call)
 	call->result_bytes = offsetof(struct code_list, ranges) + list->count * sizeof(*list->ranges);
 }
 
-/* Reads the first adjacent pages of the run that are due. *position: the address reached; the end of the run if nothing
+/* Read the first adjacent pages of the run that are due. *position: the address reached; the end of the run if nothing
  * more can be read there. If data was mapped there since the list of code, it gets into the stored code. */
 static struct mmt_error *read_piece(const struct code_pass *pass, struct jit_program *program,
 				    const struct resident_run *run, uint64_t *position)
@@ -214,7 +214,7 @@ static struct mmt_error *read_piece(const struct code_pass *pass, struct jit_pro
 	return error;
 }
 
-/* Reads resident pages from START to END until the pass is over, but at least one piece. *position_ret: the address
+/* Read resident pages from START to END until the pass is over, but at least one piece. *position_ret: the address
  * reached. */
 static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *program, uint64_t start, uint64_t end,
 				    uint64_t *position_ret)
@@ -238,7 +238,7 @@ static struct mmt_error *read_range(struct code_pass *pass, struct jit_program *
 	return error;
 }
 
-/* Reads the code of the program, starting where the last pass ended. Each mapping is searched for separately: the next
+/* Read the code of the program, starting where the last pass ended. Each mapping is searched for separately: the next
  * one may be writable data for a while and become executable again without an event. */
 static struct mmt_error *read_code(struct code_pass *pass, struct jit_program *program)
 {
@@ -275,7 +275,7 @@ static void jit_program_close(struct jit_program *program)
 		residency_close(&program->pagemap);
 }
 
-/* Stops looking for JIT code of this program. Only what is stored of it stays. */
+/* Stop looking for JIT code of this program. Only what is stored of it stays. */
 static void end_program(struct jit_reader *reader, struct jit_program *program)
 {
 	size_t count = 0;
@@ -293,7 +293,7 @@ static void end_program(struct jit_reader *reader, struct jit_program *program)
 	map_deinit(&program->page_of_address);
 }
 
-/* Opens a file of the process. While recording, some file descriptors are reserved for other uses; at the end, none
+/* Open a file of the process. While recording, some file descriptors are reserved for other uses; at the end, none
  * are. */
 static int open_file(const struct code_pass *pass, struct jit_program *program, const char *name)
 {
@@ -340,7 +340,7 @@ static struct mmt_error *read_program(struct code_pass *pass, struct jit_program
 	return error;
 }
 
-/* Reads one program after the other until `time_ns_max` of CPU time is used up; the next pass continues with the first
+/* Read one program after the other until `time_ns_max` of CPU time is used up; the next pass continues with the first
  * that got no time. Errors: reading the rings failed, or out of memory. */
 static struct mmt_error *code_pass_read(struct code_pass *pass)
 {
@@ -465,7 +465,7 @@ void jit_reader_end_process(struct recorder *recorder, pid_t pid)
 	program->noted_ns = 0;
 }
 
-/* Forgets the ended programs of which nothing is stored. Pointers to programs become invalid. */
+/* Forget the ended programs of which nothing is stored. Pointers to programs become invalid. */
 static void drop_programs(struct jit_reader *reader)
 {
 	size_t kept = 0;

@@ -72,12 +72,12 @@ struct mmt_error *jit_reader_end_program(struct recorder *recorder, pid_t pid, u
 /* The process has ended, and its PID has not been reused yet. */
 void jit_reader_end_process(struct recorder *recorder, pid_t pid);
 
-/* Reads new JIT code if a pass is due. Uses a small share of the time, reads few bytes at once, and lets the ring
+/* Read new JIT code if a pass is due. Use a small share of the time, read few bytes at once, and let the ring
  * reader work in between. Errors: reading the rings failed, or out of memory. */
 struct mmt_error *jit_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads the JIT code of living programs once more when recording ends, and warns about code that is missing. */
+/* Read the JIT code of living programs once more when recording ends, and warn about code that is missing. */
 struct mmt_error *jit_reader_finish(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Encodes the section; appends nothing if there is no code. Call this after jit_reader_finish(), and only once. */
+/* Encode the section; append nothing if there is no code. Call this after jit_reader_finish(), and only once. */
 struct mmt_error *jit_reader_encode(struct recorder *recorder, struct buffer *buffer) MMT_MUST_CHECK;

@@ -11,7 +11,7 @@
 
 #define NO_LIMIT_BYTES (1ULL << 62) /* version 1 has a number near 2^63 where there is no limit */
 
-/* Returns the number of a file that contains only a number; GROUP_MEMORY_NONE: none, or "max". */
+/* Return the number of a file that contains only a number; GROUP_MEMORY_NONE: none, or "max". */
 static uint64_t read_number(int directory, const char *name)
 {
 	return (uint64_t)text_file_number(directory, name, (int64_t)GROUP_MEMORY_NONE);
@@ -66,7 +66,7 @@ char *group_memory_path(pid_t pid)
 	return NULL;
 }
 
-/* Opens the group of a path in the memory hierarchy of version 1, or in that of version 2. */
+/* Open the group of a path in the memory hierarchy of version 1, or in that of version 2. */
 static int open_mounted(const char *path, bool version_1)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -91,7 +91,7 @@ static int open_mounted(const char *path, bool version_1)
 	return directory;
 }
 
-/* Cuts the member's path off where the group's ends: it may be in a group below. False: it is in another group. */
+/* Cut the member's path off where the group's ends: it may be in a group below. False: it is in another group. */
 static bool cut_to_group(char *member, int group)
 {
 	char path[PATH_MAX];
@@ -132,7 +132,7 @@ void group_memory_close(struct group_memory *memory)
 	close_descriptor(&memory->directory);
 }
 
-/* Takes the open group. */
+/* Take the open group. */
 static uint64_t add_group(struct group_memories *groups, struct group_memory memory)
 {
 	struct stat status;

@@ -33,7 +33,7 @@ struct group_memories {
 #define GROUP_MEMORY_NONE UINT64_MAX
 
 /*
- * Opens the memory controller's directory. `group`: the recorded group, if its hierarchy has the controller; otherwise
+ * Open the memory controller's directory. `group`: the recorded group, if its hierarchy has the controller; otherwise
  * the controller has a hierarchy of version 1, in which the group with the same path is used: the process `member` is
  * in it. -1: no group is recorded, use that of `member`. False: there is no controller, or the group is the root of
  * the machine.
@@ -41,20 +41,20 @@ struct group_memories {
 bool group_memory_open(int group, pid_t member, struct group_memory *memory);
 void group_memory_close(struct group_memory *memory);
 
-/* Finds the group that the process is in at present, as group_memory_open() does. Returns its index; GROUP_MEMORY_NONE:
+/* Find the group that the process is in at present, as group_memory_open() does. Return its index; GROUP_MEMORY_NONE:
  * there is none, or there are too many. */
 uint64_t group_memories_find(struct group_memories *groups, int group, pid_t member);
 
-/* Finds the group whose limit is the nearest: this one, or one above it. */
+/* Find the group whose limit is the nearest: this one, or one above it. */
 uint64_t group_memories_find_limit(struct group_memories *groups, uint64_t index);
 
-/* Closes a group that is gone: another one may get its path. */
+/* Close a group that is gone: another one may get its path. */
 void group_memories_close(struct group_memories *groups, uint64_t index);
 void group_memories_deinit(struct group_memories *groups);
 
-/* Reads the counters, by NOTE_GROUP_* - NOTE_GROUP_FIRST. False: the group is gone. */
+/* Read the counters, by NOTE_GROUP_* - NOTE_GROUP_FIRST. False: the group is gone. */
 bool group_memory_read(const struct group_memory *memory, uint64_t figures[NOTE_GROUP_FIGURES]);
 
-/* Returns the path of the process's group in the hierarchy of version 2 or, if that is the root, in that of the memory
+/* Return the path of the process's group in the hierarchy of version 2 or, if that is the root, in that of the memory
  * controller. The caller frees it. NULL: it is the root of both. */
 char *group_memory_path(pid_t pid);

@@ -33,7 +33,7 @@ static uint64_t count_huge_pages(const struct resident_run *run, uint64_t huge_b
 	return start < run->end ? (run->end - start) / huge_bytes : 0;
 }
 
-/* Mixes the bits of a number as splitmix64 does. */
+/* Mix the bits of a number as splitmix64 does. */
 static uint64_t scatter(uint64_t number)
 {
 	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;
@@ -51,7 +51,7 @@ struct sample_result {
 	uint64_t read_bytes, zero_bytes;
 };
 
-/* Runs in the helper. Reads a random page of each part, compares it with zero, and overwrites the copy. */
+/* Runs in the helper. Read a random page of each part, compare it with zero, and overwrite the copy. */
 static void sample_huge_page(struct blocking_call *call)
 {
 	const struct sample_argument *wanted = call->argument;

@@ -69,7 +69,7 @@ void residency_take(struct residency_reader *reader, struct blocking_calls *call
 	*reader = (struct residency_reader){.calls = calls, .pid = pid, .fd = pagemap, .scan = true};
 }
 
-/* Reads the entry of the page at this address. False: the address space does not exist any more. */
+/* Read the entry of the page at this address. False: the address space does not exist any more. */
 static bool read_entry(const struct residency_reader *reader, uint64_t address, uint64_t *entry_ret)
 {
 	int64_t offset = (int64_t)(address / (uint64_t)sysconf(_SC_PAGESIZE) * sizeof(*entry_ret));
@@ -127,7 +127,7 @@ void residency_pause(struct residency_reader *reader, uint64_t worked_ns)
 	reader->paused_ns += PAUSE_NS;
 }
 
-/* Appends a run of pages. Two reads of the maps overlap if mappings were merged in between: the same pages are not
+/* Append a run of pages. Two reads of the maps overlap if mappings were merged in between: the same pages are not
  * counted twice. */
 static struct mmt_error *append_run(struct residency_reader *reader, struct process_residency *residency,
 				    uint64_t start, uint64_t end)
@@ -148,7 +148,7 @@ static struct mmt_error *append_run(struct residency_reader *reader, struct proc
 	return NULL;
 }
 
-/* Reads resident pages with one PAGEMAP_SCAN. *end_ret: the address reached when `page_max` pages were found or the
+/* Read resident pages with one PAGEMAP_SCAN. *end_ret: the address reached when `page_max` pages were found or the
  * limit of runs per call was hit. The shared zero page, which backs memory that was only read, is not counted. */
 static struct mmt_error *scan_once(struct residency_reader *reader, uint64_t start, uint64_t end, uint64_t page_max,
 				   struct process_residency *residency, uint64_t *end_ret)
@@ -284,7 +284,7 @@ struct mmt_error *residency_read(struct residency_reader *reader, uint64_t start
 	return NULL;
 }
 
-/* Appends the intersection of the runs and the ranges, or of the runs and the anonymous ranges. Both lists are
+/* Append the intersection of the runs and the ranges, or of the runs and the anonymous ranges. Both lists are
  * ascending. */
 static struct mmt_error *append_runs_within(struct residency_reader *reader, const struct process_residency *pages,
 					    const struct mapped_range *ranges, size_t count, bool anonymous,
@@ -411,7 +411,7 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 #define PROCESS_NS 5000000ULL /* shortest interval for each process: at most 200 notes a second */
 #define COST_SHARE 200	      /* readings may take 1/COST_SHARE of the recorder's time; waiting does not count */
 
-/* Reads the RSS of a process, the second number of statm. False: the process is gone. */
+/* Read the RSS of a process, the second number of statm. False: the process is gone. */
 static bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
 {
 	CLEANUP(free) char *text = proc_text(pid, "statm");
@@ -431,7 +431,7 @@ static bool is_swap_used(void)
 	return sysinfo(&system) == 0 && system.totalswap != system.freeswap;
 }
 
-/* Returns 0 if no memory of the process is swapped, but for shared memory, or the system has no swap. */
+/* Return 0 if no memory of the process is swapped, but for shared memory, or the system has no swap. */
 static uint64_t read_swapped(pid_t pid)
 {
 	CLEANUP(free) char *text = is_swap_used() ? proc_text(pid, "status") : NULL;
@@ -445,7 +445,7 @@ void resident_series_deinit(struct resident_series *series)
 	vector_deinit(&series->pss_sums);
 }
 
-/* Notes the start time of a process and its control group once. PID and start time identify a process. */
+/* Note the start time of a process and its control group once. PID and start time identify a process. */
 static struct mmt_error *note_start(struct recorder *recorder, struct traced_process *process, uint64_t now_ns)
 {
 	uint64_t boot_ns = proc_start_boot_ns(&recorder->calls, process->pid);
@@ -459,7 +459,7 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 		       : NULL;
 }
 
-/* Notes the counters of a control group. False: it is gone. */
+/* Note the counters of a control group. False: it is gone. */
 static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_ns, uint64_t reading,
 		       struct mmt_error **error_ret)
 {
@@ -480,7 +480,7 @@ static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_n
 	return true;
 }
 
-/* Notes the counters of the recorded control group or of the groups that the targets are in at present, and those of
+/* Note the counters of the recorded control group or of the groups that the targets are in at present, and those of
  * the groups that limit them. A group may get its first process later. */
 static struct mmt_error *note_groups(struct recorder *recorder, uint64_t now_ns, uint64_t reading, bool last)
 {
@@ -593,7 +593,7 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 
 #define RANGES_AT_ONCE 4096
 
-/* Reads ranges while events are enabled, and lets the ring reader work in between. */
+/* Read ranges while events are enabled, and let the ring reader work in between. */
 static struct mmt_error *read_live_ranges(struct recorder *recorder, struct residency_reader *reader,
 					  const struct traced_process *process, struct process_residency *pages)
 {
@@ -610,7 +610,7 @@ static struct mmt_error *read_live_ranges(struct recorder *recorder, struct resi
 	return error;
 }
 
-/* Takes pages that the reader has found beside the resident ones. */
+/* Take pages that the reader has found beside the resident ones. */
 static struct mmt_error *take_pages(struct process_residency *found, pid_t pid, uint64_t bytes,
 				    process_residencies *processes)
 {
@@ -658,7 +658,7 @@ static struct mmt_error *take_huge_pages(struct recorder *recorder, struct resid
 	return vector_push(&huge->processes, process) ? NULL : &error_no_memory;
 }
 
-/* Warns once what is missing and what the report shows instead. */
+/* Warn once what is missing and what the report shows instead. */
 static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *reason)
 {
 	if (!recorder->jobs.memory->residency_reported)
@@ -669,7 +669,7 @@ static void warn_of_unread(struct recorder *recorder, pid_t pid, const char *rea
 	recorder->jobs.memory->residency_reported = true;
 }
 
-/* Warns if the pagemap could not be opened although the process lives. */
+/* Warn if the pagemap could not be opened although the process lives. */
 static void warn_of_unopened(struct recorder *recorder, pid_t pid, int failure)
 {
 	if (failure == EACCES || failure == EPERM)

@@ -11,7 +11,7 @@
 #include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/proc.h"
 
-/* Advances to the run that ends above `address`. */
+/* Advance to the run that ends above `address`. */
 static const struct resident_run *find_run(const resident_runs *runs, size_t *position, uint64_t address)
 {
 	while (*position < runs->count && runs->items[*position].end <= address)

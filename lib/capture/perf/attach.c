@@ -154,7 +154,7 @@ struct mmt_error *attach_watch_oom(struct attachment *attachment, const struct t
 	return NULL;
 }
 
-/* Opens one event, redirects its output into the CPU's ring after its filter is set, and adds it to the open events.
+/* Open one event, redirect its output into the CPU's ring after its filter is set, and add it to the open events.
  * The kernel lets the caller wait while the thread is in an exec: ask the helper about the thread before. `gone_ret`:
  * the thread has exited or, for a per-CPU event, the CPU is offline. */
 static struct mmt_error *open_event(struct attachment *attachment, const struct event_description *event,
@@ -182,7 +182,7 @@ static struct mmt_error *open_event(struct attachment *attachment, const struct 
 	return error;
 }
 
-/* Opens this event of the set, or the coverage event. */
+/* Open this event of the set, or the coverage event. */
 static struct mmt_error *open_on_cpu(struct attachment *attachment, uint32_t index, uint32_t root, size_t cpu,
 				     bool *gone_ret)
 {
@@ -211,7 +211,7 @@ static struct mmt_error *open_on_cpu(struct attachment *attachment, uint32_t ind
 	return ok ? NULL : &error_no_memory;
 }
 
-/* Opens the set, and the coverage event of a thread, on some of the CPUs, one event after the other. */
+/* Open the set, and the coverage event of a thread, on some of the CPUs, one event after the other. */
 static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, size_t first_cpu, size_t cpu_count,
 				  bool coverage, bool *gone_ret)
 {
@@ -230,7 +230,7 @@ static struct mmt_error *open_set(struct attachment *attachment, uint32_t root, 
 	return error;
 }
 
-/* Reads how many samples were lost, or the number of all samples if the kernel does not count lost ones: then
+/* Read how many samples were lost, or the number of all samples if the kernel does not count lost ones: then
  * attach_add_lost() subtracts those that were read. */
 static uint64_t read_lost(const struct attachment *attachment, const struct attached_event *event)
 {
@@ -246,7 +246,7 @@ static uint64_t read_lost(const struct attachment *attachment, const struct atta
 							    : 0;
 }
 
-/* Closes the events of this root, and with this index in the set; ANY: of all. */
+/* Close the events of this root, and with this index in the set; ANY: of all. */
 static void close_events(struct attachment *attachment, int64_t root, int64_t index)
 {
 	size_t kept = 0;
@@ -326,7 +326,7 @@ struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool 
 	return error;
 }
 
-/* Notes the first identifier of each event. The head of the file contains these. */
+/* Note the first identifier of each event. The head of the file contains these. */
 static struct mmt_error *note_first_ids(struct attachment *attachment)
 {
 	for (uint32_t event = 0; event < attachment->set->items.count; event++) {
@@ -474,7 +474,7 @@ struct mmt_error *attach_note(struct attachment *attachment, pid_t tid, uint64_t
 	return vector_push(&attachment->notes, note) ? NULL : &error_no_memory;
 }
 
-/* Returns NULL if no event is open for this thread. */
+/* Return NULL if no event is open for this thread. */
 static struct attached_root *find_root(struct attachment *attachment, pid_t tid)
 {
 	const uint64_t *index = map_get(&attachment->root_of_thread, (uint32_t)tid);
@@ -571,7 +571,7 @@ void thread_coverage_deinit(struct thread_coverage *coverage)
 	map_deinit(&coverage->ends);
 }
 
-/* Keeps the later one of the stored time and `time_ns`. False: out of memory. */
+/* Keep the later one of the stored time and `time_ns`. False: out of memory. */
 static bool put_latest(struct map *map, pid_t tid, uint64_t time_ns)
 {
 	const uint64_t *known_ns = map_get(map, (uint32_t)tid);

@@ -24,30 +24,30 @@ struct thread_coverage {
 
 void thread_coverage_deinit(struct thread_coverage *coverage);
 
-/* Notes that the thread had the set at this time. This and the functions below return false if out of memory. */
+/* Note that the thread had the set at this time. This and the functions below return false if out of memory. */
 bool thread_coverage_put(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns);
 
 /* Does the thread with this TID that started at `start_ns` have the set? `start_ns` may be too early by one clock tick
  * of /proc, because the kernel does not reuse a TID within one tick. */
 bool thread_coverage_has(const struct thread_coverage *coverage, pid_t tid, uint64_t start_ns);
 
-/* Adds a FORK record; a thread can have several. *new_ret: this is the first record of a thread that inherited the
+/* Add a FORK record; a thread can have several. *new_ret: this is the first record of a thread that inherited the
  * set. */
 bool thread_coverage_note_fork(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns, bool *new_ret);
 
-/* Adds an EXIT record. Call this only after all older records have been added. */
+/* Add an EXIT record. Call this only after all older records have been added. */
 bool thread_coverage_note_end(struct thread_coverage *coverage, pid_t tid, uint64_t time_ns);
 
 /* While attaching: did a thread with this TID that had the set exit at this time or later? */
 bool thread_coverage_lasted_until(const struct thread_coverage *coverage, pid_t tid, uint64_t time_ns);
 
 /*
- * Did one thread have this TID at both times? FORK records show when a TID was reused. Returns false if this cannot be
+ * Did one thread have this TID at both times? FORK records show when a TID was reused. Return false if this cannot be
  * determined. Use this for threads that inherit events.
  */
 bool thread_coverage_is_same(const struct thread_coverage *coverage, pid_t tid, uint64_t a_ns, uint64_t b_ns);
 
-/* Notes that every thread that was alive at this time has the set. */
+/* Note that every thread that was alive at this time has the set. */
 void thread_coverage_set_complete(struct thread_coverage *coverage, uint64_t time_ns);
 
 /* An open event: one of the event set of a thread, on one CPU. */
@@ -128,7 +128,7 @@ size_t attach_threads_max(const struct attachment *attachment, bool large_dumps)
 struct mmt_error *attach_reserve(struct attachment *attachment, size_t thread_count) MMT_MUST_CHECK;
 
 /*
- * Keeps every tracepoint of the set in use until attach_deinit(). The kernel needs tens of milliseconds to disable a
+ * Keep every tracepoint of the set in use until attach_deinit(). The kernel needs tens of milliseconds to disable a
  * tracepoint after its last event was closed, and the exit of any thread may close the last event.
  */
 struct mmt_error *attach_keep_tracepoints(struct attachment *attachment) MMT_MUST_CHECK;
@@ -141,28 +141,28 @@ struct mmt_error *attach_watch_oom(struct attachment *attachment,
 				   const struct tracepoint_source *source) MMT_MUST_CHECK;
 
 /*
- * Opens the complete set for a thread. `gone_ret`: the thread has exited, and nothing is open. A thread that inherits
+ * Open the complete set for a thread. `gone_ret`: the thread has exited, and nothing is open. A thread that inherits
  * the complete set is reported by SWITCH records until attach_close_coverage_events().
  */
 struct mmt_error *attach_thread(struct attachment *attachment, pid_t pid, pid_t tid, bool *gone_ret) MMT_MUST_CHECK;
 
-/* Opens the complete set for the command, which has not called exec yet. */
+/* Open the complete set for the command, which has not called exec yet. */
 struct mmt_error *attach_command(struct attachment *attachment, pid_t pid, bool *gone_ret) MMT_MUST_CHECK;
 
 /*
- * Opens the set on every CPU, for all processes or for those in a control group. `cgroup`: the group's directory,
+ * Open the set on every CPU, for all processes or for those in a control group. `cgroup`: the group's directory,
  * borrowed; -1: all processes. After the first call, the head of the file does not contain the new identifiers: see
  * `id_in_file`.
  */
 struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUST_CHECK;
 
-/* Opens the events of the set that are `on_cpus` on every CPU, for all processes. */
+/* Open the events of the set that are `on_cpus` on every CPU, for all processes. */
 struct mmt_error *attach_faults(struct attachment *attachment) MMT_MUST_CHECK;
 
-/* Closes what attach_cpus() opened. Read the rings first. */
+/* Close what attach_cpus() opened. Read the rings first. */
 void attach_close_cpus(struct attachment *attachment);
 
-/* Notes a SWITCH record or, with `coverage_event_id` 0, an EXIT record about a thread, in any order. */
+/* Note a SWITCH record or, with `coverage_event_id` 0, an EXIT record about a thread, in any order. */
 struct mmt_error *attach_note(struct attachment *attachment, pid_t tid, uint64_t time_ns,
 			      uint64_t coverage_event_id) MMT_MUST_CHECK;
 
@@ -171,60 +171,60 @@ struct mmt_error *attach_note_outside(struct attachment *attachment, pid_t tid, 
 				      uint64_t coverage_event_id) MMT_MUST_CHECK;
 
 /*
- * A FORK record shows that this thread has created another one. Returns true if the clone() may have begun before the
+ * A FORK record shows that this thread has created another one. Return true if the clone() may have begun before the
  * events were opened, so that the new thread may have inherited only a part of the set. Threads created later inherit
  * all of it.
  */
 bool attach_note_clone(struct attachment *attachment, pid_t parent_tid, uint64_t time_ns);
 
-/* Checks which threads have left the clone() that they may have been in when their events were opened. */
+/* Check which threads have left the clone() that they may have been in when their events were opened. */
 void attach_check_outside(struct attachment *attachment);
 
 /*
- * Resolves the first `count` notes; all older records must have been noted. If a thread with its own event set was
+ * Resolve the first `count` notes; all older records must have been noted. If a thread with its own event set was
  * reported by the coverage event of another thread, it has also inherited a complete set. Its own events are then
  * closed, because they would report everything twice.
  */
 struct mmt_error *attach_resolve(struct attachment *attachment, size_t count) MMT_MUST_CHECK;
 
-/* Samples this thread in user space until attach_close_coverage_events(). The events have identifiers of their own.
+/* Sample this thread in user space until attach_close_coverage_events(). The events have identifiers of their own.
  * `gone_ret`: the thread has exited. */
 struct mmt_error *attach_sample_user_space(struct attachment *attachment, pid_t pid, pid_t tid,
 					   bool *gone_ret) MMT_MUST_CHECK;
 
-/* Closes all coverage events, which stops the SWITCH records. Call this when all threads are attached to. */
+/* Close all coverage events, which stops the SWITCH records. Call this when all threads are attached to. */
 void attach_close_coverage_events(struct attachment *attachment);
 
-/* Disables some events, from index `next` on, including inherited ones. With many events this takes long, and the other
- * events keep recording. Returns false after the last event. */
+/* Disable some events, from index `next` on, including inherited ones. With many events this takes long, and the other
+ * events keep recording. Return false after the last event. */
 bool attach_disable_some(struct attachment *attachment, size_t *next);
 
 /* Does the kernel count lost records (PERF_FORMAT_LOST)? */
 bool attach_counts_lost(const struct attachment *attachment);
 
-/* Counts a sample that was read, if the kernel does not count lost ones. */
+/* Count a sample that was read, if the kernel does not count lost ones. */
 bool attach_note_sample(struct attachment *attachment, uint64_t id);
 
 /*
- * Adds the lost counts by event, including inherited events, to `lost`, which has one element per event of the set. If
+ * Add the lost counts by event, including inherited events, to `lost`, which has one element per event of the set. If
  * the kernel has no such counts, these are the samples that were made and not read: call it when all rings have been
  * read, and the events have been disabled. Events without samples count 0 then.
  */
 void attach_add_lost(const struct attachment *attachment, uint64_t *lost);
 
-/* Returns the kernel's lost count of one event of the set, over all threads and CPUs. */
+/* Return the kernel's lost count of one event of the set, over all threads and CPUs. */
 uint64_t attach_lost_of(const struct attachment *attachment, size_t event);
 
 /*
- * Switches large stack dumps on or off, including inherited events. A separate thread does this, because the kernel
+ * Switch large stack dumps on or off, including inherited events. A separate thread does this, because the kernel
  * takes a tenth of a second if thousands of threads have inherited an event.
  */
 struct mmt_error *attach_begin_switch(struct attachment *attachment, bool on) MMT_MUST_CHECK;
 
 enum switch_state attach_switch_state(const struct attachment *attachment);
 
-/* Asks the thread to end early, without waiting for it. Returns true if it has ended, or if there is none. */
+/* Ask the thread to end early, without waiting for it. Return true if it has ended, or if there is none. */
 bool attach_stop_switch(struct attachment *attachment);
 
-/* Stops switching early and waits for the thread. Call this before closing descriptors. */
+/* Stop switching early and wait for the thread. Call this before closing descriptors. */
 void attach_end_switch(struct attachment *attachment);

@@ -79,7 +79,7 @@ static struct mmt_error *add_side_band(const struct mmt_record_options *options,
 	return NULL;
 }
 
-/* Describes the event of the last tracepoint. */
+/* Describe the event of the last tracepoint. */
 static void describe_tracepoint(struct perf_event_attr *attribute, const struct tracepoints *tracepoints)
 {
 	describe_common(attribute);
@@ -117,7 +117,7 @@ static void add_bytes(const struct architecture *architecture, uint32_t bytes, s
 }
 
 /*
- * Adds the stack to the event of a call that maps memory: the callchain, and the stack bytes that hold the caller of a
+ * Add the stack to the event of a call that maps memory: the callchain, and the stack bytes that hold the caller of a
  * frameless wrapper. Another event records the stack dump. Taking a second sample costs more than its content, so with
  * --lean and for rare calls this sample contains the dump; rare calls then need no second event. Each register costs as
  * much as a hundred bytes of stack, and unwinding rarely needs callee-saved registers.
@@ -197,7 +197,7 @@ static struct mmt_error *add_call(struct event_set *set, const struct tracepoint
 	return NULL;
 }
 
-/* Adds the stack dumps of calls that map memory and whose syscall events have none: a second event on the same
+/* Add the stack dumps of calls that map memory and whose syscall events have none: a second event on the same
  * tracepoint, with a ring of its own. */
 static struct mmt_error *add_dumps(struct event_set *set, const struct architecture *architecture,
 				   enum attribute_role role, uint32_t dump_bytes)
@@ -230,7 +230,7 @@ static struct mmt_error *add_dumps(struct event_set *set, const struct architect
 	return NULL;
 }
 
-/* Opens an event for this thread and closes it. Returns 0, or why it cannot be opened: EINVAL if the kernel does not
+/* Open an event for this thread and close it. Return 0, or why it cannot be opened: EINVAL if the kernel does not
  * know everything that the attribute requests. */
 static int try_event(const struct perf_event_attr *attribute)
 {
@@ -242,7 +242,7 @@ static int try_event(const struct perf_event_attr *attribute)
 	return 0;
 }
 
-/* Adds what kernels of the supported versions may lack. Without PERF_FORMAT_LOST (Linux 6.0, and later 5.10 and 5.15)
+/* Add what kernels of the supported versions may lack. Without PERF_FORMAT_LOST (Linux 6.0, and later 5.10 and 5.15)
  * attach_add_lost() calculates what was lost. Without inherit_thread (Linux 5.13) children inherit the events, too, and
  * the reader discards their records. */
 static void add_optional(struct event_set *set, bool no_inherit)

@@ -37,27 +37,27 @@ struct event_set {
  */
 struct mmt_error *events_are_restricted(const struct tracepoint_source *source, bool *restricted_ret) MMT_MUST_CHECK;
 
-/* Creates the event set for these options. Call events_deinit() even after an error. */
+/* Create the event set for these options. Call events_deinit() even after an error. */
 struct mmt_error *events_create(const struct mmt_record_options *options, const struct tracepoint_source *source,
 				bool restricted, const struct architecture *architecture,
 				struct event_set *set) MMT_MUST_CHECK;
 void events_deinit(struct event_set *set);
 
 /*
- * Changes sampled page faults to per-CPU events, if that is permitted on this CPU: the kernel counts inherited events
+ * Change sampled page faults to per-CPU events, if that is permitted on this CPU: the kernel counts inherited events
  * for each thread and CPU apart, so that short threads would give no samples. Call this before any event is opened.
  */
 bool events_put_faults_on_cpus(struct event_set *set, int cpu);
-/* Removes page faults from the set if there is no ring for them. Call this before any event is opened. */
+/* Remove page faults from the set if there is no ring for them. Call this before any event is opened. */
 void events_leave_out_faults(struct event_set *set);
 
 /* Return the size of the stack dump in each sample that has one, in bytes, and that of the large dumps, which calls
  * have in addition while the call rate is low; 0: none. */
 uint32_t events_dump_bytes(const struct mmt_record_options *options);
 uint32_t events_large_dump_bytes(const struct mmt_record_options *options);
-/* Removes large dumps from the set if there is no ring for them. Call this before any event is opened. */
+/* Remove large dumps from the set if there is no ring for them. Call this before any event is opened. */
 void events_leave_out_large_dumps(struct event_set *set);
-/* Returns the number of events for large dumps, which are the last of the set. Those of page faults, if any, come just
+/* Return the number of events for large dumps, which are the last of the set. Those of page faults, if any, come just
  * before them. */
 size_t events_count_large_dumps(const struct event_set *set);
 
@@ -68,17 +68,17 @@ bool kernel_is_supported(const char *release);
 /* Does the system permit events at all? */
 struct mmt_error *events_check_permitted(void) MMT_MUST_CHECK;
 
-/* Describes an event that counts nothing. */
+/* Describe an event that counts nothing. */
 void events_describe_dummy(struct perf_event_attr *attribute);
 
 /*
- * Describes the coverage event of a thread: a dummy event, opened after all others while attaching. A thread that
+ * Describe the coverage event of a thread: a dummy event, opened after all others while attaching. A thread that
  * reports a context switch through it has inherited the complete event set. It also samples the thread's time in user
  * space.
  */
 void events_describe_coverage_event(struct event_description *description);
 
-/* Describes the event of OOM kills, for all processes on a CPU. *found_ret is false if the kernel has no such event. */
+/* Describe the event of OOM kills, for all processes on a CPU. *found_ret is false if the kernel has no such event. */
 struct mmt_error *events_describe_oom_kill(const struct tracepoint_source *source, struct perf_event_attr *attribute,
 					   bool *found_ret) MMT_MUST_CHECK;
 

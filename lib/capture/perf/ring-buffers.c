@@ -17,7 +17,7 @@ static uint64_t floor_power_of_two(uint64_t value)
 	return value ? 1ULL << (63 - __builtin_clzll(value)) : 0;
 }
 
-/* Returns the smallest ring that can hold a dump. In the worst case the kernel writes a record only if there is room
+/* Return the smallest ring that can hold a dump. In the worst case the kernel writes a record only if there is room
  * for twice its size. */
 static uint64_t least_dump_ring(uint32_t dump_bytes, size_t page_bytes)
 {
@@ -53,7 +53,7 @@ void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum l
 	sizes_ret[RING_LARGE_DUMP] = large_dump;
 }
 
-/* Keeps the first ones. */
+/* Keep the first ones. */
 static void close_rings(struct rings *rings, size_t kept)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -156,7 +156,7 @@ static struct mmt_error *open_rings(struct rings *rings, const uint64_t sizes[RI
 	return error;
 }
 
-/* Opens the largest rings that the kernel allows. `large`: the first way to try for getting memory for large dumps. */
+/* Open the largest rings that the kernel allows. `large`: the first way to try for getting memory for large dumps. */
 static struct mmt_error *open_divided(struct rings *rings, uint64_t bytes_per_cpu, const struct ring_needs *needs,
 				      uint64_t sizes[RING_KINDS], bool *refused_ret)
 {
@@ -254,7 +254,7 @@ void rings_note_heads(struct rings *rings)
 		rings->items.items[i].head = present_head(&rings->items.items[i]);
 }
 
-/* Finds the record at `tail`, and copies it to `wrapped` if it wraps around the end of the ring. */
+/* Find the record at `tail`, and copy it to `wrapped` if it wraps around the end of the ring. */
 static struct mmt_error *get_record(struct ring *ring, uint64_t tail, uint64_t head, const void **record_ret,
 				    size_t *size_ret)
 {

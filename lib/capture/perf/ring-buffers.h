@@ -11,7 +11,7 @@
 /* Which CPUs exist, and on which of them calls are missed: cpu-hotplug.c. */
 typedef VECTOR(int) cpu_list;
 
-/* Appends the CPUs of a list like "0-3,5". False: out of memory. */
+/* Append the CPUs of a list like "0-3,5". False: out of memory. */
 bool cpus_parse(const char *text, cpu_list *cpus);
 
 struct mmt_error *cpus_list_online(cpu_list *cpus) MMT_MUST_CHECK;
@@ -29,7 +29,7 @@ struct cpu_watch {
 	uint64_t checked_ns;
 };
 
-/* Notes which CPUs are online now. `recorded`: the CPUs for which events were opened. `on_cpus`: they are per-CPU
+/* Note which CPUs are online now. `recorded`: the CPUs for which events were opened. `on_cpus`: they are per-CPU
  * events. `asleep_ns`: how long the machine has been suspended since it was booted. False: out of memory. */
 bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu_list *online, bool on_cpus,
 		    uint64_t asleep_ns);
@@ -60,30 +60,30 @@ struct rings {
 	bool has_large_dumps;
 };
 
-/* Creates the rings. `bytes_per_cpu` 0: the default size. If the kernel allows too little memory, large dumps have no
+/* Create the rings. `bytes_per_cpu` 0: the default size. If the kernel allows too little memory, large dumps have no
  * ring. */
 struct mmt_error *rings_create(uint64_t bytes_per_cpu, uint32_t dump_bytes, uint32_t large_dump_bytes,
 			       struct rings *rings) MMT_MUST_CHECK;
-/* Adds a ring for page faults to each CPU, of the largest size that the kernel allows. False: it allows none, or fewer
+/* Add a ring for page faults to each CPU, of the largest size that the kernel allows. False: it allows none, or fewer
  * than one for each CPU. `all`: for every fault. */
 bool rings_add_faults(struct rings *rings, bool all);
 /* Accepts a zeroed value. */
 void rings_deinit(struct rings *rings);
 
-/* Returns the ring of this kind for the CPU with this index in `cpus`. */
+/* Return the ring of this kind for the CPU with this index in `cpus`. */
 const struct ring *rings_find(const struct rings *rings, size_t cpu_index, enum ring_kind kind);
 
-/* Notes how far the rings are filled now. Records up to there are older than all that arrive later. */
+/* Note how far the rings are filled now. Records up to there are older than all that arrive later. */
 void rings_note_heads(struct rings *rings);
 
 /*
- * Hands each record up to the noted head to `handle`, then returns the space to the kernel. A record is read-only and
+ * Hand each record up to the noted head to `handle`, then return the space to the kernel. A record is read-only and
  * valid during the call. An error of `handle` stops reading.
  */
 typedef struct mmt_error *(*ring_handler)(void *context, const void *record, size_t size);
 struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 
-/* Hands each record up to the current head to `handle` once, and leaves it in the ring. */
+/* Hand each record up to the current head to `handle` once, and leave it in the ring. */
 struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 
 /* Is any ring more than half full, without or with those for large dumps and page faults? Reading these must not delay
@@ -102,10 +102,10 @@ enum large_dump_room {
 	LARGE_DUMPS_LEFT_OUT,  /* no large dumps */
 };
 
-/* Returns the size for each CPU if none is given with -m. */
+/* Return the size for each CPU if none is given with -m. */
 uint64_t rings_default_bytes(size_t cpu_count);
 
-/* Divides the size given with -m. All rings are powers of two, and the ring of syscall events gets at least half.
+/* Divide the size given with -m. All rings are powers of two, and the ring of syscall events gets at least half.
  * Without dumps, the dump ring is 0. The ring of large dumps is half as large as the ring of syscall events, but at
  * most RINGS_LARGE_DUMP_BYTES. */
 void rings_divide(uint64_t bytes_per_cpu, const struct ring_needs *needs, enum large_dump_room large,

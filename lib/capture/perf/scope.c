@@ -104,7 +104,7 @@ struct cgroup_search {
 	char other[PATH_MAX];	     /* a group of a hierarchy that perf events cannot use; "": none */
 };
 
-/* Reads the process's group in the hierarchy that perf events use: the perf_event hierarchy of version 1 if there is
+/* Read the process's group in the hierarchy that perf events use: the perf_event hierarchy of version 1 if there is
  * one, or else the unified one. NULL: not known. The caller frees it. */
 static char *find_own_path(pid_t pid, bool *version_1)
 {

@@ -39,22 +39,22 @@ struct scope {
  * and it copies them for each new thread. `events`: of a thread on one CPU. */
 bool scope_threads_are_cheap(size_t cpus, size_t events);
 
-/* Estimates how much longer than on a small machine a pair of mmap() and munmap() takes with per-thread events. */
+/* Estimate how much longer than on a small machine a pair of mmap() and munmap() takes with per-thread events. */
 unsigned scope_threads_cost_us(size_t cpus, size_t events);
 
 void scope_deinit(struct scope *scope);
 
-/* Begins to record a process. This and the functions below return false if out of memory. */
+/* Begin to record a process. This and the functions below return false if out of memory. */
 bool scope_follow(struct scope *scope, pid_t pid, uint64_t time_ns);
 
 /*
- * Applies the noted forks in order of time, up to `until_ns`: all FORK records before that time must have been noted. A
+ * Apply the noted forks in order of time, up to `until_ns`: all FORK records before that time must have been noted. A
  * later fork waits for the next call, because it may be of a child whose parent's FORK record arrived in a ring that
  * had already been searched.
  */
 bool scope_apply_forks(struct scope *scope, uint64_t until_ns);
 
-/* Forgets processes that were recorded before this time and have left the process table, because they have ended. */
+/* Forget processes that were recorded before this time and have left the process table, because they have ended. */
 void scope_forget(struct scope *scope, const struct process_table *known, uint64_t before_ns);
 
 /* Was this process to be recorded at this time? */
@@ -63,15 +63,15 @@ bool scope_follows(const struct scope *scope, pid_t pid, uint64_t time_ns);
 /* Should activity of this process at this time be recorded? Per-thread events have only such activity. */
 bool scope_admits(const struct scope *scope, pid_t pid, uint64_t time_ns);
 
-/* Opens the directory of a control group: `path` itself, or `path` below a mounted hierarchy that perf events can use.
+/* Open the directory of a control group: `path` itself, or `path` below a mounted hierarchy that perf events can use.
  * `path` may be a line of /proc/PID/cgroup. */
 struct mmt_error *cgroup_open(const char *path, int *fd_ret) MMT_MUST_CHECK;
 
-/* Opens the process's own control group in the hierarchy that perf events use. Refuses the root, which has every
+/* Open the process's own control group in the hierarchy that perf events use. Refuses the root, which has every
  * process, and a group whose processes cannot be listed. */
 struct mmt_error *cgroup_open_own(pid_t pid, int *fd_ret) MMT_MUST_CHECK;
 
-/* Finds the path of the group's directory, for messages and comparisons. False: not known. */
+/* Find the path of the group's directory, for messages and comparisons. False: not known. */
 bool cgroup_path(int cgroup, char *path, size_t path_size);
 
 /* Is this group another one's ancestor, or the same one? */
@@ -83,5 +83,5 @@ bool cgroup_has_processes(int cgroup);
 /* Will the group never have processes again? Not if it is -1. */
 bool cgroup_is_removed(int cgroup);
 
-/* Appends the processes of the group and of its descendants. False: the group cannot be read, or out of memory. */
+/* Append the processes of the group and of its descendants. False: the group cannot be read, or out of memory. */
 bool cgroup_list_processes(int cgroup, proc_pids *pids);

@@ -10,7 +10,7 @@
 #include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"
 
-/* Returns a file descriptor or -errno. */
+/* Return a file descriptor or -errno. */
 static int open_directory(void)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
@@ -40,7 +40,7 @@ void tracefs_close(struct tracepoint_source *source)
 	tracepoints_deinit(&source->saved);
 }
 
-/* Reads a file that every supported kernel has. */
+/* Read a file that every supported kernel has. */
 static struct mmt_error *read_file(int directory, const char *path, char **text_ret)
 {
 	int result = text_file_read(directory, path, text_ret);
@@ -50,7 +50,7 @@ static struct mmt_error *read_file(int directory, const char *path, char **text_
 	return result < 0 ? error_system(-result, "cannot read tracefs file %s", path) : NULL;
 }
 
-/* Reads a tracepoint. Its format stays NULL if there is none; the caller frees it. */
+/* Read a tracepoint. Its format stays NULL if there is none; the caller frees it. */
 static struct mmt_error *read_tracepoint(int directory, const char *system, const char *name, struct tracepoint *found)
 {
 	static const char mark[] = "\nID: ";
@@ -119,7 +119,7 @@ struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source, st
 #define FILE_MODE 0644
 #define NOT_ROOTS "it does not belong to root, or root is not known in this user namespace"
 
-/* Reads the boot ID. Tracepoint IDs may change with the next boot. */
+/* Read the boot ID. Tracepoint IDs may change with the next boot. */
 static struct mmt_error *read_boot_id(char boot_id[BOOT_ID_BYTES])
 {
 	CLEANUP(free) char *text = NULL;
@@ -156,7 +156,7 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 	return error;
 }
 
-/* Opens the file only if it is not a symbolic link and only its owner can write it. */
+/* Open the file only if it is not a symbolic link and only its owner can write it. */
 static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd_ret)
 {
 	CLEANUP(close) int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -176,7 +176,7 @@ static struct mmt_error *open_safely(const char *directory, uid_t owner, int *fd
 	return NULL;
 }
 
-/* Writes under a temporary name and then renames the file, so that no reader sees a partial file. */
+/* Write under a temporary name and then rename the file, so that no reader sees a partial file. */
 static struct mmt_error *write_file(int directory, const struct buffer *content)
 {
 	static const char temporary[] = TRACEFS_SAVED_NAME ".new";

@@ -21,11 +21,11 @@ struct mmt_error *tracefs_open(struct tracepoint_source *source_ret) MMT_MUST_CH
 
 void tracefs_close(struct tracepoint_source *source);
 
-/* Appends a tracepoint to `tracepoints`. *found_ret is false if the kernel has no tracepoint of this name. */
+/* Append a tracepoint to `tracepoints`. *found_ret is false if the kernel has no tracepoint of this name. */
 struct mmt_error *tracefs_add_tracepoint(const struct tracepoint_source *source, const char *system, const char *name,
 					 struct tracepoints *tracepoints, bool *found_ret) MMT_MUST_CHECK;
 
-/* Appends the files header_page and header_event. */
+/* Append the files header_page and header_event. */
 struct mmt_error *tracefs_add_headers(const struct tracepoint_source *source,
 				      struct tracepoints *tracepoints) MMT_MUST_CHECK;
 

@@ -34,7 +34,7 @@ void command_deinit(struct traced_command *command)
 	}
 }
 
-/* Opens the file that execvp() will execute, whose file system may not answer. Negative: there is none. */
+/* Open the file that execvp() will execute, whose file system may not answer. Negative: there is none. */
 static int open_program(const char *name)
 {
 	const char *directories = getenv("PATH");

@@ -27,10 +27,10 @@ struct traced_command {
 /* Kills a command that has not been released. */
 void command_deinit(struct traced_command *command);
 
-/* Starts the command, which then waits for command_release(). `arguments` must outlive the command. */
+/* Start the command, which then waits for command_release(). `arguments` must outlive the command. */
 struct mmt_error *command_start(struct traced_command *command, char *const *arguments) MMT_MUST_CHECK;
 
-/* Lets the command run. Returns after its exec, or when `stop_fd` is readable or at `until_ns`: the program's file
+/* Let the command run. Return after its exec, or when `stop_fd` is readable or at `until_ns`: the program's file
  * system may not answer. MMT_ERROR_COMMAND: the exec failed; MMT_ERROR_UNSUPPORTED: a 32-bit program. */
 struct mmt_error *command_release(struct traced_command *command, int stop_fd, uint64_t until_ns) MMT_MUST_CHECK;
 
@@ -40,6 +40,6 @@ bool command_has_ended(const struct traced_command *command);
 /* The wait status of a command that has ended, which stays to be reaped; -1: it runs, or it is not known. */
 int command_status(const struct traced_command *command);
 
-/* Sends SIGTERM to a running command and waits for its end, at most a second. Its status stays -1. False: the command
+/* Send SIGTERM to a running command and wait for its end, at most a second. Its status stays -1. False: the command
  * is still running. */
 bool command_stop(struct traced_command *command);

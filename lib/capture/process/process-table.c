@@ -21,7 +21,7 @@ void traced_process_drop_ranges(struct traced_process *process)
 	vector_deinit(&process->ranges);
 }
 
-/* Frees a process that was released. */
+/* Free a process that was released. */
 static void destroy(struct traced_process *process)
 {
 	traced_process_drop_ranges(process);

@@ -114,30 +114,30 @@ static inline struct traced_process *process_table_at(const struct process_table
 
 void process_table_deinit(struct process_table *processes);
 
-/* Adds a process and opens its pidfd. The caller must call perf_maps_watch() for the other descriptors. The process may
+/* Add a process and open its pidfd. The caller must call perf_maps_watch() for the other descriptors. The process may
  * have ended already; see `ended`. NULL: out of memory. */
 struct traced_process *process_table_add(struct process_table *processes, pid_t pid, bool target);
 
-/* Removes the process that was added last, because it is not recorded. */
+/* Remove the process that was added last, because it is not recorded. */
 void process_table_drop_last(struct process_table *processes);
 
-/* Returns the latest process with this PID; NULL: it is not recorded. */
+/* Return the latest process with this PID; NULL: it is not recorded. */
 struct traced_process *process_table_find(const struct process_table *processes, pid_t pid);
 
-/* Returns a descriptor that may stay open. If only the reserve of descriptors is left, closes it and returns -1. */
+/* Return a descriptor that may stay open. If only the reserve of descriptors is left, close it and return -1. */
 int process_table_spare(int fd);
 
-/* Checks which processes have ended. Returns true if there are targets and all of them have ended. */
+/* Check which processes have ended. Return true if there are targets and all of them have ended. */
 bool process_table_update(struct process_table *processes);
 
-/* Removes processes that need no more work: they are not targets, ended a while ago, are released, and have no perf
- * map. Frees them, so the loop calls this only while no job runs. */
+/* Remove processes that need no more work: they are not targets, ended a while ago, are released, and have no perf
+ * map. Free them, so the loop calls this only while no job runs. */
 void process_table_forget_ended(struct process_table *processes);
 
-/* Closes the pagemap, and empties the ranges. */
+/* Close the pagemap, and empty the ranges. */
 void traced_process_drop_ranges(struct traced_process *process);
 
-/* Closes the descriptors of an ended process. */
+/* Close the descriptors of an ended process. */
 void process_table_release(struct traced_process *process);
 
 /*
@@ -154,15 +154,15 @@ struct in_flight {
 	struct map threads; /* by PID and TID: when the maps were read */
 };
 
-/* Iterates over the threads in the set. */
+/* Iterate over the threads in the set. */
 bool in_flight_next(const struct in_flight *in_flight, size_t *position, pid_t *pid_ret, pid_t *tid_ret);
 
-/* Adds the threads of a process that may be in a call. Call this after its maps have been read. False: out of memory,
+/* Add the threads of a process that may be in a call. Call this after its maps have been read. False: out of memory,
  * or the process is gone. */
 bool in_flight_add(struct in_flight *in_flight, struct blocking_calls *calls, pid_t pid, uint64_t read_ns);
 
-/* Notes that the thread made a record at this time: at the entry or exit of a call, or in user space. */
+/* Note that the thread made a record at this time: at the entry or exit of a call, or in user space. */
 void in_flight_note_outside(struct in_flight *in_flight, pid_t pid, pid_t tid, uint64_t time_ns);
 
-/* Removes the threads that have returned or exited. */
+/* Remove the threads that have returned or exited. */
 void in_flight_remove_returned(struct in_flight *in_flight, struct blocking_calls *calls);

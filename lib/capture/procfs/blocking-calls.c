@@ -48,7 +48,7 @@ uint64_t place_of_device(uint64_t device_major, uint64_t device_minor)
 	return makedev(device_major, device_minor) & ~(PROCESS_BIT | PATHS_BIT);
 }
 
-/* Sends or receives one message with at most one descriptor. Returns the size of the message, or -1. */
+/* Send or receive one message with at most one descriptor. Return the size of the message, or -1. */
 static ssize_t exchange(int socket, struct iovec parts[2], int *fd, bool receive)
 {
 	union {
@@ -154,7 +154,7 @@ uint64_t place_of_paths(struct blocking_calls *calls, pid_t pid)
 	return PATHS_BIT | (namespace ?: place_of_process(pid));
 }
 
-/* Forgets the places of helpers that have returned from their calls and are gone. */
+/* Forget the places of helpers that have returned from their calls and are gone. */
 static void reap(struct blocking_calls *calls)
 {
 	size_t kept = 0;
@@ -256,7 +256,7 @@ static uint64_t patience_ns(const struct blocking_calls *calls, uint64_t place, 
 	return wait_ns > least_ns ? wait_ns : least_ns;
 }
 
-/* Waits for the answer. A stop of the recording shortens the wait. */
+/* Wait for the answer. A stop of the recording shortens the wait. */
 static bool wait_for_answer(struct blocking_calls *calls, uint64_t place)
 {
 	struct pollfd items[] = {{.fd = calls->process.answer, .events = POLLIN},
@@ -284,7 +284,7 @@ static bool wait_for_answer(struct blocking_calls *calls, uint64_t place)
 	return false;
 }
 
-/* Returns whether the helper answers. */
+/* Return whether the helper answers. */
 static bool ask(struct blocking_calls *calls, struct blocking_call *call)
 {
 	struct request request = {call->run, call->result_bytes};
@@ -488,7 +488,7 @@ int target_file_reopen(int given)
 	return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-/* Copies a part into a memfd, so that the file is opened once for more than the result of a call can hold. */
+/* Copy a part into a memfd, so that the file is opened once for more than the result of a call can hold. */
 static bool copy_file(const struct file_request *wanted, int given, struct file_answer *answer)
 {
 	CLEANUP(close) int fd = target_file_reopen(given);

@@ -84,11 +84,11 @@ struct blocking_call {
 		.given = (given_), .result = (result_), .result_bytes = sizeof(*(result_))                             \
 	}
 
-/* Starts the helper, which stays until blocking_calls_end(). Call this after the scheduling priority was raised. */
+/* Start the helper, which stays until blocking_calls_end(). Call this after the scheduling priority was raised. */
 struct mmt_error *blocking_calls_start(struct blocking_calls *calls, const struct blocking_host *host) MMT_MUST_CHECK;
 void blocking_calls_end(struct blocking_calls *calls);
 
-/* Makes the call, and lets the ring reader work meanwhile. `calls` may be NULL. False: no answer; errno: ETIMEDOUT. */
+/* Make the call, and let the ring reader work meanwhile. `calls` may be NULL. False: no answer; errno: ETIMEDOUT. */
 bool blocking_call(struct blocking_calls *calls, struct blocking_call *call);
 
 /* Is a helper stuck there? Then a call would fail at once. */
@@ -96,7 +96,7 @@ bool blocking_calls_are_stuck(struct blocking_calls *calls, uint64_t place);
 /* ... or because too many helpers are stuck elsewhere? What fails then says nothing about the place. */
 bool blocking_calls_would_fail(struct blocking_calls *calls, uint64_t place);
 
-/* Returns the processor time of this thread and of the helpers. */
+/* Return the processor time of this thread and of the helpers. */
 uint64_t blocking_calls_clock_ns(const struct blocking_calls *calls);
 
 /* Calls on the files of a target, of which the recorder itself has only O_PATH descriptors: close() of others may
@@ -107,40 +107,40 @@ uint64_t blocking_calls_clock_ns(const struct blocking_calls *calls);
 #define TARGET_BESIDE (RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH) /* a file of the directory itself */
 #define TARGET_ANYWHERE 0							/* follows the last component, too */
 
-/* Finds a file (O_PATH). Returns -1 and errno on failure. `directory`: O_PATH or AT_FDCWD. `status_ret`: may be NULL,
+/* Find a file (O_PATH). Return -1 and errno on failure. `directory`: O_PATH or AT_FDCWD. `status_ret`: may be NULL,
  * and the file system is not asked then. */
 int target_file_find(struct blocking_calls *calls, uint64_t place, int directory, const char *path, uint64_t resolve,
 		     struct stat *status_ret);
 
-/* Finds the directory in the root directory of the process (O_PATH). *place_ret: the place of the files in it. */
+/* Find the directory in the root directory of the process (O_PATH). *place_ret: the place of the files in it. */
 int target_directory_find(struct blocking_calls *calls, pid_t pid, const char *path, uint64_t *place_ret);
 
-/* Returns a new descriptor of the regular file to which this O_PATH descriptor belongs, or -1. Only for functions that
+/* Return a new descriptor of the regular file to which this O_PATH descriptor belongs, or -1. Only for functions that
  * the helper runs. */
 int target_file_reopen(int given);
 
-/* Opens the root directory of the process (O_PATH); -1: it cannot be opened. */
+/* Open the root directory of the process (O_PATH); -1: it cannot be opened. */
 int process_root_open(struct blocking_calls *calls, pid_t pid);
 
-/* Opens a directory by its path there (O_PATH), as only helpers may. */
+/* Open a directory by its path there (O_PATH), as only helpers may. */
 int target_directory_open(pid_t pid, const char *path);
 
 bool target_file_stat(struct blocking_calls *calls, uint64_t place, int fd, struct stat *status_ret);
 
-/* Reads a regular file up to `size` or its end. Returns the number of bytes, or -1. */
+/* Read a regular file up to `size` or its end. Return the number of bytes, or -1. */
 ssize_t target_file_read(struct blocking_calls *calls, uint64_t place, int fd, void *data, size_t size,
 			 uint64_t offset);
 
-/* Removes a regular file that this user owns from a directory (-1: none) that others may write to. False: the file
+/* Remove a regular file that this user owns from a directory (-1: none) that others may write to. False: the file
  * still exists, perhaps with another owner. */
 bool target_file_remove(struct blocking_calls *calls, uint64_t place, int directory, const char *name, uid_t owner);
 
-/* Opens a file of /proc/PID for reading. Returns -1 and errno on failure. */
+/* Open a file of /proc/PID for reading. Return -1 and errno on failure. */
 int process_file_open(struct blocking_calls *calls, pid_t pid, const char *name);
 
 /* As pread(2), of at most BLOCKING_RESULT_BYTES; the offset -1 stands for the position of the file, as in read(2). */
 ssize_t process_file_read(struct blocking_calls *calls, pid_t pid, int fd, void *data, size_t size, int64_t offset);
 
-/* Reads a file of /proc/PID of at most `room` bytes; a zero byte follows. Returns whether it is complete. */
+/* Read a file of /proc/PID of at most `room` bytes; a zero byte follows. Return whether it is complete. */
 bool process_text_read(struct blocking_calls *calls, pid_t pid, const char *name, size_t room, char *text,
 		       size_t *size_ret);

@@ -13,7 +13,7 @@ uint64_t clock_thread_ns(void); /* CPU time of the calling thread */
 /* Do perf events use the same CLOCK_MONOTONIC? In a time namespace the two may differ. */
 bool clock_is_of_events(void);
 
-/* Converts a time of /proc, in clock ticks since boot, to CLOCK_MONOTONIC. The result is the beginning of the tick. */
+/* Convert a time of /proc, in clock ticks since boot, to CLOCK_MONOTONIC. The result is the beginning of the tick. */
 uint64_t clock_from_ticks(uint64_t ticks);
 
 /* Of an interval between two readings: the least one, a share of the elapsed time, and a multiple of their cost. */

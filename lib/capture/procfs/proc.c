@@ -179,7 +179,7 @@ bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret)
 	return true;
 }
 
-/* Returns a text that the caller frees, with errno ETIMEDOUT if NULL because the process does not answer. */
+/* Return a text that the caller frees, with errno ETIMEDOUT if NULL because the process does not answer. */
 static char *read_thread_text(struct blocking_calls *calls, pid_t pid, pid_t tid, const char *file)
 {
 	CLEANUP(free) char *text = malloc(STAT_BYTES + 1);
@@ -225,7 +225,7 @@ static bool is_zombie(pid_t tid)
 
 #define UNKNOWN_CALL LONG_MIN
 
-/* Returns the number of the system call that the thread is in, -1 for none, or UNKNOWN_CALL, as for a running thread.
+/* Return the number of the system call that the thread is in, -1 for none, or UNKNOWN_CALL, as for a running thread.
  */
 static long read_call(struct blocking_calls *calls, pid_t pid, pid_t tid)
 {
@@ -371,7 +371,7 @@ bool elf_program_header(const void *data, size_t size, size_t number, Elf64_Phdr
 	return header;
 }
 
-/* Opens /proc/PID/exe, whose file system may not answer. Returns whether it is a 32-bit program; errno is set if it
+/* Open /proc/PID/exe, whose file system may not answer. Return whether it is a 32-bit program; errno is set if it
  * cannot be opened, or if there is no answer. */
 static void check_class(struct blocking_call *call)
 {
@@ -495,7 +495,7 @@ bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret)
 	return ok;
 }
 
-/* Returns a thread that is alive; 0: there is none, -1: unknown. */
+/* Return a thread that is alive; 0: there is none, -1: unknown. */
 static pid_t find_living_thread(pid_t pid)
 {
 	CLEANUP(vector) proc_pids threads = {0};
@@ -650,7 +650,7 @@ static uint64_t read_word(const uint8_t *stack, size_t offset)
 	return word;
 }
 
-/* Finds the end of the vector with entries from `offset` on, and the address of its lowest string. False: the vector is
+/* Find the end of the vector with entries from `offset` on, and the address of its lowest string. False: the vector is
  * truncated, or there is none. */
 static bool find_end(const uint8_t *stack, size_t size, size_t offset, size_t *end_ret, uint64_t *string_ret)
 {
@@ -689,7 +689,7 @@ size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address)
 	return size;
 }
 
-/* Takes a number and the character behind it. */
+/* Take a number and the character behind it. */
 static bool take_number(const char **position, int base, char behind, uint64_t *value_ret)
 {
 	char *end;

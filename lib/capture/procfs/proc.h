@@ -39,7 +39,7 @@ bool proc_has_machine_pids(void);
 
 bool proc_read_thread(pid_t pid, pid_t tid, struct proc_thread *thread_ret);
 
-/* Reads the start in clock ticks since boot; two threads with the same TID have different ones. False with errno
+/* Read the start in clock ticks since boot; two threads with the same TID have different ones. False with errno
  * ETIMEDOUT: the process does not answer. `exiting_ret` may be NULL; set from the beginning of the exit, earlier than
  * in struct proc_thread. */
 bool proc_read_start(struct blocking_calls *calls, pid_t pid, pid_t tid, uint64_t *ticks_ret, bool *exiting_ret);
@@ -84,41 +84,41 @@ bool proc_runs_32_bit_program(struct blocking_calls *calls, pid_t pid);
  * kernel. */
 bool proc_is_32_bit_program(int fd);
 
-/* Copies the program header with this number of a 64-bit ELF file that begins with these bytes. False: there is none,
+/* Copy the program header with this number of a 64-bit ELF file that begins with these bytes. False: there is none,
  * or it is not among these bytes. */
 bool elf_program_header(const void *data, size_t size, size_t number, Elf64_Phdr *header_ret);
 
 bool proc_catches_signal(pid_t pid, int number);
 
-/* Reads the effective user or group ID: "Uid" or "Gid". */
+/* Read the effective user or group ID: "Uid" or "Gid". */
 bool proc_effective_id(pid_t pid, const char *name, unsigned *id_ret);
 
-/* Returns the ID under which /proc shows the memory, the files and the program of a process: its PID, or the TID of a
+/* Return the ID under which /proc shows the memory, the files and the program of a process: its PID, or the TID of a
  * thread that outlives the main thread. */
 pid_t proc_living_thread(pid_t pid);
 
-/* Returns the PID of the thread's process, or of the parent process; 0: there is none, or it is gone. */
+/* Return the PID of the thread's process, or of the parent process; 0: there is none, or it is gone. */
 pid_t proc_process_of(pid_t tid);
 pid_t proc_parent_of(pid_t pid);
 
-/* Returns the PID of the process in its innermost PID namespace, or `pid` if that is unknown. */
+/* Return the PID of the process in its innermost PID namespace, or `pid` if that is unknown. */
 pid_t proc_namespace_pid(pid_t pid);
 
 /*
- * Appends the threads of a process. False: the process is gone, or out of memory. `complete_ret`, which may be NULL:
+ * Append the threads of a process. False: the process is gone, or out of memory. `complete_ret`, which may be NULL:
  * the list contains all threads that were alive during the call. The kernel ends a list early if the thread at its
  * current position exits.
  */
 bool proc_list_threads(pid_t pid, proc_pids *threads, bool *complete_ret);
 
-/* Appends the PIDs of all processes. False: they cannot be listed, or out of memory. */
+/* Append the PIDs of all processes. False: they cannot be listed, or out of memory. */
 bool proc_list_processes(proc_pids *pids);
 
-/* Returns the peak RSS of this process since its exec; 0: not known. getrusage(2) would include programs before the
+/* Return the peak RSS of this process since its exec; 0: not known. getrusage(2) would include programs before the
  * exec. */
 uint64_t proc_own_peak_bytes(void);
 
-/* Returns a variable of the process's initial environment, owned by the caller. NULL: it is not in the first megabyte.
+/* Return a variable of the process's initial environment, owned by the caller. NULL: it is not in the first megabyte.
  * The process can change the address of its environment, so do not trust the value. */
 char *proc_environment(pid_t pid, const char *name);
 
@@ -136,37 +136,37 @@ uint64_t proc_start_realtime_ns(struct blocking_calls *calls, pid_t pid);
  * may have exited or called exec before its sample is read.
  */
 
-/* Returns the offset of the strings in a copy of `size` bytes of the stack at `address`; everything above the offset is
- * strings, too. Returns `size` if there are none. */
+/* Return the offset of the strings in a copy of `size` bytes of the stack at `address`; everything above the offset is
+ * strings, too. Return `size` if there are none. */
 size_t program_strings_find(const uint8_t *stack, size_t size, uint64_t address);
 
 /* Small text files of the kernel (/proc, sysfs, tracefs) are read completely. */
 
-/* Reads the file and appends a NUL. The caller frees *text_ret. Returns 0 or a negative errno value; -EFBIG:
+/* Read the file and append a NUL. The caller frees *text_ret. Return 0 or a negative errno value; -EFBIG:
  * the file is too long. */
 int text_file_read(int directory, const char *path, char **text_ret);
 
-/* Reads a file of /proc/PID as text_file_read() does. The caller frees the text. NULL: it cannot be read. */
+/* Read a file of /proc/PID as text_file_read() does. The caller frees the text. NULL: it cannot be read. */
 char *proc_text(pid_t pid, const char *name);
 
-/* Finds the path of the group in `text`, which is /proc/PID/cgroup, in the version 1 hierarchy of the controller; "":
- * version 2. NULL: none. Changes the text. */
+/* Find the path of the group in `text`, which is /proc/PID/cgroup, in the version 1 hierarchy of the controller; "":
+ * version 2. NULL: none. Change the text. */
 char *proc_group_find(char *text, const char *controller);
 
-/* Returns that path of the process's group, which the caller frees. NULL: there is none. */
+/* Return that path of the process's group, which the caller frees. NULL: there is none. */
 char *proc_group_path(pid_t pid, const char *controller);
 
-/* Returns the number at the start of the file, or `fallback` if it cannot be read. */
+/* Return the number at the start of the file, or `fallback` if it cannot be read. */
 int64_t text_file_number(int directory, const char *path, int64_t fallback);
 
-/* Copies the text after "NAME:" or "NAME " and blanks, up to the end of that line, cut to fit. False: there is no such
+/* Copy the text after "NAME:" or "NAME " and blanks, up to the end of that line, cut to fit. False: there is no such
  * line. */
 bool text_file_field(const char *text, const char *name, char *value, size_t value_size);
 
-/* Returns the bytes in the line "NAME: NUMBER kB"; 0: there is no such line. */
+/* Return the bytes in the line "NAME: NUMBER kB"; 0: there is no such line. */
 uint64_t text_file_bytes(const char *text, const char *name);
 
-/* Opens a file whose path was chosen by the target for reading; returns -1 and errno, EINVAL if it is not a regular
+/* Open a file whose path was chosen by the target for reading; return -1 and errno, EINVAL if it is not a regular
  * file: opening a device has side effects, and opening a FIFO may block. Symbolic links are followed. */
 int regular_file_open(const char *path);
 
@@ -187,7 +187,7 @@ struct procmaps_line {
 	char path[LIMIT_PATH_BYTES]; /* "//anon" if there is no path; newlines unescaped; cut to fit */
 };
 
-/* Parses one line, which ends with a newline or a zero byte. False: it does not have the kernel's format. */
+/* Parse one line, which ends with a newline or a zero byte. False: it does not have the kernel's format. */
 bool procmaps_parse(const char *line, size_t length, struct procmaps_line *line_ret);
 
 /* Reads /proc/PID/maps or smaps line by line. */
@@ -202,19 +202,19 @@ struct mapping_scan {
 	bool stuck;	  /* the kernel does not answer */
 };
 
-/* Starts at the first line of `maps`, which is /proc/PID/maps. No other code may read `maps` during the scan. False:
+/* Start at the first line of `maps`, which is /proc/PID/maps. No other code may read `maps` during the scan. False:
  * out of memory. */
 bool mapping_scan_begin(struct mapping_scan *scan, struct blocking_calls *calls, pid_t pid, int maps);
 
-/* Reads the next line, which ends with a zero byte. False: there is none, or the process does not answer. */
+/* Read the next line, which ends with a zero byte. False: there is none, or the process does not answer. */
 bool mapping_scan_line(struct mapping_scan *scan, int file, const char **line_ret, size_t *length_ret);
 
-/* Reads the next line of maps. False, as above, or if its format is not known. */
+/* Read the next line of maps. False, as above, or if its format is not known. */
 bool mapping_scan_next(struct mapping_scan *scan, int maps, struct procmaps_line *line_ret);
 
 /* Accepts a zeroed value. */
 void mapping_scan_end(struct mapping_scan *scan);
 
-/* Returns the break of a process, rounded up to a page: the end of its heap; 0: no heap in the first thousand lines of
+/* Return the break of a process, rounded up to a page: the end of its heap; 0: no heap in the first thousand lines of
  * its maps, or they cannot be read. */
 uint64_t mapping_find_break(struct blocking_calls *calls, pid_t pid);

@@ -19,7 +19,7 @@ bool priority_raise_nice(void)
 	return setpriority(PRIO_PROCESS, 0, PRIORITY_NICE) == 0;
 }
 
-/* Takes the nice value first: it applies again when the real-time policy ends. */
+/* Take the nice value first: it applies again when the real-time policy ends. */
 const char *priority_raise(struct priority *priority)
 {
 	int policy = sched_getscheduler(0);

@@ -30,23 +30,23 @@ struct priority {
 	uint64_t work_began_ns;
 };
 
-/* Raises the priority of this thread as far as permitted. Child processes and new threads do not inherit it. A
- * real-time policy lasts until priority_leave_realtime(). Returns the new priority as a text for messages. */
+/* Raise the priority of this thread as far as permitted. Child processes and new threads do not inherit it. A
+ * real-time policy lasts until priority_leave_realtime(). Return the new priority as a text for messages. */
 const char *priority_raise(struct priority *priority);
 /* For other threads of the recorder, which call these themselves: nice -20 if permitted, or the highest priority that
  * the recorder's own thread may have. */
 bool priority_raise_nice(void);
 void priority_raise_same(const struct priority *priority);
-/* Switches to the real-time policy, if permitted. UINT64_MAX: until priority_leave_realtime(). */
+/* Switch to the real-time policy, if permitted. UINT64_MAX: until priority_leave_realtime(). */
 void priority_enter_realtime(struct priority *priority, uint64_t until_ns);
-/* Switches from the real-time policy to nice -20. */
+/* Switch from the real-time policy to nice -20. */
 void priority_leave_realtime(struct priority *priority);
-/* Switches to the real-time policy if a ring is filling, and back when no ring has been filling for
+/* Switch to the real-time policy if a ring is filling, and back when no ring has been filling for
  * PRIORITY_REALTIME_NS. */
 void priority_follow_rings(struct priority *priority, bool filling, uint64_t now_ns);
 void priority_restore(struct priority *priority);
 
-/* Begins a slice of work, because the recorder was idle until now. */
+/* Begin a slice of work, because the recorder was idle until now. */
 void priority_begin_work(struct priority *priority, uint64_t now_ns);
 /* Has a recorder with raised priority worked for so long that a pause is due? */
 bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns);

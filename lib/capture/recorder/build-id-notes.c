@@ -122,7 +122,7 @@ int mapped_file_find(struct blocking_calls *calls, const struct build_id_mapping
 	return -1;
 }
 
-/* Finds the mapped file through /proc/PID/map_files if permitted, otherwise by its path if that is still the same
+/* Find the mapped file through /proc/PID/map_files if permitted, otherwise by its path if that is still the same
  * file. */
 static int find_mapped_file(struct blocking_calls *calls, const struct wanted_build_id *wanted)
 {
@@ -294,7 +294,7 @@ static void leave_out(struct kept_modules *kept, const char *path)
 		kept->left_out = strdup(path);
 }
 
-/* Leaves out one larger file to make room. That is enough: the files fitted before this one was added. */
+/* Leave out one larger file to make room. That is enough: the files fitted before this one was added. */
 static bool make_room(struct kept_modules *kept, uint64_t bytes)
 {
 	struct kept_file *largest = NULL;
@@ -352,7 +352,7 @@ static bool is_interrupted(const struct recorder *recorder)
 	return recorder_stop_requests(recorder) > recorder->stop_requests;
 }
 
-/* Writes a compressed frame for each piece of the file, or nothing if it cannot be copied completely. */
+/* Write a compressed frame for each piece of the file, or nothing if it cannot be copied completely. */
 static bool add_copy(struct recorder *recorder, struct compressor *compressor, const struct kept_file *file,
 		     uint64_t place, struct buffer *buffer, uint64_t *size_ret)
 {

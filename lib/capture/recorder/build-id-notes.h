@@ -33,7 +33,7 @@ struct kept_modules {
 void kept_modules_deinit(struct kept_modules *kept);
 
 /*
- * Adds a mapped file of `bytes` (0: it is no ELF file). Copies `module` and takes ownership of `fd`, the file (O_PATH)
+ * Add a mapped file of `bytes` (0: it is no ELF file). Copy `module` and take ownership of `fd`, the file (O_PATH)
  * or -1. If the files together exceed the limit, the largest is left out, so that the files of one program do not
  * displace all others.
  */
@@ -41,7 +41,7 @@ struct mmt_error *kept_modules_add(struct blocking_calls *calls, struct kept_mod
 				   const struct module_copy *module, int fd, uint64_t bytes) MMT_MUST_CHECK;
 
 /*
- * Writes the section: the index, then the copies. Files that cannot be read or compressed are left out. After a second
+ * Write the section: the index, then the copies. Files that cannot be read or compressed are left out. After a second
  * stop request the remaining files are left out, too.
  */
 struct mmt_error *kept_modules_encode(struct recorder *recorder, struct kept_modules *kept,
@@ -70,19 +70,19 @@ struct build_id_notes {
 
 void build_id_notes_deinit(struct build_id_notes *notes);
 
-/* Requests the build-id of the file of an executable mapping, once per file. Copies its arguments. */
+/* Requests the build-id of the file of an executable mapping, once per file. Copy its arguments. */
 struct mmt_error *build_id_notes_want(struct build_id_notes *notes,
 				      const struct build_id_mapping *mapping) MMT_MUST_CHECK;
 
-/* Reads the requested build-ids of recorder->jobs. Files that cannot be read or have no build-id are left out. The
- * files are added to the kept modules. Lets the ring reader work in between. */
+/* Read the requested build-ids of recorder->jobs. Files that cannot be read or have no build-id are left out. The
+ * files are added to the kept modules. Let the ring reader work in between. */
 struct mmt_error *build_id_notes_read(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Finds a mapped file through /proc/PID/map_files (O_PATH). Returns -1 and errno on failure. */
+/* Find a mapped file through /proc/PID/map_files (O_PATH). Return -1 and errno on failure. */
 int mapped_file_find(struct blocking_calls *calls, const struct build_id_mapping *mapping, struct stat *status_ret);
 
 /*
- * Finds NT_GNU_BUILD_ID of an ELF file whose first `size` bytes are at `data`; these must include the program headers
+ * Find NT_GNU_BUILD_ID of an ELF file whose first `size` bytes are at `data`; these must include the program headers
  * and the notes. False: the file has none.
  */
 bool build_id_notes_find(const void *data, size_t size, struct build_id_entry *entry);

@@ -31,7 +31,7 @@ bool large_dumps_rule_update(struct large_dumps_rule *rule, uint64_t calls, uint
 	return rule->on;
 }
 
-/* Notes whether large stack dumps are on from this time on. */
+/* Note whether large stack dumps are on from this time on. */
 static struct mmt_error *note_state(struct recorder *recorder, uint64_t time_ns)
 {
 	const struct large_dumps *large = &recorder->reader.large_dumps;

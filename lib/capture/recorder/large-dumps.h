@@ -23,7 +23,7 @@ struct large_dumps_rule {
 	bool on;	   /* true at first */
 };
 
-/* Adds `calls` made since the last update. Returns whether large dumps should be on. */
+/* Add `calls` made since the last update. Return whether large dumps should be on. */
 bool large_dumps_rule_update(struct large_dumps_rule *rule, uint64_t calls, uint64_t now_ns);
 
 struct large_dumps {
@@ -39,8 +39,8 @@ struct large_dumps {
 	uint64_t switches;
 };
 
-/* Updates the rule and switches the events. The ring reader calls this between two readings of the rings. */
+/* Update the rule and switch the events. The ring reader calls this between two readings of the rings. */
 struct mmt_error *large_dumps_step(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Notes when the recording begins whether large dumps are off: only time within the recording counts. */
+/* Note when the recording begins whether large dumps are off: only time within the recording counts. */
 struct mmt_error *large_dumps_begin(struct recorder *recorder) MMT_MUST_CHECK;

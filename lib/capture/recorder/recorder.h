@@ -108,7 +108,7 @@ struct recorder {
 	uint64_t stop_ns;	/* later records are not written; 0: not stopped yet */
 };
 
-/* Returns when options->duration_ns is over; UINT64_MAX: there is no limit. */
+/* Return when options->duration_ns is over; UINT64_MAX: there is no limit. */
 uint64_t recorder_end_ns(const struct recorder *recorder);
 
 /* Is this a helper process of the recorder, which is not recorded? */
@@ -116,44 +116,44 @@ bool recorder_has_helper(const struct recorder *recorder, pid_t pid);
 
 /* Was a stop requested? */
 bool recorder_is_stopped(const struct recorder *recorder);
-/* Returns the number of stop requests, or 1 if the descriptor does not count them. */
+/* Return the number of stop requests, or 1 if the descriptor does not count them. */
 unsigned recorder_stop_requests(const struct recorder *recorder);
 
-/* Sends the user a message that is not a warning, even without options->verbose. */
+/* Send the user a message that is not a warning, even without options->verbose. */
 void recorder_inform(const struct recorder *recorder, const char *text);
 
-/* Sends the user a message. Messages that are not warnings need options->verbose. */
+/* Send the user a message. Messages that are not warnings need options->verbose. */
 void recorder_message(const struct recorder *recorder, bool warning, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Keeps the first failure, which mmt_record() returns when the file is complete. Takes ownership of `failure`, which
+/* Keep the first failure, which mmt_record() returns when the file is complete. Take ownership of `failure`, which
  * may be NULL. */
 void recorder_keep_failure(struct recorder *recorder, struct mmt_error *failure);
 
-/* Appends a record to the file. A write error is kept in write_error. */
+/* Append a record to the file. A write error is kept in write_error. */
 void recorder_append(struct recorder *recorder, const void *record, size_t size, uint64_t time_ns);
-/* Ends a round if the rings were drained since the recorder last appended a record of its own; otherwise the round
+/* End a round if the rings were drained since the recorder last appended a record of its own; otherwise the round
  * continues. The end of a round promises that every record is in the file that was in the rings at the end of the
  * previous round, or when the recorder last appended a record of its own. */
 void recorder_end_round(struct recorder *recorder);
 void recorder_flush(struct recorder *recorder);
 
-/* Writes the head of the file: the event attributes and the sections that are known when recording starts.
+/* Write the head of the file: the event attributes and the sections that are known when recording starts.
  * recorder->start_ns must be set. */
 struct mmt_error *file_metadata_add_head(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
- * Writes the sections after the records, when recording has stopped. `lost`: one count per event. Reads the resident
+ * Write the sections after the records, when recording has stopped. `lost`: one count per event. Read the resident
  * pages of the final mappings; perf maps and build-ids must have been collected. An error in one section does not
  * affect the others: it causes a warning if the section is optional, and is passed to recorder_keep_failure()
  * otherwise.
  */
 void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost);
 
-/* Begins a record of the recorder itself, of the kernel's `type`, and discards what the buffer contains. */
+/* Begin a record of the recorder itself, of the kernel's `type`, and discard what the buffer contains. */
 void own_record_begin(struct buffer *record, uint32_t type, uint16_t misc);
 
-/* Ends the record with the sample_id_all trailer and appends it. */
+/* End the record with the sample_id_all trailer and append it. */
 struct mmt_error *own_record_append(struct recorder *recorder, struct buffer *record, pid_t pid, pid_t tid,
 				    uint64_t time_ns, uint64_t id) MMT_MUST_CHECK;
 
@@ -167,14 +167,14 @@ void own_record_begin_bytes(struct buffer *record);
 struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buffer *record, pid_t pid, uint64_t time_ns,
 					  uint64_t id) MMT_MUST_CHECK;
 
-/* Writes a mark for each timestamp that is waiting in options->mark_fd. */
+/* Write a mark for each timestamp that is waiting in options->mark_fd. */
 struct mmt_error *recorder_note_marks(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Writes a note: see format.h for its value and number. `pid`: the process that it is about; 0: none. */
+/* Write a note: see format.h for its value and number. `pid`: the process that it is about; 0: none. */
 struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
 				uint64_t value, uint64_t number) MMT_MUST_CHECK;
 
-/* Writes a note that ends with a text; NULL: it has none. */
+/* Write a note that ends with a text; NULL: it has none. */
 struct mmt_error *recorder_note_text(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
 				     uint64_t value, uint64_t number, const char *text) MMT_MUST_CHECK;
 
@@ -186,21 +186,21 @@ struct mmt_error *recorder_note_text(struct recorder *recorder, enum note_kind k
 
 #define INCREMENTAL_METADATA_TICK_BYTES (4u << 20) /* bytes written by one call */
 
-/* Writes what was added since the last call, at most INCREMENTAL_METADATA_TICK_BYTES; the next call continues. Lets the
+/* Write what was added since the last call, at most INCREMENTAL_METADATA_TICK_BYTES; the next call continues. Let the
  * ring reader work in between. Write errors are kept in the recorder. Files that cannot be read now are tried again
  * when recording ends. Errors: reading the rings failed, or out of memory. */
 struct mmt_error *incremental_metadata_write(struct recorder *recorder) MMT_MUST_CHECK;
 
 void process_events_deinit(struct process_events *events);
 
-/* Adds an event. `path`, only for mappings, is copied. A mapping that no job needs is left out. */
+/* Add an event. `path`, only for mappings, is copied. A mapping that no job needs is left out. */
 struct mmt_error *process_events_push(struct recorder *recorder, const struct process_event *event,
 				      const char *path) MMT_MUST_CHECK;
 
-/* Notes that the process made a call. Cheap while no process is in an exec. */
+/* Note that the process made a call. Cheap while no process is in an exec. */
 struct mmt_error *process_events_note_call(struct recorder *recorder, pid_t pid, uint64_t time_ns) MMT_MUST_CHECK;
 
-/* Notes that a program has begun whose exec is over and which has made no call since: it may never make one. */
+/* Note that a program has begun whose exec is over and which has made no call since: it may never make one. */
 struct mmt_error *process_events_end_exec(struct recorder *recorder, pid_t pid) MMT_MUST_CHECK;
 
 /* Will an event in the queue cause a snapshot of this process, or is it in an exec? */

@@ -51,9 +51,9 @@ size_t ring_reader_cut_dump(uint8_t *record, const struct sample_parts *parts, s
 }
 
 /*
- * Removes the bytes of a sample that must not be written to the file: those that the kernel did not copy, which are old
+ * Remove the bytes of a sample that must not be written to the file: those that the kernel did not copy, which are old
  * contents of the ring, and the program's arguments and environment, which are above all frames. A large dump ends
- * before them. Returns the new size of the record.
+ * before them. Return the new size of the record.
  */
 static size_t hide_strings(const struct recorder *recorder, const struct event_description *event,
 			   const struct sample_parts *parts, uint8_t *record, size_t size)
@@ -116,7 +116,7 @@ static void put_id_in_file(const struct recorder *recorder, uint8_t *record, siz
 		memcpy(record + offset, in_file, sizeof(id));
 }
 
-/* Copies a record that may be changed before it is written. Replaces the identifier of an event that was opened after
+/* Copy a record that may be changed before it is written. Replace the identifier of an event that was opened after
  * the head of the file was written: the file only knows the identifier of an earlier event. */
 static uint8_t *copy_record(struct recorder *recorder, const void *record, size_t size)
 {
@@ -190,7 +190,7 @@ bool ring_reader_parse_victim(const void *record, size_t size, pid_t *pid_ret, c
 	return bytes_ok(&raw);
 }
 
-/* Notes which process the OOM killer chose, in any scope. */
+/* Note which process the OOM killer chose, in any scope. */
 static struct mmt_error *note_oom_kill(struct recorder *recorder, const void *record, size_t size, pid_t tid,
 				       uint64_t time_ns)
 {
@@ -283,7 +283,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	return NULL;
 }
 
-/* Handles a FORK record of a new thread or process. `*left_out_ret`: it is a child that is not recorded. The kernel
+/* Handle a FORK record of a new thread or process. `*left_out_ret`: it is a child that is not recorded. The kernel
  * reports children to the events of their parent even if the events are not inherited. */
 static struct mmt_error *handle_fork(struct recorder *recorder, struct bytes bytes, uint64_t time_ns, bool recorded,
 				     bool *left_out_ret)
@@ -347,7 +347,7 @@ static struct mmt_error *handle_mapping(struct recorder *recorder, struct bytes 
 	return bytes_ok(&bytes) ? process_events_push(recorder, &mapping, path) : NULL;
 }
 
-/* Counts lost records for the status line. The summary uses the kernel's own counts. */
+/* Count lost records for the status line. The summary uses the kernel's own counts. */
 static void handle_lost(struct recorder *recorder, struct bytes bytes, bool counted)
 {
 	const uint64_t *index = map_get(&recorder->reader.attachment.event_of_id, bytes_u64(&bytes));
@@ -362,7 +362,7 @@ static void handle_lost(struct recorder *recorder, struct bytes bytes, bool coun
 		recorder->progress.lost_events += count;
 }
 
-/* Handles records other than samples. */
+/* Handle records other than samples. */
 static struct mmt_error *handle_side_band(struct recorder *recorder, const struct perf_event_header *header)
 {
 	struct bytes bytes = bytes_over(header, header->size);
@@ -434,7 +434,7 @@ static struct mmt_error *handle_record(void *context, const void *record, size_t
 						  : handle_side_band(context, header);
 }
 
-/* Notes new processes. New threads need no note, because their process is known. */
+/* Note new processes. New threads need no note, because their process is known. */
 static struct mmt_error *note_new_process(void *context, const void *record, size_t size)
 {
 	struct bytes bytes = bytes_over(record, size);
@@ -457,7 +457,7 @@ static struct mmt_error *note_new_process(void *context, const void *record, siz
 		   : &error_no_memory;
 }
 
-/* Hands the records of all rings that have more than dumps to `handle`, and leaves them there. */
+/* Hand the records of all rings that have more than dumps to `handle`, and leave them there. */
 static struct mmt_error *peek_rings(struct rings *rings, ring_handler handle, void *context)
 {
 	struct mmt_error *error = NULL;
@@ -536,7 +536,7 @@ struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *n
 	return error;
 }
 
-/* Reads either the rings of large dumps and page faults or all other rings. */
+/* Read either the rings of large dumps and page faults or all other rings. */
 static struct mmt_error *read_rings(struct recorder *recorder, bool last)
 {
 	struct rings *rings = &recorder->reader.rings;

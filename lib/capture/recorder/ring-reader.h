@@ -57,7 +57,7 @@ struct ring_reader {
 struct mmt_error *ring_reader_read(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
- * Discards all records up to now, unless they show that a process has executed a program whose name matches `name`.
+ * Discard all records up to now, unless they show that a process has executed a program whose name matches `name`.
  * Then *pid_ret and *exec_ns_ret are those of the first one, and all records since then stay in the rings; *pid_ret is
  * 0 otherwise.
  */
@@ -72,11 +72,11 @@ struct mmt_error *ring_reader_find_exec(struct recorder *recorder, const char *n
 struct mmt_error *ring_reader_start(struct recorder *recorder) MMT_MUST_CHECK;
 void ring_reader_end(struct recorder *recorder);
 
-/* Lets the ring reader work if a ring is filling; otherwise pauses for the targets when a pause is due. A job calls
+/* Let the ring reader work if a ring is filling; otherwise pauses for the targets when a pause is due. A job calls
  * this between two steps of bounded time. */
 struct mmt_error *ring_reader_give_way(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Reads all rings up to now. Afterwards all process events that have happened are in the queue. */
+/* Read all rings up to now. Afterwards all process events that have happened are in the queue. */
 struct mmt_error *ring_reader_catch_up(struct recorder *recorder) MMT_MUST_CHECK;
 
 /*
@@ -88,23 +88,23 @@ struct mmt_error *ring_reader_catch_up(struct recorder *recorder) MMT_MUST_CHECK
 void ring_reader_begin_wait(void *recorder);
 void ring_reader_end_wait(void *recorder);
 
-/* Starts the helper that makes blocking calls, during which the rings are read. */
+/* Start the helper that makes blocking calls, during which the rings are read. */
 struct mmt_error *ring_reader_start_helper(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Opens events on CPUs that have come online, and notes that these CPUs had no events before. */
+/* Open events on CPUs that have come online, and note that these CPUs had no events before. */
 struct mmt_error *ring_reader_check_cpus(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Finds the parts of a sample. Pure. False: the record does not have the layout that the attribute requests. */
+/* Find the parts of a sample. Pure. False: the record does not have the layout that the attribute requests. */
 bool ring_reader_parse_sample(const struct perf_event_attr *attribute, const void *record, size_t size,
 			      struct sample_parts *parts_ret);
 
-/* Finds the victim in a sample of the event of OOM kills. Linux before 6.9 gives its PID without its name, which is ""
+/* Find the victim in a sample of the event of OOM kills. Linux before 6.9 gives its PID without its name, which is ""
  * then. Pure. False: the sample is too short. */
 bool ring_reader_parse_victim(const void *record, size_t size, pid_t *pid_ret, char name_ret[16]);
 
 /*
- * Keeps only the first `kept_bytes` of the sample's stack dump, followed by a few zeros that mark the end of the stack,
- * and by the rest of the record: most of the space that a large dump reserves is unused. Returns the new size of the
+ * Keep only the first `kept_bytes` of the sample's stack dump, followed by a few zeros that mark the end of the stack,
+ * and by the rest of the record: most of the space that a large dump reserves is unused. Return the new size of the
  * record.
  */
 size_t ring_reader_cut_dump(uint8_t *record, const struct sample_parts *parts, size_t kept_bytes);

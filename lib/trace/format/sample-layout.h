@@ -150,7 +150,7 @@ bool layouts_identify(const struct layouts *layouts, const struct perf_event_hea
 void layouts_read(const struct layouts *layouts, const struct perf_event_header *header, const uint8_t *record,
 		  uint32_t attribute, struct record_identity *identity_ret);
 
-/* Reads a field of an accepted record, at an offset that its layout has. */
+/* Read a field of an accepted record, at an offset that its layout has. */
 static inline uint64_t layout_word(const uint8_t *record, size_t place)
 {
 	uint64_t value;

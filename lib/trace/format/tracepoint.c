@@ -207,7 +207,7 @@ static bool read_field_line(const char *line, size_t size, const char **name_ret
 	return *name_size_ret > 0;
 }
 
-/* Advances *position_ret behind the next field; false: there are no more fields. */
+/* Advance *position_ret behind the next field; false: there are no more fields. */
 static bool next_field(const char **position, const char **name_ret, size_t *name_size_ret,
 		       struct tracepoint_field *field_ret)
 {

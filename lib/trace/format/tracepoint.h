@@ -33,5 +33,5 @@ const struct tracepoint *tracepoints_find(const struct tracepoints *tracepoints,
 /* False: the format text has no such field. */
 bool tracepoint_field(const struct tracepoint *tracepoint, const char *field, struct tracepoint_field *field_ret);
 
-/* The arguments of a sys_enter tracepoint, in order: the fields behind __syscall_nr. Returns how many were found. */
+/* The arguments of a sys_enter tracepoint, in order: the fields behind __syscall_nr. Return how many were found. */
 size_t tracepoint_arguments(const struct tracepoint *tracepoint, struct tracepoint_field fields_ret[6]);

@@ -22,7 +22,7 @@
 #define LINKS_MAX 40   /* as the kernel follows */
 #define READER_MS 2000 /* for a reader that does not read, after the stop */
 
-/* Opens the directory of the path. All names below are looked up there, so that no other user can redirect the output
+/* Open the directory of the path. All names below are looked up there, so that no other user can redirect the output
  * by replacing a directory or link of the path later. */
 static struct mmt_error *open_directory(struct output_file *file)
 {
@@ -80,7 +80,7 @@ static char *temporary_name(const struct output_file *file, unsigned attempt)
 	return asprintf(&name, "%s.new-%d-%u", file->name, (int)getpid(), attempt) < 0 ? NULL : name;
 }
 
-/* Creates a new file with a temporary name, or gives one to the unnamed file. */
+/* Create a new file with a temporary name, or give one to the unnamed file. */
 static struct mmt_error *make_temporary(struct output_file *file)
 {
 	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -398,7 +398,7 @@ static bool is_trusted(const struct stat *status)
 	return status->st_uid == geteuid() || status->st_uid == 0;
 }
 
-/* Replaces the path by that which the link contains. `found`: the link itself, so that its owner cannot exchange it. */
+/* Replace the path by that which the link contains. `found`: the link itself, so that its owner cannot exchange it. */
 static struct mmt_error *follow_link(struct output_file *file, int found)
 {
 	char target[PATH_MAX], *next;
@@ -414,7 +414,7 @@ static struct mmt_error *follow_link(struct output_file *file, int found)
 	return open_directory(file);
 }
 
-/* Opens what stands at the path (O_PATH), and follows links of the user and of root. *found_ret: -1: there is nothing;
+/* Open what stands at the path (O_PATH), and follow links of the user and of root. *found_ret: -1: there is nothing;
  * a link: it leads to a stream. */
 static struct mmt_error *find_result(struct output_file *file, int *found_ret, struct stat *status)
 {

@@ -30,29 +30,29 @@ struct output_file {
 	bool given_up; /* the reader no longer reads */
 };
 
-/* Creates the file with mode 0600. Errors: no such directory, no permission, the target is a link, a directory or a
+/* Create the file with mode 0600. Errors: no such directory, no permission, the target is a link, a directory or a
  * device, or the name is too long for the temporary names. */
 struct mmt_error *output_file_open(const char *path, struct output_file *file_ret) MMT_MUST_CHECK;
 
-/* Uses standard output, unless it is a terminal. */
+/* Use standard output, unless it is a terminal. */
 struct mmt_error *output_file_open_stream(struct output_file *file_ret) MMT_MUST_CHECK;
 
-/* Writes everything or returns an error; *written_ret may be NULL. */
+/* Write everything or return an error; *written_ret may be NULL. */
 struct mmt_error *output_file_write(struct output_file *file, const void *data, size_t size, uint64_t offset,
 				    size_t *written_ret) MMT_MUST_CHECK;
 
-/* Returns an error if the output is lost: the named file was removed, or the reader of a pipe has exited. */
+/* Return an error if the output is lost: the named file was removed, or the reader of a pipe has exited. */
 struct mmt_error *output_file_check(const struct output_file *file) MMT_MUST_CHECK;
 
 struct mmt_error *output_file_cut(struct output_file *file, uint64_t size) MMT_MUST_CHECK;
 
-/* Returns an error if the file system has no room for so many bytes. */
+/* Return an error if the file system has no room for so many bytes. */
 struct mmt_error *output_file_check_room(const struct output_file *file, uint64_t bytes) MMT_MUST_CHECK;
 
-/* Waits until the file is on disk. */
+/* Wait until the file is on disk. */
 struct mmt_error *output_file_sync(struct output_file *file) MMT_MUST_CHECK;
 
-/* Keeps an earlier file as PATH.old, unless this file replaces it, and takes its name. Signals are blocked meanwhile.
+/* Keep an earlier file as PATH.old, unless this file replaces it, and take its name. Signals are blocked meanwhile.
  * After an error the file has no name. */
 struct mmt_error *output_file_take_name(struct output_file *file) MMT_MUST_CHECK;
 
@@ -62,5 +62,5 @@ enum mmt_record_place output_file_find(const struct output_file *file);
 /* Where mmt_write_file() will write: an O_PATH descriptor of the directory, pipe or device. Negative: nowhere. */
 int output_file_place(const char *path);
 
-/* Removes a file that has not got its name. */
+/* Remove a file that has not got its name. */
 void output_file_close(struct output_file *file);

@@ -25,7 +25,7 @@ void writer_keep_plain(struct writer *writer);
 struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_event_attr *attribute, const char *name,
 				       const uint64_t *ids, size_t id_count) MMT_MUST_CHECK;
 
-/* Adds a feature section, copied. Before the head is written it goes into the preamble, later to the end. The writer
+/* Add a feature section, copied. Before the head is written it goes into the preamble, later to the end. The writer
  * itself makes EVENT_DESC and COMPRESSED. */
 struct mmt_error *writer_add_section(struct writer *writer, enum format_feature feature, const void *data,
 				     size_t size) MMT_MUST_CHECK;
@@ -34,7 +34,7 @@ struct mmt_error *writer_add_section(struct writer *writer, enum format_feature 
 struct mmt_error *writer_take_section(struct writer *writer, enum format_feature feature,
 				      struct buffer *buffer) MMT_MUST_CHECK;
 
-/* Appends a text in the format of perf's sections: its size, the text with its NUL, padding. */
+/* Append a text in the format of perf's sections: its size, the text with its NUL, padding. */
 void writer_put_text(struct buffer *buffer, const char *text);
 
 /* Write the head into the unnamed file. */
@@ -43,10 +43,10 @@ struct mmt_error *writer_write_head(struct writer *writer) MMT_MUST_CHECK;
 /* Write the head if that was not done yet; then an existing PATH becomes PATH.old and the new file takes its name. */
 struct mmt_error *writer_start(struct writer *writer) MMT_MUST_CHECK;
 
-/* Appends one or more complete records, 8-aligned in size, of at most FRAME_BYTES. Buffered; compressed into frames. */
+/* Append one or more complete records, 8-aligned in size, of at most FRAME_BYTES. Buffered; compressed into frames. */
 struct mmt_error *writer_append(struct writer *writer, const void *records, size_t size) MMT_MUST_CHECK;
 
-/* Ends a round: all rings have been drained up to a head read in this round. The round is written as a unit unless it
+/* End a round: all rings have been drained up to a head read in this round. The round is written as a unit unless it
  * is very large. If a killed recorder left only a part of it, rings that were read first would have later calls than
  * others. */
 struct mmt_error *writer_end_round(struct writer *writer) MMT_MUST_CHECK;
