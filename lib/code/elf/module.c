@@ -301,7 +301,7 @@ struct modules {
 
 static void module_destroy(struct module *module)
 {
-	remote_names_deinit(&module->names);
+	vector_deinit(&module->names.special);
 	free(module->build_id);
 	cfi_destroy(module->cfi);
 	free(module->go);
