@@ -49,7 +49,7 @@ struct mmt_refusal {
 	} remedies[3];
 };
 
-/* Only the library changes one. */
+/* Only the library creates and changes one. A later version may add members at the end: do not copy one. */
 struct mmt_error {
 	enum mmt_error_code code;
 	int errno_value;     /* of the system call that failed; 0 if none did */

@@ -61,7 +61,7 @@
  * as many */
 #define LIMIT_STACK_BYTES 160
 #define LIMIT_COPIES_PER_INTERVAL 40	/* Copies made for each of these mappings: some seconds */
-#define LIMIT_UNDECIDED_INTERVALS (1u << 17) /* Of ended processes that may not count: 16 MB; then they are decided */
+#define LIMIT_UNDECIDED_INTERVALS (1u << 17) /* Of ended processes that may not count: 16 MB; of more, it is decided at once */
 #define LIMIT_KEPT_PROCESSES 8192 /* If all that ended count: of more, those below 1 MiB do not */
 #define LIMIT_FAULT_PERIOD 100000	/* Page faults per sample; other recordings have no page faults */
 #define LIMIT_EARLY_SAMPLES 20000	/* Stacks that wait for their call, or calls for their stack; the oldest goes */

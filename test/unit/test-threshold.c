@@ -33,6 +33,10 @@ START_TEST(growth)
 }
 END_TEST
 
+#define SECOND 1000000000ull
+
+static uint64_t read_ns = SECOND; /* between the first and the last reading of RSS in the first recording, of 1 s */
+
 static int check_memory(uint64_t committed_bytes, struct mmt_growth before, struct mmt_growth after,
 			uint64_t fail_above)
 {
@@ -44,6 +48,8 @@ static int check_memory(uint64_t committed_bytes, struct mmt_growth before, stru
 
 	first.growth = before;
 	second.growth = after;
+	first.to_ns = first.from_ns + SECOND;
+	first.growth.end_ns = first.growth.start_ns + read_ns;
 	return check_growth(&command, &settings, &value);
 }
 
@@ -65,6 +71,31 @@ START_TEST(growth_of_memory)
 	ck_assert_int_eq(check_memory(0, level, noise, 0), EXIT_OK);
 	ck_assert_int_eq(check_memory(0, unknown, grown, 0), EXIT_OK);
 	ck_assert_int_eq(check_memory(0, level, unknown, 0), EXIT_OK);
+}
+END_TEST
+
+/* A recording grew by 30 MiB while it was read, for half of its time: it may have grown by 60. With one reading of RSS,
+ * nothing is known. */
+START_TEST(growth_that_was_not_read)
+{
+	const struct mmt_growth grown = {
+	    .verdict = MMT_VERDICT_GROWING, .start_bytes = 50 << 20, .end_bytes = 80 << 20};
+	const struct mmt_growth twice = {
+	    .verdict = MMT_VERDICT_GROWING, .start_bytes = 50 << 20, .end_bytes = 110 << 20};
+	char output[512] = {0};
+	FILE *saved = stderr;
+
+	ck_assert_int_eq(check_memory(0, grown, twice, (30 << 20) - 1), EXIT_EXCEEDED);
+	read_ns = SECOND / 2;
+	ck_assert_int_eq(check_memory(0, grown, twice, (30 << 20) - 1), EXIT_OK);
+	read_ns = 0;
+	stderr = fmemopen(output, sizeof(output), "w");
+	ck_assert_ptr_nonnull(stderr);
+	ck_assert_int_eq(check_memory(0, grown, twice, 0), EXIT_OK);
+	fclose(stderr);
+	stderr = saved;
+	ck_assert_msg(strstr(output, "RSS was read only once in the first recording") != NULL, "%s", output);
+	read_ns = SECOND;
 }
 END_TEST
 
@@ -148,7 +179,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("threshold");
 	TCase *cases = add_tcase(suite, "threshold");
 
-	tcase_add_tests(cases, growth, growth_of_memory, growth_of_swap, failed_commands);
+	tcase_add_tests(cases, growth, growth_of_memory, growth_that_was_not_read, growth_of_swap, failed_commands);
 	tcase_add_loop_test(cases, incomplete_recordings, 0, (int)(sizeof(recordings) / sizeof(recordings[0])));
 	return suite;
 }

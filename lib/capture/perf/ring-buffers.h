@@ -86,8 +86,8 @@ struct mmt_error *rings_read(struct ring *ring, ring_handler handle, void *conte
 /* Hand each record up to the current head to `handle` once, and leave it in the ring. */
 struct mmt_error *rings_peek(struct ring *ring, ring_handler handle, void *context) MMT_MUST_CHECK;
 
-/* Is any ring more than half full, without or with those for large dumps and page faults? Reading these must not delay
- * the others. */
+/* Whether any ring is more than half full. `large_dumps`: also those for large dumps and page faults, which may overflow
+ * without harm, so that reading them must not delay the others. */
 bool rings_are_half_full(const struct rings *rings, bool large_dumps);
 
 struct ring_needs {
