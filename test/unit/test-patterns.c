@@ -195,6 +195,10 @@ START_TEST(origin)
 	static const char *const go[] = {"app:runtime.sysMmap", "app:runtime.(*mheap).grow", "app:runtime.mallocgc",
 					 "app:main.handle",	"app:runtime.main",	     NULL};
 
+	static const char *const go_syscall[] = {"app:runtime/internal/syscall.Syscall6", "app:syscall.(*mmapper).Mmap",
+						 "app:golang.org/x/sys/unix.Mmap", "app:main.(*Pool).Get", NULL};
+
+	ck_assert_uint_eq(find_origin(go_syscall), 3);
 	ck_assert_uint_eq(find_origin(go), 3);
 	ck_assert_uint_eq(find_origin(linked), 4);
 	ck_assert_uint_eq(find_origin(python), 2);

@@ -96,7 +96,7 @@ bool mmt_frame_is_language_library(const struct mmt_frame *frame)
 	    "alloc::raw_vec::", "alloc::rc::", "alloc::slice::", "alloc::str::", "alloc::string::", "alloc::sync::",
 	    "alloc::vec::", "<alloc::", "<core::", "core::alloc::", "core::iter::", "core::ops::function::",
 	    "core::ptr::", "hashbrown::", "<hashbrown::", "__rust_", "__rdl_", "__rg_",
-	    /* Go */ "runtime.", "internal/runtime/",
+	    /* Go */ "runtime.", "runtime/internal/", "internal/runtime/", "syscall.", "golang.org/x/sys/",
 	    /* HotSpot */ "os::malloc(", "os::realloc(", "AllocateHeap(", ""};
 	/* clang-format on */
 	/* The program's own functions can be inlined into these; their names then contain the program's types. */
