@@ -30,7 +30,8 @@ echo "$recorded recorded, $refused refused"
 
 # A command can leave processes behind, which run on unrecorded.
 # shellcheck disable=SC2016
-timeout 100 "$MMTRACE" record -o "$recording" -- sh -c 'sleep 1000 & echo $! >child; exit 0' 2>err || fail "record: $(cat err)"
+timeout 100 "$MMTRACE" record -o "$recording" -- sh -c 'sleep 1000 & echo $! >child
+	until read -r name <"/proc/$!/comm" && [ "$name" = sleep ]; do :; done' 2>err || fail "record: $(cat err)"
 processes+=("$(cat child)")
 grep -q "^  1 process of the command still running, but not recorded any more: record -p $(cat child), " err ||
 	fail "the process left behind is not named: $(cat err)"
