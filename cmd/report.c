@@ -119,9 +119,13 @@ static int run_report(const struct command *command, struct report_settings *set
 	/* Programs get the end, also where people get the moment before the processes freed what grew. */
 	error = chosen || settings->display.json || settings->csv ? report_create(options, &report)
 								  : report_create_before_end(options, &report, &freed);
-	if (!error && freed.bytes && !settings->display.html)
+	if (!error && freed.bytes && !settings->display.html) {
+		/* It takes one of the lines of the first screen. */
+		if (settings->display.text.lines > 1)
+			settings->display.text.lines--;
 		printf("%s, unmapped in the last %s, are shown; --to -0s shows the end\n",
 		       mmt_format_bytes(freed.bytes, size), mmt_format_duration(freed.last_ns, last));
+	}
 	if (error)
 		return message_input_error(command, options->input, error);
 	settings->report = report;
