@@ -241,9 +241,8 @@ struct unmatched_stack {
 
 /* The costs of the edit distance. Two stacks are similar if it is at most the number of frames of the longer one. */
 #define GAP_COST 3 /* a frame that the other stack has not */
-#define ALIKE_COST                                                                                                     \
-	1 /* a frame of the same module without a name in one of them, or a function in another module, or             \
-	     with other arguments */
+/* A frame of the same module without a name in one of them, or a function in another module, or with other arguments */
+#define ALIKE_COST 1
 
 #define CANDIDATES 8 /* edit distances for a stack */
 
