@@ -22,6 +22,8 @@ struct page_faults {
 	struct intervals runs; /* `allocation` is the stack, `commit` the weight, time_ns that of the last fault */
 };
 
+void page_faults_deinit(struct page_faults *faults);
+
 /* This and the functions below return false if out of memory. */
 bool page_faults_add(struct page_faults *faults, const struct page_fault *fault);
 

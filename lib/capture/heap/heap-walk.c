@@ -115,8 +115,7 @@ static void forget_memory(struct walk *walk)
 
 static bool is_in_window(const struct walk *walk, uint64_t address, size_t size)
 {
-	return address >= walk->window_start && address - walk->window_start < walk->window_bytes &&
-	       size <= walk->window_bytes - (address - walk->window_start);
+	return address >= walk->window_start && address - walk->window_start + size <= walk->window_bytes;
 }
 
 static COLD void move_window(struct walk *walk, uint64_t address, size_t size, uint64_t end)
@@ -145,7 +144,8 @@ static bool peek(struct walk *walk, uint64_t address, void *data, size_t size)
 	uint64_t page = address / PAGE_BYTES, *kept = &walk->kept[page % KEPT_PAGES];
 	uint8_t *bytes = walk->window + WINDOW_BYTES + page % KEPT_PAGES * PAGE_BYTES;
 
-	if (is_in_window(walk, address, size)) {
+	if (address >= walk->window_start && address - walk->window_start < walk->window_bytes &&
+	    size <= walk->window_bytes - (address - walk->window_start)) {
 		memcpy(data, walk->window + (address - walk->window_start), size);
 		return true;
 	}

@@ -46,6 +46,8 @@ void priority_leave_realtime(struct priority *priority);
 void priority_follow_rings(struct priority *priority, bool filling, uint64_t now_ns);
 void priority_restore(struct priority *priority);
 
+/* Begin a slice of work, because the recorder was idle until now. */
+void priority_begin_work(struct priority *priority, uint64_t now_ns);
 /* Has a recorder with raised priority worked for so long that a pause is due? */
 bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns);
 /* Pauses, then begins a new slice. */

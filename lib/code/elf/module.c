@@ -301,7 +301,7 @@ struct modules {
 
 static void module_destroy(struct module *module)
 {
-	vector_deinit(&module->names.special);
+	remote_names_deinit(&module->names);
 	free(module->build_id);
 	cfi_destroy(module->cfi);
 	free(module->go);

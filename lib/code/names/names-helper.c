@@ -348,6 +348,11 @@ static void run_helper(void *context, int socket, pid_t parent)
 
 /* ---- in this process ---- */
 
+void remote_names_deinit(struct remote_names *names)
+{
+	vector_deinit(&names->special);
+}
+
 struct names_helper *names_helper_create(const struct names_calls *calls)
 {
 	struct names_helper *helper = calloc(1, sizeof(*helper));

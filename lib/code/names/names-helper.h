@@ -24,6 +24,8 @@ struct remote_names {
 	VECTOR(struct special_function) special;
 };
 
+void remote_names_deinit(struct remote_names *names);
+
 struct names_helper;
 
 /* `describe` writes what `open` needs in the helper to open a module; NULL: it has no names. */
