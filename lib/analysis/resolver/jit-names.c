@@ -150,7 +150,8 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
 	uint64_t epoch = 0;
 
 	array_each(source, names->items.items, names->items.count) {
-		epoch += code_timeline_epoch(source->dump ? source->dump->timeline : source->map->timeline, time_ns);
+		epoch += source->dump ? jitdump_epoch(source->dump, time_ns)
+				      : code_timeline_epoch(source->map->timeline, time_ns);
 		epoch += time_ns >= source->seen_ns;
 	}
 	return epoch;
@@ -191,7 +192,7 @@ struct jit_names_state jit_names_state(const struct jit_names *names)
 		if (source->map)
 			state.dropped_lines += source->map->dropped;
 		else
-			stats = source->dump->stats;
+			stats = jitdump_stats(source->dump);
 		state.other_clock |= stats.other_clock;
 		state.lost_records += stats.refused + stats.dropped;
 		state.unread_bytes += stats.unread;
