@@ -34,6 +34,9 @@ expect_frame 3 '.kind == "jit" and (.function | contains("MyConsoleApp.Program::
 expect_frame 4 '.kind == "jit" and (.function | contains("MyConsoleApp.Program::Main"))'
 # The remaining frames to the last; libc's first functions have names if its symbols are installed.
 expect_list 256 'mmap<mmap_allocation</IL_STUB_PInvoke/<MyConsoleApp.Program::MyTest()<MyConsoleApp.Program::Main(string[])<?libcoreclr.so<coreclr_execute_assembly<?libhostpolicy.so<corehost_main<?libhostfxr.so<hostfxr_main_startupinfo<?dotnet</^(__libc_start_call_main|[?]libc[.]so[.]6)$/<__libc_start_main*<?dotnet'
+# Precompiled code without names is only in stacks that hold nothing.
+expect_json '.completeness.warning_codes | index("precompiled-code-unnamed") == null'
+expect_json '[.groups[].frames[] | select(.function == null and (.module // "" | endswith(".dll")))] != []'
 # To the thread's entry, with no guessed frame.
 expect_json '.groups[0].stack_end == "entry" and
 	any(.groups[0].frames[]; .function // "" | startswith("__libc_start_main"))'

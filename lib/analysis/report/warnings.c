@@ -7,6 +7,7 @@
 #include <stdarg.h>
 
 #include "base/cleanup.h"
+#include "base/strings.h"
 
 #define WARNINGS_MAX 32
 #define PROGRAMS_NAMED 8 /* on another machine all of them are missing */
@@ -190,8 +191,30 @@ static void find_interpreted(const struct replay *replay, const struct process *
 				       : ", but the recording has no perf map of it");
 }
 
-static void find_unnamed_code(const struct replay *replay, struct warnings *warnings)
+/* Whether stacks with memory that matters need the names of precompiled .NET code. */
+static bool needs_precompiled_names(const struct mmt_report *report)
 {
+	uint64_t memory_bytes = 0;
+
+	array_each(row, report->rows, report->row_count)
+		memory_bytes = saturating_add(memory_bytes, row->memory_bytes, MMT_BYTES_MAX);
+	array_each(row, report->rows, report->row_count) {
+		for (size_t i = 0; i < row->frame_count && row->memory_bytes >= memory_bytes / 100; i++) {
+			const struct mmt_frame *frame = row->frames[i];
+
+			if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module &&
+			    (ends_with(frame->module, ".dll") || ends_with(frame->module, ".exe") ||
+			     starts_with(frame->module, BUNDLED_ASSEMBLIES)))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void find_unnamed_code(const struct replay *replay, const struct mmt_report *report, struct warnings *warnings)
+{
+	bool needs_precompiled = needs_precompiled_names(report);
+
 	for (const struct process *process = NULL; (process = processes_next(replay->processes, process));) {
 		const struct jit_code_state code = resolver_jit(replay->code, process->index);
 		const struct runtime *runtime = code.runtime;
@@ -218,7 +241,7 @@ static void find_unnamed_code(const struct replay *replay, struct warnings *warn
 			    runtime->complete_stacks);
 		if (code.unnamed)
 			find_missing_names(replay, process, &code, keeps != 1 && !code.unchecked_frames, warnings);
-		if (code.unnamed_precompiled && runtime && !strcmp(runtime->name, "dotnet"))
+		if (needs_precompiled && runtime && !strcmp(runtime->name, "dotnet"))
 			add(warnings, MMT_WARNING_PRECOMPILED_CODE_UNNAMED,
 			    "precompiled code of process %" PRId32
 			    " (%s) has no names: start it with DOTNET_ReadyToRun=0 in its environment%s",
@@ -400,7 +423,7 @@ struct mmt_error *warnings_describe(const struct replay *replay, struct arena *a
 	}
 	find_faked_calls(replay, report, &warnings);
 	find_setuid_execs_programs(replay, completeness, &warnings);
-	find_unnamed_code(replay, &warnings);
+	find_unnamed_code(replay, report, &warnings);
 	find_unusable_programs(replay, &warnings);
 	find_poor_debug_information(replay, &warnings);
 	if (warnings.left_out) {

@@ -83,7 +83,6 @@ static bool put_names(struct resolver *resolver, struct frame_record *record, co
 	return true;
 }
 
-#define BUNDLED "assemblies in "
 
 /* A .NET program in a single file has the runtime and, outside of segments, precompiled code. NULL: out of memory. */
 static const char *name_module(struct resolver *resolver, const struct frame_key *key)
@@ -95,7 +94,7 @@ static const char *name_module(struct resolver *resolver, const struct frame_key
 
 	if (!module || starts_with(name, "libcoreclr") || !module_contains_coreclr(module))
 		return name;
-	(void)snprintf(part, sizeof(part), "%s%s", key->readable ? "libcoreclr.so in " : BUNDLED, name);
+	(void)snprintf(part, sizeof(part), "%s%s", key->readable ? "libcoreclr.so in " : BUNDLED_ASSEMBLIES, name);
 	return arena_string(&resolver->arena, part);
 }
 
@@ -185,10 +184,6 @@ static void note_runtime(struct process_state *state, const struct mmt_frame *fr
 			state->code.interpreter = runtime;
 		return;
 	}
-	if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module)
-		state->code.unnamed_precompiled |= ends_with(frame->module, ".dll") ||
-						   ends_with(frame->module, ".exe") ||
-						   starts_with(frame->module, BUNDLED);
 	if (state->code.interpreter || !frame->module_path)
 		return;
 	runtime = runtimes_of_file(frame->module_path);

@@ -82,6 +82,9 @@ struct mmt_error *resolver_named_stack(struct resolver *resolver, uint32_t stack
 const char *resolver_unusable(const struct resolver *resolver, size_t *position, enum module_state *state_ret,
 			      char **missing_ret);
 
+/* So begins the module of frames in the assemblies that a .NET program contains. */
+#define BUNDLED_ASSEMBLIES "assemblies in "
+
 /* State of the JIT code of a process, as far as its frames have been symbolized. */
 struct jit_code_state {
 	const struct runtime *runtime;	   /* the runtime that generated it; NULL: unknown, or there is no JIT code */
@@ -90,7 +93,6 @@ struct jit_code_state {
 	bool unchecked_frames;		   /* some caller was found by frame pointer in code that may keep none, or not
 					      at all */
 	bool stacks_end_there;		   /* some stack could not be unwound past JIT code */
-	bool unnamed_precompiled;	   /* some frame in precompiled .NET code has no name */
 	const struct runtime *interpreter; /* the runtime whose interpreter has frames without the names of interpreted
 					      functions; NULL: none */
 	struct jit_names_state names;
