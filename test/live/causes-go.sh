@@ -13,6 +13,7 @@ env HOME="$directory" GOCACHE="$directory/cache" GO111MODULE=off CGO_ENABLED=0 \
 record_cause "$directory/grow" keep
 expect_cause 'GOMEMLIMIT and GOGC'
 expect_json '.growth | .end_bytes - .start_bytes > 60000000'
+expect_json '.causes[0] | .pattern == "gc-heap" and .name == null and .caller == "main.allocate (grow)"'
 record_cause env GOMEMLIMIT=8MiB "$directory/grow" drop
 expect_json '.growth | .end_bytes - .start_bytes < 30000000'
 

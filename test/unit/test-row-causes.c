@@ -143,7 +143,7 @@ START_TEST(heaps_name_their_callers)
 	      {STACK(parse), .memory_bytes = 300, .pattern = MMT_PATTERN_GC_HEAP});
 	assert_cause(0, NULL, MMT_PATTERN_ARENA, 7900, 3);
 	assert_caller(0, "load (server)", 7400);
-	assert_caller(1, NULL, 0);
+	assert_caller(1, "parse (server)", 300);
 }
 END_TEST
 

@@ -294,7 +294,8 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 			caller.depth = 0;
 	}
 	if (!caller.depth && by_design && pattern != MMT_PATTERN_ARENA && pattern != MMT_PATTERN_HEAP &&
-	    pattern != MMT_PATTERN_PYTHON && pattern != MMT_PATTERN_JVM_NATIVE && pattern != MMT_PATTERN_THREAD_STACK)
+	    pattern != MMT_PATTERN_PYTHON && pattern != MMT_PATTERN_JVM_NATIVE && pattern != MMT_PATTERN_THREAD_STACK &&
+	    (pattern != MMT_PATTERN_GC_HEAP || of_runtime))
 		return NULL;
 	while (!of_runtime || !caller.depth) {
 		struct stem next;
