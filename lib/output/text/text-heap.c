@@ -212,10 +212,23 @@ static bool matters(const struct mmt_report *report, const struct mmt_heap *heap
 	return heap->start && size > report->growth.floor_bytes && size > change / TEXT_NEGLIGIBLE;
 }
 
+/* The blocks of a process that ends by itself are last counted some time before. */
+static void put_answer_since_start(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
+{
+	const struct mmt_growth *growth = &report->growth;
+	uint64_t missed_ns = growth->end_ns - smaller_of(heap->end->time_ns, growth->end_ns);
+	char since[64] = "";
+
+	if (missed_ns > (growth->end_ns - growth->start_ns) / TEXT_NEGLIGIBLE)
+		snprintf(since, sizeof(since), " up to %s after the start, when it was last read",
+			 text_since(text, report, heap->end->time_ns));
+	put_answer(text, report, heap, since);
+}
+
 void text_heap_answer(struct text *text, const struct mmt_report *report)
 {
 	if (report->heap_count && report->heaps->census_count && matters(report, report->heaps))
-		put_answer(text, report, report->heaps, "");
+		put_answer_since_start(text, report, report->heaps);
 }
 
 /* Why there is no answer. */
@@ -299,7 +312,7 @@ void text_heaps(struct text *text, const struct mmt_report *report, bool that_ma
 		else if (!that_matter)
 			put_state(text, report, heap);
 		else if (heap != report->heaps)
-			put_answer(text, report, heap, "");
+			put_answer_since_start(text, report, heap);
 		if (heap->census_count)
 			put_table(text, report, heap);
 	}
