@@ -516,6 +516,11 @@ START_TEST(growth_of_processes)
 			 "  worker (102)             +41.00 MiB   60.00 MiB  ");
 	ASSERT_HAS(text, "child of 100, ended, last read at ");
 	free(text);
+	/* Those that ended had a small part of it. */
+	report.growth.end_bytes = 1143 << 20;
+	text = render(&report, &(struct mmt_text_options){.width = 400});
+	ASSERT_ABSENT(text, "that ended had grown");
+	free(text);
 	/* Nothing grew: no line. */
 	report.growth.end_bytes = 89 << 20;
 	processes[5].ended = false;

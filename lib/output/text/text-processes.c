@@ -235,7 +235,8 @@ void text_put_growth_of_ended(struct text *text, const struct mmt_report *report
 		if (!largest || growth > mmt_process_growth(largest))
 			largest = process;
 	}
-	if (grown < 2 || !report->growth.floor_bytes)
+	if (grown < 2 || !report->growth.floor_bytes ||
+	    (int64_t)bytes < mmt_growth_change(&report->growth) / TEXT_NEGLIGIBLE)
 		return;
 	text_add(
 	    text,
