@@ -124,7 +124,7 @@ static void put_memory(const struct record_end *end)
 	/* The readings of RSS alone do not show what the report may find. */
 	if (end->headline || (clear && growth->verdict == MMT_VERDICT_GROWING)) {
 		fprintf(stderr, ": %s", end->headline ?: "GROWING");
-		if (growth->verdict == MMT_VERDICT_GROWING && growth->settled_ns && growth->end_ns > growth->settled_ns)
+		if (growth->verdict != MMT_VERDICT_PLATEAU && growth->settled_ns && growth->end_ns > growth->settled_ns)
 			fprintf(stderr, ", but level for the last %s",
 				mmt_format_duration(growth->end_ns - growth->settled_ns, last));
 	}

@@ -2,8 +2,10 @@
 /* The verdict on a series of RSS values, on simulated programs. Every series is derived from its seed, so nothing is
  * random. */
 #include <check.h>
+#include <stdio.h>
 
 #include <mmtrace/report.h>
+#include "base/vector.h"
 #include "support/suite.h"
 
 #define MEBIBYTE (1024.0 * 1024)
@@ -350,6 +352,161 @@ START_TEST(start_of_a_plateau)
 }
 END_TEST
 
+/* Programs that rise and fall; `at` and `phase` are the seed's. The share of the growth that is in use. */
+static double falls_once(struct module *program, double time)
+{
+	return time < 0.1 + 0.8 * program->at ? 1 : 0.3 * program->phase;
+}
+
+static double falls_at_start(struct module *program, double time)
+{
+	return time < 0.02 * program->at ? 1 : 0.9 * program->phase * time;
+}
+
+static double jumps_and_falls(struct module *program, double time)
+{
+	return time < 0.05 * program->at ? 0 : time < 0.7 + 0.3 * program->phase ? 1 : 0.3;
+}
+
+static double jumps_and_declines(struct module *program, double time)
+{
+	return time < 0.1 * program->at ? 0 : 1 - 0.3 * program->phase * time;
+}
+
+static double falls_and_rises(struct module *program, double time)
+{
+	double begin = 0.1 + 0.3 * program->at;
+
+	return time < begin ? 1 : 0.1 + 0.9 * program->phase * (time - begin);
+}
+
+static double rises_and_declines(struct module *program, double time)
+{
+	return time < program->at ? time / program->at : 1 - 0.5 * (time - program->at);
+}
+
+static double batch_job(struct module *program, double time)
+{
+	double begin = 0.1 + 0.4 * program->at, end = begin + 0.2 + 0.3 * program->phase;
+
+	return time < begin ? 0 : time < end ? 1 : 0.4 * program->wave;
+}
+
+/* Of a period of `teeth` recordings: from much less than one to three. */
+static double saw(struct module *program, double time)
+{
+	return part_of(time / program->teeth + program->phase);
+}
+
+static double reverse_saw(struct module *program, double time)
+{
+	return 1 - saw(program, time);
+}
+
+static double queue(struct module *program, double time)
+{
+	double part = saw(program, time);
+
+	return part < 0.5 ? smaller_of(2.5 * part, 1) : part < 0.9 ? 1 : (1 - part) * 10;
+}
+
+static double two_collections(struct module *program, double time)
+{
+	return 0.3 * part_of(6 * time / program->teeth) + saw(program, time);
+}
+
+static const behaviour risers_and_fallers[] = {falls_once,	falls_at_start,	    jumps_and_falls, jumps_and_declines,
+					       falls_and_rises, rises_and_declines, batch_job,	     saw,
+					       reverse_saw,	queue,		    two_collections};
+
+#define RISERS_AND_FALLERS ((int)(sizeof(risers_and_fallers) / sizeof(risers_and_fallers[0])))
+
+/* Fail if what a report says of these readings is not true of one stretch of time. */
+static void check_agreement(const struct mmt_resident_reading *readings, size_t count, double highest, const char *of)
+{
+	struct mmt_growth growth = mmt_growth_judge(readings, count);
+	int64_t change = mmt_growth_change(&growth), noise = (int64_t)growth.floor_bytes;
+	uint64_t least = UINT64_MAX, most = 0;
+	const char *name = mmt_verdict_name(growth.verdict);
+
+	for (size_t i = 0; i < count; i++) {
+		if (readings[i].time_ns < growth.settled_ns)
+			continue;
+		least = smaller_of(least, readings[i].resident_bytes);
+		most = larger_of(most, readings[i].resident_bytes);
+	}
+	if (growth.settled_ns)
+		ck_assert_msg((double)(most - least) <= highest / 4 + 2 * (double)noise, "%s: %s, but not level", of, name);
+	if (growth.verdict == MMT_VERDICT_PLATEAU || growth.verdict == MMT_VERDICT_STEADY)
+		ck_assert_msg(!growth.bytes_per_minute, "%s: %s with a rate", of, name);
+	if (growth.verdict == MMT_VERDICT_GROWING)
+		ck_assert_msg(growth.bytes_per_minute >= 0 && change >= -noise, "%s: growing, but falls", of);
+	if (growth.verdict == MMT_VERDICT_PLATEAU)
+		ck_assert_msg(change >= -noise, "%s: plateau below the start", of);
+	if (growth.verdict == MMT_VERDICT_SHRINKING)
+		ck_assert_msg(growth.bytes_per_minute <= 0 && change <= noise, "%s: shrinking, but rises", of);
+}
+
+START_TEST(verdict_rate_and_change_agree)
+{
+	static const double periods[] = {0.02, 0.06, 0.13, 0.26, 0.4, 0.7, 1, 1.5, 3};
+	static struct mmt_resident_reading readings[POINTS_MAX];
+	char of[64];
+
+	for (unsigned seed = 1; seed <= SEEDS; seed++) {
+		struct module program = make_program(seed);
+		size_t count = (size_t[]){64, 150, 450}[seed % 3];
+		double noise = seed % 2 ? 0 : program.noise / 4;
+
+		program.teeth = periods[seed % 9];
+		program.wave = draw(&program);
+		for (size_t i = 0; i < count; i++) {
+			double time = (double)i / (double)(count - 1);
+
+			readings[i].time_ns = 1000000000 + (uint64_t)(time * 60e9);
+			readings[i].resident_bytes =
+			    (uint64_t)(program.base + program.growth * risers_and_fallers[_i](&program, time) +
+				       noise * (draw(&program) + draw(&program) - 1));
+		}
+		snprintf(of, sizeof(of), "program %d, seed %u, %zu readings", _i, seed, count);
+		check_agreement(readings, count, program.growth, of);
+	}
+}
+END_TEST
+
+/* A queue that fills at once and drains late is level since it drained. What fell and is level then has no
+ * rate; what rises again is no longer shrinking. */
+START_TEST(stretches_of_verdicts)
+{
+	static const struct {
+		unsigned start, from, high, until, low, per_second; /* MiB; seconds */
+		enum mmt_verdict verdict;
+		unsigned settled_least, settled_most; /* seconds */
+	} cases[] = {
+	    {26, 1, 43, 46, 30, 0, MMT_VERDICT_PLATEAU, 46, 47},   {100, 0, 100, 15, 40, 0, MMT_VERDICT_SHRINKING, 15, 16},
+	    {100, 0, 100, 15, 40, 1, MMT_VERDICT_TOO_SHORT, 0, 0}, {100, 1, 20, 60, 20, 0, MMT_VERDICT_STEADY, 0, 0},
+	    {200, 1, 20, 1, 20, 2, MMT_VERDICT_TOO_SHORT, 0, 0},   {100, 0, 100, 60, 30, 0, MMT_VERDICT_SHRINKING, 0, 0},
+	};
+	struct mmt_resident_reading readings[241];
+	struct mmt_growth growth;
+
+	for (uint64_t i = 0; i <= 240; i++) {
+		uint64_t second = i / 4, grown = second > cases[_i].until ? second - cases[_i].until : 0;
+		uint64_t mib = second < cases[_i].from	  ? cases[_i].start
+			       : second < cases[_i].until ? cases[_i].high
+							  : cases[_i].low + grown * cases[_i].per_second;
+
+		readings[i] = (struct mmt_resident_reading){i * 250000000, mib << 20, 0};
+	}
+	growth = mmt_growth_judge(readings, 241);
+	ck_assert_str_eq(mmt_verdict_name(growth.verdict), mmt_verdict_name(cases[_i].verdict));
+	ck_assert_uint_ge(growth.settled_ns, cases[_i].settled_least * 1000000000ull);
+	ck_assert_uint_le(growth.settled_ns, cases[_i].settled_most * 1000000000ull);
+	if (growth.settled_ns)
+		ck_assert_int_eq(growth.bytes_per_minute, 0);
+}
+END_TEST
+
 /* A busy machine may not let the recorder read for a while: a few parts without a reading are between those around
  * them. */
 START_TEST(parts_without_readings)
@@ -429,6 +586,8 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, short_recordings_get_no_verdict, no_readings_give_no_verdict, figures_of_a_leak,
 			noise_of_saw_teeth, start_of_a_plateau);
 	tcase_add_loop_test(tests, rates_are_slopes, 0, 6);
+	tcase_add_loop_test(tests, verdict_rate_and_change_agree, 0, RISERS_AND_FALLERS);
+	tcase_add_loop_test(tests, stretches_of_verdicts, 0, 6);
 	tcase_add_loop_test(tests, parts_without_readings, 0, 5);
 	tcase_add_test(tests, absurd_sizes);
 	tcase_add_loop_test(tests, swapped_memory_is_in_use, 0, 4);

@@ -1734,6 +1734,15 @@ static const struct {
      1 << 20,
      "\nSTEADY: ",
      "; 1.00 MiB of memory mapped before were made accessible.\n"},
+    {{.verdict = MMT_VERDICT_SHRINKING,
+      .start_bytes = 94 << 20,
+      .end_bytes = 50 << 20,
+      .end_ns = 61000000000,
+      .settled_ns = 21000000000,
+      .floor_bytes = 262144},
+     1 << 20,
+     "\nSHRINKING: RSS -44.00 MiB, but level for the last 40.0 s.\n",
+     "; 1.00 MiB of memory mapped before were made accessible.\n"},
     {{.verdict = MMT_VERDICT_SHRINKING, .start_bytes = 94 << 20, .end_bytes = 50 << 20, .floor_bytes = 262144},
      1 << 20,
      "\nSHRINKING: RSS -44.00 MiB.\n",
@@ -1953,6 +1962,7 @@ START_TEST(unfreed_grows_while_rss_is_level)
 	ASSERT_ABSENT(text, "rather than a leak");
 	free(text);
 	report.growth.verdict = MMT_VERDICT_STEADY;
+	report.growth.settled_ns = 0;
 	text = render(&report, &(struct mmt_text_options){.width = 400});
 	ASSERT_HAS(text, " But mappings that leak, most of them not resident, grew by 15.00 MiB in this time");
 	free(text);

@@ -26,7 +26,7 @@ struct troughs {
 	double floor;			       /* and changes up to this may be noise */
 	double level;			       /* what a size may still change while it counts as level */
 	double spread;			       /* from the lowest to the highest size of a part, as a rule */
-	double end;			       /* the last reading */
+	double start, end;		       /* the first and the last reading */
 	double before_end;		       /* the highest before the last part */
 	uint64_t span_ns;
 };
@@ -86,6 +86,7 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 	bool seen[WINDOWS] = {false};
 	size_t spread_count = 0;
 
+	troughs->start = in_use(&readings[0]);
 	troughs->end = in_use(&readings[count - 1]);
 	troughs->before_end = 0;
 	troughs->span_ns = readings[count - 1].time_ns - readings[0].time_ns;
@@ -166,6 +167,12 @@ static bool is_level_at_end(const double *bytes, double level)
 	return largest_rise(last, QUARTER, 1) <= level && largest_rise(last, QUARTER, -1) <= level;
 }
 
+static bool rises_late(const struct troughs *troughs, const double *bytes)
+{
+	return bytes[WINDOWS - 1] - bytes[HALF - 1] > troughs->floor &&
+	       rises_by(bytes + HALF, HALF, 1, VERDICT_MAYBE_Z);
+}
+
 /* The size rose without significant falls: judge whether it still rises. */
 static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *bytes)
 {
@@ -183,7 +190,7 @@ static enum mmt_verdict judge_rise(const struct troughs *troughs, const double *
 	}
 	if (late > level && bytes[step] - bytes[step - 1] >= (1 - VERDICT_LONG) * late)
 		return step < WINDOWS - QUARTER && level_at_end ? MMT_VERDICT_PLATEAU : MMT_VERDICT_TOO_SHORT;
-	if (late > troughs->floor && rises_by(bytes + HALF, HALF, 1, VERDICT_MAYBE_Z) && fourth >= VERDICT_HALF * third)
+	if (rises_late(troughs, bytes) && fourth >= VERDICT_HALF * third)
 		return MMT_VERDICT_GROWING;
 	if (rises_by(bytes, WINDOWS, 1, VERDICT_TREND_Z) && last_share >= VERDICT_SMALL)
 		return MMT_VERDICT_GROWING;
@@ -211,7 +218,7 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 {
 	double range = troughs->highest - troughs->lowest;
 	double tooth = larger_of(VERDICT_LARGE * range, troughs->least), high = troughs->bytes[0];
-	double smoothed[WINDOWS], change, level = troughs->level;
+	double smoothed[WINDOWS], change, since_start, level = troughs->level;
 	unsigned falls = 0; /* by so much, from the highest size since it fell before */
 
 	/* The size is at its maximum, and it is too early to tell whether it stays there. */
@@ -226,10 +233,14 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 	for (size_t i = 1; i + 1 < WINDOWS; i++)
 		smoothed[i] = median(&troughs->bytes[i - 1], 3);
 	change = mean_of_quarter(smoothed, 3) - mean_of_quarter(smoothed, 0);
-	if (change > troughs->floor && largest_rise(smoothed, WINDOWS, -1) <= VERDICT_LARGE * range)
+	/* A fall or a rise within the first or the last part may be as large as all others. */
+	since_start = troughs->end - troughs->start;
+	if (change > troughs->floor && since_start >= -troughs->floor &&
+	    largest_rise(smoothed, WINDOWS, -1) <= VERDICT_LARGE * range)
 		return judge_rise(troughs, smoothed);
-	if (change < -troughs->floor && largest_rise(smoothed, WINDOWS, 1) <= VERDICT_LARGE * range)
-		return MMT_VERDICT_SHRINKING;
+	if (change < -troughs->floor && since_start <= troughs->floor &&
+	    largest_rise(smoothed, WINDOWS, 1) <= VERDICT_LARGE * range)
+		return rises_late(troughs, smoothed) ? MMT_VERDICT_TOO_SHORT : MMT_VERDICT_SHRINKING;
 	for (size_t i = 1; i < WINDOWS; i++) {
 		bool falls_now = high - troughs->bytes[i] >= tooth;
 
@@ -244,34 +255,51 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 		return MMT_VERDICT_TOO_SHORT;
 	if (fabs(change) <= level)
 		return MMT_VERDICT_STEADY;
+	if ((change > 0 ? -since_start : since_start) > troughs->floor)
+		return MMT_VERDICT_TOO_SHORT;
 	return change > 0 ? MMT_VERDICT_PLATEAU : MMT_VERDICT_SHRINKING;
 }
 
-/* Since when the size has not been below `near` any more. */
-static uint64_t find_settled(const struct mmt_resident_reading *readings, size_t count, double near)
+/* Since when the size has been from `low` to `high`, at the earliest since the reading `first`; from `free_ns` on, it
+ * may be higher. */
+static uint64_t find_settled(const struct mmt_resident_reading *readings, size_t first, size_t count, double low,
+			     double high, uint64_t free_ns)
 {
-	for (size_t i = count; i > 0; i--) {
-		if (in_use(&readings[i - 1]) < near)
+	for (size_t i = count; i > first; i--) {
+		double bytes = in_use(&readings[i - 1]);
+
+		if (bytes < low || (bytes > high && readings[i - 1].time_ns < free_ns))
 			return readings[i < count ? i : count - 1].time_ns;
 	}
-	return readings[0].time_ns;
+	return readings[first].time_ns;
 }
 
-/* Since when a size that grows has been level; 0: it has not. In that time it would have risen by more than noise. */
+/* Since when the size has been near what it is at the end, apart from saw-teeth. */
+static uint64_t find_plateau(const struct mmt_resident_reading *readings, size_t count, const struct troughs *troughs)
+{
+	double end = troughs->bytes[WINDOWS - 1], high = end + troughs->level;
+	double part_ns = (double)troughs->span_ns / WINDOWS;
+	size_t part = WINDOWS - 1, first;
+	uint64_t from_ns;
+
+	while (part > 0 && troughs->bytes[part - 1] <= high)
+		part--;
+	from_ns = readings[0].time_ns + (uint64_t)(part_ns * (double)part);
+	first = partition_point(count, i, readings[i].time_ns < from_ns);
+	return find_settled(readings, first, count, end - troughs->level, high + troughs->spread,
+			    from_ns + (uint64_t)part_ns);
+}
+
+/* Since when a size that grows or shrinks has been level; 0: it has not. In that time it would have changed by more
+ * than noise. */
 static uint64_t find_level_end(const struct mmt_resident_reading *readings, size_t count, double floor,
 			       const struct mmt_growth *growth)
 {
 	double end = in_use(&readings[count - 1]);
-	uint64_t level_ns = find_settled(readings, count, end - floor);
-	double expected = (double)growth->bytes_per_minute / 60e9 * (double)(growth->end_ns - level_ns);
+	uint64_t level_ns = find_settled(readings, 0, count, end - floor, end + floor, UINT64_MAX);
+	double expected = fabs((double)growth->bytes_per_minute) / 60e9 * (double)(growth->end_ns - level_ns);
 
-	if (growth->end_ns - level_ns < VERDICT_SPAN_NS / 2 || expected < VERDICT_NOISE * floor)
-		return 0;
-	for (size_t i = count; i > 0 && readings[i - 1].time_ns >= level_ns; i--) {
-		if (in_use(&readings[i - 1]) > end + floor)
-			return 0;
-	}
-	return level_ns;
+	return growth->end_ns - level_ns < VERDICT_SPAN_NS / 2 || expected < VERDICT_NOISE * floor ? 0 : level_ns;
 }
 
 int64_t bytes_per_minute(double bytes, double span_ns)
@@ -294,21 +322,21 @@ double slope_of(const double *times, const double *values, size_t count)
 	return squares > 0 ? sum / squares : 0;
 }
 
-/* The rate that the size has now: what happened in the first half, or before a plateau, is over. */
+/* The rate that the size has now: what happened in the first half, or before it was level, is over. */
 static void find_rate(const struct troughs *troughs, struct mmt_growth *growth)
 {
 	double part_ns = (double)troughs->span_ns / WINDOWS, slope;
 	size_t first = HALF;
 
-	if (growth->verdict == MMT_VERDICT_PLATEAU)
+	if (growth->settled_ns)
 		first = (size_t)((double)(growth->settled_ns - growth->start_ns) / part_ns) + 1;
 	first = first < HALF ? HALF : first > WINDOWS - QUARTER ? WINDOWS - QUARTER : first;
 	slope = slope_of(troughs->times + first, troughs->bytes + first, WINDOWS - first);
 	growth->rate_from_ns = growth->start_ns + (uint64_t)(part_ns * (double)first);
 	growth->bytes_per_minute = bytes_per_minute(slope, 1);
-	if (growth->verdict == MMT_VERDICT_STEADY ||
-	    fabs(slope) * part_ns * (double)(WINDOWS - first) <=
-		(growth->verdict == MMT_VERDICT_PLATEAU ? troughs->level : troughs->floor))
+	if (growth->settled_ns || growth->verdict == MMT_VERDICT_PLATEAU || growth->verdict == MMT_VERDICT_STEADY ||
+	    (growth->verdict != MMT_VERDICT_GROWING &&
+	     fabs(slope) * part_ns * (double)(WINDOWS - first) <= troughs->floor))
 		growth->bytes_per_minute = 0;
 }
 
@@ -359,8 +387,14 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	if (count >= VERDICT_READINGS && span_ns >= VERDICT_SPAN_NS && find_troughs(readings, count, &troughs)) {
 		growth.verdict = judge(&troughs);
 		if (growth.verdict == MMT_VERDICT_PLATEAU)
-			growth.settled_ns = find_settled(readings, count, troughs.bytes[WINDOWS - 1] - troughs.level);
+			growth.settled_ns = find_plateau(readings, count, &troughs);
+		else if (growth.verdict == MMT_VERDICT_SHRINKING)
+			growth.settled_ns = find_level_end(readings, count, troughs.floor, &growth);
 		find_rate(&troughs, &growth);
+		/* It fell, and has risen since; or the reverse. */
+		if ((growth.verdict == MMT_VERDICT_SHRINKING && growth.bytes_per_minute > 0) ||
+		    (growth.verdict == MMT_VERDICT_GROWING && growth.bytes_per_minute < 0))
+			growth.verdict = MMT_VERDICT_TOO_SHORT;
 		/* What the size changes within a part, apart from its slope: the troughs of saw-teeth do not show that.
 		 */
 		slope_bytes = fabs((double)growth.bytes_per_minute) / 60e9 * (double)troughs.span_ns / WINDOWS;

@@ -102,9 +102,10 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 		text_add(text, "%s", text_change(text, mmt_growth_change(growth)));
 	switch (growth->verdict) {
 	case MMT_VERDICT_GROWING:
-		if (!growth->settled_ns)
+	case MMT_VERDICT_SHRINKING:
+		if (growth->verdict == MMT_VERDICT_GROWING && !growth->settled_ns)
 			text_add(text, ", still rising at the end");
-		if (noise)
+		if (growth->verdict == MMT_VERDICT_GROWING && noise)
 			text_add(text, " (noise %s per minute)", text_bytes(text, (uint64_t)noise));
 		if (growth->settled_ns)
 			text_add(text, ", but level for the last %s", text_duration(text, level_ns));
@@ -166,7 +167,7 @@ static void put_verdict(struct text *text, const struct mmt_report *report)
 	if (leaks && report->growth.unfreed_growth_bytes)
 		text_add(text, " But mappings that leak, most of them not resident, grew by %s %s.",
 			 text_bytes(text, report->growth.unfreed_growth_bytes),
-			 verdict == MMT_VERDICT_PLATEAU ? "since then" : "in this time");
+			 report->growth.settled_ns ? "since then" : "in this time");
 	else if (leaks)
 		text_add(text, " But some mappings keep growing.");
 	text_end_sentence(text, TEXT_PLAIN, TEXT_INDENT);
