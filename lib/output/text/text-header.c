@@ -467,6 +467,8 @@ void text_trust(struct text *text, const struct mmt_report *report)
 	text_add(text, " %s, %s lost", text_counted(text, count_events(report), "event", "events"),
 		 text_count(text, completeness->lost_events));
 	add_stacks(text, completeness, "; ");
+	if (completeness->doubtful_stacks)
+		text_add(text, ", %s doubtful", text_count(text, completeness->doubtful_stacks));
 	if (checks.wrong.processes)
 		text_add(text, "; %s differ from the kernel's maps", text_bytes(text, checks.wrong.mismatch_bytes));
 	else if (checks.equal.processes)
