@@ -1401,6 +1401,7 @@ START_TEST(line_of_a_control_group)
 	    .start = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, MMT_UNKNOWN},
 	    .end = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20, [MMT_GROUP_HIGH] = MMT_UNKNOWN}};
 	struct mmt_report report = sample_report();
+	struct mmt_control_group other = row;
 	char *text;
 
 	report.control_group = report.limiting_group = &row;
@@ -1409,6 +1410,23 @@ START_TEST(line_of_a_control_group)
 		   "\n  control group +84.00 MiB (now 124.0 MiB of 512.0 MiB): +80.00 MiB files on tmpfs or shared "
 		   "memory, processes ");
 	ASSERT_ABSENT(text, "page cache");
+	free(text);
+	/* That of a process that did not grow: only if memory grew that is in no process. */
+	other.selected = false;
+	report.control_group = report.limiting_group = &other;
+	report.growth.end_bytes = report.growth.start_bytes;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "\n  its whole control group +84.00 MiB (now 124.0 MiB of 512.0 MiB): +80.00 MiB files on "
+			 "tmpfs or shared memory, processes ");
+	free(text);
+	report.growth.end_bytes += 100 << 20;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_ABSENT(text, "control group");
+	free(text);
+	report.growth.end_bytes = report.growth.start_bytes;
+	other.end[MMT_GROUP_SHMEM] = 2 << 20;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_ABSENT(text, "control group");
 	free(text);
 	report.control_group = NULL;
 	text = render(&report, &(struct mmt_text_options){0});
@@ -1449,7 +1467,7 @@ START_TEST(pressure_in_a_control_group)
 	struct mmt_control_group row = {
 	    .path = "/sys/fs/cgroup/a",
 	    .end_ns = 10000000000,
-	    .start = {40 << 20, 10 << 20, 9 << 20, 1 << 20, 2 << 20, 512 << 20, 4, 1000},
+	    .start = {40 << 20, 10 << 20, 9 << 20, 80 << 20, 2 << 20, 512 << 20, 4, 1000},
 	    .end = {124 << 20, 10 << 20, 92 << 20, 81 << 20, 3 << 20, 512 << 20, 4, 1000, MMT_UNKNOWN}};
 	struct mmt_report report = sample_report();
 	char path[400] = "", *text;

@@ -465,11 +465,15 @@ static void put_pressure(struct text *text, const struct mmt_report *report)
 	text_end_sentence(text, TEXT_BAD, 2 * TEXT_INDENT);
 }
 
-/* "control group +84.00 MiB (now 120.00 MiB of 512.00 MiB): +80.00 MiB files on tmpfs ..., processes +0 B" */
+#define OUTSIDE_FLOOR_BYTES (16 << 20) /* a group that was not asked for changes by less all the time */
+
+/* "control group +84.00 MiB (now 120.00 MiB of 512.00 MiB): +80.00 MiB files on tmpfs ..., processes +0 B". If the
+ * recording is of a process in it, only what grew most and is in no process. */
 static void put_control_group(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_control_group *row = report->control_group;
 	int64_t shmem = row ? group_change(row, MMT_GROUP_SHMEM) : 0;
+	int64_t kernel = row ? group_change(row, MMT_GROUP_KERNEL) : 0, outside = shmem + kernel;
 	const struct {
 		int64_t bytes;
 		const char *what;
@@ -477,18 +481,20 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 	    {shmem, "files on tmpfs or shared memory"},
 	    {row ? group_change(row, MMT_GROUP_FILE) - shmem : 0, "page cache of other files"},
 	    {row ? group_change(row, MMT_GROUP_ANON) : 0, "anonymous memory"},
-	    {row ? group_change(row, MMT_GROUP_KERNEL) : 0, "kernel memory"},
+	    {kernel, "kernel memory"},
 	};
 	const char *before = ": ";
 	int64_t change;
 
 	if (row)
 		put_pressure(text, report);
-	if (!row || !row->selected || row->end[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
+	if (!row || row->end[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
+		return;
+	if (!row->selected && (outside < OUTSIDE_FLOOR_BYTES || outside < mmt_growth_change(&report->growth)))
 		return;
 	change = group_change(row, MMT_GROUP_CURRENT);
-	text_add(text, "  control group %s (now %s", text_change(text, change),
-		 text_bytes(text, row->end[MMT_GROUP_CURRENT]));
+	text_add(text, "  %scontrol group %s (now %s", row->selected ? "" : "its whole ",
+		 text_change(text, change), text_bytes(text, row->end[MMT_GROUP_CURRENT]));
 	if (row->end[MMT_GROUP_LIMIT] != MMT_UNKNOWN)
 		text_add(text, " of %s", text_bytes(text, row->end[MMT_GROUP_LIMIT]));
 	text_add(text, ")");
