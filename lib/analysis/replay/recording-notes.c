@@ -113,8 +113,8 @@ static struct mmt_error *take_group_memory(struct notes *notes, const struct eve
 			return &error_no_memory;
 	noted = &notes->groups.items[event->pid];
 	group = &noted->counters;
-	/* The limit may be missing. */
-	if (value > MMT_BYTES_MAX)
+	/* The limit may be missing. Sums of changes must not overflow. */
+	if (value > INT64_MAX / 4)
 		value = MMT_UNKNOWN;
 	if (!group->end_ns) {
 		group->start_ns = event->time_ns;
