@@ -198,6 +198,11 @@ START_TEST(origin)
 	static const char *const go_syscall[] = {"app:runtime/internal/syscall.Syscall6", "app:syscall.(*mmapper).Mmap",
 						 "app:golang.org/x/sys/unix.Mmap", "app:main.(*Pool).Get", NULL};
 
+	static const char *const other_malloc[] = {"libc.so.6:mmap", "libjemalloc.so.2:", "libjemalloc.so.2:",
+						   "app:std::vector<int>::resize(unsigned long)", "app:open_session",
+						   NULL};
+
+	ck_assert_uint_eq(find_origin(other_malloc), 4);
 	ck_assert_uint_eq(find_origin(go_syscall), 3);
 	ck_assert_uint_eq(find_origin(go), 3);
 	ck_assert_uint_eq(find_origin(linked), 4);

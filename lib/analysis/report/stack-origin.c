@@ -114,9 +114,12 @@ bool mmt_frame_is_language_library(const struct mmt_frame *frame)
 
 static bool is_library(const struct mmt_frame *frame)
 {
+	static const char *const mallocs[] = {"libjemalloc.", "libtcmalloc", "libmimalloc", ""};
+
 	return origin_is_c_library(frame) ||
 	       (frame->kind == MMT_FRAME_NATIVE &&
-		(mmt_frame_is_language_library(frame) || origin_is_allocator(frame->function)));
+		(mmt_frame_is_language_library(frame) || origin_is_allocator(frame->function) ||
+		 matches_any(frame->module, mallocs)));
 }
 
 static bool is_host(const struct mmt_frame *frame)
