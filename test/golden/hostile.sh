@@ -104,6 +104,11 @@ for file in "${files[@]}"; do
 	[ "$memory" -le "$kilobytes" ] || complain "$file: $memory KB"
 done
 
+# diff has two reports, but not all that they were made of.
+read -r status seconds memory < <(cost "$MMTRACE" diff valid-copies valid-copies)
+[[ $status == 0 && $seconds -lt 10 && $memory -le $((kilobytes * 8 / 10)) ]] ||
+	complain "diff: status $status, $seconds s of processor time, $memory KB"
+
 # trace looks at each stack once, and not in each call that changes its memory.
 "$BUILD/test/make-bombs" meetings 8000 meetings || complain "make-bombs meetings: status $?"
 for option in --json --ignore=nothing; do

@@ -584,6 +584,10 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 		mmt_report_destroy(&report->result);
 		return error;
 	}
+	/* Free most of what the figures were made of: diff has two reports. */
+	ledger_deinit(&report->replay.ledger);
+	for (struct process *process = NULL; (process = processes_next(report->replay.processes, process));)
+		space_exec(process->space);
 	*report_ret = &report->result;
 	return NULL;
 }
