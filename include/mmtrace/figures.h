@@ -116,7 +116,7 @@ FIGURE(DO, end_private_bytes, BYTES, _,_,_,_,D,_,_, it->private_known, MMT_PLAIN
 FIGURE(DO, start_bytes, BYTES, _,_,_,_,_,G,_, true, MMT_PLAIN,                                                        \
        "RSS of the processes that count at the start of the window")                                                  \
 FIGURE(DO, end_bytes, BYTES, _,_,_,_,_,G,_, true, MMT_PLAIN, "at its end")                                            \
-FIGURE(DO, peak_bytes, BYTES, _,_,_,_,_,G,_, true, MMT_PLAIN, "the most, of all processes")                           \
+FIGURE(DO, peak_bytes, BYTES, _,_,_,_,_,G,_, true, MMT_PLAIN, "the most, of these processes")                         \
 FIGURE(DO, start_ns, NS, _,_,_,_,_,G,_, it->verdict, MMT_PLAIN, "the time of the first reading")                      \
 FIGURE(DO, end_ns, NS, _,_,_,_,_,G,_, it->verdict, MMT_PLAIN, "of the last one")                                      \
 FIGURE(DO, peak_ns, NS, _,_,_,_,_,G,_, it->verdict, MMT_PLAIN, "of the largest one")                                  \

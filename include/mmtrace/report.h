@@ -574,7 +574,7 @@ struct mmt_report {
 	struct mmt_command_end command_end;
 	const struct mmt_resident_reading *resident_readings; /* in the window, in time order; none: not recorded */
 	size_t resident_reading_count;
-	/* What the verdict is about, if that is something else: Pss, or RSS without short-lived processes. */
+	/* What the verdict is about: these, or Pss, or RSS without short-lived processes. */
 	const struct mmt_resident_reading *judged_readings;
 	size_t judged_reading_count;
 	struct mmt_growth growth;

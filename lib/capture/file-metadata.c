@@ -129,7 +129,7 @@ static struct mmt_error *fill_info(struct recorder *recorder, struct recording_i
 	info->all_processes = recorder->reader.scope.kind == SCOPE_ALL_PROCESSES;
 	info->in_cgroups = recorder->reader.scope.cgroups.count;
 	process_table_each(process, &recorder->processes, true) {
-		if (process->target && !vector_push(&info->targets, process->pid))
+		if (process->target && !process->found && !vector_push(&info->targets, process->pid))
 			return &error_no_memory;
 	}
 	for (size_t i = 0; i < recorder->reader.events.items.count; i++)

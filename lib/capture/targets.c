@@ -71,13 +71,16 @@ static bool is_recorded(const struct recorder *recorder, pid_t pid)
 
 static struct mmt_error *add_child(struct recorder *recorder, pid_t pid, bool *added_ret)
 {
+	struct traced_process *process;
 	struct mmt_error *error;
 	bool ok = true;
 
 	if (is_recorded(recorder, pid) || map_get(&recorder->left_out_children, (uint64_t)pid))
 		return NULL;
-	if (!process_table_add(&recorder->processes, pid, true))
+	process = process_table_add(&recorder->processes, pid, true);
+	if (!process)
 		return &error_no_memory;
+	process->found = true;
 	error = proc_check_target(&recorder->calls, pid);
 	if (!error) {
 		*added_ret = true;

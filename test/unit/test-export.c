@@ -120,8 +120,8 @@ static struct mmt_report hostile_report(void)
 	report.module_count = 1;
 	report.marks = &mark;
 	report.mark_count = 1;
-	report.resident_readings = &reading;
-	report.resident_reading_count = 1;
+	report.resident_readings = report.judged_readings = &reading;
+	report.resident_reading_count = report.judged_reading_count = 1;
 	report.steps = &step;
 	report.step_count = 1;
 	report.lifetime_steps = 9;

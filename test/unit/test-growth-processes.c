@@ -21,7 +21,7 @@
 /* What a process has in one reading. */
 struct size {
 	bool ended;
-	uint64_t resident, pss, private, faults, swapped, lazy_free, anonymous;
+	uint64_t resident, pss, private, faults, swapped, lazy_free, anonymous, pss_anon;
 };
 
 static uint64_t time_of(unsigned reading)
@@ -48,7 +48,8 @@ static void put_size(struct recording_builder *builder, unsigned reading, int32_
 					.swap_pss_bytes = size->swapped,
 					.private_bytes = size->private,
 					.faults = size->faults,
-					.anonymous_bytes = size->anonymous};
+					.anonymous_bytes = size->anonymous,
+					.pss_anon_bytes = size->pss_anon};
 
 	if (size->ended)
 		return;
@@ -281,8 +282,85 @@ START_TEST(processes_for_each_request_are_no_growth)
 	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), "growing");
 	ck_assert_int_eq(mmt_growth_change(&report->growth), (READINGS - 1) * (int64_t)MEBIBYTE / 4);
 	ck_assert_uint_eq(report->growth.start_bytes, 10 * MEBIBYTE);
+	ck_assert_uint_eq(report->growth.peak_bytes, report->growth.end_bytes);
 	expect_text(report, "Processes that came and went, such as one for each request, do not count.");
 	mmt_report_destroy(report);
+}
+END_TEST
+
+/*
+ * A server leaks a quarter of a MiB for each request, and forks up to three brief children, which share its memory.
+ * Each worker of a pool has written to half of the 16 MiB that it had from the server, and shares the rest of them.
+ * `brief_of`: the process that has the children. A worker has 4 MiB that only its children share.
+ */
+static struct mmt_report *report_of_server(int workers, int brief_of, bool forked)
+{
+	struct recording_builder *builder = begin(forked ? 1 : 1 + workers);
+
+	for (int32_t pid = PARENT + 1; pid <= PARENT + workers; pid++) {
+		if (forked)
+			builder_fork(builder, 1500, pid, pid, PARENT, PARENT);
+		else
+			builder_note(builder, 1500, pid, NOTE_STARTED, 1, (uint64_t)PARENT << NOTE_PARENT_SHIFT);
+	}
+	for (unsigned reading = 0; reading < READINGS; reading++) {
+		uint64_t leaked = 2 * MEBIBYTE + reading * MEBIBYTE / 4, pool = 8 * MEBIBYTE;
+		unsigned brief = (reading + 1) % 4;
+
+		for (int i = 0; i <= workers; i++) {
+			unsigned sharers = brief_of == i ? 1 + brief : 1; /* of what is the process's own */
+			uint64_t own = i ? pool + 4 * MEBIBYTE : pool + leaked;
+			struct size size = {.resident = MEBIBYTE + pool + own, .private = sharers == 1 ? own : 0};
+
+			size.faults = reading * 1000;
+			size.anonymous = pool + own;
+			size.pss_anon = pool / (1 + (unsigned)workers + brief) + own / sharers;
+			size.pss = MEBIBYTE / 8 + size.pss_anon;
+			put_size(builder, reading, PARENT + i, &size);
+		}
+		/* Those of the reading before have ended. */
+		for (unsigned i = 0; i < 8; i++) {
+			int32_t pid = PARENT + 10 + (int32_t)(4 * reading + i % 4) - (i < 4 ? 4 : 0);
+			const struct size size = {.resident = 16 * MEBIBYTE + leaked, .faults = 10};
+
+			if (i < 4 && reading && i < reading % 4)
+				builder_exit(builder, time_of(reading) - SECOND_NS / 2, pid, pid);
+			if (i < 4 || i - 4 >= brief)
+				continue;
+			builder_fork(builder, time_of(reading) - SECOND_NS / 4, pid, pid, PARENT + brief_of,
+				     PARENT + brief_of);
+			put_size(builder, reading, pid, &size);
+		}
+		builder_round(builder);
+	}
+	return finish(builder);
+}
+
+/* The growth of a server is what it leaks, whoever has the brief children: Pss with workers, RSS without. */
+START_TEST(brief_children_hold_nothing_of_their_parent)
+{
+	const int64_t leaked = (READINGS - 1) * (int64_t)MEBIBYTE / 4;
+
+	for (int workers = 0; workers < 3; workers++) {
+		for (int brief_of = 0; brief_of <= workers; brief_of++) {
+			struct mmt_report *report = report_of_server(workers, brief_of, _i);
+			const struct mmt_growth *growth = &report->growth;
+
+			ck_assert_str_eq(mmt_verdict_name(growth->verdict), "growing");
+			ck_assert_int_eq(growth->by_pss, workers > 0);
+			ck_assert_int_le(llabs(mmt_growth_change(growth) - leaked), 64 * 1024);
+			ck_assert_int_le(llabs(growth->bytes_per_minute - 15 * (int64_t)MEBIBYTE), MEBIBYTE / 2);
+			for (size_t i = 0; i < report->process_count; i++)
+				if (report->processes[i].pid == PARENT)
+					ck_assert_int_eq(mmt_process_growth(&report->processes[i]), leaked);
+			ck_assert_uint_eq(growth->peak_bytes, growth->end_bytes);
+			if (workers)
+				ck_assert_uint_ge(growth->peak_pss_bytes, growth->end_pss_bytes);
+			mmt_report_destroy(report);
+			report_file_teardown();
+			report_file_setup();
+		}
+	}
 }
 END_TEST
 
@@ -783,6 +861,7 @@ Suite *test_suite(void)
 			selected_processes_count, share_of_a_process_is_its_growth,
 			plateau_of_all_is_not_that_of_the_verdict, lazily_freed_memory_is_given_back,
 			absurd_sizes_do_no_harm, child_of_clone_vm_outlives_its_parent, parts_are_of_private_pages);
+	tcase_add_loop_test(tests, brief_children_hold_nothing_of_their_parent, 0, 2);
 	tcase_add_loop_test(tests, end_of_a_process_hides_no_growth, 0, 3);
 	return suite;
 }

@@ -13,7 +13,8 @@ START_TEST(rollup)
 			   "Rss:               17988 kB\nPss:               16510 kB\nPss_Dirty:         16480 kB\n"
 			   "Pss_Anon:          16480 kB\nShared_Clean:       1496 kB\nShared_Dirty:          0 kB\n"
 			   "Private_Clean:        12 kB\nPrivate_Dirty:     16480 kB\nAnonHugePages:      2048 kB\n"
-			   "Anonymous:         16484 kB\nLazyFree:             24 kB\nPrivate_Hugetlb:      99 kB\nSwap:                 16 "
+			   "Anonymous:         16484 kB\nLazyFree:             24 kB\nPrivate_Hugetlb:      99 "
+			   "kB\nSwap:                 16 "
 			   "kB\nSwapPss:               8 kB\n";
 	union pss_counts counts;
 
@@ -25,6 +26,7 @@ START_TEST(rollup)
 	ck_assert_uint_eq(counts.huge_bytes, 2048 * 1024);
 	ck_assert_uint_eq(counts.anonymous_bytes, 16484 * 1024);
 	ck_assert_uint_eq(counts.lazy_free_bytes, 24 * 1024);
+	ck_assert_uint_eq(counts.pss_anon_bytes, 16480 * 1024);
 	/* A process that is exiting, and a kernel thread. */
 	ck_assert(!pss_parse_rollup("", &counts));
 }

@@ -51,9 +51,9 @@ START_TEST(first_screen)
 	ASSERT_HAS(text, "\n  RSS was 300.0 MiB before it fell: --to 2.500s shows what held that.\n");
 	free(text);
 	/* With each request. */
-	report.resident_readings = (const struct mmt_resident_reading[]){
+	report.judged_readings = (const struct mmt_resident_reading[]){
 	    {1, 90 << 20, 0}, {2, 300 << 20, 0}, {3, 90 << 20, 0}, {4, 290 << 20, 0}, {5, 100 << 20, 0}};
-	report.resident_reading_count = 5;
+	report.judged_reading_count = 5;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_ABSENT(text, "before it fell");
 	free(text);

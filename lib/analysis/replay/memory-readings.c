@@ -90,6 +90,7 @@ static struct mmt_error *take_process(struct memory_readings *memory, const stru
 	if (last) {
 		point.pss_bytes = subtract(bytes, subtract(last->resident_bytes, last->pss_bytes));
 		point.private_bytes = subtract(bytes, subtract(last->resident_bytes, last->private_bytes));
+		point.lent_bytes = last->lent_bytes;
 		point.gained_bytes = last->gained_bytes;
 		point.lost_bytes = last->lost_bytes;
 	} else if (!memory->has_pss) {
@@ -171,6 +172,7 @@ static void estimate_between(const struct memory_readings *memory, struct memory
 		for (; first < point; first++) {
 			first->pss_bytes = subtract(first->resident_bytes, shared);
 			first->private_bytes = subtract(first->resident_bytes, not_alone);
+			first->lent_bytes = point->lent_bytes;
 		}
 		return;
 	}
@@ -184,6 +186,8 @@ static void estimate_between(const struct memory_readings *memory, struct memory
 
 		between->pss_bytes = estimate(points, before->pss_bytes, point->pss_bytes, share);
 		between->private_bytes = estimate(points, before->private_bytes, point->private_bytes, share);
+		between->lent_bytes =
+		    (uint64_t)((double)before->lent_bytes * (1 - share) + (double)point->lent_bytes * share);
 		if (point->anonymous_bytes)
 			between->anonymous_bytes =
 			    estimate(points, before->anonymous_bytes, point->anonymous_bytes, share);
@@ -215,6 +219,8 @@ static void take_pss(struct memory_readings *memory, const struct event *event)
 	point->swap_pss_bytes = limit_size(event->pss.swap_pss_bytes);
 	point->private_bytes = limit_size(event->pss.private_bytes);
 	point->anonymous_bytes = limit_size(event->pss.anonymous_bytes);
+	point->lent_bytes =
+	    event->pss.pss_anon_bytes ? subtract(point->anonymous_bytes, limit_size(event->pss.pss_anon_bytes)) : 0;
 	estimate_between(memory, process->points.items, point);
 	process->last = event->pss;
 }

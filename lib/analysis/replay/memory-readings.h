@@ -17,6 +17,8 @@ struct memory_point {
 	uint64_t pss_bytes, swap_pss_bytes;
 	uint64_t private_bytes;	  /* of pages that no other process maps */
 	uint64_t anonymous_bytes; /* 0: not known, as before the first reading of Pss */
+	uint64_t lent_bytes;	  /* anonymous memory that is not in Pss, because other processes map it, too */
+	uint64_t brief_bytes;	  /* of lent_bytes: lent to brief children; see growth-processes.c */
 	/* Sums since the first reading of the process: what its own page faults and mappings can have added at most,
 	 * and what it can have given back. Other changes of Pss and private bytes are the doing of processes that share
 	 * its memory. */
@@ -28,8 +30,8 @@ struct process_readings {
 	struct mmt_process_readings of; /* the first and the last one */
 	bool over;			/* another process has the PID */
 	VECTOR(struct memory_point) points;
-	bool has_pss;
-	union pss_counts last; /* that were read */
+	bool has_pss, has_brief; /* has_brief: children that do not count, because they are `of.brief` */
+	union pss_counts last;	 /* that were read */
 };
 
 /* All-zero readings are empty. */

@@ -40,8 +40,9 @@ uint64_t notes_large_dumps_off_ns(const struct notes *notes, uint64_t end_ns)
 static struct mmt_error *take_start(struct notes *notes, const struct event *event)
 {
 	const char *path = event->note.text;
-	struct process_start start = {event->pid, event->note.number <= INT32_MAX ? (int32_t)event->note.number : 0,
-				      event->note.value, 0};
+	struct process_start start = {event->pid, (int32_t)(event->note.number & INT32_MAX),
+				      (int32_t)(event->note.number >> NOTE_PARENT_SHIFT & INT32_MAX), event->note.value,
+				      0};
 
 	/* The note precedes the first reading of a process. */
 	memory_readings_end_process(&notes->memory, event->pid);

@@ -12,7 +12,7 @@ struct missing_children {
 };
 
 struct process_start {
-	int32_t pid, inside; /* 0: unknown */
+	int32_t pid, inside, parent; /* 0: unknown, or the parent is not recorded */
 	uint64_t boot_ns;
 	uint32_t control_group; /* in notes->control_groups */
 };

@@ -12,6 +12,7 @@
 #define BRIEF_BYTES (16u << 20) /* a process this much larger than brief ones before it is worth a look */
 #define UNREAD_SHARE 16		/* of RSS: with as much in processes without Pss, go by RSS */
 #define GROWER_BYTES_MIN (1u << 20)
+#define ORIGINS_MAX 64	  /* from parent to parent */
 #define OUTSIDE_SHARE 256 /* of the size: less is noise, because the processes are read one after the other */
 
 /* All processes that count, in one reading. */
@@ -28,6 +29,7 @@ struct judgement {
 	struct memory_readings *memory;
 	size_t first, count; /* places of the readings in the window */
 	size_t processes, brief;
+	uint64_t *counted_bytes; /* RSS of the processes that count, in all readings */
 	uint64_t span_ns;
 	struct sum *sums;		     /* of the readings in the window */
 	struct mmt_resident_reading *series; /* room for all of them */
@@ -115,10 +117,99 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 	return NULL;
 }
 
-/* Whether no other process has memory in the reading. */
+/* Whether no other process that counts has memory in the reading. */
 static bool is_sole(const struct judgement *judgement, const struct memory_point *point)
 {
-	return point->resident_bytes == judgement->memory->readings.items[point->reading].resident_bytes;
+	return point->resident_bytes == judgement->counted_bytes[point->reading];
+}
+
+/* The process whose memory this one got by fork; NULL: unknown, or it executed another program. */
+static const struct process *find_origin(const struct judgement *judgement, const struct process *process)
+{
+	const struct replay *replay = judgement->rows->replay;
+	const struct process_start *start;
+
+	if (process->program_ns > process->started_ns)
+		return NULL;
+	if (process->forked_from != process->index)
+		return processes_at(replay->processes, process->forked_from);
+	start = notes_start(&replay->notes, process->pid);
+	return start && start->parent ? processes_find(replay->processes, start->parent) : NULL;
+}
+
+/* The first of the processes from which this one has its memory, by fork, that counts; NULL: none. `has_brief`: note
+ * that they all have brief children. */
+static struct process_readings *find_first(const struct judgement *judgement, const struct process *process,
+					   bool has_brief)
+{
+	struct process_readings *first = NULL;
+
+	for (unsigned i = 0; i < ORIGINS_MAX && (process = find_origin(judgement, process)); i++) {
+		struct process_readings *readings = memory_readings_of(judgement->memory, process);
+
+		if (!readings || readings->of.brief)
+			continue;
+		first = readings;
+		first->has_brief |= has_brief;
+	}
+	return first;
+}
+
+/* The part of shared anonymous memory that is in Pss. */
+static uint64_t shared_in_pss(const struct memory_point *point)
+{
+	uint64_t bytes = point->anonymous_bytes ? point->anonymous_bytes - point->lent_bytes : point->pss_bytes;
+
+	return subtract(bytes, point->private_bytes);
+}
+
+/* Add what a process that counts has of the memory of the first one of its family. */
+static void add_kept(struct process_readings *first, const struct process_readings *readings)
+{
+	struct memory_point *point = first->points.items, *end = point + first->points.count;
+	uint64_t least = UINT64_MAX; /* with brief children, which come and go: the rest is theirs */
+
+	array_each(of, readings->points.items, readings->points.count)
+		least = smaller_of(shared_in_pss(of), least);
+	array_each(of, readings->points.items, readings->points.count) {
+		while (point < end && point->reading < of->reading)
+			point++;
+		if (point < end && point->reading == of->reading)
+			point->brief_bytes += readings->has_brief ? least : shared_in_pss(of);
+	}
+}
+
+/*
+ * Pss divides the memory of a process among its brief children, too, which do not count. Find out what they hold: what
+ * it lends, less what those forked from it have that count. If there are none, others may have the least that it lends.
+ */
+static void find_lent_to_brief(const struct judgement *judgement)
+{
+	for (const struct process *process = NULL; (process = rows_next(judgement->rows, process));) {
+		struct process_readings *readings = memory_readings_of(judgement->memory, process);
+		struct process_readings *first =
+		    readings && !readings->of.brief ? find_first(judgement, process, false) : NULL;
+
+		if (first && first->has_brief)
+			add_kept(first, readings);
+	}
+	for (const struct process *process = NULL; (process = rows_next(judgement->rows, process));) {
+		struct process_readings *readings = memory_readings_of(judgement->memory, process);
+		uint64_t least = UINT64_MAX;
+
+		if (!readings || !readings->has_brief)
+			continue;
+		array_each(point, readings->points.items, readings->points.count)
+			least = smaller_of(point->lent_bytes, least);
+		array_each(point, readings->points.items, readings->points.count)
+			point->brief_bytes = subtract(point->lent_bytes, point->brief_bytes ?: least);
+	}
+}
+
+/* What Pss leaves to other processes than brief children. */
+static uint64_t shared_bytes(const struct memory_point *point)
+{
+	return subtract(point->resident_bytes, point->pss_bytes + point->brief_bytes);
 }
 
 /* Add a process to the sums. Memory that comes and goes with it is not the doing of others. */
@@ -128,10 +219,12 @@ static void add_process(struct judgement *judgement, const struct process *proce
 	/* A process that ended may have been too short-lived; of any other, RSS is all that is known. */
 	bool unread = !readings->has_pss && !process->ended;
 	const struct memory_point *points = readings->points.items;
-	const struct memory_point *sole_pss = NULL; /* the latest reading of Pss with no other process, or the first */
+	/* The latest reading of Pss with no other process, or the first; with brief children, the least shared one. */
+	const struct memory_point *sole_pss = NULL;
 
-	for (size_t i = 0; !sole_pss && i < readings->points.count; i++) {
-		if (points[i].has_pss && is_sole(judgement, &points[i]))
+	for (size_t i = 0; i < readings->points.count; i++) {
+		if (points[i].has_pss && is_sole(judgement, &points[i]) &&
+		    (!sole_pss || (readings->has_brief && shared_bytes(&points[i]) < shared_bytes(sole_pss))))
 			sole_pss = &points[i];
 	}
 	for (size_t i = 0; i < readings->points.count; i++) {
@@ -139,19 +232,19 @@ static void add_process(struct judgement *judgement, const struct process *proce
 		bool sole = is_sole(judgement, &point);
 		struct sum *sum;
 
-		if (sole && point.has_pss)
+		if (sole && point.has_pss && !readings->has_brief)
 			sole_pss = &points[i];
+		point.pss_bytes += point.brief_bytes;
 		/* The only process shares nothing with others of the recording, whatever it shared before: leave out
 		 * what it shares with processes outside of it, which a reading of Pss tells. */
-		if (unread || (sole && !point.has_pss)) {
-			point.pss_bytes =
-			    subtract(point.resident_bytes,
-				     sole_pss ? subtract(sole_pss->resident_bytes, sole_pss->pss_bytes) : 0);
+		if (unread || (sole && (!point.has_pss || readings->has_brief))) {
+			point.pss_bytes = subtract(point.resident_bytes, sole_pss ? shared_bytes(sole_pss) : 0);
+			point.swap_pss_bytes = point.swapped_bytes;
+		}
+		if (unread || (sole && !point.has_pss))
 			point.private_bytes =
 			    subtract(point.resident_bytes,
 				     sole_pss ? subtract(sole_pss->resident_bytes, sole_pss->private_bytes) : 0);
-			point.swap_pss_bytes = point.swapped_bytes;
-		}
 		if (point.reading < judgement->first)
 			continue;
 		sum = &judgement->sums[points[i].reading - judgement->first];
@@ -227,8 +320,8 @@ static void note_outside(double *outside_bytes, double change, double gained, do
 }
 
 /* Make the series that is judged: without what others did, so that its end is the size at the end. Returns the number
- * of its readings. */
-static size_t make_series(struct judgement *judgement, double *outside_bytes)
+ * of its readings. *peak_ret: with what others did. */
+static size_t make_series(struct judgement *judgement, double *outside_bytes, double *peak_ret)
 {
 	double gained = 0, lost = 0, before = 0;
 	double *removed = calloc(judgement->count, sizeof(*removed));
@@ -251,6 +344,7 @@ static size_t make_series(struct judgement *judgement, double *outside_bytes)
 			gained = lost = 0;
 		}
 		removed[count] = *outside_bytes;
+		*peak_ret = larger_of(sum->pss, *peak_ret);
 		judgement->series[count++] = (struct mmt_resident_reading){
 		    .time_ns = judgement->memory->readings.items[judgement->first + i].time_ns,
 		    .resident_bytes = to_bytes(judgement->by_pss ? sum->pss : sum->resident),
@@ -318,10 +412,12 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 		of = &readings->of;
 		own = mmt_growth_judge(judgement->series, count);
 		of->start_private_bytes = own.start_bytes; /* nothing was subtracted yet */
-		if (judgement->by_pss && own.verdict != MMT_VERDICT_GROWING) {
-			anonymous = mmt_growth_judge(judgement->series,
-						     make_series_of_process(judgement, readings, true));
-			own = anonymous.verdict == MMT_VERDICT_GROWING ? anonymous : own;
+		/* What a process with brief children has alone comes and goes with these. */
+		if (judgement->by_pss && (own.verdict != MMT_VERDICT_GROWING || readings->has_brief)) {
+			anonymous =
+			    mmt_growth_judge(judgement->series, make_series_of_process(judgement, readings, true));
+			if (anonymous.verdict == MMT_VERDICT_GROWING || (readings->has_brief && anonymous.verdict))
+				own = anonymous;
 		}
 		of->verdict = own.verdict;
 		of->bytes_per_minute = own.bytes_per_minute;
@@ -346,10 +442,11 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_repor
 	struct mmt_growth *growth = &report->growth;
 	double outside_bytes = 0;
 	struct mmt_growth of_all = *growth;
+	double peak_pss = 0, peak_resident = 0;
 	size_t count;
 
 	choose_measure(judgement);
-	count = judgement->by_pss || judgement->brief ? make_series(judgement, &outside_bytes) : 0;
+	count = judgement->by_pss || judgement->brief ? make_series(judgement, &outside_bytes, &peak_pss) : 0;
 	if (count) {
 		struct mmt_resident_reading *readings = arena_alloc(judgement->rows->arena, count, sizeof(*readings));
 
@@ -361,13 +458,14 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_repor
 		*growth = mmt_growth_judge(judgement->series, count);
 		growth->start_pss_bytes = to_bytes((double)growth->start_bytes - outside_bytes);
 		growth->end_pss_bytes = growth->end_bytes;
-		growth->peak_pss_bytes = growth->peak_bytes;
+		growth->peak_pss_bytes = to_bytes(peak_pss);
 		growth->start_bytes = to_bytes(judgement->sums[0].resident);
 		growth->end_bytes = to_bytes(judgement->sums[judgement->count - 1].resident);
-		growth->peak_bytes = of_all.peak_bytes;
+		for (size_t i = 0; i < judgement->count; i++)
+			peak_resident = larger_of(judgement->sums[i].resident, peak_resident);
+		growth->peak_bytes = to_bytes(peak_resident);
 		growth->start_ns = of_all.start_ns;
 		growth->end_ns = of_all.end_ns;
-		growth->peak_ns = of_all.peak_ns;
 		growth->by_pss = judgement->by_pss;
 		growth->start_private_bytes = to_bytes(judgement->sums[0].alone);
 		growth->end_private_bytes = to_bytes(judgement->sums[judgement->count - 1].alone);
@@ -415,6 +513,8 @@ struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *repor
 	bool all_brief;
 
 	report->growth = mmt_growth_judge(report->resident_readings, count);
+	report->judged_readings = report->resident_readings;
+	report->judged_reading_count = report->resident_reading_count;
 	judgement.first = memory_readings_first(memory, report->from_ns);
 	judgement.count = memory->readings.count - judgement.first;
 	/* With more processes than memory_readings keeps apart, only their sum is known. */
@@ -424,7 +524,9 @@ struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *repor
 			    memory->readings.items[judgement.first].time_ns;
 	judgement.sums = calloc(judgement.count, sizeof(*judgement.sums));
 	judgement.series = calloc(judgement.count, sizeof(*judgement.series));
-	error = judgement.sums && judgement.series ? leave_out_brief(&judgement) : &error_no_memory;
+	judgement.counted_bytes = calloc(memory->readings.count, sizeof(*judgement.counted_bytes));
+	error = judgement.sums && judgement.series && judgement.counted_bytes ? leave_out_brief(&judgement)
+									      : &error_no_memory;
 	for (const struct process *process = NULL; !error && (process = rows_next(rows, process));) {
 		const struct process_readings *readings = memory_readings_of(memory, process);
 
@@ -432,20 +534,32 @@ struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *repor
 		judgement.brief += readings && readings->points.count && readings->of.brief;
 	}
 	all_brief = judgement.brief == judgement.processes;
+	judgement.brief = all_brief ? 0 : judgement.brief;
+	for (size_t i = 0; !error && i < memory->readings.count; i++)
+		judgement.counted_bytes[i] = memory->readings.items[i].resident_bytes;
 	for (const struct process *process = NULL; !error && (process = rows_next(rows, process));) {
 		struct process_readings *readings = memory_readings_of(memory, process);
 
-		if (!readings || !readings->points.count)
+		if (!readings || !readings->of.brief)
 			continue;
-		readings->of.brief &= !all_brief;
-		if (!readings->of.brief)
+		readings->of.brief = !all_brief;
+		array_each(point, readings->points.items, all_brief ? 0 : readings->points.count)
+			judgement.counted_bytes[point->reading] -= point->resident_bytes;
+		(void)find_first(&judgement, process, !all_brief);
+	}
+	if (judgement.brief && !error)
+		find_lent_to_brief(&judgement);
+	for (const struct process *process = NULL; !error && (process = rows_next(rows, process));) {
+		const struct process_readings *readings = memory_readings_of(memory, process);
+
+		if (readings && readings->points.count && !readings->of.brief)
 			add_process(&judgement, process, readings);
 	}
-	judgement.brief = all_brief ? 0 : judgement.brief;
 	judgement.count = count; /* sums of all readings were made above */
 	if (!error && judgement.processes > 1)
 		error = judge_all(&judgement, report);
 	free(judgement.sums);
 	free(judgement.series);
+	free(judgement.counted_bytes);
 	return error;
 }

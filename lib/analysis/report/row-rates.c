@@ -56,10 +56,8 @@ static double used_share(uint64_t used_bytes, uint64_t committed_bytes)
 /* RSS is read much more often than pages. Processes that lived briefly have none of a row's use in the end. */
 static double rss_at(const struct mmt_report *report, uint64_t time_ns)
 {
-	bool judged = report->judged_reading_count;
-	const struct mmt_resident_reading *readings = judged ? report->judged_readings : report->resident_readings;
-	size_t count = judged ? report->judged_reading_count : report->resident_reading_count;
-	size_t after = partition_point(count, i, readings[i].time_ns <= time_ns);
+	const struct mmt_resident_reading *readings = report->judged_readings;
+	size_t after = partition_point(report->judged_reading_count, i, readings[i].time_ns <= time_ns);
 
 	return after ? (double)readings[after - 1].resident_bytes : 0;
 }

@@ -19,6 +19,7 @@ bool pss_parse_rollup(const char *text, union pss_counts *counts_ret)
 	    .private_bytes = text_file_bytes(text, "Private_Clean") + text_file_bytes(text, "Private_Dirty"),
 	    .huge_bytes = text_file_bytes(text, "AnonHugePages"),
 	    .anonymous_bytes = text_file_bytes(text, "Anonymous"),
+	    .pss_anon_bytes = text_file_bytes(text, "Pss_Anon"),
 	    .lazy_free_bytes = text_file_bytes(text, "LazyFree"),
 	};
 	return strstr(text, "\nPss:") != NULL;

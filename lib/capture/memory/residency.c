@@ -455,7 +455,9 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 	process->start_noted = true;
 	process->lender = parent && !parent->ended ? parent->pid : 0;
 	return boot_ns ? recorder_note_text(recorder, NOTE_STARTED, process->pid, now_ns, boot_ns,
-					    (uint64_t)proc_namespace_pid(process->pid), control_group)
+					    (uint64_t)proc_namespace_pid(process->pid) |
+						(uint64_t)(parent ? parent->pid : 0) << NOTE_PARENT_SHIFT,
+					    control_group)
 		       : NULL;
 }
 

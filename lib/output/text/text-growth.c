@@ -11,9 +11,8 @@
 /* The readings as points of a trend: the largest in each part of the time, or the value before it. */
 static void put_trend(struct text *text, const struct mmt_report *report)
 {
-	bool judged = report->judged_reading_count > 0;
-	const struct mmt_resident_reading *readings = judged ? report->judged_readings : report->resident_readings;
-	size_t count = judged ? report->judged_reading_count : report->resident_reading_count;
+	const struct mmt_resident_reading *readings = report->judged_readings;
+	size_t count = report->judged_reading_count;
 	uint64_t points[MMT_TREND_POINTS] = {0}, span_ns = readings[count - 1].time_ns - readings[0].time_ns;
 
 	for (size_t i = 0; i < count; i++) {
@@ -100,6 +99,11 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 	text_add(text, "%s ", text_measure_with_swap(growth));
 	if (growth->verdict != MMT_VERDICT_STEADY)
 		text_add(text, "%s", text_change(text, mmt_growth_change(growth)));
+	else
+		text_add(text, "%s no steady trend: %s", swaps ? "have" : "has",
+			 text_change(text, mmt_growth_change(growth)));
+	if (growth->outside_bytes)
+		text_add(text, " (and %s by other processes)", text_change(text, growth->outside_bytes));
 	switch (growth->verdict) {
 	case MMT_VERDICT_GROWING:
 	case MMT_VERDICT_SHRINKING:
@@ -122,8 +126,7 @@ static void add_reason(struct text *text, const struct mmt_report *report)
 			     : ": a warm-up, a cache or a single allocation rather than a leak.");
 		break;
 	case MMT_VERDICT_STEADY:
-		text_add(text, "%s no steady trend: %s from start to end, noise %s.", swaps ? "have" : "has",
-			 text_change(text, mmt_growth_change(growth)), text_bytes(text, growth->floor_bytes));
+		text_add(text, " from start to end, noise %s.", text_bytes(text, growth->floor_bytes));
 		break;
 	case MMT_VERDICT_TOO_SHORT:
 		/* No option records a program for longer than it lives. */
@@ -567,13 +570,13 @@ static void put_oom_kills(struct text *text, const struct mmt_report *report)
 }
 
 /* The peak of memory that falls again and again, as that of a server may with each request, says little. */
-static bool fell_once(const struct mmt_report *report)
+static bool fell_once(const struct mmt_report *report, uint64_t most, uint64_t end)
 {
-	const struct mmt_resident_reading *readings = report->resident_readings;
-	uint64_t middle = report->growth.end_bytes / 2 + report->growth.peak_bytes / 2;
+	const struct mmt_resident_reading *readings = report->judged_readings;
+	uint64_t middle = end / 2 + most / 2;
 	size_t falls = 0;
 
-	for (size_t i = 1; i < report->resident_reading_count; i++)
+	for (size_t i = 1; i < report->judged_reading_count; i++)
 		falls += readings[i - 1].resident_bytes > middle && readings[i].resident_bytes <= middle;
 	return falls < 2;
 }
@@ -587,7 +590,8 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 	uint64_t most = growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
 	uint64_t end = growth->by_pss ? growth->end_pss_bytes : growth->end_bytes;
 	bool fell = !report->windowed && growth->verdict != MMT_VERDICT_UNKNOWN && !growth->pss_missing &&
-		    most / 2 > end && most - end > growth->floor_bytes && fell_once(report);
+		    !growth->outside_bytes && most / 2 > end && most - end > growth->floor_bytes &&
+		    fell_once(report, most, end);
 
 	text->indent = TEXT_INDENT;
 	put_oom_kills(text, report);

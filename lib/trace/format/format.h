@@ -123,6 +123,7 @@ enum name_piece { NAME_PIECE_PERF_MAP = 0, NAME_PIECE_JITDUMP = 1, NAME_PIECE_BU
  */
 #define NOTE_ID (SNAPSHOT_ID_FIRST + 0x30000)
 #define NOTE_BYTES 20
+#define NOTE_PARENT_SHIFT 32
 enum note_kind {
 	NOTE_MARK = 0,
 	NOTE_RESIDENT = 1,
@@ -171,9 +172,9 @@ enum note_kind {
 #define RESIDENT_RUNS_PER_RECORD 4000
 
 /* What the record's process shares with others at its time, from /proc/PID/smaps_rollup and stat, in
- * PERF_RECORD_TEXT_POKE records: the fields of union pss_counts. Older recorders did not write the last one. */
+ * PERF_RECORD_TEXT_POKE records: the fields of union pss_counts. Older recorders did not write the last ones. */
 #define PSS_ID (SNAPSHOT_ID_FIRST + 0x50000)
-#define PSS_FIELDS 8
+#define PSS_FIELDS 9
 union pss_counts {
 	struct {
 		uint64_t reading; /* as in the note EVENT_RESIDENT, which precedes this one */
@@ -182,6 +183,7 @@ union pss_counts {
 		uint64_t huge_bytes;	  /* in anonymous huge pages */
 		uint64_t faults;	  /* page faults since the process started */
 		uint64_t anonymous_bytes; /* of pages of no file and no shared memory; 0: not known */
+		uint64_t pss_anon_bytes;  /* part of Pss in these; 0: older kernels do not say */
 		uint64_t lazy_free_bytes; /* freed with MADV_FREE, and not yet reclaimed: in another note */
 	};
 	uint64_t fields[PSS_FIELDS];

@@ -201,7 +201,7 @@ static void decode_pss(struct bytes *bytes, struct event *event)
 	bytes_skip(bytes, NOTE_OFFSET - sizeof(uint16_t));
 	size = bytes_u16(bytes);
 	for (unsigned i = 0; i < PSS_FIELDS; i++)
-		event->pss.fields[i] = i < PSS_FIELDS - 1 || size >= sizeof(event->pss.fields) ? bytes_u64(bytes) : 0;
+		event->pss.fields[i] = size / sizeof(uint64_t) > i ? bytes_u64(bytes) : 0;
 	event->kind = EVENT_PSS;
 }
 

@@ -683,7 +683,7 @@ void builder_pss(struct recording_builder *builder, uint64_t time_ns, int32_t pi
 	buffer_init(&body, UINT16_MAX);
 	buffer_put_u64(&body, 0);
 	buffer_put_u16(&body, 0);
-	buffer_put_u16(&body, (PSS_FIELDS - !pss->anonymous_bytes) * sizeof(uint64_t));
+	buffer_put_u16(&body, (PSS_FIELDS - !pss->anonymous_bytes - !pss->pss_anon_bytes) * sizeof(uint64_t));
 	buffer_put_u64(&body, pss->reading);
 	buffer_put_u64(&body, pss->resident_bytes);
 	buffer_put_u64(&body, pss->pss_bytes);
@@ -693,6 +693,8 @@ void builder_pss(struct recording_builder *builder, uint64_t time_ns, int32_t pi
 	buffer_put_u64(&body, pss->faults);
 	if (pss->anonymous_bytes)
 		buffer_put_u64(&body, pss->anonymous_bytes);
+	if (pss->pss_anon_bytes)
+		buffer_put_u64(&body, pss->pss_anon_bytes);
 	buffer_align(&body, 8);
 	append(builder, RECORD_TEXT_POKE, &body, PSS_ID, time_ns, pid, pid);
 }
@@ -755,8 +757,8 @@ static void destroy(struct recording_builder *builder)
 
 void builder_finish(struct recording_builder *builder, uint64_t stop_ns)
 {
-	struct recording_loss loss = {
-	    .stop_ns = stop_ns, .end = builder->command ? MMT_RECORD_END_TARGET_ENDED : MMT_RECORD_END_STOPPED};
+	struct recording_loss loss = {.stop_ns = stop_ns,
+				      .end = builder->command ? MMT_RECORD_END_TARGET_ENDED : MMT_RECORD_END_STOPPED};
 	struct buffer buffer;
 
 	buffer_init(&buffer, LIMIT_SECTION_BYTES);

@@ -108,7 +108,7 @@ void builder_pages(struct recording_builder *builder, uint64_t time_ns, int32_t 
 /* What smaps_rollup showed at a reading, after the note of RSS. */
 struct builder_pss {
 	uint64_t reading, resident_bytes, pss_bytes, swap_pss_bytes, private_bytes, huge_bytes, faults;
-	uint64_t anonymous_bytes; /* 0: as older recorders wrote it */
+	uint64_t anonymous_bytes, pss_anon_bytes; /* 0: as older recorders wrote it */
 };
 
 void builder_pss(struct recording_builder *builder, uint64_t time_ns, int32_t pid, const struct builder_pss *pss);

@@ -149,5 +149,7 @@ struct mmt_report sample_report(void)
 		       .floor_bytes = 256 * 1024},
 	    .resident_readings = readings,
 	    .resident_reading_count = 3,
+	    .judged_readings = readings,
+	    .judged_reading_count = 3,
 	};
 }
