@@ -250,8 +250,9 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 		status = message_usage(command, "pass two recordings, the earlier one first");
 	if (status < 0)
 		status = report_selection_check_html(command, &settings.selection, &settings.display);
-	if (status < 0 && by[0] == MMT_BY_THREAD && by[1] == MMT_BY_STACK)
-		status = message_usage(command, "--by: a diff has no rows of threads alone; pass --by thread,function");
+	if (status < 0 && by[0] >= MMT_BY_THREAD && by[1] == MMT_BY_STACK)
+		status = message_usage(command, "--by: a diff has no rows by touch or by thread alone; "
+						"pass --by thread,function");
 	if (status < 0) {
 		report_selection_apply(&settings.selection);
 		settings.selection.report.merge_lines = settings.selection.report.keep_ended = true;

@@ -281,6 +281,8 @@ int top_take_arguments(struct top *top, char **arguments, bool is_command)
 		return message_usage(top->command, "nothing to record: pass -p PID or -- COMMAND");
 	if (top->output && !strcmp(top->output, "-"))
 		return message_usage(top->command, "--output needs a file");
+	if (top->selection.by[0] == MMT_BY_TOUCH)
+		return message_usage(top->command, "--by touch needs page faults, which top does not record");
 	top->path = top->output;
 	report_selection_apply(&top->selection);
 	return -1;

@@ -88,8 +88,8 @@ const char *report_selection_parse_by(const char *text, void *value)
 	second = value_choice(keys, text, strlen(text));
 	if (second < 0)
 		return REPORT_BY_ARGUMENT;
-	if (first == MMT_BY_STACK || second == MMT_BY_STACK)
-		return "a pair of function|module|file|class|process|thread: stack is used alone";
+	if (first == MMT_BY_STACK || second == MMT_BY_STACK || first == MMT_BY_TOUCH || second == MMT_BY_TOUCH)
+		return "a pair of function|module|file|class|process|thread: stack and touch are used alone";
 	if (first == second)
 		return "two different keys";
 	by[1] = (enum mmt_row_key)second;

@@ -41,7 +41,7 @@ struct report_selection {
 	    OPTION(0, "no-demangle", value_flag, &(selection)->report.no_demangle, NULL,                               \
 		   "show mangled C++ and Rust names", .rare = true)
 
-#define REPORT_BY_ARGUMENT "stack|function|module|file|class|process|thread[,KEY]"
+#define REPORT_BY_ARGUMENT "stack|touch|function|module|file|class|process|thread[,KEY]"
 
 #define BY_OPTION(selection)                                                                                           \
 	OPTION(0, "by", report_selection_parse_by, (selection)->by, REPORT_BY_ARGUMENT,                                \

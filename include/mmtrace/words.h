@@ -118,7 +118,8 @@ DO(MMT_BY_MODULE, "module")     /* the module of that function */ \
 DO(MMT_BY_FILE, "file")         /* path of the mapped file, or the class in brackets: "[anon]" */ \
 DO(MMT_BY_CLASS, "class") \
 DO(MMT_BY_PROCESS, "process") \
-DO(MMT_BY_THREAD, "thread")     /* the rows are stacks; see `thread_totals` and `releases` of the report */
+DO(MMT_BY_THREAD, "thread")     /* the rows are stacks; see `thread_totals` and `releases` of the report */ \
+DO(MMT_BY_TOUCH, "touch")       /* the stacks of page faults whose pages are new and still resident; no verdicts */
 enum mmt_row_key { MMT_ROW_KEY_WORDS(MMT_VALUE) };
 MMT_PUBLIC const char *mmt_row_key_name(enum mmt_row_key key);
 

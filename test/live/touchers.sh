@@ -38,10 +38,24 @@ expect_touchers() {
 		fail "the text does not say who touched the memory"
 	}
 }
+# expect_rows ALLOWED: the same as rows by touch, the program's function first in the text.
+expect_rows() {
+	"$MMTRACE" report --by touch --json -i "$recording" >"$directory/rows.json" || fail "--by touch: status $?"
+	jq -e "[.groups[] | select(.pattern == null)] | .[0] as \$a | .[1] as \$b |
+		(\$a.frames | any(.[]; .function == \"fill_pool\")) and (\$b.frames | any(.[]; .function == \"fill_others\")) and
+		(\$a.memory_bytes - $pool | fabs) <= $1 * \$a.touched_error_bytes and
+		(\$b.memory_bytes - $others | fabs) <= $1 * \$b.touched_error_bytes and
+		all(.[]; .verdict == \"unknown\")" "$directory/rows.json" >/dev/null ||
+		fail "other rows by touch: $(jq -c '.groups[:3]' "$directory/rows.json")"
+	"$MMTRACE" report --by touch --no-pager -i "$recording" | grep -qE '^ 1  +6[0-9.]+ MiB touched' ||
+		fail "the text does not show what was touched"
+}
 record_faults --faults=sampled touch
 expect_touchers 3 ' \(\+- [0-9]+ %\)'
+expect_rows 3
 record_faults --faults=all touch
 expect_touchers 0 ''
+expect_rows 0
 # A page that is read before it is written has two faults. Only a privileged user sees that the first maps the zero page.
 record_faults --faults=sampled touch read
 expect_json "$anonymous.touchers | [.[] | {(.function | split(\" \")[0]): .}] | add |
@@ -65,6 +79,8 @@ grep -qE 'before, touched by fill_pool \(touch\), 64\.0[0-9]* MiB of [0-9.]+ MiB
 # Without page faults, the report says how to record them.
 start_workload touch
 record_work -p "$pid"
+"$MMTRACE" report --by touch -i "$recording" >"$directory/report.txt" 2>&1 && fail "--by touch: no error without page faults"
+grep -q 'contains no page faults' "$directory/report.txt" || fail "--by touch: $(cat "$directory/report.txt")"
 expect_json ".growth.faults_recorded == false and $anonymous.touchers == [] and ($anonymous.hint | test(\"--faults=sampled\"))"
 
 # end_recorded OPTION...: a recording of a process that ends by itself, three seconds after its work.
@@ -93,7 +109,13 @@ record_faults --faults=all churn
 expect_true_report
 expect_json '.growth.faults_recorded and all(.growth.parts[] | select(.class == "heap" or .arena); .touchers == [])'
 expect_json 'all(.causes[] | select(.verdict == "leak"); .name // "" | test("^(temp|batch|fill) ") | not)'
-for options in '' '--limit 0'; do
+# By touch, those that needed a page stand as such.
+"$MMTRACE" report --by touch --limit 0 --no-pager -i "$recording" >"$directory/report.txt" || fail "--by touch: status $?"
+grep -q 'needed new pages: in a heap' "$directory/report.txt" &&
+	! grep -qE 'LEAK|keeps growing' "$directory/report.txt" || fail "--by touch has verdicts: $(cat "$directory/report.txt")"
+awk '/^ *[0-9]+ .* (touched|of new pages needed)/ { touched = / touched/ } /^ +(temp|batch) / && touched { bad = 1 } END { exit bad }' \
+	"$directory/report.txt" || fail "--by touch: who needed a page touched it: $(cat "$directory/report.txt")"
+for options in '' '--limit 0' '--by touch' '--by touch --limit 0'; do
 	# shellcheck disable=SC2086
 	"$MMTRACE" report --no-pager $options -i "$recording" >"$directory/report.txt" || fail "report $options: status $?"
 	! grep -E '(touched|by|LEAK).* (temp|batch|fill) \(' "$directory/report.txt" || fail "the report blames who needed a page"

@@ -64,7 +64,7 @@ static void add(process_residencies *processes, const struct resident_run *runs,
 }
 
 /* Nothing of the pool is resident at the start, these pages of it at the end, and the heap. */
-static struct mmt_report *finish(struct recording_builder *builder, uint64_t pages)
+static void finish_recording(struct recording_builder *builder, uint64_t pages)
 {
 	const struct resident_run start = {PROGRAM, PROGRAM + PAGE};
 	const struct resident_run end[] = {
@@ -75,7 +75,22 @@ static struct mmt_report *finish(struct recording_builder *builder, uint64_t pag
 	add(&residency.processes, end, 3);
 	report_file_add_residency(builder, &residency);
 	builder_finish(builder, 9000000);
+}
+
+static struct mmt_report *finish(struct recording_builder *builder, uint64_t pages)
+{
+	finish_recording(builder, pages);
 	return report_file_report(NULL);
+}
+
+/* Rows by touch. */
+static struct mmt_report *report_by_touch(void)
+{
+	struct mmt_report_options options;
+
+	mmt_report_options_init(&options);
+	options.by = MMT_BY_TOUCH;
+	return report_file_report(&options);
 }
 
 static const struct mmt_growth_part *find(const struct mmt_report *report, enum mmt_class memory_class)
@@ -327,6 +342,10 @@ START_TEST(hostile_faults_are_harmless)
 	part = find(report, MMT_CLASS_ANON);
 	ck_assert_uint_le(part->touched_bytes, 10 * PAGE);
 	mmt_report_destroy(report);
+	report = report_by_touch();
+	ck_assert_uint_eq(report->row_count, 1);
+	ck_assert_uint_le(report->rows[0].memory_bytes, 10 * PAGE);
+	mmt_report_destroy(report);
 	/* Such a period is none of the recorder's. */
 	builder = begin(100001);
 	builder_fault(builder, 2000, PID, POOL, PAGE, FILL);
@@ -357,6 +376,122 @@ START_TEST(no_more_runs_than_the_limit)
 }
 END_TEST
 
+/* Whatever mapped the memory, and only what was not resident when recording began; the sums are those of all stacks. */
+START_TEST(rows_by_touch)
+{
+	struct recording_builder *builder = begin(1);
+	struct mmt_report *report;
+	const struct mmt_row *row;
+
+	builder_mmap_exit(builder, 1500, PID, PID, POOL + 50 * PAGE, 20 * PAGE, OTHER);
+	for (uint64_t i = 0; i < 100; i++)
+		builder_fault(builder, 2000 + i, PID, POOL + i * PAGE + 5, PAGE, i < 70 ? FILL : OTHER);
+	/* Resident from the start; no longer there; in a heap. */
+	builder_fault(builder, 3000, PID, PROGRAM, PAGE, FILL);
+	builder_fault(builder, 3001, PID, POOL + 200 * PAGE, PAGE, FILL);
+	for (uint64_t i = 0; i < 10; i++)
+		builder_fault(builder, 4000 + i, PID, HEAP + i * PAGE, PAGE, FILL);
+	finish_recording(builder, 100);
+	report = report_by_touch();
+	ck_assert_uint_eq(report->row_count, 3);
+	ck_assert_uint_eq(report->cause_count, 0);
+	ck_assert_uint_eq(report->unfreed_bytes, 20 * PAGE);
+	for (uint32_t i = 0; i < 3; i++) {
+		row = &report->rows[i];
+		ck_assert_uint_eq(row->id, i + 1);
+		ck_assert_ptr_null(row->name);
+		ck_assert_uint_eq(row->frame_count, 1);
+		ck_assert_uint_eq(row->frames[0]->module_offset, i == 1 ? 0x200 : 0x100);
+		ck_assert_uint_eq(row->memory_bytes, (i == 0 ? 70 : i == 1 ? 30 : 10) * PAGE);
+		ck_assert_uint_eq(row->resident_bytes, row->memory_bytes);
+		ck_assert_uint_eq(row->touched_error_bytes, 0);
+		ck_assert_int_eq(row->verdict, MMT_ROW_UNKNOWN);
+		ck_assert_int_eq(row->memory_class, i == 2 ? MMT_CLASS_HEAP : MMT_CLASS_ANON);
+		/* Who needs the next page of a heap is not who keeps it. */
+		ck_assert_int_eq(row->pattern, i == 2 ? MMT_PATTERN_HEAP : MMT_PATTERN_NONE);
+		ck_assert((row->hint && strstr(row->hint, "needed new pages")) == (i == 2));
+	}
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Of two functions each touches half, and one of ten pages has a sample. */
+START_TEST(rows_by_touch_have_errors)
+{
+	struct recording_builder *builder = begin(10);
+	struct mmt_report *report;
+
+	for (uint64_t i = 0; i < POOL_PAGES; i += 10)
+		builder_fault(builder, 2000 + i, PID, POOL + i * PAGE, PAGE, i < POOL_PAGES / 2 ? FILL : OTHER);
+	finish_recording(builder, POOL_PAGES);
+	report = report_by_touch();
+	ck_assert_uint_eq(report->row_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_uint_eq(report->rows[i].memory_bytes, POOL_PAGES / 2 * PAGE);
+		/* 1.96 * sqrt(200 samples * 10 pages * (10 pages - 1)) */
+		ck_assert_uint_ge(report->rows[i].touched_error_bytes, 262 * PAGE);
+		ck_assert_uint_le(report->rows[i].touched_error_bytes, 264 * PAGE);
+	}
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* A read of a writable file may have mapped the pages around it, as far as pages are missing. */
+START_TEST(errors_cover_neighbours)
+{
+	const struct resident_run start = {PROGRAM, PROGRAM + PAGE},
+				  end[] = {{PROGRAM, PROGRAM + PAGE},
+					   {FILE_PAGES + 1000 * PAGE, FILE_PAGES + 1100 * PAGE}};
+	struct recording_builder *builder = begin(10);
+	struct recording_residency residency = {0};
+	struct mmt_report *report;
+
+	builder_fault(builder, 2000, PID, FILE_PAGES + 1020 * PAGE, PAGE, FILL);
+	add(&residency.at_start, &start, 1);
+	add(&residency.processes, end, 2);
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 9000000);
+	report = report_by_touch();
+	ck_assert_uint_eq(report->row_count, 1);
+	ck_assert_uint_eq(report->rows[0].memory_bytes, 10 * PAGE);
+	ck_assert_uint_ge(report->rows[0].touched_error_bytes, 90 * PAGE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+static void expect_refusal(struct mmt_report_options options, const char *what)
+{
+	struct mmt_report *report;
+	struct mmt_error *error;
+
+	options.input = report_file_path();
+	options.by = MMT_BY_TOUCH;
+	error = mmt_report_create(&options, &report);
+	ck_assert_ptr_nonnull(error);
+	ck_assert_ptr_nonnull(strstr(error->message, what));
+	mmt_error_destroy(error);
+}
+
+START_TEST(rows_by_touch_need_faults_and_pages)
+{
+	struct mmt_report_options options;
+
+	mmt_report_options_init(&options);
+	builder_finish(begin(1), 9000000);
+	expect_refusal(options, "were not read");
+	options.then_by = MMT_BY_CLASS;
+	expect_refusal(options, "then_by");
+	options.then_by = MMT_BY_STACK;
+	options.lifetime_steps = 16;
+	expect_refusal(options, "lifetime_steps");
+	options.lifetime_steps = 0;
+	report_file_teardown();
+	report_file_setup();
+	builder_finish(builder_create(report_file_path()), 9000000);
+	expect_refusal(options, "no page faults");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("touchers");
@@ -366,7 +501,8 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, touchers_of_a_pool_are_named, what_was_unmapped_has_no_toucher,
 			errors_of_estimates_are_true, reads_of_the_zero_page_do_not_count,
 			errors_cover_pages_with_two_faults, moves_keep_the_number_of_runs, hostile_faults_are_harmless,
-			no_more_runs_than_the_limit);
+			no_more_runs_than_the_limit, rows_by_touch, rows_by_touch_have_errors, errors_cover_neighbours,
+			rows_by_touch_need_faults_and_pages);
 	tcase_add_loop_test(tests, neighbours_in_files_count, 0, 2);
 	tcase_add_loop_test(tests, huge_pages_do_not_change_other_figures, 0, 2);
 	return suite;

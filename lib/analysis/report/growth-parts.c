@@ -54,27 +54,36 @@ struct heap_finder growth_parts_find_heaps(const struct replay *replay, const st
 }
 
 /*
- * Whether the code that touches the memory is the one that keeps it. In the heaps of malloc and of runtimes, it is the
- * one that needs a new page, because others keep the blocks that it freed before. Runtimes have anonymous memory that
- * is no heap, but it cannot be told apart, and so it is with allocators other than that of glibc.
+ * In the heaps of malloc and of runtimes, the code that touches memory is not the one that keeps it: it needs a new
+ * page, because others keep the blocks that it freed before. Runtimes have anonymous memory that is no heap, but it
+ * cannot be told apart, and so it is with allocators other than that of glibc.
  */
-static bool toucher_owns(uint64_t key, enum mmt_class memory_class, const struct heap_finder *heaps)
+static enum mmt_pattern heap_of(const struct replay *replay, const struct space_interval *piece,
+				enum mmt_class memory_class, const struct heap_finder *heaps)
 {
-	enum mmt_growth_place place = (enum mmt_growth_place)(key >> PLACE_SHIFT);
+	uint32_t path = piece->attributes.path;
+	const struct account *owner = process_totals_owner(replay, piece);
 
-	if (place != MMT_GROWTH_BEFORE && place != MMT_GROWTH_KERNEL)
-		return false;
-	return !(key & ARENA_BIT) && !(place == MMT_GROWTH_BEFORE && key >> HEAP_SHIFT & HEAP_MASK) &&
-	       memory_class != MMT_CLASS_HEAP && memory_class != MMT_CLASS_GC_RESERVE &&
-	       !(memory_class == MMT_CLASS_ANON && (heaps->runtime || heaps->other_malloc));
+	if (memory_class == MMT_CLASS_HEAP)
+		return MMT_PATTERN_HEAP;
+	if (heap_finder_is_arena(heaps, piece, memory_class))
+		return MMT_PATTERN_ARENA;
+	if (owner && mmt_pattern_is_by_design(owner->pattern) && owner->pattern != MMT_PATTERN_THREAD_STACK)
+		return owner->pattern;
+	return memory_class == MMT_CLASS_GC_RESERVE ||
+		       (memory_class == MMT_CLASS_ANON && (heaps->runtime || heaps->other_malloc)) ||
+		       heap_finder_ask(heaps, piece, memory_class, path ? resolver_path_name(replay->code, path) : "")
+		   ? MMT_PATTERN_GC_HEAP
+		   : MMT_PATTERN_NONE;
 }
 
 /* Add the changes from the pages of the start to those of the end, and what is left of those of the start as unmapped.
  */
-static struct mmt_error *count_changes(const struct process_pages *pages, struct page_changes *of,
-				       const struct replay *replay, const resident_runs *end_pages,
-				       uint64_t *hugetlb_ret)
+static struct mmt_error *count_changes(struct process_pages *pages, struct page_changes *of, const struct rows *rows,
+				       const resident_runs *end_pages, uint64_t *hugetlb_ret)
 {
+	bool by_touch = rows->options->by == MMT_BY_TOUCH && of == &pages->all;
+	const struct replay *replay = rows->replay;
 	const struct process *process = pages->process;
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	const struct page_faults *faults = touched_pages_of(&replay->touched, process);
@@ -88,7 +97,9 @@ static struct mmt_error *count_changes(const struct process_pages *pages, struct
 		enum mmt_class memory_class = classes_kind_class(replay_calls_kind(replay, interval));
 		uint64_t arena = heap_finder_find_arena(&heaps, interval, memory_class);
 		const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
+		struct touch_sum all = {.stack = TOUCHED_BY_ANY};
 		uint64_t before = 0, after, key;
+		enum mmt_pattern heap;
 
 		/* The kernel shows an arena and what lies right below it as one mapping. */
 		piece = *interval;
@@ -104,9 +115,18 @@ static struct mmt_error *count_changes(const struct process_pages *pages, struct
 		}
 		key = make_key(replay, &piece, &heaps);
 		error = add(&of->parts, key, (int64_t)(after - before));
-		if (!error && faults && toucher_owns(key, memory_class, &heaps))
+		if (error || !faults)
+			continue;
+		heap = heap_of(replay, &piece, memory_class, &heaps);
+		if (!heap && (key >> PLACE_SHIFT == MMT_GROWTH_BEFORE || key >> PLACE_SHIFT == MMT_GROWTH_KERNEL))
 			error = touchers_count(&of->touched, faults, &piece, key, replay->touched.sampled, of->start,
 					       end_pages);
+		all.part = (uint64_t)heap << 32 | replay_calls_kind(replay, &piece);
+		all.bytes = (double)after - (double)before;
+		if (!error && by_touch)
+			error = touchers_add_sum(&pages->touched, &all)
+				    ?: touchers_count(&pages->touched, faults, &piece, all.part,
+						      replay->touched.sampled, of->start, end_pages);
 	}
 	return error ? error
 		     : add(&of->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,
@@ -201,18 +221,18 @@ struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages, con
 	return pages->alone.start_known ? NULL : &error_no_memory;
 }
 
-struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
+struct mmt_error *growth_parts_count(struct process_pages *pages, const struct rows *rows,
 				     const resident_runs *end_pages, const resident_runs *shared)
 {
 	resident_runs alone = {0};
 	uint64_t hugetlb_bytes;
-	struct mmt_error *error = count_changes(pages, &pages->all, replay, end_pages, &hugetlb_bytes);
+	struct mmt_error *error = count_changes(pages, &pages->all, rows, end_pages, &hugetlb_bytes);
 
 	pages->hugetlb_change_bytes = (int64_t)(hugetlb_bytes - pages->start_hugetlb_bytes);
 	if (error || !shared || !pages->alone.start_known)
 		return error;
 	error = append_others(&alone, end_pages, shared)
-		    ? count_changes(pages, &pages->alone, replay, &alone, &hugetlb_bytes)
+		    ? count_changes(pages, &pages->alone, rows, &alone, &hugetlb_bytes)
 		    : &error_no_memory;
 	pages->alone.end_bytes = page_runs_bytes(&alone) - hugetlb_bytes;
 	pages->alone.parts_known = !error;

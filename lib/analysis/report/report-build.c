@@ -436,6 +436,7 @@ static struct mmt_error *add_figures(struct report *report)
 	huge_pages_build(&report->rows, result);
 	return steps_end(&report->steps, result)
 		   ?: heap_growth_build(&report->rows, result)
+		   ?: touchers_build_rows(&report->readings, &report->rows)
 		   ?: row_figures_build(&report->rows, resident, result)
 		   ?: parts_build(&report->rows, result)
 		   ?: growth_parts_build(&report->readings, &report->rows, result)
@@ -547,8 +548,10 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 	if (steps && (steps < LIFETIME_STEPS_MIN || steps > LIFETIME_STEPS_MAX))
 		error = error_create(MMT_ERROR_INVALID, "lifetime_steps: %" PRIu32 " is neither 0 nor from %d to %d",
 				     steps, LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
-	if (!error && options->then_by != MMT_BY_STACK &&
-	    (options->by == MMT_BY_STACK || options->by == options->then_by || steps))
+	if (!error && ((options->by == MMT_BY_TOUCH && (steps || options->then_by != MMT_BY_STACK)) ||
+		       options->then_by == MMT_BY_TOUCH ||
+		       (options->then_by != MMT_BY_STACK &&
+			(options->by == MMT_BY_STACK || options->by == options->then_by || steps))))
 		error = error_create(MMT_ERROR_INVALID,
 				     "then_by: needs a different key in `by`, not stacks, and no lifetime_steps");
 	if (error) {
@@ -568,6 +571,11 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 		error = error_create(MMT_ERROR_FORMAT,
 				     "%s: contains no memory events; record with `mmtrace record`, or with perf and "
 				     "syscalls:sys_{enter,exit}_{mmap,munmap}",
+				     options->input);
+	if (!error && options->by == MMT_BY_TOUCH && !report->replay.touched.recorded)
+		error = error_create(MMT_ERROR_INVALID,
+				     "%s: contains no page faults, which rows by touch need: record with "
+				     "--faults=sampled",
 				     options->input);
 	error = error ?: build(report, options, missing_ret);
 	/* The caller's may be temporary. */

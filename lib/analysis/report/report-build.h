@@ -46,10 +46,14 @@ struct resident_sums {
 void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_bytes, uint64_t mapped_bytes);
 
 /* touchers.c: the page faults of parts whose pages are still resident, by stack. */
+#define TOUCHED_BY_ANY UINT32_MAX /* in place of a stack: all new pages of the part */
+
 struct touch_sum {
 	uint64_t part;
 	uint32_t stack;
 	double bytes, variance;
+	double repeated_bytes; /* so much more or less: of pages with several faults, or mapped with their neighbours */
+	double largest_bytes;  /* of the stacks that were added */
 };
 
 struct touch_sums {
@@ -66,6 +70,7 @@ struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faul
 				 const struct space_interval *piece, uint64_t part, bool sampled,
 				 const resident_runs *start, const resident_runs *end) MMT_MUST_CHECK;
 
+struct mmt_error *touchers_add_sum(struct touch_sums *sums, const struct touch_sum *sum) MMT_MUST_CHECK;
 struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sums *more) MMT_MUST_CHECK;
 
 /* Nothing can be added then. */
@@ -74,6 +79,13 @@ void touchers_sort(struct touch_sums *sums);
 /* Into the part, whose `order` is its number; the sums are sorted. Stacks beyond LIMIT_TOUCHERS have no name. */
 struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows,
 				   struct mmt_growth_part *part) MMT_MUST_CHECK;
+
+/* Rows by touch, if the options ask for them: before row_figures_build(), which has their figures filled in. Each stack
+ * has a row for each pattern, a heap, in which the toucher is not the owner; without pattern, it is. */
+struct page_readings;
+struct mmt_error *touchers_build_rows(const struct page_readings *readings, struct rows *rows) MMT_MUST_CHECK;
+struct mmt_error *touchers_fill_row(const struct rows *rows, const struct row_description *touched,
+				    struct mmt_row *row) MMT_MUST_CHECK;
 
 /* The pages of a process in the reading nearest to the start of the window (empty for a process that began later), and
  * where they changed until the latest reading. */
@@ -111,6 +123,7 @@ struct process_pages {
 	struct map use;		      /* what the rows (number) had of the process at the last reading, in bytes */
 	int64_t hugetlb_change_bytes; /* since the start, not in the parts */
 
+	struct touch_sums touched; /* by touch, in all memory: `part` is a pattern << 32 | kind */
 	struct page_changes all;
 	struct page_changes alone; /* only pages that no other process maps, without huge pages of hugetlbfs */
 };
@@ -192,7 +205,7 @@ struct mmt_error *growth_parts_leave_out_shared(struct process_pages *pages,
 
 /* Fill in the changes from the pages of the start to those of the end, by what they belong to in the model as it is
  * now: of all pages and, unless `shared` is NULL, of those that are not among these. */
-struct mmt_error *growth_parts_count(struct process_pages *pages, const struct replay *replay,
+struct mmt_error *growth_parts_count(struct process_pages *pages, const struct rows *rows,
 				     const resident_runs *end_pages, const resident_runs *shared) MMT_MUST_CHECK;
 
 /*

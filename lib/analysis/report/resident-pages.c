@@ -206,6 +206,7 @@ static void forget_end(struct process_pages *pages)
 {
 	map_deinit(&pages->all.parts);
 	map_deinit(&pages->alone.parts);
+	touch_sums_deinit(&pages->touched);
 	touch_sums_deinit(&pages->all.touched);
 	touch_sums_deinit(&pages->alone.touched);
 	resident_sums_deinit(&pages->resident);
@@ -245,7 +246,7 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 	pages->all.end_bytes = resident_bytes;
 	pages->all.parts_known = !is_replaced && pages->all.start_known && resident_bytes && !pages->moves_unknown;
 	if (!error && pages->all.parts_known)
-		error = growth_parts_count(pages, readings->rows->replay, runs, shared);
+		error = growth_parts_count(pages, readings->rows, runs, shared);
 	return error;
 }
 

@@ -328,7 +328,7 @@ static struct mmt_error *rank(struct grouping *grouping)
 
 		row->id = ids[order[i]] = (uint32_t)i + 1;
 		/* Only the largest rows have steps if there are too many rows for all. */
-		if (!step_count || step_count * (i + 1) > LIMIT_STEP_FIGURES)
+		if (!step_count || grouping->report->by == MMT_BY_TOUCH || step_count * (i + 1) > LIMIT_STEP_FIGURES)
 			continue;
 		row->step_count = step_count;
 		row->step_bytes = steps = arena_alloc(grouping->rows->arena, step_count, sizeof(*steps));
@@ -590,7 +590,7 @@ static struct mmt_error *publish(struct grouping *grouping)
 	struct mmt_report *report = grouping->report;
 	struct mmt_completeness *completeness = &report->completeness;
 	struct mmt_error *error;
-	bool known = !report->process_count;
+	bool known = !report->process_count, by_touch = report->by == MMT_BY_TOUCH;
 
 	/* No pages are known of processes that ended, or called exec before they could be read. */
 	for (size_t i = 0; i < report->process_count; i++)
@@ -605,9 +605,13 @@ static struct mmt_error *publish(struct grouping *grouping)
 	}
 	error = complete_rows(grouping);
 	for (size_t i = 0; !error && i < grouping->row_count; i++) {
-		const struct mmt_row *row = &grouping->figures[i];
+		struct mmt_row *row = &grouping->figures[i];
 
-		figures_add_to_report(report, row);
+		/* By touch, the first row has all accounts, and the others are of the same memory. */
+		if (by_touch && i)
+			error = touchers_fill_row(grouping->rows, &grouping->rows->items.items[i], row);
+		else
+			figures_add_to_report(report, row);
 		completeness->frames += row->frame_count;
 		for (size_t j = 0; j < row->frame_count; j++) {
 			if (row->frames[j]->function)
@@ -616,6 +620,10 @@ static struct mmt_error *publish(struct grouping *grouping)
 			completeness->jit_frames_without_name += row->frames[j]->kind == MMT_FRAME_JIT;
 			completeness->runtime_frames_without_name += mmt_frame_is_runtime(row->frames[j]);
 		}
+	}
+	if (by_touch) {
+		grouping->figures++;
+		grouping->row_count--;
 	}
 	return error ? error : rank(grouping);
 }

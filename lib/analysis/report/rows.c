@@ -11,6 +11,9 @@ struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *
 {
 	*rows = (struct rows){.options = options, .arena = arena};
 	rows->identities.by_line = !options->merge_lines;
+	if (options->by == MMT_BY_TOUCH &&
+	    (intern_put_string(&rows->keys, "") == INTERN_NONE || !vector_append(&rows->items)))
+		return &error_no_memory;
 	return filters_parse(options, &rows->filters);
 }
 
@@ -46,7 +49,7 @@ static bool is_pair(const struct rows *rows)
 
 static bool are_stacks(const struct rows *rows)
 {
-	return !is_pair(rows) && (rows->options->by == MMT_BY_STACK || rows->options->by == MMT_BY_THREAD);
+	return !is_pair(rows) && (rows->options->by == MMT_BY_STACK || rows->options->by >= MMT_BY_THREAD);
 }
 
 /* One of the keys, or the only one. */
@@ -253,11 +256,13 @@ static struct mmt_error *find_named_row(struct rows *rows, const struct account 
 static struct mmt_error *find_stack_row(struct rows *rows, const struct account *account, uint32_t *row_ret)
 {
 	struct row_description row = {.stack = account->stack, .pattern = (enum mmt_pattern)account->pattern};
-	uint32_t identity = identify(rows, account->stack);
+	uint32_t identity = identify(rows, account->stack), key[] = {identity, account->pattern};
 
 	if (rows->options->merge_lines)
 		row.lines = identity_lines(rows->frames.items, rows->frames.count);
-	*row_ret = identity == IDENTITY_NONE ? INTERN_NONE : intern_put(&rows->keys, &identity, sizeof(identity));
+	*row_ret = identity == IDENTITY_NONE
+		       ? INTERN_NONE
+		       : intern_put(&rows->keys, key, rows->touching ? sizeof(key) : sizeof(*key));
 	if (*row_ret == INTERN_NONE)
 		return &error_no_memory;
 	if (*row_ret == rows->items.count)
@@ -308,7 +313,7 @@ struct mmt_error *rows_find(void *context, struct account *account)
 	pattern = patterns_find(frames, count, memory_class);
 	if (!pattern)
 		pattern = patterns_of_shared(memory_class, path ? resolver_path_name(rows->replay->code, path) : "");
-	account->pattern = pattern;
+	account->pattern = rows->touching ? account->pattern : pattern;
 	account->memory_class = (uint8_t)classes_with_pattern(memory_class, pattern);
 	account->stack_end = (uint8_t)end;
 	account->doubtful = resolver_stack_is_doubtful(rows->replay->code, account->stack);
@@ -316,7 +321,10 @@ struct mmt_error *rows_find(void *context, struct account *account)
 	if (!is_wanted(rows, account))
 		return NULL;
 	hide_frames(rows);
-	error = are_stacks(rows) ? find_stack_row(rows, account, &account->row)
+	if (rows->options->by == MMT_BY_TOUCH && !rows->touching)
+		account->row = 0;
+	else
+		error = are_stacks(rows) ? find_stack_row(rows, account, &account->row)
 				 : find_named_row(rows, account, &account->row);
 	if (!error)
 		account->row++;

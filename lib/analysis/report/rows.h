@@ -24,6 +24,9 @@ struct row_description {
 	enum mmt_pattern pattern;
 	uint32_t process; /* by process: its index */
 	uint32_t thread;  /* with two keys: its number, or LEDGER_NO_THREAD */
+	/* By touch, of the pages that it has. */
+	double bytes, variance, repeated_bytes, largest_bytes; /* see struct touch_sum */
+	uint32_t kind; /* of the largest part of these */
 };
 
 struct replay;
@@ -39,6 +42,7 @@ struct rows {
 	struct intern keys;		      /* its ids are row numbers - 1 */
 	VECTOR(struct row_description) items; /* by row number - 1 */
 	named_frames frames;		      /* scratch: of one stack */
+	bool touching; /* by touch: accounts given to rows_find() are of pages, as is their pattern; otherwise row 1 */
 	const uint32_t *row_ids;	      /* of the report's rows, by row number - 1, when they are built */
 };
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Which code touched memory that was mapped before the recording: page faults whose pages are still resident. */
+/* Which code touched memory: page faults whose pages are new and still resident. */
 #include "analysis/report/report-build.h"
 
+#include "analysis/report/classes.h"
 #include "base/cleanup.h"
 
 #define AROUND_BYTES 65536	/* as fault_around_bytes of the kernel by default */
 #define FOLIO_BYTES_MAX 2097152 /* Linux 6.18 and later map a folio of a file at once */
 #define ROOT_STEPS 100		/* from any number that a variance can be */
 #define CONFIDENCE 1.96		/* standard deviations that cover 95 % of errors */
+#define ERROR_MAX 0x1p62	/* of a hostile recording */
 
 void touch_sums_deinit(struct touch_sums *sums)
 {
@@ -16,7 +18,7 @@ void touch_sums_deinit(struct touch_sums *sums)
 	*sums = (struct touch_sums){0};
 }
 
-static struct mmt_error *add(struct touch_sums *sums, const struct touch_sum *sum)
+struct mmt_error *touchers_add_sum(struct touch_sums *sums, const struct touch_sum *sum)
 {
 	const uint64_t key[] = {sum->part, sum->stack};
 	uint32_t number = intern_put(&sums->keys, key, sizeof(key));
@@ -27,6 +29,7 @@ static struct mmt_error *add(struct touch_sums *sums, const struct touch_sum *su
 	sums->items.items[number].stack = sum->stack;
 	sums->items.items[number].bytes += sum->bytes;
 	sums->items.items[number].variance += sum->variance;
+	sums->items.items[number].repeated_bytes += sum->repeated_bytes;
 	return NULL;
 }
 
@@ -35,49 +38,55 @@ struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sums 
 	struct mmt_error *error = NULL;
 
 	for (size_t i = 0; !error && i < more->items.count; i++)
-		error = add(sums, &more->items.items[i]);
+		error = touchers_add_sum(sums, &more->items.items[i]);
 	return error;
 }
 
-static uint64_t count_within(const resident_runs *runs, uint64_t start, uint64_t end)
+static double count_within(const resident_runs *runs, uint64_t start, uint64_t end)
 {
 	struct page_cursor cursor = {.runs = runs};
 
 	cursor.next = partition_point(runs->count, i, runs->items[i].end <= start);
-	return page_cursor_count(&cursor, start, end);
+	return (double)page_cursor_count(&cursor, start, end);
+}
+
+static double count_new(const resident_runs *before, const resident_runs *after, uint64_t start, uint64_t end)
+{
+	double bytes = count_within(after, start, end) - count_within(before, start, end);
+
+	return bytes > 0 ? bytes : 0;
 }
 
 /*
  * A sample stands for as many pages as its weight: the variance of their number is weight * (weight - 1). A read of a
  * file maps the pages around it, too, as far as they are in the page cache. If every fault was recorded, pages without
- * one were mapped so. Samples do not show whether pages that are writable had faults of their own.
+ * one were mapped so. Samples do not show whether pages that are writable had faults of their own: they may count.
  */
 struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faults *faults,
 				 const struct space_interval *piece, uint64_t part, bool sampled,
 				 const resident_runs *start, const resident_runs *end)
 {
 	uint64_t position = piece->start, previous = piece->start;
-	uint64_t most = !piece->attributes.inode		    ? 0
-			: !sampled				    ? FOLIO_BYTES_MAX - 1
-			: piece->attributes.protection & PROT_WRITE ? 0
-								    : AROUND_BYTES - 1;
+	uint64_t most = !piece->attributes.inode ? 0 : !sampled ? FOLIO_BYTES_MAX - 1 : AROUND_BYTES - 1;
+	bool unsure = sampled && piece->attributes.protection & PROT_WRITE;
 	struct mmt_error *error = NULL;
 	struct page_fault fault;
 
 	while (!error && page_faults_next(faults, &position, piece->end, &fault)) {
 		struct page_fault next = {.start = piece->end};
 		struct touch_sum sum = {.part = part, .stack = fault.stack};
-		uint64_t peeked = position, from, before, after;
+		uint64_t peeked = position, from;
+		double around;
 
 		(void)page_faults_next(faults, &peeked, piece->end, &next);
 		from = fault.start - smaller_of(fault.start & most, fault.start - previous);
 		previous = fault.end + smaller_of(-fault.end & most, next.start - fault.end);
-		before = count_within(start, from, previous);
-		after = count_within(end, from, previous);
-		sum.bytes = after > before ? (double)(after - before) * fault.weight : 0;
+		around = count_new(start, end, from, previous) * fault.weight;
+		sum.bytes = unsure ? count_new(start, end, fault.start, fault.end) * fault.weight : around;
 		sum.variance = sum.bytes * sum.bytes / fault.weight * (fault.weight - 1.0);
+		sum.repeated_bytes = around > sum.bytes ? around - sum.bytes : 0;
 		if (sum.bytes > 0)
-			error = add(sums, &sum);
+			error = touchers_add_sum(sums, &sum);
 	}
 	return error;
 }
@@ -97,9 +106,7 @@ COMPARISON(compare_touchers, struct mmt_toucher, order_of(b->bytes, a->bytes) ?:
 struct touchers {
 	struct intern names; /* its ids are places in `items` */
 	struct mmt_toucher *items;
-	struct touched {
-		double bytes, variance, largest_bytes;
-	} * sums;
+	struct touch_sum *sums;
 };
 
 static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows, const struct touch_sum *sum)
@@ -108,7 +115,7 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 	struct mmt_error *error = rows_name_stack(rows, sum->stack, &stack);
 	CLEANUP(free) char *name = NULL;
 	struct mmt_toucher *toucher;
-	struct touched *touched;
+	struct touch_sum *touched;
 	uint32_t number;
 
 	if (error)
@@ -124,6 +131,7 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 	touched = &touchers->sums[number];
 	touched->bytes += sum->bytes;
 	touched->variance += sum->variance;
+	touched->repeated_bytes += sum->repeated_bytes;
 	if (toucher->name && sum->bytes <= touched->largest_bytes)
 		return NULL;
 	touched->largest_bytes = sum->bytes;
@@ -136,47 +144,51 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 	return toucher->name ? NULL : &error_no_memory;
 }
 
-/* 95 % of errors are smaller. Nobody touched more than `most`. */
-static uint64_t limit_error(double variance, double more, double bytes, double most)
+/* 95 % of errors are smaller. */
+static double error_of(double variance, double repeated_bytes)
 {
-	double error = CONFIDENCE * square_root(variance) + more, possible = bytes > most / 2 ? bytes : most - bytes;
+	return variance > 0 ? CONFIDENCE * square_root(variance) + repeated_bytes : repeated_bytes;
+}
+
+/* Nobody touched more than `most`. */
+static uint64_t limit_error(const struct touch_sum *sum, double most)
+{
+	double error = error_of(sum->variance, sum->repeated_bytes);
+	double possible = sum->bytes > most / 2 ? sum->bytes : most - sum->bytes;
 
 	return (uint64_t)(error < possible ? error : possible);
 }
 
 /*
- * No more was touched than the part grew. Of what the estimates exceed that, each has its share of the variance, so
- * that few samples of huge pages do not change the figures of small ones. If it is no error of sampling, pages had
- * several faults, such as a write after fork(2). Samples do not show which: then each has its share of the bytes, and
- * any function may have all of them.
+ * No more was touched than `most`, by which a part grew. Of what the estimates exceed that, each has its share of the
+ * variance, so that few samples of huge pages do not change the figures of small ones. If it is no error of sampling,
+ * pages had several faults, such as a write after fork(2). Samples do not show which: then each has its share of the
+ * bytes, and any function may have all of them. Nobody has more neighbours than are missing. Returns the sum of all.
  */
-static void set_figures(const struct touchers *touchers, size_t count, struct touched unnamed,
-			struct mmt_growth_part *part)
+static struct touch_sum fit_sums(struct touch_sum *sums, size_t count, double most)
 {
-	double bytes = unnamed.bytes, variance = unnamed.variance, most = (double)part->bytes, excess, repeated;
+	double bytes = 0, variance = 0, excess, repeated;
 	bool by_variance;
 
 	for (size_t i = 0; i < count; i++) {
-		bytes += touchers->sums[i].bytes;
-		variance += touchers->sums[i].variance;
+		bytes += sums[i].bytes;
+		variance += sums[i].variance;
 	}
 	excess = bytes > most ? bytes - most : 0;
 	by_variance = variance > 0 && excess <= CONFIDENCE * square_root(variance);
 	for (size_t i = 0; i < count; i++)
-		by_variance = by_variance && excess * touchers->sums[i].variance <= touchers->sums[i].bytes * variance;
+		by_variance = by_variance && excess * sums[i].variance <= sums[i].bytes * variance;
 	repeated = by_variance ? 0 : excess;
-	for (size_t i = 0; i < count; i++) {
-		const struct touched *sum = &touchers->sums[i];
-		double less = excess * (by_variance ? sum->variance / variance : sum->bytes / bytes);
-		double least = sum->bytes > repeated ? sum->bytes - repeated : 0, estimate = sum->bytes - less;
+	for (size_t i = 0; excess <= 0 && i < count; i++)
+		sums[i].repeated_bytes = smaller_of(sums[i].repeated_bytes, most - bytes);
+	for (size_t i = 0; excess > 0 && i < count; i++) {
+		double less = excess * (by_variance ? sums[i].variance / variance : sums[i].bytes / bytes);
+		double least = sums[i].bytes > repeated ? sums[i].bytes - repeated : 0;
 
-		touchers->items[i].bytes = (uint64_t)estimate;
-		touchers->items[i].error_bytes =
-		    limit_error(sum->variance, repeated > 0 ? (estimate - least > less ? estimate - least : less) : 0,
-				estimate, most);
+		sums[i].bytes -= less;
+		sums[i].repeated_bytes = repeated > 0 ? larger_of(sums[i].bytes - least, less) : 0;
 	}
-	part->touched_bytes = (uint64_t)(bytes - excess);
-	part->touched_error_bytes = limit_error(variance, 0, bytes - excess, most);
+	return (struct touch_sum){.bytes = bytes - excess, .variance = variance};
 }
 
 /* By part; the stacks that touched most come first. */
@@ -192,7 +204,7 @@ struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows, s
 {
 	const struct touch_sum *first = sums->items.items;
 	struct touchers touchers = {0};
-	struct touched unnamed = {0};
+	struct touch_sum unnamed = {0}, all;
 	struct mmt_error *error = NULL;
 	size_t count = 0, left = LIMIT_TOUCHERS - sums->named;
 
@@ -210,14 +222,21 @@ struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows, s
 	count = smaller_of(count, left);
 	sums->named += count;
 	touchers.items = arena_alloc(rows->arena, count, sizeof(*touchers.items));
-	touchers.sums = calloc(count, sizeof(*touchers.sums));
+	touchers.sums = calloc(count + 1, sizeof(*touchers.sums));
 	if (!touchers.items || !touchers.sums)
 		error = &error_no_memory;
 	for (size_t i = 0; !error && i < count; i++)
 		error = add_stack(&touchers, rows, &first[i]);
 	if (!error) {
 		count = touchers.names.count;
-		set_figures(&touchers, count, unnamed, part);
+		touchers.sums[count] = unnamed;
+		all = fit_sums(touchers.sums, count + 1, (double)part->bytes);
+		part->touched_bytes = (uint64_t)all.bytes;
+		part->touched_error_bytes = limit_error(&all, (double)part->bytes);
+		for (size_t i = 0; i < count; i++) {
+			touchers.items[i].bytes = (uint64_t)touchers.sums[i].bytes;
+			touchers.items[i].error_bytes = limit_error(&touchers.sums[i], (double)part->bytes);
+		}
 		qsort(touchers.items, count, sizeof(*touchers.items), compare_touchers);
 		part->touchers = touchers.items;
 		part->toucher_count = count;
@@ -225,4 +244,96 @@ struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows, s
 	intern_deinit(&touchers.names);
 	free(touchers.sums);
 	return error;
+}
+
+/* Rows by touch */
+
+static const char needed_pages[] =
+    "needed new pages: in a heap, that is not the code that keeps memory, since others keep the blocks that it freed";
+
+static struct mmt_error *add_to_row(struct rows *rows, const struct touch_sum *sum, const struct process *process)
+{
+	struct account account = {.stack = sum->stack,
+				  .process = process->index,
+				  .kind = (uint32_t)sum->part,
+				  .thread = LEDGER_NO_THREAD,
+				  .pattern = (uint32_t)(sum->part >> 32)};
+	struct mmt_error *error = rows_find(rows, &account);
+	struct row_description *row;
+
+	if (error || account.row == LEDGER_NO_ROW)
+		return error;
+	row = &rows->items.items[account.row - 1];
+	row->bytes += sum->bytes;
+	row->variance += sum->variance;
+	row->repeated_bytes += sum->repeated_bytes;
+	if (sum->bytes > row->largest_bytes) {
+		row->largest_bytes = sum->bytes;
+		row->kind = account.kind;
+	}
+	return NULL;
+}
+
+/* Each process by itself: what one estimate exceeds, another one does not lack. */
+static struct mmt_error *add_process(struct rows *rows, struct process_pages *pages)
+{
+	struct touch_sum *sums = pages->touched.items.items;
+	size_t count = pages->touched.items.count, end = 0;
+	struct mmt_error *error = NULL;
+
+	touchers_sort(&pages->touched);
+	for (size_t first = 0; !error && first < count; first = end) {
+		double most = 0;
+
+		for (; end < count && sums[end].part == sums[first].part; end++) {
+			if (sums[end].stack == TOUCHED_BY_ANY) {
+				most = sums[end].bytes;
+				sums[end].bytes = 0;
+			}
+		}
+		(void)fit_sums(&sums[first], end - first, most);
+		for (size_t i = first; !error && i < end; i++)
+			error = sums[i].bytes > 0 ? add_to_row(rows, &sums[i], pages->process) : NULL;
+	}
+	return error;
+}
+
+struct mmt_error *touchers_build_rows(const struct page_readings *readings, struct rows *rows)
+{
+	struct process_pages *pages;
+	struct mmt_error *error = NULL;
+	bool known = false;
+
+	if (rows->options->by != MMT_BY_TOUCH)
+		return NULL;
+	rows->touching = true;
+	rows->items.items[0].stack = rows->replay->no_stack;
+	for (size_t i = 0; !error && (pages = map_next_pointer(&readings->processes, &i));) {
+		if (!pages->all.parts_known || !rows_selects_pid(rows, pages->process->pid) ||
+		    !page_readings_count(readings, pages->process))
+			continue;
+		known = true;
+		error = add_process(rows, pages);
+	}
+	return known ? error
+		     : error_create(MMT_ERROR_INVALID,
+				    "%s: rows by touch need the pages that were resident when recording began and "
+				    "later, which were not read, for instance because the program ended",
+				    rows->options->input);
+}
+
+struct mmt_error *touchers_fill_row(const struct rows *rows, const struct row_description *touched, struct mmt_row *row)
+{
+	uint32_t path = classes_kind_path(touched->kind);
+	double error = error_of(touched->variance, touched->repeated_bytes);
+
+	row->memory_bytes = row->resident_bytes = row->committed_bytes = (uint64_t)touched->bytes;
+	row->touched_error_bytes = (uint64_t)smaller_of(error, ERROR_MAX);
+	row->resident_before_bytes = 0;
+	row->bytes_per_minute = MMT_RATE_UNKNOWN;
+	row->verdict = MMT_ROW_UNKNOWN;
+	row->hint = row->pattern ? needed_pages : NULL;
+	row->memory_class = classes_kind_class(touched->kind);
+	row->file = path ? arena_string(rows->arena, resolver_path_name(rows->replay->code, path)) : NULL;
+	return !path || row->file ? NULL : &error_no_memory;
 }

@@ -142,6 +142,7 @@ void text_stack(struct text *text, const struct mmt_row *row, const char *named,
 struct text_explanations {
 	struct text_stack_marks marks;	      /* of the stacks shown */
 	bool reserved;			      /* a figure is marked so */
+	bool touched;			      /* rows are by touch */
 	bool keeps_growing;		      /* a row has this verdict */
 	const char *hints[MMT_PATTERN_KINDS]; /* hints that have been printed */
 	uint64_t lost_stack_dumps, exhausted_stacks;

@@ -261,9 +261,12 @@ static void put_sort_key(struct text *text, const struct mmt_report *report, con
 }
 
 /* "24.00 KiB resident   12.5 %": the memory of the row, or else its address space. `memory_bytes`: of all rows. */
-static void put_lead(struct text *text, const struct mmt_row *row, uint64_t memory_bytes)
+static void put_lead(struct text *text, const struct mmt_report *report, const struct mmt_row *row,
+		     uint64_t memory_bytes)
 {
-	const char *what = row->resident_bytes == MMT_UNKNOWN	    ? "committed"
+	double error = row->memory_bytes ? (double)row->touched_error_bytes / (double)row->memory_bytes * 100 : 0;
+	const char *what = report->by == MMT_BY_TOUCH	    ? row->pattern ? "of new pages needed" : "touched"
+			   : row->resident_bytes == MMT_UNKNOWN	    ? "committed"
 			   : !row->swapped_bytes		    ? "resident"
 			   : row->swapped_bytes < row->memory_bytes ? "resident or swapped out"
 								    : "swapped out";
@@ -275,6 +278,8 @@ static void put_lead(struct text *text, const struct mmt_row *row, uint64_t memo
 	}
 	text_format(text, TEXT_STRONG, "%2" PRIu32 "  %9s", row->id, text_bytes(text, bytes));
 	text_format(text, TEXT_PLAIN, " %s", what);
+	if (row->touched_error_bytes)
+		text_format(text, TEXT_PLAIN, " (+- %.0f %%)", error < 1 ? 1.0 : error);
 	if (row->memory_bytes)
 		text_part(text, TEXT_PLAIN, "%.1f %%", 100.0 * (double)row->memory_bytes / (double)memory_bytes);
 }
@@ -348,7 +353,7 @@ static void put_hidden(struct text *text, const struct selection *selection, con
 		       enum mmt_sort sort)
 {
 	bool are_stacks =
-	    report->then_by == MMT_BY_STACK && (report->by == MMT_BY_STACK || report->by == MMT_BY_THREAD);
+	    report->then_by == MMT_BY_STACK && (report->by == MMT_BY_STACK || report->by >= MMT_BY_THREAD);
 	const struct hidden_rows *hidden = &selection->hidden;
 	bool of_memory;
 
@@ -405,7 +410,7 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 			text_end_line(text);
 		}
 		text->indent = ROW_INDENT;
-		put_lead(text, row, memory_bytes);
+		put_lead(text, report, row, memory_bytes);
 		put_sort_key(text, report, row, options->sort);
 		put_verdict(text, report, row);
 		explanations->keeps_growing |= row->verdict == MMT_ROW_KEEPS_GROWING;
@@ -492,7 +497,8 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 {
 	bool freed_too =
 	    options->sort == MMT_SORT_ALLOCATED || options->sort == MMT_SORT_FREED || options->sort == MMT_SORT_PEAK;
-	struct text_explanations explanations = {.reserved = report->reserved_bytes > 0};
+	struct text_explanations explanations = {.reserved = report->reserved_bytes > 0,
+						 .touched = report->by == MMT_BY_TOUCH};
 	struct selection selection;
 	struct mmt_error *error = selection_create(report, options, freed_too, &selection);
 	struct text text;
@@ -504,7 +510,8 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	text.below = true;
 	put_rows(&text, report, &selection, &explanations);
 	put_hidden(&text, &selection, report, options->sort);
-	text_touchers(&text, report, &explanations.marks);
+	if (!explanations.touched)
+		text_touchers(&text, report, &explanations.marks);
 	text_failures(&text, report, &explanations.marks);
 	text_heaps(&text, report, true);
 	text_end_line(&text);
