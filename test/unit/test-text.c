@@ -1424,6 +1424,12 @@ START_TEST(line_of_a_control_group)
 	ASSERT_ABSENT(text, "control group");
 	free(text);
 	report.growth.end_bytes = report.growth.start_bytes;
+	/* Most of the group is other processes. */
+	other.end[MMT_GROUP_ANON] = 3 * report.growth.end_bytes;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_ABSENT(text, "control group");
+	free(text);
+	other.end[MMT_GROUP_ANON] = row.end[MMT_GROUP_ANON];
 	other.end[MMT_GROUP_SHMEM] = 2 << 20;
 	text = render(&report, &(struct mmt_text_options){0});
 	ASSERT_ABSENT(text, "control group");

@@ -477,6 +477,8 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 	const struct mmt_control_group *row = report->control_group;
 	int64_t shmem = row ? group_change(row, MMT_GROUP_SHMEM) : 0;
 	int64_t kernel = row ? group_change(row, MMT_GROUP_KERNEL) : 0, outside = shmem + kernel;
+	/* Most of the group is what was recorded: else its counters change because of others. */
+	bool is_ours = row && row->end[MMT_GROUP_ANON] / 2 <= report->growth.end_bytes;
 	const struct {
 		int64_t bytes;
 		const char *what;
@@ -493,7 +495,8 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 		put_pressure(text, report);
 	if (!row || row->end[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
 		return;
-	if (!row->selected && (outside < OUTSIDE_FLOOR_BYTES || outside < mmt_growth_change(&report->growth)))
+	if (!row->selected &&
+	    (!is_ours || outside < OUTSIDE_FLOOR_BYTES || outside < mmt_growth_change(&report->growth)))
 		return;
 	change = group_change(row, MMT_GROUP_CURRENT);
 	text_add(text, "  %scontrol group %s (now %s", row->selected ? "" : "its whole ",
