@@ -486,6 +486,7 @@ START_TEST(stretches_of_verdicts)
 	    {26, 1, 43, 46, 30, 0, MMT_VERDICT_PLATEAU, 46, 47},   {100, 0, 100, 15, 40, 0, MMT_VERDICT_SHRINKING, 15, 16},
 	    {100, 0, 100, 15, 40, 1, MMT_VERDICT_TOO_SHORT, 0, 0}, {100, 1, 20, 60, 20, 0, MMT_VERDICT_STEADY, 0, 0},
 	    {200, 1, 20, 1, 20, 2, MMT_VERDICT_TOO_SHORT, 0, 0},   {100, 0, 100, 60, 30, 0, MMT_VERDICT_SHRINKING, 0, 0},
+	    {80, 1, 210, 22, 40, 1, MMT_VERDICT_TOO_SHORT, 0, 0},
 	};
 	struct mmt_resident_reading readings[241];
 	struct mmt_growth growth;
@@ -587,7 +588,7 @@ Suite *test_suite(void)
 			noise_of_saw_teeth, start_of_a_plateau);
 	tcase_add_loop_test(tests, rates_are_slopes, 0, 6);
 	tcase_add_loop_test(tests, verdict_rate_and_change_agree, 0, RISERS_AND_FALLERS);
-	tcase_add_loop_test(tests, stretches_of_verdicts, 0, 6);
+	tcase_add_loop_test(tests, stretches_of_verdicts, 0, 7);
 	tcase_add_loop_test(tests, parts_without_readings, 0, 5);
 	tcase_add_test(tests, absurd_sizes);
 	tcase_add_loop_test(tests, swapped_memory_is_in_use, 0, 4);

@@ -251,10 +251,10 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 		return judge_trend(troughs);
 	/* There are too few saw-teeth for a trend; but if the end is level, the growth is over. */
 	change = mean_of_quarter(troughs->bytes, 3) - troughs->bytes[0];
-	if (!is_level_at_end(troughs->bytes, level))
+	if (!is_level_at_end(troughs->bytes, level) || rises_late(troughs, smoothed))
 		return MMT_VERDICT_TOO_SHORT;
 	if (fabs(change) <= level)
-		return MMT_VERDICT_STEADY;
+		return fabs(since_start) <= level ? MMT_VERDICT_STEADY : MMT_VERDICT_TOO_SHORT;
 	if ((change > 0 ? -since_start : since_start) > troughs->floor)
 		return MMT_VERDICT_TOO_SHORT;
 	return change > 0 ? MMT_VERDICT_PLATEAU : MMT_VERDICT_SHRINKING;
