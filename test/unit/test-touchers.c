@@ -439,9 +439,9 @@ END_TEST
 /* A read of a writable file may have mapped the pages around it, as far as pages are missing. */
 START_TEST(errors_cover_neighbours)
 {
-	const struct resident_run start = {PROGRAM, PROGRAM + PAGE},
-				  end[] = {{PROGRAM, PROGRAM + PAGE},
-					   {FILE_PAGES + 1000 * PAGE, FILE_PAGES + 1100 * PAGE}};
+	const struct resident_run start = {PROGRAM, PROGRAM + PAGE};
+	struct resident_run end[] = {{PROGRAM, PROGRAM + PAGE},
+				     {FILE_PAGES + 1000 * PAGE, FILE_PAGES + 1100 * PAGE}};
 	struct recording_builder *builder = begin(10);
 	struct recording_residency residency = {0};
 	struct mmt_report *report;
@@ -455,6 +455,47 @@ START_TEST(errors_cover_neighbours)
 	ck_assert_uint_eq(report->row_count, 1);
 	ck_assert_uint_eq(report->rows[0].memory_bytes, 10 * PAGE);
 	ck_assert_uint_ge(report->rows[0].touched_error_bytes, 90 * PAGE);
+	mmt_report_destroy(report);
+	/* A read may have mapped a folio that is larger than what every fault maps. */
+	builder = begin(10);
+	residency = (struct recording_residency){0};
+	end[1] = (struct resident_run){FILE_PAGES + 512 * PAGE, FILE_PAGES + 768 * PAGE};
+	builder_fault(builder, 2000, PID, FILE_PAGES + 512 * PAGE, PAGE, FILL);
+	add(&residency.at_start, &start, 1);
+	add(&residency.processes, end, 2);
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 9000000);
+	report = report_by_touch();
+	ck_assert_uint_eq(report->rows[0].memory_bytes, 160 * PAGE);
+	ck_assert_uint_ge(report->rows[0].touched_error_bytes, 96 * PAGE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* A page that was shared when recording began, and that the process wrote: it has one of its own. */
+START_TEST(copies_are_touched)
+{
+	const struct resident_run runs[] = {{PROGRAM, PROGRAM + PAGE}, {POOL, POOL + 100 * PAGE}},
+				  still_shared[] = {{PROGRAM, PROGRAM + PAGE}, {POOL + 40 * PAGE, POOL + 100 * PAGE}};
+	struct recording_builder *builder = begin(1);
+	struct recording_residency residency = {0}, shared = {0};
+	struct mmt_report *report;
+
+	for (uint64_t i = 0; i < 40; i++)
+		builder_fault(builder, 2000 + i, PID, POOL + i * PAGE, PAGE, FILL);
+	/* A read of a page that is shared copies nothing. */
+	builder_fault(builder, 3000, PID, POOL + 60 * PAGE, PAGE, OTHER);
+	add(&residency.at_start, runs, 2);
+	add(&residency.processes, runs, 2);
+	add(&shared.at_start, runs, 2);
+	add(&shared.processes, still_shared, 2);
+	report_file_add_residency(builder, &residency);
+	report_file_add_shared(builder, &shared);
+	builder_finish(builder, 9000000);
+	report = report_by_touch();
+	ck_assert_uint_eq(report->row_count, 1);
+	ck_assert_uint_eq(report->rows[0].memory_bytes, 40 * PAGE);
+	ck_assert_uint_eq(report->rows[0].frames[0]->module_offset, 0x100);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -501,7 +542,7 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, touchers_of_a_pool_are_named, what_was_unmapped_has_no_toucher,
 			errors_of_estimates_are_true, reads_of_the_zero_page_do_not_count,
 			errors_cover_pages_with_two_faults, moves_keep_the_number_of_runs, hostile_faults_are_harmless,
-			no_more_runs_than_the_limit, rows_by_touch, rows_by_touch_have_errors, errors_cover_neighbours,
+			no_more_runs_than_the_limit, rows_by_touch, rows_by_touch_have_errors, errors_cover_neighbours, copies_are_touched,
 			rows_by_touch_need_faults_and_pages);
 	tcase_add_loop_test(tests, neighbours_in_files_count, 0, 2);
 	tcase_add_loop_test(tests, huge_pages_do_not_change_other_figures, 0, 2);

@@ -82,7 +82,8 @@ static enum mmt_pattern heap_of(const struct replay *replay, const struct space_
 static struct mmt_error *count_changes(struct process_pages *pages, struct page_changes *of, const struct rows *rows,
 				       const resident_runs *end_pages, uint64_t *hugetlb_ret)
 {
-	bool by_touch = rows->options->by == MMT_BY_TOUCH && of == &pages->all;
+	/* By touch, of the pages that the process has alone, those that it shared before are its copies. */
+	const resident_runs *copied = of == &pages->alone ? pages->all.start : NULL;
 	const struct replay *replay = rows->replay;
 	const struct process *process = pages->process;
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
@@ -119,14 +120,14 @@ static struct mmt_error *count_changes(struct process_pages *pages, struct page_
 			continue;
 		heap = heap_of(replay, &piece, memory_class, &heaps);
 		if (!heap && (key >> PLACE_SHIFT == MMT_GROWTH_BEFORE || key >> PLACE_SHIFT == MMT_GROWTH_KERNEL))
-			error = touchers_count(&of->touched, faults, &piece, key, replay->touched.sampled, of->start,
-					       end_pages);
+			error = touchers_count(&of->touched, faults, &piece, key, replay->touched.sampled, NULL,
+					       of->start, end_pages);
 		all.part = (uint64_t)heap << 32 | replay_calls_kind(replay, &piece);
 		all.bytes = (double)after - (double)before;
-		if (!error && by_touch)
+		if (!error && rows->options->by == MMT_BY_TOUCH && !(copied && piece.attributes.shared))
 			error = touchers_add_sum(&pages->touched, &all)
 				    ?: touchers_count(&pages->touched, faults, &piece, all.part,
-						      replay->touched.sampled, of->start, end_pages);
+						      replay->touched.sampled, copied, of->start, end_pages);
 	}
 	return error ? error
 		     : add(&of->parts, (uint64_t)MMT_GROWTH_UNMAPPED << PLACE_SHIFT,

@@ -65,10 +65,11 @@ struct touch_sums {
 void touch_sums_deinit(struct touch_sums *sums);
 
 /* Count those in the piece, which belongs to the part: in pages that are resident at the end, but not at the start.
- * `sampled`: not every fault was recorded. */
+ * `sampled`: not every fault was recorded. `copied` is NULL, or only those in these pages count. */
 struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faults *faults,
 				 const struct space_interval *piece, uint64_t part, bool sampled,
-				 const resident_runs *start, const resident_runs *end) MMT_MUST_CHECK;
+				 const resident_runs *copied, const resident_runs *start,
+				 const resident_runs *end) MMT_MUST_CHECK;
 
 struct mmt_error *touchers_add_sum(struct touch_sums *sums, const struct touch_sum *sum) MMT_MUST_CHECK;
 struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sums *more) MMT_MUST_CHECK;

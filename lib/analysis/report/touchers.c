@@ -60,15 +60,16 @@ static double count_new(const resident_runs *before, const resident_runs *after,
 /*
  * A sample stands for as many pages as its weight: the variance of their number is weight * (weight - 1). A read of a
  * file maps the pages around it, too, as far as they are in the page cache. If every fault was recorded, pages without
- * one were mapped so. Samples do not show whether pages that are writable had faults of their own: they may count.
+ * one were mapped so. Samples do not show whether pages in the same folio, or that are writable, had faults of their
+ * own: they may count.
  */
 struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faults *faults,
 				 const struct space_interval *piece, uint64_t part, bool sampled,
-				 const resident_runs *start, const resident_runs *end)
+				 const resident_runs *copied, const resident_runs *start, const resident_runs *end)
 {
 	uint64_t position = piece->start, previous = piece->start;
-	uint64_t most = !piece->attributes.inode ? 0 : !sampled ? FOLIO_BYTES_MAX - 1 : AROUND_BYTES - 1;
-	bool unsure = sampled && piece->attributes.protection & PROT_WRITE;
+	uint64_t most = piece->attributes.inode ? FOLIO_BYTES_MAX - 1 : 0;
+	uint64_t sure = !sampled ? most : piece->attributes.protection & PROT_WRITE ? 0 : most & (AROUND_BYTES - 1);
 	struct mmt_error *error = NULL;
 	struct page_fault fault;
 
@@ -82,7 +83,11 @@ struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faul
 		from = fault.start - smaller_of(fault.start & most, fault.start - previous);
 		previous = fault.end + smaller_of(-fault.end & most, next.start - fault.end);
 		around = count_new(start, end, from, previous) * fault.weight;
-		sum.bytes = unsure ? count_new(start, end, fault.start, fault.end) * fault.weight : around;
+		if (copied && !count_within(copied, fault.start, fault.end))
+			continue;
+		from = larger_of(from, fault.start & ~sure);
+		sum.bytes =
+		    count_new(start, end, from, smaller_of(previous, (fault.end + sure) & ~sure)) * fault.weight;
 		sum.variance = sum.bytes * sum.bytes / fault.weight * (fault.weight - 1.0);
 		sum.repeated_bytes = around > sum.bytes ? around - sum.bytes : 0;
 		if (sum.bytes > 0)
