@@ -9,7 +9,7 @@
 
 struct diff_settings {
 	struct mmt_report_options before, after;
-	const struct mmt_diff *diff;	    /* what is written */
+	const struct mmt_diff *diff;	   /* what is written */
 	const struct mmt_report *ended[2]; /* of the ends of the recordings */
 	struct report_selection selection;
 	struct display display;
@@ -17,7 +17,7 @@ struct diff_settings {
 	bool fail_above_given;
 };
 
-#define RATE_NOISE 10 /* one part in so many of a rate is no difference */
+#define RATE_NOISE 10			/* one part in so many of a rate is no difference */
 #define RESIDENT_NOISE_BYTES (1u << 20) /* RSS varies by this much between runs; used if floor_bytes is unknown */
 
 /* Swapped memory has not been given back. */
@@ -251,8 +251,8 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 	if (status < 0)
 		status = report_selection_check_html(command, &settings.selection, &settings.display);
 	if (status < 0 && by[0] >= MMT_BY_THREAD && by[1] == MMT_BY_STACK)
-		status = message_usage(command, "--by: a diff has no rows by touch or by thread alone; "
-						"pass --by thread,function");
+		status = message_usage(command,
+				       "--by: a diff has no rows by touch or thread alone; pass --by thread,function");
 	if (status < 0) {
 		report_selection_apply(&settings.selection);
 		settings.selection.report.merge_lines = settings.selection.report.keep_ended = true;

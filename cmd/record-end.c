@@ -154,8 +154,7 @@ void record_end_put_reason(const struct record_end *end)
 	}
 	if (summary->end == MMT_RECORD_END_TARGET_ENDED && summary->target_status)
 		fprintf(stderr, "target %s", mmt_format_status(summary->target_status, status_text));
-	else if (!end->options->command || summary->command_status == -1 ||
-		 summary->end != MMT_RECORD_END_TARGET_ENDED)
+	else if (!end->options->command || summary->command_status == -1 || summary->end != MMT_RECORD_END_TARGET_ENDED)
 		fputs(reasons[summary->end], stderr);
 	putc('\n', stderr);
 }

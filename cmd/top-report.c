@@ -169,8 +169,7 @@ bool top_report_start(struct top *top, struct top_report *report, bool captured)
 		display_start(top->command, &top->display, &top->path, 1);
 		if (captured && (dup2(ends[1], STDOUT_FILENO) < 0 || dup2(ends[1], STDERR_FILENO) < 0))
 			_exit(EXIT_UNUSABLE);
-		_exit(pager_finish(top->command,
-				   top->make ? top->make(top, ends[1]) : make(top, captured, ends[1])));
+		_exit(pager_finish(top->command, top->make ? top->make(top, ends[1]) : make(top, captured, ends[1])));
 	}
 	/* A process that helps it is killed with it. */
 	if (child > 0 && captured)

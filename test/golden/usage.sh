@@ -79,7 +79,7 @@ refuse 2 " report: --by: 'class,class' is not two different keys" report --by cl
 refuse 2 " report: --by: 'class,file,thread' is not one key or two" report --by class,file,thread leak.data
 refuse 2 " report: --by: 'class,stack' is not a pair of function|module|file|class|process|thread: stack and touch are used alone" \
 	report --by class,stack leak.data
-refuse 2 " diff: --by: a diff has no rows by touch or by thread alone; pass --by thread,function" diff --by touch leak.data leak.data
+refuse 2 " diff: --by: a diff has no rows by touch or thread alone; pass --by thread,function" diff --by touch leak.data leak.data
 refuse 2 " top: --by touch needs page faults, which top does not record" top --by touch -p 1
 refuse 2 " record: --tid: 'abc' is not a PID or TID, or a list of them such as 123,456 or '123 456'" record -t abc
 refuse 2 " report: --limit: '-1' is not a number such as 0 or 20" report --limit -1 leak.data

@@ -88,7 +88,7 @@ static struct mmt_error *count_changes(struct process_pages *pages, struct page_
 	const struct process *process = pages->process;
 	const struct heap_finder heaps = growth_parts_find_heaps(replay, process);
 	const struct page_faults *faults = touched_pages_of(&replay->touched, process);
-	struct page_cursor start = {.runs = of->start}, end = {.runs = end_pages};
+	struct page_cursor start = {.runs = of->start}, end = {.runs = end_pages}, resident = {.runs = copied};
 	const struct space_interval *interval;
 	struct space_interval piece;
 	struct mmt_error *error = NULL;
@@ -124,6 +124,9 @@ static struct mmt_error *count_changes(struct process_pages *pages, struct page_
 					       of->start, end_pages);
 		all.part = (uint64_t)heap << 32 | replay_calls_kind(replay, &piece);
 		all.bytes = (double)after - (double)before;
+		if (copied)
+			all.bytes = smaller_of(all.bytes, (double)page_cursor_count(&resident, piece.start, piece.end) -
+							      (double)before);
 		if (!error && rows->options->by == MMT_BY_TOUCH && !(copied && piece.attributes.shared))
 			error = touchers_add_sum(&pages->touched, &all)
 				    ?: touchers_count(&pages->touched, faults, &piece, all.part,

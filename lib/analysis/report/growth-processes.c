@@ -123,9 +123,19 @@ static bool is_sole(const struct judgement *judgement, const struct memory_point
 	return point->resident_bytes == judgement->counted_bytes[point->reading];
 }
 
+static uint64_t program_of(const struct process *process)
+{
+	space_each(interval, process->space, true) {
+		if (interval->attributes.inode && interval->attributes.protection & PROT_EXEC)
+			return interval->attributes.inode;
+	}
+	return 0;
+}
+
 /* The process whose memory this one got by fork; NULL: unknown, or it executed another program. */
 static const struct process *find_origin(const struct judgement *judgement, const struct process *process)
 {
+	const struct process *parent;
 	const struct replay *replay = judgement->rows->replay;
 	const struct process_start *start;
 
@@ -134,7 +144,8 @@ static const struct process *find_origin(const struct judgement *judgement, cons
 	if (process->forked_from != process->index)
 		return processes_at(replay->processes, process->forked_from);
 	start = notes_start(&replay->notes, process->pid);
-	return start && start->parent ? processes_find(replay->processes, start->parent) : NULL;
+	parent = start && start->parent ? processes_find(replay->processes, start->parent) : NULL;
+	return parent && program_of(parent) == program_of(process) ? parent : NULL;
 }
 
 /* The first of the processes from which this one has its memory, by fork, that counts; NULL: none. `has_brief`: note
@@ -158,9 +169,8 @@ static struct process_readings *find_first(const struct judgement *judgement, co
 /* The part of shared anonymous memory that is in Pss. */
 static uint64_t shared_in_pss(const struct memory_point *point)
 {
-	uint64_t bytes = point->anonymous_bytes ? point->anonymous_bytes - point->lent_bytes : point->pss_bytes;
-
-	return subtract(bytes, point->private_bytes);
+	return subtract(point->anonymous_bytes ? subtract(point->anonymous_bytes, point->lent_bytes) : point->pss_bytes,
+			point->private_bytes);
 }
 
 /* Add what a process that counts has of the memory of the first one of its family. */
@@ -170,7 +180,7 @@ static void add_kept(struct process_readings *first, const struct process_readin
 	uint64_t least = UINT64_MAX; /* with brief children, which come and go: the rest is theirs */
 
 	array_each(of, readings->points.items, readings->points.count)
-		least = smaller_of(shared_in_pss(of), least);
+		least = of->has_pss ? smaller_of(shared_in_pss(of), least) : least;
 	array_each(of, readings->points.items, readings->points.count) {
 		while (point < end && point->reading < of->reading)
 			point++;
@@ -190,19 +200,22 @@ static void find_lent_to_brief(const struct judgement *judgement)
 		struct process_readings *first =
 		    readings && !readings->of.brief ? find_first(judgement, process, false) : NULL;
 
-		if (first && first->has_brief)
+		if (first && first->has_brief && readings->has_pss)
 			add_kept(first, readings);
 	}
 	for (const struct process *process = NULL; (process = rows_next(judgement->rows, process));) {
 		struct process_readings *readings = memory_readings_of(judgement->memory, process);
 		uint64_t least = UINT64_MAX;
+		bool kept = false;
 
 		if (!readings || !readings->has_brief)
 			continue;
+		array_each(point, readings->points.items, readings->points.count) {
+			least = point->has_pss ? smaller_of(point->lent_bytes, least) : least;
+			kept |= point->brief_bytes > 0;
+		}
 		array_each(point, readings->points.items, readings->points.count)
-			least = smaller_of(point->lent_bytes, least);
-		array_each(point, readings->points.items, readings->points.count)
-			point->brief_bytes = subtract(point->lent_bytes, point->brief_bytes ?: least);
+			point->brief_bytes = subtract(point->lent_bytes, kept ? point->brief_bytes : least);
 	}
 }
 
@@ -416,7 +429,9 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 		if (judgement->by_pss && (own.verdict != MMT_VERDICT_GROWING || readings->has_brief)) {
 			anonymous =
 			    mmt_growth_judge(judgement->series, make_series_of_process(judgement, readings, true));
-			if (anonymous.verdict == MMT_VERDICT_GROWING || (readings->has_brief && anonymous.verdict))
+			if (anonymous.verdict == MMT_VERDICT_GROWING &&
+			    (own.verdict != anonymous.verdict ||
+			     mmt_growth_change(&anonymous) > mmt_growth_change(&own) / 2))
 				own = anonymous;
 		}
 		of->verdict = own.verdict;
@@ -440,10 +455,9 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_report *report)
 {
 	struct mmt_growth *growth = &report->growth;
-	double outside_bytes = 0;
+	double outside_bytes = 0, peak_pss = 0;
 	struct mmt_growth of_all = *growth;
-	double peak_pss = 0, peak_resident = 0;
-	size_t count;
+	size_t count, most = 0;
 
 	choose_measure(judgement);
 	count = judgement->by_pss || judgement->brief ? make_series(judgement, &outside_bytes, &peak_pss) : 0;
@@ -461,9 +475,10 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_repor
 		growth->peak_pss_bytes = to_bytes(peak_pss);
 		growth->start_bytes = to_bytes(judgement->sums[0].resident);
 		growth->end_bytes = to_bytes(judgement->sums[judgement->count - 1].resident);
-		for (size_t i = 0; i < judgement->count; i++)
-			peak_resident = larger_of(judgement->sums[i].resident, peak_resident);
-		growth->peak_bytes = to_bytes(peak_resident);
+		for (size_t i = 1; i < judgement->count; i++)
+			most = judgement->sums[i].resident > judgement->sums[most].resident ? i : most;
+		growth->peak_bytes = to_bytes(judgement->sums[most].resident);
+		growth->peak_ns = judgement->memory->readings.items[judgement->first + most].time_ns;
 		growth->start_ns = of_all.start_ns;
 		growth->end_ns = of_all.end_ns;
 		growth->by_pss = judgement->by_pss;

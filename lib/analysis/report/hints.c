@@ -122,8 +122,9 @@ static const struct {
      "JavaScript heap, which keeps memory that it has collected for a while. A leak only if objects stay reachable: "
      "start Node with --heapsnapshot-signal=SIGUSR2 and compare two heap snapshots; --max-old-space-size limits it"},
     {NULL, "runtime.", "Go", MMT_PATTERN_GC_HEAP,
-     "heap of Go, which gives memory back some time after it was collected. A leak only if objects stay reachable: `go "
-     "tool pprof` with a heap profile (net/http/pprof) shows which; GOMEMLIMIT and GOGC limit it"},
+     "heap of Go: the stack is only the caller that needed more. Memory goes back some time after it was collected. A "
+     "leak only if objects stay reachable: `go tool pprof` with a heap profile (net/http/pprof) shows which; "
+     "GOMEMLIMIT and GOGC limit it"},
     {"beam.", NULL, "Erlang", MMT_PATTERN_GC_HEAP,
      "memory of the Erlang runtime: heaps of its processes, binaries and ETS tables. A leak only if these keep "
      "growing: erlang:memory() in its shell shows which kind grows; process_info(Pid, memory) and ets:info(Table, "

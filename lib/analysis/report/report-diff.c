@@ -64,9 +64,8 @@ static int64_t expected_growth(const struct mmt_diff *diff, const struct mmt_row
 {
 	double growth = (double)trend[MMT_TREND_POINTS - 1] - (double)trend[MMT_TREND_POINTS / 2 - 1];
 
-	return mmt_row_leaks(row->verdict)
-		   ? extrapolate(diff, 2 * growth, diff->before->to_ns - diff->before->from_ns)
-		   : 0;
+	return mmt_row_leaks(row->verdict) ? extrapolate(diff, 2 * growth, diff->before->to_ns - diff->before->from_ns)
+					   : 0;
 }
 
 /* Rates vary from one recording to the next. */
@@ -102,9 +101,8 @@ static struct mmt_error *add_entry(struct diff *diff, const struct mmt_row *befo
 		entry.bytes = leave_out(bytes, expected_growth(&diff->result, base, base->trend));
 		diff->result.left_out_bytes =
 		    (int64_t)((uint64_t)diff->result.left_out_bytes + (uint64_t)bytes - (uint64_t)entry.bytes);
-		entry.committed_bytes =
-		    leave_out(entry.committed_bytes,
-			      expected_growth(&diff->result, base, base->committed_trend ?: base->trend));
+		entry.committed_bytes = leave_out(
+		    entry.committed_bytes, expected_growth(&diff->result, base, base->committed_trend ?: base->trend));
 	}
 	if (!before || !after)
 		entry.change = before ? MMT_CHANGE_GONE : MMT_CHANGE_NEW;
@@ -303,8 +301,8 @@ static void compare_durations(struct mmt_diff *diff)
 	diff->counted_unlike = diff->relation != MMT_DIFF_SAME_PROCESS &&
 			       diff->before->options.keep_ended != diff->after->options.keep_ended &&
 			       (diff->before->options.keep_ended ? diff->after : diff->before)->ended_bytes;
-	diff->incomparable = diff->counted_unlike ||
-			     (diff->longer_ns && (!diff->rated || after_ns / LENGTHS > before_ns));
+	diff->incomparable =
+	    diff->counted_unlike || (diff->longer_ns && (!diff->rated || after_ns / LENGTHS > before_ns));
 	if (diff->before->growth.verdict == MMT_VERDICT_GROWING)
 		diff->left_out_resident_bytes =
 		    extrapolate(diff, (double)diff->before->growth.bytes_per_minute, MINUTE_NS);

@@ -67,9 +67,9 @@ static void decide(struct causes *causes)
 
 		if (mmt_row_leaks(cause->verdict) ||
 		    (causes->sums[i].leaking_bytes && (double)causes->sums[i].leaking_bytes >= least))
-			cause->verdict =
-			    mmt_pattern_is_by_design(cause->pattern) || !causes->sums[i].leaks ? MMT_ROW_KEEPS_GROWING
-												: MMT_ROW_LEAK;
+			cause->verdict = mmt_pattern_is_by_design(cause->pattern) || !causes->sums[i].leaks
+					     ? MMT_ROW_KEEPS_GROWING
+					     : MMT_ROW_LEAK;
 		else if (cause->verdict == MMT_ROW_MADE_EARLY && cause->unfreed_count >= VERDICT_COUNT)
 			cause->verdict = MMT_ROW_CACHE;
 		for (unsigned pattern = 1; pattern < MMT_PATTERN_KINDS; pattern++) {
@@ -293,9 +293,8 @@ static struct mmt_error *name_caller(const struct causes *causes, struct callers
 		if (caller_bytes < cause->memory_bytes / CALLER_SHARE)
 			caller.depth = 0;
 	}
-	if (!caller.depth && by_design && pattern != MMT_PATTERN_ARENA && pattern != MMT_PATTERN_HEAP &&
-	    pattern != MMT_PATTERN_PYTHON && pattern != MMT_PATTERN_JVM_NATIVE && pattern != MMT_PATTERN_THREAD_STACK &&
-	    (pattern != MMT_PATTERN_GC_HEAP || of_runtime))
+	if (!caller.depth && (pattern == MMT_PATTERN_CODE || pattern == MMT_PATTERN_METASPACE ||
+			      (pattern == MMT_PATTERN_GC_HEAP && of_runtime)))
 		return NULL;
 	while (!of_runtime || !caller.depth) {
 		struct stem next;

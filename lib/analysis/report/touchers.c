@@ -149,16 +149,10 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 	return toucher->name ? NULL : &error_no_memory;
 }
 
-/* 95 % of errors are smaller. */
-static double error_of(double variance, double repeated_bytes)
-{
-	return variance > 0 ? CONFIDENCE * square_root(variance) + repeated_bytes : repeated_bytes;
-}
-
 /* Nobody touched more than `most`. */
 static uint64_t limit_error(const struct touch_sum *sum, double most)
 {
-	double error = error_of(sum->variance, sum->repeated_bytes);
+	double error = CONFIDENCE * square_root(sum->variance) + sum->repeated_bytes;
 	double possible = sum->bytes > most / 2 ? sum->bytes : most - sum->bytes;
 
 	return (uint64_t)(error < possible ? error : possible);
@@ -330,7 +324,7 @@ struct mmt_error *touchers_build_rows(const struct page_readings *readings, stru
 struct mmt_error *touchers_fill_row(const struct rows *rows, const struct row_description *touched, struct mmt_row *row)
 {
 	uint32_t path = classes_kind_path(touched->kind);
-	double error = error_of(touched->variance, touched->repeated_bytes);
+	double error = CONFIDENCE * square_root(touched->variance) + touched->repeated_bytes;
 
 	row->memory_bytes = row->resident_bytes = row->committed_bytes = (uint64_t)touched->bytes;
 	row->touched_error_bytes = (uint64_t)smaller_of(error, ERROR_MAX);

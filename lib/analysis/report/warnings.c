@@ -213,8 +213,6 @@ static bool needs_precompiled_names(const struct mmt_report *report)
 
 static void find_unnamed_code(const struct replay *replay, const struct mmt_report *report, struct warnings *warnings)
 {
-	bool needs_precompiled = needs_precompiled_names(report);
-
 	for (const struct process *process = NULL; (process = processes_next(replay->processes, process));) {
 		const struct jit_code_state code = resolver_jit(replay->code, process->index);
 		const struct runtime *runtime = code.runtime;
@@ -241,7 +239,7 @@ static void find_unnamed_code(const struct replay *replay, const struct mmt_repo
 			    runtime->complete_stacks);
 		if (code.unnamed)
 			find_missing_names(replay, process, &code, keeps != 1 && !code.unchecked_frames, warnings);
-		if (needs_precompiled && runtime && !strcmp(runtime->name, "dotnet"))
+		if (runtime && !strcmp(runtime->name, "dotnet") && needs_precompiled_names(report))
 			add(warnings, MMT_WARNING_PRECOMPILED_CODE_UNNAMED,
 			    "precompiled code of process %" PRId32
 			    " (%s) has no names: start it with DOTNET_ReadyToRun=0 in its environment%s",
@@ -357,8 +355,7 @@ static void find_still_running(const struct replay *replay, struct warnings *war
 	}
 	if (running)
 		add(warnings, MMT_WARNING_STILL_RUNNING,
-		    "%zu %s of the command still ran when it ended, and recording with it: record -p %" PRId32
-		    "%s",
+		    "%zu %s of the command still ran when it ended, and recording with it: record -p %" PRId32 "%s",
 		    running, running == 1 ? "process" : "processes", pid, running == 1 ? "" : " and others");
 }
 

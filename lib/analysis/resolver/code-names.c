@@ -83,7 +83,6 @@ static bool put_names(struct resolver *resolver, struct frame_record *record, co
 	return true;
 }
 
-
 /* A .NET program in a single file has the runtime and, outside of segments, precompiled code. NULL: out of memory. */
 static const char *name_module(struct resolver *resolver, const struct frame_key *key)
 {

@@ -264,8 +264,7 @@ static void merge_at(struct space *space, uint64_t address)
 	struct interval_node *left, *right;
 	uint64_t end;
 
-	if (!intervals_meet(&space->mapped, address, &left, &right) ||
-	    !can_merge(&left->interval, &right->interval))
+	if (!intervals_meet(&space->mapped, address, &left, &right) || !can_merge(&left->interval, &right->interval))
 		return;
 	end = right->interval.end;
 	intervals_remove(&space->mapped, right->interval.start);

@@ -106,12 +106,11 @@ static bool add_event(const struct firefox *firefox, const struct export_event *
 	int64_t bytes = size < INT64_MAX ? (int64_t)size : INT64_MAX;
 	uint64_t time_ns = subtract(export_step_ns(report, event->step), report->from_ns);
 
-	return vector_push(events,
-			   ((struct firefox_event){.time_ns = time_ns,
-						   .stack = firefox->row_stacks[part->row],
-						   .address = ((uint64_t)event->number + 1) * ADDRESS_UNIT,
-						   .bytes = event->is_release ? -bytes : bytes,
-						   .tid = part->thread.tid}));
+	return vector_push(events, ((struct firefox_event){.time_ns = time_ns,
+							   .stack = firefox->row_stacks[part->row],
+							   .address = ((uint64_t)event->number + 1) * ADDRESS_UNIT,
+							   .bytes = event->is_release ? -bytes : bytes,
+							   .tid = part->thread.tid}));
 }
 
 /* Write the events of the process with this place, which are the next ones: what is still mapped as samples, which the

@@ -303,7 +303,7 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 	}
 	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
 	/* "by fill_pool (server): 412.0 MiB (+- 6 %); ..." */
-	if (part->toucher_count && part->bytes >= PART_FLOOR_BYTES) {
+	if (part->toucher_count && part->bytes >= PART_FLOOR_BYTES && report->by != MMT_BY_TOUCH) {
 		text_pad_to(text, PART_INDENT);
 		for (size_t i = 0; i < part->toucher_count && i < TOUCHERS_SHOWN; i++) {
 			const struct mmt_toucher *toucher = &part->touchers[i];
@@ -475,10 +475,9 @@ static void put_pressure(struct text *text, const struct mmt_report *report)
 static void put_control_group(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_control_group *row = report->control_group;
+	const struct mmt_growth *growth = &report->growth;
 	int64_t shmem = row ? group_change(row, MMT_GROUP_SHMEM) : 0;
 	int64_t kernel = row ? group_change(row, MMT_GROUP_KERNEL) : 0, outside = shmem + kernel;
-	/* Most of the group is what was recorded: else its counters change because of others. */
-	bool is_ours = row && row->end[MMT_GROUP_ANON] / 2 <= report->growth.end_bytes;
 	const struct {
 		int64_t bytes;
 		const char *what;
@@ -495,12 +494,14 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 		put_pressure(text, report);
 	if (!row || row->end[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
 		return;
+	/* What is mapped is in RSS, too; counters of a group that has much more memory change because of others. */
 	if (!row->selected &&
-	    (!is_ours || outside < OUTSIDE_FLOOR_BYTES || outside < mmt_growth_change(&report->growth)))
+	    (row->end[MMT_GROUP_ANON] / 2 > (growth->by_pss ? growth->end_pss_bytes : growth->end_bytes) ||
+	     outside < OUTSIDE_FLOOR_BYTES || outside - mmt_growth_change(growth) < OUTSIDE_FLOOR_BYTES))
 		return;
 	change = group_change(row, MMT_GROUP_CURRENT);
-	text_add(text, "  %scontrol group %s (now %s", row->selected ? "" : "its whole ",
-		 text_change(text, change), text_bytes(text, row->end[MMT_GROUP_CURRENT]));
+	text_add(text, "  %scontrol group %s (now %s", row->selected ? "" : "its whole ", text_change(text, change),
+		 text_bytes(text, row->end[MMT_GROUP_CURRENT]));
 	if (row->end[MMT_GROUP_LIMIT] != MMT_UNKNOWN)
 		text_add(text, " of %s", text_bytes(text, row->end[MMT_GROUP_LIMIT]));
 	text_add(text, ")");

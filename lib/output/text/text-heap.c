@@ -216,10 +216,9 @@ static bool matters(const struct mmt_report *report, const struct mmt_heap *heap
 static void put_answer_since_start(struct text *text, const struct mmt_report *report, const struct mmt_heap *heap)
 {
 	const struct mmt_growth *growth = &report->growth;
-	uint64_t missed_ns = growth->end_ns - smaller_of(heap->end->time_ns, growth->end_ns);
 	char since[64] = "";
 
-	if (missed_ns > (growth->end_ns - growth->start_ns) / TEXT_NEGLIGIBLE)
+	if (growth->end_ns > heap->end->time_ns + (growth->end_ns - growth->start_ns) / TEXT_NEGLIGIBLE)
 		snprintf(since, sizeof(since), " up to %s after the start, when it was last read",
 			 text_since(text, report, heap->end->time_ns));
 	put_answer(text, report, heap, since);

@@ -460,7 +460,7 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 		const char *sentence;
 	} lines[] = {
 	    {explanations->reserved, "reserved: mapped without permissions; it uses memory only if touched before."},
-	    {explanations->touched, "touched: not resident when recording began, or the process; it is now."},
+	    {explanations->touched, "touched: resident at the end, and not at the start of the recording or window."},
 	    {explanations->keeps_growing, text_keeps_growing},
 	    {marks->doubtful,
 	     "?: doubtful: no call precedes this return address, or callers before it may be missing."},
