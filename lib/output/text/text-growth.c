@@ -492,12 +492,11 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 
 	if (row)
 		put_pressure(text, report);
-	if (!row || row->end[MMT_GROUP_CURRENT] == MMT_UNKNOWN)
-		return;
 	/* What is mapped is in RSS, too; counters of a group that has much more memory change because of others. */
-	if (!row->selected &&
-	    (row->end[MMT_GROUP_ANON] / 2 > (growth->by_pss ? growth->end_pss_bytes : growth->end_bytes) ||
-	     outside < OUTSIDE_FLOOR_BYTES || outside - mmt_growth_change(growth) < OUTSIDE_FLOOR_BYTES))
+	if (!row || row->end[MMT_GROUP_CURRENT] == MMT_UNKNOWN ||
+	    (!row->selected &&
+	     (row->end[MMT_GROUP_ANON] / 2 > (growth->by_pss ? growth->end_pss_bytes : growth->end_bytes) ||
+	      outside < OUTSIDE_FLOOR_BYTES || outside - mmt_growth_change(growth) < OUTSIDE_FLOOR_BYTES)))
 		return;
 	change = group_change(row, MMT_GROUP_CURRENT);
 	text_add(text, "  %scontrol group %s (now %s", row->selected ? "" : "its whole ", text_change(text, change),
