@@ -250,7 +250,7 @@ int cmd_diff(const struct command *command, int argc, char **argv)
 		status = message_usage(command, "pass two recordings, the earlier one first");
 	if (status < 0)
 		status = report_selection_check_html(command, &settings.selection, &settings.display);
-	if (status < 0 && by[0] >= MMT_BY_THREAD && by[1] == MMT_BY_STACK)
+	if (status < 0 && (by[0] == MMT_BY_THREAD || by[0] == MMT_BY_TOUCH) && by[1] == MMT_BY_STACK)
 		status = message_usage(command,
 				       "--by: a diff has no rows by touch or thread alone; pass --by thread,function");
 	if (status < 0) {

@@ -136,10 +136,10 @@ FIGURE(DO, outside_bytes, CHANGE, _,_,_,_,_,G,_, it->by_pss, MMT_PLAIN,         
 FIGURE(DO, bytes_per_minute, RATE, _,_,_,_,_,G,_, it->bytes_per_minute != MMT_RATE_UNKNOWN, MMT_PLAIN,                \
        "slope of the lowest readings since rate_from_ns; 0 if it is noise; unknown below two seconds")                \
 FIGURE(DO, rate_from_ns, NS, _,_,_,_,_,G,_, it->verdict, MMT_PLAIN,                                                   \
-       "the second half, or since settled_ns if that is later")                                             \
+       "the second half or, if that is later, since settled_ns; at least the last quarter")                            \
 FIGURE(DO, floor_bytes, BYTES, _,_,_,_,_,G,_, it->floor_bytes, MMT_PLAIN, "smaller changes are noise; 0: unknown")    \
 FIGURE(DO, settled_ns, NS, _,_,_,_,_,G,_, it->settled_ns, MMT_PLAIN,                                                  \
-       "since when it is level: of a PLATEAU, or at the end of GROWING or SHRINKING; 0: it was not")         \
+       "since when it is level: of a PLATEAU, or at the end of GROWING or SHRINKING; 0: it was not")                   \
 FIGURE(DO, advised_ns, NS, _,_,_,_,_,G,_, it->verdict == MMT_VERDICT_TOO_SHORT && it->advised_ns, MMT_PLAIN,          \
        "how long to record; 0 in a report: it is as long, but RSS was read too rarely")                               \
 FIGURE(DO, unfreed_growth_bytes, BYTES, _,_,_,_,_,G,_, true, MMT_PLAIN,                                               \

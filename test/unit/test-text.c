@@ -1416,7 +1416,7 @@ START_TEST(line_of_a_control_group)
 	report.control_group = report.limiting_group = &other;
 	report.growth.end_bytes = report.growth.start_bytes;
 	text = render(&report, &(struct mmt_text_options){0});
-	ASSERT_HAS(text, "\n  its whole control group +84.00 MiB (now 124.0 MiB of 512.0 MiB): +80.00 MiB files on "
+	ASSERT_HAS(text, "\n  the whole control group +84.00 MiB (now 124.0 MiB of 512.0 MiB): +80.00 MiB files on "
 			 "tmpfs or shared memory, processes ");
 	free(text);
 	report.growth.end_bytes += 100 << 20;

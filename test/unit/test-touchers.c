@@ -436,36 +436,35 @@ START_TEST(rows_by_touch_have_errors)
 }
 END_TEST
 
-/* A read of a writable file may have mapped the pages around it, as far as pages are missing. */
-START_TEST(errors_cover_neighbours)
+/* The only row of a recording in which one of ten faults has a sample; these pages are new. */
+static struct mmt_report *report_of_fault(uint64_t address, uint64_t first, uint64_t last)
 {
-	const struct resident_run start = {PROGRAM, PROGRAM + PAGE};
-	struct resident_run end[] = {{PROGRAM, PROGRAM + PAGE},
-				     {FILE_PAGES + 1000 * PAGE, FILE_PAGES + 1100 * PAGE}};
+	const struct resident_run start = {PROGRAM, PROGRAM + PAGE}, end[] = {start, {first, last}};
 	struct recording_builder *builder = begin(10);
 	struct recording_residency residency = {0};
 	struct mmt_report *report;
 
-	builder_fault(builder, 2000, PID, FILE_PAGES + 1020 * PAGE, PAGE, FILL);
+	builder_fault(builder, 2000, PID, address, PAGE, FILL);
 	add(&residency.at_start, &start, 1);
 	add(&residency.processes, end, 2);
 	report_file_add_residency(builder, &residency);
 	builder_finish(builder, 9000000);
 	report = report_by_touch();
 	ck_assert_uint_eq(report->row_count, 1);
+	return report;
+}
+
+/* A read of a writable file may have mapped the pages around it, as far as pages are missing. */
+START_TEST(errors_cover_neighbours)
+{
+	const uint64_t written = FILE_PAGES + 1000 * PAGE, read = FILE_PAGES + 512 * PAGE;
+	struct mmt_report *report = report_of_fault(written + 20 * PAGE, written, written + 100 * PAGE);
+
 	ck_assert_uint_eq(report->rows[0].memory_bytes, 10 * PAGE);
 	ck_assert_uint_ge(report->rows[0].touched_error_bytes, 90 * PAGE);
 	mmt_report_destroy(report);
 	/* A read may have mapped a folio that is larger than what every fault maps. */
-	builder = begin(10);
-	residency = (struct recording_residency){0};
-	end[1] = (struct resident_run){FILE_PAGES + 512 * PAGE, FILE_PAGES + 768 * PAGE};
-	builder_fault(builder, 2000, PID, FILE_PAGES + 512 * PAGE, PAGE, FILL);
-	add(&residency.at_start, &start, 1);
-	add(&residency.processes, end, 2);
-	report_file_add_residency(builder, &residency);
-	builder_finish(builder, 9000000);
-	report = report_by_touch();
+	report = report_of_fault(read, read, read + 256 * PAGE);
 	ck_assert_uint_eq(report->rows[0].memory_bytes, 160 * PAGE);
 	ck_assert_uint_ge(report->rows[0].touched_error_bytes, 96 * PAGE);
 	mmt_report_destroy(report);
@@ -526,6 +525,9 @@ START_TEST(rows_by_touch_need_faults_and_pages)
 	options.lifetime_steps = 16;
 	expect_refusal(options, "lifetime_steps");
 	options.lifetime_steps = 0;
+	options.every_ns = 1000000;
+	expect_refusal(options, "--every");
+	options.every_ns = 0;
 	report_file_teardown();
 	report_file_setup();
 	builder_finish(builder_create(report_file_path()), 9000000);
@@ -542,8 +544,8 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, touchers_of_a_pool_are_named, what_was_unmapped_has_no_toucher,
 			errors_of_estimates_are_true, reads_of_the_zero_page_do_not_count,
 			errors_cover_pages_with_two_faults, moves_keep_the_number_of_runs, hostile_faults_are_harmless,
-			no_more_runs_than_the_limit, rows_by_touch, rows_by_touch_have_errors, errors_cover_neighbours, copies_are_touched,
-			rows_by_touch_need_faults_and_pages);
+			no_more_runs_than_the_limit, rows_by_touch, rows_by_touch_have_errors, errors_cover_neighbours,
+			copies_are_touched, rows_by_touch_need_faults_and_pages);
 	tcase_add_loop_test(tests, neighbours_in_files_count, 0, 2);
 	tcase_add_loop_test(tests, huge_pages_do_not_change_other_figures, 0, 2);
 	return suite;

@@ -128,7 +128,7 @@ static struct mmt_error *count_changes(struct process_pages *pages, struct page_
 			all.bytes = smaller_of(all.bytes, (double)page_cursor_count(&resident, piece.start, piece.end) -
 							      (double)before);
 		if (!error && rows->options->by == MMT_BY_TOUCH && !(copied && piece.attributes.shared))
-			error = touchers_add_sum(&pages->touched, &all)
+			error = touchers_add(&pages->touched, &all)
 				    ?: touchers_count(&pages->touched, faults, &piece, all.part,
 						      replay->touched.sampled, copied, of->start, end_pages);
 	}
@@ -304,7 +304,9 @@ static struct mmt_error *add_process(struct sums *sums, const struct process_pag
 	growth->pages_at_ends &= pages->resident.at_end;
 	while (!error && map_next(&of->parts, &position, &key, &bytes))
 		error = add(&sums->bytes, key, (int64_t)bytes);
-	return error ? error : touchers_add(&sums->touched, &of->touched);
+	for (size_t i = 0; !error && i < of->touched.items.count; i++)
+		error = touchers_add(&sums->touched, &of->touched.items.items[i]);
+	return error;
 }
 
 /* A process of which only the RSS is known, or that ended: its pages are gone. */

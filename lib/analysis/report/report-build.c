@@ -548,10 +548,13 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 	if (steps && (steps < LIFETIME_STEPS_MIN || steps > LIFETIME_STEPS_MAX))
 		error = error_create(MMT_ERROR_INVALID, "lifetime_steps: %" PRIu32 " is neither 0 nor from %d to %d",
 				     steps, LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
-	if (!error && ((options->by == MMT_BY_TOUCH && (steps || options->then_by != MMT_BY_STACK)) ||
-		       options->then_by == MMT_BY_TOUCH ||
-		       (options->then_by != MMT_BY_STACK &&
-			(options->by == MMT_BY_STACK || options->by == options->then_by || steps))))
+	if (!error &&
+	    (options->then_by == MMT_BY_TOUCH ||
+	     (options->by == MMT_BY_TOUCH && (steps || options->every_ns || options->then_by != MMT_BY_STACK))))
+		error = error_create(MMT_ERROR_INVALID,
+				     "by: rows by touch allow no then_by, no lifetime_steps and no steps (--every)");
+	if (!error && options->then_by != MMT_BY_STACK &&
+	    (options->by == MMT_BY_STACK || options->by == options->then_by || steps))
 		error = error_create(MMT_ERROR_INVALID,
 				     "then_by: needs a different key in `by`, not stacks, and no lifetime_steps");
 	if (error) {

@@ -48,14 +48,6 @@ void resident_sums_limit(const struct resident_sums *sums, uint64_t *resident_by
 /* touchers.c: the page faults of parts whose pages are still resident, by stack. */
 #define TOUCHED_BY_ANY UINT32_MAX /* in place of a stack: all new pages of the part */
 
-struct touch_sum {
-	uint64_t part;
-	uint32_t stack;
-	double bytes, variance;
-	double repeated_bytes; /* so much more or less: of pages with several faults, or mapped with their neighbours */
-	double largest_bytes;  /* of the stacks that were added */
-};
-
 struct touch_sums {
 	struct intern keys; /* part and stack; its ids are places in `items` */
 	VECTOR(struct touch_sum) items;
@@ -71,8 +63,7 @@ struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faul
 				 const resident_runs *copied, const resident_runs *start,
 				 const resident_runs *end) MMT_MUST_CHECK;
 
-struct mmt_error *touchers_add_sum(struct touch_sums *sums, const struct touch_sum *sum) MMT_MUST_CHECK;
-struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sums *more) MMT_MUST_CHECK;
+struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sum *sum) MMT_MUST_CHECK;
 
 /* Nothing can be added then. */
 void touchers_sort(struct touch_sums *sums);
@@ -85,7 +76,7 @@ struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows,
  * has a row for each pattern, a heap, in which the toucher is not the owner; without pattern, it is. */
 struct page_readings;
 struct mmt_error *touchers_build_rows(const struct page_readings *readings, struct rows *rows) MMT_MUST_CHECK;
-struct mmt_error *touchers_fill_row(const struct rows *rows, const struct row_description *touched,
+struct mmt_error *touchers_fill_row(const struct rows *rows, const struct touch_sum *touched,
 				    struct mmt_row *row) MMT_MUST_CHECK;
 
 /* The pages of a process in the reading nearest to the start of the window (empty for a process that began later), and

@@ -328,7 +328,7 @@ static struct mmt_error *rank(struct grouping *grouping)
 
 		row->id = ids[order[i]] = (uint32_t)i + 1;
 		/* Only the largest rows have steps if there are too many rows for all. */
-		if (!step_count || grouping->report->by == MMT_BY_TOUCH || step_count * (i + 1) > LIMIT_STEP_FIGURES)
+		if (!step_count || step_count * (i + 1) > LIMIT_STEP_FIGURES)
 			continue;
 		row->step_count = step_count;
 		row->step_bytes = steps = arena_alloc(grouping->rows->arena, step_count, sizeof(*steps));
@@ -540,7 +540,8 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 			if (row->name && bytes[i][pattern] > committed / 2)
 				row->pattern = (enum mmt_pattern)pattern;
 		}
-		if (row->pattern == MMT_PATTERN_THREAD_STACK && !live_counts && !(live_counts = count_live_threads(replay)))
+		if (row->pattern == MMT_PATTERN_THREAD_STACK && !live_counts &&
+		    !(live_counts = count_live_threads(replay)))
 			return &error_no_memory;
 		for (size_t j = 0; row->pattern == MMT_PATTERN_THREAD_STACK && j < row->pid_count; j++) {
 			const struct process *process = processes_find(replay->processes, row->pids[j]);
@@ -609,7 +610,7 @@ static struct mmt_error *publish(struct grouping *grouping)
 
 		/* By touch, the first row has all accounts, and the others are of the same memory. */
 		if (by_touch && i)
-			error = touchers_fill_row(grouping->rows, &grouping->rows->items.items[i], row);
+			error = touchers_fill_row(grouping->rows, &grouping->rows->items.items[i].touched, row);
 		else
 			figures_add_to_report(report, row);
 		completeness->frames += row->frame_count;
@@ -621,10 +622,8 @@ static struct mmt_error *publish(struct grouping *grouping)
 			completeness->runtime_frames_without_name += mmt_frame_is_runtime(row->frames[j]);
 		}
 	}
-	if (by_touch) {
-		grouping->figures++;
-		grouping->row_count--;
-	}
+	grouping->figures += by_touch;
+	grouping->row_count -= by_touch;
 	return error ? error : rank(grouping);
 }
 

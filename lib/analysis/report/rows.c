@@ -49,7 +49,9 @@ static bool is_pair(const struct rows *rows)
 
 static bool are_stacks(const struct rows *rows)
 {
-	return !is_pair(rows) && (rows->options->by == MMT_BY_STACK || rows->options->by >= MMT_BY_THREAD);
+	enum mmt_row_key by = rows->options->by;
+
+	return !is_pair(rows) && (by == MMT_BY_STACK || by == MMT_BY_THREAD || by == MMT_BY_TOUCH);
 }
 
 /* One of the keys, or the only one. */
@@ -325,7 +327,7 @@ struct mmt_error *rows_find(void *context, struct account *account)
 		account->row = 0;
 	else
 		error = are_stacks(rows) ? find_stack_row(rows, account, &account->row)
-				 : find_named_row(rows, account, &account->row);
+					 : find_named_row(rows, account, &account->row);
 	if (!error)
 		account->row++;
 	return error;

@@ -17,16 +17,23 @@
 #include "base/arena.h"
 
 /* What is known of a row that has no name, or none yet: names are in the keys. */
+/* What page faults of a stack, or of several, touched: see touchers.c. */
+struct touch_sum {
+	uint64_t part;
+	uint32_t stack;
+	double bytes, variance;
+	double repeated_bytes; /* so much more or less: of pages with several faults, or mapped with their neighbours */
+	double largest_bytes;  /* of the stacks that were added */
+};
+
 struct row_description {
 	uint32_t stack;	   /* by stack: the first of those that are this row */
 	uint64_t lines;	   /* identity_lines() of that stack */
 	bool lines_differ; /* another stack of the row has others */
 	enum mmt_pattern pattern;
-	uint32_t process; /* by process: its index */
-	uint32_t thread;  /* with two keys: its number, or LEDGER_NO_THREAD */
-	/* By touch, of the pages that it has. */
-	double bytes, variance, repeated_bytes, largest_bytes; /* see struct touch_sum */
-	uint32_t kind; /* of the largest part of these */
+	uint32_t process;	  /* by process: its index */
+	uint32_t thread;	  /* with two keys: its number, or LEDGER_NO_THREAD */
+	struct touch_sum touched; /* by touch; `part` is that of the largest one */
 };
 
 struct replay;
@@ -43,7 +50,7 @@ struct rows {
 	VECTOR(struct row_description) items; /* by row number - 1 */
 	named_frames frames;		      /* scratch: of one stack */
 	bool touching; /* by touch: accounts given to rows_find() are of pages, as is their pattern; otherwise row 1 */
-	const uint32_t *row_ids;	      /* of the report's rows, by row number - 1, when they are built */
+	const uint32_t *row_ids; /* of the report's rows, by row number - 1, when they are built */
 };
 
 /* Borrows all arguments; the other fields become zero. Deinitialise the value on errors, too. */

@@ -18,7 +18,14 @@ void touch_sums_deinit(struct touch_sums *sums)
 	*sums = (struct touch_sums){0};
 }
 
-struct mmt_error *touchers_add_sum(struct touch_sums *sums, const struct touch_sum *sum)
+static void add(struct touch_sum *sum, const struct touch_sum *more)
+{
+	sum->bytes += more->bytes;
+	sum->variance += more->variance;
+	sum->repeated_bytes += more->repeated_bytes;
+}
+
+struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sum *sum)
 {
 	const uint64_t key[] = {sum->part, sum->stack};
 	uint32_t number = intern_put(&sums->keys, key, sizeof(key));
@@ -27,19 +34,8 @@ struct mmt_error *touchers_add_sum(struct touch_sums *sums, const struct touch_s
 		return &error_no_memory;
 	sums->items.items[number].part = sum->part;
 	sums->items.items[number].stack = sum->stack;
-	sums->items.items[number].bytes += sum->bytes;
-	sums->items.items[number].variance += sum->variance;
-	sums->items.items[number].repeated_bytes += sum->repeated_bytes;
+	add(&sums->items.items[number], sum);
 	return NULL;
-}
-
-struct mmt_error *touchers_add(struct touch_sums *sums, const struct touch_sums *more)
-{
-	struct mmt_error *error = NULL;
-
-	for (size_t i = 0; !error && i < more->items.count; i++)
-		error = touchers_add_sum(sums, &more->items.items[i]);
-	return error;
 }
 
 static double count_within(const resident_runs *runs, uint64_t start, uint64_t end)
@@ -91,7 +87,7 @@ struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faul
 		sum.variance = sum.bytes * sum.bytes / fault.weight * (fault.weight - 1.0);
 		sum.repeated_bytes = around > sum.bytes ? around - sum.bytes : 0;
 		if (sum.bytes > 0)
-			error = touchers_add_sum(sums, &sum);
+			error = touchers_add(sums, &sum);
 	}
 	return error;
 }
@@ -134,9 +130,7 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 		return &error_no_memory;
 	toucher = &touchers->items[number];
 	touched = &touchers->sums[number];
-	touched->bytes += sum->bytes;
-	touched->variance += sum->variance;
-	touched->repeated_bytes += sum->repeated_bytes;
+	add(touched, sum);
 	if (toucher->name && sum->bytes <= touched->largest_bytes)
 		return NULL;
 	touched->largest_bytes = sum->bytes;
@@ -214,10 +208,8 @@ struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows, s
 		count++;
 	if (!count)
 		return NULL;
-	for (size_t i = left; i < count; i++) {
-		unnamed.bytes += first[i].bytes;
-		unnamed.variance += first[i].variance;
-	}
+	for (size_t i = left; i < count; i++)
+		add(&unnamed, &first[i]);
 	count = smaller_of(count, left);
 	sums->named += count;
 	touchers.items = arena_alloc(rows->arena, count, sizeof(*touchers.items));
@@ -258,17 +250,15 @@ static struct mmt_error *add_to_row(struct rows *rows, const struct touch_sum *s
 				  .thread = LEDGER_NO_THREAD,
 				  .pattern = (uint32_t)(sum->part >> 32)};
 	struct mmt_error *error = rows_find(rows, &account);
-	struct row_description *row;
+	struct touch_sum *row;
 
 	if (error || account.row == LEDGER_NO_ROW)
 		return error;
-	row = &rows->items.items[account.row - 1];
-	row->bytes += sum->bytes;
-	row->variance += sum->variance;
-	row->repeated_bytes += sum->repeated_bytes;
+	row = &rows->items.items[account.row - 1].touched;
+	add(row, sum);
 	if (sum->bytes > row->largest_bytes) {
 		row->largest_bytes = sum->bytes;
-		row->kind = account.kind;
+		row->part = sum->part;
 	}
 	return NULL;
 }
@@ -321,9 +311,9 @@ struct mmt_error *touchers_build_rows(const struct page_readings *readings, stru
 				    rows->options->input);
 }
 
-struct mmt_error *touchers_fill_row(const struct rows *rows, const struct row_description *touched, struct mmt_row *row)
+struct mmt_error *touchers_fill_row(const struct rows *rows, const struct touch_sum *touched, struct mmt_row *row)
 {
-	uint32_t path = classes_kind_path(touched->kind);
+	uint32_t path = classes_kind_path((uint32_t)touched->part);
 	double error = CONFIDENCE * square_root(touched->variance) + touched->repeated_bytes;
 
 	row->memory_bytes = row->resident_bytes = row->committed_bytes = (uint64_t)touched->bytes;
@@ -332,7 +322,7 @@ struct mmt_error *touchers_fill_row(const struct rows *rows, const struct row_de
 	row->bytes_per_minute = MMT_RATE_UNKNOWN;
 	row->verdict = MMT_ROW_UNKNOWN;
 	row->hint = row->pattern ? needed_pages : NULL;
-	row->memory_class = classes_kind_class(touched->kind);
+	row->memory_class = classes_kind_class((uint32_t)touched->part);
 	row->file = path ? arena_string(rows->arena, resolver_path_name(rows->replay->code, path)) : NULL;
 	return !path || row->file ? NULL : &error_no_memory;
 }

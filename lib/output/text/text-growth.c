@@ -499,7 +499,7 @@ static void put_control_group(struct text *text, const struct mmt_report *report
 	      outside < OUTSIDE_FLOOR_BYTES || outside - mmt_growth_change(growth) < OUTSIDE_FLOOR_BYTES)))
 		return;
 	change = group_change(row, MMT_GROUP_CURRENT);
-	text_add(text, "  %scontrol group %s (now %s", row->selected ? "" : "its whole ", text_change(text, change),
+	text_add(text, "  %scontrol group %s (now %s", row->selected ? "" : "the whole ", text_change(text, change),
 		 text_bytes(text, row->end[MMT_GROUP_CURRENT]));
 	if (row->end[MMT_GROUP_LIMIT] != MMT_UNKNOWN)
 		text_add(text, " of %s", text_bytes(text, row->end[MMT_GROUP_LIMIT]));

@@ -265,7 +265,7 @@ static void put_lead(struct text *text, const struct mmt_report *report, const s
 		     uint64_t memory_bytes)
 {
 	double error = row->memory_bytes ? (double)row->touched_error_bytes / (double)row->memory_bytes * 100 : 0;
-	const char *what = report->by == MMT_BY_TOUCH	    ? row->pattern ? "of new pages needed" : "touched"
+	const char *what = report->by == MMT_BY_TOUCH		    ? row->pattern ? "of new pages needed" : "touched"
 			   : row->resident_bytes == MMT_UNKNOWN	    ? "committed"
 			   : !row->swapped_bytes		    ? "resident"
 			   : row->swapped_bytes < row->memory_bytes ? "resident or swapped out"
@@ -352,8 +352,8 @@ static void put_identity(struct text *text, const struct mmt_report *report, con
 static void put_hidden(struct text *text, const struct selection *selection, const struct mmt_report *report,
 		       enum mmt_sort sort)
 {
-	bool are_stacks =
-	    report->then_by == MMT_BY_STACK && (report->by == MMT_BY_STACK || report->by >= MMT_BY_THREAD);
+	bool are_stacks = report->then_by == MMT_BY_STACK &&
+			  (report->by == MMT_BY_STACK || report->by == MMT_BY_THREAD || report->by == MMT_BY_TOUCH);
 	const struct hidden_rows *hidden = &selection->hidden;
 	bool of_memory;
 
