@@ -129,7 +129,7 @@ static struct mmt_error *name_vtables(struct heap_censuses *heaps, const struct 
 	CLEANUP(free) uint8_t *data = NULL;
 	size_t size, room = LIMIT_UNPACKED_BYTES;
 	struct bytes bytes;
-	struct mmt_error *error = recording_file_load(reader_file(replay->reader), FEATURE_MMTRACE_HEAP, &data, &size);
+	struct mmt_error *error = recording_file_load(replay->reader->file, FEATURE_MMTRACE_HEAP, &data, &size);
 
 	if (error || !data || !replay->metadata->heaps.items.count)
 		return error;
@@ -385,7 +385,7 @@ static struct mmt_error *write_all(struct pack *pack)
 	const size_t count_late = sizeof(late) / sizeof(*late) - (pack->stacks.heaps.items.count > 0);
 	const uint32_t checksum[] = {1, 0}; /* version; filled in by the writer */
 	struct mmt_error *error = add_head(pack);
-	uint64_t total_bytes = reader_file(pack->reader)->data_end;
+	uint64_t total_bytes = pack->reader->file->data_end;
 	struct buffer buffer;
 	bool end = false;
 
@@ -479,8 +479,8 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 	error = error ?: pack->writer ? NULL : create_output(pack, options, 0);
 	if (error)
 		return error;
-	pack->file = reader_file(pack->reader);
-	pack->metadata = reader_metadata(pack->reader);
+	pack->file = pack->reader->file;
+	pack->metadata = &pack->reader->metadata.values;
 	if (!options->output)
 		writer_file(pack->writer)->replaces = true;
 	if (!pack->metadata->compressed)

@@ -10,8 +10,8 @@
 #include "base/saturating-sum.h"
 #include "output/escape.h"
 #include "output/selection.h"
-#include "trace/read/decode.h"
-#include "trace/read/records.h"
+#include "trace/read/reader.h"
+#include "trace/read/recording-file.h"
 
 #define STACK_WORDS 4 /* of the dump that are shown */
 
@@ -282,7 +282,7 @@ struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progres
 
 	if (error)
 		return error;
-	metadata = reader_metadata(reader);
+	metadata = &reader->metadata.values;
 	print_head(stream, metadata);
 	while (!ferror(stream)) {
 		struct event event;
@@ -292,15 +292,15 @@ struct mmt_error *mmt_dump(const char *input, const struct mmt_progress *progres
 			break;
 		print_event(stream, metadata, &event);
 		if (progress && event.sequence % PROGRESS_EVENTS == 0)
-			progress->tell(progress->context, event.file_offset, reader_file(reader)->data_end);
+			progress->tell(progress->context, event.file_offset, reader->file->data_end);
 	}
 	if (!error && metadata->incomplete)
 		fputs("# incomplete: the recorder did not finish, or the file was truncated\n", stream);
 	if (!error && reader_unfinished(reader).records)
 		fprintf(stream, "# discarded: %" PRIu64 " records of an incomplete round\n",
 			reader_unfinished(reader).records);
-	if (!error && reader_out_of_order(reader))
-		fprintf(stream, "# out of order: %" PRIu64 " events\n", reader_out_of_order(reader));
+	if (!error && reader->out_of_order)
+		fprintf(stream, "# out of order: %" PRIu64 " events\n", reader->out_of_order);
 	if (!error && reader_damage(reader))
 		error = error_create(MMT_ERROR_FORMAT, "%s: %s", input, reader_damage(reader));
 	reader_close(reader);

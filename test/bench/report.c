@@ -16,7 +16,7 @@
 #include "analysis/replay/replay.h"
 #include "trace/format/sample-layout.h"
 #include "trace/read/reader.h"
-#include "trace/read/records.h"
+#include "trace/read/recording-file.h"
 
 #define PASSES 3
 
@@ -117,7 +117,7 @@ static double decode_events(const char *path)
 	bool end = false;
 
 	require(reader_open(path, NULL, &reader));
-	reader_leave_out_unused_stacks(reader);
+	reader->decoder.only_used_stacks = true;
 	while (!end) {
 		struct event event;
 

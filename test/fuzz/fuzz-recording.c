@@ -47,7 +47,7 @@ static uint64_t look_at(const struct event *event)
 
 static void drain(struct reader *reader)
 {
-	const struct reader_metadata *metadata = reader_metadata(reader);
+	const struct reader_metadata *metadata = &reader->metadata.values;
 	volatile uint64_t sum = 0;
 	struct event event;
 	bool end = false;

@@ -10,7 +10,7 @@
 #include "base/vector.h"
 #include "support/section.h"
 #include "trace/format/format.h"
-#include "trace/read/records.h"
+#include "trace/read/recording-file.h"
 #include "trace/sections/sections.h"
 
 #define DATA_PLACE 40 /* in the header: offset and size of the data */

@@ -68,7 +68,7 @@ static const struct reader_metadata *read_metadata(bool killed)
 	else
 		builder_finish(builder, 10000);
 	ck_assert_ptr_null(reader_open(path, NULL, &reader));
-	return reader_metadata(reader);
+	return &reader->metadata.values;
 }
 
 static void expect_bytes(const void *bytes, size_t size, const char *text)

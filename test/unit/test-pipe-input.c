@@ -191,9 +191,9 @@ START_TEST(a_stream_reads_like_its_file)
 	struct reader *reader, *again;
 
 	require(open_stream(stream.data, stream.size, &reader));
-	ck_assert(reader_metadata(reader)->ours);
-	ck_assert(reader_metadata(reader)->has_loss);
-	ck_assert(!reader_metadata(reader)->incomplete);
+	ck_assert(reader->metadata.values.ours);
+	ck_assert(reader->metadata.values.has_loss);
+	ck_assert(!reader->metadata.values.incomplete);
 	ck_assert_ptr_null(reader_damage(reader));
 	expect_calls(reader, CALLS);
 	require(reader_open_again(reader, &again)); /* the pipe is empty by now */
@@ -221,7 +221,7 @@ START_TEST(a_stream_may_be_stored_in_a_file)
 
 	write_path(stream.data, stream.size);
 	require(reader_open(path, NULL, &reader));
-	ck_assert(!reader_metadata(reader)->incomplete);
+	ck_assert(!reader->metadata.values.incomplete);
 	expect_calls(reader, CALLS);
 	reader_close(reader);
 	/* A section in pieces is complete. */
@@ -244,7 +244,7 @@ START_TEST(a_file_may_come_through_a_pipe)
 	size = fread(data, 1, sizeof(data), input);
 	fclose(input);
 	require(open_stream(data, size, &reader));
-	ck_assert(!reader_metadata(reader)->incomplete);
+	ck_assert(!reader->metadata.values.incomplete);
 	expect_calls(reader, CALLS);
 	reader_close(reader);
 }
@@ -266,7 +266,7 @@ START_TEST(a_stream_that_ends_early_is_incomplete)
 			continue;
 		}
 		readable++;
-		ck_assert(reader_metadata(reader)->incomplete || !reader_metadata(reader)->ours);
+		ck_assert(reader->metadata.values.incomplete || !reader->metadata.values.ours);
 		while (!at_end) {
 			struct event event;
 
@@ -369,8 +369,8 @@ START_TEST(a_stream_without_events_is_complete)
 	stream.size -= data_size;
 	write_path(stream.data, stream.size);
 	require(reader_open(path, NULL, &reader));
-	ck_assert(reader_metadata(reader)->ours);
-	ck_assert(!reader_metadata(reader)->incomplete);
+	ck_assert(reader->metadata.values.ours);
+	ck_assert(!reader->metadata.values.incomplete);
 	expect_calls(reader, 0);
 	reader_close(reader);
 }

@@ -133,7 +133,7 @@ START_TEST(damage_ends_the_events)
 
 	write_recording(_i);
 	reader = open_reader();
-	file = reader_file(reader);
+	file = reader->file;
 	stream = fopen(report_file_path(), "r+");
 	ck_assert_ptr_nonnull(stream);
 	ck_assert_int_eq(fseek(stream, (long)(file->data_offset + (file->data_end - file->data_offset) / 2), SEEK_SET),

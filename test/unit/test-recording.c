@@ -92,7 +92,7 @@ static void expect_end(struct reader *reader)
 
 	ck_assert(!next(reader, &event));
 	ck_assert_ptr_null(reader_damage(reader));
-	ck_assert_uint_eq(reader_out_of_order(reader), 0);
+	ck_assert_uint_eq(reader->out_of_order, 0);
 	reader_close(reader);
 }
 
@@ -251,7 +251,7 @@ START_TEST(written_events_are_read_in_order)
 
 	build(true);
 	reader = open_reader();
-	metadata = reader_metadata(reader);
+	metadata = &reader->metadata.values;
 	ck_assert(metadata->ours);
 	ck_assert(!metadata->incomplete);
 	ck_assert(metadata->has_loss);
@@ -305,8 +305,8 @@ START_TEST(killed_recorder_leaves_a_readable_file)
 
 	build(false);
 	reader = open_reader();
-	ck_assert(reader_metadata(reader)->ours);
-	ck_assert(reader_metadata(reader)->incomplete);
+	ck_assert(reader->metadata.values.ours);
+	ck_assert(reader->metadata.values.incomplete);
 	check_events(reader);
 	expect_end(reader);
 }
@@ -323,7 +323,7 @@ START_TEST(missing_loss_counts_mean_an_unfinished_recorder)
 	data[72 + FEATURE_MMTRACE_LOSS / 8] &= (uint8_t) ~(1u << FEATURE_MMTRACE_LOSS % 8);
 	write_file(path, data, size);
 	reader = open_reader();
-	ck_assert(reader_metadata(reader)->incomplete);
+	ck_assert(reader->metadata.values.incomplete);
 	check_events(reader);
 	expect_end(reader);
 }
@@ -373,7 +373,7 @@ static size_t drain(bool *incomplete_ret, bool *damaged_ret)
 	}
 	while (next(reader, &event))
 		count++;
-	*incomplete_ret = reader_metadata(reader)->incomplete;
+	*incomplete_ret = reader->metadata.values.incomplete;
 	*damaged_ret = reader_damage(reader) != NULL;
 	if (*damaged_ret)
 		ck_assert(strstr(reader_damage(reader), "record at offset ") ||
@@ -545,11 +545,11 @@ START_TEST(late_sections_are_optional)
 		reader = open_reader();
 		ck_assert_ptr_nonnull(reader_damage(reader));
 		ck_assert_ptr_nonnull(strstr(reader_damage(reader), "section: "));
-		ck_assert(!reader_metadata(reader)->has_residency);
-		ck_assert(!reader_metadata(reader)->has_huge_pages);
-		ck_assert(!reader_metadata(reader)->has_swapped);
-		ck_assert_uint_eq(reader_metadata(reader)->shared.processes.count, 0);
-		ck_assert(!reader_metadata(reader)->incomplete);
+		ck_assert(!reader->metadata.values.has_residency);
+		ck_assert(!reader->metadata.values.has_huge_pages);
+		ck_assert(!reader->metadata.values.has_swapped);
+		ck_assert_uint_eq(reader->metadata.values.shared.processes.count, 0);
+		ck_assert(!reader->metadata.values.incomplete);
 		expect(reader, EVENT_CALL, 1, &event);
 		ck_assert(!next(reader, &event));
 		reader_close(reader);
@@ -621,7 +621,7 @@ START_TEST(names_at_the_start_hide_no_records)
 	ck_assert_str_eq(event.task.name, "worker");
 	ck_assert_int_eq(event.tid, 6);
 	ck_assert(!event.task.exec);
-	ck_assert_int_eq(reader_metadata(reader)->attributes[event.attribute].role, ROLE_SNAPSHOT);
+	ck_assert_int_eq(reader->metadata.values.attributes[event.attribute].role, ROLE_SNAPSHOT);
 	expect(reader, EVENT_SNAPSHOT_BEGIN, 11, &event);
 	expect(reader, EVENT_SNAPSHOT_END, 11, &event);
 	expect(reader, EVENT_MAPPING, 20, &event);
@@ -710,8 +710,8 @@ START_TEST(full_disk_keeps_what_was_written)
 	writer_destroy(writer);
 
 	reader = open_reader();
-	ck_assert_str_eq(reader_metadata(reader)->host, "abc");
-	ck_assert(!reader_metadata(reader)->incomplete);
+	ck_assert_str_eq(reader->metadata.values.host, "abc");
+	ck_assert(!reader->metadata.values.incomplete);
 	while (next(reader, &event))
 		count++;
 	ck_assert_ptr_null(reader_damage(reader));
@@ -735,7 +735,7 @@ START_TEST(names_and_modes_of_the_file)
 	ck_assert_int_eq(status.st_size, 7);
 	builder_finish(builder_create(path), 0);
 	reader = open_reader();
-	ck_assert(!reader_metadata(reader)->incomplete);
+	ck_assert(!reader->metadata.values.incomplete);
 	ck_assert(!next(reader, &event));
 	reader_close(reader);
 }

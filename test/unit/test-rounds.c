@@ -61,7 +61,7 @@ START_TEST(a_round_without_a_drain_continues)
 		ck_assert_uint_eq(event.time_ns, 1000 * (seen + 1));
 	}
 	ck_assert_uint_eq(seen, 5);
-	ck_assert_uint_eq(reader_out_of_order(reader), 0);
+	ck_assert_uint_eq(reader->out_of_order, 0);
 	reader_close(reader);
 }
 END_TEST
@@ -114,7 +114,7 @@ START_TEST(an_unfinished_round_is_discarded)
 	builder_abandon(builder);
 
 	ck_assert_ptr_null(reader_open(report_file_path(), NULL, &reader));
-	ck_assert(reader_metadata(reader)->incomplete);
+	ck_assert(reader->metadata.values.incomplete);
 	ck_assert_uint_eq(count_events(reader, (finished ? 50 : 20) * MILLISECOND_NS - ORDER_IN_FLIGHT_NS), expected);
 	ck_assert_uint_eq(reader_unfinished(reader).records, 5 - expected);
 	ck_assert_uint_eq(reader_unfinished(reader).span_ns, (finished ? 0 : 30 * MILLISECOND_NS) + ORDER_IN_FLIGHT_NS);
@@ -136,7 +136,7 @@ START_TEST(a_damaged_round_is_discarded)
 	builder_finish(builder, 60 * MILLISECOND_NS);
 
 	ck_assert_ptr_null(reader_open(report_file_path(), NULL, &reader));
-	ck_assert(!reader_metadata(reader)->incomplete);
+	ck_assert(!reader->metadata.values.incomplete);
 	ck_assert_uint_eq(count_events(reader, 20 * MILLISECOND_NS - ORDER_IN_FLIGHT_NS), 2);
 	ck_assert_uint_eq(reader_unfinished(reader).records, 2);
 	ck_assert_uint_eq(reader_unfinished(reader).span_ns, 10 * MILLISECOND_NS + ORDER_IN_FLIGHT_NS);

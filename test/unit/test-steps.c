@@ -13,7 +13,7 @@
 #include "model/space/space.h"
 #include "support/suite.h"
 #include "trace/read/reorder.h"
-#include "trace/read/records.h"
+#include "trace/read/recording-file.h"
 
 enum { FIRST = 100, SECOND = 200 };
 

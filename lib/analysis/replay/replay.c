@@ -181,7 +181,7 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 {
 	const struct reader_metadata *metadata = replay->metadata;
 	const struct kernel_rules rules = kernel_rules_of(metadata->kernel);
-	uint64_t file_bytes = reader_file(replay->reader)->follows ? FOLLOWED_BYTES : reader_file(replay->reader)->size;
+	uint64_t file_bytes = replay->reader->file->follows ? FOLLOWED_BYTES : replay->reader->file->size;
 	uint64_t more = file_bytes > LIMIT_SMALL_FILE_BYTES ? file_bytes - LIMIT_SMALL_FILE_BYTES : 0;
 	struct processes_options spaces = {
 	    .page_bytes = metadata->ours ? metadata->info.page_bytes : PAGE_BYTES_DEFAULT,
@@ -262,8 +262,8 @@ struct mmt_error *replay_init(struct replay *replay, const struct replay_options
 	error = reader_open(options->report->input, options->report->progress, &replay->reader);
 	if (error)
 		return error;
-	reader_leave_out_unused_stacks(replay->reader);
-	replay->metadata = reader_metadata(replay->reader);
+	replay->reader->decoder.only_used_stacks = true;
+	replay->metadata = &replay->reader->metadata.values;
 	if (options->report->follow)
 		error = reader_follow(replay->reader, true);
 	error = error ?: prepare(replay, options);
@@ -709,7 +709,7 @@ static struct mmt_error *take_event(struct replay *replay, struct event *event, 
 		replay->ledger.now_ns = event->time_ns;
 		/* Events after a clock jump to before the recording's start still belong to the recording. */
 		if (event->time_ns < replay->ledger.options.from_ns && !replay->window.windowed &&
-		    reader_out_of_order(replay->reader))
+		    replay->reader->out_of_order)
 			replay->ledger.now_ns = replay->ledger.options.from_ns;
 		if (watch->timestamp && event->time_ns >= watch->timestamp_ns)
 			error = watch->timestamp(watch->context, replay, event->time_ns);
@@ -735,7 +735,7 @@ static struct mmt_error *take_events(struct replay *replay, uint64_t calls)
 		if (error || end || replay->waits)
 			return error;
 		if (count % PROGRESS_EVENTS == 0 && replay->progress) {
-			uint64_t total = reader_file(replay->reader)->data_end;
+			uint64_t total = replay->reader->file->data_end;
 
 			replay->progress->tell(replay->progress->context, replay->pass * total + event->file_offset,
 					       replay->passes * total);
@@ -804,7 +804,7 @@ struct mmt_error *replay_follow(struct replay *replay, bool (*follow)(void *cont
 
 	if (error)
 		return error;
-	reader_leave_out_unused_stacks(reader);
+	reader->decoder.only_used_stacks = true;
 	error = start_finding(replay, reader, &ahead);
 	do {
 		error = error ?: reader_follow(reader, true) ?: take_events(&ahead, UINT64_MAX)
@@ -812,7 +812,7 @@ struct mmt_error *replay_follow(struct replay *replay, bool (*follow)(void *cont
 		replay->stacks = ahead.stacks;
 		error = error ?: take_events(replay, call_stacks_settled(&ahead)) ?: process_totals_release_followed(replay);
 		call_stacks_forget(&ahead.stacks, replay->calls);
-	} while (!error && follow(context, reader_names_offset(reader) >= replay->metadata->names_end));
+	} while (!error && follow(context, reader->names_offset >= replay->metadata->names_end));
 	error = error ?: reader_follow(reader, false) ?: run_pass(&ahead);
 	replay->stacks = ahead.stacks;
 	error = error ?: run_pass(replay) ?: process_totals_release_followed(replay) ?: replay_take_error(replay);

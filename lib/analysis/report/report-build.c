@@ -401,7 +401,7 @@ static void describe_loss(struct report *report)
 	completeness->left_processes = metadata->loss.left_processes;
 	completeness->damage = reader_damage(replay->reader);
 	completeness->damaged = completeness->damage != NULL;
-	completeness->out_of_order_events = reader_out_of_order(replay->reader);
+	completeness->out_of_order_events = replay->reader->out_of_order;
 	for (size_t i = 0; i < metadata->attribute_count; i++) {
 		enum attribute_role role = metadata->attributes[i].role;
 		uint64_t lost = i < metadata->loss.lost.count ? metadata->loss.lost.items[i] : 0;

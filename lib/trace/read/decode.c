@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "trace/read/decode.h"
+#include "trace/read/reader.h"
 
 #define NOTE_OFFSET 12	  /* u64 address, u16 old size, u16 new size */
 #define BUILD_ID_BYTES 24 /* replaces device and inode */

@@ -3,18 +3,21 @@
 #include "trace/read/reader.h"
 
 #include "base/cleanup.h"
-#include "trace/format/sample-layout.h"
-#include "trace/read/records.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* The sections of this file that are not texts, in the order of reading. */
+/* The sections of this file, in the order of reading. */
 static const struct known_section {
 	enum format_feature feature;
 	const struct section_kind *kind; /* NULL: not by section_read() */
 	size_t value, present;		 /* offsets in struct reader_metadata; `present` of a bool, 0: there is none */
 } known_sections[] = {
 #define PLACE(member) offsetof(struct reader_metadata, member)
+    {FEATURE_HOSTNAME, NULL, 0, 0},
+    {FEATURE_OSRELEASE, NULL, 0, 0},
+    {FEATURE_VERSION, NULL, 0, 0},
+    {FEATURE_CMDLINE, NULL, 0, 0},
+    {FEATURE_ARCH, NULL, 0, 0},
     {FEATURE_TRACING_DATA, NULL, 0, 0},
     {FEATURE_BUILD_ID, NULL, 0, 0},
     {FEATURE_SAMPLE_TIME, NULL, 0, 0},
@@ -78,46 +81,41 @@ static const char *read_text(struct bytes *bytes)
 	return start;
 }
 
-static struct mmt_error *load_text(const struct recording_file *file, enum format_feature feature, const char *what,
-				   char **text_ret)
+static struct mmt_error *decode_text(struct bytes *bytes, const char *what, char **text_ret)
 {
-	CLEANUP(free) uint8_t *data = NULL;
-	struct bytes bytes;
-	const char *text;
-	size_t size;
-	struct mmt_error *error = recording_file_load(file, feature, &data, &size);
+	const char *text = read_text(bytes);
+	struct mmt_error *error = bytes_finish(bytes, what);
 
-	if (error)
-		return error;
-	bytes = bytes_over(data, size);
-	text = data ? read_text(&bytes) : "";
-	error = bytes_finish(&bytes, what);
-	if (error)
-		return error;
-	*text_ret = strdup(text);
-	return *text_ret ? NULL : &error_no_memory;
+	*text_ret = error ? NULL : strdup(text);
+	return error || *text_ret ? error : &error_no_memory;
 }
 
-static struct mmt_error *load_command_line(const struct recording_file *file, char **text_ret)
+static struct mmt_error *decode_architecture(struct bytes *bytes, struct reader_metadata *values)
+{
+	CLEANUP(free) char *name = NULL;
+	struct mmt_error *error = decode_text(bytes, "architecture section", &name);
+
+	if (error || !*name)
+		return error;
+	values->architecture = architecture_find(name);
+	return values->architecture ? NULL
+				    : error_create(MMT_ERROR_UNSUPPORTED,
+						   "recorded on architecture %s, which this version does not support",
+						   name);
+}
+
+static struct mmt_error *decode_command_line(struct bytes *bytes, char **text_ret)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
 	CLEANUP(buffer) struct buffer line = {.maximum = LIMIT_COMMAND_LINE_BYTES};
-	CLEANUP(free) uint8_t *data = NULL;
+	uint64_t count = bytes_count_u32(bytes, sizeof(uint32_t));
+	struct mmt_error *error;
 	const char *word;
-	struct bytes bytes;
-	uint64_t count;
-	size_t size;
-	struct mmt_error *error = recording_file_load(file, FEATURE_CMDLINE, &data, &size);
 
-	if (error)
-		return error;
-	bytes = bytes_over(data, size);
-	count = data ? bytes_u32(&bytes) : 0;
-	count = bytes_count(&bytes, count, sizeof(uint32_t));
-	for (uint64_t i = 0; i < count && bytes_ok(&bytes); i++) {
+	for (uint64_t i = 0; i < count && bytes_ok(bytes); i++) {
 		if (i)
 			buffer_put_u8(&line, ' ');
-		word = read_text(&bytes);
+		word = read_text(bytes);
 		if (*word && word[strspn(word, plain)] == '\0') {
 			buffer_put(&line, word, strlen(word));
 			continue;
@@ -133,44 +131,30 @@ static struct mmt_error *load_command_line(const struct recording_file *file, ch
 		buffer_put_u8(&line, '\'');
 	}
 	buffer_put_u8(&line, 0);
-	error = bytes_finish(&bytes, "command line section") ?: buffer_finish(&line);
+	error = bytes_finish(bytes, "command line section") ?: buffer_finish(&line);
 	if (!error)
 		*text_ret = (char *)TAKE(line.data);
 	return error;
 }
 
 /* FEATURE_EVENT_DESC: u32 count, u32 size of an attribute; of each: attribute, u32 number of ids, name, ids. */
-static struct mmt_error *load_names(const struct recording_file *file, struct reader_metadata *values)
+static struct mmt_error *decode_names(struct bytes *bytes, struct reader_metadata *values)
 {
-	CLEANUP(free) uint8_t *data = NULL;
-	struct mmt_error *error;
-	struct bytes bytes;
-	uint64_t count, attribute_bytes;
-	size_t size;
+	uint64_t count = bytes_u32(bytes), attribute_bytes = bytes_u32(bytes);
 
-	values->attributes = calloc(file->attributes.count, sizeof(*values->attributes));
-	if (!values->attributes)
-		return &error_no_memory;
-	values->attribute_count = file->attributes.count;
-	error = recording_file_load(file, FEATURE_EVENT_DESC, &data, &size);
-	if (error || !data)
-		return error;
-	bytes = bytes_over(data, size);
-	count = bytes_u32(&bytes);
-	attribute_bytes = bytes_u32(&bytes);
-	count = bytes_count(&bytes, count, attribute_bytes);
-	for (uint64_t i = 0; i < count && i < values->attribute_count && bytes_ok(&bytes); i++) {
+	count = bytes_count(bytes, count, attribute_bytes);
+	for (uint64_t i = 0; i < count && i < values->attribute_count && bytes_ok(bytes); i++) {
 		uint64_t ids;
 
-		bytes_skip(&bytes, attribute_bytes);
-		ids = bytes_u32(&bytes);
-		values->attributes[i].name = strdup(read_text(&bytes));
+		bytes_skip(bytes, attribute_bytes);
+		ids = bytes_u32(bytes);
+		values->attributes[i].name = strdup(read_text(bytes));
 		if (!values->attributes[i].name)
 			return &error_no_memory;
-		ids = bytes_count(&bytes, ids, sizeof(uint64_t));
-		bytes_skip(&bytes, ids * sizeof(uint64_t));
+		ids = bytes_count(bytes, ids, sizeof(uint64_t));
+		bytes_skip(bytes, ids * sizeof(uint64_t));
 	}
-	return bytes_finish(&bytes, "event description section");
+	return bytes_finish(bytes, "event description section");
 }
 
 static struct mmt_error *describe_attributes(const struct recording_file *file, struct reader_metadata *values)
@@ -214,11 +198,24 @@ static struct mmt_error *decode_section(struct reader_metadata *values, const st
 {
 	struct mmt_error *error;
 
-	if (known->feature == FEATURE_TRACING_DATA)
+	switch ((int)known->feature) {
+	case FEATURE_HOSTNAME:
+		return decode_text(bytes, "host name section", &values->host);
+	case FEATURE_OSRELEASE:
+		return decode_text(bytes, "kernel section", &values->kernel);
+	case FEATURE_VERSION:
+		return decode_text(bytes, "version section", &values->version);
+	case FEATURE_CMDLINE:
+		return decode_command_line(bytes, &values->command_line);
+	case FEATURE_ARCH:
+		return decode_architecture(bytes, values);
+	case FEATURE_EVENT_DESC:
+		return decode_names(bytes, values);
+	case FEATURE_TRACING_DATA:
 		return tracepoints_decode(bytes, &values->tracepoints);
-	if (known->feature == FEATURE_BUILD_ID)
+	case FEATURE_BUILD_ID:
 		return build_ids_decode(bytes, &values->build_ids);
-	if (known->feature == FEATURE_SAMPLE_TIME) {
+	case FEATURE_SAMPLE_TIME:
 		values->first_ns = bytes_u64(bytes);
 		values->last_ns = bytes_u64(bytes); /* 0 if the section is truncated */
 		return bytes_finish(bytes, "sample time section");
@@ -230,55 +227,36 @@ static struct mmt_error *decode_section(struct reader_metadata *values, const st
 	return error;
 }
 
+static struct mmt_error *load_section(const struct recording_file *file, struct metadata *metadata,
+				      const struct known_section *known, size_t *room)
+{
+	/* Without these the events cannot be interpreted. */
+	bool required = known->feature == FEATURE_TRACING_DATA || known->feature == FEATURE_MMTRACE_INFO ||
+			known->feature == FEATURE_ARCH;
+	CLEANUP(free) uint8_t *data = NULL;
+	size_t size;
+	struct mmt_error *error = recording_file_load(file, known->feature, &data, &size);
+	struct bytes bytes = bytes_over(data, size);
+
+	if (!error && data)
+		error = decode_section(&metadata->values, known, &bytes, room);
+	return error_context(required ? error : pass_damage(metadata, error), "%s", file->path);
+}
+
 static struct mmt_error *load_sections(const struct recording_file *file, struct metadata *metadata)
 {
 	/* A small file must not fill the memory. */
 	uint64_t allowed = LIMIT_UNPACKED_ANYWHERE_BYTES + file->size * LIMIT_UNPACKED_EXPANSION;
 	size_t room = allowed < LIMIT_UNPACKED_BYTES ? (size_t)allowed : LIMIT_UNPACKED_BYTES;
-
-	for (size_t i = 0; i < COUNT(known_sections); i++) {
-		enum format_feature feature = known_sections[i].feature;
-		CLEANUP(free) uint8_t *data = NULL;
-		struct bytes bytes;
-		size_t size;
-		struct mmt_error *error = recording_file_load(file, feature, &data, &size);
-
-		bytes = bytes_over(data, size);
-		if (!error && data)
-			error = decode_section(&metadata->values, &known_sections[i], &bytes, &room);
-		/* Without these two the events cannot be interpreted. */
-		if (feature != FEATURE_TRACING_DATA && feature != FEATURE_MMTRACE_INFO)
-			error = pass_damage(metadata, error);
-		if (error)
-			return error_context(error, "%s", file->path);
-	}
-	return NULL;
-}
-
-static struct mmt_error *load_texts(const struct recording_file *file, struct metadata *metadata)
-{
 	struct reader_metadata *values = &metadata->values;
-	const struct {
-		enum format_feature feature;
-		const char *what;
-		char **text;
-	} texts[] = {
-	    {FEATURE_HOSTNAME, "host name section", &values->host},
-	    {FEATURE_OSRELEASE, "kernel section", &values->kernel},
-	    {FEATURE_VERSION, "version section", &values->version},
-	    {FEATURE_CMDLINE, NULL, &values->command_line},
-	};
+	char **const texts[] = {&values->host, &values->kernel, &values->version, &values->command_line};
 	struct mmt_error *error = NULL;
 
+	for (size_t i = 0; !error && i < COUNT(known_sections); i++)
+		error = load_section(file, metadata, &known_sections[i], &room);
 	for (size_t i = 0; !error && i < COUNT(texts); i++) {
-		error = texts[i].feature == FEATURE_CMDLINE
-			    ? load_command_line(file, texts[i].text)
-			    : load_text(file, texts[i].feature, texts[i].what, texts[i].text);
-		error = pass_damage(metadata, error);
-		if (!error && !*texts[i].text)
-			*texts[i].text = strdup("");
-		if (!error && !*texts[i].text)
-			error = &error_no_memory;
+		*texts[i] = *texts[i] ?: strdup("");
+		error = *texts[i] ? NULL : &error_no_memory;
 	}
 	return error;
 }
@@ -287,28 +265,24 @@ struct mmt_error *metadata_load(struct metadata *metadata, const struct recordin
 {
 	struct reader_metadata *values = &metadata->values;
 	static const char truncated[] = "the file was truncated: its end is missing";
-	CLEANUP(free) char *name = NULL;
+	const struct known_section names = {FEATURE_EVENT_DESC, NULL, 0, 0};
 	struct mmt_error *error = NULL;
 	const char *packed_damage;
 
+	values->architecture = &architecture_x86_64;
+	values->attributes = calloc(file->attributes.count, sizeof(*values->attributes));
+	if (!values->attributes)
+		return &error_no_memory;
+	values->attribute_count = file->attributes.count;
 	if (file->cut)
 		error = pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", truncated));
-	error = error ?: load_texts(file, metadata);
-	error = error ?: error_context(load_text(file, FEATURE_ARCH, "architecture section", &name), "%s", file->path);
-	if (!error) {
-		values->architecture = *name ? architecture_find(name) : &architecture_x86_64;
-		if (!values->architecture)
-			error = error_create(MMT_ERROR_UNSUPPORTED,
-					     "%s: recorded on architecture %s, which this version does not support",
-					     file->path, name);
-	}
 	error = error ?: load_sections(file, metadata);
 	/* A packed recording includes the damage of the recording that it was made from. */
 	packed_damage = values->packed ? packed_stacks_text(&values->stacks, values->stacks.damage) : NULL;
 	if (!error && packed_damage)
 		error = pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "%s", packed_damage));
 	error = error ?: pass_damage(metadata, module_copies_load(file, &values->images));
-	error = error ?: pass_damage(metadata, load_names(file, values)) ?: describe_attributes(file, values);
+	error = error ?: load_section(file, metadata, &names, NULL) ?: describe_attributes(file, values);
 	if (!error && file->changed)
 		error = pass_damage(metadata, error_create(MMT_ERROR_FORMAT, "the file does not match its checksum"));
 	if (error)

@@ -3,24 +3,6 @@
 #include "trace/read/reader.h"
 
 #include "base/cleanup.h"
-#include "trace/read/decode.h"
-#include "trace/read/records.h"
-
-/* Event dedup: a thread created while mmtrace attached to its process can inherit an event from several roots. Each of
- * these fires, so one call produces several records. Of the roots that fire for one (thread, attribute, CPU), only the
- * first counts; ids are per root and CPU. */
-struct dedup_root {
-	uint64_t key; /* (thread, attribute, CPU) */
-	uint64_t id;
-	uint64_t time_ns; /* of its last record */
-};
-
-struct dedup {
-	VECTOR(struct dedup_root) roots;
-	struct map places;	/* key -> place in `roots` */
-	struct map allocations; /* thread -> when its TID was last reused */
-	size_t sweep_at;
-};
 
 /* Duplicates are microseconds apart. A root without records for this long loses its preference, so that a thread with a
    reused TID never loses its records to a thread that has ended. */
@@ -97,25 +79,6 @@ static void dedup_forget(struct dedup *dedup, int32_t tid, uint64_t time_ns)
 		sweep(dedup, time_ns);
 	(void)map_put(&dedup->allocations, (uint32_t)tid, time_ns);
 }
-
-struct reader {
-	struct recording_file *file;
-	struct metadata metadata;
-	struct layouts layouts;
-	struct decoder decoder;
-	struct dedup dedup;
-	struct mmt_error *damage; /* first damage */
-	uint64_t out_of_order;	  /* so far */
-	struct reorder_unfinished unfinished;
-	struct records *records; /* NULL: the last event was returned */
-	struct order *order;
-	bool drained;	       /* no more records to push to the order */
-	bool paused;	       /* there are none for now */
-	bool ended;	       /* there are no more events */
-	uint64_t names_offset; /* see reader_names_offset() */
-	uint64_t sequence;     /* of the last event */
-	struct record_block *done; /* blocks that give no more records after the last event */
-};
 
 /* Offset in the file of the record, or of the compressed record that holds it. */
 static uint64_t find_offset(const struct reorder_item *item)
@@ -228,6 +191,7 @@ static bool decode_item(struct reader *reader, const struct reorder_item *item, 
 /* The code after the last event needs the memory more. */
 static void end_events(struct reader *reader)
 {
+	reader->names_offset = 0; /* damage may be why */
 	record_blocks_destroy(TAKE(reader->done));
 	/* `records` destroys the blocks that are still being read, the order all others. */
 	reorder_destroy(TAKE(reader->order));
@@ -240,7 +204,7 @@ static struct mmt_error *begin_events(struct reader *reader)
 {
 	reader->dedup = (struct dedup){0};
 	reader->drained = reader->ended = false;
-	reader->names_offset = reader->sequence = reader->out_of_order = 0;
+	reader->sequence = reader->out_of_order = 0;
 	reader->unfinished = (struct reorder_unfinished){0};
 	reader->decoder.callchain = malloc(LIMIT_CALLCHAIN * sizeof(uint64_t));
 	if (!reader->decoder.callchain)
@@ -303,30 +267,10 @@ void reader_close(struct reader *reader)
 	free(reader);
 }
 
-const struct recording_file *reader_file(const struct reader *reader)
-{
-	return reader->file;
-}
-
-void reader_leave_out_unused_stacks(struct reader *reader)
-{
-	reader->decoder.only_used_stacks = true;
-}
-
 struct mmt_error *reader_follow(struct reader *reader, bool follows)
 {
 	reader->file->follows = follows;
 	return follows ? recording_file_grow(reader->file) : NULL;
-}
-
-uint64_t reader_names_offset(const struct reader *reader)
-{
-	return reader->records ? reader->names_offset : 0; /* damage has ended the events */
-}
-
-const struct reader_metadata *reader_metadata(const struct reader *reader)
-{
-	return &reader->metadata.values;
 }
 
 const char *reader_damage(const struct reader *reader)
@@ -334,11 +278,6 @@ const char *reader_damage(const struct reader *reader)
 	const struct mmt_error *damage = reader->damage ? reader->damage : reader->metadata.damage;
 
 	return damage ? damage->message : NULL;
-}
-
-uint64_t reader_out_of_order(const struct reader *reader)
-{
-	return reader->out_of_order;
 }
 
 struct reorder_unfinished reader_unfinished(const struct reader *reader)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "trace/format/architecture.h"
+#include "trace/format/sample-layout.h"
 #include "trace/format/tracepoint.h"
 #include "trace/read/reorder.h"
 #include "trace/sections/copies.h"
@@ -10,8 +11,6 @@
 #include "trace/sections/packed-stacks.h"
 #include "trace/sections/runtime-options.h"
 #include "trace/sections/sections.h"
-
-struct reader;
 
 struct reader_attribute {
 	char *name;		  /* "syscalls:sys_exit_mmap", "dummy:u", ... */
@@ -56,6 +55,73 @@ struct reader_metadata {
 	bool compressed;
 };
 
+struct metadata {
+	struct reader_metadata values;
+	struct mmt_error *damage; /* first damage of an optional section; owned */
+};
+
+/* The RAW fields in a sample of one call or task attribute. */
+struct decode_fields {
+	struct tracepoint_field result;	      /* exits */
+	struct tracepoint_field arguments[6]; /* entries */
+	size_t argument_count;
+	struct tracepoint_field task, clone_flags; /* new tasks */
+	bool complete;				   /* all fields required by the attribute's role exist */
+	int8_t registers[64];	  /* DWARF numbers of the registers in the sample's order; -1: not used */
+	size_t register_count;	  /* in the sample */
+	uint64_t registers_known; /* bits of their DWARF numbers */
+	bool major_faults;
+	bool uses_stack; /* the stack of the call is needed even if it did not fail */
+};
+
+struct decoder {
+	const struct layouts *layouts;
+	const struct reader_metadata *metadata;
+	struct decode_fields *fields; /* by attribute */
+	uint64_t *callchain;   /* room for LIMIT_CALLCHAIN entries; the caller sets it */
+	uint32_t exits;	       /* a bit for each call whose exits are recorded */
+	bool no_data_mappings; /* no attribute requested them */
+	/* Set before the first event: do not decode callchains of calls that only unmap and succeeded, nor registers of
+	 * calls without a stack dump. */
+	bool only_used_stacks;
+};
+
+/* Event dedup: a thread created while mmtrace attached to its process can inherit an event from several roots. Each of
+ * these fires, so one call produces several records. Of the roots that fire for one (thread, attribute, CPU), only the
+ * first counts; ids are per root and CPU. */
+struct dedup_root {
+	uint64_t key; /* (thread, attribute, CPU) */
+	uint64_t id;
+	uint64_t time_ns; /* of its last record */
+};
+
+struct dedup {
+	VECTOR(struct dedup_root) roots;
+	struct map places;	/* key -> place in `roots` */
+	struct map allocations; /* thread -> when its TID was last reused */
+	size_t sweep_at;
+};
+
+/* Opened by reader_open(). Others only read it, but for `only_used_stacks`. */
+struct reader {
+	struct recording_file *file;
+	struct metadata metadata;
+	struct layouts layouts;
+	struct decoder decoder;
+	struct dedup dedup;
+	struct mmt_error *damage; /* first damage */
+	uint64_t out_of_order;	  /* number of events returned after a younger one: the rounds are wrong */
+	struct reorder_unfinished unfinished;
+	struct records *records; /* NULL: the last event was returned */
+	struct order *order;
+	bool drained;	       /* no more records to push to the order */
+	bool paused;	       /* there are none for now */
+	bool ended;	       /* there are no more events */
+	uint64_t names_offset; /* of the last names that were read among the events, as `names_end` */
+	uint64_t sequence;     /* of the last event */
+	struct record_block *done; /* blocks that give no more records after the last event */
+};
+
 /* `progress` is for a pipe; it may be NULL. Errors: cannot open, not perf.data, empty, foreign byte order, damage. */
 struct mmt_error *reader_open(const char *path, const struct mmt_progress *progress,
 			      struct reader **reader_ret) MMT_MUST_CHECK;
@@ -69,20 +135,9 @@ struct mmt_error *reader_open_again(const struct reader *reader, struct reader *
 /* Return the events from the first one again. */
 struct mmt_error *reader_rewind(struct reader *reader) MMT_MUST_CHECK;
 
-const struct recording_file *reader_file(const struct reader *reader);
-
-/* Do not decode callchains of calls that only unmap and succeeded, nor registers of calls without a stack dump. Call it
- * before the first event. */
-void reader_leave_out_unused_stacks(struct reader *reader);
-
 /* The recording still grows. At its end, reader_next() says so, and later reads on behind it: after this was called
  * again, with all readers that share the file. `follows` false: from now on that is the end. */
 struct mmt_error *reader_follow(struct reader *reader, bool follows) MMT_MUST_CHECK;
-
-/* Offset in the file of the last names that were read among the events, as `names_end`. */
-uint64_t reader_names_offset(const struct reader *reader);
-
-const struct reader_metadata *reader_metadata(const struct reader *reader);
 
 /* Returns the next event in time order; *end_ret: there are no more. Damage in the data ends the events early, without
  * an error: see reader_damage(). Errors are failures of this machine (out of memory, read error). */
@@ -93,9 +148,6 @@ struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bo
  * Valid until the next call of reader_next(). */
 const char *reader_damage(const struct reader *reader);
 
-/* Number of events returned after a younger one, because the rounds in the file are wrong. */
-uint64_t reader_out_of_order(const struct reader *reader);
-
 /* The records of the last round that were discarded, at the end of an incomplete or damaged recording. For a packed
  * recording it includes those discarded when it was packed. */
 struct reorder_unfinished reader_unfinished(const struct reader *reader);
@@ -104,13 +156,6 @@ struct reorder_unfinished reader_unfinished(const struct reader *reader);
 void reader_close(struct reader *reader);
 
 /* Everything but the events: metadata.c. */
-
-struct layouts;
-
-struct metadata {
-	struct reader_metadata values;
-	struct mmt_error *damage; /* first damage of an optional section; owned */
-};
 
 /* Zero-initialise it before; deinitialise it on error too. */
 struct mmt_error *metadata_load(struct metadata *metadata, const struct recording_file *file) MMT_MUST_CHECK;
@@ -123,3 +168,19 @@ void metadata_deinit(struct metadata *metadata);
 struct mmt_error *incremental_metadata_read(const struct recording_file *file, const struct layouts *layouts,
 					    struct reader_metadata *values,
 					    struct mmt_error **damage_ret) MMT_MUST_CHECK;
+
+/* Decoding of records to events: decode.c. */
+
+/* Borrows the layouts and the metadata. The caller frees decoder->fields. */
+struct mmt_error *decoder_init(struct decoder *decoder, const struct recording_file *file,
+			       const struct layouts *layouts, const struct reader_metadata *metadata) MMT_MUST_CHECK;
+
+/* The event borrows from the record and from `callchain`. False: `bytes` describes what is wrong with the record. */
+bool decoder_decode(struct decoder *decoder, const struct perf_event_header *header, const uint8_t *record,
+		    const struct record_identity *identity, struct event *event, struct bytes *bytes);
+
+/* A word of the runs of EVENT_RESIDENT_PAGES, or of a part of a sample. */
+static inline uint64_t decode_word(const uint8_t *words, size_t index)
+{
+	return layout_word(words, index * sizeof(uint64_t));
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "trace/read/records.h"
+#include "trace/read/recording-file.h"
 
 #include "base/cleanup.h"
 #include "base/compression.h"

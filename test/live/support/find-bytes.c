@@ -8,7 +8,7 @@
 
 #include "base/compression.h"
 #include "base/limits.h"
-#include "trace/read/records.h"
+#include "trace/read/recording-file.h"
 
 static unsigned long count_in(const void *data, size_t size, const char *text)
 {

@@ -263,7 +263,7 @@ static void check_loss(struct check *check, const struct replay *replay)
 /* Calls replayed out of order prove nothing either. */
 static void check_order(struct check *check, const struct replay *replay)
 {
-	check->out_of_order = reader_out_of_order(replay->reader);
+	check->out_of_order = replay->reader->out_of_order;
 	if (check->out_of_order)
 		fail(check, "events came out of the recording in another order than they happened", 0, 0);
 }
