@@ -460,6 +460,41 @@ START_TEST(pss_is_estimated_between_its_readings)
 }
 END_TEST
 
+/* One of four workers leaks 1 MiB a second. Another one, which shares the pool, starts and ends between readings of
+ * Pss. */
+static struct size worker_ends(int process, unsigned reading)
+{
+	bool lives = reading >= 20 && reading < 52;
+	unsigned sharers = lives ? 5 : 4;
+	uint64_t leaked = process == 2 ? reading * MEBIBYTE : 0;
+
+	return (struct size){.ended = process == 4 && !lives,
+			     .resident = MEBIBYTE + POOL + leaked,
+			     .pss = reading % 8 && reading != READINGS - 1 ? 0 : MEBIBYTE + POOL / sharers + leaked,
+			     .private = MEBIBYTE + leaked,
+			     .faults = 1000 + leaked / PAGE};
+}
+
+START_TEST(worker_that_ends_moves_no_pss)
+{
+	struct mmt_report *report = report_of(5, worker_ends);
+	double least = 1e9, most = 0;
+
+	ck_assert(report->growth.by_pss);
+	ck_assert_uint_eq(report->judged_reading_count, READINGS);
+	for (unsigned i = 0; i < READINGS; i++) {
+		double rest = (double)report->judged_readings[i].resident_bytes - i * (double)MEBIBYTE;
+
+		least = rest < least ? rest : least;
+		most = rest > most ? rest : most;
+	}
+	/* What the worker that ended had alone is gone. */
+	ck_assert_double_le(most - least, 1.1 * (double)MEBIBYTE);
+	ck_assert_int_le(llabs(report->growth.bytes_per_minute - 60 * (int64_t)MEBIBYTE), 3 * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* A server forks a child, which ends. Pss is not read again, or at the end. */
 static struct size last_one(int process, unsigned reading)
 {
@@ -855,7 +890,7 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
 			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
 			missing_pss_is_said, shared_memory_of_a_server_grows, small_process_without_pss_counts_with_rss,
-			pss_is_estimated_between_its_readings, last_process_shares_nothing,
+			pss_is_estimated_between_its_readings, worker_that_ends_moves_no_pss, last_process_shares_nothing,
 			last_process_grows_by_all_it_maps, swap_counts_before_pss_is_read,
 			late_process_counts_before_its_pss_is_read, brief_process_has_others_like_it,
 			selected_processes_count, share_of_a_process_is_its_growth,

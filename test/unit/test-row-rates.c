@@ -496,6 +496,47 @@ START_TEST(saw_teeth_between_readings_are_no_growth)
 }
 END_TEST
 
+/* A process touches 1 MiB in each second. Its pages are read some ms before those of another one; the last time after
+ * them, or before. */
+START_TEST(processes_are_read_one_after_the_other)
+{
+	struct event_mapping lines[62] = {
+	    {.start = CODE, .length = MEBIBYTE, .protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE, .path = ""}};
+	const struct resident_run other = {CODE, CODE + MEBIBYTE};
+	struct recording_builder *builder = start_recording();
+	struct resident_run runs[60];
+
+	builder_snapshot(builder, SNAPSHOT_START, START, PID + 1, lines, 1);
+	for (uint64_t i = 0; i < 60; i++) {
+		uint64_t time = START + i * SECOND, address = ADDRESS + i * 2 * MEBIBYTE;
+
+		builder_mmap_exit(builder, time + 2, PID, PID, address, MEBIBYTE, CODE + 1);
+		runs[i] = (struct resident_run){address, address + MEBIBYTE};
+		lines[i + 1] = (struct event_mapping){.start = address,
+						      .length = MEBIBYTE,
+						      .protection = PROT_READ | PROT_WRITE,
+						      .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+						      .path = ""};
+		lines[i + 2] =
+		    (struct event_mapping){.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""};
+		for (int turn = 0; turn < 2 && i % 8 == 3; turn++) {
+			uint64_t read = time + SECOND / 4 + (uint64_t)turn * SECOND / 50;
+			bool is_other = turn == (i == 59 ? _i : 1);
+
+			builder_snapshot(builder, SNAPSHOT_INTERVAL, read - 1, PID + is_other, lines,
+					 is_other ? 1 : i + 3);
+			builder_pages(builder, read, PID + is_other,
+				      &(struct builder_pages){(uint32_t)i + 1, false, (is_other ? 1 : i + 1) * MEBIBYTE,
+							      is_other ? &other : runs, is_other ? 1 : i + 1});
+		}
+	}
+	add_readings(builder, MEBIBYTE);
+	builder_finish(builder, START + 60 * SECOND);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);
+	assert_mib_per_minute(report->rows[0].bytes_per_minute, 58, 62);
+}
+END_TEST
+
 /* A recording that is too short for verdicts has no rates, of rows or of the processes. */
 START_TEST(short_recordings_have_no_rates)
 {
@@ -524,5 +565,6 @@ Suite *test_suite(void)
 			only_resident_memory_of_reservations_counts, swapped_memory_counts, touching_is_growth,
 			saw_teeth_between_readings_are_no_growth, short_recordings_have_no_rates);
 	tcase_add_loop_test(tcase, a_table_grows, 0, 2);
+	tcase_add_loop_test(tcase, processes_are_read_one_after_the_other, 0, 2);
 	return suite;
 }

@@ -21,7 +21,8 @@ struct sum {
 	double unread;	     /* of `resident`: in processes whose Pss was never read */
 	double gained, lost; /* since the reading before; see struct memory_point */
 	uint32_t processes, with_pss;
-	bool sole; /* no other process has memory */
+	double joined; /* since the reading before: what processes that started have of shared memory, less the ended */
+	bool sole;     /* no other process has memory */
 };
 
 struct judgement {
@@ -277,8 +278,11 @@ static void add_process(struct judgement *judgement, const struct process *proce
 		sum->processes++;
 		sum->sole |= sole;
 		sum->with_pss += points[i].has_pss || unread;
-		if (i + 1 == readings->points.count && points[i].reading - judgement->first + 1 < judgement->count)
+		sum->joined += i ? 0 : (double)point.pss_bytes - (double)point.private_bytes;
+		if (i + 1 == readings->points.count && points[i].reading - judgement->first + 1 < judgement->count) {
 			sum[1].lost += (double)points[i].resident_bytes;
+			sum[1].joined -= (double)point.pss_bytes - (double)point.private_bytes;
+		}
 	}
 }
 
@@ -291,6 +295,36 @@ static uint64_t to_bytes(double bytes)
 static bool is_complete(const struct sum *sum)
 {
 	return sum->with_pss == sum->processes || sum->sole;
+}
+
+/* What a process that starts or ends shares with others changes their Pss at once. Between two complete readings that
+ * was estimated to happen evenly. */
+static void correct_estimates(struct judgement *judgement)
+{
+	const struct mmt_resident_reading *readings = judgement->memory->readings.items + judgement->first;
+	struct sum *sums = judgement->sums;
+	double joined = 0;
+
+	for (size_t i = 1, before = 0; i < judgement->count; i++) {
+		double now = 0, of_others;
+
+		joined += sums[i].joined;
+		if (!is_complete(&sums[i]))
+			continue;
+		/* No more than the Pss of others changed by. */
+		of_others = joined - (sums[i].pss - sums[i].alone) + (sums[before].pss - sums[before].alone);
+		of_others = joined != 0 ? smaller_of(larger_of(of_others / joined, 0), 1) : 0;
+		for (size_t j = before + 1; is_complete(&sums[before]) && j < i; j++) {
+			double since_ns = (double)(readings[j].time_ns - readings[before].time_ns);
+
+			now += sums[j].joined;
+			sums[j].pss += (joined * since_ns / (double)(readings[i].time_ns - readings[before].time_ns) -
+					now) *
+				       of_others;
+		}
+		before = i;
+		joined = 0;
+	}
 }
 
 /* Decide whether RSS or Pss shows what the processes have. */
@@ -570,6 +604,7 @@ struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *repor
 		if (readings && readings->points.count && !readings->of.brief)
 			add_process(&judgement, process, readings);
 	}
+	correct_estimates(&judgement);
 	judgement.count = count; /* sums of all readings were made above */
 	if (!error && judgement.processes > 1)
 		error = judge_all(&judgement, report);

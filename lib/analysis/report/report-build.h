@@ -271,9 +271,9 @@ const char *hints_of_huge_pages(const struct mmt_huge_pages *huge, uint64_t memo
 
 /* row-rates.c */
 
-/* There are readings of this time. Return whether it is not the time of the last ones. `from_ns`: start of the window.
- */
-bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns);
+/* A process was read at this time. Return whether it is not the time of the last readings. `from_ns`: start of the
+ * window; `before_ns`: time of the reading of the process before this one, or 0. */
+bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns, uint64_t before_ns);
 
 /* Since then a process has `now`, no longer `*use`, which takes it over. */
 struct mmt_error *row_uses_change(struct row_uses *uses, struct map *use, struct map *now) MMT_MUST_CHECK;

@@ -215,10 +215,10 @@ static void forget_end(struct process_pages *pages)
 
 /* Processes that ended have nothing. */
 static struct mmt_error *note_use(struct page_readings *readings, struct process_pages *pages, struct map *use,
-				  uint64_t time_ns)
+				  uint64_t time_ns, uint64_t before_ns)
 {
 	struct map none = {0};
-	bool begins = row_uses_begin(&readings->uses, start_of(readings->rows->replay), time_ns);
+	bool begins = row_uses_begin(&readings->uses, start_of(readings->rows->replay), time_ns, before_ns);
 	struct mmt_error *error = row_uses_change(&readings->uses, &pages->use, use);
 
 	for (size_t i = 0; !error && begins && (pages = map_next_pointer(&readings->processes, &i));) {
@@ -236,11 +236,12 @@ static struct mmt_error *take_reading(struct page_readings *readings, struct pro
 {
 	struct map use = {0};
 	struct mmt_error *error;
+	uint64_t before_ns = pages->resident.time_ns;
 
 	forget_end(pages);
 	pages->resident.time_ns = time_ns;
 	error = resident_sums_add(&pages->resident, readings->rows, pages->process, runs, &use)
-		    ?: note_use(readings, pages, &use, time_ns);
+		    ?: note_use(readings, pages, &use, time_ns, before_ns);
 	map_deinit(&use);
 	pages->end_known = true;
 	pages->all.end_bytes = resident_bytes;

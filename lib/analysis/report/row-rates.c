@@ -12,17 +12,21 @@
 #define POINTS_MIN 3 /* fewer show no slope */
 #define USE_SHARE 16 /* of the time since the start: a reading replaces the last one if that is as close to another */
 
-bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns)
+bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns, uint64_t before_ns)
 {
 	size_t last = uses->count - 1;
+	uint64_t gap_ns;
 	bool begins;
 
 	if (!uses->count)
 		uses->times_ns[last = uses->count++] = from_ns;
 	if (time_ns <= uses->times_ns[last])
 		return false;
-	begins = !last || (uses->times_ns[last] - uses->times_ns[last - 1] > (time_ns - from_ns) / USE_SHARE &&
-			   uses->count < ROW_USES_MAX);
+	gap_ns = last ? uses->times_ns[last] - uses->times_ns[last - 1] : UINT64_MAX;
+	begins = gap_ns > (time_ns - from_ns) / USE_SHARE && uses->count < ROW_USES_MAX;
+	/* Processes are read one after the other. */
+	if (last && before_ns <= uses->times_ns[last - 1] && time_ns - uses->times_ns[last] < gap_ns / 2)
+		begins = false;
 	uses->count += begins;
 	uses->times_ns[uses->count - 1] = time_ns;
 	return begins;
