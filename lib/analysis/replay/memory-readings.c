@@ -66,8 +66,6 @@ static struct mmt_error *take_process(struct memory_readings *memory, const stru
 	struct memory_point point = {.reading = (uint32_t)memory->readings.count - 1, .resident_bytes = bytes};
 	const struct memory_point *last;
 
-	if (event->time_ns < memory->from_ns)
-		return NULL;
 	if (!process || process->over) {
 		if (memory->processes.count == LIMIT_READ_PROCESSES)
 			return NULL;
@@ -77,8 +75,11 @@ static struct mmt_error *take_process(struct memory_readings *memory, const stru
 		if (!process)
 			return &error_no_memory;
 		process->pid = event->pid;
+	}
+	if (!process->points.count || process->of.end_ns < memory->from_ns) {
 		process->of.start_ns = event->time_ns;
 		process->of.start_resident_bytes = bytes;
+		process->of.start_swapped_bytes = 0;
 	}
 	process->of.end_ns = event->time_ns;
 	process->of.end_resident_bytes = bytes;
@@ -130,7 +131,7 @@ static void take_swapped(struct memory_readings *memory, const struct event *eve
 		return;
 	reading = &memory->readings.items[memory->readings.count - 1];
 	reading->swapped_bytes = saturating_add(reading->swapped_bytes, event->note.value, LIMIT_RESIDENT_BYTES);
-	if (!process || process->over || event->time_ns < memory->from_ns)
+	if (!process || process->over)
 		return;
 	process->of.end_swapped_bytes = limit_size(event->note.value);
 	if (process->of.start_ns == process->of.end_ns)
@@ -292,5 +293,8 @@ struct process_readings *memory_readings_of(const struct memory_readings *memory
 		return NULL;
 	found = &all[sorted[after - 1]];
 	/* A process without a known parent was there when recording began. */
-	return found->pid == pid && (!process->parent_pid || found->of.start_ns >= process->started_ns) ? found : NULL;
+	return found->pid == pid && (!process->parent_pid || found->of.start_ns >= process->started_ns) &&
+		       found->of.end_ns >= memory->from_ns
+		   ? found
+		   : NULL;
 }

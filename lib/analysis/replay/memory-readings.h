@@ -27,7 +27,7 @@ struct memory_point {
 
 struct process_readings {
 	int32_t pid;
-	struct mmt_process_readings of; /* the first and the last one */
+	struct mmt_process_readings of; /* the first and the last one of the window */
 	bool over;			/* another process has the PID */
 	VECTOR(struct memory_point) points;
 	bool has_pss, has_brief; /* has_brief: children that do not count, because they are `of.brief` */
@@ -36,7 +36,7 @@ struct process_readings {
 
 /* All-zero readings are empty. */
 struct memory_readings {
-	uint64_t from_ns; /* `processes` has no earlier ones */
+	uint64_t from_ns; /* of the window; earlier points only show what processes shared then */
 	uint64_t page_bytes;
 	VECTOR(struct mmt_resident_reading) readings; /* sums over the processes */
 	VECTOR(struct process_readings) processes;
@@ -67,5 +67,5 @@ uint64_t memory_readings_resident(const struct memory_readings *memory);
 /* Call this after the last event, and before memory_readings_of(). */
 struct mmt_error *memory_readings_sort(struct memory_readings *memory) MMT_MUST_CHECK;
 
-/* The readings of a process; NULL: none, or its space was that of another process in all of them. */
+/* The readings of a process; NULL: none in the window, or its space was that of another process in all of them. */
 struct process_readings *memory_readings_of(const struct memory_readings *memory, const struct process *process);

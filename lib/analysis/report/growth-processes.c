@@ -31,7 +31,6 @@ struct judgement {
 	size_t first, count; /* places of the readings in the window */
 	size_t processes, brief;
 	uint64_t *counted_bytes; /* RSS of the processes that count, in all readings */
-	uint64_t span_ns;
 	struct sum *sums;		     /* of the readings in the window */
 	struct mmt_resident_reading *series; /* room for all of them */
 	bool by_pss;
@@ -54,8 +53,9 @@ static uint64_t largest_size(const struct process_readings *readings)
 static bool lived_briefly(const struct judgement *judgement, const struct process *process)
 {
 	const struct recording_info *info = &judgement->rows->replay->metadata->info;
+	/* Of all readings: it does not depend on where the window begins. */
 	uint64_t end_ns = judgement->memory->readings.items[judgement->memory->readings.count - 1].time_ns;
-	uint64_t start_ns = end_ns - judgement->span_ns;
+	uint64_t start_ns = judgement->memory->readings.items[0].time_ns;
 	uint64_t began_ns = larger_of(process->started_ns, start_ns);
 	uint64_t ended_ns = smaller_of(process->ended_ns, end_ns);
 	bool is_target = false;
@@ -63,7 +63,7 @@ static bool lived_briefly(const struct judgement *judgement, const struct proces
 	array_each(pid, info->targets.items, info->targets.count) {
 		is_target |= *pid == process->pid;
 	}
-	return !is_target && (ended_ns <= began_ns || ended_ns - began_ns < judgement->span_ns / VERDICT_PARTS);
+	return !is_target && (ended_ns <= began_ns || ended_ns - began_ns < (end_ns - start_ns) / VERDICT_PARTS);
 }
 
 /* Children of one process that ended in the recording. */
@@ -341,7 +341,7 @@ static void choose_measure(struct judgement *judgement)
 	}
 	judgement->unread =
 	    judgement->memory->has_pss && end->unread >= end->resident / UNREAD_SHARE && end->unread > 0;
-	judgement->by_pss = judgement->memory->has_pss && shared && is_complete(end) && !judgement->unread;
+	judgement->by_pss = judgement->memory->has_pss && shared && !judgement->unread;
 	/* With fewer there is no verdict: readings without Pss count, too. */
 	judgement->complete_only = complete >= VERDICT_READINGS;
 }
@@ -453,9 +453,12 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 		size_t count = readings && !readings->of.brief ? make_series_of_process(judgement, readings, false) : 0;
 		struct mmt_process_readings *of;
 		struct mmt_growth own, anonymous;
+		uint64_t most_lent = 0;
 
 		if (!count)
 			continue;
+		array_each(point, readings->points.items, readings->points.count)
+			most_lent = larger_of(point->lent_bytes, most_lent);
 		of = &readings->of;
 		own = mmt_growth_judge(judgement->series, count);
 		of->start_private_bytes = own.start_bytes; /* nothing was subtracted yet */
@@ -465,7 +468,8 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 			    mmt_growth_judge(judgement->series, make_series_of_process(judgement, readings, true));
 			if (anonymous.verdict == MMT_VERDICT_GROWING &&
 			    (own.verdict != anonymous.verdict ||
-			     mmt_growth_change(&anonymous) > mmt_growth_change(&own) / 2))
+			     mmt_growth_change(&own) - mmt_growth_change(&anonymous) <=
+				 (int64_t)most_lent))
 				own = anonymous;
 		}
 		of->verdict = own.verdict;
@@ -569,8 +573,6 @@ struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *repor
 	/* With more processes than memory_readings keeps apart, only their sum is known. */
 	if (!judgement.count || memory->processes.count < 2 || memory_readings_are_full(memory))
 		return NULL;
-	judgement.span_ns = memory->readings.items[memory->readings.count - 1].time_ns -
-			    memory->readings.items[judgement.first].time_ns;
 	judgement.sums = calloc(judgement.count, sizeof(*judgement.sums));
 	judgement.series = calloc(judgement.count, sizeof(*judgement.series));
 	judgement.counted_bytes = calloc(memory->readings.count, sizeof(*judgement.counted_bytes));
