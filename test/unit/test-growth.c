@@ -485,8 +485,8 @@ START_TEST(stretches_of_verdicts)
 	} cases[] = {
 	    {26, 1, 43, 46, 30, 0, MMT_VERDICT_PLATEAU, 46, 47},   {100, 0, 100, 15, 40, 0, MMT_VERDICT_SHRINKING, 15, 16},
 	    {100, 0, 100, 15, 40, 1, MMT_VERDICT_TOO_SHORT, 0, 0}, {100, 1, 20, 60, 20, 0, MMT_VERDICT_STEADY, 0, 0},
-	    {200, 1, 20, 1, 20, 2, MMT_VERDICT_TOO_SHORT, 0, 0},   {100, 0, 100, 60, 30, 0, MMT_VERDICT_SHRINKING, 0, 0},
-	    {80, 1, 210, 22, 40, 1, MMT_VERDICT_TOO_SHORT, 0, 0},
+	    {200, 1, 20, 1, 20, 2, MMT_VERDICT_GROWING, 0, 0},	   {100, 0, 100, 60, 30, 0, MMT_VERDICT_SHRINKING, 0, 0},
+	    {80, 1, 210, 22, 40, 1, MMT_VERDICT_TOO_SHORT, 0, 0},  {200, 6, 20, 6, 20, 2, MMT_VERDICT_TOO_SHORT, 0, 0},
 	};
 	struct mmt_resident_reading readings[241];
 	struct mmt_growth growth;
@@ -501,6 +501,12 @@ START_TEST(stretches_of_verdicts)
 	}
 	growth = mmt_growth_judge(readings, 241);
 	ck_assert_str_eq(mmt_verdict_name(growth.verdict), mmt_verdict_name(cases[_i].verdict));
+	/* A peak at the very start is no part of what has grown since. */
+	if (growth.verdict == MMT_VERDICT_GROWING) {
+		ck_assert_uint_eq(growth.start_ns, 1000000000);
+		ck_assert_int_eq(mmt_growth_change(&growth), 118 << 20);
+		ck_assert_uint_eq(growth.peak_bytes, 200ull << 20);
+	}
 	ck_assert_uint_ge(growth.settled_ns, cases[_i].settled_least * 1000000000ull);
 	ck_assert_uint_le(growth.settled_ns, cases[_i].settled_most * 1000000000ull);
 	if (growth.settled_ns)
@@ -588,7 +594,7 @@ Suite *test_suite(void)
 			noise_of_saw_teeth, start_of_a_plateau);
 	tcase_add_loop_test(tests, rates_are_slopes, 0, 6);
 	tcase_add_loop_test(tests, verdict_rate_and_change_agree, 0, RISERS_AND_FALLERS);
-	tcase_add_loop_test(tests, stretches_of_verdicts, 0, 7);
+	tcase_add_loop_test(tests, stretches_of_verdicts, 0, 8);
 	tcase_add_loop_test(tests, parts_without_readings, 0, 5);
 	tcase_add_test(tests, absurd_sizes);
 	tcase_add_loop_test(tests, swapped_memory_is_in_use, 0, 4);

@@ -475,7 +475,9 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 	/* The rows exclude recent mappings, so they do not show everything that was mapped. */
 	if (!readings->known || rows->replay->window.allocations_to_ns != UINT64_MAX)
 		return NULL;
-	sums.growth.pages_at_ends = !report->windowed;
+	sums.growth.pages_at_ends =
+	    !report->windowed &&
+	    !(report->resident_reading_count && report->growth.start_ns > report->resident_readings[0].time_ns);
 	/* Compare the pages that each process has alone if these are known of all. */
 	sums.growth.parts_private = report->growth.by_pss && !report->windowed;
 	while (next_process(readings, &process)) {

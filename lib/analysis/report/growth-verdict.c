@@ -27,6 +27,7 @@ struct troughs {
 	double level;			       /* what a size may still change while it counts as level */
 	double spread;			       /* from the lowest to the highest size of a part, as a rule */
 	double start, end;		       /* the first and the last reading */
+	size_t first;			       /* the reading that is bytes[0] */
 	double before_end;		       /* the highest before the last part */
 	uint64_t span_ns;
 };
@@ -101,6 +102,7 @@ static bool find_troughs(const struct mmt_resident_reading *readings, size_t cou
 		if (!seen[window] || bytes < troughs->bytes[window]) {
 			troughs->bytes[window] = bytes;
 			troughs->times[window] = (double)(readings[i].time_ns - readings[0].time_ns);
+			troughs->first = window ? troughs->first : i;
 		}
 		highest[window] = seen[window] ? larger_of(highest[window], bytes) : bytes;
 		seen[window] = true;
@@ -368,7 +370,8 @@ static void describe(const struct mmt_resident_reading *readings, size_t count, 
 							    (double)(growth->end_ns - growth->start_ns));
 }
 
-struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, size_t count)
+/* *first_ret: the lowest reading of the first part, if the parts are known. */
+static struct mmt_growth judge_from(const struct mmt_resident_reading *readings, size_t count, size_t *first_ret)
 {
 	struct mmt_growth growth = {.verdict = MMT_VERDICT_UNKNOWN,
 				    .start_bytes = MMT_UNKNOWN,
@@ -386,6 +389,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	growth.verdict = MMT_VERDICT_TOO_SHORT;
 	if (count >= VERDICT_READINGS && span_ns >= VERDICT_SPAN_NS && find_troughs(readings, count, &troughs)) {
 		growth.verdict = judge(&troughs);
+		*first_ret = troughs.first;
 		if (growth.verdict == MMT_VERDICT_PLATEAU)
 			growth.settled_ns = find_plateau(readings, count, &troughs);
 		else if (growth.verdict == MMT_VERDICT_SHRINKING)
@@ -405,6 +409,20 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	if (growth.verdict == MMT_VERDICT_TOO_SHORT)
 		growth.advised_ns = span_ns * 3 > VERDICT_SPAN_NS * 5ull ? span_ns * 3 : VERDICT_SPAN_NS * 5ull;
 	return growth;
+}
+
+struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, size_t count)
+{
+	size_t first = 0, unused;
+	struct mmt_growth growth = judge_from(readings, count, &first), later;
+
+	/* Recording may begin in a peak that is larger than all growth, which then begins after it. */
+	if (growth.verdict != MMT_VERDICT_TOO_SHORT || growth.peak_ns >= readings[first].time_ns)
+		return growth;
+	later = judge_from(readings + first, count - first, &unused);
+	later.peak_bytes = growth.peak_bytes;
+	later.peak_ns = growth.peak_ns;
+	return later.verdict == MMT_VERDICT_GROWING ? later : growth;
 }
 
 /* Readings that come from elsewhere may be of any size: unsigned, the sums may wrap. */
