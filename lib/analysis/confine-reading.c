@@ -5,7 +5,6 @@
 
 #include <mmtrace/confine.h>
 
-#include "base/cleanup.h"
 #include "base/confine.h"
 #include "trace/read/recording-file.h"
 #include "trace/write/output-file.h"

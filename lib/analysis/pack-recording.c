@@ -8,7 +8,6 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
-#include "base/cleanup.h"
 #include "base/confine.h"
 #include "trace/format/sample-layout.h"
 #include "trace/write/writer.h"

@@ -4,7 +4,6 @@
 
 #include <mmtrace/report.h>
 
-#include "base/saturating-sum.h"
 #include "base/vector.h"
 
 /* What is unknown adds nothing. */

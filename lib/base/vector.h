@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
 
 #define VECTOR(type)                                                                                                   \
 	struct {                                                                                                       \
@@ -62,6 +63,26 @@
 /* Without side effects: one of the two is evaluated twice. */
 #define smaller_of(left, right) ((left) < (right) ? (left) : (right))
 #define larger_of(left, right) ((left) > (right) ? (left) : (right))
+
+/* A sum of at most `maximum`. */
+static inline uint64_t saturating_add(uint64_t left, uint64_t right, uint64_t maximum)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(left, right, &sum) || sum > maximum ? maximum : sum;
+}
+
+/* A difference that is not below 0. */
+static inline uint64_t subtract(uint64_t left, uint64_t right)
+{
+	return left > right ? left - right : 0;
+}
+
+/* The size of a change. */
+static inline uint64_t magnitude_of(int64_t change)
+{
+	return change < 0 ? -(uint64_t)change : (uint64_t)change;
+}
 
 /* Defines a comparison for qsort(), where `order` compares what `a` and `b` point to. */
 #define COMPARISON(name, type, order)                                                                                  \

@@ -10,8 +10,6 @@
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 
-#include "base/cleanup.h"
-
 /* log2 of the sizes of huge pages on any architecture */
 #define HUGETLB_SHIFT_MIN 14
 #define HUGETLB_SHIFT_MAX 34

@@ -3,11 +3,9 @@
 
 #include <poll.h>
 
-#include "base/cleanup.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/heap/heap-readings.h"
 #include "capture/jit-code/jit-reader.h"
-#include "capture/targets.h"
 
 #define TICK_NS 50000000ULL /* longest delay until the recorder notices a new process or exec */
 #define SECOND_NS 1000000000ULL

@@ -4,12 +4,10 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-#include "base/cleanup.h"
 #include "capture/heap/heap-readings.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/record-loop.h"
 #include "capture/jit-code/jit-reader.h"
-#include "capture/targets.h"
 
 #define STACK_BYTES (128u << 10) /* of the recorder itself */
 

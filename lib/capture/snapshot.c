@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "base/cleanup.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/jit-code/jit-reader.h"
 

@@ -9,7 +9,6 @@
 #include <sys/utsname.h>
 
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/confine.h"
 #include "capture/procfs/clock.h"
 #include "capture/perf/ring-buffers.h"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Chooses where the events are opened, and finds processes that leave the control groups in which they are. */
-#include "capture/targets.h"
+#include "capture/record-loop.h"
 
 #include <errno.h>
 #include <limits.h>
-
-#include "base/cleanup.h"
 
 #define GROUPS_MAX 8	 /* events are opened on every CPU if the targets are in more control groups */
 #define COST_WARNED_US 5 /* as much as recording costs on a small machine */

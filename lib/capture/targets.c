@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Finds and attaches to the processes, threads and children that exist when recording starts. process-events.c follows
  * those that start later. */
-#include "capture/targets.h"
 
 #include <errno.h>
 #include <poll.h>
 
-#include "base/cleanup.h"
 #include "capture/record-loop.h"
 
 #define PASS_PAUSE_MICROSECONDS 1000 /* lets new threads run and report inherited events */

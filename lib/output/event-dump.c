@@ -7,7 +7,7 @@
  */
 #include <inttypes.h>
 
-#include "base/saturating-sum.h"
+#include "base/vector.h"
 #include "output/escape.h"
 #include "output/selection.h"
 #include "trace/read/reader.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/jit/perf-map.h"
+#include "code/jit/code-timeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,9 +15,6 @@
 
 #include "base/compression.h"
 #include "support/recording-builder.h"
-#include "trace/sections/copies.h"
-#include "trace/sections/jit-code.h"
-#include "trace/sections/runtime-options.h"
 #include "trace/sections/sections.h"
 
 #define START 5000000000ull

@@ -17,7 +17,7 @@
 
 #include "capture/procfs/clock.h"
 #include "capture/recorder/recorder.h"
-#include "capture/runtimes/jit-files.h"
+#include "capture/runtimes/ask-runtime.h"
 #include "support/suite.h"
 #include "support/temporary.h"
 

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "support/report-file.h"
 #include "support/suite.h"
-#include "trace/sections/packed-stacks.h"
+#include "trace/sections/sections.h"
 
 enum { PARENT = 100, DAEMON = 101, FIRST_CHILD = 1000, MILLISECOND = 1000000 };
 

@@ -8,7 +8,6 @@
 #include "support/section.h"
 #include "support/suite.h"
 #include "trace/format/format.h"
-#include "trace/sections/jit-code.h"
 #include "trace/sections/sections.h"
 
 static const uint8_t first[] = {1, 2, 3, 4, 5, 6}, second[] = {7, 8, 9};

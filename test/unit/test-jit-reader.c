@@ -20,7 +20,7 @@
 #include "support/emulator.h"
 #include "support/recorder-state.h"
 #include "support/suite.h"
-#include "trace/sections/jit-code.h"
+#include "trace/sections/sections.h"
 
 enum { ANY = PROT_READ | PROT_WRITE | PROT_EXEC, DATA = PROT_READ | PROT_WRITE };
 

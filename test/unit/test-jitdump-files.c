@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
-#include "capture/runtimes/jit-files.h"
+#include "capture/runtimes/ask-runtime.h"
 #include "capture/recorder/recorder.h"
 #include "support/recorder-state.h"
 #include "support/suite.h"

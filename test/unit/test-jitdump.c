@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/jit/jitdump.h"
+#include "code/jit/code-timeline.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* When large stack dumps are on, for simulated call rates. */
 #include <check.h>
 
-#include "capture/recorder/large-dumps.h"
+#include "capture/recorder/ring-reader.h"
 #include "support/suite.h"
 
 #define SECOND_NS 1000000000ULL

@@ -9,7 +9,7 @@
 
 #include "capture/recorder/recorder.h"
 #include "support/recorder-state.h"
-#include "capture/runtimes/jit-files.h"
+#include "capture/runtimes/ask-runtime.h"
 #include "support/suite.h"
 #include "support/temporary.h"
 

@@ -8,7 +8,7 @@
 #include "support/suite.h"
 #include "base/compression.h"
 #include "base/limits.h"
-#include "trace/sections/copies.h"
+#include "trace/sections/sections.h"
 
 static const char content[] = "what the program file held, and some more of it";
 

@@ -5,7 +5,6 @@
 #include "base/limits.h"
 #include "support/section.h"
 #include "support/suite.h"
-#include "trace/sections/packed-stacks.h"
 #include "trace/sections/section-codec.h"
 #include "trace/format/format.h"
 #include "trace/sections/sections.h"

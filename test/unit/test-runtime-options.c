@@ -7,7 +7,6 @@
 #include "support/section.h"
 #include "support/suite.h"
 #include "trace/format/format.h"
-#include "trace/sections/runtime-options.h"
 #include "trace/sections/section-codec.h"
 #include "trace/sections/sections.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "capture/recorder/recorder.h"
-#include "capture/targets.h"
+#include "capture/record-loop.h"
 #include "support/suite.h"
 
 #define EVENTS 23

@@ -2,7 +2,6 @@
 #include "analysis/replay/call-stacks.h"
 
 #include "analysis/replay/replay.h"
-#include "base/cleanup.h"
 
 /* A call of a process whose code is not known yet. */
 struct early_sample {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/report/diff-match.h"
 
-#include "base/cleanup.h"
 #include "base/figures.h"
 #include "base/limits.h"
 #include "base/strings.h"

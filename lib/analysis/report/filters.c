@@ -4,7 +4,6 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 
-#include "base/cleanup.h"
 #include "base/errors.h"
 #include "base/strings.h"
 

@@ -6,7 +6,6 @@
 #include "analysis/report/report-build.h"
 
 #include "analysis/report/verdict-rules.h"
-#include "base/cleanup.h"
 
 #define BRIEF_SIBLINGS_MIN 2
 #define BRIEF_BYTES (16u << 20) /* a process this much larger than brief ones before it is worth a look */

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "analysis/report/report-build.h"
-#include "base/cleanup.h"
 
 #define EXEC_NS 100000000ULL /* the old memory may be unmapped up to this long before the exec record */
 

@@ -3,7 +3,6 @@
 
 #include "analysis/report/diff-match.h"
 #include "analysis/report/report-build.h"
-#include "base/cleanup.h"
 #include "base/figures.h"
 
 /* Shorter recordings have no rates: memory mapped once at the start would look like a leak. */

@@ -3,7 +3,6 @@
 #include "analysis/report/report-build.h"
 
 #include "analysis/report/classes.h"
-#include "base/cleanup.h"
 #include "base/strings.h"
 #include "trace/read/reader.h"
 

@@ -2,7 +2,6 @@
 /* The causes of a report: which rows have one cause. */
 #include "analysis/report/row-verdicts.h"
 
-#include "base/cleanup.h"
 #include "base/figures.h"
 
 #define LOST_NAME "[lost calls]"

@@ -6,7 +6,6 @@
 
 #include "analysis/replay/memory-classes.h"
 #include "analysis/report/row-verdicts.h"
-#include "base/cleanup.h"
 #include "base/figures.h"
 
 #define EXIT_GAP_NS 100000000 /* between two threads that the end of their process ends, at most */

@@ -4,10 +4,9 @@
 #include "analysis/report/report-build.h"
 
 #include "analysis/report/row-verdicts.h"
-#include "base/cleanup.h"
 #include "base/figures.h"
 #include "base/limits.h"
-#include "base/saturating-sum.h"
+#include "base/vector.h"
 
 #define POINTS_MIN 3 /* fewer show no slope */
 #define USE_SHARE 16 /* of the time since the start: a reading replaces the last one if that is as close to another */

@@ -3,7 +3,6 @@
 #include "analysis/report/row-verdicts.h"
 
 #include "analysis/report/report-build.h"
-#include "base/cleanup.h"
 
 #define COMMIT_POINTS 64 /* of a series that mmt_growth_judge() can judge */
 

@@ -5,7 +5,6 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
-#include "base/cleanup.h"
 
 struct mmt_error *rows_init(struct rows *rows, const struct mmt_report_options *options, struct arena *arena)
 {

@@ -3,7 +3,6 @@
 #include "analysis/report/report-build.h"
 
 #include "analysis/replay/memory-classes.h"
-#include "base/cleanup.h"
 #include "base/figures.h"
 
 /* All events before `time_ns` have been applied: the steps up to it have the present state. */

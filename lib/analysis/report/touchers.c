@@ -3,7 +3,6 @@
 #include "analysis/report/report-build.h"
 
 #include "analysis/report/classes.h"
-#include "base/cleanup.h"
 
 #define AROUND_BYTES 65536	/* as fault_around_bytes of the kernel by default */
 #define FOLIO_BYTES_MAX 2097152 /* Linux 6.18 and later map a folio of a file at once */

@@ -7,8 +7,6 @@
 
 #include <inttypes.h>
 
-#include "base/cleanup.h"
-
 #define PATHS_COMPARED 64 /* with one stack: this bounds the time */
 #define INLINED_MAX 4	  /* functions of a path, from the innermost on, by which its stacks are found */
 

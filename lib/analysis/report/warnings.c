@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "base/cleanup.h"
 #include "base/strings.h"
 
 #define WARNINGS_MAX 32

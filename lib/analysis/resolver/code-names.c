@@ -3,9 +3,8 @@
  * resolver.c unwinds the stacks that the frames are in. */
 
 #include "analysis/resolver/resolver-state.h"
-#include "base/cleanup.h"
 #include "base/strings.h"
-#include "code/jit/perf-map.h"
+#include "code/jit/code-timeline.h"
 
 struct jit_names *resolver_jit_names(struct resolver *resolver, uint32_t process)
 {

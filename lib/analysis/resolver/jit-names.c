@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/resolver/jit-names.h"
 
-#include "base/cleanup.h"
-#include "code/jit/jitdump.h"
-#include "code/jit/perf-map.h"
+#include "code/jit/code-timeline.h"
 
 /* A number consists of the entry plus one and, in the upper bits, the index of its source. */
 #define SOURCE_SHIFT 24

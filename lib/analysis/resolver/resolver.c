@@ -3,7 +3,6 @@
 #include "analysis/resolver/resolver.h"
 
 #include "analysis/resolver/resolver-state.h"
-#include "base/cleanup.h"
 #include "base/strings.h"
 #include "code/elf/disassembly.h"
 

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "base/cleanup.h"
 #include "base/confine.h"
 #include "base/strings.h"
 #include "capture/heap/heap-walk.h"

@@ -3,10 +3,9 @@
 
 #include <errno.h>
 
-#include "base/cleanup.h"
 #include "base/compression.h"
 #include "capture/recorder/recorder.h"
-#include "trace/sections/jit-code.h"
+#include "trace/sections/sections.h"
 
 /* What is stored of each page */
 

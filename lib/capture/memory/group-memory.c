@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <mntent.h>
 
-#include "base/cleanup.h"
 #include "base/strings.h"
 #include "capture/perf/scope.h"
 

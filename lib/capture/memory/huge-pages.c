@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Samples of huge pages: see residency.h. */
 
-#include "base/cleanup.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/proc.h"

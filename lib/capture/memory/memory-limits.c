@@ -3,7 +3,6 @@
 
 #include <sys/resource.h>
 
-#include "base/cleanup.h"
 #include "capture/memory/residency.h"
 #include "capture/recorder/recorder.h"
 

@@ -9,7 +9,6 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/limits.h"
 #include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"

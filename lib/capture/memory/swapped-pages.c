@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/cleanup.h"
 #include "base/strings.h"
 #include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/proc.h"

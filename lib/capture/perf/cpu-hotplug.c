@@ -2,7 +2,6 @@
 /* CPU hotplug: which CPUs exist, and on which of them calls are missed. */
 #include "capture/perf/ring-buffers.h"
 
-#include "base/cleanup.h"
 #include "capture/procfs/proc.h"
 
 #define ONLINE_FILE "/sys/devices/system/cpu/online"

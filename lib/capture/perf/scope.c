@@ -10,8 +10,6 @@
 #include <mntent.h>
 #include <sys/vfs.h>
 
-#include "base/cleanup.h"
-
 #define CHEAP_EVENTS 192 /* a pair of mmap() and munmap() takes about a fifth longer than with those of two CPUs */
 #define WALK_NS 10	 /* for each event and pair; more if they do not fit into the caches */
 

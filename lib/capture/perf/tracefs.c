@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/perf/tracefs.h"
+#include "capture/perf/perf-events.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
 
 #include "base/syscall-table.h"
-#include "base/cleanup.h"
 #include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/process/command.h"
+#include "capture/process/process-table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "base/cleanup.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 

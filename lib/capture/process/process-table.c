@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "base/cleanup.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 

@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#include "base/cleanup.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/proc.h"
 #include "capture/procfs/scheduling-priority.h"

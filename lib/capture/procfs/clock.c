@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/procfs/clock.h"
 
-#include "base/cleanup.h"
 #include "capture/procfs/proc.h"
 
 #define SECOND_NS 1000000000ULL

@@ -5,7 +5,6 @@
 #include <linux/capability.h>
 #include <linux/seccomp.h>
 
-#include "base/cleanup.h"
 #include "capture/procfs/proc.h"
 
 /* Inode number of the initial user namespace (include/linux/proc_ns.h of the kernel). */

@@ -13,7 +13,6 @@
 #include <sys/sysmacros.h>
 
 #include "base/bytes.h"
-#include "base/cleanup.h"
 #include "capture/procfs/clock.h"
 #include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/permissions.h"

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <sys/auxv.h>
 
-#include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/strings.h"
 #include "capture/recorder/recorder.h"

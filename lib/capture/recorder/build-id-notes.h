@@ -2,7 +2,6 @@
 /* Build-ids of the mapped modules, and copies of modules that may be gone when the report is made (--images). */
 #pragma once
 
-#include "trace/sections/copies.h"
 #include "trace/sections/sections.h"
 
 struct blocking_calls;

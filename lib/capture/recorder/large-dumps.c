@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/recorder/large-dumps.h"
+#include "capture/recorder/ring-reader.h"
 
 #include "capture/recorder/recorder.h"
 

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "base/cleanup.h"
 #include "capture/recorder/recorder.h"
 #include "trace/format/sample-layout.h"
 

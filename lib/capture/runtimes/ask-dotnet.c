@@ -2,7 +2,6 @@
 /* Asks .NET 8 and later for a perf map: the commands EnablePerfMap and DisablePerfMap of its diagnostics socket. */
 #include <fcntl.h>
 
-#include "base/cleanup.h"
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/procfs/blocking-calls.h"
 #include "capture/procfs/proc.h"

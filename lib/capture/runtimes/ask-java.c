@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-#include "base/cleanup.h"
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/ask-runtime.h"
 

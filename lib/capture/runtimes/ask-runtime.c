@@ -13,10 +13,9 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-#include "base/cleanup.h"
 #include "base/strings.h"
 #include "capture/recorder/recorder.h"
-#include "trace/sections/jit-code.h"
+#include "trace/sections/sections.h"
 
 #define STUCK_NS 500000000ULL /* a child that waits in the kernel for so long may never return */
 

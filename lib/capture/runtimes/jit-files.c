@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/runtimes/jit-files.h"
 
 #include <errno.h>
 
-#include "base/cleanup.h"
 #include "base/compression.h"
 #include "capture/recorder/recorder.h"
 #include "capture/runtimes/ask-runtime.h"

@@ -11,7 +11,6 @@
 #include <gelf.h>
 
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/map.h"
 #include "base/strings.h"
 #include "code/names/names-helper.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "code/jit/code-timeline.h"
 
-#include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/vector.h"
 

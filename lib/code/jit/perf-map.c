@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "code/jit/perf-map.h"
+#include "code/jit/code-timeline.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/confine.h"
 #include "base/helper-process.h"
 #include "base/map.h"

@@ -13,7 +13,6 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
-#include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/strings.h"
 #include "code/names/dwarf-names.h"

@@ -4,7 +4,6 @@
  * number as a unique address. */
 #include <inttypes.h>
 
-#include "base/saturating-sum.h"
 #include "base/vector.h"
 #include "output/json/json-document.h"
 #include "output/selection.h"

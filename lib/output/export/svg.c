@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <mmtrace/output.h>
 
-#include "base/saturating-sum.h"
 #include "base/vector.h"
 #include "output/escape.h"
 #include "output/export/export-report.h"

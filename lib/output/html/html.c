@@ -2,9 +2,8 @@
 /* The page of --html: its data, and the lifetimes of the parts in steps that are long enough for a page. */
 #include <mmtrace/version.h>
 
-#include "base/cleanup.h"
 #include "base/limits.h"
-#include "base/saturating-sum.h"
+#include "base/vector.h"
 #include "base/strings.h"
 #include "output/html/page.h"
 #include "output/json/json-document.h"

@@ -2,7 +2,7 @@
 /* The text of a diff. The rows use the functions of the text report. */
 #include "output/text/text-parts.h"
 
-#include "base/saturating-sum.h"
+#include "base/vector.h"
 
 #define ROW_INDENT 4
 #define STACK_INDENT 6

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "base/saturating-sum.h"
+#include "base/vector.h"
 
 #define PROCESSES_NAMED 4
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <limits.h>
 
-#include "base/saturating-sum.h"
+#include "base/vector.h"
 #include "output/text/text-parts.h"
 
 #define ROW_INDENT 4

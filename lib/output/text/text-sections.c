@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "base/saturating-sum.h"
+#include "base/vector.h"
 
 #define MARKS_SHOWN 6
 #define FAILURES_SHOWN 3

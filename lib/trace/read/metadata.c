@@ -2,8 +2,6 @@
 /* Reads everything in a recording but its events. */
 #include "trace/read/reader.h"
 
-#include "base/cleanup.h"
-
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 /* The sections of this file, in the order of reading. */

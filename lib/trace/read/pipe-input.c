@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "base/cleanup.h"
 #include "base/limits.h"
 
 #define PIPE_HEADER_SIZE 16	  /* u64 magic, u64 size */

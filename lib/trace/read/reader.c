@@ -2,8 +2,6 @@
 /* Opens a recording, puts its records into time order and decodes them to events. */
 #include "trace/read/reader.h"
 
-#include "base/cleanup.h"
-
 /* Duplicates are microseconds apart. A root without records for this long loses its preference, so that a thread with a
    reused TID never loses its records to a thread that has ended. */
 #define DEDUP_WINDOW_NS 1000000000ULL

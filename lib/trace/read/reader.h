@@ -6,10 +6,6 @@
 #include "trace/format/sample-layout.h"
 #include "trace/format/tracepoint.h"
 #include "trace/read/reorder.h"
-#include "trace/sections/copies.h"
-#include "trace/sections/jit-code.h"
-#include "trace/sections/packed-stacks.h"
-#include "trace/sections/runtime-options.h"
 #include "trace/sections/sections.h"
 
 struct reader_attribute {

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/limits.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "trace/sections/copies.h"
+#include "trace/sections/sections.h"
 
-#include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/limits.h"
 #include "trace/sections/section-codec.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "trace/sections/jit-code.h"
+#include "trace/sections/sections.h"
 
 #include "base/limits.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "trace/sections/packed-stacks.h"
+#include "trace/sections/sections.h"
 
-#include "base/cleanup.h"
 #include "base/limits.h"
 
 #define NAME_BYTES 44
-#define FRAME_BYTES 12
+#define FRAME_ENTRY_BYTES 12
 #define STACK_BYTES_MIN 8
 #define PROCESS_BYTES 36
 #define MODULE_BYTES 12
@@ -82,7 +81,7 @@ static void code_names(struct codec *codec, struct packed_stacks *stacks)
 
 static void code_frames(struct codec *codec, struct packed_stacks *stacks)
 {
-	uint64_t count = codec_count(codec, stacks->frames.count, FRAME_BYTES, UINT32_MAX), names = 0;
+	uint64_t count = codec_count(codec, stacks->frames.count, FRAME_ENTRY_BYTES, UINT32_MAX), names = 0;
 	struct packed_frame *frame;
 
 	codec_each(codec, &stacks->frames, count, frame) {

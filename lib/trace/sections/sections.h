@@ -4,8 +4,10 @@
 
 #include <mmtrace/heap.h>
 #include <mmtrace/record.h>
+#include <mmtrace/report.h>
 
 #include "base/map.h"
+#include "trace/read/recording-file.h"
 #include "trace/sections/section-codec.h"
 
 /* The purpose of an event attribute; the index is the position of the attribute in the file. */
@@ -193,3 +195,224 @@ struct build_ids {
 void build_ids_deinit(struct build_ids *ids);
 void build_ids_encode(const struct build_ids *ids, struct buffer *buffer);
 struct mmt_error *build_ids_decode(struct bytes *bytes, struct build_ids *ids_ret) MMT_MUST_CHECK;
+
+/* FEATURE_MMTRACE_IMAGES: the mapped modules, by device and inode, which do not depend on the root in which a path is
+ * resolved; and copies of modules that cannot be found by their path on the recording machine. */
+
+struct module_copy {
+	uint32_t device_major, device_minor;
+	uint64_t inode;
+	char *path; /* owned; as in MMAP2 records or the snapshot */
+	uint8_t build_id[20];
+	uint8_t build_id_size;	 /* 0: no build-id */
+	uint64_t size;		 /* of the file; 0: no copy */
+	uint32_t offset, stored; /* the compressed copy in the section */
+};
+
+struct module_copies {
+	VECTOR(struct module_copy) images;
+	const struct recording_file *file; /* NULL: not read from a file */
+};
+
+void module_copies_deinit(struct module_copies *copies);
+
+/* The size of an image's index entry. */
+uint64_t module_copies_entry_bytes(const struct module_copy *image);
+
+/* Writes the index to the start of the buffer, or over the one that is there: first encode it, to make room, then
+ * append the copies, enter them in `copies`, and encode it again. */
+void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer);
+
+/* Decodes the index; on error the value is empty. The file must outlive it. */
+struct mmt_error *module_copies_load(const struct recording_file *file,
+				     struct module_copies *copies_ret) MMT_MUST_CHECK;
+
+/* Reads the content of a copied file; the caller owns it. Exactly image->size bytes. */
+struct mmt_error *module_copies_extract(const struct module_copies *copies, const struct module_copy *image,
+					uint8_t **data_ret) MMT_MUST_CHECK;
+
+/* The section FEATURE_MMTRACE_CODE: the latest bytes of JIT code, by process and program. lib/capture/jit-code reads
+ * them from the processes, analysis/resolver/jit-rows.c unwinds with them. */
+
+/* Contiguous bytes. */
+struct jit_code_run {
+	uint64_t start; /* address in the process */
+	size_t size;
+	size_t offset; /* in jit_code.bytes */
+};
+
+struct jit_code_program {
+	int32_t pid;
+	uint64_t until_ns; /* when another program replaced it in the process, or another process got its PID;
+			      UINT64_MAX: never */
+	VECTOR(struct jit_code_run) runs; /* ascending, disjoint */
+};
+
+struct jit_code {
+	VECTOR(struct jit_code_program) programs;
+	struct buffer bytes;
+};
+
+/* The kernel's names for memory that belongs to no module: executable memory there is JIT code. */
+bool jit_code_is_path(const char *path);
+
+/* The same, and modules of .NET: their precompiled code has no frame pointers and no known unwind tables. */
+bool jit_code_is_wanted(const char *path);
+
+extern const struct section_kind section_code; /* only for section_read() */
+
+/* Accepts a zeroed value. */
+void jit_code_deinit(void *value);
+
+/* A page of a program, compressed by compressor_frame(). */
+struct jit_code_page {
+	uint64_t address;
+	const uint8_t *frame;
+	size_t frame_bytes;
+};
+
+/* Begins the section, which contains this many programs. packing_end() ends it. */
+struct mmt_error *jit_code_encode(struct section_packing *packing, size_t programs,
+				  struct buffer *buffer) MMT_MUST_CHECK;
+/* The pages ascend, and are of one size. */
+struct mmt_error *jit_code_encode_program(struct section_packing *packing, int32_t pid, uint64_t until_ns,
+					  const struct jit_code_page *pages, size_t count,
+					  size_t page_bytes) MMT_MUST_CHECK;
+
+/* The code of the program that began in the process at this time; NULL: none. */
+const struct jit_code_program *jit_code_find(const struct jit_code *code, int32_t pid, uint64_t began_ns);
+
+/* At most `size` bytes from `address` on. Returns their number, 0: none. Borrowed. */
+size_t jit_code_at(const struct jit_code *code, const struct jit_code_program *program, uint64_t address, size_t size,
+		   const uint8_t **code_ret);
+
+/* At most `size` bytes that end at `address`. */
+size_t jit_code_before(const struct jit_code *code, const struct jit_code_program *program, uint64_t address,
+		       size_t size, const uint8_t **code_ret);
+
+/* FEATURE_MMTRACE_STACKS, of packed recordings: all symbolized stacks. They replace the stack dumps needed to unwind
+ * them, and the modules and maps needed to symbolize them. Samples have the number of their stack. */
+
+#define RESOLVED_NO_TEXT UINT32_MAX
+
+/* As in struct mmt_frame; texts are numbers. */
+struct packed_name {
+	uint64_t address, module_offset;
+	uint32_t function, raw_function, module, module_path, source_file;
+	uint32_t source_line;
+	enum mmt_frame_kind kind;
+	bool inlined, doubtful;
+};
+
+/* How to find better names than the recorded ones: `module_offset` of the names is an ELF address in the module. */
+enum packed_lookup {
+	PACKED_LOOKUP_NONE = 0, /* it is not, or the recording is older */
+	PACKED_LOOKUP_ADDRESS = 1,
+	PACKED_LOOKUP_RETURN_ADDRESS = 2
+};
+
+/* The names of a frame are contiguous, inlined functions first. */
+struct packed_frame {
+	uint32_t first_name, name_count;
+	uint32_t process; /* index */
+	enum packed_lookup lookup;
+};
+
+#define STACK_END_LOST 255 /* instead of an enum mmt_stack_end: for the stacks of calls that were lost */
+
+struct packed_stack {
+	uint32_t end;
+	uint32_t first_frame, frame_count; /* in stack_frames */
+};
+
+struct packed_process {
+	uint32_t runtime; /* text */
+	bool has_perf_map, has_jitdump;
+	bool other_clock;		     /* the jitdump uses another clock */
+	bool unchecked_frames;		     /* callers of its JIT code were found only by frame pointer */
+	bool stacks_end_there;		     /* stacks end in its JIT code, because its callers are unknown */
+	bool released;			     /* after its end others ran: it no longer counts */
+	bool released_known;		     /* older recordings do not have that */
+	uint64_t dropped_lines;		     /* of the perf map */
+	uint64_t lost_records, unread_bytes; /* of the jitdumps */
+	uint32_t jitdump_failure;	     /* text */
+};
+
+/* A module that could not be used. */
+struct packed_module {
+	uint32_t path;	  /* text */
+	uint32_t state;	  /* enum module_state */
+	uint32_t missing; /* text: the missing files that cause the state; or none */
+};
+
+/* Zero-initialise an empty value. */
+struct packed_stacks {
+	struct intern texts; /* while encoding */
+	uint8_t *content;    /* of a decoded value */
+	VECTOR(const char *) read_texts;
+	VECTOR(struct packed_name) names;
+	VECTOR(struct packed_frame) frames;
+	VECTOR(uint32_t) stack_frames;
+	VECTOR(struct packed_stack) stacks;
+	VECTOR(struct packed_process) processes;
+	VECTOR(struct packed_module) modules;
+	uint32_t damage;			    /* text: damage of the recording that was packed */
+	uint64_t unfinished_records, unfinished_ns; /* discarded from that recording: see struct reorder_unfinished */
+};
+
+/* For section_read() and section_write(). All numbers in a decoded value are valid. */
+extern const struct section_kind section_stacks;
+
+void packed_stacks_deinit(void *value);
+
+/* Returns the number of a text, which may be NULL; false: out of memory. */
+bool packed_stacks_put_text(struct packed_stacks *stacks, const char *text, uint32_t *number_ret);
+
+/* A text of a decoded value; NULL for RESOLVED_NO_TEXT. Lives as long as the value. */
+const char *packed_stacks_text(const struct packed_stacks *stacks, uint32_t number);
+
+/* FEATURE_MMTRACE_OPTIONS: options with which the programs of recorded processes were started, as far as they are in
+ * the table of runtime-options.c. Command lines and environments contain passwords, so nothing else of them is
+ * recorded, and of these options only numbers. Collect only those that a report uses. To add one, add its number here,
+ * and a row there. */
+
+/* Numbers in the file. */
+enum runtime_option {
+	OPTIONS_READ = 0, /* not an option: those of this program that are missing were not given */
+	OPTION_JAVA_FRAME_POINTERS = 1,
+	OPTION_JAVA_COMPILED = 2,
+	OPTION_MONO_FRAME_POINTERS = 8,
+	OPTION_MALLOC_ARENA_MAX = 18,
+	OPTION_DOTNET_PERF_MAP = 19,
+	OPTION_NODE_PERF_MAP = 20,
+	OPTION_NODE_INTERPRETED_FRAMES = 21,
+	OPTION_PYTHON_PERF_MAP = 22
+};
+
+struct option_value {
+	int32_t pid;
+	uint32_t option;   /* enum runtime_option, or one that this version does not know */
+	uint64_t began_ns; /* start of the program: its fork or exec; 0: before the recording */
+	uint64_t value;
+};
+
+struct runtime_options {
+	VECTOR(struct option_value) values; /* ascending by pid, began_ns and option, if decoded */
+};
+
+extern const struct section_kind section_options; /* for section_read() */
+
+void runtime_options_deinit(void *value);
+
+/* Adds the known options in the arguments and variables of a program, each of which ends with a zero byte. Of several
+ * values of an option, the one that the runtime uses is added. `variables` NULL: these are not known, and so neither
+ * is which options were not given. Call this once for each program. False: out of memory. */
+bool runtime_options_scan(struct runtime_options *options, int32_t pid, uint64_t began_ns, const char *arguments,
+			  size_t arguments_size, const char *variables, size_t variables_size) MMT_MUST_CHECK;
+
+/* Compressed with zstd inside. Sorts the values, and drops further values of an option. */
+struct mmt_error *runtime_options_encode(struct runtime_options *options, struct buffer *buffer) MMT_MUST_CHECK;
+
+/* The value of an option of decoded options; NULL: not given, or not known. */
+const uint64_t *runtime_options_find(const struct runtime_options *options, int32_t pid, uint64_t began_ns,
+				     enum runtime_option option);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "base/cleanup.h"
 #include "base/compression.h"
 #include "base/limits.h"
 #include "base/vector.h"
