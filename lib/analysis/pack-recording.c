@@ -9,7 +9,6 @@
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
 #include "base/confine.h"
-#include "trace/format/sample-layout.h"
 #include "trace/write/writer.h"
 
 /* First pass of packing: find the stack of each call and symbolize all stacks. */
@@ -417,7 +416,7 @@ static struct mmt_error *write_all(struct pack *pack)
 			    ?: writer_take_section(pack->writer, FEATURE_MMTRACE_HEAP, &buffer);
 		buffer_deinit(&buffer);
 	}
-	if (!error && !writer_file(pack->writer)->stream)
+	if (!error && !pack->writer->file.stream)
 		error = writer_add_section(pack->writer, FEATURE_MMTRACE_CHECKSUM, checksum, sizeof(checksum));
 	return error ? error : writer_finish(pack->writer);
 }
@@ -434,7 +433,7 @@ static struct mmt_error *take_name(struct pack *pack, const struct mmt_pack_opti
 		return error_create(MMT_ERROR_INVALID,
 				    "a process that reads names from ELF files ended early, and some may be missing: "
 				    "the recording was not replaced; with --output, it is packed all the same");
-	error = output_file_sync(writer_file(pack->writer));
+	error = output_file_sync(&pack->writer->file);
 	if (error)
 		return error;
 	if (fstat(pack->file->fd, &status) < 0)
@@ -456,7 +455,7 @@ static struct mmt_error *create_output(struct pack *pack, const struct mmt_pack_
 {
 	struct mmt_error *error = writer_create(options->output ? options->output : options->input, &pack->writer);
 
-	return error ? error : output_file_check_room(writer_file(pack->writer), input_bytes);
+	return error ? error : output_file_check_room(&pack->writer->file, input_bytes);
 }
 
 static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_options *options)
@@ -472,7 +471,7 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 	if (!error && options->confine && pack->writer) {
 		CLEANUP(close) int spill = open(pipe_input_directory(), O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-		confine_thread((const int[]){writer_file(pack->writer)->directory, spill}, 2);
+		confine_thread((const int[]){pack->writer->file.directory, spill}, 2);
 	}
 	error = error ?: pack_stacks_find(&pack->stacks, options->input, pack->progress ? &first : NULL, &pack->reader);
 	error = error ?: pack->writer ? NULL : create_output(pack, options, 0);
@@ -481,9 +480,9 @@ static struct mmt_error *pack_into(struct pack *pack, const struct mmt_pack_opti
 	pack->file = pack->reader->file;
 	pack->metadata = &pack->reader->metadata.values;
 	if (!options->output)
-		writer_file(pack->writer)->replaces = true;
+		pack->writer->file.replaces = true;
 	if (!pack->metadata->compressed)
-		writer_keep_plain(pack->writer);
+		pack->writer->plain = true;
 	error = write_all(pack) ?: take_name(pack, options);
 	return error_context(error, "%s", options->input);
 }
@@ -510,8 +509,8 @@ struct mmt_error *mmt_pack(const struct mmt_pack_options *options, struct mmt_pa
 	reader_close(pack.reader);
 	call_stacks_deinit(&pack.stacks.calls);
 	intern_deinit(&pack.stacks.callchains);
-	packed_stacks_deinit(&pack.stacks.resolved);
-	heap_censuses_deinit(&pack.stacks.heaps);
+	section_stacks.deinit(&pack.stacks.resolved);
+	section_heap.deinit(&pack.stacks.heaps);
 	buffer_deinit(&pack.sample);
 	return error;
 }

@@ -199,7 +199,7 @@ struct mmt_error *file_metadata_add_head(struct recorder *recorder)
 		buffer_put_u64(&buffer, recorder->start_ns);
 		error = add_section(recorder, FEATURE_CLOCK_DATA, &buffer);
 	}
-	recording_info_deinit(&info);
+	section_info.deinit(&info);
 	buffer_deinit(&buffer);
 	return error;
 }
@@ -225,7 +225,7 @@ static struct mmt_error *encode_perf_maps(struct recorder *recorder, struct buff
 	}
 	if (!error && copies.maps.count)
 		error = section_write(&section_perf_maps, &copies, buffer);
-	perf_map_copies_deinit(&copies);
+	section_perf_maps.deinit(&copies);
 	return error;
 }
 
@@ -259,7 +259,7 @@ static struct mmt_error *add_residency(struct recorder *recorder, struct buffer 
 	process_residencies_deinit(&pages.resident);
 	process_residencies_deinit(&pages.swapped);
 	process_residencies_deinit(&pages.shared);
-	recording_huge_pages_deinit(&pages.huge);
+	section_huge_pages.deinit(&pages.huge);
 	return error;
 }
 
@@ -338,7 +338,7 @@ void file_metadata_add_sections(struct recorder *recorder, const uint64_t *lost)
 	}
 	recorder_keep_failure(recorder, lost_error ?: section_write(&section_loss, &loss, &buffer)
 						   ?: add_section(recorder, FEATURE_MMTRACE_LOSS, &buffer));
-	recording_loss_deinit(&loss);
+	section_loss.deinit(&loss);
 	build_ids_encode(&recorder->jobs.build_ids.found, &buffer);
 	recorder_keep_failure(recorder, add_section(recorder, FEATURE_BUILD_ID, &buffer));
 	for (size_t i = 0; i < sizeof(optional_sections) / sizeof(*optional_sections); i++) {

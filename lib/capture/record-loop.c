@@ -245,7 +245,7 @@ static struct mmt_error *note_target_end(struct recorder *recorder, const struct
 	if (status <= 0)
 		return NULL;
 	recorder->summary.target_status = status;
-	return recorder_note(recorder, NOTE_COMMAND_ENDED, process->pid, clock_now_ns(), (uint64_t)status, 0);
+	return recorder_note(recorder, NOTE_COMMAND_ENDED, process->pid, clock_now_ns(), (uint64_t)status, 0, NULL);
 }
 
 /* Takes the snapshots and reads the build-ids that records have required, and copies the perf maps of ended
@@ -410,8 +410,8 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t cost_
 	uint64_t interval_ns = recorder->options->snapshot_interval_ns, now_ns = clock_now_ns();
 
 	if (is_read_if_grown(recorder))
-		interval_ns = longest_ns(SECOND_NS, (now_ns - recorder->start_ns) / PAGES_AGE_SHARE,
-					 cost_ns * PAGES_COST_SHARE);
+		interval_ns =
+		    longest_ns(SECOND_NS, (now_ns - recorder->start_ns) / PAGES_AGE_SHARE, cost_ns * PAGES_COST_SHARE);
 	else if (!interval_ns)
 		interval_ns = longest_ns(CHECK_INTERVAL_NS, (now_ns - recorder->start_ns) / CHECK_AGE_SHARE,
 					 cost_ns * CHECK_COST_SHARE);
@@ -640,7 +640,7 @@ static bool note_command_end(struct recorder *recorder, uint64_t time_ns)
 
 	if (status > 0)
 		recorder_keep_failure(recorder, recorder_note(recorder, NOTE_COMMAND_ENDED, recorder->command.pid,
-							      time_ns, (uint64_t)status, 0));
+							      time_ns, (uint64_t)status, 0, NULL));
 	return status >= 0;
 }
 

@@ -86,7 +86,7 @@ static void recorder_deinit(struct recorder *recorder)
 	process_residencies_deinit(&recorder->jobs.memory->start_residency);
 	process_residencies_deinit(&recorder->jobs.memory->start_shared);
 	vector_deinit_each(&recorder->jobs.runtimes->earlier_maps, item, perf_map_copy_deinit(item));
-	runtime_options_deinit(&recorder->jobs.runtimes->options);
+	section_options.deinit(&recorder->jobs.runtimes->options);
 	jit_reader_deinit(recorder->jobs.jit_reader);
 	heap_jobs_deinit(recorder->jobs.heap);
 	vector_deinit(&recorder->reader.lost_before);
@@ -149,7 +149,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	if (error)
 		return error;
 	if (options->no_compress)
-		writer_keep_plain(recorder->writer);
+		recorder->writer->plain = true;
 	reader->large_dumps.on = true;
 	reader->large_dumps.rule = reader->fault_dumps =
 	    (struct large_dumps_rule){.time_ns = clock_now_ns(), .on = true};
@@ -235,7 +235,7 @@ static struct mmt_error *take_first_snapshot(struct recorder *recorder, struct t
 	error = snapshot_name_threads(recorder, pid, &alive);
 	/* No event shows the end of a process that ended before recording began: the report would show it alive. */
 	if (!error && alive && process->break_before)
-		error = recorder_note(recorder, NOTE_BREAK, pid, recorder->start_ns, process->break_before, 0);
+		error = recorder_note(recorder, NOTE_BREAK, pid, recorder->start_ns, process->break_before, 0, NULL);
 	error = error ?: snapshot_take(recorder, process, kind, NULL);
 	if (error || kind != SNAPSHOT_START)
 		return error;
@@ -332,8 +332,8 @@ static struct mmt_error *start(struct recorder *recorder)
 	recorder->start_ns = exec_ns ?: clock_now_ns();
 	recorder->start_realtime_ns = clock_read_ns(CLOCK_REALTIME);
 	recorder->start_realtime_ns -= clock_now_ns() - recorder->start_ns;
-	writer_file(recorder->writer)->stop_fd = recorder->options->stop_fd;
-	writer_file(recorder->writer)->until_ns = recorder_end_ns(recorder);
+	recorder->writer->file.stop_fd = recorder->options->stop_fd;
+	recorder->writer->file.until_ns = recorder_end_ns(recorder);
 	error = file_metadata_add_head(recorder);
 	/* Do this before the command runs, because it may end at once. */
 	for (size_t i = 0; !error && command && i < recorder->processes.items.count; i++) {
@@ -402,9 +402,9 @@ static void finish(struct recorder *recorder)
 	summary->duration_ns = recorder->stop_ns - recorder->start_ns;
 	summary->passed_over_calls = recorder->reader.scope.passed_over;
 	summary->file_bytes = writer_bytes(recorder->writer);
-	summary->place = output_file_find(writer_file(recorder->writer));
-	summary->earlier_kept = writer_file(recorder->writer)->kept;
-	summary->older_replaced = writer_file(recorder->writer)->replaced;
+	summary->place = output_file_find(&recorder->writer->file);
+	summary->earlier_kept = recorder->writer->file.kept;
+	summary->older_replaced = recorder->writer->file.replaced;
 	summary->processes = recorder->processes.items.count + recorder->processes.forgotten;
 }
 

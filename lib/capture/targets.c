@@ -168,7 +168,7 @@ struct mmt_error *children_note_unrecorded(struct recorder *recorder)
 					 name, (unsigned long long)children->count,
 					 children->count == 1 ? "child that is" : "children that are", advice);
 		error = recorder_note(recorder, NOTE_UNRECORDED_CHILDREN, children->parent, recorder->start_ns,
-				      children->count, 0);
+				      children->count, 0, NULL);
 	}
 	if (!error && warns && list.count > WARNINGS_MAX)
 		recorder_message(recorder, true, "%zu more processes have children that are not recorded%s",

@@ -4,8 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "base/map.h"
-#include "base/vector.h"
+#include "model/space/space-state.h"
 
 /* A paged array for the PIDs that Linux assigns; other PIDs are rare and go into a map. */
 #define PAGED_PIDS (1u << 22)
@@ -203,9 +202,9 @@ static struct mmt_error *give_space(struct processes *processes, struct process 
 	processes->released -= process->space == processes->let_go;
 	process->space = space;
 	process->borrows_space = false;
-	space_set_owner(space, process);
+	space->owner = process;
 	if (options->observe && options->observe(options->context, process, &observer))
-		space_set_observer(space, &observer);
+		space->observer = observer;
 	return NULL;
 }
 
@@ -233,14 +232,14 @@ static void leave_space(struct process *process)
 		return;
 	process->borrows_space = true;
 	heir->borrows_space = false;
-	space_set_owner(heir->space, heir);
+	heir->space->owner = heir;
 	heir->named_by_ended = process->named_by_ended;
 	process->named_by_ended = false;
 }
 
 const struct process *processes_space_owner(const struct processes *processes, const struct process *process)
 {
-	const struct process *owner = space_owner(process->space);
+	const struct process *owner = process->space->owner;
 
 	return process == processes->undecided || !owner ? process : owner;
 }
@@ -250,7 +249,8 @@ void processes_release_space(struct processes *processes, struct process *proces
 	if (!process->ended || process->borrows_space || process->next_sharer != process || process->named_by_ended ||
 	    process == processes->undecided || process->space == processes->let_go)
 		return;
-	process->remains = space_remains(process->space);
+	process->remains = (struct space_remains){.code_generation = process->space->code_generation,
+						  .described = process->space->described};
 	space_destroy(process->space);
 	process->space = processes->let_go;
 	processes->released++;
@@ -348,7 +348,7 @@ static struct mmt_error *add_thread(struct processes *processes, struct process 
 
 static void end_process(struct process *process, uint64_t time_ns)
 {
-	struct process *owner = space_owner(process->space);
+	struct process *owner = process->space->owner;
 
 	/* It still refers to the space that it shared. */
 	if (process->next_sharer != process)
@@ -393,7 +393,7 @@ static void end_threads(struct processes *processes, const struct process *proce
 /* An ended process is alive again: it had threads without any event. It uses the space that it had. */
 static struct mmt_error *revive(struct processes *processes, struct process *process)
 {
-	struct process *owner = space_owner(process->space);
+	struct process *owner = process->space->owner;
 	bool let_go = process->space == processes->let_go;
 	struct mmt_error *error;
 
@@ -532,7 +532,7 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 	if (process == processes->undecided) {
 		processes->undecided = NULL;
 	} else {
-		origin = space_owner(processes->all.items[process->forked_from]->space);
+		origin = processes->all.items[process->forked_from]->space->owner;
 		if (process->pid != tid || process->borrows_space || process->next_sharer != process ||
 		    (clone_flags & CLONE_THREAD) || !origin || origin->space == process->space ||
 		    origin->space == processes->let_go)
@@ -541,7 +541,7 @@ struct mmt_error *processes_new_task(struct processes *processes, int32_t tid, u
 			return &error_no_memory;
 		if (process->named_by_ended) {
 			space_release(process->space);
-			space_set_owner(process->space, NULL);
+			process->space->owner = NULL;
 		} else {
 			space_destroy(process->space);
 		}

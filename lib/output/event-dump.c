@@ -7,11 +7,9 @@
  */
 #include <inttypes.h>
 
-#include "base/vector.h"
 #include "output/escape.h"
 #include "output/selection.h"
 #include "trace/read/reader.h"
-#include "trace/read/recording-file.h"
 
 #define STACK_WORDS 4 /* of the dump that are shown */
 

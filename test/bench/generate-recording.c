@@ -305,7 +305,7 @@ static void write_residency(struct generator *generator)
 	    buffer_finish(&section))
 		abort();
 	builder_section(generator->builder, FEATURE_MMTRACE_RESIDENCY, section.data, section.size);
-	recording_residency_deinit(&residency);
+	section_residency.deinit(&residency);
 	buffer_deinit(&section);
 }
 

@@ -193,7 +193,7 @@ static void put_jit_names(struct recording_builder *builder, struct buffer *buff
 	map->text_size = sizeof(text) - 1;
 	check(vector_push(&map->growth, ((struct perf_map_growth){START + SECOND, map->text_size})));
 	put_section(builder, FEATURE_MMTRACE_PERF_MAPS, buffer, section_write(&section_perf_maps, &maps, buffer));
-	perf_map_copies_deinit(&maps);
+	section_perf_maps.deinit(&maps);
 }
 
 /* A header and one function. */
@@ -222,7 +222,7 @@ static void put_jitdump(struct recording_builder *builder, struct buffer *buffer
 	*dump = (struct jitdump_copy){
 	    .pid = PID, .namespace_pid = PID, .knows_program = true, .data = data.data, .size = data.size};
 	put_section(builder, FEATURE_MMTRACE_JITDUMPS, buffer, section_write(&section_jitdumps, &dumps, buffer));
-	jitdump_copies_deinit(&dumps);
+	section_jitdumps.deinit(&dumps);
 }
 
 static void put_code(struct recording_builder *builder, struct buffer *buffer)
@@ -258,7 +258,7 @@ static void put_page_readings(struct recording_builder *builder, struct buffer *
 		      vector_push(&processes[i]->runs, ((struct resident_run){ANON, ANON + (32 + i) * PAGE})));
 	}
 	put_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer, section_write(&section_residency, &residency, buffer));
-	recording_residency_deinit(&residency);
+	section_residency.deinit(&residency);
 }
 
 static void put_huge_pages(struct recording_builder *builder, struct buffer *buffer)
@@ -270,7 +270,7 @@ static void put_huge_pages(struct recording_builder *builder, struct buffer *buf
 	*process = (struct process_huge_pages){
 	    .pid = PID, .bytes = 2 * HUGE_BYTES, .sampled_bytes = 16 * PAGE, .zero_bytes = 12 * PAGE};
 	put_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer, section_write(&section_huge_pages, &huge, buffer));
-	recording_huge_pages_deinit(&huge);
+	section_huge_pages.deinit(&huge);
 }
 
 static void put_options(struct recording_builder *builder, struct buffer *buffer)
@@ -280,7 +280,7 @@ static void put_options(struct recording_builder *builder, struct buffer *buffer
 
 	check(runtime_options_scan(&options, PID, 0, arguments, sizeof(arguments), variables, sizeof(variables)));
 	put_section(builder, FEATURE_MMTRACE_OPTIONS, buffer, runtime_options_encode(&options, buffer));
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 }
 
 static void put_heaps(struct recording_builder *builder, struct buffer *buffer)

@@ -152,7 +152,7 @@ static void add_old_stacks(struct recording_builder *builder, int32_t processes)
 	ck_assert_ptr_null(section_write(&section_stacks, &stacks, &buffer));
 	builder_section(builder, FEATURE_MMTRACE_STACKS, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
-	packed_stacks_deinit(&stacks);
+	section_stacks.deinit(&stacks);
 }
 
 /* A shell runs programs of these sizes one after the other, each in a process of a subshell. */

@@ -174,7 +174,7 @@ START_TEST(moved_memory_is_not_new)
 	ck_assert_ptr_null(section_write(&section_residency, &residency, &buffer));
 	builder_section(builder, FEATURE_MMTRACE_RESIDENCY, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
-	recording_residency_deinit(&residency);
+	section_residency.deinit(&residency);
 	builder_finish(builder, 3000);
 	mmt_report_options_init(&options);
 	report = report_file_report(&options);

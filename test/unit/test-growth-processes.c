@@ -886,7 +886,7 @@ static struct mmt_report *report_of_copies(bool known)
 	if (known)
 		report_file_add_shared(builder, &shared);
 	else
-		recording_residency_deinit(&shared);
+		section_residency.deinit(&shared);
 	return finish(builder);
 }
 

@@ -153,7 +153,7 @@ START_TEST(more_groups_than_the_limit_are_damage)
 	census.group_count--;
 	ck_assert_ptr_null(pass(&census, &read));
 	ck_assert_uint_eq(read.items.items[0].group_count, LIMIT_HEAP_GROUPS);
-	heap_censuses_deinit(&read);
+	section_heap.deinit(&read);
 	free(census.groups);
 }
 END_TEST
@@ -170,7 +170,7 @@ START_TEST(the_dump_prints_them)
 	temporary_name(path);
 	builder = builder_create(path);
 	ck_assert_ptr_null(pass(&example, &read));
-	heap_censuses_deinit(&read);
+	section_heap.deinit(&read);
 	builder_section(builder, FEATURE_MMTRACE_HEAP, buffer.data, buffer.size);
 	builder_finish(builder, 9);
 	ck_assert_ptr_null(mmt_dump(path, NULL, stream));

@@ -85,7 +85,7 @@ START_TEST(round_trip)
 	ck_assert_mem_eq(bytes_at, second + 1, 2);
 	ck_assert_uint_eq(jit_code_before(&code, process, 0x1000, 1, &bytes_at), 0);
 	ck_assert_uint_eq(jit_code_before(&code, process, 0, 1, &bytes_at), 0);
-	jit_code_deinit(&code);
+	section_code.deinit(&code);
 	buffer_deinit(&buffer);
 }
 END_TEST
@@ -168,7 +168,7 @@ START_TEST(programs_of_one_process_are_distinguished)
 	ck_assert_uint_eq(jit_code_find(&decoded, 42, 300)->runs.items[0].start, 0x1000);
 	ck_assert_uint_eq(jit_code_find(&decoded, 42, 500)->runs.items[0].start, 0x1001);
 	ck_assert_ptr_null(jit_code_find(&decoded, 43, 0));
-	jit_code_deinit(&decoded);
+	section_code.deinit(&decoded);
 	buffer_deinit(&buffer);
 }
 END_TEST
@@ -246,7 +246,7 @@ START_TEST(random_changes_are_safe)
 				ck_assert_uint_le(run->size, code.bytes.size - run->offset);
 			}
 		}
-		jit_code_deinit(&code);
+		section_code.deinit(&code);
 	}
 }
 END_TEST

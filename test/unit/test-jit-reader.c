@@ -68,7 +68,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	jit_code_deinit(&code);
+	section_code.deinit(&code);
 	jit_reader_deinit(recorder.jobs.jit_reader);
 	process_table_deinit(&recorder.processes);
 }

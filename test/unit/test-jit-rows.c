@@ -47,7 +47,7 @@ static void tear_down(void)
 {
 	jit_rows_destroy(rows);
 	modules_destroy(modules);
-	jit_code_deinit(&metadata.code);
+	section_code.deinit(&metadata.code);
 }
 
 START_TEST(prologue_keeps_the_frame_pointer)

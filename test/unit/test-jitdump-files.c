@@ -92,7 +92,7 @@ START_TEST(dumps_beyond_the_limit_are_cut)
 	ck_assert_uint_eq(copies.dumps.items[1].size, 1);
 	ck_assert_uint_eq(messages, 1);
 	ck_assert_ptr_nonnull(strstr(told, "1 of 2 jitdumps"));
-	jitdump_copies_deinit(&copies);
+	section_jitdumps.deinit(&copies);
 	buffer_deinit(&section);
 }
 END_TEST

@@ -114,7 +114,7 @@ START_TEST(options_that_are_set)
 				ck_assert_ptr_null(runtimes_names_option(runtime, interpreted, &metadata, 7, 4));
 				ck_assert_ptr_null(runtimes_names_option(runtime, interpreted, &metadata, 8, 5));
 			}
-			runtime_options_deinit(&metadata.options);
+			section_options.deinit(&metadata.options);
 		}
 	}
 }

@@ -106,8 +106,8 @@ START_TEST(everything_is_restored)
 	ck_assert_uint_eq(read.modules.items[0].state, 2);
 	ck_assert_str_eq(packed_stacks_text(&read, read.modules.items[0].missing), "/opt/gone.dwo");
 	ck_assert_ptr_null(packed_stacks_text(&read, read.damage));
-	packed_stacks_deinit(&read);
-	packed_stacks_deinit(&stacks);
+	section_stacks.deinit(&read);
+	section_stacks.deinit(&stacks);
 }
 END_TEST
 
@@ -120,8 +120,8 @@ START_TEST(unfinished_recording_names_omitted_parts)
 	ck_assert_ptr_null(round_trip(&stacks, &read));
 	ck_assert_uint_eq(read.unfinished_records, 7);
 	ck_assert_uint_eq(read.unfinished_ns, UINT64_C(5000000000));
-	packed_stacks_deinit(&read);
-	packed_stacks_deinit(&stacks);
+	section_stacks.deinit(&read);
+	section_stacks.deinit(&stacks);
 }
 END_TEST
 
@@ -143,7 +143,7 @@ START_TEST(older_versions_are_refused)
 	ck_assert_int_eq(error->code, MMT_ERROR_UNSUPPORTED);
 	ck_assert_ptr_nonnull(strstr(error->message, "an older version"));
 	mmt_error_destroy(error);
-	packed_stacks_deinit(&stacks);
+	section_stacks.deinit(&stacks);
 	buffer_deinit(&buffer);
 }
 END_TEST
@@ -191,7 +191,7 @@ START_TEST(invalid_numbers_are_refused)
 			      expected[i]);
 		ck_assert_uint_eq(read.stacks.count, 0);
 		mmt_error_destroy(error);
-		packed_stacks_deinit(&stacks);
+		section_stacks.deinit(&stacks);
 	}
 }
 END_TEST
@@ -213,7 +213,7 @@ START_TEST(truncation_anywhere_is_refused)
 		mmt_error_destroy(error);
 	}
 	buffer_deinit(&buffer);
-	packed_stacks_deinit(&stacks);
+	section_stacks.deinit(&stacks);
 }
 END_TEST
 

@@ -463,7 +463,7 @@ static void name_code(struct recording_builder *builder, const char *const *name
 	ck_assert_ptr_null(section_write(&section_perf_maps, &copies, &buffer));
 	builder_section(builder, FEATURE_MMTRACE_PERF_MAPS, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
-	perf_map_copies_deinit(&copies);
+	section_perf_maps.deinit(&copies);
 }
 
 /* Mappings of 1 MiB from one second to another. `callers`: places in the code. */
@@ -753,7 +753,7 @@ static void add_arena_limit(struct recording_builder *builder, uint64_t limit)
 	ck_assert_ptr_null(runtime_options_encode(&options, &buffer));
 	builder_section(builder, FEATURE_MMTRACE_OPTIONS, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 }
 
 /* A process whose arenas belong to three threads, and another with one. The first may have been started with a limit.

@@ -51,15 +51,15 @@ START_TEST(options_of_java)
 	ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 1);
 	ck_assert(complete());
 	ck_assert_uint_eq(options.values.count, 3);
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 	/* The archive is the first argument that is not Java's. */
 	scan(TEXT("java\0-jar\0a.jar\0-Xcomp\0@file\0"), TEXT("PATH=/bin\0"));
 	ck_assert(complete());
 	ck_assert_uint_eq(options.values.count, 1);
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 	scan(TEXT("java\0-Xcomp\0-Xmixed\0Main\0"), TEXT("XJAVA_TOOL_OPTIONS=-Xcomp\0JAVA_TOOL_OPTIONSX=-Xcomp\0"));
 	ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), 0);
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 }
 END_TEST
 
@@ -78,14 +78,14 @@ START_TEST(order_of_java)
 		scan(TEXT("java\0Main"), variables, (size_t)size + 1);
 		ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), 1);
 		ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 0);
-		runtime_options_deinit(&options);
+		section_options.deinit(&options);
 		scan(TEXT("java\0-XX:+PreserveFramePointer\0Main"), variables, (size_t)size + 1);
 		ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 1);
-		runtime_options_deinit(&options);
+		section_options.deinit(&options);
 	}
 	scan(TEXT("java\0-XX:+PreserveFramePointer\0Main"), last, sizeof(last));
 	ck_assert_uint_eq(found(OPTION_JAVA_FRAME_POINTERS), 0);
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 }
 END_TEST
 
@@ -113,12 +113,12 @@ START_TEST(unknown_options)
 		     cases[i].variable ? strlen(cases[i].variable) + 1 : 0);
 		ck_assert_msg(!complete(), "case %zu", i);
 		ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), strcmp(cases[i].program, "java") ? UINT64_MAX : 1);
-		runtime_options_deinit(&options);
+		section_options.deinit(&options);
 	}
 	scan(TEXT("jsvc\0Main"), TEXT("JAVA_TOOL_OPTIONS=-Xcomp"));
 	ck_assert_uint_eq(found(OPTION_JAVA_COMPILED), 1);
 	ck_assert(!complete());
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 }
 END_TEST
 
@@ -128,7 +128,7 @@ START_TEST(options_of_mono)
 	ck_assert_uint_eq(found(OPTION_MONO_FRAME_POINTERS), 1);
 	ck_assert(complete());
 	ck_assert_uint_eq(options.values.count, 2);
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 }
 END_TEST
 
@@ -176,7 +176,7 @@ START_TEST(options_of_node_and_python)
 				  found(OPTION_PYTHON_PERF_MAP) == cases[i].python,
 			      "case %zu", i);
 		ck_assert(!complete());
-		runtime_options_deinit(&options);
+		section_options.deinit(&options);
 	}
 }
 END_TEST
@@ -188,10 +188,10 @@ START_TEST(variables_with_numbers)
 	ck_assert_uint_eq(found(OPTION_MALLOC_ARENA_MAX), 2);
 	ck_assert_uint_eq(found(OPTION_DOTNET_PERF_MAP), 3);
 	ck_assert_uint_eq(options.values.count, 2);
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 	scan(TEXT("server"), TEXT("MALLOC_ARENA_MAX=2secret\0MALLOC_ARENA_MAXIMUM=7\0DOTNET_PerfMapEnabled="));
 	ck_assert_uint_eq(options.values.count, 0);
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 }
 END_TEST
 
@@ -202,13 +202,13 @@ START_TEST(nothing_else)
 	     TEXT("SECRET=-Xcomp\0MONO_DEBUG\0-Xcomp\0=\0MONO_DEBUG_=disable_omit_fp\0JAVA_TOOL_OPTIONS\0"));
 	ck_assert(complete());
 	ck_assert_uint_eq(options.values.count, 1);
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 	scan("", 0, "", 0);
 	ck_assert_uint_eq(options.values.count, 0);
 	/* A program may have no variables. */
 	scan(TEXT("java\0Main"), "", 0);
 	ck_assert(complete());
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 }
 END_TEST
 
@@ -243,9 +243,9 @@ START_TEST(section)
 	ck_assert_ptr_nonnull(runtime_options_find(&decoded, 9, 5, OPTIONS_READ));
 	ck_assert_ptr_null(runtime_options_find(&decoded, 9, 0, OPTIONS_READ));
 	ck_assert_ptr_null(runtime_options_find(&decoded, 8, 5, OPTION_JAVA_COMPILED));
-	runtime_options_deinit(&decoded);
+	section_options.deinit(&decoded);
 	buffer_deinit(&buffer);
-	runtime_options_deinit(&options);
+	section_options.deinit(&options);
 }
 END_TEST
 

@@ -62,7 +62,7 @@ START_TEST(information_round_trips)
 	ck_assert_mem_eq(read.roles.items, roles, sizeof(roles));
 	ck_assert_uint_eq(read.hugetlb_devices.count, 2);
 	ck_assert_mem_eq(read.hugetlb_devices.items, devices, sizeof(devices));
-	recording_info_deinit(&read);
+	section_info.deinit(&read);
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct mmt_error *error;
 
@@ -94,7 +94,7 @@ START_TEST(newer_versions_are_refused)
 		bytes = bytes_over(buffer.data, buffer.size - (version < 3 ? 2 : 1) * sizeof(uint32_t));
 		ck_assert_ptr_null(section_read(&section_info, &bytes, NULL, &read));
 		ck_assert_uint_eq(read.mapping_limit, 0);
-		recording_info_deinit(&read);
+		section_info.deinit(&read);
 	}
 }
 END_TEST
@@ -121,20 +121,20 @@ START_TEST(losses_round_trip)
 	ck_assert_uint_eq(read.missed_threads, 4);
 	ck_assert_uint_eq(read.missed_cpus, 5);
 	ck_assert_uint_eq(read.left_processes, 6);
-	recording_loss_deinit(&read);
+	section_loss.deinit(&read);
 	/* As earlier versions wrote it. */
 	buffer_patch_u32(&buffer, 0, 2);
 	bytes = bytes_over(buffer.data, buffer.size - 16);
 	ck_assert_ptr_null(section_read(&section_loss, &bytes, NULL, &read));
 	ck_assert_uint_eq(read.missed_threads, 4);
 	ck_assert_uint_eq(read.missed_cpus + read.left_processes, 0);
-	recording_loss_deinit(&read);
+	section_loss.deinit(&read);
 	buffer_patch_u32(&buffer, 0, 1);
 	bytes = bytes_over(buffer.data, buffer.size - 24);
 	ck_assert_ptr_null(section_read(&section_loss, &bytes, NULL, &read));
 	ck_assert_uint_eq(read.lost.count, 3);
 	ck_assert_uint_eq(read.missed_threads, 0);
-	recording_loss_deinit(&read);
+	section_loss.deinit(&read);
 }
 END_TEST
 
@@ -179,7 +179,7 @@ START_TEST(huge_pages_round_trip)
 	ck_assert_mem_eq(read.processes.items, processes, sizeof(processes));
 	ck_assert_ptr_null(recording_huge_pages_of(&read, 7));
 	ck_assert_ptr_eq(recording_huge_pages_of(&read, 6), &read.processes.items[1]);
-	recording_huge_pages_deinit(&read);
+	section_huge_pages.deinit(&read);
 }
 END_TEST
 
@@ -234,7 +234,7 @@ START_TEST(perf_maps_round_trip)
 	ck_assert_mem_eq(read.maps.items[0].growth.items, growth, sizeof(growth));
 	ck_assert_uint_eq(read.maps.items[0].text_size, copy.text_size);
 	ck_assert_mem_eq(read.maps.items[0].text, text, copy.text_size);
-	perf_map_copies_deinit(&read);
+	section_perf_maps.deinit(&read);
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct mmt_error *error;
 
@@ -269,7 +269,7 @@ START_TEST(large_perf_maps_round_trip)
 		ck_assert_uint_eq(read.maps.items[i].text_size, items[i].text_size);
 		ck_assert_mem_eq(read.maps.items[i].text, items[i].text, items[i].text_size);
 	}
-	perf_map_copies_deinit(&read);
+	section_perf_maps.deinit(&read);
 }
 END_TEST
 
@@ -309,7 +309,7 @@ START_TEST(residency_version_1_is_read)
 	ck_assert_uint_eq(read.processes.items[0].runs.items[0].end, 0x3000);
 	ck_assert_uint_eq(read.processes.items[0].resident_bytes, 0);
 	ck_assert_uint_eq(read.at_start.count, 0);
-	recording_residency_deinit(&read);
+	section_residency.deinit(&read);
 }
 END_TEST
 
@@ -336,7 +336,7 @@ START_TEST(residency_round_trips_and_must_be_in_order)
 	ck_assert_ptr_null(recording_residency_of(&read, false, 9));
 	ck_assert_ptr_null(recording_residency_of(&read, true, 8));
 	ck_assert_mem_eq(read.at_start.items[0].runs.items, good, sizeof(good[0]));
-	recording_residency_deinit(&read);
+	section_residency.deinit(&read);
 	error = pass_residency(overlapping, 2, &read);
 	ck_assert_ptr_nonnull(error);
 	mmt_error_destroy(error);
@@ -403,7 +403,7 @@ START_TEST(jitdumps_round_trip)
 	ck_assert_uint_eq(read.dumps.items[1].size, 0);
 	ck_assert(!read.dumps.items[1].knows_program);
 	ck_assert_uint_eq(read.dumps.items[1].program_ns, 0);
-	jitdump_copies_deinit(&read);
+	section_jitdumps.deinit(&read);
 	for (size_t size = 0; size < buffer.size; size++) {
 		struct mmt_error *error;
 
@@ -430,7 +430,7 @@ START_TEST(sections_share_one_size_limit)
 	ck_assert_uint_lt(buffer.size, 4096);
 	bytes = bytes_over(buffer.data, buffer.size);
 	ck_assert_ptr_null(section_read(&section_jitdumps, &bytes, &room, &read));
-	jitdump_copies_deinit(&read);
+	section_jitdumps.deinit(&read);
 	ck_assert_uint_lt(room, before - item.size);
 	bytes = bytes_over(buffer.data, buffer.size);
 	error = section_read(&section_jitdumps, &bytes, &room, &read);

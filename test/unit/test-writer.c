@@ -113,7 +113,7 @@ static struct frames write_stacks(size_t bytes, unsigned stacks)
 
 	temporary_name(path);
 	ck_assert_ptr_null(writer_create(path, &writer));
-	writer_file(writer)->replaces = true;
+	writer->file.replaces = true;
 	ck_assert_ptr_null(writer_add_attribute(writer, &attr, "dummy", &id, 1));
 	ck_assert_ptr_null(writer_start(writer));
 	for (unsigned i = 0; i < bytes / STACK_BYTES; i++) {
@@ -179,7 +179,7 @@ START_TEST(repeated_records_take_little_more_than_their_times)
 
 	temporary_name(path);
 	ck_assert_ptr_null(writer_create(path, &writer));
-	writer_file(writer)->replaces = true;
+	writer->file.replaces = true;
 	ck_assert_ptr_null(writer_add_attribute(writer, &attr, "dummy", &id, 1));
 	ck_assert_ptr_null(writer_start(writer));
 	before = writer_bytes(writer);
@@ -212,9 +212,9 @@ static void expect_complete_round(bool plain, size_t bytes)
 
 	temporary_name(path);
 	ck_assert_ptr_null(writer_create(path, &writer));
-	writer_file(writer)->replaces = true;
+	writer->file.replaces = true;
 	if (plain)
-		writer_keep_plain(writer);
+		writer->plain = true;
 	ck_assert_ptr_null(writer_start(writer));
 	ck_assert_int_eq(stat(path, &before), 0);
 	for (unsigned i = 0; i < bytes / STACK_BYTES; i++) {

@@ -4,7 +4,6 @@
 
 #include "analysis/resolver/resolver-state.h"
 #include "base/strings.h"
-#include "code/jit/code-timeline.h"
 
 struct jit_names *resolver_jit_names(struct resolver *resolver, uint32_t process)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/resolver/jit-names.h"
 
-#include "code/jit/code-timeline.h"
-
 /* A number consists of the entry plus one and, in the upper bits, the index of its source. */
 #define SOURCE_SHIFT 24
 #define ENTRY_MASK ((1u << SOURCE_SHIFT) - 1)

@@ -334,7 +334,7 @@ static void run_helper(void *context, int end, pid_t parent)
 void heap_jobs_deinit(struct heap_jobs *jobs)
 {
 	(void)helper_end(jobs->helper, 0);
-	heap_censuses_deinit(&jobs->done);
+	section_heap.deinit(&jobs->done);
 	vector_deinit(&jobs->waiting);
 	buffer_deinit(&jobs->answer);
 }
@@ -423,7 +423,7 @@ static struct mmt_error *keep_answer(struct heap_jobs *jobs)
 
 	if (error || read.items.count != 1 || read.items.items[0].pid != jobs->pid) {
 		mmt_error_destroy(error);
-		heap_censuses_deinit(&read);
+		section_heap.deinit(&read);
 		jobs->round_spent_ns += elapsed_ns < LIMIT_HEAP_NS ? elapsed_ns : LIMIT_HEAP_NS;
 		return keep_none(jobs, jobs->pid, jobs->helper_when);
 	}
@@ -431,7 +431,7 @@ static struct mmt_error *keep_answer(struct heap_jobs *jobs)
 	jobs->spent_ns += read.items.items[0].processor_ns;
 	jobs->done_bytes += PLAIN_BYTES - room + sizeof(struct mmt_heap_census);
 	if (!vector_push(&jobs->done.items, read.items.items[0])) {
-		heap_censuses_deinit(&read);
+		section_heap.deinit(&read);
 		return &error_no_memory;
 	}
 	vector_deinit(&read.items);

@@ -5,7 +5,6 @@
 
 #include "base/compression.h"
 #include "capture/recorder/recorder.h"
-#include "trace/sections/sections.h"
 
 /* What is stored of each page */
 

@@ -80,7 +80,7 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 	reading->sum.swapped_bytes += counts.swap_pss_bytes;
 	if (reading->last && counts.lazy_free_bytes)
 		error = recorder_note(recorder, NOTE_LAZY_FREE, process->pid, reading->sum.time_ns,
-				      counts.lazy_free_bytes, reading->number);
+				      counts.lazy_free_bytes, reading->number, NULL);
 	if (error || !reading->shares)
 		return error;
 	counts.reading = reading->number;

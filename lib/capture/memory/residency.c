@@ -9,8 +9,6 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "capture/procfs/proc.h"
 #include "capture/recorder/recorder.h"
 
 #define PIECE_BYTES (64ull << 20)
@@ -453,10 +451,10 @@ static struct mmt_error *note_start(struct recorder *recorder, struct traced_pro
 
 	process->start_noted = true;
 	process->lender = parent && !parent->ended ? parent->pid : 0;
-	return boot_ns ? recorder_note_text(recorder, NOTE_STARTED, process->pid, now_ns, boot_ns,
-					    (uint64_t)proc_namespace_pid(process->pid) |
-						(uint64_t)(parent ? parent->pid : 0) << NOTE_PARENT_SHIFT,
-					    control_group)
+	return boot_ns ? recorder_note(recorder, NOTE_STARTED, process->pid, now_ns, boot_ns,
+				       (uint64_t)proc_namespace_pid(process->pid) | (uint64_t)(parent ? parent->pid : 0)
+											<< NOTE_PARENT_SHIFT,
+				       control_group)
 		       : NULL;
 }
 
@@ -476,8 +474,8 @@ static bool note_group(struct recorder *recorder, uint64_t index, uint64_t now_n
 	if (recorder->cgroup < 0 && !recorder->jobs.memory->resident_series.processes)
 		first = NOTE_GROUP_OOM_KILLS - NOTE_GROUP_FIRST;
 	for (unsigned i = first; !*error_ret && i < NOTE_GROUP_FIGURES; i++)
-		*error_ret = recorder_note_text(recorder, NOTE_GROUP_KIND(i), (pid_t)index, now_ns, figures[i], reading,
-						i ? NULL : path);
+		*error_ret = recorder_note(recorder, NOTE_GROUP_KIND(i), (pid_t)index, now_ns, figures[i], reading,
+					   i ? NULL : path);
 	return true;
 }
 
@@ -565,9 +563,9 @@ struct mmt_error *resident_series_read(struct recorder *recorder, bool last)
 		swapped = read_swapped(process->pid);
 		if (!bytes && !swapped)
 			continue;
-		error = recorder_note(recorder, NOTE_RESIDENT, process->pid, now_ns, bytes, reading);
+		error = recorder_note(recorder, NOTE_RESIDENT, process->pid, now_ns, bytes, reading, NULL);
 		if (!error && swapped)
-			error = recorder_note(recorder, NOTE_SWAPPED, process->pid, now_ns, swapped, reading);
+			error = recorder_note(recorder, NOTE_SWAPPED, process->pid, now_ns, swapped, reading, NULL);
 		/* A child of clone(CLONE_VM) or vfork has the memory of its parent, until it executes a program or the
 		 * parent ends. */
 		if (process->lender && !is_lent(recorder, process))

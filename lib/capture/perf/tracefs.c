@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 
-#include "base/syscall-table.h"
 #include "capture/procfs/permissions.h"
 #include "capture/procfs/proc.h"
 

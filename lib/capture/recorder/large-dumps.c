@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "capture/recorder/ring-reader.h"
 
 #include "capture/recorder/recorder.h"
 
@@ -36,7 +35,7 @@ static struct mmt_error *note_state(struct recorder *recorder, uint64_t time_ns)
 {
 	const struct large_dumps *large = &recorder->reader.large_dumps;
 
-	return recorder_note(recorder, NOTE_LARGE_DUMPS, 0, time_ns, large->on, large->switches);
+	return recorder_note(recorder, NOTE_LARGE_DUMPS, 0, time_ns, large->on, large->switches, NULL);
 }
 
 struct mmt_error *large_dumps_step(struct recorder *recorder)

@@ -155,8 +155,8 @@ struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buff
 	return error;
 }
 
-struct mmt_error *recorder_note_text(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
-				     uint64_t value, uint64_t number, const char *text)
+struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
+				uint64_t value, uint64_t number, const char *text)
 {
 	struct buffer record;
 
@@ -167,12 +167,6 @@ struct mmt_error *recorder_note_text(struct recorder *recorder, enum note_kind k
 	if (text)
 		buffer_put(&record, text, strlen(text) + 1);
 	return own_record_append_bytes(recorder, &record, pid, time_ns, NOTE_ID);
-}
-
-struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
-				uint64_t value, uint64_t number)
-{
-	return recorder_note_text(recorder, kind, pid, time_ns, value, number, NULL);
 }
 
 struct mmt_error *recorder_note_marks(struct recorder *recorder)
@@ -191,7 +185,7 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder)
 			continue;
 		}
 		time_ns = larger_of(time_ns, recorder->start_ns);
-		error = recorder_note(recorder, NOTE_MARK, 0, time_ns, ++recorder->summary.marks, 0);
+		error = recorder_note(recorder, NOTE_MARK, 0, time_ns, ++recorder->summary.marks, 0, NULL);
 		recorder_message(recorder, false, "mark %llu at %.3f s", (unsigned long long)recorder->summary.marks,
 				 (double)(time_ns - recorder->start_ns) / 1e9);
 	}

@@ -170,12 +170,9 @@ struct mmt_error *own_record_append_bytes(struct recorder *recorder, struct buff
 /* Write a mark for each timestamp that is waiting in options->mark_fd. */
 struct mmt_error *recorder_note_marks(struct recorder *recorder) MMT_MUST_CHECK;
 
-/* Write a note: see format.h for its value and number. `pid`: the process that it is about; 0: none. */
+/* Write a note: see format.h for its value and number. `pid`: the process that it is about; 0: none. It ends with the
+ * text; NULL: it has none. */
 struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
-				uint64_t value, uint64_t number) MMT_MUST_CHECK;
-
-/* Write a note that ends with a text; NULL: it has none. */
-struct mmt_error *recorder_note_text(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
 				     uint64_t value, uint64_t number, const char *text) MMT_MUST_CHECK;
 
 /*

@@ -207,7 +207,7 @@ static struct mmt_error *note_oom_kill(struct recorder *recorder, const void *re
 		summary->oom_pid = pid;
 		memcpy(summary->oom_name, name, sizeof(name));
 	}
-	return recorder_note_text(recorder, NOTE_OOM_KILL, pid, time_ns, (uint64_t)tid, 0, name);
+	return recorder_note(recorder, NOTE_OOM_KILL, pid, time_ns, (uint64_t)tid, 0, name);
 }
 
 static struct mmt_error *handle_sample(struct recorder *recorder, const void *record, size_t size)

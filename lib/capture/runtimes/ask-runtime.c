@@ -15,7 +15,6 @@
 
 #include "base/strings.h"
 #include "capture/recorder/recorder.h"
-#include "trace/sections/sections.h"
 
 #define STUCK_NS 500000000ULL /* a child that waits in the kernel for so long may never return */
 

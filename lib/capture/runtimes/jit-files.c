@@ -534,6 +534,6 @@ struct mmt_error *jitdumps_encode(struct recorder *recorder, struct buffer *buff
 	}
 	if (!error && copies.dumps.count)
 		error = section_write(&section_jitdumps, &copies, buffer);
-	jitdump_copies_deinit(&copies);
+	section_jitdumps.deinit(&copies);
 	return error;
 }

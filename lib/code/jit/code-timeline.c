@@ -2,7 +2,6 @@
 #include "code/jit/code-timeline.h"
 
 #include "base/limits.h"
-#include "base/vector.h"
 
 /*
  * The starts and ends of all ranges divide the address space into pieces, which are the leaves of a segment tree: the

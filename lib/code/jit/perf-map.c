@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 
-#include "base/bytes.h"
 #include "base/limits.h"
 
 /* Read a hexadecimal number and the blanks around it; false: not a number, too large, or not followed by a blank. */

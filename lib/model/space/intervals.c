@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "model/space/intervals.h"
 
-#include "base/errors.h"
-
 #define CHUNK_RANGES 64
 #define BLOCK_NODES 256 /* at most; so many as the map has already */
 

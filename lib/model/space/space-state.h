@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Internals of struct space, for the files of this directory only. */
+/* Internals of struct space, for the files of this directory, and for processes.c. */
 #pragma once
 
 #include "base/map.h"
@@ -42,8 +42,8 @@ struct snapshot {
 };
 
 struct space {
-	void *owner; /* the caller's */
-	struct space_observer observer;
+	struct process *owner;		/* NULL: none */
+	struct space_observer observer; /* not called for what a fork copied, which is ALLOCATION_BEFORE */
 	uint64_t page_bytes;
 	struct intervals mapped;
 	struct intervals unknown; /* pages that may or may not be mapped */

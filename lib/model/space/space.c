@@ -35,21 +35,6 @@ void space_destroy(struct space *space)
 	free(space);
 }
 
-void space_set_owner(struct space *space, void *owner)
-{
-	space->owner = owner;
-}
-
-void *space_owner(const struct space *space)
-{
-	return space->owner;
-}
-
-void space_set_observer(struct space *space, const struct space_observer *observer)
-{
-	space->observer = *observer;
-}
-
 void space_release(struct space *space)
 {
 	struct space_counts *counts = &space->counts;
@@ -68,11 +53,6 @@ void space_release(struct space *space)
 	counts->mapped_bytes = counts->committed_bytes = counts->reserved_bytes = 0;
 	counts->before_bytes = counts->kernel_bytes = counts->unknown_bytes = counts->data_bytes = 0;
 	space->code_generation++;
-}
-
-struct space_remains space_remains(const struct space *space)
-{
-	return (struct space_remains){.code_generation = space->code_generation, .described = space->described};
 }
 
 void space_go_on(struct space *space, const struct space_remains *remains)

@@ -155,13 +155,6 @@ struct space_options {
 /* A new space is completely unknown: see space_exec(). */
 struct mmt_error *space_create(const struct space_options *options, struct space **space_ret) MMT_MUST_CHECK;
 
-/* The caller's own pointer; initially NULL. */
-void space_set_owner(struct space *space, void *owner);
-void *space_owner(const struct space *space);
-
-/* Set the observer of a new space. It is not called for what a fork copied, which is ALLOCATION_BEFORE. */
-void space_set_observer(struct space *space, const struct space_observer *observer);
-
 /* Report every byte as released (by NULL) and free the space. Accepts NULL. */
 void space_destroy(struct space *space);
 
@@ -253,8 +246,6 @@ struct space_remains {
 	uint64_t code_generation : 63; /* one word, because every ended process keeps it */
 	uint64_t described : 1;
 };
-
-struct space_remains space_remains(const struct space *space);
 
 void space_go_on(struct space *space, const struct space_remains *remains);
 

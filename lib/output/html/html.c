@@ -3,7 +3,6 @@
 #include <mmtrace/version.h>
 
 #include "base/limits.h"
-#include "base/vector.h"
 #include "base/strings.h"
 #include "output/html/page.h"
 #include "output/json/json-document.h"

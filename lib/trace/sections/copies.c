@@ -3,7 +3,6 @@
 
 #include "base/compression.h"
 #include "base/limits.h"
-#include "trace/sections/section-codec.h"
 
 #define IMAGES_VERSION 1
 #define HEADER_BYTES 16

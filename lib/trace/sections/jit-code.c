@@ -21,7 +21,7 @@ bool jit_code_is_wanted(const char *path)
 	return jit_code_is_path(path) || (suffix && (!strcmp(suffix, ".dll") || !strcmp(suffix, ".exe")));
 }
 
-void jit_code_deinit(void *value)
+static void jit_code_deinit(void *value)
 {
 	struct jit_code *code = value;
 

@@ -16,7 +16,7 @@
 _Static_assert(MMT_STACK_END_CALLCHAIN == 4 && MMT_STACK_END_NOT_RECORDED == 6 && MMT_STACK_END_COROUTINE == 8,
 	       "the order of the reasons cannot change");
 
-void packed_stacks_deinit(void *value)
+static void packed_stacks_deinit(void *value)
 {
 	struct packed_stacks *stacks = value;
 

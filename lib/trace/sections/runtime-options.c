@@ -60,7 +60,7 @@ struct scan {
 	bool out_of_memory;
 };
 
-void runtime_options_deinit(void *value)
+static void runtime_options_deinit(void *value)
 {
 	struct runtime_options *options = value;
 

@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 
-void recording_info_deinit(void *value)
+static void recording_info_deinit(void *value)
 {
 	struct recording_info *info = value;
 
@@ -62,7 +62,7 @@ static void code_info(struct codec *codec, void *value)
 const struct section_kind section_info = {"information section", 1, 4, 0, sizeof(struct recording_info), code_info,
 					  recording_info_deinit};
 
-void recording_loss_deinit(void *value)
+static void recording_loss_deinit(void *value)
 {
 	struct recording_loss *loss = value;
 
@@ -106,7 +106,7 @@ void perf_map_copy_deinit(struct perf_map_copy *copy)
 	*copy = (struct perf_map_copy){0};
 }
 
-void perf_map_copies_deinit(void *value)
+static void perf_map_copies_deinit(void *value)
 {
 	struct perf_map_copies *copies = value;
 
@@ -142,7 +142,7 @@ const struct section_kind section_perf_maps = {
 
 #define PROGRAM_NOT_KNOWN UINT64_MAX
 
-void jitdump_copies_deinit(void *value)
+static void jitdump_copies_deinit(void *value)
 {
 	struct jitdump_copies *copies = value;
 
@@ -178,7 +178,7 @@ void process_residencies_deinit(process_residencies *processes)
 	vector_deinit_each(processes, item, vector_deinit(&item->runs));
 }
 
-void recording_residency_deinit(void *value)
+static void recording_residency_deinit(void *value)
 {
 	struct recording_residency *residency = value;
 
@@ -277,7 +277,7 @@ const struct section_kind section_residency = {
     "residency section",       1, 2, LIMIT_SECTION_BYTES, sizeof(struct recording_residency), code_residency,
     recording_residency_deinit};
 
-void recording_huge_pages_deinit(void *value)
+static void recording_huge_pages_deinit(void *value)
 {
 	struct recording_huge_pages *huge = value;
 
@@ -330,7 +330,7 @@ void heap_census_deinit(struct mmt_heap_census *census)
 	*census = (struct mmt_heap_census){0};
 }
 
-void heap_censuses_deinit(void *value)
+static void heap_censuses_deinit(void *value)
 {
 	struct heap_censuses *censuses = value;
 

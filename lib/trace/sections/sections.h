@@ -151,17 +151,11 @@ struct recording_huge_pages {
 	struct map places;			     /* made by section_read(): PID -> place of the first with it */
 };
 
-/* For section_read() and section_write(). The deinit functions take the value of their name. */
+/* For section_read() and section_write(); their `deinit` accepts a zeroed value. */
 extern const struct section_kind section_info, section_loss, section_perf_maps, section_jitdumps, section_residency,
     section_huge_pages;
 
-void recording_info_deinit(void *value);
-void recording_loss_deinit(void *value);
 void perf_map_copy_deinit(struct perf_map_copy *copy);
-void perf_map_copies_deinit(void *value);
-void jitdump_copies_deinit(void *value);
-void recording_residency_deinit(void *value);
-void recording_huge_pages_deinit(void *value);
 
 /* Of a process at the start, or at the end, of a decoded recording; NULL: not recorded. */
 const struct process_residency *recording_residency_of(const struct recording_residency *residency, bool at_start,
@@ -179,8 +173,6 @@ struct heap_censuses {
 extern const struct section_kind section_heap; /* for section_read() and section_write() */
 
 void heap_census_deinit(struct mmt_heap_census *census);
-void heap_censuses_deinit(void *value);
-
 /* FEATURE_BUILD_ID of perf: the build-id of each mapped module. */
 struct build_id_entry {
 	char *path; /* owned; as in MMAP2 records */
@@ -260,9 +252,6 @@ bool jit_code_is_path(const char *path);
 bool jit_code_is_wanted(const char *path);
 
 extern const struct section_kind section_code; /* only for section_read() */
-
-/* Accepts a zeroed value. */
-void jit_code_deinit(void *value);
 
 /* A page of a program, compressed by compressor_frame(). */
 struct jit_code_page {
@@ -363,8 +352,6 @@ struct packed_stacks {
 /* For section_read() and section_write(). All numbers in a decoded value are valid. */
 extern const struct section_kind section_stacks;
 
-void packed_stacks_deinit(void *value);
-
 /* Returns the number of a text, which may be NULL; false: out of memory. */
 bool packed_stacks_put_text(struct packed_stacks *stacks, const char *text, uint32_t *number_ret);
 
@@ -401,8 +388,6 @@ struct runtime_options {
 };
 
 extern const struct section_kind section_options; /* for section_read() */
-
-void runtime_options_deinit(void *value);
 
 /* Adds the known options in the arguments and variables of a program, each of which ends with a zero byte. Of several
  * values of an option, the one that the runtime uses is added. `variables` NULL: these are not known, and so neither

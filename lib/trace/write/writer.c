@@ -7,7 +7,6 @@
 
 #include "base/compression.h"
 #include "base/limits.h"
-#include "base/vector.h"
 
 #define SKIPPABLE_MAGIC 0x184d2a50u /* of zstd frames that decompress to nothing */
 #define PUSH_BYTES (64u << 10)	    /* output collected before complete rounds of it are written */
@@ -16,37 +15,6 @@
 /* PERF_ATTR_SIZE_VER7, which every perf since MMAP2 with build-ids can read; older versions refuse a longer one. */
 #define ATTRIBUTE_BYTES 128
 _Static_assert(sizeof(struct perf_event_attr) >= ATTRIBUTE_BYTES, "kernel headers too old");
-
-struct attribute {
-	struct perf_event_attr attr;
-	char *name;
-	VECTOR(uint64_t) ids;
-};
-
-struct section {
-	enum format_feature feature;
-	uint8_t *data; /* NULL if it is in the preamble, already written */
-	uint64_t offset, size;
-};
-
-struct writer {
-	struct output_file file;
-	bool has_head;
-	bool plain; /* records are not compressed */
-	VECTOR(struct attribute) attributes;
-	VECTOR(struct section) sections;
-	struct compressor *compressor;
-	struct buffer pending; /* complete records, not compressed yet */
-	size_t frame_bytes;    /* current size of a frame */
-	struct buffer scratch; /* one compressed frame */
-	struct buffer output;  /* complete records of the file, not written yet */
-	uint64_t attributes_offset, data_offset, compressed_offset;
-	uint64_t file_bytes;	      /* bytes written; always ends with a complete record */
-	uint64_t last_push_offset;    /* offset of the last write */
-	uint64_t bytes_in, bytes_out; /* of compressed records */
-	bool round_is_empty;
-	bool removed; /* another process removed the file, or the reader of the pipe exited; already reported */
-};
 
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 {
@@ -75,11 +43,6 @@ struct mmt_error *writer_create(const char *path, struct writer **writer_ret)
 	return NULL;
 }
 
-void writer_keep_plain(struct writer *writer)
-{
-	writer->plain = true;
-}
-
 void writer_destroy(struct writer *writer)
 {
 	if (!writer)
@@ -101,7 +64,7 @@ void writer_destroy(struct writer *writer)
 struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_event_attr *attribute, const char *name,
 				       const uint64_t *ids, size_t id_count)
 {
-	struct attribute *added = vector_append(&writer->attributes);
+	struct writer_attribute *added = vector_append(&writer->attributes);
 
 	if (!added)
 		return &error_no_memory;
@@ -120,7 +83,7 @@ struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_
 struct mmt_error *writer_take_section(struct writer *writer, enum format_feature feature, struct buffer *buffer)
 {
 	struct mmt_error *error = buffer_finish(buffer);
-	struct section section = {.feature = feature, .size = buffer->size};
+	struct writer_section section = {.feature = feature, .size = buffer->size};
 	size_t maximum = buffer->maximum;
 
 	/* Never NULL, because NULL means that it is already written. */
@@ -303,11 +266,6 @@ struct mmt_error *writer_flush(struct writer *writer)
 	return error;
 }
 
-struct output_file *writer_file(struct writer *writer)
-{
-	return &writer->file;
-}
-
 uint64_t writer_bytes(const struct writer *writer)
 {
 	return writer->removed ? 0 : writer->file_bytes + writer->output.size;
@@ -480,7 +438,7 @@ static struct mmt_error *write_header(struct writer *writer, uint64_t data_size)
 	struct mmt_error *error;
 
 	for (size_t i = 0; data_size && i < writer->sections.count; i++) {
-		const struct section *section = &writer->sections.items[i];
+		const struct writer_section *section = &writer->sections.items[i];
 
 		if (section->offset)
 			features[section->feature / 64] |= 1ULL << (section->feature % 64);
@@ -545,7 +503,7 @@ struct mmt_error *writer_start(struct writer *writer)
 	return error ? error : output_file_take_name(&writer->file);
 }
 
-COMPARISON(compare_sections, struct section, order_of(a->feature, b->feature))
+COMPARISON(compare_sections, struct writer_section, order_of(a->feature, b->feature))
 
 /* The feature table, which perf expects directly behind the data, and the late sections of at most `limit` bytes. */
 static struct mmt_error *write_tail(struct writer *writer, size_t limit)
@@ -570,7 +528,7 @@ static struct mmt_error *write_tail(struct writer *writer, size_t limit)
 	}
 	error = write_buffer(writer, &table);
 	for (size_t i = 0; !error && i < writer->sections.count; i++) {
-		const struct section *section = &writer->sections.items[i];
+		const struct writer_section *section = &writer->sections.items[i];
 
 		if (section->data && section->offset)
 			error = write_next(writer, section->data, section->size);

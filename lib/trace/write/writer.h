@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/vector.h"
 #include "trace/format/format.h"
 #include "trace/write/output-file.h"
 
@@ -11,15 +12,41 @@
 #define FRAME_RECORD_BYTES (RECORD_BYTES_MAX - RECORD_HEADER_BYTES - 16) /* payload of one record, with padding */
 #define FRAME_BYTES_LEAST (256u << 10)
 
-struct writer;
+struct writer_attribute {
+	struct perf_event_attr attr;
+	char *name;
+	VECTOR(uint64_t) ids;
+};
+
+struct writer_section {
+	enum format_feature feature;
+	uint8_t *data; /* NULL if it is in the preamble, already written */
+	uint64_t offset, size;
+};
+
+struct writer {
+	struct output_file file;
+	bool has_head;
+	bool plain; /* records are not compressed, for tools that cannot read such: set it before the head is written */
+	VECTOR(struct writer_attribute) attributes;
+	VECTOR(struct writer_section) sections;
+	struct compressor *compressor;
+	struct buffer pending; /* complete records, not compressed yet */
+	size_t frame_bytes;    /* current size of a frame */
+	struct buffer scratch; /* one compressed frame */
+	struct buffer output;  /* complete records of the file, not written yet */
+	uint64_t attributes_offset, data_offset, compressed_offset;
+	uint64_t file_bytes;	      /* bytes written; always ends with a complete record */
+	uint64_t last_push_offset;    /* offset of the last write */
+	uint64_t bytes_in, bytes_out; /* of compressed records */
+	bool round_is_empty;
+	bool removed; /* another process removed the file, or the reader of the pipe exited; already reported */
+};
 
 /* "-": the records go to standard output, in perf's pipe format; mmtrace-file(5) lists what it omits. Otherwise check
  * that `path` can be written and prepare a file beside it (0600, no symlink followed). Existing files are not changed
  * before writer_start(). */
 struct mmt_error *writer_create(const char *path, struct writer **writer_ret) MMT_MUST_CHECK;
-
-/* Write uncompressed records, for tools that cannot read compressed ones. Call this before the head is written. */
-void writer_keep_plain(struct writer *writer);
 
 /* `name` is for perf ("syscalls:sys_exit_mmap"); everything is copied. Call this before the head is written. */
 struct mmt_error *writer_add_attribute(struct writer *writer, const struct perf_event_attr *attribute, const char *name,
@@ -59,9 +86,6 @@ struct mmt_error *writer_finish(struct writer *writer) MMT_MUST_CHECK;
 
 /* Current size of the file; 0: it has been removed. */
 uint64_t writer_bytes(const struct writer *writer);
-
-/* The file, for what output-file.h can do with it. */
-struct output_file *writer_file(struct writer *writer);
 
 /* Closes; a file never started is removed. Accepts NULL. */
 void writer_destroy(struct writer *writer);

@@ -275,7 +275,7 @@ static struct recording_builder *create(const char *path, const struct contents 
 			      ROLE_LOCK);
 	add_snapshot_attribute(builder->writer, &info);
 	add_information(builder->writer, &info, builder->architecture);
-	recording_info_deinit(&info);
+	section_info.deinit(&info);
 	require(writer_start(builder->writer));
 	return builder;
 }
@@ -769,7 +769,7 @@ void builder_finish(struct recording_builder *builder, uint64_t stop_ns)
 	require(buffer_finish(&buffer));
 	require(writer_add_section(builder->writer, FEATURE_MMTRACE_LOSS, buffer.data, buffer.size));
 	buffer_deinit(&buffer);
-	recording_loss_deinit(&loss);
+	section_loss.deinit(&loss);
 	require(writer_finish(builder->writer));
 	destroy(builder);
 }

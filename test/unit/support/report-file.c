@@ -40,7 +40,7 @@ static void add_pages(struct recording_builder *builder, enum format_feature fea
 	ck_assert_ptr_null(section_write(&section_residency, residency, &buffer));
 	builder_section(builder, feature, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
-	recording_residency_deinit(residency);
+	section_residency.deinit(residency);
 }
 
 void report_file_add_residency(struct recording_builder *builder, struct recording_residency *residency)
@@ -66,7 +66,7 @@ void report_file_add_huge_pages(struct recording_builder *builder, struct record
 	ck_assert_ptr_null(section_write(&section_huge_pages, huge, &buffer));
 	builder_section(builder, FEATURE_MMTRACE_HUGE_PAGES, buffer.data, buffer.size);
 	buffer_deinit(&buffer);
-	recording_huge_pages_deinit(huge);
+	section_huge_pages.deinit(huge);
 }
 
 void report_file_survive(struct recording_builder *builder, int32_t pid)
