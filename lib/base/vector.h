@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A growable array of any element type: `VECTOR(struct frame) frames = {0};`. Element pointers are valid until the next
- * append. Zero initialisation makes an empty one. */
+/* Memory that grows: vectors and arenas. Zero initialisation makes empty ones.
+ *
+ * A vector is an array of any element type: `VECTOR(struct frame) frames = {0};`. Element pointers are valid until the
+ * next append. */
 #pragma once
 
 #include <stdbool.h>
@@ -130,3 +132,16 @@ bool vector_reserve_bytes(void **items, size_t *capacity, size_t needed, size_t 
 		}                                                                                                      \
 		low_;                                                                                                  \
 	})
+
+/* An arena: all allocations are freed at once and stay valid until then. */
+struct arena {
+	struct arena_chunk *chunks;
+};
+
+/* Returns zeroed memory, aligned for an array of a type of this size; NULL when out of memory. */
+void *arena_alloc(struct arena *arena, size_t count, size_t element_size);
+
+/* NULL when out of memory. */
+char *arena_string(struct arena *arena, const char *text);
+
+void arena_deinit(struct arena *arena);

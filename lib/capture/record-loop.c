@@ -442,7 +442,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		uint64_t now_ns = clock_now_ns();
 		bool ended, safe_is_due;
 
-		priority_begin_work(&recorder->priority, now_ns);
+		recorder->priority.work_began_ns = now_ns;
 		priority_follow_rings(&recorder->priority, rings_are_half_full(&recorder->reader.rings, false), now_ns);
 		ended = process_table_update(&recorder->processes) || command_has_ended(&recorder->command) ||
 			(!recorder->options->command && cgroup_is_removed(recorder->cgroup));

@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-#include "base/arena.h"
 #include "base/confine.h"
 #include "capture/procfs/clock.h"
 #include "capture/perf/ring-buffers.h"

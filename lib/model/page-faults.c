@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "model/page-faults.h"
 
-void page_faults_deinit(struct page_faults *faults)
-{
-	intervals_deinit(&faults->runs);
-}
-
 /* Samples stay apart: their number tells how exact their sum is. */
 static bool joins(const struct interval_node *node, const struct page_fault *fault)
 {

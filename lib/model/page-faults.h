@@ -17,12 +17,10 @@ struct page_fault {
 	uint64_t time_ns;
 };
 
-/* All-zero: no faults. */
+/* All-zero: no faults. intervals_deinit() frees the runs. */
 struct page_faults {
 	struct intervals runs; /* `allocation` is the stack, `commit` the weight, time_ns that of the last fault */
 };
-
-void page_faults_deinit(struct page_faults *faults);
 
 /* This and the functions below return false if out of memory. */
 bool page_faults_add(struct page_faults *faults, const struct page_fault *fault);

@@ -2,7 +2,6 @@
 #include "model/processes.h"
 
 #include <sched.h>
-#include <stdlib.h>
 
 #include "model/space/space-state.h"
 

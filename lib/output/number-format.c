@@ -3,7 +3,6 @@
 #include <mmtrace/output.h>
 
 #include <inttypes.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "base/vector.h"

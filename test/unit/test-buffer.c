@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/vector.h"
 #include "support/suite.h"

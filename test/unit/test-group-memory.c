@@ -66,7 +66,7 @@ START_TEST(version_2)
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_THROTTLED), 7);
 	for (unsigned i = 0; i < NOTE_GROUP_FIGURES; i++)
 		ck_assert_uint_eq(figure(figures, (enum note_kind)NOTE_GROUP_KIND(i)), figures[i]);
-	group_memory_close(&memory);
+	close_descriptor(&memory.directory);
 	close(fd);
 }
 END_TEST
@@ -97,7 +97,7 @@ START_TEST(version_1)
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_STALLED), GROUP_MEMORY_NONE);
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_HIGH), GROUP_MEMORY_NONE);
 	ck_assert_uint_eq(figure(figures, NOTE_GROUP_THROTTLED), GROUP_MEMORY_NONE);
-	group_memory_close(&memory);
+	close_descriptor(&memory.directory);
 }
 END_TEST
 

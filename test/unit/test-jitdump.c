@@ -120,8 +120,8 @@ START_TEST(test_loads_by_time)
 	ck_assert_uint_eq(code.size, 16);
 	ck_assert_uint_eq(code.bytes[0], 1);
 	ck_assert_uint_eq(code.bytes[15], 16);
-	ck_assert_uint_eq(jitdump_stats(dump).unread, 0);
-	ck_assert(!jitdump_stats(dump).other_clock);
+	ck_assert_uint_eq(dump->stats.unread, 0);
+	ck_assert(!dump->stats.other_clock);
 	jitdump_destroy(dump);
 }
 END_TEST
@@ -142,7 +142,7 @@ START_TEST(test_move_and_close)
 	expect_name(dump, 0x6000, 400, NULL);
 	ck_assert_uint_eq(jitdump_code(dump, jitdump_find(dump, 0x2004, 250)).start, 0x2000);
 	ck_assert_uint_eq(jitdump_code(dump, jitdump_find(dump, 0x2004, 250)).bytes[0], 7);
-	ck_assert_uint_eq(jitdump_stats(dump).refused, 1); /* the move of nothing */
+	ck_assert_uint_eq(dump->stats.refused, 1); /* the move of nothing */
 	jitdump_destroy(dump);
 }
 END_TEST
@@ -245,8 +245,8 @@ START_TEST(test_truncated)
 		} else {
 			expect_name(dump, 0x1000, 100, size < whole ? NULL : "first");
 			expect_name(dump, 0x2000, 100, NULL);
-			ck_assert_uint_eq(jitdump_stats(dump).unread, size - (size < whole ? 40 : whole));
-			ck_assert_uint_eq(jitdump_stats(dump).refused, 0);
+			ck_assert_uint_eq(dump->stats.unread, size - (size < whole ? 40 : whole));
+			ck_assert_uint_eq(dump->stats.refused, 0);
 			jitdump_destroy(dump);
 		}
 		free(copy);
@@ -293,8 +293,8 @@ START_TEST(test_false_lengths)
 	ck_assert_ptr_null(jitdump_cfi(dump, jitdump_find(dump, 0x3000, 100), 0x3000));
 	expect_name(dump, UINT64_MAX - 2, 100, NULL);
 	expect_name(dump, 0x4000, 100, NULL);
-	ck_assert_uint_eq(jitdump_stats(dump).refused, 4); /* gg, the lines, the rows, "wraps" */
-	ck_assert_uint_eq(jitdump_stats(dump).unread, file.size - broken);
+	ck_assert_uint_eq(dump->stats.refused, 4); /* gg, the lines, the rows, "wraps" */
+	ck_assert_uint_eq(dump->stats.unread, file.size - broken);
 	jitdump_destroy(dump);
 }
 END_TEST
@@ -307,18 +307,18 @@ START_TEST(test_other_clock)
 	put_load(2000000000, 0x1000, 16, 1, "first");
 	put_load(3000000000, 0x1000, 16, 2, "second");
 	dump = parse(2500000000);
-	ck_assert(!jitdump_stats(dump).other_clock);
+	ck_assert(!dump->stats.other_clock);
 	expect_name(dump, 0x1000, 2100000000, "first");
 	jitdump_destroy(dump);
 	dump = parse(1500000000);
-	ck_assert(jitdump_stats(dump).other_clock);
+	ck_assert(dump->stats.other_clock);
 	expect_name(dump, 0x1000, 1400000000, "second");
 	jitdump_destroy(dump);
 	buffer_clear(&file);
 	put_header(0x4a695444, 1, 40, 1);
 	put_load(100, 0x1000, 16, 1, "first");
 	dump = parse(NO_END);
-	ck_assert(jitdump_stats(dump).other_clock);
+	ck_assert(dump->stats.other_clock);
 	jitdump_destroy(dump);
 }
 END_TEST

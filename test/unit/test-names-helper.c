@@ -137,7 +137,7 @@ static void teardown(void)
 {
 	names_helper_destroy(helper);
 	for (uint32_t i = 0; i <= MODULES; i++)
-		remote_names_deinit(&names[i]);
+		vector_deinit(&names[i].special);
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no process is left */
 }
 

@@ -41,7 +41,7 @@ START_TEST(the_last_fault_of_a_page_counts)
 	touch(2, 3, 2, 1);
 	expect((uint32_t[PAGES]){[1] = 1, [2] = 2, [3] = 1});
 	ck_assert_uint_eq(faults.runs.count, 3);
-	page_faults_deinit(&faults);
+	intervals_deinit(&faults.runs);
 }
 END_TEST
 
@@ -58,7 +58,7 @@ START_TEST(neighbours_merge_unless_they_are_samples)
 	/* A huge page replaces all. */
 	touch(0, 32, 3, 1);
 	ck_assert_uint_eq(faults.runs.count, 1);
-	page_faults_deinit(&faults);
+	intervals_deinit(&faults.runs);
 }
 END_TEST
 
@@ -68,7 +68,7 @@ START_TEST(ranges_that_overlap_are_not_moved)
 	ck_assert(page_faults_move(&faults, PAGE, 2 * PAGE, 3 * PAGE));
 	ck_assert(page_faults_move(&faults, PAGE, UINT64_MAX - PAGE + 1, 3 * PAGE));
 	expect((uint32_t[PAGES]){[1] = 1, [2] = 1, [3] = 1});
-	page_faults_deinit(&faults);
+	intervals_deinit(&faults.runs);
 }
 END_TEST
 
@@ -100,7 +100,7 @@ START_TEST(random_programs_agree_with_an_array)
 		}
 		expect(stacks);
 	}
-	page_faults_deinit(&faults);
+	intervals_deinit(&faults.runs);
 }
 END_TEST
 

@@ -112,7 +112,7 @@ START_TEST(refused_priority_is_reported)
 	priority_restore(&priority);
 	ck_assert_int_eq(own_nice(), lowered);
 	/* It takes its turn like any other process. */
-	priority_begin_work(&priority, 1000);
+	priority.work_began_ns = 1000;
 	ck_assert(!priority_pause_is_due(&priority, 1000 + 100 * PRIORITY_WORK_NS));
 	/* The leak detector must be allowed to run at the end. */
 	ck_assert_int_eq(seteuid(getuid()), 0);
@@ -156,7 +156,7 @@ START_TEST(real_time_pauses)
 	struct priority priority = {.raised = true};
 	uint64_t before_ns;
 
-	priority_begin_work(&priority, 5000);
+	priority.work_began_ns = 5000;
 	ck_assert(!priority_pause_is_due(&priority, 5000));
 	ck_assert(!priority_pause_is_due(&priority, 5000 + PRIORITY_WORK_NS - 1));
 	ck_assert(priority_pause_is_due(&priority, 5000 + PRIORITY_WORK_NS));

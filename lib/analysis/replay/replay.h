@@ -8,7 +8,6 @@
 #include "analysis/replay/process-totals.h"
 #include "analysis/replay/recording-notes.h"
 #include "analysis/resolver/resolver.h"
-#include "base/arena.h"
 #include "model/page-faults.h"
 
 struct replay;

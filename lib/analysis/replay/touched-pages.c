@@ -11,7 +11,7 @@ void touched_pages_deinit(struct touched_pages *touched)
 	uint64_t space, faults;
 
 	for (size_t i = 0; map_next(&touched->spaces, &i, &space, &faults);) {
-		page_faults_deinit((struct page_faults *)(uintptr_t)faults);
+		intervals_deinit(&((struct page_faults *)(uintptr_t)faults)->runs);
 		free((void *)(uintptr_t)faults);
 	}
 	map_deinit(&touched->spaces);

@@ -14,7 +14,6 @@
 #include "analysis/report/filters.h"
 #include "analysis/report/stack-identity.h"
 #include "analysis/report/stack-origin.h"
-#include "base/arena.h"
 
 /* What is known of a row that has no name, or none yet: names are in the keys. */
 /* What page faults of a stack, or of several, touched: see touchers.c. */

@@ -146,8 +146,7 @@ uint64_t jit_names_epoch(struct jit_names *names, uint64_t time_ns)
 	uint64_t epoch = 0;
 
 	array_each(source, names->items.items, names->items.count) {
-		epoch += source->dump ? jitdump_epoch(source->dump, time_ns)
-				      : code_timeline_epoch(source->map->timeline, time_ns);
+		epoch += code_timeline_epoch(source->dump ? source->dump->timeline : source->map->timeline, time_ns);
 		epoch += time_ns >= source->seen_ns;
 	}
 	return epoch;
@@ -188,7 +187,7 @@ struct jit_names_state jit_names_state(const struct jit_names *names)
 		if (source->map)
 			state.dropped_lines += source->map->dropped;
 		else
-			stats = jitdump_stats(source->dump);
+			stats = source->dump->stats;
 		state.other_clock |= stats.other_clock;
 		state.lost_records += stats.refused + stats.dropped;
 		state.unread_bytes += stats.unread;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/resolver/mapped-modules.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 #define NO_BUILD_ID UINT64_MAX
 #define NO_RECORD UINT32_MAX
 #define STATE_BITS 8 /* bits of enum module_state in a key of `reported` */

@@ -3,7 +3,6 @@
  * files under one path. Its content is the copy in the recording, or else a path of that file. */
 #pragma once
 
-#include "base/arena.h"
 #include "code/elf/module.h"
 #include "model/space/space.h"
 #include "trace/read/reader.h"

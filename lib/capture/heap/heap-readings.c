@@ -57,12 +57,9 @@ static const resident_runs *find_runs(struct live *live, uint64_t start, uint64_
 
 static uint64_t resident_bytes(void *context, uint64_t start, uint64_t end)
 {
-	const resident_runs *runs = find_runs(context, start, end);
-	uint64_t total = 0;
+	uint64_t total = page_runs_bytes(find_runs(context, start, end));
 
-	for (size_t i = 0; i < runs->count; i++)
-		total += runs->items[i].end - runs->items[i].start;
-	return total < end - start ? total : end - start;
+	return smaller_of(total, end - start);
 }
 
 static uint64_t find_resident(void *context, uint64_t start, uint64_t end)

@@ -68,7 +68,7 @@ char *group_memory_path(pid_t pid)
 /* Open the group of a path in the memory hierarchy of version 1, or in that of version 2. */
 static int open_mounted(const char *path, bool version_1)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
 	const struct mntent *mount;
 	int directory = -1;
 
@@ -85,8 +85,6 @@ static int open_mounted(const char *path, bool version_1)
 		if (directory < 0)
 			directory = open(mount->mnt_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
-	if (mounts)
-		endmntent(mounts);
 	return directory;
 }
 
@@ -126,11 +124,6 @@ bool group_memory_open(int group, pid_t member, struct group_memory *memory)
 	return memory->directory >= 0;
 }
 
-void group_memory_close(struct group_memory *memory)
-{
-	close_descriptor(&memory->directory);
-}
-
 /* Take the open group. */
 static uint64_t add_group(struct group_memories *groups, struct group_memory memory)
 {
@@ -144,13 +137,13 @@ static uint64_t add_group(struct group_memories *groups, struct group_memory mem
 
 		if (known->directory < 0 || known->device != memory.device || known->inode != memory.inode)
 			continue;
-		group_memory_close(&memory);
+		close_descriptor(&memory.directory);
 		return i;
 	}
 	groups->left_out |= groups->items.count == LIMIT_GROUPS;
 	if (ok && groups->items.count < LIMIT_GROUPS && vector_push(&groups->items, memory))
 		return groups->items.count - 1;
-	group_memory_close(&memory);
+	close_descriptor(&memory.directory);
 	return GROUP_MEMORY_NONE;
 }
 
@@ -198,7 +191,7 @@ uint64_t group_memories_find_limit(struct group_memories *groups, uint64_t index
 		above.noted = false;
 		above.directory = openat(above.directory, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (above.directory >= 0 && faccessat(above.directory, limit_name(&above), F_OK, 0) != 0)
-			group_memory_close(&above);
+			close_descriptor(&above.directory);
 		index = above.directory < 0 ? GROUP_MEMORY_NONE : add_group(groups, above);
 		room = index == GROUP_MEMORY_NONE ? index : read_room(&groups->items.items[index]);
 		if (room < least) {
@@ -211,13 +204,13 @@ uint64_t group_memories_find_limit(struct group_memories *groups, uint64_t index
 
 void group_memories_close(struct group_memories *groups, uint64_t index)
 {
-	group_memory_close(&groups->items.items[index]);
+	close_descriptor(&groups->items.items[index].directory);
 	map_deinit(&groups->known);
 	groups->known = (struct map){0};
 }
 
 void group_memories_deinit(struct group_memories *groups)
 {
-	vector_deinit_each(&groups->items, item, group_memory_close(item));
+	vector_deinit_each(&groups->items, item, close_descriptor(&item->directory));
 	map_deinit(&groups->known);
 }

@@ -11,7 +11,7 @@
 
 /* The memory controller's directory of a group. */
 struct group_memory {
-	int directory; /* -1: not found, or the group is gone */
+	int directory; /* owned; -1: not found, or the group is gone */
 	bool version_1;
 	bool noted;   /* by the user of this: its counters are in the recording */
 	dev_t device; /* for group_memories_find() */
@@ -39,7 +39,6 @@ struct group_memories {
  * the machine.
  */
 bool group_memory_open(int group, pid_t member, struct group_memory *memory);
-void group_memory_close(struct group_memory *memory);
 
 /* Find the group that the process is in at present, as group_memory_open() does. Return its index; GROUP_MEMORY_NONE:
  * there is none, or there are too many. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What a process shares with others: see residency.h. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "capture/memory/residency.h"
 #include "capture/recorder/recorder.h"

@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
-#include <unistd.h>
 
 #include "capture/recorder/recorder.h"
 

@@ -4,7 +4,6 @@
 #include "capture/memory/residency.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/strings.h"
 #include "capture/procfs/blocking-calls.h"

@@ -2,10 +2,8 @@
 #include "capture/perf/perf-events.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "capture/procfs/permissions.h"
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "capture/procfs/permissions.h"

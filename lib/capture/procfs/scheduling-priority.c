@@ -27,7 +27,7 @@ const char *priority_raise(struct priority *priority)
 	errno = 0;
 	priority->nice_before = getpriority(PRIO_PROCESS, 0);
 	priority->policy_before = policy;
-	priority_begin_work(priority, clock_now_ns());
+	priority->work_began_ns = clock_now_ns();
 	/* Keep a policy that the user has chosen. */
 	if (errno || policy != SCHED_OTHER)
 		return "the scheduling policy that it was started with";
@@ -85,11 +85,6 @@ void priority_restore(struct priority *priority)
 	priority->raised = priority->has_nice = priority->may_be_realtime = priority->is_realtime = false;
 }
 
-void priority_begin_work(struct priority *priority, uint64_t now_ns)
-{
-	priority->work_began_ns = now_ns;
-}
-
 bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns)
 {
 	return priority->raised && now_ns - priority->work_began_ns >= PRIORITY_WORK_NS;
@@ -100,7 +95,7 @@ void priority_pause(struct priority *priority)
 	const struct timespec pause = {.tv_nsec = PRIORITY_PAUSE_NS};
 
 	nanosleep(&pause, NULL);
-	priority_begin_work(priority, clock_now_ns());
+	priority->work_began_ns = clock_now_ns();
 }
 
 void priority_pause_if_due(struct priority *priority)

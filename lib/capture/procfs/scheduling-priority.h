@@ -27,7 +27,7 @@ struct priority {
 	bool may_be_realtime;
 	bool is_realtime;
 	uint64_t realtime_until_ns; /* when the real-time policy ends, if is_realtime is set */
-	uint64_t work_began_ns;
+	uint64_t work_began_ns; /* start of this slice of work; set after the recorder was idle, too */
 };
 
 /* Raise the priority of this thread as far as permitted. Child processes and new threads do not inherit it. A
@@ -46,8 +46,6 @@ void priority_leave_realtime(struct priority *priority);
 void priority_follow_rings(struct priority *priority, bool filling, uint64_t now_ns);
 void priority_restore(struct priority *priority);
 
-/* Begin a slice of work, because the recorder was idle until now. */
-void priority_begin_work(struct priority *priority, uint64_t now_ns);
 /* Has a recorder with raised priority worked for so long that a pause is due? */
 bool priority_pause_is_due(const struct priority *priority, uint64_t now_ns);
 /* Pauses, then begins a new slice. */

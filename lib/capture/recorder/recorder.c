@@ -5,9 +5,7 @@
 
 #include <poll.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 uint64_t recorder_end_ns(const struct recorder *recorder)
 {

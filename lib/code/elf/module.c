@@ -10,7 +10,6 @@
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
 
-#include "base/arena.h"
 #include "base/map.h"
 #include "base/strings.h"
 #include "code/names/names-helper.h"
@@ -300,7 +299,7 @@ struct modules {
 
 static void module_destroy(struct module *module)
 {
-	remote_names_deinit(&module->names);
+	vector_deinit(&module->names.special);
 	free(module->build_id);
 	cfi_destroy(module->cfi);
 	free(module->go);

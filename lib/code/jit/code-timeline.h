@@ -3,6 +3,7 @@
  * was written, is at an address at a given time. Later ranges replace earlier ones byte by byte. */
 #pragma once
 
+#include "base/map.h"
 #include "base/vector.h"
 #include "code/unwind/cfi.h"
 
@@ -72,7 +73,44 @@ void perf_map_normalise(const char *name, char *text, size_t size);
 /* jit-PID.dump: a runtime's record of the code that it generates, with timestamps, source lines, unwind rows and the
  * code itself. For the format see tools/perf/Documentation/jitdump-specification.txt in the kernel tree. */
 
-struct jitdump;
+struct jitdump_stats {
+	size_t dropped;	  /* ranges over the limit */
+	size_t refused;	  /* invalid records, skipped */
+	size_t unread;	  /* bytes after a truncated record */
+	bool other_clock; /* its timestamps are ignored */
+};
+
+/* A LOAD record with the info records that precede it. */
+struct dumped_code {
+	const char *name;
+	uint64_t address, size;
+	const uint8_t *bytes;
+	const uint8_t *lines; /* entries of the DEBUG_INFO record */
+	size_t lines_size;
+	uint64_t line_count;
+	const uint8_t *eh_frame;
+	size_t eh_frame_size;
+	struct cfi *cfi; /* NULL: not loaded yet, or none */
+	bool cfi_made;
+};
+
+/* Code at an address; code that was moved has a second one. */
+struct placed_code {
+	struct timed_range range;
+	uint32_t code; /* NO_CODE: the code there was moved away */
+	uint32_t order;
+};
+
+struct jitdump {
+	VECTOR(struct dumped_code) codes;
+	VECTOR(struct placed_code) places; /* by time */
+	VECTOR(struct timed_range) ranges;
+	struct map by_index;	 /* code_index -> code */
+	struct dumped_code next; /* info records for the next LOAD */
+	struct code_timeline *timeline;
+	struct jitdump_stats stats;
+	uint64_t last_ns;
+};
 
 /*
  * Borrows the bytes. Ignores a truncated record at the end, which every file of a running process may have, and
@@ -84,19 +122,8 @@ struct mmt_error *jitdump_create(const void *data, size_t size, uint64_t clock_e
 				 struct jitdump **dump_ret) MMT_MUST_CHECK;
 void jitdump_destroy(struct jitdump *dump);
 
-struct jitdump_stats {
-	size_t dropped;	  /* ranges over the limit */
-	size_t refused;	  /* invalid records, skipped */
-	size_t unread;	  /* bytes after a truncated record */
-	bool other_clock; /* its timestamps are ignored */
-};
-struct jitdump_stats jitdump_stats(const struct jitdump *dump);
-
 /* The code at `address` at this time, see code_timeline_find(). */
 uint32_t jitdump_find(struct jitdump *dump, uint64_t address, uint64_t time_ns);
-
-/* See code_timeline_epoch(). */
-uint64_t jitdump_epoch(struct jitdump *dump, uint64_t time_ns);
 
 struct named_code jitdump_code(const struct jitdump *dump, uint32_t number);
 

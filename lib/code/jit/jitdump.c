@@ -2,7 +2,6 @@
 #include "code/jit/code-timeline.h"
 
 #include "base/limits.h"
-#include "base/map.h"
 
 #define MAGIC 0x4a695444u
 #define MAGIC_SWAPPED 0x4454694au
@@ -16,41 +15,9 @@
 
 enum record_id { RECORD_LOAD = 0, RECORD_MOVE = 1, RECORD_DEBUG_INFO = 2, RECORD_UNWINDING_INFO = 4 };
 
-/* A LOAD record with the info records that precede it. */
-struct code {
-	const char *name;
-	uint64_t address, size;
-	const uint8_t *bytes;
-	const uint8_t *lines; /* entries of the DEBUG_INFO record */
-	size_t lines_size;
-	uint64_t line_count;
-	const uint8_t *eh_frame;
-	size_t eh_frame_size;
-	struct cfi *cfi; /* NULL: not loaded yet, or none */
-	bool cfi_made;
-};
-
-/* Code at an address; code that was moved has a second one. */
-struct placed {
-	struct timed_range range;
-	uint32_t code; /* NO_CODE: the code there was moved away */
-	uint32_t order;
-};
-
-struct jitdump {
-	VECTOR(struct code) codes;
-	VECTOR(struct placed) places; /* by time */
-	VECTOR(struct timed_range) ranges;
-	struct map by_index; /* code_index -> code */
-	struct code next;    /* info records for the next LOAD */
-	struct code_timeline *timeline;
-	struct jitdump_stats stats;
-	uint64_t last_ns;
-};
-
 static bool add_place(struct jitdump *dump, uint64_t start, uint64_t size, uint64_t time_ns, uint32_t code)
 {
-	struct placed place = {
+	struct placed_code place = {
 	    .range = {.start = start, .end = start + size, .from_ns = time_ns},
 	    .code = code,
 	    .order = (uint32_t)dump->places.count,
@@ -69,11 +36,11 @@ static bool add_place(struct jitdump *dump, uint64_t start, uint64_t size, uint6
 /* False: out of memory. A record too small for its fields is skipped. */
 static bool read_load(struct jitdump *dump, struct bytes record, uint64_t time_ns)
 {
-	struct code code = dump->next;
+	struct dumped_code code = dump->next;
 	const uint8_t *end = record.end;
 	uint64_t index;
 
-	dump->next = (struct code){0};
+	dump->next = (struct dumped_code){0};
 	bytes_skip(&record, 8 + 8); /* pid, tid; vma */
 	code.address = bytes_u64(&record);
 	code.size = bytes_u64(&record);
@@ -152,7 +119,8 @@ static bool read_records(struct jitdump *dump, struct bytes *bytes)
 	return true;
 }
 
-COMPARISON(compare_places, struct placed, order_of(a->range.from_ns, b->range.from_ns) ?: order_of(a->order, b->order))
+COMPARISON(compare_places, struct placed_code,
+	   order_of(a->range.from_ns, b->range.from_ns) ?: order_of(a->order, b->order))
 
 /* No version has extended the header; trust its size field up to the end of the file. */
 static struct mmt_error *read_header(struct bytes *bytes, uint64_t *flags_ret)
@@ -217,11 +185,6 @@ void jitdump_destroy(struct jitdump *dump)
 	free(dump);
 }
 
-struct jitdump_stats jitdump_stats(const struct jitdump *dump)
-{
-	return dump->stats;
-}
-
 uint32_t jitdump_find(struct jitdump *dump, uint64_t address, uint64_t time_ns)
 {
 	uint32_t place = code_timeline_find(dump->timeline, address, time_ns);
@@ -229,15 +192,10 @@ uint32_t jitdump_find(struct jitdump *dump, uint64_t address, uint64_t time_ns)
 	return place == CODE_TIMELINE_NONE || dump->places.items[place].code == NO_CODE ? CODE_TIMELINE_NONE : place;
 }
 
-uint64_t jitdump_epoch(struct jitdump *dump, uint64_t time_ns)
-{
-	return code_timeline_epoch(dump->timeline, time_ns);
-}
-
 struct named_code jitdump_code(const struct jitdump *dump, uint32_t number)
 {
-	const struct placed *place = &dump->places.items[number];
-	const struct code *code = &dump->codes.items[place->code];
+	const struct placed_code *place = &dump->places.items[number];
+	const struct dumped_code *code = &dump->codes.items[place->code];
 	uint64_t size = place->range.end - place->range.start;
 
 	return (struct named_code){.name = code->name,
@@ -250,7 +208,7 @@ struct named_code jitdump_code(const struct jitdump *dump, uint32_t number)
 /* An address in the place, converted to the address space of the LOAD. */
 static uint64_t loaded_address(const struct jitdump *dump, uint32_t number, uint64_t address)
 {
-	const struct placed *place = &dump->places.items[number];
+	const struct placed_code *place = &dump->places.items[number];
 
 	return address - place->range.start + dump->codes.items[place->code].address;
 }
@@ -258,7 +216,7 @@ static uint64_t loaded_address(const struct jitdump *dump, uint32_t number, uint
 bool jitdump_line(const struct jitdump *dump, uint32_t number, uint64_t address, const char **file_ret,
 		  uint32_t *line_ret)
 {
-	const struct code *code = &dump->codes.items[dump->places.items[number].code];
+	const struct dumped_code *code = &dump->codes.items[dump->places.items[number].code];
 	struct bytes bytes = bytes_over(code->lines, code->lines_size);
 	uint64_t wanted = loaded_address(dump, number, address), nearest = 0;
 	const char *file = NULL;
@@ -287,7 +245,7 @@ bool jitdump_line(const struct jitdump *dump, uint32_t number, uint64_t address,
 
 const struct cfi_row *jitdump_cfi(struct jitdump *dump, uint32_t number, uint64_t address)
 {
-	struct code *code = &dump->codes.items[dump->places.items[number].code];
+	struct dumped_code *code = &dump->codes.items[dump->places.items[number].code];
 
 	if (!code->cfi_made && code->eh_frame_size) {
 		/* perf places the section after the code, so runtimes write offsets relative to that place. */

@@ -6,7 +6,6 @@
 #include <elfutils/libdwelf.h>
 #include <gelf.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/map.h"
 

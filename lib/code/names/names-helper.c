@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/arena.h"
 #include "base/confine.h"
 #include "base/helper-process.h"
 #include "base/map.h"
@@ -347,11 +346,6 @@ static void run_helper(void *context, int socket, pid_t parent)
 
 /* ---- in this process ---- */
 
-void remote_names_deinit(struct remote_names *names)
-{
-	vector_deinit(&names->special);
-}
-
 struct names_helper *names_helper_create(const struct names_calls *calls)
 {
 	struct names_helper *helper = calloc(1, sizeof(*helper));
@@ -679,7 +673,7 @@ const char *names_helper_type(struct names_helper *helper, const char *name)
 /* The longest mount point that the path begins with, found without asking its file system, owned. NULL: not known. */
 static char *find_mount_point(const char *path)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	CLEANUP(fclose) FILE *mounts = setmntent("/proc/self/mounts", "re");
 	char room[8192], *found = NULL;
 	struct mntent mount;
 	size_t longest = 0;
@@ -693,8 +687,6 @@ static char *find_mount_point(const char *path)
 		free(found);
 		found = strdup(mount.mnt_dir);
 	}
-	if (mounts)
-		endmntent(mounts);
 	return found;
 }
 

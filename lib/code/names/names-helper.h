@@ -21,10 +21,8 @@ struct remote_names {
 	enum symbols_use use;	 /* what is still read */
 	enum module_state state; /* MODULE_READABLE: no problem so far */
 	bool special_listed;
-	VECTOR(struct special_function) special;
+	VECTOR(struct special_function) special; /* the owner deinitialises it */
 };
-
-void remote_names_deinit(struct remote_names *names);
 
 struct names_helper;
 

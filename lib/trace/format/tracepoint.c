@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "trace/format/tracepoint.h"
 
-#include <stdio.h>
-
 #include "base/limits.h"
 
 /* Magic bytes of perf's TRACING_DATA, a format of trace-cmd. */

@@ -96,10 +96,10 @@ static struct mmt_error *decode_architecture(struct bytes *bytes, struct reader_
 	if (error || !*name)
 		return error;
 	values->architecture = architecture_find(name);
-	return values->architecture ? NULL
-				    : error_create(MMT_ERROR_UNSUPPORTED,
-						   "recorded on architecture %s, which this version does not support",
-						   name);
+	return values->architecture
+		   ? NULL
+		   : error_create(MMT_ERROR_UNSUPPORTED,
+				  "recorded on architecture %s, which this version does not support", name);
 }
 
 static struct mmt_error *decode_command_line(struct bytes *bytes, char **text_ret)
@@ -462,7 +462,7 @@ struct mmt_error *incremental_metadata_read(const struct recording_file *file, c
 	}
 	/* Damage of the events is reported when they are read. */
 	mmt_error_destroy(damage);
-	values->names_end = records_offset(records);
+	values->names_end = records->offset;
 	records_destroy(records);
 	map_deinit(&pieces.dump_of_end);
 	map_deinit(&pieces.map_of_pid);

@@ -301,7 +301,7 @@ struct mmt_error *reader_next(struct reader *reader, struct event *event_ret, bo
 			error = reader->drained ? NULL : push_record(reader);
 			continue;
 		}
-		reader->out_of_order = reorder_violations(reader->order);
+		reader->out_of_order = reader->order->violations;
 		if (decode_item(reader, &item, event_ret))
 			return NULL;
 	}

@@ -74,9 +74,9 @@ struct decoder {
 	const struct layouts *layouts;
 	const struct reader_metadata *metadata;
 	struct decode_fields *fields; /* by attribute */
-	uint64_t *callchain;   /* room for LIMIT_CALLCHAIN entries; the caller sets it */
-	uint32_t exits;	       /* a bit for each call whose exits are recorded */
-	bool no_data_mappings; /* no attribute requested them */
+	uint64_t *callchain;	      /* room for LIMIT_CALLCHAIN entries; the caller sets it */
+	uint32_t exits;		      /* a bit for each call whose exits are recorded */
+	bool no_data_mappings;	      /* no attribute requested them */
 	/* Set before the first event: do not decode callchains of calls that only unmap and succeeded, nor registers of
 	 * calls without a stack dump. */
 	bool only_used_stacks;
@@ -110,11 +110,11 @@ struct reader {
 	struct reorder_unfinished unfinished;
 	struct records *records; /* NULL: the last event was returned */
 	struct order *order;
-	bool drained;	       /* no more records to push to the order */
-	bool paused;	       /* there are none for now */
-	bool ended;	       /* there are no more events */
-	uint64_t names_offset; /* of the last names that were read among the events, as `names_end` */
-	uint64_t sequence;     /* of the last event */
+	bool drained;		   /* no more records to push to the order */
+	bool paused;		   /* there are none for now */
+	bool ended;		   /* there are no more events */
+	uint64_t names_offset;	   /* of the last names that were read among the events, as `names_end` */
+	uint64_t sequence;	   /* of the last event */
 	struct record_block *done; /* blocks that give no more records after the last event */
 };
 

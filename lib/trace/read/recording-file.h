@@ -98,7 +98,20 @@ struct record {
 	struct record_block *block; /* the block that holds it */
 };
 
-struct records;
+struct records {
+	const struct recording_file *file;
+	struct record_block *window; /* of the file; NULL: none yet */
+	uint64_t offset;	     /* in the file, of the next record or of the compressed record that has it */
+	struct decompressor *decompressor;
+	struct record_block *plain; /* decompressed; a record may begin in one compressed record and end in a later one;
+				       NULL: none yet */
+	size_t plain_position;
+	struct record_block *retired;
+	struct record_block *spare;	     /* for decompressed records; NULL: none */
+	uint64_t plain_records, plain_bytes; /* decompressed so far */
+	struct mmt_error *plain_damage;	     /* error to return after the records that could be decompressed */
+	bool ended;
+};
 
 /* Borrows the file. */
 struct mmt_error *records_create(const struct recording_file *file, struct records **records_ret) MMT_MUST_CHECK;
@@ -106,9 +119,6 @@ void records_destroy(struct records *records);
 
 /* Takes a list of blocks without pending records, to use their memory again. */
 void records_recycle(struct records *records, struct record_block *list);
-
-/* Offset in the file of the next record, or of the compressed record that has it. */
-uint64_t records_offset(const struct records *records);
 
 /* The end is the end of the data, the end of a truncated file, or the first damage: *damage_ret is then an error that
  * the caller owns. The return value is for failures of this machine. */

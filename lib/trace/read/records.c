@@ -6,21 +6,6 @@
 
 #define WINDOW_BYTES (256u << 10) /* the part of the file in memory, at most; larger than any record */
 
-struct records {
-	const struct recording_file *file;
-	struct record_block *window; /* of the file; NULL: none yet */
-	uint64_t offset;	     /* of the next record in the file */
-	struct decompressor *decompressor;
-	struct record_block *plain; /* decompressed; a record may begin in one compressed record and end in a later one;
-				       NULL: none yet */
-	size_t plain_position;
-	struct record_block *retired;
-	struct record_block *spare;	     /* for decompressed records; NULL: none */
-	uint64_t plain_records, plain_bytes; /* decompressed so far */
-	struct mmt_error *plain_damage;	     /* error to return after the records that could be decompressed */
-	bool ended;
-};
-
 /* clang-format off */
 #define KERNEL_RECORDS(DO) \
 	DO(MMAP) DO(LOST) DO(COMM) DO(EXIT) DO(THROTTLE) DO(UNTHROTTLE) DO(FORK) DO(READ) DO(SAMPLE) DO(MMAP2) \
@@ -57,11 +42,6 @@ struct mmt_error *records_create(const struct recording_file *file, struct recor
 	else
 		*records_ret = records;
 	return error;
-}
-
-uint64_t records_offset(const struct records *records)
-{
-	return records->offset;
 }
 
 void records_destroy(struct records *records)

@@ -3,25 +3,6 @@
 
 #define ITEM_BYTES (2 * sizeof(struct reorder_item)) /* size in `items` and `merged` */
 
-struct order {
-	/* From `first` on: records to hand out, up to `releasable`, then other sorted ones, then new ones. */
-	VECTOR(struct reorder_item) items;
-	VECTOR(struct reorder_item) merged; /* room for merging */
-	VECTOR(size_t) runs;		    /* start of each run, and finally the end of the last */
-	size_t first, releasable;
-	size_t sorted;		  /* everything before it is sorted */
-	uint64_t youngest_ns;	  /* of this round and those before */
-	uint64_t round_before_ns; /* the youngest when the previous round ended */
-	uint64_t reached_ns;	  /* if the round ended now, all records up to this time would have been pushed */
-	uint64_t complete_ns;	  /* the same, when the previous round ended */
-	uint64_t taken_ns;	  /* of the last record handed out */
-	uint64_t violations;
-	size_t bytes;	     /* size of waiting records, including memory for sorting */
-	size_t block_bytes;  /* total size of their blocks */
-	size_t rounds_bytes; /* limit of both in a file with rounds */
-	bool has_rounds;
-};
-
 struct mmt_error *reorder_create(uint64_t file_bytes, struct order **order_ret)
 {
 	const uint64_t allowed = LIMIT_ORDER_ANYWHERE_BYTES + file_bytes * LIMIT_UNPACKED_EXPANSION;
@@ -258,9 +239,4 @@ bool reorder_take(struct order *order, struct reorder_item *item_ret, struct rec
 	if (!late || order->taken_ns - item_ret->time_ns > ORDER_JUMP_NS)
 		order->taken_ns = item_ret->time_ns;
 	return true;
-}
-
-uint64_t reorder_violations(const struct order *order)
-{
-	return order->violations;
 }

@@ -23,14 +23,31 @@
 /* Additional limit for blocks: the one that is being read, and one with few records left. */
 #define ORDER_BLOCK_BYTES (2u * LIMIT_FRAME_BYTES)
 
-struct order;
-
 struct reorder_item {
 	uint64_t time_ns; /* 0: none, replaced by the time of the last record handed out */
 	const uint8_t *record;
 	struct record_block *block;
 	uint32_t attribute; /* the caller's */
 	uint16_t size;
+};
+
+struct order {
+	/* From `first` on: records to hand out, up to `releasable`, then other sorted ones, then new ones. */
+	VECTOR(struct reorder_item) items;
+	VECTOR(struct reorder_item) merged; /* room for merging */
+	VECTOR(size_t) runs;		    /* start of each run, and finally the end of the last */
+	size_t first, releasable;
+	size_t sorted;		  /* everything before it is sorted */
+	uint64_t youngest_ns;	  /* of this round and those before */
+	uint64_t round_before_ns; /* the youngest when the previous round ended */
+	uint64_t reached_ns;	  /* if the round ended now, all records up to this time would have been pushed */
+	uint64_t complete_ns;	  /* the same, when the previous round ended */
+	uint64_t taken_ns;	  /* of the last record handed out */
+	uint64_t violations;	  /* records handed out after a younger one; after a jump of the clock, since then */
+	size_t bytes;		  /* size of waiting records, including memory for sorting */
+	size_t block_bytes;	  /* total size of their blocks */
+	size_t rounds_bytes;	  /* limit of both in a file with rounds */
+	bool has_rounds;
 };
 
 /* A small file must not fill memory. */
@@ -62,6 +79,3 @@ struct mmt_error *reorder_end_early(struct order *order, struct reorder_unfinish
 /* Takes the next record that may be handed out. False: none may be. A block that gives no more records is added to
  * *done: return it when this record is no longer needed. */
 bool reorder_take(struct order *order, struct reorder_item *item_ret, struct record_block **done);
-
-/* Number of records handed out after a younger one; after a jump of the clock, since then. */
-uint64_t reorder_violations(const struct order *order);

@@ -4,6 +4,7 @@
 
 #include <linux/perf_event.h>
 
+#include "base/compression.h"
 #include "base/limits.h"
 
 static void recording_info_deinit(void *value)
@@ -485,4 +486,313 @@ struct mmt_error *build_ids_decode(struct bytes *bytes, struct build_ids *ids_re
 	if (error)
 		build_ids_deinit(ids_ret);
 	return error;
+}
+
+#define IMAGES_VERSION 1
+#define HEADER_BYTES 16
+#define ENTRY_BYTES_MIN 57 /* with an empty path */
+
+void module_copies_deinit(struct module_copies *copies)
+{
+	vector_deinit_each(&copies->images, item, free(item->path));
+	copies->file = NULL;
+}
+
+uint64_t module_copies_entry_bytes(const struct module_copy *image)
+{
+	return ENTRY_BYTES_MIN + strlen(image->path);
+}
+
+void module_copies_encode_index(const struct module_copies *copies, struct buffer *buffer)
+{
+	size_t end = buffer->size;
+
+	buffer->size = 0;
+	buffer_put_u32(buffer, IMAGES_VERSION);
+	buffer_put_u32(buffer, (uint32_t)copies->images.count);
+	buffer_put_u32(buffer, 0); /* size of the index, patched below */
+	buffer_put_u32(buffer, 0);
+	array_each(image, copies->images.items, copies->images.count) {
+		buffer_put_u32(buffer, image->device_major);
+		buffer_put_u32(buffer, image->device_minor);
+		buffer_put_u64(buffer, image->inode);
+		buffer_put_u32(buffer, image->offset);
+		buffer_put_u32(buffer, image->stored);
+		buffer_put_u64(buffer, image->size);
+		buffer_put(buffer, image->build_id, sizeof(image->build_id));
+		buffer_put_u32(buffer, image->build_id_size);
+		buffer_put_string(buffer, image->path);
+	}
+	buffer_patch_u32(buffer, 8, (uint32_t)buffer->size);
+	buffer->size = larger_of(buffer->size, end);
+}
+
+/* The end of the copies so far in the section, and their total decompressed size. */
+struct copied {
+	uint64_t end, bytes;
+};
+
+static struct mmt_error *decode_image(struct bytes *bytes, uint64_t section_size, struct copied *copied,
+				      struct module_copies *copies)
+{
+	struct module_copy *image = vector_append(&copies->images);
+	const void *build_id;
+	uint32_t build_id_size;
+
+	if (!image)
+		return &error_no_memory;
+	image->device_major = bytes_u32(bytes);
+	image->device_minor = bytes_u32(bytes);
+	image->inode = bytes_u64(bytes);
+	image->offset = bytes_u32(bytes);
+	image->stored = bytes_u32(bytes);
+	image->size = bytes_u64(bytes);
+	build_id = bytes_take(bytes, sizeof(image->build_id));
+	build_id_size = bytes_u32(bytes);
+	if (build_id_size > sizeof(image->build_id))
+		bytes_fail(bytes, "invalid size of a build-id");
+	if (image->offset > section_size || image->stored > section_size - image->offset)
+		bytes_fail(bytes, "copy beyond the section");
+	/* Copies must be in sequence: no bytes may belong to two modules. */
+	if (image->size && image->offset < copied->end)
+		bytes_fail(bytes, "copy within another one");
+	if (image->size > LIMIT_IMAGE_BYTES || image->size > LIMIT_IMAGE_BYTES - copied->bytes)
+		bytes_fail(bytes, "copies larger than the limit");
+	if (image->size && bytes_ok(bytes)) {
+		copied->end = (uint64_t)image->offset + image->stored;
+		copied->bytes += image->size;
+	}
+	image->path = strdup(bytes_string(bytes));
+	if (build_id && bytes_ok(bytes)) {
+		memcpy(image->build_id, build_id, sizeof(image->build_id));
+		image->build_id_size = (uint8_t)build_id_size;
+	}
+	return image->path ? NULL : &error_no_memory;
+}
+
+static struct mmt_error *decode_index(const struct recording_file *file, struct module_copies *copies)
+{
+	static const char what[] = "images section";
+	const struct file_section *section = &file->sections[FEATURE_MMTRACE_IMAGES];
+	CLEANUP(free) uint8_t *data = NULL;
+	uint8_t header[HEADER_BYTES] = {0};
+	struct bytes bytes = bytes_over(header, sizeof(header));
+	struct mmt_error *error = NULL;
+	struct copied copied = {0};
+	uint64_t count, index_size;
+	uint32_t version;
+
+	if (section->size < sizeof(header))
+		return error_create(MMT_ERROR_FORMAT, "%s: ends too early at byte %u", what, (unsigned)section->size);
+	error = recording_file_read(file, section->offset, header, sizeof(header));
+	if (error)
+		return error;
+	error = section_version(&bytes, IMAGES_VERSION, IMAGES_VERSION, what, &version);
+	if (error)
+		return error;
+	count = bytes_u32(&bytes);
+	index_size = bytes_u32(&bytes);
+	if (version == 0 || index_size < sizeof(header) || index_size > section->size ||
+	    index_size > LIMIT_IMAGE_INDEX_BYTES)
+		return error_create(MMT_ERROR_FORMAT, "%s: invalid index", what);
+	data = malloc(index_size);
+	if (!data)
+		return &error_no_memory;
+	error = recording_file_read(file, section->offset, data, index_size);
+	if (error)
+		return error;
+	bytes = bytes_over(data, index_size);
+	bytes_skip(&bytes, sizeof(header));
+	count = bytes_count(&bytes, count, ENTRY_BYTES_MIN);
+	for (uint64_t i = 0; i < count && bytes_ok(&bytes) && !error; i++)
+		error = decode_image(&bytes, section->size, &copied, copies);
+	return error ? error : bytes_finish(&bytes, what);
+}
+
+struct mmt_error *module_copies_load(const struct recording_file *file, struct module_copies *copies_ret)
+{
+	struct module_copies copies = {.file = file};
+	struct mmt_error *error;
+
+	if (!file->sections[FEATURE_MMTRACE_IMAGES].present)
+		return NULL;
+	error = decode_index(file, &copies);
+	if (error)
+		module_copies_deinit(&copies);
+	else
+		*copies_ret = copies;
+	return error;
+}
+
+struct mmt_error *module_copies_extract(const struct module_copies *copies, const struct module_copy *image,
+					uint8_t **data_ret)
+{
+	const struct file_section *section = &copies->file->sections[FEATURE_MMTRACE_IMAGES];
+	CLEANUP(free) uint8_t *stored = malloc(image->stored ? image->stored : 1);
+	struct decompressor *decompressor = NULL;
+	CLEANUP(buffer) struct buffer content = {.maximum = image->size};
+	struct mmt_error *error = stored ? NULL : &error_no_memory;
+
+	error = error ?: recording_file_read(copies->file, section->offset + image->offset, stored, image->stored);
+	error = error ?: decompressor_create(&decompressor);
+	error = error ?: decompressor_feed(decompressor, stored, image->stored, &content);
+	decompressor_destroy(decompressor);
+	if (!error && content.size != image->size)
+		error = error_create(MMT_ERROR_FORMAT, "%zu bytes instead of %llu", content.size,
+				     (unsigned long long)image->size);
+	if (!error)
+		*data_ret = TAKE(content.data);
+	return error_context(error, "copy of %s", image->path);
+}
+
+#define CODE_VERSION 3
+#define PROGRAM_BYTES 20 /* without any run */
+#define RUN_BYTES 16	 /* without its code */
+
+bool jit_code_is_path(const char *path)
+{
+	return !strncmp(path, "//anon", 6) || !strncmp(path, "/memfd:", 7) || !strncmp(path, "[anon", 5) ||
+	       !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "/SYSV", 5) ||
+	       !strcmp(path, "[heap]") || !strcmp(path, "");
+}
+
+bool jit_code_is_wanted(const char *path)
+{
+	const char *suffix = strrchr(path, '.');
+
+	return jit_code_is_path(path) || (suffix && (!strcmp(suffix, ".dll") || !strcmp(suffix, ".exe")));
+}
+
+static void jit_code_deinit(void *value)
+{
+	struct jit_code *code = value;
+
+	vector_deinit_each(&code->programs, item, vector_deinit(&item->runs));
+	buffer_deinit(&code->bytes);
+}
+
+struct mmt_error *jit_code_encode(struct section_packing *packing, size_t programs, struct buffer *buffer)
+{
+	struct mmt_error *error = packing_begin(packing, CODE_VERSION, buffer);
+
+	buffer_put_u32(&packing->plain, (uint32_t)programs);
+	return error;
+}
+
+/* Returns how many of the pages are adjacent. */
+static size_t count_adjacent(const struct jit_code_page *pages, size_t count, size_t page_bytes)
+{
+	size_t adjacent = 1;
+
+	while (adjacent < count && pages[adjacent].address == pages[0].address + adjacent * page_bytes)
+		adjacent++;
+	return adjacent;
+}
+
+struct mmt_error *jit_code_encode_program(struct section_packing *packing, int32_t pid, uint64_t until_ns,
+					  const struct jit_code_page *pages, size_t count, size_t page_bytes)
+{
+	struct mmt_error *error = NULL;
+	size_t runs = 0, run;
+
+	for (size_t i = 0; i < count; i += count_adjacent(pages + i, count - i, page_bytes))
+		runs++;
+	buffer_put_u32(&packing->plain, (uint32_t)pid);
+	buffer_put_u32(&packing->plain, (uint32_t)runs);
+	buffer_put_u64(&packing->plain, until_ns);
+	buffer_put_u32(&packing->plain, 0);
+	for (size_t i = 0; !error && i < count; i += run) {
+		run = count_adjacent(pages + i, count - i, page_bytes);
+		buffer_put_u64(&packing->plain, pages[i].address);
+		buffer_put_u64(&packing->plain, run * page_bytes);
+		error = packing_flush(packing);
+		for (size_t j = i; j < i + run; j++)
+			buffer_put(packing->packed, pages[j].frame, pages[j].frame_bytes);
+	}
+	return error;
+}
+
+static const struct jit_code_run *find_run(const struct jit_code_program *program, uint64_t address)
+{
+	size_t behind = partition_point(program->runs.count, i, program->runs.items[i].start <= address);
+	const struct jit_code_run *run = behind ? &program->runs.items[behind - 1] : NULL;
+
+	return run && address - run->start < run->size ? run : NULL;
+}
+
+static void read_code(struct codec *codec, void *value)
+{
+	uint64_t program_count = codec_count(codec, 0, PROGRAM_BYTES, LIMIT_PROCESSES);
+	struct bytes *bytes = codec->from;
+	struct jit_code_program *program;
+	struct jit_code *code = value;
+
+	code->bytes = *codec->plain;
+	*codec->plain = (struct buffer){0};
+	codec_each(codec, &code->programs, program_count, program) {
+		uint64_t count, previous = 0;
+
+		program->pid = (int32_t)bytes_u32(bytes);
+		count = bytes_u32(bytes);
+		program->until_ns = bytes_u64(bytes);
+		if (bytes_u32(bytes))
+			bytes_fail(bytes, "code that was replaced");
+		count = bytes_count(bytes, count, RUN_BYTES);
+		for (uint64_t i = 0; i < count && codec_ok(codec); i++) {
+			struct jit_code_run run = {.start = bytes_u64(bytes)};
+			uint64_t size = bytes_u64(bytes);
+
+			size = bytes_count(bytes, size, 1);
+			if (run.start < previous || run.start > UINT64_MAX - size)
+				bytes_fail(bytes, "code out of order");
+			run.size = (size_t)size;
+			run.offset = (size_t)(bytes->position - bytes->start);
+			bytes_skip(bytes, size);
+			previous = run.start + size;
+			if (bytes_ok(bytes) && !vector_push(&program->runs, run))
+				codec->error = &error_no_memory;
+		}
+	}
+}
+
+const struct section_kind section_code = {"JIT code section",	   CODE_VERSION, CODE_VERSION,	 LIMIT_CODE_BYTES,
+					  sizeof(struct jit_code), read_code,	 jit_code_deinit};
+
+const struct jit_code_program *jit_code_find(const struct jit_code *code, int32_t pid, uint64_t began_ns)
+{
+	const struct jit_code_program *found = NULL;
+
+	array_each(program, code->programs.items, code->programs.count) {
+		if (program->pid == pid && program->until_ns > began_ns &&
+		    (!found || program->until_ns < found->until_ns))
+			found = program;
+	}
+	return found;
+}
+
+size_t jit_code_at(const struct jit_code *code, const struct jit_code_program *program, uint64_t address, size_t size,
+		   const uint8_t **code_ret)
+{
+	const struct jit_code_run *run = find_run(program, address);
+	size_t left;
+
+	if (!run)
+		return 0;
+	left = run->size - (size_t)(address - run->start);
+	*code_ret = code->bytes.data + run->offset + (address - run->start);
+	return size < left ? size : left;
+}
+
+size_t jit_code_before(const struct jit_code *code, const struct jit_code_program *program, uint64_t address,
+		       size_t size, const uint8_t **code_ret)
+{
+	const struct jit_code_run *run = address ? find_run(program, address - 1) : NULL;
+	size_t before;
+
+	if (!run)
+		return 0;
+	before = (size_t)(address - run->start);
+	size = smaller_of(size, before);
+	*code_ret = code->bytes.data + run->offset + before - size;
+	return size;
 }
