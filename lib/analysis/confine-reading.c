@@ -5,7 +5,7 @@
 
 #include <mmtrace/confine.h>
 
-#include "base/confine.h"
+#include "base/helper-process.h"
 #include "trace/read/recording-file.h"
 #include "trace/write/output-file.h"
 

@@ -8,7 +8,7 @@
 
 #include "analysis/replay/replay.h"
 #include "analysis/report/classes.h"
-#include "base/confine.h"
+#include "base/helper-process.h"
 #include "trace/write/writer.h"
 
 /* First pass of packing: find the stack of each call and symbolize all stacks. */

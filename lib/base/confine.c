@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "base/confine.h"
+#include "base/helper-process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -38,3 +39,23 @@ void helper_reap(struct helper *helper);
 /* Start a thread of the library. It blocks all signals, which the threads of the program handle. Returns 0 or an errno.
  */
 int thread_start(pthread_t *thread_ret, void *(*run)(void *), void *context);
+
+/*
+ * Takes rights from a thread that is about to parse what others wrote: confine.c.
+ *
+ * From now on this thread, and the threads and processes that it creates, cannot execute programs, connect to others,
+ * trace them, or mount file systems, and open files only for reading. With `places`, they may create, write, rename and
+ * remove files: where the kernel has Landlock (since 5.13), only at these places, which are given by descriptors of
+ * directories or files; negative ones are ignored. What is open already stays usable. Of capabilities only those remain
+ * that reading files needs and, with places, writing files of other users.
+ *
+ * If memory runs out, the kernel ends this process before others.
+ *
+ * If debuginfod is configured ($DEBUGINFOD_URLS), connections are possible as before, and its cache can be written;
+ * without Landlock, other files, too. Builds with a sanitizer, and other architectures than x86-64 and aarch64, have
+ * Landlock and capabilities alone.
+ */
+void confine_thread(const int *places, size_t count);
+
+/* What the kernel does not have, or refuses, for confine_thread(): "Landlock", "seccomp" or both. NULL: nothing. */
+const char *confine_missing(void);

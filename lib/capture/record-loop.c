@@ -596,10 +596,10 @@ static struct mmt_error *wait_for_ends(struct recorder *recorder, uint64_t sleep
 	struct mmt_error *error = NULL;
 	size_t late = 0;
 
-	for (size_t i = 0; !error && i < recorder->processes.items.count; i++) {
-		pid_t pid = recorder->processes.items.items[i]->pid;
+	process_table_each(process, &recorder->processes, !error) {
+		pid_t pid = process->pid;
 
-		if (recorder->processes.items.items[i]->ended)
+		if (process->ended)
 			continue;
 		while (!error && !recorder->write_error && proc_is_ending(pid) && !proc_has_ended(pid) &&
 		       clock_now_ns() < end_of_wait_ns(recorder, end_ns, sleep_end_ns, proc_sleeps(pid)))
@@ -656,9 +656,7 @@ static bool is_of_command(const struct recorder *recorder, const struct traced_p
 
 static void count_left_running(struct recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		const struct traced_process *process = recorder->processes.items.items[i];
-
+	process_table_each(process, &recorder->processes, true) {
 		if (process->ended || !is_of_command(recorder, process) || proc_has_ended(process->pid))
 			continue;
 		recorder->summary.left_running++;

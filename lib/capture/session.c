@@ -336,9 +336,9 @@ static struct mmt_error *start(struct recorder *recorder)
 	recorder->writer->file.until_ns = recorder_end_ns(recorder);
 	error = file_metadata_add_head(recorder);
 	/* Do this before the command runs, because it may end at once. */
-	for (size_t i = 0; !error && command && i < recorder->processes.items.count; i++) {
-		if (recorder->processes.items.items[i]->from_exec)
-			perf_maps_watch(recorder, recorder->processes.items.items[i], 0, recorder->start_ns);
+	process_table_each(process, &recorder->processes, !error && command) {
+		if (process->from_exec)
+			perf_maps_watch(recorder, process, 0, recorder->start_ns);
 	}
 	/* Find write errors before the command runs: if its exec fails, a recording with the same file name is not
 	 * replaced. */

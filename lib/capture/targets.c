@@ -482,8 +482,8 @@ static struct mmt_error *add_all_processes(struct recorder *recorder)
 
 struct mmt_error *targets_follow(struct recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->processes.items.count; i++) {
-		if (!scope_follow(&recorder->reader.scope, recorder->processes.items.items[i]->pid, 0))
+	process_table_each(process, &recorder->processes, true) {
+		if (!scope_follow(&recorder->reader.scope, process->pid, 0))
 			return &error_no_memory;
 	}
 	return NULL;
@@ -518,8 +518,8 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 		error = refuse_ended(recorder);
 	if (error)
 		return error;
-	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		recorder->summary.threads += targets_count_threads(recorder->processes.items.items[i]->pid);
+	process_table_each(process, &recorder->processes, true)
+		recorder->summary.threads += targets_count_threads(process->pid);
 	recorder_message(recorder, false, "attached %s, for %llu threads, in %.1f ms",
 			 scope->cgroups.count ? "in control groups" : "to every CPU",
 			 (unsigned long long)recorder->summary.threads, (double)(clock_now_ns() - begin_ns) / 1e6);

@@ -28,7 +28,7 @@
 #include <mmtrace/output.h>
 #include <mmtrace/report.h>
 
-#include "base/confine.h"
+#include "base/helper-process.h"
 #include "support/suite.h"
 #include "support/temporary.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "capture/heap/heap-walk.h"
+#include "capture/heap/heap-readings.h"
 #include "support/suite.h"
 #include "trace/sections/sections.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/resolver/jit-names.h"
+#include "analysis/resolver/resolver.h"
 
 #include <check.h>
 #include <elf.h>

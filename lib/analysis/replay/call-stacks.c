@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/replay/call-stacks.h"
-
 #include "analysis/replay/replay.h"
 
 /* A call of a process whose code is not known yet. */

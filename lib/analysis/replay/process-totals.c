@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/replay/process-totals.h"
+#include "analysis/replay/replay.h"
 
 #include "analysis/replay/memory-classes.h"
-#include "analysis/replay/replay.h"
 #include "base/limits.h"
 
 #define MEBIBYTES_MAX ((1u << 29) - 1)

@@ -3,14 +3,181 @@
  * their stacks, which an earlier pass has found. The final state is the input of a report. */
 #pragma once
 
-#include "analysis/replay/call-stacks.h"
 #include "analysis/replay/ledger.h"
-#include "analysis/replay/process-totals.h"
 #include "analysis/replay/recording-notes.h"
 #include "analysis/resolver/resolver.h"
 #include "model/page-faults.h"
 
+struct account;
 struct replay;
+struct thread_state;
+
+/*
+ * Bytes that each process holds of the reported memory, now and when it ended. Bytes belong to the process that mapped
+ * them, in whatever space they are: processes may share a space, and a space may outlive the process that created it.
+ */
+
+struct held_bytes {
+	/* Bytes of allocations in the window, in the requested classes. */
+	uint64_t unfreed, committed, reserved;
+	uint64_t inherited; /* mapped before the recording, or by the parent before the fork */
+	uint64_t kernel;    /* mapped by the kernel itself: executed programs, stack growth, vdso */
+	uint64_t older;	    /* mapped by calls before the window */
+	uint64_t younger;   /* mapped by calls after allocations_to_ns */
+};
+
+/* Reliability of a space's model, kept for the owner of the space. */
+struct space_facts {
+	uint64_t unknown_bytes, reconciled_bytes, given_back_bytes, ambiguous; /* as in struct space_counts */
+	struct space_check check;
+};
+
+struct process_totals {
+	struct held_bytes now;
+	struct held_bytes ended; /* in spaces that were released when their last process ended */
+	struct space_facts facts;
+};
+
+/* Compact storage, for each process of the recording. NULL: all zero. */
+struct kept_process_totals {
+	struct held_bytes *now, *ended;
+	const struct space_facts *facts; /* set when its space leaves the ledger, or at the end */
+	uint32_t mebibytes : 30;	 /* at its end */
+	uint32_t followed : 1, released : 1;
+};
+
+/* The account that an interval's bytes belong to; NULL: no row counts them. */
+const struct account *process_totals_owner(const struct replay *replay, const struct space_interval *interval);
+
+/* The process has ended: release its own space at that time, without a releaser, and keep the figures. */
+struct mmt_error *process_totals_release(struct replay *replay, const struct process *process) MMT_MUST_CHECK;
+
+/* Add an interval that is being released to what `replay->ending` held when it ended. */
+struct mmt_error *process_totals_take(struct replay *replay, const struct space_interval *interval) MMT_MUST_CHECK;
+
+/*
+ * The process has ended. If another is alive at the end, or the parent forked another after it (or the parent's parent
+ * did, once the parent ended), and one of at least half its size ended too, it is released. So a process that a shell
+ * ran last, or the one that is much larger than the others, counts as just before its end; one of many compilers or
+ * test cases does not. The first pass finds out which those are (from time to time, to save memory, and at its end).
+ */
+struct mmt_error *process_totals_end(struct replay *replay, struct process *process) MMT_MUST_CHECK;
+struct mmt_error *process_totals_find_followed(struct replay *replay, bool last) MMT_MUST_CHECK;
+/* The same in a recording that grows, where some are followed only after their end was applied. */
+struct mmt_error *process_totals_release_followed(struct replay *replay) MMT_MUST_CHECK;
+
+bool process_totals_are_released(const struct replay *replay, const struct process *process);
+
+/* Call this once after the pass: computes the totals for process_totals_of(). */
+struct mmt_error *process_totals_sum(struct replay *replay) MMT_MUST_CHECK;
+
+struct process_totals process_totals_of(const struct replay *replay, const struct process *process);
+
+/*
+ * The first pass over a recording finds the stack of each call, so that the second knows it with the call. A stack dump
+ * arrives later than its call, or earlier, and the code of a process may be known only with its first snapshot. The
+ * first pass joins each call with its dump and unwinds the stack once the code is known. Packed recordings have the
+ * stacks already and need no first pass.
+ */
+
+/*
+ * Lost events. The recorder reads the kernel's counts at the end (PERF_FORMAT_LOST; lib/capture/session.c) and writes
+ * them into a section of the file. During the recording, a ring buffer that was full reports the loss in a
+ * PERF_RECORD_LOST before the next record that fits: each CPU has its own buffer, so the records of other CPUs are not
+ * affected. Reports warn of lost events in lib/output/text/text-header.c.
+ */
+
+/* The PERF_RECORD_LOST of one kind of ring buffer. Zero-initialise an empty one. */
+struct lost_events {
+	VECTOR(uint64_t) latest; /* by CPU: sequence of the event that reported the loss; 0: none */
+	uint64_t anywhere;	 /* latest loss on any CPU */
+	uint64_t everywhere;	 /* latest loss on an unknown CPU */
+};
+
+/* cpu -1: unknown. False: out of memory. */
+bool lost_events_note(struct lost_events *lost, int32_t cpu, uint64_t sequence);
+
+#define CALL_STACKS_CHUNK 4096
+
+/* All-zero: no call has a stack. */
+struct call_stacks {
+	VECTOR(uint32_t *) chunks;	 /* by call, in the order of the recording: number plus 1; NULL: all 0, none */
+	struct intern *callchains;	 /* the numbers are those of resolver_keep_callchains(); NULL: of stacks */
+	struct map early_samples;	 /* process whose code is not known yet -> its last call, struct early_sample */
+	size_t early_count, early_bytes; /* totals: samples, and bytes of their stack dumps */
+	VECTOR(bool) goes;		 /* found by the same pass, by process: see process_totals_end() */
+};
+
+/* A sample kept beyond its event. */
+struct kept_sample {
+	bool present;
+	int32_t cpu;
+	uint64_t sequence; /* of its event */
+	enum call call;
+	int64_t result;
+	uint64_t arguments[6];
+	uint32_t process;	  /* index */
+	uint64_t number;	  /* of the call, from 1 */
+	struct event_stack stack; /* points into the buffers below */
+	VECTOR(uint64_t) callchain;
+	VECTOR(uint8_t) bytes;
+};
+
+void call_stacks_deinit(struct call_stacks *stacks);
+
+/* Whether the event is one of the calls and page faults that are counted, because they may need a stack. */
+static inline bool call_stacks_counts(const struct event *event)
+{
+	return event->kind == EVENT_FAULT ||
+	       (event->kind == EVENT_CALL && (call_has_stack(event->call.call) || event->call.result));
+}
+
+/* Number of the stack or callchain of the call that was counted last, plus 1; 0: none. `count`: of all so far. */
+static inline uint32_t call_stacks_get(const struct call_stacks *stacks, uint64_t count)
+{
+	uint64_t chunk = (count - 1) / CALL_STACKS_CHUNK;
+
+	return chunk < stacks->chunks.count && stacks->chunks.items[chunk]
+		   ? stacks->chunks.items[chunk][(count - 1) % CALL_STACKS_CHUNK]
+		   : 0;
+}
+
+/* The functions below are for the first pass. */
+
+/* The call that returned last has been applied. `needed`: it did something that is reported with a stack. */
+struct mmt_error *call_stacks_applied(struct replay *replay, struct thread_state *state, const struct process *process,
+				      const struct event *event, bool needed) MMT_MUST_CHECK;
+
+/* A page fault, whose stack is complete. */
+struct mmt_error *call_stacks_fault(struct replay *replay, const struct process *process,
+				    const struct event *event) MMT_MUST_CHECK;
+
+/* The stack dump of a call, before or after its exit. */
+struct mmt_error *call_stacks_dump(struct replay *replay, struct thread_state *state,
+				   const struct event *event) MMT_MUST_CHECK;
+
+/* The dump of a call was lost: the thread has continued without it. */
+struct mmt_error *call_stacks_give_up(struct replay *replay, struct thread_state *state) MMT_MUST_CHECK;
+
+/* The code of the process is known, or will never be: unwind the calls that waited for it. */
+struct mmt_error *call_stacks_unwind_early(struct replay *replay, uint32_t process) MMT_MUST_CHECK;
+
+/* The calls up to this one have their stacks: neither a dump nor the code of their process is awaited. */
+uint64_t call_stacks_settled(const struct replay *replay);
+
+/* Forget the numbers of the calls before this one, as far as they fill chunks. */
+void call_stacks_forget(struct call_stacks *stacks, uint64_t call);
+
+struct mmt_error *kept_sample_set(struct kept_sample *kept, const struct event *event) MMT_MUST_CHECK;
+
+/*
+ * Whether the event is the other sample of the same call: both are taken at the same return, on the same CPU. `lost`:
+ * losses of the ring buffer that the event is from. If two consecutive calls have identical records, each may have lost
+ * one sample: return false where that is possible.
+ */
+bool kept_sample_is_of(const struct kept_sample *kept, const struct event *event, const struct lost_events *lost);
+
+void kept_sample_deinit(struct kept_sample *kept);
 
 /* What a call does to an interval. */
 enum replay_change { REPLAY_MAPPED, REPLAY_RELEASED, REPLAY_PROTECTED };
@@ -72,9 +239,9 @@ struct replay {
 	uint32_t classes;     /* of struct mmt_report_options */
 	uint32_t lost_stack;  /* number of the stack of lost calls, see ledger_found() */
 	uint32_t no_stack;
-	uint64_t stacks_max, stacks_left_out;	     /* calls with a later stack count as without one; how many */
-	bool applying;				     /* a call; the next three are of the last one */
-	uint32_t applying_thread;		     /* its number */
+	uint64_t stacks_max, stacks_left_out; /* calls with a later stack count as without one; how many */
+	bool applying;			      /* a call; the next three are of the last one */
+	uint32_t applying_thread;	      /* its number */
 	uint32_t applying_stack;
 	struct failure failure;			     /* if it has failed */
 	struct mmt_error *observer_error;	     /* the first error: observers cannot return errors */
@@ -113,10 +280,10 @@ struct replay {
 	struct map survivors;
 	bool releases_ended;
 	bool keep_ended, command_ended; /* the option, and whether the recording ended with its command */
-	bool decides_late; /* only the end of the only pass shows which of those that ended are released */
+	bool decides_late;		/* only the end of the only pass shows which of those that ended are released */
 	VECTOR(struct kept_process_totals)
-	process_totals; /* by process; may end before processes that hold nothing */
-	uint64_t undecided; /* intervals: see process_totals_end() */
+	process_totals;		      /* by process; may end before processes that hold nothing */
+	uint64_t undecided;	      /* intervals: see process_totals_end() */
 	const struct process *ending; /* its space is being released */
 	struct arena arena;
 };

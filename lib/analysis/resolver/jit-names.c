@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/resolver/jit-names.h"
+#include "analysis/resolver/resolver.h"
 
 /* A number consists of the entry plus one and, in the upper bits, the index of its source. */
 #define SOURCE_SHIFT 24

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "analysis/resolver/mapped-modules.h"
+#include "analysis/resolver/resolver-state.h"
 
 #define NO_BUILD_ID UINT64_MAX
 #define NO_RECORD UINT32_MAX

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Judges the chunks of a heap by their first word, and counts them. */
-#include "capture/heap/heap-walk.h"
+#include "capture/heap/heap-readings.h"
 
 #include <ctype.h>
 

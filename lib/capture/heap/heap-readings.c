@@ -6,9 +6,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "base/confine.h"
+#include "base/helper-process.h"
 #include "base/strings.h"
-#include "capture/heap/heap-walk.h"
 #include "capture/memory/residency.h"
 #include "capture/recorder/recorder.h"
 

@@ -4,7 +4,7 @@
  * size and flags, user's bytes}; it is in use if the next chunk has PREV_IN_USE. Freed chunks in a tcache or fastbin
  * look as if they were in use.
  */
-#include "capture/heap/heap-walk.h"
+#include "capture/heap/heap-readings.h"
 
 #include "base/limits.h"
 #include "trace/sections/sections.h"

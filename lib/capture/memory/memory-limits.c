@@ -61,8 +61,8 @@ static struct mmt_error *note(struct recorder *recorder, pid_t pid, uint64_t now
 	for (unsigned i = 0; !error && i < NOTE_LIMITS; i++) {
 		if (limits[i].bytes != NO_LIMIT_BYTES &&
 		    (limits[i].bytes != noted[i].bytes || limits[i].used != noted[i].used))
-			error =
-			    recorder_note(recorder, NOTE_LIMIT_FIRST + i, pid, now_ns, limits[i].bytes, limits[i].used, NULL);
+			error = recorder_note(recorder, NOTE_LIMIT_FIRST + i, pid, now_ns, limits[i].bytes,
+					      limits[i].used, NULL);
 	}
 	memcpy(noted, limits, NOTE_LIMITS * sizeof(*noted));
 	return error;

@@ -751,8 +751,8 @@ static size_t count_with_ranges(const struct recorder *recorder)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < recorder->processes.items.count; i++)
-		count += recorder->processes.items.items[i]->ranges.count > 0;
+	process_table_each(process, &recorder->processes, true)
+		count += process->ranges.count > 0;
 	return count;
 }
 

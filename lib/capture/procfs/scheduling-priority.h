@@ -27,7 +27,7 @@ struct priority {
 	bool may_be_realtime;
 	bool is_realtime;
 	uint64_t realtime_until_ns; /* when the real-time policy ends, if is_realtime is set */
-	uint64_t work_began_ns; /* start of this slice of work; set after the recorder was idle, too */
+	uint64_t work_began_ns;	    /* start of this slice of work; set after the recorder was idle, too */
 };
 
 /* Raise the priority of this thread as far as permitted. Child processes and new threads do not inherit it. A

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-
 #include "capture/recorder/recorder.h"
 
 #define SECOND_NS 1000000000ULL

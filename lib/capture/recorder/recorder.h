@@ -173,7 +173,7 @@ struct mmt_error *recorder_note_marks(struct recorder *recorder) MMT_MUST_CHECK;
 /* Write a note: see format.h for its value and number. `pid`: the process that it is about; 0: none. It ends with the
  * text; NULL: it has none. */
 struct mmt_error *recorder_note(struct recorder *recorder, enum note_kind kind, pid_t pid, uint64_t time_ns,
-				     uint64_t value, uint64_t number, const char *text) MMT_MUST_CHECK;
+				uint64_t value, uint64_t number, const char *text) MMT_MUST_CHECK;
 
 /*
  * Incremental metadata: perf maps, jitdumps and build-ids are also written between the records while they grow, because

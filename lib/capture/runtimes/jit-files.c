@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "capture/runtimes/ask-runtime.h"
 
 #include <errno.h>
 
 #include "base/compression.h"
 #include "capture/recorder/recorder.h"
-#include "capture/runtimes/ask-runtime.h"
 
 #define EXEC_SLACK_NS 10000000ULL   /* file times have the resolution of the kernel's tick */
 #define START_SLACK_NS 100000000ULL /* start times have a resolution of a hundredth of a second */

@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/confine.h"
 #include "base/helper-process.h"
 #include "base/map.h"
 

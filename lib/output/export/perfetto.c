@@ -93,7 +93,7 @@ struct perfetto {
 	VECTOR(struct part_run) runs; /* sorted by process */
 	struct intern strings, mappings, frames,
 	    stacks; /* the interned data of the current sequence; stacks: of rows */
-	struct buffer packet, message, inner, interned, callstack, out;
+	struct buffer packet, message, inner, interned, callstack, profile, out;
 	bool failed;
 };
 
@@ -226,7 +226,7 @@ static void put_processes(struct perfetto *perfetto)
 }
 
 /* Put the heap of the process that the run `first` is of. Returns the first run of the next process. */
-static size_t put_dump(struct perfetto *perfetto, size_t first, enum mmt_class memory_class, struct buffer *profile)
+static size_t put_dump(struct perfetto *perfetto, size_t first, enum mmt_class memory_class)
 {
 	const struct mmt_report *report = perfetto->export->report;
 	size_t process = perfetto->runs.items[first].process, i = first;
@@ -266,7 +266,7 @@ static size_t put_dump(struct perfetto *perfetto, size_t first, enum mmt_class m
 	}
 	protobuf_string(message, DUMP_HEAP_NAME, text);
 	protobuf_number(message, DUMP_INTERVAL_BYTES, 1);
-	protobuf_message(profile, PROFILE_PROCESS_DUMPS, message);
+	protobuf_message(&perfetto->profile, PROFILE_PROCESS_DUMPS, message);
 	return i;
 }
 
@@ -284,8 +284,6 @@ static struct mmt_error *put_heaps(struct perfetto *perfetto)
 	const struct mmt_report *report = perfetto->export->report;
 	struct part_run run = {0};
 	struct mmt_part sum;
-	struct buffer profile;
-	struct mmt_error *error;
 
 	while (export_next(report, &run.end, &run.first, &sum)) {
 		run.process = sum.process;
@@ -293,21 +291,18 @@ static struct mmt_error *put_heaps(struct perfetto *perfetto)
 			return &error_no_memory;
 	}
 	vector_sort(&perfetto->runs, compare_runs);
-	buffer_init(&profile, LIMIT_EXPORT_BYTES);
 	for (enum mmt_class memory_class = 0; memory_class < MMT_CLASS_KINDS; memory_class++) {
 		begin_sequence(perfetto);
 		for (size_t i = 0; i < perfetto->runs.count;)
-			i = put_dump(perfetto, i, memory_class, &profile);
-		if (!profile.size)
+			i = put_dump(perfetto, i, memory_class);
+		if (!perfetto->profile.size)
 			continue;
-		protobuf_number(&profile, PROFILE_INDEX, 0);
+		protobuf_number(&perfetto->profile, PROFILE_INDEX, 0);
 		put_interned(perfetto, SEQUENCE_HEAPS + memory_class, SEQUENCE_STATE_CLEARED);
 		put_packet(perfetto, SEQUENCE_HEAPS + memory_class, report->to_ns, SEQUENCE_NEEDS_STATE, PACKET_PROFILE,
-			   &profile);
+			   &perfetto->profile);
 	}
-	error = buffer_finish(&profile);
-	buffer_deinit(&profile);
-	return error;
+	return NULL;
 }
 
 static void put_stack_sample(struct perfetto *perfetto, const struct export_event *event)
@@ -404,8 +399,8 @@ struct mmt_error *export_perfetto(const struct export *export, FILE *stream)
 	static const enum clock_id clocks[] = {CLOCK_ID_REALTIME, CLOCK_ID_MONOTONIC, CLOCK_ID_MONOTONIC_COARSE,
 					       CLOCK_ID_BOOTTIME};
 	struct perfetto perfetto = {.export = export, .stream = stream};
-	struct buffer *buffers[] = {&perfetto.packet,	&perfetto.message,   &perfetto.inner,
-				    &perfetto.interned, &perfetto.callstack, &perfetto.out};
+	struct buffer *buffers[] = {&perfetto.packet,	 &perfetto.message, &perfetto.inner, &perfetto.interned,
+				    &perfetto.callstack, &perfetto.profile, &perfetto.out};
 	size_t count = sizeof(buffers) / sizeof(*buffers);
 	const struct mmt_report *report = export->report;
 	struct export_track tracks[EXPORT_TRACKS];
