@@ -10,7 +10,7 @@ has_calls() {
 		[ "$(grep -c ' call event=syscalls:sys_exit_mmap ' "$directory/dump.txt")" = "$1" ]
 }
 
-start_workload leak-anon 200 4096
+start_workload leak-anon 200
 start_recording -p "$pid"
 let_work
 wait_until "the calls to be written" has_calls 200
@@ -57,7 +57,7 @@ names=2 killed_case jit-code
 
 # Another build at the program's path is not treated as the recorded one.
 cp "$workloads/leak-anon" program
-start_command ./program 20 4096
+start_command ./program 20
 start_recording -p "$pid"
 let_work
 wait_until "the build-ids to be written" has_build_ids

@@ -14,7 +14,7 @@
 
 #define BREAK_PAGES 64
 #define MOST_PAGES 12
-#define HUGE_BYTES (2UL << 20)
+#define HUGE_BYTES (torture_program.page_bytes * torture_program.page_bytes / 8)
 #define STACK_DISTANCE (512UL << 20)
 
 #ifndef SHM_EXEC

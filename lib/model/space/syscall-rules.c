@@ -18,7 +18,8 @@
 #define MADV_GUARD_INSTALL 102
 #endif
 
-#define HUGE_PAGE_SHIFT_DEFAULT 21
+/* What one page of the page table maps: 2 MiB with pages of 4 KiB, 32 MiB with those of 16 KiB. */
+#define HUGE_PAGE_SHIFT_DEFAULT(space) (2 * (unsigned int)__builtin_ctzll((space)->page_bytes) - 3)
 #define HUGE_PAGE_SHIFT_POSITION 26
 #define HUGE_PAGE_SHIFT_MASK 0x3f
 #define PROTECTIONS (PROT_READ | PROT_WRITE | PROT_EXEC)
@@ -134,13 +135,13 @@ bool space_calls_sealed(const struct space *space, uint64_t start, uint64_t end)
 	return false;
 }
 
-static uint8_t huge_page_bits(uint64_t flags)
+static uint8_t huge_page_bits(const struct space *space, uint64_t flags)
 {
 	unsigned int shift = flags >> HUGE_PAGE_SHIFT_POSITION & HUGE_PAGE_SHIFT_MASK;
 
 	if (!(flags & MAP_HUGETLB))
 		return 0;
-	return (uint8_t)(shift ? shift : HUGE_PAGE_SHIFT_DEFAULT);
+	return (uint8_t)(shift ? shift : HUGE_PAGE_SHIFT_DEFAULT(space));
 }
 
 /*
@@ -151,7 +152,7 @@ static uint8_t huge_page_bits(uint64_t flags)
  */
 static uint8_t learn_huge_pages(const struct space *space, const struct space_call *call, struct range *range)
 {
-	static const uint8_t shifts[] = {HUGE_PAGE_SHIFT_DEFAULT, 30};
+	const uint8_t shifts[] = {HUGE_PAGE_SHIFT_DEFAULT(space), 30};
 	const struct space_mmap2 *mmap2_record = space_calls_mmap2(space, call, range);
 	const struct space_interval *above;
 	struct space_attributes continued, held;
@@ -196,18 +197,17 @@ static bool refused_by_driver(const struct space *space, const struct space_call
 static bool apply_mmap(struct space *space, const struct space_call *call)
 {
 	uint64_t flags = call->arguments[3], type = flags & (MAP_SHARED | MAP_PRIVATE | MAP_DROPPABLE);
-	uint64_t length = space_calls_round_up(call->arguments[1], 1ULL << huge_page_bits(flags));
+	uint64_t length = space_calls_round_up(call->arguments[1], 1ULL << huge_page_bits(space, flags));
 	struct space_attributes attributes = {
 	    .protection = space_calls_protection(space, call->arguments[2]),
 	    .shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE,
 	    .growsdown = flags & MAP_GROWSDOWN,
-	    .hugetlb = huge_page_bits(flags),
+	    .hugetlb = huge_page_bits(space, flags),
 	    .noreserve = flags & MAP_NORESERVE,
 	    .thread_stack = flags & MAP_STACK,
 	};
 	const struct space_mmap2 *mmap2_record;
 	struct range range;
-	uint8_t huge;
 
 	if (space_calls_failed(call))
 		return !refused_by_driver(space, call) ||
@@ -215,9 +215,7 @@ static bool apply_mmap(struct space *space, const struct space_call *call)
 		       space_calls_release(space, call, range.start, range.end);
 	if (!space_calls_range(space, (uint64_t)call->result, length, &range))
 		return true;
-	huge = learn_huge_pages(space, call, &range);
-	if (huge)
-		attributes.hugetlb = huge;
+	attributes.hugetlb = learn_huge_pages(space, call, &range) ?: attributes.hugetlb;
 	mmap2_record = space_calls_mmap2(space, call, &range);
 	if (mmap2_record) {
 		space_calls_learn(space, call->arguments[2], &mmap2_record->attributes);
