@@ -91,7 +91,7 @@ START_TEST(reconcile_waits_for_calls_in_flight)
 	ck_assert_uint_eq(reconciled(), 0);
 	ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, PAGE);
 	ck_assert_uint_eq(space_check_result(driver.space).unverifiable_bytes, 8 * PAGE);
-	driver.now_ns += 600000000;
+	driver.now_ns += 3100000000;
 	driver_map(&driver, 50, 1, RW, 0);
 	expect_model_of_the_kernel("20-24 rw #5, 30-31 rw u, 50-51 rw #6");
 	ck_assert_uint_eq(reconciled(), PAGE);
@@ -99,7 +99,7 @@ START_TEST(reconcile_waits_for_calls_in_flight)
 }
 END_TEST
 
-/* A thread that waits for a CPU returns long after; snapshots follow every 100 ms. */
+/* A thread that waits for a CPU returns long after; snapshots follow every 240 ms. */
 START_TEST(release_in_flight_over_several_checks)
 {
 	uint32_t allocation = driver_map(&driver, 10, 4, RW, 0);
@@ -108,7 +108,7 @@ START_TEST(release_in_flight_over_several_checks)
 		begin_check();
 		driver_line(&driver, 50, 1, anonymous);
 		end();
-		driver.now_ns += 100000000;
+		driver.now_ns += 240000000;
 		driver.thread = 2;
 		driver_map(&driver, 60 + i, 1, PROT_READ, 0);
 		driver_unmap(&driver, 60 + i, 1);
@@ -134,7 +134,7 @@ START_TEST(difference_of_several_checks_is_reconciled_in_time)
 		end();
 		ck_assert_uint_eq(space_check_result(driver.space).mismatch_bytes, 2 * PAGE);
 		expect_model_of_the_kernel("10-14 rw #3");
-		driver.now_ns += 90000000;
+		driver.now_ns += 510000000;
 	}
 	begin_check();
 	expect_model_of_the_kernel("10-12 rw #3");
@@ -165,7 +165,7 @@ START_TEST(call_that_returns_after_its_effect_was_reconciled_is_not_counted)
 	begin_check();
 	driver_line(&driver, 20, 4, anonymous);
 	end();
-	driver.now_ns += 600000000;
+	driver.now_ns += 3100000000;
 	driver_map(&driver, 50, 1, RW, 0);
 	ck_assert_uint_eq(reconciled(), 4 * PAGE);
 	driver.now_ns += 100000000;
@@ -213,7 +213,7 @@ START_TEST(pending_unmap_over_a_page_that_is_reconciled_keeps_its_release)
 	begin_check();
 	driver_line(&driver, 10, 3, (struct space_attributes){.protection = PROT_READ});
 	end();
-	driver.now_ns += 600000000;
+	driver.now_ns += 3100000000;
 	driver_map(&driver, 50, 1, RW, 0);
 	expect_model_of_the_kernel("10-13 r #4, 50-51 rw #5");
 	driver.thread = 1;
@@ -504,7 +504,7 @@ START_TEST(lost_release_before_a_new_mapping)
 	driver_map(&driver, 20, 4, RW, 0);
 	driver.losses++;
 	new = driver_map(&driver, 10, 4, RW, 0);
-	driver.now_ns += 600000000;
+	driver.now_ns += 3100000000;
 	begin_check();
 	driver_line(&driver, 10, 4, anonymous);
 	driver_line(&driver, 20, 4, anonymous);
@@ -532,7 +532,7 @@ START_TEST(lost_release_move_and_replacement_are_reconciled)
 	driver_line(&driver, 50, 4, anonymous); /* from 20 */
 	end();
 	/* Only those of the lost bytes are released that belonged to them. */
-	driver.now_ns += 600000000;
+	driver.now_ns += 3100000000;
 	driver_unmap(&driver, 50, 2);
 	expect_model_of_the_kernel("31-33 rw+0 u, 40-44 rw #6, 52-54 rw u");
 	ck_assert_uint_eq(driver.observed.released[released], 4 * PAGE);

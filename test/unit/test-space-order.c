@@ -146,12 +146,28 @@ START_TEST(missing_release_is_ambiguous)
 	driver_map(&driver, 10, 4, RW, 0);
 	driver.thread = 2;
 	driver_map(&driver, 10, 4, PROT_READ, 0);
-	driver.now_ns += 1100000000;
+	driver.now_ns += 10100000000;
 	driver.thread = 1;
 	driver_unmap(&driver, 10, 4);
 	ck_assert_str_eq(driver_show(&driver), "");
 	ck_assert_uint_eq(ambiguous(), 1);
 	ck_assert_uint_eq(driver.observed.released_unseen, 4 * PAGE);
+}
+END_TEST
+
+/* io_destroy() unmaps the ring first, and then waits for readers and requests. */
+START_TEST(release_may_return_seconds_later)
+{
+	driver_map(&driver, 10, 4, RW, 0);
+	driver.thread = 2;
+	driver_map(&driver, 10, 4, PROT_READ, 0);
+	driver.now_ns += 9000000000;
+	driver.thread = 3;
+	driver_map(&driver, 50, 1, RW, 0);
+	driver.thread = 1;
+	driver_unmap(&driver, 10, 4);
+	ck_assert_str_eq(driver_show(&driver), "10-14 r #4, 50-51 rw #5");
+	ck_assert_uint_eq(ambiguous(), 0);
 }
 END_TEST
 
@@ -242,6 +258,7 @@ Suite *test_suite(void)
 			creator_may_release_before_the_release_in_flight_returns,
 			two_releases_in_flight_over_the_same_range, move_in_flight_carries_pending_bytes,
 			fixed_mapping_is_no_release_in_flight, missing_release_is_ambiguous,
+			release_may_return_seconds_later,
 			end_of_the_recording_reports_calls_in_flight, grown_break_and_mapping_replace_pending_unmaps,
 			snapshot_that_saw_the_effect_early_is_no_conflict, old_snapshot_bytes_in_the_way_are_a_conflict,
 			snapshot_bytes_in_the_way_of_a_later_call_are_a_conflict);

@@ -90,7 +90,7 @@ START_TEST(line_later_than_a_call_wins_unless_a_call_resolves_it)
 	driver_line(&driver, 20, 2, anonymous);
 	end();
 	ck_assert_str_eq(driver_show(&driver), "20-22 r #3");
-	driver.now_ns += 2000000000;
+	driver.now_ns += 4000000000;
 	driver_map(&driver, 50, 1, RW, 0);
 	ck_assert_str_eq(driver_show(&driver), "20-22 rw #3, 50-51 rw #4");
 	ck_assert_uint_eq(space_counts(driver.space).reconciled_bytes, 2 * PAGE);

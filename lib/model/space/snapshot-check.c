@@ -6,7 +6,7 @@
 
 #define READING UINT64_MAX	  /* in place of a time: the current reading */
 #define LATE_NS 1000000000ULL	  /* a call that was in flight while its page was read returns within this time */
-#define RECONCILE_NS 500000000ULL /* nearly all calls do so within this time, even if threads wait for a CPU */
+#define RECONCILE_NS 3000000000ULL /* all calls have been observed to do so within this time (see PENDING_UNMAP_NS) */
 #define END_NS 100000000ULL	  /* the kernel may unmap a process's memory this long before its last EXIT */
 
 /* In a mark, the interval's allocation is a combination of these, and its commit is the allocation to use if the

@@ -226,7 +226,7 @@ void space_shm_join(struct space *space, struct space_interval *piece, uint32_t 
  * The model then moves the old bytes to a pending unmap over the range of the new mapping, and inserts the new mapping.
  * It recognises the unmap when that returns: the call covers bytes of the pending unmap, and its thread returns from a
  * call for the first time since the pending unmap was created (it was in flight then). The call releases those bytes,
- * and leaves alone what was mapped since in the range. If no such call returns within a second, the pending unmap was a
+ * and leaves alone what was mapped since in the range. If no such call returns within ten seconds, the pending unmap was a
  * mistake or the call was lost; it counts as ambiguous.
  */
 
@@ -293,7 +293,7 @@ void snapshot_race_expire(struct space *space, uint64_t now_ns);
 /*
  * Reconciles the model with the kernel where a snapshot differs. A call that returns shortly after a page was read may
  * have been in flight then and resolves the difference; so does the next snapshot if it matches. Any difference left
- * after half a second is reconciled to what the kernel had.
+ * after three seconds is reconciled to what the kernel had.
  */
 
 /* The call being applied requires mappings in [start, end): first add those that only the kernel has. */
