@@ -711,7 +711,7 @@ static int check_arguments(const struct command *command, struct record_argument
 
 /* In the order of enum mmt_record_scope, mmt_images and mmt_code. */
 static const char *const scope_words[] = {"auto", "threads", "cpus", "cgroup", NULL};
-static const char *const fault_words[] = {"none", "sampled", "all", NULL};
+static const char *const fault_words[] = {"auto", "none", "sampled", "all", NULL};
 static const char *const image_words[] = {"missing", "all", "none", NULL};
 static const char *const code_words[] = {"all", "none", NULL};
 
@@ -748,8 +748,9 @@ static int parse_arguments(const struct command *command, struct record_argument
 	    OPTION('g', "call-graph", parse_call_graph, &arguments->options, "auto|fp|dwarf[,SIZE]|none",
 		   "how stacks are recorded: auto suits most programs; dwarf,SIZE copies SIZE bytes of each stack",
 		   .group = "Stacks and names", .rare = true),
-	    OPTION(0, "faults", NULL, &arguments->options.faults, "none|sampled|all",
-		   "record which code touches memory: every 97th page fault, or each one, which costs more",
+	    OPTION(0, "faults", NULL, &arguments->options.faults, "auto|none|sampled|all",
+		   "record which code touches memory: every 97th page fault, the default where events on CPUs are "
+		   "permitted, or each one, which costs more",
 		   .choices = fault_words, .rare = true),
 	    OPTION(0, "ask-runtime", value_flag, &arguments->options.ask_runtime, NULL,
 		   "ask .NET and Java processes for a perf map, if they were started without one", .exact = true,

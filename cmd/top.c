@@ -117,7 +117,8 @@ static void __attribute__((noreturn)) run_recorder(const struct top_recorder *re
 	snprintf(ready_text, sizeof(ready_text), "%d", ready);
 	snprintf(bytes_text, sizeof(bytes_text), "%" PRIu64, top->max_bytes);
 	for (const char *const *word = (const char *const[]){"record", "--raw", "-q", "-o", top->path, "--max-size",
-							     bytes_text, "--ready-fd", ready_text, NULL};
+							     bytes_text, "--ready-fd", ready_text, "--faults",
+							     "none", NULL};
 	     *word; word++)
 		line[count++] = *word;
 	if (!top->all_cpus && !top->make) {

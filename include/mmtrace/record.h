@@ -86,6 +86,9 @@ enum mmt_record_scope {
 };
 
 enum mmt_faults {
+	/* Sampled, if they can be sampled on CPUs or in a control group, with stacks: for each thread they would slow
+	 * down its mappings. */
+	MMT_FAULTS_AUTO,
 	MMT_FAULTS_NONE,
 	MMT_FAULTS_SAMPLED, /* every 97th page fault, with its stack */
 	MMT_FAULTS_ALL,	    /* every page fault: doubles the cost of touching memory for the first time */

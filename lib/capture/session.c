@@ -138,10 +138,16 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	tracefs_close(&source);
 	if (!error && !reader->rings.has_large_dumps)
 		events_leave_out_large_dumps(&reader->events);
-	if (!error && options->faults && !rings_add_faults(&reader->rings, options->faults == MMT_FAULTS_ALL)) {
-		events_leave_out_faults(&reader->events);
+	/* Single threads need events of their own. */
+	reader->faults_on_cpus = !error && !options->tid_count && options->faults != MMT_FAULTS_ALL &&
+				 events_put_faults_on_cpus(&reader->events, reader->rings.cpus.items[0]);
+	if (!error &&
+	    (reader->faults_on_cpus ||
+	     events_leave_out_faults(&reader->events, options->faults == MMT_FAULTS_AUTO)) &&
+	    !rings_add_faults(&reader->rings, options->faults == MMT_FAULTS_ALL)) {
+		reader->faults_on_cpus = events_leave_out_faults(&reader->events, true);
 		recorder_message(
-		    recorder, true,
+		    recorder, options->faults != MMT_FAULTS_AUTO,
 		    "page faults are not recorded: the kernel grants no ring buffers for them, raise `ulimit "
 		    "-l` and `ulimit -n`");
 	}
@@ -279,19 +285,6 @@ static struct mmt_error *take_first_snapshots(struct recorder *recorder)
 	return error;
 }
 
-/* Samples page faults of threads on CPUs, if that is permitted. Single threads need events of their own. */
-static struct mmt_error *put_faults_on_cpus(struct recorder *recorder)
-{
-	struct ring_reader *reader = &recorder->reader;
-	const struct mmt_record_options *options = recorder->options;
-
-	if (reader->scope.kind != SCOPE_THREADS || options->faults != MMT_FAULTS_SAMPLED || options->tid_count ||
-	    !events_put_faults_on_cpus(&reader->events, reader->rings.cpus.items[0]))
-		return NULL;
-	reader->faults_on_cpus = true;
-	return attach_faults(&reader->attachment);
-}
-
 static struct mmt_error *start(struct recorder *recorder)
 {
 	bool command = recorder->options->command, waits = recorder->options->wait_name;
@@ -308,7 +301,9 @@ static struct mmt_error *start(struct recorder *recorder)
 	/* While a process is waited for, the thread would read its first records before they can be written. */
 	if (!error && !waits)
 		error = ring_reader_start(recorder);
-	error = error ?: put_faults_on_cpus(recorder);
+	recorder->reader.faults_on_cpus &= recorder->reader.scope.kind == SCOPE_THREADS;
+	if (!error && recorder->reader.faults_on_cpus)
+		error = attach_faults(&recorder->reader.attachment);
 	if (!error)
 		error = command && recorder->reader.scope.kind == SCOPE_THREADS ? attach_to_command(recorder)
 										: targets_attach(recorder);

@@ -155,8 +155,9 @@ static struct mmt_error *choose_kind(struct recorder *recorder, const struct req
 	struct ring_reader *reader = &recorder->reader;
 	size_t cpus = reader->rings.cpus.count;
 	bool fits = requested->thread_count <= attach_threads_max(&reader->attachment, false);
-	bool cheap = scope_threads_are_cheap(cpus, reader->events.items.count);
-	unsigned cost_us = scope_threads_cost_us(cpus, reader->events.items.count);
+	size_t events = events_count_of_threads(&reader->events);
+	bool cheap = scope_threads_are_cheap(cpus, events);
+	unsigned cost_us = scope_threads_cost_us(cpus, events);
 
 	reader->scope.kind = SCOPE_THREADS;
 	if (recorder->options->tid_count || (fits && cheap))

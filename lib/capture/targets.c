@@ -499,8 +499,8 @@ static struct mmt_error *attach_to_cpus(struct recorder *recorder)
 	bool added;
 
 	/* Events on CPUs are not inherited. */
-	for (size_t i = 0; i < events->items.count; i++)
-		events->items.items[i].attribute.inherit = events->items.items[i].attribute.inherit_thread = 0;
+	array_each(event, events->items.items, events->items.count)
+		event->attribute.inherit = event->attribute.inherit_thread = event->on_cpus = 0;
 	error = error ?: attach_keep_tracepoints(attachment);
 	/* This scan finds processes that were created before the events were opened. FORK records report later ones. */
 	if (!error && scope->kind == SCOPE_PROCESSES)

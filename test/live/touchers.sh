@@ -78,7 +78,7 @@ grep -qE 'before, touched by fill_pool \(touch\), 64\.0[0-9]* MiB of [0-9.]+ MiB
 }
 # Without page faults, the report says how to record them.
 start_workload touch
-record_work -p "$pid"
+record_work --faults=none -p "$pid"
 "$MMTRACE" report --by touch -i "$recording" >"$directory/report.txt" 2>&1 && fail "--by touch: no error without page faults"
 grep -q 'contains no page faults' "$directory/report.txt" || fail "--by touch: $(cat "$directory/report.txt")"
 expect_json ".growth.faults_recorded == false and $anonymous.touchers == [] and ($anonymous.hint | test(\"--faults=sampled\"))"

@@ -322,12 +322,32 @@ START_TEST(page_faults_have_a_ring_of_their_own)
 	size_t count;
 
 	mmt_record_options_init(&options);
+	options.faults = MMT_FAULTS_NONE;
 	make_set(&options);
 	ck_assert_uint_eq(count_role(ROLE_FAULT), 0);
 	count = set.items.count;
 	events_deinit(&set);
+	options.faults = MMT_FAULTS_AUTO;
+	options.lean = true;
+	make_set(&options);
+	ck_assert_uint_eq(count_role(ROLE_FAULT), 0);
+	events_deinit(&set);
+	options.lean = false;
+	make_set(&options);
+	ck_assert_uint_eq(count_role(ROLE_FAULT), 3);
+	/* On CPUs, one event without dumps takes the place of the one with dumps. */
+	ck_assert(find("minor-faults")->in_turn && find("minor-faults")->has_dump);
+	ck_assert(find("minor-faults")[1].in_turn && !find("minor-faults")[1].has_dump);
+	ck_assert_uint_eq(find("minor-faults")[1].attribute.sample_period, 97);
+	ck_assert_uint_eq(find("minor-faults")[1].attribute.sample_stack_user, EVENTS_LEAF_BYTES);
+	ck_assert(events_put_faults_on_cpus(&set, 0));
+	ck_assert_uint_eq(events_count_of_threads(&set), count);
+	ck_assert(!events_leave_out_faults(&set, true));
+	ck_assert_uint_eq(set.items.count, count);
+	events_deinit(&set);
 	options.faults = MMT_FAULTS_SAMPLED;
 	make_set(&options);
+	ck_assert(events_leave_out_faults(&set, false));
 	ck_assert_uint_eq(count_role(ROLE_FAULT), 2);
 	ck_assert_int_eq(find("minor-faults")->ring, RING_FAULT);
 	ck_assert_uint_eq(find("minor-faults")->attribute.sample_period, 97);
@@ -338,7 +358,7 @@ START_TEST(page_faults_have_a_ring_of_their_own)
 	ck_assert(!(find("minor-faults")->attribute.sample_regs_user &
 		    architecture_argument_mask(architecture_find("x86_64"), 6)));
 	ck_assert_uint_eq(events_count_large_dumps(&set), 4);
-	events_leave_out_faults(&set);
+	ck_assert(!events_leave_out_faults(&set, true));
 	ck_assert_uint_eq(set.items.count, count);
 	ck_assert_uint_eq(events_count_large_dumps(&set), 4);
 	events_deinit(&set);

@@ -59,7 +59,7 @@ static size_t descriptors_per_thread(const struct attachment *attachment, bool l
 {
 	size_t left_out = large_dumps ? 0 : events_count_large_dumps(attachment->set);
 
-	return attachment->rings->cpus.count * (attachment->set->items.count - left_out + 1);
+	return attachment->rings->cpus.count * (events_count_of_threads(attachment->set) - left_out + 1);
 }
 
 size_t attach_threads_max(const struct attachment *attachment, bool large_dumps)
@@ -196,7 +196,8 @@ static struct mmt_error *open_on_cpu(struct attachment *attachment, uint32_t ind
 	} else {
 		event = attachment->set->items.items[index];
 		event.attribute.disabled = event.attribute.enable_on_exec = attachment->on_exec;
-		event.attribute.disabled |= attachment->large_dumps_off && event.role == ROLE_LARGE_DUMP;
+		event.attribute.disabled |= (attachment->large_dumps_off && event.role == ROLE_LARGE_DUMP) ||
+					    (event.in_turn && event.has_dump == attachment->fault_dumps_off);
 	}
 	error =
 	    open_event(attachment, &event, owner, cpu, (struct attached_event){.root = root, .event = index}, gone_ret);
@@ -387,6 +388,17 @@ struct mmt_error *attach_faults(struct attachment *attachment)
 		error = open_set(attachment, (uint32_t)attachment->roots.count - 1, i, 1, false, &gone);
 	}
 	return error;
+}
+
+void attach_switch_faults(struct attachment *attachment, bool dumps)
+{
+	attachment->fault_dumps_off = !dumps;
+	array_each(event, attachment->events.items, attachment->events.count) {
+		const struct event_description *it = attachment->set->items.items + event->event;
+
+		if (event->event != COVERAGE_EVENT && it->in_turn)
+			ioctl(event->fd, it->has_dump == dumps ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	}
 }
 
 void attach_close_cpus(struct attachment *attachment)

@@ -97,6 +97,7 @@ struct attachment {
 	struct blocking_calls *calls;
 	bool on_exec;	      /* the events are enabled by the next exec */
 	bool large_dumps_off; /* open new large-dump events disabled */
+	bool fault_dumps_off; /* page faults are sampled without dumps */
 	VECTOR(struct attached_root) roots;
 	VECTOR(struct attached_event) events;
 	VECTOR(struct thread_note) notes;
@@ -158,6 +159,9 @@ struct mmt_error *attach_cpus(struct attachment *attachment, int cgroup) MMT_MUS
 
 /* Open the events of the set that are `on_cpus` on every CPU, for all processes. */
 struct mmt_error *attach_faults(struct attachment *attachment) MMT_MUST_CHECK;
+
+/* Sample page faults with stack dumps, or without them, on CPUs. */
+void attach_switch_faults(struct attachment *attachment, bool dumps);
 
 /* Close what attach_cpus() opened. Read the rings first. */
 void attach_close_cpus(struct attachment *attachment);

@@ -262,7 +262,8 @@ static void add_optional(struct event_set *set, bool no_inherit)
 /*
  * Minor faults are sampled, major ones rare. Both fire when the fault is done, so the size of the page is known
  * (Linux 5.11 and later). PERF_SAMPLE_PERIOD must not be added: with it, the kernel reports every fault. Every fault
- * has a dump only where it is asked for: it would cost more than the fault. The zero page, which a read maps, has no
+ * has a dump only where it is asked for: it would cost more than the fault. Samples on CPUs have dumps while there are
+ * few of them; else an event without dumps takes the place of the first one. The zero page, which a read maps, has no
  * physical address; these need privileges, and among all faults the write that follows shows the same.
  */
 static struct mmt_error *add_faults(const struct mmt_record_options *options, const struct architecture *architecture,
@@ -271,21 +272,27 @@ static struct mmt_error *add_faults(const struct mmt_record_options *options, co
 	static const struct {
 		const char *name;
 		uint64_t config;
-	} events[] = {{"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN}, {"major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ}};
+	} events[] = {{"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN},
+		      {"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN},
+		      {"major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ}};
 	bool all = options->faults == MMT_FAULTS_ALL, lean = options->lean;
-	uint32_t dump_bytes = all && options->call_graph != MMT_CALL_GRAPH_DWARF ? 0 : events_dump_bytes(options);
+	uint32_t most_bytes = all && options->call_graph != MMT_CALL_GRAPH_DWARF ? 0 : events_dump_bytes(options);
 
-	for (unsigned i = 0; i < sizeof(events) / sizeof(*events); i++) {
+	for (unsigned i = most_bytes && !all ? 0 : 1; i < sizeof(events) / sizeof(*events); i++) {
+		uint32_t dump_bytes = i == 1 && !all ? 0 : most_bytes;
 		struct event_description *event = vector_append(&set->items);
 
 		if (!event)
 			return &error_no_memory;
-		*event = (struct event_description){.role = ROLE_FAULT, .ring = RING_FAULT, .has_dump = dump_bytes};
+		*event = (struct event_description){.role = ROLE_FAULT,
+						    .ring = RING_FAULT,
+						    .has_dump = dump_bytes,
+						    .in_turn = i < 2 && most_bytes && !all};
 		snprintf(event->name, sizeof(event->name), "%s", events[i].name);
 		describe_common(&event->attribute);
 		event->attribute.type = PERF_TYPE_SOFTWARE;
 		event->attribute.config = events[i].config;
-		event->attribute.sample_period = all || i ? 1 : FAULT_PERIOD;
+		event->attribute.sample_period = all || i > 1 ? 1 : FAULT_PERIOD;
 		event->attribute.sample_type |= PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
 		if (try_event(&event->attribute) == EINVAL)
 			event->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_DATA_PAGE_SIZE;
@@ -373,7 +380,8 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 		error = add_call(set, source, options, architecture, (enum call)call);
 	if (!error && dump_bytes && !options->lean)
 		error = add_dumps(set, architecture, ROLE_DUMP, dump_bytes);
-	if (!error && options->faults != MMT_FAULTS_NONE)
+	if (!error && (options->faults > MMT_FAULTS_NONE ||
+		       (options->faults == MMT_FAULTS_AUTO && dump_bytes && !options->lean && !restricted)))
 		error = add_faults(options, architecture, set);
 	if (!error && large_dump_bytes)
 		error = add_dumps(set, architecture, ROLE_LARGE_DUMP, large_dump_bytes);
@@ -420,15 +428,29 @@ bool events_put_faults_on_cpus(struct event_set *set, int cpu)
 	return permitted;
 }
 
-void events_leave_out_faults(struct event_set *set)
+bool events_leave_out_faults(struct event_set *set, bool all)
 {
 	size_t kept = 0;
+	bool left = false;
 
 	for (size_t i = 0; i < set->items.count; i++) {
-		if (set->items.items[i].role != ROLE_FAULT)
-			set->items.items[kept++] = set->items.items[i];
+		const struct event_description *event = &set->items.items[i];
+
+		if (event->role != ROLE_FAULT || !(all || (event->in_turn && !event->has_dump)))
+			set->items.items[kept++] = *event;
+		left |= event->role == ROLE_FAULT && !all;
 	}
 	set->items.count = kept;
+	return left;
+}
+
+size_t events_count_of_threads(const struct event_set *set)
+{
+	size_t count = 0;
+
+	array_each(event, set->items.items, set->items.count)
+		count += !event->on_cpus;
+	return count;
 }
 
 void events_deinit(struct event_set *set)

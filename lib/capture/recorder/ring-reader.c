@@ -243,6 +243,11 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	if (!attach_note_sample(&reader->attachment, id))
 		return &error_no_memory;
 	reader->large_dumps.calls += event->has_large_dump;
+	/* Events on CPUs have the faults of all processes, of which each CPU may have as many. */
+	if (event->role == ROLE_FAULT)
+		large_dumps_rule_update(&reader->fault_dumps,
+					!event->in_turn || ++reader->fault_samples % reader->rings.cpus.count == 0,
+					time_ns);
 	if (event->role == ROLE_FAULT)
 		mine = event->on_cpus ? scope_follows(&reader->scope, pid, time_ns)
 				      : scope_admits(&reader->scope, pid, time_ns);
@@ -266,9 +271,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		return error_create(MMT_ERROR_SYSTEM,
 				    "the kernel's ring buffer contains a sample of %s with an unexpected layout",
 				    event->name);
-	if (event->role == ROLE_FAULT)
-		large_dumps_rule_update(&reader->fault_dumps, event->has_dump, time_ns);
-	else
+	if (event->role != ROLE_FAULT)
 		error = process_events_note_call(recorder, pid, time_ns);
 	if (error)
 		return error;
@@ -577,6 +580,8 @@ struct mmt_error *ring_reader_read(struct recorder *recorder)
 	recorder->reader.large_dumps.discard = false;
 	error = error ?: read_rings(recorder, true);
 	recorder->reader.drained |= !error;
+	if (recorder->reader.fault_dumps.on == recorder->reader.attachment.fault_dumps_off)
+		attach_switch_faults(&recorder->reader.attachment, recorder->reader.fault_dumps.on);
 	return error ? error : attach_resolve(&recorder->reader.attachment, earlier_notes);
 }
 
