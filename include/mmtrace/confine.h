@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Takes rights from a program before it reads what others wrote: recordings, ELF files and debug information. */
-#ifndef MMTRACE_CONFINE_H
-#define MMTRACE_CONFINE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -23,5 +22,3 @@
  * Landlock, other files, too.
  */
 MMT_PUBLIC void mmt_confine(const char *const *inputs, size_t input_count, const char *output);
-
-#endif

@@ -4,8 +4,7 @@
  * files do not matter. Of the stacks that are left, similar ones match, which is uncertain: see `differing_frames`.
  * Rows that are not stacks match by name. Sizes are in bytes. The diff owns its entries. Any number of threads may read
  * it. */
-#ifndef MMTRACE_DIFF_H
-#define MMTRACE_DIFF_H
+#pragma once
 
 #include <mmtrace/report.h>
 
@@ -81,5 +80,3 @@ MMT_PUBLIC struct mmt_error *mmt_diff_create(const struct mmt_report *before, co
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_diff_destroy(struct mmt_diff *diff);
-
-#endif

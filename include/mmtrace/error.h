@@ -7,8 +7,7 @@
  * success. The library never prints and never exits. mmtrace(3) describes thread safety and side effects on the
  * process.
  */
-#ifndef MMTRACE_ERROR_H
-#define MMTRACE_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -59,5 +58,3 @@ struct mmt_error {
 
 /* Accepts NULL. */
 MMT_PUBLIC void mmt_error_destroy(struct mmt_error *error);
-
-#endif

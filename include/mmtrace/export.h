@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A report in the formats of other tools' viewers. mmtrace-export(1) describes what each of them shows. */
-#ifndef MMTRACE_EXPORT_H
-#define MMTRACE_EXPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ MMT_PUBLIC const struct mmt_export_format *mmt_export_formats(size_t *count_ret)
  * same report, each to its own stream. */
 MMT_PUBLIC struct mmt_error *mmt_export(const struct mmt_report *report, const char *format, enum mmt_weight weight,
 					FILE *stream) MMT_MUST_CHECK;
-
-#endif

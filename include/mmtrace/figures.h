@@ -16,8 +16,7 @@
  * MMT_PLAIN stands for these four, from sum to sort, of a figure that is shown in JSON documents only, or by code of
  * its own.
  */
-#ifndef MMTRACE_FIGURES_H
-#define MMTRACE_FIGURES_H
+#pragma once
 
 #define MMT_SORTED(id, word, key, label) V, id, word, key, label
 #define MMT_UNSORTED _, _, _, _, _
@@ -220,5 +219,3 @@ DO(after_free_bytes, BYTES, true, MMT_PLAIN, "size of that free memory")
 
 /* A member of a struct. */
 #define MMT_MEMBER(name, unit, ...) MMT_TYPE_##unit name;
-
-#endif

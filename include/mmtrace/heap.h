@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Heap censuses: the chunks of a process's malloc heap, which mmtrace-record(1) counts from outside. */
-#ifndef MMTRACE_HEAP_H
-#define MMTRACE_HEAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ struct mmt_heap_census {
 	struct mmt_heap_group *groups; /* the largest, by bytes; sums of the others follow */
 	size_t group_count;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Checks what users can record on this machine, and permits more. */
-#ifndef MMTRACE_MACHINE_H
-#define MMTRACE_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ MMT_PUBLIC void mmt_check_destroy(struct mmt_check *check);
 /* Permit all users to record their own processes until the next boot. MMT_ERROR_PERMISSION: the caller is not root.
  * *path_ret: the directory that it creates for other users to read, static. */
 MMT_PUBLIC struct mmt_error *mmt_setup(const char **path_ret) MMT_MUST_CHECK;
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Writes reports, diffs and events to a stream. The caller owns the stream, flushes it, and checks it for write errors
  * with ferror(). Several threads may write the same report or diff to different streams. */
-#ifndef MMTRACE_OUTPUT_H
-#define MMTRACE_OUTPUT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -87,5 +86,3 @@ MMT_PUBLIC const char *mmt_format_status(int status, char text[MMT_STATUS_TEXT])
 MMT_PUBLIC struct mmt_error *mmt_write_file(const char *path,
 					    struct mmt_error *(*write)(const void *context, FILE *stream),
 					    const void *context) MMT_MUST_CHECK;
-
-#endif

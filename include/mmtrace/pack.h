@@ -2,8 +2,7 @@
 /* Packs a recording: unwinds and symbolizes all stacks, and writes the recording again with the names, but without
  * stack dumps, perf maps, jitdumps, copied modules, and registers other than arguments of calls. A report on the packed
  * recording equals that on the original, on any machine. */
-#ifndef MMTRACE_PACK_H
-#define MMTRACE_PACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ struct mmt_pack_summary {
  */
 MMT_PUBLIC struct mmt_error *mmt_pack(const struct mmt_pack_options *options,
 				      struct mmt_pack_summary *summary_ret) MMT_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Progress of long operations. */
-#ifndef MMTRACE_PROGRESS_H
-#define MMTRACE_PROGRESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ struct mmt_progress {
 	void (*tell)(void *context, uint64_t done_bytes, uint64_t total_bytes);
 	void *context;
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Records live processes. Sizes are in bytes, times in nanoseconds. The library only reads the options and the objects
  * that they point to, and only until mmt_record() returns. */
-#ifndef MMTRACE_RECORD_H
-#define MMTRACE_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -240,5 +239,3 @@ MMT_PUBLIC void mmt_record_options_init(struct mmt_record_options *options);
 MMT_PUBLIC struct mmt_error *mmt_record(const struct mmt_record_options *options,
 					struct mmt_record_summary *summary_ret,
 					struct mmt_error **write_error_ret) MMT_MUST_CHECK;
-
-#endif

@@ -8,8 +8,7 @@
  * nanoseconds of the recording's clock (CLOCK_MONOTONIC if mmtrace recorded it). Addresses are those of the recorded
  * process. Sizes are in bytes.
  */
-#ifndef MMTRACE_REPORT_H
-#define MMTRACE_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -644,5 +643,3 @@ MMT_PUBLIC uint64_t mmt_control_group_full_ns(const struct mmt_report *report);
 
 /* Is most of the limiting group's limit in use, or will it be soon? */
 MMT_PUBLIC bool mmt_control_group_is_near(const struct mmt_report *report);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The memory calls of a recording one after another, with what each did to the address space of its process. */
-#ifndef MMTRACE_TRACE_H
-#define MMTRACE_TRACE_H
+#pragma once
 
 #include <mmtrace/output.h>
 
@@ -78,5 +77,3 @@ MMT_PUBLIC struct mmt_error *mmt_traced_call_write_text(const struct mmt_traced_
 							FILE *stream) MMT_MUST_CHECK;
 MMT_PUBLIC struct mmt_error *mmt_traced_call_write_json(const struct mmt_traced_call *call, bool stacks,
 							FILE *stream) MMT_MUST_CHECK;
-
-#endif

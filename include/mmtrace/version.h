@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef MMTRACE_VERSION_H
-#define MMTRACE_VERSION_H
+#pragma once
 
 #include <mmtrace/error.h>
 
@@ -12,5 +11,3 @@ MMT_PUBLIC const char *mmt_version(void);
 
 /* Versions of the libraries that are used, one "name version" on each line. For bug reports. Static. */
 MMT_PUBLIC const char *mmt_version_details(void);
-
-#endif

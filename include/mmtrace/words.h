@@ -4,8 +4,7 @@
  * static; of other values "unknown", or NULL for limits. Verdicts on rows share words: those that are
  * undecided are "too-short", parts of leaks and what keeps growing are "leak".
  */
-#ifndef MMTRACE_WORDS_H
-#define MMTRACE_WORDS_H
+#pragma once
 
 #include <mmtrace/error.h>
 
@@ -176,5 +175,3 @@ DO(NAMES_UNREAD, "names-unread", "the process that reads names was killed or not
 enum mmt_warning { MMT_WARNINGS(MMT_WARNING_ID) };
 MMT_PUBLIC const char *mmt_warning_name(enum mmt_warning warning);
 /* clang-format on */
-
-#endif
