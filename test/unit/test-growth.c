@@ -2,6 +2,7 @@
 /* The verdict on a series of RSS values, on simulated programs. Every series is derived from its seed, so nothing is
  * random. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 
 #include <mmtrace/report.h>
@@ -514,6 +515,34 @@ START_TEST(stretches_of_verdicts)
 }
 END_TEST
 
+/* Three saw-teeth of 60 MiB of which 6 are kept, or none; and twelve of 40 MiB, of which 4 are kept. */
+START_TEST(floors_of_saw_teeth)
+{
+	static const struct {
+		double teeth;
+		unsigned height, kept;
+		enum mmt_verdict verdict;
+	} cases[] = {
+	    {3.3, 60, 6, MMT_VERDICT_TOO_SHORT}, {3.3, 60, 0, MMT_VERDICT_STEADY}, {12, 40, 4, MMT_VERDICT_GROWING}};
+	const double height = cases[_i].height, kept = cases[_i].kept;
+	struct mmt_resident_reading readings[201];
+	struct mmt_growth growth;
+
+	for (uint64_t i = 0; i <= 200; i++) {
+		double teeth = cases[_i].teeth * (double)i / 200 + 0.2;
+		double mib = 30 + kept * floor(teeth) + height * (teeth - floor(teeth));
+
+		readings[i] = (struct mmt_resident_reading){i * 50000000, (uint64_t)(mib * 0x1p20), 0};
+	}
+	growth = mmt_growth_judge(readings, 201);
+	ck_assert_str_eq(mmt_verdict_name(growth.verdict), mmt_verdict_name(cases[_i].verdict));
+	if (growth.verdict == MMT_VERDICT_GROWING) {
+		ck_assert_int_gt(growth.bytes_per_minute, mmt_growth_rate_noise(&growth));
+		ck_assert_double_le(fabs((double)growth.bytes_per_minute / 0x1p20 - 12 * 4 * 6), 30);
+	}
+}
+END_TEST
+
 /* A busy machine may not let the recorder read for a while: a few parts without a reading are between those around
  * them. */
 START_TEST(parts_without_readings)
@@ -595,6 +624,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, rates_are_slopes, 0, 6);
 	tcase_add_loop_test(tests, verdict_rate_and_change_agree, 0, RISERS_AND_FALLERS);
 	tcase_add_loop_test(tests, stretches_of_verdicts, 0, 8);
+	tcase_add_loop_test(tests, floors_of_saw_teeth, 0, 3);
 	tcase_add_loop_test(tests, parts_without_readings, 0, 5);
 	tcase_add_test(tests, absurd_sizes);
 	tcase_add_loop_test(tests, swapped_memory_is_in_use, 0, 4);

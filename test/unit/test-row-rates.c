@@ -455,6 +455,27 @@ START_TEST(a_table_grows)
 }
 END_TEST
 
+/* A queue of 16 MiB in each second, in which each lives for 4 s: or the consumer takes only three of four that come. */
+START_TEST(a_queue_grows)
+{
+	struct recording_builder *builder = start_recording();
+
+	for (uint64_t i = 0; i < 60 * 16; i++) {
+		uint64_t time = START + i * SECOND / 16 + 1, old = _i ? i / 4 * 3 + i % 4 - 1 : i - LIVE;
+
+		builder_mmap_exit(builder, time, PID, PID, ADDRESS + i * 2 * MEBIBYTE, MEBIBYTE, CODE + 1);
+		if (_i ? i % 4 != 0 : i >= LIVE)
+			builder_munmap_exit(builder, time + 1, PID, PID, ADDRESS + old * 2 * MEBIBYTE, MEBIBYTE);
+	}
+	builder_finish(builder, START + 60 * SECOND);
+	ck_assert_uint_eq(report_by(MMT_BY_STACK)->row_count, 1);
+	ck_assert_uint_eq(report->rows[0].unfreed_count, _i ? 240 : LIVE);
+	ck_assert_int_eq(report->rows[0].verdict, _i ? MMT_ROW_KEEPS_GROWING : MMT_ROW_TRAFFIC);
+	if (_i)
+		assert_mib_per_minute(report->rows[0].bytes_per_minute, 235, 245);
+}
+END_TEST
+
 static uint64_t tooth_at(uint64_t second)
 {
 	return ((second + 11) % 12 * 2 / 3 + 1) * 8 * MEBIBYTE;
@@ -565,6 +586,7 @@ Suite *test_suite(void)
 			only_resident_memory_of_reservations_counts, swapped_memory_counts, touching_is_growth,
 			saw_teeth_between_readings_are_no_growth, short_recordings_have_no_rates);
 	tcase_add_loop_test(tcase, a_table_grows, 0, 2);
+	tcase_add_loop_test(tcase, a_queue_grows, 0, 2);
 	tcase_add_loop_test(tcase, processes_are_read_one_after_the_other, 0, 2);
 	return suite;
 }

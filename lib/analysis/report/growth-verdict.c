@@ -216,6 +216,31 @@ static enum mmt_verdict judge_trend(const struct troughs *troughs)
 	return MMT_VERDICT_TOO_SHORT;
 }
 
+/* Whether two or three saw-teeth, which last for several parts, each end higher than the one before: too few for a
+ * trend. */
+static bool floors_rise(const struct troughs *troughs, double tooth)
+{
+	double high = troughs->bytes[0], floor = troughs->bytes[0];
+	unsigned falls = 0;
+
+	for (size_t i = 1; i < WINDOWS; i++) {
+		double bytes = troughs->bytes[i];
+
+		if (high - bytes >= tooth) {
+			if (falls++ && bytes <= floor + troughs->least)
+				return false;
+			floor = high = bytes;
+		}
+		high = larger_of(high, bytes);
+	}
+	return falls >= 2 && falls < VERDICT_TEETH && troughs->highest - troughs->lowest > 2 * troughs->spread;
+}
+
+static bool judges_trend(const struct troughs *troughs)
+{
+	return troughs->highest - troughs->lowest <= larger_of(troughs->floor, troughs->spread / VERDICT_LARGE);
+}
+
 static enum mmt_verdict judge(const struct troughs *troughs)
 {
 	double range = troughs->highest - troughs->lowest;
@@ -228,8 +253,11 @@ static enum mmt_verdict judge(const struct troughs *troughs)
 		return MMT_VERDICT_TOO_SHORT;
 	if (range <= troughs->least)
 		return MMT_VERDICT_STEADY;
-	if (range <= troughs->floor || range <= troughs->spread / VERDICT_LARGE)
-		return judge_trend(troughs);
+	if (judges_trend(troughs)) {
+		enum mmt_verdict verdict = judge_trend(troughs);
+
+		return verdict == MMT_VERDICT_STEADY && floors_rise(troughs, tooth) ? MMT_VERDICT_TOO_SHORT : verdict;
+	}
 	/* The median of each inner trough and its neighbours keeps steps and removes single spikes. */
 	memcpy(smoothed, troughs->bytes, sizeof(smoothed));
 	for (size_t i = 1; i + 1 < WINDOWS; i++)
@@ -328,11 +356,12 @@ double slope_of(const double *times, const double *values, size_t count)
 static void find_rate(const struct troughs *troughs, struct mmt_growth *growth)
 {
 	double part_ns = (double)troughs->span_ns / WINDOWS, slope;
-	size_t first = HALF;
+	/* With saw-teeth, only all parts show a trend. */
+	size_t first = growth->verdict == MMT_VERDICT_GROWING && judges_trend(troughs) ? 0 : HALF;
 
 	if (growth->settled_ns)
 		first = (size_t)((double)(growth->settled_ns - growth->start_ns) / part_ns) + 1;
-	first = first < HALF ? HALF : first > WINDOWS - QUARTER ? WINDOWS - QUARTER : first;
+	first = growth->settled_ns && first < HALF ? HALF : first > WINDOWS - QUARTER ? WINDOWS - QUARTER : first;
 	slope = slope_of(troughs->times + first, troughs->bytes + first, WINDOWS - first);
 	growth->rate_from_ns = growth->start_ns + (uint64_t)(part_ns * (double)first);
 	growth->bytes_per_minute = bytes_per_minute(slope, 1);

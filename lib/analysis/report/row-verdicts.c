@@ -315,13 +315,20 @@ static void judge_use(const struct judging *judging, const struct resident_sums 
 	const uint64_t *late_bytes;
 	unsigned first = 0, end;
 
+	/* A queue: each mapping is unmapped soon, but fewer than are mapped. */
+	ledger_trend(judging->ledger, number, judging->report->allocations_to_ns, mapped, COMMIT_POINTS);
+	if (row->verdict == MMT_ROW_TRAFFIC && !replaced && row->memory_bytes >= VERDICT_FLOOR_BYTES &&
+	    late_growth(mapped) >= larger_of((double)judging->report->growth.floor_bytes, VERDICT_FLOOR_BYTES) &&
+	    judge_series(judging, mapped).verdict == MMT_ROW_LEAK) {
+		row->verdict = MMT_ROW_KEEPS_GROWING;
+		return;
+	}
 	if ((!is_open(row->verdict) && row->verdict != MMT_ROW_UNKNOWN && !replaced) ||
 	    row->memory_bytes < VERDICT_FLOOR_BYTES || judging->report->allocations_to_ns < judging->report->to_ns ||
 	    !row_uses_find(resident, judging->report, row, number, points, COMMIT_POINTS, &first, &end))
 		return;
 	grown = late_growth(points);
 	late_bytes = map_get(&resident->late, number);
-	ledger_trend(judging->ledger, number, judging->report->to_ns, mapped, COMMIT_POINTS);
 	/* New mappings may also stand in for others that were unmapped. */
 	late = late_bytes && late_growth(mapped) > 0 ? smaller_of((double)*late_bytes, late_growth(mapped)) : 0;
 	made_accessible = committed ? late_growth(committed) - late_growth(mapped) : 0;
