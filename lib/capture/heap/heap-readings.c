@@ -256,7 +256,8 @@ struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *c
 {
 	struct live live = {.mem = mem, .began_ns = clock_thread_ns(), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 	struct mmt_error *error;
-	bool walkable = false, has_heap = false;
+	bool walkable = false, has_heap = false, readable, alive;
+	uint64_t resident = 0;
 
 	live.source = (struct heap_source){.context = &live,
 					   .read = read_live,
@@ -267,17 +268,19 @@ struct mmt_error *heap_census_take(pid_t pid, int mem, struct mmt_heap_census *c
 	census->pid = pid;
 	census->time_ns = clock_now_ns();
 	residency_take(&live.pages, NULL, pid, process_file_open(NULL, pid, "pagemap"));
+	readable = mem >= 0 && live.pages.fd >= 0;
+	alive = resident_series_size(pid, &resident) && resident;
 	error = read_mappings(&live, pid);
 	confine_thread(NULL, 0);
 	if (!error)
 		walkable = find_allocator(&live, census);
 	if (!error && !census->allocator_name)
 		error = &error_no_memory;
-	if (!error && (mem < 0 || live.pages.fd < 0))
-		census->result = MMT_HEAP_UNREADABLE;
+	if (!error && !readable)
+		census->result = alive ? MMT_HEAP_UNREADABLE : MMT_HEAP_ENDED;
 	else if (!error && walkable)
 		error = heap_walk(&live.source, census);
-	if (!error && census->result != MMT_HEAP_UNREADABLE) {
+	if (!error && readable) {
 		for (size_t i = 0; i < live.mappings.count; i++)
 			has_heap |= !strcmp(live.mappings.items[i].path, "[heap]");
 		/* A program that has never called malloc has no arena, either: glibc begins it at the first call. */

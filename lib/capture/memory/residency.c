@@ -407,8 +407,7 @@ struct mmt_error *residency_step(struct residency_reader *reader, uint64_t start
 #define PROCESS_NS 5000000ULL /* shortest interval for each process: at most 200 notes a second */
 #define COST_SHARE 200	      /* readings may take 1/COST_SHARE of the recorder's time; waiting does not count */
 
-/* Read the RSS of a process, the second number of statm. False: the process is gone. */
-static bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
+bool resident_series_size(pid_t pid, uint64_t *bytes_ret)
 {
 	CLEANUP(free) char *text = proc_text(pid, "statm");
 	char *position;
@@ -696,7 +695,7 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 	struct mmt_error *error = NULL;
 	size_t huge_count = final ? final->huge.processes.count : 0;
 	uint64_t before = 0, after = 0, swapped;
-	bool gone, small, reads_smaps;
+	bool gone, ended, small, reads_smaps;
 
 	if (process->pagemap < 0) {
 		if (!is_spare(recorder, live))
@@ -731,11 +730,12 @@ static struct mmt_error *read_process(struct recorder *recorder, struct traced_p
 		error = take_pages(&reader.found[PAGES_SHARED], process->pid, 0, shared);
 	residency_close(&reader);
 	/* The process may grow during the reading, so the sum of its pages lies between the RSS before and after. */
-	if (before && resident_series_size(process->pid, &after))
+	ended = !resident_series_size(process->pid, &after) || !after;
+	if (before && !ended)
 		pages->resident_bytes = before / 2 + after / 2;
 	/* A partial sum would be a wrong number. Leave the process out: its residency is unknown. */
 	if (!error && (reader.gave_up || gone)) {
-		if (!is_spare(recorder, live) && !proc_has_ended(process->pid))
+		if (!is_spare(recorder, live) && !ended && !proc_has_ended(process->pid))
 			warn_of_unread(recorder, process->pid,
 				       gone ? "it has executed another program"
 					    : "there are too many, or it takes too long");

@@ -148,6 +148,10 @@ void huge_pages_sample(struct residency_reader *reader, uint64_t end_ns, struct 
 /* Fills in what the text of smaps_rollup has. False: the kernel gave no Pss. */
 bool pss_parse_rollup(const char *text, union pss_counts *counts_ret);
 
+/* Read the RSS of a process, the second number of statm, in bytes: 0 for one that is ending, which has given up its
+ * memory, and for kernel threads. False: the process is gone. */
+bool resident_series_size(pid_t pid, uint64_t *bytes_ret);
+
 /* Returns minor and major page faults from the text of /proc/PID/stat. */
 uint64_t pss_parse_faults(const char *text);
 

@@ -471,7 +471,8 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	    {marks->hidden, "frames hidden by --hide are omitted."},
 	    {exhausted_largest,
 	     "callers missing, dump exhausted: they lie beyond the largest dump, in a deeper stack or behind a larger "
-	     "array or alloca(3) of one function, as in threads of Ruby and Ada; only frame pointers in the outer "
+	     "array or alloca(3) of one function, as in threads of Ruby and Ada, or behind pages of such an array "
+	     "that were never touched; only frame pointers in the outer "
 	     "functions (-fno-omit-frame-pointer) lead there."},
 	    {exhausted && !exhausted_largest && explanations->exhausted_stacks > explanations->lost_stack_dumps,
 	     "callers missing, dump exhausted: record with --call-graph dwarf,65280 for deeper stacks."},
