@@ -349,6 +349,7 @@ START_TEST(page_faults_have_a_ring_of_their_own)
 	make_set(&options);
 	ck_assert(events_leave_out_faults(&set, false));
 	ck_assert_uint_eq(count_role(ROLE_FAULT), 2);
+	ck_assert(!find("minor-faults")->in_turn && find("minor-faults")->has_dump);
 	ck_assert_int_eq(find("minor-faults")->ring, RING_FAULT);
 	ck_assert_uint_eq(find("minor-faults")->attribute.sample_period, 97);
 	ck_assert(!(find("minor-faults")->attribute.sample_type & PERF_SAMPLE_PERIOD));

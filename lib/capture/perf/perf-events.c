@@ -434,11 +434,13 @@ bool events_leave_out_faults(struct event_set *set, bool all)
 	bool left = false;
 
 	for (size_t i = 0; i < set->items.count; i++) {
-		const struct event_description *event = &set->items.items[i];
+		struct event_description event = set->items.items[i];
 
-		if (event->role != ROLE_FAULT || !(all || (event->in_turn && !event->has_dump)))
-			set->items.items[kept++] = *event;
-		left |= event->role == ROLE_FAULT && !all;
+		if (event.role == ROLE_FAULT && (all || (event.in_turn && !event.has_dump)))
+			continue;
+		event.in_turn = false;
+		left |= event.role == ROLE_FAULT;
+		set->items.items[kept++] = event;
 	}
 	set->items.count = kept;
 	return left;
