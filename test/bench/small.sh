@@ -53,7 +53,7 @@ recorded=must refused=may
 "$BUILD/test/workload/perf-allowed" >"$directory/reason" || recorded=may refused=must
 expect "$bench/touch-cost" <<END
 must CPU time of the first touch of a page, ns
-must (none|default|sampled|all) <n> [+-]<d> %
+must (none|calls|default|all) <n> [+-]<d> %
 perf perf <n> [+-]<d> %
 END
 expect "$bench/report-speed" <<END
