@@ -54,8 +54,9 @@ let_end
 start_workload leak-anon
 start_recording -p "$pid"
 switch 0
-sleep 0.3
+let_recorder_catch_up
 switch 1
+wait_until "the recorder to see the CPU" grep -q 'CPU 1 came online during recording: its page faults are' record.log
 work_there
 expect_missed 0 0
 expect_calls

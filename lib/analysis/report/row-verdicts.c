@@ -315,8 +315,9 @@ static void judge_use(const struct judging *judging, const struct resident_sums 
 	const uint64_t *late_bytes;
 	unsigned first = 0, end;
 
-	/* A queue: each mapping is unmapped soon, but fewer than are mapped. */
-	ledger_trend(judging->ledger, number, judging->report->allocations_to_ns, mapped, COMMIT_POINTS);
+	/* A queue: each mapping is unmapped soon, but fewer than are mapped. Rows by touch have no trend. */
+	if (row->verdict == MMT_ROW_TRAFFIC)
+		ledger_trend(judging->ledger, number, judging->report->allocations_to_ns, mapped, COMMIT_POINTS);
 	if (row->verdict == MMT_ROW_TRAFFIC && !replaced && row->memory_bytes >= VERDICT_FLOOR_BYTES &&
 	    late_growth(mapped) >= larger_of((double)judging->report->growth.floor_bytes, VERDICT_FLOOR_BYTES) &&
 	    judge_series(judging, mapped).verdict == MMT_ROW_LEAK) {
@@ -329,6 +330,7 @@ static void judge_use(const struct judging *judging, const struct resident_sums 
 		return;
 	grown = late_growth(points);
 	late_bytes = map_get(&resident->late, number);
+	ledger_trend(judging->ledger, number, judging->report->to_ns, mapped, COMMIT_POINTS);
 	/* New mappings may also stand in for others that were unmapped. */
 	late = late_bytes && late_growth(mapped) > 0 ? smaller_of((double)*late_bytes, late_growth(mapped)) : 0;
 	made_accessible = committed ? late_growth(committed) - late_growth(mapped) : 0;

@@ -39,7 +39,7 @@ struct mmt_error *cpus_list_online(cpu_list *cpus)
 	return cpus->count ? NULL : error_create(MMT_ERROR_SYSTEM, "no CPU in " ONLINE_FILE);
 }
 
-static bool has(const cpu_list *cpus, int cpu)
+bool cpus_have(const cpu_list *cpus, int cpu)
 {
 	for (size_t i = 0; i < cpus->count; i++) {
 		if (cpus->items[i] == cpu)
@@ -64,14 +64,14 @@ bool cpu_watch_note(struct cpu_watch *watch, const cpu_list *recorded, const cpu
 	for (size_t i = 0; on_cpus && i < recorded->count; i++) {
 		int cpu = recorded->items[i];
 
-		if ((!has(online, cpu) || (suspended && i)) && !has(&watch->away, cpu) &&
+		if ((!cpus_have(online, cpu) || (suspended && i)) && !cpus_have(&watch->away, cpu) &&
 		    !vector_push(&watch->away, cpu))
 			return false;
 	}
 	for (size_t i = 0; i < online->count; i++) {
 		int cpu = online->items[i];
 
-		if ((!has(recorded, cpu) || has(&watch->away, cpu)) && !has(&watch->missed, cpu) &&
+		if ((!cpus_have(recorded, cpu) || cpus_have(&watch->away, cpu)) && !cpus_have(&watch->missed, cpu) &&
 		    !vector_push(&watch->missed, cpu))
 			return false;
 	}

@@ -24,10 +24,13 @@ struct mmt_error *cpus_list_online(cpu_list *cpus) MMT_MUST_CHECK;
 struct cpu_watch {
 	cpu_list away;	 /* went offline, and so has no per-CPU events any more */
 	cpu_list missed; /* online without events */
+	size_t reported; /* of `missed` */
 	bool checked;
 	uint64_t asleep_ns; /* at the last check */
 	uint64_t checked_ns;
 };
+
+bool cpus_have(const cpu_list *cpus, int cpu);
 
 /* Note which CPUs are online now. `recorded`: the CPUs for which events were opened. `on_cpus`: they are per-CPU
  * events. `asleep_ns`: how long the machine has been suspended since it was booted. False: out of memory. */

@@ -739,13 +739,20 @@ struct mmt_error *ring_reader_check_cpus(struct recorder *recorder)
 	struct mmt_error *error = cpus_list_online(&online);
 	bool on_cpus = recorder->summary.on_cpus || recorder->reader.faults_on_cpus;
 	bool ok = error || cpu_watch_note(cpus, &recorder->reader.rings.cpus, &online, on_cpus, asleep_ns);
+	size_t missed = 0;
 
 	mmt_error_destroy(error);
 	cpus->checked_ns = now_ns;
-	if (!recorder->summary.missed_cpus && cpus->missed.count)
-		recorder_message(recorder, true,
-				 "CPU %d came online during recording: some or all of its events are missing",
-				 cpus->missed.items[0]);
-	recorder->summary.missed_cpus = cpus->missed.count;
+	/* Events of threads last while a CPU is offline, those of page faults on CPUs do not. */
+	array_each(cpu, cpus->missed.items, cpus->missed.count) {
+		bool faults_only = !recorder->summary.on_cpus && cpus_have(&recorder->reader.rings.cpus, *cpu);
+
+		missed += !faults_only;
+		if ((size_t)(cpu - cpus->missed.items) >= cpus->reported)
+			recorder_message(recorder, true, "CPU %d came online during recording: %s are missing", *cpu,
+					 faults_only ? "its page faults" : "some or all of its events");
+	}
+	cpus->reported = cpus->missed.count;
+	recorder->summary.missed_cpus = missed;
 	return ok ? NULL : &error_no_memory;
 }
