@@ -151,6 +151,8 @@ static struct mmt_error *prepare(struct recorder *recorder)
 		    "page faults are not recorded: the kernel grants no ring buffers for them, raise `ulimit "
 		    "-l` and `ulimit -n`");
 	}
+	if (!reader->faults_on_cpus && options->faults == MMT_FAULTS_AUTO)
+		recorder_message(recorder, false, "page faults are not sampled; --faults=sampled does, for each thread");
 	error = error ?: writer_create(options->output, &recorder->writer);
 	if (error)
 		return error;

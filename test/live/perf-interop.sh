@@ -8,10 +8,10 @@ source "$SOURCE/test/live/support/recording.bash" || exit 2
 need_perf
 command -v perf >/dev/null || skip "no perf is installed"
 
-# Every sample as "TIME PID/TID EVENT RESULT"; stack dumps and task_newtask without a result.
+# Every sample as "TIME PID/TID EVENT RESULT"; stack dumps, task_newtask and page faults without a result.
 samples_of_perf() {
 	perl -ne '
-		/^\s*(\d+\/\d+)\s+(\d+\.\d{9}):\s+(\S+?):\s(.*)$/ or die "not understood: $_";
+		/^\s*(\d+\/\d+)\s+(\d+\.\d{9}):\s+(\S+?):\s+(.*)$/ or die "not understood: $_";
 		my ($thread, $time, $event, $rest) = ($1, $2, $3, $4);
 		my $result = $event =~ /^syscalls:sys_exit_\w+$/ ? unpack("q", pack("Q", hex $rest)) : "-";
 		print "$time $thread $event $result\n";
@@ -19,7 +19,7 @@ samples_of_perf() {
 }
 samples_of_dump() {
 	perl -ne '
-		next unless /^(\d+\.\d{9}) (\d+\/\d+) \[\d+\] (call|stack-dump|new-task) event=(\S+) (.*)$/;
+		next unless /^(\d+\.\d{9}) (\d+\/\d+) \[\d+\] (call|stack-dump|new-task|fault) event=(\S+) (.*)$/;
 		my ($time, $thread, $kind, $event, $rest) = ($1, $2, $3, $4, $5);
 		my $result = "-";
 		if ($kind eq "call") {
@@ -38,7 +38,7 @@ compare_with_perf() {
 	perf report --stdio -i "$recording" >"$directory/report.txt" 2>"$directory/report.log" ||
 		fail "perf report ended with status $?: $(cat "$directory/report.log")"
 	grep -q "^# Samples: [1-9].*of event 'syscalls:sys_exit_" "$directory/report.txt" || fail "perf report shows nothing"
-	perf script --ns -F trace:pid,tid,time,event,trace -i "$recording" >"$directory/script.txt" 2>&1
+	perf script --ns -F trace:pid,tid,time,event,trace -F sw:pid,tid,time,event -i "$recording" >"$directory/script.txt" 2>&1
 	"$MMTRACE" dump -i "$recording" >"$directory/dump.txt" || fail "dump ended with status $?"
 	samples_of_perf "$directory/script.txt" | sort >"$directory/by-perf" || fail "perf script was not understood"
 	samples_of_dump "$directory/dump.txt" | sort >"$directory/by-us" || fail "dump was not understood"
