@@ -334,7 +334,7 @@ START_TEST(page_faults_have_a_ring_of_their_own)
 	events_deinit(&set);
 	options.lean = false;
 	make_set(&options);
-	ck_assert_uint_eq(count_role(ROLE_FAULT), 3);
+	ck_assert_uint_eq(count_role(ROLE_FAULT), 4);
 	/* On CPUs, one event without dumps takes the place of the one with dumps. */
 	ck_assert(find("minor-faults")->in_turn && find("minor-faults")->has_dump);
 	ck_assert(find("minor-faults")[1].in_turn && !find("minor-faults")[1].has_dump);

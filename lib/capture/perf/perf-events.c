@@ -272,14 +272,14 @@ static struct mmt_error *add_faults(const struct mmt_record_options *options, co
 	static const struct {
 		const char *name;
 		uint64_t config;
-	} events[] = {{"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN},
-		      {"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN},
-		      {"major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ}};
+	} events[] = {{"minor-faults", PERF_COUNT_SW_PAGE_FAULTS_MIN}, {"major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ}};
 	bool all = options->faults == MMT_FAULTS_ALL, lean = options->lean;
 	uint32_t most_bytes = all && options->call_graph != MMT_CALL_GRAPH_DWARF ? 0 : events_dump_bytes(options);
+	bool in_turn = most_bytes && !all;
 
-	for (unsigned i = most_bytes && !all ? 0 : 1; i < sizeof(events) / sizeof(*events); i++) {
-		uint32_t dump_bytes = i == 1 && !all ? 0 : most_bytes;
+	/* Those with odd numbers have no dumps. */
+	for (unsigned i = 0; i < 4; i += in_turn ? 1 : 2) {
+		uint32_t dump_bytes = i % 2 ? 0 : most_bytes;
 		struct event_description *event = vector_append(&set->items);
 
 		if (!event)
@@ -287,12 +287,12 @@ static struct mmt_error *add_faults(const struct mmt_record_options *options, co
 		*event = (struct event_description){.role = ROLE_FAULT,
 						    .ring = RING_FAULT,
 						    .has_dump = dump_bytes,
-						    .in_turn = i < 2 && most_bytes && !all};
-		snprintf(event->name, sizeof(event->name), "%s", events[i].name);
+						    .in_turn = in_turn};
+		snprintf(event->name, sizeof(event->name), "%s", events[i / 2].name);
 		describe_common(&event->attribute);
 		event->attribute.type = PERF_TYPE_SOFTWARE;
-		event->attribute.config = events[i].config;
-		event->attribute.sample_period = all || i > 1 ? 1 : FAULT_PERIOD;
+		event->attribute.config = events[i / 2].config;
+		event->attribute.sample_period = all || i >= 2 ? 1 : FAULT_PERIOD;
 		event->attribute.sample_type |= PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
 		if (try_event(&event->attribute) == EINVAL)
 			event->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_DATA_PAGE_SIZE;

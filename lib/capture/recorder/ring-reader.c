@@ -243,11 +243,9 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 	if (!attach_note_sample(&reader->attachment, id))
 		return &error_no_memory;
 	reader->large_dumps.calls += event->has_large_dump;
-	/* Events on CPUs have the faults of all processes, of which each CPU may have as many. */
+	/* Events on CPUs have the faults of all processes, which fill the rings, too. */
 	if (event->role == ROLE_FAULT)
-		large_dumps_rule_update(&reader->fault_dumps,
-					!event->in_turn || ++reader->fault_samples % reader->rings.cpus.count == 0,
-					time_ns);
+		large_dumps_rule_update(&reader->fault_dumps, 1, time_ns);
 	if (event->role == ROLE_FAULT)
 		mine = event->on_cpus ? scope_follows(&reader->scope, pid, time_ns)
 				      : scope_admits(&reader->scope, pid, time_ns);
@@ -580,7 +578,7 @@ struct mmt_error *ring_reader_read(struct recorder *recorder)
 	recorder->reader.large_dumps.discard = false;
 	error = error ?: read_rings(recorder, true);
 	recorder->reader.drained |= !error;
-	if (recorder->reader.fault_dumps.on == recorder->reader.attachment.fault_dumps_off)
+	if (recorder->reader.fault_dumps.on == recorder->reader.attachment.fault_dumps_off && !recorder->stop_ns)
 		attach_switch_faults(&recorder->reader.attachment, recorder->reader.fault_dumps.on);
 	return error ? error : attach_resolve(&recorder->reader.attachment, earlier_notes);
 }

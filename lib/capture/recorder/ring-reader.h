@@ -74,7 +74,6 @@ struct ring_reader {
 	struct map threads; /* while attaching to single threads: TIDs of them and of threads they create */
 	struct large_dumps large_dumps;
 	struct large_dumps_rule fault_dumps; /* whether samples of page faults keep their stack dumps */
-	uint64_t fault_samples;		     /* of all processes */
 	bool faults_on_cpus;		     /* page faults of all processes are sampled, to be filtered */
 	struct in_flight in_flight;	     /* used while recording stops */
 	uint32_t callchain_limit;
