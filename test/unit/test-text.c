@@ -1868,6 +1868,8 @@ START_TEST(parts_of_growth)
 	    {.name = "third", .bytes = 8 << 20},
 	    {.name = "fourth", .bytes = 4 << 20},
 	};
+	/* One sample. */
+	static const struct mmt_toucher guess = {.name = "guess", .bytes = 97 << 12, .error_bytes = 97 << 12};
 	static const struct mmt_growth_part parts[] = {
 	    {.place = MMT_GROWTH_BEFORE,
 	     .memory_class = MMT_CLASS_ANON,
@@ -1878,7 +1880,12 @@ START_TEST(parts_of_growth)
 	     .toucher_count = 4},
 	    {.place = MMT_GROWTH_MADE, .memory_class = MMT_CLASS_KINDS, .bytes = 8 << 20},
 	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_FILE, .name = "/x\x1b[31m", .bytes = -(4 << 20)},
-	    {.place = MMT_GROWTH_COMMITTED, .memory_class = MMT_CLASS_KINDS, .bytes = 3 << 20},
+	    {.place = MMT_GROWTH_COMMITTED,
+	     .memory_class = MMT_CLASS_KINDS,
+	     .bytes = 3 << 20,
+	     .touched_bytes = 97 << 12,
+	     .touchers = &guess,
+	     .toucher_count = 1},
 	    {.place = MMT_GROWTH_UNMAPPED, .memory_class = MMT_CLASS_KINDS, .bytes = -(2 << 20)},
 	    {.place = MMT_GROWTH_BEFORE, .memory_class = MMT_CLASS_HEAP, .bytes = 1 << 20},
 	    {.place = MMT_GROWTH_KERNEL, .memory_class = MMT_CLASS_KINDS, .bytes = 4096},
@@ -1901,6 +1908,7 @@ START_TEST(parts_of_growth)
 	ASSERT_HAS(text, "\n     +1.00 MiB  in other memory (--json has all)\n");
 	ASSERT_HAS(text, "\n     +1.00 MiB  changed between the readings of RSS and of the resident pages\n");
 	ASSERT_HAS(text, "\n     -8.00 KiB  not explained: ");
+	ASSERT_ABSENT(text, "guess");
 	free(text);
 	/* A command had no pages at its start, but some when its RSS was first read. */
 	report.growth.changing_bytes = -(1 << 20);

@@ -303,12 +303,13 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 	}
 	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
 	/* "by fill_pool (server): 412.0 MiB (+- 6 %); ..." */
-	if (part->toucher_count && part->bytes >= PART_FLOOR_BYTES && report->by != MMT_BY_TOUCH) {
+	if (part->toucher_count && part->bytes >= PART_FLOOR_BYTES && report->by != MMT_BY_TOUCH &&
+	    text_knows_toucher(&part->touchers[0])) {
 		text_pad_to(text, PART_INDENT);
 		for (size_t i = 0; i < part->toucher_count && i < TOUCHERS_SHOWN; i++) {
 			const struct mmt_toucher *toucher = &part->touchers[i];
 
-			if (i && toucher->bytes < part->touched_bytes / TEXT_NEGLIGIBLE)
+			if (i && (toucher->bytes < part->touched_bytes / TEXT_NEGLIGIBLE || !text_knows_toucher(toucher)))
 				break;
 			text_add(text, "%s%s: ", i ? "; " : "by ", toucher->name);
 			text_add_touched(text, toucher);

@@ -104,6 +104,12 @@ void text_growth_below(struct text *text, const struct mmt_report *report);
 /* Add what a part of MMT_GROWTH_BEFORE is, for instance "malloc arenas", or the name of its file. */
 void text_add_kind(struct text *text, const struct mmt_growth_part *part);
 
+/* One to three samples may be of any function that rarely needs a page. */
+static inline bool text_knows_toucher(const struct mmt_toucher *toucher)
+{
+	return toucher->error_bytes < toucher->bytes;
+}
+
 /* "412.0 MiB (+- 6 %)" */
 void text_add_touched(struct text *text, const struct mmt_toucher *toucher);
 /* Below a part: what explains it, if anything is known. */

@@ -287,7 +287,7 @@ void text_touchers(struct text *text, const struct mmt_report *report, struct te
 						.origin = toucher->origin,
 						.stack_end = toucher->stack_end};
 
-			if (toucher->bytes < TOUCHER_BYTES_MIN)
+			if (toucher->bytes < TOUCHER_BYTES_MIN || !text_knows_toucher(toucher))
 				break;
 			text_end_line(text);
 			text_add(text, "touched: ");
