@@ -281,6 +281,7 @@ static struct mmt_error *use_as_start(struct page_readings *readings, struct pro
 	readings->run_count -= pages->all.own_start.count;
 	vector_deinit(&pages->all.own_start);
 	map_deinit(&pages->all.parts);
+	touch_sums_deinit(&pages->all.touched);
 	pages->all = (struct page_changes){.start_known = true,
 					   .start = &pages->all.own_start,
 					   .own_start = pages->incoming,
