@@ -737,7 +737,7 @@ struct mmt_error *ring_reader_check_cpus(struct recorder *recorder)
 	struct mmt_error *error = cpus_list_online(&online);
 	bool on_cpus = recorder->summary.on_cpus || recorder->reader.faults_on_cpus;
 	bool ok = error || cpu_watch_note(cpus, &recorder->reader.rings.cpus, &online, on_cpus, asleep_ns);
-	size_t missed = 0;
+	size_t missed[2] = {0}; /* CPUs that have no events, or none of page faults */
 
 	mmt_error_destroy(error);
 	cpus->checked_ns = now_ns;
@@ -745,12 +745,12 @@ struct mmt_error *ring_reader_check_cpus(struct recorder *recorder)
 	array_each(cpu, cpus->missed.items, cpus->missed.count) {
 		bool faults_only = !recorder->summary.on_cpus && cpus_have(&recorder->reader.rings.cpus, *cpu);
 
-		missed += !faults_only;
-		if ((size_t)(cpu - cpus->missed.items) >= cpus->reported)
+		/* Once for each kind: after the machine was suspended, all but the first CPU are missing. */
+		if (!missed[faults_only]++ && (size_t)(cpu - cpus->missed.items) >= cpus->reported)
 			recorder_message(recorder, true, "CPU %d came online during recording: %s are missing", *cpu,
 					 faults_only ? "its page faults" : "some or all of its events");
 	}
 	cpus->reported = cpus->missed.count;
-	recorder->summary.missed_cpus = missed;
+	recorder->summary.missed_cpus = missed[false];
 	return ok ? NULL : &error_no_memory;
 }
