@@ -540,9 +540,20 @@ static struct size worker_ends(int process, unsigned reading)
 			     .faults = 1000 + leaked / PAGE};
 }
 
+/* Another one ends and is replaced by the next one between two readings of Pss, as with a limit of requests. */
+static struct size worker_is_replaced(int process, unsigned reading)
+{
+	unsigned sharers = reading < 33 || reading >= 36 ? 5 : 4;
+	struct size size = worker_ends(process == 2 ? 2 : 1, reading);
+
+	size.ended = process == 4 ? reading >= 33 : process == 5 && reading < 36;
+	size.pss = size.pss ? MEBIBYTE + POOL / sharers + (process == 2 ? reading * MEBIBYTE : 0) : 0;
+	return size;
+}
+
 START_TEST(worker_that_ends_moves_no_pss)
 {
-	struct mmt_report *report = report_of(5, worker_ends);
+	struct mmt_report *report = _i ? report_of(6, worker_is_replaced) : report_of(5, worker_ends);
 	double least = 1e9, most = 0;
 
 	ck_assert(report->growth.by_pss);
@@ -955,7 +966,7 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
 			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
 			missing_pss_is_said, shared_memory_of_a_server_grows, small_process_without_pss_counts_with_rss,
-			pss_is_estimated_between_its_readings, worker_that_ends_moves_no_pss, last_process_shares_nothing,
+			pss_is_estimated_between_its_readings, last_process_shares_nothing,
 			last_process_grows_by_all_it_maps, swap_counts_before_pss_is_read,
 			late_process_counts_before_its_pss_is_read, brief_process_has_others_like_it,
 			selected_processes_count, share_of_a_process_is_its_growth,
@@ -963,5 +974,6 @@ Suite *test_suite(void)
 			absurd_sizes_do_no_harm, child_of_clone_vm_outlives_its_parent, parts_are_of_private_pages);
 	tcase_add_loop_test(tests, brief_children_hold_nothing_of_their_parent, 0, SERVERS);
 	tcase_add_loop_test(tests, end_of_a_process_hides_no_growth, 0, 3);
+	tcase_add_loop_test(tests, worker_that_ends_moves_no_pss, 0, 2);
 	return suite;
 }

@@ -20,7 +20,7 @@ struct sum {
 	double unread;	     /* of `resident`: in processes whose Pss was never read */
 	double gained, lost; /* since the reading before; see struct memory_point */
 	uint32_t processes, with_pss;
-	double joined; /* since the reading before: what processes that started have of shared memory, less the ended */
+	double started, ended; /* since the reading before: what processes that did so have of shared memory */
 	bool sole;     /* no other process has memory */
 };
 
@@ -277,10 +277,10 @@ static void add_process(struct judgement *judgement, const struct process *proce
 		sum->processes++;
 		sum->sole |= sole;
 		sum->with_pss += points[i].has_pss || unread;
-		sum->joined += i ? 0 : (double)point.pss_bytes - (double)point.private_bytes;
+		sum->started += i ? 0 : (double)point.pss_bytes - (double)point.private_bytes;
 		if (i + 1 == readings->points.count && points[i].reading - judgement->first + 1 < judgement->count) {
 			sum[1].lost += (double)points[i].resident_bytes;
-			sum[1].joined -= (double)point.pss_bytes - (double)point.private_bytes;
+			sum[1].ended += (double)point.pss_bytes - (double)point.private_bytes;
 		}
 	}
 }
@@ -296,33 +296,41 @@ static bool is_complete(const struct sum *sum)
 	return sum->with_pss == sum->processes || sum->sole;
 }
 
+/* The share of `bytes` by which the Pss of others changed, if `missing` is what it did not change by. */
+static double share_of_others(double bytes, double missing)
+{
+	return bytes > 0 ? 1 - smaller_of(larger_of(missing / bytes, 0), 1) : 0;
+}
+
 /* What a process that starts or ends shares with others changes their Pss at once. Between two complete readings that
  * was estimated to happen evenly. */
 static void correct_estimates(struct judgement *judgement)
 {
 	const struct mmt_resident_reading *readings = judgement->memory->readings.items + judgement->first;
 	struct sum *sums = judgement->sums;
-	double joined = 0;
+	double started = 0, ended = 0;
 
 	for (size_t i = 1, before = 0; i < judgement->count; i++) {
-		double now = 0, of_others;
+		double now = 0, excess, of_started, of_ended;
 
-		joined += sums[i].joined;
+		started += sums[i].started;
+		ended += sums[i].ended;
 		if (!is_complete(&sums[i]))
 			continue;
-		/* No more than the Pss of others changed by. */
-		of_others = joined - (sums[i].pss - sums[i].alone) + (sums[before].pss - sums[before].alone);
-		of_others = joined != 0 ? smaller_of(larger_of(of_others / joined, 0), 1) : 0;
+		/* No more than the Pss of others changed by: the sum stays as it is if they have all that ended, and
+		 * had all that started. */
+		excess = sums[i].pss - sums[i].alone - sums[before].pss + sums[before].alone;
+		of_started = share_of_others(started, excess);
+		of_ended = share_of_others(ended, -excess);
 		for (size_t j = before + 1; is_complete(&sums[before]) && j < i; j++) {
-			double since_ns = (double)(readings[j].time_ns - readings[before].time_ns);
+			double share = (double)(readings[j].time_ns - readings[before].time_ns) /
+				       (double)(readings[i].time_ns - readings[before].time_ns);
 
-			now += sums[j].joined;
-			sums[j].pss += (joined * since_ns / (double)(readings[i].time_ns - readings[before].time_ns) -
-					now) *
-				       of_others;
+			now += sums[j].started * of_started - sums[j].ended * of_ended;
+			sums[j].pss += (started * of_started - ended * of_ended) * share - now;
 		}
 		before = i;
-		joined = 0;
+		started = ended = 0;
 	}
 }
 
