@@ -571,6 +571,36 @@ START_TEST(worker_that_ends_moves_no_pss)
 }
 END_TEST
 
+/* The first of two processes that share a pool leaks 1 MiB a second after a peak. */
+static struct size peak_at_start(int process, unsigned reading)
+{
+	uint64_t own = process ? MEBIBYTE : reading < 2 ? READINGS / 2 * MEBIBYTE : (8 + reading) * MEBIBYTE;
+
+	return (struct size){.resident = POOL + own,
+			     .pss = POOL / 2 + own,
+			     .private = own,
+			     .faults = 1000 + reading * 100000};
+}
+
+/* Header, verdict and processes begin at the same time. */
+START_TEST(growth_of_several_begins_after_a_peak)
+{
+	struct mmt_report *report = report_of(2, peak_at_start);
+	const struct mmt_growth *growth = &report->growth;
+
+	ck_assert_str_eq(mmt_verdict_name(growth->verdict), "growing");
+	ck_assert(growth->by_pss);
+	ck_assert_uint_eq(growth->start_ns, time_of(2));
+	ck_assert_uint_eq(growth->start_bytes, 2 * POOL + 11 * MEBIBYTE);
+	ck_assert_uint_eq(growth->start_pss_bytes, POOL + 11 * MEBIBYTE);
+	ck_assert_uint_eq(growth->start_private_bytes, 11 * MEBIBYTE);
+	ck_assert_int_eq(mmt_process_growth(&report->processes[0]), mmt_growth_change(growth));
+	expect_text(report, "Pss 75.00 MiB after 2.9 s, 152.0 MiB at end");
+	expect_text(report, "went from 139.0 MiB to 216.0 MiB.");
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* A server forks a child, which ends. Pss is not read again, or at the end. */
 static struct size last_one(int process, unsigned reading)
 {
@@ -966,7 +996,8 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, shared_memory_counts_once, copies_on_write_are_growth, end_of_an_outsider_is_no_growth,
 			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
 			missing_pss_is_said, shared_memory_of_a_server_grows, small_process_without_pss_counts_with_rss,
-			pss_is_estimated_between_its_readings, last_process_shares_nothing,
+			pss_is_estimated_between_its_readings, growth_of_several_begins_after_a_peak,
+			last_process_shares_nothing,
 			last_process_grows_by_all_it_maps, swap_counts_before_pss_is_read,
 			late_process_counts_before_its_pss_is_read, brief_process_has_others_like_it,
 			selected_processes_count, share_of_a_process_is_its_growth,

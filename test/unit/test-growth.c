@@ -4,6 +4,7 @@
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <mmtrace/report.h>
 #include "base/vector.h"
@@ -515,6 +516,25 @@ START_TEST(stretches_of_verdicts)
 }
 END_TEST
 
+/* Growth after a peak at the start begins behind it, before the size reaches the peak again, and after that. */
+START_TEST(growth_after_a_peak)
+{
+	static struct mmt_resident_reading readings[541];
+
+	for (uint64_t i = 0; i <= 540; i++)
+		readings[i] = (struct mmt_resident_reading){(i + 1) * 1000000000, ((i ? 40 + i : 300) << 20) / 2, 0};
+	for (uint64_t seconds = 60; seconds <= 540; seconds += 30) {
+		struct mmt_growth growth = mmt_growth_judge(readings, seconds + 1);
+
+		ck_assert_str_eq(mmt_verdict_name(growth.verdict), "growing");
+		ck_assert_uint_eq(growth.start_ns, 2000000000);
+		ck_assert_int_eq(mmt_growth_change(&growth), (int64_t)((seconds - 1) << 19));
+		ck_assert_int_le(llabs(growth.bytes_per_minute - (30 << 20)), 1);
+		ck_assert_uint_eq(growth.peak_bytes, larger_of(150ull, 20 + seconds / 2) << 20);
+	}
+}
+END_TEST
+
 /* Three saw-teeth of 60 MiB of which 6 are kept, or none; and twelve of 40 MiB, of which 4 are kept. */
 START_TEST(floors_of_saw_teeth)
 {
@@ -626,7 +646,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tests, stretches_of_verdicts, 0, 8);
 	tcase_add_loop_test(tests, floors_of_saw_teeth, 0, 3);
 	tcase_add_loop_test(tests, parts_without_readings, 0, 5);
-	tcase_add_test(tests, absurd_sizes);
+	tcase_add_tests(tests, growth_after_a_peak, absurd_sizes);
 	tcase_add_loop_test(tests, swapped_memory_is_in_use, 0, 4);
 	return suite;
 }

@@ -475,11 +475,12 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 	/* The rows exclude recent mappings, so they do not show everything that was mapped. */
 	if (!readings->known || rows->replay->window.allocations_to_ns != UINT64_MAX)
 		return NULL;
+	/* Growth may begin after a peak, where no pages were read. */
 	sums.growth.pages_at_ends =
 	    !report->windowed &&
 	    !(report->resident_reading_count && report->growth.start_ns > report->resident_readings[0].time_ns);
 	/* Compare the pages that each process has alone if these are known of all. */
-	sums.growth.parts_private = report->growth.by_pss && !report->windowed;
+	sums.growth.parts_private = report->growth.by_pss && sums.growth.pages_at_ends;
 	while (next_process(readings, &process)) {
 		if (process.pages ? !process.pages->alone.parts_known
 				  : process.sizes && !process.sizes->of.private_known)

@@ -500,9 +500,9 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_report *report)
 {
 	struct mmt_growth *growth = &report->growth;
+	const struct mmt_resident_reading *all = judgement->memory->readings.items + judgement->first;
 	double outside_bytes = 0, peak_pss = 0;
-	struct mmt_growth of_all = *growth;
-	size_t count, most = 0;
+	size_t count, most = 0, first = 0;
 
 	choose_measure(judgement);
 	count = judgement->by_pss || judgement->brief ? make_series(judgement, &outside_bytes, &peak_pss) : 0;
@@ -518,16 +518,19 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_repor
 		growth->start_pss_bytes = to_bytes((double)growth->start_bytes - outside_bytes);
 		growth->end_pss_bytes = growth->end_bytes;
 		growth->peak_pss_bytes = to_bytes(peak_pss);
-		growth->start_bytes = to_bytes(judgement->sums[0].resident);
+		/* Pss may be read later than RSS, and growth may begin after a peak. */
+		if (growth->start_ns > readings[0].time_ns)
+			first = partition_point(judgement->count, i, all[i].time_ns < growth->start_ns);
+		growth->start_bytes = to_bytes(judgement->sums[first].resident);
 		growth->end_bytes = to_bytes(judgement->sums[judgement->count - 1].resident);
 		for (size_t i = 1; i < judgement->count; i++)
 			most = judgement->sums[i].resident > judgement->sums[most].resident ? i : most;
 		growth->peak_bytes = to_bytes(judgement->sums[most].resident);
-		growth->peak_ns = judgement->memory->readings.items[judgement->first + most].time_ns;
-		growth->start_ns = of_all.start_ns;
-		growth->end_ns = of_all.end_ns;
+		growth->peak_ns = all[most].time_ns;
+		growth->start_ns = all[first].time_ns;
+		growth->end_ns = all[judgement->count - 1].time_ns;
 		growth->by_pss = judgement->by_pss;
-		growth->start_private_bytes = to_bytes(judgement->sums[0].alone);
+		growth->start_private_bytes = to_bytes(judgement->sums[first].alone);
 		growth->end_private_bytes = to_bytes(judgement->sums[judgement->count - 1].alone);
 		growth->outside_bytes = (int64_t)outside_bytes;
 	}

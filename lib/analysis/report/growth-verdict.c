@@ -444,14 +444,20 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 {
 	size_t first = 0, unused;
 	struct mmt_growth growth = judge_from(readings, count, &first), later;
+	double peak = 0;
 
-	/* Recording may begin in a peak that is larger than all growth, which then begins after it. */
-	if (growth.verdict != MMT_VERDICT_TOO_SHORT || growth.peak_ns >= readings[first].time_ns)
+	if (growth.verdict != MMT_VERDICT_TOO_SHORT && growth.verdict != MMT_VERDICT_GROWING)
 		return growth;
+	/* Recording may begin in a peak. Growth begins after it, whether the size reaches it again or not. */
+	for (size_t i = 0; i < first; i++)
+		peak = larger_of(peak, in_use(&readings[i]));
 	later = judge_from(readings + first, count - first, &unused);
+	if (later.verdict != MMT_VERDICT_GROWING ||
+	    peak - in_use(&readings[first]) <= VERDICT_NOISE * (double)later.floor_bytes)
+		return growth;
 	later.peak_bytes = growth.peak_bytes;
 	later.peak_ns = growth.peak_ns;
-	return later.verdict == MMT_VERDICT_GROWING ? later : growth;
+	return later;
 }
 
 /* Readings that come from elsewhere may be of any size: unsigned, the sums may wrap. */

@@ -33,7 +33,9 @@ static void put_trend(struct text *text, const struct mmt_report *report)
 static void put_headline(struct text *text, const struct mmt_report *report)
 {
 	const struct mmt_growth *growth = &report->growth;
-	bool late = growth->verdict != MMT_VERDICT_UNKNOWN && growth->start_ns > report->from_ns + SHORT_NS;
+	bool late = growth->verdict != MMT_VERDICT_UNKNOWN &&
+		    (growth->start_ns > report->from_ns + SHORT_NS ||
+		     (report->resident_reading_count && growth->start_ns > report->resident_readings[0].time_ns));
 	const char *when = late ? text_since(text, report, growth->start_ns) : "start";
 	uint64_t resident_bytes = MMT_UNKNOWN;
 

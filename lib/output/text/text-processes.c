@@ -103,7 +103,7 @@ void text_put_measure(struct text *text, const struct mmt_report *report)
 	if (growth->by_pss)
 		text_add(text,
 			 "  Pss counts memory that the processes share once. Their RSS, which counts it in each of "
-			 "them, adds up to %s at the start and %s at the end.",
+			 "them, went from %s to %s.",
 			 text_bytes(text, growth->start_bytes), text_bytes(text, growth->end_bytes));
 	else if (growth->sharers > 1 && !growth->pss_missing)
 		text_add(text, "  The sum of RSS counts memory that the processes share in each of them.");
