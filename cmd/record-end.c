@@ -86,6 +86,8 @@ static void put_memory(const struct record_end *end)
 	uint64_t peak_bytes = by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
 	char first[MMT_SIZE_TEXT], last[MMT_SIZE_TEXT], peak[MMT_SIZE_TEXT], change[MMT_SIZE_TEXT], rate[MMT_SIZE_TEXT];
 
+	if (peak_bytes < growth->peak_with_brief_bytes)
+		peak_bytes = growth->peak_with_brief_bytes;
 	if (end->summary->oom_kills) {
 		fputs("  the kernel's OOM killer ended ", stderr);
 		mmt_write_escaped(end->summary->oom_name, stderr);

@@ -118,6 +118,8 @@ FIGURE(DO, start_bytes, BYTES, _,_,_,_,_,G,_, true, MMT_PLAIN,                  
        "RSS of the processes that count at the start of the window")                                                  \
 FIGURE(DO, end_bytes, BYTES, _,_,_,_,_,G,_, true, MMT_PLAIN, "at its end")                                            \
 FIGURE(DO, peak_bytes, BYTES, _,_,_,_,_,G,_, true, MMT_PLAIN, "the most, of these processes")                         \
+FIGURE(DO, peak_with_brief_bytes, BYTES, _,_,_,_,_,G,_, it->peak_with_brief_bytes, MMT_PLAIN,                         \
+       "the most of the measure with what short-lived processes, which do not count, had of their own; 0: none")       \
 FIGURE(DO, start_ns, NS, _,_,_,_,_,G,_, it->verdict, MMT_PLAIN, "the time of the first reading")                      \
 FIGURE(DO, end_ns, NS, _,_,_,_,_,G,_, it->verdict, MMT_PLAIN, "of the last one")                                      \
 FIGURE(DO, peak_ns, NS, _,_,_,_,_,G,_, it->verdict, MMT_PLAIN, "of the largest one")                                  \

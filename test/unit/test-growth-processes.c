@@ -293,6 +293,9 @@ START_TEST(processes_for_each_request_are_no_growth)
 	ck_assert_int_eq(mmt_growth_change(&report->growth), (READINGS - 1) * (int64_t)MEBIBYTE / 4);
 	ck_assert_uint_eq(report->growth.start_bytes, 10 * MEBIBYTE);
 	ck_assert_uint_eq(report->growth.peak_bytes, report->growth.end_bytes);
+	/* The rest of a child is the server's. */
+	ck_assert_uint_eq(report->growth.peak_with_brief_bytes, report->growth.peak_bytes + 4 * MEBIBYTE);
+	expect_text(report, "peak 33.75 MiB with short-lived processes");
 	expect_text(report, "Processes that came and went, such as one for each request, do not count.");
 	mmt_report_destroy(report);
 }
@@ -779,6 +782,8 @@ START_TEST(selected_processes_count)
 	ck_assert_uint_eq(report->growth.start_bytes, 4 * MEBIBYTE);
 	ck_assert_uint_eq(report->growth.end_bytes, 4 * MEBIBYTE);
 	ck_assert(!report->processes[0].readings->brief && !report->processes[1].readings->brief);
+	ck_assert_uint_eq(report->growth.peak_with_brief_bytes, 0);
+	expect_no_text(report, "with short-lived");
 	mmt_report_destroy(report);
 }
 END_TEST

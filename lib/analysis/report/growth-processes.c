@@ -22,6 +22,7 @@ struct sum {
 	uint32_t processes, with_pss;
 	double started, ended; /* since the reading before: what processes that did so have of shared memory */
 	bool sole;     /* no other process has memory */
+	double brief;  /* what the brief children, which do not count, have of their own */
 };
 
 struct judgement {
@@ -32,6 +33,7 @@ struct judgement {
 	uint64_t *counted_bytes; /* RSS of the processes that count, in all readings */
 	struct sum *sums;		     /* of the readings in the window */
 	struct mmt_resident_reading *series; /* room for all of them */
+	double peak_pss, peak_with_brief;    /* with what others did */
 	bool by_pss;
 	bool unread;	    /* the Pss of processes with much of the memory is not known */
 	bool complete_only; /* leave readings out in which a process has no Pss */
@@ -285,6 +287,28 @@ static void add_process(struct judgement *judgement, const struct process *proce
 	}
 }
 
+/* Add what a brief process has of its own: its private memory or, if that was never read, what it has more than the
+ * process that it was forked from. */
+static void add_brief(struct judgement *judgement, const struct process *process,
+		      const struct process_readings *readings)
+{
+	const struct process *origin = find_origin(judgement, process);
+	const struct process_readings *of = origin ? memory_readings_of(judgement->memory, origin) : NULL;
+	size_t i = 0;
+
+	array_each(point, readings->points.items, readings->points.count) {
+		uint64_t bytes = point->private_bytes;
+
+		while (of && i + 1 < of->points.count && of->points.items[i + 1].reading <= point->reading)
+			i++;
+		if (!readings->has_pss)
+			bytes = subtract(point->resident_bytes,
+					 of && of->points.count ? of->points.items[i].resident_bytes : 0);
+		if (point->reading >= judgement->first)
+			judgement->sums[point->reading - judgement->first].brief += (double)bytes;
+	}
+}
+
 static uint64_t to_bytes(double bytes)
 {
 	return bytes > 0 ? (uint64_t)bytes : 0;
@@ -374,19 +398,22 @@ static void note_outside(double *outside_bytes, double change, double gained, do
 }
 
 /* Make the series that is judged: without what others did, so that its end is the size at the end. Returns the number
- * of its readings. *peak_ret: with what others did. */
-static size_t make_series(struct judgement *judgement, double *outside_bytes, double *peak_ret)
+ * of its readings. */
+static size_t make_series(struct judgement *judgement, double *outside_bytes)
 {
-	double gained = 0, lost = 0, before = 0;
+	double gained = 0, lost = 0, before = 0, counted = 0;
 	double *removed = calloc(judgement->count, sizeof(*removed));
 	size_t count = 0;
 
 	for (size_t i = 0; removed && i < judgement->count; i++) {
 		const struct sum *sum = &judgement->sums[i];
+		bool counts = !judgement->by_pss || !judgement->complete_only || is_complete(sum);
 
 		gained += sum->gained;
 		lost += sum->lost;
-		if (judgement->by_pss && judgement->complete_only && !is_complete(sum))
+		counted = !counts ? counted : judgement->by_pss ? sum->pss : sum->resident;
+		judgement->peak_with_brief = larger_of(counted + sum->brief, judgement->peak_with_brief);
+		if (!counts)
 			continue;
 		if (judgement->by_pss && sum->with_pss == sum->processes) {
 			double now = sum->pss + sum->swap_pss, floor = now / OUTSIDE_SHARE;
@@ -398,7 +425,7 @@ static size_t make_series(struct judgement *judgement, double *outside_bytes, do
 			gained = lost = 0;
 		}
 		removed[count] = *outside_bytes;
-		*peak_ret = larger_of(sum->pss, *peak_ret);
+		judgement->peak_pss = larger_of(sum->pss, judgement->peak_pss);
 		judgement->series[count++] = (struct mmt_resident_reading){
 		    .time_ns = judgement->memory->readings.items[judgement->first + i].time_ns,
 		    .resident_bytes = to_bytes(judgement->by_pss ? sum->pss : sum->resident),
@@ -501,11 +528,11 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_repor
 {
 	struct mmt_growth *growth = &report->growth;
 	const struct mmt_resident_reading *all = judgement->memory->readings.items + judgement->first;
-	double outside_bytes = 0, peak_pss = 0;
+	double outside_bytes = 0;
 	size_t count, most = 0, first = 0;
 
 	choose_measure(judgement);
-	count = judgement->by_pss || judgement->brief ? make_series(judgement, &outside_bytes, &peak_pss) : 0;
+	count = judgement->by_pss || judgement->brief ? make_series(judgement, &outside_bytes) : 0;
 	if (count) {
 		struct mmt_resident_reading *readings = arena_alloc(judgement->rows->arena, count, sizeof(*readings));
 
@@ -517,7 +544,8 @@ static struct mmt_error *judge_all(struct judgement *judgement, struct mmt_repor
 		*growth = mmt_growth_judge(judgement->series, count);
 		growth->start_pss_bytes = to_bytes((double)growth->start_bytes - outside_bytes);
 		growth->end_pss_bytes = growth->end_bytes;
-		growth->peak_pss_bytes = to_bytes(peak_pss);
+		growth->peak_pss_bytes = to_bytes(judgement->peak_pss);
+		growth->peak_with_brief_bytes = judgement->brief ? to_bytes(judgement->peak_with_brief) : 0;
 		/* Pss may be read later than RSS, and growth may begin after a peak. */
 		if (growth->start_ns > readings[0].time_ns)
 			first = partition_point(judgement->count, i, all[i].time_ns < growth->start_ns);
@@ -613,7 +641,9 @@ struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *repor
 	for (const struct process *process = NULL; !error && (process = rows_next(rows, process));) {
 		const struct process_readings *readings = memory_readings_of(memory, process);
 
-		if (readings && readings->points.count && !readings->of.brief)
+		if (readings && readings->points.count && readings->of.brief)
+			add_brief(&judgement, process, readings);
+		else if (readings && readings->points.count)
 			add_process(&judgement, process, readings);
 	}
 	correct_estimates(&judgement);

@@ -38,6 +38,8 @@ static void put_headline(struct text *text, const struct mmt_report *report)
 		     (report->resident_reading_count && growth->start_ns > report->resident_readings[0].time_ns));
 	const char *when = late ? text_since(text, report, growth->start_ns) : "start";
 	uint64_t resident_bytes = MMT_UNKNOWN;
+	uint64_t peak_bytes = growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes;
+	uint64_t brief_bytes = growth->peak_with_brief_bytes;
 
 	text_add_headline(text, report);
 	text->indent = 0;
@@ -67,8 +69,8 @@ static void put_headline(struct text *text, const struct mmt_report *report)
 		text_part(text, TEXT_STRONG, "%s per minute", text_change(text, growth->bytes_per_minute));
 	/* The RSS of several processes counts what they share several times. */
 	if (!growth->pss_missing)
-		text_part(text, TEXT_PLAIN, "peak %s",
-			  text_bytes(text, growth->by_pss ? growth->peak_pss_bytes : growth->peak_bytes));
+		text_part(text, TEXT_PLAIN, "peak %s%s", text_bytes(text, larger_of(brief_bytes, peak_bytes)),
+			  brief_bytes > peak_bytes ? " with short-lived processes" : "");
 	put_trend(text, report);
 	text_end_line(text);
 }
