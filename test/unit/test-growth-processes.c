@@ -301,9 +301,9 @@ START_TEST(processes_for_each_request_are_no_growth)
 }
 END_TEST
 
-enum server { FOUND, FORKED, ALWAYS_BRIEF, LATE_WORKER, WINDOW, SHELL, SERVERS };
+enum server { FOUND, FORKED, ALWAYS_BRIEF, LATE_WORKER, WINDOW, SHELL, ENDED_WORKER, SERVERS };
 
-#define LATE 30 /* the reading in which a late worker starts, or the window */
+#define LATE 30 /* the reading in which a late worker starts, or the window, or before which a worker ends */
 
 /*
  * A server leaks a quarter of a MiB for each request, and forks up to three brief children, which share its memory.
@@ -313,6 +313,12 @@ enum server { FOUND, FORKED, ALWAYS_BRIEF, LATE_WORKER, WINDOW, SHELL, SERVERS }
 static struct mmt_report *report_of_server(int workers, int brief_of, enum server kind)
 {
 	struct recording_builder *builder = begin(kind == FORKED || kind == LATE_WORKER ? 1 : 1 + workers);
+	const struct event_mapping program = {.start = 0x400000,
+					      .length = PAGE,
+					      .inode = 7,
+					      .protection = PROT_READ | PROT_EXEC,
+					      .flags = MAP_PRIVATE,
+					      .path = "/bin/sh"};
 	const int32_t shell = PARENT - 1;
 	unsigned before = 0; /* brief children in the reading before */
 
@@ -322,14 +328,9 @@ static struct mmt_report *report_of_server(int workers, int brief_of, enum serve
 		else if (kind != LATE_WORKER)
 			builder_note(builder, 1500, pid, NOTE_STARTED, 1, (uint64_t)PARENT << NOTE_PARENT_SHIFT);
 	}
+	for (int32_t pid = PARENT; kind == ENDED_WORKER && pid <= PARENT + workers; pid++)
+		builder_snapshot(builder, SNAPSHOT_START, 1600, pid, &program, 1);
 	if (kind == SHELL) {
-		const struct event_mapping program = {.start = 0x400000,
-						      .length = PAGE,
-						      .inode = 7,
-						      .protection = PROT_READ | PROT_EXEC,
-						      .flags = MAP_PRIVATE,
-						      .path = "/bin/sh"};
-
 		builder_snapshot(builder, SNAPSHOT_START, 1000, shell, &program, 1);
 		builder_note(builder, 1500, PARENT, NOTE_STARTED, 1, (uint64_t)shell << NOTE_PARENT_SHIFT);
 	}
@@ -338,6 +339,9 @@ static struct mmt_report *report_of_server(int workers, int brief_of, enum serve
 		unsigned brief = kind == ALWAYS_BRIEF ? 1 + reading % 3 : (reading + 1) % 4;
 		int alive = kind == LATE_WORKER && reading < LATE ? 0 : workers;
 
+		alive -= kind == ENDED_WORKER && reading >= LATE;
+		if (kind == ENDED_WORKER && reading == LATE)
+			builder_exit(builder, time_of(reading) - SECOND_NS / 4, PARENT + workers, PARENT + workers);
 		if (brief_of > alive)
 			brief = 0;
 		if (kind == SHELL)
@@ -380,18 +384,20 @@ static struct mmt_report *report_of_server(int workers, int brief_of, enum serve
 	return finish_window(builder, kind == WINDOW ? LATE : 0);
 }
 
-/* The growth of a server is what it leaks, whoever has the brief children: Pss with workers, RSS without. A late worker
- * has 12 MiB and an eighth alone. */
+/* The growth of a server is what it leaks, whoever has the brief children: Pss with workers, RSS without. A worker that
+ * starts late, or ends, has 12 MiB and an eighth alone. */
 START_TEST(brief_children_hold_nothing_of_their_parent)
 {
 	const enum server kind = (enum server)_i;
 	const int64_t leaked = (READINGS - 1 - (kind == WINDOW ? LATE : 0)) * (int64_t)MEBIBYTE / 4;
 
-	for (int workers = kind == SHELL; workers < 3; workers++) {
+	for (int workers = kind == SHELL || kind == ENDED_WORKER; workers < 3; workers++) {
 		for (int brief_of = 0; brief_of <= workers; brief_of++) {
 			struct mmt_report *report = report_of_server(workers, brief_of, kind);
 			const struct mmt_growth *growth = &report->growth;
-			int64_t grown = leaked + (kind == LATE_WORKER ? workers * 97 * (int64_t)MEBIBYTE / 8 : 0);
+			int64_t grown = leaked + (kind == LATE_WORKER	 ? workers * 97 * (int64_t)MEBIBYTE / 8
+						  : kind == ENDED_WORKER ? -97 * (int64_t)MEBIBYTE / 8
+									 : 0);
 			/* What brief children hold is an estimate if there are always some. */
 			int64_t most = kind == ALWAYS_BRIEF ? MEBIBYTE / 2 : 64 * 1024;
 
@@ -402,8 +408,9 @@ START_TEST(brief_children_hold_nothing_of_their_parent)
 			for (size_t i = 0; i < report->process_count; i++)
 				if (report->processes[i].pid == PARENT)
 					ck_assert_int_eq(mmt_process_growth(&report->processes[i]), leaked);
-			ck_assert_uint_eq(growth->peak_bytes, growth->end_bytes);
-			if (workers)
+			if (kind != ENDED_WORKER)
+				ck_assert_uint_eq(growth->peak_bytes, growth->end_bytes);
+			if (workers && kind != ENDED_WORKER)
 				ck_assert_uint_ge(growth->peak_pss_bytes, growth->end_pss_bytes);
 			mmt_report_destroy(report);
 			report_file_teardown();

@@ -147,7 +147,8 @@ static const struct process *find_origin(const struct judgement *judgement, cons
 		return processes_at(replay->processes, process->forked_from);
 	start = notes_start(&replay->notes, process->pid);
 	parent = start && start->parent ? processes_find(replay->processes, start->parent) : NULL;
-	return parent && program_of(parent) == program_of(process) ? parent : NULL;
+	/* The program of a process that ended is not known any more. */
+	return parent && (process->ended || program_of(parent) == program_of(process)) ? parent : NULL;
 }
 
 /* The first of the processes from which this one has its memory, by fork, that counts; NULL: none. `has_brief`: note
