@@ -4,6 +4,7 @@
 # Growth in memory that was mapped before names the function that touched it, sampled figures with their error; a malloc heap
 # names none, because the function that needs the next page is not the one that keeps it.
 source "$SOURCE/test/live/support/recording.bash" || exit 2
+source "$SOURCE/test/golden/first-screen.bash" || exit 2
 
 need_perf
 pool=$((64 << 20))
@@ -37,6 +38,10 @@ expect_touchers() {
 		cat "$directory/report.txt" >&2
 		fail "the text does not say who touched the memory"
 	}
+	# The stack is on the first screen.
+	expect_first_screen
+	grep -E '^(touched|trust): ' "$directory/screen.txt" | head -1 | grep -q '^touched: ' ||
+		fail "no stack of touched memory stands above the line on trust: $(cat "$directory/screen.txt")"
 }
 # expect_rows ALLOWED: the same as rows by touch, the program's function first in the text.
 expect_rows() {
@@ -50,7 +55,7 @@ expect_rows() {
 	"$MMTRACE" report --by touch --no-pager -i "$recording" | grep -qE '^ 1  +6[0-9.]+ MiB touched' ||
 		fail "the text does not show what was touched"
 }
-record_faults --faults=sampled touch
+record_faults --faults=auto touch
 expect_touchers 3 ' \(\+- [0-9]+ %\)'
 expect_rows 3
 record_faults --faults=all touch

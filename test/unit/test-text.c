@@ -2235,6 +2235,57 @@ START_TEST(first_screen_fits)
 }
 END_TEST
 
+/* Without rows, or beside smaller ones, the stack that touched most is the first; below, it stands with all its frames. */
+START_TEST(touched_stack_is_on_the_first_screen)
+{
+	static const struct mmt_frame function = {.function = "mmap_into_the_pool", .module = "server"};
+	const struct mmt_frame *stack[30];
+	struct mmt_toucher touchers[] = {
+	    {.name = "mmap_into_the_pool (server)", .bytes = 40 << 20, .error_bytes = 8 << 20, .frames = stack},
+	    {.name = "second (server)", .bytes = 8 << 20, .frames = stack, .frame_count = 1}};
+	const struct mmt_growth_part part = {.place = MMT_GROWTH_BEFORE,
+					     .memory_class = MMT_CLASS_ANON,
+					     .bytes = 62 << 20,
+					     .touched_bytes = 48 << 20,
+					     .touchers = touchers,
+					     .toucher_count = 2};
+	const struct mmt_cause cause = {.name = "hold", .memory_bytes = 1 << 20, .rows = first_rows, .row_count = 2};
+	const struct mmt_process process = {.pid = 1, .name = "server"};
+	struct mmt_report report = sample_report();
+
+	for (size_t i = 0; i < 30; i++)
+		stack[i] = &function;
+	report.processes = &process;
+	report.causes = &cause;
+	report.growth.end_bytes = report.growth.start_bytes + (62 << 20);
+	report.growth.verdict = MMT_VERDICT_GROWING;
+	report.growth.parts_known = true;
+	report.growth.parts = &part;
+	report.growth.part_count = 1;
+	for (int rows = 0; rows < 2; rows++) {
+		report.cause_count = rows ? 1 : 0;
+		report.row_count = rows ? 2 : 0;
+		for (size_t depth = 10; depth <= 30; depth += 20) {
+			size_t lines, stacks = 0;
+			char *text;
+
+			touchers[0].frame_count = depth;
+			text = render(&report, &(struct mmt_text_options){
+						    .width = 80, .stack_frames = 12, .limit = 10, .sort = MMT_SORT_MEMORY});
+			lines = first_screen_lines(text);
+			ck_assert_msg(lines <= 23, "%zu lines:\n%s", lines, text);
+			ck_assert(strstr(text, "\ntouched: 40.00 MiB (+- 20 %)") < strstr(text, "\ntrust: "));
+			for (const char *at = text; (at = strstr(at, "\ntouched: 40.00 MiB")); at++)
+				stacks++;
+			ck_assert_msg(stacks == (depth > 12 || rows ? 2 : 1), "%zu times:\n%s", stacks, text);
+			ck_assert(strstr(text, "\ntouched: 8.00 MiB") > strstr(text, "\ntrust: "));
+			ASSERT_ABSENT(text, "Nothing that was mapped");
+			free(text);
+		}
+	}
+}
+END_TEST
+
 /* Parts that the causes explain for the most stand below; others stand above the causes. */
 START_TEST(parts_stand_above_if_they_are_the_answer)
 {
@@ -2727,7 +2778,7 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, unfreed_grows_while_rss_is_level);
 	tcase_add_loop_test(cases, nothing_unfreed_with_missing_data, 0, (int)(sizeof(doubts) / sizeof(doubts[0])));
 	tcase_add_tests(cases, rows_fit_the_terminal, stacks_fit_the_terminal, notes_fit_the_terminal,
-			notes_that_are_alike_are_one, first_screen_fits,
+			notes_that_are_alike_are_one, first_screen_fits, touched_stack_is_on_the_first_screen,
 			parts_stand_above_if_they_are_the_answer, notes_on_missing_names_precede_the_figures,
 			commits_elsewhere_and_lost_calls, names_classes_and_windows, failures_and_threads, formats,
 			diff);

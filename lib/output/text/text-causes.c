@@ -152,17 +152,38 @@ static const char *name_class(enum mmt_class memory_class)
 
 #define OLDER_SHOWN 2
 
-/* Memory mapped before, which has no stack, if it grew by more than any cause holds. */
-static void put_older(struct text *text, const struct mmt_report *report, const struct cause_selection *selection)
+static uint64_t largest_cause(const struct mmt_report *report, size_t count)
 {
-	const struct mmt_growth *growth = &report->growth;
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < selection->shown; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct mmt_cause cause = selection_cause(report, i);
 
 		most = larger_of(cause.memory_bytes, most);
 	}
+	return most;
+}
+
+const struct mmt_growth_part *text_first_touched(const struct text *text, const struct mmt_report *report)
+{
+	uint64_t most = largest_cause(report, selection_of_causes(report, SIZE_MAX).shown);
+	bool of_rows = report->by == MMT_BY_TOUCH || text->options->sort != MMT_SORT_MEMORY ||
+		       report->options.classes || selection_has_patterns(report);
+
+	array_each(part, report->growth.parts, of_rows ? 0 : report->growth.part_count) {
+		if (part->toucher_count && text_knows_toucher(&part->touchers[0]) && part->touchers[0].bytes > most &&
+		    part->touchers[0].bytes >= TEXT_TOUCHER_BYTES_MIN)
+			return part;
+	}
+	return NULL;
+}
+
+/* Memory mapped before, which no row shows, if it grew by more than any cause holds. */
+static void put_older(struct text *text, const struct mmt_report *report, const struct cause_selection *selection)
+{
+	const struct mmt_growth *growth = &report->growth;
+	uint64_t most = largest_cause(report, selection->shown);
+
 	for (size_t i = 0, shown = 0; growth->parts_known && i < growth->part_count && shown < OLDER_SHOWN; i++) {
 		const struct mmt_growth_part *part = &growth->parts[i];
 
@@ -177,7 +198,7 @@ static void put_older(struct text *text, const struct mmt_report *report, const 
 		text_add_kind(text, part);
 		text_add(text, ", before");
 		/* A guess from a few samples, or code without a name, is no answer. */
-		if (part->toucher_count && part->touchers[0].bytes >= (uint64_t)part->bytes / 2 &&
+		if (part->toucher_count && part->touchers[0].bytes >= (uint64_t)part->bytes / 8 &&
 		    part->touchers[0].error_bytes <= part->touchers[0].bytes / 2 &&
 		    part->touchers[0].origin < part->touchers[0].frame_count) {
 			text_add(text, ", touched by %s, ", part->touchers[0].name);

@@ -110,6 +110,11 @@ static inline bool text_knows_toucher(const struct mmt_toucher *toucher)
 	return toucher->error_bytes < toucher->bytes;
 }
 
+#define TEXT_TOUCHER_BYTES_MIN 65536 /* smaller ones are in --json */
+
+/* The part of which one function touched more than any cause holds: its stack is the first. NULL: there is none. */
+const struct mmt_growth_part *text_first_touched(const struct text *text, const struct mmt_report *report);
+
 /* "412.0 MiB (+- 6 %)" */
 void text_add_touched(struct text *text, const struct mmt_toucher *toucher);
 /* Below a part: what explains it, if anything is known. */
@@ -138,6 +143,9 @@ struct text_stack_marks {
 	bool between; /* frames between two functions are folded without a line */
 	bool ends[MMT_STACK_END_KINDS];
 };
+
+/* Whether the first screen omits no more of it than the options ask for. */
+bool text_stack_is_complete(const struct text *text, const struct mmt_row *row);
 
 /* `named`: the function that the table of causes names, which is shown in any case; NULL: none. */
 void text_stack(struct text *text, const struct mmt_row *row, const char *named, unsigned indent,
@@ -186,7 +194,7 @@ void text_classes(struct text *text, const struct mmt_report *report);
 void text_threads(struct text *text, const struct mmt_report *report);
 /* The most frequent call for which the kernel refused memory, and the limit that it met, if that is known. */
 void text_refused(struct text *text, const struct mmt_report *report);
-/* The stacks that touched memory that was mapped before. */
+/* The stacks that touched memory that was mapped before: the first one, or, below the first screen, the others. */
 void text_touchers(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);
 /* Failed calls, the most frequent ones with their stacks. */
 void text_failures(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks);

@@ -379,7 +379,6 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 		     struct text_explanations *explanations)
 {
 	const struct mmt_text_options *options = text->options;
-	struct mmt_text_options shortened = *options;
 	const char *why = report->growth.end_swap_bytes && !report->swapped_known
 			      ? " (reserved, never touched, or swapped out)"
 			      : " (reserved, or never touched)";
@@ -388,15 +387,14 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 
 	for (size_t i = 0; i < report->row_count; i++)
 		memory_bytes = saturating_add(memory_bytes, report->rows[i].memory_bytes, MMT_BYTES_MAX);
-	/* The row of the first cause stands first. */
+	/* The row of the first cause stands first, unless older memory does. */
 	for (size_t i = 0; options->sort == MMT_SORT_MEMORY && report->cause_count && i < selection->count; i++)
 		first = selection->rows[i]->id == report->causes[0].rows[0] ? i : first;
-	if (!text->below && shortened.stack_frames > text->room->frames)
-		shortened.stack_frames = text->room->frames;
+	if (text_first_touched(text, report))
+		first = selection->count;
 	for (size_t i = 0; i < selection->count; i++) {
 		const struct mmt_row *row = selection->rows[i];
-		bool complete = text->room->extras &&
-				(options->stack_frames <= text->room->frames || row->frame_count <= text->room->frames);
+		bool complete = text->room->extras && text_stack_is_complete(text, row);
 
 		/* The first row stands below, too, if something of it was left out. */
 		if (text->below ? i == first && complete : i != first)
@@ -422,9 +420,7 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 			put_threads(text, report, row);
 		}
 		text_end_line(text);
-		text->options = &shortened;
 		put_identity(text, report, row, explanations);
-		text->options = options;
 	}
 }
 
@@ -476,8 +472,9 @@ static void put_first_screen(struct text *text, const struct mmt_report *report,
 			text_trust(text, report);
 		text_causes(text, report);
 		/* Memory mapped before can leak, too. */
-		if (!report->unfreed_bytes && !mmt_report_has_leak(report))
+		if (!report->unfreed_bytes && !mmt_report_has_leak(report) && !text_first_touched(text, report))
 			put_nothing_unfreed(text, report);
+		text_touchers(text, report, &explanations->marks);
 		put_rows(text, report, selection, explanations);
 		if (sound) {
 			text_end_line(text);
@@ -510,8 +507,7 @@ struct mmt_error *mmt_report_write_text(const struct mmt_report *report, const s
 	text.below = true;
 	put_rows(&text, report, &selection, &explanations);
 	put_hidden(&text, &selection, report, options->sort);
-	if (!explanations.touched)
-		text_touchers(&text, report, &explanations.marks);
+	text_touchers(&text, report, &explanations.marks);
 	text_failures(&text, report, &explanations.marks);
 	text_heaps(&text, report, true);
 	text_end_line(&text);

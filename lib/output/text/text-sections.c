@@ -273,12 +273,14 @@ void text_refused(struct text *text, const struct mmt_report *report)
 	text_end_sentence(text, TEXT_PLAIN, 2);
 }
 
-#define TOUCHERS_SHOWN 3	/* of each part */
-#define TOUCHER_BYTES_MIN 65536 /* smaller ones are in --json */
+#define TOUCHERS_SHOWN 3 /* of each part */
 
 void text_touchers(struct text *text, const struct mmt_report *report, struct text_stack_marks *marks)
 {
-	array_each(part, report->growth.parts, report->growth.part_count) {
+	const struct mmt_growth_part *first = text_first_touched(text, report);
+	size_t count = report->by == MMT_BY_TOUCH ? 0 : report->growth.part_count;
+
+	array_each(part, report->growth.parts, count) {
 		for (size_t k = 0; k < part->toucher_count && k < TOUCHERS_SHOWN; k++) {
 			const struct mmt_toucher *toucher = &part->touchers[k];
 			struct mmt_row stack = {.frames = toucher->frames,
@@ -287,14 +289,20 @@ void text_touchers(struct text *text, const struct mmt_report *report, struct te
 						.origin = toucher->origin,
 						.stack_end = toucher->stack_end};
 
-			if (toucher->bytes < TOUCHER_BYTES_MIN || !text_knows_toucher(toucher))
+			bool is_first = part == first && !k, complete = text_stack_is_complete(text, &stack);
+
+			if (toucher->bytes < TEXT_TOUCHER_BYTES_MIN || !text_knows_toucher(toucher))
 				break;
+			/* The first one stands below, too, if something of it was left out. */
+			if (text->below ? is_first && complete : !is_first)
+				continue;
 			text_end_line(text);
 			text_add(text, "touched: ");
 			text_add_touched(text, toucher);
-			text_add(text, part->place == MMT_GROWTH_BEFORE
-					   ? " in "
-					   : " in programs and stacks, which the kernel mapped itself");
+			text_add(text, " of %s%s", text_bytes(text, magnitude_of(part->bytes)),
+				 part->place == MMT_GROWTH_BEFORE
+				     ? " in "
+				     : " in programs and stacks, which the kernel mapped itself");
 			if (part->place == MMT_GROWTH_BEFORE) {
 				text_add_kind(text, part);
 				text_add(text, ", mapped before");

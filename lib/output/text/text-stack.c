@@ -286,6 +286,8 @@ static struct layout make_layout(struct text *text, const struct mmt_row *row, c
 	unsigned source_max = 0, room = text->options->width;
 	char path[TEXT_FRAME_NAME_BYTES];
 
+	if (!text->below && limit > text->room->frames)
+		limit = text->room->frames;
 	if (limit)
 		layout.outer = find_outer_run(row);
 	for (size_t frame = 0; frame < row->frame_count && !text->no_memory;) {
@@ -380,6 +382,11 @@ static void put_gap(struct text *text, size_t count, const char *what, unsigned 
 static bool is_hidden(const struct line *line)
 {
 	return !line->shown || line->kind == LINE_LIBRARY;
+}
+
+bool text_stack_is_complete(const struct text *text, const struct mmt_row *row)
+{
+	return text->options->stack_frames <= text->room->frames || row->frame_count <= text->room->frames;
 }
 
 void text_stack(struct text *text, const struct mmt_row *row, const char *named, unsigned indent,
