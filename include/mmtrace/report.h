@@ -397,6 +397,9 @@ struct mmt_growth_part {
 	const struct mmt_toucher *touchers;
 	size_t toucher_count;
 	uint64_t touched_bytes, touched_error_bytes; /* of all of these */
+	/* In pages that no recorded fault brought in, although page faults can show who does: few faults bring in
+	 * huge pages, so that sampling may see none. */
+	uint64_t unattributed_bytes;
 };
 
 /* Resident memory of one kind, as the kernel's maps alone show it, so that two recordings can be compared. */
@@ -428,6 +431,7 @@ struct mmt_growth {
 	 * several processes have mapped. */
 	bool parts_private;
 	bool faults_recorded; /* page faults, which show who touched the parts */
+	bool faults_sampled;  /* not every one */
 	bool pages_at_ends;   /* read when start_bytes and end_bytes were; otherwise they are not compared with these */
 	const struct mmt_growth_part *parts; /* sorted by absolute size, largest first */
 	size_t part_count;

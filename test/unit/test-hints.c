@@ -158,7 +158,7 @@ START_TEST(growth_before)
 	ck_assert_ptr_null(strstr(hints_of_growth(&part, HINTS_BETWEEN, SEVERAL), "--faults"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB, SEVERAL), "after mprotect made it writable"));
 	ck_assert_ptr_nonnull(strstr(hints_of_growth(&part, MIB - 1, SEVERAL), "touched without a system call"));
-	ck_assert_ptr_null(strstr(hints_with_faults(hints_of_growth(&part, 0, SEVERAL)), "--faults"));
+	ck_assert_ptr_null(strstr(hints_with_faults(hints_of_growth(&part, 0, SEVERAL), false), "--faults"));
 	/* A started program needs no hint. */
 	part.place = MMT_GROWTH_KERNEL;
 	ck_assert_ptr_null(hints_of_growth(&part, 0, SEVERAL));

@@ -1870,7 +1870,7 @@ START_TEST(parts_of_growth)
 	};
 	/* One sample. */
 	static const struct mmt_toucher guess = {.name = "guess", .bytes = 97 << 12, .error_bytes = 97 << 12};
-	static const struct mmt_growth_part parts[] = {
+	struct mmt_growth_part parts[] = {
 	    {.place = MMT_GROWTH_BEFORE,
 	     .memory_class = MMT_CLASS_ANON,
 	     .arena = true,
@@ -1910,6 +1910,22 @@ START_TEST(parts_of_growth)
 	ASSERT_HAS(text, "\n     -8.00 KiB  not explained: ");
 	ASSERT_ABSENT(text, "guess");
 	free(text);
+	/* What no function is known for is said, unless it is within the error. */
+	for (uint64_t missing = 4; missing <= 16; missing += 4) {
+		parts[0].bytes = (40 + (int64_t)missing) << 20;
+		parts[0].unattributed_bytes = missing << 20;
+		parts[0].touched_error_bytes = 8 << 20;
+		parts[3].unattributed_bytes = (3 << 20) - (97 << 12);
+		report.growth.faults_sampled = missing <= 12;
+		text = render(&report, &(struct mmt_text_options){0});
+		ck_assert(!!strstr(text, "; others: 4.00 MiB; 12.00 MiB not attributed: too few page faults") ==
+			  (missing == 12));
+		ck_assert(!!strstr(text, "; others: 4.00 MiB; 16.00 MiB not attributed: no recorded page fault") ==
+			  (missing == 16));
+		ck_assert(!!strstr(text, "; others: 4.00 MiB\n") == (missing <= 8));
+		ASSERT_HAS(text, "\n                3.00 MiB not attributed: ");
+		free(text);
+	}
 	/* A command had no pages at its start, but some when its RSS was first read. */
 	report.growth.changing_bytes = -(1 << 20);
 	report.growth.start_bytes = 1 << 20;

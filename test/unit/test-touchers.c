@@ -18,6 +18,7 @@
 #define POOL 0x7f0000000000ull
 #define POOL_PAGES 4000
 #define FILE_PAGES 0x7f1000000000ull
+#define LARGE (1ull << 30)
 #define FILL (PROGRAM + 0x100)
 #define OTHER (PROGRAM + 0x200)
 
@@ -128,6 +129,8 @@ START_TEST(touchers_of_a_pool_are_named)
 	ck_assert_uint_eq(part->touchers[1].bytes, 30 * PAGE);
 	ck_assert_uint_eq(part->touchers[1].frame_count, 1);
 	ck_assert_ptr_null(part->hint);
+	ck_assert_uint_eq(part->unattributed_bytes, 0);
+	ck_assert_uint_eq(find(report, MMT_CLASS_HEAP)->unattributed_bytes, 0);
 	/* Who needs the next page of a heap is not who keeps it. */
 	ck_assert_uint_eq(find(report, MMT_CLASS_HEAP)->toucher_count, 0);
 	mmt_report_destroy(report);
@@ -148,6 +151,7 @@ START_TEST(what_was_unmapped_has_no_toucher)
 	ck_assert_uint_eq(part->toucher_count, 1);
 	ck_assert_uint_eq(part->touchers[0].bytes, 8 * PAGE);
 	ck_assert_uint_eq(part->touched_bytes, 8 * PAGE);
+	ck_assert_uint_eq(part->unattributed_bytes, 84 * PAGE);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -261,6 +265,54 @@ START_TEST(errors_cover_pages_with_two_faults)
 		ck_assert_uint_le((uint64_t)llabs((long long)(part->touchers[i].bytes - truth)),
 				  part->touchers[i].error_bytes);
 	}
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* Huge pages have so few faults that none has a sample: nobody is named, and nothing is missing in silence. */
+START_TEST(huge_pages_without_a_sample)
+{
+	struct recording_builder *builder = begin(97);
+	const struct mmt_growth_part *part;
+	struct mmt_report *report;
+
+	for (uint64_t i = 0; _i && i < 970; i += 97)
+		builder_fault(builder, 2000 + i, PID, POOL + i * PAGE, PAGE, FILL);
+	report = finish(builder, POOL_PAGES);
+	ck_assert(report->growth.faults_sampled);
+	part = find(report, MMT_CLASS_ANON);
+	ck_assert_uint_eq(part->toucher_count, _i ? 1 : 0);
+	ck_assert_uint_eq(part->touched_bytes, _i ? 970 * PAGE : 0);
+	ck_assert_uint_eq(part->unattributed_bytes, (uint64_t)part->bytes - part->touched_bytes);
+	ck_assert_uint_lt(part->touched_error_bytes, 970 * PAGE);
+	ck_assert_ptr_null(part->hint);
+	mmt_report_destroy(report);
+}
+END_TEST
+
+/* 97 of 97 huge faults, of which one has a sample, are 194 MiB, with an error as large. */
+START_TEST(one_sample_of_huge_pages)
+{
+	const struct resident_run start = {PROGRAM, PROGRAM + PAGE},
+				  end[] = {{PROGRAM, PROGRAM + PAGE}, {POOL, POOL + LARGE}};
+	struct recording_residency residency = {0};
+	struct recording_builder *builder = builder_create_with_faults(report_file_path(), 97);
+	struct event_mapping pool[] = {lines[0], lines[2]};
+	const struct mmt_growth_part *part;
+	struct mmt_report *report;
+
+	pool[1].length = LARGE;
+	builder_snapshot(builder, SNAPSHOT_START, 1000, PID, pool, 2);
+	builder_fault(builder, 2000, PID, POOL + (96ull << 20), 2 << 20, FILL);
+	add(&residency.at_start, &start, 1);
+	add(&residency.processes, end, 2);
+	report_file_add_residency(builder, &residency);
+	builder_finish(builder, 9000000);
+	report = report_file_report(NULL);
+	part = find(report, MMT_CLASS_ANON);
+	ck_assert_uint_eq(part->touchers[0].bytes, 194ull << 20);
+	ck_assert_uint_ge(part->touchers[0].error_bytes, 194ull << 20);
+	ck_assert_uint_eq(part->unattributed_bytes, LARGE - (194ull << 20));
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -548,5 +600,7 @@ Suite *test_suite(void)
 			copies_are_touched, rows_by_touch_need_faults_and_pages);
 	tcase_add_loop_test(tests, neighbours_in_files_count, 0, 2);
 	tcase_add_loop_test(tests, huge_pages_do_not_change_other_figures, 0, 2);
+	tcase_add_loop_test(tests, huge_pages_without_a_sample, 0, 2);
+	tcase_add_test(tests, one_sample_of_huge_pages);
 	return suite;
 }

@@ -116,14 +116,16 @@ static struct mmt_error *count_changes(struct process_pages *pages, struct page_
 		}
 		key = make_key(replay, &piece, &heaps);
 		error = add(&of->parts, key, (int64_t)(after - before));
-		if (error || !faults)
+		if (error || !replay->touched.recorded)
 			continue;
 		heap = heap_of(replay, &piece, memory_class, &heaps);
-		if (!heap && (key >> PLACE_SHIFT == MMT_GROWTH_BEFORE || key >> PLACE_SHIFT == MMT_GROWTH_KERNEL))
-			error = touchers_count(&of->touched, faults, &piece, key, replay->touched.sampled, NULL,
-					       of->start, end_pages);
-		all.part = (uint64_t)heap << 32 | replay_calls_kind(replay, &piece);
+		all.part = key;
 		all.bytes = (double)after - (double)before;
+		if (!heap && (key >> PLACE_SHIFT == MMT_GROWTH_BEFORE || key >> PLACE_SHIFT == MMT_GROWTH_KERNEL))
+			error = touchers_add(&of->touched, &all)
+				    ?: touchers_count(&of->touched, faults, &piece, key, replay->touched.sampled, NULL,
+						      of->start, end_pages);
+		all.part = (uint64_t)heap << 32 | replay_calls_kind(replay, &piece);
 		if (copied)
 			all.bytes = smaller_of(all.bytes, (double)page_cursor_count(&resident, piece.start, piece.end) -
 							      (double)before);
@@ -449,7 +451,7 @@ static struct mmt_error *publish(struct sums *sums, struct rows *rows, struct mm
 		    part, report->from_ns > report->start_ns ? HINTS_CALLS_UNKNOWN : sums->replay->made_writable_bytes,
 		    arenas);
 		if (growth->faults_recorded)
-			part->hint = hints_with_faults(part->hint);
+			part->hint = hints_with_faults(part->hint, part->unattributed_bytes > 0);
 		if (heap_growth_known(report, NULL, 0))
 			part->hint = hints_with_census(part->hint);
 		explained_bytes += bytes;
@@ -471,6 +473,7 @@ struct mmt_error *growth_parts_build(const struct page_readings *readings, struc
 	bool known = false; /* the pages of any process */
 
 	report->growth.faults_recorded = rows->replay->touched.recorded;
+	report->growth.faults_sampled = rows->replay->touched.sampled;
 	sums.growth = report->growth;
 	/* The rows exclude recent mappings, so they do not show everything that was mapped. */
 	if (!readings->known || rows->replay->window.allocations_to_ns != UINT64_MAX)

@@ -251,12 +251,12 @@ const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_wr
 	return made_writable_bytes >= (uint64_t)part->bytes / 2 ? made_writable : touched_only;
 }
 
-const char *hints_with_faults(const char *hint)
+const char *hints_with_faults(const char *hint, bool unattributed)
 {
-	return hint && (hint == calls_unknown || hint == made_writable || hint == touched_only)
-		   ? "page faults name nobody here: who touches memory of a runtime is rarely who keeps it, and some "
-		     "pages come without a recorded fault (mlock, madvise, direct I/O, neighbours in a file)"
-		   : hint;
+	if (hint != calls_unknown && hint != made_writable && hint != touched_only)
+		return hint;
+	return unattributed ? NULL
+			    : "page faults name nobody here: who touches memory of a runtime is rarely who keeps it";
 }
 
 const char *hints_with_census(const char *hint)

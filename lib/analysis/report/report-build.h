@@ -259,8 +259,8 @@ const char *hints_of_row(const struct mmt_row *row, uint64_t live_threads, enum 
 #define HINTS_BETWEEN (UINT64_MAX - 1) /* the growth is between two recordings */
 const char *hints_of_growth(const struct mmt_growth_part *part, uint64_t made_writable_bytes, enum arena_use arenas);
 
-/* The same in a recording with page faults, none of which is in the part. */
-const char *hints_with_faults(const char *hint);
+/* The same in a recording with page faults, none of which is in the part. `unattributed`: they could have been. */
+const char *hints_with_faults(const char *hint, bool unattributed);
 
 /* The hint instead of this one, which may be NULL, if the censuses of the heap show what grows. */
 const char *hints_with_census(const char *hint);

@@ -68,7 +68,7 @@ struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faul
 	struct mmt_error *error = NULL;
 	struct page_fault fault;
 
-	while (!error && page_faults_next(faults, &position, piece->end, &fault)) {
+	while (!error && faults && page_faults_next(faults, &position, piece->end, &fault)) {
 		struct page_fault next = {.start = piece->end};
 		struct touch_sum sum = {.part = part, .stack = fault.stack};
 		uint64_t peeked = position, from;
@@ -183,9 +183,15 @@ static struct touch_sum fit_sums(struct touch_sum *sums, size_t count, double mo
 	return (struct touch_sum){.bytes = bytes - excess, .variance = variance};
 }
 
-/* By part; the stacks that touched most come first. */
+static bool is_of_any(const struct touch_sum *sum)
+{
+	return sum->stack == TOUCHED_BY_ANY;
+}
+
+/* By part; its sum comes first, then the stacks that touched most. */
 COMPARISON(compare_sums, struct touch_sum,
-	   order_of(a->part, b->part) ?: order_of(b->bytes, a->bytes) ?: order_of(a->stack, b->stack))
+	   order_of(a->part, b->part) ?: order_of(is_of_any(b), is_of_any(a)) ?: order_of(b->bytes, a->bytes)
+	   ?: order_of(a->stack, b->stack))
 
 void touchers_sort(struct touch_sums *sums)
 {
@@ -199,11 +205,15 @@ struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows, s
 	struct touch_sum unnamed = {0}, all;
 	struct mmt_error *error = NULL;
 	size_t count = 0, left = LIMIT_TOUCHERS - sums->named;
+	const struct touch_sum *end = first + sums->items.count;
 
 	if (!sums->items.count || part->bytes <= 0)
 		return NULL;
 	first += partition_point(sums->items.count, i, first[i].part < part->order);
-	while (first + count < sums->items.items + sums->items.count && first[count].part == part->order)
+	if (first < end && first->part == part->order && first->bytes > 0 && is_of_any(first))
+		part->unattributed_bytes = (uint64_t)smaller_of(first->bytes, (double)part->bytes);
+	first += first < end && is_of_any(first);
+	while (first + count < end && first[count].part == part->order)
 		count++;
 	if (!count)
 		return NULL;
@@ -223,6 +233,7 @@ struct mmt_error *touchers_publish(struct touch_sums *sums, struct rows *rows, s
 		all = fit_sums(touchers.sums, count + 1, (double)part->bytes);
 		part->touched_bytes = (uint64_t)all.bytes;
 		part->touched_error_bytes = limit_error(&all, (double)part->bytes);
+		part->unattributed_bytes -= smaller_of(part->touched_bytes, part->unattributed_bytes);
 		for (size_t i = 0; i < count; i++) {
 			touchers.items[i].bytes = (uint64_t)touchers.sums[i].bytes;
 			touchers.items[i].error_bytes = limit_error(&touchers.sums[i], (double)part->bytes);
@@ -274,7 +285,7 @@ static struct mmt_error *add_process(struct rows *rows, struct process_pages *pa
 		double most = 0;
 
 		for (; end < count && sums[end].part == sums[first].part; end++) {
-			if (sums[end].stack == TOUCHED_BY_ANY) {
+			if (is_of_any(&sums[end])) {
 				most = sums[end].bytes;
 				sums[end].bytes = 0;
 			}

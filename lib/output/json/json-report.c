@@ -36,7 +36,8 @@ static const char *const stack_end_words[] = {MMT_STACK_END_WORDS(STACK_END_WORD
 
 #define FAILURE_MEMBERS(DO) DO(error) DO(count) DO(asked_bytes) DO(first_ns) DO(last_ns)
 
-#define PART_MEMBERS(DO) DO(runtime) DO(hint) DO(bytes) DO(touched_bytes) DO(touched_error_bytes)
+#define PART_MEMBERS(DO) DO(runtime) DO(hint) DO(bytes) DO(touched_bytes) DO(touched_error_bytes) \
+	DO(unattributed_bytes)
 
 #define STEP_MEMBERS(DO) \
 	DO(to_ns) DO(unfreed_bytes) DO(committed_bytes) DO(reserved_bytes) DO(resident_bytes) \
@@ -284,6 +285,7 @@ static void put_growth(struct document *document, const struct mmt_growth *it)
 	document_string(document, "measure", !it->verdict ? NULL : it->by_pss ? "pss" : "rss");
 	document_string(document, "sum_verdict", mmt_verdict_name(it->by_process ? it->sum_verdict : it->verdict));
 	document_bool(document, "faults_recorded", it->faults_recorded);
+	document_bool(document, "faults_sampled", it->faults_sampled);
 	document_string(document, "parts_measure", !it->parts_known ? NULL : it->parts_private ? "private" : "rss");
 	MMT_GROWTH_FIGURES(PUT)
 	put_parts(document, "parts", it->parts, it->part_count);

@@ -281,12 +281,42 @@ void text_add_touched(struct text *text, const struct mmt_toucher *toucher)
 		text_add(text, " (+- %.0f %%)", percent < 1 ? 1.0 : percent);
 }
 
+/* "by fill_pool (server): 412.0 MiB (+- 6 %); ..." What no function is known for is said, too. */
+static void put_touchers(struct text *text, const struct mmt_report *report, const struct mmt_growth_part *part)
+{
+	uint64_t named = 0, others, missing;
+
+	for (size_t i = 0; i < part->toucher_count && i < TOUCHERS_SHOWN; i++) {
+		const struct mmt_toucher *toucher = &part->touchers[i];
+
+		if ((i && toucher->bytes < part->touched_bytes / TEXT_NEGLIGIBLE) || !text_knows_toucher(toucher))
+			break;
+		named += toucher->bytes;
+		/* By touch, the rows show them. */
+		if (report->by == MMT_BY_TOUCH)
+			continue;
+		text_add(text, "%s%s: ", i ? "; " : "by ", toucher->name);
+		text_add_touched(text, toucher);
+	}
+	others = part->touched_bytes - smaller_of(named, part->touched_bytes);
+	missing = part->unattributed_bytes + (named ? 0 : others);
+	if (text_has_sentence(text) && others > part->touched_bytes / TEXT_NEGLIGIBLE)
+		text_add(text, "; others: %s", text_bytes(text, others));
+	if (missing > (uint64_t)part->bytes / TEXT_NEGLIGIBLE && (!named || missing > part->touched_error_bytes))
+		text_add(text, "%s%s not attributed: %s", text_has_sentence(text) ? "; " : "", text_bytes(text, missing),
+			 report->growth.faults_sampled
+			     ? "too few page faults to sample, as with huge pages; record --faults=all"
+			     : "no recorded page fault brought it in");
+	if (text_has_sentence(text))
+		text_pad_to(text, PART_INDENT);
+	text_end_sentence(text, TEXT_STRONG, PART_INDENT);
+}
+
 /* "+36.90 MiB  touched in malloc arenas ..." Private pages come and go by what other processes do, too. */
 static void put_part(struct text *text, const struct mmt_report *report, const struct mmt_growth_part *part)
 {
 	const char *period = report->windowed ? "window" : "recording";
 	bool private = report->growth.parts_private, has_children = false;
-	uint64_t others = part->touched_bytes;
 
 	/* They inherited memory, also of what was mapped in the recording. */
 	for (size_t i = 0; i < report->process_count; i++)
@@ -306,23 +336,8 @@ static void put_part(struct text *text, const struct mmt_report *report, const s
 		text_add(text, ", mapped before this %s began%s", period, has_children ? ", or inherited" : "");
 	}
 	text_end_sentence(text, TEXT_PLAIN, PART_INDENT);
-	/* "by fill_pool (server): 412.0 MiB (+- 6 %); ..." */
-	if (part->toucher_count && part->bytes >= PART_FLOOR_BYTES && report->by != MMT_BY_TOUCH &&
-	    text_knows_toucher(&part->touchers[0])) {
-		text_pad_to(text, PART_INDENT);
-		for (size_t i = 0; i < part->toucher_count && i < TOUCHERS_SHOWN; i++) {
-			const struct mmt_toucher *toucher = &part->touchers[i];
-
-			if (i && (toucher->bytes < part->touched_bytes / TEXT_NEGLIGIBLE || !text_knows_toucher(toucher)))
-				break;
-			text_add(text, "%s%s: ", i ? "; " : "by ", toucher->name);
-			text_add_touched(text, toucher);
-			others -= toucher->bytes;
-		}
-		if (others > part->touched_bytes / TEXT_NEGLIGIBLE && others <= part->touched_bytes)
-			text_add(text, "; others: %s", text_bytes(text, others));
-		text_end_sentence(text, TEXT_STRONG, PART_INDENT);
-	}
+	if (part->bytes >= PART_FLOOR_BYTES)
+		put_touchers(text, report, part);
 	if (part->place == MMT_GROWTH_BEFORE && !mmt_report_has_leak(report))
 		text_put_part_hint(text, part);
 }

@@ -382,11 +382,14 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 	const char *why = report->growth.end_swap_bytes && !report->swapped_known
 			      ? " (reserved, never touched, or swapped out)"
 			      : " (reserved, or never touched)";
-	uint64_t memory_bytes = 0;
+	uint64_t memory_bytes = 0, unattributed = 0;
 	size_t first = 0;
 
 	for (size_t i = 0; i < report->row_count; i++)
 		memory_bytes = saturating_add(memory_bytes, report->rows[i].memory_bytes, MMT_BYTES_MAX);
+	for (size_t i = 0; report->by == MMT_BY_TOUCH && i < report->growth.part_count; i++)
+		unattributed = saturating_add(unattributed, report->growth.parts[i].unattributed_bytes, MMT_BYTES_MAX);
+	memory_bytes = saturating_add(memory_bytes, unattributed, MMT_BYTES_MAX);
 	/* The row of the first cause stands first, unless older memory does. */
 	for (size_t i = 0; options->sort == MMT_SORT_MEMORY && report->cause_count && i < selection->count; i++)
 		first = selection->rows[i]->id == report->causes[0].rows[0] ? i : first;
