@@ -518,7 +518,7 @@ START_TEST(saw_teeth_between_readings_are_no_growth)
 END_TEST
 
 /* A process touches 1 MiB in each second. Its pages are read some ms before those of another one; the last time after
- * them, or before. */
+ * them, or before. The third time, a process that lives briefly is read once between these readings. */
 START_TEST(processes_are_read_one_after_the_other)
 {
 	struct event_mapping lines[62] = {
@@ -542,13 +542,19 @@ START_TEST(processes_are_read_one_after_the_other)
 		    (struct event_mapping){.start = RESERVED, .length = 64 * MEBIBYTE, .flags = MAP_PRIVATE, .path = ""};
 		for (int turn = 0; turn < 2 && i % 8 == 3; turn++) {
 			uint64_t read = time + SECOND / 4 + (uint64_t)turn * SECOND / 50;
-			bool is_other = turn == (i == 59 ? _i : 1);
+			bool is_other = turn == (i == 59 ? _i == 1 : 1);
 
 			builder_snapshot(builder, SNAPSHOT_INTERVAL, read - 1, PID + is_other, lines,
 					 is_other ? 1 : i + 3);
 			builder_pages(builder, read, PID + is_other,
 				      &(struct builder_pages){(uint32_t)i + 1, false, (is_other ? 1 : i + 1) * MEBIBYTE,
 							      is_other ? &other : runs, is_other ? 1 : i + 1});
+		}
+		if (_i == 2 && i == 32) {
+			builder_fork(builder, time + 3, PID + 2, PID + 2, PID + 1, PID + 1);
+			builder_snapshot(builder, SNAPSHOT_INTERVAL, time + 4, PID + 2, lines, 1);
+			builder_pages(builder, time + 5, PID + 2,
+				      &(struct builder_pages){(uint32_t)i + 1, false, MEBIBYTE, &other, 1});
 		}
 	}
 	add_readings(builder, MEBIBYTE);
@@ -587,6 +593,6 @@ Suite *test_suite(void)
 			saw_teeth_between_readings_are_no_growth, short_recordings_have_no_rates);
 	tcase_add_loop_test(tcase, a_table_grows, 0, 2);
 	tcase_add_loop_test(tcase, a_queue_grows, 0, 2);
-	tcase_add_loop_test(tcase, processes_are_read_one_after_the_other, 0, 2);
+	tcase_add_loop_test(tcase, processes_are_read_one_after_the_other, 0, 3);
 	return suite;
 }

@@ -22,6 +22,9 @@ bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns, u
 	if (time_ns <= uses->times_ns[last])
 		return false;
 	gap_ns = last ? uses->times_ns[last] - uses->times_ns[last - 1] : UINT64_MAX;
+	/* A process read for the first time, between the readings of others, does not show what these have by then. */
+	if (last && !before_ns && time_ns - uses->times_ns[last] > gap_ns / 8 && time_ns - uses->times_ns[last] < gap_ns)
+		return false;
 	begins = gap_ns > (time_ns - from_ns) / USE_SHARE && uses->count < ROW_USES_MAX;
 	/* Processes are read one after the other. */
 	if (last && before_ns <= uses->times_ns[last - 1] && time_ns - uses->times_ns[last] < gap_ns / 2)
