@@ -17,6 +17,7 @@ struct export_settings {
 	const struct mmt_report *report; /* what is written */
 	const struct mmt_export_format *format;
 	enum mmt_weight weight;
+	int by; /* place in its words */
 	const char *output; /* NULL: standard output */
 	char *own_output;   /* a name that the user did not choose; owned */
 	int format_place;
@@ -159,6 +160,9 @@ static int take_arguments(const struct command *command, struct export_settings 
 				     settings->output && *settings->output ? ": the name tells no format; " : "",
 				     settings->format_words);
 	settings->selection.report.lifetime_steps = settings->format->lifetime_steps;
+	settings->selection.report.by = settings->by ? MMT_BY_TOUCH : MMT_BY_STACK;
+	if (settings->by && settings->weight_given)
+		return message_usage(command, "--by touch has one figure: leave out --weight");
 	if (settings->output && !*settings->output)
 		return message_usage(command, "--output: the file's name is empty");
 	to_stdout = settings->output && !strcmp(settings->output, "-");
@@ -182,6 +186,7 @@ static int take_arguments(const struct command *command, struct export_settings 
 int cmd_export(const struct command *command, int argc, char **argv)
 {
 	static const char *const weights[] = {MMT_WEIGHT_WORDS(CHOICE) NULL};
+	static const char *const keys[] = {"stack", "touch", NULL};
 	struct export_settings settings = {0};
 	size_t count, size = 0;
 	const struct mmt_export_format *formats = mmt_export_formats(&count);
@@ -194,6 +199,8 @@ int cmd_export(const struct command *command, int argc, char **argv)
 	    OPTION(0, "weight", NULL, &settings.weight, "memory|unfreed|resident|committed|allocated|count",
 		   "the figure of each stack in svg and folded (default memory, as in reports)", .choices = weights,
 		   .given = &settings.weight_given),
+	    OPTION(0, "by", NULL, &settings.by, "stack|touch",
+		   "who mapped memory (default), or whose page faults brought it in", .choices = keys),
 	    REPORT_SELECTION_OPTIONS(&settings.selection),
 	    OPTIONS_END,
 	};

@@ -53,9 +53,9 @@ int report_selection_check_html(const struct command *command, struct report_sel
 {
 	if (!display->html)
 		return -1;
-	if (selection->by[0] != MMT_BY_STACK)
-		return message_usage(
-		    command, "--html shows stacks and cannot be combined with --by; the page merges them by function");
+	if (selection->by[0] != MMT_BY_STACK && selection->by[0] != MMT_BY_TOUCH)
+		return message_usage(command, "--html shows stacks and cannot be combined with --by, except touch; "
+					      "the page merges them by function");
 	selection->report.lifetime_steps = MMT_HTML_LIFETIME_STEPS;
 	if (*display->html && !display->json)
 		return -1;

@@ -23,9 +23,9 @@ struct mmt_export_format {
 /* All formats; *count_ret may be NULL. Static. */
 MMT_PUBLIC const struct mmt_export_format *mmt_export_formats(size_t *count_ret);
 
-/* `format` is the name of one of the formats. The report must be by stack and have lifetimes
- * (mmt_report_options.lifetime_steps). The stream is not flushed; the caller checks for write errors with ferror().
- * MMT_ERROR_INVALID: no such format, or the report is not by stack or has no lifetimes. Several threads may export the
- * same report, each to its own stream. */
+/* `format` is the name of one of the formats. The report must be by stack, or by touch for formats
+ * without `only_made`, and have lifetimes (mmt_report_options.lifetime_steps). The stream is not flushed; the caller
+ * checks for write errors with ferror(). MMT_ERROR_INVALID: no such format, or the report is of another kind or has no
+ * lifetimes. Several threads may export the same report, each to its own stream. */
 MMT_PUBLIC struct mmt_error *mmt_export(const struct mmt_report *report, const char *format, enum mmt_weight weight,
 					FILE *stream) MMT_MUST_CHECK;

@@ -55,12 +55,28 @@ expect_rows() {
 	"$MMTRACE" report --by touch --no-pager -i "$recording" | grep -qE '^ 1  +6[0-9.]+ MiB touched' ||
 		fail "the text does not show what was touched"
 }
+# expect_exports: formats of stacks have the same figures, and those of times refuse.
+expect_exports() {
+	local bytes
+	bytes=$(jq '[.groups[].memory_bytes] | add' "$directory/rows.json")
+	"$MMTRACE" export --by touch -f folded -i "$recording" >"$directory/touched.folded" || fail "folded: status $?"
+	awk -v all="$bytes" '{ sum += $NF } /;main;.*fill_pool / { pool = 1 } END { exit !(pool && sum <= all && sum > all - NR - 8) }' \
+		"$directory/touched.folded" || fail "folded stacks of $bytes bytes: $(cat "$directory/touched.folded")"
+	"$MMTRACE" export --by touch -f svg -i "$recording" | grep -q 'fill_pool' || fail "svg does not name fill_pool"
+	"$MMTRACE" export --by touch -f pprof -i "$recording" >"$directory/touched.pb.gz" || fail "pprof: status $?"
+	zcat "$directory/touched.pb.gz" | grep -qa fill_pool || fail "pprof does not name fill_pool"
+	"$MMTRACE" report --by touch --html - -i "$recording" >"$directory/touched.html" || fail "html: status $?"
+	grep -q '"touched":true' "$directory/touched.html" || fail "the page does not say that it shows what was touched"
+	"$MMTRACE" export --by touch -f firefox -i "$recording" >"$directory/report.txt" 2>&1 && fail "firefox shows no times of touches"
+	grep -q 'use svg, folded, pprof or html' "$directory/report.txt" || fail "firefox: $(cat "$directory/report.txt")"
+}
 record_faults --faults=auto touch
 expect_touchers 3 ' \(\+- [0-9]+ %\)'
 expect_rows 3
 record_faults --faults=all touch
 expect_touchers 0 ''
 expect_rows 0
+expect_exports
 # A page that is read before it is written has two faults. Only a privileged user sees that the first maps the zero page.
 record_faults --faults=sampled touch read
 expect_json "$anonymous.touchers | [.[] | {(.function | split(\" \")[0]): .}] | add |

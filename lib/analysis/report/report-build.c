@@ -549,9 +549,8 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 				     steps, LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
 	if (!error &&
 	    (options->then_by == MMT_BY_TOUCH ||
-	     (options->by == MMT_BY_TOUCH && (steps || options->every_ns || options->then_by != MMT_BY_STACK))))
-		error = error_create(MMT_ERROR_INVALID,
-				     "by: rows by touch allow no then_by, no lifetime_steps and no steps (--every)");
+	     (options->by == MMT_BY_TOUCH && (options->every_ns || options->then_by != MMT_BY_STACK))))
+		error = error_create(MMT_ERROR_INVALID, "by: rows by touch allow no then_by and no steps (--every)");
 	if (!error && options->then_by != MMT_BY_STACK &&
 	    (options->by == MMT_BY_STACK || options->by == options->then_by || steps))
 		error = error_create(MMT_ERROR_INVALID,

@@ -24,6 +24,7 @@ void rows_deinit(struct rows *rows)
 	build_id_paths_deinit(&rows->build_ids);
 	intern_deinit(&rows->keys);
 	vector_deinit(&rows->items);
+	vector_deinit(&rows->touches);
 	vector_deinit(&rows->frames);
 }
 

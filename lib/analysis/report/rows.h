@@ -25,6 +25,13 @@ struct touch_sum {
 	double largest_bytes;  /* of the stacks that were added */
 };
 
+/* What one process touched, of a row. */
+struct row_touch {
+	uint32_t row; /* its place in the report before they are sorted */
+	uint32_t process, kind;
+	double bytes;
+};
+
 struct row_description {
 	uint32_t stack;	   /* by stack: the first of those that are this row */
 	uint64_t lines;	   /* identity_lines() of that stack */
@@ -48,6 +55,7 @@ struct rows {
 	struct intern keys;		      /* its ids are row numbers - 1 */
 	VECTOR(struct row_description) items; /* by row number - 1 */
 	named_frames frames;		      /* scratch: of one stack */
+	VECTOR(struct row_touch) touches;     /* by touch, and if lifetimes are kept */
 	bool touching; /* by touch: accounts given to rows_find() are of pages, as is their pattern; otherwise row 1 */
 	const uint32_t *row_ids; /* of the report's rows, by row number - 1, when they are built */
 };

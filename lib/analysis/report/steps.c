@@ -186,6 +186,32 @@ static struct mmt_error *describe_part(const struct parts *parts, const struct p
 	return part->thread.name && (part->file || !key->path) ? NULL : &error_no_memory;
 }
 
+static struct mmt_error *find_part(struct parts *parts, const struct part_key *key, uint32_t *id_ret)
+{
+	size_t count = parts->keys.count;
+
+	*id_ret = intern_put(&parts->keys, key, sizeof(*key));
+	if (*id_ret == INTERN_NONE)
+		return &error_no_memory;
+	return *id_ret == count ? describe_part(parts, key, &parts->items[count]) : NULL;
+}
+
+/* By touch: what a process touched has no time, and so no lifetimes. */
+static struct mmt_error *add_touch(struct parts *parts, const struct row_touch *touch)
+{
+	const struct part_key key = {.row = parts->rows->row_ids[touch->row] - 1,
+				     .process = (uint32_t)parts->processes[touch->process],
+				     .thread = LEDGER_NO_THREAD,
+				     .path = classes_kind_path(touch->kind),
+				     .memory_class = classes_kind_class(touch->kind)};
+	uint32_t id;
+	struct mmt_error *error = find_part(parts, &key, &id);
+
+	if (!error)
+		figure_add(&parts->items[id].resident_bytes, (uint64_t)touch->bytes);
+	return error;
+}
+
 static struct mmt_error *add_part(struct parts *parts, size_t place)
 {
 	const struct ledger *ledger = &parts->rows->replay->ledger;
@@ -196,17 +222,11 @@ static struct mmt_error *add_part(struct parts *parts, size_t place)
 				     .thread = kept->thread,
 				     .path = classes_kind_path(account->kind),
 				     .memory_class = account->memory_class};
-	size_t count = parts->keys.count;
-	uint32_t id = intern_put(&parts->keys, &key, sizeof(key));
-	struct mmt_error *error = NULL;
-	struct mmt_part *part;
+	struct mmt_error *error = find_part(parts, &key, &parts->numbers[place]);
+	struct mmt_part *part = &parts->items[parts->numbers[place]];
 
-	if (id == INTERN_NONE)
-		return &error_no_memory;
-	part = &parts->items[id];
-	parts->numbers[place] = id;
-	if (id == count)
-		error = describe_part(parts, &key, part);
+	if (error)
+		return error;
 	part->committed_bytes += kept->held.bytes[HELD_COMMITTED];
 	part->committed_before_bytes += kept->held.bytes[HELD_COMMITTED_BEFORE];
 	part->reserved_bytes += kept->held.bytes[HELD_RESERVED];
@@ -214,7 +234,7 @@ static struct mmt_error *add_part(struct parts *parts, size_t place)
 		figure_add(&part->resident_bytes, kept->held.bytes[HELD_RESIDENT]);
 		figure_add(&part->resident_before_bytes, kept->held.bytes[HELD_RESIDENT_BEFORE]);
 	}
-	return error;
+	return NULL;
 }
 
 /* Ids, by the parts that have them. */
@@ -267,11 +287,13 @@ struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report
 {
 	struct ledger *ledger = &rows->replay->ledger;
 	struct lifetimes *lifetimes = &ledger->lifetimes;
+	bool by_touch = report->by == MMT_BY_TOUCH;
 	struct mmt_error *error = lifetimes->steps_max ? ledger_end_lifetimes(ledger) : NULL;
 	CLEANUP(free) size_t *processes = calloc(processes_count(rows->replay->processes) + 1, sizeof(*processes));
-	CLEANUP(free) uint32_t *numbers = calloc(lifetimes->parts.count + 1, sizeof(*numbers));
-	CLEANUP(free) struct mmt_part *items = calloc(lifetimes->parts.count + 1, sizeof(*items));
-	CLEANUP(free) uint32_t *order = calloc(lifetimes->parts.count + 1, sizeof(*order));
+	size_t most = by_touch ? rows->touches.count : lifetimes->parts.count;
+	CLEANUP(free) uint32_t *numbers = calloc(most + 1, sizeof(*numbers));
+	CLEANUP(free) struct mmt_part *items = calloc(most + 1, sizeof(*items));
+	CLEANUP(free) uint32_t *order = calloc(most + 1, sizeof(*order));
 	struct parts parts = {
 	    .rows = rows, .report = report, .processes = processes, .numbers = numbers, .items = items};
 	size_t place = 0, count;
@@ -284,14 +306,14 @@ struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report
 	/* The report's processes are the selected ones of the replay, in the same order. */
 	for (const struct process *process = NULL; (process = rows_next(rows, process));)
 		processes[process->index] = place++;
-	for (size_t i = 0; !error && i < lifetimes->parts.count; i++)
-		error = add_part(&parts, i);
-	if (!error && lifetimes->cells.count)
+	for (size_t i = 0; !error && i < most; i++)
+		error = by_touch ? add_touch(&parts, &rows->touches.items[i]) : add_part(&parts, i);
+	if (!error && !by_touch && lifetimes->cells.count)
 		qsort_r(lifetimes->cells.items, lifetimes->cells.count, sizeof(*lifetimes->cells.items), compare_cells,
 			numbers);
 	report->lifetime_step_ns = lifetimes->step_ns;
 	report->lifetime_steps = lifetimes_steps(lifetimes);
-	error = error ?: hand_out(&parts, lifetimes->cells.items, lifetimes->cells.count);
+	error = error ?: hand_out(&parts, lifetimes->cells.items, by_touch ? 0 : lifetimes->cells.count);
 	count = parts.keys.count;
 	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)i;

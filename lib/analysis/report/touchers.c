@@ -264,6 +264,10 @@ static struct mmt_error *add_to_row(struct rows *rows, const struct touch_sum *s
 
 	if (error || account.row == LEDGER_NO_ROW)
 		return error;
+	if (rows->options->lifetime_steps &&
+	    !vector_push(&rows->touches,
+			 ((struct row_touch){account.row - 2, account.process, account.kind, sum->bytes})))
+		return &error_no_memory;
 	row = &rows->items.items[account.row - 1].touched;
 	add(row, sum);
 	if (sum->bytes > row->largest_bytes) {

@@ -258,9 +258,14 @@ struct mmt_error *mmt_export(const struct mmt_report *report, const char *format
 		return error_create(MMT_ERROR_INVALID, "unknown format '%s'", format);
 	if (weight >= MMT_WEIGHT_KINDS)
 		return error_create(MMT_ERROR_INVALID, "unknown weight %d", (int)weight);
-	if (report->by != MMT_BY_STACK || !report->lifetime_step_ns)
-		return error_create(MMT_ERROR_INVALID, "%s: only a report by stack with lifetimes can be exported",
+	if ((report->by != MMT_BY_STACK && report->by != MMT_BY_TOUCH) || !report->lifetime_step_ns)
+		return error_create(MMT_ERROR_INVALID,
+				    "%s: only a report by stack or touch with lifetimes can be exported",
 				    report->input);
+	if (report->by == MMT_BY_TOUCH && formats[number].only_made)
+		return error_create(MMT_ERROR_INVALID,
+				    "%s shows what was mapped when: use svg, folded, pprof or html for what was touched",
+				    format);
 	for (size_t i = 0; !error && i < report->module_count; i++) {
 		uint32_t path = intern_put_string(&export.paths, report->modules[i].path);
 

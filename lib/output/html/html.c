@@ -617,6 +617,7 @@ static struct mmt_error *write_page(struct page *page, FILE *stream)
 	if (!error) {
 		document_string(page->document, "version", mmt_version());
 		document_unsigned(page->document, "unit", page->unit);
+		document_bool(page->document, "touched", page->reports[0]->by == MMT_BY_TOUCH);
 		document_unsigned(page->document, "leftOut", page->left_out);
 		if (page->diff) {
 			document_string(page->document, "relation", mmt_diff_relation_name(page->diff->relation));
@@ -653,7 +654,8 @@ struct mmt_error *mmt_report_write_html(const struct mmt_report *report, const s
 {
 	struct page page = {.reports = {report}, .report_count = 1, .options = options};
 
-	if (report->then_by != MMT_BY_STACK || (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD))
+	if (report->then_by != MMT_BY_STACK ||
+	    (report->by != MMT_BY_STACK && report->by != MMT_BY_THREAD && report->by != MMT_BY_TOUCH))
 		return error_create(MMT_ERROR_INVALID, "an HTML page shows stacks: the report must not be grouped");
 	return write_page(&page, stream);
 }

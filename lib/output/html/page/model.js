@@ -14,6 +14,10 @@ const measures = {
 	count: { label: "Count", format: formatCount, help: "mappings made in the range of which any byte is still mapped at its end" },
 };
 
+// Of pages, only that is known.
+if (data.touched)
+	Object.assign(measures.resident, { label: "Touched", help: "bytes that page faults of these stacks brought in, in memory at the end of the recording" });
+
 const FRAME_INLINED = 1, FRAME_DOUBTFUL = 2, FRAME_RUNTIME = 4, FRAME_JIT = 8;
 
 function readFrames() {

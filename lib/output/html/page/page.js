@@ -99,8 +99,8 @@ function makeMeasures() {
 		input.name = "measure";
 		input.value = key;
 		input.checked = key === selection.measure;
-		input.disabled = key === "resident" && !hasResident;
-		label.title = input.disabled ? "the recording has no resident sizes" : measure.help;
+		input.disabled = key === "resident" ? !hasResident : data.touched;
+		label.title = !input.disabled ? measure.help : data.touched ? "only what was touched is known" : "the recording has no resident sizes";
 		label.classList.toggle("absent", input.disabled);
 		label.append(input, element("span", "", measure.label));
 		if (measure.atEnd)
@@ -135,8 +135,8 @@ function chooseMeasure() {
 	const total = (figure) => data.recordings[data.recordings.length - 1].parts.reduce((sum, part) => sum + (part[figure] || 0), 0);
 	const memory = hasResident && total("resident") > 0 ? "resident" : "committed";
 	const mostlyReserved = total("unfreed") > ADDRESSES_MIN * total(memory) && total(memory) > 0;
-	if (mostlyReserved || total("committed") > total("unfreed"))
-		selection.measure = memory;
+	if (data.touched || mostlyReserved || total("committed") > total("unfreed"))
+		selection.measure = data.touched ? "resident" : memory;
 }
 
 function fillSelect(select, key, all) {
