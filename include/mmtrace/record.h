@@ -86,7 +86,7 @@ enum mmt_record_scope {
 
 enum mmt_faults {
 	/* Sampled, if they can be sampled on CPUs or in a control group, with stacks: for each thread they would slow
-	 * down its mappings. */
+	 * down its mappings. On CPUs, direct reclaim is recorded beside them, as with MMT_FAULTS_SAMPLED. */
 	MMT_FAULTS_AUTO,
 	MMT_FAULTS_NONE,
 	MMT_FAULTS_SAMPLED, /* every 97th page fault, with its stack */
@@ -207,8 +207,8 @@ struct mmt_record_summary {
 	char oom_name[16];
 	uint64_t left_running;	/* recorded processes that were running when the command had ended */
 	pid_t left_running_pid; /* one of them */
-	int command_status; /* wait status of the command if it has ended; otherwise -1 */
-	int target_status;  /* ... of another target, the last that did not exit with status 0; 0: none, or not known */
+	int command_status;	/* wait status of the command if it has ended; otherwise -1 */
+	int target_status; /* ... of another target, the last that did not exit with status 0; 0: none, or not known */
 };
 
 /* Find the processes with this command name, which is that of /proc/PID/comm, or whose name matches it as a pattern of

@@ -285,7 +285,7 @@ struct mmt_process {
 	int32_t pid;
 	int32_t parent_pid;    /* 0: unknown */
 	int32_t container_pid; /* in its own PID namespace; 0: unknown */
-	bool ended;    /* ended during the recording: the figures are those just before */
+	bool ended;	       /* ended during the recording: the figures are those just before */
 	bool released; /* it ended, and rows and totals have none of its memory, because others ran on or later */
 	const char *name;
 	const char *program;	   /* path of the executed file, as the kernel's maps name it; NULL: unknown */
@@ -356,6 +356,18 @@ struct mmt_failure {
 	struct mmt_limit limit; /* which the first of them met */
 };
 
+/* Times in which threads of a process freed memory themselves, because there was too little for their own allocations:
+ * direct reclaim, of the machine or of a control group. */
+struct mmt_stall {
+	int32_t pid;
+	uint64_t count;
+	uint64_t total_ns, longest_ns;
+	const struct mmt_frame *const *frames;
+	size_t frame_count, hidden_frame_count;
+	size_t origin; /* place in `frames`, as in struct mmt_row */
+	enum mmt_stack_end stack_end;
+};
+
 /* A mark of the user (mmt_record_options.mark_fd), or a process chosen by the OOM killer, not always a recorded one. */
 struct mmt_mark {
 	uint64_t number; /* from 1; 0: an OOM kill */
@@ -365,7 +377,8 @@ struct mmt_mark {
 };
 #define MMT_MARK_TEXT 64
 
-/* How the recorded command or a target ended, unless with status 0: a signal comes before a status, and the last first. */
+/* How the recorded command or a target ended, unless with status 0: a signal comes before a status, and the last first.
+ */
 struct mmt_command_end {
 	uint64_t time_ns; /* 0: with status 0, not in the window, none has ended, or not known */
 	int32_t pid;
@@ -587,6 +600,8 @@ struct mmt_report {
 	struct mmt_huge_pages huge_pages;   /* of these processes, in any memory */
 	const struct mmt_failure *failures; /* in the window, most frequent first */
 	size_t failure_count;
+	const struct mmt_stall *stalls; /* in the window, the longest sum first */
+	size_t stall_count;
 	const struct mmt_thread_total *thread_totals; /* most unfreed bytes first */
 	size_t thread_total_count;
 	const struct mmt_release *releases; /* most bytes first */

@@ -213,10 +213,10 @@ struct pack {
 	struct stat named;		     /* of the input, before it is read */
 };
 
-/* Events of calls and page faults that may have a stack. */
+/* Events that may have a stack, as call_stacks_counts() says. */
 static bool is_numbered(const struct reader_attribute *attribute)
 {
-	return attribute->role == ROLE_FAULT ||
+	return role_is_paging(attribute->role) ||
 	       (attribute->role == ROLE_SYSCALL && attribute->is_call && !attribute->is_enter);
 }
 

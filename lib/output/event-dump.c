@@ -244,7 +244,7 @@ static void print_head(FILE *stream, const struct reader_metadata *metadata)
 	    [ROLE_DUMP] = "stack-dump",	    [ROLE_NEW_TASK] = "new-task",
 	    [ROLE_SIDE_BAND] = "side-band", [ROLE_SNAPSHOT] = "snapshot",
 	    [ROLE_LOCK] = "lock",	    [ROLE_LARGE_DUMP] = "large-stack-dump",
-	    [ROLE_FAULT] = "page-fault",
+	    [ROLE_FAULT] = "page-fault",    [ROLE_RECLAIM] = "reclaim",
 	};
 
 	fprintf(stream, "# %s, architecture %s, host ", metadata->ours ? "mmtrace recording" : "perf recording",

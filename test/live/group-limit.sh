@@ -85,3 +85,18 @@ record_work -p "$pid"
 expect_json ".control_group | .path == \"$group\" and .end.limit_bytes == $limited and .end.oom_kills == .start.oom_kills"
 "$MMTRACE" report --no-pager -i "$recording" >report.txt || fail "report ended with status $?"
 ! grep -q "control group" report.txt || fail "a line of the group: $(cat report.txt)"
+
+# What it reads of a file larger than the limit, it must free itself. The raw recording says the same as the packed one.
+read_slowly() {
+	start_command bash -c "echo \$\$ >$group/cgroup.procs && exec \"\$@\"" - "$workloads/touch" file
+	record_work "$@" -p "$pid"
+	jq '[.stalls[] | {count, total_ns, longest_ns, frames: [.frames[].function]}]' "$directory/report.json" >"$directory/stalls.json"
+	jq -e 'length > 0 and all(.[]; .count > 0 and .total_ns >= .longest_ns and .longest_ns > 0) and
+		(map(select(.frames | index("read_pool") and index("main")) | .count) | add) >= (map(.count) | add) / 2' \
+		"$directory/stalls.json" >/dev/null || fail "no stalls below read_pool: $(cat "$directory/stalls.json")"
+}
+if [ "$(stat -fc %T /tmp)" != tmpfs ]; then # from which a program without swap cannot be reclaimed
+	echo $((24 << 20)) >"$group/$limit" || fail "the limit cannot be set"
+	read_slowly
+	read_slowly --raw
+fi

@@ -432,6 +432,7 @@ END_TEST
 START_TEST(rows_by_touch)
 {
 	struct recording_builder *builder = begin(1);
+	struct mmt_report_options options;
 	struct mmt_report *report;
 	const struct mmt_row *row;
 
@@ -463,6 +464,60 @@ START_TEST(rows_by_touch)
 		ck_assert_int_eq(row->pattern, i == 2 ? MMT_PATTERN_HEAP : MMT_PATTERN_NONE);
 		ck_assert((row->hint && strstr(row->hint, "needed new pages")) == (i == 2));
 	}
+	mmt_report_destroy(report);
+	/* For exports, each row has the parts that its processes touched, without times. */
+	mmt_report_options_init(&options);
+	options.by = MMT_BY_TOUCH;
+	options.lifetime_steps = 16;
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->part_count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(report->parts[i].row, i);
+		ck_assert_uint_eq(report->parts[i].resident_bytes, report->rows[i].memory_bytes);
+		ck_assert_uint_eq(report->parts[i].lifetime_count, 0);
+		ck_assert_int_eq(report->parts[i].memory_class, report->rows[i].memory_class);
+		ck_assert_int_eq(report->parts[i].thread.pid, PID);
+	}
+	mmt_report_destroy(report);
+}
+END_TEST
+
+START_TEST(times_of_reclaim_are_added_by_stack)
+{
+	struct recording_builder *builder = begin(1);
+	struct mmt_report_options options;
+	struct mmt_report *report;
+
+	/* Who began before recording is not known. */
+	builder_reclaim(builder, 2000, PID, PID, false, FILL);
+	builder_reclaim(builder, 3000, PID, PID, true, FILL);
+	builder_reclaim(builder, 3100, PID, PID + 1, true, FILL);
+	builder_reclaim(builder, 3500, PID, PID, false, FILL);
+	builder_reclaim(builder, 4100, PID, PID + 1, false, FILL);
+	builder_reclaim(builder, 5000, PID, PID, true, OTHER);
+	builder_reclaim(builder, 5001, PID, PID, false, OTHER);
+	/* The end of the first one was lost; the last one does not end. */
+	builder_reclaim(builder, 6000, PID, PID, true, OTHER);
+	builder_reclaim(builder, 7000, PID, PID, true, OTHER);
+	builder_reclaim(builder, 7010, PID, PID, false, OTHER);
+	builder_reclaim(builder, 8000, PID, PID, true, OTHER);
+	builder_finish(builder, 9000000);
+	mmt_report_options_init(&options);
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->stall_count, 2);
+	ck_assert_uint_eq(report->stalls[0].count, 2);
+	ck_assert_uint_eq(report->stalls[0].total_ns, 1500);
+	ck_assert_uint_eq(report->stalls[0].longest_ns, 1000);
+	ck_assert_int_eq(report->stalls[0].pid, PID);
+	ck_assert_uint_eq(report->stalls[0].frame_count, 1);
+	ck_assert_uint_eq(report->stalls[0].frames[0]->module_offset, 0x100);
+	ck_assert_uint_eq(report->stalls[1].count, 2);
+	ck_assert_uint_eq(report->stalls[1].total_ns, 11);
+	ck_assert_uint_eq(report->completeness.lost_events, 0);
+	mmt_report_destroy(report);
+	options.from = (struct mmt_timestamp){.kind = MMT_TIMESTAMP_SINCE_START, .ns = 4500};
+	report = report_file_report(&options);
+	ck_assert_uint_eq(report->stall_count, 1);
 	mmt_report_destroy(report);
 }
 END_TEST
@@ -574,9 +629,6 @@ START_TEST(rows_by_touch_need_faults_and_pages)
 	options.then_by = MMT_BY_CLASS;
 	expect_refusal(options, "then_by");
 	options.then_by = MMT_BY_STACK;
-	options.lifetime_steps = 16;
-	expect_refusal(options, "lifetime_steps");
-	options.lifetime_steps = 0;
 	options.every_ns = 1000000;
 	expect_refusal(options, "--every");
 	options.every_ns = 0;
@@ -596,8 +648,9 @@ Suite *test_suite(void)
 	tcase_add_tests(tests, touchers_of_a_pool_are_named, what_was_unmapped_has_no_toucher,
 			errors_of_estimates_are_true, reads_of_the_zero_page_do_not_count,
 			errors_cover_pages_with_two_faults, moves_keep_the_number_of_runs, hostile_faults_are_harmless,
-			no_more_runs_than_the_limit, rows_by_touch, rows_by_touch_have_errors, errors_cover_neighbours,
-			copies_are_touched, rows_by_touch_need_faults_and_pages);
+			no_more_runs_than_the_limit, rows_by_touch, times_of_reclaim_are_added_by_stack,
+			rows_by_touch_have_errors, errors_cover_neighbours, copies_are_touched,
+			rows_by_touch_need_faults_and_pages);
 	tcase_add_loop_test(tests, neighbours_in_files_count, 0, 2);
 	tcase_add_loop_test(tests, huge_pages_do_not_change_other_figures, 0, 2);
 	tcase_add_loop_test(tests, huge_pages_without_a_sample, 0, 2);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "analysis/replay/ledger.h"
-
 #include <mmtrace/report.h>
+
+#include "base/limits.h"
 
 struct account_key {
 	uint32_t stack, process, kind, thread;
@@ -37,6 +38,8 @@ void ledger_deinit(struct ledger *ledger)
 	vector_deinit(&ledger->commit_trends.changes);
 	vector_deinit(&ledger->failures);
 	intern_deinit(&ledger->failure_keys);
+	vector_deinit(&ledger->stalls);
+	intern_deinit(&ledger->stall_keys);
 	intern_deinit(&ledger->found_keys);
 	vector_deinit(&ledger->found);
 	vector_deinit(&ledger->threads);
@@ -438,6 +441,26 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 	/* Failed calls can ask for nearly 2^64 bytes each. */
 	sum->asked_bytes = saturating_add(sum->asked_bytes, failure->asked_bytes, UINT64_MAX);
 	sum->last_ns = failure->last_ns;
+	return NULL;
+}
+
+struct mmt_error *ledger_stall(struct ledger *ledger, const struct stall *stall, uint32_t rest)
+{
+	const uint32_t key[] = {ledger->stalls.count < LIMIT_STALLS ? stall->stack : rest, stall->process};
+	struct stall *sum;
+	uint32_t number;
+
+	if (ledger_side(ledger, ledger->now_ns) != LEDGER_INSIDE)
+		return NULL;
+	number = intern_put(&ledger->stall_keys, key, sizeof(key));
+	if (number == INTERN_NONE || (number == ledger->stalls.count && !vector_append(&ledger->stalls)))
+		return &error_no_memory;
+	sum = &ledger->stalls.items[number];
+	sum->stack = key[0];
+	sum->process = stall->process;
+	sum->count += stall->count;
+	sum->total_ns = saturating_add(sum->total_ns, stall->total_ns, INT64_MAX);
+	sum->longest_ns = larger_of(sum->longest_ns, stall->longest_ns);
 	return NULL;
 }
 

@@ -80,6 +80,13 @@ struct failure {
 	struct refused_call refused; /* the first one */
 };
 
+/* Times in which threads freed memory, so that they could allocate some. */
+struct stall {
+	uint32_t stack;
+	uint32_t process; /* index */
+	uint64_t count, total_ns, longest_ns;
+};
+
 struct thread_account {
 	uint64_t allocated_bytes, freed_by_itself_bytes, freed_by_others_bytes;
 	uint64_t released_bytes; /* memory that it unmapped, of any thread */
@@ -115,6 +122,8 @@ struct ledger {
 	struct trends commit_trends;
 	VECTOR(struct failure) failures;
 	struct intern failure_keys;
+	VECTOR(struct stall) stalls;
+	struct intern stall_keys;
 	struct intern found_keys;	       /* process, kind and side; IDs are indexes into `found` */
 	VECTOR(uint32_t) found;		       /* allocations */
 	VECTOR(struct thread_account) threads; /* by the caller's number */
@@ -177,6 +186,9 @@ struct mmt_error *ledger_found(struct ledger *ledger, uint32_t process, uint32_t
 
 /* Count a failed call if now_ns lies in the window. */
 struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failure) MMT_MUST_CHECK;
+
+/* Add it to those of its stack, or to those of `rest` if there are too many stacks, if now_ns lies in the window. */
+struct mmt_error *ledger_stall(struct ledger *ledger, const struct stall *stall, uint32_t rest) MMT_MUST_CHECK;
 
 /* The account with this number if a row counts it, else NULL. */
 const struct account *ledger_counted(const struct ledger *ledger, uint32_t account);

@@ -240,8 +240,9 @@ static struct mmt_error *prepare(struct replay *replay, const struct replay_opti
 				replay->metadata->loss.end == MMT_RECORD_END_TARGET_ENDED;
 	replay->releases_ended = replay->has_survivors && !replay_keeps_ended(replay);
 	error = find_window(replay, options->report) ?: start_pass(replay, &accounts);
-	replay->decides_late = replay->metadata->packed && !replay_keeps_ended(replay) &&
-			       (replay->window.ends_early || !packed->processes.count || !packed->processes.items[0].released_known);
+	replay->decides_late =
+	    replay->metadata->packed && !replay_keeps_ended(replay) &&
+	    (replay->window.ends_early || !packed->processes.count || !packed->processes.items[0].released_known);
 	/* If the end is known, lifetimes need no larger step later. */
 	if (!error && accounts.lifetime_steps && replay->window.from_ns &&
 	    !lifetimes_reach(&replay->ledger.lifetimes,
@@ -296,6 +297,7 @@ static void end_pass(struct replay *replay)
 	mmt_error_destroy(replay->observer_error);
 	ledger_deinit(&replay->ledger);
 	notes_deinit(&replay->notes);
+	map_deinit(&replay->reclaims);
 	map_deinit(&replay->refusal_places);
 	vector_deinit(&replay->refusals);
 	vector_deinit(&replay->process_totals);
@@ -548,17 +550,38 @@ static struct mmt_error *replay_later_snapshot(struct replay *replay, const stru
 	return *done_ret ? replay_snapshot(replay, process, NULL, event) : error;
 }
 
+/* The stack is that of the end. Which thread began it, and in which program, may be unknown when recording began. */
+static struct mmt_error *replay_reclaim(struct replay *replay, const struct process *process, const struct event *event,
+					uint32_t stack)
+{
+	const uint64_t *begun_ns = map_get(&replay->reclaims, (uint32_t)event->tid);
+	struct stall stall = {.stack = stack, .process = process->index, .count = 1};
+
+	if (event->call.result && (begun_ns || replay->reclaims.count < LIMIT_THREADS_ANYWHERE))
+		return map_put(&replay->reclaims, (uint32_t)event->tid, event->time_ns) ? NULL : &error_no_memory;
+	if (event->call.result || !begun_ns || *begun_ns > event->time_ns)
+		return NULL;
+	stall.total_ns = stall.longest_ns = event->time_ns - *begun_ns;
+	map_remove(&replay->reclaims, (uint32_t)event->tid);
+	return ledger_stall(&replay->ledger, &stall, replay->no_stack);
+}
+
 /* Faults of a process of which no other event is known, such as those before its exec, say nothing. */
-static struct mmt_error *replay_fault(struct replay *replay, const struct event *event)
+static struct mmt_error *replay_paging(struct replay *replay, const struct event *event)
 {
 	const struct process *process = processes_find(replay->processes, event->pid);
+	struct mmt_error *error;
 	uint32_t stack;
 
 	if (!process || process->ended)
 		return NULL;
 	if (replay->finds_stacks)
 		return call_stacks_fault(replay, process, event);
-	return replay_calls_stack(replay, event, &stack) ?: touched_pages_note(replay, process, event, stack);
+	error = replay_calls_stack(replay, event, &stack);
+	if (error)
+		return error;
+	return event->kind == EVENT_RECLAIM ? replay_reclaim(replay, process, event, stack)
+					    : touched_pages_note(replay, process, event, stack);
 }
 
 /* The sizes of a child of clone(CLONE_VM) or vfork are those of the process whose space it uses now. This is the only
@@ -583,7 +606,8 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_SNAPSHOT_END:
 		return replay_later_snapshot(replay, event, done_ret);
 	case EVENT_FAULT:
-		return replay_fault(replay, event);
+	case EVENT_RECLAIM:
+		return replay_paging(replay, event);
 	case EVENT_FORK:
 		return replay_fork(replay, event);
 	case EVENT_EXIT:
@@ -668,7 +692,8 @@ bool replay_is_alive(const struct replay *replay, const struct process *process)
 {
 	const struct reader_metadata *metadata = replay->metadata;
 
-	/* Recording ended with the command, and then read the pages of those that still ran: not those before the end. */
+	/* Recording ended with the command, and then read the pages of those that still ran: not those before the end.
+	 */
 	return !process->ended && (!replay->losses || replay->window.ends_early || !metadata->has_loss ||
 				   !metadata->info.command || map_get(&replay->survivors, (uint32_t)process->pid));
 }

@@ -128,7 +128,7 @@ void call_stacks_deinit(struct call_stacks *stacks);
 /* Whether the event is one of the calls and page faults that are counted, because they may need a stack. */
 static inline bool call_stacks_counts(const struct event *event)
 {
-	return event->kind == EVENT_FAULT ||
+	return event->kind == EVENT_FAULT || event->kind == EVENT_RECLAIM ||
 	       (event->kind == EVENT_CALL && (call_has_stack(event->call.call) || event->call.result));
 }
 
@@ -266,6 +266,7 @@ struct replay {
 	uint64_t calls_without_entry; /* exits without recorded arguments */
 	struct setuid_execs setuid_execs; /* set-user-ID programs */
 	VECTOR(struct process_refusals) refusals;
+	struct map reclaims;	    /* thread (TID) that frees memory -> since when */
 	struct map refusal_places;  /* owner of a space -> its place in `refusals` */
 	uint64_t measured_mappings; /* for `refusals` */
 	struct replay_watch watch;

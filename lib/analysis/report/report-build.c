@@ -168,6 +168,39 @@ static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report
 	return NULL;
 }
 
+COMPARISON(compare_stalls, struct mmt_stall, order_of(b->total_ns, a->total_ns) ?: order_of(b->count, a->count))
+
+static struct mmt_error *totals_of_stalls(struct rows *rows, struct mmt_report *report)
+{
+	const struct replay *replay = rows->replay;
+	size_t count = replay->ledger.stalls.count;
+	struct mmt_stall *stalls = arena_alloc(rows->arena, count, sizeof(*stalls));
+	struct mmt_error *error = stalls ? NULL : &error_no_memory;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		const struct stall *stall = &replay->ledger.stalls.items[i];
+		int32_t pid = processes_at(replay->processes, stall->process)->pid;
+		struct mmt_row stack = {0};
+
+		if (!rows_selects_pid(rows, pid))
+			continue;
+		error = rows_name_stack(rows, stall->stack, &stack);
+		stalls[report->stall_count++] =
+		    (struct mmt_stall){.pid = pid,
+				       .count = stall->count,
+				       .total_ns = stall->total_ns,
+				       .longest_ns = stall->longest_ns,
+				       .frames = stack.frames,
+				       .frame_count = stack.frame_count,
+				       .hidden_frame_count = stack.hidden_frame_count,
+				       .stack_end = stack.stack_end,
+				       .origin = origin_find(stack.frames, stack.frame_count)};
+	}
+	qsort(stalls, report->stall_count, sizeof(*stalls), compare_stalls);
+	report->stalls = stalls;
+	return error;
+}
+
 /* The public report and the memory that it borrows. */
 struct report {
 	struct mmt_report result;
@@ -410,7 +443,7 @@ static void describe_loss(struct report *report)
 			completeness->lost_stack_dumps += lost;
 		else if (role == ROLE_LARGE_DUMP)
 			completeness->lost_large_stack_dumps += lost;
-		else if (role == ROLE_FAULT)
+		else if (role_is_paging(role))
 			completeness->lost_faults +=
 			    (lost < UINT32_MAX ? lost : UINT32_MAX) *
 			    (metadata->attributes[i].period < LIMIT_FAULT_PERIOD ? metadata->attributes[i].period
@@ -443,6 +476,7 @@ static struct mmt_error *add_figures(struct report *report)
 		   ?: steps_publish(&report->steps, result)
 		   ?: totals_of_threads(&report->rows, result)
 		   ?: totals_of_failures(&report->rows, result)
+		   ?: totals_of_stalls(&report->rows, result)
 		   ?: warnings_describe(&report->replay, &report->arena, result);
 }
 
@@ -547,9 +581,8 @@ static struct mmt_error *create(const struct mmt_report_options *options, struct
 	if (steps && (steps < LIFETIME_STEPS_MIN || steps > LIFETIME_STEPS_MAX))
 		error = error_create(MMT_ERROR_INVALID, "lifetime_steps: %" PRIu32 " is neither 0 nor from %d to %d",
 				     steps, LIFETIME_STEPS_MIN, LIFETIME_STEPS_MAX);
-	if (!error &&
-	    (options->then_by == MMT_BY_TOUCH ||
-	     (options->by == MMT_BY_TOUCH && (options->every_ns || options->then_by != MMT_BY_STACK))))
+	if (!error && (options->then_by == MMT_BY_TOUCH ||
+		       (options->by == MMT_BY_TOUCH && (options->every_ns || options->then_by != MMT_BY_STACK))))
 		error = error_create(MMT_ERROR_INVALID, "by: rows by touch allow no then_by and no steps (--every)");
 	if (!error && options->then_by != MMT_BY_STACK &&
 	    (options->by == MMT_BY_STACK || options->by == options->then_by || steps))

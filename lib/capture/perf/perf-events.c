@@ -284,10 +284,8 @@ static struct mmt_error *add_faults(const struct mmt_record_options *options, co
 
 		if (!event)
 			return &error_no_memory;
-		*event = (struct event_description){.role = ROLE_FAULT,
-						    .ring = RING_FAULT,
-						    .has_dump = dump_bytes,
-						    .in_turn = in_turn};
+		*event = (struct event_description){
+		    .role = ROLE_FAULT, .ring = RING_FAULT, .has_dump = dump_bytes, .in_turn = in_turn};
 		snprintf(event->name, sizeof(event->name), "%s", events[i / 2].name);
 		describe_common(&event->attribute);
 		event->attribute.type = PERF_TYPE_SOFTWARE;
@@ -306,6 +304,40 @@ static struct mmt_error *add_faults(const struct mmt_record_options *options, co
 		add_bytes(architecture, dump_bytes ? dump_bytes : EVENTS_LEAF_BYTES, &event->attribute);
 	}
 	return NULL;
+}
+
+/* Threads that free memory before they can allocate some, beside sampled page faults: on CPUs, because each thread
+ * would need five events on each CPU. The stack is that of the end; as of faults, with dumps or without, in turn. */
+static struct mmt_error *add_reclaims(struct event_set *set, const struct tracepoint_source *source, size_t first_fault)
+{
+	static const char *const names[] = {"mm_vmscan_direct_reclaim_begin", "mm_vmscan_direct_reclaim_end",
+					    "mm_vmscan_memcg_reclaim_begin", "mm_vmscan_memcg_reclaim_end"};
+	const uint64_t of_faults = PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_PHYS_ADDR;
+	struct event_description fault, *event;
+	struct mmt_error *error = NULL;
+
+	for (size_t i = 0; !error && i < sizeof(names) / sizeof(*names); i++) {
+		size_t kinds = i % 2 && set->items.items[first_fault].in_turn ? 2 : 1;
+
+		error = add_tracepoint(set, source, "vmscan", names[i], &event);
+		for (size_t kind = 0; !error && event && kind < kinds; kind++) {
+			fault = set->items.items[first_fault + kind];
+			if (kind && !vector_push(&set->items, *event))
+				return &error_no_memory;
+			event = &set->items.items[set->items.count - 1];
+			event->role = ROLE_RECLAIM;
+			event->ring = RING_FAULT;
+			event->attribute.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+			if (i % 2 == 0)
+				continue;
+			event->has_dump = fault.has_dump;
+			event->in_turn = fault.in_turn;
+			event->attribute.sample_type = fault.attribute.sample_type & ~of_faults;
+			event->attribute.sample_regs_user = fault.attribute.sample_regs_user;
+			event->attribute.sample_stack_user = fault.attribute.sample_stack_user;
+		}
+	}
+	return error;
 }
 
 bool kernel_is_supported(const char *release)
@@ -365,6 +397,7 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 {
 	uint32_t dump_bytes = events_dump_bytes(options), large_dump_bytes = events_large_dump_bytes(options);
 	struct event_description *new_task = NULL;
+	size_t first;
 	struct mmt_error *error;
 
 	memset(set, 0, sizeof(*set));
@@ -380,9 +413,12 @@ struct mmt_error *events_create(const struct mmt_record_options *options, const 
 		error = add_call(set, source, options, architecture, (enum call)call);
 	if (!error && dump_bytes && !options->lean)
 		error = add_dumps(set, architecture, ROLE_DUMP, dump_bytes);
+	first = set->items.count;
 	if (!error && (options->faults > MMT_FAULTS_NONE ||
 		       (options->faults == MMT_FAULTS_AUTO && dump_bytes && !options->lean && !restricted)))
-		error = add_faults(options, architecture, set);
+		error = add_faults(options, architecture, set)
+			    ?: options->faults == MMT_FAULTS_ALL ? NULL
+								 : add_reclaims(set, source, first);
 	if (!error && large_dump_bytes)
 		error = add_dumps(set, architecture, ROLE_LARGE_DUMP, large_dump_bytes);
 	for (size_t i = 0; i < set->items.count; i++)
@@ -413,7 +449,7 @@ bool events_put_faults_on_cpus(struct event_set *set, int cpu)
 		struct perf_event_attr attribute = event->attribute;
 		int fd;
 
-		if (event->role != ROLE_FAULT)
+		if (!role_is_paging(event->role))
 			continue;
 		attribute.inherit = attribute.inherit_thread = 0;
 		fd = permitted ? -1 : (int)syscall(SYS_perf_event_open, &attribute, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -436,7 +472,8 @@ bool events_leave_out_faults(struct event_set *set, bool all)
 	for (size_t i = 0; i < set->items.count; i++) {
 		struct event_description event = set->items.items[i];
 
-		if (event.role == ROLE_FAULT && (all || (event.in_turn && !event.has_dump)))
+		if (event.role == ROLE_RECLAIM ||
+		    (event.role == ROLE_FAULT && (all || (event.in_turn && !event.has_dump))))
 			continue;
 		event.in_turn = false;
 		left |= event.role == ROLE_FAULT;

@@ -55,7 +55,7 @@ struct event_description {
 	bool has_dump;	     /* of more of the stack than the direct caller needs */
 	bool has_large_dump; /* another event takes a large dump while the call rate is low */
 	bool on_cpus;	     /* one on each CPU, for all processes, although the other events are those of threads */
-	bool in_turn;	     /* of page faults: with dumps, or without them while there are many */
+	bool in_turn;	     /* with dumps, or without them while there are many page faults */
 };
 
 /* Events in the order in which they are opened. The cheapest comes first, so that a thread that has exited costs
@@ -82,8 +82,8 @@ void events_deinit(struct event_set *set);
  * for each thread and CPU apart, so that short threads would give no samples. Call this before any event is opened.
  */
 bool events_put_faults_on_cpus(struct event_set *set, int cpu);
-/* Remove all page faults from the set, or the event without dumps that only events on CPUs can change to. Call this
- * before any event is opened. Return whether any is left. */
+/* Remove from the set what only events on CPUs can do, or all page faults. Call this before any event is opened. Return
+ * whether any page faults are left. */
 bool events_leave_out_faults(struct event_set *set, bool all);
 /* Return the number of events that each thread has on each CPU. */
 size_t events_count_of_threads(const struct event_set *set);

@@ -70,10 +70,10 @@ static size_t hide_strings(const struct recorder *recorder, const struct event_d
 		stack_pointer = layout_word(parts->registers,
 					    8 * (size_t)__builtin_popcountll(sampled & ((UINT64_C(1) << bit) - 1)));
 	kept = program_strings_find(stack, parts->copied_bytes, stack_pointer);
-	if (event->role == ROLE_FAULT && event->has_dump && !recorder->reader.fault_dumps.on &&
+	if (event->ring == RING_FAULT && event->has_dump && !recorder->reader.fault_dumps.on &&
 	    kept > EVENTS_LEAF_BYTES)
 		kept = EVENTS_LEAF_BYTES;
-	if ((event->role == ROLE_LARGE_DUMP || event->role == ROLE_FAULT) &&
+	if ((event->role == ROLE_LARGE_DUMP || event->ring == RING_FAULT) &&
 	    kept + sizeof(uint64_t) < parts->stack_bytes)
 		return ring_reader_cut_dump(record, parts, kept);
 	memset(stack + kept, 0, parts->stack_bytes - kept);
@@ -92,7 +92,7 @@ static void count_sample(struct recorder *recorder, const struct event_descripti
 		summary->cut_callchains += parts->callchain_count > recorder->reader.callchain_limit;
 	}
 	summary->fault_samples += event->role == ROLE_FAULT;
-	if (event->role == ROLE_FAULT)
+	if (event->ring == RING_FAULT)
 		return;
 	if (event->role == ROLE_LARGE_DUMP)
 		summary->large_stack_dumps++;
@@ -244,19 +244,19 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		return &error_no_memory;
 	reader->large_dumps.calls += event->has_large_dump;
 	/* Events on CPUs have the faults of all processes, which fill the rings, too. */
-	if (event->role == ROLE_FAULT)
+	if (event->ring == RING_FAULT)
 		large_dumps_rule_update(&reader->fault_dumps, 1, time_ns);
-	if (event->role == ROLE_FAULT)
+	if (event->ring == RING_FAULT)
 		mine = event->on_cpus ? scope_follows(&reader->scope, pid, time_ns)
 				      : scope_admits(&reader->scope, pid, time_ns);
 	else
 		error = check_scope(recorder, pid, time_ns, &mine);
-	reader->scope.passed_over += !mine && event->role != ROLE_FAULT;
+	reader->scope.passed_over += !mine && event->ring != RING_FAULT;
 	if (error || !mine)
 		return error;
 	if (!is_recorded(recorder, time_ns) || is_unrecorded_child(recorder, pid))
 		return NULL;
-	if (event->role == ROLE_LARGE_DUMP || event->role == ROLE_FAULT) {
+	if (event->role == ROLE_LARGE_DUMP || event->ring == RING_FAULT) {
 		/* Reading such a ring takes milliseconds, and another ring may overflow in that time. */
 		reader->large_dumps.discard = reader->large_dumps.discard || rings_are_half_full(&reader->rings, false);
 		if (reader->large_dumps.discard) {
@@ -269,7 +269,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		return error_create(MMT_ERROR_SYSTEM,
 				    "the kernel's ring buffer contains a sample of %s with an unexpected layout",
 				    event->name);
-	if (event->role != ROLE_FAULT)
+	if (event->ring != RING_FAULT)
 		error = process_events_note_call(recorder, pid, time_ns);
 	if (error)
 		return error;
@@ -355,10 +355,10 @@ static void handle_lost(struct recorder *recorder, struct bytes bytes, bool coun
 	enum attribute_role role = index ? recorder->reader.events.items.items[*index].role : ROLE_OTHER;
 
 	/* Stack dumps and page faults have rings of their own, without FORK records. */
-	recorder->reader.attachment.coverage.forks_missing |= !role_is_dump(role) && role != ROLE_FAULT;
+	recorder->reader.attachment.coverage.forks_missing |= !role_is_dump(role) && !role_is_paging(role);
 	if (counted && role == ROLE_DUMP)
 		recorder->progress.lost_stack_dumps += count;
-	else if (counted && role != ROLE_LARGE_DUMP && role != ROLE_FAULT)
+	else if (counted && role != ROLE_LARGE_DUMP && !role_is_paging(role))
 		recorder->progress.lost_events += count;
 }
 

@@ -488,6 +488,36 @@ static void put_pressure(struct text *text, const struct mmt_report *report)
 	text_end_sentence(text, TEXT_BAD, 2 * TEXT_INDENT);
 }
 
+static const char *function_of(const struct mmt_stall *stall)
+{
+	return stall->origin < stall->frame_count ? stall->frames[stall->origin]->function : NULL;
+}
+
+/* "threads had to free memory themselves 12 times, 340 ms in all, 52 ms at most; 80 % in calls from parse_request" */
+static void put_stalls(struct text *text, const struct mmt_report *report)
+{
+	const char *most = report->stall_count ? function_of(report->stalls) : NULL;
+	uint64_t count = 0, total_ns = 0, longest_ns = 0, most_ns = 0;
+
+	array_each(stall, report->stalls, report->stall_count) {
+		const char *function = function_of(stall);
+
+		count += stall->count;
+		total_ns = saturating_add(total_ns, stall->total_ns, INT64_MAX);
+		longest_ns = larger_of(longest_ns, stall->longest_ns);
+		if (most && function && !strcmp(most, function))
+			most_ns = saturating_add(most_ns, stall->total_ns, INT64_MAX);
+	}
+	if (total_ns <= (report->to_ns - report->from_ns) / STALLED_SHARE)
+		return;
+	text_add(text, "  threads had to free memory themselves %s, %s in all, %s at most",
+		 text_counted(text, count, "time", "times"), text_duration(text, total_ns),
+		 text_duration(text, longest_ns));
+	if (most)
+		text_add(text, "; %" PRIu64 " %% in calls from %s", most_ns / (total_ns / 100), most);
+	text_end_sentence(text, TEXT_BAD, 2 * TEXT_INDENT);
+}
+
 #define OUTSIDE_FLOOR_BYTES (16 << 20) /* a group that was not asked for changes by less all the time */
 
 /* "control group +84.00 MiB (now 120.00 MiB of 512.00 MiB): +80.00 MiB files on tmpfs ..., processes +0 B". If the
@@ -630,6 +660,7 @@ void text_verdict(struct text *text, const struct mmt_report *report)
 			 peak_ms % 1000);
 	text_end_sentence(text, TEXT_STRONG, TEXT_INDENT);
 	put_control_group(text, report);
+	put_stalls(text, report);
 	text_put_shares(text, report);
 	if (text->room->extras)
 		text_put_growth_of_ended(text, report);

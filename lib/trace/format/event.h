@@ -44,6 +44,7 @@ enum event_kind {
 	EVENT_GROUP_MEMORY,	   /* a memory counter of the control group */
 	EVENT_LIMIT,		   /* a limit of memory, of a process or of the machine */
 	EVENT_OOM_KILL,		   /* the OOM killer chose this process, of any scope */
+	EVENT_RECLAIM,		   /* a thread begins (result 1) or ends (0) to free memory itself */
 	EVENT_COMMAND_ENDED,	   /* by a signal, or with a status other than 0 */
 };
 
@@ -116,7 +117,7 @@ struct event {
 			bool at_entry;	/* EVENT_CALL: recorded at its entry, so it has no result */
 			int64_t result; /* negative errno on failure; unused by EVENT_CALL_ENTER */
 			struct event_stack stack;
-		} call;			      /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP, EVENT_FAULT */
+		} call; /* EVENT_CALL, EVENT_CALL_ENTER, EVENT_STACK_DUMP, EVENT_FAULT, EVENT_RECLAIM */
 		struct event_mapping mapping; /* EVENT_MAPPING, EVENT_SNAPSHOT_LINE */
 		struct event_task task;	      /* EVENT_NEW_TASK, EVENT_COMM, EVENT_FORK, EVENT_EXIT,
 							 EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_END */

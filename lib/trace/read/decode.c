@@ -23,7 +23,7 @@ static void find_fields(const struct reader_metadata *metadata, const struct per
 	}
 	fields->major_faults = attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ;
 	/* Reports show no stacks of calls that release memory, unless they failed. */
-	fields->uses_stack = attribute->role == ROLE_FAULT ||
+	fields->uses_stack = role_is_paging(attribute->role) ||
 			     (attribute->is_call && (call_has_stack(attribute->call) || attribute->is_enter ||
 						     role_is_dump(attribute->role)));
 	/* The format text must have the fields that the role of the attribute needs. */
@@ -129,7 +129,7 @@ static void decode_lost(const struct decoder *decoder, const struct perf_event_h
 	    event->attribute != UINT32_MAX && role_is_dump(decoder->metadata->attributes[event->attribute].role);
 
 	event->kind = dump ? EVENT_LOST_DUMPS : EVENT_LOST;
-	if (event->attribute != UINT32_MAX && decoder->metadata->attributes[event->attribute].role == ROLE_FAULT)
+	if (event->attribute != UINT32_MAX && role_is_paging(decoder->metadata->attributes[event->attribute].role))
 		event->kind = EVENT_OTHER;
 	if (header->type == PERF_RECORD_LOST)
 		bytes_u64(bytes); /* id */
@@ -384,10 +384,17 @@ static void decode_sample(struct decoder *decoder, const struct record_identity 
 
 	if (!bytes_ok(bytes))
 		return;
-	if (attribute->role == ROLE_FAULT) {
+	if (role_is_paging(attribute->role)) {
 		size_t address = decoder->layouts->items[identity->attribute].sample_address;
 
 		read_callchain(decoder, &parts, &event->call.stack);
+		if (attribute->role == ROLE_RECLAIM) {
+			read_stack(decoder, &parts, event);
+			event->call.stack.time_ns = event->time_ns;
+			event->call.result = strstr(attribute->name, "_begin") ? 1 : 0;
+			event->kind = EVENT_RECLAIM;
+			return;
+		}
 		if (address == LAYOUT_ABSENT || !attribute->period || attribute->period > LIMIT_FAULT_PERIOD)
 			return;
 		read_stack(decoder, &parts, event);

@@ -44,7 +44,7 @@ static void code_info(struct codec *codec, void *value)
 	roles = codec_check(codec, roles, sizeof(uint32_t), UINT32_MAX);
 	codec_each(codec, &info->roles, roles, role) {
 		codec_u32(codec, *role);
-		if (!codec->to && *role > ROLE_FAULT)
+		if (!codec->to && *role > ROLE_RECLAIM)
 			*role = ROLE_OTHER;
 	}
 	codec_text(codec, &info->recorder_version);

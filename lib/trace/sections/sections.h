@@ -21,12 +21,19 @@ enum attribute_role {
 	ROLE_LOCK = 6, /* mmap_lock events of old recordings, which are ignored */
 	ROLE_LARGE_DUMP =
 	    7, /* a larger stack dump of a call that also has a ROLE_DUMP; enabled while the call rate is low */
-	ROLE_FAULT = 8, /* page faults, one of as many as the attribute's period says */
+	ROLE_FAULT = 8,	  /* page faults, one of as many as the attribute's period says */
+	ROLE_RECLAIM = 9, /* a thread begins or ends to free memory, so that it can allocate some */
 };
 
 static inline bool role_is_dump(enum attribute_role role)
 {
 	return role == ROLE_DUMP || role == ROLE_LARGE_DUMP;
+}
+
+/* They have a ring of their own. Calls do not depend on them. */
+static inline bool role_is_paging(enum attribute_role role)
+{
+	return role == ROLE_FAULT || role == ROLE_RECLAIM;
 }
 
 struct device_number {

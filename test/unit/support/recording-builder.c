@@ -20,6 +20,7 @@
 #define FAULT_SAMPLE_TYPE                                                                                              \
 	((SAMPLE_TYPE & ~PERF_SAMPLE_RAW) | PERF_SAMPLE_ADDR | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_PHYS_ADDR |         \
 	 PERF_SAMPLE_DATA_PAGE_SIZE)
+#define RECLAIM_SAMPLE_TYPE ((SAMPLE_TYPE & ~PERF_SAMPLE_RAW) | PERF_SAMPLE_CALLCHAIN)
 #define COMMON_FIELDS                                                                                                  \
 	"format:\n"                                                                                                    \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                                         \
@@ -237,6 +238,8 @@ static struct recording_builder *create(const char *path, const struct contents 
 					.config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
 					.sample_type = FAULT_SAMPLE_TYPE,
 					.sample_period = contents->fault_period};
+	struct perf_event_attr reclaim = {
+	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_RECLAIM_ID, .sample_type = RECLAIM_SAMPLE_TYPE};
 	struct perf_event_attr lock = {
 	    .type = PERF_TYPE_TRACEPOINT, .config = BUILDER_LOCK_ID, .sample_type = SAMPLE_TYPE};
 	struct perf_event_attr side_band = {.type = PERF_TYPE_SOFTWARE,
@@ -266,8 +269,13 @@ static struct recording_builder *create(const char *path, const struct contents 
 		add_call_attributes(builder->writer, builder->architecture, &info, ROLE_DUMP, false);
 	if (contents->large_dumps)
 		add_call_attributes(builder->writer, builder->architecture, &info, ROLE_LARGE_DUMP, false);
-	if (contents->fault_period)
+	if (contents->fault_period) {
 		add_attribute(builder->writer, &info, &fault, "minor-faults", BUILDER_FAULT_ID, ROLE_FAULT);
+		add_attribute(builder->writer, &info, &reclaim, "vmscan:mm_vmscan_memcg_reclaim_end",
+			      BUILDER_RECLAIM_ID, ROLE_RECLAIM);
+		add_attribute(builder->writer, &info, &reclaim, "vmscan:mm_vmscan_memcg_reclaim_begin",
+			      BUILDER_RECLAIM_ID + 1, ROLE_RECLAIM);
+	}
 	add_attribute(builder->writer, &info, &task, "task:task_newtask", BUILDER_NEW_TASK_ID, ROLE_NEW_TASK);
 	add_attribute(builder->writer, &info, &side_band, "dummy:u", BUILDER_SIDE_BAND_ID, ROLE_SIDE_BAND);
 	if (contents->locks)
@@ -453,6 +461,20 @@ void builder_fault(struct recording_builder *builder, uint64_t time_ns, int32_t 
 		   uint64_t page_bytes, uint64_t caller)
 {
 	add_fault(builder, time_ns, pid, address, page_bytes, caller, false);
+}
+
+void builder_reclaim(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, bool begins,
+		     uint64_t caller)
+{
+	const uint64_t words[] = {BUILDER_RECLAIM_ID + begins,
+				  (uint64_t)(uint32_t)tid << 32 | (uint32_t)pid,
+				  time_ns,
+				  /* CPU */ 2,
+				  2,
+				  (uint64_t)PERF_CONTEXT_USER,
+				  caller};
+
+	builder_record(builder, PERF_RECORD_SAMPLE, words, sizeof(words));
 }
 
 void builder_zero_page(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,

@@ -24,6 +24,7 @@ struct writer;
 #define BUILDER_SIDE_BAND_ID 301
 #define BUILDER_LOCK_ID 302
 #define BUILDER_FAULT_ID 303
+#define BUILDER_RECLAIM_ID 304 /* of the end; one more: of the begin */
 #define BUILDER_LARGE_DUMP_ID 400
 #define BUILDER_ENTER_ID 500 /* of calls' entries, in recordings of aarch64 */
 #define BUILDER_SECOND_ROOT 1000
@@ -69,6 +70,9 @@ void builder_call(struct recording_builder *builder, const struct builder_call *
 /* A page fault, in a recording of builder_create_with_faults(). */
 void builder_fault(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,
 		   uint64_t page_bytes, uint64_t caller);
+/* In such a recording, too: a thread begins or ends to free memory. */
+void builder_reclaim(struct recording_builder *builder, uint64_t time_ns, int32_t pid, int32_t tid, bool begins,
+		     uint64_t caller);
 /* A fault that maps the zero page. */
 void builder_zero_page(struct recording_builder *builder, uint64_t time_ns, int32_t pid, uint64_t address,
 		       uint64_t caller);
