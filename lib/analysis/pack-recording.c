@@ -85,9 +85,9 @@ static struct mmt_error *resolve_facts(struct packed_stacks *resolved, const str
 	size_t position = 0;
 	char *missing;
 
-	for (size_t i = 0; i < processes_count(replay->processes); i++) {
+	for (size_t i = 0; i < replay->processes->all.count; i++) {
 		struct jit_code_state code = resolver_jit(replay->code, (uint32_t)i);
-		const struct space *space = processes_at(replay->processes, (uint32_t)i)->space;
+		const struct space *space = replay->processes->all.items[i]->space;
 		struct packed_process process = {.has_perf_map = code.names.has_perf_map,
 						 .has_jitdump = code.names.has_jitdump,
 						 .other_clock = code.names.other_clock,

@@ -33,9 +33,9 @@ static struct held describe_held(const struct replay *replay, const struct space
 	const struct allocation *allocation = ledger_allocation(&replay->ledger, interval->allocation);
 	const struct thread *thread = replay->threads.items[replay->applying_thread];
 	const struct process *process =
-	    processes_space_owner(replay->processes, processes_at(replay->processes, thread->process));
-	bool inherited = interval->allocation == ALLOCATION_BEFORE && process->started_ns &&
-			 process->forked_from != process->index;
+	    processes_space_owner(replay->processes, replay->processes->all.items[thread->process]);
+	bool inherited =
+	    interval->allocation == ALLOCATION_BEFORE && process->started_ns && process->forked_from != process->index;
 
 	if (!allocation || allocation->found)
 		return (struct held){.stack = replay->no_stack,
@@ -230,8 +230,8 @@ static struct mmt_error *describe(struct trace *trace, const struct process *pro
 		const struct held **larger = &most[call->bytes[MMT_EFFECT_MOVED] && !held->moves];
 
 		error = error ?: select_held(trace, held);
-		if (!*larger || (order_of(held->selected, (*larger)->selected)
-					     ?: order_of(held->bytes, (*larger)->bytes)) > 0)
+		if (!*larger ||
+		    (order_of(held->selected, (*larger)->selected) ?: order_of(held->bytes, (*larger)->bytes)) > 0)
 			*larger = held;
 	}
 	if (error || !is_selected(trace))
@@ -290,8 +290,8 @@ struct mmt_error *mmt_trace(const struct mmt_trace_options *options, struct mmt_
 	if (!error) {
 		trace.rows.replay = replay;
 		replay->watch = (struct replay_watch){.call = on_call, .change = on_change, .context = &trace};
-		error = report->follow ? replay_follow(replay, report->follow, report->follow_context)
-				       : replay_run(replay);
+		error =
+		    report->follow ? replay_follow(replay, report->follow, report->follow_context) : replay_run(replay);
 		*summary_ret = (struct mmt_trace_summary){replay->lost_events, replay->metadata->incomplete,
 							  !replay->has_survivors};
 		if (!error && report->pids && !rows_next(&trace.rows, NULL))

@@ -5,28 +5,6 @@
 
 #include "model/space/space-state.h"
 
-/* A paged array for the PIDs that Linux assigns; other PIDs are rare and go into a map. */
-#define PAGED_PIDS (1u << 22)
-#define PAGE_PIDS 1024
-
-struct processes {
-	struct processes_options options;
-	struct kernel_rules rules;
-	VECTOR(struct process *) all;		  /* by index */
-	VECTOR(struct thread *) threads;	  /* all processes ever created */
-	uint32_t *latest[PAGED_PIDS / PAGE_PIDS]; /* by pid: index of its latest process, plus 1 */
-	struct map latest_odd;			  /* the same for larger PIDs */
-	struct map live;			  /* tid -> struct thread * */
-	struct process *undecided;	/* just forked: its clone flags will decide whether it shares or copies the
-					   space */
-	VECTOR(struct space *) retired; /* empty; ended processes may still refer to these spaces */
-	struct space *let_go;		/* empty space of all released processes */
-	struct intern names;		/* 0 is "" */
-	uint64_t copied, held;		/* intervals: copied by all forks so far; at most in all spaces */
-	uint64_t recount_at, not_copied;
-	size_t released; /* processes that refer to `let_go` */
-};
-
 static struct mmt_error *create_space(const struct processes *processes, struct space **space_ret)
 {
 	const struct space_options options = {.page_bytes = processes->options.page_bytes,
@@ -82,16 +60,6 @@ void processes_destroy(struct processes *processes)
 	free(processes);
 }
 
-uint64_t processes_not_copied(const struct processes *processes)
-{
-	return processes->not_copied;
-}
-
-struct process *processes_at(const struct processes *processes, uint32_t index)
-{
-	return processes->all.items[index];
-}
-
 struct process *processes_next(const struct processes *processes, const struct process *process)
 {
 	size_t next = process ? process->index + 1 : 0;
@@ -102,11 +70,6 @@ struct process *processes_next(const struct processes *processes, const struct p
 uint32_t processes_holder(const struct processes *processes, const struct process *process)
 {
 	return processes->all.items[process->holder]->space == process->space ? process->holder : process->index;
-}
-
-size_t processes_count(const struct processes *processes)
-{
-	return processes->all.count;
 }
 
 struct process *processes_find(const struct processes *processes, int32_t pid)

@@ -7,6 +7,8 @@
 #pragma once
 
 #include "base/errors.h"
+#include "base/map.h"
+#include "base/vector.h"
 #include "model/space/space.h"
 
 struct process {
@@ -44,8 +46,6 @@ struct thread {
 	};
 };
 
-struct processes;
-
 /* `observe` returns the observer for each new space; may be NULL. */
 struct processes_options {
 	uint64_t page_bytes;
@@ -54,10 +54,34 @@ struct processes_options {
 	/* More processes whose spaces were not released are an error, or six times as many of all; 0: no limit. */
 	size_t processes_max;
 	size_t threads_max;	/* more are an error; 0: no limit */
-	uint64_t intervals_max; /* of all spaces: see processes_not_copied(); 0: no limit */
+	uint64_t intervals_max; /* of all spaces: see processes.not_copied; 0: no limit */
 	uint64_t copies_max;	/* intervals copied by all forks */
 	bool (*observe)(void *context, struct process *process, struct space_observer *observer_ret);
 	void *context;
+};
+
+/* A paged array for the PIDs that Linux assigns; other PIDs are rare and go into a map. */
+#define PAGED_PIDS (1u << 22)
+#define PAGE_PIDS 1024
+
+struct processes {
+	VECTOR(struct process *) all; /* by index */
+	/* Forked processes that began with an unknown space instead of a copy, because the limits of the options were
+	 * reached. */
+	uint64_t not_copied;
+	/* The others are for processes.c alone. */
+	struct processes_options options;
+	struct kernel_rules rules;
+	VECTOR(struct thread *) threads;	  /* all processes ever created */
+	uint32_t *latest[PAGED_PIDS / PAGE_PIDS]; /* by pid: index of its latest process, plus 1 */
+	struct map latest_odd;			  /* the same for larger PIDs */
+	struct map live;			  /* tid -> struct thread * */
+	struct process *undecided;		  /* just forked: its clone flags decide whether it shares or copies */
+	VECTOR(struct space *) retired;		  /* empty; ended processes may still refer to these spaces */
+	struct space *let_go;			  /* empty space of all released processes */
+	struct intern names;			  /* 0 is "" */
+	uint64_t copied, held, recount_at;	  /* intervals: copied by all forks so far; at most in all spaces */
+	size_t released;			  /* processes that refer to `let_go` */
 };
 
 struct mmt_error *processes_create(const struct processes_options *options,
@@ -69,13 +93,8 @@ void processes_destroy(struct processes *processes);
 struct mmt_error *processes_thread(struct processes *processes, int32_t pid, int32_t tid, uint64_t time_ns,
 				   struct thread **thread_ret) MMT_MUST_CHECK;
 
-struct process *processes_at(const struct processes *processes, uint32_t index);
-size_t processes_count(const struct processes *processes);
 /* Iterate: the process after this one. NULL: the first, or there is none. */
 struct process *processes_next(const struct processes *processes, const struct process *process);
-/* How many forked processes began with an unknown space instead of a copy, because the limits of the options were
- * reached. */
-uint64_t processes_not_copied(const struct processes *processes);
 /* Index of the process that holds what this process maps: itself. A child of vfork, until it executes a program, maps
  * for its parent, which gets the space back. */
 uint32_t processes_holder(const struct processes *processes, const struct process *process);

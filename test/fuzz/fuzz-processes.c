@@ -124,7 +124,7 @@ static struct mmt_error *apply_call(struct streams *streams, struct bytes *input
 
 	if (error)
 		return error;
-	return space_apply(processes_at(streams->processes, thread->process)->space, &call);
+	return space_apply(streams->processes->all.items[thread->process]->space, &call);
 }
 
 static struct mmt_error *step(struct streams *streams, struct bytes *input)
@@ -162,11 +162,11 @@ static void check_sharers(const struct streams *streams, const struct process *p
 		require(next->space == process->space, "processes that share a space name different ones");
 		owners += !next->borrows_space;
 		next = next->next_sharer;
-		require(++seen <= processes_count(streams->processes), "who shares a space goes round elsewhere");
+		require(++seen <= streams->processes->all.count, "who shares a space goes round elsewhere");
 	} while (next != process);
 	require(process->ended || owners == 1, "a space that is shared has not one owner");
 	for (uint32_t i = 0; !process->borrows_space && i < process->index; i++) {
-		const struct process *other = processes_at(streams->processes, i);
+		const struct process *other = streams->processes->all.items[i];
 
 		require(other->borrows_space || other->space != process->space ||
 			    (process->ended && other->ended && !space_next(process->space, 0)),
@@ -178,12 +178,12 @@ static void check(const struct streams *streams)
 {
 	const char *why = "";
 
-	for (uint32_t i = 0; i < processes_count(streams->processes); i++) {
-		const struct process *process = processes_at(streams->processes, i), *holder;
+	for (uint32_t i = 0; i < streams->processes->all.count; i++) {
+		const struct process *process = streams->processes->all.items[i], *holder;
 
 		require(process->space != NULL, "a process without a space");
 		require(process->borrows_space || space_valid(process->space, &why), why);
-		holder = processes_at(streams->processes, processes_holder(streams->processes, process));
+		holder = streams->processes->all.items[processes_holder(streams->processes, process)];
 		require(holder->space == process->space, "who maps for another is not in its space");
 		check_sharers(streams, process);
 	}
@@ -199,7 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (processes_create(&options, &streams.processes))
 		abort();
 	for (unsigned i = 0;
-	     i < STEPS_MAXIMUM && bytes_left(&input) && processes_count(streams.processes) < PROCESSES_MAXIMUM; i++) {
+	     i < STEPS_MAXIMUM && bytes_left(&input) && streams.processes->all.count < PROCESSES_MAXIMUM; i++) {
 		mmt_error_destroy(step(&streams, &input));
 		check(&streams);
 	}

@@ -90,12 +90,12 @@ static unsigned count_live(const struct process *process)
 /* Only a damaged file has such a FORK record. */
 START_TEST(fork_of_no_process_changes_nothing)
 {
-	size_t count = processes_count(processes);
+	size_t count = processes->all.count;
 
 	ck_assert_ptr_null(processes_fork(processes, -1, 999, -1, 999, 10));
 	ck_assert_ptr_null(processes_fork(processes, -1, 999, 100, 100, 10));
 	ck_assert_ptr_null(processes_fork(processes, 200, 200, -1, 999, 10));
-	ck_assert_uint_eq(processes_count(processes), count);
+	ck_assert_uint_eq(processes->all.count, count);
 }
 END_TEST
 
@@ -236,7 +236,7 @@ START_TEST(exec_from_a_thread_ends_the_others)
 	ck_assert(caller->ended);
 	ck_assert(!process->ended);
 	ck_assert_uint_eq(count_live(process), 1);
-	ck_assert_uint_eq(processes_count(processes), 1);
+	ck_assert_uint_eq(processes->all.count, 1);
 	ck_assert_ptr_null(space_next(process->space, 0));
 	exit_task(100, 100, 20);
 	ck_assert(process->ended);
@@ -272,7 +272,7 @@ START_TEST(unknown_thread_brings_its_process_back)
 	ck_assert(process->ended);
 	thread_of(100, 105);
 	ck_assert(!process->ended);
-	ck_assert_uint_eq(processes_count(processes), 1);
+	ck_assert_uint_eq(processes->all.count, 1);
 }
 END_TEST
 
@@ -529,7 +529,7 @@ START_TEST(reused_tid_ends_the_thread_whose_exit_was_lost)
 	ck_assert(first->ended);
 	ck_assert_uint_eq(count_live(processes_find(processes, 100)), 1);
 	ck_assert_uint_eq(count_live(processes_find(processes, 200)), 2);
-	ck_assert_ptr_eq(processes_at(processes, second->process), processes_find(processes, 200));
+	ck_assert_ptr_eq(processes->all.items[second->process], processes_find(processes, 200));
 }
 END_TEST
 
@@ -595,7 +595,7 @@ START_TEST(repeated_fork_record_makes_no_second_process)
 	fork_task(200, 200, 100, 100, 0, 10);
 	fork_task(200, 200, 100, 100, 0, 10);
 	fork_task(200, 200, 100, 100, 0, 0);
-	ck_assert_uint_eq(processes_count(processes), 2);
+	ck_assert_uint_eq(processes->all.count, 2);
 	ck_assert_uint_eq(count_live(processes_find(processes, 200)), 1);
 }
 END_TEST
@@ -675,7 +675,7 @@ START_TEST(too_many_inherited_mappings_are_left_out)
 		ck_assert_int_eq(space_is_described(processes_find(processes, pid)->space), copied);
 		ck_assert_uint_eq(space_counts(processes_find(processes, pid)->space).intervals, copied ? 40 : 0);
 	}
-	ck_assert_uint_eq(processes_not_copied(processes), 1);
+	ck_assert_uint_eq(processes->not_copied, 1);
 	/* What an exec releases can be copied again. */
 	for (int32_t pid = 200; pid < 203; pid++)
 		exec_task(pid, pid, 20);

@@ -182,7 +182,7 @@ struct mmt_error *call_stacks_unwind_early(struct replay *replay, uint32_t proce
 	if (!replay->finds_stacks)
 		return NULL;
 	while (!error && early) {
-		error = unwind_call(replay, processes_at(replay->processes, process), early->sample.number,
+		error = unwind_call(replay, replay->processes->all.items[process], early->sample.number,
 				    &early->sample.stack);
 		early = early->next == first ? NULL : early->next;
 	}
@@ -238,7 +238,7 @@ void call_stacks_forget(struct call_stacks *stacks, uint64_t call)
 static struct mmt_error *unwind_or_keep(struct replay *replay, uint32_t index, uint64_t call,
 					const struct event_stack *stack)
 {
-	const struct process *process = processes_at(replay->processes, index);
+	const struct process *process = replay->processes->all.items[index];
 	struct call_stacks *stacks = &replay->stacks;
 	struct early_sample *early, *before;
 

@@ -59,7 +59,8 @@ static void add_unowned(const struct replay *replay, const struct space_interval
 
 	if (replay->classes &&
 	    !(replay->classes >>
-		  classes_kind_class(allocation ? allocation->kind : replay_calls_kind(replay, interval)) & 1))
+		  classes_kind_class(allocation ? allocation->kind : replay_calls_kind(replay, interval)) &
+	      1))
 		return;
 	if (interval->allocation == ALLOCATION_BEFORE)
 		held->inherited += bytes;
@@ -86,9 +87,9 @@ static struct mmt_error *add_interval(struct replay *replay, const struct proces
 	/* The process that mapped it holds it. If that process moved to its own space, as a child of vfork does, or if
 	 * the mapping existed before, the owner of the space does. */
 	if (account)
-		holder = processes_at(replay->processes, account->process);
+		holder = replay->processes->all.items[account->process];
 	else if (allocation)
-		holder = processes_at(replay->processes, allocation->process);
+		holder = replay->processes->all.items[allocation->process];
 	if (holder->space != owner->space)
 		holder = owner;
 	error = find_process_totals(replay, holder->index, &process_totals);
@@ -126,7 +127,8 @@ static struct mmt_error *let_go(struct replay *replay, struct process *process)
 	return error;
 }
 
-/* Whether its pages were read when recording stopped, even if its events end: an earlier process may have had its PID. */
+/* Whether its pages were read when recording stopped, even if its events end: an earlier process may have had its PID.
+ */
 static bool is_survivor(const struct replay *replay, const struct process *process)
 {
 	return processes_find(replay->processes, process->pid) == process &&
@@ -146,20 +148,20 @@ struct mmt_error *process_totals_find_followed(struct replay *replay, bool last)
 		largest = larger_of(largest, totals->mebibytes);
 	}
 	while (!error && (process = processes_next(replay->processes, process))) {
-		const struct process *parent = processes_at(replay->processes, process->forked_from);
+		const struct process *parent = replay->processes->all.items[process->forked_from];
 		uint32_t other;
 
 		error = find_process_totals(replay, process->index, &own);
 		if (error || (replay->stacks.goes.count == process->index && !vector_push(&replay->stacks.goes, false)))
 			return error ?: &error_no_memory;
-		own->followed = process->ended && process != parent &&
-				(process->ended_ns < parent->last_fork_ns ||
-				 (process->ended_ns <= parent->ended_ns &&
-				  replay->process_totals.items[parent->index].followed));
+		own->followed =
+		    process->ended && process != parent &&
+		    (process->ended_ns < parent->last_fork_ns ||
+		     (process->ended_ns <= parent->ended_ns && replay->process_totals.items[parent->index].followed));
 		other = own->mebibytes == largest ? second : largest;
-		replay->stacks.goes.items[process->index] =
-		    last && replay->has_survivors ? process->ended && !is_survivor(replay, process)
-						  : own->followed && own->mebibytes <= 2 * other;
+		replay->stacks.goes.items[process->index] = last && replay->has_survivors
+								? process->ended && !is_survivor(replay, process)
+								: own->followed && own->mebibytes <= 2 * other;
 		if (replay->stacks.goes.items[process->index] && !last && space_counts(process->space).intervals)
 			error = let_go(replay, process);
 	}
@@ -192,7 +194,7 @@ struct mmt_error *process_totals_end(struct replay *replay, struct process *proc
 	if (process->borrows_space || process->forked_from == process->index)
 		return NULL;
 	if (replay_keeps_ended(replay) && !replay->notes.pids && !(counts.data_bytes >> 20) &&
-	    processes_count(replay->processes) > LIMIT_KEPT_PROCESSES)
+	    replay->processes->all.count > LIMIT_KEPT_PROCESSES)
 		return let_go(replay, process);
 	if (replay->releases_ended || (!replay->finds_stacks && !replay->decides_late))
 		return NULL;
@@ -201,8 +203,7 @@ struct mmt_error *process_totals_end(struct replay *replay, struct process *proc
 		return error;
 	own->mebibytes = smaller_of(counts.data_bytes >> 20, MEBIBYTES_MAX);
 	replay->undecided += UNDECIDED_PER_PROCESS + counts.intervals;
-	if (replay->undecided <
-	    LIMIT_UNDECIDED_INTERVALS + UNDECIDED_PER_PROCESS * processes_count(replay->processes) / 16)
+	if (replay->undecided < LIMIT_UNDECIDED_INTERVALS + UNDECIDED_PER_PROCESS * replay->processes->all.count / 16)
 		return NULL;
 	return process_totals_find_followed(replay, false);
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #define MEASURED_PER_CALL 1024
-#define ADDRESS_BITS 47 /* no process has more room, at least on x86-64 */
+#define ADDRESS_BITS 47	  /* no process has more room, at least on x86-64 */
 #define MAPPINGS_NEEDED 2 /* a call may need two mappings more than it makes */
 
 /* What the call would have added to the space, by its arguments. */
@@ -68,11 +68,11 @@ struct mmt_error *refused_calls_describe(struct replay *replay, const struct pro
 /* A limit of the process, or that of the process that forked it: a short-lived child is not read. */
 static const struct noted_limit *find_limit(const struct replay *replay, uint32_t index, enum note_kind kind)
 {
-	const struct process *process = processes_at(replay->processes, index);
+	const struct process *process = replay->processes->all.items[index];
 	const struct noted_limit *limit = notes_limit(&replay->notes, process->pid, kind);
 
 	for (unsigned i = 0; !limit && i < LIMIT_ANCESTORS && process->forked_from != process->index; i++) {
-		process = processes_at(replay->processes, process->forked_from);
+		process = replay->processes->all.items[process->forked_from];
 		limit = notes_limit(&replay->notes, process->pid, kind);
 	}
 	return limit;

@@ -139,7 +139,7 @@ struct mmt_error *replay_calls_stack(struct replay *replay, const struct event *
 
 static struct mmt_error *apply_call(struct replay *replay, struct thread_state *state, const struct event *event)
 {
-	struct process *process = processes_at(replay->processes, replay->threads.items[state->number]->process);
+	struct process *process = replay->processes->all.items[replay->threads.items[state->number]->process];
 	const uint64_t *arguments = event->call.arguments;
 	struct space_call call = {
 	    .kind = event->call.call,
@@ -205,7 +205,7 @@ static bool is_entry_of(const struct replay *replay, const struct kept_sample *e
 
 struct mmt_error *replay_calls_exit(struct replay *replay, struct thread_state *state, struct event *event)
 {
-	const struct process *process = processes_at(replay->processes, replay->threads.items[state->number]->process);
+	const struct process *process = replay->processes->all.items[replay->threads.items[state->number]->process];
 	bool in_window = !replay->window.windowed || event->time_ns >= replay->window.from_ns;
 	struct mmt_error *error = call_stacks_give_up(replay, state);
 	struct kept_sample *enter = &state->enter;

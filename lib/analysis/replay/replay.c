@@ -90,7 +90,7 @@ static void on_released(void *context, const struct space_interval *interval, ui
 		ledger_uncommitted(&replay->ledger, interval->allocation, -bytes, false);
 	ledger_committed(&replay->ledger, interval->commit, -bytes);
 	if (replay->touched.spaces.count &&
-	    !touched_pages_forget(&replay->touched, processes_at(replay->processes, observed->process), interval->start,
+	    !touched_pages_forget(&replay->touched, replay->processes->all.items[observed->process], interval->start,
 				  interval->end))
 		replay->ledger.out_of_memory = true;
 	ledger_released(&replay->ledger, interval->allocation, bytes, releaser);
@@ -386,7 +386,7 @@ static struct mmt_error *keep_mmap2(struct replay *replay, struct thread_state *
 	if (error || mmap2_record.end <= mmap2_record.start)
 		return error;
 	if (mmap2_record.attributes.ring)
-		error = space_mmap2_ring(processes_at(replay->processes, thread->process)->space, &mmap2_record,
+		error = space_mmap2_ring(replay->processes->all.items[thread->process]->space, &mmap2_record,
 					 thread->tid, time_ns, &made);
 	if (error || made)
 		return error;
@@ -404,7 +404,7 @@ static struct mmt_error *keep_mmap2(struct replay *replay, struct thread_state *
 static struct mmt_error *apply_mmap2_records(struct replay *replay, struct thread_state *state)
 {
 	const struct thread *thread = replay->threads.items[state->number];
-	struct space *space = processes_at(replay->processes, thread->process)->space;
+	struct space *space = replay->processes->all.items[thread->process]->space;
 
 	array_each(mmap2_record, state->mmap2_records.items, state->mmap2_records.count) {
 		struct mmt_error *error = mmap2_record->applied ? NULL : space_mmap2(space, mmap2_record);
@@ -479,7 +479,7 @@ static struct mmt_error *replay_exit(struct replay *replay, const struct event *
 	error = processes_exit(replay->processes, event->task.pid, event->task.tid, event->time_ns);
 	if (error)
 		return error;
-	process = processes_at(replay->processes, thread->process);
+	process = replay->processes->all.items[thread->process];
 	return process->ended ? process_totals_end(replay, process) : NULL;
 }
 
@@ -681,10 +681,10 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 	case EVENT_COMM:
 		return replay_exec(replay, thread, state, event);
 	case EVENT_BREAK:
-		space_break_before(processes_at(replay->processes, thread->process)->space, event->note.value);
+		space_break_before(replay->processes->all.items[thread->process]->space, event->note.value);
 		return NULL;
 	default:
-		return replay_snapshot(replay, processes_at(replay->processes, thread->process), thread, event);
+		return replay_snapshot(replay, replay->processes->all.items[thread->process], thread, event);
 	}
 }
 

@@ -21,8 +21,8 @@ struct sum {
 	double gained, lost; /* since the reading before; see struct memory_point */
 	uint32_t processes, with_pss;
 	double started, ended; /* since the reading before: what processes that did so have of shared memory */
-	bool sole;     /* no other process has memory */
-	double brief;  /* what the brief children, which do not count, have of their own */
+	bool sole;	       /* no other process has memory */
+	double brief;	       /* what the brief children, which do not count, have of their own */
 };
 
 struct judgement {
@@ -30,7 +30,7 @@ struct judgement {
 	struct memory_readings *memory;
 	size_t first, count; /* places of the readings in the window */
 	size_t processes, brief;
-	uint64_t *counted_bytes; /* RSS of the processes that count, in all readings */
+	uint64_t *counted_bytes;	     /* RSS of the processes that count, in all readings */
 	struct sum *sums;		     /* of the readings in the window */
 	struct mmt_resident_reading *series; /* room for all of them */
 	double peak_pss, peak_with_brief;    /* with what others did */
@@ -80,7 +80,7 @@ static struct mmt_error *leave_out_brief(struct judgement *judgement)
 {
 	struct processes *processes = judgement->rows->replay->processes;
 	CLEANUP(free)
-	struct ended_children *children = calloc(processes_count(processes) + 1, sizeof(*children)); /* by parent */
+	struct ended_children *children = calloc(processes->all.count + 1, sizeof(*children)); /* by parent */
 
 	if (judgement->rows->options->pids)
 		return NULL;
@@ -144,7 +144,7 @@ static const struct process *find_origin(const struct judgement *judgement, cons
 	if (process->program_ns > process->started_ns)
 		return NULL;
 	if (process->forked_from != process->index)
-		return processes_at(replay->processes, process->forked_from);
+		return replay->processes->all.items[process->forked_from];
 	start = notes_start(&replay->notes, process->pid);
 	parent = start && start->parent ? processes_find(replay->processes, start->parent) : NULL;
 	/* The program of a process that ended is not known any more. */
@@ -503,8 +503,7 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 			    mmt_growth_judge(judgement->series, make_series_of_process(judgement, readings, true));
 			if (anonymous.verdict == MMT_VERDICT_GROWING &&
 			    (own.verdict != anonymous.verdict ||
-			     mmt_growth_change(&own) - mmt_growth_change(&anonymous) <=
-				 (int64_t)most_lent))
+			     mmt_growth_change(&own) - mmt_growth_change(&anonymous) <= (int64_t)most_lent))
 				own = anonymous;
 		}
 		of->verdict = own.verdict;

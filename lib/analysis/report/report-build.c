@@ -61,8 +61,7 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 	for (size_t i = 0; i < count; i++) {
 		places[i] = NO_PLACE;
 		if ((accounts[i].allocated_bytes || accounts[i].released_bytes) &&
-		    rows_selects_pid(rows,
-				     processes_at(rows->replay->processes, replay->threads.items[i]->process)->pid))
+		    rows_selects_pid(rows, rows->replay->processes->all.items[replay->threads.items[i]->process]->pid))
 			numbers[report->thread_total_count++] = (uint32_t)i;
 	}
 	if (report->thread_total_count)
@@ -75,7 +74,7 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 		const struct thread_account *account = &accounts[numbers[i]];
 
 		sorted[i] = (struct mmt_thread_total){
-		    .thread = {.pid = processes_at(rows->replay->processes, thread->process)->pid,
+		    .thread = {.pid = rows->replay->processes->all.items[thread->process]->pid,
 			       .tid = thread->tid,
 			       .name =
 				   arena_string(rows->arena, processes_name(rows->replay->processes, thread->name))},
@@ -108,7 +107,7 @@ static struct mmt_error *describe_failure(struct rows *rows, const struct failur
 
 	if (error || !pid)
 		return error ? error : &error_no_memory;
-	*pid = processes_at(rows->replay->processes, failure->process)->pid;
+	*pid = rows->replay->processes->all.items[failure->process]->pid;
 	*described = (struct mmt_failure){
 	    .call = (enum mmt_event_count)failure->call,
 	    .error = failure->error,
@@ -142,7 +141,7 @@ static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report
 		struct mmt_error *error;
 		unsigned matches;
 
-		if (!rows_selects_pid(rows, processes_at(replay->processes, failure->process)->pid))
+		if (!rows_selects_pid(rows, replay->processes->all.items[failure->process]->pid))
 			continue;
 		error = rows_match_stack(rows, failure->stack, &matches);
 		if (error)
@@ -179,7 +178,7 @@ static struct mmt_error *totals_of_stalls(struct rows *rows, struct mmt_report *
 
 	for (size_t i = 0; !error && i < count; i++) {
 		const struct stall *stall = &replay->ledger.stalls.items[i];
-		int32_t pid = processes_at(replay->processes, stall->process)->pid;
+		int32_t pid = replay->processes->all.items[stall->process]->pid;
 		struct mmt_row stack = {0};
 
 		if (!rows_selects_pid(rows, pid))
@@ -321,7 +320,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 
 static struct mmt_error *describe_processes(struct report *report, struct mmt_process **processes_ret)
 {
-	size_t count = processes_count(report->replay.processes);
+	size_t count = report->replay.processes->all.count;
 	struct mmt_process *described = arena_alloc(&report->arena, count, sizeof(*described));
 	const struct mmt_process *most = NULL;
 

@@ -94,7 +94,7 @@ static bool is_account_of(const struct grouping *grouping, uint32_t number)
 
 	return number < ledger->accounts.count &&
 	       rows_selects_pid(grouping->rows,
-				processes_at(grouping->replay->processes, ledger->accounts.items[number].process)->pid);
+				grouping->replay->processes->all.items[ledger->accounts.items[number].process]->pid);
 }
 
 /* Add to the sums that ignore --class, --focus and --ignore. */
@@ -249,14 +249,14 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 		uint32_t process = replay->threads.items[(uint32_t)key]->process;
 
 		shares[count++] = (struct row_share){bytes, (uint32_t)(key >> 32), (uint32_t)key,
-						     processes_at(replay->processes, process)->pid};
+						     replay->processes->all.items[process]->pid};
 	}
 	for (size_t i = 0; ok && i < ledger->accounts.count; i++) {
 		const struct account *account = &ledger->accounts.items[i];
 
 		if (account->row != LEDGER_NO_ROW && account_committed(&grouping->accounts[i]))
 			shares[count++] = (struct row_share){0, account->row - 1, LEDGER_NO_THREAD,
-							     processes_at(replay->processes, account->process)->pid};
+							     replay->processes->all.items[account->process]->pid};
 	}
 	if (count)
 		qsort(shares, count, sizeof(*shares), compare_shares);
@@ -482,7 +482,7 @@ COMPARISON(compare_ends, struct thread_end, order_of(a->process, b->process) ?: 
  * caller frees it. NULL: out of memory. */
 static uint32_t *count_live_threads(const struct replay *replay)
 {
-	uint32_t *counts = calloc(processes_count(replay->processes) + 1, sizeof(*counts));
+	uint32_t *counts = calloc(replay->processes->all.count + 1, sizeof(*counts));
 	CLEANUP(free) struct thread_end *ends = calloc(replay->threads.count + 1, sizeof(*ends));
 	uint64_t later_ns = 0;
 	size_t count = 0;
@@ -496,7 +496,7 @@ static uint32_t *count_live_threads(const struct replay *replay)
 			counts[process->index]++;
 	}
 	array_each(thread, replay->threads.items, replay->threads.count) {
-		if ((*thread)->ended && processes_at(replay->processes, (*thread)->process)->ended)
+		if ((*thread)->ended && replay->processes->all.items[(*thread)->process]->ended)
 			ends[count++] = (struct thread_end){(*thread)->process, (*thread)->ended_ns};
 	}
 	qsort(ends, count, sizeof(*ends), compare_ends);
@@ -520,7 +520,7 @@ static struct mmt_error *find_patterns(struct grouping *grouping)
 	const struct ledger *ledger = &replay->ledger;
 	CLEANUP(free) uint64_t(*bytes)[MMT_PATTERN_KINDS] = calloc(grouping->row_count + 1, sizeof(*bytes));
 	CLEANUP(free)
-	struct arena_bytes *arenas = calloc(processes_count(replay->processes) + 1, sizeof(*arenas));
+	struct arena_bytes *arenas = calloc(replay->processes->all.count + 1, sizeof(*arenas));
 	CLEANUP(free) uint32_t *live_counts = NULL;
 
 	if (!bytes || !arenas || !measure_arenas(replay, arenas))

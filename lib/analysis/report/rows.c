@@ -144,7 +144,7 @@ struct mmt_error *rows_match_stack(struct rows *rows, uint32_t stack, unsigned *
 static char *name_by(const struct rows *rows, const struct row_description *row, enum mmt_row_key by,
 		     const char *in_key)
 {
-	const struct process *process = processes_at(rows->replay->processes, row->process);
+	const struct process *process = rows->replay->processes->all.items[row->process];
 	const char *name = processes_name(rows->replay->processes, process->name), *kind = "process";
 	int32_t id = process->pid;
 	char *text;
@@ -282,7 +282,7 @@ static bool is_wanted(const struct rows *rows, const struct account *account)
 					 .memory_class = account->memory_class,
 					 .file = path ? resolver_path_name(rows->replay->code, path) : NULL};
 
-	if (!rows_selects_pid(rows, processes_at(rows->replay->processes, account->process)->pid))
+	if (!rows_selects_pid(rows, rows->replay->processes->all.items[account->process]->pid))
 		return false;
 	if (rows->options->classes && !(rows->options->classes >> account->memory_class & 1))
 		return false;
@@ -355,5 +355,5 @@ bool rows_exclude_mapping(const struct rows *rows, const struct space_interval *
 	if (allocation && allocation->account != LEDGER_NO_ACCOUNT &&
 	    (rows->options->classes || rows->filters.items.count))
 		return true;
-	return allocation && !rows_selects_pid(rows, processes_at(rows->replay->processes, allocation->process)->pid);
+	return allocation && !rows_selects_pid(rows, rows->replay->processes->all.items[allocation->process]->pid);
 }

@@ -289,7 +289,7 @@ struct mmt_error *parts_build(const struct rows *rows, struct mmt_report *report
 	struct lifetimes *lifetimes = &ledger->lifetimes;
 	bool by_touch = report->by == MMT_BY_TOUCH;
 	struct mmt_error *error = lifetimes->steps_max ? ledger_end_lifetimes(ledger) : NULL;
-	CLEANUP(free) size_t *processes = calloc(processes_count(rows->replay->processes) + 1, sizeof(*processes));
+	CLEANUP(free) size_t *processes = calloc(rows->replay->processes->all.count + 1, sizeof(*processes));
 	size_t most = by_touch ? rows->touches.count : lifetimes->parts.count;
 	CLEANUP(free) uint32_t *numbers = calloc(most + 1, sizeof(*numbers));
 	CLEANUP(free) struct mmt_part *items = calloc(most + 1, sizeof(*items));

@@ -2,11 +2,12 @@
 /* Which code touched memory: page faults whose pages are new and still resident. */
 #include "analysis/report/report-build.h"
 
+#include <math.h>
+
 #include "analysis/report/classes.h"
 
 #define AROUND_BYTES 65536	/* as fault_around_bytes of the kernel by default */
 #define FOLIO_BYTES_MAX 2097152 /* Linux 6.18 and later map a folio of a file at once */
-#define ROOT_STEPS 100		/* from any number that a variance can be */
 #define CONFIDENCE 1.96		/* standard deviations that cover 95 % of errors */
 #define ERROR_MAX 0x1p62	/* of a hostile recording */
 
@@ -91,15 +92,6 @@ struct mmt_error *touchers_count(struct touch_sums *sums, const struct page_faul
 	return error;
 }
 
-static double square_root(double value)
-{
-	double root = value > 1 ? value : 1;
-
-	for (unsigned i = 0; i < ROOT_STEPS; i++)
-		root = (root + value / root) / 2;
-	return root;
-}
-
 COMPARISON(compare_touchers, struct mmt_toucher, order_of(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
 
 /* Functions, each with the stack that touched most. */
@@ -145,7 +137,7 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 /* Nobody touched more than `most`. */
 static uint64_t limit_error(const struct touch_sum *sum, double most)
 {
-	double error = CONFIDENCE * square_root(sum->variance) + sum->repeated_bytes;
+	double error = CONFIDENCE * sqrt(sum->variance) + sum->repeated_bytes;
 	double possible = sum->bytes > most / 2 ? sum->bytes : most - sum->bytes;
 
 	return (uint64_t)(error < possible ? error : possible);
@@ -167,7 +159,7 @@ static struct touch_sum fit_sums(struct touch_sum *sums, size_t count, double mo
 		variance += sums[i].variance;
 	}
 	excess = bytes > most ? bytes - most : 0;
-	by_variance = variance > 0 && excess <= CONFIDENCE * square_root(variance);
+	by_variance = variance > 0 && excess <= CONFIDENCE * sqrt(variance);
 	for (size_t i = 0; i < count; i++)
 		by_variance = by_variance && excess * sums[i].variance <= sums[i].bytes * variance;
 	repeated = by_variance ? 0 : excess;
@@ -328,7 +320,7 @@ struct mmt_error *touchers_build_rows(const struct page_readings *readings, stru
 struct mmt_error *touchers_fill_row(const struct rows *rows, const struct touch_sum *touched, struct mmt_row *row)
 {
 	uint32_t path = classes_kind_path((uint32_t)touched->part);
-	double error = CONFIDENCE * square_root(touched->variance) + touched->repeated_bytes;
+	double error = CONFIDENCE * sqrt(touched->variance) + touched->repeated_bytes;
 
 	row->memory_bytes = row->resident_bytes = row->committed_bytes = (uint64_t)touched->bytes;
 	row->touched_error_bytes = (uint64_t)smaller_of(error, ERROR_MAX);

@@ -361,7 +361,7 @@ static void find_still_running(const struct replay *replay, struct warnings *war
 /* What a report leaves out to bound its memory; and children: a supervisor may be level while its workers grow. */
 static void find_left_out(const struct replay *replay, struct warnings *warnings)
 {
-	uint64_t not_copied = processes_not_copied(replay->processes);
+	uint64_t not_copied = replay->processes->not_copied;
 
 	if (not_copied)
 		add(warnings, MMT_WARNING_INHERITED_NOT_COPIED,
