@@ -150,20 +150,21 @@ static void print_fields(FILE *stream, const char *const *registers, const struc
 			event->call.arguments[FAULT_ADDRESS], event->call.arguments[FAULT_PAGE_BYTES],
 			event->call.arguments[FAULT_WEIGHT]);
 		break;
-	case EVENT_MARK:
-		fprintf(stream, " number=%" PRIu64, event->note.value);
-		break;
-	case EVENT_RESIDENT:
-		fprintf(stream, " bytes=%" PRIu64 " reading=%" PRIu64, event->note.value, event->note.number);
-		break;
 	case EVENT_RESIDENT_PAGES:
 		fprintf(stream, " bytes=%" PRIu64 " runs=%zu reading=%" PRIu32,
 			sum_runs(event->pages.runs, event->pages.run_count), event->pages.run_count,
 			event->pages.reading);
 		break;
-	case EVENT_LARGE_DUMPS:
-		fprintf(stream, " on=%s", event->note.value ? "yes" : "no");
-		break;
+	case EVENT_NOTE:
+		if (event->note.kind == NOTE_MARK)
+			fprintf(stream, " number=%" PRIu64, event->note.value);
+		if (event->note.kind == NOTE_RESIDENT)
+			fprintf(stream, " bytes=%" PRIu64 " reading=%" PRIu64, event->note.value, event->note.number);
+		if (event->note.kind == NOTE_LARGE_DUMPS)
+			fprintf(stream, " on=%s", event->note.value ? "yes" : "no");
+		if (event->note.kind <= NOTE_LARGE_DUMPS)
+			break;
+		/* fall through */
 	default:
 		fprintf(stream, " record=%s type=%u size=%u", record_type_name(event->record_type), event->record_type,
 			event->record_size);
@@ -187,13 +188,14 @@ static void print_event(FILE *stream, const struct reader_metadata *metadata, co
 	    [EVENT_SNAPSHOT_BEGIN] = "snapshot-begin",
 	    [EVENT_SNAPSHOT_LINE] = "snapshot-line",
 	    [EVENT_SNAPSHOT_END] = "snapshot-end",
-	    [EVENT_MARK] = "mark",
-	    [EVENT_RESIDENT] = "resident",
-	    [EVENT_LARGE_DUMPS] = "large-dumps",
 	    [EVENT_OTHER] = "other",
 	    [EVENT_RESIDENT_PAGES] = "resident-pages",
 	    [EVENT_FAULT] = "fault",
 	};
+	static const char *const notes[] = {"mark", "resident", "large-dumps"};
+	const char *kind = event->kind <= EVENT_FAULT					       ? kinds[event->kind]
+			   : event->kind == EVENT_NOTE && event->note.kind <= NOTE_LARGE_DUMPS ? notes[event->note.kind]
+											       : "other";
 
 	fprintf(stream, "%" PRIu64 ".%09" PRIu64 " ", event->time_ns / 1000000000, event->time_ns % 1000000000);
 	print_number(stream, event->pid);
@@ -204,7 +206,7 @@ static void print_event(FILE *stream, const struct reader_metadata *metadata, co
 		putc('-', stream);
 	else
 		fprintf(stream, "%03d", event->cpu);
-	fprintf(stream, "] %s event=", event->kind <= EVENT_FAULT ? kinds[event->kind] : "other");
+	fprintf(stream, "] %s event=", kind);
 	escape_write(event->attribute < metadata->attribute_count ? metadata->attributes[event->attribute].name : "-",
 		     ESCAPE_FOR_WORD, stream);
 	print_fields(stream, metadata->architecture->register_names, event);

@@ -230,12 +230,12 @@ struct mmt_error *memory_readings_take(struct memory_readings *memory, const str
 {
 	struct process_readings *process = find_latest(memory, event->pid);
 
-	if (event->kind == EVENT_RESIDENT)
-		return take_resident(memory, event);
-	if (event->kind == EVENT_SWAPPED)
-		take_swapped(memory, event);
-	else if (event->kind == EVENT_PSS)
+	if (event->kind == EVENT_PSS)
 		take_pss(memory, event);
+	else if (event->note.kind == NOTE_RESIDENT)
+		return take_resident(memory, event);
+	else if (event->note.kind == NOTE_SWAPPED)
+		take_swapped(memory, event);
 	else if (find_point(memory, process) && event->note.number == memory->number)
 		process->of.lazy_free_bytes = limit_size(event->note.value);
 	return NULL;

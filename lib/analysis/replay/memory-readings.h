@@ -49,7 +49,7 @@ struct memory_readings {
 
 void memory_readings_deinit(struct memory_readings *memory);
 
-/* Handles EVENT_RESIDENT, EVENT_SWAPPED, EVENT_LAZY_FREE and EVENT_PSS. */
+/* Handles NOTE_RESIDENT, NOTE_SWAPPED, NOTE_LAZY_FREE and EVENT_PSS. */
 struct mmt_error *memory_readings_take(struct memory_readings *memory, const struct event *event) MMT_MUST_CHECK;
 
 /* A process with this PID starts: later readings are not those of an earlier process. */

@@ -63,12 +63,12 @@ const struct process_start *notes_start(const struct notes *notes, int32_t pid)
 
 static uint64_t limit_key(int32_t pid, uint32_t kind)
 {
-	return (uint64_t)(uint32_t)pid * NOTE_LIMITS + kind;
+	return (uint64_t)(uint32_t)pid * NOTE_KINDS + kind;
 }
 
 static struct mmt_error *take_limit(struct notes *notes, const struct event *event)
 {
-	const uint64_t key = limit_key(event->pid, event->note.figure), *place = map_get(&notes->limit_places, key);
+	const uint64_t key = limit_key(event->pid, event->note.kind), *place = map_get(&notes->limit_places, key);
 	struct noted_limit *limit = place ? &notes->limits.items[*place] : vector_append(&notes->limits);
 
 	if (!limit || (!place && !map_put(&notes->limit_places, key, notes->limits.count - 1)))
@@ -80,7 +80,7 @@ static struct mmt_error *take_limit(struct notes *notes, const struct event *eve
 
 const struct noted_limit *notes_limit(const struct notes *notes, int32_t pid, enum note_kind kind)
 {
-	const uint64_t *place = map_get(&notes->limit_places, limit_key(pid, kind - NOTE_LIMIT_FIRST));
+	const uint64_t *place = map_get(&notes->limit_places, limit_key(pid, kind));
 
 	return place ? &notes->limits.items[*place] : NULL;
 }
@@ -89,7 +89,7 @@ static bool take_mark(struct notes *notes, const struct event *event)
 {
 	struct mmt_mark mark = {.time_ns = event->time_ns};
 
-	if (event->kind == EVENT_MARK) {
+	if (event->note.kind == NOTE_MARK) {
 		mark.number = notes->last_mark = event->note.value;
 	} else {
 		mark.pid = event->pid;
@@ -101,12 +101,13 @@ static bool take_mark(struct notes *notes, const struct event *event)
 /* The records of one reading have the same time. */
 static struct mmt_error *take_group_memory(struct notes *notes, const struct event *event)
 {
+	uint32_t figure = note_group_figure(event->note.kind);
 	const char *path = event->note.text;
 	uint64_t value = event->note.value;
 	struct mmt_control_group *group;
 	struct noted_group *noted;
 
-	if (event->time_ns < notes->memory.from_ns || event->note.figure >= MMT_GROUP_FIGURES || event->pid < 0 ||
+	if (event->time_ns < notes->memory.from_ns || figure >= MMT_GROUP_FIGURES || event->pid < 0 ||
 	    event->pid >= LIMIT_GROUPS)
 		return NULL;
 	while (notes->groups.count <= (size_t)event->pid)
@@ -127,10 +128,10 @@ static struct mmt_error *take_group_memory(struct notes *notes, const struct eve
 		group->selected = notes->group_selected && event->pid == 0;
 	}
 	if (event->time_ns == group->start_ns)
-		group->start[event->note.figure] = value;
+		group->start[figure] = value;
 	group->end_ns = event->time_ns;
-	group->end[event->note.figure] = value;
-	if (event->note.figure == MMT_GROUP_CURRENT && value != MMT_UNKNOWN && value > group->peak_bytes)
+	group->end[figure] = value;
+	if (figure == MMT_GROUP_CURRENT && value != MMT_UNKNOWN && value > group->peak_bytes)
 		group->peak_bytes = value;
 	return NULL;
 }
@@ -154,42 +155,41 @@ struct mmt_error *notes_take(struct notes *notes, const struct event *event)
 	/* The times are untrusted, and the clock may have jumped: time stands still until it is later again. */
 	note.time_ns = larger_of(note.time_ns, notes->latest_ns);
 	notes->latest_ns = note.time_ns;
-	switch (note.kind) {
-	case EVENT_RESIDENT:
-	case EVENT_SWAPPED:
-	case EVENT_LAZY_FREE:
-	case EVENT_PSS:
+	if (event->kind == EVENT_PSS)
 		return notes_count(notes, note.pid) ? memory_readings_take(&notes->memory, &note) : NULL;
-	case EVENT_PROCESS_STARTED:
+	switch (note.note.kind) {
+	case NOTE_RESIDENT:
+	case NOTE_SWAPPED:
+	case NOTE_LAZY_FREE:
+		return notes_count(notes, note.pid) ? memory_readings_take(&notes->memory, &note) : NULL;
+	case NOTE_STARTED:
 		return take_start(notes, &note);
-	case EVENT_LIMIT:
+	case NOTE_LIMIT_FIRST ... NOTE_LIMIT_HUGE_PAGES:
 		return take_limit(notes, &note);
-	case EVENT_GROUP_MEMORY:
-		return take_group_memory(notes, &note);
-	case EVENT_UNRECORDED_CHILDREN:
+	case NOTE_UNRECORDED_CHILDREN:
 		if (notes_count(notes, note.pid) && notes->unrecorded_children.count < LIMIT_CHILDREN)
 			done = vector_push(&notes->unrecorded_children,
 					   ((struct missing_children){note.pid, note.note.value}));
 		break;
-	case EVENT_LARGE_DUMPS:
+	case NOTE_LARGE_DUMPS:
 		if (notes->large_dumps_off == !note.note.value)
 			break;
 		notes->large_dumps_off_ns = notes_large_dumps_off_ns(notes, note.time_ns);
 		notes->large_dumps_off_since_ns = note.time_ns;
 		notes->large_dumps_off = !note.note.value;
 		break;
-	case EVENT_MARK:
-	case EVENT_OOM_KILL:
+	case NOTE_MARK:
+	case NOTE_OOM_KILL:
 		done = notes->marks.count == LIMIT_MARKS || take_mark(notes, &note);
 		break;
-	case EVENT_COMMAND_ENDED:
+	case NOTE_COMMAND_ENDED:
 		status = (int)(note.note.value & UINT16_MAX);
 		/* Of several that ended, one that crashed counts, even if the user stopped the others afterwards. */
 		if (severity(status) && severity(status) >= severity(notes->command_end.status))
 			notes->command_end = (struct mmt_command_end){note.time_ns, note.pid, status};
 		break;
 	default:
-		break;
+		return take_group_memory(notes, &note);
 	}
 	return done ? NULL : &error_no_memory;
 }

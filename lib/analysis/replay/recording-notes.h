@@ -49,8 +49,7 @@ struct notes {
 
 void notes_deinit(struct notes *notes);
 
-/* Handles marks, readings of memory, EVENT_LARGE_DUMPS, EVENT_UNRECORDED_CHILDREN, EVENT_PROCESS_STARTED,
- * EVENT_GROUP_MEMORY, EVENT_LIMIT, EVENT_OOM_KILL and EVENT_COMMAND_ENDED, and ignores other events. */
+/* Handles EVENT_NOTE, but for NOTE_BREAK, and EVENT_PSS. */
 struct mmt_error *notes_take(struct notes *notes, const struct event *event) MMT_MUST_CHECK;
 
 /* Whether the readings of this process count. */

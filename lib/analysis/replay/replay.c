@@ -116,7 +116,8 @@ static bool observe(void *context, struct process *process, struct space_observe
 
 static bool is_mark(const struct mmt_timestamp *timestamp, const struct event *event)
 {
-	return timestamp->kind == MMT_TIMESTAMP_MARK && event->kind == EVENT_MARK && event->note.value == timestamp->ns;
+	return timestamp->kind == MMT_TIMESTAMP_MARK && event->kind == EVENT_NOTE && event->note.kind == NOTE_MARK &&
+	       event->note.value == timestamp->ns;
 }
 
 /* Find the first and last timestamp, for files without them, and the marks, where reading stops if it has the end. */
@@ -597,6 +598,18 @@ static bool is_counted_already(const struct replay *replay, const struct event *
 	return owner != process && notes_count(&replay->notes, owner->pid);
 }
 
+static struct mmt_error *replay_note(struct replay *replay, const struct event *event)
+{
+	enum note_kind kind = event->note.kind;
+	bool of_memory = kind == NOTE_RESIDENT || kind == NOTE_SWAPPED || kind == NOTE_LAZY_FREE;
+
+	if (kind == NOTE_LARGE_DUMPS)
+		replay->large_dumps = event->note.value;
+	return kind == NOTE_BREAK || (of_memory && is_counted_already(replay, event))
+		   ? NULL
+		   : notes_take(&replay->notes, event);
+}
+
 static COLD struct mmt_error *replay_threadless(struct replay *replay, const struct event *event, bool *done_ret)
 {
 	*done_ret = true;
@@ -621,24 +634,13 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 		return lost_events_note(&replay->lost_calls, event->cpu, event->sequence) ? NULL : &error_no_memory;
 	case EVENT_LOST_DUMPS:
 		return lost_events_note(&replay->lost_dumps, event->cpu, event->sequence) ? NULL : &error_no_memory;
-	case EVENT_LARGE_DUMPS:
-		replay->large_dumps = event->note.value;
-		return notes_take(&replay->notes, event);
 	case EVENT_RESIDENT_PAGES:
 		return replay->watch.pages ? replay->watch.pages(replay->watch.pages_context, replay, event) : NULL;
-	case EVENT_RESIDENT:
-	case EVENT_SWAPPED:
-	case EVENT_LAZY_FREE:
+	case EVENT_NOTE:
+		*done_ret = event->note.kind != NOTE_BREAK;
+		return replay_note(replay, event);
 	case EVENT_PSS:
 		return is_counted_already(replay, event) ? NULL : notes_take(&replay->notes, event);
-	case EVENT_MARK:
-	case EVENT_GROUP_MEMORY:
-	case EVENT_LIMIT:
-	case EVENT_OOM_KILL:
-	case EVENT_COMMAND_ENDED:
-	case EVENT_UNRECORDED_CHILDREN:
-	case EVENT_PROCESS_STARTED:
-		return notes_take(&replay->notes, event);
 	case EVENT_OTHER:
 		return NULL;
 	default:
@@ -680,7 +682,7 @@ static struct mmt_error *replay_event(struct replay *replay, struct event *event
 		return keep_mmap2(replay, state, &event->mapping, event->time_ns);
 	case EVENT_COMM:
 		return replay_exec(replay, thread, state, event);
-	case EVENT_BREAK:
+	case EVENT_NOTE:
 		space_break_before(replay->processes->all.items[thread->process]->space, event->note.value);
 		return NULL;
 	default:

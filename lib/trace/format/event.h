@@ -28,24 +28,13 @@ enum event_kind {
 	EVENT_SNAPSHOT_BEGIN,
 	EVENT_SNAPSHOT_LINE,
 	EVENT_SNAPSHOT_END,
-	EVENT_MARK,	      /* a mark of the user */
-	EVENT_RESIDENT,	      /* resident size of a process */
-	EVENT_LARGE_DUMPS,    /* large stack dumps were switched on or off */
 	EVENT_OTHER,	      /* an unused record; only the event dump shows it */
 	EVENT_RESIDENT_PAGES, /* resident pages of a process, or a part of them */
 	EVENT_FAULT,	      /* a page fault is done; see enum fault_argument */
-	/* The event dump shows these as others. */
-	EVENT_UNRECORDED_CHILDREN, /* children of a process that existed when recording began and are not recorded */
-	EVENT_PROCESS_STARTED,	   /* start time of a process, possibly before the recording */
-	EVENT_SWAPPED,		   /* swapped memory of a process */
-	EVENT_BREAK,		   /* break of a process just before the recording */
-	EVENT_LAZY_FREE,	   /* memory that a process freed, but the kernel has not reclaimed */
-	EVENT_PSS,		   /* what a process shares with others */
-	EVENT_GROUP_MEMORY,	   /* a memory counter of the control group */
-	EVENT_LIMIT,		   /* a limit of memory, of a process or of the machine */
-	EVENT_OOM_KILL,		   /* the OOM killer chose this process, of any scope */
-	EVENT_RECLAIM,		   /* a thread begins (result 1) or ends (0) to free memory itself */
-	EVENT_COMMAND_ENDED,	   /* by a signal, or with a status other than 0 */
+	/* The event dump shows these as others, but for some kinds of notes. */
+	EVENT_NOTE,
+	EVENT_PSS,     /* what a process shares with others */
+	EVENT_RECLAIM, /* a thread begins (result 1) or ends (0) to free memory itself */
 };
 
 /* Why a snapshot was taken. */
@@ -122,16 +111,9 @@ struct event {
 		struct event_task task;	      /* EVENT_NEW_TASK, EVENT_COMM, EVENT_FORK, EVENT_EXIT,
 							 EVENT_SNAPSHOT_BEGIN, EVENT_SNAPSHOT_END */
 		struct {
-			/* EVENT_MARK: its number. EVENT_LARGE_DUMPS: 1 for on. EVENT_UNRECORDED_CHILDREN: how many.
-			   EVENT_PROCESS_STARTED: nanoseconds since boot. EVENT_BREAK: the address.
-			   EVENT_GROUP_MEMORY: see enum mmt_group_figure. Others: bytes. */
-			uint64_t value;
-			uint64_t number; /* of the reading, the same for all processes at one time; EVENT_LIMIT: bytes
-					    in use; EVENT_PROCESS_STARTED: the PID in its container, 0 if unknown */
-			uint32_t
-			    figure; /* EVENT_GROUP_MEMORY: below NOTE_GROUP_FIGURES; EVENT_LIMIT: below NOTE_LIMITS */
-			const char *text; /* EVENT_PROCESS_STARTED, EVENT_GROUP_MEMORY: path of the control group;
-					     EVENT_OOM_KILL: name; "": not recorded */
+			enum note_kind kind;
+			uint64_t value, number; /* see NOTE_ID */
+			const char *text;	/* a path, or a name; "": not recorded */
 		} note;
 		union pss_counts pss; /* EVENT_PSS */
 		struct {

@@ -152,13 +152,22 @@ enum note_kind {
 	NOTE_OOM_KILL = 22,
 	NOTE_GROUP_HIGH = 23,
 	NOTE_GROUP_THROTTLED = 24,
-	NOTE_COMMAND_ENDED = 25
+	NOTE_COMMAND_ENDED = 25,
+	NOTE_KINDS
 };
 /* The figures of a group are numbered from 0; the last two have kinds apart. */
 #define NOTE_GROUP_FIGURES (NOTE_GROUP_STALLED - NOTE_GROUP_FIRST + 3)
 #define NOTE_GROUP_KIND(figure)                                                                                        \
 	((figure) <= NOTE_GROUP_STALLED - NOTE_GROUP_FIRST ? NOTE_GROUP_FIRST + (figure)                               \
 							   : NOTE_GROUP_THROTTLED + 1 - NOTE_GROUP_FIGURES + (figure))
+static inline uint32_t note_group_figure(enum note_kind kind) /* NOTE_GROUP_FIGURES: it is another note */
+{
+	uint32_t figure = 0;
+
+	while (figure < NOTE_GROUP_FIGURES && NOTE_GROUP_KIND(figure) != kind)
+		figure++;
+	return figure;
+}
 #define NOTE_LIMITS (NOTE_LIMIT_HUGE_PAGES - NOTE_LIMIT_FIRST + 1)
 
 /* Which pages of the record's process were resident at its time, in PERF_RECORD_TEXT_POKE records: u32 reading, the
@@ -177,7 +186,7 @@ enum note_kind {
 #define PSS_FIELDS 9
 union pss_counts {
 	struct {
-		uint64_t reading; /* as in the note EVENT_RESIDENT, which precedes this one */
+		uint64_t reading; /* as in the note NOTE_RESIDENT, which precedes this one */
 		uint64_t resident_bytes, pss_bytes, swap_pss_bytes;
 		uint64_t private_bytes;	  /* of pages that no other process maps */
 		uint64_t huge_bytes;	  /* in anonymous huge pages */

@@ -140,37 +140,20 @@ static void decode_lost(const struct decoder *decoder, const struct perf_event_h
 
 static void decode_note(struct bytes *bytes, struct event *event)
 {
-	static const enum event_kind kinds[] = {
-	    [NOTE_MARK] = EVENT_MARK,
-	    [NOTE_RESIDENT] = EVENT_RESIDENT,
-	    [NOTE_LARGE_DUMPS] = EVENT_LARGE_DUMPS,
-	    [NOTE_UNRECORDED_CHILDREN] = EVENT_UNRECORDED_CHILDREN,
-	    [NOTE_STARTED] = EVENT_PROCESS_STARTED,
-	    [NOTE_SWAPPED] = EVENT_SWAPPED,
-	    [NOTE_BREAK] = EVENT_BREAK,
-	    [NOTE_LAZY_FREE] = EVENT_LAZY_FREE,
-	    [NOTE_GROUP_FIRST... NOTE_GROUP_STALLED] = EVENT_GROUP_MEMORY,
-	    [NOTE_LIMIT_FIRST... NOTE_LIMIT_HUGE_PAGES] = EVENT_LIMIT,
-	    [NOTE_OOM_KILL] = EVENT_OOM_KILL,
-	    [NOTE_GROUP_HIGH... NOTE_GROUP_THROTTLED] = EVENT_GROUP_MEMORY,
-	    [NOTE_COMMAND_ENDED] = EVENT_COMMAND_ENDED,
-	};
 	uint32_t kind;
 
 	bytes_skip(bytes, NOTE_OFFSET);
 	kind = bytes_u32(bytes);
-	if (kind >= sizeof(kinds) / sizeof(*kinds) || !kinds[kind])
+	if (kind >= NOTE_KINDS)
 		return;
-	event->kind = kinds[kind];
+	event->kind = EVENT_NOTE;
+	event->note.kind = (enum note_kind)kind;
 	event->note.value = bytes_u64(bytes);
 	event->note.number = bytes_u64(bytes);
-	event->note.figure = kind - (event->kind == EVENT_LIMIT ? NOTE_LIMIT_FIRST : NOTE_GROUP_FIRST);
-	if (event->kind == EVENT_GROUP_MEMORY && kind >= NOTE_GROUP_HIGH)
-		event->note.figure = kind + NOTE_GROUP_FIGURES - 1 - NOTE_GROUP_THROTTLED;
 	event->note.text = "";
-	if (event->kind == EVENT_PROCESS_STARTED || event->kind == EVENT_GROUP_MEMORY || event->kind == EVENT_OOM_KILL)
+	if (kind == NOTE_STARTED || kind == NOTE_OOM_KILL || note_group_figure(event->note.kind) < NOTE_GROUP_FIGURES)
 		event->note.text = bytes_left(bytes) ? bytes_string(bytes) : "";
-	if (event->kind == EVENT_UNRECORDED_CHILDREN && event->note.value > LIMIT_PROCESSES)
+	if (kind == NOTE_UNRECORDED_CHILDREN && event->note.value > LIMIT_PROCESSES)
 		bytes_fail(bytes, "more children than a system can have");
 }
 
