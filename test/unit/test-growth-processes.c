@@ -79,6 +79,8 @@ static struct mmt_report *finish(struct recording_builder *builder)
 	return finish_window(builder, 0);
 }
 
+static uint64_t ends_before_ns; /* before the first reading without it, a process ends */
+
 /* Writes the readings of these processes, the first of which is the parent. */
 static struct mmt_report *report_of(int processes, struct size (*size_of)(int process, unsigned reading))
 {
@@ -89,7 +91,8 @@ static struct mmt_report *report_of(int processes, struct size (*size_of)(int pr
 			struct size size = size_of(i, reading), before = size_of(i, reading ? reading - 1 : 0);
 
 			if (size.ended && !before.ended)
-				builder_exit(builder, time_of(reading) - SECOND_NS / 2, PARENT + i, PARENT + i);
+				builder_exit(builder, time_of(reading) - (ends_before_ns ?: SECOND_NS / 2), PARENT + i,
+					     PARENT + i);
 			put_size(builder, reading, PARENT + i, &size);
 		}
 		builder_round(builder);
@@ -581,6 +584,32 @@ START_TEST(worker_that_ends_moves_no_pss)
 }
 END_TEST
 
+/* Another one ends while Pss is read: that of the others is from after its end already. */
+static struct size worker_ends_in_reading(int process, unsigned reading)
+{
+	struct size size = worker_ends(process == 2 ? 2 : 1, reading);
+
+	size.ended = process == 4 && reading >= 50;
+	size.pss = MEBIBYTE + POOL / (reading < 49 || process == 4 ? 5 : 4) + (process == 2 ? reading * MEBIBYTE : 0);
+	return size;
+}
+
+START_TEST(reading_in_which_a_worker_ends_does_not_count)
+{
+	struct mmt_report *report;
+
+	ends_before_ns = SECOND_NS - 20000000;
+	report = report_of(5, worker_ends_in_reading);
+	ends_before_ns = 0;
+	ck_assert_uint_eq(report->judged_reading_count, READINGS - 1);
+	ck_assert_int_eq(report->growth.outside_bytes, 0);
+	/* What it had alone is gone. */
+	ck_assert_int_le(llabs(mmt_growth_change(&report->growth) - (READINGS - 2) * (int64_t)MEBIBYTE), (int64_t)PAGE);
+	ck_assert_int_le(llabs(report->growth.bytes_per_minute - 60 * (int64_t)MEBIBYTE), 3 * MEBIBYTE);
+	mmt_report_destroy(report);
+}
+END_TEST
+
 /* The first of two processes that share a pool leaks 1 MiB a second after a peak. */
 static struct size peak_at_start(int process, unsigned reading)
 {
@@ -1009,7 +1038,7 @@ Suite *test_suite(void)
 			ended_processes_hide_none_that_grows, processes_for_each_request_are_no_growth,
 			missing_pss_is_said, shared_memory_of_a_server_grows, small_process_without_pss_counts_with_rss,
 			pss_is_estimated_between_its_readings, growth_of_several_begins_after_a_peak,
-			last_process_shares_nothing,
+			reading_in_which_a_worker_ends_does_not_count, last_process_shares_nothing,
 			last_process_grows_by_all_it_maps, swap_counts_before_pss_is_read,
 			late_process_counts_before_its_pss_is_read, brief_process_has_others_like_it,
 			selected_processes_count, share_of_a_process_is_its_growth,

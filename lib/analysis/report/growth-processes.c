@@ -12,6 +12,7 @@
 #define UNREAD_SHARE 16		/* of RSS: with as much in processes without Pss, go by RSS */
 #define GROWER_BYTES_MIN (1u << 20)
 #define ORIGINS_MAX 64	  /* from parent to parent */
+#define TORN_NS 50000000  /* Pss of all processes is read in less, even if they wait for a CPU */
 #define OUTSIDE_SHARE 256 /* of the size: less is noise, because the processes are read one after the other */
 
 /* All processes that count, in one reading. */
@@ -19,7 +20,7 @@ struct sum {
 	double resident, swapped, pss, swap_pss, alone;
 	double unread;	     /* of `resident`: in processes whose Pss was never read */
 	double gained, lost; /* since the reading before; see struct memory_point */
-	uint32_t processes, with_pss;
+	uint32_t processes, without_pss; /* without_pss: that one of them started or ended meanwhile counts, too */
 	double started, ended; /* since the reading before: what processes that did so have of shared memory */
 	bool sole;	       /* no other process has memory */
 	double brief;	       /* what the brief children, which do not count, have of their own */
@@ -228,6 +229,14 @@ static uint64_t shared_bytes(const struct memory_point *point)
 	return subtract(point->resident_bytes, point->pss_bytes + point->brief_bytes);
 }
 
+/* Whether something happened while Pss was read. */
+static bool is_during(const struct judgement *judgement, size_t reading, uint64_t time_ns)
+{
+	uint64_t start_ns = judgement->memory->readings.items[reading].time_ns;
+
+	return time_ns >= start_ns && time_ns - start_ns < TORN_NS;
+}
+
 /* Add a process to the sums. Memory that comes and goes with it is not the doing of others. */
 static void add_process(struct judgement *judgement, const struct process *process,
 			const struct process_readings *readings)
@@ -279,8 +288,13 @@ static void add_process(struct judgement *judgement, const struct process *proce
 			sum->lost += (double)(points[i - 1].resident_bytes - points[i].resident_bytes);
 		sum->processes++;
 		sum->sole |= sole;
-		sum->with_pss += points[i].has_pss || unread;
+		sum->without_pss += !points[i].has_pss && !unread;
 		sum->started += i ? 0 : (double)point.pss_bytes - (double)point.private_bytes;
+		/* The processes are read one after the other: the Pss of some is from before, that of others from
+		 * after it. */
+		if (!i && points[i].reading > judgement->first)
+			sum[-1].without_pss += is_during(judgement, points[i].reading - 1, process->started_ns);
+		sum->without_pss += is_during(judgement, points[i].reading, process->ended_ns);
 		if (i + 1 == readings->points.count && points[i].reading - judgement->first + 1 < judgement->count) {
 			sum[1].lost += (double)points[i].resident_bytes;
 			sum[1].ended += (double)point.pss_bytes - (double)point.private_bytes;
@@ -318,7 +332,7 @@ static uint64_t to_bytes(double bytes)
 /* Whether the Pss of all processes is known. */
 static bool is_complete(const struct sum *sum)
 {
-	return sum->with_pss == sum->processes || sum->sole;
+	return !sum->without_pss || sum->sole;
 }
 
 /* The share of `bytes` by which the Pss of others changed, if `missing` is what it did not change by. */
@@ -416,7 +430,7 @@ static size_t make_series(struct judgement *judgement, double *outside_bytes)
 		judgement->peak_with_brief = larger_of(counted + sum->brief, judgement->peak_with_brief);
 		if (!counts)
 			continue;
-		if (judgement->by_pss && sum->with_pss == sum->processes) {
+		if (judgement->by_pss && !sum->without_pss) {
 			double now = sum->pss + sum->swap_pss, floor = now / OUTSIDE_SHARE;
 
 			if (before > 0)
