@@ -12,7 +12,7 @@
 #define UNREAD_SHARE 16		/* of RSS: with as much in processes without Pss, go by RSS */
 #define GROWER_BYTES_MIN (1u << 20)
 #define ORIGINS_MAX 64	  /* from parent to parent */
-#define TORN_NS 50000000  /* Pss of all processes is read in less, even if they wait for a CPU */
+#define TORN_NS 100000000 /* Pss of all processes is read in less, even if they wait for a CPU */
 #define OUTSIDE_SHARE 256 /* of the size: less is noise, because the processes are read one after the other */
 
 /* All processes that count, in one reading. */
