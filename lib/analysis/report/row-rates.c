@@ -26,8 +26,8 @@ bool row_uses_begin(struct row_uses *uses, uint64_t from_ns, uint64_t time_ns, u
 	if (last && !before_ns && time_ns - uses->times_ns[last] > gap_ns / 8 && time_ns - uses->times_ns[last] < gap_ns)
 		return false;
 	begins = gap_ns > (time_ns - from_ns) / USE_SHARE && uses->count < ROW_USES_MAX;
-	/* Processes are read one after the other. */
-	if (last && before_ns <= uses->times_ns[last - 1] && time_ns - uses->times_ns[last] < gap_ns / 2)
+	/* Processes are read one after the other, and once more at the end, perhaps in the middle of a round. */
+	if (last && time_ns - uses->times_ns[last] < gap_ns / (before_ns <= uses->times_ns[last - 1] ? 2 : USE_SHARE))
 		begins = false;
 	uses->count += begins;
 	uses->times_ns[uses->count - 1] = time_ns;
