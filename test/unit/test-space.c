@@ -491,12 +491,13 @@ START_TEST(io_destroy_unmaps_the_ring)
 }
 END_TEST
 
-/* Newer kernels do not move a part of a ring, and have unmapped its target by then. */
+/* Newer kernels do not move a part of a ring, and have unmapped its target by then; a child does not have it. */
 START_TEST(part_of_a_ring_cannot_be_moved)
 {
 	static const struct {
 		const char *release, *map;
 	} cases[] = {{"6.18.44", "10-12 rws+0 k, 40-44 rw #3"}, {"7.2.13", "10-11 rws+0 k, 40-41 rw #3, 42-43 rw #3"}};
+	struct space *copy;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		driver_deinit(&driver);
@@ -508,6 +509,10 @@ START_TEST(part_of_a_ring_cannot_be_moved)
 		driver_call(&driver, CALL_MREMAP, -EINVAL, 10 * PAGE, 2 * PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 			    43 * PAGE, 0);
 		ck_assert_msg(!strcmp(driver_show(&driver), cases[i].map), "case %zu: %s", i, driver_show(&driver));
+		ck_assert_ptr_null(space_fork(driver.space, &copy));
+		ck_assert_int_eq(space_find(copy, 10 * PAGE) != NULL, i == 0);
+		ck_assert_ptr_nonnull(space_find(copy, 40 * PAGE));
+		space_destroy(copy);
 	}
 }
 END_TEST

@@ -18,7 +18,7 @@ struct kernel_rules kernel_rules_of(const char *release)
 	    .mremap_finds_source_first = version >= VERSION(5, 16),
 	    .mremap_sees_sealed_tail_late = version >= VERSION(6, 12),
 	    .mremap_moves_several = version >= VERSION(6, 17),
-	    .mremap_moves_whole_rings = version >= VERSION(7, 0),
+	    .protects_rings = version >= VERSION(7, 0),
 	    .shm_merging = version >= VERSION(6, 12)  ? SHM_MERGES_INTO_BOTH
 			   : version >= VERSION(6, 4) ? SHM_MERGES_INTO_PREVIOUS
 						      : SHM_NEVER_MERGES,

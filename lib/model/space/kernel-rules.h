@@ -26,9 +26,9 @@ struct kernel_rules {
 	/* Several mappings are moved by one call, each is checked before its target is unmapped: since 6.17,
 	 * remap_move(). Before, mremap_to() unmapped the target at once. Measured on 6.1, 6.12 and 6.18. */
 	bool mremap_moves_several;
-	/* The ring of an AIO context is moved as a whole or, after its target was unmapped, not at all. Measured
-	 * on 7.2; parts can be moved on 6.18. */
-	bool mremap_moves_whole_rings;
+	/* The ring of an AIO context is moved as a whole or, after its target was unmapped, not at all, and fork()
+	 * does not copy it. Measured on 7.2; on 6.18 parts can be moved, and children have it. */
+	bool protects_rings;
 	enum shm_merging shm_merging;
 };
 

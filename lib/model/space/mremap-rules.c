@@ -194,7 +194,7 @@ static bool is_stuck_ring(const struct space *space, const struct space_attribut
 		return false;
 	for (size_t i = 0; i < space->rings.count; i++) {
 		if (space->rings.items[i].inode == attributes->inode)
-			return space->rules.mremap_moves_whole_rings && bytes != space->rings.items[i].bytes;
+			return space->rules.protects_rings && bytes != space->rings.items[i].bytes;
 	}
 	return true;
 }

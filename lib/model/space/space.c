@@ -259,7 +259,7 @@ static bool copy_mapped(const struct space *space, struct space *copy)
 	for (size_t place = 0; (node = intervals_walk(&space->mapped, &place));) {
 		struct space_interval next = node->interval;
 
-		if (next.attributes.dontfork)
+		if (next.attributes.dontfork || (next.attributes.ring && space->rules.protects_rings))
 			continue;
 		next.allocation = ALLOCATION_BEFORE;
 		next.reconciled = false;
