@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "capture/record-loop.h"
 
-#include <poll.h>
+#include <errno.h>
+#include <sys/epoll.h>
 
 #include "capture/runtimes/ask-runtime.h"
 #include "capture/heap/heap-readings.h"
 #include "capture/jit-code/jit-reader.h"
 
+#define READY_MAX 512 /* rings and processes that are noted as ready at once */
 #define TICK_NS 50000000ULL /* longest delay until the recorder notices a new process or exec */
 #define SECOND_NS 1000000000ULL
 #define MILLISECOND_NS 1000000ULL
@@ -278,31 +280,25 @@ static struct mmt_error *serve(struct recorder *recorder)
 	return error;
 }
 
-struct waiting {
-	struct pollfd *items; /* owned; the stop descriptor, the exit watch, the rings, the command and the targets */
-	size_t count;
-	size_t first_target;
-};
-
-static struct mmt_error *prepare_waiting(const struct recorder *recorder, struct waiting *waiting)
+/* `epoll_ret`: ready when a ring fills, a command or target ends, or the user stops. poll() would visit each of
+ * hundreds of rings each time. */
+static struct mmt_error *prepare_waiting(const struct recorder *recorder, int *epoll_ret)
 {
-	size_t capacity = 2 + recorder->reader.rings.items.count + recorder->processes.items.count;
+	struct epoll_event ring_event = {.events = EPOLLIN};
+	/* The pidfd of an ended process stays readable. */
+	struct epoll_event end_event = {.events = EPOLLIN | EPOLLONESHOT};
+	int command = recorder->command.pidfd, stop = recorder->options->stop_fd;
+	int epoll = *epoll_ret = epoll_create1(EPOLL_CLOEXEC);
+	bool ok = epoll >= 0 && (stop < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, stop, &ring_event));
 
-	waiting->items = calloc(capacity, sizeof(*waiting->items));
-	if (!waiting->items)
-		return &error_no_memory;
-	waiting->items[waiting->count++].fd = recorder->options->stop_fd;
-	for (size_t i = 0; i < recorder->reader.rings.items.count; i++)
-		waiting->items[waiting->count++].fd = recorder->reader.rings.items.items[i].fd;
-	waiting->first_target = waiting->count;
-	waiting->items[waiting->count++].fd = recorder->command.pidfd;
-	process_table_each(process, &recorder->processes, true) {
-		if (process->target && !process->ended)
-			waiting->items[waiting->count++].fd = process->pidfd;
+	array_each(ring, recorder->reader.rings.items.items, recorder->reader.rings.items.count)
+		ok = ok && !epoll_ctl(epoll, EPOLL_CTL_ADD, ring->fd, &ring_event);
+	ok = ok && (command < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, command, &end_event));
+	process_table_each(process, &recorder->processes, ok) {
+		if (process->target && !process->ended && process->pidfd >= 0)
+			ok = !epoll_ctl(epoll, EPOLL_CTL_ADD, process->pidfd, &end_event);
 	}
-	for (size_t i = 0; i < waiting->count; i++)
-		waiting->items[i].events = POLLIN;
-	return NULL;
+	return ok ? NULL : error_system(errno, "cannot wait for the ring buffers to fill");
 }
 
 /* The maps are only read together with the resident pages, and these for the rates of what grew. */
@@ -347,20 +343,15 @@ static struct mmt_error *take_interval_snapshots(struct recorder *recorder)
 }
 
 /* Sleeps until a ring fills, a process ends, or a tick has passed. Returns true if the stop descriptor is readable. */
-static bool wait_for_work(struct waiting *waiting, uint64_t until_ns)
+static bool wait_for_work(const struct recorder *recorder, int epoll, uint64_t until_ns)
 {
+	struct epoll_event ready[READY_MAX];
 	uint64_t now_ns = clock_now_ns();
 	uint64_t sleep_ns = until_ns > now_ns ? until_ns - now_ns : 0;
-	int result;
 
 	sleep_ns = smaller_of(sleep_ns, TICK_NS);
-	result = poll(waiting->items, waiting->count, (int)((sleep_ns + 999999) / 1000000));
-	for (size_t i = waiting->first_target; result > 0 && i < waiting->count; i++) {
-		/* The pidfd of an ended process stays readable, so poll it no more. */
-		if (waiting->items[i].revents)
-			waiting->items[i].fd = -1;
-	}
-	return result > 0 && waiting->items[0].fd >= 0 && waiting->items[0].revents;
+	(void)epoll_wait(epoll, ready, READY_MAX, (int)((sleep_ns + 999999) / 1000000)); /* all rings will be read */
+	return recorder_is_stopped(recorder);
 }
 
 /* Once a second: writes what has been read so far to the file, and forgets ended processes. */
@@ -420,15 +411,13 @@ static uint64_t next_snapshot_ns(const struct recorder *recorder, uint64_t cost_
 
 struct mmt_error *loop_run(struct recorder *recorder)
 {
-	CLEANUP(free) struct pollfd *items = NULL;
-	struct waiting waiting = {0};
+	CLEANUP(close) int epoll = -1;
 	uint64_t end_ns = recorder_end_ns(recorder);
 	uint64_t safe_ns = clock_now_ns(), noted_ns = safe_ns;
 	uint64_t snapshot_ns = next_snapshot_ns(recorder, 0);
 	const struct process_table *processes = &recorder->processes;
-	struct mmt_error *error = prepare_waiting(recorder, &waiting);
+	struct mmt_error *error = prepare_waiting(recorder, &epoll);
 
-	items = waiting.items;
 	priority_leave_realtime(&recorder->priority);
 	/* A command may not have called exec yet, so it has no runtime or build-ids to read. */
 	if (!error && !recorder->options->command)
@@ -438,7 +427,7 @@ struct mmt_error *loop_run(struct recorder *recorder)
 		process->paged_bytes = process->resident_bytes;
 	}
 	while (!error) {
-		bool stopped = wait_for_work(&waiting, end_ns < snapshot_ns ? end_ns : snapshot_ns);
+		bool stopped = wait_for_work(recorder, epoll, end_ns < snapshot_ns ? end_ns : snapshot_ns);
 		uint64_t now_ns = clock_now_ns();
 		bool ended, safe_is_due;
 

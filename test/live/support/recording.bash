@@ -246,12 +246,10 @@ recorder_attached() {
 	[ -s "$recording" ]
 }
 
-# In its loop, with nothing left to read: in poll(), by its number on x86-64, or ppoll() on either architecture, for more than
-# the answer of its helper and the user's stop.
+# In its loop, with nothing left to read: in epoll_wait() of x86-64, or epoll_pwait() of arm64.
 recorder_waits() {
-	local number items
-	read -r number _ items _ <"/proc/$recorder/syscall" && [[ $number = 7 || $number = 271 || $number = 73 ]] &&
-		[ $((items)) -gt 2 ]
+	local number
+	read -r number _ <"/proc/$recorder/syscall" && [[ $number = 232 || $number = 22 ]]
 }
 
 # How often it has slept: at least once in each round of its loop, and for some answers of its helper.
