@@ -34,6 +34,7 @@ agrees coroutine 3
 agrees contexts 4 1
 agrees libraries 7
 agrees c-musl 16
+agrees rust 8
 # gdb does not unwind from one Go stack to another.
 agrees go 15 99
 # A stack that ends anywhere else agrees with nothing.

@@ -78,70 +78,91 @@ calls_of_mmtrace() {
 		done
 }
 
+# need_agreement: sets $perf_kinds, how perf records.
 need_agreement() {
 	local command
-	for command in gdb perf python3; do
+	perf_kinds=()
+	for command in gdb python3; do
 		command -v $command >/dev/null || skip "no $command is installed"
 	done
 	gdb -nx -batch -ex 'python print(1)' 2>/dev/null | grep -q 1 || skip "gdb has no Python"
+	# Where a CPU has SVE, perf asks for its vector length, which the kernel refuses in samples of tracepoints.
+	[ "$(uname -m)" = aarch64 ] || {
+		command -v perf >/dev/null || skip "no perf is installed"
+		perf_kinds=(fp dwarf)
+	}
 	# More than the deepest of these stacks; perf shows none beyond this.
 	stack_bytes=16384
 }
 
 # agreement_build PROGRAM: sets $agreement_command and $reference: "gdb" or, for programs whose library has no unwind tables,
 # which gdb cannot unwind, "steps" (see true-stacks.c). Returns false and sets $missing if a compiler is not installed. Not
-# for interrupted.c: under gdb its timer leaves it no time.
+# for interrupted.c: under gdb its timer leaves it no time. CROSS=aarch64-linux-gnu builds with Debian's cross
+# compilers for arm64; AGREEMENT_PROGRAMS is a directory of programs that were built before.
+gcc=${CROSS:+$CROSS-}gcc gxx=${CROSS:+$CROSS-}g++
 agreement_programs=(c c-static-pie c-static c-stripped c-musl c-musl-static c++ coroutine contexts libraries rust go)
 agreement_build() {
-	local c=("${stack_options[@]}" "$stack_sources/program.c" "$stage_source" -pthread) compiler=gcc
+	local c=("${stack_options[@]}" "$stack_sources/program.c" "$stage_source" -pthread) compiler=$gcc rust=() go=()
 	reference=gdb
 	case $1 in
-	c-musl*) compiler=musl-gcc reference=steps ;;
-	c++* | coroutine) compiler=g++ ;;
+	c-musl*) compiler=${CROSS:+$CROSS-}musl-gcc reference=steps ;;
+	c++* | coroutine) compiler=$gxx ;;
 	go) compiler=go ;;
 	rust) compiler=rustc ;;
 	esac
-	missing=$compiler
-	command -v $compiler >/dev/null || return
 	agreement_command=("./$1" 1)
+	[ "$1" != libraries ] || agreement_command=("./$1" "$directory/libnative.so" 1)
+	if [ -n "${AGREEMENT_PROGRAMS-}" ]; then
+		missing=$AGREEMENT_PROGRAMS/$1
+		cp "$missing" . 2>/dev/null && { [ "$1" != libraries ] || cp "$AGREEMENT_PROGRAMS/libnative.so" .; }
+		return
+	fi
+	missing=$compiler
+	command -v "$compiler" >/dev/null || return
+	if [ -n "${CROSS-}" ]; then
+		missing="rustc for $CROSS"
+		rust=(--target aarch64-unknown-linux-gnu -C "linker=$gcc") go=(GOARCH=arm64)
+		[ "$1" != rust ] || [ -d "$(rustc --print target-libdir --target "${rust[1]}")" ] || return
+	fi
 	case $1 in
-	c) build_program gcc -o "$1" "${c[@]}" ;;
-	c-static-pie) build_program gcc -static-pie -o "$1" "${c[@]}" ;;
-	c-static) build_program gcc -static -o "$1" "${c[@]}" ;;
-	c-stripped) build_program gcc -s -o "$1" "${c[@]}" ;;
+	c) build_program "$gcc" -o "$1" "${c[@]}" ;;
+	c-static-pie) build_program "$gcc" -static-pie -o "$1" "${c[@]}" ;;
+	c-static) build_program "$gcc" -static -o "$1" "${c[@]}" ;;
+	c-stripped) build_program "$gcc" -s -o "$1" "${c[@]}" ;;
 	c-musl) build_program musl-gcc -o "$1" "${c[@]}" ;;
 	c-musl-static) build_program musl-gcc -static -o "$1" "${c[@]}" ;;
 	c++) build_cxx "$1" exceptions.cc ;;
 	# gdb treats a function split in two parts as everything between them: see backtraces.py.
 	coroutine) build_cxx "$1" coroutine.cc -fno-reorder-blocks-and-partition ;;
-	contexts) build_program gcc -o "$1" "${stack_options[@]}" "$stack_sources/contexts.c" "$stage_source" ;;
+	contexts) build_program "$gcc" -o "$1" "${stack_options[@]}" "$stack_sources/contexts.c" "$stage_source" ;;
 	libraries)
 		build_native_library
-		build_program gcc -o "$1" "${stack_options[@]}" "$stack_sources/$1.c" "$stage_source" -ldl
-		agreement_command=("./$1" "$directory/libnative.so" 1)
+		build_program "$gcc" -o "$1" "${stack_options[@]}" "$stack_sources/$1.c" "$stage_source" -ldl
 		;;
-	rust) build_program rustc -O -g -o "$1" "$stack_sources/program.rs" ;;
+	rust) build_program rustc "${rust[@]}" -O -g -o "$1" "$stack_sources/program.rs" ;;
 	go)
-		build_program env GOCACHE="$directory/cache" GOFLAGS=-mod=mod GOPATH="$directory" go build -o "$1" "$stack_sources/program.go"
+		build_program env GOCACHE="$directory/cache" GOFLAGS=-mod=mod GOPATH="$directory" "${go[@]}" go build -o "$1" "$stack_sources/program.go"
 		;;
 	*) fail "no such program: $1" ;;
 	esac
 }
 
 build_cxx() {
-	build_program gcc -c "${stack_options[@]}" -o stage.o "$stage_source"
-	build_program g++ -std=c++20 "${stack_options[@]}" "${@:3}" -o "$1" "$stack_sources/$2" stage.o -pthread
+	build_program "$gcc" -c "${stack_options[@]}" -o stage.o "$stage_source"
+	build_program "$gxx" -std=c++20 "${stack_options[@]}" "${@:3}" -o "$1" "$stack_sources/$2" stage.o -pthread
 }
 
 # agreement_case: runs $agreement_command; sets $figures to "calls=N complete=N mmtrace=N mmtrace-part=N perf-fp=N ..." (see
 # agreement.py).
 agreement_case() {
-	local perf_recorders=() process gdb tracer command=("${agreement_command[@]}")
+	local perf_recorders=() tools=(mmtrace=mmtrace.calls) process kind gdb tracer command=("${agreement_command[@]}")
 	[ $reference = gdb ] || command=("$BUILD/test/true-stacks" "$directory/true.addresses" "${command[@]}")
 	start_command "${command[@]}"
 	start_recording -q -m 64M -g "dwarf,$stack_bytes" -p "$pid"
-	attach_perf fp --call-graph fp
-	attach_perf dwarf --call-graph "dwarf,$stack_bytes"
+	[ ${#perf_kinds[@]} = 0 ] || {
+		attach_perf fp --call-graph fp
+		attach_perf dwarf --call-graph "dwarf,$stack_bytes"
+	}
 	if [ $reference = gdb ]; then attach_gdb; else attach_tracer; fi
 	let_work
 	stop_recording
@@ -158,8 +179,10 @@ agreement_case() {
 		let_end
 	fi
 	calls_of_mmtrace >mmtrace.calls
-	calls_of_perf fp >perf-fp.calls
-	calls_of_perf dwarf >perf-dwarf.calls
-	figures=$(python3 "$support/agreement.py" gdb.calls mmtrace=mmtrace.calls perf-fp=perf-fp.calls perf-dwarf=perf-dwarf.calls) ||
+	for kind in "${perf_kinds[@]}"; do
+		calls_of_perf "$kind" >"perf-$kind.calls"
+		tools+=("perf-$kind=perf-$kind.calls")
+	done
+	figures=$(python3 "$support/agreement.py" gdb.calls "${tools[@]}") ||
 		fail "agreement.py ended with status $?"
 }

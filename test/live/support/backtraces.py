@@ -68,9 +68,11 @@ def watch(output):
         thread = gdb.selected_thread()
         if thread is None or not thread.is_valid():
             return
-        result = int(gdb.newest_frame().read_register("rax")) & (1 << 64) - 1
-        # The first stop of every call is its entry: the kernel stores -ENOSYS there.
-        if result != (1 << 64) - 38:
+        # The first stop of every call is its entry: the kernel stores -ENOSYS there, or on arm64 0 in x7.
+        register = gdb.newest_frame().read_register
+        arm64 = os.uname().machine == "aarch64"
+        result = int(register("x0" if arm64 else "rax")) & (1 << 64) - 1
+        if int(register("x7")) if arm64 else result != (1 << 64) - 38:
             output.write("\t".join([str(thread.ptid[1]), hex(result)] + frames()) + "\n")
             output.flush()
 

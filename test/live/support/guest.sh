@@ -22,6 +22,12 @@ tests=("$@")
 	live-leak-brk live-leak-remap live-leak-shm live-leak-fork live-leak-exec live-map-fixed live-commit-before
 )
 
+# Programs that test/vm built for this machine, which has no compilers.
+if [ -d "$build/agreement" ]; then
+	export AGREEMENT_PROGRAMS=$build/agreement
+	[ $# -gt 0 ] || tests+=(live-agreement)
+fi
+
 # On an emulated CPU everything takes 20 to 60 times as long.
 if [ "$accelerator" != kvm ]; then
 	export CK_TIMEOUT_MULTIPLIER=20 WAIT_FACTOR=10 TORTURE_SEEDS=3 KERNEL_STEPS=400

@@ -140,7 +140,7 @@ expect_list() {
 
 # Builds libnative.so, for programs in other languages, in $directory.
 build_native_library() {
-	build_program gcc -shared -fPIC "${stack_options[@]}" -o "$directory/libnative.so" "$stack_sources/native.c"
+	build_program "${gcc:-gcc}" -shared -fPIC "${stack_options[@]}" -o "$directory/libnative.so" "$stack_sources/native.c"
 }
 
 # expect_c_stacks CALLS PATTERN: every path of program.c, with the calls that come through it in $rounds rounds and in its
