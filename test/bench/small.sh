@@ -145,6 +145,11 @@ else
 	echo "many-cpus is left out: $(cat "$directory/reason-group")"
 fi
 
+expect "$bench/many-rings" <<'END'
+must rings --faults= events lost dumps recorder an event memory, and rings
+must (3 CPUs|of this machine) (auto|none) [0-9,]+ [0-9,]+ [0-9,]+ <d> s <d> us <d> MiB <d> MiB
+END
+
 expect "$bench/top-cost" <<'END'
 must calls/s recorder engine reports begin KiB end KiB calls lost
 must (0|1000) <d> % <d> % <n> <n> <n> <n> <n>
