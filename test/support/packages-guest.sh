@@ -16,11 +16,11 @@ expect_leak() {
 		length == 1 and .[0].unfreed_count == 4 and .[0].stack_end == "entry")' "/tmp/$name.json"
 }
 
-# The package's scripts are not run: this root is made of unpacked packages, too.
-for package in "$directory"/*.deb; do
-	[ "$(dpkg-deb --field "$package" Architecture)" = arm64 ]
-	dpkg-deb -x "$package" /
-done
+# This root is made of unpacked packages, so nothing is known of those on which these depend, and nothing runs ldconfig.
+touch /var/lib/dpkg/status
+dpkg --force-depends --install "$directory"/*.deb
+dpkg --force-depends --install "$directory"/mmtrace_*.deb # runs the scripts of an upgrade
+[ "$(dpkg-query -W -f '${Architecture} ${db:Status-Status}' mmtrace)" = 'arm64 installed' ]
 ldconfig
 mmtrace --version
 ldd /usr/bin/mmtrace | grep libdw
@@ -44,3 +44,6 @@ alone=(env -i LANG=en_US.UTF-8 /usr/sbin/chroot /tmp/alone /mmtrace)
 "${alone[@]}" check
 name=alone place=/${program##*/}
 expect_leak "${alone[@]}"
+
+dpkg --purge mmtrace libmmtrace-dev libmmtrace0 mmtrace-dbgsym libmmtrace0-dbgsym
+[ ! -e /usr/bin/mmtrace ]
