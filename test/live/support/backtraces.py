@@ -68,11 +68,16 @@ def watch(output):
         thread = gdb.selected_thread()
         if thread is None or not thread.is_valid():
             return
-        # The first stop of every call is its entry: the kernel stores -ENOSYS there, or on arm64 0 in x7.
+        # The first stop of every call is its entry: the kernel stores -ENOSYS there. On arm64 it shows a tracer 1 in x7 at
+        # the exit; x8 is the number of mmap.
         register = gdb.newest_frame().read_register
-        arm64 = os.uname().machine == "aarch64"
-        result = int(register("x0" if arm64 else "rax")) & (1 << 64) - 1
-        if int(register("x7")) if arm64 else result != (1 << 64) - 38:
+        if os.uname().machine == "aarch64":
+            result = int(register("x0")) & (1 << 64) - 1
+            is_exit = (int(register("x7")), int(register("x8"))) == (1, 222)
+        else:
+            result = int(register("rax")) & (1 << 64) - 1
+            is_exit = result != (1 << 64) - 38
+        if is_exit:
             output.write("\t".join([str(thread.ptid[1]), hex(result)] + frames()) + "\n")
             output.flush()
 
