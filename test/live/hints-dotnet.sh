@@ -30,6 +30,12 @@ precompiled='[.groups[].frames[] | select(.function == null and (.module // "" |
 dotnet_case DOTNET_PerfMapEnabled=3
 expect_hint '(.NET) has no names: start it with DOTNET_ReadyToRun=0 in its environment'
 expect_json "($precompiled) > 0"
+# By function, too, if a row is such code: as in mmtrace-report(1), the largest frame is the one that it names.
+"$MMTRACE" report --by function --json -i "$recording" >by-function.json || fail "--by function: status $?"
+jq -e '([.groups[] | .memory_bytes] | add) as $all |
+	([.groups[] | select((.name | test("[.]dll[+]0x")) and .memory_bytes >= $all / 100)] | length > 0) ==
+	(.completeness.warning_codes | index("precompiled-code-unnamed") != null)' by-function.json >/dev/null ||
+	fail "--by function: $(jq -c '[.groups[].name], .completeness.warning_codes' by-function.json)"
 dotnet_case DOTNET_PerfMapEnabled=3 DOTNET_ReadyToRun=0
 expect_no_hint 'DOTNET_ReadyToRun=0'
 expect_json "($precompiled) == 0"

@@ -190,22 +190,35 @@ static void find_interpreted(const struct replay *replay, const struct process *
 				       : ", but the recording has no perf map of it");
 }
 
-/* Whether stacks with memory that matters need the names of precompiled .NET code. */
-static bool needs_precompiled_names(const struct mmt_report *report)
+/* A stack has frames, a row by function the name of its own: "System.Private.CoreLib.dll+0x1234". */
+static bool is_precompiled(const struct mmt_row *row)
+{
+	array_each(place, row->frames, row->frame_count) {
+		const struct mmt_frame *frame = *place;
+
+		if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module &&
+		    (ends_with(frame->module, ".dll") || ends_with(frame->module, ".exe") ||
+		     starts_with(frame->module, BUNDLED_ASSEMBLIES)))
+			return true;
+	}
+	return row->name && (strstr(row->name, ".dll+0x") || strstr(row->name, ".exe+0x") ||
+			     (starts_with(row->name, BUNDLED_ASSEMBLIES) && strstr(row->name, "+0x")));
+}
+
+/* Whether rows of the process with memory that matters need the names of precompiled .NET code. */
+static bool needs_precompiled_names(const struct mmt_report *report, int32_t pid)
 {
 	uint64_t memory_bytes = 0;
 
 	array_each(row, report->rows, report->row_count)
 		memory_bytes = saturating_add(memory_bytes, row->memory_bytes, MMT_BYTES_MAX);
 	array_each(row, report->rows, report->row_count) {
-		for (size_t i = 0; i < row->frame_count && row->memory_bytes >= memory_bytes / 100; i++) {
-			const struct mmt_frame *frame = row->frames[i];
+		bool is_of_process = false;
 
-			if (frame->kind == MMT_FRAME_NATIVE && !frame->function && frame->module &&
-			    (ends_with(frame->module, ".dll") || ends_with(frame->module, ".exe") ||
-			     starts_with(frame->module, BUNDLED_ASSEMBLIES)))
-				return true;
-		}
+		for (size_t i = 0; i < row->pid_count; i++)
+			is_of_process |= row->pids[i] == pid;
+		if (is_of_process && row->memory_bytes >= memory_bytes / 100 && is_precompiled(row))
+			return true;
 	}
 	return false;
 }
@@ -238,7 +251,7 @@ static void find_unnamed_code(const struct replay *replay, const struct mmt_repo
 			    runtime->complete_stacks);
 		if (code.unnamed)
 			find_missing_names(replay, process, &code, keeps != 1 && !code.unchecked_frames, warnings);
-		if (runtime && !strcmp(runtime->name, "dotnet") && needs_precompiled_names(report))
+		if (runtime && !strcmp(runtime->name, "dotnet") && needs_precompiled_names(report, pid))
 			add(warnings, MMT_WARNING_PRECOMPILED_CODE_UNNAMED,
 			    "precompiled code of process %" PRId32
 			    " (%s) has no names: start it with DOTNET_ReadyToRun=0 in its environment%s",
