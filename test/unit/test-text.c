@@ -994,10 +994,11 @@ START_TEST(table_of_causes)
 	report.row_count = 0;
 	report.growth.rate_from_ns = 3000000000;
 	text = render(&report, &(struct mmt_text_options){.width = 150});
-	ASSERT_HAS(text, "\n       memory per minute  verdict          what  mapped by\n"
+	ASSERT_HAS(text, "\n       memory per minute  leaks first      what  mapped by\n"
 			 "  2  1.00 MiB  +2.00 MiB  LEAK             file  evil\\x1b (a.so), cache-of-the-server\n"
 			 "  1  3.00 MiB          -  cache            anon  malloc arenas, 66 % grew in calls from "
-			 "parse (b.so), of 64.00 MiB mapped, 3 stacks\n\n");
+			 "parse (b.so), of 64.00 MiB mapped, 3 stacks\n"
+			 "    LEAK: mapped throughout the recording, and hardly any of it freed\n\n");
 	free(text);
 	/* What grew most comes first, if it was mapped before, too. */
 	report.growth.parts = (struct mmt_growth_part[]){
@@ -1007,7 +1008,7 @@ START_TEST(table_of_causes)
 	report.growth.part_count = 3;
 	report.growth.parts_known = true;
 	text = render(&report, &(struct mmt_text_options){.width = 150});
-	ASSERT_HAS(text, "\n       memory per minute  verdict          what  mapped by\n"
+	ASSERT_HAS(text, "\n       memory per minute  leaks first      what  mapped by\n"
 			 "    300.0 MiB             -                gc    the heap of Java, before\n"
 			 "  2  1.00 MiB");
 	free(text);
@@ -1019,7 +1020,8 @@ START_TEST(table_of_causes)
 	ASSERT_HAS(text, "  2  1.00 MiB  +2.00 MiB  LEAK             file  handle_request_of_...that_waits\n"
 			 "                          cache-of-the-server\n"
 			 "  1  3.00 MiB          -  cache            anon  malloc arenas\n"
-			 "                          66 % grew in calls from parse (b.so), 3 stacks\n\n");
+			 "                          66 % grew in calls from parse (b.so), 3 stacks\n"
+			 "    LEAK: mapped throughout the recording, and hardly any of it freed\n\n");
 	free(text);
 	causes[1].caller = "very::long_name_of_a_function_that_calls_malloc (lib.so)";
 	text = render(&report, &(struct mmt_text_options){.width = 80});
@@ -1072,7 +1074,8 @@ START_TEST(rates_of_the_table)
 	text = render(&report, &(struct mmt_text_options){.limit = 1});
 	ASSERT_HAS(text, " 64.00 MiB +64.00 MiB  LEAK");
 	ASSERT_HAS(text, " 64.00 MiB          -  allocated early");
-	ASSERT_HAS(text, " 128.0 MiB  +5.00 MiB  in 2 other places\n\n");
+	ASSERT_HAS(text, " 128.0 MiB  +5.00 MiB  in 2 other places\n"
+			 "    LEAK: mapped throughout the recording, and hardly any of it freed\n\n");
 	free(text);
 	/* Without a verdict there is no rate. */
 	report.growth.verdict = MMT_VERDICT_TOO_SHORT;
@@ -1102,8 +1105,11 @@ START_TEST(table_of_rows)
 	text = render(&report, &(struct mmt_text_options){.width = 80});
 	ASSERT_HAS(text, "\n       memory per minute  verdict          what  function\n"
 			 "  1  1.00 GiB +989.0 MiB  LEAK             anon  load (server)\n"
-			 "  2  1.00 GiB          -  cache            anon  parse (server)\n\n"
+			 "  2  1.00 GiB          -  cache            anon  parse (server)\n"
+			 "    LEAK: mapped throughout the recording, and hardly any of it freed\n\n"
 			 " 1   1.00 GiB resident   50.0 %   LEAK +989.0 MiB per minute   anon");
+	ASSERT_HAS(text, "\ncache: mapped early in the recording, and kept\n");
+	ASSERT_HAS(text, "\nnoise: what memory varies by in any case; a smaller change is no trend.\n");
 	free(text);
 	report.by = MMT_BY_PROCESS;
 	report.then_by = MMT_BY_FILE;

@@ -28,7 +28,13 @@ struct verdict_word text_verdict_word(const struct mmt_report *report, enum mmt_
 	return word;
 }
 
-const char text_keeps_growing[] = "keeps growing: a leak or not; stacks show who mapped it, not who keeps or fills it";
+const char *const text_verdict_meanings[MMT_ROW_VERDICTS] = {
+    [MMT_ROW_LEAK] = "LEAK: mapped throughout the recording, and hardly any of it freed",
+    [MMT_ROW_PART_OF_LEAK] = "part of a LEAK: it is one only together with other stacks of the same cause",
+    [MMT_ROW_KEEPS_GROWING] = "keeps growing: a leak or not; stacks show who mapped it, not who keeps or fills it",
+    [MMT_ROW_CACHE] = "cache: mapped early in the recording, and kept",
+    [MMT_ROW_TRAFFIC] = "short-lived: no older than what was freed; it will be freed, too",
+};
 
 #define CAUSE_LINES 2
 #define NAME_COLUMNS_MIN 30
@@ -215,13 +221,17 @@ void text_causes(struct text *text, const struct mmt_report *report)
 	struct cause_selection selection = selection_of_causes(report, text->room->causes);
 	bool stacks = report->by == MMT_BY_STACK || (report->then_by == MMT_BY_STACK && report->by == MMT_BY_THREAD);
 	int64_t rate = selection.rest_bytes_per_minute;
-	bool keeps_growing = false;
+	const char *meaning = NULL;
+	bool ordered = true;
 
 	if (!selection.count || (selection.count == 1 && selection_cause(report, 0).row_count == 1) ||
 	    mmt_report_has_nothing_to_see(report))
 		return;
 	text_end_line(text);
-	text_format(text, TEXT_FAINT, "   %10s%11s  verdict", "memory", has_rates(report) ? "per minute" : "");
+	for (size_t i = 0; i + 1 < selection.shown; i++)
+		ordered &= selection_cause(report, i).memory_bytes >= selection_cause(report, i + 1).memory_bytes;
+	text_format(text, TEXT_FAINT, "   %10s%11s  %s", "memory", has_rates(report) ? "per minute" : "",
+		    ordered ? "verdict" : "leaks first");
 	text_pad_to(text, KIND_COLUMN);
 	text_put(text, TEXT_FAINT, "what");
 	text_pad_to(text, NAME_COLUMN);
@@ -246,7 +256,7 @@ void text_causes(struct text *text, const struct mmt_report *report)
 		text_format(text, TEXT_PLAIN, "%.5s", name_class(cause.memory_class));
 		put_name(text, &cause);
 		text_end_line(text);
-		keeps_growing |= cause.verdict == MMT_ROW_KEEPS_GROWING;
+		meaning = meaning ?: text_verdict_meanings[cause.verdict];
 	}
 	/* The memory of the others, and its rate if that is more than noise. */
 	if (selection.count > selection.shown)
@@ -254,6 +264,6 @@ void text_causes(struct text *text, const struct mmt_report *report)
 			  has_rates(report) && !is_noise(&report->growth, rate) ? text_change(text, rate) : "",
 			  selection.count - selection.shown,
 			  text_plural(selection.count - selection.shown, "place", "places"));
-	if (keeps_growing && text->room->extras)
-		text_line(text, TEXT_FAINT, "    %s", text_keeps_growing);
+	if (meaning && text->room->extras)
+		text_line(text, TEXT_FAINT, "    %s", meaning);
 }

@@ -157,7 +157,8 @@ struct text_explanations {
 	struct text_stack_marks marks;	      /* of the stacks shown */
 	bool reserved;			      /* a figure is marked so */
 	bool touched;			      /* rows are by touch */
-	bool keeps_growing;		      /* a row has this verdict */
+	bool verdicts[MMT_ROW_VERDICTS];      /* of rows */
+	bool noise;			      /* the verdict on the processes has it */
 	const char *hints[MMT_PATTERN_KINDS]; /* hints that have been printed */
 	uint64_t lost_stack_dumps, exhausted_stacks;
 	bool notes;		   /* the header has some */
@@ -173,7 +174,7 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 /* Print them after an empty line; nothing if there is nothing to explain. */
 void text_explanations(struct text *text, const struct text_explanations *explanations);
 
-extern const char text_keeps_growing[];
+extern const char *const text_verdict_meanings[MMT_ROW_VERDICTS]; /* NULL: no word is shown */
 
 #define TEXT_FRAME_NAME_BYTES 4096
 

@@ -414,7 +414,7 @@ static void put_rows(struct text *text, const struct mmt_report *report, const s
 		put_lead(text, report, row, memory_bytes);
 		put_sort_key(text, report, row, options->sort);
 		put_verdict(text, report, row);
-		explanations->keeps_growing |= row->verdict == MMT_ROW_KEEPS_GROWING;
+		explanations->verdicts[row->verdict] = true;
 		put_kind(text, row);
 		put_counts(text, row);
 		put_sizes_of_kinds(text, report, row, options->sort);

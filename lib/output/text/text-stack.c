@@ -449,6 +449,8 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 	explanations->no_dumps |= !report->stack_dump_bytes;
 	explanations->small_dumps |= report->stack_dump_bytes && report->stack_dump_bytes < MMT_STACK_DUMP_BYTES_MAX;
 	explanations->largest_dumps |= report->stack_dump_bytes >= MMT_STACK_DUMP_BYTES_MAX;
+	explanations->noise |= report->growth.verdict == MMT_VERDICT_STEADY ||
+			       (report->growth.verdict == MMT_VERDICT_GROWING && mmt_growth_rate_noise(&report->growth));
 }
 
 void text_explanations(struct text *text, const struct text_explanations *explanations)
@@ -468,7 +470,7 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	} lines[] = {
 	    {explanations->reserved, "reserved: mapped without permissions; it uses memory only if touched before."},
 	    {explanations->touched, "touched: resident at the end, and not at the start of the recording or window."},
-	    {explanations->keeps_growing, text_keeps_growing},
+	    {explanations->noise, "noise: what memory varies by in any case; a smaller change is no trend."},
 	    {marks->doubtful,
 	     "?: doubtful: no call precedes this return address, or callers before it may be missing."},
 	    {marks->unnamed,
@@ -507,12 +509,15 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 				   "is missing or of another build."},
 	};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
-		if (!lines[i].applies)
+	for (size_t i = 0; i < MMT_ROW_VERDICTS + sizeof(lines) / sizeof(*lines); i++) {
+		bool is_verdict = i < MMT_ROW_VERDICTS;
+		const char *sentence = is_verdict ? text_verdict_meanings[i] : lines[i - MMT_ROW_VERDICTS].sentence;
+
+		if (!sentence || !(is_verdict ? explanations->verdicts[i] : lines[i - MMT_ROW_VERDICTS].applies))
 			continue;
 		if (!any)
 			text_end_line(text);
 		any = true;
-		text_put_sentence(text, TEXT_FAINT, lines[i].sentence, TEXT_INDENT);
+		text_put_sentence(text, TEXT_FAINT, sentence, TEXT_INDENT);
 	}
 }
