@@ -25,6 +25,15 @@ static const struct mmt_frame *const stack[] = {&frames[0], &frames[1], &frames[
 static const struct mmt_process process = {.pid = 1, .name = SCRIPT, .checked = true};
 static const char *const warnings[] = {WARNING};
 static const enum mmt_warning codes[] = {MMT_WARNING_MODULE_UNUSABLE};
+/* The name of a file and of the function that touched it. */
+static const struct mmt_toucher toucher = {.name = IMAGE, .bytes = 3 << 20};
+static const struct mmt_growth_part growth_part = {.place = MMT_GROWTH_BEFORE,
+						   .memory_class = MMT_CLASS_FILE,
+						   .name = SCRIPT,
+						   .bytes = 4 << 20,
+						   .touched_bytes = 3 << 20,
+						   .touchers = &toucher,
+						   .toucher_count = 1};
 static const struct mmt_lifetime lifetimes[] = {{0, MMT_STILL_MAPPED, 8192, 2}, {3, 5, 4096, 1}};
 
 static struct mmt_report hostile_report(struct mmt_row *rows, struct mmt_part *parts)
@@ -53,6 +62,9 @@ static struct mmt_report hostile_report(struct mmt_row *rows, struct mmt_part *p
 	parts[1].thread.name = SCRIPT;
 	parts[1].thread.tid = 2;
 	parts[1].memory_class = MMT_CLASS_ANON;
+	report.growth.parts_known = true;
+	report.growth.parts = &growth_part;
+	report.growth.part_count = 1;
 	report.input = SCRIPT;
 	report.command_line = IMAGE;
 	report.processes = &process;

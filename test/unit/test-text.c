@@ -1932,6 +1932,11 @@ START_TEST(parts_of_growth)
 		ASSERT_HAS(text, "\n                3.00 MiB not attributed: ");
 		free(text);
 	}
+	report.growth.end_bytes += 100 << 20;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_ABSENT(text, "3.00 MiB not attributed");
+	free(text);
+	report.growth.end_bytes -= 100 << 20;
 	/* A command had no pages at its start, but some when its RSS was first read. */
 	report.growth.changing_bytes = -(1 << 20);
 	report.growth.start_bytes = 1 << 20;

@@ -56,8 +56,13 @@ function verdictBox(recording, i) {
 		box.append(element("h2", i ? "key-after" : "key-before", (i ? "After: " : "Before: ") + title));
 	line.append(element("span", "badge", word), element("span", "", sentence));
 	box.append(element("div", "headline", figures), line);
-	for (const part of recording.growth.slice(2))
-		growth.append(growthLine(part));
+	for (const part of recording.growth.slice(2)) {
+		// Further lines explain the one before.
+		if (part.startsWith(" ".repeat(16)) && growth.lastChild)
+			growth.lastChild.lastChild.append(element("div", "", part.trim()));
+		else
+			growth.append(growthLine(part));
+	}
 	for (const limit of recording.limits)
 		box.append(element("p", "note", limit.trim()));
 	if (!isDiff && recording.causes.length)
