@@ -213,7 +213,8 @@ static struct mmt_error *describe(struct trace *trace, const struct process *pro
 	call->time_ns = event->time_ns;
 	if (replay->metadata->ours && info->start_realtime_ns)
 		call->realtime_ns = info->start_realtime_ns + (event->time_ns - info->start_ns);
-	call->thread = (struct mmt_thread){process->pid, thread->tid, processes_name(replay->processes, thread->name)};
+	call->thread =
+	    (struct mmt_thread){process->pid, thread->tid, intern_get(&replay->processes->names, thread->name, NULL)};
 	call->name = call_describe(event->call.call)->name;
 	call->arguments = event->call.arguments;
 	while (call_arguments_used(event->call.call, call->arguments) >> call->argument_count)

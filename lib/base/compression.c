@@ -160,11 +160,6 @@ bool decompressor_is_inside(const struct decompressor *decompressor)
 	return decompressor->inside;
 }
 
-const char *compress_library_version(void)
-{
-	return ZSTD_versionString();
-}
-
 #define GZIP_WINDOW (MAX_WBITS + 16) /* 16: a gzip header instead of zlib's */
 #define GZIP_MEMORY 8
 #define OUTPUT_BYTES 65536

@@ -32,8 +32,6 @@ struct mmt_error *decompressor_feed(struct decompressor *decompressor, const voi
 /* Whether the bytes so far end inside a frame. */
 bool decompressor_is_inside(const struct decompressor *decompressor);
 
-const char *compress_library_version(void);
-
 /* Decompresses one zstd frame that has exactly this size. False: it is damaged, or has another size. */
 bool compress_expand_frame(const void *data, size_t size, void *expanded, size_t expanded_size);
 

@@ -60,26 +60,25 @@
 /* ... of these bytes of the file, and one for each byte beyond LIMIT_SMALL_FILE_BYTES: no real program of that size has
  * as many */
 #define LIMIT_STACK_BYTES 160
-#define LIMIT_COPIES_PER_INTERVAL 40 /* Copies made for each of these mappings: some seconds */
-#define LIMIT_UNDECIDED_INTERVALS                                                                                      \
-	(1u << 17)		  /* Of ended processes that may not count: 16 MB; of more, it is decided at once */
+#define LIMIT_COPIES_PER_INTERVAL 40	/* Copies made for each of these mappings: some seconds */
+#define LIMIT_UNDECIDED_INTERVALS (1u << 17) /* Of ended processes that may not count: 16 MB; of more, it is decided at once */
 #define LIMIT_KEPT_PROCESSES 8192 /* If all that ended count: of more, those below 1 MiB do not */
-#define LIMIT_FAULT_PERIOD 100000 /* Page faults per sample; other recordings have no page faults */
-#define LIMIT_EARLY_SAMPLES 20000 /* Stacks that wait for their call, or calls for their stack; the oldest goes */
-#define LIMIT_EARLY_BYTES (256u << 20)	   /* ... and their dumps */
-#define LIMIT_ANCESTORS 64		   /* Parents that are searched for limits of memory; deeper trees are rare */
-#define LIMIT_LIFETIME_CELLS (1u << 18)	   /* Cells of all matrices of lifetimes; then their steps get longer */
-#define LIMIT_CHILDREN 4096		   /* Children from before the recording, which a warning names */
-#define LIMIT_GROUPS 64			   /* Control groups with counters, in the recorder, too */
-#define LIMIT_STARTS 4096		   /* Processes whose start is noted */
-#define LIMIT_MARKS 65536		   /* Marks, in the recorder, too: a script may set one per step */
-#define LIMIT_LOST (1ULL << 48)		   /* Losses of one kind; more are damage: a year of nine million a second */
-#define LIMIT_CPUS 8192			   /* CPU numbers; a higher one is damage: Linux supports 8,192 */
-#define LIMIT_READ_PROCESSES 4096	   /* Processes whose RSS is kept over time */
-#define LIMIT_READINGS 1024		   /* Readings of RSS; then every second one is dropped */
-#define LIMIT_READING_POINTS (1u << 19)	   /* ... of all processes together */
-#define LIMIT_AIO_RINGS 1024		   /* Contexts of io_setup of a process; fs.aio-max-nr allows 65,536 events */
-#define LIMIT_SNAPSHOT_TOUCHED 4096	   /* Ranges changed between two reads of maps; others count as unchanged */
+#define LIMIT_FAULT_PERIOD 100000	/* Page faults per sample; other recordings have no page faults */
+#define LIMIT_EARLY_SAMPLES 20000	/* Stacks that wait for their call, or calls for their stack; the oldest goes */
+#define LIMIT_EARLY_BYTES (256u << 20)	/* ... and their dumps */
+#define LIMIT_ANCESTORS 64		/* Parents that are searched for limits of memory; deeper trees are rare */
+#define LIMIT_LIFETIME_CELLS (1u << 18) /* Cells of all matrices of lifetimes; then their steps get longer */
+#define LIMIT_CHILDREN 4096		/* Children from before the recording, which a warning names */
+#define LIMIT_GROUPS 64			/* Control groups with counters, in the recorder, too */
+#define LIMIT_STARTS 4096		/* Processes whose start is noted */
+#define LIMIT_MARKS 65536		/* Marks, in the recorder, too: a script may set one per step */
+#define LIMIT_LOST (1ULL << 48)		/* Losses of one kind; more are damage: a year of nine million a second */
+#define LIMIT_CPUS 8192			/* CPU numbers; a higher one is damage: Linux supports 8,192 */
+#define LIMIT_READ_PROCESSES 4096	/* Processes whose RSS is kept over time */
+#define LIMIT_READINGS 1024		/* Readings of RSS; then every second one is dropped */
+#define LIMIT_READING_POINTS (1u << 19) /* ... of all processes together */
+#define LIMIT_AIO_RINGS 1024		/* Contexts of io_setup of a process; fs.aio-max-nr allows 65,536 events */
+#define LIMIT_SNAPSHOT_TOUCHED 4096	/* Ranges changed between two reads of maps; others count as unchanged */
 #define LIMIT_MEASURED_MAPPINGS (1u << 24) /* Mappings counted for refused calls: 1 s; later sizes are older ones */
 #define LIMIT_PENDING_UNMAPS 1024	   /* Unmaps of a process that wait: one per thread; the oldest goes */
 

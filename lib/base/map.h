@@ -132,6 +132,3 @@ const void *intern_get(const struct intern *intern, uint32_t id, size_t *size_re
 
 /* Stable checksum for files. */
 uint64_t map_checksum(const void *data, size_t size);
-
-/* Version of xxhash: 802 is 0.8.2. */
-unsigned map_library_version(void);

@@ -531,8 +531,3 @@ struct mmt_error *processes_exit(struct processes *processes, int32_t pid, int32
 	}
 	return NULL;
 }
-
-const char *processes_name(const struct processes *processes, uint32_t name)
-{
-	return intern_get(&processes->names, name, NULL);
-}

@@ -25,7 +25,7 @@ struct process {
 	uint64_t last_fork_ns;			       /* when it last forked a process; 0: never */
 	uint64_t program_ns;	      /* start of its program: its fork or exec; 0: before the recording */
 	uint32_t thread_count;	      /* all threads ever seen; UINT32_MAX: this many or more */
-	uint32_t name;		      /* name of its main thread: for processes_name() */
+	uint32_t name;		      /* name of its main thread: in processes.names */
 	uint32_t holder;	      /* for processes_holder() */
 	uint32_t forked_from;	      /* index of the process that forked it; its own index: unknown */
 	struct thread *threads;	      /* the live ones */
@@ -36,7 +36,7 @@ struct process {
 struct thread {
 	int32_t tid;
 	uint32_t process; /* index */
-	uint32_t name;	  /* index for processes_name() */
+	uint32_t name;	  /* in processes.names */
 	bool ended;
 	void *context;	     /* the caller's; initially NULL */
 	struct thread *next; /* in the list of live threads */
@@ -79,7 +79,7 @@ struct processes {
 	struct process *undecided;		  /* just forked: its clone flags decide whether it shares or copies */
 	VECTOR(struct space *) retired;		  /* empty; ended processes may still refer to these spaces */
 	struct space *let_go;			  /* empty space of all released processes */
-	struct intern names;			  /* 0 is "" */
+	struct intern names;			  /* of threads; 0 is "": unknown */
 	uint64_t copied, held, recount_at;	  /* intervals: copied by all forks so far; at most in all spaces */
 	size_t released;			  /* processes that refer to `let_go` */
 };
@@ -120,6 +120,3 @@ struct mmt_error *processes_exit(struct processes *processes, int32_t pid, int32
  * be alive, it gets a new space.
  */
 void processes_release_space(struct processes *processes, struct process *process);
-
-/* Name of a thread, or of a process's main thread. "": unknown. */
-const char *processes_name(const struct processes *processes, uint32_t name);

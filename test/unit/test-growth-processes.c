@@ -265,7 +265,7 @@ START_TEST(end_of_a_process_hides_no_growth)
 	ck_assert_str_eq(mmt_verdict_name(report->growth.verdict), _i < 2 ? "growing" : "too-short");
 	if (_i < 2) {
 		ck_assert_int_eq(mmt_growth_change(&report->growth), 78 * (int64_t)MEBIBYTE);
-		expect_text(report, "79.00 MiB were unmapped in the last 2.0 s: --to 78.9");
+		expect_text(report, "79.00 MiB were unmapped in the last 1.5 s: --to 79.4");
 	} else {
 		expect_no_text(report, "were unmapped in the last");
 	}
@@ -615,10 +615,8 @@ static struct size peak_at_start(int process, unsigned reading)
 {
 	uint64_t own = process ? MEBIBYTE : reading < 2 ? READINGS / 2 * MEBIBYTE : (8 + reading) * MEBIBYTE;
 
-	return (struct size){.resident = POOL + own,
-			     .pss = POOL / 2 + own,
-			     .private = own,
-			     .faults = 1000 + reading * 100000};
+	return (struct size){
+	    .resident = POOL + own, .pss = POOL / 2 + own, .private = own, .faults = 1000 + reading * 100000};
 }
 
 /* Header, verdict and processes begin at the same time. */

@@ -108,7 +108,7 @@ START_TEST(threads_share_the_space_and_the_last_ends_the_process)
 	second = thread_of(-1, 101);
 	ck_assert_ptr_nonnull(second);
 	ck_assert_uint_eq(second->process, first->process);
-	ck_assert_str_eq(processes_name(processes, second->name), "main");
+	ck_assert_str_eq(intern_get(&processes->names, second->name, NULL), "main");
 	ck_assert_uint_eq(process->thread_count, 2);
 	exit_task(100, 100, 20);
 	ck_assert(first->ended);
@@ -120,7 +120,7 @@ START_TEST(threads_share_the_space_and_the_last_ends_the_process)
 	ck_assert_uint_eq(space_counts(process->space).mapped_bytes, PAGE);
 	ck_assert_ptr_null(thread_of(-1, 101));
 	ck_assert_ptr_eq(processes_find(processes, 100), process);
-	ck_assert_str_eq(processes_name(processes, process->name), "main");
+	ck_assert_str_eq(intern_get(&processes->names, process->name, NULL), "main");
 }
 END_TEST
 
@@ -139,7 +139,7 @@ START_TEST(fork_copies_the_space)
 	ck_assert_uint_eq(allocated[child->index], 0);
 	map(200, 20, 11);
 	ck_assert_ptr_null(space_find(processes_find(processes, 100)->space, 20 * PAGE));
-	ck_assert_str_eq(processes_name(processes, child->name), "main");
+	ck_assert_str_eq(intern_get(&processes->names, child->name, NULL), "main");
 }
 END_TEST
 
@@ -159,7 +159,7 @@ START_TEST(vfork_borrows_the_space_until_exec)
 	ck_assert_ptr_ne(child->space, parent->space);
 	ck_assert_ptr_null(space_next(child->space, 0));
 	ck_assert_ptr_nonnull(space_find(parent->space, 20 * PAGE));
-	ck_assert_str_eq(processes_name(processes, child->name), "new");
+	ck_assert_str_eq(intern_get(&processes->names, child->name, NULL), "new");
 }
 END_TEST
 

@@ -249,11 +249,6 @@ void memory_readings_end_process(struct memory_readings *memory, int32_t pid)
 		process->over = true;
 }
 
-bool memory_readings_are_full(const struct memory_readings *memory)
-{
-	return memory->processes.count == LIMIT_READ_PROCESSES;
-}
-
 size_t memory_readings_first(const struct memory_readings *memory, uint64_t from_ns)
 {
 	return partition_point(memory->readings.count, i, memory->readings.items[i].time_ns < from_ns);

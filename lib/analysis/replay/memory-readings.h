@@ -55,9 +55,6 @@ struct mmt_error *memory_readings_take(struct memory_readings *memory, const str
 /* A process with this PID starts: later readings are not those of an earlier process. */
 void memory_readings_end_process(struct memory_readings *memory, int32_t pid);
 
-/* There may be more processes than are kept apart. */
-bool memory_readings_are_full(const struct memory_readings *memory);
-
 /* The place of the first reading at or after this time. */
 size_t memory_readings_first(const struct memory_readings *memory, uint64_t from_ns);
 

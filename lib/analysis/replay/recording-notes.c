@@ -101,7 +101,7 @@ static bool take_mark(struct notes *notes, const struct event *event)
 /* The records of one reading have the same time. */
 static struct mmt_error *take_group_memory(struct notes *notes, const struct event *event)
 {
-	uint32_t figure = note_group_figure(event->note.kind);
+	uint32_t figure = NOTE_GROUP_FIGURE(event->note.kind);
 	const char *path = event->note.text;
 	uint64_t value = event->note.value;
 	struct mmt_control_group *group;

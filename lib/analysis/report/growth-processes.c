@@ -18,8 +18,8 @@
 /* All processes that count, in one reading. */
 struct sum {
 	double resident, swapped, pss, swap_pss, alone;
-	double unread;	     /* of `resident`: in processes whose Pss was never read */
-	double gained, lost; /* since the reading before; see struct memory_point */
+	double unread;			 /* of `resident`: in processes whose Pss was never read */
+	double gained, lost;		 /* since the reading before; see struct memory_point */
 	uint32_t processes, without_pss; /* without_pss: that one of them started or ended meanwhile counts, too */
 	double started, ended; /* since the reading before: what processes that did so have of shared memory */
 	bool sole;	       /* no other process has memory */
@@ -623,7 +623,7 @@ struct mmt_error *growth_judge(const struct rows *rows, struct mmt_report *repor
 	judgement.first = memory_readings_first(memory, report->from_ns);
 	judgement.count = memory->readings.count - judgement.first;
 	/* With more processes than memory_readings keeps apart, only their sum is known. */
-	if (!judgement.count || memory->processes.count < 2 || memory_readings_are_full(memory))
+	if (!judgement.count || memory->processes.count < 2 || memory->processes.count == LIMIT_READ_PROCESSES)
 		return NULL;
 	judgement.sums = calloc(judgement.count, sizeof(*judgement.sums));
 	judgement.series = calloc(judgement.count, sizeof(*judgement.series));

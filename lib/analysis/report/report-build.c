@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "analysis/report/report-build.h"
+#include "base/figures.h"
 
 #define EXEC_NS 100000000ULL /* the old memory may be unmapped up to this long before the exec record */
 
@@ -76,8 +77,8 @@ static struct mmt_error *totals_of_threads(const struct rows *rows, struct mmt_r
 		sorted[i] = (struct mmt_thread_total){
 		    .thread = {.pid = rows->replay->processes->all.items[thread->process]->pid,
 			       .tid = thread->tid,
-			       .name =
-				   arena_string(rows->arena, processes_name(rows->replay->processes, thread->name))},
+			       .name = arena_string(rows->arena,
+						    intern_get(&rows->replay->processes->names, thread->name, NULL))},
 		    .allocated_bytes = account->allocated_bytes,
 		    .allocated_count = account->allocated_count,
 		    .freed_by_itself_bytes = account->freed_by_itself_bytes,
@@ -107,6 +108,7 @@ static struct mmt_error *describe_failure(struct rows *rows, const struct failur
 
 	if (error || !pid)
 		return error ? error : &error_no_memory;
+	stack.origin = origin_find(stack.frames, stack.frame_count);
 	*pid = rows->replay->processes->all.items[failure->process]->pid;
 	*described = (struct mmt_failure){
 	    .call = (enum mmt_event_count)failure->call,
@@ -117,11 +119,7 @@ static struct mmt_error *describe_failure(struct rows *rows, const struct failur
 	    .last_ns = failure->last_ns,
 	    .pids = pid,
 	    .pid_count = 1,
-	    .frames = stack.frames,
-	    .frame_count = stack.frame_count,
-	    .hidden_frame_count = stack.hidden_frame_count,
-	    .stack_end = stack.stack_end,
-	    .origin = origin_find(stack.frames, stack.frame_count),
+	    FIGURES_STACK(&stack),
 	};
 	return NULL;
 }
@@ -184,16 +182,12 @@ static struct mmt_error *totals_of_stalls(struct rows *rows, struct mmt_report *
 		if (!rows_selects_pid(rows, pid))
 			continue;
 		error = rows_name_stack(rows, stall->stack, &stack);
-		stalls[report->stall_count++] =
-		    (struct mmt_stall){.pid = pid,
-				       .count = stall->count,
-				       .total_ns = stall->total_ns,
-				       .longest_ns = stall->longest_ns,
-				       .frames = stack.frames,
-				       .frame_count = stack.frame_count,
-				       .hidden_frame_count = stack.hidden_frame_count,
-				       .stack_end = stack.stack_end,
-				       .origin = origin_find(stack.frames, stack.frame_count)};
+		stack.origin = origin_find(stack.frames, stack.frame_count);
+		stalls[report->stall_count++] = (struct mmt_stall){.pid = pid,
+								   .count = stall->count,
+								   .total_ns = stall->total_ns,
+								   .longest_ns = stall->longest_ns,
+								   FIGURES_STACK(&stack)};
 	}
 	qsort(stalls, report->stall_count, sizeof(*stalls), compare_stalls);
 	report->stalls = stalls;
@@ -274,7 +268,7 @@ static struct mmt_error *describe_process(struct report *report, const struct pr
 	    .pid = process->pid,
 	    .parent_pid = process->parent_pid,
 	    .container_pid = start ? start->inside : 0,
-	    .name = arena_string(&report->arena, processes_name(report->replay.processes, process->name)),
+	    .name = arena_string(&report->arena, intern_get(&report->replay.processes->names, process->name, NULL)),
 	    .ended = process->ended,
 	    .released = process_totals_are_released(&report->replay, process),
 	    .started_ns = process->started_ns,

@@ -268,11 +268,11 @@ static struct mmt_error *add_threads(struct grouping *grouping)
 		if (shares[i].bytes) {
 			const struct thread *thread = replay->threads.items[shares[i].thread];
 
-			*threads =
-			    (struct mmt_thread){.pid = shares[i].pid,
-						.tid = thread->tid,
-						.name = arena_string(grouping->rows->arena,
-								     processes_name(replay->processes, thread->name))};
+			*threads = (struct mmt_thread){
+			    .pid = shares[i].pid,
+			    .tid = thread->tid,
+			    .name = arena_string(grouping->rows->arena,
+						 intern_get(&replay->processes->names, thread->name, NULL))};
 			ok = threads->name;
 			row->threads = row->thread_count++ ? row->threads : threads;
 			threads++;

@@ -145,7 +145,7 @@ static char *name_by(const struct rows *rows, const struct row_description *row,
 		     const char *in_key)
 {
 	const struct process *process = rows->replay->processes->all.items[row->process];
-	const char *name = processes_name(rows->replay->processes, process->name), *kind = "process";
+	const char *name = intern_get(&rows->replay->processes->names, process->name, NULL), *kind = "process";
 	int32_t id = process->pid;
 	char *text;
 
@@ -156,7 +156,7 @@ static char *name_by(const struct rows *rows, const struct row_description *row,
 	if (by == MMT_BY_THREAD) {
 		const struct thread *thread = rows->replay->threads.items[row->thread];
 
-		name = processes_name(rows->replay->processes, thread->name);
+		name = intern_get(&rows->replay->processes->names, thread->name, NULL);
 		kind = "thread";
 		id = thread->tid;
 	}
@@ -289,7 +289,7 @@ static bool is_wanted(const struct rows *rows, const struct account *account)
 	if (rows->filters.by_threads && account->thread != LEDGER_NO_THREAD) {
 		const struct thread *thread = rows->replay->threads.items[account->thread];
 
-		subject.thread = processes_name(rows->replay->processes, thread->name);
+		subject.thread = intern_get(&rows->replay->processes->names, thread->name, NULL);
 		subject.tid = thread->tid;
 	}
 	return filters_select(&rows->filters, &subject);

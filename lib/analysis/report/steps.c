@@ -177,8 +177,8 @@ static struct mmt_error *describe_part(const struct parts *parts, const struct p
 	    .process = key->process,
 	    .thread = {.pid = parts->report->processes[key->process].pid,
 		       .tid = thread ? thread->tid : 0,
-		       .name = arena_string(rows->arena,
-					    thread ? processes_name(rows->replay->processes, thread->name) : "")},
+		       .name = arena_string(
+			   rows->arena, thread ? intern_get(&rows->replay->processes->names, thread->name, NULL) : "")},
 	    .file = key->path ? arena_string(rows->arena, resolver_path_name(rows->replay->code, key->path)) : NULL,
 	    .memory_class = (enum mmt_class)key->memory_class,
 	    .resident_bytes = MMT_UNKNOWN,

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analysis/report/classes.h"
+#include "base/figures.h"
 
 #define AROUND_BYTES 65536	/* as fault_around_bytes of the kernel by default */
 #define FOLIO_BYTES_MAX 2097152 /* Linux 6.18 and later map a folio of a file at once */
@@ -126,11 +127,7 @@ static struct mmt_error *add_stack(struct touchers *touchers, struct rows *rows,
 		return NULL;
 	touched->largest_bytes = sum->bytes;
 	*toucher = (struct mmt_toucher){.name = toucher->name ? toucher->name : arena_string(rows->arena, name),
-					.frames = stack.frames,
-					.frame_count = stack.frame_count,
-					.hidden_frame_count = stack.hidden_frame_count,
-					.origin = stack.origin,
-					.stack_end = stack.stack_end};
+					FIGURES_STACK(&stack)};
 	return toucher->name ? NULL : &error_no_memory;
 }
 

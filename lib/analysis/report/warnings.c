@@ -122,7 +122,7 @@ static void find_setuid_execs_programs(const struct replay *replay, const struct
 
 	if (!count.programs)
 		return;
-	name = processes_name(replay->processes, count.name);
+	name = intern_get(&replay->processes->names, count.name, NULL);
 	if (count.programs == 1)
 		add(warnings, MMT_WARNING_SET_USER_ID,
 		    "the calls of program %s are not in the recording: %sit is set-user-ID or set-group-ID, so the "

@@ -84,7 +84,7 @@ static bool put_names(struct resolver *resolver, struct frame_record *record, co
 /* A .NET program in a single file has the runtime and, outside of segments, precompiled code. NULL: out of memory. */
 static const char *name_module(struct resolver *resolver, const struct frame_key *key)
 {
-	const char *name = path_file_name(mapped_modules_image_path(&resolver->mapped, key->image));
+	const char *name = path_file_name(resolver->mapped.image_states.items[key->image].path);
 	struct module *module =
 	    key->kind == MMT_FRAME_NATIVE ? mapped_modules_open(&resolver->mapped, key->image) : NULL;
 	char part[256];
@@ -108,7 +108,7 @@ static bool name_frame(struct resolver *resolver, uint32_t number)
 	struct named_code code;
 
 	if (key->image != NO_IMAGE) {
-		frame.module_path = mapped_modules_image_path(&resolver->mapped, key->image);
+		frame.module_path = resolver->mapped.image_states.items[key->image].path;
 		frame.module = name_module(resolver, key);
 	}
 	if (key->kind == MMT_FRAME_NATIVE)

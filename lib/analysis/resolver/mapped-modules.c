@@ -104,11 +104,6 @@ uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_
 	return NO_IMAGE;
 }
 
-const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image)
-{
-	return mapped->image_states.items[image].path;
-}
-
 /* Is the record of this file? If the inode is unknown, its path tells. */
 static bool is_of_file(const struct module_copy *record, const struct image_key *key, const char *path)
 {
@@ -273,13 +268,12 @@ static enum module_state names_state(const struct mapped_modules *mapped, size_t
 /* Report each path only once. */
 static bool is_first_with_poor_names(const struct mapped_modules *mapped, size_t image)
 {
-	const char *path = mapped_modules_image_path(mapped, (uint32_t)image);
+	const char *path = mapped->image_states.items[image].path;
 
 	if (names_state(mapped, image) == MODULE_READABLE)
 		return false;
 	for (size_t i = 0; i < image; i++) {
-		if (names_state(mapped, i) != MODULE_READABLE &&
-		    !strcmp(mapped_modules_image_path(mapped, (uint32_t)i), path))
+		if (names_state(mapped, i) != MODULE_READABLE && !strcmp(mapped->image_states.items[i].path, path))
 			return false;
 	}
 	return true;
@@ -312,7 +306,7 @@ const char *mapped_modules_unusable(const struct mapped_modules *mapped, size_t 
 		if (missing_ret && *state_ret == MODULE_MISSING_NAMES)
 			*missing_ret = missing_part(mapped->image_states.items[image].module);
 		if (*state_ret != MODULE_READABLE)
-			return mapped_modules_image_path(mapped, (uint32_t)image);
+			return mapped->image_states.items[image].path;
 	}
 	return NULL;
 }

@@ -55,8 +55,6 @@ void mapped_modules_deinit(struct mapped_modules *mapped);
 
 /* Number of the mapped file. NO_IMAGE: out of memory; the code is then unreadable. */
 uint32_t mapped_modules_image(struct mapped_modules *mapped, const struct space_attributes *attributes);
-/* The text lives as long as the modules. */
-const char *mapped_modules_image_path(const struct mapped_modules *mapped, uint32_t image);
 
 /* Without the memory for some code, stacks would end there as if it were unreadable: the next one fails to be unwound.
  * Other errors have left a state that says why it is unreadable. Destroys the error. */

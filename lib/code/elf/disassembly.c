@@ -251,11 +251,3 @@ void disassembly_decode(struct disassembly *disassembly, const uint8_t *code, si
 	instruction_ret->flow = FLOW_ON;
 	instruction_ret->kind = (uint8_t)kind_of(disassembly, instruction_ret);
 }
-
-unsigned disassembly_library_version(void)
-{
-	int major = 0, minor = 0;
-
-	cs_version(&major, &minor);
-	return (unsigned)major << 8 | (unsigned)minor;
-}

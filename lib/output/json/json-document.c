@@ -213,8 +213,3 @@ struct mmt_error *document_finish(struct document *document)
 	putc('\n', document->stream);
 	return NULL;
 }
-
-const char *document_library_version(void)
-{
-	return jansson_version_str();
-}

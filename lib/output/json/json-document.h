@@ -56,5 +56,3 @@ void document_string(struct document *document, const char *key, const char *val
 
 /* Close all open levels, and end the line. */
 struct mmt_error *document_finish(struct document *document) MMT_MUST_CHECK;
-
-const char *document_library_version(void);

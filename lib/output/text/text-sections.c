@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "base/figures.h"
 #include "base/vector.h"
 
 #define MARKS_SHOWN 6
@@ -283,12 +284,7 @@ void text_touchers(struct text *text, const struct mmt_report *report, struct te
 	array_each(part, report->growth.parts, count) {
 		for (size_t k = 0; k < part->toucher_count && k < TOUCHERS_SHOWN; k++) {
 			const struct mmt_toucher *toucher = &part->touchers[k];
-			struct mmt_row stack = {.frames = toucher->frames,
-						.frame_count = toucher->frame_count,
-						.hidden_frame_count = toucher->hidden_frame_count,
-						.origin = toucher->origin,
-						.stack_end = toucher->stack_end};
-
+			struct mmt_row stack = {FIGURES_STACK(toucher)};
 			bool is_first = part == first && !k, complete = text_stack_is_complete(text, &stack);
 
 			if (toucher->bytes < TEXT_TOUCHER_BYTES_MIN || !text_knows_toucher(toucher))
@@ -318,10 +314,7 @@ void text_failures(struct text *text, const struct mmt_report *report, struct te
 	size_t shown = smaller_of(report->failure_count, FAILURES_SHOWN);
 
 	array_each(failure, report->failures, shown) {
-		struct mmt_row stack = {.frames = failure->frames,
-					.frame_count = failure->frame_count,
-					.hidden_frame_count = failure->hidden_frame_count,
-					.stack_end = failure->stack_end};
+		struct mmt_row stack = {FIGURES_STACK(failure)};
 
 		text_end_line(text);
 		text_format(text, TEXT_STRONG, "failed calls: %s x %s ", text_count(text, failure->count),

@@ -153,21 +153,18 @@ enum note_kind {
 	NOTE_GROUP_HIGH = 23,
 	NOTE_GROUP_THROTTLED = 24,
 	NOTE_COMMAND_ENDED = 25,
-	NOTE_KINDS
+	NOTE_KINDS = 26
 };
 /* The figures of a group are numbered from 0; the last two have kinds apart. */
 #define NOTE_GROUP_FIGURES (NOTE_GROUP_STALLED - NOTE_GROUP_FIRST + 3)
 #define NOTE_GROUP_KIND(figure)                                                                                        \
 	((figure) <= NOTE_GROUP_STALLED - NOTE_GROUP_FIRST ? NOTE_GROUP_FIRST + (figure)                               \
 							   : NOTE_GROUP_THROTTLED + 1 - NOTE_GROUP_FIGURES + (figure))
-static inline uint32_t note_group_figure(enum note_kind kind) /* NOTE_GROUP_FIGURES: it is another note */
-{
-	uint32_t figure = 0;
-
-	while (figure < NOTE_GROUP_FIGURES && NOTE_GROUP_KIND(figure) != kind)
-		figure++;
-	return figure;
-}
+/* Not below NOTE_GROUP_FIGURES: of another note. */
+#define NOTE_GROUP_FIGURE(kind)                                                                                        \
+	((kind) >= NOTE_GROUP_HIGH	? (kind)-NOTE_GROUP_THROTTLED + NOTE_GROUP_FIGURES - 1                         \
+	 : (kind) <= NOTE_GROUP_STALLED ? (kind)-NOTE_GROUP_FIRST                                                      \
+					: NOTE_GROUP_FIGURES)
 #define NOTE_LIMITS (NOTE_LIMIT_HUGE_PAGES - NOTE_LIMIT_FIRST + 1)
 
 /* Which pages of the record's process were resident at its time, in PERF_RECORD_TEXT_POKE records: u32 reading, the

@@ -151,7 +151,7 @@ static void decode_note(struct bytes *bytes, struct event *event)
 	event->note.value = bytes_u64(bytes);
 	event->note.number = bytes_u64(bytes);
 	event->note.text = "";
-	if (kind == NOTE_STARTED || kind == NOTE_OOM_KILL || note_group_figure(event->note.kind) < NOTE_GROUP_FIGURES)
+	if (kind == NOTE_STARTED || kind == NOTE_OOM_KILL || NOTE_GROUP_FIGURE(kind) < NOTE_GROUP_FIGURES)
 		event->note.text = bytes_left(bytes) ? bytes_string(bytes) : "";
 	if (kind == NOTE_UNRECORDED_CHILDREN && event->note.value > LIMIT_PROCESSES)
 		bytes_fail(bytes, "more children than a system can have");
