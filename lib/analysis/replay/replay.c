@@ -143,7 +143,7 @@ static struct mmt_error *measure(const struct reader *recording, const struct mm
 		*last_ns_ret = larger_of(*last_ns_ret, event.time_ns);
 		from_known |= is_mark(&options->from, &event);
 		to_known |= is_mark(&options->to, &event);
-		error = notes_take(notes, &event);
+		error = event.kind == EVENT_NOTE ? notes_take(notes, &event) : NULL;
 	}
 	reader_close(reader);
 	return error;
