@@ -515,7 +515,7 @@ static void put_stalls(struct text *text, const struct mmt_report *report)
 		 text_counted(text, count, "time", "times"), text_duration(text, total_ns),
 		 text_duration(text, longest_ns));
 	if (most)
-		text_add(text, "; %" PRIu64 " %% in calls from %s", most_ns / (total_ns / 100), most);
+		text_add(text, "; %.0f %% in calls from %s", 100.0 * (double)most_ns / (double)total_ns, most);
 	text_end_sentence(text, TEXT_BAD, 2 * TEXT_INDENT);
 }
 
