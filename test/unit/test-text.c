@@ -2262,7 +2262,8 @@ START_TEST(first_screen_fits)
 }
 END_TEST
 
-/* Without rows, or beside smaller ones, the stack that touched most is the first; below, it stands with all its frames. */
+/* Without rows, or beside smaller ones, the stack that touched most is the first; below, it stands with all its frames.
+ */
 START_TEST(touched_stack_is_on_the_first_screen)
 {
 	static const struct mmt_frame function = {.function = "mmap_into_the_pool", .module = "server"};
@@ -2297,8 +2298,9 @@ START_TEST(touched_stack_is_on_the_first_screen)
 			char *text;
 
 			touchers[0].frame_count = depth;
-			text = render(&report, &(struct mmt_text_options){
-						    .width = 80, .stack_frames = 12, .limit = 10, .sort = MMT_SORT_MEMORY});
+			text =
+			    render(&report, &(struct mmt_text_options){
+						.width = 80, .stack_frames = 12, .limit = 10, .sort = MMT_SORT_MEMORY});
 			lines = first_screen_lines(text);
 			ck_assert_msg(lines <= 23, "%zu lines:\n%s", lines, text);
 			ck_assert(strstr(text, "\ntouched: 40.00 MiB (+- 20 %)") < strstr(text, "\ntrust: "));
@@ -2570,6 +2572,42 @@ START_TEST(names_classes_and_windows)
 }
 END_TEST
 
+START_TEST(reclaim_is_said)
+{
+	static const struct mmt_frame parse = {.function = "parse_request"}, other = {.function = "other"};
+	static const struct mmt_frame *const parsing[] = {&parse}, *const others[] = {&other};
+	struct mmt_stall stalls[] = {
+	    {.count = 8, .total_ns = 200000000, .longest_ns = 52000000, .frames = parsing, .frame_count = 1},
+	    {.count = 1, .total_ns = 120000000, .longest_ns = 120000000, .frames = others, .frame_count = 1},
+	    {.count = 3, .total_ns = 80000000, .longest_ns = 50000000, .frames = parsing, .frame_count = 1},
+	};
+	struct mmt_report report = sample_report();
+	char *text;
+
+	report.stalls = stalls;
+	report.stall_count = 3;
+	report.to_ns = report.from_ns + 10000000000;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(
+	    text,
+	    "\n  threads had to free memory themselves 12 times, 400 ms in all, 120 ms at most; 70 % in calls from "
+	    "parse_request\n");
+	free(text);
+	/* A hundredth of the time or less is no problem. */
+	report.to_ns = report.from_ns + 40000000000;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_ABSENT(text, "free memory themselves");
+	free(text);
+	/* Times of a hostile recording. */
+	report.to_ns = report.from_ns;
+	stalls[0].total_ns = 1;
+	report.stall_count = 1;
+	text = render(&report, &(struct mmt_text_options){0});
+	ASSERT_HAS(text, "100 % in calls from parse_request");
+	free(text);
+}
+END_TEST
+
 START_TEST(failures_and_threads)
 {
 	static const struct mmt_failure failures[] = {
@@ -2672,8 +2710,10 @@ START_TEST(diff_of_unequal_recordings)
 	stream = open_memstream(&text, &size);
 	ck_assert_ptr_null(mmt_diff_write_text(&value, &(struct mmt_text_options){0}, stream));
 	ck_assert_int_eq(fclose(stream), 0);
-	ASSERT_HAS(text, "\nThe second recording is 40.0 s longer, too much to compare (left out: +41.00 MiB unfreed, RSS +42.00 "
-			 "MiB).\n");
+	ASSERT_HAS(
+	    text,
+	    "\nThe second recording is 40.0 s longer, too much to compare (left out: +41.00 MiB unfreed, RSS +42.00 "
+	    "MiB).\n");
 	free(text);
 	value.counted_unlike = before.options.keep_ended = true;
 	stream = open_memstream(&text, &size);
@@ -2755,7 +2795,8 @@ START_TEST(diff_of_one_process)
 		   "-40.00 MiB between the recordings, +1.00 MiB in the second\n"
 		   "  swap: 0 B when the first ended, 40.00 MiB when the second began, 45.00 MiB at its end: "
 		   "+40.00 MiB between the recordings, +5.00 MiB in the second\n");
-	ASSERT_HAS(text, "NO FASTER: RSS level in the second recording, level in the first; RSS -40.00 MiB between them.\n");
+	ASSERT_HAS(text,
+		   "NO FASTER: RSS level in the second recording, level in the first; RSS -40.00 MiB between them.\n");
 	ASSERT_HAS(text, "\n    -40.00 MiB  the heap (brk)");
 	ASSERT_HAS(text, "\n    +40.00 MiB  in swap, not in RSS: ");
 	free(text);
@@ -2807,8 +2848,8 @@ Suite *test_suite(void)
 	tcase_add_tests(cases, rows_fit_the_terminal, stacks_fit_the_terminal, notes_fit_the_terminal,
 			notes_that_are_alike_are_one, first_screen_fits, touched_stack_is_on_the_first_screen,
 			parts_stand_above_if_they_are_the_answer, notes_on_missing_names_precede_the_figures,
-			commits_elsewhere_and_lost_calls, names_classes_and_windows, failures_and_threads, formats,
-			diff);
+			commits_elsewhere_and_lost_calls, names_classes_and_windows, reclaim_is_said,
+			failures_and_threads, formats, diff);
 	tcase_add_loop_test(cases, verdict_of_diff, 0, 8);
 	tcase_add_test(cases, diff_of_unequal_recordings);
 	tcase_add_test(cases, diff_of_one_process);
