@@ -377,8 +377,7 @@ struct mmt_mark {
 };
 #define MMT_MARK_TEXT 64
 
-/* How the recorded command or a target ended, unless with status 0: a signal comes before a status, and the last first.
- */
+/* How the recorded command or a target ended, unless with status 0: a signal comes before a status, the last first. */
 struct mmt_command_end {
 	uint64_t time_ns; /* 0: with status 0, not in the window, none has ended, or not known */
 	int32_t pid;
@@ -569,7 +568,7 @@ struct mmt_report {
 	const struct mmt_cause *causes; /* leaks first, then by memory_bytes; only if rows are stacks */
 	size_t cause_count;
 	MMT_REPORT_FIGURES(MMT_MEMBER) /* sums of the rows, or of the processes */
-	uint64_t held_ns;	       /* the last time when peak_bytes were mapped */
+	uint64_t held_ns;	       /* when less was mapped again for the last time; peak_ns: never */
 	/* The recorded group, or else `limiting_group`. NULL: none was recorded, or it has no counters. */
 	const struct mmt_control_group *control_group;
 	/* Of this group, those of the targets, and those above: in which the OOM killer ended most processes, or whose
@@ -601,7 +600,7 @@ struct mmt_report {
 	struct mmt_huge_pages huge_pages;   /* of these processes, in any memory */
 	const struct mmt_failure *failures; /* in the window, most frequent first */
 	size_t failure_count;
-	const struct mmt_stall *stalls; /* in the window, the longest sum first */
+	const struct mmt_stall *stalls; /* that end in the window, the longest sum first; NULL: not recorded */
 	size_t stall_count;
 	const struct mmt_thread_total *thread_totals; /* most unfreed bytes first */
 	size_t thread_total_count;

@@ -8,7 +8,7 @@
 #include "capture/heap/heap-readings.h"
 #include "capture/jit-code/jit-reader.h"
 
-#define READY_MAX 512 /* rings and processes that are noted as ready at once */
+#define READY_MAX 512	    /* rings and processes that are noted as ready at once */
 #define TICK_NS 50000000ULL /* longest delay until the recorder notices a new process or exec */
 #define SECOND_NS 1000000000ULL
 #define MILLISECOND_NS 1000000ULL
@@ -289,7 +289,8 @@ static struct mmt_error *prepare_waiting(const struct recorder *recorder, int *e
 	struct epoll_event end_event = {.events = EPOLLIN | EPOLLONESHOT};
 	int command = recorder->command.pidfd, stop = recorder->options->stop_fd;
 	int epoll = *epoll_ret = epoll_create1(EPOLL_CLOEXEC);
-	bool ok = epoll >= 0 && (stop < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, stop, &ring_event));
+	bool ok = epoll >= 0 &&
+		  (stop < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, stop, &ring_event) || errno == EPERM /* a file */);
 
 	array_each(ring, recorder->reader.rings.items.items, recorder->reader.rings.items.count)
 		ok = ok && !epoll_ctl(epoll, EPOLL_CTL_ADD, ring->fd, &ring_event);

@@ -142,7 +142,8 @@ static struct mmt_error *prepare(struct recorder *recorder)
 	reader->faults_on_cpus = !error && !options->tid_count && options->faults != MMT_FAULTS_ALL &&
 				 events_put_faults_on_cpus(&reader->events, reader->rings.cpus.items[0]);
 	if (!error &&
-	    (reader->faults_on_cpus || events_leave_out_faults(&reader->events, options->faults == MMT_FAULTS_AUTO)) &&
+	    (reader->faults_on_cpus ||
+	     events_leave_out_faults(&reader->events, options->faults == MMT_FAULTS_AUTO)) &&
 	    !rings_add_faults(&reader->rings, options->faults == MMT_FAULTS_ALL)) {
 		reader->faults_on_cpus = events_leave_out_faults(&reader->events, true);
 		recorder_message(
@@ -151,8 +152,7 @@ static struct mmt_error *prepare(struct recorder *recorder)
 		    "-l` and `ulimit -n`");
 	}
 	if (!reader->faults_on_cpus && options->faults == MMT_FAULTS_AUTO)
-		recorder_message(recorder, false,
-				 "page faults are not sampled; --faults=sampled does, for each thread");
+		recorder_message(recorder, false, "page faults are not sampled; --faults=sampled does, for each thread");
 	error = error ?: writer_create(options->output, &recorder->writer);
 	if (error)
 		return error;

@@ -69,6 +69,7 @@ struct processes {
 	/* Forked processes that began with an unknown space instead of a copy, because the limits of the options were
 	 * reached. */
 	uint64_t not_copied;
+	struct intern names; /* of threads; 0 is "": unknown */
 	/* The others are for processes.c alone. */
 	struct processes_options options;
 	struct kernel_rules rules;
@@ -79,7 +80,6 @@ struct processes {
 	struct process *undecided;		  /* just forked: its clone flags decide whether it shares or copies */
 	VECTOR(struct space *) retired;		  /* empty; ended processes may still refer to these spaces */
 	struct space *let_go;			  /* empty space of all released processes */
-	struct intern names;			  /* of threads; 0 is "": unknown */
 	uint64_t copied, held, recount_at;	  /* intervals: copied by all forks so far; at most in all spaces */
 	size_t released;			  /* processes that refer to `let_go` */
 };

@@ -501,6 +501,9 @@ START_TEST(times_of_reclaim_are_added_by_stack)
 	builder_reclaim(builder, 7000, PID, PID, true, OTHER);
 	builder_reclaim(builder, 7010, PID, PID, false, OTHER);
 	builder_reclaim(builder, 8000, PID, PID, true, OTHER);
+	/* Its end, and the begin of the next one, were lost. */
+	builder_lost(builder, 8500, BUILDER_RECLAIM_ID, 2);
+	builder_reclaim(builder, 8000000, PID, PID, false, OTHER);
 	builder_finish(builder, 9000000);
 	mmt_report_options_init(&options);
 	report = report_file_report(&options);

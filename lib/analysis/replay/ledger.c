@@ -446,12 +446,14 @@ struct mmt_error *ledger_fail(struct ledger *ledger, const struct failure *failu
 
 struct mmt_error *ledger_stall(struct ledger *ledger, const struct stall *stall, uint32_t rest)
 {
-	const uint32_t key[] = {ledger->stalls.count < LIMIT_STALLS ? stall->stack : rest, stall->process};
+	uint32_t key[] = {stall->stack, stall->process};
 	struct stall *sum;
 	uint32_t number;
 
 	if (ledger_side(ledger, ledger->now_ns) != LEDGER_INSIDE)
 		return NULL;
+	if (ledger->stalls.count >= LIMIT_STALLS && intern_find(&ledger->stall_keys, key, sizeof(key)) == INTERN_NONE)
+		key[0] = rest;
 	number = intern_put(&ledger->stall_keys, key, sizeof(key));
 	if (number == INTERN_NONE || (number == ledger->stalls.count && !vector_append(&ledger->stalls)))
 		return &error_no_memory;

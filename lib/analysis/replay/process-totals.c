@@ -127,8 +127,7 @@ static struct mmt_error *let_go(struct replay *replay, struct process *process)
 	return error;
 }
 
-/* Whether its pages were read when recording stopped, even if its events end: an earlier process may have had its PID.
- */
+/* Whether its pages were read when recording stopped, even if its events end: an earlier process may have its PID. */
 static bool is_survivor(const struct replay *replay, const struct process *process)
 {
 	return processes_find(replay->processes, process->pid) == process &&

@@ -200,6 +200,7 @@ static struct mmt_error *start_pass(struct replay *replay, const struct ledger_o
 	for (size_t i = 0; i < metadata->attribute_count; i++) {
 		replay->has_dumps |= role_is_dump(metadata->attributes[i].role);
 		replay->large_dumps |= metadata->attributes[i].role == ROLE_LARGE_DUMP;
+		replay->reclaim_recorded |= metadata->attributes[i].role == ROLE_RECLAIM;
 		if (metadata->attributes[i].role == ROLE_FAULT) {
 			replay->touched.recorded = true;
 			replay->touched.sampled |= metadata->attributes[i].period > 1;
@@ -642,6 +643,9 @@ static COLD struct mmt_error *replay_threadless(struct replay *replay, const str
 	case EVENT_PSS:
 		return is_counted_already(replay, event) ? NULL : notes_take(&replay->notes, event);
 	case EVENT_OTHER:
+		/* Of page faults or reclaim: a begin may be without its end. */
+		if (event->record_type == PERF_RECORD_LOST || event->record_type == PERF_RECORD_LOST_SAMPLES)
+			map_deinit(&replay->reclaims);
 		return NULL;
 	default:
 		*done_ret = false;
@@ -694,8 +698,7 @@ bool replay_is_alive(const struct replay *replay, const struct process *process)
 {
 	const struct reader_metadata *metadata = replay->metadata;
 
-	/* Recording ended with the command, and then read the pages of those that still ran: not those before the end.
-	 */
+	/* Recording ended with the command, and then read the pages of those that still ran: none before the end. */
 	return !process->ended && (!replay->losses || replay->window.ends_early || !metadata->has_loss ||
 				   !metadata->info.command || map_get(&replay->survivors, (uint32_t)process->pid));
 }

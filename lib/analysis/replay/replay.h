@@ -266,6 +266,7 @@ struct replay {
 	uint64_t calls_without_entry; /* exits without recorded arguments */
 	struct setuid_execs setuid_execs; /* set-user-ID programs */
 	VECTOR(struct process_refusals) refusals;
+	bool reclaim_recorded;
 	struct map reclaims;	    /* thread (TID) that frees memory -> since when */
 	struct map refusal_places;  /* owner of a space -> its place in `refusals` */
 	uint64_t measured_mappings; /* for `refusals` */

@@ -148,8 +148,11 @@ static const struct process *find_origin(const struct judgement *judgement, cons
 		return replay->processes->all.items[process->forked_from];
 	start = notes_start(&replay->notes, process->pid);
 	parent = start && start->parent ? processes_find(replay->processes, start->parent) : NULL;
-	/* The program of a process that ended is not known any more. */
-	return parent && (process->ended || program_of(parent) == program_of(process)) ? parent : NULL;
+	if (!parent)
+		return NULL;
+	/* The program of a process that ended is not known any more, but another one has another name. */
+	return (process->ended ? process->name == parent->name : program_of(parent) == program_of(process)) ? parent
+													    : NULL;
 }
 
 /* The first of the processes from which this one has its memory, by fork, that counts; NULL: none. `has_brief`: note
@@ -510,7 +513,7 @@ static void judge_processes(struct judgement *judgement, struct mmt_growth *grow
 			most_lent = larger_of(point->lent_bytes, most_lent);
 		of = &readings->of;
 		own = mmt_growth_judge(judgement->series, count);
-		of->start_private_bytes = own.start_bytes; /* nothing was subtracted yet */
+		of->start_private_bytes = judgement->series[0].resident_bytes; /* growth may begin later */
 		/* What a process with brief children has alone comes and goes with these. */
 		if (judgement->by_pss && (own.verdict != MMT_VERDICT_GROWING || readings->has_brief)) {
 			anonymous =

@@ -12,7 +12,7 @@
 #define NEAR_NS 600000000000 /* or if it is full so soon */
 #define HALF (WINDOWS / 2)
 #define QUARTER (WINDOWS / 4)
-#define GAPS_MAX QUARTER	   /* parts without a reading */
+#define GAPS_MAX QUARTER /* parts without a reading */
 #define BRIEF_NS 1000000000
 #define LITTLE_BYTES 65536 /* any program maps as much when it starts */
 #define HEAP_BYTES 1048576 /* likewise, by malloc */
@@ -446,7 +446,7 @@ struct mmt_growth mmt_growth_judge(const struct mmt_resident_reading *readings, 
 	struct mmt_growth growth = judge_from(readings, count, &first), later;
 	double peak = 0;
 
-	if (growth.verdict != MMT_VERDICT_TOO_SHORT && growth.verdict != MMT_VERDICT_GROWING)
+	if (!first || (growth.verdict != MMT_VERDICT_TOO_SHORT && growth.verdict != MMT_VERDICT_GROWING))
 		return growth;
 	/* Recording may begin in a peak. Growth begins after it, whether the size reaches it again or not. */
 	for (size_t i = 0; i < first; i++)

@@ -165,7 +165,8 @@ static struct mmt_error *totals_of_failures(struct rows *rows, struct mmt_report
 	return NULL;
 }
 
-COMPARISON(compare_stalls, struct mmt_stall, order_of(b->total_ns, a->total_ns) ?: order_of(b->count, a->count))
+COMPARISON(compare_stalls, struct mmt_stall, order_of(b->total_ns, a->total_ns) ?: order_of(b->count, a->count) ?: order_of(b->longest_ns, a->longest_ns)
+	   ?: order_of(a->pid, b->pid))
 
 static struct mmt_error *totals_of_stalls(struct rows *rows, struct mmt_report *report)
 {
@@ -174,6 +175,8 @@ static struct mmt_error *totals_of_stalls(struct rows *rows, struct mmt_report *
 	struct mmt_stall *stalls = arena_alloc(rows->arena, count, sizeof(*stalls));
 	struct mmt_error *error = stalls ? NULL : &error_no_memory;
 
+	if (!replay->reclaim_recorded)
+		return NULL;
 	for (size_t i = 0; !error && i < count; i++) {
 		const struct stall *stall = &replay->ledger.stalls.items[i];
 		int32_t pid = replay->processes->all.items[stall->process]->pid;

@@ -223,10 +223,11 @@ static struct mmt_error *add_part(struct parts *parts, size_t place)
 				     .path = classes_kind_path(account->kind),
 				     .memory_class = account->memory_class};
 	struct mmt_error *error = find_part(parts, &key, &parts->numbers[place]);
-	struct mmt_part *part = &parts->items[parts->numbers[place]];
+	struct mmt_part *part;
 
 	if (error)
 		return error;
+	part = &parts->items[parts->numbers[place]];
 	part->committed_bytes += kept->held.bytes[HELD_COMMITTED];
 	part->committed_before_bytes += kept->held.bytes[HELD_COMMITTED_BEFORE];
 	part->reserved_bytes += kept->held.bytes[HELD_RESERVED];

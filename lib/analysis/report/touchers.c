@@ -253,6 +253,7 @@ static struct mmt_error *add_to_row(struct rows *rows, const struct touch_sum *s
 
 	if (error || account.row == LEDGER_NO_ROW)
 		return error;
+	/* The first row, of all accounts, is not in the report. */
 	if (rows->options->lifetime_steps &&
 	    !vector_push(&rows->touches,
 			 ((struct row_touch){account.row - 2, account.process, account.kind, sum->bytes})))

@@ -306,23 +306,30 @@ static struct mmt_error *add_faults(const struct mmt_record_options *options, co
 	return NULL;
 }
 
+const char *const events_reclaim_names[EVENTS_RECLAIM] = {
+    "mm_vmscan_direct_reclaim_begin", "mm_vmscan_direct_reclaim_end", "mm_vmscan_memcg_reclaim_begin",
+    "mm_vmscan_memcg_reclaim_end"};
+
 /* Threads that free memory before they can allocate some, beside sampled page faults: on CPUs, because each thread
- * would need five events on each CPU. The stack is that of the end; as of faults, with dumps or without, in turn. */
+ * would need several events on each CPU. The stack is that of the end; as of faults, with dumps or without, in turn.
+ * Recording does without them. */
 static struct mmt_error *add_reclaims(struct event_set *set, const struct tracepoint_source *source, size_t first_fault)
 {
-	static const char *const names[] = {"mm_vmscan_direct_reclaim_begin", "mm_vmscan_direct_reclaim_end",
-					    "mm_vmscan_memcg_reclaim_begin", "mm_vmscan_memcg_reclaim_end"};
 	const uint64_t of_faults = PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_PHYS_ADDR;
-	struct event_description fault, *event;
-	struct mmt_error *error = NULL;
+	struct event_description fault, end, *event;
 
-	for (size_t i = 0; !error && i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < EVENTS_RECLAIM; i++) {
+		struct mmt_error *error = add_tracepoint(set, source, "vmscan", events_reclaim_names[i], &event);
 		size_t kinds = i % 2 && set->items.items[first_fault].in_turn ? 2 : 1;
 
-		error = add_tracepoint(set, source, "vmscan", names[i], &event);
-		for (size_t kind = 0; !error && event && kind < kinds; kind++) {
+		if (error) {
+			mmt_error_destroy(error);
+			return NULL;
+		}
+		for (size_t kind = 0; event && kind < kinds; kind++) {
 			fault = set->items.items[first_fault + kind];
-			if (kind && !vector_push(&set->items, *event))
+			end = *event;
+			if (kind && !vector_push(&set->items, end))
 				return &error_no_memory;
 			event = &set->items.items[set->items.count - 1];
 			event->role = ROLE_RECLAIM;
@@ -337,7 +344,7 @@ static struct mmt_error *add_reclaims(struct event_set *set, const struct tracep
 			event->attribute.sample_stack_user = fault.attribute.sample_stack_user;
 		}
 	}
-	return error;
+	return NULL;
 }
 
 bool kernel_is_supported(const char *release)

@@ -85,6 +85,9 @@ bool events_put_faults_on_cpus(struct event_set *set, int cpu);
 /* Remove from the set what only events on CPUs can do, or all page faults. Call this before any event is opened. Return
  * whether any page faults are left. */
 bool events_leave_out_faults(struct event_set *set, bool all);
+/* Tracepoints of the system "vmscan": a thread begins or ends to free memory. */
+#define EVENTS_RECLAIM 4
+extern const char *const events_reclaim_names[EVENTS_RECLAIM];
 /* Return the number of events that each thread has on each CPU. */
 size_t events_count_of_threads(const struct event_set *set);
 

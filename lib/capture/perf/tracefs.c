@@ -148,8 +148,10 @@ static struct mmt_error *collect(struct tracepoints *tracepoints)
 		snprintf(name, sizeof(name), "sys_%s_%s", i % 2 ? "enter" : "exit", description->name);
 		error = tracefs_add_tracepoint(&source, "syscalls", name, tracepoints, &found);
 	}
-	/* Users with CAP_PERFMON but no access to tracefs need it, too. */
+	/* Users with CAP_PERFMON but no access to tracefs need these, too. */
 	error = error ?: tracefs_add_tracepoint(&source, "task", "task_newtask", tracepoints, &found);
+	for (unsigned i = 0; !error && i < EVENTS_RECLAIM; i++)
+		error = tracefs_add_tracepoint(&source, "vmscan", events_reclaim_names[i], tracepoints, &found);
 	tracefs_close(&source);
 	return error;
 }

@@ -256,7 +256,7 @@ static struct mmt_error *handle_sample(struct recorder *recorder, const void *re
 		return error;
 	if (!is_recorded(recorder, time_ns) || is_unrecorded_child(recorder, pid))
 		return NULL;
-	if (event->role == ROLE_LARGE_DUMP || event->ring == RING_FAULT) {
+	if (event->role == ROLE_LARGE_DUMP || event->role == ROLE_FAULT) {
 		/* Reading such a ring takes milliseconds, and another ring may overflow in that time. */
 		reader->large_dumps.discard = reader->large_dumps.discard || rings_are_half_full(&reader->rings, false);
 		if (reader->large_dumps.discard) {

@@ -239,15 +239,18 @@ static void put_side_figures(struct document *document, const struct mmt_report 
 		document_unsigned(document, "limit_value", it->limit.kind ? it->limit.value : MMT_UNKNOWN);
 		document_unsigned(document, "limit_used", it->limit.kind ? it->limit.used : MMT_UNKNOWN);
 	}
-	document_each_object(document, "stalls", i, report->stall_count) {
-		const struct mmt_stall *it = &report->stalls[i];
+	if (!report->stalls)
+		document_null(document, "stalls");
+	else
+		document_each_object(document, "stalls", i, report->stall_count) {
+			const struct mmt_stall *it = &report->stalls[i];
 
-		document_unsigned(document, "count", it->count);
-		document_unsigned(document, "total_ns", it->total_ns);
-		document_unsigned(document, "longest_ns", it->longest_ns);
-		put_pids(document, &it->pid, 1);
-		put_stack(document, it->stack_end, it->hidden_frame_count, it->frames, it->frame_count);
-	}
+			document_unsigned(document, "count", it->count);
+			document_unsigned(document, "total_ns", it->total_ns);
+			document_unsigned(document, "longest_ns", it->longest_ns);
+			put_pids(document, &it->pid, 1);
+			put_stack(document, it->stack_end, it->hidden_frame_count, it->frames, it->frame_count);
+		}
 	document_each_object(document, "thread_totals", i, report->thread_total_count) {
 		const struct mmt_thread_total *it = &report->thread_totals[i];
 

@@ -176,7 +176,8 @@ const struct mmt_growth_part *text_first_touched(const struct text *text, const 
 	bool of_rows = report->by == MMT_BY_TOUCH || text->options->sort != MMT_SORT_MEMORY ||
 		       report->options.classes || selection_has_patterns(report);
 
-	array_each(part, report->growth.parts, of_rows ? 0 : report->growth.part_count) {
+	/* A leak is the answer, whatever else was touched. */
+	array_each(part, report->growth.parts, of_rows || mmt_report_has_leak(report) ? 0 : report->growth.part_count) {
 		if (part->toucher_count && text_knows_toucher(&part->touchers[0]) && part->touchers[0].bytes > most &&
 		    part->touchers[0].bytes >= TEXT_TOUCHER_BYTES_MIN)
 			return part;

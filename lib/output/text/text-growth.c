@@ -302,9 +302,11 @@ static void put_touchers(struct text *text, const struct mmt_report *report, con
 	missing = part->unattributed_bytes + (named ? 0 : others);
 	if (text_has_sentence(text) && others > part->touched_bytes / TEXT_NEGLIGIBLE)
 		text_add(text, "; others: %s", text_bytes(text, others));
-	if (missing > (uint64_t)part->bytes / TEXT_NEGLIGIBLE && (!named || missing > part->touched_error_bytes) &&
+	if (!mmt_report_has_leak(report) && missing > (uint64_t)part->bytes / TEXT_NEGLIGIBLE &&
+	    (!named || missing > part->touched_error_bytes) &&
 	    missing > magnitude_of(mmt_growth_change(&report->growth)) / TEXT_NEGLIGIBLE)
-		text_add(text, "%s%s not attributed: %s", text_has_sentence(text) ? "; " : "", text_bytes(text, missing),
+		text_add(text, "%s%s not attributed: %s", text_has_sentence(text) ? "; " : "",
+			 text_bytes(text, missing),
 			 report->growth.faults_sampled
 			     ? "too few page faults to sample, as with huge pages; record --faults=all"
 			     : "no recorded page fault brought it in");

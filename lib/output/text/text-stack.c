@@ -449,8 +449,9 @@ void text_explanations_add(struct text_explanations *explanations, const struct 
 	explanations->no_dumps |= !report->stack_dump_bytes;
 	explanations->small_dumps |= report->stack_dump_bytes && report->stack_dump_bytes < MMT_STACK_DUMP_BYTES_MAX;
 	explanations->largest_dumps |= report->stack_dump_bytes >= MMT_STACK_DUMP_BYTES_MAX;
-	explanations->noise |= report->growth.verdict == MMT_VERDICT_STEADY ||
-			       (report->growth.verdict == MMT_VERDICT_GROWING && mmt_growth_rate_noise(&report->growth));
+	explanations->noise |=
+	    report->growth.verdict == MMT_VERDICT_STEADY ||
+	    (report->growth.verdict == MMT_VERDICT_GROWING && mmt_growth_rate_noise(&report->growth));
 }
 
 void text_explanations(struct text *text, const struct text_explanations *explanations)
@@ -470,7 +471,8 @@ void text_explanations(struct text *text, const struct text_explanations *explan
 	} lines[] = {
 	    {explanations->reserved, "reserved: mapped without permissions; it uses memory only if touched before."},
 	    {explanations->touched, "touched: resident at the end, and not at the start of the recording or window."},
-	    {explanations->noise, "noise: what memory varies by in any case; a smaller change is no trend."},
+	    {explanations->noise,
+	     "noise: what a size or a rate varies by anyway; less than that is no trend."},
 	    {marks->doubtful,
 	     "?: doubtful: no call precedes this return address, or callers before it may be missing."},
 	    {marks->unnamed,
